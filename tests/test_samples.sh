@@ -449,7 +449,7 @@ refused "a filter without a value" 2 "--filter status: expected column=value" "$
 refused "a word too many" 2 'unexpected argument "part.yaml": show takes 1 word' $show part.yaml
 refused "an entity without a name" 2 "which entity?" "$samples" entity --store st
 refused "best of what" 2 "--maximize PROPERTY or --minimize PROPERTY" "$samples" best s.yaml $own
-refused "best by what is no middle" 2 "not by --aggregate max" "$samples" best s.yaml $own --maximize speed --aggregate max
+refused "best by what is no middle" 2 "not --aggregate max" "$samples" best s.yaml $own --maximize speed --aggregate max
 refused "best of what nobody measured" 2 "nothing is known of these" "$samples" best s.yaml $own --maximize speed --include missing
 refused "compare one" 2 "compare what?" "$samples" compare first --store st
 refused "compare entities" 2 "there is no folder x/y; each side is a store's folder, an operation, host=TEXT or build=TEXT" "$samples" compare x/y first --store st

@@ -11,9 +11,7 @@
  * A space of 10^12 entities is none too large: nothing is written out but what is printed. */
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "files/cjson.h"
 #include "files/csv.h"
@@ -63,9 +61,8 @@ static const char *plural(int count)
 /* The experiments of this distribution, of --store, and of --experiments. */
 static struct tune_catalog read_catalog(void)
 {
-    char own[TUNE_PATH_MAX];
     struct tune_catalog c;
-    MUST(tune_catalog_gather(&c, tune_defaults_path(own, "experiments") == 0 ? own : NULL, my.store, my.experiments));
+    MUST(tune_catalog_gather(&c, my.store, my.experiments));
     return c;
 }
 

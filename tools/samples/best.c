@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/array.h"
-#include "core/statistics.h"
 #include "samples.h"
 
 /* An entity under an experiment that has the property. */
@@ -26,7 +25,8 @@ static struct {
     struct candidate *all;
     int count, skipped; /* skipped: groups without a value */
     const char *property;
-    bool highest, whole; /* whole: of one result each, it has no decimals */
+    const struct tune_target *target; /* of the first experiment that has it */
+    bool highest;
 } best;
 
 /* ---- candidates ---- */
@@ -37,7 +37,7 @@ static int add_candidate(double *values, int count, int group)
         return samples_no_memory();
     struct candidate *c = &best.all[best.count++];
     c->spread = tune_spread_of(values, count);
-    c->value = my.aggregate && !strcmp(my.aggregate, "median") ? c->spread.median : c->spread.mean;
+    c->value = samples_middle(&c->spread);
     c->group = group;
     return 0;
 }
@@ -129,13 +129,10 @@ static const char *verdict(const struct candidate *c)
 static int put_winner(const struct winner *w, int rank)
 {
     const struct candidate *c = w->candidate;
-    int length = tune_entity_identifier(samples.space->names, w->entity, samples.space->count, NULL, 0);
-    char *identifier = malloc((size_t)length + 1);
-    if (!identifier)
-        return samples_no_memory();
-    tune_entity_identifier(samples.space->names, w->entity, samples.space->count, identifier, (size_t)length + 1);
+    char *identifier = NULL;
+    TRY(tune_entity_spell(samples.space->names, w->entity, samples.space->count, &identifier, &(size_t){0}));
     samples_number(rank, true, 6);
-    samples_number(c->value, best.whole, 6);
+    samples_number(c->value, best.target->whole, 6);
     samples_number(c->spread.deviation, false, 3);
     samples_number(c->spread.count, true, 6);
     samples_number(margin(c), false, 3);
@@ -175,15 +172,6 @@ static int put_winners(const struct winner *winners, int count)
 
 /* ---- the others ---- */
 
-static const char *unit_of(const char *property)
-{
-    for (int p = 0; p < samples.space->reference_count; p++)
-        for (int i = 0; i < samples.protocols[p].experiment->target_count; i++)
-            if (!strcmp(samples.protocols[p].experiment->targets[i].name, property))
-                return samples.protocols[p].experiment->targets[i].unit;
-    return "";
-}
-
 /* The value that the share of all lies below, by straight lines between them. */
 static double quantile(double share)
 {
@@ -200,41 +188,40 @@ static void tell_others(void)
     bool repeated = false;
     for (int i = 0; i < best.count; i++)
         repeated = repeated || best.all[i].spread.count > 1;
-    const char *unit = unit_of(best.property);
+    const char *unit = best.target->unit;
     fprintf(samples.out, "# %s%s%s%s of %d: %.6g lowest, %.6g, %.6g, %.6g at the quarters, %.6g highest\n", best.property,
             *unit ? " (" : "",
             unit, *unit ? ")" : "", best.count, quantile(0), quantile(0.25), quantile(0.5), quantile(0.75), quantile(1));
     if (repeated)
         fprintf(samples.out,
                 "# each the %s of its results, with their standard deviation; better: than the next by more than the repeats "
-                "spread (Welch's t test, 5 %%)\n", my.aggregate && !strcmp(my.aggregate, "median") ? "median" : "mean");
+                "spread (Welch's t test, 5 %%)\n", samples_median() ? "median" : "mean");
     if (best.skipped > 0)
         fprintf(samples.out, "# %d more are measured and have no %s\n", best.skipped, best.property);
 }
 
+static const struct tune_target *target_of(const char *property)
+{
+    for (int p = 0; p < samples.space->reference_count; p++)
+        for (int i = 0; i < samples.protocols[p].experiment->target_count; i++)
+            if (!strcmp(samples.protocols[p].experiment->targets[i].name, property))
+                return &samples.protocols[p].experiment->targets[i];
+    return NULL;
+}
+
 static int check(void)
 {
-    const char *names[4096];
-    int count = 0;
     if (!my.maximize == !my.minimize)
-        return samples_fail(TUNE_ERROR_USAGE, "best of what? --maximize PROPERTY or --minimize PROPERTY");
-    if (my.aggregate && strcmp(my.aggregate, "mean") && strcmp(my.aggregate, "median"))
-        return samples_fail(TUNE_ERROR_USAGE,
-                            "best compares entities by the mean or the median of their results, not by --aggregate %s",
-                            my.aggregate);
+        return tune_error_usage("best of what? --maximize PROPERTY or --minimize PROPERTY");
+    TRY(samples_check_aggregate());
     if (strcmp(my.include, "measured") && strcmp(my.include, "sampled") && strcmp(my.include, "matching"))
-        return samples_fail(TUNE_ERROR_USAGE, "--include %s: nothing is known of these", my.include);
+        return tune_error_usage("--include %s: nothing is known of these", my.include);
     best.highest = my.maximize != NULL;
     best.property = best.highest ? my.maximize : my.minimize;
     TRY(samples_open_space(samples_word(0)));
-    for (int p = 0; p < samples.space->reference_count; p++)
-        for (int i = 0; i < samples.protocols[p].experiment->target_count && count < 4096; i++) {
-            names[count++] = samples.protocols[p].experiment->targets[i].name;
-            best.whole = samples.protocols[p].experiment->targets[i].whole;
-            if (!strcmp(names[count - 1], best.property))
-                return 0;
-        }
-    return samples_no_such("property", best.property, names, count);
+    TRY(samples_check_properties(&best.property, 1));
+    best.target = target_of(best.property);
+    return 0;
 }
 
 static int put_all(void)

@@ -17,24 +17,11 @@ static const struct tune_target *target_of(int protocol, const char *name)
 
 static int check_properties(struct points *p)
 {
-    const char *names[4096];
-    int count = 0;
     const char *asked = my.properties ? my.properties : my.maximize ? my.maximize : my.minimize;
     TRY(p->property_count = samples_split(asked, p->properties, 64));
     if (p->property_count == 0)
-        return samples_fail(TUNE_ERROR_USAGE,
-                            "plot what? --property PROPERTY (or --maximize or --minimize PROPERTY, which marks the best)");
-    for (int k = 0; k < samples.space->reference_count; k++)
-        for (int i = 0; i < samples.protocols[k].experiment->target_count && count < 4096; i++)
-            names[count++] = samples.protocols[k].experiment->targets[i].name;
-    for (int i = 0; i < p->property_count; i++) {
-        bool known = false;
-        for (int k = 0; k < samples.space->reference_count; k++)
-            known = known || target_of(k, p->properties[i]);
-        if (!known)
-            return samples_no_such("property", p->properties[i], names, count);
-    }
-    return 0;
+        return tune_error_usage("plot what? --property PROPERTY (or --maximize or --minimize PROPERTY, which marks the best)");
+    return samples_check_properties(p->properties, p->property_count);
 }
 
 /* ---- levels ---- */
@@ -185,7 +172,7 @@ static int read_points(struct points *p, struct tune_view *v)
     p->builds = origins.builds;
     if (p->count == 0) {
         TRY(samples_say_matching(v));
-        return samples_fail(TUNE_ERROR_FAILED, "there is nothing to draw: no valid result has %s", p->properties[0]);
+        return tune_error_set("there is nothing to draw: no valid result has %s", p->properties[0]);
     }
     TRY(samples_say_mixed(v));
     return order_levels(p);
@@ -196,7 +183,7 @@ int points_read(struct points *p)
     *p = (struct points){0};
     TRY(check_properties(p));
     if (!strcmp(my.include, "missing") || !strncmp(my.include, "un", 2))
-        return samples_fail(TUNE_ERROR_USAGE, "--include %s: nothing is known of these", my.include);
+        return tune_error_usage("--include %s: nothing is known of these", my.include);
     p->levels = calloc((size_t)samples.space->count + 1, sizeof *p->levels);
     p->varying = calloc((size_t)samples.space->count + 1, sizeof *p->varying);
     if (!p->levels || !p->varying)
@@ -234,7 +221,7 @@ void points_free(struct points *p)
 
 double points_value(const struct point *p)
 {
-    return my.aggregate && !strcmp(my.aggregate, "median") ? p->spread.median : p->spread.mean;
+    return samples_middle(&p->spread);
 }
 
 const char *points_unit(const struct points *p, const struct point *at)

@@ -2,8 +2,6 @@
  * rows need no memory. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "../drawing.h"
@@ -243,7 +241,7 @@ int samples_end_row(void)
     put.rows++;
     if (put.lost)
         return samples_no_memory();
-    return ferror(samples.out) ? samples_fail(TUNE_ERROR_FAILED, "the rows cannot be written: %s", strerror(errno)) : 0;
+    return ferror(samples.out) ? tune_error_set("the rows cannot be written: %s", strerror(errno)) : 0;
 }
 
 int samples_end(void)
@@ -252,9 +250,11 @@ int samples_end(void)
     if (put.format == JSON)
         put_text(put.rows > 0 ? "\n]\n" : "]\n");
     else if (put.format == PEOPLE && put.rows == 0)
-        put_text("# no rows: the store has none that fit the space and these options; `samples stats` shows what it has\n");
-    else if (put.frame)
+        put_text("Nothing\n");
+    else if (put.frame) {
         code = tune_frame_print(put.frame, 0, samples.out);
+        put.frame = NULL;
+    }
     else if (put.table)
         code = tune_table_print(put.table, "table", samples.out == stdout ? drawing_columns(my.width, 0) : my.width,
                                 drawing_unicode(my.ascii) ? "\u2026" : "...", samples.out);
@@ -268,6 +268,6 @@ int samples_end(void)
     memset(&put, 0, sizeof put);
     put.rows = rows;
     if (code == 0 && ferror(samples.out))
-        return samples_fail(TUNE_ERROR_FAILED, "the rows cannot be written: %s", strerror(errno));
+        return tune_error_set("the rows cannot be written: %s", strerror(errno));
     return code;
 }

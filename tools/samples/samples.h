@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "core/statistics.h"
 #include "core/try.h"
 #include "sweeps/discovery/results.h"
 #include "sweeps/discovery/view.h"
@@ -36,11 +37,8 @@ struct samples {
 };
 extern struct samples samples;
 
-/* samples_fail - set the error; -1.
- * samples_no_memory - likewise.
- * samples_word - the i-th word behind the command, or NULL.
- * samples_words - how many. */
-int samples_fail(enum tune_error_kind kind, const char *format, ...) TUNE_PRINTF(2, 3);
+/* samples_no_memory - set the error; -1.
+ * samples_word - the i-th word behind the command, or NULL. samples_words - how many. */
 int samples_no_memory(void);
 const char *samples_word(int i);
 int samples_words(void);
@@ -67,6 +65,14 @@ int samples_say_matching(struct tune_view *v);
 /* samples_no_such - the error that `name` is none of names[count], which it lists, the nearest
  * first; -1. what: "property". */
 int samples_no_such(const char *what, const char *name, const char *const *names, int count);
+
+/* samples_check_properties - each must be a target of an experiment of the space.
+ * samples_check_aggregate - only mean and median are known to the command.
+ * samples_middle - of several results, as --aggregate says; samples_median - it says the median. */
+int samples_check_properties(const char *const *properties, int count);
+int samples_check_aggregate(void);
+bool samples_median(void);
+double samples_middle(const struct tune_spread *spread);
 
 /* A pass over all columns of a table (table.c): samples_table_open - where: NULL, or --where's
  * expression over its columns.

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/statistics.h"
+#include "core/nearest.h"
 #include "samples.h"
 
 /* A column behind the constitutive ones: a target of one protocol, or in target format of any. */
@@ -32,44 +32,18 @@ static struct {
 static const char *parts[256];
 static int part_count;
 
-static bool asked_for(const char *name)
-{
-    for (int i = 0; i < part_count; i++)
-        if (!strcmp(parts[i], name))
-            return true;
-    return part_count == 0;
-}
-
-/* Every property asked for is a target of some experiment. */
-static int check_properties(void)
-{
-    const char *names[4096];
-    int count = 0;
-    TRY(part_count = samples_split(my.properties, parts, 256));
-    for (int p = 0; p < samples.space->reference_count; p++)
-        for (int i = 0; i < samples.protocols[p].experiment->target_count && count < 4096; i++)
-            names[count++] = samples.protocols[p].experiment->targets[i].name;
-    for (int i = 0; i < part_count; i++) {
-        bool known = false;
-        for (int k = 0; k < count && !known; k++)
-            known = !strcmp(parts[i], names[k]);
-        if (!known)
-            return samples_no_such("property", parts[i], names, count);
-    }
-    return 0;
-}
-
 /* Shown by default: what the experiment declares for these parameters; --property and --all-properties ask for others. */
 static bool is_shown(int protocol, const struct tune_target *t)
 {
-    return asked_for(t->name) && (my.properties || my.all_properties || tune_protocol_shows(&samples.protocols[protocol], t));
+    return (part_count == 0 || tune_name_find(parts, part_count, t->name) >= 0) &&
+           (my.properties || my.all_properties || tune_protocol_shows(&samples.protocols[protocol], t));
 }
 
 static int view_column(const char *name)
 {
-    for (int i = 0; i < show.column_count; i++)
-        if (!strcmp(show.columns[i], name))
-            return i;
+    int known = tune_name_find(show.columns, show.column_count, name);
+    if (known >= 0)
+        return known;
     show.columns[show.column_count] = name;
     return show.column_count++;
 }
@@ -100,7 +74,8 @@ static int choose_columns(void)
     if (!(show.columns = calloc((size_t)most, sizeof *show.columns)) || !(show.shown = calloc((size_t)most, sizeof *show.shown)) ||
         !(show.counts = calloc((size_t)most, sizeof *show.counts)))
         return samples_no_memory();
-    TRY(check_properties());
+    TRY(part_count = samples_split(my.properties, parts, 256));
+    TRY(samples_check_properties(parts, part_count));
     view_column(tune_key_column(TUNE_KEY_GENERATOR)->name);
     for (int p = 0; p < samples.space->reference_count; p++)
         for (int i = 0; i < samples.protocols[p].experiment->target_count; i++) {

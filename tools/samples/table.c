@@ -38,10 +38,8 @@ int samples_table_open(struct samples_table *t, struct tune_store *store, const 
 
 static const struct tune_domain *domain_of(const struct samples_table *t, const char *name)
 {
-    for (int i = 0; t->experiment && i < t->experiment->input_count; i++)
-        if (!strcmp(t->experiment->names[i], name))
-            return &t->experiment->inputs[i].domain;
-    return NULL;
+    int i = t->experiment ? tune_experiment_input(t->experiment, name) : -1;
+    return i < 0 ? NULL : &t->experiment->inputs[i].domain;
 }
 
 /* The cell's value. An input of any type is stored as text; a text that reads as a number becomes

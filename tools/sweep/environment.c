@@ -3,14 +3,13 @@
  * Rows are shared and merged, so values of --env do not stand in them. The key of the hash is this user's, outside of every store:
  * who has a store alone cannot find a value by trying likely ones. Equal values make equal host classes wherever the same key
  * is; elsewhere they count as different, and points are measured again rather than mixed up. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "core/hash.h"
+#include "core/nearest.h"
+#include "core/random.h"
 #include "sweeps/stores/exclusive.h"
 #include "sweep.h"
 
@@ -25,7 +24,7 @@ static int key_path(char path[TUNE_PATH_MAX])
         return tune_path(path, "%s/tune.c/env.key", config);
     if (home && *home)
         return tune_path(path, "%s/.config/tune.c/env.key", home);
-    return sweep_fail(TUNE_ERROR_USAGE, "--env: no place for the key of the hashes of values; set HOME or XDG_CONFIG_HOME");
+    return tune_error_usage("--env: no place for the key of the hashes of values; set HOME or XDG_CONFIG_HOME");
 }
 
 static int read_key(const char *path, uint8_t key[KEY_BYTES])
@@ -68,8 +67,7 @@ static int find_key(uint8_t key[KEY_BYTES])
     TRY(key_path(path));
     if (tune_file_exists(path))
         return read_key(path, key);
-    if (getrandom(key, KEY_BYTES, 0) != KEY_BYTES)
-        return sweep_fail(TUNE_ERROR_FAILED, "no random bytes from the kernel");
+    TRY(tune_random_fresh(key, KEY_BYTES));
     int made = my.dry_run ? 1 : write_key(path, key);
     return made == 0 ? read_key(path, key) : made < 0 ? -1 : 0; /* 0: another sweep was first */
 }
@@ -93,7 +91,7 @@ static int check_name(const char *asked)
     char name[256];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(asked, "="), asked);
     if (!*name)
-        return sweep_fail(TUNE_ERROR_USAGE, "--env: a value without a name; expected NAME=value or NAME, "
+        return tune_error_usage("--env: a value without a name; expected NAME=value or NAME, "
                                             "separated by commas");
     for (int i = 0; i < 4 && !my.env_secrets; i++)
         if (strcasestr(name, secrets[i]))
@@ -146,7 +144,7 @@ static int add_asked(const char *const *asked, int count)
         else if (asprintf(&variable, "%s=%s", asked[i], value) < 0)
             variable = NULL;
         if (!variable)
-            return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+            return sweep_no_memory();
         TRY(add_variable(variable, key));
     }
     return 0;
@@ -159,7 +157,7 @@ int sweep_set_environment(void)
         "TERM", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "LD_LIBRARY_PATH", "TUNE_DEFAULTS", "VIRTUAL_ENV", "PYTHONPATH"};
     char *list = my.environment ? strdup(my.environment) : NULL;
     const char *asked[MOST_PATHS], *value;
-    int count = sweep_split(list, asked, MOST_PATHS), code = count < 0 ? -1 : 0;
+    int count = tune_name_split(list, asked, MOST_PATHS), code = count < 0 ? -1 : 0;
     for (int i = 0; i < count && code == 0; i++)
         code = check_name(asked[i]);
     for (size_t i = 0; i < sizeof passed / sizeof *passed && code == 0; i++)

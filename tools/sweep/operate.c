@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <pwd.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
 #include "core/clock.h"
@@ -139,7 +138,7 @@ static int settle(struct tune_job *job)
 static int wait_for_other(struct tune_job *job)
 {
     if (!tune_array_fit(&sweep.waiting, (size_t)sweep.waiting_count, sizeof *sweep.waiting))
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        return sweep_no_memory();
     sweep.waiting[sweep.waiting_count++] = *job;
     *job = (struct tune_job){0};
     return 0;

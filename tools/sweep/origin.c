@@ -64,7 +64,7 @@ static int make_data(const struct tune_experiment *e, const struct tune_command 
     TRY(tune_file_make_folder(folder));
     const char **argv = calloc((size_t)c->make_count + 1, sizeof *argv);
     if (!argv)
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        return sweep_no_memory();
     memcpy(argv, c->make, (size_t)c->make_count * sizeof *argv);
     argv[0] = program;
     int code = 0, lock = lock_folder(folder);

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -207,10 +206,7 @@ int sweep_dry_run(void)
         static const char *const what[] = {"run", "known", "invalid", "done"};
         double seconds = job.kind == TUNE_JOB_RUN ? tune_known_seconds(sweep.known, job.protocol, job.inputs) : NAN;
         char *entity = NULL, estimate[32] = "";
-        int length = tune_entity_identifier(sweep.space->names, job.entity, sweep.space->count, NULL, 0);
-        if (!(entity = malloc((size_t)length + 1)))
-            return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
-        tune_entity_identifier(sweep.space->names, job.entity, sweep.space->count, entity, (size_t)length + 1);
+        TRY(tune_entity_spell(sweep.space->names, job.entity, sweep.space->count, &entity, &(size_t){0}));
         runs += job.kind == TUNE_JOB_RUN;
         known += job.kind == TUNE_JOB_REPLAY || job.kind == TUNE_JOB_ANSWERED;
         refused += job.kind == TUNE_JOB_REFUSED;
@@ -227,7 +223,7 @@ int sweep_dry_run(void)
         free(entity);
         tune_job_free(&job);
         if (ferror(stdout))
-            return sweep_fail(TUNE_ERROR_FAILED, "cannot write to standard output");
+            return tune_error_set("cannot write to standard output");
     }
     TRY(more);
     char text[32];

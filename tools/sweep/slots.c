@@ -13,7 +13,7 @@ static int find_cores(int *cpus, int *cores, int *count)
     cpu_set_t set;
     *count = 0;
     if (sched_getaffinity(0, sizeof set, &set) < 0)
-        return sweep_fail(TUNE_ERROR_FAILED, "the kernel does not say which cores this process may use");
+        return tune_error_set("the kernel does not say which cores this process may use");
     for (int i = 0; i < CPU_SETSIZE; i++)
         if (CPU_ISSET(i, &set))
             cpus[(*count)++] = i;
@@ -26,7 +26,7 @@ static int find_cores(int *cpus, int *cores, int *count)
 static int fill_slot(struct slot *slot, const int *cpus, int count)
 {
     if (!(slot->cpus = malloc((size_t)count * sizeof *cpus)))
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        return sweep_no_memory();
     memcpy(slot->cpus, cpus, (size_t)count * sizeof *cpus);
     slot->cpu_count = count;
     return 0;
@@ -47,7 +47,7 @@ int sweep_make_slots(int count)
                                 my.in_flight ? "" : my.operation, my.in_flight ? "" : ")", there,
                                 there == 1 ? "" : "s");
     if (!(sweep.slots = calloc((size_t)count, sizeof *sweep.slots)))
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        return sweep_no_memory();
     each = n;
     for (int i = 0, at = 0; i < count; i++) {
         int first = my.share_cores ? 0 : at;

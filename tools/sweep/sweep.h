@@ -114,10 +114,7 @@ int sweep_dry_run(void);
 int sweep_operate(void);
 void sweep_end_slots(void);
 
-/* sweep_fail - set the error; -1.
- * sweep_split - text's parts between commas, which stay text's (it is cut): how many, or -1: more
- * than there is room for. */
-int sweep_split(char *text, const char **parts, int most);
-int sweep_fail(enum tune_error_kind kind, const char *text);
+/* sweep_no_memory - set the error; -1. */
+int sweep_no_memory(void);
 
 #endif

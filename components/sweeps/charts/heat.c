@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 #include "views/scale.h"
 #include "views/shades.h"

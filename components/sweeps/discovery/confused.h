@@ -8,22 +8,14 @@
 
 #include "sweeps/discovery/rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+/* Is told such an input of another space, with the first such pair of values, in a sentence. */
+typedef void tune_confused_tell(const char *sentence);
 
-typedef void tune_confused_tell(void *context, const char *other_space, const char *input,
-                                const struct tune_value *own,
-                                const struct tune_value *theirs);
-
-/* tune_confused_find - call tell for each such input of each other space in the store, with the
- * first such pair of values. A record that makes no sense, or is of experiments that are not known,
- * is passed over. -1: no memory, the records cannot be listed. */
+/* tune_confused_find - call tell for each such input of each other space in the store. A record
+ * that makes no sense, or is of unknown experiments, is passed over. -1: no memory, or the records
+ * cannot be listed. */
 int tune_confused_find(struct tune_store *s, const struct tune_space *space,
                        const struct tune_protocol *protocols,
-                       const struct tune_catalog *catalog, tune_confused_tell *tell, void *context);
+                       const struct tune_catalog *catalog, tune_confused_tell *tell);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 
 enum { SEEN = 256, SPELLED = 40 };
 

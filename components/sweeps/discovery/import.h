@@ -1,27 +1,25 @@
 /* import.h - rows of CSV into a store: ado's, as `show` writes them, and our own exports.
  *
- *     ,identifier,generatorid,experiment_id,<dimensions>,<targets>         target format: a row for each entity and experiment
- *     ,identifier,generatorid,<dimensions>,<experiment>-<target>,...       observed format: a row for each entity
- *     uid,operation,space,...                                              every column of a store's table: samples export
+ *     ,identifier,generatorid,experiment_id,<dimensions>,<targets>
+ *                  target format: a row for each entity and experiment
+ *     ,identifier,generatorid,<dimensions>,<experiment>-<target>,...
+ *                  observed format: a row for each entity
+ *     uid,operation,space,...
+ *                  every column of a store's table: samples export
+ *     <inputs>,<targets>
+ *                  any other file, if the caller says which columns are inputs
  *
- *     <inputs>,<targets>                                                   any other, where it is said which columns are inputs
+ * An identifier "name.value-name.value", in any order, says which columns are dimensions. If it
+ * says nothing (a hash), they are the columns that the known experiment has inputs for. Parameters
+ * stand in the experiment's identifier; other inputs have their defaults. A cell "[a, b]" holds the
+ * figures of several results. Everything is read and checked before anything is written.
  *
- * Which columns are dimensions the identifier says, where it is made of them,
- * "name.value-name.value", in whatever order; of one that says nothing (a hash) the known
- * experiment: those it has inputs for. Parameters stand in the experiment's identifier; other
- * inputs have their defaults. A cell "[a, b]" holds the figures of several results. Everything is
- * read and checked before anything is written.
- *
- * An experiment that nobody knows is made up from the file, of actuator replay, which nothing
- * measures: its dimensions as required inputs, its parameters as optional ones. */
+ * An experiment that nobody knows is made up from the file. Its actuator is replay, which nothing
+ * measures. Dimensions become required inputs, parameters optional ones. */
 #ifndef TUNE_DISCOVERY_IMPORT_H
 #define TUNE_DISCOVERY_IMPORT_H
 
 #include "sweeps/discovery/rows.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 struct tune_import {
     struct tune_store *store;
@@ -49,13 +47,10 @@ struct tune_import {
     char left_out[1024];
 };
 
-/* tune_import_csv - -1 with an error: the file cannot be read, its columns make no sense
- * (file:line), the experiment's inputs are not among them, a bad row (each was told); nothing was
- * written then. Rows of our own keep their uid; others get one from their inputs and figures:
- * imported twice, also with identifiers spelled otherwise, they are there once. */
+/* tune_import_csv - import the file. Rows of our own keep their uid. Others get one from their
+ * inputs and figures, so that importing them twice, even with other identifiers, adds them once.
+ * -1 with an error, and nothing is written: the file cannot be read, or its columns make no sense
+ * (file:line). Or inputs of the experiment are missing, or a row is bad (each was told). */
 int tune_import_csv(struct tune_import *import);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

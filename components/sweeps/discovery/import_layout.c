@@ -13,18 +13,6 @@ static int no_memory(void)
     return -1;
 }
 
-void tune_import_layout_free(struct import_layout *l)
-{
-    for (int i = 0; i < l->count; i++)
-        free(l->headings[i]);
-    for (int i = 0; i < l->variant_count; i++)
-        free(l->variants[i]);
-    free(l->headings);
-    free(l->variants);
-    free(l->fields);
-    *l = (struct import_layout){0};
-}
-
 /* ---- identifiers ---- */
 
 /* The cell says what the identifier says: the same text, the same number, or nothing where that is None. */
@@ -43,8 +31,8 @@ static bool agrees(const char *cell, const char *text, size_t length)
            (tune_import_number(cell, &a) && tune_import_number(copy, &b) && a == b);
 }
 
-/* The end of "name.value" at the start of `at`, with the cell as value: at a '-', or as the last
- * part at the end of the text. NULL: it does not match. */
+/* The end of "name.value" at the start of `at`, with the cell as value. It is at a '-', or, of the
+ * last part, at the end of the text. NULL: it does not match. */
 static const char *part_end(const char *at, const char *name, const char *cell, bool last)
 {
     size_t length = strlen(name);
@@ -154,12 +142,12 @@ static int fail_at(const struct importing *m, const char *what, const char *name
 static int copy_headings(struct importing *m, const char *const *fields, int count)
 {
     struct import_layout *l = &m->layout;
-    l->fields = calloc((size_t)count + 1, sizeof *l->fields);
-    l->headings = calloc((size_t)count + 1, sizeof *l->headings);
+    l->fields = tune_pool_take(&m->memory, ((size_t)count + 1) * sizeof *l->fields);
+    l->headings = tune_pool_take(&m->memory, ((size_t)count + 1) * sizeof *l->headings);
     if (!l->fields || !l->headings)
         return no_memory();
     for (l->count = 0; l->count < count; l->count++)
-        if (!(l->headings[l->count] = strdup(fields[l->count])))
+        if (!(l->headings[l->count] = tune_pool_text(&m->memory, fields[l->count], strlen(fields[l->count]))))
             return no_memory();
     for (int i = 0; i < count; i++)
         for (int k = 0; k < i && *fields[i]; k++)
@@ -191,14 +179,15 @@ static const char *target_of(const struct importing *m, const char *heading, cha
     return tune_import_parameters(parameters, m->e, parts, TUNE_SPACE_DIMENSIONS) < 0 ? NULL : best;
 }
 
-static int add_variant(struct import_layout *l, const char *parameters)
+static int add_variant(struct importing *m, const char *parameters)
 {
-    for (int i = 0; i < l->variant_count; i++)
-        if (!strcmp(l->variants[i], parameters))
-            return i;
+    struct import_layout *l = &m->layout;
+    int known = tune_name_find((const char *const *)l->variants, l->variant_count, parameters);
+    if (known >= 0)
+        return known;
     if (!tune_array_fit(&l->variants, (size_t)l->variant_count, sizeof *l->variants))
         return no_memory();
-    return (l->variants[l->variant_count] = strdup(parameters)) ? l->variant_count++ : no_memory();
+    return (l->variants[l->variant_count] = tune_pool_text(&m->memory, parameters, strlen(parameters))) ? l->variant_count++ : no_memory();
 }
 
 static int read_observed_target(struct importing *m, int i)
@@ -210,7 +199,7 @@ static int read_observed_target(struct importing *m, int i)
         l->others++;
         return 0;
     }
-    int variant = add_variant(l, parameters);
+    int variant = add_variant(m, parameters);
     TRY(variant);
     l->fields[i] = (struct import_field){.role = IMPORT_TARGET, .name = target, .variant = variant};
     return 0;
@@ -219,11 +208,10 @@ static int read_observed_target(struct importing *m, int i)
 static int usage_at(const struct importing *m, const char *what, const char *name)
 {
     const struct import_layout *l = &m->layout;
-    const char *nearest = tune_nearest(name, (const char *const *)l->headings, l->count, NULL);
-    return tune_error_usage("%s:%lld: there is no column %s, which is asked for as %s%s%s%s",
-                            m->i->path, (long long)tune_csv_line(m->csv), name, what,
-                            nearest ? " (the nearest is " : "", nearest ? nearest : "",
-                            nearest ? ")" : "");
+    char hint[TUNE_HINT];
+    return tune_error_usage("%s:%lld: there is no column %s, which is asked for as %s%s", m->i->path,
+                            (long long)tune_csv_line(m->csv), name, what,
+                            tune_nearest_hint(name, (const char *const *)l->headings, l->count, hint));
 }
 
 /* The column of that name behind the fixed ones; -1. */
@@ -425,11 +413,10 @@ int tune_import_layout_bind(struct importing *m)
     for (int i = 0; i < m->layout.count; i++) {
         struct import_field *f = &m->layout.fields[i];
         if (f->role == IMPORT_INPUT && (f->which = tune_experiment_input(m->e, f->name)) < 0) {
-            const char *nearest = tune_nearest(f->name, m->e->names, m->e->input_count, NULL);
-            return tune_error_set("%s: %s has no input %s%s%s%s; `actuator` replay makes an "
-                                  "experiment of what is in the file", m->i->path, m->e->name,
-                                  f->name, nearest ? " (the nearest is " : "",
-                                  nearest ? nearest : "", nearest ? ")" : "");
+            char hint[TUNE_HINT];
+            return tune_error_set("%s: %s has no input %s%s; `actuator` replay makes an experiment of what is in the file",
+                                  m->i->path, m->e->name, f->name,
+                                  tune_nearest_hint(f->name, m->e->names, m->e->input_count, hint));
         }
         if (f->role == IMPORT_TARGET && (f->which = find_target(m->e, f->name)) < 0)
             leave_out(m, f->name);

@@ -4,6 +4,7 @@
 
 #include "files/csv.h"
 #include "core/error.h"
+#include "core/pool.h"
 #include "core/try.h"
 #include "sweeps/discovery/import.h"
 
@@ -14,7 +15,8 @@ enum import_format {
     IMPORT_PLAIN,    /* targets, and nothing says of which experiment: the one that is meant */
 };
 enum import_role {
-    IMPORT_IGNORED, IMPORT_IDENTIFIER, IMPORT_GENERATOR, IMPORT_EXPERIMENT, IMPORT_INPUT, IMPORT_TARGET, IMPORT_KEY };
+    IMPORT_IGNORED, IMPORT_IDENTIFIER, IMPORT_GENERATOR, IMPORT_EXPERIMENT, IMPORT_INPUT,
+    IMPORT_TARGET, IMPORT_KEY };
 
 struct import_field {
     enum import_role role;
@@ -52,6 +54,7 @@ struct importing {
     const struct tune_experiment *e;     /* NULL: still to be made */
     struct tune_experiment *made;        /* that it is */
     struct tune_column *columns;         /* [inputs + targets] of e */
+    struct tune_pool *memory;            /* of names, of the layout */
 };
 
 /* import_layout.c: tune_import_layout_read - from the heading and the first row; the csv is
@@ -68,7 +71,6 @@ struct importing {
  * identifier ("", "-name.value"), or NULL: it is another experiment. */
 int tune_import_layout_read(struct importing *m);
 int tune_import_layout_bind(struct importing *m);
-void tune_import_layout_free(struct import_layout *l);
 const char *tune_import_field(const struct import_layout *l, const char *const *fields,
                               enum import_role role);
 bool tune_import_identifier(const struct import_layout *l, const char *const *fields,

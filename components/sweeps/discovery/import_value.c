@@ -1,5 +1,4 @@
 /* import_value.c - what stands in a cell of CSV. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "sweeps/discovery/matching.h"

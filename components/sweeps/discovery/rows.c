@@ -2,13 +2,10 @@
 #include "sweeps/discovery/rows.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "files/file.h"
-#include "core/try.h"
+#include "core/array.h"
 
 uint64_t tune_entity_hash(const char *identifier, size_t length)
 {
@@ -180,4 +177,22 @@ int tune_accept_read(const char *text, int *accept)
         text += length + (text[length] == ',');
     }
     return 0;
+}
+
+int tune_origins_add(struct tune_origin **origins, int *count, const char *host_class, const char *build, const char *weights,
+                     const char *data)
+{
+    for (int i = *count - 1; i >= 0; i--) {
+        const struct tune_origin *o = &(*origins)[i];
+        if (!strcmp(o->host_class, host_class) && !strcmp(o->build, build) && !strcmp(o->weights, weights) && !strcmp(o->data, data))
+            return i;
+    }
+    if (!tune_array_fit(origins, (size_t)*count, sizeof **origins))
+        return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the origins of a store's rows");
+    struct tune_origin *o = &(*origins)[*count];
+    snprintf(o->host_class, sizeof o->host_class, "%s", host_class);
+    snprintf(o->build, sizeof o->build, "%s", build);
+    snprintf(o->weights, sizeof o->weights, "%s", weights);
+    snprintf(o->data, sizeof o->data, "%s", data);
+    return (*count)++;
 }

@@ -38,6 +38,13 @@ int tune_uids_add(struct tune_uids *u, const uint8_t bytes[16], uint64_t with)
     return 0;
 }
 
+int tune_uids_add_text(struct tune_uids *u, const char *text)
+{
+    uint8_t uid[16];
+    tune_uid_read(uid, text);
+    return tune_uids_add(u, uid, 0);
+}
+
 /* Any order will do: that of the machine's words. */
 static int compare(const void *a, const void *b)
 {

@@ -7,10 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* With each uid goes a number of the caller's: the hash of an entity, or 0. */
 struct tune_uid {
     uint8_t bytes[16];
@@ -33,13 +29,11 @@ struct tune_uids {
 void tune_uid_read(uint8_t bytes[16], const char *text);
 void tune_uid_text(char text[33], const uint8_t bytes[16]);
 int tune_uids_add(struct tune_uids *u, const uint8_t bytes[16], uint64_t with);
+int tune_uids_add_text(struct tune_uids *u, const char *text);
 void tune_uids_sort(struct tune_uids *u);
 bool tune_uids_has(const struct tune_uids *u, const uint8_t bytes[16]);
 bool tune_uids_first(const struct tune_uids *u, const uint8_t bytes[16], uint64_t *with);
 bool tune_uids_has_with(const struct tune_uids *u, const uint8_t bytes[16], uint64_t with);
 void tune_uids_free(struct tune_uids *u);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

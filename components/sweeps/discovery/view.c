@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 #include "sweeps/discovery/results.h"
 #include "sweeps/discovery/uids.h"
@@ -80,22 +79,19 @@ static int add_request(struct tune_view *v, const struct tune_cell *uid, const s
 
 static int read_asked(struct tune_view *v)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_UID)->name,
-                           tune_request_column(TUNE_REQUEST_ENTITY)->name};
     const struct tune_cell *cells;
-    int count, more = -1;
+    int count, more;
     if (v->asked_known)
         return 0;
     char **own = tune_view_operations(v->store, v->space, &count);
-    struct tune_scan *scan = own ? tune_scan_open(v->store, TUNE_STORE_REQUESTS, names, 3) : NULL;
-    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
+    struct tune_scan *scan =
+        own ? TUNE_SCAN(v->store, TUNE_STORE_REQUESTS, TUNE_REQUEST_OPERATION, TUNE_REQUEST_UID, TUNE_REQUEST_ENTITY) : NULL;
+    while ((more = tune_scan_next(scan, &cells)) == 1) {
         bool mine = false;
         for (int i = 0; i < count && !mine; i++)
             mine = !strcmp(own[i], cells[0].text) && (!v->o.operation || !strcmp(own[i], v->o.operation));
-        if (mine && add_request(v, &cells[1], &cells[2]) < 0) {
-            more = -1;
+        if (mine && (more = add_request(v, &cells[1], &cells[2])) < 0)
             break;
-        }
     }
     tune_scan_free(scan);
     if (own)

@@ -24,7 +24,9 @@
 extern "C" {
 #endif
 
-enum tune_view_include { TUNE_VIEW_MEASURED, TUNE_VIEW_MATCHING, TUNE_VIEW_MISSING, TUNE_VIEW_UNMEASURED };
+enum tune_view_include {
+    TUNE_VIEW_MEASURED, TUNE_VIEW_MATCHING, TUNE_VIEW_MISSING, TUNE_VIEW_UNMEASURED
+};
 
 struct tune_view_options {
     enum tune_view_include include;

@@ -1,5 +1,4 @@
-/* document_json.c - read strict JSON into a document's tree. */
-#include <stdio.h>
+/* document_json.c - strict JSON as a document's tree. */
 #include <string.h>
 
 #include "files/json.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/array.h"
 #include "core/try.h"
 #include "sweeps/stores/store_parts.h"
 
@@ -14,18 +15,21 @@ const struct tune_store_union *tune_store_find_union(const struct tune_store *s,
     return NULL;
 }
 
+void tune_store_columns_free(struct tune_column *columns, int keys, int count)
+{
+    for (int i = keys; columns && i < count; i++) {
+        free((char *)(uintptr_t)columns[i].name);
+        free((char *)(uintptr_t)columns[i].unit);
+    }
+    free(columns);
+}
+
 /* One more column, texts copied. */
 static int add_column(struct tune_store_union *u, const struct tune_column *column, int file)
 {
-    if (u->count % 64 == 0) {
-        size_t room = (size_t)u->count + 64;
-        struct tune_column *columns = realloc(u->columns, room * sizeof *columns);
-        u->columns = columns ? columns : u->columns;
-        int *files = realloc(u->files, room * sizeof *files);
-        u->files = files ? files : u->files;
-        if (!columns || !files)
-            return tune_store_no_memory("the columns of a store");
-    }
+    if (!tune_array_fit(&u->columns, (size_t)u->count, sizeof *u->columns) ||
+        !tune_array_fit(&u->files, (size_t)u->count, sizeof *u->files))
+        return tune_store_no_memory("the columns of a store");
     struct tune_column copy = *column;
     copy.name = strdup(column->name);
     copy.unit = strdup(column->unit);
@@ -37,13 +41,9 @@ static int add_column(struct tune_store_union *u, const struct tune_column *colu
 /* A union begins with the columns that every table has. */
 static struct tune_store_union *add_union(struct tune_store *s, const char *name)
 {
-    if (s->union_count % 16 == 0) {
-        struct tune_store_union *more = realloc(s->unions, ((size_t)s->union_count + 16) * sizeof *more);
-        if (!more) {
-            tune_store_no_memory("the tables of a store");
-            return NULL;
-        }
-        s->unions = more;
+    if (!tune_array_fit(&s->unions, (size_t)s->union_count, sizeof *s->unions)) {
+        tune_store_no_memory("the tables of a store");
+        return NULL;
     }
     struct tune_store_union *u = &s->unions[s->union_count++];
     *u = (struct tune_store_union){.name = name ? strdup(name) : NULL};
@@ -190,11 +190,7 @@ void tune_store_forget_catalogue(struct tune_store *s)
 {
     for (int i = 0; i < s->union_count; i++) {
         struct tune_store_union *u = &s->unions[i];
-        for (int c = 0; c < u->count; c++) {
-            free((char *)(uintptr_t)u->columns[c].name);
-            free((char *)(uintptr_t)u->columns[c].unit);
-        }
-        free(u->columns);
+        tune_store_columns_free(u->columns, 0, u->count);
         free(u->files);
         free(u->name);
     }
@@ -213,6 +209,11 @@ const char *const *tune_store_tables(struct tune_store *s, int *count)
         return NULL;
     *count = s->union_count - 1;
     return s->names;
+}
+
+bool tune_store_has(struct tune_store *s, const char *experiment)
+{
+    return tune_store_catalogue(s, NULL, NULL) == 0 && tune_store_find_union(s, experiment);
 }
 
 int tune_store_agrees(struct tune_store *s, const char *experiment, const struct tune_column *columns, int count)

@@ -1,8 +1,8 @@
 /* claim.c - claims as files: name, name~2, name~3, ... each made once and never removed; the last one counts.
  *
  * A stale claim is not replaced, for two processes that both found it stale could then each replace what the other had
- * just made. Who takes it over makes the next one instead, which only one process can; and since none is ever removed,
- * nobody's judgement is about another file than he read. */
+ * just made. Who takes it over makes the next one instead, which only one process can. None is ever removed, so nobody
+ * judges another file than the one he read. */
 #include "sweeps/stores/claim.h"
 
 #include <cjson/cJSON.h>
@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 

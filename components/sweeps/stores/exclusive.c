@@ -1,5 +1,5 @@
-/* exclusive.c - written under a name of its own, then given the one that others look for: a link, unlike a rename, fails
- * where that name is taken. */
+/* exclusive.c - files written under a name of their own, then linked to the one that others look for. A link, unlike a
+ * rename, fails if that name is taken. */
 #include "sweeps/stores/exclusive.h"
 
 #include <errno.h>

@@ -1,13 +1,14 @@
-/* hdf5_quiet.h - the HDF5 library as a component may use it: it prints nothing, its reasons become
- * ours, and what a program that uses HDF5 itself has set stays set. Included by the two files that
- * call it. */
+/* hdf5_quiet.h - the HDF5 library as a component may use it: it prints nothing, and its reasons
+ * become ours. A program that uses HDF5 itself keeps its own settings. For the two files that call
+ * the library. */
 #ifndef TUNE_STORES_HDF5_QUIET_H
 #define TUNE_STORES_HDF5_QUIET_H
 
 #include <hdf5.h>
 #include <stdio.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows go between files, which are little-endian, and memory as they are");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "rows go between files, which are little-endian, and memory as they are");
 
 /* Between hush and unhush, instead of printing: the first reason that a failed call gave. */
 struct tune_hdf5_quiet {
@@ -18,9 +19,9 @@ struct tune_hdf5_quiet {
 
 static inline herr_t tune_hdf5_innermost(unsigned n, const H5E_error2_t *e, void *quiet)
 {
+    struct tune_hdf5_quiet *q = quiet;
     if (n == 0)
-        snprintf(((struct tune_hdf5_quiet *)quiet)->why, sizeof ((struct tune_hdf5_quiet *)quiet)->why, "the HDF5 library says: %s",
-                 e->desc ? e->desc : "");
+        snprintf(q->why, sizeof q->why, "the HDF5 library says: %s", e->desc ? e->desc : "");
     return 0;
 }
 
@@ -52,8 +53,16 @@ static inline void tune_hdf5_close(hid_t id)
         H5Idec_ref(id);
 }
 
-/* tune_hdf5_access - how files are opened: what is left open in one is closed with it; no locks,
- * for no file here is ever changed in place, and not every file system has them. */
+/* TUNE_HDF5 - declares an identifier that is given back where its scope ends. It may be of a call
+ * that failed; calls that are given it then fail, too. */
+static inline void tune_hdf5_leave(const hid_t *id)
+{
+    tune_hdf5_close(*id);
+}
+#define TUNE_HDF5 __attribute__((cleanup(tune_hdf5_leave))) hid_t
+
+/* tune_hdf5_access - how files are opened. What is left open in one is closed with it. No locks: no
+ * file here is ever changed in place, and not every file system has them. */
 static inline hid_t tune_hdf5_access(void)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);

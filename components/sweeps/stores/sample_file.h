@@ -1,17 +1,17 @@
 /* sample_file.h - one HDF5 file of a store: made whole in memory, and its structure read. Nothing
  * else here knows HDF5.
  *
- * A file is small and is replaced whole, so it is built by HDF5's core driver in memory and written
- * like any other file: a full disk is met by write(), never by the library, which does not come
+ * A file is small and is replaced whole. So HDF5's core driver builds it in memory, and it is
+ * written like any other file. Then write() meets a full disk, not the library, which does not come
  * back from one. For reading, the library says what tables there are, of what columns, and where
- * their rows lie; rows are then read from there. One row read as a whole is what a compound dataset
- * is good at: taking columns out of it here is faster than the library's conversion, and leaves
- * nothing behind in its table of conversions, which grows with each new pair of types until the
- * program ends.
+ * their rows lie; rows are then read from there. Rows are read whole, and columns are taken out of
+ * them here. That is faster than the library's conversion. It also leaves nothing behind in the
+ * library's table of conversions, which grows with each new pair of types until the program ends.
  *
- *     /measurements/<experiment>   chunked compound datasets: TEXT fixed UTF-8 strings, a NUL behind, WHOLE int64, NUMBER float64,
- *                                  little-endian; `reason` int64. Attributes: H5TB's (CLASS, VERSION, TITLE, FIELD_n_NAME) and
- *                                  units, roles, whole, one element per column
+ *     /measurements/<experiment>   chunked compound datasets: TEXT fixed UTF-8 strings, a NUL
+ *                                  behind, WHOLE int64, NUMBER float64, little-endian; `reason`
+ *                                  int64. Attributes: H5TB's (CLASS, VERSION, TITLE, FIELD_n_NAME)
+ *                                  and units, roles, whole, one element per column
  *     /requests                    the same
  *     /reasons                     fixed strings, the first empty: what `reason` numbers
  *

@@ -69,29 +69,23 @@ static hid_t without_times(hid_t kind)
 /* An attribute of count elements (0: one, no array). */
 static int put_attribute(hid_t object, const char *name, hid_t type, hsize_t count, const void *data)
 {
-    hid_t space = count ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
-    hid_t attribute = space < 0 ? H5I_INVALID_HID : H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    int status = attribute < 0 || H5Awrite(attribute, type, data) < 0 ? -1 : 0;
-    tune_hdf5_close(attribute);
-    tune_hdf5_close(space);
-    return status;
+    TUNE_HDF5 space = count ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
+    TUNE_HDF5 attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    return H5Awrite(attribute, type, data) < 0 ? -1 : 0;
 }
 
 static int put_text(hid_t object, const char *name, const char *text)
 {
-    hid_t type = text_type(strlen(text) + 1);
-    int status = type < 0 ? -1 : put_attribute(object, name, type, 0, text);
-    tune_hdf5_close(type);
-    return status;
+    TUNE_HDF5 type = text_type(strlen(text) + 1);
+    return put_attribute(object, name, type, 0, text);
 }
 
 static int put_texts(hid_t object, const char *name, const char *const *texts, size_t count)
 {
     size_t room;
     char *data = pack(texts, count, &room);
-    hid_t type = data ? text_type(room) : H5I_INVALID_HID;
-    int status = type < 0 ? -1 : put_attribute(object, name, type, count, data);
-    tune_hdf5_close(type);
+    TUNE_HDF5 type = text_type(room);
+    int status = data ? put_attribute(object, name, type, count, data) : -1;
     free(data);
     return status;
 }
@@ -146,10 +140,11 @@ static hid_t put_dataset(hid_t group, const char *name, hid_t type, hsize_t rows
 {
     hsize_t most = TUNE_SAMPLE_PIECE_BYTES / H5Tget_size(type), chunk = rows < most ? rows : most;
     chunk = chunk > 0 ? chunk : 1;
-    hid_t space = H5Screate_simple(1, &rows, NULL), plist = without_times(H5P_DATASET_CREATE);
+    TUNE_HDF5 space = H5Screate_simple(1, &rows, NULL);
+    TUNE_HDF5 plist = without_times(H5P_DATASET_CREATE);
     hid_t dataset = H5I_INVALID_HID;
     /* zeros behind the last row: the same rows make the same bytes */
-    if (space >= 0 && plist >= 0 && H5Pset_attr_phase_change(plist, 65535, 0) >= 0 &&
+    if (H5Pset_attr_phase_change(plist, 65535, 0) >= 0 &&
         H5Pset_fill_time(plist, H5D_FILL_TIME_ALLOC) >= 0 && H5Pset_chunk(plist, 1, &chunk) >= 0 && H5Pset_fletcher32(plist) >= 0)
         dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
     if (dataset >= 0 && rows > 0 &&
@@ -158,8 +153,6 @@ static hid_t put_dataset(hid_t group, const char *name, hid_t type, hsize_t rows
         tune_hdf5_close(dataset);
         dataset = H5I_INVALID_HID;
     }
-    tune_hdf5_close(plist);
-    tune_hdf5_close(space);
     return dataset;
 }
 
@@ -209,14 +202,13 @@ static hid_t row_type(const struct tune_sample_rows *t, const int *widths, size_
     size_t offset = 0;
     for (int c = 0; c < t->column_count && type >= 0; c++) {
         bool text = t->columns[c].type == TUNE_CELL_TEXT && !is_reason(t, c);
-        hid_t member = text                                      ? text_type((size_t)widths[c])
+        TUNE_HDF5 member = text                                      ? text_type((size_t)widths[c])
                        : t->columns[c].type == TUNE_CELL_NUMBER ? H5Tcopy(H5T_IEEE_F64LE)
                                                                  : H5Tcopy(H5T_STD_I64LE);
-        if (member < 0 || H5Tinsert(type, t->columns[c].name, offset, member) < 0) {
+        if (H5Tinsert(type, t->columns[c].name, offset, member) < 0) {
             tune_hdf5_close(type);
             type = H5I_INVALID_HID;
         }
-        tune_hdf5_close(member);
         offset += (size_t)widths[c];
     }
     return type;
@@ -227,14 +219,12 @@ static int put_table(hid_t group, const struct tune_sample_rows *t, struct reaso
     int *widths = calloc((size_t)t->column_count, sizeof *widths);
     size_t row_bytes = widths ? measure(t, widths) : 0;
     char *data = widths ? calloc((size_t)t->row_count + 1, row_bytes) : NULL;
-    hid_t type = data ? row_type(t, widths, row_bytes) : H5I_INVALID_HID;
+    TUNE_HDF5 type = data ? row_type(t, widths, row_bytes) : H5I_INVALID_HID;
     if (data)
         fill(t, widths, reasons, data);
-    hid_t dataset = type < 0 ? H5I_INVALID_HID
-                             : put_dataset(group, tune_sample_title(t->name), type, (hsize_t)t->row_count, data);
+    TUNE_HDF5 dataset = type < 0 ? H5I_INVALID_HID
+                                 : put_dataset(group, tune_sample_title(t->name), type, (hsize_t)t->row_count, data);
     int status = dataset < 0 ? -1 : put_attributes(dataset, t);
-    tune_hdf5_close(dataset);
-    tune_hdf5_close(type);
     free(data);
     free(widths);
     return status;
@@ -244,10 +234,8 @@ static int put_reasons(hid_t file, const struct reasons *reasons)
 {
     size_t room;
     char *data = pack(reasons->texts, reasons->count, &room);
-    hid_t type = data ? text_type(room) : H5I_INVALID_HID;
-    hid_t dataset = type < 0 ? H5I_INVALID_HID : put_dataset(file, "reasons", type, reasons->count, data);
-    tune_hdf5_close(dataset);
-    tune_hdf5_close(type);
+    TUNE_HDF5 type = data ? text_type(room) : H5I_INVALID_HID;
+    TUNE_HDF5 dataset = type < 0 ? H5I_INVALID_HID : put_dataset(file, "reasons", type, reasons->count, data);
     free(data);
     return dataset < 0 ? -1 : 0;
 }
@@ -257,14 +245,12 @@ static int put_file(hid_t file, const struct tune_sample_rows *tables, int count
     int64_t version = TUNE_STORE_SCHEMA;
     TRY(put_attribute(file, "schema_version", H5T_STD_I64LE, 0, &version));
     TRY(put_text(file, "creator", "tune.c " TUNE_VERSION));
-    hid_t plist = without_times(H5P_GROUP_CREATE);
-    hid_t group = plist < 0 ? H5I_INVALID_HID : H5Gcreate2(file, "measurements", H5P_DEFAULT, plist, H5P_DEFAULT);
-    int status = group < 0 ? -1 : 0;
-    tune_hdf5_close(plist);
-    for (int i = 0; i < count && status == 0; i++)
-        status = put_table(tables[i].name ? group : file, &tables[i], reasons);
-    tune_hdf5_close(group);
-    return status < 0 ? -1 : put_reasons(file, reasons);
+    TUNE_HDF5 plist = without_times(H5P_GROUP_CREATE);
+    TUNE_HDF5 group = H5Gcreate2(file, "measurements", H5P_DEFAULT, plist, H5P_DEFAULT);
+    TRY(group < 0 ? -1 : 0);
+    for (int i = 0; i < count; i++)
+        TRY(put_table(tables[i].name ? group : file, &tables[i], reasons));
+    return put_reasons(file, reasons);
 }
 
 /* ---- the file in memory ---- */
@@ -314,12 +300,12 @@ static herr_t unshare_buffer(void *buffer)
 static hid_t create(struct buffer *buffer)
 {
     H5FD_file_image_callbacks_t calls = {make_buffer, NULL, resize_buffer, take_buffer, share_buffer, unshare_buffer, buffer};
-    hid_t access = tune_hdf5_access(), plist = without_times(H5P_FILE_CREATE), file = H5I_INVALID_HID;
-    if (access >= 0 && plist >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
+    TUNE_HDF5 access = tune_hdf5_access();
+    TUNE_HDF5 plist = without_times(H5P_FILE_CREATE);
+    hid_t file = H5I_INVALID_HID;
+    if (plist >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
         H5Pset_fapl_core(access, 1 << 20, 0) >= 0 && H5Pset_file_image_callbacks(access, &calls) >= 0)
         file = H5Fcreate("a sample file in memory", H5F_ACC_TRUNC, plist, access);
-    tune_hdf5_close(plist);
-    tune_hdf5_close(access);
     return file;
 }
 

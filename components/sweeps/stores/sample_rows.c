@@ -1,9 +1,7 @@
 /* sample_rows.c - rows of a sample file read, and held against their checksums. The library is not asked: see sample_file.h. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/try.h"
-#include "sweeps/stores/sample_file.h"
 #include "sweeps/stores/store_parts.h"
 
 enum { SUM_BYTES = 4 };
@@ -79,8 +77,8 @@ static int damaged(const struct source *s, int64_t first, int64_t count)
                           (long long)(first + count - 1));
 }
 
-/* Rows first .. first + count - 1, whole pieces but for the last one, into data, which has room for a checksum behind them and
- * for what the last piece has behind its rows. */
+/* Rows first .. first + count - 1, whole pieces but for the last one, into data. It has room for a checksum behind them, and
+ * for the rest of the last piece. */
 static int read_checked(const struct source *s, int64_t first, int64_t count, char *data)
 {
     const struct tune_sample_extent *at = s->at;

@@ -9,8 +9,8 @@
 
 /* Reading on costs one call for a megabyte, reading here and there one for a few rows. */
 enum { BLOCK_ON = 1 << 20, BLOCK_AT = 32 << 10 };
-/* Files kept open for reading here and there: results of one entity lie as many files apart as operations measured it, and of the
- * next entity beside them. */
+/* Files kept open for reading here and there. Results of one entity lie in as many files as operations measured it; those of
+ * the next entity lie beside them. */
 enum { WINDOWS = 16 };
 
 /* A block of rows of one file. */
@@ -206,6 +206,15 @@ struct tune_scan *tune_scan_open(struct tune_store *s, const char *experiment, c
     return NULL;
 }
 
+struct tune_scan *tune_scan_keys(struct tune_store *s, const char *experiment, const int *keys, int count)
+{
+    const char *names[TUNE_KEYS];
+    bool requests = !strcmp(experiment, TUNE_STORE_REQUESTS);
+    for (int i = 0; i < count; i++)
+        names[i] = (requests ? tune_request_column((enum tune_request_key)keys[i]) : tune_key_column((enum tune_key)keys[i]))->name;
+    return tune_scan_open(s, experiment, names, count);
+}
+
 void tune_scan_free(struct tune_scan *scan)
 {
     if (!scan)
@@ -225,8 +234,8 @@ void tune_scan_free(struct tune_scan *scan)
 
 int tune_scan_next(struct tune_scan *scan, const struct tune_cell **cells)
 {
-    struct window *w = &scan->on;
-    while (scan->file < scan->files) {
+    while (scan && scan->file < scan->files) {
+        struct window *w = &scan->on;
         const struct tune_store_file *f = &scan->store->files[scan->file];
         bool skip = f->gone || f->broken;
         int status = skip ? 0 : open_window(scan, w, scan->file);
@@ -245,7 +254,7 @@ int tune_scan_next(struct tune_scan *scan, const struct tune_cell **cells)
         scan->next = 0;
         TRY(status);
     }
-    return 0;
+    return scan ? 0 : -1;
 }
 
 struct tune_place tune_scan_place(const struct tune_scan *scan)

@@ -40,6 +40,10 @@ struct tune_store {
 
 typedef void tune_store_problem(void *context, const char *file, const char *what);
 
+/* tune_store_columns_free - free columns with their names and units. The first `keys` columns
+ * borrow theirs. */
+void tune_store_columns_free(struct tune_column *columns, int keys, int count);
+
 /* tune_store_path - of something in the store.
  * tune_store_add_file - name it among the files, if it is not there.
  * tune_store_open_file - a descriptor of file i to read rows from, and its structure as it is now,
@@ -51,8 +55,8 @@ int tune_store_open_file(struct tune_store *s, int i, struct tune_sample_file **
 /* tune_store_catalogue - make the unions, if they are not made: reads the structure of every file.
  * With problem, broken files are told and left out, until the catalogue is forgotten.
  * tune_store_find_union - by name (NULL: the requests); NULL: no file has such a table.
- * tune_store_agrees - 0: these columns of the experiment can stand beside those that the files
- * have; -1: one is a text here and a number there, or the store cannot be read. */
+ * tune_store_agrees - 0: these columns of the experiment can stand beside those of the files. -1:
+ * one is a text here and a number there, or the store cannot be read. */
 int tune_store_catalogue(struct tune_store *s, tune_store_problem *problem, void *context);
 void tune_store_forget_catalogue(struct tune_store *s);
 const struct tune_store_union *tune_store_find_union(const struct tune_store *s, const char *name);

@@ -1,7 +1,7 @@
 /* writer.c - the file this process is writing: its rows are kept in memory, and every append writes it anew.
  *
- * Two megabytes at most, so that costs milliseconds; the fsync costs more. What this buys: no moment at which the file
- * on the disk is not whole, and a failed write is nothing but a row taken back. */
+ * Two megabytes at most, so that costs milliseconds; the fsync costs more. So the file on the disk is whole at
+ * every moment, and a failed write is nothing but a row taken back. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -39,11 +39,7 @@ struct tune_store_writer {
 
 static void free_columns(struct table *t)
 {
-    for (int i = TUNE_KEYS; i < t->count && t->columns; i++) {
-        free((char *)(uintptr_t)t->columns[i].name);
-        free((char *)(uintptr_t)t->columns[i].unit);
-    }
-    free(t->columns);
+    tune_store_columns_free(t->columns, TUNE_KEYS, t->count);
     t->columns = NULL;
     t->count = 0;
 }
