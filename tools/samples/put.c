@@ -250,7 +250,7 @@ int samples_end(void)
     if (put.format == JSON)
         put_text(put.rows > 0 ? "\n]\n" : "]\n");
     else if (put.format == PEOPLE && put.rows == 0)
-        put_text("Nothing\n");
+        put_text("# no rows: the store has none that fit the space and these options; `samples stats` shows what it has\n");
     else if (put.frame) {
         code = tune_frame_print(put.frame, 0, samples.out);
         put.frame = NULL;

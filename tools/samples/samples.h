@@ -38,7 +38,8 @@ struct samples {
 extern struct samples samples;
 
 /* samples_no_memory - set the error; -1.
- * samples_word - the i-th word behind the command, or NULL. samples_words - how many. */
+ * samples_word - the i-th word behind the command, or NULL.
+ * samples_words - how many. */
 int samples_no_memory(void);
 const char *samples_word(int i);
 int samples_words(void);
@@ -68,7 +69,8 @@ int samples_no_such(const char *what, const char *name, const char *const *names
 
 /* samples_check_properties - each must be a target of an experiment of the space.
  * samples_check_aggregate - only mean and median are known to the command.
- * samples_middle - of several results, as --aggregate says; samples_median - it says the median. */
+ * samples_middle - of several results, as --aggregate says;
+ * samples_median - it says the median. */
 int samples_check_properties(const char *const *properties, int count);
 int samples_check_aggregate(void);
 bool samples_median(void);

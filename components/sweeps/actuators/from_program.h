@@ -4,8 +4,9 @@
 #ifndef TUNE_ACTUATORS_FROM_PROGRAM_H
 #define TUNE_ACTUATORS_FROM_PROGRAM_H
 
-/* tune_experiment_from_program - run "program --describe" and make the file's text of it, the
- * caller's to free. NULL with an error: no such program, it says nothing sensible. */
+/* tune_experiment_from_program - run "program --describe" and make the text of the file from its
+ * output. The caller frees it. NULL with an error: no such program, or its output is no
+ * description. */
 char *tune_experiment_from_program(const char *program);
 
 #endif

@@ -34,7 +34,7 @@ struct tune_measurement {
     double started_s;
     double *values;              /* [runs][target_count] values from the reports */
     enum ending *endings;        /* [runs] */
-    double *targets;             /* [target_count] reduced values */
+    double *targets;             /* [target_count] reduced values values */
     char why[1024];              /* reason of the first counted run that did not end well; "": all
                                   * did */
 };

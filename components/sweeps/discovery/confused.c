@@ -1,4 +1,4 @@
-/* confused.c - values of two spaces compared, input by input. */
+/* confused.c - compare the values of two spaces, input by input. */
 #include "sweeps/discovery/confused.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "core/try.h"
 
-/* The values that an input has in a space: those of its dimension, or the one parameter or default. */
+/* The values of an input in a space: those of its dimension, or its parameter or default. */
 static int values_of(const struct tune_space *s, const struct tune_protocol *p, int input, const struct tune_value **values)
 {
     int d = p->dimension[input];
@@ -14,14 +14,15 @@ static int values_of(const struct tune_space *s, const struct tune_protocol *p, 
     return d < 0 ? 1 : s->dimensions[d].domain.count;
 }
 
-/* A text that reads as another value, or what it might be read as. */
+/* A text that could be read as another value, or that other value. */
 static bool is_suspect(const struct tune_value *v)
 {
     struct tune_value as;
     return v->type == TUNE_VALUE_TEXT ? tune_value_read_as(v->text, &as) : v->type != TUNE_VALUE_NONE && v->type != TUNE_VALUE_LIST;
 }
 
-/* suspects[input_count]: the input takes any text here, and has such a value. -1; else whether there is one. */
+/* Fill suspects[input_count]: true if the input takes any text and has such a value. Returns
+ * whether there is one, or -1. */
 static int find_suspects(const struct tune_space *s, const struct tune_protocol *p, bool *suspects)
 {
     struct tune_column *columns;

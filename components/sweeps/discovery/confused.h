@@ -1,8 +1,8 @@
-/* confused.h - finds where one space has a text and another space of the store has the number that
- * it spells.
+/* confused.h - find inputs where one space has a text, and another space of the store has the
+ * number that it spells.
  *
- * An input that takes any text has a column of texts, and programs are given both alike. So rows of
- * the one count for the other. That is right, but the user is told. */
+ * An input that takes any text has a column of texts, and a program gets both in the same form. So
+ * rows of one space count for the other. That is right, but the user should know. */
 #ifndef TUNE_DISCOVERY_CONFUSED_H
 #define TUNE_DISCOVERY_CONFUSED_H
 

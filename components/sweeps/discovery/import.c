@@ -1,4 +1,5 @@
-/* import.c - rows of CSV into a store: read and checked whole first, then written. */
+/* import.c - import rows of CSV into a store. All rows are read and checked before any is
+ * written. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,17 +10,18 @@
 
 enum { MOST_RESULTS = 65536, TEXT = TUNE_STORE_TEXT_MAX + 1 };
 
-/* One line of the file while it is taken apart. */
+/* State of one line while it is parsed. */
 struct line {
     struct importing *m;
-    struct tune_cell *cells;  /* [TUNE_KEYS + inputs + targets] of the row that is being made */
-    char *texts;              /* [inputs][TEXT] of them */
-    bool *given;              /* [inputs] the file says them; the others have their defaults */
+    struct tune_cell *cells;  /* [TUNE_KEYS + inputs + targets] cells of the row being made */
+    char *texts;              /* [inputs][TEXT] their texts */
+    bool *given;              /* [inputs] true: given in the file; false: the default */
     double *values;           /* [targets][MOST_RESULTS] */
     int *counts;              /* [targets] */
     char entity[TEXT], experiment[TEXT], operation[TEXT], uid[33];
-    struct tune_uids there;   /* what the store has */
-    struct tune_uids seen;    /* what the file has, with the number of the result; in the first pass put together */
+    struct tune_uids there;   /* uids in the store */
+    struct tune_uids seen;    /* uids in the file, with the number of the result; the first pass
+                               * collects them */
     bool writing;
 };
 
@@ -76,7 +78,8 @@ static void make_uid(struct line *n, int result)
     snprintf(n->uid, sizeof n->uid, "%016llx%016llx", (unsigned long long)hash[0], (unsigned long long)hash[1]);
 }
 
-/* The row in n->cells is whole: count it, and in the second pass write it, where neither the store nor a line before has it. */
+/* The row in n->cells is complete: count it. In the second pass, write it if neither the store nor
+ * an earlier line has it. */
 static int take(struct line *n)
 {
     struct tune_import *i = n->m->i;
@@ -95,7 +98,7 @@ static int take(struct line *n)
     return tune_store_append(i->store, n->m->e->name, n->cells, NULL);
 }
 
-/* Result k of the present line's figures: 0 also where it has none. */
+/* Make the row of result k of the current line. 0 also if there is no result k. */
 static int take_result(struct line *n, int k, int row)
 {
     const struct importing *m = n->m;
@@ -118,8 +121,8 @@ static int take_result(struct line *n, int k, int row)
 
 /* ---- ado's rows ---- */
 
-/* If there are fewer figures than results, they belong to the valid ones, or the assignment is
- * unknown. */
+/* With fewer figures than results, the figures belong to the valid results; otherwise their
+ * assignment is unknown. */
 static int line_up(struct line *n, int results)
 {
     const struct tune_experiment *e = n->m->e;
@@ -146,7 +149,8 @@ static int line_up(struct line *n, int results)
     return 0;
 }
 
-/* The figures of one variant into values and counts; how many results, or -1: the row is bad. */
+/* Read the figures of one variant into values and counts. Returns the number of results; -1: the
+ * row is bad. */
 static int read_figures(struct line *n, const char *const *fields, int variant)
 {
     const struct import_layout *l = &n->m->layout;
@@ -206,7 +210,8 @@ static bool set_defaults(struct line *n)
     return true;
 }
 
-/* Defaults, then the identifier's dimensions, then parameters. false: the row is bad, and was told. */
+/* Set defaults, then the identifier's dimensions, then parameters. false: the row is bad, and was
+ * reported. */
 static bool set_inputs(struct line *n, const char *const *fields, const char *parameters)
 {
     const struct importing *m = n->m;
@@ -228,7 +233,7 @@ static bool set_inputs(struct line *n, const char *const *fields, const char *pa
     return true;
 }
 
-/* As the file does, or where it does not of its inputs. false: that is too long. */
+/* Take the identifier from the file, or make it from the inputs. false: it is too long. */
 static bool name_entity(struct line *n, const char *const *fields)
 {
     const struct import_layout *l = &n->m->layout;
@@ -260,7 +265,7 @@ static bool set_keys(struct line *n, const char *const *fields, const char *para
     return true;
 }
 
-/* All results of one variant of a line. -1: not the row's fault. */
+/* Import all results of one variant of a line. -1: an error that is not about the row. */
 static int take_variant(struct line *n, const char *const *fields, int variant, const char *parameters, int row)
 {
     int results = read_figures(n, fields, variant);
@@ -307,7 +312,7 @@ static bool read_whole(const char *text, int64_t *whole)
     return true;
 }
 
-/* The field as the column holds it. */
+/* Convert a field to its column's type. */
 static bool read_cell(const struct tune_column *c, const char *text, struct tune_cell *cell)
 {
     *cell = c->type == TUNE_CELL_TEXT ? tune_cell_text(text) : tune_cell_number(NAN);
@@ -328,7 +333,7 @@ static const struct tune_column *column_of(const struct importing *m, int cell)
     return cell < TUNE_KEYS ? tune_key_column((enum tune_key)cell) : &m->columns[cell - TUNE_KEYS];
 }
 
-/* Keys, inputs and targets stand in the row in that order. */
+/* The row has keys, inputs and targets, in this order. */
 static int cell_of(const struct importing *m, const struct import_field *f)
 {
     return f->role == IMPORT_KEY     ? f->which
@@ -466,7 +471,7 @@ static int read_lines(struct importing *m)
 
 /* ---- the whole ---- */
 
-/* The experiment that is meant: a known one, or the name of one to be made. */
+/* Find the experiment: a known one, or the name of a new one. */
 static int find_experiment(struct importing *m)
 {
     const struct tune_catalog *c = m->i->catalog;

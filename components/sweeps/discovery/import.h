@@ -1,4 +1,4 @@
-/* import.h - rows of CSV into a store: ado's, as `show` writes them, and our own exports.
+/* import.h - import rows of CSV into a store: files of ado's `show`, and our own exports.
  *
  *     ,identifier,generatorid,experiment_id,<dimensions>,<targets>
  *                  target format: a row for each entity and experiment
@@ -26,24 +26,25 @@ struct tune_import {
     const struct tune_catalog *catalog;
     const char *path;
     const char *experiment;      /* "name" or "actuator.name" */
-    const char *actuator;        /* NULL: of the known experiment, else replay */
-    const char *const *inputs;   /* [input_count] the columns that are dimensions; 0: see above */
+    const char *actuator;        /* actuator; NULL: that of the known experiment, else replay */
+    const char *const *inputs;   /* [input_count] columns that are dimensions; 0: as above */
     int input_count;
-    const char *const *targets;  /* [target_count] of the other columns only these; 0: all */
+    const char *const *targets;  /* [target_count] columns that are targets; 0: all others */
     int target_count;
-    /* is told each bad row; NULL: nobody */
+    /* called for each bad row; NULL: not */
     void (*problem)(void *context, const char *path, int64_t line, const char *what);
     void *context;
-    /* what came of it */
-    int64_t rows;                /* lines of the file that are of the experiment */
-    int64_t others;              /* lines, or in observed format columns, of other experiments */
-    int64_t results;             /* in them, */
-    /* of which the file has some twice: rows that several entities share */
+    /* the result of an import */
+    int64_t rows;                /* lines of this experiment */
+    int64_t others;              /* lines of other experiments; in observed format, columns */
+    int64_t results;             /* results in these lines */
+    /* of these, repeated ones: rows that several entities share */
     int64_t again;
-    int64_t added;               /* those that the store did not have */
+    int64_t added;               /* results that the store did not have */
     int64_t bad;
-    bool made;                   /* an experiment file was written into the store's experiments/ */
-    /* columns that the known experiment has no target for, separated by ", " */
+    bool made;                   /* true: an experiment file was written to the store's
+                                  * experiments/ */
+    /* columns without a target in the known experiment, separated by ", " */
     char left_out[1024];
 };
 

@@ -1,4 +1,5 @@
-/* import_layout.c - what the columns of a CSV file are, and what is in the identifiers of its entities and experiments. */
+/* import_layout.c - find the roles of the columns of a CSV file, and parse identifiers of entities
+ * and experiments. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static int no_memory(void)
 
 /* ---- identifiers ---- */
 
-/* The cell says what the identifier says: the same text, the same number, or nothing where that is None. */
+/* True if cell and identifier agree: the same text, the same number, or an empty cell for None. */
 static bool agrees(const char *cell, const char *text, size_t length)
 {
     char copy[TUNE_STORE_TEXT_MAX + 1];
@@ -47,7 +48,7 @@ static const char *part_end(const char *at, const char *name, const char *cell, 
     return NULL;
 }
 
-/* The identifier is made of those fields, in whatever order: ado's later files have them sorted. */
+/* True if the identifier is made of these fields, in any order. Newer files of ado sort them. */
 static bool is_made_of(const struct import_layout *l, const char *const *fields, const char *identifier, struct import_part *parts)
 {
     bool used[TUNE_SPACE_DIMENSIONS] = {false};
@@ -87,7 +88,7 @@ bool tune_import_identifier(const struct import_layout *l, const char *const *fi
     return true;
 }
 
-/* The length of the input's name at the begin of "-name.value"; 0: there is none. */
+/* The length of the input's name at the start of "-name.value"; 0: none. */
 static int parameter_at(const char *text, const struct tune_experiment *e)
 {
     if (*text != '-')
@@ -126,7 +127,7 @@ const char *tune_import_own_experiment(const struct importing *m, const char *id
     if (!at || strncmp(at + 1, m->name, length))
         return NULL;
     at += 1 + length;
-    if (!strncmp(at, "@v", 2)) /* ado's later versions stand behind the name */
+    if (!strncmp(at, "@v", 2)) /* newer versions of ado add a version after the name */
         at += 2 + strspn(at + 2, "0123456789.");
     return tune_import_parameters(at, m->e, parts, TUNE_SPACE_DIMENSIONS) < 0 ? NULL : at;
 }
@@ -156,7 +157,8 @@ static int copy_headings(struct importing *m, const char *const *fields, int cou
     return 0;
 }
 
-/* "[<parameters>]-<target>" behind the experiment's name: the target, its place cut out; NULL: it is none of this experiment's. */
+/* Find the target in "[<parameters>]-<target>" after the experiment's name. NULL: the column
+ * belongs to another experiment. */
 static const char *target_of(const struct importing *m, const char *heading, char *parameters, size_t size)
 {
     const char *best = NULL;
@@ -171,7 +173,7 @@ static const char *target_of(const struct importing *m, const char *heading, cha
     }
     const char *last = strrchr(heading + name, '-');
     if (!best && last)
-        best = last + 1; /* ado's targets have no '-' */
+        best = last + 1; /* names of ado's targets have no '-' */
     if (!best || !*best)
         return NULL;
     snprintf(parameters, size, "%.*s", (int)(best - 1 - heading - (ptrdiff_t)name), heading + name);
@@ -214,7 +216,7 @@ static int usage_at(const struct importing *m, const char *what, const char *nam
                             tune_nearest_hint(name, (const char *const *)l->headings, l->count, hint));
 }
 
-/* The column of that name behind the fixed ones; -1. */
+/* Index of the column with that name after the fixed ones; -1: none. */
 static int find_column(const struct import_layout *l, int fixed, const char *name)
 {
     for (int i = fixed; i < l->count; i++)
@@ -223,7 +225,7 @@ static int find_column(const struct import_layout *l, int fixed, const char *nam
     return -1;
 }
 
-/* Those that the caller named. */
+/* Take the dimensions that the caller named. */
 static int name_inputs(struct importing *m, int fixed)
 {
     struct import_layout *l = &m->layout;
@@ -233,7 +235,8 @@ static int name_inputs(struct importing *m, int fixed)
     return 0;
 }
 
-/* Those that the first row's identifier is made of, the first ones behind the fixed; else those that the experiment has. */
+/* Take the columns in the first row's identifier, which follow the fixed ones; else those of the
+ * experiment's inputs. */
 static int find_inputs(struct importing *m, const char *const *first, int fixed)
 {
     struct import_layout *l = &m->layout;
@@ -257,7 +260,7 @@ static int find_inputs(struct importing *m, const char *const *first, int fixed)
                           "inputs cannot be told; name them (`inputs`), or the experiment's file (`experiments`): ", identifier);
 }
 
-/* Only the targets that the caller named. */
+/* Keep only the targets that the caller named. */
 static int choose_targets(struct importing *m, int fixed)
 {
     struct import_layout *l = &m->layout;
@@ -279,7 +282,7 @@ static int choose_targets(struct importing *m, int fixed)
     return 0;
 }
 
-/* The columns behind the fixed ones: dimensions and targets. */
+/* Find the roles of the columns after the fixed ones: dimensions and targets. */
 static int read_ado(struct importing *m, const char *const *first, int fixed)
 {
     struct import_layout *l = &m->layout;
@@ -333,7 +336,7 @@ static int read_own(struct importing *m)
     return 0;
 }
 
-/* The columns that come before the dimensions in ado's files; how many. */
+/* Find the columns before the dimensions in ado's files. Returns their number. */
 static int read_fixed(struct importing *m)
 {
     struct import_layout *l = &m->layout;
@@ -380,7 +383,7 @@ int tune_import_layout_read(struct importing *m)
 static int leave_out(struct importing *m, const char *name)
 {
     size_t n = strlen(m->i->left_out);
-    if (strcmp(name, "model_load_time")) /* of ado's old files, -1 everywhere */
+    if (strcmp(name, "model_load_time")) /* in old files of ado, always -1 */
         snprintf(m->i->left_out + n, sizeof m->i->left_out - n, "%s%s", n ? ", " : "", name);
     return -1;
 }
@@ -393,7 +396,7 @@ static int find_target(const struct tune_experiment *e, const char *name)
     return -1;
 }
 
-/* Every input that has no default has a column. */
+/* Check that every input without a default has a column. */
 static int check_required(const struct importing *m)
 {
     for (int k = 0; k < m->e->input_count; k++) {

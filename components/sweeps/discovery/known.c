@@ -1,8 +1,9 @@
-/* known.c - the rows of a store by input vector: a hash table over what identifies a measurement.
+/* known.c - find rows of a store by input vector, with a hash table over what identifies a
+ * measurement.
  *
- * The key is a 128-bit hash of the experiment's name and of every input's cell. Numbers go in by value, so 4 and 4.0 are one.
- * An input that a file lacks counts as absent. Rows of one key stand in a chain, oldest first; origins, which are few, in a
- * table. */
+ * The key is a 128-bit hash of the experiment's name and of every input's cell. Numbers go in by
+ * value, so 4 and 4.0 are one. An input that a file lacks counts as absent. Rows of one key stand
+ * in a chain, oldest first; origins, which are few, in a table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,17 +25,18 @@ struct tune_known {
     struct tune_store *store;
     const struct tune_protocol *protocols;
     int protocol_count;
-    char operation[256], before[512]; /* before: another name of the host class that is asked for */
-    struct tune_column **columns; /* [protocol_count], of inputs and targets */
-    struct entry *entries;        /* in the order they were read */
+    char operation[256], before[512]; /* before: an earlier name of our host class */
+    struct tune_column **columns; /* [protocol_count] columns of inputs and targets */
+    struct entry *entries;        /* rows in the order of reading */
     int count;
     struct tune_map firsts;       /* the first entry with a key + 1 */
     struct tune_origin *origins;
     int origin_count;
     struct tune_map answered;     /* of the operation, how often: entities, replay_key, result_key */
-    struct tune_uids finished;    /* the rows its requests name */
+    struct tune_uids finished;    /* uids in its requests */
     struct tune_known_row *found;
-    struct { int of; double seconds; } *medians; /* [protocol_count] of how many entries */
+    struct { int of; double seconds; } *medians; /* [protocol_count] medians, and over how many
+                                                  * entries */
 };
 
 static int no_memory(void)
@@ -109,7 +111,7 @@ static bool agrees(const struct tune_known *k, const struct tune_origin *a, cons
            ((accept & TUNE_ACCEPT_DATA) || !strcmp(a->data, b->data));
 }
 
-/* ---- what the operation has asked for ---- */
+/* ---- requests of the operation ---- */
 
 /* There are three kinds of keys. The hash of an entity stands for anything about it. The others are of a replay of it under an
  * experiment, as that is spelled, and of a result of it, by inputs and repeat. */
@@ -155,7 +157,8 @@ static int put_answer(struct tune_known *k, const uint64_t key[2], int protocol,
     return answer(k, result_key(row->entity, key, row->repeat));
 }
 
-/* A row of the operation itself answers a request, but for a failed one that was to be tried again. */
+/* Note that a row of this operation answers its request, unless it failed and will be tried
+ * again. */
 static uint64_t entity_of(struct tune_known *k, const struct tune_known_row *row, const struct tune_cell *cells)
 {
     if (!*k->operation || cells[OPERATION].absent || strcmp(cells[OPERATION].text, k->operation) ||
@@ -181,7 +184,7 @@ static int take_row(struct tune_known *k, int protocol, const struct tune_cell *
                                                          cells[WEIGHTS].text, cells[DATA].text), &row);
 }
 
-/* The experiment's rows, once though several protocols may be of it. */
+/* Read the rows of an experiment, once even if several protocols use it. */
 static int read_rows(struct tune_known *k, int protocol)
 {
     const struct tune_experiment *e = k->protocols[protocol].experiment;
@@ -208,7 +211,7 @@ static int read_rows(struct tune_known *k, int protocol)
     return more;
 }
 
-/* Before the rows: the finished ones are looked up while those are read. */
+/* Read the requests before the rows, which look up finished requests. */
 static int read_requests(struct tune_known *k)
 {
     const struct tune_cell *cells;
@@ -309,7 +312,7 @@ int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *
                                                          origin->weights, origin->data), row);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 static int find(struct tune_known *k, int protocol, const struct tune_value *inputs, const struct tune_origin *origin, int accept)
 {

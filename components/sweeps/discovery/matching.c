@@ -1,4 +1,4 @@
-/* matching.c - rows of a store seen through a space: which of its entities they are. */
+/* matching.c - find the entities of a space that the rows of a store belong to. */
 #include "core/array.h"
 #include "core/pool.h"
 #include "sweeps/discovery/matching.h"
@@ -10,12 +10,12 @@
 #include "sweeps/discovery/dimensions.h"
 #include "sweeps/discovery/uids.h"
 
-/* Columns read of a row, before its inputs and the requested columns. */
+/* Key columns that are read before inputs and requested columns. */
 enum { STATUS, EXPERIMENT, UID, HOST_CLASS, BUILD, WEIGHTS, DATA, KEYS };
 static const enum tune_key keys[KEYS] = {TUNE_KEY_STATUS, TUNE_KEY_EXPERIMENT, TUNE_KEY_UID, TUNE_KEY_HOST_CLASS,
                                          TUNE_KEY_BUILD,  TUNE_KEY_WEIGHTS,    TUNE_KEY_DATA};
 
-/* The inputs that are no dimensions, as a protocol has them. */
+/* The fixed inputs of a protocol, which are not dimensions. */
 struct fixed {
     struct tune_cell *cells; /* [input_count] */
     char *texts;
@@ -29,9 +29,10 @@ struct reading {
     int count;
     const char *const *columns;
     int column_count;
-    bool counted;                /* entities are indices */
+    bool counted;                /* true: entities are indexes */
     uint32_t *hashes;            /* [m->count] */
-    int *places, bucket_count;   /* open addressing, a power of two; -1: free */
+    int *places, bucket_count;   /* hash table with open addressing, size a power of two; -1:
+                                  * free */
     struct fixed *fixed;         /* [count] */
 };
 
@@ -41,7 +42,7 @@ struct table {
     const struct tune_experiment *e;
     struct tune_column *columns;
     struct tune_dimensions d;
-    /* [known_count] entities by their values in this experiment's dimensions, sorted */
+    /* [known_count] entities, sorted by their values in this experiment's dimensions */
     struct { uint64_t hash; int entity; } *known;
     int known_count;
 };
@@ -112,7 +113,7 @@ static bool same(const struct tune_value *a, const struct tune_value *b, int cou
     return true;
 }
 
-/* The place of an entity, made where it is new; -1: no memory. */
+/* The index of an entity, which is added if it is new; -1: no memory. */
 static int place(struct reading *r, tune_index index, const struct tune_value *values)
 {
     struct tune_matching *m = r->m;
@@ -159,7 +160,7 @@ static int fix(struct reading *r, int p)
     return code;
 }
 
-/* The text of a fixed value: imported rows have booleans as ids spell them, 1 and 0. */
+/* True if a text is the fixed value. Imported rows spell booleans as 1 and 0, like ids. */
 static bool same_text(const struct tune_value *value, const char *fixed, const char *text)
 {
     return !strcmp(fixed, text) || (value->type == TUNE_VALUE_BOOL && !strcmp(text, value->boolean ? "1" : "0"));
@@ -184,7 +185,7 @@ static bool fits(const struct tune_protocol *p, const struct fixed *f, const str
     return true;
 }
 
-/* The row is one of that entity; asked: the cells of the columns asked about. */
+/* Add the row to that entity; asked: the cells of the requested columns. */
 static int add_row(struct reading *r, const struct tune_matching_row *row, const struct tune_cell *asked)
 {
     struct tune_matching *m = r->m;
@@ -205,7 +206,7 @@ static int add_row(struct reading *r, const struct tune_matching_row *row, const
 static int add_entity(struct table *t, tune_index index, struct tune_matching_row *row, const struct tune_cell *asked)
 {
     if (t->r->space->constraint_count > 0 && tune_space_allowed(t->r->space, t->d.values) != 1) {
-        tune_error_clear(); /* one that cannot be told is none of the space */
+        tune_error_clear(); /* if constraints cannot be evaluated, it is not in the space */
         return 0;
     }
     TRY(row->entity = place(t->r, index, t->d.values));
@@ -229,7 +230,8 @@ static int by_hash(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Open dimensions taken together: how many entities a row is of; 0: too many, or not to be counted. */
+/* The number of entities of one row, over all open dimensions; 0: too many, or they cannot be
+ * counted. */
 static tune_index shared_by(const struct table *t)
 {
     tune_index count = t->r->counted;
@@ -241,7 +243,7 @@ static tune_index shared_by(const struct table *t)
     return count;
 }
 
-/* The entities that other rows are of, by what they have in this experiment's dimensions. */
+/* Sort the entities of other rows by their values in this experiment's dimensions. */
 static int index_known(struct table *t)
 {
     const struct tune_matching *m = t->r->m;
@@ -278,7 +280,7 @@ static int add_to_known(struct table *t, struct tune_matching_row *row, const st
     return 0;
 }
 
-/* To every entity there is with these values, the open dimensions turned like wheels. */
+/* Add the row to every entity with these values, going through the open dimensions. */
 static int add_to_all(struct table *t, tune_index count, struct tune_matching_row *row, const struct tune_cell *asked)
 {
     for (tune_index n = 0; n < count; n++) {
@@ -298,7 +300,7 @@ static int add_to_all(struct table *t, tune_index count, struct tune_matching_ro
 
 /* ---- tables ---- */
 
-/* The cell is "actuator.name", perhaps with parameters behind it. */
+/* True if the cell is "actuator.name", perhaps with parameters. */
 static bool is_named(const struct tune_cell *cell, const char *name)
 {
     const char *dot = cell->absent ? NULL : strchr(cell->text, '.');
@@ -353,7 +355,8 @@ static int scan_rows(struct table *t)
     return more;
 }
 
-/* The rows of one experiment, where it has all dimensions (or, with open, where it has not). */
+/* Read the rows of one experiment that has all dimensions, or with `open` of one that lacks
+ * some. */
 static int read_experiment(struct reading *r, const struct tune_experiment *e, bool open)
 {
     struct table t = {.r = r, .e = e};
@@ -375,7 +378,7 @@ static int read_all(struct reading *r)
 {
     int tables;
     TRY(tune_store_tables(r->store, &tables) ? 0 : -1);
-    for (int pass = 0; pass < 2; pass++) /* first the rows that name their entities */
+    for (int pass = 0; pass < 2; pass++) /* rows that have all dimensions come first */
         for (int p = 0; p < r->count; p++) {
             const struct tune_experiment *e = r->protocols[p].experiment;
             bool again = false;

@@ -1,4 +1,4 @@
-/* record.c - operations/<id>.json: what an operation was asked and how far it came. */
+/* record.c - operations/<id>.json: the options and the progress of an operation. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -136,7 +136,8 @@ static const char *read_members(const cJSON *object, const struct member *m, int
         const char *text = cJSON_IsString(item) ? item->valuestring : NULL;
         bool good = number >= m->low && number <= m->high;
         int filter;
-        if (!item && (!strcmp(m->key, "invalid") || !strcmp(m->key, "ended_s"))) /* records of earlier builds lack it */
+        if (!item && (!strcmp(m->key, "invalid") || !strcmp(m->key, "ended_s"))) /* records of earlier builds
+                                                                                  * do not have it */
             continue;
         switch (m->kind) {
         case TEXT:
@@ -179,7 +180,7 @@ static int read_grouping(const cJSON *grouping, struct tune_operation_record *r,
     return 0;
 }
 
-/* The error that there is no such operation, naming those that are. */
+/* Report that there is no such operation, and list the others. */
 static int no_such(struct tune_store *s, const char *id)
 {
     char others[1024] = "";
@@ -201,7 +202,8 @@ static int no_such(struct tune_store *s, const char *id)
     return -1;
 }
 
-/* Nobody writes that a process was killed: what still runs holds a claim. */
+/* A killed process cannot change its record. If "running" and without a claim, the operation is
+ * dead. */
 static int find_dead(struct tune_store *s, struct tune_operation_record *r)
 {
     char folder[TUNE_PATH_MAX];

@@ -1,4 +1,4 @@
-/* results.c - rows and requests put together from jobs and results. */
+/* results.c - make rows and requests from jobs and results. */
 #include "sweeps/discovery/results.h"
 #include "sweeps/discovery/uids.h"
 
@@ -75,7 +75,7 @@ static void fill_keys(const struct tune_results *r, const struct tune_job *job, 
     keys[TUNE_KEY_DATA] = tune_cell_text(job->origin.data);
 }
 
-/* A row of a job, and what its cells point to. */
+/* A row of a job, with the memory of its cells. */
 struct row {
     struct tune_column *columns;
     struct tune_cell *cells;

@@ -29,7 +29,7 @@ static int print_inputs(const struct tune_protocol *p, int indent, FILE *out)
     static const char *const headings[] = {"parameter", "type", "value", "parameterized"};
     const struct tune_experiment *e = p->experiment;
     struct tune_frame *f = tune_frame_new(headings, 4);
-    for (int pass = 0; pass < 2; pass++) /* required ones first */
+    for (int pass = 0; pass < 2; pass++) /* required properties first */
         for (int i = 0; i < e->input_count; i++) {
             if (e->inputs[i].required != (pass == 0))
                 continue;

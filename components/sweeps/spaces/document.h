@@ -43,7 +43,7 @@ struct tune_node {
 
 struct tune_document {
     const char *path;              /* for messages */
-    const struct tune_node *root;  /* an empty file: a scalar None */
+    const struct tune_node *root;  /* the root node; for an empty file the scalar None */
     struct tune_pool *memory;
 };
 
@@ -88,8 +88,8 @@ int tune_document_map(const struct tune_document *d, const struct tune_node *nod
 int tune_document_list(const struct tune_document *d, const struct tune_node *map, const char *key,
                        const struct tune_node **list);
 
-/* A member of a map into *to. *to stays as it is if there is no such member, or it is None;
- * required: that is an error. -1 with an error: a wrong type.
+/* Copy a member of a map to *to. If the member is missing or None, *to stays unchanged; with
+ * `required` that is an error. -1 with an error: a wrong type.
  * tune_document_text - a text. A number is an error that says to put it in quotes.
  * tune_document_loose_text - a text; any other scalar is spelled with str().
  * tune_document_whole - a whole number.

@@ -1,4 +1,4 @@
-/* document_json.c - strict JSON as a document's tree. */
+/* document_json.c - read strict JSON into a document's tree. */
 #include <string.h>
 
 #include "files/json.h"

@@ -43,7 +43,7 @@ static int texts(struct reading *r, const struct tune_node *node, const char *wh
     return 0;
 }
 
-/* The expression under key over the inputs' names; *to stays NULL where there is none. */
+/* Compile the expression under key, over the inputs' names. *to stays NULL if there is none. */
 static int expression(struct reading *r, const struct tune_node *map, const char *key, struct tune_expression **to)
 {
     const char *text = NULL;

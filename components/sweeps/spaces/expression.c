@@ -28,7 +28,7 @@ struct parser {
     const char *const *names;
     int count;
     const char *at;          /* text after the token */
-    char *pool;              /* next free byte */
+    char *pool;              /* next next free byte byte */
     enum token token;
     const char *begin;       /* start of the token */
     enum tune_operator which;

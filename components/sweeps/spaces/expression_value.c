@@ -10,8 +10,8 @@
 
 struct run {
     const struct tune_expression *e;
-    const struct tune_value *values;                /* values of the names */
-    struct tune_value stack[TUNE_EXPRESSION_NODES]; /* [used] stack */
+    const struct tune_value *values;                /* values values of the names */
+    struct tune_value stack[TUNE_EXPRESSION_NODES]; /* [used] stack stack */
     int used;
     struct tune_value items[TUNE_EXPRESSION_NODES]; /* items of lists that are made here */
     int items_used;

@@ -42,7 +42,7 @@ struct tune_order {
     int axis_count;
     struct tune_value *values;
     uint64_t drawn;
-    int64_t points; /* points of one round of lhs */
+    int64_t points; /* points points of one round of lhs */
     struct tune_sobol *sobol;
     struct tune_map seen; /* the entities drawn so far, by index */
 };
@@ -255,7 +255,8 @@ static double fraction(const struct tune_order *o, int axis)
     return ((double)place + u) / (double)points;
 }
 
-/* 1 for an entity that was not there before; it is from now on. Where entities cannot be counted none comes twice. */
+/* Note an entity. 1: it is new; 0: it was drawn before. If entities cannot be counted, all are
+ * new. */
 static int is_new(struct tune_order *o)
 {
     tune_index index;

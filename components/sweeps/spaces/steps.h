@@ -38,7 +38,7 @@ struct tune_expression {
     struct tune_value items[TUNE_EXPRESSION_NODES]; /* items of constant lists */
     int items_used;
     const char *text, *where;
-    char pool[]; /* memory of text, where, names and texts */
+    char pool[]; /* memory of memory of text, where, names and texts */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* catalogue.c - what tables and columns the files of a store have between them. */
+/* catalogue.c - the union of tables and columns over all files of a store. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ void tune_store_columns_free(struct tune_column *columns, int keys, int count)
     free(columns);
 }
 
-/* One more column, texts copied. */
+/* Add a column; texts are copied. */
 static int add_column(struct tune_store_union *u, const struct tune_column *column, int file)
 {
     if (!tune_array_fit(&u->columns, (size_t)u->count, sizeof *u->columns) ||
@@ -65,7 +65,7 @@ static int find_column(const struct tune_store_union *u, const char *name, int h
     return -1;
 }
 
-/* A text here and a number there make nothing. have: column i of u. */
+/* Report a column that is a text here and a number there. have: column i of u. */
 static int check_types(const struct tune_store *s, const struct tune_store_union *u, int i, const struct tune_column *c,
                        const char *where)
 {
@@ -85,7 +85,7 @@ static bool is_count(const struct tune_column *c)
     return c->whole || c->type == TUNE_CELL_WHOLE;
 }
 
-/* Whole numbers in one file and others in another make numbers. */
+/* A column with integers in one file and other numbers in another is a NUMBER. */
 static int unite_column(struct tune_store *s, struct tune_store_union *u, const struct tune_column *c, int file, int hint)
 {
     int i = find_column(u, c->name, hint);
@@ -115,7 +115,7 @@ static int unite_file(struct tune_store *s, int file, const struct tune_sample_f
     return 0;
 }
 
-/* Keys, inputs, targets, each in the order in which they were met. */
+/* Sort columns: keys, inputs, targets, each in first-seen order. */
 static int sort_by_role(struct tune_store_union *u)
 {
     struct tune_column *columns = calloc((size_t)u->count, sizeof *columns);

@@ -1,4 +1,4 @@
-/* exclusive.h - a file that exactly one of many processes makes. */
+/* exclusive.h - make a file that only one of many processes can make. */
 #ifndef TUNE_STORES_EXCLUSIVE_H
 #define TUNE_STORES_EXCLUSIVE_H
 

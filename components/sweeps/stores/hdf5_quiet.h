@@ -10,7 +10,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "rows go between files, which are little-endian, and memory as they are");
 
-/* Between hush and unhush, instead of printing: the first reason that a failed call gave. */
+/* The first error of a failed call between hush and unhush, which the library would print. */
 struct tune_hdf5_quiet {
     H5E_auto2_t report;
     void *data;
@@ -35,7 +35,7 @@ static inline herr_t tune_hdf5_note(hid_t stack, void *quiet)
 static inline void tune_hdf5_hush(struct tune_hdf5_quiet *q)
 {
     q->why[0] = 0;
-    /* where it has refused a damaged file, its clean-up at exit prints that it never ends */
+    /* after a damaged file, its clean-up at exit would print an error */
     H5dont_atexit();
     H5Eget_auto2(H5E_DEFAULT, &q->report, &q->data);
     H5Eset_auto2(H5E_DEFAULT, tune_hdf5_note, q);
@@ -46,7 +46,7 @@ static inline void tune_hdf5_unhush(const struct tune_hdf5_quiet *q)
     H5Eset_auto2(H5E_DEFAULT, q->report, q->data);
 }
 
-/* tune_hdf5_close - give any identifier back; one of a call that failed is fine. */
+/* tune_hdf5_close - close any identifier; one of a failed call is fine. */
 static inline void tune_hdf5_close(hid_t id)
 {
     if (id >= 0)

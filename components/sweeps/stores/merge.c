@@ -1,4 +1,4 @@
-/* merge.c - whole stores: one brought into another, one read through for what is wrong with it. */
+/* merge.c - merge one store into another, and check a whole store. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,14 +20,14 @@ static struct mark mark_of(const char *text)
     return (struct mark){{tune_hash64(text, size, 1), tune_hash64(text, size, 2)}};
 }
 
-/* 1: it is new; 0: it was there; -1. */
+/* Add a text. 1: it is new; 0: it was there; -1: no memory. */
 static int add_mark(struct tune_map *marks, struct mark m)
 {
     int64_t *there = tune_map_add(marks, m.key);
     return there ? (*there)++ == 0 : tune_store_no_memory("the uids of a store");
 }
 
-/* A request as a whole: nothing in it is its name. */
+/* Hash a whole request, because it has no id. */
 static struct mark mark_of_cells(const struct tune_cell *cells, int count)
 {
     struct mark m = {{1, 2}};
@@ -42,7 +42,7 @@ static struct mark mark_of_cells(const struct tune_cell *cells, int count)
 
 /* ---- passes ---- */
 
-/* A pass over all columns of a table; *count of them. */
+/* Begin a pass over all columns of a table, *count of them. */
 static struct tune_scan *scan_all(struct tune_store *s, const char *experiment, int *count)
 {
     const struct tune_column *columns = tune_store_columns(s, experiment, count);
@@ -56,7 +56,7 @@ static struct tune_scan *scan_all(struct tune_store *s, const char *experiment, 
     return scan;
 }
 
-/* A pass over the columns that every row has, in their order. */
+/* Begin a pass over the key columns, in their order. */
 static struct tune_scan *scan_keys(struct tune_store *s, const char *experiment)
 {
     int keys[TUNE_KEYS];
@@ -67,7 +67,7 @@ static struct tune_scan *scan_keys(struct tune_store *s, const char *experiment)
 
 /* ---- merge ---- */
 
-/* Everything that the store has: uids of its rows, whole requests. */
+/* Collect what the store has: uids of rows, and hashes of requests. */
 static int collect(struct tune_store *s, struct tune_map *uids, struct tune_map *requests)
 {
     int count, more = 0;
@@ -85,9 +85,9 @@ static int collect(struct tune_store *s, struct tune_map *uids, struct tune_map 
     return more;
 }
 
-/* Who is told how far a merge came. */
+/* The progress callback of a merge. */
 struct told {
-    tune_store_progress *progress; /* NULL: nobody */
+    tune_store_progress *progress; /* NULL: none */
     void *context;
     int64_t done, all;
 };
@@ -98,7 +98,7 @@ static void tell_progress(struct told *t)
         t->progress(t->context, ++t->done, t->all);
 }
 
-/* Rows of all tables, requests too; -1. */
+/* Count the rows of all tables and the requests; -1 with an error. */
 static int64_t count_rows(struct tune_store *s)
 {
     int64_t rows = 0;
@@ -116,7 +116,7 @@ static int64_t count_rows(struct tune_store *s)
     return rows;
 }
 
-/* Rows of one table that are not there yet; how many. */
+/* Copy the rows of one table that are missing. Returns their number. */
 static int64_t merge_table(struct tune_store *into, struct tune_store *from, const char *experiment, struct tune_map *uids,
                            struct told *told)
 {
@@ -125,7 +125,7 @@ static int64_t merge_table(struct tune_store *into, struct tune_store *from, con
     const struct tune_column *columns = tune_store_columns(from, experiment, &all);
     TRY(columns ? 0 : -1);
     while (keys < all && columns[keys].role == TUNE_COLUMN_KEY)
-        keys++; /* the first TUNE_KEYS of them are ours */
+        keys++; /* the first TUNE_KEYS columns are the keys */
     TRY(tune_store_table(into, experiment, columns + keys, all - keys));
     struct tune_cell *row = calloc((size_t)(TUNE_KEYS + all), sizeof *row);
     struct tune_scan *scan = row ? scan_all(from, experiment, &all) : NULL;
@@ -187,7 +187,7 @@ static int merge_records(struct tune_store *into, struct tune_store *from, const
     return status;
 }
 
-/* Rows that arrived are kept, even if some are missing. The next merge adds the rest. */
+/* Copied rows are kept, even if others failed. The next merge adds the rest. */
 static int finish_rows(struct tune_store *into, int status)
 {
     struct tune_error why;
@@ -317,7 +317,7 @@ static int check_table(struct check *c, const char *table, row_check *check_row)
     while ((more = tune_scan_next(scan, &cells)) != 0) {
         if (!scan || (more < 0 && tune_error_kind() == TUNE_ERROR_CANNOT))
             break;
-        if (more < 0) { /* a broken file; the pass goes on with the next */
+        if (more < 0) { /* a broken file; the next call reads the next file */
             char path[TUNE_PATH_MAX];
             TRY(tune_store_path(c->store, path, c->store->files[tune_scan_place(scan).file].name));
             told(c, path, tune_error_message());
@@ -331,7 +331,7 @@ static int check_table(struct check *c, const char *table, row_check *check_row)
     return more;
 }
 
-/* The contents of each file that could be opened. */
+/* Check the contents of each file that could be opened. */
 static int tell_files(struct tune_store *s, void (*file)(void *context, const char *file, int64_t rows, bool checked), void *context)
 {
     for (int i = 0; i < s->file_count; i++) {
@@ -357,7 +357,8 @@ int64_t tune_store_check(struct tune_store *s, void (*file)(void *context, const
 {
     struct check c = {.store = s, .problem = problem, .context = context};
     int count = 0;
-    TRY(tune_store_refresh(s)); /* forgets the catalogue too, which has no broken files in it so far */
+    TRY(tune_store_refresh(s)); /* this forgets the catalogue too, which so far has no broken
+                                 * files */
     int status = tune_store_catalogue(s, tell_file, &c);
     if (status == 0 && file)
         status = tell_files(s, file, context);
@@ -366,7 +367,7 @@ int64_t tune_store_check(struct tune_store *s, void (*file)(void *context, const
         status = check_table(&c, tables[i], check_measurement);
     if (status == 0)
         status = check_table(&c, TUNE_STORE_REQUESTS, check_request);
-    tune_store_forget_catalogue(s); /* and which files it left out */
+    tune_store_forget_catalogue(s); /* and forget which files were left out */
     tune_map_free(&c.uids);
     return status < 0 ? -1 : c.problems;
 }

@@ -1,4 +1,5 @@
-/* sample_file.c - sample files read: what the library finds is checked, piece by piece, before anybody believes it. */
+/* sample_file.c - read sample files. Everything that the library finds is checked before it is
+ * used. */
 #include "sweeps/stores/sample_file.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ struct reading {
     hid_t file;
     const char *path;
     size_t size;
-    const char *table; /* "" where it is not about one */
+    const char *table; /* "": not about a table */
     struct tune_hdf5_quiet quiet;
 };
 
@@ -33,7 +34,7 @@ static int broken(const struct reading *r, const char *format, ...)
                           text);
 }
 
-/* The library cannot read it, for most a checksum that does not match. */
+/* Report that the library cannot read it, mostly because of a wrong checksum. */
 static int unreadable(const struct reading *r, const char *what)
 {
     return tune_error_set("%s: damaged: %s%s%s%s: %s; put a copy of the file in its place, or "
@@ -47,7 +48,7 @@ static int no_memory(const struct reading *r)
     return -1;
 }
 
-/* 1: the group has a link of that name, and it is no link elsewhere; 0: it has none. */
+/* 1: the group has a hard link of that name; 0: it has none. */
 static int has_link(const struct reading *r, hid_t group, const char *name)
 {
     H5L_info_t info;
@@ -66,8 +67,8 @@ static bool is_text_type(hid_t type)
 
 /* ---- attributes ---- */
 
-/* An attribute of count elements, read with the type it has, which accept() likes; the caller frees *data, *width bytes an
- * element. Attributes larger than 64 KiB are not read at all. */
+/* Read an attribute of count elements, with its own type, if accept() allows it. *width: bytes of
+ * an element; the caller frees *data. Attributes above 64 KiB are not read. */
 static int read_attribute(const struct reading *r, hid_t object, const char *name, int64_t count, bool (*accept)(hid_t type),
                           char **data, size_t *width)
 {
@@ -119,7 +120,7 @@ static int check_schema(const struct reading *r)
     return 0;
 }
 
-/* ---- where rows lie ---- */
+/* ---- position of rows ---- */
 
 static uint64_t piece_bytes(const struct tune_sample_extent *at)
 {
@@ -140,11 +141,11 @@ static int locate_contiguous(const struct reading *r, hid_t dataset, struct tune
     if (!(at->pieces = calloc(1, sizeof *at->pieces)))
         return no_memory(r);
     at->piece_rows = at->rows;
-    at->pieces[0] = H5Dget_offset(dataset); /* undefined too where the rows are in another file */
+    at->pieces[0] = H5Dget_offset(dataset); /* undefined also if the rows are in another file */
     return check_piece(r, at, 0);
 }
 
-/* 1: the pieces have Fletcher-32 checksums, 0: no filter; -1: any other. */
+/* 1: the pieces have Fletcher-32 checksums; 0: no filter; -1: another filter. */
 static int has_fletcher(const struct reading *r, hid_t plist)
 {
     int count = H5Pget_nfilters(plist);
@@ -201,7 +202,7 @@ static int read_hashes(const struct reading *r, hid_t dataset, struct tune_sampl
     return 0;
 }
 
-/* The extent of a dataset of one dimension whose elements have row_bytes. */
+/* Find the position and size of a 1-d dataset with elements of row_bytes. */
 static int locate(const struct reading *r, hid_t dataset, size_t row_bytes, struct tune_sample_extent *at)
 {
     TUNE_HDF5 space = H5Dget_space(dataset);
@@ -225,7 +226,7 @@ static int locate(const struct reading *r, hid_t dataset, size_t row_bytes, stru
 
 /* ---- columns ---- */
 
-/* The key or request column of that name, or NULL. */
+/* The key or request column of that name; NULL: none. */
 static const struct tune_column *known_column(const char *table, const char *name)
 {
     for (int i = 0; i < (table ? TUNE_KEYS : TUNE_REQUEST_KEYS); i++) {
@@ -266,7 +267,7 @@ static int read_column_type(const struct reading *r, const struct tune_sample_ta
     return c->offset + c->size <= t->at.row_bytes ? 0 : broken(r, "its column \"%.100s\" lies outside the row", c->column.name);
 }
 
-/* Element i of an attribute of texts, ended by a NUL; the caller frees it. */
+/* Copy element i of an attribute of texts, with a NUL. The caller frees it. */
 static char *element(const char *data, size_t width, int i)
 {
     return strndup(data + (size_t)i * width, width);
@@ -362,7 +363,7 @@ static int read_reasons(struct reading *r, struct tune_sample_extent *at)
     return locate(r, dataset, H5Tget_size(type), at);
 }
 
-/* One more table of f, named; its name is a copy (NULL: the requests). */
+/* Add a table to f, with a copy of its name (NULL: the requests). */
 static int add_table(struct reading *r, struct tune_sample_file *f, hid_t group, const char *link, const char *name)
 {
     struct tune_sample_table *t = &f->tables[f->table_count];
@@ -416,7 +417,7 @@ static int read_file(struct reading *r, struct tune_sample_file *f)
     return read_reasons(r, &f->reasons);
 }
 
-/* The descriptor that the library reads from, again: whatever has the file's name by now. */
+/* Duplicate the library's descriptor, because the file's name may mean another file now. */
 static int take_descriptor(struct reading *r)
 {
     struct stat st;
@@ -432,8 +433,8 @@ static int take_descriptor(struct reading *r)
     return -1;
 }
 
-/* Superblock version 3 has checksums, and so has all that it leads to. What comes without them is not given to the library,
- * which runs into memory that is not there when such a file is damaged. */
+/* Check for superblock version 3. It and everything that it leads to have checksums. Other files
+ * are refused, because the library can crash on damaged ones. */
 static int check_head(const struct reading *r, int fd)
 {
     static const char signature[] = "\x89HDF\r\n\x1a\n\x03";
@@ -457,7 +458,7 @@ struct tune_sample_file *tune_sample_open(const char *path, int *fd)
     f->users = 1;
     tune_hdf5_hush(&r.quiet);
     hid_t access = tune_hdf5_access();
-    *fd = tune_file_open(path, &r.size); /* which refuses pipes and folders */
+    *fd = tune_file_open(path, &r.size); /* this refuses pipes and folders */
     int status = *fd < 0 ? -1 : check_head(&r, *fd);
     if (status == 0) {
         close(*fd);

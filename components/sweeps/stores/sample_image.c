@@ -1,4 +1,4 @@
-/* sample_image.c - sample files made: HDF5's core driver builds them in memory. */
+/* sample_image.c - build sample files in memory with HDF5's core driver. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "sweeps/stores/hdf5_quiet.h"
 #include "sweeps/stores/sample_file.h"
 
-/* The different reasons of all rows, in the order they are met; number 0 is "". */
+/* The different reasons in all rows, in first-seen order; number 0 is "". */
 struct reasons {
     const char **texts;
     size_t count;
@@ -34,13 +34,13 @@ static hid_t text_type(size_t bytes)
     return type;
 }
 
-/* Room for the longest text and a NUL, up to the next multiple of 8. */
+/* Bytes for the longest text with a NUL, rounded up to a multiple of 8. */
 static int text_room(size_t longest)
 {
     return (int)(longest / 8 + 1) * 8;
 }
 
-/* Texts as they stand in a file, one behind the other, each in *room bytes; the caller frees them. */
+/* Lay out texts as in the file, each in *room bytes. The caller frees them. */
 static char *pack(const char *const *texts, size_t count, size_t *room)
 {
     size_t longest = 0;
@@ -66,7 +66,7 @@ static hid_t without_times(hid_t kind)
 
 /* ---- attributes ---- */
 
-/* An attribute of count elements (0: one, no array). */
+/* Write an attribute of count elements (0: a single value). */
 static int put_attribute(hid_t object, const char *name, hid_t type, hsize_t count, const void *data)
 {
     TUNE_HDF5 space = count ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
@@ -90,7 +90,7 @@ static int put_texts(hid_t object, const char *name, const char *const *texts, s
     return status;
 }
 
-/* Attributes that H5TB writes and that PyTables and HDFView expect, then the meaning of each
+/* Write the attributes of H5TB, which PyTables and HDFView expect, then the meaning of each
  * column. */
 static int put_attributes(hid_t dataset, const struct tune_sample_rows *t)
 {
@@ -134,8 +134,8 @@ static int put_hashes(hid_t dataset, const char *data, size_t rows, size_t row_b
     return status;
 }
 
-/* A new dataset of one dimension with the rows in data. In chunks: PyTables, and so pandas.read_hdf, takes no other for a
- * table, and HDF5 puts its Fletcher-32 checksum behind each. A chunk is what a reader reads at least. */
+/* Write a 1-d dataset with the rows in data. It has chunks, because PyTables (pandas.read_hdf)
+ * needs them, and because each gets a Fletcher-32 checksum. A reader reads at least one chunk. */
 static hid_t put_dataset(hid_t group, const char *name, hid_t type, hsize_t rows, const void *data)
 {
     hsize_t most = TUNE_SAMPLE_PIECE_BYTES / H5Tget_size(type), chunk = rows < most ? rows : most;
@@ -143,7 +143,7 @@ static hid_t put_dataset(hid_t group, const char *name, hid_t type, hsize_t rows
     TUNE_HDF5 space = H5Screate_simple(1, &rows, NULL);
     TUNE_HDF5 plist = without_times(H5P_DATASET_CREATE);
     hid_t dataset = H5I_INVALID_HID;
-    /* zeros behind the last row: the same rows make the same bytes */
+    /* zeros after the last row, so that the same rows give the same bytes */
     if (H5Pset_attr_phase_change(plist, 65535, 0) >= 0 &&
         H5Pset_fill_time(plist, H5D_FILL_TIME_ALLOC) >= 0 && H5Pset_chunk(plist, 1, &chunk) >= 0 && H5Pset_fletcher32(plist) >= 0)
         dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
@@ -161,7 +161,7 @@ static bool is_reason(const struct tune_sample_rows *t, int column)
     return t->name && column == TUNE_KEY_REASON;
 }
 
-/* The bytes of each column in a row: widths[i]; their sum. */
+/* Compute widths[i], the bytes of each column in a row. Returns their sum. */
 static size_t measure(const struct tune_sample_rows *t, int *widths)
 {
     size_t sum = 0;
@@ -178,7 +178,7 @@ static size_t measure(const struct tune_sample_rows *t, int *widths)
     return sum;
 }
 
-/* The rows as they stand in the file; data is zeroed. */
+/* Write the rows as in the file; data is zeroed. */
 static void fill(const struct tune_sample_rows *t, const int *widths, struct reasons *reasons, char *data)
 {
     for (int r = 0; r < t->row_count; r++)
@@ -255,7 +255,8 @@ static int put_file(hid_t file, const struct tune_sample_rows *tables, int count
 
 /* ---- the file in memory ---- */
 
-/* The core driver's buffer: handed over when the file is closed, which is when its superblock is right. */
+/* Take the core driver's buffer when the file is closed, because then its superblock is
+ * complete. */
 struct buffer {
     char *data;
     size_t room;
@@ -295,8 +296,8 @@ static herr_t unshare_buffer(void *buffer)
     return 0;
 }
 
-/* A new file in memory. In the format of HDF5 1.10 all that describes the rows has checksums, as the rows have. So a damaged
- * file is met by them, and not by code that believes it. */
+/* Create a file in memory. In the format of HDF5 1.10 all metadata have checksums, like the rows.
+ * So damage is detected before it is used. */
 static hid_t create(struct buffer *buffer)
 {
     H5FD_file_image_callbacks_t calls = {make_buffer, NULL, resize_buffer, take_buffer, share_buffer, unshare_buffer, buffer};
@@ -309,8 +310,8 @@ static hid_t create(struct buffer *buffer)
     return file;
 }
 
-/* End of the file in its buffer, which grows in large steps. The superblock states it (version 3:
- * byte 28). */
+/* The end of the file in its buffer, which is larger. The superblock has it (version 3: byte
+ * 28). */
 static int measure_file(const struct buffer *b, size_t *size)
 {
     uint64_t end = 0;

@@ -1,4 +1,4 @@
-/* store.c - the folder: its id, its files, what lies beside them. */
+/* store.c - the store's folder: its id, its files, its records. */
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
@@ -107,7 +107,8 @@ int tune_store_check_name(const char *what, const char *name)
 
 /* ---- identity ---- */
 
-/* Six hexadecimal digits, one of them a letter other than e and b: what is "310e50" or "0b1101" is a number to YAML. */
+/* Draw six hexadecimal digits, with a letter other than e and b. YAML would read "310e50" or
+ * "0b1101" as a number. */
 static int draw_id(char id[8])
 {
     uint32_t number;
@@ -144,7 +145,8 @@ static int read_identity(struct tune_store *s, const char *path)
     return status;
 }
 
-/* 1: nothing of anybody's is in the folder (what a killed creation left does not count); 0, -1. */
+/* 1: the folder is empty, apart from what a killed creation left; 0: it is not; -1 with an
+ * error. */
 static int is_empty(const char *folder)
 {
     DIR *d = opendir(folder);
@@ -157,7 +159,7 @@ static int is_empty(const char *folder)
     return empty;
 }
 
-/* Who links the file first has drawn the id; the others read it. */
+/* The process that links the file first sets the id; the others read it. */
 static int write_identity(struct tune_store *s, const char *path)
 {
     char text[256];
@@ -184,7 +186,7 @@ static int identify(struct tune_store *s, bool create)
     TRY(empty);
     if (empty)
         return write_identity(s, path);
-    if (stat(path, &st) == 0) /* somebody made it meanwhile */
+    if (stat(path, &st) == 0) /* another process made it meanwhile */
         return read_identity(s, path);
     return tune_error_set("%s is neither a sample store (it has no store.json) nor empty; name "
                           "another folder", s->folder);
@@ -204,7 +206,7 @@ static int append_file(struct tune_store *s, const char *name)
 
 int tune_store_add_file(struct tune_store *s, const char *name)
 {
-    for (int i = s->file_count; i-- > 0;) /* one's own was added last */
+    for (int i = s->file_count; i-- > 0;) /* our own file was added last */
         if (!strcmp(s->files[i].name, name))
             return 0;
     return append_file(s, name);
@@ -226,7 +228,7 @@ static int find_name(const void *key, const void *file)
     return strcmp(key, ((const struct tune_store_file *)file)->name);
 }
 
-/* Among the first `count` files, of which the first `sorted` are in order. */
+/* Search the first `count` files; the first `sorted` of them are in order. */
 static struct tune_store_file *find_file(struct tune_store *s, const char *name, int sorted, int count)
 {
     struct tune_store_file *f = sorted > 0 ? bsearch(name, s->files, (size_t)sorted, sizeof *s->files, find_name) : NULL;
@@ -293,7 +295,7 @@ int tune_store_open_file(struct tune_store *s, int i, struct tune_sample_file **
         tune_sample_free(f->content);
         f->content = now;
         if (fstat(fd, &f->seen) < 0)
-            f->seen = (struct stat){0}; /* to be looked at again */
+            f->seen = (struct stat){0}; /* read it again */
     }
     f->content->users++;
     *content = f->content;
