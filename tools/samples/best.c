@@ -126,6 +126,12 @@ static const char *verdict(const struct candidate *c)
     return isnan(p) ? "" : p < 0.05 ? "yes" : "no";
 }
 
+/* True for dimensions with one value. They stand behind the others. */
+static bool fixed(int dimension)
+{
+    return tune_domain_size(&samples.space->dimensions[dimension].domain) == 1;
+}
+
 static int put_winner(const struct winner *w, int rank)
 {
     const struct candidate *c = w->candidate;
@@ -139,9 +145,11 @@ static int put_winner(const struct winner *w, int rank)
     samples_text(verdict(c));
     if (samples.space->reference_count > 1)
         samples_text(samples.protocols[w->protocol].identifier);
+    for (int last = 0; last < 2; last++)
+        for (int d = 0; d < samples.space->count; d++)
+            if (fixed(d) == last)
+                samples_value(&w->entity[d]);
     samples_text(identifier);
-    for (int d = 0; d < samples.space->count; d++)
-        samples_value(&w->entity[d]);
     free(identifier);
     return samples_end_row();
 }
@@ -160,9 +168,11 @@ static int put_winners(const struct winner *winners, int count)
     headings[n++] = "better";
     if (samples.space->reference_count > 1)
         headings[n++] = "experiment";
+    for (int last = 0; last < 2; last++)
+        for (int d = 0; d < samples.space->count; d++)
+            if (fixed(d) == last)
+                headings[n++] = samples.space->names[d];
     headings[n++] = "identifier";
-    for (int d = 0; d < samples.space->count; d++)
-        headings[n++] = samples.space->names[d];
     code = samples_begin(SAMPLES_TABLE, headings, n);
     free(headings);
     for (int i = 0; i < count && code == 0; i++)
