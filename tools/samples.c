@@ -1,4 +1,5 @@
-/* samples.c - what a sample store holds: the rows of a space, the best of them, how they differ, where they come from.
+/* samples.c - answer questions from a sample store: rows of a space, the best ones, differences,
+ * origins.
  *
  *     build/samples show space.yaml --store samples/ --property-format target --output-format csv    ado's CSV
  *     build/samples best space.yaml --store samples/ --maximize dataset_tokens_per_second --where 'batch_size<=2'
@@ -20,7 +21,7 @@
 struct samples_flags my;
 struct samples samples;
 
-enum { ID = 12 }; /* characters of "space-1a2b3c" */
+enum { ID = 12 }; /* length of "space-1a2b3c" */
 
 #define COMMANDS "show|rows|stats|trace|entity|best|compare|plot|export|import|merge|check"
 
@@ -205,7 +206,8 @@ static int find_recorded(const char *name, char path[TUNE_PATH_MAX])
         if (!tune_file_exists(path))
             continue;
         const char *store = tune_store_id(samples.store), *other = length > ID ? name + ID + 1 : store;
-        if (strcmp(other, store) && strcmp(other, "default")) /* that is nobody's, as space describe has it */
+        if (strcmp(other, store) && strcmp(other, "default")) /* the id of no store, as in space
+                                                               * describe */
             fprintf(stderr, "samples: %s is of another store; this one, %s, has the same space\n", name, store);
         return 0;
     }
@@ -219,7 +221,7 @@ static int find_recorded(const char *name, char path[TUNE_PATH_MAX])
     return -1;
 }
 
-/* With sweep --until-stable the experiments that have this input have it as a parameter. */
+/* sweep --until-stable makes this input a parameter of the experiments that have it. */
 static int set_until_stable(void)
 {
     struct tune_operation_record record;
@@ -297,7 +299,7 @@ int samples_say_mixed(const struct tune_view *v)
     return 0;
 }
 
-/* The --until-stable of an operation on this space; 0: none has it. */
+/* The value of --until-stable in an operation on this space; 0: none. */
 static double recorded_until_stable(void)
 {
     struct tune_operation_record record;
@@ -336,8 +338,9 @@ int samples_say_matching(struct tune_view *v)
 static const struct command {
     const char *name;
     int (*run)(void);
-    enum { READS, WRITES, OPENS } store; /* OPENS: what stores there are it says itself */
-    int words;                           /* that it takes */
+    enum { READS, WRITES, OPENS } store; /* OPENS: the command opens the store itself and reports
+                                          * what is missing */
+    int words;                           /* words that the command takes */
 } commands[] = {
     {"show", samples_show, READS, 1},     {"rows", samples_list, READS, 1},
     {"stats", samples_stats, READS, 1},   {"trace", samples_trace, READS, 1},       {"entity", samples_entity, READS, 1},
@@ -356,7 +359,7 @@ static int run(const struct command *c)
     return c->run();
 }
 
-/* The command with its output in a file that appears whole or not at all. */
+/* Run the command with its output in a file, which appears complete or not at all. */
 static int run_into(const struct command *c, const char *path)
 {
     struct tune_file_writer writer;
@@ -372,7 +375,7 @@ static int run_into(const struct command *c, const char *path)
 int main(int argc, char **argv)
 {
     const struct command *c = commands;
-    setlocale(LC_CTYPE, ""); /* whether the terminal shows UTF-8 */
+    setlocale(LC_CTYPE, ""); /* so that we know whether the terminal shows UTF-8 */
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "What a sample store holds.");
     while (strcmp(c->name, my.command))
         c++;

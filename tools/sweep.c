@@ -1,4 +1,5 @@
-/* sweep.c - measure the entities of a space: each under every experiment of it, each result a row in the sample store.
+/* sweep.c - measure each entity of a space under each of its experiments. Each result is a row in
+ * the sample store.
  *
  *     build/sweep space.yaml --operation operation.yaml --store samples/
  *     build/sweep space.yaml --order sobol --entities 32 --seed 7 --time-limit 3600
@@ -6,8 +7,9 @@
  *     build/sweep --resume OPERATION --store samples/   goes on where it stopped
  *     build/sweep --describe-experiment build/mine      an experiment file for any program with --describe
  *
- * A measurement is a child process under guard; nothing it does can hurt the store or the next one. What is known from the same
- * machine, build, weights and data is replayed, not measured. Every row is on the disk before the next measurement begins. */
+ * A measurement is a child process under guard; nothing it does can hurt the store or the next one.
+ * What is known from the same machine, build, weights and data is replayed, not measured. Every row
+ * is on the disk before the next measurement begins. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -133,7 +135,7 @@ static int set_order(void)
     return 0;
 }
 
-/* Ids in an operation file name what ado's database has; here the command line names files. */
+/* Ids in an operation file belong to ado's database; here the command line names files. */
 static void tell_ids(void)
 {
     const struct tune_operation *o = &sweep.operation;
@@ -170,7 +172,7 @@ static int read_operation(void)
     return 0;
 }
 
-/* It is for one actuator, which must be one of the space's. */
+/* Check that its actuator is one of the space's. */
 static int read_configuration(void)
 {
     const struct tune_actuator_configuration *c = &sweep.configuration;
@@ -190,7 +192,7 @@ static int read_configuration(void)
     return 0;
 }
 
-/* --until-stable is the parameter until_stable of every experiment that has it. */
+/* Set the parameter until_stable of every experiment that has it. */
 static int set_until_stable(double percent)
 {
     const struct tune_value value = tune_value_float(percent);
@@ -282,7 +284,7 @@ static bool same_grouping(const struct tune_order_options *a, const struct tune_
     return same;
 }
 
-/* An operation that goes on does what it was asked at its begin: who asks for something else now is told. */
+/* A resumed operation keeps its options. Report options that differ. */
 static int check_options(const struct tune_operation_record *known)
 {
     struct tune_operation_record asked = {0};
@@ -320,7 +322,7 @@ static int new_operation(void)
     return name_operation(sweep.record.id);
 }
 
-/* The space file of a recorded operation, from the store. */
+/* Read the space file of a recorded operation from the store. */
 static int find_recorded_space(const struct tune_operation_record *r)
 {
     static char path[TUNE_PATH_MAX];
@@ -339,7 +341,7 @@ static void end_record(const char *status)
     sweep.record.ended_s = tune_clock_date_s();
 }
 
-/* Whatever went wrong is said; what runs is ended; the record says that it did not come to its end. */
+/* Report the error, end what runs, and mark the operation as failed. */
 static void give_up(void)
 {
     struct tune_error why;
@@ -352,7 +354,7 @@ static void give_up(void)
     tune_program_fail();
 }
 
-/* A new one is made only once all that was asked for makes sense. */
+/* Begin a new operation, once all options have been checked. */
 static int open_store(bool make)
 {
     if (!sweep.store && (make || tune_file_is_folder(my.store)))
@@ -360,7 +362,7 @@ static int open_store(bool make)
     return 0;
 }
 
-/* The operation that goes on, where there is one. */
+/* Find the operation to resume, if there is one. */
 static int find_record(bool *there)
 {
     const char *id = my.resume ? my.resume : my.join;
@@ -375,7 +377,8 @@ static int find_record(bool *there)
     TRY(open_store(false));
     if (!sweep.store)
         return tune_error_usage("there is no store to go on in; --store names its folder");
-    TRY(tune_operation_record_read(sweep.store, id, &sweep.record)); /* says which there are */
+    TRY(tune_operation_record_read(sweep.store, id, &sweep.record)); /* the error lists the
+                                                                      * operations */
     return *my.space ? 0 : find_recorded_space(&sweep.record);
 }
 
@@ -397,7 +400,7 @@ static int read_inputs(void)
     TRY(find_programs());
     TRY(open_store(!my.dry_run));
     if (my.join && !there)
-        TRY(find_record(&there)); /* others begin it just now */
+        TRY(find_record(&there)); /* another process is just starting it */
     if (there && (strncmp(sweep.record.space, "space-", 6) ||
                   strcmp(sweep.record.space + 6, sweep.space->id)))
         return tune_error_usage("operation %s is of %s, which is not the space in %s (space-%s)",
@@ -444,8 +447,8 @@ static int prepare(void)
     return tune_operation_record_write(sweep.store, &sweep.record);
 }
 
-/* An operation that is all answered needs no claims any more, and no empty folder of runs. But other
- * processes may still work at it. */
+/* Remove the claims of a finished operation, and its folder of runs if it is empty, unless other
+ * processes still work at it. */
 static int tidy(void)
 {
     char folder[TUNE_PATH_MAX];

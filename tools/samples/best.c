@@ -1,4 +1,5 @@
-/* best.c - the entities with the best figure: by how much, how sure, and how all the others lie. */
+/* best.c - the entities with the best figure, by how much, how surely, and the distribution of the
+ * others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,24 +7,24 @@
 #include "core/array.h"
 #include "samples.h"
 
-/* An entity under an experiment that has the property. */
+/* An entity with a value of the property, under one experiment. */
 struct candidate {
     struct tune_spread spread;
     double value;
-    int group;           /* in the view's order */
+    int group;           /* index in the view's order */
 };
 
-/* One of the best, to be shown. */
+/* One of the best entities, to be shown. */
 struct winner {
     const struct candidate *candidate;
     int protocol;
-    struct tune_value *entity; /* a copy, items behind it */
+    struct tune_value *entity; /* a copy, with its items after it */
 };
 
 static struct {
     struct tune_view *view;
     struct candidate *all;
-    int count, skipped; /* skipped: groups without a value */
+    int count, skipped; /* number of groups without a value */
     const char *property;
     const struct tune_target *target; /* of the first experiment that has it */
     bool highest;
@@ -42,7 +43,8 @@ static int add_candidate(double *values, int count, int group)
     return 0;
 }
 
-/* The property's values of the present group into *values [room]; how many, or -1. */
+/* Read the property's values of the current group into *values [room]. Returns their number, or
+ * -1. */
 static int read_values(const struct tune_view_group *g, double **values, int *room)
 {
     int n = 0;
@@ -85,11 +87,12 @@ static int best_first(const void *a, const void *b)
 
 /* ---- winners ---- */
 
-/* Find the winners' names, in a second pass over the groups. */
+/* Find the winners' entities in a second pass over the groups. */
 static int name_winners(struct winner *winners, int count)
 {
     struct tune_view_group g;
-    int more = -1, *place = calloc((size_t)best.count + (size_t)best.skipped + 1, sizeof *place); /* of a group's winner, + 1 */
+    int more = -1, *place = calloc((size_t)best.count + (size_t)best.skipped + 1, sizeof *place); /* index + 1 of the group's
+                                                                                                   * winner */
     if (!place)
         return samples_no_memory();
     for (int i = 0; i < count; i++)
@@ -110,7 +113,7 @@ static int name_winners(struct winner *winners, int count)
     return more;
 }
 
-/* How many percent better the value is than the next one; NaN: there is none, or it is 0. */
+/* How much better the value is than the next one, in percent; NaN: there is none, or it is 0. */
 static double margin(const struct candidate *c)
 {
     const struct candidate *next = c + 1;
@@ -126,7 +129,7 @@ static const char *verdict(const struct candidate *c)
     return isnan(p) ? "" : p < 0.05 ? "yes" : "no";
 }
 
-/* True for dimensions with one value. They stand behind the others. */
+/* True for dimensions with one value, which come after the others. */
 static bool fixed(int dimension)
 {
     return tune_domain_size(&samples.space->dimensions[dimension].domain) == 1;
@@ -182,7 +185,7 @@ static int put_winners(const struct winner *winners, int count)
 
 /* ---- the others ---- */
 
-/* The value that the share of all lies below, by straight lines between them. */
+/* The quantile, by linear interpolation. */
 static double quantile(double share)
 {
     double at = share * (best.count - 1);
@@ -192,7 +195,7 @@ static double quantile(double share)
     return best.all[i].value + (at - below) * (best.all[k].value - best.all[i].value);
 }
 
-/* For people: how all lie, and what the columns mean. */
+/* For people: print the distribution of all values, and the meaning of the columns. */
 static void tell_others(void)
 {
     bool repeated = false;

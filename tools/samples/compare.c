@@ -12,29 +12,30 @@
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
 
-/* One of the two: rows of a store, of an operation, of host classes or builds. */
+/* One of the two sides: rows of a store, of an operation, of host classes or of builds. */
 struct side {
     const char *text;
-    struct tune_store *store;     /* the samples' own, or one that was named */
+    struct tune_store *store;     /* the store of --store, or a store that was named */
     enum { STORE, OPERATION, HOST, BUILD } kind;
-    const char *wanted;           /* of a host or build */
+    const char *wanted;           /* text of a host or build */
     struct tune_uids uids;        /* of an operation */
-    char host[512], build[128];   /* of its first row; the build of the first of the present experiment */
-    int table, tables;            /* experiments it has rows of: each has a build of its own */
+    char host[512], build[128];   /* host class of its first row; build of the first row of the
+                                   * current experiment */
+    int table, tables;            /* number of experiments with rows; each has its own build */
     bool hosts_mixed, builds_mixed;
 };
 
-/* A row of one of them. */
+/* A row of one side. */
 struct row {
     uint64_t key[2];
     int side, table;
-    int64_t number;               /* in the order they were met */
+    int64_t number;               /* index in the order of reading */
     struct tune_place place;
 };
 
 /* The result for one property. */
 struct summary {
-    const char *table;            /* experiments may have properties of the same name */
+    const char *table;            /* two experiments may have a property of the same name */
     char *property;
     double logs, low, high;       /* of the ratios */
     int64_t count, different, repeated;
@@ -42,11 +43,12 @@ struct summary {
 
 static struct {
     struct side sides[2];
-    const char **tables;          /* [table_count] of either store */
+    const char **tables;          /* [table_count] tables of either store */
     int table_count;
     struct row *rows;
-    int64_t count, shared;  /* shared: rows that are on both sides */
-    struct samples_table *passes[2]; /* [table_count] for reading rows again; opened when needed */
+    int64_t count, shared;  /* shared: number of rows on both sides */
+    struct samples_table *passes[2]; /* [table_count] scans to read rows again, opened when
+                                      * needed */
     struct summary *summaries;
     int summary_count;
     const char *properties[256];
@@ -213,7 +215,7 @@ static int by_key(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* The first row of each group decides where it stands: they are shown as they were met. */
+/* Groups are shown in the order of their first rows. */
 static int by_first(const void *a, const void *b)
 {
     const int64_t x = compare.rows[*(const int64_t *)a].number, y = compare.rows[*(const int64_t *)b].number;
@@ -239,7 +241,7 @@ static bool is_asked_for(const char *property)
     return compare.property_count == 0 || tune_name_find(compare.properties, compare.property_count, property) >= 0;
 }
 
-/* A row's cells, of all columns of its table in its store. */
+/* Read all cells of a row. */
 static const struct tune_cell *cells_of(const struct row *r, const struct samples_table **table)
 {
     const struct tune_cell *cells;
@@ -278,7 +280,8 @@ static int put_pair(const char *entity, const struct row *r, const char *propert
     return samples_end_row();
 }
 
-/* One entity under one experiment, rows first to first + count - 1: all properties that both sides have. */
+/* Compare one entity under one experiment, rows first to first + count - 1, in all properties that
+ * both sides have. */
 static int put_group(const struct row *first, int64_t count)
 {
     const struct samples_table *t;
@@ -293,7 +296,7 @@ static int put_group(const struct row *first, int64_t count)
             continue;
         for (int64_t k = 0; k < count && code == 0; k++) {
             code = (cells = cells_of(&first[k], &t)) ? 0 : -1;
-            /* the other store's columns may stand elsewhere */
+            /* the other store may have its columns in another order */
             int c = code == 0 ? tune_name_find(t->names, t->count, columns[i].name) : -1;
             if (c >= 0 && !cells[c].absent && !cells[c].text)
                 values[first[k].side][n[first[k].side]++] = cells[c].number;
@@ -346,7 +349,7 @@ static int put_groups(int64_t *common)
     return code == 0 ? samples_end() : -1;
 }
 
-/* ---- what is said beside the rows ---- */
+/* ---- notes beside the rows ---- */
 
 static void tell_side(char name, const struct side *s)
 {
@@ -377,7 +380,7 @@ static void tell_summaries(void)
     fprintf(samples.out, "# differs: p, by Welch's t test of the repeats, is below 5 %%\n");
 }
 
-/* Every property asked for is a target of some table. */
+/* Check that every requested property is a target of some table. */
 static int check_properties(void)
 {
     const char *names[4096];

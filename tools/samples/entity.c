@@ -1,11 +1,10 @@
-/* entity.c - the page of one entity: its inputs, and all its measurements, whatever space asked for
- * them.
+/* entity.c - the page of one entity: its inputs, and all its measurements, for any space.
  *
- * An identifier alone cannot be taken apart: "a.1-b.2" may have a '-' in a value. But rows with
- * that identifier hold the inputs. So the text is matched with inputs spelled "name.value", in any
- * order. Those inputs then find rows of the same entity that another space spelled in another
- * order. Some experiments take only part of the inputs and measure several entities at once.
- * Requests find their rows. */
+ * An identifier alone is ambiguous: in "a.1-b.2" a value may contain '-'. But rows with that
+ * identifier have the inputs. So the text is matched with inputs spelled "name.value", in any
+ * order. With these inputs, rows of other spaces are found that spell the entity in another order.
+ * An experiment without some of the inputs measures several entities at once. Requests lead to its
+ * rows. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -36,7 +35,7 @@ static struct {
     const char *id;
     struct part parts[MOST_PARTS];
     int part_count;
-    struct tune_uids asked; /* rows that requests of this entity got */
+    struct tune_uids asked; /* uids of rows that answered requests for this entity */
     char *generator;
     struct observed *observed;
     int observed_count;
@@ -52,8 +51,8 @@ static char *keep(const char *text)
 
 /* ---- the identifier ---- */
 
-/* The number of bytes of text, up to '-' or its end, that spell the cell as an identifier does; 0:
- * none. A number may be spelled 512 or 512.0. */
+/* The number of bytes of text, up to '-' or its end, that spell the cell as in an identifier; 0:
+ * none. A number may be 512 or 512.0. */
 static size_t spelled_at(const char *text, const struct tune_cell *cell)
 {
     char number[TUNE_DECIMAL_SIZE], whole[32] = "";
@@ -83,7 +82,8 @@ static int add_part(const char *name, const char *value, size_t length)
     return p->name && p->value ? 0 : samples_no_memory();
 }
 
-/* Bytes of the "name.value" that text begins with and the row has, and of which input it is; 0: of none. */
+/* Match "name.value" of one of the row's inputs at the start of text. Returns its bytes and the
+ * input; 0: no match. */
 static size_t part_at(const struct samples_table *t, const struct tune_cell *cells, const char *text, int *input)
 {
     for (int i = 0; i < t->count; i++) {
@@ -97,7 +97,7 @@ static size_t part_at(const struct samples_table *t, const struct tune_cell *cel
     return 0;
 }
 
-/* For an identifier of another program ("CCO"), take all inputs of its row. */
+/* An identifier from another program ("CCO") names no inputs. Then take all inputs of its row. */
 static int take_inputs(const struct samples_table *t, const struct tune_cell *cells)
 {
     char number[TUNE_DECIMAL_SIZE];
@@ -113,7 +113,7 @@ static int take_inputs(const struct samples_table *t, const struct tune_cell *ce
     return 0;
 }
 
-/* Which inputs of the row, in which order, the identifier is made of. */
+/* Find the inputs in the identifier, and their order. */
 static int take_apart(const struct samples_table *t, const struct tune_cell *cells)
 {
     int input;
@@ -130,7 +130,7 @@ static int take_apart(const struct samples_table *t, const struct tune_cell *cel
     return 0;
 }
 
-/* Along the first row whose key is that text: 1, 0: there is none, -1. */
+/* Use the first row with this key: 1; 0: there is none; -1 with an error. */
 static int find_parts(const char *const *tables, int count, enum tune_key key, const char *text)
 {
     int found = 0;
@@ -150,7 +150,7 @@ static int find_parts(const char *const *tables, int count, enum tune_key key, c
     return found;
 }
 
-/* Likewise, where the identifier is only in requests: another space's rows answered them. */
+/* The same for an identifier that is only in requests, which rows of another space answered. */
 static int find_requested(const char *const *tables, int count)
 {
     const struct tune_cell *cells;
@@ -167,7 +167,7 @@ static int find_requested(const char *const *tables, int count)
     return more;
 }
 
-/* The text is made of the page's properties, in whatever order. */
+/* True if the text is made of the page's properties, in any order. */
 static bool is_rearranged(const char *text)
 {
     bool used[MOST_PARTS] = {false};
@@ -204,7 +204,8 @@ static int read_asked(void)
     return more;
 }
 
-/* The row was asked for as this entity, or its own has the page's properties, in whatever order, and no others. */
+/* True if the row was requested for this entity, or its identifier has exactly the page's
+ * properties, in any order. */
 static bool is_same(const struct samples_table *t, const struct tune_cell *cells)
 {
     const char *entity = cells[TUNE_KEY_ENTITY].text;
@@ -290,7 +291,7 @@ static int read_rows(const char *const *tables, int count)
 
 /* ---- the page ---- */
 
-/* At most 50 bytes of whole characters, as pandas shows a column of texts. */
+/* Cut to at most 50 bytes of whole characters, as pandas does. */
 static void put_short(struct tune_frame *f, const char *text)
 {
     char cut[64];
@@ -327,7 +328,7 @@ static char *list_of(const struct observed *o)
     return text;
 }
 
-/* The name that an observed property has: the experiment's without its actuator, and the target's. */
+/* The name of an observed property: the experiment without its actuator, and the target. */
 static char *name_of(const struct observed *o)
 {
     const char *dot = strchr(o->experiment, '.');
@@ -393,7 +394,7 @@ static int put_rows(void)
     return samples_end();
 }
 
-/* The error that no row is of this entity, and which is nearest. */
+/* Report that no row has this entity, with the nearest identifier. */
 static int no_such_entity(const char *const *tables, int count)
 {
     char nearest[TUNE_STORE_TEXT_MAX + 1] = "";

@@ -1,4 +1,4 @@
-/* import.c - rows of CSV into the store. */
+/* import.c - import rows of CSV into the store. */
 
 #include "core/print.h"
 #include "sweeps/discovery/import.h"

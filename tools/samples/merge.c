@@ -1,4 +1,4 @@
-/* merge.c - whole stores: one brought into another, one read through for what is wrong with it. */
+/* merge.c - merge one store into another, and check a store. */
 #include <unistd.h>
 
 #include "core/clock.h"

@@ -23,8 +23,8 @@ static struct {
     struct points p;
     struct drawing drawings[MOST_DRAWINGS];
     int count;
-    int x, y;                    /* dimensions of the axes; -1: none */
-    int series[TUNE_SPACE_DIMENSIONS], series_count; /* whose values make curves */
+    int x, y;                    /* dimensions on the axes; -1: none */
+    int series[TUNE_SPACE_DIMENSIONS], series_count; /* dimension whose values make curves */
     int best;
     enum { CURVES, HEAT, PARALLEL } kind;
     struct tune_plot plots[MOST_DRAWINGS];
@@ -33,7 +33,7 @@ static struct {
     struct tune_pool *memory;        /* of what is drawn */
 } plot;
 
-/* Memory until all is drawn. */
+/* Allocate memory that lives until everything is drawn. */
 static void *take(size_t size)
 {
     void *piece = tune_pool_take(&plot.memory, size);
@@ -42,7 +42,7 @@ static void *take(size_t size)
     return piece;
 }
 
-/* ---- what is drawn over what ---- */
+/* ---- the choice of axes ---- */
 
 static int find_dimension(const char *name)
 {
@@ -55,7 +55,7 @@ static bool varies(int d)
     return plot.p.levels[d].count > 1;
 }
 
-/* The dimensions that vary and are neither x nor named by --series. */
+/* Find the dimensions that vary and are neither x nor in --series. */
 static void list_others(int x, int series, int *others, int *count)
 {
     *count = 0;
@@ -64,7 +64,8 @@ static void list_others(int x, int series, int *others, int *count)
             others[(*count)++] = plot.p.varying[i];
 }
 
-/* Curves, with --x, --series, or where one dimension varies: a curve for each value of --series, else of all others that vary. */
+/* Choose curves: with --x or --series, or if only one dimension varies. There is a curve for each
+ * value of --series, else of the other varying dimensions. */
 static int choose_curves(int x, int series)
 {
     int others[TUNE_SPACE_DIMENSIONS], count;
@@ -116,13 +117,13 @@ static void append(char *text, size_t size, const char *format, ...)
     va_end(args);
 }
 
-/* Half of the distance from the lowest to the highest of several results, in percent; NaN: there are none. */
+/* Half of the range of several results, in percent of their mean; NaN: fewer than two results. */
 static double percent_of(const struct point *p)
 {
     return p->spread.count > 1 && points_value(p) != 0 ? 50 * (p->spread.high - p->spread.low) / fabs(points_value(p)) : NAN;
 }
 
-/* Print what all points share: fixed dimensions, origin of the figures, kind of spread. */
+/* Print what all points have in common: fixed dimensions, origin of the figures, kind of spread. */
 static void make_note(struct drawing *d)
 {
     const char *middle = samples_median() ? "median" : "mean";
@@ -194,7 +195,7 @@ static char *label_of(const struct point *p)
     return text;
 }
 
-/* points[count] of one series. */
+/* Make the curve of points[count] of one series. */
 static int make_curve(struct tune_curve *c, const struct point *const *points, int64_t count, int color)
 {
     double *values = take((size_t)count * 4 * sizeof *values);
@@ -249,7 +250,8 @@ static char *hint_of(const struct point *p)
     return text;
 }
 
-/* Rows from the top: numbers from the highest down, so that both axes rise; names as listed. */
+/* Order of rows from the top: numbers from the highest, so that both axes rise; names in their
+ * order. */
 static int make_heat(const struct drawing *d, struct tune_heat *h)
 {
     const struct levels *x = &plot.p.levels[plot.x], *y = &plot.p.levels[plot.y];
@@ -295,7 +297,8 @@ static int make_parallel(const struct drawing *d, struct tune_parallel *parallel
     int count = plot.p.varying_count + 1;
     struct tune_axis *axes = take((size_t)count * sizeof *axes);
     double *values = take((size_t)d->count * (size_t)count * sizeof *values);
-    const char **names = d->count <= 20000 ? take((size_t)d->count * sizeof *names) : NULL; /* a pointer finds none among more */
+    const char **names = d->count <= 20000 ? take((size_t)d->count * sizeof *names) : NULL; /* with more, a mouse pointer
+                                                                                             * cannot hit one line */
     if (!axes || !values || (d->count <= 20000 && !names))
         return -1;
     for (int a = 0; a < count; a++) {

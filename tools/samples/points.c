@@ -1,4 +1,4 @@
-/* points.c - figures of entities read for plot. */
+/* points.c - read the figures of entities for plot. */
 #include "core/array.h"
 #include "points.h"
 
@@ -26,7 +26,7 @@ static int check_properties(struct points *p)
 
 /* ---- levels ---- */
 
-/* One more value, not compared with the others yet; items of lists are copied. Its number, or -1. */
+/* Append a value without a comparison; items of lists are copied. Returns its number, or -1. */
 static int add_level(struct levels *l, const struct tune_value *v)
 {
     if (!tune_array_fit(&l->values, (size_t)l->count, sizeof *l->values))
@@ -48,7 +48,7 @@ static void drop_level(struct tune_value *v)
         free((void *)(uintptr_t)v->list.items);
 }
 
-/* The order of the domain; of values that it does not number, their own. */
+/* Compare by the index in the domain; other values by their own order. */
 static int compare_levels(const void *a, const void *b, void *domain)
 {
     const struct tune_value *x = *(const struct tune_value *const *)a, *y = *(const struct tune_value *const *)b;
@@ -80,7 +80,7 @@ static int spell_levels(struct levels *l)
     return 0;
 }
 
-/* Into order, each once; place[i] is where value i went. */
+/* Sort values and remove duplicates; place[i] is the new index of value i. */
 static int sort_levels(struct levels *l, const struct tune_domain *domain, int *place)
 {
     struct tune_value **order = calloc((size_t)l->count + 1, sizeof *order), *sorted = calloc((size_t)l->count + 1, sizeof *sorted);
@@ -140,7 +140,7 @@ static int add_point(struct points *p, int property, const struct tune_view_grou
     return 0;
 }
 
-/* The group's figures of each property. */
+/* Read the group's figures of each property. */
 static int read_group(struct points *p, struct tune_view *v, const struct tune_view_group *g)
 {
     double *values = malloc(((size_t)g->results * (size_t)p->property_count + 1) * sizeof *values);
@@ -190,7 +190,7 @@ int points_read(struct points *p)
         return samples_no_memory();
     struct tune_view *v = samples_open_view(p->properties, p->property_count, true);
     int code = v ? read_points(p, v) : -1;
-    /* texts of levels are the space's, or the view's where the space has no list of them */
+    /* texts of levels belong to the space, or to the view if the space does not list them */
     for (int d = 0; d < samples.space->count && code == 0; d++)
         for (int i = 0; i < p->levels[d].count; i++)
             if (p->levels[d].values[i].type == TUNE_VALUE_TEXT)

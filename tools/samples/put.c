@@ -17,11 +17,11 @@ static struct {
     struct tune_frame *frame;
     struct tune_table *table;
     char **keys;         /* [columns] headings quoted for JSON */
-    int columns, at;     /* at: cells the present row has */
+    int columns, at;     /* at: number of cells in the current row */
     int64_t rows;
     char *text;          /* scratch */
     size_t size;
-    bool lost;           /* no memory for a cell */
+    bool lost;           /* true: no memory for a cell */
 } put;
 
 bool samples_people(void)
@@ -58,7 +58,7 @@ static char *scratch(size_t size)
     return put.text;
 }
 
-/* The text of the value as `spell` has it, in scratch; "" where there is no memory. */
+/* Write the value with `spell` into scratch memory; "" if there is no memory. */
 static const char *spelled(int (*spell)(const struct tune_value *v, char *text, size_t size), const struct tune_value *v)
 {
     size_t length = (size_t)spell(v, put.text, put.size);
@@ -132,7 +132,7 @@ void samples_text(const char *text)
         put_text(spelled(tune_value_json, &(struct tune_value){.type = TUNE_VALUE_TEXT, .text = text}));
 }
 
-/* Its length; every digit. */
+/* Write all digits. Returns the length. */
 static int spell_number(char *text, double v, bool whole)
 {
     if (!whole || v != floor(v) || fabs(v) >= 1e15)

@@ -1,11 +1,11 @@
-/* rows.c - the rows of a table as the store has them, without a space: looked at, or exported whole. */
+/* rows.c - print or export the rows of a table, without a space. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/nearest.h"
 #include "samples.h"
 
-/* "name", "actuator.name", or the only table there is; NULL with an error. */
+/* Find a table by "name" or "actuator.name", or take the only one. NULL with an error. */
 static const char *find_table(const char *name)
 {
     int count;
@@ -26,7 +26,7 @@ static const char *find_table(const char *name)
     return NULL;
 }
 
-/* Which columns are shown, in which order, into shown[]; how many, or -1. */
+/* Choose the columns and their order: shown[]. Returns their number, or -1. */
 static int choose_columns(const struct samples_table *t, const char *wanted, int **shown)
 {
     const char *parts[1024];

@@ -1,5 +1,4 @@
-/* samples.h - what the files of this tool share: its flags, the store and the space it looks at,
- * and how rows are put out. */
+/* samples.h - shared by the files of this tool: flags, store, space, and output of rows. */
 #ifndef TUNE_TOOLS_SAMPLES_H
 #define TUNE_TOOLS_SAMPLES_H
 
@@ -29,10 +28,10 @@ struct samples {
     struct tune_store *store;
     struct tune_catalog catalog;
     bool catalog_read;
-    struct tune_space *space;          /* NULL: the command takes none */
+    struct tune_space *space;          /* NULL: the command takes no space */
     struct tune_protocol *protocols;
     FILE *out;
-    char *kept[SAMPLES_KEPT];          /* texts that samples_split took apart */
+    char *kept[SAMPLES_KEPT];          /* memory of samples_split */
     int kept_count;
 };
 extern struct samples samples;
@@ -87,7 +86,7 @@ struct samples_table {
     int count;
     struct tune_scan *scan;
     struct tune_expression *where;
-    const struct tune_experiment *experiment; /* NULL: not known */
+    const struct tune_experiment *experiment; /* NULL: unknown */
     struct tune_value *values;
 };
 int samples_table_open(struct samples_table *t, struct tune_store *store, const char *name,
@@ -99,8 +98,8 @@ void samples_table_free(struct samples_table *t);
  * people at the end ---- */
 
 enum samples_look {
-    SAMPLES_TABLE, /* texts to the left, numbers to the right */
-    SAMPLES_FRAME, /* as pandas prints it; CSV with its blank first heading and row index */
+    SAMPLES_TABLE, /* texts left-aligned, numbers right-aligned */
+    SAMPLES_FRAME, /* in the layout of pandas; CSV with an empty first heading and a row index */
 };
 
 /* samples_begin - with these headings (copied). Then cells, row by row: samples_text - NULL, "":

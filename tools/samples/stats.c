@@ -1,4 +1,5 @@
-/* stats.c - how much there is: of a store, a space, an operation, counted under the names of ado's `show stats`. */
+/* stats.c - count what a store, a space or an operation has, under the names of ado's `show
+ * stats`. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ static int put_time(const char *name, const char *figure, double seconds)
 
 struct counts {
     int64_t requests, failed_requests, results, failed_results;
-    struct tune_uids entities; /* hashes of them, each once after sorting */
+    struct tune_uids entities; /* hashes of entities; each once, after sorting */
 };
 
 static int64_t different(struct tune_uids *u)
@@ -61,7 +62,8 @@ static int add_hash(struct tune_uids *u, const char *text)
     return tune_uids_add(u, bytes, 0);
 }
 
-/* A request is one entity under one experiment; its results are rows of the table of requests. */
+/* Count a request: one entity under one experiment. Its results are rows of the table of
+ * requests. */
 static int count_requests(const char *operation, struct counts *c)
 {
     struct tune_uids asked = {0}, answered = {0};
@@ -163,7 +165,7 @@ static int put_space(const char *path)
 
 /* ---- the store ---- */
 
-/* Rows of a table and the entities in them. */
+/* Count the rows of a table, and their entities. */
 static int count_table(const char *table, int64_t *rows, struct tune_uids *entities)
 {
     const struct tune_cell *cells;
@@ -211,11 +213,12 @@ static int count_operations(char *const *records, int count, int64_t (*figures)[
         TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_OPERATION, TUNE_REQUEST_TYPE, TUNE_REQUEST_STATUS);
     while ((more = tune_scan_next(scan, &cells)) == 1) {
         size_t n = strlen(cells[0].text);
-        for (int i = 0; i < count; i++, at = (at + 1) % count) /* most often the last one's */
+        for (int i = 0; i < count; i++, at = (at + 1) % count) /* most rows have the operation of
+                                                                * the row before */
             if (!strncmp(records[at], cells[0].text, n) && !strcmp(records[at] + n, ".json"))
                 break;
         if (count == 0 || strncmp(records[at], cells[0].text, n) || strcmp(records[at] + n, ".json"))
-            continue; /* its record was removed */
+            continue; /* an operation whose record was removed */
         figures[at][strcmp(cells[1].text, "replayed") ? MEASURED : REPLAYED]++;
         figures[at][INVALID] += !strcmp(cells[2].text, "invalid");
         figures[at][FAILED] += !strcmp(cells[2].text, "failed");

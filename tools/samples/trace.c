@@ -1,4 +1,4 @@
-/* trace.c - what an operation asked for, in its order, and what it got. */
+/* trace.c - the requests of an operation in their order, and their results. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,12 @@
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
 
-/* A request, where it lies, and where its result does. */
+/* A request, with the places of its row and of its result. */
 struct request {
     int64_t index;
     double time;
     struct tune_place place, result;
-    int table;        /* of the result, -1: it is not in this store */
+    int table;        /* table of the result; -1: it is not in this store */
     uint64_t uid[2];
 };
 
@@ -25,14 +25,14 @@ static struct {
     int64_t *next;        /* [count] another request with the same uid + 1 */
     const char *const *tables;
     int table_count;
-    struct tune_scan **scans; /* [table_count] of what is shown of results */
+    struct tune_scan **scans; /* [table_count] scans of the shown columns of results */
 } trace;
 
 enum { INDEX, EXPERIMENT, ENTITY, TYPE, UID, STATUS, TIME, SECONDS, REASON, VALID, COLUMNS };
 static const char *const headings[COLUMNS] = {"index", "experiment", "entity", "type", "uid", "status", "time", "seconds", "reason",
                                               "valid"};
 
-/* ---- what --filter asks for ---- */
+/* ---- --filter ---- */
 
 struct condition {
     int column;
@@ -128,9 +128,9 @@ static int find_results(int table)
     return more;
 }
 
-/* ---- putting out ---- */
+/* ---- output ---- */
 
-/* The request's cells, then those of its result: what has no result is absent there. */
+/* Put the request's cells, then those of its result, which are empty without a result. */
 static int read_cells(const struct request *r, struct tune_scan *requests, struct tune_cell all[COLUMNS])
 {
     static const int from[] = {INDEX, EXPERIMENT, ENTITY, TYPE, UID, STATUS, TIME};

@@ -1,4 +1,5 @@
-/* say.c - what sweep prints: a line for each job, the status of what runs, the head and the foot, the dry run. */
+/* say.c - the output of sweep: a line for each job, a status line, header and footer, the dry
+ * run. */
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static const char *clock_text(double seconds, char text[32])
     return text;
 }
 
-/* The dimensions that vary, as people read them. */
+/* Print the dimensions that vary. */
 static void entity_text(const struct tune_job *job, char *text, size_t size)
 {
     size_t at = 0;
@@ -67,7 +68,7 @@ static double left_s(void)
     return sweep.record.planned == 0 || isnan(each) ? -1 : (left + (double)(count > 0 ? count : 0) * each) / sweep.slot_count;
 }
 
-/* Bytes of the text that fill at most so many columns, no character torn. */
+/* The number of bytes that fit into that many columns, in whole characters. */
 static int fitting(const char *text, int columns)
 {
     int n = 0;
@@ -76,7 +77,7 @@ static int fitting(const char *text, int columns)
     return n;
 }
 
-/* How many there will be; "?": not known. */
+/* The number of jobs as text; "?": unknown. */
 static const char *planned_text(char text[24])
 {
     snprintf(text, 24, sweep.record.planned > 0 ? "%lld" : "?", (long long)sweep.record.planned);
@@ -102,7 +103,7 @@ void sweep_draw_status(void)
     tune_print_line_of(out, entity);
     fclose(out);
     ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
-    sweep_clear_status(); /* which knows one line: what is longer would stay */
+    sweep_clear_status(); /* the terminal can only erase one line */
     if (text)
         printf("%.*s", fitting(text, (w.ws_col > 0 ? w.ws_col : 80) - 1), text);
     fflush(stdout);
@@ -110,7 +111,7 @@ void sweep_draw_status(void)
     free(text);
 }
 
-/* The target a line shows: tokens/s of the data where there is one, else the first that has a value. */
+/* Choose the target for the line: tokens/s of the data, else the first with a value. */
 static int headline(const struct tune_experiment *e, const double *targets)
 {
     int first = -1;
@@ -148,7 +149,7 @@ void sweep_tell(const struct tune_job *job, const char *what, double seconds, co
         sweep_print("  ", why);
     printf("\n");
     if ((fflush(stdout) != 0 || ferror(stdout)) && !*my.tune.stop_signal)
-        *my.tune.stop_signal = SIGPIPE; /* nobody hears us: as after a signal */
+        *my.tune.stop_signal = SIGPIPE; /* no output any more: stop as after a signal */
 }
 
 void sweep_header(void)
@@ -171,7 +172,7 @@ void sweep_header(void)
     fflush(stdout);
 }
 
-/* Further arguments for another command on the same space. */
+/* Print further arguments for another command on the same space. */
 static void say_flag(const char *flag, const char *value)
 {
     if (value)

@@ -1,4 +1,5 @@
-/* slots.c - the places of measurements: cores of their own, so that none disturbs another. */
+/* slots.c - slots for measurements, each with its own cores, so that they do not disturb each
+ * other. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +7,7 @@
 #include "machine/cpus.h"
 #include "sweep.h"
 
-/* The processors this process may use, those of one core together, and of which core each is. Beyond a quota of the control
- * group they are none. */
+/* List the processors that we may use, grouped by core, up to the quota of the control group. */
 static int find_cores(int *cpus, int *cores, int *count)
 {
     cpu_set_t set;
@@ -32,8 +32,8 @@ static int fill_slot(struct slot *slot, const int *cpus, int count)
     return 0;
 }
 
-/* Each slot gets the same number of whole cores; the rest stays idle. Where cores have different
- * numbers of threads, surplus threads stay idle too. So all slots are alike. */
+/* Give each slot the same number of whole cores; the rest stays idle. If cores have different
+ * numbers of threads, extra threads stay idle too. So all slots are equal. */
 int sweep_make_slots(int count)
 {
     int cpus[CPU_SETSIZE], cores[CPU_SETSIZE], n, each;

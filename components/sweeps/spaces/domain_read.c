@@ -168,8 +168,9 @@ static int read_range(const struct reader *r, struct tune_domain *domain)
     return 0;
 }
 
-/* True if values low + i*step, with an error of at most noise, differ after rounding to 10
- * decimals. Steps above 1e-10 do. Steps of exactly 1e-10 do if they begin at such a decimal. */
+/* True if all values low + i*step differ after rounding to 10 decimals; each has an error of at
+ * most `noise`. That is so for steps above 1e-10. For a step of exactly 1e-10, low must have at
+ * most 10 decimals. */
 static bool apart(double low, double step, double noise)
 {
     double shift = low * 1e10 - rint(low * 1e10);

@@ -141,8 +141,8 @@ struct tune_experiment *tune_experiment_read(const char *path);
 int tune_experiment_input(const struct tune_experiment *e, const char *name);
 void tune_experiment_free(struct tune_experiment *e);
 
-/* All known experiments: those of each file, and of the files in each folder by name, in the given
- * order. */
+/* All known experiments. Files and folders are read in the given order, the files of a folder in
+ * order of name. */
 struct tune_catalog {
     struct tune_experiment **experiments; /* [count] */
     int count;

@@ -98,7 +98,7 @@ static int load(struct tune_scan *s, struct window *w, int64_t row, int64_t byte
     return tune_sample_load(w->fd, path, tune_sample_title(s->table), &w->table->at, row, bytes, &w->block);
 }
 
-/* Copy the text of the row's number to `to`. */
+/* Copy the text that a number in the row stands for to `to`. */
 static int read_reason(struct tune_scan *s, struct window *w, int64_t number, char *to)
 {
     const struct tune_sample_extent *at = &w->content->reasons;
