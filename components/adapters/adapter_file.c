@@ -9,6 +9,7 @@
 
 #include "files/folder.h"
 #include "files/safetensors.h"
+#include "core/array.h"
 #include "core/try.h"
 #include "models/weights.h"
 
@@ -30,19 +31,11 @@ struct tune_adapter_file {
     float *line;        /* [in] a row of B A */
 };
 
-static int no_memory(const struct tune_adapter_file *f)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the adapter %s", f->folder);
-    return -1;
-}
-
 struct tune_adapter_file *tune_adapter_file_open(const char *folder)
 {
-    struct tune_adapter_file *f = calloc(1, sizeof *f);
-    if (!f) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the adapter %s", folder);
+    struct tune_adapter_file *f = tune_zeroed(1, sizeof *f, "the adapter %s", folder);
+    if (!f)
         return NULL;
-    }
     if (tune_path(f->folder, "%s", folder) < 0 || tune_adapter_config_read(&f->config, folder) < 0)
         goto fail;
     if (!tune_folder_has(folder, tensors) && tune_folder_has(folder, "adapter_model.bin")) {
@@ -247,11 +240,9 @@ int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune
 static float *numbers(const struct tune_adapter_file *f, const char *module, int end, const struct tune_array *t)
 {
     int64_t n = tune_array_elements(t);
-    float *x = malloc(sizeof *x * (size_t)(n > 0 ? n : 1));
-    if (!x) {
-        no_memory(f);
+    float *x = tune_zeroed((size_t)n, sizeof *x, "the adapter %s", f->folder);
+    if (!x)
         return NULL;
-    }
     int status = tune_convert(x, TUNE_F32, t->data, t->dtype, n);
     for (int64_t i = 0; i < n && status == 0; i++)
         if (!isfinite(x[i])) {
@@ -281,8 +272,8 @@ static void add_row(const struct tune_adapter_file *f, int64_t i, int64_t from, 
 /* Compute factor[i] = magnitude / |row i of W + s B A|. It reads the whole matrix once. */
 static int norms(struct tune_adapter_file *f, const struct tune_weights_source *base, const struct tune_parameter *p)
 {
-    float *row = malloc(sizeof *row * (size_t)f->in);
-    int status = row ? 0 : no_memory(f);
+    float *row = tune_zeroed((size_t)f->in, sizeof *row, "the adapter %s", f->folder);
+    int status = row ? 0 : -1;
     for (int64_t i = 0; i < f->out && status == 0; i++) {
         double sum = 0;
         status = base->read(base->context, p, i * f->in, f->in, row);
@@ -320,10 +311,8 @@ static int take_module(struct tune_adapter_file *f, const struct tune_weights_so
         f->out = p->shape[0];
         f->r = rank;
         f->scale = (float)tune_lora_scale(&f->config.lora, module);
-        f->line = malloc(sizeof *f->line * (size_t)f->in);
-        if (!f->line)
-            return no_memory(f);
-        if (!(f->a = numbers(f, module, A, t[A])) || !(f->b = numbers(f, module, B, t[B])) ||
+        f->line = tune_zeroed((size_t)f->in, sizeof *f->line, "the adapter %s", f->folder);
+        if (!f->line || !(f->a = numbers(f, module, A, t[A])) || !(f->b = numbers(f, module, B, t[B])) ||
             (f->config.lora.dora && !(f->factor = numbers(f, module, MAGNITUDE, t[MAGNITUDE]))))
             return -1;
         if (f->factor)

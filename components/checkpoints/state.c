@@ -14,6 +14,7 @@
 #include "files/file.h"
 #include "files/folder.h"
 #include "files/safetensors.h"
+#include "core/array.h"
 #include "core/try.h"
 #include "flags/find.h"
 #include "models/lora.h"
@@ -148,10 +149,8 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
         wrong = "step";
     if (!wrong && !rows_make_sense(at))
         wrong = "rows";
-    if (wrong) {
-        tune_error_set("%s: \"%s\" is missing or makes no sense", path, wrong);
-        return -1;
-    }
+    if (wrong)
+        return tune_error_set("%s: \"%s\" is missing or makes no sense", path, wrong);
     *finished = at->finished;
     at->finished = false;
     at->evaluated = evaluated;
@@ -218,11 +217,9 @@ static int write_values(struct tune_safetensors_writer *f, const struct tensor_l
 static int write_f32(const char *path, const struct tensor_list *lists, int count, int64_t steps)
 {
     char text[32];
-    float *room = malloc(TUNE_PIECE * sizeof *room);
+    float *room = tune_zeroed(TUNE_PIECE, sizeof *room, "writing %s", path);
     struct tune_safetensors_writer *f = tune_safetensors_writer_new(path);
     int status = room && f ? 0 : -1;
-    if (!room)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", path);
     snprintf(text, sizeof text, "%" PRId64, steps);
     if (status == 0)
         status = tune_safetensors_writer_metadata(f, "steps", text);
@@ -298,11 +295,9 @@ static bool same_shape(const struct tune_array *t, const struct tune_parameter *
 static int put_values(const char *path, const char *name, const struct tune_array *t, const struct tensor_list *l, int i)
 {
     const struct tune_parameter *p = &tune_model_parameters(l->m)->at[i];
-    if (!t || t->dtype != TUNE_F32 || !same_shape(t, p)) {
-        tune_error_set("%s: tensor %s is %s; it is not the state of this model", path, name,
-                       !t ? "missing" : t->dtype != TUNE_F32 ? "not F32" : "of another shape than the model's");
-        return -1;
-    }
+    if (!t || t->dtype != TUNE_F32 || !same_shape(t, p))
+        return tune_error_set("%s: tensor %s is %s; it is not the state of this model", path, name,
+                              !t ? "missing" : t->dtype != TUNE_F32 ? "not F32" : "of another shape than the model's");
     return tune_model_write(l->m, p, l->which, 0, p->count, t->data);
 }
 

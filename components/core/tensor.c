@@ -178,11 +178,9 @@ static void store(void *to, enum tune_dtype dtype, int64_t i, float f)
 int tune_convert(void *to, enum tune_dtype to_dtype, const void *from, enum tune_dtype from_dtype, int64_t n)
 {
     bool floats = to_dtype <= TUNE_F64 && from_dtype <= TUNE_F64;
-    if (!floats) {
-        tune_error_set("cannot convert %s to %s: only F32, BF16, F16 and F64 convert", dtypes[from_dtype].name,
-                       dtypes[to_dtype].name);
-        return -1;
-    }
+    if (!floats)
+        return tune_error_set("cannot convert %s to %s: only F32, BF16, F16 and F64 convert", dtypes[from_dtype].name,
+                              dtypes[to_dtype].name);
     if (to_dtype == from_dtype) {
         if (n > 0 && to != from)
             memcpy(to, from, n * dtypes[to_dtype].bits / 8);

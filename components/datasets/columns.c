@@ -6,16 +6,11 @@
 #include <string.h>
 
 #include "files/csv.h"
+#include "core/array.h"
 #include "core/print.h"
 #include "core/try.h"
 
 enum { FIRST_ROWS = 100 };
-
-static int no_memory(void)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the columns of a row");
-    return -1;
-}
 
 static bool is_csv(const struct tune_rows *rows)
 {
@@ -31,16 +26,8 @@ static struct tune_csv *open_record(const struct tune_rows *rows, const struct t
 
 static int add_name(struct tune_columns *c, const char *name, size_t size)
 {
-    if (c->count == c->room) {
-        int room = c->room ? 2 * c->room : 16;
-        char **grown = realloc(c->names, (size_t)room * sizeof *grown);
-        if (!grown)
-            return no_memory();
-        c->names = grown;
-        c->room = room;
-    }
-    if (!(c->names[c->count] = strndup(name, size)))
-        return no_memory();
+    if (!tune_array_fit(&c->names, (size_t)c->count, sizeof *c->names) || !(c->names[c->count] = strndup(name, size)))
+        return tune_error_no_memory("the names of columns");
     c->count++;
     return 0;
 }
@@ -139,7 +126,7 @@ static int keep(struct tune_values *v, struct tune_text text, size_t *offset)
         size_t room = 2 * v->room + text.size + 1;
         char *grown = realloc(v->bytes, room);
         if (!grown)
-            return no_memory();
+            return tune_error_no_memory("the columns of a row");
         v->bytes = grown;
         v->room = room;
     }

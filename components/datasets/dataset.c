@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/print.h"
 #include "core/random.h"
 #include "core/try.h"
@@ -59,12 +60,6 @@ static void scratch_free(struct scratch *s)
     tune_encoding_free(&s->tokens);
 }
 
-static int no_memory(const char *what)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s", what);
-    return -1;
-}
-
 void tune_example_free(struct tune_example *x)
 {
     free(x->ids);
@@ -81,7 +76,7 @@ int tune_example_reserve(struct tune_example *x, int64_t count)
         x->ids = ids;
     uint8_t *trained = ids ? realloc(x->trained, (size_t)count) : NULL;
     if (!trained)
-        return no_memory("the tokens of a row");
+        return tune_error_no_memory("the tokens of a row");
     x->trained = trained;
     x->room = count;
     return 0;
@@ -400,7 +395,7 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
                                 "text; leave one of them out", o->text_field, o->columns);
     const char *field = o->columns && !d->formatted ? d->format.columns[0] : o->text_field;
     if (field && !(d->text.field = strdup(field)))
-        return no_memory("a field name");
+        return tune_error_no_memory("a field name");
     return 0;
 }
 
@@ -413,7 +408,7 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
                                     "everything");
         d->response_size = strlen(o->response_template);
         if (!(d->response = strdup(o->response_template)))
-            return no_memory("the response template");
+            return tune_error_no_memory("the response template");
     }
     if (d->rows.format == TUNE_DATASET_TEXT && o->text_field)
         return tune_error_usage("%s is read as plain text, which has no field \"%s\"; leave "
@@ -436,11 +431,9 @@ static struct tune_dataset *dataset_new(int max_length)
         tune_error_usage("max_length is %d tokens, expected at least 1", max_length);
         return NULL;
     }
-    struct tune_dataset *d = calloc(1, sizeof *d);
-    if (!d) {
-        no_memory("a dataset");
+    struct tune_dataset *d = tune_zeroed(1, sizeof *d, "a dataset");
+    if (!d)
         return NULL;
-    }
     pthread_mutex_init(&d->lock, NULL);
     d->max_length = max_length;
     d->append_id = -1;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/nearest.h"
 #include "core/try.h"
 
@@ -42,12 +43,6 @@ enum { ALPACA_INPUT = 2, FIRST_ROWS = 100 };
  * tokens in every epoch, on every day and after --resume. */
 #define CHAT_DATE INT64_C(1721952000) /* 26 July 2024 */
 
-static int no_memory(void)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a row's text");
-    return -1;
-}
-
 const char *tune_format_name(const struct tune_format *f)
 {
     return formats[f->kind].name;
@@ -63,8 +58,8 @@ const char *tune_format_train_on(const struct tune_format *f)
 /* Split "instruction=question,output=answer" into f->map: name, NUL, column, NUL, ... */
 static int read_map(struct tune_format *f, const char *text)
 {
-    if (!(f->map = calloc(1, strlen(text) + 2))) /* ends in an empty name */
-        return no_memory();
+    if (!(f->map = tune_zeroed(1, strlen(text) + 2, "the names of columns"))) /* ends in an empty name */
+        return -1;
     strcpy(f->map, text);
     for (char *p = f->map; *p;) {
         char *equal = p + strcspn(p, "=,"), *end = equal + strcspn(equal, ",");
@@ -313,18 +308,12 @@ static int put(struct tune_pieces *p, const char *text, size_t size, bool traine
             p->text = grown;
         uint8_t *marks = grown ? realloc(p->data, room) : NULL;
         if (!marks)
-            return no_memory();
+            return tune_error_no_memory("a row's text");
         p->data = marks;
         p->room = room;
     }
-    if (p->count == p->at_room) {
-        int room = p->at_room ? 2 * p->at_room : 16;
-        struct tune_piece *grown = realloc(p->at, (size_t)room * sizeof *grown);
-        if (!grown)
-            return no_memory();
-        p->at = grown;
-        p->at_room = room;
-    }
+    if (!tune_array_fit(&p->at, (size_t)p->count, sizeof *p->at))
+        return tune_error_no_memory("a row's text");
     if (size > 0)
         memcpy(p->text + p->size, text, size);
     memset(p->data + p->size, data, size);

@@ -5,14 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/print.h"
 #include "core/try.h"
-
-static int no_memory(const char *what)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s", what);
-    return -1;
-}
 
 static bool is_csv(const struct tune_text_rows *t)
 {
@@ -122,7 +117,7 @@ int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
                               "(choose with `text_field`, or give `format` and `columns`)",
                               t->rows->path, (long long)row->line, f.names[0] ? f.names : "none");
     t->field = strdup(f.chosen);
-    return t->field ? 0 : no_memory("a field name");
+    return t->field ? 0 : tune_error_no_memory("a field name");
 }
 
 /* Read a paragraph: checked as UTF-8, with lines that end in LF. */
@@ -145,9 +140,9 @@ static int read_paragraph(const struct tune_text_rows *t, const struct tune_row 
     *text = (struct tune_text){row->text, row->size};
     if (!memmem(row->text, row->size, "\r\n", 2))
         return 0;
-    s->plain = malloc(row->size);
+    s->plain = tune_zeroed(row->size, 1, "a paragraph");
     if (!s->plain)
-        return no_memory("a paragraph");
+        return -1;
     size_t n = 0;
     for (size_t i = 0; i < row->size; i++)
         if (row->text[i] != '\r' || i + 1 == row->size || row->text[i + 1] != '\n')
@@ -196,7 +191,7 @@ int tune_text_rows_choose_column(struct tune_text_rows *t)
                        "`columns`)",
                        t->rows->path, tune_columns_list(t->columns, list, sizeof list));
     else
-        return (t->field = strdup(found)) ? 0 : no_memory("a field name");
+        return (t->field = strdup(found)) ? 0 : tune_error_no_memory("a field name");
     return -1;
 }
 

@@ -140,8 +140,7 @@ static int refuse_linear(const char *op, const struct tune_tensor *a, const stru
     show(&text, "then", b);
     show(&text, "then", c);
     show(&text, "then", d);
-    tune_error_set("%s: shapes, dtypes or values do not fit: %s", op, text.text);
-    return -1;
+    return tune_error_set("%s: shapes, dtypes or values do not fit: %s", op, text.text);
 }
 
 int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/array.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "loggers/logger.h"
@@ -20,11 +21,9 @@ struct tune_evaluator {
 struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss, struct tune_loader *load,
                                           const struct tune_evaluator_options *options)
 {
-    struct tune_evaluator *e = calloc(1, sizeof *e);
-    if (!e) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the evaluator");
+    struct tune_evaluator *e = tune_zeroed(1, sizeof *e, "the evaluator");
+    if (!e)
         return NULL;
-    }
     *e = (struct tune_evaluator){.m = m, .loss = loss, .load = load};
     if (options)
         e->options = *options;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/error.h"
 #include "files/json.h"
 #include "core/try.h"
@@ -20,19 +21,17 @@ struct tune_csv {
     size_t used, room;
     size_t *begins;         /* [count] offsets of the fields in bytes */
     const char **fields;
-    int count, field_room;
+    int count;
 };
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a row of CSV");
-    return -1;
+    return tune_error_no_memory("a row of CSV");
 }
 
 static int fail(const struct tune_csv *csv, int64_t line, const char *what)
 {
-    tune_error_set("%s:%lld: %s", csv->name, (long long)line, what);
-    return -1;
+    return tune_error_set("%s:%lld: %s", csv->name, (long long)line, what);
 }
 
 static struct tune_csv *new_csv(FILE *file, const char *name, bool own)
@@ -109,8 +108,7 @@ int tune_csv_rewind(struct tune_csv *csv)
     csv->begun = false;
     if (fseek(csv->file, 0, SEEK_SET) == 0)
         return 0;
-    tune_error_set("%s: it cannot be read from the begin again (%s); expected a file", csv->name, strerror(errno));
-    return -1;
+    return tune_error_set("%s: it cannot be read from the begin again (%s); expected a file", csv->name, strerror(errno));
 }
 
 int64_t tune_csv_line(const struct tune_csv *csv)
@@ -138,18 +136,12 @@ static int put(struct tune_csv *csv, int c)
 
 static int begin_field(struct tune_csv *csv)
 {
-    if (csv->count == csv->field_room) {
-        int room = csv->field_room ? 2 * csv->field_room : 64;
-        if (csv->count >= TUNE_CSV_FIELDS)
-            return fail(csv, csv->row_line, "a row of too many fields");
-        void *begins = realloc(csv->begins, (size_t)room * sizeof *csv->begins);
-        csv->begins = begins ? begins : csv->begins;
-        void *fields = realloc(csv->fields, (size_t)room * sizeof *csv->fields);
-        csv->fields = fields ? fields : csv->fields;
-        if (!begins || !fields)
-            return no_memory();
-        csv->field_room = room;
-    }
+    size_t count = (size_t)csv->count;
+    if (count >= TUNE_CSV_FIELDS)
+        return fail(csv, csv->row_line, "a row of too many fields");
+    if (!tune_array_fit(&csv->begins, count, sizeof *csv->begins) ||
+        !tune_array_fit(&csv->fields, count, sizeof *csv->fields))
+        return no_memory();
     csv->begins[csv->count++] = csv->used;
     return 0;
 }

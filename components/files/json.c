@@ -40,8 +40,7 @@ int tune_json_fail(struct tune_json *j, const char *format, ...)
     const char *line = j->at;
     while (line > j->text && line[-1] != '\n')
         line--;
-    tune_error_set("%s:%lld:%lld: %s", j->name, (long long)tune_json_line(j), (long long)(j->at - line) + 1, what);
-    return -1;
+    return tune_error_set("%s:%lld:%lld: %s", j->name, (long long)tune_json_line(j), (long long)(j->at - line) + 1, what);
 }
 
 static void space(struct tune_json *j)
@@ -225,10 +224,8 @@ static int string(struct tune_json *j, int which, struct tune_text *text)
     size_t need = (size_t)(close - begin) + 8; /* decoding never makes it longer */
     if (j->room[which] < need) {
         char *grown = realloc(j->buffer[which], need + need / 2);
-        if (!grown) {
-            tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: no memory for a string of %zu bytes", j->name, need);
-            return -1;
-        }
+        if (!grown)
+            return tune_error_no_memory("a string of %zu bytes in %s", need, j->name);
         j->buffer[which] = grown;
         j->room[which] = need + need / 2;
     }

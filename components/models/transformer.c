@@ -206,12 +206,11 @@ static int check_places(const struct tune_model *m, const struct tune_batch *b)
     for (int64_t i = 0; i < (int64_t)b->B * b->T; i++) {
         int64_t t = i % b->T, position = b->positions ? b->positions[i] : t, start = b->starts ? b->starts[i] : 0;
         int64_t before = b->starts && t > 0 ? b->starts[i - 1] : 0;
-        if (position < 0 || position >= m->max_T || start < before || start > t) {
-            tune_error_set("row %lld, token %lld: position %lld, start %lld; expected a position below %d, and a start "
-                           "from the previous token's start to this token", (long long)(i / b->T),
-                           (long long)t, (long long)position, (long long)start, m->max_T);
-            return -1;
-        }
+        if (position < 0 || position >= m->max_T || start < before || start > t)
+            return tune_error_set(
+                "row %lld, token %lld: position %lld, start %lld; expected a position below %d, and a start "
+                "from the previous token's start to this token",
+                (long long)(i / b->T), (long long)t, (long long)position, (long long)start, m->max_T);
     }
     return 0;
 }
@@ -221,18 +220,16 @@ static int check_token(const struct tune_model *m, const struct tune_batch *b, i
 {
     if (id >= 0 && id < m->config.vocabulary)
         return 0;
-    tune_error_set("row %lld, position %lld: %s %d is outside the model's vocabulary of %d; the tokenizer belongs to another model",
-                   (long long)(i / b->T), (long long)(i % b->T), what, id, m->config.vocabulary);
-    return -1;
+    return tune_error_set(
+        "row %lld, position %lld: %s %d is outside the model's vocabulary of %d; the tokenizer belongs to another model",
+        (long long)(i / b->T), (long long)(i % b->T), what, id, m->config.vocabulary);
 }
 
 static int check_batch(const struct tune_model *m, const struct tune_batch *b)
 {
-    if (b->B < 1 || b->T < 1 || b->B > m->max_B || b->T > m->max_T) {
-        tune_error_set("a batch of %d rows of %d positions; tune_model_reserve made room for %d of %d", b->B, b->T, m->max_B,
-                       m->max_T);
-        return -1;
-    }
+    if (b->B < 1 || b->T < 1 || b->B > m->max_B || b->T > m->max_T)
+        return tune_error_set("a batch of %d rows of %d positions; tune_model_reserve made room for %d of %d", b->B, b->T,
+                              m->max_B, m->max_T);
     for (int64_t i = 0; i < (int64_t)b->B * b->T; i++) {
         TRY(check_token(m, b, i, "token id", b->ids[i]));
         if (b->labels && b->labels[i] != TUNE_NO_LABEL)
@@ -285,10 +282,9 @@ int tune_model_labels(const struct tune_model *m, const struct tune_batch *b, st
     *labels = m->labels;
     if (b->B == m->B && b->T == m->T && n == labels->rows.shape[0])
         return 0;
-    tune_error_set("the batch is not the last one given to the model: %d rows of %d with %lld labels, "
-                   "expected %d of %d with %lld",
-                   b->B, b->T, (long long)n, m->B, m->T, (long long)labels->rows.shape[0]);
-    return -1;
+    return tune_error_set("the batch is not the last one given to the model: %d rows of %d with %lld labels, "
+                          "expected %d of %d with %lld",
+                          b->B, b->T, (long long)n, m->B, m->T, (long long)labels->rows.shape[0]);
 }
 
 int tune_model_same_labels(const struct tune_model *other, const struct tune_model *m, struct tune_model_labels *labels)
@@ -298,8 +294,7 @@ int tune_model_same_labels(const struct tune_model *other, const struct tune_mod
     if (n == labels->rows.shape[0] && other->B == m->B && other->T == m->T && !memcmp(labels->host_rows, m->labels.host_rows, (size_t)bytes) &&
         !memcmp(labels->host_labels, m->labels.host_labels, (size_t)bytes))
         return 0;
-    tune_error_set("the other model's last batch is not the same");
-    return -1;
+    return tune_error_set("the other model's last batch is not the same");
 }
 
 static int forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
@@ -453,12 +448,11 @@ static enum lora_product bottom_of(const struct tune_model *m, int i, int lowest
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden)
 {
     const struct tune_model_config *c = &m->config;
-    if (!m->training || !m->kept[TUNE_GRADIENT].at || batch->B != m->B || batch->T != m->T) {
-        tune_error_set("backward: %s", !m->training    ? "the model was not reserved with TUNE_FOR_TRAINING"
-                                       : !m->kept[TUNE_GRADIENT].at ? "there are no gradients; call tune_model_zero_grad first"
-                                                       : "the batch is not the last one given to tune_model_forward");
-        return -1;
-    }
+    if (!m->training || !m->kept[TUNE_GRADIENT].at || batch->B != m->B || batch->T != m->T)
+        return tune_error_set("backward: %s", !m->training ? "the model was not reserved with TUNE_FOR_TRAINING"
+                                              : !m->kept[TUNE_GRADIENT].at
+                                                  ? "there are no gradients; call tune_model_zero_grad first"
+                                                  : "the batch is not the last one given to tune_model_forward");
     struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
     struct tune_tensor last = residual(m, m->x[c->layers]), rstd = stat(m, m->rstd), dx = residual(m, m->dnorm);
     tune_device_does(m->dev, TUNE_BACKWARD, -1, "");

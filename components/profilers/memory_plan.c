@@ -194,12 +194,10 @@ static int check_device(const struct tune_memory_plan *plan, const struct tune_m
     if (most <= 0)
         return 0;
     advice(help, sizeof help, plan, r, dev, (struct excess){DEVICE, most});
-    tune_error_set_kind(TUNE_ERROR_CANNOT,
-                        "not enough memory on the device %s: %.1f MiB are still to be taken, %.1f of "
-                        "its %.1f MiB are free. The run needs %s. To need less:%s",
-                        dev->name, mib(need), mib(plan->memory.free), mib(plan->memory.total),
-                        tune_memory_plan_text(plan, parts, sizeof parts), help);
-    return -1;
+    return tune_error_cannot("not enough memory on the device %s: %.1f MiB are still to be taken, %.1f of "
+                               "its %.1f MiB are free. The run needs %s. To need less:%s",
+                               dev->name, mib(need), mib(plan->memory.free), mib(plan->memory.total),
+                               tune_memory_plan_text(plan, parts, sizeof parts), help);
 }
 
 int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tune_memory_request *r, struct tune_device *dev,
@@ -221,12 +219,10 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
         return 0;
     char parts[512], help[512];
     advice(help, sizeof help, plan, r, dev, (struct excess){HOST, most});
-    tune_error_set_kind(TUNE_ERROR_CANNOT,
-                        "not enough memory%s: %.1f MiB are still to be taken%s, %.1f MiB are %s. "
-                        "The run needs %s. To need less:%s",
-                        plan->memory.shared ? "" : " on the host", mib(worst_need),
-                        worst->counts == TUNE_MEMORY_FILLED
-                            ? "" : " (a thread's stack and what is only reserved among them)",
-                        mib(worst->bytes), worst->what, tune_memory_plan_text(plan, parts, sizeof parts), help);
-    return -1;
+    return tune_error_cannot("not enough memory%s: %.1f MiB are still to be taken%s, %.1f MiB are %s. "
+                               "The run needs %s. To need less:%s",
+                               plan->memory.shared ? "" : " on the host", mib(worst_need),
+                               worst->counts == TUNE_MEMORY_FILLED
+                                   ? "" : " (a thread's stack and what is only reserved among them)",
+                               mib(worst->bytes), worst->what, tune_memory_plan_text(plan, parts, sizeof parts), help);
 }

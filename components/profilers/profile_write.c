@@ -139,7 +139,7 @@ char *tune_profiler_table(const struct tune_profiler *p)
         put_row(&t, r, "of it outside operations", &rest);
     }
     if (!t.data)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the profile's table");
+        tune_error_no_memory("the profile's table");
     return t.data;
 }
 

@@ -48,11 +48,9 @@ static int build(struct tune_tokenizer *t, struct tune_trie *trie, bool normaliz
             bytes += t->added[i].match.size;
     if (bytes == 0)
         return 0;
-    if (bytes > TUNE_MAX_ADDED_BYTES) {
-        tune_error_set("%s: the added tokens are %llu bytes long together; expected at most %d", t->path,
-                       (unsigned long long)bytes, TUNE_MAX_ADDED_BYTES);
-        return -1;
-    }
+    if (bytes > TUNE_MAX_ADDED_BYTES)
+        return tune_error_set("%s: the added tokens are %llu bytes long together; expected at most %d", t->path,
+                              (unsigned long long)bytes, TUNE_MAX_ADDED_BYTES);
     while (room < bytes * 2 + 2)
         room *= 2;
     trie->seed = t->seed;

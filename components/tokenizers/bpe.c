@@ -71,11 +71,9 @@ static int missing(const struct tune_tokenizer *t, struct symbols *s, struct unk
     }
     if (!t->unk_text[0])
         return 0; /* left out silently */
-    if (t->unk < 0) {
-        tune_error_set("%s: the text has the character \"%.*s\", and unk_token \"%s\" is not in the vocabulary", t->path, n,
-                       spelled, t->unk_text);
-        return -1;
-    }
+    if (t->unk < 0)
+        return tune_error_set("%s: the text has the character \"%.*s\", and unk_token \"%s\" is not in the vocabulary",
+                              t->path, n, spelled, t->unk_text);
     if (u->waits && t->fuse_unk) {
         u->size += source;
         return 0;

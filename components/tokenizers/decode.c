@@ -14,10 +14,8 @@ struct strings {
 
 static int put(struct strings *s, const char *bytes, size_t size)
 {
-    if (size > s->most - s->size) {
-        tune_error_set("tokenizer: the decoded text would have more than %zu bytes", s->most);
-        return -1;
-    }
+    if (size > s->most - s->size)
+        return tune_error_set("tokenizer: the decoded text would have more than %zu bytes", s->most);
     if (s->room - s->size < size) {
         size_t room = (s->size + size) * 2 + 64;
         char *grown = realloc(s->bytes, room);
@@ -183,11 +181,9 @@ static int spell(const struct tune_tokenizer *t, const int32_t *ids, int64_t cou
 {
     for (int64_t i = 0; i < count; i++) {
         int32_t id = ids[i];
-        if (id < 0 || id >= t->size || (t->added_of[id] < 0 && !t->vocab[id].data)) {
-            tune_error_set("%s: id %d (number %lld of those to decode) is not in the vocabulary of %d", t->path, (int)id,
-                           (long long)i + 1, (int)t->size);
-            return -1;
-        }
+        if (id < 0 || id >= t->size || (t->added_of[id] < 0 && !t->vocab[id].data))
+            return tune_error_set("%s: id %d (number %lld of those to decode) is not in the vocabulary of %d", t->path,
+                                  (int)id, (long long)i + 1, (int)t->size);
         if (skip_special && is_special(t, id))
             continue;
         struct tune_text word = t->added_of[id] >= 0 ? t->added[t->added_of[id]].match : t->vocab[id];

@@ -13,8 +13,7 @@ enum { MODEL_TYPE, VOCAB, MERGES, DROPOUT, UNK, PREFIX, SUFFIX, FUSE, FALLBACK, 
 
 int tune_no_memory(const char *what, size_t bytes)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "tokenizer: no memory for %s (%zu bytes)", what, bytes);
-    return -1;
+    return tune_error_cannot("tokenizer: no memory for %s (%zu bytes)", what, bytes);
 }
 
 static void begin(const struct tune_tokenizer *t, struct tune_json *j, const struct tune_part *part)
@@ -202,19 +201,16 @@ static int refuse_affixes(struct tune_tokenizer *t, const struct tune_part *part
     static const char *const names[] = {"continuing_subword_prefix", "end_of_word_suffix"};
     for (int i = 0; i < 2; i++) {
         TRY(read_short(t, &parts[PREFIX + i], text));
-        if (text[0]) {
-            tune_error_set("%s: the model's %s is \"%s\"; expected none, as in the models this program knows", t->path,
-                           names[i], text);
-            return -1;
-        }
+        if (text[0])
+            return tune_error_set("%s: the model's %s is \"%s\"; expected none, as in the models this program knows",
+                                  t->path, names[i], text);
     }
     if (!absent(&parts[DROPOUT])) {
         begin(t, &j, &parts[DROPOUT]);
         TRY(tune_json_double(&j, &dropout));
-        if (dropout != 0) {
-            tune_error_set("%s: the model's dropout is %g: ids would be drawn by chance; set it to null", t->path, dropout);
-            return -1;
-        }
+        if (dropout != 0)
+            return tune_error_set("%s: the model's dropout is %g: ids would be drawn by chance; set it to null", t->path,
+                                  dropout);
     }
     return 0;
 }
@@ -231,15 +227,11 @@ static int read_model(struct tune_tokenizer *t, const struct tune_part *model)
     tune_json_free(&j);
     TRY(failed);
     TRY(read_short(t, &parts[MODEL_TYPE], type)); /* absent in old files */
-    if (type[0] && strcmp(type, "BPE") != 0) {
-        tune_error_set("%s: the model is of type \"%s\"; this program knows BPE", t->path, type);
-        return -1;
-    }
-    if (absent(&parts[VOCAB]) || absent(&parts[MERGES])) {
-        tune_error_set("%s: the model has no \"%s\"; expected a BPE model with vocab and merges", t->path,
-                       absent(&parts[VOCAB]) ? "vocab" : "merges");
-        return -1;
-    }
+    if (type[0] && strcmp(type, "BPE") != 0)
+        return tune_error_set("%s: the model is of type \"%s\"; this program knows BPE", t->path, type);
+    if (absent(&parts[VOCAB]) || absent(&parts[MERGES]))
+        return tune_error_set("%s: the model has no \"%s\"; expected a BPE model with vocab and merges", t->path,
+                              absent(&parts[VOCAB]) ? "vocab" : "merges");
     TRY(refuse_affixes(t, parts));
     TRY(read_short(t, &parts[UNK], t->unk_text));
     TRY(read_bool(t, &parts[FUSE], &t->fuse_unk));
@@ -369,10 +361,8 @@ static int read_all_added(struct tune_tokenizer *t, const struct tune_part *part
     size_t items = 1;
     for (const char *p = j.text; (p = memchr(p, '{', (size_t)(j.end - p))); p++)
         items++;
-    if (items > TUNE_MAX_ADDED) {
-        tune_error_set("%s: more than %d added tokens", t->path, TUNE_MAX_ADDED);
-        return -1;
-    }
+    if (items > TUNE_MAX_ADDED)
+        return tune_error_set("%s: more than %d added tokens", t->path, TUNE_MAX_ADDED);
     uint64_t room = 16;
     while (room < items * 2)
         room *= 2;
@@ -443,14 +433,10 @@ int tune_load(struct tune_tokenizer *t, const char *text, size_t size)
     tune_json_free(&j);
     TRY(failed);
     TRY(read_short(t, &parts[VERSION], version));
-    if (version[0] && strcmp(version, "1.0") != 0) {
-        tune_error_set("%s: version \"%s\"; this program knows \"1.0\"", t->path, version);
-        return -1;
-    }
-    if (absent(&parts[MODEL])) {
-        tune_error_set("%s: no \"model\"; expected a tokenizer.json with a BPE model", t->path);
-        return -1;
-    }
+    if (version[0] && strcmp(version, "1.0") != 0)
+        return tune_error_set("%s: version \"%s\"; this program knows \"1.0\"", t->path, version);
+    if (absent(&parts[MODEL]))
+        return tune_error_set("%s: no \"model\"; expected a tokenizer.json with a BPE model", t->path);
     TRY(tune_load_normalizer(t, &parts[NORMALIZER]));
     TRY(tune_load_pretokenizer(t, &parts[PRETOKENIZER]));
     TRY(tune_load_decoder(t, &parts[DECODER]));

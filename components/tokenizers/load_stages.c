@@ -104,15 +104,11 @@ static int read_list(struct tune_tokenizer *t, struct tune_json *j, struct stage
     int got;
     TRY(tune_json_array(j));
     while ((got = tune_json_item(j)) == 1) {
-        if (*count == TUNE_MAX_STEPS) {
-            tune_error_set("%s: the %s is a Sequence of more than %d", t->path, what, TUNE_MAX_STEPS);
-            return -1;
-        }
+        if (*count == TUNE_MAX_STEPS)
+            return tune_error_set("%s: the %s is a Sequence of more than %d", t->path, what, TUNE_MAX_STEPS);
         TRY(read_stage(j, &stages[*count]));
-        if (strcmp(stages[(*count)++].type, "Sequence") == 0) {
-            tune_error_set("%s: the %s is a Sequence within a Sequence; this program knows flat ones", t->path, what);
-            return -1;
-        }
+        if (strcmp(stages[(*count)++].type, "Sequence") == 0)
+            return tune_error_set("%s: the %s is a Sequence within a Sequence; this program knows flat ones", t->path, what);
     }
     return got;
 }
@@ -136,10 +132,8 @@ static int read_stages(struct tune_tokenizer *t, const struct tune_part *part, c
         *count = 1;
         return failed;
     }
-    if (!whole.list.begin) {
-        tune_error_set("%s: the %s is a Sequence without a list", t->path, what);
-        return -1;
-    }
+    if (!whole.list.begin)
+        return tune_error_set("%s: the %s is a Sequence without a list", t->path, what);
     tune_json_start(&j, t->path, whole.list.begin, (size_t)(whole.list.end - whole.list.begin), whole.list.line);
     failed = read_list(t, &j, stages, count, what);
     tune_json_free(&j);
@@ -153,9 +147,8 @@ static int refuse(const struct tune_tokenizer *t, const char *what, const struct
     for (int i = 0; i < count && n < sizeof types; i++)
         n += (size_t)snprintf(types + n, sizeof types - n, "%s%s%s%.80s%s", i ? ", " : "", stages[i].type,
                               stages[i].pattern[0] ? "(" : "", stages[i].pattern, stages[i].pattern[0] ? ")" : "");
-    tune_error_set("%s: the %s %s%s%s is not one this program knows exactly, and ids must not be guessed; known: %s",
-                   t->path, what, count > 1 ? "Sequence[" : "", types, count > 1 ? "]" : "", known);
-    return -1;
+    return tune_error_set("%s: the %s %s%s%s is not one this program knows exactly, and ids must not be guessed; known: %s",
+                          t->path, what, count > 1 ? "Sequence[" : "", types, count > 1 ? "]" : "", known);
 }
 
 int tune_load_normalizer(struct tune_tokenizer *t, const struct tune_part *part)
@@ -199,11 +192,11 @@ int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *par
     }
     if (n == 0)
         return refuse(t, "pre_tokenizer null with this normalizer", s, n, known);
-    if (marks) {
-        tune_error_set("%s: the pre_tokenizer %s after a normalizer that writes U+2581 for spaces is not one this program "
-                       "knows exactly; known with it: null (Llama 2)", t->path, s[0].type);
-        return -1;
-    }
+    if (marks)
+        return tune_error_set(
+            "%s: the pre_tokenizer %s after a normalizer that writes U+2581 for spaces is not one this program "
+            "knows exactly; known with it: null (Llama 2)",
+            t->path, s[0].type);
     const struct stage *last = &s[n - 1];
     bool ok = n <= 2 && strcmp(last->type, "ByteLevel") == 0 && !last->add_prefix_space;
     bool split = n == 2 && strcmp(s[0].type, "Split") == 0 && s[0].regex && !s[0].invert &&
@@ -301,10 +294,8 @@ static int template_ids(struct tune_tokenizer *t, const struct stage *s, const c
         if (got < 0 || more < 0)
             return -1;
     }
-    if (!found) {
-        tune_error_set("%s: the template names \"%s\", which its special_tokens lack", t->path, name);
-        return -1;
-    }
+    if (!found)
+        return tune_error_set("%s: the template names \"%s\", which its special_tokens lack", t->path, name);
     return 0;
 }
 
@@ -328,11 +319,10 @@ static int template_item(struct tune_tokenizer *t, struct tune_json *j, const st
     TRY(got);
     if (strcmp(kind, "SpecialToken") == 0)
         return template_ids(t, s, id, *text_seen ? t->after : t->before, *text_seen ? &t->afters : &t->befores);
-    if (strcmp(kind, "Sequence") != 0 || strcmp(id, "A") != 0 || *text_seen) {
-        tune_error_set("%s: the post_processor's template has %s \"%s\"; expected special tokens and the Sequence \"A\" once",
-                       t->path, kind, id);
-        return -1;
-    }
+    if (strcmp(kind, "Sequence") != 0 || strcmp(id, "A") != 0 || *text_seen)
+        return tune_error_set(
+            "%s: the post_processor's template has %s \"%s\"; expected special tokens and the Sequence \"A\" once", t->path,
+            kind, id);
     *text_seen = true;
     return 0;
 }
@@ -342,10 +332,8 @@ static int read_template(struct tune_tokenizer *t, const struct stage *s)
     struct tune_json j;
     bool text_seen = false;
     int more = 0;
-    if (!s->single.begin) {
-        tune_error_set("%s: the post_processor is a TemplateProcessing without \"single\"", t->path);
-        return -1;
-    }
+    if (!s->single.begin)
+        return tune_error_set("%s: the post_processor is a TemplateProcessing without \"single\"", t->path);
     tune_json_start(&j, t->path, s->single.begin, (size_t)(s->single.end - s->single.begin), s->single.line);
     int failed = tune_json_array(&j);
     for (int items = 0; !failed && (more = tune_json_item(&j)) == 1; items++)
@@ -354,10 +342,8 @@ static int read_template(struct tune_tokenizer *t, const struct stage *s)
     tune_json_free(&j);
     if (failed || more < 0)
         return -1;
-    if (!text_seen) {
-        tune_error_set("%s: the post_processor's template leaves the text (Sequence \"A\") out", t->path);
-        return -1;
-    }
+    if (!text_seen)
+        return tune_error_set("%s: the post_processor's template leaves the text (Sequence \"A\") out", t->path);
     return 0;
 }
 

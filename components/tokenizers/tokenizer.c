@@ -145,14 +145,10 @@ int tune_tokenizer_encode_text(struct tune_tokenizer *t, const char *text, size_
 {
     size_t bad;
     e->count = 0;
-    if (size > TUNE_MAX_TEXT) {
-        tune_error_set("tokenizer: a text of %zu bytes; expected at most %d at once", size, TUNE_MAX_TEXT);
-        return -1;
-    }
-    if (!tune_utf8_valid(text, size, &bad)) {
-        tune_error_set("tokenizer: the text is not UTF-8: byte 0x%02x at offset %zu", (unsigned char)text[bad], bad);
-        return -1;
-    }
+    if (size > TUNE_MAX_TEXT)
+        return tune_error_set("tokenizer: a text of %zu bytes; expected at most %d at once", size, TUNE_MAX_TEXT);
+    if (!tune_utf8_valid(text, size, &bad))
+        return tune_error_set("tokenizer: the text is not UTF-8: byte 0x%02x at offset %zu", (unsigned char)text[bad], bad);
     struct tune_work w = {.t = t, .word = tune_bpe, .e = e, .options = options, .data = data};
     int failed = encode(&w, text, size);
     free(w.text);

@@ -109,10 +109,8 @@ static int add_specials(struct trainer *r)
     for (int i = 0; i < r->specials; i++) {
         const char *s = r->special[i];
         size_t n = strlen(s), raw = 0;
-        if (n == 0 || n > 255 || !tune_utf8_valid(s, n, NULL)) {
-            tune_error_set("tokenizer training: special token %d must be 1 to 255 bytes of UTF-8", i);
-            return -1;
-        }
+        if (n == 0 || n > 255 || !tune_utf8_valid(s, n, NULL))
+            return tune_error_set("tokenizer training: special token %d must be 1 to 255 bytes of UTF-8", i);
         char bytes[256];
         const char *p = s;
         while (*p) {
@@ -122,10 +120,8 @@ static int add_specials(struct trainer *r)
             bytes[raw++] = (char)byte;
         }
         bool spelled = *p == 0; /* otherwise no merge can spell it, and its own bytes identify it */
-        if ((spelled && raw == 1) || find_token(r, spelled ? bytes : s, spelled ? raw : n, &slot) >= 0) {
-            tune_error_set("tokenizer training: special token \"%s\" stands for a byte, or is given twice", s);
-            return -1;
-        }
+        if ((spelled && raw == 1) || find_token(r, spelled ? bytes : s, spelled ? raw : n, &slot) >= 0)
+            return tune_error_set("tokenizer training: special token \"%s\" stands for a byte, or is given twice", s);
         TRY(add_token(r, spelled ? bytes : s, spelled ? raw : n));
     }
     return 0;
@@ -472,15 +468,12 @@ int tune_tokenizer_train(const char *path, const char *text, size_t size, int32_
                          const char *const *special, int specials)
 {
     size_t bad;
-    if (specials < 0 || vocabulary < specials + 256 || vocabulary >= TUNE_MAX_ID) {
-        tune_error_set("tokenizer training: a vocabulary of %d; expected from %d (the special tokens and 256 bytes) to %d",
-                       (int)vocabulary, specials + 256, TUNE_MAX_ID - 1);
-        return -1;
-    }
-    if (size > INT32_MAX / 4 || !tune_utf8_valid(text, size, &bad)) {
-        tune_error_set("tokenizer training: the text must be UTF-8 of at most %d bytes", INT32_MAX / 4);
-        return -1;
-    }
+    if (specials < 0 || vocabulary < specials + 256 || vocabulary >= TUNE_MAX_ID)
+        return tune_error_set(
+            "tokenizer training: a vocabulary of %d; expected from %d (the special tokens and 256 bytes) to %d",
+            (int)vocabulary, specials + 256, TUNE_MAX_ID - 1);
+    if (size > INT32_MAX / 4 || !tune_utf8_valid(text, size, &bad))
+        return tune_error_set("tokenizer training: the text must be UTF-8 of at most %d bytes", INT32_MAX / 4);
     struct tune_tokenizer *t = calloc(1, sizeof *t);
     if (!t)
         return tune_no_memory("training a tokenizer", sizeof *t);

@@ -65,10 +65,9 @@ int tune_vocab_index(struct tune_tokenizer *t)
         if (s.size > t->longest)
             t->longest = s.size;
         int32_t twin = tune_vocab_find(t, s.data, s.size);
-        if (twin >= 0) {
-            tune_error_set("%s: the vocabulary lists \"%.60s\" twice, with ids %d and %d", t->path, s.data, (int)twin, (int)id);
-            return -1;
-        }
+        if (twin >= 0)
+            return tune_error_set("%s: the vocabulary lists \"%.60s\" twice, with ids %d and %d", t->path, s.data, (int)twin,
+                                  (int)id);
         uint64_t i = tune_hash64(s.data, s.size, t->seed) & t->slot_mask;
         while (t->slots[i] >= 0)
             i = (i + 1) & t->slot_mask;

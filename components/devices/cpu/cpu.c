@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "core/array.h"
 #include "core/error.h"
 #include "machine/memory.h"
 #include "core/try.h"
@@ -243,10 +244,8 @@ static int choose_matmul(struct tune_device *dev)
     struct tune_cpu *cpu = dev->state;
     const char *wish = getenv("TUNE_MATMUL");
     char name[112], matmul[64];
-    if (wish && strcmp(wish, "own") && strcmp(wish, "openblas")) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "TUNE_MATMUL=%s: expected own or openblas", wish);
-        return -1;
-    }
+    if (wish && strcmp(wish, "own") && strcmp(wish, "openblas"))
+        return tune_error_usage("TUNE_MATMUL=%s: expected own or openblas", wish);
     cpu->blas = wish ? !strcmp(wish, "openblas") : !tune_cpu_gemm_is_fast();
     if (cpu->blas)
         tune_cpu_blas_start(dev, matmul, sizeof matmul);
@@ -268,10 +267,9 @@ static int start_threads(struct tune_device *dev)
         int64_t each = tune_memory_thread(limits[i].counts);
         if (each * (wanted - 1) <= limits[i].bytes)
             continue;
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "not enough memory to start %d threads, %.1f MiB each: %.1f MiB are %s; "
-                            "lower `threads`, or raise the limit", wanted, (double)each / 1048576,
-                            (double)limits[i].bytes / 1048576, limits[i].what);
-        return -1;
+        return tune_error_cannot("not enough memory to start %d threads, %.1f MiB each: %.1f MiB are %s; "
+                                   "lower `threads`, or raise the limit", wanted, (double)each / 1048576,
+                                   (double)limits[i].bytes / 1048576, limits[i].what);
     }
     omp_set_dynamic(0); /* otherwise each region may get another number of threads */
 #pragma omp parallel num_threads(wanted)
@@ -287,12 +285,11 @@ static int start_threads(struct tune_device *dev)
 int tune_cpu_open(struct tune_device *dev)
 {
     TRY(start_threads(dev));
-    struct tune_cpu *cpu = calloc(1, sizeof *cpu);
+    struct tune_cpu *cpu = tune_zeroed(1, sizeof *cpu, "the CPU device");
     if (cpu)
-        cpu->partial = calloc((size_t)dev->threads, sizeof *cpu->partial);
+        cpu->partial = tune_zeroed((size_t)dev->threads, sizeof *cpu->partial, "the CPU device");
     if (!cpu || !cpu->partial) {
         free(cpu);
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the CPU device");
         return -1;
     }
     dev->state = cpu;
