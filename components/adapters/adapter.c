@@ -159,10 +159,9 @@ static int read_rows(struct tune_model *m, const struct tune_adapter_file *f, co
         const struct tune_array *x = tensor_of(f, &t->at[i]);
         status = tune_convert(all + at, TUNE_F32, x->data, x->dtype, t->at[i].count);
         for (int64_t k = 0; k < t->at[i].count && status == 0; k++)
-            if (!isfinite(all[at + k])) {
-                tune_error_set("%s/adapter_model.safetensors: %s holds %g", folder, t->at[i].name, (double)all[at + k]);
-                status = -1;
-            }
+            if (!isfinite(all[at + k]))
+                status =
+                    tune_error_set("%s/adapter_model.safetensors: %s holds %g", folder, t->at[i].name, (double)all[at + k]);
     }
     at = 0;
     for (int i = t->base; i < t->count && status == 0; at += t->at[i++].count)
@@ -190,10 +189,8 @@ static int same_numbers(struct tune_model *m, const struct tune_adapter_file *f,
     int status = have ? tune_model_read(m, p, TUNE_WEIGHT, 0, p->count, have) : -1;
     if (status == 0)
         status = tune_convert(rounded, t->dtype, have, TUNE_F32, p->count);
-    if (status == 0 && memcmp(rounded, t->data, (size_t)bytes) != 0) {
-        tune_error_set("%s/adapter_model.safetensors: %s, read again, is not what was saved", folder, p->name);
-        status = -1;
-    }
+    if (status == 0 && memcmp(rounded, t->data, (size_t)bytes) != 0)
+        status = tune_error_set("%s/adapter_model.safetensors: %s, read again, is not what was saved", folder, p->name);
     free(have);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "files/folder.h"
 #include "files/safetensors.h"
 #include "core/array.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "models/weights.h"
 
@@ -92,24 +93,14 @@ const struct tune_array *tune_adapter_file_find(const struct tune_adapter_file *
 /* A list for a message: the first few entries, and the number of all. */
 struct list {
     char text[600];
-    size_t used;
     int count;
 };
 
-static void list_add(struct list *l, const char *format, ...) TUNE_PRINTF(2, 3);
-static void list_add(struct list *l, const char *format, ...)
-{
-    va_list args;
-    if (l->count++ >= LISTED || l->used + 2 >= sizeof l->text)
-        return;
-    if (l->count > 1)
-        l->used += (size_t)snprintf(l->text + l->used, sizeof l->text - l->used, ", ");
-    va_start(args, format);
-    l->used += (size_t)vsnprintf(l->text + l->used, sizeof l->text - l->used, format, args);
-    va_end(args);
-    if (l->used >= sizeof l->text)
-        l->used = sizeof l->text - 1;
-}
+#define LIST_ADD(l, ...)                                            \
+    do {                                                            \
+        if ((l)->count++ < LISTED)                                  \
+            tune_append_item((l)->text, sizeof (l)->text, __VA_ARGS__); \
+    } while (0)
 
 static const char *list_more(const struct list *l, char more[40])
 {
@@ -141,15 +132,16 @@ static void compare_module(const struct tune_adapter_file *f, const struct tune_
         const struct tune_array *t = tune_adapter_file_find(f, module, ends[e]);
         struct tune_array x = expected(p, e, rank);
         if (!t) {
-            list_add(&d->missing, "%s%s", module, ends[e]);
+            LIST_ADD(&d->missing, "%s%s", module, ends[e]);
             continue;
         }
         d->found++;
         if (t->ndim != x.ndim || t->shape[0] != x.shape[0] || (x.ndim == 2 && t->shape[1] != x.shape[1]))
-            list_add(&d->shapes, "%s%s is %s, not %s", module, ends[e], tune_shape_text(t->ndim, t->shape, have, sizeof have),
+            LIST_ADD(&d->shapes, "%s%s is %s, not %s", module, ends[e],
+                     tune_shape_text(t->ndim, t->shape, have, sizeof have),
                      tune_shape_text(x.ndim, x.shape, want, sizeof want));
         else if (t->dtype != TUNE_F32 && t->dtype != TUNE_F16 && t->dtype != TUNE_BF16)
-            list_add(&d->dtypes, "%s%s is %s", module, ends[e], tune_dtype_name(t->dtype));
+            LIST_ADD(&d->dtypes, "%s%s is %s", module, ends[e], tune_dtype_name(t->dtype));
     }
 }
 
@@ -202,12 +194,11 @@ static int report(const struct tune_adapter_file *f, const struct differences *d
 static int no_modules(const struct tune_adapter_file *f, const struct tune_parameters *base)
 {
     char names[300] = "";
-    size_t used = 0;
     static const char first[] = "model.layers.0.";
     for (int i = 0; i < base->count; i++) {
         char module[NAME];
-        if (module_of(&base->at[i], module) && strncmp(module, first, sizeof first - 1) == 0 && used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", module + sizeof first - 1);
+        if (module_of(&base->at[i], module) && strncmp(module, first, sizeof first - 1) == 0)
+            tune_append_item(names, sizeof names, "%s", module + sizeof first - 1);
     }
     return tune_error_set("%s/adapter_config.json: \"target_modules\" (%.200s) fits no module of "
                           "the base model; in each layer there are %s", f->folder,
@@ -228,7 +219,7 @@ int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune
     int64_t all = tune_safetensors_count(f->file);
     for (int64_t i = 0; i < all && all > d.found; i++)
         if (!asked_for(f, base, tune_safetensors_name(f->file, i)))
-            list_add(&d.strangers, "%.120s", tune_safetensors_name(f->file, i));
+            LIST_ADD(&d.strangers, "%.120s", tune_safetensors_name(f->file, i));
     if (modules)
         *modules = count;
     return count > 0 ? report(f, &d) : no_modules(f, base);
@@ -245,11 +236,9 @@ static float *numbers(const struct tune_adapter_file *f, const char *module, int
         return NULL;
     int status = tune_convert(x, TUNE_F32, t->data, t->dtype, n);
     for (int64_t i = 0; i < n && status == 0; i++)
-        if (!isfinite(x[i])) {
-            tune_error_set("%s/%s: %s%s holds %g; an adapter that diverged cannot be merged", f->folder, tensors, module, ends[end],
-                           (double)x[i]);
-            status = -1;
-        }
+        if (!isfinite(x[i]))
+            status = tune_error_set("%s/%s: %s%s holds %g; an adapter that diverged cannot be merged", f->folder, tensors,
+                                    module, ends[end], (double)x[i]);
     if (status == 0)
         return x;
     free(x);
@@ -282,11 +271,9 @@ static int norms(struct tune_adapter_file *f, const struct tune_weights_source *
         add_row(f, i, 0, f->in, row);
         for (int64_t j = 0; j < f->in; j++)
             sum += (double)row[j] * row[j];
-        if (!(sum > 0)) {
-            tune_error_set("%s: row %lld of %s is zero with the adapter; DoRA divides by its norm", f->folder, (long long)i,
-                           p->name);
-            status = -1;
-        }
+        if (!(sum > 0))
+            status = tune_error_set("%s: row %lld of %s is zero with the adapter; DoRA divides by its norm", f->folder,
+                                    (long long)i, p->name);
         f->factor[i] = (float)(f->factor[i] / sqrt(sum));
     }
     free(row);

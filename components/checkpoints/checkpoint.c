@@ -2,7 +2,6 @@
  * one. */
 #include "checkpoints/checkpoint.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,12 +338,10 @@ static int remove_newer(struct tune_checkpoint *c, int64_t step, bool really)
 {
     int64_t *steps;
     int count = tune_checkpoint_steps(c->run, &steps), status = count < 0 ? -1 : 0;
-    if (count > 0 && steps[count - 1] > step && !c->options.overwrite) {
-        tune_error_usage("`resume`: %s has a newer checkpoint, checkpoint-%" PRId64 "; going back to step %" PRId64
-                            " removes what came after it: give `overwrite` to do that, or resume a copy of the folder", c->run,
-                            steps[count - 1], step);
-        status = -1;
-    }
+    if (count > 0 && steps[count - 1] > step && !c->options.overwrite)
+        status = tune_error_usage("`resume`: %s has a newer checkpoint, checkpoint-%" PRId64 "; going back to step %" PRId64
+                                  " removes what came after it: give `overwrite` to do that, or resume a copy of the folder",
+                                  c->run, steps[count - 1], step);
     for (int i = 0; i < count && status == 0 && really; i++)
         if (steps[i] > step)
             status = remove_one(c, steps[i]);

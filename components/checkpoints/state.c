@@ -319,12 +319,11 @@ static int read_f32(const char *checkpoint, const char *file, const struct tenso
                 found++;
             }
     *steps = text ? strtoll(text, &end, 10) : -1;
-    if (status == 0 && (!text || !*text || *end || *steps < 0 || found != tune_safetensors_count(f))) {
-        tune_error_set("%s: %s; it is not the state of this run", path,
-                       found != tune_safetensors_count(f) ? "it has tensors that this model, its optimizer or the recipe does not keep"
-                                                          : "its metadata has no number of \"steps\"");
-        status = -1;
-    }
+    if (status == 0 && (!text || !*text || *end || *steps < 0 || found != tune_safetensors_count(f)))
+        status = tune_error_set("%s: %s; it is not the state of this run", path,
+                                found != tune_safetensors_count(f)
+                                    ? "it has tensors that this model, its optimizer or the recipe does not keep"
+                                    : "its metadata has no number of \"steps\"");
     tune_safetensors_close(f);
     return status;
 }
@@ -356,9 +355,9 @@ static int saved_together(const char *checkpoint)
         const cJSON *was = cJSON_GetObjectItemCaseSensitive(json, hash_names[i]);
         if (cJSON_IsString(was) ? !strcmp(was->valuestring, text[i]) : i == EXTRAS && !was && !*text[i])
             continue;
-        tune_error_set("%s is not the file that was saved with %s (\"%s\" is %s there, %s now): of another step or run, or damaged",
-                       paths[i], path, hash_names[i], cJSON_IsString(was) ? was->valuestring : "missing", text[i]);
-        status = -1;
+        status = tune_error_set(
+            "%s is not the file that was saved with %s (\"%s\" is %s there, %s now): of another step or run, or damaged",
+            paths[i], path, hash_names[i], cJSON_IsString(was) ? was->valuestring : "missing", text[i]);
     }
     cJSON_Delete(json);
     return status;

@@ -8,8 +8,13 @@
 #include "core/error.h"
 
 /* tune_zeroed - zeroed memory for count elements of size bytes. Free it with free. NULL with an
- * error of kind CANNOT: "no memory for " and what the format says. */
+ * error of kind CANNOT: "no memory for ", what the format says, and how many bytes. */
 void *tune_zeroed(size_t count, size_t size, const char *format, ...) TUNE_PRINTF(3, 4);
+
+/* tune_array_reserve - room for at least `need` elements of size bytes, and half as much again.
+ * array: the address of the pointer, which is NULL or from malloc, and is set, as *room is. -1 with
+ * an error that says what there is no memory for; the array stays as it is. */
+int tune_array_reserve(void *array, size_t *room, size_t need, size_t size, const char *what);
 
 /* tune_array_fit - room for one more element behind count ones, of size bytes each. array: the
  * address of the pointer, which is NULL or from this function, and is set. The room is not stored:

@@ -154,7 +154,7 @@ static uint8_t nearest8(float x)
     int low = 0, high = 255; /* the result is in low .. high */
     while (low < high) {
         int middle = (low + high) / 2;
-        if (x > (levels8[middle] + levels8[middle + 1]) / 2)
+        if (x > (level8(middle) + level8(middle + 1)) / 2)
             low = middle + 1;
         else
             high = middle;
@@ -236,7 +236,7 @@ int tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out)
             return tune_error_set("NF4: numbers from %lld of %lld are asked for", (long long)at, (long long)q->count);
         int64_t block = at / BLOCK, end = (block + 1) * BLOCK < q->count ? (block + 1) * BLOCK : q->count;
         int64_t take = end - at < n ? end - at : n, odd = at % 2;
-        float magnitude = levels8[q->absmax[block]] * q->absmax2[block / BLOCKS] + q->offset;
+        float magnitude = level8(q->absmax[block]) * q->absmax2[block / BLOCKS] + q->offset;
         if (odd)
             out[0] = level_at(q->codes, at) * magnitude;
         expand(q->codes + (at + odd) / 2, take - odd, magnitude, out + odd);

@@ -1,5 +1,6 @@
 /* tensor.c - shapes, dtype names, and conversion between float types. */
 #include "core/tensor.h"
+#include "core/print.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -124,12 +125,10 @@ int64_t tune_array_bytes(const struct tune_array *a)
 
 const char *tune_shape_text(int ndim, const int64_t *shape, char *text, size_t size)
 {
-    size_t at = 0;
-    at += snprintf(text, size, "[");
-    for (int i = 0; i < ndim && at < size; i++)
-        at += snprintf(text + at, size - at, "%s%lld", i ? ", " : "", (long long)shape[i]);
-    if (at < size)
-        snprintf(text + at, size - at, "]");
+    snprintf(text, size, "[");
+    for (int i = 0; i < ndim; i++)
+        tune_append(text, size, "%s%lld", i ? ", " : "", (long long)shape[i]);
+    tune_append(text, size, "]");
     return text;
 }
 

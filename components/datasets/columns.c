@@ -40,9 +40,8 @@ static int find_header(struct tune_columns *c, const struct tune_rows *rows)
     int status = csv && tune_csv_row(csv, &fields, &count) == 1 ? 0 : -1;
     for (int i = 0; status == 0 && i < count; i++) {
         if (*fields[i] && tune_columns_has(c, fields[i])) {
-            tune_error_set("%s:%lld: the column \"%.200s\" stands twice in the first line", rows->path,
-                           (long long)rows->header.line, fields[i]);
-            status = -1;
+            status = tune_error_set("%s:%lld: the column \"%.200s\" stands twice in the first line", rows->path,
+                                    (long long)rows->header.line, fields[i]);
         } else {
             status = add_name(c, fields[i], strlen(fields[i]));
         }
@@ -102,10 +101,9 @@ bool tune_columns_has(const struct tune_columns *c, const char *name)
 
 const char *tune_columns_list(const struct tune_columns *c, char *text, size_t size)
 {
-    size_t used = 0;
-    snprintf(text, size, "none");
-    for (int i = 0; i < c->count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%.100s", used ? ", " : "", c->names[i]);
+    snprintf(text, size, c->count ? "" : "none");
+    for (int i = 0; i < c->count; i++)
+        tune_append_item(text, size, "%.100s", c->names[i]);
     tune_blank_controls(text); /* no escape sequences from a file may reach the terminal */
     return text;
 }
@@ -122,14 +120,7 @@ void tune_columns_free(struct tune_columns *c)
 
 static int keep(struct tune_values *v, struct tune_text text, size_t *offset)
 {
-    if (v->room - v->used <= text.size) {
-        size_t room = 2 * v->room + text.size + 1;
-        char *grown = realloc(v->bytes, room);
-        if (!grown)
-            return tune_error_no_memory("the columns of a row");
-        v->bytes = grown;
-        v->room = room;
-    }
+    TRY(tune_array_reserve(&v->bytes, &v->room, v->used + text.size + 1, 1, "the columns of a row"));
     *offset = v->used;
     memcpy(v->bytes + v->used, text.data, text.size);
     v->bytes[v->used + text.size] = 0;

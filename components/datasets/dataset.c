@@ -352,19 +352,20 @@ static int probe_formatted(struct tune_dataset *d)
 static void describe(struct tune_dataset *d)
 {
     const struct tune_format *f = &d->format;
-    size_t used = (size_t)snprintf(d->about, sizeof d->about, "%s%s, columns ", tune_format_name(f), f->recognised ? " "
-                                   "(recognised)" : "");
-    for (int i = 0; i < f->count && used < sizeof d->about; i++)
-        if (tune_columns_has(&d->columns, f->columns[i]))
-            used += (size_t)snprintf(d->about + used, sizeof d->about - used, "%s%.100s%s%.100s", i ? ", " : "", f->names[i],
-                                     strcmp(f->names[i], f->columns[i]) ? "=" : "", strcmp(f->names[i],
-                                                                                           f->columns[i]) ? f->columns[i] : "");
-    if (used < sizeof d->about)
-        used += (size_t)snprintf(d->about + used, sizeof d->about - used, "; trained on %s", tune_format_train_on(f));
-    if (used < sizeof d->about && f->chat)
-        used += (size_t)snprintf(d->about + used, sizeof d->about - used, "; chat template %s", tune_chat_template_name(f->chat));
-    if (used < sizeof d->about && d->append_id >= 0)
-        snprintf(d->about + used, sizeof d->about - used, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
+    char *about = d->about;
+    size_t size = sizeof d->about;
+    snprintf(about, size, "%s%s, columns ", tune_format_name(f), f->recognised ? " (recognised)" : "");
+    for (int i = 0; i < f->count; i++)
+        if (tune_columns_has(&d->columns, f->columns[i])) {
+            bool renamed = strcmp(f->names[i], f->columns[i]) != 0;
+            tune_append(about, size, "%s%.100s%s%.100s", i ? ", " : "", f->names[i], renamed ? "=" : "",
+                        renamed ? f->columns[i] : "");
+        }
+    tune_append(about, size, "; trained on %s", tune_format_train_on(f));
+    if (f->chat)
+        tune_append(about, size, "; chat template %s", tune_chat_template_name(f->chat));
+    if (d->append_id >= 0)
+        tune_append(about, size, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
     tune_blank_controls(d->about);
 }
 

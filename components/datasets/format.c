@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/print.h"
 #include "core/nearest.h"
 #include "core/try.h"
 
@@ -175,8 +176,8 @@ static int name_columns(struct tune_format *f)
 static int check_map(const struct tune_format *f, const struct tune_columns *have)
 {
     char names[1024] = "";
-    for (int i = 0; i < f->count && strlen(names) < sizeof names - 1; i++)
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", f->names[i]);
+    for (int i = 0; i < f->count; i++)
+        tune_append_item(names, sizeof names, "%s", f->names[i]);
     for (const char *p = f->map; p && *p;) {
         const char *column = p + strlen(p) + 1;
         int i = 0;
@@ -244,7 +245,7 @@ static int settle_train_on(struct tune_format *f, const struct tune_dataset_opti
                                   "theirs begins; give `response_template` TEXT, or `format`");
     for (int n = 0; n < 4; n++)
         if (k->train_on[n])
-            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", train_on[n]);
+            tune_append_item(names, sizeof names, "%s", train_on[n]);
     return tune_error_usage("`train_on` %s has no meaning for rows of the format %s; expected one "
                             "of: %s", o->train_on, tune_format_name(f), names);
 }
@@ -301,19 +302,12 @@ void tune_format_free(struct tune_format *f)
 
 static int put(struct tune_pieces *p, const char *text, size_t size, bool trained, bool data)
 {
-    if (p->room - p->size <= size) {
-        size_t room = 2 * p->room + size + 256;
-        char *grown = realloc(p->text, room);
-        if (grown)
-            p->text = grown;
-        uint8_t *marks = grown ? realloc(p->data, room) : NULL;
-        if (!marks)
-            return tune_error_no_memory("a row's text");
-        p->data = marks;
-        p->room = room;
-    }
+    static const char what[] = "a row's text";
+    size_t room = p->room, need = p->size + size + 1;
+    TRY(tune_array_reserve(&p->text, &room, need, 1, what));
+    TRY(tune_array_reserve(&p->data, &p->room, need, 1, what));
     if (!tune_array_fit(&p->at, (size_t)p->count, sizeof *p->at))
-        return tune_error_no_memory("a row's text");
+        return tune_error_no_memory(what);
     if (size > 0)
         memcpy(p->text + p->size, text, size);
     memset(p->data + p->size, data, size);

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/error.h"
 #include "files/cjson.h"
 #include "files/folder.h"
-#include "core/try.h"
 #include "datasets/dataset.h"
 #include "flags/find.h"
 #include "flags/flags.h"

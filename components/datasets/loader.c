@@ -12,7 +12,6 @@
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
 #include "core/clock.h"

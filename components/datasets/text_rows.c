@@ -36,17 +36,12 @@ static int read_fields(struct tune_json *j, struct fields *f)
 {
     static const char *const known[] = {"content", "output", "text"};
     struct tune_text key;
-    size_t used = 0;
     int more;
     *f = (struct fields){.rank = -1};
     TRY(tune_json_object(j));
     while ((more = tune_json_key(j, &key)) == 1) {
         int rank = -1;
-        size_t begin = used;
-        int written = snprintf(f->names + used, sizeof f->names - used, "%s%.100s", used ? ", " : "", key.data);
-        used = used + (size_t)written < sizeof f->names ? used + (size_t)written : sizeof f->names - 1;
-        /* no escape sequences from a file may reach the terminal */
-        tune_blank_controls(f->names + begin);
+        tune_append_item(f->names, sizeof f->names, "%.100s", key.data);
         if (tune_json_peek(j) == TUNE_JSON_STRING) {
             f->strings++;
             rank = 0;
@@ -61,6 +56,7 @@ static int read_fields(struct tune_json *j, struct fields *f)
         TRY(tune_json_skip(j));
     }
     TRY(more);
+    tune_blank_controls(f->names); /* no escape sequences from a file may reach the terminal */
     return tune_json_end(j);
 }
 

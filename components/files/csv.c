@@ -120,16 +120,10 @@ int64_t tune_csv_line(const struct tune_csv *csv)
 
 static int put(struct tune_csv *csv, int c)
 {
-    if (csv->used == csv->room) {
-        size_t room = csv->room ? 2 * csv->room : 4096;
-        if (csv->used >= TUNE_CSV_ROW_BYTES)
-            return fail(csv, csv->row_line, "a row that is too long: no closing quote?");
-        char *grown = realloc(csv->bytes, room);
-        if (!grown)
-            return no_memory();
-        csv->bytes = grown;
-        csv->room = room;
-    }
+    if (csv->used >= TUNE_CSV_ROW_BYTES)
+        return fail(csv, csv->row_line, "a row that is too long: no closing quote?");
+    if (csv->used == csv->room)
+        TRY(tune_array_reserve(&csv->bytes, &csv->room, csv->used + 1, 1, "a row of CSV"));
     csv->bytes[csv->used++] = (char)c;
     return 0;
 }

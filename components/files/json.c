@@ -1,5 +1,6 @@
 /* json.c - the strict pull parser. Its state is a position and one bit for each open bracket. */
 #include "files/json.h"
+#include "core/array.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -222,13 +223,7 @@ static int string(struct tune_json *j, int which, struct tune_text *text)
     while (close < j->end && *close != '"')
         close += *close == '\\' && close + 1 < j->end ? 2 : 1;
     size_t need = (size_t)(close - begin) + 8; /* decoding never makes it longer */
-    if (j->room[which] < need) {
-        char *grown = realloc(j->buffer[which], need + need / 2);
-        if (!grown)
-            return tune_error_no_memory("a string of %zu bytes in %s", need, j->name);
-        j->buffer[which] = grown;
-        j->room[which] = need + need / 2;
-    }
+    TRY(tune_array_reserve(&j->buffer[which], &j->room[which], need, 1, "a string of JSON"));
     char *out = j->buffer[which];
     while (j->at < j->end && *j->at != '"') {
         const char *run = j->at;

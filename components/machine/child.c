@@ -17,7 +17,6 @@
 #include "machine/guard.h"
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/try.h"
 
 struct tune_child {
     int socket;

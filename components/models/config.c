@@ -10,6 +10,7 @@
 #include "files/cjson.h"
 #include "files/file.h"
 #include "core/try.h"
+#include "core/print.h"
 #include "models/families/family.h"
 
 enum { MAX_CONFIG = 4 << 20 }; /* bytes; real files have a few thousand */
@@ -94,15 +95,11 @@ enum { FAMILIES = sizeof families / sizeof *families };
 
 static int no_family(const char *name, const char *type)
 {
-    char known[256];
-    size_t used = 0;
+    char known[256] = "";
     for (int i = 0; i < FAMILIES; i++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", families[i]->type);
-    if (type)
-        tune_error_set("%s: model_type \"%.60s\" is not supported; supported: %s", name, type, known);
-    else
-        tune_error_set("%s: no \"model_type\"; supported: %s", name, known);
-    return -1;
+        tune_append_item(known, sizeof known, "%s", families[i]->type);
+    return type ? tune_error_set("%s: model_type \"%.60s\" is not supported; supported: %s", name, type, known)
+                : tune_error_set("%s: no \"model_type\"; supported: %s", name, known);
 }
 
 /* Find the family by model_type and architectures. */

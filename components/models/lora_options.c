@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/try.h"
+#include "core/print.h"
 #include "models/lora_parts.h"
 
 struct piece {
@@ -194,11 +195,9 @@ static bool fits_some(const struct tune_parameters *t, const struct tune_lora_op
 static int no_module(const struct tune_parameters *t, const char *what, struct piece p, bool adapted)
 {
     char names[256] = "", module[sizeof t->at->name];
-    size_t used = 0;
     for (int i = 0; i < t->base && t->at[i].unit < 2; i++)
-        if (tune_lora_module(&t->at[i], module) && used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                     module + strlen("model.layers.0."));
+        if (tune_lora_module(&t->at[i], module))
+            tune_append_item(names, sizeof names, "%s", module + strlen("model.layers.0."));
     return tune_error_usage("%s: \"%.*s\" fits no %s; in each layer there are %s, or write all-linear", what,
                             p.size < 200 ? (int)p.size : 200, p.text, adapted ? "module with an adapter" : "module", names);
 }

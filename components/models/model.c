@@ -1,9 +1,7 @@
 /* model.c - make, load and size a model. transformer.c has forward and backward. */
 #include "models/model.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/arena.h"
 #include "core/array.h"

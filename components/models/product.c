@@ -9,7 +9,6 @@
  *     LoRA: dx = dy W + mask(dh A)    DoRA: dx = dy W + mask((g - 1) dy W + dh A)
  *
  * mask applies the dropout mask. The gradient of W is computed only if it is wanted. */
-#include "core/random.h"
 #include "core/try.h"
 #include "devices/ops.h"
 #include "models/activations.h"

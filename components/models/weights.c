@@ -221,9 +221,8 @@ static int check_no_strangers(const struct tune_weights *w, const struct tune_pa
         const char *name = w->named[i].name;
         if (ignored(name, tied) || bsearch(&name, names, (size_t)p->base, sizeof *names, compare_names))
             continue;
-        tune_error_set("%s/%s: tensor \"%.90s\" has no place in the model that config.json describes", w->folder,
-                       w->name[w->named[i].shard], name);
-        status = -1;
+        status = tune_error_set("%s/%s: tensor \"%.90s\" has no place in the model that config.json describes", w->folder,
+                                w->name[w->named[i].shard], name);
     }
     free(names);
     return status;

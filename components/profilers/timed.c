@@ -3,7 +3,6 @@
 #include "profilers/timing.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static struct tune_profiler *self(struct tune_device *dev)
 {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "tokenizers/parts.h"
 
 /* The child of node for byte; 0: none. At most half of the slots are used. */
@@ -55,10 +56,10 @@ static int build(struct tune_tokenizer *t, struct tune_trie *trie, bool normaliz
         room *= 2;
     trie->seed = t->seed;
     trie->mask = room - 1;
-    trie->slots = calloc(room, sizeof *trie->slots);
-    trie->accepts = malloc((bytes + 1) * sizeof *trie->accepts);
+    trie->slots = tune_zeroed(room, sizeof *trie->slots, "the added tokens");
+    trie->accepts = tune_zeroed(bytes + 1, sizeof *trie->accepts, "the added tokens");
     if (!trie->slots || !trie->accepts)
-        return tune_no_memory("the added tokens", room * sizeof *trie->slots);
+        return -1;
     trie->nodes = 1;
     trie->accepts[0] = -1;
     for (int i = 0; i < t->added_count; i++)

@@ -33,7 +33,7 @@ static int reserve(struct tune_work *w, size_t need)
     w->symbol_room = room;
     if (!w->ids || !w->sizes || !w->next || !w->previous || !w->heap) {
         w->symbol_room = 0;
-        return tune_no_memory("a long word", room * 32);
+        return tune_error_no_memory("a word of %zu bytes", need);
     }
     return 0;
 }
@@ -300,7 +300,7 @@ int tune_bpe(struct tune_work *w, const struct tune_piece *piece, size_t a, size
     struct symbols s = {few_ids, few_sizes, 0};
     int32_t id = t->ignore_merges && whole ? as_spelled(t, text, size) : -1;
     if (id == -2)
-        return tune_no_memory("a word", size * 2);
+        return tune_error_no_memory("a word of %zu bytes", size);
     if (id >= 0) {
         s.count = 1;
         s.ids[0] = id;

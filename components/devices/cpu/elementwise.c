@@ -21,18 +21,14 @@ int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const
     const int32_t *id = tune_cpu_data(ids);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            const float *in = tune_cpu_in(w, id[n] * C, C, work);
-            float *out = tune_cpu_place(x, n * C, work + C);
-            for (int64_t i = 0; i < C; i++)
-                out[i] = scale * in[i];
-            tune_cpu_out(x, n * C, C, out);
-        }
+        const float *in = tune_cpu_in(w, id[n] * C, C, work);
+        float *out = tune_cpu_place(x, n * C, work + C);
+        for (int64_t i = 0; i < C; i++)
+            out[i] = scale * in[i];
+        tune_cpu_out(x, n * C, C, out);
     }
     return 0;
 }
@@ -67,18 +63,14 @@ int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const 
     const float *b = tune_cpu_data(bias);
     if (tune_cpu_reserve(dev, C) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            float *out = tune_cpu_place(y, n * C, work);
-            tune_cpu_in(y, n * C, C, out);
-            for (int64_t i = 0; i < C; i++)
-                out[i] += scale * b[i];
-            tune_cpu_out(y, n * C, C, out);
-        }
+        float *out = tune_cpu_place(y, n * C, work);
+        tune_cpu_in(y, n * C, C, out);
+        for (int64_t i = 0; i < C; i++)
+            out[i] += scale * b[i];
+        tune_cpu_out(y, n * C, C, out);
     }
     return 0;
 }
@@ -110,24 +102,20 @@ int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct t
     const int32_t *places = tune_cpu_data(positions);
     if (tune_cpu_reserve(dev, D) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            int64_t position = places ? places[n] : n % T;
-            const float *cosine = (const float *)tune_cpu_data(table) + position * D, *sine = cosine + half;
-            for (int64_t h = 0; h < heads; h++) {
-                float *v = tune_cpu_place(x, n * Q + h * D, work);
-                tune_cpu_in(x, n * Q + h * D, D, v);
-                for (int64_t i = 0; i < half; i++) {
-                    float a = v[i], b = v[i + half], s = sign * sine[i];
-                    v[i] = a * cosine[i] - b * s;
-                    v[i + half] = b * cosine[i] + a * s;
-                }
-                tune_cpu_out(x, n * Q + h * D, D, v);
+        int64_t position = places ? places[n] : n % T;
+        const float *cosine = (const float *)tune_cpu_data(table) + position * D, *sine = cosine + half;
+        for (int64_t h = 0; h < heads; h++) {
+            float *v = tune_cpu_place(x, n * Q + h * D, work);
+            tune_cpu_in(x, n * Q + h * D, D, v);
+            for (int64_t i = 0; i < half; i++) {
+                float a = v[i], b = v[i + half], s = sign * sine[i];
+                v[i] = a * cosine[i] - b * s;
+                v[i + half] = b * cosine[i] + a * s;
             }
+            tune_cpu_out(x, n * Q + h * D, D, v);
         }
     }
     return 0;
@@ -138,19 +126,15 @@ int tune_cpu_swiglu_forward(struct tune_device *dev, struct tune_tensor *h, cons
     int64_t N = h->shape[0], F = h->shape[1];
     if (tune_cpu_reserve(dev, 3 * F) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
-            float *out = tune_cpu_place(h, n * F, work + 2 * F);
+        const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
+        float *out = tune_cpu_place(h, n * F, work + 2 * F);
 #pragma omp simd
-            for (int64_t i = 0; i < F; i++)
-                out[i] = gate[i] / (1.0f + tune_cpu_exp(-gate[i])) * up[i];
-            tune_cpu_out(h, n * F, F, out);
-        }
+        for (int64_t i = 0; i < F; i++)
+            out[i] = gate[i] / (1.0f + tune_cpu_exp(-gate[i])) * up[i];
+        tune_cpu_out(h, n * F, F, out);
     }
     return 0;
 }
@@ -161,23 +145,19 @@ int tune_cpu_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_
     int64_t N = dh->shape[0], F = dh->shape[1];
     if (tune_cpu_reserve(dev, 5 * F) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
-            const float *d = tune_cpu_in(dh, n * F, F, work + 2 * F);
-            float *dgate = tune_cpu_place(dgate_up, 2 * n * F, work + 3 * F), *dup = dgate + F;
+        const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
+        const float *d = tune_cpu_in(dh, n * F, F, work + 2 * F);
+        float *dgate = tune_cpu_place(dgate_up, 2 * n * F, work + 3 * F), *dup = dgate + F;
 #pragma omp simd
-            for (int64_t i = 0; i < F; i++) { /* dgate_up may be gate_up, so read before writing */
-                float g = gate[i], u = up[i], s = 1.0f / (1.0f + tune_cpu_exp(-g));
-                dgate[i] = d[i] * u * s * (1.0f + g * (1.0f - s));
-                dup[i] = d[i] * g * s;
-            }
-            tune_cpu_out(dgate_up, 2 * n * F, 2 * F, dgate);
+        for (int64_t i = 0; i < F; i++) { /* dgate_up may be gate_up, so read before writing */
+            float g = gate[i], u = up[i], s = 1.0f / (1.0f + tune_cpu_exp(-g));
+            dgate[i] = d[i] * u * s * (1.0f + g * (1.0f - s));
+            dup[i] = d[i] * g * s;
         }
+        tune_cpu_out(dgate_up, 2 * n * F, 2 * F, dgate);
     }
     return 0;
 }

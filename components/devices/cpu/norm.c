@@ -39,23 +39,19 @@ int tune_cpu_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, st
     const float *weight = tune_cpu_data(w);
     if (tune_cpu_reserve(dev, 2 * D) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
-        float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++)
-            for (int64_t h = 0; h < heads; h++) {
-                int64_t at = n * Q + (first + h) * D;
-                const float *in = tune_cpu_in(x, at, D, work);
-                float *out = tune_cpu_place(y, at, work + D), s = row_rstd(in, D, eps);
-                if (rstd)
-                    ((float *)tune_cpu_data(rstd))[n * heads + h] = s;
-                for (int64_t i = 0; i < D; i++)
-                    out[i] = weight[i] * (in[i] * s);
-                tune_cpu_out(y, at, D, out);
-            }
-    }
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t h = 0; h < heads; h++) {
+            int64_t at = n * Q + (first + h) * D;
+            float *work = tune_cpu_work(dev);
+            const float *in = tune_cpu_in(x, at, D, work);
+            float *out = tune_cpu_place(y, at, work + D), s = row_rstd(in, D, eps);
+            if (rstd)
+                ((float *)tune_cpu_data(rstd))[n * heads + h] = s;
+            for (int64_t i = 0; i < D; i++)
+                out[i] = weight[i] * (in[i] * s);
+            tune_cpu_out(y, at, D, out);
+        }
     return 0;
 }
 
