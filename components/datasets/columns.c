@@ -12,11 +12,6 @@
 
 enum { FIRST_ROWS = 100 };
 
-static bool is_csv(const struct tune_rows *rows)
-{
-    return rows->format == TUNE_DATASET_CSV || rows->format == TUNE_DATASET_TSV;
-}
-
 static struct tune_csv *open_record(const struct tune_rows *rows, const struct tune_row *row)
 {
     return tune_csv_from_text(row->text, row->size, rows->path, row->line, rows->format == TUNE_DATASET_TSV ? '\t' : ',');
@@ -69,7 +64,7 @@ int tune_columns_find(struct tune_columns *c, const struct tune_rows *rows, bool
 {
     int good = 0;
     memset(c, 0, sizeof *c);
-    if (is_csv(rows))
+    if (tune_rows_are_csv(rows))
         return find_header(c, rows);
     for (int64_t i = 0; i < rows->count && i < FIRST_ROWS; i++) {
         struct tune_row row = tune_rows_get(rows, i);
@@ -200,7 +195,8 @@ int tune_values_read(struct tune_values *v, const struct tune_rows *rows, const 
     v->used = 0;
     for (int i = 0; i < count; i++)
         v->at[i] = (struct tune_value){.type = -1};
-    return is_csv(rows) ? read_record(v, rows, columns, row, names, count) : read_object(v, rows, row, names, count);
+    return tune_rows_are_csv(rows) ? read_record(v, rows, columns, row, names, count)
+                                   : read_object(v, rows, row, names, count);
 }
 
 void tune_values_free(struct tune_values *v)

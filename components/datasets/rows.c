@@ -12,6 +12,11 @@
 enum { ROWS_APART = 16 };
 #define WINDOW ((size_t)16 << 20) /* bytes scanned before their pages are given back */
 
+bool tune_rows_are_csv(const struct tune_rows *rows)
+{
+    return rows->format == TUNE_DATASET_CSV || rows->format == TUNE_DATASET_TSV;
+}
+
 static const char *file_end(const struct tune_rows *rows)
 {
     return rows->file.data + rows->file.size;
@@ -298,7 +303,7 @@ static int index_rows(struct tune_rows *rows)
     int got;
     uint64_t released = 0;
     TRY(begin(rows, &at));
-    if (rows->format == TUNE_DATASET_CSV || rows->format == TUNE_DATASET_TSV)
+    if (tune_rows_are_csv(rows))
         TRY(next_record(rows, &at, &rows->header));
     while (here = at, (got = next_row(rows, &at, &row)) == 1) {
         if (rows->count % ROWS_APART == 0) {

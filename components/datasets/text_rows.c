@@ -9,11 +9,6 @@
 #include "core/print.h"
 #include "core/try.h"
 
-static bool is_csv(const struct tune_text_rows *t)
-{
-    return t->rows->format == TUNE_DATASET_CSV || t->rows->format == TUNE_DATASET_TSV;
-}
-
 int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_row *row)
 {
     if (row->size <= TUNE_ROW_LIMIT)
@@ -163,7 +158,7 @@ int tune_text_rows_get(const struct tune_text_rows *t, const struct tune_row *ro
     TRY(tune_text_rows_check(t, row));
     if (t->rows->format == TUNE_DATASET_TEXT)
         return read_paragraph(t, row, s, text);
-    if (is_csv(t))
+    if (tune_rows_are_csv(t->rows))
         return read_csv_field(t, row, s, text);
     return read_field(t, row, &s->json, text);
 }

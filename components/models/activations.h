@@ -91,6 +91,7 @@ struct product {
     int layer;
     enum lora_product which;
     const struct tune_tensor *w, *bias; /* bias NULL: none */
+    struct tune_tensor *dw, *dbias;     /* their gradients; NULL: not wanted */
     float scale;
 };
 
@@ -99,7 +100,7 @@ struct product {
  * tune_product_merged_bytes - memory that tune_product_merged needs, including the adapter's
  * weights.
  * tune_product_again - recompute what backward reads of tune_product_forward, without y.
- * tune_product_backward - like tune_linear_backward; dx is set. dx, dw, dbias may be NULL. */
+ * tune_product_backward - like tune_linear_backward; dx is set, and may be NULL. */
 int tune_product_forward(struct tune_model *m, const struct product *p, struct tune_tensor *y,
                          const struct tune_tensor *x, float beta);
 int tune_product_merged(struct tune_model *m, const struct product *p, const struct lora_group *g,
@@ -108,7 +109,6 @@ void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *d
                                int64_t *host);
 int tune_product_again(struct tune_model *m, const struct product *p, const struct tune_tensor *x);
 int tune_product_backward(struct tune_model *m, const struct product *p, struct tune_tensor *dx,
-                          struct tune_tensor *dw, struct tune_tensor *dbias,
                           const struct tune_tensor *dy, const struct tune_tensor *x);
 
 #endif
