@@ -124,6 +124,13 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
     return 0;
 }
 
+/* Make the error one of this row. */
+static int row_failed(const struct tune_dataset *d, const struct tune_row *row)
+{
+    tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
+    return -1;
+}
+
 /* Facts about a row besides its tokens. */
 struct found {
     bool lost;      /* the cut removed all labels */
@@ -148,10 +155,8 @@ static int read_plain(const struct tune_dataset *d, const struct tune_row *row, 
         count = 2;
     }
     pieces[count - 1] = (struct tune_piece){text.size, true};
-    if (tune_tokenizer_encode(d->tok, text.data, text.size, TUNE_ADD_SPECIAL, &s->tokens) < 0) {
-        tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
-        return -1;
-    }
+    if (tune_tokenizer_encode(d->tok, text.data, text.size, TUNE_ADD_SPECIAL, &s->tokens) < 0)
+        return row_failed(d, row);
     return fill(d, &s->tokens, d->append_id >= 0 && text.size > 0, pieces, count, x, lost);
 }
 
@@ -173,10 +178,8 @@ static int read_formatted(const struct tune_dataset *d, const struct tune_row *r
     struct tune_pieces *p = &s->pieces;
     TRY(tune_text_rows_check(&d->text, row));
     TRY(tune_format_pieces(&d->format, &d->rows, &d->columns, row, p));
-    if (tune_tokenizer_encode_text(d->tok, p->text, p->size, p->data, p->whole ? 0 : TUNE_ADD_SPECIAL, &s->tokens) < 0) {
-        tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
-        return -1;
-    }
+    if (tune_tokenizer_encode_text(d->tok, p->text, p->size, p->data, p->whole ? 0 : TUNE_ADD_SPECIAL, &s->tokens) < 0)
+        return row_failed(d, row);
     return fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->at, p->count, x, lost);
 }
 

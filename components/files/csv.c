@@ -24,11 +24,6 @@ struct tune_csv {
     int count;
 };
 
-static int no_memory(void)
-{
-    return tune_error_no_memory("a row of CSV");
-}
-
 static int fail(const struct tune_csv *csv, int64_t line, const char *what)
 {
     return tune_error_set("%s:%lld: %s", csv->name, (long long)line, what);
@@ -45,7 +40,7 @@ static struct tune_csv *new_csv(FILE *file, const char *name, bool own)
         return csv;
     }
     free(csv);
-    no_memory();
+    tune_error_no_memory("a row of CSV");
     return NULL;
 }
 
@@ -57,13 +52,12 @@ struct tune_csv *tune_csv_from(FILE *stream, const char *name)
 struct tune_csv *tune_csv_from_text(const char *text, size_t size, const char *name, int64_t first_line, char separator)
 {
     FILE *file = fmemopen((void *)(uintptr_t)text, size, "r"); /* read-only, so the cast is safe */
-    if (!file) {
-        no_memory();
-        return NULL;
-    }
-    struct tune_csv *csv = new_csv(file, name, true);
+    struct tune_csv *csv = file ? new_csv(file, name, true) : NULL;
+    if (!file)
+        tune_error_no_memory("a row of CSV");
     if (!csv) {
-        fclose(file);
+        if (file)
+            fclose(file);
         return NULL;
     }
     csv->begun = true;
@@ -135,7 +129,7 @@ static int begin_field(struct tune_csv *csv)
         return fail(csv, csv->row_line, "a row of too many fields");
     if (!tune_array_fit(&csv->begins, count, sizeof *csv->begins) ||
         !tune_array_fit(&csv->fields, count, sizeof *csv->fields))
-        return no_memory();
+        return tune_error_no_memory("a row of CSV");
     csv->begins[csv->count++] = csv->used;
     return 0;
 }

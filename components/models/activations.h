@@ -85,6 +85,12 @@ static inline const struct tune_parameter *tune_model_row(const struct tune_mode
     return row < 0 ? NULL : &m->parameters.at[row];
 }
 
+/* Rows of activations of the current batch. */
+static inline struct tune_tensor rows(const struct tune_model *m, tune_address data, int64_t width)
+{
+    return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
+}
+
 /* A matrix product of a layer: y = scale (x w^T + bias) + beta y. Its adapters, if any, add to y
  * (lora.h). */
 struct product {

@@ -25,11 +25,6 @@ static struct lora_state *state(struct tune_model *m, const struct product *p)
     return &m->layer[p->layer].lora[p->which];
 }
 
-static struct tune_tensor rows(const struct tune_model *m, tune_address data, int64_t width)
-{
-    return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
-}
-
 static struct tune_tensor parameter(struct tune_model *m, int row)
 {
     return tune_model_tensor(m, &m->parameters.at[row], TUNE_WEIGHT);

@@ -85,11 +85,6 @@ static struct tune_tensor residual(const struct tune_model *m, tune_address data
     return tune_tensor_2d(data, TUNE_F32, (int64_t)m->B * m->T, m->config.hidden);
 }
 
-static struct tune_tensor rows(const struct tune_model *m, tune_address data, int64_t width)
-{
-    return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
-}
-
 static struct tune_tensor stat(const struct tune_model *m, tune_address data)
 {
     return tune_tensor_1d(data, TUNE_F32, (int64_t)m->B * m->T);

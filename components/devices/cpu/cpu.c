@@ -144,14 +144,17 @@ static int cpu_memory(const struct tune_device *dev, struct tune_device_memory *
     return 0;
 }
 
+/* Copy bytes; from NULL: set them to 0. */
 static int move_bytes(struct tune_device *dev, void *to, const void *from, int64_t bytes)
 {
 #pragma omp parallel num_threads(dev->threads)
     {
         int64_t begin, end;
         tune_cpu_piece(bytes, 4096, &begin, &end);
-        if (end > begin)
+        if (end > begin && from)
             memcpy((char *)to + begin, (const char *)from + begin, (size_t)(end - begin));
+        else if (end > begin)
+            memset((char *)to + begin, 0, (size_t)(end - begin));
     }
     return 0;
 }
@@ -173,15 +176,7 @@ int tune_cpu_copy(struct tune_device *dev, struct tune_tensor *y, const struct t
 
 int tune_cpu_zero(struct tune_device *dev, struct tune_tensor *y)
 {
-    char *to = tune_cpu_data(y);
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
-        tune_cpu_piece(tune_tensor_bytes(y), 4096, &begin, &end);
-        if (end > begin)
-            memset(to + begin, 0, (size_t)(end - begin));
-    }
-    return 0;
+    return move_bytes(dev, tune_cpu_data(y), NULL, tune_tensor_bytes(y));
 }
 
 static int cpu_sync(struct tune_device *dev)

@@ -33,11 +33,11 @@ int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const
     return 0;
 }
 
-int tune_cpu_embed_backward(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx,
-                            const struct tune_tensor *ids, float scale)
+/* Add each row of dx, times scale, to row id[n] of sums; id NULL: to row 0. */
+static int add_rows(struct tune_device *dev, struct tune_tensor *sums, const struct tune_tensor *dx, const int32_t *id,
+                    float scale)
 {
     int64_t N = dx->shape[0], C = dx->shape[1];
-    const int32_t *id = tune_cpu_data(ids);
     if (tune_cpu_reserve(dev, C) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
@@ -49,12 +49,18 @@ int tune_cpu_embed_backward(struct tune_device *dev, struct tune_tensor *dw, con
         tune_cpu_piece(C, 16, &begin, &end);
         for (int64_t n = 0; n < N; n++) {
             const float *in = tune_cpu_in(dx, n * C + begin, end - begin, work);
-            float *out = (float *)tune_cpu_data(dw) + id[n] * C + begin;
+            float *out = (float *)tune_cpu_data(sums) + (id ? id[n] * C : 0) + begin;
             for (int64_t i = 0; i < end - begin; i++)
                 out[i] += scale * in[i];
         }
     }
     return 0;
+}
+
+int tune_cpu_embed_backward(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx,
+                            const struct tune_tensor *ids, float scale)
+{
+    return add_rows(dev, dw, dx, tune_cpu_data(ids), scale);
 }
 
 int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *bias, float scale)
@@ -77,21 +83,7 @@ int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const 
 
 int tune_cpu_bias_backward(struct tune_device *dev, struct tune_tensor *dbias, const struct tune_tensor *dy, float scale)
 {
-    int64_t N = dy->shape[0], C = dy->shape[1];
-    if (tune_cpu_reserve(dev, C) < 0)
-        return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
-        float *work = tune_cpu_work(dev), *sum = tune_cpu_data(dbias);
-        tune_cpu_piece(C, 16, &begin, &end);
-        for (int64_t n = 0; n < N; n++) {
-            const float *in = tune_cpu_in(dy, n * C + begin, end - begin, work);
-            for (int64_t i = 0; i < end - begin; i++)
-                sum[begin + i] += scale * in[i];
-        }
-    }
-    return 0;
+    return add_rows(dev, dbias, dy, NULL, scale);
 }
 
 int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, const struct tune_tensor *positions,
@@ -162,35 +154,31 @@ int tune_cpu_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_
     return 0;
 }
 
-/* Copy one row of x to y, converting the dtype. */
-static void copy_row(struct tune_tensor *y, int64_t to, const struct tune_tensor *x, int64_t from, int64_t C, float *work)
+/* Copy rows of x to y, converting the dtype: row[n] of x to n (gather), or n to row[n] of y. */
+static int copy_rows(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
+                     const struct tune_tensor *rows, bool gather)
 {
-    float *out = tune_cpu_place(y, to * C, work + C);
-    const float *in = tune_cpu_in(x, from * C, C, work);
-    memcpy(out, in, (size_t)C * 4);
-    tune_cpu_out(y, to * C, C, out);
-}
-
-int tune_cpu_gather(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *rows)
-{
-    int64_t N = y->shape[0], C = y->shape[1];
+    int64_t N = rows->shape[0], C = x->shape[1];
     const int32_t *row = tune_cpu_data(rows);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
 #pragma omp parallel for num_threads(dev->threads) schedule(static)
-    for (int64_t n = 0; n < N; n++)
-        copy_row(y, n, x, row[n], C, tune_cpu_work(dev));
+    for (int64_t n = 0; n < N; n++) {
+        int64_t from = gather ? row[n] : n, to = gather ? n : row[n];
+        float *work = tune_cpu_work(dev), *out = tune_cpu_place(y, to * C, work + C);
+        memcpy(out, tune_cpu_in(x, from * C, C, work), (size_t)C * 4);
+        tune_cpu_out(y, to * C, C, out);
+    }
     return 0;
+}
+
+int tune_cpu_gather(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
+                    const struct tune_tensor *rows)
+{
+    return copy_rows(dev, y, x, rows, true);
 }
 
 int tune_cpu_scatter(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *rows)
 {
-    int64_t N = x->shape[0], C = x->shape[1];
-    const int32_t *row = tune_cpu_data(rows);
-    if (tune_cpu_reserve(dev, 2 * C) < 0)
-        return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
-    for (int64_t n = 0; n < N; n++)
-        copy_row(y, row[n], x, n, C, tune_cpu_work(dev));
-    return 0;
+    return copy_rows(dev, y, x, rows, false);
 }
