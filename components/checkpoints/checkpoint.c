@@ -196,10 +196,8 @@ static int prove(struct tune_checkpoint *c, struct tune_model *m, const char *fo
         labels[i] = TUNE_NO_LABEL;
     }
     struct tune_batch batch = {.B = 1, .T = T, .ids = ids, .labels = labels, .lengths = (int32_t[]){T}, .tokens = T};
-    if (tune_adapter_prove(m, folder, &batch, &difference) < 0) {
-        tune_error_prefix("checkpoint-%" PRId64 " cannot be proved: ", step);
-        return -1;
-    }
+    if (tune_adapter_prove(m, folder, &batch, &difference) < 0)
+        return tune_error_prefix("checkpoint-%" PRId64 " cannot be proved: ", step);
     return c->options.log ? tune_logger_proof(c->options.log, step, difference) : 0;
 }
 
@@ -313,8 +311,8 @@ int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size)
 static int broken(const struct tune_checkpoint *c)
 {
     bool memory = tune_error_kind() == TUNE_ERROR_CANNOT; /* that an older one would need as well */
-    tune_error_prefix("cannot go on from %s%s: ", c->resume, memory ? "" : " (an older checkpoint may do, give it to `resume`)");
-    return -1;
+    return tune_error_prefix("cannot go on from %s%s: ", c->resume,
+                             memory ? "" : " (an older checkpoint may do, give it to `resume`)");
 }
 
 /* Check that config.json and the tokenizer are unchanged since the checkpoint. */

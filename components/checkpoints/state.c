@@ -59,26 +59,23 @@ static bool put(cJSON *json, const struct field *f, const struct tune_progress *
  * the F32 weights (in either place), the moments and the recipe's extra tensors. "": none. */
 enum { WEIGHTS, MOMENTS, EXTRAS, FILES };
 static const char *const hash_names[FILES] = {"weights_hash", "optimizer_hash", "extra_hash"};
-static const char weights_name[] = "state/weights.safetensors", moments_name[] = "state/optimizer.safetensors";
-static const char extras_name[] = "state/extra.safetensors";
+static const char *const file_names[FILES] = {"state/weights.safetensors", "state/optimizer.safetensors",
+                                              "state/extra.safetensors"};
 static const char progress_name[] = "state/progress.json";
 
 static int hash_files(const char *checkpoint, char text[FILES][32], char paths[FILES][TUNE_PATH_MAX])
 {
+    static const char adapter[] = "adapter_model.safetensors";
     struct tune_model_identity saved = {0};
-    uint64_t hash[FILES] = {0};
-    bool wide = tune_folder_has(checkpoint, weights_name), moments = tune_folder_has(checkpoint, moments_name);
-    bool extras = tune_folder_has(checkpoint, extras_name);
-    const char *narrow = tune_folder_has(checkpoint, "adapter_model.safetensors") ? "adapter_model.safetensors" : "model.safetensors";
-    TRY(tune_path(paths[WEIGHTS], "%s/%s", checkpoint, wide ? weights_name : narrow));
-    TRY(tune_path(paths[MOMENTS], "%s/%s", checkpoint, moments_name));
-    TRY(wide ? tune_folder_fingerprint(checkpoint, weights_name, &hash[WEIGHTS]) : tune_model_identity(checkpoint, &saved));
-    TRY(tune_path(paths[EXTRAS], "%s/%s", checkpoint, extras_name));
-    TRY(moments ? tune_folder_fingerprint(checkpoint, moments_name, &hash[MOMENTS]) : 0);
-    TRY(extras ? tune_folder_fingerprint(checkpoint, extras_name, &hash[EXTRAS]) : 0);
-    snprintf(text[WEIGHTS], sizeof text[WEIGHTS], "%016" PRIx64, wide ? hash[WEIGHTS] : saved.fingerprint);
-    for (int i = MOMENTS; i < FILES; i++)
-        snprintf(text[i], sizeof text[i], "%.*" PRIx64, (i == MOMENTS ? moments : extras) ? 16 : 0, hash[i]);
+    for (int i = 0; i < FILES; i++) {
+        bool there = tune_folder_has(checkpoint, file_names[i]), narrow = i == WEIGHTS && !there;
+        const char *name = tune_folder_has(checkpoint, adapter) ? adapter : "model.safetensors";
+        uint64_t hash = 0;
+        TRY(tune_path(paths[i], "%s/%s", checkpoint, narrow ? name : file_names[i]));
+        TRY(there ? tune_folder_fingerprint(checkpoint, file_names[i], &hash) : 0);
+        TRY(narrow ? tune_model_identity(checkpoint, &saved) : 0);
+        snprintf(text[i], sizeof text[i], "%.*" PRIx64, there || narrow ? 16 : 0, narrow ? saved.fingerprint : hash);
+    }
     return 0;
 }
 
@@ -270,12 +267,12 @@ int tune_state_write(const char *checkpoint, struct tune_model *m, struct tune_o
     if (opt) {
         int64_t steps = tune_optimizer_steps(opt);
         TRY(steps < 0 ? -1 : 0);
-        TRY(tune_path(path, "%s/%s", checkpoint, moments_name));
+        TRY(tune_path(path, "%s/%s", checkpoint, file_names[MOMENTS]));
         TRY(write_f32(path, moments, moments_of(moments, m), steps));
     }
-    TRY(tune_path(path, "%s/%s", checkpoint, extras_name));
+    TRY(tune_path(path, "%s/%s", checkpoint, file_names[EXTRAS]));
     TRY(extra > 0 ? write_f32(path, extras, extra, at->step) : 0);
-    TRY(tune_path(path, "%s/%s", checkpoint, weights_name));
+    TRY(tune_path(path, "%s/%s", checkpoint, file_names[WEIGHTS]));
     TRY(weights ? write_f32(path, &(struct tensor_list){m, "", TUNE_WEIGHT}, 1, at->step) : 0);
     /* last, because it holds hashes of the others */
     return tune_state_write_progress(checkpoint, at);
@@ -369,13 +366,13 @@ int tune_state_read(const char *checkpoint, struct tune_model *m, struct tune_op
     char prefixes[TUNE_EXTRAS][40];
     struct tensor_list weights = {m, "", TUNE_WEIGHT}, moments[2], extras[TUNE_EXTRAS];
     int extra = extras_of(extras, prefixes, m);
-    TRY(tune_folder_has(checkpoint, weights_name) ? read_f32(checkpoint, weights_name, &weights, 1, &steps)
+    TRY(tune_folder_has(checkpoint, file_names[WEIGHTS]) ? read_f32(checkpoint, file_names[WEIGHTS], &weights, 1, &steps)
                                                   : read_saved(checkpoint, &weights));
     if (opt) {
-        TRY(read_f32(checkpoint, moments_name, moments, moments_of(moments, m), &steps));
+        TRY(read_f32(checkpoint, file_names[MOMENTS], moments, moments_of(moments, m), &steps));
         TRY(tune_optimizer_set_steps(opt, steps));
     }
-    if (extra > 0 || tune_folder_has(checkpoint, extras_name))
-        TRY(read_f32(checkpoint, extras_name, extras, extra, &steps));
+    if (extra > 0 || tune_folder_has(checkpoint, file_names[EXTRAS]))
+        TRY(read_f32(checkpoint, file_names[EXTRAS], extras, extra, &steps));
     return saved_together(checkpoint); /* last, because reading reports a truncated file better */
 }

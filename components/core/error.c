@@ -52,14 +52,14 @@ int tune_error_set_kind(enum tune_error_kind kind, const char *format, ...)
     SET(kind, "");
 }
 
-void tune_error_prefix(const char *format, ...)
+int tune_error_prefix(const char *format, ...)
 {
     char before[512];
     va_list args;
     va_start(args, format);
     vsnprintf(before, sizeof before, format, args);
     va_end(args);
-    tune_error_set_kind(last.kind ? last.kind : TUNE_ERROR_FAILED, "%s%s", before, last.text);
+    return tune_error_set_kind(last.kind ? last.kind : TUNE_ERROR_FAILED, "%s%s", before, last.text);
 }
 
 const char *tune_error_message(void)

@@ -42,8 +42,8 @@ int tune_error_cannot(const char *format, ...) TUNE_PRINTF(1, 2);
 int tune_error_no_memory(const char *format, ...) TUNE_PRINTF(1, 2);
 int tune_error_set_kind(enum tune_error_kind kind, const char *format, ...) TUNE_PRINTF(2, 3);
 
-/* tune_error_prefix - insert text before the current message. The kind stays. */
-void tune_error_prefix(const char *format, ...) TUNE_PRINTF(1, 2);
+/* tune_error_prefix - insert text before the current message. The kind stays. Returns -1. */
+int tune_error_prefix(const char *format, ...) TUNE_PRINTF(1, 2);
 
 /* tune_error_message - this thread's last error text; "" if there is none. Valid until its next
  * error.

@@ -127,8 +127,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
 /* Make the error one of this row. */
 static int row_failed(const struct tune_dataset *d, const struct tune_row *row)
 {
-    tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
-    return -1;
+    return tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
 }
 
 /* Facts about a row besides its tokens. */

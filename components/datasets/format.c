@@ -265,8 +265,8 @@ static int open_chat(struct tune_format *f, const struct tune_dataset_options *o
         tune_chat_template_date(f->chat, CHAT_DATE);
         return 0;
     }
-    tune_error_prefix("%s: its rows are conversations (the format %s), and need a chat template: ", path, tune_format_name(f));
-    return -1;
+    return tune_error_prefix("%s: its rows are conversations (the format %s), and need a chat template: ", path,
+                             tune_format_name(f));
 }
 
 int tune_format_settle(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o,
