@@ -70,7 +70,7 @@ struct tune_pieces {
     uint8_t *data;
     size_t size, room;
     struct tune_piece *at;
-    int count, at_room;
+    int count;
     bool answer;                 /* the text ends in an answer that still needs the end token */
     bool whole; /* a chat template wrote all special tokens; the tokenizer adds none */
     struct tune_values values;   /* buffers for reading */
