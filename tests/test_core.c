@@ -16,9 +16,11 @@
 #include "core/float16.h"
 #include "files/folder.h"
 #include "core/hash.h"
+#include "core/map.h"
 #include "machine/host.h"
 #include "files/json.h"
 #include "core/nearest.h"
+#include "core/pool.h"
 #include "core/print.h"
 #include "core/random.h"
 #include "core/tensor.h"
@@ -710,6 +712,60 @@ static void batch_from_ids(void **state)
     assert_error_has("a prompt of -1");
 }
 
+static void maps_count_keys(void **state)
+{
+    (void)state;
+    struct tune_map m = {0};
+    assert_int_equal(tune_map_get(&m, (const uint64_t[]){0, 0}), 0);
+    for (int round = 1; round <= 2; round++)
+        for (uint64_t i = 0; i < 5000; i++) {
+            int64_t *value = tune_map_add(&m, (const uint64_t[]){i % 7, i});
+            assert_non_null(value);
+            assert_int_equal((*value)++, round - 1);
+        }
+    assert_int_equal(m.count, 5000);
+    for (uint64_t i = 0; i < 5000; i++)
+        assert_int_equal(tune_map_get(&m, (const uint64_t[]){i % 7, i}), 2);
+    assert_int_equal(tune_map_get(&m, (const uint64_t[]){1, 0}), 0); /* half of each of two keys */
+    tune_map_free(&m);
+    assert_true(!m.at && m.count == 0 && m.room == 0);
+}
+
+static void pools_hold_pieces(void **state)
+{
+    (void)state;
+    struct tune_pool *pool = NULL;
+    char *large, *text = tune_pool_text(&pool, "abcdef", 3);
+    assert_string_equal(text, "abc");
+    for (size_t i = 1; i < 3000; i++) {
+        unsigned char *piece = tune_pool_take(&pool, i);
+        assert_true(piece && (uintptr_t)piece % _Alignof(max_align_t) == 0 && piece[0] == 0 && piece[i - 1] == 0);
+        memset(piece, 0xff, i);
+    }
+    assert_non_null(large = tune_pool_take(&pool, 1 << 20));
+    assert_true(large[0] == 0 && large[(1 << 20) - 1] == 0);
+    assert_null(tune_pool_take(&pool, SIZE_MAX));
+    assert_string_equal(text, "abc");
+    tune_pool_free(pool);
+    tune_pool_free(NULL);
+}
+
+static void names_between_commas(void **state)
+{
+    (void)state;
+    const char *names[3];
+    char text[] = ",a,bc,,d", many[] = "a,b,c,d", hint[TUNE_HINT];
+    assert_int_equal(tune_name_split(text, names, 3), 3);
+    assert_true(!strcmp(names[0], "a") && !strcmp(names[1], "bc") && !strcmp(names[2], "d"));
+    assert_int_equal(tune_name_find(names, 3, "bc"), 1);
+    assert_int_equal(tune_name_find(names, 3, "b"), -1);
+    assert_string_equal(tune_nearest_hint("bd", names, 3, hint), " (the nearest is bc)");
+    assert_string_equal(tune_nearest_hint("bd", names, 0, hint), "");
+    assert_int_equal(tune_name_split(many, names, 3), -1);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    assert_int_equal(tune_name_split(NULL, names, 3), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -721,6 +777,8 @@ int main(void)
         cmocka_unit_test(arena_counts),             cmocka_unit_test(folders_appear_whole),
         cmocka_unit_test(checkpoints_by_name),      cmocka_unit_test(the_nearest_name),
         cmocka_unit_test(control_characters_are_blanked), cmocka_unit_test(host_classes_differ),
+        cmocka_unit_test(maps_count_keys),          cmocka_unit_test(pools_hold_pieces),
+        cmocka_unit_test(names_between_commas),
         cmocka_unit_test(lost_writes_are_errors),   cmocka_unit_test(csv_round_trip),
         cmocka_unit_test(a_hash_with_a_key),        cmocka_unit_test(threads_by_wish),
         cmocka_unit_test(links_stay_inside),        cmocka_unit_test(batch_from_ids),

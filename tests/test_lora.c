@@ -189,7 +189,7 @@ static void one_product(struct tune_model *m, int layer, enum lora_product which
     for (int64_t i = 0; i < all; i++)
         some[i] = (float)noise(99, i);
     struct tune_tensor bias = put_tensor(m->dev, 0, all, some);
-    struct product p = {layer, which, &w, biased ? &bias : NULL, biased ? .5f : 1};
+    struct product p = {layer, which, &w, biased ? &bias : NULL, NULL, NULL, biased ? .5f : 1};
     a.bias = biased ? some : NULL;
     fill(a.x, 1, N * in);
     fill(a.y, 2, N * all);
@@ -208,7 +208,7 @@ static void one_product(struct tune_model *m, int layer, enum lora_product which
         assert_ok(tune_begin_pass(m->dev, m->step_at));
     m->dropping = m->lora->options.dropout > 0;
     assert_ok(tune_product_forward(m, &p, &ty, &tx, biased ? 1 : 0));
-    assert_ok(tune_product_backward(m, &p, &tdx, NULL, NULL, &tdy, &tx));
+    assert_ok(tune_product_backward(m, &p, &tdx, &tdy, &tx));
     read_mask(m, &p, a.keep, in);
     int64_t at = 0;
     for (int i = 0; i < 3 && names[which][i]; i++) {

@@ -108,7 +108,7 @@ static void ties_of_magnitudes(void **state)
     void *memory = memory_for(256);
     int ties = 0;
     for (int m = 0; m < 255; m++) {
-        float t = (levels8[m] + levels8[m + 1]) / 2, above = 1 + t, below = 1 - t, x[256] = {2};
+        float t = (level8(m) + level8(m + 1)) / 2, above = 1 + t, below = 1 - t, x[256] = {2};
         if ((double)above != 1 + (double)t || (double)below != 1 - (double)t)
             continue; /* float32 has no such magnitude */
         x[128] = above;

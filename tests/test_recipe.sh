@@ -158,7 +158,7 @@ is "ema.c builds without a warning" build RECIPE="$own_recipes/ema.c"
 is "an average of the weights: as its formula, in each checkpoint" eval 'write ema ema --max-steps 4 --save-every 1 --ema-decay 0.5 && averaged "$tmp/ema" 4 "$tmp/small"'
 is "it resumes: the average of the run that was not cut, bit for bit" eval 'write cut ema --max-steps 4 --save-every 1 --ema-decay 0.5 --stop-at-step 2 &&
     quietly build/ema --resume "$tmp/cut" && cmp "$tmp/ema/checkpoint-4/state/extra.safetensors" "$tmp/cut/checkpoint-4/state/extra.safetensors"'
-is "another recipe does not go on from it" eval '! build/finetune_full --resume "$tmp/cut/checkpoint-2" --overwrite --allow-changed >"$tmp/log" 2>"$tmp/err" && { cat "$tmp/err"; grep -q "unknown option \"ema_decay\"" "$tmp/err"; }'
+is "another recipe does not go on from it" eval '! build/finetune_full --resume "$tmp/cut/checkpoint-2" --overwrite --allow-changed >"$tmp/log" 2>"$tmp/err" && { cat "$tmp/err"; grep -q "not of finetune_full; resume it with the program that began it" "$tmp/err"; }'
 rates() { $PYTHON - "$@" <<'PY'
 import json, struct, sys
 model, run, plain = sys.argv[1:4]

@@ -221,9 +221,9 @@ refused "an entity that is not there: the nearest" 2 "st has no row of entity a.
 
 # ---- best, compare ----
 cat >best <<'E2'
-rank,speed,deviation,results,margin_percent,better,experiment,identifier,a,b
-1,252.0,0.7071067811865476,2,4.132231404958677,yes,work-kind.odd,a.2-b.5,2,5
-2,242.0,0.7071067811865476,2,59.73597359735974,,work-kind.odd,a.2-b.4,2,4
+rank,speed,deviation,results,margin_percent,better,experiment,a,b,identifier
+1,252.0,0.7071067811865476,2,4.132231404958677,yes,work-kind.odd,2,5,a.2-b.5
+2,242.0,0.7071067811865476,2,59.73597359735974,,work-kind.odd,2,4,a.2-b.4
 E2
 is "best: of entities by the mean, how much better, how sure" same best "$samples" best s.yaml $own --include matching --maximize speed --count 2 --output-format csv
 lie="# speed (1/s) of 2: 141.5 lowest, 166.5, 191.5, 216.5 at the quarters, 241.5 highest"
@@ -449,7 +449,7 @@ refused "a filter without a value" 2 "--filter status: expected column=value" "$
 refused "a word too many" 2 'unexpected argument "part.yaml": show takes 1 word' $show part.yaml
 refused "an entity without a name" 2 "which entity?" "$samples" entity --store st
 refused "best of what" 2 "--maximize PROPERTY or --minimize PROPERTY" "$samples" best s.yaml $own
-refused "best by what is no middle" 2 "not by --aggregate max" "$samples" best s.yaml $own --maximize speed --aggregate max
+refused "best by what is no middle" 2 "not --aggregate max" "$samples" best s.yaml $own --maximize speed --aggregate max
 refused "best of what nobody measured" 2 "nothing is known of these" "$samples" best s.yaml $own --maximize speed --include missing
 refused "compare one" 2 "compare what?" "$samples" compare first --store st
 refused "compare entities" 2 "there is no folder x/y; each side is a store's folder, an operation, host=TEXT or build=TEXT" "$samples" compare x/y first --store st

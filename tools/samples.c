@@ -1,4 +1,5 @@
-/* samples.c - what a sample store holds: the rows of a space, the best of them, how they differ, where they come from.
+/* samples.c - answer questions from a sample store: rows of a space, the best ones, differences,
+ * origins.
  *
  *     build/samples show space.yaml --store samples/ --property-format target --output-format csv    ado's CSV
  *     build/samples best space.yaml --store samples/ --maximize dataset_tokens_per_second --where 'batch_size<=2'
@@ -11,7 +12,6 @@
 #include "samples/samples.h"
 
 #include <locale.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@
 struct samples_flags my;
 struct samples samples;
 
-enum { ID = 12 }; /* characters of "space-1a2b3c" */
+enum { ID = 12 }; /* length of "space-1a2b3c" */
 
 #define COMMANDS "show|rows|stats|trace|entity|best|compare|plot|export|import|merge|check"
 
@@ -95,40 +95,68 @@ static const struct tune_option my_options[] = {
 };
 static const struct tune_property my_properties[] = {{0}};
 
-int samples_fail(enum tune_error_kind kind, const char *format, ...)
-{
-    char text[2048];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    tune_error_set_kind(kind, "%s", text);
-    return -1;
-}
-
 int samples_no_memory(void)
 {
-    return samples_fail(TUNE_ERROR_CANNOT, "out of memory");
+    return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory");
 }
 
 int samples_no_such(const char *what, const char *name, const char *const *names, int count)
 {
-    char others[1024] = "";
-    const char *nearest = tune_nearest(name, names, count, NULL);
+    char others[1024] = "", hint[TUNE_HINT];
     for (int i = 0; i < count; i++) {
         size_t n = strlen(others);
-        bool again = false;
-        for (int k = 0; k < i && !again; k++)
-            again = !strcmp(names[k], names[i]);
-        if (!again && n + strlen(names[i]) + 8 >= sizeof others) {
+        if (tune_name_find(names, i, names[i]) >= 0)
+            continue;
+        if (n + strlen(names[i]) + 8 >= sizeof others) {
             strcpy(others + n, n ? ", ..." : "...");
             break;
         }
-        if (!again)
-            snprintf(others + n, sizeof others - n, "%s%s", n ? ", " : "", names[i]);
+        snprintf(others + n, sizeof others - n, "%s%s", n ? ", " : "", names[i]);
     }
-    return samples_fail(TUNE_ERROR_USAGE, "there is no %s %s%s%s%s; there are: %s", what, name, nearest ? " (the nearest is " : "",
-                        nearest ? nearest : "", nearest ? ")" : "", *others ? others : "none");
+    return tune_error_usage("there is no %s %s%s; there are: %s", what, name, tune_nearest_hint(name, names, count, hint),
+                            *others ? others : "none");
+}
+
+/* Every target of the space's experiments, each once for each of them; free it. *count of them. */
+static const char **list_targets(int *count)
+{
+    int most = 0;
+    for (int p = 0; p < samples.space->reference_count; p++)
+        most += samples.protocols[p].experiment->target_count;
+    const char **names = calloc((size_t)most + 1, sizeof *names);
+    *count = 0;
+    for (int p = 0; names && p < samples.space->reference_count; p++)
+        for (int i = 0; i < samples.protocols[p].experiment->target_count; i++)
+            names[(*count)++] = samples.protocols[p].experiment->targets[i].name;
+    return names;
+}
+
+int samples_check_properties(const char *const *properties, int count)
+{
+    int all, code = 0;
+    const char **names = list_targets(&all);
+    for (int i = 0; names && i < count && code == 0; i++)
+        if (tune_name_find(names, all, properties[i]) < 0)
+            code = samples_no_such("property", properties[i], names, all);
+    free(names);
+    return names ? code : samples_no_memory();
+}
+
+bool samples_median(void)
+{
+    return my.aggregate && !strcmp(my.aggregate, "median");
+}
+
+int samples_check_aggregate(void)
+{
+    if (!my.aggregate || !strcmp(my.aggregate, "mean") || samples_median())
+        return 0;
+    return tune_error_usage("%s takes the mean or the median of several results, not --aggregate %s", my.command, my.aggregate);
+}
+
+double samples_middle(const struct tune_spread *spread)
+{
+    return samples_median() ? spread->median : spread->mean;
 }
 
 int samples_words(void)
@@ -148,33 +176,22 @@ const char *samples_word(int i)
 int samples_split(const char *text, const char **parts, int most)
 {
     char *copy = text ? strdup(text) : NULL;
-    int count = 0;
     if (text && (!copy || samples.kept_count == SAMPLES_KEPT)) {
         free(copy);
         return samples_no_memory();
     }
     if (copy)
         samples.kept[samples.kept_count++] = copy;
-    for (char *at = copy, *next; at && *at; at = next) {
-        next = at + strcspn(at, ",");
-        if (*next)
-            *next++ = 0;
-        if (*at && count == most)
-            return samples_fail(TUNE_ERROR_USAGE, "at most %d can be listed with commas between them; there are more", most);
-        if (*at)
-            parts[count++] = at;
-    }
-    return count;
+    return tune_name_split(copy, parts, most);
 }
 
 /* ---- the space ---- */
 
 int samples_read_catalog(void)
 {
-    char own[TUNE_PATH_MAX];
     if (samples.catalog_read)
         return 0;
-    TRY(tune_catalog_gather(&samples.catalog, tune_defaults_path(own, "experiments") == 0 ? own : NULL, my.store, my.experiments));
+    TRY(tune_catalog_gather(&samples.catalog, my.store, my.experiments));
     samples.catalog_read = true;
     return 0;
 }
@@ -189,7 +206,8 @@ static int find_recorded(const char *name, char path[TUNE_PATH_MAX])
         if (!tune_file_exists(path))
             continue;
         const char *store = tune_store_id(samples.store), *other = length > ID ? name + ID + 1 : store;
-        if (strcmp(other, store) && strcmp(other, "default")) /* that is nobody's, as space describe has it */
+        if (strcmp(other, store) && strcmp(other, "default")) /* the id of no store, as in space
+                                                               * describe */
             fprintf(stderr, "samples: %s is of another store; this one, %s, has the same space\n", name, store);
         return 0;
     }
@@ -203,7 +221,7 @@ static int find_recorded(const char *name, char path[TUNE_PATH_MAX])
     return -1;
 }
 
-/* With sweep --until-stable the experiments that have this input have it as a parameter. */
+/* sweep --until-stable makes this input a parameter of the experiments that have it. */
 static int set_until_stable(void)
 {
     struct tune_operation_record record;
@@ -221,7 +239,7 @@ int samples_open_space(const char *name)
 {
     char path[TUNE_PATH_MAX];
     if (!name)
-        return samples_fail(TUNE_ERROR_USAGE, "which space? %s takes a space file, or space-... as the store recorded it",
+        return tune_error_usage("which space? %s takes a space file, or space-... as the store recorded it",
                             my.command);
     TRY(tune_path(path, "%s", name));
     if (!strncmp(name, "space-", 6) && !tune_file_exists(name))
@@ -230,20 +248,14 @@ int samples_open_space(const char *name)
     if (!(samples.space = tune_space_read(path)))
         return -1;
     if (samples.space->reference_count == 0)
-        return samples_fail(TUNE_ERROR_USAGE, "%s: an entity space without experiments has no measurements", path);
+        return tune_error_usage("%s: an entity space without experiments has no measurements", path);
     TRY(tune_space_bind(samples.space, &samples.catalog, &samples.protocols));
     return set_until_stable();
 }
 
-static void tell_confused(void *context, const char *other, const char *input, const struct tune_value *own,
-                          const struct tune_value *theirs)
+static void tell_confused(const char *sentence)
 {
-    char a[64], b[64];
-    (void)context;
-    tune_value_repr(own, a, sizeof a);
-    tune_value_repr(theirs, b, sizeof b);
-    fprintf(stderr, "samples: %s is %s here and %s in %s: programs are given both alike, so rows of the one count for the other\n",
-            input, a, b, other);
+    fprintf(stderr, "samples: %s\n", sentence);
 }
 
 struct tune_view *samples_open_view(const char *const *columns, int count, bool valid)
@@ -261,11 +273,11 @@ struct tune_view *samples_open_view(const char *const *columns, int count, bool 
         bool own = !strncmp(record.space, "space-", 6) && !strcmp(record.space + 6, samples.space->id);
         tune_operation_record_free(&record);
         if (!own) {
-            samples_fail(TUNE_ERROR_USAGE, "operation %s is not of this space (space-%s)", my.operation, samples.space->id);
+            tune_error_usage("operation %s is not of this space (space-%s)", my.operation, samples.space->id);
             return NULL;
         }
     }
-    if (tune_confused_find(samples.store, samples.space, samples.protocols, &samples.catalog, tell_confused, NULL) < 0)
+    if (tune_confused_find(samples.store, samples.space, samples.protocols, &samples.catalog, tell_confused) < 0)
         return NULL;
     struct tune_view *v = tune_view_open(samples.store, samples.space, samples.protocols, &o);
     if (v && tune_view_strays(v) > 0)
@@ -287,7 +299,7 @@ int samples_say_mixed(const struct tune_view *v)
     return 0;
 }
 
-/* The --until-stable of an operation on this space; 0: none has it. */
+/* The value of --until-stable in an operation on this space; 0: none. */
 static double recorded_until_stable(void)
 {
     struct tune_operation_record record;
@@ -326,8 +338,9 @@ int samples_say_matching(struct tune_view *v)
 static const struct command {
     const char *name;
     int (*run)(void);
-    enum { READS, WRITES, OPENS } store; /* OPENS: what stores there are it says itself */
-    int words;                           /* that it takes */
+    enum { READS, WRITES, OPENS } store; /* OPENS: the command opens the store itself and reports
+                                          * what is missing */
+    int words;                           /* words that the command takes */
 } commands[] = {
     {"show", samples_show, READS, 1},     {"rows", samples_list, READS, 1},
     {"stats", samples_stats, READS, 1},   {"trace", samples_trace, READS, 1},       {"entity", samples_entity, READS, 1},
@@ -339,14 +352,14 @@ static const struct command {
 static int run(const struct command *c)
 {
     if (samples_words() > c->words)
-        return samples_fail(TUNE_ERROR_USAGE, "unexpected argument \"%s\": %s takes %d word%s, see --help", samples_word(c->words),
+        return tune_error_usage("unexpected argument \"%s\": %s takes %d word%s, see --help", samples_word(c->words),
                             c->name, c->words, c->words == 1 ? "" : "s");
     if (c->store != OPENS && !(samples.store = tune_store_open(my.store, c->store == WRITES)))
         return -1;
     return c->run();
 }
 
-/* The command with its output in a file that appears whole or not at all. */
+/* Run the command with its output in a file, which appears complete or not at all. */
 static int run_into(const struct command *c, const char *path)
 {
     struct tune_file_writer writer;
@@ -362,7 +375,7 @@ static int run_into(const struct command *c, const char *path)
 int main(int argc, char **argv)
 {
     const struct command *c = commands;
-    setlocale(LC_CTYPE, ""); /* whether the terminal shows UTF-8 */
+    setlocale(LC_CTYPE, ""); /* so that we know whether the terminal shows UTF-8 */
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "What a sample store holds.");
     while (strcmp(c->name, my.command))
         c++;

@@ -1,4 +1,4 @@
-/* space.c - what is in a space file: its entities counted, described, listed in any order, and checked.
+/* space.c - describe and check a space file, and list its entities in any order.
  *
  *     build/space describe space.yaml                                     dimensions in tables, how many entities
  *     build/space list space.yaml                                         their identifiers, one a line
@@ -8,12 +8,10 @@
  *     build/space experiments                                             what there is to measure with
  *     build/space experiments finetune_full_benchmark-v1.0.0              its inputs, defaults and outputs
  *
- * A space of 10^12 entities is none too large: nothing is written out but what is printed. */
+ * Nothing is expanded but what is printed, so a space may have 10^12 entities. */
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "files/cjson.h"
 #include "files/csv.h"
@@ -63,9 +61,8 @@ static const char *plural(int count)
 /* The experiments of this distribution, of --store, and of --experiments. */
 static struct tune_catalog read_catalog(void)
 {
-    char own[TUNE_PATH_MAX];
     struct tune_catalog c;
-    MUST(tune_catalog_gather(&c, tune_defaults_path(own, "experiments") == 0 ? own : NULL, my.store, my.experiments));
+    MUST(tune_catalog_gather(&c, my.store, my.experiments));
     return c;
 }
 
@@ -79,8 +76,8 @@ static void experiments(void)
     tune_catalog_free(&c);
 }
 
-/* The id of --store, else what the space calls its store, else ado's name for the one that is nobody's. Read without HDF5,
- * which this program does without. */
+/* The id of --store, else the store named in the space, else ado's name for no store. It is read
+ * without HDF5, which this program does not use. */
 static const char *store_id(const struct tune_space *s)
 {
     static char id[64], path[TUNE_PATH_MAX];
@@ -132,7 +129,7 @@ static void check(const struct tune_space *s)
 
 /* ---- list ---- */
 
-/* The text of a function of value.h, of any length. Valid until the next call. */
+/* Write a value with a function of value.h, at any length. Valid until the next call. */
 static const char *spelled(int (*spell)(const struct tune_value *v, char *text, size_t size), const struct tune_value *v)
 {
     static char *text;
@@ -182,7 +179,7 @@ static void put_json_row(const struct tune_space *s, const struct tune_value *va
     putchar('}');
 }
 
-/* "a,b" into names; their number. */
+/* Split "a,b" into names. Returns their number. */
 static int split(char *text, const char **names)
 {
     int count = 0;
@@ -202,7 +199,7 @@ static struct tune_order *make_order(const struct tune_space *s)
         .seed = (uint64_t)my.seed, .limit = my.limit, .grouping = names, .group_count = split(grouping, names)};
     MUST(tune_order_mode(my.mode, &o.mode));
     if (s->size && o.limit >= 0 && (tune_index)o.limit > s->size)
-        o.limit = (int64_t)s->size; /* at most */
+        o.limit = (int64_t)s->size; /* most names */
     struct tune_order *order = GET(tune_order_new(s, &o));
     free(names);
     free(grouping);

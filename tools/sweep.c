@@ -1,4 +1,5 @@
-/* sweep.c - measure the entities of a space: each under every experiment of it, each result a row in the sample store.
+/* sweep.c - measure each entity of a space under each of its experiments. Each result is a row in
+ * the sample store.
  *
  *     build/sweep space.yaml --operation operation.yaml --store samples/
  *     build/sweep space.yaml --order sobol --entities 32 --seed 7 --time-limit 3600
@@ -6,20 +7,19 @@
  *     build/sweep --resume OPERATION --store samples/   goes on where it stopped
  *     build/sweep --describe-experiment build/mine      an experiment file for any program with --describe
  *
- * A measurement is a child process under guard; nothing it does can hurt the store or the next one. What is known from the same
- * machine, build, weights and data is replayed, not measured. Every row is on the disk before the next measurement begins. */
+ * A measurement is a child process under guard; nothing it does can hurt the store or the next one.
+ * What is known from the same machine, build, weights and data is replayed, not measured. Every row
+ * is on the disk before the next measurement begins. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sweeps/actuators/from_program.h"
-#include "machine/build_id.h"
 #include "core/clock.h"
 #include "files/json.h"
+#include "core/nearest.h"
 #include "core/print.h"
+#include "core/random.h"
 #include "core/version.h"
 #include "sweeps/discovery/confused.h"
 #include "sweep/sweep.h"
@@ -97,35 +97,12 @@ static const struct tune_option my_options[] = {
 };
 static const struct tune_property my_properties[] = {{0}};
 
-int sweep_fail(enum tune_error_kind kind, const char *text)
+int sweep_no_memory(void)
 {
-    tune_error_set_kind(kind, "%s", text);
-    return -1;
+    return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory");
 }
 
 /* ---- set-up ---- */
-
-int sweep_split(char *text, const char **parts, int most)
-{
-    int count = 0;
-    for (char *at = text, *next; at && *at; at = next) {
-        next = strchr(at, ',');
-        if (next)
-            *next++ = 0;
-        if (*at && count == most)
-            return tune_error_usage("at most %d can be listed with commas between them; there are "
-                                    "more", most);
-        if (*at)
-            parts[count++] = at;
-    }
-    return count;
-}
-
-static int read_catalog(void)
-{
-    char own[TUNE_PATH_MAX];
-    return tune_catalog_gather(&sweep.catalog, tune_defaults_path(own, "experiments") == 0 ? own : NULL, my.store, my.experiments);
-}
 
 static int set_order(void)
 {
@@ -140,7 +117,7 @@ static int set_order(void)
         o->selector = my.sampler && !strcmp(my.sampler, "selector");
     if (my.grouping) {
         names = strdup(my.grouping);
-        TRY(o->group_count = sweep_split(names, grouping, MOST_PATHS));
+        TRY(o->group_count = tune_name_split(names, grouping, MOST_PATHS));
         o->grouping = grouping;
     }
     if (!my.operation)
@@ -150,7 +127,7 @@ static int set_order(void)
         errno = 0;
         long long n = strtoll(my.entities, &end, 10);
         if (errno || *end || n < 1)
-            return sweep_fail(TUNE_ERROR_USAGE, "--entities takes a whole number from 1, or all");
+            return tune_error_usage("--entities takes a whole number from 1, or all");
         o->entities = n;
     } else if (my.entities) {
         o->entities = -1;
@@ -158,7 +135,7 @@ static int set_order(void)
     return 0;
 }
 
-/* Ids in an operation file name what ado's database has; here the command line names files. */
+/* Ids in an operation file belong to ado's database; here the command line names files. */
 static void tell_ids(void)
 {
     const struct tune_operation *o = &sweep.operation;
@@ -178,16 +155,14 @@ static void tell_ids(void)
 
 static int read_operation(void)
 {
-    static const char *const filters[] = {"noFilter", "measured", "unmeasured", "partial"};
     struct tune_operation *o = &sweep.operation;
     tune_operation_default(o);
     if (my.operation)
         TRY(tune_operation_read(o, my.operation));
     tell_ids();
     TRY(set_order());
-    for (int i = 0; my.filter && i < 4; i++)
-        if (!strcmp(my.filter, filters[i]))
-            o->filter = (enum tune_filter)i;
+    if (my.filter)
+        o->filter = (enum tune_filter)tune_filter_find(my.filter);
     if (my.remeasure)
         o->memoize = false;
     if (my.retries >= 0)
@@ -197,7 +172,7 @@ static int read_operation(void)
     return 0;
 }
 
-/* It is for one actuator, which must be one of the space's. */
+/* Check that its actuator is one of the space's. */
 static int read_configuration(void)
 {
     const struct tune_actuator_configuration *c = &sweep.configuration;
@@ -213,23 +188,23 @@ static int read_configuration(void)
     for (int i = 0; i < c->inert_count; i++)
         fprintf(stderr, "sweep: %s: %s changes nothing here\n", my.configuration, c->inert[i]);
     if (c->hf_home && setenv("HF_HOME", c->hf_home, 1) < 0)
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        return sweep_no_memory();
     return 0;
 }
 
-/* --until-stable is the parameter until_stable of every experiment that has it. */
+/* Set the parameter until_stable of every experiment that has it. */
 static int set_until_stable(double percent)
 {
     const struct tune_value value = tune_value_float(percent);
     int set = percent > 0 ? tune_protocols_set(sweep.protocols, sweep.space->reference_count, "until_stable", &value) : 1;
     TRY(set);
-    return set > 0 ? 0 : sweep_fail(TUNE_ERROR_USAGE, "--until-stable: no experiment of this space has an input until_stable");
+    return set > 0 ? 0 : tune_error_usage("--until-stable: no experiment of this space has an input until_stable");
 }
 
 static int find_programs(void)
 {
     if (!(sweep.programs = calloc((size_t)sweep.space->reference_count, sizeof *sweep.programs)))
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        return sweep_no_memory();
     for (int p = 0; p < sweep.space->reference_count; p++) {
         const struct tune_experiment *e = sweep.protocols[p].experiment;
         if (!sweep.protocols[p].supported)
@@ -259,7 +234,7 @@ static int name_operation(char id[128])
     bool taken = false;
     if (name) {
         if (!*name || strlen(name) > 100 || strchr(name, '/') || *name == '.' || !tune_utf8_valid(name, strlen(name), NULL))
-            return sweep_fail(TUNE_ERROR_USAGE, "an operation's name has 1 to 100 bytes of UTF-8, no '/', no '.' at its begin");
+            return tune_error_usage("an operation's name has 1 to 100 bytes of UTF-8, no '/', no '.' at its begin");
         TRY(my.join ? 0 : has_record(name, &taken));
         snprintf(id, 128, "%s", name);
     }
@@ -269,8 +244,7 @@ static int name_operation(char id[128])
                                 name, name, name);
     if (name && !taken)
         return 0;
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return sweep_fail(TUNE_ERROR_FAILED, "no random bytes from the kernel");
+    TRY(tune_random_fresh(bytes, sizeof bytes));
     snprintf(id, 128, "%s-%02x%02x%02x", name ? name : "randomwalk-" TUNE_VERSION, bytes[0], bytes[1], bytes[2]);
     return 0;
 }
@@ -310,7 +284,7 @@ static bool same_grouping(const struct tune_order_options *a, const struct tune_
     return same;
 }
 
-/* An operation that goes on does what it was asked at its begin: who asks for something else now is told. */
+/* A resumed operation keeps its options. Report options that differ. */
 static int check_options(const struct tune_operation_record *known)
 {
     struct tune_operation_record asked = {0};
@@ -342,15 +316,13 @@ static int check_options(const struct tune_operation_record *known)
 
 static int new_operation(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     TRY(read_options(&sweep.record));
-    sweep.record.started_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    sweep.record.started_s = tune_clock_date_s();
     snprintf(sweep.record.space, sizeof sweep.record.space, "space-%s", sweep.space->id);
     return name_operation(sweep.record.id);
 }
 
-/* The space file of a recorded operation, from the store. */
+/* Read the space file of a recorded operation from the store. */
 static int find_recorded_space(const struct tune_operation_record *r)
 {
     static char path[TUNE_PATH_MAX];
@@ -365,13 +337,11 @@ static int find_recorded_space(const struct tune_operation_record *r)
 
 static void end_record(const char *status)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     snprintf(sweep.record.status, sizeof sweep.record.status, "%s", status);
-    sweep.record.ended_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    sweep.record.ended_s = tune_clock_date_s();
 }
 
-/* Whatever went wrong is said; what runs is ended; the record says that it did not come to its end. */
+/* Report the error, end what runs, and mark the operation as failed. */
 static void give_up(void)
 {
     struct tune_error why;
@@ -384,7 +354,7 @@ static void give_up(void)
     tune_program_fail();
 }
 
-/* A new one is made only once all that was asked for makes sense. */
+/* Begin a new operation, once all options have been checked. */
 static int open_store(bool make)
 {
     if (!sweep.store && (make || tune_file_is_folder(my.store)))
@@ -392,13 +362,13 @@ static int open_store(bool make)
     return 0;
 }
 
-/* The operation that goes on, where there is one. */
+/* Find the operation to resume, if there is one. */
 static int find_record(bool *there)
 {
     const char *id = my.resume ? my.resume : my.join;
     *there = false;
     if (!!my.resume + !!my.join + !!my.name > 1)
-        return sweep_fail(TUNE_ERROR_USAGE, "--resume, --join and --name each name the operation; give one of them");
+        return tune_error_usage("--resume, --join and --name each name the operation; give one of them");
     if (!id)
         return 0;
     TRY(has_record(id, there));
@@ -406,8 +376,9 @@ static int find_record(bool *there)
         return 0;
     TRY(open_store(false));
     if (!sweep.store)
-        return sweep_fail(TUNE_ERROR_USAGE, "there is no store to go on in; --store names its folder");
-    TRY(tune_operation_record_read(sweep.store, id, &sweep.record)); /* says which there are */
+        return tune_error_usage("there is no store to go on in; --store names its folder");
+    TRY(tune_operation_record_read(sweep.store, id, &sweep.record)); /* the error lists the
+                                                                      * operations */
     return *my.space ? 0 : find_recorded_space(&sweep.record);
 }
 
@@ -416,20 +387,20 @@ static int read_inputs(void)
     bool there;
     TRY(find_record(&there));
     if (!*my.space)
-        return sweep_fail(TUNE_ERROR_USAGE, "which space? sweep SPACE.yaml, or --resume OPERATION");
+        return tune_error_usage("which space? sweep SPACE.yaml, or --resume OPERATION");
     if (!(sweep.space = tune_space_read(my.space)))
         return -1;
     if (sweep.space->reference_count == 0)
         return tune_error_usage("%s: an entity space without experiments; nothing says how to "
                                 "measure it", my.space);
-    TRY(read_catalog());
+    TRY(tune_catalog_gather(&sweep.catalog, my.store, my.experiments));
     TRY(tune_space_bind(sweep.space, &sweep.catalog, &sweep.protocols));
     TRY(read_operation());
     TRY(read_configuration());
     TRY(find_programs());
     TRY(open_store(!my.dry_run));
     if (my.join && !there)
-        TRY(find_record(&there)); /* others begin it just now */
+        TRY(find_record(&there)); /* another process is just starting it */
     if (there && (strncmp(sweep.record.space, "space-", 6) ||
                   strcmp(sweep.record.space + 6, sweep.space->id)))
         return tune_error_usage("operation %s is of %s, which is not the space in %s (space-%s)",
@@ -438,15 +409,9 @@ static int read_inputs(void)
     return set_until_stable(sweep.record.until_stable);
 }
 
-static void tell_confused(void *context, const char *other, const char *input, const struct tune_value *own,
-                          const struct tune_value *theirs)
+static void tell_confused(const char *sentence)
 {
-    char a[64], b[64];
-    (void)context;
-    tune_value_repr(own, a, sizeof a);
-    tune_value_repr(theirs, b, sizeof b);
-    fprintf(stderr, "sweep: %s is %s here and %s in %s: programs are given both alike, so rows of the one count for the other\n", input,
-            a, b, other);
+    fprintf(stderr, "sweep: %s\n", sentence);
 }
 
 static int prepare(void)
@@ -460,7 +425,7 @@ static int prepare(void)
         return -1;
     tune_known_before(sweep.known, sweep.host_class_before);
     if (sweep.store)
-        TRY(tune_confused_find(sweep.store, sweep.space, sweep.protocols, &sweep.catalog, tell_confused, NULL));
+        TRY(tune_confused_find(sweep.store, sweep.space, sweep.protocols, &sweep.catalog, tell_confused));
     sweep.results = (struct tune_results){sweep.store, sweep.space, sweep.protocols, sweep.record.id, sweep.record.space,
                                           "explicit_grid_sample_generator", sweep.host.name};
     o = sweep.record.options;
@@ -482,8 +447,8 @@ static int prepare(void)
     return tune_operation_record_write(sweep.store, &sweep.record);
 }
 
-/* An operation that is all answered needs no claims any more, and no empty folder of runs. But other
- * processes may still work at it. */
+/* Remove the claims of a finished operation, and its folder of runs if it is empty, unless other
+ * processes still work at it. */
 static int tidy(void)
 {
     char folder[TUNE_PATH_MAX];

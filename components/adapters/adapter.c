@@ -7,6 +7,7 @@
 
 #include "files/file.h"
 #include "files/safetensors.h"
+#include "core/array.h"
 #include "core/try.h"
 #include "devices/ops.h"
 #include "models/lora.h"
@@ -54,11 +55,9 @@ static int write_rows(struct tune_model *m, const char *path, const struct tune_
     int64_t largest = 0;
     for (int i = 0; i < count; i++)
         largest = row[i]->count > largest ? row[i]->count : largest;
-    float *room = malloc(sizeof *room * 2 * (size_t)largest);
+    float *room = tune_zeroed(2 * (size_t)largest, sizeof *room, "writing %s", path);
     struct tune_safetensors_writer *w = room ? tune_safetensors_writer_new(path) : NULL;
     int status = w ? 0 : -1;
-    if (!room)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", path);
     if (status == 0)
         status = tune_safetensors_writer_metadata(w, TUNE_ADAPTER_BASE_DTYPE, base_dtype(tune_model_parameters(m)));
     for (int i = 0; i < count && status == 0; i++) {
@@ -88,11 +87,9 @@ int tune_adapter_write(struct tune_model *m, const char *folder, const char *bas
     if (!o || count <= 0)
         return no_adapters();
     TRY(tune_path(path, "%s/adapter_model.safetensors", folder));
-    const struct tune_parameter **row = malloc(sizeof *row * (size_t)count);
-    if (!row) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", path);
+    const struct tune_parameter **row = tune_zeroed((size_t)count, sizeof *row, "writing %s", path);
+    if (!row)
         return -1;
-    }
     for (int i = 0; i < count; i++)
         row[i] = &t->at[t->base + i];
     /* the order of PEFT's writer for tensors of one dtype */
@@ -154,20 +151,17 @@ static int read_rows(struct tune_model *m, const struct tune_adapter_file *f, co
     int64_t total = 0, at = 0;
     for (int i = t->base; i < t->count; i++)
         total += t->at[i].count;
-    float *all = malloc(sizeof *all * (size_t)total); /* read everything before changing anything */
-    if (!all) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", folder);
+    float *all = tune_zeroed((size_t)total, sizeof *all, "reading %s", folder); /* read everything before changing anything */
+    if (!all)
         return -1;
-    }
     int status = 0;
     for (int i = t->base; i < t->count && status == 0; at += t->at[i++].count) {
         const struct tune_array *x = tensor_of(f, &t->at[i]);
         status = tune_convert(all + at, TUNE_F32, x->data, x->dtype, t->at[i].count);
         for (int64_t k = 0; k < t->at[i].count && status == 0; k++)
-            if (!isfinite(all[at + k])) {
-                tune_error_set("%s/adapter_model.safetensors: %s holds %g", folder, t->at[i].name, (double)all[at + k]);
-                status = -1;
-            }
+            if (!isfinite(all[at + k]))
+                status =
+                    tune_error_set("%s/adapter_model.safetensors: %s holds %g", folder, t->at[i].name, (double)all[at + k]);
     }
     at = 0;
     for (int i = t->base; i < t->count && status == 0; at += t->at[i++].count)
@@ -191,20 +185,13 @@ static int same_numbers(struct tune_model *m, const struct tune_adapter_file *f,
 {
     const struct tune_array *t = tensor_of(f, p);
     int64_t bytes = tune_array_bytes(t);
-    float *have = malloc(sizeof *have * (size_t)p->count), *rounded = malloc((size_t)bytes);
-    int status = have && rounded ? 0 : -1;
-    if (status < 0)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s again", folder);
-    if (status == 0)
-        status = tune_model_read(m, p, TUNE_WEIGHT, 0, p->count, have);
+    float *have = tune_zeroed(2 * (size_t)p->count, sizeof *have, "reading %s again", folder), *rounded = have + p->count;
+    int status = have ? tune_model_read(m, p, TUNE_WEIGHT, 0, p->count, have) : -1;
     if (status == 0)
         status = tune_convert(rounded, t->dtype, have, TUNE_F32, p->count);
-    if (status == 0 && memcmp(rounded, t->data, (size_t)bytes) != 0) {
-        tune_error_set("%s/adapter_model.safetensors: %s, read again, is not what was saved", folder, p->name);
-        status = -1;
-    }
+    if (status == 0 && memcmp(rounded, t->data, (size_t)bytes) != 0)
+        status = tune_error_set("%s/adapter_model.safetensors: %s, read again, is not what was saved", folder, p->name);
     free(have);
-    free(rounded);
     return status;
 }
 
@@ -236,10 +223,8 @@ static int compare_merged(struct tune_model *m, struct tune_adapter_file *f, con
     struct tune_tensor *hidden;
     TRY(tune_model_infer(m, batch, &hidden));
     int64_t n = tune_tensor_elements(hidden);
-    float *a = malloc(sizeof *a * 2 * (size_t)n);
+    float *a = tune_zeroed(2 * (size_t)n, sizeof *a, "comparing an adapter with its merge");
     int status = a ? tune_to_host(tune_model_device(m), hidden, a) : -1;
-    if (!a)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to compare an adapter with its merge");
     if (status == 0)
         status = tune_model_infer_merged(m, batch, &merged, &hidden);
     if (status == 0)

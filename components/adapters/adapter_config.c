@@ -95,8 +95,7 @@ static int refuse(const struct reader *r, const char *key, const char *why)
 
 static int no_memory(const struct reader *r)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", r->path);
-    return -1;
+    return tune_error_no_memory("reading %s", r->path);
 }
 
 static bool is_empty(const cJSON *v)

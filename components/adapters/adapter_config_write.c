@@ -101,7 +101,7 @@ int tune_adapter_config_write(const char *folder, const struct tune_lora_options
     if (to)
         fclose(to);
     if (!good)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s/adapter_config.json", folder);
+        tune_error_no_memory("%s/adapter_config.json", folder);
     if (good)
         tune_utf8_mend(text, size); /* a path may hold any bytes */
     int status = good && tune_path(path, "%s/adapter_config.json", folder) == 0 ? tune_file_write(path, text, size) : -1;

@@ -9,6 +9,8 @@
 
 #include "files/folder.h"
 #include "files/safetensors.h"
+#include "core/array.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "models/weights.h"
 
@@ -30,19 +32,11 @@ struct tune_adapter_file {
     float *line;        /* [in] a row of B A */
 };
 
-static int no_memory(const struct tune_adapter_file *f)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the adapter %s", f->folder);
-    return -1;
-}
-
 struct tune_adapter_file *tune_adapter_file_open(const char *folder)
 {
-    struct tune_adapter_file *f = calloc(1, sizeof *f);
-    if (!f) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the adapter %s", folder);
+    struct tune_adapter_file *f = tune_zeroed(1, sizeof *f, "the adapter %s", folder);
+    if (!f)
         return NULL;
-    }
     if (tune_path(f->folder, "%s", folder) < 0 || tune_adapter_config_read(&f->config, folder) < 0)
         goto fail;
     if (!tune_folder_has(folder, tensors) && tune_folder_has(folder, "adapter_model.bin")) {
@@ -99,24 +93,14 @@ const struct tune_array *tune_adapter_file_find(const struct tune_adapter_file *
 /* A list for a message: the first few entries, and the number of all. */
 struct list {
     char text[600];
-    size_t used;
     int count;
 };
 
-static void list_add(struct list *l, const char *format, ...) TUNE_PRINTF(2, 3);
-static void list_add(struct list *l, const char *format, ...)
-{
-    va_list args;
-    if (l->count++ >= LISTED || l->used + 2 >= sizeof l->text)
-        return;
-    if (l->count > 1)
-        l->used += (size_t)snprintf(l->text + l->used, sizeof l->text - l->used, ", ");
-    va_start(args, format);
-    l->used += (size_t)vsnprintf(l->text + l->used, sizeof l->text - l->used, format, args);
-    va_end(args);
-    if (l->used >= sizeof l->text)
-        l->used = sizeof l->text - 1;
-}
+#define LIST_ADD(l, ...)                                            \
+    do {                                                            \
+        if ((l)->count++ < LISTED)                                  \
+            tune_append_item((l)->text, sizeof (l)->text, __VA_ARGS__); \
+    } while (0)
 
 static const char *list_more(const struct list *l, char more[40])
 {
@@ -148,15 +132,16 @@ static void compare_module(const struct tune_adapter_file *f, const struct tune_
         const struct tune_array *t = tune_adapter_file_find(f, module, ends[e]);
         struct tune_array x = expected(p, e, rank);
         if (!t) {
-            list_add(&d->missing, "%s%s", module, ends[e]);
+            LIST_ADD(&d->missing, "%s%s", module, ends[e]);
             continue;
         }
         d->found++;
         if (t->ndim != x.ndim || t->shape[0] != x.shape[0] || (x.ndim == 2 && t->shape[1] != x.shape[1]))
-            list_add(&d->shapes, "%s%s is %s, not %s", module, ends[e], tune_shape_text(t->ndim, t->shape, have, sizeof have),
+            LIST_ADD(&d->shapes, "%s%s is %s, not %s", module, ends[e],
+                     tune_shape_text(t->ndim, t->shape, have, sizeof have),
                      tune_shape_text(x.ndim, x.shape, want, sizeof want));
         else if (t->dtype != TUNE_F32 && t->dtype != TUNE_F16 && t->dtype != TUNE_BF16)
-            list_add(&d->dtypes, "%s%s is %s", module, ends[e], tune_dtype_name(t->dtype));
+            LIST_ADD(&d->dtypes, "%s%s is %s", module, ends[e], tune_dtype_name(t->dtype));
     }
 }
 
@@ -209,12 +194,11 @@ static int report(const struct tune_adapter_file *f, const struct differences *d
 static int no_modules(const struct tune_adapter_file *f, const struct tune_parameters *base)
 {
     char names[300] = "";
-    size_t used = 0;
     static const char first[] = "model.layers.0.";
     for (int i = 0; i < base->count; i++) {
         char module[NAME];
-        if (module_of(&base->at[i], module) && strncmp(module, first, sizeof first - 1) == 0 && used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", module + sizeof first - 1);
+        if (module_of(&base->at[i], module) && strncmp(module, first, sizeof first - 1) == 0)
+            tune_append_item(names, sizeof names, "%s", module + sizeof first - 1);
     }
     return tune_error_set("%s/adapter_config.json: \"target_modules\" (%.200s) fits no module of "
                           "the base model; in each layer there are %s", f->folder,
@@ -235,7 +219,7 @@ int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune
     int64_t all = tune_safetensors_count(f->file);
     for (int64_t i = 0; i < all && all > d.found; i++)
         if (!asked_for(f, base, tune_safetensors_name(f->file, i)))
-            list_add(&d.strangers, "%.120s", tune_safetensors_name(f->file, i));
+            LIST_ADD(&d.strangers, "%.120s", tune_safetensors_name(f->file, i));
     if (modules)
         *modules = count;
     return count > 0 ? report(f, &d) : no_modules(f, base);
@@ -247,18 +231,14 @@ int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune
 static float *numbers(const struct tune_adapter_file *f, const char *module, int end, const struct tune_array *t)
 {
     int64_t n = tune_array_elements(t);
-    float *x = malloc(sizeof *x * (size_t)(n > 0 ? n : 1));
-    if (!x) {
-        no_memory(f);
+    float *x = tune_zeroed((size_t)n, sizeof *x, "the adapter %s", f->folder);
+    if (!x)
         return NULL;
-    }
     int status = tune_convert(x, TUNE_F32, t->data, t->dtype, n);
     for (int64_t i = 0; i < n && status == 0; i++)
-        if (!isfinite(x[i])) {
-            tune_error_set("%s/%s: %s%s holds %g; an adapter that diverged cannot be merged", f->folder, tensors, module, ends[end],
-                           (double)x[i]);
-            status = -1;
-        }
+        if (!isfinite(x[i]))
+            status = tune_error_set("%s/%s: %s%s holds %g; an adapter that diverged cannot be merged", f->folder, tensors,
+                                    module, ends[end], (double)x[i]);
     if (status == 0)
         return x;
     free(x);
@@ -281,8 +261,8 @@ static void add_row(const struct tune_adapter_file *f, int64_t i, int64_t from, 
 /* Compute factor[i] = magnitude / |row i of W + s B A|. It reads the whole matrix once. */
 static int norms(struct tune_adapter_file *f, const struct tune_weights_source *base, const struct tune_parameter *p)
 {
-    float *row = malloc(sizeof *row * (size_t)f->in);
-    int status = row ? 0 : no_memory(f);
+    float *row = tune_zeroed((size_t)f->in, sizeof *row, "the adapter %s", f->folder);
+    int status = row ? 0 : -1;
     for (int64_t i = 0; i < f->out && status == 0; i++) {
         double sum = 0;
         status = base->read(base->context, p, i * f->in, f->in, row);
@@ -291,11 +271,9 @@ static int norms(struct tune_adapter_file *f, const struct tune_weights_source *
         add_row(f, i, 0, f->in, row);
         for (int64_t j = 0; j < f->in; j++)
             sum += (double)row[j] * row[j];
-        if (!(sum > 0)) {
-            tune_error_set("%s: row %lld of %s is zero with the adapter; DoRA divides by its norm", f->folder, (long long)i,
-                           p->name);
-            status = -1;
-        }
+        if (!(sum > 0))
+            status = tune_error_set("%s: row %lld of %s is zero with the adapter; DoRA divides by its norm", f->folder,
+                                    (long long)i, p->name);
         f->factor[i] = (float)(f->factor[i] / sqrt(sum));
     }
     free(row);
@@ -320,10 +298,8 @@ static int take_module(struct tune_adapter_file *f, const struct tune_weights_so
         f->out = p->shape[0];
         f->r = rank;
         f->scale = (float)tune_lora_scale(&f->config.lora, module);
-        f->line = malloc(sizeof *f->line * (size_t)f->in);
-        if (!f->line)
-            return no_memory(f);
-        if (!(f->a = numbers(f, module, A, t[A])) || !(f->b = numbers(f, module, B, t[B])) ||
+        f->line = tune_zeroed((size_t)f->in, sizeof *f->line, "the adapter %s", f->folder);
+        if (!f->line || !(f->a = numbers(f, module, A, t[A])) || !(f->b = numbers(f, module, B, t[B])) ||
             (f->config.lora.dora && !(f->factor = numbers(f, module, MAGNITUDE, t[MAGNITUDE]))))
             return -1;
         if (f->factor)

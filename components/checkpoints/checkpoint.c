@@ -2,7 +2,6 @@
  * one. */
 #include "checkpoints/checkpoint.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "checkpoints/disk.h"
 #include "checkpoints/state.h"
 #include "runs/checkpoint_names.h"
+#include "core/array.h"
 #include "core/failure.h"
 #include "files/file.h"
 #include "core/random.h"
@@ -63,11 +63,9 @@ static int make_ready(struct tune_checkpoint *c, const struct tune_checkpoint_op
 
 struct tune_checkpoint *tune_checkpoint_new(const struct tune_checkpoint_options *options)
 {
-    struct tune_checkpoint *c = calloc(1, sizeof *c);
-    if (!c) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for checkpoints");
+    struct tune_checkpoint *c = tune_zeroed(1, sizeof *c, "checkpoints");
+    if (!c)
         return NULL;
-    }
     c->options = *options;
     c->saved_step = -1;
     if (make_ready(c, options) == 0)
@@ -198,10 +196,8 @@ static int prove(struct tune_checkpoint *c, struct tune_model *m, const char *fo
         labels[i] = TUNE_NO_LABEL;
     }
     struct tune_batch batch = {.B = 1, .T = T, .ids = ids, .labels = labels, .lengths = (int32_t[]){T}, .tokens = T};
-    if (tune_adapter_prove(m, folder, &batch, &difference) < 0) {
-        tune_error_prefix("checkpoint-%" PRId64 " cannot be proved: ", step);
-        return -1;
-    }
+    if (tune_adapter_prove(m, folder, &batch, &difference) < 0)
+        return tune_error_prefix("checkpoint-%" PRId64 " cannot be proved: ", step);
     return c->options.log ? tune_logger_proof(c->options.log, step, difference) : 0;
 }
 
@@ -314,9 +310,9 @@ int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size)
 /* Report that the checkpoint is not complete. The error gives the details. */
 static int broken(const struct tune_checkpoint *c)
 {
-    bool memory = tune_error_kind() == TUNE_ERROR_CANNOT; /* an older one would need them too */
-    tune_error_prefix("cannot go on from %s%s: ", c->resume, memory ? "" : " (an older checkpoint may do, give it to `resume`)");
-    return -1;
+    bool memory = tune_error_kind() == TUNE_ERROR_CANNOT; /* that an older one would need as well */
+    return tune_error_prefix("cannot go on from %s%s: ", c->resume,
+                             memory ? "" : " (an older checkpoint may do, give it to `resume`)");
 }
 
 /* Check that config.json and the tokenizer are unchanged since the checkpoint. */
@@ -332,8 +328,7 @@ static int same_source(struct tune_checkpoint *c, const struct tune_model *m)
     snprintf(what, sizeof what, "%s of `model`", differs);
     if (c->options.log)
         return tune_logger_changed(c->options.log, what, c->resume, c->source);
-    tune_error_set("%s/%s is not what it was when %s was saved", c->source, differs, c->resume);
-    return -1;
+    return tune_error_set("%s/%s is not what it was when %s was saved", c->source, differs, c->resume);
 }
 
 /* Remove checkpoints of later steps, which would look like this run's. */
@@ -341,12 +336,10 @@ static int remove_newer(struct tune_checkpoint *c, int64_t step, bool really)
 {
     int64_t *steps;
     int count = tune_checkpoint_steps(c->run, &steps), status = count < 0 ? -1 : 0;
-    if (count > 0 && steps[count - 1] > step && !c->options.overwrite) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "`resume`: %s has a newer checkpoint, checkpoint-%" PRId64 "; going back to step %" PRId64
-                            " removes what came after it: give `overwrite` to do that, or resume a copy of the folder", c->run,
-                            steps[count - 1], step);
-        status = -1;
-    }
+    if (count > 0 && steps[count - 1] > step && !c->options.overwrite)
+        status = tune_error_usage("`resume`: %s has a newer checkpoint, checkpoint-%" PRId64 "; going back to step %" PRId64
+                                  " removes what came after it: give `overwrite` to do that, or resume a copy of the folder",
+                                  c->run, steps[count - 1], step);
     for (int i = 0; i < count && status == 0 && really; i++)
         if (steps[i] > step)
             status = remove_one(c, steps[i]);
@@ -369,8 +362,8 @@ static int named_by_step(const char *checkpoint, const struct tune_progress *the
     const char *slash = strrchr(checkpoint, '/'), *name = slash ? slash + 1 : checkpoint;
     if (tune_checkpoint_named(name) == then->step)
         return 0;
-    tune_error_set("\"step\" in its state/progress.json is %" PRId64 ", which is not what the folder's name says", then->step);
-    return -1;
+    return tune_error_set("\"step\" in its state/progress.json is %" PRId64 ", which is not what the folder's name says",
+                          then->step);
 }
 
 /* Check that the remaining rows still give the planned number of steps. */

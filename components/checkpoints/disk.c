@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/try.h"
+#include "core/print.h"
 #include "loggers/logger.h"
 #include "models/companions.h"
 #include "models/lora.h"
@@ -72,15 +73,15 @@ int tune_disk_plan_tell(const struct tune_disk_plan *p, const char *folder, stru
     size_text((double)p->bytes, one);
     size_text((double)count * (double)p->bytes, all);
     size_text((double)p->free, left);
-    if (p->bytes > p->free) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "not enough disk: a checkpoint takes about %s, and where %s lies %s are free; free "
-                            "some, %s", one, folder, left, p->from > 0 ? "or copy that folder to a larger disk and resume the copy"
-                            : "give an `output` elsewhere, or `save_dtype` bfloat16");
-        return -1;
-    }
-    int n = snprintf(text, sizeof text, "at most %" PRId64 " checkpoint%s of %s, %s in all", count, count == 1 ? "" : "s", one, all);
-    if (p->free < INT64_MAX && n < (int)sizeof text)
-        snprintf(text + n, sizeof text - (size_t)n, "; %s are free", left);
+    if (p->bytes > p->free)
+        return tune_error_cannot("not enough disk: a checkpoint takes about %s, and where %s lies %s are free; free "
+                                 "some, %s",
+                                 one, folder, left,
+                                 p->from > 0 ? "or copy that folder to a larger disk and resume the copy"
+                                             : "give an `output` elsewhere, or `save_dtype` bfloat16");
+    snprintf(text, sizeof text, "at most %" PRId64 " checkpoint%s of %s, %s in all", count, count == 1 ? "" : "s", one, all);
+    if (p->free < INT64_MAX)
+        tune_append(text, sizeof text, "; %s are free", left);
     TRY(tune_logger_note(log, "disk", text));
     if (count <= p->free / p->bytes)
         return 0;

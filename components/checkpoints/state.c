@@ -14,6 +14,7 @@
 #include "files/file.h"
 #include "files/folder.h"
 #include "files/safetensors.h"
+#include "core/array.h"
 #include "core/try.h"
 #include "flags/find.h"
 #include "models/lora.h"
@@ -59,26 +60,23 @@ static bool put(cJSON *json, const struct field *f, const struct tune_progress *
  * recipe. "": none. */
 enum { WEIGHTS, MOMENTS, EXTRAS, FILES };
 static const char *const hash_names[FILES] = {"weights_hash", "optimizer_hash", "extra_hash"};
-static const char weights_name[] = "state/weights.safetensors", moments_name[] = "state/optimizer.safetensors";
-static const char extras_name[] = "state/extra.safetensors";
+static const char *const file_names[FILES] = {"state/weights.safetensors", "state/optimizer.safetensors",
+                                              "state/extra.safetensors"};
 static const char progress_name[] = "state/progress.json";
 
 static int hash_files(const char *checkpoint, char text[FILES][32], char paths[FILES][TUNE_PATH_MAX])
 {
+    static const char adapter[] = "adapter_model.safetensors";
     struct tune_model_identity saved = {0};
-    uint64_t hash[FILES] = {0};
-    bool wide = tune_folder_has(checkpoint, weights_name), moments = tune_folder_has(checkpoint, moments_name);
-    bool extras = tune_folder_has(checkpoint, extras_name);
-    const char *narrow = tune_folder_has(checkpoint, "adapter_model.safetensors") ? "adapter_model.safetensors" : "model.safetensors";
-    TRY(tune_path(paths[WEIGHTS], "%s/%s", checkpoint, wide ? weights_name : narrow));
-    TRY(tune_path(paths[MOMENTS], "%s/%s", checkpoint, moments_name));
-    TRY(wide ? tune_folder_fingerprint(checkpoint, weights_name, &hash[WEIGHTS]) : tune_model_identity(checkpoint, &saved));
-    TRY(tune_path(paths[EXTRAS], "%s/%s", checkpoint, extras_name));
-    TRY(moments ? tune_folder_fingerprint(checkpoint, moments_name, &hash[MOMENTS]) : 0);
-    TRY(extras ? tune_folder_fingerprint(checkpoint, extras_name, &hash[EXTRAS]) : 0);
-    snprintf(text[WEIGHTS], sizeof text[WEIGHTS], "%016" PRIx64, wide ? hash[WEIGHTS] : saved.fingerprint);
-    for (int i = MOMENTS; i < FILES; i++)
-        snprintf(text[i], sizeof text[i], "%.*" PRIx64, (i == MOMENTS ? moments : extras) ? 16 : 0, hash[i]);
+    for (int i = 0; i < FILES; i++) {
+        bool there = tune_folder_has(checkpoint, file_names[i]), narrow = i == WEIGHTS && !there;
+        const char *name = tune_folder_has(checkpoint, adapter) ? adapter : "model.safetensors";
+        uint64_t hash = 0;
+        TRY(tune_path(paths[i], "%s/%s", checkpoint, narrow ? name : file_names[i]));
+        TRY(there ? tune_folder_fingerprint(checkpoint, file_names[i], &hash) : 0);
+        TRY(narrow ? tune_model_identity(checkpoint, &saved) : 0);
+        snprintf(text[i], sizeof text[i], "%.*" PRIx64, there || narrow ? 16 : 0, narrow ? saved.fingerprint : hash);
+    }
     return 0;
 }
 
@@ -149,10 +147,8 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
         wrong = "step";
     if (!wrong && !rows_make_sense(at))
         wrong = "rows";
-    if (wrong) {
-        tune_error_set("%s: \"%s\" is missing or makes no sense", path, wrong);
-        return -1;
-    }
+    if (wrong)
+        return tune_error_set("%s: \"%s\" is missing or makes no sense", path, wrong);
     *finished = at->finished;
     at->finished = false;
     at->evaluated = evaluated;
@@ -219,11 +215,9 @@ static int write_values(struct tune_safetensors_writer *f, const struct tensor_l
 static int write_f32(const char *path, const struct tensor_list *lists, int count, int64_t steps)
 {
     char text[32];
-    float *room = malloc(TUNE_PIECE * sizeof *room);
+    float *room = tune_zeroed(TUNE_PIECE, sizeof *room, "writing %s", path);
     struct tune_safetensors_writer *f = tune_safetensors_writer_new(path);
     int status = room && f ? 0 : -1;
-    if (!room)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", path);
     snprintf(text, sizeof text, "%" PRId64, steps);
     if (status == 0)
         status = tune_safetensors_writer_metadata(f, "steps", text);
@@ -274,12 +268,12 @@ int tune_state_write(const char *checkpoint, struct tune_model *m, struct tune_o
     if (opt) {
         int64_t steps = tune_optimizer_steps(opt);
         TRY(steps < 0 ? -1 : 0);
-        TRY(tune_path(path, "%s/%s", checkpoint, moments_name));
+        TRY(tune_path(path, "%s/%s", checkpoint, file_names[MOMENTS]));
         TRY(write_f32(path, moments, moments_of(moments, m), steps));
     }
-    TRY(tune_path(path, "%s/%s", checkpoint, extras_name));
+    TRY(tune_path(path, "%s/%s", checkpoint, file_names[EXTRAS]));
     TRY(extra > 0 ? write_f32(path, extras, extra, at->step) : 0);
-    TRY(tune_path(path, "%s/%s", checkpoint, weights_name));
+    TRY(tune_path(path, "%s/%s", checkpoint, file_names[WEIGHTS]));
     TRY(weights ? write_f32(path, &(struct tensor_list){m, "", TUNE_WEIGHT}, 1, at->step) : 0);
     /* last, because it holds hashes of the others */
     return tune_state_write_progress(checkpoint, at);
@@ -299,11 +293,9 @@ static bool same_shape(const struct tune_array *t, const struct tune_parameter *
 static int put_values(const char *path, const char *name, const struct tune_array *t, const struct tensor_list *l, int i)
 {
     const struct tune_parameter *p = &tune_model_parameters(l->m)->at[i];
-    if (!t || t->dtype != TUNE_F32 || !same_shape(t, p)) {
-        tune_error_set("%s: tensor %s is %s; it is not the state of this model", path, name,
-                       !t ? "missing" : t->dtype != TUNE_F32 ? "not F32" : "of another shape than the model's");
-        return -1;
-    }
+    if (!t || t->dtype != TUNE_F32 || !same_shape(t, p))
+        return tune_error_set("%s: tensor %s is %s; it is not the state of this model", path, name,
+                              !t ? "missing" : t->dtype != TUNE_F32 ? "not F32" : "of another shape than the model's");
     return tune_model_write(l->m, p, l->which, 0, p->count, t->data);
 }
 
@@ -325,12 +317,11 @@ static int read_f32(const char *checkpoint, const char *file, const struct tenso
                 found++;
             }
     *steps = text ? strtoll(text, &end, 10) : -1;
-    if (status == 0 && (!text || !*text || *end || *steps < 0 || found != tune_safetensors_count(f))) {
-        tune_error_set("%s: %s; it is not the state of this run", path,
-                       found != tune_safetensors_count(f) ? "it has tensors that this model, its optimizer or the recipe does not keep"
-                                                          : "its metadata has no number of \"steps\"");
-        status = -1;
-    }
+    if (status == 0 && (!text || !*text || *end || *steps < 0 || found != tune_safetensors_count(f)))
+        status = tune_error_set("%s: %s; it is not the state of this run", path,
+                                found != tune_safetensors_count(f)
+                                    ? "it has tensors that this model, its optimizer or the recipe does not keep"
+                                    : "its metadata has no number of \"steps\"");
     tune_safetensors_close(f);
     return status;
 }
@@ -362,9 +353,9 @@ static int saved_together(const char *checkpoint)
         const cJSON *was = cJSON_GetObjectItemCaseSensitive(json, hash_names[i]);
         if (cJSON_IsString(was) ? !strcmp(was->valuestring, text[i]) : i == EXTRAS && !was && !*text[i])
             continue;
-        tune_error_set("%s is not the file that was saved with %s (\"%s\" is %s there, %s now): of another step or run, or damaged",
-                       paths[i], path, hash_names[i], cJSON_IsString(was) ? was->valuestring : "missing", text[i]);
-        status = -1;
+        status = tune_error_set(
+            "%s is not the file that was saved with %s (\"%s\" is %s there, %s now): of another step or run, or damaged",
+            paths[i], path, hash_names[i], cJSON_IsString(was) ? was->valuestring : "missing", text[i]);
     }
     cJSON_Delete(json);
     return status;
@@ -376,13 +367,13 @@ int tune_state_read(const char *checkpoint, struct tune_model *m, struct tune_op
     char prefixes[TUNE_EXTRAS][40];
     struct tensor_list weights = {m, "", TUNE_WEIGHT}, moments[2], extras[TUNE_EXTRAS];
     int extra = extras_of(extras, prefixes, m);
-    TRY(tune_folder_has(checkpoint, weights_name) ? read_f32(checkpoint, weights_name, &weights, 1, &steps)
+    TRY(tune_folder_has(checkpoint, file_names[WEIGHTS]) ? read_f32(checkpoint, file_names[WEIGHTS], &weights, 1, &steps)
                                                   : read_saved(checkpoint, &weights));
     if (opt) {
-        TRY(read_f32(checkpoint, moments_name, moments, moments_of(moments, m), &steps));
+        TRY(read_f32(checkpoint, file_names[MOMENTS], moments, moments_of(moments, m), &steps));
         TRY(tune_optimizer_set_steps(opt, steps));
     }
-    if (extra > 0 || tune_folder_has(checkpoint, extras_name))
-        TRY(read_f32(checkpoint, extras_name, extras, extra, &steps));
+    if (extra > 0 || tune_folder_has(checkpoint, file_names[EXTRAS]))
+        TRY(read_f32(checkpoint, file_names[EXTRAS], extras, extra, &steps));
     return saved_together(checkpoint); /* last, because reading reports a truncated file better */
 }

@@ -19,3 +19,8 @@ double tune_clock_s(void)
 {
     return seconds(CLOCK_MONOTONIC);
 }
+
+double tune_clock_date_s(void)
+{
+    return seconds(CLOCK_REALTIME);
+}

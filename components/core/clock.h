@@ -19,6 +19,9 @@ struct tune_moment {
 struct tune_moment tune_moment_now(void);
 double tune_clock_s(void);
 
+/* tune_clock_date_s - seconds since 1970. */
+double tune_clock_date_s(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -36,8 +36,8 @@ static int log2_of_power_of_10(int e)
 /* g x c / 2^128, rounded down; the lowest bit is set if that was not exact. g is rounded up by less
  * than 1, which adds less than 2^64 to the product. So an exact integer stays one, and no other
  * product reaches the next integer. This was checked for each q over all c with continued
- * fractions. Two products are too close above an integer to notice, but those integers are odd, so
- * the lowest bit is set anyway. */
+ * fractions. Two products exceed an integer by too little to be seen as inexact. Those integers are
+ * odd, so the lowest bit is set anyway. */
 static uint64_t scaled(const uint64_t g[2], uint64_t c)
 {
     uint64_t carried, high;

@@ -33,13 +33,17 @@ enum tune_error_kind {
  * return. A text over 2047 bytes is cut and ends in "...". The arguments may point into the old
  * text.
  * tune_error_usage - the same with kind USAGE.
+ * tune_error_cannot - the same with kind CANNOT.
+ * tune_error_no_memory - the same; the text is "no memory for " and what the format says.
  * tune_error_set_kind - the same with any kind. */
 int tune_error_set(const char *format, ...) TUNE_PRINTF(1, 2);
 int tune_error_usage(const char *format, ...) TUNE_PRINTF(1, 2);
+int tune_error_cannot(const char *format, ...) TUNE_PRINTF(1, 2);
+int tune_error_no_memory(const char *format, ...) TUNE_PRINTF(1, 2);
 int tune_error_set_kind(enum tune_error_kind kind, const char *format, ...) TUNE_PRINTF(2, 3);
 
-/* tune_error_prefix - insert text before the current message. The kind stays. */
-void tune_error_prefix(const char *format, ...) TUNE_PRINTF(1, 2);
+/* tune_error_prefix - insert text before the current message. The kind stays. Returns -1. */
+int tune_error_prefix(const char *format, ...) TUNE_PRINTF(1, 2);
 
 /* tune_error_message - this thread's last error text; "" if there is none. Valid until its next
  * error.

@@ -5,10 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 static inline uint64_t tune_multiply(uint64_t a, uint64_t b, uint64_t *high)
 {
     __extension__ unsigned __int128 product = (unsigned __int128)a * b;
@@ -20,7 +16,4 @@ static inline uint64_t tune_multiply(uint64_t a, uint64_t b, uint64_t *high)
  * by trying likely data. Source: Aumasson, Bernstein 2012, "SipHash: a fast short-input PRF". */
 uint64_t tune_siphash(const void *data, size_t size, const uint8_t key[16]);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,5 +1,6 @@
 /* nearest.c - edit distance between names. */
 #include "core/nearest.h"
+#include "core/error.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,4 +59,34 @@ const char *tune_nearest(const char *name, const char *const *names, int count, 
     if (distance)
         *distance = least;
     return best;
+}
+
+const char *tune_nearest_hint(const char *name, const char *const *names, int count, char hint[TUNE_HINT])
+{
+    const char *nearest = tune_nearest(name, names, count, NULL);
+    snprintf(hint, TUNE_HINT, " (the nearest is %s)", nearest ? nearest : "");
+    return nearest ? hint : "";
+}
+
+int tune_name_split(char *text, const char **names, int most)
+{
+    int count = 0;
+    for (char *at = text, *next; at && *at; at = next) {
+        next = at + strcspn(at, ",");
+        if (*next)
+            *next++ = 0;
+        if (*at && count == most)
+            return tune_error_usage("at most %d can be listed with commas between them; there are more", most);
+        if (*at)
+            names[count++] = at;
+    }
+    return count;
+}
+
+int tune_name_find(const char *const *names, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(names[i], name))
+            return i;
+    return -1;
 }

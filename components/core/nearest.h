@@ -11,6 +11,16 @@ extern "C" {
  * the number of edits. */
 const char *tune_nearest(const char *name, const char *const *names, int count, int *distance);
 
+/* tune_nearest_hint - " (the nearest is X)" for a message, in hint; "" if count is 0.
+ * tune_name_split - the names between the commas of a text, which is cut: how many, empty ones left
+ * out. -1 with kind USAGE: more than `most`. text NULL: none.
+ * tune_name_find - the place of name among count names; -1: it is none of them. */
+enum { TUNE_HINT = 320 };
+const char *tune_nearest_hint(const char *name, const char *const *names, int count,
+                              char hint[TUNE_HINT]);
+int tune_name_split(char *text, const char **names, int most);
+int tune_name_find(const char *const *names, int count, const char *name);
+
 #ifdef __cplusplus
 }
 #endif

@@ -27,10 +27,8 @@ static int64_t lines(int64_t bytes)
 
 int64_t tune_nf4_bytes(int64_t count)
 {
-    if (count < 0 || count > INT64_MAX / 4) {
-        tune_error_set("NF4: no memory holds %lld numbers", (long long)count);
-        return -1;
-    }
+    if (count < 0 || count > INT64_MAX / 4)
+        return tune_error_set("NF4: no memory holds %lld numbers", (long long)count);
     int64_t blocks = blocks_of(count, BLOCK);
     return lines(count / 2 + count % 2) + lines(blocks) + lines(4 * blocks_of(blocks, BLOCKS));
 }
@@ -65,8 +63,7 @@ int tune_nf4_begin(struct tune_nf4_writer *w, const char *name, void *memory, in
     w->magnitudes = calloc((size_t)blocks + 1, sizeof *w->magnitudes);
     if (w->magnitudes)
         return 0;
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: no memory to quantise %lld numbers", name, (long long)count);
-    return -1;
+    return tune_error_no_memory("quantising %s: %lld numbers", name, (long long)count);
 }
 
 void tune_nf4_abandon(struct tune_nf4_writer *w)
@@ -107,11 +104,9 @@ static int quantise(struct tune_nf4_writer *w, const float *x, int64_t n)
     float scaled[BLOCK] = {0}, bounds[15], *magnitude = w->magnitudes + w->at / BLOCK;
     int32_t code[BLOCK];
     *magnitude = largest(x, n);
-    if (tune_float_bits(*magnitude) >= 0x7f800000) {
-        tune_error_set("%s: cannot be quantised to NF4: a number of %lld to %lld is infinite or not a number", w->name,
-                       (long long)w->at, (long long)(w->at + n - 1));
-        return -1;
-    }
+    if (tune_float_bits(*magnitude) >= 0x7f800000)
+        return tune_error_set("%s: cannot be quantised to NF4: a number of %lld to %lld is infinite or not a number",
+                              w->name, (long long)w->at, (long long)(w->at + n - 1));
     scale(x, n, BLOCK, magnitude, scaled);
     for (int b = 0; b < 15; b++)
         bounds[b] = (levels4[b] + levels4[b + 1]) / 2;
@@ -159,7 +154,7 @@ static uint8_t nearest8(float x)
     int low = 0, high = 255; /* the result is in low .. high */
     while (low < high) {
         int middle = (low + high) / 2;
-        if (x > (levels8[middle] + levels8[middle + 1]) / 2)
+        if (x > (level8(middle) + level8(middle + 1)) / 2)
             low = middle + 1;
         else
             high = middle;
@@ -237,13 +232,11 @@ int tune_nf4_read(const struct tune_nf4 *q, int64_t at, int64_t n, float *out)
     while (n > 0) {
         for (; at >= q->count && q->below; q = q->below)
             at -= q->count;
-        if (at < 0 || at >= q->count) {
-            tune_error_set("NF4: numbers from %lld of %lld are asked for", (long long)at, (long long)q->count);
-            return -1;
-        }
+        if (at < 0 || at >= q->count)
+            return tune_error_set("NF4: numbers from %lld of %lld are asked for", (long long)at, (long long)q->count);
         int64_t block = at / BLOCK, end = (block + 1) * BLOCK < q->count ? (block + 1) * BLOCK : q->count;
         int64_t take = end - at < n ? end - at : n, odd = at % 2;
-        float magnitude = levels8[q->absmax[block]] * q->absmax2[block / BLOCKS] + q->offset;
+        float magnitude = level8(q->absmax[block]) * q->absmax2[block / BLOCKS] + q->offset;
         if (odd)
             out[0] = level_at(q->codes, at) * magnitude;
         expand(q->codes + (at + odd) / 2, take - odd, magnitude, out + odd);

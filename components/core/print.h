@@ -1,4 +1,4 @@
-/* print.h - print numbers and text. */
+/* print.h - print numbers and text, and add to text in a buffer. */
 #ifndef TUNE_CORE_PRINT_H
 #define TUNE_CORE_PRINT_H
 
@@ -7,6 +7,12 @@
 #include <string.h>
 
 #include "core/decimal.h"
+#include "core/error.h"
+
+/* tune_append - add to the string in text, a buffer of size bytes. The result is cut to fit.
+ * tune_append_item - the same, with ", " between items. */
+void tune_append(char *text, size_t size, const char *format, ...) TUNE_PRINTF(3, 4);
+void tune_append_item(char *text, size_t size, const char *format, ...) TUNE_PRINTF(3, 4);
 
 /* tune_number_text - write the shortest decimal that reads back as value, which must be finite.
  * Returns text. Use it with cJSON_CreateRaw for exact figures: cJSON_CreateNumber may be off by one

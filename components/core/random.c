@@ -1,6 +1,12 @@
 /* random.c - Philox 2x64-10 and a Feistel permutation on it. */
 #include "core/random.h"
 
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "core/error.h"
+
 #include <math.h>
 
 #include "core/hash.h"
@@ -58,4 +64,11 @@ uint64_t tune_random_permute(uint64_t seed, uint64_t stream, uint64_t n, uint64_
 tune_wide tune_random_permute_wide(uint64_t seed, uint64_t stream, tune_wide n, tune_wide index)
 {
     return permute(seed, stream, n, index, 12);
+}
+
+int tune_random_fresh(void *bytes, size_t size)
+{
+    if (getrandom(bytes, size, 0) == (ssize_t)size)
+        return 0;
+    return tune_error_set("no random bytes from the kernel: %s", strerror(errno));
 }

@@ -6,6 +6,7 @@
 #ifndef TUNE_CORE_RANDOM_H
 #define TUNE_CORE_RANDOM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -29,6 +30,10 @@ uint64_t tune_random_permute(uint64_t seed, uint64_t stream, uint64_t n, uint64_
  * rounds, so that every order of a small set is about equally likely. */
 __extension__ typedef unsigned __int128 tune_wide;
 tune_wide tune_random_permute_wide(uint64_t seed, uint64_t stream, tune_wide n, tune_wide index);
+
+/* tune_random_fresh - bytes from the kernel, others at each call: for names and keys. -1 with an
+ * error. */
+int tune_random_fresh(void *bytes, size_t size);
 
 #ifdef __cplusplus
 }

@@ -3,10 +3,6 @@
 #ifndef TUNE_CORE_STATISTICS_H
 #define TUNE_CORE_STATISTICS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* tune_statistic - a statistic of count > 0 values: "mean", "median", "variance", "std", "min" or
  * "max". It may sort values. Variance and std divide by count, like NumPy. Another name gives NaN.
  * If a value is not finite, mean and variance are not finite either. */
@@ -29,7 +25,4 @@ struct tune_spread tune_spread_of(double *values, int count); /* sorts values; c
 double tune_student_tail(double t, double freedom);
 double tune_welch(const struct tune_spread *a, const struct tune_spread *b);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

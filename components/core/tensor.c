@@ -1,5 +1,6 @@
 /* tensor.c - shapes, dtype names, and conversion between float types. */
 #include "core/tensor.h"
+#include "core/print.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -124,12 +125,10 @@ int64_t tune_array_bytes(const struct tune_array *a)
 
 const char *tune_shape_text(int ndim, const int64_t *shape, char *text, size_t size)
 {
-    size_t at = 0;
-    at += snprintf(text, size, "[");
-    for (int i = 0; i < ndim && at < size; i++)
-        at += snprintf(text + at, size - at, "%s%lld", i ? ", " : "", (long long)shape[i]);
-    if (at < size)
-        snprintf(text + at, size - at, "]");
+    snprintf(text, size, "[");
+    for (int i = 0; i < ndim; i++)
+        tune_append(text, size, "%s%lld", i ? ", " : "", (long long)shape[i]);
+    tune_append(text, size, "]");
     return text;
 }
 
@@ -178,11 +177,9 @@ static void store(void *to, enum tune_dtype dtype, int64_t i, float f)
 int tune_convert(void *to, enum tune_dtype to_dtype, const void *from, enum tune_dtype from_dtype, int64_t n)
 {
     bool floats = to_dtype <= TUNE_F64 && from_dtype <= TUNE_F64;
-    if (!floats) {
-        tune_error_set("cannot convert %s to %s: only F32, BF16, F16 and F64 convert", dtypes[from_dtype].name,
-                       dtypes[to_dtype].name);
-        return -1;
-    }
+    if (!floats)
+        return tune_error_set("cannot convert %s to %s: only F32, BF16, F16 and F64 convert", dtypes[from_dtype].name,
+                              dtypes[to_dtype].name);
     if (to_dtype == from_dtype) {
         if (n > 0 && to != from)
             memcpy(to, from, n * dtypes[to_dtype].bits / 8);

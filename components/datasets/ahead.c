@@ -104,10 +104,8 @@ int tune_ahead_start(struct tune_loader *load)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int code = pthread_create(&load->thread, NULL, helper, load);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (code != 0) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "cannot start the thread that reads the data: %s", strerror(code));
-        return -1;
-    }
+    if (code != 0)
+        return tune_error_cannot("cannot start the thread that reads the data: %s", strerror(code));
     load->running = true;
     return 0;
 }

@@ -6,21 +6,11 @@
 #include <string.h>
 
 #include "files/csv.h"
+#include "core/array.h"
 #include "core/print.h"
 #include "core/try.h"
 
 enum { FIRST_ROWS = 100 };
-
-static int no_memory(void)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the columns of a row");
-    return -1;
-}
-
-static bool is_csv(const struct tune_rows *rows)
-{
-    return rows->format == TUNE_DATASET_CSV || rows->format == TUNE_DATASET_TSV;
-}
 
 static struct tune_csv *open_record(const struct tune_rows *rows, const struct tune_row *row)
 {
@@ -31,16 +21,8 @@ static struct tune_csv *open_record(const struct tune_rows *rows, const struct t
 
 static int add_name(struct tune_columns *c, const char *name, size_t size)
 {
-    if (c->count == c->room) {
-        int room = c->room ? 2 * c->room : 16;
-        char **grown = realloc(c->names, (size_t)room * sizeof *grown);
-        if (!grown)
-            return no_memory();
-        c->names = grown;
-        c->room = room;
-    }
-    if (!(c->names[c->count] = strndup(name, size)))
-        return no_memory();
+    if (!tune_array_fit(&c->names, (size_t)c->count, sizeof *c->names) || !(c->names[c->count] = strndup(name, size)))
+        return tune_error_no_memory("the names of columns");
     c->count++;
     return 0;
 }
@@ -56,9 +38,8 @@ static int find_header(struct tune_columns *c, const struct tune_rows *rows)
                                   ".jsonl (an object a line) or .json (an array)", rows->path);
     for (int i = 0; status == 0 && i < count; i++) {
         if (*fields[i] && tune_columns_has(c, fields[i])) {
-            tune_error_set("%s:%lld: the column \"%.200s\" stands twice in the first line", rows->path,
-                           (long long)rows->header.line, fields[i]);
-            status = -1;
+            status = tune_error_set("%s:%lld: the column \"%.200s\" stands twice in the first line", rows->path,
+                                    (long long)rows->header.line, fields[i]);
         } else {
             status = add_name(c, fields[i], strlen(fields[i]));
         }
@@ -86,7 +67,7 @@ int tune_columns_find(struct tune_columns *c, const struct tune_rows *rows, bool
 {
     int good = 0;
     memset(c, 0, sizeof *c);
-    if (is_csv(rows))
+    if (tune_rows_are_csv(rows))
         return find_header(c, rows);
     for (int64_t i = 0; i < rows->count && i < FIRST_ROWS; i++) {
         struct tune_row row = tune_rows_get(rows, i);
@@ -118,10 +99,9 @@ bool tune_columns_has(const struct tune_columns *c, const char *name)
 
 const char *tune_columns_list(const struct tune_columns *c, char *text, size_t size)
 {
-    size_t used = 0;
-    snprintf(text, size, "none");
-    for (int i = 0; i < c->count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%.100s", used ? ", " : "", c->names[i]);
+    snprintf(text, size, c->count ? "" : "none");
+    for (int i = 0; i < c->count; i++)
+        tune_append_item(text, size, "%.100s", c->names[i]);
     tune_blank_controls(text); /* no escape sequences from a file may reach the terminal */
     return text;
 }
@@ -138,14 +118,7 @@ void tune_columns_free(struct tune_columns *c)
 
 static int keep(struct tune_values *v, struct tune_text text, size_t *offset)
 {
-    if (v->room - v->used <= text.size) {
-        size_t room = 2 * v->room + text.size + 1;
-        char *grown = realloc(v->bytes, room);
-        if (!grown)
-            return no_memory();
-        v->bytes = grown;
-        v->room = room;
-    }
+    TRY(tune_array_reserve(&v->bytes, &v->room, v->used + text.size + 1, 1, "the columns of a row"));
     *offset = v->used;
     memcpy(v->bytes + v->used, text.data, text.size);
     v->bytes[v->used + text.size] = 0;
@@ -225,7 +198,8 @@ int tune_values_read(struct tune_values *v, const struct tune_rows *rows, const 
     v->used = 0;
     for (int i = 0; i < count; i++)
         v->at[i] = (struct tune_value){.type = -1};
-    return is_csv(rows) ? read_record(v, rows, columns, row, names, count) : read_object(v, rows, row, names, count);
+    return tune_rows_are_csv(rows) ? read_record(v, rows, columns, row, names, count)
+                                   : read_object(v, rows, row, names, count);
 }
 
 void tune_values_free(struct tune_values *v)

@@ -13,7 +13,7 @@
 /* Column names. For JSON: those of all of the first rows. A zeroed one may be freed. */
 struct tune_columns {
     char **names;
-    int count, room;
+    int count;
 };
 
 /* tune_columns_find - read the header, or the first rows (at most 100). Unreadable rows are skipped

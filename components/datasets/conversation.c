@@ -5,14 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/print.h"
 #include "core/try.h"
-
-static int no_memory(void)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a conversation");
-    return -1;
-}
 
 int tune_conversation_begin(struct tune_conversation *c, size_t row_size)
 {
@@ -22,21 +17,15 @@ int tune_conversation_begin(struct tune_conversation *c, size_t row_size)
         return 0;
     /* large enough: a decoded string with its NUL is no longer than the quoted string */
     free(c->bytes);
-    c->bytes = malloc(row_size + 1);
+    c->bytes = tune_zeroed(row_size + 1, 1, "a conversation");
     c->bytes_room = c->bytes ? row_size + 1 : 0;
-    return c->bytes ? 0 : no_memory();
+    return c->bytes ? 0 : -1;
 }
 
 static int add(struct tune_conversation *c, struct tune_chat_message message)
 {
-    if (c->count == c->room) {
-        int room = c->room ? 2 * c->room : 16;
-        struct tune_chat_message *grown = realloc(c->items, (size_t)room * sizeof *grown);
-        if (!grown)
-            return no_memory();
-        c->items = grown;
-        c->room = room;
-    }
+    if (!tune_array_fit(&c->items, (size_t)c->count, sizeof *c->items))
+        return tune_error_no_memory("a conversation");
     c->items[c->count++] = message;
     return 0;
 }

@@ -20,7 +20,7 @@
 struct tune_conversation {
     /* role is always set; json for messages, content for sharegpt */
     struct tune_chat_message *items;
-    int count, room;
+    int count;
     int prompt_count; /* messages of the prompt, if prompt and completion are lists */
     char *bytes;      /* decoded contents */
     size_t used, bytes_room;

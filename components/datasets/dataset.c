@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/print.h"
 #include "core/random.h"
 #include "core/try.h"
@@ -59,12 +60,6 @@ static void scratch_free(struct scratch *s)
     tune_encoding_free(&s->tokens);
 }
 
-static int no_memory(const char *what)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s", what);
-    return -1;
-}
-
 void tune_example_free(struct tune_example *x)
 {
     free(x->ids);
@@ -81,7 +76,7 @@ int tune_example_reserve(struct tune_example *x, int64_t count)
         x->ids = ids;
     uint8_t *trained = ids ? realloc(x->trained, (size_t)count) : NULL;
     if (!trained)
-        return no_memory("the tokens of a row");
+        return tune_error_no_memory("the tokens of a row");
     x->trained = trained;
     x->room = count;
     return 0;
@@ -132,6 +127,12 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
     return 0;
 }
 
+/* Make the error one of this row. */
+static int row_failed(const struct tune_dataset *d, const struct tune_row *row)
+{
+    return tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
+}
+
 /* Facts about a row besides its tokens. */
 struct found {
     bool lost;      /* the cut removed all labels */
@@ -156,10 +157,8 @@ static int read_plain(const struct tune_dataset *d, const struct tune_row *row, 
         count = 2;
     }
     pieces[count - 1] = (struct tune_piece){text.size, true};
-    if (tune_tokenizer_encode(d->tok, text.data, text.size, TUNE_ADD_SPECIAL, &s->tokens) < 0) {
-        tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
-        return -1;
-    }
+    if (tune_tokenizer_encode(d->tok, text.data, text.size, TUNE_ADD_SPECIAL, &s->tokens) < 0)
+        return row_failed(d, row);
     return fill(d, &s->tokens, d->append_id >= 0 && text.size > 0, pieces, count, x, lost);
 }
 
@@ -182,10 +181,8 @@ static int read_formatted(const struct tune_dataset *d, const struct tune_row *r
     TRY(tune_text_rows_check(&d->text, row));
     for (p->side = 0; p->side <= d->format.pairs; p->side++) {
         TRY(tune_format_pieces(&d->format, &d->rows, &d->columns, row, p));
-        if (tune_tokenizer_encode_text(d->tok, p->text, p->size, p->data, p->whole ? 0 : TUNE_ADD_SPECIAL, &s->tokens) < 0) {
-            tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
-            return -1;
-        }
+        if (tune_tokenizer_encode_text(d->tok, p->text, p->size, p->data, p->whole ? 0 : TUNE_ADD_SPECIAL, &s->tokens) < 0)
+            return row_failed(d, row);
         x->second = p->side ? x->count : 0;
         TRY(fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->at, p->count, x, lost));
         if (x->count == x->second && d->format.pairs)
@@ -382,19 +379,20 @@ static int probe_formatted(struct tune_dataset *d)
 static void describe(struct tune_dataset *d)
 {
     const struct tune_format *f = &d->format;
-    size_t used = (size_t)snprintf(d->about, sizeof d->about, "%s%s, columns ", tune_format_name(f), f->recognised ? " "
-                                   "(recognised)" : "");
-    for (int i = 0; i < f->count && used < sizeof d->about; i++)
-        if (tune_columns_has(&d->columns, f->columns[i]))
-            used += (size_t)snprintf(d->about + used, sizeof d->about - used, "%s%.100s%s%.100s", i ? ", " : "", f->names[i],
-                                     strcmp(f->names[i], f->columns[i]) ? "=" : "", strcmp(f->names[i],
-                                                                                           f->columns[i]) ? f->columns[i] : "");
-    if (used < sizeof d->about)
-        used += (size_t)snprintf(d->about + used, sizeof d->about - used, "; trained on %s", tune_format_train_on(f));
-    if (used < sizeof d->about && f->chat)
-        used += (size_t)snprintf(d->about + used, sizeof d->about - used, "; chat template %s", tune_chat_template_name(f->chat));
-    if (used < sizeof d->about && d->append_id >= 0)
-        snprintf(d->about + used, sizeof d->about - used, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
+    char *about = d->about;
+    size_t size = sizeof d->about;
+    snprintf(about, size, "%s%s, columns ", tune_format_name(f), f->recognised ? " (recognised)" : "");
+    for (int i = 0; i < f->count; i++)
+        if (tune_columns_has(&d->columns, f->columns[i])) {
+            bool renamed = strcmp(f->names[i], f->columns[i]) != 0;
+            tune_append(about, size, "%s%.100s%s%.100s", i ? ", " : "", f->names[i], renamed ? "=" : "",
+                        renamed ? f->columns[i] : "");
+        }
+    tune_append(about, size, "; trained on %s", tune_format_train_on(f));
+    if (f->chat)
+        tune_append(about, size, "; chat template %s", tune_chat_template_name(f->chat));
+    if (d->append_id >= 0)
+        tune_append(about, size, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
     tune_blank_controls(d->about);
 }
 
@@ -425,7 +423,7 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
                                 "text; leave one of them out", o->text_field, o->columns);
     const char *field = o->columns && !d->formatted ? d->format.columns[0] : o->text_field;
     if (field && !(d->text.field = strdup(field)))
-        return no_memory("a field name");
+        return tune_error_no_memory("a field name");
     return 0;
 }
 
@@ -438,7 +436,7 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
                                     "everything");
         d->response_size = strlen(o->response_template);
         if (!(d->response = strdup(o->response_template)))
-            return no_memory("the response template");
+            return tune_error_no_memory("the response template");
     }
     if (d->rows.format == TUNE_DATASET_TEXT && o->text_field)
         return tune_error_usage("%s is read as plain text, which has no field \"%s\"; leave "
@@ -461,11 +459,9 @@ static struct tune_dataset *dataset_new(int max_length)
         tune_error_usage("max_length is %d tokens, expected at least 1", max_length);
         return NULL;
     }
-    struct tune_dataset *d = calloc(1, sizeof *d);
-    if (!d) {
-        no_memory("a dataset");
+    struct tune_dataset *d = tune_zeroed(1, sizeof *d, "a dataset");
+    if (!d)
         return NULL;
-    }
     pthread_mutex_init(&d->lock, NULL);
     d->max_length = max_length;
     d->append_id = -1;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
+#include "core/print.h"
 #include "core/nearest.h"
 #include "core/try.h"
 
@@ -46,12 +48,6 @@ enum { ALPACA_INPUT = 2, FIRST_ROWS = 100 };
  * tokens in every epoch, on every day and after --resume. */
 #define CHAT_DATE INT64_C(1721952000) /* 26 July 2024 */
 
-static int no_memory(void)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a row's text");
-    return -1;
-}
-
 const char *tune_format_name(const struct tune_format *f)
 {
     return formats[f->kind].name;
@@ -67,8 +63,8 @@ const char *tune_format_train_on(const struct tune_format *f)
 /* Split "instruction=question,output=answer" into f->map: name, NUL, column, NUL, ... */
 static int read_map(struct tune_format *f, const char *text)
 {
-    if (!(f->map = calloc(1, strlen(text) + 2))) /* ends in an empty name */
-        return no_memory();
+    if (!(f->map = tune_zeroed(1, strlen(text) + 2, "the names of columns"))) /* ends in an empty name */
+        return -1;
     strcpy(f->map, text);
     for (char *p = f->map; *p;) {
         char *equal = p + strcspn(p, "=,"), *end = equal + strcspn(equal, ",");
@@ -221,8 +217,8 @@ static int name_columns(struct tune_format *f)
 static int check_map(const struct tune_format *f, const struct tune_columns *have)
 {
     char names[1024] = "";
-    for (int i = 0; i < f->count && strlen(names) < sizeof names - 1; i++)
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", f->names[i]);
+    for (int i = 0; i < f->count; i++)
+        tune_append_item(names, sizeof names, "%s", f->names[i]);
     for (const char *p = f->map; p && *p;) {
         const char *column = p + strlen(p) + 1;
         int i = 0;
@@ -290,7 +286,7 @@ static int settle_train_on(struct tune_format *f, const struct tune_dataset_opti
                                   "theirs begins; give `response_template` TEXT, or `format`");
     for (int n = 0; n < 4; n++)
         if (k->train_on[n])
-            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", train_on[n]);
+            tune_append_item(names, sizeof names, "%s", train_on[n]);
     return tune_error_usage("`train_on` %s has no meaning for rows of the format %s; expected one "
                             "of: %s", o->train_on, tune_format_name(f), names);
 }
@@ -311,8 +307,8 @@ static int open_chat(struct tune_format *f, const struct tune_dataset_options *o
         tune_chat_template_date(f->chat, CHAT_DATE);
         return 0;
     }
-    tune_error_prefix("%s: its rows are conversations (the format %s), and need a chat template: ", path, tune_format_name(f));
-    return -1;
+    return tune_error_prefix("%s: its rows are conversations (the format %s), and need a chat template: ", path,
+                             tune_format_name(f));
 }
 
 int tune_format_settle(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o,
@@ -353,25 +349,12 @@ void tune_format_free(struct tune_format *f)
 
 int tune_pieces_put(struct tune_pieces *p, const char *text, size_t size, bool trained, bool data)
 {
-    if (p->room - p->size <= size) {
-        size_t room = 2 * p->room + size + 256;
-        char *grown = realloc(p->text, room);
-        if (grown)
-            p->text = grown;
-        uint8_t *marks = grown ? realloc(p->data, room) : NULL;
-        if (!marks)
-            return no_memory();
-        p->data = marks;
-        p->room = room;
-    }
-    if (p->count == p->at_room) {
-        int room = p->at_room ? 2 * p->at_room : 16;
-        struct tune_piece *grown = realloc(p->at, (size_t)room * sizeof *grown);
-        if (!grown)
-            return no_memory();
-        p->at = grown;
-        p->at_room = room;
-    }
+    static const char what[] = "a row's text";
+    size_t room = p->room, need = p->size + size + 1;
+    TRY(tune_array_reserve(&p->text, &room, need, 1, what));
+    TRY(tune_array_reserve(&p->data, &p->room, need, 1, what));
+    if (!tune_array_fit(&p->at, (size_t)p->count, sizeof *p->at))
+        return tune_error_no_memory(what);
     if (size > 0)
         memcpy(p->text + p->size, text, size);
     memset(p->data + p->size, data, size);

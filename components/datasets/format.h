@@ -76,9 +76,9 @@ struct tune_pieces {
     uint8_t *data;
     size_t size, room;
     struct tune_piece *at;
-    int count, at_room;
-    int side;                    /* of a pair: 0 the chosen answer, 1 the rejected one; the
-                                    caller's */
+    int count;
+    int side;                    /* of a pair: 0 the chosen answer, 1 the rejected one; set by the
+                                    caller */
     bool answer;                 /* the text ends in an answer that still needs the end token */
     bool whole; /* a chat template wrote all special tokens; the tokenizer adds none */
     struct tune_values values;   /* buffers for reading */

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/error.h"
 #include "files/cjson.h"
 #include "files/folder.h"
-#include "core/try.h"
 #include "datasets/dataset.h"
 #include "flags/find.h"
 #include "flags/flags.h"
@@ -37,8 +37,7 @@ static int find_end_token(const char *folder, char **token)
     cJSON_Delete(json);
     if (!found || *token)
         return 0;
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the name of a token");
-    return -1;
+    return tune_error_no_memory("the name of a token");
 }
 
 static struct tune_dataset *open_file(const struct tune_flags *flags, const char *path, struct tune_tokenizer *tok)

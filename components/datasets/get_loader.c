@@ -1,5 +1,4 @@
 /* get_loader.c - the loader that the flags describe. */
-#include "core/error.h"
 #include "datasets/loader.h"
 #include "flags/flags.h"
 

@@ -12,8 +12,8 @@
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "core/array.h"
 #include "core/clock.h"
 #include "core/random.h"
 #include "core/try.h"
@@ -37,11 +37,9 @@ static int count_part(struct tune_loader *load)
     if (load->o.part == TUNE_ALL || (load->o.part == TUNE_TRAIN && load->o.train_split >= 1))
         return 0;
     load->counted = (all + COUNTED - 1) / COUNTED;
-    load->before = malloc((size_t)load->counted * sizeof *load->before);
-    if (!load->before) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to count %lld rows", (long long)all);
+    load->before = tune_zeroed((size_t)load->counted, sizeof *load->before, "the counts of %lld rows", (long long)all);
+    if (!load->before)
         return -1;
-    }
     load->rows = 0;
     for (int64_t row = 0; row < all; row++) {
         if (row % COUNTED == 0)
@@ -232,21 +230,18 @@ static int make_buffers(struct tune_loader *load)
     }
     if (good && load->ids && load->labels && load->lengths && load->batch_rows && load->examples)
         return 0;
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for batches of %d rows of %d tokens; %d to "
-                        "a step; choose a smaller `batch_size`, `max_length` or `accumulate`", load->o.batch_size,
-                        load->o.max_length, load->o.accumulate);
-    return -1;
+    return tune_error_no_memory("batches of %d rows of %d tokens; %d to "
+                               "a step; choose a smaller `batch_size`, `max_length` or `accumulate`", load->o.batch_size,
+                               load->o.max_length, load->o.accumulate);
 }
 
 struct tune_loader *tune_loader_new(struct tune_dataset *d, const struct tune_loader_options *options)
 {
     if (check(options) < 0)
         return NULL;
-    struct tune_loader *load = calloc(1, sizeof *load);
-    if (!load) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a loader");
+    struct tune_loader *load = tune_zeroed(1, sizeof *load, "a loader");
+    if (!load)
         return NULL;
-    }
     load->data = d;
     load->o = *options;
     pthread_mutex_init(&load->lock, NULL);

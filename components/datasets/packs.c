@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/batch.h"
 #include "core/error.h"
 #include "core/try.h"
@@ -118,26 +119,13 @@ static bool repack(struct tune_packs *p)
     return true;
 }
 
-static int more_rows(struct tune_packs *p)
-{
-    int64_t most = p->most ? 2 * p->most : 64;
-    struct tune_packed *row = realloc(p->row, (size_t)most * sizeof *row);
-    if (!row) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to pack %lld rows into a step", (long long)most);
-        return -1;
-    }
-    p->row = row;
-    p->most = most;
-    return 0;
-}
-
 /* Add a row: 1, or 0 if the step is full. */
 static int put_in(struct tune_packs *p, const struct tune_example *x)
 {
     if (p->tokens + x->count > p->count * p->capacity)
         return 0;
-    if (p->kept == p->most)
-        TRY(more_rows(p));
+    if (!tune_array_fit(&p->row, (size_t)p->kept, sizeof *p->row))
+        return tune_error_no_memory("packing %lld rows into a step", (long long)p->kept);
     struct tune_packed *row = &p->row[p->kept++];
     *row = (struct tune_packed){.at = p->tokens, .count = (int32_t)x->count};
     row->pack = choose(p, row->count);

@@ -33,13 +33,13 @@ struct tune_packs {
     int64_t tokens;      /* tokens of all rows */
     int32_t *ids;        /* [count*capacity]; rows in order of arrival */
     bool *trained;       /* [count*capacity] */
-    int64_t kept, most;  /* number of rows; room for rows */
+    int64_t kept;        /* number of rows */
     struct tune_packed {
         /* start of its tokens; its pack; its pack in the packing being tried */
         int64_t at, pack, tried;
         int64_t next; /* next row of the same length, or when closed of the same pack; -1: none */
         int32_t count;
-    } *row;              /* [most] */
+    } *row;              /* [kept] */
     int64_t *by_room;    /* [capacity+1] a pack with this many free tokens; -1: none */
     int64_t *by_length;  /* [capacity+1] a row with this many tokens; -1: none */
     uint64_t *rooms;     /* [capacity/64+1] bit r: by_room[r] is not -1 */

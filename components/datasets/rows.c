@@ -6,10 +6,16 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "core/array.h"
 #include "core/try.h"
 
 enum { ROWS_APART = 16 };
 #define WINDOW ((size_t)16 << 20) /* bytes scanned before their pages are given back */
+
+bool tune_rows_are_csv(const struct tune_rows *rows)
+{
+    return rows->format == TUNE_DATASET_CSV || rows->format == TUNE_DATASET_TSV;
+}
 
 static const char *file_end(const struct tune_rows *rows)
 {
@@ -294,24 +300,17 @@ static int index_rows(struct tune_rows *rows)
 {
     struct tune_row_place at, here;
     struct tune_row row;
-    int64_t room = 0;
     int got;
     uint64_t released = 0;
     TRY(begin(rows, &at));
-    if (rows->format == TUNE_DATASET_CSV || rows->format == TUNE_DATASET_TSV)
+    if (tune_rows_are_csv(rows))
         TRY(next_record(rows, &at, &rows->header));
     while (here = at, (got = next_row(rows, &at, &row)) == 1) {
         if (rows->count % ROWS_APART == 0) {
-            if (rows->count / ROWS_APART == room) {
-                room = room ? room * 2 : 1024;
-                struct tune_row_place *grown = realloc(rows->places, (size_t)room * sizeof *grown);
-                if (!grown) {
-                    tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: no memory for the index of its rows", rows->path);
-                    return -1;
-                }
-                rows->places = grown;
-            }
-            rows->places[rows->count / ROWS_APART] = here;
+            size_t place = (size_t)(rows->count / ROWS_APART);
+            if (!tune_array_fit(&rows->places, place, sizeof *rows->places))
+                return tune_error_no_memory("the index of the rows of %s", rows->path);
+            rows->places[place] = here;
         }
         rows->count++;
         if (row.size > rows->longest && row.size <= TUNE_ROW_LIMIT)

@@ -59,6 +59,9 @@ struct tune_row tune_rows_get(const struct tune_rows *rows, int64_t i);
  * mapping could then end the program with SIGBUS, so call this before reading a row. */
 int tune_rows_uncut(const struct tune_rows *rows);
 
+/* tune_rows_are_csv - true for records of CSV or TSV. */
+bool tune_rows_are_csv(const struct tune_rows *rows);
+
 /* tune_rows_release - tell the system that the mapping's pages are not needed now. They return when
  * touched. */
 void tune_rows_release(const struct tune_rows *rows);

@@ -5,19 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/print.h"
 #include "core/try.h"
-
-static int no_memory(const char *what)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s", what);
-    return -1;
-}
-
-static bool is_csv(const struct tune_text_rows *t)
-{
-    return t->rows->format == TUNE_DATASET_CSV || t->rows->format == TUNE_DATASET_TSV;
-}
 
 int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_row *row)
 {
@@ -41,17 +31,12 @@ static int read_fields(struct tune_json *j, struct fields *f)
 {
     static const char *const known[] = {"content", "output", "text"};
     struct tune_text key;
-    size_t used = 0;
     int more;
     *f = (struct fields){.rank = -1};
     TRY(tune_json_object(j));
     while ((more = tune_json_key(j, &key)) == 1) {
         int rank = -1;
-        size_t begin = used;
-        int written = snprintf(f->names + used, sizeof f->names - used, "%s%.100s", used ? ", " : "", key.data);
-        used = used + (size_t)written < sizeof f->names ? used + (size_t)written : sizeof f->names - 1;
-        /* no escape sequences from a file may reach the terminal */
-        tune_blank_controls(f->names + begin);
+        tune_append_item(f->names, sizeof f->names, "%.100s", key.data);
         if (tune_json_peek(j) == TUNE_JSON_STRING) {
             f->strings++;
             rank = 0;
@@ -66,6 +51,7 @@ static int read_fields(struct tune_json *j, struct fields *f)
         TRY(tune_json_skip(j));
     }
     TRY(more);
+    tune_blank_controls(f->names); /* no escape sequences from a file may reach the terminal */
     return tune_json_end(j);
 }
 
@@ -122,7 +108,7 @@ int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
                               "(choose with `text_field`, or give `format` and `columns`)",
                               t->rows->path, (long long)row->line, f.names[0] ? f.names : "none");
     t->field = strdup(f.chosen);
-    return t->field ? 0 : no_memory("a field name");
+    return t->field ? 0 : tune_error_no_memory("a field name");
 }
 
 /* Read a paragraph: checked as UTF-8, with lines that end in LF. */
@@ -145,9 +131,9 @@ static int read_paragraph(const struct tune_text_rows *t, const struct tune_row 
     *text = (struct tune_text){row->text, row->size};
     if (!memmem(row->text, row->size, "\r\n", 2))
         return 0;
-    s->plain = malloc(row->size);
+    s->plain = tune_zeroed(row->size, 1, "a paragraph");
     if (!s->plain)
-        return no_memory("a paragraph");
+        return -1;
     size_t n = 0;
     for (size_t i = 0; i < row->size; i++)
         if (row->text[i] != '\r' || i + 1 == row->size || row->text[i + 1] != '\n')
@@ -172,7 +158,7 @@ int tune_text_rows_get(const struct tune_text_rows *t, const struct tune_row *ro
     TRY(tune_text_rows_check(t, row));
     if (t->rows->format == TUNE_DATASET_TEXT)
         return read_paragraph(t, row, s, text);
-    if (is_csv(t))
+    if (tune_rows_are_csv(t->rows))
         return read_csv_field(t, row, s, text);
     return read_field(t, row, &s->json, text);
 }
@@ -196,7 +182,7 @@ int tune_text_rows_choose_column(struct tune_text_rows *t)
                        "`columns`)",
                        t->rows->path, tune_columns_list(t->columns, list, sizeof list));
     else
-        return (t->field = strdup(found)) ? 0 : no_memory("a field name");
+        return (t->field = strdup(found)) ? 0 : tune_error_no_memory("a field name");
     return -1;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/try.h"
+#include "core/print.h"
 #include "datasets/format.h"
 #include "tokenizers/tokenizer.h"
 
@@ -31,11 +32,10 @@ static size_t special_size(const char *at, const char *end)
 static int watch_token(struct tune_tokenizer *tok, const char *text, int size, struct tune_encoding *e, char *warning, size_t room)
 {
     char spelling[SPELLING + 1];
-    size_t used = strlen(warning);
     TRY(tune_tokenizer_encode(tok, text, (size_t)size, 0, e));
     snprintf(spelling, sizeof spelling, "%.*s", size, text);
-    if (e->count != 1 && !strstr(warning, spelling) && used + (size_t)size + sizeof unknown + 2 < room)
-        snprintf(warning + used, room - used, "%s%s", used ? ", " : "", spelling);
+    if (e->count != 1 && !strstr(warning, spelling) && strlen(warning) + (size_t)size + sizeof unknown + 2 < room)
+        tune_append_item(warning, room, "%s", spelling);
     return 0;
 }
 
@@ -81,9 +81,8 @@ int tune_dataset_watch(const struct tune_dataset *d, struct tune_tokenizer *tok,
     }
     tune_pieces_free(&p);
     tune_encoding_free(&e);
-    size_t used = strlen(warning);
-    if (used > 0 || never)
-        snprintf(warning + used, size - used, "%s", used ? unknown : "the chat template writes nothing behind what the assistant "
+    if (*warning || never)
+        tune_append(warning, size, "%s", *warning ? unknown : "the chat template writes nothing behind what the assistant "
                  "says: the model cannot learn to stop; `append_token` TOKEN ends the last turn");
     return status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "machine/cpus.h"
+#include "core/array.h"
 #include "core/float16.h"
 #include "core/nf4.h"
 #include "core/try.h"
@@ -13,17 +14,15 @@
 struct tune_device *tune_device_open(const char *name, int threads)
 {
     if (strcmp(name, "cpu") != 0) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "device \"%s\": this build has \"cpu\" only", name);
+        tune_error_usage("device \"%s\": this build has \"cpu\" only", name);
         return NULL;
     }
     threads = tune_cpus_threads(threads);
     if (threads < 0)
         return NULL;
-    struct tune_device *dev = calloc(1, sizeof *dev);
-    if (!dev) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a device");
+    struct tune_device *dev = tune_zeroed(1, sizeof *dev, "a device");
+    if (!dev)
         return NULL;
-    }
     dev->threads = threads;
     if (tune_cpu_open(dev) < 0) {
         free(dev);
@@ -44,8 +43,7 @@ tune_address tune_device_alloc(struct tune_device *dev, int64_t bytes, const cha
 {
     tune_address memory = dev->ops->alloc(dev, bytes);
     if (!memory.at) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT,
-                            "no memory on %s for %s: %.1f MiB asked, %.1f MiB held already; lower `batch_size` or "
+        tune_error_cannot("no memory on %s for %s: %.1f MiB asked, %.1f MiB held already; lower `batch_size` or "
                             "`max_length`, or use `activation_checkpointing` full",
                             dev->name, what, (double)bytes / 1048576, (double)dev->bytes / 1048576);
         return memory;
@@ -70,8 +68,7 @@ static int check(const char *what, tune_address memory, int64_t bytes)
 {
     if (bytes >= 0 && (memory.at || bytes == 0))
         return 0;
-    tune_error_set("%s: %lld bytes %s", what, (long long)bytes, memory.at ? "" : "at no address");
-    return -1;
+    return tune_error_set("%s: %lld bytes %s", what, (long long)bytes, memory.at ? "" : "at no address");
 }
 
 int tune_device_upload(struct tune_device *dev, tune_address to, const void *from, int64_t bytes)
@@ -106,9 +103,8 @@ int tune_device_memory(const struct tune_device *dev, struct tune_device_memory 
     TRY(dev->ops->memory(dev, memory));
     if (memory->free >= 0 && memory->free <= memory->total)
         return 0;
-    tune_error_set("%s reports %lld of %lld bytes of memory as free; expected 0 to the total",
-                   dev->name, (long long)memory->free, (long long)memory->total);
-    return -1;
+    return tune_error_set("%s reports %lld of %lld bytes of memory as free; expected 0 to the total",
+                          dev->name, (long long)memory->free, (long long)memory->total);
 }
 
 int tune_device_reserve(struct tune_device *dev, const struct tune_largest *largest)
@@ -134,11 +130,9 @@ static int nf4_to_host(struct tune_device *dev, const struct tune_tensor *t, flo
 {
     int status = 0;
     for (const struct tune_nf4_part *p = t->nf4; p && status == 0; out += p->count, p = p->below) {
-        char *host = malloc((size_t)tune_nf4_bytes(p->count));
-        if (!host) {
-            tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to look at %lld numbers", (long long)p->count);
+        char *host = tune_zeroed(1, (size_t)tune_nf4_bytes(p->count), "a copy of %lld numbers", (long long)p->count);
+        if (!host)
             return -1;
-        }
         struct tune_nf4 q = tune_nf4_at(host, p->count, p->offset);
         status = tune_device_download(dev, host, p->memory, tune_nf4_bytes(p->count));
         if (status == 0)
@@ -154,11 +148,9 @@ int tune_to_host(struct tune_device *dev, const struct tune_tensor *t, float *ou
 {
     if (t->dtype == TUNE_NF4)
         return nf4_to_host(dev, t, out);
-    if (t->dtype != TUNE_F32 && t->dtype != TUNE_BF16) {
-        tune_error_set("a tensor of %s cannot be read: only F32, BF16 and NF4 are supported",
-                       tune_dtype_name(t->dtype));
-        return -1;
-    }
+    if (t->dtype != TUNE_F32 && t->dtype != TUNE_BF16)
+        return tune_error_set("a tensor of %s cannot be read: only F32, BF16 and NF4 are supported",
+                              tune_dtype_name(t->dtype));
     int64_t last = t->ndim > 0 ? t->shape[t->ndim - 1] : 1, size = tune_dtype_bits(t->dtype) / 8;
     int64_t row = t->ndim == 4 ? t->shape[2] * last : last, rows = row > 0 ? tune_tensor_elements(t) / row : 0;
     int64_t stride = t->stride ? t->stride : row, outer = t->ndim == 4 && t->outer ? t->outer : stride * (t->ndim == 4 ? t->shape[1] : 1);

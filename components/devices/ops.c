@@ -2,9 +2,9 @@
 #include "devices/ops.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "core/nf4.h"
+#include "core/print.h"
 #include "core/try.h"
 
 /* The rows are contiguous. */
@@ -45,21 +45,24 @@ static bool is_factor(const struct tune_tensor *t)
     return t->ndim == 2 && (t->dtype == TUNE_F32 || t->dtype == TUNE_BF16) && (t->stride == 0 || t->stride >= t->shape[1]);
 }
 
-/* The tensors of an operation as text, for an error message. */
-struct shown {
-    char text[512];
-    size_t used;
-};
+enum { SHOWN = 512 };
 
-static void show(struct shown *s, const char *name, const struct tune_tensor *t)
+/* Add a tensor of an operation to the text of an error message. */
+static void show(char text[SHOWN], const char *name, const struct tune_tensor *t)
 {
     char shape[96];
-    if (!t || s->used >= sizeof s->text)
+    if (!t)
         return;
-    s->used += (size_t)snprintf(s->text + s->used, sizeof s->text - s->used, "%s%s %s%s", s->used ? ", " : "", name,
-                                tune_dtype_name(t->dtype), tune_shape_text(t->ndim, t->shape, shape, sizeof shape));
-    if (t->stride && s->used < sizeof s->text)
-        s->used += (size_t)snprintf(s->text + s->used, sizeof s->text - s->used, " stride %lld", (long long)t->stride);
+    tune_append_item(text, SHOWN, "%s %s%s", name, tune_dtype_name(t->dtype),
+                     tune_shape_text(t->ndim, t->shape, shape, sizeof shape));
+    if (t->stride)
+        tune_append(text, SHOWN, " stride %lld", (long long)t->stride);
+}
+
+/* Reports that arguments do not fit. It is called before anything is written. */
+static int refuse(const char *op, const char *shown)
+{
+    return tune_error_set("%s: shapes, dtypes or values do not fit: %s", op, shown);
 }
 
 /* A matrix for a product, or NF4 weights that the product dequantizes. */
@@ -88,6 +91,18 @@ static bool are_heads(const struct tune_tensor *t)
            (t->outer == 0 || t->outer >= t->shape[1] * (t->stride ? t->stride : row));
 }
 
+/* Two matrices of one shape, of numbers of any kind. */
+static bool are_alike(const struct tune_tensor *a, const struct tune_tensor *b)
+{
+    return a->ndim == 2 && is(b, a->shape[0], a->shape[1]) && is_float(a) && is_float(b);
+}
+
+/* Two matrices with rows of one length, of numbers of any kind. */
+static bool have_rows(const struct tune_tensor *a, const struct tune_tensor *b)
+{
+    return a->ndim == 2 && b->ndim == 2 && a->shape[1] == b->shape[1] && is_float(a) && is_float(b);
+}
+
 static bool same_shape(const struct tune_tensor *a, const struct tune_tensor *b)
 {
     bool same = a->ndim == b->ndim && a->dtype == b->dtype;
@@ -111,9 +126,9 @@ static bool attention_fits(const struct tune_tensor *out, const struct tune_tens
 /* ---- the functions ---- */
 
 #define SHOW(kind, ...) SHOW_##kind(__VA_ARGS__)
-#define SHOW_SET(x) show(&text_, #x, x);
-#define SHOW_EDIT(x, old) show(&text_, #x, x);
-#define SHOW_GET(x) show(&text_, #x, x);
+#define SHOW_SET(x) show(text_, #x, x);
+#define SHOW_EDIT(x, old) show(text_, #x, x);
+#define SHOW_GET(x) show(text_, #x, x);
 #define SHOW_STEP(x)
 #define SHOW_VALUE(x, T)
 
@@ -122,26 +137,23 @@ static bool attention_fits(const struct tune_tensor *out, const struct tune_tens
     {                                                                                      \
         if (TUNE_FIT_##op)                                                                 \
             return dev->ops->op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                        \
-        struct shown text_ = {"", 0};                                                       \
+        char text_[SHOWN] = "";                                                            \
         TUNE_ARGS_##op(SHOW)                                                               \
-        tune_error_set(#op ": shapes, dtypes or values do not fit: %s", text_.text);           \
-        return -1;                                                                         \
+        return refuse(#op, text_);                                                         \
     }
 TUNE_OPS(CHECKED)
 
 /* ---- linear layers ---- */
 
-/* Reports that arguments do not fit. It is called before anything is written. */
 static int refuse_linear(const char *op, const struct tune_tensor *a, const struct tune_tensor *b, const struct tune_tensor *c,
                          const struct tune_tensor *d)
 {
-    struct shown text = {"", 0};
-    show(&text, "first", a);
-    show(&text, "then", b);
-    show(&text, "then", c);
-    show(&text, "then", d);
-    tune_error_set("%s: shapes, dtypes or values do not fit: %s", op, text.text);
-    return -1;
+    char text[SHOWN] = "";
+    show(text, "first", a);
+    show(text, "then", b);
+    show(text, "then", c);
+    show(text, "then", d);
+    return refuse(op, text);
 }
 
 int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,

@@ -83,15 +83,11 @@
  * tune_embed_backward(dev, dw, dx, ids, scale) - dw[ids[n]] += scale dx[n], in the order of n, so
  * the bits do not depend on the threads. */
 #define TUNE_ARGS_embed_forward(V) V(SET, x) V(GET, w) V(GET, ids) V(VALUE, scale, float)
-#define TUNE_FIT_embed_forward \
-    (x->ndim == 2 && w->ndim == 2 && is_float(x) && is_float(w) && x->shape[1] == w->shape[1] && \
-     is_index(ids, x->shape[0]))
+#define TUNE_FIT_embed_forward (have_rows(x, w) && is_index(ids, x->shape[0]))
 #define TUNE_COST_embed_forward COST(count(x), 2 * bytes(x), "")
 #define TUNE_ARGS_embed_backward(V) V(EDIT, dw, true) V(GET, dx) V(GET, ids) V(VALUE, scale, float)
 #define TUNE_FIT_embed_backward \
-    (dx->ndim == 2 && dw->ndim == 2 && is_float(dx) && is_float(dw) && dw->dtype == TUNE_F32 && \
-     dx->shape[1] == dw->shape[1] && \
-     is_index(ids, dx->shape[0]))
+    (have_rows(dx, dw) && dw->dtype == TUNE_F32 && is_index(ids, dx->shape[0]))
 #define TUNE_COST_embed_backward COST(2 * count(dx), bytes(dx) + 8 * count(dx), "dW")
 
 /* tune_rmsnorm_forward(dev, y, rstd, x, w, eps) - y = w x / sqrt(mean(x^2) + eps), for each row.
@@ -101,17 +97,13 @@
  * Source: Zhang & Sennrich 2019, eq. 4. */
 #define TUNE_ARGS_rmsnorm_forward(V) V(SET, y) V(SET, rstd) V(GET, x) V(GET, w) V(VALUE, eps, float)
 #define TUNE_FIT_rmsnorm_forward \
-    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(y) && is_float(x) && \
-     is_row(w, x->shape[1]) && \
-     (!rstd || is_row(rstd, x->shape[0])))
+    (are_alike(x, y) && is_row(w, x->shape[1]) && (!rstd || is_row(rstd, x->shape[0])))
 #define TUNE_COST_rmsnorm_forward COST(4 * count(x), all, "")
 #define TUNE_ARGS_rmsnorm_backward(V) V(EDIT, dx, true) V(EDIT, dw, true) V(GET, dy) V(GET, x) \
     V(GET, w) V(GET, rstd)
 #define TUNE_FIT_rmsnorm_backward \
-    (x->ndim == 2 && is(dy, x->shape[0], x->shape[1]) && is(dx, x->shape[0], x->shape[1]) && \
-     is_float(x) && \
-     is_float(dx) && is_float(dy) && is_row(w, x->shape[1]) && is_row(rstd, x->shape[0]) && \
-     (!dw || is_row(dw, x->shape[1])))
+    (are_alike(x, dy) && are_alike(x, dx) && is_row(w, x->shape[1]) && \
+     is_row(rstd, x->shape[0]) && (!dw || is_row(dw, x->shape[1])))
 #define TUNE_COST_rmsnorm_backward COST(10 * count(x), all, "dx")
 
 /* tune_headnorm_forward(dev, y, rstd, x, w, first, heads, eps) - RMSNorm of each head by itself
@@ -206,14 +198,10 @@
  * tune_scatter(dev, y, x, rows) - y[rows[i]] = x[i].   y: those rows set
  *     y, x [*,C]; rows differ; the caller checks them */
 #define TUNE_ARGS_gather(V) V(SET, y) V(GET, x) V(GET, rows)
-#define TUNE_FIT_gather \
-    (x->ndim == 2 && y->ndim == 2 && x->shape[1] == y->shape[1] && is_float(x) && is_float(y) && \
-     is_index(rows, y->shape[0]))
+#define TUNE_FIT_gather (have_rows(x, y) && is_index(rows, y->shape[0]))
 #define TUNE_COST_gather COST(0, 2 * bytes(y), "")
 #define TUNE_ARGS_scatter(V) V(EDIT, y, true) V(GET, x) V(GET, rows)
-#define TUNE_FIT_scatter \
-    (x->ndim == 2 && y->ndim == 2 && x->shape[1] == y->shape[1] && is_float(x) && is_float(y) && \
-     is_index(rows, x->shape[0]))
+#define TUNE_FIT_scatter (have_rows(x, y) && is_index(rows, x->shape[0]))
 #define TUNE_COST_scatter COST(0, 2 * bytes(x), "")
 
 /* tune_cross_entropy_rows(dev, logits, step, log_probs, labels, weights, rows, backward) - for each
@@ -244,9 +232,7 @@
     V(EDIT, y, beta != 0) V(GET, x) V(STEP, step) V(VALUE, drop, struct tune_dropout) \
     V(VALUE, beta, float) \
         V(VALUE, plain, float) V(VALUE, masked, float)
-#define TUNE_FIT_dropout \
-    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y) && \
-     drop.p >= 0 && drop.p < 1)
+#define TUNE_FIT_dropout (are_alike(x, y) && drop.p >= 0 && drop.p < 1)
 #define TUNE_COST_dropout COST(3 * count(y), all, "")
 
 /* tune_scale_columns(dev, y, x, g, plus, scale, beta) - y = beta y + scale (g + plus) x, with g for
@@ -256,18 +242,14 @@
 #define TUNE_ARGS_scale_columns(V) \
     V(EDIT, y, beta != 0) V(GET, x) V(GET, g) V(VALUE, plus, float) V(VALUE, scale, float) \
     V(VALUE, beta, float)
-#define TUNE_FIT_scale_columns \
-    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y) && \
-     is_row(g, x->shape[1]))
+#define TUNE_FIT_scale_columns (are_alike(x, y) && is_row(g, x->shape[1]))
 #define TUNE_COST_scale_columns COST(3 * count(y), all, "")
 #define TUNE_ARGS_dot_columns(V) \
     V(EDIT, dots, true) V(GET, x) V(GET, y) V(GET, g) V(VALUE, first, int64_t) \
     V(VALUE, scale, float)
 #define TUNE_FIT_dot_columns \
-    (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && is_float(x) && is_float(y) && \
-     dots->ndim == 1 && \
-     is_row(dots, dots->shape[0]) && is_row(g, dots->shape[0]) && first >= 0 && \
-     first + dots->shape[0] <= x->shape[1])
+    (are_alike(x, y) && dots->ndim == 1 && is_row(dots, dots->shape[0]) && \
+     is_row(g, dots->shape[0]) && first >= 0 && first + dots->shape[0] <= x->shape[1])
 #define TUNE_COST_dot_columns COST(2 * (double)x->shape[0] * count(dots), 2 * part(x, \
     dots->shape[0]), "dW")
 

@@ -33,7 +33,7 @@ struct tune_record *tune_record_new(struct tune_device *dev, int room)
         r->device = tune_device_alloc(dev, tune_record_bytes(room), "the steps' scalars");
     }
     if (!r || !r->copy || !r->host || !r->device.at) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the scalars of %d steps", room);
+        tune_error_no_memory("the scalars of %d steps", room);
         tune_record_free(r);
         return NULL;
     }
@@ -53,11 +53,9 @@ void tune_record_free(struct tune_record *r)
 int tune_record_begin(struct tune_record *r)
 {
     if (!r->open) {
-        if (r->steps == r->room) {
-            tune_error_set("%d steps were not read, and the record has room for no more; call tune_record_read",
-                           r->room);
-            return -1;
-        }
+        if (r->steps == r->room)
+            return tune_error_set("%d steps were not read, and the record has room for no more; call tune_record_read",
+                                  r->room);
         r->steps++;
     }
     r->open = true;
@@ -148,10 +146,8 @@ int tune_record_last(struct tune_record *r, struct tune_done_step *step)
         r->last = r->host[n - 1];
         fill(&r->last, to);
     }
-    if (r->last.begin.wall_s == 0) {
-        tune_error_set("no step was finished yet; tune_optimizer_step ends one");
-        return -1;
-    }
+    if (r->last.begin.wall_s == 0)
+        return tune_error_set("no step was finished yet; tune_optimizer_step ends one");
     *step = r->last;
     return 0;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "loggers/logger.h"
@@ -39,11 +41,9 @@ void tune_evaluator_by(struct tune_evaluator *e, tune_evaluate *evaluate, void *
 struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss, struct tune_loader *load,
                                           const struct tune_evaluator_options *options)
 {
-    struct tune_evaluator *e = calloc(1, sizeof *e);
-    if (!e) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the evaluator");
+    struct tune_evaluator *e = tune_zeroed(1, sizeof *e, "the evaluator");
+    if (!e)
         return NULL;
-    }
     *e = (struct tune_evaluator){.m = m, .loss = loss, .load = load};
     if (options)
         e->options = *options;
@@ -210,9 +210,9 @@ int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log)
         return 0;
     if (e->options.data)
         TRY(tune_logger_eval_data(log, e->options.path, e->options.data));
-    int n = snprintf(text, sizeof text, "on %" PRId64 " rows", tune_loader_planned_rows(e->load));
+    snprintf(text, sizeof text, "on %" PRId64 " rows", tune_loader_planned_rows(e->load));
     if (e->options.patience > 0)
-        snprintf(text + n, sizeof text - (size_t)n, "; the run ends after %d without a loss lower by more than %g",
-                 e->options.patience, e->options.min_delta);
+        tune_append(text, sizeof text, "; the run ends after %d without a loss lower by more than %g", e->options.patience,
+                    e->options.min_delta);
     return tune_logger_note(log, "evaluation", text);
 }

@@ -1,5 +1,5 @@
 /* get_eval.c - the evaluator that the flags ask for. */
-#include "core/try.h"
+#include "core/error.h"
 #include "datasets/dataset.h"
 #include "evaluators/evaluator.h"
 #include "flags/flags.h"

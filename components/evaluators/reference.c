@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/error.h"
 #include "core/try.h"
 #include "files/file.h"
@@ -30,11 +31,9 @@ struct tune_reference {
 
 struct tune_reference *tune_reference_new(struct tune_model *m, struct tune_loss *loss, enum tune_reference_kind kind)
 {
-    struct tune_reference *r = calloc(1, sizeof *r);
+    struct tune_reference *r = tune_zeroed(1, sizeof *r, "the reference");
     if (r)
         *r = (struct tune_reference){.m = m, .loss = loss, .kind = kind};
-    else
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the reference");
     return r;
 }
 
@@ -71,11 +70,9 @@ static struct entry *find(struct entry *table, int64_t room, uint64_t row)
 static int grow(struct tune_reference *r)
 {
     int64_t room = r->room ? 2 * r->room : 1024;
-    struct entry *table = calloc((size_t)room, sizeof *table);
-    if (!table) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the reference's log-probabilities of %" PRId64 " rows", room / 2);
+    struct entry *table = tune_zeroed((size_t)room, sizeof *table, "the log-probabilities of %" PRId64 " rows", room / 2);
+    if (!table)
         return -1;
-    }
     for (int64_t i = 0; i < r->room; i++)
         if (r->table[i].row)
             *find(table, room, r->table[i].row) = r->table[i];
@@ -135,10 +132,8 @@ int tune_reference_open(struct tune_reference *r, const char *path, const char *
 {
     r->path = strdup(path);
     r->made = strdup(made);
-    if (!r->path || !r->made) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a path");
-        return -1;
-    }
+    if (!r->path || !r->made)
+        return tune_error_no_memory("a path");
     if (!tune_file_exists(path))
         return 0;
     struct tune_safetensors *f = tune_safetensors_open(path);
@@ -196,11 +191,9 @@ int tune_reference_compute(struct tune_reference *r, const struct tune_batch *ba
     int missing = tune_reference_lacks(r, batch), status = 0;
     if (missing == 0)
         return 0;
-    double *sums = malloc((size_t)batch->B * sizeof *sums);
-    if (!sums) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the log-probabilities of a batch");
+    double *sums = tune_zeroed((size_t)batch->B, sizeof *sums, "the log-probabilities of a batch");
+    if (!sums)
         return -1;
-    }
     status = infer(r, batch, sums);
     for (int b = 0; status == 0 && b < batch->B; b++) {
         if (isfinite(sums[b]))

@@ -49,10 +49,8 @@ int tune_cjson_write(const char *folder, const char *name, const cJSON *json, bo
 int tune_cjson_write_as(const char *folder, const char *name, const cJSON *json, bool complete, unsigned mode)
 {
     char path[TUNE_PATH_MAX], *text = complete ? cJSON_Print(json) : NULL;
-    if (!text) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %s/%s", folder, name);
-        return -1;
-    }
+    if (!text)
+        return tune_error_no_memory("%s/%s", folder, name);
     size_t n = strlen(text);
     tune_utf8_mend(text, n); /* a path may hold any bytes */
     text[n] = '\n'; /* replaces the NUL */

@@ -7,10 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct cJSON;
 
 /* tune_cjson_read - parse a file of at most limit bytes. The caller deletes the tree. NULL with an
@@ -41,7 +37,4 @@ bool tune_cjson_put_text(struct cJSON *object, const char *key, const char *text
 bool tune_cjson_put_whole(struct cJSON *object, const char *key, int64_t value);
 bool tune_cjson_put_number(struct cJSON *object, const char *key, double value);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/error.h"
 #include "files/json.h"
 #include "core/try.h"
@@ -20,19 +21,12 @@ struct tune_csv {
     size_t used, room;
     size_t *begins;         /* [count] offsets of the fields in bytes */
     const char **fields;
-    int count, field_room;
+    int count;
 };
-
-static int no_memory(void)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a row of CSV");
-    return -1;
-}
 
 static int fail(const struct tune_csv *csv, int64_t line, const char *what)
 {
-    tune_error_set("%s:%lld: %s", csv->name, (long long)line, what);
-    return -1;
+    return tune_error_set("%s:%lld: %s", csv->name, (long long)line, what);
 }
 
 static struct tune_csv *new_csv(FILE *file, const char *name, bool own)
@@ -46,7 +40,7 @@ static struct tune_csv *new_csv(FILE *file, const char *name, bool own)
         return csv;
     }
     free(csv);
-    no_memory();
+    tune_error_no_memory("a row of CSV");
     return NULL;
 }
 
@@ -58,13 +52,12 @@ struct tune_csv *tune_csv_from(FILE *stream, const char *name)
 struct tune_csv *tune_csv_from_text(const char *text, size_t size, const char *name, int64_t first_line, char separator)
 {
     FILE *file = fmemopen((void *)(uintptr_t)text, size, "r"); /* read-only, so the cast is safe */
-    if (!file) {
-        no_memory();
-        return NULL;
-    }
-    struct tune_csv *csv = new_csv(file, name, true);
+    struct tune_csv *csv = file ? new_csv(file, name, true) : NULL;
+    if (!file)
+        tune_error_no_memory("a row of CSV");
     if (!csv) {
-        fclose(file);
+        if (file)
+            fclose(file);
         return NULL;
     }
     csv->begun = true;
@@ -109,8 +102,7 @@ int tune_csv_rewind(struct tune_csv *csv)
     csv->begun = false;
     if (fseek(csv->file, 0, SEEK_SET) == 0)
         return 0;
-    tune_error_set("%s: it cannot be read from the begin again (%s); expected a file", csv->name, strerror(errno));
-    return -1;
+    return tune_error_set("%s: it cannot be read from the begin again (%s); expected a file", csv->name, strerror(errno));
 }
 
 int64_t tune_csv_line(const struct tune_csv *csv)
@@ -122,34 +114,22 @@ int64_t tune_csv_line(const struct tune_csv *csv)
 
 static int put(struct tune_csv *csv, int c)
 {
-    if (csv->used == csv->room) {
-        size_t room = csv->room ? 2 * csv->room : 4096;
-        if (csv->used >= TUNE_CSV_ROW_BYTES)
-            return fail(csv, csv->row_line, "a row that is too long: no closing quote?");
-        char *grown = realloc(csv->bytes, room);
-        if (!grown)
-            return no_memory();
-        csv->bytes = grown;
-        csv->room = room;
-    }
+    if (csv->used >= TUNE_CSV_ROW_BYTES)
+        return fail(csv, csv->row_line, "a row that is too long: no closing quote?");
+    if (csv->used == csv->room)
+        TRY(tune_array_reserve(&csv->bytes, &csv->room, csv->used + 1, 1, "a row of CSV"));
     csv->bytes[csv->used++] = (char)c;
     return 0;
 }
 
 static int begin_field(struct tune_csv *csv)
 {
-    if (csv->count == csv->field_room) {
-        int room = csv->field_room ? 2 * csv->field_room : 64;
-        if (csv->count >= TUNE_CSV_FIELDS)
-            return fail(csv, csv->row_line, "a row of too many fields");
-        void *begins = realloc(csv->begins, (size_t)room * sizeof *csv->begins);
-        csv->begins = begins ? begins : csv->begins;
-        void *fields = realloc(csv->fields, (size_t)room * sizeof *csv->fields);
-        csv->fields = fields ? fields : csv->fields;
-        if (!begins || !fields)
-            return no_memory();
-        csv->field_room = room;
-    }
+    size_t count = (size_t)csv->count;
+    if (count >= TUNE_CSV_FIELDS)
+        return fail(csv, csv->row_line, "a row of too many fields");
+    if (!tune_array_fit(&csv->begins, count, sizeof *csv->begins) ||
+        !tune_array_fit(&csv->fields, count, sizeof *csv->fields))
+        return tune_error_no_memory("a row of CSV");
     csv->begins[csv->count++] = csv->used;
     return 0;
 }

@@ -14,10 +14,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define TUNE_CSV_ROW_BYTES (64 << 20)
 #define TUNE_CSV_FIELDS 65536
 
@@ -49,7 +45,4 @@ void tune_csv_free(struct tune_csv *csv);
 /* tune_csv_put - write a field, quoted if necessary. */
 void tune_csv_put(FILE *out, const char *text);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

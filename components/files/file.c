@@ -20,9 +20,8 @@
 static int fail(const char *what, const char *path)
 {
     int code = errno;
-    tune_error_set_kind(code == ENOMEM ? TUNE_ERROR_CANNOT : TUNE_ERROR_FAILED, "cannot %s %s: %s%s", what, path,
-                        strerror(code), code == ENOSPC ? "; free space or choose another folder" : "");
-    return -1;
+    return tune_error_set_kind(code == ENOMEM ? TUNE_ERROR_CANNOT : TUNE_ERROR_FAILED, "cannot %s %s: %s%s", what, path,
+                               strerror(code), code == ENOSPC ? "; free space or choose another folder" : "");
 }
 
 int tune_file_open(const char *path, size_t *size)
@@ -51,11 +50,10 @@ int tune_file_read_at(int fd, const char *path, uint64_t offset, void *data, siz
             continue;
         if (got < 0)
             return fail("read", path);
-        if (got == 0) {
-            tune_error_set("%s was cut to %llu bytes while it was being read; put the whole file there and start again", path,
-                           (unsigned long long)(offset + done));
-            return -1;
-        }
+        if (got == 0)
+            return tune_error_set(
+                "%s was cut to %llu bytes while it was being read; put the whole file there and start again", path,
+                (unsigned long long)(offset + done));
         done += (size_t)got;
     }
     return 0;
@@ -103,10 +101,8 @@ void tune_file_release(const void *begin, const void *end)
 
 int tune_file_read_open(int fd, const char *path, size_t n, size_t limit, char **text)
 {
-    if (n > limit) {
-        tune_error_set("%s has %zu bytes, more than the %zu that such a file may have", path, n, limit);
-        return -1;
-    }
+    if (n > limit)
+        return tune_error_set("%s has %zu bytes, more than the %zu that such a file may have", path, n, limit);
     char *data = malloc(n + 1);
     if (!data)
         return fail("read", path);
@@ -412,8 +408,7 @@ int tune_path(char *path, const char *format, ...)
     va_end(args);
     if (n >= 0 && n < TUNE_PATH_MAX)
         return 0;
-    tune_error_set("the path %.60s... is longer than %d bytes", path, TUNE_PATH_MAX - 1);
-    return -1;
+    return tune_error_set("the path %.60s... is longer than %d bytes", path, TUNE_PATH_MAX - 1);
 }
 
 int tune_defaults_path(char *path, const char *name)
@@ -435,8 +430,7 @@ int tune_defaults_path(char *path, const char *name)
                 return tune_path(path, "%s/%s/%s", program, beside[i], name);
         }
     }
-    tune_error_set("no folder of defaults beside the program; set TUNE_DEFAULTS to the defaults folder of tune.c");
-    return -1;
+    return tune_error_set("no folder of defaults beside the program; set TUNE_DEFAULTS to the defaults folder of tune.c");
 }
 
 uint64_t tune_hash64(const void *data, size_t size, uint64_t seed)

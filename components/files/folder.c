@@ -74,13 +74,11 @@ static int cannot_open(const char *path)
     char target[512];
     int code = errno;
     ssize_t n = readlink(path, target, sizeof target - 1);
-    if (n < 0) {
-        tune_error_set("cannot open %s: %s", path, strerror(code));
-        return -1;
-    }
+    if (n < 0)
+        return tune_error_set("cannot open %s: %s", path, strerror(code));
     target[n] = 0;
-    tune_error_set("cannot open %s, a link to %s: %s; put the file itself in its place", path, target, strerror(code));
-    return -1;
+    return tune_error_set("cannot open %s, a link to %s: %s; put the file itself in its place", path, target,
+                          strerror(code));
 }
 
 /* The real path of an open file or folder, from the kernel. */
@@ -89,11 +87,9 @@ static int real_path(int fd, const char *path, char real[TUNE_PATH_MAX])
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, real, TUNE_PATH_MAX - 1);
-    if (n < 0) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "cannot tell where %s lies: /proc/self/fd: %s; /proc must be mounted", path,
-                            strerror(errno));
-        return -1;
-    }
+    if (n < 0)
+        return tune_error_cannot("cannot tell where %s lies: /proc/self/fd: %s; /proc must be mounted", path,
+                                   strerror(errno));
     real[n] = 0;
     return 0;
 }
@@ -116,11 +112,11 @@ static int check_place(int fd, int folder, const char *path)
     const char *inside = below(real, home, strlen(home));
     if (inside ? !is_private_of_git(inside) : in_own_blobs(real, home) || in_cache_blobs(real))
         return 0;
-    tune_error_set("%.500s leads to %.500s, which is %s; links may lead only inside the folder or into the Hub "
-                   "cache's blobs, so that a stranger's folder cannot take your files along. If you trust it, copy the file: "
-                   "cp --remove-destination %.200s %.200s", path, real,
-                   inside ? "git's own" : "outside its folder", real, path);
-    return -1;
+    return tune_error_set(
+        "%.500s leads to %.500s, which is %s; links may lead only inside the folder or into the Hub "
+        "cache's blobs, so that a stranger's folder cannot take your files along. If you trust it, copy the file: "
+        "cp --remove-destination %.200s %.200s",
+        path, real, inside ? "git's own" : "outside its folder", real, path);
 }
 
 static int check(int fd, int folder, struct tune_folder_file *f)
@@ -128,10 +124,8 @@ static int check(int fd, int folder, struct tune_folder_file *f)
     struct stat st;
     if (fstat(fd, &st) < 0)
         return cannot_open(f->path);
-    if (!S_ISREG(st.st_mode)) {
-        tune_error_set("%s is %s, expected a file", f->path, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
-        return -1;
-    }
+    if (!S_ISREG(st.st_mode))
+        return tune_error_set("%s is %s, expected a file", f->path, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
     f->size = (size_t)st.st_size;
     f->mode = st.st_mode & 0777;
     return check_place(fd, folder, f->path);

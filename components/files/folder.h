@@ -19,10 +19,6 @@
 
 #include "files/file.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct tune_folder_file {
     int fd; /* the caller closes it */
     size_t size;
@@ -50,7 +46,4 @@ int tune_folder_fingerprint(const char *folder, const char *name, uint64_t *hash
  * variables; "" if there is no home. */
 void tune_hub_cache(char folder[TUNE_PATH_MAX]);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

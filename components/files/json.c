@@ -1,5 +1,6 @@
 /* json.c - the strict pull parser. Its state is a position and one bit for each open bracket. */
 #include "files/json.h"
+#include "core/array.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -40,8 +41,7 @@ int tune_json_fail(struct tune_json *j, const char *format, ...)
     const char *line = j->at;
     while (line > j->text && line[-1] != '\n')
         line--;
-    tune_error_set("%s:%lld:%lld: %s", j->name, (long long)tune_json_line(j), (long long)(j->at - line) + 1, what);
-    return -1;
+    return tune_error_set("%s:%lld:%lld: %s", j->name, (long long)tune_json_line(j), (long long)(j->at - line) + 1, what);
 }
 
 static void space(struct tune_json *j)
@@ -223,15 +223,7 @@ static int string(struct tune_json *j, int which, struct tune_text *text)
     while (close < j->end && *close != '"')
         close += *close == '\\' && close + 1 < j->end ? 2 : 1;
     size_t need = (size_t)(close - begin) + 8; /* decoding never makes it longer */
-    if (j->room[which] < need) {
-        char *grown = realloc(j->buffer[which], need + need / 2);
-        if (!grown) {
-            tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: no memory for a string of %zu bytes", j->name, need);
-            return -1;
-        }
-        j->buffer[which] = grown;
-        j->room[which] = need + need / 2;
-    }
+    TRY(tune_array_reserve(&j->buffer[which], &j->room[which], need, 1, "a string of JSON"));
     char *out = j->buffer[which];
     while (j->at < j->end && *j->at != '"') {
         const char *run = j->at;

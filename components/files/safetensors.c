@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/array.h"
 #include "core/error.h"
 #include "files/file.h"
 #include "files/folder.h"
@@ -37,9 +38,9 @@ struct tune_safetensors {
     size_t arena_used;
     struct entry *entries; /* in file order */
     struct entry **by_name;
-    size_t count, room;
+    size_t count;
     struct pair *metadata; /* sorted by key */
-    size_t pairs, pairs_room;
+    size_t pairs;
     bool has_metadata;
 };
 
@@ -68,20 +69,12 @@ static const char *keep(struct tune_safetensors *f, struct tune_text text)
     return to;
 }
 
-/* Make room for one more element in an array, doubling its size. */
-static int grow(void **array, size_t *room, size_t count, size_t size)
+/* Make room for one more element in an array. */
+static int grow(void *array, size_t count, size_t size)
 {
-    if (count < *room)
-        return 0;
-    size_t wanted = *room ? *room * 2 : 64;
-    void *larger = realloc(*array, wanted * size);
-    if (!larger) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the header of a safetensors file: %zu entries", count);
-        return -1;
-    }
-    *array = larger;
-    *room = wanted;
-    return 0;
+    return tune_array_fit(array, count, size)
+               ? 0
+               : tune_error_no_memory("the header of a safetensors file: %zu entries", count);
 }
 
 static int read_metadata(struct tune_safetensors *f, struct tune_json *j)
@@ -95,7 +88,7 @@ static int read_metadata(struct tune_safetensors *f, struct tune_json *j)
         return tune_json_null(j);
     TRY(tune_json_object(j));
     while ((more = tune_json_key(j, &text)) == 1) {
-        TRY(grow((void **)&f->metadata, &f->pairs_room, f->pairs, sizeof *f->metadata));
+        TRY(grow(&f->metadata, f->pairs, sizeof *f->metadata));
         struct pair *p = &f->metadata[f->pairs];
         if (!(p->key = keep(f, text)))
             return tune_json_fail(j, "a key of __metadata__ holds a NUL character");
@@ -176,7 +169,7 @@ static int sized(struct tune_json *j, const struct entry *e, uint64_t *bytes)
 
 static int read_entry(struct tune_safetensors *f, struct tune_json *j, struct tune_text key)
 {
-    TRY(grow((void **)&f->entries, &f->room, f->count, sizeof *f->entries));
+    TRY(grow(&f->entries, f->count, sizeof *f->entries));
     struct entry *e = &f->entries[f->count++];
     *e = (struct entry){.name = keep(f, key)};
     if (!e->name)
@@ -258,50 +251,40 @@ static int place(struct tune_safetensors *f, const char *path, const char *data,
         qsort(f->entries, f->count, sizeof *f->entries, by_range);
     for (size_t i = 0; i < f->count; i++) {
         struct entry *e = &f->entries[i];
-        if (e->begin != at) {
-            tune_error_set("%s: tensor %s begins at byte %" PRIu64 " of the data, where %" PRIu64
-                           " was expected: %s; the file is damaged, get it again",
-                           path, shown(text, e->name), e->begin, at,
-                           e->begin < at ? "tensors overlap" : "bytes that belong to no tensor");
-            return -1;
-        }
+        if (e->begin != at)
+            return tune_error_set("%s: tensor %s begins at byte %" PRIu64 " of the data, where %" PRIu64
+                                  " was expected: %s; the file is damaged, get it again",
+                                  path, shown(text, e->name), e->begin, at,
+                                  e->begin < at ? "tensors overlap" : "bytes that belong to no tensor");
         at = e->end;
         if (at > size)
             break; /* so no later offset can overflow */
         e->tensor.data = (void *)(data + e->begin);
     }
-    if (at != size) {
-        tune_error_set("%s: the header describes %s%" PRIu64 " bytes of data, the file has %" PRIu64 ": %s", path,
-                       at > size ? "at least " : "", at, size,
-                       at > size ? "it was cut short, get it again" : "unknown bytes follow the last tensor");
-        return -1;
-    }
+    if (at != size)
+        return tune_error_set("%s: the header describes %s%" PRIu64 " bytes of data, the file has %" PRIu64 ": %s", path,
+                              at > size ? "at least " : "", at, size,
+                              at > size ? "it was cut short, get it again" : "unknown bytes follow the last tensor");
     return 0;
 }
 
 static int index_names(struct tune_safetensors *f, const char *path)
 {
     char text[104];
-    f->by_name = malloc((f->count + 1) * sizeof *f->by_name);
-    if (!f->by_name) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: out of memory for %zu tensor names", path, f->count);
+    f->by_name = tune_zeroed(f->count + 1, sizeof *f->by_name, "%zu tensor names of %s", f->count, path);
+    if (!f->by_name)
         return -1;
-    }
     for (size_t i = 0; i < f->count; i++)
         f->by_name[i] = &f->entries[i];
     qsort(f->by_name, f->count, sizeof *f->by_name, by_name);
     for (size_t i = 1; i < f->count; i++)
-        if (strcmp(f->by_name[i - 1]->name, f->by_name[i]->name) == 0) {
-            tune_error_set("%s: tensor %s twice", path, shown(text, f->by_name[i]->name));
-            return -1;
-        }
+        if (strcmp(f->by_name[i - 1]->name, f->by_name[i]->name) == 0)
+            return tune_error_set("%s: tensor %s twice", path, shown(text, f->by_name[i]->name));
     if (f->pairs)
         qsort(f->metadata, f->pairs, sizeof *f->metadata, by_key);
     for (size_t i = 1; i < f->pairs; i++)
-        if (strcmp(f->metadata[i - 1].key, f->metadata[i].key) == 0) {
-            tune_error_set("%s: key %s of __metadata__ twice", path, shown(text, f->metadata[i].key));
-            return -1;
-        }
+        if (strcmp(f->metadata[i - 1].key, f->metadata[i].key) == 0)
+            return tune_error_set("%s: key %s of __metadata__ twice", path, shown(text, f->metadata[i].key));
     return 0;
 }
 
@@ -310,23 +293,18 @@ static int read_length(struct tune_safetensors *f, int fd, const char *path, siz
 {
     unsigned char field[8];
     uint64_t n = 0;
-    if (size < 8) {
-        tune_error_set("%s: %zu bytes are too short for a safetensors file", path, size);
-        return -1;
-    }
+    if (size < 8)
+        return tune_error_set("%s: %zu bytes are too short for a safetensors file", path, size);
     TRY(tune_file_read_at(fd, path, 0, field, 8));
     for (int i = 7; i >= 0; i--)
         n = n << 8 | field[i];
-    if (n > TUNE_SAFETENSORS_HEADER) {
-        tune_error_set("%s: a header of %" PRIu64 " bytes, more than the format's %d; is it a safetensors file?", path, n,
-                       TUNE_SAFETENSORS_HEADER);
-        return -1;
-    }
-    if (n > size - 8) {
-        tune_error_set("%s: a header of %" PRIu64 " bytes in a file of %zu: it was cut short, or is no safetensors file",
-                       path, n, size);
-        return -1;
-    }
+    if (n > TUNE_SAFETENSORS_HEADER)
+        return tune_error_set("%s: a header of %" PRIu64 " bytes, more than the format's %d; is it a safetensors file?",
+                              path, n, TUNE_SAFETENSORS_HEADER);
+    if (n > size - 8)
+        return tune_error_set("%s: a header of %" PRIu64
+                              " bytes in a file of %zu: it was cut short, or is no safetensors file",
+                              path, n, size);
     f->header = n;
     return 0;
 }
@@ -335,14 +313,9 @@ static int read_length(struct tune_safetensors *f, int fd, const char *path, siz
 static int read_text(struct tune_safetensors *f, int fd, const char *path)
 {
     struct tune_json j;
-    char *text = malloc(f->header + 1);
-    f->arena = malloc(f->header + 1);
-    if (!text || !f->arena) {
-        free(text);
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: out of memory for a header of %" PRIu64 " bytes", path, f->header);
-        return -1;
-    }
-    int status = tune_file_read_at(fd, path, 8, text, f->header);
+    char *text = tune_zeroed(f->header + 1, 1, "the header of %s, %" PRIu64 " bytes", path, f->header);
+    f->arena = text ? tune_zeroed(f->header + 1, 1, "the names in the header of %s", path) : NULL;
+    int status = f->arena ? tune_file_read_at(fd, path, 8, text, f->header) : -1;
     tune_json_start(&j, path, text, f->header, 1);
     if (status == 0)
         status = read_header(f, &j);
@@ -363,10 +336,8 @@ static int read_file(struct tune_safetensors *f, int fd, const char *path, size_
 /* Open from fd, a file of size bytes, and close fd. fd -1: opening it failed. */
 static struct tune_safetensors *open_at(int fd, const char *path, size_t size)
 {
-    struct tune_safetensors *f = calloc(1, sizeof *f);
-    if (fd >= 0 && !f)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: out of memory", path);
-    int status = fd < 0 || !f ? -1 : read_file(f, fd, path, size);
+    struct tune_safetensors *f = fd < 0 ? NULL : tune_zeroed(1, sizeof *f, "the header of %s", path);
+    int status = !f ? -1 : read_file(f, fd, path, size);
     if (fd >= 0)
         close(fd);
     if (status == 0)

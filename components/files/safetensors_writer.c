@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/error.h"
 #include "files/file.h"
 #include "files/json.h"
@@ -28,8 +29,7 @@ struct tune_safetensors_writer {
 
 static int out_of_memory(const struct tune_safetensors_writer *w)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: out of memory for its header", w->to.path);
-    return -1;
+    return tune_error_no_memory("the header of %s", w->to.path);
 }
 
 /* Write a JSON string like the reference writer, which escapes only what must be escaped. */
@@ -53,20 +53,13 @@ static int utf8(const struct tune_safetensors_writer *w, const char *text)
     size_t bad;
     if (tune_utf8_valid(text, strlen(text), &bad))
         return 0;
-    tune_error_set("%s: a name or metadata text to be written is no UTF-8 at its byte %zu", w->to.path, bad);
-    return -1;
+    return tune_error_set("%s: a name or metadata text to be written is no UTF-8 at its byte %zu", w->to.path, bad);
 }
 
 /* Append a string to a list. Its capacity is a power of two. */
 static int append(struct tune_safetensors_writer *w, char ***list, size_t *count, const char *text)
 {
-    if ((*count & (*count - 1)) == 0) {
-        char **larger = realloc(*list, (*count ? *count * 2 : 1) * sizeof *larger);
-        if (!larger)
-            return out_of_memory(w);
-        *list = larger;
-    }
-    if (!((*list)[*count] = strdup(text)))
+    if (!tune_array_fit(list, *count, sizeof **list) || !((*list)[*count] = strdup(text)))
         return out_of_memory(w);
     ++*count;
     return 0;
@@ -83,20 +76,16 @@ static int all_different(const struct tune_safetensors_writer *w, char **list, s
     if (count)
         qsort(list, count, sizeof *list, by_text);
     for (size_t i = 1; i < count; i++)
-        if (strcmp(list[i - 1], list[i]) == 0) {
-            tune_error_set("%s: %s %.200s was declared twice", w->to.path, what, list[i]);
-            return -1;
-        }
+        if (strcmp(list[i - 1], list[i]) == 0)
+            return tune_error_set("%s: %s %.200s was declared twice", w->to.path, what, list[i]);
     return 0;
 }
 
 struct tune_safetensors_writer *tune_safetensors_writer_new(const char *path)
 {
-    struct tune_safetensors_writer *w = calloc(1, sizeof *w);
-    if (!w) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: out of memory", path);
+    struct tune_safetensors_writer *w = tune_zeroed(1, sizeof *w, "the header of %s", path);
+    if (!w)
         return NULL;
-    }
     if (tune_file_begin(&w->to, path) < 0)
         goto fail;
     w->metadata = open_memstream(&w->metadata_text, &w->metadata_size);
@@ -115,10 +104,8 @@ fail:
 
 int tune_safetensors_writer_metadata(struct tune_safetensors_writer *w, const char *key, const char *value)
 {
-    if (w->begun) {
-        tune_error_set("%s: metadata %.200s comes after data was written", w->to.path, key);
-        return -1;
-    }
+    if (w->begun)
+        return tune_error_set("%s: metadata %.200s comes after data was written", w->to.path, key);
     TRY(utf8(w, key));
     TRY(utf8(w, value));
     TRY(append(w, &w->keys, &w->key_count, key));
@@ -138,14 +125,12 @@ int tune_safetensors_writer_declare(struct tune_safetensors_writer *w, const cha
         over = shape[i] < 0 || __builtin_mul_overflow(bits, shape[i], &bits);
     over = over || __builtin_mul_overflow(bits, (int64_t)tune_dtype_bits(dtype), &bits) || bits % 8 ||
            __builtin_add_overflow(w->declared, bits / 8, &end);
-    if (over || w->begun || dtype >= TUNE_NF4 || strcmp(name, "__metadata__") == 0) {
-        tune_error_set("%s: tensor %.200s %s", w->to.path, name,
-                       w->begun ? "was declared after data was written"
-                       : over   ? "has a shape that no file can hold"
-                       : dtype >= TUNE_NF4 ? "has a dtype that no file holds: write it as BF16 or F32"
-                                : "has the name of the format's own entry");
-        return -1;
-    }
+    if (over || w->begun || dtype >= TUNE_NF4 || strcmp(name, "__metadata__") == 0)
+        return tune_error_set("%s: tensor %.200s %s", w->to.path, name,
+                              w->begun ? "was declared after data was written"
+                              : over   ? "has a shape that no file can hold"
+                              : dtype >= TUNE_NF4 ? "has a dtype that no file holds: write it as BF16 or F32"
+                                       : "has the name of the format's own entry");
     TRY(utf8(w, name));
     TRY(append(w, &w->names, &w->count, name));
     fputs(w->count > 1 ? "," : "", w->entries);
@@ -168,11 +153,10 @@ static int write_header(struct tune_safetensors_writer *w)
         return out_of_memory(w);
     uint64_t used = sizeof head - 1 + w->metadata_size + sizeof middle - 1 + (w->count > 0) + w->entries_size + sizeof tail - 1;
     uint64_t size = (used + 7) / 8 * 8; /* spaces after the header align the data to 8 bytes */
-    if (size > HEADER_MAX) {
-        tune_error_set("%s: %zu tensors need a header of %" PRIu64 " bytes, readers take at most %d; write more files",
-                       w->to.path, w->count, size, HEADER_MAX);
-        return -1;
-    }
+    if (size > HEADER_MAX)
+        return tune_error_set("%s: %zu tensors need a header of %" PRIu64
+                              " bytes, readers take at most %d; write more files",
+                              w->to.path, w->count, size, HEADER_MAX);
     for (int i = 0; i < 8; i++)
         putc((int)(size >> (8 * i) & 255), w->to.file);
     fprintf(w->to.file, "%s%s%s%s%s%s%*s", head, w->metadata_text, middle, w->count ? "," : "", w->entries_text, tail,
@@ -187,14 +171,10 @@ int tune_safetensors_writer_write(struct tune_safetensors_writer *w, const void 
     w->failed = true;
     if (!w->begun)
         TRY(write_header(w));
-    if (bytes < 0 || bytes > w->declared - w->written) {
-        tune_error_set("%s: more bytes than the %" PRId64 " that were declared", w->to.path, w->declared);
-        return -1;
-    }
-    if (bytes && fwrite(data, 1, (size_t)bytes, w->to.file) != (size_t)bytes) {
-        tune_error_set("%s: cannot write: %s", w->to.path, strerror(errno));
-        return -1;
-    }
+    if (bytes < 0 || bytes > w->declared - w->written)
+        return tune_error_set("%s: more bytes than the %" PRId64 " that were declared", w->to.path, w->declared);
+    if (bytes && fwrite(data, 1, (size_t)bytes, w->to.file) != (size_t)bytes)
+        return tune_error_set("%s: cannot write: %s", w->to.path, strerror(errno));
     w->written += bytes;
     w->failed = false;
     return 0;
@@ -203,10 +183,9 @@ int tune_safetensors_writer_write(struct tune_safetensors_writer *w, const void 
 int tune_safetensors_writer_finish(struct tune_safetensors_writer *w)
 {
     TRY(tune_safetensors_writer_write(w, NULL, 0)); /* writes the header if there is no data */
-    if (w->written != w->declared) {
-        tune_error_set("%s: %" PRId64 " of %" PRId64 " declared bytes were written", w->to.path, w->written, w->declared);
-        return -1;
-    }
+    if (w->written != w->declared)
+        return tune_error_set("%s: %" PRId64 " of %" PRId64 " declared bytes were written", w->to.path, w->written,
+                              w->declared);
     w->failed = true; /* nothing may be written after this */
     return tune_file_commit(&w->to);
 }

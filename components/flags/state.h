@@ -83,8 +83,8 @@ union tune_value {
 
 /* tune_flags_put - check text for type and range, and write it to the row's place; where: its name
  * in messages ("--lr").
- * tune_flags_put_elsewhere - write it to *value instead; *copy is a copy of the row that points to
- * it. */
+ * tune_flags_put_elsewhere - write it to *value instead, and set *copy to a copy of the row that
+ * points to *value. */
 int tune_flags_put(const struct tune_option *row, const char *text, const char *where);
 int tune_flags_put_elsewhere(struct tune_option *copy, union tune_value *value,
                              const struct tune_option *row, const char *text);

@@ -162,8 +162,8 @@ int tune_logger_step(struct tune_logger *log, const struct tune_progress *at,
                      struct tune_record *record);
 int tune_logger_catch_up(struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_logger_settle - in a profile, count what was done since tune_logger_step to that step. Call
- * it after an evaluation or a save. */
+/* tune_logger_settle - in a profile, add the work since tune_logger_step to the step that it ended.
+ * Call it after an evaluation or a save. */
 void tune_logger_settle(struct tune_logger *log);
 
 /* A number of an evaluation besides its loss. */

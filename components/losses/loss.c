@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/arena.h"
+#include "core/array.h"
 #include "core/try.h"
 #include "devices/ops.h"
 
@@ -71,11 +72,9 @@ int64_t tune_loss_bytes(const struct tune_model_config *config, enum tune_dtype 
 
 struct tune_loss *tune_loss_new(struct tune_model *m, bool training)
 {
-    struct tune_loss *l = calloc(1, sizeof *l);
-    if (!l) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the loss");
+    struct tune_loss *l = tune_zeroed(1, sizeof *l, "the loss");
+    if (!l)
         return NULL;
-    }
     l->m = m;
     l->dev = tune_model_device(m);
     set_sizes(l, tune_model_config(m), tune_model_dtype(m), tune_model_max_tokens(m));
@@ -111,10 +110,10 @@ static int check(const struct tune_loss *l, const struct tune_tensor *hidden, co
     if (N <= l->N && hidden->ndim == 2 && hidden->shape[0] == N && hidden->shape[1] == l->C && hidden->dtype == l->dtype)
         return tune_model_labels(l->m, b, labels);
     char text[64];
-    tune_error_set("loss: hidden is %s%s for a batch of %d rows of %d; expected %s [%lld, %lld], at most %lld positions",
-                   tune_dtype_name(hidden->dtype), tune_shape_text(hidden->ndim, hidden->shape, text, sizeof text), b->B, b->T,
-                   tune_dtype_name(l->dtype), (long long)N, (long long)l->C, (long long)l->N);
-    return -1;
+    return tune_error_set(
+        "loss: hidden is %s%s for a batch of %d rows of %d; expected %s [%lld, %lld], at most %lld positions",
+        tune_dtype_name(hidden->dtype), tune_shape_text(hidden->ndim, hidden->shape, text, sizeof text), b->B, b->T,
+        tune_dtype_name(l->dtype), (long long)N, (long long)l->C, (long long)l->N);
 }
 
 static int begin(struct tune_loss *l, const struct tune_model_labels *labels, const struct tune_batch *batch,
@@ -197,10 +196,8 @@ int tune_chunk_done(struct tune_chunk *chunk)
     struct tune_loss *l = chunk->loss;
     struct tune_tensor w, dw, h = tune_tensor_2d(l->h, l->dtype, chunk->rows.shape[0], l->C);
     struct tune_tensor dh = tune_tensor_2d(l->dh, l->dtype, chunk->rows.shape[0], l->C);
-    if (!l->training) {
-        tune_error_set("this loss was made for evaluation; tune_loss_new(model, true) makes one that trains");
-        return -1;
-    }
+    if (!l->training)
+        return tune_error_set("this loss was made for evaluation; tune_loss_new(model, true) makes one that trains");
     if (chunk->host && chunk->host == l->room)
         TRY(tune_device_upload(l->dev, l->logits, chunk->host, tune_tensor_bytes(&chunk->logits)));
     chunk->host = NULL;
@@ -226,10 +223,8 @@ float *tune_chunk_host(struct tune_chunk *chunk)
         return NULL;
     if (there)
         return chunk->host = there;
-    if (!l->room && !(l->room = malloc((size_t)(l->chunk * l->V) * sizeof *l->room))) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a copy of the logits");
+    if (!l->room && !(l->room = tune_zeroed((size_t)(l->chunk * l->V), sizeof *l->room, "a copy of the logits")))
         return NULL;
-    }
     if (tune_device_download(l->dev, l->room, l->logits, tune_tensor_bytes(&chunk->logits)) < 0 || tune_device_sync(l->dev) < 0)
         return NULL;
     return chunk->host = l->room;
@@ -243,8 +238,8 @@ int tune_chunk_add_loss(struct tune_chunk *chunk, double loss)
 /* A buffer of N doubles; NULL with an error. */
 static void *numbers(struct tune_loss *l)
 {
-    if (!l->numbers && !(l->numbers = malloc((size_t)l->N * sizeof(double))))
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the numbers of %lld positions", (long long)l->N);
+    if (!l->numbers)
+        l->numbers = tune_zeroed((size_t)l->N, sizeof(double), "the numbers of %lld positions", (long long)l->N);
     return l->numbers;
 }
 
@@ -252,11 +247,9 @@ int tune_chunk_each(struct tune_chunk *chunk, struct tune_chunk *other, tune_row
 {
     struct tune_loss *l = chunk->loss;
     int64_t V = l->V, n = chunk->rows.shape[0];
-    if (other && other->loss->V != V) {
-        tune_error_set("the second model has a vocabulary of %lld, this one of %lld; they do not go together",
-                       (long long)other->loss->V, (long long)V);
-        return -1;
-    }
+    if (other && other->loss->V != V)
+        return tune_error_set("the second model has a vocabulary of %lld, this one of %lld; they do not go together",
+                              (long long)other->loss->V, (long long)V);
     float *x = tune_chunk_host(chunk), *y = other && x ? tune_chunk_host(other) : NULL;
     double *losses = numbers(l), sum = 0;
     if (!x || (other && !y) || !losses)
@@ -283,8 +276,8 @@ int tune_loss_project(struct tune_loss *other, const struct tune_tensor *hidden2
     chunk2->step = chunk->step;
     if (n <= other->chunk)
         return project(other, hidden2, at, n, chunk2);
-    tune_error_set("a chunk of %lld labels, the other model's loss has room for %lld", (long long)n, (long long)other->chunk);
-    return -1;
+    return tune_error_set("a chunk of %lld labels, the other model's loss has room for %lld", (long long)n,
+                          (long long)other->chunk);
 }
 
 /* ---- whole batches ---- */
@@ -353,9 +346,8 @@ static int one_text_a_row(const struct tune_batch *batch)
 {
     if (!batch->starts)
         return 0;
-    tune_error_set_kind(TUNE_ERROR_USAGE, "a loss of whole rows cannot use a packed batch, whose rows hold several texts; "
-                        "train without packing");
-    return -1;
+    return tune_error_usage("a loss of whole rows cannot use a packed batch, whose rows hold several texts; "
+                               "train without packing");
 }
 
 int tune_loss_row_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, double *sums)
@@ -378,10 +370,8 @@ int tune_loss_row_weights(struct tune_loss *l, const struct tune_batch *batch, c
     int64_t N = (int64_t)batch->B * batch->T;
     float *f = numbers(l);
     TRY(one_text_a_row(batch));
-    if (N > l->N) {
-        tune_error_set("%lld positions, the loss has room for %lld", (long long)N, (long long)l->N);
-        return -1;
-    }
+    if (N > l->N)
+        return tune_error_set("%lld positions, the loss has room for %lld", (long long)N, (long long)l->N);
     for (int64_t i = 0; f && i < N; i++)
         f[i] = (float)factors[i / batch->T];
     *weights = tune_tensor_1d(l->log_probs, TUNE_F32, N);

@@ -48,17 +48,13 @@ static int of_elf(const char *path, const struct tune_mapping *m, char id[TUNE_B
     for (size_t i = 0; i < head.e_phnum; i++) {
         ElfW(Phdr) part;
         size_t table = (size_t)head.e_phoff, at = table + i * sizeof part;
-        if (head.e_phentsize != sizeof part || table > m->size || at > m->size || m->size - at < sizeof part) {
-            tune_error_set("%s: a broken ELF file: its program headers lie outside it", path);
-            return -1;
-        }
+        if (head.e_phentsize != sizeof part || table > m->size || at > m->size || m->size - at < sizeof part)
+            return tune_error_set("%s: a broken ELF file: its program headers lie outside it", path);
         memcpy(&part, m->data + at, sizeof part);
         if (part.p_type != PT_NOTE)
             continue;
-        if (part.p_offset > m->size || part.p_filesz > m->size - part.p_offset) {
-            tune_error_set("%s: a broken ELF file: its notes lie outside it", path);
-            return -1;
-        }
+        if (part.p_offset > m->size || part.p_filesz > m->size - part.p_offset)
+            return tune_error_set("%s: a broken ELF file: its notes lie outside it", path);
         if (find_note(m->data + part.p_offset, (size_t)part.p_filesz, id))
             return 1;
     }

@@ -11,10 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct tune_capped_log {
     int fd; /* borrowed */
     bool failed;
@@ -33,7 +29,4 @@ void tune_capped_log_begin(struct tune_capped_log *log, int fd, int64_t limit);
 void tune_capped_log_add(struct tune_capped_log *log, const char *data, size_t size);
 void tune_capped_log_end(struct tune_capped_log *log);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

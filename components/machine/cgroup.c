@@ -18,66 +18,61 @@ struct walk {
     int64_t *oom_kills;
 };
 
-/* The first number in folder/name; -1: none ("max", or no such file). */
-static double number(const char *folder, const char *name)
+/* Open folder/name; NULL: there is none. */
+static FILE *open_in(const char *folder, const char *name)
 {
     char path[TUNE_PATH_MAX];
-    double value = -1;
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-        return -1;
-    FILE *f = fopen(path, "re");
-    if (f && fscanf(f, "%lf", &value) != 1)
-        value = -1;
-    if (f)
-        fclose(f);
-    return value;
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path ? fopen(path, "re") : NULL;
 }
 
-/* The number after the word "oom_kill" in a file of words and numbers; 0: none. */
-static int64_t oom_kills(const char *path)
+/* The first number in folder/name, and the one after it (may be NULL); -1: none ("max", or no such
+ * file). */
+static double number(const char *folder, const char *name, double *second)
+{
+    double value = -1, other = -1;
+    FILE *f = open_in(folder, name);
+    int read = f ? fscanf(f, "%lf %lf", &value, &other) : 0;
+    if (f)
+        fclose(f);
+    if (second)
+        *second = read == 2 ? other : -1;
+    return read >= 1 ? value : -1;
+}
+
+/* The sum of the numbers after these two words in a file of words and numbers. */
+static double words(const char *folder, const char *file, const char *one, const char *two)
 {
     char name[64];
-    long long value, found = 0;
-    FILE *f = fopen(path, "re");
-    while (f && fscanf(f, "%63s %lld", name, &value) == 2)
-        if (!strcmp(name, "oom_kill"))
-            found = value;
-    if (f)
-        fclose(f);
-    return found;
-}
-
-/* Reclaimable memory of a group: file pages that are neither locked nor shared memory. */
-static double reclaimable(const char *folder, bool unified)
-{
-    char path[TUNE_PATH_MAX], name[64];
     double sum = 0, value;
-    if (snprintf(path, sizeof path, "%s/memory.stat", folder) >= (int)sizeof path)
-        return 0;
-    FILE *f = fopen(path, "re");
-    while (f && fscanf(f, "%63s %lf", name, &value) == 2) {
-        /* total_ includes the groups below */
-        const char *plain = unified ? name : !strncmp(name, "total_", 6) ? name + 6 : "";
-        if (!strcmp(plain, "inactive_file") || !strcmp(plain, "active_file"))
+    FILE *f = open_in(folder, file);
+    while (f && fscanf(f, "%63s %lf", name, &value) == 2)
+        if (!strcmp(name, one) || !strcmp(name, two))
             sum += value;
-    }
     if (f)
         fclose(f);
     return sum;
 }
 
+/* Reclaimable memory of a group: file pages that are neither locked nor shared memory. */
+static double reclaimable(const char *folder, bool unified)
+{
+    /* total_ includes the groups below */
+    return unified ? words(folder, "memory.stat", "inactive_file", "active_file")
+                   : words(folder, "memory.stat", "total_inactive_file", "total_active_file");
+}
+
 static void look_at_memory(const struct walk *w, const char *folder)
 {
     struct tune_cgroup *g = w->group;
-    double limit = number(folder, w->unified ? "memory.max" : "memory.limit_in_bytes"), high = -1;
+    double limit = number(folder, w->unified ? "memory.max" : "memory.limit_in_bytes", NULL), high = -1;
     if (w->unified)
         /* above memory.high the kernel slows a process down, almost to a stop */
-        high = number(folder, "memory.high");
+        high = number(folder, "memory.high", NULL);
     if (high >= 0 && (limit < 0 || high < limit))
         limit = high;
     if (limit < 0 || limit >= UNLIMITED)
         return;
-    double used = number(folder, w->unified ? "memory.current" : "memory.usage_in_bytes");
+    double used = number(folder, w->unified ? "memory.current" : "memory.usage_in_bytes", NULL);
     double left = limit - (used < 0 ? 0 : used) + reclaimable(folder, w->unified);
     left = left < 0 ? 0 : left > limit ? limit : left;
     if (g->memory_limit == 0 || left < (double)g->memory_free) {
@@ -91,26 +86,14 @@ static void look_at_memory(const struct walk *w, const char *folder)
 /* Version 2 includes the groups below; version 1 counts the group only. */
 static void look_at_oom_kills(const struct walk *w, const char *folder)
 {
-    char path[TUNE_PATH_MAX];
-    const char *name = w->unified ? "memory.events" : "memory.oom_control";
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path)
-        *w->oom_kills += oom_kills(path);
+    *w->oom_kills += (int64_t)words(folder, w->unified ? "memory.events" : "memory.oom_control", "oom_kill", "");
 }
 
 static void look_at_cpu(const struct walk *w, const char *folder)
 {
-    char path[TUNE_PATH_MAX];
-    double quota = -1, period = -1;
-    if (!w->unified) {
-        quota = number(folder, "cpu.cfs_quota_us");
-        period = number(folder, "cpu.cfs_period_us");
-    } else if (snprintf(path, sizeof path, "%s/cpu.max", folder) < (int)sizeof path) {
-        FILE *f = fopen(path, "re");
-        if (f && fscanf(f, "%lf %lf", &quota, &period) != 2)
-            quota = -1; /* for "max 100000" */
-        if (f)
-            fclose(f);
-    }
+    double period = -1, quota = number(folder, w->unified ? "cpu.max" : "cpu.cfs_quota_us", &period);
+    if (!w->unified)
+        period = number(folder, "cpu.cfs_period_us", NULL);
     if (quota > 0 && period > 0 && (w->group->cpus == 0 || quota / period < w->group->cpus))
         w->group->cpus = quota / period;
 }
@@ -237,8 +220,7 @@ void tune_cgroup_read(struct tune_cgroup *group, const char *root)
 
 int64_t tune_cgroup_oom_kills(const char *root)
 {
-    char path[TUNE_PATH_MAX];
-    int64_t kills = snprintf(path, sizeof path, "%s/proc/vmstat", root) < (int)sizeof path ? oom_kills(path) : 0;
+    int64_t kills = (int64_t)words(root, "proc/vmstat", "oom_kill", "");
     each_hierarchy(&(struct walk){.root = root, .oom_kills = &kills});
     return kills;
 }

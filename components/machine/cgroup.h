@@ -11,10 +11,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct tune_cgroup {
     double cpus;          /* processors: quota / period; 0: no quota */
     int64_t memory_limit; /* bytes; 0: no limit */
@@ -34,7 +30,4 @@ void tune_cgroup_read(struct tune_cgroup *group, const char *root);
  * root: as above. */
 int64_t tune_cgroup_oom_kills(const char *root);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

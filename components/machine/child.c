@@ -17,7 +17,6 @@
 #include "machine/guard.h"
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/try.h"
 
 struct tune_child {
     int socket;
@@ -84,10 +83,8 @@ static int find_program(const char *name, char path[TUNE_PATH_MAX])
     int why = tune_child_find(name, found);
     if (why)
         return refuse(name, why);
-    if (*found != '/' && !getcwd(here, sizeof here)) {
-        tune_error_set("cannot start \"%s\": the current folder: %s", name, strerror(errno));
-        return -1;
-    }
+    if (*found != '/' && !getcwd(here, sizeof here))
+        return tune_error_set("cannot start \"%s\": the current folder: %s", name, strerror(errno));
     return tune_path(path, "%s%s%s", here, *here ? "/" : "", found);
 }
 
@@ -209,10 +206,8 @@ static int start(struct tune_child *c, const struct tune_guard_plan *plan, int s
     const int from[3] = {socket, log, folder};
     int error = spawn(&c->guard, argv, from);
     free(shown);
-    if (error) {
-        tune_error_set("cannot start a process to guard \"%s\": %s", name, strerror(error));
-        return -1;
-    }
+    if (error)
+        return tune_error_set("cannot start a process to guard \"%s\": %s", name, strerror(error));
     const char *at = (const char *)plan;
     size_t left = sizeof *plan + (size_t)plan->size;
     ssize_t n = 0;
@@ -234,7 +229,7 @@ struct tune_child *tune_child_start(const struct tune_child_options *o)
     struct tune_child *c = calloc(1, sizeof *c);
     struct tune_guard_plan *plan = make_plan(o, program);
     if (!c || !plan)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to start \"%s\"", o->argv[0]);
+        tune_error_no_memory("starting \"%s\"", o->argv[0]);
     else if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         tune_error_set("cannot start \"%s\": %s", o->argv[0], strerror(errno));
     else if (open_places(o, &log, &folder) == 0) {

@@ -57,11 +57,11 @@ int tune_cpus_threads(int wish)
     if (threads > 0 && threads <= TUNE_THREADS)
         return threads;
     if (wish > 0)
-        tune_error_set_kind(TUNE_ERROR_USAGE, "%d threads: expected at most %d", wish, TUNE_THREADS);
+        tune_error_usage("%d threads: expected at most %d", wish, TUNE_THREADS);
     else if (!set || !*set)
         return TUNE_THREADS; /* a machine with more processors */
     else
-        tune_error_set_kind(TUNE_ERROR_USAGE, "OMP_NUM_THREADS=%.100s: expected a number of threads in [1,%d], or a list that begins "
+        tune_error_usage("OMP_NUM_THREADS=%.100s: expected a number of threads in [1,%d], or a list that begins "
                             "with one, such as 4,2; set it to that, or unset it", set, TUNE_THREADS);
     return -1;
 }

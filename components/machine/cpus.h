@@ -2,10 +2,6 @@
 #ifndef TUNE_CORE_CPUS_H
 #define TUNE_CORE_CPUS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* tune_cpus_usable - number of processors this process may use: the smaller of its affinity and its
  * control groups' quota (rounded; machine/cgroup.h), at least 1. */
 int tune_cpus_usable(void);
@@ -23,7 +19,4 @@ int tune_cpus_threads(int wish);
  * of its own. */
 int tune_cpus_group(const char *root, int *cpus, int count, int *cores);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

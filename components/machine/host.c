@@ -1,6 +1,7 @@
 /* host.c - read facts about the machine and the program (Linux: /proc, uname, the program's
  * file). */
 #include "machine/host.h"
+#include "core/print.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -84,11 +85,11 @@ static void read_gpus(struct tune_host *host)
 
 const char *tune_host_class(const struct tune_host *host, int cpus, char *text, size_t size)
 {
-    int length = snprintf(text, size, "%s %s x%d, %.0f GiB", host->machine, host->cpu, cpus > 0 ? cpus : host->cpus,
-                          (double)host->memory_bytes / (1 << 30));
-    if (host->gpus > 0 && length > 0 && (size_t)length < size)
-        snprintf(text + length, size - (size_t)length, ", %s x%d, driver %s", *host->gpu ? host->gpu : "NVIDIA GPU", host->gpus,
-                 *host->driver ? host->driver : "unknown");
+    snprintf(text, size, "%s %s x%d, %.0f GiB", host->machine, host->cpu, cpus > 0 ? cpus : host->cpus,
+             (double)host->memory_bytes / (1 << 30));
+    if (host->gpus > 0)
+        tune_append(text, size, ", %s x%d, driver %s", *host->gpu ? host->gpu : "NVIDIA GPU", host->gpus,
+                    *host->driver ? host->driver : "unknown");
     return text;
 }
 

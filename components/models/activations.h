@@ -86,12 +86,19 @@ static inline const struct tune_parameter *tune_model_row(const struct tune_mode
     return row < 0 ? NULL : &m->parameters.at[row];
 }
 
+/* Rows of activations of the current batch. */
+static inline struct tune_tensor rows(const struct tune_model *m, tune_address data, int64_t width)
+{
+    return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
+}
+
 /* A matrix product of a layer: y = scale (x w^T + bias) + beta y. Its adapters, if any, add to y
  * (lora.h). */
 struct product {
     int layer;
     enum lora_product which;
     const struct tune_tensor *w, *bias; /* bias NULL: none */
+    struct tune_tensor *dw, *dbias;     /* their gradients; NULL: not wanted */
     float scale;
 };
 
@@ -100,7 +107,7 @@ struct product {
  * tune_product_merged_bytes - memory that tune_product_merged needs, including the adapter's
  * weights.
  * tune_product_again - recompute what backward reads of tune_product_forward, without y.
- * tune_product_backward - like tune_linear_backward; dx is set. dx, dw, dbias may be NULL. */
+ * tune_product_backward - like tune_linear_backward; dx is set, and may be NULL. */
 int tune_product_forward(struct tune_model *m, const struct product *p, struct tune_tensor *y,
                          const struct tune_tensor *x, float beta);
 int tune_product_merged(struct tune_model *m, const struct product *p, const struct lora_group *g,
@@ -109,7 +116,6 @@ void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *d
                                int64_t *host);
 int tune_product_again(struct tune_model *m, const struct product *p, const struct tune_tensor *x);
 int tune_product_backward(struct tune_model *m, const struct product *p, struct tune_tensor *dx,
-                          struct tune_tensor *dw, struct tune_tensor *dbias,
                           const struct tune_tensor *dy, const struct tune_tensor *x);
 
 #endif

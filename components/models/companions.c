@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "files/cjson.h"
+#include "core/array.h"
 #include "core/error.h"
 #include "files/folder.h"
 #include "files/json.h"
@@ -51,9 +52,8 @@ static int check(const struct tune_companions *c, int i, const char *path)
     if (ends(names[i], ".model") ||
         (tune_utf8_valid(c->text[i], c->size[i], &bad) && !memchr(c->text[i], 0, c->size[i])))
         return 0;
-    tune_error_set("%s: not UTF-8 text without NUL bytes; checkpoints copy this file: repair it, or "
-                   "remove it if the model does not need it", path);
-    return -1;
+    return tune_error_set("%s: not UTF-8 text without NUL bytes; checkpoints copy this file: repair it, or "
+                          "remove it if the model does not need it", path);
 }
 
 static int read_one(struct tune_companions *c, int i)
@@ -78,11 +78,9 @@ static int read_all(struct tune_companions *c)
 
 struct tune_companions *tune_companions_read(const char *folder)
 {
-    struct tune_companions *c = calloc(1, sizeof *c);
-    if (!c) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the files of %s", folder);
+    struct tune_companions *c = tune_zeroed(1, sizeof *c, "the files of %s", folder);
+    if (!c)
         return NULL;
-    }
     if (tune_path(c->folder, "%s", folder) == 0 && read_all(c) == 0)
         return c;
     tune_companions_free(c);

@@ -10,6 +10,7 @@
 #include "files/cjson.h"
 #include "files/file.h"
 #include "core/try.h"
+#include "core/print.h"
 #include "models/families/family.h"
 
 enum { MAX_CONFIG = 4 << 20 }; /* bytes; real files have a few thousand */
@@ -38,8 +39,7 @@ int tune_config_number(const struct tune_config_reader *r, const cJSON *object, 
         *value = missing;
         if (!isnan(missing))
             return 0;
-        tune_error_set("%s: no \"%s\"; a model cannot be built without it", r->name, key);
-        return -1;
+        return tune_error_set("%s: no \"%s\"; a model cannot be built without it", r->name, key);
     }
     if (!cJSON_IsNumber(v) || !(v->valuedouble >= low && v->valuedouble <= high)) {
         char *text = cJSON_PrintUnformatted(v);
@@ -55,10 +55,8 @@ int tune_config_whole(const struct tune_config_reader *r, const char *key, int l
 {
     double d;
     TRY(tune_config_number(r, r->json, key, low, high, missing, &d));
-    if (d != floor(d)) {
-        tune_error_set("%s: \"%s\" is %g, expected a whole number", r->name, key, d);
-        return -1;
-    }
+    if (d != floor(d))
+        return tune_error_set("%s: \"%s\" is %g, expected a whole number", r->name, key, d);
     *value = (int)d;
     return 0;
 }
@@ -66,10 +64,8 @@ int tune_config_whole(const struct tune_config_reader *r, const char *key, int l
 int tune_config_flag(const struct tune_config_reader *r, const char *key, bool missing, bool *value)
 {
     const cJSON *v = get(r->json, key);
-    if (v && !cJSON_IsBool(v)) {
-        tune_error_set("%s: \"%s\" is not true or false", r->name, key);
-        return -1;
-    }
+    if (v && !cJSON_IsBool(v))
+        return tune_error_set("%s: \"%s\" is not true or false", r->name, key);
     *value = v ? cJSON_IsTrue(v) : missing;
     return 0;
 }
@@ -89,8 +85,7 @@ static int text(const struct tune_config_reader *r, const cJSON *object, const c
     *value = cJSON_IsString(v) ? v->valuestring : NULL;
     if (!v || *value)
         return 0;
-    tune_error_set("%s: \"%s\" is no string", r->name, key);
-    return -1;
+    return tune_error_set("%s: \"%s\" is no string", r->name, key);
 }
 
 static const struct tune_family *const families[] = {
@@ -100,15 +95,11 @@ enum { FAMILIES = sizeof families / sizeof *families };
 
 static int no_family(const char *name, const char *type)
 {
-    char known[256];
-    size_t used = 0;
+    char known[256] = "";
     for (int i = 0; i < FAMILIES; i++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", families[i]->type);
-    if (type)
-        tune_error_set("%s: model_type \"%.60s\" is not supported; supported: %s", name, type, known);
-    else
-        tune_error_set("%s: no \"model_type\"; supported: %s", name, known);
-    return -1;
+        tune_append_item(known, sizeof known, "%s", families[i]->type);
+    return type ? tune_error_set("%s: model_type \"%.60s\" is not supported; supported: %s", name, type, known)
+                : tune_error_set("%s: no \"model_type\"; supported: %s", name, known);
 }
 
 /* Find the family by model_type and architectures. */
@@ -121,11 +112,9 @@ static int read_family(struct tune_model_config *c, const struct tune_config_rea
     for (int i = 0; i < FAMILIES && type; i++) {
         if (strcmp(type, families[i]->type) != 0)
             continue;
-        if (class && strcmp(class, families[i]->class) != 0) {
-            tune_error_set("%s: architecture \"%.60s\" is not supported; for model_type %s: %s", r->name, class, type,
-                           families[i]->class);
-            return -1;
-        }
+        if (class && strcmp(class, families[i]->class) != 0)
+            return tune_error_set("%s: architecture \"%.60s\" is not supported; for model_type %s: %s", r->name, class, type,
+                                  families[i]->class);
         snprintf(c->family, sizeof c->family, "%s", type);
         *family = families[i];
         return 0;
@@ -139,19 +128,15 @@ static int read_rope(struct tune_model_config *c, const struct tune_config_reade
     const cJSON *rope = get(r->json, "rope_parameters");
     if (!rope)
         rope = get(r->json, "rope_scaling");
-    if (rope && !cJSON_IsObject(rope)) {
-        tune_error_set("%s: \"rope_parameters\" or \"rope_scaling\" is not an object", r->name);
-        return -1;
-    }
+    if (rope && !cJSON_IsObject(rope))
+        return tune_error_set("%s: \"rope_parameters\" or \"rope_scaling\" is not an object", r->name);
     TRY(tune_config_number(r, r->json, "rope_theta", 1, 1e12, 10000, &top_theta));
     TRY(tune_config_number(r, rope, "rope_theta", 1, 1e12, top_theta, &c->rope_theta));
     TRY(tune_config_number(r, r->json, "partial_rotary_factor", 0, 1, 1, &original));
     if (original == 1)
         TRY(tune_config_number(r, rope, "partial_rotary_factor", 0, 1, 1, &original));
-    if (original != 1) {
-        tune_error_set("%s: \"partial_rotary_factor\" %g is not supported; supported: 1", r->name, original);
-        return -1;
-    }
+    if (original != 1)
+        return tune_error_set("%s: \"partial_rotary_factor\" %g is not supported; supported: 1", r->name, original);
     const char *type;
     TRY(text(r, rope, "rope_type", &type));
     if (!type)
@@ -161,10 +146,8 @@ static int read_rope(struct tune_model_config *c, const struct tune_config_reade
         return 0;
     }
     c->rope = strcmp(type, "linear") == 0 ? TUNE_ROPE_LINEAR : TUNE_ROPE_LLAMA3;
-    if (c->rope == TUNE_ROPE_LLAMA3 && strcmp(type, "llama3") != 0) {
-        tune_error_set("%s: rope type \"%.40s\" is not supported; supported: default, linear, llama3", r->name, type);
-        return -1;
-    }
+    if (c->rope == TUNE_ROPE_LLAMA3 && strcmp(type, "llama3") != 0)
+        return tune_error_set("%s: rope type \"%.40s\" is not supported; supported: default, linear, llama3", r->name, type);
     TRY(tune_config_number(r, rope, "factor", 1e-6, 1e6, NAN, &c->rope_factor));
     if (c->rope == TUNE_ROPE_LINEAR)
         return 0;
@@ -172,10 +155,9 @@ static int read_rope(struct tune_model_config *c, const struct tune_config_reade
     TRY(tune_config_number(r, rope, "high_freq_factor", 1e-6, 1e6, NAN, &c->rope_high));
     TRY(tune_config_number(r, rope, "original_max_position_embeddings", 1, 1 << 28, NAN, &original));
     c->rope_original = (int)original;
-    if (c->rope_high <= c->rope_low) {
-        tune_error_set("%s: \"high_freq_factor\" %g is not above \"low_freq_factor\" %g", r->name, c->rope_high, c->rope_low);
-        return -1;
-    }
+    if (c->rope_high <= c->rope_low)
+        return tune_error_set("%s: \"high_freq_factor\" %g is not above \"low_freq_factor\" %g", r->name, c->rope_high,
+                              c->rope_low);
     return 0;
 }
 
@@ -185,19 +167,16 @@ int tune_config_window_read(struct tune_model_config *c, const struct tune_confi
         return 0;
     TRY(tune_config_whole(r, "sliding_window", 1, INT_MAX, 4096, &c->window));
     const cJSON *types = by_layer ? get(r->json, "layer_types") : NULL;
-    if (types && cJSON_GetArraySize(types) != c->layers) {
-        tune_error_set("%s: \"layer_types\" has %d entries, \"num_hidden_layers\" is %d", r->name, cJSON_GetArraySize(types),
-                       c->layers);
-        return -1;
-    }
+    if (types && cJSON_GetArraySize(types) != c->layers)
+        return tune_error_set("%s: \"layer_types\" has %d entries, \"num_hidden_layers\" is %d", r->name,
+                              cJSON_GetArraySize(types), c->layers);
     for (int i = 0; i < c->layers; i++) {
         const cJSON *type = cJSON_GetArrayItem(types, i);
         const char *kind = cJSON_IsString(type) ? type->valuestring : "?";
         c->sliding[i] = types ? strcmp(kind, "sliding_attention") == 0 : i >= from;
-        if (types && !c->sliding[i] && strcmp(kind, "full_attention") != 0) {
-            tune_error_set("%s: \"layer_types\" has \"%.40s\"; supported: full_attention, sliding_attention", r->name, kind);
-            return -1;
-        }
+        if (types && !c->sliding[i] && strcmp(kind, "full_attention") != 0)
+            return tune_error_set("%s: \"layer_types\" has \"%.40s\"; supported: full_attention, sliding_attention", r->name,
+                                  kind);
     }
     return 0;
 }
@@ -211,21 +190,16 @@ static int read_sizes(struct tune_model_config *c, const struct tune_config_read
     TRY(tune_config_whole(r, "num_attention_heads", 1, 1 << 14, NAN, &c->heads));
     TRY(tune_config_whole(r, "num_key_value_heads", 1, 1 << 14, family->kv_heads ? family->kv_heads : c->heads, &c->kv_heads));
     TRY(tune_config_whole(r, "max_position_embeddings", 1, 1 << 28, 2048, &c->max_positions));
-    if (!get(r->json, "head_dim") && c->hidden % c->heads != 0) {
-        tune_error_set("%s: \"hidden_size\" %d does not divide by \"num_attention_heads\" %d and there is no \"head_dim\"",
-                       r->name, c->hidden, c->heads);
-        return -1;
-    }
+    if (!get(r->json, "head_dim") && c->hidden % c->heads != 0)
+        return tune_error_set(
+            "%s: \"hidden_size\" %d does not divide by \"num_attention_heads\" %d and there is no \"head_dim\"", r->name,
+            c->hidden, c->heads);
     TRY(tune_config_whole(r, "head_dim", 2, 1 << 14, family->head_dim ? family->head_dim : c->hidden / c->heads, &c->head_dim));
-    if (c->heads % c->kv_heads != 0) {
-        tune_error_set("%s: \"num_attention_heads\" %d does not divide by \"num_key_value_heads\" %d", r->name, c->heads,
-                       c->kv_heads);
-        return -1;
-    }
-    if (c->head_dim % 2 != 0) {
-        tune_error_set("%s: \"head_dim\" %d is odd; rotary embedding needs pairs", r->name, c->head_dim);
-        return -1;
-    }
+    if (c->heads % c->kv_heads != 0)
+        return tune_error_set("%s: \"num_attention_heads\" %d does not divide by \"num_key_value_heads\" %d", r->name,
+                              c->heads, c->kv_heads);
+    if (c->head_dim % 2 != 0)
+        return tune_error_set("%s: \"head_dim\" %d is odd; rotary embedding needs pairs", r->name, c->head_dim);
     return 0;
 }
 
@@ -235,21 +209,16 @@ static int refuse_unsupported(const struct tune_config_reader *r)
     const char *act;
     double dropout;
     TRY(text(r, r->json, "hidden_act", &act));
-    if (act && strcmp(act, "silu") != 0 && strcmp(act, "swish") != 0) {
-        tune_error_set("%s: \"hidden_act\" \"%.40s\" is not supported; supported: silu", r->name, act);
-        return -1;
-    }
+    if (act && strcmp(act, "silu") != 0 && strcmp(act, "swish") != 0)
+        return tune_error_set("%s: \"hidden_act\" \"%.40s\" is not supported; supported: silu", r->name, act);
     TRY(tune_config_number(r, r->json, "attention_dropout", 0, 1, 0, &dropout));
-    if (dropout != 0) {
-        tune_error_set("%s: \"attention_dropout\" %g is not supported; set it to 0", r->name, dropout);
-        return -1;
-    }
-    if (get(r->json, "quantization_config")) {
-        tune_error_set("%s: \"quantization_config\": quantised weights are not supported; use the model's F32, F16 or BF16 "
-                       "folder",
-                       r->name);
-        return -1;
-    }
+    if (dropout != 0)
+        return tune_error_set("%s: \"attention_dropout\" %g is not supported; set it to 0", r->name, dropout);
+    if (get(r->json, "quantization_config"))
+        return tune_error_set(
+            "%s: \"quantization_config\": quantised weights are not supported; use the model's F32, F16 or BF16 "
+            "folder",
+            r->name);
     return 0;
 }
 
@@ -275,11 +244,9 @@ int tune_model_config_parse(struct tune_model_config *c, const struct cJSON *jso
 {
     struct tune_config_reader r = {json, name};
     *c = (struct tune_model_config){0};
-    if (!cJSON_IsObject(json)) {
-        tune_error_set("%s: expected a JSON object", name);
-        return -1;
-    }
-    const struct tune_family *family;
+    if (!cJSON_IsObject(json))
+        return tune_error_set("%s: expected a JSON object", name);
+    const struct tune_family *family = NULL;
     TRY(read_family(c, &r, &family));
     TRY(read_sizes(c, &r, family));
     TRY(refuse_unsupported(&r));

@@ -2,7 +2,6 @@
 #include "models/init.h"
 
 #include <cjson/cJSON.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "files/cjson.h"

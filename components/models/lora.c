@@ -9,6 +9,7 @@
 
 #include "core/arena.h"
 #include "files/file.h"
+#include "core/array.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "devices/ops.h"
@@ -42,7 +43,7 @@ static struct tune_lora *make(const struct tune_lora_options *o, uint64_t seed, 
     }
     if (good)
         return l;
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for adapters");
+    tune_error_no_memory("adapters");
     tune_lora_free(l, NULL);
     return NULL;
 }
@@ -114,10 +115,8 @@ static int measure(struct tune_model *m, const struct lora_target *t)
 {
     struct tune_tensor w = tune_model_tensor(m, &m->parameters.at[t->base], TUNE_WEIGHT);
     struct tune_tensor squares = tune_tensor_1d(tune_address_plus(m->lora->squares, t->squares * 4), TUNE_F32, t->out);
-    float *lengths = malloc(sizeof *lengths * (size_t)t->out);
+    float *lengths = tune_zeroed((size_t)t->out, sizeof *lengths, "adapters");
     int status = lengths ? tune_row_squares(m->dev, &squares, &w) : -1;
-    if (!lengths)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for adapters");
     if (status == 0)
         status = tune_to_host(m->dev, &squares, lengths);
     for (int64_t i = 0; i < t->out && status == 0; i++)
@@ -214,11 +213,10 @@ int tune_lora_plan(struct tune_lora **lora, struct tune_parameters *t, const str
 
 int tune_lora_add(struct tune_model *m, const struct tune_lora_options *options, uint64_t seed)
 {
-    if (m->lora || m->memory.at || m->kept[TUNE_GRADIENT].at) {
-        tune_error_set("tune_lora_add: %s", m->lora ? "the model has adapters already"
-                                                    : "call it before tune_model_reserve and before there are gradients");
-        return -1;
-    }
+    if (m->lora || m->memory.at || m->kept[TUNE_GRADIENT].at)
+        return tune_error_set("tune_lora_add: %s", m->lora
+                                                       ? "the model has adapters already"
+                                                       : "call it before tune_model_reserve and before there are gradients");
     int status = tune_lora_plan(&m->lora, &m->parameters, options, seed, m->config.layers);
     TRY(status);
     m->adapters = tune_device_alloc(m->dev, m->parameters.adapters, "the adapters");

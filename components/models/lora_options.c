@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/try.h"
+#include "core/print.h"
 #include "models/lora_parts.h"
 
 struct piece {
@@ -126,8 +127,7 @@ double tune_lora_scale(const struct tune_lora_options *o, const char *module)
 
 static int refuse(const char *what, struct piece p, const char *expected)
 {
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s: \"%.*s\"; expected %s", what, p.size < 200 ? (int)p.size : 200, p.text, expected);
-    return -1;
+    return tune_error_usage("%s: \"%.*s\"; expected %s", what, p.size < 200 ? (int)p.size : 200, p.text, expected);
 }
 
 /* True if an earlier entry of the pattern has this name. adapter_config.json could not hold
@@ -163,21 +163,15 @@ int tune_lora_check(const struct tune_lora_options *o)
     struct piece p;
     long low, high;
     const char *layers = o->layers;
-    if (o->r < 1 || o->r > TUNE_LORA_MAX_RANK) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: the rank r is %d; expected 1 to %d", o->r, TUNE_LORA_MAX_RANK);
-        return -1;
-    }
-    if (!(o->alpha > 0 && o->alpha <= TUNE_LORA_MAX_ALPHA) || !(o->dropout >= 0 && o->dropout < 1)) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: alpha is %g, dropout %g; expected an alpha above 0, at most 1e9, and a "
-                            "dropout from 0 to below 1", o->alpha, o->dropout);
-        return -1;
-    }
+    if (o->r < 1 || o->r > TUNE_LORA_MAX_RANK)
+        return tune_error_usage("LoRA: the rank r is %d; expected 1 to %d", o->r, TUNE_LORA_MAX_RANK);
+    if (!(o->alpha > 0 && o->alpha <= TUNE_LORA_MAX_ALPHA) || !(o->dropout >= 0 && o->dropout < 1))
+        return tune_error_usage("LoRA: alpha is %g, dropout %g; expected an alpha above 0, at most 1e9, and a "
+                                   "dropout from 0 to below 1", o->alpha, o->dropout);
     TRY(check_pattern("LoRA's rank pattern", o->rank_pattern, true));
     TRY(check_pattern("LoRA's alpha pattern", o->alpha_pattern, false));
-    if (!o->targets) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: no targets; name modules, or write all-linear");
-        return -1;
-    }
+    if (!o->targets)
+        return tune_error_usage("LoRA: no targets; name modules, or write all-linear");
     while (next_piece(&layers, &p))
         if (!read_range(p, &low, &high))
             return refuse("LoRA's layers", p, "numbers and ranges like 0,1,8-15");
@@ -201,14 +195,11 @@ static bool fits_some(const struct tune_parameters *t, const struct tune_lora_op
 static int no_module(const struct tune_parameters *t, const char *what, struct piece p, bool adapted)
 {
     char names[256] = "", module[sizeof t->at->name];
-    size_t used = 0;
     for (int i = 0; i < t->base && t->at[i].unit < 2; i++)
-        if (tune_lora_module(&t->at[i], module) && used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                     module + strlen("model.layers.0."));
-    tune_error_set_kind(TUNE_ERROR_USAGE, "%s: \"%.*s\" fits no %s; in each layer there are %s, or write all-linear", what,
-                        p.size < 200 ? (int)p.size : 200, p.text, adapted ? "module with an adapter" : "module", names);
-    return -1;
+        if (tune_lora_module(&t->at[i], module))
+            tune_append_item(names, sizeof names, "%s", module + strlen("model.layers.0."));
+    return tune_error_usage("%s: \"%.*s\" fits no %s; in each layer there are %s, or write all-linear", what,
+                            p.size < 200 ? (int)p.size : 200, p.text, adapted ? "module with an adapter" : "module", names);
 }
 
 static int check_names(const struct tune_parameters *t, const struct tune_lora_options *o, const char *what, const char *list,
@@ -241,11 +232,9 @@ int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lor
     const char *layers = o->layers;
     TRY(tune_lora_check(o));
     while (!o->loose && next_piece(&layers, &p))
-        if (read_range(p, &low, &high) && high >= model_layers) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA's layers: \"%.*s\"; the model has layers 0 to %d", (int)p.size, p.text,
-                                model_layers - 1);
-            return -1;
-        }
+        if (read_range(p, &low, &high) && high >= model_layers)
+            return tune_error_usage("LoRA's layers: \"%.*s\"; the model has layers 0 to %d", (int)p.size, p.text,
+                                       model_layers - 1);
     if (!o->loose && strcmp(o->targets, "all-linear"))
         TRY(check_names(t, o, "LoRA's targets", o->targets, false));
     TRY(o->loose ? 0 : check_names(t, o, "LoRA's rank pattern", o->rank_pattern, true));
@@ -257,7 +246,6 @@ int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lor
     }
     if (!o->layers)
         return no_module(t, "LoRA's targets", (struct piece){o->targets, strlen(o->targets)}, false);
-    tune_error_set_kind(TUNE_ERROR_USAGE, "LoRA: no target lies in the layers %s; the model has layers 0 to %d", o->layers,
-                        model_layers - 1);
-    return -1;
+    return tune_error_usage("LoRA: no target lies in the layers %s; the model has layers 0 to %d", o->layers,
+                               model_layers - 1);
 }

@@ -1,6 +1,7 @@
 /* merged.c - products with merged weights, one tile of a matrix on the device at a time. */
 #include <stdlib.h>
 
+#include "core/array.h"
 #include "core/try.h"
 #include "devices/ops.h"
 #include "models/activations.h"
@@ -66,11 +67,9 @@ int tune_product_merged(struct tune_model *m, const struct product *p, const str
                         const struct tune_tensor *x, float beta)
 {
     int64_t in = x->shape[1], tile = tile_rows(in), bytes = tile * in * 4;
-    float *host = malloc((size_t)bytes);
+    float *host = tune_zeroed((size_t)bytes, 1, "merging an adapter");
     tune_address device = tune_device_alloc(m->dev, bytes, "a tile of merged weights");
     int status = host && device.at ? by_matrices(m, p, g, y, x, beta, host, device, tile) : -1;
-    if (!host)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to merge an adapter");
     tune_device_free(m->dev, device, bytes);
     free(host);
     return status;

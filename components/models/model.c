@@ -1,11 +1,10 @@
 /* model.c - make, load and size a model. transformer.c has forward and backward. */
 #include "models/model.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/arena.h"
+#include "core/array.h"
 #include "core/clock.h"
 #include "files/file.h"
 #include "core/nf4.h"
@@ -13,13 +12,6 @@
 #include "devices/ops.h"
 #include "models/activations.h"
 #include "models/weights.h"
-
-static struct tune_model *no_memory(struct tune_model *m)
-{
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a model");
-    tune_model_free(m);
-    return NULL;
-}
 
 static int64_t weights_bytes(const struct tune_model *m)
 {
@@ -35,7 +27,7 @@ static int64_t gradients_bytes(const struct tune_model *m)
 static int find_rows(struct tune_model *m)
 {
     size_t n = ((size_t)m->config.layers + 2) * TUNE_ROLES * 2;
-    m->row = malloc(n * sizeof *m->row);
+    m->row = tune_zeroed(n, sizeof *m->row, "a model");
     for (size_t i = 0; m->row && i < n; i++)
         m->row[i] = -1;
     for (int i = 0; m->row && i < m->parameters.base; i++) {
@@ -61,9 +53,9 @@ static void place_nf4(struct tune_model *m)
 static struct tune_model *make(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
                                struct tune_parameters *table)
 {
-    struct tune_model *m = calloc(1, sizeof *m);
+    struct tune_model *m = tune_zeroed(1, sizeof *m, "a model");
     if (!m)
-        return no_memory(m);
+        return NULL;
     m->parameters = *table;
     *table = (struct tune_parameters){0};
     m->config = *config;
@@ -74,10 +66,11 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
         goto fail;
     }
     if (find_rows(m) < 0)
-        return no_memory(m);
+        goto fail;
     for (int i = 0; i < m->parameters.base && !m->nf4; i++)
-        if (m->parameters.at[i].storage == TUNE_NF4 && !(m->nf4 = calloc(2 * (size_t)m->parameters.base, sizeof *m->nf4)))
-            return no_memory(m);
+        if (m->parameters.at[i].storage == TUNE_NF4 &&
+            !(m->nf4 = tune_zeroed(2 * (size_t)m->parameters.base, sizeof *m->nf4, "a model")))
+            goto fail;
     m->weights = tune_device_alloc(dev, weights_bytes(m), "the weights");
     if (!m->weights.at)
         goto fail;
@@ -96,15 +89,11 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
     struct tune_model *m = make(config, dev, dtype, &table);
     tune_parameters_free(&table);
     int64_t widest = config->hidden > config->head_dim ? config->hidden : config->head_dim;
-    float *ones = malloc(sizeof *ones * (size_t)widest);
-    if (!m || !ones) {
-        free(ones);
-        return m ? no_memory(m) : NULL;
-    }
-    for (int64_t i = 0; i < widest; i++)
+    float *ones = m ? tune_zeroed((size_t)widest, sizeof *ones, "a model") : NULL;
+    int status = ones ? 0 : -1;
+    for (int64_t i = 0; i < widest && status == 0; i++)
         ones[i] = 1;
-    int status = 0;
-    for (int i = 0; i < m->parameters.count && status == 0; i++) {
+    for (int i = 0; status == 0 && i < m->parameters.count; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
         if (tune_role_is_norm(p->role))
             status = tune_model_write(m, p, TUNE_WEIGHT, 0, p->count, ones);
@@ -120,11 +109,9 @@ static int load_all(struct tune_model *m, const struct tune_weights *w)
 {
     struct tune_weights_source files = tune_weights_files(w);
     int status = 0;
-    m->room = malloc(TUNE_PIECE * sizeof *m->room);
-    if (!m->room) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read weights");
+    m->room = tune_zeroed(TUNE_PIECE, sizeof *m->room, "reading weights");
+    if (!m->room)
         return -1;
-    }
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
         const struct tune_array *t = tune_weights_find(w, m->parameters.at[i].name);
         status = tune_model_fill(m, &m->parameters.at[i], &files);
@@ -278,8 +265,7 @@ static int set_sizes(struct tune_model *m, int B, int T, int what)
     m->layer = calloc((size_t)m->config.layers, sizeof *m->layer);
     if (m->x && m->layer)
         return 0;
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a batch of %d rows of %d", B, T);
-    return -1;
+    return tune_error_no_memory("a batch of %d rows of %d", B, T);
 }
 
 int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_config *config, struct tune_device *dev,
@@ -314,20 +300,15 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
 
 int tune_model_reserve(struct tune_model *m, int B, int T, int what)
 {
-    if (B < 1 || T < 1 || m->memory.at) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "tune_model_reserve: %s", m->memory.at ? "called twice for one model"
-                                                                      : "batch and length must be at least 1");
-        return -1;
-    }
-    if (T > m->config.max_positions) {
-        tune_error_set_kind(TUNE_ERROR_USAGE,
-                            "length %d is above the model's context of %d (max_position_embeddings); lower `max_length`", T,
-                            m->config.max_positions);
-        return -1;
-    }
+    if (B < 1 || T < 1 || m->memory.at)
+        return tune_error_usage("tune_model_reserve: %s", m->memory.at ? "called twice for one model"
+                                                                             : "batch and length must be at least 1");
+    if (T > m->config.max_positions)
+        return tune_error_set_kind(
+            TUNE_ERROR_USAGE, "length %d is above the model's context of %d (max_position_embeddings); lower `max_length`",
+            T, m->config.max_positions);
     if ((int64_t)B * T > INT32_MAX) { /* rows of a batch are counted in 32 bits */
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "%d rows of %d positions are more than a batch can hold; lower `batch_size`", B, T);
-        return -1;
+        return tune_error_cannot("%d rows of %d positions are more than a batch can hold; lower `batch_size`", B, T);
     }
     TRY(set_sizes(m, B, T, what));
     float *table = malloc(sizeof *table * (size_t)T * (size_t)m->config.head_dim);
@@ -335,7 +316,7 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
     m->staging = malloc(5 * (size_t)B * (size_t)T * sizeof *m->staging);
     int status = table && m->staging ? 0 : -1;
     if (status < 0)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a batch of %d rows of %d", B, T);
+        tune_error_no_memory("a batch of %d rows of %d", B, T);
     struct tune_arena count = {0};
     if (status == 0) {
         place(m, &count);
@@ -431,29 +412,21 @@ int tune_model_gradients(struct tune_model *m)
         return 0;
     for (int i = 0; i < m->parameters.base; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
-        if (p->trainable && p->storage != TUNE_F32) {
-            tune_error_set("%s is stored in %s; only F32 parameters can be trained", p->name,
-                           tune_dtype_name(p->storage));
-            return -1;
-        }
-        if (p->glued && p->trainable != p[-1].trainable) {
-            tune_error_set("%s is %s and %s is not; they are one matrix: freeze both or none", p->name,
-                           p->trainable ? "trainable" : "frozen", p[-1].name);
-            return -1;
-        }
+        if (p->trainable && p->storage != TUNE_F32)
+            return tune_error_set("%s is stored in %s; only F32 parameters can be trained", p->name,
+                                  tune_dtype_name(p->storage));
+        if (p->glued && p->trainable != p[-1].trainable)
+            return tune_error_set("%s is %s and %s is not; they are one matrix: freeze both or none", p->name,
+                                  p->trainable ? "trainable" : "frozen", p[-1].name);
     }
     for (int i = 0; m->lora && m->lora->options.dora && i < m->config.layers * LORA_PRODUCTS; i++)
         for (int k = 0; k < m->lora->group[i].count; k++)
-            if (m->parameters.at[m->lora->group[i].target[k].base].trainable) {
-                tune_error_set("%s has a DoRA adapter, which is made for a frozen matrix",
-                               m->parameters.at[m->lora->group[i].target[k].base].name);
-                return -1;
-            }
+            if (m->parameters.at[m->lora->group[i].target[k].base].trainable)
+                return tune_error_set("%s has a DoRA adapter, which is made for a frozen matrix",
+                                      m->parameters.at[m->lora->group[i].target[k].base].name);
     tune_parameters_place(&m->parameters);
-    if (m->parameters.gradients == 0) {
-        tune_error_set("no parameter is trainable");
-        return -1;
-    }
+    if (m->parameters.gradients == 0)
+        return tune_error_set("no parameter is trainable");
     return tune_model_keep(m, TUNE_GRADIENT, "the gradients");
 }
 

@@ -119,10 +119,8 @@ static void add(struct tune_parameters *p, const struct tune_model_config *c, co
 int tune_parameters_new(struct tune_parameters *p, const struct tune_model_config *c)
 {
     *p = (struct tune_parameters){.at = calloc((size_t)c->layers * LAYER_ROWS + 3, sizeof *p->at)};
-    if (!p->at) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the table of parameters");
-        return -1;
-    }
+    if (!p->at)
+        return tune_error_no_memory("the table of parameters");
     add(p, c, &embedding, 0, -1);
     for (int i = 0; i < c->layers; i++)
         for (int k = 0; k < LAYER_ROWS; k++)
@@ -164,10 +162,8 @@ static enum tune_dtype storage_of(const struct tune_parameter *r, enum tune_dtyp
 
 int tune_parameters_freeze(struct tune_parameters *p, enum tune_dtype storage)
 {
-    if (storage != TUNE_F32 && storage != TUNE_BF16 && storage != TUNE_NF4) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "frozen weights in %s: supported are F32, BF16 and NF4", tune_dtype_name(storage));
-        return -1;
-    }
+    if (storage != TUNE_F32 && storage != TUNE_BF16 && storage != TUNE_NF4)
+        return tune_error_usage("frozen weights in %s: supported are F32, BF16 and NF4", tune_dtype_name(storage));
     for (int i = 0; i < p->base; i++) {
         p->at[i].trainable = false;
         p->at[i].storage = storage_of(&p->at[i], storage);
@@ -185,8 +181,9 @@ struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const c
     if (more)
         p->at = more;
     if (!more || strlen(name) >= sizeof r->name) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: %s", name, more ? "the name is too long for the table of parameters"
-                                                                    : "no memory for the table of parameters");
+        tune_error_cannot("%s: %s", name,
+                          more ? "the name is too long for the table of parameters"
+                               : "no memory for the table of parameters");
         return NULL;
     }
     r = &p->at[p->count++];

@@ -9,7 +9,6 @@
  *     LoRA: dx = dy W + mask(dh A)    DoRA: dx = dy W + mask((g - 1) dy W + dh A)
  *
  * mask applies the dropout mask. The gradient of W is computed only if it is wanted. */
-#include "core/random.h"
 #include "core/try.h"
 #include "devices/ops.h"
 #include "models/activations.h"
@@ -24,11 +23,6 @@ static const struct lora_group *group(const struct tune_model *m, const struct p
 static struct lora_state *state(struct tune_model *m, const struct product *p)
 {
     return &m->layer[p->layer].lora[p->which];
-}
-
-static struct tune_tensor rows(const struct tune_model *m, tune_address data, int64_t width)
-{
-    return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
 }
 
 static struct tune_tensor parameter(struct tune_model *m, int row)
@@ -176,12 +170,12 @@ static int adapters_backward(struct tune_model *m, const struct product *p, cons
     return tune_gemm(m->dev, &da, dh, true, &d, false, 1, 1, m->dtype);
 }
 
-int tune_product_backward(struct tune_model *m, const struct product *p, struct tune_tensor *dx, struct tune_tensor *dw,
-                          struct tune_tensor *dbias, const struct tune_tensor *dy, const struct tune_tensor *x)
+int tune_product_backward(struct tune_model *m, const struct product *p, struct tune_tensor *dx,
+                          const struct tune_tensor *dy, const struct tune_tensor *x)
 {
     const struct lora_group *g = group(m, p);
     if (!g)
-        return tune_linear_backward(m->dev, dx, dw, dbias, dy, x, p->w, p->scale, 0, m->dtype);
+        return tune_linear_backward(m->dev, dx, p->dw, p->dbias, dy, x, p->w, p->scale, 0, m->dtype);
     bool dora = m->lora->options.dora;
     struct tune_tensor dh = rows(m, m->lora_work.dh, g->rank), du = rows(m, m->lora_work.du, g->out), dd = *x;
     struct tune_tensor factor, a = all_a(parameter(m, g->target[0].a), g);
@@ -190,7 +184,8 @@ int tune_product_backward(struct tune_model *m, const struct product *p, struct 
         TRY(tune_scale_columns(m->dev, &du, dy, &factor, 0, 1, 0));
     }
     TRY(adapters_backward(m, p, g, dy, dora ? &du : dy, x, &dh));
-    TRY(tune_linear_backward(m->dev, dora && !m->dropping ? NULL : dx, dw, dbias, dy, x, p->w, p->scale, 0, m->dtype));
+    TRY(tune_linear_backward(m->dev, dora && !m->dropping ? NULL : dx, p->dw, p->dbias, dy, x, p->w, p->scale, 0,
+                             m->dtype));
     if (!dx)
         return 0;
     if (!m->dropping) {

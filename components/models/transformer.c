@@ -21,7 +21,18 @@ struct weight {
 };
 
 struct layer_weights {
-    struct weight norm1, qkv, qkv_bias, q_norm, k_norm, o, o_bias, norm2, gate_up, gate_up_bias, down, down_bias;
+    struct weight norm1, q_norm, k_norm, norm2, w[LORA_PRODUCTS], bias[LORA_PRODUCTS];
+};
+
+/* The first matrix of each product, and the product's name. */
+static const struct {
+    enum tune_role role;
+    const char *name;
+} products[LORA_PRODUCTS] = {
+    [LORA_QKV] = {TUNE_QUERY, "qkv"},
+    [LORA_O] = {TUNE_ATTENTION_OUT, "o"},
+    [LORA_GATE_UP] = {TUNE_GATE, "gate_up"},
+    [LORA_DOWN] = {TUNE_DOWN, "down"},
 };
 
 /* The weight of a role (or its bias) in a unit, with the rows fused to it. Address 0: there is
@@ -50,25 +61,17 @@ static struct weight view(struct tune_model *m, int unit, enum tune_role role, b
 static struct layer_weights layer_view(struct tune_model *m, int i)
 {
     int unit = i + 1;
-    return (struct layer_weights){
+    struct layer_weights w = {
         .norm1 = view(m, unit, TUNE_INPUT_NORM, false),
-        .qkv = view(m, unit, TUNE_QUERY, false),
-        .qkv_bias = view(m, unit, TUNE_QUERY, true),
         .q_norm = view(m, unit, TUNE_QUERY_NORM, false),
         .k_norm = view(m, unit, TUNE_KEY_NORM, false),
-        .o = view(m, unit, TUNE_ATTENTION_OUT, false),
-        .o_bias = view(m, unit, TUNE_ATTENTION_OUT, true),
         .norm2 = view(m, unit, TUNE_MLP_NORM, false),
-        .gate_up = view(m, unit, TUNE_GATE, false),
-        .gate_up_bias = view(m, unit, TUNE_GATE, true),
-        .down = view(m, unit, TUNE_DOWN, false),
-        .down_bias = view(m, unit, TUNE_DOWN, true),
     };
-}
-
-static const struct tune_tensor *present(const struct weight *w)
-{
-    return w->w.data.at ? &w->w : NULL;
+    for (int k = 0; k < LORA_PRODUCTS; k++) {
+        w.w[k] = view(m, unit, products[k].role, false);
+        w.bias[k] = view(m, unit, products[k].role, true);
+    }
+    return w;
 }
 
 static struct tune_tensor *gradient(struct weight *w)
@@ -82,17 +85,6 @@ static struct tune_tensor residual(const struct tune_model *m, tune_address data
     return tune_tensor_2d(data, TUNE_F32, (int64_t)m->B * m->T, m->config.hidden);
 }
 
-static struct tune_tensor rows(const struct tune_model *m, tune_address data, int64_t width)
-{
-    return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
-}
-
-/* A product of a layer, with adapters if the model has them. */
-static struct product product(int layer, enum lora_product which, const struct weight *w, const struct weight *bias, float scale)
-{
-    return (struct product){layer, which, &w->w, present(bias), scale};
-}
-
 static struct tune_tensor stat(const struct tune_model *m, tune_address data)
 {
     return tune_tensor_1d(data, TUNE_F32, (int64_t)m->B * m->T);
@@ -103,6 +95,30 @@ static void on(struct tune_model *m, int i, const char *what)
 {
     m->dev->doing.layer = i;
     m->dev->doing.what = what;
+}
+
+/* A product of layer i, with adapters if the model has them. The profiler is told. */
+static struct product product(struct tune_model *m, int i, struct layer_weights *w, enum lora_product which)
+{
+    struct weight *matrix = &w->w[which], *bias = &w->bias[which];
+    bool to_residual = which == LORA_O || which == LORA_DOWN;
+    on(m, i, products[which].name);
+    return (struct product){i, which, &matrix->w, bias->w.data.at ? &bias->w : NULL, gradient(matrix), gradient(bias),
+                            to_residual ? m->config.residual_multiplier : 1};
+}
+
+static int product_forward(struct tune_model *m, int i, struct layer_weights *w, enum lora_product which,
+                           struct tune_tensor *y, const struct tune_tensor *x, float beta)
+{
+    struct product p = product(m, i, w, which);
+    return tune_product_forward(m, &p, y, x, beta);
+}
+
+static int product_backward(struct tune_model *m, int i, struct layer_weights *w, enum lora_product which,
+                            struct tune_tensor *dx, const struct tune_tensor *dy, const struct tune_tensor *x)
+{
+    struct product p = product(m, i, w, which);
+    return tune_product_backward(m, &p, dx, dy, x);
 }
 
 /* NULL if the batch has none. */
@@ -146,9 +162,7 @@ static int project_qkv(struct tune_model *m, int i, struct layer_weights *w)
     struct tune_tensor qkv = rows(m, s->qkv, Q), raw = rows(m, c->qk_norm ? s->raw : s->qkv, Q);
     on(m, i, "1");
     TRY(tune_rmsnorm_forward(m->dev, &norm, &rstd, &x, &w->norm1.w, c->norm_eps));
-    struct product qkv_product = product(i, LORA_QKV, &w->qkv, &w->qkv_bias, 1);
-    on(m, i, "qkv");
-    TRY(tune_product_forward(m, &qkv_product, &raw, &norm, 0));
+    TRY(product_forward(m, i, w, LORA_QKV, &raw, &norm, 0));
     on(m, i, "");
     if (c->qk_norm) {
         struct tune_tensor rq = tune_tensor_2d(s->rstd_q, TUNE_F32, N, c->heads);
@@ -179,26 +193,20 @@ static int layer_forward(struct tune_model *m, int i, bool again)
     struct heads h3 = heads_of(m, &qkv);
     TRY(tune_attention_forward(m->dev, &att, &lse, &h3.q, &h3.k, &h3.v, some(&m->starts), NULL, NULL, attention_how(m, i)));
     TRY(tune_copy(m->dev, &mid, &x));
-    struct product o = product(i, LORA_O, &w.o, &w.o_bias, c->residual_multiplier);
-    on(m, i, "o");
-    TRY(tune_product_forward(m, &o, &mid, &att, 1));
+    TRY(product_forward(m, i, &w, LORA_O, &mid, &att, 1));
     on(m, i, "2");
     TRY(tune_rmsnorm_forward(m->dev, &norm, &rstd, &mid, &w.norm2.w, c->norm_eps));
-    struct product gu = product(i, LORA_GATE_UP, &w.gate_up, &w.gate_up_bias, 1);
-    struct product down = product(i, LORA_DOWN, &w.down, &w.down_bias, c->residual_multiplier);
-    on(m, i, "gate_up");
-    TRY(tune_product_forward(m, &gu, &gate_up, &norm, 0));
+    TRY(product_forward(m, i, &w, LORA_GATE_UP, &gate_up, &norm, 0));
     on(m, i, "");
     if (again && !m->lora)
         return 0;
     TRY(tune_swiglu_forward(m->dev, &h, &gate_up));
     if (again) {
-        on(m, i, "down");
+        struct product down = product(m, i, &w, LORA_DOWN);
         return tune_product_again(m, &down, &h);
     }
     TRY(tune_copy(m->dev, &out, &mid));
-    on(m, i, "down");
-    return tune_product_forward(m, &down, &out, &h, 1);
+    return product_forward(m, i, &w, LORA_DOWN, &out, &h, 1);
 }
 
 static int check_places(const struct tune_model *m, const struct tune_batch *b)
@@ -206,12 +214,11 @@ static int check_places(const struct tune_model *m, const struct tune_batch *b)
     for (int64_t i = 0; i < (int64_t)b->B * b->T; i++) {
         int64_t t = i % b->T, position = b->positions ? b->positions[i] : t, start = b->starts ? b->starts[i] : 0;
         int64_t before = b->starts && t > 0 ? b->starts[i - 1] : 0;
-        if (position < 0 || position >= m->max_T || start < before || start > t) {
-            tune_error_set("row %lld, token %lld: position %lld, start %lld; expected a position below %d, and a start "
-                           "from the previous token's start to this token", (long long)(i / b->T),
-                           (long long)t, (long long)position, (long long)start, m->max_T);
-            return -1;
-        }
+        if (position < 0 || position >= m->max_T || start < before || start > t)
+            return tune_error_set(
+                "row %lld, token %lld: position %lld, start %lld; expected a position below %d, and a start "
+                "from the previous token's start to this token",
+                (long long)(i / b->T), (long long)t, (long long)position, (long long)start, m->max_T);
     }
     return 0;
 }
@@ -221,18 +228,16 @@ static int check_token(const struct tune_model *m, const struct tune_batch *b, i
 {
     if (id >= 0 && id < m->config.vocabulary)
         return 0;
-    tune_error_set("row %lld, position %lld: %s %d is outside the model's vocabulary of %d; the tokenizer belongs to another model",
-                   (long long)(i / b->T), (long long)(i % b->T), what, id, m->config.vocabulary);
-    return -1;
+    return tune_error_set(
+        "row %lld, position %lld: %s %d is outside the model's vocabulary of %d; the tokenizer belongs to another model",
+        (long long)(i / b->T), (long long)(i % b->T), what, id, m->config.vocabulary);
 }
 
 static int check_batch(const struct tune_model *m, const struct tune_batch *b)
 {
-    if (b->B < 1 || b->T < 1 || b->B > m->max_B || b->T > m->max_T) {
-        tune_error_set("a batch of %d rows of %d positions; tune_model_reserve made room for %d of %d", b->B, b->T, m->max_B,
-                       m->max_T);
-        return -1;
-    }
+    if (b->B < 1 || b->T < 1 || b->B > m->max_B || b->T > m->max_T)
+        return tune_error_set("a batch of %d rows of %d positions; tune_model_reserve made room for %d of %d", b->B, b->T,
+                              m->max_B, m->max_T);
     for (int64_t i = 0; i < (int64_t)b->B * b->T; i++) {
         TRY(check_token(m, b, i, "token id", b->ids[i]));
         if (b->labels && b->labels[i] != TUNE_NO_LABEL)
@@ -285,10 +290,9 @@ int tune_model_labels(const struct tune_model *m, const struct tune_batch *b, st
     *labels = m->labels;
     if (b->B == m->B && b->T == m->T && n == labels->rows.shape[0])
         return 0;
-    tune_error_set("the batch is not the last one given to the model: %d rows of %d with %lld labels, "
-                   "expected %d of %d with %lld",
-                   b->B, b->T, (long long)n, m->B, m->T, (long long)labels->rows.shape[0]);
-    return -1;
+    return tune_error_set("the batch is not the last one given to the model: %d rows of %d with %lld labels, "
+                          "expected %d of %d with %lld",
+                          b->B, b->T, (long long)n, m->B, m->T, (long long)labels->rows.shape[0]);
 }
 
 int tune_model_same_labels(const struct tune_model *other, const struct tune_model *m, struct tune_model_labels *labels)
@@ -298,8 +302,7 @@ int tune_model_same_labels(const struct tune_model *other, const struct tune_mod
     if (n == labels->rows.shape[0] && other->B == m->B && other->T == m->T && !memcmp(labels->host_rows, m->labels.host_rows, (size_t)bytes) &&
         !memcmp(labels->host_labels, m->labels.host_labels, (size_t)bytes))
         return 0;
-    tune_error_set("the other model's last batch is not the same");
-    return -1;
+    return tune_error_set("the other model's last batch is not the same");
 }
 
 static int forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
@@ -373,10 +376,7 @@ static int feed_forward_backward(struct tune_model *m, int i, struct layer_weigh
     struct tune_tensor gate_up = rows(m, s->gate_up, 2 * (int64_t)c->ffn), h = rows(m, m->h, c->ffn), dh = rows(m, m->dh, c->ffn);
     on(m, i, "");
     TRY(tune_swiglu_forward(m->dev, &h, &gate_up));
-    on(m, i, "down");
-    struct product down = product(i, LORA_DOWN, &w->down, &w->down_bias, c->residual_multiplier);
-    struct product gu = product(i, LORA_GATE_UP, &w->gate_up, &w->gate_up_bias, 1);
-    TRY(tune_product_backward(m, &down, bottom == LORA_DOWN ? NULL : &dh, gradient(&w->down), gradient(&w->down_bias), dx, &h));
+    TRY(product_backward(m, i, w, LORA_DOWN, bottom == LORA_DOWN ? NULL : &dh, dx, &h));
     if (bottom == LORA_DOWN)
         return 0;
     on(m, i, "");
@@ -384,9 +384,7 @@ static int feed_forward_backward(struct tune_model *m, int i, struct layer_weigh
     TRY(tune_swiglu_backward(m->dev, &gate_up, &dh, &gate_up));
     on(m, i, "2");
     TRY(tune_rmsnorm_forward(m->dev, &norm, NULL, &mid, &w->norm2.w, c->norm_eps));
-    on(m, i, "gate_up");
-    TRY(tune_product_backward(m, &gu, bottom == LORA_GATE_UP ? NULL : tmp, gradient(&w->gate_up), gradient(&w->gate_up_bias),
-                              &gate_up, &norm));
+    TRY(product_backward(m, i, w, LORA_GATE_UP, bottom == LORA_GATE_UP ? NULL : tmp, &gate_up, &norm));
     if (bottom == LORA_GATE_UP)
         return 0;
     on(m, i, "2");
@@ -403,10 +401,7 @@ static int attention_half_backward(struct tune_model *m, int i, struct layer_wei
     struct tune_tensor qkv = rows(m, s->qkv, Q), att = rows(m, s->att, HD), dqkv = rows(m, m->dqkv, Q), datt = rows(m, m->datt, HD);
     struct tune_tensor lse = tune_tensor_2d(s->lse, TUNE_F32, N, c->heads);
     struct heads x3 = heads_of(m, &qkv), d3 = heads_of(m, &dqkv);
-    struct product o = product(i, LORA_O, &w->o, &w->o_bias, c->residual_multiplier);
-    struct product qkv_product = product(i, LORA_QKV, &w->qkv, &w->qkv_bias, 1);
-    on(m, i, "o");
-    TRY(tune_product_backward(m, &o, bottom == LORA_O ? NULL : &datt, gradient(&w->o), gradient(&w->o_bias), dx, &att));
+    TRY(product_backward(m, i, w, LORA_O, bottom == LORA_O ? NULL : &datt, dx, &att));
     if (bottom == LORA_O)
         return 0;
     on(m, i, "");
@@ -424,9 +419,7 @@ static int attention_half_backward(struct tune_model *m, int i, struct layer_wei
     }
     on(m, i, "1");
     TRY(tune_rmsnorm_forward(m->dev, &norm, NULL, &x, &w->norm1.w, c->norm_eps));
-    on(m, i, "qkv");
-    TRY(tune_product_backward(m, &qkv_product, bottom == LORA_QKV ? NULL : tmp, gradient(&w->qkv), gradient(&w->qkv_bias), &dqkv,
-                              &norm));
+    TRY(product_backward(m, i, w, LORA_QKV, bottom == LORA_QKV ? NULL : tmp, &dqkv, &norm));
     if (bottom == LORA_QKV)
         return 0;
     on(m, i, "1");
@@ -461,12 +454,11 @@ static enum lora_product bottom_of(const struct tune_model *m, int i, int lowest
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden)
 {
     const struct tune_model_config *c = &m->config;
-    if (!m->training || !m->kept[TUNE_GRADIENT].at || batch->B != m->B || batch->T != m->T) {
-        tune_error_set("backward: %s", !m->training    ? "the model was not reserved with TUNE_FOR_TRAINING"
-                                       : !m->kept[TUNE_GRADIENT].at ? "there are no gradients; call tune_model_zero_grad first"
-                                                       : "the batch is not the last one given to tune_model_forward");
-        return -1;
-    }
+    if (!m->training || !m->kept[TUNE_GRADIENT].at || batch->B != m->B || batch->T != m->T)
+        return tune_error_set("backward: %s", !m->training ? "the model was not reserved with TUNE_FOR_TRAINING"
+                                              : !m->kept[TUNE_GRADIENT].at
+                                                  ? "there are no gradients; call tune_model_zero_grad first"
+                                                  : "the batch is not the last one given to tune_model_forward");
     struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
     struct tune_tensor last = residual(m, m->x[c->layers]), rstd = stat(m, m->rstd), dx = residual(m, m->dnorm);
     tune_device_does(m->dev, TUNE_BACKWARD, -1, "");

@@ -20,15 +20,12 @@ bool tune_model_has(const struct tune_model *m, const struct tune_parameter *p, 
 static int check(const struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n)
 {
     const char *name = names[which < 0 || which > TUNE_EXTRA ? TUNE_EXTRA : which];
-    if (!tune_model_has(m, p, which)) {
-        tune_error_set("%s has no %s", p->name, name);
-        return -1;
-    }
+    if (!tune_model_has(m, p, which))
+        return tune_error_set("%s has no %s", p->name, name);
     if (at >= 0 && n >= 0 && at <= p->count && n <= p->count - at)
         return 0;
-    tune_error_set("%s has %lld values; the call wants %lld from value %lld on", p->name, (long long)p->count, (long long)n,
-                   (long long)at);
-    return -1;
+    return tune_error_set("%s has %lld values; the call wants %lld from value %lld on", p->name, (long long)p->count,
+                          (long long)n, (long long)at);
 }
 
 static enum tune_dtype dtype_of(const struct tune_parameter *p, int which)
@@ -55,10 +52,8 @@ static int read_nf4(struct tune_model *m, const struct tune_parameter *p, int64_
     int64_t begin = at / large * large, count = at + n - begin;
     struct tune_nf4_layout from = tune_nf4_layout(p->count), to = tune_nf4_layout(count);
     char *host = aligned_alloc(64, (size_t)tune_nf4_bytes(count));
-    if (!host) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to read %s", p->name);
-        return -1;
-    }
+    if (!host)
+        return tune_error_no_memory("reading %s", p->name);
     struct tune_nf4 copy = tune_nf4_at(host, count, q->offset);
     const struct {
         int64_t to, from, bytes;
@@ -113,10 +108,8 @@ static int write_nf4(struct tune_model *m, const struct tune_parameter *p, const
     struct tune_nf4_part *q = &m->nf4[p - m->parameters.at];
     struct tune_nf4 made;
     char *host = aligned_alloc(64, (size_t)tune_nf4_bytes(p->count));
-    if (!host) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to quantise %s", p->name);
-        return -1;
-    }
+    if (!host)
+        return tune_error_no_memory("quantising %s", p->name);
     int status = tune_weights_nf4(source, p, room, host, &made);
     if (status == 0)
         status = tune_device_upload(m->dev, q->memory, host, tune_nf4_bytes(p->count));
@@ -156,11 +149,9 @@ int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int w
         return tune_device_upload(m->dev, place(m, p, which, at), in, n * 4);
     if (dtype == TUNE_BF16)
         return write_narrow(m, p, at, n, in);
-    if (at != 0 || n != p->count) {
-        tune_error_set("%s is stored in NF4, whose scales depend on all values: write all %lld at once",
-                       p->name, (long long)p->count);
-        return -1;
-    }
+    if (at != 0 || n != p->count)
+        return tune_error_set("%s is stored in NF4, whose scales depend on all values: write all %lld at once",
+                              p->name, (long long)p->count);
     struct tune_weights_source array = {read_array, (void *)(uintptr_t)in};
     return tune_model_fill(m, p, &array);
 }
@@ -174,10 +165,8 @@ int tune_model_fill(struct tune_model *m, const struct tune_parameter *p, const 
 {
     int64_t piece = p->count < TUNE_PIECE ? p->count : TUNE_PIECE;
     float *room = m->room ? m->room : malloc(sizeof *room * (size_t)piece);
-    if (!room) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to fill %s", p->name);
-        return -1;
-    }
+    if (!room)
+        return tune_error_no_memory("filling %s", p->name);
     int status = p->storage == TUNE_NF4 ? write_nf4(m, p, source, room) : tune_weights_each(source, p, room, put, m);
     if (room != m->room)
         free(room);
@@ -206,16 +195,13 @@ static bool is_name(const char *name)
 int tune_model_extra(struct tune_model *m, const char *name)
 {
     int i = 0;
-    if (!is_name(name)) {
-        tune_error_set("extra tensors \"%.60s\": expected a name of 1 to 31 letters, digits and _", name);
-        return -1;
-    }
+    if (!is_name(name))
+        return tune_error_set("extra tensors \"%.60s\": expected a name of 1 to 31 letters, digits and _", name);
     while (i < TUNE_EXTRAS && *m->extra[i] && strcmp(m->extra[i], name))
         i++;
-    if (i == TUNE_EXTRAS) {
-        tune_error_set("extra tensors \"%s\": the model has room for %d kinds, and has %d already", name, TUNE_EXTRAS, TUNE_EXTRAS);
-        return -1;
-    }
+    if (i == TUNE_EXTRAS)
+        return tune_error_set("extra tensors \"%s\": the model has room for %d kinds, and has %d already", name, TUNE_EXTRAS,
+                              TUNE_EXTRAS);
     TRY(tune_model_keep(m, TUNE_EXTRA + i, name));
     snprintf(m->extra[i], sizeof m->extra[i], "%s", name);
     return TUNE_EXTRA + i;

@@ -13,6 +13,7 @@
 #include "files/folder.h"
 #include "files/json.h"
 #include "files/safetensors.h"
+#include "core/array.h"
 #include "core/try.h"
 
 /* Known models have fewer than 200 shards and an index below 10 MB. */
@@ -55,20 +56,16 @@ static int open_shard(struct tune_weights *w, const char *name)
     for (int i = w->shards - 1; i >= 0; i--) /* neighbours in the index usually share a file */
         if (strcmp(w->name[i], name) == 0)
             return i;
-    if (w->shards == MAX_SHARDS) {
-        tune_error_set("%s/%s names more than %d files", w->folder, index_name, MAX_SHARDS);
-        return -1;
-    }
+    if (w->shards == MAX_SHARDS)
+        return tune_error_set("%s/%s names more than %d files", w->folder, index_name, MAX_SHARDS);
     void *names = realloc(w->name, sizeof *w->name * (size_t)(w->shards + 1));
     if (names)
         w->name = names;
     void *shards = realloc(w->shard, sizeof *w->shard * (size_t)(w->shards + 1));
     if (shards)
         w->shard = shards;
-    if (!names || !shards) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to open %s/%s", w->folder, name);
-        return -1;
-    }
+    if (!names || !shards)
+        return tune_error_no_memory("opening %s/%s", w->folder, name);
     struct tune_safetensors *f = tune_safetensors_open_in(w->folder, name);
     if (!f)
         return -1;
@@ -76,10 +73,9 @@ static int open_shard(struct tune_weights *w, const char *name)
     w->shard[w->shards++] = f;
     w->header += tune_safetensors_header_size(f);
     /* files that link to one another would multiply memory */
-    if (w->header > TUNE_SAFETENSORS_HEADER) {
-        tune_error_set("%s: the headers of the weight files have more than %d bytes together", w->folder, TUNE_SAFETENSORS_HEADER);
-        return -1;
-    }
+    if (w->header > TUNE_SAFETENSORS_HEADER)
+        return tune_error_set("%s: the headers of the weight files have more than %d bytes together", w->folder,
+                              TUNE_SAFETENSORS_HEADER);
     return w->shards - 1;
 }
 
@@ -133,21 +129,17 @@ static int index_tensors(struct tune_weights *w)
     int64_t n = 0;
     for (int i = 0; i < w->shards; i++)
         n += tune_safetensors_count(w->shard[i]);
-    w->named = malloc(sizeof *w->named * (size_t)(n + 1));
-    if (!w->named) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the names of %s", w->folder);
+    w->named = tune_zeroed((size_t)n + 1, sizeof *w->named, "the names of %s", w->folder);
+    if (!w->named)
         return -1;
-    }
     for (int i = 0; i < w->shards; i++)
         for (int64_t t = 0; t < tune_safetensors_count(w->shard[i]); t++)
             w->named[w->count++] = (struct named){tune_safetensors_name(w->shard[i], t), tune_safetensors_at(w->shard[i], t), i};
     qsort(w->named, (size_t)n, sizeof *w->named, by_name);
     for (int64_t i = 1; i < n; i++)
-        if (strcmp(w->named[i - 1].name, w->named[i].name) == 0) {
-            tune_error_set("%s: tensor \"%.90s\" is in %s and in %s; remove one", w->folder, w->named[i].name,
-                           w->name[w->named[i - 1].shard], w->name[w->named[i].shard]);
-            return -1;
-        }
+        if (strcmp(w->named[i - 1].name, w->named[i].name) == 0)
+            return tune_error_set("%s: tensor \"%.90s\" is in %s and in %s; remove one", w->folder, w->named[i].name,
+                                  w->name[w->named[i - 1].shard], w->name[w->named[i].shard]);
     return 0;
 }
 
@@ -167,11 +159,9 @@ static int open_index(struct tune_weights *w)
 
 struct tune_weights *tune_weights_open(const char *folder)
 {
-    struct tune_weights *w = calloc(1, sizeof *w);
-    if (!w) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to open %s", folder);
+    struct tune_weights *w = tune_zeroed(1, sizeof *w, "the weights of %s", folder);
+    if (!w)
         return NULL;
-    }
     if (tune_path(w->folder, "%s", folder) < 0)
         goto fail;
     if (tune_folder_has(folder, single)) {
@@ -220,12 +210,10 @@ static int compare_names(const void *a, const void *b)
 /* Refuse a tensor without a place in the model: leaving it out would change the numbers. */
 static int check_no_strangers(const struct tune_weights *w, const struct tune_parameters *p, bool tied)
 {
-    const char **names = malloc(sizeof *names * (size_t)p->base);
+    const char **names = tune_zeroed((size_t)p->base, sizeof *names, "checking %s", w->folder);
     int status = 0;
-    if (!names) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to check %s", w->folder);
+    if (!names)
         return -1;
-    }
     for (int i = 0; i < p->base; i++)
         names[i] = p->at[i].name;
     qsort(names, (size_t)p->base, sizeof *names, compare_names);
@@ -233,9 +221,8 @@ static int check_no_strangers(const struct tune_weights *w, const struct tune_pa
         const char *name = w->named[i].name;
         if (ignored(name, tied) || bsearch(&name, names, (size_t)p->base, sizeof *names, compare_names))
             continue;
-        tune_error_set("%s/%s: tensor \"%.90s\" has no place in the model that config.json describes", w->folder,
-                       w->name[w->named[i].shard], name);
-        status = -1;
+        status = tune_error_set("%s/%s: tensor \"%.90s\" has no place in the model that config.json describes", w->folder,
+                                w->name[w->named[i].shard], name);
     }
     free(names);
     return status;
@@ -247,21 +234,17 @@ int tune_weights_check(const struct tune_weights *w, struct tune_parameters *p, 
         struct tune_parameter *r = &p->at[i];
         const struct tune_array *t = tune_weights_find(w, r->name);
         char have[64], want[64];
-        if (!t) {
-            tune_error_set("%s: no tensor \"%s\"; config.json asks for it%s", w->folder, r->name,
-                           strcmp(r->name, "lm_head.weight") == 0 ? " because \"tie_word_embeddings\" is not true" : "");
-            return -1;
-        }
-        if (t->dtype != TUNE_F32 && t->dtype != TUNE_F16 && t->dtype != TUNE_BF16) {
-            tune_error_set("%s: tensor \"%s\" is %s; supported: F32, F16, BF16", w->folder, r->name, tune_dtype_name(t->dtype));
-            return -1;
-        }
-        if (t->ndim != r->ndim || t->shape[0] != r->shape[0] || (r->ndim == 2 && t->shape[1] != r->shape[1])) {
-            tune_error_set("%s: tensor \"%s\" is %s, config.json says %s", w->folder, r->name,
-                           tune_shape_text(t->ndim, t->shape, have, sizeof have),
-                           tune_shape_text(r->ndim, r->shape, want, sizeof want));
-            return -1;
-        }
+        if (!t)
+            return tune_error_set("%s: no tensor \"%s\"; config.json asks for it%s", w->folder, r->name,
+                                  strcmp(r->name, "lm_head.weight") == 0 ? " because \"tie_word_embeddings\" is not true"
+                                                                         : "");
+        if (t->dtype != TUNE_F32 && t->dtype != TUNE_F16 && t->dtype != TUNE_BF16)
+            return tune_error_set("%s: tensor \"%s\" is %s; supported: F32, F16, BF16", w->folder, r->name,
+                                  tune_dtype_name(t->dtype));
+        if (t->ndim != r->ndim || t->shape[0] != r->shape[0] || (r->ndim == 2 && t->shape[1] != r->shape[1]))
+            return tune_error_set("%s: tensor \"%s\" is %s, config.json says %s", w->folder, r->name,
+                                  tune_shape_text(t->ndim, t->shape, have, sizeof have),
+                                  tune_shape_text(r->ndim, r->shape, want, sizeof want));
         r->read_dtype = t->dtype;
     }
     return check_no_strangers(w, p, tied);
@@ -306,9 +289,8 @@ static int check_fits(const struct tune_parameter *p, enum tune_dtype dtype, con
     }
     if (largest < limit)
         return 0;
-    tune_error_set("tensor \"%s\" holds %g, which does not fit %s; save with `save_dtype` float32", p->name, (double)largest,
-                   dtype == TUNE_F16 ? "float16 (at most 65504)" : "bfloat16 (at most 3.39e38)");
-    return -1;
+    return tune_error_set("tensor \"%s\" holds %g, which does not fit %s; save with `save_dtype` float32", p->name,
+                          (double)largest, dtype == TUNE_F16 ? "float16 (at most 65504)" : "bfloat16 (at most 3.39e38)");
 }
 
 int tune_weights_each(const struct tune_weights_source *source, const struct tune_parameter *p, float *room,
@@ -414,13 +396,10 @@ int tune_weights_write(const char *folder, const struct tune_parameters *p, enum
 {
     char path[TUNE_PATH_MAX], name[64];
     int64_t total = 0, in_shard = 0, limit = shard_bytes > 0 ? shard_bytes : 5000000000;
-    int shards = 1, status = 0;
-    struct item *items = malloc(sizeof *items * (size_t)p->base);
-    float *room = malloc(2 * TUNE_PIECE * sizeof *room);
-    if (!items || !room) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to write %s", folder);
-        status = -1;
-    }
+    int shards = 1;
+    struct item *items = tune_zeroed((size_t)p->base, sizeof *items, "writing %s", folder);
+    float *room = items ? tune_zeroed(2 * TUNE_PIECE, sizeof *room, "writing %s", folder) : NULL;
+    int status = room ? 0 : -1;
     /* greedy, in the model's order, as transformers splits */
     for (int i = 0; i < p->base && status == 0; i++) {
         int64_t bytes = bytes_of(&p->at[i], as);

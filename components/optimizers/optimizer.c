@@ -68,7 +68,7 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tun
     }
     struct tune_optimizer *opt = calloc(1, sizeof *opt);
     if (!opt || !(opt->runs = calloc((size_t)tune_model_parameters(m)->count, sizeof *opt->runs))) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the optimizer");
+        tune_error_no_memory("the optimizer");
         free(opt);
         return NULL;
     }
@@ -157,10 +157,8 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_recor
 int64_t tune_optimizer_steps(const struct tune_optimizer *opt)
 {
     double t;
-    if (opt->half) {
-        tune_error_set("the optimizer's last step failed after it had updated some weights");
-        return -1;
-    }
+    if (opt->half)
+        return tune_error_set("the optimizer's last step failed after it had updated some weights");
     TRY(tune_device_download(opt->dev, &t, opt->updates, sizeof t));
     TRY(tune_device_sync(opt->dev));
     return (int64_t)t;

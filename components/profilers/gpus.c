@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/error.h"
 #include "core/try.h"
 
@@ -51,18 +52,16 @@ static int find_function(struct tune_gpus *g, const char *name, void *to)
         memcpy(to, &at, sizeof at); /* C has no cast from an object pointer to a function pointer */
         return 0;
     }
-    tune_error_set("%s has no %s: it is another version than is known here", LIBRARY, name);
-    return -1;
+    return tune_error_set("%s has no %s: it is another version than is known here", LIBRARY, name);
 }
 
 static int open_library(struct tune_gpus *g)
 {
     struct nvml *n = &g->nvml;
     g->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!g->library) {
-        tune_error_set("%s, which says what a GPU does and comes with its driver, cannot be opened: %s", LIBRARY, dlerror());
-        return -1;
-    }
+    if (!g->library)
+        return tune_error_set("%s, which says what a GPU does and comes with its driver, cannot be opened: %s", LIBRARY,
+                              dlerror());
     TRY(find_function(g, "nvmlInit_v2", &n->init));
     TRY(find_function(g, "nvmlShutdown", &n->shutdown));
     TRY(find_function(g, "nvmlErrorString", &n->error_text));
@@ -94,12 +93,10 @@ static int find_devices(struct tune_gpus *g, const char *ids)
 
 struct tune_gpus *tune_gpus_open(const char *ids)
 {
-    struct tune_gpus *g = calloc(1, sizeof *g);
+    struct tune_gpus *g = tune_zeroed(1, sizeof *g, "looking at GPUs");
     if (g)
-        g->devices = calloc((size_t)tune_gpus_listed(ids) + 1, sizeof *g->devices);
-    if (!g || !g->devices)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to look at GPUs");
-    else if (open_library(g) == 0 && find_devices(g, ids) == 0)
+        g->devices = tune_zeroed((size_t)tune_gpus_listed(ids) + 1, sizeof *g->devices, "looking at GPUs");
+    if (g && g->devices && open_library(g) == 0 && find_devices(g, ids) == 0)
         return g;
     tune_gpus_close(g);
     return NULL;

@@ -9,10 +9,6 @@
 #ifndef TUNE_PROFILERS_GPUS_H
 #define TUNE_PROFILERS_GPUS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct tune_gpus;
 
 /* One reading. NaN: the driver gives no value, as for a part of a GPU. */
@@ -35,7 +31,4 @@ void tune_gpus_read(struct tune_gpus *g, int i, struct tune_gpu_reading *now);
 /* tune_gpus_listed - the number of ids in the list; NULL or "": 0. */
 int tune_gpus_listed(const char *ids);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,9 +1,9 @@
 /* memory_plan.c - the parts, their sum, and ways to save memory if they do not fit. */
 #include "profilers/memory_plan.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
+#include "core/print.h"
 #include "core/try.h"
 #include "devices/record.h"
 #include "losses/loss.h"
@@ -88,39 +88,29 @@ static double mib(int64_t bytes)
     return (double)bytes / (1 << 20);
 }
 
-/* Append formatted text. Returns the used size. */
-static size_t say(char *text, size_t size, size_t used, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int n = used < size ? vsnprintf(text + used, size - used, format, arguments) : 0;
-    va_end(arguments);
-    return used + (size_t)(n > 0 ? n : 0);
-}
-
 /* Append "513.1 MiB on the device: weights 513.1, ..." with the parts of one place, or of both. */
-static size_t say_parts(char *text, size_t size, size_t used, const struct tune_memory_plan *plan,
-                        const char *head, int64_t sum, bool device, bool host)
+static void say_parts(char *text, size_t size, const struct tune_memory_plan *plan, const char *head, int64_t sum,
+                      bool device, bool host)
 {
     const char *comma = "";
-    used = say(text, size, used, "%.1f MiB%s:", mib(sum), head);
+    tune_append(text, size, "%.1f MiB%s:", mib(sum), head);
     for (const struct tune_memory_part *p = plan->parts; p < plan->parts + plan->count; p++)
         if (p->on_device ? device : host) {
-            used = say(text, size, used, "%s %s %.1f", comma, p->name, mib(p->bytes));
+            tune_append(text, size, "%s %s %.1f", comma, p->name, mib(p->bytes));
             comma = ",";
         }
-    return used;
 }
 
 const char *tune_memory_plan_text(const struct tune_memory_plan *plan, char *text, size_t size)
 {
+    *text = 0;
     if (plan->memory.shared) {
-        say_parts(text, size, 0, plan, "", plan->total, true, true);
+        say_parts(text, size, plan, "", plan->total, true, true);
         return text;
     }
-    size_t used = say_parts(text, size, 0, plan, " on the device", plan->device, true, false);
-    used = say(text, size, used, "; ");
-    say_parts(text, size, used, plan, " on the host", plan->host, false, true);
+    say_parts(text, size, plan, " on the device", plan->device, true, false);
+    tune_append(text, size, "; ");
+    say_parts(text, size, plan, " on the host", plan->host, false, true);
     return text;
 }
 
@@ -139,54 +129,59 @@ struct excess {
     int64_t bytes;
 };
 
+/* The ways to save memory, as text. */
+struct advice {
+    char text[512];
+    const struct tune_memory_plan *plan;
+    struct tune_device *dev;
+    struct excess excess;
+};
+
 /* Append one way to save memory: the bytes it saves, and whether that is enough. */
-static size_t advise(char *text, size_t size, size_t used, const char *option,
-                     const struct tune_memory_plan *plan, const struct tune_memory_request *changed,
-                     struct tune_device *dev, struct excess excess)
+static void advise(struct advice *a, const char *option, const struct tune_memory_request *changed)
 {
     struct tune_memory_plan less;
-    if (used >= size || tune_memory_plan_make(&less, changed, dev) < 0)
-        return used;
-    int64_t saved = to_take(plan, excess.where) - to_take(&less, excess.where);
-    if (saved < 1 << 20)
-        return used;
-    return say(text, size, used, "%s %s saves %.1f MiB%s", used ? ";" : "", option, mib(saved),
-               saved >= excess.bytes ? " (enough)" : "");
+    if (tune_memory_plan_make(&less, changed, a->dev) < 0)
+        return;
+    int64_t saved = to_take(a->plan, a->excess.where) - to_take(&less, a->excess.where);
+    if (saved >= 1 << 20)
+        tune_append(a->text, sizeof a->text, "%s %s saves %.1f MiB%s", *a->text ? ";" : "", option, mib(saved),
+                    saved >= a->excess.bytes ? " (enough)" : "");
 }
 
-static void advice(char *text, size_t size, const struct tune_memory_plan *plan, const struct tune_memory_request *r,
-                   struct tune_device *dev, struct excess excess)
+static struct advice advice(const struct tune_memory_plan *plan, const struct tune_memory_request *r,
+                            struct tune_device *dev, struct excess excess)
 {
+    struct advice a = {"", plan, dev, excess};
     char option[64];
-    size_t used = 0;
     struct tune_memory_request changed = *r;
-    text[0] = 0;
     changed.use |= TUNE_CHECKPOINTING;
-    used = advise(text, size, used, "`activation_checkpointing` full", plan, &changed, dev, excess);
+    advise(&a, "`activation_checkpointing` full", &changed);
     changed = *r;
     changed.loader.batch_size = 1;
-    used = advise(text, size, used, "`batch_size` 1", plan, &changed, dev, excess);
+    advise(&a, "`batch_size` 1", &changed);
     changed = *r;
     changed.loader.max_length = r->loader.max_length > 1 ? r->loader.max_length / 2 : 1;
     snprintf(option, sizeof option, "`max_length` %d", changed.loader.max_length);
-    used = advise(text, size, used, option, plan, &changed, dev, excess);
+    advise(&a, option, &changed);
     changed = *r;
     changed.activations = TUNE_BF16;
-    used = advise(text, size, used, "`dtype` bfloat16", plan, &changed, dev, excess);
+    advise(&a, "`dtype` bfloat16", &changed);
     struct tune_model_adapted narrow = {r->adapted ? r->adapted->lora : NULL, TUNE_BF16};
     changed = *r;
     changed.adapted = r->adapted ? &narrow : NULL;
-    used = advise(text, size, used, "`base_dtype` bfloat16", plan, &changed, dev, excess);
+    advise(&a, "`base_dtype` bfloat16", &changed);
     narrow.storage = TUNE_NF4;
-    used = advise(text, size, used, "`base_dtype` nf4", plan, &changed, dev, excess);
+    advise(&a, "`base_dtype` nf4", &changed);
     changed = *r;
     changed.optimizer = (struct tune_optimizer_options){.kind = TUNE_SGD};
-    used = advise(text, size, used, "`optimizer` sgd", plan, &changed, dev, excess);
+    advise(&a, "`optimizer` sgd", &changed);
     changed = *r;
     changed.profile = 0;
-    used = advise(text, size, used, "`profile` 0", plan, &changed, dev, excess);
-    if (used == 0)
-        snprintf(text, size, " nothing but a smaller model, or more memory, helps");
+    advise(&a, "`profile` 0", &changed);
+    if (!*a.text)
+        tune_append(a.text, sizeof a.text, " nothing but a smaller model, or more memory, helps");
+    return a;
 }
 
 /* Check a device with its own memory. */
@@ -194,16 +189,14 @@ static int check_device(const struct tune_memory_plan *plan, const struct tune_m
                         struct tune_device *dev)
 {
     int64_t need = to_take(plan, DEVICE), most = need - plan->memory.free;
-    char parts[512], help[512];
+    char parts[512];
     if (most <= 0)
         return 0;
-    advice(help, sizeof help, plan, r, dev, (struct excess){DEVICE, most});
-    tune_error_set_kind(TUNE_ERROR_CANNOT,
-                        "not enough memory on the device %s: %.1f MiB are still to be taken, %.1f of "
-                        "its %.1f MiB are free. The run needs %s. To need less:%s",
-                        dev->name, mib(need), mib(plan->memory.free), mib(plan->memory.total),
-                        tune_memory_plan_text(plan, parts, sizeof parts), help);
-    return -1;
+    struct advice help = advice(plan, r, dev, (struct excess){DEVICE, most});
+    return tune_error_cannot("not enough memory on the device %s: %.1f MiB are still to be taken, %.1f of "
+                               "its %.1f MiB are free. The run needs %s. To need less:%s",
+                               dev->name, mib(need), mib(plan->memory.free), mib(plan->memory.total),
+                               tune_memory_plan_text(plan, parts, sizeof parts), help.text);
 }
 
 int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tune_memory_request *r, struct tune_device *dev,
@@ -223,14 +216,12 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
     }
     if (!worst)
         return 0;
-    char parts[512], help[512];
-    advice(help, sizeof help, plan, r, dev, (struct excess){HOST, most});
-    tune_error_set_kind(TUNE_ERROR_CANNOT,
-                        "not enough memory%s: %.1f MiB are still to be taken%s, %.1f MiB are %s. "
-                        "The run needs %s. To need less:%s",
-                        plan->memory.shared ? "" : " on the host", mib(worst_need),
-                        worst->counts == TUNE_MEMORY_FILLED
-                            ? "" : " (a thread's stack and what is only reserved among them)",
-                        mib(worst->bytes), worst->what, tune_memory_plan_text(plan, parts, sizeof parts), help);
-    return -1;
+    char parts[512];
+    struct advice help = advice(plan, r, dev, (struct excess){HOST, most});
+    return tune_error_cannot("not enough memory%s: %.1f MiB are still to be taken%s, %.1f MiB are %s. "
+                               "The run needs %s. To need less:%s",
+                               plan->memory.shared ? "" : " on the host", mib(worst_need),
+                               worst->counts == TUNE_MEMORY_FILLED
+                                   ? "" : " (a thread's stack and what is only reserved among them)",
+                               mib(worst->bytes), worst->what, tune_memory_plan_text(plan, parts, sizeof parts), help.text);
 }

@@ -18,7 +18,6 @@
 
 #include "machine/memory.h"
 #include "datasets/loader.h"
-#include "models/lora.h"
 #include "models/model.h"
 #include "optimizers/optimizer.h"
 

@@ -2,7 +2,6 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,64 +12,33 @@
 
 /* ---- the table ---- */
 
-/* A growing text; data NULL: no memory. */
-struct text {
-    char *data;
-    size_t used, room;
-};
-
-static void put(struct text *t, const char *format, ...) TUNE_PRINTF(2, 3);
-static void put(struct text *t, const char *format, ...)
-{
-    char line[256];
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    n = n < (int)sizeof line ? n : (int)sizeof line - 1;
-    if (!t->data || n < 0)
-        return;
-    if (t->used + (size_t)n + 1 > t->room) {
-        char *larger = realloc(t->data, 2 * t->room + (size_t)n);
-        if (!larger) {
-            free(t->data);
-            t->data = NULL;
-            return;
-        }
-        t->data = larger;
-        t->room = 2 * t->room + (size_t)n;
-    }
-    memcpy(t->data + t->used, line, (size_t)n + 1);
-    t->used += (size_t)n;
-}
-
 static int64_t steps_of(const struct tune_profile *r)
 {
     return r->last - r->first + 1;
 }
 
 /* Append a rate and its share of the ceiling, such as "  123.4  52%"; blanks if there is none. */
-static void put_rate(struct text *t, double amount, double seconds, double ceiling)
+static void put_rate(FILE *t, double amount, double seconds, double ceiling)
 {
     if (amount <= 0 || seconds <= 0)
-        put(t, "%8s %5s", "", "");
+        fprintf(t, "%8s %5s", "", "");
     else if (ceiling > 0)
-        put(t, " %7.1f %4.0f%%", amount / seconds / 1e9, 100 * amount / seconds / ceiling);
+        fprintf(t, " %7.1f %4.0f%%", amount / seconds / 1e9, 100 * amount / seconds / ceiling);
     else
-        put(t, " %7.1f %5s", amount / seconds / 1e9, "");
+        fprintf(t, " %7.1f %5s", amount / seconds / 1e9, "");
 }
 
-static void put_row(struct text *t, const struct tune_profile *r, const char *name, const struct tune_profile_row *row)
+static void put_row(FILE *t, const struct tune_profile *r, const char *name, const struct tune_profile_row *row)
 {
-    put(t, "  %-26s", name);
+    fprintf(t, "  %-26s", name);
     if (row->outside)
-        put(t, " %9s", "");
+        fprintf(t, " %9s", "");
     else
-        put(t, " %9.1f", (double)row->calls / (double)steps_of(r));
-    put(t, " %10.2f %5.1f%%", 1000 * row->seconds / (double)steps_of(r), 100 * row->seconds / r->seconds);
+        fprintf(t, " %9.1f", (double)row->calls / (double)steps_of(r));
+    fprintf(t, " %10.2f %5.1f%%", 1000 * row->seconds / (double)steps_of(r), 100 * row->seconds / r->seconds);
     put_rate(t, row->flops, row->seconds, r->ceilings.flops_all);
     put_rate(t, row->bytes, row->seconds, r->ceilings.bytes_all);
-    put(t, "\n");
+    fprintf(t, "\n");
 }
 
 static int by_time(const void *a, const void *b)
@@ -80,7 +48,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Append the rows of a phase, the slowest first, under their sum. */
-static void put_phase(struct text *t, const struct tune_profile *r, const char *phase)
+static void put_phase(FILE *t, const struct tune_profile *r, const char *phase)
 {
     const struct tune_profile_row *chosen[TUNE_PROFILE_ROWS];
     struct tune_profile_row sum = {.outside = true};
@@ -105,42 +73,50 @@ static void put_phase(struct text *t, const struct tune_profile *r, const char *
     }
 }
 
-static void put_ceiling(struct text *t, const char *what, double one, double all, int threads, const char *unit)
+static void put_ceiling(FILE *t, const char *what, double one, double all, int threads, const char *unit)
 {
     if (all > 0)
-        put(t, "%-26s %8.1f %s by 1 thread, %.1f by %d\n", what, one / 1e9, unit, all / 1e9, threads);
+        fprintf(t, "%-26s %8.1f %s by 1 thread, %.1f by %d\n", what, one / 1e9, unit, all / 1e9, threads);
 }
 
 char *tune_profiler_table(const struct tune_profiler *p)
 {
     const struct tune_profile *r = &p->result;
-    struct text t = {malloc(4096), 0, 4096};
+    char *text = NULL;
+    size_t size;
+    FILE *t = open_memstream(&text, &size);
     double outside = 0;
+    if (!t) {
+        tune_error_no_memory("the profile's table");
+        return NULL;
+    }
     if (r->first == 0 || r->last == 0) {
-        put(&t, "%-26s no step: the first one or two are not measured, and then the run was over\n", "profile");
+        fprintf(t, "%-26s no step: the first one or two are not measured, and then the run was over\n", "profile");
     } else {
-        put(&t, "%-26s steps %" PRId64 " to %" PRId64 ", %.1f ms each\n", "profile", r->first, r->last,
+        fprintf(t, "%-26s steps %" PRId64 " to %" PRId64 ", %.1f ms each\n", "profile", r->first, r->last,
             1000 * r->seconds / (double)steps_of(r));
-        put_ceiling(&t, "ceiling, multiply-adds", r->ceilings.flops_one, r->ceilings.flops_all, r->threads, "GFLOP/s");
-        put_ceiling(&t, "ceiling, memory", r->ceilings.bytes_one, r->ceilings.bytes_all, r->threads, "GB/s");
+        put_ceiling(t, "ceiling, multiply-adds", r->ceilings.flops_one, r->ceilings.flops_all, r->threads, "GFLOP/s");
+        put_ceiling(t, "ceiling, memory", r->ceilings.bytes_one, r->ceilings.bytes_all, r->threads, "GB/s");
         if (r->model_flops > 0) {
-            put(&t, "%-26s %8.1f GFLOP/s", "model FLOP/s", r->model_flops / r->seconds / 1e9);
-            put(&t, r->ceilings.flops_all > 0 ? ", %.0f%% of the ceiling\n" : "\n",
+            fprintf(t, "%-26s %8.1f GFLOP/s", "model FLOP/s", r->model_flops / r->seconds / 1e9);
+            fprintf(t, r->ceilings.flops_all > 0 ? ", %.0f%% of the ceiling\n" : "\n",
                 100 * r->model_flops / r->seconds / r->ceilings.flops_all);
         }
-        put(&t, "  %-26s %9s %10s %6s %8s %5s %8s %5s\n", "phase, operation", "calls", "ms a step", "share", "GFLOP/s", "max",
-            "GB/s", "max");
+        fprintf(t, "  %-26s %9s %10s %6s %8s %5s %8s %5s\n", "phase, operation", "calls", "ms a step", "share", "GFLOP/s",
+                "max", "GB/s", "max");
         for (int phase = 0; phase < TUNE_PHASES; phase++)
-            put_phase(&t, r, tune_phase_names[phase]);
+            put_phase(t, r, tune_phase_names[phase]);
         for (int i = 0; i < r->count; i++)
             outside += r->rows[i].outside ? r->rows[i].seconds : 0;
         struct tune_profile_row all = {.outside = true, .seconds = r->seconds}, rest = {.outside = true, .seconds = outside};
-        put_row(&t, r, "all", &all);
-        put_row(&t, r, "of it outside operations", &rest);
+        put_row(t, r, "all", &all);
+        put_row(t, r, "of it outside operations", &rest);
     }
-    if (!t.data)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the profile's table");
-    return t.data;
+    if (fclose(t) == 0)
+        return text;
+    free(text);
+    tune_error_no_memory("the profile's table");
+    return NULL;
 }
 
 /* ---- JSON ---- */

@@ -52,7 +52,7 @@ struct tune_profiler *tune_profiler_new(struct tune_device *dev, struct tune_mod
     if (p && steps > 0)
         p->events = calloc(TUNE_PROFILE_EVENTS, sizeof *p->events);
     if (!p || (steps > 0 && !p->events)) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the profiler");
+        tune_error_no_memory("the profiler");
         free(p);
         return NULL;
     }

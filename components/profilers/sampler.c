@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/array.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "machine/memory.h"
@@ -147,11 +148,10 @@ static int start(struct tune_sampler *s)
 
 struct tune_sampler *tune_sampler_new(struct tune_gpus *g)
 {
-    struct tune_sampler *s = calloc(1, sizeof *s);
+    struct tune_sampler *s = tune_zeroed(1, sizeof *s, "watching the machine");
     pthread_condattr_t clock;
     if (!s) {
         tune_gpus_close(g);
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to watch the machine");
         return NULL;
     }
     s->gpus = g;
@@ -168,7 +168,7 @@ struct tune_sampler *tune_sampler_new(struct tune_gpus *g)
     int error = s->now && s->integrals ? start(s) : ENOMEM;
     if (!error)
         return s;
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "cannot start the thread that watches the machine: %s", strerror(error));
+    tune_error_cannot("cannot start the thread that watches the machine: %s", strerror(error));
     tune_sampler_free(s);
     return NULL;
 }

@@ -14,10 +14,6 @@
 
 #include "profilers/gpus.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct tune_sampler;
 
 /* Averages over time, over all GPUs. NaN: unknown. */
@@ -44,7 +40,4 @@ void tune_sampler_free(struct tune_sampler *s);
 void tune_sampler_read(struct tune_sampler *s, double from_s, double to_s,
                        struct tune_sampler_seen *seen);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

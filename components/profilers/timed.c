@@ -3,7 +3,6 @@
 #include "profilers/timing.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static struct tune_profiler *self(struct tune_device *dev)
 {
@@ -95,27 +94,30 @@ static double pairs(struct tune_device *dev, const struct tune_tensor *q, const 
     }
 TUNE_OPS(TIMED)
 
+static int moved(struct tune_profiler *p, double begin_s, int status, const char *name, int64_t n)
+{
+    return tune_timed_end(p, begin_s, status, &(struct tune_timed_op){.name = name, .way = "", .bytes = 2.0 * (double)n});
+}
+
 static int upload(struct tune_device *dev, tune_address to, const void *from, int64_t n)
 {
     struct tune_profiler *p = self(dev);
     double begin_s = tune_timed_begin(p);
-    int status = p->real->upload(dev, to, from, n);
-    return tune_timed_end(p, begin_s, status, &(struct tune_timed_op){.name = "upload", .way = "", .bytes = 2.0 * (double)n});
+    return moved(p, begin_s, p->real->upload(dev, to, from, n), "upload", n);
 }
 
 static int download(struct tune_device *dev, void *to, tune_address from, int64_t n)
 {
     struct tune_profiler *p = self(dev);
     double begin_s = tune_timed_begin(p);
-    int status = p->real->download(dev, to, from, n);
-    return tune_timed_end(p, begin_s, status, &(struct tune_timed_op){.name = "download", .way = "", .bytes = 2.0 * (double)n});
+    return moved(p, begin_s, p->real->download(dev, to, from, n), "download", n);
 }
 
 static int sync_device(struct tune_device *dev)
 {
     struct tune_profiler *p = self(dev);
     double begin_s = tune_timed_begin(p);
-    return tune_timed_end(p, begin_s, p->real->sync(dev), &(struct tune_timed_op){.name = "sync", .way = ""});
+    return moved(p, begin_s, p->real->sync(dev), "sync", 0);
 }
 
 void tune_timed_ops(struct tune_profiler *p)

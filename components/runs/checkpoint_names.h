@@ -1,4 +1,4 @@
-/* checkpoint_names.h - the checkpoints of a run folder, by their names: checkpoint-<step>. */
+/* checkpoint_names.h - find the checkpoints of a run folder by name: checkpoint-<step>. */
 #ifndef TUNE_CORE_CHECKPOINT_NAMES_H
 #define TUNE_CORE_CHECKPOINT_NAMES_H
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "tokenizers/parts.h"
 
 /* The child of node for byte; 0: none. At most half of the slots are used. */
@@ -48,19 +49,17 @@ static int build(struct tune_tokenizer *t, struct tune_trie *trie, bool normaliz
             bytes += t->added[i].match.size;
     if (bytes == 0)
         return 0;
-    if (bytes > TUNE_MAX_ADDED_BYTES) {
-        tune_error_set("%s: the added tokens are %llu bytes long together; expected at most %d", t->path,
-                       (unsigned long long)bytes, TUNE_MAX_ADDED_BYTES);
-        return -1;
-    }
+    if (bytes > TUNE_MAX_ADDED_BYTES)
+        return tune_error_set("%s: the added tokens are %llu bytes long together; expected at most %d", t->path,
+                              (unsigned long long)bytes, TUNE_MAX_ADDED_BYTES);
     while (room < bytes * 2 + 2)
         room *= 2;
     trie->seed = t->seed;
     trie->mask = room - 1;
-    trie->slots = calloc(room, sizeof *trie->slots);
-    trie->accepts = malloc((bytes + 1) * sizeof *trie->accepts);
+    trie->slots = tune_zeroed(room, sizeof *trie->slots, "the added tokens");
+    trie->accepts = tune_zeroed(bytes + 1, sizeof *trie->accepts, "the added tokens");
     if (!trie->slots || !trie->accepts)
-        return tune_no_memory("the added tokens", room * sizeof *trie->slots);
+        return -1;
     trie->nodes = 1;
     trie->accepts[0] = -1;
     for (int i = 0; i < t->added_count; i++)

@@ -33,7 +33,7 @@ static int reserve(struct tune_work *w, size_t need)
     w->symbol_room = room;
     if (!w->ids || !w->sizes || !w->next || !w->previous || !w->heap) {
         w->symbol_room = 0;
-        return tune_no_memory("a long word", room * 32);
+        return tune_error_no_memory("a word of %zu bytes", need);
     }
     return 0;
 }
@@ -71,11 +71,9 @@ static int missing(const struct tune_tokenizer *t, struct symbols *s, struct unk
     }
     if (!t->unk_text[0])
         return 0; /* left out silently */
-    if (t->unk < 0) {
-        tune_error_set("%s: the text has the character \"%.*s\", and unk_token \"%s\" is not in the vocabulary", t->path, n,
-                       spelled, t->unk_text);
-        return -1;
-    }
+    if (t->unk < 0)
+        return tune_error_set("%s: the text has the character \"%.*s\", and unk_token \"%s\" is not in the vocabulary",
+                              t->path, n, spelled, t->unk_text);
     if (u->waits && t->fuse_unk) {
         u->size += source;
         return 0;
@@ -302,7 +300,7 @@ int tune_bpe(struct tune_work *w, const struct tune_piece *piece, size_t a, size
     struct symbols s = {few_ids, few_sizes, 0};
     int32_t id = t->ignore_merges && whole ? as_spelled(t, text, size) : -1;
     if (id == -2)
-        return tune_no_memory("a word", size * 2);
+        return tune_error_no_memory("a word of %zu bytes", size);
     if (id >= 0) {
         s.count = 1;
         s.ids[0] = id;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "tokenizers/parts.h"
 
 /* Strings that follow each other; the i-th ends at ends[i]. */
@@ -14,18 +15,9 @@ struct strings {
 
 static int put(struct strings *s, const char *bytes, size_t size)
 {
-    if (size > s->most - s->size) {
-        tune_error_set("tokenizer: the decoded text would have more than %zu bytes", s->most);
-        return -1;
-    }
-    if (s->room - s->size < size) {
-        size_t room = (s->size + size) * 2 + 64;
-        char *grown = realloc(s->bytes, room);
-        if (!grown)
-            return tune_no_memory("decoded text", room);
-        s->bytes = grown;
-        s->room = room;
-    }
+    if (size > s->most - s->size)
+        return tune_error_set("tokenizer: the decoded text would have more than %zu bytes", s->most);
+    TRY(tune_array_reserve(&s->bytes, &s->room, s->size + size, 1, "decoded text"));
     if (size > 0)
         memcpy(s->bytes + s->size, bytes, size);
     s->size += size;
@@ -58,10 +50,10 @@ static int put_lossy(struct strings *to, const char *bytes, size_t size)
  * is one string. */
 static int byte_level(const struct strings *from, struct strings *to)
 {
-    char *all = malloc(from->size + 1);
+    char *all = tune_zeroed(from->size + 1, 1, "decoded text");
     size_t n = 0, at = 0;
     if (!all)
-        return tune_no_memory("decoded text", from->size);
+        return -1;
     for (size_t i = 0; i < from->count; at = from->ends[i++]) {
         size_t begin = n;
         for (const char *p = from->bytes + at, *end = from->bytes + from->ends[i]; p < end;) {
@@ -183,11 +175,9 @@ static int spell(const struct tune_tokenizer *t, const int32_t *ids, int64_t cou
 {
     for (int64_t i = 0; i < count; i++) {
         int32_t id = ids[i];
-        if (id < 0 || id >= t->size || (t->added_of[id] < 0 && !t->vocab[id].data)) {
-            tune_error_set("%s: id %d (number %lld of those to decode) is not in the vocabulary of %d", t->path, (int)id,
-                           (long long)i + 1, (int)t->size);
-            return -1;
-        }
+        if (id < 0 || id >= t->size || (t->added_of[id] < 0 && !t->vocab[id].data))
+            return tune_error_set("%s: id %d (number %lld of those to decode) is not in the vocabulary of %d", t->path,
+                                  (int)id, (long long)i + 1, (int)t->size);
         if (skip_special && is_special(t, id))
             continue;
         struct tune_text word = t->added_of[id] >= 0 ? t->added[t->added_of[id]].match : t->vocab[id];
@@ -206,12 +196,10 @@ int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t 
     int now = 0, failed = -1;
     *text = NULL;
     for (int i = 0; i < 2; i++) {
-        s[i].ends = malloc(((size_t)count + 1) * sizeof *s[i].ends);
+        s[i].ends = tune_zeroed((size_t)count + 1, sizeof *s[i].ends, "decoded text");
         /* bytes is never NULL, because steps point into it */
-        if (!s[i].ends || put(&s[i], "", 1) < 0) {
-            tune_no_memory("decoded text", (size_t)count * sizeof *s[i].ends);
+        if (!s[i].ends || put(&s[i], "", 1) < 0)
             goto end;
-        }
         s[i].size = 0;
     }
     if (spell(t, ids, count, skip_special, &s[0]) < 0)

@@ -5,46 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "files/file.h"
 #include "tokenizers/parts.h"
 
 enum { VERSION, MODEL, ADDED, NORMALIZER, PRETOKENIZER, PROCESSOR, DECODER, PARTS };
 enum { MODEL_TYPE, VOCAB, MERGES, DROPOUT, UNK, PREFIX, SUFFIX, FUSE, FALLBACK, IGNORE, MODEL_PARTS };
 
-int tune_no_memory(const char *what, size_t bytes)
+int tune_part_take(struct tune_json *j, const char *key, struct tune_part *part)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "tokenizer: no memory for %s (%zu bytes)", what, bytes);
-    return -1;
+    if (part->begin)
+        return tune_json_fail(j, "the key \"%s\" stands there twice", key);
+    part->begin = j->at;
+    part->line = tune_json_line(j);
+    TRY(tune_json_skip(j));
+    part->end = j->at;
+    return 0;
 }
 
-static void begin(const struct tune_tokenizer *t, struct tune_json *j, const struct tune_part *part)
-{
-    tune_json_start(j, t->path, part->begin, (size_t)(part->end - part->begin), part->line);
-}
-
-/* Find the values of these keys in an object; other values are checked only. A duplicate key is an
- * error. */
-static int find_parts(struct tune_json *j, const char *const *keys, int count, struct tune_part *parts)
-{
-    struct tune_text key;
-    int got;
-    TRY(tune_json_object(j));
-    while ((got = tune_json_key(j, &key)) == 1) {
-        int k = 0;
-        while (k < count && !tune_text_equal(key, keys[k]))
-            k++;
-        if (k < count && parts[k].begin)
-            return tune_json_fail(j, "the key \"%s\" stands there twice", keys[k]);
-        if (k < count)
-            parts[k] = (struct tune_part){j->at, NULL, tune_json_line(j)};
-        TRY(tune_json_skip(j));
-        if (k < count)
-            parts[k].end = j->at;
-    }
-    return got;
-}
-
-static bool absent(const struct tune_part *part)
+bool tune_part_absent(const struct tune_part *part)
 {
     const char *p = part->begin;
     while (p && p < part->end && strchr(" \t\r\n", *p))
@@ -52,57 +31,90 @@ static bool absent(const struct tune_part *part)
     return !p || (part->end - p >= 4 && memcmp(p, "null", 4) == 0);
 }
 
-static int read_bool(const struct tune_tokenizer *t, const struct tune_part *part, bool *value)
+int tune_part_read(struct tune_tokenizer *t, const struct tune_part *part, tune_part_reader *read, void *to)
 {
     struct tune_json j;
-    if (absent(part))
-        return 0;
-    begin(t, &j, part);
-    return tune_json_bool(&j, value);
-}
-
-/* Read a short string; "" if absent. */
-static int read_short(const struct tune_tokenizer *t, const struct tune_part *part, char text[64])
-{
-    struct tune_json j;
-    struct tune_text s;
-    text[0] = 0;
-    if (absent(part))
-        return 0;
-    begin(t, &j, part);
-    int failed = tune_json_string(&j, &s);
-    if (!failed && (s.size > 63 || memchr(s.data, 0, s.size)))
-        failed = tune_json_fail(&j, "a string of %zu bytes; expected at most 63 and no NUL", s.size);
-    if (!failed)
-        memcpy(text, s.data, s.size + 1);
+    tune_json_start(&j, t->path, part->begin, (size_t)(part->end - part->begin), part->line);
+    int failed = read(t, &j, to);
     tune_json_free(&j);
     return failed;
 }
 
-static int grow_vocab(struct tune_tokenizer *t, int32_t size, int32_t *room)
+int tune_short_text(struct tune_json *j, char *to, size_t room)
 {
-    if (size <= *room)
-        return 0;
-    int32_t more = size + size / 2 + 1024;
-    struct tune_text *grown = realloc(t->vocab, (size_t)more * sizeof *grown);
-    if (!grown)
-        return tune_no_memory("the vocabulary", (size_t)more * sizeof *grown);
-    memset(grown + *room, 0, (size_t)(more - *room) * sizeof *grown);
-    t->vocab = grown;
-    *room = more;
+    struct tune_text s;
+    TRY(tune_json_string(j, &s));
+    if (s.size >= room || memchr(s.data, 0, s.size))
+        return tune_json_fail(j, "a string of %zu bytes; expected less than %zu and no NUL", s.size, room);
+    memcpy(to, s.data, s.size + 1);
     return 0;
 }
 
-static int read_vocab(struct tune_tokenizer *t, struct tune_json *j)
+/* The keys to look for, up to a NULL, and their parts. */
+struct wanted {
+    const char *const *keys;
+    struct tune_part *parts;
+};
+
+/* Find the values of these keys in an object; other values are checked only. */
+static int find_parts(struct tune_tokenizer *t, struct tune_json *j, void *to)
+{
+    const struct wanted *w = to;
+    struct tune_text key;
+    int got;
+    (void)t;
+    TRY(tune_json_object(j));
+    while ((got = tune_json_key(j, &key)) == 1) {
+        int k = 0;
+        while (w->keys[k] && !tune_text_equal(key, w->keys[k]))
+            k++;
+        TRY(w->keys[k] ? tune_part_take(j, w->keys[k], &w->parts[k]) : tune_json_skip(j));
+    }
+    return got;
+}
+
+static int find_all_parts(struct tune_tokenizer *t, struct tune_json *j, void *to)
+{
+    TRY(find_parts(t, j, to));
+    return tune_json_end(j);
+}
+
+static int read_bool(struct tune_tokenizer *t, struct tune_json *j, void *to)
+{
+    (void)t;
+    return tune_json_bool(j, to);
+}
+
+static int read_number(struct tune_tokenizer *t, struct tune_json *j, void *to)
+{
+    (void)t;
+    return tune_json_double(j, to);
+}
+
+enum { SHORT = 64 }; /* bytes of a short text and its NUL */
+
+static int read_short(struct tune_tokenizer *t, struct tune_json *j, void *to)
+{
+    (void)t;
+    return tune_short_text(j, to, SHORT);
+}
+
+/* Read a part if the file has it. */
+static int read_some(struct tune_tokenizer *t, const struct tune_part *part, tune_part_reader *read, void *to)
+{
+    return tune_part_absent(part) ? 0 : tune_part_read(t, part, read, to);
+}
+
+static int read_vocab(struct tune_tokenizer *t, struct tune_json *j, void *to)
 {
     struct tune_text key;
-    int32_t room = 0;
     int got;
-    size_t used = 0;
+    size_t used = 0, room = 0;
+    (void)to;
     /* decoded strings with a NUL are never longer */
-    t->spellings = malloc((size_t)(j->end - j->text) + 1);
+    t->spellings = tune_zeroed((size_t)(j->end - j->text) + 1, 1, "the vocabulary");
     if (!t->spellings)
-        return tune_no_memory("the vocabulary", (size_t)(j->end - j->text));
+        return -1;
     TRY(tune_json_object(j));
     while ((got = tune_json_key(j, &key)) == 1) {
         uint64_t id;
@@ -110,7 +122,9 @@ static int read_vocab(struct tune_tokenizer *t, struct tune_json *j)
         if (id >= TUNE_MAX_ID)
             return tune_json_fail(j, "the id %llu of \"%.60s\" is too large; expected less than %d",
                                   (unsigned long long)id, key.data, TUNE_MAX_ID);
-        TRY(grow_vocab(t, (int32_t)id + 1, &room));
+        size_t had = room;
+        TRY(tune_array_reserve(&t->vocab, &room, id + 1, sizeof *t->vocab, "the vocabulary"));
+        memset(t->vocab + had, 0, (room - had) * sizeof *t->vocab);
         if (t->vocab[id].data)
             return tune_json_fail(j, "the id %d belongs to \"%.60s\" and to \"%.60s\"", (int)id, t->vocab[id].data, key.data);
         memcpy(t->spellings + used, key.data, key.size + 1);
@@ -183,12 +197,11 @@ static int read_merge_list(struct tune_tokenizer *t, struct tune_json *j, char *
     return got;
 }
 
-static int read_merges(struct tune_tokenizer *t, struct tune_json *j)
+static int read_merges(struct tune_tokenizer *t, struct tune_json *j, void *to)
 {
-    char *joined = malloc(2 * t->longest + 1);
-    if (!joined)
-        return tune_no_memory("a merge", 2 * t->longest);
-    int failed = read_merge_list(t, j, joined);
+    char *joined = tune_zeroed(2 * t->longest + 1, 1, "a merge");
+    (void)to;
+    int failed = joined ? read_merge_list(t, j, joined) : -1;
     free(joined);
     return failed;
 }
@@ -196,64 +209,43 @@ static int read_merges(struct tune_tokenizer *t, struct tune_json *j)
 /* Refuse model features that are not supported. Absent, null, "" and a dropout of 0 mean none. */
 static int refuse_affixes(struct tune_tokenizer *t, const struct tune_part *parts)
 {
-    char text[64];
-    struct tune_json j;
     double dropout = 0;
     static const char *const names[] = {"continuing_subword_prefix", "end_of_word_suffix"};
     for (int i = 0; i < 2; i++) {
-        TRY(read_short(t, &parts[PREFIX + i], text));
-        if (text[0]) {
-            tune_error_set("%s: the model's %s is \"%s\"; expected none, as in the models this program knows", t->path,
-                           names[i], text);
-            return -1;
-        }
+        char text[SHORT] = "";
+        TRY(read_some(t, &parts[PREFIX + i], read_short, text));
+        if (text[0])
+            return tune_error_set("%s: the model's %s is \"%s\"; expected none, as in the models this program knows",
+                                  t->path, names[i], text);
     }
-    if (!absent(&parts[DROPOUT])) {
-        begin(t, &j, &parts[DROPOUT]);
-        TRY(tune_json_double(&j, &dropout));
-        if (dropout != 0) {
-            tune_error_set("%s: the model's dropout is %g: ids would be drawn by chance; set it to null", t->path, dropout);
-            return -1;
-        }
-    }
-    return 0;
+    TRY(read_some(t, &parts[DROPOUT], read_number, &dropout));
+    return dropout == 0 ? 0
+                        : tune_error_set("%s: the model's dropout is %g: ids would be drawn by chance; set it to null",
+                                         t->path, dropout);
 }
 
 static int read_model(struct tune_tokenizer *t, const struct tune_part *model)
 {
-    static const char *const keys[MODEL_PARTS] = {"type", "vocab", "merges", "dropout", "unk_token",
+    static const char *const keys[MODEL_PARTS + 1] = {"type", "vocab", "merges", "dropout", "unk_token",
         "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges"};
     struct tune_part parts[MODEL_PARTS] = {0};
-    struct tune_json j;
-    char type[64];
-    begin(t, &j, model);
-    int failed = find_parts(&j, keys, MODEL_PARTS, parts);
-    tune_json_free(&j);
-    TRY(failed);
-    TRY(read_short(t, &parts[MODEL_TYPE], type)); /* absent in old files */
-    if (type[0] && strcmp(type, "BPE") != 0) {
-        tune_error_set("%s: the model is of type \"%s\"; this program knows BPE", t->path, type);
-        return -1;
-    }
-    if (absent(&parts[VOCAB]) || absent(&parts[MERGES])) {
-        tune_error_set("%s: the model has no \"%s\"; expected a BPE model with vocab and merges", t->path,
-                       absent(&parts[VOCAB]) ? "vocab" : "merges");
-        return -1;
-    }
+    char type[SHORT] = "";
+    TRY(tune_part_read(t, model, find_parts, &(struct wanted){keys, parts}));
+    TRY(read_some(t, &parts[MODEL_TYPE], read_short, type)); /* absent in old files */
+    if (type[0] && strcmp(type, "BPE") != 0)
+        return tune_error_set("%s: the model is of type \"%s\"; this program knows BPE", t->path, type);
+    if (tune_part_absent(&parts[VOCAB]) || tune_part_absent(&parts[MERGES]))
+        return tune_error_set("%s: the model has no \"%s\"; expected a BPE model with vocab and merges", t->path,
+                              tune_part_absent(&parts[VOCAB]) ? "vocab" : "merges");
     TRY(refuse_affixes(t, parts));
-    TRY(read_short(t, &parts[UNK], t->unk_text));
-    TRY(read_bool(t, &parts[FUSE], &t->fuse_unk));
-    TRY(read_bool(t, &parts[FALLBACK], &t->byte_fallback));
-    TRY(read_bool(t, &parts[IGNORE], &t->ignore_merges));
-    begin(t, &j, &parts[VOCAB]);
-    failed = read_vocab(t, &j);
-    tune_json_free(&j);
-    TRY(failed);
-    begin(t, &j, &parts[MERGES]);
-    failed = read_merges(t, &j);
-    tune_json_free(&j);
+    TRY(read_some(t, &parts[UNK], read_short, t->unk_text));
+    TRY(read_some(t, &parts[FUSE], read_bool, &t->fuse_unk));
+    TRY(read_some(t, &parts[FALLBACK], read_bool, &t->byte_fallback));
+    TRY(read_some(t, &parts[IGNORE], read_bool, &t->ignore_merges));
+    TRY(tune_part_read(t, &parts[VOCAB], read_vocab, NULL));
+    TRY(tune_part_read(t, &parts[MERGES], read_merges, NULL));
     t->unk = t->unk_text[0] ? tune_vocab_find(t, t->unk_text, strlen(t->unk_text)) : -1;
-    return failed;
+    return 0;
 }
 
 static int read_added(struct tune_json *j, struct tune_added *a)
@@ -275,10 +267,10 @@ static int read_added(struct tune_json *j, struct tune_added *a)
                 return tune_json_fail(j, "an added token with two contents");
             if (s.size > TUNE_MAX_ADDED_SIZE)
                 return tune_json_fail(j, "an added token of %zu bytes; expected at most %d", s.size, TUNE_MAX_ADDED_SIZE);
-            char *copy = malloc(s.size + 1);
+            char *copy = tune_zeroed(s.size + 1, 1, "an added token");
             if (!copy)
-                return tune_no_memory("an added token", s.size);
-            memcpy(copy, s.data, s.size + 1);
+                return -1;
+            memcpy(copy, s.data, s.size);
             a->content = a->match = (struct tune_text){copy, s.size};
         /* the id does not place the token; see place_added */
         } else if (tune_text_equal(key, "id")) {
@@ -360,31 +352,23 @@ static int add_tokens(struct tune_tokenizer *t, struct tune_json *j, uint64_t ro
     return got;
 }
 
-static int read_all_added(struct tune_tokenizer *t, const struct tune_part *part)
+static int read_all_added(struct tune_tokenizer *t, struct tune_json *j, void *to)
 {
-    struct tune_json j;
-    if (absent(part))
-        return 0;
-    begin(t, &j, part);
     size_t items = 1;
-    for (const char *p = j.text; (p = memchr(p, '{', (size_t)(j.end - p))); p++)
+    (void)to;
+    for (const char *p = j->text; (p = memchr(p, '{', (size_t)(j->end - p))); p++)
         items++;
-    if (items > TUNE_MAX_ADDED) {
-        tune_error_set("%s: more than %d added tokens", t->path, TUNE_MAX_ADDED);
-        return -1;
-    }
+    if (items > TUNE_MAX_ADDED)
+        return tune_error_set("%s: more than %d added tokens", t->path, TUNE_MAX_ADDED);
     uint64_t room = 16;
     while (room < items * 2)
         room *= 2;
-    int32_t *slots = malloc(room * sizeof *slots);
-    t->added = calloc(items, sizeof *t->added);
-    if (!slots || !t->added) {
-        free(slots);
-        return tune_no_memory("the added tokens", items * sizeof *t->added);
-    }
+    t->added = tune_zeroed(items, sizeof *t->added, "the added tokens");
+    int32_t *slots = t->added ? tune_zeroed(room, sizeof *slots, "the added tokens") : NULL;
+    if (!slots)
+        return -1;
     memset(slots, 0xFF, room * sizeof *slots);
-    int failed = add_tokens(t, &j, room, slots);
-    tune_json_free(&j);
+    int failed = add_tokens(t, j, room, slots);
     free(slots);
     return failed;
 }
@@ -396,13 +380,13 @@ static int settle_added(struct tune_tokenizer *t)
     for (int i = 0; i < t->added_count; i++)
         if (t->added[i].id >= t->size)
             t->size = t->added[i].id + 1;
-    struct tune_text *vocab = realloc(t->vocab, (size_t)(t->size + 1) * sizeof *vocab);
-    t->vocab = vocab ? vocab : t->vocab;
-    t->added_of = malloc((size_t)(t->size + 1) * sizeof *t->added_of);
-    if (!vocab || !t->added_of)
-        return tune_no_memory("the vocabulary", (size_t)t->size * sizeof *vocab);
-    memset(vocab + vocab_size, 0, (size_t)(t->size + 1 - vocab_size) * sizeof *vocab);
-    memset(t->added_of, 0xFF, (size_t)(t->size + 1) * sizeof *t->added_of);
+    size_t count = (size_t)t->size + 1, had = (size_t)vocab_size;
+    TRY(tune_array_reserve(&t->vocab, &had, count, sizeof *t->vocab, "the vocabulary"));
+    t->added_of = tune_zeroed(count, sizeof *t->added_of, "the vocabulary");
+    if (!t->added_of)
+        return -1;
+    memset(t->vocab + vocab_size, 0, (count - (size_t)vocab_size) * sizeof *t->vocab);
+    memset(t->added_of, 0xFF, count * sizeof *t->added_of);
     struct tune_work w = {.t = t};
     int failed = 0;
     for (int i = 0; i < t->added_count && !failed; i++) {
@@ -413,14 +397,11 @@ static int settle_added(struct tune_tokenizer *t)
             continue;
         failed = tune_normalize(&w, a->content.data, a->content.size, 0, &piece);
         if (!failed && piece.text != a->content.data) {
-            char *copy = malloc(piece.size + 1);
-            if (!copy) {
-                failed = tune_no_memory("an added token", piece.size);
-                break;
-            }
-            memcpy(copy, piece.text, piece.size);
-            copy[piece.size] = 0;
-            a->match = (struct tune_text){copy, piece.size};
+            char *copy = tune_zeroed(piece.size + 1, 1, "an added token");
+            failed = copy ? 0 : -1;
+            if (copy)
+                memcpy(copy, piece.text, piece.size);
+            a->match = (struct tune_text){copy, copy ? piece.size : 0};
         }
     }
     free(w.text);
@@ -431,31 +412,21 @@ static int settle_added(struct tune_tokenizer *t)
 
 int tune_load(struct tune_tokenizer *t, const char *text, size_t size)
 {
-    static const char *const keys[PARTS] = {"version", "model", "added_tokens", "normalizer", "pre_tokenizer",
+    static const char *const keys[PARTS + 1] = {"version", "model", "added_tokens", "normalizer", "pre_tokenizer",
         "post_processor", "decoder"};
     struct tune_part parts[PARTS] = {0};
-    struct tune_json j;
-    char version[64];
-    tune_json_start(&j, t->path, text, size, 1);
-    int failed = find_parts(&j, keys, PARTS, parts);
-    if (!failed)
-        failed = tune_json_end(&j);
-    tune_json_free(&j);
-    TRY(failed);
-    TRY(read_short(t, &parts[VERSION], version));
-    if (version[0] && strcmp(version, "1.0") != 0) {
-        tune_error_set("%s: version \"%s\"; this program knows \"1.0\"", t->path, version);
-        return -1;
-    }
-    if (absent(&parts[MODEL])) {
-        tune_error_set("%s: no \"model\"; expected a tokenizer.json with a BPE model", t->path);
-        return -1;
-    }
+    char version[SHORT] = "";
+    TRY(tune_part_read(t, &(struct tune_part){text, text + size, 1}, find_all_parts, &(struct wanted){keys, parts}));
+    TRY(read_some(t, &parts[VERSION], read_short, version));
+    if (version[0] && strcmp(version, "1.0") != 0)
+        return tune_error_set("%s: version \"%s\"; this program knows \"1.0\"", t->path, version);
+    if (tune_part_absent(&parts[MODEL]))
+        return tune_error_set("%s: no \"model\"; expected a tokenizer.json with a BPE model", t->path);
     TRY(tune_load_normalizer(t, &parts[NORMALIZER]));
     TRY(tune_load_pretokenizer(t, &parts[PRETOKENIZER]));
     TRY(tune_load_decoder(t, &parts[DECODER]));
     TRY(read_model(t, &parts[MODEL]));
-    TRY(read_all_added(t, &parts[ADDED]));
+    TRY(read_some(t, &parts[ADDED], read_all_added, NULL));
     TRY(settle_added(t));
     TRY(tune_load_processor(t, &parts[PROCESSOR]));
     return tune_pairs_ready(t);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tokenizers/parts.h"
+#include "core/print.h"
 
 #define GPT2_PATTERN "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 #define SPLIT_PATTERN(numbers)                                                                       \
@@ -21,16 +22,6 @@ struct stage {
     struct tune_part list, single, specials; /* of a Sequence; of a template */
 };
 
-static int copy_string(struct tune_json *j, char *to, size_t room)
-{
-    struct tune_text s;
-    TRY(tune_json_string(j, &s));
-    if (s.size >= room || memchr(s.data, 0, s.size))
-        return tune_json_fail(j, "a string of %zu bytes; expected less than %zu and no NUL", s.size, room);
-    memcpy(to, s.data, s.size + 1);
-    return 0;
-}
-
 /* Read {"String": ..} or {"Regex": ..}. */
 static int read_pattern(struct tune_json *j, struct stage *s)
 {
@@ -41,7 +32,7 @@ static int read_pattern(struct tune_json *j, struct stage *s)
         s->regex = tune_text_equal(key, "Regex");
         if (!s->regex && !tune_text_equal(key, "String"))
             return tune_json_fail(j, "a pattern of kind \"%.60s\"; expected String or Regex", key.data);
-        TRY(copy_string(j, s->pattern, sizeof s->pattern));
+        TRY(tune_short_text(j, s->pattern, sizeof s->pattern));
     }
     return got;
 }
@@ -64,19 +55,13 @@ static int read_field(struct tune_json *j, struct tune_text key, struct stage *s
                  {"single", &s->single}, {"special_tokens", &s->specials}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (tune_text_equal(key, texts[i].name))
-            return copy_string(j, texts[i].text, sizeof s->type);
+            return tune_short_text(j, texts[i].text, sizeof s->type);
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (tune_text_equal(key, flags[i].name))
             return tune_json_bool(j, flags[i].flag);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (tune_text_equal(key, parts[i].name)) {
-            if (parts[i].part->begin)
-                return tune_json_fail(j, "the key \"%s\" stands there twice", parts[i].name);
-            *parts[i].part = (struct tune_part){j->at, NULL, tune_json_line(j)};
-            TRY(tune_json_skip(j));
-            parts[i].part->end = j->at;
-            return 0;
-        }
+        if (tune_text_equal(key, parts[i].name))
+            return tune_part_take(j, parts[i].name, parts[i].part);
     if (tune_text_equal(key, "pattern"))
         return read_pattern(j, s);
     if (tune_text_equal(key, "start"))
@@ -86,12 +71,13 @@ static int read_field(struct tune_json *j, struct tune_text key, struct stage *s
     return tune_json_skip(j);
 }
 
-static int read_stage(struct tune_json *j, struct stage *s)
+static int read_stage(struct tune_tokenizer *t, struct tune_json *j, void *to)
 {
+    struct stage *s = to;
     struct tune_text key;
     int got;
-    memset(s, 0, sizeof *s);
-    s->use_regex = true; /* the default in old files */
+    (void)t;
+    *s = (struct stage){.use_regex = true}; /* the default in old files */
     TRY(tune_json_object(j));
     while ((got = tune_json_key(j, &key)) == 1)
         TRY(read_field(j, key, s));
@@ -99,70 +85,58 @@ static int read_stage(struct tune_json *j, struct stage *s)
     return s->type[0] ? 0 : tune_json_fail(j, "a component without a \"type\"");
 }
 
-static int read_list(struct tune_tokenizer *t, struct tune_json *j, struct stage *stages, int *count, const char *what)
+/* The components of a part of the file. */
+struct stages {
+    const char *what; /* the part */
+    int count;
+    struct stage at[TUNE_MAX_STEPS];
+};
+
+static int read_list(struct tune_tokenizer *t, struct tune_json *j, void *to)
 {
+    struct stages *s = to;
     int got;
     TRY(tune_json_array(j));
-    while ((got = tune_json_item(j)) == 1) {
-        if (*count == TUNE_MAX_STEPS) {
-            tune_error_set("%s: the %s is a Sequence of more than %d", t->path, what, TUNE_MAX_STEPS);
-            return -1;
-        }
-        TRY(read_stage(j, &stages[*count]));
-        if (strcmp(stages[(*count)++].type, "Sequence") == 0) {
-            tune_error_set("%s: the %s is a Sequence within a Sequence; this program knows flat ones", t->path, what);
-            return -1;
-        }
+    for (s->count = 0; (got = tune_json_item(j)) == 1; s->count++) {
+        if (s->count == TUNE_MAX_STEPS)
+            return tune_error_set("%s: the %s is a Sequence of more than %d", t->path, s->what, TUNE_MAX_STEPS);
+        TRY(read_stage(t, j, &s->at[s->count]));
+        if (strcmp(s->at[s->count].type, "Sequence") == 0)
+            return tune_error_set("%s: the %s is a Sequence within a Sequence; this program knows flat ones", t->path,
+                                  s->what);
     }
     return got;
 }
 
 /* Read the part's components in order; Sequences are flattened. */
-static int read_stages(struct tune_tokenizer *t, const struct tune_part *part, const char *what, struct stage *stages, int *count)
+static int read_stages(struct tune_tokenizer *t, const struct tune_part *part, struct stages *s)
 {
-    struct tune_json j;
-    *count = 0;
-    if (!part->begin)
+    if (tune_part_absent(part))
         return 0;
-    tune_json_start(&j, t->path, part->begin, (size_t)(part->end - part->begin), part->line);
-    int failed = 0;
-    if (tune_json_peek(&j) == TUNE_JSON_NULL)
+    TRY(tune_part_read(t, part, read_stage, &s->at[s->count++]));
+    if (strcmp(s->at[0].type, "Sequence") != 0)
         return 0;
-    struct stage whole;
-    failed = read_stage(&j, &whole);
-    tune_json_free(&j);
-    if (failed || strcmp(whole.type, "Sequence") != 0) {
-        stages[0] = whole;
-        *count = 1;
-        return failed;
-    }
-    if (!whole.list.begin) {
-        tune_error_set("%s: the %s is a Sequence without a list", t->path, what);
-        return -1;
-    }
-    tune_json_start(&j, t->path, whole.list.begin, (size_t)(whole.list.end - whole.list.begin), whole.list.line);
-    failed = read_list(t, &j, stages, count, what);
-    tune_json_free(&j);
-    return failed;
+    struct tune_part list = s->at[0].list;
+    return list.begin ? tune_part_read(t, &list, read_list, s)
+                      : tune_error_set("%s: the %s is a Sequence without a list", t->path, s->what);
 }
 
 static int refuse(const struct tune_tokenizer *t, const char *what, const struct stage *stages, int count, const char *known)
 {
     char types[512] = "";
-    size_t n = 0;
-    for (int i = 0; i < count && n < sizeof types; i++)
-        n += (size_t)snprintf(types + n, sizeof types - n, "%s%s%s%.80s%s", i ? ", " : "", stages[i].type,
-                              stages[i].pattern[0] ? "(" : "", stages[i].pattern, stages[i].pattern[0] ? ")" : "");
-    tune_error_set("%s: the %s %s%s%s is not one this program knows exactly, and ids must not be guessed; known: %s",
-                   t->path, what, count > 1 ? "Sequence[" : "", types, count > 1 ? "]" : "", known);
-    return -1;
+    for (int i = 0; i < count; i++)
+        tune_append_item(types, sizeof types, "%s%s%.80s%s", stages[i].type, stages[i].pattern[0] ? "(" : "",
+                         stages[i].pattern, stages[i].pattern[0] ? ")" : "");
+    return tune_error_set("%s: the %s %s%s%s is not one this program knows exactly, and ids must not be guessed; known: %s",
+                          t->path, what, count > 1 ? "Sequence[" : "", types, count > 1 ? "]" : "", known);
 }
 
 int tune_load_normalizer(struct tune_tokenizer *t, const struct tune_part *part)
 {
-    struct stage s[TUNE_MAX_STEPS];
-    int n;
-    TRY(read_stages(t, part, "normalizer", s, &n));
+    struct stages all = {.what = "normalizer"};
+    TRY(read_stages(t, part, &all));
+    const struct stage *s = all.at;
+    int n = all.count;
     bool ok = true;
     for (int i = 0; i < n && ok; i++) {
         bool prepend = strcmp(s[i].type, "Prepend") == 0 && strcmp(s[i].prepend, TUNE_SPACE_MARK) == 0;
@@ -188,9 +162,10 @@ int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *par
     static const char *const known =
         "null (Llama 2); ByteLevel with its pattern (GPT-2); Digits(individual), ByteLevel (SmolLM, granite-code); "
         "Split by Llama 3's or Qwen 2's pattern (Isolated), ByteLevel without pattern; no prefix space";
-    struct stage s[TUNE_MAX_STEPS];
-    int n;
-    TRY(read_stages(t, part, "pre_tokenizer", s, &n));
+    struct stages all = {.what = "pre_tokenizer"};
+    TRY(read_stages(t, part, &all));
+    const struct stage *s = all.at;
+    int n = all.count;
     bool marks = t->prepend || t->replace;
     if (n == 0 && marks) {
         t->pre = TUNE_PRE_NONE;
@@ -199,11 +174,11 @@ int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *par
     }
     if (n == 0)
         return refuse(t, "pre_tokenizer null with this normalizer", s, n, known);
-    if (marks) {
-        tune_error_set("%s: the pre_tokenizer %s after a normalizer that writes U+2581 for spaces is not one this program "
-                       "knows exactly; known with it: null (Llama 2)", t->path, s[0].type);
-        return -1;
-    }
+    if (marks)
+        return tune_error_set(
+            "%s: the pre_tokenizer %s after a normalizer that writes U+2581 for spaces is not one this program "
+            "knows exactly; known with it: null (Llama 2)",
+            t->path, s[0].type);
     const struct stage *last = &s[n - 1];
     bool ok = n <= 2 && strcmp(last->type, "ByteLevel") == 0 && !last->add_prefix_space;
     bool split = n == 2 && strcmp(s[0].type, "Split") == 0 && s[0].regex && !s[0].invert &&
@@ -231,9 +206,10 @@ int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *par
 
 int tune_load_decoder(struct tune_tokenizer *t, const struct tune_part *part)
 {
-    struct stage s[TUNE_MAX_STEPS];
-    int n;
-    TRY(read_stages(t, part, "decoder", s, &n));
+    struct stages all = {.what = "decoder"};
+    TRY(read_stages(t, part, &all));
+    const struct stage *s = all.at;
+    int n = all.count;
     for (int i = 0; i < n; i++) {
         struct tune_decode *d = &t->decode[i];
         const char *end = s[i].content;
@@ -261,50 +237,55 @@ int tune_load_decoder(struct tune_tokenizer *t, const struct tune_part *part)
     return 0;
 }
 
-/* Append the ids of the template's special token `name`. */
+/* A template's special token, and the list that its ids are appended to. */
+struct special {
+    const char *name;
+    int32_t *ids;
+    int *count;
+    bool found;
+};
+
+static int read_ids(struct tune_tokenizer *t, struct tune_json *j, const struct special *s)
+{
+    int got;
+    TRY(tune_json_array(j));
+    while ((got = tune_json_item(j)) == 1) {
+        uint64_t id;
+        TRY(tune_json_u64(j, &id));
+        if (id >= (uint64_t)t->size || !tune_tokenizer_token(t, (int32_t)id))
+            return tune_json_fail(j, "the template's id %llu is no token of the vocabulary", (unsigned long long)id);
+        if (*s->count == TUNE_MAX_TEMPLATE)
+            return tune_json_fail(j, "the template adds more than %d ids", TUNE_MAX_TEMPLATE);
+        s->ids[(*s->count)++] = (int32_t)id;
+    }
+    return got;
+}
+
+/* Append the ids of the first special token of that name. */
+static int find_special(struct tune_tokenizer *t, struct tune_json *j, void *to)
+{
+    struct special *s = to;
+    struct tune_text key;
+    int got;
+    TRY(tune_json_object(j));
+    while ((got = tune_json_key(j, &key)) == 1 && !tune_text_equal(key, s->name))
+        TRY(tune_json_skip(j));
+    if (got < 1)
+        return got;
+    s->found = true;
+    TRY(tune_json_object(j));
+    while ((got = tune_json_key(j, &key)) == 1)
+        TRY(tune_text_equal(key, "ids") ? read_ids(t, j, s) : tune_json_skip(j));
+    return got;
+}
+
 static int template_ids(struct tune_tokenizer *t, const struct stage *s, const char *name, int32_t *ids, int *count)
 {
-    struct tune_json j;
-    struct tune_text key, inner;
-    int got = 0, more = 0, items = 0;
-    bool found = false;
-    if (s->specials.begin) {
-        tune_json_start(&j, t->path, s->specials.begin, (size_t)(s->specials.end - s->specials.begin), s->specials.line);
-        got = tune_json_object(&j);
-        while (got == 0 && (more = tune_json_key(&j, &key)) == 1) {
-            found = tune_text_equal(key, name);
-            if (!found) {
-                got = tune_json_skip(&j);
-                continue;
-            }
-            got = tune_json_object(&j);
-            while (got == 0 && (more = tune_json_key(&j, &inner)) == 1) {
-                if (!tune_text_equal(inner, "ids")) {
-                    got = tune_json_skip(&j);
-                    continue;
-                }
-                got = tune_json_array(&j);
-                while (got == 0 && (items = tune_json_item(&j)) == 1) {
-                    uint64_t id = 0;
-                    if ((got = tune_json_u64(&j, &id)) == 0 && (id >= (uint64_t)t->size || !tune_tokenizer_token(t, (int32_t)id)))
-                        got = tune_json_fail(&j, "the template's id %llu is no token of the vocabulary", (unsigned long long)id);
-                    else if (got == 0 && *count == TUNE_MAX_TEMPLATE)
-                        got = tune_json_fail(&j, "the template adds more than %d ids", TUNE_MAX_TEMPLATE);
-                    else if (got == 0)
-                        ids[(*count)++] = (int32_t)id;
-                }
-                got = items < 0 ? -1 : got;
-            }
-            break;
-        }
-        tune_json_free(&j);
-        if (got < 0 || more < 0)
-            return -1;
-    }
-    if (!found) {
-        tune_error_set("%s: the template names \"%s\", which its special_tokens lack", t->path, name);
-        return -1;
-    }
+    struct special special = {name, ids, count, false};
+    if (s->specials.begin)
+        TRY(tune_part_read(t, &s->specials, find_special, &special));
+    if (!special.found)
+        return tune_error_set("%s: the template names \"%s\", which its special_tokens lack", t->path, name);
     return 0;
 }
 
@@ -320,7 +301,7 @@ static int template_item(struct tune_tokenizer *t, struct tune_json *j, const st
         TRY(tune_json_object(j));
         while ((inner = tune_json_key(j, &key)) == 1)
             if (tune_text_equal(key, "id"))
-                TRY(copy_string(j, id, sizeof id));
+                TRY(tune_short_text(j, id, sizeof id));
             else
                 TRY(tune_json_skip(j));
         TRY(inner);
@@ -328,44 +309,47 @@ static int template_item(struct tune_tokenizer *t, struct tune_json *j, const st
     TRY(got);
     if (strcmp(kind, "SpecialToken") == 0)
         return template_ids(t, s, id, *text_seen ? t->after : t->before, *text_seen ? &t->afters : &t->befores);
-    if (strcmp(kind, "Sequence") != 0 || strcmp(id, "A") != 0 || *text_seen) {
-        tune_error_set("%s: the post_processor's template has %s \"%s\"; expected special tokens and the Sequence \"A\" once",
-                       t->path, kind, id);
-        return -1;
-    }
+    if (strcmp(kind, "Sequence") != 0 || strcmp(id, "A") != 0 || *text_seen)
+        return tune_error_set(
+            "%s: the post_processor's template has %s \"%s\"; expected special tokens and the Sequence \"A\" once", t->path,
+            kind, id);
     *text_seen = true;
     return 0;
 }
 
+struct template {
+    const struct stage *stage;
+    bool text_seen;
+};
+
+static int read_single(struct tune_tokenizer *t, struct tune_json *j, void *to)
+{
+    struct template *m = to;
+    int more;
+    TRY(tune_json_array(j));
+    for (int items = 0; (more = tune_json_item(j)) == 1; items++)
+        TRY(items < TUNE_MAX_STEPS ? template_item(t, j, m->stage, &m->text_seen)
+                                   : tune_json_fail(j, "a template of more than %d items", TUNE_MAX_STEPS));
+    return more;
+}
+
 static int read_template(struct tune_tokenizer *t, const struct stage *s)
 {
-    struct tune_json j;
-    bool text_seen = false;
-    int more = 0;
-    if (!s->single.begin) {
-        tune_error_set("%s: the post_processor is a TemplateProcessing without \"single\"", t->path);
-        return -1;
-    }
-    tune_json_start(&j, t->path, s->single.begin, (size_t)(s->single.end - s->single.begin), s->single.line);
-    int failed = tune_json_array(&j);
-    for (int items = 0; !failed && (more = tune_json_item(&j)) == 1; items++)
-        failed = items < TUNE_MAX_STEPS ? template_item(t, &j, s, &text_seen)
-                                        : tune_json_fail(&j, "a template of more than %d items", TUNE_MAX_STEPS);
-    tune_json_free(&j);
-    if (failed || more < 0)
-        return -1;
-    if (!text_seen) {
-        tune_error_set("%s: the post_processor's template leaves the text (Sequence \"A\") out", t->path);
-        return -1;
-    }
+    struct template m = {s, false};
+    if (!s->single.begin)
+        return tune_error_set("%s: the post_processor is a TemplateProcessing without \"single\"", t->path);
+    TRY(tune_part_read(t, &s->single, read_single, &m));
+    if (!m.text_seen)
+        return tune_error_set("%s: the post_processor's template leaves the text (Sequence \"A\") out", t->path);
     return 0;
 }
 
 int tune_load_processor(struct tune_tokenizer *t, const struct tune_part *part)
 {
-    struct stage s[TUNE_MAX_STEPS];
-    int n, templates = 0;
-    TRY(read_stages(t, part, "post_processor", s, &n));
+    struct stages all = {.what = "post_processor"};
+    TRY(read_stages(t, part, &all));
+    const struct stage *s = all.at;
+    int n = all.count, templates = 0;
     for (int i = 0; i < n; i++)
         if (strcmp(s[i].type, "TemplateProcessing") == 0 && templates++ == 0)
             TRY(read_template(t, &s[i]));

@@ -1,25 +1,17 @@
 /* normalize.c - NFC (Qwen), or spaces to U+2581 with one in front (Llama 2). It records the source
  * position of each byte. */
 #include <stdlib.h>
-#include <string.h>
 
+#include "core/array.h"
 #include "tokenizers/parts.h"
 
 static int reserve(struct tune_work *w, size_t need)
 {
-    if (need <= w->room)
-        return 0;
-    size_t room = need + need / 2 + 64;
-    char *text = realloc(w->text, room);
-    w->text = text ? text : w->text;
-    uint32_t *low = realloc(w->low, room * sizeof *low);
-    w->low = low ? low : w->low;
-    uint32_t *high = realloc(w->high, room * sizeof *high);
-    w->high = high ? high : w->high;
-    if (!text || !low || !high)
-        return tune_no_memory("text being normalized", room * 9);
-    w->room = room;
-    return 0;
+    static const char what[] = "text being normalized";
+    size_t for_text = w->room, for_low = w->room;
+    TRY(tune_array_reserve(&w->text, &for_text, need, 1, what));
+    TRY(tune_array_reserve(&w->low, &for_low, need, sizeof *w->low, what));
+    return tune_array_reserve(&w->high, &w->room, need, sizeof *w->high, what);
 }
 
 static void put(struct tune_work *w, size_t *n, const char *bytes, size_t size, size_t low, size_t high)
@@ -103,8 +95,8 @@ static int cluster(struct tune_work *w, const char *text, size_t from, size_t to
     size_t count = 0;
     struct mark few[64], *m = few;
     size_t most = (to - from) * 2 + 4; /* two bytes decompose to at most four characters */
-    if (most > sizeof few / sizeof *few && !(m = malloc(most * sizeof *m)))
-        return tune_no_memory("NFC", most * sizeof *m);
+    if (most > sizeof few / sizeof *few && !(m = tune_zeroed(most, sizeof *m, "NFC")))
+        return -1;
     for (const char *p = text + from; p < text + to;) {
         uint32_t d[4];
         int parts = tune_unicode_decompose(tune_utf8_next(&p), d);

@@ -147,16 +147,25 @@ struct tune_work {
 /* load.c: fill *t from JSON text. 0, or -1 with an error. */
 int tune_load(struct tune_tokenizer *t, const char *text, size_t size);
 
-/* load_stages.c: a part of the file. begin NULL: absent. */
+/* A part of the file. begin NULL: absent. tune_part_take sets it to the value of this key, which is
+ * skipped; a part that is set already is an error. tune_part_read calls read with a reader of the
+ * part. tune_short_text reads a string of less than `room` bytes, without a NUL. */
 struct tune_part {
     const char *begin, *end;
     int64_t line;
 };
+typedef int tune_part_reader(struct tune_tokenizer *t, struct tune_json *j, void *to);
+int tune_part_take(struct tune_json *j, const char *key, struct tune_part *part);
+bool tune_part_absent(const struct tune_part *part); /* or null */
+int tune_part_read(struct tune_tokenizer *t, const struct tune_part *part, tune_part_reader *read,
+                   void *to);
+int tune_short_text(struct tune_json *j, char *to, size_t room);
+
+/* load_stages.c */
 int tune_load_normalizer(struct tune_tokenizer *t, const struct tune_part *part);
 int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *part);
 int tune_load_processor(struct tune_tokenizer *t, const struct tune_part *part);
 int tune_load_decoder(struct tune_tokenizer *t, const struct tune_part *part);
-int tune_no_memory(const char *what, size_t bytes); /* sets the error; returns -1 */
 
 /* vocabulary.c */
 int32_t tune_vocab_find(const struct tune_tokenizer *t, const char *text, size_t size);

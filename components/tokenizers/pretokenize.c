@@ -17,7 +17,8 @@ static inline int class_at(const uint8_t *class, const char *p)
     return class[tune_utf8_next(&p)];
 }
 
-/* Skip characters whose class has exactly these bits of letter, number and space; 0: all others. */
+/* Skip characters whose class has exactly these bits of letter, number and space. 0: characters
+ * that are none of the three. */
 static const char *over(const uint8_t *class, const char *p, const char *end, int bits)
 {
     while (p < end) {
@@ -41,8 +42,8 @@ static const char *over_space(const uint8_t *class, const char *p, const char *e
     return last > p ? last : stop;
 }
 
-/* The end of 's 't 'm 'd 're 've 'll with its apostrophe at p, or p. fold: ignore case, and U+017F
- * counts as s. */
+/* Match 's 't 'm 'd 're 've 'll at p. Returns its end, or p if there is none. fold: ignore case,
+ * and U+017F counts as s. */
 static const char *contraction(const char *p, const char *end, bool fold)
 {
     int a = p + 1 < end ? (unsigned char)p[1] : 0, b = p + 2 < end ? (unsigned char)p[2] : 0;

@@ -1,5 +1,6 @@
 /* tokenizer.c - open a tokenizer, encode a text through the stages, and look up tokens. */
 #include "tokenizers/tokenizer.h"
+#include "core/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,19 +21,13 @@ void tune_encoding_free(struct tune_encoding *e)
 
 int tune_encoding_reserve(struct tune_encoding *e, int64_t more)
 {
-    int64_t need = e->count + more;
-    if (need <= e->room)
-        return 0;
-    int64_t room = need + need / 2 + 64;
-    int32_t *ids = realloc(e->ids, (size_t)room * sizeof *ids);
-    e->ids = ids ? ids : e->ids;
-    int64_t *starts = realloc(e->starts, (size_t)room * sizeof *starts);
-    e->starts = starts ? starts : e->starts;
-    int64_t *ends = realloc(e->ends, (size_t)room * sizeof *ends);
-    e->ends = ends ? ends : e->ends;
-    if (!ids || !starts || !ends)
-        return tune_no_memory("token ids", (size_t)room * 20);
-    e->room = room;
+    size_t need = (size_t)(e->count + more), room[3];
+    for (int i = 0; i < 3; i++)
+        room[i] = (size_t)e->room;
+    TRY(tune_array_reserve(&e->ids, &room[0], need, sizeof *e->ids, "token ids"));
+    TRY(tune_array_reserve(&e->starts, &room[1], need, sizeof *e->starts, "token ids"));
+    TRY(tune_array_reserve(&e->ends, &room[2], need, sizeof *e->ends, "token ids"));
+    e->room = (int64_t)room[2];
     return 0;
 }
 
@@ -48,7 +43,7 @@ struct tune_tokenizer *tune_tokenizer_open(const char *path)
     struct tune_tokenizer *t = calloc(1, sizeof *t);
     if (!t || !(t->path = strdup(file)) || !(t->class = tune_unicode_classes()) ||
         !(t->words = calloc(TUNE_WORDS, sizeof *t->words))) {
-        tune_no_memory("a tokenizer", sizeof *t);
+        tune_error_no_memory("a tokenizer");
         goto fail;
     }
     t->unk = -1;
@@ -145,14 +140,10 @@ int tune_tokenizer_encode_text(struct tune_tokenizer *t, const char *text, size_
 {
     size_t bad;
     e->count = 0;
-    if (size > TUNE_MAX_TEXT) {
-        tune_error_set("tokenizer: a text of %zu bytes; expected at most %d at once", size, TUNE_MAX_TEXT);
-        return -1;
-    }
-    if (!tune_utf8_valid(text, size, &bad)) {
-        tune_error_set("tokenizer: the text is not UTF-8: byte 0x%02x at offset %zu", (unsigned char)text[bad], bad);
-        return -1;
-    }
+    if (size > TUNE_MAX_TEXT)
+        return tune_error_set("tokenizer: a text of %zu bytes; expected at most %d at once", size, TUNE_MAX_TEXT);
+    if (!tune_utf8_valid(text, size, &bad))
+        return tune_error_set("tokenizer: the text is not UTF-8: byte 0x%02x at offset %zu", (unsigned char)text[bad], bad);
     struct tune_work w = {.t = t, .word = tune_bpe, .e = e, .options = options, .data = data};
     int failed = encode(&w, text, size);
     free(w.text);

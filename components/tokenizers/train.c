@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "files/file.h"
 #include "tokenizers/parts.h"
 
@@ -65,20 +66,7 @@ struct trainer {
     size_t held, heap_room;
 };
 
-/* Enlarge *array to hold `need` items. */
-static int grow(void *array, size_t *room, size_t need, size_t size)
-{
-    void **at = array;
-    if (need <= *room)
-        return 0;
-    size_t more = need + need / 2 + 256;
-    void *grown = realloc(*at, more * size);
-    if (!grown)
-        return tune_no_memory("training a tokenizer", more * size);
-    *at = grown;
-    *room = more;
-    return 0;
-}
+static const char training[] = "training a tokenizer";
 
 static int32_t find_token(const struct trainer *r, const char *bytes, size_t size, uint64_t *slot)
 {
@@ -92,7 +80,7 @@ static int32_t find_token(const struct trainer *r, const char *bytes, size_t siz
 static int add_token(struct trainer *r, const char *bytes, size_t size)
 {
     uint64_t slot;
-    TRY(grow(&r->arena, &r->arena_room, r->used + size, 1));
+    TRY(tune_array_reserve(&r->arena, &r->arena_room, r->used + size, 1, training));
     find_token(r, bytes, size, &slot);
     r->tokens[r->size] = (struct token){(uint32_t)r->used, (uint32_t)size, -1, -1};
     memcpy(r->arena + r->used, bytes, size);
@@ -109,10 +97,8 @@ static int add_specials(struct trainer *r)
     for (int i = 0; i < r->specials; i++) {
         const char *s = r->special[i];
         size_t n = strlen(s), raw = 0;
-        if (n == 0 || n > 255 || !tune_utf8_valid(s, n, NULL)) {
-            tune_error_set("tokenizer training: special token %d must be 1 to 255 bytes of UTF-8", i);
-            return -1;
-        }
+        if (n == 0 || n > 255 || !tune_utf8_valid(s, n, NULL))
+            return tune_error_set("tokenizer training: special token %d must be 1 to 255 bytes of UTF-8", i);
         char bytes[256];
         const char *p = s;
         while (*p) {
@@ -122,10 +108,8 @@ static int add_specials(struct trainer *r)
             bytes[raw++] = (char)byte;
         }
         bool spelled = *p == 0; /* otherwise no merge can spell it, and its own bytes identify it */
-        if ((spelled && raw == 1) || find_token(r, spelled ? bytes : s, spelled ? raw : n, &slot) >= 0) {
-            tune_error_set("tokenizer training: special token \"%s\" stands for a byte, or is given twice", s);
-            return -1;
-        }
+        if ((spelled && raw == 1) || find_token(r, spelled ? bytes : s, spelled ? raw : n, &slot) >= 0)
+            return tune_error_set("tokenizer training: special token \"%s\" stands for a byte, or is given twice", s);
         TRY(add_token(r, spelled ? bytes : s, spelled ? raw : n));
     }
     return 0;
@@ -143,9 +127,9 @@ static int more_pairs(struct trainer *r)
 {
     struct pair *old = r->pairs;
     uint64_t old_room = old ? r->pair_mask + 1 : 0, room = old ? old_room * 2 : 1 << 16;
-    struct pair *pairs = calloc(room, sizeof *pairs);
+    struct pair *pairs = tune_zeroed(room, sizeof *pairs, training);
     if (!pairs)
-        return tune_no_memory("training a tokenizer", room * sizeof *pairs);
+        return -1;
     for (uint64_t i = 0; i < room; i++)
         pairs[i].key = UINT64_MAX;
     r->pairs = pairs;
@@ -170,14 +154,13 @@ static int count_pair(struct trainer *r, int32_t left, int32_t right, int64_t by
     }
     p->count += by;
     if (by > 0 && (p->held == 0 || p->rows[p->held - 1] != row)) {
-        size_t room = p->room;
-        if (p->held == room) {
-            room = room ? room * 2 : 2;
+        if (p->held == p->room) {
+            uint32_t room = p->room ? p->room * 2 : 2; /* most pairs are rare, so arrays begin small */
             uint32_t *rows = realloc(p->rows, room * sizeof *rows);
             if (!rows)
-                return tune_no_memory("training a tokenizer", room * sizeof *rows);
+                return tune_error_no_memory(training);
             p->rows = rows;
-            p->room = (uint32_t)room;
+            p->room = room;
         }
         p->rows[p->held++] = row;
     }
@@ -191,7 +174,7 @@ static bool before(struct entry a, struct entry b)
 
 static int push(struct trainer *r, uint64_t key, int64_t count)
 {
-    TRY(grow(&r->heap, &r->heap_room, r->held + 1, sizeof *r->heap));
+    TRY(tune_array_reserve(&r->heap, &r->heap_room, r->held + 1, sizeof *r->heap, training));
     struct entry x = {count, key};
     size_t i = r->held++;
     for (; i > 0 && before(x, r->heap[(i - 1) / 2]); i = (i - 1) / 2)
@@ -219,7 +202,7 @@ static int more_rows(struct trainer *r)
     uint64_t room = r->row_index ? (r->row_mask + 1) * 2 : 1 << 14;
     uint32_t *index = realloc(r->row_index, room * sizeof *index);
     if (!index)
-        return tune_no_memory("training a tokenizer", room * sizeof *index);
+        return tune_error_no_memory(training);
     memset(index, 0xFF, room * sizeof *index);
     r->row_index = index;
     r->row_mask = room - 1;
@@ -234,7 +217,7 @@ static int more_rows(struct trainer *r)
 
 static int count_word(struct trainer *r, const char *text, size_t size)
 {
-    TRY(grow(&r->symbols, &r->symbol_room, r->symbol_count + size, sizeof *r->symbols));
+    TRY(tune_array_reserve(&r->symbols, &r->symbol_room, r->symbol_count + size, sizeof *r->symbols, training));
     if (!r->row_index || r->row_count * 2 > r->row_mask)
         TRY(more_rows(r));
     int32_t *s = r->symbols + r->symbol_count;
@@ -248,7 +231,7 @@ static int count_word(struct trainer *r, const char *text, size_t size)
             return 0;
         }
     }
-    TRY(grow(&r->rows, &r->row_room, r->row_count + 1, sizeof *r->rows));
+    TRY(tune_array_reserve(&r->rows, &r->row_room, r->row_count + 1, sizeof *r->rows, training));
     r->row_index[i] = (uint32_t)r->row_count;
     r->rows[r->row_count++] = (struct row){(uint32_t)r->symbol_count, (uint32_t)size, 1};
     r->symbol_count += size;
@@ -302,7 +285,7 @@ static int rewrite(struct trainer *r, uint32_t k, int32_t left, int32_t right, i
 
 static int add_merge(struct trainer *r, int32_t left, int32_t right)
 {
-    TRY(grow(&r->merge, &r->merge_room, (size_t)r->merges + 1, sizeof *r->merge));
+    TRY(tune_array_reserve(&r->merge, &r->merge_room, (size_t)r->merges + 1, sizeof *r->merge, training));
     r->merge[r->merges].left = left;
     r->merge[r->merges++].right = right;
     return 0;
@@ -445,11 +428,11 @@ static int train(struct trainer *r, const char *text, size_t size)
     uint64_t room = 1024;
     while (room < (uint64_t)r->want * 2)
         room *= 2;
-    r->tokens = malloc((size_t)r->want * sizeof *r->tokens);
-    r->index = malloc(room * sizeof *r->index);
+    r->tokens = tune_zeroed((size_t)r->want, sizeof *r->tokens, training);
+    r->index = tune_zeroed(room, sizeof *r->index, training);
     t->class = tune_unicode_classes();
     if (!r->tokens || !r->index || !t->class)
-        return tune_no_memory("training a tokenizer", room * sizeof *r->index);
+        return tune_error_no_memory(training);
     memset(r->index, 0xFF, room * sizeof *r->index);
     r->index_mask = room - 1;
     t->pre = TUNE_PRE_DIGITS_GPT2;
@@ -472,18 +455,15 @@ int tune_tokenizer_train(const char *path, const char *text, size_t size, int32_
                          const char *const *special, int specials)
 {
     size_t bad;
-    if (specials < 0 || vocabulary < specials + 256 || vocabulary >= TUNE_MAX_ID) {
-        tune_error_set("tokenizer training: a vocabulary of %d; expected from %d (the special tokens and 256 bytes) to %d",
-                       (int)vocabulary, specials + 256, TUNE_MAX_ID - 1);
-        return -1;
-    }
-    if (size > INT32_MAX / 4 || !tune_utf8_valid(text, size, &bad)) {
-        tune_error_set("tokenizer training: the text must be UTF-8 of at most %d bytes", INT32_MAX / 4);
-        return -1;
-    }
-    struct tune_tokenizer *t = calloc(1, sizeof *t);
+    if (specials < 0 || vocabulary < specials + 256 || vocabulary >= TUNE_MAX_ID)
+        return tune_error_set(
+            "tokenizer training: a vocabulary of %d; expected from %d (the special tokens and 256 bytes) to %d",
+            (int)vocabulary, specials + 256, TUNE_MAX_ID - 1);
+    if (size > INT32_MAX / 4 || !tune_utf8_valid(text, size, &bad))
+        return tune_error_set("tokenizer training: the text must be UTF-8 of at most %d bytes", INT32_MAX / 4);
+    struct tune_tokenizer *t = tune_zeroed(1, sizeof *t, training);
     if (!t)
-        return tune_no_memory("training a tokenizer", sizeof *t);
+        return -1;
     struct trainer r = {.work = {.t = t, .word = word}, .special = special, .specials = specials, .want = vocabulary};
     int failed = train(&r, text, size);
     if (!failed)

@@ -55,19 +55,30 @@ uint8_t *tune_unicode_classes(void)
     return class;
 }
 
+/* Orders of the tables' rows, for bsearch: a range of characters, a character, two characters. */
+static int by_range(const void *key, const void *row)
+{
+    const uint32_t *c = key, *r = row;
+    return (*c > r[1]) - (*c < r[0]);
+}
+
+static int by_first(const void *key, const void *row)
+{
+    const uint32_t *c = key, *r = row;
+    return (*c > *r) - (*c < *r);
+}
+
+static int by_pair(const void *key, const void *row)
+{
+    const uint32_t *c = key, *r = row;
+    int order = by_first(c, r);
+    return order ? order : by_first(c + 1, r + 1);
+}
+
 int tune_unicode_rank(uint32_t c)
 {
-    int low = 0, high = COUNT(marks) - 1;
-    while (low <= high) {
-        int middle = (low + high) / 2;
-        if (c < marks[middle][0])
-            high = middle - 1;
-        else if (c > marks[middle][1])
-            low = middle + 1;
-        else
-            return (int)marks[middle][2];
-    }
-    return 0;
+    const uint32_t *row = bsearch(&c, marks, COUNT(marks), sizeof *marks, by_range);
+    return row ? (int)row[2] : 0;
 }
 
 int tune_unicode_decompose(uint32_t c, uint32_t d[4])
@@ -79,25 +90,13 @@ int tune_unicode_decompose(uint32_t c, uint32_t d[4])
         d[2] = TAIL + s % TAILS;
         return s % TAILS ? 3 : 2;
     }
-    int low = 0, high = COUNT(decompositions) - 1;
-    while (low <= high) {
-        int middle = (low + high) / 2;
-        const uint32_t *row = decompositions[middle];
-        if (c < row[0]) {
-            high = middle - 1;
-        } else if (c > row[0]) {
-            low = middle + 1;
-        } else {
-            int n = 0;
-            while (n < 4 && row[n + 1]) {
-                d[n] = row[n + 1];
-                n++;
-            }
-            return n;
-        }
-    }
-    d[0] = c;
-    return 1;
+    const uint32_t *row = bsearch(&c, decompositions, COUNT(decompositions), sizeof *decompositions, by_first);
+    int n = 0;
+    for (; row && n < 4 && row[n + 1]; n++)
+        d[n] = row[n + 1];
+    if (!row)
+        d[n++] = c;
+    return n;
 }
 
 uint32_t tune_unicode_compose(uint32_t a, uint32_t b)
@@ -106,16 +105,7 @@ uint32_t tune_unicode_compose(uint32_t a, uint32_t b)
         return HANGUL + ((a - LEAD) * VOWELS + (b - VOWEL)) * TAILS;
     if (a >= HANGUL && a < HANGUL_END && (a - HANGUL) % TAILS == 0 && b > TAIL && b < TAIL + TAILS)
         return a + (b - TAIL);
-    int low = 0, high = COUNT(compositions) - 1;
-    while (low <= high) {
-        int middle = (low + high) / 2;
-        const uint32_t *row = compositions[middle];
-        if (a < row[0] || (a == row[0] && b < row[1]))
-            high = middle - 1;
-        else if (a > row[0] || b > row[1])
-            low = middle + 1;
-        else
-            return row[2];
-    }
-    return 0;
+    const uint32_t pair[] = {a, b};
+    const uint32_t *row = bsearch(pair, compositions, COUNT(compositions), sizeof *compositions, by_pair);
+    return row ? row[2] : 0;
 }

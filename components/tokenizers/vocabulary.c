@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "files/file.h"
 #include "tokenizers/parts.h"
 
@@ -53,9 +54,9 @@ int32_t tune_vocab_find(const struct tune_tokenizer *t, const char *text, size_t
 int tune_vocab_index(struct tune_tokenizer *t)
 {
     uint64_t room = power_above((uint64_t)t->vocab_count * 2 + 1);
-    t->slots = malloc(room * sizeof *t->slots);
+    t->slots = tune_zeroed(room, sizeof *t->slots, "the vocabulary's index");
     if (!t->slots)
-        return tune_no_memory("the vocabulary's index", room * sizeof *t->slots);
+        return -1;
     memset(t->slots, 0xFF, room * sizeof *t->slots);
     t->slot_mask = room - 1;
     for (int32_t id = 0; id < t->size; id++) {
@@ -65,10 +66,9 @@ int tune_vocab_index(struct tune_tokenizer *t)
         if (s.size > t->longest)
             t->longest = s.size;
         int32_t twin = tune_vocab_find(t, s.data, s.size);
-        if (twin >= 0) {
-            tune_error_set("%s: the vocabulary lists \"%.60s\" twice, with ids %d and %d", t->path, s.data, (int)twin, (int)id);
-            return -1;
-        }
+        if (twin >= 0)
+            return tune_error_set("%s: the vocabulary lists \"%.60s\" twice, with ids %d and %d", t->path, s.data, (int)twin,
+                                  (int)id);
         uint64_t i = tune_hash64(s.data, s.size, t->seed) & t->slot_mask;
         while (t->slots[i] >= 0)
             i = (i + 1) & t->slot_mask;
@@ -91,11 +91,10 @@ static int grow_pairs(struct tune_tokenizer *t)
     enum { FEW = 4096 };
     struct tune_pair *old = t->pairs;
     uint64_t held = old ? t->pair_mask + 1 : 0, room = old ? held * 2 : FEW;
-    t->pairs = malloc(room * sizeof *t->pairs);
-    if (!t->pairs) {
-        t->pairs = old;
-        return tune_no_memory("the merges", room * sizeof *t->pairs);
-    }
+    struct tune_pair *pairs = tune_zeroed(room, sizeof *pairs, "the merges");
+    if (!pairs)
+        return -1;
+    t->pairs = pairs;
     t->pair_mask = room - 1;
     for (uint64_t i = 0; i < room; i++)
         t->pairs[i] = (struct tune_pair){UINT64_MAX, 0, -1};
@@ -163,9 +162,9 @@ static int cuts(struct tune_tokenizer *t)
     if (t->pre != TUNE_PRE_NONE || !t->complete)
         return 0;
     uint64_t room = power_above((uint64_t)t->pair_count * 2 + 1);
-    t->joins = malloc(room * sizeof *t->joins);
+    t->joins = tune_zeroed(room, sizeof *t->joins, "the merges' edges");
     if (!t->joins)
-        return tune_no_memory("the merges' edges", room * sizeof *t->joins);
+        return -1;
     memset(t->joins, 0xFF, room * sizeof *t->joins);
     t->join_mask = room - 1;
     t->cuts = true;

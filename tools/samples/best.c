@@ -1,32 +1,33 @@
-/* best.c - the entities with the best figure: by how much, how sure, and how all the others lie. */
+/* best.c - the entities with the best figure, by how much, how surely, and the distribution of the
+ * others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
-#include "core/statistics.h"
 #include "samples.h"
 
-/* An entity under an experiment that has the property. */
+/* An entity with a value of the property, under one experiment. */
 struct candidate {
     struct tune_spread spread;
     double value;
-    int group;           /* in the view's order */
+    int group;           /* index in the view's order */
 };
 
-/* One of the best, to be shown. */
+/* One of the best entities, to be shown. */
 struct winner {
     const struct candidate *candidate;
     int protocol;
-    struct tune_value *entity; /* a copy, items behind it */
+    struct tune_value *entity; /* a copy, with its items after it */
 };
 
 static struct {
     struct tune_view *view;
     struct candidate *all;
-    int count, skipped; /* skipped: groups without a value */
+    int count, skipped; /* number of groups without a value */
     const char *property;
-    bool highest, whole; /* whole: of one result each, it has no decimals */
+    const struct tune_target *target; /* of the first experiment that has it */
+    bool highest;
 } best;
 
 /* ---- candidates ---- */
@@ -37,12 +38,13 @@ static int add_candidate(double *values, int count, int group)
         return samples_no_memory();
     struct candidate *c = &best.all[best.count++];
     c->spread = tune_spread_of(values, count);
-    c->value = my.aggregate && !strcmp(my.aggregate, "median") ? c->spread.median : c->spread.mean;
+    c->value = samples_middle(&c->spread);
     c->group = group;
     return 0;
 }
 
-/* The property's values of the present group into *values [room]; how many, or -1. */
+/* Read the property's values of the current group into *values [room]. Returns their number, or
+ * -1. */
 static int read_values(const struct tune_view_group *g, double **values, int *room)
 {
     int n = 0;
@@ -85,11 +87,12 @@ static int best_first(const void *a, const void *b)
 
 /* ---- winners ---- */
 
-/* Find the winners' names, in a second pass over the groups. */
+/* Find the winners' entities in a second pass over the groups. */
 static int name_winners(struct winner *winners, int count)
 {
     struct tune_view_group g;
-    int more = -1, *place = calloc((size_t)best.count + (size_t)best.skipped + 1, sizeof *place); /* of a group's winner, + 1 */
+    int more = -1, *place = calloc((size_t)best.count + (size_t)best.skipped + 1, sizeof *place); /* index + 1 of the group's
+                                                                                                   * winner */
     if (!place)
         return samples_no_memory();
     for (int i = 0; i < count; i++)
@@ -110,7 +113,7 @@ static int name_winners(struct winner *winners, int count)
     return more;
 }
 
-/* How many percent better the value is than the next one; NaN: there is none, or it is 0. */
+/* How much better the value is than the next one, in percent; NaN: there is none, or it is 0. */
 static double margin(const struct candidate *c)
 {
     const struct candidate *next = c + 1;
@@ -126,25 +129,30 @@ static const char *verdict(const struct candidate *c)
     return isnan(p) ? "" : p < 0.05 ? "yes" : "no";
 }
 
+/* True for dimensions with one value, which come after the others. */
+static bool fixed(int dimension)
+{
+    return tune_domain_size(&samples.space->dimensions[dimension].domain) == 1;
+}
+
 static int put_winner(const struct winner *w, int rank)
 {
     const struct candidate *c = w->candidate;
-    int length = tune_entity_identifier(samples.space->names, w->entity, samples.space->count, NULL, 0);
-    char *identifier = malloc((size_t)length + 1);
-    if (!identifier)
-        return samples_no_memory();
-    tune_entity_identifier(samples.space->names, w->entity, samples.space->count, identifier, (size_t)length + 1);
+    char *identifier = NULL;
+    TRY(tune_entity_spell(samples.space->names, w->entity, samples.space->count, &identifier, &(size_t){0}));
     samples_number(rank, true, 6);
-    samples_number(c->value, best.whole, 6);
+    samples_number(c->value, best.target->whole, 6);
     samples_number(c->spread.deviation, false, 3);
     samples_number(c->spread.count, true, 6);
     samples_number(margin(c), false, 3);
     samples_text(verdict(c));
     if (samples.space->reference_count > 1)
         samples_text(samples.protocols[w->protocol].identifier);
+    for (int last = 0; last < 2; last++)
+        for (int d = 0; d < samples.space->count; d++)
+            if (fixed(d) == last)
+                samples_value(&w->entity[d]);
     samples_text(identifier);
-    for (int d = 0; d < samples.space->count; d++)
-        samples_value(&w->entity[d]);
     free(identifier);
     return samples_end_row();
 }
@@ -163,9 +171,11 @@ static int put_winners(const struct winner *winners, int count)
     headings[n++] = "better";
     if (samples.space->reference_count > 1)
         headings[n++] = "experiment";
+    for (int last = 0; last < 2; last++)
+        for (int d = 0; d < samples.space->count; d++)
+            if (fixed(d) == last)
+                headings[n++] = samples.space->names[d];
     headings[n++] = "identifier";
-    for (int d = 0; d < samples.space->count; d++)
-        headings[n++] = samples.space->names[d];
     code = samples_begin(SAMPLES_TABLE, headings, n);
     free(headings);
     for (int i = 0; i < count && code == 0; i++)
@@ -175,16 +185,7 @@ static int put_winners(const struct winner *winners, int count)
 
 /* ---- the others ---- */
 
-static const char *unit_of(const char *property)
-{
-    for (int p = 0; p < samples.space->reference_count; p++)
-        for (int i = 0; i < samples.protocols[p].experiment->target_count; i++)
-            if (!strcmp(samples.protocols[p].experiment->targets[i].name, property))
-                return samples.protocols[p].experiment->targets[i].unit;
-    return "";
-}
-
-/* The value that the share of all lies below, by straight lines between them. */
+/* The quantile, by linear interpolation. */
 static double quantile(double share)
 {
     double at = share * (best.count - 1);
@@ -194,47 +195,46 @@ static double quantile(double share)
     return best.all[i].value + (at - below) * (best.all[k].value - best.all[i].value);
 }
 
-/* For people: how all lie, and what the columns mean. */
+/* For people: print the distribution of all values, and the meaning of the columns. */
 static void tell_others(void)
 {
     bool repeated = false;
     for (int i = 0; i < best.count; i++)
         repeated = repeated || best.all[i].spread.count > 1;
-    const char *unit = unit_of(best.property);
+    const char *unit = best.target->unit;
     fprintf(samples.out, "# %s%s%s%s of %d: %.6g lowest, %.6g, %.6g, %.6g at the quarters, %.6g highest\n", best.property,
             *unit ? " (" : "",
             unit, *unit ? ")" : "", best.count, quantile(0), quantile(0.25), quantile(0.5), quantile(0.75), quantile(1));
     if (repeated)
         fprintf(samples.out,
                 "# each the %s of its results, with their standard deviation; better: than the next by more than the repeats "
-                "spread (Welch's t test, 5 %%)\n", my.aggregate && !strcmp(my.aggregate, "median") ? "median" : "mean");
+                "spread (Welch's t test, 5 %%)\n", samples_median() ? "median" : "mean");
     if (best.skipped > 0)
         fprintf(samples.out, "# %d more are measured and have no %s\n", best.skipped, best.property);
 }
 
+static const struct tune_target *target_of(const char *property)
+{
+    for (int p = 0; p < samples.space->reference_count; p++)
+        for (int i = 0; i < samples.protocols[p].experiment->target_count; i++)
+            if (!strcmp(samples.protocols[p].experiment->targets[i].name, property))
+                return &samples.protocols[p].experiment->targets[i];
+    return NULL;
+}
+
 static int check(void)
 {
-    const char *names[4096];
-    int count = 0;
     if (!my.maximize == !my.minimize)
-        return samples_fail(TUNE_ERROR_USAGE, "best of what? --maximize PROPERTY or --minimize PROPERTY");
-    if (my.aggregate && strcmp(my.aggregate, "mean") && strcmp(my.aggregate, "median"))
-        return samples_fail(TUNE_ERROR_USAGE,
-                            "best compares entities by the mean or the median of their results, not by --aggregate %s",
-                            my.aggregate);
+        return tune_error_usage("best of what? --maximize PROPERTY or --minimize PROPERTY");
+    TRY(samples_check_aggregate());
     if (strcmp(my.include, "measured") && strcmp(my.include, "sampled") && strcmp(my.include, "matching"))
-        return samples_fail(TUNE_ERROR_USAGE, "--include %s: nothing is known of these", my.include);
+        return tune_error_usage("--include %s: nothing is known of these", my.include);
     best.highest = my.maximize != NULL;
     best.property = best.highest ? my.maximize : my.minimize;
     TRY(samples_open_space(samples_word(0)));
-    for (int p = 0; p < samples.space->reference_count; p++)
-        for (int i = 0; i < samples.protocols[p].experiment->target_count && count < 4096; i++) {
-            names[count++] = samples.protocols[p].experiment->targets[i].name;
-            best.whole = samples.protocols[p].experiment->targets[i].whole;
-            if (!strcmp(names[count - 1], best.property))
-                return 0;
-        }
-    return samples_no_such("property", best.property, names, count);
+    TRY(samples_check_properties(&best.property, 1));
+    best.target = target_of(best.property);
+    return 0;
 }
 
 static int put_all(void)

@@ -5,37 +5,37 @@
  * them. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
+#include "core/nearest.h"
 #include "core/print.h"
-#include "core/statistics.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
 
-/* One of the two: rows of a store, of an operation, of host classes or builds. */
+/* One of the two sides: rows of a store, of an operation, of host classes or of builds. */
 struct side {
     const char *text;
-    struct tune_store *store;     /* the samples' own, or one that was named */
+    struct tune_store *store;     /* the store of --store, or a store that was named */
     enum { STORE, OPERATION, HOST, BUILD } kind;
-    const char *wanted;           /* of a host or build */
+    const char *wanted;           /* text of a host or build */
     struct tune_uids uids;        /* of an operation */
-    char host[512], build[128];   /* of its first row; the build of the first of the present experiment */
-    int table, tables;            /* experiments it has rows of: each has a build of its own */
+    char host[512], build[128];   /* host class of its first row; build of the first row of the
+                                   * current experiment */
+    int table, tables;            /* number of experiments with rows; each has its own build */
     bool hosts_mixed, builds_mixed;
 };
 
-/* A row of one of them. */
+/* A row of one side. */
 struct row {
     uint64_t key[2];
     int side, table;
-    int64_t number;               /* in the order they were met */
+    int64_t number;               /* index in the order of reading */
     struct tune_place place;
 };
 
 /* The result for one property. */
 struct summary {
-    const char *table;            /* experiments may have properties of the same name */
+    const char *table;            /* two experiments may have a property of the same name */
     char *property;
     double logs, low, high;       /* of the ratios */
     int64_t count, different, repeated;
@@ -43,11 +43,12 @@ struct summary {
 
 static struct {
     struct side sides[2];
-    const char **tables;          /* [table_count] of either store */
+    const char **tables;          /* [table_count] tables of either store */
     int table_count;
     struct row *rows;
-    int64_t count, shared;  /* shared: rows that are on both sides */
-    struct samples_table *passes[2]; /* [table_count] for reading rows again; opened when needed */
+    int64_t count, shared;  /* shared: number of rows on both sides */
+    struct samples_table *passes[2]; /* [table_count] scans to read rows again, opened when
+                                      * needed */
     struct summary *summaries;
     int summary_count;
     const char *properties[256];
@@ -58,23 +59,15 @@ static struct {
 
 static int read_operation(struct side *s)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_UID)->name};
     struct tune_operation_record record;
     const struct tune_cell *cells;
-    int more = -1;
+    int more;
     TRY(tune_operation_record_read(s->store, s->text, &record));
     tune_operation_record_free(&record);
-    struct tune_scan *scan = tune_scan_open(s->store, TUNE_STORE_REQUESTS, names, 2);
-    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
-        uint8_t uid[16];
-        if (strcmp(cells[0].text, s->text) || cells[1].absent)
-            continue;
-        tune_uid_read(uid, cells[1].text);
-        if (tune_uids_add(&s->uids, uid, 0) < 0) {
-            more = -1;
+    struct tune_scan *scan = TUNE_SCAN(s->store, TUNE_STORE_REQUESTS, TUNE_REQUEST_OPERATION, TUNE_REQUEST_UID);
+    while ((more = tune_scan_next(scan, &cells)) == 1)
+        if (!strcmp(cells[0].text, s->text) && !cells[1].absent && (more = tune_uids_add_text(&s->uids, cells[1].text)) < 0)
             break;
-        }
-    }
     tune_scan_free(scan);
     tune_uids_sort(&s->uids);
     return more;
@@ -89,7 +82,7 @@ static int open_side(struct side *s, const char *text)
               : tune_file_is_folder(text)                ? STORE
                                                          : OPERATION;
     if (s->kind == OPERATION && strchr(text, '/'))
-        return samples_fail(TUNE_ERROR_USAGE, "compare: there is no folder %s; each side is a store's folder, an operation, "
+        return tune_error_usage("compare: there is no folder %s; each side is a store's folder, an operation, "
                             "host=TEXT or build=TEXT (entities are set side by side by best and plot)", text);
     if (s->kind == STORE)
         return (s->store = tune_store_open(text, false)) ? 0 : -1;
@@ -161,23 +154,13 @@ static int add_row(int side, int table, const struct samples_table *t, const str
     return 0;
 }
 
-static bool has_table(struct tune_store *s, const char *name)
-{
-    int count;
-    const char *const *names = tune_store_tables(s, &count);
-    for (int i = 0; names && i < count; i++)
-        if (!strcmp(names[i], name))
-            return true;
-    return false;
-}
-
 /* Rows of the table that are of either side; of one store both are looked for in one pass. */
 static int read_table(int from, int to, int table)
 {
     struct samples_table t;
     const struct tune_cell *cells;
     struct tune_store *store = compare.sides[from].store;
-    if (!has_table(store, compare.tables[table]))
+    if (!tune_store_has(store, compare.tables[table]))
         return 0;
     int more = samples_table_open(&t, store, compare.tables[table], my.where);
     while (more >= 0 && (more = samples_table_next(&t, &cells)) == 1) {
@@ -210,7 +193,7 @@ static int read_rows(void)
     for (int s = 0; s < 2; s++) {
         const char *const *names = tune_store_tables(compare.sides[s].store, &counts[s]);
         for (int i = 0; i < counts[s]; i++)
-            if (s == 0 || !has_table(compare.sides[0].store, names[i]))
+            if (s == 0 || !tune_store_has(compare.sides[0].store, names[i]))
                 compare.tables[compare.table_count++] = names[i];
     }
     for (int t = 0; t < compare.table_count; t++) {
@@ -232,7 +215,7 @@ static int by_key(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* The first row of each group decides where it stands: they are shown as they were met. */
+/* Groups are shown in the order of their first rows. */
 static int by_first(const void *a, const void *b)
 {
     const int64_t x = compare.rows[*(const int64_t *)a].number, y = compare.rows[*(const int64_t *)b].number;
@@ -255,13 +238,10 @@ static struct summary *summary_of(const char *table, const char *property)
 
 static bool is_asked_for(const char *property)
 {
-    for (int i = 0; i < compare.property_count; i++)
-        if (!strcmp(compare.properties[i], property))
-            return true;
-    return compare.property_count == 0;
+    return compare.property_count == 0 || tune_name_find(compare.properties, compare.property_count, property) >= 0;
 }
 
-/* A row's cells, of all columns of its table in its store. */
+/* Read all cells of a row. */
 static const struct tune_cell *cells_of(const struct row *r, const struct samples_table **table)
 {
     const struct tune_cell *cells;
@@ -274,8 +254,7 @@ static const struct tune_cell *cells_of(const struct row *r, const struct sample
 
 static int put_pair(const char *entity, const struct row *r, const char *property, struct tune_spread spread[2])
 {
-    bool median = my.aggregate && !strcmp(my.aggregate, "median");
-    double a = median ? spread[0].median : spread[0].mean, b = median ? spread[1].median : spread[1].mean;
+    double a = samples_middle(&spread[0]), b = samples_middle(&spread[1]);
     double ratio = a != 0 ? b / a : NAN, p = tune_welch(&spread[0], &spread[1]);
     struct summary *s = summary_of(compare.tables[r->table], property);
     if (!s)
@@ -301,7 +280,8 @@ static int put_pair(const char *entity, const struct row *r, const char *propert
     return samples_end_row();
 }
 
-/* One entity under one experiment, rows first to first + count - 1: all properties that both sides have. */
+/* Compare one entity under one experiment, rows first to first + count - 1, in all properties that
+ * both sides have. */
 static int put_group(const struct row *first, int64_t count)
 {
     const struct samples_table *t;
@@ -315,11 +295,10 @@ static int put_group(const struct row *first, int64_t count)
         if (columns[i].role != TUNE_COLUMN_TARGET || columns[i].type == TUNE_CELL_TEXT || !is_asked_for(columns[i].name))
             continue;
         for (int64_t k = 0; k < count && code == 0; k++) {
-            int c = 0;
             code = (cells = cells_of(&first[k], &t)) ? 0 : -1;
-            while (code == 0 && c < t->count && strcmp(t->names[c], columns[i].name))
-                c++; /* the other store's columns may stand elsewhere */
-            if (code == 0 && c < t->count && !cells[c].absent && !cells[c].text)
+            /* the other store may have its columns in another order */
+            int c = code == 0 ? tune_name_find(t->names, t->count, columns[i].name) : -1;
+            if (c >= 0 && !cells[c].absent && !cells[c].text)
                 values[first[k].side][n[first[k].side]++] = cells[c].number;
         }
         struct tune_spread spread[2] = {tune_spread_of(values[0], n[0]), tune_spread_of(values[1], n[1])};
@@ -370,7 +349,7 @@ static int put_groups(int64_t *common)
     return code == 0 ? samples_end() : -1;
 }
 
-/* ---- what is said beside the rows ---- */
+/* ---- notes beside the rows ---- */
 
 static void tell_side(char name, const struct side *s)
 {
@@ -401,15 +380,7 @@ static void tell_summaries(void)
     fprintf(samples.out, "# differs: p, by Welch's t test of the repeats, is below 5 %%\n");
 }
 
-static int check_aggregate(void)
-{
-    if (!my.aggregate || !strcmp(my.aggregate, "mean") || !strcmp(my.aggregate, "median"))
-        return 0;
-    return samples_fail(TUNE_ERROR_USAGE, "compare takes the mean or the median of several results, not --aggregate %s",
-                        my.aggregate);
-}
-
-/* Every property asked for is a target of some table. */
+/* Check that every requested property is a target of some table. */
 static int check_properties(void)
 {
     const char *names[4096];
@@ -418,19 +389,15 @@ static int check_properties(void)
     for (int t = 0; t < compare.table_count; t++)
         for (int s = 0; s < 2; s++) {
             int n = 0;
-            bool there = has_table(compare.sides[s].store, compare.tables[t]);
+            bool there = tune_store_has(compare.sides[s].store, compare.tables[t]);
             const struct tune_column *c = there ? tune_store_columns(compare.sides[s].store, compare.tables[t], &n) : NULL;
             for (int i = 0; c && i < n && count < 4096; i++)
                 if (c[i].role == TUNE_COLUMN_TARGET)
                     names[count++] = c[i].name;
         }
-    for (int i = 0; i < compare.property_count; i++) {
-        bool known = false;
-        for (int k = 0; k < count && !known; k++)
-            known = !strcmp(names[k], compare.properties[i]);
-        if (!known)
+    for (int i = 0; i < compare.property_count; i++)
+        if (tune_name_find(names, count, compare.properties[i]) < 0)
             return samples_no_such("property", compare.properties[i], names, count);
-    }
     return 0;
 }
 
@@ -446,7 +413,7 @@ static int run(void)
         for (int64_t i = 0; i < compare.count; i++)
             rows += compare.rows[i].side == s;
         if (rows == 0)
-            return samples_fail(TUNE_ERROR_FAILED, "%s has no valid rows", compare.sides[s].text);
+            return tune_error_set("%s has no valid rows", compare.sides[s].text);
         if (!(compare.passes[s] = calloc((size_t)compare.table_count + 1, sizeof *compare.passes[s])))
             return samples_no_memory();
     }
@@ -466,8 +433,8 @@ static int run(void)
 int samples_compare(void)
 {
     if (samples_words() != 2)
-        return samples_fail(TUNE_ERROR_USAGE, "compare what? Two of: a store's folder, an operation, host=TEXT, build=TEXT");
-    TRY(check_aggregate());
+        return tune_error_usage("compare what? Two of: a store's folder, an operation, host=TEXT, build=TEXT");
+    TRY(samples_check_aggregate());
     int code = run();
     for (int s = 0; s < 2; s++) {
         for (int t = 0; compare.passes[s] && t < compare.table_count; t++)

@@ -1,18 +1,16 @@
-/* entity.c - the page of one entity: its inputs, and all its measurements, whatever space asked for
- * them.
+/* entity.c - the page of one entity: its inputs, and all its measurements, for any space.
  *
- * An identifier alone cannot be taken apart: "a.1-b.2" may have a '-' in a value. But rows with
- * that identifier hold the inputs. So the text is matched with inputs spelled "name.value", in any
- * order. Those inputs then find rows of the same entity that another space spelled in another
- * order. Some experiments take only part of the inputs and measure several entities at once.
- * Requests find their rows. */
+ * An identifier alone is ambiguous: in "a.1-b.2" a value may contain '-'. But rows with that
+ * identifier have the inputs. So the text is matched with inputs spelled "name.value", in any
+ * order. With these inputs, rows of other spaces are found that spell the entity in another order.
+ * An experiment without some of the inputs measures several entities at once. Requests lead to its
+ * rows. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
-#include "core/decimal.h"
 #include "core/nearest.h"
+#include "core/pool.h"
 #include "core/print.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
@@ -37,18 +35,24 @@ static struct {
     const char *id;
     struct part parts[MOST_PARTS];
     int part_count;
-    struct tune_uids asked; /* rows that requests of this entity got */
+    struct tune_uids asked; /* uids of rows that answered requests for this entity */
     char *generator;
     struct observed *observed;
     int observed_count;
     char **experiments; /* associated */
     int experiment_count;
+    struct tune_pool *memory; /* of the texts */
 } page;
+
+static char *keep(const char *text)
+{
+    return tune_pool_text(&page.memory, text, strlen(text));
+}
 
 /* ---- the identifier ---- */
 
-/* The number of bytes of text, up to '-' or its end, that spell the cell as an identifier does; 0:
- * none. A number may be spelled 512 or 512.0. */
+/* The number of bytes of text, up to '-' or its end, that spell the cell as in an identifier; 0:
+ * none. A number may be 512 or 512.0. */
 static size_t spelled_at(const char *text, const struct tune_cell *cell)
 {
     char number[TUNE_DECIMAL_SIZE], whole[32] = "";
@@ -71,23 +75,15 @@ static size_t spelled_at(const char *text, const struct tune_cell *cell)
 static int add_part(const char *name, const char *value, size_t length)
 {
     if (page.part_count == MOST_PARTS)
-        return samples_fail(TUNE_ERROR_FAILED, "%.100s...: more than %d properties", page.id, MOST_PARTS);
+        return tune_error_set("%.100s...: more than %d properties", page.id, MOST_PARTS);
     struct part *p = &page.parts[page.part_count++];
-    p->name = strdup(name);
-    p->value = strndup(value, length);
+    p->name = keep(name);
+    p->value = tune_pool_text(&page.memory, value, length);
     return p->name && p->value ? 0 : samples_no_memory();
 }
 
-static void forget_parts(void)
-{
-    for (int i = 0; i < page.part_count; i++) {
-        free(page.parts[i].name);
-        free(page.parts[i].value);
-    }
-    page.part_count = 0;
-}
-
-/* Bytes of the "name.value" that text begins with and the row has, and of which input it is; 0: of none. */
+/* Match "name.value" of one of the row's inputs at the start of text. Returns its bytes and the
+ * input; 0: no match. */
 static size_t part_at(const struct samples_table *t, const struct tune_cell *cells, const char *text, int *input)
 {
     for (int i = 0; i < t->count; i++) {
@@ -101,7 +97,7 @@ static size_t part_at(const struct samples_table *t, const struct tune_cell *cel
     return 0;
 }
 
-/* For an identifier of another program ("CCO"), take all inputs of its row. */
+/* An identifier from another program ("CCO") names no inputs. Then take all inputs of its row. */
 static int take_inputs(const struct samples_table *t, const struct tune_cell *cells)
 {
     char number[TUNE_DECIMAL_SIZE];
@@ -117,14 +113,14 @@ static int take_inputs(const struct samples_table *t, const struct tune_cell *ce
     return 0;
 }
 
-/* Which inputs of the row, in which order, the identifier is made of. */
+/* Find the inputs in the identifier, and their order. */
 static int take_apart(const struct samples_table *t, const struct tune_cell *cells)
 {
     int input;
     for (const char *at = page.id; *at; at += *at == '-') {
         size_t used = part_at(t, cells, at, &input);
         if (!used) {
-            forget_parts();
+            page.part_count = 0;
             return take_inputs(t, cells);
         }
         size_t name = strlen(t->columns[input].name) + 1;
@@ -134,7 +130,7 @@ static int take_apart(const struct samples_table *t, const struct tune_cell *cel
     return 0;
 }
 
-/* Along the first row whose key is that text: 1, 0: there is none, -1. */
+/* Use the first row with this key: 1; 0: there is none; -1 with an error. */
 static int find_parts(const char *const *tables, int count, enum tune_key key, const char *text)
 {
     int found = 0;
@@ -154,26 +150,24 @@ static int find_parts(const char *const *tables, int count, enum tune_key key, c
     return found;
 }
 
-/* Likewise, where the identifier is only in requests: another space's rows answered them. */
+/* The same for an identifier that is only in requests, which rows of another space answered. */
 static int find_requested(const char *const *tables, int count)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_ENTITY)->name, tune_request_column(TUNE_REQUEST_UID)->name};
     const struct tune_cell *cells;
-    int more = -1, found = 0;
+    int more;
     char uid[64];
-    struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 2);
-    while (scan && !found && (more = tune_scan_next(scan, &cells)) == 1)
+    struct tune_scan *scan = TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_ENTITY, TUNE_REQUEST_UID);
+    while ((more = tune_scan_next(scan, &cells)) == 1)
         if (!strcmp(cells[0].text, page.id)) {
             snprintf(uid, sizeof uid, "%s", cells[1].text);
-            more = found = find_parts(tables, count, TUNE_KEY_UID, uid);
-            if (more < 0)
+            if ((more = find_parts(tables, count, TUNE_KEY_UID, uid)) != 0)
                 break;
         }
     tune_scan_free(scan);
-    return more < 0 ? -1 : found;
+    return more;
 }
 
-/* The text is made of the page's properties, in whatever order. */
+/* True if the text is made of the page's properties, in any order. */
 static bool is_rearranged(const char *text)
 {
     bool used[MOST_PARTS] = {false};
@@ -198,26 +192,20 @@ static bool is_rearranged(const char *text)
 
 static int read_asked(void)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_ENTITY)->name, tune_request_column(TUNE_REQUEST_UID)->name};
     const struct tune_cell *cells;
-    int more = -1;
-    struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 2);
-    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
-        uint8_t uid[16];
-        if (cells[1].absent || (strcmp(cells[0].text, page.id) && !is_rearranged(cells[0].text)))
-            continue;
-        tune_uid_read(uid, cells[1].text);
-        if (tune_uids_add(&page.asked, uid, 0) < 0) {
-            more = -1;
+    int more;
+    struct tune_scan *scan = TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_ENTITY, TUNE_REQUEST_UID);
+    while ((more = tune_scan_next(scan, &cells)) == 1)
+        if (!cells[1].absent && (!strcmp(cells[0].text, page.id) || is_rearranged(cells[0].text)) &&
+            (more = tune_uids_add_text(&page.asked, cells[1].text)) < 0)
             break;
-        }
-    }
     tune_scan_free(scan);
     tune_uids_sort(&page.asked);
     return more;
 }
 
-/* The row was asked for as this entity, or its own has the page's properties, in whatever order, and no others. */
+/* True if the row was requested for this entity, or its identifier has exactly the page's
+ * properties, in any order. */
 static bool is_same(const struct samples_table *t, const struct tune_cell *cells)
 {
     const char *entity = cells[TUNE_KEY_ENTITY].text;
@@ -248,7 +236,7 @@ static struct observed *find_observed(const char *experiment, const struct tune_
     if (!tune_array_fit(&page.observed, (size_t)page.observed_count, sizeof *page.observed))
         return NULL;
     struct observed *o = &page.observed[page.observed_count++];
-    *o = (struct observed){.experiment = strdup(experiment), .target = strdup(target->name), .whole = target->whole};
+    *o = (struct observed){.experiment = keep(experiment), .target = keep(target->name), .whole = target->whole};
     return o->experiment && o->target ? o : NULL;
 }
 
@@ -265,18 +253,17 @@ static int add_value(const char *experiment, const struct tune_column *target, d
 
 static int add_experiment(const char *experiment)
 {
-    for (int i = 0; i < page.experiment_count; i++)
-        if (!strcmp(page.experiments[i], experiment))
-            return 0;
+    if (tune_name_find((const char *const *)page.experiments, page.experiment_count, experiment) >= 0)
+        return 0;
     if (!tune_array_fit(&page.experiments, (size_t)page.experiment_count, sizeof *page.experiments))
         return samples_no_memory();
-    return (page.experiments[page.experiment_count++] = strdup(experiment)) ? 0 : samples_no_memory();
+    return (page.experiments[page.experiment_count++] = keep(experiment)) ? 0 : samples_no_memory();
 }
 
 static int add_row(const struct samples_table *t, const struct tune_cell *cells)
 {
     const char *experiment = cells[TUNE_KEY_EXPERIMENT].text;
-    if (!page.generator && !(page.generator = strdup(cells[TUNE_KEY_GENERATOR].text)))
+    if (!page.generator && !(page.generator = keep(cells[TUNE_KEY_GENERATOR].text)))
         return samples_no_memory();
     TRY(add_experiment(experiment));
     if (!strcmp(cells[TUNE_KEY_STATUS].text, "failed"))
@@ -304,7 +291,7 @@ static int read_rows(const char *const *tables, int count)
 
 /* ---- the page ---- */
 
-/* At most 50 bytes of whole characters, as pandas shows a column of texts. */
+/* Cut to at most 50 bytes of whole characters, as pandas does. */
 static void put_short(struct tune_frame *f, const char *text)
 {
     char cut[64];
@@ -319,15 +306,11 @@ static int put_constitutive(void)
 {
     static const char *const headings[] = {"name", "value"};
     struct tune_frame *f = tune_frame_new(headings, 2);
-    if (!f)
-        return -1;
     for (int i = 0; i < page.part_count; i++) {
         tune_frame_cell(f, page.parts[i].name);
         tune_frame_cell(f, page.parts[i].value);
     }
-    int code = tune_frame_print(f, 2, samples.out);
-    tune_frame_free(f);
-    return code;
+    return tune_frame_print(f, 2, samples.out);
 }
 
 /* "[98.1, 98.2]" */
@@ -345,7 +328,7 @@ static char *list_of(const struct observed *o)
     return text;
 }
 
-/* The name that an observed property has: the experiment's without its actuator, and the target's. */
+/* The name of an observed property: the experiment without its actuator, and the target. */
 static char *name_of(const struct observed *o)
 {
     const char *dot = strchr(o->experiment, '.');
@@ -357,21 +340,16 @@ static int put_observed_page(void)
 {
     static const char *const headings[] = {"name", "experiment", "target-property", "values"};
     struct tune_frame *f = tune_frame_new(headings, 4);
-    bool good = f != NULL;
-    for (int i = 0; i < page.observed_count && good; i++) {
+    for (int i = 0; i < page.observed_count; i++) {
         char *name = name_of(&page.observed[i]), *values = list_of(&page.observed[i]);
-        if ((good = name && values)) {
-            put_short(f, name);
-            put_short(f, page.observed[i].experiment);
-            tune_frame_cell(f, page.observed[i].target);
-            tune_frame_cell(f, values);
-        }
+        put_short(f, name ? name : "");
+        put_short(f, page.observed[i].experiment);
+        tune_frame_cell(f, page.observed[i].target);
+        tune_frame_cell(f, name ? values : NULL); /* which is told as no memory */
         free(name);
         free(values);
     }
-    int code = good ? tune_frame_print(f, 2, samples.out) : samples_no_memory();
-    tune_frame_free(f);
-    return code;
+    return tune_frame_print(f, 2, samples.out);
 }
 
 static int put_page(void)
@@ -416,16 +394,15 @@ static int put_rows(void)
     return samples_end();
 }
 
-/* The error that no row is of this entity, and which is nearest. */
+/* Report that no row has this entity, with the nearest identifier. */
 static int no_such_entity(const char *const *tables, int count)
 {
     char nearest[TUNE_STORE_TEXT_MAX + 1] = "";
     int best = 1 << 30;
     for (int k = 0; k < count; k++) {
-        const char *name = tune_key_column(TUNE_KEY_ENTITY)->name;
         const struct tune_cell *cells;
-        struct tune_scan *scan = tune_scan_open(samples.store, tables[k], &name, 1);
-        for (int rows = 0; scan && rows < 10000 && tune_scan_next(scan, &cells) == 1; rows++) {
+        struct tune_scan *scan = TUNE_SCAN(samples.store, tables[k], TUNE_KEY_ENTITY);
+        for (int rows = 0; rows < 10000 && tune_scan_next(scan, &cells) == 1; rows++) {
             int distance = best;
             if (cells[0].absent || !strcmp(cells[0].text, nearest))
                 continue;
@@ -437,7 +414,7 @@ static int no_such_entity(const char *const *tables, int count)
         }
         tune_scan_free(scan);
     }
-    return samples_fail(TUNE_ERROR_USAGE, "%s has no row of entity %s%s%s", my.store, page.id, *nearest ? "; the nearest is " : "",
+    return tune_error_usage("%s has no row of entity %s%s%s", my.store, page.id, *nearest ? "; the nearest is " : "",
                         nearest);
 }
 
@@ -446,7 +423,7 @@ int samples_entity(void)
     int count;
     page.id = samples_word(0);
     if (!page.id || !*page.id)
-        return samples_fail(TUNE_ERROR_USAGE, "which entity? Its identifier, as show and trace have it");
+        return tune_error_usage("which entity? Its identifier, as show and trace have it");
     const char *const *tables = tune_store_tables(samples.store, &count);
     TRY(tables ? 0 : -1);
     int found = find_parts(tables, count, TUNE_KEY_ENTITY, page.id);
@@ -458,17 +435,11 @@ int samples_entity(void)
     TRY(read_asked());
     TRY(read_rows(tables, count));
     int code = samples_people() ? put_page() : put_rows();
-    forget_parts();
     tune_uids_free(&page.asked);
-    for (int i = 0; i < page.observed_count; i++) {
-        free(page.observed[i].experiment);
-        free(page.observed[i].target);
+    for (int i = 0; i < page.observed_count; i++)
         free(page.observed[i].values);
-    }
-    for (int i = 0; i < page.experiment_count; i++)
-        free(page.experiments[i]);
     free(page.experiments);
     free(page.observed);
-    free(page.generator);
+    tune_pool_free(page.memory);
     return code;
 }

@@ -1,5 +1,4 @@
-/* import.c - rows of CSV into the store. */
-#include <string.h>
+/* import.c - import rows of CSV into the store. */
 
 #include "core/print.h"
 #include "sweeps/discovery/import.h"
@@ -22,7 +21,7 @@ int samples_import(void)
     static const char *inputs[TUNE_SPACE_DIMENSIONS], *targets[1024];
     int told = 0;
     if (samples_words() != 2 || strcmp(samples_word(0), "csv") || !my.experiment || !*my.experiment)
-        return samples_fail(TUNE_ERROR_USAGE, "expected: samples import csv FILE --experiment NAME --store STORE");
+        return tune_error_usage("expected: samples import csv FILE --experiment NAME --store STORE");
     TRY(samples_read_catalog());
     struct tune_import i = {.store = samples.store, .catalog = &samples.catalog, .path = samples_word(1),
                             .experiment = my.experiment, .actuator = my.actuator, .problem = tell_bad, .context = &told,

@@ -1,5 +1,4 @@
-/* merge.c - whole stores: one brought into another, one read through for what is wrong with it. */
-#include <string.h>
+/* merge.c - merge one store into another, and check a store. */
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -21,7 +20,7 @@ int samples_merge(void)
     const char *folder = samples_word(0);
     double told_s = tune_clock_s();
     if (!folder || samples_words() != 1)
-        return samples_fail(TUNE_ERROR_USAGE, "expected: samples merge FROM --store INTO");
+        return tune_error_usage("expected: samples merge FROM --store INTO");
     struct tune_store *from = tune_store_open(folder, false);
     if (!from)
         return -1;

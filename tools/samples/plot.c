@@ -1,11 +1,10 @@
 /* plot.c - figures over the dimensions of a space, in the terminal and as SVG. One dimension gives
  * curves, two a heat map, more parallel coordinates. */
 #include <math.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../drawing.h"
+#include "core/nearest.h"
+#include "core/pool.h"
 #include "points.h"
 #include "sweeps/charts/heat.h"
 #include "sweeps/charts/parallel.h"
@@ -24,42 +23,31 @@ static struct {
     struct points p;
     struct drawing drawings[MOST_DRAWINGS];
     int count;
-    int x, y;                    /* dimensions of the axes; -1: none */
-    int series[TUNE_SPACE_DIMENSIONS], series_count; /* whose values make curves */
+    int x, y;                    /* dimensions on the axes; -1: none */
+    int series[TUNE_SPACE_DIMENSIONS], series_count; /* dimension whose values make curves */
     int best;
     enum { CURVES, HEAT, PARALLEL } kind;
     struct tune_plot plots[MOST_DRAWINGS];
     struct tune_heat heats[MOST_DRAWINGS];
     struct tune_parallel parallels[MOST_DRAWINGS];
-    struct block *memory;        /* of what is drawn */
+    struct tune_pool *memory;        /* of what is drawn */
 } plot;
 
-struct block {
-    struct block *before;
-    double bytes[]; /* aligned for anything here */
-};
-
-/* Memory until all is drawn. */
+/* Allocate memory that lives until everything is drawn. */
 static void *take(size_t size)
 {
-    struct block *b = calloc(1, sizeof *b + size);
-    if (!b) {
+    void *piece = tune_pool_take(&plot.memory, size);
+    if (!piece)
         samples_no_memory();
-        return NULL;
-    }
-    b->before = plot.memory;
-    plot.memory = b;
-    return b->bytes;
+    return piece;
 }
 
-/* ---- what is drawn over what ---- */
+/* ---- the choice of axes ---- */
 
 static int find_dimension(const char *name)
 {
-    for (int d = 0; d < samples.space->count; d++)
-        if (!strcmp(samples.space->names[d], name))
-            return d;
-    return samples_no_such("dimension", name, samples.space->names, samples.space->count);
+    int d = tune_name_find(samples.space->names, samples.space->count, name);
+    return d >= 0 ? d : samples_no_such("dimension", name, samples.space->names, samples.space->count);
 }
 
 static bool varies(int d)
@@ -67,7 +55,7 @@ static bool varies(int d)
     return plot.p.levels[d].count > 1;
 }
 
-/* The dimensions that vary and are neither x nor named by --series. */
+/* Find the dimensions that vary and are neither x nor in --series. */
 static void list_others(int x, int series, int *others, int *count)
 {
     *count = 0;
@@ -76,7 +64,8 @@ static void list_others(int x, int series, int *others, int *count)
             others[(*count)++] = plot.p.varying[i];
 }
 
-/* Curves, with --x, --series, or where one dimension varies: a curve for each value of --series, else of all others that vary. */
+/* Choose curves: with --x or --series, or if only one dimension varies. There is a curve for each
+ * value of --series, else of the other varying dimensions. */
 static int choose_curves(int x, int series)
 {
     int others[TUNE_SPACE_DIMENSIONS], count;
@@ -84,13 +73,13 @@ static int choose_curves(int x, int series)
     if (x < 0) {
         list_others(-1, series, others, &count);
         if (count != 1)
-            return samples_fail(TUNE_ERROR_USAGE, "--series %s: over which dimension? --x one of those that vary", my.series);
+            return tune_error_usage("--series %s: over which dimension? --x one of those that vary", my.series);
         x = others[0];
     }
     plot.x = x;
     list_others(x, series, others, &count);
     if (series >= 0 && count > 0)
-        return samples_fail(TUNE_ERROR_USAGE, "%s varies, too: hold it with --where '%s == ...', or leave --series out",
+        return tune_error_usage("%s varies, too: hold it with --where '%s == ...', or leave --series out",
                             samples.space->names[others[0]], samples.space->names[others[0]]);
     plot.series_count = series >= 0 ? 1 : count;
     for (int i = 0; i < plot.series_count; i++)
@@ -104,7 +93,7 @@ static int choose_axes(void)
     if ((my.x && x < 0) || (my.series && series < 0))
         return -1;
     if (x >= 0 && x == series)
-        return samples_fail(TUNE_ERROR_USAGE, "--x and --series are the same dimension");
+        return tune_error_usage("--x and --series are the same dimension");
     plot.x = plot.y = -1;
     if (x < 0 && series < 0 && plot.p.varying_count <= 1)
         x = plot.p.varying_count == 1 ? plot.p.varying[0] : 0;
@@ -128,16 +117,16 @@ static void append(char *text, size_t size, const char *format, ...)
     va_end(args);
 }
 
-/* Half of the distance from the lowest to the highest of several results, in percent; NaN: there are none. */
+/* Half of the range of several results, in percent of their mean; NaN: fewer than two results. */
 static double percent_of(const struct point *p)
 {
     return p->spread.count > 1 && points_value(p) != 0 ? 50 * (p->spread.high - p->spread.low) / fabs(points_value(p)) : NAN;
 }
 
-/* Print what all points share: fixed dimensions, origin of the figures, kind of spread. */
+/* Print what all points have in common: fixed dimensions, origin of the figures, kind of spread. */
 static void make_note(struct drawing *d)
 {
-    const char *middle = my.aggregate && !strcmp(my.aggregate, "median") ? "median" : "mean";
+    const char *middle = samples_median() ? "median" : "mean";
     double most = 0;
     for (int64_t i = 0; i < d->count; i++)
         most = fmax(most, percent_of(d->points[i]));
@@ -163,7 +152,7 @@ static int make_drawing(int property, int protocol)
     if (count == 0)
         return 0;
     if (plot.count == MOST_DRAWINGS)
-        return samples_fail(TUNE_ERROR_USAGE, "more than %d drawings; choose fewer with --property", MOST_DRAWINGS);
+        return tune_error_usage("more than %d drawings; choose fewer with --property", MOST_DRAWINGS);
     if (!(d->points = take((size_t)count * sizeof *d->points)))
         return -1;
     for (int64_t i = 0; i < plot.p.count; i++)
@@ -206,7 +195,7 @@ static char *label_of(const struct point *p)
     return text;
 }
 
-/* points[count] of one series. */
+/* Make the curve of points[count] of one series. */
 static int make_curve(struct tune_curve *c, const struct point *const *points, int64_t count, int color)
 {
     double *values = take((size_t)count * 4 * sizeof *values);
@@ -237,7 +226,7 @@ static int make_plot(struct drawing *d, struct tune_plot *p)
         for (n = 1; first + n < d->count && same_series(d->points[first], d->points[first + n]);)
             n++;
         if (count == MOST_CURVES)
-            return samples_fail(TUNE_ERROR_USAGE, "more than %d curves; choose among their entities with --where", MOST_CURVES);
+            return tune_error_usage("more than %d curves; choose among their entities with --where", MOST_CURVES);
         TRY(make_curve(&curves[count], d->points + first, n, count));
         crowded = crowded || n > TUNE_PLOT_MARKS;
         count++;
@@ -261,7 +250,8 @@ static char *hint_of(const struct point *p)
     return text;
 }
 
-/* Rows from the top: numbers from the highest down, so that both axes rise; names as listed. */
+/* Order of rows from the top: numbers from the highest, so that both axes rise; names in their
+ * order. */
 static int make_heat(const struct drawing *d, struct tune_heat *h)
 {
     const struct levels *x = &plot.p.levels[plot.x], *y = &plot.p.levels[plot.y];
@@ -307,7 +297,8 @@ static int make_parallel(const struct drawing *d, struct tune_parallel *parallel
     int count = plot.p.varying_count + 1;
     struct tune_axis *axes = take((size_t)count * sizeof *axes);
     double *values = take((size_t)d->count * (size_t)count * sizeof *values);
-    const char **names = d->count <= 20000 ? take((size_t)d->count * sizeof *names) : NULL; /* a pointer finds none among more */
+    const char **names = d->count <= 20000 ? take((size_t)d->count * sizeof *names) : NULL; /* with more, a mouse pointer
+                                                                                             * cannot hit one line */
     if (!axes || !values || (d->count <= 20000 && !names))
         return -1;
     for (int a = 0; a < count; a++) {
@@ -376,14 +367,11 @@ static int draw(void)
 
 int samples_plot(void)
 {
-    if (my.aggregate && strcmp(my.aggregate, "mean") && strcmp(my.aggregate, "median"))
-        return samples_fail(TUNE_ERROR_USAGE, "plot draws the mean or the median of several results, not --aggregate %s",
-                            my.aggregate);
+    TRY(samples_check_aggregate());
     plot.best = my.maximize ? 1 : my.minimize ? -1 : 0;
     TRY(samples_open_space(samples_word(0)));
     int code = draw();
-    for (struct block *b; (b = plot.memory); free(b))
-        plot.memory = b->before;
+    tune_pool_free(plot.memory);
     points_free(&plot.p);
     return code;
 }

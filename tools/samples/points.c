@@ -1,4 +1,4 @@
-/* points.c - figures of entities read for plot. */
+/* points.c - read the figures of entities for plot. */
 #include "core/array.h"
 #include "points.h"
 
@@ -17,29 +17,16 @@ static const struct tune_target *target_of(int protocol, const char *name)
 
 static int check_properties(struct points *p)
 {
-    const char *names[4096];
-    int count = 0;
     const char *asked = my.properties ? my.properties : my.maximize ? my.maximize : my.minimize;
     TRY(p->property_count = samples_split(asked, p->properties, 64));
     if (p->property_count == 0)
-        return samples_fail(TUNE_ERROR_USAGE,
-                            "plot what? --property PROPERTY (or --maximize or --minimize PROPERTY, which marks the best)");
-    for (int k = 0; k < samples.space->reference_count; k++)
-        for (int i = 0; i < samples.protocols[k].experiment->target_count && count < 4096; i++)
-            names[count++] = samples.protocols[k].experiment->targets[i].name;
-    for (int i = 0; i < p->property_count; i++) {
-        bool known = false;
-        for (int k = 0; k < samples.space->reference_count; k++)
-            known = known || target_of(k, p->properties[i]);
-        if (!known)
-            return samples_no_such("property", p->properties[i], names, count);
-    }
-    return 0;
+        return tune_error_usage("plot what? --property PROPERTY (or --maximize or --minimize PROPERTY, which marks the best)");
+    return samples_check_properties(p->properties, p->property_count);
 }
 
 /* ---- levels ---- */
 
-/* One more value, not compared with the others yet; items of lists are copied. Its number, or -1. */
+/* Append a value without a comparison; items of lists are copied. Returns its number, or -1. */
 static int add_level(struct levels *l, const struct tune_value *v)
 {
     if (!tune_array_fit(&l->values, (size_t)l->count, sizeof *l->values))
@@ -61,7 +48,7 @@ static void drop_level(struct tune_value *v)
         free((void *)(uintptr_t)v->list.items);
 }
 
-/* The order of the domain; of values that it does not number, their own. */
+/* Compare by the index in the domain; other values by their own order. */
 static int compare_levels(const void *a, const void *b, void *domain)
 {
     const struct tune_value *x = *(const struct tune_value *const *)a, *y = *(const struct tune_value *const *)b;
@@ -93,7 +80,7 @@ static int spell_levels(struct levels *l)
     return 0;
 }
 
-/* Into order, each once; place[i] is where value i went. */
+/* Sort values and remove duplicates; place[i] is the new index of value i. */
 static int sort_levels(struct levels *l, const struct tune_domain *domain, int *place)
 {
     struct tune_value **order = calloc((size_t)l->count + 1, sizeof *order), *sorted = calloc((size_t)l->count + 1, sizeof *sorted);
@@ -153,7 +140,7 @@ static int add_point(struct points *p, int property, const struct tune_view_grou
     return 0;
 }
 
-/* The group's figures of each property. */
+/* Read the group's figures of each property. */
 static int read_group(struct points *p, struct tune_view *v, const struct tune_view_group *g)
 {
     double *values = malloc(((size_t)g->results * (size_t)p->property_count + 1) * sizeof *values);
@@ -185,7 +172,7 @@ static int read_points(struct points *p, struct tune_view *v)
     p->builds = origins.builds;
     if (p->count == 0) {
         TRY(samples_say_matching(v));
-        return samples_fail(TUNE_ERROR_FAILED, "there is nothing to draw: no valid result has %s", p->properties[0]);
+        return tune_error_set("there is nothing to draw: no valid result has %s", p->properties[0]);
     }
     TRY(samples_say_mixed(v));
     return order_levels(p);
@@ -196,14 +183,14 @@ int points_read(struct points *p)
     *p = (struct points){0};
     TRY(check_properties(p));
     if (!strcmp(my.include, "missing") || !strncmp(my.include, "un", 2))
-        return samples_fail(TUNE_ERROR_USAGE, "--include %s: nothing is known of these", my.include);
+        return tune_error_usage("--include %s: nothing is known of these", my.include);
     p->levels = calloc((size_t)samples.space->count + 1, sizeof *p->levels);
     p->varying = calloc((size_t)samples.space->count + 1, sizeof *p->varying);
     if (!p->levels || !p->varying)
         return samples_no_memory();
     struct tune_view *v = samples_open_view(p->properties, p->property_count, true);
     int code = v ? read_points(p, v) : -1;
-    /* texts of levels are the space's, or the view's where the space has no list of them */
+    /* texts of levels belong to the space, or to the view if the space does not list them */
     for (int d = 0; d < samples.space->count && code == 0; d++)
         for (int i = 0; i < p->levels[d].count; i++)
             if (p->levels[d].values[i].type == TUNE_VALUE_TEXT)
@@ -234,7 +221,7 @@ void points_free(struct points *p)
 
 double points_value(const struct point *p)
 {
-    return my.aggregate && !strcmp(my.aggregate, "median") ? p->spread.median : p->spread.mean;
+    return samples_middle(&p->spread);
 }
 
 const char *points_unit(const struct points *p, const struct point *at)

@@ -1,23 +1,22 @@
-/* points.h - what plot draws: the figures of a space's entities, by the values of its
- * dimensions. */
+/* points.h - the figures of a space's entities, by the values of its dimensions, for plot. */
 #ifndef TUNE_TOOLS_POINTS_H
 #define TUNE_TOOLS_POINTS_H
 
 #include "core/statistics.h"
 #include "samples.h"
 
-/* One entity under one experiment that has the property. */
+/* One entity with a value of the property, under one experiment. */
 struct point {
     int property, protocol;
     struct tune_spread spread;
-    int *at;                     /* [space->count] which of the dimension's values it has */
+    int *at;                     /* [space->count] index of its value in each dimension */
 };
 
-/* The values of one dimension that points have, in the order of its domain. */
+/* The values of one dimension that occur in points, in the order of its domain. */
 struct levels {
     struct tune_value *values;   /* [count] */
-    char **texts;                /* [count] as ids spell them */
-    double *numbers;             /* [count] where all are numbers; else 0, 1, .. */
+    char **texts;                /* [count] texts as in ids */
+    double *numbers;             /* [count] numbers if all are numbers; else 0, 1, .. */
     bool numeric;
     int count;
 };
@@ -28,14 +27,14 @@ struct points {
     struct point *all;
     int64_t count;
     struct levels *levels;       /* [space->count] */
-    int *varying, varying_count; /* dimensions of more than one value */
-    bool repeated;               /* some point is of several results */
+    int *varying, varying_count; /* number of dimensions with more than one value */
+    bool repeated;               /* true: some point has several results */
     int host_classes, builds;
 };
 
-/* points_read - of the properties asked for, from the view that the flags ask for. points_free.
- * points_value - the point's figure: --aggregate, else the mean.
- * points_unit - of the property under that protocol. */
+/* points_read - read the requested properties from the view of the flags. points_free - free them.
+ * points_value - the point's figure: by --aggregate, else the mean. points_unit - the unit of the
+ * property under that protocol. */
 int points_read(struct points *p);
 void points_free(struct points *p);
 double points_value(const struct point *p);

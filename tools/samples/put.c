@@ -2,8 +2,6 @@
  * rows need no memory. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "../drawing.h"
@@ -19,11 +17,11 @@ static struct {
     struct tune_frame *frame;
     struct tune_table *table;
     char **keys;         /* [columns] headings quoted for JSON */
-    int columns, at;     /* at: cells the present row has */
+    int columns, at;     /* at: number of cells in the current row */
     int64_t rows;
     char *text;          /* scratch */
     size_t size;
-    bool lost;           /* no memory for a cell */
+    bool lost;           /* true: no memory for a cell */
 } put;
 
 bool samples_people(void)
@@ -60,7 +58,7 @@ static char *scratch(size_t size)
     return put.text;
 }
 
-/* The text of the value as `spell` has it, in scratch; "" where there is no memory. */
+/* Write the value with `spell` into scratch memory; "" if there is no memory. */
 static const char *spelled(int (*spell)(const struct tune_value *v, char *text, size_t size), const struct tune_value *v)
 {
     size_t length = (size_t)spell(v, put.text, put.size);
@@ -134,7 +132,7 @@ void samples_text(const char *text)
         put_text(spelled(tune_value_json, &(struct tune_value){.type = TUNE_VALUE_TEXT, .text = text}));
 }
 
-/* Its length; every digit. */
+/* Write all digits. Returns the length. */
 static int spell_number(char *text, double v, bool whole)
 {
     if (!whole || v != floor(v) || fabs(v) >= 1e15)
@@ -243,7 +241,7 @@ int samples_end_row(void)
     put.rows++;
     if (put.lost)
         return samples_no_memory();
-    return ferror(samples.out) ? samples_fail(TUNE_ERROR_FAILED, "the rows cannot be written: %s", strerror(errno)) : 0;
+    return ferror(samples.out) ? tune_error_set("the rows cannot be written: %s", strerror(errno)) : 0;
 }
 
 int samples_end(void)
@@ -253,8 +251,10 @@ int samples_end(void)
         put_text(put.rows > 0 ? "\n]\n" : "]\n");
     else if (put.format == PEOPLE && put.rows == 0)
         put_text("# no rows: the store has none that fit the space and these options; `samples stats` shows what it has\n");
-    else if (put.frame)
+    else if (put.frame) {
         code = tune_frame_print(put.frame, 0, samples.out);
+        put.frame = NULL;
+    }
     else if (put.table)
         code = tune_table_print(put.table, "table", samples.out == stdout ? drawing_columns(my.width, 0) : my.width,
                                 drawing_unicode(my.ascii) ? "\u2026" : "...", samples.out);
@@ -268,6 +268,6 @@ int samples_end(void)
     memset(&put, 0, sizeof put);
     put.rows = rows;
     if (code == 0 && ferror(samples.out))
-        return samples_fail(TUNE_ERROR_FAILED, "the rows cannot be written: %s", strerror(errno));
+        return tune_error_set("the rows cannot be written: %s", strerror(errno));
     return code;
 }

@@ -1,10 +1,11 @@
-/* rows.c - the rows of a table as the store has them, without a space: looked at, or exported whole. */
+/* rows.c - print or export the rows of a table, without a space. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/nearest.h"
 #include "samples.h"
 
-/* "name", "actuator.name", or the only table there is; NULL with an error. */
+/* Find a table by "name" or "actuator.name", or take the only one. NULL with an error. */
 static const char *find_table(const char *name)
 {
     int count;
@@ -16,16 +17,16 @@ static const char *find_table(const char *name)
     if (name && !strcmp(name, TUNE_STORE_REQUESTS))
         return TUNE_STORE_REQUESTS;
     if (names && count == 0)
-        samples_fail(TUNE_ERROR_FAILED, "%s has no rows yet", my.store);
+        tune_error_set("%s has no rows yet", my.store);
     else if (names && !name)
-        samples_fail(TUNE_ERROR_USAGE, "which experiment? %s has rows of %d: samples stats --store %s lists them", my.store, count,
+        tune_error_usage("which experiment? %s has rows of %d: samples stats --store %s lists them", my.store, count,
                      my.store);
     else if (names)
         samples_no_such("experiment", name, names, count);
     return NULL;
 }
 
-/* Which columns are shown, in which order, into shown[]; how many, or -1. */
+/* Choose the columns and their order: shown[]. Returns their number, or -1. */
 static int choose_columns(const struct samples_table *t, const char *wanted, int **shown)
 {
     const char *parts[1024];
@@ -34,10 +35,8 @@ static int choose_columns(const struct samples_table *t, const char *wanted, int
     if (!(*shown = calloc((size_t)(n + t->count) + 1, sizeof **shown)))
         return samples_no_memory();
     for (int i = 0; i < n; i++) {
-        int c = 0;
-        while (c < t->count && strcmp(t->names[c], parts[i]))
-            c++;
-        if (c == t->count)
+        int c = tune_name_find(t->names, t->count, parts[i]);
+        if (c < 0)
             return samples_no_such("column", parts[i], t->names, t->count);
         (*shown)[count++] = c;
     }
@@ -102,7 +101,7 @@ int samples_list(void)
 int samples_export(void)
 {
     if (samples_words() != 2 || strcmp(samples_word(0), "csv"))
-        return samples_fail(TUNE_ERROR_USAGE, "expected: samples export csv EXPERIMENT [--where EXPRESSION] > FILE");
+        return tune_error_usage("expected: samples export csv EXPERIMENT [--where EXPRESSION] > FILE");
     my.output_format = "csv";
     my.limit = 0;
     return run(samples_word(1), my.where, NULL);

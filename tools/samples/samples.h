@@ -1,10 +1,10 @@
-/* samples.h - what the files of this tool share: its flags, the store and the space it looks at,
- * and how rows are put out. */
+/* samples.h - shared by the files of this tool: flags, store, space, and output of rows. */
 #ifndef TUNE_TOOLS_SAMPLES_H
 #define TUNE_TOOLS_SAMPLES_H
 
 #include <stdio.h>
 
+#include "core/statistics.h"
 #include "core/try.h"
 #include "sweeps/discovery/results.h"
 #include "sweeps/discovery/view.h"
@@ -28,19 +28,17 @@ struct samples {
     struct tune_store *store;
     struct tune_catalog catalog;
     bool catalog_read;
-    struct tune_space *space;          /* NULL: the command takes none */
+    struct tune_space *space;          /* NULL: the command takes no space */
     struct tune_protocol *protocols;
     FILE *out;
-    char *kept[SAMPLES_KEPT];          /* texts that samples_split took apart */
+    char *kept[SAMPLES_KEPT];          /* memory of samples_split */
     int kept_count;
 };
 extern struct samples samples;
 
-/* samples_fail - set the error; -1.
- * samples_no_memory - likewise.
+/* samples_no_memory - set the error; -1.
  * samples_word - the i-th word behind the command, or NULL.
  * samples_words - how many. */
-int samples_fail(enum tune_error_kind kind, const char *format, ...) TUNE_PRINTF(2, 3);
 int samples_no_memory(void);
 const char *samples_word(int i);
 int samples_words(void);
@@ -68,6 +66,15 @@ int samples_say_matching(struct tune_view *v);
  * first; -1. what: "property". */
 int samples_no_such(const char *what, const char *name, const char *const *names, int count);
 
+/* samples_check_properties - each must be a target of an experiment of the space.
+ * samples_check_aggregate - only mean and median are known to the command.
+ * samples_middle - of several results, as --aggregate says;
+ * samples_median - it says the median. */
+int samples_check_properties(const char *const *properties, int count);
+int samples_check_aggregate(void);
+bool samples_median(void);
+double samples_middle(const struct tune_spread *spread);
+
 /* A pass over all columns of a table (table.c): samples_table_open - where: NULL, or --where's
  * expression over its columns.
  * samples_table_next - 1 and the next row that meets it, 0: the end, -1.
@@ -79,7 +86,7 @@ struct samples_table {
     int count;
     struct tune_scan *scan;
     struct tune_expression *where;
-    const struct tune_experiment *experiment; /* NULL: not known */
+    const struct tune_experiment *experiment; /* NULL: unknown */
     struct tune_value *values;
 };
 int samples_table_open(struct samples_table *t, struct tune_store *store, const char *name,
@@ -91,8 +98,8 @@ void samples_table_free(struct samples_table *t);
  * people at the end ---- */
 
 enum samples_look {
-    SAMPLES_TABLE, /* texts to the left, numbers to the right */
-    SAMPLES_FRAME, /* as pandas prints it; CSV with its blank first heading and row index */
+    SAMPLES_TABLE, /* texts left-aligned, numbers right-aligned */
+    SAMPLES_FRAME, /* in the layout of pandas; CSV with an empty first heading and a row index */
 };
 
 /* samples_begin - with these headings (copied). Then cells, row by row: samples_text - NULL, "":

@@ -3,25 +3,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/statistics.h"
+#include "core/nearest.h"
 #include "samples.h"
 
-/* A column behind the constitutive ones: a target of one protocol, or in target format of any. */
+/* A column after the constitutive ones: a target of one protocol; in target format, of any
+ * protocol. */
 struct shown {
     char *heading;
     int column;   /* of the view */
-    int protocol; /* -1: of whichever the row is */
+    int protocol; /* -1: the protocol of the row */
     bool whole;
 };
 
 static struct {
     struct tune_view *view;
-    const char **columns;        /* of the view: the generator, then targets */
+    const char **columns;        /* columns of the view: the generator, then targets */
     int column_count;
     struct shown *shown;
     int shown_count;
-    bool target_format, results; /* results: not of entities alone */
-    double *values;              /* [column_count][room] of the present group */
+    bool target_format, results; /* true: the view has results */
+    double *values;              /* [column_count][room] values of the current group */
     int *counts, room;           /* [column_count] */
     char *text;                  /* of a cell */
     size_t size;
@@ -32,44 +33,19 @@ static struct {
 static const char *parts[256];
 static int part_count;
 
-static bool asked_for(const char *name)
-{
-    for (int i = 0; i < part_count; i++)
-        if (!strcmp(parts[i], name))
-            return true;
-    return part_count == 0;
-}
-
-/* Every property asked for is a target of some experiment. */
-static int check_properties(void)
-{
-    const char *names[4096];
-    int count = 0;
-    TRY(part_count = samples_split(my.properties, parts, 256));
-    for (int p = 0; p < samples.space->reference_count; p++)
-        for (int i = 0; i < samples.protocols[p].experiment->target_count && count < 4096; i++)
-            names[count++] = samples.protocols[p].experiment->targets[i].name;
-    for (int i = 0; i < part_count; i++) {
-        bool known = false;
-        for (int k = 0; k < count && !known; k++)
-            known = !strcmp(parts[i], names[k]);
-        if (!known)
-            return samples_no_such("property", parts[i], names, count);
-    }
-    return 0;
-}
-
-/* Shown by default: what the experiment declares for these parameters; --property and --all-properties ask for others. */
+/* True if a target is shown: by default those that the experiment declares for these parameters;
+ * --property and --all-properties select others. */
 static bool is_shown(int protocol, const struct tune_target *t)
 {
-    return asked_for(t->name) && (my.properties || my.all_properties || tune_protocol_shows(&samples.protocols[protocol], t));
+    return (part_count == 0 || tune_name_find(parts, part_count, t->name) >= 0) &&
+           (my.properties || my.all_properties || tune_protocol_shows(&samples.protocols[protocol], t));
 }
 
 static int view_column(const char *name)
 {
-    for (int i = 0; i < show.column_count; i++)
-        if (!strcmp(show.columns[i], name))
-            return i;
+    int known = tune_name_find(show.columns, show.column_count, name);
+    if (known >= 0)
+        return known;
     show.columns[show.column_count] = name;
     return show.column_count++;
 }
@@ -100,7 +76,8 @@ static int choose_columns(void)
     if (!(show.columns = calloc((size_t)most, sizeof *show.columns)) || !(show.shown = calloc((size_t)most, sizeof *show.shown)) ||
         !(show.counts = calloc((size_t)most, sizeof *show.counts)))
         return samples_no_memory();
-    TRY(check_properties());
+    TRY(part_count = samples_split(my.properties, parts, 256));
+    TRY(samples_check_properties(parts, part_count));
     view_column(tune_key_column(TUNE_KEY_GENERATOR)->name);
     for (int p = 0; p < samples.space->reference_count; p++)
         for (int i = 0; i < samples.protocols[p].experiment->target_count; i++) {
@@ -111,7 +88,7 @@ static int choose_columns(void)
     return 0;
 }
 
-/* Only columns that some row has a value in. */
+/* Keep only columns with a value in some row. */
 static void drop_empty_columns(void)
 {
     int kept = 0;
@@ -137,7 +114,8 @@ static int room(size_t size)
     return 0;
 }
 
-/* The group's numbers into show.values, and its first result's generator into show.text. */
+/* Read the group's numbers into show.values, and the generator of its first result into
+ * show.text. */
 static int read_group(const struct tune_view_group *g)
 {
     if (g->results > show.room) {
@@ -200,7 +178,8 @@ static void put_blanks(int from, int to)
         samples_number(NAN, false, 6);
 }
 
-/* In observed format one row has all experiments of an entity, whose groups follow each other. How many columns are filled now. */
+/* Fill the cells of one group; in observed format a row has all groups of an entity. Returns the
+ * number of columns that are filled. */
 static int put_observed(const struct tune_view_group *g, int filled)
 {
     int from = filled;
@@ -221,7 +200,7 @@ static int close_row(int filled)
 static int put_rows(void)
 {
     struct tune_view_group g;
-    int more, filled = -1; /* no row is open */
+    int more, filled = -1; /* no row was begun */
     while ((more = tune_view_next(show.view, &g)) == 1) {
         bool goes_on = g.goes_on && !show.target_format;
         if (filled >= 0 && !goes_on) {

@@ -1,38 +1,39 @@
-/* stats.c - how much there is: of a store, a space, an operation, counted under the names of ado's `show stats`. */
+/* stats.c - count what a store, a space or an operation has, under the names of ado's `show
+ * stats`. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/file.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
 
 static const char *const headings[] = {"kind", "name", "figure", "value"};
 
-/* One figure; programs get every one with what it is of. */
-static int put(const char *kind, const char *name, const char *figure, double value)
+/* What the figure is of, then the figure itself. */
+static void begin(const char *kind, const char *name, const char *figure)
 {
     samples_text(kind);
     samples_text(name);
     samples_text(figure);
+}
+
+static int put(const char *kind, const char *name, const char *figure, double value)
+{
+    begin(kind, name, figure);
     samples_number(value, true, 15);
     return samples_end_row();
 }
 
 static int put_text(const char *kind, const char *name, const char *figure, const char *value)
 {
-    samples_text(kind);
-    samples_text(name);
-    samples_text(figure);
+    begin(kind, name, figure);
     samples_text(value);
     return samples_end_row();
 }
 
 static int put_time(const char *name, const char *figure, double seconds)
 {
-    samples_text("operation");
-    samples_text(name);
-    samples_text(figure);
+    begin("operation", name, figure);
     samples_time(seconds > 0 ? seconds : NAN);
     return samples_end_row();
 }
@@ -41,7 +42,7 @@ static int put_time(const char *name, const char *figure, double seconds)
 
 struct counts {
     int64_t requests, failed_requests, results, failed_results;
-    struct tune_uids entities; /* hashes of them, each once after sorting */
+    struct tune_uids entities; /* hashes of entities; each once, after sorting */
 };
 
 static int64_t different(struct tune_uids *u)
@@ -61,18 +62,17 @@ static int add_hash(struct tune_uids *u, const char *text)
     return tune_uids_add(u, bytes, 0);
 }
 
-/* A request is one entity under one experiment; its results are rows of the table of requests. */
+/* Count a request: one entity under one experiment. Its results are rows of the table of
+ * requests. */
 static int count_requests(const char *operation, struct counts *c)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_INDEX)->name,
-                           tune_request_column(TUNE_REQUEST_EXPERIMENT)->name, tune_request_column(TUNE_REQUEST_ENTITY)->name,
-                           tune_request_column(TUNE_REQUEST_STATUS)->name};
     struct tune_uids asked = {0}, answered = {0};
     const struct tune_cell *cells;
     char text[2 * TUNE_STORE_TEXT_MAX];
-    int more = -1;
-    struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 5);
-    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
+    int more;
+    struct tune_scan *scan = TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_OPERATION, TUNE_REQUEST_INDEX,
+                                       TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY, TUNE_REQUEST_STATUS);
+    while ((more = tune_scan_next(scan, &cells)) == 1) {
         bool failed = !strcmp(cells[4].text, "failed");
         if (strcmp(cells[0].text, operation))
             continue;
@@ -165,20 +165,15 @@ static int put_space(const char *path)
 
 /* ---- the store ---- */
 
-/* Rows of a table and the entities in them. */
+/* Count the rows of a table, and their entities. */
 static int count_table(const char *table, int64_t *rows, struct tune_uids *entities)
 {
-    const char *name = tune_key_column(TUNE_KEY_ENTITY)->name;
     const struct tune_cell *cells;
-    int more = -1;
-    struct tune_scan *scan = tune_scan_open(samples.store, table, &name, 1);
-    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
-        ++*rows;
-        if (add_hash(entities, cells[0].text) < 0) {
-            more = -1;
+    int more;
+    struct tune_scan *scan = TUNE_SCAN(samples.store, table, TUNE_KEY_ENTITY);
+    for (; (more = tune_scan_next(scan, &cells)) == 1; ++*rows)
+        if ((more = add_hash(entities, cells[0].text)) < 0)
             break;
-        }
-    }
     tune_scan_free(scan);
     return more;
 }
@@ -212,18 +207,18 @@ enum { MEASURED, REPLAYED, INVALID, FAILED, FIGURES };
  * the table, because a record only knows its own process. */
 static int count_operations(char *const *records, int count, int64_t (*figures)[FIGURES])
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_TYPE)->name,
-                           tune_request_column(TUNE_REQUEST_STATUS)->name};
     const struct tune_cell *cells;
-    int more = -1, at = 0;
-    struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 3);
-    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
+    int more, at = 0;
+    struct tune_scan *scan =
+        TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_OPERATION, TUNE_REQUEST_TYPE, TUNE_REQUEST_STATUS);
+    while ((more = tune_scan_next(scan, &cells)) == 1) {
         size_t n = strlen(cells[0].text);
-        for (int i = 0; i < count; i++, at = (at + 1) % count) /* most often the last one's */
+        for (int i = 0; i < count; i++, at = (at + 1) % count) /* most rows have the operation of
+                                                                * the row before */
             if (!strncmp(records[at], cells[0].text, n) && !strcmp(records[at] + n, ".json"))
                 break;
         if (count == 0 || strncmp(records[at], cells[0].text, n) || strcmp(records[at] + n, ".json"))
-            continue; /* its record was removed */
+            continue; /* an operation whose record was removed */
         figures[at][strcmp(cells[1].text, "replayed") ? MEASURED : REPLAYED]++;
         figures[at][INVALID] += !strcmp(cells[2].text, "invalid");
         figures[at][FAILED] += !strcmp(cells[2].text, "failed");

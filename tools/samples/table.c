@@ -1,10 +1,11 @@
-/* table.c - a pass over all columns of one table, and which of its rows --where asks for. */
+/* table.c - a pass over all columns of one table, with the rows that --where selects. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "samples.h"
 
-/* Whose domains give texts their values: any experiment of the table's name. Without a catalogue texts are texts. */
+/* Find an experiment with the table's name. Its domains turn texts into values; without it texts
+ * stay texts. */
 static const struct tune_experiment *find_experiment(const char *table)
 {
     if (samples_read_catalog() < 0) {
@@ -38,14 +39,12 @@ int samples_table_open(struct samples_table *t, struct tune_store *store, const 
 
 static const struct tune_domain *domain_of(const struct samples_table *t, const char *name)
 {
-    for (int i = 0; t->experiment && i < t->experiment->input_count; i++)
-        if (!strcmp(t->experiment->names[i], name))
-            return &t->experiment->inputs[i].domain;
-    return NULL;
+    int i = t->experiment ? tune_experiment_input(t->experiment, name) : -1;
+    return i < 0 ? NULL : &t->experiment->inputs[i].domain;
 }
 
-/* The cell's value. An input of any type is stored as text; a text that reads as a number becomes
- * one here. */
+/* The cell's value. If an input can have any type, it is stored as text. Such a text becomes a
+ * number here if it reads as one. */
 static struct tune_value value_of(const struct samples_table *t, int i, const struct tune_cell *cell)
 {
     const struct tune_domain *domain = domain_of(t, t->names[i]);

@@ -1,38 +1,38 @@
-/* trace.c - what an operation asked for, in its order, and what it got. */
+/* trace.c - the requests of an operation in their order, and their results. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
-#include "files/file.h"
+#include "core/map.h"
+#include "core/nearest.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
 
-/* A request, where it lies, and where its result does. */
+/* A request, with the places of its row and of its result. */
 struct request {
     int64_t index;
     double time;
     struct tune_place place, result;
-    int table;        /* of the result, -1: it is not in this store */
-    uint8_t uid[16];
+    int table;        /* table of the result; -1: it is not in this store */
+    uint64_t uid[2];
 };
 
 static struct {
     struct request *all;
     int64_t count;
-    int64_t *buckets;     /* by uid; open addressing, a power of two; 0: free, else the first request with it + 1 */
-    int64_t bucket_count;
+    struct tune_map firsts; /* by uid: the first request with it + 1 */
     int64_t *next;        /* [count] another request with the same uid + 1 */
     const char *const *tables;
     int table_count;
-    struct tune_scan **scans; /* [table_count] of what is shown of results */
+    struct tune_scan **scans; /* [table_count] scans of the shown columns of results */
 } trace;
 
 enum { INDEX, EXPERIMENT, ENTITY, TYPE, UID, STATUS, TIME, SECONDS, REASON, VALID, COLUMNS };
 static const char *const headings[COLUMNS] = {"index", "experiment", "entity", "type", "uid", "status", "time", "seconds", "reason",
                                               "valid"};
 
-/* ---- what --filter asks for ---- */
+/* ---- --filter ---- */
 
 struct condition {
     int column;
@@ -48,13 +48,9 @@ static int read_filter(struct condition *conditions, int most)
         const char *equals = strchr(parts[i], '=');
         char name[64];
         if (!equals)
-            return samples_fail(TUNE_ERROR_USAGE, "--filter %s: expected column=value", parts[i]);
+            return tune_error_usage("--filter %s: expected column=value", parts[i]);
         snprintf(name, sizeof name, "%.*s", (int)(equals - parts[i]), parts[i]);
-        conditions[i].column = -1;
-        for (int c = 0; c < COLUMNS; c++)
-            if (!strcmp(name, headings[c]))
-                conditions[i].column = c;
-        if (conditions[i].column < 0)
+        if ((conditions[i].column = tune_name_find(headings, COLUMNS, name)) < 0)
             return samples_no_such("column", name, headings, COLUMNS);
         conditions[i].value = equals + 1;
     }
@@ -69,7 +65,7 @@ static int add_request(const struct tune_cell *cells, struct tune_place place)
         return samples_no_memory();
     struct request *r = &trace.all[trace.count++];
     *r = (struct request){.index = cells[1].whole, .time = cells[2].number, .place = place, .table = -1};
-    tune_uid_read(r->uid, cells[3].text);
+    tune_uid_read((uint8_t *)r->uid, cells[3].text);
     return 0;
 }
 
@@ -87,44 +83,29 @@ static int in_order(const void *a, const void *b)
 
 static int read_requests(const char *operation)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_INDEX)->name,
-                           tune_request_column(TUNE_REQUEST_TIME)->name, tune_request_column(TUNE_REQUEST_UID)->name};
     const struct tune_cell *cells;
     int more;
-    struct tune_scan *scan = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 4);
-    if (!scan)
-        return -1;
+    struct tune_scan *scan = TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_OPERATION, TUNE_REQUEST_INDEX,
+                                       TUNE_REQUEST_TIME, TUNE_REQUEST_UID);
     while ((more = tune_scan_next(scan, &cells)) == 1)
-        if (!strcmp(cells[0].text, operation) && add_request(cells, tune_scan_place(scan)) < 0) {
-            more = -1;
+        if (!strcmp(cells[0].text, operation) && (more = add_request(cells, tune_scan_place(scan))) < 0)
             break;
-        }
     tune_scan_free(scan);
     if (trace.count > 0)
         qsort(trace.all, (size_t)trace.count, sizeof *trace.all, in_order);
     return more;
 }
 
-static int64_t bucket_of(const uint8_t uid[16])
-{
-    int64_t at = (int64_t)(tune_hash64(uid, 16, 0) & (uint64_t)(trace.bucket_count - 1));
-    while (trace.buckets[at] && memcmp(trace.all[trace.buckets[at] - 1].uid, uid, 16))
-        at = (at + 1) & (trace.bucket_count - 1);
-    return at;
-}
-
 static int index_uids(void)
 {
-    for (trace.bucket_count = 16; trace.bucket_count < 2 * trace.count;)
-        trace.bucket_count *= 2;
-    trace.buckets = calloc((size_t)trace.bucket_count, sizeof *trace.buckets);
-    trace.next = calloc((size_t)trace.count + 1, sizeof *trace.next);
-    if (!trace.buckets || !trace.next)
+    if (!(trace.next = calloc((size_t)trace.count + 1, sizeof *trace.next)))
         return samples_no_memory();
     for (int64_t i = 0; i < trace.count; i++) {
-        int64_t at = bucket_of(trace.all[i].uid);
-        trace.next[i] = trace.buckets[at];
-        trace.buckets[at] = i + 1;
+        int64_t *first = tune_map_add(&trace.firsts, trace.all[i].uid);
+        if (!first)
+            return samples_no_memory();
+        trace.next[i] = *first;
+        *first = i + 1;
     }
     return 0;
 }
@@ -132,16 +113,13 @@ static int index_uids(void)
 /* Find the columns with results. */
 static int find_results(int table)
 {
-    const char *name = tune_key_column(TUNE_KEY_UID)->name;
     const struct tune_cell *cells;
     int more;
-    struct tune_scan *scan = tune_scan_open(samples.store, trace.tables[table], &name, 1);
-    if (!scan)
-        return -1;
+    struct tune_scan *scan = TUNE_SCAN(samples.store, trace.tables[table], TUNE_KEY_UID);
     while ((more = tune_scan_next(scan, &cells)) == 1) {
-        uint8_t uid[16];
-        tune_uid_read(uid, cells[0].text);
-        for (int64_t i = trace.buckets[bucket_of(uid)]; i; i = trace.next[i - 1]) {
+        uint64_t uid[2];
+        tune_uid_read((uint8_t *)uid, cells[0].text);
+        for (int64_t i = tune_map_get(&trace.firsts, uid); i; i = trace.next[i - 1]) {
             trace.all[i - 1].result = tune_scan_place(scan);
             trace.all[i - 1].table = table;
         }
@@ -150,13 +128,12 @@ static int find_results(int table)
     return more;
 }
 
-/* ---- putting out ---- */
+/* ---- output ---- */
 
-/* The request's cells, then those of its result: what has no result is absent there. */
+/* Put the request's cells, then those of its result, which are empty without a result. */
 static int read_cells(const struct request *r, struct tune_scan *requests, struct tune_cell all[COLUMNS])
 {
     static const int from[] = {INDEX, EXPERIMENT, ENTITY, TYPE, UID, STATUS, TIME};
-    static const char *names[2];
     const struct tune_cell *cells;
     TRY(tune_scan_at(requests, r->place, &cells));
     for (int i = 0; i < 7; i++)
@@ -166,10 +143,8 @@ static int read_cells(const struct request *r, struct tune_scan *requests, struc
     all[VALID] = (struct tune_cell){.text = strcmp(all[STATUS].text, "valid") ? "False" : "True"};
     if (r->table < 0)
         return 0;
-    names[0] = tune_key_column(TUNE_KEY_SECONDS)->name;
-    names[1] = tune_key_column(TUNE_KEY_REASON)->name;
     struct tune_scan **scan = &trace.scans[r->table];
-    if (!*scan && !(*scan = tune_scan_open(samples.store, trace.tables[r->table], names, 2)))
+    if (!*scan && !(*scan = TUNE_SCAN(samples.store, trace.tables[r->table], TUNE_KEY_SECONDS, TUNE_KEY_REASON)))
         return -1;
     TRY(tune_scan_at(*scan, r->result, &cells));
     all[SECONDS] = cells[0];
@@ -203,12 +178,9 @@ static int put_request(const struct tune_cell *all)
 
 static int put_requests(const struct condition *conditions, int count)
 {
-    const char *names[7];
-    static const enum tune_request_key keys[] = {TUNE_REQUEST_INDEX, TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY,
-                                                 TUNE_REQUEST_TYPE, TUNE_REQUEST_UID, TUNE_REQUEST_STATUS, TUNE_REQUEST_TIME};
-    for (int i = 0; i < 7; i++)
-        names[i] = tune_request_column(keys[i])->name;
-    struct tune_scan *requests = tune_scan_open(samples.store, TUNE_STORE_REQUESTS, names, 7);
+    struct tune_scan *requests =
+        TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_INDEX, TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY,
+                  TUNE_REQUEST_TYPE, TUNE_REQUEST_UID, TUNE_REQUEST_STATUS, TUNE_REQUEST_TIME);
     int code = requests ? samples_begin(SAMPLES_TABLE, headings, COLUMNS) : -1;
     for (int64_t i = 0; i < trace.count && code == 0 && (my.limit == 0 || samples_rows() < my.limit); i++) {
         struct tune_cell all[COLUMNS];
@@ -226,7 +198,7 @@ int samples_trace(void)
     struct tune_operation_record record;
     struct condition conditions[64];
     if (!samples_word(0))
-        return samples_fail(TUNE_ERROR_USAGE, "which operation? samples stats --store %s lists them", my.store);
+        return tune_error_usage("which operation? samples stats --store %s lists them", my.store);
     TRY(tune_operation_record_read(samples.store, samples_word(0), &record));
     tune_operation_record_free(&record);
     int count = read_filter(conditions, 64);
@@ -246,7 +218,7 @@ int samples_trace(void)
         tune_scan_free(trace.scans[t]);
     free(trace.scans);
     free(trace.all);
-    free(trace.buckets);
+    tune_map_free(&trace.firsts);
     free(trace.next);
     return code;
 }

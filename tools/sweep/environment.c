@@ -1,16 +1,16 @@
-/* environment.c - what is measured sees of our environment, and what its rows say of that: a hash of each value.
+/* environment.c - the environment of measured programs, and its hash in their rows.
  *
- * Rows are shared and merged, so values of --env do not stand in them. The key of the hash is this user's, outside of every store:
- * who has a store alone cannot find a value by trying likely ones. Equal values make equal host classes wherever the same key
- * is; elsewhere they count as different, and points are measured again rather than mixed up. */
-#include <errno.h>
+ * Rows are shared and merged, so they hold a hash of each --env value, not the value. The key of
+ * the hash belongs to this user and is in no store, so likely values cannot be tried. With the same
+ * key, equal values give equal host classes. With another key they differ, and points are measured
+ * again rather than mixed. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "core/hash.h"
+#include "core/nearest.h"
+#include "core/random.h"
 #include "sweeps/stores/exclusive.h"
 #include "sweep.h"
 
@@ -25,7 +25,7 @@ static int key_path(char path[TUNE_PATH_MAX])
         return tune_path(path, "%s/tune.c/env.key", config);
     if (home && *home)
         return tune_path(path, "%s/.config/tune.c/env.key", home);
-    return sweep_fail(TUNE_ERROR_USAGE, "--env: no place for the key of the hashes of values; set HOME or XDG_CONFIG_HOME");
+    return tune_error_usage("--env: no place for the key of the hashes of values; set HOME or XDG_CONFIG_HOME");
 }
 
 static int read_key(const char *path, uint8_t key[KEY_BYTES])
@@ -48,7 +48,7 @@ static int read_key(const char *path, uint8_t key[KEY_BYTES])
                           "one are measured again)", path, 2 * KEY_BYTES);
 }
 
-/* Nobody but its user reads it. */
+/* Only this user may read it. */
 static int write_key(const char *path, const uint8_t key[KEY_BYTES])
 {
     char text[2 * KEY_BYTES + 2] = "", folder[TUNE_PATH_MAX];
@@ -68,15 +68,14 @@ static int find_key(uint8_t key[KEY_BYTES])
     TRY(key_path(path));
     if (tune_file_exists(path))
         return read_key(path, key);
-    if (getrandom(key, KEY_BYTES, 0) != KEY_BYTES)
-        return sweep_fail(TUNE_ERROR_FAILED, "no random bytes from the kernel");
+    TRY(tune_random_fresh(key, KEY_BYTES));
     int made = my.dry_run ? 1 : write_key(path, key);
-    return made == 0 ? read_key(path, key) : made < 0 ? -1 : 0; /* 0: another sweep was first */
+    return made == 0 ? read_key(path, key) : made < 0 ? -1 : 0; /* another sweep made it first */
 }
 
-/* ---- what was asked for ---- */
+/* ---- the variables ---- */
 
-/* One of those asked for, "NAME" or "NAME=value", is that variable. */
+/* True if --env "NAME" or "NAME=value" names this variable. */
 static bool asked_for(const char *const *asked, int count, const char *name)
 {
     size_t length = strlen(name);
@@ -86,14 +85,14 @@ static bool asked_for(const char *const *asked, int count, const char *name)
     return false;
 }
 
-/* A secret in the environment of what is measured ends up in its logs and run folders. */
+/* Refuse names of secrets, which would end up in logs and run folders. */
 static int check_name(const char *asked)
 {
     static const char *const secrets[] = {"TOKEN", "KEY", "SECRET", "PASSWORD"};
     char name[256];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(asked, "="), asked);
     if (!*name)
-        return sweep_fail(TUNE_ERROR_USAGE, "--env: a value without a name; expected NAME=value or NAME, "
+        return tune_error_usage("--env: a value without a name; expected NAME=value or NAME, "
                                             "separated by commas");
     for (int i = 0; i < 4 && !my.env_secrets; i++)
         if (strcasestr(name, secrets[i]))
@@ -104,14 +103,15 @@ static int check_name(const char *asked)
     return 0;
 }
 
-/* text with ", NAME=value" behind it; false: it does not fit. */
+/* Append ", NAME=value" to text. false: it does not fit. */
 static bool add(char *text, size_t size, const char *name, int length, const char *value)
 {
     size_t at = strlen(text);
     return at + (size_t)snprintf(text + at, size - at, ", %.*s=%s", length, name, value) < size;
 }
 
-/* One variable for what is measured, "NAME=value", and its part of the host class: now, and as rows of before have it. */
+/* Make one variable "NAME=value" for measured programs, and its part of the host class, now and in
+ * the form of older rows. */
 static int add_variable(char *variable, const uint8_t key[KEY_BYTES])
 {
     char hash[24];
@@ -121,10 +121,10 @@ static int add_variable(char *variable, const uint8_t key[KEY_BYTES])
     snprintf(hash, sizeof hash, "#%016llx", (unsigned long long)tune_siphash(variable, strlen(variable), key));
     if (sweep.host_class_before[0] &&
         !add(sweep.host_class_before, sizeof sweep.host_class_before, variable, length, value))
-        sweep.host_class_before[0] = 0; /* no row has one that long */
+        sweep.host_class_before[0] = 0; /* no row has such a long text */
     if (add(sweep.host_class, sizeof sweep.host_class, variable, length, hash))
         return 0;
-    /* cut, it would be that of other surroundings too */
+    /* if it were cut, different environments would look the same */
     return tune_error_usage("--env: with %.*s the host class of what is measured is longer than "
                             "%zu bytes", length < 60 ? length : 60, variable,
                             sizeof sweep.host_class - 1);
@@ -142,11 +142,11 @@ static int add_asked(const char *const *asked, int count)
         if (strchr(asked[i], '='))
             variable = strdup(asked[i]);
         else if (!value)
-            continue; /* not set here: nor there */
+            continue; /* not set here, so not set there */
         else if (asprintf(&variable, "%s=%s", asked[i], value) < 0)
             variable = NULL;
         if (!variable)
-            return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+            return sweep_no_memory();
         TRY(add_variable(variable, key));
     }
     return 0;
@@ -159,7 +159,7 @@ int sweep_set_environment(void)
         "TERM", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "LD_LIBRARY_PATH", "TUNE_DEFAULTS", "VIRTUAL_ENV", "PYTHONPATH"};
     char *list = my.environment ? strdup(my.environment) : NULL;
     const char *asked[MOST_PATHS], *value;
-    int count = sweep_split(list, asked, MOST_PATHS), code = count < 0 ? -1 : 0;
+    int count = tune_name_split(list, asked, MOST_PATHS), code = count < 0 ? -1 : 0;
     for (int i = 0; i < count && code == 0; i++)
         code = check_name(asked[i]);
     for (size_t i = 0; i < sizeof passed / sizeof *passed && code == 0; i++)

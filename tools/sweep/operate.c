@@ -1,9 +1,8 @@
-/* operate.c - the loop: jobs into slots, ends into rows. */
+/* operate.c - the main loop: put jobs into slots, and make rows of their results. */
 #include <errno.h>
 #include <poll.h>
 #include <pwd.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
 #include "core/clock.h"
@@ -36,7 +35,7 @@ static const char *holder_text(const struct tune_child_holder *h, char *text, si
     return text;
 }
 
-/* h NULL: it has let go already. */
+/* h NULL: the process has released the cores already. */
 static void tell_of_cpus(const struct tune_child_holder *h)
 {
     char text[160];
@@ -59,7 +58,8 @@ static void tell_of_cpus(const struct tune_child_holder *h)
     fflush(stdout);
 }
 
-/* Look now and then for the process that holds our cores. A look costs milliseconds on cores that another sweep measures on. */
+/* Check from time to time which process holds our cores. Not often, because a check takes
+ * milliseconds on cores where another sweep measures. */
 static void look_at_cpus(const struct slot *slot)
 {
     struct tune_child_holder holder;
@@ -76,7 +76,7 @@ static int start_measurement(struct slot *slot)
     const struct tune_protocol *p = &sweep.protocols[slot->job.protocol];
     TRY(tune_path(slot->folder, "%s/runs/%s/%lld-%s%s%.0d", tune_store_folder(sweep.store), sweep.record.id,
                   (long long)slot->job.index, slot->name, slot->attempt ? "-retry-" : "", slot->attempt));
-    TRY(tune_file_remove_folder(slot->folder)); /* of a sweep that was killed in it */
+    TRY(tune_file_remove_folder(slot->folder)); /* left by a killed sweep */
     char parent[TUNE_PATH_MAX];
     TRY(tune_file_parent(parent, slot->folder));
     TRY(tune_file_make_folder(parent));
@@ -104,7 +104,7 @@ static int begin_slot(struct slot *slot, struct tune_job *job)
     return start_measurement(slot);
 }
 
-/* last: it answers the job's request. */
+/* last: this row answers the job's request. */
 static int add_known(const struct tune_job *job, const uint8_t uid[16], enum tune_status status, double seconds, bool last)
 {
     struct tune_known_row row = {.status = status, .repeat = job->repeat, .seconds = (float)seconds,
@@ -113,7 +113,7 @@ static int add_known(const struct tune_job *job, const uint8_t uid[16], enum tun
     return tune_known_add(sweep.known, job->protocol, job->inputs, &job->origin, &row);
 }
 
-/* A job that needs no run, or is another process's: told and recorded. */
+/* Report and record a job that needs no run, or that belongs to another process. */
 static int settle(struct tune_job *job)
 {
     uint8_t uid[16];
@@ -139,7 +139,7 @@ static int settle(struct tune_job *job)
 static int wait_for_other(struct tune_job *job)
 {
     if (!tune_array_fit(&sweep.waiting, (size_t)sweep.waiting_count, sizeof *sweep.waiting))
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        return sweep_no_memory();
     sweep.waiting[sweep.waiting_count++] = *job;
     *job = (struct tune_job){0};
     return 0;
@@ -164,7 +164,7 @@ static int hold(struct slot *slot, const struct tune_job *job)
     return held;
 }
 
-/* Free the slot's cores and point for others. */
+/* Release the slot's cores and point. */
 static int let_go(struct slot *slot)
 {
     if (slot->held)
@@ -176,8 +176,8 @@ static int let_go(struct slot *slot)
     return tune_claim_drop(&slot->claim);
 }
 
-/* Take the job, in a free slot, or see that somebody else has it: 1: it was dealt with, 0: it waits. The claim is on what is
- * measured: two entities that an experiment does not tell apart are one measurement. */
+/* Take the job into a free slot, or find that another process has it. 1: done; 0: it must wait. The
+ * claim is on the measurement, because an experiment may measure two entities at once. */
 static int take(struct slot *slot, struct tune_job *job)
 {
     char folder[TUNE_PATH_MAX], key[33], who[256];
@@ -190,13 +190,13 @@ static int take(struct slot *slot, struct tune_job *job)
     slot->claimed = mine == 1;
     if (mine <= 0)
         return mine < 0 || let_go(slot) < 0 ? -1 : wait_for_other(job);
-    /* whoever had it before us may have done it */
+    /* the process that had it before may have finished it */
     TRY(tune_known_refresh(sweep.known));
     TRY(tune_jobs_decide(sweep.jobs, job));
     if (job->kind == TUNE_JOB_RUN)
         return begin_slot(slot, job) < 0 ? -1 : 1;
     TRY(settle(job));
-    if (my.join) { /* who claims it next shall see it */
+    if (my.join) { /* the next process must see the row */
         TRY(tune_store_commit(sweep.store));
         tune_store_begin(sweep.store);
     }
@@ -227,7 +227,8 @@ static int ended(struct slot *slot)
         result.targets = NULL;
     }
     bool last = result.status != TUNE_FAILED || slot->attempt >= sweep.record.retries;
-    if (result.status != TUNE_FAILED && !my.keep_runs) /* before its row: it may be what fills the disk */
+    if (result.status != TUNE_FAILED && !my.keep_runs) /* remove it before the row is written: it
+                                                        * may fill the disk */
         TRY(tune_file_remove_folder(slot->folder));
     TRY(tune_results_measured(&sweep.results, &slot->job, &result, last, uid));
     TRY(add_known(&slot->job, uid, result.status, result.seconds, last));
@@ -243,7 +244,8 @@ static int ended(struct slot *slot)
          result.status == TUNE_VALID ? result.targets : NULL, why);
     if (last)
         return end_slot(slot);
-    TRY(sweep_origin(NULL, &sweep.protocols[slot->job.protocol], slot->job.inputs, &slot->job.origin)); /* built anew, maybe */
+    TRY(sweep_origin(NULL, &sweep.protocols[slot->job.protocol], slot->job.inputs, &slot->job.origin)); /* the program may have been
+                                                                                                         * built again */
     slot->attempt++;
     tune_measurement_free(slot->measurement);
     slot->measurement = NULL;
@@ -268,7 +270,7 @@ static int busy_slots(void)
     return count;
 }
 
-/* Jobs into free slots; those that need no run are settled on the way, and go onto the disk together. */
+/* Put jobs into free slots. Jobs that need no run are recorded on the way, in one write. */
 static int fill(void)
 {
     struct tune_job job = {0};
@@ -280,7 +282,7 @@ static int fill(void)
         sweep.more = more;
         if (!more)
             break;
-        if (*my.tune.stop_signal) { /* it came while data was made */
+        if (*my.tune.stop_signal) { /* the signal came while data was made */
             tune_job_free(&job);
             break;
         }
@@ -288,7 +290,7 @@ static int fill(void)
         tune_job_free(&job);
         TRY(code);
     }
-    /* what others had: each once a round, until it is answered or theirs no more */
+    /* jobs of other processes: check each once per round, until they have a result or are free */
     for (int i = sweep.waiting_count; !sweep.more && i > 0 && (slot = free_slot()); i--) {
         job = sweep.waiting[0];
         memmove(sweep.waiting, sweep.waiting + 1, (size_t)--sweep.waiting_count * sizeof job);
@@ -329,7 +331,7 @@ static int wait_for_one(bool stopping)
         tell_of_waiting();
     sweep_draw_status();
     double left = my.time_limit > 0 && !stopping ? my.time_limit - (tune_clock_s() - sweep.begin_s) : 1;
-    double most = n > 0 ? 1 : .1; /* nothing tells when others are done */
+    double most = n > 0 ? 1 : .1; /* there is no message when others finish, so look again */
     left = left < 0 ? 0 : left < most ? left : most;
     if (poll(fds, (nfds_t)n, (int)(left * 1000) + (left > 0)) < 0 && errno != EINTR)
         return tune_error_set("poll: %s", strerror(errno));
@@ -343,7 +345,7 @@ static int wait_for_one(bool stopping)
     return 0;
 }
 
-/* 0: all is done; 1: stopped by a signal or the time limit. */
+/* Run the operation. 0: finished; 1: stopped by a signal or the time limit. */
 int sweep_operate(void)
 {
     bool stopping = false;
@@ -370,7 +372,8 @@ void sweep_end_slots(void)
 {
     for (int i = 0; i < sweep.slot_count; i++)
         if (sweep.slots[i].measurement)
-            tune_measurement_stop(sweep.slots[i].measurement); /* all at once: each may take the grace */
+            tune_measurement_stop(sweep.slots[i].measurement); /* stop all first, because each may
+                                                                * take the whole grace time */
     for (int i = 0; i < sweep.slot_count; i++)
         if (sweep.slots[i].busy)
             end_slot(&sweep.slots[i]);

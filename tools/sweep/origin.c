@@ -1,4 +1,5 @@
-/* origin.c - where the figures of a job come from: fingerprints of weights and data; data that is made on first use. */
+/* origin.c - the origin of a job's figures: hashes of weights and data. Data files are made on
+ * first use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,11 +12,12 @@
 #include "flags/find.h"
 #include "sweep.h"
 
-enum { MAKER_POLL_MS = 100 }; /* how soon a signal is seen while data is made */
+enum { MAKER_POLL_MS = 100 }; /* seconds until a signal is noticed while data is made */
 
-/* ---- data that is made ---- */
+/* ---- making data ---- */
 
-/* The maker as a child, until it ends or a signal says stop; its output goes to log. What it had made by then is not whole. */
+/* Run the maker as a child process, with its output in log, until it ends or a signal arrives.
+ * After a signal its file is incomplete. */
 static int run_maker(const struct tune_command *c, const char *const *argv, const char *log)
 {
     const struct tune_child_options o = {.argv = argv, .environment = (const char *const *)sweep.environment, .log = log,
@@ -41,8 +43,8 @@ static int run_maker(const struct tune_command *c, const char *const *argv, cons
                           c->data, log);
 }
 
-/* The folder, locked until it is closed, so that of several sweeps one makes what is missing and the others find it. Not
- * locked where a signal came first, or where its file system has no locks: then each makes it. */
+/* Open and lock the folder, so that only one sweep makes a missing file. It is not locked if a
+ * signal arrives first, or if the file system has no locks; then each sweep makes it. */
 static int lock_folder(const char *folder)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -54,7 +56,7 @@ static int lock_folder(const char *folder)
     return fd;
 }
 
-/* Has the experiment's maker make a data file that is missing. 0 too where a signal ended that. */
+/* Let the experiment's maker make a missing data file. 0 also if a signal ended it. */
 static int make_data(const struct tune_experiment *e, const struct tune_command *c)
 {
     char program[TUNE_PATH_MAX], log[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
@@ -64,7 +66,7 @@ static int make_data(const struct tune_experiment *e, const struct tune_command 
     TRY(tune_file_make_folder(folder));
     const char **argv = calloc((size_t)c->make_count + 1, sizeof *argv);
     if (!argv)
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        return sweep_no_memory();
     memcpy(argv, c->make, (size_t)c->make_count * sizeof *argv);
     argv[0] = program;
     int code = 0, lock = lock_folder(folder);
@@ -82,9 +84,9 @@ static int make_data(const struct tune_experiment *e, const struct tune_command 
     return code;
 }
 
-/* ---- where figures come from ---- */
+/* ---- origins ---- */
 
-/* The configuration is one actuator's. */
+/* True if the actuator configuration is for this experiment. */
 int sweep_words(const struct tune_experiment *e, struct tune_word words[2])
 {
     int n = 0;
@@ -97,7 +99,7 @@ int sweep_words(const struct tune_experiment *e, struct tune_word words[2])
     return n;
 }
 
-/* The fingerprint of the model that is meant, as it is now: its weights, and what makes another model of the same weights. */
+/* The current hash of a model: its weights, config.json and tokenizer.json. */
 static int weights_hash(const char *model, char text[33])
 {
     static const char *const others[] = {"config.json", "tokenizer.json"};
@@ -113,7 +115,7 @@ static int weights_hash(const char *model, char text[33])
     return 0;
 }
 
-/* The fingerprint of what path names now; the last ones are remembered by size and time of change. */
+/* The current hash of the file at path. The last results are cached by size and time of change. */
 static int data_hash(const char *path, char text[33])
 {
     static struct { char path[TUNE_PATH_MAX], text[33]; struct tune_file_stamp stamp; } kept[16];
@@ -141,7 +143,7 @@ int sweep_build(int protocol)
     struct program *program = &sweep.programs[protocol];
     struct tune_file_stamp stamp = {0};
     if (!*program->path)
-        return 0; /* its rows are looked up; running one is refused */
+        return 0; /* only for looking up rows; a run would be refused */
     TRY(tune_file_stamp(program->path, &stamp));
     if (!memcmp(&stamp, &program->stamp, sizeof stamp))
         return 0;
@@ -157,8 +159,7 @@ int sweep_build(int protocol)
     return 0;
 }
 
-/* The origin of figures measured with these inputs now. make: create a data file that does not
- * exist. */
+/* The origin that figures of these inputs have now. make: make a missing data file. */
 static int find_origin(const struct tune_protocol *p, const struct tune_value *inputs, bool make, struct tune_origin *o)
 {
     struct tune_word words[2];
@@ -170,9 +171,9 @@ static int find_origin(const struct tune_protocol *p, const struct tune_value *i
     snprintf(o->build, sizeof o->build, "%s", sweep.programs[protocol].build);
     char why[64];
     if (tune_experiment_refuses(p->experiment, inputs, why, sizeof why) != 0)
-        return 0; /* it is not run, so nothing is read */
+        return 0; /* it is not run, so no file is read */
     TRY(tune_experiment_command(p->experiment, inputs, words, sweep_words(p->experiment, words), &c));
-    if (c.weights) /* before data is made, which may take minutes: the model may not be there */
+    if (c.weights) /* check the model before data is made, which may take minutes */
         code = weights_hash(c.weights, o->weights);
     bool to_make = c.data && c.make_count > 0 && !tune_file_exists(c.data);
     if (code == 0 && to_make && make) {

@@ -1,8 +1,8 @@
-/* say.c - what sweep prints: a line for each job, the status of what runs, the head and the foot, the dry run. */
+/* say.c - the output of sweep: a line for each job, a status line, header and footer, the dry
+ * run. */
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ static const char *clock_text(double seconds, char text[32])
     return text;
 }
 
-/* The dimensions that vary, as people read them. */
+/* Print the dimensions that vary. */
 static void entity_text(const struct tune_job *job, char *text, size_t size)
 {
     size_t at = 0;
@@ -68,7 +68,7 @@ static double left_s(void)
     return sweep.record.planned == 0 || isnan(each) ? -1 : (left + (double)(count > 0 ? count : 0) * each) / sweep.slot_count;
 }
 
-/* Bytes of the text that fill at most so many columns, no character torn. */
+/* The number of bytes that fit into that many columns, in whole characters. */
 static int fitting(const char *text, int columns)
 {
     int n = 0;
@@ -77,7 +77,7 @@ static int fitting(const char *text, int columns)
     return n;
 }
 
-/* How many there will be; "?": not known. */
+/* The number of jobs as text; "?": unknown. */
 static const char *planned_text(char text[24])
 {
     snprintf(text, 24, sweep.record.planned > 0 ? "%lld" : "?", (long long)sweep.record.planned);
@@ -103,7 +103,7 @@ void sweep_draw_status(void)
     tune_print_line_of(out, entity);
     fclose(out);
     ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
-    sweep_clear_status(); /* which knows one line: what is longer would stay */
+    sweep_clear_status(); /* the terminal can only erase one line */
     if (text)
         printf("%.*s", fitting(text, (w.ws_col > 0 ? w.ws_col : 80) - 1), text);
     fflush(stdout);
@@ -111,7 +111,7 @@ void sweep_draw_status(void)
     free(text);
 }
 
-/* The target a line shows: tokens/s of the data where there is one, else the first that has a value. */
+/* Choose the target for the line: tokens/s of the data, else the first with a value. */
 static int headline(const struct tune_experiment *e, const double *targets)
 {
     int first = -1;
@@ -149,7 +149,7 @@ void sweep_tell(const struct tune_job *job, const char *what, double seconds, co
         sweep_print("  ", why);
     printf("\n");
     if ((fflush(stdout) != 0 || ferror(stdout)) && !*my.tune.stop_signal)
-        *my.tune.stop_signal = SIGPIPE; /* nobody hears us: as after a signal */
+        *my.tune.stop_signal = SIGPIPE; /* no output any more: stop as after a signal */
 }
 
 void sweep_header(void)
@@ -172,7 +172,7 @@ void sweep_header(void)
     fflush(stdout);
 }
 
-/* Further arguments for another command on the same space. */
+/* Print further arguments for another command on the same space. */
 static void say_flag(const char *flag, const char *value)
 {
     if (value)
@@ -207,10 +207,7 @@ int sweep_dry_run(void)
         static const char *const what[] = {"run", "known", "invalid", "done"};
         double seconds = job.kind == TUNE_JOB_RUN ? tune_known_seconds(sweep.known, job.protocol, job.inputs) : NAN;
         char *entity = NULL, estimate[32] = "";
-        int length = tune_entity_identifier(sweep.space->names, job.entity, sweep.space->count, NULL, 0);
-        if (!(entity = malloc((size_t)length + 1)))
-            return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
-        tune_entity_identifier(sweep.space->names, job.entity, sweep.space->count, entity, (size_t)length + 1);
+        TRY(tune_entity_spell(sweep.space->names, job.entity, sweep.space->count, &entity, &(size_t){0}));
         runs += job.kind == TUNE_JOB_RUN;
         known += job.kind == TUNE_JOB_REPLAY || job.kind == TUNE_JOB_ANSWERED;
         refused += job.kind == TUNE_JOB_REFUSED;
@@ -227,7 +224,7 @@ int sweep_dry_run(void)
         free(entity);
         tune_job_free(&job);
         if (ferror(stdout))
-            return sweep_fail(TUNE_ERROR_FAILED, "cannot write to standard output");
+            return tune_error_set("cannot write to standard output");
     }
     TRY(more);
     char text[32];

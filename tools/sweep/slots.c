@@ -1,4 +1,5 @@
-/* slots.c - the places of measurements: cores of their own, so that none disturbs another. */
+/* slots.c - slots for measurements, each with its own cores, so that they do not disturb each
+ * other. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,14 +7,13 @@
 #include "machine/cpus.h"
 #include "sweep.h"
 
-/* The processors this process may use, those of one core together, and of which core each is. Beyond a quota of the control
- * group they are none. */
+/* List the processors that we may use, grouped by core, up to the quota of the control group. */
 static int find_cores(int *cpus, int *cores, int *count)
 {
     cpu_set_t set;
     *count = 0;
     if (sched_getaffinity(0, sizeof set, &set) < 0)
-        return sweep_fail(TUNE_ERROR_FAILED, "the kernel does not say which cores this process may use");
+        return tune_error_set("the kernel does not say which cores this process may use");
     for (int i = 0; i < CPU_SETSIZE; i++)
         if (CPU_ISSET(i, &set))
             cpus[(*count)++] = i;
@@ -26,14 +26,14 @@ static int find_cores(int *cpus, int *cores, int *count)
 static int fill_slot(struct slot *slot, const int *cpus, int count)
 {
     if (!(slot->cpus = malloc((size_t)count * sizeof *cpus)))
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        return sweep_no_memory();
     memcpy(slot->cpus, cpus, (size_t)count * sizeof *cpus);
     slot->cpu_count = count;
     return 0;
 }
 
-/* Each slot gets the same number of whole cores; the rest stays idle. Where cores have different
- * numbers of threads, surplus threads stay idle too. So all slots are alike. */
+/* Give each slot the same number of whole cores; the rest stays idle. If cores have different
+ * numbers of threads, extra threads stay idle too. So all slots are equal. */
 int sweep_make_slots(int count)
 {
     int cpus[CPU_SETSIZE], cores[CPU_SETSIZE], n, each;
@@ -47,7 +47,7 @@ int sweep_make_slots(int count)
                                 my.in_flight ? "" : my.operation, my.in_flight ? "" : ")", there,
                                 there == 1 ? "" : "s");
     if (!(sweep.slots = calloc((size_t)count, sizeof *sweep.slots)))
-        return sweep_fail(TUNE_ERROR_CANNOT, "out of memory");
+        return sweep_no_memory();
     each = n;
     for (int i = 0, at = 0; i < count; i++) {
         int first = my.share_cores ? 0 : at;

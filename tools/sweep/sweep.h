@@ -1,4 +1,4 @@
-/* sweep.h - what the files of this tool share: its flags, and the state of one operation. */
+/* sweep.h - shared by the files of this tool: its flags, and the state of one operation. */
 #ifndef TUNE_TOOLS_SWEEP_H
 #define TUNE_TOOLS_SWEEP_H
 
@@ -21,15 +21,16 @@ struct sweep_flags {
 
 enum { MOST_PATHS = 64, MOST_ENVIRONMENT = 256, LOG_LIMIT = 1 << 20 };
 
-/* One measurement's place: its cores, and what runs there. */
+/* A slot: its cores, and the measurement in it. */
 struct slot {
-    bool busy, claimed, held; /* held: the point, for all operations of the store */
+    bool busy, claimed, held; /* held: the point is locked for all operations of the store */
     uint64_t point;
     struct tune_job job;
     struct tune_command command;
     struct tune_measurement *measurement;
     struct tune_claim claim;
-    /* of what is measured: an index is not the same in all sweeps that share an operation */
+    /* name of the measurement's claim, because sweeps that share an operation have different
+     * indexes */
     char name[48];
     char folder[TUNE_PATH_MAX];
     int attempt;
@@ -53,23 +54,23 @@ struct sweep {
     struct tune_known *known;
     struct tune_jobs *jobs;
     struct tune_operation_record record;
-    struct tune_claim own; /* says that the operation is not dead */
+    struct tune_claim own; /* the claim that shows that the operation is alive */
     struct tune_results results;
     struct tune_host host;
-    /* before: as rows have it that were written with the values of --env */
+    /* before: the form in older rows, with the values of --env */
     char host_class[512], host_class_before[512];
-    struct program *programs; /* of the protocols */
+    struct program *programs; /* programs of the protocols */
     char *environment[MOST_ENVIRONMENT];
     int environment_count;
     struct slot *slots;
     int slot_count;
-    struct tune_job *waiting; /* claimed by others: looked at again at the end */
+    struct tune_job *waiting; /* jobs claimed by others, checked again at the end */
     int waiting_count;
     int64_t done;
-    double begin_s, measured_s; /* measured_s: seconds of measurements that ended */
+    double begin_s, measured_s; /* measured_s: seconds of finished measurements */
     int64_t measured;
     bool terminal, status_drawn, more, told_of_cpus, told_of_stranger, told_of_waiting;
-    double looked_s; /* when it was last looked who has our cores */
+    double looked_s; /* time of the last check of who holds our cores */
 };
 
 extern struct sweep_flags my;
@@ -114,10 +115,7 @@ int sweep_dry_run(void);
 int sweep_operate(void);
 void sweep_end_slots(void);
 
-/* sweep_fail - set the error; -1.
- * sweep_split - text's parts between commas, which stay text's (it is cut): how many, or -1: more
- * than there is room for. */
-int sweep_split(char *text, const char **parts, int most);
-int sweep_fail(enum tune_error_kind kind, const char *text);
+/* sweep_no_memory - set the error; -1. */
+int sweep_no_memory(void);
 
 #endif

@@ -31,24 +31,20 @@ int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struc
     float stays = plain + masked * (float)(1 / (1 - drop.p));
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            uint64_t row = tune_random_u64(key, 0, (uint64_t)n);
-            const float *in = tune_cpu_in(x, n * C, C, work);
-            float *out = tune_cpu_place(y, n * C, work + C);
-            if (beta != 0)
-                tune_cpu_in(y, n * C, C, out);
+        uint64_t row = tune_random_u64(key, 0, (uint64_t)n);
+        const float *in = tune_cpu_in(x, n * C, C, work);
+        float *out = tune_cpu_place(y, n * C, work + C);
+        if (beta != 0)
+            tune_cpu_in(y, n * C, C, out);
 #pragma omp simd
-            for (int64_t i = 0; i < C; i++) {
-                float to = (column_bits(row, (uint32_t)i) < below ? plain : stays) * in[i];
-                out[i] = beta == 0 ? to : beta * out[i] + to;
-            }
-            tune_cpu_out(y, n * C, C, out);
+        for (int64_t i = 0; i < C; i++) {
+            float to = (column_bits(row, (uint32_t)i) < below ? plain : stays) * in[i];
+            out[i] = beta == 0 ? to : beta * out[i] + to;
         }
+        tune_cpu_out(y, n * C, C, out);
     }
     return 0;
 }
@@ -60,23 +56,19 @@ int tune_cpu_scale_columns(struct tune_device *dev, struct tune_tensor *y, const
     const float *factor = tune_cpu_data(g);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            const float *in = tune_cpu_in(x, n * C, C, work);
-            float *out = tune_cpu_place(y, n * C, work + C);
-            if (beta != 0)
-                tune_cpu_in(y, n * C, C, out);
+        const float *in = tune_cpu_in(x, n * C, C, work);
+        float *out = tune_cpu_place(y, n * C, work + C);
+        if (beta != 0)
+            tune_cpu_in(y, n * C, C, out);
 #pragma omp simd
-            for (int64_t i = 0; i < C; i++) {
-                float to = scale * (factor[i] + plus) * in[i];
-                out[i] = beta == 0 ? to : beta * out[i] + to;
-            }
-            tune_cpu_out(y, n * C, C, out);
+        for (int64_t i = 0; i < C; i++) {
+            float to = scale * (factor[i] + plus) * in[i];
+            out[i] = beta == 0 ? to : beta * out[i] + to;
         }
+        tune_cpu_out(y, n * C, C, out);
     }
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "core/array.h"
 #include "core/error.h"
 #include "machine/memory.h"
 #include "core/try.h"
@@ -143,14 +144,17 @@ static int cpu_memory(const struct tune_device *dev, struct tune_device_memory *
     return 0;
 }
 
+/* Copy bytes; from NULL: set them to 0. */
 static int move_bytes(struct tune_device *dev, void *to, const void *from, int64_t bytes)
 {
 #pragma omp parallel num_threads(dev->threads)
     {
         int64_t begin, end;
         tune_cpu_piece(bytes, 4096, &begin, &end);
-        if (end > begin)
+        if (end > begin && from)
             memcpy((char *)to + begin, (const char *)from + begin, (size_t)(end - begin));
+        else if (end > begin)
+            memset((char *)to + begin, 0, (size_t)(end - begin));
     }
     return 0;
 }
@@ -172,15 +176,7 @@ int tune_cpu_copy(struct tune_device *dev, struct tune_tensor *y, const struct t
 
 int tune_cpu_zero(struct tune_device *dev, struct tune_tensor *y)
 {
-    char *to = tune_cpu_data(y);
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
-        tune_cpu_piece(tune_tensor_bytes(y), 4096, &begin, &end);
-        if (end > begin)
-            memset(to + begin, 0, (size_t)(end - begin));
-    }
-    return 0;
+    return move_bytes(dev, tune_cpu_data(y), NULL, tune_tensor_bytes(y));
 }
 
 static int cpu_sync(struct tune_device *dev)
@@ -243,10 +239,8 @@ static int choose_matmul(struct tune_device *dev)
     struct tune_cpu *cpu = dev->state;
     const char *wish = getenv("TUNE_MATMUL");
     char name[112], matmul[64];
-    if (wish && strcmp(wish, "own") && strcmp(wish, "openblas")) {
-        tune_error_set_kind(TUNE_ERROR_USAGE, "TUNE_MATMUL=%s: expected own or openblas", wish);
-        return -1;
-    }
+    if (wish && strcmp(wish, "own") && strcmp(wish, "openblas"))
+        return tune_error_usage("TUNE_MATMUL=%s: expected own or openblas", wish);
     cpu->blas = wish ? !strcmp(wish, "openblas") : !tune_cpu_gemm_is_fast();
     if (cpu->blas)
         tune_cpu_blas_start(dev, matmul, sizeof matmul);
@@ -268,10 +262,9 @@ static int start_threads(struct tune_device *dev)
         int64_t each = tune_memory_thread(limits[i].counts);
         if (each * (wanted - 1) <= limits[i].bytes)
             continue;
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "not enough memory to start %d threads, %.1f MiB each: %.1f MiB are %s; "
-                            "lower `threads`, or raise the limit", wanted, (double)each / 1048576,
-                            (double)limits[i].bytes / 1048576, limits[i].what);
-        return -1;
+        return tune_error_cannot("not enough memory to start %d threads, %.1f MiB each: %.1f MiB are %s; "
+                                   "lower `threads`, or raise the limit", wanted, (double)each / 1048576,
+                                   (double)limits[i].bytes / 1048576, limits[i].what);
     }
     omp_set_dynamic(0); /* otherwise each region may get another number of threads */
 #pragma omp parallel num_threads(wanted)
@@ -287,12 +280,11 @@ static int start_threads(struct tune_device *dev)
 int tune_cpu_open(struct tune_device *dev)
 {
     TRY(start_threads(dev));
-    struct tune_cpu *cpu = calloc(1, sizeof *cpu);
+    struct tune_cpu *cpu = tune_zeroed(1, sizeof *cpu, "the CPU device");
     if (cpu)
-        cpu->partial = calloc((size_t)dev->threads, sizeof *cpu->partial);
+        cpu->partial = tune_zeroed((size_t)dev->threads, sizeof *cpu->partial, "the CPU device");
     if (!cpu || !cpu->partial) {
         free(cpu);
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for the CPU device");
         return -1;
     }
     dev->state = cpu;

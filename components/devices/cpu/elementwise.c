@@ -21,27 +21,23 @@ int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const
     const int32_t *id = tune_cpu_data(ids);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            const float *in = tune_cpu_in(w, id[n] * C, C, work);
-            float *out = tune_cpu_place(x, n * C, work + C);
-            for (int64_t i = 0; i < C; i++)
-                out[i] = scale * in[i];
-            tune_cpu_out(x, n * C, C, out);
-        }
+        const float *in = tune_cpu_in(w, id[n] * C, C, work);
+        float *out = tune_cpu_place(x, n * C, work + C);
+        for (int64_t i = 0; i < C; i++)
+            out[i] = scale * in[i];
+        tune_cpu_out(x, n * C, C, out);
     }
     return 0;
 }
 
-int tune_cpu_embed_backward(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx,
-                            const struct tune_tensor *ids, float scale)
+/* Add each row of dx, times scale, to row id[n] of sums; id NULL: to row 0. */
+static int add_rows(struct tune_device *dev, struct tune_tensor *sums, const struct tune_tensor *dx, const int32_t *id,
+                    float scale)
 {
     int64_t N = dx->shape[0], C = dx->shape[1];
-    const int32_t *id = tune_cpu_data(ids);
     if (tune_cpu_reserve(dev, C) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
@@ -53,12 +49,18 @@ int tune_cpu_embed_backward(struct tune_device *dev, struct tune_tensor *dw, con
         tune_cpu_piece(C, 16, &begin, &end);
         for (int64_t n = 0; n < N; n++) {
             const float *in = tune_cpu_in(dx, n * C + begin, end - begin, work);
-            float *out = (float *)tune_cpu_data(dw) + id[n] * C + begin;
+            float *out = (float *)tune_cpu_data(sums) + (id ? id[n] * C : 0) + begin;
             for (int64_t i = 0; i < end - begin; i++)
                 out[i] += scale * in[i];
         }
     }
     return 0;
+}
+
+int tune_cpu_embed_backward(struct tune_device *dev, struct tune_tensor *dw, const struct tune_tensor *dx,
+                            const struct tune_tensor *ids, float scale)
+{
+    return add_rows(dev, dw, dx, tune_cpu_data(ids), scale);
 }
 
 int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *bias, float scale)
@@ -67,39 +69,21 @@ int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const 
     const float *b = tune_cpu_data(bias);
     if (tune_cpu_reserve(dev, C) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            float *out = tune_cpu_place(y, n * C, work);
-            tune_cpu_in(y, n * C, C, out);
-            for (int64_t i = 0; i < C; i++)
-                out[i] += scale * b[i];
-            tune_cpu_out(y, n * C, C, out);
-        }
+        float *out = tune_cpu_place(y, n * C, work);
+        tune_cpu_in(y, n * C, C, out);
+        for (int64_t i = 0; i < C; i++)
+            out[i] += scale * b[i];
+        tune_cpu_out(y, n * C, C, out);
     }
     return 0;
 }
 
 int tune_cpu_bias_backward(struct tune_device *dev, struct tune_tensor *dbias, const struct tune_tensor *dy, float scale)
 {
-    int64_t N = dy->shape[0], C = dy->shape[1];
-    if (tune_cpu_reserve(dev, C) < 0)
-        return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
-        float *work = tune_cpu_work(dev), *sum = tune_cpu_data(dbias);
-        tune_cpu_piece(C, 16, &begin, &end);
-        for (int64_t n = 0; n < N; n++) {
-            const float *in = tune_cpu_in(dy, n * C + begin, end - begin, work);
-            for (int64_t i = 0; i < end - begin; i++)
-                sum[begin + i] += scale * in[i];
-        }
-    }
-    return 0;
+    return add_rows(dev, dbias, dy, NULL, scale);
 }
 
 int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, const struct tune_tensor *positions,
@@ -110,24 +94,20 @@ int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct t
     const int32_t *places = tune_cpu_data(positions);
     if (tune_cpu_reserve(dev, D) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            int64_t position = places ? places[n] : n % T;
-            const float *cosine = (const float *)tune_cpu_data(table) + position * D, *sine = cosine + half;
-            for (int64_t h = 0; h < heads; h++) {
-                float *v = tune_cpu_place(x, n * Q + h * D, work);
-                tune_cpu_in(x, n * Q + h * D, D, v);
-                for (int64_t i = 0; i < half; i++) {
-                    float a = v[i], b = v[i + half], s = sign * sine[i];
-                    v[i] = a * cosine[i] - b * s;
-                    v[i + half] = b * cosine[i] + a * s;
-                }
-                tune_cpu_out(x, n * Q + h * D, D, v);
+        int64_t position = places ? places[n] : n % T;
+        const float *cosine = (const float *)tune_cpu_data(table) + position * D, *sine = cosine + half;
+        for (int64_t h = 0; h < heads; h++) {
+            float *v = tune_cpu_place(x, n * Q + h * D, work);
+            tune_cpu_in(x, n * Q + h * D, D, v);
+            for (int64_t i = 0; i < half; i++) {
+                float a = v[i], b = v[i + half], s = sign * sine[i];
+                v[i] = a * cosine[i] - b * s;
+                v[i + half] = b * cosine[i] + a * s;
             }
+            tune_cpu_out(x, n * Q + h * D, D, v);
         }
     }
     return 0;
@@ -138,19 +118,15 @@ int tune_cpu_swiglu_forward(struct tune_device *dev, struct tune_tensor *h, cons
     int64_t N = h->shape[0], F = h->shape[1];
     if (tune_cpu_reserve(dev, 3 * F) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
-            float *out = tune_cpu_place(h, n * F, work + 2 * F);
+        const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
+        float *out = tune_cpu_place(h, n * F, work + 2 * F);
 #pragma omp simd
-            for (int64_t i = 0; i < F; i++)
-                out[i] = gate[i] / (1.0f + tune_cpu_exp(-gate[i])) * up[i];
-            tune_cpu_out(h, n * F, F, out);
-        }
+        for (int64_t i = 0; i < F; i++)
+            out[i] = gate[i] / (1.0f + tune_cpu_exp(-gate[i])) * up[i];
+        tune_cpu_out(h, n * F, F, out);
     }
     return 0;
 }
@@ -161,56 +137,48 @@ int tune_cpu_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_
     int64_t N = dh->shape[0], F = dh->shape[1];
     if (tune_cpu_reserve(dev, 5 * F) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
-            const float *d = tune_cpu_in(dh, n * F, F, work + 2 * F);
-            float *dgate = tune_cpu_place(dgate_up, 2 * n * F, work + 3 * F), *dup = dgate + F;
+        const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
+        const float *d = tune_cpu_in(dh, n * F, F, work + 2 * F);
+        float *dgate = tune_cpu_place(dgate_up, 2 * n * F, work + 3 * F), *dup = dgate + F;
 #pragma omp simd
-            for (int64_t i = 0; i < F; i++) { /* dgate_up may be gate_up, so read before writing */
-                float g = gate[i], u = up[i], s = 1.0f / (1.0f + tune_cpu_exp(-g));
-                dgate[i] = d[i] * u * s * (1.0f + g * (1.0f - s));
-                dup[i] = d[i] * g * s;
-            }
-            tune_cpu_out(dgate_up, 2 * n * F, 2 * F, dgate);
+        for (int64_t i = 0; i < F; i++) { /* dgate_up may be gate_up, so read before writing */
+            float g = gate[i], u = up[i], s = 1.0f / (1.0f + tune_cpu_exp(-g));
+            dgate[i] = d[i] * u * s * (1.0f + g * (1.0f - s));
+            dup[i] = d[i] * g * s;
         }
+        tune_cpu_out(dgate_up, 2 * n * F, 2 * F, dgate);
     }
     return 0;
 }
 
-/* Copy one row of x to y, converting the dtype. */
-static void copy_row(struct tune_tensor *y, int64_t to, const struct tune_tensor *x, int64_t from, int64_t C, float *work)
+/* Copy rows of x to y, converting the dtype: row[n] of x to n (gather), or n to row[n] of y. */
+static int copy_rows(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
+                     const struct tune_tensor *rows, bool gather)
 {
-    float *out = tune_cpu_place(y, to * C, work + C);
-    const float *in = tune_cpu_in(x, from * C, C, work);
-    memcpy(out, in, (size_t)C * 4);
-    tune_cpu_out(y, to * C, C, out);
-}
-
-int tune_cpu_gather(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *rows)
-{
-    int64_t N = y->shape[0], C = y->shape[1];
+    int64_t N = rows->shape[0], C = x->shape[1];
     const int32_t *row = tune_cpu_data(rows);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
 #pragma omp parallel for num_threads(dev->threads) schedule(static)
-    for (int64_t n = 0; n < N; n++)
-        copy_row(y, n, x, row[n], C, tune_cpu_work(dev));
+    for (int64_t n = 0; n < N; n++) {
+        int64_t from = gather ? row[n] : n, to = gather ? n : row[n];
+        float *work = tune_cpu_work(dev), *out = tune_cpu_place(y, to * C, work + C);
+        memcpy(out, tune_cpu_in(x, from * C, C, work), (size_t)C * 4);
+        tune_cpu_out(y, to * C, C, out);
+    }
     return 0;
+}
+
+int tune_cpu_gather(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
+                    const struct tune_tensor *rows)
+{
+    return copy_rows(dev, y, x, rows, true);
 }
 
 int tune_cpu_scatter(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *rows)
 {
-    int64_t N = x->shape[0], C = x->shape[1];
-    const int32_t *row = tune_cpu_data(rows);
-    if (tune_cpu_reserve(dev, 2 * C) < 0)
-        return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
-    for (int64_t n = 0; n < N; n++)
-        copy_row(y, row[n], x, n, C, tune_cpu_work(dev));
-    return 0;
+    return copy_rows(dev, y, x, rows, false);
 }

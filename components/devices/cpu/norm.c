@@ -39,23 +39,19 @@ int tune_cpu_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, st
     const float *weight = tune_cpu_data(w);
     if (tune_cpu_reserve(dev, 2 * D) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
-        float *work = tune_cpu_work(dev);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++)
-            for (int64_t h = 0; h < heads; h++) {
-                int64_t at = n * Q + (first + h) * D;
-                const float *in = tune_cpu_in(x, at, D, work);
-                float *out = tune_cpu_place(y, at, work + D), s = row_rstd(in, D, eps);
-                if (rstd)
-                    ((float *)tune_cpu_data(rstd))[n * heads + h] = s;
-                for (int64_t i = 0; i < D; i++)
-                    out[i] = weight[i] * (in[i] * s);
-                tune_cpu_out(y, at, D, out);
-            }
-    }
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t h = 0; h < heads; h++) {
+            int64_t at = n * Q + (first + h) * D;
+            float *work = tune_cpu_work(dev);
+            const float *in = tune_cpu_in(x, at, D, work);
+            float *out = tune_cpu_place(y, at, work + D), s = row_rstd(in, D, eps);
+            if (rstd)
+                ((float *)tune_cpu_data(rstd))[n * heads + h] = s;
+            for (int64_t i = 0; i < D; i++)
+                out[i] = weight[i] * (in[i] * s);
+            tune_cpu_out(y, at, D, out);
+        }
     return 0;
 }
 
@@ -76,41 +72,14 @@ static void add_partial(struct tune_device *dev, float *dw, int64_t width)
             dw[i] += cpu->work[t * cpu->floats + i];
 }
 
-int tune_cpu_rmsnorm_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
-                              const struct tune_tensor *dy, const struct tune_tensor *x, const struct tune_tensor *w,
-                              const struct tune_tensor *rstd)
-{
-    int64_t N = x->shape[0], C = x->shape[1];
-    const float *s = tune_cpu_data(rstd);
-    if (tune_cpu_reserve(dev, 4 * C) < 0)
-        return -1;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        int64_t begin, end;
-        float *work = tune_cpu_work(dev);
-        tune_cpu_team(dev);
-        memset(work, 0, (size_t)C * 4);
-        tune_cpu_piece(N, 1, &begin, &end);
-        for (int64_t n = begin; n < end; n++) {
-            float *out = tune_cpu_place(dx, n * C, work + C);
-            tune_cpu_in(dx, n * C, C, out); /* the old dx, which is added to */
-            row_backward(out, true, dw ? work : NULL, tune_cpu_in(dy, n * C, C, work + 2 * C),
-                         tune_cpu_in(x, n * C, C, work + 3 * C), tune_cpu_data(w), s[n], C);
-            tune_cpu_out(dx, n * C, C, out);
-        }
-    }
-    if (dw)
-        add_partial(dev, tune_cpu_data(dw), C);
-    return 0;
-}
-
-int tune_cpu_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, struct tune_tensor *dw,
-                               const struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *rstd,
-                               int first, int heads)
+/* Backward of the heads in rows [N,Q]. add: add to dx; otherwise set it, which may be dy. */
+static int heads_backward(struct tune_device *dev, struct tune_tensor *dx, bool add, struct tune_tensor *dw,
+                          const struct tune_tensor *dy, const struct tune_tensor *x, const struct tune_tensor *w,
+                          const struct tune_tensor *rstd, int first, int heads)
 {
     int64_t N = x->shape[0], Q = x->shape[1], D = w->shape[0];
     const float *s = tune_cpu_data(rstd);
-    if (tune_cpu_reserve(dev, 3 * D) < 0)
+    if (tune_cpu_reserve(dev, 4 * D) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads)
     {
@@ -122,14 +91,28 @@ int tune_cpu_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, 
         for (int64_t n = begin; n < end; n++)
             for (int64_t h = 0; h < heads; h++) {
                 int64_t at = n * Q + (first + h) * D;
-                float *g = tune_cpu_place(dy, at, work + D);
-                tune_cpu_in(dy, at, D, g);
-                row_backward(g, false, dw ? work : NULL, g, tune_cpu_in(x, at, D, work + 2 * D), tune_cpu_data(w),
-                             s[n * heads + h], D);
-                tune_cpu_out(dy, at, D, g);
+                float *out = tune_cpu_place(dx, at, work + D);
+                tune_cpu_in(dx, at, D, out); /* the old dx, which may be added to */
+                row_backward(out, add, dw ? work : NULL, tune_cpu_in(dy, at, D, work + 2 * D),
+                             tune_cpu_in(x, at, D, work + 3 * D), tune_cpu_data(w), s[n * heads + h], D);
+                tune_cpu_out(dx, at, D, out);
             }
     }
     if (dw)
         add_partial(dev, tune_cpu_data(dw), D);
     return 0;
+}
+
+int tune_cpu_rmsnorm_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
+                              const struct tune_tensor *dy, const struct tune_tensor *x, const struct tune_tensor *w,
+                              const struct tune_tensor *rstd)
+{
+    return heads_backward(dev, dx, true, dw, dy, x, w, rstd, 0, 1);
+}
+
+int tune_cpu_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy, struct tune_tensor *dw,
+                               const struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *rstd,
+                               int first, int heads)
+{
+    return heads_backward(dev, dy, false, dw, dy, x, w, rstd, first, heads);
 }

@@ -12,8 +12,7 @@ static int read(struct tune_model_config *c, const struct tune_config_reader *r)
     TRY(tune_config_scalar(r, "logits_scaling", 1, &c->logits_scaling));
     if (c->logits_scaling != 0)
         return 0;
-    tune_error_set("%s: \"logits_scaling\" is 0; logits are divided by it", r->name);
-    return -1;
+    return tune_error_set("%s: \"logits_scaling\" is 0; logits are divided by it", r->name);
 }
 
 const struct tune_family tune_family_granite = {"granite", "GraniteForCausalLM", 0, 0, read};

@@ -1,5 +1,4 @@
 /* mistral.c - Mistral: no biases, the same sliding window in every layer. */
-#include "core/try.h"
 #include "models/families/family.h"
 
 static int read(struct tune_model_config *c, const struct tune_config_reader *r)

@@ -4,16 +4,9 @@
 #ifndef TUNE_ACTUATORS_FROM_PROGRAM_H
 #define TUNE_ACTUATORS_FROM_PROGRAM_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* tune_experiment_from_program - run "program --describe" and make the text of the file from its
  * output. The caller frees it. NULL with an error: no such program, or its output is no
  * description. */
 char *tune_experiment_from_program(const char *program);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

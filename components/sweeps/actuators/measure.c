@@ -8,14 +8,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "machine/child.h"
 #include "files/cjson.h"
 #include "core/clock.h"
-#include "core/error.h"
+#include "core/random.h"
 #include "files/json.h"
 #include "core/try.h"
 
@@ -36,7 +34,7 @@ struct tune_measurement {
     double started_s;
     double *values;              /* [runs][target_count] values from the reports */
     enum ending *endings;        /* [runs] */
-    double *targets;             /* [target_count] reduced values */
+    double *targets;             /* [target_count] reduced values values */
     char why[1024];              /* reason of the first counted run that did not end well; "": all
                                   * did */
 };
@@ -52,8 +50,7 @@ const char *tune_status_name(enum tune_status status)
 static int draw_nonce(char text[33])
 {
     unsigned char bytes[16];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return tune_error_set("no random bytes from the kernel: %s", strerror(errno));
+    TRY(tune_random_fresh(bytes, sizeof bytes));
     for (int i = 0; i < 16; i++)
         sprintf(text + 2 * i, "%02x", bytes[i]);
     return 0;
@@ -153,11 +150,8 @@ static void last_words(const struct tune_measurement *m, char *text, size_t size
 static int refuse(struct tune_result *result, enum tune_status status, const char *format, ...) TUNE_PRINTF(3, 4);
 static int refuse(struct tune_result *result, enum tune_status status, const char *format, ...)
 {
-    va_list arguments;
     result->status = status;
-    va_start(arguments, format);
-    vsnprintf(result->reason, sizeof result->reason, format, arguments);
-    va_end(arguments);
+    FORMAT(result->reason, format);
     return 0;
 }
 
@@ -365,7 +359,6 @@ struct tune_measurement *tune_measurement_start(const struct tune_measure_option
     const struct tune_experiment *e = options->experiment;
     size_t cells = (size_t)e->runs * (size_t)e->target_count;
     struct tune_measurement *m = calloc(1, sizeof *m);
-    struct timespec now;
     if (!m || !(m->values = calloc(cells + 1, sizeof *m->values)) || !(m->endings = calloc((size_t)e->runs, sizeof *m->endings)) ||
         !(m->targets = calloc((size_t)e->target_count + 1, sizeof *m->targets))) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a measurement begins");
@@ -376,8 +369,7 @@ struct tune_measurement *tune_measurement_start(const struct tune_measure_option
         m->values[i] = NAN;
     m->o = *options;
     m->begin_s = tune_clock_s();
-    clock_gettime(CLOCK_REALTIME, &now);
-    m->started_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    m->started_s = tune_clock_date_s();
     if (tune_file_new_folder(options->folder) == 0 && begin_run(m) == 0)
         return m;
     tune_measurement_free(m);

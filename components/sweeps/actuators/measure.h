@@ -51,7 +51,7 @@ struct tune_result {
     double started_s, seconds;            /* start since 1970; duration of the whole measurement */
     double waited_s;                      /* time spent waiting for processors; not included in
                                            * seconds */
-    int run;                              /* number of runs that ended */
+    int run;                              /* number of number of runs that ended */
 };
 
 struct tune_measurement;

@@ -1,4 +1,4 @@
-/* heat.c - a map of colours, both ways.
+/* heat.c - draw a heat map, in a terminal and as SVG.
  *
  *     throughput, tokens/s
  *                          batch_size
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 #include "views/scale.h"
 #include "views/shades.h"
 #include "views/svg.h"
 #include "views/text.h"
 
-/* The map to draw: the heat itself, or with down x across neighbouring cells joined. */
+/* The map to draw: the heat itself, or one with down x across neighbouring cells joined into
+ * one. */
 struct map {
     const struct tune_heat *heat;
     struct tune_scale scale;
@@ -44,12 +44,12 @@ static double mean_of(const struct map *m, int row, int column)
         for (int c = column * m->across; c < (column + 1) * m->across && c < h->columns; c++) {
             double v = h->values[(int64_t)r * h->columns + c];
             if (is_value(h, v))
-                mean += (v - mean) / ++n; /* a sum may have no end */
+                mean += (v - mean) / ++n; /* a sum may overflow */
         }
     return n ? mean : NAN;
 }
 
-/* The map in at most so many columns and rows; free m->values. */
+/* Make a map with at most that many columns and rows. The caller frees m->values. */
 static int make_map(struct map *m, const struct tune_heat *h, int most_columns, int most_rows)
 {
     *m = (struct map){.heat = h, .best = -1};
@@ -89,7 +89,7 @@ static const char *value_text(const struct map *m, double value, char text[32])
     return text;
 }
 
-/* "±3%" of cell i, or "" where nothing is known of it. */
+/* Write the uncertainty of cell i as "±3%"; "" if it is unknown. */
 static const char *spread_text(const struct map *m, int64_t i, bool unicode, char text[16])
 {
     double spread = m->heat->spreads && m->across == 1 && m->down == 1 ? m->heat->spreads[i] : NAN;
@@ -99,20 +99,20 @@ static const char *spread_text(const struct map *m, int64_t i, bool unicode, cha
     return text;
 }
 
-/* Shade of a value, from the paper on: the best has the strongest. */
+/* The shade of a value, 0 near the background. The best value has the strongest shade. */
 static int shade_of(const struct map *m, double value)
 {
     int i = tune_shade_at(tune_scale_place(&m->scale, value));
     return m->heat->best < 0 ? TUNE_SHADES - 1 - i : i;
 }
 
-/* Terminals are taken for dark ones, which they mostly are; what stands on a shade can be read on either. */
+/* Terminals are assumed to be dark. Text on a shade is readable in any case. */
 static int shade_on_dark(const struct map *m, int shade)
 {
     return m->heat->best < 0 ? shade : TUNE_SHADES - 1 - shade;
 }
 
-/* That cells are joined, or nothing. */
+/* Write a note that cells are joined, or nothing. */
 static const char *joined_text(const struct map *m, char text[160])
 {
     *text = 0;
@@ -124,17 +124,17 @@ static const char *joined_text(const struct map *m, char text[160])
 
 /* ---- SVG ---- */
 
-/* Pixels. */
+/* Sizes in pixels. */
 enum { LABELS = 200, SIDE = 30, GAP = 8, KEY = 120, WIDEST = 150, TALLEST = 44, AREA = 560, MOST_CELLS = 10000, MOST_ACROSS = 200 };
-enum { NAMED = 40 /* columns that each have their name, turned if need be; of more, some have */ };
+enum { NAMED = 40 /* with up to this many columns each gets its name, turned if needed */ };
 
 /* The position of a map in its document. */
 struct layout {
     struct map map;
     char joined[160];
     double left, top, height, cell_width, cell_height;
-    double below;       /* what turned labels take */
-    int each;           /* one of so many columns has its name */
+    double below;       /* height of turned labels */
+    int each;           /* one column out of this many gets its name */
     bool turned, numbers;
 };
 
@@ -146,7 +146,7 @@ static double widest(const char *const *names, int count)
     return most;
 }
 
-/* All but where it begins. */
+/* Compute the layout, without its origin. */
 static int lay_out(struct layout *l, const struct tune_heat *h)
 {
     char text[32];
@@ -235,7 +235,7 @@ static void put_cells(const struct layout *l, FILE *out)
                 l->cell_height - gap + 2 * away);
 }
 
-/* Labels of rows and columns; where there are too many, of every second, third, ... */
+/* Draw labels of rows and columns; with too many, of every second, third, ... */
 static void put_labels(const struct layout *l, FILE *out)
 {
     const struct map *m = &l->map;
@@ -254,7 +254,7 @@ static void put_labels(const struct layout *l, FILE *out)
     tune_svg_label(out, "note", 18, middle, "middle", -90, along, m->heat->y_title);
 }
 
-/* The colours with their values, and what hatching means. */
+/* Draw the legend: colours with values, and the meaning of hatching. */
 static void put_key(struct layout *l, FILE *out)
 {
     char text[32];
@@ -317,16 +317,17 @@ int tune_heat_svg(const struct tune_heat *heats, int count, FILE *out)
 
 /* ---- terminal ---- */
 
-/* How a map is set in characters. */
+/* Layout of a map in characters. */
 struct setting {
     struct map map;
     const struct tune_terminal *how;
-    int labels;   /* columns of the rows' names */
-    int cell;     /* columns of a cell */
+    int labels;   /* width of the rows' names */
+    int cell;     /* width of a cell */
     bool numbers, letters, spreads;
 };
 
-enum { MOST_DOWN = 200, MOST_DOWN_COLORS = 50 /* rows of numbers, of colours alone */, LEAST_LABELS = 10 };
+enum { MOST_DOWN = 200, MOST_DOWN_COLORS = 50 /* height of a row with numbers, and with colours
+                                               * alone */, LEAST_LABELS = 10 };
 
 static int widest_plain(const char *const *names, int count)
 {
@@ -338,7 +339,7 @@ static int widest_plain(const char *const *names, int count)
     return most;
 }
 
-/* Columns that the widest number takes, with its spread or without. */
+/* Width of the widest number, with or without its spread. */
 static int widest_number(const struct setting *s, bool spreads)
 {
     char text[32], spread[16];
@@ -354,8 +355,8 @@ static int widest_number(const struct setting *s, bool spreads)
     return most;
 }
 
-/* Numbers, with their spread if that fits, and the names above them, else with letters for the names, else close together, else
- * colours alone. */
+/* Choose the layout that fits: numbers with spread and names; without spread; letters in place of
+ * names; narrow cells; colours alone. */
 static int set_map(struct setting *s, const struct tune_heat *h)
 {
     int number, names = widest_plain(h->x_names, h->columns), title = tune_plain_width(h->y_title), width = s->how->width - 1;
@@ -374,7 +375,7 @@ static int set_map(struct setting *s, const struct tune_heat *h)
     s->cell = s->letters ? number + 2 : s->cell;
     s->numbers = (int64_t)s->cell * h->columns <= room;
     if (!s->numbers && width - 2 - (int64_t)(number + 1) * h->columns >= LEAST_LABELS) {
-        s->cell = number + 1; /* numbers are worth more than names in full */
+        s->cell = number + 1; /* numbers are more important than full names */
         s->labels = wanted < width - 2 - s->cell * h->columns ? wanted : width - 2 - s->cell * h->columns;
         s->letters = names > number;
         s->numbers = true;
@@ -429,7 +430,7 @@ static void put_head(const struct setting *s, FILE *out)
     fputc('\n', out);
 }
 
-/* A piece of the legend, so many columns wide, comes: behind the one before it, or on a line of its own. */
+/* Begin a piece of the legend with this width: on the same line if it fits, else on a new one. */
 static void next_piece(const struct setting *s, int *column, int size, FILE *out)
 {
     int width = s->how->width - 1, indent = s->labels + 2 + size <= width ? s->labels + 2 : 0;
@@ -440,7 +441,7 @@ static void next_piece(const struct setting *s, int *column, int size, FILE *out
     *column = (first || !fits ? indent : *column + 3) + size;
 }
 
-/* The colours, or digits, from the lowest to the highest value. */
+/* Print the colours, or digits, from the lowest to the highest value. */
 static void put_colors(const struct setting *s, int *column, FILE *out)
 {
     char low[32], high[32];
@@ -482,7 +483,7 @@ static void put_legend(const struct setting *s, FILE *out)
         fputc('\n', out);
 }
 
-/* Print the names behind the letters above the columns; without letters, the first and the last
+/* Print the names that the letters above the columns stand for; without letters, the first and last
  * name. */
 static void put_names(const struct setting *s, FILE *out)
 {

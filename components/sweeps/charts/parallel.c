@@ -5,23 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 #include "views/scale.h"
 #include "views/shades.h"
 #include "views/svg.h"
 #include "views/text.h"
 
-enum { MOST_BEST = 5, FEW_LEVELS = 12 /* an axis of no more different values has a tick, and a mean, for each */ };
+enum { MOST_BEST = 5, FEW_LEVELS = 12 /* an axis with at most this many different values has a tick
+                                       * and a mean for each */ };
 
 struct axis {
     const struct tune_axis *of;
     struct tune_scale scale;
     double level[TUNE_TICKS];
-    int levels; /* -1: too many to stand by themselves */
+    int levels; /* -1: too many for a tick each */
 };
 
-/* A row by how good it is; without a target the worst. */
+/* A row and its rank; a row without a target is the worst. */
 struct ranked {
     double worth;
     int64_t row;
@@ -30,9 +30,9 @@ struct ranked {
 struct drawing {
     const struct tune_parallel *of;
     struct axis *axes;     /* [of->count] */
-    struct ranked *order;  /* [of->rows] the best last */
+    struct ranked *order;  /* [of->rows] sorted, best last */
     int64_t with_target;
-    int64_t best;          /* how many are shown as such */
+    int64_t best;          /* number of rows that are shown as the best */
 };
 
 static bool has_value(const struct axis *a, int64_t row)
@@ -68,7 +68,7 @@ static void make_axis(struct axis *a, const struct tune_axis *of, int64_t rows)
     tune_scale_over(&a->scale, of->values, rows, of->base, a->levels > 0 ? 0.06 : 0.02);
 }
 
-/* Axes and order; free_drawing is the caller's also where this fails. */
+/* Make the axes and the order. The caller calls free_drawing, also after a failure. */
 static int make_drawing(struct drawing *d, const struct tune_parallel *p)
 {
     *d = (struct drawing){.of = p};
@@ -96,7 +96,7 @@ static int make_drawing(struct drawing *d, const struct tune_parallel *p)
     return 0;
 }
 
-/* 0..1: how good among the rows drawn. */
+/* The rank among the drawn rows, 0..1. */
 static double goodness(const struct drawing *d, int64_t row)
 {
     const struct axis *target = &d->axes[d->of->count - 1];
@@ -104,7 +104,7 @@ static double goodness(const struct drawing *d, int64_t row)
     return d->of->best < 0 ? 1 - place : place;
 }
 
-/* A value as text: a category's name, which may hold anything, or a number. */
+/* A value as text: a number, or a category's name, which is untrusted. */
 static const char *value_text(const struct axis *a, double value, char text[32])
 {
     if (a->of->names)
@@ -115,18 +115,18 @@ static const char *value_text(const struct axis *a, double value, char text[32])
 
 /* ---- SVG ---- */
 
-/* Pixels; lines; the palest shade that a line can be seen in. */
+/* Sizes in pixels; numbers of lines; the palest visible shade for a line. */
 enum { SIDE = 24, LABELS = 190, RIGHT = 110, AXIS = 340, TITLES = 40, BOTTOM = 24, LEAST_APART = 110, BAND = 16 };
 enum { MOST_LINES = 10000, PALEST = 5 };
 
 struct layout {
     struct drawing d;
-    double left;   /* of the first axis */
-    double apart;  /* of two axes */
-    double top;    /* of the axes */
+    double left;   /* x of the first axis */
+    double apart;  /* distance between two axes */
+    double top;    /* top and bottom of the axes */
     bool stepped;  /* titles on two levels */
     bool sampled;  /* not all rows are drawn */
-    char said[160]; /* that, and which are the best */
+    char said[160]; /* a note about that, and about the best rows */
 };
 
 static double page_width(const struct layout *l)
@@ -134,7 +134,7 @@ static double page_width(const struct layout *l)
     return fmax(TUNE_SVG_WIDTH, l->left + RIGHT + (double)LEAST_APART * (l->d.of->count - 1));
 }
 
-/* The extent of axis i's title: centred on the axis, within the page. */
+/* The position of axis i's title: centred on the axis, inside the page. */
 static void title_extent(const struct layout *l, int i, double *from, double *to)
 {
     double x = l->left + i * l->apart, width = fmin(tune_svg_width(l->d.of->axes[i].title), 2 * l->apart - 10);
@@ -178,7 +178,8 @@ static double y_of(const struct layout *l, const struct axis *a, double value)
     return l->top + AXIS * (1 - tune_scale_place(&a->scale, value));
 }
 
-/* How far from its level a row's line stands: rows of one level are spread by their target. */
+/* The distance of a row's line from its level. Rows of one level are spread in order of their
+ * target. */
 static double aside(const struct layout *l, const struct axis *a, int64_t row)
 {
     double least = 1;
@@ -212,7 +213,7 @@ static void put_hint(const struct layout *l, int64_t row, FILE *out)
     fputs("</title>", out);
 }
 
-/* The line is broken where a value is missing; a lone value is a dot. */
+/* Draw a row's line. It is interrupted at missing values; a single value is a dot. */
 static void put_row(const struct layout *l, int64_t row, const char *more, FILE *out)
 {
     const struct tune_parallel *p = l->d.of;
@@ -261,7 +262,7 @@ static void put_title(const struct layout *l, int i, FILE *out)
         tune_svg_label(out, "note", middle, y + 16, "middle", 0, room, a->unit);
 }
 
-/* An axis with its ticks; the target's has its colours beside it. */
+/* Draw an axis with its ticks; beside the target's axis, its colours. */
 static void put_axis(const struct layout *l, int i, FILE *out)
 {
     char text[32];
@@ -330,9 +331,9 @@ int tune_parallel_svg(const struct tune_parallel *parallels, int count, FILE *ou
 
 /* ---- terminal ---- */
 
-/* Rows of one value of a dimension, or of a range of values, and their targets. */
+/* The rows with one value of a dimension, or a range of values, and their targets. */
 struct group {
-    double from, to; /* both its own, or to the next one's */
+    double from, to; /* both the value itself, or start and end of the range */
     int64_t rows;
     double mean, low, high;
 };
@@ -343,10 +344,11 @@ struct setting {
     struct drawing d;
     const struct tune_terminal *how;
     struct tune_scale target;
-    int labels, chart, number, rows; /* columns of the names, the marks, the means, how many */
+    int labels, chart, number, rows; /* widths: names, marks, means, counts */
 };
 
-/* The groups of a dimension: its levels or, of too many, ranges of equal width on its axis. Their number. */
+/* Make the groups of a dimension: its levels, or if these are too many, ranges of equal width.
+ * Returns their number. */
 static int make_groups(const struct setting *s, const struct axis *a, struct group group[GROUPS])
 {
     const struct axis *target = &s->d.axes[s->d.of->count - 1];
@@ -390,7 +392,7 @@ static char *group_name(const struct axis *a, const struct group *g)
     return plain;
 }
 
-/* |----o---| on the target's axis. */
+/* Draw |----o---| on the target's axis. */
 static void put_marks(const struct setting *s, const struct group *g, FILE *out)
 {
     static const char *const glyphs[2][5] = {{"|", "-", "o", "|", "|"}, {"\u251c", "\u2500", "\u25cf", "\u2524", "\u2502"}};
@@ -398,7 +400,8 @@ static void put_marks(const struct setting *s, const struct group *g, FILE *out)
     double last = s->chart - 1, mean = tune_scale_place(&s->target, g->mean);
     int from = (int)(tune_scale_place(&s->target, g->low) * last + 0.5), at = (int)(mean * last + 0.5);
     int to = (int)(tune_scale_place(&s->target, g->high) * last + 0.5);
-    int shade = (int)(16 * (s->d.of->best < 0 ? mean : 1 - mean)) + 6; /* none that is too pale or too dark for a line */
+    int shade = (int)(16 * (s->d.of->best < 0 ? mean : 1 - mean)) + 6; /* never too pale or too dark
+                                                                        * for a line */
     fprintf(out, "%*s", from, "");
     tune_shade_terminal(s->how, shade, false, out);
     for (int i = from; i <= to; i++)
@@ -407,7 +410,7 @@ static void put_marks(const struct setting *s, const struct group *g, FILE *out)
     fprintf(out, "%*s", s->chart - 1 - to, "");
 }
 
-/* "title, unit", and what is to be said of it where there is room. */
+/* Print "title, unit", and a remark if there is room. */
 static void put_axis_title(const struct setting *s, const struct tune_axis *a, const char *said, FILE *out)
 {
     const char *unit = a->unit && *a->unit ? a->unit : NULL;
@@ -445,7 +448,7 @@ static void put_groups(const struct setting *s, int axis, FILE *out)
     }
 }
 
-/* Columns of the names, of the numbers, and what they leave for the marks. */
+/* Compute the widths of names and numbers, and the rest for the marks. */
 static void set_columns(struct setting *s)
 {
     struct group group[GROUPS];
@@ -463,17 +466,17 @@ static void set_columns(struct setting *s)
             free(name);
         }
     }
-    s->number = s->number > 4 ? s->number : 4; /* "mean", "rows" */
+    s->number = s->number > 4 ? s->number : 4; /* widths of "mean" and "rows" */
     s->rows = snprintf(text, sizeof text, "%lld", (long long)s->d.with_target);
     s->rows = s->rows > 4 ? s->rows : 4;
     s->labels = s->labels < width / 3 ? s->labels : width / 3;
-    int room = width - 2 - 2 - 2 - s->number - 2 - s->rows; /* for names and marks */
+    int room = width - 2 - 2 - 2 - s->number - 2 - s->rows; /* width for names and marks */
     s->labels = s->labels > room - 8 ? (room - 8 > 4 ? room - 8 : 4) : s->labels;
     s->chart = room - s->labels;
     s->chart = s->chart < 8 ? 8 : s->chart > 200 ? 200 : s->chart;
 }
 
-/* The ends of the target's axis above the marks, and what the numbers are. */
+/* Print the ends of the target's axis above the marks, and the headings of the numbers. */
 static void put_scale(const struct setting *s, FILE *out)
 {
     char low[32], high[32];
@@ -491,7 +494,8 @@ static const char *row_text(const struct setting *s, int axis, int64_t row, char
     return has_value(a, row) ? value_text(a, a->of->values[row], text) : "-";
 }
 
-/* The best rows side by side, the best one first, as many as there is room for: the target, then every dimension. */
+/* Print the best rows side by side, best first, as many as fit: the target, then every
+ * dimension. */
 static void put_best(const struct setting *s, FILE *out)
 {
     char text[32];

@@ -46,8 +46,9 @@ struct tune_parallel {
 /* tune_parallel_terminal - draw it. Lines other than title and note have at most width - 1 columns,
  * for a width of 40 or more. height is not used. -1 with an error: fewer than two axes, no row with
  * a target, or no memory.
- * tune_parallel_svg - write an SVG document with the drawings one above the other. Above 10,000
- * rows, that many are drawn, spread over the target, with the best among them; a note says so. */
+ * tune_parallel_svg - write an SVG document with the drawings one above the other. Of more than
+ * 10,000 rows, only 10,000 are drawn: chosen evenly over the target, the best ones included. A note
+ * says so. */
 int tune_parallel_terminal(const struct tune_parallel *parallel, const struct tune_terminal *how,
                            FILE *out);
 int tune_parallel_svg(const struct tune_parallel *parallels, int count, FILE *out);

@@ -1,14 +1,12 @@
-/* confused.c - values of two spaces compared, input by input. */
+/* confused.c - compare the values of two spaces, input by input. */
 #include "sweeps/discovery/confused.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 
-/* The values that an input has in a space: those of its dimension, or the one parameter or default. */
+/* The values of an input in a space: those of its dimension, or its parameter or default. */
 static int values_of(const struct tune_space *s, const struct tune_protocol *p, int input, const struct tune_value **values)
 {
     int d = p->dimension[input];
@@ -16,14 +14,15 @@ static int values_of(const struct tune_space *s, const struct tune_protocol *p, 
     return d < 0 ? 1 : s->dimensions[d].domain.count;
 }
 
-/* A text that reads as another value, or what it might be read as. */
+/* A text that could be read as another value, or that other value. */
 static bool is_suspect(const struct tune_value *v)
 {
     struct tune_value as;
     return v->type == TUNE_VALUE_TEXT ? tune_value_read_as(v->text, &as) : v->type != TUNE_VALUE_NONE && v->type != TUNE_VALUE_LIST;
 }
 
-/* suspects[input_count]: the input takes any text here, and has such a value. -1; else whether there is one. */
+/* Fill suspects[input_count]: true if the input takes any text and has such a value. Returns
+ * whether there is one, or -1. */
 static int find_suspects(const struct tune_space *s, const struct tune_protocol *p, bool *suspects)
 {
     struct tune_column *columns;
@@ -46,7 +45,6 @@ struct search {
     const struct tune_protocol *own;
     const bool *suspects;
     tune_confused_tell *tell;
-    void *context;
 };
 
 static void compare(const struct search *a, const char *name, const struct tune_space *other, const struct tune_protocol *theirs)
@@ -57,8 +55,14 @@ static void compare(const struct search *a, const char *name, const struct tune_
         int n = values_of(a->space, a->own, i, &x), m = values_of(other, theirs, i, &y);
         for (int k = 0; k < n && !told; k++)
             for (int l = 0; l < m && !told && is_suspect(&x[k]); l++)
-                if ((told = tune_value_confused(&x[k], &y[l])))
-                    a->tell(a->context, name, a->own->experiment->names[i], &x[k], &y[l]);
+                if ((told = tune_value_confused(&x[k], &y[l]))) {
+                    char here[64], there[64], sentence[512];
+                    tune_value_repr(&x[k], here, sizeof here);
+                    tune_value_repr(&y[l], there, sizeof there);
+                    snprintf(sentence, sizeof sentence, "%.160s is %s here and %s in %s: programs are given both alike, so rows of "
+                             "the one count for the other", a->own->experiment->names[i], here, there, name);
+                    a->tell(sentence);
+                }
     }
 }
 
@@ -79,11 +83,11 @@ static void compare_space(const struct search *a, const char *folder, const char
 }
 
 int tune_confused_find(struct tune_store *s, const struct tune_space *space, const struct tune_protocol *protocols,
-                       const struct tune_catalog *catalog, tune_confused_tell *tell, void *context)
+                       const struct tune_catalog *catalog, tune_confused_tell *tell)
 {
     for (int p = 0; p < space->reference_count; p++) {
         bool *suspects = calloc((size_t)protocols[p].experiment->input_count + 1, sizeof *suspects);
-        const struct search search = {space, &protocols[p], suspects, tell, context};
+        const struct search search = {space, &protocols[p], suspects, tell};
         int count = 0, any = suspects ? find_suspects(space, &protocols[p], suspects) : -1;
         char **names = any > 0 ? tune_store_records(s, "spaces", &count) : NULL;
         for (int i = 0; names && i < count; i++)

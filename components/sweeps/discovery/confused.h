@@ -1,29 +1,21 @@
-/* confused.h - finds where one space has a text and another space of the store has the number that
- * it spells.
+/* confused.h - find inputs where one space has a text, and another space of the store has the
+ * number that it spells.
  *
- * An input that takes any text has a column of texts, and programs are given both alike. So rows of
- * the one count for the other. That is right, but the user is told. */
+ * An input that takes any text has a column of texts, and a program gets both in the same form. So
+ * rows of one space count for the other. That is right, but the user should know. */
 #ifndef TUNE_DISCOVERY_CONFUSED_H
 #define TUNE_DISCOVERY_CONFUSED_H
 
 #include "sweeps/discovery/rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+/* Is told such an input of another space, with the first such pair of values, in a sentence. */
+typedef void tune_confused_tell(const char *sentence);
 
-typedef void tune_confused_tell(void *context, const char *other_space, const char *input,
-                                const struct tune_value *own,
-                                const struct tune_value *theirs);
-
-/* tune_confused_find - call tell for each such input of each other space in the store, with the
- * first such pair of values. A record that makes no sense, or is of experiments that are not known,
- * is passed over. -1: no memory, the records cannot be listed. */
+/* tune_confused_find - call tell for each such input of each other space in the store. A record
+ * that makes no sense, or is of unknown experiments, is passed over. -1: no memory, or the records
+ * cannot be listed. */
 int tune_confused_find(struct tune_store *s, const struct tune_space *space,
                        const struct tune_protocol *protocols,
-                       const struct tune_catalog *catalog, tune_confused_tell *tell, void *context);
+                       const struct tune_catalog *catalog, tune_confused_tell *tell);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

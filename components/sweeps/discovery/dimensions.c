@@ -1,17 +1,17 @@
-/* dimensions.c - cells as values of a space's dimensions. */
+/* dimensions.c - convert cells to values of a space's dimensions. */
 #include "sweeps/discovery/dimensions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 
 enum { SEEN = 256, SPELLED = 40 };
 
 struct tune_seen_value {
     bool used, in, text;
-    char spelled[SPELLED]; /* the cell, where it was a text */
-    double number;         /* where not; with the whole number it stands for, which it may not tell from the next */
+    char spelled[SPELLED]; /* the cell, if it is a text */
+    double number;         /* the cell, if it is a number; and its exact integer, which the double
+                            * may have rounded */
     int64_t whole;
     struct tune_value value;
     tune_index at;
@@ -71,7 +71,7 @@ static struct tune_seen_value *place_of(const struct tune_axis_of_rows *a, const
     return &a->seen[hash % SEEN];
 }
 
-/* Whether what the cell turned out to be may be remembered: nothing of it is the row's. */
+/* True if the cell's value can be cached: it does not point into the row. */
 static bool is_lasting(const struct tune_cell *cell, const struct tune_value *value)
 {
     return (!cell->text || strlen(cell->text) < SPELLED) &&

@@ -1,7 +1,7 @@
-/* import.c - rows of CSV into a store: read and checked whole first, then written. */
+/* import.c - import rows of CSV into a store. All rows are read and checked before any is
+ * written. */
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,17 +10,18 @@
 
 enum { MOST_RESULTS = 65536, TEXT = TUNE_STORE_TEXT_MAX + 1 };
 
-/* One line of the file while it is taken apart. */
+/* State of one line while it is parsed. */
 struct line {
     struct importing *m;
-    struct tune_cell *cells;  /* [TUNE_KEYS + inputs + targets] of the row that is being made */
-    char *texts;              /* [inputs][TEXT] of them */
-    bool *given;              /* [inputs] the file says them; the others have their defaults */
+    struct tune_cell *cells;  /* [TUNE_KEYS + inputs + targets] cells of the row being made */
+    char *texts;              /* [inputs][TEXT] their texts */
+    bool *given;              /* [inputs] true: given in the file; false: the default */
     double *values;           /* [targets][MOST_RESULTS] */
     int *counts;              /* [targets] */
     char entity[TEXT], experiment[TEXT], operation[TEXT], uid[33];
-    struct tune_uids there;   /* what the store has */
-    struct tune_uids seen;    /* what the file has, with the number of the result; in the first pass put together */
+    struct tune_uids there;   /* uids in the store */
+    struct tune_uids seen;    /* uids in the file, with the number of the result; the first pass
+                               * collects them */
     bool writing;
 };
 
@@ -33,24 +34,11 @@ static int no_memory(void)
 int tune_import_bad(struct importing *m, const char *format, ...)
 {
     char what[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
+    FORMAT(what, format);
     m->i->bad++;
     if (m->i->problem)
         m->i->problem(m->i->context, m->i->path, tune_csv_line(m->csv), what);
     return 0;
-}
-
-static struct tune_cell text_cell(const char *text)
-{
-    return (struct tune_cell){.absent = !*text, .text = text};
-}
-
-static struct tune_cell number_cell(double number)
-{
-    return (struct tune_cell){.absent = isnan(number), .number = number};
 }
 
 static char *input_text(const struct line *n, int input)
@@ -68,9 +56,9 @@ static uint64_t mix_cell(const struct tune_cell *cell, uint64_t hash)
                         : tune_hash64(&number, sizeof number, ~hash);
 }
 
-/* A uid of what the row says, for files that have none: the same row imported again is the same, whatever its identifier and in
- * whatever order its columns are (hashes of cells are added). What the file says nothing of, inputs with defaults and absent
- * targets, is not in it: an experiment that gets more of them later changes nothing. */
+/* A uid of what the row says, for files that have none. The same row imported again has the same one,
+ * whatever its identifier and the order of its columns: hashes of cells are added. Inputs with defaults and absent targets
+ * are not in it, so an experiment may get more of them later. */
 static void make_uid(struct line *n, int result)
 {
     const struct importing *m = n->m;
@@ -90,7 +78,8 @@ static void make_uid(struct line *n, int result)
     snprintf(n->uid, sizeof n->uid, "%016llx%016llx", (unsigned long long)hash[0], (unsigned long long)hash[1]);
 }
 
-/* The row in n->cells is whole: count it, and in the second pass write it, where neither the store nor a line before has it. */
+/* The row in n->cells is complete: count it. In the second pass, write it if neither the store nor
+ * an earlier line has it. */
 static int take(struct line *n)
 {
     struct tune_import *i = n->m->i;
@@ -109,31 +98,31 @@ static int take(struct line *n)
     return tune_store_append(i->store, n->m->e->name, n->cells, NULL);
 }
 
-/* Result k of the present line's figures: 0 also where it has none. */
+/* Make the row of result k of the current line. 0 also if there is no result k. */
 static int take_result(struct line *n, int k, int row)
 {
     const struct importing *m = n->m;
     struct tune_cell *targets = n->cells + TUNE_KEYS + m->e->input_count;
     bool any = false, invalid = false;
     for (int i = 0; i < m->e->target_count; i++) {
-        targets[i] = number_cell(k < n->counts[i] ? n->values[(size_t)i * MOST_RESULTS + (size_t)k] : NAN);
+        targets[i] = tune_cell_number(k < n->counts[i] ? n->values[(size_t)i * MOST_RESULTS + (size_t)k] : NAN);
         any = any || !targets[i].absent;
         invalid = invalid || (!strcmp(m->e->targets[i].name, "is_valid") && !targets[i].absent && targets[i].number == 0);
     }
     if (!any)
         return 0;
     make_uid(n, k);
-    n->cells[TUNE_KEY_UID] = text_cell(n->uid);
-    n->cells[TUNE_KEY_REQUEST] = (struct tune_cell){.whole = row, .number = row};
-    n->cells[TUNE_KEY_REPEAT] = (struct tune_cell){.whole = k, .number = k};
-    n->cells[TUNE_KEY_STATUS] = text_cell(invalid ? "invalid" : "valid");
+    n->cells[TUNE_KEY_UID] = tune_cell_text(n->uid);
+    n->cells[TUNE_KEY_REQUEST] = tune_cell_whole(row);
+    n->cells[TUNE_KEY_REPEAT] = tune_cell_whole(k);
+    n->cells[TUNE_KEY_STATUS] = tune_cell_text(invalid ? "invalid" : "valid");
     return take(n);
 }
 
 /* ---- ado's rows ---- */
 
-/* If there are fewer figures than results, they belong to the valid ones, or the assignment is
- * unknown. */
+/* With fewer figures than results, the figures belong to the valid results; otherwise their
+ * assignment is unknown. */
 static int line_up(struct line *n, int results)
 {
     const struct tune_experiment *e = n->m->e;
@@ -160,7 +149,8 @@ static int line_up(struct line *n, int results)
     return 0;
 }
 
-/* The figures of one variant into values and counts; how many results, or -1: the row is bad. */
+/* Read the figures of one variant into values and counts. Returns the number of results; -1: the
+ * row is bad. */
 static int read_figures(struct line *n, const char *const *fields, int variant)
 {
     const struct import_layout *l = &n->m->layout;
@@ -220,7 +210,8 @@ static bool set_defaults(struct line *n)
     return true;
 }
 
-/* Defaults, then the identifier's dimensions, then parameters. false: the row is bad, and was told. */
+/* Set defaults, then the identifier's dimensions, then parameters. false: the row is bad, and was
+ * reported. */
 static bool set_inputs(struct line *n, const char *const *fields, const char *parameters)
 {
     const struct importing *m = n->m;
@@ -242,7 +233,7 @@ static bool set_inputs(struct line *n, const char *const *fields, const char *pa
     return true;
 }
 
-/* As the file does, or where it does not of its inputs. false: that is too long. */
+/* Take the identifier from the file, or make it from the inputs. false: it is too long. */
 static bool name_entity(struct line *n, const char *const *fields)
 {
     const struct import_layout *l = &n->m->layout;
@@ -266,15 +257,15 @@ static bool set_keys(struct line *n, const char *const *fields, const char *para
         return false;
     }
     for (int k = 0; k < TUNE_KEYS; k++)
-        n->cells[k] = tune_key_column((enum tune_key)k)->type == TUNE_CELL_TEXT ? text_cell("") : number_cell(NAN);
-    n->cells[TUNE_KEY_OPERATION] = text_cell(n->operation);
-    n->cells[TUNE_KEY_EXPERIMENT] = text_cell(n->experiment);
-    n->cells[TUNE_KEY_ENTITY] = text_cell(n->entity);
-    n->cells[TUNE_KEY_GENERATOR] = text_cell(tune_import_field(&m->layout, fields, IMPORT_GENERATOR));
+        n->cells[k] = tune_key_column((enum tune_key)k)->type == TUNE_CELL_TEXT ? tune_cell_text("") : tune_cell_number(NAN);
+    n->cells[TUNE_KEY_OPERATION] = tune_cell_text(n->operation);
+    n->cells[TUNE_KEY_EXPERIMENT] = tune_cell_text(n->experiment);
+    n->cells[TUNE_KEY_ENTITY] = tune_cell_text(n->entity);
+    n->cells[TUNE_KEY_GENERATOR] = tune_cell_text(tune_import_field(&m->layout, fields, IMPORT_GENERATOR));
     return true;
 }
 
-/* All results of one variant of a line. -1: not the row's fault. */
+/* Import all results of one variant of a line. -1: an error that is not about the row. */
 static int take_variant(struct line *n, const char *const *fields, int variant, const char *parameters, int row)
 {
     int results = read_figures(n, fields, variant);
@@ -321,10 +312,10 @@ static bool read_whole(const char *text, int64_t *whole)
     return true;
 }
 
-/* The field as the column holds it. */
+/* Convert a field to its column's type. */
 static bool read_cell(const struct tune_column *c, const char *text, struct tune_cell *cell)
 {
-    *cell = c->type == TUNE_CELL_TEXT ? text_cell(text) : number_cell(NAN);
+    *cell = c->type == TUNE_CELL_TEXT ? tune_cell_text(text) : tune_cell_number(NAN);
     if (c->type == TUNE_CELL_WHOLE) {
         cell->absent = false;
         bool good = read_whole(text, &cell->whole);
@@ -342,7 +333,7 @@ static const struct tune_column *column_of(const struct importing *m, int cell)
     return cell < TUNE_KEYS ? tune_key_column((enum tune_key)cell) : &m->columns[cell - TUNE_KEYS];
 }
 
-/* Keys, inputs and targets stand in the row in that order. */
+/* The row has keys, inputs and targets, in this order. */
 static int cell_of(const struct importing *m, const struct import_field *f)
 {
     return f->role == IMPORT_KEY     ? f->which
@@ -356,7 +347,7 @@ static bool read_own(struct line *n, const char *const *fields)
     const struct importing *m = n->m;
     int all = TUNE_KEYS + m->e->input_count + m->e->target_count;
     for (int c = 0; c < all; c++)
-        n->cells[c] = column_of(m, c)->type == TUNE_CELL_TEXT ? text_cell("") : number_cell(NAN);
+        n->cells[c] = column_of(m, c)->type == TUNE_CELL_TEXT ? tune_cell_text("") : tune_cell_number(NAN);
     n->cells[TUNE_KEY_REQUEST] = n->cells[TUNE_KEY_REPEAT] = (struct tune_cell){0};
     if (!set_defaults(n))
         return false;
@@ -420,17 +411,14 @@ static int pass(struct line *n)
 static int read_uids(struct line *n)
 {
     int tables, more = 0;
-    const char *const *names = tune_store_tables(n->m->i->store, &tables), *name = tune_key_column(TUNE_KEY_UID)->name;
+    const char *const *names = tune_store_tables(n->m->i->store, &tables);
     TRY(names ? 0 : -1);
     for (int t = 0; t < tables && more == 0; t++) {
         const struct tune_cell *cells;
-        struct tune_scan *scan = tune_scan_open(n->m->i->store, names[t], &name, 1);
-        TRY(scan ? 0 : -1);
-        while (more >= 0 && (more = tune_scan_next(scan, &cells)) == 1) {
-            uint8_t uid[16];
-            tune_uid_read(uid, cells[0].text);
-            more = tune_uids_add(&n->there, uid, 0) < 0 ? -1 : 1;
-        }
+        struct tune_scan *scan = TUNE_SCAN(n->m->i->store, names[t], TUNE_KEY_UID);
+        while ((more = tune_scan_next(scan, &cells)) == 1)
+            if ((more = tune_uids_add_text(&n->there, cells[0].text)) < 0)
+                break;
         tune_scan_free(scan);
     }
     tune_uids_sort(&n->there);
@@ -461,11 +449,11 @@ static int read_lines(struct importing *m)
     const struct tune_experiment *e = m->e;
     const char *slash = strrchr(m->i->path, '/');
     snprintf(n.operation, sizeof n.operation, "import %s", slash ? slash + 1 : m->i->path);
-    n.cells = calloc((size_t)(TUNE_KEYS + e->input_count + e->target_count), sizeof *n.cells);
-    n.texts = malloc((size_t)(e->input_count + 1) * TEXT);
-    n.values = malloc((size_t)(e->target_count + 1) * MOST_RESULTS * sizeof *n.values);
-    n.counts = calloc((size_t)e->target_count + 1, sizeof *n.counts);
-    n.given = calloc((size_t)e->input_count + 1, sizeof *n.given);
+    n.cells = tune_pool_take(&m->memory, (size_t)(TUNE_KEYS + e->input_count + e->target_count) * sizeof *n.cells);
+    n.texts = tune_pool_take(&m->memory, (size_t)e->input_count * TEXT);
+    n.values = tune_pool_take(&m->memory, (size_t)e->target_count * MOST_RESULTS * sizeof *n.values);
+    n.counts = tune_pool_take(&m->memory, (size_t)e->target_count * sizeof *n.counts);
+    n.given = tune_pool_take(&m->memory, (size_t)e->input_count * sizeof *n.given);
     int code = n.cells && n.texts && n.values && n.counts && n.given ? pass(&n) : no_memory();
     if (code == 0 && m->i->bad > 0) {
         tune_error_set("%s: %lld bad row%s; nothing was imported", m->i->path, (long long)m->i->bad, m->i->bad == 1 ? "" : "s");
@@ -478,17 +466,12 @@ static int read_lines(struct importing *m)
         code = write_rows(&n);
     tune_uids_free(&n.there);
     tune_uids_free(&n.seen);
-    free(n.given);
-    free(n.cells);
-    free(n.texts);
-    free(n.values);
-    free(n.counts);
     return code;
 }
 
 /* ---- the whole ---- */
 
-/* The experiment that is meant: a known one, or the name of one to be made. */
+/* Find the experiment: a known one, or the name of a new one. */
 static int find_experiment(struct importing *m)
 {
     const struct tune_catalog *c = m->i->catalog;
@@ -504,8 +487,9 @@ static int find_experiment(struct importing *m)
         return tune_error_usage("there is no experiment %s of actuator %s; one that nobody knows "
                                 "becomes one of replay", wanted, actuator);
     const char *name = m->e ? m->e->name : !strncmp(wanted, "replay.", 7) ? wanted + 7 : wanted;
-    m->name = strdup(name);
-    m->actuator = strdup(m->e ? m->e->actuator : "replay");
+    const char *of = m->e ? m->e->actuator : "replay";
+    m->name = tune_pool_text(&m->memory, name, strlen(name));
+    m->actuator = tune_pool_text(&m->memory, of, strlen(of));
     return m->name && m->actuator ? 0 : no_memory();
 }
 
@@ -533,11 +517,10 @@ int tune_import_csv(struct tune_import *i)
     int code = import(&m);
     if (code < 0 && i->added == 0)
         tune_import_experiment_forget(&m);
-    tune_import_layout_free(&m.layout);
+    free(m.layout.variants);
     tune_csv_free(m.csv);
     tune_experiment_free(m.made);
     free(m.columns);
-    free(m.name);
-    free(m.actuator);
+    tune_pool_free(m.memory);
     return code;
 }

@@ -1,4 +1,5 @@
-/* import_layout.c - what the columns of a CSV file are, and what is in the identifiers of its entities and experiments. */
+/* import_layout.c - find the roles of the columns of a CSV file, and parse identifiers of entities
+ * and experiments. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,21 +14,9 @@ static int no_memory(void)
     return -1;
 }
 
-void tune_import_layout_free(struct import_layout *l)
-{
-    for (int i = 0; i < l->count; i++)
-        free(l->headings[i]);
-    for (int i = 0; i < l->variant_count; i++)
-        free(l->variants[i]);
-    free(l->headings);
-    free(l->variants);
-    free(l->fields);
-    *l = (struct import_layout){0};
-}
-
 /* ---- identifiers ---- */
 
-/* The cell says what the identifier says: the same text, the same number, or nothing where that is None. */
+/* True if cell and identifier agree: the same text, the same number, or an empty cell for None. */
 static bool agrees(const char *cell, const char *text, size_t length)
 {
     char copy[TUNE_STORE_TEXT_MAX + 1];
@@ -43,8 +32,8 @@ static bool agrees(const char *cell, const char *text, size_t length)
            (tune_import_number(cell, &a) && tune_import_number(copy, &b) && a == b);
 }
 
-/* The end of "name.value" at the start of `at`, with the cell as value: at a '-', or as the last
- * part at the end of the text. NULL: it does not match. */
+/* The end of "name.value" at the start of `at`, with the cell as value. It is at a '-', or, of the
+ * last part, at the end of the text. NULL: it does not match. */
 static const char *part_end(const char *at, const char *name, const char *cell, bool last)
 {
     size_t length = strlen(name);
@@ -59,7 +48,7 @@ static const char *part_end(const char *at, const char *name, const char *cell, 
     return NULL;
 }
 
-/* The identifier is made of those fields, in whatever order: ado's later files have them sorted. */
+/* True if the identifier is made of these fields, in any order. Newer files of ado sort them. */
 static bool is_made_of(const struct import_layout *l, const char *const *fields, const char *identifier, struct import_part *parts)
 {
     bool used[TUNE_SPACE_DIMENSIONS] = {false};
@@ -99,7 +88,7 @@ bool tune_import_identifier(const struct import_layout *l, const char *const *fi
     return true;
 }
 
-/* The length of the input's name at the begin of "-name.value"; 0: there is none. */
+/* The length of the input's name at the start of "-name.value"; 0: none. */
 static int parameter_at(const char *text, const struct tune_experiment *e)
 {
     if (*text != '-')
@@ -138,7 +127,7 @@ const char *tune_import_own_experiment(const struct importing *m, const char *id
     if (!at || strncmp(at + 1, m->name, length))
         return NULL;
     at += 1 + length;
-    if (!strncmp(at, "@v", 2)) /* ado's later versions stand behind the name */
+    if (!strncmp(at, "@v", 2)) /* newer versions of ado add a version after the name */
         at += 2 + strspn(at + 2, "0123456789.");
     return tune_import_parameters(at, m->e, parts, TUNE_SPACE_DIMENSIONS) < 0 ? NULL : at;
 }
@@ -154,12 +143,12 @@ static int fail_at(const struct importing *m, const char *what, const char *name
 static int copy_headings(struct importing *m, const char *const *fields, int count)
 {
     struct import_layout *l = &m->layout;
-    l->fields = calloc((size_t)count + 1, sizeof *l->fields);
-    l->headings = calloc((size_t)count + 1, sizeof *l->headings);
+    l->fields = tune_pool_take(&m->memory, ((size_t)count + 1) * sizeof *l->fields);
+    l->headings = tune_pool_take(&m->memory, ((size_t)count + 1) * sizeof *l->headings);
     if (!l->fields || !l->headings)
         return no_memory();
     for (l->count = 0; l->count < count; l->count++)
-        if (!(l->headings[l->count] = strdup(fields[l->count])))
+        if (!(l->headings[l->count] = tune_pool_text(&m->memory, fields[l->count], strlen(fields[l->count]))))
             return no_memory();
     for (int i = 0; i < count; i++)
         for (int k = 0; k < i && *fields[i]; k++)
@@ -168,7 +157,8 @@ static int copy_headings(struct importing *m, const char *const *fields, int cou
     return 0;
 }
 
-/* "[<parameters>]-<target>" behind the experiment's name: the target, its place cut out; NULL: it is none of this experiment's. */
+/* Find the target in "[<parameters>]-<target>" after the experiment's name. NULL: the column
+ * belongs to another experiment. */
 static const char *target_of(const struct importing *m, const char *heading, char *parameters, size_t size)
 {
     const char *best = NULL;
@@ -183,7 +173,7 @@ static const char *target_of(const struct importing *m, const char *heading, cha
     }
     const char *last = strrchr(heading + name, '-');
     if (!best && last)
-        best = last + 1; /* ado's targets have no '-' */
+        best = last + 1; /* names of ado's targets have no '-' */
     if (!best || !*best)
         return NULL;
     snprintf(parameters, size, "%.*s", (int)(best - 1 - heading - (ptrdiff_t)name), heading + name);
@@ -191,14 +181,15 @@ static const char *target_of(const struct importing *m, const char *heading, cha
     return tune_import_parameters(parameters, m->e, parts, TUNE_SPACE_DIMENSIONS) < 0 ? NULL : best;
 }
 
-static int add_variant(struct import_layout *l, const char *parameters)
+static int add_variant(struct importing *m, const char *parameters)
 {
-    for (int i = 0; i < l->variant_count; i++)
-        if (!strcmp(l->variants[i], parameters))
-            return i;
+    struct import_layout *l = &m->layout;
+    int known = tune_name_find((const char *const *)l->variants, l->variant_count, parameters);
+    if (known >= 0)
+        return known;
     if (!tune_array_fit(&l->variants, (size_t)l->variant_count, sizeof *l->variants))
         return no_memory();
-    return (l->variants[l->variant_count] = strdup(parameters)) ? l->variant_count++ : no_memory();
+    return (l->variants[l->variant_count] = tune_pool_text(&m->memory, parameters, strlen(parameters))) ? l->variant_count++ : no_memory();
 }
 
 static int read_observed_target(struct importing *m, int i)
@@ -210,7 +201,7 @@ static int read_observed_target(struct importing *m, int i)
         l->others++;
         return 0;
     }
-    int variant = add_variant(l, parameters);
+    int variant = add_variant(m, parameters);
     TRY(variant);
     l->fields[i] = (struct import_field){.role = IMPORT_TARGET, .name = target, .variant = variant};
     return 0;
@@ -219,14 +210,13 @@ static int read_observed_target(struct importing *m, int i)
 static int usage_at(const struct importing *m, const char *what, const char *name)
 {
     const struct import_layout *l = &m->layout;
-    const char *nearest = tune_nearest(name, (const char *const *)l->headings, l->count, NULL);
-    return tune_error_usage("%s:%lld: there is no column %s, which is asked for as %s%s%s%s",
-                            m->i->path, (long long)tune_csv_line(m->csv), name, what,
-                            nearest ? " (the nearest is " : "", nearest ? nearest : "",
-                            nearest ? ")" : "");
+    char hint[TUNE_HINT];
+    return tune_error_usage("%s:%lld: there is no column %s, which is asked for as %s%s", m->i->path,
+                            (long long)tune_csv_line(m->csv), name, what,
+                            tune_nearest_hint(name, (const char *const *)l->headings, l->count, hint));
 }
 
-/* The column of that name behind the fixed ones; -1. */
+/* Index of the column with that name after the fixed ones; -1: none. */
 static int find_column(const struct import_layout *l, int fixed, const char *name)
 {
     for (int i = fixed; i < l->count; i++)
@@ -235,7 +225,7 @@ static int find_column(const struct import_layout *l, int fixed, const char *nam
     return -1;
 }
 
-/* Those that the caller named. */
+/* Take the dimensions that the caller named. */
 static int name_inputs(struct importing *m, int fixed)
 {
     struct import_layout *l = &m->layout;
@@ -245,7 +235,8 @@ static int name_inputs(struct importing *m, int fixed)
     return 0;
 }
 
-/* Those that the first row's identifier is made of, the first ones behind the fixed; else those that the experiment has. */
+/* Take the columns in the first row's identifier, which follow the fixed ones; else those of the
+ * experiment's inputs. */
 static int find_inputs(struct importing *m, const char *const *first, int fixed)
 {
     struct import_layout *l = &m->layout;
@@ -269,7 +260,7 @@ static int find_inputs(struct importing *m, const char *const *first, int fixed)
                           "inputs cannot be told; name them (`inputs`), or the experiment's file (`experiments`): ", identifier);
 }
 
-/* Only the targets that the caller named. */
+/* Keep only the targets that the caller named. */
 static int choose_targets(struct importing *m, int fixed)
 {
     struct import_layout *l = &m->layout;
@@ -291,7 +282,7 @@ static int choose_targets(struct importing *m, int fixed)
     return 0;
 }
 
-/* The columns behind the fixed ones: dimensions and targets. */
+/* Find the roles of the columns after the fixed ones: dimensions and targets. */
 static int read_ado(struct importing *m, const char *const *first, int fixed)
 {
     struct import_layout *l = &m->layout;
@@ -345,7 +336,7 @@ static int read_own(struct importing *m)
     return 0;
 }
 
-/* The columns that come before the dimensions in ado's files; how many. */
+/* Find the columns before the dimensions in ado's files. Returns their number. */
 static int read_fixed(struct importing *m)
 {
     struct import_layout *l = &m->layout;
@@ -392,7 +383,7 @@ int tune_import_layout_read(struct importing *m)
 static int leave_out(struct importing *m, const char *name)
 {
     size_t n = strlen(m->i->left_out);
-    if (strcmp(name, "model_load_time")) /* of ado's old files, -1 everywhere */
+    if (strcmp(name, "model_load_time")) /* in old files of ado, always -1 */
         snprintf(m->i->left_out + n, sizeof m->i->left_out - n, "%s%s", n ? ", " : "", name);
     return -1;
 }
@@ -405,7 +396,7 @@ static int find_target(const struct tune_experiment *e, const char *name)
     return -1;
 }
 
-/* Every input that has no default has a column. */
+/* Check that every input without a default has a column. */
 static int check_required(const struct importing *m)
 {
     for (int k = 0; k < m->e->input_count; k++) {
@@ -425,11 +416,10 @@ int tune_import_layout_bind(struct importing *m)
     for (int i = 0; i < m->layout.count; i++) {
         struct import_field *f = &m->layout.fields[i];
         if (f->role == IMPORT_INPUT && (f->which = tune_experiment_input(m->e, f->name)) < 0) {
-            const char *nearest = tune_nearest(f->name, m->e->names, m->e->input_count, NULL);
-            return tune_error_set("%s: %s has no input %s%s%s%s; `actuator` replay makes an "
-                                  "experiment of what is in the file", m->i->path, m->e->name,
-                                  f->name, nearest ? " (the nearest is " : "",
-                                  nearest ? nearest : "", nearest ? ")" : "");
+            char hint[TUNE_HINT];
+            return tune_error_set("%s: %s has no input %s%s; `actuator` replay makes an experiment of what is in the file",
+                                  m->i->path, m->e->name, f->name,
+                                  tune_nearest_hint(f->name, m->e->names, m->e->input_count, hint));
         }
         if (f->role == IMPORT_TARGET && (f->which = find_target(m->e, f->name)) < 0)
             leave_out(m, f->name);

@@ -1,9 +1,10 @@
-/* import_parts.h - what the files of an import share. For import*.c only. */
+/* import_parts.h - shared by the files of an import. Private to import*.c. */
 #ifndef TUNE_DISCOVERY_IMPORT_PARTS_H
 #define TUNE_DISCOVERY_IMPORT_PARTS_H
 
 #include "files/csv.h"
 #include "core/error.h"
+#include "core/pool.h"
 #include "core/try.h"
 #include "sweeps/discovery/import.h"
 
@@ -11,17 +12,18 @@ enum import_format {
     IMPORT_OWN,      /* an export */
     IMPORT_OBSERVED,
     IMPORT_TARGETS,
-    IMPORT_PLAIN,    /* targets, and nothing says of which experiment: the one that is meant */
+    IMPORT_PLAIN,    /* targets without the name of an experiment: they belong to the chosen one */
 };
 enum import_role {
-    IMPORT_IGNORED, IMPORT_IDENTIFIER, IMPORT_GENERATOR, IMPORT_EXPERIMENT, IMPORT_INPUT, IMPORT_TARGET, IMPORT_KEY };
+    IMPORT_IGNORED, IMPORT_IDENTIFIER, IMPORT_GENERATOR, IMPORT_EXPERIMENT, IMPORT_INPUT,
+    IMPORT_TARGET, IMPORT_KEY };
 
 struct import_field {
     enum import_role role;
-    const char *name;       /* of the input or target */
-    /* input or target of the experiment, once that is known; key; -1: left out */
+    const char *name;       /* name of the input or target */
+    /* index of the input or target once the experiment is known, or of the key; -1: left out */
     int which;
-    int variant;            /* observed format: under which parameters */
+    int variant;            /* observed format: its variant (parameters) */
 };
 
 /* The roles of the file's columns. */
@@ -30,12 +32,12 @@ struct import_layout {
     struct import_field *fields; /* [count] */
     char **headings;
     int count;
-    int input[TUNE_SPACE_DIMENSIONS], inputs; /* the fields that are dimensions */
-    /* identifiers are made of them; else they are names that say nothing (hashes, "CCO") */
+    int input[TUNE_SPACE_DIMENSIONS], inputs; /* indexes of the fields that are dimensions */
+    /* true: identifiers are made of dimensions; false: they are other names (hashes, "CCO") */
     bool spelled;
     char **variants;        /* [variant_count] observed format: "-stop_after_seconds.30" */
     int variant_count;
-    int others;             /* columns of other experiments */
+    int others;             /* number of columns of other experiments */
 };
 
 /* One "name.value" of an identifier. */
@@ -48,10 +50,11 @@ struct importing {
     struct tune_import *i;
     struct tune_csv *csv;
     struct import_layout layout;
-    char *name, *actuator;               /* of the experiment */
-    const struct tune_experiment *e;     /* NULL: still to be made */
-    struct tune_experiment *made;        /* that it is */
-    struct tune_column *columns;         /* [inputs + targets] of e */
+    char *name, *actuator;               /* name of the experiment */
+    const struct tune_experiment *e;     /* NULL: not made yet */
+    struct tune_experiment *made;        /* the experiment that was made */
+    struct tune_column *columns;         /* [inputs + targets] columns of e */
+    struct tune_pool *memory;            /* of names, of the layout */
 };
 
 /* import_layout.c: tune_import_layout_read - from the heading and the first row; the csv is
@@ -68,7 +71,6 @@ struct importing {
  * identifier ("", "-name.value"), or NULL: it is another experiment. */
 int tune_import_layout_read(struct importing *m);
 int tune_import_layout_bind(struct importing *m);
-void tune_import_layout_free(struct import_layout *l);
 const char *tune_import_field(const struct import_layout *l, const char *const *fields,
                               enum import_role role);
 bool tune_import_identifier(const struct import_layout *l, const char *const *fields,

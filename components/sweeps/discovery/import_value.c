@@ -1,5 +1,4 @@
-/* import_value.c - what stands in a cell of CSV. */
-#include <errno.h>
+/* import_value.c - read a cell of CSV. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +51,8 @@ int tune_import_values(const char *text, double *values, int most)
     return n;
 }
 
-/* The value of the domain that the text means: spelled as Python's str() or as ids do, or the same number spelled otherwise. */
+/* Find the value of the domain that the text means: in the spelling of Python's str() or of ids, or
+ * an equal number. */
 static bool find_value(const struct tune_domain *d, const char *text, struct tune_value *value)
 {
     const struct tune_column column = {.type = TUNE_CELL_TEXT};

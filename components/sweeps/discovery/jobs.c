@@ -1,36 +1,36 @@
-/* jobs.c - entities x experiments x repeats, and what is to be done with each. */
+/* jobs.c - go through entities x experiments x repeats, and decide what to do with each. */
 #include "sweeps/discovery/jobs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "sweeps/discovery/matching.h"
 
-#define STREAM_GROUPS ((uint64_t)4 << 48) /* of random numbers; order.c has three others */
+#define STREAM_GROUPS ((uint64_t)4 << 48) /* stream of random numbers; order.c has three others */
 
-/* When an entity of the store has its turn. */
+/* The turn of an entity of the store. */
 struct turn {
-    bool later;                          /* the operation has not asked for it yet */
-    uint64_t rank, group;                /* groups by rank */
-    int entity;                          /* in a group as they were first seen */
+    bool later;                          /* true: this operation has not requested it yet */
+    uint64_t rank, group;                /* rank of its group */
+    int entity;                          /* place in its group, in first-seen order */
 };
 
 struct tune_jobs {
     struct tune_jobs_options o;
-    struct tune_order *order;            /* of a generator */
-    struct tune_matching matching;       /* of a selector */
-    struct turn *turns;                  /* [matching.count] in order */
+    struct tune_order *order;            /* order of a generator */
+    struct tune_matching matching;       /* entities of a selector */
+    struct turn *turns;                  /* [matching.count] turns, sorted */
     int at;
-    struct tune_value *values;           /* scratch of it */
-    struct tune_value *entity, *inputs;  /* the present one; inputs: scratch, of the experiment with the most */
+    struct tune_value *values;           /* scratch for values */
+    struct tune_value *entity, *inputs;  /* current entity; inputs: scratch for the experiment with
+                                          * the most inputs */
     char *text;                          /* scratch for identifiers */
     size_t text_size;
     bool has_entity;
-    int64_t index;                       /* of the present entity; -1: none yet */
-    uint64_t hash;                       /* of its identifier */
+    int64_t index;                       /* current experiment of the entity; -1: none yet */
+    uint64_t hash;                       /* hash of its identifier */
     int protocol, repeat;
 };
 
@@ -64,7 +64,7 @@ static int hash_values(struct tune_jobs *j, const struct tune_value *values, con
     return 0;
 }
 
-/* The next one of the order or of the store: 1, 0, -1. */
+/* Take the next entity, from the order or the store: 1, 0: end, -1: error. */
 static int next_values(struct tune_jobs *j, const struct tune_value **values)
 {
     if (j->order)
@@ -76,7 +76,7 @@ static int next_values(struct tune_jobs *j, const struct tune_value **values)
     return 1;
 }
 
-/* How many of the experiments have a result of this entity. */
+/* Number of experiments with a result of this entity. */
 static int measured(struct tune_jobs *j, const struct tune_value *values)
 {
     int count = 0;
@@ -144,12 +144,13 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
     if (found > 0 && !(job->rows = malloc((size_t)found * sizeof *job->rows)))
         return no_memory();
     for (int i = 0; i < found; i++)
-        if (rows[i].entity == job->hash) /* its own other repeats are no replays, and took none */
+        if (rows[i].entity == job->hash) /* its other repeats were measured, not replayed, so they
+                                          * took no results */
             at -= rows[i].repeat < job->repeat && at > 0;
         else if (rows[i].status != TUNE_FAILED)
             job->rows[count++] = rows[i];
     if (count > at) {
-        /* each result once: the last repeat takes all that are left */
+        /* each result is used once; the last repeat takes all that remain */
         job->kind = TUNE_JOB_REPLAY;
         job->row_count = job->repeat + 1 < j->o.repeat ? 1 : count - at;
         memmove(job->rows, job->rows + at, (size_t)job->row_count * sizeof *job->rows);
@@ -203,9 +204,10 @@ static int earlier(const void *a, const void *b)
     return (x->entity > y->entity) - (x->entity < y->entity);
 }
 
-/* The turns of the store's entities. Sequential is one group of all, random a group for each entity; the rank of a group is its
- * first member's place, or drawn. What the operation asked for before comes first: the limit counts it, whatever others have
- * added to the store since. */
+/* Sort the turns of the store's entities. Sequential has one group, random a group for each entity.
+ * The rank of a group is its first member's place, or it is drawn. Entities that this operation
+ * requested before come first. So the limit counts them, whatever others have added to the
+ * store. */
 static int order_matching(struct tune_jobs *j)
 {
     const struct tune_order_options *o = &j->o.order;
@@ -223,13 +225,15 @@ static int order_matching(struct tune_jobs *j)
         t->group = hash;
         t->later = !tune_known_asked(j->o.known, hash);
         if (o->mode != TUNE_ORDER_RANDOM)
-            TRY(hash_values(j, j->values, grouped, &t->group)); /* sequential: of no dimension, the same for all */
+            TRY(hash_values(j, j->values, grouped, &t->group)); /* sequential: a hash of no
+                                                                 * dimension is the same for all */
         t->rank = random ? tune_random_u64(o->seed, STREAM_GROUPS, t->group) : 0;
     }
     qsort(j->turns, (size_t)count, sizeof *j->turns, earlier);
     if (random)
         return 0;
-    for (int i = 0; i < count; i++) /* the first of a group stands at its begin, now that groups are sorted */
+    for (int i = 0; i < count; i++) /* groups are sorted now, so the first of a group is at its
+                                     * start */
         if (i > 0 && j->turns[i].group == j->turns[i - 1].group && j->turns[i].later == j->turns[i - 1].later)
             j->turns[i].rank = j->turns[i - 1].rank;
         else
@@ -264,7 +268,7 @@ static int make_generator(struct tune_jobs *j)
                                   size == TUNE_INDEX_MAX ? "at least " : "", tune_index_text(size, text));
     }
     if (j->o.filter != TUNE_FILTER_NONE && order.mode == TUNE_ORDER_WEIGHTED && counted && order.limit >= 0)
-        order.limit = (int64_t)size; /* the limit counts what passes */
+        order.limit = (int64_t)size; /* the limit counts entities that pass the filter */
     else if (j->o.filter != TUNE_FILTER_NONE && order.mode != TUNE_ORDER_WEIGHTED && order.mode != TUNE_ORDER_LHS && size > 0)
         order.limit = -1;
     return (j->order = tune_order_new(j->o.space, &order)) ? 0 : -1;
@@ -277,7 +281,7 @@ int64_t tune_jobs_count(const struct tune_jobs *j)
     double allowed = 0, error = 1;
     if (j->o.filter != TUNE_FILTER_NONE)
         return 0;
-    /* counting 10^7 takes longer than a progress line is worth */
+    /* counting 10^7 would take too long for a progress line */
     if (j->order && s->size > 0 && (s->constraint_count == 0 || s->size <= 1000000) &&
         tune_space_count_allowed(s, &allowed, &error) < 0)
         tune_error_clear();

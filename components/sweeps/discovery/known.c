@@ -1,21 +1,22 @@
-/* known.c - the rows of a store by input vector: a hash table over what identifies a measurement.
+/* known.c - find rows of a store by input vector, with a hash table over what identifies a
+ * measurement.
  *
- * The key is a 128-bit hash of the experiment's name and of every input's cell; numbers go in by value, so 4 and 4.0 are one, and
- * what a file lacks counts as absent. Rows of one key stand in a chain, oldest first; origins, which are few, in a table. */
+ * The key is a 128-bit hash of the experiment's name and of every input's cell. Numbers go in by
+ * value, so 4 and 4.0 are one. An input that a file lacks counts as absent. Rows of one key stand
+ * in a chain, oldest first; origins, which are few, in a table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
-#include "core/error.h"
-#include "files/file.h"
+#include "core/map.h"
 #include "core/try.h"
 #include "sweeps/discovery/rows.h"
 #include "sweeps/discovery/uids.h"
 
 struct entry {
-    uint64_t key[2];
-    int next, origin; /* next: entry of the same bucket, -1: none */
+    int64_t next; /* entry with the same key + 1; 0: none */
+    int origin;
     int protocol;
     struct tune_known_row row;
 };
@@ -24,18 +25,18 @@ struct tune_known {
     struct tune_store *store;
     const struct tune_protocol *protocols;
     int protocol_count;
-    char operation[256], before[512]; /* before: another name of the host class that is asked for */
-    struct tune_column **columns; /* [protocol_count], of inputs and targets */
-    struct entry *entries;        /* in the order they were read */
-    int count, room;
-    int *buckets, bucket_count;   /* a power of two */
+    char operation[256], before[512]; /* before: an earlier name of our host class */
+    struct tune_column **columns; /* [protocol_count] columns of inputs and targets */
+    struct entry *entries;        /* rows in the order of reading */
+    int count;
+    struct tune_map firsts;       /* the first entry with a key + 1 */
     struct tune_origin *origins;
     int origin_count;
-    struct { uint64_t key; int count; } *answered; /* of the operation: asked_key, replay_key, result_key; open addressing */
-    int answered_count, answered_room;
-    struct tune_uids finished;    /* the rows its requests name */
+    struct tune_map answered;     /* of the operation, how often: entities, replay_key, result_key */
+    struct tune_uids finished;    /* uids in its requests */
     struct tune_known_row *found;
-    struct { int of; double seconds; } *medians; /* [protocol_count] of how many entries */
+    struct { int of; double seconds; } *medians; /* [protocol_count] medians, and over how many
+                                                  * entries */
 };
 
 static int no_memory(void)
@@ -89,54 +90,16 @@ static int key_of_values(struct tune_known *k, int protocol, const struct tune_v
 
 /* ---- the table ---- */
 
-static int grow(struct tune_known *k)
-{
-    if (k->count < k->room)
-        return 0;
-    int room = k->room ? 2 * k->room : 256, buckets = 2 * room;
-    struct entry *entries = realloc(k->entries, (size_t)room * sizeof *entries);
-    if (!entries)
-        return no_memory();
-    k->entries = entries;
-    int *table = malloc((size_t)buckets * sizeof *table);
-    if (!table)
-        return no_memory();
-    free(k->buckets);
-    k->buckets = table;
-    k->bucket_count = buckets;
-    k->room = room;
-    for (int i = 0; i < buckets; i++)
-        table[i] = -1;
-    for (int i = k->count - 1; i >= 0; i--) { /* last first: chains run from the oldest on */
-        int b = (int)(entries[i].key[0] & (uint64_t)(buckets - 1));
-        entries[i].next = table[b];
-        table[b] = i;
-    }
-    return 0;
-}
-
 static int put(struct tune_known *k, const uint64_t key[2], int protocol, int origin, const struct tune_known_row *row)
 {
-    TRY(grow(k));
-    struct entry *e = &k->entries[k->count];
-    *e = (struct entry){{key[0], key[1]}, -1, origin, protocol, *row};
-    int *at = &k->buckets[key[0] & (uint64_t)(k->bucket_count - 1)];
-    while (*at >= 0)
-        at = &k->entries[*at].next;
-    *at = k->count++;
-    return 0;
-}
-
-static int origin_number(struct tune_known *k, const struct tune_origin *o)
-{
-    for (int i = k->origin_count - 1; i >= 0; i--)
-        if (!strcmp(k->origins[i].host_class, o->host_class) && !strcmp(k->origins[i].build, o->build) &&
-            !strcmp(k->origins[i].weights, o->weights) && !strcmp(k->origins[i].data, o->data))
-            return i;
-    if (!tune_array_fit(&k->origins, (size_t)k->origin_count, sizeof *k->origins))
+    int64_t *first = tune_map_add(&k->firsts, key);
+    if (!first || !tune_array_fit(&k->entries, (size_t)k->count, sizeof *k->entries))
         return no_memory();
-    k->origins[k->origin_count] = *o;
-    return k->origin_count++;
+    k->entries[k->count++] = (struct entry){0, origin, protocol, *row};
+    while (*first) /* to the end of its chain */
+        first = &k->entries[*first - 1].next;
+    *first = k->count;
+    return 0;
 }
 
 static bool agrees(const struct tune_known *k, const struct tune_origin *a, const struct tune_origin *b, int accept)
@@ -148,61 +111,33 @@ static bool agrees(const struct tune_known *k, const struct tune_origin *a, cons
            ((accept & TUNE_ACCEPT_DATA) || !strcmp(a->data, b->data));
 }
 
-/* ---- what the operation has asked for ---- */
+/* ---- requests of the operation ---- */
 
-/* Three kinds of keys: anything about an entity; a replay of it under an experiment, as it is spelled; a result of it, by
- * inputs and repeat. */
-static uint64_t asked_key(uint64_t entity)
-{
-    return entity ? entity : 1; /* 0 marks a free place */
-}
-
+/* There are three kinds of keys. The hash of an entity stands for anything about it. The others are of a replay of it under an
+ * experiment, as that is spelled, and of a result of it, by inputs and repeat. */
 static uint64_t replay_key(uint64_t entity, const char *experiment)
 {
-    return asked_key(tune_hash64(experiment, strlen(experiment), entity));
+    return tune_hash64(experiment, strlen(experiment), entity);
 }
 
 static uint64_t result_key(uint64_t entity, const uint64_t key[2], int repeat)
 {
     const uint64_t parts[] = {entity, key[0], key[1], (uint64_t)repeat};
-    return asked_key(tune_hash64(parts, sizeof parts, 0));
+    return tune_hash64(parts, sizeof parts, 0);
 }
 
 static int answer(struct tune_known *k, uint64_t key)
 {
-    if (2 * (k->answered_count + 1) > k->answered_room) {
-        int room = k->answered_room ? 2 * k->answered_room : 64;
-        __typeof__(k->answered) old = k->answered, table = calloc((size_t)room, sizeof *table);
-        if (!table)
-            return no_memory();
-        for (int i = 0; i < k->answered_room; i++)
-            if (old[i].key) {
-                int at = (int)(old[i].key & (uint64_t)(room - 1));
-                while (table[at].key)
-                    at = (at + 1) & (room - 1);
-                table[at] = old[i];
-            }
-        free(old);
-        k->answered = table;
-        k->answered_room = room;
-    }
-    int at = (int)(key & (uint64_t)(k->answered_room - 1));
-    while (k->answered[at].key && k->answered[at].key != key)
-        at = (at + 1) & (k->answered_room - 1);
-    k->answered_count += !k->answered[at].key;
-    k->answered[at].key = key;
-    k->answered[at].count++;
+    int64_t *count = tune_map_add(&k->answered, (const uint64_t[]){key, 0});
+    if (!count)
+        return no_memory();
+    ++*count;
     return 0;
 }
 
-static int answers(const struct tune_known *k, uint64_t key)
+static int64_t answers(const struct tune_known *k, uint64_t key)
 {
-    if (k->answered_room == 0)
-        return 0;
-    int at = (int)(key & (uint64_t)(k->answered_room - 1));
-    while (k->answered[at].key && k->answered[at].key != key)
-        at = (at + 1) & (k->answered_room - 1);
-    return k->answered[at].count;
+    return tune_map_get(&k->answered, (const uint64_t[]){key, 0});
 }
 
 /* ---- reading the store ---- */
@@ -212,24 +147,18 @@ static const enum tune_key scanned[SCANNED_KEYS] = {TUNE_KEY_STATUS, TUNE_KEY_RE
                                                     TUNE_KEY_BUILD, TUNE_KEY_WEIGHTS, TUNE_KEY_DATA, TUNE_KEY_EXPERIMENT,
                                                     TUNE_KEY_UID, TUNE_KEY_OPERATION, TUNE_KEY_ENTITY};
 
-static void copy_text(char *to, size_t size, const struct tune_cell *cell)
+static int put_answer(struct tune_known *k, const uint64_t key[2], int protocol, int origin, const struct tune_known_row *row)
 {
-    snprintf(to, size, "%s", cell->absent || !cell->text ? "" : cell->text);
-}
-
-static int put_answer(struct tune_known *k, const uint64_t key[2], int protocol, const struct tune_origin *origin,
-                      const struct tune_known_row *row)
-{
-    int number = origin_number(k, origin);
-    TRY(number);
-    TRY(put(k, key, protocol, number, row));
+    TRY(origin);
+    TRY(put(k, key, protocol, origin, row));
     if (!row->entity)
         return 0;
-    TRY(answer(k, asked_key(row->entity)));
+    TRY(answer(k, row->entity));
     return answer(k, result_key(row->entity, key, row->repeat));
 }
 
-/* A row of the operation itself answers a request, but for a failed one that was to be tried again. */
+/* Note that a row of this operation answers its request, unless it failed and will be tried
+ * again. */
 static uint64_t entity_of(struct tune_known *k, const struct tune_known_row *row, const struct tune_cell *cells)
 {
     if (!*k->operation || cells[OPERATION].absent || strcmp(cells[OPERATION].text, k->operation) ||
@@ -243,33 +172,19 @@ static int take_row(struct tune_known *k, int protocol, const struct tune_cell *
     const struct tune_experiment *e = k->protocols[protocol].experiment;
     struct tune_known_row row = {.status = tune_rows_status(&cells[STATUS]), .repeat = (int)cells[REPEAT].whole,
                                  .seconds = (float)cells[SECONDS].number};
-    struct tune_origin origin;
     uint64_t key[2];
     if (!tune_rows_of(&cells[EXPERIMENT], e))
         return 0;
     tune_uid_read(row.uid, cells[UID].text);
     row.entity = entity_of(k, &row, cells);
-    copy_text(origin.host_class, sizeof origin.host_class, &cells[HOST_CLASS]);
-    copy_text(origin.build, sizeof origin.build, &cells[BUILD]);
-    copy_text(origin.weights, sizeof origin.weights, &cells[WEIGHTS]);
-    copy_text(origin.data, sizeof origin.data, &cells[DATA]);
     begin_key(key, e);
     for (int i = 0; i < e->input_count; i++)
         mix_cell(key, &cells[SCANNED_KEYS + i]);
-    return put_answer(k, key, protocol, &origin, &row);
+    return put_answer(k, key, protocol, tune_origins_add(&k->origins, &k->origin_count, cells[HOST_CLASS].text, cells[BUILD].text,
+                                                         cells[WEIGHTS].text, cells[DATA].text), &row);
 }
 
-static bool has_table(struct tune_known *k, const char *name)
-{
-    int count;
-    const char *const *names = tune_store_tables(k->store, &count);
-    for (int i = 0; names && i < count; i++)
-        if (!strcmp(names[i], name))
-            return true;
-    return false;
-}
-
-/* The experiment's rows, once though several protocols may be of it. */
+/* Read the rows of an experiment, once even if several protocols use it. */
 static int read_rows(struct tune_known *k, int protocol)
 {
     const struct tune_experiment *e = k->protocols[protocol].experiment;
@@ -278,7 +193,7 @@ static int read_rows(struct tune_known *k, int protocol)
     for (int i = 0; i < protocol; i++)
         if (k->protocols[i].experiment == e)
             return 0;
-    if (!has_table(k, e->name))
+    if (!tune_store_has(k->store, e->name))
         return 0;
     const char **names = calloc((size_t)(SCANNED_KEYS + e->input_count), sizeof *names);
     if (!names)
@@ -289,8 +204,6 @@ static int read_rows(struct tune_known *k, int protocol)
         names[SCANNED_KEYS + i] = e->names[i];
     struct tune_scan *scan = tune_scan_open(k->store, e->name, names, SCANNED_KEYS + e->input_count);
     free(names);
-    if (!scan)
-        return -1;
     while ((more = tune_scan_next(scan, &cells)) == 1)
         if ((more = take_row(k, protocol, cells)) < 0)
             break;
@@ -298,29 +211,23 @@ static int read_rows(struct tune_known *k, int protocol)
     return more;
 }
 
-/* Before the rows: the finished ones are looked up while those are read. */
+/* Read the requests before the rows, which look up finished requests. */
 static int read_requests(struct tune_known *k)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_TYPE)->name,
-                           tune_request_column(TUNE_REQUEST_UID)->name,       tune_request_column(TUNE_REQUEST_EXPERIMENT)->name,
-                           tune_request_column(TUNE_REQUEST_ENTITY)->name};
     const struct tune_cell *cells;
     int more;
     k->finished.count = 0;
     if (!*k->operation)
         return 0;
-    struct tune_scan *scan = tune_scan_open(k->store, TUNE_STORE_REQUESTS, names, 5);
-    if (!scan)
-        return -1;
+    struct tune_scan *scan = TUNE_SCAN(k->store, TUNE_STORE_REQUESTS, TUNE_REQUEST_OPERATION, TUNE_REQUEST_TYPE, TUNE_REQUEST_UID,
+                                       TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY);
     while ((more = tune_scan_next(scan, &cells)) == 1) {
-        uint8_t uid[16];
         uint64_t entity = tune_entity_hash(cells[4].text, strlen(cells[4].text));
         if (strcmp(cells[0].text, k->operation))
             continue;
-        tune_uid_read(uid, cells[2].text);
-        if (answer(k, asked_key(entity)) < 0 ||
+        if (answer(k, entity) < 0 ||
             (!strcmp(cells[1].text, "replayed") && answer(k, replay_key(entity, cells[3].text)) < 0) ||
-            (!strcmp(cells[1].text, "measured") && tune_uids_add(&k->finished, uid, 0) < 0)) {
+            (!strcmp(cells[1].text, "measured") && tune_uids_add_text(&k->finished, cells[2].text) < 0)) {
             more = -1;
             break;
         }
@@ -332,11 +239,9 @@ static int read_requests(struct tune_known *k)
 
 static int read_all(struct tune_known *k)
 {
-    k->count = k->answered_count = 0;
-    for (int i = 0; i < k->bucket_count; i++)
-        k->buckets[i] = -1;
-    if (k->answered)
-        memset(k->answered, 0, (size_t)k->answered_room * sizeof *k->answered);
+    k->count = 0;
+    tune_map_free(&k->firsts);
+    tune_map_free(&k->answered);
     if (!k->store)
         return 0;
     TRY(read_requests(k));
@@ -376,9 +281,9 @@ void tune_known_free(struct tune_known *k)
         free(k->columns[i]);
     free(k->columns);
     free(k->entries);
-    free(k->buckets);
+    tune_map_free(&k->firsts);
     free(k->origins);
-    free(k->answered);
+    tune_map_free(&k->answered);
     tune_uids_free(&k->finished);
     free(k->found);
     free(k->medians);
@@ -403,19 +308,20 @@ int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *
 {
     uint64_t key[2];
     TRY(key_of_values(k, protocol, inputs, key));
-    return put_answer(k, key, protocol, origin, row);
+    return put_answer(k, key, protocol, tune_origins_add(&k->origins, &k->origin_count, origin->host_class, origin->build,
+                                                         origin->weights, origin->data), row);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 static int find(struct tune_known *k, int protocol, const struct tune_value *inputs, const struct tune_origin *origin, int accept)
 {
     uint64_t key[2];
     int count = 0;
     TRY(key_of_values(k, protocol, inputs, key));
-    for (int i = k->bucket_count ? k->buckets[key[0] & (uint64_t)(k->bucket_count - 1)] : -1; i >= 0; i = k->entries[i].next) {
-        const struct entry *e = &k->entries[i];
-        if (e->key[0] != key[0] || e->key[1] != key[1] || (origin && !agrees(k, &k->origins[e->origin], origin, accept)))
+    for (int64_t i = tune_map_get(&k->firsts, key); i > 0; i = k->entries[i - 1].next) {
+        const struct entry *e = &k->entries[i - 1];
+        if (origin && !agrees(k, &k->origins[e->origin], origin, accept))
             continue;
         if (!tune_array_fit(&k->found, (size_t)count, sizeof *k->found))
             return no_memory();
@@ -434,7 +340,7 @@ int tune_known_find(struct tune_known *k, int protocol, const struct tune_value 
 
 bool tune_known_asked(const struct tune_known *k, uint64_t entity)
 {
-    return answers(k, asked_key(entity)) > 0;
+    return answers(k, entity) > 0;
 }
 
 int tune_known_answered(struct tune_known *k, int protocol, const struct tune_value *inputs, uint64_t entity, int repeat)

@@ -1,27 +1,21 @@
-/* matching.c - rows of a store seen through a space: which of its entities they are. */
+/* matching.c - find the entities of a space that the rows of a store belong to. */
 #include "core/array.h"
+#include "core/pool.h"
 #include "sweeps/discovery/matching.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "files/file.h"
 #include "core/try.h"
 #include "sweeps/discovery/dimensions.h"
 #include "sweeps/discovery/uids.h"
 
-/* Columns read of a row, before its inputs and the requested columns. */
+/* Key columns that are read before inputs and requested columns. */
 enum { STATUS, EXPERIMENT, UID, HOST_CLASS, BUILD, WEIGHTS, DATA, KEYS };
 static const enum tune_key keys[KEYS] = {TUNE_KEY_STATUS, TUNE_KEY_EXPERIMENT, TUNE_KEY_UID, TUNE_KEY_HOST_CLASS,
                                          TUNE_KEY_BUILD,  TUNE_KEY_WEIGHTS,    TUNE_KEY_DATA};
 
-struct block { /* of memory the entities' values live in */
-    struct block *before;
-    char bytes[];
-};
-
-/* The inputs that are no dimensions, as a protocol has them. */
+/* The fixed inputs of a protocol, which are not dimensions. */
 struct fixed {
     struct tune_cell *cells; /* [input_count] */
     char *texts;
@@ -35,12 +29,11 @@ struct reading {
     int count;
     const char *const *columns;
     int column_count;
-    bool counted;                /* entities are indices */
+    bool counted;                /* true: entities are indexes */
     uint32_t *hashes;            /* [m->count] */
-    int room;
-    int *places, bucket_count;   /* open addressing, a power of two; -1: free */
+    int *places, bucket_count;   /* hash table with open addressing, size a power of two; -1:
+                                  * free */
     struct fixed *fixed;         /* [count] */
-    int row_room;
 };
 
 /* State of one experiment while its rows are read. */
@@ -49,7 +42,7 @@ struct table {
     const struct tune_experiment *e;
     struct tune_column *columns;
     struct tune_dimensions d;
-    /* [known_count] entities by their values in this experiment's dimensions, sorted */
+    /* [known_count] entities, sorted by their values in this experiment's dimensions */
     struct { uint64_t hash; int entity; } *known;
     int known_count;
 };
@@ -61,16 +54,6 @@ static int no_memory(void)
 }
 
 /* ---- entities ---- */
-
-static void *take(struct tune_matching *m, size_t size)
-{
-    struct block *b = malloc(sizeof *b + size);
-    if (!b)
-        return NULL;
-    b->before = m->memory;
-    m->memory = b;
-    return b->bytes;
-}
 
 /* Equal values have equal hashes: 4 and 4.0 are one. */
 static uint64_t mix_value(uint64_t hash, const struct tune_value *v)
@@ -100,18 +83,15 @@ static uint32_t hash_of(const struct reading *r, tune_index index, const struct 
 static int grow(struct reading *r)
 {
     struct tune_matching *m = r->m;
-    if (m->count < r->room)
-        return 0;
-    int room = r->room ? 2 * r->room : 128, buckets = 2 * room;
-    void *entities = realloc(m->entities, (size_t)room * sizeof *m->entities);
-    m->entities = entities ? entities : m->entities;
-    void *hashes = realloc(r->hashes, (size_t)room * sizeof *r->hashes);
-    r->hashes = hashes ? hashes : r->hashes;
-    int *places = malloc((size_t)buckets * sizeof *places);
-    if (!entities || !hashes || !places) {
-        free(places);
+    if (!tune_array_fit(&m->entities, (size_t)m->count, sizeof *m->entities) ||
+        !tune_array_fit(&r->hashes, (size_t)m->count, sizeof *r->hashes))
         return no_memory();
-    }
+    if (2 * m->count < r->bucket_count)
+        return 0;
+    int buckets = r->bucket_count ? 2 * r->bucket_count : 256;
+    int *places = malloc((size_t)buckets * sizeof *places);
+    if (!places)
+        return no_memory();
     memset(places, 0xff, (size_t)buckets * sizeof *places);
     for (int i = 0; i < m->count; i++) {
         int at = (int)(r->hashes[i] & (uint32_t)(buckets - 1));
@@ -122,7 +102,6 @@ static int grow(struct reading *r)
     free(r->places);
     r->places = places;
     r->bucket_count = buckets;
-    r->room = room;
     return 0;
 }
 
@@ -134,7 +113,7 @@ static bool same(const struct tune_value *a, const struct tune_value *b, int cou
     return true;
 }
 
-/* The place of an entity, made where it is new; -1: no memory. */
+/* The index of an entity, which is added if it is new; -1: no memory. */
 static int place(struct reading *r, tune_index index, const struct tune_value *values)
 {
     struct tune_matching *m = r->m;
@@ -151,7 +130,7 @@ static int place(struct reading *r, tune_index index, const struct tune_value *v
     int count = m->space->count;
     *e = (struct tune_matching_entity){.index = r->counted ? index : 0};
     if (!r->counted)
-        e->values = tune_values_copy(take(m, tune_values_size(values, count)), values, count);
+        e->values = tune_values_copy(tune_pool_take(&m->memory, tune_values_size(values, count)), values, count);
     if (!r->counted && !e->values)
         return no_memory();
     r->hashes[m->count] = hash;
@@ -181,7 +160,7 @@ static int fix(struct reading *r, int p)
     return code;
 }
 
-/* The text of a fixed value: imported rows have booleans as ids spell them, 1 and 0. */
+/* True if a text is the fixed value. Imported rows spell booleans as 1 and 0, like ids. */
 static bool same_text(const struct tune_value *value, const char *fixed, const char *text)
 {
     return !strcmp(fixed, text) || (value->type == TUNE_VALUE_BOOL && !strcmp(text, value->boolean ? "1" : "0"));
@@ -206,37 +185,13 @@ static bool fits(const struct tune_protocol *p, const struct fixed *f, const str
     return true;
 }
 
-static int origin_of(struct tune_matching *m, const struct tune_cell *cells)
-{
-    const char *host = cells[HOST_CLASS].text, *build = cells[BUILD].text, *weights = cells[WEIGHTS].text, *data = cells[DATA].text;
-    for (int i = m->origin_count - 1; i >= 0; i--)
-        if (!strcmp(m->origins[i].host_class, host) && !strcmp(m->origins[i].build, build) &&
-            !strcmp(m->origins[i].weights, weights) && !strcmp(m->origins[i].data, data))
-            return i;
-    if (!tune_array_fit(&m->origins, (size_t)m->origin_count, sizeof *m->origins))
-        return no_memory();
-    struct tune_origin *o = &m->origins[m->origin_count];
-    snprintf(o->host_class, sizeof o->host_class, "%s", host);
-    snprintf(o->build, sizeof o->build, "%s", build);
-    snprintf(o->weights, sizeof o->weights, "%s", weights);
-    snprintf(o->data, sizeof o->data, "%s", data);
-    return m->origin_count++;
-}
-
-/* The row is one of that entity; asked: the cells of the columns asked about. */
+/* Add the row to that entity; asked: the cells of the requested columns. */
 static int add_row(struct reading *r, const struct tune_matching_row *row, const struct tune_cell *asked)
 {
     struct tune_matching *m = r->m;
-    if (m->row_count == r->row_room) {
-        int room = r->row_room ? 2 * r->row_room : 256;
-        void *rows = realloc(m->rows, (size_t)room * sizeof *m->rows);
-        m->rows = rows ? rows : m->rows;
-        void *present = realloc(m->present, ((size_t)room * (size_t)m->words + 1) * sizeof *m->present);
-        m->present = present ? present : m->present;
-        if (!rows || !present)
-            return no_memory();
-        r->row_room = room;
-    }
+    if (!tune_array_fit(&m->rows, (size_t)m->row_count, sizeof *m->rows) ||
+        !tune_array_fit(&m->present, (size_t)m->row_count, ((size_t)m->words + 1) * sizeof *m->present))
+        return no_memory();
     uint64_t *present = m->present + (size_t)m->row_count * (size_t)m->words;
     for (int w = 0; w < m->words; w++)
         present[w] = 0;
@@ -251,7 +206,7 @@ static int add_row(struct reading *r, const struct tune_matching_row *row, const
 static int add_entity(struct table *t, tune_index index, struct tune_matching_row *row, const struct tune_cell *asked)
 {
     if (t->r->space->constraint_count > 0 && tune_space_allowed(t->r->space, t->d.values) != 1) {
-        tune_error_clear(); /* one that cannot be told is none of the space */
+        tune_error_clear(); /* if constraints cannot be evaluated, it is not in the space */
         return 0;
     }
     TRY(row->entity = place(t->r, index, t->d.values));
@@ -275,7 +230,8 @@ static int by_hash(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Open dimensions taken together: how many entities a row is of; 0: too many, or not to be counted. */
+/* The number of entities of one row, over all open dimensions; 0: too many, or they cannot be
+ * counted. */
 static tune_index shared_by(const struct table *t)
 {
     tune_index count = t->r->counted;
@@ -287,7 +243,7 @@ static tune_index shared_by(const struct table *t)
     return count;
 }
 
-/* The entities that other rows are of, by what they have in this experiment's dimensions. */
+/* Sort the entities of other rows by their values in this experiment's dimensions. */
 static int index_known(struct table *t)
 {
     const struct tune_matching *m = t->r->m;
@@ -324,7 +280,7 @@ static int add_to_known(struct table *t, struct tune_matching_row *row, const st
     return 0;
 }
 
-/* To every entity there is with these values, the open dimensions turned like wheels. */
+/* Add the row to every entity with these values, going through the open dimensions. */
 static int add_to_all(struct table *t, tune_index count, struct tune_matching_row *row, const struct tune_cell *asked)
 {
     for (tune_index n = 0; n < count; n++) {
@@ -344,7 +300,7 @@ static int add_to_all(struct table *t, tune_index count, struct tune_matching_ro
 
 /* ---- tables ---- */
 
-/* The cell is "actuator.name", perhaps with parameters behind it. */
+/* True if the cell is "actuator.name", perhaps with parameters. */
 static bool is_named(const struct tune_cell *cell, const char *name)
 {
     const char *dot = cell->absent ? NULL : strchr(cell->text, '.');
@@ -365,7 +321,8 @@ static int take_row(struct table *t, const struct tune_cell *cells, struct tune_
     if (!tune_rows_of(&cells[EXPERIMENT], t->e) || !tune_dimensions_read(&t->d, inputs))
         return 0;
     tune_uid_read(row.uid, cells[UID].text);
-    TRY(row.origin = origin_of(r->m, cells));
+    TRY(row.origin = tune_origins_add(&r->m->origins, &r->m->origin_count, cells[HOST_CLASS].text, cells[BUILD].text,
+                                      cells[WEIGHTS].text, cells[DATA].text));
     for (int p = 0; p < r->count && row.protocol < 0; p++)
         if (r->protocols[p].experiment == t->e && fits(&r->protocols[p], &r->fixed[p], inputs))
             row.protocol = (int16_t)p;
@@ -391,8 +348,6 @@ static int scan_rows(struct table *t)
         names[KEYS + e->input_count + i] = t->r->columns[i];
     struct tune_scan *scan = tune_scan_open(t->r->store, e->name, names, all);
     free(names);
-    if (!scan)
-        return -1;
     while ((more = tune_scan_next(scan, &cells)) == 1)
         if ((more = take_row(t, cells, tune_scan_place(scan))) < 0)
             break;
@@ -400,7 +355,8 @@ static int scan_rows(struct table *t)
     return more;
 }
 
-/* The rows of one experiment, where it has all dimensions (or, with open, where it has not). */
+/* Read the rows of one experiment that has all dimensions, or with `open` of one that lacks
+ * some. */
 static int read_experiment(struct reading *r, const struct tune_experiment *e, bool open)
 {
     struct table t = {.r = r, .e = e};
@@ -421,18 +377,14 @@ static int read_experiment(struct reading *r, const struct tune_experiment *e, b
 static int read_all(struct reading *r)
 {
     int tables;
-    const char *const *names = tune_store_tables(r->store, &tables);
-    if (!names)
-        return -1;
-    for (int pass = 0; pass < 2; pass++) /* first the rows that name their entities */
+    TRY(tune_store_tables(r->store, &tables) ? 0 : -1);
+    for (int pass = 0; pass < 2; pass++) /* rows that have all dimensions come first */
         for (int p = 0; p < r->count; p++) {
             const struct tune_experiment *e = r->protocols[p].experiment;
-            bool again = false, there = false;
+            bool again = false;
             for (int i = 0; i < p; i++)
                 again = again || r->protocols[i].experiment == e;
-            for (int i = 0; i < tables; i++)
-                there = there || !strcmp(names[i], e->name);
-            if (!again && there)
+            if (!again && tune_store_has(r->store, e->name))
                 TRY(read_experiment(r, e, pass == 1));
         }
     return 0;
@@ -474,11 +426,7 @@ void tune_matching_values(const struct tune_matching *m, int i, struct tune_valu
 
 void tune_matching_free(struct tune_matching *m)
 {
-    while (m->memory) {
-        struct block *b = m->memory;
-        m->memory = b->before;
-        free(b);
-    }
+    tune_pool_free(m->memory);
     free(m->entities);
     free(m->rows);
     free(m->origins);

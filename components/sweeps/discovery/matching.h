@@ -49,7 +49,7 @@ struct tune_matching {
     int words;
     /* rows that name no experiment of their table, or have no uid */
     int64_t strays;
-    void *memory;
+    struct tune_pool *memory;
 };
 
 /* tune_matching_read - find the rows of the protocols' experiments whose entity is in the space,
@@ -59,7 +59,8 @@ struct tune_matching {
  * tune_matching_free - free what read took. */
 int tune_matching_read(struct tune_matching *m, struct tune_store *s,
                        const struct tune_space *space,
-                       const struct tune_protocol *protocols, int count, const char *const *columns, int column_count);
+                       const struct tune_protocol *protocols, int count,
+                       const char *const *columns, int column_count);
 void tune_matching_values(const struct tune_matching *m, int i, struct tune_value *values);
 void tune_matching_free(struct tune_matching *m);
 

@@ -1,45 +1,98 @@
-/* record.c - operations/<id>.json: what an operation was asked and how far it came. */
+/* record.c - operations/<id>.json: the options and the progress of an operation. */
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "files/cjson.h"
-#include "core/error.h"
 #include "core/nearest.h"
+#include "core/random.h"
 #include "core/try.h"
 #include "sweeps/discovery/results.h"
 
 enum { LIMIT = 1 << 20 };
 
-static const char *const filters[] = {"noFilter", "measured", "unmeasured", "partial"};
+enum kind { TEXT, BOOL, INT, WHOLE, NUMBER, TIME, ORDER, FILTER };
 
+/* A member of the file and of the record: a text of at most high bytes, or a number of low to high. TIME: seconds since 1970,
+ * unless they are 0; the same time as a text stands before it. */
+struct member {
+    const char *key;
+    enum kind kind;
+    size_t at;
+    double low, high;
+};
+
+#define AT(member)  offsetof(struct tune_operation_record, member)
+#define TEXT_AT(member) TEXT, AT(member), 0, sizeof((struct tune_operation_record *)0)->member - 1
+#define MOST_EXACT 9007199254740992.0
+
+static const struct member figures[] = {
+    {"operation", TEXT_AT(id)},
+    {"space", TEXT_AT(space)},
+    {"status", TEXT_AT(status)},
+    {"started_s", TIME, AT(started_s), 0, 1e12},
+    {"ended_s", TIME, AT(ended_s), 0, 1e12},
+    {"planned", WHOLE, AT(planned), 0, MOST_EXACT},
+    {"measured", WHOLE, AT(measured), 0, MOST_EXACT},
+    {"replayed", WHOLE, AT(replayed), 0, MOST_EXACT},
+    {"refused", WHOLE, AT(refused), 0, MOST_EXACT},
+    {"failed", WHOLE, AT(failed), 0, MOST_EXACT},
+    {"invalid", WHOLE, AT(invalid), 0, MOST_EXACT},
+}, options[] = {
+    {"order", ORDER, AT(options.order.mode), 0, 0},
+    {"seed", WHOLE, AT(options.order.seed), 0, MOST_EXACT},
+    {"entities", WHOLE, AT(options.order.limit), -1, MOST_EXACT},
+    {"selector", BOOL, AT(options.selector), 0, 1},
+    {"memoize", BOOL, AT(options.memoize), 0, 1},
+    {"filter", FILTER, AT(options.filter), 0, 0},
+    {"repeat", INT, AT(options.repeat), 1, 1000000},
+    {"accept", INT, AT(options.accept), 0, 15},
+    {"retries", INT, AT(retries), 0, 1000000},
+    {"until_stable", NUMBER, AT(until_stable), 0, 1e9},
+};
+enum { FIGURES = sizeof figures / sizeof *figures, OPTIONS = sizeof options / sizeof *options };
+
+/* ---- writing ---- */
+
+/* "started" as a text before "started_s". */
 static bool put_time(cJSON *object, const char *key, double seconds)
 {
-    char text[40];
+    char text[40], name[16];
     struct tm utc;
     time_t whole = (time_t)seconds;
     strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&whole, &utc));
-    return tune_cjson_put_text(object, key, text);
+    snprintf(name, sizeof name, "%.*s", (int)strlen(key) - 2, key);
+    return seconds == 0 || (tune_cjson_put_text(object, name, text) && tune_cjson_put_number(object, key, seconds));
+}
+
+static bool put_members(cJSON *object, const struct member *m, int count, const struct tune_operation_record *r)
+{
+    bool good = object;
+    for (; good && count > 0; m++, count--) {
+        const void *at = (const char *)r + m->at;
+        switch (m->kind) {
+        case TEXT: good = tune_cjson_put_text(object, m->key, at); break;
+        case BOOL: good = cJSON_AddBoolToObject(object, m->key, *(const bool *)at); break;
+        case INT: good = tune_cjson_put_whole(object, m->key, *(const int *)at); break;
+        case WHOLE: good = tune_cjson_put_whole(object, m->key, *(const int64_t *)at); break;
+        case NUMBER: good = tune_cjson_put_number(object, m->key, *(const double *)at); break;
+        case TIME: good = put_time(object, m->key, *(const double *)at); break;
+        case ORDER: good = tune_cjson_put_text(object, m->key, tune_order_name(*(const enum tune_order_mode *)at)); break;
+        case FILTER: good = tune_cjson_put_text(object, m->key, tune_filter_names[*(const enum tune_filter *)at]); break;
+        }
+    }
+    return good;
 }
 
 static bool put_options(cJSON *object, const struct tune_operation_record *r)
 {
-    const struct tune_jobs_options *o = &r->options;
     cJSON *grouping = cJSON_AddArrayToObject(object, "grouping");
-    bool good = grouping && tune_cjson_put_text(object, "order", tune_order_name(o->order.mode)) &&
-                tune_cjson_put_whole(object, "seed", (int64_t)o->order.seed) &&
-                tune_cjson_put_whole(object, "entities", o->order.limit) &&
-                cJSON_AddBoolToObject(object, "selector", o->selector) && cJSON_AddBoolToObject(object, "memoize", o->memoize) &&
-                tune_cjson_put_text(object, "filter", filters[o->filter]) && tune_cjson_put_whole(object, "repeat", o->repeat) &&
-                tune_cjson_put_whole(object, "accept", o->accept) && tune_cjson_put_whole(object, "retries", r->retries) &&
-                tune_cjson_put_number(object, "until_stable", r->until_stable);
-    for (int i = 0; good && i < o->order.group_count; i++)
-        good = cJSON_AddItemToArray(grouping, cJSON_CreateString(o->order.grouping[i]));
+    bool good = grouping && put_members(object, options, OPTIONS, r);
+    for (int i = 0; good && i < r->options.order.group_count; i++)
+        good = cJSON_AddItemToArray(grouping, cJSON_CreateString(r->options.order.grouping[i]));
     return good;
 }
 
@@ -47,8 +100,7 @@ int tune_operation_begin(struct tune_store *s, const char *id, struct tune_claim
 {
     char folder[TUNE_PATH_MAX], name[64], who[128];
     uint64_t number;
-    if (getrandom(&number, sizeof number, 0) != sizeof number)
-        return tune_error_set("no random bytes from the kernel: %s", strerror(errno));
+    TRY(tune_random_fresh(&number, sizeof number));
     TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(s), id));
     snprintf(name, sizeof name, TUNE_OPERATION_CLAIM "%016" PRIx64, number);
     int mine = tune_claim_take(claim, folder, name, who, sizeof who);
@@ -59,15 +111,7 @@ int tune_operation_record_write(struct tune_store *s, const struct tune_operatio
 {
     char name[160];
     cJSON *json = cJSON_CreateObject();
-    bool good = tune_cjson_put_text(json, "operation", r->id) && tune_cjson_put_text(json, "space", r->space) &&
-                tune_cjson_put_text(json, "status", r->status) && put_time(json, "started", r->started_s) &&
-                tune_cjson_put_number(json, "started_s", r->started_s);
-    if (good && r->ended_s > 0)
-        good = put_time(json, "ended", r->ended_s) && tune_cjson_put_number(json, "ended_s", r->ended_s);
-    good = good && tune_cjson_put_whole(json, "planned", r->planned) && tune_cjson_put_whole(json, "measured", r->measured) &&
-           tune_cjson_put_whole(json, "replayed", r->replayed) && tune_cjson_put_whole(json, "refused", r->refused) &&
-           tune_cjson_put_whole(json, "failed", r->failed) && tune_cjson_put_whole(json, "invalid", r->invalid) &&
-           put_options(cJSON_AddObjectToObject(json, "options"), r);
+    bool good = put_members(json, figures, FIGURES, r) && put_options(cJSON_AddObjectToObject(json, "options"), r);
     char *text = good ? cJSON_Print(json) : NULL;
     cJSON_Delete(json);
     if (!text) {
@@ -82,48 +126,53 @@ int tune_operation_record_write(struct tune_store *s, const struct tune_operatio
 
 /* ---- reading ---- */
 
-struct members {
-    const cJSON *object;
-    const char *wrong; /* the first one that makes no sense */
-};
-
-static double number(struct members *m, const char *key, double low, double high)
+/* The key of the first member that makes no sense, or NULL. */
+static const char *read_members(const cJSON *object, const struct member *m, int count, struct tune_operation_record *r)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(m->object, key);
-    if (cJSON_IsNumber(item) && item->valuedouble >= low && item->valuedouble <= high)
-        return item->valuedouble;
-    m->wrong = m->wrong ? m->wrong : key;
-    return low;
+    for (; count > 0; m++, count--) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, m->key);
+        void *at = (char *)r + m->at;
+        double number = cJSON_IsNumber(item) ? item->valuedouble : NAN;
+        const char *text = cJSON_IsString(item) ? item->valuestring : NULL;
+        bool good = number >= m->low && number <= m->high;
+        int filter;
+        if (!item && (!strcmp(m->key, "invalid") || !strcmp(m->key, "ended_s"))) /* records of earlier builds
+                                                                                  * do not have it */
+            continue;
+        switch (m->kind) {
+        case TEXT:
+            if ((good = text))
+                snprintf(at, (size_t)m->high + 1, "%s", text);
+            break;
+        case BOOL:
+            good = cJSON_IsBool(item);
+            *(bool *)at = cJSON_IsTrue(item);
+            break;
+        case INT: *(int *)at = good ? (int)number : 0; break;
+        case WHOLE: *(int64_t *)at = good ? (int64_t)number : 0; break;
+        case ORDER: good = text && tune_order_mode(text, at) == 0; break;
+        case FILTER:
+            good = text && (filter = tune_filter_find(text)) >= 0;
+            *(enum tune_filter *)at = good ? (enum tune_filter)filter : TUNE_FILTER_NONE;
+            break;
+        default: *(double *)at = number;
+        }
+        if (!good)
+            return m->key;
+    }
+    return NULL;
 }
 
-static bool boolean(struct members *m, const char *key)
+static int read_grouping(const cJSON *grouping, struct tune_operation_record *r, const char **wrong)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(m->object, key);
-    if (!cJSON_IsBool(item))
-        m->wrong = m->wrong ? m->wrong : key;
-    return cJSON_IsTrue(item);
-}
-
-static const char *text(struct members *m, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(m->object, key);
-    if (cJSON_IsString(item))
-        return item->valuestring;
-    m->wrong = m->wrong ? m->wrong : key;
-    return "";
-}
-
-static int read_grouping(struct members *m, struct tune_operation_record *r)
-{
-    const cJSON *grouping = cJSON_GetObjectItemCaseSensitive(m->object, "grouping"), *item;
-    int count = cJSON_GetArraySize(grouping);
-    if (!(r->grouping = calloc((size_t)count + 1, sizeof *r->grouping))) {
+    const cJSON *item;
+    if (!(r->grouping = calloc((size_t)cJSON_GetArraySize(grouping) + 1, sizeof *r->grouping))) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while an operation's record is read");
         return -1;
     }
     cJSON_ArrayForEach(item, grouping) {
         if (!cJSON_IsString(item))
-            m->wrong = "grouping";
+            *wrong = "grouping";
         else
             r->grouping[r->options.order.group_count++] = item->valuestring;
     }
@@ -131,31 +180,7 @@ static int read_grouping(struct members *m, struct tune_operation_record *r)
     return 0;
 }
 
-static int read_options(struct members *m, struct tune_operation_record *r)
-{
-    struct tune_jobs_options *o = &r->options;
-    m->object = cJSON_GetObjectItemCaseSensitive(r->json, "options");
-    if (tune_order_mode(text(m, "order"), &o->order.mode) < 0)
-        m->wrong = "order";
-    o->order.seed = (uint64_t)number(m, "seed", 0, 9007199254740992.0);
-    o->order.limit = (int64_t)number(m, "entities", -1, 9007199254740992.0);
-    o->selector = boolean(m, "selector");
-    o->memoize = boolean(m, "memoize");
-    o->repeat = (int)number(m, "repeat", 1, 1000000);
-    o->accept = (int)number(m, "accept", 0, 15);
-    r->retries = (int)number(m, "retries", 0, 1000000);
-    r->until_stable = number(m, "until_stable", 0, 1e9);
-    const char *filter = text(m, "filter");
-    int f = 0;
-    while (f < 4 && strcmp(filter, filters[f]))
-        f++;
-    if (f == 4)
-        m->wrong = "filter";
-    o->filter = (enum tune_filter)(f % 4);
-    return read_grouping(m, r);
-}
-
-/* The error that there is no such operation, naming those that are. */
+/* Report that there is no such operation, and list the others. */
 static int no_such(struct tune_store *s, const char *id)
 {
     char others[1024] = "";
@@ -170,15 +195,15 @@ static int no_such(struct tune_store *s, const char *id)
         else if (n + 5 < sizeof others && strcmp(others + n - 3, "..."))
             strcpy(others + n, ", ...");
     }
-    const char *nearest = names ? tune_nearest(id, (const char *const *)names, count, NULL) : NULL;
-    tune_error_usage("%s: there is no operation %s in this store%s%s%s; there are: %s",
-                     tune_store_folder(s), id, nearest ? " (the nearest is " : "",
-                     nearest ? nearest : "", nearest ? ")" : "", *others ? others : "none");
+    char hint[TUNE_HINT];
+    tune_error_usage("%s: there is no operation %s in this store%s; there are: %s", tune_store_folder(s), id,
+                     tune_nearest_hint(id, (const char *const *)names, names ? count : 0, hint), *others ? others : "none");
     tune_store_records_free(names, names ? count : 0);
     return -1;
 }
 
-/* Nobody writes that a process was killed: what still runs holds a claim. */
+/* A killed process cannot change its record. If "running" and without a claim, the operation is
+ * dead. */
 static int find_dead(struct tune_store *s, struct tune_operation_record *r)
 {
     char folder[TUNE_PATH_MAX];
@@ -203,30 +228,17 @@ int tune_operation_record_read(struct tune_store *s, const char *id, struct tune
         return no_such(s, id);
     if (!(r->json = tune_cjson_read(path, LIMIT)))
         return -1;
-    struct members m = {r->json, NULL};
-    snprintf(r->id, sizeof r->id, "%s", text(&m, "operation"));
-    snprintf(r->space, sizeof r->space, "%s", text(&m, "space"));
-    snprintf(r->status, sizeof r->status, "%s", text(&m, "status"));
-    r->started_s = number(&m, "started_s", 0, 1e12);
-    r->planned = (int64_t)number(&m, "planned", 0, 9007199254740992.0);
-    r->measured = (int64_t)number(&m, "measured", 0, 9007199254740992.0);
-    r->replayed = (int64_t)number(&m, "replayed", 0, 9007199254740992.0);
-    r->refused = (int64_t)number(&m, "refused", 0, 9007199254740992.0);
-    r->failed = (int64_t)number(&m, "failed", 0, 9007199254740992.0);
-    if (cJSON_GetObjectItemCaseSensitive(r->json, "invalid")) /* records of earlier builds lack it */
-        r->invalid = (int64_t)number(&m, "invalid", 0, 9007199254740992.0);
-    if (cJSON_GetObjectItemCaseSensitive(r->json, "ended_s"))
-        r->ended_s = number(&m, "ended_s", 0, 1e12);
-    if (read_options(&m, r) == 0 && !m.wrong && !strcmp(r->id, id)) {
-        if (find_dead(s, r) == 0)
-            return 0;
+    const cJSON *asked = cJSON_GetObjectItemCaseSensitive(r->json, "options");
+    const char *wrong = read_members(r->json, figures, FIGURES, r);
+    wrong = wrong ? wrong : strcmp(r->id, id) ? "operation" : read_members(asked, options, OPTIONS, r);
+    int code = read_grouping(cJSON_GetObjectItemCaseSensitive(asked, "grouping"), r, &wrong);
+    if (wrong && code == 0)
+        code = tune_error_set("%s: the record of this operation makes no sense at \"%s\"", path, wrong);
+    if (code == 0)
+        code = find_dead(s, r);
+    if (code < 0)
         tune_operation_record_free(r);
-        return -1;
-    }
-    if (m.wrong || strcmp(r->id, id))
-        tune_error_set("%s: the record of this operation makes no sense at \"%s\"", path, m.wrong ? m.wrong : "operation");
-    tune_operation_record_free(r);
-    return -1;
+    return code;
 }
 
 void tune_operation_record_free(struct tune_operation_record *r)

@@ -1,51 +1,19 @@
-/* results.c - rows and requests put together from jobs and results. */
+/* results.c - make rows and requests from jobs and results. */
 #include "sweeps/discovery/results.h"
 #include "sweeps/discovery/uids.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
-#include "core/error.h"
+#include "core/clock.h"
+#include "core/random.h"
 #include "core/try.h"
 
 static int no_memory(void)
 {
     tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a row is put together");
     return -1;
-}
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static int draw_uid(uint8_t uid[16])
-{
-    if (getrandom(uid, 16, 0) == 16)
-        return 0;
-    return tune_error_set("no random bytes from the kernel: %s", strerror(errno));
-}
-
-static struct tune_cell text_cell(const char *text)
-{
-    return (struct tune_cell){.absent = !text || !*text, .text = text ? text : ""};
-}
-
-static struct tune_cell whole_cell(int64_t whole)
-{
-    return (struct tune_cell){.whole = whole, .number = (double)whole};
-}
-
-static struct tune_cell number_cell(double number)
-{
-    return (struct tune_cell){.absent = isnan(number), .number = number};
 }
 
 int tune_results_announce(const struct tune_results *r)
@@ -68,48 +36,46 @@ int tune_results_announce(const struct tune_results *r)
 static void fill_request(const struct tune_results *r, const struct tune_job *job, const char *entity, const char *type,
                          const char *uid, const char *status, struct tune_cell request[TUNE_REQUEST_KEYS])
 {
-    request[TUNE_REQUEST_OPERATION] = text_cell(r->operation);
-    request[TUNE_REQUEST_INDEX] = whole_cell(job->index);
-    request[TUNE_REQUEST_EXPERIMENT] = text_cell(r->protocols[job->protocol].full_identifier);
-    request[TUNE_REQUEST_ENTITY] = text_cell(entity);
-    request[TUNE_REQUEST_TYPE] = text_cell(type);
-    request[TUNE_REQUEST_UID] = text_cell(uid);
-    request[TUNE_REQUEST_STATUS] = text_cell(status);
-    request[TUNE_REQUEST_TIME] = number_cell(now_s());
+    request[TUNE_REQUEST_OPERATION] = tune_cell_text(r->operation);
+    request[TUNE_REQUEST_INDEX] = tune_cell_whole(job->index);
+    request[TUNE_REQUEST_EXPERIMENT] = tune_cell_text(r->protocols[job->protocol].full_identifier);
+    request[TUNE_REQUEST_ENTITY] = tune_cell_text(entity);
+    request[TUNE_REQUEST_TYPE] = tune_cell_text(type);
+    request[TUNE_REQUEST_UID] = tune_cell_text(uid);
+    request[TUNE_REQUEST_STATUS] = tune_cell_text(status);
+    request[TUNE_REQUEST_TIME] = tune_cell_number(tune_clock_date_s());
 }
 
 static char *entity_identifier(const struct tune_results *r, const struct tune_job *job)
 {
-    int length = tune_entity_identifier(r->space->names, job->entity, r->space->count, NULL, 0);
-    char *text = malloc((size_t)length + 1);
-    if (text)
-        tune_entity_identifier(r->space->names, job->entity, r->space->count, text, (size_t)length + 1);
+    char *text = NULL;
+    tune_entity_spell(r->space->names, job->entity, r->space->count, &text, &(size_t){0});
     return text;
 }
 
 static void fill_keys(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result,
                       const char *entity, const char *uid, struct tune_cell keys[TUNE_KEYS])
 {
-    keys[TUNE_KEY_UID] = text_cell(uid);
-    keys[TUNE_KEY_OPERATION] = text_cell(r->operation);
-    keys[TUNE_KEY_SPACE] = text_cell(r->space_id);
-    keys[TUNE_KEY_REQUEST] = whole_cell(job->index);
-    keys[TUNE_KEY_REPEAT] = whole_cell(job->repeat);
-    keys[TUNE_KEY_EXPERIMENT] = text_cell(r->protocols[job->protocol].full_identifier);
-    keys[TUNE_KEY_ENTITY] = text_cell(entity);
-    keys[TUNE_KEY_GENERATOR] = text_cell(r->generator);
-    keys[TUNE_KEY_STARTED] = number_cell(result->started_s);
-    keys[TUNE_KEY_SECONDS] = number_cell(result->seconds);
-    keys[TUNE_KEY_STATUS] = text_cell(tune_status_name(result->status));
-    keys[TUNE_KEY_REASON] = text_cell(result->reason);
-    keys[TUNE_KEY_HOST] = text_cell(r->host);
-    keys[TUNE_KEY_HOST_CLASS] = text_cell(job->origin.host_class);
-    keys[TUNE_KEY_BUILD] = text_cell(job->origin.build);
-    keys[TUNE_KEY_WEIGHTS] = text_cell(job->origin.weights);
-    keys[TUNE_KEY_DATA] = text_cell(job->origin.data);
+    keys[TUNE_KEY_UID] = tune_cell_text(uid);
+    keys[TUNE_KEY_OPERATION] = tune_cell_text(r->operation);
+    keys[TUNE_KEY_SPACE] = tune_cell_text(r->space_id);
+    keys[TUNE_KEY_REQUEST] = tune_cell_whole(job->index);
+    keys[TUNE_KEY_REPEAT] = tune_cell_whole(job->repeat);
+    keys[TUNE_KEY_EXPERIMENT] = tune_cell_text(r->protocols[job->protocol].full_identifier);
+    keys[TUNE_KEY_ENTITY] = tune_cell_text(entity);
+    keys[TUNE_KEY_GENERATOR] = tune_cell_text(r->generator);
+    keys[TUNE_KEY_STARTED] = tune_cell_number(result->started_s);
+    keys[TUNE_KEY_SECONDS] = tune_cell_number(result->seconds);
+    keys[TUNE_KEY_STATUS] = tune_cell_text(tune_status_name(result->status));
+    keys[TUNE_KEY_REASON] = tune_cell_text(result->reason);
+    keys[TUNE_KEY_HOST] = tune_cell_text(r->host);
+    keys[TUNE_KEY_HOST_CLASS] = tune_cell_text(job->origin.host_class);
+    keys[TUNE_KEY_BUILD] = tune_cell_text(job->origin.build);
+    keys[TUNE_KEY_WEIGHTS] = tune_cell_text(job->origin.weights);
+    keys[TUNE_KEY_DATA] = tune_cell_text(job->origin.data);
 }
 
-/* A row of a job, and what its cells point to. */
+/* A row of a job, with the memory of its cells. */
 struct row {
     struct tune_column *columns;
     struct tune_cell *cells;
@@ -135,7 +101,7 @@ static int fill_row(const struct tune_results *r, const struct tune_job *job, co
     row->entity = entity_identifier(r, job);
     if (!row->cells || !row->texts || !row->entity)
         return no_memory();
-    TRY(draw_uid(row->raw));
+    TRY(tune_random_fresh(row->raw, sizeof row->raw));
     tune_uid_text(row->uid, row->raw);
     fill_keys(r, job, result, row->entity, row->uid, row->cells);
     struct tune_cell *at = row->cells + TUNE_KEYS;
@@ -143,7 +109,7 @@ static int fill_row(const struct tune_results *r, const struct tune_job *job, co
         TRY(tune_rows_cell(&row->columns[i], &job->inputs[i], at, row->texts + (size_t)i * (TUNE_STORE_TEXT_MAX + 1),
                            TUNE_STORE_TEXT_MAX + 1));
     for (int i = 0; i < e->target_count; i++, at++)
-        *at = number_cell(result->targets ? result->targets[i] : NAN);
+        *at = tune_cell_number(result->targets ? result->targets[i] : NAN);
     return 0;
 }
 
@@ -175,7 +141,7 @@ int tune_results_measured(const struct tune_results *r, const struct tune_job *j
 int tune_results_refused(const struct tune_results *r, const struct tune_job *job, uint8_t uid[16])
 {
     const struct tune_experiment *e = r->protocols[job->protocol].experiment;
-    struct tune_result result = {.status = TUNE_INVALID, .started_s = now_s()};
+    struct tune_result result = {.status = TUNE_INVALID, .started_s = tune_clock_date_s()};
     double *targets = malloc((size_t)(e->target_count + 1) * sizeof *targets);
     if (!targets)
         return no_memory();

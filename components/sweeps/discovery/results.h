@@ -7,7 +7,7 @@
 #include "sweeps/discovery/jobs.h"
 #include "sweeps/stores/claim.h"
 
-#define TUNE_OPERATION_CLAIM "sweep-" /* claims of processes that work at an operation begin so */
+#define TUNE_OPERATION_CLAIM "sweep-" /* prefix of claims by processes that work at an operation */
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,14 +1,11 @@
-/* rows.c - inputs and targets of an experiment as columns, values as cells. */
+/* rows.c - convert inputs and targets to columns, and values to cells. */
 #include "sweeps/discovery/rows.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "files/file.h"
-#include "core/try.h"
+#include "core/array.h"
 
 uint64_t tune_entity_hash(const char *identifier, size_t length)
 {
@@ -20,7 +17,7 @@ static bool whole(const struct tune_value *v)
     return v->type == TUNE_VALUE_INT || v->type == TUNE_VALUE_BOOL;
 }
 
-/* The kind of column that holds every value of the domain. */
+/* The type of column that can hold every value of the domain. */
 static enum tune_cell_type type_of(const struct tune_domain *d)
 {
     bool all_whole = true, all_numbers = true;
@@ -47,7 +44,7 @@ static enum tune_cell_type type_of(const struct tune_domain *d)
     }
 }
 
-/* A default outside the whole numbers (-1.0 where the domain steps by 1) widens the column. */
+/* A default that is no integer (-1.0 in a domain with step 1) makes it a NUMBER column. */
 static enum tune_cell_type input_type(const struct tune_input *in)
 {
     enum tune_cell_type type = type_of(&in->domain);
@@ -101,14 +98,15 @@ int tune_rows_cell(const struct tune_column *column, const struct tune_value *va
     return 0;
 }
 
-/* The value of the domain that str() spells like text. */
+/* Find the value of the domain whose str() is this text. */
 static bool find_spelled(const struct tune_domain *d, const char *text, struct tune_value *value)
 {
     char spelled[TUNE_STORE_TEXT_MAX + 1], *end;
     for (int i = 0; i < d->count; i++) {
         const struct tune_value *v = &d->values[i];
         if ((tune_value_str(v, spelled, sizeof spelled) < (int)sizeof spelled && !strcmp(spelled, text)) ||
-            (v->type == TUNE_VALUE_BOOL && !strcmp(text, v->boolean ? "1" : "0"))) { /* as ids have it, and so imported rows */
+            (v->type == TUNE_VALUE_BOOL && !strcmp(text, v->boolean ? "1" : "0"))) { /* as in ids, and so in
+                                                                                      * imported rows */
             *value = *v;
             return true;
         }
@@ -126,7 +124,7 @@ static bool find_spelled(const struct tune_domain *d, const char *text, struct t
 
 bool tune_rows_whole(const struct tune_cell *cell, int64_t *whole)
 {
-    *whole = cell->whole; /* 0 where the file has floats */
+    *whole = cell->whole; /* 0 if the file has floats */
     if ((double)cell->whole == cell->number)
         return true;
     if (cell->number != floor(cell->number) || !(fabs(cell->number) < 0x1p63))
@@ -180,4 +178,22 @@ int tune_accept_read(const char *text, int *accept)
         text += length + (text[length] == ',');
     }
     return 0;
+}
+
+int tune_origins_add(struct tune_origin **origins, int *count, const char *host_class, const char *build, const char *weights,
+                     const char *data)
+{
+    for (int i = *count - 1; i >= 0; i--) {
+        const struct tune_origin *o = &(*origins)[i];
+        if (!strcmp(o->host_class, host_class) && !strcmp(o->build, build) && !strcmp(o->weights, weights) && !strcmp(o->data, data))
+            return i;
+    }
+    if (!tune_array_fit(origins, (size_t)*count, sizeof **origins))
+        return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the origins of a store's rows");
+    struct tune_origin *o = &(*origins)[*count];
+    snprintf(o->host_class, sizeof o->host_class, "%s", host_class);
+    snprintf(o->build, sizeof o->build, "%s", build);
+    snprintf(o->weights, sizeof o->weights, "%s", weights);
+    snprintf(o->data, sizeof o->data, "%s", data);
+    return (*count)++;
 }

@@ -25,8 +25,8 @@ int tune_rows_columns(const struct tune_experiment *e, struct tune_column **colu
  * text[size], which the cell borrows. -1: the value does not fit the column (a fraction in a WHOLE
  * one), or is too long.
  * tune_rows_value - a cell as a value. A TEXT is the value of the wanted domain (a space's
- * dimension) that str() spells so; else of the input's own domain; else the text itself. Either
- * domain may be NULL. */
+ * dimension) that str() spells so. Without one it is such a value of the input's own domain, else
+ * the text itself. Either domain may be NULL. */
 int tune_rows_cell(const struct tune_column *column, const struct tune_value *value,
                    struct tune_cell *cell, char *text, size_t size);
 struct tune_value tune_rows_value(const struct tune_column *column, const struct tune_domain *own,
@@ -48,7 +48,14 @@ struct tune_origin {
     /* weights, data: "" if the experiment has none */
     char host_class[512], build[TUNE_BUILD_ID_SIZE], weights[33], data[33];
 };
-enum tune_accept { TUNE_ACCEPT_HOST = 1, TUNE_ACCEPT_BUILD = 2, TUNE_ACCEPT_WEIGHTS = 4, TUNE_ACCEPT_DATA = 8 };
+/* tune_origins_add - the number of an origin in a list that grows by it; -1 with an error: no
+ * memory. */
+int tune_origins_add(struct tune_origin **origins, int *count, const char *host_class,
+                     const char *build, const char *weights, const char *data);
+
+enum tune_accept {
+    TUNE_ACCEPT_HOST = 1, TUNE_ACCEPT_BUILD = 2, TUNE_ACCEPT_WEIGHTS = 4, TUNE_ACCEPT_DATA = 8
+};
 
 /* tune_accept_read - parse "any-host,any-build,any-weights,any-data" into a sum of those. -1 with
  * kind USAGE: another word. */

@@ -38,7 +38,14 @@ int tune_uids_add(struct tune_uids *u, const uint8_t bytes[16], uint64_t with)
     return 0;
 }
 
-/* Any order will do: that of the machine's words. */
+int tune_uids_add_text(struct tune_uids *u, const char *text)
+{
+    uint8_t uid[16];
+    tune_uid_read(uid, text);
+    return tune_uids_add(u, uid, 0);
+}
+
+/* Compare as machine words, because any order will do. */
 static int compare(const void *a, const void *b)
 {
     const struct tune_uid *x = a, *y = b;
@@ -59,7 +66,7 @@ void tune_uids_sort(struct tune_uids *u)
     u->sorted = true;
 }
 
-/* The first that is not before the wanted one. */
+/* Find the first entry that is not before the given one. */
 static const struct tune_uid *find(const struct tune_uids *u, const uint8_t bytes[16], uint64_t with)
 {
     struct tune_uid wanted = {.with = with};

@@ -1,5 +1,4 @@
-/* uids.h - sets of uids: which rows somebody asked for, which a store has. 10^6 of them take 24
- * MB. */
+/* uids.h - sets of uids of rows; 10^6 of them take 24 MB. */
 #ifndef TUNE_DISCOVERY_UIDS_H
 #define TUNE_DISCOVERY_UIDS_H
 
@@ -7,11 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* With each uid goes a number of the caller's: the hash of an entity, or 0. */
+/* A uid, with a number of the caller: the hash of an entity, or 0. */
 struct tune_uid {
     uint8_t bytes[16];
     uint64_t with;
@@ -23,23 +18,21 @@ struct tune_uids {
     bool sorted;
 };
 
-/* tune_uid_read - text's 32 hexadecimal digits into bytes; what is none counts as 0. tune_uid_text
- * - and back.
- * tune_uids_add - one more; -1: no memory.
- * tune_uids_sort - before tune_uids_has is asked, when all are there.
- * tune_uids_has - it is in the set, with whatever number.
- * tune_uids_has_with - with that number.
- * tune_uids_first - it is, and *with is the lowest number. */
+/* tune_uid_read - parse 32 hexadecimal digits; other characters count as 0.
+ * tune_uid_text - the reverse.
+ * tune_uids_add - add a uid; -1: no memory.
+ * tune_uids_sort - call it after the last add and before the first query.
+ * tune_uids_has - whether the uid is in the set, with any number.
+ * tune_uids_has_with - whether it is there with this number.
+ * tune_uids_first - whether it is there; *with is its lowest number. */
 void tune_uid_read(uint8_t bytes[16], const char *text);
 void tune_uid_text(char text[33], const uint8_t bytes[16]);
 int tune_uids_add(struct tune_uids *u, const uint8_t bytes[16], uint64_t with);
+int tune_uids_add_text(struct tune_uids *u, const char *text);
 void tune_uids_sort(struct tune_uids *u);
 bool tune_uids_has(const struct tune_uids *u, const uint8_t bytes[16]);
 bool tune_uids_first(const struct tune_uids *u, const uint8_t bytes[16], uint64_t *with);
 bool tune_uids_has_with(const struct tune_uids *u, const uint8_t bytes[16], uint64_t with);
 void tune_uids_free(struct tune_uids *u);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

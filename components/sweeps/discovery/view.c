@@ -1,16 +1,15 @@
-/* view.c - the rows of a store that are in a space, grouped; or the entities that are not. */
+/* view.c - the rows of a store that are in a space, in groups; or entities without rows. */
 #include "sweeps/discovery/view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 #include "sweeps/discovery/results.h"
 #include "sweeps/discovery/uids.h"
 
 struct group {
-    int first, count; /* in order[] */
+    int first, count; /* its rows in order[] */
 };
 
 struct tune_view {
@@ -19,18 +18,20 @@ struct tune_view {
     const struct tune_protocol *protocols;
     struct tune_view_options o;
     struct tune_matching m;
-    struct tune_uids asked;          /* what operations on this space asked for, with the hash of the entity */
+    struct tune_uids asked;          /* uids that operations on this space requested, with the hash
+                                      * of the entity */
     bool asked_known;
-    struct tune_expression **where;  /* [reference_count]; NULL: it names what that experiment does not have; NULL: all */
-    struct tune_scan **scans;        /* [reference_count], of o.columns; opened when needed */
-    int *order, order_count;         /* rows of m, sorted */
+    struct tune_expression **where;  /* [reference_count] compiled `where`; NULL: the experiment
+                                      * lacks a name in it, or there is no `where` */
+    struct tune_scan **scans;        /* [reference_count] scans of o.columns, opened when needed */
+    int *order, order_count;         /* indexes of rows of m, sorted */
     struct group *groups;
-    int group_count, at;             /* the next group */
-    tune_index *excluded;            /* sorted, of the views of entities without results */
+    int group_count, at;             /* index of the next group */
+    tune_index *excluded;            /* sorted entities, for views of entities without results */
     int excluded_count, excluded_at;
     tune_index next;
     struct tune_value *values, *inputs;
-    uint64_t *present;               /* [reference_count][m.words] */
+    uint64_t *present;               /* [reference_count][m.words] columns that have a value */
     char *text;                      /* scratch for an identifier */
     size_t text_size;
 };
@@ -41,7 +42,7 @@ static int no_memory(void)
     return -1;
 }
 
-/* ---- what this space's operations asked for ---- */
+/* ---- requests of this space's operations ---- */
 
 char **tune_view_operations(struct tune_store *s, const struct tune_space *space, int *count)
 {
@@ -80,22 +81,19 @@ static int add_request(struct tune_view *v, const struct tune_cell *uid, const s
 
 static int read_asked(struct tune_view *v)
 {
-    const char *names[] = {tune_request_column(TUNE_REQUEST_OPERATION)->name, tune_request_column(TUNE_REQUEST_UID)->name,
-                           tune_request_column(TUNE_REQUEST_ENTITY)->name};
     const struct tune_cell *cells;
-    int count, more = -1;
+    int count, more;
     if (v->asked_known)
         return 0;
     char **own = tune_view_operations(v->store, v->space, &count);
-    struct tune_scan *scan = own ? tune_scan_open(v->store, TUNE_STORE_REQUESTS, names, 3) : NULL;
-    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
+    struct tune_scan *scan =
+        own ? TUNE_SCAN(v->store, TUNE_STORE_REQUESTS, TUNE_REQUEST_OPERATION, TUNE_REQUEST_UID, TUNE_REQUEST_ENTITY) : NULL;
+    while ((more = tune_scan_next(scan, &cells)) == 1) {
         bool mine = false;
         for (int i = 0; i < count && !mine; i++)
             mine = !strcmp(own[i], cells[0].text) && (!v->o.operation || !strcmp(own[i], v->o.operation));
-        if (mine && add_request(v, &cells[1], &cells[2]) < 0) {
-            more = -1;
+        if (mine && (more = add_request(v, &cells[1], &cells[2])) < 0)
             break;
-        }
     }
     tune_scan_free(scan);
     if (own)
@@ -105,7 +103,7 @@ static int read_asked(struct tune_view *v)
     return more;
 }
 
-/* The hash of the row's entity, as requests have it. */
+/* The hash of the row's entity, as in requests. */
 static int hash_entity(struct tune_view *v, int entity, uint64_t *hash)
 {
     const struct tune_space *s = v->space;
@@ -150,7 +148,8 @@ static int list_names(const struct tune_space *s, const struct tune_protocol *p,
     return count;
 }
 
-/* An experiment without what the expression names has no row that meets it; if all are without, that is an error. */
+/* Compile `where` for each experiment. If an experiment lacks a name, none of its rows match. If
+ * all lack it, that is an error. */
 static int compile_where(struct tune_view *v, int most)
 {
     bool any = v->space->reference_count == 0;
@@ -173,14 +172,15 @@ static int compile_where(struct tune_view *v, int most)
     return any ? 0 : -1;
 }
 
-/* v->values meet the expression under protocol p. */
+/* True if v->values meet the expression under protocol p. */
 static int meets(struct tune_view *v, int p)
 {
     const struct tune_protocol *protocol = &v->protocols[p];
     if (!v->where || !v->where[p])
         return !v->where;
     tune_protocol_inputs(protocol, v->values, v->inputs);
-    for (int d = 0, at = protocol->experiment->input_count; d < v->space->count; d++) /* as list_names has them */
+    for (int d = 0, at = protocol->experiment->input_count; d < v->space->count; d++) /* in the order of
+                                                                                       * list_names */
         if (!is_input(protocol, d))
             v->inputs[at++] = v->values[d];
     return tune_expression_true(v->where[p], v->inputs);
@@ -238,7 +238,7 @@ static const struct tune_matching_row *row_of(const struct tune_view *v, const s
     return &v->m.rows[v->order[g->first + k]];
 }
 
-/* Only those of the groups that the expression holds for. */
+/* Keep the groups for which the expression is true. */
 static int drop_groups(struct tune_view *v)
 {
     int kept = 0;
@@ -275,7 +275,7 @@ static int compare_indices(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The entities of groups are what missing and unmeasured leave out. */
+/* Collect the entities of the groups, which missing and unmeasured leave out. */
 static int make_excluded(struct tune_view *v)
 {
     if (!(v->excluded = malloc((size_t)(v->group_count + 1) * sizeof *v->excluded)))
@@ -368,7 +368,7 @@ void tune_view_rewind(struct tune_view *v)
     v->next = 0;
 }
 
-/* ---- going through ---- */
+/* ---- reading ---- */
 
 /* True if the entity in v->values is to be listed: allowed, and requested under some experiment. */
 static int is_wanted(struct tune_view *v)
@@ -420,7 +420,7 @@ const struct tune_cell *tune_view_cells(struct tune_view *v, int k)
 {
     const struct tune_matching_row *row = row_of(v, &v->groups[v->at - 1], k);
     const struct tune_cell *cells;
-    int p = row->protocol; /* protocols of one experiment have a scan each */
+    int p = row->protocol; /* each protocol has its own scan, also of the same experiment */
     if (!v->scans[p])
         v->scans[p] = tune_scan_open(v->store, v->protocols[p].experiment->name, v->o.columns, v->o.column_count);
     return v->scans[p] && tune_scan_at(v->scans[p], row->place, &cells) == 0 ? cells : NULL;
@@ -436,7 +436,7 @@ bool tune_view_present(const struct tune_view *v, int protocol, int i)
 
 /* ---- origins and counts ---- */
 
-/* Different ones among the texts that lie at that offset in the origins used. */
+/* Number of different texts at that offset in the used origins. */
 static int different(const struct tune_view *v, const bool *used, size_t offset)
 {
     int count = 0;
@@ -465,7 +465,8 @@ int tune_view_mixed(const struct tune_view *v, struct tune_view_origins *o)
     if (!used)
         return no_memory();
     *o = (struct tune_view_origins){0};
-    for (int p = 0; p < v->space->reference_count; p++) { /* each experiment by itself: another's program is another build */
+    for (int p = 0; p < v->space->reference_count; p++) { /* count for each experiment, because its
+                                                           * program has its own build */
         memset(used, 0, (size_t)v->m.origin_count + 1);
         for (int i = 0; i < v->group_count; i++)
             for (int k = 0; k < v->groups[i].count && row_of(v, &v->groups[i], 0)->protocol == p; k++)

@@ -24,7 +24,9 @@
 extern "C" {
 #endif
 
-enum tune_view_include { TUNE_VIEW_MEASURED, TUNE_VIEW_MATCHING, TUNE_VIEW_MISSING, TUNE_VIEW_UNMEASURED };
+enum tune_view_include {
+    TUNE_VIEW_MEASURED, TUNE_VIEW_MATCHING, TUNE_VIEW_MISSING, TUNE_VIEW_UNMEASURED
+};
 
 struct tune_view_options {
     enum tune_view_include include;
@@ -56,9 +58,10 @@ struct tune_view_origins {
 
 /* Numbers of entities, whatever `where` and `include` say. Failed rows are no results. */
 struct tune_view_counts {
-    /* entities with results of operations on this space: all; with all experiments; with some */
+    /* numbers of entities with results of operations on this space: in total; for all experiments;
+     * for some only */
     int64_t measured, measured_all, measured_partly;
-    /* entities in the store: all; with a result; with one of every experiment */
+    /* numbers of entities in the store: in total; with a result; with results of all experiments */
     int64_t matching, matching_results, matching_all;
 };
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/array.h"
-#include "core/error.h"
 #include "core/nearest.h"
 #include "core/try.h"
 #include "sweeps/spaces/experiment.h"
@@ -75,13 +74,13 @@ int tune_catalog_read(struct tune_catalog *c, const char *const *paths, int coun
     return 0;
 }
 
-int tune_catalog_gather(struct tune_catalog *c, const char *own, const char *store, const char *more)
+int tune_catalog_gather(struct tune_catalog *c, const char *store, const char *more)
 {
-    char imported[TUNE_PATH_MAX], *list = strdup(more ? more : ""), *rest = NULL;
+    char own[TUNE_PATH_MAX], imported[TUNE_PATH_MAX], *list = strdup(more ? more : ""), *rest = NULL;
     const char **paths = list ? calloc(strlen(list) + 3, sizeof *paths) : NULL;
     int count = 0, code = paths ? tune_path(imported, "%s/experiments", store ? store : "") : no_memory();
     *c = (struct tune_catalog){0};
-    if (code == 0 && own)
+    if (code == 0 && tune_defaults_path(own, "experiments") == 0)
         paths[count++] = own;
     if (code == 0 && store && tune_file_is_folder(imported))
         paths[count++] = imported;
@@ -128,24 +127,15 @@ const struct tune_experiment *tune_catalog_find(const struct tune_catalog *c, co
         int n = snprintf(others + at, sizeof others - at, "%s%s.%s", at ? ", " : "", c->experiments[i]->actuator, names[i]);
         at = at + (size_t)n < sizeof others ? at + (size_t)n : at;
     }
-    const char *nearest = names ? tune_nearest(name, names, c->count, NULL) : NULL;
-    tune_error_usage("there is no experiment %s%s%s%s%s%s; there are: %s; `experiments` names "
-                     "folders and files of more", actuator ? actuator : "", actuator ? "." : "",
-                     name, nearest ? " (the nearest is " : "", nearest ? nearest : "",
-                     nearest ? ")" : "", at ? others : "none");
+    char hint[TUNE_HINT];
+    tune_error_usage("there is no experiment %s%s%s%s; there are: %s; `experiments` names folders and files of more",
+                     actuator ? actuator : "", actuator ? "." : "", name,
+                     tune_nearest_hint(name, names, names ? c->count : 0, hint), at ? others : "none");
     free(names);
     return NULL;
 }
 
 /* ---- one experiment of a space ---- */
-
-static int dimension_of(const struct tune_space *s, const char *name)
-{
-    for (int i = 0; i < s->count; i++)
-        if (!strcmp(s->names[i], name))
-            return i;
-    return -1;
-}
 
 static int bind_dimension(const struct tune_space *s, struct tune_protocol *p, int dimension, int input)
 {
@@ -165,9 +155,9 @@ static int bind_parameter(const struct tune_space *s, struct tune_protocol *p, c
     int i = tune_experiment_input(e, parameter->name);
     char text[256];
     if (i < 0) {
-        const char *nearest = tune_nearest(parameter->name, e->names, e->input_count, NULL);
-        return tune_document_fail(d, parameter->at, "%s has no input %s%s%s%s", e->name, parameter->name,
-                                  nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "");
+        char hint[TUNE_HINT];
+        return tune_document_fail(d, parameter->at, "%s has no input %s%s", e->name, parameter->name,
+                                  tune_nearest_hint(parameter->name, e->names, e->input_count, hint));
     }
     tune_value_repr(&parameter->value, text, sizeof text);
     if (e->inputs[i].required)
@@ -225,7 +215,7 @@ static int bind(const struct tune_space *s, const struct tune_catalog *c, const 
         !(p->parameterized = calloc(count, sizeof *p->parameterized)))
         return no_memory();
     for (int i = 0; i < e->input_count; i++) {
-        int dimension = dimension_of(s, e->names[i]);
+        int dimension = tune_name_find(s->names, s->count, e->names[i]);
         p->dimension[i] = -1;
         p->fixed[i] = e->inputs[i].standard;
         if (dimension >= 0)
@@ -249,10 +239,9 @@ static int all_used(const struct tune_space *s, const struct tune_protocol *prot
         if (used)
             continue;
         const struct tune_experiment *e = protocols[0].experiment;
-        const char *nearest = tune_nearest(s->names[k], e->names, e->input_count, NULL);
-        return tune_document_fail(s->document, s->dimensions[k].at,
-                                  "dimension %s is no input of any experiment of this space%s%s%s", s->names[k],
-                                  nearest ? " (the nearest is " : "", nearest ? nearest : "", nearest ? ")" : "");
+        char hint[TUNE_HINT];
+        return tune_document_fail(s->document, s->dimensions[k].at, "dimension %s is no input of any experiment of this space%s",
+                                  s->names[k], tune_nearest_hint(s->names[k], e->names, e->input_count, hint));
     }
     return 0;
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 #include "sweeps/spaces/experiment.h"
 

@@ -5,7 +5,6 @@
  * its heading is one space from its neighbour; others are two. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/print.h"
 #include "sweeps/spaces/frame.h"
@@ -98,7 +97,7 @@ static char *cell(const struct tune_dimension *dimension, const struct column *c
 static int describe_kind(const struct tune_space *s, const struct kind *kind, int indent, bool *first, FILE *out)
 {
     const char *headings[MOST_COLUMNS];
-    int columns = 0, rows = 0, code = 0;
+    int columns = 0, rows = 0;
     while (columns < MOST_COLUMNS && kind->columns[columns].heading) {
         headings[columns] = kind->columns[columns].heading;
         columns++;
@@ -118,11 +117,11 @@ static int describe_kind(const struct tune_space *s, const struct kind *kind, in
     }
     if (f && rows) {
         fprintf(out, "%s%*s%s\n", *first ? "" : "\n", indent, "", kind->title);
-        code = tune_frame_print(f, indent + 2, out);
         *first = false;
+        return tune_frame_print(f, indent + 2, out);
     }
     tune_frame_free(f);
-    return f ? code : -1;
+    return f ? 0 : -1;
 }
 
 /* "Number entities: 80 (allowed by the constraints: 64)" */

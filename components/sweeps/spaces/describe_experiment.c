@@ -29,8 +29,6 @@ static int print_inputs(const struct tune_protocol *p, int indent, FILE *out)
     static const char *const headings[] = {"parameter", "type", "value", "parameterized"};
     const struct tune_experiment *e = p->experiment;
     struct tune_frame *f = tune_frame_new(headings, 4);
-    if (!f)
-        return -1;
     for (int pass = 0; pass < 2; pass++) /* required properties first */
         for (int i = 0; i < e->input_count; i++) {
             if (e->inputs[i].required != (pass == 0))
@@ -43,38 +41,28 @@ static int print_inputs(const struct tune_protocol *p, int indent, FILE *out)
                 value_cell(f, &p->fixed[i]);
             tune_frame_cell(f, pass == 0 ? "na" : p->parameterized[i] ? "True" : "False");
         }
-    int code = tune_frame_print(f, indent, out);
-    tune_frame_free(f);
-    return code;
+    return tune_frame_print(f, indent, out);
 }
 
 static int print_outputs(const struct tune_protocol *p, int indent, FILE *out)
 {
     static const char *const headings[] = {"target property"};
     struct tune_frame *f = tune_frame_new(headings, 1);
-    if (!f)
-        return -1;
     for (int i = 0; i < p->experiment->target_count; i++)
         if (tune_protocol_shows(p, &p->experiment->targets[i]))
             tune_frame_cell(f, p->experiment->targets[i].name);
-    int code = tune_frame_print(f, indent, out);
-    tune_frame_free(f);
-    return code;
+    return tune_frame_print(f, indent, out);
 }
 
 static int print_measurement_space(const struct tune_space *s, const struct tune_protocol *protocols, FILE *out)
 {
     static const char *const headings[] = {"experiment", "supported"};
     struct tune_frame *f = tune_frame_new(headings, 2);
-    if (!f)
-        return -1;
     for (int i = 0; i < s->reference_count; i++) {
         tune_frame_cell(f, protocols[i].full_identifier);
         tune_frame_cell(f, protocols[i].supported ? "True" : "False");
     }
-    int code = tune_frame_print(f, 2, out);
-    tune_frame_free(f);
-    TRY(code);
+    TRY(tune_frame_print(f, 2, out));
     for (int i = 0; i < s->reference_count; i++) {
         print_text("\n  ", protocols[i].full_identifier, "\n\n  Inputs:\n", out);
         TRY(print_inputs(&protocols[i], 4, out));
@@ -205,14 +193,10 @@ int tune_catalog_list(const struct tune_catalog *c, FILE *out)
 {
     static const char *const headings[] = {"actuator", "experiment", "program"};
     struct tune_frame *f = tune_frame_new(headings, 3);
-    if (!f)
-        return -1;
     for (int i = 0; i < c->count; i++) {
         tune_frame_cell(f, c->experiments[i]->actuator);
         tune_frame_cell(f, c->experiments[i]->name);
         tune_frame_cell(f, c->experiments[i]->program ? c->experiments[i]->program : "None");
     }
-    int code = tune_frame_print(f, 0, out);
-    tune_frame_free(f);
-    return code;
+    return tune_frame_print(f, 0, out);
 }

@@ -1,27 +1,17 @@
 /* document.c - the memory of a document, reading it, and looking up nodes in its tree. */
 #include "sweeps/spaces/document.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "files/file.h"
 #include "files/json.h"
 #include "core/nearest.h"
+#include "core/pool.h"
 #include "core/try.h"
 #include "sweeps/spaces/tree.h"
 
 /* ---- memory ---- */
-
-struct chunk {
-    struct chunk *next;
-    size_t used, size;
-    _Alignas(max_align_t) char data[];
-};
-
-struct tune_document_memory {
-    struct chunk *chunks; /* newest block first */
-};
 
 static int no_memory(const char *path)
 {
@@ -31,23 +21,9 @@ static int no_memory(const char *path)
 
 void *tune_document_take(struct tune_document *d, size_t size)
 {
-    enum { LEAST = 1 << 16 };
-    struct chunk *c = d->memory->chunks;
-    const size_t align = _Alignof(max_align_t), limit = (size_t)1 << 40;
-    size_t rounded = size < limit ? (size + align - 1) / align * align : limit;
-    if (!c || c->size - c->used < rounded) {
-        size_t room = rounded < LEAST ? LEAST : rounded;
-        c = rounded < limit ? calloc(1, sizeof *c + room) : NULL;
-        if (!c) {
-            no_memory(d->path);
-            return NULL;
-        }
-        c->size = room;
-        c->next = d->memory->chunks;
-        d->memory->chunks = c;
-    }
-    void *piece = c->data + c->used;
-    c->used += rounded;
+    void *piece = tune_pool_take(&d->memory, size);
+    if (!piece)
+        no_memory(d->path);
     return piece;
 }
 
@@ -55,11 +31,7 @@ void tune_document_free(struct tune_document *d)
 {
     if (!d)
         return;
-    for (struct chunk *c = d->memory->chunks, *next; c; c = next) {
-        next = c->next;
-        free(c);
-    }
-    free(d->memory);
+    tune_pool_free(d->memory);
     free(d);
 }
 
@@ -68,13 +40,10 @@ void tune_document_free(struct tune_document *d)
 static struct tune_document *new_document(const char *path)
 {
     struct tune_document *d = calloc(1, sizeof *d);
-    if (d && (d->memory = calloc(1, sizeof *d->memory))) {
-        char *copy = tune_document_take(d, strlen(path) + 1);
-        if (copy) {
-            d->path = strcpy(copy, path);
-            return d;
-        }
-        free(d->memory);
+    char *copy = d ? tune_pool_take(&d->memory, strlen(path) + 1) : NULL;
+    if (copy) {
+        d->path = strcpy(copy, path);
+        return d;
     }
     free(d);
     no_memory(path);
@@ -151,10 +120,7 @@ struct tune_document *tune_document_read(const char *path)
 int tune_document_fail(const struct tune_document *d, const struct tune_node *at, const char *format, ...)
 {
     char text[sizeof((struct tune_error *)0)->text];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    FORMAT(text, format);
     if (at)
         tune_error_usage("%s:%d:%d: %s", d->path, at->line, at->column, text);
     else
@@ -205,14 +171,19 @@ int tune_document_map(const struct tune_document *d, const struct tune_node *nod
     }
     for (int i = 0; i < node->count; i++) {
         const char *key = node->keys[i]->value.text;
-        int k = 0;
-        while (k < count && strcmp(key, names[k]) != 0)
-            k++;
-        if (k == count)
+        if (tune_name_find(names, count, key) < 0)
             return tune_document_fail(d, node->keys[i], "unknown key \"%s\" in %s; the nearest is \"%s\"", key, what,
                                       tune_nearest(key, names, count, NULL));
     }
     return 0;
+}
+
+int tune_document_list(const struct tune_document *d, const struct tune_node *map, const char *key, const struct tune_node **list)
+{
+    *list = tune_node_get(map, key);
+    if (tune_node_none(*list))
+        return 0;
+    return (*list)->type == TUNE_NODE_LIST ? (*list)->count : tune_document_fail(d, *list, "%s must be a list", key);
 }
 
 int tune_document_value(struct tune_document *d, const struct tune_node *node, struct tune_value *value)

@@ -44,11 +44,11 @@ struct tune_node {
 struct tune_document {
     const char *path;              /* for messages */
     const struct tune_node *root;  /* the root node; for an empty file the scalar None */
-    struct tune_document_memory *memory;
+    struct tune_pool *memory;
 };
 
 /* tune_document_read - read a file of at most TUNE_DOCUMENT_BYTES. NULL with path:line:column, kind
- * USAGE: bad syntax or UTF-8, two documents, a tag of one's own, a key that is no text, a whole
+ * USAGE: bad syntax or UTF-8, two documents, an unknown tag, or a key that is no text. Also a whole
  * number beyond 64 bits, or a date with a time (it wants quotes). Kind FAILED: unreadable. Kind
  * CANNOT: no memory.
  * tune_document_parse - the same from memory; path is copied.
@@ -82,6 +82,11 @@ const struct tune_node *tune_node_get(const struct tune_node *node, const char *
 bool tune_node_none(const struct tune_node *node);
 int tune_document_map(const struct tune_document *d, const struct tune_node *node,
                       const char *what, const char *known);
+
+/* tune_document_list - the number of items of the list under a key of a map, and the list in *list.
+ * 0 if the key is absent or None. -1 with an error: it is no list. */
+int tune_document_list(const struct tune_document *d, const struct tune_node *map, const char *key,
+                       const struct tune_node **list);
 
 /* Copy a member of a map to *to. If the member is missing or None, *to stays unchanged; with
  * `required` that is an error. -1 with an error: a wrong type.

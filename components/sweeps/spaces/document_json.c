@@ -1,5 +1,4 @@
 /* document_json.c - read strict JSON into a document's tree. */
-#include <stdio.h>
 #include <string.h>
 
 #include "files/json.h"

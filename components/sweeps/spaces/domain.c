@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- ranges in steps ---- */
@@ -236,7 +235,8 @@ static int draw_normal(const struct tune_domain *d, double u, tune_index size, t
 {
     if (!d->sums)
         return draw_dense(d, u, size, i);
-    if (d->summed == 0 || d->sums[d->summed - 1] < 1e-196) /* smallest density: exp(-30^2/2) */
+    if (d->summed == 0 || d->sums[d->summed - 1] < 1e-196) /* smallest density: smallest density:
+                                                            * exp(-30^2/2) */
         return refuse_far(d);
     int low = 0, high = d->summed - 1;
     while (low < high) { /* the first value whose sum is above */

@@ -46,9 +46,9 @@ struct tune_domain {
 };
 
 /* tune_domain_read - read a propertyDomain (NULL: unknown). what: "entitySpace[2] (batch_size)",
- * for messages. -1 with an error: unknown keys, interval with values, an empty range, values
- * outside the range, duplicate values, a type with missing or wrong keys, or an interval not above
- * 0. */
+ * for messages. -1 with an error: unknown keys, an empty range, an interval not above 0, or one
+ * with values. Also values outside the range, duplicate values, or a type with missing or wrong
+ * keys. */
 int tune_domain_read(struct tune_domain *domain, struct tune_document *document,
                      const struct tune_node *node, const char *what);
 

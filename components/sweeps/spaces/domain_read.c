@@ -1,6 +1,5 @@
 /* domain_read.c - read a propertyDomain from a file, and report every mistake in it. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +37,15 @@ static const struct tune_node *get(const struct reader *r, const char *key)
     return tune_node_none(node) ? NULL : node;
 }
 
+/* The error at a node, named after the domain. */
+static int refuse(const struct reader *r, const struct tune_node *at, const char *format, ...) TUNE_PRINTF(3, 4);
+static int refuse(const struct reader *r, const struct tune_node *at, const char *format, ...)
+{
+    char text[1024];
+    FORMAT(text, format);
+    return tune_document_fail(r->document, at, "%s: %s", r->what, text);
+}
+
 /* ---- values ---- */
 
 /* A value and its item in the file. */
@@ -73,9 +81,8 @@ static int refuse_confused(const struct reader *r, const struct tune_domain *dom
         return 0;
     tune_value_repr(text, spelled, sizeof spelled);
     tune_value_repr(found->value, other, sizeof other);
-    return tune_document_fail(r->document, list->items[place],
-                              "%s: %s, a text, and %s are the same to a program that is given them; keep one of them", r->what,
-                              spelled, other);
+    return refuse(r, list->items[place],
+                  "%s, a text, and %s are the same to a program that is given them; keep one of them", spelled, other);
 }
 
 static int refuse_twice(const struct reader *r, const struct tune_domain *domain, const struct tune_node *list)
@@ -93,9 +100,8 @@ static int refuse_twice(const struct reader *r, const struct tune_domain *domain
     for (int i = 1; i < domain->count && status == 0; i++)
         if (tune_value_equal(items[i - 1].value, items[i].value)) {
             tune_value_repr(items[i].value, text, sizeof text);
-            status =
-                tune_document_fail(r->document, list->items[items[i].place],
-                                   "%s: %s stands twice in values; name each value once (True is 1, and 1 is 1.0)", r->what, text);
+            status = refuse(r, list->items[items[i].place],
+                            "%s stands twice in values; name each value once (True is 1, and 1 is 1.0)", text);
         }
     for (int i = 0; i < domain->count && status == 0; i++)
         status = refuse_confused(r, domain, list, items, i);
@@ -119,14 +125,13 @@ static int read_values(const struct reader *r, struct tune_domain *domain)
     if (!list)
         return 0;
     if (list->type != TUNE_NODE_LIST || list->count == 0)
-        return tune_document_fail(r->document, list, "%s: values must be a list of at least one value", r->what);
+        return refuse(r, list, "values must be a list of at least one value");
     TRY(tune_document_value(r->document, list, &all));
     domain->values = all.list.items;
     domain->count = all.list.count;
     for (int i = 0; i < domain->count; i++)
         if (holds_nan(&domain->values[i]))
-            return tune_document_fail(r->document, list->items[i], "%s: NaN is no value: it equals nothing, not even itself",
-                                      r->what);
+            return refuse(r, list->items[i], "NaN is no value: it equals nothing, not even itself");
     return refuse_twice(r, domain, list);
 }
 
@@ -145,28 +150,27 @@ static int read_range(const struct reader *r, struct tune_domain *domain)
     if (list) {
         if (list->type != TUNE_NODE_LIST || list->count != 2 || tune_document_value(r->document, list, &ends) < 0 ||
             !is_number(&ends.list.items[0]) || !is_number(&ends.list.items[1]))
-            return tune_document_fail(r->document, list, "%s: domainRange must be two numbers, [start, end): the end is not in it",
-                                      r->what);
+            return refuse(r, list, "domainRange must be two numbers, [start, end): the end is not in it");
         domain->has_range = true;
         domain->low = ends.list.items[0];
         domain->high = ends.list.items[1];
         if (tune_value_compare(&domain->low, &domain->high) >= 0)
-            return tune_document_fail(r->document, list,
-                                      "%s: the end of domainRange must be above its start; the end itself is not in the range",
-                                      r->what);
+            return refuse(r, list,
+                          "the end of domainRange must be above its start; the end itself is not in the range");
     }
     if (step) {
         if (step->type != TUNE_NODE_SCALAR || !is_number(&step->value) || tune_value_compare(&step->value, &zero) <= 0 ||
             (step->value.type == TUNE_VALUE_FLOAT && isinf(step->value.number)))
-            return tune_document_fail(r->document, step, "%s: interval must be a number above 0", r->what);
+            return refuse(r, step, "interval must be a number above 0");
         domain->has_interval = true;
         domain->interval = step->value;
     }
     return 0;
 }
 
-/* True if values low + i*step, with an error of at most noise, differ after rounding to 10
- * decimals. Steps above 1e-10 do. Steps of exactly 1e-10 do if they begin at such a decimal. */
+/* True if all values low + i*step differ after rounding to 10 decimals; each has an error of at
+ * most `noise`. That is so for steps above 1e-10. For a step of exactly 1e-10, low must have at
+ * most 10 decimals. */
 static bool apart(double low, double step, double noise)
 {
     double shift = low * 1e10 - rint(low * 1e10);
@@ -183,14 +187,12 @@ static int check_steps(const struct reader *r, const struct tune_domain *domain)
     if (domain->low.type == TUNE_VALUE_INT && domain->high.type == TUNE_VALUE_INT && domain->interval.type == TUNE_VALUE_INT)
         return 0;
     if (isinf(low) || isinf(high))
-        return tune_document_fail(r->document, get(r, "domainRange"),
-                                  "%s: with an interval, both ends of domainRange must be finite; or leave domainRange out",
-                                  r->what);
+        return refuse(r, get(r, "domainRange"),
+                      "with an interval, both ends of domainRange must be finite; or leave domainRange out");
     double largest = fmax(fabs(low), fabs(high)), ulp = nextafter(largest, INFINITY) - largest;
     if (!isfinite(largest * 1e10) || !apart(low, step, 4 * ulp) || step < 8 * ulp || (high - low) / step >= 0x1p53)
-        return tune_document_fail(r->document, get(r, "interval"),
-                                  "%s: steps of %g between %g and %g cannot be told apart; values are rounded to 10 decimals",
-                                  r->what, step, low, high);
+        return refuse(r, get(r, "interval"),
+                      "steps of %g between %g and %g cannot be told apart; values are rounded to 10 decimals", step, low, high);
     return 0;
 }
 
@@ -210,16 +212,15 @@ static int read_probability(const struct reader *r, struct tune_domain *domain)
     if (!strcmp(name, "uniform"))
         return 0;
     if (strcmp(name, "normal"))
-        return tune_document_fail(r->document, tune_node_get(node, "identifier"),
-                                  "%s: no probabilityFunction \"%s\"; there are uniform and normal", r->what, name);
+        return refuse(r, tune_node_get(node, "identifier"),
+                      "no probabilityFunction \"%s\"; there are uniform and normal", name);
     if (tune_node_none(parameters))
-        return tune_document_fail(r->document, node, "%s: a normal probabilityFunction wants parameters: {mean: ..., std: ...}",
-                                  r->what);
+        return refuse(r, node, "a normal probabilityFunction wants parameters: {mean: ..., std: ...}");
     domain->probability = TUNE_NORMAL;
     TRY(tune_document_number(r->document, parameters, "mean", true, &domain->mean));
     TRY(tune_document_number(r->document, parameters, "std", true, &domain->deviation));
     if (!isfinite(domain->mean) || !isfinite(domain->deviation) || domain->deviation <= 0)
-        return tune_document_fail(r->document, parameters, "%s: mean must be a number, std one above 0", r->what);
+        return refuse(r, parameters, "mean must be a number, std one above 0");
     return 0;
 }
 
@@ -240,11 +241,9 @@ static int read_type(const struct reader *r, struct tune_domain *domain)
         domain->given = domain->identifier = true;
         return 0;
     }
-    return tune_document_fail(
-        r->document, get(r, "variableType"),
-        "%s: no variableType \"%s\"; there are CONTINUOUS, DISCRETE, CATEGORICAL, BINARY, OPEN_CATEGORICAL (IDENTIFIER) "
-        "and UNKNOWN, each with _VARIABLE_TYPE behind it",
-        r->what, name);
+    return refuse(r, get(r, "variableType"),
+                  "no variableType \"%s\"; there are CONTINUOUS, DISCRETE, CATEGORICAL, BINARY, OPEN_CATEGORICAL (IDENTIFIER) "
+                  "and UNKNOWN, each with _VARIABLE_TYPE behind it", name);
 }
 
 static bool all_numbers(const struct tune_domain *domain)
@@ -282,8 +281,7 @@ static int check_type(const struct reader *r, const struct tune_domain *domain)
 {
     const char *name = tune_variable_name(domain), *key = NULL;
     if (domain->has_interval && domain->count)
-        return tune_document_fail(r->document, get(r, "interval"), "%s: interval does not go with values; name one of them",
-                                  r->what);
+        return refuse(r, get(r, "interval"), "interval does not go with values; name one of them");
     if (domain->has_range && refused[domain->type].range)
         key = "domainRange";
     if (domain->has_interval && refused[domain->type].interval)
@@ -291,12 +289,11 @@ static int check_type(const struct reader *r, const struct tune_domain *domain)
     if (domain->count && refused[domain->type].values)
         key = "values";
     if (key)
-        return tune_document_fail(r->document, get(r, key), "%s: %s does not go with %s", r->what, key, name);
+        return refuse(r, get(r, key), "%s does not go with %s", key, name);
     if (domain->type == TUNE_DISCRETE && !domain->count && !domain->has_interval)
-        return tune_document_fail(r->document, r->node, "%s: %s wants values, or an interval (and a domainRange, to be countable)",
-                                  r->what, name);
+        return refuse(r, r->node, "%s wants values, or an interval (and a domainRange, to be countable)", name);
     if (domain->type == TUNE_CATEGORICAL && !domain->count)
-        return tune_document_fail(r->document, r->node, "%s: %s wants values", r->what, name);
+        return refuse(r, r->node, "%s wants values", name);
     return 0;
 }
 
@@ -305,9 +302,8 @@ static int check_binary(const struct reader *r, struct tune_domain *domain)
 {
     bool both = domain->count == 2 && tune_domain_has(domain, &domain->values[0]) && tune_domain_has(domain, &domain->values[1]);
     if (domain->count && !both)
-        return tune_document_fail(r->document, get(r, "values"),
-                                  "%s: %s always has both False and True; for other values leave variableType out", r->what,
-                                  tune_variable_name(domain));
+        return refuse(r, get(r, "values"),
+                      "%s always has both False and True; for other values leave variableType out", tune_variable_name(domain));
     domain->values = NULL;
     domain->count = 0;
     return 0;
@@ -320,14 +316,12 @@ static int check_range(const struct reader *r, struct tune_domain *domain)
     const struct tune_node *list = get(r, "values");
     char text[64];
     if (!all_numbers(domain))
-        return tune_document_fail(r->document, get(r, "domainRange"), "%s: domainRange does not go with values that are no numbers",
-                                  r->what);
+        return refuse(r, get(r, "domainRange"), "domainRange does not go with values that are no numbers");
     for (int i = 0; i < domain->count; i++)
         if (tune_value_compare(&domain->values[i], &domain->low) < 0 ||
             tune_value_compare(&domain->values[i], &domain->high) >= 0) {
             tune_value_repr(&domain->values[i], text, sizeof text);
-            return tune_document_fail(r->document, list->items[i], "%s: %s is not in domainRange, whose end is not in it either",
-                                      r->what, text);
+            return refuse(r, list->items[i], "%s is not in domainRange, whose end is not in it either", text);
         }
     domain->has_range = false;
     return 0;
@@ -337,8 +331,7 @@ static int check_probability(const struct reader *r, const struct tune_domain *d
 {
     bool numbers = domain->type == TUNE_CONTINUOUS || (domain->type == TUNE_DISCRETE && all_numbers(domain));
     if (domain->probability == TUNE_NORMAL && !numbers)
-        return tune_document_fail(r->document, get(r, "probabilityFunction"), "%s: normal is for numbers, not for %s", r->what,
-                                  tune_variable_name(domain));
+        return refuse(r, get(r, "probabilityFunction"), "normal is for numbers, not for %s", tune_variable_name(domain));
     return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/nearest.h"
 #include "core/try.h"
 #include "runs/run_folder.h"
 
@@ -12,10 +13,7 @@ struct reading {
     struct tune_experiment *e;
 };
 
-static int fail(struct reading *r, const struct tune_node *at, const char *text)
-{
-    return tune_document_fail(r->document, at, "%s", text);
-}
+#define FAIL(r, ...) tune_document_fail((r)->document, __VA_ARGS__)
 
 /* Allocate count elements in the document's memory; never NULL for count 0. */
 static void *take(struct reading *r, int count, size_t size)
@@ -31,33 +29,18 @@ static int texts(struct reading *r, const struct tune_node *node, const char *wh
     if (!node)
         return 0;
     if (node->type != TUNE_NODE_LIST)
-        return tune_document_fail(r->document, node, "%s must be a list of texts", what);
+        return FAIL(r, node, "%s must be a list of texts", what);
     if (!(*to = take(r, node->count, sizeof **to)))
         return -1;
     for (int i = 0; i < node->count; i++) {
         const struct tune_node *item = node->items[i];
         if (item->type != TUNE_NODE_SCALAR || item->value.type == TUNE_VALUE_NONE)
-            return tune_document_fail(r->document, item, "%s: item %d must be a text", what, i);
+            return FAIL(r, item, "%s: item %d must be a text", what, i);
         if (!((*to)[i] = tune_document_spell(r->document, &item->value)))
             return -1;
     }
     *count = node->count;
     return 0;
-}
-
-static const struct tune_node *list(struct reading *r, const struct tune_node *map, const char *key, int *count, int *code)
-{
-    const struct tune_node *node = tune_node_get(map, key);
-    *count = 0;
-    *code = 0;
-    if (tune_node_none(node))
-        return NULL;
-    if (node->type != TUNE_NODE_LIST) {
-        *code = tune_document_fail(r->document, node, "%s must be a list", key);
-        return NULL;
-    }
-    *count = node->count;
-    return node;
 }
 
 /* Compile the expression under key, over the inputs' names. *to stays NULL if there is none. */
@@ -81,7 +64,7 @@ static int translation(struct reading *r, const struct tune_node *node, struct t
         return texts(r, node, "map", &t->arguments, &t->count);
     }
     if (node->type != TUNE_NODE_SCALAR)
-        return fail(r, node, "a map's value must be a text, null (no flag) or a list of arguments");
+        return FAIL(r, node, "a map's value must be a text, null (no flag) or a list of arguments");
     if (node->value.type == TUNE_VALUE_NONE)
         return 0;
     if (!(t->arguments = take(r, 1, sizeof *t->arguments)) || !(t->arguments[0] = tune_document_spell(r->document, &node->value)))
@@ -96,7 +79,7 @@ static int translations(struct reading *r, const struct tune_node *map, struct t
     if (!node)
         return 0;
     if (node->type != TUNE_NODE_MAP)
-        return fail(r, node, "map must hold \"<value>\": \"<text of the flag>\"");
+        return FAIL(r, node, "map must hold \"<value>\": \"<text of the flag>\"");
     if (!(in->map = take(r, node->count, sizeof *in->map)))
         return -1;
     for (int i = 0; i < node->count; i++) {
@@ -107,21 +90,21 @@ static int translations(struct reading *r, const struct tune_node *map, struct t
     return 0;
 }
 
-static int unsupported(struct reading *r, const struct tune_node *map, struct tune_input *in)
+/* A map of texts to texts: its keys in names, its values in values. */
+static int pairs(struct reading *r, const struct tune_node *map, const char *key, const char *what, const char ***names,
+                 const char ***values, int *count)
 {
-    const struct tune_node *node = tune_node_get(map, "unsupported");
+    const struct tune_node *node = tune_node_get(map, key);
     if (!node)
         return 0;
     if (node->type != TUNE_NODE_MAP)
-        return fail(r, node, "unsupported must hold \"<value>\": \"<why it cannot be measured>\"");
-    if (!(in->unsupported = take(r, node->count, sizeof *in->unsupported)) ||
-        !(in->unsupported_reasons = take(r, node->count, sizeof *in->unsupported_reasons)))
+        return FAIL(r, node, "%s must hold %s", key, what);
+    if (!(*names = take(r, node->count, sizeof **names)) || !(*values = take(r, node->count, sizeof **values)))
         return -1;
-    for (int i = 0; i < node->count; i++) {
-        in->unsupported[i] = node->keys[i]->value.text;
-        TRY(tune_document_text(r->document, node, in->unsupported[i], true, &in->unsupported_reasons[i]));
+    for (; *count < node->count; ++*count) {
+        (*names)[*count] = node->keys[*count]->value.text;
+        TRY(tune_document_text(r->document, node, (*names)[*count], true, &(*values)[*count]));
     }
-    in->unsupported_count = node->count;
     return 0;
 }
 
@@ -136,7 +119,7 @@ static int role(struct reading *r, const struct tune_node *map, enum tune_role *
     else if (!strcmp(text, "data"))
         *to = TUNE_ROLE_DATA;
     else
-        return tune_document_fail(r->document, tune_node_get(map, "role"), "role is weights or data, not %s", text);
+        return FAIL(r, tune_node_get(map, "role"), "role is weights or data, not %s", text);
     return 0;
 }
 
@@ -147,14 +130,14 @@ static int standard(struct reading *r, const struct tune_node *map, struct tune_
     char text[256];
     TRY(tune_document_bool(r->document, map, "required", false, &in->required));
     if (in->required == (node != NULL))
-        return tune_document_fail(r->document, map, "input %s needs either \"required\": true or a default", in->name);
+        return FAIL(r, map, "input %s needs either \"required\": true or a default", in->name);
     if (!node)
         return 0;
     TRY(tune_document_value(r->document, node, &in->standard));
     if (tune_domain_has(&in->domain, &in->standard))
         return 0;
     tune_value_repr(&in->standard, text, sizeof text);
-    return tune_document_fail(r->document, node, "input %s: the default %s is outside its own domain", in->name, text);
+    return FAIL(r, node, "input %s: the default %s is outside its own domain", in->name, text);
 }
 
 #define INPUT_KEYS \
@@ -175,7 +158,8 @@ static int read_input(struct reading *r, const struct tune_node *node, struct tu
     TRY(tune_domain_read(&in->domain, d, tune_node_get(node, tune_node_get(node, "domain") ? "domain" : "propertyDomain"), what));
     TRY(standard(r, node, in));
     TRY(translations(r, node, in));
-    TRY(unsupported(r, node, in));
+    TRY(pairs(r, node, "unsupported", "\"<value>\": \"<why it cannot be measured>\"", &in->unsupported, &in->unsupported_reasons,
+              &in->unsupported_count));
     TRY(role(r, node, &in->role));
     TRY(texts(r, tune_node_get(node, "make"), "make", &in->make, &in->make_count));
     for (int i = 0; i < in->map_count && in->role != TUNE_ROLE_PLAIN; i++)
@@ -190,7 +174,7 @@ static int read_input(struct reading *r, const struct tune_node *node, struct tu
 static int identifier(struct reading *r, const struct tune_node *node, const char **to)
 {
     TRY(tune_document_text(r->document, node, "identifier", true, to));
-    return **to ? 0 : fail(r, tune_node_get(node, "identifier"), "an empty identifier");
+    return **to ? 0 : FAIL(r, tune_node_get(node, "identifier"), "an empty identifier");
 }
 
 /* Error for values that a script could not distinguish. */
@@ -207,9 +191,9 @@ static bool same_variable(const char *a, const char *b)
 static int read_inputs(struct reading *r, const struct tune_node *root)
 {
     struct tune_experiment *e = r->e;
-    int count, code;
-    const struct tune_node *node = list(r, root, "inputs", &count, &code);
-    if (code < 0 || !(e->inputs = take(r, count, sizeof *e->inputs)) || !(e->names = take(r, count, sizeof *e->names)))
+    const struct tune_node *node;
+    int count = tune_document_list(r->document, root, "inputs", &node);
+    if (count < 0 || !(e->inputs = take(r, count, sizeof *e->inputs)) || !(e->names = take(r, count, sizeof *e->names)))
         return -1;
     for (int i = 0; i < count; i++) {
         TRY(tune_document_map(r->document, node->items[i], "an input", INPUT_KEYS));
@@ -217,9 +201,9 @@ static int read_inputs(struct reading *r, const struct tune_node *root)
         e->names[i] = e->inputs[i].name;
         for (int k = 0; k < i; k++)
             if (!strcmp(e->names[k], e->names[i]))
-                return tune_document_fail(r->document, node->items[i], "a second input %s", e->names[i]);
+                return FAIL(r, node->items[i], "a second input %s", e->names[i]);
             else if (same_variable(e->names[k], e->names[i]))
-                return tune_document_fail(r->document, node->items[i], "%s and %s are one environment variable; give one of them "
+                return FAIL(r, node->items[i], "%s and %s are one environment variable; give one of them "
                                           "another name", e->names[k], e->names[i]);
     }
     e->input_count = count;
@@ -243,10 +227,8 @@ static int read_target(struct reading *r, const struct tune_node *node, struct t
     TRY(tune_document_text(d, node, "reduce", false, &reduce));
     TRY(tune_document_bool(d, node, "optional", false, &t->optional));
     TRY(tune_document_bool(d, node, "whole", false, &t->whole));
-    int i = 0, count = sizeof reductions / sizeof *reductions;
-    while (i < count && strcmp(reduce, reductions[i]))
-        i++;
-    if (i == count)
+    int i = tune_name_find(reductions, sizeof reductions / sizeof *reductions, reduce);
+    if (i < 0)
         return tune_document_fail(d, tune_node_get(node, "reduce"), "reduce is mean, median, min, max, sum, std, first, last, "
                                   "count oom, count error or count ok, not %s", reduce);
     t->reduce = (enum tune_reduce)i;
@@ -256,21 +238,20 @@ static int read_target(struct reading *r, const struct tune_node *node, struct t
 static int read_targets(struct reading *r, const struct tune_node *root)
 {
     struct tune_experiment *e = r->e;
-    int count, code;
-    const struct tune_node *node = list(r, root, "targets", &count, &code);
-    if (code < 0 || !(e->targets = take(r, count, sizeof *e->targets)))
+    const struct tune_node *node;
+    int count = tune_document_list(r->document, root, "targets", &node);
+    if (count < 0 || !(e->targets = take(r, count, sizeof *e->targets)))
         return -1;
     if (count == 0)
-        return fail(r, root, "an experiment needs \"targets\": what it measures");
+        return FAIL(r, root, "an experiment needs \"targets\": what it measures");
     for (; e->target_count < count; e->target_count++) {
         struct tune_target *t = &e->targets[e->target_count];
         TRY(read_target(r, node->items[e->target_count], t));
-        for (int i = 0; i < e->input_count; i++)
-            if (!strcmp(t->name, e->names[i]))
-                return tune_document_fail(r->document, node->items[e->target_count], "%s is an input already", t->name);
+        if (tune_experiment_input(e, t->name) >= 0)
+            return FAIL(r, node->items[e->target_count], "%s is an input already", t->name);
         for (int i = 0; i < e->target_count; i++)
             if (!strcmp(t->name, e->targets[i].name))
-                return tune_document_fail(r->document, node->items[e->target_count], "a second target %s", t->name);
+                return FAIL(r, node->items[e->target_count], "a second target %s", t->name);
     }
     return 0;
 }
@@ -278,9 +259,9 @@ static int read_targets(struct reading *r, const struct tune_node *root)
 static int read_rules(struct reading *r, const struct tune_node *root)
 {
     struct tune_experiment *e = r->e;
-    int count, code;
-    const struct tune_node *node = list(r, root, "rules", &count, &code);
-    if (code < 0 || !(e->rules = take(r, count, sizeof *e->rules)))
+    const struct tune_node *node;
+    int count = tune_document_list(r->document, root, "rules", &node);
+    if (count < 0 || !(e->rules = take(r, count, sizeof *e->rules)))
         return -1;
     for (; e->rule_count < count; e->rule_count++) {
         struct tune_rule *rule = &e->rules[e->rule_count];
@@ -288,25 +269,7 @@ static int read_rules(struct reading *r, const struct tune_node *root)
         TRY(tune_document_text(r->document, node->items[e->rule_count], "reason", true, &rule->reason));
         TRY(expression(r, node->items[e->rule_count], "require", &rule->require));
         if (!rule->require)
-            return fail(r, node->items[e->rule_count], "a rule needs \"require\": an expression over the inputs");
-    }
-    return 0;
-}
-
-static int read_folders(struct reading *r, const struct tune_node *root)
-{
-    struct tune_experiment *e = r->e;
-    const struct tune_node *node = tune_node_get(root, "folders");
-    if (!node)
-        return 0;
-    if (node->type != TUNE_NODE_MAP)
-        return fail(r, node, "folders must hold \"<word>\": \"<folder>\"");
-    if (!(e->folders = take(r, node->count, sizeof *e->folders)) ||
-        !(e->folder_names = take(r, node->count, sizeof *e->folder_names)))
-        return -1;
-    for (; e->folder_count < node->count; e->folder_count++) {
-        e->folder_names[e->folder_count] = node->keys[e->folder_count]->value.text;
-        TRY(tune_document_text(r->document, node, e->folder_names[e->folder_count], true, &e->folders[e->folder_count]));
+            return FAIL(r, node->items[e->rule_count], "a rule needs \"require\": an expression over the inputs");
     }
     return 0;
 }
@@ -325,18 +288,18 @@ static int read_all(struct reading *r)
     TRY(tune_document_text(d, root, "program", strcmp(e->actuator, "replay") != 0, &e->program)); /* nothing can run the
                                                                                                    * actuator replay */
     if (e->program && !*e->program)
-        return fail(r, tune_node_get(root, "program"), "program must name what to run: a name, or a path with a '/'");
+        return FAIL(r, tune_node_get(root, "program"), "program must name what to run: a name, or a path with a '/'");
     TRY(tune_document_text(d, root, "output", false, &e->output));
     TRY(tune_document_text(d, root, "report", false, &e->report));
     TRY(texts(r, tune_node_get(root, "arguments"), "arguments", &e->arguments, &e->argument_count));
     if (strchr(e->name, '/') || strchr(e->actuator, '/') || strchr(e->actuator, '.') || !e->name[0] || !e->actuator[0])
-        return fail(r, root,
+        return FAIL(r, root,
                     "identifier and actuator may have no '/' (and the actuator no '.'): tables and ids are named after them");
     TRY(tune_document_whole(d, root, "runs", false, &runs));
     if (runs < 1 || runs > 1000)
-        return fail(r, tune_node_get(root, "runs"), "runs must be 1 to 1000");
+        return FAIL(r, tune_node_get(root, "runs"), "runs must be 1 to 1000");
     e->runs = (int)runs;
-    TRY(read_folders(r, root));
+    TRY(pairs(r, root, "folders", "\"<word>\": \"<folder>\"", &e->folder_names, &e->folders, &e->folder_count));
     TRY(read_inputs(r, root));
     TRY(read_rules(r, root));
     return read_targets(r, root);
@@ -363,10 +326,7 @@ struct tune_experiment *tune_experiment_read(const char *path)
 
 int tune_experiment_input(const struct tune_experiment *e, const char *name)
 {
-    for (int i = 0; i < e->input_count; i++)
-        if (!strcmp(e->names[i], name))
-            return i;
-    return -1;
+    return tune_name_find(e->names, e->input_count, name);
 }
 
 void tune_experiment_free(struct tune_experiment *e)

@@ -97,8 +97,9 @@ struct tune_input {
 };
 
 enum tune_reduce {
-    TUNE_REDUCE_MEAN, TUNE_REDUCE_MEDIAN, TUNE_REDUCE_MIN, TUNE_REDUCE_MAX, TUNE_REDUCE_SUM, TUNE_REDUCE_STD, TUNE_REDUCE_FIRST,
-    TUNE_REDUCE_LAST, TUNE_REDUCE_COUNT_OOM, TUNE_REDUCE_COUNT_ERROR, TUNE_REDUCE_COUNT_OK,
+    TUNE_REDUCE_MEAN, TUNE_REDUCE_MEDIAN, TUNE_REDUCE_MIN, TUNE_REDUCE_MAX, TUNE_REDUCE_SUM,
+    TUNE_REDUCE_STD, TUNE_REDUCE_FIRST, TUNE_REDUCE_LAST, TUNE_REDUCE_COUNT_OOM,
+    TUNE_REDUCE_COUNT_ERROR, TUNE_REDUCE_COUNT_OK,
 };
 
 struct tune_target {
@@ -140,8 +141,8 @@ struct tune_experiment *tune_experiment_read(const char *path);
 int tune_experiment_input(const struct tune_experiment *e, const char *name);
 void tune_experiment_free(struct tune_experiment *e);
 
-/* All known experiments: those of each file, and of the files in each folder by name, in the given
- * order. */
+/* All known experiments. Files and folders are read in the given order, the files of a folder in
+ * order of name. */
 struct tune_catalog {
     struct tune_experiment **experiments; /* [count] */
     int count;
@@ -149,14 +150,13 @@ struct tune_catalog {
 
 /* tune_catalog_read - read paths[count]: files, and folders with *.json, *.yaml, *.yml. -1 with an
  * error: one cannot be read, or two have one name.
- * tune_catalog_gather - read what tools look in: the folder own; experiments imported into the
- * store; and more, files and folders separated by commas. Each may be NULL.
+ * tune_catalog_gather - read what tools look in: the experiments of this distribution; those
+ * imported into the store; and more, files and folders separated by commas. Both may be NULL.
  * tune_catalog_find - find by "name" or "actuator.name". NULL with kind USAGE; the error names the
  * nearest and lists the others.
  * tune_catalog_free - free it. */
 int tune_catalog_read(struct tune_catalog *c, const char *const *paths, int count);
-int tune_catalog_gather(struct tune_catalog *c, const char *own, const char *store,
-                        const char *more);
+int tune_catalog_gather(struct tune_catalog *c, const char *store, const char *more);
 void tune_catalog_free(struct tune_catalog *c);
 const struct tune_experiment *tune_catalog_find(const struct tune_catalog *c, const char *actuator,
                                                 const char *name);

@@ -6,12 +6,9 @@
 #include "sweeps/spaces/expression.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/nearest.h"
 #include "core/try.h"
 #include "sweeps/spaces/steps.h"
@@ -31,7 +28,7 @@ struct parser {
     const char *const *names;
     int count;
     const char *at;          /* text after the token */
-    char *pool;              /* next free byte */
+    char *pool;              /* next next free byte byte */
     enum token token;
     const char *begin;       /* start of the token */
     enum tune_operator which;
@@ -49,10 +46,7 @@ static int fail_at(const struct parser *p, const char *at, const char *format, .
 {
     enum { BEFORE = 90, WIDTH = 120 };
     char what[512], line[WIDTH + 1], spaces[WIDTH + 1];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
+    FORMAT(what, format);
     const char *from = at - p->e->text > BEFORE ? at - BEFORE : p->e->text;
     while (from < at && ((unsigned char)*from & 0xC0) == 0x80)
         from++;
@@ -268,10 +262,8 @@ static int list(struct parser *p)
 
 static int call(struct parser *p, const char *name, const char *at)
 {
-    int f = 0, n;
-    while (f < TUNE_CALLS && strcmp(functions[f], name) != 0)
-        f++;
-    if (f == TUNE_CALLS)
+    int f = tune_name_find(functions, TUNE_CALLS, name), n;
+    if (f < 0)
         return fail_at(p, at, "unknown function \"%.60s\"; there are abs, len, max, min and round", name);
     TRY(values(p, CLOSE, "',' or ')'", &n));
     int most = f == TUNE_CALL_ROUND ? 2 : f == TUNE_CALL_ABS || f == TUNE_CALL_LEN ? 1 : TUNE_EXPRESSION_NODES;
@@ -288,9 +280,9 @@ static int name(struct parser *p)
     TRY(advance(p));
     if (p->token == OPEN && !in_quotes)
         return call(p, value.text, at);
-    for (int i = 0; i < p->count; i++)
-        if (strcmp(p->names[i], value.text) == 0)
-            return emit(p, TUNE_STEP_NAME, 0, i, value);
+    int place = tune_name_find(p->names, p->count, value.text);
+    if (place >= 0)
+        return emit(p, TUNE_STEP_NAME, 0, place, value);
     const char *nearest = tune_nearest(value.text, p->names, p->count, NULL);
     return fail_at(p, at, "unknown name \"%.60s\"; %s%s%s", value.text, nearest ? "the nearest is \"" : "there are no names here",
                    nearest ? nearest : "", nearest ? "\"; a text stands in quotes" : "");

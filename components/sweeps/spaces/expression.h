@@ -40,8 +40,8 @@ void tune_expression_free(struct tune_expression *e);
  * from values or the expression. -1 with an error: wrong types ('a' < 1), division by zero, or a
  * result that is no number or 64-bit integer. The message shows the expression and the values used.
  * tune_expression_true - 1 or 0, Python's bool() of the value; -1 with an error.
- * tune_expression_uses - whether the expression has the name at that position. tune_expression_text
- * - the text that was compiled; borrowed. */
+ * tune_expression_uses - whether the expression has the name at that position.
+ * tune_expression_text - the text that was compiled; borrowed. */
 int tune_expression_value(const struct tune_expression *e, const struct tune_value *values,
                           struct tune_value *value);
 int tune_expression_true(const struct tune_expression *e, const struct tune_value *values);

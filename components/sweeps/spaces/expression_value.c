@@ -2,19 +2,16 @@
  * hold them; else it is an error. Integers never wrap around and never become floats by
  * themselves. */
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 #include "sweeps/spaces/steps.h"
 
 struct run {
     const struct tune_expression *e;
-    const struct tune_value *values;                /* values of the names */
-    struct tune_value stack[TUNE_EXPRESSION_NODES]; /* [used] stack */
+    const struct tune_value *values;                /* values values of the names */
+    struct tune_value stack[TUNE_EXPRESSION_NODES]; /* [used] stack stack */
     int used;
     struct tune_value items[TUNE_EXPRESSION_NODES]; /* items of lists that are made here */
     int items_used;
@@ -28,10 +25,7 @@ static int fail(const struct run *r, const char *format, ...)
 {
     char what[256], used[512] = "", one[64];
     const struct tune_expression *e = r->e;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
+    FORMAT(what, format);
     for (int i = 0; i < e->count; i++) {
         const struct tune_step *s = e->steps + i;
         bool first = s->kind == TUNE_STEP_NAME;

@@ -3,7 +3,6 @@
 #include "core/array.h"
 #include "sweeps/spaces/frame.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "core/error.h"
@@ -68,6 +67,8 @@ void tune_frame_numbers(struct tune_frame *f, int column)
 
 void tune_frame_cell(struct tune_frame *f, const char *text)
 {
+    if (!f)
+        return;
     if (!tune_array_fit(&f->cells, (size_t)f->count, sizeof *f->cells)) {
         f->short_of_memory = true;
         return;
@@ -85,7 +86,7 @@ static int width(const char *text)
     return n;
 }
 
-int tune_frame_print(struct tune_frame *f, int indent, FILE *out)
+static int print(const struct tune_frame *f, int indent, FILE *out)
 {
     int64_t rows = f->count / f->columns;
     int index = snprintf(NULL, 0, "%lld", (long long)(rows > 0 ? rows - 1 : 0));
@@ -116,4 +117,11 @@ int tune_frame_print(struct tune_frame *f, int indent, FILE *out)
     }
     free(widths);
     return 0;
+}
+
+int tune_frame_print(struct tune_frame *f, int indent, FILE *out)
+{
+    int code = f ? print(f, indent, out) : -1;
+    tune_frame_free(f);
+    return code;
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 
 void tune_operation_default(struct tune_operation *o)
@@ -71,20 +70,26 @@ static int read_sampler(struct tune_operation *o, const struct tune_node *sample
     return read_names(d, tune_node_get(sampler, "grouping"), "grouping", &o->grouping, &o->group_count);
 }
 
+const char *const tune_filter_names[4] = {"noFilter", "measured", "unmeasured", "partial"};
+
+int tune_filter_find(const char *name)
+{
+    for (int i = 0; i < 4; i++)
+        if (!strcasecmp(name, tune_filter_names[i]))
+            return i;
+    return -1;
+}
+
 static int read_filter(struct tune_operation *o, const struct tune_node *filter)
 {
-    static const char *const names[] = {"noFilter", "measured", "unmeasured", "partial"};
     const char *mode = NULL;
     if (!filter)
         return 0;
     TRY(tune_document_map(o->document, filter, "filter", "filterMode"));
     TRY(tune_document_text(o->document, filter, "filterMode", false, &mode));
-    for (int i = 0; mode && i < 4; i++)
-        if (!strcasecmp(mode, names[i])) {
-            o->filter = (enum tune_filter)i;
-            return 0;
-        }
-    return !mode ? 0 : tune_document_fail(o->document, tune_node_get(filter, "filterMode"), "filterMode is noFilter, measured, "
+    int found = mode ? tune_filter_find(mode) : 0;
+    o->filter = (enum tune_filter)(found < 0 ? 0 : found);
+    return found >= 0 ? 0 : tune_document_fail(o->document, tune_node_get(filter, "filterMode"), "filterMode is noFilter, measured, "
                                           "unmeasured or partial, not %s", mode);
 }
 

@@ -8,7 +8,14 @@
 extern "C" {
 #endif
 
-enum tune_filter { TUNE_FILTER_NONE, TUNE_FILTER_MEASURED, TUNE_FILTER_UNMEASURED, TUNE_FILTER_PARTIAL };
+enum tune_filter {
+    TUNE_FILTER_NONE, TUNE_FILTER_MEASURED, TUNE_FILTER_UNMEASURED, TUNE_FILTER_PARTIAL
+};
+
+/* tune_filter_names - their names.
+ * tune_filter_find - the filter of a name, in small letters or capitals; -1: there is none. */
+extern const char *const tune_filter_names[4];
+int tune_filter_find(const char *name);
 
 struct tune_operation {
     struct tune_document *document; /* NULL: the operation comes from flags */

@@ -7,8 +7,9 @@
 #include "sweeps/spaces/order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "core/map.h"
+#include "core/nearest.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "sweeps/spaces/sobol.h"
@@ -23,12 +24,6 @@
 struct axis {
     struct tune_domain domain; /* the domain to draw from */
     struct tune_value *value;
-};
-
-/* Indexes of the entities drawn so far: a hash table. */
-struct seen {
-    tune_index *places; /* index + 1; 0: free */
-    size_t used, room;
 };
 
 struct tune_order {
@@ -47,9 +42,9 @@ struct tune_order {
     int axis_count;
     struct tune_value *values;
     uint64_t drawn;
-    int64_t points; /* points of one round of lhs */
+    int64_t points; /* points points of one round of lhs */
     struct tune_sobol *sobol;
-    struct seen seen;
+    struct tune_map seen; /* the entities drawn so far, by index */
 };
 
 static const char *const names[] = {
@@ -110,10 +105,8 @@ int tune_order_groups(const struct tune_space *s, const struct tune_order_option
     if (!wanted && o->group_count > 0)
         return refuse("the order %s makes no groups; take sequential-grouped or random-grouped, or no grouping", names[o->mode]);
     for (int g = 0; g < o->group_count; g++) {
-        int k = 0;
-        while (k < s->count && strcmp(s->names[k], o->grouping[g]))
-            k++;
-        if (k == s->count)
+        int k = tune_name_find(s->names, s->count, o->grouping[g]);
+        if (k < 0)
             return refuse("the space has no dimension \"%s\" to group by", o->grouping[g]);
         grouped[k] = true;
     }
@@ -262,43 +255,15 @@ static double fraction(const struct tune_order *o, int axis)
     return ((double)place + u) / (double)points;
 }
 
-/* The table entry of an index, or the free entry for it. */
-static tune_index *find_seen(const struct seen *seen, tune_index index)
-{
-    size_t i = (size_t)tune_random_u64((uint64_t)index, (uint64_t)(index >> 64), 0) & (seen->room - 1);
-    while (seen->places[i] && seen->places[i] != index + 1)
-        i = (i + 1) & (seen->room - 1);
-    return &seen->places[i];
-}
-
-static int grow_seen(struct seen *seen)
-{
-    struct seen more = {.used = seen->used, .room = seen->room ? seen->room * 2 : 256};
-    if (!(more.places = calloc(more.room, sizeof *more.places)))
-        return no_memory();
-    for (size_t i = 0; i < seen->room; i++)
-        if (seen->places[i])
-            *find_seen(&more, seen->places[i] - 1) = seen->places[i];
-    free(seen->places);
-    *seen = more;
-    return 0;
-}
-
 /* Note an entity. 1: it is new; 0: it was drawn before. If entities cannot be counted, all are
  * new. */
 static int is_new(struct tune_order *o)
 {
-    tune_index index, *place;
+    tune_index index;
     if (o->space->size == 0 || o->space->size == TUNE_INDEX_MAX || !tune_space_find(o->space, o->values, &index))
         return 1;
-    if (o->seen.used * 2 >= o->seen.room)
-        TRY(grow_seen(&o->seen));
-    place = find_seen(&o->seen, index);
-    if (*place)
-        return 0;
-    *place = index + 1;
-    o->seen.used++;
-    return 1;
+    int64_t *times = tune_map_add(&o->seen, (const uint64_t[]){(uint64_t)index, (uint64_t)(index >> 64)});
+    return times ? (*times)++ == 0 : no_memory();
 }
 
 static int next_draw(struct tune_order *o, const struct tune_value **values)
@@ -359,7 +324,7 @@ void tune_order_free(struct tune_order *o)
     free(o->axes);
     free(o->values);
     free(o->sobol);
-    free(o->seen.places);
+    tune_map_free(&o->seen);
     free(o);
 }
 

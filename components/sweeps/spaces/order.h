@@ -1,14 +1,14 @@
 /* order.h - the order in which entities of a space are taken.
  *
  *     sequential           the grid's own: the last dimension is the fastest
- *     random               a permutation of the grid by the seed, computed index by index. If entities
- *                          cannot be counted, each is drawn: finite dimensions evenly, continuous ones
- *                          by their probability
- *     sequential-grouped   entities that agree in the grouping dimensions follow each other; groups in
- *                          first-seen order
+ *     random               a permutation of the grid by the seed, computed index by index. If
+ *                          entities cannot be counted, each is drawn: finite dimensions evenly,
+ *                          continuous ones by their probability
+ *     sequential-grouped   entities that agree in the grouping dimensions follow each other; groups
+ *                          in first-seen order
  *     random-grouped       the same, groups in random order
- *     weighted             drawn by the domains' probabilities, with replacement. In finite spaces a
- *                          repeat is drawn again, up to TUNE_ORDER_REDRAWS times
+ *     weighted             drawn by the domains' probabilities, with replacement. In finite spaces
+ *                          a repeat is drawn again, up to TUNE_ORDER_REDRAWS times
  *     sobol, lhs           points that fill the space evenly, even a few; each dimension's fraction
  *                          picks its value
  *

@@ -13,17 +13,6 @@
 
 /* ---- reading ---- */
 
-/* Read a list that must not be empty. 0 if the key is missing or None. */
-static int get_list(struct tune_document *d, const struct tune_node *map, const char *key, const struct tune_node **list)
-{
-    *list = tune_node_get(map, key);
-    if (tune_node_none(*list))
-        return 0;
-    if ((*list)->type != TUNE_NODE_LIST)
-        return tune_document_fail(d, *list, "%s must be a list", key);
-    return (*list)->count;
-}
-
 static int read_dimension(struct tune_space *s, const struct tune_node *node, int place)
 {
     struct tune_document *d = s->document;
@@ -62,7 +51,7 @@ static int read_dimensions(struct tune_space *s)
 {
     struct tune_document *d = s->document;
     const struct tune_node *list;
-    int count = get_list(d, d->root, "entitySpace", &list);
+    int count = tune_document_list(d, d->root, "entitySpace", &list);
     TRY(count);
     if (count == 0)
         return tune_document_fail(d, list ? list : d->root, "a space wants entitySpace: a list of at least one dimension");
@@ -109,7 +98,7 @@ static int read_reference(struct tune_space *s, const struct tune_node *node)
     TRY(tune_document_text(d, node, "actuatorIdentifier", true, &r->actuator));
     TRY(tune_document_text(d, node, "experimentIdentifier", true, &r->experiment));
     TRY(tune_document_text(d, node, "experimentVersion", false, &r->version));
-    int count = get_list(d, node, "parameterization", &list);
+    int count = tune_document_list(d, node, "parameterization", &list);
     TRY(count);
     if (count == 0 && !tune_node_none(list))
         return tune_document_fail(d, list, "an empty parameterization; leave the key out where all defaults stay");
@@ -125,7 +114,7 @@ static int read_reference(struct tune_space *s, const struct tune_node *node)
 static int read_references(struct tune_space *s)
 {
     const struct tune_node *list;
-    int count = get_list(s->document, s->document->root, "experiments", &list);
+    int count = tune_document_list(s->document, s->document->root, "experiments", &list);
     TRY(count);
     if (!(s->references = tune_document_take(s->document, ((size_t)count + 1) * sizeof *s->references)))
         return -1;
@@ -139,7 +128,7 @@ static int read_constraints(struct tune_space *s)
     struct tune_document *d = s->document;
     const struct tune_node *list;
     char where[TUNE_PATH_MAX + 32];
-    int count = get_list(d, d->root, "constraints", &list);
+    int count = tune_document_list(d, d->root, "constraints", &list);
     TRY(count);
     if (count > TUNE_SPACE_CONSTRAINTS)
         return tune_document_fail(d, list, "%d constraints; at most %d are supported, and one may say \"a and b\"", count,

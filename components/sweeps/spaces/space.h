@@ -13,7 +13,8 @@
  *     struct tune_space *s = tune_space_read("space.yaml");
  *     struct tune_value *v = ...[s->count];
  *     tune_space_entity(s, 3, v);
- *     tune_entity_identifier(s->names, v, s->count, text, sizeof text);   model_name.smollm2-135m-... */
+ *     tune_entity_identifier(s->names, v, s->count, text, sizeof text);
+ *                                                     "model_name.smollm2-135m-..." */
 #ifndef TUNE_SPACES_SPACE_H
 #define TUNE_SPACES_SPACE_H
 
@@ -68,8 +69,8 @@ struct tune_space {
 };
 
 /* tune_space_read - read a space file. NULL with an error (file:line:column): a bad domain, no
- * dimension, two of one name, too many dimensions or constraints, unknown keys, a parameter given
- * twice, or a constraint that does not compile. "<will be set by ado>" counts as not given.
+ * dimension, two of one name, or too many dimensions or constraints. Also unknown keys, a parameter
+ * given twice, or a constraint that does not compile. "<will be set by ado>" counts as not given.
  * tune_space_bind (experiment.h) checks the experiments.
  * tune_space_parse - the same from a document, which the space owns from then on, also on error.
  * tune_space_free - free it; NULL is fine. */

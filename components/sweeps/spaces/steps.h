@@ -15,11 +15,14 @@
 #include "templates/expression.h"
 
 enum tune_step_kind {
-    TUNE_STEP_CONSTANT, TUNE_STEP_NAME, TUNE_STEP_LIST, TUNE_STEP_CALL, TUNE_STEP_NEGATE, TUNE_STEP_NOT, TUNE_STEP_ARITHMETIC,
-    TUNE_STEP_COMPARE, TUNE_STEP_CHAIN, TUNE_STEP_OR, TUNE_STEP_AND,
+    TUNE_STEP_CONSTANT, TUNE_STEP_NAME, TUNE_STEP_LIST, TUNE_STEP_CALL, TUNE_STEP_NEGATE,
+    TUNE_STEP_NOT, TUNE_STEP_ARITHMETIC, TUNE_STEP_COMPARE, TUNE_STEP_CHAIN, TUNE_STEP_OR,
+    TUNE_STEP_AND,
 };
 
-enum tune_function { TUNE_CALL_ABS, TUNE_CALL_LEN, TUNE_CALL_MAX, TUNE_CALL_MIN, TUNE_CALL_ROUND, TUNE_CALLS };
+enum tune_function {
+    TUNE_CALL_ABS, TUNE_CALL_LEN, TUNE_CALL_MAX, TUNE_CALL_MIN, TUNE_CALL_ROUND, TUNE_CALLS
+};
 
 struct tune_step {
     enum tune_step_kind kind;
@@ -35,7 +38,7 @@ struct tune_expression {
     struct tune_value items[TUNE_EXPRESSION_NODES]; /* items of constant lists */
     int items_used;
     const char *text, *where;
-    char pool[]; /* memory of text, where, names and texts */
+    char pool[]; /* memory of memory of text, where, names and texts */
 };
 
 #endif

@@ -1,8 +1,8 @@
 /* tree.c - build a document's tree for its readers. */
 #include "core/array.h"
+#include "core/try.h"
 #include "sweeps/spaces/tree.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +10,7 @@
 int tune_tree_fail(const struct tune_tree *t, int line, int column, const char *format, ...)
 {
     char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    FORMAT(text, format);
     struct tune_node at = {.line = line, .column = column};
     return tune_document_fail(t->document, &at, "%s", text);
 }
@@ -69,7 +66,7 @@ int tune_tree_list(struct tune_tree *t, struct tune_node *node, size_t from)
 
 struct pair {
     const struct tune_node *key, *item;
-    size_t place; /* number in the map; merged pairs come first */
+    size_t place; /* number number in the map; merged pairs come first */
 };
 
 static int by_key(const void *a, const void *b)

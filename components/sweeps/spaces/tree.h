@@ -7,10 +7,6 @@
 
 #include "sweeps/spaces/document.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct tune_tree {
     struct tune_document *document;
     const struct tune_node **stack; /* [used] items on the stack */
@@ -59,7 +55,4 @@ int tune_tree_json(struct tune_tree *t, const char *text, size_t size,
 int tune_yaml_scalar(struct tune_tree *t, struct tune_node *node, const char *text, size_t size,
                      const char *tag, bool plain);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -16,7 +16,10 @@
 extern "C" {
 #endif
 
-enum tune_value_type { TUNE_VALUE_NONE, TUNE_VALUE_BOOL, TUNE_VALUE_INT, TUNE_VALUE_FLOAT, TUNE_VALUE_TEXT, TUNE_VALUE_LIST };
+enum tune_value_type {
+    TUNE_VALUE_NONE, TUNE_VALUE_BOOL, TUNE_VALUE_INT, TUNE_VALUE_FLOAT, TUNE_VALUE_TEXT,
+    TUNE_VALUE_LIST
+};
 
 struct tune_value {
     enum tune_value_type type;
@@ -32,7 +35,8 @@ struct tune_value {
     };
 };
 
-/* tune_value_none, _bool, _int, _float, tune_value_text - a value of that type. A text is borrowed. */
+/* tune_value_none, _bool, _int, _float, tune_value_text - a value of that type. A text is
+ * borrowed. */
 struct tune_value tune_value_none(void);
 struct tune_value tune_value_bool(bool boolean);
 struct tune_value tune_value_int(int64_t integer);
@@ -67,7 +71,8 @@ static inline bool tune_value_as_number(const struct tune_value *v, struct tune_
 
 /* tune_values_size - bytes that a copy of the values takes, with the items of lists and the texts
  * of values that are texts.
- * tune_values_copy - the copy, into `to`, which is returned; NULL stays NULL. Texts within lists stay borrowed. */
+ * tune_values_copy - the copy, into `to`, which is returned; NULL stays NULL. Texts within lists
+ * stay borrowed. */
 size_t tune_values_size(const struct tune_value *values, int count);
 struct tune_value *tune_values_copy(void *to, const struct tune_value *values, int count);
 

@@ -4,7 +4,6 @@
  * scalars. This file does anchors, aliases, merge keys and all limits. The function that fetches an
  * event deletes it. */
 #include <search.h>
-#include <stdio.h>
 #include <string.h>
 #include <yaml.h>
 
@@ -39,10 +38,7 @@ static int fail_at(const struct reader *r, yaml_mark_t at, const char *format, .
 static int fail_at(const struct reader *r, yaml_mark_t at, const char *format, ...)
 {
     char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    FORMAT(text, format);
     return tune_tree_fail(r->tree, (int)at.line + 1, (int)at.column + 1, "%s", text);
 }
 

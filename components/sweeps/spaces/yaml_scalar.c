@@ -20,7 +20,7 @@
 
 #define DIGITS "0123456789"
 
-/* True if text is one of count words. */
+/* True if True if text is one of count words. */
 static bool among(const char *text, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)

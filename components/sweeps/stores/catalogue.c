@@ -1,8 +1,9 @@
-/* catalogue.c - what tables and columns the files of a store have between them. */
+/* catalogue.c - the union of tables and columns over all files of a store. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/array.h"
 #include "core/try.h"
 #include "sweeps/stores/store_parts.h"
 
@@ -14,18 +15,21 @@ const struct tune_store_union *tune_store_find_union(const struct tune_store *s,
     return NULL;
 }
 
-/* One more column, texts copied. */
+void tune_store_columns_free(struct tune_column *columns, int keys, int count)
+{
+    for (int i = keys; columns && i < count; i++) {
+        free((char *)(uintptr_t)columns[i].name);
+        free((char *)(uintptr_t)columns[i].unit);
+    }
+    free(columns);
+}
+
+/* Add a column; texts are copied. */
 static int add_column(struct tune_store_union *u, const struct tune_column *column, int file)
 {
-    if (u->count % 64 == 0) {
-        size_t room = (size_t)u->count + 64;
-        struct tune_column *columns = realloc(u->columns, room * sizeof *columns);
-        u->columns = columns ? columns : u->columns;
-        int *files = realloc(u->files, room * sizeof *files);
-        u->files = files ? files : u->files;
-        if (!columns || !files)
-            return tune_store_no_memory("the columns of a store");
-    }
+    if (!tune_array_fit(&u->columns, (size_t)u->count, sizeof *u->columns) ||
+        !tune_array_fit(&u->files, (size_t)u->count, sizeof *u->files))
+        return tune_store_no_memory("the columns of a store");
     struct tune_column copy = *column;
     copy.name = strdup(column->name);
     copy.unit = strdup(column->unit);
@@ -37,13 +41,9 @@ static int add_column(struct tune_store_union *u, const struct tune_column *colu
 /* A union begins with the columns that every table has. */
 static struct tune_store_union *add_union(struct tune_store *s, const char *name)
 {
-    if (s->union_count % 16 == 0) {
-        struct tune_store_union *more = realloc(s->unions, ((size_t)s->union_count + 16) * sizeof *more);
-        if (!more) {
-            tune_store_no_memory("the tables of a store");
-            return NULL;
-        }
-        s->unions = more;
+    if (!tune_array_fit(&s->unions, (size_t)s->union_count, sizeof *s->unions)) {
+        tune_store_no_memory("the tables of a store");
+        return NULL;
     }
     struct tune_store_union *u = &s->unions[s->union_count++];
     *u = (struct tune_store_union){.name = name ? strdup(name) : NULL};
@@ -65,7 +65,7 @@ static int find_column(const struct tune_store_union *u, const char *name, int h
     return -1;
 }
 
-/* A text here and a number there make nothing. have: column i of u. */
+/* Report a column that is a text here and a number there. have: column i of u. */
 static int check_types(const struct tune_store *s, const struct tune_store_union *u, int i, const struct tune_column *c,
                        const char *where)
 {
@@ -85,7 +85,7 @@ static bool is_count(const struct tune_column *c)
     return c->whole || c->type == TUNE_CELL_WHOLE;
 }
 
-/* Whole numbers in one file and others in another make numbers. */
+/* A column with integers in one file and other numbers in another is a NUMBER. */
 static int unite_column(struct tune_store *s, struct tune_store_union *u, const struct tune_column *c, int file, int hint)
 {
     int i = find_column(u, c->name, hint);
@@ -115,7 +115,7 @@ static int unite_file(struct tune_store *s, int file, const struct tune_sample_f
     return 0;
 }
 
-/* Keys, inputs, targets, each in the order in which they were met. */
+/* Sort columns: keys, inputs, targets, each in first-seen order. */
 static int sort_by_role(struct tune_store_union *u)
 {
     struct tune_column *columns = calloc((size_t)u->count, sizeof *columns);
@@ -190,11 +190,7 @@ void tune_store_forget_catalogue(struct tune_store *s)
 {
     for (int i = 0; i < s->union_count; i++) {
         struct tune_store_union *u = &s->unions[i];
-        for (int c = 0; c < u->count; c++) {
-            free((char *)(uintptr_t)u->columns[c].name);
-            free((char *)(uintptr_t)u->columns[c].unit);
-        }
-        free(u->columns);
+        tune_store_columns_free(u->columns, 0, u->count);
         free(u->files);
         free(u->name);
     }
@@ -213,6 +209,11 @@ const char *const *tune_store_tables(struct tune_store *s, int *count)
         return NULL;
     *count = s->union_count - 1;
     return s->names;
+}
+
+bool tune_store_has(struct tune_store *s, const char *experiment)
+{
+    return tune_store_catalogue(s, NULL, NULL) == 0 && tune_store_find_union(s, experiment);
 }
 
 int tune_store_agrees(struct tune_store *s, const char *experiment, const struct tune_column *columns, int count)

@@ -1,8 +1,8 @@
 /* claim.c - claims as files: name, name~2, name~3, ... each made once and never removed; the last one counts.
  *
  * A stale claim is not replaced, for two processes that both found it stale could then each replace what the other had
- * just made. Who takes it over makes the next one instead, which only one process can; and since none is ever removed,
- * nobody's judgement is about another file than he read. */
+ * just made. Who takes it over makes the next one instead, which only one process can. None is ever removed, so nobody
+ * judges another file than the one he read. */
 #include "sweeps/stores/claim.h"
 
 #include <cjson/cJSON.h>
@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,8 +45,8 @@ static void read_line(const char *path, char *text, size_t size)
     fclose(f);
 }
 
-/* The start time of a process in ticks since boot; 0: there is none, or one that ended and was not yet waited for. -1: it is
- * there, and no more is known. Source: proc(5), /proc/<pid>/stat, fields 3 and 22. */
+/* The start time of a process in ticks since boot. 0: there is no such process, or it is a zombie.
+ * -1: it exists, and nothing else is known. Source: proc(5), /proc/<pid>/stat, fields 3 and 22. */
 static int64_t start_of(int64_t pid)
 {
     char path[64], line[1024], state;
@@ -56,7 +55,7 @@ static int64_t start_of(int64_t pid)
         return 0;
     snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
     read_line(path, line, sizeof line);
-    const char *rest = strrchr(line, ')'); /* its name may hold anything */
+    const char *rest = strrchr(line, ')'); /* the process name may contain anything */
     if (!rest || sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld", &state,
                         &started) != 2)
         return -1;
@@ -80,7 +79,7 @@ static int claim_path(char path[TUNE_PATH_MAX], const char *folder, const char *
     return generation == 1 ? tune_path(path, "%s/%s", folder, name) : tune_path(path, "%s/%s~%d", folder, name, generation);
 }
 
-/* The state stands at a place of its own, so that it can be changed without a moment at which the file is not whole. */
+/* The state has a fixed place, so it can change in one write. */
 static const char head[] = "{\"state\":\"";
 enum { STATE_BYTES = 4 };
 
@@ -90,7 +89,8 @@ static int write_claim(const char *path, const struct owner *me)
     int n = snprintf(text, sizeof text,
                      "%sheld\",\"host\":\"%s\",\"boot\":\"%s\",\"pid_space\":\"%s\",\"pid\":%" PRId64 ",\"started\":%" PRId64 "}\n",
                      head, me->host, me->boot, me->space, me->pid, me->started);
-    return tune_exclusive_write(path, text, (size_t)n, false); /* no sync: after a power cut nobody holds anything */
+    return tune_exclusive_write(path, text, (size_t)n, false); /* no sync, because a power cut ends
+                                                                * all claims */
 }
 
 static int set_state(const char *path, const char state[STATE_BYTES + 1])
@@ -116,7 +116,7 @@ static int64_t take_whole(const cJSON *json, const char *key)
     return cJSON_IsNumber(item) && item->valuedouble > 0 && item->valuedouble < 9e15 ? (int64_t)item->valuedouble : 0;
 }
 
-/* The time as the folder's file system has it, which may be another machine's clock. */
+/* The current time of the folder's file system, which may be another machine's clock. */
 static time_t folder_time(const char *path)
 {
     char probe[TUNE_PATH_MAX];
@@ -150,7 +150,7 @@ static bool is_stale(const char *path, const struct owner *o, const struct owner
     return stat(path, &st) == 0 && st.st_mtime + TUNE_CLAIM_S < folder_time(path);
 }
 
-/* The state of one file, and whose it is. */
+/* Read the state of one file, and its owner. */
 static enum state judge(const char *path, const struct owner *me, char *who, size_t size)
 {
     struct stat st;
@@ -158,7 +158,7 @@ static enum state judge(const char *path, const struct owner *me, char *who, siz
     char state[16];
     if (stat(path, &st) < 0 && errno == ENOENT)
         return ABSENT;
-    cJSON *json = tune_cjson_read(path, JSON_MAX); /* one that makes no sense is somebody's whom nobody knows */
+    cJSON *json = tune_cjson_read(path, JSON_MAX); /* a damaged file counts as an unknown owner's */
     take_text(json, "state", state, sizeof state);
     take_text(json, "host", o.host, sizeof o.host);
     take_text(json, "boot", o.boot, sizeof o.boot);
@@ -195,7 +195,7 @@ int tune_claim_take(struct tune_claim *c, const char *folder, const char *name, 
                 memcpy(c->path, path, sizeof path);
                 return 1;
             }
-            state = judge(path, &me, who, size); /* somebody was faster */
+            state = judge(path, &me, who, size); /* another process was faster */
         }
         if (state != STALE)
             return 0;

@@ -1,5 +1,5 @@
-/* exclusive.c - written under a name of its own, then given the one that others look for: a link, unlike a rename, fails
- * where that name is taken. */
+/* exclusive.c - files written under a name of their own, then linked to the one that others look for. A link, unlike a
+ * rename, fails if that name is taken. */
 #include "sweeps/stores/exclusive.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static int write_all(const char *path, const void *data, size_t size, bool sync)
     }
     good = good && (!sync || fsync(fd) == 0);
     int code = errno;
-    if (close(fd) < 0 && good) { /* a network file system may say only here that the disk is full */
+    if (close(fd) < 0 && good) { /* a network file system may report a full disk only here */
         good = false;
         code = errno;
     }
@@ -41,16 +41,18 @@ static int write_all(const char *path, const void *data, size_t size, bool sync)
     return good ? 0 : fail("write", path);
 }
 
-/* 1, 0, -1 as above. */
+/* Returns 1, 0 or -1 as above. */
 static int give_name(const char *temporary, const char *path)
 {
     struct stat st;
     if (link(temporary, path) == 0)
         return 1;
     int code = errno;
-    if (stat(temporary, &st) == 0 && st.st_nlink == 2) /* done, but the answer was lost on the way from a file server */
+    if (stat(temporary, &st) == 0 && st.st_nlink == 2) /* done, but the file server's answer was
+                                                        * lost */
         return 1;
-    if (code != EEXIST && renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0) /* no hard links here */
+    if (code != EEXIST && renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0) /* this file system has no
+                                                                                                  * hard links */
         return 1;
     if (code == EEXIST || errno == EEXIST)
         return 0;
@@ -62,7 +64,8 @@ int tune_exclusive_write(const char *path, const void *data, size_t size, bool s
 {
     char temporary[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
     uint64_t number = 0;
-    if (getrandom(&number, sizeof number, 0) < 0) /* not the pid: another machine may have one of that number */
+    if (getrandom(&number, sizeof number, 0) < 0) /* not the pid, because another machine may use
+                                                   * the same */
         return fail("draw a name beside", path);
     TRY(tune_path(temporary, "%s.tmp-%" PRIu64, path, number));
     TRY(tune_file_parent(folder, path));

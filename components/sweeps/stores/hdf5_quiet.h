@@ -1,15 +1,16 @@
-/* hdf5_quiet.h - the HDF5 library as a component may use it: it prints nothing, its reasons become
- * ours, and what a program that uses HDF5 itself has set stays set. Included by the two files that
- * call it. */
+/* hdf5_quiet.h - the HDF5 library as a component may use it: it prints nothing, and its reasons
+ * become ours. A program that uses HDF5 itself keeps its own settings. For the two files that call
+ * the library. */
 #ifndef TUNE_STORES_HDF5_QUIET_H
 #define TUNE_STORES_HDF5_QUIET_H
 
 #include <hdf5.h>
 #include <stdio.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows go between files, which are little-endian, and memory as they are");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "rows go between files, which are little-endian, and memory as they are");
 
-/* Between hush and unhush, instead of printing: the first reason that a failed call gave. */
+/* The first error of a failed call between hush and unhush, which the library would print. */
 struct tune_hdf5_quiet {
     H5E_auto2_t report;
     void *data;
@@ -18,9 +19,9 @@ struct tune_hdf5_quiet {
 
 static inline herr_t tune_hdf5_innermost(unsigned n, const H5E_error2_t *e, void *quiet)
 {
+    struct tune_hdf5_quiet *q = quiet;
     if (n == 0)
-        snprintf(((struct tune_hdf5_quiet *)quiet)->why, sizeof ((struct tune_hdf5_quiet *)quiet)->why, "the HDF5 library says: %s",
-                 e->desc ? e->desc : "");
+        snprintf(q->why, sizeof q->why, "the HDF5 library says: %s", e->desc ? e->desc : "");
     return 0;
 }
 
@@ -34,7 +35,7 @@ static inline herr_t tune_hdf5_note(hid_t stack, void *quiet)
 static inline void tune_hdf5_hush(struct tune_hdf5_quiet *q)
 {
     q->why[0] = 0;
-    /* where it has refused a damaged file, its clean-up at exit prints that it never ends */
+    /* after a damaged file, its clean-up at exit would print an error */
     H5dont_atexit();
     H5Eget_auto2(H5E_DEFAULT, &q->report, &q->data);
     H5Eset_auto2(H5E_DEFAULT, tune_hdf5_note, q);
@@ -45,15 +46,23 @@ static inline void tune_hdf5_unhush(const struct tune_hdf5_quiet *q)
     H5Eset_auto2(H5E_DEFAULT, q->report, q->data);
 }
 
-/* tune_hdf5_close - give any identifier back; one of a call that failed is fine. */
+/* tune_hdf5_close - close any identifier; one of a failed call is fine. */
 static inline void tune_hdf5_close(hid_t id)
 {
     if (id >= 0)
         H5Idec_ref(id);
 }
 
-/* tune_hdf5_access - how files are opened: what is left open in one is closed with it; no locks,
- * for no file here is ever changed in place, and not every file system has them. */
+/* TUNE_HDF5 - declares an identifier that is given back where its scope ends. It may be of a call
+ * that failed; calls that are given it then fail, too. */
+static inline void tune_hdf5_leave(const hid_t *id)
+{
+    tune_hdf5_close(*id);
+}
+#define TUNE_HDF5 __attribute__((cleanup(tune_hdf5_leave))) hid_t
+
+/* tune_hdf5_access - how files are opened. What is left open in one is closed with it. No locks: no
+ * file here is ever changed in place, and not every file system has them. */
 static inline hid_t tune_hdf5_access(void)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);

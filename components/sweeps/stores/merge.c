@@ -1,85 +1,48 @@
-/* merge.c - whole stores: one brought into another, one read through for what is wrong with it. */
-#include <stdarg.h>
+/* merge.c - merge one store into another, and check a whole store. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "files/json.h"
+#include "core/map.h"
 #include "core/try.h"
 #include "sweeps/stores/store_parts.h"
 
-/* ---- a set of texts, each as 128 bits of hash: 10^6 uids in 32 MB ---- */
+/* ---- a set of texts, each as 128 bits of hash: 10^6 uids in 48 MB ---- */
 
 struct mark {
-    uint64_t a, b; /* both 0: free */
+    uint64_t key[2];
 };
 
-struct marks {
-    struct mark *at;
-    size_t room, count; /* room: a power of two */
-};
-
-static struct mark mark_of(const char *text, size_t size)
+static struct mark mark_of(const char *text)
 {
-    struct mark m = {tune_hash64(text, size, 1), tune_hash64(text, size, 2)};
-    m.b += !m.a && !m.b;
-    return m;
+    size_t size = strlen(text);
+    return (struct mark){{tune_hash64(text, size, 1), tune_hash64(text, size, 2)}};
 }
 
-static struct mark *find_mark(const struct marks *s, struct mark m)
+/* Add a text. 1: it is new; 0: it was there; -1: no memory. */
+static int add_mark(struct tune_map *marks, struct mark m)
 {
-    size_t i = m.a & (s->room - 1);
-    while ((s->at[i].a || s->at[i].b) && (s->at[i].a != m.a || s->at[i].b != m.b))
-        i = (i + 1) & (s->room - 1);
-    return &s->at[i];
+    int64_t *there = tune_map_add(marks, m.key);
+    return there ? (*there)++ == 0 : tune_store_no_memory("the uids of a store");
 }
 
-static bool has_mark(const struct marks *s, struct mark m)
-{
-    const struct mark *at = s->room ? find_mark(s, m) : NULL;
-    return at && (at->a || at->b);
-}
-
-/* 1: it is new; 0: it was there; -1. */
-static int add_mark(struct marks *s, struct mark m)
-{
-    if (s->count * 2 >= s->room) {
-        struct marks larger = {.room = s->room ? s->room * 2 : 4096, .count = s->count};
-        if (!(larger.at = calloc(larger.room, sizeof *larger.at)))
-            return tune_store_no_memory("the uids of a store");
-        for (size_t i = 0; i < s->room; i++)
-            if (s->at[i].a || s->at[i].b)
-                *find_mark(&larger, s->at[i]) = s->at[i];
-        free(s->at);
-        *s = larger;
-    }
-    struct mark *at = find_mark(s, m);
-    if (at->a || at->b)
-        return 0;
-    *at = m;
-    s->count++;
-    return 1;
-}
-
-/* A request as a whole: nothing in it is its name. */
+/* Hash a whole request, because it has no id. */
 static struct mark mark_of_cells(const struct tune_cell *cells, int count)
 {
-    struct mark m = {1, 2};
-    for (int i = 0; i < count; i++) {
-        const struct tune_cell *c = &cells[i];
-        m.a = tune_hash64(c->text ? c->text : "", c->text ? strlen(c->text) + 1 : 1, m.a);
-        m.b = tune_hash64(c->text ? c->text : "", c->text ? strlen(c->text) + 1 : 1, m.b);
+    struct mark m = {{1, 2}};
+    for (int i = 0; i < 2 * count; i++) {
+        const struct tune_cell *c = &cells[i / 2];
         double number = c->absent ? 0 : c->number;
-        m.a = tune_hash64(&number, sizeof number, m.a);
-        m.b = tune_hash64(&number, sizeof number, m.b);
+        m.key[i % 2] = tune_hash64(c->text ? c->text : "", c->text ? strlen(c->text) + 1 : 1, m.key[i % 2]);
+        m.key[i % 2] = tune_hash64(&number, sizeof number, m.key[i % 2]);
     }
-    m.b += !m.a && !m.b;
     return m;
 }
 
 /* ---- passes ---- */
 
-/* A pass over all columns of a table; *count of them. */
+/* Begin a pass over all columns of a table, *count of them. */
 static struct tune_scan *scan_all(struct tune_store *s, const char *experiment, int *count)
 {
     const struct tune_column *columns = tune_store_columns(s, experiment, count);
@@ -93,21 +56,19 @@ static struct tune_scan *scan_all(struct tune_store *s, const char *experiment, 
     return scan;
 }
 
-/* A pass over the columns that every row has, in their order. */
+/* Begin a pass over the key columns, in their order. */
 static struct tune_scan *scan_keys(struct tune_store *s, const char *experiment)
 {
-    const char *names[TUNE_KEYS];
-    bool requests = !strcmp(experiment, TUNE_STORE_REQUESTS);
-    int count = requests ? TUNE_REQUEST_KEYS : TUNE_KEYS;
-    for (int i = 0; i < count; i++)
-        names[i] = requests ? tune_request_column((enum tune_request_key)i)->name : tune_key_column((enum tune_key)i)->name;
-    return tune_scan_open(s, experiment, names, count);
+    int keys[TUNE_KEYS];
+    for (int i = 0; i < TUNE_KEYS; i++)
+        keys[i] = i;
+    return tune_scan_keys(s, experiment, keys, strcmp(experiment, TUNE_STORE_REQUESTS) ? TUNE_KEYS : TUNE_REQUEST_KEYS);
 }
 
 /* ---- merge ---- */
 
-/* Everything that the store has: uids of its rows, whole requests. */
-static int collect(struct tune_store *s, struct marks *uids, struct marks *requests)
+/* Collect what the store has: uids of rows, and hashes of requests. */
+static int collect(struct tune_store *s, struct tune_map *uids, struct tune_map *requests)
 {
     int count, more = 0;
     const char *const *tables = tune_store_tables(s, &count);
@@ -115,21 +76,18 @@ static int collect(struct tune_store *s, struct marks *uids, struct marks *reque
     for (int i = -1; i < count && more == 0; i++) {
         const struct tune_cell *cells;
         struct tune_scan *scan = scan_keys(s, i < 0 ? TUNE_STORE_REQUESTS : tables[i]);
-        more = scan ? 0 : -1;
-        while (scan && (more = tune_scan_next(scan, &cells)) == 1)
-            if ((i < 0 ? add_mark(requests, mark_of_cells(cells, TUNE_REQUEST_KEYS))
-                       : add_mark(uids, mark_of(cells[TUNE_KEY_UID].text, strlen(cells[TUNE_KEY_UID].text)))) < 0) {
-                more = -1;
+        while ((more = tune_scan_next(scan, &cells)) == 1)
+            if ((more = i < 0 ? add_mark(requests, mark_of_cells(cells, TUNE_REQUEST_KEYS))
+                              : add_mark(uids, mark_of(cells[TUNE_KEY_UID].text))) < 0)
                 break;
-            }
         tune_scan_free(scan);
     }
     return more;
 }
 
-/* Who is told how far a merge came. */
+/* The progress callback of a merge. */
 struct told {
-    tune_store_progress *progress; /* NULL: nobody */
+    tune_store_progress *progress; /* NULL: none */
     void *context;
     int64_t done, all;
 };
@@ -140,7 +98,7 @@ static void tell_progress(struct told *t)
         t->progress(t->context, ++t->done, t->all);
 }
 
-/* Rows of all tables, requests too; -1. */
+/* Count the rows of all tables and the requests; -1 with an error. */
 static int64_t count_rows(struct tune_store *s)
 {
     int64_t rows = 0;
@@ -158,8 +116,8 @@ static int64_t count_rows(struct tune_store *s)
     return rows;
 }
 
-/* Rows of one table that are not there yet; how many. */
-static int64_t merge_table(struct tune_store *into, struct tune_store *from, const char *experiment, struct marks *uids,
+/* Copy the rows of one table that are missing. Returns their number. */
+static int64_t merge_table(struct tune_store *into, struct tune_store *from, const char *experiment, struct tune_map *uids,
                            struct told *told)
 {
     int all, keys = 0, more;
@@ -167,14 +125,14 @@ static int64_t merge_table(struct tune_store *into, struct tune_store *from, con
     const struct tune_column *columns = tune_store_columns(from, experiment, &all);
     TRY(columns ? 0 : -1);
     while (keys < all && columns[keys].role == TUNE_COLUMN_KEY)
-        keys++; /* the first TUNE_KEYS of them are ours */
+        keys++; /* the first TUNE_KEYS columns are the keys */
     TRY(tune_store_table(into, experiment, columns + keys, all - keys));
     struct tune_cell *row = calloc((size_t)(TUNE_KEYS + all), sizeof *row);
     struct tune_scan *scan = row ? scan_all(from, experiment, &all) : NULL;
     int64_t came = 0;
     more = scan ? 0 : row ? -1 : tune_store_no_memory("merging");
     while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
-        int fresh = add_mark(uids, mark_of(cells[TUNE_KEY_UID].text, strlen(cells[TUNE_KEY_UID].text)));
+        int fresh = add_mark(uids, mark_of(cells[TUNE_KEY_UID].text));
         memcpy(row, cells, TUNE_KEYS * sizeof *row);
         memcpy(row + TUNE_KEYS, cells + keys, (size_t)(all - keys) * sizeof *row);
         if (fresh < 0 || (fresh && tune_store_append(into, experiment, row, NULL) < 0)) {
@@ -189,12 +147,12 @@ static int64_t merge_table(struct tune_store *into, struct tune_store *from, con
     return more < 0 ? -1 : came;
 }
 
-static int merge_requests(struct tune_store *into, struct tune_store *from, struct marks *requests, struct told *told)
+static int merge_requests(struct tune_store *into, struct tune_store *from, struct tune_map *requests, struct told *told)
 {
     const struct tune_cell *cells;
     struct tune_scan *scan = scan_keys(from, TUNE_STORE_REQUESTS);
-    int more = scan ? 0 : -1;
-    while (scan && (more = tune_scan_next(scan, &cells)) == 1) {
+    int more;
+    while ((more = tune_scan_next(scan, &cells)) == 1) {
         int fresh = add_mark(requests, mark_of_cells(cells, TUNE_REQUEST_KEYS));
         if (fresh < 0 || (fresh && tune_store_request(into, cells) < 0)) {
             more = -1;
@@ -229,7 +187,7 @@ static int merge_records(struct tune_store *into, struct tune_store *from, const
     return status;
 }
 
-/* Rows that arrived are kept, even if some are missing. The next merge adds the rest. */
+/* Copied rows are kept, even if others failed. The next merge adds the rest. */
 static int finish_rows(struct tune_store *into, int status)
 {
     struct tune_error why;
@@ -243,7 +201,7 @@ static int finish_rows(struct tune_store *into, int status)
 int64_t tune_store_merge(struct tune_store *into, struct tune_store *from, tune_store_progress *progress, void *context)
 {
     static const char *const kinds[] = {"spaces", "operations", "experiments"};
-    struct marks uids = {0}, requests = {0};
+    struct tune_map uids = {0}, requests = {0};
     struct told told = {progress, context, 0, progress ? count_rows(from) : 0};
     int count;
     int64_t came = 0;
@@ -261,8 +219,8 @@ int64_t tune_store_merge(struct tune_store *into, struct tune_store *from, tune_
     status = finish_rows(into, status);
     for (int i = 0; i < 3 && status == 0; i++)
         status = merge_records(into, from, kinds[i]);
-    free(uids.at);
-    free(requests.at);
+    tune_map_free(&uids);
+    tune_map_free(&requests);
     return status < 0 ? -1 : came;
 }
 
@@ -273,7 +231,7 @@ struct check {
     tune_store_problem *problem;
     void *context;
     int64_t problems;
-    struct marks uids;
+    struct tune_map uids;
 };
 
 static void told(struct check *c, const char *file, const char *what)
@@ -295,10 +253,7 @@ static void tell_row(struct check *c, const struct tune_scan *scan, const char *
 {
     char path[TUNE_PATH_MAX], what[512], text[640];
     struct tune_place place = tune_scan_place(scan);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
+    FORMAT(what, format);
     snprintf(text, sizeof text, "%s, row %d: %s", table, place.row, what);
     if (tune_store_path(c->store, path, c->store->files[place.file].name) == 0)
         told(c, path, text);
@@ -318,7 +273,7 @@ static bool is_one_of(const char *text, const char *words)
 static int check_measurement(struct check *c, const struct tune_scan *scan, const char *table, const struct tune_cell *row)
 {
     const char *uid = row[TUNE_KEY_UID].text;
-    int fresh = *uid ? add_mark(&c->uids, mark_of(uid, strlen(uid))) : 1;
+    int fresh = *uid ? add_mark(&c->uids, mark_of(uid)) : 1;
     TRY(fresh);
     if (!*uid)
         tell_row(c, scan, table, "it has no uid");
@@ -338,7 +293,7 @@ static int check_request(struct check *c, const struct tune_scan *scan, const ch
         tell_row(c, scan, table, "its type is \"%.32s\", expected measured or replayed", row[TUNE_REQUEST_TYPE].text);
     if (!is_one_of(row[TUNE_REQUEST_STATUS].text, STATUSES))
         tell_row(c, scan, table, "its status is \"%.32s\", expected one of " STATUSES, row[TUNE_REQUEST_STATUS].text);
-    if (!has_mark(&c->uids, mark_of(uid, strlen(uid))))
+    if (!tune_map_get(&c->uids, mark_of(uid).key))
         tell_row(c, scan, table, "its result \"%.64s\" is not in this store", uid);
     return 0;
 }
@@ -355,30 +310,28 @@ typedef int row_check(struct check *c, const struct tune_scan *scan, const char 
 
 static int check_table(struct check *c, const char *table, row_check *check_row)
 {
-    int count, more = -1;
+    int count, more;
     const struct tune_cell *cells;
     const struct tune_column *columns = tune_store_columns(c->store, table, &count);
     struct tune_scan *scan = columns ? scan_all(c->store, table, &count) : NULL;
-    while (scan && (more = tune_scan_next(scan, &cells)) != 0) {
-        if (more < 0 && tune_error_kind() == TUNE_ERROR_CANNOT)
+    while ((more = tune_scan_next(scan, &cells)) != 0) {
+        if (!scan || (more < 0 && tune_error_kind() == TUNE_ERROR_CANNOT))
             break;
-        if (more < 0) { /* a broken file; the pass goes on with the next */
+        if (more < 0) { /* a broken file; the next call reads the next file */
             char path[TUNE_PATH_MAX];
             TRY(tune_store_path(c->store, path, c->store->files[tune_scan_place(scan).file].name));
             told(c, path, tune_error_message());
             continue;
         }
         check_texts(c, scan, table, columns, cells, count);
-        if (check_row(c, scan, table, cells) < 0) {
-            more = -1;
+        if ((more = check_row(c, scan, table, cells)) < 0)
             break;
-        }
     }
     tune_scan_free(scan);
     return more;
 }
 
-/* The contents of each file that could be opened. */
+/* Check the contents of each file that could be opened. */
 static int tell_files(struct tune_store *s, void (*file)(void *context, const char *file, int64_t rows, bool checked), void *context)
 {
     for (int i = 0; i < s->file_count; i++) {
@@ -404,7 +357,8 @@ int64_t tune_store_check(struct tune_store *s, void (*file)(void *context, const
 {
     struct check c = {.store = s, .problem = problem, .context = context};
     int count = 0;
-    TRY(tune_store_refresh(s)); /* forgets the catalogue too, which has no broken files in it so far */
+    TRY(tune_store_refresh(s)); /* this forgets the catalogue too, which so far has no broken
+                                 * files */
     int status = tune_store_catalogue(s, tell_file, &c);
     if (status == 0 && file)
         status = tell_files(s, file, context);
@@ -413,7 +367,7 @@ int64_t tune_store_check(struct tune_store *s, void (*file)(void *context, const
         status = check_table(&c, tables[i], check_measurement);
     if (status == 0)
         status = check_table(&c, TUNE_STORE_REQUESTS, check_request);
-    tune_store_forget_catalogue(s); /* and which files it left out */
-    free(c.uids.at);
+    tune_store_forget_catalogue(s); /* and forget which files were left out */
+    tune_map_free(&c.uids);
     return status < 0 ? -1 : c.problems;
 }

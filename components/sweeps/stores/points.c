@@ -1,16 +1,16 @@
-/* points.c - who measures a point now: a lock on one byte of a file, whose place is the point's number.
+/* points.c - reserve a point with a lock on one byte of a file; the byte's offset is the point's
+ * number.
  *
- * The kernel gives it back when its process ends, however that ends, and nothing is left behind. */
+ * The kernel releases the lock when the process ends in any way, and no file is left behind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/try.h"
 #include "sweeps/stores/store_parts.h"
 
-/* Whoever may write in the store may lock, whatever the umask of the user who was here first. */
+/* Everyone who may write to the store may lock, whatever umask the first user had. */
 static int open_points(struct tune_store *s)
 {
     char path[TUNE_PATH_MAX];
@@ -22,7 +22,7 @@ static int open_points(struct tune_store *s)
     if (s->points < 0)
         return tune_error_set("cannot open %s: %s; who measures into this store must be able to "
                               "write that file: its owner can chmod it", path, strerror(errno));
-    /* where that fails, others are told the above */
+    /* if that fails, others get the error above */
     if (stat(s->folder, &folder) == 0 && fstat(s->points, &file) == 0 && file.st_uid == geteuid())
         (void)fchmod(s->points, (file.st_mode | folder.st_mode) & 0666);
     return 0;

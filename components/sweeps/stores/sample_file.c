@@ -1,14 +1,15 @@
-/* sample_file.c - sample files read: what the library finds is checked, piece by piece, before anybody believes it. */
+/* sample_file.c - read sample files. Everything that the library finds is checked before it is
+ * used. */
 #include "sweeps/stores/sample_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/nearest.h"
 #include "core/try.h"
 #include "sweeps/stores/hdf5_quiet.h"
 
@@ -19,7 +20,7 @@ struct reading {
     hid_t file;
     const char *path;
     size_t size;
-    const char *table; /* "" where it is not about one */
+    const char *table; /* "": not about a table */
     struct tune_hdf5_quiet quiet;
 };
 
@@ -27,16 +28,13 @@ static int broken(const struct reading *r, const char *format, ...) TUNE_PRINTF(
 static int broken(const struct reading *r, const char *format, ...)
 {
     char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    FORMAT(text, format);
     return tune_error_set("%s%s%s: %s; this is no sample file as this program writes them: move "
                           "it out of the store", r->path, r->table[0] ? ": table " : "", r->table,
                           text);
 }
 
-/* The library cannot read it, for most a checksum that does not match. */
+/* Report that the library cannot read it, mostly because of a wrong checksum. */
 static int unreadable(const struct reading *r, const char *what)
 {
     return tune_error_set("%s: damaged: %s%s%s%s: %s; put a copy of the file in its place, or "
@@ -50,7 +48,7 @@ static int no_memory(const struct reading *r)
     return -1;
 }
 
-/* 1: the group has a link of that name, and it is no link elsewhere; 0: it has none. */
+/* 1: the group has a hard link of that name; 0: it has none. */
 static int has_link(const struct reading *r, hid_t group, const char *name)
 {
     H5L_info_t info;
@@ -69,8 +67,8 @@ static bool is_text_type(hid_t type)
 
 /* ---- attributes ---- */
 
-/* An attribute of count elements, read with the type it has, which accept() likes; the caller frees *data, *width bytes an
- * element. Attributes larger than 64 KiB are not read at all. */
+/* Read an attribute of count elements, with its own type, if accept() allows it. *width: bytes of
+ * an element; the caller frees *data. Attributes above 64 KiB are not read. */
 static int read_attribute(const struct reading *r, hid_t object, const char *name, int64_t count, bool (*accept)(hid_t type),
                           char **data, size_t *width)
 {
@@ -78,30 +76,22 @@ static int read_attribute(const struct reading *r, hid_t object, const char *nam
     htri_t there = H5Aexists(object, name);
     if (there <= 0)
         return there < 0 ? unreadable(r, name) : broken(r, "it lacks the attribute \"%s\"", name);
-    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    hid_t type = attribute < 0 ? H5I_INVALID_HID : H5Aget_type(attribute);
-    hid_t space = type < 0 ? H5I_INVALID_HID : H5Aget_space(attribute);
-    int status = -1;
+    TUNE_HDF5 attribute = H5Aopen(object, name, H5P_DEFAULT);
+    TUNE_HDF5 type = H5Aget_type(attribute);
+    TUNE_HDF5 space = H5Aget_space(attribute);
     *width = space < 0 ? 0 : H5Tget_size(type);
-    if (space < 0 || *width == 0)
-        unreadable(r, name);
-    else if (H5Sget_simple_extent_npoints(space) != count || *width > 65536 / (size_t)(count + 1) || !accept(type))
-        broken(r, "its attribute \"%s\" is not as expected: %lld short element%s of its type", name, (long long)count,
-               count == 1 ? "" : "s");
-    else if (!(*data = calloc((size_t)count + 1, *width)))
-        no_memory(r);
-    else if (H5Aread(attribute, type, *data) < 0)
-        unreadable(r, name);
-    else
-        status = 0;
-    tune_hdf5_close(space);
-    tune_hdf5_close(type);
-    tune_hdf5_close(attribute);
-    if (status < 0) {
-        free(*data);
-        *data = NULL;
-    }
-    return status;
+    if (*width == 0)
+        return unreadable(r, name);
+    if (H5Sget_simple_extent_npoints(space) != count || *width > 65536 / (size_t)(count + 1) || !accept(type))
+        return broken(r, "its attribute \"%s\" is not as expected: %lld short element%s of its type", name, (long long)count,
+                      count == 1 ? "" : "s");
+    if (!(*data = calloc((size_t)count + 1, *width)))
+        return no_memory(r);
+    if (H5Aread(attribute, type, *data) >= 0)
+        return 0;
+    free(*data);
+    *data = NULL;
+    return unreadable(r, name);
 }
 
 static bool is_int64(hid_t type)
@@ -130,7 +120,7 @@ static int check_schema(const struct reading *r)
     return 0;
 }
 
-/* ---- where rows lie ---- */
+/* ---- position of rows ---- */
 
 static uint64_t piece_bytes(const struct tune_sample_extent *at)
 {
@@ -151,11 +141,11 @@ static int locate_contiguous(const struct reading *r, hid_t dataset, struct tune
     if (!(at->pieces = calloc(1, sizeof *at->pieces)))
         return no_memory(r);
     at->piece_rows = at->rows;
-    at->pieces[0] = H5Dget_offset(dataset); /* undefined too where the rows are in another file */
+    at->pieces[0] = H5Dget_offset(dataset); /* undefined also if the rows are in another file */
     return check_piece(r, at, 0);
 }
 
-/* 1: the pieces have Fletcher-32 checksums, 0: no filter; -1: any other. */
+/* 1: the pieces have Fletcher-32 checksums; 0: no filter; -1: another filter. */
 static int has_fletcher(const struct reading *r, hid_t plist)
 {
     int count = H5Pget_nfilters(plist);
@@ -212,40 +202,31 @@ static int read_hashes(const struct reading *r, hid_t dataset, struct tune_sampl
     return 0;
 }
 
-/* The extent of a dataset of one dimension whose elements have row_bytes. */
+/* Find the position and size of a 1-d dataset with elements of row_bytes. */
 static int locate(const struct reading *r, hid_t dataset, size_t row_bytes, struct tune_sample_extent *at)
 {
-    hid_t space = H5Dget_space(dataset), plist = space < 0 ? H5I_INVALID_HID : H5Dget_create_plist(dataset);
+    TUNE_HDF5 space = H5Dget_space(dataset);
+    TUNE_HDF5 plist = H5Dget_create_plist(dataset);
     hsize_t rows = 0;
-    int status = -1;
-    if (plist < 0)
-        unreadable(r, "its layout");
-    else if (H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_dims(space, &rows, NULL) != 1)
-        broken(r, "it has not one dimension");
-    else if (row_bytes == 0 || row_bytes > ROW_BYTES_MAX || rows > r->size / row_bytes || rows > INT32_MAX)
-        broken(r, "%llu rows of %zu bytes do not fit a file of %zu bytes", (unsigned long long)rows, row_bytes, r->size);
-    else {
-        *at = (struct tune_sample_extent){.rows = (int64_t)rows, .row_bytes = (int64_t)row_bytes};
-        H5D_layout_t layout = H5Pget_layout(plist);
-        if (rows == 0)
-            status = 0;
-        else if (layout == H5D_CONTIGUOUS)
-            status = locate_contiguous(r, dataset, at);
-        else if (layout == H5D_CHUNKED)
-            status = locate_chunks(r, dataset, plist, at);
-        else
-            broken(r, "its rows are stored in a way that is not read here (compact, virtual)");
-        if (status == 0)
-            status = read_hashes(r, dataset, at);
-    }
-    tune_hdf5_close(plist);
-    tune_hdf5_close(space);
-    return status;
+    if (space < 0 || plist < 0)
+        return unreadable(r, "its layout");
+    if (H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_dims(space, &rows, NULL) != 1)
+        return broken(r, "it has not one dimension");
+    if (row_bytes == 0 || row_bytes > ROW_BYTES_MAX || rows > r->size / row_bytes || rows > INT32_MAX)
+        return broken(r, "%llu rows of %zu bytes do not fit a file of %zu bytes", (unsigned long long)rows, row_bytes, r->size);
+    *at = (struct tune_sample_extent){.rows = (int64_t)rows, .row_bytes = (int64_t)row_bytes};
+    H5D_layout_t layout = H5Pget_layout(plist);
+    if (rows == 0)
+        return 0;
+    TRY(layout == H5D_CONTIGUOUS ? locate_contiguous(r, dataset, at)
+        : layout == H5D_CHUNKED  ? locate_chunks(r, dataset, plist, at)
+                                 : broken(r, "its rows are stored in a way that is not read here (compact, virtual)"));
+    return read_hashes(r, dataset, at);
 }
 
 /* ---- columns ---- */
 
-/* The key or request column of that name, or NULL. */
+/* The key or request column of that name; NULL: none. */
 static const struct tune_column *known_column(const char *table, const char *name)
 {
     for (int i = 0; i < (table ? TUNE_KEYS : TUNE_REQUEST_KEYS); i++) {
@@ -286,7 +267,7 @@ static int read_column_type(const struct reading *r, const struct tune_sample_ta
     return c->offset + c->size <= t->at.row_bytes ? 0 : broken(r, "its column \"%.100s\" lies outside the row", c->column.name);
 }
 
-/* Element i of an attribute of texts, ended by a NUL; the caller frees it. */
+/* Copy element i of an attribute of texts, with a NUL. The caller frees it. */
 static char *element(const char *data, size_t width, int i)
 {
     return strndup(data + (size_t)i * width, width);
@@ -307,12 +288,10 @@ static int read_roles(const struct reading *r, hid_t dataset, struct tune_sample
         char *role = element(roles, role_width, i);
         if (!role || !(c->unit = element(units, unit_width, i)))
             status = no_memory(r);
-        int k = 0;
-        while (role && k < 3 && strcmp(role, names[k]))
-            k++;
-        if (k == 3)
+        int k = role ? tune_name_find(names, 3, role) : 0;
+        if (k < 0)
             status = broken(r, "its column \"%.100s\" has the role \"%.20s\", expected key, input or target", c->name, role);
-        c->role = (enum tune_column_role)k;
+        c->role = (enum tune_column_role)(k < 0 ? 0 : k);
         c->whole = whole[i] != 0;
         free(role);
     }
@@ -329,31 +308,25 @@ static int read_columns(const struct reading *r, hid_t dataset, hid_t type, stru
         return broken(r, "it has no columns");
     if (!(t->columns = calloc((size_t)n, sizeof *t->columns)))
         return no_memory(r);
-    for (t->column_count = 0; t->column_count < n; t->column_count++) {
-        unsigned i = (unsigned)t->column_count;
-        struct tune_sample_column *c = &t->columns[i];
-        char *name = H5Tget_member_name(type, i);
-        hid_t member = name ? H5Tget_member_type(type, i) : H5I_INVALID_HID;
-        if (member < 0) {
+    for (int i = 0; i < n; i++) {
+        struct tune_sample_column *c = &t->columns[t->column_count++];
+        TUNE_HDF5 member = H5Tget_member_type(type, (unsigned)i);
+        char *name = H5Tget_member_name(type, (unsigned)i);
+        if (member < 0 || !name) {
             H5free_memory(name);
             return unreadable(r, "its columns");
         }
         c->column.name = strdup(name);
-        c->offset = (int64_t)H5Tget_member_offset(type, i);
-        int status = !c->column.name ? no_memory(r)
-                     : !*name        ? broken(r, "a column has no name")
-                                     : read_column_type(r, t, member, c);
-        tune_hdf5_close(member);
         H5free_memory(name);
-        if (status < 0) {
-            t->column_count++; /* this one's name is to be freed too */
-            return -1;
-        }
-        for (unsigned k = 0; k < i; k++)
-            if (!strcmp(t->columns[k].column.name, c->column.name)) {
-                t->column_count++;
+        if (!c->column.name)
+            return no_memory(r);
+        if (!*c->column.name)
+            return broken(r, "a column has no name");
+        c->offset = (int64_t)H5Tget_member_offset(type, (unsigned)i);
+        TRY(read_column_type(r, t, member, c));
+        for (int k = 0; k < i; k++)
+            if (!strcmp(t->columns[k].column.name, c->column.name))
                 return broken(r, "its column \"%.100s\" stands there twice", c->column.name);
-            }
     }
     return read_roles(r, dataset, t);
 }
@@ -363,19 +336,16 @@ static int read_columns(const struct reading *r, hid_t dataset, hid_t type, stru
 static int read_table(struct reading *r, hid_t group, const char *link, struct tune_sample_table *t)
 {
     r->table = link;
-    hid_t dataset = H5Dopen2(group, link, H5P_DEFAULT);
-    hid_t type = dataset < 0 ? H5I_INVALID_HID : H5Dget_type(dataset);
-    int status = -1;
+    TUNE_HDF5 dataset = H5Dopen2(group, link, H5P_DEFAULT);
+    TUNE_HDF5 type = H5Dget_type(dataset);
     if (type < 0)
-        unreadable(r, "it cannot be opened as a table");
-    else if (H5Tget_class(type) != H5T_COMPOUND)
-        broken(r, "it is no table of columns (a compound dataset)");
-    else if (locate(r, dataset, H5Tget_size(type), &t->at) == 0)
-        status = read_columns(r, dataset, type, t);
-    tune_hdf5_close(type);
-    tune_hdf5_close(dataset);
+        return unreadable(r, "it cannot be opened as a table");
+    if (H5Tget_class(type) != H5T_COMPOUND)
+        return broken(r, "it is no table of columns (a compound dataset)");
+    TRY(locate(r, dataset, H5Tget_size(type), &t->at));
+    TRY(read_columns(r, dataset, type, t));
     r->table = "";
-    return status;
+    return 0;
 }
 
 static int read_reasons(struct reading *r, struct tune_sample_extent *at)
@@ -384,22 +354,16 @@ static int read_reasons(struct reading *r, struct tune_sample_extent *at)
     if (there <= 0)
         return there;
     r->table = "reasons";
-    hid_t dataset = H5Dopen2(r->file, "reasons", H5P_DEFAULT);
-    hid_t type = dataset < 0 ? H5I_INVALID_HID : H5Dget_type(dataset);
-    int status = -1;
+    TUNE_HDF5 dataset = H5Dopen2(r->file, "reasons", H5P_DEFAULT);
+    TUNE_HDF5 type = H5Dget_type(dataset);
     if (type < 0)
-        unreadable(r, "it cannot be opened");
-    else if (!is_text_type(type) || H5Tget_size(type) > TUNE_STORE_TEXT_MAX + 8)
-        broken(r, "these are no short fixed strings");
-    else
-        status = locate(r, dataset, H5Tget_size(type), at);
-    tune_hdf5_close(type);
-    tune_hdf5_close(dataset);
-    r->table = "";
-    return status;
+        return unreadable(r, "it cannot be opened");
+    if (!is_text_type(type) || H5Tget_size(type) > TUNE_STORE_TEXT_MAX + 8)
+        return broken(r, "these are no short fixed strings");
+    return locate(r, dataset, H5Tget_size(type), at);
 }
 
-/* One more table of f, named; its name is a copy (NULL: the requests). */
+/* Add a table to f, with a copy of its name (NULL: the requests). */
 static int add_table(struct reading *r, struct tune_sample_file *f, hid_t group, const char *link, const char *name)
 {
     struct tune_sample_table *t = &f->tables[f->table_count];
@@ -435,19 +399,15 @@ static int read_measurements(struct reading *r, struct tune_sample_file *f, hid_
 static int read_file(struct reading *r, struct tune_sample_file *f)
 {
     TRY(check_schema(r));
-    hid_t plist = H5Fget_create_plist(r->file);
-    hsize_t block = 0;
-    bool plain = plist >= 0 && H5Pget_userblock(plist, &block) >= 0 && block == 0;
-    tune_hdf5_close(plist);
-    if (!plain)
+    TUNE_HDF5 plist = H5Fget_create_plist(r->file);
+    hsize_t block = 1;
+    if (H5Pget_userblock(plist, &block) < 0 || block != 0)
         return broken(r, "it begins with a block that is not HDF5's");
     int there = has_link(r, r->file, "measurements");
     TRY(there);
     if (there) {
-        hid_t group = H5Gopen2(r->file, "measurements", H5P_DEFAULT);
-        int status = group < 0 ? unreadable(r, "measurements") : read_measurements(r, f, group);
-        tune_hdf5_close(group);
-        TRY(status);
+        TUNE_HDF5 group = H5Gopen2(r->file, "measurements", H5P_DEFAULT);
+        TRY(group < 0 ? unreadable(r, "measurements") : read_measurements(r, f, group));
     } else if (!(f->tables = calloc(1, sizeof *f->tables))) {
         return no_memory(r);
     }
@@ -457,7 +417,7 @@ static int read_file(struct reading *r, struct tune_sample_file *f)
     return read_reasons(r, &f->reasons);
 }
 
-/* The descriptor that the library reads from, again: whatever has the file's name by now. */
+/* Duplicate the library's descriptor, because the file's name may mean another file now. */
 static int take_descriptor(struct reading *r)
 {
     struct stat st;
@@ -473,8 +433,8 @@ static int take_descriptor(struct reading *r)
     return -1;
 }
 
-/* Superblock version 3 has checksums, and so has all that it leads to. What comes without them is not given to the library,
- * which runs into memory that is not there when such a file is damaged. */
+/* Check for superblock version 3. It and everything that it leads to have checksums. Other files
+ * are refused, because the library can crash on damaged ones. */
 static int check_head(const struct reading *r, int fd)
 {
     static const char signature[] = "\x89HDF\r\n\x1a\n\x03";
@@ -498,7 +458,7 @@ struct tune_sample_file *tune_sample_open(const char *path, int *fd)
     f->users = 1;
     tune_hdf5_hush(&r.quiet);
     hid_t access = tune_hdf5_access();
-    *fd = tune_file_open(path, &r.size); /* which refuses pipes and folders */
+    *fd = tune_file_open(path, &r.size); /* this refuses pipes and folders */
     int status = *fd < 0 ? -1 : check_head(&r, *fd);
     if (status == 0) {
         close(*fd);

@@ -1,17 +1,17 @@
-/* sample_file.h - one HDF5 file of a store: made whole in memory, and its structure read. Nothing
- * else here knows HDF5.
+/* sample_file.h - one HDF5 file of a store: build it in memory, and read its structure. Only these
+ * files use HDF5.
  *
- * A file is small and is replaced whole, so it is built by HDF5's core driver in memory and written
- * like any other file: a full disk is met by write(), never by the library, which does not come
+ * A file is small and is replaced whole. So HDF5's core driver builds it in memory, and it is
+ * written like any other file. Then write() meets a full disk, not the library, which does not come
  * back from one. For reading, the library says what tables there are, of what columns, and where
- * their rows lie; rows are then read from there. One row read as a whole is what a compound dataset
- * is good at: taking columns out of it here is faster than the library's conversion, and leaves
- * nothing behind in its table of conversions, which grows with each new pair of types until the
- * program ends.
+ * their rows lie; rows are then read from there. Rows are read whole, and columns are taken out of
+ * them here. That is faster than the library's conversion. It also leaves nothing behind in the
+ * library's table of conversions, which grows with each new pair of types until the program ends.
  *
- *     /measurements/<experiment>   chunked compound datasets: TEXT fixed UTF-8 strings, a NUL behind, WHOLE int64, NUMBER float64,
- *                                  little-endian; `reason` int64. Attributes: H5TB's (CLASS, VERSION, TITLE, FIELD_n_NAME) and
- *                                  units, roles, whole, one element per column
+ *     /measurements/<experiment>   chunked compound datasets: TEXT fixed UTF-8 strings, a NUL
+ *                                  behind, WHOLE int64, NUMBER float64, little-endian; `reason`
+ *                                  int64. Attributes: H5TB's (CLASS, VERSION, TITLE, FIELD_n_NAME)
+ *                                  and units, roles, whole, one element per column
  *     /requests                    the same
  *     /reasons                     fixed strings, the first empty: what `reason` numbers
  *
@@ -30,7 +30,7 @@
 /* uint64 [pieces]: tune_hash64, seed 0, of a piece's rows */
 #define TUNE_SAMPLE_HASHES "row_hashes"
 
-/* How a table is called where it is spoken of; NULL: the requests. */
+/* The name of a table in messages; NULL: the requests. */
 static inline const char *tune_sample_title(const char *experiment)
 {
     return experiment ? experiment : TUNE_STORE_REQUESTS;
@@ -38,15 +38,15 @@ static inline const char *tune_sample_title(const char *experiment)
 
 /* A table to be written. */
 struct tune_sample_rows {
-    const char *name;               /* of its experiment; NULL: the requests */
+    const char *name;               /* name of its experiment; NULL: the requests */
     const struct tune_column *columns;
     int column_count;
     struct tune_cell *const *rows;  /* [row_count][column_count] */
     int row_count;
 };
 
-/* tune_sample_image - a file with these tables, as bytes; *image is the caller's to free. -1: no
- * memory, or columns that HDF5 cannot hold (their descriptions together have to fit 64 KiB). */
+/* tune_sample_image - build a file with these tables; the caller frees *image. -1 with an error: no
+ * memory, or too many columns for HDF5 (64 KiB for all descriptions). */
 int tune_sample_image(const struct tune_sample_rows *tables, int count, char **image, size_t *size);
 
 /* Location of rows in a file: pieces of piece_rows, one after another. */
@@ -54,13 +54,13 @@ struct tune_sample_extent {
     int64_t rows, row_bytes, piece_rows;
     uint64_t *pieces; /* offsets; the last piece has room for piece_rows too */
     bool fletcher;    /* each piece has its Fletcher-32 behind it */
-    uint64_t *hashes; /* of the pieces' rows, or NULL */
+    uint64_t *hashes; /* hashes of the pieces' rows, or NULL */
 };
 
 struct tune_sample_column {
-    struct tune_column column; /* as the store shows it; name and unit are the file's */
-    bool reason;               /* shown as a text, an int64 in the row */
-    int64_t offset;            /* in the row */
+    struct tune_column column; /* as the store shows it; name and unit belong to the file */
+    bool reason;               /* shown as text, stored as int64 */
+    int64_t offset;            /* offset in the row */
     int size;                  /* bytes */
 };
 
@@ -75,26 +75,26 @@ struct tune_sample_file {
     struct tune_sample_table *tables;
     int table_count;
     struct tune_sample_extent reasons; /* rows 0: none */
-    int users;                         /* whoever shares it counts them */
+    int users;                         /* number of users that share it */
 };
 
-/* tune_sample_open - the structure of a file, and in *fd a descriptor to read its rows from, which
- * is the caller's to close. Nothing that the file claims goes unchecked: every row lies inside it.
- * NULL with an error that names it: no HDF5 file, a newer schema, a table that is not as above. */
+/* tune_sample_open - read the structure of a file. *fd: a descriptor to read rows from; the caller
+ * closes it. Everything in the file's headers is checked, so every row is inside the file. NULL
+ * with an error: not an HDF5 file, a newer schema, or a table that differs from the above. */
 struct tune_sample_file *tune_sample_open(const char *path, int *fd);
 void tune_sample_free(struct tune_sample_file *f);
 
-/* A stretch of rows in memory. */
+/* Consecutive rows in memory. */
 struct tune_sample_block {
     int64_t first, rows;
     char *data; /* [rows][row_bytes] */
     size_t room;
 };
 
-/* tune_sample_load - have `row` in the block, with others around it, some `bytes` of them: nothing
- * is read where it is there. table: for messages. -1, and no row is there: a piece does not match
- * its checksum ("damaged"), the file became shorter, no memory.
- * tune_sample_checked - every row of the file is under a checksum. */
+/* tune_sample_load - load `row` into the block, with about `bytes` of rows around it, unless it is
+ * there. table: for messages. -1 with an error, and an empty block: wrong checksum ("damaged"), a
+ * file that became shorter, or no memory.
+ * tune_sample_checked - whether checksums cover every row of the file. */
 int tune_sample_load(int fd, const char *path, const char *table,
                      const struct tune_sample_extent *at, int64_t row, int64_t bytes,
                      struct tune_sample_block *block);

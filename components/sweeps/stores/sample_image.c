@@ -1,4 +1,4 @@
-/* sample_image.c - sample files made: HDF5's core driver builds them in memory. */
+/* sample_image.c - build sample files in memory with HDF5's core driver. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "sweeps/stores/hdf5_quiet.h"
 #include "sweeps/stores/sample_file.h"
 
-/* The different reasons of all rows, in the order they are met; number 0 is "". */
+/* The different reasons in all rows, in first-seen order; number 0 is "". */
 struct reasons {
     const char **texts;
     size_t count;
@@ -34,13 +34,13 @@ static hid_t text_type(size_t bytes)
     return type;
 }
 
-/* Room for the longest text and a NUL, up to the next multiple of 8. */
+/* Bytes for the longest text with a NUL, rounded up to a multiple of 8. */
 static int text_room(size_t longest)
 {
     return (int)(longest / 8 + 1) * 8;
 }
 
-/* Texts as they stand in a file, one behind the other, each in *room bytes; the caller frees them. */
+/* Lay out texts as in the file, each in *room bytes. The caller frees them. */
 static char *pack(const char *const *texts, size_t count, size_t *room)
 {
     size_t longest = 0;
@@ -66,37 +66,31 @@ static hid_t without_times(hid_t kind)
 
 /* ---- attributes ---- */
 
-/* An attribute of count elements (0: one, no array). */
+/* Write an attribute of count elements (0: a single value). */
 static int put_attribute(hid_t object, const char *name, hid_t type, hsize_t count, const void *data)
 {
-    hid_t space = count ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
-    hid_t attribute = space < 0 ? H5I_INVALID_HID : H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    int status = attribute < 0 || H5Awrite(attribute, type, data) < 0 ? -1 : 0;
-    tune_hdf5_close(attribute);
-    tune_hdf5_close(space);
-    return status;
+    TUNE_HDF5 space = count ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
+    TUNE_HDF5 attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    return H5Awrite(attribute, type, data) < 0 ? -1 : 0;
 }
 
 static int put_text(hid_t object, const char *name, const char *text)
 {
-    hid_t type = text_type(strlen(text) + 1);
-    int status = type < 0 ? -1 : put_attribute(object, name, type, 0, text);
-    tune_hdf5_close(type);
-    return status;
+    TUNE_HDF5 type = text_type(strlen(text) + 1);
+    return put_attribute(object, name, type, 0, text);
 }
 
 static int put_texts(hid_t object, const char *name, const char *const *texts, size_t count)
 {
     size_t room;
     char *data = pack(texts, count, &room);
-    hid_t type = data ? text_type(room) : H5I_INVALID_HID;
-    int status = type < 0 ? -1 : put_attribute(object, name, type, count, data);
-    tune_hdf5_close(type);
+    TUNE_HDF5 type = text_type(room);
+    int status = data ? put_attribute(object, name, type, count, data) : -1;
     free(data);
     return status;
 }
 
-/* Attributes that H5TB writes and that PyTables and HDFView expect, then the meaning of each
+/* Write the attributes of H5TB, which PyTables and HDFView expect, then the meaning of each
  * column. */
 static int put_attributes(hid_t dataset, const struct tune_sample_rows *t)
 {
@@ -140,16 +134,17 @@ static int put_hashes(hid_t dataset, const char *data, size_t rows, size_t row_b
     return status;
 }
 
-/* A new dataset of one dimension with the rows in data. In chunks: PyTables, and so pandas.read_hdf, takes no other for a
- * table, and HDF5 puts its Fletcher-32 checksum behind each. A chunk is what a reader reads at least. */
+/* Write a 1-d dataset with the rows in data. It has chunks, because PyTables (pandas.read_hdf)
+ * needs them, and because each gets a Fletcher-32 checksum. A reader reads at least one chunk. */
 static hid_t put_dataset(hid_t group, const char *name, hid_t type, hsize_t rows, const void *data)
 {
     hsize_t most = TUNE_SAMPLE_PIECE_BYTES / H5Tget_size(type), chunk = rows < most ? rows : most;
     chunk = chunk > 0 ? chunk : 1;
-    hid_t space = H5Screate_simple(1, &rows, NULL), plist = without_times(H5P_DATASET_CREATE);
+    TUNE_HDF5 space = H5Screate_simple(1, &rows, NULL);
+    TUNE_HDF5 plist = without_times(H5P_DATASET_CREATE);
     hid_t dataset = H5I_INVALID_HID;
-    /* zeros behind the last row: the same rows make the same bytes */
-    if (space >= 0 && plist >= 0 && H5Pset_attr_phase_change(plist, 65535, 0) >= 0 &&
+    /* zeros after the last row, so that the same rows give the same bytes */
+    if (H5Pset_attr_phase_change(plist, 65535, 0) >= 0 &&
         H5Pset_fill_time(plist, H5D_FILL_TIME_ALLOC) >= 0 && H5Pset_chunk(plist, 1, &chunk) >= 0 && H5Pset_fletcher32(plist) >= 0)
         dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
     if (dataset >= 0 && rows > 0 &&
@@ -158,8 +153,6 @@ static hid_t put_dataset(hid_t group, const char *name, hid_t type, hsize_t rows
         tune_hdf5_close(dataset);
         dataset = H5I_INVALID_HID;
     }
-    tune_hdf5_close(plist);
-    tune_hdf5_close(space);
     return dataset;
 }
 
@@ -168,7 +161,7 @@ static bool is_reason(const struct tune_sample_rows *t, int column)
     return t->name && column == TUNE_KEY_REASON;
 }
 
-/* The bytes of each column in a row: widths[i]; their sum. */
+/* Compute widths[i], the bytes of each column in a row. Returns their sum. */
 static size_t measure(const struct tune_sample_rows *t, int *widths)
 {
     size_t sum = 0;
@@ -185,7 +178,7 @@ static size_t measure(const struct tune_sample_rows *t, int *widths)
     return sum;
 }
 
-/* The rows as they stand in the file; data is zeroed. */
+/* Write the rows as in the file; data is zeroed. */
 static void fill(const struct tune_sample_rows *t, const int *widths, struct reasons *reasons, char *data)
 {
     for (int r = 0; r < t->row_count; r++)
@@ -209,14 +202,13 @@ static hid_t row_type(const struct tune_sample_rows *t, const int *widths, size_
     size_t offset = 0;
     for (int c = 0; c < t->column_count && type >= 0; c++) {
         bool text = t->columns[c].type == TUNE_CELL_TEXT && !is_reason(t, c);
-        hid_t member = text                                      ? text_type((size_t)widths[c])
+        TUNE_HDF5 member = text                                      ? text_type((size_t)widths[c])
                        : t->columns[c].type == TUNE_CELL_NUMBER ? H5Tcopy(H5T_IEEE_F64LE)
                                                                  : H5Tcopy(H5T_STD_I64LE);
-        if (member < 0 || H5Tinsert(type, t->columns[c].name, offset, member) < 0) {
+        if (H5Tinsert(type, t->columns[c].name, offset, member) < 0) {
             tune_hdf5_close(type);
             type = H5I_INVALID_HID;
         }
-        tune_hdf5_close(member);
         offset += (size_t)widths[c];
     }
     return type;
@@ -227,14 +219,12 @@ static int put_table(hid_t group, const struct tune_sample_rows *t, struct reaso
     int *widths = calloc((size_t)t->column_count, sizeof *widths);
     size_t row_bytes = widths ? measure(t, widths) : 0;
     char *data = widths ? calloc((size_t)t->row_count + 1, row_bytes) : NULL;
-    hid_t type = data ? row_type(t, widths, row_bytes) : H5I_INVALID_HID;
+    TUNE_HDF5 type = data ? row_type(t, widths, row_bytes) : H5I_INVALID_HID;
     if (data)
         fill(t, widths, reasons, data);
-    hid_t dataset = type < 0 ? H5I_INVALID_HID
-                             : put_dataset(group, tune_sample_title(t->name), type, (hsize_t)t->row_count, data);
+    TUNE_HDF5 dataset = type < 0 ? H5I_INVALID_HID
+                                 : put_dataset(group, tune_sample_title(t->name), type, (hsize_t)t->row_count, data);
     int status = dataset < 0 ? -1 : put_attributes(dataset, t);
-    tune_hdf5_close(dataset);
-    tune_hdf5_close(type);
     free(data);
     free(widths);
     return status;
@@ -244,10 +234,8 @@ static int put_reasons(hid_t file, const struct reasons *reasons)
 {
     size_t room;
     char *data = pack(reasons->texts, reasons->count, &room);
-    hid_t type = data ? text_type(room) : H5I_INVALID_HID;
-    hid_t dataset = type < 0 ? H5I_INVALID_HID : put_dataset(file, "reasons", type, reasons->count, data);
-    tune_hdf5_close(dataset);
-    tune_hdf5_close(type);
+    TUNE_HDF5 type = data ? text_type(room) : H5I_INVALID_HID;
+    TUNE_HDF5 dataset = type < 0 ? H5I_INVALID_HID : put_dataset(file, "reasons", type, reasons->count, data);
     free(data);
     return dataset < 0 ? -1 : 0;
 }
@@ -257,19 +245,18 @@ static int put_file(hid_t file, const struct tune_sample_rows *tables, int count
     int64_t version = TUNE_STORE_SCHEMA;
     TRY(put_attribute(file, "schema_version", H5T_STD_I64LE, 0, &version));
     TRY(put_text(file, "creator", "tune.c " TUNE_VERSION));
-    hid_t plist = without_times(H5P_GROUP_CREATE);
-    hid_t group = plist < 0 ? H5I_INVALID_HID : H5Gcreate2(file, "measurements", H5P_DEFAULT, plist, H5P_DEFAULT);
-    int status = group < 0 ? -1 : 0;
-    tune_hdf5_close(plist);
-    for (int i = 0; i < count && status == 0; i++)
-        status = put_table(tables[i].name ? group : file, &tables[i], reasons);
-    tune_hdf5_close(group);
-    return status < 0 ? -1 : put_reasons(file, reasons);
+    TUNE_HDF5 plist = without_times(H5P_GROUP_CREATE);
+    TUNE_HDF5 group = H5Gcreate2(file, "measurements", H5P_DEFAULT, plist, H5P_DEFAULT);
+    TRY(group < 0 ? -1 : 0);
+    for (int i = 0; i < count; i++)
+        TRY(put_table(tables[i].name ? group : file, &tables[i], reasons));
+    return put_reasons(file, reasons);
 }
 
 /* ---- the file in memory ---- */
 
-/* The core driver's buffer: handed over when the file is closed, which is when its superblock is right. */
+/* Take the core driver's buffer when the file is closed, because then its superblock is
+ * complete. */
 struct buffer {
     char *data;
     size_t room;
@@ -309,22 +296,22 @@ static herr_t unshare_buffer(void *buffer)
     return 0;
 }
 
-/* A new file in memory. In the format of HDF5 1.10 all that describes the rows has checksums, as the rows have. So a damaged
- * file is met by them, and not by code that believes it. */
+/* Create a file in memory. In the format of HDF5 1.10 all metadata have checksums, like the rows.
+ * So damage is detected before it is used. */
 static hid_t create(struct buffer *buffer)
 {
     H5FD_file_image_callbacks_t calls = {make_buffer, NULL, resize_buffer, take_buffer, share_buffer, unshare_buffer, buffer};
-    hid_t access = tune_hdf5_access(), plist = without_times(H5P_FILE_CREATE), file = H5I_INVALID_HID;
-    if (access >= 0 && plist >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
+    TUNE_HDF5 access = tune_hdf5_access();
+    TUNE_HDF5 plist = without_times(H5P_FILE_CREATE);
+    hid_t file = H5I_INVALID_HID;
+    if (plist >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
         H5Pset_fapl_core(access, 1 << 20, 0) >= 0 && H5Pset_file_image_callbacks(access, &calls) >= 0)
         file = H5Fcreate("a sample file in memory", H5F_ACC_TRUNC, plist, access);
-    tune_hdf5_close(plist);
-    tune_hdf5_close(access);
     return file;
 }
 
-/* End of the file in its buffer, which grows in large steps. The superblock states it (version 3:
- * byte 28). */
+/* The end of the file in its buffer, which is larger. The superblock has it (version 3: byte
+ * 28). */
 static int measure_file(const struct buffer *b, size_t *size)
 {
     uint64_t end = 0;

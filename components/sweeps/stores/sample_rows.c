@@ -1,9 +1,8 @@
-/* sample_rows.c - rows of a sample file read, and held against their checksums. The library is not asked: see sample_file.h. */
+/* sample_rows.c - read rows of a sample file, and compare their checksums, without the library (see
+ * sample_file.h). */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/try.h"
-#include "sweeps/stores/sample_file.h"
 #include "sweeps/stores/store_parts.h"
 
 enum { SUM_BYTES = 4 };
@@ -21,7 +20,7 @@ bool tune_sample_checked(const struct tune_sample_file *f)
     return checked;
 }
 
-/* A sum of 16-bit words, its carries added at the low end. It is 0 only where all words are. */
+/* A sum of 16-bit words, with carries added at the low end. It is 0 only if all words are 0. */
 static uint32_t fold(uint64_t sum)
 {
     while (sum >> 16)
@@ -33,7 +32,7 @@ static uint32_t fold(uint64_t sum)
  * Source: HDF5 File Format Specification 3.0, H5_checksum_fletcher32. */
 static uint32_t fletcher32(const unsigned char *data, size_t size)
 {
-    enum { STRETCH = 256 }; /* words whose second sum fits 32 bits: 256 * 257 / 2 * 65535 */
+    enum { STRETCH = 256 }; /* for 256 words the second sum fits 32 bits: 256 * 257 / 2 * 65535 */
     uint64_t one = 0, two = 0;
     size_t words = size / 2;
     while (words > 0) {
@@ -79,8 +78,8 @@ static int damaged(const struct source *s, int64_t first, int64_t count)
                           (long long)(first + count - 1));
 }
 
-/* Rows first .. first + count - 1, whole pieces but for the last one, into data, which has room for a checksum behind them and
- * for what the last piece has behind its rows. */
+/* Rows first .. first + count - 1, whole pieces but for the last one, into data. It has room for a checksum behind them, and
+ * for the rest of the last piece. */
 static int read_checked(const struct source *s, int64_t first, int64_t count, char *data)
 {
     const struct tune_sample_extent *at = s->at;
@@ -95,7 +94,7 @@ static int read_checked(const struct source *s, int64_t first, int64_t count, ch
     return 0;
 }
 
-/* Rows without checksums. */
+/* Read rows without checksums. */
 static int read_plain(const struct source *s, int64_t first, int64_t count, char *data)
 {
     const struct tune_sample_extent *at = s->at;
@@ -114,7 +113,7 @@ int tune_sample_load(int fd, const char *path, const char *table, const struct t
     const struct source source = {fd, path, table, at};
     if (row >= block->first && row < block->first + block->rows)
         return 0;
-    /* as many rows as asked for, in whole pieces */
+    /* the requested number of rows, in whole pieces */
     int64_t unit = is_checked(at) ? at->piece_rows : 1, most = bytes / at->row_bytes / unit * unit;
     most = most > 0 ? most : unit;
     int64_t first = row - row % most, rows = most < at->rows - first ? most : at->rows - first;

@@ -1,4 +1,4 @@
-/* scan.c - rows of a table, from all files, block by block. */
+/* scan.c - read the rows of a table from all files, block by block. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,21 +7,21 @@
 #include "core/try.h"
 #include "sweeps/stores/store_parts.h"
 
-/* Reading on costs one call for a megabyte, reading here and there one for a few rows. */
+/* Bytes per read: a megabyte for a pass in order, a few rows for single places. */
 enum { BLOCK_ON = 1 << 20, BLOCK_AT = 32 << 10 };
-/* Files kept open for reading here and there: results of one entity lie as many files apart as operations measured it, and of the
- * next entity beside them. */
+/* Files kept open for reading here and there. Results of one entity lie in as many files as operations measured it; those of
+ * the next entity lie beside them. */
 enum { WINDOWS = 16 };
 
 /* A block of rows of one file. */
 struct window {
-    int file; /* its number, -1: none is open */
+    int file; /* number of the file; -1: none is open */
     int fd;
     struct tune_sample_file *content;
     const struct tune_sample_table *table; /* NULL: the file has no such table */
-    int *map;                              /* [scan->count] the file's column, -1: it has none */
+    int *map;                              /* [scan->count] index of the file's column; -1: none */
     struct tune_sample_block block, reasons;
-    int64_t used;                          /* when it was read from last */
+    int64_t used;                          /* time of the last read */
 };
 
 struct tune_scan {
@@ -29,13 +29,15 @@ struct tune_scan {
     char *table; /* NULL: the requests */
     int count, files;
     char **names;
-    struct tune_column *columns; /* [count] as the store shows them; only type is used */
+    struct tune_column *columns; /* [count] columns as the store shows them; only the type is
+                                  * used */
     struct tune_cell *cells;
-    char *texts;                 /* [count][TUNE_STORE_TEXT_MAX + 16] for those that are not ended in the block */
+    char *texts;                 /* [count][TUNE_STORE_TEXT_MAX + 16] copies of texts without a NUL
+                                  * in the block */
     struct window on, at[WINDOWS];
     int64_t reads;               /* of `at` */
-    int file;                    /* where tune_scan_next stands */
-    int64_t next;                /* its row there */
+    int file;                    /* file of tune_scan_next */
+    int64_t next;                /* row of tune_scan_next in it */
     struct tune_place place;
 };
 
@@ -78,7 +80,8 @@ static int open_window(struct tune_scan *s, struct window *w, int file)
     for (int i = 0; i < s->count && w->table; i++) {
         w->map[i] = find_column(w->table, s->names[i]);
         bool text = w->map[i] >= 0 && w->table->columns[w->map[i]].column.type == TUNE_CELL_TEXT;
-        if (w->map[i] >= 0 && text != (s->columns[i].type == TUNE_CELL_TEXT)) { /* replaced since the catalogue was made */
+        if (w->map[i] >= 0 && text != (s->columns[i].type == TUNE_CELL_TEXT)) { /* the file was replaced since
+                                                                                 * the catalogue was made */
             tune_error_set("%s/%s: the column \"%s\" is a %s, in other files it is none", store->folder, store->files[file].name,
                            s->names[i], text ? "text" : "number");
             close_window(w);
@@ -95,7 +98,7 @@ static int load(struct tune_scan *s, struct window *w, int64_t row, int64_t byte
     return tune_sample_load(w->fd, path, tune_sample_title(s->table), &w->table->at, row, bytes, &w->block);
 }
 
-/* The text that the row's number stands for, into to. */
+/* Copy the text that a number in the row stands for to `to`. */
 static int read_reason(struct tune_scan *s, struct window *w, int64_t number, char *to)
 {
     const struct tune_sample_extent *at = &w->content->reasons;
@@ -159,7 +162,7 @@ static int take(struct tune_scan *s, struct window *w, int64_t row, const struct
     return 0;
 }
 
-/* ---- what callers see ---- */
+/* ---- public functions ---- */
 
 static int prepare(struct tune_scan *scan, const struct tune_store_union *u, const char *const *names, int count)
 {
@@ -206,6 +209,15 @@ struct tune_scan *tune_scan_open(struct tune_store *s, const char *experiment, c
     return NULL;
 }
 
+struct tune_scan *tune_scan_keys(struct tune_store *s, const char *experiment, const int *keys, int count)
+{
+    const char *names[TUNE_KEYS];
+    bool requests = !strcmp(experiment, TUNE_STORE_REQUESTS);
+    for (int i = 0; i < count; i++)
+        names[i] = (requests ? tune_request_column((enum tune_request_key)keys[i]) : tune_key_column((enum tune_key)keys[i]))->name;
+    return tune_scan_open(s, experiment, names, count);
+}
+
 void tune_scan_free(struct tune_scan *scan)
 {
     if (!scan)
@@ -225,8 +237,8 @@ void tune_scan_free(struct tune_scan *scan)
 
 int tune_scan_next(struct tune_scan *scan, const struct tune_cell **cells)
 {
-    struct window *w = &scan->on;
-    while (scan->file < scan->files) {
+    while (scan && scan->file < scan->files) {
+        struct window *w = &scan->on;
         const struct tune_store_file *f = &scan->store->files[scan->file];
         bool skip = f->gone || f->broken;
         int status = skip ? 0 : open_window(scan, w, scan->file);
@@ -241,11 +253,11 @@ int tune_scan_next(struct tune_scan *scan, const struct tune_cell **cells)
         if (status < 0)
             scan->place = (struct tune_place){scan->file, (int)scan->next};
         close_window(w);
-        scan->file++; /* also of a broken file: who goes on after an error meets the others */
+        scan->file++; /* also for a broken file, so that the next call reads the next file */
         scan->next = 0;
         TRY(status);
     }
-    return 0;
+    return scan ? 0 : -1;
 }
 
 struct tune_place tune_scan_place(const struct tune_scan *scan)
@@ -253,7 +265,7 @@ struct tune_place tune_scan_place(const struct tune_scan *scan)
     return scan->place;
 }
 
-/* The one that has the file, else the one that was not used for longest. */
+/* Take the block that has the file, else the least recently used one. */
 static struct window *window_of(struct tune_scan *scan, int file)
 {
     struct window *oldest = &scan->at[0];

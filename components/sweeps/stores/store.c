@@ -1,14 +1,15 @@
-/* store.c - the folder: its id, its files, what lies beside them. */
+/* store.c - the store's folder: its id, its files, its records. */
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "core/array.h"
 #include "files/cjson.h"
+#include "core/random.h"
 #include "core/try.h"
 #include "core/version.h"
 #include "sweeps/stores/exclusive.h"
@@ -16,35 +17,38 @@
 
 #define JSON_MAX 65536
 
+/* A column that every row has. */
+#define KEY(key, name, unit, type) [TUNE_##key] = {name, unit, TUNE_CELL_##type, TUNE_COLUMN_KEY, false}
+
 static const struct tune_column key_columns[TUNE_KEYS] = {
-    [TUNE_KEY_UID] = {"uid", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_OPERATION] = {"operation", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_SPACE] = {"space", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_REQUEST] = {"request_index", "", TUNE_CELL_WHOLE, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_REPEAT] = {"repeat", "", TUNE_CELL_WHOLE, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_EXPERIMENT] = {"experiment", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_ENTITY] = {"entity", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_GENERATOR] = {"generator", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_STARTED] = {"started", "s since 1970", TUNE_CELL_NUMBER, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_SECONDS] = {"measurement_s", "s", TUNE_CELL_NUMBER, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_STATUS] = {"status", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_REASON] = {"reason", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_HOST] = {"host", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_HOST_CLASS] = {"host_class", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_BUILD] = {"build_id", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_WEIGHTS] = {"weights_hash", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_KEY_DATA] = {"data_hash", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
+    KEY(KEY_UID, "uid", "", TEXT),
+    KEY(KEY_OPERATION, "operation", "", TEXT),
+    KEY(KEY_SPACE, "space", "", TEXT),
+    KEY(KEY_REQUEST, "request_index", "", WHOLE),
+    KEY(KEY_REPEAT, "repeat", "", WHOLE),
+    KEY(KEY_EXPERIMENT, "experiment", "", TEXT),
+    KEY(KEY_ENTITY, "entity", "", TEXT),
+    KEY(KEY_GENERATOR, "generator", "", TEXT),
+    KEY(KEY_STARTED, "started", "s since 1970", NUMBER),
+    KEY(KEY_SECONDS, "measurement_s", "s", NUMBER),
+    KEY(KEY_STATUS, "status", "", TEXT),
+    KEY(KEY_REASON, "reason", "", TEXT),
+    KEY(KEY_HOST, "host", "", TEXT),
+    KEY(KEY_HOST_CLASS, "host_class", "", TEXT),
+    KEY(KEY_BUILD, "build_id", "", TEXT),
+    KEY(KEY_WEIGHTS, "weights_hash", "", TEXT),
+    KEY(KEY_DATA, "data_hash", "", TEXT),
 };
 
 static const struct tune_column request_columns[TUNE_REQUEST_KEYS] = {
-    [TUNE_REQUEST_OPERATION] = {"operation", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_REQUEST_INDEX] = {"request_index", "", TUNE_CELL_WHOLE, TUNE_COLUMN_KEY, false},
-    [TUNE_REQUEST_EXPERIMENT] = {"experiment", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_REQUEST_ENTITY] = {"entity", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_REQUEST_TYPE] = {"type", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_REQUEST_UID] = {"uid", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_REQUEST_STATUS] = {"status", "", TUNE_CELL_TEXT, TUNE_COLUMN_KEY, false},
-    [TUNE_REQUEST_TIME] = {"time", "s since 1970", TUNE_CELL_NUMBER, TUNE_COLUMN_KEY, false},
+    KEY(REQUEST_OPERATION, "operation", "", TEXT),
+    KEY(REQUEST_INDEX, "request_index", "", WHOLE),
+    KEY(REQUEST_EXPERIMENT, "experiment", "", TEXT),
+    KEY(REQUEST_ENTITY, "entity", "", TEXT),
+    KEY(REQUEST_TYPE, "type", "", TEXT),
+    KEY(REQUEST_UID, "uid", "", TEXT),
+    KEY(REQUEST_STATUS, "status", "", TEXT),
+    KEY(REQUEST_TIME, "time", "s since 1970", NUMBER),
 };
 
 const struct tune_column *tune_key_column(enum tune_key key)
@@ -55,6 +59,21 @@ const struct tune_column *tune_key_column(enum tune_key key)
 const struct tune_column *tune_request_column(enum tune_request_key key)
 {
     return &request_columns[key];
+}
+
+struct tune_cell tune_cell_text(const char *text)
+{
+    return (struct tune_cell){.absent = !text || !*text, .text = text ? text : ""};
+}
+
+struct tune_cell tune_cell_whole(int64_t whole)
+{
+    return (struct tune_cell){.whole = whole, .number = (double)whole};
+}
+
+struct tune_cell tune_cell_number(double number)
+{
+    return (struct tune_cell){.absent = isnan(number), .number = number};
 }
 
 int tune_store_no_memory(const char *what)
@@ -88,13 +107,13 @@ int tune_store_check_name(const char *what, const char *name)
 
 /* ---- identity ---- */
 
-/* Six hexadecimal digits, one of them a letter other than e and b: what is "310e50" or "0b1101" is a number to YAML. */
+/* Draw six hexadecimal digits, with a letter other than e and b. YAML would read "310e50" or
+ * "0b1101" as a number. */
 static int draw_id(char id[8])
 {
     uint32_t number;
     do {
-        if (getrandom(&number, sizeof number, 0) < 0)
-            return tune_error_set("no random numbers from this system: %s", strerror(errno));
+        TRY(tune_random_fresh(&number, sizeof number));
         snprintf(id, 8, "%06x", number & 0xffffff);
     } while (!strpbrk(id, "acdf"));
     return 0;
@@ -126,7 +145,8 @@ static int read_identity(struct tune_store *s, const char *path)
     return status;
 }
 
-/* 1: nothing of anybody's is in the folder (what a killed creation left does not count); 0, -1. */
+/* 1: the folder is empty, apart from what a killed creation left; 0: it is not; -1 with an
+ * error. */
 static int is_empty(const char *folder)
 {
     DIR *d = opendir(folder);
@@ -139,7 +159,7 @@ static int is_empty(const char *folder)
     return empty;
 }
 
-/* Who links the file first has drawn the id; the others read it. */
+/* The process that links the file first sets the id; the others read it. */
 static int write_identity(struct tune_store *s, const char *path)
 {
     char text[256];
@@ -166,7 +186,7 @@ static int identify(struct tune_store *s, bool create)
     TRY(empty);
     if (empty)
         return write_identity(s, path);
-    if (stat(path, &st) == 0) /* somebody made it meanwhile */
+    if (stat(path, &st) == 0) /* another process made it meanwhile */
         return read_identity(s, path);
     return tune_error_set("%s is neither a sample store (it has no store.json) nor empty; name "
                           "another folder", s->folder);
@@ -186,7 +206,7 @@ static int append_file(struct tune_store *s, const char *name)
 
 int tune_store_add_file(struct tune_store *s, const char *name)
 {
-    for (int i = s->file_count; i-- > 0;) /* one's own was added last */
+    for (int i = s->file_count; i-- > 0;) /* our own file was added last */
         if (!strcmp(s->files[i].name, name))
             return 0;
     return append_file(s, name);
@@ -208,7 +228,7 @@ static int find_name(const void *key, const void *file)
     return strcmp(key, ((const struct tune_store_file *)file)->name);
 }
 
-/* Among the first `count` files, of which the first `sorted` are in order. */
+/* Search the first `count` files; the first `sorted` of them are in order. */
 static struct tune_store_file *find_file(struct tune_store *s, const char *name, int sorted, int count)
 {
     struct tune_store_file *f = sorted > 0 ? bsearch(name, s->files, (size_t)sorted, sizeof *s->files, find_name) : NULL;
@@ -275,7 +295,7 @@ int tune_store_open_file(struct tune_store *s, int i, struct tune_sample_file **
         tune_sample_free(f->content);
         f->content = now;
         if (fstat(fd, &f->seen) < 0)
-            f->seen = (struct stat){0}; /* to be looked at again */
+            f->seen = (struct stat){0}; /* read it again */
     }
     f->content->users++;
     *content = f->content;

@@ -58,6 +58,13 @@ struct tune_cell {
     const char *text;           /* NULL unless TEXT */
 };
 
+/* tune_cell_text - a cell of a text; absent for NULL or "".
+ * tune_cell_whole - of a whole number.
+ * tune_cell_number - of a number; absent for NaN. */
+struct tune_cell tune_cell_text(const char *text);
+struct tune_cell tune_cell_whole(int64_t whole);
+struct tune_cell tune_cell_number(double number);
+
 /* Columns of every measurement, before its inputs and targets. In a file, `reason` is a number;
  * here it is the text. */
 enum tune_key {
@@ -160,11 +167,13 @@ void tune_store_release(struct tune_store *s, uint64_t point);
 
 /* tune_store_tables - sorted names of the experiments in all files, *count of them. Borrowed until
  * the next refresh.
+ * tune_store_has - whether there is a table of that name. false also if the files cannot be read.
  * tune_store_columns - columns of one experiment (or of TUNE_STORE_REQUESTS), *count of them: keys,
  * inputs, targets, each in first-seen order. If a column is WHOLE in one file and NUMBER in
  * another, it is NUMBER. NULL with an error: no such table, a broken file (named), or a column that
  * is TEXT here and a number there. */
 const char *const *tune_store_tables(struct tune_store *s, int *count);
+bool tune_store_has(struct tune_store *s, const char *experiment);
 const struct tune_column *tune_store_columns(struct tune_store *s, const char *experiment,
                                              int *count);
 
@@ -172,8 +181,10 @@ const struct tune_column *tune_store_columns(struct tune_store *s, const char *e
  * files in order of their start. So 10^6 rows need no more memory than 10^3.
  * tune_scan_open - begin a pass over the columns names[count]. A column that a file lacks is absent
  * in its rows.
- * tune_scan_next - the next row: 1 with cells[count], valid until the next call; 0 at the end; -1
- * with an error: a broken file (named). Calling again goes on with the next file.
+ * tune_scan_keys - the same over columns that every row has, by their keys: of enum
+ * tune_request_key for the requests, else of enum tune_key. TUNE_SCAN lists the keys.
+ * tune_scan_next - the next row: 1 with cells[count], valid until the next call. 0 at the end. -1
+ * with an error: a broken file (named), or scan is NULL. Calling again goes on with the next file.
  * tune_scan_place - the place of the row just read.
  * tune_scan_at - read the row at a place again. Neighbours are cheap: a file's blocks are
  * cached. */
@@ -181,6 +192,11 @@ struct tune_scan;
 struct tune_place { int file, row; };
 struct tune_scan *tune_scan_open(struct tune_store *s, const char *experiment,
                                  const char *const *names, int count);
+struct tune_scan *tune_scan_keys(struct tune_store *s, const char *experiment, const int *keys,
+                                 int count);
+#define TUNE_SCAN(store, experiment, ...)                      \
+    tune_scan_keys(store, experiment, (const int[]){__VA_ARGS__}, \
+                   (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))
 int tune_scan_next(struct tune_scan *scan, const struct tune_cell **cells);
 struct tune_place tune_scan_place(const struct tune_scan *scan);
 int tune_scan_at(struct tune_scan *scan, struct tune_place place, const struct tune_cell **cells);

@@ -1,7 +1,8 @@
-/* writer.c - the file this process is writing: its rows are kept in memory, and every append writes it anew.
+/* writer.c - the file that this process writes. Its rows are kept in memory, and every append
+ * writes the whole file again.
  *
- * Two megabytes at most, so that costs milliseconds; the fsync costs more. What this buys: no moment at which the file
- * on the disk is not whole, and a failed write is nothing but a row taken back. */
+ * Two megabytes at most, so that costs milliseconds; the fsync costs more. So the file on the disk
+ * is whole at every moment, and a failed write is nothing but a row taken back. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -15,35 +16,31 @@
 #include "core/try.h"
 #include "sweeps/stores/store_parts.h"
 
-/* A larger file is closed to writing before it has TUNE_STORE_FILE_ROWS. */
+/* A file above this size is finished before it has TUNE_STORE_FILE_ROWS. */
 #define FILE_BYTES (6 << 20)
-/* A file of this name's owner takes milliseconds to write; one that is older was left behind. */
+/* Writing such a temporary file takes milliseconds; an older one was left by a killed process. */
 #define LEFTOVER_S 60
 
 struct table {
-    char *name;                  /* of the experiment; NULL: the requests */
-    struct tune_column *columns; /* [count] keys first; NULL: static ones */
+    char *name;                  /* name of the experiment; NULL: the requests */
+    struct tune_column *columns; /* [count] columns, keys first; NULL: static ones */
     const struct tune_column *shown;
     int count;
     struct tune_cell **rows;     /* of the present file */
-    int row_count, written;      /* the first of them are on the disk */
+    int row_count, written;      /* number of these that are on the disk */
 };
 
 struct tune_store_writer {
-    struct table *tables; /* the requests first */
+    struct table *tables; /* tables, the requests first */
     int table_count;
-    char name[192];       /* of the present file; "": it is still to be named */
-    size_t bytes;         /* it has on the disk */
+    char name[192];       /* name of the current file; "": not named yet */
+    size_t bytes;         /* rows of it on the disk */
     bool batch;
 };
 
 static void free_columns(struct table *t)
 {
-    for (int i = TUNE_KEYS; i < t->count && t->columns; i++) {
-        free((char *)(uintptr_t)t->columns[i].name);
-        free((char *)(uintptr_t)t->columns[i].unit);
-    }
-    free(t->columns);
+    tune_store_columns_free(t->columns, TUNE_KEYS, t->count);
     t->columns = NULL;
     t->count = 0;
 }
@@ -93,7 +90,7 @@ static struct tune_store_writer *writer_of(struct tune_store *s)
 
 /* ---- the file ---- */
 
-/* "x-<this host>-<pid>.h5.tmp-<pid>" of a process that is no more. */
+/* True for "x-<this host>-<pid>.h5.tmp-<pid>" of a dead process. */
 static bool is_left_behind(const struct tune_store *s, const char *name, const char *host)
 {
     char path[TUNE_PATH_MAX], tail[128];
@@ -118,7 +115,7 @@ static void remove_left_behind(const struct tune_store *s, const char *host)
         closedir(d);
 }
 
-/* Names sort by the moment at which their files were begun. */
+/* Make a name; names sort by the time at which files were begun. */
 static int name_file(struct tune_store *s, struct tune_store_writer *w)
 {
     char host[65], path[TUNE_PATH_MAX], stamp[32];
@@ -175,7 +172,7 @@ static int write_file(struct tune_store *s, struct tune_store_writer *w)
     return status < 0 ? -1 : fresh ? tune_store_add_file(s, w->name) : 0;
 }
 
-/* Bring all rows to the disk, or give up those that are not there. */
+/* Write all rows to the disk, or drop those that are not there yet. */
 static int flush(struct tune_store *s, struct tune_store_writer *w)
 {
     int status = write_file(s, w);
@@ -197,7 +194,7 @@ static bool is_dirty(const struct tune_store_writer *w)
     return false;
 }
 
-/* Begin the next file where the present one can take no more. */
+/* Begin the next file if the current one is full. */
 static int make_room(struct tune_store *s, struct tune_store_writer *w)
 {
     int measured = 0;
@@ -234,7 +231,7 @@ static int check_cell(const struct table *t, int i, const struct tune_cell *cell
     return 0;
 }
 
-/* A copy of the cells, texts behind them. */
+/* Copy the cells, with their texts after them. */
 static struct tune_cell *copy_row(const struct table *t, const struct tune_cell *cells)
 {
     size_t size = (size_t)t->count * sizeof *cells;
@@ -270,7 +267,7 @@ static int add_row(struct table *t, const struct tune_cell *cells)
     return 0;
 }
 
-/* A row of each that is not NULL, at once. */
+/* Append both rows at once, those that are not NULL. */
 static int add(struct tune_store *s, struct table *t, const struct tune_cell *cells, const struct tune_cell *request)
 {
     struct tune_store_writer *w = s->writer;
@@ -362,7 +359,7 @@ static int try_table(const struct table *t)
     return status;
 }
 
-/* The place of a table of that name that has no columns yet. */
+/* Find a table of that name without columns. */
 static struct table *place_table(struct tune_store_writer *w, const char *name)
 {
     struct table *t = find_table(w, name);
@@ -391,7 +388,7 @@ int tune_store_table(struct tune_store *s, const char *experiment, const struct 
         free_columns(&fresh);
         return -1;
     }
-    if (t) /* other columns than before: the rows of the present file have those */
+    if (t) /* the columns changed: the rows of the current file have the old ones */
         next_file(w);
     if (!(t = place_table(w, experiment))) {
         free_columns(&fresh);
