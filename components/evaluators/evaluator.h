@@ -24,9 +24,9 @@ struct tune_flags;
 struct tune_logger;
 struct tune_tokenizer;
 
-/* tune_evaluator_new - an evaluator over one pass of load, which becomes the evaluator's. load
- * NULL: there is nothing to evaluate, and every call does nothing. m and loss must outlive it.
- * options NULL: zeroed ones.
+/* tune_evaluator_new - an evaluator over one pass of load. The evaluator frees load. load NULL:
+ * there is nothing to evaluate, and every call does nothing. m and loss must outlive it. options
+ * NULL: zeroed ones.
  * tune_evaluator_free - free it; NULL is fine. */
 struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss,
                                           struct tune_loader *load,

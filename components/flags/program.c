@@ -279,8 +279,8 @@ void tune_program_fail(void)
     fflush(stdout);
     if (*saved)
         complain("", saved);
-    if (failure.tell && failure.tell(failure.log, why.text) < 0) /* after the message that it is
-                                                                  * about */
+    if (failure.tell && failure.tell(failure.log, why.text) < 0) /* printed after the error message,
+                                                                  * which it explains */
         complain("and ", tune_error_message());
     exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
 }

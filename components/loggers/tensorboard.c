@@ -31,7 +31,7 @@ static uint32_t crc32c(const unsigned char *data, size_t size)
     return ~crc;
 }
 
-/* TFRecord stores checksums so that a record within a record does not look like one. */
+/* TFRecord stores masked checksums, so that bytes inside a record cannot look like a record. */
 static uint32_t masked(const void *data, size_t size)
 {
     uint32_t crc = crc32c(data, size);

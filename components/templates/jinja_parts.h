@@ -87,8 +87,8 @@ struct tune_jinja_dict {
     jval *keys, *values;   /* in insertion order; keys are texts and integers */
     struct tune_jinja_turn *turn; /* NULL: not recorded */
 };
-/* Output range of loops whose item is this mapping, and that wrote more than white space directly
- * to the text. */
+/* The range of output of a loop over messages, for the pass with this mapping. Only passes count
+ * that wrote more than white space to the text itself. */
 struct tune_jinja_turn {
     size_t begin, end;     /* range of the last such loop */
     int times;

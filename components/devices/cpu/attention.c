@@ -96,7 +96,7 @@ int64_t tune_cpu_attention_sums(int64_t B, int64_t T, int64_t H, int64_t D)
 /* Queries [B,Tq,H,D], keys and values [B,capacity,K,D], their strides and the mask. */
 struct attention {
     const struct tune_tensor *q, *k, *v;
-    const int32_t *first, *keys, *begin; /* NULL: 0, all keys, 0 */
+    const int32_t *first, *keys, *begin; /* NULL: first position 0, all keys, begin 0 */
     int64_t B, T, H, K, D;               /* T: queries in a row */
     int64_t window;
     float scale;

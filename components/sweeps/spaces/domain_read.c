@@ -37,7 +37,7 @@ static const struct tune_node *get(const struct reader *r, const char *key)
     return tune_node_none(node) ? NULL : node;
 }
 
-/* The error at a node, named after the domain. */
+/* Report an error at a node; the text begins with the domain's name. */
 static int refuse(const struct reader *r, const struct tune_node *at, const char *format, ...) TUNE_PRINTF(3, 4);
 static int refuse(const struct reader *r, const struct tune_node *at, const char *format, ...)
 {
