@@ -12,6 +12,7 @@ is "the pages have commands" test "$(wc -l <"$tmp/commands")" -ge 15
 mkdir "$tmp/place" && cd "$tmp/place" || exit 1
 mkdir build && ln -s "$BUILD"/* build && ln -s "$here/recipes" "$here/tools" "$here/datasets" "$here/defaults" . || exit 1
 tiny models/SmolLM2-135M 1 --max-positions 512 >/dev/null && cp "$here/datasets/stories.jsonl" my.jsonl || exit 1
+echo '{"prompt": "Name a colour.", "chosen": " Red.", "rejected": " Seven."}' >pairs.jsonl
 printf '[{"instruction": "Say a.", "input": "", "output": "a"},
 {"instruction": "Say b.", "input": "b", "output": "b"}]' >alpaca.json
 printf 'question,answer\n"Say a, or b.",a\n"Say c.",c\n' >questions.csv
@@ -46,7 +47,7 @@ sed -n '/^    while (/,/^    }$/p' "$here/recipes/finetune_full.c" >"$tmp/loop"
 is "README.md shows the recipe's loop" diff "$tmp/loop" "$tmp/shown"
 links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
 none "the files they link to are there" "$(links)"
-for p in finetune_full runs sweep space samples finetune_lora merge_adapter; do build/$p --help all; done >"$tmp/help"
+for p in finetune_full runs sweep space samples finetune_lora finetune_dpo merge_adapter; do build/$p --help all; done >"$tmp/help"
 flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sed 's|^--no-|--|' | sort -u | while read -r f; do
     grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" "$tmp/help" || case $f in --freeze-layers | --label-smoothing | --top-k) ;; *) echo "$f" ;; esac
 done; }
