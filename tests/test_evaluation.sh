@@ -70,7 +70,7 @@ refused "--eval-every without rows" 2 "no rows are held out" program --eval-ever
 refused "--eval-rows without rows" 2 "no rows are held out" program --eval-rows 2 --output x
 refused "--patience without --eval-every" 2 "give --eval-every N" program --train-split 0.5 --patience 2 --output x
 refused "--min-delta without --patience" 2 "give --patience N" program --train-split 0.5 --eval-every 1 --min-delta 2 --output x
-refused "a file that is not there" 1 "--eval-dataset: cannot examine gone.jsonl: No such file" program --eval-dataset gone.jsonl --output x
+refused "a file that is not there" 2 "--eval-dataset: gone.jsonl: no such file" program --eval-dataset gone.jsonl --output x
 sed '7s/.*/{"text": 5}/' held.jsonl >broken.jsonl
 refused "a bad row among those to evaluate on, before the first step" 1 "--eval-dataset: broken.jsonl:7" program --eval-dataset broken.jsonl --output x
 { cat train.jsonl; for i in $(seq 10); do echo '{"text": 5}'; done; } >mixed.jsonl

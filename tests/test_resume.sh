@@ -155,7 +155,7 @@ done
 sed -i "s/\"rows\":.*/\"rows\": 36,/; s/\"epoch\":.*/\"epoch\": 0.6666666666666666,/" broken/checkpoint-7/state/progress.json
 refused "not even with its epoch" 2 "the number of steps planned: was 18 in that run, is 19 now" "$full" --resume broken
 refused "no run" 1 "no run.json" "$full" --resume model
-refused "nothing there" 1 "no such folder" "$full" --resume nowhere
+refused "nothing there" 2 "no such folder" "$full" --resume nowhere
 is "--allow-changed goes on with another --lr" more base --lr 0.1 --allow-changed --stop-at-step 9
 is "and run.json says so" sh -c 'grep -A3 "\"--lr\"" base/run.json | grep -q 0.003'
 is "an older one with --overwrite" more base/checkpoint-5 --overwrite --stop-at-step 6 --lr 0.003 --allow-changed

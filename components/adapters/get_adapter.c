@@ -25,6 +25,8 @@ static int check_base(const struct tune_flags *flags)
     struct tune_model_config config;
     struct tune_parameters table;
     TRY(tune_get_model_config(flags, folder, &config));
+    if (!tune_file_is_folder(flags->adapter))
+        return tune_error_usage("--adapter %s: no such folder; give a folder with adapter_config.json", flags->adapter);
     TRY(tune_parameters_new(&table, &config));
     struct tune_adapter_file *f = tune_adapter_file_open(flags->adapter);
     int status = f ? tune_adapter_file_check(f, &table, NULL) : -1;

@@ -44,6 +44,10 @@ static struct tune_dataset *open_file(const struct tune_flags *flags, const char
 {
     char *end_token = NULL, folder[TUNE_PATH_MAX];
     bool model = flags->model && *flags->model;
+    if (!tune_file_exists(path)) {
+        tune_error_usage("%s: no such file", path);
+        return NULL;
+    }
     if (model && (find_folder(flags->model, folder) < 0 || find_end_token(folder, &end_token) < 0))
         return NULL;
     struct tune_dataset_options options = flags->data;

@@ -160,7 +160,7 @@ int tune_model_find(const char *name, char folder[TUNE_PATH_MAX])
     if (!found && !hub_shaped(name)) {
         if (!strchr(name, '/'))
             return no_such_name(name);
-        return tune_error_set("%s: no such folder; expected a model folder, a known name (see "
+        return tune_error_usage("%s: no such folder; expected a model folder, a known name (see "
                               "--list-models) or a Hub id such as HuggingFaceTB/SmolLM2-135M",
                               name);
     }

@@ -177,14 +177,13 @@ static int unknown(const struct tune_flags_state *state, const char *where, cons
             names[n++] = state->at[i].row.name;
     for (int i = 0; i < BUILTINS && *dashes; i++)
         names[n++] = builtin[i].name;
-    int distance;
-    const char *nearest = tune_nearest(name, names, n, &distance), *explained = distance > 3 ? by_help(state, name) : NULL;
-    nearest = explained ? explained : nearest;
-    tune_error_usage("%sunknown option \"%s%s\"%s%s%s", where, dashes, name,
-                     nearest ? "; the nearest is " : "", nearest ? dashes : "",
-                     nearest ? nearest : "");
+    char hint[256] = "";
+    int distance, most = (int)strlen(name) / 3 > 2 ? (int)strlen(name) / 3 : 2;
+    const char *nearest = tune_nearest(name, names, n, &distance), *explained = distance > most ? by_help(state, name) : NULL;
+    if (!tune_flags_foreign(state, name, hint, sizeof hint) && (explained || distance <= most))
+        snprintf(hint, sizeof hint, "; the nearest is %s%s", dashes, explained ? explained : nearest);
     free(names);
-    return -1;
+    return tune_error_usage("%sunknown option \"%s%s\"%s", where, dashes, name, hint);
 }
 
 /* ---- config files ---- */
@@ -287,7 +286,9 @@ static int apply_file(struct tune_flags_state *state, const char *path, enum tun
     if (result == 0)
         result = tune_json_end(&j);
     if (result < 0 && tune_error_kind() != TUNE_ERROR_CANNOT)
-        tune_error_usage("%s", tune_error_message()); /* the user wrote it, though in a file */
+        tune_error_usage("%s%s", tune_error_message(), /* the user wrote it, though in a file */
+                         text[strspn(text, " \t\r\n")] == '{' ? ""
+                         : "; a config is JSON, an object {\"option\": value, ...}, not YAML");
     tune_json_free(&j);
     free(text);
     return result;

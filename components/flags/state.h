@@ -81,6 +81,11 @@ union tune_value {
     enum tune_dtype dtype;
 };
 
+/* tune_flags_foreign - what an option of another program is called here, as the end of a message;
+ * NULL: the name is not one of those. */
+const char *tune_flags_foreign(const struct tune_flags_state *state, const char *name, char *text,
+                               size_t size);
+
 /* tune_flags_put - check text for type and range, and write it to the row's place; where: its name
  * in messages ("--lr").
  * tune_flags_put_elsewhere - write it to *value instead, and set *copy to a copy of the row that

@@ -76,7 +76,7 @@ int tune_resume_find(const char *name, struct tune_resume_point *at)
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
         path[n - 1] = 0;
     if (!*path || !tune_file_is_folder(path))
-        return tune_error_set("\"%s\": no such folder; give a run folder, or one checkpoint in it",
+        return tune_error_usage("\"%s\": no such folder; give a run folder, or one checkpoint in it",
                               path);
     if (!tune_run_folder_has(path, TUNE_RUN_JSON) && tune_run_folder_has(path, "state/progress.json"))
         TRY(one_checkpoint(at, path));
