@@ -9,8 +9,16 @@
 #include "core/print.h"
 #include "core/try.h"
 
+static void forget_made(struct tune_conversation *c)
+{
+    for (int i = 0; i < c->made_count; i++)
+        free(c->made[i]);
+    c->made_count = 0;
+}
+
 int tune_conversation_begin(struct tune_conversation *c, size_t row_size)
 {
+    forget_made(c);
     c->count = c->prompt_count = 0;
     c->used = 0;
     if (row_size + 1 <= c->bytes_room)
@@ -22,23 +30,25 @@ int tune_conversation_begin(struct tune_conversation *c, size_t row_size)
     return c->bytes ? 0 : -1;
 }
 
-static int add(struct tune_conversation *c, struct tune_chat_message message)
+static int add(struct tune_conversation *c, struct tune_chat_message message, bool untrained)
 {
-    if (!tune_array_fit(&c->items, (size_t)c->count, sizeof *c->items))
+    if (!tune_array_fit(&c->items, (size_t)c->count, sizeof *c->items) ||
+        !tune_array_fit(&c->untrained, (size_t)c->count, sizeof *c->untrained))
         return tune_error_no_memory("a conversation");
+    c->untrained[c->count] = untrained;
     c->items[c->count++] = message;
     return 0;
 }
 
 int tune_conversation_add(struct tune_conversation *c, const char *role, struct tune_text text)
 {
-    return add(c, (struct tune_chat_message){.role = role, .content = text});
+    return add(c, (struct tune_chat_message){.role = role, .content = text}, false);
 }
 
 /* ---- one message ---- */
 
-/* Translate the name of a role or sender to a role. */
-static int read_role(struct tune_json *j, bool sharegpt, const char **role)
+/* Translate the name of a role or sender to a role. *call, unless NULL: the sender is function_call. */
+static int read_role(struct tune_json *j, bool sharegpt, const char **role, bool *call)
 {
     static const struct {
         const char *name, *role;
@@ -47,10 +57,13 @@ static int read_role(struct tune_json *j, bool sharegpt, const char **role)
         {"system", "system", false}, {"user", "user", false}, {"assistant", "assistant", false}, {"tool", "tool", false},
         {"ipython", "ipython", false}, {"system", "system", true}, {"human", "user", true}, {"gpt", "assistant", true},
         {"user", "user", true}, {"assistant", "assistant", true}, {"tool", "tool", true}, {"observation", "tool", true},
+        {"function_call", "assistant", true},
     };
     struct tune_text text;
     const char *begin = j->at;
     TRY(tune_json_string(j, &text));
+    if (call)
+        *call = tune_text_equal(text, "function_call");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].sharegpt == sharegpt && tune_text_equal(text, known[i].name)) {
             *role = known[i].role;
@@ -60,7 +73,7 @@ static int read_role(struct tune_json *j, bool sharegpt, const char **role)
     snprintf(name, sizeof name, "%.60s", text.data);
     tune_blank_controls(name);
     j->at = begin;
-    return tune_json_fail(j, sharegpt ? "the sender \"%s\", expected system, human (user), gpt (assistant) or tool (observation)"
+    return tune_json_fail(j, sharegpt ? "the sender \"%s\", expected system, human (user), gpt (assistant), function_call or observation (tool)"
                                       : "the role \"%s\", expected system, user, assistant, tool or ipython", name);
 }
 
@@ -114,6 +127,7 @@ static int read_message(struct tune_conversation *c, struct tune_json *j)
     struct tune_chat_message message = {.role = NULL};
     struct tune_text key;
     bool content = false, calls = false;
+    double weight = 1;
     int more, has = 0;
     TRY(tune_json_peek(j));
     const char *begin = j->at;
@@ -124,7 +138,9 @@ static int read_message(struct tune_conversation *c, struct tune_json *j)
             return tune_json_fail(j, "\"%s\" stands here a second time", role ? "role" : "content");
         calls = calls || tune_text_equal(key, "tool_calls");
         if (role) {
-            TRY(read_role(j, false, &message.role));
+            TRY(read_role(j, false, &message.role, NULL));
+        } else if (tune_text_equal(key, "weight") && tune_json_peek(j) == TUNE_JSON_NUMBER) {
+            TRY(tune_json_double(j, &weight));
         } else if (said) {
             content = true;
             TRY(has = check_content(j));
@@ -138,13 +154,75 @@ static int read_message(struct tune_conversation *c, struct tune_json *j)
     if (!has && !(calls && !strcmp(message.role, "assistant")))
         return tune_json_fail(j, "a message without \"content\"");
     message.json = (struct tune_text){begin, (size_t)(j->at - begin)};
-    return add(c, message);
+    return add(c, message, weight == 0);
+}
+
+/* Step over a function call: an object with "name". */
+static int check_call(struct tune_json *j)
+{
+    struct tune_text key;
+    bool named = false;
+    int more;
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        named = named || (tune_text_equal(key, "name") && tune_json_peek(j) == TUNE_JSON_STRING);
+        TRY(tune_json_skip(j));
+    }
+    TRY(more);
+    return named ? 0 : tune_json_fail(j, "a function call without \"name\"");
+}
+
+/* Write one call, or the calls of an array, as tool_calls. */
+static int write_calls(struct tune_json *j, FILE *to)
+{
+    bool list = tune_json_peek(j) == TUNE_JSON_ARRAY;
+    int more = 1;
+    for (int n = 0; more == 1; n++) {
+        if (list && n == 0)
+            TRY(tune_json_array(j));
+        if (list)
+            TRY(more = tune_json_item(j));
+        if (more != 1)
+            break;
+        TRY(tune_json_peek(j));
+        const char *begin = j->at;
+        TRY(check_call(j));
+        fprintf(to, "%s{\"type\": \"function\", \"function\": %.*s}", n ? ", " : "", (int)(j->at - begin), begin);
+        more = list;
+    }
+    return tune_json_end(j);
+}
+
+/* Turn a function call's value, which is JSON, into an assistant's message with tool_calls. j: the
+ * row, for the place in messages. */
+static int add_call(struct tune_conversation *c, struct tune_json *j, struct tune_text value)
+{
+    struct tune_json calls;
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return tune_error_no_memory("a function call");
+    tune_json_start(&calls, j->name, value.data, value.size, tune_json_line(j));
+    fputs("{\"role\": \"assistant\", \"tool_calls\": [", to);
+    int status = write_calls(&calls, to);
+    tune_json_free(&calls);
+    fputs("]}", to);
+    if (fclose(to) != 0 || !tune_array_fit(&c->made, (size_t)c->made_count, sizeof *c->made)) {
+        free(text);
+        return tune_error_no_memory("a function call");
+    }
+    c->made[c->made_count++] = text;
+    if (status < 0)
+        return tune_error_prefix("the value of a function_call is JSON: ");
+    return add(c, (struct tune_chat_message){.role = "assistant", .json = {text, size}}, false);
 }
 
 static int read_turn(struct tune_conversation *c, struct tune_json *j)
 {
     struct tune_chat_message message = {.role = NULL};
     struct tune_text key, value;
+    bool call = false;
     int more;
     TRY(tune_json_object(j));
     while ((more = tune_json_key(j, &key)) == 1) {
@@ -153,7 +231,7 @@ static int read_turn(struct tune_conversation *c, struct tune_json *j)
             return tune_json_fail(j, "\"%s\" stands here a second time", from ? "from" : "value");
         if (from) {
             TRY(tune_json_peek(j));
-            TRY(read_role(j, true, &message.role));
+            TRY(read_role(j, true, &message.role, &call));
         } else if (said) {
             TRY(tune_json_string(j, &value));
             message.content = (struct tune_text){memcpy(c->bytes + c->used, value.data, value.size), value.size};
@@ -166,7 +244,7 @@ static int read_turn(struct tune_conversation *c, struct tune_json *j)
     TRY(more);
     if (!message.role || !message.content.data)
         return tune_json_fail(j, "a message without \"%s\"", message.role ? "value" : "from");
-    return add(c, message);
+    return call ? add_call(c, j, message.content) : add(c, message, false);
 }
 
 int tune_conversation_read(struct tune_conversation *c, struct tune_json *j, struct tune_text array, bool sharegpt)
@@ -217,6 +295,9 @@ int tune_conversation_check(const struct tune_conversation *c, const char *name,
 
 void tune_conversation_free(struct tune_conversation *c)
 {
+    forget_made(c);
+    free(c->made);
+    free(c->untrained);
     free(c->items);
     free(c->bytes);
     memset(c, 0, sizeof *c);

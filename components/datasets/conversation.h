@@ -5,6 +5,9 @@
  *                {"role": "assistant", "content": [{"type": "text", "text": "Hello"}]}]
  *     sharegpt  [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]
  *
+ * A ShareGPT message from function_call becomes an assistant's message with tool_calls. Its value is
+ * JSON: {"name": ..., "arguments": ...}, or an array of these. An observation is a tool's message.
+ *
  * Rules: at least two messages, one of them from the assistant. Only the first may be a system
  * message. No two user messages follow each other. The assistant follows a user or a tool. Private
  * to datasets. */
@@ -21,7 +24,11 @@ struct tune_conversation {
     /* role is always set; json for messages, content for sharegpt */
     struct tune_chat_message *items;
     int count;
+    /* [count]; true: the message has "weight": 0, so it is not trained */
+    bool *untrained;
     int prompt_count; /* messages of the prompt, if prompt and completion are lists */
+    char **made;      /* messages that were made from function calls */
+    int made_count;
     char *bytes;      /* decoded contents */
     size_t used, bytes_room;
 };

@@ -389,6 +389,8 @@ static void describe(struct tune_dataset *d)
                         renamed ? f->columns[i] : "");
         }
     tune_append(about, size, "; trained on %s", tune_format_train_on(f));
+    if (f->recognised && tune_columns_has(&d->columns, "text"))
+        tune_append(about, size, "; the column text is not read (`format` text trains on it)");
     if (f->chat)
         tune_append(about, size, "; chat template %s", tune_chat_template_name(f->chat));
     if (d->append_id >= 0)

@@ -106,14 +106,12 @@ static enum tune_format_kind recognise_pairs(const struct tune_format *f, const 
     return TUNE_FORMAT_TEXT;
 }
 
-/* Recognise the format. A column "text" wins: the training text already exists there. */
+/* Recognise the format. A more specific format wins over a column "text" beside it. */
 static enum tune_format_kind recognise(const struct tune_format *f, const struct tune_columns *have, bool pairs)
 {
     enum tune_format_kind kind = recognise_pairs(f, have, pairs);
     if (kind != TUNE_FORMAT_TEXT)
         return kind;
-    if (has(f, have, "text"))
-        return TUNE_FORMAT_TEXT;
     if (has(f, have, "messages"))
         return TUNE_FORMAT_MESSAGES;
     if (has(f, have, "conversations"))
@@ -428,11 +426,27 @@ static int fill_pair(const struct tune_format *f, const struct tune_rows *rows, 
 /* True if the text of the i-th assistant message is trained. */
 static bool span_trained(const struct tune_format *f, const struct tune_pieces *p, int i)
 {
+    if (p->chat.untrained[p->rendered.spans[i].message])
+        return false;
     switch (f->train_on) {
     case TUNE_TRAIN_ON_LAST: return i == p->rendered.span_count - 1;
     case TUNE_TRAIN_ON_COMPLETION: return p->rendered.spans[i].message >= p->chat.prompt_count;
     default: return true;
     }
+}
+
+/* True for an array, and for a string that holds one, as ShareGPT sets have it. */
+static bool is_list(const struct tune_value *v)
+{
+    struct tune_json j;
+    if (v->type != TUNE_JSON_STRING)
+        return v->type == TUNE_JSON_ARRAY;
+    tune_json_start(&j, "tools", v->text.data, v->text.size, 1);
+    bool list = tune_json_peek(&j) == TUNE_JSON_ARRAY && tune_json_skip(&j) == 0 && tune_json_end(&j) == 0;
+    tune_json_free(&j);
+    if (!list)
+        tune_error_clear();
+    return list;
 }
 
 /* Apply the chat template to the conversation read so far. */
@@ -444,7 +458,7 @@ int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows, 
     TRY(tune_conversation_check(&p->chat, rows->path, row->line));
     struct tune_chat_messages chat = {.items = p->chat.items, .count = p->chat.count, .name = rows->path, .line = row->line};
     if (tools && !tune_pieces_no_value(tools)) {
-        if (tools->type != TUNE_JSON_ARRAY)
+        if (!is_list(tools))
             return tune_pieces_bad_row(rows, row, f->columns[f->count - 1], "is no list of tools in this row");
         chat.tools = tools->text;
     }

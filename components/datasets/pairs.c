@@ -108,6 +108,7 @@ static int whole(const struct tune_format *f, const struct tune_rows *rows, cons
     }
     c->count -= other;
     memmove(c->items, c->items + other, (size_t)c->count * sizeof *c->items);
+    memmove(c->untrained, c->untrained + other, (size_t)c->count * sizeof *c->untrained);
     c->prompt_count = same;
     if (same > 0)
         return 0;
