@@ -91,8 +91,12 @@ int tune_columns_find(struct tune_columns *c, const struct tune_rows *rows, bool
 
 bool tune_columns_has(const struct tune_columns *c, const char *name)
 {
+    size_t first = strcspn(name, ".");
     for (int i = 0; i < c->count; i++)
         if (!strcmp(c->names[i], name))
+            return true;
+    for (int i = 0; name[first] && i < c->count; i++)
+        if (strlen(c->names[i]) == first && memcmp(c->names[i], name, first) == 0)
             return true;
     return false;
 }
@@ -126,6 +130,48 @@ static int keep(struct tune_values *v, struct tune_text text, size_t *offset)
     return 0;
 }
 
+/* The path behind the key, if name is a path into it: "instances.0.output". NULL: it is none. */
+static const char *path_behind(struct tune_text key, const char *name)
+{
+    size_t n = strcspn(name, ".");
+    return name[n] == '.' && n == key.size && memcmp(name, key.data, n) == 0 ? name + n + 1 : NULL;
+}
+
+/* Step to the value at the next part of the path: the i-th item, or a member. 1; 0: there is none. */
+static int step_into(struct tune_json *j, const char *path, size_t size)
+{
+    struct tune_text key;
+    int more, item = 0, type = tune_json_peek(j), wanted = atoi(path);
+    TRY(type);
+    if (type != TUNE_JSON_ARRAY && type != TUNE_JSON_OBJECT)
+        return 0;
+    TRY(type == TUNE_JSON_ARRAY ? tune_json_array(j) : tune_json_object(j));
+    while ((more = type == TUNE_JSON_ARRAY ? tune_json_item(j) : tune_json_key(j, &key)) == 1) {
+        if (type == TUNE_JSON_ARRAY ? item++ == wanted : key.size == size && memcmp(key.data, path, size) == 0)
+            return 1;
+        TRY(tune_json_skip(j));
+    }
+    return more;
+}
+
+/* Follow a path within the value at text, which was checked. */
+static int follow(const struct tune_json *row, struct tune_text text, const char *path, struct tune_value *value)
+{
+    struct tune_json j;
+    int found = 1;
+    tune_json_start(&j, row->name, text.data, text.size, tune_json_line(row));
+    for (; found == 1 && *path; path += strcspn(path, ".") + (path[strcspn(path, ".")] == '.'))
+        found = step_into(&j, path, strcspn(path, "."));
+    if (found == 1) {
+        int type = tune_json_peek(&j);
+        const char *begin = j.at;
+        found = type < 0 || tune_json_skip(&j) < 0 ? -1 : 1;
+        *value = (struct tune_value){type, {begin, (size_t)(j.at - begin)}, 0};
+    }
+    tune_json_free(&j);
+    return found < 0 ? -1 : 0;
+}
+
 /* Find the values first and decode strings afterwards, because skipping values uses the reader's
  * buffer. */
 static int find_values(struct tune_values *v, const char *const *names, int count)
@@ -136,18 +182,24 @@ static int find_values(struct tune_values *v, const char *const *names, int coun
     TRY(tune_json_object(j));
     while ((more = tune_json_key(j, &key)) == 1) {
         bool wanted[TUNE_PROMPT_SLOTS] = {false};
+        const char *path[TUNE_PROMPT_SLOTS];
         int type = tune_json_peek(j);
         TRY(type);
         for (int i = 0; i < count; i++) {
             wanted[i] = tune_text_equal(key, names[i]);
+            path[i] = path_behind(key, names[i]); /* before the value, which overwrites the key */
             if (wanted[i] && v->at[i].type >= 0)
                 return tune_json_fail(j, "the column \"%s\" stands here a second time", names[i]);
         }
         const char *begin = j->at;
         TRY(tune_json_skip(j));
-        for (int i = 0; i < count; i++)
+        struct tune_text value = {begin, (size_t)(j->at - begin)};
+        for (int i = 0; i < count; i++) {
             if (wanted[i])
-                v->at[i] = (struct tune_value){type, {begin, (size_t)(j->at - begin)}, 0};
+                v->at[i] = (struct tune_value){type, value, 0};
+            else if (path[i] && v->at[i].type < 0)
+                TRY(follow(j, value, path[i], &v->at[i]));
+        }
     }
     TRY(more);
     return tune_json_end(j);

@@ -20,7 +20,8 @@ struct tune_columns {
  * if skip_bad is set or an earlier row was readable. 0, or an error as -1: no row is readable, or
  * the header is no record or repeats a name.
  *
- * tune_columns_has - true if the name is a column.
+ * tune_columns_has - true if the name is a column, or a path into one: "instances.0.output" is the
+ * member output of the first item of instances.
  *
  * tune_columns_list - write "a, b, c" to text for messages, cut to size, without control
  * characters. Returns text. */

@@ -14,6 +14,7 @@
 #include "datasets/text_rows.h"
 #include "tokenizers/tokenizer.h"
 
+enum { REASONS = 3 }; /* bad rows whose error is kept */
 enum { PROBED_ROWS = 1000 }; /* rows searched for a readable one if bad rows are skipped */
 #define TOUCHED_LIMIT ((size_t)64 << 20) /* most resident bytes of the mapping */
 #define TOUCHED_ROW ((size_t)64 << 10)   /* bytes around a page fault that become resident */
@@ -44,6 +45,8 @@ struct tune_dataset {
     pthread_mutex_t lock; /* protects the members below */
     struct tune_dataset_counts counts;
     size_t touched;
+    char reasons[720]; /* why the first bad rows were skipped */
+    int64_t reason_count;
 };
 
 /* Buffers to read one row. Each call has its own, so any number of threads may read. */
@@ -276,6 +279,10 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
         status = read_row(d, row, x, &found);
     }
     if (status < 0 && d->skip_bad_rows && is_bad_row(d)) {
+        pthread_mutex_lock(&d->lock);
+        if (d->reason_count++ < REASONS)
+            tune_append(d->reasons, sizeof d->reasons, "%s%.200s", *d->reasons ? "; " : "", tune_error_message());
+        pthread_mutex_unlock(&d->lock);
         tune_error_clear();
         x->bad = true;
         status = 0;
@@ -530,6 +537,11 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d)
     struct tune_dataset_counts counts = d->counts;
     pthread_mutex_unlock(lock);
     return counts;
+}
+
+const char *tune_dataset_reasons(const struct tune_dataset *d)
+{
+    return d->reasons;
 }
 
 const char *tune_dataset_text_field(const struct tune_dataset *d)

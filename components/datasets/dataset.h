@@ -88,7 +88,9 @@ struct tune_dataset_counts {
 };
 struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 
-/* tune_dataset_text_field - the column in use; NULL for text files, callbacks and formats of
+/* tune_dataset_reasons - why the first bad rows that were skipped could not be read: "my.jsonl:1:
+ * ...; my.jsonl:4: ...". "" if there are none.
+ * tune_dataset_text_field - the column in use; NULL for text files, callbacks and formats of
  * several columns.
  * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output,
  * input; trained on completion; ..."; NULL for rows of text.
@@ -109,6 +111,7 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * tune_dataset_unchanged - 0, or -1 with an error: size or time of change differ now.
  * tune_dataset_whole - 0, or -1 with an error: the file was cut short since. Call it before
  * tune_dataset_row_hash. */
+const char *tune_dataset_reasons(const struct tune_dataset *d);
 const char *tune_dataset_text_field(const struct tune_dataset *d);
 const char *tune_dataset_about(const struct tune_dataset *d);
 const char *tune_dataset_warning(const struct tune_dataset *d);

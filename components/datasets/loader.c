@@ -333,11 +333,12 @@ static int nothing(const struct tune_loader *load)
     return tune_error_set("not one of %lld rows has a token to train on: %lld cannot be read%s, "
                           "%lld have no text or answer to train on, %lld lost theirs to "
                           "max_length %d; the first is %.200s: look at rows with `show_tokens` 5, "
-                          "or raise `max_length`",
+                          "or raise `max_length`%s%.700s",
                           (long long)(out->bad + out->unlabelled + out->cut), (long long)out->bad,
-                          out->bad > 0 ? " (without `skip_bad_rows` an error says why)" : "",
+                          out->bad > 0 ? " (reasons below)" : "",
                           (long long)out->unlabelled, (long long)out->cut, load->o.max_length,
-                          where);
+                          where, out->bad > 0 ? ". Rows that cannot be read: " : "",
+                          out->bad > 0 ? tune_dataset_reasons(load->data) : "");
 }
 
 /* Wait for the next step. 1: a signal came meanwhile. */

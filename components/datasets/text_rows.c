@@ -93,6 +93,25 @@ static int read_field(const struct tune_text_rows *t, const struct tune_row *row
                           f.names[0] ? f.names : "none");
 }
 
+/* Append what to type for columns under other names: a question and an answer, say. */
+static void suggest(char *text, size_t size, const struct tune_columns *have)
+{
+    static const char *const prompts[] = {"prompt", "question", "query", "problem", "instruction", "input", "source", "context"};
+    static const char *const answers[] = {"completion", "answer", "response", "solution", "output", "target", "reply", "summary"};
+    const char *prompt = NULL, *answer = NULL;
+    for (size_t i = sizeof prompts / sizeof *prompts; i-- > 0;) {
+        prompt = tune_columns_has(have, prompts[i]) ? prompts[i] : prompt;
+        answer = tune_columns_has(have, answers[i]) ? answers[i] : answer;
+    }
+    if (prompt && answer)
+        snprintf(text, size, "`format` prompt-completion `columns` prompt=%s,completion=%s", prompt, answer);
+    else if (have->count > 1)
+        snprintf(text, size, "`text_field` %.100s, or `format` prompt-completion `columns` prompt=%.100s,completion=%.100s",
+                 have->names[0], have->names[0], have->names[1]);
+    else
+        snprintf(text, size, "`text_field` NAME");
+}
+
 /* Choose the field from a row. */
 int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
 {
@@ -103,10 +122,11 @@ int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
     int status = read_fields(&j, &f);
     tune_json_free(&j);
     TRY(status);
+    char type[512];
+    suggest(type, sizeof type, t->columns);
     if (f.rank < 0 || (f.rank == 0 && f.strings > 1))
-        return tune_error_set("%s:%lld: cannot tell which field to train on; this row has: %s "
-                              "(choose with `text_field`, or give `format` and `columns`)",
-                              t->rows->path, (long long)row->line, f.names[0] ? f.names : "none");
+        return tune_error_usage("%s:%lld: cannot tell which field to train on; this row has: %s; give %s",
+                                t->rows->path, (long long)row->line, f.names[0] ? f.names : "none", type);
     t->field = strdup(f.chosen);
     return t->field ? 0 : tune_error_no_memory("a field name");
 }
@@ -177,11 +197,12 @@ int tune_text_rows_choose_column(struct tune_text_rows *t)
     if (t->field)
         tune_error_usage("%s: no column \"%s\"; it has: %s (choose with `text_field`)",
                          t->rows->path, t->field, tune_columns_list(t->columns, list, sizeof list));
-    else if (!found)
-        tune_error_set("%s: cannot tell which column to train on; it has: %s (choose with `text_field`, or give `format` and "
-                       "`columns`)",
-                       t->rows->path, tune_columns_list(t->columns, list, sizeof list));
-    else
+    else if (!found) {
+        char type[512];
+        suggest(type, sizeof type, t->columns);
+        tune_error_usage("%s: cannot tell which column to train on; it has: %s; give %s", t->rows->path,
+                         tune_columns_list(t->columns, list, sizeof list), type);
+    } else
         return (t->field = strdup(found)) ? 0 : tune_error_no_memory("a field name");
     return -1;
 }
