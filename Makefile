@@ -169,6 +169,13 @@ install: all
 	install -D -m 644 -t "$(DEST)/share/tune.c/recipes" recipes/*.c
 	install -m 644 tools/recipe.mk "$(DEST)/share/tune.c"
 
+# A source distribution of what is committed: build/tune.c-<version>.tar.gz.
+dist:
+	@git rev-parse --git-dir >/dev/null || { echo "make dist: this is no git clone"; exit 1; }
+	@mkdir -p $(BUILD)
+	@name=tune.c-$$(sed -n 's/.*TUNE_VERSION "\(.*\)"/\1/p' components/core/version.h); \
+	git archive --format=tar.gz --prefix=$$name/ -o $(BUILD)/$$name.tar.gz HEAD && echo "$(BUILD)/$$name.tar.gz"
+
 uninstall:
 	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS) $(MAKERS))) $(addprefix "$(DEST)/lib"/,libtune.a libtune_sweeps.a pkgconfig/tune.pc pkgconfig/tune_sweeps.pc)
 	rm -rf "$(DEST)/include/tune" "$(DEST)/share/tune.c"
@@ -270,4 +277,4 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install uninstall setup setup-test test test-peers faults mutants bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
+.PHONY: all quickstart found install dist uninstall setup setup-test test test-peers faults mutants bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
