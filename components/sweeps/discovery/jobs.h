@@ -17,6 +17,7 @@ enum tune_job_kind {
     /* it cannot be measured: a row without a run, is_valid 0; why says the reason */
     TUNE_JOB_REFUSED,
     TUNE_JOB_ANSWERED, /* this operation has done it */
+    TUNE_JOB_LATER,    /* there is a result, but an earlier repeat that waits may take it */
 };
 
 struct tune_job {
@@ -24,6 +25,7 @@ struct tune_job {
     int64_t index;                      /* index of the entity among those taken */
     uint64_t hash;                      /* hash of its identifier; requests go by it */
     int protocol, repeat;
+    int running, waiting;               /* earlier repeats of the same: in this process, and for another process */
     /* copies, freed by tune_job_free; their texts are the space's */
     struct tune_value *entity, *inputs;
     struct tune_origin origin;
