@@ -25,7 +25,9 @@ struct tune_job {
     int64_t index;                      /* index of the entity among those taken */
     uint64_t hash;                      /* hash of its identifier; requests go by it */
     int protocol, repeat;
-    int running, waiting;               /* earlier repeats of the same: in this process, and for another process */
+    /* Earlier repeats of the same measurement: how many run in this process, and how many wait for
+     * another process. The caller counts them before it asks tune_jobs_decide. */
+    int running, waiting;
     /* copies, freed by tune_job_free; their texts are the space's */
     struct tune_value *entity, *inputs;
     struct tune_origin origin;
