@@ -73,5 +73,7 @@ for recipe in finetune_full finetune_lora; do
     refused "$recipe refuses pairs, by name" 2 "finetune_dpo trains on them" "$BUILD/$recipe" --model model --dataset rows.jsonl
 done
 refused "unpaired preferences" 2 "unpaired" eval 'echo "{\"prompt\": \"a\", \"completion\": \"b\", \"label\": true}" >kto.jsonl; "$BUILD/finetune_lora" --model model --dataset kto.jsonl'
-is "memory is as planned" awk "BEGIN { exit !($(figure a1 peak_anonymous_bytes) <= $(figure a1 estimated_memory_bytes)) }"
+if sanitized; then skip "memory is as planned" "a sanitizer's memory is counted too"
+else is "memory is as planned" awk "BEGIN { exit !($(figure a1 peak_anonymous_bytes) <= $(figure a1 estimated_memory_bytes)) }"
+fi
 finish

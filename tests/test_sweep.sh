@@ -21,6 +21,7 @@ case $TUNE_INPUT_HOW in
     nonsense) echo "{ no JSON" >"$TUNE_OUTPUT/report.json"; exit 0 ;;
     text) echo '{"speed": "fast"}' >"$TUNE_OUTPUT/report.json"; exit 0 ;;
     infinite) echo '{"speed": 1e999}' >"$TUNE_OUTPUT/report.json"; exit 0 ;;
+    slow_first) [ -e "$TUNE_INPUT_LOG.slow" ] || { touch "$TUNE_INPUT_LOG.slow"; sleep 2; } ;;
     stale) echo '{"speed": 1, "nonce": "of another run"}' >"$TUNE_OUTPUT/report.json"; exit 0 ;;
     lacking) echo '{"other": 1}' >"$TUNE_OUTPUT/report.json"; exit 0 ;;
     invalid) echo '{"is_valid": 0}' >"$TUNE_OUTPUT/report.json"; exit 0 ;;
@@ -298,6 +299,11 @@ rm -f log
 for i in 1 2 3; do "$sweep" twin.yaml $own --store twin3 --share-cores --repeat 2 >twin.$i 2>&1 & done
 wait
 is "... with --repeat 2, twice" eval 'cat twin.?; [ $(wc -l <log) = 8 ] && [ $(sort -u log | wc -l) = 4 ]'
+rm -f log
+space slow.yaml 1 1 slow_first
+for i in 1 2 3; do "$sweep" slow.yaml $own --store twin4 --share-cores --repeat 2 >twin.$i 2>&1 & done
+wait
+is "... the second repeat's result is there before the first one's" eval 'cat twin.?; [ $(wc -l <log) = 2 ] && [ "$(cat twin.? | grep -c "^# finished")" = 3 ]'
 rm -f log
 for i in 1 2; do "$sweep" twin.yaml $own --store twin --remeasure >twin.$i 2>&1 & done
 wait

@@ -176,6 +176,21 @@ static int let_go(struct slot *slot)
     return tune_claim_drop(&slot->claim);
 }
 
+static bool is_earlier(const struct tune_job *a, const struct tune_job *b)
+{
+    return a->hash == b->hash && a->protocol == b->protocol && a->repeat < b->repeat;
+}
+
+/* Count the earlier repeats of the job that run here or wait. */
+static void count_earlier(struct tune_job *job)
+{
+    job->running = job->waiting = 0;
+    for (int i = 0; i < sweep.slot_count; i++)
+        job->running += sweep.slots[i].busy && is_earlier(&sweep.slots[i].job, job);
+    for (int i = 0; i < sweep.waiting_count; i++)
+        job->waiting += is_earlier(&sweep.waiting[i], job);
+}
+
 /* Take the job into a free slot, or find that another process has it. 1: done; 0: it must wait. The
  * claim is on the measurement, because an experiment may measure two entities at once. */
 static int take(struct slot *slot, struct tune_job *job)
@@ -192,7 +207,10 @@ static int take(struct slot *slot, struct tune_job *job)
         return mine < 0 || let_go(slot) < 0 ? -1 : wait_for_other(job);
     /* the process that had it before may have finished it */
     TRY(tune_known_refresh(sweep.known));
+    count_earlier(job);
     TRY(tune_jobs_decide(sweep.jobs, job));
+    if (job->kind == TUNE_JOB_LATER)
+        return let_go(slot) < 0 ? -1 : wait_for_other(job);
     if (job->kind == TUNE_JOB_RUN)
         return begin_slot(slot, job) < 0 ? -1 : 1;
     TRY(settle(job));

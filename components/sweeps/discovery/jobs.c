@@ -129,7 +129,7 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
 {
     const struct tune_protocol *p = &j->o.protocols[job->protocol];
     const struct tune_known_row *rows;
-    int count = 0, at = job->repeat, answered, refused;
+    int count = 0, at = job->repeat - job->running, answered, refused;
     free(job->rows);
     job->rows = NULL;
     job->row_count = 0;
@@ -149,6 +149,10 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
             at -= rows[i].repeat < job->repeat && at > 0;
         else if (rows[i].status != TUNE_FAILED)
             job->rows[count++] = rows[i];
+    if (job->waiting > 0 && count > at - job->waiting) {
+        job->kind = TUNE_JOB_LATER;
+        return 0;
+    }
     if (count > at) {
         /* each result is used once; the last repeat takes all that remain */
         job->kind = TUNE_JOB_REPLAY;

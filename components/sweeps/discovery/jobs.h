@@ -17,6 +17,7 @@ enum tune_job_kind {
     /* it cannot be measured: a row without a run, is_valid 0; why says the reason */
     TUNE_JOB_REFUSED,
     TUNE_JOB_ANSWERED, /* this operation has done it */
+    TUNE_JOB_LATER,    /* there is a result, but an earlier repeat that waits may take it */
 };
 
 struct tune_job {
@@ -24,6 +25,9 @@ struct tune_job {
     int64_t index;                      /* index of the entity among those taken */
     uint64_t hash;                      /* hash of its identifier; requests go by it */
     int protocol, repeat;
+    /* Earlier repeats of the same measurement: how many run in this process, and how many wait for
+     * another process. The caller counts them before it asks tune_jobs_decide. */
+    int running, waiting;
     /* copies, freed by tune_job_free; their texts are the space's */
     struct tune_value *entity, *inputs;
     struct tune_origin origin;

@@ -347,8 +347,12 @@ int tune_known_answered(struct tune_known *k, int protocol, const struct tune_va
 {
     uint64_t key[2];
     TRY(key_of_values(k, protocol, inputs, key));
-    return answers(k, replay_key(entity, k->protocols[protocol].full_identifier)) > repeat ||
-           answers(k, result_key(entity, key, repeat)) > 0;
+    if (answers(k, result_key(entity, key, repeat)) > 0)
+        return 1;
+    int64_t done = answers(k, replay_key(entity, k->protocols[protocol].full_identifier));
+    for (int i = 0; done > 0 && done <= repeat && i < repeat; i++)
+        done += answers(k, result_key(entity, key, i)) > 0;
+    return done > repeat;
 }
 
 int tune_known_name(struct tune_known *k, int protocol, const struct tune_value *inputs, char name[33])
