@@ -86,6 +86,8 @@ static void assert_bad(struct tune_dataset *d, int64_t row, const char *error)
 #define PAIR MESSAGES(USER("a") "," ASSISTANT("b"))
 #define TURNS MESSAGES(SYSTEM("s") "," USER("a") "," ASSISTANT("b") "," USER("<|im_end|>") "," ASSISTANT("d\\n"))
 
+#define SHAREGPT(turns) "{\"conversations\": " turns "}\n"
+
 /* ---- templates of our own ---- */
 
 static void own(void **state)
@@ -197,8 +199,12 @@ static void refused(void **state)
     REFUSED("r.jsonl", two, "did you mean chatml?", .chat_template = "chatm");
     REFUSED("r.jsonl", "{\"text\": \"x\"}", "`chat_template` writes conversations", .chat_template = "chatml");
     REFUSED("r.jsonl", PAIR, "not one of the first 1 rows has a token to train on", .max_length = 4);
-    REFUSED("r.jsonl", "{\"messages\": [" USER("a") "," ASSISTANT("b") "], \"tools\": \"[]\"}",
+    REFUSED("r.jsonl", "{\"messages\": [" USER("a") "," ASSISTANT("b") "], \"tools\": \"[} \"}",
             "the column \"tools\" is no list of tools", NULL);
+    REFUSED("s.jsonl", SHAREGPT("[{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"function_call\", \"value\": \"f(1)\"}]"),
+            "the value of a function_call is JSON: ", .chat_template = "chatml");
+    REFUSED("s.jsonl", SHAREGPT("[{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"function_call\", \"value\": \"{}\"}]"),
+            "a function call without \"name\"", .chat_template = "chatml");
 }
 
 /* A template that does not fit the tokenizer, or that ends no turn, is said when the set is opened, and where it is shown. */
@@ -393,11 +399,44 @@ static void tools(void **state)
     tune_dataset_free(d);
 }
 
+/* The forms in which public sets have calls of tools. */
+static void forms_of_tools(void **state)
+{
+    (void)state;
+    static const char call[] = "{\\\"name\\\": \\\"f\\\", \\\"arguments\\\": {\\\"x\\\": 1}}";
+    char row[1024], expected[1024];
+    static const char system[] = "~<|im_start|>system\nFunctions, one a line. Call one as <tool_call>{\"name\": ..., \"arguments\": ...}"
+                                 "</tool_call>.\n{\"name\": \"f\"}~<|im_end|>\n~<|im_start|>user\na~<|im_end|>\n";
+    static const char called[] = "<tool_call>{\"name\": \"f\", \"arguments\": {\"x\": 1}}</tool_call>";
+    for (int two = 0; two < 2; two++) {
+        snprintf(row, sizeof row, SHAREGPT("[{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"function_call\", \"value\": \"%s%s%s%s%s\"},"
+                                           "{\"from\": \"observation\", \"value\": \"2\"}, {\"from\": \"gpt\", \"value\": \"b\"}], "
+                                           "\"tools\": \"[{\\\"name\\\": \\\"f\\\"}]\""),
+                 two ? "[" : "", call, two ? ", " : "", two ? call : "", two ? "]" : "");
+        snprintf(expected, sizeof expected, "%s~<|im_start|>assistant\n[%s%s%s~<|im_end|>]\n~<|im_start|>tool\n2~<|im_end|>\n"
+                 "~<|im_start|>assistant\n[b~<|im_end|>]\n", system, called, two ? "\n" : "", two ? called : "");
+        assert_row(OPEN("f.jsonl", row, .chat_template = "chatml"), expected);
+    }
+    /* OpenAI: content null beside tool_calls, arguments as a string, content as a list, weight 0 */
+    assert_row(OPEN("o.jsonl", MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": null, \"tool_calls\": [{\"id\": \"1\", \"type\": "
+                                        "\"function\", \"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]},"
+                                        "{\"role\": \"tool\", \"tool_call_id\": \"1\", \"content\": \"2\"},"
+                                        "{\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": \"b\"}]}"),
+                    .chat_template = "chatml"),
+               "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[<tool_call>{\"name\": \"f\", \"arguments\": \"{}\"}</tool_call>"
+               "~<|im_end|>]\n~<|im_start|>tool\n2~<|im_end|>\n~<|im_start|>assistant\n[b~<|im_end|>]\n");
+    static const char weights[] = MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": \"no\", \"weight\": 0}," USER("c") ","
+                                           "{\"role\": \"assistant\", \"content\": \"b\", \"weight\": 1}");
+    assert_row(OPEN("w.jsonl", weights, .chat_template = "chatml"),
+               "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\nno~<|im_end|>\n~<|im_start|>user\nc~<|im_end|>\n"
+               "~<|im_start|>assistant\n[b~<|im_end|>]\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(own),    cmocka_unit_test(formats),   cmocka_unit_test(shown),
                                        cmocka_unit_test(refused), cmocka_unit_test(hashes),    cmocka_unit_test(warned),
                                        cmocka_unit_test(rules),   cmocka_unit_test(long_rows), cmocka_unit_test(real_templates),
-                                       cmocka_unit_test(tools)};
+                                       cmocka_unit_test(tools),  cmocka_unit_test(forms_of_tools)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

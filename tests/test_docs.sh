@@ -67,4 +67,7 @@ pages() {
     done
 }
 none "--help has at most 100 lines, --help all has every option" "$(pages)"
+if command -v python3 >/dev/null; then
+    none "comments and pages keep the rules of prose.sh" "$(sh "$here/tests/prose.sh" | grep '^not plain')"
+else skip "comments and pages keep the rules of prose.sh" "python3 is missing"; fi
 finish

@@ -177,8 +177,13 @@ static void refuses(void **state)
     refused("--batchsize 1", "the nearest is --batch-size");
     refused("--overwirte", "the nearest is --overwrite");
     refused("--grad_nois 1", "the nearest is --grad-noise");
-    refused("--per_device_train_batch_size 1", "the nearest is --batch-size");
-    refused("--learning-rate 1", "the nearest is --lr");
+    refused("--per_device_train_batch_size 1", "unknown option \"--per_device_train_batch_size\"; here it is --batch-size");
+    refused("--bf16", "here it is --dtype bfloat16");
+    refused("--load-in-4bit", "other recipes have it as --base-dtype nf4");
+    refused("--num_train_epochs=3", "here it is --epochs");
+    refused("--torch-compile", "there is none here: the programs are compiled already");
+    refused("--learning-rat 1", "unknown option \"--learning-rat\"");
+    refused("--learning-rate 1", "here it is --lr");
     refused("--max 1", "the nearest is --max-length");
     refused("--log 1", "the nearest is --log-every");
     refused("--hepl", "the nearest is --help");
@@ -326,7 +331,7 @@ static void resume_points(void **state)
     assert_error_has("`overwrite`");
     run_json(folder, "\"save\": false", "");
     failed(resume(folder, ""), "no checkpoint, it was made without saving");
-    failed("--resume /nowhere/at/all", "/nowhere/at/all\": no such folder");
+    refused("--resume /nowhere/at/all", "/nowhere/at/all\": no such folder");
     make(folder, "checkpoint-20/state");
     make(folder, "checkpoint-100/state");
     test_write(folder, "checkpoint-20/state/progress.json", "{}", 2);

@@ -190,7 +190,7 @@ static void recognised(void **state)
     static const struct {
         const char *row, *about;
     } rows[] = {
-        {"{\"text\": \"t\", \"instruction\": \"i\", \"output\": \"o\"}", NULL},
+        {"{\"text\": \"t\", \"instruction\": \"i\", \"output\": \"o\"}", "alpaca (recognised)"},
         {"{\"output\": \"o\", \"id\": 3}", NULL},
         {"{\"instruction\": \"i\", \"output\": \"o\", \"id\": 3}", "alpaca"},
         {"{\"completion\": \"i\", \"prompt\": \"o\", \"instruction\": \"i\", \"output\": \"o\"}", "prompt-completion"},
@@ -208,6 +208,25 @@ static void recognised(void **state)
     d = OPEN("r.jsonl", "{\"instruction\": \"i\", \"output\": \"o\"}", .text_field = "output"); /* as it ever was */
     assert_row(d, 0, "o");
     tune_dataset_free(d);
+    d = OPEN("r.jsonl", "{\"text\": \"t\", \"instruction\": \"i\", \"output\": \"o\"}", NULL);
+    assert_about(d, "alpaca (recognised), columns instruction, output; trained on completion; the column text is not read "
+                 "(`format` text trains on it); ended by <|end|>");
+    d = open_with("r.jsonl", "{\"text\": \"abc\", \"instruction\": \"i\", \"output\": \"o\"}",
+                  (struct tune_dataset_options){.row_format = "text", .text_field = "text", .max_length = 512});
+    assert_row(d, 0, "a[bc]");
+    tune_dataset_free(d);
+    static const char nested[] = "{\"prompt\": \"Q\", \"instances\": [{\"output\": \"x\"}, {\"output\": \"A\"}], \"o\": {\"p\": 7}}\n"
+                                 "{\"prompt\": \"Q\", \"instances\": [], \"o\": 1}";
+    d = OPEN("r.jsonl", nested, .columns = "completion=instances.1.output");
+    assert_row(d, 0, "Q[A$]");
+    assert_bad(d, 1, "r.jsonl:2: the column \"instances.1.output\" is not in this row");
+    tune_dataset_free(d);
+    d = OPEN("r.jsonl", nested, .columns = "completion=o.p");
+    assert_row(d, 0, "Q[7$]");
+    assert_bad(d, 1, "\"o.p\"");
+    tune_dataset_free(d);
+    REFUSED("r.jsonl", "{\"question\": \"a\", \"answer\": \"b\"}",
+            "give `format` prompt-completion `columns` prompt=question,completion=answer", NULL);
     d = OPEN("r.jsonl", "{\"body\": \"abc\", \"id\": \"7\"}", .columns = "text=body");
     assert_row(d, 0, "a[bc]");
     tune_dataset_free(d);
@@ -327,7 +346,7 @@ static void csv_refused(void **state)
     REFUSED("c.csv", "prompt,completion\n\n", "has no rows", NULL);
     REFUSED("c.csv", "\n\r\n", "has no rows", NULL);
     REFUSED("c.csv", "a,b,a\n1,2,3\n", "the column \"a\" stands twice", NULL);
-    REFUSED("c.csv", "a,b\n1,2\n", "it has: a, b (choose with `text_field`, or give `format` and `columns`)", NULL);
+    REFUSED("c.csv", "a,b\n1,2\n", "it has: a, b; give `text_field` a, or `format` prompt-completion `columns` prompt=a,completion=b", NULL);
     REFUSED("c.csv", "a,b\n1,2\n", "no column \"c\"; it has: a, b", .text_field = "c");
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
 }

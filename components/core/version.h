@@ -2,7 +2,7 @@
 #ifndef TUNE_CORE_VERSION_H
 #define TUNE_CORE_VERSION_H
 
-#define TUNE_VERSION "0.1.0"
+#define TUNE_VERSION "0.2.0"
 
 #if defined(__clang__)
 #define TUNE_COMPILER "clang " __clang_version__

@@ -5,8 +5,9 @@
  *                {"role": "assistant", "content": [{"type": "text", "text": "Hello"}]}]
  *     sharegpt  [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]
  *
- * A ShareGPT message from function_call becomes an assistant's message with tool_calls. Its value is
- * JSON: {"name": ..., "arguments": ...}, or an array of these. An observation is a tool's message.
+ * A ShareGPT message from function_call becomes an assistant's message with tool_calls. Its value
+ * is JSON: {"name": ..., "arguments": ...}, or an array of these. An observation is a tool's
+ * message.
  *
  * Rules: at least two messages, one of them from the assistant. Only the first may be a system
  * message. No two user messages follow each other. The assistant follows a user or a tool. Private
