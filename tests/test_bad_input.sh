@@ -28,7 +28,7 @@ refused "--config with an unknown key" 2 "learning_rate" fit --config c.json
 # model folders
 refused "known name, absent: the two commands" 1 "build/init_model --like smollm2-135m --seed 1 models/SmolLM2-135M" fit --model smollm2-135m
 refused "Hub id, absent: the download" 1 "tools/download.sh HuggingFaceTB/SmolLM2-135M" env HF_HOME="$tmp/none" "$full" --model HuggingFaceTB/SmolLM2-135M --dataset good.jsonl
-refused "absent folder" 1 "no-such-folder" fit --model ./no-such-folder
+refused "absent folder" 2 "no-such-folder" fit --model ./no-such-folder
 mkdir empty && refused "folder without config.json" 1 "config.json" fit --model empty
 cp -r model cut && truncate -s 1000 cut/model.safetensors
 refused "weights cut short" 1 "cut/model.safetensors" fit --model cut
@@ -79,7 +79,7 @@ cp good.jsonl rows-of-mine && is "JSON lines under a name that does not say so" 
 is "are no paragraphs" grep -q 'field .*text.*20 to train on' unnamed/run.json
 : >bad.jsonl && refused "an empty set" 1 "bad.jsonl" fit --dataset bad.jsonl
 printf '\n\n' >bad.jsonl && refused "a set of empty lines" 1 "bad.jsonl" fit --dataset bad.jsonl
-refused "no such file" 1 "absent.jsonl" fit --dataset absent.jsonl
+refused "no such file" 2 "absent.jsonl" fit --dataset absent.jsonl
 refused "a folder as data" 1 "a folder" fit --dataset model
 refused "no such --text-field" 1 "text" fit --text-field nonsense
 printf '{"text": "one two three"}\n' >bad.jsonl

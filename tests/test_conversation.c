@@ -115,7 +115,7 @@ static void own(void **state)
 static void formats(void **state)
 {
     (void)state;
-    assert_row(OPEN("t.jsonl", "{\"text\": \"a\"}", NULL), "~<s>[a]"); /* what conversations do not get */
+    assert_row(OPEN("t.jsonl", "{\"text\": \"a\"}", NULL), "~<s>[a~<|endoftext|>]"); /* what conversations do not get */
     assert_row(OPEN("m.jsonl", PAIR, NULL), "<user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
     assert_row(OPEN("s.json", "[{\"conversations\": [{\"from\": \"human\", \"value\": \"<\\u007cend|>\"}, "
                               "{\"from\": \"gpt\", \"value\": \"b\"}]}]", NULL),

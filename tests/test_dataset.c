@@ -828,6 +828,135 @@ static void rows_hash(void **state)
     }
 }
 
+/* ---- texts in pieces ---- */
+
+static void end_of_text(void **state)
+{
+    (void)state;
+    struct tune_dataset *d = OPEN_AS("e.jsonl", "{\"text\": \"ab\"}\n{\"text\": \"ab<|endoftext|>\"}\n{\"text\": \"\"}", .end_token = "<|endoftext|>");
+    assert_got(d);
+    assert_string_equal(text_of(d, 0), "ab<|endoftext|>");
+    assert_string_equal(mask_of(d, 0), ".TT");
+    assert_string_equal(mask_of(d, 1), ".TT"); /* not a second one */
+    assert_string_equal(mask_of(d, 2), "");
+    assert_string_equal(tune_dataset_about(d), "text; ended by <|endoftext|>");
+    tune_dataset_free(d);
+    d = OPEN_AS("e.jsonl", "{\"text\": \"ab\"}", .end_token = "<|endoftext|>", .append_token = "none");
+    assert_string_equal(text_of(d, 0), "ab");
+    assert_string_equal(tune_dataset_about(d), "text; ended by no token");
+    tune_dataset_free(d);
+    d = OPEN_AS("e.jsonl", "{\"text\": \"ab\"}", .end_token = "<|unknown|>"); /* the folder's token is not the tokenizer's */
+    assert_string_equal(text_of(d, 0), "ab");
+    tune_dataset_free(d);
+}
+
+static void chunks(void **state)
+{
+    (void)state;
+    static const char text[] = "abcdefghij";
+    struct tune_dataset *d = OPEN_AS("c.txt", text, .max_length = 4, .end_token = "<|endoftext|>"); /* one paragraph */
+    assert_got(d);
+    assert_int_equal(tune_dataset_rows(d), 4);
+    static const char *const expected[] = {"abcd", "defg", "ghij", "j<|endoftext|>"};
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(text_of(d, i), expected[i]);
+    assert_string_equal(mask_of(d, 1), ".TTT");
+    assert_string_equal(tune_dataset_about(d), "text, in pieces of at most 4 tokens; ended by <|endoftext|>");
+    assert_string_equal(tune_dataset_rows_are(d), "pieces of paragraphs");
+    assert_true(tune_dataset_row_hash(d, 0) != tune_dataset_row_hash(d, 1));
+    assert_int_equal(tune_dataset_counts(d).truncated, 0);
+    tune_dataset_free(d);
+    d = OPEN_AS("c.txt", "abcdef\n\nabc\n", .max_length = 4); /* two paragraphs are cut */
+    assert_int_equal(tune_dataset_rows(d), 2);
+    tune_dataset_free(d);
+    d = OPEN_AS("c.txt", text, .max_length = 4, .chunk = TUNE_CHUNK_OFF);
+    assert_int_equal(tune_dataset_rows(d), 1);
+    tune_dataset_free(d);
+    d = OPEN_AS("c.jsonl", "{\"text\": \"abcdef\"}\n{\"text\": \"\"}\n{\"text\": \"xy\"}", .max_length = 4, .chunk = TUNE_CHUNK_ON);
+    assert_int_equal(tune_dataset_rows(d), 4);
+    static const char *const rows[] = {"abcd", "def", "", "xy"};
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(text_of(d, i), rows[i]);
+    char source[TUNE_DATASET_SOURCE_SIZE];
+    assert_non_null(strstr(tune_dataset_source(d, 3, source, sizeof source), "c.jsonl:3"));
+    tune_dataset_free(d);
+    assert_null(OPEN_AS("c.jsonl", "{\"text\": \"ab\"}", .chunk = TUNE_CHUNK_ON, .response_template = "a"));
+    assert_error_has("`chunk` parts rows of plain text");
+    assert_null(OPEN_AS("c.jsonl", "{\"text\": \"ab\"}", .chunk = TUNE_CHUNK_ON, .max_length = 1));
+    assert_error_has("at least 2; it is 1");
+    assert_null(OPEN_AS("c.jsonl", "{\"text\": \"ab\"}\n{\"text\": 3}", .chunk = TUNE_CHUNK_ON));
+    assert_error_has("c.jsonl:2");
+    d = OPEN_AS("c.jsonl", "{\"text\": \"ab\"}\n{\"text\": 3}\n{\"text\": \"cd\"}", .chunk = TUNE_CHUNK_ON, .skip_bad_rows = true);
+    assert_int_equal(tune_dataset_rows(d), 3);
+    assert_string_equal(text_of(d, 1), "");
+    assert_string_equal(text_of(d, 2), "cd");
+    assert_int_equal(tune_dataset_counts(d).bad, 1);
+    tune_dataset_free(d);
+}
+
+/* Texts of several units, with their tokens kept and not. */
+static void long_chunks(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {300000, 17 << 20};
+    for (int n = 0; n < 2; n++) {
+        char *text = malloc(sizes[n]);
+        assert_non_null(text);
+        for (size_t i = 0; i < sizes[n]; i++)
+            text[i] = i % 77 == 76 ? '\n' : (char)('a' + i % 26);
+        text[sizes[n] - 1] = '.';
+        struct tune_dataset *d = open_with("l.txt", text, sizes[n], (struct tune_dataset_options){.max_length = 1000, .end_token = "<|endoftext|>"});
+        assert_got(d);
+        assert_int_equal(tune_dataset_row_bytes(d) > 0, n == 0);
+        struct tune_example x = {0};
+        size_t at = 0; /* byte of the text that a piece begins with */
+        int64_t rows = tune_dataset_rows(d);
+        for (int64_t i = 0; i < rows; i += n == 0 || i + 50 > rows ? 1 : 40) {
+            assert_ok(tune_dataset_get(d, i, &x));
+            char *got;
+            size_t size;
+            assert_ok(tune_tokenizer_decode(bytes, x.ids, x.count, true, &got, &size));
+            if (n == 0) {
+                at -= at > 0 && text[at - 1] == got[0] && text[at] != got[0]; /* the shared token */
+                assert_memory_equal(text + at, got, size);
+                at += size;
+            } else {
+                assert_non_null(memmem(text, sizes[n], got, size));
+            }
+            free(got);
+        }
+        assert_true(n == 1 || at == sizes[n]);
+        assert_int_equal(x.ids[x.count - 1], tune_tokenizer_id(bytes, "<|endoftext|>"));
+        tune_example_free(&x);
+        tune_dataset_free(d);
+        free(text);
+    }
+}
+
+static void documents(void **state)
+{
+    (void)state;
+    static const char text[] = "<|endoftext|>\n\nfirst\n\nof two\n<|endoftext|>\n<|endoftext|>\n\n second \r\n<|endoftext|>\r\nno mark <|endoftext|>\n";
+    struct tune_dataset *d = OPEN_AS("d.txt", text, .end_token = "<|endoftext|>");
+    assert_got(d);
+    assert_int_equal(tune_dataset_rows(d), 3);
+    assert_string_equal(text_of(d, 0), "first\n\nof two<|endoftext|>");
+    assert_string_equal(text_of(d, 1), " second<|endoftext|>");
+    assert_string_equal(text_of(d, 2), "no mark <|endoftext|>");
+    assert_string_equal(tune_dataset_rows_are(d), "documents");
+    assert_string_equal(tune_dataset_about(d), "text, parted by lines of <|endoftext|>; ended by <|endoftext|>");
+    char source[TUNE_DATASET_SOURCE_SIZE];
+    assert_non_null(strstr(tune_dataset_source(d, 0, source, sizeof source), "d.txt:3"));
+    assert_non_null(strstr(tune_dataset_source(d, 2, source, sizeof source), "d.txt:11"));
+    tune_dataset_free(d);
+    d = OPEN_AS("d.txt", "a\n<|my end|>\nb\n", .end_token = "<|my end|>");
+    assert_int_equal(tune_dataset_rows(d), 2);
+    tune_dataset_free(d);
+    d = OPEN("d.txt", "a\n<|my end|>\nb\n");
+    assert_int_equal(tune_dataset_rows(d), 1);
+    tune_dataset_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -837,6 +966,7 @@ int main(void)
         cmocka_unit_test(append_token), cmocka_unit_test(callbacks), cmocka_unit_test(held_out), cmocka_unit_test(show),
         cmocka_unit_test(real_mask), cmocka_unit_test(real_begin), cmocka_unit_test(threads), cmocka_unit_test(damaged),
         cmocka_unit_test(cut_short), cmocka_unit_test(fingerprint), cmocka_unit_test(by_flags), cmocka_unit_test(rows_hash), cmocka_unit_test(row_hash),
+        cmocka_unit_test(end_of_text), cmocka_unit_test(chunks), cmocka_unit_test(long_chunks), cmocka_unit_test(documents),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -77,7 +77,7 @@ refused "a bad row among those to evaluate on, before the first step" 1 "--eval-
 refused "among those held out too" 1 "--train-split holds out: mixed.jsonl:" program --dataset mixed.jsonl --train-split 0.5 --output x
 is "which --skip-bad-rows leaves out" run skipping --dataset mixed.jsonl --train-split 0.5 --skip-bad-rows --max-steps 1
 for i in 1 2 3; do echo '{"text": "a"}'; done >short.jsonl
-refused "no label among them" 1 "--eval-dataset: not one of" program --eval-dataset short.jsonl --output x
+refused "no label among them" 1 "--eval-dataset: not one of" program --eval-dataset short.jsonl --append-token none --output x
 is "those that --eval-rows leaves out are not read" run few --eval-dataset broken.jsonl --eval-rows 2 --max-steps 1
 is "no run folder was made" test ! -e x
 mkdir y && echo '{}' >y/run.json && cp held.jsonl y

@@ -191,14 +191,14 @@ static void recognised(void **state)
         const char *row, *about;
     } rows[] = {
         {"{\"text\": \"t\", \"instruction\": \"i\", \"output\": \"o\"}", "alpaca (recognised)"},
-        {"{\"output\": \"o\", \"id\": 3}", NULL},
+        {"{\"output\": \"o\", \"id\": 3}", "text; ended by <|end|>"},
         {"{\"instruction\": \"i\", \"output\": \"o\", \"id\": 3}", "alpaca"},
         {"{\"completion\": \"i\", \"prompt\": \"o\", \"instruction\": \"i\", \"output\": \"o\"}", "prompt-completion"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct tune_dataset *d = OPEN("r.jsonl", rows[i].row, NULL);
         assert_got(d);
-        assert_true(rows[i].about ? !strncmp(tune_dataset_about(d), rows[i].about, strlen(rows[i].about)) : !tune_dataset_about(d));
+        assert_int_equal(strncmp(tune_dataset_about(d), rows[i].about, strlen(rows[i].about)), 0);
         tune_dataset_free(d);
     }
     struct tune_dataset *d = OPEN("r.jsonl", "{\"instruction\": \"i\"}\n{\"instruction\": \"i\", \"output\": \"o\"}",
@@ -206,14 +206,14 @@ static void recognised(void **state)
     assert_non_null(strstr(row_of(d, 1), "### Instruction:\ni\n\n### Response:\n[o$]")); /* the first rows together */
     assert_about(d, "alpaca (recognised), columns instruction, output; trained on completion; ended by <|end|>");
     d = OPEN("r.jsonl", "{\"instruction\": \"i\", \"output\": \"o\"}", .text_field = "output"); /* as it ever was */
-    assert_row(d, 0, "o");
+    assert_row(d, 0, "o[$]");
     tune_dataset_free(d);
     d = OPEN("r.jsonl", "{\"text\": \"t\", \"instruction\": \"i\", \"output\": \"o\"}", NULL);
     assert_about(d, "alpaca (recognised), columns instruction, output; trained on completion; the column text is not read "
                  "(`format` text trains on it); ended by <|end|>");
     d = open_with("r.jsonl", "{\"text\": \"abc\", \"instruction\": \"i\", \"output\": \"o\"}",
                   (struct tune_dataset_options){.row_format = "text", .text_field = "text", .max_length = 512});
-    assert_row(d, 0, "a[bc]");
+    assert_row(d, 0, "a[bc$]");
     tune_dataset_free(d);
     static const char nested[] = "{\"prompt\": \"Q\", \"instances\": [{\"output\": \"x\"}, {\"output\": \"A\"}], \"o\": {\"p\": 7}}\n"
                                  "{\"prompt\": \"Q\", \"instances\": [], \"o\": 1}";
@@ -228,7 +228,7 @@ static void recognised(void **state)
     REFUSED("r.jsonl", "{\"question\": \"a\", \"answer\": \"b\"}",
             "give `format` prompt-completion `columns` prompt=question,completion=answer", NULL);
     d = OPEN("r.jsonl", "{\"body\": \"abc\", \"id\": \"7\"}", .columns = "text=body");
-    assert_row(d, 0, "a[bc]");
+    assert_row(d, 0, "a[bc$]");
     tune_dataset_free(d);
     REFUSED("r.jsonl", "{\"input\": \"i\", \"output\": \"o\"}",
             "need a chat template: the model has no chat template of its own; give `chat_template` NAME", NULL);
@@ -325,11 +325,11 @@ static void csv_rows(void **state)
     assert_non_null(strstr(row_of(d, 0), "Say, it\n\n### Response:\n[a\tb$]"));
     tune_dataset_free(d);
     d = OPEN("c.csv", "text,id\nab,1\nc,2\n"); /* one column as text */
-    assert_row(d, 0, "a[b]");
+    assert_row(d, 0, "a[b$]");
     assert_string_equal(tune_dataset_text_field(d), "text");
     tune_dataset_free(d);
     d = OPEN("c.csv", "a,b\nab,1\n", .text_field = "b");
-    assert_row(d, 0, "1");
+    assert_row(d, 0, "1[$]");
     tune_dataset_free(d);
 }
 
@@ -369,7 +369,7 @@ static void csv_many(void **state)
         }
         used += (size_t)sprintf(text + used, row % 3 ? "%d,\"%s\"\n" : "%d,\"%s\"\r\n\n", row, quoted);
     }
-    struct tune_dataset *d = OPEN("many.csv", text, NULL);
+    struct tune_dataset *d = OPEN("many.csv", text, .append_token = "none");
     assert_got(d);
     assert_int_equal(tune_dataset_rows(d), ROWS);
     for (int row = ROWS - 1; row >= 0; row--) {

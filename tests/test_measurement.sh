@@ -158,7 +158,7 @@ is "the one before is known" known 0 1
 space nowhere 1 ./no-model none.dat
 sed -i 's/: work$/: of-model/' nowhere.yaml
 rm -f made
-refused "a model that is not there" 1 "no-model" "$sweep" nowhere.yaml --experiments own/of-model.json --store nowhere
+refused "a model that is not there" 2 "no-model" "$sweep" nowhere.yaml --experiments own/of-model.json --store nowhere
 is "... no data is made for it" eval '[ ! -e made ] && [ ! -e none.dat ]'
 rm -f made none.dat
 rm -f ran

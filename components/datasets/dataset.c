@@ -9,6 +9,7 @@
 #include "core/print.h"
 #include "core/random.h"
 #include "core/try.h"
+#include "datasets/chunks.h"
 #include "datasets/format.h"
 #include "datasets/rows.h"
 #include "datasets/text_rows.h"
@@ -32,8 +33,9 @@ struct tune_dataset {
     struct tune_columns columns; /* if the rows have columns */
     struct tune_format format;
     bool formatted;              /* true: rows have a format; false: a row is one text */
-    char about[1024], warning[512];
+    char about[1024], warning[512], rows_are[160];
     struct tune_text_rows text;
+    struct tune_chunks chunks; /* count 0: a row of the file is a row of the set */
     char *response;
     size_t response_size;
     int32_t append_id; /* -1: none */
@@ -96,7 +98,7 @@ bool tune_example_has_label(const struct tune_example *x)
 /* Append tokens and mask of a text in pieces, cut to max_length. *lost: all labels were beyond the
  * cut. A token belongs to the piece in which it begins. Tokens that the tokenizer's template added
  * before the text belong to the first piece, those after it to the last. An appended token is
- * trained. */
+ * trained. It is not appended where the text already ends with it. */
 static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, const struct tune_piece *pieces,
                 int count, struct tune_example *x, bool *lost)
 {
@@ -105,6 +107,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
     bool in_text = false, beyond = false, labelled = false;
     if (e->count >= 2 && e->starts[0] < 0 && e->starts[1] == 0 && e->ids[0] == e->ids[1])
         first = 1; /* the text already begins with the beginning-of-sequence token */
+    append = append && (e->count == 0 || e->ids[e->count - 1] != d->append_id);
     int64_t full = e->count - first + append, before = x->count, kept = full < d->max_length ? full : d->max_length;
     TRY(tune_example_reserve(x, before + kept));
     x->full_count += full;
@@ -203,9 +206,27 @@ static uint64_t hash_row(const struct tune_dataset *d, const struct tune_row *ro
     return tune_hash64(row->text, row->size, seed);
 }
 
+/* Hash a piece of a long text: its place in the file. */
+static uint64_t chunk_hash(const struct tune_dataset *d, int64_t i)
+{
+    const struct tune_chunk_unit *u = tune_chunks_unit(&d->chunks, i);
+    const uint64_t parts[] = {d->fingerprint, (uint64_t)u->row, u->begin, (uint64_t)(i - u->first), (uint64_t)d->max_length};
+    return tune_hash64(parts, sizeof parts, 0);
+}
+
+/* Read a piece of a long text. */
+static int read_chunk(const struct tune_dataset *d, int64_t i, struct tune_example *x, struct found *found)
+{
+    found->touched = TOUCHED_ROW;
+    x->hash = chunk_hash(d, i);
+    return tune_chunks_read(&d->chunks, i, x);
+}
+
 static int read_row(const struct tune_dataset *d, int64_t i, struct tune_example *x, struct found *found)
 {
     TRY(tune_rows_uncut(&d->rows));
+    if (d->chunks.count > 0)
+        return read_chunk(d, i, x, found);
     struct scratch s = {0};
     struct tune_row row = tune_rows_get(&d->rows, i);
     found->touched = TOUCHED_ROW + row.size;
@@ -328,6 +349,8 @@ static int probe(struct tune_dataset *d)
     return -1;
 }
 
+/* Choose the token that ends answers and texts. A model's folder that names none is an error for
+ * answers; texts then end with none. */
 static int settle_append(struct tune_dataset *d, const struct tune_dataset_options *o)
 {
     enum tune_format_kind kind = d->format.kind;
@@ -344,6 +367,8 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
                                     "folder names none; give `append_token` TOKEN, or "
                                     "`append_token` none to end it with none", d->rows.path);
     }
+    if (!token && kind == TUNE_FORMAT_TEXT && o->end_token && tune_tokenizer_id(d->tok, o->end_token) >= 0)
+        token = o->end_token;
     if (!token || !strcmp(token, "none"))
         return 0;
     if ((d->append_id = tune_tokenizer_id(d->tok, token)) >= 0)
@@ -386,6 +411,7 @@ static int probe_formatted(struct tune_dataset *d)
 static void describe(struct tune_dataset *d)
 {
     const struct tune_format *f = &d->format;
+    snprintf(d->rows_are, sizeof d->rows_are, "of columns");
     char *about = d->about;
     size_t size = sizeof d->about;
     snprintf(about, size, "%s%s, columns ", tune_format_name(f), f->recognised ? " (recognised)" : "");
@@ -436,6 +462,49 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
     return 0;
 }
 
+static int check_chunk(const struct tune_dataset *d, const struct tune_dataset_options *o)
+{
+    if (o->chunk != TUNE_CHUNK_ON)
+        return 0;
+    if (d->formatted || d->response)
+        return tune_error_usage("`chunk` parts rows of plain text, and these are %s; leave it out",
+                                d->formatted ? tune_format_name(&d->format) : "a prompt and an answer each");
+    return d->max_length >= 2 ? 0 : tune_error_usage("`chunk` makes pieces of `max_length` tokens, at least 2; it is %d", d->max_length);
+}
+
+/* Part long texts, if it is asked for or the file is one paragraph. */
+static int settle_chunks(struct tune_dataset *d, const struct tune_dataset_options *o)
+{
+    bool one = d->rows.format == TUNE_DATASET_TEXT && d->rows.count == 1 && !d->response && d->max_length >= 2;
+    TRY(check_chunk(d, o));
+    if (o->chunk == TUNE_CHUNK_OFF || (o->chunk == TUNE_CHUNK_AUTO && !one))
+        return 0;
+    d->chunks = (struct tune_chunks){.text = &d->text, .tok = d->tok, .append_id = d->append_id, .max_length = d->max_length};
+    TRY(tune_chunks_open(&d->chunks, d->skip_bad_rows));
+    d->count = d->chunks.count;
+    return 0;
+}
+
+static void describe_text(struct tune_dataset *d)
+{
+    char *about = d->about;
+    const char *field = d->text.field, *pieces = d->chunks.count > 0 ? "pieces of " : "";
+    if (field)
+        snprintf(d->rows_are, sizeof d->rows_are, "%sfield \"%.100s\"", pieces, field);
+    else
+        snprintf(d->rows_are, sizeof d->rows_are, "%s%s", pieces, d->rows.mark[0] ? "documents" : "paragraphs");
+    snprintf(about, sizeof d->about, "text");
+    if (d->rows.mark[0])
+        tune_append(about, sizeof d->about, ", parted by lines of %.100s", d->rows.mark);
+    if (d->chunks.count > 0)
+        tune_append(about, sizeof d->about, ", in pieces of at most %d tokens", d->max_length);
+    if (d->append_id >= 0)
+        tune_append(about, sizeof d->about, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
+    else
+        tune_append(about, sizeof d->about, "; ended by no token");
+    tune_blank_controls(d->about);
+}
+
 static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
 {
     d->skip_bad_rows = o->skip_bad_rows;
@@ -453,13 +522,16 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
     TRY(settle_format(d, o));
     TRY(settle_append(d, o));
     if (d->formatted) {
+        TRY(check_chunk(d, o));
         describe(d);
         TRY(probe_formatted(d));
         return *d->warning ? 0 : tune_dataset_watch(d, d->tok, d->append_always, d->warning, sizeof d->warning);
     }
-    if (d->rows.format == TUNE_DATASET_TEXT)
-        return 0;
-    return d->rows.header.text ? tune_text_rows_choose_column(&d->text) : probe(d);
+    if (d->rows.format != TUNE_DATASET_TEXT)
+        TRY(d->rows.header.text ? tune_text_rows_choose_column(&d->text) : probe(d));
+    TRY(settle_chunks(d, o));
+    describe_text(d);
+    return 0;
 }
 
 static struct tune_dataset *dataset_new(int max_length)
@@ -486,9 +558,9 @@ struct tune_dataset *tune_dataset_open(const char *path, const struct tune_datas
     if (!d)
         return NULL;
     d->tok = tok;
-    if (tune_file_stamp(path, &d->stamp) == 0 && tune_rows_open(&d->rows, path, options->format) == 0) {
+    if (tune_file_stamp(path, &d->stamp) == 0 && tune_rows_open(&d->rows, path, options->format, options->end_token) == 0) {
         d->count = d->rows.count;
-        if (settle(d, options) == 0 && tune_file_fingerprint(path, &d->fingerprint) == 0)
+        if (tune_file_fingerprint(path, &d->fingerprint) == 0 && settle(d, options) == 0)
             return d;
     }
     tune_dataset_free(d);
@@ -507,6 +579,7 @@ struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, 
         d->count = count;
         d->get = get;
         d->context = context;
+        snprintf(d->rows_are, sizeof d->rows_are, "by callbacks");
     }
     return d;
 }
@@ -515,6 +588,7 @@ void tune_dataset_free(struct tune_dataset *d)
 {
     if (!d)
         return;
+    tune_chunks_close(&d->chunks);
     tune_rows_close(&d->rows);
     tune_columns_free(&d->columns);
     tune_format_free(&d->format);
@@ -549,9 +623,14 @@ const char *tune_dataset_text_field(const struct tune_dataset *d)
     return d->text.field;
 }
 
+const char *tune_dataset_rows_are(const struct tune_dataset *d)
+{
+    return d->rows_are;
+}
+
 const char *tune_dataset_about(const struct tune_dataset *d)
 {
-    return d->formatted ? d->about : NULL;
+    return *d->about ? d->about : NULL;
 }
 
 const struct tune_tokenizer *tune_dataset_tokenizer(const struct tune_dataset *d)
@@ -566,6 +645,8 @@ const char *tune_dataset_warning(const struct tune_dataset *d)
 
 int64_t tune_dataset_row_bytes(const struct tune_dataset *d)
 {
+    if (d->chunks.count > 0)
+        return (int64_t)d->chunks.room * (int64_t)sizeof *d->chunks.ids;
     return d->rows.longest < LONG_ROW ? 0 : (int64_t)d->rows.longest * (d->format.chat ? CHAT_COST : ROW_COST);
 }
 
@@ -584,7 +665,8 @@ const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char 
     if (d->get || row < 0 || row >= d->count || tune_rows_uncut(&d->rows) < 0)
         snprintf(text, (size_t)size, "row %lld", (long long)row);
     else
-        snprintf(text, (size_t)size, "%s:%lld", d->rows.path, (long long)tune_rows_get(&d->rows, row).line);
+        snprintf(text, (size_t)size, "%s:%lld", d->rows.path,
+                 (long long)(d->chunks.count > 0 ? tune_chunks_unit(&d->chunks, row)->line : tune_rows_get(&d->rows, row).line));
     return text;
 }
 
@@ -603,6 +685,8 @@ uint64_t tune_dataset_row_hash(const struct tune_dataset *d, int64_t row)
 {
     if (d->get)
         return 0;
+    if (d->chunks.count > 0)
+        return chunk_hash(d, row);
     struct tune_row at = tune_rows_get(&d->rows, row);
     return hash_row(d, &at, row);
 }

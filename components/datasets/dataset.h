@@ -93,7 +93,9 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * tune_dataset_text_field - the column in use; NULL for text files, callbacks and formats of
  * several columns.
  * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output,
- * input; trained on completion; ..."; NULL for rows of text.
+ * input; trained on completion; ..."; NULL for callbacks.
+ * tune_dataset_rows_are - the kind of its rows: field "text", of columns, paragraphs, documents,
+ * pieces, by callbacks.
  * tune_dataset_warning - something the user should know of the template or its special tokens;
  * NULL: nothing.
  * tune_dataset_tokenizer - its tokenizer; NULL for callbacks.
@@ -114,6 +116,7 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 const char *tune_dataset_reasons(const struct tune_dataset *d);
 const char *tune_dataset_text_field(const struct tune_dataset *d);
 const char *tune_dataset_about(const struct tune_dataset *d);
+const char *tune_dataset_rows_are(const struct tune_dataset *d);
 const char *tune_dataset_warning(const struct tune_dataset *d);
 const struct tune_tokenizer *tune_dataset_tokenizer(const struct tune_dataset *d);
 int64_t tune_dataset_row_bytes(const struct tune_dataset *d);

@@ -14,12 +14,13 @@ enum tune_dataset_format {
     TUNE_DATASET_TSV
 };
 
+enum tune_chunking { TUNE_CHUNK_AUTO, TUNE_CHUNK_OFF, TUNE_CHUNK_ON };
+
 /* Special tokens. A row gets the tokens that the tokenizer's template adds, such as the beginning
  * of the sequence. A token that begins the row's text already is not added again. In rows of plain
- * text, the spelling of a special token is that token, as in Hugging Face. Nothing else is
- * appended, unless append_token is set. In the other formats, columns hold plain text, and
- * end_token ends an answer. In a conversation, only the chat template writes special tokens, as in
- * transformers.
+ * text, the spelling of a special token is that token, as in Hugging Face. The end token follows a
+ * text or an answer that does not end with it. In the other formats, columns hold plain text. In a
+ * conversation, only the chat template writes special tokens, as in transformers.
  *
  * Formats of rows are text, alpaca, instruct, prompt-completion, messages and sharegpt.
  * docs/data-formats.md has their columns. A prompt template reads any columns
@@ -36,9 +37,9 @@ struct tune_dataset_options {
                                         such as "<|endoftext|>". An empty text gets none. NULL:
                                         end_token or none; "none": none */
     const char *end_token;           /* spelling of the model's own end token; NULL: unknown. Where
-                                        append_token is NULL it ends answers: of alpaca, of prompts
-                                        and completions that are strings, and of templates that end
-                                        in one */
+                                        append_token is NULL it ends texts, and answers: of alpaca,
+                                        of prompts and completions that are strings, and of
+                                        templates that end in one */
     const char *row_format;          /* a format named above; NULL: text; "auto": recognised from
                                         the columns of the first rows */
     const char *columns;             /* NULL, or the file's names of the format's columns:
@@ -56,6 +57,9 @@ struct tune_dataset_options {
                                         special tokens that it names */
     int max_length;                  /* tokens, at least 1; longer rows are cut on the right and
                                         counted */
+    int chunk;                       /* enum tune_chunking: part texts into pieces of max_length
+                                        tokens, each a row (docs/data-formats.md). AUTO: if a text
+                                        file is one paragraph */
     bool pairs;                      /* a row is a pair of a chosen and a rejected answer: each
                                         becomes a sequence of its own (struct tune_example) */
     bool skip_bad_rows;              /* count rows that cannot be read, and mark them bad; else an

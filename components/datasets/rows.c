@@ -99,6 +99,64 @@ static int next_line(const struct tune_rows *rows, struct tune_row_place *at, st
     return 0;
 }
 
+/* True if the line is the mark, perhaps with spaces around it. */
+static bool is_mark(const char *p, const char *end, const char *mark, size_t size)
+{
+    while (p < end && is_space(*p))
+        p++;
+    while (end > p && is_space(end[-1]))
+        end--;
+    return (size_t)(end - p) == size && memcmp(p, mark, size) == 0;
+}
+
+/* The lines up to the next mark, without blank ones at both ends. */
+static int next_document(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+{
+    const char *p = rows->file.data + at->offset, *end = file_end(rows), *last = NULL;
+    size_t size = strlen(rows->mark);
+    int64_t line = at->line;
+    for (; p < end; line++) {
+        const char *stop = find(p, end, '\n'), *after = stop < end ? stop + 1 : end;
+        bool mark = is_mark(p, stop, rows->mark, size);
+        if (!mark && !blank(p, stop)) {
+            if (!last)
+                *row = (struct tune_row){p, 0, line};
+            last = stop;
+        }
+        p = after;
+        if (mark && last) {
+            line++;
+            break;
+        }
+    }
+    *at = place(rows, p, line);
+    if (!last)
+        return 0;
+    while (last > row->text && is_space(last[-1]))
+        last--;
+    row->size = (size_t)(last - row->text);
+    return 1;
+}
+
+/* Set the mark to the first of the candidates that is a line of the file. */
+static void find_mark(struct tune_rows *rows, const char *end_token)
+{
+    const char *marks[] = {end_token, "<|endoftext|>"}, *end = file_end(rows);
+    for (int i = 0; i < 2 && !rows->mark[0]; i++) {
+        size_t size = marks[i] ? strlen(marks[i]) : 0;
+        if (size == 0 || size >= sizeof rows->mark)
+            continue;
+        for (const char *p = rows->file.data; p < end;) {
+            const char *stop = find(p, end, '\n');
+            if (is_mark(p, stop, marks[i], size)) {
+                memcpy(rows->mark, marks[i], size + 1);
+                break;
+            }
+            p = stop < end ? stop + 1 : end;
+        }
+    }
+}
+
 static int next_paragraph(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
 {
     const char *p, *end = file_end(rows), *last;
@@ -232,7 +290,7 @@ static int next_row(const struct tune_rows *rows, struct tune_row_place *at, str
 {
     switch (rows->format) {
     case TUNE_DATASET_JSON: return next_element(rows, at, row);
-    case TUNE_DATASET_TEXT: return next_paragraph(rows, at, row);
+    case TUNE_DATASET_TEXT: return rows->mark[0] ? next_document(rows, at, row) : next_paragraph(rows, at, row);
     case TUNE_DATASET_CSV:
     case TUNE_DATASET_TSV: return next_record(rows, at, row);
     default: return next_line(rows, at, row);
@@ -296,13 +354,15 @@ static int begin(struct tune_rows *rows, struct tune_row_place *at)
     return 0;
 }
 
-static int index_rows(struct tune_rows *rows)
+static int index_rows(struct tune_rows *rows, const char *end_token)
 {
     struct tune_row_place at, here;
     struct tune_row row;
     int got;
     uint64_t released = 0;
     TRY(begin(rows, &at));
+    if (rows->format == TUNE_DATASET_TEXT)
+        find_mark(rows, end_token);
     if (tune_rows_are_csv(rows))
         TRY(next_record(rows, &at, &rows->header));
     while (here = at, (got = next_row(rows, &at, &row)) == 1) {
@@ -327,11 +387,11 @@ static int index_rows(struct tune_rows *rows)
                           rows->file.size);
 }
 
-int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_format format)
+int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_format format, const char *end_token)
 {
     memset(rows, 0, sizeof *rows);
     rows->format = format;
-    if (tune_path(rows->path, "%s", path) < 0 || tune_file_map(&rows->file, path) < 0 || index_rows(rows) < 0) {
+    if (tune_path(rows->path, "%s", path) < 0 || tune_file_map(&rows->file, path) < 0 || index_rows(rows, end_token) < 0) {
         tune_rows_close(rows);
         return -1;
     }

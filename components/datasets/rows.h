@@ -11,7 +11,8 @@
  * A row is:
  *     JSONL     a line that is not blank
  *     JSON      an element of the array
- *     text      a paragraph: lines up to a blank one
+ *     text      a paragraph: lines up to a blank one. If a line of the file is the end token, or
+ *               <|endoftext|>, a row is a document: all lines up to the next such line
  *     CSV, TSV  a record after the first, which names the columns; quoted fields may hold line ends
  *
  * Lines end in LF or CRLF. A UTF-8 byte order mark is skipped. */
@@ -42,14 +43,17 @@ struct tune_rows {
     int64_t count; /* number of rows */
     size_t longest; /* bytes of the longest row, at most TUNE_ROW_LIMIT */
     struct tune_row header; /* first record of a CSV or TSV file */
+    char mark[64];          /* the line between documents of a text file; "": none */
 };
 
 /* tune_rows_open - map the file and find its rows. JSON's brackets, quotes and commas are checked
  * here, its elements when read. Returns 0, or -1 with an error. Errors: the file cannot be mapped,
- * has no rows, is of an unsupported kind, or is JSON but no array.
+ * has no rows, is of an unsupported kind, or is JSON but no array. end_token: a line that may part
+ * documents; NULL: none.
  *
  * tune_rows_close - unmap it. A zeroed one is allowed. */
-int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_format format);
+int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_format format,
+                   const char *end_token);
 void tune_rows_close(struct tune_rows *rows);
 
 /* tune_rows_get - row i (0 <= i < count), valid until close. Any number of threads may call it. */

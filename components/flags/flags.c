@@ -399,15 +399,15 @@ static int take_option(struct reader *r, const char *word)
             return take_builtin(r, b, equal);
     if (i < 0 && !equal && size > 3 && (!strncmp(name, "no-", 3) || !strncmp(name, "no_", 3))) {
         i = tune_flags_row(state, name + 3, size - 3);
-        negated = i >= 0 && state->at[i].row.type == TUNE_BOOL;
+        negated = i >= 0 && tune_option_is_switch(&state->at[i].row);
         i = negated ? i : -1;
     }
     if (i < 0 || positional(&state->at[i].row)) {
         snprintf(where, sizeof where, "%.*s", (int)size, name);
         return unknown(state, "", "--", where);
     }
-    if (state->at[i].row.type == TUNE_BOOL && !equal)
-        value = negated ? "false" : "true";
+    if (tune_option_is_switch(&state->at[i].row) && !equal)
+        value = state->at[i].row.type == TUNE_BOOL ? (negated ? "false" : "true") : negated ? "off" : "on";
     else if (!(value = take_value(r, equal, state->at[i].row.name)))
         return -1;
     snprintf(where, sizeof where, "--%s", state->at[i].row.name);

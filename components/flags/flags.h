@@ -51,11 +51,14 @@ enum tune_option_type {
     TUNE_BOOL,   /* bool; --x, --x=true, --x=false, --no-x */
     TUNE_STRING, /* const char *; NULL if the default is NULL and nothing was given */
     TUNE_CHOICE, /* const char *; range is "a|b|c" */
-    TUNE_ENUM,   /* the same into an int or enum: 0 for a, 1 for b, ... */
+    TUNE_ENUM,   /* the same into an int or enum: 0 for a, 1 for b, ... With the range TUNE_SWITCH,
+                    --x is --x=on and --no-x is --x=off */
     TUNE_DTYPE,  /* the same into an enum tune_dtype; TUNE_DTYPES for any other word */
     TUNE_GROUP,  /* no option: a heading, see TUNE_OPTION_GROUP */
     TUNE_SERVE,  /* no option: see TUNE_OPTION_SERVED */
 };
+
+#define TUNE_SWITCH "auto|off|on"
 
 /* Added to a type: how --resume treats the option. Without one, its value comes from the run and
  * must not change. */
@@ -215,7 +218,10 @@ extern const struct tune_service tune_show_tokens;
      "train only on what follows this text in a row"}, \
     {"append-token", TUNE_STRING, &(f).data.append_token, NULL, "", "", \
      "token that ends each text: \"<|endoftext|>\", or none. It is trained on, so the model " \
-     "learns to end. Default: the model's own after answers, none in text and conversations"}, \
+     "learns to end. Default: the model's own after texts and answers, none in conversations"}, \
+    {"chunk", TUNE_ENUM, &(f).data.chunk, "auto", TUNE_SWITCH, "", \
+     "part long texts into pieces of --max-length instead of cutting them. auto: only a .txt " \
+     "file without empty lines"}, \
     {"shuffle", TUNE_BOOL, &(f).loader.shuffle, "true", "", "", \
      "a new order in each epoch, by seed and epoch"}, \
     {"skip-bad-rows", TUNE_FREE(TUNE_BOOL), &(f).data.skip_bad_rows, "false", "", "", \

@@ -54,6 +54,7 @@ static const struct foreign table[] = {
     {"assistant-only-loss", "train-on", "assistant"},
     {"train-on-inputs", "train-on", "all"},
     {"train-on-prompt", "train-on", "all"},
+    {"group-texts", "chunk", NULL},
     {"group-by-length", NULL, "--packing leaves less padding"},
     {"streaming", NULL, "rows are always read when they are needed"},
     {"dataloader-num-workers", NULL, "one thread always reads ahead"},

@@ -47,7 +47,7 @@ static int left_column(FILE *out, const struct tune_option *row)
         return fprintf(out, "  %s", row->name);
     static const char *const values[] = {[TUNE_INT] = "N", [TUNE_INT64] = "N", [TUNE_DOUBLE] = "NUMBER",
                                          [TUNE_STRING] = "TEXT"};
-    if (row->type == TUNE_BOOL)
+    if (tune_option_is_switch(row))
         return fprintf(out, "  --[no-]%s", row->name);
     return fprintf(out, "  --%s %s", row->name, tune_option_is_choice(row) ? row->range : values[row->type]);
 }

@@ -2,6 +2,8 @@
 #ifndef TUNE_FLAGS_STATE_H
 #define TUNE_FLAGS_STATE_H
 
+#include <string.h>
+
 #include "flags/flags.h"
 
 /* How --resume treats an option; see TUNE_FREE in flags.h. */
@@ -46,6 +48,11 @@ static inline bool tune_option_is_text(const struct tune_option *row)
 {
     return row->type >= TUNE_STRING;
 }
+static inline bool tune_option_is_switch(const struct tune_option *row)
+{
+    return row->type == TUNE_BOOL || (row->type == TUNE_ENUM && !strcmp(row->range, TUNE_SWITCH));
+}
+
 static inline bool tune_option_is_choice(const struct tune_option *row)
 {
     return row->type > TUNE_STRING;

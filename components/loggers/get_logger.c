@@ -196,7 +196,7 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     char folder[TUNE_PATH_MAX], text[256];
     struct tune_model_identity identity;
     const struct tune_device *dev = tune_model_device(model);
-    const char *field = tune_dataset_text_field(data), *about = tune_dataset_about(data);
+    const char *about = tune_dataset_about(data);
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_model_identity(folder, &identity));
     TRY(tune_logger_device(log, dev->threads, dev->description));
@@ -205,12 +205,8 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
         TRY(tune_logger_note(log, "warning", dev->warning));
     TRY(note_model(log, model));
     TRY(tune_logger_weights(log, folder, &identity));
-    bool file = tune_dataset_stamp(data) != NULL; /* false: callbacks of the program make the
-                                                   * rows */
     TRY(tune_logger_data(log, flags->dataset, data));
-    const char *kind = field ? "field \"" : about ? "of columns" : file ? "paragraphs" : "by callbacks";
-    snprintf(text, sizeof text, "%s%s%s, %" PRId64 " to train on, %" PRId64 " held out", kind,
-             field ? field : "", field ? "\"" : "", tune_loader_rows(load), tune_dataset_rows(data) - tune_loader_rows(load));
+    snprintf(text, sizeof text, "%s, %" PRId64 " to train on, %" PRId64 " held out", tune_dataset_rows_are(data), tune_loader_rows(load), tune_dataset_rows(data) - tune_loader_rows(load));
     TRY(tune_logger_note(log, "rows", text));
     if (about)
         TRY(tune_logger_note(log, "format", about));
