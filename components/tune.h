@@ -9,6 +9,7 @@
 #include "tokenizers/tokenizer.h"
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
+#include "datasets/survey.h"
 #include "devices/device.h"
 #include "devices/record.h"
 #include "models/model.h"

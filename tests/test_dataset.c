@@ -1,10 +1,12 @@
 /* test_dataset.c - rows, fields, masks, cuts, and files that mean harm. */
+#include <math.h>
 #include <pthread.h>
 #include <sys/resource.h>
 
 #include "core/random.h"
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
+#include "datasets/survey.h"
 #include "flags/flags.h"
 #include "test.h"
 #include "tokenizers/tokenizer.h"
@@ -933,6 +935,29 @@ static void long_chunks(void **state)
     }
 }
 
+/* The survey of a set, and the expected longest of several random rows against all draws. */
+static void survey(void **state)
+{
+    (void)state;
+    struct tune_survey s;
+    struct tune_dataset *d = OPEN_AS("s.jsonl", "{\"text\": \"a\"}\n{\"text\": \"abc\"}\n{\"text\": \"abcdefgh\"}\n{\"text\": \"abc\"}\n"
+                                     "{\"text\": \"x {{first name}} y\"}", .max_length = 6);
+    assert_got(d);
+    assert_ok(tune_survey(&s, d));
+    assert_true(s.rows == 5 && s.of == 5 && s.bad == 0 && s.cut == 2 && s.cut_away == 0 && s.empty == 1 && s.doubled == 1);
+    assert_true(s.unfilled == 1 && s.longest == 18 && s.trained == 4 && s.tokens == (3 + 3 + 6 + 6) / 4.0);
+    assert_string_equal(s.placeholder, "{{first name}}");
+    assert_int_equal(tune_dataset_counts(d).rows, 0);
+    double sum = 0;
+    for (int i = 0; i < 64; i++) {
+        int a = s.lengths[i % 4], b = s.lengths[i / 4 % 4], c = s.lengths[i / 16];
+        sum += a > b ? (a > c ? a : c) : b > c ? b : c;
+    }
+    assert_true(fabs(tune_survey_padded(&s, 3) - sum / 64) < 1e-12);
+    tune_survey_free(&s);
+    tune_dataset_free(d);
+}
+
 static void documents(void **state)
 {
     (void)state;
@@ -966,7 +991,7 @@ int main(void)
         cmocka_unit_test(append_token), cmocka_unit_test(callbacks), cmocka_unit_test(held_out), cmocka_unit_test(show),
         cmocka_unit_test(real_mask), cmocka_unit_test(real_begin), cmocka_unit_test(threads), cmocka_unit_test(damaged),
         cmocka_unit_test(cut_short), cmocka_unit_test(fingerprint), cmocka_unit_test(by_flags), cmocka_unit_test(rows_hash), cmocka_unit_test(row_hash),
-        cmocka_unit_test(end_of_text), cmocka_unit_test(chunks), cmocka_unit_test(long_chunks), cmocka_unit_test(documents),
+        cmocka_unit_test(end_of_text), cmocka_unit_test(chunks), cmocka_unit_test(long_chunks), cmocka_unit_test(survey), cmocka_unit_test(documents),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

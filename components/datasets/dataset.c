@@ -11,6 +11,7 @@
 #include "core/try.h"
 #include "datasets/chunks.h"
 #include "datasets/format.h"
+#include "datasets/look.h"
 #include "datasets/rows.h"
 #include "datasets/text_rows.h"
 #include "tokenizers/tokenizer.h"
@@ -611,6 +612,24 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d)
     struct tune_dataset_counts counts = d->counts;
     pthread_mutex_unlock(lock);
     return counts;
+}
+
+void tune_dataset_restore(struct tune_dataset *d, struct tune_dataset_counts counts)
+{
+    pthread_mutex_lock(&d->lock);
+    d->counts = counts;
+    pthread_mutex_unlock(&d->lock);
+}
+
+struct tune_text tune_dataset_raw(const struct tune_dataset *d, int64_t row)
+{
+    if (d->get || tune_rows_uncut(&d->rows) < 0)
+        return (struct tune_text){"", 0};
+    const struct tune_chunk_unit *u = d->chunks.count > 0 ? tune_chunks_unit(&d->chunks, row) : NULL;
+    struct tune_row at = tune_rows_get(&d->rows, u ? u->row : row);
+    if (u && d->rows.format == TUNE_DATASET_TEXT)
+        return (struct tune_text){at.text + u->begin, u->size};
+    return (struct tune_text){at.text, at.size <= TUNE_ROW_LIMIT ? at.size : 0};
 }
 
 const char *tune_dataset_reasons(const struct tune_dataset *d)

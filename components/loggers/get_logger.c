@@ -15,6 +15,7 @@
 #include "flags/find.h"
 #include "flags/flags.h"
 #include "machine/host.h"
+#include "loggers/forecast.h"
 #include "loggers/logger.h"
 #include "loggers/state.h"
 #include "models/lora.h"
@@ -190,8 +191,22 @@ static int note_model(struct tune_logger *log, struct tune_model *model)
     return tune_logger_property(log, "model_load_time", tune_model_load_seconds(model));
 }
 
+/* Tell what the rows are like and what the run will take. */
+static int forecast(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model, struct tune_dataset *data,
+                    const struct tune_loader *load, const struct tune_memory_plan *plan)
+{
+    struct tune_survey survey;
+    struct tune_loader_options loader = tune_get_loader_options(flags);
+    TRY(tune_survey(&survey, data));
+    int status = tune_forecast_rows(log, &flags->data, &survey);
+    if (status == 0)
+        status = tune_forecast_time(log, &loader, model, load, &survey, plan);
+    tune_survey_free(&survey);
+    return status;
+}
+
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
-                    const struct tune_dataset *data, const struct tune_loader *load, const struct tune_memory_plan *plan)
+                    struct tune_dataset *data, const struct tune_loader *load, const struct tune_memory_plan *plan)
 {
     char folder[TUNE_PATH_MAX], text[256];
     struct tune_model_identity identity;
@@ -221,6 +236,8 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
              flags->loader.batch_size, flags->loader.packing ? "packs of rows" : "rows", flags->data.max_length);
     TRY(tune_logger_note(log, "plan", text));
     TRY(plan ? tune_logger_memory(log, plan) : 0);
+    if (tune_dataset_stamp(data) && !flags->resume_checkpoint)
+        TRY(forecast(log, flags, model, data, load, plan));
     log->data = data;
     log->profiler = tune_get_profiler(flags, tune_model_device(model), model, load);
     return log->profiler ? 0 : -1;

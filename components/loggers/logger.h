@@ -110,13 +110,13 @@ int tune_logger_watch(struct tune_logger *log, const char *gpus);
 int tune_logger_planned(struct tune_logger *log, int64_t steps);
 
 /* tune_logger_run - all of the above for a training run: device, model, weights, data, planned
- * steps, memory. It sets model_load_time, tells the report the model's FLOPs, and makes the
- * profiler of --profile. plan NULL: no line about memory. All are borrowed until
+ * steps, memory. Of a new run on a file, it reads the rows (datasets/survey.h), warns of surprises,
+ * and estimates the time. It sets model_load_time, tells the report the model's FLOPs, and makes
+ * the profiler of --profile. plan NULL: no line about memory. All are borrowed until
  * tune_logger_report; the device must outlive the logger. */
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags,
-                    struct tune_model *model,
-                    const struct tune_dataset *data, const struct tune_loader *load,
-                    const struct tune_memory_plan *plan);
+                    struct tune_model *model, struct tune_dataset *data,
+                    const struct tune_loader *load, const struct tune_memory_plan *plan);
 
 /* tune_logger_memory - log the memory plan: a line, "memory" {part: bytes} in the description, and
  * estimated_memory_bytes. */

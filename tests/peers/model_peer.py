@@ -162,7 +162,7 @@ def family(name, root):
     make_model(name, folder, len(tok))
     with open(data, "w") as f:
         f.writelines(json.dumps({"text": x}) + "\n" for x in rows)
-    ids = [tok(x)["input_ids"][:LENGTH] for x in rows]
+    ids = [(tok(x)["input_ids"] + [tok.eos_token_id])[:LENGTH] for x in rows]  # a text ends with the end token
     training = [x for i, x in enumerate(ids) if not held_out(i)]
     rest = [x for i, x in enumerate(ids) if held_out(i)]
     # Ten steps shall go past the end of the data, through a step that is not full.

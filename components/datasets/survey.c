@@ -1,0 +1,120 @@
+/* survey.c - read rows and count what a user may not expect of them. */
+#include "datasets/survey.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/random.h"
+#include "core/try.h"
+#include "datasets/dataset.h"
+#include "datasets/look.h"
+
+enum { ALL_ROWS = 20000, SOME_ROWS = 1000 };
+
+/* The first placeholder in text, such as {{name}} or {{ user name }}: its bytes; 0: there is none. */
+static size_t find_placeholder(struct tune_text text, const char **at)
+{
+    const char *end = text.data + text.size;
+    for (const char *p = text.data; (p = memmem(p, (size_t)(end - p), "{{", 2)); p += 2) {
+        const char *q = p + 2;
+        while (q < end && q - p < 40 && (strchr(" _", *q) ? *q != 0 : (*q | 32) >= 'a' && (*q | 32) <= 'z'))
+            q++;
+        if (end - q >= 2 && q > p + 2 && q[0] == '}' && q[1] == '}') {
+            *at = p;
+            return (size_t)(q + 2 - p);
+        }
+    }
+    return 0;
+}
+
+static void look_for_placeholder(struct tune_survey *s, const struct tune_dataset *d, int64_t row)
+{
+    const char *at;
+    size_t size = find_placeholder(tune_dataset_raw(d, row), &at);
+    s->unfilled += size > 0;
+    if (size > 0 && !*s->placeholder && size < sizeof s->placeholder)
+        memcpy(s->placeholder, at, size);
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int compare_lengths(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int look_at(struct tune_survey *s, struct tune_dataset *d, int64_t row, struct tune_example *x, uint64_t *hash)
+{
+    int status = tune_dataset_get(d, row, x);
+    if (status < 0 && (tune_error_kind() == TUNE_ERROR_CANNOT || tune_dataset_whole(d) < 0))
+        return -1;
+    if (status < 0 || x->bad) {
+        if (!*s->why)
+            snprintf(s->why, sizeof s->why, "%s", status < 0 ? tune_error_message() : tune_dataset_reasons(d));
+        tune_error_clear();
+        s->bad++;
+        *hash = (uint64_t)row; /* unlike any other row's, if hashes are even */
+        return 0;
+    }
+    bool label = tune_example_has_label(x);
+    s->cut += x->count < x->full_count;
+    s->cut_away += x->cut_away;
+    s->empty += !label && !x->cut_away;
+    s->longest = x->full_count > s->longest ? x->full_count : s->longest;
+    *hash = tune_hash64(x->ids, (size_t)x->count * sizeof *x->ids, (uint64_t)x->second);
+    if (label)
+        s->lengths[s->trained++] = (int32_t)x->count;
+    look_for_placeholder(s, d, row);
+    return 0;
+}
+
+int tune_survey(struct tune_survey *s, struct tune_dataset *d)
+{
+    struct tune_dataset_counts before = tune_dataset_counts(d);
+    struct tune_example x = {0};
+    int status = 0;
+    *s = (struct tune_survey){.of = tune_dataset_rows(d)};
+    int64_t rows = s->of <= ALL_ROWS ? s->of : SOME_ROWS;
+    uint64_t *hashes = tune_zeroed((size_t)rows, sizeof *hashes, "a look at %lld rows", (long long)rows);
+    s->lengths = hashes ? tune_zeroed((size_t)rows, sizeof *s->lengths, "a look at %lld rows", (long long)rows) : NULL;
+    if (!s->lengths)
+        status = -1;
+    for (; status == 0 && s->rows < rows; s->rows++)
+        status = look_at(s, d, (int64_t)((double)s->rows * (double)s->of / (double)rows), &x, &hashes[s->rows]);
+    tune_example_free(&x);
+    tune_dataset_restore(d, before);
+    if (status == 0) {
+        qsort(hashes, (size_t)rows, sizeof *hashes, compare_hashes);
+        for (int64_t i = 1; i < rows; i++)
+            s->doubled += hashes[i] == hashes[i - 1];
+        qsort(s->lengths, (size_t)s->trained, sizeof *s->lengths, compare_lengths);
+        s->tokens = tune_survey_padded(s, 1);
+    }
+    free(hashes);
+    if (status < 0)
+        tune_survey_free(s);
+    return status;
+}
+
+void tune_survey_free(struct tune_survey *s)
+{
+    free(s->lengths);
+    s->lengths = NULL;
+    s->trained = 0;
+}
+
+double tune_survey_padded(const struct tune_survey *s, int rows)
+{
+    double sum = 0, n = (double)s->trained;
+    for (int64_t i = 0; i < s->trained; i++) /* the chance that the longest of the rows is this one */
+        sum += s->lengths[i] * (pow((double)(i + 1) / n, rows) - pow((double)i / n, rows));
+    return sum;
+}

@@ -1,0 +1,43 @@
+/* survey.h - look at the rows before training on them. */
+#ifndef TUNE_DATASETS_SURVEY_H
+#define TUNE_DATASETS_SURVEY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_dataset;
+
+/* What the rows are like. The counts are of the rows looked at. */
+struct tune_survey {
+    int64_t rows, of;      /* rows looked at, and rows of the set */
+    int64_t bad;           /* cannot be read */
+    int64_t cut, cut_away; /* longer than max_length; those of them that lost all labels */
+    int64_t empty;         /* nothing to train on, cut or not */
+    int64_t doubled;       /* the same tokens as an earlier row */
+    int64_t unfilled;      /* hold a placeholder, such as {{name}} */
+    int64_t longest;       /* tokens of the longest row before the cut */
+    double tokens;         /* mean tokens of a row that is trained on */
+    int32_t *lengths;      /* [trained] tokens of these rows, ascending; free: tune_survey_free */
+    int64_t trained;
+    char placeholder[64];  /* the first one */
+    char why[256];         /* why the first bad row cannot be read */
+};
+
+/* tune_survey - look at all rows of a set of at most 20,000, else at 1,000 that lie evenly apart.
+ * The set's counts stay as they are. -1 with an error: no memory, or the file was cut short. A bad
+ * row is no error.
+ * tune_survey_free - free its array.
+ * tune_survey_padded - mean tokens of a row when rows are padded to the longest of `rows` random
+ * ones. */
+int tune_survey(struct tune_survey *s, struct tune_dataset *d);
+void tune_survey_free(struct tune_survey *s);
+double tune_survey_padded(const struct tune_survey *s, int rows);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

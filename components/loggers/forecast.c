@@ -1,0 +1,174 @@
+/* forecast.c - what a run will meet and take. */
+#include "loggers/forecast.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "core/clock.h"
+#include "core/print.h"
+#include "core/try.h"
+#include "datasets/loader.h"
+#include "devices/ops.h"
+#include "loggers/state.h"
+#include "models/model.h"
+#include "profilers/memory_plan.h"
+
+#define LEAST_S .03 /* time that a product is measured */
+#define MANY 5.0    /* percent of the rows that deserve a warning */
+/* share of a training step's time that its products take, in the shapes of tests/bench */
+#define PRODUCTS_SHARE .7
+
+/* ---- rows ---- */
+
+static double percent(int64_t part, int64_t all)
+{
+    return all > 0 ? 100.0 * (double)part / (double)all : 0;
+}
+
+/* "4.5 % cut to 512 tokens": a surprise and how many rows it concerns; nothing for none. */
+static void add_share(char *text, size_t size, int64_t part, int64_t all, const char *what)
+{
+    if (part > 0)
+        tune_append(text, size, "; %.3g %% %s", percent(part, all), what);
+}
+
+static int warn(struct tune_logger *log, const char *key, int64_t part, const struct tune_survey *s, const char *text)
+{
+    char line[800];
+    if (percent(part, s->rows) <= MANY)
+        return 0;
+    snprintf(line, sizeof line, "%.3g %% of the rows %s", percent(part, s->rows), text);
+    return tune_logger_note(log, key, line);
+}
+
+int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_options *o, const struct tune_survey *s)
+{
+    char text[700], what[64];
+    int most = o->max_length;
+    if (s->rows < s->of)
+        snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " rows were read", s->rows, s->of);
+    else
+        snprintf(text, sizeof text, "all %" PRId64 " rows were read", s->rows);
+    if (s->trained > 0)
+        tune_append(text, sizeof text, ": %.0f tokens on average, %" PRId64 " in the longest", s->tokens, s->longest);
+    snprintf(what, sizeof what, "are cut to %d", most);
+    add_share(text, sizeof text, s->cut - s->cut_away, s->rows, what);
+    add_share(text, sizeof text, s->cut_away, s->rows, "lose all they train on to the cut");
+    add_share(text, sizeof text, s->empty, s->rows, "have nothing to train on");
+    add_share(text, sizeof text, s->doubled, s->rows, "are doubled");
+    add_share(text, sizeof text, s->bad, s->rows, "cannot be read");
+    TRY(tune_logger_note(log, "survey", text));
+    snprintf(text, sizeof text, "are cut to %d tokens; `max_length` %" PRId64 " would take them whole%s", most, s->longest,
+             s->empty + s->cut_away == 0 ? ", and `chunk` parts texts instead" : "");
+    TRY(warn(log, "warning: cut", s->cut, s, text));
+    snprintf(text, sizeof text, "lose all they train on to the cut at %d tokens, and are left out; raise `max_length` (the "
+             "longest row has %" PRId64 ")", most, s->longest);
+    TRY(warn(log, "warning: cut away", s->cut_away, s, text));
+    TRY(warn(log, "warning: empty", s->empty, s,
+             "have nothing to train on, and are left out; `show_tokens` 3 shows why, `train_on` says what is trained"));
+    TRY(warn(log, "warning: doubled", s->doubled, s, "are the same as an earlier row, and are trained again; take them out of "
+             "the file unless you mean it"));
+    snprintf(text, sizeof text, "hold placeholders such as %s; fill them in, or the model learns to write them", s->placeholder);
+    tune_blank_controls(text);
+    TRY(warn(log, "warning: placeholders", s->unfilled, s, text));
+    if (s->bad == 0 || o->skip_bad_rows)
+        return 0;
+    snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " cannot be read, and the run will stop at them; `skip_bad_rows` leaves "
+             "them out. The first: %s", s->bad, s->rows, s->why);
+    tune_blank_controls(text);
+    return tune_logger_note(log, "warning: bad rows", text);
+}
+
+/* ---- time ---- */
+
+/* y = x w of N tokens and the model's width, again and again: FLOP/s. */
+static int time_product(struct tune_device *dev, struct tune_tensor *y, struct tune_tensor *x, struct tune_tensor *w,
+                        enum tune_dtype operands, double *rate)
+{
+    double begin, passed = 0, flops = 2.0 * (double)x->shape[0] * (double)x->shape[1] * (double)y->shape[1];
+    int64_t times = 1;
+    *rate = 0;
+    TRY(tune_linear_forward(dev, y, x, w, NULL, 1, 0, operands)); /* fills caches, starts threads */
+    TRY(tune_device_sync(dev));
+    for (; passed < LEAST_S; times *= 2) {
+        begin = tune_clock_s();
+        for (int64_t i = 0; i < times; i++)
+            TRY(tune_linear_forward(dev, y, x, w, NULL, 1, 0, operands));
+        TRY(tune_device_sync(dev));
+        passed = tune_clock_s() - begin;
+        *rate = flops * (double)times / passed;
+    }
+    return 0;
+}
+
+/* FLOP/s of products of the model's width; 0: the device has no memory left for them. */
+static int measure(struct tune_model *model, double tokens, double *rate)
+{
+    const struct tune_model_config *c = tune_model_config(model);
+    struct tune_device *dev = tune_model_device(model);
+    int64_t N = tokens < 1 ? 1 : tokens > 512 ? 512 : (int64_t)tokens, C = c->hidden, M = c->ffn < 1024 ? c->ffn : 1024;
+    enum tune_dtype operands = tune_model_dtype(model);
+    int64_t bytes[3] = {N * C * 4, M * C * 4, N * M * 4};
+    struct tune_tensor t[3] = {{.dtype = TUNE_F32, .ndim = 2, .shape = {N, C}},
+                               {.dtype = TUNE_F32, .ndim = 2, .shape = {M, C}},
+                               {.dtype = TUNE_F32, .ndim = 2, .shape = {N, M}}};
+    bool good = true;
+    for (int i = 0; i < 3 && good; i++) {
+        t[i].data = tune_device_alloc(dev, bytes[i], "a product to measure");
+        good = t[i].data.at != 0;
+    }
+    *rate = 0;
+    int status = good ? time_product(dev, &t[2], &t[0], &t[1], operands, rate) : 0;
+    for (int i = 0; i < 3; i++)
+        if (t[i].data.at)
+            tune_device_free(dev, t[i].data, bytes[i]);
+    if (!good)
+        tune_error_clear();
+    return status;
+}
+
+/* "850", "12 thousand", "3.4 million" */
+static const char *amount(double n, char text[32])
+{
+    double unit = n < 1e4 ? 1 : n < 1e6 ? 1e3 : 1e6;
+    snprintf(text, 32, n < 1e4 || n / unit >= 100 ? "%.0f%s" : "%.3g%s", n / unit, n < 1e4 ? "" : n < 1e6 ? " thousand" : " million");
+    return text;
+}
+
+/* "40 s", "12 min", "3.5 h", "2.1 days" */
+static void duration(char *text, size_t size, double s)
+{
+    if (s < 90)
+        snprintf(text, size, "%.0f s", s < 1 ? 1 : s);
+    else if (s < 5400)
+        snprintf(text, size, "%.0f min", s / 60);
+    else if (s < 36 * 3600)
+        snprintf(text, size, "%.1f h", s / 3600);
+    else
+        snprintf(text, size, "%.1f days", s / 86400);
+}
+
+int tune_forecast_time(struct tune_logger *log, const struct tune_loader_options *o, struct tune_model *model,
+                       const struct tune_loader *load, const struct tune_survey *s, const struct tune_memory_plan *plan)
+{
+    double rate, steps = (double)tune_loader_planned_steps(load), rows = (double)tune_loader_planned_rows(load);
+    char text[512], time[32], count[32];
+    if (s->trained == 0)
+        return 0;
+    /* A pair is two sequences. A packed row has no padding. */
+    double sequences = o->pairs ? 2 : 1, row = (o->packing ? s->tokens : tune_survey_padded(s, o->batch_size));
+    if (o->max_steps >= 0)
+        rows = steps * o->accumulate * o->batch_size * (o->packing ? o->max_length / row : 1);
+    double tokens = rows * row;
+    TRY(measure(model, o->packing ? o->max_length : row * o->batch_size, &rate));
+    if (rate <= 0)
+        return 0;
+    double flops = tune_model_flops(model, row / sequences) * tokens;
+    duration(time, sizeof time, flops / rate / PRODUCTS_SHARE);
+    snprintf(text, sizeof text, "about %s for %s tokens in %.0f steps; guessed from the speed of one product, the first steps tell "
+             "more", time, amount(tokens, count), o->packing && o->max_steps < 0 ? ceil(tokens / o->max_length / o->batch_size / o->accumulate) : steps);
+    if (plan)
+        tune_append(text, sizeof text, "; at most %.1f MiB of memory", (double)plan->total / 1048576);
+    return tune_logger_header(log, "estimate", text);
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# test_survey.sh - what a recipe says of its rows and of its time before the first step.
+. tests/tap.sh
+cd "$tmp" || exit 1
+is "a model" tiny model 1 --max-positions 512
+rows() { # N ROW... - N lines of rows, by turns
+    n=$1 i=0
+    shift
+    while [ $i -lt "$n" ]; do
+        for row; do echo "$row" | sed "s/%/$i/g"; done
+        i=$((i + 1))
+    done
+}
+fit() { "$BUILD/finetune_full" --model model --max-steps 1 --no-save --output run --overwrite "$@" >out 2>&1; code=$?; cat out; return $code; }
+said() { grep -qE -e "^# $1 +$2" out || { cat out; false; }; }
+rows 50 '{"text": "row % of fifty"}' >good.jsonl
+is "a set without surprises" eval 'fit --dataset good.jsonl && said survey "all 50 rows were read: 1[0-9] tokens on average, 1[0-9] in the longest$" && ! grep -q "^# warning" out'
+is "how long it will take, and the memory" said estimate "about 1 s for 1[0-9] tokens in 1 steps; .*; at most [0-9.]+ MiB of memory"
+is "... of all epochs" eval 'fit --dataset good.jsonl --max-steps -1 --epochs 3 && said estimate "about [0-9]+ s for 2[0-9]{3} tokens in 150 steps"'
+is "run.json has the survey" grep -q '"survey":.*"all 50 rows were read' run/run.json
+is "counts of a run are its own" eval 'fit --dataset good.jsonl && said "rows met" "1 read by this process, 0 cut"'
+rows 9 '{"text": "short %"}' '{"text": "a longer row % that goes on and on and on and on until it is cut somewhere"}' >long.jsonl
+is "rows that are cut: how many, and both options" eval 'fit --dataset long.jsonl --max-length 30 && said survey ".*; 50 % are cut to 30" && said "warning: cut" "50 % of the rows are cut to 30 tokens; --max-length [0-9]+ would take them whole, and --chunk"'
+is "... that length is enough" eval 'fit --dataset long.jsonl --max-length "$(sed -n "s/.*--max-length \([0-9]*\) would.*/\1/p" out)" && ! grep -q "^# warning" out'
+is "... so is --chunk" eval 'fit --dataset long.jsonl --max-length 30 --chunk && ! grep -q "^# warning: cut" out && said rows "pieces of field"'
+rows 9 '{"prompt": "a question % that is far too long for this length", "completion": "x"}' '{"prompt": "%", "completion": "b"}' >away.jsonl
+is "answers that the cut takes" eval 'fit --dataset away.jsonl --max-length 20 && said "warning: cut away" "50 % of the rows lose all they train on to the cut at 20 tokens, and are left out; raise --max-length"'
+rows 9 '{"text": ""}' '{"text": "a row %"}' >empty.jsonl
+is "rows with nothing to train on" eval 'fit --dataset empty.jsonl && said "warning: empty" "50 % of the rows have nothing to train on"'
+rows 9 '{"text": "the same row"}' '{"text": "another %"}' >doubled.jsonl
+is "doubled rows: all but the first of them" eval 'fit --dataset doubled.jsonl && said survey ".*; 44.4 % are doubled" && said "warning: doubled" "44.4 % of the rows are the same as an earlier row"'
+rows 9 '{"text": "I am {{name}}, % years"}' '{"text": "I am {name} and {{ 1 }}, %"}' >unfilled.jsonl
+is "placeholders" eval 'fit --dataset unfilled.jsonl && said "warning: placeholders" "50 % of the rows hold placeholders such as \{\{name\}\}"'
+rows 30 '{"text": "row %"}' >bad.jsonl && echo '{"text": 5}' >>bad.jsonl
+is "a bad row far behind: which, and the option" eval 'fit --dataset bad.jsonl --no-shuffle && said "warning: bad rows" "1 of 31 cannot be read, and the run will stop at them; --skip-bad-rows leaves them out. The first: bad.jsonl:31:"'
+is "... with it they are counted" eval 'fit --dataset bad.jsonl --skip-bad-rows && said survey ".*; 3.23 % cannot be read" && ! grep -q "^# warning" out'
+rows 20001 '{"text": "row %"}' >many.jsonl
+is "of more than 20,000 rows 1,000 are read" eval 'fit --dataset many.jsonl && said survey "1000 of 20001 rows were read: .*" && ! grep -q doubled out'
+is "a resumed run says none of it again" eval '"$BUILD/finetune_full" --model model --dataset good.jsonl --max-steps 4 --stop-at-step 2 --output again >out 2>&1 && "$BUILD/finetune_full" --resume again >out 2>&1 && ! grep -qE "^# (survey|estimate)" out'
+printf 'one text without empty lines, long enough for several pieces of it\nand a second line of it\n' >one.txt
+is "a text file of one paragraph is parted" eval 'fit --dataset one.txt --max-length 20 && said rows "pieces of paragraphs, 4 to train on" && said format "text, in pieces of at most 20 tokens; ended by"'
+is "... unless it is not wanted" eval 'fit --dataset one.txt --max-length 20 --no-chunk && said rows "paragraphs, 1 to train on"'
+refused "--chunk of conversations" 2 "parts rows of plain text, and these are alpaca" "$BUILD/finetune_full" --model model --dataset away.jsonl --format alpaca --columns instruction=prompt,output=completion --chunk
+finish
