@@ -153,7 +153,9 @@ static int write_all(struct merging *m, const char *folder)
     enum tune_dtype dtype = strcmp(my.dtype, "as-read") == 0 ? TUNE_DTYPES : (enum tune_dtype)tune_dtype_from(my.dtype);
     struct tune_weights_source merged = {read_merged, m};
     struct tune_companions *companions = tune_companions_read(m->folder);
-    int status = companions ? tune_companions_write(companions, folder, dtype) : -1;
+    int status = companions ? tune_companions_take_chat(companions, my.adapter) : -1;
+    if (status == 0)
+        status = tune_companions_write(companions, folder, dtype);
     tune_companions_free(companions);
     TRY(status);
     return tune_weights_write(folder, &m->table, dtype, (int64_t)(my.shard_size * 1e9), &merged);

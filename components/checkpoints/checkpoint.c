@@ -13,6 +13,7 @@
 #include "runs/checkpoint_names.h"
 #include "core/array.h"
 #include "core/failure.h"
+#include "datasets/dataset.h"
 #include "files/file.h"
 #include "core/random.h"
 #include "core/try.h"
@@ -34,6 +35,8 @@ struct tune_checkpoint {
     struct tune_checkpoint_options options; /* its strings point to those below */
     char run[TUNE_PATH_MAX], source[TUNE_PATH_MAX], resume[TUNE_PATH_MAX], adapter[TUNE_PATH_MAX];
     struct tune_companions *companions;
+    const char *chat_template; /* the data set's, borrowed; NULL: none */
+    int32_t end_id;            /* of the data set's answers; -1: none */
     int64_t saved_step; /* -1: none yet */
     bool failed;        /* the last save failed */
     struct work work;
@@ -41,9 +44,10 @@ struct tune_checkpoint {
 
 static int read_source(struct tune_checkpoint *c)
 {
-    if (!c->companions)
-        c->companions = tune_companions_read(c->source);
-    return c->companions ? 0 : -1;
+    if (c->companions)
+        return 0;
+    c->companions = tune_companions_read(c->source);
+    return c->companions ? tune_companions_chat(c->companions, c->chat_template, c->end_id) : -1;
 }
 
 /* Find problems that would prevent a save before the run starts: an unreadable file, a path that is
@@ -68,6 +72,7 @@ struct tune_checkpoint *tune_checkpoint_new(const struct tune_checkpoint_options
         return NULL;
     c->options = *options;
     c->saved_step = -1;
+    c->end_id = -1;
     if (make_ready(c, options) == 0)
         return c;
     tune_checkpoint_free(c);
@@ -466,6 +471,10 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
                            struct tune_loader *load, struct tune_evaluator *eval, struct tune_progress *at)
 {
     TRY(resume(c, m, opt, load, at));
+    c->chat_template = tune_dataset_chat_template(tune_loader_dataset(load));
+    c->end_id = tune_dataset_end_id(tune_loader_dataset(load));
+    if (c->companions)
+        TRY(tune_companions_chat(c->companions, c->chat_template, c->end_id));
     c->work = (struct work){m, opt, load, at};
     if (c->options.failure) {
         c->options.failure->save = rescue;

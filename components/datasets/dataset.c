@@ -16,6 +16,7 @@
 #include "datasets/text_rows.h"
 #include "tokenizers/tokenizer.h"
 
+enum { END_ROWS = 100 }; /* rows searched for the token that ends answers */
 enum { REASONS = 3 }; /* bad rows whose error is kept */
 enum { PROBED_ROWS = 1000 }; /* rows searched for a readable one if bad rows are skipped */
 #define TOUCHED_LIMIT ((size_t)64 << 20) /* most resident bytes of the mapping */
@@ -672,6 +673,45 @@ int64_t tune_dataset_row_bytes(const struct tune_dataset *d)
 uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d)
 {
     return d->format.kind == TUNE_FORMAT_TEMPLATE ? d->format.templates[0].hash : 0;
+}
+
+const char *tune_dataset_chat_template(const struct tune_dataset *d)
+{
+    return d->format.chat ? tune_chat_template_chosen(d->format.chat) : NULL;
+}
+
+/* True if the tokenizer's decoder leaves the token out as a special one. */
+static bool is_special(struct tune_tokenizer *tok, int32_t id)
+{
+    char *with = NULL, *without = NULL;
+    size_t size = 0, rest = 1;
+    bool read = tune_tokenizer_decode(tok, &id, 1, false, &with, &size) == 0 &&
+                tune_tokenizer_decode(tok, &id, 1, true, &without, &rest) == 0;
+    free(with);
+    free(without);
+    tune_error_clear();
+    return read && size > 0 && rest == 0;
+}
+
+int32_t tune_dataset_end_id(struct tune_dataset *d)
+{
+    struct tune_dataset_counts before = tune_dataset_counts(d);
+    struct tune_example x = {0};
+    int32_t id = -1;
+    for (int64_t i = 0; d->tok && id < 0 && i < d->count && i < END_ROWS; i++) {
+        if (tune_dataset_get(d, i, &x) < 0) {
+            tune_error_clear();
+            continue;
+        }
+        for (int64_t k = x.count; id < 0 && k-- > 0 && x.count == x.full_count;)
+            if (x.trained[k] && is_special(d->tok, x.ids[k]))
+                id = x.ids[k];
+            else if (x.trained[k] && d->format.train_on != TUNE_TRAIN_ON_ALL)
+                break;
+    }
+    tune_example_free(&x);
+    tune_dataset_restore(d, before);
+    return id;
 }
 
 uint64_t tune_dataset_chat_hash(const struct tune_dataset *d)

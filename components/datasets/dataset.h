@@ -121,6 +121,13 @@ const char *tune_dataset_warning(const struct tune_dataset *d);
 const struct tune_tokenizer *tune_dataset_tokenizer(const struct tune_dataset *d);
 int64_t tune_dataset_row_bytes(const struct tune_dataset *d);
 uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d);
+
+/* tune_dataset_chat_template - the Jinja text of the chat template that was chosen for the rows;
+ * NULL: none was, or rows are no conversations. Borrowed.
+ * tune_dataset_end_id - the special token that the rows' answers end with, by the first rows; -1:
+ * none. */
+const char *tune_dataset_chat_template(const struct tune_dataset *d);
+int32_t tune_dataset_end_id(struct tune_dataset *d);
 uint64_t tune_dataset_chat_hash(const struct tune_dataset *d);
 #define TUNE_DATASET_SOURCE_SIZE 4160
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size);

@@ -284,6 +284,11 @@ void tune_loader_free(struct tune_loader *load)
     free(load);
 }
 
+struct tune_dataset *tune_loader_dataset(const struct tune_loader *load)
+{
+    return load->data;
+}
+
 int64_t tune_loader_rows(const struct tune_loader *load)
 {
     return load->rows;

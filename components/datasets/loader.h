@@ -55,10 +55,12 @@ void tune_loader_free(struct tune_loader *load);
 int tune_loader_sequences(const struct tune_loader_options *options);
 int64_t tune_loader_bytes(const struct tune_loader_options *options, int64_t rows);
 
-/* tune_loader_rows - rows of its part.
+/* tune_loader_dataset - the set it was made of.
+ * tune_loader_rows - rows of its part.
  * tune_loader_planned_rows - rows over all epochs; 2^63 - 1 if max_steps decides.
  * tune_loader_planned_steps - steps over all epochs. With packing and by epochs, it is an estimate
  * from the steps so far; before the first one, the most there can be. */
+struct tune_dataset *tune_loader_dataset(const struct tune_loader *load);
 int64_t tune_loader_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_steps(const struct tune_loader *load);
@@ -66,7 +68,7 @@ int64_t tune_loader_planned_steps(const struct tune_loader *load);
 /* tune_loader_more - the number of micro-batches of the next step; 0: stop. -1 with an error: a bad
  * row, a row longer than max_length, or an epoch without any label. It sets at->planned_steps. At
  * the end it sets at->finished if the plan is done or after at->early_stop, else at->stopped and
- * at->signal. Rows that are left out at an epoch's end count in at->rows and at->epoch. */
+ * at->signal. at->rows and at->epoch also count the rows that are left out at an epoch's end. */
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at);
 
 /* tune_loader_next - the next micro-batch, borrowed until the next call. Every row has a label, so

@@ -34,8 +34,8 @@ struct tune_dataset_options {
     const char *response_template;   /* NULL: train on the whole row. Else train only on tokens that
                                         begin after its first occurrence. A row without it is bad */
     const char *append_token;        /* spelling of a token that is put after each text and trained,
-                                        such as "<|endoftext|>". An empty text gets none. NULL:
-                                        end_token or none; "none": none */
+                                        such as "<|endoftext|>"; "none": no token. NULL: end_token.
+                                        Nothing is put after an empty text */
     const char *end_token;           /* spelling of the model's own end token; NULL: unknown. Where
                                         append_token is NULL it ends texts, and answers: of alpaca,
                                         of prompts and completions that are strings, and of

@@ -78,10 +78,10 @@ int tune_logger_eval_data(struct tune_logger *log, const char *path,
  * tune_logger_changed - report that something differs from the run: what, its earlier value and its
  * value now. With allow_changed the session notes it, and the result is 0. Otherwise -1 with an
  * error of kind USAGE. In a new run it does nothing.
- * tune_logger_resume - cut the metrics back to at->step, with its evaluation at->eval_step. Add the
- * remaining ones to the logger's sums. Remove the report and leftovers of a killed process. Mark
- * the run as running. In a new run it does nothing. -1 with an error: the metrics end earlier
- * (nothing was changed then), or files cannot be written. */
+ * tune_logger_resume - drop the metrics of steps after at->step, and of evaluations after
+ * at->eval_step. Add the remaining ones to the logger's sums. Remove the report and leftovers of a
+ * killed process. Mark the run as running. In a new run it does nothing. -1 with an error: the
+ * metrics end earlier (nothing was changed then), or files cannot be written. */
 int tune_logger_changed(struct tune_logger *log, const char *what, const char *was,
                         const char *now);
 int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at);

@@ -14,7 +14,7 @@
 #include "files/json.h"
 #include "core/try.h"
 
-enum { CONFIG, TOKENIZER, GENERATION };
+enum { CONFIG, TOKENIZER, GENERATION, CHAT = 9 };
 static const char *const names[] = {"config.json",           "tokenizer.json",          "generation_config.json",
                                     "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
                                     "vocab.json",            "merges.txt",              "tokenizer.model",
@@ -29,6 +29,7 @@ struct tune_companions {
     char *text[COMPANIONS]; /* NULL: the folder lacks it */
     size_t size[COMPANIONS];
     unsigned mode[COMPANIONS]; /* permissions of the original file */
+    bool own_end;              /* generation_config.json is not the one that was read */
 };
 
 static bool ends(const char *name, const char *end)
@@ -154,7 +155,7 @@ int tune_companions_write(const struct tune_companions *c, const char *folder, e
 int tune_companions_write_tokenizer(const struct tune_companions *c, const char *folder)
 {
     for (int i = 0; i < COMPANIONS; i++)
-        TRY(i == CONFIG || i == GENERATION ? 0 : write_one(c, folder, i));
+        TRY(i == CONFIG || (i == GENERATION && !c->own_end) ? 0 : write_one(c, folder, i));
     return 0;
 }
 
@@ -162,6 +163,118 @@ int tune_companions_write_config(const struct tune_companions *c, const char *fo
 {
     return write_one(c, folder, CONFIG);
 }
+
+/* ---- chat ---- */
+
+static bool has_number(const cJSON *item, double value)
+{
+    const cJSON *one;
+    if (cJSON_IsNumber(item))
+        return item->valuedouble == value;
+    cJSON_ArrayForEach(one, item)
+        if (cJSON_IsNumber(one) && one->valuedouble == value)
+            return true;
+    return false;
+}
+
+/* The first of the ids that end generation; the others follow. */
+static bool put_end(cJSON *json, int32_t id)
+{
+    cJSON *old = cJSON_DetachItemFromObjectCaseSensitive(json, "eos_token_id"), *all = old;
+    if (!cJSON_IsArray(old)) {
+        all = cJSON_CreateArray();
+        if (!all || !cJSON_IsNumber(old) || !cJSON_AddItemToArray(all, old))
+            cJSON_Delete(old);
+    }
+    cJSON *first = cJSON_CreateNumber(id);
+    if (all && first && cJSON_InsertItemInArray(all, 0, first))
+        return cJSON_AddItemToObject(json, "eos_token_id", all);
+    cJSON_Delete(first);
+    cJSON_Delete(all);
+    return false;
+}
+
+/* What a folder without generation_config.json means: transformers then takes config.json's ids. */
+static cJSON *generation_of_config(const struct tune_companions *c)
+{
+    static const char *const keys[] = {"bos_token_id", "eos_token_id", "pad_token_id"};
+    cJSON *config = config_of(c), *json = config ? cJSON_CreateObject() : NULL;
+    for (int i = 0; i < 3 && json; i++) {
+        cJSON *item = cJSON_DetachItemFromObjectCaseSensitive(config, keys[i]);
+        if (item && !cJSON_IsNull(item))
+            cJSON_AddItemToObject(json, keys[i], item);
+        else
+            cJSON_Delete(item);
+    }
+    cJSON_Delete(config);
+    return json;
+}
+
+static int end_with(struct tune_companions *c, int32_t id)
+{
+    cJSON *json = c->text[GENERATION] ? cJSON_ParseWithLength(c->text[GENERATION], c->size[GENERATION]) : generation_of_config(c);
+    if (!cJSON_IsObject(json)) {
+        cJSON_Delete(json);
+        return tune_error_set("%s/generation_config.json: expected an object", c->folder);
+    }
+    if (has_number(cJSON_GetObjectItemCaseSensitive(json, "eos_token_id"), id)) {
+        cJSON_Delete(json);
+        return 0;
+    }
+    char *text = put_end(json, id) ? cJSON_Print(json) : NULL;
+    cJSON_Delete(json);
+    if (!text)
+        return tune_error_no_memory("generation_config.json");
+    if (!c->text[GENERATION])
+        c->mode[GENERATION] = c->mode[CONFIG];
+    free(c->text[GENERATION]);
+    c->text[GENERATION] = text;
+    c->size[GENERATION] = strlen(text);
+    c->own_end = true;
+    return 0;
+}
+
+int tune_companions_chat(struct tune_companions *c, const char *chat_template, int32_t end_id)
+{
+    if (end_id >= 0)
+        TRY(end_with(c, end_id));
+    if (!chat_template)
+        return 0;
+    char *text = strdup(chat_template);
+    if (!text)
+        return tune_error_no_memory("a chat template");
+    if (!c->text[CHAT])
+        c->mode[CHAT] = c->mode[CONFIG];
+    free(c->text[CHAT]);
+    c->text[CHAT] = text;
+    c->size[CHAT] = strlen(text);
+    return 0;
+}
+
+int tune_companions_take_chat(struct tune_companions *c, const char *folder)
+{
+    static const int both[] = {GENERATION, CHAT};
+    for (int k = 0; k < 2; k++) {
+        struct tune_companions other = {0};
+        int i = both[k];
+        TRY(tune_path(other.folder, "%s", folder));
+        if (!tune_folder_has(folder, names[i]))
+            continue;
+        int status = read_one(&other, i);
+        if (status == 0) {
+            free(c->text[i]);
+            c->text[i] = other.text[i];
+            c->size[i] = other.size[i];
+            c->mode[i] = other.mode[i];
+        } else {
+            free(other.text[i]);
+        }
+        TRY(status);
+    }
+    return 0;
+}
+
+/* ---- compare ---- */
 
 static bool same_config(const struct tune_companions *a, const struct tune_companions *b)
 {

@@ -32,10 +32,21 @@ int tune_companions_write(const struct tune_companions *c, const char *folder,
  * A config.json there would make transformers expect a whole model. Without it transformers loads
  * base and adapter, as from a folder of PEFT.
  *
+ * It gets generation_config.json only if tune_companions_chat changed it.
+ *
  * tune_companions_write_config - write only config.json, unchanged. Both: 0, or -1 with an
  * error. */
 int tune_companions_write_tokenizer(const struct tune_companions *c, const char *folder);
 int tune_companions_write_config(const struct tune_companions *c, const char *folder);
+
+/* tune_companions_chat - from now on write this chat template, and end_id as a token that ends
+ * generation. NULL and -1: leave what was read. generation_config.json keeps its other tokens; a
+ * folder without that file gets one. -1 with an error: no memory, or that file holds no object.
+ *
+ * tune_companions_take_chat - take chat_template.jinja and generation_config.json from another
+ * folder, as far as it has them. 0, or -1 with an error. */
+int tune_companions_chat(struct tune_companions *c, const char *chat_template, int32_t end_id);
+int tune_companions_take_chat(struct tune_companions *c, const char *folder);
 
 /* tune_companions_compare - compare with a folder: config.json without its dtype, and
  * tokenizer.json. config.json is read from the folder config. *differs: the name of the first file

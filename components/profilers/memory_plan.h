@@ -36,7 +36,7 @@ struct tune_memory_request {
     const struct tune_model_adapted *adapted;
     int use;                           /* flags of tune_model_reserve */
     struct tune_optimizer_options optimizer;
-    struct tune_loader_options loader; /* batch_size and max_length are the model's too */
+    struct tune_loader_options loader; /* the model is made with its batch_size and max_length */
     int64_t rows;                      /* rows of the data set */
     int64_t row_bytes;                 /* tune_dataset_row_bytes */
     bool evaluates;                    /* there is a second loader, for held-out rows */

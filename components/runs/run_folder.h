@@ -17,7 +17,7 @@
  * run_writer.h writes the first five; run.h reads them. The process that runs holds a lock on
  * metrics.jsonl; the lock ends with the process. After kill -9:
  * - run.json and report.json are whole: they are replaced by a rename. run.json still says
- *   "running"; that no process holds the lock tells that the run is dead.
+ *   "running". No process holds the lock then, which shows that the run is dead.
  * - metrics.jsonl has every line that was written; the last one may lack its end.
  * - "<name>.tmp-<pid>" may lie there; the next process to go on with the run removes it.
  * A run that goes on cuts metrics.jsonl back to its checkpoint's step, in place, and then appends.

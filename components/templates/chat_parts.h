@@ -28,6 +28,7 @@ struct tune_chat_template {
     struct tune_chat_special special[TUNE_CHAT_NAMES];
     int special_count;
     char *where;
+    const char *chosen; /* text of one in found; NULL: the folder's own */
     uint64_t hash;
     int64_t seconds;
 };

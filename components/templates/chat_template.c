@@ -40,6 +40,11 @@ const char *tune_chat_template_name(const struct tune_chat_template *t)
     return t->where;
 }
 
+const char *tune_chat_template_chosen(const struct tune_chat_template *t)
+{
+    return t->chosen;
+}
+
 uint64_t tune_chat_template_hash(const struct tune_chat_template *t)
 {
     return t->hash;
@@ -226,6 +231,7 @@ static int choose(struct tune_chat_template *t, const char *folder, const char *
         n = &t->found[t->found_count - 1];
         struct tune_chat_named plain = *n;
         plain.name = "default";
+        t->chosen = n->text;
         return use(t, &t->plain, &plain);
     }
     if (!n) {
@@ -233,8 +239,10 @@ static int choose(struct tune_chat_template *t, const char *folder, const char *
             !tune_file_exists(path))
             return unknown(t, folder, chosen, ours);
         TRY(add_file(t, "default", path));
+        t->chosen = t->found[t->found_count - 1].text;
         return use(t, &t->plain, &t->found[t->found_count - 1]);
     }
+    t->chosen = chosen ? n->text : NULL;
     TRY(use(t, &t->plain, n));
     return !chosen && named(t, "tool_use") ? use(t, &t->tools, named(t, "tool_use")) : 0;
 }

@@ -81,6 +81,10 @@ void tune_chat_template_free(struct tune_chat_template *t);
 const char *tune_chat_template_name(const struct tune_chat_template *t);
 uint64_t tune_chat_template_hash(const struct tune_chat_template *t);
 
+/* tune_chat_template_chosen - the Jinja text of a template that was chosen, with a NUL; NULL: it is
+ * the one that transformers finds in the folder. Borrowed. */
+const char *tune_chat_template_chosen(const struct tune_chat_template *t);
+
 /* tune_chat_template_date - set the time that strftime_now gives, in seconds since 1970 UTC, so
  * that renders repeat. -1, at first: the time of the call. Set it before rendering. */
 void tune_chat_template_date(struct tune_chat_template *t, int64_t seconds);

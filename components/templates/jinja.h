@@ -59,8 +59,9 @@ extern "C" {
 struct tune_jinja;
 struct tune_jinja_run;
 
-/* tune_jinja_open - parse size bytes of template. name is for messages. It is read-only afterwards.
- * NULL with an error "name:line: ...": invalid UTF-8, a syntax error, an unsupported construct. */
+/* tune_jinja_open - parse size bytes of template. name is for messages. The parsed template is
+ * read-only. NULL with an error "name:line: ...": invalid UTF-8, a syntax error, an unsupported
+ * construct. */
 struct tune_jinja *tune_jinja_open(const char *name, const char *text, size_t size);
 void tune_jinja_free(struct tune_jinja *t);
 

@@ -124,8 +124,8 @@ static void note_origin(struct side *s, int table, const struct tune_cell *cells
 
 /* ---- rows ---- */
 
-/* Hash the experiment and the inputs that have a value. Two stores may order them differently, so
- * hashes are added. */
+/* Hash the experiment and the inputs that have a value. Two stores may order the inputs
+ * differently. The sum of the inputs' hashes does not depend on the order. */
 static void make_key(const struct samples_table *t, const struct tune_cell *cells, uint64_t key[2])
 {
     const char *experiment = cells[TUNE_KEY_EXPERIMENT].text;

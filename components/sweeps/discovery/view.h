@@ -91,8 +91,9 @@ int tune_view_counted(struct tune_view *v, struct tune_view_counts *counts);
 int64_t tune_view_strays(const struct tune_view *v);
 void tune_view_free(struct tune_view *v);
 
-/* tune_view_operations - sorted ids of the operations on this space that the store has records of,
- * *count of them. Free with tune_store_records_free. A bad record belongs to no space. */
+/* tune_view_operations - the sorted ids of this space's operations that have a record in the store.
+ * *count is set to their number. Free with tune_store_records_free. A bad record belongs to no
+ * space. */
 char **tune_view_operations(struct tune_store *s, const struct tune_space *space, int *count);
 
 #ifdef __cplusplus

@@ -2,25 +2,26 @@
  * files use HDF5.
  *
  * A file is small and is replaced whole. So HDF5's core driver builds it in memory, and it is
- * written like any other file. Then write() meets a full disk, not the library, which does not come
- * back from one. For reading, the library says what tables there are, of what columns, and where
- * their rows lie; rows are then read from there. Rows are read whole, and columns are taken out of
- * them here. That is faster than the library's conversion. It also leaves nothing behind in the
- * library's table of conversions, which grows with each new pair of types until the program ends.
+ * written like any other file. So a full disk is an error of write(). Inside HDF5 it would be an
+ * error from which the library does not recover. For reading, the library says what tables there
+ * are, of what columns, and where their rows lie; rows are then read from there. Rows are read
+ * whole, and columns are taken out of them here. That is faster than the library's conversion. It
+ * also leaves nothing behind in the library's table of conversions, which grows with each new pair
+ * of types until the program ends.
  *
  *     /measurements/<experiment>   chunked compound datasets: TEXT fixed UTF-8 strings, a NUL
  *                                  behind, WHOLE int64, NUMBER float64, little-endian; `reason`
  *                                  int64. Attributes: H5TB's (CLASS, VERSION, TITLE, FIELD_n_NAME)
  *                                  and units, roles, whole, one element per column
  *     /requests                    the same
- *     /reasons                     fixed strings, the first empty: what `reason` numbers
+ *     /reasons                     fixed strings, the first one empty; `reason` is an index
  *
  * Each chunk of rows has two checksums. HDF5's Fletcher-32 (the filter fletcher32) is for other
  * readers. It does not see a word 0x0000 that becomes 0xffff, and rows have many zeros. So the
  * attribute row_hashes has a hash of 64 bits for each chunk. HDF5 guards the attribute by a
  * checksum of its own. The hashes are checked whenever rows are read; a file without them goes by
- * Fletcher-32, if it has that. Older files have neither, and are read unchecked. Who edits rows in
- * a file deletes row_hashes. */
+ * Fletcher-32, if it has that. Older files have neither, and are read unchecked. A program that
+ * edits rows in a file must delete row_hashes. */
 #ifndef TUNE_STORES_SAMPLE_FILE_H
 #define TUNE_STORES_SAMPLE_FILE_H
 

@@ -78,8 +78,8 @@ static int damaged(const struct source *s, int64_t first, int64_t count)
                           (long long)(first + count - 1));
 }
 
-/* Rows first .. first + count - 1, whole pieces but for the last one, into data. It has room for a checksum behind them, and
- * for the rest of the last piece. */
+/* Read rows first to first + count - 1 into data. They are whole pieces, except perhaps the last one. data has room for the
+ * rest of that piece, and for a checksum behind it. */
 static int read_checked(const struct source *s, int64_t first, int64_t count, char *data)
 {
     const struct tune_sample_extent *at = s->at;
