@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/try.h"
 #include "files/cjson.h"
 #include "files/folder.h"
 #include "datasets/dataset.h"
@@ -19,25 +20,44 @@ static int find_folder(const char *model, char folder[TUNE_PATH_MAX])
     return tune_file_is_folder(model) ? tune_path(folder, "%s", model) : tune_model_find(model, folder);
 }
 
-/* The end token that tokenizer_config.json names, allocated; NULL: none. */
-static int find_end_token(const char *folder, char **token)
+/* Read one member of a JSON file of the folder. 0 and *json, NULL without file; *item, NULL without
+ * member. */
+static int read_member(const char *folder, const char *file, const char *key, cJSON **json, const cJSON **item)
 {
-    *token = NULL;
-    if (!tune_folder_has(folder, "tokenizer_config.json"))
+    *json = NULL;
+    *item = NULL;
+    if (!tune_folder_has(folder, file))
         return 0;
-    cJSON *json = tune_cjson_read_in(folder, "tokenizer_config.json", (size_t)16 << 20);
-    if (!json)
-        return -1;
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, "eos_token");
+    *json = tune_cjson_read_in(folder, file, (size_t)16 << 20);
+    *item = cJSON_GetObjectItemCaseSensitive(*json, key);
+    return *json ? 0 : -1;
+}
+
+/* The spelling of the model's end token, allocated; NULL: none. It is eos_token of
+ * tokenizer_config.json, else the token of eos_token_id in config.json, or the first of them. */
+static int find_end_token(const char *folder, const struct tune_tokenizer *tok, char **token)
+{
+    cJSON *json;
+    const cJSON *item;
+    const char *found = NULL;
+    *token = NULL;
+    TRY(read_member(folder, "tokenizer_config.json", "eos_token", &json, &item));
     if (cJSON_IsObject(item))
         item = cJSON_GetObjectItemCaseSensitive(item, "content");
-    bool found = cJSON_IsString(item) && *item->valuestring;
+    if (cJSON_IsString(item) && *item->valuestring)
+        found = item->valuestring;
+    if (!found) {
+        cJSON_Delete(json);
+        TRY(read_member(folder, "config.json", "eos_token_id", &json, &item));
+        if (cJSON_IsArray(item))
+            item = cJSON_GetArrayItem(item, 0);
+        if (cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < tune_tokenizer_size(tok))
+            found = tune_tokenizer_token(tok, (int32_t)item->valuedouble);
+    }
     if (found)
-        *token = strdup(item->valuestring);
+        *token = strdup(found);
     cJSON_Delete(json);
-    if (!found || *token)
-        return 0;
-    return tune_error_no_memory("the name of a token");
+    return !found || *token ? 0 : tune_error_no_memory("the name of a token");
 }
 
 static struct tune_dataset *open_file(const struct tune_flags *flags, const char *path, struct tune_tokenizer *tok)
@@ -48,7 +68,7 @@ static struct tune_dataset *open_file(const struct tune_flags *flags, const char
         tune_error_usage("%s: no such file", path);
         return NULL;
     }
-    if (model && (find_folder(flags->model, folder) < 0 || find_end_token(folder, &end_token) < 0))
+    if (model && (find_folder(flags->model, folder) < 0 || find_end_token(folder, tok, &end_token) < 0))
         return NULL;
     struct tune_dataset_options options = flags->data;
     options.model_folder = model ? folder : NULL;
