@@ -5,15 +5,7 @@
 #include <cjson/cJSON.h>
 
 #include "files/cjson.h"
-#include <cjson/cJSON.h>
-
-#include "files/cjson.h"
-#include <cjson/cJSON.h>
-
-#include "files/cjson.h"
 #include "marked_rows.h"
-#include "models/companions.h"
-#include "models/companions.h"
 #include "models/companions.h"
 
 static char shared[PATH_MAX]; /* folder of real templates; "": none */
@@ -489,162 +481,6 @@ static void saved(void **state)
     free(text);
 }
 
-/* What a checkpoint needs to know: the chosen template, and the token that ends answers. */
-static void ends(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *chosen, *append, *end;
-    } cases[] = {{"chatml", NULL, "<|im_end|>"}, {"phi3", NULL, "<|end|>"}, {"llama3", NULL, "<|eot_id|>"}, {NULL, NULL, "<|endoftext|>"},
-                 {"plain.jinja", NULL, NULL}, {"plain.jinja", "<|end|>", "<|end|>"}};
-    put("plain.jinja", "{% for m in messages %}{{ m.role + ':' + m.content + ';' }}{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct tune_dataset *d = OPEN("e.jsonl", PAIR, .chat_template = cases[i].chosen, .append_token = cases[i].append);
-        assert_got(d);
-        assert_int_equal(tune_dataset_end_id(d), cases[i].end ? tune_tokenizer_id(bytes, cases[i].end) : -1);
-        assert_int_equal(tune_dataset_chat_template(d) != NULL, cases[i].chosen != NULL);
-        assert_int_equal(tune_dataset_counts(d).rows, 0);
-        tune_dataset_free(d);
-    }
-    struct tune_dataset *d = OPEN("e.jsonl", MESSAGES(USER("a") "," ASSISTANT("cut")) PAIR, .chat_template = "chatml", .train_on = "all");
-    assert_int_equal(tune_dataset_end_id(d), tune_tokenizer_id(bytes, "<|im_end|>")); /* a line end follows it */
-    tune_dataset_free(d);
-    d = OPEN("e.jsonl", "{\"text\": \"a\"}", NULL);
-    assert_int_equal(tune_dataset_end_id(d), tune_tokenizer_id(bytes, "<|endoftext|>"));
-    assert_null(tune_dataset_chat_template(d));
-    tune_dataset_free(d);
-}
-
-/* generation_config.json and the template, as a checkpoint writes them. */
-static void saved(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *config, *generation, *ids;
-    } cases[] = {{"{\"eos_token_id\": 0, \"bos_token_id\": 1}", NULL, "[7,0]"},
-                 {"{}", NULL, "[7]"},
-                 {"{}", "{\"eos_token_id\": 3, \"temperature\": 0.5}", "[7,3]"},
-                 {"{}", "{\"eos_token_id\": [3, 4]}", "[7,3,4]"},
-                 {"{}", "{\"eos_token_id\": null}", "[7]"}};
-    assert_ok(tune_file_make_folder("from"));
-    assert_ok(tune_file_make_folder("to"));
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        put("from/config.json", cases[i].config);
-        cases[i].generation ? put("from/generation_config.json", cases[i].generation) : (void)0;
-        struct tune_companions *c = tune_companions_read("from");
-        assert_got(c);
-        assert_ok(tune_companions_chat(c, "{{ 1 }}", 7));
-        assert_ok(tune_companions_chat(c, NULL, 7)); /* it is there already */
-        assert_ok(tune_companions_write_tokenizer(c, "to"));
-        tune_companions_free(c);
-        cJSON *json = tune_cjson_read_in("to", "generation_config.json", 1000);
-        assert_got(json);
-        char *ids = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(json, "eos_token_id"));
-        assert_string_equal(ids, cases[i].ids);
-        assert_true(i != 0 || cJSON_GetObjectItemCaseSensitive(json, "bos_token_id")->valuedouble == 1);
-        assert_true(i != 2 || cJSON_GetObjectItemCaseSensitive(json, "temperature")->valuedouble == .5);
-        free(ids);
-        cJSON_Delete(json);
-    }
-    put("from/generation_config.json", "{ \"eos_token_id\": [7] }");
-    struct tune_companions *same = tune_companions_read("from");
-    assert_ok(tune_companions_chat(same, NULL, 7));
-    assert_ok(tune_file_remove("to/generation_config.json"));
-    assert_ok(tune_companions_write_tokenizer(same, "to")); /* nothing to change: an adapter's folder has none */
-    assert_true(!tune_file_exists("to/generation_config.json"));
-    tune_companions_free(same);
-    put("from/generation_config.json", "[]");
-    struct tune_companions *c = tune_companions_read("from");
-    assert_int_equal(tune_companions_chat(c, NULL, 7), -1);
-    assert_error_has("from/generation_config.json: expected an object");
-    assert_ok(tune_companions_take_chat(c, "to"));
-    assert_ok(tune_companions_write(c, "to", TUNE_DTYPES));
-    tune_companions_free(c);
-    char *text;
-    size_t size;
-    assert_ok(tune_file_read("to/chat_template.jinja", 100, &text, &size));
-    assert_string_equal(text, "{{ 1 }}");
-    free(text);
-}
-
-/* What a checkpoint needs to know: the chosen template, and the token that ends answers. */
-static void ends(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *chosen, *append, *end;
-    } cases[] = {{"chatml", NULL, "<|im_end|>"}, {"phi3", NULL, "<|end|>"}, {"llama3", NULL, "<|eot_id|>"}, {NULL, NULL, "<|endoftext|>"},
-                 {"plain.jinja", NULL, NULL}, {"plain.jinja", "<|end|>", "<|end|>"}};
-    put("plain.jinja", "{% for m in messages %}{{ m.role + ':' + m.content + ';' }}{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct tune_dataset *d = OPEN("e.jsonl", PAIR, .chat_template = cases[i].chosen, .append_token = cases[i].append);
-        assert_got(d);
-        assert_int_equal(tune_dataset_end_id(d), cases[i].end ? tune_tokenizer_id(bytes, cases[i].end) : -1);
-        assert_int_equal(tune_dataset_chat_template(d) != NULL, cases[i].chosen != NULL);
-        assert_int_equal(tune_dataset_counts(d).rows, 0);
-        tune_dataset_free(d);
-    }
-    struct tune_dataset *d = OPEN("e.jsonl", MESSAGES(USER("a") "," ASSISTANT("cut")) PAIR, .chat_template = "chatml", .train_on = "all");
-    assert_int_equal(tune_dataset_end_id(d), tune_tokenizer_id(bytes, "<|im_end|>")); /* a line end follows it */
-    tune_dataset_free(d);
-    d = OPEN("e.jsonl", "{\"text\": \"a\"}", NULL);
-    assert_int_equal(tune_dataset_end_id(d), tune_tokenizer_id(bytes, "<|endoftext|>"));
-    assert_null(tune_dataset_chat_template(d));
-    tune_dataset_free(d);
-}
-
-/* generation_config.json and the template, as a checkpoint writes them. */
-static void saved(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *config, *generation, *ids;
-    } cases[] = {{"{\"eos_token_id\": 0, \"bos_token_id\": 1}", NULL, "[7,0]"},
-                 {"{}", NULL, "[7]"},
-                 {"{}", "{\"eos_token_id\": 3, \"temperature\": 0.5}", "[7,3]"},
-                 {"{}", "{\"eos_token_id\": [3, 4]}", "[7,3,4]"},
-                 {"{}", "{\"eos_token_id\": null}", "[7]"}};
-    assert_ok(tune_file_make_folder("from"));
-    assert_ok(tune_file_make_folder("to"));
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        put("from/config.json", cases[i].config);
-        cases[i].generation ? put("from/generation_config.json", cases[i].generation) : (void)0;
-        struct tune_companions *c = tune_companions_read("from");
-        assert_got(c);
-        assert_ok(tune_companions_chat(c, "{{ 1 }}", 7));
-        assert_ok(tune_companions_chat(c, NULL, 7)); /* it is there already */
-        assert_ok(tune_companions_write_tokenizer(c, "to"));
-        tune_companions_free(c);
-        cJSON *json = tune_cjson_read_in("to", "generation_config.json", 1000);
-        assert_got(json);
-        char *ids = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(json, "eos_token_id"));
-        assert_string_equal(ids, cases[i].ids);
-        assert_true(i != 0 || cJSON_GetObjectItemCaseSensitive(json, "bos_token_id")->valuedouble == 1);
-        assert_true(i != 2 || cJSON_GetObjectItemCaseSensitive(json, "temperature")->valuedouble == .5);
-        free(ids);
-        cJSON_Delete(json);
-    }
-    put("from/generation_config.json", "{ \"eos_token_id\": [7] }");
-    struct tune_companions *same = tune_companions_read("from");
-    assert_ok(tune_companions_chat(same, NULL, 7));
-    assert_ok(tune_file_remove("to/generation_config.json"));
-    assert_ok(tune_companions_write_tokenizer(same, "to")); /* nothing to change: an adapter's folder has none */
-    assert_true(!tune_file_exists("to/generation_config.json"));
-    tune_companions_free(same);
-    put("from/generation_config.json", "[]");
-    struct tune_companions *c = tune_companions_read("from");
-    assert_int_equal(tune_companions_chat(c, NULL, 7), -1);
-    assert_error_has("from/generation_config.json: expected an object");
-    assert_ok(tune_companions_take_chat(c, "to"));
-    assert_ok(tune_companions_write(c, "to", TUNE_DTYPES));
-    tune_companions_free(c);
-    char *text;
-    size_t size;
-    assert_ok(tune_file_read("to/chat_template.jinja", 100, &text, &size));
-    assert_string_equal(text, "{{ 1 }}");
-    free(text);
-}
-
 /* The forms in which public sets have calls of tools. */
 static void forms_of_tools(void **state)
 {
@@ -671,6 +507,18 @@ static void forms_of_tools(void **state)
                     .chat_template = "chatml"),
                "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[<tool_call>{\"name\": \"f\", \"arguments\": \"{}\"}</tool_call>"
                "~<|im_end|>]\n~<|im_start|>tool\n2~<|im_end|>\n~<|im_start|>assistant\n[b~<|im_end|>]\n");
+    static const char listed[] = MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": \"b\"}]}");
+    assert_row(OPEN("l.jsonl", listed, .chat_template = "llama3"),
+               "~<s>~<|start_header_id|>user~<|end_header_id|>\n\na~<|eot_id|>~<|start_header_id|>assistant~<|end_header_id|>\n\n[b~<|eot_id|>]");
+    assert_row(OPEN("l.jsonl", listed, .chat_template = "phi3"), "~<|user|>\na~<|end|>\n~<|assistant|>\n[b~<|end|>]\n");
+    assert_row(OPEN("l.jsonl", listed, .chat_template = "plain"), "User: a~<|endoftext|>\nAssistant:[ b~<|endoftext|>]\n");
+    static const char called_by[] = "{\"tools\": [{\"name\": \"f\"}], \"messages\": [" USER("a") ",{\"role\": \"assistant\", \"content\": null, "
+                                    "\"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"arguments\": {}}}]}]}";
+    assert_row(OPEN("t.jsonl", called_by, .chat_template = "plain"),
+               "Functions:\n{\"name\": \"f\"}~<|endoftext|>\nUser: a~<|endoftext|>\nAssistant:[ Call: {\"name\": \"f\", \"arguments\": {}}"
+               "~<|endoftext|>]\n");
+    REFUSED("t.jsonl", called_by, "the template llama3 writes no tool calls; chatml and plain do", .chat_template = "llama3");
+    REFUSED("t.jsonl", called_by, "the template phi3 writes no tool calls; chatml and plain do", .chat_template = "phi3");
     static const char weights[] = MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": \"no\", \"weight\": 0}," USER("c") ","
                                            "{\"role\": \"assistant\", \"content\": \"b\", \"weight\": 1}");
     assert_row(OPEN("w.jsonl", weights, .chat_template = "chatml"),

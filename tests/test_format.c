@@ -227,6 +227,9 @@ static void recognised(void **state)
     tune_dataset_free(d);
     REFUSED("r.jsonl", "{\"question\": \"a\", \"answer\": \"b\"}",
             "give `format` prompt-completion `columns` prompt=question,completion=answer", NULL);
+    REFUSED("r.jsonl", "{\"ask\": \"Q\", \"n\": 1, \"instances\": [{\"input\": \"\", \"output\": \"A\"}]}",
+            "cannot tell which field to train on; this row has: ask, n, instances; give `text_field` ask, or "
+            "`format` prompt-completion `columns` prompt=ask,completion=instances.0.output", NULL);
     d = OPEN("r.jsonl", "{\"body\": \"abc\", \"id\": \"7\"}", .columns = "text=body");
     assert_row(d, 0, "a[bc$]");
     tune_dataset_free(d);

@@ -126,7 +126,12 @@ static void refused(void **state)
 {
     (void)state;
 #define PAIR "{\"prompt\":\"Q\",\"chosen\":\"A\",\"rejected\":\"B\"}\n"
-    REFUSED("p.jsonl", PAIR, "these rows are preferences, pairs of a chosen and a rejected answer: finetune_dpo trains on them");
+    REFUSED("p.jsonl", PAIR, "these rows are preferences, pairs of a chosen and a rejected answer: finetune_dpo trains on them. To "
+            "train on the chosen answers alone: `format` prompt-completion `columns` completion=chosen");
+    REFUSED("p.jsonl", LISTS("", SAYS("user", "Hi") "," SAYS("assistant", "Yes"), SAYS("user", "Hi") "," SAYS("assistant", "No")),
+            "To train on the chosen conversations alone: `format` messages `columns` messages=chosen");
+    REFUSED("p.jsonl", "{\"instruction\":\"Q\",\"output\":[\"A\",\"B\"]}\n",
+            "these rows are preferences, an instruction and a list of two outputs: finetune_dpo trains on them");
     REFUSED("p.jsonl", "{\"prompt\":\"Q\",\"completion\":\"A\",\"label\":true}\n", "unpaired preferences");
     REFUSED("p.jsonl", "{\"prompt\":\"Q\",\"completion\":\"A\"}\n", "expected preferences, pairs of answers", .pairs = true);
     REFUSED("p.txt", "Some text.\n", "pairs", .pairs = true);

@@ -179,8 +179,13 @@ static int check_pairs(const struct tune_format *f, const struct tune_columns *h
                                 rows->path);
     if (f->pairs && !o->pairs)
         return tune_error_usage("%s: these rows are preferences, pairs of a chosen and a rejected answer: finetune_dpo trains on "
-                                "them. To train on the chosen answers alone: `format` prompt-completion `columns` "
-                                "completion=chosen", rows->path);
+                                "them%s", rows->path, has(f, have, "prompt") ? ". To train on the chosen answers alone: `format` "
+                                "prompt-completion `columns` completion=chosen"
+                                : has(f, have, "chosen") && type_of(f, have, rows, "chosen") == TUNE_JSON_ARRAY
+                                ? ". To train on the chosen conversations alone: `format` messages `columns` messages=chosen" : "");
+    if (f->recognised && f->kind == TUNE_FORMAT_ALPACA && !o->pairs && type_of(f, have, rows, "output") == TUNE_JSON_ARRAY)
+        return tune_error_usage("%s: these rows are preferences, an instruction and a list of two outputs: finetune_dpo trains on "
+                                "them", rows->path);
     if (o->pairs && !f->pairs)
         return tune_error_usage("%s: expected preferences, pairs of answers: the columns chosen and rejected, beside prompt, "
                                 "conversations or instruction; or instruction and a list of two outputs. It has: %s (`columns` "

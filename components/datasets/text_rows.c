@@ -22,9 +22,40 @@ int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_row *
 struct fields {
     char names[512]; /* "a, b, c", cut if too long */
     char chosen[256];
-    int strings;     /* number of fields that hold strings */
-    int rank;        /* rank of the chosen field: 3 text, 2 output, 1 content, 0 another string */
+    char nested[256]; /* path to a string of the first list of objects: "answers.0.text"; "": none */
+    int strings;      /* number of fields that hold strings */
+    int rank;         /* rank of the chosen field: 3 text, 2 output, 1 content, 0 another string */
 };
+
+/* Read the array at j, the value of `name`. In a list of objects, nested becomes the path to a string of the first object. */
+static int read_list(struct tune_json *j, const char *name, char *nested, size_t size)
+{
+    static const char *const known[] = {"content", "text", "answer", "output"};
+    struct tune_text key;
+    int more, best = -1;
+    TRY(tune_json_array(j));
+    for (bool first = true; (more = tune_json_item(j)) == 1; first = false) {
+        if (!first || *nested || tune_json_peek(j) != TUNE_JSON_OBJECT) {
+            TRY(tune_json_skip(j));
+            continue;
+        }
+        TRY(tune_json_object(j));
+        while ((more = tune_json_key(j, &key)) == 1) {
+            int rank = 0;
+            for (int k = 0; k < 4; k++)
+                if (tune_text_equal(key, known[k]))
+                    rank = k + 1;
+            if (rank > best && tune_json_peek(j) == TUNE_JSON_STRING) {
+                best = rank;
+                snprintf(nested, size, "%s.0.%.100s", name, key.data);
+            }
+            TRY(tune_json_skip(j));
+        }
+        TRY(more);
+    }
+    tune_blank_controls(nested);
+    return more;
+}
 
 /* Read the fields of the object at j; values are skipped. */
 static int read_fields(struct tune_json *j, struct fields *f)
@@ -48,7 +79,9 @@ static int read_fields(struct tune_json *j, struct fields *f)
             f->rank = rank;
             memcpy(f->chosen, key.data, key.size + 1);
         }
-        TRY(tune_json_skip(j));
+        char name[101];
+        snprintf(name, sizeof name, "%s", key.data);
+        TRY(tune_json_peek(j) == TUNE_JSON_ARRAY ? read_list(j, name, f->nested, sizeof f->nested) : tune_json_skip(j));
     }
     TRY(more);
     tune_blank_controls(f->names); /* no escape sequences from a file may reach the terminal */
@@ -124,6 +157,12 @@ int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
     TRY(status);
     char type[512];
     suggest(type, sizeof type, t->columns);
+    if (f.rank == 0 && f.strings == 1 && *f.nested) { /* a question whose answers are in a list */
+        tune_blank_controls(f.chosen);
+        return tune_error_usage("%s:%lld: cannot tell which field to train on; this row has: %s; give `text_field` %s, or "
+                                "`format` prompt-completion `columns` prompt=%s,completion=%s",
+                                t->rows->path, (long long)row->line, f.names, f.chosen, f.chosen, f.nested);
+    }
     if (f.rank < 0 || (f.rank == 0 && f.strings > 1))
         return tune_error_usage("%s:%lld: cannot tell which field to train on; this row has: %s; give %s",
                                 t->rows->path, (long long)row->line, f.names[0] ? f.names : "none", type);
