@@ -40,6 +40,7 @@ is "a resumed run says none of it again" eval '"$BUILD/finetune_full" --model mo
 printf 'one text without empty lines, long enough for several pieces of it\nand a second line of it\n' >one.txt
 is "a text file of one paragraph is parted" eval 'fit --dataset one.txt --max-length 20 && said rows "pieces of paragraphs, 4 to train on" && said format "text, in pieces of at most 20 tokens; ended by"'
 is "... unless it is not wanted" eval 'fit --dataset one.txt --max-length 20 --no-chunk && said rows "paragraphs, 1 to train on"'
+is "... said in words" eval 'fit --dataset one.txt --max-length 20 --chunk off && said rows "paragraphs, 1 to train on"'
 cp -r model plain && rm plain/tokenizer_config.json
 is "the end token, if only config.json names it" eval 'fit --dataset good.jsonl --model plain && said format "text; ended by <\|endoftext\|>"'
 sed -i '/eos_token_id/d' plain/config.json

@@ -406,7 +406,9 @@ static int take_option(struct reader *r, const char *word)
         snprintf(where, sizeof where, "%.*s", (int)size, name);
         return unknown(state, "", "--", where);
     }
-    if (tune_option_is_switch(&state->at[i].row) && !equal)
+    const char *next = r->at < r->flags->argc ? r->flags->argv[r->at] : "";
+    bool worded = state->at[i].row.type == TUNE_ENUM && (!strcmp(next, "auto") || !strcmp(next, "off") || !strcmp(next, "on"));
+    if (tune_option_is_switch(&state->at[i].row) && !equal && (negated || !worded))
         value = state->at[i].row.type == TUNE_BOOL ? (negated ? "false" : "true") : negated ? "off" : "on";
     else if (!(value = take_value(r, equal, state->at[i].row.name)))
         return -1;

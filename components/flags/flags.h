@@ -52,7 +52,7 @@ enum tune_option_type {
     TUNE_STRING, /* const char *; NULL if the default is NULL and nothing was given */
     TUNE_CHOICE, /* const char *; range is "a|b|c" */
     TUNE_ENUM,   /* the same into an int or enum: 0 for a, 1 for b, ... With the range TUNE_SWITCH,
-                    --x is --x=on and --no-x is --x=off */
+                    --x is --x=on and --no-x is --x=off; "--x auto" works too */
     TUNE_DTYPE,  /* the same into an enum tune_dtype; TUNE_DTYPES for any other word */
     TUNE_GROUP,  /* no option: a heading, see TUNE_OPTION_GROUP */
     TUNE_SERVE,  /* no option: see TUNE_OPTION_SERVED */

@@ -146,7 +146,7 @@ def command(recipe, o):
     adapter = " --adapter adapter" if recipe == "finetune_lora" else ""
     options = " ".join(f"--{k} {v}" for k, v in o.items())
     return (f"{recipe} --model model --dataset rows.jsonl --max-length 48 --batch-size {BATCH} "
-            f"--accumulate {ACCUMULATE} --no-shuffle{adapter} {options}")
+            f"--accumulate {ACCUMULATE} --no-shuffle --append-token none{adapter} {options}")
 
 
 def main(root):
