@@ -55,7 +55,7 @@ static struct tune_model_config small(const char *family)
 struct use {
     const char *name;
     int family, B, T, accumulate, threads, log_every;
-    bool tied, bf16, checkpointing, sgd, momentum, evaluates;
+    bool tied, bf16, checkpointing, sgd, momentum, evaluation_sets;
 };
 
 static const struct use uses[] = {
@@ -68,8 +68,8 @@ static const struct use uses[] = {
     {"window", .family = 3, .B = 1, .T = 256, .threads = 2},
     {"sgd", .B = 1, .T = 64, .threads = 2, .sgd = true},
     {"sgd with momentum", .B = 1, .T = 64, .threads = 2, .sgd = true, .momentum = true},
-    {"evaluation", .B = 2, .T = 64, .threads = 2, .evaluates = true},
-    {"accumulation", .B = 2, .T = 64, .accumulate = 5, .threads = 2, .checkpointing = true, .evaluates = true},
+    {"evaluation", .B = 2, .T = 64, .threads = 2, .evaluation_sets = 1},
+    {"accumulation", .B = 2, .T = 64, .accumulate = 5, .threads = 2, .checkpointing = true, .evaluation_sets = 1},
     {"long", .B = 1, .T = 2048, .threads = 2, .tied = true},
     {"large", .family = 4, .B = 4, .T = 128, .threads = 2, .tied = true},
     {"many threads", .family = 4, .B = 1, .T = 256, .threads = 8},
@@ -113,7 +113,7 @@ static struct tune_memory_request request(const struct use *u, const struct tune
                    .stop_after_seconds = -1,
                    .ahead = true},
         .rows = ROWS,
-        .evaluates = u->evaluates,
+        .evaluation_sets = u->evaluation_sets,
         .log_every = u->log_every ? u->log_every : 1,
     };
 }
@@ -143,13 +143,13 @@ static void run(const struct use *u, char *text, size_t size)
     struct tune_loss *loss = tune_loss_new(m, true);
     struct tune_optimizer *opt = tune_optimizer_new(m, &r.optimizer);
     struct tune_record *sums = tune_record_new(dev, r.log_every);
-    if (u->evaluates) {
+    if (u->evaluation_sets) {
         struct tune_loader_options o = r.loader;
         o.accumulate = 1;
         o.ahead = false;
         held_out = tune_loader_new(data, &o);
     }
-    if (!load || !loss || !opt || !sums || (u->evaluates && !held_out)) {
+    if (!load || !loss || !opt || !sums || (u->evaluation_sets && !held_out)) {
         snprintf(text, size, "set-up: %s", tune_error_message());
         return;
     }
@@ -258,7 +258,7 @@ static void too_little(void **state)
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
     r.row_bytes = 1000;
     assert_ok(tune_memory_plan_make(&less, &r, dev));
-    assert_true(less.total - less.held == plan.total - plan.held + (r.evaluates ? 2000 : 1000));
+    assert_true(less.total - less.held == plan.total - plan.held + (r.evaluation_sets ? 2000 : 1000));
     plan = less;
     struct tune_memory_limit limits[2] = {{"wide", INT64_MAX, false}, {"left of the test", plan.total - plan.held, false}};
     assert_ok(tune_memory_plan_check(&plan, &r, dev, limits, 2));

@@ -1,7 +1,6 @@
 /* dataset.c - from a row of a file, or a callback, to tokens and a mask. */
 #include "datasets/dataset.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,49 +8,13 @@
 #include "core/print.h"
 #include "core/random.h"
 #include "core/try.h"
-#include "datasets/chunks.h"
-#include "datasets/format.h"
-#include "datasets/look.h"
-#include "datasets/rows.h"
-#include "datasets/text_rows.h"
+#include "datasets/dataset_state.h"
 #include "tokenizers/tokenizer.h"
 
-enum { END_ROWS = 100 }; /* rows searched for the token that ends answers */
 enum { REASONS = 3 }; /* bad rows whose error is kept */
 enum { PROBED_ROWS = 1000 }; /* rows searched for a readable one if bad rows are skipped */
 #define TOUCHED_LIMIT ((size_t)64 << 20) /* most resident bytes of the mapping */
 #define TOUCHED_ROW ((size_t)64 << 10)   /* bytes around a page fault that become resident */
-#define LONG_ROW ((size_t)64 << 10)      /* shorter rows do not count in the memory plan */
-/* memory in bytes for a byte of a row, measured by tests/bench/bench_rows, with reserve */
-enum { ROW_COST = 16, CHAT_COST = 28 };
-#define HELD_OUT_STREAM 0x68656c64u      /* other draws than those of epoch orders */
-
-struct tune_dataset {
-    struct tune_rows rows; /* of a file; zeroed for a callback */
-    int (*get)(void *context, int64_t row, struct tune_example *x);
-    void *context;
-    int64_t count;
-    struct tune_tokenizer *tok;
-    struct tune_columns columns; /* if the rows have columns */
-    struct tune_format format;
-    bool formatted;              /* true: rows have a format; false: a row is one text */
-    char about[1024], warning[512], rows_are[160];
-    struct tune_text_rows text;
-    struct tune_chunks chunks; /* count 0: a row of the file is a row of the set */
-    char *response;
-    size_t response_size;
-    int32_t append_id; /* -1: none */
-    bool append_always; /* also without an open answer */
-    int max_length;
-    bool skip_bad_rows;
-    uint64_t fingerprint;
-    struct tune_file_stamp stamp; /* when the file was opened */
-    pthread_mutex_t lock; /* protects the members below */
-    struct tune_dataset_counts counts;
-    size_t touched;
-    char reasons[720]; /* why the first bad rows were skipped */
-    int64_t reason_count;
-};
 
 /* Buffers to read one row. Each call has its own, so any number of threads may read. */
 struct scratch {
@@ -294,7 +257,9 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     if (row < 0 || row >= d->count)
         return tune_error_set("row %lld of a set of %lld rows", (long long)row,
                               (long long)d->count);
-    if (d->get) {
+    if (d->sets) {
+        status = tune_joined_get(d, row, x, &found.lost);
+    } else if (d->get) {
         status = d->get(d->context, row, x);
         if (status == 0)
             status = check_callback(d, row, x, &found);
@@ -536,7 +501,7 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
     return 0;
 }
 
-static struct tune_dataset *dataset_new(int max_length)
+struct tune_dataset *tune_dataset_make(int max_length)
 {
     if (max_length < 1) {
         tune_error_usage("max_length is %d tokens, expected at least 1", max_length);
@@ -556,7 +521,7 @@ static struct tune_dataset *dataset_new(int max_length)
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok)
 {
-    struct tune_dataset *d = dataset_new(options->max_length);
+    struct tune_dataset *d = tune_dataset_make(options->max_length);
     if (!d)
         return NULL;
     d->tok = tok;
@@ -576,7 +541,7 @@ struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, 
         tune_error_set("a set of %lld rows, expected from 1 to 2^52", (long long)count);
         return NULL;
     }
-    struct tune_dataset *d = dataset_new(max_length);
+    struct tune_dataset *d = tune_dataset_make(max_length);
     if (d) {
         d->count = count;
         d->get = get;
@@ -590,6 +555,10 @@ void tune_dataset_free(struct tune_dataset *d)
 {
     if (!d)
         return;
+    for (int k = 0; k < d->set_count; k++)
+        tune_dataset_free(d->sets[k]);
+    free(d->sets);
+    free(d->begins);
     tune_chunks_close(&d->chunks);
     tune_rows_close(&d->rows);
     tune_columns_free(&d->columns);
@@ -600,182 +569,14 @@ void tune_dataset_free(struct tune_dataset *d)
     free(d);
 }
 
-int64_t tune_dataset_rows(const struct tune_dataset *d)
-{
-    return d->count;
-}
-
-struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d)
-{
-    /* locking does not change the visible state */
-    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&d->lock;
-    pthread_mutex_lock(lock);
-    struct tune_dataset_counts counts = d->counts;
-    pthread_mutex_unlock(lock);
-    return counts;
-}
-
-void tune_dataset_restore(struct tune_dataset *d, struct tune_dataset_counts counts)
-{
-    pthread_mutex_lock(&d->lock);
-    d->counts = counts;
-    pthread_mutex_unlock(&d->lock);
-}
-
-struct tune_text tune_dataset_raw(const struct tune_dataset *d, int64_t row)
-{
-    if (d->get || tune_rows_uncut(&d->rows) < 0)
-        return (struct tune_text){"", 0};
-    const struct tune_chunk_unit *u = d->chunks.count > 0 ? tune_chunks_unit(&d->chunks, row) : NULL;
-    struct tune_row at = tune_rows_get(&d->rows, u ? u->row : row);
-    if (u && d->rows.format == TUNE_DATASET_TEXT)
-        return (struct tune_text){at.text + u->begin, u->size};
-    return (struct tune_text){at.text, at.size <= TUNE_ROW_LIMIT ? at.size : 0};
-}
-
-const char *tune_dataset_reasons(const struct tune_dataset *d)
-{
-    return d->reasons;
-}
-
-const char *tune_dataset_text_field(const struct tune_dataset *d)
-{
-    return d->text.field;
-}
-
-const char *tune_dataset_rows_are(const struct tune_dataset *d)
-{
-    return d->rows_are;
-}
-
-const char *tune_dataset_about(const struct tune_dataset *d)
-{
-    return *d->about ? d->about : NULL;
-}
-
-const struct tune_tokenizer *tune_dataset_tokenizer(const struct tune_dataset *d)
-{
-    return d->tok;
-}
-
-const char *tune_dataset_warning(const struct tune_dataset *d)
-{
-    return *d->warning ? d->warning : NULL;
-}
-
-int64_t tune_dataset_row_bytes(const struct tune_dataset *d)
-{
-    if (d->chunks.count > 0)
-        return (int64_t)d->chunks.room * (int64_t)sizeof *d->chunks.ids;
-    return d->rows.longest < LONG_ROW ? 0 : (int64_t)d->rows.longest * (d->format.chat ? CHAT_COST : ROW_COST);
-}
-
-uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d)
-{
-    return d->format.kind == TUNE_FORMAT_TEMPLATE ? d->format.templates[0].hash : 0;
-}
-
-const char *tune_dataset_chat_template(const struct tune_dataset *d)
-{
-    return d->format.chat ? tune_chat_template_chosen(d->format.chat) : NULL;
-}
-
-/* True if the tokenizer's decoder leaves the token out as a special one. */
-static bool is_special(struct tune_tokenizer *tok, int32_t id)
-{
-    char *with = NULL, *without = NULL;
-    size_t size = 0, rest = 1;
-    bool read = tune_tokenizer_decode(tok, &id, 1, false, &with, &size) == 0 &&
-                tune_tokenizer_decode(tok, &id, 1, true, &without, &rest) == 0;
-    free(with);
-    free(without);
-    tune_error_clear();
-    return read && size > 0 && rest == 0;
-}
-
-int32_t tune_dataset_end_id(struct tune_dataset *d)
-{
-    struct tune_dataset_counts before = tune_dataset_counts(d);
-    struct tune_example x = {0};
-    int32_t id = -1;
-    for (int64_t i = 0; d->tok && id < 0 && i < d->count && i < END_ROWS; i++) {
-        if (tune_dataset_get(d, i, &x) < 0) {
-            tune_error_clear();
-            continue;
-        }
-        for (int64_t k = x.count; id < 0 && k-- > 0 && x.count == x.full_count;)
-            if (x.trained[k] && is_special(d->tok, x.ids[k]))
-                id = x.ids[k];
-            else if (x.trained[k] && d->format.train_on != TUNE_TRAIN_ON_ALL)
-                break;
-    }
-    tune_example_free(&x);
-    tune_dataset_restore(d, before);
-    return id;
-}
-
-uint64_t tune_dataset_chat_hash(const struct tune_dataset *d)
-{
-    return d->format.chat ? tune_chat_template_hash(d->format.chat) : 0;
-}
-
-const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size)
-{
-    if (d->get || row < 0 || row >= d->count || tune_rows_uncut(&d->rows) < 0)
-        snprintf(text, (size_t)size, "row %lld", (long long)row);
-    else
-        snprintf(text, (size_t)size, "%s:%lld", d->rows.path,
-                 (long long)(d->chunks.count > 0 ? tune_chunks_unit(&d->chunks, row)->line : tune_rows_get(&d->rows, row).line));
-    return text;
-}
-
-uint64_t tune_dataset_fingerprint(const struct tune_dataset *d)
-{
-    return d->fingerprint;
-}
-
-uint64_t tune_dataset_hash(const struct tune_dataset *d)
-{
-    uint64_t all[3] = {d->fingerprint, tune_dataset_prompt_hash(d), tune_dataset_chat_hash(d)};
-    return all[1] || all[2] ? tune_hash64(all, sizeof all, 0) : all[0];
-}
-
 uint64_t tune_dataset_row_hash(const struct tune_dataset *d, int64_t row)
 {
+    if (d->sets)
+        return tune_joined_hash(d, row);
     if (d->get)
         return 0;
     if (d->chunks.count > 0)
         return chunk_hash(d, row);
     struct tune_row at = tune_rows_get(&d->rows, row);
     return hash_row(d, &at, row);
-}
-
-const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d)
-{
-    return d->get ? NULL : &d->stamp;
-}
-
-int tune_dataset_unchanged(const struct tune_dataset *d)
-{
-    struct tune_file_stamp now;
-    if (d->get)
-        return 0;
-    TRY(tune_file_stamp(d->rows.path, &now));
-    if (now.size == d->stamp.size && strcmp(now.modified, d->stamp.modified) == 0)
-        return 0;
-    return tune_error_set("%s was changed while it was read: %lld bytes of %s then, %lld bytes of "
-                          "%s now; rows read before and after may not belong together: begin "
-                          "again with a file that stays as it is", d->rows.path,
-                          (long long)d->stamp.size, d->stamp.modified, (long long)now.size,
-                          now.modified);
-}
-
-int tune_dataset_whole(const struct tune_dataset *d)
-{
-    return d->get ? 0 : tune_rows_uncut(&d->rows);
-}
-
-bool tune_dataset_held_out(uint64_t seed, int64_t row, double share)
-{
-    return tune_random_uniform(seed, HELD_OUT_STREAM, (uint64_t)row) >= share;
 }

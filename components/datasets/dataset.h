@@ -80,6 +80,26 @@ void tune_dataset_free(struct tune_dataset *d);
 int64_t tune_dataset_rows(const struct tune_dataset *d);
 int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x);
 
+/* Several sets as one: the rows of the first, then those of the second, and so on.
+ * tune_dataset_join - join count sets. The joined set frees them. Facts of it hold for all: its
+ * hashes are of all hashes, its stamp has the sum of the sizes and the latest change. NULL with an
+ * error: too many, or no memory; the sets are still the caller's.
+ * tune_dataset_open_several - tune_dataset_open for files parted by commas: "a.jsonl,b.csv". In
+ * options, row_format, text_field, prompt_template, chat_template and train_on are one value for
+ * all files, or one for each, parted by commas; columns are parted by semicolons. A path that
+ * exists as it is written is one file.
+ * tune_dataset_sets - number of joined sets; 1 for any other set.
+ * tune_dataset_set - joined set k; of any other set, the set itself.
+ * tune_dataset_set_of - the number of the set that has this row, and the row's number in it. */
+enum { TUNE_DATASET_SETS = 64 };
+struct tune_dataset *tune_dataset_join(struct tune_dataset *const *sets, int count);
+struct tune_dataset *tune_dataset_open_several(const char *paths,
+                                               const struct tune_dataset_options *options,
+                                               struct tune_tokenizer *tok);
+int tune_dataset_sets(const struct tune_dataset *d);
+struct tune_dataset *tune_dataset_set(struct tune_dataset *d, int k);
+int tune_dataset_set_of(const struct tune_dataset *d, int64_t row, int64_t *own);
+
 /* tune_dataset_counts - what rows were met so far, counted once per tune_dataset_get. */
 struct tune_dataset_counts {
     int64_t rows, truncated, bad;
@@ -103,6 +123,7 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * tune_dataset_chat_hash - hash of the chat template; 0: none.
  * tune_dataset_row_bytes - about the memory that reading the longest row takes besides its tokens;
  * 0 if it is little.
+ * tune_dataset_path - its file, as it was named; NULL for callbacks and joined sets.
  * tune_dataset_source - "my.jsonl:17" for messages, into text (cut to size;
  * TUNE_DATASET_SOURCE_SIZE fits any).
  * tune_dataset_fingerprint - hash of the file (tune_file_fingerprint); 0 for callbacks.
@@ -115,6 +136,7 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * tune_dataset_row_hash. */
 const char *tune_dataset_reasons(const struct tune_dataset *d);
 const char *tune_dataset_text_field(const struct tune_dataset *d);
+const char *tune_dataset_path(const struct tune_dataset *d);
 const char *tune_dataset_about(const struct tune_dataset *d);
 const char *tune_dataset_rows_are(const struct tune_dataset *d);
 const char *tune_dataset_warning(const struct tune_dataset *d);

@@ -122,6 +122,12 @@ static int show_row(struct tune_dataset *d, struct tune_tokenizer *tok, int64_t 
 int tune_dataset_show(struct tune_dataset *d, struct tune_tokenizer *tok, int n, FILE *stream)
 {
     struct tune_example x = {0};
+    for (int k = 0; tune_dataset_sets(d) > 1 && k < tune_dataset_sets(d); k++) {
+        fprintf(stream, "%sset %d of %d: %s\n", k ? "\n" : "", k + 1, tune_dataset_sets(d), tune_dataset_path(tune_dataset_set(d, k)));
+        TRY(tune_dataset_show(tune_dataset_set(d, k), tok, n, stream));
+    }
+    if (tune_dataset_sets(d) > 1)
+        return 0;
     int64_t rows = n < tune_dataset_rows(d) ? n : tune_dataset_rows(d);
     int status = 0;
     if (tune_dataset_about(d))

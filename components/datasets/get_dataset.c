@@ -64,16 +64,19 @@ static struct tune_dataset *open_file(const struct tune_flags *flags, const char
 {
     char *end_token = NULL, folder[TUNE_PATH_MAX];
     bool model = flags->model && *flags->model;
-    if (!tune_file_exists(path)) {
-        tune_error_usage("%s: no such file", path);
-        return NULL;
+    char one[TUNE_PATH_MAX];
+    for (int k = 0, more; (more = tune_path_listed(path, k, one)) != 0; k++) {
+        if (more == 1 && !tune_file_exists(one))
+            tune_error_usage("%s: no such file", *one ? one : path);
+        if (more < 0 || !tune_file_exists(one))
+            return NULL;
     }
     if (model && (find_folder(flags->model, folder) < 0 || find_end_token(folder, tok, &end_token) < 0))
         return NULL;
     struct tune_dataset_options options = flags->data;
     options.model_folder = model ? folder : NULL;
     options.end_token = end_token;
-    struct tune_dataset *data = tune_dataset_open(path, &options, tok);
+    struct tune_dataset *data = tune_dataset_open_several(path, &options, tok);
     free(end_token);
     return data;
 }

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/array.h"
 #include "core/clock.h"
@@ -21,32 +22,63 @@
 
 #define SENSIBLE ((size_t)1 << 40) /* limit on tokens of a batch, rows of a step */
 enum { COUNTED = 256 }; /* rows between two stored counts of the part's rows */
+#define SET_ROWS ((int64_t)1 << 52) /* more rows than a set can have */
 
 /* ---- the plan ---- */
 
-static bool in_part(const struct tune_loader_options *o, int64_t row)
+/* Whether a row of set k is in the part. own: its number in that set. More rows in one set leave the
+ * held-out rows of the others as they are. */
+static bool in_part(const struct tune_loader *load, int k, int64_t own)
 {
-    return tune_dataset_held_out(o->seed, row, o->train_split) == (o->part == TUNE_HELD_OUT);
+    const struct tune_loader_options *o = &load->o;
+    if (o->only_set > 0 && k != o->only_set - 1)
+        return false;
+    return o->part == TUNE_ALL ||
+           tune_dataset_held_out(o->seed, own + (int64_t)k * SET_ROWS, o->train_split) == (o->part == TUNE_HELD_OUT);
+}
+
+static int plan_mix(struct tune_loader *load)
+{
+    int sets = tune_dataset_sets(load->data);
+    char where[TUNE_DATASET_SOURCE_SIZE];
+    if (!load->o.mix)
+        return 0;
+    for (int k = 0; k < sets; k++) {
+        struct tune_dataset *set = tune_dataset_set(load->data, k);
+        if (load->of_set[k] == 0)
+            return tune_error_usage("train_split %g leaves no row of %s to train on", load->o.train_split,
+                                    tune_dataset_path(set) ? tune_dataset_path(set) : tune_dataset_source(set, 0, where, sizeof where));
+    }
+    TRY(tune_mix_plan(&load->mix, load->o.mix, load->of_set, sets));
+    load->rows = load->mix.rows;
+    return 0;
 }
 
 /* Count the rows of the part, and store the count every 256 rows to find row i. */
 static int count_part(struct tune_loader *load)
 {
-    int64_t all = tune_dataset_rows(load->data);
+    int64_t all = tune_dataset_rows(load->data), own;
     load->rows = all;
-    if (load->o.part == TUNE_ALL || (load->o.part == TUNE_TRAIN && load->o.train_split >= 1))
-        return 0;
+    bool whole = load->o.part == TUNE_ALL || (load->o.part == TUNE_TRAIN && load->o.train_split >= 1);
+    for (int k = 0; k < tune_dataset_sets(load->data); k++)
+        load->of_set[k] = tune_dataset_rows(tune_dataset_set(load->data, k));
+    if (whole && load->o.only_set == 0)
+        return plan_mix(load);
     load->counted = (all + COUNTED - 1) / COUNTED;
     load->before = tune_zeroed((size_t)load->counted, sizeof *load->before, "the counts of %lld rows", (long long)all);
     if (!load->before)
         return -1;
     load->rows = 0;
+    memset(load->of_set, 0, sizeof load->of_set);
     for (int64_t row = 0; row < all; row++) {
         if (row % COUNTED == 0)
             load->before[row / COUNTED] = load->rows;
-        load->rows += in_part(&load->o, row);
+        int k = tune_dataset_set_of(load->data, row, &own);
+        bool in = in_part(load, k, own);
+        load->rows += in;
+        load->of_set[k] += in;
     }
-    return 0;
+    return plan_mix(load);
 }
 
 /* The dataset's index of row i of the part. */
@@ -63,13 +95,18 @@ static int64_t row_of(const struct tune_loader *load, int64_t i)
             high = middle;
     }
     int64_t row = low * COUNTED, left = i - load->before[low];
-    for (;; row++)
-        if (in_part(&load->o, row) && left-- == 0)
+    for (;; row++) {
+        int64_t own;
+        int k = tune_dataset_set_of(load->data, row, &own);
+        if (in_part(load, k, own) && left-- == 0)
             return row;
+    }
 }
 
 int64_t tune_loader_order(const struct tune_loader *load, int64_t epoch, int64_t place)
 {
+    if (load->mix.count > 0)
+        return row_of(load, tune_mix_row(&load->mix, load->o.seed, load->o.shuffle, epoch, place));
     if (load->o.shuffle)
         place = (int64_t)tune_random_permute(load->o.seed, (uint64_t)epoch, (uint64_t)load->rows, (uint64_t)place);
     return row_of(load, place);
@@ -150,7 +187,7 @@ static int usage(const char *name, double value, const char *expected)
     return tune_error_usage("%s is %g, expected %s", name, value, expected);
 }
 
-static int check(const struct tune_loader_options *o)
+static int check(const struct tune_loader_options *o, int sets)
 {
     if (o->batch_size < 1)
         return usage("batch_size", o->batch_size, "at least 1 row");
@@ -166,6 +203,8 @@ static int check(const struct tune_loader_options *o)
         return usage("max_steps", (double)o->max_steps, "0 or more, or -1 for as many as epochs say");
     if (o->max_steps == -1 && !(o->epochs > 0 && isfinite(o->epochs)))
         return usage("epochs", o->epochs, "a number above 0");
+    if (o->only_set < 0 || o->only_set > sets)
+        return usage("only_set", o->only_set, "the number of a joined set, or 0 for all");
     if (o->stop_at_step < 0)
         return usage("stop_at_step", (double)o->stop_at_step, "a step, or 0 for never");
     if (isnan(o->stop_after_seconds))
@@ -237,7 +276,7 @@ static int make_buffers(struct tune_loader *load)
 
 struct tune_loader *tune_loader_new(struct tune_dataset *d, const struct tune_loader_options *options)
 {
-    if (check(options) < 0)
+    if (check(options, tune_dataset_sets(d)) < 0)
         return NULL;
     struct tune_loader *load = tune_zeroed(1, sizeof *load, "a loader");
     if (!load)
@@ -292,6 +331,12 @@ struct tune_dataset *tune_loader_dataset(const struct tune_loader *load)
 int64_t tune_loader_rows(const struct tune_loader *load)
 {
     return load->rows;
+}
+
+int64_t tune_loader_set_rows(const struct tune_loader *load, int k, int64_t *epoch_rows)
+{
+    *epoch_rows = load->mix.count > 0 ? load->mix.set[k].each : load->of_set[k];
+    return load->of_set[k];
 }
 
 int64_t tune_loader_planned_rows(const struct tune_loader *load)
@@ -486,6 +531,14 @@ int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash
     /* sums of row hashes: rows after the place, read in one epoch less; rows before it */
     uint64_t sums[2] = {0, 0};
     int64_t epochs = rows / load->rows, place = rows % load->rows;
+    if (load->mix.count > 0) { /* each epoch has other rows */
+        *hash = 0;
+        for (int64_t i = 0; i < rows; i++) {
+            TRY(tune_dataset_whole(load->data));
+            *hash += tune_dataset_row_hash(load->data, tune_loader_order(load, i / load->rows, i % load->rows));
+        }
+        return 0;
+    }
     for (int64_t i = 0; i < (epochs > 0 ? load->rows : place); i++) {
         TRY(tune_dataset_whole(load->data));
         sums[i < place] += tune_dataset_row_hash(load->data, tune_loader_order(load, epochs, i));

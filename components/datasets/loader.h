@@ -22,6 +22,9 @@
  * row, the tune_loader_more of the step with that row returns the error. A loader belongs to one
  * thread.
  *
+ * With mix, rows of several joined sets come in given shares. An epoch has as many rows as keep the
+ * shares without a row twice. The next epoch goes on where the larger sets stopped.
+ *
  * Of a data set of pairs, a batch has two sequences for each row: the chosen one and then the
  * rejected one (tune_batch.pairs). Pairs cannot be packed. */
 #ifndef TUNE_LOADER_H
@@ -56,12 +59,15 @@ int tune_loader_sequences(const struct tune_loader_options *options);
 int64_t tune_loader_bytes(const struct tune_loader_options *options, int64_t rows);
 
 /* tune_loader_dataset - the set it was made of.
- * tune_loader_rows - rows of its part.
+ * tune_loader_rows - rows of an epoch: those of its part, or of the mix.
+ * tune_loader_set_rows - rows of the part in joined set k, and in *epoch_rows how many of them an
+ * epoch takes.
  * tune_loader_planned_rows - rows over all epochs; 2^63 - 1 if max_steps decides.
  * tune_loader_planned_steps - steps over all epochs. With packing and by epochs, it is an estimate
  * from the steps so far; before the first one, the most there can be. */
 struct tune_dataset *tune_loader_dataset(const struct tune_loader *load);
 int64_t tune_loader_rows(const struct tune_loader *load);
+int64_t tune_loader_set_rows(const struct tune_loader *load, int k, int64_t *epoch_rows);
 int64_t tune_loader_planned_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_steps(const struct tune_loader *load);
 

@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "datasets/loader.h"
+#include "datasets/mix.h"
 #include "datasets/packs.h"
 
 enum { TUNE_SEGMENTS = 3 }; /* steps in memory, used in turn: the caller's and two ahead */
@@ -34,7 +35,9 @@ struct tune_made {
 struct tune_loader {
     struct tune_dataset *data;
     struct tune_loader_options o;
-    int64_t rows;         /* rows of the part */
+    int64_t rows;         /* rows of an epoch: those of the part, or of the mix */
+    int64_t of_set[TUNE_DATASET_SETS]; /* rows of the part in each joined set */
+    struct tune_mix mix;  /* count 0: an epoch has each row of the part once */
     int64_t step_rows;    /* rows of a full step */
     int64_t total;        /* rows over all epochs; INT64_MAX if max_steps decides */
     int64_t planned;      /* planned steps */

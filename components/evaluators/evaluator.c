@@ -16,7 +16,12 @@
 struct tune_evaluator {
     struct tune_model *m;
     struct tune_loss *loss;
-    struct tune_loader *load;
+    struct rows {
+        struct tune_loader *load;
+        char name[40]; /* ""; or <set>_loss */
+        double loss;   /* of the last evaluation */
+    } rows[TUNE_DATASET_SETS];
+    int count;
     struct tune_evaluator_options options;
     tune_evaluate *evaluate;
     void *context;
@@ -44,7 +49,10 @@ struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss
     struct tune_evaluator *e = tune_zeroed(1, sizeof *e, "the evaluator");
     if (!e)
         return NULL;
-    *e = (struct tune_evaluator){.m = m, .loss = loss, .load = load};
+    e->m = m;
+    e->loss = loss;
+    e->rows[0].load = load;
+    e->count = load != NULL;
     if (options)
         e->options = *options;
     tune_evaluator_by(e, cross_entropy, e);
@@ -55,9 +63,24 @@ void tune_evaluator_free(struct tune_evaluator *e)
 {
     if (!e)
         return;
-    tune_loader_free(e->load);
+    for (int k = 0; k < e->count; k++)
+        tune_loader_free(e->rows[k].load);
     tune_dataset_free(e->options.data);
     free(e);
+}
+
+int tune_evaluator_add(struct tune_evaluator *e, struct tune_loader *load, const char *name)
+{
+    struct rows *r = &e->rows[e->count];
+    if (e->count == TUNE_DATASET_SETS || strlen(name) + sizeof "_loss" > sizeof r->name) {
+        tune_loader_free(load);
+        return tune_error_set("the evaluation of \"%.60s\": the name is too long, or it is one more than %d sets", name,
+                              TUNE_DATASET_SETS);
+    }
+    r->load = load;
+    snprintf(r->name, sizeof r->name, *name ? "%.34s_loss" : "", name);
+    e->count++;
+    return 0;
 }
 
 int tune_evaluation_add(struct tune_evaluation *sums, const char *name, double more)
@@ -74,36 +97,38 @@ int tune_evaluation_add(struct tune_evaluation *sums, const char *name, double m
     return 0;
 }
 
-/* One pass over the rows. *at counts this pass only; at->signal: a signal interrupted it. each NULL:
- * only read the rows. */
-static int pass(struct tune_evaluator *e, struct tune_progress *at, int (*each)(void *context, const struct tune_batch *batch),
+/* One pass over rows. *at counts this pass only; at->signal: a signal interrupted it. each NULL: only
+ * read the rows. */
+static int pass(struct tune_loader *load, struct tune_progress *at, int (*each)(void *context, const struct tune_batch *batch),
                 void *context)
 {
     int micros;
-    if (e->options.data)
-        TRY(tune_dataset_unchanged(e->options.data));
-    TRY(tune_loader_rewind(e->load));
-    while ((micros = tune_loader_more(e->load, at)) > 0) {
+    *at = (struct tune_progress){0};
+    TRY(tune_loader_rewind(load));
+    while ((micros = tune_loader_more(load, at)) > 0) {
         while (micros-- > 0) {
             struct tune_batch batch;
-            TRY(tune_loader_next(e->load, &batch));
+            TRY(tune_loader_next(load, &batch));
             TRY(each ? each(context, &batch) : 0);
         }
-        tune_progress_step(at, e->load);
+        tune_progress_step(at, load);
     }
     return micros;
 }
 
 int tune_evaluator_check(struct tune_evaluator *e)
 {
-    struct tune_progress at = {0};
-    return e->load ? pass(e, &at, NULL, NULL) : 0;
+    return tune_evaluator_each(e, NULL, NULL);
 }
 
 int tune_evaluator_each(struct tune_evaluator *e, int (*each)(void *context, const struct tune_batch *batch), void *context)
 {
     struct tune_progress at = {0};
-    return e->load ? pass(e, &at, each, context) : 0;
+    if (e->options.data)
+        TRY(tune_dataset_unchanged(e->options.data));
+    for (int k = 0; k < e->count && !at.signal; k++)
+        TRY(pass(e->rows[k].load, &at, each, context));
+    return 0;
 }
 
 /* The evaluator and the sums of its evaluation. */
@@ -121,9 +146,19 @@ static int add(void *adding, const struct tune_batch *batch)
 static int evaluate(struct tune_evaluator *e, struct tune_progress *at, struct tune_evaluation *sums)
 {
     *sums = (struct tune_evaluation){0};
-    TRY(pass(e, at, add, &(struct adding){e, sums}));
-    if (at->signal)
-        return 0;
+    if (e->options.data)
+        TRY(tune_dataset_unchanged(e->options.data));
+    for (int k = 0; k < e->count; k++) {
+        struct tune_evaluation own = {0};
+        TRY(pass(e->rows[k].load, at, add, &(struct adding){e, &own}));
+        if (at->signal)
+            return 0;
+        e->rows[k].loss = own.loss / own.count;
+        sums->loss += own.loss;
+        sums->count += own.count;
+        for (int i = 0; i < own.metrics; i++)
+            TRY(tune_evaluation_add(sums, own.metric[i].name, own.metric[i].sum));
+    }
     if (!isfinite(sums->loss))
         return tune_error_set("the loss on the rows held out is not finite; lower `lr`, or look "
                               "for NaN in the model's weights");
@@ -149,8 +184,11 @@ static bool spent(const struct tune_evaluator *e, const struct tune_progress *at
 static int report(const struct tune_evaluator *e, struct tune_logger *log, const struct tune_progress *at,
                   const struct tune_evaluation *sums)
 {
-    struct tune_eval_metric metrics[TUNE_EVAL_METRICS + 1];
+    struct tune_eval_metric metrics[TUNE_EVAL_METRICS + 1 + TUNE_DATASET_SETS];
     int n = 0;
+    for (int k = 0; k < e->count; k++)
+        if (*e->rows[k].name)
+            metrics[n++] = (struct tune_eval_metric){e->rows[k].name, e->rows[k].loss};
     if (e->evaluate == cross_entropy)
         metrics[n++] = (struct tune_eval_metric){"perplexity", exp(at->eval_loss)};
     for (int i = 0; i < sums->metrics; i++)
@@ -162,7 +200,7 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
 {
     struct tune_progress own = {0};
     bool first = !at->evaluated;
-    if (!e->load || at->signal || at->stopped || (at->evaluated && at->eval_step == at->step))
+    if (e->count == 0 || at->signal || at->stopped || (at->evaluated && at->eval_step == at->step))
         return 0;
     TRY(log ? tune_logger_catch_up(log, at) : 0); /* the step's line comes before its evaluation */
     struct tune_evaluation sums;
@@ -206,11 +244,14 @@ int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, str
 int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log)
 {
     char text[96];
-    if (!e->load)
+    int64_t rows = 0;
+    for (int k = 0; k < e->count; k++)
+        rows += tune_loader_planned_rows(e->rows[k].load);
+    if (e->count == 0)
         return 0;
     if (e->options.data)
         TRY(tune_logger_eval_data(log, e->options.path, e->options.data));
-    snprintf(text, sizeof text, "on %" PRId64 " rows", tune_loader_planned_rows(e->load));
+    snprintf(text, sizeof text, "on %" PRId64 " rows", rows);
     if (e->options.patience > 0)
         tune_append(text, sizeof text, "; the run ends after %d without a loss lower by more than %g", e->options.patience,
                     e->options.min_delta);

@@ -27,10 +27,14 @@ struct tune_tokenizer;
 /* tune_evaluator_new - an evaluator over one pass of load. The evaluator frees load. load NULL:
  * there is nothing to evaluate, and every call does nothing. m and loss must outlive it. options
  * NULL: zeroed ones.
+ * tune_evaluator_add - evaluate these rows too. eval_loss is over all rows; the loss of these alone
+ * is logged as eval_<name>_loss, unless name is "". The evaluator frees load, also on an error: too many, or a long
+ * name.
  * tune_evaluator_free - free it; NULL is fine. */
 struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss,
                                           struct tune_loader *load,
                                           const struct tune_evaluator_options *options);
+int tune_evaluator_add(struct tune_evaluator *e, struct tune_loader *load, const char *name);
 void tune_evaluator_free(struct tune_evaluator *e);
 
 /* Sums over the rows of one evaluation. */

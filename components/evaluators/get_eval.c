@@ -1,8 +1,16 @@
 /* get_eval.c - the evaluator that the flags ask for. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "core/error.h"
+#include "core/try.h"
 #include "datasets/dataset.h"
 #include "evaluators/evaluator.h"
 #include "flags/flags.h"
+
+enum { NAME = 34 }; /* room for the name of a set */
 
 static int nothing(const char *option)
 {
@@ -31,11 +39,13 @@ static int check(const struct tune_flags *flags)
     return flags->eval_rows > 0 ? nothing("--eval-rows") : 0;
 }
 
-/* One pass over a part of data. most above 0: at most that many rows, drawn with the seed. */
-static struct tune_loader *rows(const struct tune_flags *flags, struct tune_dataset *data, enum tune_part part, int64_t most)
+/* One pass over a part of data, or of one of its joined sets. most above 0: at most that many rows,
+ * drawn with the seed; of a set, its share of them. */
+static struct tune_loader *rows(const struct tune_flags *flags, struct tune_dataset *data, int set, enum tune_part part, int64_t most)
 {
     struct tune_loader_options options = {
         .part = part,
+        .only_set = set,
         .train_split = flags->loader.train_split,
         .seed = (uint64_t)flags->seed,
         .packing = flags->loader.packing,
@@ -50,6 +60,10 @@ static struct tune_loader *rows(const struct tune_flags *flags, struct tune_data
     };
     struct tune_loader *load = tune_loader_new(data, &options);
     int64_t all = load ? tune_loader_rows(load) : 0;
+    if (set > 0 && most > 0) {
+        double share = (double)tune_dataset_rows(tune_dataset_set(data, set - 1)) / (double)tune_dataset_rows(data);
+        most = (int64_t)ceil((double)most * share);
+    }
     if (most <= 0 || all <= most)
         return load;
     tune_loader_free(load);
@@ -58,25 +72,63 @@ static struct tune_loader *rows(const struct tune_flags *flags, struct tune_data
     return tune_loader_new(data, &options);
 }
 
+/* Names that are logged for each set: those of the files, without folder and ending. */
+static void name_sets(struct tune_dataset *data, char names[][NAME])
+{
+    for (int k = 0; k < tune_dataset_sets(data); k++) {
+        const char *path = tune_dataset_path(tune_dataset_set(data, k)), *slash = path ? strrchr(path, '/') : NULL;
+        const char *stem = slash ? slash + 1 : path ? path : "rows";
+        bool again = false;
+        int size = snprintf(names[k], NAME, "%.*s", (int)strcspn(stem, "."), stem);
+        size = size >= NAME - 4 ? NAME - 4 : size;
+        for (int i = 0; i < size; i++)
+            if (!isalnum((unsigned char)names[k][i]) && names[k][i] != '-')
+                names[k][i] = '_';
+        names[k][size] = 0;
+        for (int l = 0; l < k; l++)
+            again = again || !strcmp(names[l], names[k]);
+        if (again)
+            snprintf(names[k] + size, (size_t)(NAME - size), "_%d", k + 1);
+    }
+}
+
+static int add_rows(struct tune_evaluator *e, const struct tune_flags *flags, struct tune_dataset *data, enum tune_part part)
+{
+    char names[TUNE_DATASET_SETS][NAME];
+    int sets = tune_dataset_sets(data);
+    name_sets(data, names);
+    for (int k = 0; k < sets; k++) {
+        struct tune_loader *load = rows(flags, data, sets > 1 ? k + 1 : 0, part, flags->eval_rows);
+        if (!load) {
+            if (sets > 1)
+                tune_error_prefix("%s: ", tune_dataset_path(tune_dataset_set(data, k)));
+            return -1;
+        }
+        TRY(tune_evaluator_add(e, load, sets > 1 ? names[k] : ""));
+    }
+    return 0;
+}
+
 struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune_model *m, struct tune_loss *loss,
                                      struct tune_dataset *data, struct tune_tokenizer *tok)
 {
     struct tune_evaluator_options options = flags->eval;
-    struct tune_loader *load = NULL;
     struct tune_evaluator *e = NULL;
     bool file = flags->eval.path != NULL;
     if (check(flags) < 0 || (file && !(options.data = tune_get_eval_dataset(flags, tok))))
         return NULL;
     if (!file && flags->loader.train_split >= 1)
         return tune_evaluator_new(m, loss, NULL, &options);
-    load = rows(flags, file ? options.data : data, file ? TUNE_ALL : TUNE_HELD_OUT, flags->eval_rows);
-    if (load)
-        e = tune_evaluator_new(m, loss, load, &options);
+    e = tune_evaluator_new(m, loss, NULL, &options);
     if (!e) {
-        tune_loader_free(load);
         tune_dataset_free(options.data);
+        return NULL;
     }
-    if (e && tune_evaluator_check(e) < 0) {
+    if (add_rows(e, flags, file ? options.data : data, file ? TUNE_ALL : TUNE_HELD_OUT) < 0) {
+        tune_evaluator_free(e);
+        return NULL;
+    }
+    if (tune_evaluator_check(e) < 0) {
         tune_error_prefix("%s: ", file ? "--eval-dataset" : "--train-split holds out");
         tune_evaluator_free(e);
         return NULL;

@@ -411,6 +411,20 @@ int tune_path(char *path, const char *format, ...)
     return tune_error_set("the path %.60s... is longer than %d bytes", path, TUNE_PATH_MAX - 1);
 }
 
+int tune_path_listed(const char *paths, int k, char path[TUNE_PATH_MAX])
+{
+    bool one = tune_file_exists(paths);
+    const char *at = paths;
+    for (int i = 0; i < k; i++) {
+        at = one ? NULL : strchr(at, ',');
+        if (!at)
+            return 0;
+        at++;
+    }
+    TRY(tune_path(path, "%.*s", one ? TUNE_PATH_MAX : (int)strcspn(at, ","), at));
+    return 1;
+}
+
 int tune_defaults_path(char *path, const char *name)
 {
     char program[TUNE_PATH_MAX];

@@ -102,7 +102,7 @@ static bool add_choices(cJSON *json, const struct tune_option *row)
 
 static cJSON *option_json(const struct tune_flags_state *state, int i)
 {
-    static const char *const types[] = {"int", "int64", "double", "bool", "string", "choice", "choice", "choice"};
+    static const char *const types[] = {"int", "int64", "double", "bool", "string", "choice", "choice", "choice", "choice"};
     const struct tune_option *row = &state->at[i].row;
     bool positional = *row->name == '<';
     char key[128], flag[160];

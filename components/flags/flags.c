@@ -146,7 +146,7 @@ static int put_defaults(struct tune_flags_state *state)
                                   "is NULL)", row->name);
         if (row->value)
             TRY(tune_flags_set(state, i, row->value, TUNE_FROM_DEFAULT, where));
-        else if (row->type == TUNE_STRING || row->type == TUNE_CHOICE)
+        else if (row->type == TUNE_STRING || row->type == TUNE_CHOICE || row->type == TUNE_CHOICES)
             *(const char **)row->at = NULL;
     }
     return 0;

@@ -51,6 +51,7 @@ enum tune_option_type {
     TUNE_BOOL,   /* bool; --x, --x=true, --x=false, --no-x */
     TUNE_STRING, /* const char *; NULL if the default is NULL and nothing was given */
     TUNE_CHOICE, /* const char *; range is "a|b|c" */
+    TUNE_CHOICES, /* const char *; one of the words, or several with commas between them */
     TUNE_ENUM,   /* the same into an int or enum: 0 for a, 1 for b, ... With the range TUNE_SWITCH,
                     --x is --x=on and --no-x is --x=off; "--x auto" works too */
     TUNE_DTYPE,  /* the same into an enum tune_dtype; TUNE_DTYPES for any other word */
@@ -175,8 +176,13 @@ extern const struct tune_service tune_show_tokens;
     TUNE_OPTION_GROUP("data"), \
     {"dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).dataset, NULL, "", "", \
      "file of rows: .jsonl, .json, .csv, .tsv or .txt. A .json file holds an array. The first " \
-     "line of .csv and .tsv names the columns. In a .txt file, a row is a paragraph"}, \
-    {"format", TUNE_CHOICE, &(f).data.row_format, "auto", \
+     "line of .csv and .tsv names the columns. In a .txt file, a row is a paragraph. Several " \
+     "files: a.jsonl,b.csv. Then --format, --train-on, --text-field and the templates take one " \
+     "value for all files, or one for each with commas between; --columns, with semicolons"}, \
+    {"mix", TUNE_STRING, &(f).loader.mix, NULL, "", "", \
+     "shares of several files in the training: 0.7,0.3. An epoch then has as many rows as keep " \
+     "the shares without a row twice. Default: every row once"}, \
+    {"format", TUNE_CHOICES, &(f).data.row_format, "auto", \
      "auto|text|alpaca|instruct|prompt-completion|messages|sharegpt", "", \
      "format of the rows. auto: decided by the columns of the first rows. Other programs call " \
      "messages openai, chat or chat_template; sharegpt conversations; instruct input_output; " \
@@ -190,7 +196,7 @@ extern const struct tune_service tune_show_tokens;
     {"chat-template", TUNE_BY_CONTENT(TUNE_STRING), &(f).data.chat_template, NULL, "", "", \
      "layout of conversations: Jinja file, chatml, llama3, phi3, plain. A name may " \
      "also be one of the model's templates. Default: the model's own"}, \
-    {"train-on", TUNE_CHOICE, &(f).data.train_on, "default", \
+    {"train-on", TUNE_CHOICES, &(f).data.train_on, "default", \
      "default|completion|assistant|last|all", \
      "", \
      "which part of a row is trained on. assistant: all messages of the assistant. last: the " \

@@ -93,18 +93,33 @@ static int read_run(struct tune_flags *flags, const struct tune_resume_point *ru
     return status;
 }
 
-/* A relative path that does not exist here is tried from the folder where the run was started. */
+/* Put into found the list with each relative path that does not exist here, but in the folder where
+ * the run was started, as a path from there. */
+static int find_listed(const char *list, const char *working_folder, char found[TUNE_PATH_MAX])
+{
+    char item[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
+    int more;
+    size_t used = 0;
+    for (int k = 0; (more = tune_path_listed(list, k, item)) == 1; k++) {
+        TRY(tune_path(path, "%s/%s", working_folder, item));
+        bool there = *item != '/' && !tune_file_exists(item) && tune_file_exists(path);
+        used += (size_t)snprintf(found + used, TUNE_PATH_MAX - used, "%s%s", k ? "," : "", there ? path : item);
+        if (used >= TUNE_PATH_MAX)
+            return tune_error_set("the paths %.60s... are longer than %d bytes", list, TUNE_PATH_MAX - 1);
+    }
+    return more;
+}
+
 static int find_paths(struct tune_flags_state *state, const char *working_folder)
 {
     for (int i = 0; i < state->count; i++) {
-        char path[TUNE_PATH_MAX];
+        char found[TUNE_PATH_MAX] = "";
         const char *text = state->at[i].text;
-        if (state->at[i].keeping != TUNE_COMPARE_CONTENT || state->at[i].source != TUNE_FROM_RUN || !text || *text == '/' ||
-            tune_file_exists(text))
+        if (state->at[i].keeping != TUNE_COMPARE_CONTENT || state->at[i].source != TUNE_FROM_RUN || !text)
             continue;
-        TRY(tune_path(path, "%s/%s", working_folder, text));
-        if (tune_file_exists(path))
-            TRY(tune_flags_set(state, i, path, TUNE_FROM_RUN, state->at[i].row.name));
+        TRY(find_listed(text, working_folder, found));
+        if (strcmp(found, text))
+            TRY(tune_flags_set(state, i, found, TUNE_FROM_RUN, state->at[i].row.name));
     }
     return 0;
 }

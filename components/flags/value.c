@@ -86,7 +86,7 @@ static int put_double(const struct tune_option *row, const char *text, const cha
 static void put_word(const struct tune_option *row, const char *text, int position)
 {
     int dtype = tune_dtype_from(text);
-    if (row->type == TUNE_CHOICE)
+    if (row->type == TUNE_CHOICE || row->type == TUNE_CHOICES)
         *(const char **)row->at = text;
     else if (row->type == TUNE_ENUM)
         *(int *)row->at = position;
@@ -94,18 +94,33 @@ static void put_word(const struct tune_option *row, const char *text, int positi
         *(enum tune_dtype *)row->at = !strcmp(text, "nf4") ? TUNE_NF4 : dtype < 0 ? TUNE_DTYPES : (enum tune_dtype)dtype;
 }
 
+/* The position of a word in the range; -1: it is not there. */
+static int position_of(const struct tune_option *row, const char *word, size_t size)
+{
+    int position = 0;
+    for (const char *at = row->range; at && *at; position++) {
+        size_t n = strcspn(at, "|");
+        if (n == size && !memcmp(at, word, n))
+            return position;
+        at += n + (at[n] == '|');
+    }
+    return -1;
+}
+
 static int put_choice(const struct tune_option *row, const char *text, const char *where)
 {
-    size_t size = strlen(text);
-    int position = 0;
-    for (const char *at = row->range; at && *at;) {
-        size_t n = strcspn(at, "|");
-        if (n == size && !memcmp(at, text, n)) {
-            put_word(row, text, position);
-            return 0;
-        }
-        position++;
-        at += n + (at[n] == '|');
+    const char *word = text;
+    int position;
+    for (;; word++) {
+        size_t size = row->type == TUNE_CHOICES ? strcspn(word, ",") : strlen(word);
+        position = position_of(row, word, size);
+        word += size;
+        if (position < 0 || !*word)
+            break;
+    }
+    if (position >= 0) {
+        put_word(row, text, position);
+        return 0;
     }
     return tune_error_usage("%s: \"%s\" is no choice; expected one of %s", where, text,
                             row->range ? row->range : "");
@@ -120,6 +135,7 @@ int tune_flags_put(const struct tune_option *row, const char *text, const char *
     case TUNE_DOUBLE:
         return put_double(row, text, where);
     case TUNE_CHOICE:
+    case TUNE_CHOICES:
     case TUNE_ENUM:
     case TUNE_DTYPE:
         return put_choice(row, text, where);

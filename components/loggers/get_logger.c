@@ -9,6 +9,7 @@
 #include "files/cjson.h"
 #include "core/error.h"
 #include "files/file.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
@@ -65,12 +66,22 @@ static int keeps(const struct tune_flags *flags, const char *name, const char *i
                             flags->log.folder, name, input);
 }
 
+/* keeps for each path of a list. */
+static int keeps_listed(const struct tune_flags *flags, const char *name, const char *paths)
+{
+    char path[TUNE_PATH_MAX];
+    int more = 0;
+    for (int k = 0; paths && (more = tune_path_listed(paths, k, path)) == 1; k++)
+        TRY(keeps(flags, name, path));
+    return more;
+}
+
 static int keeps_inputs(const struct tune_flags *flags)
 {
     const char *config;
     TRY(keeps(flags, "--model", flags->model));
-    TRY(keeps(flags, "--dataset", flags->dataset));
-    TRY(keeps(flags, "--eval-dataset", flags->eval.path));
+    TRY(keeps_listed(flags, "--dataset", flags->dataset));
+    TRY(keeps_listed(flags, "--eval-dataset", flags->eval.path));
     for (int i = 0; (config = tune_flags_config(flags, i)); i++)
         TRY(keeps(flags, "--config", config));
     return 0;
@@ -205,13 +216,40 @@ static int forecast(struct tune_logger *log, const struct tune_flags *flags, str
     return status;
 }
 
+/* Tell how many rows there are, and of which format. */
+static int note_rows(struct tune_logger *log, struct tune_dataset *data, const struct tune_loader *load)
+{
+    char text[1400], key[32];
+    int sets = tune_dataset_sets(data);
+    int64_t part = 0, epoch;
+    for (int k = 0; k < sets; k++)
+        part += tune_loader_set_rows(load, k, &epoch);
+    snprintf(text, sizeof text, "%s, %" PRId64 " to train on, %" PRId64 " held out", tune_dataset_rows_are(data), part,
+             tune_dataset_rows(data) - part);
+    if (tune_loader_rows(load) < part)
+        tune_append(text, sizeof text, "; %" PRId64 " in an epoch", tune_loader_rows(load));
+    TRY(tune_logger_note(log, "rows", text));
+    for (int k = 0; k < sets; k++) {
+        const struct tune_dataset *set = tune_dataset_set(data, k);
+        const char *about = tune_dataset_about(set);
+        if (sets == 1)
+            return about ? tune_logger_note(log, "format", about) : 0;
+        int64_t rows = tune_loader_set_rows(load, k, &epoch);
+        snprintf(key, sizeof key, "set %d", k + 1);
+        snprintf(text, sizeof text, "%.200s: %" PRId64 " of %" PRId64 " rows in an epoch (%.3g %%); %s",
+                 tune_dataset_path(set) ? tune_dataset_path(set) : "the program's own rows", epoch, rows,
+                 100 * (double)epoch / (double)tune_loader_rows(load), about ? about : "");
+        TRY(tune_logger_note(log, key, text));
+    }
+    return 0;
+}
+
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
                     struct tune_dataset *data, const struct tune_loader *load, const struct tune_memory_plan *plan)
 {
     char folder[TUNE_PATH_MAX], text[256];
     struct tune_model_identity identity;
     const struct tune_device *dev = tune_model_device(model);
-    const char *about = tune_dataset_about(data);
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_model_identity(folder, &identity));
     TRY(tune_logger_device(log, dev->threads, dev->description));
@@ -221,15 +259,14 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(note_model(log, model));
     TRY(tune_logger_weights(log, folder, &identity));
     TRY(tune_logger_data(log, flags->dataset, data));
-    snprintf(text, sizeof text, "%s, %" PRId64 " to train on, %" PRId64 " held out", tune_dataset_rows_are(data), tune_loader_rows(load), tune_dataset_rows(data) - tune_loader_rows(load));
-    TRY(tune_logger_note(log, "rows", text));
-    if (about)
-        TRY(tune_logger_note(log, "format", about));
+    TRY(note_rows(log, data, load));
     const struct tune_tokenizer *tok = tune_dataset_tokenizer(data);
     if (tok && tune_tokenizer_warning(tok))
         TRY(tune_logger_note(log, "warning: tokenizer", tune_tokenizer_warning(tok)));
-    if (tune_dataset_warning(data))
-        TRY(tune_logger_note(log, "warning: template", tune_dataset_warning(data)));
+    for (int k = 0; k < tune_dataset_sets(data); k++) {
+        const char *warning = tune_dataset_warning(tune_dataset_set(data, k));
+        TRY(warning ? tune_logger_note(log, "warning: template", warning) : 0);
+    }
     TRY(tune_logger_planned(log, tune_loader_planned_steps(load)));
     snprintf(text, sizeof text, "%s%" PRId64 " steps of %d x %d %s, at most %d tokens each",
              flags->loader.packing && flags->loader.max_steps < 0 ? "at most " : "", tune_loader_planned_steps(load), flags->loader.accumulate,

@@ -253,7 +253,25 @@ static int compare_data(struct tune_logger *log, const char *member, const char 
     return tune_logger_compare(log, member, "prompt_template", "the content of `prompt_template`");
 }
 
-static int put_data(struct tune_logger *log, const char *member, const char *path, const struct tune_dataset *data)
+/* Each of several joined sets. */
+static bool put_sets(cJSON *d, struct tune_dataset *data)
+{
+    int count = tune_dataset_sets(data);
+    cJSON *list = count > 1 ? cJSON_AddArrayToObject(d, "sets") : NULL;
+    bool good = count == 1 || list;
+    for (int k = 0; good && list && k < count; k++) {
+        const struct tune_dataset *set = tune_dataset_set(data, k);
+        const char *path = tune_dataset_path(set), *about = tune_dataset_about(set);
+        cJSON *one = cJSON_CreateObject();
+        good = one && tune_cjson_put_text(one, "path", path ? path : "the program's own rows") &&
+               tune_cjson_put_whole(one, "rows", tune_dataset_rows(set)) && put_hash(one, "fingerprint", tune_dataset_fingerprint(set)) &&
+               tune_cjson_put_text(one, "format", about ? about : "");
+        good = cJSON_AddItemToArray(list, one) && good;
+    }
+    return good;
+}
+
+static int put_data(struct tune_logger *log, const char *member, const char *path, struct tune_dataset *data)
 {
     char text[TUNE_PATH_MAX + 128];
     bool training = !strcmp(member, "data");
@@ -269,6 +287,7 @@ static int put_data(struct tune_logger *log, const char *member, const char *pat
     good = (prompt ? put_hash(d, "prompt_template", prompt) : tune_cjson_put_text(d, "prompt_template", "none")) && good;
     good = (chat ? put_hash(d, "chat_template", chat) : tune_cjson_put_text(d, "chat_template", "none")) && good;
     good = (stamp ? put_hash(d, "hash", tune_dataset_hash(data)) : tune_cjson_put_text(d, "hash", "")) && good;
+    good = put_sets(d, data) && good;
     if (!tune_cjson_put(log->run.now, member, d) || !good)
         return tune_logger_no_memory();
     TRY(compare_data(log, member, training ? "`dataset`" : "`eval_dataset`"));
@@ -278,12 +297,12 @@ static int put_data(struct tune_logger *log, const char *member, const char *pat
     return tune_logger_header(log, training ? "data" : "evaluation data", text);
 }
 
-int tune_logger_data(struct tune_logger *log, const char *path, const struct tune_dataset *data)
+int tune_logger_data(struct tune_logger *log, const char *path, struct tune_dataset *data)
 {
     return put_data(log, "data", path, data);
 }
 
-int tune_logger_eval_data(struct tune_logger *log, const char *path, const struct tune_dataset *data)
+int tune_logger_eval_data(struct tune_logger *log, const char *path, struct tune_dataset *data)
 {
     return put_data(log, "eval_data", path, data);
 }
@@ -445,7 +464,7 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at, const struct tune_eval_metric *metrics,
                            int count)
 {
-    char best[64] = " | best", text[128] = "", name[64];
+    char best[64] = " | best", text[128] = "", name[80];
     if (log->evaluated && at->eval_step == log->eval_step)
         return 0;
     if (!isfinite(at->eval_loss))

@@ -69,9 +69,9 @@ int tune_logger_note(struct tune_logger *log, const char *key, const char *text)
 int tune_logger_device(struct tune_logger *log, int threads, const char *description);
 int tune_logger_weights(struct tune_logger *log, const char *folder,
                         const struct tune_model_identity *identity);
-int tune_logger_data(struct tune_logger *log, const char *path, const struct tune_dataset *data);
+int tune_logger_data(struct tune_logger *log, const char *path, struct tune_dataset *data);
 int tune_logger_eval_data(struct tune_logger *log, const char *path,
-                          const struct tune_dataset *data);
+                          struct tune_dataset *data);
 
 /* Resuming a run (options.resume). tune_logger_new reserves the folder and reads the description.
  * It is an error if another process has it. Nothing there changes until tune_logger_resume.

@@ -10,12 +10,15 @@
 int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev,
                          const struct tune_dataset *data)
 {
-    char folder[TUNE_PATH_MAX];
+    char folder[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
     struct tune_model_config config;
     struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
     TRY(tune_get_model_config(flags, folder, &config));
     struct tune_adapter_config adapter;
     TRY(tune_get_lora_options(flags, &adapter));
+    int sets = flags->loader.train_split < 1 ? tune_dataset_sets(data) : 0;
+    while (flags->eval.path && tune_path_listed(flags->eval.path, sets, path) == 1)
+        sets++;
     struct tune_model_adapted adapted = {&adapter.lora, flags->lora.r > 0 ? flags->base_dtype : TUNE_F32};
     struct tune_memory_request request = {
         .config = &config,
@@ -26,7 +29,7 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
         .loader = tune_get_loader_options(flags),
         .rows = tune_dataset_rows(data),
         .row_bytes = tune_dataset_row_bytes(data),
-        .evaluates = flags->loader.train_split < 1 || flags->eval.path,
+        .evaluation_sets = sets,
         .log_every = flags->log.log_every,
         .profile = flags->profile,
         .files = tune_flags_saves(flags) ? tune_companions_bytes(folder) : 0,

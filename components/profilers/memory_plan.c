@@ -44,7 +44,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     int64_t N = (int64_t)sequences * o->max_length;
     TRY(tune_model_bytes(&model, r->config, dev, r->activations, r->adapted, sequences, o->max_length, r->use));
     int64_t loader = tune_loader_bytes(o, r->rows);
-    if (r->evaluates) {
+    for (int k = 0; k < r->evaluation_sets; k++) {
         struct tune_loader_options held_out = *o;
         held_out.accumulate = 1;
         loader += tune_loader_bytes(&held_out, r->rows);
@@ -66,7 +66,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "profiler", profiler.device, DEVICE);
     add(plan, "profiler's trace", profiler.heap, HOST);
     add(plan, "loader", loader, HOST);
-    int64_t row = r->row_bytes * (r->evaluates ? 2 : 1); /* a thread for each loader */
+    int64_t row = r->row_bytes * (1 + r->evaluation_sets); /* a thread for each loader */
     add(plan, "longest row", row, HOST);
     add(plan, "libraries' buffers", model.library + TRANSFER_BYTES + (r->saves_between ? KEPT_BYTES : 0), HOST);
     add(plan, "files to save", r->files, HOST);

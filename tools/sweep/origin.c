@@ -116,7 +116,7 @@ static int weights_hash(const char *model, char text[33])
 }
 
 /* The current hash of the file at path. The last results are cached by size and time of change. */
-static int data_hash(const char *path, char text[33])
+static int file_hash(const char *path, char text[33])
 {
     static struct { char path[TUNE_PATH_MAX], text[33]; struct tune_file_stamp stamp; } kept[16];
     static int next;
@@ -136,6 +136,20 @@ static int data_hash(const char *path, char text[33])
     kept[next].stamp = stamp;
     next = (next + 1) % 16;
     return 0;
+}
+
+/* The hash of the data: of one file, or of the hashes of several. */
+static int data_hash(const char *paths, char text[33])
+{
+    char path[TUNE_PATH_MAX], one[33];
+    int more = tune_path_listed(paths, 0, path);
+    TRY(more);
+    TRY(file_hash(path, text));
+    for (int k = 1; (more = tune_path_listed(paths, k, path)) == 1; k++) {
+        TRY(file_hash(path, one));
+        snprintf(text, 33, "%016llx", (unsigned long long)tune_hash64(one, strlen(one), tune_hash64(text, strlen(text), 0)));
+    }
+    return more;
 }
 
 int sweep_build(int protocol)

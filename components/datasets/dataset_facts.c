@@ -1,0 +1,242 @@
+/* dataset_facts.c - what is known of a data set: its rows, format, hashes, file. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/print.h"
+#include "core/random.h"
+#include "core/try.h"
+#include "datasets/dataset_state.h"
+#include "datasets/look.h"
+#include "tokenizers/tokenizer.h"
+
+enum { END_ROWS = 100 };            /* rows searched for the token that ends answers */
+#define LONG_ROW ((size_t)64 << 10) /* shorter rows do not count in the memory plan */
+/* memory in bytes for a byte of a row, measured by tests/bench/bench_rows, with reserve */
+enum { ROW_COST = 16, CHAT_COST = 28 };
+#define HELD_OUT_STREAM 0x68656c64u /* other draws than those of epoch orders */
+
+int64_t tune_dataset_rows(const struct tune_dataset *d)
+{
+    return d->count;
+}
+
+struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d)
+{
+    /* locking does not change the visible state */
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&d->lock;
+    pthread_mutex_lock(lock);
+    struct tune_dataset_counts counts = d->counts;
+    pthread_mutex_unlock(lock);
+    return counts;
+}
+
+void tune_dataset_restore(struct tune_dataset *d, struct tune_dataset_counts counts)
+{
+    pthread_mutex_lock(&d->lock);
+    d->counts = counts;
+    pthread_mutex_unlock(&d->lock);
+}
+
+struct tune_text tune_dataset_raw(const struct tune_dataset *d, int64_t row)
+{
+    if (d->sets) {
+        int k = tune_dataset_set_of(d, row, &row);
+        return tune_dataset_raw(d->sets[k], row);
+    }
+    if (d->get || tune_rows_uncut(&d->rows) < 0)
+        return (struct tune_text){"", 0};
+    const struct tune_chunk_unit *u = d->chunks.count > 0 ? tune_chunks_unit(&d->chunks, row) : NULL;
+    struct tune_row at = tune_rows_get(&d->rows, u ? u->row : row);
+    if (u && d->rows.format == TUNE_DATASET_TEXT)
+        return (struct tune_text){at.text + u->begin, u->size};
+    return (struct tune_text){at.text, at.size <= TUNE_ROW_LIMIT ? at.size : 0};
+}
+
+const char *tune_dataset_reasons(const struct tune_dataset *d)
+{
+    for (int k = 0; k < d->set_count; k++)
+        if (*d->sets[k]->reasons)
+            return d->sets[k]->reasons;
+    return d->reasons;
+}
+
+const char *tune_dataset_text_field(const struct tune_dataset *d)
+{
+    return d->text.field;
+}
+
+const char *tune_dataset_path(const struct tune_dataset *d)
+{
+    return *d->rows.path ? d->rows.path : NULL;
+}
+
+const char *tune_dataset_rows_are(const struct tune_dataset *d)
+{
+    return d->rows_are;
+}
+
+const char *tune_dataset_about(const struct tune_dataset *d)
+{
+    return *d->about ? d->about : NULL;
+}
+
+const struct tune_tokenizer *tune_dataset_tokenizer(const struct tune_dataset *d)
+{
+    return d->tok;
+}
+
+const char *tune_dataset_warning(const struct tune_dataset *d)
+{
+    for (int k = 0; k < d->set_count; k++)
+        if (*d->sets[k]->warning)
+            return d->sets[k]->warning;
+    return *d->warning ? d->warning : NULL;
+}
+
+int64_t tune_dataset_row_bytes(const struct tune_dataset *d)
+{
+    int64_t most = 0;
+    for (int k = 0; k < d->set_count; k++) {
+        int64_t bytes = tune_dataset_row_bytes(d->sets[k]);
+        most = bytes > most ? bytes : most;
+    }
+    if (d->sets)
+        return most;
+    if (d->chunks.count > 0)
+        return (int64_t)d->chunks.room * (int64_t)sizeof *d->chunks.ids;
+    return d->rows.longest < LONG_ROW ? 0 : (int64_t)d->rows.longest * (d->format.chat ? CHAT_COST : ROW_COST);
+}
+
+/* One hash of what `of` says of each set; 0 if that is 0 everywhere. */
+static uint64_t hash_of_sets(const struct tune_dataset *d, uint64_t (*of)(const struct tune_dataset *d))
+{
+    uint64_t hash = 0;
+    bool any = false;
+    for (int k = 0; k < d->set_count; k++) {
+        uint64_t one = of(d->sets[k]);
+        any = any || one;
+        hash = tune_hash64(&one, sizeof one, hash);
+    }
+    return any ? hash : 0;
+}
+
+uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d)
+{
+    if (d->sets)
+        return hash_of_sets(d, tune_dataset_prompt_hash);
+    return d->format.kind == TUNE_FORMAT_TEMPLATE ? d->format.templates[0].hash : 0;
+}
+
+const char *tune_dataset_chat_template(const struct tune_dataset *d)
+{
+    const char *text = NULL;
+    for (int k = 0; !text && k < d->set_count; k++)
+        text = tune_dataset_chat_template(d->sets[k]);
+    if (text)
+        return text;
+    return d->format.chat ? tune_chat_template_chosen(d->format.chat) : NULL;
+}
+
+/* True if the tokenizer's decoder leaves the token out as a special one. */
+static bool is_special(struct tune_tokenizer *tok, int32_t id)
+{
+    char *with = NULL, *without = NULL;
+    size_t size = 0, rest = 1;
+    bool read = tune_tokenizer_decode(tok, &id, 1, false, &with, &size) == 0 &&
+                tune_tokenizer_decode(tok, &id, 1, true, &without, &rest) == 0;
+    free(with);
+    free(without);
+    tune_error_clear();
+    return read && size > 0 && rest == 0;
+}
+
+int32_t tune_dataset_end_id(struct tune_dataset *d)
+{
+    struct tune_dataset_counts before = tune_dataset_counts(d);
+    struct tune_example x = {0};
+    int32_t id = -1;
+    for (int k = 0; id < 0 && k < d->set_count; k++)
+        id = tune_dataset_end_id(d->sets[k]);
+    if (d->sets)
+        return id;
+    for (int64_t i = 0; d->tok && id < 0 && i < d->count && i < END_ROWS; i++) {
+        if (tune_dataset_get(d, i, &x) < 0) {
+            tune_error_clear();
+            continue;
+        }
+        for (int64_t k = x.count; id < 0 && k-- > 0 && x.count == x.full_count;)
+            if (x.trained[k] && is_special(d->tok, x.ids[k]))
+                id = x.ids[k];
+            else if (x.trained[k] && d->format.train_on != TUNE_TRAIN_ON_ALL)
+                break;
+    }
+    tune_example_free(&x);
+    tune_dataset_restore(d, before);
+    return id;
+}
+
+uint64_t tune_dataset_chat_hash(const struct tune_dataset *d)
+{
+    if (d->sets)
+        return hash_of_sets(d, tune_dataset_chat_hash);
+    return d->format.chat ? tune_chat_template_hash(d->format.chat) : 0;
+}
+
+const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size)
+{
+    if (d->sets && row >= 0 && row < d->count) {
+        int k = tune_dataset_set_of(d, row, &row);
+        return tune_dataset_source(d->sets[k], row, text, size);
+    }
+    if (d->get || row < 0 || row >= d->count || tune_rows_uncut(&d->rows) < 0)
+        snprintf(text, (size_t)size, "row %lld", (long long)row);
+    else
+        snprintf(text, (size_t)size, "%s:%lld", d->rows.path,
+                 (long long)(d->chunks.count > 0 ? tune_chunks_unit(&d->chunks, row)->line : tune_rows_get(&d->rows, row).line));
+    return text;
+}
+
+uint64_t tune_dataset_fingerprint(const struct tune_dataset *d)
+{
+    return d->sets ? hash_of_sets(d, tune_dataset_fingerprint) : d->fingerprint;
+}
+
+uint64_t tune_dataset_hash(const struct tune_dataset *d)
+{
+    uint64_t all[3] = {d->fingerprint, tune_dataset_prompt_hash(d), tune_dataset_chat_hash(d)};
+    return all[1] || all[2] ? tune_hash64(all, sizeof all, 0) : all[0];
+}
+
+const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d)
+{
+    return *d->stamp.modified ? &d->stamp : NULL; /* callbacks have none */
+}
+
+int tune_dataset_unchanged(const struct tune_dataset *d)
+{
+    struct tune_file_stamp now;
+    for (int k = 0; k < d->set_count; k++)
+        TRY(tune_dataset_unchanged(d->sets[k]));
+    if (d->get || d->sets)
+        return 0;
+    TRY(tune_file_stamp(d->rows.path, &now));
+    if (now.size == d->stamp.size && strcmp(now.modified, d->stamp.modified) == 0)
+        return 0;
+    return tune_error_set("%s was changed while it was read: %lld bytes of %s then, %lld bytes of "
+                          "%s now; rows read before and after may not belong together: begin "
+                          "again with a file that stays as it is", d->rows.path,
+                          (long long)d->stamp.size, d->stamp.modified, (long long)now.size,
+                          now.modified);
+}
+
+int tune_dataset_whole(const struct tune_dataset *d)
+{
+    for (int k = 0; k < d->set_count; k++)
+        TRY(tune_dataset_whole(d->sets[k]));
+    return d->get || d->sets ? 0 : tune_rows_uncut(&d->rows);
+}
+
+bool tune_dataset_held_out(uint64_t seed, int64_t row, double share)
+{
+    return tune_random_uniform(seed, HELD_OUT_STREAM, (uint64_t)row) >= share;
+}

@@ -1,0 +1,55 @@
+/* dataset_state.h - the members of a data set. Private to this folder.
+ *
+ *     dataset.c        open a file; from a row to tokens
+ *     joined.c         several sets as one
+ *     dataset_facts.c  what is known of a set
+ *     dataset_show.c   rows as the model sees them */
+#ifndef TUNE_DATASETS_DATASET_STATE_H
+#define TUNE_DATASETS_DATASET_STATE_H
+
+#include <pthread.h>
+
+#include "datasets/chunks.h"
+#include "datasets/dataset.h"
+#include "datasets/format.h"
+#include "datasets/rows.h"
+#include "datasets/text_rows.h"
+
+struct tune_dataset {
+    struct tune_rows rows; /* of a file; else zeroed */
+    struct tune_dataset **sets; /* [set_count] of a joined set; else NULL */
+    int64_t *begins;            /* [set_count] the first row of each */
+    int set_count;
+    int (*get)(void *context, int64_t row, struct tune_example *x);
+    void *context;
+    int64_t count;
+    struct tune_tokenizer *tok;
+    struct tune_columns columns; /* if the rows have columns */
+    struct tune_format format;
+    bool formatted;              /* true: rows have a format; false: a row is one text */
+    char about[1024], warning[512], rows_are[160];
+    struct tune_text_rows text;
+    struct tune_chunks chunks; /* count 0: a row of the file is a row of the set */
+    char *response;
+    size_t response_size;
+    int32_t append_id; /* -1: none */
+    bool append_always; /* also without an open answer */
+    int max_length;
+    bool skip_bad_rows;
+    uint64_t fingerprint;
+    struct tune_file_stamp stamp; /* when the file was opened */
+    pthread_mutex_t lock; /* protects the members below */
+    struct tune_dataset_counts counts;
+    size_t touched;
+    char reasons[720]; /* why the first bad rows were skipped */
+    int64_t reason_count;
+};
+
+/* tune_dataset_make - a set without rows. NULL with an error.
+ * tune_joined_get - tune_dataset_get for a joined set. *lost: the cut took all trained tokens.
+ * tune_joined_hash - the hash of row's bytes and of its set. */
+struct tune_dataset *tune_dataset_make(int max_length);
+int tune_joined_get(struct tune_dataset *d, int64_t row, struct tune_example *x, bool *lost);
+uint64_t tune_joined_hash(const struct tune_dataset *d, int64_t row);
+
+#endif
