@@ -951,7 +951,7 @@ static void survey(void **state)
     struct tune_dataset *d = OPEN_AS("s.jsonl", "{\"text\": \"a\"}\n{\"text\": \"abc\"}\n{\"text\": \"abcdefgh\"}\n{\"text\": \"abc\"}\n"
                                      "{\"text\": \"x {{first name}} y\"}", .max_length = 6);
     assert_got(d);
-    assert_ok(tune_survey(&s, d));
+    assert_ok(tune_survey(&s, d, NULL));
     assert_true(s.rows == 5 && s.of == 5 && s.bad == 0 && s.cut == 2 && s.cut_away == 0 && s.empty == 1 && s.doubled == 1);
     assert_true(s.unfilled == 1 && s.longest == 18 && s.trained == 4 && s.tokens == (3 + 3 + 6 + 6) / 4.0);
     assert_string_equal(s.placeholder, "{{first name}}");
@@ -966,7 +966,7 @@ static void survey(void **state)
     tune_dataset_free(d);
     d = OPEN_AS("s.jsonl", "{\"text\": \"abcdef:x\"}\n{\"text\": \"{{a}}:\"}\n{\"text\": \"b:{{long name}}\"}", .max_length = 4,
                 .response_template = ":");
-    assert_ok(tune_survey(&s, d));
+    assert_ok(tune_survey(&s, d, NULL));
     assert_true(s.cut_away == 1 && s.empty == 1 && s.trained == 1 && s.unfilled == 2 && s.cut == 3);
     assert_string_equal(s.placeholder, "{{a}}");
     tune_survey_free(&s);

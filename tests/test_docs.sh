@@ -12,6 +12,8 @@ is "the pages have commands" test "$(wc -l <"$tmp/commands")" -ge 15
 mkdir "$tmp/place" && cd "$tmp/place" || exit 1
 mkdir build && ln -s "$BUILD"/* build && ln -s "$here/recipes" "$here/tools" "$here/datasets" "$here/defaults" . || exit 1
 tiny models/SmolLM2-135M 1 --max-positions 512 >/dev/null && cp "$here/datasets/stories.jsonl" my.jsonl || exit 1
+cp my.jsonl stories.jsonl
+printf 'text\nWater is wet.\nFire is hot.\n' >facts.csv
 echo '{"prompt": "Name a colour.", "chosen": " Red.", "rejected": " Seven."}' >pairs.jsonl
 printf '[{"instruction": "Say a.", "input": "", "output": "a"},
 {"instruction": "Say b.", "input": "b", "output": "b"}]' >alpaca.json

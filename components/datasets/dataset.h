@@ -86,8 +86,8 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
  * error: too many, or no memory; the sets are still the caller's.
  * tune_dataset_open_several - tune_dataset_open for files parted by commas: "a.jsonl,b.csv". In
  * options, row_format, text_field, prompt_template, chat_template and train_on are one value for
- * all files, or one for each, parted by commas; columns are parted by semicolons. A path that
- * exists as it is written is one file.
+ * all files, or one for each. Commas part them; semicolons part columns. A path that exists as it
+ * is written is one file.
  * tune_dataset_sets - number of joined sets; 1 for any other set.
  * tune_dataset_set - joined set k; of any other set, the set itself.
  * tune_dataset_set_of - the number of the set that has this row, and the row's number in it. */

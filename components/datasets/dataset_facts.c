@@ -203,7 +203,7 @@ uint64_t tune_dataset_fingerprint(const struct tune_dataset *d)
 
 uint64_t tune_dataset_hash(const struct tune_dataset *d)
 {
-    uint64_t all[3] = {d->fingerprint, tune_dataset_prompt_hash(d), tune_dataset_chat_hash(d)};
+    uint64_t all[3] = {tune_dataset_fingerprint(d), tune_dataset_prompt_hash(d), tune_dataset_chat_hash(d)};
     return all[1] || all[2] ? tune_hash64(all, sizeof all, 0) : all[0];
 }
 

@@ -49,12 +49,10 @@ int tune_mix_plan(struct tune_mix *mix, const char *text, const int64_t *rows, i
         first += rows[k];
     }
     for (; left > 0; left--) { /* the rows that rounding left go to the largest remainders */
-        int best = -1;
-        for (int k = 0; k < count; k++)
-            if (mix->set[k].each < rows[k] && (best < 0 || rest[k] > rest[best]))
+        int best = 0;
+        for (int k = 1; k < count; k++)
+            if (rest[k] > rest[best])
                 best = k;
-        if (best < 0)
-            break;
         mix->set[best].each++;
         rest[best] = -1;
     }

@@ -21,12 +21,13 @@ struct tune_mix {
     } set[TUNE_DATASET_SETS];
 };
 
-/* tune_mix_plan - plan epochs of count sets with rows[count] rows. shares: "0.7,0.3", or any numbers
- * above 0; only their ratio counts. -1 with kind USAGE: another number of shares, or a share of
- * less than a row.
+/* tune_mix_plan - plan epochs of count sets with rows[count] rows. shares: "0.7,0.3", or any
+ * numbers above 0; only their ratio counts. -1 with kind USAGE: another number of shares, or a
+ * share of less than a row.
  * tune_mix_row - the row at this place of this epoch. Without shuffle, the rows of each set keep
  * their order, and sets take turns as evenly as their shares allow. */
 int tune_mix_plan(struct tune_mix *mix, const char *shares, const int64_t *rows, int count);
-int64_t tune_mix_row(const struct tune_mix *mix, uint64_t seed, bool shuffle, int64_t epoch, int64_t place);
+int64_t tune_mix_row(const struct tune_mix *mix, uint64_t seed, bool shuffle, int64_t epoch,
+                     int64_t place);
 
 #endif

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
+#include "datasets/loading.h"
 #include "datasets/look.h"
 
 enum { ALL_ROWS = 20000, SOME_ROWS = 1000 };
@@ -76,19 +77,21 @@ static int look_at(struct tune_survey *s, struct tune_dataset *d, int64_t row, s
     return 0;
 }
 
-int tune_survey(struct tune_survey *s, struct tune_dataset *d)
+int tune_survey(struct tune_survey *s, struct tune_dataset *d, const struct tune_loader *mix)
 {
     struct tune_dataset_counts before = tune_dataset_counts(d);
     struct tune_example x = {0};
     int status = 0;
-    *s = (struct tune_survey){.of = tune_dataset_rows(d)};
+    *s = (struct tune_survey){.of = mix ? tune_loader_rows(mix) : tune_dataset_rows(d)};
     int64_t rows = s->of <= ALL_ROWS ? s->of : SOME_ROWS;
     uint64_t *hashes = tune_zeroed((size_t)rows, sizeof *hashes, "a look at %lld rows", (long long)rows);
     s->lengths = hashes ? tune_zeroed((size_t)rows, sizeof *s->lengths, "a look at %lld rows", (long long)rows) : NULL;
     if (!s->lengths)
         status = -1;
-    for (; status == 0 && s->rows < rows; s->rows++)
-        status = look_at(s, d, (int64_t)((double)s->rows * (double)s->of / (double)rows), &x, &hashes[s->rows]);
+    for (; status == 0 && s->rows < rows; s->rows++) {
+        int64_t row = (int64_t)((double)s->rows * (double)s->of / (double)rows);
+        status = look_at(s, d, mix ? tune_loader_order(mix, 0, row) : row, &x, &hashes[s->rows]);
+    }
     tune_example_free(&x);
     tune_dataset_restore(d, before);
     if (status == 0) {

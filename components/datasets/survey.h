@@ -10,6 +10,7 @@ extern "C" {
 #endif
 
 struct tune_dataset;
+struct tune_loader;
 
 /* What the rows are like. The counts are of the rows looked at. */
 struct tune_survey {
@@ -28,12 +29,14 @@ struct tune_survey {
 };
 
 /* tune_survey - look at all rows of a set of at most 20,000, else at 1,000 that lie evenly apart.
- * The set's counts stay as they are. -1 with an error: no memory, or the file was cut short. A bad
- * row is no error.
+ * With mix, a loader's shares of the joined sets, rows are those of the first epoch; mix NULL: all
+ * rows. The set's counts stay as they are. A bad row is no error. -1 with an error: no memory, or
+ * the file was cut short.
  * tune_survey_free - free its array.
  * tune_survey_padded - mean tokens of a row when rows are padded to the longest of `rows` random
  * ones. */
-int tune_survey(struct tune_survey *s, struct tune_dataset *d);
+int tune_survey(struct tune_survey *s, struct tune_dataset *d,
+                const struct tune_loader *mix);
 void tune_survey_free(struct tune_survey *s);
 double tune_survey_padded(const struct tune_survey *s, int rows);
 

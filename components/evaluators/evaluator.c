@@ -78,7 +78,7 @@ int tune_evaluator_add(struct tune_evaluator *e, struct tune_loader *load, const
                               TUNE_DATASET_SETS);
     }
     r->load = load;
-    snprintf(r->name, sizeof r->name, *name ? "%.34s_loss" : "", name);
+    snprintf(r->name, sizeof r->name, "%.34s%s", name, *name ? "_loss" : "");
     e->count++;
     return 0;
 }

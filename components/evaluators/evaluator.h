@@ -28,8 +28,8 @@ struct tune_tokenizer;
  * there is nothing to evaluate, and every call does nothing. m and loss must outlive it. options
  * NULL: zeroed ones.
  * tune_evaluator_add - evaluate these rows too. eval_loss is over all rows; the loss of these alone
- * is logged as eval_<name>_loss, unless name is "". The evaluator frees load, also on an error: too many, or a long
- * name.
+ * is logged as eval_<name>_loss, unless name is "". The evaluator frees load, also on an error: too
+ * many, or a long name.
  * tune_evaluator_free - free it; NULL is fine. */
 struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss,
                                           struct tune_loader *load,

@@ -135,8 +135,8 @@ int tune_path(char *path, const char *format, ...)
 #endif
     ;
 
-/* tune_path_listed - path k of a list parted by commas, into path. A list that exists as one path is
- * one path. 1; 0: the list has no such path; -1 with an error: too long. */
+/* tune_path_listed - path k of a list parted by commas, into path. A list that exists as one path
+ * is one path. 1; 0: the list has no such path; -1 with an error: too long. */
 int tune_path_listed(const char *paths, int k, char path[TUNE_PATH_MAX]);
 
 /* tune_defaults_path - the path of a file in the defaults folder: $TUNE_DEFAULTS, else ../defaults

@@ -180,8 +180,8 @@ extern const struct tune_service tune_show_tokens;
      "files: a.jsonl,b.csv. Then --format, --train-on, --text-field and the templates take one " \
      "value for all files, or one for each with commas between; --columns, with semicolons"}, \
     {"mix", TUNE_STRING, &(f).loader.mix, NULL, "", "", \
-     "shares of several files in the training: 0.7,0.3. An epoch then has as many rows as keep " \
-     "the shares without a row twice. Default: every row once"}, \
+     "shares of several files: 0.7,0.3. An epoch then has as many rows as keep the shares " \
+     "without a row twice. Default: every row once"}, \
     {"format", TUNE_CHOICES, &(f).data.row_format, "auto", \
      "auto|text|alpaca|instruct|prompt-completion|messages|sharegpt", "", \
      "format of the rows. auto: decided by the columns of the first rows. Other programs call " \
@@ -266,7 +266,7 @@ extern const struct tune_service tune_show_tokens;
     {"format", .range = "auto|preference|sharegpt-preference|alpaca-preference", \
      .help = "format of the rows. auto: decided by the columns of the first rows"}, \
     {"train-on", .range = "default|completion", .help = "the answers are trained on"}, \
-    {"batch-size", .help = "pairs of a micro-batch: two answers each"}, \
+    {"batch-size", .help = "pairs of a micro-batch. Each has two answers"}, \
     TUNE_OPTION_GROUP("preferences"), \
     {"loss", TUNE_ENUM, &(f).preference.kind, "sigmoid", "sigmoid|hinge|ipo|simpo|orpo", "", \
      "loss of a pair. sigmoid is DPO's, hinge SLiC's. simpo and orpo need no reference"}, \

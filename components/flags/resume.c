@@ -93,8 +93,8 @@ static int read_run(struct tune_flags *flags, const struct tune_resume_point *ru
     return status;
 }
 
-/* Put into found the list with each relative path that does not exist here, but in the folder where
- * the run was started, as a path from there. */
+/* Put the list into found. A relative path that does not exist here is looked for in the folder
+ * where the run was started. */
 static int find_listed(const char *list, const char *working_folder, char found[TUNE_PATH_MAX])
 {
     char item[TUNE_PATH_MAX], path[TUNE_PATH_MAX];

@@ -113,7 +113,8 @@ static int put_choice(const struct tune_option *row, const char *text, const cha
     int position;
     for (;; word++) {
         size_t size = row->type == TUNE_CHOICES ? strcspn(word, ",") : strlen(word);
-        position = position_of(row, word, size);
+        bool left_out = size == 0 && strchr(text, ','); /* one of a list: the default */
+        position = row->type == TUNE_CHOICES && left_out ? 0 : position_of(row, word, size);
         word += size;
         if (position < 0 || !*word)
             break;

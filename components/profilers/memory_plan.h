@@ -39,7 +39,7 @@ struct tune_memory_request {
     struct tune_loader_options loader; /* the model is made with its batch_size and max_length */
     int64_t rows;                      /* rows of the data set */
     int64_t row_bytes;                 /* tune_dataset_row_bytes */
-    int evaluation_sets;               /* further loaders, one for each data set that is evaluated */
+    int evaluation_sets;               /* further loaders, one for each data set to evaluate */
     int log_every;                     /* finished steps that wait on the device */
     int profile;                       /* steps to profile */
     int64_t files;                     /* bytes of files that are held to be saved */
