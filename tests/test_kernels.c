@@ -935,7 +935,7 @@ static double take_loss(struct tune_device *dev, tune_address step)
     return s.loss_sum;
 }
 
-static void cross_entropy_case(struct worst *w, int64_t M, int64_t V, double size, bool weighted)
+static void cross_entropy_case(struct worst *w, int64_t M, int64_t V, double size, bool weighted, double smoothing)
 {
     struct array x = array_random(TUNE_F32, M, V, size, 1), log_probs = array_nan(TUNE_F32, 0, M);
     struct array factors = array_random(TUNE_F32, 0, M + 3, 1, 8); /* of more positions than there are labels */
@@ -944,9 +944,12 @@ static void cross_entropy_case(struct worst *w, int64_t M, int64_t V, double siz
     for (int64_t m = 0; m < M; m++) {
         double f = weighted ? factors.v[rows[m]] : 1;
         wp[m] = naive_log_prob(wdx + m * V, x.v + m * V, V, labels[m], 1);
-        want -= f * wp[m];
-        for (int64_t i = 0; i < V; i++)
-            wdx[m * V + i] *= f;
+        double every = 0; /* the mean of all log p */
+        for (int64_t i = 0; i < V; i++) {
+            every += (smoothing > 0 ? naive_log_prob(NULL, x.v + m * V, V, (int32_t)i, 1) : 0) / (double)V;
+            wdx[m * V + i] = f * (wdx[m * V + i] + smoothing * ((i == labels[m]) - 1 / (double)V));
+        }
+        want -= f * ((1 - smoothing) * wp[m] + smoothing * every);
     }
     for (int d = 0; d < DEVICES; d++) {
         struct tune_device *dev = devices[d];
@@ -954,13 +957,13 @@ static void cross_entropy_case(struct worst *w, int64_t M, int64_t V, double siz
         put(dev, &x), put(dev, &log_probs), put(dev, &factors);
         const struct tune_tensor *weights = weighted ? &factors.t : NULL;
         tune_address step = put_loss(dev, begin);
-        assert_ok(tune_cross_entropy_rows(dev, &x.t, step, &log_probs.t, &on, weights, &at, false));
+        assert_ok(tune_cross_entropy_rows(dev, &x.t, step, &log_probs.t, &on, weights, &at, smoothing, false));
         double forward = take_loss(dev, step);
         worst(w, TUNE_F32, fabs(forward - want) / fabs(want));
         worst(w, TUNE_F32, error(&log_probs, wp));
         put(dev, &x);
         step = put_loss(dev, begin);
-        assert_ok(tune_cross_entropy_rows(dev, &x.t, step, NULL, &on, weights, &at, true));
+        assert_ok(tune_cross_entropy_rows(dev, &x.t, step, NULL, &on, weights, &at, smoothing, true));
         double both = take_loss(dev, step);
         assert_memory_equal(&forward, &both, sizeof both);
         worst(w, TUNE_F32, error(&x, wdx));
@@ -974,14 +977,17 @@ static void cross_entropy(void **state)
 {
     (void)state;
     static const int64_t sizes[][2] = {{1, 1}, {1, 3}, {3, 17}, {17, 130}, {65, 63}, {130, 1001}, {5, 50257}};
-    struct worst w = {0}, huge = {0};
+    struct worst w = {0}, huge = {0}, smooth = {0};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        cross_entropy_case(&w, sizes[s][0], sizes[s][1], 1, false);
-        cross_entropy_case(&w, sizes[s][0], sizes[s][1], 1, true);
-        cross_entropy_case(&huge, sizes[s][0], sizes[s][1], 1e4, false);
-        cross_entropy_case(&huge, sizes[s][0], sizes[s][1], 1e30, false);
+        cross_entropy_case(&w, sizes[s][0], sizes[s][1], 1, false, 0);
+        cross_entropy_case(&w, sizes[s][0], sizes[s][1], 1, true, 0);
+        if (sizes[s][1] < 1000)
+            cross_entropy_case(&smooth, sizes[s][0], sizes[s][1], 4, s % 2, 0.2);
+        cross_entropy_case(&huge, sizes[s][0], sizes[s][1], 1e4, false, 0);
+        cross_entropy_case(&huge, sizes[s][0], sizes[s][1], 1e30, false, 0);
     }
     assert_worst("cross_entropy", &w, 16, 0);   /* 0.75; 4.2 without vectors: one running sum of 50257 */
+    assert_worst("  smoothed", &smooth, 16, 0);
     assert_worst("  huge logits", &huge, 16, 0); /* 1.1 */
 }
 
@@ -998,7 +1004,7 @@ static void cross_entropy_certain(void **state)
         struct tune_tensor on = put_index(dev, &label, 1);
         tune_address step = put_loss(dev, loss);
         put(dev, &x), put(dev, &log_prob);
-        assert_ok(tune_cross_entropy_rows(dev, &x.t, step, &log_prob.t, &on, NULL, NULL, true));
+        assert_ok(tune_cross_entropy_rows(dev, &x.t, step, &log_prob.t, &on, NULL, NULL, 0, true));
         loss = take_loss(dev, step);
         assert_true(fabs(loss / want - 1) < 1e-2);
         assert_true(error(&log_prob, &(double){-want}) < 1e-2);
@@ -1044,7 +1050,7 @@ static void cross_entropy_not_finite(void **state)
             struct tune_tensor on = put_index(dev, labels, 3);
             tune_address step = put_loss(dev, loss);
             put(dev, &x);
-            assert_ok(tune_cross_entropy_rows(dev, &x.t, step, NULL, &on, NULL, NULL, true));
+            assert_ok(tune_cross_entropy_rows(dev, &x.t, step, NULL, &on, NULL, NULL, 0, true));
             assert_false(isfinite(take_loss(dev, step)));
             drop_tensor(dev, &on);
             drop(&x);
@@ -1316,6 +1322,65 @@ static void naive_backward(void **state)
     free(labels), free(dx), free(dw);
 }
 
+/* ---- noise ---- */
+
+/* Noise that one call adds to 1, for a step and a pass. */
+static void draw_noise(struct tune_device *dev, float *noise, int64_t N, int64_t C, double step, double pass, struct tune_dropout by)
+{
+    double *ones = zeros(N * C);
+    for (int64_t i = 0; i < N * C; i++)
+        ones[i] = 1;
+    struct array y = array_from(TUNE_F32, N, C, ones);
+    struct tune_scalars s = {.step = step, .pass = pass};
+    tune_address at = put_bytes(dev, &s, sizeof s);
+    put(dev, &y);
+    assert_ok(tune_noise(dev, &y.t, at, by, 0.25f));
+    char *raw = get(&y);
+    for (int64_t i = 0; i < N * C; i++)
+        noise[i] = ((float *)(void *)raw)[i] - 1;
+    free(raw);
+    tune_device_free(dev, at, sizeof s);
+    drop(&y);
+    free(ones);
+}
+
+/* Even over [-size, size), the same on every device, another for each step, pass, seed and row. */
+static void noise(void **state)
+{
+    (void)state;
+    enum { N = 64, C = 250 };
+    static float first[N * C], other[N * C];
+    const struct tune_dropout with = {.seed = 3, .past_steps = 2, .layer = -1}, seed = {.seed = 4, .past_steps = 2, .layer = -1};
+    double sum = 0, squares = 0;
+    int bins[8] = {0};
+    draw_noise(devices[0], first, N, C, 5, 1, with);
+    for (int i = 0; i < N * C; i++) {
+        assert_true(first[i] >= -0.25f && first[i] <= 0.25f);
+        sum += first[i];
+        squares += (double)first[i] * first[i];
+        bins[(int)fmin(7, floor((first[i] + 0.25) * 16))]++;
+    }
+    assert_true(fabs(sum / (N * C)) < 4 * 0.25 / sqrt(3.0 * N * C));
+    assert_true(fabs(squares / (N * C) / (0.25 * 0.25 / 3) - 1) < 0.05);
+    for (int b = 0; b < 8; b++)
+        assert_true(abs(bins[b] - N * C / 8) < 5 * sqrt(N * C / 8.0));
+    assert_true(memcmp(first, first + C, C * sizeof *first) != 0);
+    for (int d = 0; d < DEVICES; d++) {
+        draw_noise(devices[d], other, N, C, 5, 1, with);
+        assert_memory_equal(first, other, sizeof first);
+    }
+    draw_noise(devices[0], other, N, C, 4, 1, (struct tune_dropout){.seed = 3, .past_steps = 3, .layer = -1});
+    assert_memory_equal(first, other, sizeof first); /* the same step of a resumed run */
+    const struct { double step, pass; struct tune_dropout drop; } others[] = {{6, 1, with}, {5, 2, with}, {5, 1, seed}};
+    for (int i = 0; i < 3; i++) {
+        draw_noise(devices[0], other, N, C, others[i].step, others[i].pass, others[i].drop);
+        double dot = 0;
+        for (int k = 0; k < N * C; k++)
+            dot += (double)first[k] * other[k];
+        assert_true(fabs(dot / squares) < 5 / sqrt(N * C));
+    }
+}
+
 /* ---- shapes and dtypes that do not fit ---- */
 
 #define assert_refused(call, op)                              \
@@ -1338,6 +1403,9 @@ static void refused_adapters(struct tune_device *dev, tune_address memory, tune_
     assert_refused(tune_dropout(dev, &x, &x, step, (struct tune_dropout){.p = 1}, 0, 0, 1), "dropout");
     assert_refused(tune_dropout(dev, &x, &x, step, (struct tune_dropout){.p = -0.1}, 0, 0, 1), "dropout");
     assert_refused(tune_dropout(dev, &y, &x, step, (struct tune_dropout){.p = 0.5}, 0, 0, 1), "dropout");
+    assert_refused(tune_noise(dev, &half, step, (struct tune_dropout){0}, 1), "noise");
+    assert_refused(tune_noise(dev, &apart, step, (struct tune_dropout){0}, 1), "noise");
+    assert_refused(tune_noise(dev, &x, step, (struct tune_dropout){0}, -1), "noise");
     assert_refused(tune_scale_columns(dev, &x, &x, &three, 0, 1, 0), "scale_columns");
     assert_refused(tune_dot_columns(dev, &two, &x, &x, &two, -1, 1), "dot_columns");
     assert_refused(tune_dot_columns(dev, &two, &x, &x, &two, 3, 1), "dot_columns");
@@ -1485,12 +1553,13 @@ static void refused(void **state)
     assert_refused(tune_gemm(dev, F(2, 3), F(2, 4), false, &other, false, 1, 0, TUNE_F32), "gemm");
     q.nf4 = NULL;
     assert_refused(tune_linear_forward(dev, F(2, 3), F(2, 4), &q, NULL, 1, 0, TUNE_F32), "linear_forward");
-    assert_refused(tune_cross_entropy_rows(dev, S(2, 3), sum, NULL, N(2), NULL, NULL, false), "cross_entropy_rows");
-    assert_refused(tune_cross_entropy_rows(dev, H(2, 3), sum, NULL, N(2), NULL, NULL, false), "cross_entropy_rows");
-    assert_refused(tune_cross_entropy_rows(dev, R(3), sum, NULL, N(2), NULL, NULL, false), "cross_entropy_rows");
-    assert_refused(tune_cross_entropy_rows(dev, F(2, 3), sum, NULL, N(3), NULL, NULL, false), "cross_entropy_rows");
-    assert_refused(tune_cross_entropy_rows(dev, F(2, 3), sum, NULL, N(2), R(5), NULL, false), "cross_entropy_rows");
-    assert_refused(tune_cross_entropy_rows(dev, F(2, 3), sum, NULL, N(2), R(5), N(1), false), "cross_entropy_rows");
+    assert_refused(tune_cross_entropy_rows(dev, S(2, 3), sum, NULL, N(2), NULL, NULL, 0, false), "cross_entropy_rows");
+    assert_refused(tune_cross_entropy_rows(dev, H(2, 3), sum, NULL, N(2), NULL, NULL, 0, false), "cross_entropy_rows");
+    assert_refused(tune_cross_entropy_rows(dev, R(3), sum, NULL, N(2), NULL, NULL, 0, false), "cross_entropy_rows");
+    assert_refused(tune_cross_entropy_rows(dev, F(2, 3), sum, NULL, N(3), NULL, NULL, 0, false), "cross_entropy_rows");
+    assert_refused(tune_cross_entropy_rows(dev, F(2, 3), sum, NULL, N(2), NULL, NULL, 1, false), "cross_entropy_rows");
+    assert_refused(tune_cross_entropy_rows(dev, F(2, 3), sum, NULL, N(2), R(5), NULL, 0, false), "cross_entropy_rows");
+    assert_refused(tune_cross_entropy_rows(dev, F(2, 3), sum, NULL, N(2), R(5), N(1), 0, false), "cross_entropy_rows");
     assert_refused(tune_bias_forward(dev, F(2, 3), R(4), 1), "bias_forward");
     assert_refused(tune_bias_backward(dev, R(4), F(2, 3), 1), "bias_backward");
     assert_refused(tune_adamw(dev, R(3), R(3), R(4), R(3), sum, an_update), "adamw");
@@ -1673,7 +1742,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(embed),          cmocka_unit_test(gather_scatter), cmocka_unit_test(rmsnorm),
         cmocka_unit_test(headnorm),       cmocka_unit_test(rope),          cmocka_unit_test(attention),
         cmocka_unit_test(attention_packed), cmocka_unit_test(attention_unseen),
-        cmocka_unit_test(axpby),          cmocka_unit_test(swiglu),         cmocka_unit_test(cross_entropy), cmocka_unit_test(cross_entropy_not_finite),
+        cmocka_unit_test(axpby),          cmocka_unit_test(swiglu),         cmocka_unit_test(cross_entropy), cmocka_unit_test(noise), cmocka_unit_test(cross_entropy_not_finite),
         cmocka_unit_test(cross_entropy_certain), cmocka_unit_test(swiglu_low),
         cmocka_unit_test(sum_squares),    cmocka_unit_test(finish_step),   cmocka_unit_test(updates),
         cmocka_unit_test(refused),        cmocka_unit_test(device_memory),

@@ -61,8 +61,10 @@ struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_dev
     int status = m ? tune_lora_add(m, &adapter.lora, (uint64_t)flags->seed) : -1;
     tune_adapter_config_free(&adapter);
     struct tune_loader_options loader = tune_get_loader_options(flags);
-    if (status == 0 && tune_model_reserve(m, tune_loader_sequences(&loader), flags->data.max_length, tune_get_model_use(flags)) == 0)
+    if (status == 0 && tune_model_reserve(m, tune_loader_sequences(&loader), flags->data.max_length, tune_get_model_use(flags)) == 0) {
+        tune_model_noise(m, flags->neftune_alpha, (uint64_t)flags->seed);
         return m;
+    }
     tune_model_free(m);
     return NULL;
 }

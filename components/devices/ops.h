@@ -204,18 +204,20 @@
 #define TUNE_FIT_scatter (have_rows(x, y) && is_index(rows, x->shape[0]))
 #define TUNE_COST_scatter COST(0, 2 * bytes(x), "")
 
-/* tune_cross_entropy_rows(dev, logits, step, log_probs, labels, weights, rows, backward) - for each
- * row of logits [M,V] F32, add f times -log softmax(logits)[label] to the step's loss_sum. f is
- * weights[rows[m]], or 1 if weights is NULL. log_probs [M], unless NULL, is set to log
- * softmax(..)[label]. With backward, logits become the gradient of that sum, f (softmax - onehot);
- * without, they are lost.
+/* tune_cross_entropy_rows(dev, logits, step, log_probs, labels, weights, rows, smoothing, backward)
+ * - for each row of logits [M,V] F32, add f times -log softmax(logits)[label] to the step's
+ * loss_sum. f is weights[rows[m]], or 1 if weights is NULL. log_probs [M], unless NULL, is set to
+ * log softmax(..)[label]. With backward, logits become the gradient of that sum, f (softmax -
+ * onehot); without, they are lost. smoothing e in [0,1): the target is 1 - e + e/V for the label
+ * and e/V for every other token.
  *     labels [M], each in 0..V-1   rows [M], each an index of weights, or NULL with weights
  * The caller checks labels and rows. */
 #define TUNE_ARGS_cross_entropy_rows(V) \
     V(EDIT, logits, true) V(STEP, step) V(SET, log_probs) V(GET, labels) V(GET, weights) \
-    V(GET, rows) V(VALUE, backward, bool)
+    V(GET, rows) V(VALUE, smoothing, double) V(VALUE, backward, bool)
 #define TUNE_FIT_cross_entropy_rows \
-    (logits->ndim == 2 && logits->dtype == TUNE_F32 && is_whole(logits) && \
+    (smoothing >= 0 && smoothing < 1 && \
+     logits->ndim == 2 && logits->dtype == TUNE_F32 && is_whole(logits) && \
      (!log_probs || is_row(log_probs, logits->shape[0])) && \
      is_index(labels, logits->shape[0]) && (!weights || (is_row(weights, weights->shape[0]) && \
      rows && is_index(rows, logits->shape[0]))))
@@ -234,6 +236,14 @@
         V(VALUE, plain, float) V(VALUE, masked, float)
 #define TUNE_FIT_dropout (are_alike(x, y) && drop.p >= 0 && drop.p < 1)
 #define TUNE_COST_dropout COST(3 * count(y), all, "")
+
+/* tune_noise(dev, y, step, drop, size) - y += u, with each u drawn evenly from [-size, size).
+ * drop.p is not read.   y [N,C] F32
+ * Source: Jain et al. 2023, "NEFTune". */
+#define TUNE_ARGS_noise(V) \
+    V(EDIT, y, true) V(STEP, step) V(VALUE, drop, struct tune_dropout) V(VALUE, size, float)
+#define TUNE_FIT_noise (y->ndim == 2 && y->dtype == TUNE_F32 && is_whole(y) && size >= 0)
+#define TUNE_COST_noise COST(2 * count(y), 2 * bytes(y), "")
 
 /* tune_scale_columns(dev, y, x, g, plus, scale, beta) - y = beta y + scale (g + plus) x, with g for
  * each column.   y, x [N,C], may be one   g [C]
@@ -349,7 +359,7 @@
     OP(rmsnorm_backward) OP(headnorm_forward) OP(headnorm_backward) OP(rope) \
     OP(attention_forward) OP(attention_backward) \
     OP(swiglu_forward) OP(swiglu_backward) OP(gather) OP(scatter) OP(cross_entropy_rows) \
-    OP(dropout) OP(scale_columns) \
+    OP(dropout) OP(noise) OP(scale_columns) \
     OP(dot_columns) OP(row_squares) OP(dora_scale) OP(begin_step) OP(begin_pass) \
     OP(add_labels) OP(add_loss) OP(add_divisor) OP(set_lr) OP(end_step) \
     OP(sum_squares) OP(finish_step) OP(adamw) OP(sgd)

@@ -104,7 +104,7 @@ struct tune_flags {
     enum tune_dtype dtype, base_dtype;
     int threads, activation_checkpointing, show_tokens, profile;
     int64_t seed, eval_rows;
-    double clip_norm;
+    double clip_norm, label_smoothing, neftune_alpha;
     bool save;
     struct tune_dataset_options data;
     struct tune_loader_options loader;
@@ -220,6 +220,8 @@ extern const struct tune_service tune_show_tokens;
     TUNE_OPTION_MORE, \
     {"text-field", TUNE_STRING, &(f).data.text_field, NULL, "", "", \
      "field to train on. Default: found from the first row"}, \
+    {"neftune-alpha", TUNE_DOUBLE, &(f).neftune_alpha, "0", "[0,inf)", "", \
+     "NEFTune: noise on embedded tokens in training, mostly 5 to 15; 0: none"}, \
     {"response-template", TUNE_STRING, &(f).data.response_template, NULL, "", "", \
      "train only on what follows this text in a row"}, \
     {"append-token", TUNE_STRING, &(f).data.append_token, NULL, "", "", \
@@ -309,6 +311,8 @@ extern const struct tune_service tune_show_tokens;
      "AdamW: decay of the second moment"}, \
     {"eps", TUNE_DOUBLE, &(f).optimizer.eps, "1e-8", "(0,1]", "", "AdamW: added to the root"}, \
     {"momentum", TUNE_DOUBLE, &(f).optimizer.momentum, "0", "[0,1)", "", "SGD: momentum"}, \
+    {"label-smoothing", TUNE_DOUBLE, &(f).label_smoothing, "0", "[0,1)", "", \
+     "share of each target that is spread over the vocabulary. Evaluations are not smoothed"}, \
     {"decay", TUNE_ENUM, &(f).optimizer.decay, "matrices", "matrices|all", "", \
      "parameters that decay; matrices: no norms, no biases"}, \
     {"stop-at-step", TUNE_OF_SESSION(TUNE_INT64), &(f).loader.stop_at_step, "0", "[0,inf)", \

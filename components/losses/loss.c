@@ -17,6 +17,7 @@ struct tune_loss {
     enum tune_dtype dtype; /* dtype of activations */
     int64_t C, V;
     float scale;           /* factor on the logits */
+    double smoothing;      /* label smoothing of tune_cross_entropy */
     int64_t N, chunk;     /* largest batch; labelled rows in a chunk */
     tune_address memory;
     int64_t memory_bytes;
@@ -100,6 +101,11 @@ void tune_loss_free(struct tune_loss *l)
     free(l);
 }
 
+void tune_loss_smooth(struct tune_loss *l, double smoothing)
+{
+    l->smoothing = smoothing;
+}
+
 /* ---- chunks ---- */
 
 /* Check that hidden belongs to this batch, and that the model has this batch on the device. */
@@ -181,14 +187,14 @@ int tune_loss_chunk(struct tune_loss *l, const struct tune_tensor *hidden, const
 
 int tune_cross_entropy(struct tune_chunk *chunk, const struct tune_tensor *weights)
 {
-    return tune_cross_entropy_rows(chunk->loss->dev, &chunk->logits, chunk->step, NULL, &chunk->labels, weights, &chunk->rows, true);
+    return tune_cross_entropy_rows(chunk->loss->dev, &chunk->logits, chunk->step, NULL, &chunk->labels, weights, &chunk->rows,
+                                   chunk->loss->smoothing, true);
 }
 
 int tune_cross_entropy_gradient(struct tune_chunk *chunk, const struct tune_tensor *weights)
 {
-    struct tune_chunk silent = *chunk;
-    silent.step = chunk->loss->scalars; /* the loss's own scalars, which nobody reads */
-    return tune_cross_entropy(&silent, weights);
+    struct tune_loss *l = chunk->loss; /* the sum goes to its own scalars, which nobody reads */
+    return tune_cross_entropy_rows(l->dev, &chunk->logits, l->scalars, NULL, &chunk->labels, weights, &chunk->rows, 0, true);
 }
 
 int tune_chunk_done(struct tune_chunk *chunk)
@@ -312,7 +318,7 @@ static int evaluate(struct tune_loss *l, const struct tune_tensor *hidden, const
         int64_t at, n = part_of(l, i, &at);
         TRY(project(l, hidden, at, n, &chunk));
         struct tune_tensor probs = tune_tensor_1d(tune_address_plus(l->log_probs, l->N * 4), TUNE_F32, n);
-        TRY(tune_cross_entropy_rows(l->dev, &chunk.logits, l->scalars, &probs, &chunk.labels, NULL, NULL, false));
+        TRY(tune_cross_entropy_rows(l->dev, &chunk.logits, l->scalars, &probs, &chunk.labels, NULL, NULL, 0, false));
         if (!log_probs)
             continue;
         struct tune_tensor to = tune_tensor_2d(log_probs->data, TUNE_F32, log_probs->shape[0], 1);
@@ -376,10 +382,4 @@ int tune_loss_row_weights(struct tune_loss *l, const struct tune_batch *batch, c
         f[i] = (float)factors[i / batch->T];
     *weights = tune_tensor_1d(l->log_probs, TUNE_F32, N);
     return f ? tune_device_upload(l->dev, l->log_probs, f, tune_tensor_bytes(weights)) : -1;
-}
-
-struct tune_loss *tune_get_loss(const struct tune_flags *flags, struct tune_model *m)
-{
-    (void)flags; /* no options yet */
-    return tune_loss_new(m, true);
 }

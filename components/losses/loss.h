@@ -34,8 +34,12 @@ struct tune_loss;
 
 /* tune_loss_new - a loss for batches of up to the size that m was reserved for. It takes all its
  * memory here. training: with buffers for gradients. m must outlive it.
+ * tune_loss_smooth - label smoothing of tune_cross_entropy, in [0,1); 0 at first. The target of a
+ * position is 1 - s for its label, and s spread over the vocabulary. Evaluations are not smoothed.
+ * Source: Szegedy et al. 2016; as in PyTorch's cross_entropy.
  * tune_loss_free - free it; NULL is fine. */
 struct tune_loss *tune_loss_new(struct tune_model *m, bool training);
+void tune_loss_smooth(struct tune_loss *l, double smoothing);
 void tune_loss_free(struct tune_loss *l);
 
 /* tune_loss_bytes - bytes that tune_loss_new would take on the device for a model of this shape and

@@ -54,7 +54,9 @@ struct tune_model {
     /* the step's scalars: in the loop's record, or the model's own */
     tune_address step_at, own_step;
     int64_t steps, past_steps;       /* steps begun; steps a resumed run did before them */
-    bool dropping;                   /* whether the last forward applied dropout */
+    bool dropping, noisy;            /* whether the last forward applied dropout, noise */
+    double noise_alpha;              /* NEFTune's; 0: none */
+    uint64_t noise_seed;
     bool bare;                       /* during tune_model_infer_base: no adapters */
     /* during tune_model_infer_merged: source of the merged weights */
     const struct tune_weights_source *merged;

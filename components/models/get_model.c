@@ -52,7 +52,10 @@ struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_de
     char folder[TUNE_PATH_MAX];
     if (tune_get_model_folder(flags, tok, folder) < 0)
         return NULL;
-    return reserved(flags, tune_model_load(folder, dev, flags->dtype), tune_get_model_use(flags));
+    struct tune_model *m = reserved(flags, tune_model_load(folder, dev, flags->dtype), tune_get_model_use(flags));
+    if (m)
+        tune_model_noise(m, flags->neftune_alpha, (uint64_t)flags->seed);
+    return m;
 }
 
 struct tune_model *tune_get_second_model(const struct tune_flags *flags, const char *model, struct tune_device *dev,

@@ -189,11 +189,15 @@ int tune_model_same_labels(const struct tune_model *other, const struct tune_mod
 int tune_model_forward(struct tune_model *m, const struct tune_batch *batch,
                        struct tune_tensor **hidden);
 
-/* tune_model_infer - the same without dropout, for evaluation and logits. No backward may follow.
+/* tune_model_noise - NEFTune: tune_model_forward adds noise to the embedded tokens, evenly from
+ * [-a, a) with a = alpha / sqrt(T C). alpha 0: none. Source: Jain et al. 2023; T is the length of
+ * the padded batch, as in transformers.
+ * tune_model_infer - the same without dropout and noise, for evaluation. No backward may follow.
  * tune_model_set_step - tell the number of steps done before, in a resumed run. Dropout of adapters
  * is a function of seed, step, forward pass in the step, layer, product, row and column. */
 int tune_model_infer(struct tune_model *m, const struct tune_batch *batch,
                      struct tune_tensor **hidden);
+void tune_model_noise(struct tune_model *m, double alpha, uint64_t seed);
 void tune_model_set_step(struct tune_model *m, int64_t step);
 
 /* tune_model_infer_merged - tune_model_infer with merged weights in place of adapters. merged

@@ -8,6 +8,7 @@
  * bytes for each element. With checkpointing only x[i] is kept, and backward runs the layer's
  * forward again. It runs the same operations on the same numbers, so the gradients have the same
  * bits. */
+#include <math.h>
 #include <string.h>
 
 #include "core/nf4.h"
@@ -318,6 +319,10 @@ static int forward(struct tune_model *m, const struct tune_batch *batch, struct 
     struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
     on(m, -1, "");
     TRY(tune_embed_forward(m->dev, &x, &table, &m->ids, c->embedding_multiplier));
+    if (m->noisy) {
+        float size = (float)(m->noise_alpha / sqrt((double)m->T * c->hidden) * c->embedding_multiplier);
+        TRY(tune_noise(m->dev, &x, m->step_at, (struct tune_dropout){.seed = m->noise_seed, .past_steps = m->past_steps, .layer = -1}, size));
+    }
     for (int i = 0; i < c->layers; i++)
         TRY(layer_forward(m, i, false));
     m->hidden_tensor = rows(m, m->hidden, c->hidden);
@@ -332,16 +337,24 @@ int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, str
 {
     m->dropping = m->lora && m->lora->options.dropout > 0 && m->training;
     tune_device_does(m->dev, TUNE_FORWARD, -1, "");
-    if (m->dropping && !m->step_at.at)
+    m->noisy = m->noise_alpha > 0 && m->training;
+    bool draws = m->dropping || m->noisy;
+    if (draws && !m->step_at.at)
         m->step_at = m->own_step;
-    if (m->dropping)
+    if (draws)
         TRY(tune_begin_pass(m->dev, m->step_at));
     return forward(m, batch, hidden);
 }
 
+void tune_model_noise(struct tune_model *m, double alpha, uint64_t seed)
+{
+    m->noise_alpha = alpha;
+    m->noise_seed = seed;
+}
+
 int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
 {
-    m->dropping = false;
+    m->dropping = m->noisy = false;
     tune_device_does(m->dev, TUNE_EVALUATION, -1, "");
     return forward(m, batch, hidden);
 }
@@ -349,7 +362,7 @@ int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struc
 int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch, const struct tune_weights_source *merged,
                             struct tune_tensor **hidden)
 {
-    m->dropping = false;
+    m->dropping = m->noisy = false;
     m->merged = merged;
     tune_device_does(m->dev, TUNE_EVALUATION, -1, "");
     int status = forward(m, batch, hidden);

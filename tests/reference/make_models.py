@@ -106,11 +106,12 @@ class softmax_in_float64:
         F.softmax = self.softmax
 
 
-def forward(model, ids, labels):
+def forward(model, ids, labels, smoothing=0.0):
     with softmax_in_float64():
         logits = model(input_ids=ids, use_cache=False).logits
     assert logits.dtype == torch.float64
-    return logits, F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction="sum")
+    return logits, F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction="sum",
+                                   label_smoothing=smoothing)
 
 
 def load(folder, dtype=torch.float64):

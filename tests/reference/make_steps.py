@@ -42,7 +42,7 @@ OPTIONS = {
         "stop-after-seconds": 1000000, "until-stable": 0.5},
     "sgd-plain": {
         "optimizer": "sgd", "lr": 0.2, "schedule": "linear", "warmup-steps": 1, "weight-decay": 0.6,
-        "decay": "matrices", "clip-norm": 0, "max-steps": 2},
+        "decay": "matrices", "clip-norm": 0, "max-steps": 2, "label-smoothing": 0.15},
 }
 
 
@@ -126,7 +126,8 @@ def train(model, rows, o):
         optimizer.zero_grad()
         total = 0.0
         for i in range(at, at + size, BATCH):
-            loss = forward(model, *micro_batch(rows[i : i + BATCH]))[1] / labels
+            smoothing = o.get("label-smoothing", 0.0)
+            loss = forward(model, *micro_batch(rows[i : i + BATCH]), smoothing)[1] / labels
             loss.backward()
             total += float(loss.detach())
         losses.append(total)

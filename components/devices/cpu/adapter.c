@@ -1,4 +1,4 @@
-/* adapter.c - operations of low-rank adapters besides matrix products: dropout, DoRA's column
+/* adapter.c - operations of low-rank adapters besides matrix products, and noise: dropout, DoRA's column
  * scales. */
 #include <math.h>
 
@@ -19,14 +19,19 @@ static inline uint32_t column_bits(uint64_t row, uint32_t column)
     return h ^ h >> 16;
 }
 
+/* The key of this forward pass's random numbers, in this layer and product. */
+static uint64_t pass_key(const struct tune_scalars *s, struct tune_dropout drop)
+{
+    uint64_t pass = tune_random_u64(drop.seed, (uint64_t)(drop.past_steps + (int64_t)s->step), (uint64_t)s->pass);
+    return tune_random_u64(pass, (uint64_t)drop.layer, (uint64_t)drop.which);
+}
+
 int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, tune_address step,
                      struct tune_dropout drop,
                      float beta, float plain, float masked)
 {
     int64_t N = x->shape[0], C = x->shape[1];
-    const struct tune_scalars *s = tune_cpu_pointer(step);
-    uint64_t pass = tune_random_u64(drop.seed, (uint64_t)(drop.past_steps + (int64_t)s->step), (uint64_t)s->pass);
-    uint64_t key = tune_random_u64(pass, (uint64_t)drop.layer, (uint64_t)drop.which);
+    uint64_t key = pass_key(tune_cpu_pointer(step), drop);
     uint32_t below = (uint32_t)(drop.p * 0x1p32); /* p < 1, so it fits */
     float stays = plain + masked * (float)(1 / (1 - drop.p));
     if (tune_cpu_reserve(dev, 2 * C) < 0)
@@ -45,6 +50,21 @@ int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struc
             out[i] = beta == 0 ? to : beta * out[i] + to;
         }
         tune_cpu_out(y, n * C, C, out);
+    }
+    return 0;
+}
+
+int tune_cpu_noise(struct tune_device *dev, struct tune_tensor *y, tune_address step, struct tune_dropout drop, float size)
+{
+    int64_t N = y->shape[0], C = y->shape[1];
+    uint64_t key = pass_key(tune_cpu_pointer(step), drop);
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int64_t n = 0; n < N; n++) {
+        uint64_t row = tune_random_u64(key, 0, (uint64_t)n);
+        float *out = (float *)tune_cpu_data(y) + n * C;
+#pragma omp simd
+        for (int64_t i = 0; i < C; i++)
+            out[i] += size * ((float)(int32_t)column_bits(row, (uint32_t)i) * 0x1p-31f);
     }
     return 0;
 }

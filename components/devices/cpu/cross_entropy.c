@@ -5,6 +5,15 @@
 
 #include "devices/record.h"
 
+static double mean_of(const float *x, int64_t V)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < V; i++)
+        sum += x[i];
+    return sum / (double)V;
+}
+
 /* Replace x by exp(x - max); *sum is their sum. Returns max. */
 static float row_exp(float *x, int64_t V, float *sum)
 {
@@ -22,7 +31,7 @@ static float row_exp(float *x, int64_t V, float *sum)
 
 int tune_cpu_cross_entropy_rows(struct tune_device *dev, struct tune_tensor *logits, tune_address step, struct tune_tensor *log_probs,
                                 const struct tune_tensor *labels, const struct tune_tensor *weights, const struct tune_tensor *rows,
-                                bool backward)
+                                double smoothing, bool backward)
 {
     struct tune_cpu *cpu = dev->state;
     struct tune_scalars *scalars = tune_cpu_pointer(step);
@@ -38,10 +47,11 @@ int tune_cpu_cross_entropy_rows(struct tune_device *dev, struct tune_tensor *log
         tune_cpu_piece(M, 1, &begin, &end);
         for (int64_t m = begin; m < end; m++) {
             float *x = (float *)tune_cpu_data(logits) + m * V, sum, label_logit = x[label[m]], f = weight ? weight[row[m]] : 1;
+            double mean = smoothing > 0 ? mean_of(x, V) : 0;
             float max = row_exp(x, V, &sum);
             /* subtract max first: log(sum) is small and would lose digits next to a large max */
             double log_prob = (double)label_logit - max - log((double)sum);
-            loss -= f * log_prob;
+            loss -= f * (smoothing > 0 ? (1 - smoothing) * log_prob + smoothing * (mean - max - log((double)sum)) : log_prob);
             if (probs)
                 probs[m] = (float)log_prob;
             if (!backward)
@@ -49,7 +59,10 @@ int tune_cpu_cross_entropy_rows(struct tune_device *dev, struct tune_tensor *log
             float factor = f / sum;
             for (int64_t i = 0; i < V; i++)
                 x[i] *= factor;
-            x[label[m]] -= f;
+            x[label[m]] -= f * (float)(1 - smoothing);
+            float every = f * (float)(smoothing / (double)V);
+            for (int64_t i = 0; smoothing > 0 && i < V; i++)
+                x[i] -= every;
         }
         cpu->partial[omp_get_thread_num()] = loss;
     }
