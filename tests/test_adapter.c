@@ -137,6 +137,44 @@ static void target_modules_are_read_in_every_form(void **state)
             "k_proj,o_proj,q_proj,v_proj");
 }
 
+/* Regular expressions: read, applied to whole names, written. */
+static void target_modules_are_expressions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *expression;
+        int ranks[4]; /* of the modules below: 1 or 0 */
+    } cases[] = {{".*[qv]_proj", {1, 0, 1, 0}},        {".*\\.layers\\.1\\..*_proj", {0, 0, 1, 1}},
+                 {"q_proj|up_proj", {0, 0, 0, 0}},     {".*(?:q|up)_proj", {1, 1, 0, 1}},
+                 {".*\\.\\d\\.mlp\\.\\w+", {0, 1, 0, 1}}, {".*?self_attn.*?", {1, 0, 1, 0}},
+                 {"model\\.layers\\.[^\\d].*", {0, 0, 0, 0}}, {".*layers.(0|[2-9]|1[0-9]).*", {1, 1, 0, 0}},
+                 {".*l{1}ayers.0.*", {1, 1, 0, 0}},
+                 {".*q", {0, 0, 0, 0}},                {".*layers\\.[\\d]\\.mlp.*", {0, 1, 0, 1}}};
+    static const char *const modules[] = {"model.layers.0.self_attn.q_proj", "model.layers.0.mlp.up_proj",
+                                          "model.layers.1.self_attn.v_proj", "model.layers.1.mlp.up_proj"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tune_lora_options o = {.r = 1, .alpha = 1, .targets = cases[i].expression};
+        struct tune_adapter_config c;
+        assert_ok(tune_lora_check(&o));
+        for (int m = 0; m < 4; m++)
+            if (tune_lora_rank(&o, modules[m]) != cases[i].ranks[m])
+                fail_msg("%s and %s", cases[i].expression, modules[m]);
+        assert_ok(tune_adapter_config_write(home, &o, NULL));
+        assert_ok(tune_adapter_config_read(&c, home));
+        assert_string_equal(c.lora.targets, cases[i].expression);
+        tune_adapter_config_free(&c);
+    }
+    struct tune_lora_options o = {.r = 1, .alpha = 1, .targets = ".*[qv]_proj", .layers = "0"};
+    assert_int_equal(tune_lora_check(&o), -1);
+    assert_error_has("the targets are a regular expression, which says itself in which layers");
+    char longer[2000] = "(";
+    memset(longer + 1, 'a', 1500);
+    o = (struct tune_lora_options){.r = 1, .alpha = 1, .targets = longer};
+    longer[1500] = ')';
+    assert_int_equal(tune_lora_check(&o), -1);
+    assert_error_has("it is too long");
+}
+
 static void layers_are_read_and_written(void **state)
 {
     (void)state;
@@ -246,9 +284,13 @@ static void what_is_not_supported_is_refused_by_key_and_value(void **state)
         {WITH("\"exclude_modules\":\"q_proj;\""), "\"exclude_modules\""},
         {WITH("\"base_model_name_or_path\":3"), "\"base_model_name_or_path\" is 3"},
         {WITH("\"r\":4,\"r\":8"), "\"r\" is there twice"},
-        {"{\"peft_type\":\"LORA\",\"target_modules\":\".*q.*\"}", "\"target_modules\" is \".*q.*\": of regular expressions"},
-        {"{\"peft_type\":\"LORA\",\"target_modules\":\"q_proj\"}", "of regular expressions"},
-        {"{\"peft_type\":\"LORA\",\"target_modules\":\".*\\\\.(q_proj|v_proj\"}", "of regular expressions"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":\"q_proj\"}", "PEFT takes a text as a regular expression for whole names"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":\".*\\\\.(q_proj|v_proj\"}", "the regular expression \".*\\.(q_proj|v_proj\": Unmatched ( or"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":\"(?i).*q_proj\"}", "of groups, (...) and (?:...) are supported"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":\"(q)\\\\1_proj\"}", "of what follows a backslash"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":\".*[qv_proj\"}", "a '[' is not closed"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":\".*[qv]_proj\",\"exclude_modules\":[\"q_proj\"]}", "beside a regular expression"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":\".*[qv]_proj\",\"layers_to_transform\":[0]}", "where target_modules is a list"},
         {"{\"peft_type\":\"LORA\",\"target_modules\":[\"a,b\"]}", "expected a list of module names"},
         {"{\"peft_type\":\"LORA\",\"target_modules\":[3]}", "expected a list of module names"},
         {"{\"peft_type\":\"LORA\",\"target_modules\":\"all-linear\",\"layers_to_transform\":[0]}",
@@ -452,6 +494,7 @@ int main(void)
         cmocka_unit_test(values_are_those_of_the_file),
         cmocka_unit_test(missing_keys_have_pefts_defaults),
         cmocka_unit_test(target_modules_are_read_in_every_form),
+        cmocka_unit_test(target_modules_are_expressions),
         cmocka_unit_test(layers_are_read_and_written),
         cmocka_unit_test(whole_names_are_taken_whatever_the_layers),
         cmocka_unit_test(patterns_are_read_in_plain_forms),

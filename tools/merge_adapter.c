@@ -4,8 +4,9 @@
  *
  * W + s B A is computed in float32 and rounded once; DoRA scales it to its magnitude. It works on
  * one piece of one tensor at a time, so a model may be larger than memory. Config and tokenizer
- * files are the model's. An adapter has learned around the rounding of its base (--base-dtype of
- * finetune_lora). It is merged onto those values; its file says which. */
+ * files are the model's. If the adapter was trained on a rounded base (--base-dtype of
+ * finetune_lora), it is merged into the base rounded the same way. The adapter's file names that
+ * type. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -264,7 +264,7 @@ static bool plain_names(const char *text, bool any, FILE *out)
 /* Convert a list of names, or an expression, to ends separated by commas. *ends NULL: no names. */
 static int read_names(const struct reader *r, const char *key, char **ends)
 {
-    static const char more[] = "of regular expressions those like \".*\\.(q_proj|v_proj)\" are supported; write a list of "
+    static const char more[] = "PEFT takes a text as a regular expression for whole names, and this one fits none; write a list of "
                                "module names";
     const cJSON *v = get(r, key);
     size_t size;
@@ -335,6 +335,19 @@ static int exclude(const struct reader *r, char **targets, const char *excluded)
     return status;
 }
 
+/* True if a regular expression is only a list of names in another form. */
+static bool is_list_of_names(const char *text)
+{
+    char *names = NULL;
+    size_t size;
+    FILE *out = open_memstream(&names, &size);
+    bool good = out && plain_names(text, false, out);
+    if (out)
+        fclose(out);
+    free(names);
+    return good;
+}
+
 static int read_targets(const struct reader *r, struct tune_adapter_config *c)
 {
     const cJSON *v = get(r, "target_modules");
@@ -345,10 +358,20 @@ static int read_targets(const struct reader *r, struct tune_adapter_config *c)
     TRY(read_names(r, "exclude_modules", &excluded));
     bool all = cJSON_IsString(v) && strcasecmp(v->valuestring, all_linear) == 0;
     int status = 0;
-    if (!all)
+    bool expression = cJSON_IsString(v) && tune_lora_is_expression(v->valuestring) && !is_list_of_names(v->valuestring);
+    if (expression && excluded) {
+        free(excluded);
+        return refuse(r, "exclude_modules", "beside a regular expression in target_modules it is not supported; leave the names "
+                                            "out of the expression");
+    }
+    if (expression) {
+        c->text[0] = strdup(v->valuestring);
+        status = c->text[0] && tune_lora_expression_check(c->text[0]) < 0 ? tune_error_prefix("%s: ", r->path) : 0;
+    } else if (!all) {
         status = read_names(r, "target_modules", &c->text[0]);
-    else
+    } else {
         c->text[0] = strdup(excluded ? TUNE_ADAPTER_LINEAR : all_linear);
+    }
     if (status == 0 && !c->text[0])
         status = no_memory(r);
     if (status == 0 && excluded)

@@ -54,6 +54,17 @@ static bool write_pieces(FILE *to, const char *key, const char *text, bool patte
     return good;
 }
 
+static bool write_text(FILE *to, const char *key, const char *text)
+{
+    cJSON *value = cJSON_CreateString(text);
+    char *quoted = value ? cJSON_PrintUnformatted(value) : NULL;
+    cJSON_Delete(value);
+    if (quoted)
+        fprintf(to, "  \"%s\": %s,\n", key, quoted);
+    cJSON_free(quoted);
+    return quoted != NULL;
+}
+
 /* Write "0,1,8-10" as a list of numbers. */
 static void write_layers(FILE *to, const char *layers)
 {
@@ -92,8 +103,11 @@ int tune_adapter_config_write(const char *folder, const struct tune_lora_options
                 tune_number_text(dropout, o->dropout), floor(o->dropout) == o->dropout ? ".0" : "", o->r);
         good = write_pieces(to, "rank_pattern", o->rank_pattern, true, NULL) && good;
         fprintf(to, "  \"revision\": null,\n");
-        good = write_pieces(to, "target_modules", strcmp(o->targets, "all-linear") == 0 ? TUNE_ADAPTER_LINEAR : o->targets, false,
-                            o->layers ? o : NULL) && good;
+        if (tune_lora_is_expression(o->targets))
+            good = write_text(to, "target_modules", o->targets) && good;
+        else
+            good = write_pieces(to, "target_modules", strcmp(o->targets, "all-linear") == 0 ? TUNE_ADAPTER_LINEAR : o->targets, false,
+                                o->layers ? o : NULL) && good;
         fprintf(to, "  \"task_type\": \"CAUSAL_LM\",\n  \"use_dora\": %s,\n  \"use_rslora\": %s\n}\n",
                 o->dora ? "true" : "false", o->rslora ? "true" : "false");
         good = fflush(to) == 0 && good;

@@ -25,7 +25,7 @@ int64_t tune_disk_plan_count(const struct tune_disk_plan *p)
 {
     int64_t evaluations = times(p, p->eval_every), every = times(p, p->save_every);
     bool last = p->at_end && p->steps > p->from && !(p->save_every > 0 && p->steps % p->save_every == 0);
-    /* the newest ones, a new one before the oldest is removed, and the best */
+    /* most at one time: keep_last, one that is being written, and the best */
     if (p->keep_last > 0) {
         int64_t saved = every + last + evaluations, most = (int64_t)p->keep_last + 1 + (evaluations > 0);
         return saved < most ? saved : most;

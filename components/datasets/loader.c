@@ -26,7 +26,7 @@ enum { COUNTED = 256 }; /* rows between two stored counts of the part's rows */
 
 /* ---- the plan ---- */
 
-/* Whether a row of set k is in the part. own: its number in that set. More rows in one set leave the
+/* True if a row of set k is in the part. own: its number in that set. More rows in one set leave the
  * held-out rows of the others as they are. */
 static bool in_part(const struct tune_loader *load, int k, int64_t own)
 {

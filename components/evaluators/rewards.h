@@ -1,4 +1,4 @@
-/* rewards.h - evaluate a loss of pairs, and log its numbers under the names that TRL uses.
+/* rewards.h - evaluate a preference loss, and log its numbers under the names that TRL uses.
  *
  *     rewards/accuracies                 1 where the chosen answer has the higher reward
  *     rewards/margins                    chosen minus rejected reward

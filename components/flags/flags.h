@@ -244,7 +244,8 @@ extern const struct tune_service tune_show_tokens;
     {"lora-dropout", TUNE_DOUBLE, &(f).lora.dropout, "0", "[0,1)", "", \
      "share of an adapter's input that training drops"}, \
     {"lora-targets", TUNE_STRING, &(f).lora.targets, "all-linear", "", "", \
-     "modules with an adapter: all-linear, or ends of names: q_proj,v_proj"}, \
+     "modules with an adapter: all-linear, or ends of names: q_proj,v_proj. A regular expression " \
+     "fits whole names, as in PEFT: '.*\\.(q|v)_proj'"}, \
     {"adapter", TUNE_STRING, &(f).adapter, NULL, "", "", \
      "PEFT folder with an adapter to begin from. Its rank, targets and scales hold; " \
      "--lora-dropout may be another"}, \
@@ -446,7 +447,7 @@ extern const struct tune_service tune_show_tokens;
 #define TUNE_TRAINING_PROPERTIES \
     TUNE_RUN_PROPERTIES("nats/token"), {"eval_perplexity", "", "exp(eval_loss)"}
 
-/* Those of a recipe with a loss of pairs. */
+/* The figures of a recipe that trains on preferences. */
 #define TUNE_PREFERENCE_PROPERTIES TUNE_RUN_PROPERTIES("nats/pair")
 
 /* tune_flags_parse - put defaults, the model's defaults, --config and flags into the places that

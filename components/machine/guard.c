@@ -41,7 +41,7 @@ struct guard {
     const char *path, **argv, **environment;
     const int *cpus;
     int socket, signals, output;   /* -1: closed */
-    pid_t self, group, program;    /* program: 0 after its end; group: its number while it ran */
+    pid_t self, group, program;    /* process IDs; program: 0 after its end; group: kept */
     enum phase phase;
     double start_s, until_s; /* until_s: end of the grace period; then the next round of SIGKILL */
     bool changed;                  /* a child was reaped, so its children may now be ours */

@@ -45,6 +45,15 @@ const struct tune_lora_options *tune_model_lora(const struct tune_model *m);
  * as a row's name). false: the row takes no adapter. */
 bool tune_lora_module(const struct tune_parameter *p, char *module);
 
+/* tune_lora_is_expression - whether targets are a regular expression: it has signs that no name
+ * has. It fits whole names, as re.fullmatch in PEFT.
+ * tune_lora_expression_check - 0, or -1 with an error: it cannot be read. Python's syntax is
+ * supported as far as module names need it: no lookaround, no backreferences.
+ * tune_lora_expression_fits - whether it fits the name of a module. */
+bool tune_lora_is_expression(const char *targets);
+int tune_lora_expression_check(const char *expression);
+bool tune_lora_expression_fits(const char *expression, const char *module);
+
 /* tune_lora_rank - the rank of a module such as "model.layers.0.self_attn.q_proj"; 0: no adapter.
  * tune_lora_alpha - its alpha.
  * tune_lora_scale - its s. */

@@ -90,6 +90,8 @@ static bool targeted(const char *targets, const char *module)
         return false;
     if (!strcmp(targets, "all-linear"))
         return true;
+    if (tune_lora_is_expression(targets))
+        return tune_lora_expression_fits(targets, module);
     while (next_piece(&targets, &p))
         if (ends_with(module, p))
             return true;
@@ -172,6 +174,12 @@ int tune_lora_check(const struct tune_lora_options *o)
     TRY(check_pattern("LoRA's alpha pattern", o->alpha_pattern, false));
     if (!o->targets)
         return tune_error_usage("LoRA: no targets; name modules, or write all-linear");
+    if (tune_lora_is_expression(o->targets)) {
+        TRY(tune_lora_expression_check(o->targets));
+        if (o->layers)
+            return tune_error_usage("LoRA's layers: the targets are a regular expression, which says itself in which layers; "
+                                    "such as .*\\.[0-3]\\.mlp\\.up_proj");
+    }
     while (next_piece(&layers, &p))
         if (!read_range(p, &low, &high))
             return refuse("LoRA's layers", p, "numbers and ranges like 0,1,8-15");
@@ -188,6 +196,15 @@ static bool fits_some(const struct tune_parameters *t, const struct tune_lora_op
         if (tune_lora_module(&t->at[i], module) && ends_with(module, end) && (!adapted || tune_lora_rank(o, module) > 0))
             return true;
     }
+    return false;
+}
+
+static bool any_adapter(const struct tune_parameters *t, const struct tune_lora_options *o)
+{
+    char module[sizeof t->at->name];
+    for (int i = 0; i < t->base; i++)
+        if (tune_lora_module(&t->at[i], module) && tune_lora_rank(o, module) > 0)
+            return true;
     return false;
 }
 
@@ -235,8 +252,12 @@ int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lor
         if (read_range(p, &low, &high) && high >= model_layers)
             return tune_error_usage("LoRA's layers: \"%.*s\"; the model has layers 0 to %d", (int)p.size, p.text,
                                        model_layers - 1);
-    if (!o->loose && strcmp(o->targets, "all-linear"))
+    if (!o->loose && tune_lora_is_expression(o->targets)) {
+        if (!any_adapter(t, o))
+            return no_module(t, "LoRA's targets", (struct piece){o->targets, strlen(o->targets)}, false);
+    } else if (!o->loose && strcmp(o->targets, "all-linear")) {
         TRY(check_names(t, o, "LoRA's targets", o->targets, false));
+    }
     TRY(o->loose ? 0 : check_names(t, o, "LoRA's rank pattern", o->rank_pattern, true));
     TRY(o->loose ? 0 : check_names(t, o, "LoRA's alpha pattern", o->alpha_pattern, true));
     for (int i = 0; i < t->base; i++) {

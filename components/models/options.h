@@ -9,7 +9,8 @@ struct tune_lora_options {
     double alpha, dropout;
     bool rslora, dora;
     const char *targets;       /* "all-linear", or ends of modules' names:
-                                  "q_proj,layers.3.mlp.down_proj" */
+                                  "q_proj,layers.3.mlp.down_proj"; or a regular expression for
+                                  whole names: ".*\.(q|v)_proj" */
     const char *rank_pattern;  /* "k_proj=4,layers.0.self_attn.q_proj=32"; the first match holds;
                                   NULL: none */
     const char *alpha_pattern; /* written alike */

@@ -51,7 +51,7 @@ const struct tune_metric *tune_metrics_find(const struct tune_metrics_row *row, 
 /* How much of the file was read. {0}: nothing yet. */
 struct tune_metrics_place {
     int64_t bytes, lines; /* taken so far */
-    int64_t left;         /* whole lines after those, which take refused */
+    int64_t left;         /* whole lines after the taken ones, not taken */
     int64_t torn;         /* bytes after the last newline: half a line */
     /* private: the file, and the last line taken from it */
     dev_t device;

@@ -150,7 +150,7 @@ static bool same_text(const jval *v, const char *text, size_t size)
     return v->size == size && (size == 0 || memcmp(v->text, text, size) == 0);
 }
 
-/* Linear search: mappings here have a few dozen keys, and steps limit larger ones. */
+/* Linear search: mappings here have a few dozen keys. For larger ones, the limit on steps of a run holds. */
 const jval *tune_jinja_dict_find(jrun *run, const struct tune_jinja_dict *d, struct tune_text key)
 {
     size_t i = 0;

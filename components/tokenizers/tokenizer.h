@@ -57,8 +57,8 @@ int tune_tokenizer_encode(struct tune_tokenizer *t, const char *text, size_t siz
                           struct tune_encoding *e);
 
 /* tune_tokenizer_encode_text - the same for text that is partly data. data[size]: bytes that are
- * not 0 mark data, in which the spelling of a special token is plain text. data NULL: nothing is.
- * Otherwise a mark changes nothing: words and merges go across it.
+ * not 0 mark data, in which the spelling of a special token is plain text. data NULL: no byte is
+ * marked. Marks concern special tokens only: words and merges go across their edges.
  * tune_encoding_free - free the arrays of e. */
 int tune_tokenizer_encode_text(struct tune_tokenizer *t, const char *text, size_t size,
                                const uint8_t *data, int options,

@@ -50,6 +50,7 @@ ADAPTERS = {
                          rank_pattern={"q_proj": 1}),
     "layers": dict(r=2, lora_alpha=4, target_modules=["k_proj", "down_proj"], layers_to_transform=[0, 2], layers_pattern="layers"),
     "expression": dict(r=2, lora_alpha=4, target_modules=r".*\.self_attn\.(q_proj|o_proj)"),
+    "expression of layers": dict(r=2, lora_alpha=4, target_modules=r"model\.layers\.(0|2)\.(?:self_attn\.[qv]|mlp\.\w+)_proj"),
     "excluded": dict(r=2, lora_alpha=1, target_modules=LINEAR, exclude_modules=["mlp.up_proj", "lm_head"]),
     "gaussian": dict(r=2, lora_alpha=4, target_modules=["v_proj"], init_lora_weights="gaussian"),
 }
@@ -113,7 +114,8 @@ def names(r):
         return r".*\." + r.choice(["", r"self_attn\.", r"mlp\."]) + "(" + ends + ")"
     if form == 2:
         plain = name(r, True).replace(".", r"\.")
-        return r.choice([plain, "q_proj", ".*q_proj", ".*(q|k)_proj", r".*\.layers\.[01]\.mlp\.up_proj"])
+        return r.choice([plain, "q_proj", ".*q_proj", ".*(q|k)_proj", r".*\.layers\.[01]\.mlp\.up_proj",
+                         r".*\d\.self_attn\.\w+_proj", r"model\.layers\.(?:0|1)\..*?_proj", r".*\.[^1]\.mlp\.(up|down)_proj"])
     return [name(r) for _ in range(r.randint(1, 4))]
 
 

@@ -1,4 +1,4 @@
-/* rows.c - print or export the rows of a table, without a space. */
+/* rows.c - print or export the rows of a table. No file of a space is needed. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -355,7 +355,7 @@ static int scan_rows(struct table *t)
     return more;
 }
 
-/* Read the rows of one experiment that has all dimensions, or with `open` of one that lacks
+/* Read the rows of one experiment. It has all dimensions; with `open` it may be one that lacks
  * some. */
 static int read_experiment(struct reading *r, const struct tune_experiment *e, bool open)
 {

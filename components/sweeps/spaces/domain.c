@@ -239,7 +239,7 @@ static int draw_normal(const struct tune_domain *d, double u, tune_index size, t
                                                             * exp(-30^2/2) */
         return refuse_far(d);
     int low = 0, high = d->summed - 1;
-    while (low < high) { /* the first value whose sum is above */
+    while (low < high) { /* the first value with a running sum above the number drawn */
         int middle = low + (high - low) / 2;
         if (d->sums[middle] > u * d->sums[d->summed - 1])
             high = middle;
