@@ -210,7 +210,7 @@ static struct trainer open_with(const char *folder, enum tune_optimizer_kind kin
     assert_got(t.loss = tune_loss_new(t.m, true));
     assert_got(t.sums = tune_record_new(dev, 1));
     assert_got(t.opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
-                   .kind = kind, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .1}));
+                   .kind = kind, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .1, .muon_momentum = .9}));
     assert_got(t.data = tune_dataset_from(8, own_row, NULL, 4));
     assert_got(t.load = tune_loader_new(t.data, &(struct tune_loader_options){.part = TUNE_ALL, .shuffle = true, .batch_size = 2,
                    .accumulate = 1, .max_length = 4, .epochs = 3, .max_steps = -1, .stop_after_seconds = -1}));
@@ -280,7 +280,7 @@ static void goes_on_bit_for_bit(void **state)
     (void)state;
     static const char *const folders[] = {"tests/reference/llama-untied", "tests/reference/llama-tied"}; /* bfloat16; float32 */
     for (int f = 0; f < 2; f++)
-        for (int kind = TUNE_ADAMW; kind <= TUNE_SGD; kind++) {
+        for (int kind = TUNE_ADAMW; kind <= TUNE_MUON; kind++) {
             const char *tmp = test_folder();
             char path[TUNE_PATH_MAX];
             struct trainer a = open_trainer(folders[f], (enum tune_optimizer_kind)kind), b;

@@ -1165,17 +1165,67 @@ static void update_case(struct worst *worst_of, bool adam, bool momentum, int64_
     free(ww), free(wm), free(wv);
 }
 
+/* Muon's operations around its products. */
+static void muon_case(struct worst *worst_of, int64_t n, bool zero)
+{
+    const double momentum = 0.9, size = 0.7, scale = 1.0 / 37, least = 1e-7;
+    struct array w = array_random(TUNE_F32, 0, n, 1, 1), g = array_random(TUNE_F32, 0, n, zero ? 0 : 50, 2);
+    struct array m = array_random(TUNE_F32, 0, n, zero ? 0 : 1, 3), y = array_nan(TUNE_F32, 0, n);
+    struct tune_update how = an_update;
+    how.momentum = momentum;
+    double *ww = copy_of(&w), *wm = copy_of(&m), *wy = zeros(n), *wunit = zeros(n), squares = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double grad = g.v[i] * scale;
+        wm[i] += (1 - momentum) * (grad - wm[i]);
+        wy[i] = grad + momentum * (wm[i] - grad);
+        squares += wy[i] * wy[i];
+    }
+    for (int64_t i = 0; i < n; i++) {
+        wunit[i] = wy[i] / fmax(sqrt(squares), least);
+        ww[i] = ww[i] * (1 - an_lr * how.lr_scale * how.weight_decay) - an_lr * how.lr_scale * size * wunit[i];
+    }
+    for (int d = 0; d < DEVICES; d++) {
+        struct tune_device *dev = devices[d];
+        struct tune_scalars none = {.lr = an_lr}, some = {.lr = an_lr, .gradient_scale = scale};
+        tune_address on[2] = {put_bytes(dev, &none, sizeof none), put_bytes(dev, &some, sizeof some)};
+        put(dev, &w), put(dev, &g), put(dev, &m), put(dev, &y);
+        for (int i = 0; i < 2; i++) { /* first with a scale of 0: nothing moves */
+            assert_ok(tune_muon_moment(dev, &y.t, &g.t, &m.t, on[i], how));
+            if (i == 1)
+                worst(worst_of, TUNE_F32, error(&y, wy));
+            assert_ok(tune_unit(dev, &y.t, least));
+            assert_ok(tune_muon(dev, &w.t, &y.t, on[i], size, how));
+            if (i == 0) {
+                double *zero_y = zeros(n);
+                assert_true(unchanged(&w) && unchanged(&m) && error(&y, zero_y) == 0);
+                free(zero_y);
+            }
+        }
+        worst(worst_of, TUNE_F32, error(&y, wunit));
+        worst(worst_of, TUNE_F32, error(&m, wm));
+        worst(worst_of, TUNE_F32, error(&w, ww));
+        assert_true(unchanged(&g));
+        tune_device_free(dev, on[0], sizeof none);
+        tune_device_free(dev, on[1], sizeof some);
+    }
+    drop(&w), drop(&g), drop(&m), drop(&y);
+    free(ww), free(wm), free(wy), free(wunit);
+}
+
 static void updates(void **state)
 {
     (void)state;
     static const int64_t sizes[] = {1, 3, 17, 130, 4096, 10007};
-    struct worst adamw = {0}, sgd = {0};
+    struct worst adamw = {0}, sgd = {0}, muon = {0};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         update_case(&adamw, true, false, sizes[s], 1);
         update_case(&adamw, true, false, sizes[s], an_update.eps); /* eps matters */
         update_case(&sgd, false, false, sizes[s], 1);
         update_case(&sgd, false, true, sizes[s], 1);
+        muon_case(&muon, sizes[s], false);
     }
+    muon_case(&muon, 17, true); /* a gradient of 0 stays 0 */
+    assert_worst("muon", &muon, 4, 0);
     assert_worst("adamw", &adamw, 4, 0); /* 0.63 */
     assert_worst("sgd", &sgd, 4, 0);     /* 0.64 */
 }
@@ -1565,6 +1615,11 @@ static void refused(void **state)
     assert_refused(tune_adamw(dev, R(3), R(3), R(4), R(3), sum, an_update), "adamw");
     assert_refused(tune_adamw(dev, RH(3), R(3), R(3), R(3), sum, an_update), "adamw"); /* weights in BF16: not yet */
     assert_refused(tune_sgd(dev, R(3), R(4), NULL, sum, an_update), "sgd");
+    assert_refused(tune_muon_moment(dev, R(3), R(4), R(4), sum, an_update), "muon_moment");
+    assert_refused(tune_muon_moment(dev, R(4), R(4), R(3), sum, an_update), "muon_moment");
+    assert_refused(tune_unit(dev, F(2, 3), 1), "unit");
+    assert_refused(tune_unit(dev, R(3), 0), "unit");
+    assert_refused(tune_muon(dev, R(3), R(4), sum, 1, an_update), "muon");
     assert_refused(tune_copy(dev, F(2, 3), H(2, 3)), "copy");
     assert_refused(tune_zero(dev, S(2, 3)), "zero");
     assert_refused(tune_axpby(dev, F(2, 3), F(3, 2), 1, 1), "axpby");

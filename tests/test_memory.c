@@ -55,7 +55,7 @@ static struct tune_model_config small(const char *family)
 struct use {
     const char *name;
     int family, B, T, accumulate, threads, log_every;
-    bool tied, bf16, checkpointing, sgd, momentum, evaluation_sets;
+    bool tied, bf16, checkpointing, sgd, muon, momentum, evaluation_sets;
 };
 
 static const struct use uses[] = {
@@ -68,6 +68,7 @@ static const struct use uses[] = {
     {"window", .family = 3, .B = 1, .T = 256, .threads = 2},
     {"sgd", .B = 1, .T = 64, .threads = 2, .sgd = true},
     {"sgd with momentum", .B = 1, .T = 64, .threads = 2, .sgd = true, .momentum = true},
+    {"muon", .family = 4, .B = 1, .T = 64, .threads = 2, .muon = true},
     {"evaluation", .B = 2, .T = 64, .threads = 2, .evaluation_sets = 1},
     {"accumulation", .B = 2, .T = 64, .accumulate = 5, .threads = 2, .checkpointing = true, .evaluation_sets = 1},
     {"long", .B = 1, .T = 2048, .threads = 2, .tied = true},
@@ -103,7 +104,7 @@ static struct tune_memory_request request(const struct use *u, const struct tune
         .activations = u->bf16 ? TUNE_BF16 : TUNE_F32,
         .use = TUNE_FOR_TRAINING | (u->checkpointing ? TUNE_CHECKPOINTING : 0),
         .optimizer =
-            {.kind = u->sgd ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .99, .eps = 1e-8, .momentum = u->momentum ? .9 : 0},
+            {.kind = u->sgd ? TUNE_SGD : u->muon ? TUNE_MUON : TUNE_ADAMW, .beta1 = .9, .beta2 = .99, .eps = 1e-8, .momentum = u->momentum ? .9 : 0},
         .loader = {.part = TUNE_ALL,
                    .batch_size = u->B,
                    .accumulate = u->accumulate ? u->accumulate : 1,

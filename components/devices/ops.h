@@ -352,6 +352,26 @@
     (!m || is_row(m, g->shape[0])))
 #define TUNE_COST_sgd COST((m ? 5 : 3) * count(w), all, "")
 
+/* Muon's three operations; between the last two, products make y nearly orthogonal.
+ * tune_muon_moment(dev, y, g, m, step, how) - scale g by gradient_scale. Then m += (1 - b) (g - m)
+ * and y = g + b (m - g), with b how's momentum. gradient_scale 0: m stays, y is 0.   y, g, m [n]
+ * tune_unit(dev, y, least) - y /= max(|y|, least), |y| the root of the sum of squares.   y [n]
+ * tune_muon(dev, w, y, step, size, how) - w -= lr wd w;  w -= lr size y. gradient_scale 0 leaves w
+ * as it is.   w, y [n]
+ * Source: Jordan et al. 2024, "Muon"; as torch.optim.Muon. */
+#define TUNE_ARGS_muon_moment(V) V(SET, y) V(GET, g) V(EDIT, m, true) V(STEP, step) \
+    V(VALUE, how, struct tune_update)
+#define TUNE_FIT_muon_moment (is_row(y, g->shape[0]) && is_row(g, g->shape[0]) && \
+    is_row(m, g->shape[0]))
+#define TUNE_COST_muon_moment COST(6 * count(g), all, "")
+#define TUNE_ARGS_unit(V) V(EDIT, y, true) V(VALUE, least, double)
+#define TUNE_FIT_unit (is_row(y, y->shape[0]) && least > 0)
+#define TUNE_COST_unit COST(3 * count(y), 2 * bytes(y), "")
+#define TUNE_ARGS_muon(V) V(EDIT, w, true) V(GET, y) V(STEP, step) V(VALUE, size, double) \
+    V(VALUE, how, struct tune_update)
+#define TUNE_FIT_muon (is_row(w, y->shape[0]) && is_row(y, y->shape[0]))
+#define TUNE_COST_muon COST(3 * count(w), all, "")
+
 /* The list. */
 #define TUNE_OPS(OP) \
     OP(copy) OP(zero) OP(axpby) OP(gemm) OP(bias_forward) OP(bias_backward) OP(embed_forward) \
@@ -362,7 +382,8 @@
     OP(dropout) OP(noise) OP(scale_columns) \
     OP(dot_columns) OP(row_squares) OP(dora_scale) OP(begin_step) OP(begin_pass) \
     OP(add_labels) OP(add_loss) OP(add_divisor) OP(set_lr) OP(end_step) \
-    OP(sum_squares) OP(finish_step) OP(adamw) OP(sgd)
+    OP(sum_squares) OP(finish_step) OP(adamw) OP(sgd) \
+    OP(muon_moment) OP(unit) OP(muon)
 
 /* ---- made from the list ---- */
 

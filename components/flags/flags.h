@@ -289,7 +289,8 @@ extern const struct tune_service tune_show_tokens;
 
 #define TUNE_OPTIMIZER_OPTIONS(f) \
     TUNE_OPTION_GROUP("optimizer"), \
-    {"optimizer", TUNE_ENUM, &(f).optimizer.kind, "adamw", "adamw|sgd", "", "update rule"}, \
+    {"optimizer", TUNE_ENUM, &(f).optimizer.kind, "adamw", "adamw|sgd|muon", "", \
+     "update rule. muon: Muon for the matrices of the layers, AdamW for the rest"}, \
     {"lr", TUNE_DOUBLE, &(f).schedule.lr, "2e-5", "[0,1000]", "", "peak learning rate"}, \
     {"schedule", TUNE_ENUM, &(f).schedule.kind, "cosine", "constant|linear|cosine", "", \
      "course of the learning rate after warm-up"}, \
@@ -312,6 +313,8 @@ extern const struct tune_service tune_show_tokens;
      "AdamW: decay of the second moment"}, \
     {"eps", TUNE_DOUBLE, &(f).optimizer.eps, "1e-8", "(0,1]", "", "AdamW: added to the root"}, \
     {"momentum", TUNE_DOUBLE, &(f).optimizer.momentum, "0", "[0,1)", "", "SGD: momentum"}, \
+    {"muon-momentum", TUNE_DOUBLE, &(f).optimizer.muon_momentum, "0.95", "[0,1)", "", \
+     "Muon: momentum, in Nesterov's form"}, \
     {"label-smoothing", TUNE_DOUBLE, &(f).label_smoothing, "0", "[0,1)", "", \
      "share of each target that is spread over the vocabulary. Evaluations are not smoothed"}, \
     {"decay", TUNE_ENUM, &(f).optimizer.decay, "matrices", "matrices|all", "", \

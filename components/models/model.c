@@ -281,6 +281,11 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
         status = tune_lora_plan(&m.lora, &m.parameters, adapted->lora, 0, config->layers);
     *bytes = (struct tune_model_bytes){.files = files, .weights = weights_bytes(&m) + m.parameters.adapters,
                                        .gradients = gradients_bytes(&m)};
+    for (int i = 0; i < m.parameters.count; i++) {
+        const struct tune_parameter *p = &m.parameters.at[i];
+        int64_t work = p->trainable && tune_parameter_is_hidden(p) ? tune_muon_bytes(p->shape[0], p->shape[1]) : 0;
+        bytes->muon = work > bytes->muon ? work : bytes->muon;
+    }
     bytes->weights += m.lora ? m.lora->squares_count * 4 : 0;
     if (status == 0 && m.lora)
         tune_product_merged_bytes(m.lora, config->layers, &bytes->merged, &bytes->merged_host);

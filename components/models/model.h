@@ -69,6 +69,8 @@ struct tune_model_bytes {
     int64_t files;
     /* for tune_model_infer_merged: a tile of weights, on the device and on the host */
     int64_t merged, merged_host;
+    /* the largest tune_muon_bytes of what is trained */
+    int64_t muon;
 };
 struct tune_lora_options;
 struct tune_model_adapted { /* the adapters of a model to plan for */

@@ -152,6 +152,11 @@ bool tune_parameter_is_linear(const struct tune_parameter *p)
     return !p->bias && tune_role_is_linear(p->role);
 }
 
+bool tune_parameter_is_hidden(const struct tune_parameter *p)
+{
+    return tune_parameter_is_linear(p) || p->role == TUNE_LORA_A || p->role == TUNE_LORA_B;
+}
+
 /* The embedding and the output projection are not quantized. */
 static enum tune_dtype storage_of(const struct tune_parameter *r, enum tune_dtype storage)
 {

@@ -81,6 +81,18 @@ bool tune_role_is_linear(enum tune_role role);
  * those, and adapters go on those. */
 bool tune_parameter_is_linear(const struct tune_parameter *p);
 
+/* tune_parameter_is_hidden - whether a row is a matrix within the layers: of a linear module, or of
+ * its adapter. */
+bool tune_parameter_is_hidden(const struct tune_parameter *p);
+
+/* tune_muon_bytes - bytes of Muon's work on such a matrix of this shape: two of its size, and two
+ * squares of its shorter side. */
+static inline int64_t tune_muon_bytes(int64_t rows, int64_t columns)
+{
+    int64_t less = rows < columns ? rows : columns;
+    return (2 * rows * columns + 2 * less * less) * 4;
+}
+
 /* tune_parameters_place - give each trainable row its offset in the gradient buffer. Call it again
  * after freezing. */
 void tune_parameters_place(struct tune_parameters *p);

@@ -1,6 +1,7 @@
 /* optimizer.c - ranges of parameters with the same settings, each updated in one operation. */
 #include "optimizers/optimizer.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/try.h"
@@ -12,6 +13,7 @@ struct run {
     int64_t gradient, count;
     double lr_scale, weight_decay;
     bool adapter;
+    int64_t shape[2]; /* of a single matrix that Muon updates; {0} for other runs */
 };
 
 struct tune_optimizer {
@@ -19,6 +21,8 @@ struct tune_optimizer {
     struct tune_device *dev;
     struct tune_optimizer_options options;
     tune_address updates; /* F64: updates so far, AdamW's t */
+    tune_address work;    /* Muon's matrices, one after the other; 0: none */
+    int64_t work_bytes;
     struct run *runs;
     int run_count;
     bool half; /* a step began and failed before its end */
@@ -39,22 +43,26 @@ static void make_runs(struct tune_optimizer *opt)
          * it. */
         int64_t apart = last ? (int64_t)(weight.at - last->weight.at) / 4 : 0;
         bool same = last && last->weight_decay == decay && last->lr_scale == r->lr_scale && last->adapter == r->adapter;
-        if (same && apart == r->gradient - last->gradient)
+        bool muon = opt->options.kind == TUNE_MUON && tune_parameter_is_hidden(r);
+        struct run one = {weight, r->gradient, r->count, r->lr_scale, decay, r->adapter, {muon ? r->shape[0] : 0, muon ? r->shape[1] : 0}};
+        int64_t bytes = muon ? tune_muon_bytes(r->shape[0], r->shape[1]) : 0;
+        opt->work_bytes = bytes > opt->work_bytes ? bytes : opt->work_bytes;
+        if (same && !muon && last->shape[0] == 0 && apart == r->gradient - last->gradient)
             last->count = apart + r->count;
         else
-            opt->runs[opt->run_count++] = (struct run){weight, r->gradient, r->count, r->lr_scale, decay, r->adapter};
+            opt->runs[opt->run_count++] = one;
     }
 }
 
 /* Number of moment buffers. */
 static int moments(const struct tune_optimizer_options *options)
 {
-    return options->kind == TUNE_ADAMW ? 2 : options->momentum > 0;
+    return options->kind != TUNE_SGD ? 2 : options->momentum > 0;
 }
 
-int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64_t gradients)
+int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64_t gradients, int64_t muon)
 {
-    return gradients * moments(options) + (int64_t)sizeof(double);
+    return gradients * moments(options) + (int64_t)sizeof(double) + (options->kind == TUNE_MUON ? muon : 0);
 }
 
 struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options)
@@ -86,6 +94,10 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tun
             return NULL;
         }
     make_runs(opt);
+    if (opt->work_bytes > 0 && !(opt->work = tune_device_alloc(opt->dev, opt->work_bytes, "Muon's work")).at) {
+        tune_optimizer_free(opt);
+        return NULL;
+    }
     return opt;
 }
 
@@ -96,6 +108,7 @@ void tune_optimizer_free(struct tune_optimizer *opt)
     tune_model_drop(opt->m, TUNE_MOMENT_1);
     tune_model_drop(opt->m, TUNE_MOMENT_2);
     tune_device_free(opt->dev, opt->updates, (int64_t)sizeof(double));
+    tune_device_free(opt->dev, opt->work, opt->work_bytes);
     free(opt->runs);
     free(opt);
 }
@@ -128,6 +141,46 @@ static struct tune_tensor *part(struct tune_optimizer *opt, const struct run *r,
     return all.data.at ? room : NULL;
 }
 
+/* Make x [rows,columns] nearly orthogonal: its singular values come near to 1. Five steps of
+ * Newton and Schulz; the result is in *x. Source: Jordan et al. 2024. */
+static int orthogonal(struct tune_optimizer *opt, struct tune_tensor *x, struct tune_tensor *next, struct tune_tensor square[2])
+{
+    static const float a = 3.4445f, b = -4.7750f, c = 2.0315f;
+    bool tall = x->shape[0] > x->shape[1];
+    struct tune_tensor flat = tune_tensor_1d(x->data, TUNE_F32, x->shape[0] * x->shape[1]);
+    TRY(tune_unit(opt->dev, &flat, 1e-7));
+    for (int i = 0; i < 5; i++) {
+        TRY(tune_gemm(opt->dev, &square[0], x, tall, x, !tall, 1, 0, TUNE_F32)); /* of the shorter side */
+        TRY(tune_axpby(opt->dev, &square[1], &square[0], b, 0));
+        TRY(tune_gemm(opt->dev, &square[1], &square[0], false, &square[0], false, c, 1, TUNE_F32));
+        TRY(tune_axpby(opt->dev, next, x, a, 0));
+        TRY(tall ? tune_gemm(opt->dev, next, x, false, &square[1], false, 1, 1, TUNE_F32)
+                 : tune_gemm(opt->dev, next, &square[1], false, x, false, 1, 1, TUNE_F32));
+        struct tune_tensor swap = *x;
+        *x = *next;
+        *next = swap;
+    }
+    return 0;
+}
+
+/* Update one matrix by Muon. Its step is as large as AdamW's mostly is (Liu et al. 2025), so one
+ * learning rate suits both. */
+static int muon(struct tune_optimizer *opt, const struct run *r, struct tune_tensor *w, const struct tune_tensor *g, struct tune_tensor *m,
+                tune_address step, struct tune_update u)
+{
+    int64_t rows = r->shape[0], columns = r->shape[1], less = rows < columns ? rows : columns, more = rows + columns - less;
+    tune_address at = opt->work, second = tune_address_plus(at, 4 * r->count), squares = tune_address_plus(at, 8 * r->count);
+    struct tune_tensor x = tune_tensor_2d(at, TUNE_F32, rows, columns), next = tune_tensor_2d(second, TUNE_F32, rows, columns);
+    struct tune_tensor square[2] = {tune_tensor_2d(squares, TUNE_F32, less, less),
+                                    tune_tensor_2d(tune_address_plus(squares, 4 * less * less), TUNE_F32, less, less)};
+    struct tune_tensor flat = tune_tensor_1d(at, TUNE_F32, r->count);
+    u.momentum = opt->options.muon_momentum;
+    TRY(tune_muon_moment(opt->dev, &flat, g, m, step, u));
+    TRY(orthogonal(opt, &x, &next, square));
+    flat = tune_tensor_1d(x.data, TUNE_F32, r->count);
+    return tune_muon(opt->dev, w, &flat, step, 0.2 * sqrt((double)more), u);
+}
+
 int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_record *record)
 {
     const struct tune_optimizer_options *o = &opt->options;
@@ -145,7 +198,10 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_recor
         struct tune_tensor *m = part(opt, r, TUNE_MOMENT_1, &room[1]), *v = part(opt, r, TUNE_MOMENT_2, &room[2]);
         u.lr_scale = r->lr_scale;
         u.weight_decay = r->weight_decay;
-        TRY(o->kind == TUNE_ADAMW ? tune_adamw(opt->dev, &w, g, m, v, step, u) : tune_sgd(opt->dev, &w, g, m, step, u));
+        if (r->shape[0] > 0)
+            TRY(muon(opt, r, &w, g, m, step, u));
+        else
+            TRY(o->kind != TUNE_SGD ? tune_adamw(opt->dev, &w, g, m, v, step, u) : tune_sgd(opt->dev, &w, g, m, step, u));
     }
     struct tune_tensor to = updates(opt), from = TUNE_SCALAR(step, updates);
     TRY(tune_copy(opt->dev, &to, &from));

@@ -1,5 +1,5 @@
-/* optimizer.h - AdamW and SGD on the model's flat gradient buffer, with clipping by the global
- * norm.
+/* optimizer.h - AdamW, SGD and Muon on the model's flat gradient buffer, with clipping by the
+ * global norm.
  *
  * Gradients are those of the loss sum. The update reads 1/labels and the clip factor as one number
  * on the device, so nothing waits for them. Weight decay applies to matrices only (no norm, no
@@ -32,8 +32,10 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m,
 void tune_optimizer_free(struct tune_optimizer *opt);
 
 /* tune_optimizer_bytes - bytes that such an optimizer takes on the device, for gradients of that
- * many bytes. AdamW keeps two moments, SGD with momentum one. */
-int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64_t gradients);
+ * many bytes. AdamW and Muon keep two moments, SGD with momentum one. muon: bytes of Muon's work
+ * (struct tune_model_bytes). */
+int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64_t gradients,
+                             int64_t muon);
 
 /* tune_optimizer_scale - compute the gradient norm of the mean loss, and the factor that brings it
  * down to clip_norm (0: no clipping). Call it before every step, also without clipping.

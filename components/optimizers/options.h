@@ -4,14 +4,17 @@
 
 #include <stdint.h>
 
-enum tune_optimizer_kind { TUNE_ADAMW, TUNE_SGD };
+/* Muon updates the matrices of the layers, and AdamW the rest: embeddings, output projection,
+ * vectors. Both use one learning rate. */
+enum tune_optimizer_kind { TUNE_ADAMW, TUNE_SGD, TUNE_MUON };
 enum tune_decay { TUNE_DECAY_MATRICES, TUNE_DECAY_ALL };
 
 struct tune_optimizer_options {
     enum tune_optimizer_kind kind;
     double beta1, beta2, eps; /* AdamW */
-    double weight_decay;      /* both */
+    double weight_decay;      /* all kinds */
     double momentum;          /* SGD */
+    double muon_momentum;     /* Muon; Nesterov's form */
     enum tune_decay decay;    /* the parameters that weight_decay applies to */
 };
 

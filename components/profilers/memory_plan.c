@@ -55,7 +55,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     plan->mapped = model.files > model.weights ? model.files : model.weights;
     add(plan, "weights", model.weights, DEVICE);
     add(plan, "gradients", model.gradients, DEVICE);
-    add(plan, "moments", tune_optimizer_bytes(&r->optimizer, model.gradients), DEVICE);
+    add(plan, "moments", tune_optimizer_bytes(&r->optimizer, model.gradients, model.muon), DEVICE);
     add(plan, "activations", model.activations, DEVICE);
     add(plan, "loss and logits", tune_loss_bytes(r->config, r->activations, N, true), DEVICE);
     int64_t scalars = tune_record_bytes(r->log_every);

@@ -20,7 +20,7 @@ static void ask(void)
     char command[4096];
     const char *text;
     HOLDS(flags.loader.batch_size >= 1 && flags.loader.batch_size <= 4096 && flags.loader.train_split > 0 && flags.loader.train_split <= 1);
-    HOLDS(flags.schedule.lr >= 0 && flags.schedule.lr <= 1000 && noise >= 0 && noise <= 1 && flags.optimizer.kind <= TUNE_SGD);
+    HOLDS(flags.schedule.lr >= 0 && flags.schedule.lr <= 1000 && noise >= 0 && noise <= 1 && flags.optimizer.kind <= TUNE_MUON);
     for (int i = 0; tune_flags_each(&flags, i, &text); i++)
         ;
     HOLDS(tune_flags_command(&flags, command, sizeof command)[0]);

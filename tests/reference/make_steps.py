@@ -40,6 +40,10 @@ OPTIONS = {
         "optimizer": "sgd", "lr": 0.3, "schedule": "constant", "warmup-ratio": 0.4, "momentum": 0.65,
         "weight-decay": 0.25, "decay": "all", "clip-norm": 0.8, "max-steps": 4,
         "stop-after-seconds": 1000000, "until-stable": 0.5},
+    "muon-linear": {
+        "optimizer": "muon", "lr": 0.02, "schedule": "linear", "warmup-ratio": 0.2, "muon-momentum": 0.8,
+        "beta1": 0.75, "beta2": 0.96, "eps": 0.004, "weight-decay": 0.7, "decay": "all", "clip-norm": 0.4,
+        "max-steps": 20},
     "sgd-plain": {
         "optimizer": "sgd", "lr": 0.2, "schedule": "linear", "warmup-steps": 1, "weight-decay": 0.6,
         "decay": "matrices", "clip-norm": 0, "max-steps": 2, "label-smoothing": 0.15},
@@ -103,6 +107,38 @@ def micro_batch(rows):
     return ids, labels
 
 
+def newton_schulz(grad, coefficients, steps, eps):
+    """torch.optim.Muon's own, without its rounding to bfloat16."""
+    a, b, c = coefficients
+    x = grad.T if grad.size(0) > grad.size(1) else grad
+    x = x / x.norm().clamp(min=eps)
+    for _ in range(steps):
+        gram = x @ x.T
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x.T if grad.size(0) > grad.size(1) else x
+
+
+class MuonAndAdamW:
+    """torch.optim.Muon for the matrices of the layers, AdamW for the rest, at one learning rate."""
+
+    def __init__(self, o, named):
+        torch.optim._muon._zeropower_via_newtonschulz = newton_schulz
+        hidden = [p for n, p in named if ".layers." in n and p.dim() == 2]
+        rest = [p for n, p in named if not (".layers." in n and p.dim() == 2)]
+        muon = torch.optim.Muon(hidden, lr=1.0, weight_decay=o["weight-decay"], momentum=o["muon-momentum"],
+                                adjust_lr_fn="match_rms_adamw")
+        self.optimizers = [muon] + ([optimizer_of(o | {"optimizer": "adamw"}, rest)] if rest else [])
+        self.param_groups = [g for x in self.optimizers for g in x.param_groups]
+
+    def zero_grad(self):
+        for x in self.optimizers:
+            x.zero_grad()
+
+    def step(self):
+        for x in self.optimizers:
+            x.step()
+
+
 def optimizer_of(o, params):
     """PyTorch's. Its SGD adds the decay to the gradient; ours is decoupled, so train() does it."""
     decays = [p for p in params if p.dim() == 2 or o["decay"] == "all"]
@@ -119,7 +155,9 @@ def train(model, rows, o):
     size = BATCH * ACCUMULATE
     planned = o["max-steps"] if "max-steps" in o else o["epochs"] * len(rows) // size
     params = [p for p in model.parameters() if p.requires_grad]
-    optimizer, losses, norms, rates = optimizer_of(o, params), [], [], []
+    muon = o["optimizer"] == "muon"
+    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    optimizer, losses, norms, rates = MuonAndAdamW(o, named) if muon else optimizer_of(o, params), [], [], []
     for step in range(o.get("stop-at-step", planned)):
         at = step * size % len(rows)
         labels = sum(len(x) - 1 for x in rows[at : at + size])

@@ -1,4 +1,4 @@
-/* update.c - gradient norm, AdamW, SGD: one pass over the flat buffers. */
+/* update.c - gradient norm, AdamW, SGD, Muon: one pass over the flat buffers. */
 #include "devices/cpu/cpu.h"
 
 #include <math.h>
@@ -153,6 +153,79 @@ int tune_cpu_sgd(struct tune_device *dev, struct tune_tensor *weights, const str
                 grad = m[i] = momentum * m[i] + grad;
             w[i] = w[i] * keep - lr * grad;
         }
+    }
+    return 0;
+}
+
+int tune_cpu_muon_moment(struct tune_device *dev, struct tune_tensor *to, const struct tune_tensor *gradients,
+                         struct tune_tensor *moment, tune_address step, struct tune_update how)
+{
+    float *y = tune_cpu_data(to), *m = tune_cpu_data(moment);
+    const float *g = tune_cpu_data(gradients);
+    int64_t count = gradients->shape[0];
+    const struct tune_scalars *s = tune_cpu_pointer(step);
+    float scale = (float)s->gradient_scale, momentum = (float)how.momentum, rest = (float)(1 - how.momentum);
+    if (scale == 0) {
+        memset(y, 0, (size_t)count * sizeof *y);
+        return 0;
+    }
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        tune_cpu_piece(count, 4096, &begin, &end);
+#pragma omp simd
+        for (int64_t i = begin; i < end; i++) {
+            float grad = g[i] * scale;
+            m[i] += rest * (grad - m[i]);
+            y[i] = grad + momentum * (m[i] - grad);
+        }
+    }
+    return 0;
+}
+
+int tune_cpu_unit(struct tune_device *dev, struct tune_tensor *numbers, double least)
+{
+    struct tune_cpu *cpu = dev->state;
+    float *y = tune_cpu_data(numbers);
+    int64_t count = numbers->shape[0];
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        double squares = 0;
+        tune_cpu_team(dev);
+        tune_cpu_piece(count, 4096, &begin, &end);
+#pragma omp simd reduction(+ : squares)
+        for (int64_t i = begin; i < end; i++)
+            squares += (double)y[i] * y[i];
+        cpu->partial[omp_get_thread_num()] = squares;
+#pragma omp barrier
+        squares = 0;
+        for (int part = 0; part < cpu->team; part++)
+            squares += cpu->partial[part];
+        float by = (float)(1 / fmax(sqrt(squares), least));
+        for (int64_t i = begin; i < end; i++)
+            y[i] *= by;
+    }
+    return 0;
+}
+
+int tune_cpu_muon(struct tune_device *dev, struct tune_tensor *weights, const struct tune_tensor *direction, tune_address step,
+                  double size, struct tune_update how)
+{
+    float *w = tune_cpu_data(weights);
+    const float *y = tune_cpu_data(direction);
+    int64_t count = direction->shape[0];
+    const struct tune_scalars *s = tune_cpu_pointer(step);
+    double lr = s->lr * how.lr_scale;
+    float keep = (float)(1 - lr * how.weight_decay), rate = (float)(lr * size);
+    if (s->gradient_scale == 0)
+        return 0;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        tune_cpu_piece(count, 4096, &begin, &end);
+        for (int64_t i = begin; i < end; i++)
+            w[i] = w[i] * keep - rate * y[i];
     }
     return 0;
 }
