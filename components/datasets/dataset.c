@@ -206,6 +206,8 @@ static void cut(struct tune_example *x, int64_t max_length)
 {
     int64_t first = x->second ? x->second : x->count, rest = x->count - first;
     int64_t keep = first < max_length ? first : max_length;
+    if (x->count == 0)
+        return; /* there may be no arrays */
     rest = rest < max_length ? rest : max_length;
     memmove(x->ids + keep, x->ids + first, (size_t)rest * sizeof *x->ids);
     memmove(x->trained + keep, x->trained + first, (size_t)rest);
