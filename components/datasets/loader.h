@@ -22,8 +22,8 @@
  * row, the tune_loader_more of the step with that row returns the error. A loader belongs to one
  * thread.
  *
- * With mix, rows of several joined sets come in given shares. An epoch has as many rows as keep the
- * shares without a row twice. The next epoch goes on where the larger sets stopped.
+ * With mix, rows of several joined sets come in given shares. An epoch has the most rows that keep
+ * the shares while no row comes twice. The next epoch goes on where the larger sets stopped.
  *
  * Of a data set of pairs, a batch has two sequences for each row: the chosen one and then the
  * rejected one (tune_batch.pairs). Pairs cannot be packed. */

@@ -1,7 +1,7 @@
 /* mix.h - the order of rows from several sets in given shares. Private to datasets.
  *
- * An epoch has as many rows as keep the shares without a row twice. One set is then read to its
- * end; the next epoch goes on where the others stopped. */
+ * An epoch has the most rows that keep the shares while no row comes twice. One set is then read to
+ * its end; the next epoch goes on where the others stopped. */
 #ifndef TUNE_DATASETS_MIX_H
 #define TUNE_DATASETS_MIX_H
 

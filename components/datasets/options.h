@@ -71,8 +71,9 @@ enum tune_part { TUNE_TRAIN, TUNE_HELD_OUT, TUNE_ALL };
 /* Nothing here has a default: a zeroed max_steps is no step at all. */
 struct tune_loader_options {
     enum tune_part part;
-    const char *mix;      /* shares of the joined sets, "0.7,0.3": an epoch is then as many rows as
-                             keep these shares without a row twice. NULL: every row once */
+    const char *mix;      /* shares of the joined sets, "0.7,0.3": an epoch then has the most rows
+                             that keep these shares while no row comes twice. NULL: every row
+                             once */
     int only_set;         /* only the rows of this one of the joined sets, from 1; 0: of all */
     double train_split;   /* share trained on, (0,1]; see tune_dataset_held_out. ALL: not read */
     uint64_t seed;

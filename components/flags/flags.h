@@ -180,8 +180,8 @@ extern const struct tune_service tune_show_tokens;
      "files: a.jsonl,b.csv. Then --format, --train-on, --text-field and the templates take one " \
      "value for all files, or one for each with commas between; --columns, with semicolons"}, \
     {"mix", TUNE_STRING, &(f).loader.mix, NULL, "", "", \
-     "shares of several files: 0.7,0.3. An epoch then has as many rows as keep the shares " \
-     "without a row twice. Default: every row once"}, \
+     "shares of several files: 0.7,0.3. An epoch then has the most rows that keep the shares " \
+     "while no row comes twice. Default: every row once"}, \
     {"format", TUNE_CHOICES, &(f).data.row_format, "auto", \
      "auto|text|alpaca|instruct|prompt-completion|messages|sharegpt", "", \
      "format of the rows. auto: decided by the columns of the first rows. Other programs call " \

@@ -36,7 +36,7 @@ struct tune_flags_state {
     const char **configs;      /* [config_count] names of the --config files, from argv */
     int config_count;
     char *resume_checkpoint;   /* flags->resume_checkpoint points to it */
-    /* [word_count] words of the positional row that takes many, from argv */
+    /* [word_count] from argv: words of the positional argument that takes several */
     const char **words;
     int word_count;
     bool stable;               /* loader and logger point to it */

@@ -26,8 +26,9 @@ int64_t tune_memory_peak(void);
 int64_t tune_memory_machine(void);
 double tune_memory_used(void);
 
-/* What a limit counts. FILLED: pages with contents. Others count writable memory, where a thread's
- * whole stack counts from its start; or all addresses, mapped files and reservations included. */
+/* What a limit counts. FILLED: pages with contents. WRITABLE: all writable memory; a thread's whole
+ * stack counts as soon as the thread starts. ADDRESSES: all addresses, with mapped files and
+ * reservations. */
 enum tune_memory_counts { TUNE_MEMORY_FILLED, TUNE_MEMORY_WRITABLE, TUNE_MEMORY_ADDRESSES };
 
 /* A limit on the memory that this process may still take. */

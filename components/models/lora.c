@@ -142,7 +142,7 @@ static int fill(struct tune_model *m)
 
 /* ---- buffers ---- */
 
-/* The largest value of a member of the groups, over all layers. */
+/* The largest value of one member of struct lora_group, over all layers. */
 #define WIDEST(l, layers, product, member) widest(l, layers, product, offsetof(struct lora_group, member))
 static int64_t widest(const struct tune_lora *l, int layers, enum lora_product product, size_t member)
 {

@@ -197,8 +197,8 @@ static enum life life_of(struct tune_run *r)
     return GONE;
 }
 
-/* A killed run says "running" too. So read run.json again: a run that ended meanwhile says so
- * now. */
+/* The process is gone, and run.json said "running". Read it again: a run that ended meanwhile says so
+ * now. Otherwise the run was killed. */
 static enum life read_state(struct tune_run *r)
 {
     if (lock_of(r->folder) > 0 && !tune_run_folder_has(r->folder, TUNE_RUN_JSON)) {

@@ -210,8 +210,8 @@ static int unplaced(const struct tune_chat_template *t, int message, const char 
 static const char *const own_words[] = {"assistant", "model", "bot", "chatbot", "gpt", "ai", NULL};
 static const char *const other_words[] = {"user", "human", NULL};
 
-/* True if [begin, end) contains one of the words, in any case, not next to a letter, digit or _,
- * and not closed by /. */
+/* True if [begin, end) contains one of the words, in any case. No letter, digit or _ may stand next
+ * to it, and no / before it, as in </word>. */
 static bool holds_word(const struct rendered *r, size_t begin, size_t end, const char *const *words)
 {
     for (; *words; words++) {
@@ -242,10 +242,11 @@ static bool only_to_come(const struct rendered *before, size_t at)
     return reasons && !holds_word(before, at, before->size, own_words);
 }
 
-/* Length of the turn's header: the text it has in common with `before` from `at` on. If the turn
- * differs, the header ends at the last piece of the template or at data, after white space. The
- * rest of `before` must then belong to the coming answer, and the turn must not continue with a
- * word. Otherwise the result is 0, since the prompt may spell the header in another way. */
+/* Length of the turn's header: what the turn and `before` have in common, from `at` on. If they
+ * differ before the end of `before`, the header ends earlier. It ends where the last piece of the
+ * template or of data begins, or after white space. The rest of `before` must then begin the answer, and the
+ * turn must not go on in the middle of a word. Otherwise the result is 0, since the prompt may spell
+ * the header in another way. */
 static size_t header(const struct rendered *full, const struct tune_jinja_turn *turn, const struct rendered *before, size_t at)
 {
     size_t n = 0;

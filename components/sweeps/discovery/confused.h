@@ -8,7 +8,8 @@
 
 #include "sweeps/discovery/rows.h"
 
-/* Is told such an input of another space, with the first such pair of values, in a sentence. */
+/* A function that gets a sentence: the input of another space, and the first pair of values that
+ * may be confused. */
 typedef void tune_confused_tell(const char *sentence);
 
 /* tune_confused_find - call tell for each such input of each other space in the store. A record

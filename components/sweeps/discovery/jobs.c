@@ -208,10 +208,10 @@ static int earlier(const void *a, const void *b)
     return (x->entity > y->entity) - (x->entity < y->entity);
 }
 
-/* Sort the turns of the store's entities. Sequential has one group, random a group for each entity.
- * The rank of a group is its first member's place, or it is drawn. Entities that this operation
- * requested before come first. So the limit counts them, whatever others have added to the
- * store. */
+/* Decide the order in which the store's entities are measured. Sequential: all are one group.
+ * Random: each is a group of its own, and the order of groups is drawn. Entities that this operation
+ * requested before come first. So they count towards the limit, even if others have added entities
+ * to the store since. */
 static int order_matching(struct tune_jobs *j)
 {
     const struct tune_order_options *o = &j->o.order;

@@ -17,7 +17,7 @@ enum { LIMIT = 1 << 20 };
 enum kind { TEXT, BOOL, INT, WHOLE, NUMBER, TIME, ORDER, FILTER };
 
 /* A member of the file and of the record: a text of at most high bytes, or a number of low to high. TIME: seconds since 1970,
- * unless they are 0; the same time as a text stands before it. */
+ * left out if 0. The member before it has the same time as text. */
 struct member {
     const char *key;
     enum kind kind;

@@ -1,12 +1,12 @@
 /* claim.h - claims on work: one file for each piece of work, made with O_EXCL. So two processes
- * that share an operation never do the same work. Operations do not see each other's claims;
- * tune_store_hold is for those.
+ * that share an operation never do the same work. Operations do not see each other's claims; for
+ * two operations there is tune_store_hold.
  *
  * A claim holds host, boot id, pid and start time of its process. On the same host it is stale when
  * that process is gone (another boot, or another process with that pid). Claims of other hosts and
  * containers are stale when nobody renewed them for TUNE_CLAIM_S. One process only may take over a
- * stale claim. It makes a file of its own beside it (name~2, name~3), and no file is removed while
- * the folder is in use. */
+ * stale claim. The process makes a file of its own beside the stale one (name~2, name~3). No file
+ * is removed while the folder is in use. */
 #ifndef TUNE_STORES_CLAIM_H
 #define TUNE_STORES_CLAIM_H
 

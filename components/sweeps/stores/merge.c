@@ -357,8 +357,7 @@ int64_t tune_store_check(struct tune_store *s, void (*file)(void *context, const
 {
     struct check c = {.store = s, .problem = problem, .context = context};
     int count = 0;
-    TRY(tune_store_refresh(s)); /* a refresh forgets the catalogue too; it has no broken files so
-                                 * far */
+    TRY(tune_store_refresh(s)); /* it also empties the catalogue, which lists no broken files yet */
     int status = tune_store_catalogue(s, tell_file, &c);
     if (status == 0 && file)
         status = tell_files(s, file, context);
