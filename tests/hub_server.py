@@ -1,7 +1,7 @@
 """hub_server.py FOLDER - a hub and its CDN on two loopback ports, for test_download.sh; badly behaved on request.
 
-FOLDER holds the files of the one repository, owner/tiny; names ending in .safetensors are LFS: their resolve address
-redirects to the CDN's port. What was asked is written to FOLDER/../log, one line each: server, method, path, Range,
+FOLDER holds the files of the one repository, owner/tiny, which is a model and a data set; names ending in .safetensors and
+.parquet are LFS: their resolve address redirects to the CDN's port. What was asked is written to FOLDER/../log, one line each: server, method, path, Range,
 Authorization. Behaviour is read from the file FOLDER/../mode at each request, any of these words:
   auth         resolve and tree answer 401 without the right token     gated   403 even with it
   break        the CDN closes the connection in the middle, once per file
@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 ROOT = sys.argv[1]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -53,7 +53,7 @@ def sha256(data):
 
 
 def lfs(name):
-    return name.endswith(".safetensors")
+    return name.endswith((".safetensors", ".parquet"))
 
 
 def listing():
@@ -101,17 +101,18 @@ class Hub(Handler):
         allowed = self.headers.get("Authorization") == "Bearer " + TOKEN
         if "auth" in m and not allowed:
             return self.answer(401, b'{"error":"Invalid credentials"}', X_Error_Code="GatedRepo")
-        if url.path in (f"/api/models/owner/tiny/revision/{r}" for r in ("main", "v1", "refs%2Fpr%2F1", COMMIT)):
+        path = url.path.replace("/api/datasets/", "/api/models/")
+        if path in (f"/api/models/owner/tiny/revision/{r}" for r in ("main", "v1", "refs%2Fpr%2F1", COMMIT)):
             files = [{"rfilename": e["path"], "sha": "wrong"} for e in listing() if e["type"] == "file"]
             model = {"_id": "1", "id": "owner/tiny", "siblings": files, "sha": COMMIT, "tags": ["x\\\"}]{"]}
             return self.answer(200, json.dumps(model).encode())
-        if url.path == f"/api/models/owner/tiny/tree/{COMMIT}":
+        if path == f"/api/models/owner/tiny/tree/{COMMIT}":
             return self.tree(parse_qs(url.query), m)
-        prefix = f"/owner/tiny/resolve/{COMMIT}/"
-        if url.path.startswith(prefix):
-            return self.resolve(url.path[len(prefix):], m)
+        for prefix in (f"/owner/tiny/resolve/{COMMIT}/", f"/datasets/owner/tiny/resolve/{COMMIT}/"):
+            if url.path.startswith(prefix):
+                return self.resolve(unquote(url.path[len(prefix):]), m)
         if url.path.startswith("/cache/"):
-            data = read(url.path[7:])
+            data = read(unquote(url.path[7:]))
             return self.answer(200, data, ETag=f'W/"{blob(data)}"', X_Repo_Commit=COMMIT)
         self.answer(404, b"{}")
 
@@ -134,7 +135,7 @@ class Hub(Handler):
         etag = sha256(data) if lfs(name) else blob(data)
         if "wrongetag" in m:
             etag = "1" * len(etag)
-        to = f"http://127.0.0.1:{cdn.server_port}/{name}?sign=a%2Fb&c=d" if lfs(name) else f"/cache/{name}"
+        to = f"http://127.0.0.1:{cdn.server_port}/{quote(name)}?sign=a%2Fb&c=d" if lfs(name) else f"/cache/{quote(name)}"
         self.answer(302, Location=to, X_Linked_Etag=f'"{etag}"', X_Linked_Size=str(len(data)), X_Repo_Commit=COMMIT)
 
 
@@ -142,7 +143,7 @@ class Cdn(Handler):
     def serve(self, url, m):
         if self.command == "HEAD":  # as signed addresses do
             return self.answer(403)
-        name = url.path[1:]
+        name = unquote(url.path[1:])
         data = read(name)
         if data is None:
             return self.answer(404)

@@ -131,6 +131,36 @@ check "a token with a line end is refused" get 2 owner/tiny d10
 unset HF_TOKEN
 mode
 
+# A data set: the files of rows, in their folders.
+mkdir -p repo/data repo/lang=en
+for f in data/train-00000-of-00002.parquet data/train-00001-of-00002.parquet data/test-00000-of-00001.parquet lang=en/0000.parquet; do
+    head -c 70000 /dev/urandom >"repo/$f"
+done
+echo '{"a": 1}' >repo/rows.jsonl
+echo '{}' >repo/dataset_infos.json
+echo x >"repo/data/odd name.parquet"
+whole() { for f in data/train-00000-of-00002.parquet data/train-00001-of-00002.parquet data/test-00000-of-00001.parquet lang=en/0000.parquet; do cmp "repo/$f" "$1/$f" >>out 2>&1 || return 1; done; }
+check "a data set comes" get 0 --dataset owner/tiny s1
+check "a file of another name is told, not taken" says 'a file is left out'
+check "every file is right" whole s1
+check "Parquet files alone" sh -c '[ "$(find s1 -type f ! -path "*/.cache/*" | wc -l)" = 4 ]'
+check "from the data set's address" grep -q '^Hub HEAD /datasets/owner/tiny/resolve/' log
+check "again: nothing is fetched" sh -c 'sh "$0/../tools/download.sh" --dataset owner/tiny s1 >out 2>&1; : >log; sh "$0/../tools/download.sh" --dataset owner/tiny s1 >out 2>&1 && ! grep -q "^Cdn\|/resolve/\|/cache/" log' "$here"
+check "a part of it" get 0 --dataset owner/tiny s2 --include 'data/test-*' --include=lang=en/*
+check "... and nothing else" sh -c '[ "$(find s2 -type f ! -path "*/.cache/*" | sort | tr "\n" " ")" = "s2/data/test-00000-of-00001.parquet s2/lang=en/0000.parquet " ]'
+check "no such part" get 1 --dataset owner/tiny s3 --include 'nope*'
+check "is said" says 'no file of rows fits --include nope\*'
+check "and leaves no folder" test ! -e s3
+check "a pattern that is none" get 2 --dataset owner/tiny s3 --include 'a$(b)'
+check "a part of a model" get 2 owner/tiny s3 --include 'x*'
+mkdir kept && mv repo/data repo/lang=en kept
+check "without Parquet files: the others" get 0 --dataset owner/tiny s4
+check "... those with rows" sh -c 'cmp -s repo/rows.jsonl s4/rows.jsonl && [ ! -e s4/dataset_infos.json ] && [ ! -e s4/README.md ]'
+mkdir bare && mv repo/*.json* repo/*.txt repo/onnx bare
+check "no rows at all" get 1 --dataset owner/tiny s5
+check "is said, with the copy on the Hub" says 'revision refs/convert/parquet'
+mv bare/* repo
+
 check "no such repository" get 1 owner/none d11
 check "is said" says '404'
 check "no such revision" get 1 owner/tiny d11 --revision nope

@@ -1,9 +1,14 @@
 #!/bin/sh
 # download.sh REPO DIR [--revision REV] - bring a model's folder from a Hugging Face hub.
+# download.sh --dataset REPO DIR [--include PATTERN] [--revision REV] - bring a data set.
 #
 #     tools/download.sh HuggingFaceTB/SmolLM2-135M models/SmolLM2-135M
+#     tools/download.sh --dataset tatsu-lab/alpaca data/alpaca
 #
-# Takes what a recipe reads: config, tokenizer, chat template and safetensors weights; no pickles, no other formats.
+# Takes what a recipe reads. Of a model: config, tokenizer, chat template and safetensors weights; no pickles, no other
+# formats. Of a data set: its Parquet files, or if it has none .jsonl, .json, .csv, .tsv and .txt, in their folders.
+# --include: only the files of a data set that fit a pattern of the shell, such as 'data/train-*'; may be given again.
+# Some sets have no such files, only a script. The Hub then keeps a copy: --revision refs/convert/parquet.
 # Every file is checked against the hub's hash before it gets its name. A broken download goes on where it stopped; a
 # file that is here and right is kept; one that is here and different is an error, nothing is replaced.
 # HF_TOKEN: for gated models; it goes to the hub alone, not to the host a download is redirected to, and not onto a
@@ -17,6 +22,7 @@ retries=5
 usage() {
     echo "$name: $1" >&2
     echo "usage: $name REPO DIR [--revision REV], e.g. $name HuggingFaceTB/SmolLM2-135M models/SmolLM2-135M" >&2
+    echo "       $name --dataset REPO DIR [--include PATTERN]..., e.g. $name --dataset tatsu-lab/alpaca data/alpaca" >&2
     exit 2
 }
 die() {
@@ -24,12 +30,15 @@ die() {
     exit 1
 }
 
-repo='' dir='' revision=main
+repo='' dir='' revision=main kind=models what=model patterns=
 while [ $# -gt 0 ]; do
     case $1 in
     -h | --help) sed -n '2,/^set -u/{/^set/d;s/^# \{0,1\}//;p;}' "$0"; exit 0 ;;
     --revision) [ $# -ge 2 ] || usage "--revision needs a branch, tag or commit"; revision=$2; shift ;;
     --revision=*) revision=${1#*=} ;;
+    --dataset) kind=datasets what='data set' ;;
+    --include) [ $# -ge 2 ] || usage "--include needs a pattern, such as 'data/train-*'"; patterns="$patterns $2"; shift ;;
+    --include=*) patterns="$patterns ${1#*=}" ;;
     -*) usage "unknown flag $1" ;;
     *) if [ -z "$repo" ]; then repo=$1; elif [ -z "$dir" ]; then dir=$1; else usage "unexpected argument $1"; fi ;;
     esac
@@ -44,6 +53,12 @@ esac
 case $revision in
 '' | *[!A-Za-z0-9._/-]* | *..*) usage "\"$revision\" is no branch, tag or commit" ;;
 esac
+case $patterns in
+*[!A-Za-z0-9._/*?\ =-]*) usage "--include$patterns: a pattern has letters, digits, . _ - / = * and ?" ;;
+?*) [ $kind = datasets ] || usage "--include is for --dataset; of a model all files that a recipe reads are taken" ;;
+esac
+page_of=$repo
+[ $kind = models ] || page_of=datasets/$repo
 case $dir in -*) dir=./$dir ;; esac
 endpoint=${HF_ENDPOINT:-https://huggingface.co}
 endpoint=${endpoint%/}
@@ -95,9 +110,9 @@ explain() {
     case $code in
     401 | 403)
         if [ -n "${HF_TOKEN:-}" ]; then
-            die "$1: the hub refuses (HTTP $code): accept the licence on $endpoint/$repo with the account HF_TOKEN belongs to, and check the token and the name"
+            die "$1: the hub refuses (HTTP $code): accept the licence on $endpoint/$page_of with the account HF_TOKEN belongs to, and check the token and the name"
         fi
-        die "$1: the hub refuses (HTTP $code): no such model, or it is private or gated. For a gated one accept its licence on $endpoint/$repo and set HF_TOKEN"
+        die "$1: the hub refuses (HTTP $code): no such $what, or it is private or gated. For a gated one accept its licence on $endpoint/$page_of and set HF_TOKEN"
         ;;
     404) die "$1: not found (HTTP 404): check the name, and --revision (\"$revision\")" ;;
     429) die "$1: too many requests (HTTP 429): wait, or set HF_TOKEN" ;;
@@ -117,7 +132,7 @@ explain() {
 api() {
     tries=0
     while :; do
-        request "$endpoint/api/models/$repo/$1" -sS -D "$tmp/headers" --max-filesize 50000000 -o "$2" 2>"$tmp/error"
+        request "$endpoint/api/$kind/$repo/$1" -sS -D "$tmp/headers" --max-filesize 50000000 -o "$2" 2>"$tmp/error"
         [ "$curl" = 0 ] && [ "$code" = 200 ] && return 0
         tries=$((tries + 1))
         case $code in 000 | 5*) [ $tries -lt $retries ] && [ "$curl" != 6 ] && [ "$curl" != 7 ] && [ "$curl" != 60 ] && sleep 1 && continue ;; esac
@@ -195,23 +210,60 @@ while [ -n "$page" ]; do
     pages=$((pages + 1))
     [ $pages -lt 100 ] || die "$repo: more than 100 pages of files"
 done
-while read -r size hash file; do
-    case $file in
-    *[!A-Za-z0-9._-]* | .* | -*) continue ;; # of a sub-folder, or a name we would not write
-    consolidated*) continue ;;               # the same weights once more
+# asked FILE - whether it fits a pattern, if there are any.
+asked() {
+    [ -n "$patterns" ] || return 0
+    set -f
+    for p in $patterns; do
+        # shellcheck disable=SC2254 # it is a pattern
+        case $1 in $p) set +f; return 0 ;; esac
+    done
+    set +f
+    return 1
+}
+# rows_in FILE - whether a data set's file holds rows that are read.
+rows_in() {
+    case $1 in
+    .* | -* | */.* | */-* | *//* | /*) return 1 ;; # a name we would not write
+    *[!A-Za-z0-9._/=-]*)
+        echo "$repo: a file is left out, because its name has other characters than letters, digits, . _ - and =" >&2
+        return 1 ;;
+    dataset_infos.json | */dataset_infos.json | dataset_info.json | */dataset_info.json | dataset_dict.json | */state.json) return 1 ;;
+    *.parquet) ;;
+    *.jsonl | *.ndjson | *.json | *.csv | *.tsv | *.txt) [ "$parquet" = 0 ] || return 1 ;;
+    *) return 1 ;;
+    esac
+    asked "$1"
+}
+# of_model FILE - whether a recipe reads this file of a model.
+of_model() {
+    case $1 in
+    *[!A-Za-z0-9._-]* | .* | -*) return 1 ;; # of a sub-folder, or a name we would not write
+    consolidated*) return 1 ;;               # the same weights once more
     config.json | generation_config.json | tokenizer*.json | tokenizer.model | vocab.json | merges.txt | added_tokens.json | \
         special_tokens_map.json | chat_template.jinja | chat_template.json | adapter_config.json | *.safetensors | \
-        *.safetensors.index.json) ;;
-    *) continue ;;
+        *.safetensors.index.json) return 0 ;;
+    *) return 1 ;;
     esac
+}
+parquet=$(grep -c '\.parquet$' "$tmp/files")
+take=of_model
+[ $kind = models ] || take=rows_in
+while read -r size hash file; do
+    $take "$file" || continue
     case $size in *[!0-9]* | '') die "$repo: the hub gives no size for $file" ;; esac
     case $hash in *[!0-9a-f]* | '') die "$repo: the hub gives no hash for $file" ;; esac
     case ${#hash} in 40 | 64) ;; *) die "$repo: the hub gives no hash for $file" ;; esac
     echo "$size $hash $file"
 done <"$tmp/files" >"$tmp/wanted" || exit 1
-grep -q ' config\.json$' "$tmp/wanted" || grep -q ' adapter_config\.json$' "$tmp/wanted" ||
-    die "$repo: no config.json among its files; is it a model for transformers?"
-grep -q '\.safetensors$' "$tmp/wanted" || die "$repo: it holds no safetensors weights at \"$revision\"; other formats are not read"
+if [ $kind = datasets ]; then
+    [ -s "$tmp/wanted" ] || [ -z "$patterns" ] || die "$repo: no file of rows fits --include$patterns; it has $(cut -d ' ' -f 3- "$tmp/files" | head -n 8 | tr '\n' ' ')"
+    [ -s "$tmp/wanted" ] || die "$repo: it holds no Parquet, JSON, CSV or text files at \"$revision\"; its copy on the Hub may: --revision refs/convert/parquet"
+else
+    grep -q ' config\.json$' "$tmp/wanted" || grep -q ' adapter_config\.json$' "$tmp/wanted" ||
+        die "$repo: no config.json among its files; is it a model for transformers?"
+    grep -q '\.safetensors$' "$tmp/wanted" || die "$repo: it holds no safetensors weights at \"$revision\"; other formats are not read"
+fi
 
 # hash_of FILE LIKE - the file's hash of the kind LIKE is: 64 digits sha256, 40 git's of a blob.
 hash_of() {
@@ -223,6 +275,9 @@ hash_of() {
 }
 size_of() { wc -c <"$1" | tr -d ' '; }
 
+# in_folder PATH - make the folder of a file.
+in_folder() { mkdir -p "${1%/*}" || die "cannot make the folder ${1%/*}"; }
+
 # First what is here: a conflict should not show after ten gigabytes.
 needed=0
 : >"$tmp/missing"
@@ -230,12 +285,15 @@ while read -r size hash file; do
     if [ -e "$dir/$file" ] || [ -L "$dir/$file" ]; then
         if [ -f "$dir/$file" ] && [ "$(size_of "$dir/$file")" = "$size" ] && [ "$(hash_of "$dir/$file" "$hash")" = "$hash" ]; then
             echo "$file: here already"
+            in_folder "$cache/$file"
             printf '%s\n%s\n%s\n' "$commit" "$hash" "$(date +%s)" >"$cache/$file.metadata"
             continue
         fi
         die "$dir/$file is there and differs from the hub's at \"$revision\"; nothing was changed. Move it away, or choose another folder"
     fi
     part=$cache/$file.$hash.incomplete
+    in_folder "$part"
+    in_folder "$dir/$file"
     have=0
     [ -f "$part" ] && have=$(size_of "$part")
     needed=$((needed + size - have))
@@ -249,7 +307,7 @@ fi
 # locate FILE HASH - where the file's bytes are, into $url: by HEAD, following redirects ourselves while they stay on the
 # hub. An address elsewhere is taken as it is: signed ones often allow nothing but GET, and their ETag is their own.
 locate() {
-    url=$endpoint/$repo/resolve/$commit/$1
+    url=$endpoint/$page_of/resolve/$commit/$(echo "$1" | sed 's|=|%3D|g')
     hops=0
     while :; do
         request "$url" -sS -I -o "$tmp/headers" 2>"$tmp/error"

@@ -527,9 +527,10 @@ struct tune_dataset *tune_dataset_open(const char *path, const struct tune_datas
     if (!d)
         return NULL;
     d->tok = tok;
-    if (tune_file_stamp(path, &d->stamp) == 0 && tune_rows_open(&d->rows, path, options->format, options->end_token) == 0) {
+    if (tune_rows_open(&d->rows, path, options->format, options->end_token) == 0) {
         d->count = d->rows.count;
-        if (tune_file_fingerprint(path, &d->fingerprint) == 0 && settle(d, options) == 0)
+        d->stamp = d->rows.stamp;
+        if (tune_shards_fingerprint(&d->rows.files, &d->fingerprint) == 0 && settle(d, options) == 0)
             return d;
     }
     tune_dataset_free(d);

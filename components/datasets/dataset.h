@@ -54,8 +54,9 @@ bool tune_example_has_label(const struct tune_example *x);
 
 #define TUNE_ROW_LIMIT ((size_t)16 << 20) /* longest row, in bytes; a longer one is bad */
 
-/* tune_dataset_open - map a file and index its rows. options and strings are read now; tok must
- * outlive it. NULL with an error: no file, no rows, a JSON file without an array, an unknown column
+/* tune_dataset_open - map a file and index its rows. A folder means its split train, and FOLDER/test
+ * the split test (docs/data-formats.md). options and strings are read now; tok must outlive it. NULL
+ * with an error: no file, several splits, a damaged file, no rows, a JSON file without an array, an unknown column
  * or append_token, or options that exclude each other. In formats other than text also: at most
  * 1,000 rows, none of which has a token to train on. For a larger set tune_dataset_warning says so.
  * tune_dataset_free - free it; NULL is fine. */
@@ -124,9 +125,13 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * tune_dataset_row_bytes - about the memory that reading the longest row takes besides its tokens;
  * 0 if it is little.
  * tune_dataset_path - its file, as it was named; NULL for callbacks and joined sets.
+ * tune_dataset_files - the files that a folder's name means, into text: "x/train-0.parquet and 1
+ * more". "" for a file, callbacks and joined sets. Returns text.
  * tune_dataset_source - "my.jsonl:17" for messages, into text (cut to size;
  * TUNE_DATASET_SOURCE_SIZE fits any).
  * tune_dataset_fingerprint - hash of the file (tune_file_fingerprint); 0 for callbacks.
+ * tune_dataset_file - stamp, and fingerprint if hash is not NULL, of what a path means, without a
+ * data set. *hash must begin as 0. -1 with an error.
  * tune_dataset_hash - hash of the file and of the templates.
  * tune_dataset_row_hash - hash of a row's bytes, its number, and the first record of a CSV file; 0
  * for callbacks.
@@ -137,6 +142,7 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
 const char *tune_dataset_reasons(const struct tune_dataset *d);
 const char *tune_dataset_text_field(const struct tune_dataset *d);
 const char *tune_dataset_path(const struct tune_dataset *d);
+const char *tune_dataset_files(const struct tune_dataset *d, char *text, int size);
 const char *tune_dataset_about(const struct tune_dataset *d);
 const char *tune_dataset_rows_are(const struct tune_dataset *d);
 const char *tune_dataset_warning(const struct tune_dataset *d);
@@ -154,6 +160,7 @@ uint64_t tune_dataset_chat_hash(const struct tune_dataset *d);
 #define TUNE_DATASET_SOURCE_SIZE 4160
 const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char *text, int size);
 uint64_t tune_dataset_fingerprint(const struct tune_dataset *d);
+int tune_dataset_file(const char *path, struct tune_file_stamp *stamp, uint64_t *hash);
 uint64_t tune_dataset_hash(const struct tune_dataset *d);
 uint64_t tune_dataset_row_hash(const struct tune_dataset *d, int64_t row);
 const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d);

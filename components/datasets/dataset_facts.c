@@ -67,7 +67,19 @@ const char *tune_dataset_text_field(const struct tune_dataset *d)
 
 const char *tune_dataset_path(const struct tune_dataset *d)
 {
-    return *d->rows.path ? d->rows.path : NULL;
+    return *d->rows.name ? d->rows.name : NULL;
+}
+
+const char *tune_dataset_files(const struct tune_dataset *d, char *text, int size)
+{
+    const struct tune_shards *files = &d->rows.files;
+    if (files->count == 0 || (files->count == 1 && !strcmp(files->paths[0], d->rows.name)))
+        snprintf(text, (size_t)size, "%s", "");
+    else if (files->count == 1)
+        snprintf(text, (size_t)size, "%s", files->paths[0]);
+    else
+        snprintf(text, (size_t)size, "%s and %d more", files->paths[0], files->count - 1);
+    return text;
 }
 
 const char *tune_dataset_rows_are(const struct tune_dataset *d)
@@ -196,6 +208,17 @@ const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char 
     return text;
 }
 
+int tune_dataset_file(const char *path, struct tune_file_stamp *stamp, uint64_t *hash)
+{
+    struct tune_shards files;
+    TRY(tune_shards_find(&files, path));
+    int status = tune_shards_stamp(&files, stamp);
+    if (status == 0 && hash)
+        status = tune_shards_fingerprint(&files, hash);
+    tune_shards_free(&files);
+    return status;
+}
+
 uint64_t tune_dataset_fingerprint(const struct tune_dataset *d)
 {
     return d->sets ? hash_of_sets(d, tune_dataset_fingerprint) : d->fingerprint;
@@ -219,7 +242,7 @@ int tune_dataset_unchanged(const struct tune_dataset *d)
         TRY(tune_dataset_unchanged(d->sets[k]));
     if (d->get || d->sets)
         return 0;
-    TRY(tune_file_stamp(d->rows.path, &now));
+    TRY(tune_shards_stamp(&d->rows.files, &now));
     if (now.size == d->stamp.size && strcmp(now.modified, d->stamp.modified) == 0)
         return 0;
     return tune_error_set("%s was changed while it was read: %lld bytes of %s then, %lld bytes of "

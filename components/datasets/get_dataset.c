@@ -60,23 +60,35 @@ static int find_end_token(const char *folder, const struct tune_tokenizer *tok, 
     return !found || *token ? 0 : tune_error_no_memory("the name of a token");
 }
 
+/* Replace each name of a list by the path that it means. */
+static int find_files(const char *list, char paths[TUNE_PATH_MAX])
+{
+    char one[TUNE_PATH_MAX], found[TUNE_PATH_MAX];
+    size_t used = 0;
+    int more;
+    *paths = 0;
+    for (int k = 0; (more = tune_path_listed(list, k, one)) == 1; k++) {
+        TRY(tune_dataset_find(*one ? one : list, found));
+        used += (size_t)snprintf(paths + used, TUNE_PATH_MAX - used, "%s%s", k ? "," : "", found);
+        if (used >= TUNE_PATH_MAX)
+            return tune_error_usage("the paths %.60s... are longer than %d bytes", list, TUNE_PATH_MAX - 1);
+    }
+    return more;
+}
+
 static struct tune_dataset *open_file(const struct tune_flags *flags, const char *path, struct tune_tokenizer *tok)
 {
     char *end_token = NULL, folder[TUNE_PATH_MAX];
     bool model = flags->model && *flags->model;
-    char one[TUNE_PATH_MAX];
-    for (int k = 0, more; (more = tune_path_listed(path, k, one)) != 0; k++) {
-        if (more == 1 && !tune_file_exists(one))
-            tune_error_usage("%s: no such file", *one ? one : path);
-        if (more < 0 || !tune_file_exists(one))
-            return NULL;
-    }
+    char paths[TUNE_PATH_MAX];
+    if (find_files(path, paths) < 0)
+        return NULL;
     if (model && (find_folder(flags->model, folder) < 0 || find_end_token(folder, tok, &end_token) < 0))
         return NULL;
     struct tune_dataset_options options = flags->data;
     options.model_folder = model ? folder : NULL;
     options.end_token = end_token;
-    struct tune_dataset *data = tune_dataset_open_several(path, &options, tok);
+    struct tune_dataset *data = tune_dataset_open_several(paths, &options, tok);
     free(end_token);
     return data;
 }
@@ -85,8 +97,8 @@ struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tun
 {
     if (!flags->dataset || !*flags->dataset) {
         tune_error_usage("no --dataset; give a file of rows to train on: --dataset my.jsonl (one "
-                         "object a line), .json (an array of objects), .csv, .tsv or .txt "
-                         "(paragraphs)");
+                         "object a line), .json (an array of objects), .csv, .tsv, .txt "
+                         "(paragraphs) or .parquet; or a data set of the Hub: --dataset OWNER/NAME");
         return NULL;
     }
     if (flags->starting)

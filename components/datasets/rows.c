@@ -301,7 +301,7 @@ static int next_row(const struct tune_rows *rows, struct tune_row_place *at, str
  * because many are. So is a file whose ending is unknown (my-rows, /dev/stdin, rows.jsonl.1). */
 static int settle_format(struct tune_rows *rows, const char *first)
 {
-    static const char *const unread[] = {".parquet", ".arrow", ".gz", ".zst", ".zip", ".bz2", ".xz"};
+    static const char *const unread[] = {".arrow", ".gz", ".zst", ".zip", ".bz2", ".xz"};
     const char *name = strrchr(rows->path, '/'), *ending = strrchr(name ? name : rows->path, '.');
     if (rows->format != TUNE_DATASET_BY_NAME)
         return 0;
@@ -314,7 +314,7 @@ static int settle_format(struct tune_rows *rows, const char *first)
             continue;
         return tune_error_set("%s: %s files are not read; expected .jsonl (one object a line), "
                               ".json (an array of objects), .csv or .tsv (a first line of column "
-                              "names) or .txt (paragraphs)", rows->path, ending);
+                              "names), .txt (paragraphs) or .parquet", rows->path, ending);
     }
     if (strcasecmp(ending, ".jsonl") == 0 || strcasecmp(ending, ".ndjson") == 0)
         rows->format = TUNE_DATASET_JSONL;
@@ -383,15 +383,30 @@ static int index_rows(struct tune_rows *rows, const char *end_token)
     TRY(got);
     if (rows->count > 0)
         return 0;
+    if (rows->copied)
+        return tune_error_set("%s: has no rows, expected at least one", rows->path);
     return tune_error_set("%s: has no rows (%zu bytes), expected at least one", rows->path,
                           rows->file.size);
+}
+
+/* Map the file, or a copy of its rows. */
+static int map_rows(struct tune_rows *rows)
+{
+    TRY(tune_shards_find(&rows->files, rows->name));
+    TRY(tune_path(rows->path, "%s", rows->files.count == 1 ? rows->files.paths[0] : rows->name));
+    TRY(tune_shards_stamp(&rows->files, &rows->stamp));
+    rows->copied = rows->format == TUNE_DATASET_BY_NAME && tune_rows_are_parquet(rows->files.paths[0]);
+    if (!rows->copied)
+        return tune_file_map(&rows->file, rows->path);
+    rows->format = TUNE_DATASET_JSONL;
+    return tune_rows_copy_parquet(&rows->files, &rows->file);
 }
 
 int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_format format, const char *end_token)
 {
     memset(rows, 0, sizeof *rows);
     rows->format = format;
-    if (tune_path(rows->path, "%s", path) < 0 || tune_file_map(&rows->file, path) < 0 || index_rows(rows, end_token) < 0) {
+    if (tune_path(rows->name, "%s", path) < 0 || map_rows(rows) < 0 || index_rows(rows, end_token) < 0) {
         tune_rows_close(rows);
         return -1;
     }
@@ -401,6 +416,7 @@ int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_f
 void tune_rows_close(struct tune_rows *rows)
 {
     free(rows->places);
+    tune_shards_free(&rows->files);
     tune_file_unmap(&rows->file);
     memset(rows, 0, sizeof *rows);
 }
@@ -408,7 +424,7 @@ void tune_rows_close(struct tune_rows *rows)
 int tune_rows_uncut(const struct tune_rows *rows)
 {
     struct stat st;
-    if (stat(rows->path, &st) < 0 || (size_t)st.st_size >= rows->file.size)
+    if (rows->copied || stat(rows->path, &st) < 0 || (size_t)st.st_size >= rows->file.size)
         return 0; /* removed or replaced whole: the mapping keeps the old file */
     return tune_error_set("%s was cut from %zu to %lld bytes while it was being read; put the "
                           "whole file back", rows->path, rows->file.size, (long long)st.st_size);

@@ -14,6 +14,7 @@
  *     text      a paragraph: lines up to a blank one. If a line of the file is the end token, or
  *               <|endoftext|>, a row is a document: all lines up to the next such line
  *     CSV, TSV  a record after the first, which names the columns; quoted fields may hold line ends
+ *     Parquet   a row. The file is copied first: as JSONL, into a file without a name in $TMPDIR
  *
  * Lines end in LF or CRLF. A UTF-8 byte order mark is skipped. */
 #ifndef TUNE_DATASETS_ROWS_H
@@ -23,6 +24,7 @@
 
 #include "files/file.h"
 #include "datasets/dataset.h"
+#include "datasets/shards.h"
 
 struct tune_row {
     const char *text; /* points into the mapping; a paragraph keeps the file's line ends */
@@ -37,7 +39,11 @@ struct tune_row_place {
 
 struct tune_rows {
     struct tune_mapping file;
-    char path[TUNE_PATH_MAX];
+    struct tune_shards files;     /* what path means: one file, or several of Parquet */
+    struct tune_file_stamp stamp; /* of them, before they were opened */
+    bool copied;                  /* file is a copy of them */
+    char name[TUNE_PATH_MAX];     /* as it was given */
+    char path[TUNE_PATH_MAX];     /* of the file; of several, the name */
     enum tune_dataset_format format; /* never BY_NAME */
     struct tune_row_place *places;
     int64_t count; /* number of rows */
@@ -46,7 +52,7 @@ struct tune_rows {
     char mark[64];          /* the line between documents of a text file; "": none */
 };
 
-/* tune_rows_open - map the file and find its rows. JSON's brackets, quotes and commas are checked
+/* tune_rows_open - map the file, or those that path means (shards.h), and find its rows. JSON's brackets, quotes and commas are checked
  * here, its elements when read. Returns 0, or -1 with an error. Errors: the file cannot be mapped,
  * has no rows, is of an unsupported kind, or is JSON but no array. end_token: a line that may part
  * documents; NULL: none.
@@ -69,5 +75,11 @@ bool tune_rows_are_csv(const struct tune_rows *rows);
 /* tune_rows_release - tell the system that the mapping's pages are not needed now. They return when
  * touched. */
 void tune_rows_release(const struct tune_rows *rows);
+
+/* tune_rows_are_parquet - whether the file's name or first bytes say so.
+ * tune_rows_copy_parquet - map a copy of Parquet files as JSONL. -1 with an error: of the files, or
+ * no room for the copy (kind CANNOT). */
+bool tune_rows_are_parquet(const char *path);
+int tune_rows_copy_parquet(const struct tune_shards *files, struct tune_mapping *copy);
 
 #endif

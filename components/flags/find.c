@@ -1,4 +1,4 @@
-/* find.c - find the folder that --model means, and identify its weights. */
+/* find.c - find what --model and --dataset mean, and identify weights. */
 #include "flags/find.h"
 
 #include <ctype.h>
@@ -70,17 +70,22 @@ static bool find_commit(const char *repository, char commit[65])
     return snapshots == 1;
 }
 
-/* models--ORG--NAME/snapshots/<commit> holds the files, as links into blobs. */
-static bool in_cache(const char *hub_id, char folder[TUNE_PATH_MAX])
+/* The newest snapshot of a repository in the cache: models--ORG--NAME/snapshots/<commit>, which
+ * holds the files as links into blobs. kind: "models" or "datasets". */
+static bool find_snapshot(const char *kind, const char *hub_id, size_t size, char folder[TUNE_PATH_MAX])
 {
     char cache[TUNE_PATH_MAX], repository[TUNE_PATH_MAX], commit[65];
-    const char *slash = strchr(hub_id, '/');
+    size_t owner = strcspn(hub_id, "/");
     tune_hub_cache(cache);
-    return *cache && slash &&
-           tune_path(repository, "%s/models--%.*s--%s", cache, (int)(slash - hub_id), hub_id, slash + 1) == 0 &&
-           find_commit(repository, commit) && tune_path(folder, "%s/snapshots/%s", repository, commit) == 0 &&
-           has(folder, "config.json") && has_weights(folder); /* the cache often holds a tokenizer
-                                                               * alone */
+    return *cache && owner < size &&
+           tune_path(repository, "%s/%s--%.*s--%.*s", cache, kind, (int)owner, hub_id, (int)(size - owner - 1), hub_id + owner + 1) == 0 &&
+           find_commit(repository, commit) && tune_path(folder, "%s/snapshots/%s", repository, commit) == 0;
+}
+
+static bool in_cache(const char *hub_id, char folder[TUNE_PATH_MAX])
+{
+    /* the cache often holds a tokenizer alone */
+    return find_snapshot("models", hub_id, strlen(hub_id), folder) && has(folder, "config.json") && has_weights(folder);
 }
 
 int tune_model_locate(const char *hub_id, char folder[TUNE_PATH_MAX])
@@ -169,6 +174,60 @@ int tune_model_find(const char *name, char folder[TUNE_PATH_MAX])
     if ((!found || named) && tune_model_locate(hub_id, folder))
         return 0;
     return absent(name, hub_id, found ? &known : NULL);
+}
+
+/* ---- data sets ---- */
+
+/* Length of OWNER/NAME at the beginning of OWNER/NAME or OWNER/NAME/SPLIT; 0: it is none of them. */
+static size_t hub_part(const char *name)
+{
+    char id[128];
+    const char *slash = strchr(name, '/'), *second = slash ? strchr(slash + 1, '/') : NULL;
+    size_t size = second ? (size_t)(second - name) : strlen(name);
+    if (size >= sizeof id || (second && !second[1]))
+        return 0;
+    memcpy(id, name, size);
+    id[size] = 0;
+    return hub_shaped(id) ? size : 0;
+}
+
+static bool ends_as_rows(const char *name)
+{
+    static const char *const endings[] = {".parquet", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt"};
+    const char *ending = strrchr(name, '.');
+    for (size_t i = 0; ending && i < sizeof endings / sizeof *endings; i++)
+        if (!strcasecmp(ending, endings[i]))
+            return true;
+    return false;
+}
+
+int tune_dataset_find(const char *name, char path[TUNE_PATH_MAX])
+{
+    char folder[TUNE_PATH_MAX];
+    size_t size = hub_part(name);
+    struct tune_error before;
+    if (tune_file_exists(name))
+        return tune_path(path, "%s", name);
+    if (size > 0) {
+        size_t owner = strcspn(name, "/") + 1;
+        tune_error_save(&before);
+        bool found = (tune_path(folder, "data/%.*s", (int)(size - owner), name + owner) == 0 && tune_file_is_folder(folder)) ||
+                     (find_snapshot("datasets", name, size, folder) && tune_file_is_folder(folder));
+        tune_error_restore(&before);
+        if (found)
+            return tune_path(path, "%s%s", folder, name + size);
+    }
+    TRY(tune_file_parent(folder, name));
+    if (ends_as_rows(name) || !*name)
+        return tune_error_usage("%s: no such file", name);
+    if (strchr(name, '/') && tune_file_is_folder(folder))
+        return tune_path(path, "%s", name); /* a split */
+    if (size == 0)
+        return tune_error_usage("%s: no such file; expected a file of rows, a folder of them, or a Hub id such as tatsu-lab/alpaca", name);
+    const char *last = strchr(name, '/') + 1;
+    int n = (int)(size - (size_t)(last - name));
+    return tune_error_usage("%s: no such file, and neither in data/%.*s nor in the Hub client's cache. To get it from the Hub:\n"
+                            "  tools/download.sh --dataset %.*s data/%.*s", name, n, last, (int)size, name, n, last);
 }
 
 /* ---- which weights ---- */

@@ -1,4 +1,4 @@
-/* find.h - find the folder of a model by name, and identify its weights.
+/* find.h - find the folder of a model by name, or a data set, and identify a model's weights.
  *
  * A model is named by a folder, a known name (defaults/models, see flags/known.h) or its Hub id.
  * Nothing is downloaded. If a model is not on this machine, the error gives the commands to get it.
@@ -29,6 +29,12 @@ int tune_model_find(const char *name, char folder[TUNE_PATH_MAX]);
 /* tune_model_locate - the same for a Hub id: 1 and folder; 0, without an error text: it is not on
  * this machine. */
 int tune_model_locate(const char *hub_id, char folder[TUNE_PATH_MAX]);
+
+/* tune_dataset_find - the path that the name of a data set means. A file or folder is taken as it
+ * is, and so is FOLDER/SPLIT. OWNER/NAME and OWNER/NAME/SPLIT mean data/NAME below the current
+ * folder, else the snapshot in the Hub client's cache, with /SPLIT behind it. -1 with kind USAGE:
+ * absent; for a Hub id with how to get it. */
+int tune_dataset_find(const char *name, char path[TUNE_PATH_MAX]);
 
 /* The weights in a folder. */
 struct tune_model_identity {

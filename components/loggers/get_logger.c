@@ -232,6 +232,10 @@ static int note_rows(struct tune_logger *log, struct tune_dataset *data, const s
     for (int k = 0; k < sets; k++) {
         const struct tune_dataset *set = tune_dataset_set(data, k);
         const char *about = tune_dataset_about(set);
+        if (*tune_dataset_files(set, text, (int)sizeof text)) {
+            snprintf(key, sizeof key, sets > 1 ? "files %d" : "files", k + 1);
+            TRY(tune_logger_note(log, key, text));
+        }
         if (sets == 1)
             return about ? tune_logger_note(log, "format", about) : 0;
         int64_t rows = tune_loader_set_rows(load, k, &epoch);

@@ -49,6 +49,18 @@ def main(root):
         for name in os.listdir(repo):
             a, b = (open(os.path.join(d, ".cache/huggingface/download", name + ".metadata")).read().split() for d in (ours, theirs))
             tap.ok(a[:2] == b[:2], f"{name}.metadata: the same commit and hash", f"{a} {b}")
+        sets = {"data/train-00000-of-00001.parquet": os.urandom(90000), "rows.csv": b"a,b\n"}
+        os.mkdir(os.path.join(repo, "data"))
+        for name, data in sets.items():
+            with open(os.path.join(repo, name), "wb") as f:
+                f.write(data)
+        ours, cache = os.path.join(root, "set"), os.path.join(root, "home/hub")
+        run = subprocess.run(["sh", "tools/download.sh", "--dataset", "owner/tiny", ours], capture_output=True, text=True)
+        tap.ok(run.returncode == 0 and len(fetched(root)) == 1, "download.sh fetches a data set's Parquet file", run.stderr)
+        snapshot_download("owner/tiny", repo_type="dataset", local_dir=ours, allow_patterns=["data/*"])
+        tap.ok(not fetched(root), "the hub's client does not fetch it again")
+        snapshot_download("owner/tiny", repo_type="dataset")
+        tap.ok(os.listdir(os.path.join(cache, "datasets--owner--tiny/snapshots")), "in the client's cache it lies where it is looked for")
     finally:
         server.kill()
         server.wait()

@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "datasets/dataset.h"
 #include "files/folder.h"
 #include "flags/find.h"
 #include "sweep.h"
@@ -122,14 +123,14 @@ static int file_hash(const char *path, char text[33])
     static int next;
     struct tune_file_stamp stamp = {0};
     uint64_t hash = 0;
-    if (tune_file_stamp(path, &stamp) < 0)
+    if (tune_dataset_file(path, &stamp, NULL) < 0)
         tune_error_clear();
     for (int i = 0; i < 16; i++)
         if (stamp.size > 0 && !strcmp(kept[i].path, path) && !memcmp(&kept[i].stamp, &stamp, sizeof stamp)) {
             memcpy(text, kept[i].text, 33);
             return 0;
         }
-    TRY(tune_file_fingerprint(path, &hash));
+    TRY(tune_dataset_file(path, &stamp, &hash));
     snprintf(text, 33, "%016llx", (unsigned long long)hash);
     snprintf(kept[next].path, sizeof kept[next].path, "%s", path);
     memcpy(kept[next].text, text, 33);
@@ -143,10 +144,13 @@ static int data_hash(const char *paths, char text[33])
 {
     char path[TUNE_PATH_MAX], one[33];
     int more = tune_path_listed(paths, 0, path);
+    char found[TUNE_PATH_MAX];
     TRY(more);
-    TRY(file_hash(path, text));
+    TRY(tune_dataset_find(path, found));
+    TRY(file_hash(found, text));
     for (int k = 1; (more = tune_path_listed(paths, k, path)) == 1; k++) {
-        TRY(file_hash(path, one));
+        TRY(tune_dataset_find(path, found));
+        TRY(file_hash(found, one));
         snprintf(text, 33, "%016llx", (unsigned long long)tune_hash64(one, strlen(one), tune_hash64(text, strlen(text), 0)));
     }
     return more;
