@@ -19,6 +19,7 @@ printf '[{"instruction": "Say a.", "input": "", "output": "a"},
 {"instruction": "Say b.", "input": "b", "output": "b"}]' >alpaca.json
 printf 'question,answer\n"Say a, or b.",a\n"Say c.",c\n' >questions.csv
 printf '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}\n' >chat.jsonl
+mkdir -p data/alpaca && cp alpaca.json data/alpaca/train.json
 TUNE_DEFAULTS="$here/defaults" "$BUILD/tests/helpers/fill" samples defaults/spaces/laptop.yaml 4 >/dev/null
 by() { is "$command: run by $1" grep -qF -- "$2" "$here/$1"; } # FILE TEXT - which stands there
 while IFS= read -r command; do
@@ -50,6 +51,7 @@ is "README.md shows the recipe's loop" diff "$tmp/loop" "$tmp/shown"
 links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
 none "the files they link to are there" "$(links)"
 for p in finetune_full runs sweep space samples finetune_lora finetune_dpo merge_adapter; do build/$p --help all; done >"$tmp/help"
+sh tools/download.sh --help >>"$tmp/help"
 flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sed 's|^--no-|--|' | sort -u | while read -r f; do
     grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" "$tmp/help" || case $f in --freeze-layers | --label-smoothing | --top-k) ;; *) echo "$f" ;; esac
 done; }

@@ -62,6 +62,33 @@ printf '{"prompt": "a", "chosen": "yes", "rejected": "no"}\n{"prompt": "b", "cho
 printf '{"prompt": "c", "chosen": "ja", "rejected": "nein"}\n' >p2.jsonl
 is "pairs" eval '"$BUILD/finetune_dpo" --model model --dataset p1.jsonl,p2.jsonl --append-token none --lora-r 0 --max-steps 3 --eval-dataset p1.jsonl,p2.jsonl --output d >d.out 2>&1 && [ -n "$(last d eval_p2_loss)" ] || { cat d.out; false; }'
 
+# ---- Parquet files, folders and names of the Hub ----
+mkdir -p data/asked/data
+awk 'BEGIN { print "instruction\toutput"; for (i = 0; i < 40; i++) print "Say " i ".\tThe answer is \"" i "\"." }' >rows.tsv
+head -n 26 rows.tsv | "$BUILD/tests/helpers/parquet" data/asked/data/train-00000-of-00002.parquet
+(head -n 1 rows.tsv; tail -n +27 rows.tsv) | "$BUILD/tests/helpers/parquet" data/asked/data/train-00001-of-00002.parquet
+printf 'instruction\toutput\nSay it.\tIt.\n' | "$BUILD/tests/helpers/parquet" data/asked/data/test.parquet
+tail -n +2 rows.tsv | sed 's/"/\\"/g; s/^\(.*\)\t\(.*\)$/{"instruction": "\1", "output": "\2"}/' >rows.jsonl
+pq="--model model --max-steps 6 --batch-size 4 --lr 1e-3"
+# shellcheck disable=SC2086 # one word each
+{
+is "a folder of Parquet files is one set" eval 'fit q $pq --dataset data/asked && said q rows "of columns, 40 to train on" && said q format "alpaca \(recognised\)"'
+is "... and its files are named" said q files "data/asked/data/train-00000-of-00002.parquet and 1 more"
+is "the same numbers as from JSON" eval 'fit q1 $pq --dataset rows.jsonl && numbers q >a.txt && numbers q1 >b.txt && cmp a.txt b.txt'
+is "by its name on the Hub" eval 'fit q2 $pq --dataset me/asked --eval-dataset me/asked/test && [ -n "$(last q2 eval_loss)" ]'
+is "stopped and gone on" eval 'fit q3 $pq --dataset me/asked --eval-dataset me/asked/test --stop-at-step 3 && "$BUILD/finetune_full" --resume q3 >q3.more 2>&1 && same_run q2 q3'
+is "a file of it, and its rows" eval '"$BUILD/finetune_full" --model model --dataset data/asked/data/train-00001-of-00002.parquet --show-tokens 1 >out 2>&1 && grep -q "^row 0, data/asked/data/train-00001-of-00002.parquet:1:" out'
+is "in a mix it is one set" eval 'fit q4 $pq --dataset data/asked,a.jsonl --mix 1,1 && said q4 "set 1" "data/asked: 40 of 40 rows" && said q4 "files 1" "data/asked/data/train-00000"'
+}
+# shellcheck disable=SC2086
+fit q5 $pq --dataset data/asked --stop-at-step 3 >/dev/null
+printf 'instruction\toutput\nSay 1.\tNo.\n' | "$BUILD/tests/helpers/parquet" data/asked/data/train-00000-of-00002.parquet
+refused "a changed file" 2 "its number of rows: was 40 in that run, is 16 now" "$BUILD/finetune_full" --resume q5
+refused "a split that is not there" 2 "data/asked/dev: no such file, and no split of that folder, which has data/asked/test, data/asked/train" "$BUILD/finetune_full" --model model --dataset me/asked/dev
+refused "a set that is not there: how to get it" 2 "tools/download.sh --dataset me/other data/other" "$BUILD/finetune_full" --model model --dataset me/other
+head -c 300 data/asked/data/train-00001-of-00002.parquet >cut.parquet
+refused "a file cut short" 1 "cut.parquet: does not end as a Parquet file does" "$BUILD/finetune_full" --model model --dataset cut.parquet
+
 # ---- refused ----
 refused "a set that is not there" 2 "finetune_full: nope.csv: no such file" "$BUILD/finetune_full" --model model --dataset a.jsonl,nope.csv
 refused "too many shares" 2 "expected 2 numbers above 0 with commas between them, a share for each data set" "$BUILD/finetune_full" --model model --dataset a.jsonl,q.jsonl --mix 1,2,3

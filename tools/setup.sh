@@ -17,6 +17,8 @@ need libcjson-dev have cjson/cJSON.h -lcjson
 need libyaml-dev have yaml.h -lyaml
 need libopenblas-dev have cblas.h -lopenblas
 need libhdf5-dev sh -c 'ls /usr/include/hdf5/serial/hdf5.h || pkg-config --exists hdf5'
+need libsnappy1v5 sh -c 'ls /lib/*/libsnappy.so.1 || ls /lib*/libsnappy.so.1' # Parquet files are read with these two
+need libzstd1 sh -c 'ls /lib/*/libzstd.so.1 || ls /lib*/libzstd.so.1'
 if [ "$1" = test ]; then
     need libcmocka-dev have cmocka.h -lcmocka
     need g++ command -v g++

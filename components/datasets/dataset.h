@@ -54,11 +54,12 @@ bool tune_example_has_label(const struct tune_example *x);
 
 #define TUNE_ROW_LIMIT ((size_t)16 << 20) /* longest row, in bytes; a longer one is bad */
 
-/* tune_dataset_open - map a file and index its rows. A folder means its split train, and FOLDER/test
- * the split test (docs/data-formats.md). options and strings are read now; tok must outlive it. NULL
- * with an error: no file, several splits, a damaged file, no rows, a JSON file without an array, an unknown column
- * or append_token, or options that exclude each other. In formats other than text also: at most
- * 1,000 rows, none of which has a token to train on. For a larger set tune_dataset_warning says so.
+/* tune_dataset_open - map a file and index its rows. A folder means its split train, and
+ * FOLDER/test the split test (docs/data-formats.md). options and strings are read now; tok must
+ * outlive it. NULL with an error: no file, several splits, a damaged file, no rows, or a JSON file
+ * without an array. Also an error: an unknown column or append_token, or options that exclude each
+ * other. In formats other than text also: at most 1,000 rows, none of which has a token to train
+ * on. For a larger set tune_dataset_warning says so.
  * tune_dataset_free - free it; NULL is fine. */
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok);

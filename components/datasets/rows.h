@@ -52,9 +52,10 @@ struct tune_rows {
     char mark[64];          /* the line between documents of a text file; "": none */
 };
 
-/* tune_rows_open - map the file, or those that path means (shards.h), and find its rows. JSON's brackets, quotes and commas are checked
- * here, its elements when read. Returns 0, or -1 with an error. Errors: the file cannot be mapped,
- * has no rows, is of an unsupported kind, or is JSON but no array. end_token: a line that may part
+/* tune_rows_open - map the file, or those that path means (shards.h), and find its rows. JSON's
+ * brackets, quotes and commas are checked here, its elements when read. Returns 0, or -1 with an
+ * error. Errors: the file cannot be mapped, has no rows, is of an unsupported kind, is JSON but no
+ * array, or is a damaged Parquet file. end_token: a line that may part
  * documents; NULL: none.
  *
  * tune_rows_close - unmap it. A zeroed one is allowed. */

@@ -20,8 +20,8 @@ struct tune_shards {
     int count;
 };
 
-/* tune_shards_find - the files of a path. -1 with an error: absent, nothing that is read lies there,
- * or several splits, which it lists.
+/* tune_shards_find - the files of a path. -1 with an error: the folder has no files of rows, or
+ * several splits, which it lists. A single file is not looked at.
  * tune_shards_free - free the list.
  * tune_shards_stamp - the sum of their sizes, and the latest change.
  * tune_shards_fingerprint - a hash of all contents; that of the file, if it is one. */

@@ -26,7 +26,7 @@ enum {
     STRING = 1, MAP, LIST, ENUM, DECIMAL, DATE, TIME, TIMESTAMP, INTEGER = 10, NULLS, JSON, UUID = 14, FLOAT16, LOGICALS = 32
 };
 
-/* What the footer says of a node, besides what the node keeps. */
+/* The footer's words on a node, besides what the node keeps. */
 struct element {
     int converted, logical, precision, bits, unit;
     bool is_signed, utc;
@@ -253,7 +253,7 @@ static int read_node(struct tune_parquet *p, struct tune_thrift *t, int64_t coun
     n->leaf = p->column_count;
     if (n->type != GROUP) {
         struct tune_parquet_column *c = &p->columns[p->column_count++];
-        *c = (struct tune_parquet_column){.path = p->path, .fd = p->fd, .entries = -1, .node = n};
+        *c = (struct tune_parquet_column){.path = p->path, .fd = p->fd, .codecs = &p->codecs, .entries = -1, .node = n};
         snprintf(c->name, sizeof c->name, "%s", name);
     } else if (n->children == 0) {
         return damaged(p, parent ? "its schema has a group without columns" : "it has no columns");
@@ -402,7 +402,7 @@ static int open_file(struct tune_parquet *p)
     if (memcmp(tail + 4, "PARE", 4) == 0)
         return tune_error_set("%s: is encrypted, which is not read", p->path);
     if (memcmp(tail + 4, "PAR1", 4) != 0)
-        return tune_error_set("%s: does not end as a Parquet file does (PAR1); was its download cut short?", p->path);
+        return tune_error_set("%s: does not end as a Parquet file does (PAR1); was its download cut short, or is it a link of Git LFS?", p->path);
     footer = tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
     if (footer > size - 12 || footer > FOOTER_LIMIT)
         return damaged(p, "its footer would be longer than it can be");
@@ -447,6 +447,7 @@ void tune_parquet_free(struct tune_parquet *p)
     free(p->line);
     if (p->fd >= 0)
         close(p->fd);
+    tune_parquet_codecs_close(&p->codecs);
     free(p);
 }
 

@@ -5,18 +5,17 @@
  *         fwrite(line.data, 1, line.size, stdout);     {"instruction":"Say hi.","output":"Hi."}
  *     tune_parquet_free(p);
  *
- * It reads columns of texts, numbers, booleans, times, lists, structs and maps; PLAIN and dictionary
- * pages of versions 1 and 2; no compression, snappy and zstd. Any other kind, encoding or codec is
- * an error that names it and the column. One page a column is in memory, never the whole file.
+ * It reads columns of texts, numbers, booleans, times, lists, structs and maps. Pages are PLAIN or
+ * by dictionary, of version 1 or 2, uncompressed, snappy or zstd. Any other kind, encoding or codec
+ * is an error that names it and the column. Memory holds one page of each column.
  *
- * | Parquet                                 | JSON                                   |
- * |-----------------------------------------|----------------------------------------|
- * | UTF8, ENUM, JSON, UUID                  | text                                   |
- * | bytes without a type                    | text; an error if they are not UTF-8   |
- * | integers, DECIMAL                       | number with all digits                 |
- * | FLOAT, DOUBLE, FLOAT16                  | shortest number; NaN, infinities: null |
- * | DATE, TIME, TIMESTAMP, INT96            | text, "2025-01-31T09:30:00.5Z"         |
- * | LIST, repeated fields; struct; MAP      | array; object; object                  |
+ *     UTF8, ENUM, JSON, UUID             text
+ *     bytes without a type               text; an error if they are not UTF-8
+ *     integers, DECIMAL                  number with all digits
+ *     FLOAT, DOUBLE, FLOAT16             shortest number; NaN and infinities: null
+ *     DATE, TIME, TIMESTAMP, INT96       text, "2025-01-31T09:30:00.5Z"
+ *     LIST, repeated fields              array
+ *     struct, MAP                        object
  *
  * Source: the Apache Parquet format, parquet.thrift, Encodings.md, LogicalTypes.md. Private to the
  * library. */

@@ -236,7 +236,7 @@ static struct tune_parquet_column *first_column(struct tune_parquet *p, const st
     return &p->columns[n->leaf];
 }
 
-/* Whether what is `definition` levels deep is there: 1, or 0. -1 with an error: the columns below n
+/* 1: what is `definition` levels deep is there. 0: it is not. -1 with an error: the columns below n
  * do not agree. */
 static int is_there(struct tune_parquet *p, const struct tune_parquet_node *n, int definition)
 {
@@ -249,7 +249,7 @@ static int is_there(struct tune_parquet *p, const struct tune_parquet_node *n, i
     return there;
 }
 
-/* Whether the list of this repetition level goes on: 1, or 0. -1 with an error: see is_there. */
+/* 1: the list of this repetition level goes on. 0: it ends. -1 with an error: see is_there. */
 static int goes_on(struct tune_parquet *p, const struct tune_parquet_node *n)
 {
     const struct tune_parquet_column *first = first_column(p, n);
@@ -319,7 +319,7 @@ static const struct tune_parquet_node *element_of(const struct tune_parquet_node
     return repeated + 1;
 }
 
-/* What n is once it is clear which element of a list it belongs to. */
+/* One value of n: what is left of a repeated node is an element of its list. */
 static int put_inner(struct tune_parquet *p, const struct tune_parquet_node *n)
 {
     int there;

@@ -18,14 +18,16 @@
 
 #define TUNE_PARQUET_PAGE_LIMIT ((int64_t)1 << 30) /* bytes of a page */
 
-enum tune_parquet_type { BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, GROUP };
+enum tune_parquet_type {
+    BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, GROUP
+};
 enum tune_parquet_repetition { REQUIRED, OPTIONAL, REPEATED };
 enum tune_parquet_codec { UNCOMPRESSED, SNAPPY, GZIP, LZO, BROTLI, LZ4, ZSTD, LZ4_RAW };
 
 /* How a node of the schema becomes JSON. */
 enum tune_parquet_form {
-    AS_BOOLEAN, AS_INTEGER, AS_UNSIGNED, AS_HALF, AS_FLOAT, AS_DOUBLE, AS_DECIMAL, AS_TEXT, AS_BYTES, AS_UUID, AS_DATE, AS_TIME,
-    AS_TIMESTAMP, AS_INT96, AS_STRUCT, AS_LIST, AS_MAP
+    AS_BOOLEAN, AS_INTEGER, AS_UNSIGNED, AS_HALF, AS_FLOAT, AS_DOUBLE, AS_DECIMAL, AS_TEXT,
+    AS_BYTES, AS_UUID, AS_DATE, AS_TIME, AS_TIMESTAMP, AS_INT96, AS_STRUCT, AS_LIST, AS_MAP
 };
 
 struct tune_parquet_node {
@@ -61,11 +63,20 @@ struct tune_parquet_value {
     size_t size;
 };
 
+/* The codecs' libraries, opened when a page needs one. */
+struct tune_parquet_codecs {
+    void *snappy, *zstd;
+    int (*snappy_length)(const char *data, size_t size, size_t *length);
+    int (*snappy_uncompress)(const char *data, size_t size, char *to, size_t *length);
+    size_t (*zstd_decompress)(void *to, size_t room, const void *data, size_t size);
+};
+
 /* The reading of one column in one row group. */
 struct tune_parquet_column {
     const struct tune_parquet_node *node;
     const char *path;       /* of the file */
     int fd;
+    struct tune_parquet_codecs *codecs; /* of the file */
     char name[256];         /* "messages.content" */
     enum tune_parquet_codec codec;
     uint64_t offset, end;   /* the next page begins at offset; pages end before end */
@@ -93,6 +104,7 @@ struct tune_parquet {
     char path[TUNE_PATH_MAX];
     int fd;
     uint64_t end;   /* where the footer begins */
+    struct tune_parquet_codecs codecs;
     int64_t rows;
     struct tune_parquet_node *nodes; /* nodes[0] is the root */
     int node_count;
@@ -110,11 +122,14 @@ struct tune_parquet {
 
 /* tune_parquet_damaged - -1 with an error: the column's data cannot be right.
  * tune_parquet_unread - -1 with an error: the column has what is not read, and how to go on.
+ * tune_parquet_codecs_close - close the libraries that were opened.
  * tune_parquet_uncompress - size bytes at data into exactly want bytes of to. -1 with an error: not
  * of that size, or the codec's library is not on this machine (kind CANNOT). */
 int tune_parquet_damaged(const struct tune_parquet_column *c, const char *what);
 int tune_parquet_unread(const char *path, const char *column, const char *what);
-int tune_parquet_uncompress(const struct tune_parquet_column *c, const void *data, size_t size, void *to, size_t want);
+void tune_parquet_codecs_close(struct tune_parquet_codecs *codecs);
+int tune_parquet_uncompress(const struct tune_parquet_column *c, const void *data, size_t size,
+                            void *to, size_t want);
 
 /* tune_parquet_begin - go to the beginning of a column chunk.
  * tune_parquet_step - go to the next entry: c->have, its levels.

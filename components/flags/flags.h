@@ -175,9 +175,10 @@ extern const struct tune_service tune_show_tokens;
 #define TUNE_DATA_OPTIONS(f) \
     TUNE_OPTION_GROUP("data"), \
     {"dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).dataset, NULL, "", "", \
-     "file of rows: .jsonl, .json, .csv, .tsv or .txt. A .json file holds an array. The first " \
-     "line of .csv and .tsv names the columns. In a .txt file, a row is a paragraph. Several " \
-     "files: a.jsonl,b.csv. Then --format, --train-on, --text-field and the templates take one " \
+     "file of rows: .jsonl, .json, .csv, .tsv, .txt or .parquet; or OWNER/NAME of the Hub, once " \
+     "tools/download.sh --dataset brought it. A .json file holds an array. The first line of " \
+     ".csv and .tsv names the columns. In a .txt file, a row is a paragraph. Several: " \
+     "a.jsonl,b.csv. Then --format, --train-on, --text-field and the templates take one " \
      "value for all files, or one for each with commas between; --columns, with semicolons"}, \
     {"mix", TUNE_STRING, &(f).loader.mix, NULL, "", "", \
      "shares of several files: 0.7,0.3. An epoch then has the most rows that keep the shares " \
