@@ -122,9 +122,9 @@ enum tune_values {
  * F32, zeroed. Returns their kind; the same name gives the same kind. Checkpoints save them.
  * tune_checkpoint_resume restores them if they were made before it. -1 with an error: a name that
  * is not 1 to 31 letters, digits and _; more than TUNE_EXTRAS names; no memory.
- *     int ema = tune_model_extra(model, "ema");
+ *     int slow = tune_model_extra(model, "slow");
  *     struct tune_tensor w = tune_model_tensor(model, p, TUNE_WEIGHT);
- *     struct tune_tensor e = tune_model_tensor(model, p, ema);
+ *     struct tune_tensor e = tune_model_tensor(model, p, slow);
  *     tune_axpby(dev, &e, &w, 0.01f, 0.99f);
  * tune_model_extra_name - the name of a kind; NULL: no such kind. */
 int tune_model_extra(struct tune_model *m, const char *name);
