@@ -1381,10 +1381,10 @@ static void not_finite(void **state)
         open_trainer(&t, &c, 2, 9, TUNE_F32, TUNE_FOR_TRAINING);
         struct tune_parameters *p = tune_model_parameters(t.m);
         struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
-            .kind = kind ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .5, .momentum = .9});
+            .kind = kind ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .5, .momentum = .9, .ema = .9});
         assert_got(opt);
         const struct tune_done_step *record;
-        float *w[3], *m[3], bad = NAN;
+        float *w[3], *m[3], *e[3], bad = NAN;
         for (int step = 0; step < 3; step++) { /* a good one, a bad one, a good one */
             assert_ok(tune_model_zero_grad(t.m, t.sums));
             accumulate(&t, &t.batch);
@@ -1403,13 +1403,16 @@ static void not_finite(void **state)
             assert_int_equal(tune_optimizer_steps(opt), step == 2 ? 2 : 1); /* t stands where no weight moved */
             w[step] = all_weights(t.m);
             m[step] = all_kept(t.m, kind ? TUNE_MOMENT_1 : TUNE_MOMENT_2);
+            e[step] = all_kept(t.m, TUNE_EXTRA);
         }
         size_t weights = (size_t)tune_parameters_total(p) * 4;
         assert_memory_equal(w[0], w[1], weights);
         assert_memory_equal(m[0], m[1], (size_t)p->gradients * 4);
+        assert_memory_equal(e[0], e[1], (size_t)p->gradients * 4);
+        assert_memory_not_equal(e[1], e[2], (size_t)p->gradients * 4);
         assert_memory_not_equal(w[1], w[2], weights);
         for (int i = 0; i < 3; i++)
-            free(w[i]), free(m[i]);
+            free(w[i]), free(m[i]), free(e[i]);
         tune_optimizer_free(opt);
         close_trainer(&t);
     }

@@ -58,7 +58,7 @@
 /* tune_exchange(dev, x, y) - x and y change places.   x, y [n] */
 #define TUNE_ARGS_exchange(V) V(EDIT, x, true) V(EDIT, y, true)
 #define TUNE_FIT_exchange (is_row(x, y->shape[0]) && is_row(y, y->shape[0]))
-#define TUNE_COST_exchange COST(0, 2 * all, "")
+#define TUNE_COST_exchange COST(0, all, "")
 
 /* tune_gemm(dev, c, a, at, b, bt, alpha, beta, operands) - c = alpha op(a) op(b) + beta c, where op
  * transposes if at, bt.

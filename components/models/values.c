@@ -241,12 +241,15 @@ int tune_model_averages_kind(const struct tune_model *m)
 }
 
 /* Call each with the weights and the averages of every trained parameter. */
-static int each_average(struct tune_model *m, int (*each)(struct tune_device *dev, struct tune_tensor *average, struct tune_tensor *weight))
+static int each_average(struct tune_model *m,
+                        int (*each)(struct tune_device *dev, struct tune_tensor *average, struct tune_tensor *weight))
 {
     for (const struct tune_parameter *p = m->parameters.at; p < m->parameters.at + m->parameters.count; p++) {
+        if (!tune_model_has(m, p, m->averages))
+            continue;
         struct tune_tensor average = tune_tensor_1d(place(m, p, m->averages, 0), TUNE_F32, p->count);
         struct tune_tensor weight = tune_tensor_1d(place(m, p, TUNE_WEIGHT, 0), TUNE_F32, p->count);
-        TRY(tune_model_has(m, p, m->averages) ? each(m->dev, &average, &weight) : 0);
+        TRY(each(m->dev, &average, &weight));
     }
     return 0;
 }
