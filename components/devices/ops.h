@@ -377,8 +377,8 @@
 #define TUNE_FIT_muon (is_row(w, y->shape[0]) && is_row(y, y->shape[0]))
 #define TUNE_COST_muon COST(3 * count(w), all, "")
 
-/* tune_average(dev, e, w, step, decay) - e = d e + (1 - d) w, with d = min(decay, (1 + t) / (10 + t))
- * and t the step's updates. gradient_scale 0 leaves e as it is.   e, w [n] */
+/* tune_average(dev, e, w, step, decay) - e = d e + (1 - d) w, with d = min(decay, (1+t) / (10+t)).
+ * t is the step's updates. gradient_scale 0 leaves e as it is.   e, w [n] */
 #define TUNE_ARGS_average(V) V(EDIT, e, true) V(GET, w) V(STEP, step) V(VALUE, decay, double)
 #define TUNE_FIT_average (is_row(e, w->shape[0]) && is_row(w, w->shape[0]) && \
     decay >= 0 && decay < 1)
@@ -386,8 +386,8 @@
 
 /* The list. */
 #define TUNE_OPS(OP) \
-    OP(copy) OP(zero) OP(axpby) OP(exchange) OP(gemm) OP(bias_forward) OP(bias_backward) OP(embed_forward) \
-    OP(embed_backward) OP(rmsnorm_forward) \
+    OP(copy) OP(zero) OP(axpby) OP(exchange) OP(gemm) OP(bias_forward) OP(bias_backward) \
+    OP(embed_forward) OP(embed_backward) OP(rmsnorm_forward) \
     OP(rmsnorm_backward) OP(headnorm_forward) OP(headnorm_backward) OP(rope) \
     OP(attention_forward) OP(attention_backward) \
     OP(swiglu_forward) OP(swiglu_backward) OP(gather) OP(scatter) OP(cross_entropy_rows) \
