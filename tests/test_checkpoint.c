@@ -351,6 +351,7 @@ static void averages_are_saved(void **state)
         struct trainer a = open_averaging(folders[f], TUNE_ADAMW, adapters, .6), b, plain = open_with(folders[f], TUNE_ADAMW, adapters);
         struct tune_checkpoint *c = checkpoints(tmp, folders[f]);
         assert_got(c);
+        assert_ok(tune_model_exchange(a.m)); /* there are no averages yet */
         train(&a, 5), train(&plain, 5);
         int ema = tune_model_averages_kind(a.m);
         assert_string_equal(tune_model_extra_name(a.m, ema), "ema");

@@ -53,6 +53,7 @@ is "an adapter" run part "finetune_lora --model wide" --ema 0.7
 is "... begins another run: its evaluation is the same" eval 'run parted "finetune_lora --model wide --adapter part/checkpoint-final" --max-steps 0 && near "$(last part eval_loss)" "$(last parted eval_loss)"'
 is "averages begin as the adapter that the run begins from" eval 'run still "finetune_lora --model wide --adapter part/checkpoint-final" --lr 0 --ema 0.7 && near "$(last part eval_loss)" "$(last still eval_loss)"'
 
+is "before the first step, the weights are evaluated" eval 'run early finetune_full --ema 0.7 --max-steps 0 && run plain finetune_full --max-steps 0 && [ "$(last early eval_loss)" = "$(last plain eval_loss)" ]'
 is "--ema 0 is none" eval 'run zero finetune_full --ema 0 && same_run zero b1 && [ ! -e zero/checkpoint-8/state/extra.safetensors ] && ! grep -q averages zero.out zero/run.json'
 refused "1 is no decay" 2 "--ema: \"1\" is outside its range" "$BUILD/finetune_full" --ema 1
 refused "nor is -0.1" 2 "is outside its range" "$BUILD/finetune_lora" --ema -0.1

@@ -270,7 +270,7 @@ int tune_model_begin_averages(struct tune_model *m)
 
 int tune_model_exchange(struct tune_model *m)
 {
-    if (!m->averages || !m->averaged)
+    if (!m->averaged)
         return 0;
     if (m->torn)
         return tune_error_set("an exchange of the weights and their averages failed earlier");
