@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include "adapters/adapter_file.h"
 #include "devices/ops.h"
 #include "checkpoints/checkpoint.h"
 #include "checkpoints/disk.h"
@@ -198,8 +199,8 @@ static int own_row(void *context, int64_t row, struct tune_example *x)
     return 0;
 }
 
-/* lora NULL: all is trained. */
-static struct trainer open_with(const char *folder, enum tune_optimizer_kind kind, const struct tune_lora_options *lora)
+/* lora NULL: all is trained. ema: decay of the averages; 0: none. */
+static struct trainer open_averaging(const char *folder, enum tune_optimizer_kind kind, const struct tune_lora_options *lora, double ema)
 {
     struct trainer t = {0};
     t.m = lora ? tune_model_load_frozen(folder, dev, TUNE_F32, TUNE_BF16) : tune_model_load(folder, dev, TUNE_F32);
@@ -210,11 +211,16 @@ static struct trainer open_with(const char *folder, enum tune_optimizer_kind kin
     assert_got(t.loss = tune_loss_new(t.m, true));
     assert_got(t.sums = tune_record_new(dev, 1));
     assert_got(t.opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
-                   .kind = kind, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .1, .muon_momentum = .9}));
+                   .kind = kind, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .1, .muon_momentum = .9, .ema = ema}));
     assert_got(t.data = tune_dataset_from(8, own_row, NULL, 4));
     assert_got(t.load = tune_loader_new(t.data, &(struct tune_loader_options){.part = TUNE_ALL, .shuffle = true, .batch_size = 2,
                    .accumulate = 1, .max_length = 4, .epochs = 3, .max_steps = -1, .stop_after_seconds = -1}));
     return t;
+}
+
+static struct trainer open_with(const char *folder, enum tune_optimizer_kind kind, const struct tune_lora_options *lora)
+{
+    return open_averaging(folder, kind, lora, 0);
 }
 
 static struct trainer open_trainer(const char *folder, enum tune_optimizer_kind kind)
@@ -310,6 +316,99 @@ static void goes_on_bit_for_bit(void **state)
             close_trainer(&b);
             assert_ok(tune_file_remove_folder(tmp));
         }
+}
+
+/* True if the weights that were saved in folder are these numbers of the model, rounded as in the file. */
+static bool saved_is(struct trainer *t, const char *folder, int which)
+{
+    const struct tune_parameters *p = tune_model_parameters(t->m);
+    struct tune_weights *w = tune_model_lora(t->m) ? NULL : tune_weights_open(folder);
+    struct tune_adapter_file *f = tune_model_lora(t->m) ? tune_adapter_file_open(folder) : NULL;
+    bool same = w || f;
+    for (int i = f ? p->base : 0; i < p->count; i++) {
+        const struct tune_array *x = f ? tune_adapter_file_find(f, p->at[i].name, "") : tune_weights_find(w, p->at[i].name);
+        float *have = values(t->m, &p->at[i], which);
+        void *rounded = calloc((size_t)p->at[i].count, sizeof *have);
+        assert_ok(tune_convert(rounded, x->dtype, have, TUNE_F32, p->at[i].count));
+        same = same && memcmp(rounded, x->data, (size_t)tune_array_bytes(x)) == 0;
+        free(have), free(rounded);
+    }
+    tune_weights_close(w);
+    tune_adapter_file_close(f);
+    return same;
+}
+
+/* The averages are saved as the model, also of adapters; the weights go on from state/. */
+static void averages_are_saved(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"tests/reference/llama-untied", "tests/reference/llama-tied", "tests/reference/llama-tied"};
+    static const struct tune_lora_options lora = {.r = 2, .alpha = 4, .targets = "all-linear", .dora = true};
+    for (int f = 0; f < 3; f++) {
+        const char *tmp = test_folder();
+        char path[TUNE_PATH_MAX];
+        const struct tune_lora_options *adapters = f == 2 ? &lora : NULL;
+        struct trainer a = open_averaging(folders[f], TUNE_ADAMW, adapters, .6), b, plain = open_with(folders[f], TUNE_ADAMW, adapters);
+        struct tune_checkpoint *c = checkpoints(tmp, folders[f]);
+        assert_got(c);
+        assert_ok(tune_model_exchange(a.m)); /* there are no averages yet */
+        train(&a, 5), train(&plain, 5);
+        int ema = tune_model_averages_kind(a.m);
+        assert_string_equal(tune_model_extra_name(a.m, ema), "ema");
+        assert_same(&a, &plain); /* the weights do not depend on them */
+        assert_int_equal(tune_model_averages_kind(plain.m), 0);
+        assert_ok(tune_model_exchange(plain.m));
+        assert_ok(tune_checkpoint_save(c, a.m, a.opt, &a.at));
+        tune_checkpoint_free(c);
+        assert_same(&a, &plain);
+        assert_ok(tune_path(path, "%s/checkpoint-5", tmp));
+        assert_true(saved_is(&a, path, ema) && !saved_is(&a, path, TUNE_WEIGHT));
+        b = open_averaging(folders[f], TUNE_ADAMW, adapters, .6);
+        assert_got(c = going_on(tmp, folders[f], path, false));
+        assert_ok(tune_checkpoint_resume(c, b.m, b.opt, b.load, NULL, &b.at));
+        tune_checkpoint_free(c);
+        for (int step = 0; step < 2; step++) {
+            assert_same(&a, &b);
+            for (int i = adapters ? tune_model_parameters(a.m)->base : 0; i < tune_model_parameters(a.m)->count; i++)
+                assert_true(same_values(a.m, b.m, i, ema));
+            train(&a, 3), train(&b, 3);
+        }
+        close_trainer(&a), close_trainer(&b), close_trainer(&plain);
+        assert_ok(tune_file_remove_folder(tmp));
+    }
+}
+
+static const struct tune_ops *real_ops;
+
+static int no_exchange(struct tune_device *device, struct tune_tensor *x, struct tune_tensor *y)
+{
+    static int calls;
+    return ++calls % 3 == 0 ? tune_error_set("the third one fails") : real_ops->exchange(device, x, y);
+}
+
+/* An exchange that failed amidst: nothing is saved of what it left, nor evaluated. */
+static void averages_torn(void **state)
+{
+    (void)state;
+    const char *tmp = test_folder();
+    struct trainer a = open_averaging("tests/reference/llama-tied", TUNE_ADAMW, NULL, .6);
+    struct tune_checkpoint *c = checkpoints(tmp, "tests/reference/llama-tied");
+    assert_got(c);
+    train(&a, 1);
+    real_ops = dev->ops;
+    struct tune_ops ops = *real_ops;
+    ops.exchange = no_exchange;
+    dev->ops = &ops;
+    assert_int_equal(tune_checkpoint_save(c, a.m, a.opt, &a.at), -1);
+    assert_error_has("the third one fails");
+    dev->ops = real_ops;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tune_checkpoint_save(c, a.m, a.opt, &a.at), -1);
+        assert_error_has("an exchange of the weights and their averages failed earlier");
+    }
+    tune_checkpoint_free(c);
+    close_trainer(&a);
+    assert_ok(tune_file_remove_folder(tmp));
 }
 
 /* The same of a parameter that is longer than the pieces it is written in. */
@@ -920,6 +1019,7 @@ int main(void)
         cmocka_unit_test(index_is_not_trusted),
         cmocka_unit_test(one_tensor_in_two_files),
         cmocka_unit_test(goes_on_bit_for_bit),
+        cmocka_unit_test(averages_are_saved), cmocka_unit_test(averages_torn),
         cmocka_unit_test(long_tensors),
         cmocka_unit_test(adapters_go_on_bit_for_bit),
         cmocka_unit_test(extras_go_on),

@@ -1212,6 +1212,60 @@ static void muon_case(struct worst *worst_of, int64_t n, bool zero)
     free(ww), free(wm), free(wy), free(wunit);
 }
 
+/* Averages after t updates; d is the lesser of the decay and the warm-up's. */
+static void average_case(struct worst *worst_of, int64_t n, double decay, double t)
+{
+    struct array w = array_random(TUNE_F32, 0, n, 1, 1), e = array_random(TUNE_F32, 0, n, 1, 2);
+    double *want = zeros(n), d = fmin(decay, (1 + t) / (10 + t));
+    for (int64_t i = 0; i < n; i++)
+        want[i] = d * e.v[i] + (1 - d) * w.v[i];
+    for (int i = 0; i < DEVICES; i++) {
+        struct tune_device *dev = devices[i];
+        struct tune_scalars none = {.updates = t}, some = {.updates = t, .gradient_scale = 1e-9};
+        tune_address on[2] = {put_bytes(dev, &none, sizeof none), put_bytes(dev, &some, sizeof some)};
+        put(dev, &w), put(dev, &e);
+        assert_ok(tune_average(dev, &e.t, &w.t, on[0], decay));
+        assert_true(unchanged(&e));
+        assert_ok(tune_average(dev, &e.t, &w.t, on[1], decay));
+        worst(worst_of, TUNE_F32, error(&e, want));
+        assert_true(unchanged(&w));
+        tune_device_free(dev, on[0], sizeof none);
+        tune_device_free(dev, on[1], sizeof some);
+    }
+    drop(&w), drop(&e);
+    free(want);
+}
+
+static void exchange_case(int64_t n)
+{
+    struct array x = array_random(TUNE_F32, 0, n, 1, 1), y = array_random(TUNE_F32, 0, n, 1, 2);
+    for (int d = 0; d < DEVICES; d++) {
+        put(devices[d], &x), put(devices[d], &y);
+        assert_ok(tune_exchange(devices[d], &x.t, &y.t));
+        assert_true(error(&x, y.v) == 0 && error(&y, x.v) == 0);
+        assert_ok(tune_exchange(devices[d], &x.t, &y.t));
+        assert_true(unchanged(&x) && unchanged(&y));
+    }
+    drop(&x), drop(&y);
+}
+
+static void averages(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 3, 17, 130, 4096, 10007};
+    struct worst few = {0}, many = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        struct worst *w = sizes[s] < 100 ? &few : &many;
+        average_case(w, sizes[s], 0.999, 1);
+        average_case(w, sizes[s], 0.999, 1e6);
+        average_case(w, sizes[s], 0.1, 1);
+        average_case(w, sizes[s], 0.5, 20);
+        exchange_case(sizes[s]);
+    }
+    assert_worst("average", &many, 2, 0);
+    assert_worst("  of few", &few, 12, 0); /* where they cancel */
+}
+
 static void updates(void **state)
 {
     (void)state;
@@ -1620,6 +1674,12 @@ static void refused(void **state)
     assert_refused(tune_unit(dev, F(2, 3), 1), "unit");
     assert_refused(tune_unit(dev, R(3), 0), "unit");
     assert_refused(tune_muon(dev, R(3), R(4), sum, 1, an_update), "muon");
+    assert_refused(tune_average(dev, R(3), R(4), sum, 0.5), "average");
+    assert_refused(tune_average(dev, RH(3), R(3), sum, 0.5), "average");
+    assert_refused(tune_average(dev, R(3), R(3), sum, 1), "average");
+    assert_refused(tune_average(dev, R(3), R(3), sum, -0.1), "average");
+    assert_refused(tune_exchange(dev, R(3), R(4)), "exchange");
+    assert_refused(tune_exchange(dev, R(3), RH(3)), "exchange");
     assert_refused(tune_copy(dev, F(2, 3), H(2, 3)), "copy");
     assert_refused(tune_zero(dev, S(2, 3)), "zero");
     assert_refused(tune_axpby(dev, F(2, 3), F(3, 2), 1, 1), "axpby");
@@ -1800,6 +1860,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(axpby),          cmocka_unit_test(swiglu),         cmocka_unit_test(cross_entropy), cmocka_unit_test(noise), cmocka_unit_test(cross_entropy_not_finite),
         cmocka_unit_test(cross_entropy_certain), cmocka_unit_test(swiglu_low),
         cmocka_unit_test(sum_squares),    cmocka_unit_test(finish_step),   cmocka_unit_test(updates),
+        cmocka_unit_test(averages),
         cmocka_unit_test(refused),        cmocka_unit_test(device_memory),
         cmocka_unit_test(device_order),
     };

@@ -55,7 +55,7 @@ static struct tune_model_config small(const char *family)
 struct use {
     const char *name;
     int family, B, T, accumulate, threads, log_every;
-    bool tied, bf16, checkpointing, sgd, muon, momentum, evaluation_sets;
+    bool tied, bf16, checkpointing, sgd, muon, momentum, ema, evaluation_sets;
 };
 
 static const struct use uses[] = {
@@ -69,6 +69,7 @@ static const struct use uses[] = {
     {"sgd", .B = 1, .T = 64, .threads = 2, .sgd = true},
     {"sgd with momentum", .B = 1, .T = 64, .threads = 2, .sgd = true, .momentum = true},
     {"muon", .family = 4, .B = 1, .T = 64, .threads = 2, .muon = true},
+    {"averages", .B = 1, .T = 64, .threads = 2, .ema = true, .evaluation_sets = 1},
     {"evaluation", .B = 2, .T = 64, .threads = 2, .evaluation_sets = 1},
     {"accumulation", .B = 2, .T = 64, .accumulate = 5, .threads = 2, .checkpointing = true, .evaluation_sets = 1},
     {"long", .B = 1, .T = 2048, .threads = 2, .tied = true},
@@ -104,7 +105,8 @@ static struct tune_memory_request request(const struct use *u, const struct tune
         .activations = u->bf16 ? TUNE_BF16 : TUNE_F32,
         .use = TUNE_FOR_TRAINING | (u->checkpointing ? TUNE_CHECKPOINTING : 0),
         .optimizer =
-            {.kind = u->sgd ? TUNE_SGD : u->muon ? TUNE_MUON : TUNE_ADAMW, .beta1 = .9, .beta2 = .99, .eps = 1e-8, .momentum = u->momentum ? .9 : 0},
+            {.kind = u->sgd ? TUNE_SGD : u->muon ? TUNE_MUON : TUNE_ADAMW, .beta1 = .9, .beta2 = .99, .eps = 1e-8, .momentum = u->momentum ? .9 : 0,
+             .ema = u->ema ? .99 : 0},
         .loader = {.part = TUNE_ALL,
                    .batch_size = u->B,
                    .accumulate = u->accumulate ? u->accumulate : 1,
@@ -175,8 +177,9 @@ static void run(const struct use *u, char *text, size_t size)
         tune_progress_step(&at, load);
         struct tune_progress other = {0};
         if (status == 0 && held_out && tune_loader_rewind(held_out) == 0 && tune_loader_more(held_out, &other) > 0)
-            status = tune_loader_next(held_out, &batch) < 0 || tune_model_forward(m, &batch, &hidden) < 0 ||
-                     tune_loss_forward(loss, hidden, &batch, &sum) < 0;
+            status = tune_loader_next(held_out, &batch) < 0 || tune_model_exchange(m) < 0 ||
+                     tune_model_forward(m, &batch, &hidden) < 0 || tune_loss_forward(loss, hidden, &batch, &sum) < 0 ||
+                     tune_model_exchange(m) < 0;
         int64_t now = tune_memory_anonymous();
         most = now > most ? now : most;
     }
@@ -280,6 +283,30 @@ static void too_little(void **state)
     assert_int_equal(tune_memory_plan_check(&less, &r, dev, &(struct tune_memory_limit){"none", 0, false}, 1), -1);
     assert_null(strstr(tune_error_message(), "`batch_size`"));
     assert_null(strstr(tune_error_message(), "(enough)"));
+    tune_device_close(dev);
+}
+
+/* Averages take as much as the gradients. SGD keeps them. */
+static void averages(void **state)
+{
+    (void)state;
+    static const struct use large = {"large", .family = 4, .B = 1, .T = 8, .threads = 1, .tied = true};
+    const struct tune_memory_limit none = {"none", 0, false};
+    struct tune_model_config c = shape(&large);
+    struct tune_memory_request r = request(&large, &c);
+    struct tune_memory_plan plan, less;
+    struct tune_device *dev = tune_device_open("cpu", 1);
+    assert_got(dev);
+    assert_ok(tune_memory_plan_make(&less, &r, dev));
+    r.optimizer.ema = .9;
+    assert_ok(tune_memory_plan_make(&plan, &r, dev));
+    assert_string_equal(plan.parts[1].name, "gradients");
+    assert_true(plan.device == less.device + plan.parts[1].bytes);
+    assert_int_equal(tune_memory_plan_check(&plan, &r, dev, &none, 1), -1);
+    double gradients = (double)plan.parts[1].bytes / MIB;
+    assert_true(fabs(number_after("averages ") - gradients) < .06);
+    assert_true(fabs(number_after("`ema` 0 saves ") - gradients) < .06);
+    assert_true(fabs(number_after("`optimizer` sgd saves ") - 2 * gradients) < .06);
     tune_device_close(dev);
 }
 
@@ -442,7 +469,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_hold),
-        cmocka_unit_test(too_little),
+        cmocka_unit_test(too_little), cmocka_unit_test(averages),
         cmocka_unit_test(memory_of_its_own),
         cmocka_unit_test(not_a_byte_less),
         cmocka_unit_test(what_a_device_has),

@@ -148,8 +148,8 @@ for step in range(1, steps + 1):
     assert abs(lines[step - 1]["ema_decay"] - decay) < 1e-15, lines[step - 1]
     average = average or start
     average = {k: [decay * a + (1 - decay) * w for a, w in zip(average[k], weights[k])] for k in weights}
-    assert {k[4:] for k in extra} == set(weights) and all(k.startswith("ema.") for k in extra)
-    worst = max(abs(a - b) for k in weights for a, b in zip(average[k], extra["ema." + k]))
+    assert set(extra) == {"slow." + k for k in weights}
+    worst = max(abs(a - b) for k in weights for a, b in zip(average[k], extra["slow." + k]))
     assert worst < 1e-6, worst
 assert "extra_hash" in json.load(open(f"{run}/checkpoint-{steps}/state/progress.json"))
 PY

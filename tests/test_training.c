@@ -1381,10 +1381,10 @@ static void not_finite(void **state)
         open_trainer(&t, &c, 2, 9, TUNE_F32, TUNE_FOR_TRAINING);
         struct tune_parameters *p = tune_model_parameters(t.m);
         struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
-            .kind = kind ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .5, .momentum = .9});
+            .kind = kind ? TUNE_SGD : TUNE_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .weight_decay = .5, .momentum = .9, .ema = .9});
         assert_got(opt);
         const struct tune_done_step *record;
-        float *w[3], *m[3], bad = NAN;
+        float *w[3], *m[3], *e[3], bad = NAN;
         for (int step = 0; step < 3; step++) { /* a good one, a bad one, a good one */
             assert_ok(tune_model_zero_grad(t.m, t.sums));
             accumulate(&t, &t.batch);
@@ -1403,13 +1403,16 @@ static void not_finite(void **state)
             assert_int_equal(tune_optimizer_steps(opt), step == 2 ? 2 : 1); /* t stands where no weight moved */
             w[step] = all_weights(t.m);
             m[step] = all_kept(t.m, kind ? TUNE_MOMENT_1 : TUNE_MOMENT_2);
+            e[step] = all_kept(t.m, TUNE_EXTRA);
         }
         size_t weights = (size_t)tune_parameters_total(p) * 4;
         assert_memory_equal(w[0], w[1], weights);
         assert_memory_equal(m[0], m[1], (size_t)p->gradients * 4);
+        assert_memory_equal(e[0], e[1], (size_t)p->gradients * 4);
+        assert_memory_not_equal(e[1], e[2], (size_t)p->gradients * 4);
         assert_memory_not_equal(w[1], w[2], weights);
         for (int i = 0; i < 3; i++)
-            free(w[i]), free(m[i]);
+            free(w[i]), free(m[i]), free(e[i]);
         tune_optimizer_free(opt);
         close_trainer(&t);
     }
@@ -1499,18 +1502,18 @@ static void steps(void **state)
         struct trainer t;
         const struct tune_done_step *read;
         const struct tune_optimizer_options o = {.kind = kind % 2 ? TUNE_SGD : TUNE_ADAMW, .beta1 = .8, .beta2 = .95, .eps = 1e-2,
-                                                 .weight_decay = .1, .momentum = .7, .decay = kind > 1 ? TUNE_DECAY_ALL : TUNE_DECAY_MATRICES};
+                                                 .weight_decay = .1, .momentum = .7, .decay = kind > 1 ? TUNE_DECAY_ALL : TUNE_DECAY_MATRICES, .ema = .3};
         const double lr = .05;
         open_trainer(&t, &c, 1, 4, TUNE_F32, TUNE_FOR_TRAINING);
         struct tune_parameters *p = tune_model_parameters(t.m);
         struct tune_optimizer *opt = tune_optimizer_new(t.m, &o);
         assert_got(opt);
-        double **w = calloc((size_t)p->count, sizeof *w); /* [i]: weights, first, second moment */
+        double **w = calloc((size_t)p->count, sizeof *w); /* [i]: weights, first, second moment, averages */
         for (int i = 0; i < p->count; i++) {
             float *begin = values(t.m, &p->at[i], TUNE_WEIGHT);
-            w[i] = calloc(3 * (size_t)p->at[i].count, sizeof **w);
+            w[i] = calloc(4 * (size_t)p->at[i].count, sizeof **w);
             for (int64_t k = 0; k < p->at[i].count; k++)
-                w[i][k] = begin[k];
+                w[i][k] = w[i][3 * p->at[i].count + k] = begin[k];
             free(begin);
         }
         for (int step = 1; step <= 3; step++) {
@@ -1527,6 +1530,8 @@ static void steps(void **state)
                     *v = o.beta2 * *v + (1 - o.beta2) * grad * grad;
                     w[i][k] = keep * w[i][k] - lr * (kind % 2 ? *m : *m / (1 - pow(o.beta1, step)) /
                                                                      (sqrt(*v / (1 - pow(o.beta2, step))) + o.eps));
+                    double *e = &w[i][3 * n + k], most = (1. + step) / (10 + step), d = o.ema < most ? o.ema : most;
+                    *e = d * *e + (1 - d) * w[i][k];
                 }
                 drop(&g);
             }
@@ -1535,10 +1540,10 @@ static void steps(void **state)
             assert_int_equal(tune_record_read(t.sums, &read), 1);
         }
         for (int i = 0; i < p->count; i++) {
-            float *after = values(t.m, &p->at[i], TUNE_WEIGHT);
-            if (test_error(after, w[i], p->at[i].count) > 1e-6)
-                fail_msg("%s is not what it should be after three steps", p->at[i].name);
-            free(after), free(w[i]);
+            float *after = values(t.m, &p->at[i], TUNE_WEIGHT), *average = values(t.m, &p->at[i], tune_model_averages_kind(t.m));
+            if (test_error(after, w[i], p->at[i].count) > 1e-6 || test_error(average, w[i] + 3 * p->at[i].count, p->at[i].count) > 1e-6)
+                fail_msg("%s or its average is not what it should be after three steps", p->at[i].name);
+            free(after), free(average), free(w[i]);
         }
         free(w);
         tune_optimizer_free(opt);

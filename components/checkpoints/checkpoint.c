@@ -177,10 +177,13 @@ static int set_best(struct tune_checkpoint *c, int64_t step)
 
 /* ---- saving ---- */
 
-/* True if a weight is saved with less precision than in training, or not at all. */
+/* True if a weight is saved with less precision than in training, or not at all, or its average is
+ * saved. */
 static bool narrower(struct tune_model *m, enum tune_dtype save_dtype)
 {
     const struct tune_parameters *p = tune_model_parameters(m);
+    if (tune_model_averages_kind(m))
+        return true;
     if (tune_model_lora(m))
         return save_dtype != TUNE_DTYPES && save_dtype != TUNE_F32;
     for (int i = 0; i < p->count; i++)
@@ -214,11 +217,20 @@ static int write_base_config(struct tune_checkpoint *c, const char *folder)
     return tune_companions_write_config(c->companions, state);
 }
 
+/* Write the model that a user loads. */
+static int write_and_prove(struct tune_checkpoint *c, const char *folder, struct tune_model *m, int64_t step)
+{
+    TRY(write_model(m, folder, c->source, c->companions, c->options.save_dtype));
+    return tune_model_lora(m) ? prove(c, m, folder, step) : 0;
+}
+
 static int write_all(struct tune_checkpoint *c, const char *folder, struct tune_model *m, struct tune_optimizer *opt,
                      const struct tune_progress *at)
 {
-    TRY(write_model(m, folder, c->source, c->companions, c->options.save_dtype));
-    TRY(tune_model_lora(m) ? prove(c, m, folder, at->step) : 0);
+    TRY(tune_model_exchange(m)); /* the averages are saved, the weights go to state/ */
+    int status = write_and_prove(c, folder, m, at->step);
+    TRY(tune_model_exchange(m));
+    TRY(status);
     TRY(tune_state_write(folder, m, opt, at, narrower(m, c->options.save_dtype)));
     TRY(tune_model_lora(m) ? write_base_config(c, folder) : 0);
     /* the lines of earlier steps must be on disk before the rename */

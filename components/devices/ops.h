@@ -55,6 +55,11 @@
     is_whole(y) && same_shape(y, x))
 #define TUNE_COST_axpby COST(3 * count(y), all, "")
 
+/* tune_exchange(dev, x, y) - x and y change places.   x, y [n] */
+#define TUNE_ARGS_exchange(V) V(EDIT, x, true) V(EDIT, y, true)
+#define TUNE_FIT_exchange (is_row(x, y->shape[0]) && is_row(y, y->shape[0]))
+#define TUNE_COST_exchange COST(0, all, "")
+
 /* tune_gemm(dev, c, a, at, b, bt, alpha, beta, operands) - c = alpha op(a) op(b) + beta c, where op
  * transposes if at, bt.
  *     c [M,N] set (beta 0) or add   a [M,K], or [K,M] if at   b [K,N], or [N,K] if bt   K > 0
@@ -372,10 +377,17 @@
 #define TUNE_FIT_muon (is_row(w, y->shape[0]) && is_row(y, y->shape[0]))
 #define TUNE_COST_muon COST(3 * count(w), all, "")
 
+/* tune_average(dev, e, w, step, decay) - e = d e + (1 - d) w, with d = min(decay, (1+t) / (10+t)).
+ * t is the step's updates. gradient_scale 0 leaves e as it is.   e, w [n] */
+#define TUNE_ARGS_average(V) V(EDIT, e, true) V(GET, w) V(STEP, step) V(VALUE, decay, double)
+#define TUNE_FIT_average (is_row(e, w->shape[0]) && is_row(w, w->shape[0]) && \
+    decay >= 0 && decay < 1)
+#define TUNE_COST_average COST(3 * count(e), all, "")
+
 /* The list. */
 #define TUNE_OPS(OP) \
-    OP(copy) OP(zero) OP(axpby) OP(gemm) OP(bias_forward) OP(bias_backward) OP(embed_forward) \
-    OP(embed_backward) OP(rmsnorm_forward) \
+    OP(copy) OP(zero) OP(axpby) OP(exchange) OP(gemm) OP(bias_forward) OP(bias_backward) \
+    OP(embed_forward) OP(embed_backward) OP(rmsnorm_forward) \
     OP(rmsnorm_backward) OP(headnorm_forward) OP(headnorm_backward) OP(rope) \
     OP(attention_forward) OP(attention_backward) \
     OP(swiglu_forward) OP(swiglu_backward) OP(gather) OP(scatter) OP(cross_entropy_rows) \
@@ -383,7 +395,7 @@
     OP(dot_columns) OP(row_squares) OP(dora_scale) OP(begin_step) OP(begin_pass) \
     OP(add_labels) OP(add_loss) OP(add_divisor) OP(set_lr) OP(end_step) \
     OP(sum_squares) OP(finish_step) OP(adamw) OP(sgd) \
-    OP(muon_moment) OP(unit) OP(muon)
+    OP(muon_moment) OP(unit) OP(muon) OP(average)
 
 /* ---- made from the list ---- */
 

@@ -143,7 +143,7 @@ static int add(void *adding, const struct tune_batch *batch)
     return a->e->evaluate(a->e->context, batch, a->sums);
 }
 
-static int evaluate(struct tune_evaluator *e, struct tune_progress *at, struct tune_evaluation *sums)
+static int add_all(struct tune_evaluator *e, struct tune_progress *at, struct tune_evaluation *sums)
 {
     *sums = (struct tune_evaluation){0};
     if (e->options.data)
@@ -163,6 +163,14 @@ static int evaluate(struct tune_evaluator *e, struct tune_progress *at, struct t
         return tune_error_set("the loss on the rows held out is not finite; lower `lr`, or look "
                               "for NaN in the model's weights");
     return 0;
+}
+
+/* Evaluate the averages of the weights, if the model keeps them. */
+static int evaluate(struct tune_evaluator *e, struct tune_progress *at, struct tune_evaluation *sums)
+{
+    TRY(tune_model_exchange(e->m));
+    int status = add_all(e, at, sums);
+    return tune_model_exchange(e->m) < 0 ? -1 : status;
 }
 
 int tune_evaluator_loss(struct tune_evaluator *e, double *loss)

@@ -316,6 +316,9 @@ extern const struct tune_service tune_show_tokens;
     {"momentum", TUNE_DOUBLE, &(f).optimizer.momentum, "0", "[0,1)", "", "SGD: momentum"}, \
     {"muon-momentum", TUNE_DOUBLE, &(f).optimizer.muon_momentum, "0.95", "[0,1)", "", \
      "Muon: momentum, in Nesterov's form"}, \
+    {"ema", TUNE_DOUBLE, &(f).optimizer.ema, "0", "[0,1)", "", \
+     "decay of moving averages of the weights, which are evaluated and saved; 0: none. Mostly " \
+     "0.999. Update t decays by at most (1+t)/(10+t). state/ keeps the weights themselves"}, \
     {"label-smoothing", TUNE_DOUBLE, &(f).label_smoothing, "0", "[0,1)", "", \
      "share of each target that is spread over the vocabulary. Evaluations are not smoothed"}, \
     {"decay", TUNE_ENUM, &(f).optimizer.decay, "matrices", "matrices|all", "", \

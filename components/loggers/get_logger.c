@@ -248,6 +248,14 @@ static int note_rows(struct tune_logger *log, struct tune_dataset *data, const s
     return 0;
 }
 
+/* What evaluations and saved weights are, if not the weights of the last step. */
+static int note_averages(struct tune_logger *log, double ema)
+{
+    char text[160];
+    snprintf(text, sizeof text, "of the weights, decay %g, at most (1 + t) / (10 + t) at update t: they are evaluated and saved", ema);
+    return ema > 0 ? tune_logger_note(log, "averages", text) : 0;
+}
+
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
                     struct tune_dataset *data, const struct tune_loader *load, const struct tune_memory_plan *plan)
 {
@@ -261,6 +269,7 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     if (dev->warning[0])
         TRY(tune_logger_note(log, "warning", dev->warning));
     TRY(note_model(log, model));
+    TRY(note_averages(log, flags->optimizer.ema));
     TRY(tune_logger_weights(log, folder, &identity));
     TRY(tune_logger_data(log, flags->dataset, data));
     TRY(note_rows(log, data, load));

@@ -31,6 +31,9 @@ struct tune_model {
     /* [parameters.gradients] each: gradients, moments, extra tensors */
     tune_address kept[TUNE_VALUES];
     char extra[TUNE_EXTRAS][32];     /* names of the extra tensors; "": unused */
+    int averages;                    /* kind of the averages of the weights; 0: none */
+    bool averaged;                   /* they have values */
+    bool torn;                       /* an exchange failed after it had changed something */
     float *room;                     /* [TUNE_PIECE] buffer while a folder is loaded; else NULL */
     double load_seconds;
     int max_B, max_T;

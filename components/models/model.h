@@ -122,13 +122,25 @@ enum tune_values {
  * F32, zeroed. Returns their kind; the same name gives the same kind. Checkpoints save them.
  * tune_checkpoint_resume restores them if they were made before it. -1 with an error: a name that
  * is not 1 to 31 letters, digits and _; more than TUNE_EXTRAS names; no memory.
- *     int ema = tune_model_extra(model, "ema");
+ *     int slow = tune_model_extra(model, "slow");
  *     struct tune_tensor w = tune_model_tensor(model, p, TUNE_WEIGHT);
- *     struct tune_tensor e = tune_model_tensor(model, p, ema);
+ *     struct tune_tensor e = tune_model_tensor(model, p, slow);
  *     tune_axpby(dev, &e, &w, 0.01f, 0.99f);
  * tune_model_extra_name - the name of a kind; NULL: no such kind. */
 int tune_model_extra(struct tune_model *m, const char *name);
 const char *tune_model_extra_name(const struct tune_model *m, int which);
+
+/* tune_model_averages - keep averages of the weights in the extra tensors "ema". Returns their
+ * kind. The optimizer calls it, and updates them (options.ema).
+ * tune_model_begin_averages - before the first update: set the averages to the weights. Averages
+ * that were written, as in a resumed run, stay.
+ * tune_model_exchange - weights and averages change places, on the device. Evaluations and saves
+ * call it before and after. Without averages, or before the first update, it does nothing.
+ * tune_model_averages_kind - their kind; 0: the model has none. */
+int tune_model_averages(struct tune_model *m);
+int tune_model_begin_averages(struct tune_model *m);
+int tune_model_exchange(struct tune_model *m);
+int tune_model_averages_kind(const struct tune_model *m);
 
 /* tune_model_has - whether p has numbers of that kind now.
  * tune_model_read - copy n numbers from element at into out as float32, whatever their dtype. Waits

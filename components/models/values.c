@@ -7,6 +7,7 @@
 #include "core/float16.h"
 #include "core/nf4.h"
 #include "core/try.h"
+#include "devices/ops.h"
 #include "models/activations.h"
 #include "models/weights.h"
 
@@ -145,6 +146,7 @@ int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int w
 {
     TRY(check(m, p, which, at, n));
     enum tune_dtype dtype = dtype_of(p, which);
+    m->averaged = m->averaged || (m->averages && which == m->averages);
     if (dtype == TUNE_F32)
         return tune_device_upload(m->dev, place(m, p, which, at), in, n * 4);
     if (dtype == TUNE_BF16)
@@ -222,4 +224,59 @@ void tune_model_drop(struct tune_model *m, int which)
 struct tune_tensor tune_model_kept(struct tune_model *m, int which)
 {
     return tune_tensor_1d(m->kept[which], TUNE_F32, m->kept[which].at ? m->parameters.gradients : 0);
+}
+
+/* ---- averages of the weights ---- */
+
+int tune_model_averages(struct tune_model *m)
+{
+    int kind = tune_model_extra(m, "ema");
+    TRY(kind);
+    return m->averages = kind;
+}
+
+int tune_model_averages_kind(const struct tune_model *m)
+{
+    return m->averages;
+}
+
+/* Call each with the weights and the averages of every trained parameter. */
+static int each_average(struct tune_model *m,
+                        int (*each)(struct tune_device *dev, struct tune_tensor *average, struct tune_tensor *weight))
+{
+    for (const struct tune_parameter *p = m->parameters.at; p < m->parameters.at + m->parameters.count; p++) {
+        if (!tune_model_has(m, p, m->averages))
+            continue;
+        struct tune_tensor average = tune_tensor_1d(place(m, p, m->averages, 0), TUNE_F32, p->count);
+        struct tune_tensor weight = tune_tensor_1d(place(m, p, TUNE_WEIGHT, 0), TUNE_F32, p->count);
+        TRY(each(m->dev, &average, &weight));
+    }
+    return 0;
+}
+
+static int copy(struct tune_device *dev, struct tune_tensor *average, struct tune_tensor *weight)
+{
+    return tune_copy(dev, average, weight);
+}
+
+int tune_model_begin_averages(struct tune_model *m)
+{
+    if (!m->averages || m->averaged)
+        return 0;
+    TRY(each_average(m, copy));
+    m->averaged = true;
+    return 0;
+}
+
+int tune_model_exchange(struct tune_model *m)
+{
+    if (!m->averaged)
+        return 0;
+    if (m->torn)
+        return tune_error_set("an exchange of the weights and their averages failed earlier");
+    m->torn = true;
+    tune_device_does(m->dev, TUNE_AFTER, -1, "");
+    TRY(each_average(m, tune_exchange));
+    m->torn = false;
+    return 0;
 }

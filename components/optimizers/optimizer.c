@@ -25,6 +25,7 @@ struct tune_optimizer {
     int64_t work_bytes;
     struct run *runs;
     int run_count;
+    int ema;   /* kind of the averages; 0: none */
     bool half; /* a step began and failed before its end */
 };
 
@@ -93,6 +94,10 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tun
             tune_optimizer_free(opt);
             return NULL;
         }
+    if (options->ema > 0 && (opt->ema = tune_model_averages(m)) < 0) {
+        tune_optimizer_free(opt);
+        return NULL;
+    }
     make_runs(opt);
     if (opt->work_bytes > 0 && !(opt->work = tune_device_alloc(opt->dev, opt->work_bytes, "Muon's work")).at) {
         tune_optimizer_free(opt);
@@ -191,6 +196,7 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_recor
     opt->half = true;
     tune_device_does(opt->dev, TUNE_UPDATE, -1, "");
     TRY(tune_set_lr(opt->dev, step, lr));
+    TRY(tune_model_begin_averages(opt->m));
     for (int i = 0; i < opt->run_count; i++) {
         const struct run *r = &opt->runs[i];
         struct tune_tensor w = tune_tensor_1d(r->weight, TUNE_F32, r->count), room[3];
@@ -202,6 +208,8 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_recor
             TRY(muon(opt, r, &w, g, m, step, u));
         else
             TRY(o->kind != TUNE_SGD ? tune_adamw(opt->dev, &w, g, m, v, step, u) : tune_sgd(opt->dev, &w, g, m, step, u));
+        if (opt->ema)
+            TRY(tune_average(opt->dev, part(opt, r, opt->ema, &room[0]), &w, step, o->ema));
     }
     struct tune_tensor to = updates(opt), from = TUNE_SCALAR(step, updates);
     TRY(tune_copy(opt->dev, &to, &from));

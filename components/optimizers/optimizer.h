@@ -33,15 +33,16 @@ void tune_optimizer_free(struct tune_optimizer *opt);
 
 /* tune_optimizer_bytes - bytes that such an optimizer takes on the device, for gradients of that
  * many bytes. AdamW and Muon keep two moments, SGD with momentum one. muon: bytes of Muon's work
- * (struct tune_model_bytes). */
+ * (struct tune_model_bytes). Averages take as much as the gradients, beside that. */
 int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64_t gradients,
                              int64_t muon);
 
 /* tune_optimizer_scale - compute the gradient norm of the mean loss, and the factor that brings it
  * down to clip_norm (0: no clipping). Call it before every step, also without clipping.
- * tune_optimizer_step - update the weights at learning rate lr and end the step's record. A step
- * whose loss or gradient is not finite changes nothing. -1 with an error: record has no step that
- * tune_model_zero_grad began, or tune_optimizer_scale was not called. */
+ * tune_optimizer_step - update the weights at learning rate lr, then their averages (options.ema),
+ * and end the step's record. A step whose loss or gradient is not finite changes nothing. -1 with
+ * an error: record has no step that tune_model_zero_grad began, or tune_optimizer_scale was not
+ * called. */
 int tune_optimizer_scale(struct tune_optimizer *opt, double clip_norm, struct tune_record *record);
 int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_record *record);
 

@@ -16,6 +16,7 @@ struct tune_optimizer_options {
     double momentum;          /* SGD */
     double muon_momentum;     /* Muon; Nesterov's form */
     enum tune_decay decay;    /* the parameters that weight_decay applies to */
+    double ema;               /* decay of the weights' moving averages; 0: no averages */
 };
 
 enum tune_schedule_kind { TUNE_CONSTANT, TUNE_LINEAR, TUNE_COSINE };

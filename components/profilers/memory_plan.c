@@ -56,6 +56,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "weights", model.weights, DEVICE);
     add(plan, "gradients", model.gradients, DEVICE);
     add(plan, "moments", tune_optimizer_bytes(&r->optimizer, model.gradients, model.muon), DEVICE);
+    add(plan, "averages", r->optimizer.ema > 0 ? model.gradients : 0, DEVICE);
     add(plan, "activations", model.activations, DEVICE);
     add(plan, "loss and logits", tune_loss_bytes(r->config, r->activations, N, true), DEVICE);
     int64_t scalars = tune_record_bytes(r->log_every);
@@ -174,8 +175,11 @@ static struct advice advice(const struct tune_memory_plan *plan, const struct tu
     narrow.storage = TUNE_NF4;
     advise(&a, "`base_dtype` nf4", &changed);
     changed = *r;
-    changed.optimizer = (struct tune_optimizer_options){.kind = TUNE_SGD};
+    changed.optimizer = (struct tune_optimizer_options){.kind = TUNE_SGD, .ema = r->optimizer.ema};
     advise(&a, "`optimizer` sgd", &changed);
+    changed = *r;
+    changed.optimizer.ema = 0;
+    advise(&a, "`ema` 0", &changed);
     changed = *r;
     changed.profile = 0;
     advise(&a, "`profile` 0", &changed);

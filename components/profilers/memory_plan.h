@@ -54,7 +54,7 @@ struct tune_memory_part {
     bool on_device;   /* false: it is on the host */
 };
 
-enum { TUNE_MEMORY_PARTS = 15 };
+enum { TUNE_MEMORY_PARTS = 16 };
 struct tune_memory_plan {
     struct tune_memory_part parts[TUNE_MEMORY_PARTS]; /* without parts of 0 bytes */
     int count;

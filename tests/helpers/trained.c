@@ -2,8 +2,8 @@
  *
  *     trained EXPECTED BEFORE RUN LIMIT
  *
- * EXPECTED: a .safetensors file with loss, lr and grad_norm of each step, and "after." tensors: the trained
- * weights. BEFORE: the .safetensors file that the run began from. RUN: the run folder. Prints how far each
+ * EXPECTED: a .safetensors file with loss, lr and grad_norm of each step, and "after." tensors: the saved
+ * weights. eval_loss, if it is there, is of the last evaluation. BEFORE: the .safetensors file that the run began from. RUN: the run folder. Prints how far each
  * differs: the numbers by the largest relative difference, the weights by the largest
  * ||got - expected|| / ||expected - before|| of a tensor. Exit 1 if one is above LIMIT, or a step or a tensor
  * is missing. */
@@ -49,7 +49,8 @@ static double number(const cJSON *line, const char *name)
     return cJSON_IsNumber(v) ? v->valuedouble : NAN;
 }
 
-static int read_steps(const char *run, struct step *steps)
+/* Returns the number of steps; eval: its loss is that of the last evaluation. */
+static int read_steps(const char *run, struct step *steps, struct step *eval)
 {
     char path[TUNE_PATH_MAX], line[4096];
     int n = 0;
@@ -59,6 +60,11 @@ static int read_steps(const char *run, struct step *steps)
         cJSON *json = cJSON_Parse(line);
         if (!json || n == STEPS)
             stop("%s: line %d is no JSON, or is one too many", path, n + 1);
+        if (cJSON_HasObjectItem(json, "eval_loss")) {
+            eval->loss = number(json, "eval_loss");
+            cJSON_Delete(json);
+            continue;
+        }
         steps[n].loss = number(json, "loss");
         steps[n].lr = number(json, "lr");
         steps[n++].grad_norm = number(json, "grad_norm");
@@ -152,19 +158,21 @@ static double weights_apart(const struct tune_safetensors *want, const struct tu
 
 int main(int argc, char **argv)
 {
-    struct step steps[STEPS];
+    struct step steps[STEPS], eval = {NAN, NAN, NAN};
     if (argc != 5)
         return 64;
     struct tune_safetensors *want = open_file(argv[1]), *before = open_file(argv[2]);
-    int n = read_steps(argv[3], steps);
+    int n = read_steps(argv[3], steps, &eval);
     struct tune_safetensors *got = open_weights(argv[3], n);
     double limit = atof(argv[4]), weights = weights_apart(want, before, got);
     double loss = numbers_apart(want, "loss", &steps->loss, n), lr = numbers_apart(want, "lr", &steps->lr, n);
     double norm = numbers_apart(want, "grad_norm", &steps->grad_norm, n);
-    printf("%d steps: apart in loss %.1e, lr %.1e, grad_norm %.1e, weights %.1e; limit %.1e\n", n, loss, lr,
-           norm, weights, limit);
+    bool evaluated = tune_safetensors_find(want, "eval_loss") != NULL;
+    double of_eval = evaluated ? numbers_apart(want, "eval_loss", &eval.loss, 1) : 0;
+    printf("%d steps: apart in loss %.1e, lr %.1e, grad_norm %.1e, weights %.1e, eval_loss %.1e; limit %.1e\n", n, loss,
+           lr, norm, weights, of_eval, limit);
     tune_safetensors_close(want);
     tune_safetensors_close(before);
     tune_safetensors_close(got);
-    return !(loss <= limit && lr <= limit && norm <= limit && weights <= limit);
+    return !(loss <= limit && lr <= limit && norm <= limit && weights <= limit && of_eval <= limit);
 }

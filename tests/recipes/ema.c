@@ -1,5 +1,6 @@
-/* ema.c - full fine-tuning that also keeps an exponential moving average of the weights.
- * Checkpoints save it (state/extra.safetensors), so a resumed run goes on with it.
+/* ema.c - full fine-tuning with tensors of its own beside the weights: here a moving average.
+ * Checkpoints save them (state/extra.safetensors), so a resumed run goes on with them. The option
+ * --ema also evaluates averages, and saves them as the model.
  *
  *     make RECIPE=tests/recipes/ema.c
  *     build/ema --model models/SmolLM2-135M --dataset my.jsonl --ema-decay 0.999 */
@@ -57,7 +58,7 @@ int main(int argc, char **argv)
     MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* header lines, run.json */
     MUST(tune_evaluator_note(eval, log)); /* the same for the rows it evaluates on */
 
-    int ema = MUST(tune_model_extra(model, "ema")); /* before resuming, which fills it */
+    int ema = MUST(tune_model_extra(model, "slow")); /* before resuming, which fills it */
     struct tune_progress at = {0}; /* where the run stands: steps, rows, tokens, evaluations */
     int batches;
     /* --resume: all of these go on from a checkpoint. With and without it, a call that fails from

@@ -44,6 +44,10 @@ OPTIONS = {
         "optimizer": "muon", "lr": 0.02, "schedule": "linear", "warmup-ratio": 0.2, "muon-momentum": 0.8,
         "beta1": 0.75, "beta2": 0.96, "eps": 0.004, "weight-decay": 0.7, "decay": "all", "clip-norm": 0.4,
         "max-steps": 20},
+    "adamw-ema": {
+        "optimizer": "adamw", "lr": 0.02, "schedule": "linear", "warmup-ratio": 0.2, "beta1": 0.75,
+        "beta2": 0.96, "eps": 0.05, "weight-decay": 0.7, "decay": "all", "clip-norm": 0.4, "max-steps": 20,
+        "ema": 0.6, "eval-dataset": "rows.jsonl"},
     "sgd-plain": {
         "optimizer": "sgd", "lr": 0.2, "schedule": "linear", "warmup-steps": 1, "weight-decay": 0.6,
         "decay": "matrices", "clip-norm": 0, "max-steps": 2, "label-smoothing": 0.15},
@@ -151,13 +155,34 @@ def optimizer_of(o, params):
     return torch.optim.AdamW(groups, lr=1.0, betas=(o["beta1"], o["beta2"]), eps=o["eps"])
 
 
+def averages(model, decay):
+    """torch's own, of the weights as they are now, with the warm-up of --ema."""
+    def average(old, new, updates):
+        d = min(decay, (1 + updates) / (10 + updates))
+        return d * old + (1 - d) * new
+
+    ema = torch.optim.swa_utils.AveragedModel(model, avg_fn=average)
+    ema.update_parameters(model)  # the first call copies
+    return ema
+
+
+def mean_loss(model, rows):
+    total = 0.0
+    with torch.no_grad():
+        for i in range(0, len(rows), BATCH):
+            total += float(forward(model, *micro_batch(rows[i : i + BATCH]))[1])
+    return total / sum(len(x) - 1 for x in rows)
+
+
 def train(model, rows, o):
+    """The numbers of each step. The model then is as it is saved: with "ema", the averages."""
     size = BATCH * ACCUMULATE
     planned = o["max-steps"] if "max-steps" in o else o["epochs"] * len(rows) // size
     params = [p for p in model.parameters() if p.requires_grad]
     muon = o["optimizer"] == "muon"
     named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
     optimizer, losses, norms, rates = MuonAndAdamW(o, named) if muon else optimizer_of(o, params), [], [], []
+    ema = averages(model, o["ema"]) if "ema" in o else None
     for step in range(o.get("stop-at-step", planned)):
         at = step * size % len(rows)
         labels = sum(len(x) - 1 for x in rows[at : at + size])
@@ -178,7 +203,15 @@ def train(model, rows, o):
                     for p in group["params"]:
                         p.mul_(1 - rates[-1] * group["decay"])
         optimizer.step()
-    return {"loss": losses, "grad_norm": norms, "lr": rates}
+        if ema:
+            ema.update_parameters(model)
+    numbers = {"loss": losses, "grad_norm": norms, "lr": rates}
+    if ema:  # not evaluated in the copy: its norms in float64 are those of the model
+        with torch.no_grad():
+            for p, average in zip(model.parameters(), ema.module.parameters()):
+                p.copy_(average)
+        numbers["eval_loss"] = [mean_loss(model, rows)]
+    return numbers
 
 
 def command(recipe, o):

@@ -15,6 +15,22 @@ int tune_cpu_axpby(struct tune_device *dev, struct tune_tensor *y, const struct 
     return 0;
 }
 
+int tune_cpu_exchange(struct tune_device *dev, struct tune_tensor *x, struct tune_tensor *y)
+{
+    float *a = tune_cpu_data(x), *b = tune_cpu_data(y);
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        tune_cpu_piece(tune_tensor_elements(x), 16, &begin, &end);
+        for (int64_t i = begin; i < end; i++) {
+            float was = a[i];
+            a[i] = b[i];
+            b[i] = was;
+        }
+    }
+    return 0;
+}
+
 int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *ids, float scale)
 {
     int64_t N = x->shape[0], C = x->shape[1];

@@ -1,4 +1,4 @@
-/* update.c - gradient norm, AdamW, SGD, Muon: one pass over the flat buffers. */
+/* update.c - gradient norm, AdamW, SGD, Muon, averages: one pass over the flat buffers. */
 #include "devices/cpu/cpu.h"
 
 #include <math.h>
@@ -226,6 +226,28 @@ int tune_cpu_muon(struct tune_device *dev, struct tune_tensor *weights, const st
         tune_cpu_piece(count, 4096, &begin, &end);
         for (int64_t i = begin; i < end; i++)
             w[i] = w[i] * keep - rate * y[i];
+    }
+    return 0;
+}
+
+int tune_cpu_average(struct tune_device *dev, struct tune_tensor *average, const struct tune_tensor *weights, tune_address step,
+                     double decay)
+{
+    float *e = tune_cpu_data(average);
+    const float *w = tune_cpu_data(weights);
+    int64_t count = weights->shape[0];
+    const struct tune_scalars *s = tune_cpu_pointer(step);
+    double most = (1 + s->updates) / (10 + s->updates);
+    float rest = (float)(1 - (decay < most ? decay : most));
+    if (s->gradient_scale == 0)
+        return 0;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        int64_t begin, end;
+        tune_cpu_piece(count, 4096, &begin, &end);
+#pragma omp simd
+        for (int64_t i = begin; i < end; i++)
+            e[i] += rest * (w[i] - e[i]);
     }
     return 0;
 }
