@@ -43,12 +43,14 @@ struct parquet {
     /* what a test wants otherwise */
     int codec;           /* of the chunks that follow */
     int64_t more;        /* added to the next page's uncompressed size */
+    int64_t more_packed; /* added to its compressed size */
     int definition_encoding;
     int64_t crc;         /* of the next page; 0: none */
     int level_bytes[2];  /* of the next page of version 2: repetition, definition */
     bool plain_2;        /* its values are not compressed */
     bool encrypted, elsewhere, twice;
     int64_t groups;      /* row groups; 0: one, with all chunks */
+    int64_t more_rows;   /* added to the footer's number of rows */
 };
 
 static inline void parquet_put(struct parquet *f, const void *data, size_t size)
@@ -151,7 +153,7 @@ static inline void parquet_page(struct parquet *f, int kind, int encoding, int64
     parquet_open_struct(f);
     parquet_int(f, 1, C_I32, kind);
     parquet_int(f, 2, C_I32, (int64_t)size + f->more);
-    parquet_int(f, 3, C_I32, (int64_t)size);
+    parquet_int(f, 3, C_I32, (int64_t)size + f->more_packed);
     if (f->crc)
         parquet_int(f, 4, C_I32, (int32_t)(uint32_t)f->crc);
     parquet_field(f, kind == PAGE_1 ? 5 : kind == PAGE_INDEX ? 6 : kind == PAGE_DICTIONARY ? 7 : 8, C_STRUCT);
@@ -177,7 +179,7 @@ static inline void parquet_page(struct parquet *f, int kind, int encoding, int64
     parquet_close_struct(f);
     parquet_close_struct(f);
     parquet_put(f, body, size);
-    f->more = f->crc = 0;
+    f->more = f->more_packed = f->crc = 0;
 }
 
 static inline void parquet_logical(struct parquet *f, const struct parquet_node *n)
@@ -278,7 +280,7 @@ static inline void parquet_end(struct parquet *f, const struct parquet_node *nod
     parquet_element(f, &root, true);
     for (int i = 0; i < node_count; i++)
         parquet_element(f, &nodes[i], false);
-    parquet_int(f, 3, C_I64, rows * groups);
+    parquet_int(f, 3, C_I64, rows * groups + f->more_rows);
     parquet_list(f, 4, C_STRUCT, (size_t)groups);
     for (int g = 0; g < groups; g++)
         parquet_group(f, g * (f->count / groups), f->count / groups, rows);

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "files/parquet.h"
+#include "files/thrift.h"
 #include "parquet_writer.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* a node names what it has */
@@ -34,6 +35,7 @@ static int read_bytes(const void *data, size_t size)
         struct tune_error before;
         tune_error_save(&before);
         assert_int_equal(tune_parquet_next(p, &line), -1);
+        assert_error_has("could not be read before this row");
         tune_error_restore(&before);
     }
     tune_parquet_free(p);
@@ -76,6 +78,8 @@ static void numbers(void **state)
     (void)state;
     ONE(3, "\1\0\0\0\xff\xff\xff\xff\0\0\0\x80", "n", INT32_TYPE);
     assert_rows("{\"n\":1}\n{\"n\":-1}\n{\"n\":-2147483648}\n");
+    ONE(1, "\xff\xff\xff\xff", "n", INT32_TYPE, .converted = 16); /* INT_8 */
+    assert_rows("{\"n\":-1}\n");
     ONE(2, "\xff\xff\xff\xff\0\0\0\x80", "n", INT32_TYPE, .logical = 10, .bits = -32);
     assert_rows("{\"n\":4294967295}\n{\"n\":2147483648}\n");
     ONE(2, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "n", INT64_TYPE);
@@ -120,8 +124,8 @@ static void decimals(void **state)
 static void times(void **state)
 {
     (void)state;
-    ONE(5, "\0\0\0\0\xff\xff\xff\xff\x57\x4e\0\0\x3b\x2b\0\0\x94\x3a\0\0", "d", INT32_TYPE, .converted = 7);
-    assert_rows("{\"d\":\"1970-01-01\"}\n{\"d\":\"1969-12-31\"}\n{\"d\":\"2024-11-28\"}\n{\"d\":\"2000-04-20\"}\n{\"d\":\"2011-01-22\"}\n");
+    ONE(6, "\xb5\xb9\0\0\0\0\0\0\xff\xff\xff\xff\x57\x4e\0\0\x3b\x2b\0\0\x94\x3a\0\0", "d", INT32_TYPE, .converted = 7);
+    assert_rows("{\"d\":\"2100-03-01\"}\n{\"d\":\"1970-01-01\"}\n{\"d\":\"1969-12-31\"}\n{\"d\":\"2024-11-28\"}\n{\"d\":\"2000-04-20\"}\n{\"d\":\"2011-01-22\"}\n");
     ONE(2, "\xe8\x03\0\0\xff\x5b\x26\x05", "t", INT32_TYPE, .converted = 8);
     assert_rows("{\"t\":\"00:00:01\"}\n{\"t\":\"23:59:59.999\"}\n");
     ONE(1, "\1\0\0\0\0\0\0\0", "t", INT64_TYPE, .logical = 7, .unit = 3);
@@ -210,7 +214,8 @@ static void dictionaries(void **state)
     assert_rows("{\"n\":5}\n{\"n\":6}\n{\"n\":5}\n");
     static const struct { const char *what; int count; const char *page; int size; bool none; } wrong[] = {
         {"beyond its end", 2, "\2\2\2", 3}, {"missing or beyond", 2, "\2", 1}, {"no dictionary", 2, "\0\2", 2, true},
-        {"more than 32 bits", 2, "\x21\2\2", 3}, {"fewer values than it counts", 9, "\0\2", 2}, {"missing or beyond", 2, "", 0},
+        {"more than 32 bits", 2, "\x21\2\2", 3}, {"fewer values than it counts", 3, "\0\2", 2}, {"missing or beyond", 2, "", 0},
+        {"missing or beyond", 2, "\1\3", 2}, /* packed numbers, and none there */
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         parquet_begin(&f);
@@ -221,6 +226,21 @@ static void dictionaries(void **state)
         END(1, 1, {"n", INT32_TYPE});
         assert_refused(wrong[i].what);
     }
+    parquet_begin(&f); /* 16 packed numbers, and bytes for 8 */
+    parquet_chunk(&f, INT32_TYPE, 9);
+    PAGE(PAGE_DICTIONARY, 0, 1, "\5\0\0\0");
+    PAGE(PAGE_1, 8, 9, "\1\5\0");
+    END(9, 1, {"n", INT32_TYPE});
+    assert_refused("missing or beyond");
+    parquet_begin(&f); /* a dictionary is of its row group only */
+    parquet_chunk(&f, INT32_TYPE, 1);
+    PAGE(PAGE_DICTIONARY, 0, 1, "\5\0\0\0");
+    PAGE(PAGE_1, 8, 1, "\0\2");
+    parquet_chunk(&f, INT32_TYPE, 1);
+    PAGE(PAGE_1, 8, 1, "\0\2");
+    f.groups = 2;
+    END(1, 1, {"n", INT32_TYPE});
+    assert_refused("no dictionary");
     parquet_begin(&f);
     parquet_chunk(&f, TEXT_TYPE, 1);
     PAGE(PAGE_DICTIONARY, 0, 2, "\1\0\0\0a\x09\0\0\0");
@@ -257,10 +277,26 @@ static void pages_2(void **state)
     PAGE(PAGE_2, 0, 1, "\7\0\0\0");
     END(1, 1, {"n", INT32_TYPE});
     assert_rows("{\"n\":7}\n");
-    for (int k = 0; k < 2; k++) {
+    parquet_begin(&f);
+    parquet_chunk(&f, INT32_TYPE, 1);
+    f.plain_2 = true;
+    f.more = -1;
+    PAGE(PAGE_2, 0, 1, "\7\0\0\0");
+    END(1, 1, {"n", INT32_TYPE});
+    assert_refused("two sizes");
+    parquet_begin(&f);
+    f.codec = 1;
+    parquet_chunk(&f, INT32_TYPE, 1);
+    f.level_bytes[1] = 12; /* of 8 compressed bytes */
+    f.more = 8;
+    PAGE(PAGE_2, 0, 1, "\7\0\0\0\7\0\0\0");
+    END(1, 1, {"n", INT32_TYPE});
+    assert_refused("levels are longer than the page");
+    for (int k = 0; k < 3; k++) {
         parquet_begin(&f);
         parquet_chunk(&f, INT32_TYPE, 1);
-        f.level_bytes[k] = k ? 5 : -1;
+        f.level_bytes[k % 2] = k == 0 ? -1 : k == 1 ? 5 : 3;
+        f.level_bytes[1] = k == 2 ? 3 : f.level_bytes[1];
         PAGE(PAGE_2, 0, 1, "\7\0\0\0");
         END(1, 1, {"n", INT32_TYPE});
         assert_refused("levels are longer than the page");
@@ -414,6 +450,14 @@ static void groups(void **state)
     parquet_chunk(&f, INT32_TYPE, 0);
     END(0, 1, {"n", INT32_TYPE});
     assert_rows("");
+    for (int more = -1; more <= 1; more += 2) {
+        parquet_begin(&f);
+        parquet_chunk(&f, INT32_TYPE, 2);
+        PAGE(PAGE_1, 0, 2, "\1\0\0\0\2\0\0\0");
+        f.more_rows = more;
+        END(2, 1, {"n", INT32_TYPE});
+        assert_refused("do not have the rows that it counts");
+    }
     for (int rows = 1; rows <= 3; rows += 2) {
         parquet_begin(&f);
         parquet_chunk(&f, INT32_TYPE, 2);
@@ -515,12 +559,48 @@ static void damaged(void **state)
         END(k == 3 ? 3 : k == 4 ? 1 : 2, 1, {"n", INT32_TYPE});
         assert_refused(what[k]);
     }
+    parquet_begin(&f);
+    parquet_chunk(&f, INT32_TYPE, 1);
+    f.more_packed = 1 << 20;
+    PAGE(PAGE_1, 0, 1, "\1\0\0\0");
+    END(1, 1, {"n", INT32_TYPE});
+    assert_refused("does not fit into the file");
     ONE(2, "\1\0\0\0\2\0\0", "n", INT32_TYPE);
     assert_refused("values are cut short");
     ONE(1, "\2\0\0\0a", "t", TEXT_TYPE);
     assert_refused("values are cut short");
     ONE(9, "\1", "b", BOOL_TYPE);
     assert_refused("values are cut short");
+}
+
+static void thrift(void **state)
+{
+    (void)state;
+    struct tune_thrift t;
+    size_t size;
+    int id = 0;
+    tune_thrift_start(&t, "\x18\3abc\x16\x03\x00", 8);
+    assert_true(tune_thrift_field(&t, &id) && id == 1);
+    assert_memory_equal(tune_thrift_bytes(&t, &size), "abc", 3);
+    assert_true(size == 3 && tune_thrift_field(&t, &id) && id == 2 && tune_thrift_int(&t) == -2);
+    assert_false(tune_thrift_field(&t, &id) || t.bad);
+    tune_thrift_start(&t, "\x18\4abc", 5); /* a text of 4 bytes, and 3 are there */
+    id = 0;
+    assert_true(tune_thrift_field(&t, &id));
+    tune_thrift_bytes(&t, &size);
+    assert_true(t.bad && size == 0);
+    tune_thrift_start(&t, "\x19\x65\1\2\3\4\5", 7); /* a list of 6 numbers, and 5 are there */
+    id = 0;
+    assert_true(tune_thrift_field(&t, &id));
+    assert_int_equal(tune_thrift_list(&t, TUNE_THRIFT_I32), 0);
+    assert_true(t.bad);
+    static const char deep[] = "\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c"
+                               "\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\x1c\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    tune_thrift_start(&t, deep, sizeof deep);
+    id = 0;
+    assert_true(tune_thrift_field(&t, &id));
+    tune_thrift_skip(&t);
+    assert_true(t.bad);
 }
 
 /* A few bytes that would become gigabytes. */
@@ -587,7 +667,7 @@ int main(void)
         cmocka_unit_test(numbers), cmocka_unit_test(decimals), cmocka_unit_test(times), cmocka_unit_test(texts),
         cmocka_unit_test(levels), cmocka_unit_test(dictionaries), cmocka_unit_test(pages_2), cmocka_unit_test(lists),
         cmocka_unit_test(maps), cmocka_unit_test(codecs), cmocka_unit_test(checksums), cmocka_unit_test(groups),
-        cmocka_unit_test(refused), cmocka_unit_test(damaged), cmocka_unit_test(bombs), cmocka_unit_test(every_byte),
+        cmocka_unit_test(refused), cmocka_unit_test(damaged), cmocka_unit_test(thrift), cmocka_unit_test(bombs), cmocka_unit_test(every_byte),
     };
     int status = cmocka_run_group_tests(tests, test_home_begin, test_home_end);
     free(f.data);
