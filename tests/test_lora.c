@@ -25,6 +25,9 @@ static const struct tune_lora_options cases[] = {
     {.r = 2, .alpha = 2, .targets = "all-linear", .layers = "1", .dropout = .1},
     {.r = 2, .alpha = 2, .targets = "layers.1.mlp.up_proj,layers.1.mlp.down_proj"},
     {.r = 2, .alpha = 2, .targets = "layers.0.self_attn.o_proj,layers.1.mlp.gate_proj", .dora = true},
+    {.r = 2, .alpha = 4, .targets = "q_proj,down_proj", .modules_to_save = "lm_head,embed_tokens"},
+    {.r = 2, .alpha = 4, .targets = "layers.1.mlp.down_proj", .dropout = .1, .modules_to_save = "embed_tokens"},
+    {.r = 2, .alpha = 4, .targets = "layers.1.mlp.down_proj", .modules_to_save = "lm_head"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -342,9 +345,19 @@ static void gradients(struct run *r)
 /* The model with its adapters folded into the matrices, trained in full: what it gives is known to be right. */
 static struct tune_model *merged(const char *folder, struct tune_model *from)
 {
-    struct tune_model *m = tune_model_load(folder, from->dev, TUNE_F32);
+    struct tune_model_config config = from->config;
+    config.tied = config.tied && !from->lora->options.modules_to_save;
+    struct tune_model *m = config.tied ? tune_model_load(folder, from->dev, TUNE_F32) : tune_model_new(&config, from->dev, TUNE_F32);
     assert_got(m);
     assert_ok(tune_model_reserve(m, B, T, TUNE_FOR_TRAINING));
+    for (int i = 0; i < m->parameters.count && !config.tied; i++) {
+        const struct tune_parameter *p = &m->parameters.at[i];
+        const struct tune_parameter *q = p->role == TUNE_EMBEDDING ? tune_model_embedding(from)
+                                         : p->role == TUNE_OUTPUT  ? tune_model_output(from) : &from->parameters.at[i];
+        float *w = values(from, q, TUNE_WEIGHT);
+        set_values(m, p, TUNE_WEIGHT, w);
+        free(w);
+    }
     for (int i = 0; i < from->config.layers * LORA_PRODUCTS; i++)
         for (int k = 0; k < from->lora->group[i].count; k++) {
             const struct lora_target *t = &from->lora->group[i].target[k];
@@ -588,7 +601,8 @@ static void beginnings(void **state)
     struct tune_device *dev = test_device(2);
     for (int f = 0; f < FOLDERS; f++)
         for (int dora = 0; dora < 2; dora++) {
-            struct tune_lora_options o = {.r = 4, .alpha = 8, .targets = "all-linear", .dora = dora};
+            struct tune_lora_options o = {.r = 4, .alpha = 8, .targets = "all-linear", .dora = dora,
+                                          .modules_to_save = dora ? "model.embed_tokens,lm_head" : f % 2 ? "lm_head" : NULL};
             struct run a, b;
             struct tune_model *m = tune_model_load(folders[f], dev, TUNE_F32);
             struct tune_model *narrow = tune_model_load_frozen(folders[f], dev, TUNE_F32, TUNE_BF16);
@@ -757,6 +771,9 @@ static void options(void **state)
         {{.r = 1, .alpha = 1, .targets = "q_proj", .layers = "0,x"}, "\"x\""},
         {{.r = 1, .alpha = 1, .targets = "q_proj", .layers = "0-99"}, "the model has layers 0 to"},
         {{.r = 1, .alpha = 1, .targets = "layers.0.self_attn.q_proj", .layers = "1"}, "no target lies in the layers 1"},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .modules_to_save = "norm"}, "\"norm\"; expected embed_tokens, lm_head, or both"},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .modules_to_save = "lm_head,"}, "modules to save: \"\""},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .modules_to_save = ""}, "modules to save: \"\""},
     };
     struct tune_device *dev = test_device(1);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

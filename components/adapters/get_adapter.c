@@ -10,7 +10,7 @@
 static int check_adapter(const struct tune_flags *flags)
 {
     static const char *const own[] = {"lora-r", "lora-alpha", "lora-rslora", "lora-dora", "lora-targets", "lora-rank-pattern",
-                                      "lora-alpha-pattern", "lora-layers"};
+                                      "lora-alpha-pattern", "lora-layers", "modules-to-save"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (tune_flags_given(flags, own[i]))
             return tune_error_usage("--%s beside --adapter %s: that adapter's adapter_config.json "

@@ -263,6 +263,8 @@ extern const struct tune_service tune_show_tokens;
      "alphas of some modules, written like --lora-rank-pattern"}, \
     {"lora-layers", TUNE_STRING, &(f).lora.layers, NULL, "", "", \
      "layers with adapters: 0,1,8-15. Default: all"}, \
+    {"modules-to-save", TUNE_STRING, &(f).lora.modules_to_save, NULL, "", "", \
+     "modules trained whole beside the adapters: embed_tokens, lm_head, or both with a comma"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_PREFERENCE_OPTIONS(f) \

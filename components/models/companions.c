@@ -164,6 +164,36 @@ int tune_companions_write_config(const struct tune_companions *c, const char *fo
     return write_one(c, folder, CONFIG);
 }
 
+/* ---- changes of config.json ---- */
+
+/* Set a member. It takes over value. */
+static int set_config(struct tune_companions *c, const char *key, cJSON *value)
+{
+    cJSON *json = value ? config_of(c) : NULL;
+    bool there = json && cJSON_GetObjectItemCaseSensitive(json, key);
+    bool good = there ? cJSON_ReplaceItemInObjectCaseSensitive(json, key, value) : json && cJSON_AddItemToObject(json, key, value);
+    char *text = good ? cJSON_Print(json) : NULL;
+    cJSON_Delete(json);
+    if (!good)
+        cJSON_Delete(value);
+    if (!text)
+        return tune_error_no_memory("config.json");
+    free(c->text[CONFIG]);
+    c->text[CONFIG] = text;
+    c->size[CONFIG] = strlen(text);
+    return 0;
+}
+
+int tune_companions_untie(struct tune_companions *c)
+{
+    return set_config(c, "tie_word_embeddings", cJSON_CreateFalse());
+}
+
+int tune_companions_vocabulary(struct tune_companions *c, int rows)
+{
+    return set_config(c, "vocab_size", cJSON_CreateNumber(rows));
+}
+
 /* ---- chat ---- */
 
 static bool has_number(const cJSON *item, double value)

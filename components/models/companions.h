@@ -39,6 +39,13 @@ int tune_companions_write(const struct tune_companions *c, const char *folder,
 int tune_companions_write_tokenizer(const struct tune_companions *c, const char *folder);
 int tune_companions_write_config(const struct tune_companions *c, const char *folder);
 
+/* tune_companions_untie - from now on write a config.json that says that embedding and output
+ * projection are not tied.
+ * tune_companions_vocabulary - ... that says that the vocabulary has so many rows. Both: 0, or -1
+ * with an error. */
+int tune_companions_untie(struct tune_companions *c);
+int tune_companions_vocabulary(struct tune_companions *c, int rows);
+
 /* tune_companions_chat - from now on write this chat template, and end_id as a token that ends
  * generation. NULL and -1: leave what was read. generation_config.json keeps its other tokens; a
  * folder without that file gets one. -1 with an error: no memory, or that file holds no object.

@@ -349,9 +349,13 @@ const struct tune_model_config *tune_model_config(const struct tune_model *m)
 double tune_model_flops(const struct tune_model *m, double T)
 {
     double flops = tune_model_config_flops(&m->config, T), matrices = tune_model_config_flops(&m->config, 0) / 6, adapters = 0;
-    for (int i = m->parameters.base; i < m->parameters.count; i++)
-        adapters += m->parameters.at[i].ndim == 2 ? (double)m->parameters.at[i].count : 0;
-    return m->lora ? flops - 2 * matrices + 6 * adapters : flops;
+    for (int i = m->parameters.base; i < m->parameters.count; i++) {
+        const struct tune_parameter *p = &m->parameters.at[i];
+        /* a trained copy of the output replaces the base's 4 by 6; an embedding is no product */
+        double times = p->role == TUNE_OUTPUT ? 2 : p->role == TUNE_EMBEDDING || p->ndim != 2 ? 0 : 6;
+        adapters += times * (double)p->count;
+    }
+    return m->lora ? flops - 2 * matrices + adapters : flops;
 }
 
 struct tune_device *tune_model_device(const struct tune_model *m)
@@ -405,8 +409,7 @@ double tune_model_load_seconds(const struct tune_model *m)
 
 void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struct tune_tensor *dw)
 {
-    int last = m->config.layers + 1;
-    const struct tune_parameter *p = m->config.tied ? tune_model_row(m, 0, TUNE_EMBEDDING, false) : tune_model_row(m, last, TUNE_OUTPUT, false);
+    const struct tune_parameter *p = tune_model_output(m);
     *w = tune_model_tensor(m, p, TUNE_WEIGHT);
     *dw = tune_tensor_2d(tune_model_gradient_at(m, p), TUNE_F32, m->config.vocabulary, m->config.hidden);
 }

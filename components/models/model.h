@@ -208,7 +208,8 @@ int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch
                             const struct tune_weights_source *merged,
                             struct tune_tensor **hidden);
 
-/* tune_model_infer_base - tune_model_infer without adapters: the frozen model as it was read. */
+/* tune_model_infer_base - tune_model_infer without adapters: the frozen model as it was read. Until
+ * the next forward, tune_model_output_weight is the base's too. */
 int tune_model_infer_base(struct tune_model *m, const struct tune_batch *batch,
                           struct tune_tensor **hidden);
 
