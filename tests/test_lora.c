@@ -859,6 +859,28 @@ static void row_of_zeros(void **state)
     tune_device_close(dev);
 }
 
+/* A trained output takes 6 for each of its weights in place of 4, a trained embedding nothing more. */
+static void flops(void **state)
+{
+    (void)state;
+    static const char *const saved[] = {NULL, "embed_tokens", "lm_head", "embed_tokens,lm_head"};
+    double have[4];
+    struct tune_device *dev = test_device(1);
+    struct tune_model_config config;
+    for (int i = 0; i < 4; i++) {
+        struct tune_lora_options o = {.r = 4, .alpha = 8, .targets = "all-linear", .modules_to_save = saved[i]};
+        struct tune_model *m = tune_model_load_frozen(folders[0], dev, TUNE_F32, TUNE_F32);
+        assert_got(m);
+        assert_ok(tune_lora_add(m, &o, 1));
+        config = *tune_model_config(m);
+        have[i] = tune_model_flops(m, 8);
+        tune_model_free(m);
+    }
+    double more = 2.0 * config.vocabulary * config.hidden;
+    assert_true(have[1] == have[0] && have[2] == have[0] + more && have[3] == have[2]);
+    tune_device_close(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -866,6 +888,7 @@ int main(void)
         cmocka_unit_test(against_merged), cmocka_unit_test(central_differences), cmocka_unit_test(same_bits),
         cmocka_unit_test(beginnings),     cmocka_unit_test(planned_bytes),       cmocka_unit_test(work),
         cmocka_unit_test(packing),        cmocka_unit_test(first_values),        cmocka_unit_test(row_of_zeros),
+        cmocka_unit_test(flops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

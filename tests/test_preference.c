@@ -214,6 +214,7 @@ static void is_the_base(const char *modules_to_save)
     by_model(&x, &batch, model);
     for (int b = 0; b < B; b++)
         assert_true(fabs(first[b] - model[b]) < 1e-5); /* B is 0: adapters that add nothing */
+    assert_ok(tune_reference_log_probs(r, &batch, later)); /* the step after it is one of the adapters */
     step(&x, &batch);
     assert_ok(tune_reference_log_probs(r, &batch, later));
     by_model(&x, &batch, model);

@@ -49,8 +49,8 @@ const struct tune_lora_options *tune_model_lora(const struct tune_model *m);
  * as a row's name). false: the row takes no adapter. */
 bool tune_lora_module(const struct tune_parameter *p, char *module);
 
-/* tune_lora_saved - the name of the i-th module that is trained whole, such as "model.embed_tokens";
- * NULL: there are no more. */
+/* tune_lora_saved - the name of the i-th module that is trained whole: "model.embed_tokens",
+ * "lm_head". NULL: there are no more. */
 const char *tune_lora_saved(const struct tune_lora_options *o, int i);
 
 /* tune_lora_is_expression - whether targets are a regular expression: it has signs that no name
