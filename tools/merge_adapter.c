@@ -4,9 +4,10 @@
  *
  * W + s B A is computed in float32 and rounded once; DoRA scales it to its magnitude. It works on
  * one piece of one tensor at a time, so a model may be larger than memory. Config and tokenizer
- * files are the model's. If the adapter was trained on a rounded base (--base-dtype of
+ * files are the model's; an adapter with an embedding of its own brings its tokenizer. If the adapter was trained on a rounded base (--base-dtype of
  * finetune_lora), it is merged into the base rounded the same way. The adapter's file names that
  * type. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,6 +55,7 @@ struct merging {
     struct tune_model_config config;
     struct tune_parameters table;
     bool untied; /* the base's weights are tied, the merged ones are not */
+    bool grown;  /* the adapter's modules have more rows of the vocabulary than the base */
     struct tune_weights *base;
     struct tune_adapter_file *adapter;
     struct tune_nf4 nf4; /* a matrix of the base, in its own memory */
@@ -137,15 +139,20 @@ static int settle_base_dtype(const struct merging *m)
                             "to merge onto", my.adapter, said);
 }
 
-/* If the adapter has a module of its own in place of a tied one, the merged model has both. */
-static int untie(struct merging *m)
+/* Settle the merged model. If the adapter has a module of its own in place of a tied one, it has
+ * both. If the adapter has embedding and output projection, it has their rows. */
+static int settle_model(struct merging *m)
 {
     enum tune_dtype read = m->table.at[0].read_dtype;
     struct tune_weights *w = m->base;
-    if (!m->config.tied || !tune_lora_saved(&tune_adapter_file_config(m->adapter)->lora, 0))
+    const struct tune_lora_options *o = &tune_adapter_file_config(m->adapter)->lora;
+    int64_t rows = tune_lora_saved(o, 0) && tune_lora_saved(o, 1) ? tune_adapter_file_vocabulary(m->adapter) : 0;
+    m->untied = m->config.tied && tune_lora_saved(o, 0);
+    m->grown = rows > m->config.vocabulary && rows <= INT32_MAX;
+    if (!m->untied && !m->grown)
         return 0;
-    m->untied = true;
-    m->config.tied = false;
+    m->config.tied = m->config.tied && !m->untied;
+    m->config.vocabulary = m->grown ? (int)rows : m->config.vocabulary;
     tune_parameters_free(&m->table);
     TRY(tune_parameters_new(&m->table, &m->config));
     for (int i = 0; i < m->table.count; i++) {
@@ -166,8 +173,9 @@ static int open_all(struct merging *m)
     TRY(m->base ? tune_weights_check(m->base, &m->table, m->config.tied) : -1);
     m->adapter = tune_adapter_file_open(my.adapter);
     TRY(m->adapter ? settle_base_dtype(m) : -1);
+    TRY(settle_model(m));
     if (tune_adapter_file_check(m->adapter, &m->table, &m->modules) == 0)
-        return untie(m);
+        return 0;
     return tune_error_usage("--adapter: %s", tune_error_message());
 }
 
@@ -177,6 +185,10 @@ static int write_all(struct merging *m, const char *folder)
     struct tune_weights_source merged = {read_merged, m};
     struct tune_companions *companions = tune_companions_read(m->folder);
     int status = companions ? tune_companions_take_chat(companions, my.adapter) : -1;
+    if (status == 0 && tune_adapter_file_vocabulary(m->adapter) > 0)
+        status = tune_companions_take_tokenizer(companions, my.adapter);
+    if (status == 0 && m->grown)
+        status = tune_companions_vocabulary(companions, m->config.vocabulary);
     if (status == 0 && m->untied)
         status = tune_companions_untie(companions);
     if (status == 0)
@@ -207,6 +219,8 @@ static void tell(const struct merging *m, const char *folder)
     printf("%s: %s of rank %d on %d modules (%s)\n", folder, c->lora.dora ? "DoRA" : "LoRA", c->lora.r, m->modules, my.adapter);
     for (int i = 0; tune_lora_saved(&c->lora, i); i++)
         printf("%s is the adapter's, whole\n", tune_lora_saved(&c->lora, i));
+    if (m->grown)
+        printf("the vocabulary has %d rows now: tokens were added\n", m->config.vocabulary);
     if (m->untied)
         printf("embedding and output projection were tied, and are two matrices now\n");
     printf("merged in float32 onto %s %s%s, saved %s%s\n", onto, m->folder,

@@ -89,6 +89,13 @@ const struct tune_array *tune_adapter_file_find(const struct tune_adapter_file *
     return n < NAME ? tune_safetensors_find(f->file, name) : NULL;
 }
 
+int64_t tune_adapter_file_vocabulary(const struct tune_adapter_file *f)
+{
+    const char *module = tune_lora_saved(&f->config.lora, 0);
+    const struct tune_array *t = module ? tune_adapter_file_find(f, module, whole) : NULL;
+    return t && t->ndim == 2 ? t->shape[0] : 0;
+}
+
 /* ---- checking against a base ---- */
 
 /* A list for a message: the first few entries, and the number of all. */

@@ -105,9 +105,11 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
     return NULL;
 }
 
-static int load_all(struct tune_model *m, const struct tune_weights *w)
+/* rows: of the vocabulary in the files. */
+static int load_all(struct tune_model *m, const struct tune_weights *w, int rows)
 {
-    struct tune_weights_source files = tune_weights_files(w);
+    struct tune_weights_grown grown = {tune_weights_files(w), rows, m->config.hidden, NULL, NULL};
+    struct tune_weights_source files = tune_weights_grown(&grown);
     int status = 0;
     m->room = tune_zeroed(TUNE_PIECE, sizeof *m->room, "reading weights");
     if (!m->room)
@@ -119,12 +121,29 @@ static int load_all(struct tune_model *m, const struct tune_weights *w)
         tune_file_release(t->data, (const char *)t->data + tune_array_bytes(t));
     }
     free(m->room);
+    free(grown.mean);
     m->room = NULL;
     return status;
 }
 
-/* storage TUNE_DTYPES: everything is trainable. */
-static struct tune_model *load(const char *folder, struct tune_device *dev, enum tune_dtype activations, enum tune_dtype storage)
+/* The table of the folder's tensors, checked; then with more rows of the vocabulary. */
+static int make_table(struct tune_parameters *table, struct tune_model_config *config, const struct tune_weights *w, int vocabulary)
+{
+    TRY(tune_parameters_new(table, config));
+    TRY(tune_weights_check(w, table, config->tied));
+    if (vocabulary <= config->vocabulary)
+        return 0;
+    struct tune_parameters read = *table;
+    config->vocabulary = vocabulary;
+    int status = tune_parameters_new(table, config);
+    for (int i = 0; i < table->count && status == 0; i++)
+        table->at[i].read_dtype = read.at[i].read_dtype;
+    tune_parameters_free(&read);
+    return status;
+}
+
+struct tune_model *tune_model_load_grown(const char *folder, struct tune_device *dev, enum tune_dtype activations,
+                                         enum tune_dtype storage, int vocabulary)
 {
     double begin = tune_moment_now().wall_s;
     struct tune_model_config config;
@@ -135,10 +154,11 @@ static struct tune_model *load(const char *folder, struct tune_device *dev, enum
         return NULL;
     struct tune_parameters table = {0}; /* check the table before allocating the weights */
     struct tune_model *m = NULL;
-    if (tune_parameters_new(&table, &config) == 0 && tune_weights_check(w, &table, config.tied) == 0 &&
+    int rows = config.vocabulary;
+    if (make_table(&table, &config, w, vocabulary) == 0 &&
         (storage == TUNE_DTYPES || tune_parameters_freeze(&table, storage) == 0))
         m = make(&config, dev, activations, &table);
-    if (m && load_all(m, w) < 0) {
+    if (m && load_all(m, w, rows) < 0) {
         tune_model_free(m);
         m = NULL;
     }
@@ -151,13 +171,13 @@ static struct tune_model *load(const char *folder, struct tune_device *dev, enum
 
 struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, enum tune_dtype activations)
 {
-    return load(folder, dev, activations, TUNE_DTYPES);
+    return tune_model_load_grown(folder, dev, activations, TUNE_DTYPES, 0);
 }
 
 struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device *dev, enum tune_dtype activations,
                                           enum tune_dtype storage)
 {
-    return load(folder, dev, activations, storage);
+    return tune_model_load_grown(folder, dev, activations, storage, 0);
 }
 
 void tune_model_free(struct tune_model *m)

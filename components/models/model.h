@@ -48,6 +48,14 @@ struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device
                                           enum tune_dtype activations,
                                           enum tune_dtype storage);
 
+/* tune_model_load_grown - read a folder with at least that many rows of the vocabulary. A row that
+ * the files do not have is the mean of those that they have, in the embedding and in an output
+ * projection that is not tied. storage: that of tune_model_load_frozen; TUNE_DTYPES: everything is
+ * trained, as tune_model_load does. */
+struct tune_model *tune_model_load_grown(const char *folder, struct tune_device *dev,
+                                         enum tune_dtype activations, enum tune_dtype storage,
+                                         int vocabulary);
+
 /* tune_model_reserve - allocate everything for batches of up to B rows of up to T positions.
  * Nothing grows later. Call it once per model. FOR_TRAINING keeps what backward needs.
  * CHECKPOINTING keeps only each layer's input and computes the rest again in backward. -1 with an

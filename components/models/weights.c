@@ -335,6 +335,43 @@ struct tune_weights_source tune_weights_files(const struct tune_weights *w)
     return (struct tune_weights_source){read_file, (void *)(uintptr_t)w};
 }
 
+/* Compute the mean of the rows that there are, summed in double. */
+static int take_mean(struct tune_weights_grown *g, const struct tune_parameter *p)
+{
+    double *sum = tune_zeroed((size_t)g->columns, sizeof *sum, "the mean of %s", p->name);
+    g->mean = g->mean || !sum ? g->mean : tune_zeroed((size_t)g->columns, sizeof *g->mean, "the mean of %s", p->name);
+    int status = sum && g->mean ? 0 : -1;
+    for (int64_t i = 0; i < g->rows && status == 0; i++) {
+        status = g->base.read(g->base.context, p, i * g->columns, g->columns, g->mean);
+        for (int64_t k = 0; k < g->columns && status == 0; k++)
+            sum[k] += (double)g->mean[k];
+    }
+    for (int64_t k = 0; k < g->columns && status == 0; k++)
+        g->mean[k] = (float)(sum[k] / (double)g->rows);
+    g->of = status == 0 ? p : NULL;
+    free(sum);
+    return status;
+}
+
+static int read_grown(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    struct tune_weights_grown *g = context;
+    int64_t there = g->rows * g->columns;
+    if ((p->role != TUNE_EMBEDDING && p->role != TUNE_OUTPUT) || at + count <= there)
+        return g->base.read(g->base.context, p, at, count, out);
+    int64_t old = at < there ? there - at : 0;
+    TRY(g->of == p ? 0 : take_mean(g, p));
+    TRY(old ? g->base.read(g->base.context, p, at, old, out) : 0);
+    for (int64_t i = old; i < count; i++)
+        out[i] = g->mean[(at + i) % g->columns];
+    return 0;
+}
+
+struct tune_weights_source tune_weights_grown(struct tune_weights_grown *grown)
+{
+    return (struct tune_weights_source){read_grown, grown};
+}
+
 /* An output file, its dtype, and a buffer for a piece. */
 struct output {
     struct tune_safetensors_writer *file;

@@ -54,6 +54,16 @@ int tune_weights_nf4(const struct tune_weights_source *source, const struct tune
 /* tune_weights_files - a source that reads the files of w, which must stay open. */
 struct tune_weights_source tune_weights_files(const struct tune_weights *w);
 
+/* tune_weights_grown - a source with more rows of the vocabulary than base has: in the embedding and
+ * the output projection, a row from `rows` on is the mean of those before. The caller frees mean. */
+struct tune_weights_grown {
+    struct tune_weights_source base;
+    int64_t rows, columns;
+    const struct tune_parameter *of; /* whose mean it is; NULL: nobody's yet */
+    float *mean;                     /* [columns] */
+};
+struct tune_weights_source tune_weights_grown(struct tune_weights_grown *grown);
+
 /* tune_weights_write - write the base's weights into a folder, without adapters: one
  * model.safetensors, or shards of at most shard_bytes (0: 5 GB) with an index. Tensors have the
  * order of transformers. dtype of a row: as, or its read_dtype if as is TUNE_DTYPES. */
