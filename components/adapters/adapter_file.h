@@ -33,8 +33,8 @@ const struct tune_adapter_config *tune_adapter_file_config(const struct tune_ada
  * "float32", "bfloat16", "nf4", or any text of the file. NULL: the file does not say. */
 const char *tune_adapter_file_base_dtype(const struct tune_adapter_file *f);
 
-/* tune_adapter_file_vocabulary - rows of the vocabulary in the modules that the adapter trains whole;
- * 0: there are none. They are more than the base's if tokens were added. */
+/* tune_adapter_file_vocabulary - rows of the vocabulary in the modules that the adapter trains
+ * whole; 0: there are none. They are more than the base's if tokens were added. */
 int64_t tune_adapter_file_vocabulary(const struct tune_adapter_file *f);
 
 /* tune_adapter_file_check - check that the file holds exactly the tensors that its config asks for,

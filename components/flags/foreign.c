@@ -90,6 +90,8 @@ static const struct foreign table[] = {
     {"lora-target", "lora-targets", NULL},
     {"target-modules", "lora-targets", NULL},
     {"lora-target-modules", "lora-targets", NULL},
+    {"add-special-tokens", "add-tokens", NULL},
+    {"additional-special-tokens", "add-tokens", NULL},
     {"lora-modules-to-save", "modules-to-save", NULL},
     {"additional-target", "modules-to-save", NULL},
     {"use-dora", "lora-dora", NULL},

@@ -108,20 +108,19 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
 /* rows: of the vocabulary in the files. */
 static int load_all(struct tune_model *m, const struct tune_weights *w, int rows)
 {
-    struct tune_weights_grown grown = {tune_weights_files(w), rows, m->config.hidden, NULL, NULL};
-    struct tune_weights_source files = tune_weights_grown(&grown);
-    int status = 0;
+    struct tune_weights_source files = tune_weights_files(w), all;
+    struct tune_weights_grown *grown = tune_weights_grow(&files, rows, m->config.hidden);
     m->room = tune_zeroed(TUNE_PIECE, sizeof *m->room, "reading weights");
-    if (!m->room)
-        return -1;
+    int status = grown && m->room ? 0 : -1;
+    all = tune_weights_grown(grown);
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
         const struct tune_array *t = tune_weights_find(w, m->parameters.at[i].name);
-        status = tune_model_fill(m, &m->parameters.at[i], &files);
+        status = tune_model_fill(m, &m->parameters.at[i], &all);
         /* otherwise the whole file would stay in memory */
         tune_file_release(t->data, (const char *)t->data + tune_array_bytes(t));
     }
     free(m->room);
-    free(grown.mean);
+    tune_weights_grown_free(grown);
     m->room = NULL;
     return status;
 }

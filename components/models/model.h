@@ -49,9 +49,9 @@ struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device
                                           enum tune_dtype storage);
 
 /* tune_model_load_grown - read a folder with at least that many rows of the vocabulary. A row that
- * the files do not have is the mean of those that they have, in the embedding and in an output
- * projection that is not tied. storage: that of tune_model_load_frozen; TUNE_DTYPES: everything is
- * trained, as tune_model_load does. */
+ * the files do not have is the mean of those that they have. So it is in the embedding, and in an
+ * output projection that is not tied. storage is that of tune_model_load_frozen. TUNE_DTYPES:
+ * everything is trained, as tune_model_load does. */
 struct tune_model *tune_model_load_grown(const char *folder, struct tune_device *dev,
                                          enum tune_dtype activations, enum tune_dtype storage,
                                          int vocabulary);

@@ -1,5 +1,5 @@
 /* more.c - special tokens beside those of a tokenizer.json. They are put into the file's text, so
- * what is saved and what is used are the same; all else in the file stays as it is. */
+ * what is saved is what is used. All else in the file stays as it is. */
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <stdio.h>

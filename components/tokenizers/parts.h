@@ -246,8 +246,8 @@ static inline void tune_encoding_put(struct tune_encoding *e, int32_t id,
 }
 
 /* tune_tokenizer_parse - the tokenizer of a tokenizer.json's text. name is for messages.
- * tune_tokenizer_with - the same with more tokens. It takes over t, the tokenizer of that text. *out,
- * which the caller frees, is the new text; NULL: the tokens are all there already. */
+ * tune_tokenizer_with - the same with more tokens. It takes over t, the tokenizer of that text.
+ * *out, which the caller frees, is the new text; NULL: the tokens are all there already. */
 struct tune_tokenizer *tune_tokenizer_parse(const char *name, const char *text, size_t size);
 struct tune_tokenizer *tune_tokenizer_with(struct tune_tokenizer *t, const char *text, size_t size,
                                            const char *more, char **out, size_t *out_size);

@@ -51,8 +51,8 @@ void tune_tokenizer_free(struct tune_tokenizer *t);
  * special.
  * tune_tokenizer_more - these tokens with their ids, "<|im_start|> 300, ...", for a person; NULL:
  * there are none.
- * tune_tokenizer_add - put the tokens into the text of a tokenizer.json, which is allocated anew, and
- * return the tokenizer of the new text. name is for messages. NULL with an error. */
+ * tune_tokenizer_add - put the tokens into the text of a tokenizer.json, which is allocated anew.
+ * It returns the tokenizer of the new text. name is for messages. NULL with an error. */
 struct tune_tokenizer *tune_tokenizer_open_with(const char *path, const char *more);
 const char *tune_tokenizer_more(const struct tune_tokenizer *t);
 struct tune_tokenizer *tune_tokenizer_add(const char *name, char **text, size_t *size,
