@@ -10,7 +10,7 @@
 #include "models/model.h"
 #include "models/weights.h"
 
-static const char *const made_by_peft[] = {"lora",         "lora-biases", "lora-untied", "lora-granite",
+static const char *const made_by_peft[] = {"lora",         "lora-biases", "lora-untied", "lora-granite", "lora-embedding", "lora-head", "dora-whole",
                                            "lora-layer", "dora",        "dora-biases", "rslora-patterns"};
 enum { MADE = sizeof made_by_peft / sizeof *made_by_peft };
 
@@ -250,7 +250,10 @@ static void what_is_not_supported_is_refused_by_key_and_value(void **state)
         {WITH("\"task_type\":\"SEQ_CLS\""), "\"task_type\" is \"SEQ_CLS\""},
         {WITH("\"bias\":\"lora_only\""), "\"bias\" is \"lora_only\""},
         {WITH("\"bias\":7"), "\"bias\" is 7"},
-        {WITH("\"modules_to_save\":[\"lm_head\"]"), "\"modules_to_save\" is [\"lm_head\"]"},
+        {WITH("\"modules_to_save\":[\"lm_head\",\"norm\"]"), "\"modules_to_save\" is [\"lm_head\",\"norm\"]: of modules"},
+        {WITH("\"modules_to_save\":[\"head\"]"), "embed_tokens and lm_head are supported"},
+        {WITH("\"modules_to_save\":\"lm_head\""), "\"modules_to_save\" is \"lm_head\": expected a list"},
+        {WITH("\"modules_to_save\":[\"lm_head\"],\"ensure_weight_tying\":true"), "\"ensure_weight_tying\" is true"},
         {WITH("\"layer_replication\":[[0,2],[1,3]]"), "\"layer_replication\""},
         {WITH("\"target_parameters\":[\"x\"]"), "\"target_parameters\""},
         {WITH("\"lora_bias\":true"), "\"lora_bias\" is true"},
@@ -315,6 +318,7 @@ static void what_is_not_supported_is_refused_by_key_and_value(void **state)
 static int read_weights(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
     const struct tune_array *t = tune_weights_find(context, p->name);
+    t = t ? t : tune_weights_find(context, "model.embed_tokens.weight"); /* a head that was tied */
     return tune_convert(out, TUNE_F32, (char *)t->data + at * tune_dtype_bits(t->dtype) / 8, t->dtype, count);
 }
 
@@ -395,9 +399,13 @@ static void merged_weights_compute_what_the_adapter_does(void **state)
         const char *adapter = reference(made_by_peft[i]);
         assert_ok(tune_adapter_config_read(&c, adapter));
         assert_ok(tune_path(base, "tests/reference/%s", c.base));
+        bool saves = c.lora.modules_to_save != NULL;
         tune_adapter_config_free(&c);
         for (int64_t piece = 7; piece < 10000; piece *= 1000) { /* pieces of rows, and whole tensors */
-            struct tune_model *m = tune_model_load(base, device, TUNE_F32);
+            struct tune_model_config config;
+            assert_ok(tune_model_config_read(&config, base));
+            config.tied = config.tied && !saves; /* what is trained whole is no longer tied */
+            struct tune_model *m = tune_model_new(&config, device, TUNE_F32);
             assert_got(m);
             merge(m, base, adapter, piece);
             double error = logits_error(m, base, adapter);

@@ -24,7 +24,8 @@ run() { # NAME OPTION...; 54 rows, 9 steps an epoch, 18 in all
 more() { "$lora" --resume "$@" >>"$1.out" 2>&1 || { tail -n 5 "$1.out"; false; }; }
 
 for o in "" "--lora-dora --base-dtype bfloat16" "--model qwen --lora-rslora --lora-targets q_proj,v_proj,down_proj --lora-layers 1" \
-    "--base-dtype nf4" "--model qwen --base-dtype nf4 --dtype bfloat16 --lora-dora"; do
+    "--base-dtype nf4" "--model qwen --base-dtype nf4 --dtype bfloat16 --lora-dora" "--modules-to-save embed_tokens --base-dtype bfloat16" \
+    "--modules-to-save lm_head,embed_tokens --optimizer muon --neftune-alpha 2"; do
     n=$((n + 1))
     is "a run $o" run a$n $o
     is "the loss falls" awk "BEGIN { exit !($(figure a$n loss_last) < $(figure a$n loss_first)) }"
@@ -48,7 +49,7 @@ is "an adapter goes on elsewhere, no step lost" eval 'run begun --adapter a1/che
 cp -r a1/checkpoint-5 theirs
 is "... and is gone on with when it is not there any more" eval 'run e --adapter theirs --stop-at-step 7 && run f --adapter theirs && rm -r theirs && more e && same_run f e'
 is "the header has the share that is trained" grep -qE '^# model .* trained \([0-9.]+ %\)' a1.out
-for n in 1 2 4; do
+for n in 1 2 4 6 7; do
     if [ "$sanitized" ]; then skip "memory is as planned" "a sanitizer's memory is counted too"; continue; fi
     is "memory is as planned" awk "BEGIN { exit !($(figure a$n peak_anonymous_bytes) <= $(figure a$n estimated_memory_bytes)) }"
 done
@@ -126,6 +127,15 @@ is "on NF4, which its file says" merges a4 nf4
 is "and merge_adapter too" grep -q "onto the dequantised NF4 values of the weights of" ma4.out
 is "on other weights another one" eval 'merges a4 nf4 --base-dtype as-read; [ $? = 1 ]'
 is "it says what the file says" grep -q "its file says that this was kept in nf4" ma4.out
+
+is "with an embedding of its own, on bfloat16" merges a6 bfloat16
+is "what was tied is so no longer" eval 'grep -q "tie_word_embeddings\":.*false" ma6/config.json && grep -q lm_head.weight ma6/model.safetensors && grep -q "were tied, and are two matrices now" ma6.out'
+is "with both" merges a7 float32
+is "... which are trained" test $(($(figure a7 trained_parameters) - $(figure a1 trained_parameters))) = $((2 * 300 * 64))
+is "they are in the file by PEFT's names" eval 'head -c 20000 a7/checkpoint-final/adapter_model.safetensors | grep -q "base_model.model.lm_head.weight" && head -c 20000 a7/checkpoint-final/adapter_model.safetensors | grep -q "base_model.model.model.embed_tokens.weight"'
+is "... and in its config, sorted" eval 'tr -d " \n" <a7/checkpoint-final/adapter_config.json | grep -q "\"modules_to_save\":\[\"embed_tokens\",\"lm_head\"\]"'
+refused "a module that is not trained whole" 2 "expected embed_tokens, lm_head, or both" refuse --modules-to-save norm
+refused "what the adapter has already" 2 "modules-to-save beside --adapter" refuse --adapter a1/checkpoint-final --modules-to-save lm_head
 
 run cut --stop-at-step 4
 cp -r model changed && sed -i 's/"rope_theta":[^,]*/"rope_theta": 7/' changed/config.json

@@ -25,6 +25,9 @@ static const struct tune_lora_options cases[] = {
     {.r = 2, .alpha = 2, .targets = "all-linear", .layers = "1", .dropout = .1},
     {.r = 2, .alpha = 2, .targets = "layers.1.mlp.up_proj,layers.1.mlp.down_proj"},
     {.r = 2, .alpha = 2, .targets = "layers.0.self_attn.o_proj,layers.1.mlp.gate_proj", .dora = true},
+    {.r = 2, .alpha = 4, .targets = "q_proj,down_proj", .modules_to_save = "lm_head,embed_tokens"},
+    {.r = 2, .alpha = 4, .targets = "layers.1.mlp.down_proj", .dropout = .1, .modules_to_save = "embed_tokens"},
+    {.r = 2, .alpha = 4, .targets = "layers.1.mlp.down_proj", .modules_to_save = "lm_head"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -342,9 +345,19 @@ static void gradients(struct run *r)
 /* The model with its adapters folded into the matrices, trained in full: what it gives is known to be right. */
 static struct tune_model *merged(const char *folder, struct tune_model *from)
 {
-    struct tune_model *m = tune_model_load(folder, from->dev, TUNE_F32);
+    struct tune_model_config config = from->config;
+    config.tied = config.tied && !from->lora->options.modules_to_save;
+    struct tune_model *m = config.tied ? tune_model_load(folder, from->dev, TUNE_F32) : tune_model_new(&config, from->dev, TUNE_F32);
     assert_got(m);
     assert_ok(tune_model_reserve(m, B, T, TUNE_FOR_TRAINING));
+    for (int i = 0; i < m->parameters.count && !config.tied; i++) {
+        const struct tune_parameter *p = &m->parameters.at[i];
+        const struct tune_parameter *q = p->role == TUNE_EMBEDDING ? tune_model_embedding(from)
+                                         : p->role == TUNE_OUTPUT  ? tune_model_output(from) : &from->parameters.at[i];
+        float *w = values(from, q, TUNE_WEIGHT);
+        set_values(m, p, TUNE_WEIGHT, w);
+        free(w);
+    }
     for (int i = 0; i < from->config.layers * LORA_PRODUCTS; i++)
         for (int k = 0; k < from->lora->group[i].count; k++) {
             const struct lora_target *t = &from->lora->group[i].target[k];
@@ -588,7 +601,8 @@ static void beginnings(void **state)
     struct tune_device *dev = test_device(2);
     for (int f = 0; f < FOLDERS; f++)
         for (int dora = 0; dora < 2; dora++) {
-            struct tune_lora_options o = {.r = 4, .alpha = 8, .targets = "all-linear", .dora = dora};
+            struct tune_lora_options o = {.r = 4, .alpha = 8, .targets = "all-linear", .dora = dora,
+                                          .modules_to_save = dora ? "model.embed_tokens,lm_head" : f % 2 ? "lm_head" : NULL};
             struct run a, b;
             struct tune_model *m = tune_model_load(folders[f], dev, TUNE_F32);
             struct tune_model *narrow = tune_model_load_frozen(folders[f], dev, TUNE_F32, TUNE_BF16);
@@ -757,6 +771,9 @@ static void options(void **state)
         {{.r = 1, .alpha = 1, .targets = "q_proj", .layers = "0,x"}, "\"x\""},
         {{.r = 1, .alpha = 1, .targets = "q_proj", .layers = "0-99"}, "the model has layers 0 to"},
         {{.r = 1, .alpha = 1, .targets = "layers.0.self_attn.q_proj", .layers = "1"}, "no target lies in the layers 1"},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .modules_to_save = "norm"}, "\"norm\"; expected embed_tokens, lm_head, or both"},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .modules_to_save = "lm_head,"}, "modules to save: \"\""},
+        {{.r = 1, .alpha = 1, .targets = "q_proj", .modules_to_save = ""}, "modules to save: \"\""},
     };
     struct tune_device *dev = test_device(1);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -842,6 +859,28 @@ static void row_of_zeros(void **state)
     tune_device_close(dev);
 }
 
+/* A trained output takes 6 for each of its weights in place of 4, a trained embedding nothing more. */
+static void flops(void **state)
+{
+    (void)state;
+    static const char *const saved[] = {NULL, "embed_tokens", "lm_head", "embed_tokens,lm_head"};
+    double have[4];
+    struct tune_device *dev = test_device(1);
+    struct tune_model_config config;
+    for (int i = 0; i < 4; i++) {
+        struct tune_lora_options o = {.r = 4, .alpha = 8, .targets = "all-linear", .modules_to_save = saved[i]};
+        struct tune_model *m = tune_model_load_frozen(folders[0], dev, TUNE_F32, TUNE_F32);
+        assert_got(m);
+        assert_ok(tune_lora_add(m, &o, 1));
+        config = *tune_model_config(m);
+        have[i] = tune_model_flops(m, 8);
+        tune_model_free(m);
+    }
+    double more = 2.0 * config.vocabulary * config.hidden;
+    assert_true(have[1] == have[0] && have[2] == have[0] + more && have[3] == have[2]);
+    tune_device_close(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -849,6 +888,7 @@ int main(void)
         cmocka_unit_test(against_merged), cmocka_unit_test(central_differences), cmocka_unit_test(same_bits),
         cmocka_unit_test(beginnings),     cmocka_unit_test(planned_bytes),       cmocka_unit_test(work),
         cmocka_unit_test(packing),        cmocka_unit_test(first_values),        cmocka_unit_test(row_of_zeros),
+        cmocka_unit_test(flops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -8,7 +8,7 @@
 #include "optimizers/optimizer.h"
 #include "values.h"
 
-static const char *const made_by_peft[] = {"lora",       "lora-biases", "lora-untied", "lora-granite",
+static const char *const made_by_peft[] = {"lora",       "lora-biases", "lora-untied", "lora-granite", "lora-embedding", "lora-head", "dora-whole",
                                            "lora-layer", "dora",        "dora-biases", "rslora-patterns",
                                            "qlora",      "qlora-dora"};
 enum { MADE = sizeof made_by_peft / sizeof *made_by_peft, STEPS = 20 };

@@ -147,7 +147,7 @@ struct bench {
     struct tune_loss *loss;
 };
 
-static struct bench bench(bool adapters)
+static struct bench bench_with(bool adapters, const char *modules_to_save)
 {
     struct bench x = {.dev = test_device(2)};
     assert_got(x.dev);
@@ -155,10 +155,16 @@ static struct bench bench(bool adapters)
                    : tune_model_load("tests/reference/llama-tied", x.dev, TUNE_F32);
     assert_got(x.m);
     if (adapters)
-        assert_ok(tune_lora_add(x.m, &(struct tune_lora_options){.r = 4, .alpha = 8, .targets = "all-linear"}, 3));
+        assert_ok(tune_lora_add(x.m, &(struct tune_lora_options){.r = 4, .alpha = 8, .targets = "all-linear",
+                                                                .modules_to_save = modules_to_save}, 3));
     assert_ok(tune_model_reserve(x.m, B, T, TUNE_FOR_TRAINING));
     assert_got(x.loss = tune_loss_new(x.m, true));
     return x;
+}
+
+static struct bench bench(bool adapters)
+{
+    return bench_with(adapters, NULL);
 }
 
 static void end(struct bench *x)
@@ -197,11 +203,10 @@ static void step(struct bench *x, const struct tune_batch *batch)
     tune_record_free(record);
 }
 
-static void base(void **state)
+static void is_the_base(const char *modules_to_save)
 {
-    (void)state;
     struct tune_batch batch = pairs();
-    struct bench x = bench(true);
+    struct bench x = bench_with(true, modules_to_save);
     struct tune_reference *r = tune_reference_new(x.m, x.loss, TUNE_REFERENCE_BASE);
     double first[B], later[B], model[B];
     assert_got(r);
@@ -209,6 +214,7 @@ static void base(void **state)
     by_model(&x, &batch, model);
     for (int b = 0; b < B; b++)
         assert_true(fabs(first[b] - model[b]) < 1e-5); /* B is 0: adapters that add nothing */
+    assert_ok(tune_reference_log_probs(r, &batch, later)); /* the step after it is one of the adapters */
     step(&x, &batch);
     assert_ok(tune_reference_log_probs(r, &batch, later));
     by_model(&x, &batch, model);
@@ -216,6 +222,14 @@ static void base(void **state)
         assert_true(later[b] == first[b] && fabs(model[b] - first[b]) > 1e-3);
     tune_reference_free(r);
     end(&x);
+}
+
+static void base(void **state)
+{
+    static const char *const saved[] = {NULL, "embed_tokens", "lm_head", "embed_tokens,lm_head"};
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        is_the_base(saved[i]);
 }
 
 static void file(void **state)

@@ -787,6 +787,73 @@ static void getter(void **state)
     tune_file_remove_folder(folder);
 }
 
+/* Tokens beside the file's: the ids transformers gives them (5.23.0, add_tokens with special_tokens), in a text that is else the same. */
+static void more_tokens(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *more, *message;
+    } bad[] = {
+        {"", "it is empty"}, {"<|x|>,", "it is empty"}, {",<|x|>", "it is empty"}, {" <|x|>", "white space"}, {"<|x|> ", "white space"},
+        {"<|x|>,<|x|>", "named twice"}, {"a,<|x|>,b,<|x|>", "named twice"}, {"\xff", "not UTF-8"}, {"<plain>", "not special; leave it out"},
+    };
+    const char *folder = test_folder(), *text = "{\"added_tokens\":[{\"id\":0,\"content\":\"<|end|>\",\"special\":true},"
+        "{\"id\":3,\"content\":\"<plain>\",\"special\":false}]," GPT2_STAGES MODEL;
+    test_write(folder, "tokenizer.json", text, strlen(text));
+    struct tune_tokenizer *plain = tune_tokenizer_open(folder);
+    assert_got(plain);
+    assert_null(tune_tokenizer_more(plain));
+    int32_t first = tune_tokenizer_size(plain);
+    struct tune_tokenizer *t = tune_tokenizer_open_with(folder, "<|end|>,<|x|>,a,<|x|>y");
+    assert_got(t);
+    assert_int_equal(tune_tokenizer_id(t, "<|end|>"), tune_tokenizer_id(plain, "<|end|>"));
+    assert_int_equal(tune_tokenizer_id(t, "a"), tune_tokenizer_id(plain, "a")); /* of the vocabulary: it keeps its id */
+    assert_int_equal(tune_tokenizer_id(t, "<|x|>"), first);
+    assert_int_equal(tune_tokenizer_id(t, "<|x|>y"), first + 1);
+    assert_int_equal(tune_tokenizer_size(t), first + 2);
+    assert_non_null(strstr(tune_tokenizer_more(t), "<|end|> "));
+    assert_non_null(strstr(tune_tokenizer_more(t), "(there already)"));
+    struct tune_encoding e = {0};
+    assert_ok(tune_tokenizer_encode(t, "a<|x|>a<|x|>y", 13, 0, &e));
+    assert_int_equal(e.count, 4);
+    assert_int_equal(e.ids[1], first);
+    assert_int_equal(e.ids[3], first + 1);
+    char *decoded;
+    size_t size;
+    assert_ok(tune_tokenizer_decode(t, e.ids, e.count, true, &decoded, &size));
+    assert_int_equal(size, 0); /* all of them are special */
+    free(decoded);
+    tune_encoding_free(&e);
+    tune_tokenizer_free(t);
+
+    char *changed = strdup(text);
+    size = strlen(text);
+    assert_got(t = tune_tokenizer_add("a file", &changed, &size, "<|x|>"));
+    tune_tokenizer_free(t);
+    const char *end = strstr(text, "]," ), *tail = strstr(changed, "  ]");
+    assert_memory_equal(changed, text, (size_t)(end - text));
+    assert_non_null(tail);
+    assert_string_equal(tail + 2, end);
+    test_write(folder, "tokenizer.json", changed, size);
+    assert_got(t = tune_tokenizer_add("a file", &changed, &size, "<|x|>")); /* once more: nothing */
+    assert_int_equal(size, strlen(changed));
+    assert_int_equal(tune_tokenizer_size(t), first + 1);
+    tune_tokenizer_free(t);
+    free(changed);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if ((t = tune_tokenizer_open_with(folder, bad[i].more)))
+            fail_msg("\"%s\" was added", bad[i].more);
+        assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+        assert_error_has(bad[i].message);
+    }
+    const char *none = "{" GPT2_STAGES MODEL;
+    test_write(folder, "tokenizer.json", none, strlen(none));
+    assert_null(tune_tokenizer_open_with(folder, "<|x|>"));
+    assert_error_has("no list \"added_tokens\"");
+    tune_tokenizer_free(plain);
+    tune_file_remove_folder(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -795,6 +862,7 @@ int main(void)
         cmocka_unit_test(added_ids),       cmocka_unit_test(added_tokens),    cmocka_unit_test(offsets),
         cmocka_unit_test(refused_files),  cmocka_unit_test(decoders_that_grow),  cmocka_unit_test(damaged_files),   cmocka_unit_test(training),
         cmocka_unit_test(long_words),     cmocka_unit_test(threads),         cmocka_unit_test(getter),
+        cmocka_unit_test(more_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -143,8 +143,48 @@ static void shards(void **state)
     tune_parameters_free(&table);
 }
 
+/* A number of the embedding or the head, which differ; others are not asked for a row that is not there. */
+static int some_numbers(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    (void)context;
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (float)((at + i) * (at + i) % 31) + (p->role == TUNE_OUTPUT ? 100 : 0);
+    return 0;
+}
+
+/* Rows that the files lack are the mean of those before, whatever pieces they are read in. */
+static void more_rows(void **state)
+{
+    (void)state;
+    enum { ROWS = 5, ALL = 8, COLUMNS = 3 };
+    struct tune_weights_source base = {some_numbers, NULL};
+    struct tune_weights_grown *g = tune_weights_grow(&base, ROWS, COLUMNS);
+    assert_got(g);
+    struct tune_weights_source grown = tune_weights_grown(g);
+    struct tune_parameter p = {.name = "a", .ndim = 2, .shape = {ALL, COLUMNS}, .count = ALL * COLUMNS}, kinds[3] = {p, p, p};
+    kinds[0].role = TUNE_EMBEDDING;
+    kinds[1].role = TUNE_OUTPUT;
+    kinds[2].role = TUNE_DOWN;
+    for (int k = 0; k < 3; k++)
+        for (int64_t piece = 1; piece <= ALL * COLUMNS; piece++) {
+            float all[ALL * COLUMNS], want[ALL * COLUMNS];
+            assert_ok(some_numbers(NULL, &kinds[k], 0, ALL * COLUMNS, want));
+            for (int i = ROWS * COLUMNS; i < ALL * COLUMNS && k < 2; i++) {
+                double sum = 0;
+                for (int row = 0; row < ROWS; row++)
+                    sum += (double)want[row * COLUMNS + i % COLUMNS];
+                want[i] = (float)(sum / ROWS);
+            }
+            for (int64_t at = 0; at < ALL * COLUMNS; at += piece)
+                assert_ok(grown.read(grown.context, &kinds[k], at, ALL * COLUMNS - at < piece ? ALL * COLUMNS - at : piece, all + at));
+            assert_memory_equal(all, want, sizeof all);
+        }
+    tune_weights_grown_free(g);
+    tune_weights_grown_free(NULL);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tensors), cmocka_unit_test(shards)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tensors), cmocka_unit_test(shards), cmocka_unit_test(more_rows)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

@@ -4,9 +4,10 @@
  *
  * W + s B A is computed in float32 and rounded once; DoRA scales it to its magnitude. It works on
  * one piece of one tensor at a time, so a model may be larger than memory. Config and tokenizer
- * files are the model's. If the adapter was trained on a rounded base (--base-dtype of
+ * files are the model's; an adapter with an embedding of its own brings its tokenizer. If the adapter was trained on a rounded base (--base-dtype of
  * finetune_lora), it is merged into the base rounded the same way. The adapter's file names that
  * type. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,6 +54,8 @@ struct merging {
     char folder[TUNE_PATH_MAX];
     struct tune_model_config config;
     struct tune_parameters table;
+    bool untied; /* the base's weights are tied, the merged ones are not */
+    bool grown;  /* the adapter's modules have more rows of the vocabulary than the base */
     struct tune_weights *base;
     struct tune_adapter_file *adapter;
     struct tune_nf4 nf4; /* a matrix of the base, in its own memory */
@@ -85,6 +88,8 @@ static int quantise(struct merging *m, const struct tune_parameter *p)
 static int read_base(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
     struct merging *m = context;
+    if (m->untied && p->role == TUNE_OUTPUT)
+        p = &m->table.at[0];
     bool matrix = p->ndim == 2 && my.base_dtype != AS_READ;
     if (matrix && my.base_dtype == NF4 && tune_parameter_is_linear(p)) {
         TRY(m->nf4_of == p ? 0 : quantise(m, p));
@@ -134,6 +139,30 @@ static int settle_base_dtype(const struct merging *m)
                             "to merge onto", my.adapter, said);
 }
 
+/* Settle the merged model. If the adapter has a module of its own in place of a tied one, it has
+ * both. If the adapter has embedding and output projection, it has their rows. */
+static int settle_model(struct merging *m)
+{
+    enum tune_dtype read = m->table.at[0].read_dtype;
+    struct tune_weights *w = m->base;
+    const struct tune_lora_options *o = &tune_adapter_file_config(m->adapter)->lora;
+    int64_t rows = tune_lora_saved(o, 0) && tune_lora_saved(o, 1) ? tune_adapter_file_vocabulary(m->adapter) : 0;
+    m->untied = m->config.tied && tune_lora_saved(o, 0);
+    m->grown = rows > m->config.vocabulary && rows <= INT32_MAX;
+    if (!m->untied && !m->grown)
+        return 0;
+    m->config.tied = m->config.tied && !m->untied;
+    m->config.vocabulary = m->grown ? (int)rows : m->config.vocabulary;
+    tune_parameters_free(&m->table);
+    TRY(tune_parameters_new(&m->table, &m->config));
+    for (int i = 0; i < m->table.count; i++) {
+        const struct tune_array *t = tune_weights_find(w, m->table.at[i].name);
+        m->table.at[i].read_dtype = t && m->table.at[i].role != TUNE_OUTPUT ? t->dtype : read;
+    }
+    m->total = tune_parameters_total(&m->table);
+    return 0;
+}
+
 static int open_all(struct merging *m)
 {
     TRY(tune_model_find(my.tune.model, m->folder));
@@ -144,6 +173,7 @@ static int open_all(struct merging *m)
     TRY(m->base ? tune_weights_check(m->base, &m->table, m->config.tied) : -1);
     m->adapter = tune_adapter_file_open(my.adapter);
     TRY(m->adapter ? settle_base_dtype(m) : -1);
+    TRY(settle_model(m));
     if (tune_adapter_file_check(m->adapter, &m->table, &m->modules) == 0)
         return 0;
     return tune_error_usage("--adapter: %s", tune_error_message());
@@ -155,6 +185,12 @@ static int write_all(struct merging *m, const char *folder)
     struct tune_weights_source merged = {read_merged, m};
     struct tune_companions *companions = tune_companions_read(m->folder);
     int status = companions ? tune_companions_take_chat(companions, my.adapter) : -1;
+    if (status == 0 && tune_adapter_file_vocabulary(m->adapter) > 0)
+        status = tune_companions_take_tokenizer(companions, my.adapter);
+    if (status == 0 && m->grown)
+        status = tune_companions_vocabulary(companions, m->config.vocabulary);
+    if (status == 0 && m->untied)
+        status = tune_companions_untie(companions);
     if (status == 0)
         status = tune_companions_write(companions, folder, dtype);
     tune_companions_free(companions);
@@ -181,6 +217,12 @@ static void tell(const struct merging *m, const char *folder)
                        : my.base_dtype == BFLOAT16 ? "the weights, rounded to bfloat16, of"
                                                    : "the weights of";
     printf("%s: %s of rank %d on %d modules (%s)\n", folder, c->lora.dora ? "DoRA" : "LoRA", c->lora.r, m->modules, my.adapter);
+    for (int i = 0; tune_lora_saved(&c->lora, i); i++)
+        printf("%s is the adapter's, whole\n", tune_lora_saved(&c->lora, i));
+    if (m->grown)
+        printf("the vocabulary has %d rows now: tokens were added\n", m->config.vocabulary);
+    if (m->untied)
+        printf("embedding and output projection were tied, and are two matrices now\n");
     printf("merged in float32 onto %s %s%s, saved %s%s\n", onto, m->folder,
            my.base_dtype == AS_READ ? " as they are there" : "",
            as_read ? "in the dtype each has there" : "as ", as_read ? "" : my.dtype);

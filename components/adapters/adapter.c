@@ -108,6 +108,12 @@ static int same_options(const struct tune_parameters *t, const char *folder, con
     if (asked->dora != have->dora)
         return tune_error_set("%s: the adapter is %s, the model's is %s", folder,
                               asked->dora ? "DoRA" : "LoRA", have->dora ? "DoRA" : "LoRA");
+    for (int i = 0; tune_lora_saved(asked, i) || tune_lora_saved(have, i); i++) {
+        const char *ask = tune_lora_saved(asked, i), *is = tune_lora_saved(have, i);
+        if (!ask || !is || strcmp(ask, is))
+            return tune_error_set("%s: its adapter_config.json and the model train other modules whole (\"modules_to_save\"): "
+                                  "%s there, %s here", folder, ask ? ask : "no more", is ? is : "no more");
+    }
     for (int i = 0; i < t->base; i++) {
         char module[sizeof t->at->name];
         if (!tune_lora_module(&t->at[i], module))

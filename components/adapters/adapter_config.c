@@ -52,7 +52,7 @@ static const struct {
     {"lora_ga_config", NULL},
     {"megatron_config", "Megatron's parallel layers are not supported"},
     {"megatron_core", NULL},
-    {"modules_to_save", "modules trained whole beside the adapter are not supported; merge the adapter with PEFT"},
+    {"modules_to_save", NULL},
     {"monteclora_config", "MonteCLoRA is not supported"},
     {"peft_type", NULL},
     {"peft_version", NULL},
@@ -482,6 +482,24 @@ static int read_layers(const struct reader *r, struct tune_adapter_config *c)
     return good ? whole_names(r, c) : refuse(r, "layers_to_transform", "expected numbers of layers, from 0");
 }
 
+/* Read the modules that are trained whole. */
+static int read_saved(const struct reader *r, struct tune_adapter_config *c)
+{
+    bool tied;
+    if (cJSON_IsString(get(r, "modules_to_save")))
+        return refuse(r, "modules_to_save", "expected a list of module names");
+    TRY(read_names(r, "modules_to_save", &c->text[4]));
+    TRY(read_flag(r, "ensure_weight_tying", &tied));
+    c->lora.modules_to_save = c->text[4];
+    if (c->text[4] && tune_lora_check(&c->lora) < 0)
+        return refuse(r, "modules_to_save", "of modules that are trained whole, embed_tokens and lm_head are supported; merge the "
+                                            "adapter with PEFT");
+    if (c->text[4] && tied)
+        return refuse(r, "ensure_weight_tying", "trained copies that stay tied are not supported; train with false, or merge the "
+                                                "adapter with PEFT");
+    return 0;
+}
+
 static int read_all(const struct reader *r, struct tune_adapter_config *c)
 {
     double rank;
@@ -507,6 +525,7 @@ static int read_all(const struct reader *r, struct tune_adapter_config *c)
     c->lora.rank_pattern = c->text[1];
     c->lora.alpha_pattern = c->text[2];
     TRY(read_layers(r, c));
+    TRY(read_saved(r, c));
     base = get(r, "base_model_name_or_path");
     if (base && !cJSON_IsString(base))
         return refuse(r, "base_model_name_or_path", "expected a text");
@@ -535,7 +554,7 @@ int tune_adapter_config_read(struct tune_adapter_config *c, const char *folder)
 
 void tune_adapter_config_free(struct tune_adapter_config *c)
 {
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof c->text / sizeof *c->text; i++)
         free(c->text[i]);
     free(c->base);
     free(c->unknown);

@@ -27,7 +27,7 @@ struct tune_adapter_config {
     struct tune_lora_options lora; /* its strings belong to this struct */
     char *base;                    /* base_model_name_or_path; NULL: none */
     char *unknown;                 /* unknown keys, "a, b", for the caller to show; NULL: none */
-    char *text[4];                 /* strings that lora points to */
+    char *text[5];                 /* strings that lora points to */
 };
 
 /* tune_adapter_config_read - read <folder>/adapter_config.json. -1 with an error that names file,

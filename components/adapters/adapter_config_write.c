@@ -98,9 +98,13 @@ int tune_adapter_config_write(const char *folder, const struct tune_lora_options
                     "  \"fan_in_fan_out\": false,\n  \"inference_mode\": true,\n  \"init_lora_weights\": true,\n"
                     "  \"layers_pattern\": null,\n", quoted);
         write_layers(to, o->layers);
-        fprintf(to, "  \"lora_alpha\": %s,\n  \"lora_dropout\": %s%s,\n  \"modules_to_save\": null,\n"
-                    "  \"peft_type\": \"LORA\",\n  \"r\": %d,\n", tune_number_text(alpha, o->alpha),
-                tune_number_text(dropout, o->dropout), floor(o->dropout) == o->dropout ? ".0" : "", o->r);
+        fprintf(to, "  \"lora_alpha\": %s,\n  \"lora_dropout\": %s%s,\n", tune_number_text(alpha, o->alpha),
+                tune_number_text(dropout, o->dropout), floor(o->dropout) == o->dropout ? ".0" : "");
+        if (o->modules_to_save)
+            good = write_pieces(to, "modules_to_save", o->modules_to_save, false, NULL) && good;
+        else
+            fprintf(to, "  \"modules_to_save\": null,\n");
+        fprintf(to, "  \"peft_type\": \"LORA\",\n  \"r\": %d,\n", o->r);
         good = write_pieces(to, "rank_pattern", o->rank_pattern, true, NULL) && good;
         fprintf(to, "  \"revision\": null,\n");
         if (tune_lora_is_expression(o->targets))

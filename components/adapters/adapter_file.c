@@ -17,6 +17,7 @@
 static const char tensors[] = "adapter_model.safetensors";
 static const char *const ends[] = {".lora_A.weight", ".lora_B.weight", ".lora_magnitude_vector"};
 enum { A, B, MAGNITUDE, ENDS };
+static const char whole[] = ".weight"; /* of a module that is trained whole */
 enum { NAME = 200, LISTED = 4 };
 
 struct tune_adapter_file {
@@ -88,6 +89,13 @@ const struct tune_array *tune_adapter_file_find(const struct tune_adapter_file *
     return n < NAME ? tune_safetensors_find(f->file, name) : NULL;
 }
 
+int64_t tune_adapter_file_vocabulary(const struct tune_adapter_file *f)
+{
+    const char *module = tune_lora_saved(&f->config.lora, 0);
+    const struct tune_array *t = module ? tune_adapter_file_find(f, module, whole) : NULL;
+    return t && t->ndim == 2 ? t->shape[0] : 0;
+}
+
 /* ---- checking against a base ---- */
 
 /* A list for a message: the first few entries, and the number of all. */
@@ -124,25 +132,43 @@ static struct tune_array expected(const struct tune_parameter *p, int end, int r
     return t;
 }
 
-static void compare_module(const struct tune_adapter_file *f, const struct tune_parameter *p, const char *module, int rank,
+/* Compare one tensor of the file with what it must be. */
+static void compare_tensor(const struct tune_adapter_file *f, const char *module, const char *end, const int64_t *shape, int ndim,
                            struct differences *d)
 {
     char have[64], want[64];
-    for (int e = 0; e < (f->config.lora.dora ? ENDS : MAGNITUDE); e++) {
-        const struct tune_array *t = tune_adapter_file_find(f, module, ends[e]);
-        struct tune_array x = expected(p, e, rank);
-        if (!t) {
-            LIST_ADD(&d->missing, "%s%s", module, ends[e]);
-            continue;
-        }
-        d->found++;
-        if (t->ndim != x.ndim || t->shape[0] != x.shape[0] || (x.ndim == 2 && t->shape[1] != x.shape[1]))
-            LIST_ADD(&d->shapes, "%s%s is %s, not %s", module, ends[e],
-                     tune_shape_text(t->ndim, t->shape, have, sizeof have),
-                     tune_shape_text(x.ndim, x.shape, want, sizeof want));
-        else if (t->dtype != TUNE_F32 && t->dtype != TUNE_F16 && t->dtype != TUNE_BF16)
-            LIST_ADD(&d->dtypes, "%s%s is %s", module, ends[e], tune_dtype_name(t->dtype));
+    const struct tune_array *t = tune_adapter_file_find(f, module, end);
+    if (!t) {
+        LIST_ADD(&d->missing, "%s%s", module, end);
+        return;
     }
+    d->found++;
+    if (t->ndim != ndim || t->shape[0] != shape[0] || (ndim == 2 && t->shape[1] != shape[1]))
+        LIST_ADD(&d->shapes, "%s%s is %s, not %s", module, end, tune_shape_text(t->ndim, t->shape, have, sizeof have),
+                 tune_shape_text(ndim, shape, want, sizeof want));
+    else if (t->dtype != TUNE_F32 && t->dtype != TUNE_F16 && t->dtype != TUNE_BF16)
+        LIST_ADD(&d->dtypes, "%s%s is %s", module, end, tune_dtype_name(t->dtype));
+}
+
+static void compare_module(const struct tune_adapter_file *f, const struct tune_parameter *p, const char *module, int rank,
+                           struct differences *d)
+{
+    for (int e = 0; e < (f->config.lora.dora ? ENDS : MAGNITUDE); e++) {
+        struct tune_array x = expected(p, e, rank);
+        compare_tensor(f, module, ends[e], x.shape, x.ndim, d);
+    }
+}
+
+/* True if a tensor of the file belongs to a module that is trained whole. */
+static bool is_saved(const struct tune_adapter_file *f, const char *name)
+{
+    const char *module;
+    size_t n = strlen(name);
+    for (int i = 0; (module = tune_lora_saved(&f->config.lora, i)); i++)
+        if (n == strlen(module) + strlen(whole) && strncmp(name, module, strlen(module)) == 0 &&
+            strcmp(name + strlen(module), whole) == 0)
+            return true;
+    return false;
 }
 
 /* True if a tensor of the file belongs to a module of this table with this config. */
@@ -152,6 +178,8 @@ static bool asked_for(const struct tune_adapter_file *f, const struct tune_param
     char weight[NAME], module[NAME];
     if (strncmp(name, TUNE_ADAPTER_PREFIX, prefix) != 0)
         return false;
+    if (is_saved(f, name + prefix))
+        return true;
     for (int e = 0; e < (f->config.lora.dora ? ENDS : MAGNITUDE); e++) {
         size_t n = strlen(name), k = strlen(ends[e]);
         if (n <= prefix + k || n >= NAME || strcmp(name + n - k, ends[e]) != 0)
@@ -208,6 +236,7 @@ static int no_modules(const struct tune_adapter_file *f, const struct tune_param
 int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune_parameters *base, int *modules)
 {
     struct differences d = {0};
+    const char *saved;
     int count = 0;
     for (int i = 0; i < base->count; i++) {
         char module[NAME];
@@ -216,6 +245,8 @@ int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune
             compare_module(f, &base->at[i], module, rank, &d);
         count += rank > 0;
     }
+    for (int i = 0; (saved = tune_lora_saved(&f->config.lora, i)); i++)
+        compare_tensor(f, saved, whole, base->at[0].shape, 2, &d);
     int64_t all = tune_safetensors_count(f->file);
     for (int64_t i = 0; i < all && all > d.found; i++)
         if (!asked_for(f, base, tune_safetensors_name(f->file, i)))
@@ -227,6 +258,11 @@ int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune
 
 /* ---- merging ---- */
 
+static int not_finite(const struct tune_adapter_file *f, const char *module, const char *end, double x)
+{
+    return tune_error_set("%s/%s: %s%s holds %g; an adapter that diverged cannot be merged", f->folder, tensors, module, end, x);
+}
+
 /* A tensor's values in F32. All must be finite. */
 static float *numbers(const struct tune_adapter_file *f, const char *module, int end, const struct tune_array *t)
 {
@@ -237,8 +273,7 @@ static float *numbers(const struct tune_adapter_file *f, const char *module, int
     int status = tune_convert(x, TUNE_F32, t->data, t->dtype, n);
     for (int64_t i = 0; i < n && status == 0; i++)
         if (!isfinite(x[i]))
-            status = tune_error_set("%s/%s: %s%s holds %g; an adapter that diverged cannot be merged", f->folder, tensors,
-                                    module, ends[end], (double)x[i]);
+            status = not_finite(f, module, ends[end], (double)x[i]);
     if (status == 0)
         return x;
     free(x);
@@ -309,9 +344,22 @@ static int take_module(struct tune_adapter_file *f, const struct tune_weights_so
     return 0;
 }
 
+/* Read numbers of a module that was trained whole. All must be finite. */
+static int read_saved(const struct tune_adapter_file *f, const char *name, int64_t at, int64_t count, float *out)
+{
+    const struct tune_array *t = tune_adapter_file_find(f, name, "");
+    TRY(tune_convert(out, TUNE_F32, (const char *)t->data + at * tune_dtype_bits(t->dtype) / 8, t->dtype, count));
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(out[i]))
+            return not_finite(f, name, "", (double)out[i]);
+    return 0;
+}
+
 int tune_adapter_file_merge(struct tune_adapter_file *f, const struct tune_weights_source *base, const struct tune_parameter *p,
                             int64_t at, int64_t count, float *out)
 {
+    if (is_saved(f, p->name))
+        return read_saved(f, p->name, at, count, out);
     if (take_module(f, base, p) < 0) {
         forget_module(f);
         return -1;

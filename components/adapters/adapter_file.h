@@ -33,6 +33,10 @@ const struct tune_adapter_config *tune_adapter_file_config(const struct tune_ada
  * "float32", "bfloat16", "nf4", or any text of the file. NULL: the file does not say. */
 const char *tune_adapter_file_base_dtype(const struct tune_adapter_file *f);
 
+/* tune_adapter_file_vocabulary - rows of the vocabulary in the modules that the adapter trains
+ * whole; 0: there are none. They are more than the base's if tokens were added. */
+int64_t tune_adapter_file_vocabulary(const struct tune_adapter_file *f);
+
 /* tune_adapter_file_check - check that the file holds exactly the tensors that its config asks for,
  * in the shapes of this base. -1 with an error that lists the tensors: missing, unknown, or of
  * another shape or dtype; or a target that fits no module. *modules, unless NULL: modules with an

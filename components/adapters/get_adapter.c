@@ -1,16 +1,20 @@
 /* get_adapter.c - the model that the flags name, frozen, with adapters, ready to train. */
+#include <string.h>
+
 #include "adapters/adapter.h"
 #include "adapters/adapter_file.h"
 #include "core/try.h"
 #include "datasets/loader.h"
 #include "files/file.h"
 #include "flags/flags.h"
+#include "flags/find.h"
+#include "tokenizers/tokenizer.h"
 
 /* Refuse --lora-* options that --adapter already determines. */
 static int check_adapter(const struct tune_flags *flags)
 {
     static const char *const own[] = {"lora-r", "lora-alpha", "lora-rslora", "lora-dora", "lora-targets", "lora-rank-pattern",
-                                      "lora-alpha-pattern", "lora-layers"};
+                                      "lora-alpha-pattern", "lora-layers", "modules-to-save"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (tune_flags_given(flags, own[i]))
             return tune_error_usage("--%s beside --adapter %s: that adapter's adapter_config.json "
@@ -31,13 +35,34 @@ static int check_base(const struct tune_flags *flags)
     struct tune_adapter_file *f = tune_adapter_file_open(flags->adapter);
     int status = f ? tune_adapter_file_check(f, &table, NULL) : -1;
     if (f && status < 0)
-        tune_error_usage("--adapter: %s", tune_error_message());
+        tune_error_usage("--adapter: %s%s", tune_error_message(),
+                         tune_adapter_file_vocabulary(f) > config.vocabulary
+                             ? "; tokens were added to its tokenizer: give them with --add-tokens, in the same order" : "");
     tune_adapter_file_close(f);
     tune_parameters_free(&table);
     return status;
 }
 
-int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config)
+/* Tokens that are added need trained rows. Where there are new rows, PEFT has others in the base. */
+static int check_tokens(const struct tune_flags *flags, const struct tune_lora_options *o)
+{
+    char folder[TUNE_PATH_MAX];
+    struct tune_model_config grown, read;
+    const char *first = tune_lora_saved(o, 0), *second = first ? tune_lora_saved(o, 1) : NULL;
+    if (!flags->add_tokens || flags->lora.r == 0 || second)
+        return 0;
+    TRY(tune_get_model_config(flags, folder, &grown));
+    TRY(tune_model_config_read(&read, folder));
+    if (grown.vocabulary > read.vocabulary)
+        return tune_error_usage("--add-tokens: the embedding and the output projection get %d new rows, which an adapter does not "
+                                "train; add --modules-to-save embed_tokens,lm_head", grown.vocabulary - read.vocabulary);
+    if (!first || strcmp(first, "model.embed_tokens"))
+        return tune_error_usage("--add-tokens: an adapter does not train the embedding of the new tokens; add --modules-to-save "
+                                "embed_tokens, or embed_tokens,lm_head for answers that have them");
+    return 0;
+}
+
+static int read_options(const struct tune_flags *flags, struct tune_adapter_config *config)
 {
     *config = (struct tune_adapter_config){.lora = flags->lora};
     if (!flags->adapter)
@@ -51,13 +76,23 @@ int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_co
     return 0;
 }
 
+int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config)
+{
+    TRY(read_options(flags, config));
+    if (check_tokens(flags, &config->lora) == 0)
+        return 0;
+    tune_adapter_config_free(config);
+    return -1;
+}
+
 struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok)
 {
     char folder[TUNE_PATH_MAX];
     struct tune_adapter_config adapter;
     if (tune_get_model_folder(flags, tok, folder) < 0 || tune_get_lora_options(flags, &adapter) < 0)
         return NULL;
-    struct tune_model *m = tune_model_load_frozen(folder, dev, flags->dtype, flags->base_dtype);
+    int rows = flags->add_tokens ? tune_tokenizer_size(tok) : 0;
+    struct tune_model *m = tune_model_load_grown(folder, dev, flags->dtype, flags->base_dtype, rows);
     int status = m ? tune_lora_add(m, &adapter.lora, (uint64_t)flags->seed) : -1;
     tune_adapter_config_free(&adapter);
     struct tune_loader_options loader = tune_get_loader_options(flags);

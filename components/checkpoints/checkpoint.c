@@ -34,6 +34,7 @@ struct work {
 struct tune_checkpoint {
     struct tune_checkpoint_options options; /* its strings point to those below */
     char run[TUNE_PATH_MAX], source[TUNE_PATH_MAX], resume[TUNE_PATH_MAX], adapter[TUNE_PATH_MAX];
+    char *add_tokens;
     struct tune_companions *companions;
     const char *chat_template; /* the data set's, borrowed; NULL: none */
     int32_t end_id;            /* of the data set's answers; -1: none */
@@ -46,8 +47,15 @@ static int read_source(struct tune_checkpoint *c)
 {
     if (c->companions)
         return 0;
-    c->companions = tune_companions_read(c->source);
-    return c->companions ? tune_companions_chat(c->companions, c->chat_template, c->end_id) : -1;
+    struct tune_companions *files = tune_companions_read(c->source);
+    int status = files && c->add_tokens ? tune_companions_add_tokens(files, c->add_tokens) : 0;
+    if (files && status == 0)
+        status = tune_companions_chat(files, c->chat_template, c->end_id);
+    if (files && status == 0)
+        c->companions = files;
+    else
+        tune_companions_free(files);
+    return c->companions ? 0 : -1;
 }
 
 /* Find problems that would prevent a save before the run starts: an unreadable file, a path that is
@@ -59,6 +67,8 @@ static int make_ready(struct tune_checkpoint *c, const struct tune_checkpoint_op
     TRY(tune_path(c->source, "%s", o->source));
     TRY(tune_path(c->resume, "%s", o->resume ? o->resume : ""));
     TRY(tune_path(c->adapter, "%s", o->adapter ? o->adapter : ""));
+    if (o->add_tokens && !(c->add_tokens = strdup(o->add_tokens)))
+        return tune_error_no_memory("checkpoints");
     if (!o->late)
         TRY(read_source(c));
     return tune_path(path, "%s/checkpoint-%" PRId64 ".tmp-%d/state/optimizer.safetensors.tmp-%d", c->run, INT64_MAX, INT32_MAX,
@@ -86,6 +96,7 @@ void tune_checkpoint_free(struct tune_checkpoint *c)
     if (c->options.failure)
         c->options.failure->save = NULL;
     tune_companions_free(c->companions);
+    free(c->add_tokens);
     free(c);
 }
 

@@ -15,6 +15,7 @@ struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, stru
     options.eval_every = flags->eval.every;
     options.resume = flags->resume_checkpoint;
     options.adapter = flags->adapter;
+    options.add_tokens = flags->add_tokens;
     options.overwrite = flags->log.overwrite;
     options.unsaved = !flags->save;
     options.late = !tune_flags_saves(flags);

@@ -21,6 +21,8 @@ struct tune_checkpoint_options {
     int eval_every;             /* steps between evaluations, 0: none; for the forecast of disk */
     const char *resume;         /* the checkpoint to go on from; NULL: none */
     const char *adapter;        /* NULL, or a PEFT folder: a new run begins from its adapter */
+    const char *add_tokens;     /* tokens that the saved tokenizer has beside the source's,
+                                   "<|im_start|>,<|im_end|>"; NULL: none */
     bool overwrite;             /* going on from it may remove newer ones */
     bool unsaved;               /* save nothing where the run ends (at->finished, at->stopped); a
                                    checkpoint that the step already has still gets its links */

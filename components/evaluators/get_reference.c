@@ -83,14 +83,15 @@ static int training_rows(struct pass *p, const struct tune_flags *flags, struct 
 static int fill(struct tune_reference *r, const struct tune_flags *flags, struct tune_model *m, struct tune_dataset *data,
                 struct tune_evaluator *eval, struct tune_logger *log)
 {
-    char path[TUNE_PATH_MAX], folder[TUNE_PATH_MAX], made[TUNE_PATH_MAX + 128];
+    char path[TUNE_PATH_MAX], folder[TUNE_PATH_MAX], made[TUNE_PATH_MAX + 256];
     struct tune_model_identity identity;
     double now = tune_clock_s();
     struct pass p = {.m = m, .adapter = flags->adapter, .reference = r, .log = log, .began_s = now, .said_s = now, .saved_s = now};
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_model_identity(folder, &identity));
-    snprintf(made, sizeof made, "weights %016" PRIx64 " (%s%s%s)", identity.fingerprint, tune_dtype_name(tune_model_dtype(m)),
-             flags->adapter ? ", adapter " : "", flags->adapter ? flags->adapter : "");
+    snprintf(made, sizeof made, "weights %016" PRIx64 " (%s%s%s%s%.100s)", identity.fingerprint, tune_dtype_name(tune_model_dtype(m)),
+             flags->adapter ? ", adapter " : "", flags->adapter ? flags->adapter : "", flags->add_tokens ? ", tokens " : "",
+             flags->add_tokens ? flags->add_tokens : "");
     if (flags->reference)
         TRY(tune_path(path, "%s", flags->reference));
     else

@@ -100,7 +100,7 @@ enum tune_wish {
 /* The options. A row of a table writes into a component's own struct. It writes into a member here
  * if several components, or the recipe, use it. */
 struct tune_flags {
-    const char *model, *device, *dataset, *adapter, *resume, *logger, *reference;
+    const char *model, *device, *dataset, *adapter, *resume, *logger, *reference, *add_tokens;
     enum tune_dtype dtype, base_dtype;
     int threads, activation_checkpointing, show_tokens, profile;
     int64_t seed, eval_rows;
@@ -228,6 +228,9 @@ extern const struct tune_service tune_show_tokens;
     {"append-token", TUNE_STRING, &(f).data.append_token, NULL, "", "", \
      "token that ends each text: \"<|endoftext|>\", or none. It is trained on, so the model " \
      "learns to end. Default: the model's own after texts and answers, none in conversations"}, \
+    {"add-tokens", TUNE_STRING, &(f).add_tokens, NULL, "", "", \
+     "special tokens to add to the tokenizer: '<|im_start|>,<|im_end|>'. A row of the embedding " \
+     "that is not there yet begins as the mean of the others. Adapters need --modules-to-save"}, \
     {"chunk", TUNE_ENUM, &(f).data.chunk, "auto", TUNE_SWITCH, "", \
      "part long texts into pieces of --max-length instead of cutting them. auto: only a .txt " \
      "file without empty lines"}, \
@@ -264,6 +267,8 @@ extern const struct tune_service tune_show_tokens;
      "alphas of some modules, written like --lora-rank-pattern"}, \
     {"lora-layers", TUNE_STRING, &(f).lora.layers, NULL, "", "", \
      "layers with adapters: 0,1,8-15. Default: all"}, \
+    {"modules-to-save", TUNE_STRING, &(f).lora.modules_to_save, NULL, "", "", \
+     "modules trained whole beside the adapters: embed_tokens, lm_head, or both with a comma"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_PREFERENCE_OPTIONS(f) \

@@ -256,6 +256,21 @@ static int note_averages(struct tune_logger *log, double ema)
     return ema > 0 ? tune_logger_note(log, "averages", text) : 0;
 }
 
+/* Tell which tokens were added, and whether the vocabulary grew. */
+static int note_tokens(struct tune_logger *log, const struct tune_tokenizer *tok, const char *folder, const struct tune_model_config *c)
+{
+    char text[1400];
+    struct tune_model_config read;
+    TRY(tune_model_config_read(&read, folder));
+    snprintf(text, sizeof text, "special: %.1100s; ", tune_tokenizer_more(tok));
+    if (c->vocabulary > read.vocabulary)
+        tune_append(text, sizeof text, "%d rows of the vocabulary are new, each the mean of the %d before", c->vocabulary - read.vocabulary,
+                    read.vocabulary);
+    else
+        tune_append(text, sizeof text, "the vocabulary has rows for them: %d", read.vocabulary);
+    return tune_logger_note(log, "added tokens", text);
+}
+
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
                     struct tune_dataset *data, const struct tune_loader *load, const struct tune_memory_plan *plan)
 {
@@ -274,6 +289,8 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(tune_logger_data(log, flags->dataset, data));
     TRY(note_rows(log, data, load));
     const struct tune_tokenizer *tok = tune_dataset_tokenizer(data);
+    if (tok && tune_tokenizer_more(tok))
+        TRY(note_tokens(log, tok, folder, tune_model_config(model)));
     if (tok && tune_tokenizer_warning(tok))
         TRY(tune_logger_note(log, "warning: tokenizer", tune_tokenizer_warning(tok)));
     for (int k = 0; k < tune_dataset_sets(data); k++) {

@@ -60,7 +60,7 @@ struct tune_model {
     bool dropping, noisy;            /* whether the last forward applied dropout, noise */
     double noise_alpha;              /* NEFTune's; 0: none */
     uint64_t noise_seed;
-    bool bare;                       /* during tune_model_infer_base: no adapters */
+    bool bare;                       /* the last batch was tune_model_infer_base's: no adapters */
     /* during tune_model_infer_merged: source of the merged weights */
     const struct tune_weights_source *merged;
     struct tune_tensor hidden_tensor;
@@ -89,6 +89,32 @@ static inline const struct tune_parameter *tune_model_row(const struct tune_mode
 {
     int row = m->row[(unit * TUNE_ROLES + (int)role) * 2 + bias];
     return row < 0 ? NULL : &m->parameters.at[row];
+}
+
+/* tune_model_base_embedding, tune_model_base_output - the base's rows. Tied weights are one.
+ * tune_model_embedding, tune_model_output - the rows that the last batch uses: the trained copies,
+ * if there are any. */
+static inline const struct tune_parameter *tune_model_base_embedding(const struct tune_model *m)
+{
+    return tune_model_row(m, 0, TUNE_EMBEDDING, false);
+}
+
+static inline const struct tune_parameter *tune_model_base_output(const struct tune_model *m)
+{
+    const struct tune_parameter *p = tune_model_row(m, m->config.layers + 1, TUNE_OUTPUT, false);
+    return p ? p : tune_model_base_embedding(m);
+}
+
+static inline const struct tune_parameter *tune_model_embedding(const struct tune_model *m)
+{
+    bool own = m->lora && m->lora->embedding && !m->bare;
+    return own ? &m->parameters.at[m->lora->embedding] : tune_model_base_embedding(m);
+}
+
+static inline const struct tune_parameter *tune_model_output(const struct tune_model *m)
+{
+    bool own = m->lora && m->lora->output && !m->bare;
+    return own ? &m->parameters.at[m->lora->output] : tune_model_base_output(m);
 }
 
 /* Rows of activations of the current batch. */

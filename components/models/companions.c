@@ -2,6 +2,7 @@
 #include "models/companions.h"
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,8 +14,9 @@
 #include "files/folder.h"
 #include "files/json.h"
 #include "core/try.h"
+#include "tokenizers/tokenizer.h"
 
-enum { CONFIG, TOKENIZER, GENERATION, CHAT = 9 };
+enum { CONFIG, TOKENIZER, GENERATION, TOKENIZER_CONFIG, SPECIAL, ADDED, CHAT = 9 };
 static const char *const names[] = {"config.json",           "tokenizer.json",          "generation_config.json",
                                     "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
                                     "vocab.json",            "merges.txt",              "tokenizer.model",
@@ -164,6 +166,120 @@ int tune_companions_write_config(const struct tune_companions *c, const char *fo
     return write_one(c, folder, CONFIG);
 }
 
+/* ---- changes of config.json ---- */
+
+/* Set a member. It takes over value. */
+static int set_config(struct tune_companions *c, const char *key, cJSON *value)
+{
+    cJSON *json = value ? config_of(c) : NULL;
+    bool there = json && cJSON_GetObjectItemCaseSensitive(json, key);
+    bool good = there ? cJSON_ReplaceItemInObjectCaseSensitive(json, key, value) : json && cJSON_AddItemToObject(json, key, value);
+    char *text = good ? cJSON_Print(json) : NULL;
+    cJSON_Delete(json);
+    if (!good)
+        cJSON_Delete(value);
+    if (!text)
+        return tune_error_no_memory("config.json");
+    free(c->text[CONFIG]);
+    c->text[CONFIG] = text;
+    c->size[CONFIG] = strlen(text);
+    return 0;
+}
+
+int tune_companions_untie(struct tune_companions *c)
+{
+    return set_config(c, "tie_word_embeddings", cJSON_CreateFalse());
+}
+
+int tune_companions_vocabulary(struct tune_companions *c, int rows)
+{
+    return set_config(c, "vocab_size", cJSON_CreateNumber(rows));
+}
+
+/* ---- more tokens ---- */
+
+/* The parsed file; *json NULL: the folder lacks it. */
+static int parse(const struct tune_companions *c, int i, cJSON **json)
+{
+    *json = c->text[i] ? cJSON_ParseWithLength(c->text[i], c->size[i]) : NULL;
+    if (!c->text[i] || cJSON_IsObject(*json))
+        return 0;
+    cJSON_Delete(*json);
+    return tune_error_set("%s/%s: expected an object", c->folder, names[i]);
+}
+
+/* Put an object's text in the place of the file's. It takes over json. */
+static int put_text(struct tune_companions *c, int i, cJSON *json, bool good)
+{
+    char *text = good ? cJSON_Print(json) : NULL;
+    cJSON_Delete(json);
+    if (!text)
+        return tune_error_no_memory("%s", names[i]);
+    free(c->text[i]);
+    c->text[i] = text;
+    c->size[i] = strlen(text);
+    return 0;
+}
+
+/* An entry of tokenizer_config.json's "added_tokens_decoder". */
+static bool describe(cJSON *decoder, int32_t id, const char *token)
+{
+    char key[16];
+    static const char *const off[] = {"lstrip", "normalized", "rstrip", "single_word"};
+    snprintf(key, sizeof key, "%d", (int)id);
+    cJSON *o = cJSON_GetObjectItemCaseSensitive(decoder, key) ? NULL : cJSON_AddObjectToObject(decoder, key);
+    if (!o) /* it is there already */
+        return cJSON_GetObjectItemCaseSensitive(decoder, key) != NULL;
+    bool good = cJSON_AddStringToObject(o, "content", token) != NULL;
+    for (int i = 0; i < 4; i++)
+        good = cJSON_AddFalseToObject(o, off[i]) && good;
+    return cJSON_AddTrueToObject(o, "special") && good;
+}
+
+/* Older kinds of files list the added tokens again. tok: the tokenizer that has them. */
+static int list_tokens(struct tune_companions *c, const struct tune_tokenizer *tok, const char *tokens)
+{
+    cJSON *config = NULL, *list = NULL;
+    char *copy = strdup(tokens), *rest = copy;
+    TRY(copy ? 0 : tune_error_no_memory("the tokens to add"));
+    int status = parse(c, TOKENIZER_CONFIG, &config) < 0 || parse(c, ADDED, &list) < 0 ? -1 : 0;
+    cJSON *decoder = status == 0 ? cJSON_GetObjectItemCaseSensitive(config, "added_tokens_decoder") : NULL;
+    bool good = true;
+    for (char *token; status == 0 && (token = strsep(&rest, ","));) {
+        int32_t id = tune_tokenizer_id(tok, token);
+        good = good && (!decoder || describe(decoder, id, token));
+        if (list && !cJSON_GetObjectItemCaseSensitive(list, token))
+            good = good && cJSON_AddNumberToObject(list, token, id);
+    }
+    free(copy);
+    if (status == 0 && decoder)
+        status = put_text(c, TOKENIZER_CONFIG, config, good);
+    else
+        cJSON_Delete(config);
+    if (status == 0 && list)
+        return put_text(c, ADDED, list, good);
+    cJSON_Delete(list);
+    return status;
+}
+
+int tune_companions_add_tokens(struct tune_companions *c, const char *tokens)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/%s", c->folder, names[TOKENIZER]));
+    if (!c->text[TOKENIZER])
+        return tune_error_set("%s: no tokenizer.json to add a token to", c->folder);
+    struct tune_tokenizer *tok = tune_tokenizer_add(path, &c->text[TOKENIZER], &c->size[TOKENIZER], tokens);
+    if (!tok)
+        return -1;
+    int32_t ids = tune_tokenizer_size(tok);
+    cJSON *config = config_of(c);
+    bool grows = config && cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(config, "vocab_size")) < ids;
+    cJSON_Delete(config);
+    int status = !config ? -1 : list_tokens(c, tok, tokens);
+    tune_tokenizer_free(tok);
+    return status == 0 && grows ? tune_companions_vocabulary(c, ids) : status;
+}
+
 /* ---- chat ---- */
 
 static bool has_number(const cJSON *item, double value)
@@ -251,12 +367,12 @@ int tune_companions_chat(struct tune_companions *c, const char *chat_template, i
     return 0;
 }
 
-int tune_companions_take_chat(struct tune_companions *c, const char *folder)
+/* Take those files that the other folder has. */
+static int take(struct tune_companions *c, const char *folder, const int *which, int count)
 {
-    static const int both[] = {GENERATION, CHAT};
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < count; k++) {
         struct tune_companions other = {0};
-        int i = both[k];
+        int i = which[k];
         TRY(tune_path(other.folder, "%s", folder));
         if (!tune_folder_has(folder, names[i]))
             continue;
@@ -272,6 +388,18 @@ int tune_companions_take_chat(struct tune_companions *c, const char *folder)
         TRY(status);
     }
     return 0;
+}
+
+int tune_companions_take_chat(struct tune_companions *c, const char *folder)
+{
+    static const int files[] = {GENERATION, CHAT};
+    return take(c, folder, files, 2);
+}
+
+int tune_companions_take_tokenizer(struct tune_companions *c, const char *folder)
+{
+    static const int files[] = {TOKENIZER, TOKENIZER_CONFIG, SPECIAL, ADDED};
+    return tune_folder_has(folder, names[TOKENIZER]) ? take(c, folder, files, 4) : 0;
 }
 
 /* ---- compare ---- */

@@ -39,6 +39,18 @@ int tune_companions_write(const struct tune_companions *c, const char *folder,
 int tune_companions_write_tokenizer(const struct tune_companions *c, const char *folder);
 int tune_companions_write_config(const struct tune_companions *c, const char *folder);
 
+/* tune_companions_add_tokens - from now on write tokenizer files with these special tokens
+ * (tune_tokenizer_open_with), and a config.json whose vocabulary has rows for them. -1 with an
+ * error, also if there is no tokenizer.json. */
+int tune_companions_add_tokens(struct tune_companions *c, const char *tokens);
+
+/* tune_companions_untie - from now on write a config.json that says that embedding and output
+ * projection are not tied.
+ * tune_companions_vocabulary - ... that says that the vocabulary has so many rows. Both: 0, or -1
+ * with an error. */
+int tune_companions_untie(struct tune_companions *c);
+int tune_companions_vocabulary(struct tune_companions *c, int rows);
+
 /* tune_companions_chat - from now on write this chat template, and end_id as a token that ends
  * generation. NULL and -1: leave what was read. generation_config.json keeps its other tokens; a
  * folder without that file gets one. -1 with an error: no memory, or that file holds no object.
@@ -47,6 +59,10 @@ int tune_companions_write_config(const struct tune_companions *c, const char *fo
  * folder, as far as it has them. 0, or -1 with an error. */
 int tune_companions_chat(struct tune_companions *c, const char *chat_template, int32_t end_id);
 int tune_companions_take_chat(struct tune_companions *c, const char *folder);
+
+/* tune_companions_take_tokenizer - take the tokenizer's files from another folder, if it has a
+ * tokenizer.json. 0, or -1 with an error. */
+int tune_companions_take_tokenizer(struct tune_companions *c, const char *folder);
 
 /* tune_companions_compare - compare with a folder: config.json without its dtype, and
  * tokenizer.json. config.json is read from the folder config. *differs: the name of the first file

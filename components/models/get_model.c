@@ -7,6 +7,18 @@
 #include "models/model.h"
 #include "tokenizers/tokenizer.h"
 
+/* A vocabulary that has rows for the tokens that are added. */
+static int grow(const struct tune_flags *flags, struct tune_model_config *config)
+{
+    struct tune_tokenizer *tok = tune_get_tokenizer(flags);
+    if (!tok)
+        return -1;
+    int32_t ids = tune_tokenizer_size(tok);
+    config->vocabulary = ids > config->vocabulary ? ids : config->vocabulary;
+    tune_tokenizer_free(tok);
+    return 0;
+}
+
 int tune_get_model_config(const struct tune_flags *flags, char *folder, struct tune_model_config *config)
 {
     if (!flags->model)
@@ -14,6 +26,7 @@ int tune_get_model_config(const struct tune_flags *flags, char *folder, struct t
                                 "(--list-models) or a Hub id");
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_model_config_read(config, folder));
+    TRY(flags->add_tokens ? grow(flags, config) : 0);
     if (flags->data.max_length > config->max_positions)
         return tune_error_usage("--max-length %d is above the model's context of %d "
                                 "(max_position_embeddings in %s/config.json)",
@@ -52,7 +65,9 @@ struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_de
     char folder[TUNE_PATH_MAX];
     if (tune_get_model_folder(flags, tok, folder) < 0)
         return NULL;
-    struct tune_model *m = reserved(flags, tune_model_load(folder, dev, flags->dtype), tune_get_model_use(flags));
+    int rows = flags->add_tokens ? tune_tokenizer_size(tok) : 0;
+    struct tune_model *m = reserved(flags, tune_model_load_grown(folder, dev, flags->dtype, TUNE_DTYPES, rows),
+                                    tune_get_model_use(flags));
     if (m)
         tune_model_noise(m, flags->neftune_alpha, (uint64_t)flags->seed);
     return m;

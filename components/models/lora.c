@@ -17,12 +17,14 @@
 #include "models/lora_parts.h"
 #include "models/weights.h"
 
+enum { TEXTS = sizeof ((struct tune_lora *)0)->text / sizeof *((struct tune_lora *)0)->text };
+
 void tune_lora_free(struct tune_lora *l, struct tune_device *dev)
 {
     if (!l)
         return;
     tune_device_free(dev, l->squares, l->squares_count * 4);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < TEXTS; i++)
         free(l->text[i]);
     free(l->group);
     free(l);
@@ -36,8 +38,9 @@ static struct tune_lora *make(const struct tune_lora_options *o, uint64_t seed, 
     if (good) {
         l->options = *o;
         l->seed = seed;
-        const char **to[] = {&l->options.targets, &l->options.rank_pattern, &l->options.alpha_pattern, &l->options.layers};
-        for (int i = 0; i < 4 && good; i++)
+        const char **to[TEXTS] = {&l->options.targets, &l->options.rank_pattern, &l->options.alpha_pattern, &l->options.layers,
+                                  &l->options.modules_to_save};
+        for (int i = 0; i < TEXTS && good; i++)
             if (*to[i])
                 good = (*to[i] = l->text[i] = strdup(*to[i])) != NULL;
     }
@@ -99,6 +102,23 @@ static int append_group(struct tune_parameters *t, struct lora_group *g, bool do
     return 0;
 }
 
+/* Append the trained copies of one unit: the embedding's before the layers, the output's after them. */
+static int append_saved(struct tune_lora *l, struct tune_parameters *t, int unit)
+{
+    const char *module;
+    char name[sizeof t->at->name];
+    for (int i = 0; (module = tune_lora_saved(&l->options, i)); i++) {
+        bool output = strcmp(module, "lm_head") == 0;
+        if (output != (unit > 0))
+            continue;
+        snprintf(name, sizeof name, "%s.weight", module);
+        *(output ? &l->output : &l->embedding) = t->count;
+        if (!tune_parameters_append(t, name, output ? TUNE_OUTPUT : TUNE_EMBEDDING, unit, false, t->at[0].shape[0], t->at[0].shape[1]))
+            return -1;
+    }
+    return 0;
+}
+
 /* ---- initial values ---- */
 
 static int draw(void *seed, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
@@ -127,9 +147,31 @@ static int measure(struct tune_model *m, const struct lora_target *t)
     return status;
 }
 
+struct original {
+    struct tune_model *m;
+    const struct tune_parameter *p;
+};
+
+static int read_original(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    const struct original *o = context;
+    (void)p;
+    return tune_model_read(o->m, o->p, TUNE_WEIGHT, at, count, out);
+}
+
+/* Set a trained copy to what the base has. from: the base's matrix. */
+static int copy(struct tune_model *m, int row, const struct tune_parameter *from)
+{
+    struct original original = {m, from};
+    struct tune_weights_source source = {read_original, &original};
+    return row ? tune_model_fill(m, &m->parameters.at[row], &source) : 0;
+}
+
 static int fill(struct tune_model *m)
 {
     struct tune_lora *l = m->lora;
+    TRY(copy(m, l->embedding, tune_model_base_embedding(m)));
+    TRY(copy(m, l->output, tune_model_base_output(m)));
     struct tune_weights_source drawn = {draw, &l->seed};
     for (int i = 0; i < m->config.layers * LORA_PRODUCTS; i++)
         for (int k = 0; k < l->group[i].count; k++) {
@@ -205,8 +247,10 @@ int tune_lora_plan(struct tune_lora **lora, struct tune_parameters *t, const str
         t->at[i].trainable = false;
         join(l, t, i);
     }
+    TRY(append_saved(l, t, 0));
     for (int i = 0; i < layers * LORA_PRODUCTS; i++)
         TRY(append_group(t, &l->group[i], o->dora));
+    TRY(append_saved(l, t, layers + 1));
     tune_parameters_place(t);
     return 0;
 }

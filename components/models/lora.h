@@ -14,7 +14,11 @@
  * A [r,in], B [out,r] and DoRA's magnitude [out] are rows of the model's parameter table, with
  * adapter true: "model.layers.0.self_attn.q_proj.lora_A.weight", ".lora_B.weight",
  * ".lora_magnitude_vector". Adapters with the same input share its dropout mask: q, k and v do, and
- * gate and up. */
+ * gate and up.
+ *
+ * modules_to_save trains the embedding or the output projection whole, as in PEFT. Each has a copy
+ * in F32 among the adapters' rows, with the name that it has in the base. The base keeps its own.
+ * In a model with tied weights the two are then no longer tied. */
 #ifndef TUNE_LORA_H
 #define TUNE_LORA_H
 
@@ -44,6 +48,10 @@ const struct tune_lora_options *tune_model_lora(const struct tune_model *m);
 /* tune_lora_module - the name of the module that a row of the base belongs to, into module (as long
  * as a row's name). false: the row takes no adapter. */
 bool tune_lora_module(const struct tune_parameter *p, char *module);
+
+/* tune_lora_saved - the name of the i-th module that is trained whole: "model.embed_tokens",
+ * "lm_head". NULL: there are no more. */
+const char *tune_lora_saved(const struct tune_lora_options *o, int i);
 
 /* tune_lora_is_expression - whether targets are a regular expression: it has signs that no name
  * has. It fits whole names, as re.fullmatch in PEFT.

@@ -125,6 +125,34 @@ double tune_lora_scale(const struct tune_lora_options *o, const char *module)
     return tune_lora_alpha(o, module) / (o->rslora ? sqrt(r) : r);
 }
 
+/* ---- modules that are trained whole ---- */
+
+/* What can be trained whole, in the order of the model. */
+static const char *const wholes[] = {"model.embed_tokens", "lm_head"};
+enum { WHOLES = sizeof wholes / sizeof *wholes };
+
+/* The index in wholes of a name of a list; -1: it is none of them. */
+static int whole(struct piece p)
+{
+    for (int i = 0; i < WHOLES; i++)
+        if (ends_with(wholes[i], p))
+            return i;
+    return -1;
+}
+
+const char *tune_lora_saved(const struct tune_lora_options *o, int i)
+{
+    for (int k = 0; k < WHOLES; k++) {
+        struct piece p;
+        bool named = false;
+        for (const char *at = o->modules_to_save; next_piece(&at, &p);)
+            named = named || whole(p) == k;
+        if (named && i-- == 0)
+            return wholes[k];
+    }
+    return NULL;
+}
+
 /* ---- checks ---- */
 
 static int refuse(const char *what, struct piece p, const char *expected)
@@ -180,6 +208,9 @@ int tune_lora_check(const struct tune_lora_options *o)
             return tune_error_usage("LoRA's layers: the targets are a regular expression, which says itself in which layers; "
                                     "such as .*\\.[0-3]\\.mlp\\.up_proj");
     }
+    for (const char *at = o->modules_to_save; next_piece(&at, &p);)
+        if (whole(p) < 0)
+            return refuse("LoRA's modules to save", p, "embed_tokens, lm_head, or both with a comma between them");
     while (next_piece(&layers, &p))
         if (!read_range(p, &low, &high))
             return refuse("LoRA's layers", p, "numbers and ranges like 0,1,8-15");

@@ -25,9 +25,10 @@ struct lora_group {
 
 struct tune_lora {
     struct tune_lora_options options;
-    char *text[4];             /* copies of the strings in options */
+    char *text[5];             /* copies of the strings in options */
     uint64_t seed;
     struct lora_group *group;  /* [layers * LORA_PRODUCTS] */
+    int embedding, output;     /* rows of their trained copies; 0: they are not trained */
     int64_t widest_r;          /* largest rank of an adapter */
     tune_address squares;      /* DoRA: F32, squared norms of the rows of W */
     int64_t squares_count;

@@ -105,26 +105,44 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
     return NULL;
 }
 
-static int load_all(struct tune_model *m, const struct tune_weights *w)
+/* rows: of the vocabulary in the files. */
+static int load_all(struct tune_model *m, const struct tune_weights *w, int rows)
 {
-    struct tune_weights_source files = tune_weights_files(w);
-    int status = 0;
+    struct tune_weights_source files = tune_weights_files(w), all;
+    struct tune_weights_grown *grown = tune_weights_grow(&files, rows, m->config.hidden);
     m->room = tune_zeroed(TUNE_PIECE, sizeof *m->room, "reading weights");
-    if (!m->room)
-        return -1;
+    int status = grown && m->room ? 0 : -1;
+    all = tune_weights_grown(grown);
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
         const struct tune_array *t = tune_weights_find(w, m->parameters.at[i].name);
-        status = tune_model_fill(m, &m->parameters.at[i], &files);
+        status = tune_model_fill(m, &m->parameters.at[i], &all);
         /* otherwise the whole file would stay in memory */
         tune_file_release(t->data, (const char *)t->data + tune_array_bytes(t));
     }
     free(m->room);
+    tune_weights_grown_free(grown);
     m->room = NULL;
     return status;
 }
 
-/* storage TUNE_DTYPES: everything is trainable. */
-static struct tune_model *load(const char *folder, struct tune_device *dev, enum tune_dtype activations, enum tune_dtype storage)
+/* The table of the folder's tensors, checked; then with more rows of the vocabulary. */
+static int make_table(struct tune_parameters *table, struct tune_model_config *config, const struct tune_weights *w, int vocabulary)
+{
+    TRY(tune_parameters_new(table, config));
+    TRY(tune_weights_check(w, table, config->tied));
+    if (vocabulary <= config->vocabulary)
+        return 0;
+    struct tune_parameters read = *table;
+    config->vocabulary = vocabulary;
+    int status = tune_parameters_new(table, config);
+    for (int i = 0; i < table->count && status == 0; i++)
+        table->at[i].read_dtype = read.at[i].read_dtype;
+    tune_parameters_free(&read);
+    return status;
+}
+
+struct tune_model *tune_model_load_grown(const char *folder, struct tune_device *dev, enum tune_dtype activations,
+                                         enum tune_dtype storage, int vocabulary)
 {
     double begin = tune_moment_now().wall_s;
     struct tune_model_config config;
@@ -135,10 +153,11 @@ static struct tune_model *load(const char *folder, struct tune_device *dev, enum
         return NULL;
     struct tune_parameters table = {0}; /* check the table before allocating the weights */
     struct tune_model *m = NULL;
-    if (tune_parameters_new(&table, &config) == 0 && tune_weights_check(w, &table, config.tied) == 0 &&
+    int rows = config.vocabulary;
+    if (make_table(&table, &config, w, vocabulary) == 0 &&
         (storage == TUNE_DTYPES || tune_parameters_freeze(&table, storage) == 0))
         m = make(&config, dev, activations, &table);
-    if (m && load_all(m, w) < 0) {
+    if (m && load_all(m, w, rows) < 0) {
         tune_model_free(m);
         m = NULL;
     }
@@ -151,13 +170,13 @@ static struct tune_model *load(const char *folder, struct tune_device *dev, enum
 
 struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, enum tune_dtype activations)
 {
-    return load(folder, dev, activations, TUNE_DTYPES);
+    return tune_model_load_grown(folder, dev, activations, TUNE_DTYPES, 0);
 }
 
 struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device *dev, enum tune_dtype activations,
                                           enum tune_dtype storage)
 {
-    return load(folder, dev, activations, storage);
+    return tune_model_load_grown(folder, dev, activations, storage, 0);
 }
 
 void tune_model_free(struct tune_model *m)
@@ -349,9 +368,13 @@ const struct tune_model_config *tune_model_config(const struct tune_model *m)
 double tune_model_flops(const struct tune_model *m, double T)
 {
     double flops = tune_model_config_flops(&m->config, T), matrices = tune_model_config_flops(&m->config, 0) / 6, adapters = 0;
-    for (int i = m->parameters.base; i < m->parameters.count; i++)
-        adapters += m->parameters.at[i].ndim == 2 ? (double)m->parameters.at[i].count : 0;
-    return m->lora ? flops - 2 * matrices + 6 * adapters : flops;
+    for (int i = m->parameters.base; i < m->parameters.count; i++) {
+        const struct tune_parameter *p = &m->parameters.at[i];
+        /* a trained copy of the output replaces the base's 4 by 6; an embedding is no product */
+        double times = p->role == TUNE_OUTPUT ? 2 : p->role == TUNE_EMBEDDING || p->ndim != 2 ? 0 : 6;
+        adapters += times * (double)p->count;
+    }
+    return m->lora ? flops - 2 * matrices + adapters : flops;
 }
 
 struct tune_device *tune_model_device(const struct tune_model *m)
@@ -405,8 +428,7 @@ double tune_model_load_seconds(const struct tune_model *m)
 
 void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struct tune_tensor *dw)
 {
-    int last = m->config.layers + 1;
-    const struct tune_parameter *p = m->config.tied ? tune_model_row(m, 0, TUNE_EMBEDDING, false) : tune_model_row(m, last, TUNE_OUTPUT, false);
+    const struct tune_parameter *p = tune_model_output(m);
     *w = tune_model_tensor(m, p, TUNE_WEIGHT);
     *dw = tune_tensor_2d(tune_model_gradient_at(m, p), TUNE_F32, m->config.vocabulary, m->config.hidden);
 }

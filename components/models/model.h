@@ -48,6 +48,14 @@ struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device
                                           enum tune_dtype activations,
                                           enum tune_dtype storage);
 
+/* tune_model_load_grown - read a folder with at least that many rows of the vocabulary. A row that
+ * the files do not have is the mean of those that they have. So it is in the embedding, and in an
+ * output projection that is not tied. storage is that of tune_model_load_frozen. TUNE_DTYPES:
+ * everything is trained, as tune_model_load does. */
+struct tune_model *tune_model_load_grown(const char *folder, struct tune_device *dev,
+                                         enum tune_dtype activations, enum tune_dtype storage,
+                                         int vocabulary);
+
 /* tune_model_reserve - allocate everything for batches of up to B rows of up to T positions.
  * Nothing grows later. Call it once per model. FOR_TRAINING keeps what backward needs.
  * CHECKPOINTING keeps only each layer's input and computes the rest again in backward. -1 with an
@@ -220,7 +228,8 @@ int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch
                             const struct tune_weights_source *merged,
                             struct tune_tensor **hidden);
 
-/* tune_model_infer_base - tune_model_infer without adapters: the frozen model as it was read. */
+/* tune_model_infer_base - tune_model_infer without adapters: the frozen model as it was read. Until
+ * the next forward, tune_model_output_weight is the base's too. */
 int tune_model_infer_base(struct tune_model *m, const struct tune_batch *batch,
                           struct tune_tensor **hidden);
 

@@ -15,6 +15,8 @@ struct tune_lora_options {
                                   NULL: none */
     const char *alpha_pattern; /* written alike */
     const char *layers;        /* "0,1,8-15"; NULL: all */
+    const char *modules_to_save; /* modules that are trained whole beside the adapters:
+                                    "embed_tokens,lm_head"; NULL: none */
     bool loose;                /* ignore names and layers that the model does not have, as PEFT does
                                   */
 };

@@ -208,7 +208,7 @@ void tune_parameters_free(struct tune_parameters *p)
 
 struct tune_parameter *tune_parameters_find(const struct tune_parameters *p, const char *name)
 {
-    for (int i = 0; i < p->count; i++)
+    for (int i = p->count - 1; i >= 0; i--)
         if (strcmp(p->at[i].name, name) == 0)
             return &p->at[i];
     return NULL;

@@ -7,7 +7,8 @@
  * each group is one matrix product.
  *
  * Rows of adapters (models/lora.h) follow all rows of the base, ordered by unit again. They lie in
- * a buffer of their own. Their names are those in an adapter file, without its prefix. */
+ * a buffer of their own. Their names are those in an adapter file, without its prefix. Trained
+ * copies of the base's matrices are among them: with the roles and names that these have. */
 #ifndef TUNE_PARAMETERS_H
 #define TUNE_PARAMETERS_H
 
@@ -69,7 +70,8 @@ struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const c
                                               enum tune_role role, int unit,
                                               bool glued, int64_t rows, int64_t columns);
 
-/* tune_parameters_find - the row with that name; NULL if there is none. */
+/* tune_parameters_find - the row with that name; NULL if there is none. A trained copy comes before
+ * the base's row that it replaces. */
 struct tune_parameter *tune_parameters_find(const struct tune_parameters *p, const char *name);
 
 /* tune_role_is_norm - whether a role is the weight of an RMSNorm. Such weights start at 1.

@@ -315,7 +315,7 @@ static int forward(struct tune_model *m, const struct tune_batch *batch, struct 
     TRY(upload_batch(m, batch));
     struct tune_tensor x = residual(m, m->x[0]), last = residual(m, m->x[c->layers]);
     struct tune_tensor rstd = stat(m, m->rstd);
-    struct tune_tensor table = tune_model_tensor(m, &m->parameters.at[0], TUNE_WEIGHT);
+    struct tune_tensor table = tune_model_tensor(m, tune_model_embedding(m), TUNE_WEIGHT);
     struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
     on(m, -1, "");
     TRY(tune_embed_forward(m->dev, &x, &table, &m->ids, c->embedding_multiplier));
@@ -338,6 +338,7 @@ int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, str
     m->dropping = m->lora && m->lora->options.dropout > 0 && m->training;
     tune_device_does(m->dev, TUNE_FORWARD, -1, "");
     m->noisy = m->noise_alpha > 0 && m->training;
+    m->bare = false;
     bool draws = m->dropping || m->noisy;
     if (draws && !m->step_at.at)
         m->step_at = m->own_step;
@@ -352,30 +353,31 @@ void tune_model_noise(struct tune_model *m, double alpha, uint64_t seed)
     m->noise_seed = seed;
 }
 
-int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
+static int infer(struct tune_model *m, const struct tune_batch *batch, bool bare, struct tune_tensor **hidden)
 {
     m->dropping = m->noisy = false;
+    m->bare = bare;
     tune_device_does(m->dev, TUNE_EVALUATION, -1, "");
     return forward(m, batch, hidden);
+}
+
+int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
+{
+    return infer(m, batch, false, hidden);
 }
 
 int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch, const struct tune_weights_source *merged,
                             struct tune_tensor **hidden)
 {
-    m->dropping = m->noisy = false;
     m->merged = merged;
-    tune_device_does(m->dev, TUNE_EVALUATION, -1, "");
-    int status = forward(m, batch, hidden);
+    int status = infer(m, batch, false, hidden);
     m->merged = NULL;
     return status;
 }
 
 int tune_model_infer_base(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
 {
-    m->bare = true;
-    int status = tune_model_infer(m, batch, hidden);
-    m->bare = false;
-    return status;
+    return infer(m, batch, true, hidden);
 }
 
 /* Backward of the feed-forward half: dx is replaced, tmp is overwritten. bottom: no gradient is
@@ -488,9 +490,10 @@ int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, st
         if (bottom != LORA_DOWN && bottom != LORA_GATE_UP)
             TRY(attention_half_backward(m, i, &w, &dx, dhidden, bottom));
     }
-    if (m->parameters.at[0].gradient < 0)
+    const struct tune_parameter *embedding = tune_model_embedding(m);
+    if (embedding->gradient < 0)
         return 0;
-    struct tune_tensor dw = tune_tensor_2d(tune_model_gradient_at(m, &m->parameters.at[0]), TUNE_F32, c->vocabulary, c->hidden);
+    struct tune_tensor dw = tune_tensor_2d(tune_model_gradient_at(m, embedding), TUNE_F32, c->vocabulary, c->hidden);
     on(m, -1, "");
     return tune_embed_backward(m->dev, &dw, &dx, &m->ids, c->embedding_multiplier);
 }

@@ -335,6 +335,67 @@ struct tune_weights_source tune_weights_files(const struct tune_weights *w)
     return (struct tune_weights_source){read_file, (void *)(uintptr_t)w};
 }
 
+struct tune_weights_grown {
+    struct tune_weights_source base;
+    int64_t rows, columns;
+    const struct tune_parameter *of; /* whose mean it is; NULL: nobody's yet */
+    float *mean;                     /* [columns] */
+};
+
+struct tune_weights_grown *tune_weights_grow(const struct tune_weights_source *base, int64_t rows, int64_t columns)
+{
+    struct tune_weights_grown *g = tune_zeroed(1, sizeof *g, "more rows of the vocabulary");
+    if (g)
+        *g = (struct tune_weights_grown){*base, rows, columns, NULL, tune_zeroed((size_t)columns, sizeof *g->mean, "a mean row")};
+    if (g && g->mean)
+        return g;
+    free(g);
+    return NULL;
+}
+
+void tune_weights_grown_free(struct tune_weights_grown *g)
+{
+    if (g)
+        free(g->mean);
+    free(g);
+}
+
+/* Compute the mean of the rows that there are, summed in double. */
+static int take_mean(struct tune_weights_grown *g, const struct tune_parameter *p)
+{
+    double *sum = tune_zeroed((size_t)g->columns, sizeof *sum, "the mean of %s", p->name);
+    int status = sum ? 0 : -1;
+    for (int64_t i = 0; i < g->rows && status == 0; i++) {
+        status = g->base.read(g->base.context, p, i * g->columns, g->columns, g->mean);
+        for (int64_t k = 0; k < g->columns && status == 0; k++)
+            sum[k] += (double)g->mean[k];
+    }
+    for (int64_t k = 0; k < g->columns && status == 0; k++)
+        g->mean[k] = (float)(sum[k] / (double)g->rows);
+    g->of = status == 0 ? p : NULL;
+    free(sum);
+    return status;
+}
+
+static int read_grown(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    struct tune_weights_grown *g = context;
+    int64_t there = g->rows * g->columns;
+    if ((p->role != TUNE_EMBEDDING && p->role != TUNE_OUTPUT) || at + count <= there)
+        return g->base.read(g->base.context, p, at, count, out);
+    int64_t old = at < there ? there - at : 0;
+    TRY(g->of == p ? 0 : take_mean(g, p));
+    TRY(old ? g->base.read(g->base.context, p, at, old, out) : 0);
+    for (int64_t i = old; i < count; i++)
+        out[i] = g->mean[(at + i) % g->columns];
+    return 0;
+}
+
+struct tune_weights_source tune_weights_grown(struct tune_weights_grown *g)
+{
+    return (struct tune_weights_source){read_grown, g};
+}
+
 /* An output file, its dtype, and a buffer for a piece. */
 struct output {
     struct tune_safetensors_writer *file;

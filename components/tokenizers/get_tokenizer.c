@@ -26,5 +26,5 @@ struct tune_tokenizer *tune_get_tokenizer(const struct tune_flags *flags)
             return NULL;
         path = folder;
     }
-    return tune_tokenizer_open(path);
+    return tune_tokenizer_open_with(path, flags->add_tokens);
 }

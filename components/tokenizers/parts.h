@@ -77,6 +77,7 @@ struct tune_word {
 
 struct tune_tokenizer {
     char *path;              /* file name, for messages */
+    char *more;              /* tokens that were added to the file's, with their ids; NULL: none */
     char warning[768];       /* about added tokens whose id in the file is wrong; "": none */
     int lies;                /* number of these tokens */
     uint64_t seed; /* random seed of the hash tables, so that a file cannot cause collisions */
@@ -243,5 +244,12 @@ static inline void tune_encoding_put(struct tune_encoding *e, int32_t id,
                                                           : p->high[a - 1]);
     e->count++;
 }
+
+/* tune_tokenizer_parse - the tokenizer of a tokenizer.json's text. name is for messages.
+ * tune_tokenizer_with - the same with more tokens. It takes over t, the tokenizer of that text.
+ * *out, which the caller frees, is the new text; NULL: the tokens are all there already. */
+struct tune_tokenizer *tune_tokenizer_parse(const char *name, const char *text, size_t size);
+struct tune_tokenizer *tune_tokenizer_with(struct tune_tokenizer *t, const char *text, size_t size,
+                                           const char *more, char **out, size_t *out_size);
 
 #endif

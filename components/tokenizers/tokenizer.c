@@ -31,17 +31,10 @@ int tune_encoding_reserve(struct tune_encoding *e, int64_t more)
     return 0;
 }
 
-struct tune_tokenizer *tune_tokenizer_open(const char *path)
+struct tune_tokenizer *tune_tokenizer_parse(const char *name, const char *text, size_t size)
 {
-    char file[TUNE_PATH_MAX], *text = NULL;
-    size_t size;
-    bool folder = tune_file_is_folder(path);
-    if (tune_path(file, folder ? "%s/tokenizer.json" : "%s", path) < 0 ||
-        (folder ? tune_folder_read(path, "tokenizer.json", FILE_LIMIT, &text, &size)
-                : tune_file_read(file, FILE_LIMIT, &text, &size)) < 0)
-        return NULL;
     struct tune_tokenizer *t = calloc(1, sizeof *t);
-    if (!t || !(t->path = strdup(file)) || !(t->class = tune_unicode_classes()) ||
+    if (!t || !(t->path = strdup(name)) || !(t->class = tune_unicode_classes()) ||
         !(t->words = calloc(TUNE_WORDS, sizeof *t->words))) {
         tune_error_no_memory("a tokenizer");
         goto fail;
@@ -51,12 +44,37 @@ struct tune_tokenizer *tune_tokenizer_open(const char *path)
         t->seed = (uint64_t)(uintptr_t)t; /* weaker, but not wrong */
     if (tune_load(t, text, size) < 0)
         goto fail;
-    free(text);
     return t;
 fail:
-    free(text);
     tune_tokenizer_free(t);
     return NULL;
+}
+
+struct tune_tokenizer *tune_tokenizer_open_with(const char *path, const char *more)
+{
+    char file[TUNE_PATH_MAX], *text = NULL, *changed = NULL;
+    size_t size, changed_size;
+    bool folder = tune_file_is_folder(path);
+    if (tune_path(file, folder ? "%s/tokenizer.json" : "%s", path) < 0 ||
+        (folder ? tune_folder_read(path, "tokenizer.json", FILE_LIMIT, &text, &size)
+                : tune_file_read(file, FILE_LIMIT, &text, &size)) < 0)
+        return NULL;
+    struct tune_tokenizer *t = tune_tokenizer_parse(file, text, size);
+    if (t && more)
+        t = tune_tokenizer_with(t, text, size, more, &changed, &changed_size);
+    free(changed);
+    free(text);
+    return t;
+}
+
+struct tune_tokenizer *tune_tokenizer_open(const char *path)
+{
+    return tune_tokenizer_open_with(path, NULL);
+}
+
+const char *tune_tokenizer_more(const struct tune_tokenizer *t)
+{
+    return t->more;
 }
 
 const char *tune_tokenizer_warning(const struct tune_tokenizer *t)
@@ -78,6 +96,7 @@ void tune_tokenizer_free(struct tune_tokenizer *t)
     free(t->class);
     free(t->words);
     free(t->path);
+    free(t->more);
     free(t);
 }
 

@@ -44,6 +44,20 @@ enum { TUNE_ADD_SPECIAL = 1,   /* add what the post-processor's template adds, s
 struct tune_tokenizer *tune_tokenizer_open(const char *path);
 void tune_tokenizer_free(struct tune_tokenizer *t);
 
+/* tune_tokenizer_open_with - tune_tokenizer_open, with more special tokens than the file has, as
+ * transformers' add_tokens(..., special_tokens=True) adds them: "<|im_start|>,<|im_end|>". A new
+ * token gets the id after the last. A special token that is there already keeps its id. more NULL:
+ * none. NULL with an error also for a token that is empty, named twice, or there already and not
+ * special.
+ * tune_tokenizer_more - these tokens with their ids, "<|im_start|> 300, ...", for a person; NULL:
+ * there are none.
+ * tune_tokenizer_add - put the tokens into the text of a tokenizer.json, which is allocated anew.
+ * It returns the tokenizer of the new text. name is for messages. NULL with an error. */
+struct tune_tokenizer *tune_tokenizer_open_with(const char *path, const char *more);
+const char *tune_tokenizer_more(const struct tune_tokenizer *t);
+struct tune_tokenizer *tune_tokenizer_add(const char *name, char **text, size_t *size,
+                                          const char *more);
+
 /* tune_tokenizer_warning - something that the user should know of the file, or NULL. An example is
  * an added token whose id differs from the one it has in use. Hugging Face warns of it too. */
 const char *tune_tokenizer_warning(const struct tune_tokenizer *t);

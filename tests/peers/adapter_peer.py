@@ -2,7 +2,7 @@
 
   - configs: of 300 random adapter_config.json in all the forms PEFT takes, ours are the same modules, ranks and scales, or the
     config is refused; what we write again means the same to PEFT;
-  - merging: adapters that PEFT made and saved (LoRA, rsLoRA, DoRA, patterns, chosen layers, half precision) are merged; the
+  - merging: adapters that PEFT made and saved (LoRA, rsLoRA, DoRA, patterns, chosen layers, modules_to_save, half precision) are merged; the
     merged folder, loaded by transformers, gives the logits of PEFT's model with the adapter, and of PEFT's own merge;
   - the folder with our config in the place of PEFT's: PEFT loads it and computes the same;
   - training: an adapter that finetune_lora trained gives PEFT's model the logits of ours, as does its merge, and what transformers
@@ -52,6 +52,9 @@ ADAPTERS = {
     "expression": dict(r=2, lora_alpha=4, target_modules=r".*\.self_attn\.(q_proj|o_proj)"),
     "expression of layers": dict(r=2, lora_alpha=4, target_modules=r"model\.layers\.(0|2)\.(?:self_attn\.[qv]|mlp\.\w+)_proj"),
     "excluded": dict(r=2, lora_alpha=1, target_modules=LINEAR, exclude_modules=["mlp.up_proj", "lm_head"]),
+    "embedding": dict(r=2, lora_alpha=4, target_modules=["v_proj"], modules_to_save=["embed_tokens"]),
+    "head": dict(r=2, lora_alpha=4, target_modules="all-linear", modules_to_save=["lm_head"]),
+    "both": dict(r=2, lora_alpha=4, target_modules=["up_proj"], use_dora=True, modules_to_save=["model.embed_tokens", "lm_head"]),
     "gaussian": dict(r=2, lora_alpha=4, target_modules=["v_proj"], init_lora_weights="gaussian"),
 }
 
@@ -189,6 +192,8 @@ def make_adapter(base, folder, options, half):
                 p.mul_(1 + 0.1 * torch.randn(p.shape))
             elif "lora_" in n:
                 p.copy_(0.5 * torch.randn(p.shape) / p.shape[1] ** 0.5)
+            elif "modules_to_save" in n:
+                p.add_(0.05 * torch.randn(p.shape))
     model.save_pretrained(folder)
     if half:
         path = os.path.join(folder, "adapter_model.safetensors")
@@ -227,6 +232,9 @@ TRAINED = {
     "patterns, layers": ["--lora-r", "4", "--lora-targets", "q_proj,v_proj,mlp.down_proj,model.layers.1.self_attn.o_proj",
                          "--lora-layers", "1", "--lora-rank-pattern", "v_proj=2,layers.1.mlp.down_proj=7",
                          "--lora-alpha-pattern", "q_proj=5"],
+    "embedding": ["--lora-r", "4", "--modules-to-save", "embed_tokens"],
+    "head": ["--lora-r", "4", "--modules-to-save", "lm_head"],
+    "both, DoRA": ["--lora-r", "4", "--lora-dora", "--modules-to-save", "embed_tokens,lm_head"],
     "saved in bfloat16": ["--lora-r", "4", "--save-dtype", "bfloat16"],
 }
 IDS = [(7 * i * i + 3) % 300 for i in range(24)]

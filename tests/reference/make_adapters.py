@@ -34,6 +34,10 @@ ADAPTERS = {
     "dora-biases": ("llama-biases", dict(r=2, lora_alpha=3, use_dora=True, target_modules=["q_proj", "o_proj", "gate_proj", "down_proj"])),
     "qlora": ("qwen3", dict(r=4, lora_alpha=8, target_modules=ALL)),
     "qlora-dora": ("llama-untied", dict(r=3, lora_alpha=6, use_dora=True, target_modules=["q_proj", "v_proj", "o_proj", "down_proj"])),
+    "lora-embedding": ("granite", dict(r=2, lora_alpha=4, target_modules=["k_proj", "up_proj"], modules_to_save=["embed_tokens"])),
+    "lora-head": ("llama-tied", dict(r=2, lora_alpha=4, target_modules=["q_proj", "down_proj"], layers_to_transform=[1], modules_to_save=["lm_head"])),
+    "dora-whole": ("llama-untied", dict(r=2, lora_alpha=4, use_dora=True, target_modules=["v_proj", "gate_proj"],
+                                        modules_to_save=["embed_tokens", "lm_head"])),
 }
 
 # QLoRA (Dettmers et al. 2023), appendix E
@@ -88,14 +92,20 @@ def load_base(folder, name):
     return model
 
 
+def is_trained(name):
+    return "lora_" in name or "modules_to_save" in name
+
+
 def randomise(model, generator):
     """B is not zero and magnitudes are not the norms they start as, so that every gradient shows."""
     with torch.no_grad():
         for name, p in model.named_parameters():
-            if "lora_" not in name:
+            if not is_trained(name):
                 continue
             r = torch.randn(p.shape, generator=generator).double()
-            if "magnitude" in name:
+            if "modules_to_save" in name:
+                p.copy_((p + 0.05 * r).float())
+            elif "magnitude" in name:
                 p.mul_(1 + 0.1 * r)
             else:
                 p.copy_((0.5 * r / p.shape[1] ** 0.5).float())  # what a file in float32 holds exactly
@@ -103,14 +113,14 @@ def randomise(model, generator):
 
 def as_saved(name):
     """PEFT's name in memory to the one in its file."""
-    name = name.replace(".default", "")
+    name = name.replace(".modules_to_save.default", "").replace(".default", "")
     return name.removesuffix(".weight") if name.endswith("magnitude_vector.weight") else name
 
 
 def with_adapter(base, folder):
     model = PeftModel.from_pretrained(load_base(base, os.path.basename(folder)), folder, is_trainable=True)
     for name, p in model.named_parameters():
-        if "lora_" in name:
+        if is_trained(name):
             p.data = p.data.double()
     return model
 
