@@ -248,7 +248,7 @@ static int note_rows(struct tune_logger *log, struct tune_dataset *data, const s
     return 0;
 }
 
-/* What evaluations and saved weights are, if not the weights of the last step. */
+/* Tell what evaluations and saved weights are, if not the weights of the last step. */
 static int note_averages(struct tune_logger *log, double ema)
 {
     char text[160];

@@ -127,7 +127,7 @@ double tune_lora_scale(const struct tune_lora_options *o, const char *module)
 
 /* ---- modules that are trained whole ---- */
 
-/* What can be trained whole, in the order of the model. */
+/* The modules that can be trained whole, in the order of the model. */
 static const char *const wholes[] = {"model.embed_tokens", "lm_head"};
 enum { WHOLES = sizeof wholes / sizeof *wholes };
 
