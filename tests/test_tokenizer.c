@@ -828,6 +828,9 @@ static void more_tokens(void **state)
 
     char *changed = strdup(text);
     size = strlen(text);
+    assert_got(t = tune_tokenizer_add("a file", &changed, &size, "<|end|>"));
+    assert_string_equal(changed, text);
+    tune_tokenizer_free(t);
     assert_got(t = tune_tokenizer_add("a file", &changed, &size, "<|x|>"));
     tune_tokenizer_free(t);
     const char *end = strstr(text, "]," ), *tail = strstr(changed, "  ]");
