@@ -474,6 +474,19 @@ static void an_adapter_that_does_not_fit_is_told_by_names_and_shapes(void **stat
     mismatch(base, home, "made on some/base); other shapes: model.layers.0.mlp.down_proj.lora_A.weight is [2, ");
     write_tensors(home, names, shapes, 2, TUNE_I32);
     mismatch(base, home, "not F32, F16 or BF16: model.layers.0.mlp.down_proj.lora_A.weight is I32");
+    static const char saving[] = "{\"peft_type\":\"LORA\",\"r\":2,\"target_modules\":[\"layers.0.mlp.down_proj\"],"
+                                 "\"modules_to_save\":[\"lm_head\"]}";
+    static const char *const saved[] = {"base_model.model.lm_head.weight", DOWN ".lora_A.weight", DOWN ".lora_B.weight",
+                                        DOWN ".lora_C.weight"};
+    int64_t shapes_saved[4][2] = {{c.vocabulary, c.hidden}, {2, c.ffn}, {c.hidden, 2}, {1, 1}};
+    test_write(home, "adapter_config.json", saving, strlen(saving));
+    write_tensors(home, saved + 1, shapes_saved + 1, 2, TUNE_F32);
+    mismatch(base, home, "missing: lm_head.weight");
+    write_tensors(home, saved, shapes_saved, 4, TUNE_F32);
+    mismatch(base, home, "nothing asks for: " DOWN ".lora_C.weight");
+    shapes_saved[0][0]++;
+    write_tensors(home, saved, shapes_saved, 3, TUNE_F32);
+    mismatch(base, home, "other shapes: lm_head.weight is [68, 16], not [67, 16]");
     test_write(home, "adapter_config.json", "{\"peft_type\":\"LORA\",\"target_modules\":[\"query\"]}", 47);
     write_tensors(home, names, shapes, 0, TUNE_F32);
     mismatch(base, home, "fits no module");

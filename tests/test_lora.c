@@ -793,6 +793,16 @@ static void options(void **state)
     assert_int_equal(tune_lora_rank(&o, "model.layers.11.mlp.up_proj"), 0);
     assert_true(fabs(tune_lora_scale(&o, "model.layers.1.mlp.up_proj") - 3 / sqrt(8)) < 1e-15);
     assert_true(tune_lora_scale(&o, "model.layers.0.self_attn.q_proj") == 8);
+    static const char *const saved[] = {NULL, "embed_tokens", "lm_head", "lm_head,model.embed_tokens"};
+    for (int i = 0; i < 4; i++) {
+        const struct tune_lora_options s = {.modules_to_save = saved[i]};
+        for (int k = 0; k < 3; k++) {
+            const char *want = i == 0 ? NULL : i == 3 ? (k == 0 ? "model.embed_tokens" : k == 1 ? "lm_head" : NULL)
+                               : k > 0 ? NULL : i == 1 ? "model.embed_tokens" : "lm_head";
+            const char *is = tune_lora_saved(&s, k);
+            assert_true(want ? is && strcmp(is, want) == 0 : !is);
+        }
+    }
     tune_device_close(dev);
 }
 

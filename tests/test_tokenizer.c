@@ -828,6 +828,9 @@ static void more_tokens(void **state)
 
     char *changed = strdup(text);
     size = strlen(text);
+    assert_got(t = tune_tokenizer_add("a file", &changed, &size, "<|end|>"));
+    assert_string_equal(changed, text);
+    tune_tokenizer_free(t);
     assert_got(t = tune_tokenizer_add("a file", &changed, &size, "<|x|>"));
     tune_tokenizer_free(t);
     const char *end = strstr(text, "]," ), *tail = strstr(changed, "  ]");
@@ -835,8 +838,11 @@ static void more_tokens(void **state)
     assert_non_null(tail);
     assert_string_equal(tail + 2, end);
     test_write(folder, "tokenizer.json", changed, size);
+    char *once = strdup(changed);
     assert_got(t = tune_tokenizer_add("a file", &changed, &size, "<|x|>")); /* once more: nothing */
     assert_int_equal(size, strlen(changed));
+    assert_string_equal(changed, once);
+    free(once);
     assert_int_equal(tune_tokenizer_size(t), first + 1);
     tune_tokenizer_free(t);
     free(changed);
@@ -846,6 +852,11 @@ static void more_tokens(void **state)
         assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
         assert_error_has(bad[i].message);
     }
+    const char *empty = "{\"added_tokens\": [ ]," GPT2_STAGES MODEL;
+    test_write(folder, "tokenizer.json", empty, strlen(empty));
+    assert_got(t = tune_tokenizer_open_with(folder, "<|x|>,<|y|>"));
+    assert_int_equal(tune_tokenizer_id(t, "<|y|>"), 7);
+    tune_tokenizer_free(t);
     const char *none = "{" GPT2_STAGES MODEL;
     test_write(folder, "tokenizer.json", none, strlen(none));
     assert_null(tune_tokenizer_open_with(folder, "<|x|>"));

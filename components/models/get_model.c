@@ -79,6 +79,7 @@ struct tune_model *tune_get_second_model(const struct tune_flags *flags, const c
     char folder[TUNE_PATH_MAX];
     struct tune_flags other = *flags;
     other.model = model;
+    other.add_tokens = NULL; /* they are the first model's; this one has no rows that know them */
     if (!model)
         tune_error_usage("the second model is missing: give a model folder, a known name or a Hub "
                          "id");
