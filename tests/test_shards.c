@@ -97,6 +97,8 @@ static void splits(void **state)
     assert_none("j2", "name the files with commas between them");
     assert_ok(tune_file_make_folder("empty/below"));
     assert_none("empty", "no file of rows lies in this folder");
+    put_text("model/config.json"), put_text("model/tokenizer.json");
+    assert_none("model", "is a folder with a model");
     assert_files("absent.jsonl", "absent.jsonl"); /* opening it says that it is not there */
 }
 

@@ -178,6 +178,15 @@ static int keep(struct tune_shards *s, struct search *all, const char *split)
                             "commas between them", all->root, split, s->count, s->paths[0]);
 }
 
+/* True for a folder that a model was saved in. */
+static bool is_model(const struct search *s)
+{
+    for (int i = 0; i < s->count; i++)
+        if (!strcmp(s->files[i].split, "config") || !strcmp(s->files[i].split, "adapter_config"))
+            return true;
+    return false;
+}
+
 static int find_in(struct tune_shards *s, const char *folder, const char *name)
 {
     struct search all = {.root = folder};
@@ -189,6 +198,8 @@ static int find_in(struct tune_shards *s, const char *folder, const char *name)
         status = keep(s, &all, split);
     else if (status == 0 && all.count == 0)
         status = tune_error_usage("%s: no file of rows lies in this folder; expected .parquet, .jsonl, .json, .csv, .tsv or .txt", folder);
+    else if (status == 0 && is_model(&all))
+        status = tune_error_usage("%s: is a folder with a model, expected a file or folder of rows", folder);
     else if (status == 0)
         status = list_splits(&all, name);
     for (int i = 0; i < all.count; i++)
