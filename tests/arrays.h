@@ -40,7 +40,7 @@ static inline struct array array_from(enum tune_dtype dtype, int64_t rows, int64
 static inline struct array array_random(enum tune_dtype dtype, int64_t rows, int64_t columns, double size, uint64_t seed)
 {
     int64_t n = (rows > 0 ? rows : 1) * columns;
-    double *v = malloc((size_t)n * sizeof *v);
+    double *v = calloc((size_t)n, sizeof *v);
     for (int64_t i = 0; i < n; i++)
         v[i] = size * tune_random_normal(seed, 7, (uint64_t)i);
     struct array a = array_from(dtype, rows, columns, v);

@@ -1263,7 +1263,7 @@ static void averages(void **state)
         exchange_case(sizes[s]);
     }
     assert_worst("average", &many, 2, 0);
-    assert_worst("  of few", &few, 12, 0); /* where they cancel */
+    assert_worst("  of few", &few, 24, 0); /* one number may be the difference of two much larger ones */
 }
 
 static void updates(void **state)
