@@ -34,6 +34,7 @@ END
 is "its experiment: what is required, given, a default; what it measures" eval '"$space" describe "$spaces/laptop.yaml" >page && grep -qE "^ +0 +model_name +required +None +na$" page && grep -qE "^ +[0-9]+ +stop_after_seconds +optional +30 +True$" page && grep -qE "^ +[0-9]+ +max_steps +optional +-1 +False$" page && grep -qE "^ +[0-9]+ +dataset_tokens_per_second$" page && ! grep -q "^ *[0-9]* *train_tokens_per_second$" page && tail -n 1 page | grep -qx "Sample Store identifier: .default."'
 is "the experiments there are" eval '"$space" experiments | grep -qE "^[0-9]+ +SFTTrainer +finetune_full_benchmark-v1.0.0 +finetune_full$"'
 is "one of them" eval '"$space" experiments SFTTrainer.finetune_full_benchmark-v1.0.0 >page && grep -qx "Identifier: SFTTrainer.finetune_full_benchmark-v1.0.0" page && grep -q "^    Default value: bfloat16" page && grep -q "^      Range: .1, 131073." page && grep -q "^    Inert: recorded only" page'
+is "an experiment file without an actuator: ado's custom_experiments" eval 'echo "{\"identifier\": \"mine\", \"program\": \"true\", \"inputs\": [], \"targets\": [{\"identifier\": \"t\"}]}" >mine.json && "$space" experiments mine --experiments mine.json | grep -qx "Identifier: custom_experiments.mine"'
 refused "one that is not there" 2 "(the nearest is compression)" "$space" experiments compresion
 is "laptop: its four, the last dimension fastest" same "$space" list "$spaces/laptop.yaml" <<'END'
 model_name.smollm2-135m-number_gpus.0-model_max_length.512-batch_size.1
@@ -187,6 +188,14 @@ entitySpace:
 - {identifier: a, propertyDomain: {values: [0, 1]}}
 constraints: ['1 % a == 0']
 END
+cat >empty.yaml <<'END'
+entitySpace:
+- {identifier: a, propertyDomain: {values: [0, 1, 2]}}
+- {identifier: b, propertyDomain: {values: [1, 2]}}
+constraints: ['a > 0', 'a > 5 or b == 2', 'a + b == 9']
+END
+refused "constraints that leave nothing: which excludes how many" 1 'empty.yaml: no entity meets the constraints: "a > 0" excludes 2 of 6, "a > 5 or b == 2" excludes 2 of 4, "a + b == 9" excludes 2 of 2' "$space" check empty.yaml
+is "... one that leaves something is fine" eval 'sed "s/a + b == 9/a + b == 4/" empty.yaml >one.yaml && "$space" check one.yaml | grep -q "fine: 2 dimensions, 6 entities, 3 constraints"'
 bad "no YAML" 'bad.yaml:2:1: ' <<'END'
 entitySpace: [
 END

@@ -105,6 +105,24 @@ static void describe(const struct tune_space *s)
     tune_catalog_free(&c);
 }
 
+/* The constraints leave no entity: say how many each excludes of those that the earlier ones left. */
+static void fail_empty(const struct tune_space *s)
+{
+    struct tune_space some = *s;
+    double left = (double)s->size, allowed, error;
+    char *text = NULL;
+    size_t size;
+    FILE *out = GET(open_memstream(&text, &size));
+    for (int c = 0; c < s->constraint_count; c++, left = allowed) {
+        some.constraint_count = c + 1;
+        MUST(tune_space_count_allowed(&some, &allowed, &error));
+        fprintf(out, "%s\"%s\" excludes %.0f of %.0f", c ? ", " : "", tune_expression_text(s->constraints[c]), left - allowed, left);
+    }
+    fclose(out);
+    tune_error_set("%s: no entity meets the constraints: %s; loosen one, or add values", my.file, GET(text));
+    tune_program_fail();
+}
+
 static void check(const struct tune_space *s)
 {
     double allowed, error;
@@ -115,6 +133,8 @@ static void check(const struct tune_space *s)
     tune_protocols_free(protocols, s->reference_count);
     tune_catalog_free(&c);
     MUST(tune_space_count_allowed(s, &allowed, &error)); /* a constraint that cannot be evaluated */
+    if (s->size && allowed == 0 && error == 0)
+        fail_empty(s);
     tune_print_line_of(stdout, my.file);
     printf(": fine: %d dimension%s, ", s->count, plural(s->count));
     if (s->size)

@@ -60,6 +60,8 @@ static const struct tune_option my_options[] = {
      "rows to reuse though they differ: any-host, any-build, any-weights, any-data"},
     {"retries", TUNE_INT, &my.retries, "-1", "[-1,1000]", "",
      "times to retry a failed measurement; -1: the operation's, else 0"},
+    {"max-failures", TUNE_INT, &my.max_failures, "5", "[0,1000000]", "",
+     "start no more after so many that failed in the same way in a row; 0: no such limit"},
     {"until-stable", TUNE_DOUBLE, &my.until_stable, "0", "[0,100]", "%",
      "end a measurement when its tokens/s are known within this share; 0: never. For experiments "
      "with this input"},
@@ -500,6 +502,7 @@ int main(int argc, char **argv)
             MUST(tidy());
         sweep_summary(stopped);
     }
+    bool bad = !my.dry_run && (sweep.braked || sweep_none_valid());
     struct tune_progress at = {.signal = *my.tune.stop_signal};
     tune_operation_record_free(&sweep.record);
     tune_jobs_free(sweep.jobs);
@@ -508,5 +511,6 @@ int main(int argc, char **argv)
     tune_protocols_free(sweep.protocols, sweep.space->reference_count);
     tune_catalog_free(&sweep.catalog);
     tune_space_free(sweep.space);
-    return tune_program_exit(&at);
+    int code = tune_program_exit(&at);
+    return code ? code : bad;
 }

@@ -13,7 +13,7 @@ struct sweep_flags {
     struct tune_flags tune;
     const char *space, *operation, *store, *experiments, *configuration, *order, *sampler,
         *grouping, *entities, *filter, *name, *join, *resume, *accept, *environment, *describe;
-    int in_flight, retries, repeat;
+    int in_flight, retries, repeat, max_failures;
     int64_t seed;
     double time_limit, timeout, grace, until_stable;
     bool remeasure, dry_run, keep_runs, share_cores, env_secrets;
@@ -69,6 +69,8 @@ struct sweep {
     int64_t done;
     double begin_s, measured_s; /* measured_s: seconds of finished measurements */
     int64_t measured;
+    int same_failures; /* measurements in a row that failed in the same way */
+    bool braked;       /* they were --max-failures: no more are started */
     bool terminal, status_drawn, more, told_of_cpus, told_of_stranger, told_of_waiting;
     double looked_s; /* time of the last check of who holds our cores */
 };
@@ -99,6 +101,7 @@ int sweep_origin(void *context, const struct tune_protocol *p, const struct tune
 bool sweep_origin_changed(const struct tune_job *job, char *why, size_t size);
 
 /* say.c - what is printed.
+ * sweep_none_valid - there were measurements, and none of them is valid.
  * sweep_print - before, and the text of a file with its control characters spelled out. */
 void sweep_print(const char *before, const char *text);
 void sweep_clear_status(void);
@@ -107,13 +110,18 @@ void sweep_tell(const struct tune_job *job, const char *what, double seconds,
                 const double *targets, const char *why);
 void sweep_header(void);
 void sweep_summary(int stopped);
+bool sweep_none_valid(void);
 int sweep_dry_run(void);
 
 /* operate.c - sweep_operate: every job into a slot, every end into a row. 0: all is done; 1:
- * stopped by a signal or the time limit; -1.
+ * stopped by a signal, the time limit or --max-failures; -1.
  * sweep_end_slots - end what runs; nothing of it is recorded. */
 int sweep_operate(void);
 void sweep_end_slots(void);
+
+/* brake.c - sweep_brake: the slot's measurement ended so. Sets braked, and says it, after
+ * --max-failures in a row that failed in the same way. */
+void sweep_brake(const struct slot *slot, const struct tune_result *result);
 
 /* sweep_no_memory - set the error; -1. */
 int sweep_no_memory(void);

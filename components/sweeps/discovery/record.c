@@ -41,6 +41,7 @@ static const struct member figures[] = {
     {"refused", WHOLE, AT(refused), 0, MOST_EXACT},
     {"failed", WHOLE, AT(failed), 0, MOST_EXACT},
     {"invalid", WHOLE, AT(invalid), 0, MOST_EXACT},
+    {"replayed_invalid", WHOLE, AT(replayed_invalid), 0, MOST_EXACT},
 }, options[] = {
     {"order", ORDER, AT(options.order.mode), 0, 0},
     {"seed", WHOLE, AT(options.order.seed), 0, MOST_EXACT},
@@ -136,8 +137,8 @@ static const char *read_members(const cJSON *object, const struct member *m, int
         const char *text = cJSON_IsString(item) ? item->valuestring : NULL;
         bool good = number >= m->low && number <= m->high;
         int filter;
-        if (!item && (!strcmp(m->key, "invalid") || !strcmp(m->key, "ended_s"))) /* records of earlier builds
-                                                                                  * do not have it */
+        /* records of earlier builds do not have these */
+        if (!item && (!strcmp(m->key, "invalid") || !strcmp(m->key, "replayed_invalid") || !strcmp(m->key, "ended_s")))
             continue;
         switch (m->kind) {
         case TEXT:

@@ -51,6 +51,7 @@ struct tune_operation_record {
     char status[16];
     double started_s, ended_s;    /* since 1970; 0: not yet */
     int64_t planned, replayed, refused;
+    int64_t replayed_invalid;     /* known ones that are not valid, among the replayed ones */
     int64_t measured, failed, invalid; /* failed and invalid count among the measured ones */
     struct cJSON *json;           /* the record as it was read; NULL: new */
 };

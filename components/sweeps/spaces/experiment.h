@@ -26,6 +26,7 @@
  *      "targets": [{"identifier": "train_runtime", "unit": "s", "description": "...",
  *                   "reduce": "mean"}, ...]}
  *
+ * actuator: absent, it is ado's custom_experiments.
  * program: with a '/', relative to this file; else beside the tool's own program, or in PATH.
  * arguments: always given.
  * output: the flag for the new folder that a run reports into; null: only $TUNE_OUTPUT names it.
