@@ -125,6 +125,11 @@ is "a dry run does nothing and says all" eval 'lines=$(wc -l <log); space dry.ya
 is "... the estimate is made of the rows in the store" eval 'space slow.yaml "1, 2" "1, 2" fine 0.4; "$sweep" slow.yaml $own --store st --entities 2 >/dev/null; wanted=$("$samples" rows custom_experiments.work $own --store st --columns seconds,entity,experiment --output-format csv | awk -F, "/seconds.0.4/ { s += \$1 } END { printf \"%.0f\", s }"); says "^# estimated time +0:0$wanted with 1 at a time" "$sweep" slow.yaml $own --store st --dry-run --remeasure --entities 2'
 is "... unknown without any" eval 'space new.yaml 1 1; says "estimated time +unknown" "$sweep" new.yaml $own --store nowhere --dry-run && [ ! -e nowhere ]'
 
+sed "s/mollm2-135m/mollm2-135m, smollm2-360m/; s/512, 1024/512/" "$here/defaults/spaces/laptop.yaml" >away.yaml
+is "... known models need not be here: said for their entities" eval 'says "^# models +4 of these need a model that is not on this machine" env HF_HUB_CACHE=$tmp/nothing "$sweep" away.yaml --store nowhere --dry-run && [ "$(grep -c "^run .*smollm2-360m.*its model is not on this machine$" shown)" = 2 ] && grep -q "^# 4 of 4 would be measured" shown'
+refused "... others must, and so must all that are measured" 1 "neither in models/SmolLM2-135M" env HF_HUB_CACHE=$tmp/nothing "$sweep" away.yaml --store nowhere2
+refused "... unknown ones" 2 "smollm2-999m" eval 'sed s/360m/999m/ away.yaml >unknown.yaml; HF_HUB_CACHE=$tmp/nothing "$sweep" unknown.yaml --store nowhere --dry-run'
+
 # ---- filters ----
 space all.yaml "1, 2, 3" "1, 2" fine 0.01
 sed 's/experimentIdentifier: work/&\n    parameterization: [{property: {identifier: seconds}, value: 0.01}]\n  - actuatorIdentifier: custom_experiments\n    experimentIdentifier: work/; /^    parameterization:$/,$d' all.yaml >filter.yaml
@@ -136,6 +141,44 @@ is "--filter partial: those" says "2 valid, 0 invalid, 0 failed, 2 known" "$swee
 is "--filter measured: they are whole now" says "0 valid, 0 invalid, 0 failed, 4 known" "$sweep" filter.yaml $own --store fil --filter measured
 is "--filter unmeasured, ended after a while" eval '! "$sweep" filter.yaml $own --store fil --filter unmeasured --name rest --entities 3 --time-limit 0.001 | grep -q finished'
 is "... and gone on with: three in all" eval '"$sweep" --resume rest $own --store fil --time-limit 0.05 >/dev/null; "$sweep" --resume rest $own --store fil >/dev/null && [ "$("$samples" show filter.yaml $own --store fil --operation rest --property-format target --output-format csv | tail -n +2 | cut -d, -f2 | sort -u | tr "\n" " ")" = "a.2-b.1 a.2-b.2 a.3-b.1 " ]'
+
+# ---- --where, --entity, --set ----
+# taken STORE FLAG... - the entities of a sweep over a fresh store, as "a b"
+taken() {
+    rm -rf "$1"
+    into=$1
+    shift
+    "$sweep" which.yaml $own --store "$into" "$@" >which.out || return
+    sed -n 's/.* measured .* a \([0-9]*\), b \([0-9]*\).*/\1\2/p' which.out | tr '\n' ' '
+}
+space which.yaml "1, 2, 3" "4, 5"
+is "--where measures where it is true" eval '[ "$(taken w1 --where "a > 1 and b == 4")" = "24 34 " ]'
+is "... it may name inputs that are no dimensions" eval '[ "$(taken w1 --where "how == \"fine\" and a + b == 7")" = "25 34 " ]'
+is "... the limit counts what it leaves, the dry run shows it" eval '[ "$(taken w1 --where "b == 5" --entities 2 --name kept)" = "15 25 " ] && says "^# 1 of 3 would be measured, 2 are known" "$sweep" which.yaml $own --store w1 --where "b == 5" --dry-run'
+refused "... an unknown name" 2 '--where: unknown name "c"' "$sweep" which.yaml $own --store w1 --where "c == 5"
+is "--resume keeps it" eval 'says "^# finished +2 valid, 0 invalid, 0 failed, 0 known" "$sweep" --resume kept $own --store w1 && ! grep -q " measured " shown'
+refused "... another one is an error that names both" 2 'was begun with --where b == 5, and the command line asks for --where b == 4' "$sweep" --resume kept $own --store w1 --where "b == 4"
+refused "... so is one where there was none" 2 'was begun without --entity, and the command line asks for --entity a.1-b.5' "$sweep" --resume kept $own --store w1 --entity a.1-b.5
+is "--entity takes these, in the grid's order" eval '[ "$(taken w2 --entity a.3-b.4,a.1-b.5 --name named)" = "15 34 " ] && [ "$(taken w2 --entity a.3-b.4 --entity=a.1-b.5 --entity a.3-b.4)" = "15 34 " ]'
+is "... with --where, those that meet it" eval '[ "$(taken w2 --entity a.3-b.4,a.1-b.5 --where "a == 1")" = "15 " ]'
+refused "... one that is none" 2 '--entity a.4-b.4: this is no entity of which.yaml' "$sweep" which.yaml $own --store w2 --entity a.1-b.4,a.4-b.4
+refused "... one that the constraints exclude" 2 'the constraints of orders.yaml exclude it' "$sweep" orders.yaml $own --store w2 --entity a.6-b.4
+refused "... where entities are drawn" 2 '--order may not be sobol' "$sweep" orders.yaml $own --store w2 --entity a.5-b.4 --order sobol --entities 4
+printf 'entitySpace:\n  - {identifier: a, propertyDomain: {domainRange: [0, 100], interval: 1}}\n  - {identifier: seconds, propertyDomain: {domainRange: [0.0, 1.0], interval: 0.000001}}\nexperiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: work}]\n' >fine.yaml
+is "... of 10^8, read from its numbers" eval 'says "^run .* a.0-seconds.0.25  " "$sweep" fine.yaml $own --store w2 --entity a.0-seconds.0.25 --dry-run'
+is "--set replaces a dimension, or a parameter; the rows have it" eval '"$sweep" which.yaml $own --store w3 --set a=9 --set seconds=0.25 --name fixed >which.out && grep -q "^# finished  *2 valid" which.out && grep -q "work-seconds.0.25, build" which.out && [ "$("$samples" rows custom_experiments.work $own --store w3 --columns a,b,seconds --output-format csv | tail -n +2 | tr "\n" " ")" = "9,4,0.25 9,5,0.25 " ]'
+is "... kept by --resume" eval '"$sweep" --resume fixed $own --store w3 >which.out && grep -q "work-seconds.0.25, build" which.out && grep -q "^# finished  *2 valid" which.out'
+refused "... another is an error that names both" 2 'was begun with --set a=9,seconds=0.25, and the command line asks for --set a=8' "$sweep" --resume fixed $own --store w3 --set a=8
+is "... a parameter set to its default is none" eval '"$sweep" counted.yaml $own --store w3 --set how=fine --dry-run >which.out && grep -q "  custom_experiments.work$" which.out'
+refused "... a value outside the experiment's domain" 2 '--set a=100: work cannot take this value' "$sweep" which.yaml $own --store w4 --set a=100
+refused "... an input that is none: the nearest" 2 '--set second: no experiment of this space has this input (the nearest is seconds)' "$sweep" which.yaml $own --store w4 --set second=1
+refused "... no value" 2 '--set a: expected input=value' "$sweep" which.yaml $own --store w4 --set a
+refused "... a list" 2 '--set a=[1]: the value must be' "$sweep" which.yaml $own --store w4 --set 'a=[1]'
+
+{ echo 'metadata: {name: night, labels: {team: a, level: 2}}'; sed 's/4, 5/4/' which.yaml; } >labelled.yaml
+"$sweep" labelled.yaml $own --store w3 --dry-run >/dev/null; "$sweep" labelled.yaml $own --store w3 >/dev/null
+is "samples stats shows metadata, and finds spaces by label" eval '"$samples" stats --store w3 --output-format csv >all && grep -q "NAME,night" all && [ "$(grep -c "FILE," all)" = 2 ] && "$samples" stats --store w3 --label team=a,level=2 --output-format csv >few && [ "$(cut -d, -f3- few | tr -d "\r" | sed 1d | sed "s|w3/.*||" | tr "\n" " ")" = "FILE, NAME,night LABEL,team=a LABEL,level=2 " ] && [ "$("$samples" stats --store w3 --label team=b --output-format csv | wc -l)" = 1 ]'
+refused "... not those of one word" 2 "--label chooses among all spaces of the store" "$samples" stats which.yaml $own --store w3 --label team=a
 
 # ---- outcomes ----
 is "a rule that is not met: a row, no run" eval 'space ruled.yaml 6 1; ends 1 "0 valid, 1 invalid" "$sweep" ruled.yaml $own --store st && ! grep -q "^6 1$" log && rows ruled.yaml st | grep -q ",6,1,0$"'

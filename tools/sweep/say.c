@@ -217,7 +217,7 @@ int sweep_dry_run(void)
     struct tune_job job;
     int more;
     double total = 0;
-    int64_t unknown = 0, runs = 0, known = 0, refused = 0, planned = tune_jobs_count(sweep.jobs);
+    int64_t unknown = 0, runs = 0, known = 0, refused = 0, away = 0, planned = tune_jobs_count(sweep.jobs);
     while ((more = tune_jobs_next(sweep.jobs, &job)) == 1 && !*my.tune.stop_signal) {
         static const char *const what[] = {"run", "known", "invalid", "done"};
         double seconds = job.kind == TUNE_JOB_RUN ? tune_known_seconds(sweep.known, job.protocol, job.inputs) : NAN;
@@ -235,6 +235,9 @@ int sweep_dry_run(void)
         sweep_print("  ", sweep.protocols[job.protocol].full_identifier);
         if (job.kind == TUNE_JOB_REFUSED)
             sweep_print("  ", job.why);
+        bool absent = job.kind == TUNE_JOB_RUN && !strcmp(job.origin.weights, SWEEP_ABSENT);
+        away += absent;
+        fputs(absent ? "  its model is not on this machine" : "", stdout);
         putchar('\n');
         free(entity);
         tune_job_free(&job);
@@ -245,6 +248,9 @@ int sweep_dry_run(void)
     char text[32];
     printf("# %lld of %lld would be measured, %lld are known, %lld cannot be measured\n", (long long)runs,
            (long long)(planned ? planned : runs + known + refused), (long long)known, (long long)refused);
+    if (away > 0)
+        printf("# models              %lld of these need a model that is not on this machine; tools/download.sh brings it\n",
+               (long long)away);
     if (runs > unknown)
         printf("# estimated time      %s with %d at a time%s\n",
                clock_text((total + (double)unknown * total / (double)(runs - unknown)) / sweep.slot_count, text), sweep.slot_count,

@@ -12,7 +12,8 @@
 struct sweep_flags {
     struct tune_flags tune;
     const char *space, *operation, *store, *experiments, *configuration, *order, *sampler,
-        *grouping, *entities, *filter, *name, *join, *resume, *accept, *environment, *describe;
+        *grouping, *entities, *filter, *name, *join, *resume, *accept, *environment, *describe,
+        *where, *entity, *set;
     int in_flight, retries, repeat, max_failures;
     int64_t seed;
     double time_limit, timeout, grace, until_stable;
@@ -55,6 +56,8 @@ struct sweep {
     struct tune_jobs *jobs;
     struct tune_operation_record record;
     struct tune_claim own; /* the claim that shows that the operation is alive */
+    struct tune_where *where;
+    uint64_t *only; /* the entities of --entity */
     struct tune_results results;
     struct tune_host host;
     /* before: the form in older rows, with the values of --env */
@@ -94,6 +97,7 @@ int sweep_set_environment(void);
  * shall be done.
  * sweep_origin_changed - whether a job that was measured comes from elsewhere than it did when it
  * was begun; why says it. */
+#define SWEEP_ABSENT "absent" /* weights of a known model that is not here, in a dry run */
 int sweep_words(const struct tune_experiment *e, struct tune_word words[2]);
 int sweep_build(int protocol);
 int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs,
@@ -122,6 +126,12 @@ void sweep_end_slots(void);
 /* brake.c - sweep_brake: the slot's measurement ended so. Sets braked, and says it, after
  * --max-failures in a row that failed in the same way. */
 void sweep_brake(const struct slot *slot, const struct tune_result *result);
+
+/* which.c - what to measure of the space.
+ * sweep_set - give inputs the values of --set, "a=1,b=2", before the space is bound.
+ * sweep_choose - read the record's --where and --entity into the options. */
+int sweep_set(const char *set);
+int sweep_choose(struct tune_jobs_options *o);
 
 /* sweep_no_memory - set the error; -1. */
 int sweep_no_memory(void);

@@ -11,8 +11,8 @@ extern "C" {
 struct tune_where;
 
 /* tune_where_new - compile the expression for each experiment of the space. Names are the inputs of
- * the experiment, and dimensions that it does not take. If an experiment lacks a name, nothing of it
- * meets the expression. NULL with an error: all lack it, or the syntax is bad.
+ * the experiment, and dimensions that it does not take. If an experiment lacks a name, no entity
+ * meets the expression under it. NULL with an error: all lack it, or the syntax is bad.
  * tune_where_meets - whether an entity meets it under protocol p: 1, 0, or -1 with an error. where
  * NULL: 1.
  * tune_where_free - free it; NULL is fine. */
