@@ -107,7 +107,7 @@ until_is '[ -e at1 ]'
 until_is 'grep -qs "measured .* a 2" out3'
 touch go1
 wait
-is "two that share an operation and count its entities differently keep out of each other's folders" eval 'cat out?; grep -qE "measured .* a 1" out1 && grep -qE "measured .* a 2" out3 && ! grep failed out? | grep -v "(0 failed)"'
+is "two that share an operation and count its entities differently keep out of each other's folders" eval 'cat out?; grep -qE "measured .* a 1" out1 && grep -qE "measured .* a 2" out3 && ! grep failed out? | grep -v " 0 failed"'
 rm -f at1 go1
 
 # ---- builds and data ----
@@ -120,7 +120,7 @@ until_is '[ -e at2 ]'
 rebuild another
 touch go2
 wait
-is "a program that is built anew meanwhile: that run fails, others are of the build that they are" eval 'cat out; grep -q "failed .*the program changed while it was measured" out && grep -q "is another build from here on" out && grep -q "^# finished  *4 measured (1 failed)" out'
+is "a program that is built anew meanwhile: that run fails, others are of the build that they are" eval 'cat out; grep -q "failed .*the program changed while it was measured" out && grep -q "is another build from here on" out && grep -q "^# finished  *3 valid, 0 invalid, 0 failed" out'
 is "... by their rows" eval '"$sweep" built.yaml $own --store built --dry-run | tee dry | grep -c ^known | grep -qx 2 && cp kept.sh own/work.sh && "$sweep" built.yaml $own --store built --dry-run | tee -a dry | grep ^known | grep -q " a.1 "; cat dry'
 cp kept.sh own/work.sh
 echo old >set.dat
@@ -134,7 +134,7 @@ is "data that changes meanwhile" eval 'cat out; grep -qE "failed .* a 1 .*the da
 space made 1 'cat new.dat >shown; report' new.dat
 for i in 1 2; do "$sweep" made.yaml $own --store made$i --share-cores >made.out$i 2>&1 & done
 wait
-is "two sweeps that lack the same data: one makes it, the other waits" eval 'cat made.out1 made.out2; [ "$(wc -l <made)" = 1 ] && [ "$(cat made.out1 made.out2 | grep -c "made once by")" = 1 ] && grep -q "1 measured (0 failed)" made.out1 && grep -q "1 measured (0 failed)" made.out2'
+is "two sweeps that lack the same data: one makes it, the other waits" eval 'cat made.out1 made.out2; [ "$(wc -l <made)" = 1 ] && [ "$(cat made.out1 made.out2 | grep -c "made once by")" = 1 ] && grep -q "1 valid, 0 invalid, 0 failed" made.out1 && grep -q "1 valid, 0 invalid, 0 failed" made.out2'
 rm -f made ran
 # A model is its weights, its configuration and its tokenizer.
 sed '/"identifier": "does"/s/.*/  {"identifier": "does", "default": "", "domain": {"variableType": "OPEN_CATEGORICAL_VARIABLE_TYPE"}, "role": "weights"},/; s/"work"/"of-model"/; s/work\.sh/of-model.sh/' own/work.json >own/of-model.json
@@ -143,7 +143,7 @@ chmod +x own/of-model.sh
 space model 1 ./a-model
 sed -i 's/: work$/: of-model/' model.yaml
 mkdir a-model && echo "{}" >a-model/config.json && echo weights >a-model/model.safetensors && echo "{}" >a-model/tokenizer.json
-known() { "$sweep" model.yaml --experiments own/of-model.json --store model >out 2>&1; cat out; grep -q "$1 measured (0 failed), $2 known" out; }
+known() { "$sweep" model.yaml --experiments own/of-model.json --store model >out 2>&1; cat out; grep -q "$1 valid, 0 invalid, 0 failed, $2 known" out; }
 is "a model that was not measured" known 1 0
 is "... is known then" known 0 1
 echo weighty >a-model/model.safetensors
@@ -170,7 +170,7 @@ until_is '[ -e made ]'
 kill -INT $pid
 wait $pid
 code=$?
-is "a signal while data is made: it ends, half of it is not left, nothing is measured" eval 'cat out; [ $code = 130 ] && grep -q "^# stopped  *0 measured" out && [ ! -e gone.dat ] && [ ! -e ran ]'
+is "a signal while data is made: it ends, half of it is not left, nothing is measured" eval 'cat out; [ $code = 130 ] && grep -q "^# stopped  *0 valid, 0 invalid, 0 failed" out && [ ! -e gone.dat ] && [ ! -e ran ]'
 
 # ---- a text and a number that are spelled the same ----
 sed 's/"identifier": "does", "default": "false"/"identifier": "size", "default": "none"/; s/"work"/"sized"/; s/work\.sh/of-model.sh/' own/work.json >own/sized.json
@@ -180,10 +180,10 @@ experiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: siz
 }
 sized number 1 && sized text '"1"' && sized other '"2", x'
 sweep_sized() { "$sweep" "$1.yaml" --experiments own/sized.json --store sized >out 2>err && cat out err; }
-is "a number where any text may stand" eval 'sweep_sized number && grep -q "1 measured" out && [ ! -s err ]'
-is "the same as a text: its rows count, and that is told" eval 'sweep_sized text && grep -q "0 measured (0 failed), 1 known" out && grep -qE "^sweep: size is .1. here and 1 in space-[0-9a-f]{6}: " err'
+is "a number where any text may stand" eval 'sweep_sized number && grep -q "1 valid" out && [ ! -s err ]'
+is "the same as a text: its rows count, and that is told" eval 'sweep_sized text && grep -q "0 valid, 0 invalid, 0 failed, 1 known" out && grep -qE "^sweep: size is .1. here and 1 in space-[0-9a-f]{6}: " err'
 is "... by samples show, too, either way" eval '"$samples" show number.yaml --experiments own/sized.json --store sized --include matching 2>err && cat err && grep -qE "^samples: size is 1 here and .1. in space-" err'
-is "another text: nothing is told" eval 'sweep_sized other && grep -q "2 measured" out && [ ! -s err ]'
+is "another text: nothing is told" eval 'sweep_sized other && grep -q "2 valid" out && [ ! -s err ]'
 
 # ---- surroundings ----
 space s 1 report
@@ -191,7 +191,7 @@ wide=$(head -c 512 /dev/zero | tr '\000' X)
 refused "more surroundings than a host class holds" 2 "the host class of what is measured is longer" "$sweep" s.yaml $own --store s --env "$wide=1"
 space env 1 'echo $SETTING >>seen; report'
 environment() { # MEASURED KNOWN VALUE [FLAG...] - that many measured and known with this value of SETTING
-    want="$1 measured (0 failed), $2 known," SETTING=$3
+    want="$1 valid, 0 invalid, 0 failed, $2 known;" SETTING=$3
     shift 3
     export SETTING
     "$sweep" env.yaml $own --store env --env SETTING "$@" >out 2>&1
@@ -239,13 +239,13 @@ sed 's/"domainRange": \[0, 100000\], "interval": 1/"values": [9007199254740992, 
 space large "9007199254740992, 9007199254740993" 'report ${TUNE_INPUT_A#900719925474099}'
 sed -i 's/: work$/: large/' large.yaml
 large() { "$sweep" large.yaml --experiments own/large.json --store large && "$samples" show large.yaml --experiments own/large.json --store large --property-format target --output-format csv; }
-is "whole numbers that are one as floats are two" eval 'large >out; cat out; grep -q "2 measured (0 failed), 0 known" out && grep -q "^0,a.9007199254740992,.*,2.0,1$" out && grep -q "^1,a.9007199254740993,.*,3.0,1$" out'
-is "... and known as such" eval 'large >out; cat out; grep -q "0 measured (0 failed), 2 known" out'
+is "whole numbers that are one as floats are two" eval 'large >out; cat out; grep -q "2 valid, 0 invalid, 0 failed, 0 known" out && grep -q "^0,a.9007199254740992,.*,2.0,1$" out && grep -q "^1,a.9007199254740993,.*,3.0,1$" out'
+is "... and known as such" eval 'large >out; cat out; grep -q "0 valid, 0 invalid, 0 failed, 2 known" out'
 
 # ---- where it stands ----
 mkdir full && if mount -t tmpfs -o size=400k none full 2>/dev/null; then
     space full 1 'report; cat /dev/zero >"$TUNE_OUTPUT/rest" 2>/dev/null; :'
-    is "a measurement that leaves no room on the disk: it goes before its row comes" eval '"$sweep" full.yaml $own --store full/st >out 2>&1; cat out; grep -q "1 measured (0 failed)" out'
+    is "a measurement that leaves no room on the disk: it goes before its row comes" eval '"$sweep" full.yaml $own --store full/st >out 2>&1; cat out; grep -q "1 valid, 0 invalid, 0 failed" out'
     umount full
 else
     skip "a full disk" "no file system can be mounted here"

@@ -34,6 +34,7 @@ END
 is "its experiment: what is required, given, a default; what it measures" eval '"$space" describe "$spaces/laptop.yaml" >page && grep -qE "^ +0 +model_name +required +None +na$" page && grep -qE "^ +[0-9]+ +stop_after_seconds +optional +30 +True$" page && grep -qE "^ +[0-9]+ +max_steps +optional +-1 +False$" page && grep -qE "^ +[0-9]+ +dataset_tokens_per_second$" page && ! grep -q "^ *[0-9]* *train_tokens_per_second$" page && tail -n 1 page | grep -qx "Sample Store identifier: .default."'
 is "the experiments there are" eval '"$space" experiments | grep -qE "^[0-9]+ +SFTTrainer +finetune_full_benchmark-v1.0.0 +finetune_full$"'
 is "one of them" eval '"$space" experiments SFTTrainer.finetune_full_benchmark-v1.0.0 >page && grep -qx "Identifier: SFTTrainer.finetune_full_benchmark-v1.0.0" page && grep -q "^    Default value: bfloat16" page && grep -q "^      Range: .1, 131073." page && grep -q "^    Inert: recorded only" page'
+is "an experiment file without an actuator: ado's custom_experiments" eval 'echo "{\"identifier\": \"mine\", \"program\": \"true\", \"inputs\": [], \"targets\": [{\"identifier\": \"t\"}]}" >mine.json && "$space" experiments mine --experiments mine.json | grep -qx "Identifier: custom_experiments.mine"'
 refused "one that is not there" 2 "(the nearest is compression)" "$space" experiments compresion
 is "laptop: its four, the last dimension fastest" same "$space" list "$spaces/laptop.yaml" <<'END'
 model_name.smollm2-135m-number_gpus.0-model_max_length.512-batch_size.1
@@ -58,6 +59,30 @@ is "a100: the tables of the example of 80" same sh -c '"$1" describe "$2" | tail
 END
 is "cpu: the grid, and beside it what is allowed" eval '"$space" describe "$spaces/cpu.yaml" | grep -qx "  Number entities: 80 (allowed by the constraints: 64)"'
 is "as many are listed, each once" eval '"$space" list "$spaces/cpu.yaml" --mode random | sort -u | wc -l | grep -qx 64'
+is "template: a space file for each experiment, which check accepts" eval '"$space" experiments | awk "NR > 1 { print \$2 \".\" \$3 }" >names && [ "$(wc -l <names)" -ge 5 ] && while read -r e; do
+    "$space" template "$e" >made.yaml && "$space" check made.yaml | grep -q "fine: .* 1 experiment$" || return 1; done <names'
+is "... required inputs with their domains, the others with their defaults" same "$space" template compression <<'END'
+# Choose the values to measure; each is a dimension of the grid.
+entitySpace:
+  # gzip's
+  - identifier: "level"
+    propertyDomain: {domainRange: [1, 10], interval: 1}
+experiments:
+  - actuatorIdentifier: "custom_experiments"
+    experimentIdentifier: "compression"
+    # Optional inputs and their defaults. Keep those that get another value here.
+    # parameterization:
+    #   # how much to pack
+    #   - {property: {identifier: "megabytes"}, value: 4}
+    #   # repeated to that size
+    #   - {property: {identifier: "text"}, value: "the quick brown fox"}
+END
+is "... a comment made a parameter is one" eval '"$space" template compression | sed "/repeated/,\$d; /parameterization/,\$s/^    # /    /; s/value: 4/value: 5/" >made.yaml && "$space" describe made.yaml | grep -q "compression-megabytes.5 "'
+cat >odd.json <<'END'
+{"identifier": "odd", "program": "true", "inputs": [{"identifier": "a: b", "default": "x # y", "domain": {"values": ["x # y", "1", null, 1e16, "a\"b"]}}, {"identifier": "c", "default": 2}], "targets": [{"identifier": "t"}]}
+END
+is "... without a required input the first one is the dimension; hostile texts are quoted" eval '"$space" template odd --experiments odd.json >made.yaml && "$space" check made.yaml --experiments odd.json | grep -q "1 dimension, 5 entities"'
+refused "... of no experiment" 2 "which experiment? Give its name" "$space" template
 for s in laptop a100 cpu; do
     is "$s: checked" eval '"$space" check "$spaces/$s.yaml" >line && [ "$(wc -l <line)" = 1 ] && grep -q "$s.yaml: fine: " line'
 done
@@ -66,6 +91,11 @@ if [ -r "$here/../shared/data/ado/space.yaml" ]; then
 else
     skip "ado's own file means what laptop.yaml means" "no ../shared/data/ado"
 fi
+
+{ printf '%s\n' 'metadata: {name: night, description: "all of\nit", labels: {team: a, level: 2}}'; cat "$spaces/laptop.yaml"; } >labelled.yaml
+is "metadata is shown" eval '"$space" describe labelled.yaml >page && grep -qx "  Name: night" page && grep -qxF "  Description: all of\nit" page && grep -qx "  Labels: team=a, level=2" page && [ "$("$space" describe "$spaces/laptop.yaml" | grep -c Metadata)" = 0 ]'
+bad_labels() { printf 'metadata: {labels: [a]}\nentitySpace: [{identifier: a, propertyDomain: {values: [1]}}]\n' >labels.yaml; "$space" check labels.yaml; }
+refused "labels that are no map" 2 "labels.yaml:1:20: labels must be a map" bad_labels
 
 # ---- orders ----
 is "random: all of them, in an order of the seed's" eval '
@@ -187,6 +217,14 @@ entitySpace:
 - {identifier: a, propertyDomain: {values: [0, 1]}}
 constraints: ['1 % a == 0']
 END
+cat >empty.yaml <<'END'
+entitySpace:
+- {identifier: a, propertyDomain: {values: [0, 1, 2]}}
+- {identifier: b, propertyDomain: {values: [1, 2]}}
+constraints: ['a > 0', 'a > 5 or b == 2', 'a + b == 9']
+END
+refused "constraints that leave nothing: which excludes how many" 1 'empty.yaml: no entity meets the constraints: "a > 0" excludes 2 of 6, "a > 5 or b == 2" excludes 2 of 4, "a + b == 9" excludes 2 of 2' "$space" check empty.yaml
+is "... one that leaves something is fine" eval 'sed "s/a + b == 9/a + b == 4/" empty.yaml >one.yaml && "$space" check one.yaml | grep -q "fine: 2 dimensions, 6 entities, 3 constraints"'
 bad "no YAML" 'bad.yaml:2:1: ' <<'END'
 entitySpace: [
 END
@@ -206,7 +244,7 @@ else
 fi
 refused "no such file" 1 "gone.yaml" "$space" check gone.yaml
 refused "no file named" 2 "which space?" "$space" describe
-refused "no command" 2 "expected one of describe|list|check|experiments" "$space" draw large.yaml
+refused "no command" 2 "expected one of describe|list|check|experiments|template" "$space" draw large.yaml
 refused "a full disk behind its output" 1 "cannot write to standard output" sh -c "'$space' list large.yaml >/dev/full"
 is "a closed pipe ends it" eval '[ "$("$space" list large.yaml | head -n 2 | wc -l)" = 2 ]'
 finish

@@ -4,6 +4,12 @@
 cd "$tmp" || exit 1
 sweep=$BUILD/sweep samples=$BUILD/samples
 count() { rows "$@" | awk 'END { print NR - 1 }'; }
+ends() { # CODE TEXT COMMAND... - the command ends with that exit code and prints a line that matches
+    code=$1 text=$2
+    shift 2
+    "$@" >"$tmp/shown" 2>&1
+    [ $? = "$code" ] && grep -qE -e "$text" "$tmp/shown" || { cat "$tmp/shown"; false; }
+}
 says() { # TEXT COMMAND... - the command succeeds and prints a line that matches
     text=$1
     shift
@@ -65,19 +71,19 @@ rows() { "$samples" show "$1" $own --store "$2" --include "${3:-matching}" --pro
 
 # ---- measuring ----
 space s.yaml "1, 2, 3" "4, 5"
-is "six entities are measured" says "finished +6 measured \(0 failed\), 0 known" "$sweep" s.yaml $own --store st
+is "six entities are measured" says "finished +6 valid, 0 invalid, 0 failed, 0 known" "$sweep" s.yaml $own --store st
 is "in the grid's order, last dimension fastest" eval '[ "$(tr "\n" , <log)" = "1 4,1 5,2 4,2 5,3 4,3 5," ]'
 is "their rows" eval 'rows s.yaml st measured >csv && [ "$(sed -n 2p csv)" = "0,a.1-b.4,explicit_grid_sample_generator,custom_experiments.work,1,4,14.5,3,1" ] && [ $(wc -l <csv) = 7 ]'
-is "again: all are known, none is run" eval 'says "0 measured \(0 failed\), 6 known" "$sweep" s.yaml $own --store st && [ $(wc -l <log) = 6 ]'
+is "again: all are known, none is run" eval 'says "0 valid, 0 invalid, 0 failed, 6 known" "$sweep" s.yaml $own --store st && [ $(wc -l <log) = 6 ]'
 space wider.yaml "3, 2, 9" "5, 8"
-is "another space sees what it shares with the first" says "4 measured \(0 failed\), 2 known" "$sweep" wider.yaml $own --store st
+is "another space sees what it shares with the first" says "4 valid, 0 invalid, 0 failed, 2 known" "$sweep" wider.yaml $own --store st
 is "measured, matching, missing of the first" eval '[ $(count s.yaml st measured) = 6 ] && [ $(count wider.yaml st matching) = 6 ] && [ $(count s.yaml st missing) = 0 ]'
-is "--remeasure measures again" says "6 measured" "$sweep" s.yaml $own --store st --remeasure
+is "--remeasure measures again" says "6 valid" "$sweep" s.yaml $own --store st --remeasure
 is "several results of one entity are a list" eval 'rows s.yaml st measured | grep -qF "\"[14.5, 14.5]\""'
-is "--repeat 3: one more than the two there are" says "6 measured \(0 failed\), 12 known" "$sweep" s.yaml $own --store st --repeat 3
+is "--repeat 3: one more than the two there are" says "6 valid, 0 invalid, 0 failed, 12 known" "$sweep" s.yaml $own --store st --repeat 3
 rm -f log
 space counted.yaml 1 1 count
-is "--repeat 4: four results of one entity, numbered" eval 'says "4 measured" "$sweep" counted.yaml $own --store many --repeat 4 && [ "$("$samples" rows custom_experiments.work $own --store many --columns repeat,speed --output-format csv | tail -n 4 | tr "\n" " ")" = "0,1.5 1,2.5 2,3.5 3,4.5 " ]'
+is "--repeat 4: four results of one entity, numbered" eval 'says "4 valid" "$sweep" counted.yaml $own --store many --repeat 4 && [ "$("$samples" rows custom_experiments.work $own --store many --columns repeat,speed --output-format csv | tail -n 4 | tr "\n" " ")" = "0,1.5 1,2.5 2,3.5 3,4.5 " ]'
 aggregate() { # HOW VALUE
     is "show --aggregate $1" eval '[ "$("$samples" show counted.yaml $own --store many --property-format target --output-format csv --property speed --aggregate '"$1"' | tail -n 1 | cut -d, -f7)" = '"$2"' ]'
 }
@@ -87,7 +93,7 @@ aggregate min 1.5
 aggregate max 4.5
 aggregate variance 1.25
 aggregate std 1.118033988749895
-is "--entities 2 --order random --seed 5 twice the same" eval '"$sweep" s.yaml $own --store r1 --entities 2 --order random --seed 5 | grep measured | cut -c30- >o1; "$sweep" s.yaml $own --store r2 --entities 2 --order random --seed 5 | grep measured | cut -c30- >o2; [ $(wc -l <o1) = 3 ] && [ "$(head -n 2 o1)" = "$(head -n 2 o2)" ]'
+is "--entities 2 --order random --seed 5 twice the same" eval '"$sweep" s.yaml $own --store r1 --entities 2 --order random --seed 5 | grep measured | cut -c30- >o1; "$sweep" s.yaml $own --store r2 --entities 2 --order random --seed 5 | grep measured | cut -c30- >o2; [ $(wc -l <o1) = 2 ] && cmp o1 o2'
 # order STORE FLAG... - the entities of a sweep over a fresh store, as they came
 order() {
     rm -rf "$1"
@@ -112,12 +118,17 @@ refused "lhs and weighted do not end by themselves" 2 "say how many are wanted" 
 is "sequential-grouped" eval '[ "$(order o1 --order sequential-grouped --grouping b --entities 9)" = "12 22 32 42 52 72 82 14 24 " ]'
 is "random-grouped, by ado's operation file" eval 'printf "operation:\n  module: {operatorName: random_walk}\n  parameters: {numberEntities: all, samplerConfig: {mode: randomgrouped, samplerType: generator, grouping: [a]}}\n" >group.yaml; x=$(order o1 --operation group.yaml --seed 2) && [ "$(echo $x | tr " " "\n" | cut -c1 | uniq | wc -l)" = 7 ] && [ "$x" != "$(order o2 --operation group.yaml --seed 3)" ]'
 is "selectors in groups: the store's, first seen first" eval '[ "$(order o1 --order random --seed 4 --entities 12 | wc -w)" = 12 ] && sed s/generator/selector/\;s/randomgrouped/sequentialgrouped/ group.yaml >chosen.yaml && "$sweep" orders.yaml $own --store o1 --operation chosen.yaml | sed -n "s/.* known .* a \([0-9]*\), b.*/\1/p" >seen && [ "$(wc -l <seen)" = 12 ] && [ "$(uniq seen)" = "$("$samples" show orders.yaml $own --store o1 --include matching --property-format target --output-format csv | tail -n +2 | cut -d, -f5 | awk "!x[\$1]++")" ]'
-is "a selector takes what the store has" says "0 measured \(0 failed\), 6 known" "$sweep" wider.yaml $own --store st --sampler selector --filter noFilter
-is "--filter unmeasured leaves out what is known" eval 'space more.yaml "1, 40" "4" && says "1 measured \(0 failed\), 0 known" "$sweep" more.yaml $own --store st --filter unmeasured'
+is "a selector takes what the store has" says "0 valid, 0 invalid, 0 failed, 6 known" "$sweep" wider.yaml $own --store st --sampler selector --filter noFilter
+is "--filter unmeasured leaves out what is known" eval 'space more.yaml "1, 40" "4" && says "1 valid, 0 invalid, 0 failed, 0 known" "$sweep" more.yaml $own --store st --filter unmeasured'
 is "a dry run does nothing and says all" eval 'lines=$(wc -l <log); space dry.yaml "1, 6, 50" 4; says "# 1 of 3 would be measured, 1 are known, 1 cannot be measured" "$sweep" dry.yaml $own --store st --dry-run && grep -q "^# estimated time" shown && [ $(wc -l <log) = $lines ]'
 
 is "... the estimate is made of the rows in the store" eval 'space slow.yaml "1, 2" "1, 2" fine 0.4; "$sweep" slow.yaml $own --store st --entities 2 >/dev/null; wanted=$("$samples" rows custom_experiments.work $own --store st --columns seconds,entity,experiment --output-format csv | awk -F, "/seconds.0.4/ { s += \$1 } END { printf \"%.0f\", s }"); says "^# estimated time +0:0$wanted with 1 at a time" "$sweep" slow.yaml $own --store st --dry-run --remeasure --entities 2'
 is "... unknown without any" eval 'space new.yaml 1 1; says "estimated time +unknown" "$sweep" new.yaml $own --store nowhere --dry-run && [ ! -e nowhere ]'
+
+sed "s/mollm2-135m/mollm2-135m, smollm2-360m/; s/512, 1024/512/" "$here/defaults/spaces/laptop.yaml" >away.yaml
+is "... known models need not be here: said for their entities" eval 'says "^# models +4 of these need a model that is not on this machine" env HF_HUB_CACHE=$tmp/nothing "$sweep" away.yaml --store nowhere --dry-run && [ "$(grep -c "^run .*smollm2-360m.*its model is not on this machine$" shown)" = 2 ] && grep -q "^# 4 of 4 would be measured" shown'
+refused "... others must, and so must all that are measured" 1 "neither in models/SmolLM2-135M" env HF_HUB_CACHE=$tmp/nothing "$sweep" away.yaml --store nowhere2
+refused "... unknown ones" 2 "smollm2-999m" eval 'sed s/360m/999m/ away.yaml >unknown.yaml; HF_HUB_CACHE=$tmp/nothing "$sweep" unknown.yaml --store nowhere --dry-run'
 
 # ---- filters ----
 space all.yaml "1, 2, 3" "1, 2" fine 0.01
@@ -125,18 +136,56 @@ sed 's/experimentIdentifier: work/&\n    parameterization: [{property: {identifi
 sed '/^  - actuator/,$d' filter.yaml >some.yaml
 printf '  - {actuatorIdentifier: custom_experiments, experimentIdentifier: work}\n' >>some.yaml
 sed -i 's/values: \[1, 2, 3\]/values: [1]/' some.yaml
-is "of one experiment of two one value is measured" says "2 measured" "$sweep" some.yaml $own --store fil
-is "--filter partial: those" says "2 measured \(0 failed\), 2 known" "$sweep" filter.yaml $own --store fil --filter partial
-is "--filter measured: they are whole now" says "0 measured \(0 failed\), 4 known" "$sweep" filter.yaml $own --store fil --filter measured
+is "of one experiment of two one value is measured" says "2 valid" "$sweep" some.yaml $own --store fil
+is "--filter partial: those" says "2 valid, 0 invalid, 0 failed, 2 known" "$sweep" filter.yaml $own --store fil --filter partial
+is "--filter measured: they are whole now" says "0 valid, 0 invalid, 0 failed, 4 known" "$sweep" filter.yaml $own --store fil --filter measured
 is "--filter unmeasured, ended after a while" eval '! "$sweep" filter.yaml $own --store fil --filter unmeasured --name rest --entities 3 --time-limit 0.001 | grep -q finished'
 is "... and gone on with: three in all" eval '"$sweep" --resume rest $own --store fil --time-limit 0.05 >/dev/null; "$sweep" --resume rest $own --store fil >/dev/null && [ "$("$samples" show filter.yaml $own --store fil --operation rest --property-format target --output-format csv | tail -n +2 | cut -d, -f2 | sort -u | tr "\n" " ")" = "a.2-b.1 a.2-b.2 a.3-b.1 " ]'
 
+# ---- --where, --entity, --set ----
+# taken STORE FLAG... - the entities of a sweep over a fresh store, as "a b"
+taken() {
+    rm -rf "$1"
+    into=$1
+    shift
+    "$sweep" which.yaml $own --store "$into" "$@" >which.out || return
+    sed -n 's/.* measured .* a \([0-9]*\), b \([0-9]*\).*/\1\2/p' which.out | tr '\n' ' '
+}
+space which.yaml "1, 2, 3" "4, 5"
+is "--where measures where it is true" eval '[ "$(taken w1 --where "a > 1 and b == 4")" = "24 34 " ]'
+is "... it may name inputs that are no dimensions" eval '[ "$(taken w1 --where "how == \"fine\" and a + b == 7")" = "25 34 " ]'
+is "... the limit counts what it leaves, the dry run shows it" eval '[ "$(taken w1 --where "b == 5" --entities 2 --name kept)" = "15 25 " ] && says "^# 1 of 3 would be measured, 2 are known" "$sweep" which.yaml $own --store w1 --where "b == 5" --dry-run'
+refused "... an unknown name" 2 '--where: unknown name "c"' "$sweep" which.yaml $own --store w1 --where "c == 5"
+is "--resume keeps it" eval 'says "^# finished +2 valid, 0 invalid, 0 failed, 0 known" "$sweep" --resume kept $own --store w1 && ! grep -q " measured " shown'
+refused "... another one is an error that names both" 2 'was begun with --where b == 5, and the command line asks for --where b == 4' "$sweep" --resume kept $own --store w1 --where "b == 4"
+refused "... so is one where there was none" 2 'was begun without --entity, and the command line asks for --entity a.1-b.5' "$sweep" --resume kept $own --store w1 --entity a.1-b.5
+is "--entity takes these, in the grid's order" eval '[ "$(taken w2 --entity a.3-b.4,a.1-b.5 --name named)" = "15 34 " ] && [ "$(taken w2 --entity a.3-b.4 --entity=a.1-b.5 --entity a.3-b.4)" = "15 34 " ]'
+is "... with --where, those that meet it" eval '[ "$(taken w2 --entity a.3-b.4,a.1-b.5 --where "a == 1")" = "15 " ]'
+refused "... one that is none" 2 '--entity a.4-b.4: this is no entity of which.yaml' "$sweep" which.yaml $own --store w2 --entity a.1-b.4,a.4-b.4
+refused "... one that the constraints exclude" 2 'the constraints of orders.yaml exclude it' "$sweep" orders.yaml $own --store w2 --entity a.6-b.4
+refused "... where entities are drawn" 2 '--order may not be sobol' "$sweep" orders.yaml $own --store w2 --entity a.5-b.4 --order sobol --entities 4
+printf 'entitySpace:\n  - {identifier: a, propertyDomain: {domainRange: [0, 100], interval: 1}}\n  - {identifier: seconds, propertyDomain: {domainRange: [0.0, 1.0], interval: 0.000001}}\nexperiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: work}]\n' >fine.yaml
+is "... of 10^8, read from its numbers" eval 'says "^run .* a.0-seconds.0.25  " "$sweep" fine.yaml $own --store w2 --entity a.0-seconds.0.25 --dry-run'
+is "--set replaces a dimension, or a parameter; the rows have it" eval '"$sweep" which.yaml $own --store w3 --set a=9 --set seconds=0.25 --name fixed >which.out && grep -q "^# finished  *2 valid" which.out && grep -q "work-seconds.0.25, build" which.out && [ "$("$samples" rows custom_experiments.work $own --store w3 --columns a,b,seconds --output-format csv | tail -n +2 | tr "\n" " ")" = "9,4,0.25 9,5,0.25 " ]'
+is "... kept by --resume" eval '"$sweep" --resume fixed $own --store w3 >which.out && grep -q "work-seconds.0.25, build" which.out && grep -q "^# finished  *2 valid" which.out'
+refused "... another is an error that names both" 2 'was begun with --set a=9,seconds=0.25, and the command line asks for --set a=8' "$sweep" --resume fixed $own --store w3 --set a=8
+is "... a parameter set to its default is none" eval '"$sweep" counted.yaml $own --store w3 --set how=fine --dry-run >which.out && grep -q "  custom_experiments.work$" which.out'
+refused "... a value outside the experiment's domain" 2 '--set a=100: work cannot take this value' "$sweep" which.yaml $own --store w4 --set a=100
+refused "... an input that is none: the nearest" 2 '--set second: no experiment of this space has this input (the nearest is seconds)' "$sweep" which.yaml $own --store w4 --set second=1
+refused "... no value" 2 '--set a: expected input=value' "$sweep" which.yaml $own --store w4 --set a
+refused "... a list" 2 '--set a=[1]: the value must be' "$sweep" which.yaml $own --store w4 --set 'a=[1]'
+
+{ echo 'metadata: {name: night, labels: {team: a, level: 2}}'; sed 's/4, 5/4/' which.yaml; } >labelled.yaml
+"$sweep" labelled.yaml $own --store w3 --dry-run >/dev/null; "$sweep" labelled.yaml $own --store w3 >/dev/null
+is "samples stats shows metadata, and finds spaces by label" eval '"$samples" stats --store w3 --output-format csv >all && grep -q "NAME,night" all && [ "$(grep -c "FILE," all)" = 2 ] && "$samples" stats --store w3 --label team=a,level=2 --output-format csv >few && [ "$(cut -d, -f3- few | tr -d "\r" | sed 1d | sed "s|w3/.*||" | tr "\n" " ")" = "FILE, NAME,night LABEL,team=a LABEL,level=2 " ] && [ "$("$samples" stats --store w3 --label team=b --output-format csv | wc -l)" = 1 ]'
+refused "... not those of one word" 2 "--label chooses among all spaces of the store" "$samples" stats which.yaml $own --store w3 --label team=a
+
 # ---- outcomes ----
-is "a rule that is not met: a row, no run" eval 'space ruled.yaml 6 1; says "1 invalid" "$sweep" ruled.yaml $own --store st && ! grep -q "^6 1$" log && rows ruled.yaml st | grep -q ",6,1,0$"'
+is "a rule that is not met: a row, no run" eval 'space ruled.yaml 6 1; ends 1 "0 valid, 1 invalid" "$sweep" ruled.yaml $own --store st && ! grep -q "^6 1$" log && rows ruled.yaml st | grep -q ",6,1,0$"'
 outcome() { # HOW STATUS REASON
     how=$1 status=$2 reason=$3
     space "$how.yaml" 1 1 "$how"
-    is "$how: $status, $reason" eval 'says "^ +1/1 +$status .*$reason" "$sweep" $how.yaml $own --store out'
+    is "$how: $status, $reason" eval 'ends 1 "^ +1/1 +$status .*$reason" "$sweep" $how.yaml $own --store out'
 }
 outcome code1 failed "exit code 1: something went wrong in the middle"
 outcome code3 invalid "exit code 3: something went wrong"
@@ -150,20 +199,53 @@ outcome infinite failed "speed|makes no sense"
 outcome stale failed "another run's"
 outcome lacking failed "has no speed"
 outcome invalid invalid "is_valid 0"
-is "what is found invalid is counted as such" says "1 measured \(0 failed\), 0 known, 1 invalid" "$sweep" code3.yaml $own --store counted
+is "what is found invalid is counted as such" ends 1 "0 valid, 1 invalid, 0 failed, 0 known" "$sweep" code3.yaml $own --store counted
 is "... and by samples stats" eval '"$samples" stats --store counted >stats; cat stats; grep -qE "INVALID +1$" stats'
-is "what failed is tried again by the next operation, what is invalid is not" eval 'says "1 measured" "$sweep" code1.yaml $own --store out && says "0 measured \(0 failed\), 1 known" "$sweep" code3.yaml $own --store out'
-is "--retries: the second try is fine" eval 'space second.yaml 2 2 second; says "2 measured \(1 failed\)" "$sweep" second.yaml $own --store out --retries 1'
-is "--timeout ends a run" eval 'space slow.yaml 1 1 fine 60; says "failed .*time limit of 0.3 s" "$sweep" slow.yaml $own --store out --timeout 0.3'
+is "what failed is tried again by the next operation, what is invalid is not" eval 'ends 1 "0 valid, 0 invalid, 1 failed" "$sweep" code1.yaml $own --store out && ends 1 "0 valid, 0 invalid, 0 failed, 1 known" "$sweep" code3.yaml $own --store out'
+is "--retries: the second try is fine" eval 'space second.yaml 2 2 second; says "1 valid, 0 invalid, 0 failed, 0 known" "$sweep" second.yaml $own --store out --retries 1'
+is "--timeout ends a run" eval 'space slow.yaml 1 1 fine 60; ends 1 "failed .*time limit of 0.3 s" "$sweep" slow.yaml $own --store out --timeout 0.3'
 is "--time-limit ends the operation and records nothing of it" eval 'says "^# stopped " "$sweep" slow.yaml $own --store limit --time-limit 0.3 && [ $(count slow.yaml limit) = 0 ]'
 is "what is measured sees the environment it is told, with --env more" eval 'space env.yaml 1 1 environment; SECRET=1 MORE=2 LANG=C "$sweep" env.yaml $own --store out --env MORE,LANG=xx >/dev/null && ! grep -q SECRET log.environment && grep -q "^MORE=2$" log.environment && [ "$(grep "^LANG=" log.environment)" = LANG=xx ] && grep -q "^TUNE_NONCE=................................$" log.environment && grep -q "^TUNE_INPUT_A=1$" log.environment'
-is "... and other surroundings are not replayed" says "1 measured" "$sweep" env.yaml $own --store out
+is "... and other surroundings are not replayed" says "1 valid" "$sweep" env.yaml $own --store out
+
+# ---- the brake ----
+space broken.yaml "1, 2, 3, 4" "1, 2" code1
+is "five that fail in the same way in a row: no more are started, which line it was, how to go on" eval 'rm -f log; ends 1 "^# 5 failed in a row +exit code 1: something went wrong in the middle$" "$sweep" broken.yaml $own --store brake --name broken && [ $(wc -l <log) = 5 ] && grep -q "^# stopped  *0 valid, 0 invalid, 5 failed, 0 known" shown && grep -q "^# no more are started; .*--max-failures 0" shown && grep -q "sweep --resume broken --store brake" shown && "$samples" stats broken --store brake | grep -qw stopped'
+is "... --resume goes on with the rest, where the count begins anew" eval 'rm -f log; ends 1 "^# finished +0 valid, 0 invalid, 8 failed" "$sweep" --resume broken $own --store brake && [ $(wc -l <log) = 3 ]'
+is "--max-failures 0 is none, --max-failures 2 is two" eval 'rm -f log; ends 1 "^# finished +0 valid, 0 invalid, 8 failed" "$sweep" broken.yaml $own --store brake2 --max-failures 0 && [ $(wc -l <log) = 8 ] && ends 1 "^# 2 failed in a row" "$sweep" broken.yaml $own --store brake3 --max-failures 2 && [ $(wc -l <log) = 10 ]'
+cat >own/mixed.sh <<'E2'
+#!/bin/sh
+echo "$TUNE_INPUT_A" >>"$TUNE_INPUT_LOG"
+[ "$TUNE_INPUT_HOW" = fine ] && [ $((TUNE_INPUT_A % 3)) = 0 ] && { echo '{"speed": 1}' >"$TUNE_OUTPUT/report.json"; exit 0; }
+echo "step $TUNE_INPUT_A"
+case $TUNE_INPUT_HOW in
+    path) echo "cannot write $TUNE_OUTPUT/x" >&2 ;;
+    line) echo "failed at $TUNE_INPUT_A" >&2 ;;
+    *) echo "failed" >&2 ;;
+esac
+[ "$TUNE_INPUT_HOW" = code ] && exit $((TUNE_INPUT_A % 2 + 1))
+exit 1
+E2
+chmod +x own/mixed.sh
+sed 's/"work"/"mixed"/; s/work\.sh/mixed.sh/; /"rules"/d' own/work.json >own/mixed.json
+mixed() { # HOW [FLAG...] - twelve measurements in that way into a fresh store; mixed.out
+    rm -rf mixed.st log
+    space mixed.yaml "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12" 1 "$1"
+    sed -i 's/: work$/: mixed/' mixed.yaml
+    shift
+    "$sweep" mixed.yaml --experiments own/mixed.json --store mixed.st --max-failures 3 "$@" >mixed.out 2>&1
+}
+is "a valid measurement resets the count; some are valid: exit code 0" eval 'mixed fine; code=$?; cat mixed.out; [ $code = 0 ] && grep -q "^# finished  *4 valid, 0 invalid, 8 failed, 0 known" mixed.out'
+is "another exit code, another line: not the same failure" eval 'for how in code line; do mixed $how; [ $? = 1 ] && grep -q "^# finished  *0 valid, 0 invalid, 12 failed" mixed.out || { cat mixed.out; return 1; }; done'
+is "the folder of the run in the line is no difference" eval 'mixed path; cat mixed.out; [ $(wc -l <log) = 3 ] && grep -q "^# 3 failed in a row  *exit code 1: cannot write " mixed.out'
+is "tries of one measurement count once" eval 'mixed other --retries 2; cat mixed.out; [ $(wc -l <log) = 9 ] && grep -q "^# stopped  *0 valid, 0 invalid, 3 failed" mixed.out'
+is "known ones without a figure are not valid, either" eval 'ends 1 "0 valid, 0 invalid, 0 failed, 1 known" "$sweep" ruled.yaml $own --store st'
 
 # ---- where figures come from ----
 space s.yaml "1, 2, 3" "4, 5"
 cp own/work.sh kept.sh && echo "# another build" >>own/work.sh
-is "another build of the program: measured anew" says "6 measured" "$sweep" s.yaml $own --store st
-is "... unless any build is accepted" says "0 measured" "$sweep" wider.yaml $own --store st --accept any-build
+is "another build of the program: measured anew" says "6 valid" "$sweep" s.yaml $own --store st
+is "... unless any build is accepted" says "0 valid" "$sweep" wider.yaml $own --store st --accept any-build
 refused "a word --accept does not know" 2 "any-host, any-build" "$sweep" s.yaml $own --store st --accept any-body
 cp kept.sh own/work.sh
 
@@ -174,7 +256,7 @@ if "$sweep" cores.yaml $own --store cores --in-flight 2 --dry-run >shown 2>&1; t
     is "two at a time have cores of their own" eval '"$sweep" cores.yaml $own --store cores --in-flight 2 >/dev/null && [ $(wc -l <log.cores) = 4 ] && [ $(sort -u log.cores | wc -l) = 2 ] && [ -z "$(sort -u log.cores | tr ",-" "\n\n" | sort | uniq -d)" ]'
     rm -f log.cores
     is "... and share them where asked" eval '"$sweep" cores.yaml $own --store cores2 --in-flight 2 --share-cores >/dev/null && [ $(sort -u log.cores | wc -l) = 1 ]'
-    is "... which is no figure of the same kind" says "4 measured" "$sweep" cores.yaml $own --store cores --in-flight 2 --share-cores
+    is "... which is no figure of the same kind" says "4 valid" "$sweep" cores.yaml $own --store cores --in-flight 2 --share-cores
     rm -f log.cores
     is "ado's batchSize is that number" eval '"$sweep" cores.yaml $own --store cores3 --operation batch.yaml >/dev/null && [ $(sort -u log.cores | wc -l) = 2 ]'
 else
@@ -199,7 +281,7 @@ code=$?
 is "SIGINT: exit 130, what ran is not recorded" eval '[ $code = 130 ] && grep -q "^# stopped" said.txt && grep -q "sweep --resume first --store stop" said.txt && [ $(count long.yaml stop) -ge 1 ] && [ $(count long.yaml stop) -le 3 ]'
 is "--resume goes on, and measures the others once" eval 'says "finished" "$sweep" --resume first $own --store stop && [ $(count long.yaml stop measured) = 8 ] && [ $(sort log | uniq -c | awk "\$1 > 2" | wc -l) = 0 ]'
 is "... and again: nothing is left" eval 'lines=$(wc -l <log); "$sweep" --resume first $own --store stop >/dev/null && [ $(wc -l <log) = $lines ]'
-is "the same command again, without a name: what is known is replayed, the rest measured" eval 'rm -rf stop; interrupted "$sweep" long.yaml $own --store stop; lines=$(count long.yaml stop) && [ $lines -ge 1 ] && [ $lines -le 7 ] && says "finished +$((8 - lines)) measured \(0 failed\), $lines known" "$sweep" long.yaml $own --store stop'
+is "the same command again, without a name: what is known is replayed, the rest measured" eval 'rm -rf stop; interrupted "$sweep" long.yaml $own --store stop; lines=$(count long.yaml stop) && [ $lines -ge 1 ] && [ $lines -le 7 ] && says "finished +$((8 - lines)) valid, 0 invalid, 0 failed, $lines known" "$sweep" long.yaml $own --store stop'
 space s.yaml "1, 2, 3" "4, 5"
 "$sweep" long.yaml $own --store stop --name first >/dev/null
 refused "--name of an operation that is there" 2 "--resume first goes on with it, --join first shares it" "$sweep" long.yaml $own --store stop --name first
@@ -241,7 +323,7 @@ for i in 1 2; do "$sweep" turns.yaml --experiments own/turns.json --store turns.
 wait
 is "two sweeps on the same cores take turns" eval '[ "$(paste -sd" " log.turns)" = "begin end begin end begin end begin end begin end begin end begin end begin end" ]'
 is "... one after the other" [ "$(sed -n 2,5p log.who | sort -u | wc -l)" = 2 ]
-is "... and say so" eval 'grep -q "take turns" turns.out.1 turns.out.2 && grep -q "4 measured" turns.out.1 && grep -q "4 measured" turns.out.2'
+is "... and say so" eval 'grep -q "take turns" turns.out.1 turns.out.2 && grep -q "4 valid" turns.out.1 && grep -q "4 valid" turns.out.2'
 rm -f log.turns
 for i in 3 4; do "$sweep" turns.yaml --experiments own/turns.json --store turns.$i --share-cores >turns.out.$i 2>&1 & done
 wait
@@ -260,7 +342,7 @@ held() { # NAME WHAT TEXT [COMMAND...]: the sweep says TEXT of the holder $pid t
     until grep -q "holds core" held.out || ! kill -0 $sweeping 2>/dev/null; do sleep 0.05; done
     kill $pid
     wait $sweeping
-    is "$held_name" eval 'cat held.out; grep -q "^# $(eval echo "$text")" held.out && grep -q "4 measured" held.out'
+    is "$held_name" eval 'cat held.out; grep -q "^# $(eval echo "$text")" held.out && grep -q "4 valid" held.out'
 }
 held "a core held by no sweep: the process is named, and what to do" "$core" 'process $pid (hold_cpu) of user $(id -un), which is no sweep, holds core $core .*--share-cores'
 held "... also the place of who is next" "$core/next" 'process $pid (hold_cpu) of user $(id -un), which is no sweep, holds core $core .*--share-cores'
@@ -345,8 +427,8 @@ sed 's/"work"/"half"/; /"identifier": "b"/d' own/work.json >own/half.json
 space both.yaml "1, 2" "1, 2, 3"
 echo '  - {actuatorIdentifier: custom_experiments, experimentIdentifier: half, parameterization: [{property: {identifier: seconds}, value: 0.05}]}' >>both.yaml
 half="--experiments own/work.json,own/half.json"
-is "it is measured once for all entities it does not tell apart" eval 'rm -f log; says "8 measured \(0 failed\), 4 known" "$sweep" both.yaml $half --store half'
-is "... also where they come at the same time" eval 'rm -f log; says "8 measured \(0 failed\), 4 known" "$sweep" both.yaml $half --store half2 --in-flight 3 --share-cores'
+is "it is measured once for all entities it does not tell apart" eval 'rm -f log; says "8 valid, 0 invalid, 0 failed, 4 known" "$sweep" both.yaml $half --store half'
+is "... also where they come at the same time" eval 'rm -f log; says "8 valid, 0 invalid, 0 failed, 4 known" "$sweep" both.yaml $half --store half2 --in-flight 3 --share-cores'
 
 # ---- parameters are matched by value ----
 parameters() { # FILE PARAMETER...
@@ -360,10 +442,10 @@ parameters two.yaml seconds=0.25 b=3
 parameters three.yaml b=3.0 seconds=2.5e-1
 parameters four.yaml b=4 seconds=0.25
 is "measured with parameters" says "experiment +custom_experiments.work-b.3-seconds.0.25, build" "$sweep" one.yaml $own --store par
-is "... in another order: known, and spelled as ado does" eval 'says "0 measured \(0 failed\), 2 known" "$sweep" two.yaml $own --store par && grep -q "custom_experiments.work-seconds.0.25-b.3, build" shown'
-is "... spelled otherwise: known" says "0 measured \(0 failed\), 2 known" "$sweep" three.yaml $own --store par
+is "... in another order: known, and spelled as ado does" eval 'says "0 valid, 0 invalid, 0 failed, 2 known" "$sweep" two.yaml $own --store par && grep -q "custom_experiments.work-seconds.0.25-b.3, build" shown'
+is "... spelled otherwise: known" says "0 valid, 0 invalid, 0 failed, 2 known" "$sweep" three.yaml $own --store par
 is "... shown, whoever spelled it how" eval '[ $(count two.yaml par matching) = 2 ] && [ $(count three.yaml par measured) = 2 ]'
-is "another value: measured" says "2 measured" "$sweep" four.yaml $own --store par
+is "another value: measured" says "2 valid" "$sweep" four.yaml $own --store par
 parameters five.yaml seconds=0.25 b=0
 refused "a default given as a parameter: file and line" 2 "five.yaml:7:9: b is 0 by default; leave it out" "$sweep" five.yaml $own --store par
 parameters six.yaml b=3 b=4
@@ -393,7 +475,7 @@ configured() { "$sweep" sets.yaml $reader --actuator-configuration actuator.yaml
 is "without one: data is made in the experiment's own folder, saying so" eval 'says "data/four.txt is not there: made once by ./maker.sh" "$sweep" sets.yaml $reader --store act1 && [ "$(cat data/four.txt data/fifteen.txt)" = fourfifteen ]'
 configure SFTTrainer "data_directory: $tmp/else/where, match_exact_dependencies: False, cache: x, num_tokens_cache_directory: y"
 is "data_directory, which is not there yet, is honoured; the rest is said to be inert" eval 'configured --store act2 >shown 2>err && grep -q "else/where/fifteen.txt is not there: made" shown && [ "$(cat else/where/fifteen.txt)" = fifteen ] && grep -q "actuator.yaml: match_exact_dependencies changes nothing here" err && grep -q "num_tokens_cache_directory changes nothing" err && [ $(wc -l <err) = 3 ]'
-is "other data of the same name is not the same" eval 'echo more >else/where/four.txt; says "1 measured \(0 failed\), 1 known" configured --store act2'
+is "other data of the same name is not the same" eval 'echo more >else/where/four.txt; says "1 valid, 0 invalid, 0 failed, 1 known" configured --store act2'
 configure SFTTrainer "hf_home: $tmp/hub-of-mine"
 is "hf_home is honoured" eval 'HF_HOME=/nowhere configured --store act3 >/dev/null 2>&1 && [ "$("$samples" show sets.yaml $reader --store act3 --property-format target --output-format csv --property home | tail -n 1 | cut -d, -f6 | cut -d. -f1)" = $((${#tmp} + 12)) ]'
 configure SFTTrainer "data_dir: x"
@@ -443,7 +525,7 @@ experiments:
       - {property: {identifier: max_length}, value: 32}
 E2
 tiny model 1 >/dev/null
-is "... that measures it" eval 'says "2 measured \(0 failed\)" "$sweep" recipe.yaml --experiments recipe.json --store recipes && "$samples" show recipe.yaml --experiments recipe.json --store recipes --property-format target --output-format csv --property training_steps,dataset_tokens_per_second | grep -q ",2$\|,2,"'
+is "... that measures it" eval 'says "2 valid, 0 invalid, 0 failed" "$sweep" recipe.yaml --experiments recipe.json --store recipes && "$samples" show recipe.yaml --experiments recipe.json --store recipes --property-format target --output-format csv --property training_steps,dataset_tokens_per_second | grep -q ",2$\|,2,"'
 is "housekeeping is no input of it; whatever changes what is computed is" eval '! grep -qE "\"(save|save_dtype|output|log_every|profile|resume)\"," recipe.json && grep -q "\"identifier\": \"device\"" recipe.json && grep -q "\"identifier\": \"stop_at_step\"" recipe.json && "$sweep" recipe.yaml --experiments recipe.json --store recipes --remeasure --keep-runs >/dev/null && [ -n "$(ls recipes/runs/*/*/run-0/report.json)" ] && ! ls -d recipes/runs/*/*/run-0/checkpoint*'
 sed 's/identifier: max_steps}, value: 2/identifier: max_steps}, value: 600/; s/values: \[1, 2\]/values: [1]/' recipe.yaml >stable.yaml
 is "--until-stable is the recipe's flag, and part of what is measured" eval 'says "experiment +custom_experiments.finetune_full-max_steps.600-max_length.32-until_stable.90.0, build" "$sweep" stable.yaml --experiments recipe.json --store recipes --until-stable 90 --keep-runs --name stable && grep -q "samples show stable.yaml --store recipes --experiments recipe.json --until-stable 90" shown && grep -h -A1 -- "--until-stable" recipes/runs/stable/*/run-0/run.json | grep -q "\"90.0\""'
@@ -466,11 +548,11 @@ experiments:
       - {property: {identifier: max_steps}, value: 2}
       - {property: {identifier: dataset_id}, value: news-chars-512-entries-256}
 E2
-is "ado's LoRA experiment is measured" says "finished +4 measured \(0 failed\), 0 known" "$sweep" lora.yaml --store adapters --keep-runs --name lora
+is "ado's LoRA experiment is measured" says "finished +4 valid, 0 invalid, 0 failed, 0 known" "$sweep" lora.yaml --store adapters --keep-runs --name lora
 is "... by the recipe, with its rank, alpha, dropout and targets" eval 'grep -l -- "--lora-targets" adapters/runs/lora/*/run-0/run.json | wc -l | grep -qx 4 && cat adapters/runs/lora/0-*/run-0/run.json | tr -d " \n\t" >argv && grep -qF "\"--lora-dropout\",\"0.05\"" argv && grep -qF "\"--lora-r\",\"2\",\"--lora-alpha\",\"16\",\"--lora-targets\",\"q_proj,v_proj\"" argv'
 # 2 layers: q 64 + 64, v 64 + 32 a rank; with all linear ones k, o, gate, up and down
 is "... the rows have what is trained" eval '[ "$("$samples" show lora.yaml --store adapters --property-format target --output-format csv --property training_steps,trained_parameters,is_valid | tail -n +2 | rev | cut -d, -f1-3 | rev | tr "\n" " ")" = "1,2,896 1,2,4096 1,2,1792 1,2,8192 " ]'
-is "... again all are known" says "0 measured \(0 failed\), 4 known" "$sweep" lora.yaml --store adapters
+is "... again all are known" says "0 valid, 0 invalid, 0 failed, 4 known" "$sweep" lora.yaml --store adapters
 refused "--until-stable where no experiment knows it" 2 "no experiment of this space has an input until_stable" "$sweep" s.yaml $own --store st --until-stable 5
 printf '#!/bin/sh\necho "{\\"options\\": [3], \\"properties\\": []}"\n' >odd.sh && chmod +x odd.sh
 refused "a description of nothing that has a name" 2 'options or "properties" without a "name"' "$sweep" --describe-experiment ./odd.sh

@@ -52,6 +52,8 @@ static const struct tune_option my_options[] = {
      "without"},
     {"where", TUNE_STRING, &my.where, NULL, "", "",
      "expression over the inputs: 'batch_size <= 2 and number_gpus == 0'"},
+    {"label", TUNE_JOINED(TUNE_STRING), &my.labels, NULL, "", "",
+     "spaces that stats lists: key=value of their metadata, with commas or --label again"},
     {"limit", TUNE_INT64, &my.limit, "0", "[0,inf)", "rows",
      "most rows that show, rows and trace print; 0: all"},
     {"filter", TUNE_STRING, &my.filter, NULL, "", "",

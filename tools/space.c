@@ -7,6 +7,7 @@
  *     build/space check space.yaml                                        one line, or what is wrong and where
  *     build/space experiments                                             what there is to measure with
  *     build/space experiments finetune_full_benchmark-v1.0.0              its inputs, defaults and outputs
+ *     build/space template finetune_full_benchmark-v1.0.0 > space.yaml    a space file for it, to be edited
  *
  * Nothing is expanded but what is printed, so a space may have 10^12 entities. */
 #include <cjson/cJSON.h>
@@ -27,10 +28,11 @@ static struct {
 } my;
 
 static const struct tune_option my_options[] = {
-    {"<command>", TUNE_CHOICE, &my.command, NULL, "describe|list|check|experiments", "",
+    {"<command>", TUNE_CHOICE, &my.command, NULL, "describe|list|check|experiments|template", "",
      "what to do"},
     {"<file>", TUNE_STRING, &my.file, "", "", "",
-     "space file: ado's YAML, or the same keys as JSON. For experiments: the name of one"},
+     "space file: ado's YAML, or the same keys as JSON. For experiments and template: the name "
+     "of one"},
     {"experiments", TUNE_STRING, &my.experiments, NULL, "", "",
      "more folders and files of experiments, with commas"},
     {"store", TUNE_STRING, &my.store, NULL, "", "",
@@ -76,6 +78,13 @@ static void experiments(void)
     tune_catalog_free(&c);
 }
 
+static void template(void)
+{
+    struct tune_catalog c = read_catalog();
+    MUST(tune_experiment_template(GET(tune_catalog_find(&c, NULL, my.file)), stdout));
+    tune_catalog_free(&c);
+}
+
 /* The id of --store, else the store named in the space, else ado's name for no store. It is read
  * without HDF5, which this program does not use. */
 static const char *store_id(const struct tune_space *s)
@@ -105,6 +114,25 @@ static void describe(const struct tune_space *s)
     tune_catalog_free(&c);
 }
 
+/* The constraints leave no entity: say how many each excludes of those that the earlier ones left. */
+static void fail_empty(const struct tune_space *s)
+{
+    struct tune_space some = *s;
+    double left = (double)s->size, allowed, error;
+    char *text = NULL;
+    size_t size;
+    FILE *out = GET(open_memstream(&text, &size));
+    for (int c = 0; c < s->constraint_count; c++, left = allowed) {
+        some.constraint_count = c + 1;
+        MUST(tune_space_count_allowed(&some, &allowed, &error));
+        fprintf(out, "%s\"%s\" excludes %.0f of %.0f", c ? ", " : "", tune_expression_text(s->constraints[c]),
+                left - allowed, left);
+    }
+    fclose(out);
+    tune_error_set("%s: no entity meets the constraints: %s; loosen one, or add values", my.file, GET(text));
+    tune_program_fail();
+}
+
 static void check(const struct tune_space *s)
 {
     double allowed, error;
@@ -115,6 +143,8 @@ static void check(const struct tune_space *s)
     tune_protocols_free(protocols, s->reference_count);
     tune_catalog_free(&c);
     MUST(tune_space_count_allowed(s, &allowed, &error)); /* a constraint that cannot be evaluated */
+    if (s->size && allowed == 0 && error == 0)
+        fail_empty(s);
     tune_print_line_of(stdout, my.file);
     printf(": fine: %d dimension%s, ", s->count, plural(s->count));
     if (s->size)
@@ -246,8 +276,13 @@ int main(int argc, char **argv)
         return finish();
     }
     if (!*my.file) {
-        tune_error_usage("%s: which space? Give its file", my.command);
+        bool space = strcmp(my.command, "template") != 0;
+        tune_error_usage("%s: which %s? Give its %s", my.command, space ? "space" : "experiment", space ? "file" : "name");
         tune_program_fail();
+    }
+    if (!strcmp(my.command, "template")) {
+        template();
+        return finish();
     }
     struct tune_space *s = GET(tune_space_read(my.file));
     if (!strcmp(my.command, "list"))

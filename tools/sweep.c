@@ -51,6 +51,12 @@ static const struct tune_option my_options[] = {
      "number of entities to measure, or all. Default: the operation's, else all"},
     {"filter", TUNE_CHOICE, &my.filter, NULL, "noFilter|measured|unmeasured|partial", "",
      "take only entities in this state"},
+    {"where", TUNE_STRING, &my.where, NULL, "", "",
+     "measure only where this expression over the inputs is true, as in samples"},
+    {"entity", TUNE_JOINED(TUNE_STRING), &my.entity, NULL, "", "",
+     "measure only these entities: identifiers, with commas or --entity again"},
+    {"set", TUNE_JOINED(TUNE_STRING), &my.set, NULL, "", "",
+     "input=value: give an input this value in place of the space's; with commas or --set again"},
     {"seed", TUNE_INT64, &my.seed, "0", "[0,9007199254740992]", "",
      "seed of the orders that are not sequential"},
     {"repeat", TUNE_INT, &my.repeat, "1", "[1,1000000]", "times",
@@ -60,6 +66,8 @@ static const struct tune_option my_options[] = {
      "rows to reuse though they differ: any-host, any-build, any-weights, any-data"},
     {"retries", TUNE_INT, &my.retries, "-1", "[-1,1000]", "",
      "times to retry a failed measurement; -1: the operation's, else 0"},
+    {"max-failures", TUNE_INT, &my.max_failures, "5", "[0,1000000]", "",
+     "start no more after so many that failed in the same way in a row; 0: no such limit"},
     {"until-stable", TUNE_DOUBLE, &my.until_stable, "0", "[0,100]", "%",
      "end a measurement when its tokens/s are known within this share; 0: never. For experiments "
      "with this input"},
@@ -273,6 +281,9 @@ static int read_options(struct tune_operation_record *r)
     o->repeat = my.repeat;
     r->retries = sweep.operation.retries;
     r->until_stable = my.until_stable;
+    r->where = my.where;
+    r->entity = my.entity;
+    r->set = my.set;
     return tune_accept_read(my.accept, &o->accept);
 }
 
@@ -284,11 +295,23 @@ static bool same_grouping(const struct tune_order_options *a, const struct tune_
     return same;
 }
 
+static int check_text(const char *id, const char *flag, const char *asked, const char *known)
+{
+    if (!tune_flags_given(&my.tune, flag) || (known && !strcmp(asked, known)))
+        return 0;
+    return tune_error_usage("operation %s was begun %s--%s%s%s, and the command line asks for --%s %s; leave that out, or "
+                            "begin an operation of another name", id, known ? "with " : "without ", flag,
+                            known ? " " : "", known ? known : "", flag, asked);
+}
+
 /* A resumed operation keeps its options. Report options that differ. */
 static int check_options(const struct tune_operation_record *known)
 {
     struct tune_operation_record asked = {0};
     TRY(read_options(&asked));
+    TRY(check_text(known->id, "where", asked.where, known->where));
+    TRY(check_text(known->id, "entity", asked.entity, known->entity));
+    TRY(check_text(known->id, "set", asked.set, known->set));
     const struct tune_jobs_options *a = &asked.options, *k = &known->options;
     const struct { const char *flag; bool in_file, differs; } all[] = {
         {"order", true, a->order.mode != k->order.mode},
@@ -382,6 +405,16 @@ static int find_record(bool *there)
     return *my.space ? 0 : find_recorded_space(&sweep.record);
 }
 
+/* Find the operation to join, which another process may just have begun. The space is bound. */
+static int find_record_late(bool *there)
+{
+    TRY(find_record(there));
+    const char *set = *there ? sweep.record.set : my.set;
+    if (!set == !my.set && (!set || !strcmp(set, my.set)))
+        return 0;
+    return tune_error_usage("operation %s has just been begun with another --set; give the same", sweep.record.id);
+}
+
 static int read_inputs(void)
 {
     bool there;
@@ -394,13 +427,14 @@ static int read_inputs(void)
         return tune_error_usage("%s: an entity space without experiments; nothing says how to "
                                 "measure it", my.space);
     TRY(tune_catalog_gather(&sweep.catalog, my.store, my.experiments));
+    TRY(sweep_set(there ? sweep.record.set : my.set));
     TRY(tune_space_bind(sweep.space, &sweep.catalog, &sweep.protocols));
     TRY(read_operation());
     TRY(read_configuration());
     TRY(find_programs());
     TRY(open_store(!my.dry_run));
     if (my.join && !there)
-        TRY(find_record(&there)); /* another process is just starting it */
+        TRY(find_record_late(&there));
     if (there && (strncmp(sweep.record.space, "space-", 6) ||
                   strcmp(sweep.record.space + 6, sweep.space->id)))
         return tune_error_usage("operation %s is of %s, which is not the space in %s (space-%s)",
@@ -428,6 +462,7 @@ static int prepare(void)
         TRY(tune_confused_find(sweep.store, sweep.space, sweep.protocols, &sweep.catalog, tell_confused));
     sweep.results = (struct tune_results){sweep.store, sweep.space, sweep.protocols, sweep.record.id, sweep.record.space,
                                           "explicit_grid_sample_generator", sweep.host.name};
+    TRY(sweep_choose(&sweep.record.options));
     o = sweep.record.options;
     o.space = sweep.space;
     o.protocols = sweep.protocols;
@@ -500,13 +535,17 @@ int main(int argc, char **argv)
             MUST(tidy());
         sweep_summary(stopped);
     }
+    bool bad = !my.dry_run && (sweep.braked || sweep_none_valid());
     struct tune_progress at = {.signal = *my.tune.stop_signal};
     tune_operation_record_free(&sweep.record);
     tune_jobs_free(sweep.jobs);
+    tune_where_free(sweep.where);
+    free(sweep.only);
     tune_known_free(sweep.known);
     tune_store_free(sweep.store);
     tune_protocols_free(sweep.protocols, sweep.space->reference_count);
     tune_catalog_free(&sweep.catalog);
     tune_space_free(sweep.space);
-    return tune_program_exit(&at);
+    int code = tune_program_exit(&at);
+    return code ? code : bad;
 }

@@ -70,8 +70,10 @@ static int no_memory(void)
 /* Strings point into the copy. */
 int tune_flags_set(struct tune_flags_state *state, int i, const char *text, enum tune_source source, const char *where)
 {
-    char *copy = strdup(text);
-    if (!copy)
+    const struct tune_flags_entry *e = &state->at[i];
+    bool joined = e->keeping == TUNE_JOIN && source == TUNE_FROM_FLAG && e->source == source && e->text;
+    char *copy = NULL;
+    if (asprintf(&copy, "%s%s%s", joined ? e->text : "", joined ? "," : "", text) < 0)
         return no_memory();
     if (tune_flags_put(&state->at[i].row, copy, where) < 0) {
         free(copy);

@@ -69,6 +69,8 @@ enum tune_option_type {
 #define TUNE_BY_CONTENT(type) ((enum tune_option_type)((type) | 0x200))
 /* belongs to one process: not taken from the run */
 #define TUNE_OF_SESSION(type) ((enum tune_option_type)((type) | 0x400))
+/* a string that may be given several times: the values are joined by commas */
+#define TUNE_JOINED(type) ((enum tune_option_type)((type) | 0x800))
 
 struct tune_option {
     /* "batch-size"; - and _ are equal on the command line; "<folder>": positional */

@@ -8,7 +8,8 @@
 
 /* How --resume treats an option; see TUNE_FREE in flags.h. */
 enum tune_option_keeping {
-    TUNE_KEEP, TUNE_CHANGE_FREELY = 0x100, TUNE_COMPARE_CONTENT = 0x200, TUNE_TAKE_NOT = 0x400
+    TUNE_KEEP, TUNE_CHANGE_FREELY = 0x100, TUNE_COMPARE_CONTENT = 0x200, TUNE_TAKE_NOT = 0x400,
+    TUNE_JOIN = 0x800
 };
 
 struct tune_json;

@@ -14,7 +14,7 @@ struct samples_flags {
     struct tune_flags tune;
     const char *command, *words, *store, *experiments, *include, *property_format, *output_format,
         *output_file, *properties, *aggregate, *where, *operation, *columns, *filter, *maximize,
-        *minimize, *experiment, *actuator, *inputs, *x, *series, *svg, *color;
+        *minimize, *experiment, *actuator, *inputs, *x, *series, *svg, *color, *labels;
     bool all_properties, logarithmic, ascii;
     int count, width, height;
     int64_t limit;

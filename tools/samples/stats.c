@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/nearest.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
 
@@ -250,6 +251,35 @@ static int put_recorded_operation(const char *id, const int64_t counted[FIGURES]
     return code;
 }
 
+/* A recorded space, if it has the labels of --label: its file and its metadata. */
+static int put_recorded_space(const char *id, const char *path)
+{
+    struct tune_space *s = tune_space_read(path);
+    if (!s) {
+        int code = put_text("space", id, "FILE", tune_error_message());
+        tune_error_clear();
+        return code;
+    }
+    const char *wanted[SAMPLES_KEPT];
+    int code = 0, count = my.labels ? samples_split(my.labels, wanted, SAMPLES_KEPT) : 0;
+    bool all = true;
+    for (int i = 0; i < count; i++)
+        all = all && tune_name_find(s->labels, s->label_count, wanted[i]) >= 0;
+    if (count < 0 || !all) {
+        tune_space_free(s);
+        return count < 0 ? -1 : 0;
+    }
+    code = put_text("space", id, "FILE", path);
+    if (code == 0 && s->name)
+        code = put_text("space", id, "NAME", s->name);
+    if (code == 0 && s->description)
+        code = put_text("space", id, "DESCRIPTION", s->description);
+    for (int i = 0; i < s->label_count && code == 0; i++)
+        code = put_text("space", id, "LABEL", s->labels[i]);
+    tune_space_free(s);
+    return code;
+}
+
 static int put_records(const char *kind)
 {
     int count, code = 0;
@@ -268,7 +298,7 @@ static int put_records(const char *kind)
         if (dot)
             *dot = 0;
         if (code == 0)
-            code = operations ? put_recorded_operation(names[i], figures[i]) : put_text("space", names[i], "FILE", path);
+            code = operations ? put_recorded_operation(names[i], figures[i]) : put_recorded_space(names[i], path);
     }
     free(figures);
     tune_store_records_free(names, count);
@@ -279,9 +309,13 @@ int samples_stats(void)
 {
     const char *word = samples_word(0);
     TRY(samples_begin(SAMPLES_TABLE, headings, 4));
+    if (word && my.labels)
+        return tune_error_usage("--label chooses among all spaces of the store; leave %s out", word);
     if (!word) {
-        TRY(put_store());
-        TRY(put_records("operations"));
+        if (!my.labels) {
+            TRY(put_store());
+            TRY(put_records("operations"));
+        }
         TRY(put_records("spaces"));
     } else {
         TRY(!strncmp(word, "space-", 6) || tune_file_exists(word) ? put_space(word) : put_operation(word));

@@ -122,6 +122,7 @@ static int settle(struct tune_job *job)
     case TUNE_JOB_REPLAY:
         TRY(tune_results_replayed(&sweep.results, job));
         sweep.record.replayed++;
+        sweep.record.replayed_invalid += job->rows[job->row_count - 1].status != TUNE_VALID;
         sweep_tell(job, "known", 0, NULL, "");
         break;
     case TUNE_JOB_REFUSED:
@@ -253,9 +254,11 @@ static int ended(struct slot *slot)
     sweep.done += last;
     sweep.measured++;
     sweep.measured_s += result.seconds;
-    sweep.record.measured++;
-    sweep.record.failed += result.status == TUNE_FAILED;
+    sweep.record.measured += last; /* a retry is no second measurement */
+    sweep.record.failed += last && result.status == TUNE_FAILED;
     sweep.record.invalid += result.status == TUNE_INVALID;
+    if (last)
+        sweep_brake(slot, &result);
     snprintf(why, sizeof why, "%s%s%s", result.reason, result.status == TUNE_FAILED ? "; see " : "",
              result.status == TUNE_FAILED ? slot->folder : "");
     sweep_tell(&slot->job, result.status == TUNE_VALID ? "measured" : tune_status_name(result.status), result.seconds,
@@ -363,7 +366,7 @@ static int wait_for_one(bool stopping)
     return 0;
 }
 
-/* Run the operation. 0: finished; 1: stopped by a signal or the time limit. */
+/* Run the operation. 0: finished; 1: stopped by a signal, the time limit or --max-failures. */
 int sweep_operate(void)
 {
     bool stopping = false;
@@ -378,8 +381,10 @@ int sweep_operate(void)
                 if (sweep.slots[i].busy)
                     tune_measurement_stop(sweep.slots[i].measurement);
         }
-        if (!stopping)
+        if (!stopping && !sweep.braked)
             TRY(fill_slots());
+        if (busy_slots() == 0 && sweep.braked)
+            return 1;
         if (busy_slots() == 0 && (stopping || (!sweep.more && sweep.waiting_count == 0)))
             return stopping;
         TRY(wait_for_one(stopping));

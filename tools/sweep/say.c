@@ -84,9 +84,24 @@ static const char *planned_text(char text[24])
     return text;
 }
 
+/* Each measurement of this operation counts once. */
+static const char *counts_text(char text[96])
+{
+    const struct tune_operation_record *r = &sweep.record;
+    snprintf(text, 96, "%lld valid, %lld invalid, %lld failed", (long long)(r->measured - r->failed - r->invalid),
+             (long long)(r->refused + r->invalid), (long long)r->failed);
+    return text;
+}
+
+bool sweep_none_valid(void)
+{
+    const struct tune_operation_record *r = &sweep.record;
+    return r->measured + r->refused + r->replayed > 0 && r->measured == r->failed + r->invalid && r->replayed == r->replayed_invalid;
+}
+
 void sweep_draw_status(void)
 {
-    char eta[32], run[32], planned[24], entity[256] = "", *text = NULL;
+    char counts[96], eta[32], run[32], planned[24], entity[256] = "", *text = NULL;
     size_t size;
     struct winsize w = {.ws_col = 0};
     double left = left_s(), longest = 0;
@@ -98,7 +113,8 @@ void sweep_draw_status(void)
             longest = tune_clock_s() - sweep.slots[i].begin_s;
             entity_text(&sweep.slots[i].job, entity, sizeof entity);
         }
-    fprintf(out, "%lld of %s  for %s%s%s  ", (long long)sweep.done, planned_text(planned), clock_text(longest, run),
+    fprintf(out, "%lld of %s: %s  for %s%s%s  ", (long long)sweep.done, planned_text(planned), counts_text(counts),
+            clock_text(longest, run),
             left >= 0 ? "  ETA " : "", left >= 0 ? clock_text(left, eta) : "");
     tune_print_line_of(out, entity);
     fclose(out);
@@ -181,11 +197,10 @@ static void say_flag(const char *flag, const char *value)
 
 void sweep_summary(int stopped)
 {
-    char text[32], stable[48];
+    char text[32], stable[48], counts[96];
     sweep_clear_status();
-    printf("# %-19s %lld measured (%lld failed), %lld known, %lld invalid; %s\n", stopped ? "stopped" : "finished",
-           (long long)sweep.record.measured, (long long)sweep.record.failed, (long long)sweep.record.replayed,
-           (long long)(sweep.record.refused + sweep.record.invalid), clock_text(tune_clock_s() - sweep.begin_s, text));
+    printf("# %-19s %s, %lld known; %s\n", stopped ? "stopped" : "finished", counts_text(counts), (long long)sweep.record.replayed,
+           clock_text(tune_clock_s() - sweep.begin_s, text));
     snprintf(stable, sizeof stable, "%g", sweep.record.until_stable);
     if (stopped)
         printf("# go on with          sweep --resume %s --store %s", sweep.record.id, my.store);
@@ -202,7 +217,7 @@ int sweep_dry_run(void)
     struct tune_job job;
     int more;
     double total = 0;
-    int64_t unknown = 0, runs = 0, known = 0, refused = 0, planned = tune_jobs_count(sweep.jobs);
+    int64_t unknown = 0, runs = 0, known = 0, refused = 0, away = 0, planned = tune_jobs_count(sweep.jobs);
     while ((more = tune_jobs_next(sweep.jobs, &job)) == 1 && !*my.tune.stop_signal) {
         static const char *const what[] = {"run", "known", "invalid", "done"};
         double seconds = job.kind == TUNE_JOB_RUN ? tune_known_seconds(sweep.known, job.protocol, job.inputs) : NAN;
@@ -220,6 +235,9 @@ int sweep_dry_run(void)
         sweep_print("  ", sweep.protocols[job.protocol].full_identifier);
         if (job.kind == TUNE_JOB_REFUSED)
             sweep_print("  ", job.why);
+        bool absent = job.kind == TUNE_JOB_RUN && !strcmp(job.origin.weights, SWEEP_ABSENT);
+        away += absent;
+        fputs(absent ? "  its model is not on this machine" : "", stdout);
         putchar('\n');
         free(entity);
         tune_job_free(&job);
@@ -230,6 +248,9 @@ int sweep_dry_run(void)
     char text[32];
     printf("# %lld of %lld would be measured, %lld are known, %lld cannot be measured\n", (long long)runs,
            (long long)(planned ? planned : runs + known + refused), (long long)known, (long long)refused);
+    if (away > 0)
+        printf("# models              %lld of these need a model that is not on this machine; tools/download.sh brings it\n",
+               (long long)away);
     if (runs > unknown)
         printf("# estimated time      %s with %d at a time%s\n",
                clock_text((total + (double)unknown * total / (double)(runs - unknown)) / sweep.slot_count, text), sweep.slot_count,

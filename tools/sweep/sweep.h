@@ -12,8 +12,9 @@
 struct sweep_flags {
     struct tune_flags tune;
     const char *space, *operation, *store, *experiments, *configuration, *order, *sampler,
-        *grouping, *entities, *filter, *name, *join, *resume, *accept, *environment, *describe;
-    int in_flight, retries, repeat;
+        *grouping, *entities, *filter, *name, *join, *resume, *accept, *environment, *describe,
+        *where, *entity, *set;
+    int in_flight, retries, repeat, max_failures;
     int64_t seed;
     double time_limit, timeout, grace, until_stable;
     bool remeasure, dry_run, keep_runs, share_cores, env_secrets;
@@ -55,6 +56,8 @@ struct sweep {
     struct tune_jobs *jobs;
     struct tune_operation_record record;
     struct tune_claim own; /* the claim that shows that the operation is alive */
+    struct tune_where *where;
+    uint64_t *only; /* the entities of --entity */
     struct tune_results results;
     struct tune_host host;
     /* before: the form in older rows, with the values of --env */
@@ -69,6 +72,8 @@ struct sweep {
     int64_t done;
     double begin_s, measured_s; /* measured_s: seconds of finished measurements */
     int64_t measured;
+    int same_failures; /* measurements in a row that failed in the same way */
+    bool braked;       /* they were --max-failures: no more are started */
     bool terminal, status_drawn, more, told_of_cpus, told_of_stranger, told_of_waiting;
     double looked_s; /* time of the last check of who holds our cores */
 };
@@ -92,6 +97,7 @@ int sweep_set_environment(void);
  * shall be done.
  * sweep_origin_changed - whether a job that was measured comes from elsewhere than it did when it
  * was begun; why says it. */
+#define SWEEP_ABSENT "absent" /* weights of a known model that is not here, in a dry run */
 int sweep_words(const struct tune_experiment *e, struct tune_word words[2]);
 int sweep_build(int protocol);
 int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs,
@@ -99,6 +105,7 @@ int sweep_origin(void *context, const struct tune_protocol *p, const struct tune
 bool sweep_origin_changed(const struct tune_job *job, char *why, size_t size);
 
 /* say.c - what is printed.
+ * sweep_none_valid - there were measurements, and none of them is valid.
  * sweep_print - before, and the text of a file with its control characters spelled out. */
 void sweep_print(const char *before, const char *text);
 void sweep_clear_status(void);
@@ -107,13 +114,24 @@ void sweep_tell(const struct tune_job *job, const char *what, double seconds,
                 const double *targets, const char *why);
 void sweep_header(void);
 void sweep_summary(int stopped);
+bool sweep_none_valid(void);
 int sweep_dry_run(void);
 
 /* operate.c - sweep_operate: every job into a slot, every end into a row. 0: all is done; 1:
- * stopped by a signal or the time limit; -1.
+ * stopped by a signal, the time limit or --max-failures; -1.
  * sweep_end_slots - end what runs; nothing of it is recorded. */
 int sweep_operate(void);
 void sweep_end_slots(void);
+
+/* brake.c - sweep_brake: the slot's measurement ended so. Sets braked, and says it, after
+ * --max-failures in a row that failed in the same way. */
+void sweep_brake(const struct slot *slot, const struct tune_result *result);
+
+/* which.c - what to measure of the space.
+ * sweep_set - give inputs the values of --set, "a=1,b=2", before the space is bound.
+ * sweep_choose - read the record's --where and --entity into the options. */
+int sweep_set(const char *set);
+int sweep_choose(struct tune_jobs_options *o);
 
 /* sweep_no_memory - set the error; -1. */
 int sweep_no_memory(void);

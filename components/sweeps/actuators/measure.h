@@ -23,6 +23,8 @@
 extern "C" {
 #endif
 
+#define TUNE_REASON_SIZE 1024
+
 enum tune_status { TUNE_VALID, TUNE_INVALID, TUNE_FAILED, TUNE_STOPPED };
 
 struct tune_measure_options {
@@ -45,7 +47,7 @@ struct tune_measure_options {
 struct tune_result {
     enum tune_status status;
     /* why it is not valid; "": nothing to say */
-    char reason[1024];
+    char reason[TUNE_REASON_SIZE];
     /* [target_count]; NAN: absent; belongs to the measurement */
     double *targets;
     double started_s, seconds;            /* start since 1970; duration of the whole measurement */

@@ -76,6 +76,12 @@ static int next_values(struct tune_jobs *j, const struct tune_value **values)
     return 1;
 }
 
+/* True if the limit counts fewer entities than the order gives. */
+static bool is_narrowed(const struct tune_jobs *j)
+{
+    return j->o.filter != TUNE_FILTER_NONE || j->o.where || j->o.only_count > 0;
+}
+
 /* Number of experiments with a result of this entity. */
 static int measured(struct tune_jobs *j, const struct tune_value *values)
 {
@@ -94,9 +100,25 @@ static int measured(struct tune_jobs *j, const struct tune_value *values)
     return count;
 }
 
+/* True if the entity was chosen by its name, and meets `where` under an experiment. */
+static int is_chosen(const struct tune_jobs *j, const struct tune_value *values)
+{
+    int i = 0, meets = 0;
+    while (i < j->o.only_count && j->o.only[i] != j->hash)
+        i++;
+    if (j->o.only_count > 0 && i == j->o.only_count)
+        return 0;
+    for (int p = 0; p < j->o.count && !meets; p++)
+        TRY(meets = tune_where_meets(j->o.where, p, values));
+    return meets;
+}
+
 static int passes(struct tune_jobs *j, const struct tune_value *values)
 {
     TRY(hash_values(j, values, NULL, &j->hash));
+    int chosen = is_chosen(j, values);
+    if (chosen <= 0)
+        return chosen;
     if (j->o.filter == TUNE_FILTER_NONE || tune_known_asked(j->o.known, j->hash))
         return 1;
     int count = measured(j, values);
@@ -166,19 +188,31 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
     return 0;
 }
 
+/* Go to the next repeat, experiment or entity: 1, 0: the end, -1: error. */
+static int advance(struct tune_jobs *j)
+{
+    if (j->has_entity && ++j->repeat < j->o.repeat)
+        return 1;
+    j->repeat = 0;
+    j->protocol += j->has_entity;
+    for (int meets;; j->protocol++) {
+        if (!j->has_entity || j->protocol == j->o.count) {
+            int more = next_entity(j);
+            if (more <= 0)
+                return more;
+            j->has_entity = true;
+            j->protocol = 0;
+        }
+        if ((meets = tune_where_meets(j->o.where, j->protocol, j->entity)) != 0)
+            return meets;
+    }
+}
+
 int tune_jobs_next(struct tune_jobs *j, struct tune_job *job)
 {
-    if (j->has_entity && ++j->repeat == j->o.repeat) {
-        j->repeat = 0;
-        j->protocol++;
-    }
-    if (!j->has_entity || j->protocol == j->o.count) {
-        int more = next_entity(j);
-        if (more <= 0)
-            return more;
-        j->has_entity = true;
-        j->protocol = j->repeat = 0;
-    }
+    int more = advance(j);
+    if (more <= 0)
+        return more;
     const struct tune_protocol *p = &j->o.protocols[j->protocol];
     *job = (struct tune_job){.index = j->index, .hash = j->hash, .protocol = j->protocol, .repeat = j->repeat};
     tune_protocol_inputs(p, j->entity, j->inputs);
@@ -271,9 +305,9 @@ static int make_generator(struct tune_jobs *j)
                                   "all of %s%s entities are more than can be measured; say how many are wanted",
                                   size == TUNE_INDEX_MAX ? "at least " : "", tune_index_text(size, text));
     }
-    if (j->o.filter != TUNE_FILTER_NONE && order.mode == TUNE_ORDER_WEIGHTED && counted && order.limit >= 0)
+    if (is_narrowed(j) && order.mode == TUNE_ORDER_WEIGHTED && counted && order.limit >= 0)
         order.limit = (int64_t)size; /* the limit counts entities that pass the filter */
-    else if (j->o.filter != TUNE_FILTER_NONE && order.mode != TUNE_ORDER_WEIGHTED && order.mode != TUNE_ORDER_LHS && size > 0)
+    else if (is_narrowed(j) && order.mode != TUNE_ORDER_WEIGHTED && order.mode != TUNE_ORDER_LHS && size > 0)
         order.limit = -1;
     return (j->order = tune_order_new(j->o.space, &order)) ? 0 : -1;
 }
@@ -283,7 +317,7 @@ int64_t tune_jobs_count(const struct tune_jobs *j)
     const struct tune_space *s = j->o.space;
     int64_t each = (int64_t)j->o.count * j->o.repeat, entities = j->o.order.limit;
     double allowed = 0, error = 1;
-    if (j->o.filter != TUNE_FILTER_NONE)
+    if (is_narrowed(j))
         return 0;
     /* counting 10^7 would take too long for a progress line */
     if (j->order && s->size > 0 && (s->constraint_count == 0 || s->size <= 1000000) &&
@@ -309,6 +343,8 @@ struct tune_jobs *tune_jobs_new(const struct tune_jobs_options *options)
         return NULL;
     }
     j->o = *options;
+    if (j->o.only_count > 0 && (j->o.order.limit < 0 || j->o.order.limit > j->o.only_count))
+        j->o.order.limit = j->o.only_count; /* when all were found, the others need not be looked at */
     j->index = -1;
     if ((options->selector ? make_selector(j) : make_generator(j)) == 0)
         return j;

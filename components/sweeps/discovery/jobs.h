@@ -5,6 +5,7 @@
 #define TUNE_DISCOVERY_JOBS_H
 
 #include "sweeps/discovery/rows.h"
+#include "sweeps/discovery/where.h"
 #include "sweeps/spaces/operation.h"
 
 #ifdef __cplusplus
@@ -50,6 +51,10 @@ struct tune_jobs_options {
     /* Take what the operation requested before. A resumed operation continues with the same
      * entities. */
     enum tune_filter filter;
+    /* Measure an entity only under the experiments where it meets the expression; NULL: all. */
+    const struct tune_where *where;
+    const uint64_t *only; /* [only_count] hashes of the entities to take; 0: all */
+    int only_count;
     bool memoize;
     int repeat, accept;
     /* The origin of the figures of this job. -1 with an error ends the operation: it cannot be

@@ -14,10 +14,11 @@
 
 enum { LIMIT = 1 << 20 };
 
-enum kind { TEXT, BOOL, INT, WHOLE, NUMBER, TIME, ORDER, FILTER };
+enum kind { TEXT, BOOL, INT, WHOLE, NUMBER, TIME, ORDER, FILTER, LINE };
 
 /* A member of the file and of the record: a text of at most high bytes, or a number of low to high. TIME: seconds since 1970,
- * left out if 0. The member before it has the same time as text. */
+ * left out if 0. The member before it has the same time as text. LINE: a text of any
+ * length, left out if NULL. */
 struct member {
     const char *key;
     enum kind kind;
@@ -41,6 +42,7 @@ static const struct member figures[] = {
     {"refused", WHOLE, AT(refused), 0, MOST_EXACT},
     {"failed", WHOLE, AT(failed), 0, MOST_EXACT},
     {"invalid", WHOLE, AT(invalid), 0, MOST_EXACT},
+    {"replayed_invalid", WHOLE, AT(replayed_invalid), 0, MOST_EXACT},
 }, options[] = {
     {"order", ORDER, AT(options.order.mode), 0, 0},
     {"seed", WHOLE, AT(options.order.seed), 0, MOST_EXACT},
@@ -52,6 +54,9 @@ static const struct member figures[] = {
     {"accept", INT, AT(options.accept), 0, 15},
     {"retries", INT, AT(retries), 0, 1000000},
     {"until_stable", NUMBER, AT(until_stable), 0, 1e9},
+    {"where", LINE, AT(where), 0, 0},
+    {"entity", LINE, AT(entity), 0, 0},
+    {"set", LINE, AT(set), 0, 0},
 };
 enum { FIGURES = sizeof figures / sizeof *figures, OPTIONS = sizeof options / sizeof *options };
 
@@ -80,6 +85,7 @@ static bool put_members(cJSON *object, const struct member *m, int count, const 
         case WHOLE: good = tune_cjson_put_whole(object, m->key, *(const int64_t *)at); break;
         case NUMBER: good = tune_cjson_put_number(object, m->key, *(const double *)at); break;
         case TIME: good = put_time(object, m->key, *(const double *)at); break;
+        case LINE: good = !*(const char *const *)at || tune_cjson_put_text(object, m->key, *(const char *const *)at); break;
         case ORDER: good = tune_cjson_put_text(object, m->key, tune_order_name(*(const enum tune_order_mode *)at)); break;
         case FILTER: good = tune_cjson_put_text(object, m->key, tune_filter_names[*(const enum tune_filter *)at]); break;
         }
@@ -136,8 +142,8 @@ static const char *read_members(const cJSON *object, const struct member *m, int
         const char *text = cJSON_IsString(item) ? item->valuestring : NULL;
         bool good = number >= m->low && number <= m->high;
         int filter;
-        if (!item && (!strcmp(m->key, "invalid") || !strcmp(m->key, "ended_s"))) /* records of earlier builds
-                                                                                  * do not have it */
+        /* records of earlier builds do not have these */
+        if (!item && (m->kind == LINE || !strcmp(m->key, "invalid") || !strcmp(m->key, "replayed_invalid") || !strcmp(m->key, "ended_s")))
             continue;
         switch (m->kind) {
         case TEXT:
@@ -150,6 +156,10 @@ static const char *read_members(const cJSON *object, const struct member *m, int
             break;
         case INT: *(int *)at = good ? (int)number : 0; break;
         case WHOLE: *(int64_t *)at = good ? (int64_t)number : 0; break;
+        case LINE:
+            good = text;
+            *(const char **)at = text;
+            break;
         case ORDER: good = text && tune_order_mode(text, at) == 0; break;
         case FILTER:
             good = text && (filter = tune_filter_find(text)) >= 0;

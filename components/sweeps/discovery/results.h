@@ -47,10 +47,14 @@ struct tune_operation_record {
     const char **grouping;        /* grouping of the order; belongs to the record */
     int retries;
     double until_stable;
+    /* --where, --entity and --set as they were given; NULL: not given. Borrowed from json or the
+     * caller. */
+    const char *where, *entity, *set;
     /* "running", "finished", "stopped" or "failed"; read also "dead": running without a process */
     char status[16];
     double started_s, ended_s;    /* since 1970; 0: not yet */
     int64_t planned, replayed, refused;
+    int64_t replayed_invalid;     /* known ones that are not valid, among the replayed ones */
     int64_t measured, failed, invalid; /* failed and invalid count among the measured ones */
     struct cJSON *json;           /* the record as it was read; NULL: new */
 };

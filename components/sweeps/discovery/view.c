@@ -7,6 +7,7 @@
 #include "core/try.h"
 #include "sweeps/discovery/results.h"
 #include "sweeps/discovery/uids.h"
+#include "sweeps/discovery/where.h"
 
 struct group {
     int first, count; /* its rows in order[] */
@@ -21,8 +22,7 @@ struct tune_view {
     struct tune_uids asked;          /* uids that operations on this space requested, with the hash
                                       * of the entity */
     bool asked_known;
-    struct tune_expression **where;  /* [reference_count] compiled `where`; NULL: the experiment
-                                      * lacks a name in it, or there is no `where` */
+    struct tune_where *where;        /* NULL: there is no `where` */
     struct tune_scan **scans;        /* [reference_count] scans of o.columns, opened when needed */
     int *order, order_count;         /* indexes of rows of m, sorted */
     struct group *groups;
@@ -30,7 +30,7 @@ struct tune_view {
     tune_index *excluded;            /* sorted entities, for views of entities without results */
     int excluded_count, excluded_at;
     tune_index next;
-    struct tune_value *values, *inputs;
+    struct tune_value *values;
     uint64_t *present;               /* [reference_count][m.words] columns that have a value */
     char *text;                      /* scratch for an identifier */
     size_t text_size;
@@ -128,64 +128,6 @@ static int was_asked(struct tune_view *v, const struct tune_matching_row *row)
 
 /* ---- groups ---- */
 
-static bool is_input(const struct tune_protocol *p, int dimension)
-{
-    for (int i = 0; i < p->experiment->input_count; i++)
-        if (p->dimension[i] == dimension)
-            return true;
-    return false;
-}
-
-/* Names that the expression may use under a protocol: its experiment's inputs, and the space's
- * other dimensions. Returns their number. */
-static int list_names(const struct tune_space *s, const struct tune_protocol *p, const char **names)
-{
-    int count = p->experiment->input_count;
-    memcpy(names, p->experiment->names, (size_t)count * sizeof *names);
-    for (int d = 0; d < s->count; d++)
-        if (!is_input(p, d))
-            names[count++] = s->names[d];
-    return count;
-}
-
-/* Compile `where` for each experiment. If an experiment lacks a name, none of its rows match. If
- * all lack it, that is an error. */
-static int compile_where(struct tune_view *v, int most)
-{
-    bool any = v->space->reference_count == 0;
-    if (!v->o.where)
-        return 0;
-    const char **names = calloc((size_t)most, sizeof *names);
-    if (!names || !(v->where = calloc((size_t)v->space->reference_count + 1, sizeof *v->where))) {
-        free(names);
-        return no_memory();
-    }
-    for (int p = v->space->reference_count - 1; p >= 0; p--) {
-        v->where[p] = tune_expression_new(v->o.where, names, list_names(v->space, &v->protocols[p], names), "`where`");
-        any = any || v->where[p];
-        if (!v->where[p] && tune_error_kind() == TUNE_ERROR_CANNOT) {
-            any = false;
-            break;
-        }
-    }
-    free(names);
-    return any ? 0 : -1;
-}
-
-/* True if v->values meet the expression under protocol p. */
-static int meets(struct tune_view *v, int p)
-{
-    const struct tune_protocol *protocol = &v->protocols[p];
-    if (!v->where || !v->where[p])
-        return !v->where;
-    tune_protocol_inputs(protocol, v->values, v->inputs);
-    for (int d = 0, at = protocol->experiment->input_count; d < v->space->count; d++) /* in the order of
-                                                                                       * list_names */
-        if (!is_input(protocol, d))
-            v->inputs[at++] = v->values[d];
-    return tune_expression_true(v->where[p], v->inputs);
-}
-
 static int compare_rows(const void *a, const void *b, void *context)
 {
     const struct tune_matching_row *rows = context, *x = &rows[*(const int *)a], *y = &rows[*(const int *)b];
@@ -245,7 +187,7 @@ static int drop_groups(struct tune_view *v)
     for (int i = 0; v->where && i < v->group_count; i++) {
         const struct tune_matching_row *row = row_of(v, &v->groups[i], 0);
         tune_matching_values(&v->m, row->entity, v->values);
-        int good = meets(v, row->protocol);
+        int good = tune_where_meets(v->where, row->protocol, v->values);
         TRY(good);
         if (good)
             v->groups[kept++] = v->groups[i];
@@ -294,21 +236,17 @@ static bool of_entities(const struct tune_view *v)
 static int open_view(struct tune_view *v)
 {
     const struct tune_space *s = v->space;
-    int most = 1;
     bool own = v->o.include == TUNE_VIEW_MEASURED || v->o.include == TUNE_VIEW_UNMEASURED;
-    for (int p = 0; p < s->reference_count; p++)
-        if (v->protocols[p].experiment->input_count + s->count > most)
-            most = v->protocols[p].experiment->input_count + s->count;
     v->text_size = 512;
     if (!(v->values = calloc((size_t)s->count + 1, sizeof *v->values)) ||
-        !(v->inputs = calloc((size_t)most, sizeof *v->inputs)) ||
         !(v->scans = calloc((size_t)s->reference_count + 1, sizeof *v->scans)) ||
         !(v->text = malloc(v->text_size)))
         return no_memory();
     if (of_entities(v) && (s->size == 0 || s->size == TUNE_INDEX_MAX))
         return tune_error_usage("%s: what is missing of a space that cannot be counted cannot be "
                                 "listed", s->document->path);
-    TRY(compile_where(v, most));
+    if (v->o.where && !(v->where = tune_where_new(v->o.where, s, v->protocols)))
+        return -1;
     TRY(tune_matching_read(&v->m, v->store, s, v->protocols, s->reference_count, v->o.columns, v->o.column_count));
     if (own)
         TRY(read_asked(v));
@@ -342,21 +280,16 @@ void tune_view_free(struct tune_view *v)
 {
     if (!v)
         return;
-    for (int p = 0; p < v->space->reference_count; p++) {
-        if (v->scans)
-            tune_scan_free(v->scans[p]);
-        if (v->where)
-            tune_expression_free(v->where[p]);
-    }
+    for (int p = 0; v->scans && p < v->space->reference_count; p++)
+        tune_scan_free(v->scans[p]);
     tune_matching_free(&v->m);
     tune_uids_free(&v->asked);
     free(v->scans);
-    free(v->where);
+    tune_where_free(v->where);
     free(v->order);
     free(v->groups);
     free(v->excluded);
     free(v->values);
-    free(v->inputs);
     free(v->present);
     free(v->text);
     free(v);
@@ -379,7 +312,7 @@ static int is_wanted(struct tune_view *v)
         return wanted;
     wanted = 0;
     for (int p = 0; p < v->space->reference_count && !wanted; p++)
-        TRY(wanted = meets(v, p));
+        TRY(wanted = tune_where_meets(v->where, p, v->values));
     return wanted;
 }
 

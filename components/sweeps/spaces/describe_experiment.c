@@ -72,6 +72,19 @@ static int print_measurement_space(const struct tune_space *s, const struct tune
     return 0;
 }
 
+static void print_metadata(const struct tune_space *s, FILE *out)
+{
+    if (!s->name && !s->description && s->label_count == 0)
+        return;
+    fputs("\nMetadata:\n\n", out);
+    if (s->name)
+        print_text("  Name: ", s->name, "\n", out);
+    if (s->description)
+        print_text("  Description: ", s->description, "\n", out);
+    for (int i = 0; i < s->label_count; i++)
+        print_text(i ? ", " : "  Labels: ", s->labels[i], i + 1 == s->label_count ? "\n" : "", out);
+}
+
 int tune_space_describe(const struct tune_space *s, const struct tune_protocol *protocols, const char *store_id, FILE *out)
 {
     fprintf(out, "Identifier: space-%s", s->id);
@@ -83,6 +96,7 @@ int tune_space_describe(const struct tune_space *s, const struct tune_protocol *
     } else {
         fprintf(out, "\nMeasurement Space: none, nothing can be measured\n");
     }
+    print_metadata(s, out);
     print_text("\nSample Store identifier: '", store_id, "'\n", out);
     return 0;
 }

@@ -284,7 +284,8 @@ static int read_all(struct reading *r)
                           "report|folders|inputs|rules|runs|targets"));
     TRY(tune_document_text(d, root, "identifier", true, &e->name));
     TRY(tune_document_text(d, root, "description", false, &e->description));
-    TRY(tune_document_text(d, root, tune_node_get(root, "actuator") ? "actuator" : "actuatorIdentifier", true, &e->actuator));
+    e->actuator = "custom_experiments";
+    TRY(tune_document_text(d, root, tune_node_get(root, "actuator") ? "actuator" : "actuatorIdentifier", false, &e->actuator));
     TRY(tune_document_text(d, root, "program", strcmp(e->actuator, "replay") != 0, &e->program)); /* nothing can run the
                                                                                                    * actuator replay */
     if (e->program && !*e->program)

@@ -26,6 +26,7 @@
  *      "targets": [{"identifier": "train_runtime", "unit": "s", "description": "...",
  *                   "reduce": "mean"}, ...]}
  *
+ * actuator: absent, it is ado's custom_experiments.
  * program: with a '/', relative to this file; else beside the tool's own program, or in PATH.
  * arguments: always given.
  * output: the flag for the new folder that a run reports into; null: only $TUNE_OUTPUT names it.
@@ -183,6 +184,9 @@ struct tune_protocol {
  * - an optional input that is both dimension and parameter
  * - a dimension that no experiment uses
  * - a parameter that is no optional input, is outside its domain, or equals its default
+ * tune_space_set - before bind: give an input one value, in place of its dimension, parameter or
+ * default. The value's text is YAML. The id of the space stays. -1 with kind USAGE: no experiment
+ * of the space has it, or the value is outside its domain.
  * tune_protocols_free - free what bind took.
  * tune_protocols_set - add a parameter to each protocol that has such an optional input, not inert,
  * and neither dimension nor parameter. Returns their number. -1 with an error: the value is outside
@@ -191,6 +195,8 @@ struct tune_protocol {
  * inputs[input_count]. */
 int tune_space_bind(const struct tune_space *s, const struct tune_catalog *c,
                     struct tune_protocol **protocols);
+int tune_space_set(struct tune_space *s, const struct tune_catalog *c, const char *input,
+                   const char *text);
 int tune_protocols_set(struct tune_protocol *protocols, int count, const char *input,
                        const struct tune_value *value);
 void tune_protocols_free(struct tune_protocol *protocols, int count);
@@ -239,10 +245,13 @@ void tune_command_free(struct tune_command *command);
 /* tune_space_describe - print a space as ado does: identifier, entity space, measurement space,
  * sample store.
  * tune_experiment_describe - print one experiment's page.
+ * tune_experiment_template - print a space file for it: required inputs with their domains, the
+ * others as comments. -1 with kind USAGE: it has no inputs.
  * tune_catalog_list - print the list of experiments. */
 int tune_space_describe(const struct tune_space *s, const struct tune_protocol *protocols,
                         const char *store_id, FILE *out);
 int tune_experiment_describe(const struct tune_experiment *e, FILE *out);
+int tune_experiment_template(const struct tune_experiment *e, FILE *out);
 int tune_catalog_list(const struct tune_catalog *c, FILE *out);
 
 #ifdef __cplusplus

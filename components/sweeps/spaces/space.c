@@ -147,6 +147,27 @@ static int read_constraints(struct tune_space *s)
     return 0;
 }
 
+static int read_labels(struct tune_space *s, const struct tune_node *labels)
+{
+    struct tune_document *d = s->document;
+    if (tune_node_none(labels))
+        return 0;
+    if (labels->type != TUNE_NODE_MAP)
+        return tune_document_fail(d, labels, "labels must be a map of keys and values");
+    if (!(s->labels = tune_document_take(d, ((size_t)labels->count + 1) * sizeof *s->labels)))
+        return -1;
+    for (int i = 0; i < labels->count; i++) {
+        const char *key = labels->keys[i]->value.text, *value = "";
+        TRY(tune_document_loose_text(d, labels, key, false, &value));
+        size_t size = strlen(key) + strlen(value) + 2;
+        char *text = tune_document_take(d, size);
+        TRY(text ? 0 : -1);
+        snprintf(text, size, "%s=%s", key, value);
+        s->labels[s->label_count++] = text;
+    }
+    return 0;
+}
+
 static int read_metadata(struct tune_space *s)
 {
     struct tune_document *d = s->document;
@@ -159,7 +180,8 @@ static int read_metadata(struct tune_space *s)
     if (metadata->type != TUNE_NODE_MAP)
         return tune_document_fail(d, metadata, "metadata must be a map of keys and values");
     TRY(tune_document_loose_text(d, metadata, "name", false, &s->name));
-    return tune_document_loose_text(d, metadata, "description", false, &s->description);
+    TRY(tune_document_loose_text(d, metadata, "description", false, &s->description));
+    return read_labels(s, tune_node_get(metadata, "labels"));
 }
 
 static int read_all(struct tune_space *s)
@@ -251,7 +273,7 @@ static void make_id(struct tune_space *s)
     while (reads_as_number(s->id) && (hash = hash_number(hash, 0), true));
 }
 
-static void measure(struct tune_space *s)
+void tune_space_measure(struct tune_space *s)
 {
     s->size = 1;
     for (int i = 0; i < s->count; i++) {
@@ -273,7 +295,7 @@ struct tune_space *tune_space_parse(struct tune_document *document)
         tune_space_free(s);
         return NULL;
     }
-    measure(s);
+    tune_space_measure(s);
     make_id(s);
     return s;
 }

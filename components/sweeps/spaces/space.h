@@ -60,6 +60,8 @@ struct tune_space {
     int constraint_count;
     const char *store;                 /* sampleStoreIdentifier; NULL: none named */
     const char *name, *description;    /* from metadata; NULL: none */
+    const char **labels;               /* [label_count] "key=value", from metadata */
+    int label_count;
     /* Entities of the grid without constraints. 0: it cannot be counted. TUNE_INDEX_MAX: at least
      * that many. */
     tune_index size;
@@ -73,9 +75,11 @@ struct tune_space {
  * given twice, or a constraint that does not compile. "<will be set by ado>" counts as not given.
  * tune_space_bind (experiment.h) checks the experiments.
  * tune_space_parse - the same from a document, which the space owns from then on, also on error.
+ * tune_space_measure - compute size again, after a domain changed.
  * tune_space_free - free it; NULL is fine. */
 struct tune_space *tune_space_read(const char *path);
 struct tune_space *tune_space_parse(struct tune_document *document);
+void tune_space_measure(struct tune_space *s);
 void tune_space_free(struct tune_space *s);
 
 /* tune_space_entity - the values of entity i (< size) into values[count].

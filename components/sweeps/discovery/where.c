@@ -1,0 +1,93 @@
+/* where.c - compile an expression for each experiment of a space, and evaluate it. */
+#include "sweeps/discovery/where.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/try.h"
+
+struct tune_where {
+    const struct tune_space *space;
+    const struct tune_protocol *protocols;
+    struct tune_expression **compiled; /* [reference_count]; NULL: the experiment lacks a name in it */
+    struct tune_value *inputs;         /* scratch */
+};
+
+static bool is_input(const struct tune_protocol *p, int dimension)
+{
+    for (int i = 0; i < p->experiment->input_count; i++)
+        if (p->dimension[i] == dimension)
+            return true;
+    return false;
+}
+
+/* Names that the expression may use under a protocol. Returns their number. */
+static int list_names(const struct tune_space *s, const struct tune_protocol *p, const char **names)
+{
+    int count = p->experiment->input_count;
+    memcpy(names, p->experiment->names, (size_t)count * sizeof *names);
+    for (int d = 0; d < s->count; d++)
+        if (!is_input(p, d))
+            names[count++] = s->names[d];
+    return count;
+}
+
+static int compile(struct tune_where *w, const char *text, const char **names)
+{
+    bool any = w->space->reference_count == 0;
+    for (int p = w->space->reference_count - 1; p >= 0; p--) {
+        w->compiled[p] = tune_expression_new(text, names, list_names(w->space, &w->protocols[p], names), "`where`");
+        any = any || w->compiled[p];
+        if (!w->compiled[p] && tune_error_kind() == TUNE_ERROR_CANNOT)
+            return -1;
+    }
+    return any ? 0 : -1;
+}
+
+struct tune_where *tune_where_new(const char *text, const struct tune_space *space, const struct tune_protocol *protocols)
+{
+    size_t most = 1;
+    for (int p = 0; p < space->reference_count; p++)
+        if ((size_t)(protocols[p].experiment->input_count + space->count) > most)
+            most = (size_t)(protocols[p].experiment->input_count + space->count);
+    struct tune_where *w = calloc(1, sizeof *w);
+    const char **names = calloc(most, sizeof *names);
+    if (w) {
+        *w = (struct tune_where){.space = space, .protocols = protocols};
+        w->compiled = calloc((size_t)space->reference_count + 1, sizeof *w->compiled);
+        w->inputs = calloc(most, sizeof *w->inputs);
+    }
+    bool memory = w && names && w->compiled && w->inputs;
+    if (!memory)
+        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for an expression");
+    if (!memory || compile(w, text, names) < 0) {
+        tune_where_free(w);
+        w = NULL;
+    }
+    free(names);
+    return w;
+}
+
+int tune_where_meets(const struct tune_where *w, int p, const struct tune_value *entity)
+{
+    if (!w || !w->compiled[p])
+        return !w;
+    const struct tune_protocol *protocol = &w->protocols[p];
+    int at = protocol->experiment->input_count;
+    tune_protocol_inputs(protocol, entity, w->inputs);
+    for (int d = 0; d < w->space->count; d++) /* in the order of list_names */
+        if (!is_input(protocol, d))
+            w->inputs[at++] = entity[d];
+    return tune_expression_true(w->compiled[p], w->inputs);
+}
+
+void tune_where_free(struct tune_where *w)
+{
+    if (!w)
+        return;
+    for (int p = 0; w->compiled && p < w->space->reference_count; p++)
+        tune_expression_free(w->compiled[p]);
+    free(w->compiled);
+    free(w->inputs);
+    free(w);
+}
