@@ -278,7 +278,7 @@ static int put_records(const char *kind)
 int samples_stats(void)
 {
     const char *word = samples_word(0);
-    TRY(samples_begin(SAMPLES_TABLE, headings, 4));
+    TRY(samples_begin_table(headings, 4));
     if (!word) {
         TRY(put_store());
         TRY(put_records("operations"));
