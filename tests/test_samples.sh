@@ -472,6 +472,8 @@ refused "... twice" 2 "makes x twice" $show --derive 'x = 2; x = a'
 refused "... without a name" 2 "expected NAME = EXPRESSION" $show --derive 'a == 2'
 refused "... that cannot be computed" 2 "--derive x: speed / 0: division by zero" $show --derive 'x = speed / 0'
 refused "... where there are none" 2 "trace takes no --derive; show, rows, best and plot do" "$samples" trace first --store st --derive 'x = 1'
+refused "... of what nobody measured" 2 "--include missing: these entities have no results" $show --derive 'x = a' --include missing
+refused "export of chosen columns" 2 "samples rows work --output-format csv takes --columns" "$samples" export csv work --store st --columns a
 refused "a new column of a table over what is none" 2 '--derive y: unknown name "sped"' "$samples" rows work --store st --derive 'y = sped'
 refused "to sort by what is none: the nearest" 2 "there is no column sped (the nearest is speed)" $show --property-format target --sort -sped
 refused "to sort by what two columns are called" 2 "--sort nonce: there are 2 such columns, work-kind.odd-nonce and rest-nonce among them" $show --derive 'nonce = a' --sort nonce --output-format csv

@@ -105,10 +105,14 @@ int samples_begin(enum samples_look look, const struct samples_column *columns, 
 
 int samples_begin_table(const char *const *headings, int count)
 {
-    struct samples_column columns[32] = {{0}};
-    for (int i = 0; i < count && i < 32; i++)
+    struct samples_column *columns = calloc((size_t)count + 1, sizeof *columns);
+    if (!columns)
+        return samples_no_memory();
+    for (int i = 0; i < count; i++)
         columns[i].heading = headings[i];
-    return samples_begin(SAMPLES_TABLE, columns, count);
+    int code = samples_begin(SAMPLES_TABLE, columns, count);
+    free(columns);
+    return code;
 }
 
 /* Print the separator before a cell of CSV or JSON. */

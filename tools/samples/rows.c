@@ -89,8 +89,9 @@ int samples_export(void)
 {
     if (samples_words() != 2 || strcmp(samples_word(0), "csv"))
         return tune_error_usage("expected: samples export csv EXPERIMENT [--where EXPRESSION] > FILE");
+    if (my.columns || my.sort || my.group_by || my.limit > 0)
+        return tune_error_usage("export writes whole rows, which import reads; samples rows %s --output-format csv takes "
+                                "--columns, --sort, --group-by and --limit", samples_word(1));
     my.output_format = "csv";
-    my.columns = my.sort = my.group_by = NULL;
-    my.limit = 0;
     return run(samples_word(1));
 }

@@ -125,7 +125,7 @@ struct samples_column {
     int prefix;    /* bytes of the heading that people need not see (views/sheet.h) */
 };
 
-/* samples_begin - with these columns (copied). samples_begin_table - a table with at most 32
+/* samples_begin - with these columns (copied). samples_begin_table - a table with these
  * headings. Then cells, row by row: samples_text - NULL, "": none.
  * samples_number - with every digit, people are shown `digits` of them; whole: without decimals;
  * NaN: none.

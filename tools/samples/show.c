@@ -276,10 +276,12 @@ int samples_show(void)
 {
     TRY(samples_open_space(samples_word(0)));
     show.target_format = my.property_format ? !strcmp(my.property_format, "target") : samples_people();
+    show.results = !strstr(my.include, "miss") && strncmp(my.include, "un", 2);
+    if (!show.results && my.derive)
+        return tune_error_usage("--include %s: these entities have no results, so --derive is not for them", my.include);
     TRY(choose_columns());
     if (!(show.view = samples_open_view(show.columns, show.column_count, false)))
         return -1;
-    show.results = !strstr(my.include, "miss") && strncmp(my.include, "un", 2);
     if (show.results && !samples_people()) /* people are told which ones are empty */
         drop_empty_columns();
     int code = put_all();
