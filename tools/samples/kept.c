@@ -232,13 +232,15 @@ static int add_count(struct kept *to, int64_t count, int (*spell)(char *text, co
     return kept_add(to, &cell);
 }
 
-/* True if the column is measured and has a number. */
-static bool has_numbers(const struct kept *k, int column)
+/* Take columns without a number for columns that are not measured. */
+static void drop_empty(struct kept *k)
 {
-    for (int64_t row = 0; k->columns[column].measured && row < k->rows; row++)
-        if (at(k, row, column)->count > 0)
-            return true;
-    return false;
+    for (int c = 0; c < k->count; c++) {
+        int64_t row = 0;
+        while (row < k->rows && at(k, row, c)->count == 0)
+            row++;
+        k->columns[c].measured = k->columns[c].measured && row < k->rows;
+    }
 }
 
 /* The columns of the groups: the equal ones, count, a statistic of what is measured. */
@@ -252,7 +254,7 @@ static int begin_groups(struct kept *to, const struct kept *k, const struct orde
     if (code == 0)
         columns[n++] = (struct samples_column){.heading = "count"};
     for (int c = 0; code == 0 && c < k->count; c++)
-        if (has_numbers(k, c)) {
+        if (k->columns[c].measured) {
             columns[n] = k->columns[c];
             if (asprintf(&names[c], "%s-%s", k->columns[c].heading, statistic()) < 0)
                 code = samples_no_memory();
@@ -280,7 +282,7 @@ static int add_group(struct kept *to, const struct kept *k, const struct order *
         TRY(kept_add(to, at(k, k->order[from], by->columns[i])));
     TRY(add_count(to, count, spell));
     for (int c = 0; c < k->count; c++)
-        if (has_numbers(k, c))
+        if (k->columns[c].measured)
             TRY(add_statistic(to, k, k->order + from, count, c, spell));
     return 0;
 }
@@ -288,8 +290,9 @@ static int add_group(struct kept *to, const struct kept *k, const struct order *
 /* Rows with equal cells become one. Groups are in the order of their first rows. */
 static int make_groups(struct kept *k, const struct order *by, int (*spell)(char *text, const struct kept_cell *cell))
 {
-    struct kept to;
+    struct kept to = {0};
     int64_t *starts = calloc((size_t)k->rows + 1, sizeof *starts), **groups = calloc((size_t)k->rows + 1, sizeof *groups), n = 0;
+    drop_empty(k);
     int code = starts && groups ? begin_groups(&to, k, by) : samples_no_memory();
     for (int64_t i = 0; code == 0 && i < k->rows; i++) {
         bool same = i > 0;
