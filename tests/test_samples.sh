@@ -160,6 +160,7 @@ printf 'a,count,speed-mean,steps-mean,is_valid-mean,heat-mean\n1,4,146.5,1,1,0.1
 is "--group-by: count of rows, mean of all results of each property" same groups table --group-by a
 printf 'b,a,count,speed-max\n5,2,2,252.5\n4,2,2,242.5\n5,1,2,151.5\n4,1,2,141.5\n' >groups
 is "... by two columns, with --aggregate, sorted by its name or the property's" eval 'same groups table --group-by b,a --aggregate max --columns b,a,count,speed --sort -speed --where "a < 3" && same groups table --group-by b,a --aggregate max --columns b,a,count,speed-max --sort -speed-max --where "a < 3"'
+is "... the group of the first row first" eval '[ "$(table --group-by experiment_id | cut -d, -f1,2 | paste -sd" ")" = "experiment_id,count custom_experiments.work-kind.odd,6 custom_experiments.rest,8" ]'
 is "... as JSON" says '\{"a": 8, "count": 4, "is_valid-mean": 0\}' table --group-by a --columns a,count,is_valid --where 'a == 8' --output-format json
 is "... by lists: equal ones alone" eval 'table --group-by steps --columns steps,count | sort >shown && printf ",10\n\"[1, 2]\",2\n1,2\nsteps,count\n" | sort | diff - shown'
 is "--sort: numbers as numbers, empty cells last either way, ties as they came" eval '[ "$(table --columns a,b,speed --sort speed | cut -d, -f1,2 | paste -sd" ")" = "a,b 1,4 1,5 2,4 2,5 1,4 1,5 2,4 2,5 8,4 8,4 8,5 8,5 9,4 9,5" ] && [ "$(table --columns a,b --sort -speed,-b --limit 3 | paste -sd" ")" = "a,b 2,5 2,4 1,5" ]'

@@ -919,6 +919,10 @@ static void sheets(void **state)
     struct tune_sheet_column stays[] = {{"a", 0, false, true}, {"b", 0, true, true}, {"c", 0, true, false}};
     s = (struct tune_sheet){stays, 3, (const char *const[]){"x", NULL, "1", "x", NULL, "1"}, 2, 0, true, ""};
     assert_sheet(&s, "# in all 2 rows: c 1\na  b\nx\nx\n");
+    static const struct tune_sheet_column devices[] = {{"cpu_a", 0, true, false}, {"gpu_a", 0, true, false}, {"gpu_b", 0, true, false},
+        {"x_1", 0, true, false}, {"x_2", 0, true, false}, {"gpu_c", 0, true, false}, {"cpu_b", 0, true, false}, {"cpu_c", 0, true, false}};
+    s = (struct tune_sheet){devices, 8, (const char *const[8]){[7] = "1"}, 1, 0, true, ""};
+    assert_sheet(&s, "cpu_c  1\n# empty, left out: cpu_a, gpu_* (3), x_1, x_2, cpu_b\n");
 }
 
 int main(void)

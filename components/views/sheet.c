@@ -196,13 +196,37 @@ static void put_word(struct line *l, const char *word)
     l->at += fprintf(l->out, "%s%s", l->at > 0 ? " " : "", word) > 0 ? w + 1 : 0;
 }
 
+/* The number of columns whose names begin like that of column c. 0: they are fewer than three, or
+ * not all of them are empty, as those of an absent GPU are. *first: the first of them. */
+static int family(const struct layout *l, int c, int *first)
+{
+    size_t n = piece(l->columns[c].name);
+    int count = 0;
+    for (int i = l->s->column_count - 1; i >= 0; i--)
+        if (!strncmp(l->columns[i].name, l->columns[c].name, n)) {
+            if (l->columns[i].place != EMPTY)
+                return 0;
+            count++;
+            if (first)
+                *first = i;
+        }
+    return count >= 3 ? count : 0;
+}
+
+/* True if column c is named among those in that place. One stands for its family. */
+static bool is_named(const struct layout *l, int c, enum place place)
+{
+    int first = c;
+    return l->columns[c].place == place && (place != EMPTY || !family(l, c, &first) || first == c);
+}
+
 /* Print "# intro a 1; b 2": the columns in that place, with their values if they are equal. */
 static int put_place(const struct layout *l, enum place place, const char *intro, FILE *out)
 {
     struct line line = {out, l->s->width, 0};
     int left = 0, most = l->s->width > 8 ? l->s->width - 4 : 1 << 20;
     for (int c = 0; c < l->s->column_count; c++)
-        left += l->columns[c].place == place;
+        left += is_named(l, c, place);
     if (left == 0)
         return 0;
     for (const char *at = intro; *at; at += strspn(at, " ")) {
@@ -213,10 +237,12 @@ static int put_place(const struct layout *l, enum place place, const char *intro
     }
     for (int c = 0; c < l->s->column_count; c++) {
         char *word = NULL;
-        if (l->columns[c].place != place)
+        int like = place == EMPTY ? family(l, c, NULL) : 0;
+        if (!is_named(l, c, place))
             continue;
-        if (asprintf(&word, "%s%s%s", l->columns[c].name, place == EQUAL ? " " : "",
-                     place == EQUAL ? cell(l, 0, c) : "") < 0)
+        if ((like ? asprintf(&word, "%.*s* (%d)", (int)piece(l->columns[c].name), l->columns[c].name, like)
+                  : asprintf(&word, "%s%s%s", l->columns[c].name, place == EQUAL ? " " : "",
+                             place == EQUAL ? cell(l, 0, c) : "")) < 0)
             return no_memory();
         bool cut = tune_width(word) > most;
         char *whole = word;
