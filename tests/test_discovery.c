@@ -590,6 +590,7 @@ static void expressions(void **state)
     assert_non_null(strstr(selected(NULL, "x = 2", 5), "there is a column x already"));
     assert_non_null(strstr(selected(NULL, "a = 2; a = 3", 5), "makes a twice"));
     assert_non_null(strstr(selected(NULL, "3a = 2", 5), "expected NAME = EXPRESSION"));
+    assert_non_null(strstr(selected(NULL, "a == 2", 5), "expected NAME = EXPRESSION"));
     assert_non_null(strstr(selected(NULL, "a; b = 2", 5), "\"a\": expected NAME"));
 }
 
@@ -653,6 +654,10 @@ static void doubled(void)
             assert_true(n < 3 && cells[1].number == expected[n] && cells[2].number == expected[n] / 2 && cells[0].number == 1);
         }
     assert_int_equal(n, 3);
+    tune_view_free(v);
+    o.where = NULL;
+    assert_got(v = tune_view_open(store, space, protocols, &o));
+    assert_true(tune_view_present(v, 0, 1) && tune_view_present(v, -1, 1) && !tune_view_present(v, 1, 1));
     tune_view_free(v);
     twice.text = (char *)(uintptr_t)"2 * sped";
     assert_null(tune_view_open(store, space, protocols, &o));
