@@ -5,6 +5,7 @@
 #include "files/csv.h"
 #include "sweeps/discovery/import_parts.h"
 #include "sweeps/discovery/results.h"
+#include "sweeps/discovery/select.h"
 #include "sweeps/discovery/view.h"
 
 /* Under a sanitizer: the HDF5 library loses some bytes of its own whenever it refuses a file. */
@@ -534,6 +535,65 @@ static void strays(void **state)
     tune_matching_free(&m);
 }
 
+/* ---- expressions over rows ---- */
+
+/* The row x 3, speed (measured) under these expressions: wanted or not, and the new columns. */
+static const char *selected(const char *where, const char *derive, double speed)
+{
+    static char text[1024];
+    static const char *const names[] = {"x", "speed"};
+    struct tune_value values[8] = {tune_value_int(3), isnan(speed) ? tune_value_none() : tune_value_float(speed)};
+    struct tune_derived *derived;
+    int count;
+    if (tune_derived_read(derive, &derived, &count) < 0)
+        return tune_error_message();
+    struct tune_select *s = tune_select_new(names, 2, 1, where, derived, count);
+    if (!s) {
+        tune_derived_free(derived, count);
+        return tune_error_message();
+    }
+    int wanted = tune_select_row(s, values);
+    snprintf(text, sizeof text, "%s%s", wanted < 0 ? "error" : wanted ? "yes" : "no", tune_select_by_inputs(s) ? "" : " measured");
+    for (int d = 0; d < count; d++) {
+        struct tune_value value;
+        double number = NAN;
+        size_t n = strlen(text);
+        if (tune_select_value(s, d, values, &value) < 0)
+            snprintf(text + n, sizeof text - n, " %s=error", derived[d].name);
+        else
+            snprintf(text + n, sizeof text - n, " %s%s%g", derived[d].name, tune_select_compiled(s, d) ? "=" : "?",
+                     tune_value_number(&value, &number) ? number : -1);
+    }
+    tune_select_free(s);
+    tune_derived_free(derived, count);
+    tune_error_clear();
+    return text;
+}
+
+static void expressions(void **state)
+{
+    (void)state;
+    assert_string_equal(selected(NULL, NULL, 5), "yes");
+    assert_string_equal(selected("x > 3", NULL, 5), "no");
+    assert_string_equal(selected("x > 2 and speed > 4", "", 5), "yes measured");
+    assert_string_equal(selected("speed > 4", NULL, NAN), "no measured");
+    assert_string_equal(selected("speed == None", NULL, NAN), "yes measured");
+    assert_string_equal(selected("1 / (x - 3)", NULL, NAN), "error");
+    assert_string_equal(selected("speed / 0", NULL, 5), "error measured");
+    assert_string_equal(selected("none > 4", NULL, 5), "no");
+    assert_string_equal(selected("b > 9", " a = speed * 2 ;; b=a + x; ", 5), "yes measured a=10 b=13");
+    assert_string_equal(selected("b > 9", "a = speed * 2; b = a + x", NAN), "no measured a=-1 b=-1");
+    assert_string_equal(selected("a", "a = x > 2", NAN), "yes measured a=1");
+    assert_string_equal(selected(NULL, "a = sped; b = a; c = x", 5), "yes a?-1 b?-1 c=3");
+    assert_string_equal(selected("speed > 0", "a = 1 / speed", 0), "no measured a=error");
+    assert_string_equal(selected(NULL, "a = 'x;\\';' != 'y'; b = `x` ; c = x == 3", 5), "yes a=1 b=3 c=1");
+    assert_non_null(strstr(selected(NULL, "x = 2", 5), "there is a column x already"));
+    assert_non_null(strstr(selected(NULL, "a = 2; a = 3", 5), "makes a twice"));
+    assert_non_null(strstr(selected(NULL, "3a = 2", 5), "expected NAME = EXPRESSION"));
+    assert_non_null(strstr(selected(NULL, "a == 2", 5), "expected NAME = EXPRESSION"));
+    assert_non_null(strstr(selected(NULL, "a; b = 2", 5), "\"a\": expected NAME"));
+}
+
 /* ---- views ---- */
 
 static const char *view(enum tune_view_include include, const char *where, const char *operation)
@@ -574,6 +634,36 @@ static void record(const char *id)
     assert_ok(tune_operation_record_write(store, &r));
 }
 
+/* A new column is computed for each result, under the experiments that have its names. */
+static void doubled(void)
+{
+    static const char *const columns[] = {"steps", "twice", "speed"};
+    struct tune_derived twice = {(char *)(uintptr_t)"twice", (char *)(uintptr_t)"2 * speed"};
+    struct tune_view_options o = {.include = TUNE_VIEW_MATCHING, .columns = columns, .column_count = 3, .where = "twice < 45 or a == 1",
+                                  .derived = &twice, .derived_count = 1};
+    struct tune_view *v = tune_view_open(store, space, protocols, &o);
+    struct tune_view_group g;
+    const struct tune_cell *cells;
+    double expected[] = {42, 44, 22};
+    int n = 0;
+    assert_got(v);
+    assert_true(tune_view_present(v, 0, 1) && !tune_view_present(v, 1, 1));
+    while (tune_view_next(v, &g) == 1)
+        for (int k = 0; k < g.results; k++, n++) {
+            assert_got(cells = tune_view_cells(v, k));
+            assert_true(n < 3 && cells[1].number == expected[n] && cells[2].number == expected[n] / 2 && cells[0].number == 1);
+        }
+    assert_int_equal(n, 3);
+    tune_view_free(v);
+    o.where = NULL;
+    assert_got(v = tune_view_open(store, space, protocols, &o));
+    assert_true(tune_view_present(v, 0, 1) && tune_view_present(v, -1, 1) && !tune_view_present(v, 1, 1));
+    tune_view_free(v);
+    twice.text = (char *)(uintptr_t)"2 * sped";
+    assert_null(tune_view_open(store, space, protocols, &o));
+    assert_non_null(strstr(tune_error_message(), "`derive` twice: unknown name \"sped\""));
+}
+
 static void four_views(void **state)
 {
     (void)state;
@@ -598,6 +688,10 @@ static void four_views(void **state)
     assert_string_equal(view(TUNE_VIEW_UNMEASURED, NULL, NULL), "a.1-x.2 a.2-x.2 a.3-x.1 a.3-x.2");
     assert_string_equal(view(TUNE_VIEW_UNMEASURED, "a == 3", NULL), "a.3-x.1 a.3-x.2");
     assert_non_null(strstr(view(TUNE_VIEW_MATCHING, "b == 1", NULL), "`where`"));
+    assert_string_equal(view(TUNE_VIEW_MATCHING, "speed > 21", NULL), "a.2-x.1=22 a.3-x.1=31");
+    assert_string_equal(view(TUNE_VIEW_MATCHING, "heat < 9 and a == 1", NULL), "a.1-x.1=1 a.1-x.2=1");
+    assert_non_null(strstr(view(TUNE_VIEW_MISSING, "speed > 1", NULL), "unknown name \"speed\""));
+    doubled();
     static const char *const columns[] = {"speed", "heat", "steps"};
     struct tune_view_options all = {.include = TUNE_VIEW_MATCHING, .columns = columns, .column_count = 3};
     struct tune_view *v = tune_view_open(store, space, protocols, &all);
@@ -910,6 +1004,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(matching_rows, begin, end),
         cmocka_unit_test_setup_teardown(matching_shared, begin, end),
         cmocka_unit_test_setup_teardown(strays, begin, end),
+        cmocka_unit_test(expressions),
         cmocka_unit_test_setup_teardown(four_views, begin, end),
         cmocka_unit_test_setup_teardown(imported, begin, end),
         cmocka_unit_test_setup_teardown(made, begin, end),

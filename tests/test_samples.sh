@@ -116,12 +116,14 @@ cat >json <<'E2'
 E2
 is "JSON: lists, null" same json $show --include matching --where 'b == 4 and a in [2, 8]' --output-format json
 cat >console <<'E2'
-  identifier                     generatorid  a  b work-kind.odd-speed rest-heat
-0    a.1-b.4  explicit_grid_sample_generator  1  4               141.5       0.1
-1    a.1-b.5  explicit_grid_sample_generator  1  5               151.5       0.1
+# in all 2 rows: generatorid explicit_grid_sample_generator; a 1; heat 0.1
+b  speed
+4  141.5
+5  151.5
 E2
-is "for people, as pandas prints it" same console $show --property speed,heat --limit 2
-is "... table is console" same console $show --property speed,heat --limit 2 --output-format table
+narrow="--where a==1 --property speed,heat --property-format observed"
+is "for people: what all rows share above the table, short names" same console $show $narrow
+is "... table is console" same console $show $narrow --output-format table
 printf ',identifier,generatorid,a,b,work-kind.odd-beside\n0,a.1-b.4,explicit_grid_sample_generator,1,4,0.25\n' >beside
 is "--property also of what is not shown by default" same beside $show --property beside --limit 1 --output-format csv
 is "--all-properties" says '^0,.*,141.5,1,0.25,1,0.1$' $show --all-properties --output-format csv
@@ -132,11 +134,49 @@ aggregate variance 0.25
 aggregate std 0.5
 aggregate min 241.5
 aggregate max 242.5
+is "... its name is the end of the column's, as in ado" eval 'says "^,identifier,generatorid,a,b,work-kind.odd-speed-max,rest-heat-max$" $show --property speed,heat --aggregate max --output-format csv && says "^,.*,speed-std,heat-std$" $show --property speed,heat --aggregate std --property-format target --output-format csv'
 is "--operation: of this one only" lines 8 $show --operation first --output-format csv
 is "--where on an input that is no dimension: rows of experiments that lack it do not meet it" lines 7 $show --include matching --where 'kind == "odd" and b > 0' --property-format target --output-format csv
 is "--output-file: the same, and whole or not at all" eval '$show --output-format csv --output-file out.csv && cmp observed out.csv && ! $show --output-format csv --where "a +" --output-file none.csv 2>/dev/null && [ ! -e none.csv ]'
 is "a space as the store recorded it" eval 'id=$(ls st/spaces | sed -n "s/\.yaml//p" | head -n 1) && "$samples" show $id $own --output-format csv >/dev/null && "$samples" show $id-abcdef $own --output-format csv >/dev/null'
 is "where only others measured, it says so" eval 'sed "s/\[5, 4, 6\]/[4]/" part.yaml >other.yaml && says "others measured 2 of its entities: --include matching" "$samples" show other.yaml $own'
+
+# ---- show: conditions on what was measured, new columns, groups, order ----
+table() { # OPTION... - CSV in target format, whoever measured it
+    "$samples" show s.yaml $own --include matching --property-format target --output-format csv "$@"
+}
+printf 'a,b,speed\n2,5,252.5\n2,4,242.5\n' >fast
+is "--where chooses single results by what was measured; --columns, --sort" same fast table --where 'speed > 200 and steps == 2' --columns a,b,speed --sort -speed
+is "... results without it are not wanted, and no error" lines 1 table --where 'speed < 0'
+is "... None can be asked for" eval 'table --where "speed == None" --columns a,is_valid >shown && printf "a,is_valid\n8,0\n8,0\n" >wanted && grep -v "^[1-9],$" shown | diff wanted -'
+is "--derive: new columns, of others, too; what lacks a value is empty" eval 'says "^1,4,0.1415,1.0$" table --derive "kilo = speed / 1000; slow = kilo < 0.15" --where "slow" --columns a,b,kilo,slow && [ $(wc -l <shown) = 2 ] && says "^8,$" table --derive "kilo = speed / 1000" --columns a,kilo'
+is "... a condition is tested before columns that would fail" lines 5 table --where 'speed > 0' --derive 'x = 1 / (a - 8)'
+is "... a semicolon in a text parts nothing" says '^0,.*,1.0$' table --derive 'x = kind != "a;b"' --where 'kind == "odd"'
+is "... observed: under each experiment" says '^,.*work-kind.odd-is_valid,work-kind.odd-double,rest-heat,rest-double$' $show --derive 'double = 2 * a' --output-format csv
+is "... of one experiment alone, where the other lacks a name" says '^,.*work-kind.odd-double,rest-heat$' $show --derive 'double = 2 * speed' --output-format csv
+is "... best takes it" says '^1,0.003968' "$samples" best s.yaml $own --include matching --derive 'pace = 1 / speed' --minimize pace --where 'pace < 1 and a == 2' --output-format csv
+is "... plot takes it" says 'pace' "$samples" plot s.yaml $own --include matching --derive 'pace = 1 / speed' --property pace --ascii
+printf 'a,count,speed-mean,steps-mean,is_valid-mean,heat-mean\n1,4,146.5,1,1,0.1\n2,4,247.0,1.5,1,0.2\n8,4,,,0,0.8\n9,2,,,,0.9\n' >groups
+is "--group-by: count of rows, mean of all results of each property" same groups table --group-by a
+printf 'b,a,count,speed-max\n5,2,2,252.5\n4,2,2,242.5\n5,1,2,151.5\n4,1,2,141.5\n' >groups
+is "... by two columns, with --aggregate, sorted by its name or the property's" eval 'same groups table --group-by b,a --aggregate max --columns b,a,count,speed --sort -speed --where "a < 3" && same groups table --group-by b,a --aggregate max --columns b,a,count,speed-max --sort -speed-max --where "a < 3"'
+is "... the group of the first row first" eval '[ "$(table --group-by experiment_id | cut -d, -f1,2 | paste -sd" ")" = "experiment_id,count custom_experiments.work-kind.odd,6 custom_experiments.rest,8" ]'
+is "... as JSON" says '\{"a": 8, "count": 4, "is_valid-mean": 0\}' table --group-by a --columns a,count,is_valid --where 'a == 8' --output-format json
+is "... by lists: equal ones alone" eval 'table --group-by steps --columns steps,count | sort >shown && printf ",10\n\"[1, 2]\",2\n1,2\nsteps,count\n" | sort | diff - shown'
+is "--sort: numbers as numbers, empty cells last either way, ties as they came" eval '[ "$(table --columns a,b,speed --sort speed | cut -d, -f1,2 | paste -sd" ")" = "a,b 1,4 1,5 2,4 2,5 1,4 1,5 2,4 2,5 8,4 8,4 8,5 8,5 9,4 9,5" ] && [ "$(table --columns a,b --sort -speed,-b --limit 3 | paste -sd" ")" = "a,b 2,5 2,4 1,5" ]'
+is "... texts as texts" eval '[ "$(table --sort -experiment_id --columns experiment_id --limit 1 | tail -n 1)" = custom_experiments.work-kind.odd ]'
+printf 'b,steps\n4,\n5,\n' >empty
+is "--columns has what is hidden by default, and an empty one that is named" eval 'table --columns beside,b --limit 1 | tail -n 1 | grep -qxF 0.25,4 && same empty table --columns b,steps --where "a == 9"'
+is "observed: a property's name means it under all experiments" eval '[ "$($show --output-format csv --columns a,speed,heat | head -n 1)" = a,work-kind.odd-speed,rest-heat ]'
+is "rows: --derive, --where, --group-by" eval 'says "^2,4,1.5$" "$samples" rows work --store st --derive "half = steps / 2" --where "half > 0.4" --group-by a --columns a,count,steps --output-format csv'
+wide() { # COLUMNS - what a terminal of that width shows, into wide.COLUMNS
+    COLUMNS=$1 script -qec "stty cols $1; $show --include matching --all-properties" /dev/null | tr -d '\r' >"wide.$1"
+    [ "$(wc -L <"wide.$1")" -le "$1" ] && grep -q "^# in all 14 rows" "wide.$1" || { cat "wide.$1"; false; }
+}
+is "a terminal: no line is longer than it, at any width" eval 'wide 30 && wide 50 && wide 80 && wide 200'
+is "... what does not fit is named, and what is empty" eval 'grep -q "^# too wide, left out" wide.30 && ! grep -q "too wide" wide.200 && $show --property beside,steps --where "a == 8" --columns a,steps | grep -q "^8 *$" && says "^# empty, left out: speed, steps, heat" table --where "a == 8 and kind == \"odd\"" --property speed,steps,is_valid,heat --output-format console'
+is "... a file is not cut" eval 'COLUMNS=30 $show --include matching >shown && grep -q "custom_experiments.work-kind.odd .*151.5" shown'
+is "one row is a list of names and values" eval 'says "^speed +141.5$" $show --where "a == 1 and b == 4 and kind == \"odd\"" && [ $(wc -l <shown) = 8 ]'
 
 printf '#!/bin/sh\necho "{\\"heat\\": 1}" >"$TUNE_OUTPUT/report.json"\n' >one.sh && chmod +x one.sh
 cat >pair.json <<'E2'
@@ -192,30 +232,20 @@ cat >trace <<'E2'
 E2
 is "trace: in its order, replays as such" eval '"$samples" trace first --store st --output-format csv | awk -F, -v OFS=, "NR > 1 { print \$1, \$2, \$3, \$4, \$6, \$9, \$10 }" | head -n 4 | diff trace -'
 is "... times as programs read them, and with what happened" says '^4,custom_experiments.work-kind.odd,a.8-b.4,measured,[0-9a-f]{32},invalid,20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z,[0-9.e-]+,a is 8,False$' "$samples" trace first --store st --output-format csv
-is "... --filter, --limit" eval 'lines 4 "$samples" trace first --store st --output-format csv --filter type=replayed && lines 2 "$samples" trace first --store st --output-format csv --filter status=failed,index=6 && lines 3 "$samples" trace first --store st --output-format csv --limit 2'
+is "... --where, --limit" eval 'lines 4 "$samples" trace first --store st --output-format csv --where "type == \"replayed\"" && lines 2 "$samples" trace first --store st --output-format csv --where "status == \"failed\" and index == 6" && lines 3 "$samples" trace first --store st --output-format csv --limit 2'
 cat >page <<'E2'
-Identifier: b.5-a.2
-Generator: explicit_grid_sample_generator
-
-Constitutive properties:
-    name value
-  0    b     5
-  1    a     2
-
-Observed properties:
-                       name                        experiment target-property          values
-  0               rest-heat           custom_experiments.rest            heat           [0.2]
-  1     work-kind.odd-speed  custom_experiments.work-kind.odd           speed  [251.5, 252.5]
-  2     work-kind.odd-steps  custom_experiments.work-kind.odd           steps          [1, 2]
-  3    work-kind.odd-beside  custom_experiments.work-kind.odd          beside    [0.25, 0.25]
-  4  work-kind.odd-is_valid  custom_experiments.work-kind.odd        is_valid          [1, 1]
-
-Associated experiments:
-
-  custom_experiments.rest
-  custom_experiments.work-kind.odd
+# in all 5 rows: identifier b.5-a.2; generatorid explicit_grid_sample_generator; b 5; a 2
+experiment                        target-property          values
+custom_experiments.rest           heat                        0.2
+custom_experiments.work-kind.odd  speed            [251.5, 252.5]
+custom_experiments.work-kind.odd  steps                    [1, 2]
+custom_experiments.work-kind.odd  beside             [0.25, 0.25]
+custom_experiments.work-kind.odd  is_valid                 [1, 1]
 E2
-is "entity: its page, measured under another spelling, too" same page "$samples" entity b.5-a.2 --store st
+is "entity: its inputs and values, measured under another spelling, too" same page "$samples" entity b.5-a.2 --store st
+is "... --where, --sort, --limit" eval 'says "rest.heat.*0.2.$" "$samples" entity a.2-b.5 --store st --output-format csv --where "values < 1" --sort values && [ $(wc -l <shown) = 3 ] && lines 2 "$samples" entity a.2-b.5 --store st --output-format csv --limit 1'
+printf 'experiment,target-property,values\ncustom_experiments.rest,heat,[0.9]\ncustom_experiments.work-kind.odd,,\n' >failed
+is "... an experiment without a value is there, too" eval 'same failed "$samples" entity a.9-b.4 --store st --columns experiment,target-property,values --output-format csv'
 is "... as rows for programs" says '^work-kind.odd-speed,custom_experiments.work-kind.odd,speed,"\[251.5, 252.5\]"$' "$samples" entity a.2-b.5 --store st --output-format csv
 refused "an entity that is not there: the nearest" 2 "st has no row of entity a.2-b.7; the nearest is a.2-b" "$samples" entity a.2-b.7 --store st
 
@@ -435,7 +465,20 @@ refused "a space that was never recorded" 2 "there is no space space-000000 (the
 refused "a command that is none: the nearest" 2 "show" "$samples" shwo --store st
 refused "a property that is none: the nearest" 2 "there is no property sped (the nearest is speed); there are: speed, steps, beside, is_valid, heat" $show --property sped
 refused "an expression that is none" 2 "--where" $show --where 'a +'
-refused "an expression over what is no input" 2 "speed" $show --where 'speed > 2'
+refused "an expression over what is neither input nor property" 2 'unknown name "sped"; the nearest is "speed"' $show --where 'sped > 2'
+refused "an expression over what the missing do not have" 2 'unknown name "speed"' $show --where 'speed > 2' --include missing
+refused "a new column over what is none: the nearest" 2 '--derive y: unknown name "sped"; the nearest is "speed"' $show --derive 'x = speed; y = sped + x'
+refused "a new column with the name of another" 2 "there is a column speed already" $show --derive 'speed = 2'
+refused "... twice" 2 "makes x twice" $show --derive 'x = 2; x = a'
+refused "... without a name" 2 "expected NAME = EXPRESSION" $show --derive 'a == 2'
+refused "... that cannot be computed" 2 "--derive x: speed / 0: division by zero" $show --derive 'x = speed / 0'
+refused "... where there are none" 2 "trace takes no --derive; show, rows, best and plot do" "$samples" trace first --store st --derive 'x = 1'
+refused "... of what nobody measured" 2 "--include missing: these entities have no results" $show --derive 'x = a' --include missing
+refused "export of chosen columns" 2 "samples rows work --output-format csv takes --columns" "$samples" export csv work --store st --columns a
+refused "a new column of a table over what is none" 2 '--derive y: unknown name "sped"' "$samples" rows work --store st --derive 'y = sped'
+refused "to sort by what is none: the nearest" 2 "there is no column sped (the nearest is speed)" $show --property-format target --sort -sped
+refused "to sort by what two columns are called" 2 "--sort nonce: there are 2 such columns, work-kind.odd-nonce and rest-nonce among them" $show --derive 'nonce = a' --sort nonce --output-format csv
+refused "groups by what is none" 2 "there is no column c (the nearest is a); there are: identifier" $show --property-format target --group-by c,a
 refused "an operation of another space" 2 "operation second is not of this space" $show --operation second
 refused "an operation that is none" 2 "there is no operation third" $show --operation third
 printf 'entitySpace: [{identifier: x, propertyDomain: {domainRange: [0, 1]}}]\nexperiments: [{actuatorIdentifier: mock, experimentIdentifier: test-experiment}]\n' >open.yaml
@@ -444,8 +487,7 @@ refused "rows of no experiment" 2 "there is no experiment wrk (the nearest is wo
 refused "rows without saying of which" 2 "which experiment?" "$samples" rows --store st
 refused "a column that is none" 2 "there is no column sped" "$samples" rows work --store st --columns a,sped
 refused "trace of nothing" 2 "which operation?" "$samples" trace --store st
-refused "a filter that is none" 2 "there is no column kind" "$samples" trace first --store st --filter kind=x
-refused "a filter without a value" 2 "--filter status: expected column=value" "$samples" trace first --store st --filter status
+refused "a condition over what trace has not" 2 'unknown name "kind"' "$samples" trace first --store st --where 'kind == 1'
 refused "a word too many" 2 'unexpected argument "part.yaml": show takes 1 word' $show part.yaml
 refused "an entity without a name" 2 "which entity?" "$samples" entity --store st
 refused "best of what" 2 "--maximize PROPERTY or --minimize PROPERTY" "$samples" best s.yaml $own

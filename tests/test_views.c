@@ -9,6 +9,7 @@
 #include "views/plot.h"
 #include "views/scale.h"
 #include "views/shades.h"
+#include "views/sheet.h"
 #include "views/table.h"
 #include "views/text.h"
 
@@ -868,6 +869,62 @@ static void anything(void **state)
     free(text_of(f));
 }
 
+/* ---- sheets ---- */
+
+static const struct tune_sheet_column sheet_columns[] = {
+    {"model_name", 0, false, false}, {"batch_size", 0, true, false}, {"run-a.1-tokens_per_second", 8, true, false},
+    {"run-a.2-tokens_per_second", 8, true, false}, {"run-a.2-note", 8, false, false}, {"run-a.2-gpu", 8, true, false}};
+static const char *const sheet_cells[] = {
+    "caf\xc3\xa9", "1", "1.5", "20", "short", NULL, "caf\xc3\xa9", "2", NULL, "3", "a long note\n of an accident", ""};
+
+static void assert_sheet(const struct tune_sheet *s, const char *expected)
+{
+    FILE *f = sink();
+    assert_ok(tune_sheet_print(s, f));
+    char *text = text_of(f);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void sheets(void **state)
+{
+    (void)state;
+    struct tune_sheet s = {sheet_columns, 6, sheet_cells, 2, 0, true, "take fewer"};
+    assert_sheet(&s, "# in all 2 rows: model_name caf\xc3\xa9\n# empty, left out: gpu\n"
+                     "batch_size  a.1-tokens_per_second  a.2-tokens_per_second  note\n"
+                     "         1                    1.5                     20  short\n"
+                     "         2                                             3  a long note\\n of an accident\n");
+    s.width = 52; /* headings are broken */
+    assert_sheet(&s, "# in all 2 rows: model_name caf\xc3\xa9\n# empty, left out: gpu\n"
+                     "           a.1-     a.2-\n"
+                     "        tokens_  tokens_\n"
+                     "batch_     per_     per_\n"
+                     "  size   second   second  note\n"
+                     "     1      1.5       20  short\n"
+                     "     2                 3  a long note\\n of an accid\xe2\x80\xa6\n");
+    s.width = 30; /* texts cannot be cut more: the last columns are left out */
+    s.unicode = false;
+    assert_sheet(&s, "# in all 2 rows:\n#   model_name caf\xc3\xa9\n# empty, left out: gpu\n"
+                     "           a.1-     a.2-\n"
+                     "        tokens_  tokens_\n"
+                     "batch_     per_     per_\n"
+                     "  size   second   second\n"
+                     "     1      1.5       20\n"
+                     "     2                 3\n"
+                     "# too wide, left out (take\n#   fewer): note\n");
+    s.width = 0;
+    s.rows = 1;
+    s.column_count = 3;
+    assert_sheet(&s, "model_name         caf\xc3\xa9\nbatch_size         1\ntokens_per_second  1.5\n");
+    struct tune_sheet_column stays[] = {{"a", 0, false, true}, {"b", 0, true, true}, {"c", 0, true, false}};
+    s = (struct tune_sheet){stays, 3, (const char *const[]){"x", NULL, "1", "x", NULL, "1"}, 2, 0, true, ""};
+    assert_sheet(&s, "# in all 2 rows: c 1\na  b\nx\nx\n");
+    static const struct tune_sheet_column devices[] = {{"cpu_a", 0, true, false}, {"gpu_a", 0, true, false}, {"gpu_b", 0, true, false},
+        {"x_1", 0, true, false}, {"x_2", 0, true, false}, {"gpu_c", 0, true, false}, {"cpu_b", 0, true, false}, {"cpu_c", 0, true, false}};
+    s = (struct tune_sheet){devices, 8, (const char *const[8]){[7] = "1"}, 1, 0, true, ""};
+    assert_sheet(&s, "cpu_c  1\n# empty, left out: cpu_a, gpu_* (3), x_1, x_2, cpu_b\n");
+}
+
 int main(void)
 {
     curves();
@@ -876,7 +933,7 @@ int main(void)
         cmocka_unit_test(extremes),  cmocka_unit_test(svg),       cmocka_unit_test(tables),   cmocka_unit_test(axes),
         cmocka_unit_test(shades),    cmocka_unit_test(texts),     cmocka_unit_test(spreads),  cmocka_unit_test(categories),
         cmocka_unit_test(heat),      cmocka_unit_test(large_heat), cmocka_unit_test(parallel), cmocka_unit_test(many_rows),
-        cmocka_unit_test(anything),
+        cmocka_unit_test(anything),  cmocka_unit_test(sheets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,24 +51,28 @@ static const struct tune_option my_options[] = {
      "rows that sweep measured with this --until-stable. Default: as --operation did, else "
      "without"},
     {"where", TUNE_STRING, &my.where, NULL, "", "",
-     "expression over the inputs: 'batch_size <= 2 and number_gpus == 0'"},
+     "expression over inputs, properties and new columns: 'batch_size <= 2 and train_runtime < 9'"},
     {"label", TUNE_JOINED(TUNE_STRING), &my.labels, NULL, "", "",
      "spaces that stats lists: key=value of their metadata, with commas or --label again"},
-    {"limit", TUNE_INT64, &my.limit, "0", "[0,inf)", "rows",
-     "most rows that show, rows and trace print; 0: all"},
-    {"filter", TUNE_STRING, &my.filter, NULL, "", "",
-     "rows that trace prints: column=value, with commas"},
+    {"limit", TUNE_INT64, &my.limit, "0", "[0,inf)", "rows", "most rows to print; 0: all"},
+    {"sort", TUNE_STRING, &my.sort, NULL, "", "",
+     "columns to sort by, with commas; -COLUMN: the highest first"},
+    {"group-by", TUNE_STRING, &my.group_by, NULL, "", "",
+     "columns, with commas: rows equal in them become one, with their count and the mean of each "
+     "property, or what --aggregate says"},
     TUNE_OPTION_GROUP("which columns"),
-    {"property-format", TUNE_CHOICE, &my.property_format, "observed", "observed|target", "",
+    {"columns", TUNE_STRING, &my.columns, NULL, "", "", "columns to print, with commas"},
+    {"derive", TUNE_STRING, &my.derive, NULL, "", "",
+     "new columns, with semicolons: 'usd = 3.2 / 3600 * train_runtime; cheap = usd < 1'"},
+    {"property-format", TUNE_CHOICE, &my.property_format, NULL, "observed|target", "",
      "what a row is. observed: an entity, with columns <experiment>-<target>. target: an entity "
-     "and an experiment"},
+     "and an experiment. Default: observed in CSV and JSON, else target"},
     {"property", TUNE_STRING, &my.properties, NULL, "", "",
      "targets that show, compare, plot and import take, with commas"},
     {"all-properties", TUNE_BOOL, &my.all_properties, "false", "", "",
      "show also what is measured besides the experiment's targets"},
     {"aggregate", TUNE_CHOICE, &my.aggregate, NULL, "mean|median|variance|std|min|max", "",
      "how to join several results of an entity. Default: a list"},
-    {"columns", TUNE_STRING, &my.columns, NULL, "", "", "columns that rows prints, with commas"},
     TUNE_OPTION_GROUP("best"),
     {"maximize", TUNE_STRING, &my.maximize, NULL, "", "", "property to maximize"},
     {"minimize", TUNE_STRING, &my.minimize, NULL, "", "", "property to minimize"},
@@ -119,14 +123,16 @@ int samples_no_such(const char *what, const char *name, const char *const *names
                             *others ? others : "none");
 }
 
-/* Every target of the space's experiments, each once for each of them; free it. *count of them. */
+/* New columns and every target of the space's experiments, once for each of them; free it. *count of them. */
 static const char **list_targets(int *count)
 {
     int most = 0;
     for (int p = 0; p < samples.space->reference_count; p++)
         most += samples.protocols[p].experiment->target_count;
-    const char **names = calloc((size_t)most + 1, sizeof *names);
+    const char **names = calloc((size_t)(most + samples.derived_count) + 1, sizeof *names);
     *count = 0;
+    for (int d = 0; names && d < samples.derived_count; d++)
+        names[(*count)++] = samples.derived[d].name;
     for (int p = 0; names && p < samples.space->reference_count; p++)
         for (int i = 0; i < samples.protocols[p].experiment->target_count; i++)
             names[(*count)++] = samples.protocols[p].experiment->targets[i].name;
@@ -142,6 +148,28 @@ int samples_check_properties(const char *const *properties, int count)
             code = samples_no_such("property", properties[i], names, all);
     free(names);
     return names ? code : samples_no_memory();
+}
+
+const struct tune_target *samples_derived(const char *name)
+{
+    static struct tune_target target = {.unit = "", .description = ""};
+    for (int d = 0; d < samples.derived_count; d++)
+        if (!strcmp(samples.derived[d].name, name)) {
+            target.name = samples.derived[d].name;
+            return &target;
+        }
+    return NULL;
+}
+
+bool samples_mentions(const char *name)
+{
+    const char *const lists[] = {my.columns, my.sort, my.group_by};
+    size_t n = strlen(name);
+    for (int i = 0; i < 3; i++)
+        for (const char *at = lists[i]; at && (at = strstr(at, name)); at++)
+            if ((at == lists[i] || strchr(",-", at[-1])) && (!at[n] || strchr(",-", at[n])))
+                return true;
+    return false;
 }
 
 bool samples_median(void)
@@ -264,7 +292,7 @@ struct tune_view *samples_open_view(const char *const *columns, int count, bool 
 {
     static const char *const names[] = {"measured", "matching", "missing", "unmeasured", "sampled", "", "", "unsampled"};
     struct tune_view_options o = {.where = my.where, .operation = my.operation, .valid = valid, .columns = columns,
-                                  .column_count = count};
+                                  .column_count = count, .derived = samples.derived, .derived_count = samples.derived_count};
     struct tune_operation_record record;
     for (int i = 0; i < 8; i++)
         if (!strcmp(my.include, names[i]))
@@ -340,15 +368,17 @@ int samples_say_matching(struct tune_view *v)
 static const struct command {
     const char *name;
     int (*run)(void);
+    bool derives;                        /* it takes --derive */
     enum { READS, WRITES, OPENS } store; /* OPENS: the command opens the store itself and reports
                                           * what is missing */
     int words;                           /* words that the command takes */
 } commands[] = {
-    {"show", samples_show, READS, 1},     {"rows", samples_list, READS, 1},
-    {"stats", samples_stats, READS, 1},   {"trace", samples_trace, READS, 1},       {"entity", samples_entity, READS, 1},
-    {"best", samples_best, READS, 1},     {"compare", samples_compare, OPENS, 2},   {"plot", samples_plot, READS, 1},
-    {"export", samples_export, READS, 2}, {"import", samples_import, WRITES, 2},    {"merge", samples_merge, WRITES, 1},
-    {"check", samples_check, READS, 0},
+    {"show", samples_show, true, READS, 1},      {"rows", samples_list, true, READS, 1},
+    {"stats", samples_stats, false, READS, 1},   {"trace", samples_trace, false, READS, 1},
+    {"entity", samples_entity, false, READS, 1}, {"best", samples_best, true, READS, 1},
+    {"compare", samples_compare, false, OPENS, 2}, {"plot", samples_plot, true, READS, 1},
+    {"export", samples_export, false, READS, 2}, {"import", samples_import, false, WRITES, 2},
+    {"merge", samples_merge, false, WRITES, 1},  {"check", samples_check, false, READS, 0},
 };
 
 static int run(const struct command *c)
@@ -356,6 +386,8 @@ static int run(const struct command *c)
     if (samples_words() > c->words)
         return tune_error_usage("unexpected argument \"%s\": %s takes %d word%s, see --help", samples_word(c->words),
                             c->name, c->words, c->words == 1 ? "" : "s");
+    if (my.derive && !c->derives)
+        return tune_error_usage("%s takes no --derive; show, rows, best and plot do", c->name);
     if (c->store != OPENS && !(samples.store = tune_store_open(my.store, c->store == WRITES)))
         return -1;
     return c->run();
@@ -382,11 +414,13 @@ int main(int argc, char **argv)
     while (strcmp(c->name, my.command))
         c++;
     samples.out = stdout;
+    MUST(tune_derived_read(my.derive, &samples.derived, &samples.derived_count));
     int problems = MUST(my.output_file ? run_into(c, my.output_file) : run(c));
     if (samples.space)
         tune_protocols_free(samples.protocols, samples.space->reference_count);
     tune_space_free(samples.space);
     tune_catalog_free(&samples.catalog);
+    tune_derived_free(samples.derived, samples.derived_count);
     while (samples.kept_count > 0)
         free(samples.kept[--samples.kept_count]);
     tune_store_free(samples.store);

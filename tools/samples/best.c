@@ -176,7 +176,7 @@ static int put_winners(const struct winner *winners, int count)
             if (fixed(d) == last)
                 headings[n++] = samples.space->names[d];
     headings[n++] = "identifier";
-    code = samples_begin(SAMPLES_TABLE, headings, n);
+    code = samples_begin_table(headings, n);
     free(headings);
     for (int i = 0; i < count && code == 0; i++)
         code = put_winner(&winners[i], i + 1);
@@ -219,7 +219,7 @@ static const struct tune_target *target_of(const char *property)
         for (int i = 0; i < samples.protocols[p].experiment->target_count; i++)
             if (!strcmp(samples.protocols[p].experiment->targets[i].name, property))
                 return &samples.protocols[p].experiment->targets[i];
-    return NULL;
+    return samples_derived(property);
 }
 
 static int check(void)

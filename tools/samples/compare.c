@@ -162,7 +162,7 @@ static int read_table(int from, int to, int table)
     struct tune_store *store = compare.sides[from].store;
     if (!tune_store_has(store, compare.tables[table]))
         return 0;
-    int more = samples_table_open(&t, store, compare.tables[table], my.where);
+    int more = samples_table_open(&t, store, compare.tables[table], true);
     while (more >= 0 && (more = samples_table_next(&t, &cells)) == 1) {
         int sides = 0;
         if (strcmp(cells[TUNE_KEY_STATUS].text, "valid"))
@@ -246,7 +246,7 @@ static const struct tune_cell *cells_of(const struct row *r, const struct sample
 {
     const struct tune_cell *cells;
     struct samples_table *t = &compare.passes[r->side][r->table];
-    if (!t->scan && samples_table_open(t, compare.sides[r->side].store, compare.tables[r->table], NULL) < 0)
+    if (!t->scan && samples_table_open(t, compare.sides[r->side].store, compare.tables[r->table], false) < 0)
         return NULL;
     *table = t;
     return tune_scan_at(t->scan, r->place, &cells) == 0 ? cells : NULL;
@@ -334,7 +334,7 @@ static int put_groups(int64_t *common)
     static const char *const headings[] = {"experiment", "entity", "property", "a", "b", "b/a", "results_a", "results_b", "p",
                                            "differs"};
     int64_t *firsts = calloc((size_t)compare.count + 1, sizeof *firsts);
-    int code = firsts ? samples_begin(SAMPLES_TABLE, headings, 10) : samples_no_memory();
+    int code = firsts ? samples_begin_table(headings, 10) : samples_no_memory();
     *common = 0;
     if (compare.count > 0)
         qsort(compare.rows, (size_t)compare.count, sizeof *compare.rows, by_key);

@@ -1,4 +1,4 @@
-/* entity.c - the page of one entity: its inputs, and all its measurements, for any space.
+/* entity.c - one entity: its inputs, and all its measurements, for any space.
  *
  * An identifier alone is ambiguous: in "a.1-b.2" a value may contain '-'. But rows with that
  * identifier have the inputs. So the text is matched with inputs spelled "name.value", in any
@@ -7,14 +7,14 @@
  * rows. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/array.h"
+#include "core/decimal.h"
 #include "core/nearest.h"
 #include "core/pool.h"
-#include "core/print.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
-#include "sweeps/spaces/frame.h"
 
 enum { MOST_PARTS = TUNE_SPACE_DIMENSIONS };
 
@@ -137,7 +137,7 @@ static int find_parts(const char *const *tables, int count, enum tune_key key, c
     for (int k = 0; k < count && !found; k++) {
         struct samples_table t;
         const struct tune_cell *cells;
-        int more = samples_table_open(&t, samples.store, tables[k], NULL);
+        int more = samples_table_open(&t, samples.store, tables[k], false);
         while (more >= 0 && !found && (more = samples_table_next(&t, &cells)) == 1) {
             if (strcmp(cells[key].text, text))
                 continue;
@@ -279,7 +279,7 @@ static int read_rows(const char *const *tables, int count)
     for (int k = 0; k < count; k++) {
         struct samples_table t;
         const struct tune_cell *cells;
-        int more = samples_table_open(&t, samples.store, tables[k], NULL);
+        int more = samples_table_open(&t, samples.store, tables[k], false);
         while (more >= 0 && (more = samples_table_next(&t, &cells)) == 1)
             if (is_same(&t, cells) && (more = add_row(&t, cells)) < 0)
                 break;
@@ -289,109 +289,67 @@ static int read_rows(const char *const *tables, int count)
     return 0;
 }
 
-/* ---- the page ---- */
+/* ---- output ---- */
 
-/* Cut to at most 50 bytes of whole characters, as pandas does. */
-static void put_short(struct tune_frame *f, const char *text)
+enum { NAME, EXPERIMENT, PROPERTY, VALUES, COLUMNS };
+static const char *const headings[COLUMNS] = {"name", "experiment", "target-property", "values"};
+
+/* The columns for programs; people see the entity's inputs in place of the long names. */
+static int begin(void)
 {
-    char cut[64];
-    int n = 47;
-    while (strlen(text) > 50 && n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80)
-        n--;
-    snprintf(cut, sizeof cut, "%.*s...", n, text);
-    tune_frame_cell(f, strlen(text) > 50 ? cut : text);
+    struct samples_column columns[COLUMNS + 2 + MOST_PARTS] = {{0}};
+    int n = 0;
+    for (; n < COLUMNS; n++)
+        columns[n] = (struct samples_column){headings[n], .measured = n == VALUES, .hidden = n == NAME && samples_people()};
+    columns[n++].heading = "identifier";
+    columns[n++].heading = "generatorid";
+    for (int i = 0; i < page.part_count; i++)
+        columns[n++].heading = page.parts[i].name;
+    for (int i = COLUMNS; i < n; i++)
+        columns[i].hidden = !samples_people();
+    return samples_begin(SAMPLES_SHEET, columns, n);
 }
 
-static int put_constitutive(void)
+/* A row: what was observed, or an experiment without a value (o NULL). The name has no actuator. */
+static int put_row(struct tune_select *select, const char *experiment, const struct observed *o)
 {
-    static const char *const headings[] = {"name", "value"};
-    struct tune_frame *f = tune_frame_new(headings, 2);
-    for (int i = 0; i < page.part_count; i++) {
-        tune_frame_cell(f, page.parts[i].name);
-        tune_frame_cell(f, page.parts[i].value);
-    }
-    return tune_frame_print(f, 2, samples.out);
-}
-
-/* "[98.1, 98.2]" */
-static char *list_of(const struct observed *o)
-{
-    char *text = malloc((size_t)o->count * (TUNE_DECIMAL_SIZE + 2) + 8), *at = text;
-    if (!text)
-        return NULL;
-    *at++ = '[';
-    for (int i = 0; i < o->count; i++) {
-        at += sprintf(at, "%s", i ? ", " : "");
-        at += o->whole && fabs(o->values[i]) < 1e15 ? sprintf(at, "%.0f", o->values[i]) : tune_decimal_python(at, o->values[i]);
-    }
-    strcpy(at, "]");
-    return text;
-}
-
-/* The name of an observed property: the experiment without its actuator, and the target. */
-static char *name_of(const struct observed *o)
-{
-    const char *dot = strchr(o->experiment, '.');
+    const char *dot = strchr(experiment, '.');
     char *name = NULL;
-    return asprintf(&name, "%s-%s", dot ? dot + 1 : o->experiment, o->target) < 0 ? NULL : name;
-}
-
-static int put_observed_page(void)
-{
-    static const char *const headings[] = {"name", "experiment", "target-property", "values"};
-    struct tune_frame *f = tune_frame_new(headings, 4);
-    for (int i = 0; i < page.observed_count; i++) {
-        char *name = name_of(&page.observed[i]), *values = list_of(&page.observed[i]);
-        put_short(f, name ? name : "");
-        put_short(f, page.observed[i].experiment);
-        tune_frame_cell(f, page.observed[i].target);
-        tune_frame_cell(f, name ? values : NULL); /* which is told as no memory */
-        free(name);
-        free(values);
+    if (asprintf(&name, "%s-%s", dot ? dot + 1 : experiment, o ? o->target : "") < 0)
+        return samples_no_memory();
+    struct tune_cell cells[COLUMNS] = {tune_cell_text(name), tune_cell_text(experiment), tune_cell_text(o ? o->target : ""),
+                                       tune_cell_number(o ? tune_statistic(o->values, o->count, "mean") : NAN)};
+    int wanted = samples_meets(select, cells, COLUMNS);
+    if (wanted > 0) {
+        samples_text(o ? name : NULL);
+        samples_text(experiment);
+        samples_text(o ? o->target : NULL);
+        samples_numbers(o ? o->values : NULL, o ? o->count : 0, o && o->whole, !samples_people(), 5);
+        samples_text(page.id);
+        samples_text(page.generator && *page.generator ? page.generator : "unk");
+        for (int i = 0; i < page.part_count; i++)
+            samples_text(page.parts[i].value);
+        wanted = samples_end_row();
     }
-    return tune_frame_print(f, 2, samples.out);
-}
-
-static int put_page(void)
-{
-    FILE *out = samples.out;
-    fputs("Identifier: ", out);
-    tune_print_line_of(out, page.id);
-    fputs("\nGenerator: ", out);
-    tune_print_line_of(out, page.generator && *page.generator ? page.generator : "unk");
-    fputs("\n\nConstitutive properties:\n", out);
-    TRY(put_constitutive());
-    fputs("\nObserved properties:\n", out);
-    if (page.observed_count > 0)
-        TRY(put_observed_page());
-    else
-        fputs("  None\n", out);
-    fputs("\nAssociated experiments:\n\n", out);
-    for (int i = 0; i < page.experiment_count; i++) {
-        fputs("  ", out);
-        tune_print_line_of(out, page.experiments[i]);
-        fputc('\n', out);
-    }
-    return 0;
+    free(name);
+    return wanted;
 }
 
 static int put_rows(void)
 {
-    static const char *const headings[] = {"name", "experiment", "target-property", "values"};
-    TRY(samples_begin(SAMPLES_TABLE, headings, 4));
-    for (int i = 0; i < page.observed_count; i++) {
-        const struct observed *o = &page.observed[i];
-        char *name = name_of(o);
-        if (!name)
-            return samples_no_memory();
-        samples_text(name);
-        samples_text(o->experiment);
-        samples_text(o->target);
-        samples_numbers(o->values, o->count, o->whole, true);
-        free(name);
-        TRY(samples_end_row());
+    struct tune_select *select = tune_select_new(headings, COLUMNS, VALUES, my.where, NULL, 0);
+    int code = select && tune_select_compiled(select, -1) ? begin() : -1;
+    for (int i = 0; i < page.observed_count && code == 0 && !samples_full(); i++)
+        code = put_row(select, page.observed[i].experiment, &page.observed[i]);
+    for (int e = 0; e < page.experiment_count && code == 0 && !samples_full(); e++) {
+        int i = 0;
+        while (i < page.observed_count && strcmp(page.observed[i].experiment, page.experiments[e]))
+            i++;
+        if (i == page.observed_count)
+            code = put_row(select, page.experiments[e], NULL);
     }
-    return samples_end();
+    tune_select_free(select);
+    return code < 0 ? -1 : samples_end();
 }
 
 /* Report that no row has this entity, with the nearest identifier. */
@@ -434,7 +392,7 @@ int samples_entity(void)
         return no_such_entity(tables, count);
     TRY(read_asked());
     TRY(read_rows(tables, count));
-    int code = samples_people() ? put_page() : put_rows();
+    int code = put_rows();
     tune_uids_free(&page.asked);
     for (int i = 0; i < page.observed_count; i++)
         free(page.observed[i].values);

@@ -12,7 +12,7 @@ static const struct tune_target *target_of(int protocol, const char *name)
     for (int i = 0; i < e->target_count; i++)
         if (!strcmp(e->targets[i].name, name))
             return &e->targets[i];
-    return NULL;
+    return samples_derived(name);
 }
 
 static int check_properties(struct points *p)

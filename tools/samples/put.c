@@ -1,5 +1,5 @@
-/* put.c - print rows as CSV, JSON or a table. CSV and JSON are printed cell by cell, so a million
- * rows need no memory. */
+/* put.c - print rows as CSV, JSON or for people. CSV and JSON are printed cell by cell, so a million
+ * rows need no memory, unless rows are grouped or sorted, or columns chosen (kept.c). */
 #include <errno.h>
 #include <math.h>
 #include <time.h>
@@ -7,15 +7,16 @@
 #include "../drawing.h"
 #include "files/csv.h"
 #include "core/decimal.h"
-#include "samples.h"
-#include "sweeps/spaces/frame.h"
+#include "kept.h"
+#include "views/sheet.h"
 #include "views/table.h"
 
 static struct {
     enum { CSV, JSON, PEOPLE } format;
-    bool index;
-    struct tune_frame *frame;
-    struct tune_table *table;
+    enum samples_look look;
+    bool index;          /* CSV has row numbers */
+    bool keeps;          /* rows are kept until the end */
+    struct kept kept;
     char **keys;         /* [columns] headings quoted for JSON */
     int columns, at;     /* at: number of cells in the current row */
     int64_t rows;
@@ -70,29 +71,48 @@ static const char *spelled(int (*spell)(const struct tune_value *v, char *text, 
     return put.text;
 }
 
-int samples_begin(enum samples_look look, const char *const *headings, int count)
+/* Print the headings of CSV, or begin JSON. */
+static int put_headings(const struct samples_column *columns, const int *shown, int count)
 {
-    put.format = samples_people() ? PEOPLE : !strcmp(my.output_format, "csv") ? CSV : JSON;
-    put.index = look == SAMPLES_FRAME && put.format == CSV;
     put.columns = count;
-    if (!scratch(1024) || !(put.keys = calloc((size_t)count + 1, sizeof *put.keys)))
+    if (!(put.keys = calloc((size_t)count + 1, sizeof *put.keys)))
         return samples_no_memory();
     for (int i = 0; i < count; i++) {
-        struct tune_value heading = tune_value_text(headings[i]);
+        struct tune_value heading = tune_value_text(columns[shown ? shown[i] : i].heading);
         if (!(put.keys[i] = strdup(spelled(tune_value_json, &heading))))
             return samples_no_memory();
-    }
-    if (put.format == PEOPLE && look == SAMPLES_FRAME)
-        return (put.frame = tune_frame_new(headings, count)) ? 0 : -1;
-    if (put.format == PEOPLE)
-        return (put.table = tune_table_new(headings, count)) ? 0 : -1;
-    for (int i = 0; i < count && put.format == CSV; i++) {
-        if (i > 0 || put.index)
+        if (put.format == CSV && (i > 0 || put.index))
             putc_unlocked(',', samples.out);
-        tune_csv_put(samples.out, headings[i]);
+        if (put.format == CSV)
+            tune_csv_put(samples.out, heading.text);
     }
     put_text(put.format == CSV ? "\n" : "[");
     return 0;
+}
+
+int samples_begin(enum samples_look look, const struct samples_column *columns, int count)
+{
+    put.format = samples_people() ? PEOPLE : !strcmp(my.output_format, "csv") ? CSV : JSON;
+    put.look = look;
+    put.index = look == SAMPLES_FRAME && put.format == CSV && !my.group_by && !my.columns;
+    put.keeps = put.format == PEOPLE || my.group_by || my.sort || my.columns;
+    for (int i = 0; i < count; i++)
+        put.keeps = put.keeps || columns[i].hidden;
+    if (!scratch(1024))
+        return samples_no_memory();
+    return put.keeps ? kept_begin(&put.kept, columns, count) : put_headings(columns, NULL, count);
+}
+
+int samples_begin_table(const char *const *headings, int count)
+{
+    struct samples_column *columns = calloc((size_t)count + 1, sizeof *columns);
+    if (!columns)
+        return samples_no_memory();
+    for (int i = 0; i < count; i++)
+        columns[i].heading = headings[i];
+    int code = samples_begin(SAMPLES_TABLE, columns, count);
+    free(columns);
+    return code;
 }
 
 /* Print the separator before a cell of CSV or JSON. */
@@ -109,27 +129,30 @@ static void put_lead(void)
         put_text(put.keys[put.at]);
         put_bytes(": ", 2);
     }
+}
+
+/* Print or keep a cell, spelled as the format has it. */
+static void put_cell(const struct kept_cell *cell)
+{
+    if (put.keeps) {
+        put.lost = kept_add(&put.kept, cell) < 0 || put.lost;
+        return;
+    }
+    put_lead();
+    if (put.format == CSV)
+        tune_csv_put(samples.out, cell->text ? cell->text : "");
+    else
+        put_text(cell->text ? cell->text : "null");
     put.at++;
 }
 
 void samples_text(const char *text)
 {
     bool none = !text || !*text;
-    if (put.format == PEOPLE) {
-        put.at++;
-        if (put.frame)
-            tune_frame_cell(put.frame, none ? "None" : text);
-        else
-            tune_table_text(put.table, text);
-        return;
-    }
-    put_lead();
-    if (put.format == CSV)
-        tune_csv_put(samples.out, none ? "" : text);
-    else if (none)
-        put_text("null");
-    else
-        put_text(spelled(tune_value_json, &(struct tune_value){.type = TUNE_VALUE_TEXT, .text = text}));
+    struct kept_cell cell = {.text = none ? NULL : text, .number = NAN};
+    if (!none && put.format == JSON)
+        cell.text = spelled(tune_value_json, &(struct tune_value){.type = TUNE_VALUE_TEXT, .text = text});
+    put_cell(&cell);
 }
 
 /* Write all digits. Returns the length. */
@@ -151,91 +174,92 @@ static int spell_number(char *text, double v, bool whole)
     return length;
 }
 
-void samples_number(double v, bool whole, int digits)
+/* A number as the format has it: JSON has no infinity, and people see a few digits. */
+static int spell_cell(char *text, const struct kept_cell *cell)
 {
-    char text[TUNE_DECIMAL_SIZE], format[16];
-    int length = isnan(v) ? 0 : spell_number(text, v, whole);
-    if (put.table) {
-        snprintf(format, sizeof format, whole && v == floor(v) && fabs(v) < 1e15 ? "%%.0f" : "%%.%dg", digits);
-        tune_table_number(put.table, v, format);
-        put.at++;
-    } else if (put.frame) {
-        tune_frame_cell(put.frame, isnan(v) ? "NaN" : text);
-        put.at++;
-    } else {
-        put_lead();
-        if (put.format == JSON && !isfinite(v)) /* JSON has no infinity */
-            put_text(isnan(v) ? "null" : v > 0 ? "\"inf\"" : "\"-inf\"");
-        else
-            put_bytes(text, (size_t)length);
-    }
+    double v = cell->number;
+    if (put.format == JSON && !isfinite(v))
+        return sprintf(text, "%s", isnan(v) ? "null" : v > 0 ? "\"inf\"" : "\"-inf\"");
+    if (put.format != PEOPLE)
+        return spell_number(text, v, cell->whole);
+    if (cell->whole && v == floor(v) && fabs(v) < 1e15)
+        return sprintf(text, "%.0f", v);
+    return snprintf(text, TUNE_DECIMAL_SIZE, "%.*g", cell->digits < 17 ? cell->digits : 17, v);
 }
 
-void samples_numbers(const double *v, int count, bool whole, bool list)
+void samples_number(double v, bool whole, int digits)
 {
+    char text[TUNE_DECIMAL_SIZE];
+    struct kept_cell cell = {.number = v, .values = &v, .count = !isnan(v), .whole = whole, .right = true,
+                             .digits = (unsigned char)digits};
+    if (!isnan(v)) {
+        spell_cell(text, &cell);
+        cell.text = text;
+    }
+    put_cell(&cell);
+}
+
+void samples_numbers(const double *v, int count, bool whole, bool list, int digits)
+{
+    struct kept_cell cell = {.number = 0, .values = v, .count = count, .whole = whole, .right = true,
+                             .digits = (unsigned char)digits};
     if (count < 1 || (count < 2 && !list)) {
-        samples_number(count > 0 ? v[0] : NAN, whole, 6);
+        samples_number(count > 0 ? v[0] : NAN, whole, digits);
         return;
     }
     char *text = scratch((size_t)count * (TUNE_DECIMAL_SIZE + 2) + 8), *at = text;
+    double sum = 0;
     if (!text)
         return;
     *at++ = '[';
     for (int i = 0; i < count; i++) {
-        if (i > 0)
-            at = stpcpy(at, ", ");
-        if (put.format == JSON && !isfinite(v[i]))
-            at = stpcpy(at, isnan(v[i]) ? "null" : v[i] > 0 ? "\"inf\"" : "\"-inf\"");
-        else
-            at += spell_number(at, v[i], whole);
+        at = stpcpy(at, i > 0 ? ", " : "");
+        cell.number = v[i];
+        at += spell_cell(at, &cell);
+        sum += v[i];
     }
     strcpy(at, "]");
-    if (put.format != JSON) {
-        samples_text(text);
-        return;
-    }
-    put_lead();
-    put_text(text);
+    cell.number = sum / count;
+    cell.text = text;
+    put_cell(&cell);
 }
 
 void samples_value(const struct tune_value *v)
 {
-    double number;
+    double number = NAN;
     if (v->type == TUNE_VALUE_INT && v->integer > -1000000000000 && v->integer < 1000000000000)
         samples_number((double)v->integer, true, 15);
-    else if (v->type == TUNE_VALUE_TEXT)
-        samples_text(v->text);
-    else if (v->type == TUNE_VALUE_NONE)
-        samples_text(NULL);
-    else if (put.table && tune_value_number(v, &number))
+    else if (v->type == TUNE_VALUE_TEXT || v->type == TUNE_VALUE_NONE)
+        samples_text(v->type == TUNE_VALUE_TEXT ? v->text : NULL);
+    else if (put.format == PEOPLE && tune_value_number(v, &number))
         samples_number(number, v->type != TUNE_VALUE_FLOAT, 15);
-    else if (put.format != JSON)
-        samples_text(spelled(tune_value_id, v));
     else {
-        const char *text = spelled(v->type == TUNE_VALUE_BOOL ? tune_value_id : tune_value_json, v);
-        put_lead();
-        put_text(text);
+        bool json = put.format == JSON && v->type != TUNE_VALUE_BOOL;
+        struct kept_cell cell = {.number = tune_value_number(v, &number) ? number : NAN, .right = true};
+        cell.text = spelled(json ? tune_value_json : tune_value_id, v);
+        put_cell(&cell);
     }
 }
 
 void samples_time(double seconds)
 {
-    char text[48];
+    char text[64];
     struct tm utc;
     time_t whole = (time_t)floor(seconds);
     if (!(fabs(seconds) < 1e11) || !gmtime_r(&whole, &utc)) {
         samples_text(NULL);
         return;
     }
-    size_t n = strftime(text, sizeof text, samples_people() ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%dT%H:%M:%S", &utc);
-    if (!samples_people())
-        snprintf(text + n, sizeof text - n, ".%03dZ", (int)((seconds - (double)whole) * 1000));
-    samples_text(text);
+    size_t n = strftime(text, sizeof text, put.format == PEOPLE ? "%Y-%m-%d %H:%M:%S" : put.format == JSON ? "\"%Y-%m-%dT%H:%M:%S" :
+                        "%Y-%m-%dT%H:%M:%S", &utc);
+    if (put.format != PEOPLE)
+        snprintf(text + n, sizeof text - n, ".%03dZ%s", (int)((seconds - (double)whole) * 1000), put.format == JSON ? "\"" : "");
+    put_cell(&(struct kept_cell){.text = text, .number = seconds});
 }
 
 int samples_end_row(void)
 {
-    if (put.format != PEOPLE)
+    if (!put.keeps)
         put_text(put.format == CSV ? "\n" : "}");
     put.at = 0;
     put.rows++;
@@ -244,26 +268,100 @@ int samples_end_row(void)
     return ferror(samples.out) ? tune_error_set("the rows cannot be written: %s", strerror(errno)) : 0;
 }
 
+bool samples_full(void)
+{
+    return my.limit > 0 && put.rows >= my.limit && !my.sort && !my.group_by;
+}
+
+/* ---- kept rows ---- */
+
+static const struct kept_cell *kept_at(int64_t row, int i)
+{
+    return &put.kept.cells[put.kept.order[row] * put.kept.count + put.kept.shown[i]];
+}
+
+static int put_kept(void)
+{
+    const struct kept *k = &put.kept;
+    put.keeps = false;
+    put.rows = 0;
+    TRY(put_headings(k->columns, k->shown, k->shown_count));
+    for (int64_t row = 0; row < k->rows; row++) {
+        for (int i = 0; i < k->shown_count; i++)
+            put_cell(kept_at(row, i));
+        TRY(samples_end_row());
+    }
+    return 0;
+}
+
+static int put_table(int width)
+{
+    const struct kept *k = &put.kept;
+    const char **headings = calloc((size_t)k->shown_count + 1, sizeof *headings);
+    if (!headings)
+        return samples_no_memory();
+    for (int i = 0; i < k->shown_count; i++)
+        headings[i] = k->columns[k->shown[i]].heading;
+    struct tune_table *t = tune_table_new(headings, k->shown_count);
+    free(headings);
+    for (int64_t row = 0; t && row < k->rows; row++)
+        for (int i = 0; i < k->shown_count; i++) {
+            const struct kept_cell *c = kept_at(row, i);
+            if (c->right)
+                tune_table_shown(t, c->number, c->text);
+            else
+                tune_table_text(t, c->text);
+        }
+    int code = t ? tune_table_print(t, "table", width, drawing_unicode(my.ascii) ? "\u2026" : "...", samples.out) : -1;
+    tune_table_free(t);
+    return code;
+}
+
+static int put_sheet(int width)
+{
+    const struct kept *k = &put.kept;
+    struct tune_sheet_column *columns = calloc((size_t)k->shown_count + 1, sizeof *columns);
+    const char **cells = calloc((size_t)k->rows * (size_t)k->shown_count + 1, sizeof *cells);
+    struct tune_sheet s = {columns, k->shown_count, cells, k->rows, width, drawing_unicode(my.ascii),
+                           "--columns chooses"};
+    for (int i = 0; columns && cells && i < k->shown_count; i++) {
+        const struct samples_column *c = &k->columns[k->shown[i]];
+        columns[i] = (struct tune_sheet_column){c->heading, c->prefix, false, my.columns || (my.group_by && !c->measured)};
+        for (int64_t row = 0; row < k->rows; row++) {
+            cells[row * k->shown_count + i] = kept_at(row, i)->text;
+            columns[i].right = columns[i].right || kept_at(row, i)->right;
+        }
+    }
+    int code = columns && cells ? tune_sheet_print(&s, samples.out) : samples_no_memory();
+    free(columns);
+    free(cells);
+    return code;
+}
+
+static int put_all_kept(void)
+{
+    TRY(kept_arrange(&put.kept, spell_cell));
+    if (put.format != PEOPLE)
+        return put_kept();
+    put.rows = put.kept.rows;
+    if (put.rows == 0) {
+        put_text("# no rows: the store has none that fit the space and these options; `samples stats` shows what it has\n");
+        return 0;
+    }
+    int width = samples.out != stdout || (my.width == 0 && !isatty(STDOUT_FILENO)) ? my.width : drawing_columns(my.width, 0);
+    return put.look == SAMPLES_TABLE ? put_table(width) : put_sheet(width);
+}
+
 int samples_end(void)
 {
-    int code = 0;
-    if (put.format == JSON)
+    int code = put.keeps ? put_all_kept() : 0;
+    if (put.format == JSON && code == 0)
         put_text(put.rows > 0 ? "\n]\n" : "]\n");
-    else if (put.format == PEOPLE && put.rows == 0)
-        put_text("# no rows: the store has none that fit the space and these options; `samples stats` shows what it has\n");
-    else if (put.frame) {
-        code = tune_frame_print(put.frame, 0, samples.out);
-        put.frame = NULL;
-    }
-    else if (put.table)
-        code = tune_table_print(put.table, "table", samples.out == stdout ? drawing_columns(my.width, 0) : my.width,
-                                drawing_unicode(my.ascii) ? "\u2026" : "...", samples.out);
-    tune_frame_free(put.frame);
-    tune_table_free(put.table);
-    for (int i = 0; i < put.columns; i++)
+    for (int i = 0; put.keys && i < put.columns; i++)
         free(put.keys[i]);
     free(put.keys);
     free(put.text);
+    kept_free(&put.kept);
     int64_t rows = put.rows;
     memset(&put, 0, sizeof put);
     put.rows = rows;

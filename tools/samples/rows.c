@@ -26,83 +26,72 @@ static const char *find_table(const char *name)
     return NULL;
 }
 
-/* Choose the columns and their order: shown[]. Returns their number, or -1. */
-static int choose_columns(const struct samples_table *t, const char *wanted, int **shown)
+static int put_row(const struct samples_table *t, const struct tune_cell *cells)
 {
-    const char *parts[1024];
-    int n = samples_split(wanted, parts, 1024), count = 0;
-    TRY(n);
-    if (!(*shown = calloc((size_t)(n + t->count) + 1, sizeof **shown)))
-        return samples_no_memory();
-    for (int i = 0; i < n; i++) {
-        int c = tune_name_find(t->names, t->count, parts[i]);
-        if (c < 0)
-            return samples_no_such("column", parts[i], t->names, t->count);
-        (*shown)[count++] = c;
-    }
-    for (int c = 0; n == 0 && c < t->count; c++)
-        (*shown)[count++] = c;
-    return count;
-}
-
-static int put_row(const struct samples_table *t, const struct tune_cell *cells, const int *shown, int count)
-{
-    for (int i = 0; i < count; i++) {
-        const struct tune_column *c = &t->columns[shown[i]];
-        const struct tune_cell *cell = &cells[shown[i]];
-        struct tune_value whole = tune_value_int(cell->whole);
-        if (c->type == TUNE_CELL_TEXT)
-            samples_text(cell->text);
-        else if (c->type == TUNE_CELL_WHOLE && !cell->absent)
+    for (int i = 0; i < t->count; i++) {
+        const struct tune_column *c = &t->columns[i];
+        struct tune_value whole = tune_value_int(cells[i].whole);
+        if (cells[i].text)
+            samples_text(cells[i].text);
+        else if (c->type == TUNE_CELL_WHOLE && !cells[i].absent)
             samples_value(&whole);
         else if (samples_people() && c->role == TUNE_COLUMN_KEY && !strcmp(c->name, tune_key_column(TUNE_KEY_STARTED)->name))
-            samples_time(cell->number);
+            samples_time(cells[i].number);
         else
-            samples_number(cell->number, c->whole, 6);
+            samples_number(cells[i].number, c->whole, 5);
     }
     return samples_end_row();
 }
 
-static int put_rows(struct samples_table *t, const int *shown, int count)
+/* People see the inputs and no identifiers, unless they ask. */
+static int begin(const struct samples_table *t)
+{
+    struct samples_column *columns = calloc((size_t)t->count + 1, sizeof *columns);
+    if (!columns)
+        return samples_no_memory();
+    for (int i = 0; i < t->count; i++) {
+        columns[i].heading = t->names[i];
+        columns[i].measured = t->columns[i].role == TUNE_COLUMN_TARGET;
+        columns[i].hidden = samples_people() && (i == TUNE_KEY_UID || i == TUNE_KEY_ENTITY) && strcmp(t->name, TUNE_STORE_REQUESTS);
+    }
+    int code = samples_begin(SAMPLES_SHEET, columns, t->count);
+    free(columns);
+    return code;
+}
+
+static int put_rows(struct samples_table *t)
 {
     const struct tune_cell *cells;
-    int more;
-    const char **headings = calloc((size_t)count + 1, sizeof *headings);
-    if (!headings)
-        return samples_no_memory();
-    for (int i = 0; i < count; i++)
-        headings[i] = t->names[shown[i]];
-    int code = samples_begin(SAMPLES_TABLE, headings, count);
-    free(headings);
-    while (code == 0 && (my.limit == 0 || samples_rows() < my.limit) && (more = samples_table_next(t, &cells)) != 0)
-        code = more < 0 ? -1 : put_row(t, cells, shown, count);
+    int more, code = begin(t);
+    while (code == 0 && !samples_full() && (more = samples_table_next(t, &cells)) != 0)
+        code = more < 0 ? -1 : put_row(t, cells);
     return code < 0 ? -1 : samples_end();
 }
 
-static int run(const char *name, const char *where, const char *columns)
+static int run(const char *name)
 {
     struct samples_table t = {0};
     const char *table = find_table(name);
-    int *shown = NULL, count;
     TRY(table ? 0 : -1);
-    int code = samples_table_open(&t, samples.store, table, where);
+    int code = samples_table_open(&t, samples.store, table, true);
     if (code == 0)
-        code = (count = choose_columns(&t, columns, &shown)) < 0 ? -1 : put_rows(&t, shown, count);
+        code = put_rows(&t);
     samples_table_free(&t);
-    free(shown);
     return code;
 }
 
 int samples_list(void)
 {
-    return run(samples_word(0), my.where, my.columns);
+    return run(samples_word(0));
 }
 
 int samples_export(void)
 {
     if (samples_words() != 2 || strcmp(samples_word(0), "csv"))
         return tune_error_usage("expected: samples export csv EXPERIMENT [--where EXPRESSION] > FILE");
+    if (my.columns || my.sort || my.group_by || my.limit > 0)
+        return tune_error_usage("export writes whole rows, which import reads; samples rows %s --output-format csv takes "
+                                "--columns, --sort, --group-by and --limit", samples_word(1));
     my.output_format = "csv";
-    my.limit = 0;
-    return run(samples_word(1), my.where, NULL);
+    return run(samples_word(1));
 }

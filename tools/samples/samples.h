@@ -7,14 +7,16 @@
 #include "core/statistics.h"
 #include "core/try.h"
 #include "sweeps/discovery/results.h"
+#include "sweeps/discovery/select.h"
 #include "sweeps/discovery/view.h"
 #include "flags/program.h"
 
 struct samples_flags {
     struct tune_flags tune;
     const char *command, *words, *store, *experiments, *include, *property_format, *output_format,
-        *output_file, *properties, *aggregate, *where, *operation, *columns, *filter, *maximize,
-        *minimize, *experiment, *actuator, *inputs, *x, *series, *svg, *color, *labels;
+        *output_file, *properties, *aggregate, *where, *operation, *columns, *sort, *group_by,
+        *derive, *maximize, *minimize, *experiment, *actuator, *inputs, *x, *series, *svg, *color,
+        *labels;
     bool all_properties, logarithmic, ascii;
     int count, width, height;
     int64_t limit;
@@ -30,6 +32,8 @@ struct samples {
     bool catalog_read;
     struct tune_space *space;          /* NULL: the command takes no space */
     struct tune_protocol *protocols;
+    struct tune_derived *derived;      /* [derived_count] of --derive */
+    int derived_count;
     FILE *out;
     char *kept[SAMPLES_KEPT];          /* memory of samples_split */
     int kept_count;
@@ -75,52 +79,75 @@ int samples_check_aggregate(void);
 bool samples_median(void);
 double samples_middle(const struct tune_spread *spread);
 
-/* A pass over all columns of a table (table.c): samples_table_open - where: NULL, or --where's
- * expression over its columns.
- * samples_table_next - 1 and the next row that meets it, 0: the end, -1.
+/* samples_derived - the new column of that name as a target; NULL: there is none.
+ * samples_mentions - whether --columns, --sort or --group-by has the name, or ends another with
+ * it. */
+const struct tune_target *samples_derived(const char *name);
+bool samples_mentions(const char *name);
+
+/* A pass over all columns of a table (table.c): samples_table_open - by_flags: with --derive's
+ * columns at the end, and only rows that meet --where.
+ * samples_table_next - 1 and the next row, 0: the end, -1.
  * samples_table_free - also after a failed open. */
 struct samples_table {
     const char *name;
-    const struct tune_column *columns; /* [count] keys, inputs, targets */
-    const char **names;
-    int count;
+    struct tune_column *columns;       /* [count] keys, inputs, targets; then those of --derive */
+    const char **names;                /* [count] */
+    int stored, count;
     struct tune_scan *scan;
-    struct tune_expression *where;
+    struct tune_select *select;
     const struct tune_experiment *experiment; /* NULL: unknown */
     struct tune_value *values;
+    struct tune_cell *cells;           /* [count] */
 };
 int samples_table_open(struct samples_table *t, struct tune_store *store, const char *name,
-                       const char *where);
+                       bool by_flags);
 int samples_table_next(struct samples_table *t, const struct tune_cell **cells);
 void samples_table_free(struct samples_table *t);
 
-/* ---- put.c: rows onto samples.out as --output-format says: CSV and JSON as they come, a table for
- * people at the end ---- */
+/* samples_meets - 1 if a row of these cells[count], at most SAMPLES_CELLS, meets --where; 0 or -1.
+ * For commands whose rows are not those of a table or a space. */
+enum { SAMPLES_CELLS = 16 };
+int samples_meets(struct tune_select *select, const struct tune_cell *cells, int count);
+
+/* ---- put.c: rows onto samples.out as --output-format says, grouped, sorted and with columns as
+ * the flags say ---- */
 
 enum samples_look {
-    SAMPLES_TABLE, /* texts left-aligned, numbers right-aligned */
-    SAMPLES_FRAME, /* in the layout of pandas; CSV with an empty first heading and a row index */
+    SAMPLES_TABLE, /* a short table, whose lines are cut to the width */
+    SAMPLES_SHEET, /* many columns, laid out by views/sheet.h */
+    SAMPLES_FRAME, /* a sheet; CSV has an empty first heading and a row index, as ado's */
 };
 
-/* samples_begin - with these headings (copied). Then cells, row by row: samples_text - NULL, "":
- * none.
+struct samples_column {
+    const char *heading;
+    bool measured; /* --group-by takes its mean */
+    bool hidden;   /* shown only if --columns names it */
+    int prefix;    /* bytes of the heading that people need not see (views/sheet.h) */
+};
+
+/* samples_begin - with these columns (copied). samples_begin_table - a table with these
+ * headings. Then cells, row by row: samples_text - NULL, "": none.
  * samples_number - with every digit, people are shown `digits` of them; whole: without decimals;
  * NaN: none.
  * samples_numbers - several of them: one as it is (with list: as a list, too), more as a list.
  * samples_value - a space's value, as ids spell it.
  * samples_time - seconds since 1970, as a date.
  * samples_end_row - the row is over: -1: nothing more can be written. samples_end
- * - all is put: prints what people are shown.
+ * - all is put: prints what was kept.
+ * samples_full - whether --limit wants no more rows.
  * samples_rows - how many rows there were.
  * samples_people - whether the format is the one for people. */
-int samples_begin(enum samples_look look, const char *const *headings, int count);
+int samples_begin(enum samples_look look, const struct samples_column *columns, int count);
+int samples_begin_table(const char *const *headings, int count);
 void samples_text(const char *text);
 void samples_number(double value, bool whole, int digits);
-void samples_numbers(const double *values, int count, bool whole, bool list);
+void samples_numbers(const double *values, int count, bool whole, bool list, int digits);
 void samples_value(const struct tune_value *v);
 void samples_time(double seconds);
 int samples_end_row(void);
 int samples_end(void);
+bool samples_full(void);
 int64_t samples_rows(void);
 bool samples_people(void);
 

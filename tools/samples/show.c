@@ -1,4 +1,5 @@
-/* show.c - the rows of a space as ado shows them: CSV with pandas' blank first heading and row index, JSON records, or a table. */
+/* show.c - the rows of a space as ado shows them: CSV with pandas' blank first heading and row
+ * index, JSON records, or a table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ struct shown {
     char *heading;
     int column;   /* of the view */
     int protocol; /* -1: the protocol of the row */
+    int prefix;   /* bytes of the heading before the target's name */
     bool whole;
 };
 
@@ -34,11 +36,12 @@ static const char *parts[256];
 static int part_count;
 
 /* True if a target is shown: by default those that the experiment declares for these parameters;
- * --property and --all-properties select others. */
+ * --property and --all-properties select others, and --columns and the like add some. */
 static bool is_shown(int protocol, const struct tune_target *t)
 {
-    return (part_count == 0 || tune_name_find(parts, part_count, t->name) >= 0) &&
-           (my.properties || my.all_properties || tune_protocol_shows(&samples.protocols[protocol], t));
+    return samples_mentions(t->name) ||
+           ((part_count == 0 || tune_name_find(parts, part_count, t->name) >= 0) &&
+            (my.properties || my.all_properties || tune_protocol_shows(&samples.protocols[protocol], t)));
 }
 
 static int view_column(const char *name)
@@ -48,6 +51,12 @@ static int view_column(const char *name)
         return known;
     show.columns[show.column_count] = name;
     return show.column_count++;
+}
+
+/* True if the results of an entity become one number. With --group-by, those of the group do. */
+static bool aggregated(void)
+{
+    return my.aggregate && !my.group_by;
 }
 
 static int add_shown(int protocol, const struct tune_target *t)
@@ -61,8 +70,10 @@ static int add_shown(int protocol, const struct tune_target *t)
             show.shown[i].whole = show.shown[i].whole && t->whole;
             return 0;
         }
-    if ((show.target_format ? asprintf(&s->heading, "%s", t->name)
-                            : asprintf(&s->heading, "%s-%s", samples.protocols[protocol].identifier, t->name)) < 0)
+    const char *identifier = show.target_format ? "" : samples.protocols[protocol].identifier;
+    s->prefix = (int)strlen(identifier) + !show.target_format;
+    if (asprintf(&s->heading, "%s%s%s%s%s", identifier, show.target_format ? "" : "-", t->name, aggregated() ? "-" : "",
+                 aggregated() ? my.aggregate : "") < 0)
         return samples_no_memory();
     show.shown_count++;
     return 0;
@@ -72,28 +83,31 @@ static int choose_columns(void)
 {
     int most = 1;
     for (int p = 0; p < samples.space->reference_count; p++)
-        most += samples.protocols[p].experiment->target_count;
+        most += samples.protocols[p].experiment->target_count + samples.derived_count;
     if (!(show.columns = calloc((size_t)most, sizeof *show.columns)) || !(show.shown = calloc((size_t)most, sizeof *show.shown)) ||
         !(show.counts = calloc((size_t)most, sizeof *show.counts)))
         return samples_no_memory();
     TRY(part_count = samples_split(my.properties, parts, 256));
     TRY(samples_check_properties(parts, part_count));
     view_column(tune_key_column(TUNE_KEY_GENERATOR)->name);
-    for (int p = 0; p < samples.space->reference_count; p++)
-        for (int i = 0; i < samples.protocols[p].experiment->target_count; i++) {
-            const struct tune_target *t = &samples.protocols[p].experiment->targets[i];
-            if (is_shown(p, t))
-                TRY(add_shown(p, t));
-        }
+    for (int p = 0; p < samples.space->reference_count; p++) {
+        const struct tune_experiment *e = samples.protocols[p].experiment;
+        for (int i = 0; i < e->target_count; i++)
+            if (is_shown(p, &e->targets[i]))
+                TRY(add_shown(p, &e->targets[i]));
+        for (int d = 0; d < samples.derived_count; d++)
+            TRY(add_shown(p, samples_derived(samples.derived[d].name)));
+    }
     return 0;
 }
 
-/* Keep only columns with a value in some row. */
+/* Keep only columns with a value in some row, and those that the flags name. */
 static void drop_empty_columns(void)
 {
     int kept = 0;
     for (int i = 0; i < show.shown_count; i++)
-        if (tune_view_present(show.view, show.shown[i].protocol, show.shown[i].column))
+        if (tune_view_present(show.view, show.shown[i].protocol, show.shown[i].column) ||
+            samples_mentions(show.shown[i].heading + show.shown[i].prefix))
             show.shown[kept++] = show.shown[i];
         else
             free(show.shown[i].heading);
@@ -166,16 +180,16 @@ static void put_target(const struct shown *s)
 {
     double *values = show.values + (size_t)s->column * (size_t)show.room;
     int count = show.counts[s->column];
-    if (my.aggregate && count > 0)
-        samples_number(tune_statistic(values, count, my.aggregate), s->whole, 6);
+    if (aggregated() && count > 0)
+        samples_number(tune_statistic(values, count, my.aggregate), s->whole, 5);
     else
-        samples_numbers(values, count, s->whole, false);
+        samples_numbers(values, count, s->whole, false, 5);
 }
 
 static void put_blanks(int from, int to)
 {
     for (int i = from; i < to; i++)
-        samples_number(NAN, false, 6);
+        samples_number(NAN, false, 5);
 }
 
 /* Fill the cells of one group; in observed format a row has all groups of an entity. Returns the
@@ -207,7 +221,7 @@ static int put_rows(void)
             TRY(close_row(filled));
             filled = -1;
         }
-        if (!goes_on && my.limit > 0 && samples_rows() == my.limit)
+        if (!goes_on && samples_full())
             return 0;
         if (show.results)
             TRY(read_group(&g));
@@ -230,47 +244,45 @@ static int put_rows(void)
 
 /* ---- the whole ---- */
 
+/* People see the dimensions in place of the identifier, unless they ask for it. */
 static int begin(void)
 {
-    const char **all = calloc((size_t)(3 + samples.space->count + show.shown_count), sizeof *all);
+    struct samples_column *all = calloc((size_t)(3 + samples.space->count + show.shown_count), sizeof *all);
     int n = 0;
     if (!all)
         return samples_no_memory();
-    all[n++] = "identifier";
+    all[n++] = (struct samples_column){.heading = "identifier", .hidden = samples_people()};
     if (show.results)
-        all[n++] = "generatorid";
+        all[n++].heading = "generatorid";
     if (show.results && show.target_format)
-        all[n++] = "experiment_id";
+        all[n++].heading = "experiment_id";
     for (int d = 0; d < samples.space->count; d++)
-        all[n++] = samples.space->names[d];
+        all[n++].heading = samples.space->names[d];
     for (int i = 0; show.results && i < show.shown_count; i++)
-        all[n++] = show.shown[i].heading;
+        all[n++] = (struct samples_column){show.shown[i].heading, .measured = true, .prefix = show.shown[i].prefix};
     int code = samples_begin(SAMPLES_FRAME, all, n);
     free(all);
-    return code < 0 ? -1 : n;
+    return code;
 }
 
 static int put_all(void)
 {
-    int columns = begin();
-    TRY(columns);
+    TRY(begin());
     TRY(put_rows());
-    TRY(samples_end());
-    if (samples_people() && (samples_rows() > 50 || columns > 20))
-        fprintf(stderr, "samples: %lld rows of %d columns; --output-format csv is easier to look at\n", (long long)samples_rows(),
-                columns);
-    return 0;
+    return samples_end();
 }
 
 int samples_show(void)
 {
     TRY(samples_open_space(samples_word(0)));
-    show.target_format = !strcmp(my.property_format, "target");
+    show.target_format = my.property_format ? !strcmp(my.property_format, "target") : samples_people();
+    show.results = !strstr(my.include, "miss") && strncmp(my.include, "un", 2);
+    if (!show.results && my.derive)
+        return tune_error_usage("--include %s: these entities have no results, so --derive is not for them", my.include);
     TRY(choose_columns());
     if (!(show.view = samples_open_view(show.columns, show.column_count, false)))
         return -1;
-    show.results = !strstr(my.include, "miss") && strncmp(my.include, "un", 2);
-    if (show.results)
+    if (show.results && !samples_people()) /* people are told which ones are empty */
         drop_empty_columns();
     int code = put_all();
     if (code == 0 && show.results)

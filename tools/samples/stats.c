@@ -308,7 +308,7 @@ static int put_records(const char *kind)
 int samples_stats(void)
 {
     const char *word = samples_word(0);
-    TRY(samples_begin(SAMPLES_TABLE, headings, 4));
+    TRY(samples_begin_table(headings, 4));
     if (word && my.labels)
         return tune_error_usage("--label chooses among all spaces of the store; leave %s out", word);
     if (!word) {

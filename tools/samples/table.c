@@ -1,4 +1,5 @@
 /* table.c - a pass over all columns of one table, with the rows that --where selects. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,23 +19,50 @@ static const struct tune_experiment *find_experiment(const char *table)
     return NULL;
 }
 
-int samples_table_open(struct samples_table *t, struct tune_store *store, const char *name, const char *where)
+/* Set the error of a new column: compile those up to it alone. */
+static int not_compiled(const struct samples_table *t, int d)
+{
+    tune_select_free(tune_select_new(t->names, t->stored, t->stored, NULL, samples.derived, d + 1));
+    return -1;
+}
+
+/* Compile --where and --derive over the columns. */
+static int compile(struct samples_table *t)
+{
+    int measured = 0;
+    t->experiment = find_experiment(t->name);
+    while (measured < t->stored && t->columns[measured].role != TUNE_COLUMN_TARGET)
+        measured++;
+    if (!(t->select = tune_select_new(t->names, t->stored, measured, my.where, samples.derived, samples.derived_count)))
+        return -1;
+    for (int d = 0; d < samples.derived_count; d++) {
+        t->columns[t->count] = (struct tune_column){samples.derived[d].name, "", TUNE_CELL_NUMBER, TUNE_COLUMN_TARGET, false};
+        t->names[t->count++] = samples.derived[d].name;
+        if (!tune_select_compiled(t->select, d))
+            return not_compiled(t, d);
+    }
+    return tune_select_compiled(t->select, -1) ? 0 : -1;
+}
+
+int samples_table_open(struct samples_table *t, struct tune_store *store, const char *name, bool by_flags)
 {
     *t = (struct samples_table){.name = name};
-    if (!(t->columns = tune_store_columns(store, name, &t->count)))
+    const struct tune_column *columns = tune_store_columns(store, name, &t->stored);
+    size_t most = (size_t)(t->stored + samples.derived_count) + 1;
+    if (!columns)
         return -1;
-    t->names = calloc((size_t)t->count + 1, sizeof *t->names);
-    t->values = calloc((size_t)t->count + 1, sizeof *t->values);
-    if (!t->names || !t->values)
+    t->columns = calloc(most, sizeof *t->columns);
+    t->names = calloc(most, sizeof *t->names);
+    t->values = calloc(most, sizeof *t->values);
+    t->cells = calloc(most, sizeof *t->cells);
+    if (!t->columns || !t->names || !t->values || !t->cells)
         return samples_no_memory();
-    for (int i = 0; i < t->count; i++)
-        t->names[i] = t->columns[i].name;
-    if (where) {
-        t->experiment = find_experiment(name);
-        if (!(t->where = tune_expression_new(where, t->names, t->count, "--where")))
-            return -1;
-    }
-    return (t->scan = tune_scan_open(store, name, t->names, t->count)) ? 0 : -1;
+    memcpy(t->columns, columns, (size_t)t->stored * sizeof *columns);
+    for (; t->count < t->stored; t->count++)
+        t->names[t->count] = t->columns[t->count].name;
+    if (by_flags && (my.where || samples.derived_count > 0))
+        TRY(compile(t));
+    return (t->scan = tune_scan_open(store, name, t->names, t->stored)) ? 0 : -1;
 }
 
 static const struct tune_domain *domain_of(const struct samples_table *t, const char *name)
@@ -59,23 +87,54 @@ static struct tune_value value_of(const struct samples_table *t, int i, const st
     return tune_rows_value(&t->columns[i], domain, NULL, cell);
 }
 
+/* Fill t->cells with the row's cells and the new columns. */
+static int derive(struct samples_table *t, const struct tune_cell *cells)
+{
+    memcpy(t->cells, cells, (size_t)t->stored * sizeof *cells);
+    for (int d = 0; d < samples.derived_count; d++) {
+        struct tune_value value;
+        double number;
+        TRY(tune_select_value(t->select, d, t->values, &value));
+        t->cells[t->stored + d] = value.type == TUNE_VALUE_TEXT ? tune_cell_text(value.text)
+                                                                : tune_cell_number(tune_value_number(&value, &number) ? number : NAN);
+    }
+    return 0;
+}
+
 int samples_table_next(struct samples_table *t, const struct tune_cell **cells)
 {
     int more, wanted = 0;
     while (!wanted && (more = tune_scan_next(t->scan, cells)) == 1) {
-        for (int i = 0; t->where && i < t->count; i++)
-            if (tune_expression_uses(t->where, i))
+        for (int i = 0; t->select && i < t->stored; i++)
+            if (tune_select_uses(t->select, i))
                 t->values[i] = value_of(t, i, &(*cells)[i]);
-        TRY(wanted = t->where ? tune_expression_true(t->where, t->values) : 1);
+        TRY(wanted = t->select ? tune_select_row(t->select, t->values) : 1);
     }
-    return wanted ? 1 : more;
+    if (!wanted)
+        return more;
+    if (t->count > t->stored) {
+        TRY(derive(t, *cells));
+        *cells = t->cells;
+    }
+    return 1;
 }
 
 void samples_table_free(struct samples_table *t)
 {
     tune_scan_free(t->scan);
-    tune_expression_free(t->where);
+    tune_select_free(t->select);
+    free(t->columns);
+    free(t->cells);
     free(t->names);
     free(t->values);
     *t = (struct samples_table){0};
+}
+
+int samples_meets(struct tune_select *select, const struct tune_cell *cells, int count)
+{
+    struct tune_value values[SAMPLES_CELLS];
+    for (int i = 0; i < count; i++)
+        values[i] = cells[i].absent ? tune_value_none() : cells[i].text ? tune_value_text(cells[i].text)
+                                                                        : tune_value_float(cells[i].number);
+    return tune_select_row(select, values);
 }

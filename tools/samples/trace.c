@@ -32,31 +32,6 @@ enum { INDEX, EXPERIMENT, ENTITY, TYPE, UID, STATUS, TIME, SECONDS, REASON, VALI
 static const char *const headings[COLUMNS] = {"index", "experiment", "entity", "type", "uid", "status", "time", "seconds", "reason",
                                               "valid"};
 
-/* ---- --filter ---- */
-
-struct condition {
-    int column;
-    const char *value;
-};
-
-static int read_filter(struct condition *conditions, int most)
-{
-    const char *parts[64];
-    int n = samples_split(my.filter, parts, most);
-    TRY(n);
-    for (int i = 0; i < n; i++) {
-        const char *equals = strchr(parts[i], '=');
-        char name[64];
-        if (!equals)
-            return tune_error_usage("--filter %s: expected column=value", parts[i]);
-        snprintf(name, sizeof name, "%.*s", (int)(equals - parts[i]), parts[i]);
-        if ((conditions[i].column = tune_name_find(headings, COLUMNS, name)) < 0)
-            return samples_no_such("column", name, headings, COLUMNS);
-        conditions[i].value = equals + 1;
-    }
-    return n;
-}
-
 /* ---- reading ---- */
 
 static int add_request(const struct tune_cell *cells, struct tune_place place)
@@ -152,18 +127,6 @@ static int read_cells(const struct request *r, struct tune_scan *requests, struc
     return 0;
 }
 
-static bool passes(const struct tune_cell *all, const struct condition *conditions, int count)
-{
-    for (int i = 0; i < count; i++) {
-        const struct tune_cell *cell = &all[conditions[i].column];
-        char *end;
-        double number = strtod(conditions[i].value, &end);
-        if (cell->text ? strcmp(cell->text, conditions[i].value) : *end || number != cell->number)
-            return false;
-    }
-    return true;
-}
-
 static int put_request(const struct tune_cell *all)
 {
     for (int c = 0; c < COLUMNS; c++)
@@ -176,17 +139,24 @@ static int put_request(const struct tune_cell *all)
     return samples_end_row();
 }
 
-static int put_requests(const struct condition *conditions, int count)
+static int begin(void)
+{
+    struct samples_column columns[COLUMNS] = {{0}};
+    for (int c = 0; c < COLUMNS; c++)
+        columns[c] = (struct samples_column){headings[c], .measured = c == SECONDS, .hidden = c == UID && samples_people()};
+    return samples_begin(SAMPLES_SHEET, columns, COLUMNS);
+}
+
+static int put_requests(struct tune_select *select)
 {
     struct tune_scan *requests =
         TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_INDEX, TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY,
                   TUNE_REQUEST_TYPE, TUNE_REQUEST_UID, TUNE_REQUEST_STATUS, TUNE_REQUEST_TIME);
-    int code = requests ? samples_begin(SAMPLES_TABLE, headings, COLUMNS) : -1;
-    for (int64_t i = 0; i < trace.count && code == 0 && (my.limit == 0 || samples_rows() < my.limit); i++) {
+    int code = requests ? begin() : -1;
+    for (int64_t i = 0; i < trace.count && code == 0 && !samples_full(); i++) {
         struct tune_cell all[COLUMNS];
-        code = read_cells(&trace.all[i], requests, all);
-        if (code == 0 && passes(all, conditions, count))
-            code = put_request(all);
+        int wanted = read_cells(&trace.all[i], requests, all) < 0 ? -1 : samples_meets(select, all, COLUMNS);
+        code = wanted < 0 ? -1 : wanted ? put_request(all) : 0;
     }
     tune_scan_free(requests);
     TRY(code);
@@ -196,13 +166,15 @@ static int put_requests(const struct condition *conditions, int count)
 int samples_trace(void)
 {
     struct tune_operation_record record;
-    struct condition conditions[64];
     if (!samples_word(0))
         return tune_error_usage("which operation? samples stats --store %s lists them", my.store);
     TRY(tune_operation_record_read(samples.store, samples_word(0), &record));
     tune_operation_record_free(&record);
-    int count = read_filter(conditions, 64);
-    TRY(count);
+    struct tune_select *select = tune_select_new(headings, COLUMNS, SECONDS, my.where, NULL, 0);
+    if (!select || !tune_select_compiled(select, -1)) {
+        tune_select_free(select);
+        return -1;
+    }
     if (!(trace.tables = tune_store_tables(samples.store, &trace.table_count)))
         return -1;
     int code = (trace.scans = calloc((size_t)trace.table_count + 1, sizeof *trace.scans)) ? 0 : samples_no_memory();
@@ -213,9 +185,10 @@ int samples_trace(void)
     for (int t = 0; t < trace.table_count && code == 0; t++)
         code = find_results(t);
     if (code == 0)
-        code = put_requests(conditions, count);
+        code = put_requests(select);
     for (int t = 0; t < trace.table_count && trace.scans; t++)
         tune_scan_free(trace.scans[t]);
+    tune_select_free(select);
     free(trace.scans);
     free(trace.all);
     tune_map_free(&trace.firsts);

@@ -1,42 +1,13 @@
 /* view.c - the rows of a store that are in a space, in groups; or entities without rows. */
-#include "sweeps/discovery/view.h"
+#include "sweeps/discovery/view_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/try.h"
 #include "sweeps/discovery/results.h"
-#include "sweeps/discovery/uids.h"
-#include "sweeps/discovery/where.h"
 
-struct group {
-    int first, count; /* its rows in order[] */
-};
-
-struct tune_view {
-    struct tune_store *store;
-    const struct tune_space *space;
-    const struct tune_protocol *protocols;
-    struct tune_view_options o;
-    struct tune_matching m;
-    struct tune_uids asked;          /* uids that operations on this space requested, with the hash
-                                      * of the entity */
-    bool asked_known;
-    struct tune_where *where;        /* NULL: there is no `where` */
-    struct tune_scan **scans;        /* [reference_count] scans of o.columns, opened when needed */
-    int *order, order_count;         /* indexes of rows of m, sorted */
-    struct group *groups;
-    int group_count, at;             /* index of the next group */
-    tune_index *excluded;            /* sorted entities, for views of entities without results */
-    int excluded_count, excluded_at;
-    tune_index next;
-    struct tune_value *values;
-    uint64_t *present;               /* [reference_count][m.words] columns that have a value */
-    char *text;                      /* scratch for an identifier */
-    size_t text_size;
-};
-
-static int no_memory(void)
+int tune_view_no_memory(void)
 {
     tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while the store is viewed");
     return -1;
@@ -147,7 +118,7 @@ static int choose_rows(struct tune_view *v, bool own)
 {
     bool sorted = true;
     if (!(v->order = malloc((size_t)(v->m.row_count + 1) * sizeof *v->order)))
-        return no_memory();
+        return tune_view_no_memory();
     for (int i = 0; i < v->m.row_count; i++) {
         int good = is_result(v, &v->m.rows[i]);
         if (good && own)
@@ -165,7 +136,7 @@ static int choose_rows(struct tune_view *v, bool own)
 static int make_groups(struct tune_view *v)
 {
     if (!(v->groups = malloc((size_t)(v->order_count + 1) * sizeof *v->groups)))
-        return no_memory();
+        return tune_view_no_memory();
     for (int i = 0; i < v->order_count; i++) {
         const struct tune_matching_row *row = &v->m.rows[v->order[i]], *before = i ? &v->m.rows[v->order[i - 1]] : NULL;
         if (!before || before->entity != row->entity || before->protocol != row->protocol)
@@ -180,34 +151,67 @@ static const struct tune_matching_row *row_of(const struct tune_view *v, const s
     return &v->m.rows[v->order[g->first + k]];
 }
 
-/* Keep the groups for which the expression is true. */
+/* Keep the wanted results of a group. The expression is evaluated once if it is over inputs. */
+static int choose_results(struct tune_view *v, struct group *g)
+{
+    int p = row_of(v, g, 0)->protocol, kept = 0;
+    bool by_inputs = tune_select_by_inputs(v->select[p]);
+    tune_matching_values(&v->m, row_of(v, g, 0)->entity, v->values);
+    for (int k = 0; k < g->count; k++) {
+        const struct tune_cell *cells = by_inputs ? NULL : tune_view_read(v, row_of(v, g, k));
+        int good = by_inputs || cells ? tune_view_meets(v, p, cells) : -1;
+        TRY(good);
+        if (by_inputs) {
+            kept = good ? g->count : 0;
+            break;
+        }
+        if (good)
+            v->order[g->first + kept++] = v->order[g->first + k];
+    }
+    g->count = kept;
+    return 0;
+}
+
+/* Keep the groups with a wanted result. */
 static int drop_groups(struct tune_view *v)
 {
     int kept = 0;
-    for (int i = 0; v->where && i < v->group_count; i++) {
-        const struct tune_matching_row *row = row_of(v, &v->groups[i], 0);
-        tune_matching_values(&v->m, row->entity, v->values);
-        int good = tune_where_meets(v->where, row->protocol, v->values);
-        TRY(good);
-        if (good)
+    for (int i = 0; v->o.where && i < v->group_count; i++) {
+        TRY(choose_results(v, &v->groups[i]));
+        if (v->groups[i].count > 0)
             v->groups[kept++] = v->groups[i];
     }
-    v->group_count = v->where ? kept : v->group_count;
+    v->group_count = v->o.where ? kept : v->group_count;
+    return 0;
+}
+
+/* Note the columns that a result has a value in. New columns are computed for that. */
+static int note_row(struct tune_view *v, int row, uint64_t *present)
+{
+    const uint64_t *stored = v->m.present + (size_t)row * (size_t)v->m.words;
+    const struct tune_cell *cells = NULL;
+    for (int i = 0; i < v->o.column_count; i++) {
+        int c = v->from[i];
+        if (c < 0 && !cells && !(cells = tune_view_row(v, &v->m.rows[row])))
+            return -1;
+        if (c < 0 ? !cells[i].absent : stored[c / 64] >> (c % 64) & 1)
+            present[i / 64] |= UINT64_C(1) << (i % 64);
+    }
     return 0;
 }
 
 static int note_present(struct tune_view *v)
 {
-    size_t words = (size_t)v->m.words;
-    if (!(v->present = calloc((size_t)v->space->reference_count * words + 1, sizeof *v->present)))
-        return no_memory();
-    for (int i = 0; i < v->group_count; i++)
-        for (int k = 0; k < v->groups[i].count; k++) {
-            int row = v->order[v->groups[i].first + k];
-            uint64_t *present = v->present + (size_t)v->m.rows[row].protocol * words;
-            for (size_t w = 0; w < words; w++)
-                present[w] |= v->m.present[(size_t)row * words + w];
-        }
+    v->words = v->o.column_count / 64 + 1;
+    if (!(v->present = calloc((size_t)v->space->reference_count * (size_t)v->words + 1, sizeof *v->present)))
+        return tune_view_no_memory();
+    for (int i = 0; i < v->group_count; i++) {
+        const struct tune_matching_row *first = row_of(v, &v->groups[i], 0);
+        if (v->o.derived_count > 0)
+            tune_matching_values(&v->m, first->entity, v->values);
+        for (int k = 0; k < v->groups[i].count; k++)
+            TRY(note_row(v, v->order[v->groups[i].first + k], v->present + (size_t)first->protocol * (size_t)v->words));
+    }
     return 0;
 }
 
@@ -221,38 +225,47 @@ static int compare_indices(const void *a, const void *b)
 static int make_excluded(struct tune_view *v)
 {
     if (!(v->excluded = malloc((size_t)(v->group_count + 1) * sizeof *v->excluded)))
-        return no_memory();
+        return tune_view_no_memory();
     for (int i = 0; i < v->group_count; i++)
         v->excluded[v->excluded_count++] = v->m.entities[row_of(v, &v->groups[i], 0)->entity].index;
     qsort(v->excluded, (size_t)v->excluded_count, sizeof *v->excluded, compare_indices);
     return 0;
 }
 
-static bool of_entities(const struct tune_view *v)
-{
-    return v->o.include == TUNE_VIEW_MISSING || v->o.include == TUNE_VIEW_UNMEASURED;
-}
-
 static int open_view(struct tune_view *v)
 {
     const struct tune_space *s = v->space;
+    int most = 0, targets = 0;
     bool own = v->o.include == TUNE_VIEW_MEASURED || v->o.include == TUNE_VIEW_UNMEASURED;
+    for (int p = 0; p < s->reference_count; p++) {
+        const struct tune_experiment *e = v->protocols[p].experiment;
+        most = e->input_count + e->target_count > most ? e->input_count + e->target_count : most;
+        targets += e->target_count;
+    }
+    most += s->count + v->o.derived_count + 1;
     v->text_size = 512;
-    if (!(v->values = calloc((size_t)s->count + 1, sizeof *v->values)) ||
+    const char **names = calloc((size_t)most, sizeof *names);
+    if (!names || !(v->values = calloc((size_t)s->count + 1, sizeof *v->values)) ||
+        !(v->inputs = calloc((size_t)most, sizeof *v->inputs)) ||
         !(v->scans = calloc((size_t)s->reference_count + 1, sizeof *v->scans)) ||
-        !(v->text = malloc(v->text_size)))
-        return no_memory();
-    if (of_entities(v) && (s->size == 0 || s->size == TUNE_INDEX_MAX))
+        !(v->text = malloc(v->text_size))) {
+        free(names);
+        return tune_view_no_memory();
+    }
+    if (tune_view_of_entities(v) && (s->size == 0 || s->size == TUNE_INDEX_MAX)) {
+        free(names);
         return tune_error_usage("%s: what is missing of a space that cannot be counted cannot be "
                                 "listed", s->document->path);
-    if (v->o.where && !(v->where = tune_where_new(v->o.where, s, v->protocols)))
-        return -1;
-    TRY(tune_matching_read(&v->m, v->store, s, v->protocols, s->reference_count, v->o.columns, v->o.column_count));
+    }
+    int code = tune_view_choose(v, names, targets);
+    free(names);
+    TRY(code);
+    TRY(tune_matching_read(&v->m, v->store, s, v->protocols, s->reference_count, v->columns, v->column_count));
     if (own)
         TRY(read_asked(v));
     TRY(choose_rows(v, own));
     TRY(make_groups(v));
-    if (of_entities(v))
+    if (tune_view_of_entities(v))
         return make_excluded(v);
     TRY(drop_groups(v));
     return note_present(v);
@@ -263,7 +276,7 @@ struct tune_view *tune_view_open(struct tune_store *s, const struct tune_space *
 {
     struct tune_view *v = calloc(1, sizeof *v);
     if (!v) {
-        no_memory();
+        tune_view_no_memory();
         return NULL;
     }
     v->store = s;
@@ -280,16 +293,24 @@ void tune_view_free(struct tune_view *v)
 {
     if (!v)
         return;
-    for (int p = 0; v->scans && p < v->space->reference_count; p++)
-        tune_scan_free(v->scans[p]);
+    for (int p = 0; p < v->space->reference_count; p++) {
+        if (v->scans)
+            tune_scan_free(v->scans[p]);
+        if (v->select)
+            tune_select_free(v->select[p]);
+    }
     tune_matching_free(&v->m);
     tune_uids_free(&v->asked);
     free(v->scans);
-    tune_where_free(v->where);
+    free(v->select);
+    free(v->columns);
+    free(v->from);
+    free(v->cells);
     free(v->order);
     free(v->groups);
     free(v->excluded);
     free(v->values);
+    free(v->inputs);
     free(v->present);
     free(v->text);
     free(v);
@@ -308,11 +329,11 @@ static int is_wanted(struct tune_view *v)
 {
     int wanted = tune_space_allowed(v->space, v->values);
     TRY(wanted);
-    if (!wanted || !v->where)
+    if (!wanted || !v->o.where)
         return wanted;
     wanted = 0;
     for (int p = 0; p < v->space->reference_count && !wanted; p++)
-        TRY(wanted = tune_where_meets(v->where, p, v->values));
+        TRY(wanted = tune_view_meets(v, p, NULL));
     return wanted;
 }
 
@@ -337,7 +358,7 @@ static int next_without(struct tune_view *v, struct tune_view_group *group)
 
 int tune_view_next(struct tune_view *v, struct tune_view_group *group)
 {
-    if (of_entities(v))
+    if (tune_view_of_entities(v))
         return next_without(v, group);
     if (v->at == v->group_count)
         return 0;
@@ -351,18 +372,13 @@ int tune_view_next(struct tune_view *v, struct tune_view_group *group)
 
 const struct tune_cell *tune_view_cells(struct tune_view *v, int k)
 {
-    const struct tune_matching_row *row = row_of(v, &v->groups[v->at - 1], k);
-    const struct tune_cell *cells;
-    int p = row->protocol; /* each protocol has its own scan, also of the same experiment */
-    if (!v->scans[p])
-        v->scans[p] = tune_scan_open(v->store, v->protocols[p].experiment->name, v->o.columns, v->o.column_count);
-    return v->scans[p] && tune_scan_at(v->scans[p], row->place, &cells) == 0 ? cells : NULL;
+    return tune_view_row(v, row_of(v, &v->groups[v->at - 1], k));
 }
 
 bool tune_view_present(const struct tune_view *v, int protocol, int i)
 {
     for (int p = 0; p < v->space->reference_count; p++)
-        if ((protocol < 0 || p == protocol) && v->present[(size_t)p * (size_t)v->m.words + (size_t)(i / 64)] >> (i % 64) & 1)
+        if ((protocol < 0 || p == protocol) && v->present[(size_t)p * (size_t)v->words + (size_t)(i / 64)] >> (i % 64) & 1)
             return true;
     return false;
 }
@@ -396,7 +412,7 @@ int tune_view_mixed(const struct tune_view *v, struct tune_view_origins *o)
 {
     bool *used = malloc((size_t)v->m.origin_count + 1);
     if (!used)
-        return no_memory();
+        return tune_view_no_memory();
     *o = (struct tune_view_origins){0};
     for (int p = 0; p < v->space->reference_count; p++) { /* count for each experiment, because its
                                                            * program has its own build */
@@ -421,7 +437,7 @@ int tune_view_counted(struct tune_view *v, struct tune_view_counts *c)
 {
     int all = v->space->reference_count;
     uint64_t *own = calloc((size_t)v->m.count + 1, sizeof *own);
-    int code = own ? read_asked(v) : no_memory();
+    int code = own ? read_asked(v) : tune_view_no_memory();
     *c = (struct tune_view_counts){.matching = v->m.count};
     for (int i = 0; i < v->m.row_count && code == 0; i++) {
         const struct tune_matching_row *row = &v->m.rows[i];

@@ -19,6 +19,7 @@
 #define TUNE_DISCOVERY_VIEW_H
 
 #include "sweeps/discovery/matching.h"
+#include "sweeps/discovery/select.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,13 +31,16 @@ enum tune_view_include {
 
 struct tune_view_options {
     enum tune_view_include include;
-    /* Expression over the experiments' inputs and the dimensions; NULL: all. A row whose experiment
-     * lacks a named input does not match. */
+    /* Expression over the experiments' inputs, the dimensions, the targets and the new columns;
+     * NULL: all. It chooses results. Those whose experiment lacks a name in it do not match.
+     * missing, unmeasured: over inputs and dimensions only. */
     const char *where;
+    const struct tune_derived *derived; /* [derived_count] new columns, computed for each result */
+    int derived_count;
     const char *operation;          /* measured: only of this operation; NULL: of all */
     bool failed;                    /* count failed rows as results too (they have no values) */
     bool valid;                     /* count valid rows only */
-    /* [column_count] the columns that tune_view_cells gives; no others are read */
+    /* [column_count] the columns that tune_view_cells gives, stored or new */
     const char *const *columns;
     int column_count;
 };

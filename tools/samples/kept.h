@@ -1,0 +1,41 @@
+/* kept.h - rows that are kept before they are printed: grouped, sorted, with chosen columns. */
+#ifndef TUNE_TOOLS_KEPT_H
+#define TUNE_TOOLS_KEPT_H
+
+#include "samples.h"
+
+/* A cell as it will be printed, with its numbers. */
+struct kept_cell {
+    const char *text;        /* NULL: empty */
+    double number;           /* NAN: none; of several numbers their mean; of a time its seconds */
+    const double *values;    /* [count] the numbers */
+    int count;
+    bool whole, right;       /* right: people see it aligned on the right */
+    unsigned char digits;    /* that people see of the numbers */
+};
+
+struct kept {
+    struct samples_column *columns; /* [count] */
+    int count;
+    struct kept_cell *cells;        /* [rows][count] */
+    size_t used;
+    int64_t *order;                 /* [rows] as they are to be printed */
+    int64_t rows;
+    int *shown, shown_count;        /* columns to print */
+    struct tune_pool *memory;
+};
+
+/* kept_begin - with these columns. kept_add - the next cell, which is copied. kept_free - all of
+ * it. -1: no memory.
+ * kept_arrange - group, sort and choose columns by the flags, when all cells are there. `spell`
+ * writes a number as the format does. -1 with an error: no such column. */
+int kept_begin(struct kept *k, const struct samples_column *columns, int count);
+int kept_add(struct kept *k, const struct kept_cell *cell);
+int kept_arrange(struct kept *k, int (*spell)(char *text, const struct kept_cell *cell));
+void kept_free(struct kept *k);
+
+/* kept_find - columns that the name means: the one of that heading, else those that end with
+ * "-name", or with --aggregate's "-mean" behind. Returns their number, or -1 with an error. */
+int kept_find(const struct samples_column *columns, int count, const char *name, int *places);
+
+#endif
