@@ -273,7 +273,7 @@ def trained(report, folder, lines, rng, strings):
     with open(f"{folder}/sample.txt", "w", encoding="utf-8") as f:
         f.write("\n".join(lines).replace("\0", ""))
     flags = ["-fsanitize=address,undefined"] if "asan" in BUILD else []
-    cc = [os.environ.get("CC", "cc"), "-std=c11", *flags, "-Icomponents", f"{folder}/train.c", f"{BUILD}/libtune.a", "-fopenmp", "-lpthread", "-lm", "-o", f"{folder}/train"]
+    cc = [os.environ.get("CC", "cc"), "-std=c11", *flags, "-Icomponents", f"{folder}/train.c", f"{BUILD}/libtune.a", "-lcjson", "-fopenmp", "-lpthread", "-lm", "-o", f"{folder}/train"]
     subprocess.run(cc, check=True)
     subprocess.run([f"{folder}/train", f"{folder}/tokenizer.json", f"{folder}/sample.txt"], check=True)
     t = Tokenizer.from_file(f"{folder}/tokenizer.json")
