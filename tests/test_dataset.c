@@ -932,7 +932,7 @@ static void long_chunks(void **state)
                 assert_memory_equal(text + at, got, size);
                 at += size;
             } else {
-                assert_non_null(memmem(text, sizes[n], got, size));
+                assert_non_null(memmem(text, i + 1 < rows ? 8 << 10 : sizes[n], got, size)); /* it repeats each 2,002 bytes */
             }
             free(got);
         }

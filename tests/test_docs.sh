@@ -4,6 +4,10 @@
 # command that nothing runs is a failure.
 cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
+if sanitized; then
+    skip "commands of the pages" "the other tests run with sanitizers what they run, and this takes minutes more"
+    finish
+fi
 # Indented lines of a page that begin with a command; a line that ends in \ goes on in the next; comments are cut.
 commands() { sed -n 's/^    //p' "$@" | sed -e ':a' -e '/\\$/{' -e N -e 's/\\\n *//' -e ba -e '}' | grep -E '^(build/|make|cp |cc |\./|tools/[a-z]|[A-Z_]+=)' | sed 's/  *#.*//'; }
 commands README.md docs/*.md >"$tmp/commands"

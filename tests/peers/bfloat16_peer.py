@@ -29,7 +29,7 @@ import transformers
 from model_peer import PROGRAM, loss_sum, tokenizer
 from transformers import AutoModelForCausalLM
 
-SEEDS, STEPS, BATCH, LENGTH = 5, 50, 6, 64
+SEEDS, STEPS, BATCH, LENGTH = 5, 50, 4, 64
 LR, WARMUP, CLIP = 5e-4, 5, 1.0
 NEAR_AUTOCAST, NEAR_FLOAT32, NEAR_FUSED = 1.5, 1.5, 2.0
 OURS, AUTOCAST, FUSED, FLOAT32 = range(4)
