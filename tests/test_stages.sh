@@ -41,6 +41,7 @@ is "a stage that never changed names the fourth" left_out faults HEAD~2
 is "all: asked for" eval '.ci/run all >ran && [ "$(grep -c "runs: asked for" ran)" = 7 ] && tail -n 1 ran | grep -qx "21 passed, 0 failed, 7 skipped"'
 is "left out is skipped" eval '.ci/run >ran; [ "$(grep -c "is left out" ran)" = 5 ] && tail -n 1 ran | grep -qx "6 passed, 0 failed, 7 skipped"'
 is "one stage by name" eval '.ci/run faults >ran && [ "$(grep -c "^== make" ran)" = 3 ] && tail -n 1 ran | grep -qx "3 passed, 0 failed, 1 skipped"'
+is "after an hour no longer stage begins" eval 'SECONDS=3600 .ci/run >ran; [ "$(grep -c "is left out: an hour has gone by" ran)" = 5 ] && tail -n 1 ran | grep -qx "6 passed, 0 failed, 7 skipped"'
 refused "a stage that is none" 2 'no stage "fault"' .ci/run fault
 branch=$(git symbolic-ref --short HEAD)
 git checkout -q -b side && commit one && commit two && commit three && git checkout -q "$branch" && git merge -q --no-ff -m merged side
