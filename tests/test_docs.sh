@@ -21,6 +21,7 @@ printf 'question,answer\n"Say a, or b.",a\n"Say c.",c\n' >questions.csv
 printf '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}\n' >chat.jsonl
 mkdir -p data/alpaca && cp alpaca.json data/alpaca/train.json
 TUNE_DEFAULTS="$here/defaults" "$BUILD/tests/helpers/fill" samples defaults/spaces/laptop.yaml 4 >/dev/null
+for name in before after; do TUNE_DEFAULTS="$here/defaults" "$BUILD/tests/helpers/fill" samples defaults/spaces/laptop.yaml 4 5 $name >/dev/null; done
 by() { is "$command: run by $1" grep -qF -- "$2" "$here/$1"; } # FILE TEXT - which stands there
 while IFS= read -r command; do
     case $command in

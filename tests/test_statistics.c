@@ -86,6 +86,16 @@ static void what_is_told(void **state)
     assert_true(tune_told(&three, 1) == 1 && tune_told(&three, -1) == 0);
 }
 
+static void gains(void **state)
+{
+    (void)state;
+    assert_float_equal(tune_gain(100, 95, true), log(.95), 1e-15);
+    assert_float_equal(tune_gain(100, 105, false), -log(1.05), 1e-15);
+    assert_true(isnan(tune_gain(0, 1, true)) && isnan(tune_gain(1, -1, false)) && isnan(tune_gain(NAN, 1, true)));
+    for (int highest = 0; highest < 2; highest++)
+        assert_float_equal(tune_gain(1, highest ? .93 : 1.07, highest), tune_gain_limit(.07, highest), 1e-15);
+}
+
 static void needed(void **state)
 {
     (void)state;
@@ -117,7 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_deviation), cmocka_unit_test(student), cmocka_unit_test(posterior),
-        cmocka_unit_test(what_is_told),  cmocka_unit_test(needed),  cmocka_unit_test(welch),
+        cmocka_unit_test(what_is_told),  cmocka_unit_test(needed),  cmocka_unit_test(gains),  cmocka_unit_test(welch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

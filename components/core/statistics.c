@@ -132,13 +132,23 @@ double tune_welch(const struct tune_spread *a, const struct tune_spread *b)
 #define SURE 0.95
 enum { MOST_PAIRS = 1000000 };
 
-/* The probability that the mean is below limit, of so many values with that mean and deviation. */
-static double below(const struct tune_spread *logs, int count, double limit)
+double tune_gain(double a, double b, bool highest)
 {
-    double gap = limit - logs->mean;
-    if (logs->deviation == 0)
+    return a > 0 && b > 0 ? log(highest ? b / a : a / b) : NAN;
+}
+
+double tune_gain_limit(double share, bool highest)
+{
+    return highest ? log1p(-share) : -log1p(share);
+}
+
+/* The probability that the mean is below limit, of so many values with that mean and deviation. */
+static double below(const struct tune_spread *gains, int count, double limit)
+{
+    double gap = limit - gains->mean;
+    if (gains->deviation == 0)
         return gap > 0;
-    double tail = tune_student_tail(gap / (logs->deviation / sqrt(count)), count - 1) / 2;
+    double tail = tune_student_tail(gap / (gains->deviation / sqrt(count)), count - 1) / 2;
     return gap > 0 ? 1 - tail : tail;
 }
 
@@ -147,26 +157,26 @@ static int told(double probability)
     return probability >= SURE ? 1 : probability <= 1 - SURE ? 0 : -1;
 }
 
-double tune_below(const struct tune_spread *logs, double limit)
+double tune_below(const struct tune_spread *gains, double limit)
 {
-    return logs->count < 2 ? NAN : below(logs, logs->count, limit);
+    return gains->count < 2 ? NAN : below(gains, gains->count, limit);
 }
 
-int tune_told(const struct tune_spread *logs, double limit)
+int tune_told(const struct tune_spread *gains, double limit)
 {
-    return logs->count < TUNE_PAIRS ? -1 : told(below(logs, logs->count, limit));
+    return gains->count < TUNE_PAIRS ? -1 : told(below(gains, gains->count, limit));
 }
 
-int tune_pairs_needed(const struct tune_spread *logs, double limit)
+int tune_pairs_needed(const struct tune_spread *gains, double limit)
 {
-    int low = logs->count < TUNE_PAIRS ? TUNE_PAIRS : logs->count, high = MOST_PAIRS;
-    if (logs->count < 2)
+    int low = gains->count < TUNE_PAIRS ? TUNE_PAIRS : gains->count, high = MOST_PAIRS;
+    if (gains->count < 2)
         return TUNE_PAIRS;
-    if (told(below(logs, high, limit)) < 0)
+    if (told(below(gains, high, limit)) < 0)
         return 0;
     while (low < high) { /* more values never tell less */
         int middle = low + (high - low) / 2;
-        if (told(below(logs, middle, limit)) >= 0)
+        if (told(below(gains, middle, limit)) >= 0)
             high = middle;
         else
             low = middle + 1;

@@ -5,6 +5,8 @@
 #ifndef TUNE_CORE_STATISTICS_H
 #define TUNE_CORE_STATISTICS_H
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -34,8 +36,13 @@ double tune_student_tail(double t, double freedom);
 double tune_student_t(double tail, double freedom);
 double tune_welch(const struct tune_spread *a, const struct tune_spread *b);
 
-/* Is B worse than A by more than a share? The values are log(b / a), one for each pair of repeats.
- * limit: the logarithm of the ratio to compare with, such as log(0.95).
+/* Is B worse than A by more than a share? The values are gains, one for each pair of repeats.
+ *
+ * tune_gain - the gain of a pair: log(b / a) if the highest is best, else log(a / b). NaN: one is
+ * not above 0.
+ *
+ * tune_gain_limit - the gain of a B that is worse by exactly that share, 0 to below 1. 0.05 is
+ * log(0.95) if the highest is best, else -log(1.05).
  *
  * tune_below - the probability that the mean of all such values is below limit. It is Student's t
  * posterior with count - 1 degrees of freedom (normal values, Jeffreys' prior). NaN: fewer than two
@@ -49,9 +56,11 @@ double tune_welch(const struct tune_spread *a, const struct tune_spread *b);
  *
  * Source of the posterior: Gelman et al., Bayesian Data Analysis, 3rd edition, section 3.2. */
 enum { TUNE_PAIRS = 3 };
-double tune_below(const struct tune_spread *logs, double limit);
-int tune_told(const struct tune_spread *logs, double limit);
-int tune_pairs_needed(const struct tune_spread *logs, double limit);
+double tune_gain(double a, double b, bool highest);
+double tune_gain_limit(double share, bool highest);
+double tune_below(const struct tune_spread *gains, double limit);
+int tune_told(const struct tune_spread *gains, double limit);
+int tune_pairs_needed(const struct tune_spread *gains, double limit);
 
 #ifdef __cplusplus
 }
