@@ -22,25 +22,31 @@ told() {
 }
 is "a store to compare with" side a <<'E2'
 1,"[100, 101, 99, 100]","[10, 10.1, 9.9, 10]","[5, 5, 5, 5]"
+2,7,7,
 E2
 is "one that is 3 % slower" side slower <<'E2'
 1,"[97, 98, 96.5, 96.6]","[10.3, 10.4, 10.2, 10.3]","[6, 6, 6, 6]"
 E2
+is "one that is the same" eval 'sed "1d; 3d" a.csv | side same'
 is "worse by more than 1 %: exit code 1" told 1 "size.1,speed,100.0,97.02[0-9]*,0.970[0-9]*,4,0.99[0-9]*,yes," slower --regression 1% --maximize speed
 is "... not by more than 5 %: 0" told 0 "size.1,speed,100.0,97.02[0-9]*,0.970[0-9]*,4,0.000[0-9]*,no," slower --regression 5 --maximize speed
 is "... 3 % cannot be told yet: 4" told 4 "size.1,speed,.*,cannot tell yet,[0-9]+" slower --regression 3% --maximize speed
 is "... and people read it" eval '"$samples" compare a slower --regression 3% --maximize speed >shown; [ $? = 4 ] && grep -q "^# speed of b worse by more than 3 %: 0 yes, 0 no, 1 cannot tell yet$" shown && grep -q "^# more_pairs: so many more repeats" shown'
 is "a time is worse if it is longer" told 1 "size.1,time,10.0,10.3,1.0300[0-9]*,4,0.9999[0-9]*,yes," slower --regression 1% --minimize time
 is "... its unit says so" told 1 "size.1,time,10.0,10.3,1.0300[0-9]*,4,0.9999[0-9]*,yes," slower --regression 1% --property time
-is "... and that of a speed, the other way round" told 0 "size.1,speed,100.0,100.0,1.0,4,0.0,no," a --regression 1% --property speed
+is "... and that of a speed, the other way round" told 0 "size.1,speed,100.0,100.0,1.0,4,0.0,no," same --regression 1% --property speed
 is "figures that do not vary tell at once" told 1 "size.1,score,5.0,6.0,1.2,4,1.0,yes," slower --regression 19% --minimize score
-is "... at the limit itself it is no regression" told 0 "size.1,score,5.0,5.0,1.0,4,0.0,no," a --regression 0% --maximize score
+is "... at the limit itself it is no regression" told 0 "size.1,score,5.0,5.0,1.0,4,0.0,no," same --regression 0% --maximize score
 is "the pair's ratio counts, not the side's spread" eval 'side drift <<E3 >/dev/null && told 0 "size.1,speed,.*,no," drift --regression 1% --maximize speed
 1,"[100.1, 101.2, 99, 100.2]",,
 E3'
 is "two pairs are too few" eval 'printf "1,\"[90, 89.9]\",,\n" | side two >/dev/null && told 4 "size.1,speed,100.0,89.9[0-9]*,.*,2,0.98[0-9]*,cannot tell yet,1" two --regression 1% --maximize speed'
 is "... one has no probability" eval 'printf "1,90,,\n" | side one >/dev/null && told 4 "size.1,speed,100.0,90.0,0.9[0-9]*,1,,cannot tell yet,2" one --regression 1% --maximize speed'
-is "no entity in common: 4" eval 'printf "2,90,,\n" | side other >/dev/null && "$samples" compare a other --regression 1% --maximize speed >shown 2>&1; [ $? = 4 ] && grep -q "no entity was measured on both sides" shown'
+is "a no for one entity, and another that cannot be told: 4" eval 'side both <<E3 >/dev/null && told 4 "size.1,speed,.*,4,0.0[0-9e-]*,no," both --regression 1% --maximize speed
+1,"[100, 101, 99, 100]",,
+2,7,,
+E3'
+is "no entity in common: 4" eval 'printf "3,90,,\n" | side other >/dev/null && "$samples" compare a other --regression 1% --maximize speed >shown 2>&1; [ $? = 4 ] && grep -q "no entity was measured on both sides" shown'
 rows() { for i in 1 2 3 4 5 6; do echo "$i,$(($1 * 10 + i)),,"; done; }
 is "one result of each of six entities: none can be told" eval 'rows 100 | side a >/dev/null && rows 80 | side all >/dev/null && told 1 "size.6,speed,.*,1,,cannot tell yet,2" all --regression 5% --maximize speed'
 is "... together they can" eval 'grep -q "^work,(all),speed,,,0.8[0-9]*,6,0.9999[0-9]*,yes,$" shown'

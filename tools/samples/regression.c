@@ -198,15 +198,14 @@ void regression_tell(void)
 
 int regression_code(void)
 {
-    int told = 0, untold = 0;
+    int untold = 0;
     for (int i = 0; i < regression.count; i++) {
         const struct judged *j = &regression.all[i];
         if (j->answers[1] > 0 || j->all_worse)
             return 1;
-        told += j->answers[0];
         untold += j->answers[2] + (j->answers[0] + j->answers[2] == 0); /* nothing to compare */
     }
-    return told > 0 && untold == 0 ? 0 : CANNOT_TELL;
+    return untold == 0 ? 0 : CANNOT_TELL;
 }
 
 void regression_free(void)
