@@ -41,6 +41,10 @@ while IFS= read -r command; do
     "make RECIPE=tests/recipes/distillation.c") by tests/test_losses.sh 'tests/recipes/distillation.c' ;;
     "tools/download.sh "*) by tests/test_download.sh 'tools/download.sh' ;;
     "cc enough.c "* | "./enough "*) by tests/test_foreign.sh "built enough" ;;
+    "build/samples compare before after "*) # the sweeps above it measured nothing
+        for name in before after; do TUNE_DEFAULTS="$here/defaults" build/tests/helpers/fill samples defaults/spaces/laptop.yaml 4 5 $name >/dev/null; done
+        is "$command" sh -c "$command"
+        ;;
     "build/sweep "*) is "$command" sh -c "${command% --dry-run} --dry-run" ;;
     build/*) # "..." stands for a model and rows
         is "$command" sh -c "$(printf '%s' "$command" | sed 's| \.\.\. | --model models/SmolLM2-135M --dataset my.jsonl --max-steps 4 |')" ;;

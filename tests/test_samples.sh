@@ -130,8 +130,8 @@ is "--all-properties" says '^0,.*,141.5,1,0.25,1,0.1$' $show --all-properties --
 aggregate() { is "--aggregate $1: $2" says "^2,a.2-b.4,.*,2,4,$2\$" $show --include matching --property speed --aggregate "$1" --output-format csv; }
 aggregate mean 242.0
 aggregate median 242.0
-aggregate variance 0.25
-aggregate std 0.5
+aggregate variance 0.5
+aggregate std 0.7071067811865476
 aggregate min 241.5
 aggregate max 242.5
 is "... its name is the end of the column's, as in ado" eval 'says "^,identifier,generatorid,a,b,work-kind.odd-speed-max,rest-heat-max$" $show --property speed,heat --aggregate max --output-format csv && says "^,.*,speed-std,heat-std$" $show --property speed,heat --aggregate std --property-format target --output-format csv'

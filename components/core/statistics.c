@@ -1,4 +1,4 @@
-/* statistics.c - means, spreads and Welch's test. */
+/* statistics.c - means, spreads, Welch's test, and Student's posterior of a mean. */
 #include "core/statistics.h"
 
 #include <math.h>
@@ -23,12 +23,12 @@ static double mean_of(const double *values, int count)
     return (isfinite(rest) ? sum + rest : sum) / count;
 }
 
-static double squares_of(const double *values, int count, double mean)
+static double variance_of(const double *values, int count, double mean)
 {
     double sum = 0;
     for (int i = 0; i < count; i++)
         sum += (values[i] - mean) * (values[i] - mean);
-    return sum;
+    return count > 1 ? sum / (count - 1) : NAN;
 }
 
 static double median_of(double *values, int count)
@@ -43,7 +43,7 @@ double tune_statistic(double *values, int count, const char *name)
     if (!strcmp(name, "mean"))
         return mean;
     if (!strcmp(name, "variance") || !strcmp(name, "std")) {
-        double variance = squares_of(values, count, mean) / count;
+        double variance = variance_of(values, count, mean);
         return *name == 'v' ? variance : sqrt(variance);
     }
     double median = median_of(values, count);
@@ -59,8 +59,7 @@ struct tune_spread tune_spread_of(double *values, int count)
     s.median = median_of(values, count);
     s.low = values[0];
     s.high = values[count - 1];
-    if (count > 1)
-        s.deviation = sqrt(squares_of(values, count, s.mean) / (count - 1));
+    s.deviation = sqrt(variance_of(values, count, s.mean));
     return s;
 }
 
@@ -102,6 +101,21 @@ double tune_student_tail(double t, double freedom)
     return isnan(t) || !(freedom > 0) ? NAN : isinf(t) ? 0 : incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5);
 }
 
+double tune_student_t(double tail, double freedom)
+{
+    double low = 0, high = 1;
+    while (tune_student_tail(high, freedom) > tail && high < 1e300)
+        high *= 2;
+    for (int i = 0; i < 200 && high - low > 1e-15 * high; i++) {
+        double middle = low + (high - low) / 2;
+        if (tune_student_tail(middle, freedom) > tail)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
 double tune_welch(const struct tune_spread *a, const struct tune_spread *b)
 {
     if (a->count < 2 || b->count < 2)
@@ -111,4 +125,61 @@ double tune_welch(const struct tune_spread *a, const struct tune_spread *b)
         return a->mean == b->mean ? 1 : 0;
     double freedom = (x + y) * (x + y) / (x * x / (a->count - 1) + y * y / (b->count - 1));
     return tune_student_tail((a->mean - b->mean) / sqrt(x + y), freedom);
+}
+
+/* ---- the posterior of a mean ---- */
+
+#define SURE 0.95
+enum { MOST_PAIRS = 1000000 };
+
+double tune_gain(double a, double b, bool highest)
+{
+    return a > 0 && b > 0 ? log(highest ? b / a : a / b) : NAN;
+}
+
+double tune_gain_limit(double share, bool highest)
+{
+    return highest ? log1p(-share) : -log1p(share);
+}
+
+/* The probability that the mean is below limit, of so many values with that mean and deviation. */
+static double below(const struct tune_spread *gains, int count, double limit)
+{
+    double gap = limit - gains->mean;
+    if (gains->deviation == 0)
+        return gap > 0;
+    double tail = tune_student_tail(gap / (gains->deviation / sqrt(count)), count - 1) / 2;
+    return gap > 0 ? 1 - tail : tail;
+}
+
+static int told(double probability)
+{
+    return probability >= SURE ? 1 : probability <= 1 - SURE ? 0 : -1;
+}
+
+double tune_below(const struct tune_spread *gains, double limit)
+{
+    return gains->count < 2 ? NAN : below(gains, gains->count, limit);
+}
+
+int tune_told(const struct tune_spread *gains, double limit)
+{
+    return gains->count < TUNE_PAIRS ? -1 : told(below(gains, gains->count, limit));
+}
+
+int tune_pairs_needed(const struct tune_spread *gains, double limit)
+{
+    int low = gains->count < TUNE_PAIRS ? TUNE_PAIRS : gains->count, high = MOST_PAIRS;
+    if (gains->count < 2)
+        return TUNE_PAIRS;
+    if (told(below(gains, high, limit)) < 0)
+        return 0;
+    while (low < high) { /* more values never tell less */
+        int middle = low + (high - low) / 2;
+        if (told(below(gains, middle, limit)) >= 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return high;
 }

@@ -3,18 +3,7 @@
 
 #include <math.h>
 
-double tune_student_t(int freedom)
-{
-    static const double first[] = {12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004,
-                                   2.262157,  2.228139, 2.200985, 2.178813, 2.160369, 2.144787, 2.131450, 2.119905,
-                                   2.109816,  2.100922, 2.093024, 2.085963};
-    double z = 1.959963985, n = freedom;
-    if (freedom <= 20)
-        return first[freedom < 1 ? 0 : freedom - 1];
-    return z + (pow(z, 3) + z) / (4 * n) + (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / (96 * n * n) +
-           (3 * pow(z, 7) + 19 * pow(z, 5) + 17 * pow(z, 3) - 15 * z) / (384 * n * n * n); /* expansion by Cornish and
-                                                                                            * Fisher */
-}
+#include "core/statistics.h"
 
 void tune_stable_add(struct tune_stable *s, double tokens, double seconds)
 {
@@ -79,7 +68,7 @@ struct tune_stable_speed tune_stable_speed(const struct tune_stable *s)
     double alike = squares > 0 ? fmin(fmax(products / squares, 0), .99) : 0;
     double effective = fmax(m * (1 - alike) / (1 + alike), 2);
     double error = sqrt(squares / (m - 1) / effective) / (seconds / m);
-    v.half_width = tune_student_t((int)effective - 1) * error;
+    v.half_width = tune_student_t(.05, (int)effective - 1) * error;
     v.warm_up = (int64_t)from * s->steps_each;
     v.steps = (int64_t)(n - from) * s->steps_each;
     return v;

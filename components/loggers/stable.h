@@ -41,9 +41,6 @@ struct tune_stable_speed {
 void tune_stable_add(struct tune_stable *s, double tokens, double seconds);
 struct tune_stable_speed tune_stable_speed(const struct tune_stable *s);
 
-/* tune_student_t - two-sided 95 % quantile of Student's t, for at least 1 degree of freedom. */
-double tune_student_t(int freedom);
-
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 #include "core/nearest.h"
 #include "core/print.h"
 #include "sweeps/discovery/uids.h"
+#include "regression.h"
 #include "samples.h"
 
 /* One of the two sides: rows of a store, of an operation, of host classes or of builds. */
@@ -51,7 +52,7 @@ static struct {
                                       * needed */
     struct summary *summaries;
     int summary_count;
-    const char *properties[256];
+    const char *properties[REGRESSION_PROPERTIES];
     int property_count;
 } compare;
 
@@ -252,8 +253,9 @@ static const struct tune_cell *cells_of(const struct row *r, const struct sample
     return tune_scan_at(t->scan, r->place, &cells) == 0 ? cells : NULL;
 }
 
-static int put_pair(const char *entity, const struct row *r, const char *property, struct tune_spread spread[2])
+static int put_pair(const char *entity, const struct row *r, const char *property, double *const values[2], const int counts[2])
 {
+    const struct tune_spread spread[2] = {tune_spread_of(values[0], counts[0]), tune_spread_of(values[1], counts[1])};
     double a = samples_middle(&spread[0]), b = samples_middle(&spread[1]);
     double ratio = a != 0 ? b / a : NAN, p = tune_welch(&spread[0], &spread[1]);
     struct summary *s = summary_of(compare.tables[r->table], property);
@@ -301,9 +303,9 @@ static int put_group(const struct row *first, int64_t count)
             if (c >= 0 && !cells[c].absent && !cells[c].text)
                 values[first[k].side][n[first[k].side]++] = cells[c].number;
         }
-        struct tune_spread spread[2] = {tune_spread_of(values[0], n[0]), tune_spread_of(values[1], n[1])};
         if (code == 0 && n[0] > 0 && n[1] > 0)
-            code = put_pair(entity, first, columns[i].name, spread);
+            code = my.regression ? regression_put(compare.tables[first->table], entity, columns[i].name, values, n)
+                                 : put_pair(entity, first, columns[i].name, values, n);
     }
     free(entity);
     free(values[0]);
@@ -331,10 +333,12 @@ static int64_t group_length(int64_t first)
 
 static int put_groups(int64_t *common)
 {
-    static const char *const headings[] = {"experiment", "entity", "property", "a", "b", "b/a", "results_a", "results_b", "p",
-                                           "differs"};
+    static const char *const plain[] = {"experiment", "entity", "property", "a", "b", "b/a", "results_a", "results_b", "p",
+                                        "differs"};
+    int headings = 10;
+    const char *const *names = my.regression ? regression_headings(&headings) : plain;
     int64_t *firsts = calloc((size_t)compare.count + 1, sizeof *firsts);
-    int code = firsts ? samples_begin_table(headings, 10) : samples_no_memory();
+    int code = firsts ? samples_begin_table(names, headings) : samples_no_memory();
     *common = 0;
     if (compare.count > 0)
         qsort(compare.rows, (size_t)compare.count, sizeof *compare.rows, by_key);
@@ -346,6 +350,8 @@ static int put_groups(int64_t *common)
     for (int64_t i = 0; i < *common && code == 0; i++)
         code = put_group(&compare.rows[firsts[i]], group_length(firsts[i]));
     free(firsts);
+    if (code == 0 && my.regression)
+        code = regression_end();
     return code == 0 ? samples_end() : -1;
 }
 
@@ -383,18 +389,22 @@ static void tell_summaries(void)
 /* Check that every requested property is a target of some table. */
 static int check_properties(void)
 {
-    const char *names[4096];
+    const char *names[4096], *units[4096];
     int count = 0;
-    TRY(compare.property_count = samples_split(my.properties, compare.properties, 256));
+    TRY(compare.property_count = my.regression ? 0 : samples_split(my.properties, compare.properties, REGRESSION_PROPERTIES));
     for (int t = 0; t < compare.table_count; t++)
         for (int s = 0; s < 2; s++) {
             int n = 0;
             bool there = tune_store_has(compare.sides[s].store, compare.tables[t]);
             const struct tune_column *c = there ? tune_store_columns(compare.sides[s].store, compare.tables[t], &n) : NULL;
             for (int i = 0; c && i < n && count < 4096; i++)
-                if (c[i].role == TUNE_COLUMN_TARGET)
+                if (c[i].role == TUNE_COLUMN_TARGET) {
+                    units[count] = c[i].unit;
                     names[count++] = c[i].name;
+                }
         }
+    if (my.regression)
+        return (compare.property_count = regression_read(names, units, count, compare.properties)) < 0 ? -1 : 0;
     for (int i = 0; i < compare.property_count; i++)
         if (tune_name_find(names, count, compare.properties[i]) < 0)
             return samples_no_such("property", compare.properties[i], names, count);
@@ -421,21 +431,26 @@ static int run(void)
         for (int s = 0; s < 2; s++)
             tell_side(s ? 'b' : 'a', &compare.sides[s]);
     TRY(put_groups(&common));
-    if (samples_people() && common > 0)
+    if (samples_people() && my.regression)
+        regression_tell();
+    else if (samples_people() && common > 0)
         tell_summaries();
     if (compare.shared > 0)
         fprintf(stderr, "samples: %lld rows are on both sides\n", (long long)compare.shared);
     if (common == 0)
         fprintf(stderr, "samples: no entity was measured on both sides with the same inputs\n");
-    return 0;
+    return my.regression ? regression_code() : 0;
 }
 
 int samples_compare(void)
 {
     if (samples_words() != 2)
         return tune_error_usage("compare what? Two of: a store's folder, an operation, host=TEXT, build=TEXT");
+    if (!my.regression && (my.maximize || my.minimize))
+        return tune_error_usage("compare takes --maximize and --minimize with --regression only; --property chooses properties");
     TRY(samples_check_aggregate());
     int code = run();
+    regression_free();
     for (int s = 0; s < 2; s++) {
         for (int t = 0; compare.passes[s] && t < compare.table_count; t++)
             samples_table_free(&compare.passes[s][t]);

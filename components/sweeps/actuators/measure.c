@@ -14,6 +14,7 @@
 #include "files/cjson.h"
 #include "core/clock.h"
 #include "core/random.h"
+#include "core/statistics.h"
 #include "files/json.h"
 #include "core/try.h"
 
@@ -248,39 +249,19 @@ static bool counts_endings(const struct tune_experiment *e)
     return false;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Reduce the values v[count] of the runs that have one. */
 static double reduce(enum tune_reduce how, double *v, int count)
 {
-    double sum = 0, squares = 0;
+    static const char *const names[] = {[TUNE_REDUCE_MEAN] = "mean", [TUNE_REDUCE_MEDIAN] = "median", [TUNE_REDUCE_MIN] = "min",
+                                        [TUNE_REDUCE_MAX] = "max", [TUNE_REDUCE_STD] = "std"};
+    double sum = 0;
     if (count == 0)
         return NAN;
-    for (int i = 0; i < count; i++)
-        sum += v[i];
-    for (int i = 0; i < count; i++)
-        squares += (v[i] - sum / count) * (v[i] - sum / count);
     if (how == TUNE_REDUCE_FIRST || how == TUNE_REDUCE_LAST)
         return how == TUNE_REDUCE_FIRST ? v[0] : v[count - 1];
-    qsort(v, (size_t)count, sizeof *v, ascending);
-    switch (how) {
-    case TUNE_REDUCE_MEDIAN:
-        return count % 2 ? v[count / 2] : (v[count / 2 - 1] + v[count / 2]) / 2;
-    case TUNE_REDUCE_MIN:
-        return v[0];
-    case TUNE_REDUCE_MAX:
-        return v[count - 1];
-    case TUNE_REDUCE_SUM:
-        return sum;
-    case TUNE_REDUCE_STD:
-        return count > 1 ? sqrt(squares / (count - 1)) : 0;
-    default:
-        return sum / count;
-    }
+    for (int i = 0; i < count; i++)
+        sum += v[i];
+    return how == TUNE_REDUCE_SUM ? sum : tune_statistic(v, count, names[how]);
 }
 
 static int reduce_all(struct tune_measurement *m)
