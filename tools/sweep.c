@@ -67,7 +67,8 @@ static const struct tune_option my_options[] = {
     {"retries", TUNE_INT, &my.retries, "-1", "[-1,1000]", "",
      "times to retry a failed measurement; -1: the operation's, else 0"},
     {"max-failures", TUNE_INT, &my.max_failures, "5", "[0,1000000]", "",
-     "start no more after so many that failed in the same way in a row; 0: no such limit"},
+     "start no more after so many failures in a row with the same exit code and the same first line "
+     "of stderr; 0: no such limit"},
     {"until-stable", TUNE_DOUBLE, &my.until_stable, "0", "[0,100]", "%",
      "end a measurement when its tokens/s are known within this share; 0: never. For experiments "
      "with this input"},

@@ -244,6 +244,7 @@ static int ended(struct slot *slot)
     if (result.status != TUNE_FAILED && sweep_origin_changed(&slot->job, result.reason, sizeof result.reason)) {
         result.status = TUNE_FAILED;
         result.targets = NULL;
+        snprintf(result.how, sizeof result.how, "%s", result.reason);
     }
     bool last = result.status != TUNE_FAILED || slot->attempt >= sweep.record.retries;
     if (result.status != TUNE_FAILED && !my.keep_runs) /* remove it before the row is written: it
@@ -258,7 +259,7 @@ static int ended(struct slot *slot)
     sweep.record.failed += last && result.status == TUNE_FAILED;
     sweep.record.invalid += result.status == TUNE_INVALID;
     if (last)
-        sweep_brake(slot, &result);
+        sweep_brake(&result);
     snprintf(why, sizeof why, "%s%s%s", result.reason, result.status == TUNE_FAILED ? "; see " : "",
              result.status == TUNE_FAILED ? slot->folder : "");
     sweep_tell(&slot->job, result.status == TUNE_VALID ? "measured" : tune_status_name(result.status), result.seconds,

@@ -123,9 +123,9 @@ int sweep_dry_run(void);
 int sweep_operate(void);
 void sweep_end_slots(void);
 
-/* brake.c - sweep_brake: the slot's measurement ended so. Sets braked, and says it, after
- * --max-failures in a row that failed in the same way. */
-void sweep_brake(const struct slot *slot, const struct tune_result *result);
+/* brake.c - sweep_brake: a measurement ended so. Sets braked, and says it, after --max-failures in
+ * a row with the same exit code and the same first line of stderr. */
+void sweep_brake(const struct tune_result *result);
 
 /* which.c - what to measure of the space.
  * sweep_set - give inputs the values of --set, "a=1,b=2", before the space is bound.
