@@ -412,10 +412,30 @@ static void output(void **state)
     o.log = NULL;
     end = run(&o);
     ends(&end, TUNE_CHILD_EXITED, 0);
-    /* both streams, in order; a reader that leaves is the program's own business */
-    end = run_argv((const char *const[]){"/bin/sh", "-c", "echo one; echo two >&2; echo three; yes | head -n 1", NULL});
+    /* a reader that leaves is the program's own business */
+    end = run_argv((const char *const[]){"/bin/sh", "-c", "echo one; yes | head -n 1", NULL});
     ends(&end, TUNE_CHILD_EXITED, 0);
-    log_is("one\ntwo\nthree\ny\n");
+    log_is("one\ny\n");
+}
+
+static void first_of_stderr(const char *script, const char *expected)
+{
+    struct tune_child_end end = run_argv((const char *const[]){"/bin/sh", "-c", script, NULL});
+    ends(&end, TUNE_CHILD_EXITED, 0);
+    assert_string_equal(end.complaint, expected);
+}
+
+static void complaint(void **state)
+{
+    char most[256];
+    (void)state;
+    memset(most, 'x', 255);
+    most[255] = 0;
+    first_of_stderr("echo out; printf '\n  \n  bad \\303\\244 thing\nmore\n' >&2; echo out", "bad \xc3\xa4 thing");
+    first_of_stderr("printf 'no end' >&2; echo out", "no end");
+    first_of_stderr("printf 'in ' >&2; printf 'parts\r50 %%\n' >&2", "in parts");
+    first_of_stderr("echo out", "");
+    first_of_stderr("printf '%300s\nmore\n' | tr ' ' y | sed 's/y/x/g' >&2", most);
 }
 
 static void capped_log(void **state)
@@ -857,6 +877,7 @@ int main(int argc, char **argv)
         IN_A_FOLDER(parent_killed),
         IN_A_FOLDER(guard_killed),
         IN_A_FOLDER(output),
+        IN_A_FOLDER(complaint),
         IN_A_FOLDER(capped_log),
         IN_A_FOLDER(environment_and_signals),
         IN_A_FOLDER(descriptors),

@@ -36,7 +36,8 @@ is "an exit code" ran "exited 3" 0 1 'exit 3'
 is "a signal" ran "signalled 15" 0 1 'kill -TERM $$'
 is "the time-out" ran "timed out 143" 0.2 10 'exec sleep 60'
 is "the time-out of one that heeds no SIGTERM" ran "timed out 137" 0.2 0.2 'trap "" TERM; while :; do sleep 0.05; done'
-is "output of both streams, in order" sh -c '"$1" drive 0 1 log sh -c "echo one; echo two >&2; echo three" && printf "one\ntwo\nthree\n" | cmp - log' sh "$drive"
+is "output of both streams, as it comes" sh -c '"$1" drive 0 1 log sh -c "come() { until grep -q \$1 log; do sleep 0.01; done; }; echo one; come one; echo two >&2; come two; echo three" && printf "one\ntwo\nthree\n" | cmp - log' sh "$drive"
+is "... and what is there at once, stdout first" sh -c '"$1" drive 0 1 log sh -c "kill -STOP \$PPID; until grep -q \"^State:.T\" /proc/\$PPID/status; do :; done; echo two >&2; echo one; kill -CONT \$PPID" && printf "one\ntwo\n" | cmp - log' sh "$drive"
 is "a reader of its output that leaves" ran "exited 0" 0 1 'yes | head -n 1'
 is "output without end" ran "timed out 143" 0.5 5 'exec yes'
 is "its log is as long as it may be" sh -c 'n=$(wc -c <log) && [ "$n" -gt 10000 ] && [ "$n" -lt 10100 ] && [ "$(grep -ac "bytes left out" log)" = 1 ]'

@@ -334,6 +334,70 @@ static void counts(void **state)
     }
 }
 
+/* Entities of a list, under one of several protocols. */
+static void given(void **state)
+{
+    const struct tune_value first[] = {tune_value_int(3), tune_value_int(1)}, second[] = {tune_value_int(1), tune_value_int(2)};
+    const struct tune_value *const list[] = {first, second};
+    struct tune_jobs_options o = ask(TUNE_ORDER_RANDOM, 5, -1);
+    struct tune_job job;
+    (void)state;
+    o.given = list;
+    o.given_count = 2;
+    o.before = 40;
+    o.repeat = 2;
+    struct work w = begin("given", nine, "x", o);
+    assert_int_equal(tune_jobs_count(w.jobs), 4);
+    assert_int_equal(tune_jobs_next(w.jobs, &job), 1);
+    assert_int_equal(job.index, 40);
+    tune_job_free(&job);
+    assert_string_equal(next(&w, 9), "31 run, 12 run, 12 run");
+    end(&w);
+    w = begin("given2", nine, "x", o);
+    struct tune_protocol two[2] = {w.protocols[0], w.protocols[0]};
+    o.space = w.space;
+    o.protocols = two;
+    o.first = o.count = 1;
+    tune_known_free(w.known);
+    assert_got(o.known = w.known = tune_known_read(w.store, two, 2, "x"));
+    o.origin = origin_of;
+    tune_jobs_free(w.jobs);
+    assert_got(w.jobs = tune_jobs_new(&o));
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(tune_jobs_next(w.jobs, &job), 1);
+        assert_int_equal(job.protocol, 1);
+        assert_int_equal(job.index, 40 + i / 2);
+        tune_job_free(&job);
+    }
+    assert_int_equal(tune_jobs_next(w.jobs, &job), 0);
+    assert_int_equal(tune_jobs_next(w.jobs, &job), 0);
+    end(&w);
+}
+
+/* The expected time is in proportion to the budget, if the protocol has one. */
+static void weighed(void **state)
+{
+    const struct tune_value far[] = {tune_value_int(9), tune_value_int(6)}, known[] = {tune_value_int(1), tune_value_int(3)};
+    const struct tune_known_row row = {.status = TUNE_VALID, .seconds = 30};
+    struct tune_origin origin;
+    struct work w = begin("weighed", nine, "x", ask(TUNE_ORDER_SEQUENTIAL, 0, -1));
+    (void)state;
+    next(&w, 9); /* each takes a second: a median of 1/2 for b = 1 */
+    assert_true(tune_known_weight(w.protocols, far) == 1);
+    w.protocols[0].budget = 1;
+    assert_true(tune_known_weight(w.protocols, far) == 6);
+    tune_known_free(w.known);
+    assert_ok(tune_store_refresh(w.store));
+    assert_got(w.known = tune_known_read(w.store, w.protocols, 1, "x"));
+    assert_true(tune_known_seconds(w.known, 0, far) == 3);
+    assert_true(tune_known_seconds(w.known, 0, known) == 1);
+    origin_of(NULL, w.protocols, far, &origin);
+    for (int i = 0; i < 10; i++)
+        assert_ok(tune_known_add(w.known, 0, far, &origin, &row)); /* 5 seconds for b = 1 */
+    assert_true(tune_known_seconds(w.known, 0, (const struct tune_value[]){tune_value_int(8), tune_value_int(2)}) == 10);
+    end(&w);
+}
+
 static int set_up(void **state)
 {
     if (test_home_begin(state) < 0 || tune_file_make_folder("experiments") < 0)
@@ -347,6 +411,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(selectors), cmocka_unit_test(refusals), cmocka_unit_test(filtered),
                                        cmocka_unit_test(grown),     cmocka_unit_test(taken_over), cmocka_unit_test(shared),
-                                       cmocka_unit_test(counts)};
+                                       cmocka_unit_test(counts),    cmocka_unit_test(given),    cmocka_unit_test(weighed)};
     return cmocka_run_group_tests(tests, set_up, test_home_end);
 }

@@ -220,7 +220,9 @@ echo "$TUNE_INPUT_A" >>"$TUNE_INPUT_LOG"
 echo "step $TUNE_INPUT_A"
 case $TUNE_INPUT_HOW in
     path) echo "cannot write $TUNE_OUTPUT/x" >&2 ;;
-    line) echo "failed at $TUNE_INPUT_A" >&2 ;;
+    line) echo "failed at $TUNE_INPUT_A" >&2; echo "the end" >&2 ;;
+    first) echo "the reason" >&2; echo "at $TUNE_INPUT_A" >&2; echo "goodbye $TUNE_INPUT_A" ;;
+    silent) ;;
     *) echo "failed" >&2 ;;
 esac
 [ "$TUNE_INPUT_HOW" = code ] && exit $((TUNE_INPUT_A % 2 + 1))
@@ -236,7 +238,9 @@ mixed() { # HOW [FLAG...] - twelve measurements in that way into a fresh store; 
     "$sweep" mixed.yaml --experiments own/mixed.json --store mixed.st --max-failures 3 "$@" >mixed.out 2>&1
 }
 is "a valid measurement resets the count; some are valid: exit code 0" eval 'mixed fine; code=$?; cat mixed.out; [ $code = 0 ] && grep -q "^# finished  *4 valid, 0 invalid, 8 failed, 0 known" mixed.out'
-is "another exit code, another line: not the same failure" eval 'for how in code line; do mixed $how; [ $? = 1 ] && grep -q "^# finished  *0 valid, 0 invalid, 12 failed" mixed.out || { cat mixed.out; return 1; }; done'
+is "another exit code, another first line of stderr: not the same failure" eval 'for how in code line; do mixed $how; [ $? = 1 ] && grep -q "^# finished  *0 valid, 0 invalid, 12 failed" mixed.out || { cat mixed.out; return 1; }; done'
+is "the first line of stderr counts, whatever follows, there or on stdout" eval 'mixed first; cat mixed.out; [ $(wc -l <log) = 3 ] && grep -q "^# 3 failed in a row  *exit code 1: the reason$" mixed.out'
+is "... none is a first line, too" eval 'mixed silent; cat mixed.out; [ $(wc -l <log) = 3 ] && grep -q "^# 3 failed in a row  *exit code 1$" mixed.out'
 is "the folder of the run in the line is no difference" eval 'mixed path; cat mixed.out; [ $(wc -l <log) = 3 ] && grep -q "^# 3 failed in a row  *exit code 1: cannot write " mixed.out'
 is "tries of one measurement count once" eval 'mixed other --retries 2; cat mixed.out; [ $(wc -l <log) = 9 ] && grep -q "^# stopped  *0 valid, 0 invalid, 3 failed" mixed.out'
 is "known ones without a figure are not valid, either" eval 'ends 1 "0 valid, 0 invalid, 0 failed, 1 known" "$sweep" ruled.yaml $own --store st'

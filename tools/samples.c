@@ -15,8 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/decimal.h"
 #include "core/nearest.h"
 #include "sweeps/discovery/confused.h"
+#include "sweeps/discovery/halving.h"
 
 struct samples_flags my;
 struct samples samples;
@@ -46,7 +48,7 @@ static const struct tune_option my_options[] = {
      "measured|matching|missing|unmeasured|sampled|unsampled", "",
      "which entities. measured: by operations on this space. matching: by any operation. missing: "
      "by none. unmeasured: by none on this space"},
-    {"operation", TUNE_STRING, &my.operation, NULL, "", "", "operation that measured them"},
+    {"operation", TUNE_STRING, &my.operation, NULL, "", "", "operation that measured them. Of halving it shows the last rung"},
     {"until-stable", TUNE_DOUBLE, &my.until_stable, "0", "[0,100]", "%",
      "rows that sweep measured with this --until-stable. Default: as --operation did, else "
      "without"},
@@ -253,16 +255,30 @@ static int find_recorded(const char *name, char path[TUNE_PATH_MAX])
     return -1;
 }
 
-/* sweep --until-stable makes this input a parameter of the experiments that have it. */
-static int set_until_stable(void)
+/* The most of a budget that sweep --order halving measured with. */
+static int set_budget(const char *budget)
 {
-    struct tune_operation_record record;
+    struct tune_halving h;
+    char text[TUNE_DECIMAL_SIZE];
+    TRY(tune_halving_read(&h, budget));
+    tune_decimal_json(text, h.most);
+    return tune_space_set(samples.space, &samples.catalog, h.input, text);
+}
+
+/* Bind the space as the operation of --operation did. sweep --until-stable makes this input a
+ * parameter of the experiments that have it. */
+static int bind_space(void)
+{
+    struct tune_operation_record record = {0};
     double percent = my.until_stable;
-    if (my.operation && samples.store && !tune_flags_given(&my.tune, "until-stable")) {
+    if (my.operation && samples.store)
         TRY(tune_operation_record_read(samples.store, my.operation, &record));
+    if (my.operation && !tune_flags_given(&my.tune, "until-stable"))
         percent = record.until_stable;
-        tune_operation_record_free(&record);
-    }
+    int code = record.budget ? set_budget(record.budget) : 0;
+    tune_operation_record_free(&record);
+    TRY(code);
+    TRY(tune_space_bind(samples.space, &samples.catalog, &samples.protocols));
     const struct tune_value value = tune_value_float(percent);
     return percent > 0 ? tune_protocols_set(samples.protocols, samples.space->reference_count, "until_stable", &value) : 0;
 }
@@ -281,8 +297,7 @@ int samples_open_space(const char *name)
         return -1;
     if (samples.space->reference_count == 0)
         return tune_error_usage("%s: an entity space without experiments has no measurements", path);
-    TRY(tune_space_bind(samples.space, &samples.catalog, &samples.protocols));
-    return set_until_stable();
+    return bind_space();
 }
 
 static void tell_confused(const char *sentence)
@@ -331,27 +346,30 @@ int samples_say_mixed(const struct tune_view *v)
     return 0;
 }
 
-/* The value of --until-stable in an operation on this space; 0: none. */
-static double recorded_until_stable(void)
+/* Say how to see the rows of an operation that measured another value of some input. */
+static void say_other_value(void)
 {
     struct tune_operation_record record;
-    double percent = 0;
     int count;
+    bool said = false;
     char **names = tune_view_operations(samples.store, samples.space, &count);
-    for (int i = 0; names && i < count && percent == 0; i++)
+    for (int i = 0; names && i < count && !said; i++)
         if (tune_operation_record_read(samples.store, names[i], &record) == 0) {
-            percent = record.until_stable;
+            if ((said = record.budget))
+                fprintf(stderr, "samples: operation %s measured with %s by halving: --operation %s shows the last rung\n", names[i],
+                        record.budget, names[i]);
+            else if ((said = record.until_stable > 0 && my.until_stable == 0))
+                fprintf(stderr, "samples: what operations on this space measured with --until-stable %g is another experiment: give "
+                                "it here, too\n", record.until_stable);
             tune_operation_record_free(&record);
         }
     tune_store_records_free(names, names ? count : 0);
     tune_error_clear();
-    return percent;
 }
 
 int samples_say_matching(struct tune_view *v)
 {
     struct tune_view_counts c;
-    double percent;
     if (samples_rows() > 0 || (strcmp(my.include, "measured") && strcmp(my.include, "sampled")) || my.operation)
         return 0;
     TRY(tune_view_counted(v, &c));
@@ -359,9 +377,8 @@ int samples_say_matching(struct tune_view *v)
         fprintf(stderr, "samples: no operation on this space is recorded here; others measured %lld of its entities: --include "
                         "matching\n",
                 (long long)c.matching_results);
-    else if (c.measured == 0 && my.until_stable == 0 && (percent = recorded_until_stable()) > 0)
-        fprintf(stderr, "samples: what operations on this space measured with --until-stable %g is another experiment: give it "
-                        "here, too\n", percent);
+    else if (c.measured == 0)
+        say_other_value();
     return 0;
 }
 

@@ -16,11 +16,8 @@
 
 #include "sweeps/actuators/from_program.h"
 #include "core/clock.h"
-#include "files/json.h"
 #include "core/nearest.h"
 #include "core/print.h"
-#include "core/random.h"
-#include "core/version.h"
 #include "sweeps/discovery/confused.h"
 #include "sweep/sweep.h"
 
@@ -40,7 +37,8 @@ static const struct tune_option my_options[] = {
      "ado's file. data_directory and hf_home are used"},
     TUNE_OPTION_GROUP("what to measure"),
     {"order", TUNE_STRING, &my.order, NULL, "", "",
-     "order: sequential, random, sequential-grouped, random-grouped, weighted, sobol or lhs. "
+     "order: sequential, random, sequential-grouped, random-grouped, weighted, sobol, lhs or "
+     "halving. "
      "Default: the operation's, else sequential"},
     {"sampler", TUNE_CHOICE, &my.sampler, NULL, "generator|selector", "",
      "generator: all entities of the grid; selector: those in the store. Default: the "
@@ -59,6 +57,13 @@ static const struct tune_option my_options[] = {
      "input=value: give an input this value in place of the space's; with commas or --set again"},
     {"seed", TUNE_INT64, &my.seed, "0", "[0,9007199254740992]", "",
      "seed of the orders that are not sequential"},
+    {"minimize", TUNE_STRING, &my.minimize, NULL, "", "", "halving: property whose low values are better"},
+    {"maximize", TUNE_STRING, &my.maximize, NULL, "", "", "halving: property whose high values are better"},
+    {"budget", TUNE_STRING, &my.budget, NULL, "", "",
+     "halving: INPUT=LEAST..MOST, an input that makes measurements longer. All entities are measured "
+     "with LEAST, the better half with twice as much, and so on up to MOST"},
+    {"factor", TUNE_DOUBLE, &my.factor, "2", "(1,1000]", "",
+     "halving: one of so many goes on, with so many times the budget"},
     {"repeat", TUNE_INT, &my.repeat, "1", "[1,1000000]", "times",
      "measurements of each entity. A row says which one it is"},
     {"remeasure", TUNE_BOOL, &my.remeasure, "false", "", "", "measure known entities again"},
@@ -67,7 +72,8 @@ static const struct tune_option my_options[] = {
     {"retries", TUNE_INT, &my.retries, "-1", "[-1,1000]", "",
      "times to retry a failed measurement; -1: the operation's, else 0"},
     {"max-failures", TUNE_INT, &my.max_failures, "5", "[0,1000000]", "",
-     "start no more after so many that failed in the same way in a row; 0: no such limit"},
+     "start no more after so many failures in a row with the same exit code and the same first line "
+     "of stderr; 0: no such limit"},
     {"until-stable", TUNE_DOUBLE, &my.until_stable, "0", "[0,100]", "%",
      "end a measurement when its tokens/s are known within this share; 0: never. For experiments "
      "with this input"},
@@ -204,155 +210,22 @@ static int read_configuration(void)
 static int set_until_stable(double percent)
 {
     const struct tune_value value = tune_value_float(percent);
-    int set = percent > 0 ? tune_protocols_set(sweep.protocols, sweep.space->reference_count, "until_stable", &value) : 1;
+    int set = percent > 0 ? tune_protocols_set(sweep.protocols, sweep.protocol_count, "until_stable", &value) : 1;
     TRY(set);
     return set > 0 ? 0 : tune_error_usage("--until-stable: no experiment of this space has an input until_stable");
 }
 
 static int find_programs(void)
 {
-    if (!(sweep.programs = calloc((size_t)sweep.space->reference_count, sizeof *sweep.programs)))
+    if (!(sweep.programs = calloc((size_t)sweep.protocol_count, sizeof *sweep.programs)))
         return sweep_no_memory();
-    for (int p = 0; p < sweep.space->reference_count; p++) {
+    for (int p = 0; p < sweep.protocol_count; p++) {
         const struct tune_experiment *e = sweep.protocols[p].experiment;
         if (!sweep.protocols[p].supported)
             continue;
         TRY(tune_program_find(e, e->program, sweep.programs[p].path));
         TRY(sweep_build(p));
     }
-    return 0;
-}
-
-/* ---- new and known operations ---- */
-
-static int has_record(const char *id, bool *there)
-{
-    char path[TUNE_PATH_MAX];
-    TRY(tune_path(path, "%s/operations/%s.json", my.store, id));
-    *there = tune_file_exists(path);
-    return 0;
-}
-
-/* A name from the user must be new. A name from an operation file may be used again; it then gets
- * an ending. */
-static int name_operation(char id[128])
-{
-    const char *name = my.join ? my.join : my.name ? my.name : sweep.operation.name;
-    unsigned char bytes[3];
-    bool taken = false;
-    if (name) {
-        if (!*name || strlen(name) > 100 || strchr(name, '/') || *name == '.' || !tune_utf8_valid(name, strlen(name), NULL))
-            return tune_error_usage("an operation's name has 1 to 100 bytes of UTF-8, no '/', no '.' at its begin");
-        TRY(my.join ? 0 : has_record(name, &taken));
-        snprintf(id, 128, "%s", name);
-    }
-    if (taken && my.name)
-        return tune_error_usage("%s has an operation %s already: --resume %s goes on with it, "
-                                "--join %s shares it; a new one needs another --name", my.store,
-                                name, name, name);
-    if (name && !taken)
-        return 0;
-    TRY(tune_random_fresh(bytes, sizeof bytes));
-    snprintf(id, 128, "%s-%02x%02x%02x", name ? name : "randomwalk-" TUNE_VERSION, bytes[0], bytes[1], bytes[2]);
-    return 0;
-}
-
-static int record_space(void)
-{
-    char name[64], *text;
-    size_t size;
-    const char *dot = strrchr(my.space, '.');
-    snprintf(name, sizeof name, "%s%s", sweep.record.space, dot && !strcmp(dot, ".json") ? ".json" : ".yaml");
-    TRY(tune_file_read(my.space, TUNE_DOCUMENT_BYTES, &text, &size));
-    int code = tune_store_record(sweep.store, "spaces", name, text, size);
-    free(text);
-    return code;
-}
-
-/* Options from flags and operation file. */
-static int read_options(struct tune_operation_record *r)
-{
-    struct tune_jobs_options *o = &r->options;
-    o->order = (struct tune_order_options){sweep.operation.mode, (uint64_t)my.seed, sweep.operation.grouping,
-                                           sweep.operation.group_count, sweep.operation.entities};
-    o->selector = sweep.operation.selector;
-    o->filter = sweep.operation.filter;
-    o->memoize = sweep.operation.memoize;
-    o->repeat = my.repeat;
-    r->retries = sweep.operation.retries;
-    r->until_stable = my.until_stable;
-    r->where = my.where;
-    r->entity = my.entity;
-    r->set = my.set;
-    return tune_accept_read(my.accept, &o->accept);
-}
-
-static bool same_grouping(const struct tune_order_options *a, const struct tune_order_options *b)
-{
-    bool same = a->group_count == b->group_count;
-    for (int i = 0; same && i < a->group_count; i++)
-        same = !strcmp(a->grouping[i], b->grouping[i]);
-    return same;
-}
-
-static int check_text(const char *id, const char *flag, const char *asked, const char *known)
-{
-    if (!tune_flags_given(&my.tune, flag) || (known && !strcmp(asked, known)))
-        return 0;
-    return tune_error_usage("operation %s was begun %s--%s%s%s, and the command line asks for --%s %s; leave that out, or "
-                            "begin an operation of another name", id, known ? "with " : "without ", flag,
-                            known ? " " : "", known ? known : "", flag, asked);
-}
-
-/* A resumed operation keeps its options. Report options that differ. */
-static int check_options(const struct tune_operation_record *known)
-{
-    struct tune_operation_record asked = {0};
-    TRY(read_options(&asked));
-    TRY(check_text(known->id, "where", asked.where, known->where));
-    TRY(check_text(known->id, "entity", asked.entity, known->entity));
-    TRY(check_text(known->id, "set", asked.set, known->set));
-    const struct tune_jobs_options *a = &asked.options, *k = &known->options;
-    const struct { const char *flag; bool in_file, differs; } all[] = {
-        {"order", true, a->order.mode != k->order.mode},
-        {"sampler", true, a->selector != k->selector},
-        {"grouping", true, !same_grouping(&a->order, &k->order)},
-        {"entities", true, a->order.limit != k->order.limit},
-        {"filter", true, a->filter != k->filter},
-        {"seed", false, a->order.seed != k->order.seed},
-        {"repeat", false, a->repeat != k->repeat},
-        {"remeasure", true, a->memoize != k->memoize},
-        {"accept", false, a->accept != k->accept},
-        {"retries", true, asked.retries != known->retries},
-        {"until-stable", false, asked.until_stable != known->until_stable},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        bool flag = tune_flags_given(&my.tune, all[i].flag);
-        if (!all[i].differs || !(flag || (my.operation && all[i].in_file)))
-            continue;
-        return tune_error_usage("operation %s was begun with another --%s than %s asks for; leave "
-                                "that out, or begin an operation of another name", known->id,
-                                all[i].flag, flag ? "the command line" : my.operation);
-    }
-    return 0;
-}
-
-static int new_operation(void)
-{
-    TRY(read_options(&sweep.record));
-    sweep.record.started_s = tune_clock_date_s();
-    snprintf(sweep.record.space, sizeof sweep.record.space, "space-%s", sweep.space->id);
-    return name_operation(sweep.record.id);
-}
-
-/* Read the space file of a recorded operation from the store. */
-static int find_recorded_space(const struct tune_operation_record *r)
-{
-    static char path[TUNE_PATH_MAX];
-    TRY(tune_path(path, "%s/spaces/%s.yaml", my.store, r->space));
-    if (!tune_file_exists(path))
-        TRY(tune_path(path, "%s/spaces/%s.json", my.store, r->space));
-    my.space = path;
     return 0;
 }
 
@@ -377,48 +250,22 @@ static void give_up(void)
     tune_program_fail();
 }
 
-/* Begin a new operation, once all options have been checked. */
-static int open_store(bool make)
+static int record_space(void)
 {
-    if (!sweep.store && (make || tune_file_is_folder(my.store)))
-        return (sweep.store = tune_store_open(my.store, !my.dry_run && !my.resume)) ? 0 : -1;
-    return 0;
-}
-
-/* Find the operation to resume, if there is one. */
-static int find_record(bool *there)
-{
-    const char *id = my.resume ? my.resume : my.join;
-    *there = false;
-    if (!!my.resume + !!my.join + !!my.name > 1)
-        return tune_error_usage("--resume, --join and --name each name the operation; give one of them");
-    if (!id)
-        return 0;
-    TRY(has_record(id, there));
-    if (!*there && my.join)
-        return 0;
-    TRY(open_store(false));
-    if (!sweep.store)
-        return tune_error_usage("there is no store to go on in; --store names its folder");
-    TRY(tune_operation_record_read(sweep.store, id, &sweep.record)); /* the error lists the
-                                                                      * operations */
-    return *my.space ? 0 : find_recorded_space(&sweep.record);
-}
-
-/* Find the operation to join, which another process may just have begun. The space is bound. */
-static int find_record_late(bool *there)
-{
-    TRY(find_record(there));
-    const char *set = *there ? sweep.record.set : my.set;
-    if (!set == !my.set && (!set || !strcmp(set, my.set)))
-        return 0;
-    return tune_error_usage("operation %s has just been begun with another --set; give the same", sweep.record.id);
+    char name[64], *text;
+    size_t size;
+    const char *dot = strrchr(my.space, '.');
+    snprintf(name, sizeof name, "%s%s", sweep.record.space, dot && !strcmp(dot, ".json") ? ".json" : ".yaml");
+    TRY(tune_file_read(my.space, TUNE_DOCUMENT_BYTES, &text, &size));
+    int code = tune_store_record(sweep.store, "spaces", name, text, size);
+    free(text);
+    return code;
 }
 
 static int read_inputs(void)
 {
     bool there;
-    TRY(find_record(&there));
+    TRY(sweep_find_record(&there));
     if (!*my.space)
         return tune_error_usage("which space? sweep SPACE.yaml, or --resume OPERATION");
     if (!(sweep.space = tune_space_read(my.space)))
@@ -429,17 +276,20 @@ static int read_inputs(void)
     TRY(tune_catalog_gather(&sweep.catalog, my.store, my.experiments));
     TRY(sweep_set(there ? sweep.record.set : my.set));
     TRY(tune_space_bind(sweep.space, &sweep.catalog, &sweep.protocols));
+    sweep.protocol_count = sweep.space->reference_count;
     TRY(read_operation());
+    TRY(there ? 0 : sweep_new_operation());
+    TRY(sweep_halving_bind(&sweep.record));
     TRY(read_configuration());
     TRY(find_programs());
-    TRY(open_store(!my.dry_run));
+    TRY(sweep_open_store(!my.dry_run));
     if (my.join && !there)
-        TRY(find_record_late(&there));
+        TRY(sweep_find_record_late(&there));
     if (there && (strncmp(sweep.record.space, "space-", 6) ||
                   strcmp(sweep.record.space + 6, sweep.space->id)))
         return tune_error_usage("operation %s is of %s, which is not the space in %s (space-%s)",
                                 sweep.record.id, sweep.record.space, my.space, sweep.space->id);
-    TRY(there ? check_options(&sweep.record) : new_operation());
+    TRY(there ? sweep_check_options(&sweep.record) : 0);
     return set_until_stable(sweep.record.until_stable);
 }
 
@@ -450,12 +300,11 @@ static void tell_confused(const char *sentence)
 
 static int prepare(void)
 {
-    struct tune_jobs_options o;
     tune_host_read(&sweep.host);
     TRY(read_inputs());
     TRY(sweep_make_slots(sweep.operation.in_flight));
     TRY(sweep_set_environment());
-    if (!(sweep.known = tune_known_read(sweep.store, sweep.protocols, sweep.space->reference_count, sweep.record.id)))
+    if (!(sweep.known = tune_known_read(sweep.store, sweep.protocols, sweep.protocol_count, sweep.record.id)))
         return -1;
     tune_known_before(sweep.known, sweep.host_class_before);
     if (sweep.store)
@@ -463,15 +312,7 @@ static int prepare(void)
     sweep.results = (struct tune_results){sweep.store, sweep.space, sweep.protocols, sweep.record.id, sweep.record.space,
                                           "explicit_grid_sample_generator", sweep.host.name};
     TRY(sweep_choose(&sweep.record.options));
-    o = sweep.record.options;
-    o.space = sweep.space;
-    o.protocols = sweep.protocols;
-    o.count = sweep.space->reference_count;
-    o.known = sweep.known;
-    o.origin = sweep_origin;
-    if (!(sweep.jobs = tune_jobs_new(&o)))
-        return -1;
-    sweep.record.planned = tune_jobs_count(sweep.jobs);
+    TRY(sweep_make_jobs());
     if (my.dry_run)
         return 0;
     snprintf(sweep.record.status, sizeof sweep.record.status, "running");
@@ -539,11 +380,12 @@ int main(int argc, char **argv)
     struct tune_progress at = {.signal = *my.tune.stop_signal};
     tune_operation_record_free(&sweep.record);
     tune_jobs_free(sweep.jobs);
+    sweep_halving_free();
     tune_where_free(sweep.where);
     free(sweep.only);
     tune_known_free(sweep.known);
     tune_store_free(sweep.store);
-    tune_protocols_free(sweep.protocols, sweep.space->reference_count);
+    tune_protocols_free(sweep.protocols, sweep.protocol_count);
     tune_catalog_free(&sweep.catalog);
     tune_space_free(sweep.space);
     int code = tune_program_exit(&at);

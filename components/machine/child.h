@@ -13,7 +13,8 @@
  * it is told to. It sends SIGTERM to the group. After the grace time it sends SIGKILL to the group
  * and to every descendant that left it. Then it waits until none is left. Descendants that outlive
  * the program end the same way. Output passes through the guard into the log, which keeps the first
- * and the last half of log_limit bytes.
+ * and the last half of log_limit bytes. Stdout and stderr come through a pipe each. What the guard
+ * finds in both at once goes to the log with stdout first.
  *
  * If the guard itself is killed, the kernel kills the program, and tune_child_end kills what is
  * left in their session. Processes in sessions of their own then survive. If we were killed too,
@@ -66,6 +67,8 @@ struct tune_child_end {
     double waited_s;            /* before that: the wait for its processors */
     /* NOT_STARTED: the reason; SIGNALLED: that the guard was killed; else "" */
     char reason[512];
+    /* first line of its stderr that is not blank, perhaps cut; "": none */
+    char complaint[256];
 };
 
 struct tune_child;

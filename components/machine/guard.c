@@ -24,13 +24,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "machine/capped_log.h"
 #include "machine/child.h"
 #include "machine/guard.h"
+#include "machine/streams.h"
 #include "machine/cgroup.h"
 #include "core/clock.h"
 
-enum { LAUNCH_STACK = 64 << 10, OUTPUT_CHUNK = 64 << 10, TOLD = 64 };
+enum { LAUNCH_STACK = 64 << 10, TOLD = 64 };
 #define ROUND_S .02
 #define CLAIM_MS 20
 enum phase { RUNS, ENDS, IS_KILLED };
@@ -40,7 +40,7 @@ struct guard {
     char *text;                    /* what follows the plan */
     const char *path, **argv, **environment;
     const int *cpus;
-    int socket, signals, output;   /* -1: closed */
+    int socket, signals;           /* -1: closed */
     pid_t self, group, program;    /* process IDs; program: 0 after its end; group: kept */
     enum phase phase;
     double start_s, until_s; /* until_s: end of the grace period; then the next round of SIGKILL */
@@ -48,7 +48,7 @@ struct guard {
     bool decided;                  /* end.how is set by us, not by how it ends */
     pid_t told[TOLD];              /* processes outside the group that got SIGTERM; 0: unused */
     int64_t oom_kills;
-    struct tune_capped_log log;
+    struct tune_streams streams;
     struct tune_child_end end;
 };
 
@@ -137,7 +137,7 @@ struct launch {
     const struct guard *guard;
     cpu_set_t *cpus; /* NULL: those of the guard */
     size_t cpus_size;
-    int output, report;
+    int outputs[2], report;
 };
 
 struct refusal {
@@ -170,7 +170,7 @@ static int launch(void *argument)
         return refuse(l, "be bound to these processors");
     if (fchdir(TUNE_GUARD_FOLDER) < 0)
         return refuse(l, "enter its folder");
-    if (dup2(l->output, STDOUT_FILENO) < 0 || dup2(l->output, STDERR_FILENO) < 0)
+    if (dup2(l->outputs[0], STDOUT_FILENO) < 0 || dup2(l->outputs[1], STDERR_FILENO) < 0)
         return refuse(l, "have its output");
     sigprocmask(SIG_SETMASK, &none, NULL);
     execve(g->path, (char *const *)g->argv, (char *const *)g->environment);
@@ -207,13 +207,12 @@ static void not_started(struct guard *g, const char *what, int error)
 /* Start the program and set g->program. An error goes to g->end. */
 static void start_program(struct guard *g)
 {
-    int output[2] = {-1, -1}, report[2] = {-1, -1};
-    struct launch l = {.guard = g};
+    int report[2] = {-1, -1};
+    struct launch l = {.guard = g, .outputs = {-1, -1}};
     struct refusal r = {.error = 0};
     char *stack = malloc(LAUNCH_STACK);
     pid_t pid = -1;
-    if (stack && choose_cpus(g, &l) && pipe2(output, O_CLOEXEC) == 0 && pipe2(report, O_CLOEXEC) == 0) {
-        l.output = output[1];
+    if (stack && choose_cpus(g, &l) && tune_streams_open(&g->streams, l.outputs) && pipe2(report, O_CLOEXEC) == 0) {
         l.report = report[1];
         g->oom_kills = tune_cgroup_oom_kills("");
         g->start_s = tune_clock_s();
@@ -222,17 +221,15 @@ static void start_program(struct guard *g)
     int error = errno;
     if (report[1] >= 0)
         close(report[1]);
-    if (output[1] >= 0)
-        close(output[1]);
+    for (int i = 0; i < 2; i++)
+        if (l.outputs[i] >= 0)
+            close(l.outputs[i]);
     if (pid < 0)
         not_started(g, "be started", error);
     else if (read(report[0], &r, sizeof r) == sizeof r) /* otherwise exec closed it */
         not_started(g, r.what, r.error);
     if (report[0] >= 0)
         close(report[0]);
-    if (output[0] >= 0)
-        fcntl(output[0], F_SETFL, O_NONBLOCK);
-    g->output = output[0];
     g->program = pid > 0 ? pid : 0;
     g->group = g->program;
     if (l.cpus)
@@ -354,22 +351,6 @@ static void read_socket(struct guard *g)
     stop(g, TUNE_CHILD_STOPPED);
 }
 
-/* Read some output, but not without limit, so that other events are handled too. */
-static void read_output(struct guard *g, char *chunk)
-{
-    for (int i = 0; i < 16 && g->output >= 0; i++) {
-        ssize_t n = read(g->output, chunk, OUTPUT_CHUNK);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            return;
-        if (n > 0) {
-            tune_capped_log_add(&g->log, chunk, (size_t)n);
-        } else {
-            close(g->output);
-            g->output = -1;
-        }
-    }
-}
-
 /* The time of the next timed event; -1: none. */
 static double next_s(const struct guard *g)
 {
@@ -401,21 +382,22 @@ static void go_on(struct guard *g)
     g->changed = false;
 }
 
-static void watch(struct guard *g, char *chunk)
+static void watch(struct guard *g)
 {
     while (reap(g)) {
         go_on(g);
-        struct pollfd on[] = {{g->socket, POLLIN, 0}, {g->signals, POLLIN, 0}, {g->output, POLLIN, 0}};
-        if (poll(on, 3, wait_ms(g)) <= 0)
+        const int *from = g->streams.from;
+        struct pollfd on[] = {{g->socket, POLLIN, 0}, {g->signals, POLLIN, 0}, {from[0], POLLIN, 0}, {from[1], POLLIN, 0}};
+        if (poll(on, 4, wait_ms(g)) <= 0)
             continue;
         if (on[0].revents)
             read_socket(g);
         if (on[1].revents)
             read_signals(g);
-        if (on[2].revents)
-            read_output(g, chunk);
+        for (int i = 0; i < 2; i++)
+            if (on[2 + i].revents)
+                tune_streams_read(&g->streams, i);
     }
-    read_output(g, chunk); /* the rest in the pipe */
 }
 
 /* True if the parent died or sent a stop before the program started. */
@@ -466,23 +448,20 @@ static bool own_cpus(struct guard *g)
 static int serve(struct guard *g)
 {
     static const int awaited[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-    char *chunk = malloc(OUTPUT_CHUNK);
     sigset_t set;
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof awaited / sizeof *awaited; i++)
         sigaddset(&set, awaited[i]);
     g->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (!chunk || g->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || !read_plan(g)) {
-        free(chunk);
+    if (g->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || !read_plan(g) ||
+        !tune_streams_begin(&g->streams, TUNE_GUARD_LOG, g->plan.log_limit))
         return 1;
-    }
-    tune_capped_log_begin(&g->log, TUNE_GUARD_LOG, g->plan.log_limit);
     if (!too_late(g) && (!g->plan.own_cpus || own_cpus(g))) {
         start_program(g);
-        watch(g, chunk);
+        watch(g);
     }
-    tune_capped_log_end(&g->log);
-    free(chunk);
+    tune_streams_end(&g->streams);
+    memcpy(g->end.complaint, g->streams.first, sizeof g->end.complaint);
     bool told = send(TUNE_GUARD_SOCKET, &g->end, sizeof g->end, MSG_NOSIGNAL) == sizeof g->end;
     return told || g->socket < 0 ? 0 : 1;
 }
@@ -491,7 +470,7 @@ int tune_child_guard(int argc, char **argv)
 {
     if (argc < 2 || strcmp(argv[1], TUNE_GUARD_WORD))
         return -1;
-    struct guard g = {.socket = TUNE_GUARD_SOCKET, .output = -1, .self = getpid()};
+    struct guard g = {.socket = TUNE_GUARD_SOCKET, .self = getpid()};
     prctl(PR_SET_NAME, TUNE_GUARD_NAME); /* otherwise it would be "exe" */
     close_others();
     int code = serve(&g);

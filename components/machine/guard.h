@@ -1,6 +1,6 @@
 /* guard.h - declarations shared by the parent and the guard. Private to this folder.
  *
- *     parent ------ socket pair --------- guard --------- pipe --------- program and its children
+ *     parent ------ socket pair --------- guard -------- 2 pipes ------- program and its children
  *        sends: the plan, a byte for             their stdout and stderr
  *               each tune_child_stop
  *        receives: struct tune_child_end

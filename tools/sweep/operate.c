@@ -118,6 +118,7 @@ static int settle(struct tune_job *job)
 {
     uint8_t uid[16];
     sweep.done++;
+    sweep.done_weight += sweep_weight(job);
     switch (job->kind) {
     case TUNE_JOB_REPLAY:
         TRY(tune_results_replayed(&sweep.results, job));
@@ -244,6 +245,7 @@ static int ended(struct slot *slot)
     if (result.status != TUNE_FAILED && sweep_origin_changed(&slot->job, result.reason, sizeof result.reason)) {
         result.status = TUNE_FAILED;
         result.targets = NULL;
+        snprintf(result.how, sizeof result.how, "%s", result.reason);
     }
     bool last = result.status != TUNE_FAILED || slot->attempt >= sweep.record.retries;
     if (result.status != TUNE_FAILED && !my.keep_runs) /* remove it before the row is written: it
@@ -252,13 +254,14 @@ static int ended(struct slot *slot)
     TRY(tune_results_measured(&sweep.results, &slot->job, &result, last, uid));
     TRY(add_known(&slot->job, uid, result.status, result.seconds, last));
     sweep.done += last;
-    sweep.measured++;
+    sweep.done_weight += last ? sweep_weight(&slot->job) : 0;
+    sweep.measured_weight += sweep_weight(&slot->job);
     sweep.measured_s += result.seconds;
     sweep.record.measured += last; /* a retry is no second measurement */
     sweep.record.failed += last && result.status == TUNE_FAILED;
     sweep.record.invalid += result.status == TUNE_INVALID;
     if (last)
-        sweep_brake(slot, &result);
+        sweep_brake(&result);
     snprintf(why, sizeof why, "%s%s%s", result.reason, result.status == TUNE_FAILED ? "; see " : "",
              result.status == TUNE_FAILED ? slot->folder : "");
     sweep_tell(&slot->job, result.status == TUNE_VALID ? "measured" : tune_status_name(result.status), result.seconds,
@@ -303,6 +306,7 @@ static int fill(void)
         sweep.more = more;
         if (!more)
             break;
+        TRY(sweep_note_point(&job));
         if (*my.tune.stop_signal) { /* the signal came while data was made */
             tune_job_free(&job);
             break;
@@ -385,8 +389,14 @@ int sweep_operate(void)
             TRY(fill_slots());
         if (busy_slots() == 0 && sweep.braked)
             return 1;
-        if (busy_slots() == 0 && (stopping || (!sweep.more && sweep.waiting_count == 0)))
-            return stopping;
+        if (busy_slots() == 0 && stopping)
+            return 1;
+        if (busy_slots() == 0 && !sweep.more && sweep.waiting_count == 0) {
+            int more = sweep_next_rung();
+            if (more <= 0)
+                return more;
+            continue;
+        }
         TRY(wait_for_one(stopping));
     }
 }

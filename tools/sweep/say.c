@@ -1,5 +1,4 @@
-/* say.c - the output of sweep: a line for each job, a status line, header and footer, the dry
- * run. */
+/* say.c - the output of sweep: a line for each job, a status line, header and footer. */
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@ void sweep_clear_status(void)
     sweep.status_drawn = false;
 }
 
-static const char *clock_text(double seconds, char text[32])
+const char *sweep_clock_text(double seconds, char text[32])
 {
     long n = lround(seconds);
     if (n >= 3600)
@@ -34,7 +33,7 @@ static const char *clock_text(double seconds, char text[32])
 }
 
 /* Print the dimensions that vary. */
-static void entity_text(const struct tune_job *job, char *text, size_t size)
+static void entity_text(const struct tune_value *entity, char *text, size_t size)
 {
     size_t at = 0;
     text[0] = 0;
@@ -42,7 +41,7 @@ static void entity_text(const struct tune_job *job, char *text, size_t size)
         char value[256];
         if (tune_domain_size(&sweep.space->dimensions[d].domain) == 1)
             continue;
-        tune_value_str(&job->entity[d], value, sizeof value);
+        tune_value_str(&entity[d], value, sizeof value);
         int n = snprintf(text + at, size - at, "%s%s %s", at ? ", " : "", sweep.space->names[d], value);
         if (n < 0 || (size_t)n >= size - at)
             break;
@@ -50,22 +49,29 @@ static void entity_text(const struct tune_job *job, char *text, size_t size)
     }
 }
 
+void sweep_print_entity(const struct tune_value *entity)
+{
+    char text[512];
+    entity_text(entity, text, sizeof text);
+    tune_print_line_of(stdout, text);
+}
+
 /* Estimated time left, in seconds. It uses the durations of finished jobs, or before that the
- * store's. Negative: unknown. */
+ * store's, in proportion to the jobs' weights. Negative: unknown. */
 static double left_s(void)
 {
-    int64_t count = sweep.record.planned > 0 ? sweep.record.planned - sweep.done : 0;
-    double each = sweep.measured > 0 ? sweep.measured_s / (double)sweep.measured : NAN, left = 0;
+    double weight = sweep.planned_weight - sweep.done_weight, left = 0;
+    double each = sweep.measured_weight > 0 ? sweep.measured_s / sweep.measured_weight : NAN; /* for a weight of 1 */
     for (int i = 0; i < sweep.slot_count; i++)
         if (sweep.slots[i].busy) {
             const struct slot *slot = &sweep.slots[i];
-            double known = tune_known_seconds(sweep.known, slot->job.protocol, slot->job.inputs);
-            each = isnan(each) ? known : each;
-            double rest = (isnan(known) ? each : known) - (tune_clock_s() - slot->begin_s);
+            double known = tune_known_seconds(sweep.known, slot->job.protocol, slot->job.inputs), own = sweep_weight(&slot->job);
+            each = isnan(each) ? known / own : each;
+            double rest = (isnan(known) ? each * own : known) - (tune_clock_s() - slot->begin_s);
             left += rest > 0 ? rest : 0;
-            count--;
+            weight -= own;
         }
-    return sweep.record.planned == 0 || isnan(each) ? -1 : (left + (double)(count > 0 ? count : 0) * each) / sweep.slot_count;
+    return sweep.record.planned == 0 || isnan(each) ? -1 : (left + fmax(weight, 0) * each) / sweep.slot_count;
 }
 
 /* The number of bytes that fit into that many columns, in whole characters. */
@@ -111,11 +117,11 @@ void sweep_draw_status(void)
     for (int i = 0; i < sweep.slot_count; i++)
         if (sweep.slots[i].busy && tune_clock_s() - sweep.slots[i].begin_s >= longest) {
             longest = tune_clock_s() - sweep.slots[i].begin_s;
-            entity_text(&sweep.slots[i].job, entity, sizeof entity);
+            entity_text(sweep.slots[i].job.entity, entity, sizeof entity);
         }
     fprintf(out, "%lld of %s: %s  for %s%s%s  ", (long long)sweep.done, planned_text(planned), counts_text(counts),
-            clock_text(longest, run),
-            left >= 0 ? "  ETA " : "", left >= 0 ? clock_text(left, eta) : "");
+            sweep_clock_text(longest, run),
+            left >= 0 ? "  ETA " : "", left >= 0 ? sweep_clock_text(left, eta) : "");
     tune_print_line_of(out, entity);
     fclose(out);
     ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
@@ -144,7 +150,7 @@ void sweep_tell(const struct tune_job *job, const char *what, double seconds, co
 {
     const struct tune_experiment *e = sweep.protocols[job->protocol].experiment;
     char entity[512], planned[24], time_text[32] = "";
-    entity_text(job, entity, sizeof entity);
+    entity_text(job->entity, entity, sizeof entity);
     sweep_clear_status();
     if (seconds > 0)
         snprintf(time_text, sizeof time_text, "%.1f s", seconds);
@@ -159,6 +165,7 @@ void sweep_tell(const struct tune_job *job, const char *what, double seconds, co
     tune_print_line_of(stdout, entity);
     if (sweep.space->reference_count > 1)
         sweep_print("  ", sweep.protocols[job->protocol].identifier);
+    sweep_say_rung(job);
     if (my.repeat > 1 || sweep.record.options.repeat > 1)
         printf("  repeat %d", job->repeat);
     if (why && *why)
@@ -183,6 +190,7 @@ void sweep_header(void)
     printf("# order               %s, seed %lld, %d at a time on %d core%s each\n",
            tune_order_name(sweep.record.options.order.mode), (long long)sweep.record.options.order.seed, sweep.slot_count, cores,
            cores == 1 ? "" : "s");
+    sweep_say_halving();
     printf("# host class          %s\n", sweep.host_class);
     printf("# store               %s\n", my.store);
     fflush(stdout);
@@ -200,62 +208,18 @@ void sweep_summary(int stopped)
     char text[32], stable[48], counts[96];
     sweep_clear_status();
     printf("# %-19s %s, %lld known; %s\n", stopped ? "stopped" : "finished", counts_text(counts), (long long)sweep.record.replayed,
-           clock_text(tune_clock_s() - sweep.begin_s, text));
+           sweep_clock_text(tune_clock_s() - sweep.begin_s, text));
     snprintf(stable, sizeof stable, "%g", sweep.record.until_stable);
     if (stopped)
         printf("# go on with          sweep --resume %s --store %s", sweep.record.id, my.store);
+    else if (sweep.record.budget)
+        printf("# look at the last    samples best %s --operation %s --%s %s --store %s", my.space, sweep.record.id,
+               sweep.record.minimize ? "minimize" : "maximize", sweep.record.minimize ? sweep.record.minimize : sweep.record.maximize,
+               my.store);
     else
         printf("# look at them        samples show %s --store %s", my.space, my.store);
     say_flag("experiments", my.experiments);
     say_flag("actuator-configuration", stopped ? my.configuration : NULL);
     say_flag("until-stable", !stopped && sweep.record.until_stable > 0 ? stable : NULL);
     putchar('\n');
-}
-
-int sweep_dry_run(void)
-{
-    struct tune_job job;
-    int more;
-    double total = 0;
-    int64_t unknown = 0, runs = 0, known = 0, refused = 0, away = 0, planned = tune_jobs_count(sweep.jobs);
-    while ((more = tune_jobs_next(sweep.jobs, &job)) == 1 && !*my.tune.stop_signal) {
-        static const char *const what[] = {"run", "known", "invalid", "done"};
-        double seconds = job.kind == TUNE_JOB_RUN ? tune_known_seconds(sweep.known, job.protocol, job.inputs) : NAN;
-        char *entity = NULL, estimate[32] = "";
-        TRY(tune_entity_spell(sweep.space->names, job.entity, sweep.space->count, &entity, &(size_t){0}));
-        runs += job.kind == TUNE_JOB_RUN;
-        known += job.kind == TUNE_JOB_REPLAY || job.kind == TUNE_JOB_ANSWERED;
-        refused += job.kind == TUNE_JOB_REFUSED;
-        unknown += job.kind == TUNE_JOB_RUN && isnan(seconds);
-        total += isnan(seconds) ? 0 : seconds;
-        if (!isnan(seconds))
-            snprintf(estimate, sizeof estimate, "%.0f s", seconds);
-        printf("%-7s %8s  ", what[job.kind], estimate);
-        tune_print_line_of(stdout, entity);
-        sweep_print("  ", sweep.protocols[job.protocol].full_identifier);
-        if (job.kind == TUNE_JOB_REFUSED)
-            sweep_print("  ", job.why);
-        bool absent = job.kind == TUNE_JOB_RUN && !strcmp(job.origin.weights, SWEEP_ABSENT);
-        away += absent;
-        fputs(absent ? "  its model is not on this machine" : "", stdout);
-        putchar('\n');
-        free(entity);
-        tune_job_free(&job);
-        if (ferror(stdout))
-            return tune_error_set("cannot write to standard output");
-    }
-    TRY(more);
-    char text[32];
-    printf("# %lld of %lld would be measured, %lld are known, %lld cannot be measured\n", (long long)runs,
-           (long long)(planned ? planned : runs + known + refused), (long long)known, (long long)refused);
-    if (away > 0)
-        printf("# models              %lld of these need a model that is not on this machine; tools/download.sh brings it\n",
-               (long long)away);
-    if (runs > unknown)
-        printf("# estimated time      %s with %d at a time%s\n",
-               clock_text((total + (double)unknown * total / (double)(runs - unknown)) / sweep.slot_count, text), sweep.slot_count,
-               unknown ? " (some of these entities were never measured: the mean of the others counts for them)" : "");
-    else if (runs > 0)
-        printf("# estimated time      unknown: the store has no row of these experiments\n");
-    return 0;
 }

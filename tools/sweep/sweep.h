@@ -13,10 +13,10 @@ struct sweep_flags {
     struct tune_flags tune;
     const char *space, *operation, *store, *experiments, *configuration, *order, *sampler,
         *grouping, *entities, *filter, *name, *join, *resume, *accept, *environment, *describe,
-        *where, *entity, *set;
+        *where, *entity, *set, *minimize, *maximize, *budget;
     int in_flight, retries, repeat, max_failures;
     int64_t seed;
-    double time_limit, timeout, grace, until_stable;
+    double time_limit, timeout, grace, until_stable, factor;
     bool remeasure, dry_run, keep_runs, share_cores, env_secrets;
 };
 
@@ -48,12 +48,14 @@ struct program {
 struct sweep {
     struct tune_space *space;
     struct tune_catalog catalog;
-    struct tune_protocol *protocols;
+    struct tune_protocol *protocols; /* [protocol_count] of the space's experiments, or of rungs */
+    int protocol_count;
     struct tune_operation operation;
     struct tune_actuator_configuration configuration;
     struct tune_store *store;
     struct tune_known *known;
     struct tune_jobs *jobs;
+    const struct tune_value **given; /* the points of a rung */
     struct tune_operation_record record;
     struct tune_claim own; /* the claim that shows that the operation is alive */
     struct tune_where *where;
@@ -70,8 +72,9 @@ struct sweep {
     struct tune_job *waiting; /* jobs claimed by others, checked again at the end */
     int waiting_count;
     int64_t done;
-    double begin_s, measured_s; /* measured_s: seconds of finished measurements */
-    int64_t measured;
+    double begin_s;
+    /* seconds of finished measurements; weights: of them, of what is done, and of all */
+    double measured_s, measured_weight, done_weight, planned_weight;
     int same_failures; /* measurements in a row that failed in the same way */
     bool braked;       /* they were --max-failures: no more are started */
     bool terminal, status_drawn, more, told_of_cpus, told_of_stranger, told_of_waiting;
@@ -80,6 +83,38 @@ struct sweep {
 
 extern struct sweep_flags my;
 extern struct sweep sweep;
+
+/* record.c - the record of the operation.
+ * sweep_open_store - open it, once all options have been checked; make: make it if needed.
+ * sweep_find_record - the record of --resume or --join, if it is there.
+ * sweep_find_record_late - the same for --join when the space is bound: another process may just
+ * have begun it.
+ * sweep_new_operation - a new record, from flags and operation file.
+ * sweep_check_options - a resumed operation keeps its options: -1 if the command line differs. */
+int sweep_open_store(bool make);
+int sweep_find_record(bool *there);
+int sweep_find_record_late(bool *there);
+int sweep_new_operation(void);
+int sweep_check_options(const struct tune_operation_record *known);
+
+/* halving.c - the order halving, and the jobs of any order.
+ * sweep_halving_bind - replace the protocols by those of the record's rungs, if it has that order.
+ * sweep_make_jobs - the jobs of the operation, or of its rung.
+ * sweep_note_point - a job of the first rung names a point.
+ * sweep_next_rung - all jobs are done: 1: another rung begins; 0: the end; -1.
+ * sweep_weight - the job's budget, to which its time is in proportion; 1 without one.
+ * sweep_say_rung, sweep_say_halving - print the job's budget, the rungs; nothing without halving.
+ * sweep_say_rungs - print the rungs that are left and their cost. Returns the budget of those after
+ * the current one. */
+int sweep_halving_bind(const struct tune_operation_record *r);
+int sweep_make_jobs(void);
+int sweep_note_point(const struct tune_job *job);
+int sweep_next_rung(void);
+double sweep_weight(const struct tune_job *job);
+void sweep_say_rung(const struct tune_job *job);
+void sweep_say_halving(void);
+double sweep_say_rungs(void);
+void sweep_halving_free(void);
 
 /* slots.c - as many slots as measurements go on at a time. */
 int sweep_make_slots(int count);
@@ -106,15 +141,21 @@ bool sweep_origin_changed(const struct tune_job *job, char *why, size_t size);
 
 /* say.c - what is printed.
  * sweep_none_valid - there were measurements, and none of them is valid.
+ * sweep_clock_text - "1:02:03" or "2:03"; returns text.
+ * sweep_print_entity - print the dimensions that vary.
  * sweep_print - before, and the text of a file with its control characters spelled out. */
 void sweep_print(const char *before, const char *text);
+void sweep_print_entity(const struct tune_value *entity);
 void sweep_clear_status(void);
+const char *sweep_clock_text(double seconds, char text[32]);
 void sweep_draw_status(void);
 void sweep_tell(const struct tune_job *job, const char *what, double seconds,
                 const double *targets, const char *why);
 void sweep_header(void);
 void sweep_summary(int stopped);
 bool sweep_none_valid(void);
+
+/* dry_run.c - say what would be done, and how long it would take. */
 int sweep_dry_run(void);
 
 /* operate.c - sweep_operate: every job into a slot, every end into a row. 0: all is done; 1:
@@ -123,9 +164,9 @@ int sweep_dry_run(void);
 int sweep_operate(void);
 void sweep_end_slots(void);
 
-/* brake.c - sweep_brake: the slot's measurement ended so. Sets braked, and says it, after
- * --max-failures in a row that failed in the same way. */
-void sweep_brake(const struct slot *slot, const struct tune_result *result);
+/* brake.c - sweep_brake: a measurement ended so. Sets braked, and says it, after --max-failures in
+ * a row with the same exit code and the same first line of stderr. */
+void sweep_brake(const struct tune_result *result);
 
 /* which.c - what to measure of the space.
  * sweep_set - give inputs the values of --set, "a=1,b=2", before the space is bound.

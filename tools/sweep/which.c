@@ -78,7 +78,7 @@ static const char *read_entity(int k, const char *at, struct tune_value *values)
 static int choose_entities(const char *text, struct tune_jobs_options *o)
 {
     struct tune_value values[TUNE_SPACE_DIMENSIONS];
-    if (o->order.mode > TUNE_ORDER_RANDOM_GROUPED)
+    if (o->order.mode > TUNE_ORDER_RANDOM_GROUPED && o->order.mode != TUNE_ORDER_HALVING)
         return tune_error_usage("--entity names the entities, so there is nothing to draw: --order may not be %s",
                                 tune_order_name(o->order.mode));
     for (const char *at = text, *end; *at; at = end + (*end == ',')) {

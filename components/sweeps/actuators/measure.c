@@ -241,6 +241,19 @@ static int judge(struct tune_measurement *m, const struct tune_child_end *end, s
                   *words ? ": " : "", words);
 }
 
+/* Fill result->how. The reason of an exit code or a signal goes on with the log's last line after
+ * a colon, which is left out. */
+static void say_how(const struct tune_measurement *m, const struct tune_child_end *end, struct tune_result *result)
+{
+    bool ended = (end->how == TUNE_CHILD_EXITED && end->code != 0) || (end->how == TUNE_CHILD_SIGNALLED && !*end->reason);
+    int length = (int)(ended ? strcspn(result->reason, ":") : strlen(result->reason));
+    size_t folder = strlen(m->o.folder);
+    snprintf(result->how, sizeof result->how, "%.*s%s%s", length, result->reason, *end->complaint ? ": " : "", end->complaint);
+    for (char *at; folder > 0 && (at = strstr(result->how, m->o.folder));)
+        memmove(at, at + folder, strlen(at + folder) + 1);
+    tune_utf8_mend(result->how, strlen(result->how));
+}
+
 static bool counts_endings(const struct tune_experiment *e)
 {
     for (int i = 0; i < e->target_count; i++)
@@ -316,6 +329,7 @@ int tune_measurement_next(struct tune_measurement *m, struct tune_result *result
     m->child = NULL;
     TRY(code);
     TRY(judge(m, &end, result));
+    say_how(m, &end, result);
     m->started_s += m->run == 0 ? end.waited_s : 0;
     m->waited_s += end.waited_s;
     m->endings[m->run++] = result->status == TUNE_VALID ? ENDED_OK : result->status == TUNE_INVALID ? ENDED_OOM : ENDED_ERROR;

@@ -24,6 +24,7 @@ extern "C" {
 #endif
 
 #define TUNE_REASON_SIZE 1024
+#define TUNE_HOW_SIZE 1536
 
 enum tune_status { TUNE_VALID, TUNE_INVALID, TUNE_FAILED, TUNE_STOPPED };
 
@@ -48,6 +49,9 @@ struct tune_result {
     enum tune_status status;
     /* why it is not valid; "": nothing to say */
     char reason[TUNE_REASON_SIZE];
+    /* The same for failures of one kind: exit code, signal or reason, and the first line that it
+     * wrote about errors. It lacks the measurement's folder. */
+    char how[TUNE_HOW_SIZE];
     /* [target_count]; NAN: absent; belongs to the measurement */
     double *targets;
     double started_s, seconds;            /* start since 1970; duration of the whole measurement */

@@ -22,7 +22,7 @@ struct tune_jobs {
     struct tune_order *order;            /* order of a generator */
     struct tune_matching matching;       /* entities of a selector */
     struct turn *turns;                  /* [matching.count] turns, sorted */
-    int at;
+    int at;                              /* the next turn, or given entity */
     struct tune_value *values;           /* scratch for values */
     struct tune_value *entity, *inputs;  /* current entity; inputs: scratch for the experiment with
                                           * the most inputs */
@@ -64,9 +64,13 @@ static int hash_values(struct tune_jobs *j, const struct tune_value *values, con
     return 0;
 }
 
-/* Take the next entity, from the order or the store: 1, 0: end, -1: error. */
+/* Take the next entity, from the list, the order or the store: 1, 0: end, -1: error. */
 static int next_values(struct tune_jobs *j, const struct tune_value **values)
 {
+    if (j->o.given) {
+        *values = j->at < j->o.given_count ? j->o.given[j->at] : NULL;
+        return j->at++ < j->o.given_count;
+    }
     if (j->order)
         return tune_order_next(j->order, values);
     if (j->at == j->matching.count)
@@ -86,7 +90,7 @@ static bool is_narrowed(const struct tune_jobs *j)
 static int measured(struct tune_jobs *j, const struct tune_value *values)
 {
     int count = 0;
-    for (int p = 0; p < j->o.count; p++) {
+    for (int p = j->o.first; p < j->o.first + j->o.count; p++) {
         const struct tune_known_row *rows;
         struct tune_origin origin;
         tune_protocol_inputs(&j->o.protocols[p], values, j->inputs);
@@ -108,7 +112,7 @@ static int is_chosen(const struct tune_jobs *j, const struct tune_value *values)
         i++;
     if (j->o.only_count > 0 && i == j->o.only_count)
         return 0;
-    for (int p = 0; p < j->o.count && !meets; p++)
+    for (int p = j->o.first; p < j->o.first + j->o.count && !meets; p++)
         TRY(meets = tune_where_meets(j->o.where, p, values));
     return meets;
 }
@@ -196,12 +200,12 @@ static int advance(struct tune_jobs *j)
     j->repeat = 0;
     j->protocol += j->has_entity;
     for (int meets;; j->protocol++) {
-        if (!j->has_entity || j->protocol == j->o.count) {
+        if (!j->has_entity || j->protocol == j->o.first + j->o.count) {
             int more = next_entity(j);
+            j->has_entity = more > 0;
             if (more <= 0)
                 return more;
-            j->has_entity = true;
-            j->protocol = 0;
+            j->protocol = j->o.first;
         }
         if ((meets = tune_where_meets(j->o.where, j->protocol, j->entity)) != 0)
             return meets;
@@ -214,7 +218,7 @@ int tune_jobs_next(struct tune_jobs *j, struct tune_job *job)
     if (more <= 0)
         return more;
     const struct tune_protocol *p = &j->o.protocols[j->protocol];
-    *job = (struct tune_job){.index = j->index, .hash = j->hash, .protocol = j->protocol, .repeat = j->repeat};
+    *job = (struct tune_job){.index = j->o.before + j->index, .hash = j->hash, .protocol = j->protocol, .repeat = j->repeat};
     tune_protocol_inputs(p, j->entity, j->inputs);
     job->entity = copy(j->entity, j->o.space->count);
     job->inputs = copy(j->inputs, p->experiment->input_count);
@@ -323,7 +327,7 @@ int64_t tune_jobs_count(const struct tune_jobs *j)
     if (j->order && s->size > 0 && (s->constraint_count == 0 || s->size <= 1000000) &&
         tune_space_count_allowed(s, &allowed, &error) < 0)
         tune_error_clear();
-    int64_t most = !j->order ? j->matching.count : error == 0 && allowed < 0x1p53 ? (int64_t)allowed : -1;
+    int64_t most = j->o.given ? j->o.given_count : !j->order ? j->matching.count : error == 0 && allowed < 0x1p53 ? (int64_t)allowed : -1;
     if (most >= 0 && (entities < 0 || entities > most))
         entities = most;
     return entities < 0 || entities > INT64_MAX / each ? 0 : entities * each;
@@ -333,7 +337,7 @@ struct tune_jobs *tune_jobs_new(const struct tune_jobs_options *options)
 {
     struct tune_jobs *j = calloc(1, sizeof *j);
     int most = 1;
-    for (int p = 0; p < options->count; p++)
+    for (int p = options->first; p < options->first + options->count; p++)
         if (options->protocols[p].experiment->input_count > most)
             most = options->protocols[p].experiment->input_count;
     if (!j || !(j->inputs = calloc((size_t)most, sizeof *j->inputs)) ||
@@ -346,7 +350,7 @@ struct tune_jobs *tune_jobs_new(const struct tune_jobs_options *options)
     if (j->o.only_count > 0 && (j->o.order.limit < 0 || j->o.order.limit > j->o.only_count))
         j->o.order.limit = j->o.only_count; /* when all were found, the others need not be looked at */
     j->index = -1;
-    if ((options->selector ? make_selector(j) : make_generator(j)) == 0)
+    if (options->given || (options->selector ? make_selector(j) : make_generator(j)) == 0)
         return j;
     tune_jobs_free(j);
     return NULL;

@@ -39,8 +39,9 @@ struct tune_job {
 
 struct tune_jobs_options {
     const struct tune_space *space;
-    const struct tune_protocol *protocols; /* [count] */
-    int count;
+    /* [first + count]; entities are measured under count of them, from first on */
+    const struct tune_protocol *protocols;
+    int first, count;
     struct tune_known *known;
     /* The limit counts entities that pass the filter. For lhs, and for a space that cannot be
      * counted, it counts those drawn. */
@@ -55,6 +56,11 @@ struct tune_jobs_options {
     const struct tune_where *where;
     const uint64_t *only; /* [only_count] hashes of the entities to take; 0: all */
     int only_count;
+    /* [given_count] the entities themselves, in place of an order; NULL: by the order. `before` is
+     * the index of the first one. */
+    const struct tune_value *const *given;
+    int given_count;
+    int64_t before;
     bool memoize;
     int repeat, accept;
     /* The origin of the figures of this job. -1 with an error ends the operation: it cannot be

@@ -147,6 +147,12 @@ static const enum tune_key scanned[SCANNED_KEYS] = {TUNE_KEY_STATUS, TUNE_KEY_RE
                                                     TUNE_KEY_BUILD, TUNE_KEY_WEIGHTS, TUNE_KEY_DATA, TUNE_KEY_EXPERIMENT,
                                                     TUNE_KEY_UID, TUNE_KEY_OPERATION, TUNE_KEY_ENTITY};
 
+/* The value of the protocol's budget in a row; NAN: it has none. */
+static float weight_of(const struct tune_protocol *p, const struct tune_cell *inputs)
+{
+    return p->budget < 0 ? 1 : inputs[p->budget].absent ? NAN : (float)inputs[p->budget].number;
+}
+
 static int put_answer(struct tune_known *k, const uint64_t key[2], int protocol, int origin, const struct tune_known_row *row)
 {
     TRY(origin);
@@ -171,7 +177,8 @@ static int take_row(struct tune_known *k, int protocol, const struct tune_cell *
 {
     const struct tune_experiment *e = k->protocols[protocol].experiment;
     struct tune_known_row row = {.status = tune_rows_status(&cells[STATUS]), .repeat = (int)cells[REPEAT].whole,
-                                 .seconds = (float)cells[SECONDS].number};
+                                 .seconds = (float)cells[SECONDS].number,
+                                 .weight = weight_of(&k->protocols[protocol], cells + SCANNED_KEYS)};
     uint64_t key[2];
     if (!tune_rows_of(&cells[EXPERIMENT], e))
         return 0;
@@ -307,9 +314,11 @@ int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *
                    const struct tune_known_row *row)
 {
     uint64_t key[2];
+    struct tune_known_row weighed = *row;
+    weighed.weight = (float)tune_known_weight(&k->protocols[protocol], inputs);
     TRY(key_of_values(k, protocol, inputs, key));
     return put_answer(k, key, protocol, tune_origins_add(&k->origins, &k->origin_count, origin->host_class, origin->build,
-                                                         origin->weights, origin->data), row);
+                                                         origin->weights, origin->data), &weighed);
 }
 
 /* ---- queries ---- */
@@ -369,7 +378,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median of the experiment's valid rows, recomputed when there are more rows. */
+/* Median of the experiment's valid rows for a budget of 1, recomputed when there are more rows. */
 static double median(struct tune_known *k, int protocol)
 {
     const struct tune_experiment *e = k->protocols[protocol].experiment;
@@ -379,9 +388,11 @@ static double median(struct tune_known *k, int protocol)
     float *seconds = malloc((size_t)(k->count + 1) * sizeof *seconds);
     if (!seconds)
         return NAN;
-    for (int i = 0; i < k->count; i++)
-        if (k->protocols[k->entries[i].protocol].experiment == e && k->entries[i].row.status == TUNE_VALID)
-            seconds[n++] = k->entries[i].row.seconds;
+    for (int i = 0; i < k->count; i++) {
+        const struct tune_known_row *row = &k->entries[i].row;
+        if (k->protocols[k->entries[i].protocol].experiment == e && row->status == TUNE_VALID && row->weight > 0)
+            seconds[n++] = row->seconds / row->weight;
+    }
     qsort(seconds, (size_t)n, sizeof *seconds, ascending);
     k->medians[protocol].of = k->count;
     k->medians[protocol].seconds = n > 0 ? seconds[n / 2] : NAN;
@@ -400,7 +411,13 @@ double tune_known_seconds(struct tune_known *k, int protocol, const struct tune_
         }
     if (n > 0)
         return sum / n;
-    return median(k, protocol);
+    return median(k, protocol) * tune_known_weight(&k->protocols[protocol], inputs);
+}
+
+double tune_known_weight(const struct tune_protocol *p, const struct tune_value *inputs)
+{
+    double weight = 1;
+    return p->budget >= 0 && tune_value_number(&inputs[p->budget], &weight) ? weight : 1;
 }
 
 struct tune_store *tune_known_store(const struct tune_known *k)

@@ -57,6 +57,10 @@ static const struct member figures[] = {
     {"where", LINE, AT(where), 0, 0},
     {"entity", LINE, AT(entity), 0, 0},
     {"set", LINE, AT(set), 0, 0},
+    {"minimize", LINE, AT(minimize), 0, 0},
+    {"maximize", LINE, AT(maximize), 0, 0},
+    {"budget", LINE, AT(budget), 0, 0},
+    {"factor", NUMBER, AT(factor), 0, 1000},
 };
 enum { FIGURES = sizeof figures / sizeof *figures, OPTIONS = sizeof options / sizeof *options };
 
@@ -143,7 +147,8 @@ static const char *read_members(const cJSON *object, const struct member *m, int
         bool good = number >= m->low && number <= m->high;
         int filter;
         /* records of earlier builds do not have these */
-        if (!item && (m->kind == LINE || !strcmp(m->key, "invalid") || !strcmp(m->key, "replayed_invalid") || !strcmp(m->key, "ended_s")))
+        if (!item && (m->kind == LINE || !strcmp(m->key, "invalid") || !strcmp(m->key, "replayed_invalid") || !strcmp(m->key, "ended_s") ||
+                      !strcmp(m->key, "factor")))
             continue;
         switch (m->kind) {
         case TEXT:

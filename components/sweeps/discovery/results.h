@@ -50,6 +50,9 @@ struct tune_operation_record {
     /* --where, --entity and --set as they were given; NULL: not given. Borrowed from json or the
      * caller. */
     const char *where, *entity, *set;
+    /* The same for the order halving: the property, one of both NULL, and "max_steps=1..16". */
+    const char *minimize, *maximize, *budget;
+    double factor; /* of halving */
     /* "running", "finished", "stopped" or "failed"; read also "dead": running without a process */
     char status[16];
     double started_s, ended_s;    /* since 1970; 0: not yet */

@@ -67,6 +67,7 @@ struct tune_known_row {
     enum tune_status status;
     int repeat;
     float seconds;
+    float weight; /* value of the protocol's budget, 1 without one; set by tune_known_add */
     /* tune_entity_hash of the request that it answers in this operation; 0: none */
     uint64_t entity;
 };
@@ -101,7 +102,8 @@ int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *
  * in the order of measurement. *rows is valid until the next call. Returns their number, or -1 with
  * an error.
  * tune_known_seconds - expected time of a measurement: the mean of this entity's, else the median
- * of the experiment's; NAN: unknown.
+ * of the experiment's, in proportion to the budget; NAN: unknown.
+ * tune_known_weight - the value of the protocol's budget in these inputs; 1 if it has none.
  * tune_known_asked - whether the operation has an answer about that entity.
  * tune_known_answered - whether it has one under this experiment, for that repeat: 1, 0, or -1 with
  * an error. A failed attempt that will be tried again does not count.
@@ -111,6 +113,7 @@ int tune_known_find(struct tune_known *k, int protocol, const struct tune_value 
                     const struct tune_origin *origin, int accept,
                     const struct tune_known_row **rows);
 double tune_known_seconds(struct tune_known *k, int protocol, const struct tune_value *inputs);
+double tune_known_weight(const struct tune_protocol *p, const struct tune_value *inputs);
 bool tune_known_asked(const struct tune_known *k, uint64_t entity);
 int tune_known_answered(struct tune_known *k, int protocol, const struct tune_value *inputs,
                         uint64_t entity, int repeat);

@@ -203,6 +203,7 @@ static int bind(const struct tune_space *s, const struct tune_catalog *c, const 
 {
     const struct tune_experiment *e = p->experiment = tune_catalog_find(c, r->actuator, r->experiment);
     p->reference = r;
+    p->budget = -1;
     if (!e)
         return tune_document_fail(s->document, r->at, "%s", tune_error_message());
     if (r->version) /* a reference by name and version finds none of our experiments, which have a

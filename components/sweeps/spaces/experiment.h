@@ -170,6 +170,7 @@ struct tune_protocol {
     /* [input_count] parameter or default, where there is no dimension */
     struct tune_value *fixed;
     bool *parameterized;        /* [input_count] */
+    int budget;                 /* input that the time of a measurement grows with; -1: none */
     /* "finetune_full_benchmark-v1.0.0-fms_hf_tuning_version.2.8.2-...", in the user's order */
     char identifier[1024];
     char full_identifier[1100]; /* the same after "SFTTrainer." */

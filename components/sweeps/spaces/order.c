@@ -55,6 +55,7 @@ static const char *const names[] = {
     [TUNE_ORDER_WEIGHTED] = "weighted",
     [TUNE_ORDER_SOBOL] = "sobol",
     [TUNE_ORDER_LHS] = "lhs",
+    [TUNE_ORDER_HALVING] = "halving",
 };
 
 const char *tune_order_name(enum tune_order_mode mode)
@@ -80,7 +81,7 @@ int tune_order_mode(const char *name, enum tune_order_mode *mode)
             return 0;
         }
     return tune_error_usage("no order \"%s\"; there are sequential, random, sequential-grouped, "
-                            "random-grouped, weighted, sobol, lhs", name);
+                            "random-grouped, weighted, sobol, lhs, halving", name);
 }
 
 static int refuse(const char *format, const char *what)
@@ -291,6 +292,8 @@ static int start(struct tune_order *o, const struct tune_order_options *options)
     const struct tune_space *s = o->space;
     char size[48];
     bool grid = o->mode <= TUNE_ORDER_RANDOM_GROUPED;
+    if (o->mode == TUNE_ORDER_HALVING)
+        return refuse("the order %s goes by results: only a sweep can take it", names[o->mode]);
     if (s->size && options->limit >= 0 && (tune_index)options->limit > s->size)
         return tune_error_usage("the space has %s entities, not %lld",
                                 tune_index_text(s->size, size), (long long)options->limit);

@@ -31,6 +31,7 @@ enum tune_order_mode {
     TUNE_ORDER_WEIGHTED,
     TUNE_ORDER_SOBOL,
     TUNE_ORDER_LHS,
+    TUNE_ORDER_HALVING, /* by results: only sweep knows them (discovery/halving.h) */
 };
 
 struct tune_order_options {
@@ -62,6 +63,7 @@ int tune_order_groups(const struct tune_space *s, const struct tune_order_option
  * - weighted or lhs of all
  * - sobol with more than 21 dimensions that vary
  * - random over more than 2^128 entities
+ * - halving, which needs results
  * - a constraint that cannot be evaluated
  * tune_order_free - free it; NULL is fine. */
 struct tune_order *tune_order_new(const struct tune_space *s,
