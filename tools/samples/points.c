@@ -1,10 +1,17 @@
 /* points.c - read the figures of entities for plot. */
 #include "core/array.h"
+#include "core/nearest.h"
 #include "points.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+int points_dimension(const char *name)
+{
+    int d = tune_name_find(samples.space->names, samples.space->count, name);
+    return d >= 0 ? d : samples_no_such("dimension", name, samples.space->names, samples.space->count);
+}
 
 static const struct tune_target *target_of(int protocol, const char *name)
 {
@@ -48,16 +55,19 @@ static void drop_level(struct tune_value *v)
         free((void *)(uintptr_t)v->list.items);
 }
 
-/* Compare by the index in the domain; other values by their own order. */
-static int compare_levels(const void *a, const void *b, void *domain)
+int points_compare(const struct tune_domain *domain, const struct tune_value *x, const struct tune_value *y)
 {
-    const struct tune_value *x = *(const struct tune_value *const *)a, *y = *(const struct tune_value *const *)b;
     tune_index i, k;
     double number;
     bool numbers = tune_value_number(x, &number) && tune_value_number(y, &number);
     if (!numbers && tune_domain_find(domain, x, &i) && tune_domain_find(domain, y, &k))
         return (i > k) - (i < k);
     return tune_value_compare(x, y);
+}
+
+static int compare_levels(const void *a, const void *b, void *domain)
+{
+    return points_compare(domain, *(const struct tune_value *const *)a, *(const struct tune_value *const *)b);
 }
 
 static int spell_levels(struct levels *l)
