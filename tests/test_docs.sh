@@ -37,6 +37,8 @@ while IFS= read -r command; do
     "make RECIPE=tests/recipes/distillation.c") by tests/test_losses.sh 'tests/recipes/distillation.c' ;;
     "tools/download.sh "*) by tests/test_download.sh 'tools/download.sh' ;;
     "cc enough.c "* | "./enough "*) by tests/test_foreign.sh "built enough" ;;
+    *'$q'*) by tests/test_questions.sh 'page=$here/docs/questions.md' ;;
+    "build/samples compare first second "*) by tests/test_questions.sh 'page=$here/docs/questions.md' ;;
     "build/sweep "*) is "$command" sh -c "${command% --dry-run} --dry-run" ;;
     build/*) # "..." stands for a model and rows
         is "$command" sh -c "$(printf '%s' "$command" | sed 's| \.\.\. | --model models/SmolLM2-135M --dataset my.jsonl --max-steps 4 |')" ;;

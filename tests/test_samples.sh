@@ -266,6 +266,8 @@ a,rank,speed,deviation,results,margin_percent,better,experiment,b,identifier
 E2
 is "--per: the best for each value, against the next of that value" same best "$samples" best s.yaml $own --include matching --maximize speed --per a --output-format csv
 is "... several for each, in the domain's order, and values without any are named" eval '"$samples" best s.yaml $own --include matching --minimize speed --per b,a --count 1 --columns b,a,speed --output-format csv --where "a != 2" >shown && printf "b,a,speed\n4,1,141.5\n5,1,151.5\n" | diff - shown && says "^# no valid result that fits: 8, 9$" "$samples" best s.yaml $own --include matching --maximize speed --per a'
+printf '1,141.5,\n2,252.0,4.132231404958677\n' >best
+is "... one alone in its part has no next one" eval '"$samples" best s.yaml $own --include matching --maximize speed --per a --where "a == 2 or b == 4" --columns a,speed,margin_percent --output-format csv | sed 1d | diff best -'
 cat >best <<'E2'
 speed,speed_deviation,steps,steps_deviation,results,experiment,a,b,identifier
 252.0,0.7071067811865476,1.5,0.7071067811865476,2,work-kind.odd,2,5,a.2-b.5
@@ -487,7 +489,7 @@ refused "a new column with the name of another" 2 "there is a column speed alrea
 refused "... twice" 2 "makes x twice" $show --derive 'x = 2; x = a'
 refused "... without a name" 2 "expected NAME = EXPRESSION" $show --derive 'a == 2'
 refused "... that cannot be computed" 2 "--derive x: speed / 0: division by zero" $show --derive 'x = speed / 0'
-refused "... where there are none" 2 "trace takes no --derive; show, rows, best and plot do" "$samples" trace first --store st --derive 'x = 1'
+refused "... where there are none" 2 "trace takes no --derive; show, rows, best, effect and plot do" "$samples" trace first --store st --derive 'x = 1'
 refused "... of what nobody measured" 2 "--include missing: these entities have no results" $show --derive 'x = a' --include missing
 refused "export of chosen columns" 2 "samples rows work --output-format csv takes --columns" "$samples" export csv work --store st --columns a
 refused "a new column of a table over what is none" 2 '--derive y: unknown name "sped"' "$samples" rows work --store st --derive 'y = sped'

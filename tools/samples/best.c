@@ -424,9 +424,15 @@ static int check(void)
 
 static int put_all(void)
 {
-    bool given = tune_flags_given(&my.tune, "count");
-    TRY(choose_winners(given ? my.count : best.goal_count > 1 ? 0 : best.per_count > 0 ? 1 : my.count));
+    bool given = tune_flags_given(&my.tune, "count"), one = best.per_count > 0 || my.print_command;
+    TRY(choose_winners(given ? my.count : best.goal_count > 1 ? 0 : one ? 1 : my.count));
     TRY(name_winners());
+    if (my.print_command && best.winner_count == 0)
+        return tune_error_set("no valid result fits, so there is no command");
+    for (int i = 0; i < best.winner_count && my.print_command; i++)
+        TRY(samples_put_command(best.winners[i].protocol, best.winners[i].entity));
+    if (my.print_command)
+        return 0;
     TRY(begin());
     for (int i = 0; i < best.winner_count; i++)
         TRY(put_winner(&best.winners[i]));
@@ -444,7 +450,7 @@ int samples_best(void)
     const char *columns[MOST_GOALS];
     for (int i = 0; i < best.goal_count; i++)
         columns[i] = best.goals[i].property;
-    if (!(best.view = samples_open_view(columns, best.goal_count, true)))
+    if (!(best.view = samples_open_view(columns, best.goal_count, SAMPLES_VALID)))
         return -1;
     int code = read_candidates();
     if (code == 0)

@@ -27,7 +27,8 @@ static int check_properties(struct points *p)
     const char *asked = my.properties ? my.properties : my.maximize ? my.maximize : my.minimize;
     TRY(p->property_count = samples_split(asked, p->properties, 64));
     if (p->property_count == 0)
-        return tune_error_usage("plot what? --property PROPERTY (or --maximize or --minimize PROPERTY, which marks the best)");
+        return tune_error_usage("%s what? --property PROPERTY%s", my.command,
+                                !strcmp(my.command, "plot") ? " (or --maximize or --minimize PROPERTY, which marks the best)" : "");
     return samples_check_properties(p->properties, p->property_count);
 }
 
@@ -182,7 +183,7 @@ static int read_points(struct points *p, struct tune_view *v)
     p->builds = origins.builds;
     if (p->count == 0) {
         TRY(samples_say_matching(v));
-        return tune_error_set("there is nothing to draw: no valid result has %s", p->properties[0]);
+        return tune_error_set("there is nothing to %s: no valid result has %s", strcmp(my.command, "plot") ? "compare" : "draw", p->properties[0]);
     }
     TRY(samples_say_mixed(v));
     return order_levels(p);
@@ -198,7 +199,7 @@ int points_read(struct points *p)
     p->varying = calloc((size_t)samples.space->count + 1, sizeof *p->varying);
     if (!p->levels || !p->varying)
         return samples_no_memory();
-    struct tune_view *v = samples_open_view(p->properties, p->property_count, true);
+    struct tune_view *v = samples_open_view(p->properties, p->property_count, SAMPLES_VALID);
     int code = v ? read_points(p, v) : -1;
     /* texts of levels belong to the space, or to the view if the space does not list them */
     for (int d = 0; d < samples.space->count && code == 0; d++)
