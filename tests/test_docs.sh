@@ -45,6 +45,8 @@ while IFS= read -r command; do
         for name in before after; do TUNE_DEFAULTS="$here/defaults" build/tests/helpers/fill samples defaults/spaces/laptop.yaml 4 5 $name >/dev/null; done
         is "$command" sh -c "$command"
         ;;
+    *'$q'*) by tests/test_questions.sh 'page=$here/docs/questions.md' ;;
+    "build/samples compare first second "*) by tests/test_questions.sh 'page=$here/docs/questions.md' ;;
     "build/sweep "*) is "$command" sh -c "${command% --dry-run} --dry-run" ;;
     build/*) # "..." stands for a model and rows
         is "$command" sh -c "$(printf '%s' "$command" | sed 's| \.\.\. | --model models/SmolLM2-135M --dataset my.jsonl --max-steps 4 |')" ;;

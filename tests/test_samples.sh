@@ -257,8 +257,25 @@ rank,speed,deviation,results,margin_percent,better,experiment,a,b,identifier
 E2
 is "best: of entities by the mean, how much better, how sure" same best "$samples" best s.yaml $own --include matching --maximize speed --count 2 --output-format csv
 lie="# speed (1/s) of 2: 141.5 lowest, 166.5, 191.5, 216.5 at the quarters, 241.5 highest"
-is "... lowest, --where, and how the others lie" eval 'says "^ +1 +141.5 +1 +41.4 .*a.1-b.4" "$samples" best s.yaml $own --minimize speed --where "b <= 4" && grep -qxF "$lie" shown && ! grep -q "b.5" shown'
-is "... likewise from the highest" eval 'says "^ +1 +241.5 +1 +70.7 .*a.2-b.4" "$samples" best s.yaml $own --maximize speed --where "b <= 4" && grep -qxF "$lie" shown'
+is "... lowest, --where, and how the others lie" eval 'says "^ +1 +141.5 +41.4 +1$" "$samples" best s.yaml $own --minimize speed --where "b <= 4" && grep -qxF "$lie" shown && grep -q "^# in all 2 rows: results 1;.* b 4$" shown'
+is "... likewise from the highest" eval 'says "^ +1 +241.5 +70.7 +2$" "$samples" best s.yaml $own --maximize speed --where "b <= 4" && grep -qxF "$lie" shown'
+cat >best <<'E2'
+a,rank,speed,deviation,results,margin_percent,better,experiment,b,identifier
+1,1,151.5,,1,7.067137809187279,,work-kind.odd,5,a.1-b.5
+2,1,252.0,0.7071067811865476,2,4.132231404958677,yes,work-kind.odd,5,a.2-b.5
+E2
+is "--per: the best for each value, against the next of that value" same best "$samples" best s.yaml $own --include matching --maximize speed --per a --output-format csv
+is "... several for each, in the domain's order, and values without any are named" eval '"$samples" best s.yaml $own --include matching --minimize speed --per b,a --count 1 --columns b,a,speed --output-format csv --where "a != 2" >shown && printf "b,a,speed\n4,1,141.5\n5,1,151.5\n" | diff - shown && says "^# no valid result that fits: 8, 9$" "$samples" best s.yaml $own --include matching --maximize speed --per a'
+printf '1,141.5,\n2,252.0,4.132231404958677\n' >best
+is "... one alone in its part has no next one" eval '"$samples" best s.yaml $own --include matching --maximize speed --per a --where "a == 2 or b == 4" --columns a,speed,margin_percent --output-format csv | sed 1d | diff best -'
+cat >best <<'E2'
+speed,speed_deviation,steps,steps_deviation,results,experiment,a,b,identifier
+252.0,0.7071067811865476,1.5,0.7071067811865476,2,work-kind.odd,2,5,a.2-b.5
+151.5,,1,,1,work-kind.odd,1,5,a.1-b.5
+E2
+is "two goals: the Pareto front, without what another one beats" same best "$samples" best s.yaml $own --include matching --maximize speed --minimize steps --output-format csv
+is "... of each value, said as such, --count of them" eval 'says "^#   speed \(1/s\): the highest; steps: the lowest$" "$samples" best s.yaml $own --include matching --maximize speed --minimize steps && grep -q "^# the Pareto front: each of the other 2 is no better in anything than one of these 2$" shown && lines 2 "$samples" best s.yaml $own --include matching --maximize speed --minimize steps --count 1 --output-format csv && lines 3 "$samples" best s.yaml $own --include matching --maximize speed --minimize steps --per a --output-format csv'
+is "... equal ones are all on it; three goals" eval 'lines 5 "$samples" best s.yaml $own --include matching --maximize beside --minimize is_valid --output-format csv && lines 2 "$samples" best s.yaml $own --include matching --maximize speed,steps --minimize beside --output-format csv'
 cat >compared <<'E2'
 experiment,entity,property,a,b,b/a,results_a,results_b,p,differs
 work,a.2-b.4,speed,241.5,242.0,1.0020703933747412,1,2,,
@@ -472,7 +489,7 @@ refused "a new column with the name of another" 2 "there is a column speed alrea
 refused "... twice" 2 "makes x twice" $show --derive 'x = 2; x = a'
 refused "... without a name" 2 "expected NAME = EXPRESSION" $show --derive 'a == 2'
 refused "... that cannot be computed" 2 "--derive x: speed / 0: division by zero" $show --derive 'x = speed / 0'
-refused "... where there are none" 2 "trace takes no --derive; show, rows, best and plot do" "$samples" trace first --store st --derive 'x = 1'
+refused "... where there are none" 2 "trace takes no --derive; show, rows, best, effect and plot do" "$samples" trace first --store st --derive 'x = 1'
 refused "... of what nobody measured" 2 "--include missing: these entities have no results" $show --derive 'x = a' --include missing
 refused "export of chosen columns" 2 "samples rows work --output-format csv takes --columns" "$samples" export csv work --store st --columns a
 refused "a new column of a table over what is none" 2 '--derive y: unknown name "sped"' "$samples" rows work --store st --derive 'y = sped'
@@ -491,6 +508,9 @@ refused "a condition over what trace has not" 2 'unknown name "kind"' "$samples"
 refused "a word too many" 2 'unexpected argument "part.yaml": show takes 1 word' $show part.yaml
 refused "an entity without a name" 2 "which entity?" "$samples" entity --store st
 refused "best of what" 2 "--maximize PROPERTY or --minimize PROPERTY" "$samples" best s.yaml $own
+refused "... for each value of what is no dimension" 2 "there is no dimension kind" "$samples" best s.yaml $own --maximize speed --per kind
+refused "... of one property twice" 2 "speed is asked for twice" "$samples" best s.yaml $own --maximize speed --minimize speed
+refused "... of too many" 2 "more than 3 properties" "$samples" best s.yaml $own --maximize speed,steps --minimize beside,is_valid
 refused "best by what is no middle" 2 "not --aggregate max" "$samples" best s.yaml $own --maximize speed --aggregate max
 refused "best of what nobody measured" 2 "nothing is known of these" "$samples" best s.yaml $own --maximize speed --include missing
 refused "compare one" 2 "compare what?" "$samples" compare first --store st

@@ -25,12 +25,12 @@ struct samples samples;
 
 enum { ID = 12 }; /* length of "space-1a2b3c" */
 
-#define COMMANDS "show|rows|stats|trace|entity|best|compare|plot|export|import|merge|check"
+#define COMMANDS "show|rows|stats|trace|entity|best|effect|missing|compare|plot|export|import|merge|check"
 
 static const struct tune_option my_options[] = {
     {"<command>", TUNE_CHOICE, &my.command, NULL, COMMANDS, "", "what to do"},
     {"<word...>", TUNE_STRING, &my.words, "", "", "",
-     "what the command works on. show, best, plot: SPACE. stats: "
+     "what the command works on. show, best, effect, missing, plot: SPACE. stats: "
      "[SPACE|OPERATION]; it counts what there is. rows: [EXPERIMENT]. trace: OPERATION. entity: "
      "ID. compare: A B, each a store's folder, an operation, host=TEXT or build=TEXT. merge: "
      "FROM, another store to copy rows from. export: csv EXPERIMENT. import: csv FILE. check: "
@@ -76,13 +76,19 @@ static const struct tune_option my_options[] = {
     {"aggregate", TUNE_CHOICE, &my.aggregate, NULL, "mean|median|variance|std|min|max", "",
      "how to join several results of an entity. Default: a list"},
     TUNE_OPTION_GROUP("best, compare"),
-    {"maximize", TUNE_STRING, &my.maximize, NULL, "", "", "property to maximize"},
+    {"maximize", TUNE_STRING, &my.maximize, NULL, "", "",
+     "property to maximize. Two or three, with commas or with --minimize: the Pareto front"},
     {"minimize", TUNE_STRING, &my.minimize, NULL, "", "", "property to minimize"},
     {"regression", TUNE_STRING, &my.regression, NULL, "", "%",
      "compare A B: is B worse than A by more than this share? Exit code 1: yes; 4: cannot tell yet"},
-    {"count", TUNE_INT, &my.count, "5", "[1,inf)", "entities", "how many of the best to print"},
+    {"per", TUNE_STRING, &my.per, NULL, "", "",
+     "dimensions, with commas: the best for each of their values"},
+    {"count", TUNE_INT, &my.count, "5", "[1,inf)", "entities",
+     "how many of the best to print. Default: with --per the best one, of the Pareto front all"},
+    {"print-command", TUNE_BOOL, &my.print_command, "false", "", "",
+     "print the command of the best one, in place of the table"},
     TUNE_OPTION_GROUP("plot"),
-    {"x", TUNE_STRING, &my.x, NULL, "", "", "dimension of the x axis"},
+    {"x", TUNE_STRING, &my.x, NULL, "", "", "dimension of the x axis; that of effect"},
     {"series", TUNE_STRING, &my.series, NULL, "", "", "dimension with a curve for each value"},
     {"svg", TUNE_STRING, &my.svg, NULL, "", "",
      "SVG file to write as well. /dev/stdout: print the SVG in place of the drawing"},
@@ -305,10 +311,11 @@ static void tell_confused(const char *sentence)
     fprintf(stderr, "samples: %s\n", sentence);
 }
 
-struct tune_view *samples_open_view(const char *const *columns, int count, bool valid)
+struct tune_view *samples_open_view(const char *const *columns, int count, enum samples_which which)
 {
     static const char *const names[] = {"measured", "matching", "missing", "unmeasured", "sampled", "", "", "unsampled"};
-    struct tune_view_options o = {.where = my.where, .operation = my.operation, .valid = valid, .columns = columns,
+    struct tune_view_options o = {.where = my.where, .operation = my.operation, .valid = which == SAMPLES_VALID,
+                                  .failed = which == SAMPLES_ALL, .columns = columns,
                                   .column_count = count, .derived = samples.derived, .derived_count = samples.derived_count};
     struct tune_operation_record record;
     for (int i = 0; i < 8; i++)
@@ -395,6 +402,7 @@ static const struct command {
     {"show", samples_show, true, READS, 1},      {"rows", samples_list, true, READS, 1},
     {"stats", samples_stats, false, READS, 1},   {"trace", samples_trace, false, READS, 1},
     {"entity", samples_entity, false, READS, 1}, {"best", samples_best, true, READS, 1},
+    {"effect", samples_effect, true, READS, 1},  {"missing", samples_missing, false, READS, 1},
     {"compare", samples_compare, false, OPENS, 2}, {"plot", samples_plot, true, READS, 1},
     {"export", samples_export, false, READS, 2}, {"import", samples_import, false, WRITES, 2},
     {"merge", samples_merge, false, WRITES, 1},  {"check", samples_check, false, READS, 0},
@@ -406,7 +414,7 @@ static int run(const struct command *c)
         return tune_error_usage("unexpected argument \"%s\": %s takes %d word%s, see --help", samples_word(c->words),
                             c->name, c->words, c->words == 1 ? "" : "s");
     if (my.derive && !c->derives)
-        return tune_error_usage("%s takes no --derive; show, rows, best and plot do", c->name);
+        return tune_error_usage("%s takes no --derive; show, rows, best, effect and plot do", c->name);
     if (c->store != OPENS && !(samples.store = tune_store_open(my.store, c->store == WRITES)))
         return -1;
     return c->run();

@@ -1,105 +1,197 @@
-/* best.c - the entities with the best figure, by how much, how surely, and the distribution of the
- * others. */
+/* best.c - the entities with the best figure, by how much and how surely; of two or three figures,
+ * the Pareto front. Both also for each value of a dimension. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
-#include "samples.h"
+#include "points.h"
 
-/* An entity with a value of the property, under one experiment. */
+enum { MOST_GOALS = 3, MOST_PARTS = 1000 };
+
+/* A property that shall be high, or low. */
+struct goal {
+    const char *property;
+    const struct tune_target *target; /* of the first experiment that has it */
+    bool highest;
+    char deviation[TUNE_STORE_NAME_MAX + 16]; /* heading of its deviation */
+};
+
+/* An entity with a value of each goal, under one experiment. */
 struct candidate {
-    struct tune_spread spread;
-    double value;
-    int group;           /* index in the view's order */
+    struct tune_spread spread[MOST_GOALS];
+    double value[MOST_GOALS];
+    int part;                  /* index in best.parts */
+    int group;                 /* index in the view's order */
 };
 
 /* One of the best entities, to be shown. */
 struct winner {
     const struct candidate *candidate;
-    int protocol;
+    int rank, protocol;        /* rank: in its part, from 1 */
     struct tune_value *entity; /* a copy, with its items after it */
 };
 
 static struct {
     struct tune_view *view;
+    struct goal goals[MOST_GOALS];
+    int goal_count;
+    const char *per[TUNE_SPACE_DIMENSIONS]; /* [per_count] dimensions of --per */
+    int per_at[TUNE_SPACE_DIMENSIONS], per_count;
+    struct tune_value *parts[MOST_PARTS];   /* [part_count] an entity of each, a copy */
+    int part_count;
     struct candidate *all;
-    int count, skipped; /* number of groups without a value */
-    const char *property;
-    const struct tune_target *target; /* of the first experiment that has it */
-    bool highest;
+    int count, skipped;                     /* skipped: number of groups without a value */
+    struct winner *winners;
+    int winner_count;
 } best;
 
 /* ---- candidates ---- */
 
-static int add_candidate(double *values, int count, int group)
+/* Compare two entities by the dimensions of --per, in the order of their domains. */
+static int compare_parts(const struct tune_value *a, const struct tune_value *b)
 {
-    if (!tune_array_fit(&best.all, (size_t)best.count, sizeof *best.all))
-        return samples_no_memory();
-    struct candidate *c = &best.all[best.count++];
-    c->spread = tune_spread_of(values, count);
-    c->value = samples_middle(&c->spread);
-    c->group = group;
+    for (int i = 0; i < best.per_count; i++) {
+        int d = best.per_at[i], order = points_compare(&samples.space->dimensions[d].domain, &a[d], &b[d]);
+        if (order)
+            return order;
+    }
     return 0;
 }
 
-/* Read the property's values of the current group into *values [room]. Returns their number, or
- * -1. */
-static int read_values(const struct tune_view_group *g, double **values, int *room)
+static int find_part(const struct tune_value *entity)
 {
-    int n = 0;
-    if (g->results > *room) {
-        double *grown = realloc(*values, (size_t)g->results * sizeof *grown);
-        if (!grown)
-            return samples_no_memory();
-        *values = grown;
-        *room = g->results;
-    }
+    int i = 0;
+    while (i < best.part_count && compare_parts(best.parts[i], entity))
+        i++;
+    if (i < best.part_count)
+        return i;
+    if (i == MOST_PARTS)
+        return tune_error_usage("--per %s: it has more than %d values; choose another dimension", my.per, MOST_PARTS);
+    best.parts[i] = malloc(tune_values_size(entity, samples.space->count));
+    if (!tune_values_copy(best.parts[i], entity, samples.space->count))
+        return samples_no_memory();
+    return best.part_count++;
+}
+
+/* Read the values of the current group into values [goal_count][results], and their numbers. */
+static int read_values(const struct tune_view_group *g, double *values, int *counts)
+{
     for (int k = 0; k < g->results; k++) {
         const struct tune_cell *cells = tune_view_cells(best.view, k);
         TRY(cells ? 0 : -1);
-        if (!cells[0].absent && !cells[0].text)
-            (*values)[n++] = cells[0].number;
+        for (int i = 0; i < best.goal_count; i++)
+            if (!cells[i].absent && !cells[i].text && !isnan(cells[i].number))
+                values[i * g->results + counts[i]++] = cells[i].number;
     }
-    return n;
+    return 0;
+}
+
+static int add_candidate(const struct tune_view_group *g, int group, double *values, const int *counts)
+{
+    for (int i = 0; i < best.goal_count; i++)
+        if (counts[i] == 0) {
+            best.skipped++;
+            return 0;
+        }
+    if (!tune_array_fit(&best.all, (size_t)best.count, sizeof *best.all))
+        return samples_no_memory();
+    struct candidate *c = &best.all[best.count];
+    c->group = group;
+    for (int i = 0; i < best.goal_count; i++) {
+        c->spread[i] = tune_spread_of(values + i * g->results, counts[i]);
+        c->value[i] = samples_middle(&c->spread[i]);
+    }
+    TRY(c->part = find_part(g->entity));
+    best.count++;
+    return 0;
 }
 
 static int read_candidates(void)
 {
     struct tune_view_group g;
-    double *values = NULL;
-    int more, room = 0, code = 0;
+    int more, code = 0;
     for (int group = 0; code == 0 && (more = tune_view_next(best.view, &g)) == 1; group++) {
-        int n = read_values(&g, &values, &room);
-        best.skipped += n == 0;
-        code = n > 0 ? add_candidate(values, n, group) : n;
+        double *values = calloc((size_t)g.results * (size_t)best.goal_count + 1, sizeof *values);
+        int counts[MOST_GOALS] = {0};
+        code = values ? read_values(&g, values, counts) : samples_no_memory();
+        if (code == 0)
+            code = add_candidate(&g, group, values, counts);
+        free(values);
     }
-    free(values);
     return code < 0 || more < 0 ? -1 : 0;
-}
-
-static int best_first(const void *a, const void *b)
-{
-    const struct candidate *x = a, *y = b;
-    int order = (x->value > y->value) - (x->value < y->value);
-    return order ? (best.highest ? -order : order) : (x->group > y->group) - (x->group < y->group);
 }
 
 /* ---- winners ---- */
 
+/* Above 0 if a is the worse one in this goal. */
+static int worse(const struct candidate *a, const struct candidate *b, int goal)
+{
+    double x = a->value[goal], y = b->value[goal];
+    return best.goals[goal].highest ? (x < y) - (x > y) : (x > y) - (x < y);
+}
+
+/* Part by part, the best first. An entity stands behind all that dominate it. */
+static int best_first(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    int order = x->part == y->part ? 0 : compare_parts(best.parts[x->part], best.parts[y->part]);
+    for (int i = 0; i < best.goal_count && order == 0; i++)
+        order = worse(x, y, i);
+    return order ? order : (x->group > y->group) - (x->group < y->group);
+}
+
+/* True if a is as good as b in every goal, and better in one. */
+static bool dominates(const struct candidate *a, const struct candidate *b)
+{
+    bool better = false;
+    for (int i = 0; i < best.goal_count; i++) {
+        if (worse(a, b, i) > 0)
+            return false;
+        better = better || worse(a, b, i) < 0;
+    }
+    return better;
+}
+
+/* True if an earlier winner, of the last `rank` ones, dominates the candidate. */
+static bool is_dominated(const struct candidate *c, int rank)
+{
+    for (int i = best.winner_count - rank; i < best.winner_count; i++)
+        if (dominates(best.winners[i].candidate, c))
+            return true;
+    return false;
+}
+
+/* Choose `most` of each part (0: all): the first ones, or of several goals those of the front. */
+static int choose_winners(int most)
+{
+    if (best.count > 0)
+        qsort(best.all, (size_t)best.count, sizeof *best.all, best_first);
+    if (!(best.winners = calloc((size_t)best.count + 1, sizeof *best.winners)))
+        return samples_no_memory();
+    for (int i = 0, rank = 0; i < best.count; i++) {
+        const struct candidate *c = &best.all[i];
+        rank = i > 0 && c->part == c[-1].part ? rank : 0;
+        if ((most > 0 && rank == most) || (best.goal_count > 1 && is_dominated(c, rank)))
+            continue;
+        best.winners[best.winner_count++] = (struct winner){.candidate = c, .rank = ++rank};
+    }
+    return 0;
+}
+
 /* Find the winners' entities in a second pass over the groups. */
-static int name_winners(struct winner *winners, int count)
+static int name_winners(void)
 {
     struct tune_view_group g;
     int more = -1, *place = calloc((size_t)best.count + (size_t)best.skipped + 1, sizeof *place); /* index + 1 of the group's
                                                                                                    * winner */
     if (!place)
         return samples_no_memory();
-    for (int i = 0; i < count; i++)
-        place[winners[i].candidate->group] = i + 1;
+    for (int i = 0; i < best.winner_count; i++)
+        place[best.winners[i].candidate->group] = i + 1;
     tune_view_rewind(best.view);
     for (int group = 0; (more = tune_view_next(best.view, &g)) == 1; group++) {
-        struct winner *w = place[group] ? &winners[place[group] - 1] : NULL;
+        struct winner *w = place[group] ? &best.winners[place[group] - 1] : NULL;
         if (!w)
             continue;
         w->protocol = g.protocol;
@@ -113,105 +205,178 @@ static int name_winners(struct winner *winners, int count)
     return more;
 }
 
+/* The next one in the same part; NULL: none. */
+static const struct candidate *next_of(const struct candidate *c)
+{
+    return c + 1 < best.all + best.count && c[1].part == c->part ? c + 1 : NULL;
+}
+
 /* How much better the value is than the next one, in percent; NaN: there is none, or it is 0. */
 static double margin(const struct candidate *c)
 {
-    const struct candidate *next = c + 1;
-    if (next == best.all + best.count || next->value == 0)
-        return NAN;
-    return 100 * (best.highest ? c->value - next->value : next->value - c->value) / fabs(next->value);
+    const struct candidate *next = next_of(c);
+    double difference = next ? c->value[0] - next->value[0] : NAN;
+    return next && next->value[0] != 0 ? 100 * (best.goals[0].highest ? difference : -difference) / fabs(next->value[0]) : NAN;
 }
 
 /* True if the repeats show that it is better than the next one. */
 static const char *verdict(const struct candidate *c)
 {
-    double p = c + 1 < best.all + best.count ? tune_welch(&c->spread, &c[1].spread) : NAN;
+    double p = next_of(c) ? tune_welch(&c->spread[0], &next_of(c)->spread[0]) : NAN;
     return isnan(p) ? "" : p < 0.05 ? "yes" : "no";
 }
 
-/* True for dimensions with one value, which come after the others. */
-static bool fixed(int dimension)
+/* ---- output ---- */
+
+/* 0: a dimension of --per; 1: one of several values; 2: one of a single value. They are shown in this order. */
+static int order_of(int dimension)
 {
-    return tune_domain_size(&samples.space->dimensions[dimension].domain) == 1;
+    for (int i = 0; i < best.per_count; i++)
+        if (best.per_at[i] == dimension)
+            return 0;
+    return tune_domain_size(&samples.space->dimensions[dimension].domain) == 1 ? 2 : 1;
 }
 
-static int put_winner(const struct winner *w, int rank)
+static void put_dimensions(const struct winner *w, int order)
+{
+    for (int d = 0; d < samples.space->count; d++)
+        if (order_of(d) == order)
+            samples_value(&w->entity[d]);
+}
+
+static int put_winner(const struct winner *w)
 {
     const struct candidate *c = w->candidate;
     char *identifier = NULL;
     TRY(tune_entity_spell(samples.space->names, w->entity, samples.space->count, &identifier, &(size_t){0}));
-    samples_number(rank, true, 6);
-    samples_number(c->value, best.target->whole, 6);
-    samples_number(c->spread.deviation, false, 3);
-    samples_number(c->spread.count, true, 6);
-    samples_number(margin(c), false, 3);
-    samples_text(verdict(c));
+    put_dimensions(w, 0);
+    if (best.goal_count == 1)
+        samples_number(w->rank, true, 6);
+    for (int i = 0; i < best.goal_count; i++) {
+        samples_number(c->value[i], best.goals[i].target->whole, 6);
+        samples_number(c->spread[i].deviation, false, 3);
+    }
+    samples_number(c->spread[0].count, true, 6);
+    if (best.goal_count == 1) {
+        samples_number(margin(c), false, 3);
+        samples_text(verdict(c));
+    }
     if (samples.space->reference_count > 1)
         samples_text(samples.protocols[w->protocol].identifier);
-    for (int last = 0; last < 2; last++)
-        for (int d = 0; d < samples.space->count; d++)
-            if (fixed(d) == last)
-                samples_value(&w->entity[d]);
+    put_dimensions(w, 1);
+    put_dimensions(w, 2);
     samples_text(identifier);
     free(identifier);
     return samples_end_row();
 }
 
-static int put_winners(const struct winner *winners, int count)
+static int add_dimensions(struct samples_column *columns, int n, int order)
 {
-    const char **headings = calloc((size_t)samples.space->count + 8, sizeof *headings);
-    int n = 0, code;
-    if (!headings)
-        return samples_no_memory();
-    headings[n++] = "rank";
-    headings[n++] = best.property;
-    headings[n++] = "deviation";
-    headings[n++] = "results";
-    headings[n++] = "margin_percent";
-    headings[n++] = "better";
-    if (samples.space->reference_count > 1)
-        headings[n++] = "experiment";
-    for (int last = 0; last < 2; last++)
-        for (int d = 0; d < samples.space->count; d++)
-            if (fixed(d) == last)
-                headings[n++] = samples.space->names[d];
-    headings[n++] = "identifier";
-    code = samples_begin_table(headings, n);
-    free(headings);
-    for (int i = 0; i < count && code == 0; i++)
-        code = put_winner(&winners[i], i + 1);
-    return code == 0 ? samples_end() : -1;
+    for (int d = 0; d < samples.space->count; d++)
+        if (order_of(d) == order)
+            columns[n++].heading = samples.space->names[d];
+    return n;
 }
 
-/* ---- the others ---- */
+static int begin(void)
+{
+    struct samples_column *columns = calloc((size_t)samples.space->count + 2 * MOST_GOALS + 8, sizeof *columns);
+    if (!columns)
+        return samples_no_memory();
+    int n = add_dimensions(columns, 0, 0);
+    if (best.goal_count == 1)
+        columns[n++].heading = "rank";
+    for (int i = 0; i < best.goal_count; i++) {
+        columns[n++].heading = best.goals[i].property;
+        columns[n++].heading = best.goals[i].deviation;
+    }
+    columns[n++].heading = "results";
+    if (best.goal_count == 1) {
+        columns[n++].heading = "margin_percent";
+        columns[n++].heading = "better";
+    }
+    if (samples.space->reference_count > 1)
+        columns[n++].heading = "experiment";
+    n = add_dimensions(columns, n, 1);
+    n = add_dimensions(columns, n, 2);
+    columns[n++] = (struct samples_column){.heading = "identifier", .hidden = samples_people()};
+    int code = samples_begin(SAMPLES_SHEET, columns, n);
+    free(columns);
+    return code;
+}
+
+/* ---- notes for people ---- */
 
 /* The quantile, by linear interpolation. */
 static double quantile(double share)
 {
+    bool highest = best.goals[0].highest;
     double at = share * (best.count - 1);
-    int below = (int)at, i = best.highest ? best.count - 1 - below : below, k = best.highest ? i - 1 : i + 1;
+    int below = (int)at, i = highest ? best.count - 1 - below : below, k = highest ? i - 1 : i + 1;
     if (below == best.count - 1)
-        return best.all[i].value;
-    return best.all[i].value + (at - below) * (best.all[k].value - best.all[i].value);
+        return best.all[i].value[0];
+    return best.all[i].value[0] + (at - below) * (best.all[k].value[0] - best.all[i].value[0]);
 }
 
-/* For people: print the distribution of all values, and the meaning of the columns. */
+static void tell_distribution(void)
+{
+    const char *unit = best.goals[0].target->unit;
+    fprintf(samples.out, "# %s%s%s%s of %d: %.6g lowest, %.6g, %.6g, %.6g at the quarters, %.6g highest\n", best.goals[0].property,
+            *unit ? " (" : "", unit, *unit ? ")" : "", best.count, quantile(0), quantile(0.25), quantile(0.5), quantile(0.75),
+            quantile(1));
+}
+
+static void tell_front(void)
+{
+    fprintf(samples.out, "# the Pareto front: each of the other %d is no better in anything than one of these %d%s\n#  ",
+            best.count - best.winner_count, best.winner_count, best.per_count > 0 ? ", with the same --per" : "");
+    for (int i = 0; i < best.goal_count; i++) {
+        const char *unit = best.goals[i].target->unit;
+        fprintf(samples.out, "%s%s%s%s%s: the %s", i ? "; " : " ", best.goals[i].property, *unit ? " (" : "", unit,
+                *unit ? ")" : "", best.goals[i].highest ? "highest" : "lowest");
+    }
+    fputc('\n', samples.out);
+}
+
+/* Name the values of --per's dimension that have no winner. */
+static void tell_lost(void)
+{
+    const struct tune_domain *domain = &samples.space->dimensions[best.per_at[0]].domain;
+    tune_index size = tune_domain_size(domain);
+    int lost = 0;
+    struct tune_value value;
+    for (tune_index i = 0; best.per_count == 1 && i < size && size <= MOST_PARTS; i++) {
+        bool there = false;
+        tune_domain_value(domain, i, &value);
+        for (int k = 0; k < best.part_count && !there; k++)
+            there = tune_value_equal(&best.parts[k][best.per_at[0]], &value);
+        char *text = there ? NULL : tune_value_spell(&value);
+        if (text)
+            fprintf(samples.out, "%s%s", lost++ ? ", " : "# no valid result that fits: ", text);
+        free(text);
+    }
+    if (lost > 0)
+        fputc('\n', samples.out);
+}
+
 static void tell_others(void)
 {
     bool repeated = false;
     for (int i = 0; i < best.count; i++)
-        repeated = repeated || best.all[i].spread.count > 1;
-    const char *unit = best.target->unit;
-    fprintf(samples.out, "# %s%s%s%s of %d: %.6g lowest, %.6g, %.6g, %.6g at the quarters, %.6g highest\n", best.property,
-            *unit ? " (" : "",
-            unit, *unit ? ")" : "", best.count, quantile(0), quantile(0.25), quantile(0.5), quantile(0.75), quantile(1));
+        repeated = repeated || best.all[i].spread[0].count > 1;
+    if (best.goal_count > 1)
+        tell_front();
+    else if (best.per_count == 0)
+        tell_distribution();
     if (repeated)
-        fprintf(samples.out,
-                "# each the %s of its results, with their standard deviation; better: than the next by more than the repeats "
-                "spread (Welch's t test, 5 %%)\n", samples_median() ? "median" : "mean");
+        fprintf(samples.out, "# each the %s of its results, with their standard deviation%s\n", samples_median() ? "median" : "mean",
+                best.goal_count > 1 ? "" : "; better: than the next by more than the repeats spread (Welch's t test, 5 %)");
     if (best.skipped > 0)
-        fprintf(samples.out, "# %d more are measured and have no %s\n", best.skipped, best.property);
+        fprintf(samples.out, "# %d more are measured and have no %s\n", best.skipped,
+                best.goal_count > 1 ? "value of each" : best.goals[0].property);
 }
+
+/* ---- the whole ---- */
 
 static const struct tune_target *target_of(const char *property)
 {
@@ -222,46 +387,70 @@ static const struct tune_target *target_of(const char *property)
     return samples_derived(property);
 }
 
+static int add_goals(const char *text, bool highest)
+{
+    const char *names[16];
+    int count = samples_split(text, names, 16);
+    TRY(count);
+    TRY(samples_check_properties(names, count));
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < best.goal_count; k++)
+            if (!strcmp(best.goals[k].property, names[i]))
+                return tune_error_usage("%s is asked for twice", names[i]);
+        if (best.goal_count == MOST_GOALS)
+            return tune_error_usage("more than %d properties; nearly every entity would be on the Pareto front", MOST_GOALS);
+        best.goals[best.goal_count++] = (struct goal){names[i], target_of(names[i]), highest, "deviation"};
+    }
+    for (int i = 0; i < best.goal_count && best.goal_count > 1; i++)
+        snprintf(best.goals[i].deviation, sizeof best.goals[i].deviation, "%s_deviation", best.goals[i].property);
+    return 0;
+}
+
 static int check(void)
 {
-    if (!my.maximize == !my.minimize)
-        return tune_error_usage("best of what? --maximize PROPERTY or --minimize PROPERTY");
+    if (!my.maximize && !my.minimize)
+        return tune_error_usage("best of what? --maximize PROPERTY or --minimize PROPERTY; two or three give the Pareto front");
     TRY(samples_check_aggregate());
     if (strcmp(my.include, "measured") && strcmp(my.include, "sampled") && strcmp(my.include, "matching"))
         return tune_error_usage("--include %s: nothing is known of these", my.include);
-    best.highest = my.maximize != NULL;
-    best.property = best.highest ? my.maximize : my.minimize;
     TRY(samples_open_space(samples_word(0)));
-    TRY(samples_check_properties(&best.property, 1));
-    best.target = target_of(best.property);
+    TRY(add_goals(my.maximize, true));
+    TRY(add_goals(my.minimize, false));
+    TRY(best.per_count = samples_split(my.per, best.per, TUNE_SPACE_DIMENSIONS));
+    for (int i = 0; i < best.per_count; i++)
+        TRY(best.per_at[i] = points_dimension(best.per[i]));
     return 0;
 }
 
 static int put_all(void)
 {
-    int count = my.count < best.count ? my.count : best.count;
-    struct winner *winners = calloc((size_t)count + 1, sizeof *winners);
-    if (!winners)
-        return samples_no_memory();
-    if (best.count > 0)
-        qsort(best.all, (size_t)best.count, sizeof *best.all, best_first);
-    for (int i = 0; i < count; i++)
-        winners[i].candidate = &best.all[i];
-    int code = name_winners(winners, count);
-    if (code == 0)
-        code = put_winners(winners, count);
-    if (code == 0 && samples_people() && best.count > 0)
+    bool given = tune_flags_given(&my.tune, "count"), one = best.per_count > 0 || my.print_command;
+    TRY(choose_winners(given ? my.count : best.goal_count > 1 ? 0 : one ? 1 : my.count));
+    TRY(name_winners());
+    if (my.print_command && best.winner_count == 0)
+        return tune_error_set("no valid result fits, so there is no command");
+    for (int i = 0; i < best.winner_count && my.print_command; i++)
+        TRY(samples_put_command(best.winners[i].protocol, best.winners[i].entity));
+    if (my.print_command)
+        return 0;
+    TRY(begin());
+    for (int i = 0; i < best.winner_count; i++)
+        TRY(put_winner(&best.winners[i]));
+    TRY(samples_end());
+    if (samples_people() && best.count > 0)
         tell_others();
-    for (int i = 0; i < count; i++)
-        free(winners[i].entity);
-    free(winners);
-    return code;
+    if (samples_people() && best.per_count > 0)
+        tell_lost();
+    return 0;
 }
 
 int samples_best(void)
 {
     TRY(check());
-    if (!(best.view = samples_open_view(&best.property, 1, true)))
+    const char *columns[MOST_GOALS];
+    for (int i = 0; i < best.goal_count; i++)
+        columns[i] = best.goals[i].property;
+    if (!(best.view = samples_open_view(columns, best.goal_count, SAMPLES_VALID)))
         return -1;
     int code = read_candidates();
     if (code == 0)
@@ -270,6 +459,11 @@ int samples_best(void)
         code = samples_say_mixed(best.view);
     if (code == 0)
         code = samples_say_matching(best.view);
+    for (int i = 0; i < best.winner_count; i++)
+        free(best.winners[i].entity);
+    for (int i = 0; i < best.part_count; i++)
+        free(best.parts[i]);
+    free(best.winners);
     free(best.all);
     tune_view_free(best.view);
     return code;

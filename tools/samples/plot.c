@@ -44,12 +44,6 @@ static void *take(size_t size)
 
 /* ---- the choice of axes ---- */
 
-static int find_dimension(const char *name)
-{
-    int d = tune_name_find(samples.space->names, samples.space->count, name);
-    return d >= 0 ? d : samples_no_such("dimension", name, samples.space->names, samples.space->count);
-}
-
 static bool varies(int d)
 {
     return plot.p.levels[d].count > 1;
@@ -89,7 +83,7 @@ static int choose_curves(int x, int series)
 
 static int choose_axes(void)
 {
-    int x = my.x ? find_dimension(my.x) : -1, series = my.series ? find_dimension(my.series) : -1;
+    int x = my.x ? points_dimension(my.x) : -1, series = my.series ? points_dimension(my.series) : -1;
     if ((my.x && x < 0) || (my.series && series < 0))
         return -1;
     if (x >= 0 && x == series)

@@ -1,10 +1,17 @@
 /* points.c - read the figures of entities for plot. */
 #include "core/array.h"
+#include "core/nearest.h"
 #include "points.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+int points_dimension(const char *name)
+{
+    int d = tune_name_find(samples.space->names, samples.space->count, name);
+    return d >= 0 ? d : samples_no_such("dimension", name, samples.space->names, samples.space->count);
+}
 
 static const struct tune_target *target_of(int protocol, const char *name)
 {
@@ -20,7 +27,8 @@ static int check_properties(struct points *p)
     const char *asked = my.properties ? my.properties : my.maximize ? my.maximize : my.minimize;
     TRY(p->property_count = samples_split(asked, p->properties, 64));
     if (p->property_count == 0)
-        return tune_error_usage("plot what? --property PROPERTY (or --maximize or --minimize PROPERTY, which marks the best)");
+        return tune_error_usage("%s what? --property PROPERTY%s", my.command,
+                                !strcmp(my.command, "plot") ? " (or --maximize or --minimize PROPERTY, which marks the best)" : "");
     return samples_check_properties(p->properties, p->property_count);
 }
 
@@ -48,16 +56,19 @@ static void drop_level(struct tune_value *v)
         free((void *)(uintptr_t)v->list.items);
 }
 
-/* Compare by the index in the domain; other values by their own order. */
-static int compare_levels(const void *a, const void *b, void *domain)
+int points_compare(const struct tune_domain *domain, const struct tune_value *x, const struct tune_value *y)
 {
-    const struct tune_value *x = *(const struct tune_value *const *)a, *y = *(const struct tune_value *const *)b;
     tune_index i, k;
     double number;
     bool numbers = tune_value_number(x, &number) && tune_value_number(y, &number);
     if (!numbers && tune_domain_find(domain, x, &i) && tune_domain_find(domain, y, &k))
         return (i > k) - (i < k);
     return tune_value_compare(x, y);
+}
+
+static int compare_levels(const void *a, const void *b, void *domain)
+{
+    return points_compare(domain, *(const struct tune_value *const *)a, *(const struct tune_value *const *)b);
 }
 
 static int spell_levels(struct levels *l)
@@ -172,7 +183,7 @@ static int read_points(struct points *p, struct tune_view *v)
     p->builds = origins.builds;
     if (p->count == 0) {
         TRY(samples_say_matching(v));
-        return tune_error_set("there is nothing to draw: no valid result has %s", p->properties[0]);
+        return tune_error_set("there is nothing to %s: no valid result has %s", strcmp(my.command, "plot") ? "compare" : "draw", p->properties[0]);
     }
     TRY(samples_say_mixed(v));
     return order_levels(p);
@@ -188,7 +199,7 @@ int points_read(struct points *p)
     p->varying = calloc((size_t)samples.space->count + 1, sizeof *p->varying);
     if (!p->levels || !p->varying)
         return samples_no_memory();
-    struct tune_view *v = samples_open_view(p->properties, p->property_count, true);
+    struct tune_view *v = samples_open_view(p->properties, p->property_count, SAMPLES_VALID);
     int code = v ? read_points(p, v) : -1;
     /* texts of levels belong to the space, or to the view if the space does not list them */
     for (int d = 0; d < samples.space->count && code == 0; d++)

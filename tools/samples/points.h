@@ -32,7 +32,14 @@ struct points {
     int host_classes, builds;
 };
 
-/* points_read - read the requested properties from the view of the flags. points_free - free them.
+/* points_dimension - the place of the dimension of that name, or -1 with an error.
+ * points_compare - two values of a dimension: numbers by size, others in the domain's order. */
+int points_dimension(const char *name);
+int points_compare(const struct tune_domain *domain, const struct tune_value *x,
+                   const struct tune_value *y);
+
+/* points_read - read the requested properties from the view of the flags.
+ * points_free - free them.
  * points_value - the point's figure: by --aggregate, else the mean. points_unit - the unit of the
  * property under that protocol. */
 int points_read(struct points *p);

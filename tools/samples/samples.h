@@ -16,8 +16,8 @@ struct samples_flags {
     const char *command, *words, *store, *experiments, *include, *property_format, *output_format,
         *output_file, *properties, *aggregate, *where, *operation, *columns, *sort, *group_by,
         *derive, *maximize, *minimize, *experiment, *actuator, *inputs, *x, *series, *svg, *color,
-        *labels, *regression;
-    bool all_properties, logarithmic, ascii;
+        *labels, *regression, *per;
+    bool all_properties, logarithmic, ascii, print_command;
     int count, width, height;
     int64_t limit;
     double until_stable;
@@ -50,10 +50,13 @@ int samples_words(void);
 /* samples_read_catalog - the experiments, into samples; once.
  * samples_open_space - read the space file, or the one the store recorded as "space-...", and bind
  * it, into samples. samples_open_view
- * - a view of it as --include, --where and --operation say, of rows with those columns. */
+ * - a view of it as --include, --where and --operation say, of rows with those columns: of
+ * results, of valid ones, or with failed ones, too. */
 int samples_read_catalog(void);
 int samples_open_space(const char *path);
-struct tune_view *samples_open_view(const char *const *columns, int count, bool valid);
+enum samples_which { SAMPLES_RESULTS, SAMPLES_VALID, SAMPLES_ALL };
+struct tune_view *samples_open_view(const char *const *columns, int count,
+                                    enum samples_which which);
 
 /* samples_split - text's parts between commas, copies that live as long as the program: how many,
  * or -1: more than `most`. */
@@ -151,6 +154,10 @@ bool samples_full(void);
 int64_t samples_rows(void);
 bool samples_people(void);
 
+/* samples_put_command - print the command that measures an entity, on a line for a shell. -1 with
+ * an error: the experiment has no program, or it is not there. */
+int samples_put_command(int protocol, const struct tune_value *entity);
+
 /* ---- the commands: 0, -1, or (check) 1: there are problems ---- */
 int samples_show(void);
 int samples_stats(void);
@@ -158,6 +165,8 @@ int samples_trace(void);
 int samples_entity(void);
 int samples_best(void);
 int samples_compare(void);
+int samples_effect(void);
+int samples_missing(void);
 int samples_plot(void);
 int samples_list(void);
 int samples_export(void);

@@ -280,7 +280,7 @@ int samples_show(void)
     if (!show.results && my.derive)
         return tune_error_usage("--include %s: these entities have no results, so --derive is not for them", my.include);
     TRY(choose_columns());
-    if (!(show.view = samples_open_view(show.columns, show.column_count, false)))
+    if (!(show.view = samples_open_view(show.columns, show.column_count, SAMPLES_RESULTS)))
         return -1;
     if (show.results && !samples_people()) /* people are told which ones are empty */
         drop_empty_columns();

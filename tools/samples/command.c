@@ -1,0 +1,69 @@
+/* command.c - the command line of an entity, for a shell. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "samples.h"
+#include "sweeps/actuators/measure.h"
+
+static void put_word(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
+    if (*word && word[strspn(word, plain)] == 0) {
+        fputs(word, samples.out);
+        return;
+    }
+    fputc('\'', samples.out);
+    for (; *word; word++)
+        fputs(*word == '\'' ? "'\\''" : (const char[2]){*word, 0}, samples.out);
+    fputc('\'', samples.out);
+}
+
+/* Inputs that no argument takes are variables before the program. */
+static void put_variables(const struct tune_experiment *e, const struct tune_command *command)
+{
+    for (int i = 0; i < e->input_count; i++) {
+        const struct tune_input *in = &e->inputs[i];
+        char *equals = strchr(command->environment[i], '=');
+        if (in->flag || in->inert || in->map_count > 0)
+            continue;
+        fprintf(samples.out, "%.*s", (int)(equals + 1 - command->environment[i]), command->environment[i]);
+        put_word(equals + 1);
+        fputc(' ', samples.out);
+    }
+}
+
+/* The program's file, from the current folder if it is below that. */
+static int find_program(const struct tune_experiment *e, char path[TUNE_PATH_MAX])
+{
+    char here[TUNE_PATH_MAX];
+    TRY(tune_program_find(e, e->program, path));
+    size_t n = getcwd(here, sizeof here) ? strlen(here) : 0;
+    if (n > 1 && !strncmp(path, here, n) && path[n] == '/' && strchr(path + n + 1, '/'))
+        memmove(path, path + n + 1, strlen(path + n));
+    return 0;
+}
+
+int samples_put_command(int protocol, const struct tune_value *entity)
+{
+    const struct tune_experiment *e = samples.protocols[protocol].experiment;
+    struct tune_command command;
+    char program[TUNE_PATH_MAX];
+    TRY(find_program(e, program));
+    struct tune_value *inputs = calloc((size_t)e->input_count + 1, sizeof *inputs);
+    if (!inputs)
+        return samples_no_memory();
+    tune_protocol_inputs(&samples.protocols[protocol], entity, inputs);
+    int code = tune_experiment_command(e, inputs, NULL, 0, &command);
+    free(inputs);
+    TRY(code);
+    put_variables(e, &command);
+    put_word(program);
+    for (int i = 0; i < command.argument_count; i++) {
+        fputc(' ', samples.out);
+        put_word(command.arguments[i]);
+    }
+    fputc('\n', samples.out);
+    tune_command_free(&command);
+    return 0;
+}
