@@ -18,7 +18,7 @@ is "ends below the entropy of single tokens by the margin" grep -q "^validation 
 is "shows the run folder" grep -q "The run is in runs/quickstart" shown
 is "four configurations are measured" grep -qE "^# finished +4 valid, 0 invalid, 0 failed, 0 known" shown
 is "and known the second time" grep -qE "^# finished +0 valid, 0 invalid, 0 failed, 4 known" shown
-is "and the fastest is shown" eval 'grep -qE "^ *1 +[0-9.]+ +[0-9]+ " shown && grep -qE "^ *4 +[0-9.]+ +[0-9]+ " shown'
+is "and the fastest is shown" eval 'grep -qE "^ *1 +[0-9.]+ .* (64|128) +[14]$" shown && grep -qE "^ *4 +[0-9.]+ .* (64|128) +[14]$" shown'
 is "its checkpoint is a model folder" test -f runs/quickstart/checkpoint-final/model.safetensors
 # The same run once more, without training it again.
 mkdir fake && ln -s "$BUILD"/* fake && ln -sf /bin/true fake/finetune_full

@@ -91,8 +91,8 @@ aggregate mean 3.0
 aggregate median 3.0
 aggregate min 1.5
 aggregate max 4.5
-aggregate variance 1.25
-aggregate std 1.118033988749895
+aggregate variance 1.6666666666666667
+aggregate std 1.2909944487358056
 is "--entities 2 --order random --seed 5 twice the same" eval '"$sweep" s.yaml $own --store r1 --entities 2 --order random --seed 5 | grep measured | cut -c30- >o1; "$sweep" s.yaml $own --store r2 --entities 2 --order random --seed 5 | grep measured | cut -c30- >o2; [ $(wc -l <o1) = 2 ] && cmp o1 o2'
 # order STORE FLAG... - the entities of a sweep over a fresh store, as they came
 order() {
