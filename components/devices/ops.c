@@ -103,6 +103,12 @@ static bool have_rows(const struct tune_tensor *a, const struct tune_tensor *b)
     return a->ndim == 2 && b->ndim == 2 && a->shape[1] == b->shape[1] && is_float(a) && is_float(b);
 }
 
+/* The same, of rows that may lie apart. */
+static bool have_columns(const struct tune_tensor *a, const struct tune_tensor *b)
+{
+    return is_factor(a) && is_factor(b) && a->shape[1] == b->shape[1];
+}
+
 static bool same_shape(const struct tune_tensor *a, const struct tune_tensor *b)
 {
     bool same = a->ndim == b->ndim && a->dtype == b->dtype;

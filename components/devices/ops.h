@@ -19,8 +19,8 @@
  * read or written once, or both. way is "dx" or "dW" for a gradient, else "".
  *
  * Rules for all operations:
- *     Matrices are dense. Only gemm, linear layers without a bias, and attention take some columns
- *     of a wider matrix.
+ *     Matrices are dense. Only gemm, linear layers without a bias, attention, gather and scatter
+ *     take some columns of a wider matrix.
  *     Outputs come first, then inputs, then scalars. The gradient of x is dx. Gradients of
  *     parameters add; for each other output the text says "set" or "add".
  *     Activations are F32 or BF16. Parameters, their gradients, statistics and tables are F32,
@@ -201,12 +201,12 @@
 
 /* tune_gather(dev, y, x, rows) - y[i] = x[rows[i]].   y set
  * tune_scatter(dev, y, x, rows) - y[rows[i]] = x[i].   y: those rows set
- *     y, x [*,C]; rows differ; the caller checks them */
+ *     y, x [*,C], each may be some columns of a wider matrix; rows differ; the caller checks them */
 #define TUNE_ARGS_gather(V) V(SET, y) V(GET, x) V(GET, rows)
-#define TUNE_FIT_gather (have_rows(x, y) && is_index(rows, y->shape[0]))
+#define TUNE_FIT_gather (have_columns(x, y) && is_index(rows, y->shape[0]))
 #define TUNE_COST_gather COST(0, 2 * bytes(y), "")
 #define TUNE_ARGS_scatter(V) V(EDIT, y, true) V(GET, x) V(GET, rows)
-#define TUNE_FIT_scatter (have_rows(x, y) && is_index(rows, x->shape[0]))
+#define TUNE_FIT_scatter (have_columns(x, y) && is_index(rows, x->shape[0]))
 #define TUNE_COST_scatter COST(0, 2 * bytes(x), "")
 
 /* tune_cross_entropy_rows(dev, logits, step, log_probs, labels, weights, rows, smoothing, backward)

@@ -170,20 +170,22 @@ int tune_cpu_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_
     return 0;
 }
 
-/* Copy rows of x to y, converting the dtype: row[n] of x to n (gather), or n to row[n] of y. */
+/* Copy rows of x to y, converting the dtype: row[n] of x to n (gather), or n to row[n] of y. Rows
+ * of either may lie apart. */
 static int copy_rows(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
                      const struct tune_tensor *rows, bool gather)
 {
     int64_t N = rows->shape[0], C = x->shape[1];
+    int64_t x_step = tune_tensor_stride(x), y_step = tune_tensor_stride(y);
     const int32_t *row = tune_cpu_data(rows);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
 #pragma omp parallel for num_threads(dev->threads) schedule(static)
     for (int64_t n = 0; n < N; n++) {
-        int64_t from = gather ? row[n] : n, to = gather ? n : row[n];
-        float *work = tune_cpu_work(dev), *out = tune_cpu_place(y, to * C, work + C);
-        memcpy(out, tune_cpu_in(x, from * C, C, work), (size_t)C * 4);
-        tune_cpu_out(y, to * C, C, out);
+        int64_t from = (gather ? row[n] : n) * x_step, to = (gather ? n : row[n]) * y_step;
+        float *work = tune_cpu_work(dev), *out = tune_cpu_place(y, to, work + C);
+        memcpy(out, tune_cpu_in(x, from, C, work), (size_t)C * 4);
+        tune_cpu_out(y, to, C, out);
     }
     return 0;
 }
