@@ -266,13 +266,15 @@ static bool has_role(const struct tune_conversation *c, int i, const char *role)
     return i >= 0 && i < c->count && !strcmp(c->items[i].role, role);
 }
 
-int tune_conversation_check(const struct tune_conversation *c, const char *name, int64_t line)
+/* Check the order of the roles. *assistants: how many of the messages are the assistant's. */
+static int check_order(const struct tune_conversation *c, const char *name, int64_t line, int *assistants)
 {
     const char *broken = NULL;
-    int assistants = 0, at = 0;
+    int at = 0;
+    *assistants = 0;
     for (int i = 0; i < c->count && !broken; i++) {
         bool assistant = has_role(c, i, "assistant");
-        assistants += assistant;
+        *assistants += assistant;
         at = i + 1;
         if (i > 0 && has_role(c, i, "system"))
             broken = "a system message stands only at the begin";
@@ -281,16 +283,32 @@ int tune_conversation_check(const struct tune_conversation *c, const char *name,
         else if (assistant && !has_role(c, i - 1, "user") && !has_role(c, i - 1, "tool") && !has_role(c, i - 1, "ipython"))
             broken = "an assistant's message follows one of a user or a tool";
     }
-    if (broken)
-        tune_error_set("%s:%lld: message %d (%s): %s", name, (long long)line, at, c->items[at - 1].role, broken);
-    else if (c->count < 2)
-        tune_error_set("%s:%lld: a conversation of %d message%s, expected at least 2", name, (long long)line, c->count,
-                       c->count == 1 ? "" : "s");
-    else if (assistants == 0)
-        tune_error_set("%s:%lld: no message of the assistant: there is nothing to train on", name, (long long)line);
-    else
+    if (!broken)
         return 0;
-    return -1;
+    return tune_error_set("%s:%lld: message %d (%s): %s", name, (long long)line, at, c->items[at - 1].role, broken);
+}
+
+int tune_conversation_check(const struct tune_conversation *c, const char *name, int64_t line)
+{
+    int assistants;
+    TRY(check_order(c, name, line, &assistants));
+    if (c->count < 2)
+        return tune_error_set("%s:%lld: a conversation of %d message%s, expected at least 2", name, (long long)line, c->count,
+                              c->count == 1 ? "" : "s");
+    if (assistants == 0)
+        return tune_error_set("%s:%lld: no message of the assistant: there is nothing to train on", name, (long long)line);
+    return 0;
+}
+
+int tune_conversation_open(struct tune_conversation *c, const char *name, int64_t line)
+{
+    int assistants;
+    TRY(check_order(c, name, line, &assistants));
+    if (has_role(c, c->count - 1, "assistant"))
+        c->count--;
+    if (c->count > 0 && !has_role(c, c->count - 1, "system"))
+        return 0;
+    return tune_error_set("%s:%lld: a conversation without a message to answer", name, (long long)line);
 }
 
 void tune_conversation_free(struct tune_conversation *c)

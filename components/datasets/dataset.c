@@ -126,6 +126,8 @@ static int read_plain(const struct tune_dataset *d, const struct tune_row *row, 
                                   d->response);
         pieces[0] = (struct tune_piece){(size_t)(at - text.data) + d->response_size, false};
         count = 2;
+        if (d->format.prompts)
+            text.size = pieces[0].end;
     }
     pieces[count - 1] = (struct tune_piece){text.size, true};
     if (tune_tokenizer_encode(d->tok, text.data, text.size, TUNE_ADD_SPECIAL, &s->tokens) < 0)
@@ -328,6 +330,8 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
                   kind == TUNE_FORMAT_ALPACA_PREFERENCE ||
                   (kind == TUNE_FORMAT_TEMPLATE && t->parts[t->count - 1].trained);
     const char *token = o->append_token;
+    if (o->prompts)
+        return 0;
     d->append_always = token != NULL;
     if (!token && answer) {
         token = o->end_token;
@@ -357,7 +361,7 @@ static int probe_formatted(struct tune_dataset *d)
     for (int64_t i = 0; status == 0 && i < rows && !label; i++) {
         struct found found = {0};
         status = read_row(d, i, &x, &found);
-        label = status == 0 && tune_example_has_label(&x);
+        label = status == 0 && (d->format.prompts || tune_example_has_label(&x));
         if (status < 0 && (i > 0 || d->skip_bad_rows) && (!d->skip_bad_rows || i + 1 < rows) && is_bad_row(d)) {
             bad++;
             status = 0; /* reported or counted when the row is read */
@@ -390,7 +394,8 @@ static void describe(struct tune_dataset *d)
             tune_append(about, size, "%s%.100s%s%.100s", i ? ", " : "", f->names[i], renamed ? "=" : "",
                         renamed ? f->columns[i] : "");
         }
-    tune_append(about, size, "; trained on %s", tune_format_train_on(f));
+    if (!f->prompts)
+        tune_append(about, size, "; trained on %s", tune_format_train_on(f));
     if (f->recognised && tune_columns_has(&d->columns, "text"))
         tune_append(about, size, "; the column text is not read (`format` text trains on it)");
     if (f->chat)
@@ -469,7 +474,7 @@ static void describe_text(struct tune_dataset *d)
         tune_append(about, sizeof d->about, ", in pieces of at most %d tokens", d->max_length);
     if (d->append_id >= 0)
         tune_append(about, sizeof d->about, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
-    else
+    else if (!d->format.prompts)
         tune_append(about, sizeof d->about, "; ended by no token");
     tune_blank_controls(d->about);
 }
@@ -494,7 +499,7 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
         TRY(check_chunk(d, o));
         describe(d);
         TRY(probe_formatted(d));
-        return *d->warning ? 0 : tune_dataset_watch(d, d->tok, d->append_always, d->warning, sizeof d->warning);
+        return *d->warning || o->prompts ? 0 : tune_dataset_watch(d, d->tok, d->append_always, d->warning, sizeof d->warning);
     }
     if (d->rows.format != TUNE_DATASET_TEXT)
         TRY(d->rows.header.text ? tune_text_rows_choose_column(&d->text) : probe(d));
@@ -520,6 +525,17 @@ struct tune_dataset *tune_dataset_make(int max_length)
     return d;
 }
 
+/* Settle a set whose rows were opened with this status. Where that fails, it is freed. */
+static struct tune_dataset *opened(struct tune_dataset *d, int status, const struct tune_dataset_options *options)
+{
+    d->count = d->rows.count;
+    d->stamp = d->rows.stamp;
+    if (status == 0 && tune_shards_fingerprint(&d->rows.files, &d->fingerprint) == 0 && settle(d, options) == 0)
+        return d;
+    tune_dataset_free(d);
+    return NULL;
+}
+
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok)
 {
@@ -527,14 +543,17 @@ struct tune_dataset *tune_dataset_open(const char *path, const struct tune_datas
     if (!d)
         return NULL;
     d->tok = tok;
-    if (tune_rows_open(&d->rows, path, options->format, options->end_token) == 0) {
-        d->count = d->rows.count;
-        d->stamp = d->rows.stamp;
-        if (tune_shards_fingerprint(&d->rows.files, &d->fingerprint) == 0 && settle(d, options) == 0)
-            return d;
-    }
-    tune_dataset_free(d);
-    return NULL;
+    return opened(d, tune_rows_open(&d->rows, path, options->format, options->end_token), options);
+}
+
+struct tune_dataset *tune_dataset_open_text(const char *name, const char *rows, size_t size,
+                                            const struct tune_dataset_options *options, struct tune_tokenizer *tok)
+{
+    struct tune_dataset *d = tune_dataset_make(options->max_length);
+    if (!d)
+        return NULL;
+    d->tok = tok;
+    return opened(d, tune_rows_open_text(&d->rows, name, rows, size), options);
 }
 
 struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, int64_t row, struct tune_example *x),

@@ -60,9 +60,13 @@ bool tune_example_has_label(const struct tune_example *x);
  * without an array. Also an error: an unknown column or append_token, or options that exclude each
  * other. In formats other than text also: at most 1,000 rows, none of which has a token to train
  * on. For a larger set tune_dataset_warning says so.
+ * tune_dataset_open_text - the same for rows in memory, one JSON object a line. name: for messages.
  * tune_dataset_free - free it; NULL is fine. */
 struct tune_dataset *tune_dataset_open(const char *path, const struct tune_dataset_options *options,
                                        struct tune_tokenizer *tok);
+struct tune_dataset *tune_dataset_open_text(const char *name, const char *rows, size_t size,
+                                            const struct tune_dataset_options *options,
+                                            struct tune_tokenizer *tok);
 
 /* tune_dataset_from - a data set of count rows (1 to 2^52) that get makes. get fills x for row i
  * and returns 0, or -1 after tune_error_set. It calls tune_example_reserve and sets ids, trained

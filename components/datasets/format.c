@@ -109,16 +109,17 @@ static enum tune_format_kind recognise_pairs(const struct tune_format *f, const 
 /* Recognise the format. A more specific format wins over a column "text" beside it. */
 static enum tune_format_kind recognise(const struct tune_format *f, const struct tune_columns *have, bool pairs)
 {
-    enum tune_format_kind kind = recognise_pairs(f, have, pairs);
+    enum tune_format_kind kind = f->prompts ? TUNE_FORMAT_TEXT : recognise_pairs(f, have, pairs);
+    bool answer = !f->prompts; /* whether a format needs its column of answers */
     if (kind != TUNE_FORMAT_TEXT)
         return kind;
     if (has(f, have, "messages"))
         return TUNE_FORMAT_MESSAGES;
     if (has(f, have, "conversations"))
         return TUNE_FORMAT_SHAREGPT;
-    if (has(f, have, "prompt") && has(f, have, "completion"))
+    if (has(f, have, "prompt") && (has(f, have, "completion") || !answer))
         return TUNE_FORMAT_PROMPT_COMPLETION;
-    if (has(f, have, "instruction") && has(f, have, "output"))
+    if (has(f, have, "instruction") && (has(f, have, "output") || !answer))
         return TUNE_FORMAT_ALPACA;
     return has(f, have, "input") && has(f, have, "output") ? TUNE_FORMAT_INSTRUCT : TUNE_FORMAT_TEXT;
 }
@@ -172,6 +173,8 @@ static int check_pairs(const struct tune_format *f, const struct tune_columns *h
                        const struct tune_rows *rows)
 {
     char list[512];
+    if (f->prompts)
+        return 0;
     if (f->recognised && has(f, have, "prompt") && has(f, have, "completion") && has(f, have, "label") &&
         type_of(f, have, rows, "label") == TUNE_JSON_BOOL)
         return tune_error_usage("%s: these rows are unpaired preferences (prompt, completion, label), and no recipe trains on "
@@ -243,13 +246,26 @@ static int check_map(const struct tune_format *f, const struct tune_columns *hav
     return 0;
 }
 
+/* Whether column i is read only for the answer. */
+static bool is_answer(const struct tune_format *f, int i)
+{
+    const struct tune_prompt_template *t = &f->templates[0];
+    if (f->kind != TUNE_FORMAT_TEMPLATE)
+        return !strcmp(f->names[i], "output") || !strcmp(f->names[i], "completion");
+    for (int k = 0; k < t->count && !t->parts[k].trained; k++)
+        if (t->parts[k].slot >= 0 && !strcmp(t->parts[k].text, f->names[i]))
+            return false;
+    return true;
+}
+
 static int check_columns(const struct tune_format *f, const struct tune_columns *have, const char *path)
 {
     char list[512];
     for (int i = 0; i < f->count; i++) {
         /* a column named in --columns must exist */
         bool mapped = strcmp(f->columns[i], f->names[i]) != 0;
-        if (tune_columns_has(have, f->columns[i]) || (i >= f->count - f->optional && !mapped))
+        if (tune_columns_has(have, f->columns[i]) || (i >= f->count - f->optional && !mapped) ||
+            (f->prompts && is_answer(f, i)))
             continue;
         const char *nearest = tune_nearest(f->columns[i], (const char *const *)have->names, have->count, NULL);
         return tune_error_usage("%s: no column \"%.200s\" for %s's %s%.200s%s; it has: %s; the "
@@ -318,6 +334,7 @@ int tune_format_settle(struct tune_format *f, const struct tune_columns *have, c
                        const struct tune_rows *rows)
 {
     memset(f, 0, sizeof *f);
+    f->prompts = o->prompts;
     if (o->columns)
         TRY(read_map(f, o->columns));
     TRY(choose(f, have, o));
@@ -401,6 +418,8 @@ int tune_pieces_template(const struct tune_format *f, const struct tune_prompt_t
         const struct tune_prompt_part *part = &t->parts[i];
         bool trained = part->trained || f->train_on == TUNE_TRAIN_ON_ALL;
         int v = 0;
+        if (f->prompts && part->trained)
+            return 0;
         if (part->slot < 0) {
             TRY(tune_pieces_put(p, part->text, part->size, trained, false));
             continue;
@@ -420,7 +439,7 @@ int tune_pieces_template(const struct tune_format *f, const struct tune_prompt_t
 
 static int fill_pair(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
 {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < (f->prompts ? 1 : 2); i++) {
         TRY(tune_pieces_need_text(f, rows, row, p, i));
         TRY(tune_pieces_put(p, p->values.at[i].text.data, p->values.at[i].text.size, i == 1 || f->train_on == TUNE_TRAIN_ON_ALL, true));
     }
@@ -458,16 +477,18 @@ static bool is_list(const struct tune_value *v)
 int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p,
                      const struct tune_value *tools)
 {
-    bool all = f->train_on == TUNE_TRAIN_ON_ALL;
+    bool all = f->train_on == TUNE_TRAIN_ON_ALL || f->prompts;
+    int how = f->prompts ? TUNE_CHAT_GENERATION_PROMPT : all ? 0 : TUNE_CHAT_SPANS;
     size_t at = 0;
-    TRY(tune_conversation_check(&p->chat, rows->path, row->line));
+    TRY(f->prompts ? tune_conversation_open(&p->chat, rows->path, row->line)
+                   : tune_conversation_check(&p->chat, rows->path, row->line));
     struct tune_chat_messages chat = {.items = p->chat.items, .count = p->chat.count, .name = rows->path, .line = row->line};
     if (tools && !tune_pieces_no_value(tools)) {
         if (!is_list(tools))
             return tune_pieces_bad_row(rows, row, f->columns[f->count - 1], "is no list of tools in this row");
         chat.tools = tools->text;
     }
-    TRY(tune_chat_template_render(f->chat, &chat, all ? 0 : TUNE_CHAT_SPANS, &p->rendered));
+    TRY(tune_chat_template_render(f->chat, &chat, how, &p->rendered));
     const struct tune_chat_text *r = &p->rendered;
     for (int i = 0; !all && i < r->span_count; i++) {
         if (f->pairs && !span_trained(f, p, i))
@@ -488,7 +509,7 @@ int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows, 
 static int fill_lists(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
 {
     TRY(tune_conversation_begin(&p->chat, row->size));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < (f->prompts ? 1 : 2); i++) {
         if (p->values.at[i].type != TUNE_JSON_ARRAY)
             return tune_pieces_bad_row(rows, row, f->columns[i], "is no list of messages in this row, as prompts are in the first one");
         TRY(tune_conversation_read(&p->chat, &p->values.json, p->values.at[i].text, false));
@@ -503,7 +524,7 @@ static int fill_conversation(const struct tune_format *f, const struct tune_rows
 {
     TRY(tune_conversation_begin(&p->chat, row->size));
     if (f->kind == TUNE_FORMAT_INSTRUCT) {
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < (f->prompts ? 1 : 2); i++) {
             TRY(tune_pieces_need_text(f, rows, row, p, i));
             TRY(tune_conversation_add(&p->chat, i ? "assistant" : "user", p->values.at[i].text));
         }

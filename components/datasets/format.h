@@ -52,6 +52,7 @@ struct tune_format {
     char *map;                                /* --columns, split into strings */
     struct tune_chat_template *chat;          /* for conversations */
     bool pairs;      /* a row is a chosen and a rejected answer */
+    bool prompts;    /* only what comes before the answer is read */
 };
 
 /* tune_format_settle - choose the format from options (row_format, columns, prompt_template,

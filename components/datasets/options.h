@@ -62,6 +62,9 @@ struct tune_dataset_options {
                                         file is one paragraph */
     bool pairs;                      /* a row is a pair of a chosen and a rejected answer: each
                                         becomes a sequence of its own (struct tune_example) */
+    bool prompts;                    /* read only what comes before the answer, for generation:
+                                        columns of answers may be absent, a conversation ends where
+                                        the assistant speaks next, and nothing is appended */
     bool skip_bad_rows;              /* count rows that cannot be read, and mark them bad; else an
                                         error */
 };

@@ -1,10 +1,13 @@
 /* rows.c - walk from row to row, to build the index and to find a row from it. */
 #include "datasets/rows.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/array.h"
 #include "core/try.h"
@@ -411,6 +414,29 @@ int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_f
         return -1;
     }
     return 0;
+}
+
+/* A file in memory, because pages of a mapping may be given back at any time. */
+static int map_text(struct tune_mapping *m, const char *name, const char *text, size_t size)
+{
+    int fd = memfd_create("rows", MFD_CLOEXEC);
+    if (fd < 0)
+        return tune_error_cannot("%s: no file in memory for its rows: %s", name, strerror(errno));
+    int status = write(fd, text, size) == (ssize_t)size
+                     ? tune_file_map_open(m, fd, name, size)
+                     : tune_error_cannot("%s: no memory for its rows: %s", name, strerror(errno));
+    close(fd);
+    return status;
+}
+
+int tune_rows_open_text(struct tune_rows *rows, const char *name, const char *text, size_t size)
+{
+    *rows = (struct tune_rows){.format = TUNE_DATASET_JSONL, .copied = true};
+    if (tune_path(rows->name, "%s", name) == 0 && tune_path(rows->path, "%s", name) == 0 &&
+        map_text(&rows->file, name, text, size) == 0 && index_rows(rows, NULL) == 0)
+        return 0;
+    tune_rows_close(rows);
+    return -1;
 }
 
 void tune_rows_close(struct tune_rows *rows)

@@ -58,9 +58,11 @@ struct tune_rows {
  * array, or is a damaged Parquet file. end_token: a line that may part
  * documents; NULL: none.
  *
+ * tune_rows_open_text - the same for JSONL in memory, which is copied. name: for messages.
  * tune_rows_close - unmap it. A zeroed one is allowed. */
 int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_format format,
                    const char *end_token);
+int tune_rows_open_text(struct tune_rows *rows, const char *name, const char *text, size_t size);
 void tune_rows_close(struct tune_rows *rows);
 
 /* tune_rows_get - row i (0 <= i < count), valid until close. Any number of threads may call it. */

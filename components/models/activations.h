@@ -19,6 +19,17 @@ struct layer_state {
     struct lora_state lora[LORA_PRODUCTS]; /* of the products that have adapters */
 };
 
+/* What a layer uses of a cache (cache.c). */
+struct tune_cached {
+    tune_address kv;     /* [layers] [layer_rows, 2 K D] keys, then values, of each position */
+    tune_address rope;   /* [capacity, D] */
+    int rows, capacity;  /* rows in use; positions of each */
+    int64_t layer_rows;  /* rows of kv in a layer */
+    /* [N] position, first visible key, row of kv, of each new token */
+    struct tune_tensor positions, first, to;
+    struct tune_tensor keys, begin; /* [rows] keys so far; position of the first new token */
+};
+
 struct tune_model {
     struct tune_model_config config;
     struct tune_device *dev;
@@ -63,6 +74,7 @@ struct tune_model {
     bool bare;                       /* the last batch was tune_model_infer_base's: no adapters */
     /* during tune_model_infer_merged: source of the merged weights */
     const struct tune_weights_source *merged;
+    const struct tune_cached *cached; /* during tune_model_extend; else NULL */
     struct tune_tensor hidden_tensor;
     int B, T;                        /* sizes of the last forward */
 };
@@ -122,6 +134,13 @@ static inline struct tune_tensor rows(const struct tune_model *m, tune_address d
 {
     return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
 }
+
+/* tune_model_extend - tune_model_infer of a batch that goes on behind what is in a cache. bare: with
+ * the base alone. The batch's labels, positions and starts are not read.
+ * tune_model_reserve_keys - working memory of the device for B rows with so many keys. */
+int tune_model_extend(struct tune_model *m, const struct tune_cached *cached,
+                      const struct tune_batch *batch, bool bare, struct tune_tensor **hidden);
+int tune_model_reserve_keys(struct tune_model *m, int B, int keys);
 
 /* A matrix product of a layer: y = scale (x w^T + bias) + beta y. Its adapters, if any, add to y
  * (lora.h). */

@@ -360,6 +360,15 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
     return tune_device_reserve(m->dev, &sizes);
 }
 
+int tune_model_reserve_keys(struct tune_model *m, int B, int keys)
+{
+    struct tune_largest sizes = largest(m);
+    sizes.B = B > sizes.B ? B : sizes.B;
+    sizes.T = keys > sizes.T ? keys : sizes.T;
+    sizes.training = false; /* what backward needs is reserved already */
+    return tune_device_reserve(m->dev, &sizes);
+}
+
 const struct tune_model_config *tune_model_config(const struct tune_model *m)
 {
     return &m->config;

@@ -131,8 +131,11 @@ static const struct tune_tensor *some(const struct tune_tensor *index)
 static int rotate(struct tune_model *m, struct tune_tensor *x, bool backward)
 {
     const struct tune_model_config *c = &m->config;
-    struct tune_tensor table = tune_tensor_2d(m->rope, TUNE_F32, m->max_T, c->head_dim);
-    return tune_rope(m->dev, x, &table, some(&m->positions), m->T, c->heads + c->kv_heads, c->head_dim, backward);
+    const struct tune_cached *k = m->cached;
+    struct tune_tensor table = tune_tensor_2d(k ? k->rope : m->rope, TUNE_F32,
+                                              k ? k->capacity : m->max_T, c->head_dim);
+    return tune_rope(m->dev, x, &table, k ? &k->positions : some(&m->positions), m->T,
+                     c->heads + c->kv_heads, c->head_dim, backward);
 }
 
 /* Views of the heads in rows [N,Q]: queries, keys, values. */
@@ -151,6 +154,33 @@ static struct heads heads_of(const struct tune_model *m, const struct tune_tenso
 static struct tune_attention attention_how(const struct tune_model *m, int layer)
 {
     return (struct tune_attention){tune_model_config_window(&m->config, layer), m->config.attention_scale};
+}
+
+/* Put the keys and values of layer i into the cache, and let h name all that are there. */
+static int put_keys(struct tune_model *m, int i, const struct tune_tensor *qkv, struct heads *h)
+{
+    const struct tune_cached *k = m->cached;
+    int64_t D = m->config.head_dim, K = m->config.kv_heads, width = 2 * K * D;
+    int64_t layer = (int64_t)i * k->layer_rows * width * tune_dtype_bits(m->dtype) / 8;
+    struct tune_tensor all = tune_tensor_2d(tune_address_plus(k->kv, layer), m->dtype,
+                                            (int64_t)k->rows * k->capacity, width);
+    struct tune_tensor new = tune_tensor_columns(qkv, m->config.heads * D, width);
+    TRY(tune_scatter(m->dev, &all, &new, &k->to));
+    h->k = tune_tensor_heads(&all, k->rows, 0, K, D);
+    h->v = tune_tensor_heads(&all, k->rows, K * D, K, D);
+    return 0;
+}
+
+/* Attention of the batch to itself, or to all that is in the cache. */
+static int attend(struct tune_model *m, int i, const struct tune_tensor *qkv, struct tune_tensor *att)
+{
+    struct tune_tensor lse = tune_tensor_2d(m->layer[i].lse, TUNE_F32, (int64_t)m->B * m->T, m->config.heads);
+    struct heads h = heads_of(m, qkv);
+    const struct tune_cached *k = m->cached;
+    if (k)
+        TRY(put_keys(m, i, qkv, &h));
+    return tune_attention_forward(m->dev, att, &lse, &h.q, &h.k, &h.v, k ? &k->first : some(&m->starts),
+                                  k ? &k->keys : NULL, k ? &k->begin : NULL, attention_how(m, i));
 }
 
 /* Compute qkv from x[i], with bias, head norms and rope. */
@@ -187,12 +217,10 @@ static int layer_forward(struct tune_model *m, int i, bool again)
     struct layer_state *s = &m->layer[i];
     struct tune_tensor x = residual(m, m->x[i]), out = residual(m, m->x[i + 1]);
     struct tune_tensor qkv = rows(m, s->qkv, tune_model_q(c)), att = rows(m, s->att, (int64_t)c->heads * c->head_dim);
-    struct tune_tensor lse = tune_tensor_2d(s->lse, TUNE_F32, (int64_t)m->B * m->T, c->heads);
     struct tune_tensor mid = residual(m, s->mid), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd2);
     struct tune_tensor gate_up = rows(m, s->gate_up, 2 * (int64_t)c->ffn), h = rows(m, m->h, c->ffn);
     TRY(project_qkv(m, i, &w));
-    struct heads h3 = heads_of(m, &qkv);
-    TRY(tune_attention_forward(m->dev, &att, &lse, &h3.q, &h3.k, &h3.v, some(&m->starts), NULL, NULL, attention_how(m, i)));
+    TRY(attend(m, i, &qkv, &att));
     TRY(tune_copy(m->dev, &mid, &x));
     TRY(product_forward(m, i, &w, LORA_O, &mid, &att, 1));
     on(m, i, "2");
@@ -236,7 +264,8 @@ static int check_token(const struct tune_model *m, const struct tune_batch *b, i
 
 static int check_batch(const struct tune_model *m, const struct tune_batch *b)
 {
-    if (b->B < 1 || b->T < 1 || b->B > m->max_B || b->T > m->max_T)
+    bool fits = m->cached ? (int64_t)b->B * b->T <= tune_model_max_tokens(m) : b->B <= m->max_B && b->T <= m->max_T;
+    if (b->B < 1 || b->T < 1 || !fits)
         return tune_error_set("a batch of %d rows of %d positions; tune_model_reserve made room for %d of %d", b->B, b->T,
                               m->max_B, m->max_T);
     for (int64_t i = 0; i < (int64_t)b->B * b->T; i++) {
@@ -244,7 +273,7 @@ static int check_batch(const struct tune_model *m, const struct tune_batch *b)
         if (b->labels && b->labels[i] != TUNE_NO_LABEL)
             TRY(check_token(m, b, i, "label", b->labels[i]));
     }
-    return check_places(m, b);
+    return m->cached ? 0 : check_places(m, b);
 }
 
 /* Append n values to the staging buffer. Returns their tensor on the device. */
@@ -364,6 +393,15 @@ static int infer(struct tune_model *m, const struct tune_batch *batch, bool bare
 int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
 {
     return infer(m, batch, false, hidden);
+}
+
+int tune_model_extend(struct tune_model *m, const struct tune_cached *cached, const struct tune_batch *batch, bool bare,
+                      struct tune_tensor **hidden)
+{
+    m->cached = cached;
+    int status = infer(m, batch, bare, hidden);
+    m->cached = NULL;
+    return status;
 }
 
 int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch, const struct tune_weights_source *merged,

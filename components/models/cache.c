@@ -1,0 +1,305 @@
+/* cache.c - keys and values of the tokens so far, on the device.
+ *
+ *     kv       [layers] [B * capacity, 2 K D]      keys, then values, of each position
+ *     index    positions, first visible keys and rows of kv: [N] each; then [B] each: number of
+ *              keys, position of the first query, and the last position of each row */
+#include "models/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/array.h"
+#include "core/error.h"
+#include "core/try.h"
+#include "devices/ops.h"
+#include "models/activations.h"
+
+struct tune_cache {
+    struct tune_cached cached; /* first: what the model's layers use */
+    struct tune_model *model;
+    int B, capacity;
+    int rows, length;          /* rows in use; positions filled */
+    bool bare;
+    int32_t *pads;             /* [B] */
+    int32_t *staging, *ids;    /* [index]; [tokens] a piece of the prompt */
+    tune_address memory, index, hidden, logits;
+    int64_t bytes;
+    float *host;               /* [B,V]; NULL: the host reads the device's memory */
+    struct tune_tensor last;   /* [rows] the last positions, in index */
+    struct tune_tensor *output; /* hidden states of the last piece; NULL: none */
+};
+
+static int64_t index_count(int B, int64_t tokens)
+{
+    return 3 * tokens + 3 * (int64_t)B;
+}
+
+static int64_t width(const struct tune_model_config *g)
+{
+    return 2 * (int64_t)g->kv_heads * g->head_dim;
+}
+
+static void place(struct tune_cache *c, const struct tune_model_config *g, enum tune_dtype dtype,
+                  int64_t tokens, struct tune_arena *a)
+{
+    int64_t size = tune_dtype_bits(dtype) / 8;
+    c->cached.rope = tune_arena_take(a, c->capacity, (int64_t)g->head_dim * 4);
+    c->cached.kv = tune_arena_take(a, (int64_t)g->layers * c->B * c->capacity, width(g) * size);
+    c->index = tune_arena_take(a, index_count(c->B, tokens), 4);
+    c->hidden = tune_arena_take(a, c->B, g->hidden * size);
+    c->logits = tune_arena_take(a, c->B, (int64_t)g->vocabulary * 4);
+}
+
+int64_t tune_cache_bytes(const struct tune_model_config *config, enum tune_dtype activations, int B,
+                         int capacity, int64_t tokens)
+{
+    struct tune_cache c = {.B = B, .capacity = capacity};
+    struct tune_arena count = {0};
+    place(&c, config, activations, tokens, &count);
+    return count.used;
+}
+
+static int allocate(struct tune_cache *c)
+{
+    struct tune_model *m = c->model;
+    const struct tune_model_config *g = &m->config;
+    int64_t tokens = tune_model_max_tokens(m);
+    float *table = tune_zeroed((size_t)c->capacity * (size_t)g->head_dim, sizeof *table, "a cache");
+    c->pads = tune_zeroed((size_t)c->B, sizeof *c->pads, "a cache");
+    c->ids = tune_zeroed((size_t)tokens, sizeof *c->ids, "a cache");
+    c->staging = tune_zeroed((size_t)index_count(c->B, tokens), sizeof *c->staging, "a cache");
+    c->bytes = tune_cache_bytes(g, m->dtype, c->B, c->capacity, tokens);
+    int status = table && c->pads && c->ids && c->staging ? 0 : -1;
+    if (status == 0) {
+        c->memory = tune_device_alloc(m->dev, c->bytes, "the keys and values of a cache");
+        status = c->memory.at ? 0 : -1;
+    }
+    if (status == 0) {
+        place(c, g, m->dtype, tokens, &(struct tune_arena){c->memory, 0});
+        tune_rope_table(g, c->capacity, table);
+        status = tune_device_upload(m->dev, c->cached.rope, table,
+                                    (int64_t)c->capacity * g->head_dim * 4);
+    }
+    free(table);
+    TRY(status);
+    return tune_model_reserve_keys(m, c->B, c->capacity);
+}
+
+struct tune_cache *tune_cache_new(struct tune_model *m, int B, int capacity)
+{
+    if (!m->memory.at || B < 1 || capacity < 1) {
+        tune_error_usage("tune_cache_new: %s", m->memory.at ? "rows and capacity must be at least 1"
+                                                            : "the model is not reserved");
+        return NULL;
+    }
+    if (capacity > m->config.max_positions) {
+        tune_error_usage("a cache of %d tokens is above the model's context of %d "
+                         "(max_position_embeddings)", capacity, m->config.max_positions);
+        return NULL;
+    }
+    if ((int64_t)B * capacity > INT32_MAX) { /* rows of kv have 32-bit numbers */
+        tune_error_cannot("a cache of %d rows of %d tokens is more than 2^31 - 1", B, capacity);
+        return NULL;
+    }
+    struct tune_cache *c = tune_zeroed(1, sizeof *c, "a cache");
+    if (!c)
+        return NULL;
+    c->model = m;
+    c->B = B;
+    c->capacity = capacity;
+    c->cached.capacity = capacity;
+    c->cached.layer_rows = (int64_t)B * capacity;
+    if (allocate(c) == 0)
+        return c;
+    tune_cache_free(c);
+    return NULL;
+}
+
+void tune_cache_free(struct tune_cache *c)
+{
+    if (!c)
+        return;
+    tune_device_free(c->model->dev, c->memory, c->bytes);
+    free(c->pads);
+    free(c->ids);
+    free(c->staging);
+    free(c->host);
+    free(c);
+}
+
+int tune_cache_begin(struct tune_cache *c, int rows, const int32_t *pads)
+{
+    if (rows < 1 || rows > c->B)
+        return tune_error_set("%d rows for a cache of %d", rows, c->B);
+    for (int b = 0; b < rows && pads; b++)
+        if (pads[b] < 0)
+            return tune_error_set("row %d: %d positions of padding", b, (int)pads[b]);
+    for (int b = 0; b < rows; b++)
+        c->pads[b] = pads ? pads[b] : 0;
+    c->rows = c->cached.rows = rows;
+    c->length = 0;
+    c->output = NULL;
+    return 0;
+}
+
+/* Put the next n values of the staging buffer on the device's side. */
+static struct tune_tensor stage(struct tune_cache *c, int64_t *used, int64_t n)
+{
+    struct tune_tensor t = tune_tensor_1d(tune_address_plus(c->index, *used * 4), TUNE_I32, n);
+    *used += n;
+    return t;
+}
+
+/* Tell the device where a piece of T tokens of each row belongs. */
+static int send_index(struct tune_cache *c, int T)
+{
+    int64_t N = (int64_t)c->rows * T, used = 0;
+    int32_t *positions = c->staging, *first = positions + N, *to = first + N, *keys = to + N;
+    int32_t *begin = keys + c->rows, *last = begin + c->rows;
+    for (int b = 0; b < c->rows; b++) {
+        int pad = c->pads[b];
+        for (int t = 0; t < T; t++) {
+            int64_t i = (int64_t)b * T + t;
+            int at = c->length + t;
+            positions[i] = at > pad ? at - pad : 0;
+            first[i] = at < pad ? at : pad; /* padding sees itself */
+            to[i] = (int32_t)((int64_t)b * c->capacity + at);
+        }
+        keys[b] = c->length + T;
+        begin[b] = c->length;
+        last[b] = b * T + T - 1;
+    }
+    c->cached.positions = stage(c, &used, N);
+    c->cached.first = stage(c, &used, N);
+    c->cached.to = stage(c, &used, N);
+    c->cached.keys = stage(c, &used, c->rows);
+    c->cached.begin = stage(c, &used, c->rows);
+    c->last = stage(c, &used, c->rows);
+    return tune_device_upload(c->model->dev, c->index, c->staging, used * 4);
+}
+
+/* A piece of the next tokens: T of each row, from column `from` of ids [rows,all]. */
+static int forward_piece(struct tune_cache *c, const int32_t *ids, int all, int from, int T)
+{
+    for (int b = 0; b < c->rows; b++)
+        memcpy(c->ids + (int64_t)b * T, ids + (int64_t)b * all + from, (size_t)T * sizeof *ids);
+    struct tune_batch batch = {.B = c->rows, .T = T, .ids = c->ids};
+    TRY(send_index(c, T));
+    TRY(tune_model_extend(c->model, &c->cached, &batch, c->bare, &c->output));
+    c->length += T;
+    return 0;
+}
+
+int tune_cache_forward(struct tune_cache *c, const int32_t *ids, int T)
+{
+    int before = c->length, piece = (int)(tune_model_max_tokens(c->model) / (c->rows ? c->rows : 1));
+    if (c->rows < 1 || T < 1)
+        return tune_error_set("tune_cache_forward: %s",
+                              c->rows < 1 ? "call tune_cache_begin first" : "no tokens");
+    if (T > c->capacity - c->length)
+        return tune_error_set("%d more tokens behind %d: the cache has room for %d", T, c->length,
+                              c->capacity);
+    if (piece < 1)
+        return tune_error_set("a token of each of %d rows: the model is reserved for %lld tokens",
+                              c->rows, (long long)tune_model_max_tokens(c->model));
+    for (int at = 0; at < T; at += piece)
+        if (forward_piece(c, ids, T, at, T - at < piece ? T - at : piece) < 0) {
+            c->length = before;
+            c->output = NULL;
+            return -1;
+        }
+    return 0;
+}
+
+/* The hidden states of each row's last position, as a matrix [rows,C]. */
+static int last_hidden(struct tune_cache *c, struct tune_tensor *hidden)
+{
+    struct tune_model *m = c->model;
+    *hidden = *c->output;
+    if (m->T == 1)
+        return 0;
+    *hidden = tune_tensor_2d(c->hidden, m->dtype, c->rows, m->config.hidden);
+    return tune_gather(m->dev, hidden, c->output, &c->last);
+}
+
+int tune_cache_logits(struct tune_cache *c, float **logits)
+{
+    struct tune_model *m = c->model;
+    const struct tune_model_config *g = &m->config;
+    struct tune_tensor hidden, w, dw;
+    struct tune_tensor out = tune_tensor_2d(c->logits, TUNE_F32, c->rows, g->vocabulary);
+    void *host;
+    if (!c->output)
+        return tune_error_set("tune_cache_logits: call tune_cache_forward first");
+    TRY(last_hidden(c, &hidden));
+    tune_model_output_weight(m, &w, &dw);
+    m->dev->doing.what = "logits";
+    TRY(tune_gemm(m->dev, &out, &hidden, false, &w, true, 1 / c->model->config.logits_scaling, 0,
+                  m->dtype));
+    TRY(tune_device_in_place(m->dev, c->logits, &host));
+    if (host) {
+        *logits = host;
+        return 0;
+    }
+    if (!c->host && !(c->host = tune_zeroed((size_t)c->B * (size_t)g->vocabulary, sizeof *c->host,
+                                            "logits")))
+        return -1;
+    *logits = c->host;
+    TRY(tune_device_download(m->dev, c->host, c->logits, tune_tensor_bytes(&out)));
+    return tune_device_sync(m->dev);
+}
+
+void tune_cache_base(struct tune_cache *c, bool bare)
+{
+    c->bare = bare;
+}
+
+void tune_cache_cut(struct tune_cache *c, int length)
+{
+    c->length = length < c->length ? length : c->length;
+    c->output = NULL;
+}
+
+/* Move row `from` to row `to` in every layer. */
+static int move_row(struct tune_cache *c, int to, int from)
+{
+    int64_t row = (int64_t)c->capacity * width(&c->model->config);
+    int64_t n = c->length * width(&c->model->config), size = tune_dtype_bits(c->model->dtype) / 8;
+    for (int i = 0; i < c->model->config.layers; i++) {
+        int64_t layer = i * c->cached.layer_rows * width(&c->model->config);
+        tune_address a = tune_address_plus(c->cached.kv, (layer + to * row) * size);
+        tune_address b = tune_address_plus(c->cached.kv, (layer + from * row) * size);
+        struct tune_tensor there = tune_tensor_1d(a, c->model->dtype, n);
+        struct tune_tensor here = tune_tensor_1d(b, c->model->dtype, n);
+        TRY(tune_copy(c->model->dev, &there, &here));
+    }
+    c->pads[to] = c->pads[from];
+    return 0;
+}
+
+int tune_cache_keep(struct tune_cache *c, const int *which, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (which[i] < (i ? which[i - 1] + 1 : 0) || which[i] >= c->rows)
+            return tune_error_set("tune_cache_keep: row %d as number %d of %d rows; expected "
+                                  "ascending rows", which[i], i, c->rows);
+    if (count < 1)
+        return tune_error_set("tune_cache_keep: no row is kept");
+    for (int i = 0; i < count; i++)
+        if (which[i] != i)
+            TRY(move_row(c, i, which[i]));
+    c->rows = c->cached.rows = count;
+    c->output = NULL;
+    return 0;
+}
+
+int tune_cache_length(const struct tune_cache *c)
+{
+    return c->length;
+}
+
+int tune_cache_capacity(const struct tune_cache *c)
+{
+    return c->capacity;
+}
