@@ -471,9 +471,61 @@ static void bad_conversations(void **state)
     tune_dataset_free(d);
 }
 
+/* Prompts are what comes before the answer; columns of answers need not be there. */
+static void prompts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text, *prompt;
+        struct tune_dataset_options more;
+    } rows[] = {
+        {"p.jsonl", "{\"prompt\": \"a\"}", "a", {0}},
+        {"p.jsonl", "{\"prompt\": \"a\", \"completion\": \"b\"}", "a", {0}},
+        {"p.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}", "a", {0}},
+        {"t.jsonl", "{\"text\": \"a b\"}", "a b", {0}},
+        {"t.txt", "one\n\ntwo\n", "one", {0}},
+        {"r.jsonl", "{\"text\": \"Q: a A: b\"}", "Q: a A:", {.response_template = "A:"}},
+        {"c.csv", "question,n\nwhy,3\n", "why", {.columns = "prompt=question"}},
+        {"m.jsonl", "{\"messages\": [" USER("a") "]}", "user:a.\nassistant:", {0}},
+        {"m.jsonl", "{\"messages\": [" USER("a") "," ASSISTANT("b") "," USER("c") "]}",
+         "user:a.\nassistant:b.\nuser:c.\nassistant:", {0}},
+        {"m.jsonl", "{\"messages\": [" USER("a") "," ASSISTANT("b") "]}", "user:a.\nassistant:", {0}},
+        {"s.jsonl", "{\"conversations\": [{\"from\": \"human\", \"value\": \"a\"}]}", "user:a.\nassistant:", {0}},
+        {"i.jsonl", "{\"input\": \"a\", \"output\": \"b\"}", "user:a.\nassistant:", {0}},
+        {"l.jsonl", "{\"prompt\": [" USER("a") "]}", "user:a.\nassistant:", {0}},
+        {"f.jsonl", "{\"q\": \"a\"}", "Q: a\n", {.prompt_template = "t.txt.template"}},
+    };
+    put_template("[prompt]\nQ: {q}\n\n[completion]\n{a}\n");
+    assert_int_equal(rename("t.txt", "t.txt.template"), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct tune_dataset_options o = rows[i].more;
+        o.prompts = true;
+        o.row_format = "auto";
+        o.chat_template = strstr(rows[i].prompt, "assistant:") ? plain() : NULL;
+        struct tune_dataset *d = open_with(rows[i].name, rows[i].text, o);
+        if (!d)
+            fail_msg("%s: %s", rows[i].text, tune_error_message());
+        assert_row(d, 0, rows[i].prompt);
+        tune_dataset_free(d);
+    }
+    struct tune_dataset *d = OPEN("a.jsonl", "{\"instruction\": \"Do.\"}", .prompts = true);
+    assert_non_null(strstr(row_of(d, 0), "### Instruction:\nDo.\n\n### Response:\n"));
+    assert_about(d, "alpaca (recognised), columns instruction");
+    REFUSED("m.jsonl", "{\"messages\": []}", "without a message to answer", .prompts = true, .chat_template = plain());
+    REFUSED("m.jsonl", "{\"messages\": [{\"role\": \"system\", \"content\": \"x\"}]}", "without a message to answer",
+            .prompts = true, .chat_template = plain());
+    d = tune_dataset_open_text("--prompt", "{\"prompt\": \"a\"}", 15,
+                               &(struct tune_dataset_options){.row_format = "auto", .prompts = true, .max_length = 9}, bytes);
+    assert_row(d, 0, "a");
+    tune_dataset_free(d);
+    assert_null(tune_dataset_open_text("--prompt", "{", 1, &(struct tune_dataset_options){.row_format = "auto", .prompts = true,
+                                                                                         .max_length = 9}, bytes));
+    assert_error_has("--prompt:1");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(templates), cmocka_unit_test(bad_templates), cmocka_unit_test(shipped),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(prompts), cmocka_unit_test(templates), cmocka_unit_test(bad_templates), cmocka_unit_test(shipped),
                                        cmocka_unit_test(alpaca_rows), cmocka_unit_test(pairs), cmocka_unit_test(recognised),
                                        cmocka_unit_test(by_template), cmocka_unit_test(templates_refused),
                                        cmocka_unit_test(trained), cmocka_unit_test(csv_rows), cmocka_unit_test(csv_refused),

@@ -129,7 +129,7 @@ static int read_plain(const struct tune_dataset *d, const struct tune_row *row, 
         if (d->format.prompts)
             text.size = pieces[0].end;
     }
-    pieces[count - 1] = (struct tune_piece){text.size, true};
+    pieces[count - 1] = (struct tune_piece){text.size, !d->format.prompts};
     if (tune_tokenizer_encode(d->tok, text.data, text.size, TUNE_ADD_SPECIAL, &s->tokens) < 0)
         return row_failed(d, row);
     return fill(d, &s->tokens, d->append_id >= 0 && text.size > 0, pieces, count, x, lost);

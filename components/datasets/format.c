@@ -499,7 +499,7 @@ int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows, 
         if (f->pairs)
             break; /* all that follows the prompt is the answer, as in TRL */
     }
-    TRY(tune_pieces_put(p, r->text + at, r->size - at, all || f->pairs, false));
+    TRY(tune_pieces_put(p, r->text + at, r->size - at, (all || f->pairs) && !f->prompts, false));
     if (r->size > 0)
         memcpy(p->data, r->data, r->size);
     p->whole = true;
