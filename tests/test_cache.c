@@ -237,6 +237,44 @@ static void bfloat16(void **state)
     tune_device_close(dev);
 }
 
+/* A text that begins like the one before costs only what is new. */
+static void shared(void **state)
+{
+    (void)state;
+    static const int all[] = {0};
+    struct text x;
+    double worst = 0;
+    struct tune_device *dev = test_device(2);
+    struct tune_model *m = load("tests/reference/llama-untied", dev, TUNE_F32, 1, T);
+    struct tune_cache *c = tune_cache_new(m, ROWS, T);
+    assert_got(c);
+    write_text(&x, 1, (int)tune_model_vocabulary(m));
+    assert_int_equal(tune_cache_share(c, x.ids, T), 0); /* empty */
+    assert_ok(tune_cache_forward(c, x.ids, 20));
+    x.ids[12] = x.ids[12] ? 0 : 1;
+    float *want = whole(m, &x, false);
+    assert_int_equal(tune_cache_share(c, x.ids, T), 12);
+    assert_int_equal(tune_cache_length(c), 12);
+    feed(c, m, &x, all, 1, 12, T, want, &worst);
+    assert_int_equal(tune_cache_share(c, x.ids, 30), 29); /* a token to go on with is left */
+    feed(c, m, &x, all, 1, 29, 30, want, &worst);
+    assert_true(worst <= 1e-5);
+    x.ids[0] = x.ids[0] ? 0 : 1;
+    assert_int_equal(tune_cache_share(c, x.ids, T), 0);
+    assert_int_equal(tune_cache_length(c), 0);
+    assert_ok(tune_cache_begin(c, 2, NULL)); /* two rows share nothing */
+    assert_ok(tune_cache_forward(c, x.ids, 4));
+    assert_int_equal(tune_cache_share(c, x.ids, T), 0);
+    assert_ok(tune_cache_begin(c, 2, NULL)); /* the second of two rows is not the first one */
+    assert_ok(tune_cache_forward(c, x.ids, 4));
+    assert_ok(tune_cache_keep(c, (int[]){1}, 1));
+    assert_int_equal(tune_cache_share(c, x.ids, T), 0);
+    free(want);
+    tune_cache_free(c);
+    tune_model_free(m);
+    tune_device_close(dev);
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -277,7 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_family), cmocka_unit_test(pieces), cmocka_unit_test(cut_and_keep), cmocka_unit_test(adapters),
-        cmocka_unit_test(bfloat16), cmocka_unit_test(refusals),
+        cmocka_unit_test(bfloat16), cmocka_unit_test(shared), cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* get_adapter.c - the model that the flags name, frozen, with adapters, ready to train. */
+/* get_adapter.c - the model that the flags name, frozen, with adapters: to train, or to generate. */
 #include <string.h>
 
 #include "adapters/adapter.h"
@@ -8,6 +8,7 @@
 #include "files/file.h"
 #include "flags/flags.h"
 #include "flags/find.h"
+#include "models/weights.h"
 #include "tokenizers/tokenizer.h"
 
 /* Refuse --lora-* options that --adapter already determines. */
@@ -100,6 +101,60 @@ struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_dev
         tune_model_noise(m, flags->neftune_alpha, (uint64_t)flags->seed);
         return m;
     }
+    tune_model_free(m);
+    return NULL;
+}
+
+/* The format in which the adapter's training kept the base; TUNE_DTYPES: its file does not say. */
+static int trained_on(const char *folder, enum tune_dtype *storage)
+{
+    static const struct {
+        const char *name;
+        enum tune_dtype dtype;
+    } known[] = {{"float32", TUNE_F32}, {"bfloat16", TUNE_BF16}, {"nf4", TUNE_NF4}};
+    struct tune_adapter_file *f = tune_adapter_file_open(folder);
+    const char *said = f ? tune_adapter_file_base_dtype(f) : NULL;
+    *storage = TUNE_DTYPES;
+    for (size_t i = 0; i < sizeof known / sizeof *known && said; i++)
+        if (!strcmp(said, known[i].name))
+            *storage = known[i].dtype;
+    tune_adapter_file_close(f);
+    return f ? 0 : -1;
+}
+
+int tune_get_frozen_storage(const struct tune_flags *flags, const char *folder, enum tune_dtype *storage)
+{
+    enum tune_dtype kept;
+    *storage = flags->base_dtype;
+    if (*storage == TUNE_DTYPES && flags->adapter)
+        TRY(trained_on(flags->adapter, storage));
+    /* float32 in training may have been a bfloat16 file, whose numbers are the same */
+    if (*storage != TUNE_DTYPES && !(*storage == TUNE_F32 && flags->base_dtype == TUNE_DTYPES))
+        return 0;
+    TRY(tune_weights_kept(folder, &kept));
+    *storage = kept;
+    return 0;
+}
+
+struct tune_model *tune_get_frozen(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok,
+                                   int rows, int tokens)
+{
+    char folder[TUNE_PATH_MAX];
+    enum tune_dtype storage;
+    struct tune_adapter_config adapter = {0};
+    if (tune_get_model_config(flags, folder, &(struct tune_model_config){0}) < 0 || (flags->adapter && check_base(flags) < 0) ||
+        tune_get_frozen_storage(flags, folder, &storage) < 0 ||
+        (flags->adapter && tune_adapter_config_read(&adapter, flags->adapter) < 0))
+        return NULL;
+    bool grown = tune_lora_saved(&adapter.lora, 0) != NULL;
+    struct tune_model *m = tune_model_load_grown(folder, dev, flags->dtype, storage, grown ? tune_tokenizer_size(tok) : 0);
+    adapter.lora.dropout = 0;
+    int status = m && flags->adapter ? tune_lora_add(m, &adapter.lora, 0) : m ? 0 : -1;
+    if (status == 0 && flags->adapter)
+        status = tune_adapter_read(m, flags->adapter);
+    tune_adapter_config_free(&adapter);
+    if (status == 0 && tune_model_reserve(m, rows, tokens, 0) == 0)
+        return m;
     tune_model_free(m);
     return NULL;
 }

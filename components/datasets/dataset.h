@@ -120,6 +120,8 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * several columns.
  * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output,
  * input; trained on completion; ..."; NULL for callbacks.
+ * tune_dataset_format - the name of the format, as `format` has it; of joined sets, if all have one.
+ * NULL for callbacks and several formats.
  * tune_dataset_rows_are - the kind of its rows: field "text", of columns, paragraphs, documents,
  * pieces, by callbacks.
  * tune_dataset_warning - something the user should know of the template or its special tokens;
@@ -149,6 +151,7 @@ const char *tune_dataset_text_field(const struct tune_dataset *d);
 const char *tune_dataset_path(const struct tune_dataset *d);
 const char *tune_dataset_files(const struct tune_dataset *d, char *text, int size);
 const char *tune_dataset_about(const struct tune_dataset *d);
+const char *tune_dataset_format(const struct tune_dataset *d);
 const char *tune_dataset_rows_are(const struct tune_dataset *d);
 const char *tune_dataset_warning(const struct tune_dataset *d);
 const struct tune_tokenizer *tune_dataset_tokenizer(const struct tune_dataset *d);

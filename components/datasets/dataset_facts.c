@@ -82,6 +82,16 @@ const char *tune_dataset_files(const struct tune_dataset *d, char *text, int siz
     return text;
 }
 
+const char *tune_dataset_format(const struct tune_dataset *d)
+{
+    const char *format = d->sets ? tune_dataset_format(d->sets[0]) : d->get ? NULL : tune_format_name(&d->format);
+    for (int k = 1; k < d->set_count && format; k++) {
+        const char *other = tune_dataset_format(d->sets[k]);
+        format = other && !strcmp(format, other) ? format : NULL;
+    }
+    return format;
+}
+
 const char *tune_dataset_rows_are(const struct tune_dataset *d)
 {
     return d->rows_are;

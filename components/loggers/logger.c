@@ -283,6 +283,8 @@ static int put_data(struct tune_logger *log, const char *member, const char *pat
                 (stamp ? put_hash(d, "fingerprint", fingerprint) && tune_cjson_put_whole(d, "size", stamp->size) &&
                          tune_cjson_put_text(d, "modified", stamp->modified)
                        : tune_cjson_put_text(d, "fingerprint", ""));
+    const char *format = tune_dataset_format(data);
+    good = (!format || tune_cjson_put_text(d, "format", format)) && good;
     uint64_t prompt = tune_dataset_prompt_hash(data), chat = tune_dataset_chat_hash(data);
     good = (prompt ? put_hash(d, "prompt_template", prompt) : tune_cjson_put_text(d, "prompt_template", "none")) && good;
     good = (chat ? put_hash(d, "chat_template", chat) : tune_cjson_put_text(d, "chat_template", "none")) && good;

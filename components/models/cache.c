@@ -23,6 +23,7 @@ struct tune_cache {
     bool bare;
     int32_t *pads;             /* [B] */
     int32_t *staging, *ids;    /* [index]; [tokens] a piece of the prompt */
+    int32_t *first;            /* [capacity] the tokens of row 0 */
     tune_address memory, index, hidden, logits;
     int64_t bytes;
     float *host;               /* [B,V]; NULL: the host reads the device's memory */
@@ -69,8 +70,9 @@ static int allocate(struct tune_cache *c)
     c->pads = tune_zeroed((size_t)c->B, sizeof *c->pads, "a cache");
     c->ids = tune_zeroed((size_t)tokens, sizeof *c->ids, "a cache");
     c->staging = tune_zeroed((size_t)index_count(c->B, tokens), sizeof *c->staging, "a cache");
+    c->first = tune_zeroed((size_t)c->capacity, sizeof *c->first, "a cache");
     c->bytes = tune_cache_bytes(g, m->dtype, c->B, c->capacity, tokens);
-    int status = table && c->pads && c->ids && c->staging ? 0 : -1;
+    int status = table && c->pads && c->ids && c->first && c->staging ? 0 : -1;
     if (status == 0) {
         c->memory = tune_device_alloc(m->dev, c->bytes, "the keys and values of a cache");
         status = c->memory.at ? 0 : -1;
@@ -123,6 +125,7 @@ void tune_cache_free(struct tune_cache *c)
     tune_device_free(c->model->dev, c->memory, c->bytes);
     free(c->pads);
     free(c->ids);
+    free(c->first);
     free(c->staging);
     free(c->host);
     free(c);
@@ -187,6 +190,7 @@ static int forward_piece(struct tune_cache *c, const int32_t *ids, int all, int 
     struct tune_batch batch = {.B = c->rows, .T = T, .ids = c->ids};
     TRY(send_index(c, T));
     TRY(tune_model_extend(c->model, &c->cached, &batch, c->bare, &c->output));
+    memcpy(c->first + c->length, c->ids, (size_t)T * sizeof *c->ids);
     c->length += T;
     return 0;
 }
@@ -289,9 +293,23 @@ int tune_cache_keep(struct tune_cache *c, const int *which, int count)
     for (int i = 0; i < count; i++)
         if (which[i] != i)
             TRY(move_row(c, i, which[i]));
+    if (which[0] != 0)
+        memset(c->first, 255, (size_t)c->capacity * sizeof *c->first); /* ids that no token has */
     c->rows = c->cached.rows = count;
     c->output = NULL;
     return 0;
+}
+
+int tune_cache_share(struct tune_cache *c, const int32_t *ids, int n)
+{
+    int shared = 0;
+    while (c->rows == 1 && c->pads[0] == 0 && shared < c->length && shared < n - 1 &&
+           c->first[shared] == ids[shared])
+        shared++;
+    if (shared == 0)
+        return tune_cache_begin(c, 1, NULL);
+    tune_cache_cut(c, shared);
+    return shared;
 }
 
 int tune_cache_length(const struct tune_cache *c)

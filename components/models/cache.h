@@ -62,11 +62,15 @@ int tune_cache_logits(struct tune_cache *c, float **logits);
  * tune_cache_cut - forget all but the first `length` positions. More than it has: nothing changes.
  * tune_cache_keep - keep only these rows, in this order: which [count], ascending. The others make
  * room.
+ * tune_cache_share - go on with a text that begins like the one row in it: cut the cache to what
+ * both begin with, and return that length. It is below n, so that there is a token to go on with. 0:
+ * nothing is shared; the cache is then empty, for one row. The model's weights must be as they were.
  * tune_cache_length - positions in it, padding included.
  * tune_cache_capacity - positions that it has room for. */
 void tune_cache_base(struct tune_cache *c, bool bare);
 void tune_cache_cut(struct tune_cache *c, int length);
 int tune_cache_keep(struct tune_cache *c, const int *which, int count);
+int tune_cache_share(struct tune_cache *c, const int32_t *ids, int n);
 int tune_cache_length(const struct tune_cache *c);
 int tune_cache_capacity(const struct tune_cache *c);
 

@@ -490,3 +490,20 @@ int tune_weights_write(const char *folder, const struct tune_parameters *p, enum
     free(room);
     return status;
 }
+
+int tune_weights_kept(const char *folder, enum tune_dtype *dtype)
+{
+    struct tune_model_config config;
+    struct tune_parameters table;
+    TRY(tune_model_config_read(&config, folder));
+    struct tune_weights *w = tune_weights_open(folder);
+    TRY(w ? tune_parameters_new(&table, &config) : -1);
+    int status = tune_weights_check(w, &table, config.tied);
+    *dtype = TUNE_BF16;
+    for (int i = 0; i < table.count && status == 0; i++)
+        if (table.at[i].ndim == 2 && table.at[i].read_dtype != TUNE_BF16)
+            *dtype = TUNE_F32;
+    tune_parameters_free(&table);
+    tune_weights_close(w);
+    return status;
+}

@@ -1,0 +1,93 @@
+/* prompts.h - the prompts that come next, as tokens: one text, the rows of a file, or the turns of
+ * a chat.
+ *
+ *     struct tune_prompts *p = tune_prompts_open_rows(data, 8, context);
+ *     struct tune_prompt_batch batch;
+ *     while (tune_prompts_next(p, &batch) > 0) {
+ *         int have = tune_prompt_begin(&batch, cache);
+ *         tune_cache_forward(cache, batch.ids + have, batch.T - have);
+ *         ... generate, then tune_prompts_answered(p, text, size) ...
+ *     }
+ *     tune_prompts_free(p);
+ *
+ * Rows are those of a data set that reads prompts (datasets/options.h). A chat reads lines from the
+ * standard input, and writes every turn by the model's chat template. */
+#ifndef TUNE_PROMPTS_H
+#define TUNE_PROMPTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "generators/options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_cache;
+struct tune_chat_template;
+struct tune_dataset;
+struct tune_flags;
+struct tune_prompts;
+struct tune_tokenizer;
+
+/* Prompts of one pass through the model. */
+struct tune_prompt_batch {
+    int rows, T;
+    const int32_t *ids;      /* [rows,T], padded on the left with id 0; valid until the next batch */
+    const int32_t *pads;     /* [rows] positions of padding */
+    const int64_t *numbers;  /* [rows] number of each row in its set, or of the turn in a chat */
+    bool chat;               /* it goes on with the text before */
+};
+
+/* tune_prompts_open_rows - the rows of data, batch_size at a time, of at most context - 1 tokens.
+ * It frees data. NULL with an error: a row that is bad, empty or too long, by name.
+ * tune_prompts_open_chat - a chat. It frees template. system: the first system message; NULL: none.
+ * in: file descriptor to read lines from. notes: what is no answer goes there.
+ * stop_signal: NULL, or where the program's handler stores a signal, which ends the wait for a line.
+ * tune_prompts_free - free them; NULL is fine. */
+struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int batch_size, int context);
+struct tune_prompts *tune_prompts_open_chat(struct tune_chat_template *template,
+                                            struct tune_tokenizer *tok, const char *system,
+                                            int context, int in, FILE *notes,
+                                            volatile int *stop_signal);
+void tune_prompts_free(struct tune_prompts *p);
+
+/* tune_prompts_next - the next batch: 1; 0: there are no more. In a chat it reads a line, and serves
+ * its commands. -1 with an error: the rows changed, no memory.
+ * tune_prompts_answered - the answer to the last turn of a chat; elsewhere it does nothing.
+ * tune_prompts_skip - leave out the first rows; they have answers already. */
+int tune_prompts_next(struct tune_prompts *p, struct tune_prompt_batch *batch);
+int tune_prompts_answered(struct tune_prompts *p, const char *text, size_t size);
+int tune_prompts_skip(struct tune_prompts *p, int64_t rows);
+
+/* tune_prompt_begin - begin the cache for a batch. Returns the number of its tokens that the cache
+ * holds already: the beginning of a chat. */
+int tune_prompt_begin(const struct tune_prompt_batch *batch, struct tune_cache *cache);
+
+/* tune_prompts_rows - number of rows; 0 in a chat.
+ * tune_prompts_longest - tokens of the longest prompt; 0 in a chat.
+ * tune_prompts_batch - rows of the largest batch.
+ * tune_prompts_about - how a prompt is written, in words.
+ * tune_prompts_hash - hash of a row's prompt, of its tokens. */
+int64_t tune_prompts_rows(const struct tune_prompts *p);
+int tune_prompts_longest(const struct tune_prompts *p);
+int tune_prompts_batch(const struct tune_prompts *p);
+const char *tune_prompts_about(const struct tune_prompts *p);
+int tune_prompts_hash(struct tune_prompts *p, int64_t row, uint64_t *hash);
+
+/* tune_get_prompts - the prompts that the options name. Without `format`, `prompt_template` and
+ * `chat_template`, they are written as the rows of the run that made the model or the adapter; else
+ * by the model's chat template, if it has one. notes: for a chat. NULL with kind USAGE: none is
+ * named, or more than one.
+ * tune_get_prompts_tokenizer - the tokenizer in the adapter's folder, if it has one, else the
+ * model's. */
+struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tune_tokenizer *tok,
+                                      FILE *notes);
+struct tune_tokenizer *tune_get_prompts_tokenizer(const struct tune_flags *flags);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

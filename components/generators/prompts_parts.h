@@ -1,0 +1,33 @@
+/* prompts_parts.h - struct tune_prompts, shared by prompts.c and chat.c. Private to this folder. */
+#ifndef TUNE_PROMPTS_PARTS_H
+#define TUNE_PROMPTS_PARTS_H
+
+#include "datasets/dataset.h"
+#include "generators/prompts.h"
+
+struct tune_talk; /* a chat, chat.c */
+
+struct tune_prompts {
+    struct tune_dataset *data; /* NULL: a chat */
+    struct tune_talk *talk;    /* NULL: rows */
+    struct tune_example row;
+    int64_t at, rows;          /* the next row; number of rows */
+    int batch_size, context, longest;
+    int32_t *ids;              /* [room] the batch */
+    int64_t room;
+    int32_t *pads;             /* [batch_size] */
+    int64_t *numbers;          /* [batch_size] */
+    char about[1200];
+};
+
+/* tune_prompts_new - prompts without a source. NULL with an error.
+ * tune_prompts_room - make room for count tokens in ids. */
+struct tune_prompts *tune_prompts_new(int batch_size, int context);
+int tune_prompts_room(struct tune_prompts *p, int64_t count);
+
+/* tune_talk_next - tune_prompts_next of a chat; tune_talk_answered - tune_prompts_answered. */
+int tune_talk_next(struct tune_prompts *p, struct tune_prompt_batch *batch);
+int tune_talk_answered(struct tune_talk *t, const char *text, size_t size);
+void tune_talk_free(struct tune_talk *t);
+
+#endif
