@@ -18,6 +18,8 @@
 #include "losses/preference.h"
 #include "optimizers/optimizer.h"
 #include "optimizers/schedule.h"
+#include "generators/text_stream.h"
+#include "generators/token_sampler.h"
 #include "profilers/memory_plan.h"
 #include "profilers/profiler.h"
 #include "loggers/logger.h"

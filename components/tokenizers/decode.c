@@ -11,6 +11,7 @@ struct strings {
     size_t size, room, most; /* most: limit on size */
     size_t *ends;
     size_t count;
+    size_t open; /* bytes at the end that later tokens may change */
 };
 
 static int put(struct strings *s, const char *bytes, size_t size)
@@ -40,6 +41,7 @@ static int put_lossy(struct strings *to, const char *bytes, size_t size)
         for (p++; more > 0 && p < end && *p >= low && *p <= high; more--, p++)
             low = 0x80, high = 0xBF;
         TRY(put(to, "\xEF\xBF\xBD", 3));
+        to->open = more > 0 && p == end ? 3 : 0;
         size = (size_t)(end - p);
         bytes = (const char *)p;
     }
@@ -112,6 +114,7 @@ static int byte_fallback(const struct strings *from, struct strings *to)
                 to->ends[to->count++] = to->size;
             }
         }
+        to->open = last == from->count ? to->size - mark : 0;
         i = last;
     }
     return 0;
@@ -151,6 +154,7 @@ static int apply(const struct tune_decode *d, const struct strings *from, struct
     if (d->kind == TUNE_DECODE_FUSE) {
         TRY(put(to, from->bytes, from->size));
         to->ends[to->count++] = to->size;
+        to->open = from->open;
         return 0;
     }
     for (size_t i = 0; i < from->count; at = from->ends[i++]) {
@@ -160,7 +164,26 @@ static int apply(const struct tune_decode *d, const struct strings *from, struct
             TRY(strip(d, from->bytes + at, from->ends[i] - at, to));
         to->ends[to->count++] = to->size;
     }
+    to->open = from->open < to->size ? from->open : to->size;
     return 0;
+}
+
+/* Whether the text of more ids begins with that of the first ones, but for what is open: by
+ * ByteLevel, by no decoder, or by these in this order: Replace, ByteFallback, Fuse, Strip of one
+ * character at the start. */
+static bool appends(const struct tune_tokenizer *t)
+{
+    const struct tune_decode *d = t->decode, *end = d + t->decode_steps;
+    if (t->decode_steps == 1 && d->kind == TUNE_DECODE_BYTE_LEVEL)
+        return true;
+    while (d < end && d->kind == TUNE_DECODE_REPLACE)
+        d++;
+    d += d < end && d->kind == TUNE_DECODE_BYTES;
+    if (d < end && d->kind == TUNE_DECODE_FUSE) {
+        d++;
+        d += d < end && d->kind == TUNE_DECODE_STRIP && d->start <= 1 && d->stop == 0;
+    }
+    return d == end;
 }
 
 static bool is_special(const struct tune_tokenizer *t, int32_t id)
@@ -192,6 +215,13 @@ static int spell(const struct tune_tokenizer *t, const int32_t *ids, int64_t cou
 int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t count, bool skip_special, char **text,
                           size_t *size)
 {
+    size_t open;
+    return tune_tokenizer_decode_open(t, ids, count, skip_special, text, size, &open);
+}
+
+int tune_tokenizer_decode_open(struct tune_tokenizer *t, const int32_t *ids, int64_t count, bool skip_special,
+                               char **text, size_t *size, size_t *open)
+{
     struct strings s[2] = {{.most = TUNE_MAX_TEXT}, {.most = TUNE_MAX_TEXT}};
     int now = 0, failed = -1;
     *text = NULL;
@@ -208,7 +238,7 @@ int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t 
     if (s[0].size < TUNE_MAX_TEXT / 64)
         s[0].most = s[1].most = s[0].size * 64 + 4096;
     for (int i = 0; i < t->decode_steps; i++, now = !now) {
-        s[!now].size = s[!now].count = 0;
+        s[!now].size = s[!now].count = s[!now].open = 0;
         if (apply(&t->decode[i], &s[now], &s[!now]) < 0)
             goto end;
     }
@@ -216,6 +246,7 @@ int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t 
         goto end;
     *text = s[now].bytes;
     *size = s[now].size - 1;
+    *open = appends(t) ? s[now].open : *size;
     s[now].bytes = NULL;
     failed = 0;
 end:

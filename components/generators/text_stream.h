@@ -1,0 +1,65 @@
+/* text_stream.h - ids in, text out piece by piece, as a person reads it.
+ *
+ * The pieces together are exactly the text that tune_tokenizer_decode makes of all ids, without
+ * special tokens. A piece is given when no later id can change it. So it has whole characters
+ * only: a character that is cut across tokens comes with the last of them. Bytes that can never
+ * become a character come as U+FFFD. A tokenizer with tokens <0x00> to <0xFF>, such as Llama 2's,
+ * decides on a run of them at its end: the run is held back until then. Example:
+ *
+ *     const char *stops[] = {"\nUser:"}, *piece;
+ *     struct tune_text_stream *s = tune_text_stream_new(tok, stops, 1);
+ *     int stopped = 0;
+ *     size_t size;
+ *     while (stopped == 0 && ... next id ...) {
+ *         stopped = tune_text_stream_add(s, id, &piece, &size);
+ *         fwrite(piece, 1, size, stdout);
+ *     }
+ *     tune_text_stream_end(s, &piece, &size);
+ *     fwrite(piece, 1, size, stdout);
+ *     tune_text_stream_free(s);
+ *
+ * Stop texts end the text. It is cut before the one that is complete first; if two are complete at
+ * once, before the longer one. A stop text may span tokens: an end of the text that may become one
+ * is held back. Time is linear in the number of ids. */
+#ifndef TUNE_TEXT_STREAM_H
+#define TUNE_TEXT_STREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_tokenizer;
+struct tune_text_stream;
+
+enum { TUNE_STOPS = 8, TUNE_STOP_SIZE = 1024 }; /* most stop texts, and most bytes of one */
+
+/* tune_text_stream_new - a stream with count stop texts, which it copies. The tokenizer must
+ * outlive it. NULL with an error: too many, an empty or too long one, one that is not UTF-8, or no
+ * memory.
+ * tune_text_stream_free - free it; NULL is fine. */
+struct tune_text_stream *tune_text_stream_new(struct tune_tokenizer *t, const char *const *stops,
+                                              int count);
+void tune_text_stream_free(struct tune_text_stream *s);
+
+/* tune_text_stream_add - add an id. The piece is the text that it completes, often of 0 bytes. It
+ * is not NUL-terminated, and valid until the next call. 0; 1: a stop text is met, here or before,
+ * and no piece will follow; -1 with an error: an id outside the vocabulary, or no memory. Without a
+ * piece, *piece is "". After an error the stream stays as it was.
+ * tune_text_stream_end - the same for what is held back. The text then is complete; reset before
+ * another id is added. */
+int tune_text_stream_add(struct tune_text_stream *s, int32_t id, const char **piece, size_t *size);
+int tune_text_stream_end(struct tune_text_stream *s, const char **piece, size_t *size);
+
+/* tune_text_stream_text - all pieces given since the start or the last reset, *size bytes. It is
+ * not NUL-terminated, and valid until the next call.
+ * tune_text_stream_reset - begin a new text with the same stop texts. */
+const char *tune_text_stream_text(const struct tune_text_stream *s, size_t *size);
+void tune_text_stream_reset(struct tune_text_stream *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
