@@ -31,6 +31,7 @@
 #include "datasets/options.h"
 #include "evaluators/options.h"
 #include "flags/property.h"
+#include "generators/options.h"
 #include "loggers/options.h"
 #include "losses/options.h"
 #include "models/options.h"
@@ -112,6 +113,7 @@ struct tune_flags {
     struct tune_loader_options loader;
     struct tune_lora_options lora; /* r is 0 in a program without adapters */
     struct tune_preference_options preference;
+    struct tune_generation_options generate;
     struct tune_optimizer_options optimizer;
     struct tune_schedule schedule;
     struct tune_logger_options log; /* a resumed run: its own folder */
@@ -271,6 +273,70 @@ extern const struct tune_service tune_show_tokens;
      "layers with adapters: 0,1,8-15. Default: all"}, \
     {"modules-to-save", TUNE_STRING, &(f).lora.modules_to_save, NULL, "", "", \
      "modules trained whole beside the adapters: embed_tokens, lm_head, or both with a comma"}, \
+    TUNE_OPTION_GROUP("")
+
+/* What to answer, and how tokens are chosen. Programs that train have no use for it. */
+#define TUNE_GENERATION_OPTIONS(f) \
+    TUNE_OPTION_GROUP("model"), \
+    {"model", TUNE_STRING, &(f).model, NULL, "", "", \
+     "model folder, known name (see --list-models) or Hub id"}, \
+    {"adapter", TUNE_STRING, &(f).adapter, NULL, "", "", "PEFT folder with an adapter of that model"}, \
+    {"base-dtype", TUNE_DTYPE, &(f).base_dtype, "auto", "auto|float32|bfloat16|nf4", "", \
+     "format of the matrices in memory. auto: as the adapter was trained, else bfloat16 if the " \
+     "files are, else float32"}, \
+    {"dtype", TUNE_DTYPE, &(f).dtype, "float32", "float32|bfloat16", "", \
+     "format of activations, keys and values"}, \
+    {"device", TUNE_CHOICE, &(f).device, "cpu", "cpu", "", "where to compute"}, \
+    {"threads", TUNE_INT, &(f).threads, "0", "[0,4096]", "threads", \
+     "0: OMP_NUM_THREADS, else as many as this process may use"}, \
+    TUNE_OPTION_GROUP("prompts"), \
+    {"prompt", TUNE_STRING, &(f).generate.prompt, NULL, "", "", \
+     "one prompt; '-': the standard input as a whole"}, \
+    {"chat", TUNE_BOOL, &(f).generate.chat, "false", "", "", \
+     "talk: lines from the standard input. /help lists its commands"}, \
+    {"input", TUNE_STRING, &(f).generate.input, NULL, "", "", \
+     "file of rows to answer, as --dataset of a training recipe. Columns of answers need not be " \
+     "there"}, \
+    {"output", TUNE_STRING, &(f).generate.output, NULL, "", "", \
+     "file for the answers to --input, a line of JSON each. One that is there is continued. " \
+     "Default: the standard output"}, \
+    {"overwrite", TUNE_BOOL, &(f).generate.overwrite, "false", "", "", "begin --output anew"}, \
+    {"compare-base", TUNE_BOOL, &(f).generate.compare_base, "false", "", "", \
+     "answer without the adapter, too, and show both answers side by side"}, \
+    {"system", TUNE_STRING, &(f).generate.system, NULL, "", "", "system message of --prompt and --chat"}, \
+    {"batch-size", TUNE_INT, &(f).generate.batch_size, "8", "[1,4096]", "rows", \
+     "rows of --input to answer at a time"}, \
+    {"format", TUNE_CHOICE, &(f).data.row_format, "auto", \
+     "auto|text|alpaca|instruct|prompt-completion|messages|sharegpt", "", \
+     "how a prompt is written. auto: as the rows of the run that made the model or the adapter; " \
+     "else by the model's chat template, if it has one; else as it is. Rows of --input are " \
+     "recognised by their columns"}, \
+    {"columns", TUNE_STRING, &(f).data.columns, NULL, "", "", \
+     "names of columns in --input: \"prompt=question\""}, \
+    {"prompt-template", TUNE_STRING, &(f).data.prompt_template, NULL, "", "", \
+     "file with a prompt template; or instruction, sql, tone"}, \
+    {"chat-template", TUNE_STRING, &(f).data.chat_template, NULL, "", "", \
+     "layout of conversations: Jinja file, chatml, llama3, phi3, plain. Default: the model's own"}, \
+    TUNE_OPTION_GROUP("answers"), \
+    {"max-new-tokens", TUNE_INT, &(f).generate.max_new_tokens, "256", "[1,inf)", "tokens", \
+     "most tokens of an answer"}, \
+    {"stop", TUNE_JOINED(TUNE_STRING), &(f).generate.stop, NULL, "", "", \
+     "text that ends an answer; several with commas, or by several --stop. \\n is a line end, " \
+     "\\, a comma"}, \
+    {"context", TUNE_INT, &(f).generate.context, "0", "[0,inf)", "tokens", \
+     "most tokens of prompt and answer. 0: the model's context; in a chat at most 4096"}, \
+    {"temperature", TUNE_DOUBLE, &(f).generate.sampling.temperature, "0", "", "", \
+     "0: greedy, always the most likely token. Default: what generation_config.json of the model " \
+     "says, as for the four options below; else greedy"}, \
+    {"top-k", TUNE_INT, &(f).generate.sampling.top_k, "0", "", "tokens", \
+     "draw from that many of the most likely tokens; 0: from all"}, \
+    {"top-p", TUNE_DOUBLE, &(f).generate.sampling.top_p, "1", "", "", \
+     "draw from the fewest tokens that have this probability together"}, \
+    {"min-p", TUNE_DOUBLE, &(f).generate.sampling.min_p, "0", "", "", \
+     "leave out tokens with less than this share of the largest probability"}, \
+    {"repetition-penalty", TUNE_DOUBLE, &(f).generate.sampling.repetition_penalty, "1", "", "", \
+     "above 1: tokens that were there become less likely"}, \
+    {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", "seed of the draws"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_PREFERENCE_OPTIONS(f) \

@@ -1,6 +1,8 @@
-/* options.h - how the next token is chosen. */
+/* options.h - which prompts are answered, and how the next token is chosen. */
 #ifndef TUNE_GENERATORS_OPTIONS_H
 #define TUNE_GENERATORS_OPTIONS_H
+
+#include <stdbool.h>
 
 /* The neutral values are 1, 0, 1, 0 and 1, in this order. token_sampler.h has the formulas. */
 struct tune_sampling_options {
@@ -9,6 +11,20 @@ struct tune_sampling_options {
     double top_p;              /* (0,1]: keep the most likely tokens that have this mass */
     double min_p;              /* [0,1): drop tokens below this share of the largest probability */
     double repetition_penalty; /* above 0; 1: none; above 1: tokens seen become less likely */
+};
+
+struct tune_generation_options {
+    struct tune_sampling_options sampling;
+    const char *prompt;        /* one prompt; "-": the standard input as a whole; NULL: none */
+    const char *input;         /* file of rows with prompts; NULL: none */
+    const char *output;        /* file for the answers to the rows; NULL: none */
+    const char *system;        /* system message of prompts and chats; NULL: none */
+    const char *stop;          /* texts that end an answer, with commas between; NULL: none */
+    bool chat, compare_base, overwrite;
+    int max_new_tokens;        /* most tokens of an answer */
+    int context;               /* most tokens of prompt and answer; 0: the model's context, in a
+                                  chat at most 4096 */
+    int batch_size;            /* rows that are answered at a time */
 };
 
 #endif

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* tune_width - columns that UTF-8 text takes, one per character.
- * tune_bytes_of - bytes of its first `columns` characters. */
+/* tune_width - columns that UTF-8 text takes on a terminal: none for a combining character, two for
+ * a wide one of East Asia or an emoji, else one.
+ * tune_bytes_of - bytes of its characters that fit `columns` columns. */
 int tune_width(const char *text);
 size_t tune_bytes_of(const char *text, int columns);
 

@@ -1,0 +1,292 @@
+/* answers.c - rows that grow by a token at a time, until they end. */
+#include "generators/answers_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/try.h"
+#include "views/side_by_side.h"
+
+enum { TELL_S = 10 };
+
+/* Copy the strings of the options. */
+static int copy_options(struct tune_answers *a, const struct tune_answers_options *o)
+{
+    size_t size = (o->file ? strlen(o->file) : 0) + 1;
+    if (o->stop_count > TUNE_STOPS || o->end_count > TUNE_ENDS)
+        return tune_error_usage("%d texts and %d tokens that end an answer; at most %d and %d",
+                                o->stop_count, o->end_count, TUNE_STOPS, TUNE_ENDS);
+    if (o->max_new_tokens < 1)
+        return tune_error_usage("`max_new_tokens` is %d; expected at least 1", o->max_new_tokens);
+    for (int i = 0; i < o->stop_count; i++)
+        size += strlen(o->stops[i]) + 1;
+    a->o = *o;
+    char *to = a->words = tune_zeroed(size, 1, "answers");
+    if (!to)
+        return -1;
+    for (int i = 0; i < o->stop_count; i++) {
+        a->stops[i] = strcpy(to, o->stops[i]);
+        to += strlen(to) + 1;
+    }
+    if (o->file)
+        a->o.file = strcpy(to, o->file);
+    if (o->end_count > 0)
+        memcpy(a->ends, o->ends, (size_t)o->end_count * sizeof *a->ends);
+    a->o.stops = a->stops;
+    a->o.ends = a->ends;
+    return 0;
+}
+
+static int make_rows(struct tune_answers *a, struct tune_tokenizer *tok)
+{
+    a->slot = tune_zeroed((size_t)a->most, sizeof *a->slot, "answers");
+    a->kept = tune_zeroed((size_t)a->most, sizeof *a->kept, "answers");
+    TRY(a->slot && a->kept ? 0 : -1);
+    for (int s = 0; s < a->o.sides; s++) {
+        a->row[s] = tune_zeroed((size_t)a->most, sizeof *a->row[s], "answers");
+        TRY(a->row[s] ? 0 : -1);
+        for (int b = 0; b < a->most; b++) {
+            a->row[s][b].stream = tune_text_stream_new(tok, a->stops, a->o.stop_count);
+            TRY(a->row[s][b].stream ? 0 : -1);
+        }
+    }
+    return 0;
+}
+
+struct tune_answers *tune_answers_new(struct tune_tokenizer *tok, struct tune_prompts *prompts,
+                                      const struct tune_answers_options *options)
+{
+    struct tune_answers *a = tune_zeroed(1, sizeof *a, "answers");
+    if (!a)
+        return NULL;
+    a->prompts = prompts;
+    a->most = tune_prompts_batch(prompts);
+    if (copy_options(a, options) == 0 && make_rows(a, tok) == 0 &&
+        (!a->o.file || tune_answers_open_file(a) == 0))
+        return a;
+    tune_answers_free(a);
+    return NULL;
+}
+
+void tune_answers_free(struct tune_answers *a)
+{
+    if (!a)
+        return;
+    for (int s = 0; s < TUNE_SIDES; s++) {
+        for (int b = 0; b < a->most && a->row[s]; b++)
+            tune_text_stream_free(a->row[s][b].stream);
+        free(a->row[s]);
+    }
+    if (a->file)
+        fclose(a->file);
+    free(a->slot);
+    free(a->kept);
+    free(a->words);
+    free(a);
+}
+
+/* Whether text is shown as it comes. */
+static bool shows(const struct tune_answers *a)
+{
+    return a->o.text && !a->o.file && !a->o.lines && a->o.sides == 1;
+}
+
+int tune_answers_begin(struct tune_answers *a, const struct tune_prompt_batch *batch, int side,
+                       struct tune_going *going)
+{
+    if (batch->rows > a->most || side >= a->o.sides)
+        return tune_error_set("%d rows on side %d; expected at most %d rows, and %d sides",
+                              batch->rows, side, a->most, a->o.sides);
+    a->batch = *batch;
+    a->side = side;
+    a->prompt_tokens = 0;
+    for (int b = 0; b < batch->rows; b++) {
+        struct tune_answer *r = &a->row[side][b];
+        tune_text_stream_reset(r->stream);
+        r->prompt_tokens = batch->T - (batch->pads ? batch->pads[b] : 0);
+        r->tokens = 0;
+        r->end = NULL;
+        a->prompt_tokens += r->prompt_tokens;
+        a->slot[b] = a->kept[b] = b;
+    }
+    a->going = batch->rows;
+    a->tokens = 0;
+    a->began_s = tune_clock_s();
+    *going = (struct tune_going){a->going, 0, a->slot, a->kept};
+    return 0;
+}
+
+static int show(struct tune_answers *a, const char *piece, size_t size)
+{
+    if (!shows(a) || size == 0)
+        return 0;
+    if (fwrite(piece, 1, size, a->o.text) == size && fflush(a->o.text) == 0)
+        return 0;
+    return tune_error_set("cannot write the answer: %s", strerror(errno));
+}
+
+/* The reason why a row ends with this token; NULL: it goes on. */
+static const char *end_of(const struct tune_answers *a, const struct tune_answer *r, int32_t id)
+{
+    for (int i = 0; i < a->o.end_count; i++)
+        if (a->ends[i] == id)
+            return "token";
+    if (r->tokens >= a->o.max_new_tokens)
+        return "length";
+    /* the token itself must still go through the model */
+    if (a->batch.T + r->tokens >= a->o.context)
+        return "context";
+    return a->o.stop_signal && *a->o.stop_signal ? "signal" : NULL;
+}
+
+/* Add a token to a row, and show what it completes. */
+static int grow(struct tune_answers *a, struct tune_answer *r, int32_t id)
+{
+    const char *piece;
+    size_t size;
+    int stopped = 0;
+    r->tokens++;
+    r->end = end_of(a, r, id);
+    if (r->end && !strcmp(r->end, "token"))
+        return 0; /* it has no text of its own */
+    TRY(stopped = tune_text_stream_add(r->stream, id, &piece, &size));
+    TRY(show(a, piece, size));
+    if (stopped)
+        r->end = "stop";
+    return 0;
+}
+
+/* A line of progress now and then, while lines are written. */
+static void tell_progress(struct tune_answers *a)
+{
+    double now = tune_clock_s();
+    if (shows(a) || !a->o.notes || now - a->told_s < TELL_S)
+        return;
+    double all = (double)tune_prompts_rows(a->prompts), done = (double)a->batch.numbers[0];
+    double spent = a->prompt_s + a->answer_s;
+    a->told_s = now;
+    if (all <= a->batch.rows || a->rows == 0 || a->o.sides > 1)
+        return;
+    fprintf(a->o.notes, "rows %.0f/%.0f | %.0f tok/s | ETA %d:%02d:%02d\n", done, all,
+            (double)a->all_tokens / (a->answer_s > 0 ? a->answer_s : 1),
+            (int)((all - done) * spent / (double)a->rows / 3600),
+            (int)((all - done) * spent / (double)a->rows / 60) % 60,
+            (int)((all - done) * spent / (double)a->rows) % 60);
+    fflush(a->o.notes);
+}
+
+int tune_answers_add(struct tune_answers *a, int32_t *next, struct tune_going *going)
+{
+    int rows = 0;
+    if (a->tokens++ == 0)
+        a->first_s = tune_clock_s();
+    for (int i = 0; i < a->going; i++) {
+        struct tune_answer *r = &a->row[a->side][a->slot[i]];
+        TRY(grow(a, r, next[i]));
+        if (r->end)
+            continue;
+        next[rows] = next[i];
+        a->slot[rows] = a->slot[i];
+        a->kept[rows++] = i;
+    }
+    a->going = rows;
+    *going = (struct tune_going){rows, a->tokens, a->slot, a->kept};
+    tell_progress(a);
+    return 0;
+}
+
+const char *tune_answers_text(const struct tune_answers *a, int slot, int side, size_t *size)
+{
+    return tune_text_stream_text(a->row[side][slot].stream, size);
+}
+
+/* Tell the speed of this batch, whose text was shown. */
+static void tell_speed(struct tune_answers *a, double now)
+{
+    const struct tune_answer *r = &a->row[a->side][0];
+    double prompt = a->first_s - a->began_s, answer = now - a->first_s;
+    if (!a->o.notes)
+        return;
+    fprintf(a->o.notes, "# prompt %d tokens in %.2f s", r->prompt_tokens, prompt);
+    if (!a->batch.chat) /* a chat computes only what is new */
+        fprintf(a->o.notes, ", %.0f tokens/s", (double)a->prompt_tokens / prompt);
+    fprintf(a->o.notes, "; answer %d tokens in %.2f s", r->tokens, answer);
+    if (r->tokens > 1)
+        fprintf(a->o.notes, ", %.1f tokens/s", (r->tokens - 1) / answer);
+    fprintf(a->o.notes, "; ended by %s\n", !strcmp(r->end, "token")    ? "the model"
+                                           : !strcmp(r->end, "stop")   ? "a stop text"
+                                           : !strcmp(r->end, "length") ? "the number of tokens"
+                                           : !strcmp(r->end, "signal") ? "a signal"
+                                                                       : "the end of the context");
+}
+
+/* Print both sides of each row. */
+static int show_sides(struct tune_answers *a)
+{
+    for (int b = 0; b < a->batch.rows; b++) {
+        struct tune_side_text side[TUNE_SIDES] = {{"base", NULL, 0}, {"tuned", NULL, 0}};
+        for (int s = 0; s < TUNE_SIDES; s++)
+            side[1 - s].text = tune_answers_text(a, b, s, &side[1 - s].size);
+        if (a->batch.rows > 1 && fprintf(a->o.text, "row %lld\n", (long long)a->batch.numbers[b]) < 0)
+            return tune_error_set("cannot write the answer: %s", strerror(errno));
+        TRY(tune_side_by_side(a->o.text, &side[0], &side[1], a->o.width));
+    }
+    return 0;
+}
+
+/* Give out what the rows hold back. */
+static int flush(struct tune_answers *a)
+{
+    const char *piece;
+    size_t size;
+    for (int b = 0; b < a->batch.rows; b++) {
+        TRY(tune_text_stream_end(a->row[a->side][b].stream, &piece, &size));
+        TRY(show(a, piece, size));
+    }
+    return 0;
+}
+
+int tune_answers_end(struct tune_answers *a)
+{
+    double now = tune_clock_s();
+    size_t size;
+    TRY(flush(a));
+    a->prompt_s += a->first_s - a->began_s;
+    a->answer_s += now - a->first_s;
+    a->all_prompt_tokens += a->prompt_tokens;
+    for (int b = 0; b < a->batch.rows; b++) {
+        a->all_tokens += a->row[a->side][b].tokens;
+        a->interrupted = a->interrupted || !strcmp(a->row[a->side][b].end, "signal");
+    }
+    if (shows(a)) {
+        TRY(show(a, "\n", 1));
+        tell_speed(a, now);
+    }
+    const char *text = tune_answers_text(a, 0, a->side, &size);
+    TRY(tune_prompts_answered(a->prompts, text, size));
+    if (a->batch.chat)
+        a->interrupted = false;
+    if (a->side + 1 < a->o.sides && !a->interrupted)
+        return 0;
+    a->rows += a->batch.rows;
+    if (a->interrupted || shows(a))
+        return 0;
+    return a->o.file || a->o.lines ? tune_answers_write(a) : a->o.text ? show_sides(a) : 0;
+}
+
+int tune_answers_finish(struct tune_answers *a)
+{
+    if (!a->o.notes || shows(a) || a->rows == 0)
+        return 0;
+    fprintf(a->o.notes, "# answered %lld rows: prompts %lld tokens, %.0f tokens/s; answers %lld tokens, "
+            "%.0f tokens/s\n", (long long)a->rows, (long long)a->all_prompt_tokens,
+            (double)a->all_prompt_tokens / (a->prompt_s > 0 ? a->prompt_s : 1),
+            (long long)a->all_tokens, (double)a->all_tokens / (a->answer_s > 0 ? a->answer_s : 1));
+    if (a->interrupted && a->o.file)
+        fprintf(a->o.notes, "# the same command goes on where this one stopped\n");
+    return 0;
+}

@@ -1,0 +1,134 @@
+/* answers_file.c - answers as lines of JSON, and a file of them that is continued.
+ *
+ * A batch is written when all its rows are done. A killed process leaves whole batches, and at most
+ * one line that is cut short; it is cut off when the file is continued. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/try.h"
+#include "files/cjson.h"
+#include "files/file.h"
+#include "generators/answers_parts.h"
+
+/* The value of `of` for a row. */
+static int hash_of(struct tune_answers *a, int64_t row, char of[17])
+{
+    uint64_t hash;
+    TRY(tune_prompts_hash(a->prompts, row, &hash));
+    snprintf(of, 17, "%016" PRIx64, tune_hash64(&hash, sizeof hash, a->o.settings));
+    return 0;
+}
+
+/* Check that a line answers this row, as this run would. */
+static int check_line(struct tune_answers *a, const char *line, int64_t row)
+{
+    char of[17];
+    cJSON *json = cJSON_Parse(line);
+    const cJSON *number = cJSON_GetObjectItemCaseSensitive(json, "row");
+    const cJSON *said = cJSON_GetObjectItemCaseSensitive(json, "of");
+    bool good = cJSON_IsNumber(number) && cJSON_IsString(said);
+    int status = 0;
+    if (!good || number->valuedouble != (double)row)
+        status = tune_error_usage("%s:%lld: expected the answer to row %lld; the file was not made by "
+                                  "this program, or was changed. Give another `output`, or "
+                                  "`overwrite`", a->o.file, (long long)row + 1, (long long)row);
+    else if (row >= tune_prompts_rows(a->prompts))
+        status = tune_error_usage("%s: it answers more rows than there are; give another `output`, or "
+                                  "`overwrite`", a->o.file);
+    else if ((status = hash_of(a, row, of)) == 0 && strcmp(said->valuestring, of) != 0)
+        status = tune_error_usage("%s:%lld: the answer belongs to another prompt, to other weights or "
+                                  "to other options; give another `output`, or `overwrite`",
+                                  a->o.file, (long long)row + 1);
+    cJSON_Delete(json);
+    return status;
+}
+
+/* Read the lines that are there. The file is then at the end of the last whole one. */
+static int go_on(struct tune_answers *a)
+{
+    char *line = NULL;
+    size_t room = 0;
+    int64_t row = 0;
+    long end = 0;
+    ssize_t n;
+    int status = 0;
+    while (status == 0 && (n = getline(&line, &room, a->file)) > 0 && line[n - 1] == '\n') {
+        status = check_line(a, line, row++);
+        end = ftell(a->file);
+    }
+    free(line);
+    TRY(status);
+    if (ferror(a->file) || ftruncate(fileno(a->file), end) < 0 || fseek(a->file, end, SEEK_SET) < 0)
+        return tune_error_set("cannot go on with %s: %s", a->o.file, strerror(errno));
+    if (row > 0 && a->o.notes)
+        fprintf(a->o.notes, "# resumed      behind row %lld of %lld in %s\n", (long long)row,
+                (long long)tune_prompts_rows(a->prompts), a->o.file);
+    return tune_prompts_skip(a->prompts, row);
+}
+
+int tune_answers_open_file(struct tune_answers *a)
+{
+    a->file = fopen(a->o.file, "a+");
+    if (!a->file)
+        return tune_error_usage("cannot open %s: %s", a->o.file, strerror(errno));
+    if (flock(fileno(a->file), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return tune_error_set("%s: another process writes answers there", a->o.file);
+    if (a->o.overwrite)
+        return ftruncate(fileno(a->file), 0) == 0
+                   ? 0 : tune_error_set("cannot empty %s: %s", a->o.file, strerror(errno));
+    rewind(a->file);
+    return go_on(a);
+}
+
+static bool put_answer(struct tune_answers *a, cJSON *line, int b, int side)
+{
+    const struct tune_answer *r = &a->row[side][b];
+    size_t size;
+    const char *text = tune_answers_text(a, b, side, &size);
+    char *copy = strndup(text, size);
+    bool good = copy && tune_cjson_put_text(line, side ? "base_answer" : "answer", copy) &&
+                tune_cjson_put_text(line, side ? "base_end" : "end", r->end) &&
+                (side || tune_cjson_put_whole(line, "prompt_tokens", r->prompt_tokens)) &&
+                tune_cjson_put_whole(line, side ? "base_tokens" : "tokens", r->tokens);
+    free(copy);
+    return good;
+}
+
+/* One line; the caller frees it. NULL with an error. */
+static char *line_of(struct tune_answers *a, int b)
+{
+    char of[17];
+    if (hash_of(a, a->batch.numbers[b], of) < 0)
+        return NULL;
+    cJSON *line = cJSON_CreateObject();
+    bool good = tune_cjson_put_whole(line, "row", a->batch.numbers[b]);
+    for (int s = 0; s < a->o.sides && good; s++)
+        good = put_answer(a, line, b, s);
+    good = good && tune_cjson_put_text(line, "of", of);
+    char *text = good ? cJSON_PrintUnformatted(line) : NULL;
+    cJSON_Delete(line);
+    if (!text)
+        tune_error_no_memory("an answer");
+    return text;
+}
+
+int tune_answers_write(struct tune_answers *a)
+{
+    FILE *to = a->file ? a->file : a->o.text;
+    for (int b = 0; b < a->batch.rows; b++) {
+        char *line = line_of(a, b);
+        bool good = line && fprintf(to, "%s\n", line) > 0;
+        free(line);
+        if (!good)
+            return line ? tune_error_set("cannot write an answer: %s", strerror(errno)) : -1;
+    }
+    if (fflush(to) != 0)
+        return tune_error_set("cannot write an answer: %s", strerror(errno));
+    return 0;
+}
