@@ -30,16 +30,6 @@ enum {
     MOST_DEPTH = 1 << 16,
 };
 
-/* The last elements of a row, and zeros. */
-ALWAYS vec load_some(const struct operand *o, enum tune_dtype dtype, int64_t at, int64_t count)
-{
-    float some[VL] = {0};
-    for (int64_t i = 0; i < count; i++)
-        some[i] = dtype == TUNE_F32 ? ((const float *)o->data)[at + i]
-                                    : tune_bf16_to_float(((const uint16_t *)o->data)[at + i]);
-    return *(const loose_vec *)some;
-}
-
 /* Add VL elements, or the `count` that are left. */
 ALWAYS void step(int R, int W, enum tune_dtype dtype, vec (*sum)[TILE_1], const float *a,
                  int64_t lda, const struct operand *w, int64_t k, int64_t count)

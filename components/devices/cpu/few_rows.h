@@ -11,6 +11,17 @@ enum { STRIP = VL == 16 ? 48 : 24, FEW_ROWS = 16 };
 /* Sums of products: lane l of sums[m][n] has the elements l, l + VL, ... of a[m] w[n]. */
 typedef vec few_sums[STRIP];
 
+/* The last elements of a row, and zeros. */
+static inline __attribute__((always_inline)) vec load_some(
+    const struct operand *o, enum tune_dtype dtype, int64_t at, int64_t count)
+{
+    float some[VL] = {0};
+    for (int64_t i = 0; i < count; i++)
+        some[i] = dtype == TUNE_F32 ? ((const float *)o->data)[at + i]
+                                    : tune_bf16_to_float(((const uint16_t *)o->data)[at + i]);
+    return *(const loose_vec *)some;
+}
+
 /* tune_cpu_dots - add to sums [M][N] the products of M rows of a with N rows of w, over `depth`
  * elements. The order of summation is the same for every M and N.
  *     a [M, lda]: zeros up to whole vectors after depth   w: rows w->ld apart, by_depth not used
