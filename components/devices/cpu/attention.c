@@ -16,7 +16,7 @@
  * order, so the bits do not depend on which thread did which work. */
 #include <math.h>
 
-#include "devices/cpu/panel.h"
+#include "devices/cpu/attention.h"
 
 /* Pack rows of one head, [count, D]. pack_left: as a left side, in panels of MR rows. pack_rows: as
  * a right side, in panels of NR rows with depth D. pack_columns: panels of D's columns with depth
@@ -93,41 +93,6 @@ int64_t tune_cpu_attention_sums(int64_t B, int64_t T, int64_t H, int64_t D)
     return __builtin_mul_overflow(2 * B, T, &n) || __builtin_mul_overflow(n, H, &n) || __builtin_mul_overflow(n, D, &n) ? INT64_MAX : n;
 }
 
-/* Queries [B,Tq,H,D], keys and values [B,capacity,K,D], their strides and the mask. */
-struct attention {
-    const struct tune_tensor *q, *k, *v;
-    const int32_t *first, *keys, *begin; /* NULL: first position 0, all keys, begin 0 */
-    int64_t B, T, H, K, D;               /* T: queries in a row */
-    int64_t window;
-    float scale;
-};
-
-static struct attention attention(const struct tune_tensor *q, const struct tune_tensor *k, const struct tune_tensor *v,
-                                  const struct tune_tensor *first, const struct tune_attention *how)
-{
-    return (struct attention){q, k, v, tune_cpu_data(first), NULL, NULL, q->shape[0], q->shape[1], q->shape[2], k->shape[2],
-                              q->shape[3], how->window, how->scale};
-}
-
-static int64_t position_stride(const struct tune_tensor *t)
-{
-    return t->stride ? t->stride : t->shape[2] * t->shape[3];
-}
-
-/* Index of the first element of head h at position i of row b. */
-static int64_t head_at(const struct tune_tensor *t, int64_t b, int64_t i, int64_t h)
-{
-    int64_t stride = position_stride(t), outer = t->outer ? t->outer : t->shape[1] * stride;
-    return b * outer + i * stride + h * t->shape[3];
-}
-
-/* One head of row b as an operand, from position i. */
-static struct operand head(const struct tune_tensor *t, int64_t b, int64_t i, int64_t h)
-{
-    int64_t size = t->dtype == TUNE_F32 ? 4 : 2;
-    return (struct operand){(const char *)tune_cpu_data(t) + head_at(t, b, i, h) * size, t->dtype, position_stride(t), false};
-}
-
 /* Queries and keys that are computed together, independently of others: T queries of row b from
  * position q, and `keys` keys from k. A part is a whole row, one text of a packed row, or several
  * short texts that fit in one block of queries. Packed texts then cost no more than separate
@@ -150,8 +115,8 @@ static bool next_part(const struct attention *s, struct part *p)
     p->q += p->T;
     if (p->q == s->T)
         return false;
-    /* a cache: every query may see all keys, up to the mask */
-    if (s->keys || s->begin || s->T != s->k->shape[1]) {
+    /* every query may see all keys, up to the mask */
+    if (is_cache(s)) {
         p->T = s->T;
         p->keys = s->keys ? s->keys[p->b] : s->k->shape[1];
         p->ahead = s->begin ? s->begin[p->b] : 0;
@@ -291,6 +256,8 @@ int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out,
     struct attention s = attention(q, k, v, first, &how);
     s.keys = tune_cpu_data(keys);
     s.begin = tune_cpu_data(begin);
+    if (is_cache(&s) && s.T <= FEW_QUERIES)
+        return tune_cpu_few_queries(dev, &s, out, tune_cpu_data(lse));
     if (tune_cpu_reserve(dev, tune_cpu_attention_floats(k->shape[1], s.D)) < 0)
         return -1;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(dev->threads)

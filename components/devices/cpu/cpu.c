@@ -106,7 +106,10 @@ static int64_t thread_floats(const struct tune_device *dev, const struct tune_la
 
 static int64_t shared_floats(const struct tune_device *dev, const struct tune_largest *l)
 {
-    return ((const struct tune_cpu *)dev->state)->blas ? 0 : tune_cpu_gemm_shared_floats(l->activations != TUNE_F32, l->depth);
+    const struct tune_cpu *cpu = dev->state;
+    int64_t gemm = cpu->blas ? 0 : tune_cpu_gemm_shared_floats(l->activations != TUNE_F32, l->depth);
+    int64_t queries = tune_cpu_few_queries_floats(l->B, l->T, l->T, l->H, l->D);
+    return gemm > queries ? gemm : queries;
 }
 
 static int64_t sums_floats(const struct tune_largest *l)
@@ -126,9 +129,12 @@ static int cpu_reserve(struct tune_device *dev, const struct tune_largest *l)
 static int64_t cpu_reserve_bytes(const struct tune_device *dev, const struct tune_largest *l, int64_t *library)
 {
     const struct tune_cpu *cpu = dev->state;
-    int64_t sums = sums_floats(l), others = (whole_pages(thread_floats(dev, l)) * dev->threads + shared_floats(dev, l)) * 4, bytes;
+    int64_t threads = whole_pages(thread_floats(dev, l)) * dev->threads, floats, bytes;
     *library = (int64_t)dev->threads * (cpu->blas ? BLAS_BYTES : THREAD_BYTES);
-    return __builtin_mul_overflow(sums, 4, &bytes) || __builtin_add_overflow(bytes, others, &bytes) ? INT64_MAX : bytes;
+    bool fits = !__builtin_add_overflow(sums_floats(l), threads, &floats) &&
+                !__builtin_add_overflow(floats, shared_floats(dev, l), &floats) &&
+                !__builtin_mul_overflow(floats, 4, &bytes);
+    return fits ? bytes : INT64_MAX;
 }
 
 /* Tensors are in host memory, so the host's tightest limit applies. */

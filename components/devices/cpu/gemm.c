@@ -15,7 +15,7 @@
  * changes a bit. */
 #include <stdlib.h>
 
-#include "devices/cpu/panel.h"
+#include "devices/cpu/few_rows.h"
 
 enum {
     DEPTH = 640,              /* depth of a packed block: a panel of B stays in a near cache */
@@ -303,6 +303,8 @@ int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct t
 {
     if (((struct tune_cpu *)dev->state)->blas)
         return tune_cpu_blas_gemm(dev, c, a, at, b, bt, alpha, beta, operands);
+    if (tune_cpu_few_rows(c, a, at, bt))
+        return tune_cpu_few_rows_gemm(dev, c, a, b, alpha, beta, operands);
     struct product p = {.c = c, .alpha = alpha, .beta = beta, .K = a->shape[!at]};
     struct tune_nf4 parts_a[TUNE_NF4_PARTS], parts_b[TUNE_NF4_PARTS];
     struct side sa = {operand(a, at), tune_cpu_nf4(a, parts_a), operands != a->dtype && operands == TUNE_BF16, c->shape[0], MR};

@@ -1,0 +1,58 @@
+/* attention.h - the arguments of an attention, for the kernels for many queries (attention.c) and
+ * for few (few_queries.c). Private to this folder. */
+#ifndef TUNE_CPU_ATTENTION_H
+#define TUNE_CPU_ATTENTION_H
+
+#include "devices/cpu/panel.h"
+
+enum { FEW_QUERIES = 8 }; /* most queries of a row for which few_queries.c is faster */
+
+/* Queries [B,Tq,H,D], keys and values [B,capacity,K,D], their strides and the mask. */
+struct attention {
+    const struct tune_tensor *q, *k, *v;
+    const int32_t *first, *keys, *begin; /* NULL: first position 0, all keys, begin 0 */
+    int64_t B, T, H, K, D;               /* T: queries in a row */
+    int64_t window;
+    float scale;
+};
+
+static inline struct attention attention(const struct tune_tensor *q, const struct tune_tensor *k,
+                                         const struct tune_tensor *v,
+                                         const struct tune_tensor *first,
+                                         const struct tune_attention *how)
+{
+    return (struct attention){q, k, v, tune_cpu_data(first), NULL, NULL, q->shape[0], q->shape[1],
+                              q->shape[2], k->shape[2], q->shape[3], how->window, how->scale};
+}
+
+/* The keys are a cache, not those of the queries themselves. */
+static inline bool is_cache(const struct attention *s)
+{
+    return s->keys || s->begin || s->T != s->k->shape[1];
+}
+
+static inline int64_t position_stride(const struct tune_tensor *t)
+{
+    return t->stride ? t->stride : t->shape[2] * t->shape[3];
+}
+
+/* Index of the first element of head h at position i of row b. */
+static inline int64_t head_at(const struct tune_tensor *t, int64_t b, int64_t i, int64_t h)
+{
+    int64_t stride = position_stride(t), outer = t->outer ? t->outer : t->shape[1] * stride;
+    return b * outer + i * stride + h * t->shape[3];
+}
+
+/* One head of row b as an operand, from position i. */
+static inline struct operand head(const struct tune_tensor *t, int64_t b, int64_t i, int64_t h)
+{
+    int64_t size = t->dtype == TUNE_F32 ? 4 : 2;
+    return (struct operand){(const char *)tune_cpu_data(t) + head_at(t, b, i, h) * size, t->dtype,
+                            position_stride(t), false};
+}
+
+/* tune_cpu_few_queries - attention over a cache for at most FEW_QUERIES queries of each row. */
+int tune_cpu_few_queries(struct tune_device *dev, const struct attention *s,
+                         struct tune_tensor *out, float *lse);
+
+#endif

@@ -1,0 +1,308 @@
+/* few_queries.c - attention of a few queries over a long cache, as when a model writes token by
+ * token. The time is that of reading keys and values, so they are not packed. The query heads of a
+ * key/value head are computed together, so the cache is read once.
+ *
+ *     tasks: (row, key/value head, piece of the keys)
+ *       for each block of keys, for each query:   s = scale q k'   p = exp(s - largest so far)
+ *                                                 o = o exp(largest before - largest) + p v
+ *     then the pieces of a query are added in their order
+ *
+ * Pieces and blocks are counted from the first key that a query of the row sees. So the bits of a
+ * row depend on its queries and on the keys in sight. Padding before them, other rows and the
+ * threads do not matter. */
+#include <math.h>
+
+#include "devices/cpu/attention.h"
+#include "devices/cpu/few_rows.h"
+
+#define ALWAYS static inline __attribute__((always_inline))
+
+enum {
+    BLOCK = 96,        /* keys whose scores exist at once, whole strips */
+    PIECES = 16,       /* most pieces of a row's keys; */
+    PIECE = 2 * BLOCK, /* ... fewest keys of a piece that is not the last */
+    HEADS = 4,         /* query heads that are computed together */
+    AHEAD = 16,        /* keys until a prefetched value is used */
+    SMALL = 1 << 14,   /* numbers of keys that one thread reads faster than several */
+};
+_Static_assert(BLOCK % STRIP == 0, "a block of keys is whole strips");
+
+/* Columns of the values in a tile, in vectors, by heads. */
+#define WIDE_1 8
+#define WIDE_2 4
+#define WIDE_3 (MR == 8 ? 4 : 2)
+#define WIDE_4 (MR == 8 ? 4 : 2)
+
+/* What a query head finds in a piece of the keys: sum [width] of p v, then these two. */
+enum { LARGEST, SUM, MORE = 16 };
+
+struct few {
+    const struct attention *s;
+    struct tune_tensor *out;
+    float *lse;
+    int64_t group, width; /* query heads of a key/value head; D in whole vectors */
+    int64_t pieces;       /* places for pieces */
+    float *q;             /* [B,T,H,width]: float32, zeros after D */
+    float *found;         /* [B,T,H,pieces,width + MORE] */
+};
+
+/* The keys [from,to) that query j of row b sees. */
+static void sight(const struct attention *s, int64_t b, int64_t j, int64_t *from, int64_t *to)
+{
+    int64_t at = (s->begin ? s->begin[b] : 0) + j, keys = s->keys ? s->keys[b] : s->k->shape[1];
+    int64_t first = s->first ? s->first[b * s->T + j] : 0;
+    int64_t window = s->window > 0 ? at - s->window + 1 : 0;
+    *from = first > window ? first : window;
+    *to = at + 1 < keys ? at + 1 : keys;
+    *from = *from < *to ? *from : *to;
+}
+
+/* Row b's keys in sight, from the first on, and how many of them a piece has. */
+static int64_t piece_length(const struct attention *s, int64_t b, int64_t *from, int64_t *to)
+{
+    int64_t later;
+    sight(s, b, 0, from, to);
+    sight(s, b, s->T - 1, &later, to);
+    int64_t each = up((*to - *from + PIECES - 1) / PIECES, BLOCK);
+    return each > PIECE ? each : PIECE;
+}
+
+static int64_t places(int64_t capacity)
+{
+    int64_t pieces = (capacity + PIECE - 1) / PIECE;
+    return pieces < 1 ? 1 : pieces < PIECES ? pieces : PIECES;
+}
+
+int64_t tune_cpu_few_queries_floats(int64_t B, int64_t T, int64_t capacity, int64_t H, int64_t D)
+{
+    int64_t queries, n, each = places(capacity) * (up(D, VL) + MORE) + up(D, VL);
+    T = T < FEW_QUERIES ? T : FEW_QUERIES;
+    return __builtin_mul_overflow(B * T, H, &queries) || __builtin_mul_overflow(queries, each, &n)
+               ? INT64_MAX : n;
+}
+
+static float *found_at(const struct few *f, int64_t b, int64_t j, int64_t h, int64_t piece)
+{
+    return f->found + (((b * f->s->T + j) * f->s->H + h) * f->pieces + piece) * (f->width + MORE);
+}
+
+/* o [R heads, some columns] = o factor + p v, over `keys` keys. count: columns, at most W vectors;
+ * less than a vector only for the last ones. */
+ALWAYS void tile_values(int R, int W, enum tune_dtype dtype, float *const *o, const float *factor,
+                        float (*p)[BLOCK], const struct operand *v, int64_t column, int64_t count,
+                        int64_t keys)
+{
+    const int64_t line = dtype == TUNE_F32 ? 16 : 32;
+    vec sum[HEADS][WIDE_1];
+#pragma GCC unroll 4
+    for (int i = 0; i < R; i++)
+#pragma GCC unroll 8
+        for (int j = 0; j < W; j++)
+            sum[i][j] = factor[i] * *(const loose_vec *)(o[i] + column + j * VL);
+    for (int64_t key = 0; key < keys; key++) {
+        vec row[WIDE_1];
+        int64_t at = key * v->ld + column;
+#pragma GCC unroll 8
+        for (int64_t j = 0; j < W * VL; j += line)
+            __builtin_prefetch((const char *)v->data +
+                               (at + AHEAD * v->ld + j) * (dtype == TUNE_F32 ? 4 : 2));
+#pragma GCC unroll 8
+        for (int j = 0; j < W; j++)
+            row[j] = count >= VL ? load(v, dtype, at + j * VL) : load_some(v, dtype, at, count);
+#pragma GCC unroll 4
+        for (int i = 0; i < R; i++) {
+            vec every = p[i][key] - (vec){0};
+#pragma GCC unroll 8
+            for (int j = 0; j < W; j++)
+                sum[i][j] += every * row[j];
+        }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < R; i++)
+#pragma GCC unroll 8
+        for (int j = 0; j < W; j++)
+            *(loose_vec *)(o[i] + column + j * VL) = sum[i][j];
+}
+
+ALWAYS void all_values(int R, int W, enum tune_dtype dtype, float *const *o, const float *factor,
+                       float (*p)[BLOCK], const struct operand *v, int64_t D, int64_t keys)
+{
+    int64_t d = 0;
+    for (; d + W * VL <= D; d += W * VL)
+        tile_values(R, W, dtype, o, factor, p, v, d, W * VL, keys);
+    for (; d + VL <= D; d += VL)
+        tile_values(R, 1, dtype, o, factor, p, v, d, VL, keys);
+    if (d < D)
+        tile_values(R, 1, dtype, o, factor, p, v, d, D - d, keys);
+}
+
+static void add_values(int64_t heads, float *const *o, const float *factor, float (*p)[BLOCK],
+                       const struct operand *v, int64_t D, int64_t keys)
+{
+#define CASE(R, dtype)                                                  \
+    case (R) + (dtype == TUNE_F32 ? 0 : HEADS):                         \
+        all_values(R, WIDE_##R, dtype, o, factor, p, v, D, keys);       \
+        break
+    switch (heads + (v->dtype == TUNE_F32 ? 0 : HEADS)) {
+        CASE(1, TUNE_F32);
+        CASE(2, TUNE_F32);
+        CASE(3, TUNE_F32);
+        CASE(4, TUNE_F32);
+        CASE(1, TUNE_BF16);
+        CASE(2, TUNE_BF16);
+        CASE(3, TUNE_BF16);
+        CASE(4, TUNE_BF16);
+    }
+#undef CASE
+}
+
+/* Scores of some heads of a query with the keys of a block. */
+static void all_scores(const struct few *f, const float *q, int64_t heads, const struct operand *k,
+                       int64_t keys, float (*scores)[BLOCK])
+{
+    for (int64_t n = 0; n < keys; n += STRIP) {
+        few_sums sums[HEADS] = {0};
+        int64_t count = keys - n < STRIP ? keys - n : STRIP;
+        struct operand strip = *k;
+        strip.data = (const char *)k->data + n * k->ld * (k->dtype == TUNE_F32 ? 4 : 2);
+        tune_cpu_dots(sums, heads, count, q, f->width, &strip, f->s->D, true);
+        for (int64_t h = 0; h < heads; h++)
+            tune_cpu_add_lanes(sums[h], count, scores[h] + n);
+    }
+}
+
+/* Turn the scores of one head into exp(score - largest so far). Returns the factor for what was
+ * found before. */
+static float softmax(const struct few *f, float *p, int64_t keys, float *state)
+{
+    float largest = state[LARGEST], sum = 0, scale = f->s->scale;
+    for (int64_t i = 0; i < keys; i++) {
+        p[i] *= scale;
+        largest = p[i] > largest ? p[i] : largest;
+    }
+    float factor = tune_cpu_exp(state[LARGEST] - largest);
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < keys; i++) {
+        p[i] = tune_cpu_exp(p[i] - largest);
+        sum += p[i];
+    }
+    if (f->s->q->dtype == TUNE_BF16) /* operands of products are rounded, sums are not */
+        tune_cpu_round(p, keys);
+    state[SUM] = state[SUM] * factor + sum;
+    state[LARGEST] = largest;
+    return factor;
+}
+
+/* Query j with keys [from,to), at most a block of them. */
+static void do_block(const struct few *f, int64_t b, int64_t kv, int64_t piece, int64_t j,
+                     int64_t from, int64_t to)
+{
+    const struct attention *s = f->s;
+    struct operand k = head(s->k, b, from, kv), v = head(s->v, b, from, kv);
+    for (int64_t g = 0; g < f->group; g += HEADS) {
+        int64_t heads = f->group - g < HEADS ? f->group - g : HEADS, h0 = kv * f->group + g;
+        float p[HEADS][BLOCK], factor[HEADS], *o[HEADS];
+        all_scores(f, f->q + ((b * s->T + j) * s->H + h0) * f->width, heads, &k, to - from, p);
+        for (int64_t h = 0; h < heads; h++) {
+            o[h] = found_at(f, b, j, h0 + h, piece);
+            factor[h] = softmax(f, p[h], to - from, o[h] + f->width);
+        }
+        add_values(heads, o, factor, p, &v, s->D, to - from);
+    }
+}
+
+static void do_piece(const struct few *f, int64_t b, int64_t kv, int64_t piece)
+{
+    const struct attention *s = f->s;
+    int64_t begin, end, each = piece_length(s, b, &begin, &end);
+    begin += piece * each;
+    end = begin + each < end ? begin + each : end;
+    if (begin >= end)
+        return;
+    for (int64_t j = 0; j < s->T; j++)
+        for (int64_t h = kv * f->group; h < (kv + 1) * f->group; h++) {
+            float *o = found_at(f, b, j, h, piece);
+            memset(o, 0, (size_t)(f->width + MORE) * 4);
+            o[f->width + LARGEST] = -INFINITY;
+        }
+    for (int64_t k = begin; k < end; k += BLOCK)
+        for (int64_t j = 0; j < s->T; j++) {
+            int64_t from, to, stop = k + BLOCK < end ? k + BLOCK : end;
+            sight(s, b, j, &from, &to);
+            from = from > k ? from : k;
+            to = to < stop ? to : stop;
+            if (from < to)
+                do_block(f, b, kv, piece, j, from, to);
+        }
+}
+
+/* Add the pieces of one head of query j into the output. */
+static void add_pieces(const struct few *f, int64_t b, int64_t j, int64_t h)
+{
+    const struct attention *s = f->s;
+    int64_t begin, end, each = piece_length(s, b, &begin, &end), row = b * s->T + j;
+    int64_t pieces = (end - begin + each - 1) / each, at = (row * s->H + h) * s->D;
+    float largest = -INFINITY, sum = 0, *all = found_at(f, b, j, h, 0);
+    float *o = tune_cpu_place(f->out, at, f->q + (row * s->H + h) * f->width);
+    for (int64_t p = 0; p < pieces; p++) {
+        float one = found_at(f, b, j, h, p)[f->width + LARGEST];
+        largest = one > largest ? one : largest;
+    }
+    memset(o, 0, (size_t)s->D * 4);
+    for (int64_t p = 0; p < pieces; p++) {
+        const float *part = all + p * (f->width + MORE), *state = part + f->width;
+        if (state[SUM] == 0) /* no key in sight */
+            continue;
+        float factor = tune_cpu_exp(state[LARGEST] - largest);
+        sum += state[SUM] * factor;
+        for (int64_t d = 0; d < s->D; d++)
+            o[d] += part[d] * factor;
+    }
+    for (int64_t d = 0; d < s->D; d++)
+        o[d] *= 1 / sum;
+    tune_cpu_out(f->out, at, s->D, o);
+    f->lse[row * s->H + h] = largest + logf(sum);
+}
+
+/* The queries as float32 rows with zeros after D. Returns the keys to read. */
+static int64_t get_ready(const struct few *f)
+{
+    const struct attention *s = f->s;
+    int64_t all = 0, from, to;
+    for (int64_t b = 0; b < s->B; b++) {
+        piece_length(s, b, &from, &to);
+        all += to - from;
+        for (int64_t i = 0; i < s->T * s->H; i++) {
+            float *q = f->q + (b * s->T * s->H + i) * f->width;
+            const float *x = tune_cpu_in(s->q, head_at(s->q, b, i / s->H, i % s->H), s->D, q);
+            if (x != q)
+                memcpy(q, x, (size_t)s->D * 4);
+            for (int64_t d = s->D; d < f->width; d++)
+                q[d] = 0;
+        }
+    }
+    return all * s->K * s->D;
+}
+
+int tune_cpu_few_queries(struct tune_device *dev, const struct attention *s,
+                         struct tune_tensor *out, float *lse)
+{
+    struct few f = {.s = s, .out = out, .lse = lse, .group = s->H / s->K, .width = up(s->D, VL)};
+    int64_t capacity = s->k->shape[1], tasks = s->B * s->K;
+    f.pieces = places(capacity);
+    f.q = tune_cpu_shared(dev, tune_cpu_few_queries_floats(s->B, s->T, capacity, s->H, s->D));
+    if (!f.q)
+        return -1;
+    f.found = f.q + s->B * s->T * s->H * f.width;
+    int64_t numbers = get_ready(&f);
+#pragma omp parallel num_threads(dev->threads) if (numbers > SMALL)
+    {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t task = 0; task < tasks * f.pieces; task++)
+            do_piece(&f, task / f.pieces / s->K, task / f.pieces % s->K, task % f.pieces);
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < s->B * s->T * s->H; i++)
+            add_pieces(&f, i / s->H / s->T, i / s->H % s->T, i % s->H);
+    }
+    return 0;
+}

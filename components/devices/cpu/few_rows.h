@@ -1,0 +1,40 @@
+/* few_rows.h - dot products of a few rows with many, for products and attention of one token at a
+ * time. The many rows are read once, in place. Private to this folder. */
+#ifndef TUNE_FEW_ROWS_H
+#define TUNE_FEW_ROWS_H
+
+#include "devices/cpu/panel.h"
+
+/* rows of the many that are done together; most of the few */
+enum { STRIP = VL == 16 ? 48 : 24, FEW_ROWS = 16 };
+
+/* Sums of products: lane l of sums[m][n] has the elements l, l + VL, ... of a[m] w[n]. */
+typedef vec few_sums[STRIP];
+
+/* The last elements of a row, and zeros. */
+static inline __attribute__((always_inline)) vec load_some(
+    const struct operand *o, enum tune_dtype dtype, int64_t at, int64_t count)
+{
+    float some[VL] = {0};
+    for (int64_t i = 0; i < count; i++)
+        some[i] = dtype == TUNE_F32 ? ((const float *)o->data)[at + i]
+                                    : tune_bf16_to_float(((const uint16_t *)o->data)[at + i]);
+    return *(const loose_vec *)some;
+}
+
+/* tune_cpu_dots - add to sums [M][N] the products of M rows of a with N rows of w, over `depth`
+ * elements. The order of summation is the same for every M and N.
+ *     a [M, lda]: zeros up to whole vectors after depth   w: rows w->ld apart, by_depth not used
+ *     ahead: prefetch the rows of w that come next
+ * tune_cpu_add_lanes - out[n] = the sum of the lanes of sums[n], for n < N up to whole vectors. */
+void tune_cpu_dots(few_sums *sums, int64_t M, int64_t N, const float *a, int64_t lda,
+                   const struct operand *w, int64_t depth, bool ahead);
+void tune_cpu_add_lanes(const vec *sums, int64_t N, float *out);
+
+/* tune_cpu_few_rows - whether a product has few enough rows, and is of that kind.
+ * tune_cpu_few_rows_gemm - tune_gemm for such a product: c = beta c + alpha a b'. */
+bool tune_cpu_few_rows(const struct tune_tensor *c, const struct tune_tensor *a, bool at, bool bt);
+int tune_cpu_few_rows_gemm(struct tune_device *dev, struct tune_tensor *c,
+                           const struct tune_tensor *a, const struct tune_tensor *b, float alpha,
+                           float beta, enum tune_dtype operands);
+#endif
