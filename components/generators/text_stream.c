@@ -84,7 +84,7 @@ const char *tune_text_stream_text(const struct tune_text_stream *s, size_t *size
     return s->text ? s->text : "";
 }
 
-/* Cut the text before the stop text that is complete first. Before `from` there is no end of one. */
+/* Cut before the stop text that is complete first. None is complete in the first `from` bytes. */
 static void cut(struct tune_text_stream *s, size_t from)
 {
     size_t best_end = SIZE_MAX, best = 0;

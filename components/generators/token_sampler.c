@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/float16.h"
 #include "core/random.h"
 #include "core/try.h"
 
@@ -165,26 +166,16 @@ static const float *penalize(struct tune_token_sampler *s, int slot, const float
 
 /* ---- loops over logits and weights ---- */
 
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 /* Floats in their order as whole numbers, and back. */
 static int64_t key_of(float x)
 {
-    int32_t bits = (int32_t)bits_of(x);
+    int32_t bits = (int32_t)tune_float_bits(x);
     return bits ^ ((bits >> 31) & 0x7FFFFFFF);
 }
 
 static float float_of(int64_t key)
 {
-    int32_t bits = (int32_t)key ^ (((int32_t)key >> 31) & 0x7FFFFFFF);
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return tune_float_from_bits((uint32_t)((int32_t)key ^ (((int32_t)key >> 31) & 0x7FFFFFFF)));
 }
 
 /* The largest of each block into top, and of all into *max. false: one is not finite. */
@@ -199,7 +190,8 @@ static bool scan(const float *x, int n, float *top, float *max)
 #pragma omp simd reduction(max : most) reduction(| : bad)
         for (int i = at; i < end; i++) {
             most = x[i] > most ? x[i] : most;
-            bad |= (bits_of(x[i]) & 0x7FFFFFFF) + 0x00800000; /* carries if the exponent is full */
+            /* a full exponent carries into the sign */
+            bad |= (tune_float_bits(x[i]) & 0x7FFFFFFF) + 0x00800000;
         }
         top[b] = most;
         *max = most > *max ? most : *max;
@@ -208,12 +200,14 @@ static bool scan(const float *x, int n, float *top, float *max)
     return !(all & 0x80000000);
 }
 
-/* exp(y) for y <= 0, to about 1e-7 of it; 0 below -87. The polynomial is Cephes' expf. */
+/* exp(y) for y <= 0, to about 1e-7 of it; 0 below -87.7, where n is -127. y is cut at -88 by its
+ * bits, because gcc does not vectorize the comparison of floats. The polynomial is Cephes' expf. */
 static inline float exp_of(float y)
 {
-    float z = y < -87 ? -87 : y;
-    float n = z * 1.44269504f + 12582912.0f; /* 1.5 * 2^23: rounds to a whole number */
-    n -= 12582912.0f;
+    const float shift = 12582912.0f; /* 1.5 * 2^23: added, it rounds to a whole number */
+    uint32_t bits = tune_float_bits(y), most = 0xC2B00000; /* -88 */
+    float z = tune_float_from_bits(bits < most ? bits : most);
+    float shifted = z * 1.44269504f + shift, n = shifted - shift;
     float r = z - n * 0.693359375f + n * 2.12194440e-4f, p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
@@ -221,10 +215,8 @@ static inline float exp_of(float y)
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1;
-    int32_t power = ((int32_t)n + 127) << 23;
-    float scale;
-    memcpy(&scale, &power, sizeof scale);
-    return y < -87 ? 0 : p * scale;
+    uint32_t exponent = tune_float_bits(shifted) - tune_float_bits(shift) + 127;
+    return p * tune_float_from_bits(exponent << 23);
 }
 
 /* weight = exp((x - max) factor). Returns their sum. */
@@ -378,9 +370,9 @@ static int draw(const float *weight, int n, double u)
     int count, chunk = 0, last = 0;
     double total = 0, sum, before = 0, passed = 0;
     for (int at = 0; at < n; at += CHUNK)
-        total += sum_from(weight + at, n - at < CHUNK ? n - at : CHUNK, FLT_MIN, &count);
+        total += sum_from(weight + at, n - at < CHUNK ? n - at : CHUNK, FLT_TRUE_MIN, &count);
     for (int at = 0; at < n && passed <= u * total; at += CHUNK, passed += sum) {
-        sum = sum_from(weight + at, n - at < CHUNK ? n - at : CHUNK, FLT_MIN, &count);
+        sum = sum_from(weight + at, n - at < CHUNK ? n - at : CHUNK, FLT_TRUE_MIN, &count);
         if (count > 0) {
             chunk = at;
             before = passed;
@@ -459,7 +451,7 @@ int tune_token_sampler_distribution(struct tune_token_sampler *s, int slot, cons
         return 0;
     }
     int n = filter(s, x, max), count;
-    double total = sum_from(s->weight, n, FLT_MIN, &count);
+    double total = sum_from(s->weight, n, FLT_TRUE_MIN, &count);
     for (int i = 0; i < n; i++)
         probability[n < s->V ? s->id[i] : i] = (float)(s->weight[i] / total);
     return 0;
