@@ -50,7 +50,9 @@ static float *whole(struct tune_model *m, const struct text *x, bool bare)
     return all;
 }
 
-/* Feed [from,to) of all rows at once, and compare the logits of the last token. */
+/* Feed [from,to) of all rows at once, and compare the logits of the last token. *worst: the largest
+ * difference, as a share of the row's largest logit, or of 1. A sum in another order differs by some
+ * roundings. */
 static void feed(struct tune_cache *c, struct tune_model *m, const struct text *x, const int *rows,
                  int count, int from, int to, const float *want, double *worst)
 {
@@ -61,9 +63,14 @@ static void feed(struct tune_cache *c, struct tune_model *m, const struct text *
         memcpy(ids + i * (to - from), x->ids + rows[i] * T + from, (size_t)(to - from) * sizeof *ids);
     assert_ok(tune_cache_forward(c, ids, to - from));
     assert_ok(tune_cache_logits(c, &got));
-    for (int i = 0; i < count; i++)
-        for (int64_t v = 0; v < V && to > x->pads[rows[i]]; v++)
-            *worst = test_worse(*worst, fabs(got[i * V + v] - want[(rows[i] * T + to - 1) * V + v]));
+    for (int i = 0; i < count && to > x->pads[rows[i]]; i++) {
+        const float *w = want + (rows[i] * T + to - 1) * V;
+        double largest = 1;
+        for (int64_t v = 0; v < V; v++)
+            largest = fabs(w[v]) > largest ? fabs(w[v]) : largest;
+        for (int64_t v = 0; v < V; v++)
+            *worst = test_worse(*worst, fabs(got[i * V + v] - w[v]) / largest);
+    }
 }
 
 /* Prompts of several lengths, then token by token. */
