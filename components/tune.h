@@ -31,5 +31,6 @@
 #include "evaluators/evaluator.h"
 #include "evaluators/reference.h"
 #include "evaluators/rewards.h"
+#include "evaluators/samples.h"
 
 #endif

@@ -1,7 +1,6 @@
-/* options.h - when to evaluate, and when an evaluation ends the run. */
+/* options.h - when to evaluate, when an evaluation ends the run, and what the model says meanwhile. */
 #ifndef TUNE_EVALUATORS_OPTIONS_H
 #define TUNE_EVALUATORS_OPTIONS_H
-
 
 struct tune_dataset;
 
@@ -13,6 +12,13 @@ struct tune_evaluator_options {
                                   none of them */
     struct tune_dataset *data; /* dataset to free with the evaluator, or NULL */
     const char *path;          /* of data, for the log; borrowed */
+};
+
+/* What the model says to some prompts while it trains. */
+struct tune_sample_options {
+    int every;           /* steps between answers; 0: none */
+    int tokens;          /* most tokens of an answer */
+    const char *prompts; /* file of rows with prompts, as generators/prompts.h reads them */
 };
 
 #endif

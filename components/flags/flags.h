@@ -118,6 +118,7 @@ struct tune_flags {
     struct tune_schedule schedule;
     struct tune_logger_options log; /* a resumed run: its own folder */
     struct tune_evaluator_options eval;
+    struct tune_sample_options sample;
     struct tune_checkpoint_options checkpoint;
     /* filled by tune_flags_parse */
     const char *program;                     /* last part of argv[0] */
@@ -449,9 +450,16 @@ extern const struct tune_service tune_show_tokens;
      "steps between evaluations; 0: one at the end. Rows held out are evaluated on"}, \
     {"eval-dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).eval.path, NULL, "", "", \
      "file of rows to evaluate on, in place of --train-split. It is read like --dataset"}, \
+    {"sample-every", TUNE_FREE(TUNE_INT), &(f).sample.every, "0", "[0,inf)", "steps", \
+     "steps between answers of the model to --sample-prompts; 0: none. They are greedy, and the run " \
+     "folder keeps them"}, \
+    {"sample-prompts", TUNE_FREE(TUNE_STRING), &(f).sample.prompts, NULL, "", "", \
+     "file of prompts for --sample-every, read like --dataset. Columns of answers need not be there"}, \
     {"patience", TUNE_INT, &(f).eval.patience, "0", "[0,inf)", "evaluations", \
      "end after so many without a lower loss; 0: never. They are counted in a row"}, \
     TUNE_OPTION_MORE, \
+    {"sample-tokens", TUNE_FREE(TUNE_INT), &(f).sample.tokens, "64", "[1,inf)", "tokens", \
+     "most tokens of such an answer"}, \
     {"eval-rows", TUNE_INT64, &(f).eval_rows, "0", "[0,inf)", "rows", \
      "rows to evaluate on, drawn once by the seed; 0: all"}, \
     {"min-delta", TUNE_DOUBLE, &(f).eval.min_delta, "0", "[0,inf)", "nats/token", \

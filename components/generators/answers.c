@@ -204,6 +204,11 @@ const char *tune_answers_text(const struct tune_answers *a, int slot, int side, 
     return tune_text_stream_text(a->row[side][slot].stream, size);
 }
 
+const char *tune_answers_end_of(const struct tune_answers *a, int slot, int side)
+{
+    return a->row[side][slot].end;
+}
+
 /* Tell the speed of this batch, whose text was shown. */
 static void tell_speed(struct tune_answers *a, double now)
 {

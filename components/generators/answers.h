@@ -78,8 +78,10 @@ int tune_answers_add(struct tune_answers *a, int32_t *next, struct tune_going *g
 int tune_answers_end(struct tune_answers *a);
 
 /* tune_answers_text - the answer to row `slot` of the batch, *size bytes, on that side; valid until
- * the next batch. Not NUL-terminated. */
+ * the next batch. Not NUL-terminated.
+ * tune_answers_end_of - why it ended: token, stop, length, context or signal. */
 const char *tune_answers_text(const struct tune_answers *a, int slot, int side, size_t *size);
+const char *tune_answers_end_of(const struct tune_answers *a, int slot, int side);
 
 /* tune_answers_finish - after the last batch: tell how many rows were answered, and how fast. */
 int tune_answers_finish(struct tune_answers *a);

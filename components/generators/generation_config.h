@@ -1,5 +1,5 @@
 /* generation_config.h - what a model's folder says of generation: sampling, and the tokens that end
- * an answer. Private to this folder. */
+ * an answer. For getters. */
 #ifndef TUNE_GENERATION_CONFIG_H
 #define TUNE_GENERATION_CONFIG_H
 

@@ -29,7 +29,7 @@
 #include "templates/prompt_template.h"
 #include "tokenizers/tokenizer.h"
 
-enum { CHAT_CONTEXT = 4096, AT_ONCE = 1024, PROMPT_LIMIT = 16 << 20 };
+enum { CHAT_CONTEXT = 4096, SAMPLED_AT_ONCE = 8, AT_ONCE = 1024, PROMPT_LIMIT = 16 << 20 };
 
 /* ---- how a prompt is written ---- */
 
@@ -331,6 +331,30 @@ struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tun
     }
     free(l);
     return d ? tune_prompts_open_rows(d, flags->generate.batch_size, context) : p;
+}
+
+struct tune_prompts *tune_get_sample_prompts(const struct tune_flags *flags, struct tune_tokenizer *tok)
+{
+    char folder[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
+    struct tune_model_config config;
+    struct tune_dataset_options options = flags->data;
+    if (!flags->sample.prompts) {
+        tune_error_usage("--sample-every: which prompts to answer? give --sample-prompts FILE: rows as in --dataset, or a .txt "
+                         "file with a prompt in each paragraph");
+        return NULL;
+    }
+    if (tune_get_model_config(flags, folder, &config) < 0 || tune_dataset_find(flags->sample.prompts, path) < 0)
+        return NULL;
+    options.model_folder = folder;
+    options.prompts = true;
+    options.pairs = false;
+    options.chunk = TUNE_CHUNK_OFF;
+    options.max_length = config.max_positions;
+    struct tune_dataset *d = tune_dataset_open(path, &options, tok);
+    struct tune_prompts *p = d ? tune_prompts_open_rows(d, SAMPLED_AT_ONCE, config.max_positions) : NULL;
+    if (!p)
+        tune_error_prefix("--sample-prompts: ");
+    return p;
 }
 
 /* What the folders say of generation, and the options over it. */

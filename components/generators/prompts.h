@@ -81,10 +81,14 @@ int tune_prompts_hash(struct tune_prompts *p, int64_t row, uint64_t *hash);
  * `chat_template`, they are written as the rows of the run that made the model or the adapter; else
  * by the model's chat template, if it has one. notes: for a chat. NULL with kind USAGE: none is
  * named, or more than one.
+ * tune_get_sample_prompts - the prompts that a recipe answers while it trains. They are written as
+ * its rows. NULL with kind USAGE: no file is named, or it cannot be read.
  * tune_get_prompts_tokenizer - the tokenizer in the adapter's folder, if it has one, else the
  * model's. */
 struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tune_tokenizer *tok,
                                       FILE *notes);
+struct tune_prompts *tune_get_sample_prompts(const struct tune_flags *flags,
+                                             struct tune_tokenizer *tok);
 struct tune_tokenizer *tune_get_prompts_tokenizer(const struct tune_flags *flags);
 
 #ifdef __cplusplus

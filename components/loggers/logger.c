@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "files/cjson.h"
+#include "files/json.h"
 #include "core/error.h"
 #include "core/failure.h"
 #include "files/file.h"
@@ -489,6 +490,35 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
         snprintf(best, sizeof best, " | best %.4f at step %" PRId64, at->best_loss, at->best_step);
     return log->options.quiet ? 0 : tune_line_print(&log->line, "eval %" PRId64 " | loss %7.4f%s%s",
                                                      at->eval_step, at->eval_loss, text, best);
+}
+
+/* The last characters of a text, at most `most` bytes of it. */
+static const char *tail(const char *text, size_t most)
+{
+    size_t size = strlen(text), at = size > most ? size - most : 0;
+    while (at > 0 && at < size && ((unsigned char)text[at] & 0xC0) == 0x80)
+        at++;
+    return text + at;
+}
+
+int tune_logger_sample(struct tune_logger *log, const struct tune_progress *at, int64_t row, const char *prompt,
+                       const char *answer, const char *end)
+{
+    enum { SHOWN = 40 };
+    char shown[SHOWN * 2 + 1], said[400];
+    cJSON *json = cJSON_CreateObject();
+    bool good = tune_cjson_put_whole(json, "step", at->step) && tune_cjson_put_whole(json, "row", row) &&
+                tune_cjson_put_text(json, "prompt", prompt) && tune_cjson_put_text(json, "answer", answer) &&
+                tune_cjson_put_text(json, "end", end);
+    int status = good ? tune_run_writer_sample(&log->run, json) : tune_logger_no_memory();
+    cJSON_Delete(json);
+    TRY(status);
+    snprintf(shown, sizeof shown, "%s%s", strlen(prompt) > SHOWN ? "..." : "", tail(prompt, SHOWN));
+    snprintf(said, sizeof said, "%s", answer);
+    tune_utf8_mend(said, strlen(said)); /* it may be cut inside a character */
+    tune_blank_controls(shown);
+    tune_blank_controls(said);
+    return log->options.quiet ? 0 : tune_line_print(&log->line, "sample %" PRId64 " | %s | %s", at->step, shown, said);
 }
 
 int tune_logger_proof(struct tune_logger *log, int64_t step, double difference)

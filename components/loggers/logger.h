@@ -178,6 +178,11 @@ struct tune_eval_metric {
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at,
                            const struct tune_eval_metric *metrics, int count);
 
+/* tune_logger_sample - keep the model's answer to prompt number row at at->step, and print a line.
+ * The texts are UTF-8; end as in generators/answers.h. */
+int tune_logger_sample(struct tune_logger *log, const struct tune_progress *at, int64_t row,
+                       const char *prompt, const char *answer, const char *end);
+
 /* tune_logger_proof - log how far the saved adapter, merged into its base, is from base and
  * adapter: a line, and merge_difference if that is declared. -1 with an error: it is not finite. */
 int tune_logger_proof(struct tune_logger *log, int64_t step, double difference);

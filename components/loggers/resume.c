@@ -183,6 +183,7 @@ int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at)
         return 0;
     TRY(read_past(log, at, &end));
     TRY(tune_run_writer_cut(&log->run, end.bytes));
+    TRY(tune_run_writer_cut_samples(&log->run, at->step));
     log->waiting = false;
     TRY(tune_run_writer_again(&log->run));
     int other = 0;

@@ -3,9 +3,29 @@
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "flags/flags.h"
+#include "generators/prompts.h"
 #include "adapters/adapter.h"
 #include "models/companions.h"
 #include "profilers/memory_plan.h"
+#include "tokenizers/tokenizer.h"
+
+/* The cache that samples of the run will need. */
+static int plan_samples(struct tune_memory_request *request, const struct tune_flags *flags)
+{
+    int context = request->config->max_positions;
+    if (flags->sample.every == 0)
+        return 0;
+    struct tune_tokenizer *tok = tune_get_tokenizer(flags);
+    struct tune_prompts *prompts = tok ? tune_get_sample_prompts(flags, tok) : NULL;
+    if (prompts) {
+        int64_t tokens = (int64_t)tune_prompts_longest(prompts) + flags->sample.tokens;
+        request->sample_rows = tune_prompts_batch(prompts);
+        request->sample_tokens = tokens < context ? (int)tokens : context;
+    }
+    tune_prompts_free(prompts);
+    tune_tokenizer_free(tok);
+    return prompts ? 0 : -1;
+}
 
 int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev,
                          const struct tune_dataset *data)
@@ -37,7 +57,9 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
         .resumes = flags->resume,
         .proves = flags->lora.r > 0 && tune_flags_saves(flags),
     };
-    int status = tune_memory_plan_make(plan, &request, dev);
+    int status = plan_samples(&request, flags);
+    if (status == 0)
+        status = tune_memory_plan_make(plan, &request, dev);
     if (status == 0)
         status = tune_memory_plan_check(plan, &request, dev, limits, tune_memory_limits(limits));
     tune_adapter_config_free(&adapter);

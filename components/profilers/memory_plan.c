@@ -1,4 +1,5 @@
 /* memory_plan.c - the parts, their sum, and ways to save memory if they do not fit. */
+#include "models/cache.h"
 #include "profilers/memory_plan.h"
 
 #include <stdio.h>
@@ -66,6 +67,8 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "proof of adapters", r->proves ? model.merged_host : 0, HOST);
     add(plan, "profiler", profiler.device, DEVICE);
     add(plan, "profiler's trace", profiler.heap, HOST);
+    add(plan, "samples' keys and values", r->sample_rows ? tune_cache_bytes(r->config, r->activations, r->sample_rows,
+                                                                           r->sample_tokens, N) : 0, DEVICE);
     add(plan, "loader", loader, HOST);
     int64_t row = r->row_bytes * (1 + r->evaluation_sets); /* a thread for each loader */
     add(plan, "longest row", row, HOST);

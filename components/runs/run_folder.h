@@ -8,19 +8,23 @@
  *       report.json      the report: measured properties, once the run has ended; beside them
  *                        weights, weights_hash, data_hash, eval_data_hash as run.json has them, and
  *                        "nonce": the text of $TUNE_NONCE where it is set (run.json has it too)
+ *       samples.jsonl    what the model said to some prompts while it trained: an object a line with
+ *                        step, row, prompt, answer and end (generators/answers.h); absent if nobody
+ *                        asked
  *       recipe.c         the program's own source as it was compiled
  *       recipe-from-<step>.c   the source of a program that went on with the run, if it differs
  *       metrics.csv, events.out.tfevents...   the metrics for other programs (loggers/writers.h)
  *       profile.*        a profile (profilers/profiler.h)
  *       checkpoint-<step>/, checkpoint-best, checkpoint-final   (checkpoints/checkpoint.h)
  *
- * run_writer.h writes the first five; run.h reads them. The process that runs holds a lock on
+ * run_writer.h writes the first six; run.h reads them. The process that runs holds a lock on
  * metrics.jsonl; the lock ends with the process. After kill -9:
  * - run.json and report.json are whole: they are replaced by a rename. run.json still says
  *   "running". No process holds the lock then, which shows that the run is dead.
  * - metrics.jsonl has every line that was written; the last one may lack its end.
  * - "<name>.tmp-<pid>" may lie there; the next process to go on with the run removes it.
- * A run that goes on cuts metrics.jsonl back to its checkpoint's step, in place, and then appends.
+ * A run that goes on cuts metrics.jsonl back to its checkpoint's step, in place, and then appends. It
+ * replaces samples.jsonl by its lines up to that step.
  * Nothing else is ever written over: the folder is new, or removed first where that was asked. */
 #ifndef TUNE_RUNS_RUN_FOLDER_H
 #define TUNE_RUNS_RUN_FOLDER_H
@@ -37,6 +41,7 @@ extern "C" {
 #define TUNE_RUN_JSON "run.json"
 #define TUNE_RUN_METRICS "metrics.jsonl"
 #define TUNE_RUN_REPORT "report.json"
+#define TUNE_RUN_SAMPLES "samples.jsonl"
 
 enum { TUNE_RUN_JSON_MOST = 16 << 20 }; /* bytes of a run.json or report.json that is read */
 

@@ -1,0 +1,143 @@
+/* get_samples.c - answers to the prompts that the flags name, while a recipe trains. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/try.h"
+#include "datasets/dataset.h"
+#include "evaluators/samples.h"
+#include "flags/flags.h"
+#include "generators/answers.h"
+#include "generators/generation_config.h"
+#include "generators/prompts.h"
+#include "generators/token_sampler.h"
+#include "loggers/logger.h"
+#include "models/cache.h"
+#include "tokenizers/tokenizer.h"
+
+struct tune_samples {
+    int every;
+    struct tune_model *model;
+    struct tune_tokenizer *tok;
+    struct tune_prompts *prompts;
+    struct tune_cache *cache;
+    struct tune_token_sampler *sampler;
+    struct tune_answers *answers;
+    const volatile int *stop_signal;
+};
+
+void tune_samples_free(struct tune_samples *s)
+{
+    if (!s)
+        return;
+    tune_answers_free(s->answers);
+    tune_token_sampler_free(s->sampler);
+    tune_cache_free(s->cache);
+    tune_prompts_free(s->prompts);
+    free(s);
+}
+
+static int find_ends(const struct tune_flags *flags, struct tune_dataset *data, struct tune_tokenizer *tok,
+                     struct tune_generation_config *c)
+{
+    char folder[TUNE_PATH_MAX];
+    TRY(tune_get_model_folder(flags, tok, folder));
+    TRY(tune_generation_config_read(c, folder, tok));
+    int32_t id = tune_dataset_end_id(data);
+    return id < 0 ? 0 : tune_generation_config_end(c, id);
+}
+
+static int open_all(struct tune_samples *s, const struct tune_flags *flags, struct tune_dataset *data)
+{
+    static const struct tune_sampling_options greedy = {.top_p = 1, .repetition_penalty = 1};
+    struct tune_generation_config c;
+    int context = tune_model_config(s->model)->max_positions;
+    s->prompts = tune_get_sample_prompts(flags, s->tok);
+    TRY(s->prompts ? find_ends(flags, data, s->tok, &c) : -1);
+    int64_t capacity = (int64_t)tune_prompts_longest(s->prompts) + flags->sample.tokens;
+    struct tune_answers_options o = {.ends = c.ends, .end_count = c.end_count, .max_new_tokens = flags->sample.tokens,
+                                     .context = context, .sides = 1, .stop_signal = flags->stop_signal};
+    s->cache = tune_cache_new(s->model, tune_prompts_batch(s->prompts), capacity < context ? (int)capacity : context);
+    s->sampler = tune_token_sampler_new(&greedy, 0, (int)tune_model_vocabulary(s->model), tune_prompts_batch(s->prompts));
+    s->answers = tune_answers_new(s->tok, s->prompts, &o);
+    return s->cache && s->sampler && s->answers ? 0 : -1;
+}
+
+struct tune_samples *tune_get_samples(const struct tune_flags *flags, struct tune_model *m, struct tune_dataset *data,
+                                      struct tune_tokenizer *tok)
+{
+    if (flags->sample.prompts && flags->sample.every == 0) {
+        tune_error_usage("--sample-prompts without --sample-every: give the steps between answers");
+        return NULL;
+    }
+    struct tune_samples *s = tune_zeroed(1, sizeof *s, "samples");
+    if (!s)
+        return NULL;
+    *s = (struct tune_samples){.every = flags->sample.every, .model = m, .tok = tok, .stop_signal = flags->stop_signal};
+    if (s->every == 0 || open_all(s, flags, data) == 0)
+        return s;
+    tune_samples_free(s);
+    return NULL;
+}
+
+/* Log the answer to row b of the batch. */
+static int log_answer(struct tune_samples *s, struct tune_logger *log, const struct tune_progress *at,
+                      const struct tune_prompt_batch *batch, int b)
+{
+    const int32_t *ids = batch->ids + (int64_t)b * batch->T + batch->pads[b];
+    char *prompt = NULL;
+    size_t size;
+    const char *text = tune_answers_text(s->answers, b, 0, &size);
+    char *answer = strndup(text, size);
+    int status = answer ? tune_tokenizer_decode(s->tok, ids, batch->T - batch->pads[b], false, &prompt, &size)
+                        : tune_error_no_memory("a sample");
+    if (status == 0)
+        status = tune_logger_sample(log, at, batch->numbers[b], prompt, answer, tune_answers_end_of(s->answers, b, 0));
+    free(prompt);
+    free(answer);
+    return status;
+}
+
+static int answer(struct tune_samples *s, struct tune_logger *log, const struct tune_progress *at,
+                  const struct tune_prompt_batch *batch)
+{
+    int64_t V = tune_model_vocabulary(s->model);
+    struct tune_going going;
+    int32_t next[batch->rows];
+    TRY(tune_answers_begin(s->answers, batch, 0, &going));
+    TRY(tune_prompt_begin(batch, s->cache));
+    TRY(tune_cache_forward(s->cache, batch->ids, batch->T));
+    while (going.rows > 0) {
+        float *logits;
+        TRY(tune_cache_logits(s->cache, &logits));
+        for (int i = 0; i < going.rows; i++)
+            TRY(tune_token_sampler_next(s->sampler, going.slot[i], going.tokens, logits + i * V, &next[i], NULL));
+        TRY(tune_answers_add(s->answers, next, &going));
+        if (going.rows == 0)
+            break;
+        TRY(tune_cache_keep(s->cache, going.kept, going.rows));
+        TRY(tune_cache_forward(s->cache, next, 1));
+    }
+    TRY(tune_answers_end(s->answers));
+    for (int b = 0; b < batch->rows && !(s->stop_signal && *s->stop_signal); b++)
+        TRY(log_answer(s, log, at, batch, b));
+    return 0;
+}
+
+int tune_samples_step(struct tune_samples *s, struct tune_logger *log, const struct tune_progress *at)
+{
+    struct tune_prompt_batch batch;
+    int more = 1;
+    bool last = at->step == at->planned_steps;
+    if (s->every == 0 || (at->step % s->every != 0 && !last) || at->signal)
+        return 0;
+    TRY(tune_logger_catch_up(log, at));
+    TRY(tune_model_exchange(s->model));
+    TRY(tune_prompts_skip(s->prompts, 0));
+    while (!(s->stop_signal && *s->stop_signal) && (more = tune_prompts_next(s->prompts, &batch)) > 0)
+        if ((more = answer(s, log, at, &batch)) < 0)
+            break;
+    int status = tune_model_exchange(s->model);
+    tune_logger_settle(log);
+    return more < 0 ? -1 : status;
+}
