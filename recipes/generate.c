@@ -39,8 +39,8 @@ int main(int argc, char **argv)
 
     struct tune_prompt_batch batch;
     struct tune_progress at = {0};
-    while (!at.signal && MUST(tune_prompts_next(prompts, &batch)) > 0) /* 0: there are no more */
-        for (int side = 0; side < sides && !at.signal; side++) {
+    while (!*flags->stop_signal && MUST(tune_prompts_next(prompts, &batch)) > 0) /* 0: the end */
+        for (int side = 0; side < sides && !*flags->stop_signal; side++) {
             struct tune_going going; /* rows that have not ended */
             int32_t next[batch.rows];
             MUST(tune_answers_begin(answers, &batch, side, &going));
@@ -66,8 +66,8 @@ int main(int argc, char **argv)
                 MUST(tune_cache_forward(cache, next, 1));
             }
             MUST(tune_answers_end(answers)); /* lines are written; the chat learns its answer */
-            at.signal = *flags->stop_signal;
         }
+    at.signal = *flags->stop_signal;
     MUST(tune_answers_finish(answers));
 
     tune_answers_free(answers), tune_token_sampler_free(sampler), tune_cache_free(cache);

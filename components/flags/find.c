@@ -103,8 +103,8 @@ int tune_model_locate(const char *hub_id, char folder[TUNE_PATH_MAX])
 static int no_config(const char *folder)
 {
     if (has(folder, "adapter_config.json"))
-        tune_error_set("%s: no config.json, but an adapter_config.json: this is a LoRA adapter; merge it into its base "
-                       "model first (build/merge_adapter --help)", folder);
+        tune_error_set("%s: no config.json, but an adapter_config.json: this is a LoRA adapter; give it with --adapter, "
+                       "and its base with --model, or merge it into its base (build/merge_adapter --help)", folder);
     else
         tune_error_set("%s: no config.json in this folder; expected a model in Hugging Face layout: config.json, "
                        "tokenizer.json and model.safetensors", folder);

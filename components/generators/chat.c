@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,7 @@ static int read_line(struct tune_talk *t)
     for (;;) {
         if (t->begin == t->end) {
             TRY(more = fill(t));
+            t->ended = !more;
             if (!more)
                 break;
         }
@@ -133,9 +135,9 @@ static int read_line(struct tune_talk *t)
     while (t->used > 0 && (t->line[t->used - 1] == '\r' || t->line[t->used - 1] == ' '))
         t->used--;
     t->line[t->used] = 0;
-    bool ended = t->begin == t->end && t->end == 0;
-    t->ended = ended;
-    return t->used > 0 || !ended;
+    if (t->stop_signal && *t->stop_signal)
+        return 0;
+    return t->used > 0 || !t->ended;
 }
 
 /* ---- commands ---- */
@@ -327,9 +329,18 @@ int tune_talk_answered(struct tune_talk *t, const char *text, size_t size)
     if (!t->waiting)
         return 0;
     t->waiting = false;
-    if (t->stop_signal && *t->stop_signal && !t->ended)
+    if (t->stop_signal && *t->stop_signal == SIGINT && !t->ended)
         *t->stop_signal = 0; /* it ended the answer, not the chat */
     return add(t, "assistant", text, size);
+}
+
+/* Write a conversation of one question, so that a template that cannot is known at the start. */
+static int prove(struct tune_talk *t)
+{
+    TRY(add(t, "user", "Hello", 5));
+    int status = render(t);
+    drop_last(t);
+    return status;
 }
 
 struct tune_prompts *tune_prompts_open_chat(struct tune_chat_template *template,
@@ -347,6 +358,10 @@ struct tune_prompts *tune_prompts_open_chat(struct tune_chat_template *template,
     *t = (struct tune_talk){.template = template, .tok = tok, .stop_signal = stop_signal,
                             .in = in, .notes = notes, .terminal = isatty(in) && isatty(fileno(notes))};
     p->talk = t;
+    if (prove(t) < 0) {
+        tune_prompts_free(p);
+        return NULL;
+    }
     snprintf(p->about, sizeof p->about, "chat template %.1000s", tune_chat_template_name(template));
     if (!system || add(t, "system", system, strlen(system)) == 0)
         return p;

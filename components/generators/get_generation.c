@@ -297,15 +297,6 @@ static int check_options(const struct tune_flags *flags)
     return tune_sampling_check(&g->sampling);
 }
 
-/* A folder with an adapter is no model. */
-static int check_model(const struct tune_flags *flags)
-{
-    if (flags->model && tune_file_is_folder(flags->model) && tune_folder_has(flags->model, "adapter_config.json") &&
-        !tune_folder_has(flags->model, "config.json"))
-        return tune_error_usage("--model %s is an adapter: give it with --adapter, and its base with --model", flags->model);
-    return 0;
-}
-
 static struct tune_prompts *open_chat(const struct tune_flags *flags, const struct layout *l, struct tune_tokenizer *tok,
                                       int context, FILE *notes)
 {
@@ -322,7 +313,7 @@ struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tun
     struct tune_prompts *p = NULL;
     struct tune_dataset *d = NULL;
     int context;
-    if (l && check_options(flags) == 0 && check_model(flags) == 0 && context_of(flags, &context) == 0 &&
+    if (l && check_options(flags) == 0 && context_of(flags, &context) == 0 &&
         settle_layout(flags, l, context) == 0) {
         if (flags->generate.chat)
             p = open_chat(flags, l, tok, context, notes);

@@ -1,0 +1,120 @@
+#!/bin/sh
+# test_generate.sh - recipes/generate.c and --sample-every: prompts, rows, chats; what is refused, interrupted, continued.
+# (The cache: test_cache.c. Choosing tokens: test_sampler.c. Text as it comes: test_text_stream.c. Beside transformers:
+# peers/generate_peer.py.)
+. tests/tap.sh
+generate=$BUILD/generate
+cd "$tmp" || exit 1
+is "a model" eval 'tiny model 1 --max-positions 256 --dtype float32'
+is "... with adapters on it" eval '"$BUILD/finetune_lora" --model model --dataset "$here/datasets/stories.jsonl" --max-steps 4 --lr 3e-2 --max-length 64 --output lora >out'
+answer() { "$generate" --model model "$@" 2>notes; }
+
+# ---- one prompt ----
+is "greedy: the same text twice" eval 'answer --prompt "One day" --max-new-tokens 12 >a && answer --prompt "One day" --max-new-tokens 12 >b && cmp a b && [ -s a ]'
+is "... from the standard input" eval 'printf "One day" | answer --prompt - --max-new-tokens 12 >b && cmp a b'
+is "... by one thread" eval 'answer --prompt "One day" --max-new-tokens 12 --threads 1 >b && cmp a b'
+is "notes say how tokens are chosen, and how fast" eval 'grep -q "^# sampling  *greedy$" notes && grep -qE "^# prompt [0-9]+ tokens in .*; answer [0-9]+ tokens in .*ended by" notes'
+is "sampling: by the seed" eval 'answer --prompt x --temperature 1 --seed 1 >a && answer --prompt x --temperature 1 --seed 1 >b && cmp a b && answer --prompt x --temperature 1 --seed 2 >b && ! cmp -s a b'
+is "--max-new-tokens" eval 'answer --prompt x --max-new-tokens 3 --temperature 1 >a && grep -q "answer 3 tokens.*ended by the number of tokens" notes'
+is "--stop cuts the text before it" eval 'answer --prompt x --max-new-tokens 40 >a && stop=$(cut -c 6-8 a | head -n 1) && answer --prompt x --max-new-tokens 40 --stop "$stop" >b && [ "$(head -n 1 b)" = "$(head -n 1 a | sed "s|$(printf %s "$stop" | sed "s/[][.*^\$\\\\]/\\\\&/g").*||")" ] && grep -q "ended by a stop text" notes'
+is "the context is an end" eval 'answer --prompt x --context 20 --max-new-tokens 90 >a; grep -q "ended by the end of the context" notes'
+is "--dtype bfloat16, --base-dtype nf4" eval 'answer --prompt x --dtype bfloat16 --base-dtype nf4 --max-new-tokens 4 >a && [ -s a ]'
+
+# ---- adapters ----
+is "--adapter changes the answer" eval 'answer --prompt "One day" --max-new-tokens 30 >a && answer --adapter lora/checkpoint-final --prompt "One day" --max-new-tokens 30 >b && ! cmp -s a b'
+is "... as merging it does" eval '"$BUILD/merge_adapter" --model model --adapter lora/checkpoint-final --output merged >out && "$generate" --model merged --prompt "One day" --max-new-tokens 30 >c 2>notes && cmp b c'
+is "--compare-base: both, side by side" eval 'answer --adapter lora/checkpoint-final --prompt "One day" --max-new-tokens 30 --compare-base >c && head -n 1 c | grep -q "^base  *| tuned$" && tr -d "* \n|" <c >d && grep -qF "$(tr -d "*| \n" <a | cut -c 1-10)" d'
+is "prompts as the adapter's rows were: text" grep -q "^# prompts  *text$" notes
+printf '{"instruction": "Say %s.", "output": "%s"}\n' a a b b c c d d >rows.jsonl
+is "... alpaca" eval '"$BUILD/finetune_lora" --model model --dataset rows.jsonl --max-length 128 --output alpaca >out && answer --adapter alpaca/checkpoint-final --prompt "Say a." --max-new-tokens 3 >a && grep -q "^# prompts  *alpaca" notes'
+printf '[prompt]\nQ: {instruction}\n\n[completion]\n{output}\n' >own.txt
+is "... by a template" eval '"$BUILD/finetune_full" --model model --dataset rows.jsonl --prompt-template own.txt --max-length 64 --output own >out && "$generate" --model own/checkpoint-final --prompt "Say a." --max-new-tokens 3 >a 2>notes && grep -q "^# prompts  *prompt-template" notes'
+is "... a conversation" eval '"$BUILD/finetune_full" --model model --dataset rows.jsonl --format instruct --columns input=instruction --chat-template chatml --max-length 96 --output chat >out && "$generate" --model chat/checkpoint-final --prompt "Say a." --max-new-tokens 3 >a 2>notes && grep -q "^# prompts  *messages" notes'
+is "... and --format takes another" eval '"$generate" --model chat/checkpoint-final --prompt "Say a." --format text --max-new-tokens 3 >a 2>notes && grep -q "^# prompts  *text" notes'
+
+# ---- rows ----
+for i in 1 2 3 4 5 6 7 8 9 10 11; do printf '{"prompt": "Story %s: %s"}\n' $i "$(seq -s ' ' 1 $i)"; done >prompts.jsonl
+rows() { answer --input prompts.jsonl --max-new-tokens 20 "$@"; }
+texts() { sed 's/,"of":.*//' "$1"; }
+is "--input: a line of JSON for each row" eval 'rows --output one.jsonl --batch-size 1 && [ $(wc -l <one.jsonl) = 11 ] && sed -n 11p one.jsonl | grep -qE "^\{\"row\":10,\"answer\":\".*\",\"end\":\"(length|token)\",\"prompt_tokens\":[0-9]+,\"tokens\":[0-9]+,\"of\":\"[0-9a-f]{16}\"\}$"'
+is "... the same alone and eight at a time" eval 'rows --output eight.jsonl --batch-size 8 && cmp one.jsonl eight.jsonl'
+is "... and to the standard output" eval 'rows >out.jsonl && cmp out.jsonl one.jsonl'
+is "... also where rows are sampled" eval 'rows --temperature 1 --top-k 9 --batch-size 1 >a && rows --temperature 1 --top-k 9 --batch-size 4 >b && cmp a b && ! cmp -s a one.jsonl'
+is "a file that was cut is continued" eval 'head -n 5 one.jsonl >cut.jsonl && sed -n 6p one.jsonl | cut -c 1-20 | tr -d "\n" >>cut.jsonl && rows --output cut.jsonl && cmp cut.jsonl one.jsonl && grep -q "^# resumed  *behind row 5 of 11" notes'
+is "... and a whole one left" eval 'rows --output cut.jsonl && cmp cut.jsonl one.jsonl && grep -q "behind row 11 of 11" notes'
+refused "... not with other options" 2 "cut.jsonl:1: the answer belongs to another prompt, to other weights or to other options" "$generate" --model model --input prompts.jsonl --output cut.jsonl --max-new-tokens 21
+refused "... nor of another model" 2 "belongs to another prompt" "$generate" --model merged --input prompts.jsonl --output cut.jsonl --max-new-tokens 20
+sed 's/Story 3/Story three/' prompts.jsonl >others.jsonl
+refused "... nor of other prompts" 2 "cut.jsonl:3: the answer belongs to another prompt" "$generate" --model model --input others.jsonl --output cut.jsonl --max-new-tokens 20
+is "... which stays as it was" cmp cut.jsonl one.jsonl
+echo "hello" >strange.txt
+refused "... nor a file of other lines" 2 "strange.txt:1: expected the answer to row 0" "$generate" --model model --input prompts.jsonl --output strange.txt
+is "--overwrite begins anew" eval 'rows --output strange.txt --overwrite && cmp strange.txt one.jsonl'
+kill9() { # killed behind its first lines, wherever it is then
+    rm -f killed.jsonl
+    seq 1 400 | sed 's/.*/{"prompt": "Number &"}/' >many.jsonl
+    "$generate" --model model --input many.jsonl --output killed.jsonl --max-new-tokens 40 2>notes &
+    until [ -s killed.jsonl ]; do kill -0 $! 2>/dev/null || return 1; sleep 0.02; done
+    kill -9 $!
+    wait $! 2>/dev/null
+    [ "$(wc -l <killed.jsonl)" -lt 400 ] && "$generate" --model model --input many.jsonl --output killed.jsonl --max-new-tokens 40 2>notes &&
+        "$generate" --model model --input many.jsonl --max-new-tokens 40 2>notes >whole.jsonl && cmp killed.jsonl whole.jsonl
+}
+is "kill -9, and the same command again" kill9
+held() {
+    (flock 9; "$generate" --model model --input prompts.jsonl --output held.jsonl --max-new-tokens 2) 9>>held.jsonl 2>notes
+    [ $? = 1 ] && grep -q "held.jsonl: another process writes answers there" notes
+}
+is "two processes do not share a file" held
+is "--compare-base in lines" eval 'answer --adapter lora/checkpoint-final --input prompts.jsonl --compare-base --output both.jsonl --max-new-tokens 20 && sed "s/.*base_answer\":/\"answer\":/; s/base_end/end/; s/,\"base_tokens.*//" both.jsonl >a && sed "s/.*\"answer\":/\"answer\":/; s/,\"prompt_tokens.*//" one.jsonl >b && cmp a b'
+is "rows with answers are prompts, too" eval 'answer --input rows.jsonl --max-new-tokens 2 >a && [ $(wc -l <a) = 4 ] && grep -q "^# prompts  *alpaca (recognised), columns instruction, output$" notes'
+
+# ---- a chat ----
+talk() { "$generate" --model model --chat --chat-template chatml --max-new-tokens 12 "$@" 2>notes; }
+is "a chat remembers, and takes back" eval 'printf "Hello\nWho?\n/undo\nWhere?\n/save said.jsonl\n" | talk >a && [ $(grep -o "\"role\":\"user\"" said.jsonl | wc -l) = 2 ] && ! grep -q "Who?" said.jsonl && grep -q "Where?" said.jsonl'
+is "... a row that a recipe trains on" eval '"$BUILD/finetune_full" --model model --dataset said.jsonl --chat-template chatml --max-length 128 --max-steps 1 --output said2 >out'
+is "... its second answer is that of the whole conversation" eval 'sed "s/,{\"role\":\"assistant\",\"content\":\"[^\"]*\"}\]/]/" said.jsonl >open.jsonl && answer --input open.jsonl --chat-template chatml --max-new-tokens 12 >b && text=$(sed "s/.*\"answer\":\"//; s/\",\"end.*//" b) && grep -qF "$text" said.jsonl'
+is "/system, /clear, /help, an unknown command, a slash, a joined line" eval 'printf "/system Be kind.\nHi\n/clear\n/help\n/nothing\n//slash\none \\\\\ntwo\n/save s2.jsonl\n/quit\nNot read\n" | talk >a && grep -q "\"role\":\"system\",\"content\":\"Be kind.\"" s2.jsonl && grep -q "\"/slash\"" s2.jsonl && grep -q "one .ntwo" s2.jsonl && ! grep -q "\"Hi\"" s2.jsonl && ! grep -q "Not read" s2.jsonl && grep -q "there is no command /nothing" notes'
+is "--system" eval 'echo Hi | talk --system "Be brief." >a && echo Hi | talk >b && [ -s a ]'
+is "nothing to take back, an empty line, a file that cannot be written" eval 'printf "/undo\n\n/save no/such/file\n/save\n" | talk >a && grep -q "nothing to take back" notes && grep -q "cannot write no/such/file" notes && grep -q "name of a file is missing" notes'
+is "a conversation beyond the context is taken back" eval '{ printf "Hi\n"; yes word | head -n 300 | tr "\n" " "; printf "\nBye\n/save s3.jsonl\n"; } | talk >a && grep -q "the context is 256; take something back with /undo" notes && ! grep -q "word word" s3.jsonl && grep -q Bye s3.jsonl'
+
+# ---- interrupted ----
+slow() { # a model whose answer takes seconds
+    [ -d slow ] || tiny slow 1 --max-positions 8192 --hidden-size 512 --intermediate-size 1024 --heads 8 --kv-heads 8 --layers 6
+    rm -f part
+    "$generate" --model slow --prompt x --temperature 1 --max-new-tokens 8000 >part 2>notes &
+    until [ -s part ]; do kill -0 $! 2>/dev/null || return 1; sleep 0.01; done
+    kill -"$1" $!
+    wait $!
+    [ $? = "$2" ] && [ -s part ] && [ "$(tail -c 1 part)" = "" ] && grep -q "ended by a signal" notes
+}
+is "Ctrl-C: the answer so far is kept" slow INT 130
+is "SIGTERM: the same" slow TERM 143
+closed() { "$generate" --model slow --prompt x --temperature 1 --max-new-tokens 4000 2>notes | head -c 5 >part; grep -q "^generate: cannot write the answer: Broken pipe" notes; }
+is "a closed pipe" closed
+is "a full disk" eval '! rows >/dev/full && grep -q "cannot write an answer: No space left" notes'
+
+# ---- refusals ----
+refused "no prompt" 2 "nothing to answer: give --prompt TEXT, --input FILE of rows, or --chat" "$generate" --model model
+refused "two kinds" 2 "exclude each other" "$generate" --model model --prompt x --chat
+refused "no model" 2 "--model is missing" "$generate" --prompt x
+refused "a file that is not there" 2 "none.jsonl: no such file" "$generate" --model model --input none.jsonl
+refused "--output without rows" 2 "--output is for the answers to the rows of --input" "$generate" --model model --prompt x --output a.jsonl
+refused "--compare-base without an adapter" 2 "give --adapter" "$generate" --model model --prompt x --compare-base
+refused "an adapter as a model" 1 "this is a LoRA adapter; give it with --adapter" "$generate" --model lora/checkpoint-final --prompt x
+refused "an adapter of another model" 2 "--adapter" "$generate" --model slow --adapter lora/checkpoint-final --prompt x
+refused "a chat without a template" 2 "--chat: model has no chat template of its own" "$generate" --model model --chat
+refused "a negative temperature" 2 "--temperature is -1" "$generate" --model model --prompt x --temperature -1
+refused "top-p 0" 2 "--top-p is 0" "$generate" --model model --prompt x --top-p 0
+refused "top-p above 1" 2 "--top-p is 1.5" "$generate" --model model --prompt x --top-p 1.5
+refused "a context above the model's" 2 "--context 999 is above the model's of 256" "$generate" --model model --prompt x --context 999
+refused "a prompt beyond the context" 2 "with an answer it must fit the context of 256" "$generate" --model model --prompt "$(yes word | head -n 300 | tr '\n' ' ')"
+{ cat prompts.jsonl; printf '{"prompt": "%s"}\n' "$(yes word | head -n 300 | tr '\n' ' ')"; } >long.jsonl
+refused "... in a row, by its line" 2 "long.jsonl:12: the prompt has" "$generate" --model model --input long.jsonl
+refused "an empty prompt" 2 "the prompt is empty" "$generate" --model model --prompt ""
+refused "an empty stop text" 2 "--stop: a text is empty" "$generate" --model model --prompt x --stop "a,,b"
+refused "a system message for plain text" 2 "--system is for conversations" "$generate" --model model --prompt x --system s
+printf '[prompt]\n{a} {b}\n[completion]\n{c}\n' >two.txt
+refused "a template of two columns" 2 'has the columns "a" and "b", and --prompt is one text' "$generate" --model model --prompt x --prompt-template two.txt
+finish
