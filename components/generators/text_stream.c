@@ -123,8 +123,8 @@ static int give(struct tune_text_stream *s, const char *text, size_t size, bool 
     memcpy(s->text + s->size, text, size);
     s->size += size;
     cut(s, from);
-    *piece = s->text + s->given;
     *piece_size = s->size - s->given - (end || s->stopped ? 0 : held(s));
+    *piece = *piece_size > 0 ? s->text + s->given : "";
     s->given += *piece_size;
     return s->stopped;
 }

@@ -3,8 +3,8 @@
  * The pieces together are exactly the text that tune_tokenizer_decode makes of all ids, without
  * special tokens. A piece is given when no later id can change it. So it has whole characters
  * only: a character that is cut across tokens comes with the last of them. Bytes that can never
- * become a character come as U+FFFD. A tokenizer with tokens <0x00> to <0xFF>, such as Llama 2's,
- * decides on a run of them at its end: the run is held back until then. Example:
+ * become a character come as U+FFFD. Llama 2's tokenizer has tokens <0x00> to <0xFF>. It decides on
+ * a run of them at its end, so the run is held back until then. Example:
  *
  *     const char *stops[] = {"\nUser:"}, *piece;
  *     struct tune_text_stream *s = tune_text_stream_new(tok, stops, 1);
@@ -45,9 +45,9 @@ struct tune_text_stream *tune_text_stream_new(struct tune_tokenizer *t, const ch
 void tune_text_stream_free(struct tune_text_stream *s);
 
 /* tune_text_stream_add - add an id. The piece is the text that it completes, often of 0 bytes. It
- * is not NUL-terminated, and valid until the next call. 0; 1: a stop text is met, here or before,
- * and no piece will follow; -1 with an error: an id outside the vocabulary, or no memory. Without a
- * piece, *piece is "". After an error the stream stays as it was.
+ * is not NUL-terminated, and valid until the next call. Without a piece, *piece is "". Returns 0.
+ * 1: a stop text is met, here or before, and no piece will follow. -1 with an error: an id outside
+ * the vocabulary, or no memory. After an error the stream stays as it was.
  * tune_text_stream_end - the same for what is held back. The text then is complete; reset before
  * another id is added. */
 int tune_text_stream_add(struct tune_text_stream *s, int32_t id, const char **piece, size_t *size);

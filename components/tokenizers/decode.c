@@ -168,9 +168,9 @@ static int apply(const struct tune_decode *d, const struct strings *from, struct
     return 0;
 }
 
-/* Whether the text of more ids begins with that of the first ones, but for what is open: by
- * ByteLevel, by no decoder, or by these in this order: Replace, ByteFallback, Fuse, Strip of one
- * character at the start. */
+/* Whether the text of more ids begins with the text of the first ones, but for what is open. So it
+ * is with ByteLevel, and without a decoder. So it is with some of these, in this order: Replace,
+ * ByteFallback, Fuse, Strip of one character at the start. */
 static bool appends(const struct tune_tokenizer *t)
 {
     const struct tune_decode *d = t->decode, *end = d + t->decode_steps;

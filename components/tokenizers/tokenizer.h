@@ -87,8 +87,9 @@ int tune_tokenizer_decode(struct tune_tokenizer *t, const int32_t *ids, int64_t 
                           size_t *size);
 
 /* tune_tokenizer_decode_open - tune_tokenizer_decode of the first ids of a text that goes on. *open
- * is the number of bytes at the end of the text that later ids may change: U+FFFD in place of a
- * character's first bytes, or a run of tokens like <0xE2>. An unusual decoder leaves all open. */
+ * is the number of bytes at the end of the text that later ids may change. These are U+FFFD in
+ * place of a character's first bytes, or a run of tokens like <0xE2>. An unusual decoder leaves all
+ * open. */
 int tune_tokenizer_decode_open(struct tune_tokenizer *t, const int32_t *ids, int64_t count,
                                bool skip_special, char **text,
                                size_t *size, size_t *open);
