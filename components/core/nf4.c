@@ -197,6 +197,52 @@ static float level_at(const uint8_t *codes, int64_t i)
     return levels4[i % 2 ? codes[i / 2] & 15 : codes[i / 2] >> 4];
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* The bytes of levels4: the lowest of each level, the next, ... */
+static const uint8_t levels4_bytes[4][16] = {
+    {0x00, 0xb1, 0x30, 0xa0, 0x4d, 0x3f, 0x71, 0x00,
+     0xff, 0xe3, 0xdd, 0x3a, 0xb8, 0xab, 0xb3, 0x00},
+    {0x00, 0x39, 0x6b, 0x32, 0xa2, 0x35, 0x78, 0x00,
+     0xfa, 0xca, 0x04, 0x03, 0xa4, 0x07, 0x13, 0x00},
+    {0x80, 0x32, 0x06, 0xca, 0x91, 0x3d, 0xba, 0x00,
+     0xa2, 0x24, 0x7c, 0xad, 0xe1, 0x10, 0x39, 0x80},
+    {0xbf, 0xbf, 0xbf, 0xbe, 0xbe, 0xbe, 0xbd, 0x00,
+     0x3d, 0x3e, 0x3e, 0x3e, 0x3e, 0x3f, 0x3f, 0x3f},
+};
+
+/* 32 values at a time: a byte shuffle looks up one byte of 32 levels. The halves of a register get
+ * the codes in the order in which unpacking puts the levels in a row. Returns how many were done. */
+static int64_t expand_32(const uint8_t *codes, int64_t n, float scale, float *out)
+{
+    const __m256i spread = _mm256_setr_epi8(0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13,
+                                            2, 2, 3, 3, 6, 6, 7, 7, 10, 10, 11, 11, 14, 14, 15, 15);
+    const __m256i even = _mm256_set1_epi16(0x000f), odd = _mm256_set1_epi16(0x0f00);
+    __m256 every = _mm256_set1_ps(scale);
+    __m256i level[4], byte[4];
+    int64_t i = 0;
+    for (int p = 0; p < 4; p++)
+        level[p] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)levels4_bytes[p]));
+    for (; i + 32 <= n; i += 32) {
+        __m256i both = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(codes + i / 2)));
+        both = _mm256_shuffle_epi8(both, spread);
+        __m256i index = _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(both, 4), even),
+                                        _mm256_and_si256(both, odd));
+        for (int p = 0; p < 4; p++)
+            byte[p] = _mm256_shuffle_epi8(level[p], index);
+        __m256i low01 = _mm256_unpacklo_epi8(byte[0], byte[1]);
+        __m256i low23 = _mm256_unpacklo_epi8(byte[2], byte[3]);
+        __m256i high01 = _mm256_unpackhi_epi8(byte[0], byte[1]);
+        __m256i high23 = _mm256_unpackhi_epi8(byte[2], byte[3]);
+        __m256i four[4] = {_mm256_unpacklo_epi16(low01, low23), _mm256_unpackhi_epi16(low01, low23),
+                           _mm256_unpacklo_epi16(high01, high23),
+                           _mm256_unpackhi_epi16(high01, high23)};
+        for (int j = 0; j < 4; j++)
+            _mm256_storeu_ps(out + i + 8 * j, _mm256_mul_ps(_mm256_castsi256_ps(four[j]), every));
+    }
+    return i;
+}
+#endif
+
 /* Dequantize n values from the start of a byte. A byte gives two indices: 8 bytes are widened to 64
  * bits each, and one half is shifted down, the other up. The permutation ignores the other bits, so
  * no mask is needed. */
@@ -211,6 +257,7 @@ static void expand(const uint8_t *codes, int64_t n, float scale, float *out)
         _mm512_storeu_ps(out + i, _mm512_mul_ps(_mm512_permutexvar_ps(index, table), every));
     }
 #elif defined(__AVX2__)
+    i = expand_32(codes, n, scale, out);
     __m256 low = _mm256_loadu_ps(levels4), high = _mm256_loadu_ps(levels4 + 8), every = _mm256_set1_ps(scale);
     for (; i + 8 <= n; i += 8) {
         int32_t four;

@@ -18,11 +18,11 @@
 #define ALWAYS static inline __attribute__((always_inline))
 
 enum {
-    BLOCK = 96,        /* keys whose scores exist at once, whole strips */
+    BLOCK = 48,        /* keys whose scores exist at once, whole strips */
     PIECES = 16,       /* most pieces of a row's keys; */
-    PIECE = 2 * BLOCK, /* ... fewest keys of a piece that is not the last */
+    PIECE = 4 * BLOCK, /* ... fewest keys of a piece that is not the last */
     HEADS = 4,         /* query heads that are computed together */
-    AHEAD = 16,        /* keys until a prefetched value is used */
+    AHEAD = 24,        /* keys until a prefetched one is used */
     SMALL = 1 << 14,   /* numbers of keys that one thread reads faster than several */
 };
 _Static_assert(BLOCK % STRIP == 0, "a block of keys is whole strips");
@@ -41,7 +41,7 @@ struct few {
     struct tune_tensor *out;
     float *lse;
     int64_t group, width; /* query heads of a key/value head; D in whole vectors */
-    int64_t pieces;       /* places for pieces */
+    int64_t places, pieces; /* for pieces of a row; most that a row has */
     float *q;             /* [B,T,H,width]: float32, zeros after D */
     float *found;         /* [B,T,H,pieces,width + MORE] */
 };
@@ -83,7 +83,7 @@ int64_t tune_cpu_few_queries_floats(int64_t B, int64_t T, int64_t capacity, int6
 
 static float *found_at(const struct few *f, int64_t b, int64_t j, int64_t h, int64_t piece)
 {
-    return f->found + (((b * f->s->T + j) * f->s->H + h) * f->pieces + piece) * (f->width + MORE);
+    return f->found + (((b * f->s->T + j) * f->s->H + h) * f->places + piece) * (f->width + MORE);
 }
 
 /* o [R heads, some columns] = o factor + p v, over `keys` keys. count: columns, at most W vectors;
@@ -92,7 +92,6 @@ ALWAYS void tile_values(int R, int W, enum tune_dtype dtype, float *const *o, co
                         float (*p)[BLOCK], const struct operand *v, int64_t column, int64_t count,
                         int64_t keys)
 {
-    const int64_t line = dtype == TUNE_F32 ? 16 : 32;
     vec sum[HEADS][WIDE_1];
 #pragma GCC unroll 4
     for (int i = 0; i < R; i++)
@@ -102,10 +101,6 @@ ALWAYS void tile_values(int R, int W, enum tune_dtype dtype, float *const *o, co
     for (int64_t key = 0; key < keys; key++) {
         vec row[WIDE_1];
         int64_t at = key * v->ld + column;
-#pragma GCC unroll 8
-        for (int64_t j = 0; j < W * VL; j += line)
-            __builtin_prefetch((const char *)v->data +
-                               (at + AHEAD * v->ld + j) * (dtype == TUNE_F32 ? 4 : 2));
 #pragma GCC unroll 8
         for (int j = 0; j < W; j++)
             row[j] = count >= VL ? load(v, dtype, at + j * VL) : load_some(v, dtype, at, count);
@@ -156,19 +151,47 @@ static void add_values(int64_t heads, float *const *o, const float *factor, floa
 #undef CASE
 }
 
-/* Scores of some heads of a query with the keys of a block. */
+/* Ask for `count` rows of n elements. */
+static void prefetch(const struct operand *o, int64_t from, int64_t count, int64_t n)
+{
+    int64_t size = o->dtype == TUNE_F32 ? 4 : 2;
+    for (int64_t i = from; i < from + count; i++)
+        for (int64_t at = 0; at < n * size; at += 64)
+            __builtin_prefetch((const char *)o->data + i * o->ld * size + at);
+}
+
+/* Scores of some heads of a query with the keys of a block. Its values are prefetched. */
 static void all_scores(const struct few *f, const float *q, int64_t heads, const struct operand *k,
-                       int64_t keys, float (*scores)[BLOCK])
+                       const struct operand *v, int64_t keys, float (*scores)[BLOCK])
 {
     for (int64_t n = 0; n < keys; n += STRIP) {
         few_sums sums[HEADS] = {0};
         int64_t count = keys - n < STRIP ? keys - n : STRIP;
         struct operand strip = *k;
         strip.data = (const char *)k->data + n * k->ld * (k->dtype == TUNE_F32 ? 4 : 2);
-        tune_cpu_dots(sums, heads, count, q, f->width, &strip, f->s->D, true);
+        prefetch(v, n, count, f->s->D);
+        tune_cpu_dots(sums, heads, count, q, f->width, &strip, f->s->D, AHEAD);
         for (int64_t h = 0; h < heads; h++)
             tune_cpu_add_lanes(sums[h], count, scores[h] + n);
     }
+}
+
+/* tune_cpu_exp of numbers that are not above 0, in vectors. */
+static vec exponential(vec x)
+{
+    int_vec low = x < -87.3f;
+    vec t = (vec)((low & (int_vec)((vec){0} - 87.3f)) | (~low & (int_vec)x));
+    vec n = t * 1.44269504f + 12582912.f;
+    int_vec k = (int_vec)n - 0x4B400000;
+    n -= 12582912.f;
+    vec r = t - n * 0.693359375f + n * 2.12194440e-4f, p = r * 1.9841270e-4f + 1.3888889e-3f;
+    p = p * r + 8.3333333e-3f;
+    p = p * r + 4.1666667e-2f;
+    p = p * r + 1.6666667e-1f;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    return p * (vec)((k + 127) << 23);
 }
 
 /* Turn the scores of one head into exp(score - largest so far). Returns the factor for what was
@@ -176,16 +199,19 @@ static void all_scores(const struct few *f, const float *q, int64_t heads, const
 static float softmax(const struct few *f, float *p, int64_t keys, float *state)
 {
     float largest = state[LARGEST], sum = 0, scale = f->s->scale;
+#pragma omp simd reduction(max : largest)
     for (int64_t i = 0; i < keys; i++) {
         p[i] *= scale;
         largest = p[i] > largest ? p[i] : largest;
     }
     float factor = tune_cpu_exp(state[LARGEST] - largest);
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < keys; i++) {
-        p[i] = tune_cpu_exp(p[i] - largest);
-        sum += p[i];
+    for (int64_t i = 0; i < keys; i += VL) {
+        loose_vec *x = (loose_vec *)(p + i);
+        *x = exponential(*x - largest);
     }
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < keys; i++)
+        sum += p[i];
     if (f->s->q->dtype == TUNE_BF16) /* operands of products are rounded, sums are not */
         tune_cpu_round(p, keys);
     state[SUM] = state[SUM] * factor + sum;
@@ -202,7 +228,7 @@ static void do_block(const struct few *f, int64_t b, int64_t kv, int64_t piece, 
     for (int64_t g = 0; g < f->group; g += HEADS) {
         int64_t heads = f->group - g < HEADS ? f->group - g : HEADS, h0 = kv * f->group + g;
         float p[HEADS][BLOCK], factor[HEADS], *o[HEADS];
-        all_scores(f, f->q + ((b * s->T + j) * s->H + h0) * f->width, heads, &k, to - from, p);
+        all_scores(f, f->q + ((b * s->T + j) * s->H + h0) * f->width, heads, &k, &v, to - from, p);
         for (int64_t h = 0; h < heads; h++) {
             o[h] = found_at(f, b, j, h0 + h, piece);
             factor[h] = softmax(f, p[h], to - from, o[h] + f->width);
@@ -264,14 +290,15 @@ static void add_pieces(const struct few *f, int64_t b, int64_t j, int64_t h)
     f->lse[row * s->H + h] = largest + logf(sum);
 }
 
-/* The queries as float32 rows with zeros after D. Returns the keys to read. */
-static int64_t get_ready(const struct few *f)
+/* The queries as float32 rows with zeros after D. Returns how many numbers of keys there are. */
+static int64_t get_ready(struct few *f)
 {
     const struct attention *s = f->s;
-    int64_t all = 0, from, to;
+    int64_t all = 0, each, from, to;
     for (int64_t b = 0; b < s->B; b++) {
-        piece_length(s, b, &from, &to);
+        each = piece_length(s, b, &from, &to);
         all += to - from;
+        f->pieces = (to - from + each - 1) / each > f->pieces ? (to - from + each - 1) / each : f->pieces;
         for (int64_t i = 0; i < s->T * s->H; i++) {
             float *q = f->q + (b * s->T * s->H + i) * f->width;
             const float *x = tune_cpu_in(s->q, head_at(s->q, b, i / s->H, i % s->H), s->D, q);
@@ -289,7 +316,7 @@ int tune_cpu_few_queries(struct tune_device *dev, const struct attention *s,
 {
     struct few f = {.s = s, .out = out, .lse = lse, .group = s->H / s->K, .width = up(s->D, VL)};
     int64_t capacity = s->k->shape[1], tasks = s->B * s->K;
-    f.pieces = places(capacity);
+    f.places = places(capacity);
     f.q = tune_cpu_shared(dev, tune_cpu_few_queries_floats(s->B, s->T, capacity, s->H, s->D));
     if (!f.q)
         return -1;

@@ -11,30 +11,27 @@
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-/* Rows of b in a tile, by rows of a. The sums, the rows of b and one row of a fill 16 or 32
- * registers. A strip is whole tiles. */
-#define TILE_1 8
-#define TILE_2 (MR == 8 ? 8 : 4)
-#define TILE_3 (MR == 8 ? 6 : 4)
-#define TILE_4 (MR == 8 ? 6 : 3)
-enum { MOST_ROWS = 4 };
-_Static_assert(STRIP % TILE_1 == 0 && STRIP % TILE_2 == 0 && STRIP % TILE_3 == 0 &&
-               STRIP % TILE_4 == 0 && STRIP % VL == 0, "a strip ends in the middle of a tile");
+/* A tile is at most MOST_ROWS rows of a and WIDE rows of b; or 1 row of a and LONG rows of b. The
+ * sums, the rows of b and one row of a fill 16 or 32 registers. A strip is whole tiles. */
+enum { MOST_ROWS = 4, WIDE_TILE = MR == 8 ? 6 : 2, LONG_TILE = 8 };
+_Static_assert(STRIP % WIDE_TILE == 0 && STRIP % LONG_TILE == 0 && STRIP % VL == 0,
+               "a strip ends in the middle of a tile");
 
 enum {
     SOME = 256,         /* depth of a block of b that is dequantized or rounded */
     ROOM = STRIP * SOME,
-    NEAR = 1 << 12,     /* floats of a block of a */
+    NEAR = 5 << 10,     /* floats of a block of a */
+    AHEAD = 1 << 13,    /* bytes of b until a prefetched one is used */
     PIECES = 8,         /* pieces of b for each thread */
     SMALL = 1 << 15,    /* numbers of b that one thread multiplies faster than several */
     MOST_DEPTH = 1 << 16,
 };
 
 /* Add VL elements, or the `count` that are left. */
-ALWAYS void step(int R, int W, enum tune_dtype dtype, vec (*sum)[TILE_1], const float *a,
+ALWAYS void step(int R, int W, enum tune_dtype dtype, vec (*sum)[LONG_TILE], const float *a,
                  int64_t lda, const struct operand *w, int64_t k, int64_t count)
 {
-    vec row[TILE_1];
+    vec row[LONG_TILE];
 #pragma GCC unroll 8
     for (int j = 0; j < W; j++)
         row[j] = count == VL ? load(w, dtype, j * w->ld + k)
@@ -48,25 +45,41 @@ ALWAYS void step(int R, int W, enum tune_dtype dtype, vec (*sum)[TILE_1], const 
     }
 }
 
+/* Memory that will be needed, asked for line by line: rows of `bytes`, then `skip` until the next. */
+struct coming {
+    const char *at, *end;
+    int64_t bytes, skip;
+    int64_t lines; /* asked for at a time */
+};
+
+ALWAYS void ask(struct coming *c)
+{
+    for (int64_t i = 0; i < c->lines; i++, c->at += 64)
+        __builtin_prefetch(c->at);
+    if (c->at >= c->end) {
+        c->at += c->skip;
+        c->end += c->skip + c->bytes;
+    }
+}
+
 /* One tile: R rows of a, W rows of w. */
 ALWAYS void tile_dots(int R, int W, enum tune_dtype dtype, few_sums *sums, const float *a,
-                      int64_t lda, const struct operand *w, int64_t depth, int64_t ahead)
+                      int64_t lda, const struct operand *w, int64_t depth, struct coming *next)
 {
-    const int64_t size = dtype == TUNE_F32 ? 4 : 2, line = 64 / size;
-    vec sum[MOST_ROWS][TILE_1];
+    const int64_t line = dtype == TUNE_F32 ? 16 : 32;
+    vec sum[MOST_ROWS][LONG_TILE];
     int64_t k = 0;
 #pragma GCC unroll 4
     for (int i = 0; i < R; i++)
 #pragma GCC unroll 8
         for (int j = 0; j < W; j++)
             sum[i][j] = sums[i][j];
-    while (k + line <= depth) {
+    for (; k + line <= depth; k += line) {
+        if (next)
+            ask(next);
 #pragma GCC unroll 8
-        for (int j = 0; j < W; j++)
-            __builtin_prefetch((const char *)w->data + (j * w->ld + k + ahead) * size);
-#pragma GCC unroll 8
-        for (int64_t v = 0; v < line; v += VL, k += VL)
-            step(R, W, dtype, sum, a, lda, w, k, VL);
+        for (int v = 0; v < line / VL; v++)
+            step(R, W, dtype, sum, a, lda, w, k + v * VL, VL);
     }
     for (; k + VL <= depth; k += VL)
         step(R, W, dtype, sum, a, lda, w, k, VL);
@@ -79,46 +92,47 @@ ALWAYS void tile_dots(int R, int W, enum tune_dtype dtype, few_sums *sums, const
             sums[i][j] = sum[i][j];
 }
 
-/* R rows of a over all rows of w: in tiles of W, then one by one. */
-ALWAYS void strip_dots(int R, int W, enum tune_dtype dtype, few_sums *sums, int64_t N,
-                       const float *a, int64_t lda, const struct operand *w, int64_t depth,
-                       bool ahead)
-{
-    const int64_t size = dtype == TUNE_F32 ? 4 : 2;
-    struct operand from = *w;
-    for (int64_t n = 0, rows; n < N; n += rows) {
-        few_sums *to = (few_sums *)(sums[0] + n);
-        from.data = (const char *)w->data + n * w->ld * size;
-        rows = n + W <= N ? W : 1;
-        if (rows == W)
-            tile_dots(R, W, dtype, to, a, lda, &from, depth, ahead ? W * w->ld : 0);
-        else
-            tile_dots(R, 1, dtype, to, a, lda, &from, depth, 0);
+typedef void tile_function(few_sums *sums, const float *a, int64_t lda, const struct operand *w,
+                           int64_t depth, struct coming *next);
+#define TILE(R, W, dtype)                                                                         \
+    static void tile_##R##_##W##_##dtype(few_sums *sums, const float *a, int64_t lda,            \
+                                         const struct operand *w, int64_t depth,                  \
+                                         struct coming *next)                                     \
+    {                                                                                             \
+        tile_dots(R, W, TUNE_##dtype, sums, a, lda, w, depth, next);                              \
     }
-}
+#define TILES(dtype)                                                                              \
+    TILE(1, LONG_TILE, dtype) TILE(2, WIDE_TILE, dtype) TILE(3, WIDE_TILE, dtype)                 \
+    TILE(4, WIDE_TILE, dtype) TILE(1, 1, dtype) TILE(2, 1, dtype) TILE(3, 1, dtype)               \
+    TILE(4, 1, dtype)
+TILES(F32)
+TILES(BF16)
+
+/* [BF16][one row of b][rows of a - 1] */
+#define NAMES(dtype)                                                                              \
+    {{tile_1_LONG_TILE_##dtype, tile_2_WIDE_TILE_##dtype, tile_3_WIDE_TILE_##dtype,               \
+      tile_4_WIDE_TILE_##dtype},                                                                  \
+     {tile_1_1_##dtype, tile_2_1_##dtype, tile_3_1_##dtype, tile_4_1_##dtype}}
+static tile_function *const tiles[2][2][MOST_ROWS] = {NAMES(F32), NAMES(BF16)};
 
 void tune_cpu_dots(few_sums *sums, int64_t M, int64_t N, const float *a, int64_t lda,
-                   const struct operand *w, int64_t depth, bool ahead)
+                   const struct operand *w, int64_t depth, int64_t ahead)
 {
-    int64_t groups = (M + MOST_ROWS - 1) / MOST_ROWS;
-    for (int64_t g = 0; g < groups; g++) {
-        int64_t m = M * g / groups, rows = M * (g + 1) / groups - m;
-        const float *from = a + m * lda;
-#define CASE(R, dtype)                                                                           \
-    case (R) + (dtype == TUNE_F32 ? 0 : MOST_ROWS):                                              \
-        strip_dots(R, TILE_##R, dtype, sums + m, N, from, lda, w, depth, ahead && g == 0);       \
-        break
-        switch (rows + (w->dtype == TUNE_F32 ? 0 : MOST_ROWS)) {
-            CASE(1, TUNE_F32);
-            CASE(2, TUNE_F32);
-            CASE(3, TUNE_F32);
-            CASE(4, TUNE_F32);
-            CASE(1, TUNE_BF16);
-            CASE(2, TUNE_BF16);
-            CASE(3, TUNE_BF16);
-            CASE(4, TUNE_BF16);
+    const int64_t size = w->dtype == TUNE_F32 ? 4 : 2, tile = M == 1 ? LONG_TILE : WIDE_TILE;
+    const int64_t groups = (M + MOST_ROWS - 1) / MOST_ROWS; /* each has two rows or more, if M has */
+    const char *data = (const char *)w->data + ahead * w->ld * size;
+    struct coming next = {data, data + depth * size, depth * size, (w->ld - depth) * size,
+                          groups == 1 ? tile : tile / 2};
+    struct operand from = *w;
+    for (int64_t n = 0, rows; n < N; n += rows) {
+        rows = n + tile <= N ? tile : 1;
+        from.data = (const char *)w->data + n * w->ld * size;
+        for (int64_t g = 0; g < groups; g++) {
+            int64_t m = M * g / groups, count = M * (g + 1) / groups - m;
+            tiles[w->dtype == TUNE_BF16][rows == 1][count - 1](
+                (few_sums *)(sums[m] + n), a + m * lda, lda, &from, depth,
+                ahead && g < 2 ? &next : NULL);
         }
-#undef CASE
     }
 }
 
@@ -157,6 +171,14 @@ bool tune_cpu_few_rows(const struct tune_tensor *c, const struct tune_tensor *a,
     return !at && bt && c->shape[0] <= FEW_ROWS && a->shape[1] <= MOST_DEPTH;
 }
 
+/* The codes of number `at`. */
+static const uint8_t *codes_at(const struct tune_nf4 *q, int64_t at)
+{
+    for (; at >= q->count && q->below; q = q->below)
+        at -= q->count;
+    return q->codes + at / 2;
+}
+
 /* Dequantize or round rows [n, n+count), depth [k, k+depth) of b into room [count, up(depth)]. */
 static struct operand prepare(const struct few *p, int64_t n, int64_t count, int64_t k,
                               int64_t depth, float *room)
@@ -165,9 +187,12 @@ static struct operand prepare(const struct few *p, int64_t n, int64_t count, int
     for (int64_t j = 0; j < count; j++) {
         float *to = room + j * step;
         int64_t at = (n + j) * p->b.ld + k;
-        if (p->nf4)
+        if (p->nf4) {
+            const char *next = (const char *)codes_at(p->nf4, at) + STRIP * p->b.ld / 2;
+            for (int64_t i = 0; i < depth / 2; i += 64)
+                __builtin_prefetch(next + i);
             tune_nf4_read(p->nf4, at, depth, to);
-        else
+        } else
             memcpy(to, (const float *)p->b.data + at, (size_t)depth * 4);
         if (p->round)
             tune_cpu_round(to, depth);
@@ -200,14 +225,22 @@ static void do_strip(const struct few *p, int64_t n, int64_t count, float *room)
     for (int64_t k = 0; k < p->K; k += p->depth) {
         int64_t depth = p->depth < p->K - k ? p->depth : p->K - k;
         int64_t size = p->b.dtype == TUNE_F32 ? 4 : 2;
+        int64_t ahead = in_place ? AHEAD / (p->b.ld * size) + 1 : 0;
         struct operand w = p->b;
         if (in_place)
             w.data = (const char *)p->b.data + (n * p->b.ld + k) * size;
         else
             w = prepare(p, n, count, k, depth, room);
-        tune_cpu_dots(sums, p->M, count, p->a + k, p->lda, &w, depth, in_place);
+        tune_cpu_dots(sums, p->M, count, p->a + k, p->lda, &w, depth, ahead);
     }
     write_strip(p, n, count, (const few_sums *)sums);
+}
+
+/* The largest depth of a block: K in equal parts of at most `most`, rounded up to whole lines. */
+static int64_t part_of(int64_t K, int64_t most)
+{
+    int64_t parts = (K + most - 1) / most;
+    return up((K + parts - 1) / parts, 32);
 }
 
 int tune_cpu_few_rows_gemm(struct tune_device *dev, struct tune_tensor *c,
@@ -231,9 +264,7 @@ int tune_cpu_few_rows_gemm(struct tune_device *dev, struct tune_tensor *c,
         if (operands == TUNE_BF16)
             tune_cpu_round(to, K);
     }
-    p.depth = up(NEAR / M, VL);
-    if (p.nf4 || p.round)
-        p.depth = p.depth < SOME ? p.depth : SOME;
+    p.depth = part_of(K, p.nf4 || p.round ? SOME : NEAR / M);
     p.rows = N / (PIECES * dev->threads) / STRIP * STRIP;
     p.rows = p.rows < STRIP ? STRIP : p.rows;
     if (N <= STRIP * dev->threads) /* few rows of b, too */

@@ -25,10 +25,10 @@ static inline __attribute__((always_inline)) vec load_some(
 /* tune_cpu_dots - add to sums [M][N] the products of M rows of a with N rows of w, over `depth`
  * elements. The order of summation is the same for every M and N.
  *     a [M, lda]: zeros up to whole vectors after depth   w: rows w->ld apart, by_depth not used
- *     ahead: prefetch the rows of w that come next
+ *     ahead: prefetch w that many rows ahead; 0: do not
  * tune_cpu_add_lanes - out[n] = the sum of the lanes of sums[n], for n < N up to whole vectors. */
 void tune_cpu_dots(few_sums *sums, int64_t M, int64_t N, const float *a, int64_t lda,
-                   const struct operand *w, int64_t depth, bool ahead);
+                   const struct operand *w, int64_t depth, int64_t ahead);
 void tune_cpu_add_lanes(const vec *sums, int64_t N, float *out);
 
 /* tune_cpu_few_rows - whether a product has few enough rows, and is of that kind.
