@@ -68,7 +68,10 @@ is "it learns, is saved, and read; no line but its own" adapter
 is "as PEFT's folder" grep -q '"peft_type": "LORA"' "$tmp/adapter/adapter_config.json"
 # ---- the program of docs/use-the-components.md, as it is printed there ----
 page=docs/use-the-components.md
-sed -n '/^```c$/,/^```$/p' $page | sed '/^```/d' >"$tmp/enough.c"
+# block NUMBER - that block of C on the page.
+block() { awk -v n="$1" '/^```c$/ { at++; inside = 1; next } /^```/ { inside = 0 } inside && at == n' $page; }
+block 1 >"$tmp/enough.c"
+block 2 >"$tmp/say.c"
 enough() { # limit, folder
     "$tmp/loop-enough" "$tmp/a" datasets/stories.jsonl "$1" "$tmp/$2" >"$tmp/out" 2>"$tmp/err"
 }
@@ -77,6 +80,8 @@ is "it builds" built enough "$build" "$CC" c11 "$tmp/enough.c"
 is "it trains until the loss is low enough" eval 'enough 4.5 trained && test ! -s "$tmp/err" && awk "{ last = \$2; if (NR > 1 && before <= 4.5) bad = 1; before = \$2 } END { exit bad || last > 4.5 || NR < 5 }" "$tmp/out"'
 is "and leaves a model folder" eval 'cmp -s "$tmp/a/config.json" "$tmp/trained/config.json" && test -s "$tmp/trained/model.safetensors"'
 is "an error is said, not survived" eval '! "$tmp/loop-enough" "$tmp/gone" datasets/stories.jsonl 4 "$tmp/x" 2>"$tmp/err" && grep -q "^enough: .*gone" "$tmp/err"'
+is "its second program builds" built say "$build" "$CC" c11 "$tmp/say.c"
+is "it continues a text, the same each time" eval '"$tmp/loop-say" "$tmp/a" "One day" >"$tmp/out" && "$tmp/loop-say" "$tmp/a" "One day" >"$tmp/err" && cmp "$tmp/out" "$tmp/err" && [ "$(wc -c <"$tmp/out")" -gt 20 ]'
 headers() { grep -oE '^\| `[^|]*\.h`.* \|' $page | grep -oE '([a-z]+/)+[a-z_]+\.h' | while read -r h; do [ -e "$tmp/inst/include/tune/$h" ] || echo "$h"; done; }
 none "every header it names is installed" "$(headers)"
 # ---- a recipe, in a folder of its own, by what is installed ----
