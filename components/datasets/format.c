@@ -252,13 +252,13 @@ static int check_columns(const struct tune_format *f, const struct tune_columns 
         if (tune_columns_has(have, f->columns[i]) || (i >= f->count - f->optional && !mapped))
             continue;
         const char *nearest = tune_nearest(f->columns[i], (const char *const *)have->names, have->count, NULL);
-        return tune_error_usage("%s: no column \"%.200s\" for %s's %s%.200s%s; it has: %s; the "
-                                "nearest is \"%.100s\" (`columns` %.100s=COLUMN says which one is "
-                                "meant)", path, f->columns[i], tune_format_name(f),
+        return tune_error_usage("%s: no column \"%.200s\" for %s's %s%.200s%s; it has: %s%s%.100s%s "
+                                "(`columns` %.100s=COLUMN says which one is meant)", path, f->columns[i], tune_format_name(f),
                                 f->kind == TUNE_FORMAT_TEMPLATE ? "slot {" : "\"", f->names[i],
                                 f->kind == TUNE_FORMAT_TEMPLATE ? "}" : "\"",
                                 tune_columns_list(have, list, sizeof list),
-                                nearest ? nearest : "none", mapped ? f->names[i] : f->columns[i]);
+                                nearest ? "; the nearest is \"" : "", nearest ? nearest : "", nearest ? "\"" : "",
+                                mapped ? f->names[i] : f->columns[i]);
     }
     return 0;
 }

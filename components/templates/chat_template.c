@@ -203,9 +203,9 @@ static int unknown(const struct tune_chat_template *t, const char *folder, const
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? ", " : "", names[i]);
     const char *near = chosen ? tune_nearest(chosen, names, count, NULL) : NULL;
     if (chosen)
-        tune_error_usage("`chat_template`: there is no template %.200s; did you mean %s? There "
+        tune_error_usage("`chat_template`: there is no template %.200s%s%s%s There "
                          "are: %s; or the path of a file, with a '/' or .jinja at its end",
-                         chosen, near ? near : "a file", text);
+                         chosen, near ? "; did you mean " : "", near ? near : "", near ? "?" : ".", text);
     else
         tune_error_usage("%.300s has no chat template of its own%s; give `chat_template` NAME "
                          "(there are: %s) or the path of a file", folder ? folder : "the model",
