@@ -205,6 +205,10 @@ static void recognised(void **state)
                                   .skip_bad_rows = true);
     assert_non_null(strstr(row_of(d, 1), "### Instruction:\ni\n\n### Response:\n[o$]")); /* the first rows together */
     assert_about(d, "alpaca (recognised), columns instruction, output; trained on completion; ended by <|end|>");
+    REFUSED("r.jsonl", "{\"prompt\": 1, \"completion\": []}\n{\"prompt\": {}, \"completion\": 1}",
+            "r.jsonl: not one of its 2 rows can be read: ", .skip_bad_rows = true);
+    assert_error_has("r.jsonl:1: the column \"completion\" is a list or an object in this row, expected text; ");
+    assert_error_has("r.jsonl:2: the column \"prompt\"");
     d = OPEN("r.jsonl", "{\"instruction\": \"i\", \"output\": \"o\"}", .text_field = "output"); /* as it ever was */
     assert_row(d, 0, "o[$]");
     tune_dataset_free(d);

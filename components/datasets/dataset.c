@@ -11,7 +11,6 @@
 #include "datasets/dataset_state.h"
 #include "tokenizers/tokenizer.h"
 
-enum { REASONS = 3 }; /* bad rows whose error is kept */
 enum { PROBED_ROWS = 1000 }; /* rows searched for a readable one if bad rows are skipped */
 #define TOUCHED_LIMIT ((size_t)64 << 20) /* most resident bytes of the mapping */
 #define TOUCHED_ROW ((size_t)64 << 10)   /* bytes around a page fault that become resident */
@@ -270,10 +269,8 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     }
     if (status < 0 && d->skip_bad_rows && is_bad_row(d)) {
         pthread_mutex_lock(&d->lock);
-        if (d->reason_count++ < REASONS)
-            tune_append(d->reasons, sizeof d->reasons, "%s%.200s", *d->reasons ? "; " : "", tune_error_message());
+        tune_reasons_add(&d->reasons);
         pthread_mutex_unlock(&d->lock);
-        tune_error_clear();
         x->bad = true;
         status = 0;
     }
@@ -304,6 +301,8 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
 static int probe(struct tune_dataset *d)
 {
     int64_t rows = !d->skip_bad_rows ? 1 : d->count < PROBED_ROWS ? d->count : PROBED_ROWS;
+    struct tune_reasons why = {0};
+    struct tune_error first;
     for (int64_t i = 0; i < rows; i++) {
         struct tune_row row = tune_rows_get(&d->rows, i);
         struct tune_text text;
@@ -312,9 +311,13 @@ static int probe(struct tune_dataset *d)
         scratch_free(&s);
         if (status == 0)
             return 0;
+        if (i == 0)
+            tune_error_save(&first);
+        tune_reasons_add(&why);
     }
-    if (rows > 1)
-        tune_error_prefix("none of the first %lld rows can be read; the last one: ", (long long)rows);
+    if (d->skip_bad_rows && first.kind != TUNE_ERROR_USAGE) /* usage: which field is not a matter of the row */
+        return tune_reasons_refuse(&why, d->rows.path, d->count);
+    tune_error_restore(&first);
     return -1;
 }
 
@@ -350,22 +353,25 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
  * are left out. */
 static int probe_formatted(struct tune_dataset *d)
 {
-    int64_t rows = d->count < PROBED_ROWS ? d->count : PROBED_ROWS, bad = 0;
+    int64_t rows = d->count < PROBED_ROWS ? d->count : PROBED_ROWS;
     struct tune_example x = {0};
+    struct tune_reasons why = {0};
     int status = 0;
     bool label = false;
     for (int64_t i = 0; status == 0 && i < rows && !label; i++) {
         struct found found = {0};
         status = read_row(d, i, &x, &found);
         label = status == 0 && tune_example_has_label(&x);
-        if (status < 0 && (i > 0 || d->skip_bad_rows) && (!d->skip_bad_rows || i + 1 < rows) && is_bad_row(d)) {
-            bad++;
+        if (status < 0 && (i > 0 || d->skip_bad_rows) && is_bad_row(d)) {
+            tune_reasons_add(&why);
             status = 0; /* reported or counted when the row is read */
         }
     }
     tune_example_free(&x);
     TRY(status);
-    if (label || bad > 0)
+    if (why.count == rows)
+        return tune_reasons_refuse(&why, d->rows.path, d->count);
+    if (label || why.count > 0)
         return 0;
     char text[sizeof d->warning];
     snprintf(text, sizeof text, "not one of the first %lld rows has a token to train on: their answers are empty, or lie beyond "

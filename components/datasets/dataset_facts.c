@@ -55,9 +55,9 @@ struct tune_text tune_dataset_raw(const struct tune_dataset *d, int64_t row)
 const char *tune_dataset_reasons(const struct tune_dataset *d)
 {
     for (int k = 0; k < d->set_count; k++)
-        if (*d->sets[k]->reasons)
-            return d->sets[k]->reasons;
-    return d->reasons;
+        if (d->sets[k]->reasons.count > 0)
+            return d->sets[k]->reasons.text;
+    return d->reasons.text;
 }
 
 const char *tune_dataset_text_field(const struct tune_dataset *d)

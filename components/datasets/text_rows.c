@@ -13,10 +13,7 @@ int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_row *
 {
     if (row->size <= TUNE_ROW_LIMIT)
         return 0;
-    return tune_error_set("%s:%lld: the row has %zu bytes, at most %zu are read%s", t->rows->path,
-                          (long long)row->line, row->size, TUNE_ROW_LIMIT,
-                          t->rows->format == TUNE_DATASET_TEXT
-                          ? "; part the text into paragraphs by empty lines" : "");
+    return tune_rows_too_long(t->rows, row);
 }
 
 struct fields {
