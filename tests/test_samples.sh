@@ -478,7 +478,8 @@ is "a recorded space by its whole id; another store's is told" eval '"$samples" 
 refused "an id with more behind it" 2 "there is no space ${id}x" "$samples" show ${id}x $own
 is "people read times, programs numbers" eval '"$samples" rows work --store st --columns started | sed -n 2p | grep -qE "^2[0-9]{3}-[0-9]{2}-[0-9]{2} [0-9:]{8}" && "$samples" rows work --store st --columns started --output-format csv | sed -n 2p | grep -qE "^[0-9]+\.[0-9]+$"'
 is "export of some rows" eval '"$samples" export csv work --store st --where "a > 7" >some.csv && "$samples" rows work --store st --where "a > 7" --output-format csv >wanted && diff some.csv wanted && [ $(wc -l <some.csv) = 4 ]'
-refused "a space that was never recorded" 2 "there is no space space-000000 (the nearest is space-" "$samples" show space-000000 --store st
+refused "a space that was never recorded" 2 "there is no space ${id%?}_ (the nearest is space-" "$samples" show "${id%?}_" --store st
+refused "a store that is not there" 2 "gone: no sample store there" "$samples" rows work --store gone
 refused "a command that is none: the nearest" 2 "show" "$samples" shwo --store st
 refused "a property that is none: the nearest" 2 "there is no property sped (the nearest is speed); there are: speed, steps, beside, is_valid, heat" $show --property sped
 refused "an expression that is none" 2 "--where" $show --where 'a +'

@@ -231,6 +231,7 @@ END
 mkdir store folder && echo '{"id": 3}' >store/store.json
 refused "a store that is none" 1 "is folder a sample store?" sh -c "echo '{}' >folder/store.json; '$space' describe large.yaml --store folder"
 refused "nor one of another kind" 1 'store.json: no "id" that is a text' "$space" describe large.yaml --store store
+refused "a file that is not there" 2 "cannot open gone.yaml: No such file" "$space" check gone.yaml
 refused "a folder for a file" 1 "folder is a folder, expected a file" "$space" check folder
 refused "a pipe" 1 "is not a regular file" sh -c "mkfifo pipe; '$space' check pipe"
 if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups "$space" experiments >/dev/null 2>&1; then
