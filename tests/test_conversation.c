@@ -449,9 +449,24 @@ static void saved(void **state)
         assert_got(c);
         assert_ok(tune_companions_chat(c, "{{ 1 }}", 7));
         assert_ok(tune_companions_chat(c, NULL, 7)); /* it is there already */
+        put("from/tokenizer_config.json", i < 2 ? "{\"eos_token\": {\"content\": \"<e>\"}}" : "{\"eos_token\": null, \"a\": 1}");
+        if (i == 3)
+            assert_ok(remove("from/tokenizer_config.json"));
+        tune_companions_free(c);
+        assert_got(c = tune_companions_read("from"));
+        assert_ok(tune_companions_chat(c, "{{ 1 }}", 7));
+        assert_ok(tune_companions_eos_token(c, NULL));
+        assert_ok(tune_companions_eos_token(c, "<end>"));
         assert_ok(tune_companions_write_tokenizer(c, "to"));
         tune_companions_free(c);
-        cJSON *json = tune_cjson_read_in("to", "generation_config.json", 1000);
+        cJSON *json = tune_cjson_read_in("to", "tokenizer_config.json", 1000);
+        char *tokens = cJSON_PrintUnformatted(json);
+        assert_string_equal(tokens, i < 2    ? "{\"eos_token\":{\"content\":\"<e>\"}}"
+                                    : i == 3 ? "{\"eos_token\":\"<end>\"}"
+                                             : "{\"a\":1,\"eos_token\":\"<end>\"}");
+        free(tokens);
+        cJSON_Delete(json);
+        json = tune_cjson_read_in("to", "generation_config.json", 1000);
         assert_got(json);
         char *ids = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(json, "eos_token_id"));
         assert_string_equal(ids, cases[i].ids);

@@ -153,9 +153,12 @@ uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d);
 
 /* tune_dataset_chat_template - the Jinja text of the chat template that was chosen for the rows;
  * NULL: none was, or rows are no conversations. Borrowed.
+ * tune_dataset_eos_token - the end token that a chat template uses, and that options, not
+ * tokenizer_config.json, told it; NULL: none. Borrowed.
  * tune_dataset_end_id - the special token that the rows' answers end with, by the first rows; -1:
  * none. */
 const char *tune_dataset_chat_template(const struct tune_dataset *d);
+const char *tune_dataset_eos_token(const struct tune_dataset *d);
 int32_t tune_dataset_end_id(struct tune_dataset *d);
 uint64_t tune_dataset_chat_hash(const struct tune_dataset *d);
 #define TUNE_DATASET_SOURCE_SIZE 4160

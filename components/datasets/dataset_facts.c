@@ -149,6 +149,14 @@ const char *tune_dataset_chat_template(const struct tune_dataset *d)
     return d->format.chat ? tune_chat_template_chosen(d->format.chat) : NULL;
 }
 
+const char *tune_dataset_eos_token(const struct tune_dataset *d)
+{
+    const char *token = d->format.chat ? tune_chat_template_end(d->format.chat) : NULL;
+    for (int k = 0; !token && k < d->set_count; k++)
+        token = tune_dataset_eos_token(d->sets[k]);
+    return token;
+}
+
 /* True if the tokenizer's decoder leaves the token out as a special one. */
 static bool is_special(struct tune_tokenizer *tok, int32_t id)
 {

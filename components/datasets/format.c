@@ -305,7 +305,7 @@ static int open_chat(struct tune_format *f, const struct tune_dataset_options *o
         return tune_error_usage("%s: `chat_template` writes conversations, and these rows of the "
                                 "format %s are none; leave it out, or give another `format`",
                                 path, tune_format_name(f));
-    f->chat = tune_chat_template_open(o->model_folder, o->chat_template);
+    f->chat = tune_chat_template_open(o->model_folder, o->chat_template, o->end_token);
     if (f->chat) {
         tune_chat_template_date(f->chat, CHAT_DATE);
         return 0;
