@@ -209,6 +209,15 @@ static void refused(void **state)
             "the value of a function_call is JSON: ", .chat_template = "chatml");
     REFUSED("s.jsonl", SHAREGPT("[{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"function_call\", \"value\": \"{}\"}]"),
             "a function call without \"name\"", .chat_template = "chatml");
+#define CALLS(member) MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": \"b\", " member "}")
+    REFUSED("c.jsonl", CALLS("\"tool_calls\": \"[]\""), "\"tool_calls\" that is no list", .chat_template = "chatml");
+    REFUSED("c.jsonl", CALLS("\"tool_calls\": [{\"id\": \"1\"}]"), "a function call without \"name\"", .chat_template = "chatml");
+    REFUSED("c.jsonl", CALLS("\"function_call\": {\"name\": \"f\"}"), "expected a list \"tool_calls\"", .chat_template = "chatml");
+    REFUSED("c.jsonl", MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": null, \"tool_calls\": []}"),
+            "a message without \"content\"", .chat_template = "chatml");
+    d = OPEN("c.jsonl", CALLS("\"tool_calls\": null, \"function_call\": null"), .chat_template = "chatml");
+    assert_got(d);
+    tune_dataset_free(d);
 }
 
 /* A template that does not fit the tokenizer, or that ends no turn, is said when the set is opened, and where it is shown. */
