@@ -68,13 +68,14 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
 {
     int64_t first = 0, have = 0;
     int at = 0;
-    bool in_text = false, beyond = false, labelled = false;
+    bool in_text = false, beyond = false, labelled = false, answered = false;
     if (e->count >= 2 && e->starts[0] < 0 && e->starts[1] == 0 && e->ids[0] == e->ids[1])
         first = 1; /* the text already begins with the beginning-of-sequence token */
     append = append && (e->count == 0 || e->ids[e->count - 1] != d->append_id);
     int64_t full = e->count - first + append, before = x->count, kept = full < d->max_length ? full : d->max_length;
     TRY(tune_example_reserve(x, before + kept));
     x->full_count += full;
+    x->longest = full > x->longest ? full : x->longest;
     x->count += kept;
     for (int64_t i = first; i < e->count + append; i++, have++) {
         bool appended = i == e->count;
@@ -85,6 +86,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
             at++;
         bool trained = appended || pieces[own ? at : in_text ? count - 1 : 0].trained;
         in_text = in_text || own;
+        answered = answered || (trained && !appended);
         if (have >= kept) {
             beyond = beyond || trained;
             continue;
@@ -94,6 +96,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
         labelled = labelled || (trained && have > 0);
     }
     *lost = *lost || (beyond && !labelled);
+    x->empty_answer = x->empty_answer || (labelled && !answered);
     return 0;
 }
 
@@ -234,6 +237,7 @@ static int check_callback(struct tune_dataset *d, int64_t row, struct tune_examp
                               "%lld; expected 0 for no pair, or a place within the tokens",
                               (long long)row, (long long)x->second, (long long)x->count);
     x->full_count = x->count;
+    x->longest = x->second > x->count - x->second ? x->second : x->count - x->second;
     if (x->count > 0)
         x->trained[0] = x->trained[x->second] = 0;
     bool had = tune_example_has_label(x);
@@ -252,8 +256,8 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
 {
     struct found found = {0};
     int status;
-    x->count = x->full_count = x->second = 0;
-    x->bad = x->cut_away = false;
+    x->count = x->full_count = x->longest = x->second = 0;
+    x->bad = x->cut_away = x->empty_answer = false;
     x->hash = 0;
     if (row < 0 || row >= d->count)
         return tune_error_set("row %lld of a set of %lld rows", (long long)row,
@@ -276,7 +280,7 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     }
     bool unread = status < 0 || x->bad;
     if (unread)
-        x->count = x->full_count = 0;
+        x->count = x->full_count = x->longest = 0;
     x->cut_away = !unread && found.lost;
     pthread_mutex_lock(&d->lock);
     d->counts.rows++;

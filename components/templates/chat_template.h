@@ -88,8 +88,8 @@ uint64_t tune_chat_template_hash(const struct tune_chat_template *t);
  * the one that transformers finds in the folder. Borrowed. */
 const char *tune_chat_template_chosen(const struct tune_chat_template *t);
 
-/* tune_chat_template_end - the end_token that tune_chat_template_open was given, if the template uses
- * eos_token and tokenizer_config.json names none; else NULL. Borrowed. */
+/* tune_chat_template_end - the end_token that tune_chat_template_open was given, if the template
+ * uses eos_token and tokenizer_config.json names none; else NULL. Borrowed. */
 const char *tune_chat_template_end(const struct tune_chat_template *t);
 
 /* tune_chat_template_date - set the time that strftime_now gives, in seconds since 1970 UTC, so

@@ -96,7 +96,7 @@ def main():
                "trained on from there by its own template: the same tokens end it")
         shutil.copytree(at("base"), at("bare"))  # only its config.json names the end token, which the template needs
         os.remove(at("bare/tokenizer_config.json"))
-        run("finetune_full", "--model", at("bare"), "--dataset", at("rows.jsonl"), "--chat-template", "plain", "--max-steps", "1", "--output",
+        run("finetune_full", *[x.replace(at("base"), at("bare")).replace("chatml", "plain") for x in common], "--max-steps", "1", "--output",
             at("plain"))
         tok = AutoTokenizer.from_pretrained(at("plain/checkpoint-final"))
         tap.ok(tok.apply_chat_template(ROWS[0]["messages"], return_dict=False) == trained_ids(at("bare"), at("rows.jsonl"), 0, "plain"),
