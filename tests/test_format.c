@@ -234,6 +234,23 @@ static void recognised(void **state)
     REFUSED("r.jsonl", "{\"ask\": \"Q\", \"n\": 1, \"instances\": [{\"input\": \"\", \"output\": \"A\"}]}",
             "cannot tell which field to train on; this row has: ask, n, instances; give `text_field` ask, or "
             "`format` prompt-completion `columns` prompt=ask,completion=instances.0.output", NULL);
+    static const char *const told[][2] = {
+        {"{\"instruction\": \"a\", \"outptu\": \"b\"}", "has: instruction, outptu; the column \"output\" of the format alpaca is missing; "
+                                                         "give `format` alpaca `columns` output=outptu"},
+        {"{\"prompt\": \"a\", \"response\": \"b\"}", "the column \"completion\" of the format prompt-completion is missing; give `format` "
+                                                     "prompt-completion `columns` completion=response"},
+        {"{\"id\": 1, \"prompt\": \"a\", \"said\": \"b\"}", "`columns` completion=said"},
+        {"{\"id\": 1, \"n\": 2}", "has: id, n; give `format` prompt-completion `columns` prompt=id,completion=n"},
+        {"{\"id\": 1, \"title\": \"a\", \"body\": \"b\"}", "give `text_field` title, or `format` prompt-completion `columns` prompt=title,"
+                                                          "completion=body"},
+        {"{\"my title\": \"a\", \"b\": \"b\"}", "give `text_field` 'my title', or `format` prompt-completion `columns` 'prompt=my title,"
+                                                 "completion=b'"},
+        {"{\"a=b\": \"a\", \"b\": \"b\"}", "give `text_field` a=b, or other names to columns with one of , = ; ' in theirs"},
+    };
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        REFUSED("r.jsonl", told[i][0], told[i][1], NULL);
+    REFUSED("r.csv", "instruction,reply\na,b\n", "the column \"output\" of the format alpaca is missing; give `format` alpaca "
+            "`columns` output=reply", NULL);
     d = OPEN("r.jsonl", "{\"body\": \"abc\", \"id\": \"7\"}", .columns = "text=body");
     assert_row(d, 0, "a[bc$]");
     tune_dataset_free(d);
