@@ -237,6 +237,7 @@ static void recognised(void **state)
     static const char *const told[][2] = {
         {"{\"instruction\": \"a\", \"outptu\": \"b\"}", "has: instruction, outptu; the column \"output\" of the format alpaca is missing; "
                                                          "give `format` alpaca `columns` output=outptu"},
+        {"{\"instruction\": \"a\", \"context\": \"c\", \"response\": \"b\", \"category\": \"d\"}", "`columns` input=context,output=response"},
         {"{\"prompt\": \"a\", \"response\": \"b\"}", "the column \"completion\" of the format prompt-completion is missing; give `format` "
                                                      "prompt-completion `columns` completion=response"},
         {"{\"id\": 1, \"prompt\": \"a\", \"said\": \"b\"}", "`columns` completion=said"},

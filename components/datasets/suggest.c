@@ -75,7 +75,9 @@ void tune_columns_suggest(char *text, size_t size, const struct tune_columns *ha
         if (!other)
             continue;
         tune_append(text, size, "the column \"%s\" of the format %s is missing; give ", h->lacks, h->format);
-        put_columns(text, size, h->format, (const char *const[]){h->has, h->lacks}, (const char *const[]){h->has, other});
+        bool context = i == 0 && tune_columns_has(have, "context") && !tune_columns_has(have, "input");
+        put_columns(text, size, h->format, (const char *const[]){context ? "input" : h->has, h->lacks},
+                    (const char *const[]){context ? "context" : h->has, other});
         return;
     }
     tune_append(text, size, "give ");
