@@ -26,8 +26,8 @@ echo '{"learning_rate": 1}' >c.json
 refused "--config with an unknown key" 2 "learning_rate" fit --config c.json
 
 # model folders
-refused "known name, absent: the two commands" 1 "build/init_model --like smollm2-135m --seed 1 models/SmolLM2-135M" fit --model smollm2-135m
-refused "Hub id, absent: the download" 1 "tools/download.sh HuggingFaceTB/SmolLM2-135M" env HF_HOME="$tmp/none" "$full" --model HuggingFaceTB/SmolLM2-135M --dataset good.jsonl
+refused "known name, absent: the two commands" 2 "build/init_model --like smollm2-135m --seed 1 models/SmolLM2-135M" fit --model smollm2-135m
+refused "Hub id, absent: the download" 2 "tools/download.sh HuggingFaceTB/SmolLM2-135M" env HF_HOME="$tmp/none" "$full" --model HuggingFaceTB/SmolLM2-135M --dataset good.jsonl
 refused "absent folder" 2 "no-such-folder" fit --model ./no-such-folder
 mkdir empty && refused "folder without config.json" 1 "config.json" fit --model empty
 cp -r model cut && truncate -s 1000 cut/model.safetensors

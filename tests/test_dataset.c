@@ -222,7 +222,8 @@ static void fields(void **state)
     assert_string_equal(text_of(d, 0), "a");
     tune_dataset_free(d);
     assert_null(OPEN_AS("f.jsonl", "{\"question\": \"q\", \"answer\": \"a\"}", .text_field = "anwser"));
-    assert_error_has("f.jsonl:1:1: no field \"anwser\"; this row has: question, answer");
+    assert_error_has("f.jsonl: no field \"anwser\"; its rows have: question, answer (choose with `text_field`)");
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     assert_null(OPEN_AS("f.txt", "hello", .text_field = "text"));
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
 }

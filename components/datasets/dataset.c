@@ -300,6 +300,21 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
 
 /* ---- open and close ---- */
 
+/* A field that none of the first rows has was misspelled. */
+static int check_field(const struct tune_dataset *d)
+{
+    struct tune_columns have;
+    char list[512];
+    int status = 0;
+    if (tune_columns_find(&have, &d->rows, true) < 0)
+        tune_error_clear(); /* reading the rows reports it */
+    else if (!tune_columns_has(&have, d->text.field))
+        status = tune_error_usage("%s: no field \"%.200s\"; its rows have: %s (choose with `text_field`)", d->rows.path,
+                                  d->text.field, tune_columns_list(&have, list, sizeof list));
+    tune_columns_free(&have);
+    return status;
+}
+
 /* Choose the field from the first row, or the first readable one if bad rows are skipped. A
  * misspelled name is then reported before the model is loaded. */
 static int probe(struct tune_dataset *d)
@@ -307,6 +322,8 @@ static int probe(struct tune_dataset *d)
     int64_t rows = !d->skip_bad_rows ? 1 : d->count < PROBED_ROWS ? d->count : PROBED_ROWS;
     struct tune_reasons why = {0};
     struct tune_error first;
+    if (d->text.field)
+        TRY(check_field(d));
     for (int64_t i = 0; i < rows; i++) {
         struct tune_row row = tune_rows_get(&d->rows, i);
         struct tune_text text;
