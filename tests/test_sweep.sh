@@ -492,7 +492,7 @@ configure SFTTrainer "data_directory: 7"
 refused "a folder that is a number" 2 "actuator.yaml:2:" configured --store act4
 configure SFTTrainer "data_directory: $tmp/log"
 refused "a folder that is a file" 1 "$tmp/log" configured --store act4
-refused "no such file" 1 "nowhere.yaml" "$sweep" sets.yaml $reader --store act4 --actuator-configuration nowhere.yaml
+refused "no such file" 2 "nowhere.yaml" "$sweep" sets.yaml $reader --store act4 --actuator-configuration nowhere.yaml
 
 # ---- several runs of one measurement ----
 cat >own/five.sh <<'E2'
@@ -569,7 +569,7 @@ bad() { # NAME CODE TEXT, the space file from stdin
 }
 grid='entitySpace: [{identifier: a, propertyDomain: {values: [1]}}]'
 refused "no space" 2 "which space?" "$sweep" --store bad
-refused "no such file" 1 "nowhere.yaml" "$sweep" nowhere.yaml --store bad
+refused "no such file" 2 "nowhere.yaml" "$sweep" nowhere.yaml --store bad
 bad "no experiments" 2 "nothing says how to measure it" <<E2
 $grid
 E2
