@@ -73,7 +73,7 @@ static void absent(void **state)
     (void)state;
     char found[TUNE_PATH_MAX];
     assert_int_equal(tune_model_find("tiny-1m", found), -1);
-    assert_int_equal(tune_error_kind(), TUNE_ERROR_FAILED);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     assert_error_has("tools/download.sh Org/Tiny-1M models/Tiny-1M");
     assert_error_has("build/init_model --like tiny-1m --seed 1 models/Tiny-1M");
     assert_int_equal(tune_model_find("org/TINY-1m", found), -1);
