@@ -81,7 +81,7 @@ is "are no paragraphs" grep -q 'field .*text.*20 to train on' unnamed/run.json
 printf '\n\n' >bad.jsonl && refused "a set of empty lines" 1 "bad.jsonl" fit --dataset bad.jsonl
 refused "no such file" 2 "absent.jsonl" fit --dataset absent.jsonl
 refused "a folder as data" 2 "is a folder with a model" fit --dataset model
-refused "no such --text-field" 1 "text" fit --text-field nonsense
+refused "no such --text-field" 2 'no field "nonsense"; its rows have: text' fit --text-field nonsense
 printf '{"text": "one two three"}\n' >bad.jsonl
 refused "no label at all names a row" 1 "bad.jsonl:1" fit --dataset bad.jsonl --max-length 1 --overwrite
 refused "a response template that never comes" 1 "good.jsonl:" fit --response-template '### nothing' --overwrite
