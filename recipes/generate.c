@@ -33,9 +33,12 @@ int main(int argc, char **argv)
     struct tune_model *model = GET(tune_get_generation_model(flags, dev, tok, prompts));
     struct tune_cache *cache = GET(tune_get_cache(flags, model, prompts)); /* keys and values */
     struct tune_token_sampler *sampler = GET(tune_get_token_sampler(flags, tok, model, prompts));
+    const char *name = flags->generate.compare_model; /* answers, too */
+    struct tune_model *other = name ? GET(tune_get_compared_model(flags, dev, tok, prompts)) : NULL;
+    struct tune_cache *others = other ? GET(tune_get_cache(flags, other, prompts)) : NULL;
     struct tune_answers *answers = GET(tune_get_answers(flags, tok, prompts, stdout, stderr));
     int64_t V = tune_model_vocabulary(model);
-    int sides = flags->generate.compare_base ? 2 : 1; /* the second time without the adapter */
+    int sides = other || flags->generate.compare_base ? 2 : 1;
 
     struct tune_prompt_batch batch;
     struct tune_progress at = {0};
@@ -49,21 +52,22 @@ int main(int argc, char **argv)
                 MUST(tune_token_sampler_start(sampler, b, batch.numbers[b]));
                 MUST(tune_token_sampler_see(sampler, b, batch.ids + b * batch.T + pad, batch.T - pad));
             }
-            tune_cache_base(cache, side == 1);
+            struct tune_cache *c = side == 1 && others ? others : cache;
+            tune_cache_base(c, side == 1); /* the second time without the adapter */
             /* The prompts go through the model at once. A chat's beginning is in the cache. */
-            int have = MUST(tune_prompt_begin(&batch, cache));
-            MUST(tune_cache_forward(cache, batch.ids + have, batch.T - have));
+            int have = MUST(tune_prompt_begin(&batch, c));
+            MUST(tune_cache_forward(c, batch.ids + have, batch.T - have));
             while (going.rows > 0) { /* a token of each row that goes on */
                 float *logits;       /* [rows,V], host memory: change them as you like */
-                MUST(tune_cache_logits(cache, &logits)); /* of each row's last position */
+                MUST(tune_cache_logits(c, &logits)); /* of each row's last position */
                 for (int i = 0; i < going.rows; i++)
                     MUST(tune_token_sampler_next(sampler, going.slot[i], going.tokens,
                                                  logits + i * V, &next[i], NULL));
                 MUST(tune_answers_add(answers, next, &going)); /* shows text; ends rows */
                 if (going.rows == 0)
                     break;
-                MUST(tune_cache_keep(cache, going.kept, going.rows)); /* rows that ended drop out */
-                MUST(tune_cache_forward(cache, next, 1));
+                MUST(tune_cache_keep(c, going.kept, going.rows)); /* rows that ended drop out */
+                MUST(tune_cache_forward(c, next, 1));
             }
             MUST(tune_answers_end(answers)); /* lines are written; the chat learns its answer */
         }
@@ -71,7 +75,7 @@ int main(int argc, char **argv)
     MUST(tune_answers_finish(answers));
 
     tune_answers_free(answers), tune_token_sampler_free(sampler), tune_cache_free(cache);
-    tune_model_free(model), tune_device_close(dev);
+    tune_cache_free(others), tune_model_free(other), tune_model_free(model), tune_device_close(dev);
     tune_prompts_free(prompts), tune_tokenizer_free(tok), tune_flags_free(&my.tune);
     return tune_program_exit(&at); /* 0; after a signal 128 + its number */
 }

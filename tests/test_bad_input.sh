@@ -26,8 +26,8 @@ echo '{"learning_rate": 1}' >c.json
 refused "--config with an unknown key" 2 "learning_rate" fit --config c.json
 
 # model folders
-refused "known name, absent: the two commands" 1 "build/init_model --like smollm2-135m --seed 1 models/SmolLM2-135M" fit --model smollm2-135m
-refused "Hub id, absent: the download" 1 "tools/download.sh HuggingFaceTB/SmolLM2-135M" env HF_HOME="$tmp/none" "$full" --model HuggingFaceTB/SmolLM2-135M --dataset good.jsonl
+refused "known name, absent: the two commands" 2 "build/init_model --like smollm2-135m --seed 1 models/SmolLM2-135M" fit --model smollm2-135m
+refused "Hub id, absent: the download" 2 "tools/download.sh HuggingFaceTB/SmolLM2-135M" env HF_HOME="$tmp/none" "$full" --model HuggingFaceTB/SmolLM2-135M --dataset good.jsonl
 refused "absent folder" 2 "no-such-folder" fit --model ./no-such-folder
 mkdir empty && refused "folder without config.json" 1 "config.json" fit --model empty
 cp -r model cut && truncate -s 1000 cut/model.safetensors
@@ -81,7 +81,7 @@ is "are no paragraphs" grep -q 'field .*text.*20 to train on' unnamed/run.json
 printf '\n\n' >bad.jsonl && refused "a set of empty lines" 1 "bad.jsonl" fit --dataset bad.jsonl
 refused "no such file" 2 "absent.jsonl" fit --dataset absent.jsonl
 refused "a folder as data" 2 "is a folder with a model" fit --dataset model
-refused "no such --text-field" 1 "text" fit --text-field nonsense
+refused "no such --text-field" 2 'no field "nonsense"; its rows have: text' fit --text-field nonsense
 printf '{"text": "one two three"}\n' >bad.jsonl
 refused "no label at all names a row" 1 "bad.jsonl:1" fit --dataset bad.jsonl --max-length 1 --overwrite
 refused "a response template that never comes" 1 "good.jsonl:" fit --response-template '### nothing' --overwrite

@@ -17,7 +17,7 @@ static void put(const char *name, const char *text)
 static struct tune_chat_template *from(const char *template)
 {
     put("t.jinja", template);
-    struct tune_chat_template *t = tune_chat_template_open(NULL, "./t.jinja");
+    struct tune_chat_template *t = tune_chat_template_open(NULL, "./t.jinja", NULL);
     assert_got(t);
     return t;
 }
@@ -228,37 +228,84 @@ static void test_found(void **state)
     const struct tune_chat_messages with = {.items = two, .count = 1, .tools = {"[{\"a\": 1}]", 10}};
     struct tune_chat_template *t;
     assert_ok(tune_file_make_folder("model"));
-    assert_null(tune_chat_template_open("model", NULL));
+    assert_null(tune_chat_template_open("model", NULL, NULL));
     assert_error_has("no chat template");
     put("model/tokenizer_config.json", "{\"bos_token\": {\"content\": \"<s>\"}, \"eos_token\": \"</s>\", \"pad_token\": null, "
                                        "\"chat_template\": "
         "[{\"name\": \"default\", \"template\": \"{{ bos_token + messages[0].content + eos_token }}\"},"
         " {\"name\": \"tool_use\", \"template\": \"{{ tools|tojson }}\"}, {\"name\": \"rag\", \"template\": \"rag\"}]}");
-    assert_got(t = tune_chat_template_open("model", NULL));
+    assert_got(t = tune_chat_template_open("model", NULL, NULL));
     gives(t, &m, 0, "<s>Hi</s>", "");
     gives(t, &with, 0, "[{\"a\": 1}]", "");
     tune_chat_template_free(t);
-    assert_got(t = tune_chat_template_open("model", "rag"));
+    assert_got(t = tune_chat_template_open("model", "rag", NULL));
     gives(t, &m, 0, "rag", "");
     tune_chat_template_free(t);
     put("model/chat_template.jinja", "J{{ bos_token }}");
-    assert_got(t = tune_chat_template_open("model", NULL));
+    assert_got(t = tune_chat_template_open("model", NULL, NULL));
     gives(t, &m, 0, "J<s>", "");
     assert_non_null(strstr(tune_chat_template_name(t), "model/chat_template.jinja"));
     tune_chat_template_free(t);
     assert_ok(tune_file_make_folder("model/additional_chat_templates"));
     put("model/additional_chat_templates/extra.jinja", "E");
-    assert_got(t = tune_chat_template_open("model", "extra"));
+    assert_got(t = tune_chat_template_open("model", "extra", NULL));
     gives(t, &m, 0, "E", "");
     tune_chat_template_free(t);
-    assert_null(tune_chat_template_open("model", "chatmll"));
+    assert_null(tune_chat_template_open("model", "chatmll", NULL));
     assert_error_has("there is no template chatmll; did you mean chatml?");
-    assert_got(t = tune_chat_template_open("model", "llama3"));
+    assert_got(t = tune_chat_template_open("model", "llama3", NULL));
     gives(t, &(struct tune_chat_messages){.items = two, .count = 2}, TUNE_CHAT_SPANS,
           "<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
           "<|start_header_id|>assistant<|end_header_id|>\n\nYo<|eot_id|>", "Yo<|eot_id|>|");
     tune_chat_template_free(t);
-    assert_null(tune_chat_template_open("model", "./none.jinja"));
+    assert_null(tune_chat_template_open("model", "./none.jinja", NULL));
+    /* the end token of config.json: for folders that name none themselves */
+    assert_got(t = tune_chat_template_open("model", "plain", "<end>"));
+    gives(t, &m, 0, "User: Hi</s>\n", "");
+    assert_null(tune_chat_template_end(t));
+    uint64_t hash = tune_chat_template_hash(t);
+    tune_chat_template_free(t);
+    assert_got(t = tune_chat_template_open(NULL, "plain", "<end>"));
+    gives(t, &m, 0, "User: Hi<end>\n", "");
+    assert_true(tune_chat_template_hash(t) != hash);
+    assert_string_equal(tune_chat_template_end(t), "<end>");
+    tune_chat_template_free(t);
+    assert_got(t = tune_chat_template_open(NULL, "chatml", "<end>"));
+    assert_null(tune_chat_template_end(t)); /* it does not use it */
+    tune_chat_template_free(t);
+}
+
+/* Content as a list of texts: as it is for a template that takes it, else joined. */
+static void test_parts(void **state)
+{
+    (void)state;
+    static const char json[] = "{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"Hi <s>\"}, "
+                               "{\"type\": \"text\", \"text\": \" you\"}]}";
+    static const char image[] = "{\"role\": \"user\", \"content\": [{\"type\": \"image\"}]}";
+    struct tune_chat_message said[] = {{.json = {json, sizeof json - 1}}, {.role = "assistant", .content = {"Yo", 2}}};
+    const struct tune_chat_messages m = {.items = said, .count = 2};
+    static const char *const cases[][2] = {
+        {"{% for m in messages %}{{ m.role + ':' + m.content + ';' }}{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}",
+         "user:Hi <s> you;assistant:Yo;"},
+        {"{% for m in messages %}{{ m.role }}:{{ m.content | trim }};{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}",
+         "user:Hi <s> you;assistant:Yo;"}, /* Python's spelling of a list is not what was meant */
+        {"{% for m in messages %}{{ m.role }}:{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}"
+         "[{{ p.text }}]{% endfor %}{% endif %};{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}",
+         "user:[Hi <s>][ you];assistant:Yo;"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tune_chat_template *t = from(cases[i][0]);
+        gives(t, &m, TUNE_CHAT_SPANS, cases[i][1], "Yo;|");
+        tune_chat_template_free(t);
+    }
+    struct tune_chat_text out = {0};
+    struct tune_chat_template *t = from(cases[0][0]);
+    assert_ok(tune_chat_template_render(t, &m, 0, &out));
+    assert_true(out.data[strstr(out.text, "<s>") - out.text] && !out.data[0]); /* joined text is data */
+    tune_chat_text_free(&out);
+    said[0].json = (struct tune_text){image, sizeof image - 1};
+    fails(t, &m, 0, "a list is not possible");
+    tune_chat_template_free(t);
 }
 
 /* The templates that --chat-template knows by name. */
@@ -279,7 +326,7 @@ static void test_ours(void **state)
     assert_ok(tune_file_make_folder("base"));
     put("base/tokenizer_config.json", "{\"bos_token\": \"<s>\", \"eos_token\": \"</s>\"}");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct tune_chat_template *t = tune_chat_template_open("base", cases[i][0]);
+        struct tune_chat_template *t = tune_chat_template_open("base", cases[i][0], NULL);
         assert_got(t);
         gives(t, &m, TUNE_CHAT_SPANS, cases[i][1], cases[i][2]);
         tune_chat_template_free(t);
@@ -386,7 +433,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spans), cmocka_unit_test(test_rewritten), cmocka_unit_test(test_unplaced),
-        cmocka_unit_test(test_found),
+        cmocka_unit_test(test_found), cmocka_unit_test(test_parts),
         cmocka_unit_test(test_repeated), cmocka_unit_test(test_messages), cmocka_unit_test(test_ours), cmocka_unit_test(test_long),
         cmocka_unit_test(test_marked_ids),
     };

@@ -209,6 +209,15 @@ static void refused(void **state)
             "the value of a function_call is JSON: ", .chat_template = "chatml");
     REFUSED("s.jsonl", SHAREGPT("[{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"function_call\", \"value\": \"{}\"}]"),
             "a function call without \"name\"", .chat_template = "chatml");
+#define CALLS(member) MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": \"b\", " member "}")
+    REFUSED("c.jsonl", CALLS("\"tool_calls\": \"[]\""), "\"tool_calls\" that is no list", .chat_template = "chatml");
+    REFUSED("c.jsonl", CALLS("\"tool_calls\": [{\"id\": \"1\"}]"), "a function call without \"name\"", .chat_template = "chatml");
+    REFUSED("c.jsonl", CALLS("\"function_call\": {\"name\": \"f\"}"), "expected a list \"tool_calls\"", .chat_template = "chatml");
+    REFUSED("c.jsonl", MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": null, \"tool_calls\": []}"),
+            "a message without \"content\"", .chat_template = "chatml");
+    d = OPEN("c.jsonl", CALLS("\"tool_calls\": null, \"function_call\": null"), .chat_template = "chatml");
+    assert_got(d);
+    tune_dataset_free(d);
 }
 
 /* A template that does not fit the tokenizer, or that ends no turn, is said when the set is opened, and where it is shown. */
@@ -449,9 +458,24 @@ static void saved(void **state)
         assert_got(c);
         assert_ok(tune_companions_chat(c, "{{ 1 }}", 7));
         assert_ok(tune_companions_chat(c, NULL, 7)); /* it is there already */
+        put("from/tokenizer_config.json", i < 2 ? "{\"eos_token\": {\"content\": \"<e>\"}}" : "{\"eos_token\": null, \"a\": 1}");
+        if (i == 3)
+            assert_ok(remove("from/tokenizer_config.json"));
+        tune_companions_free(c);
+        assert_got(c = tune_companions_read("from"));
+        assert_ok(tune_companions_chat(c, "{{ 1 }}", 7));
+        assert_ok(tune_companions_eos_token(c, NULL));
+        assert_ok(tune_companions_eos_token(c, "<end>"));
         assert_ok(tune_companions_write_tokenizer(c, "to"));
         tune_companions_free(c);
-        cJSON *json = tune_cjson_read_in("to", "generation_config.json", 1000);
+        cJSON *json = tune_cjson_read_in("to", "tokenizer_config.json", 1000);
+        char *tokens = cJSON_PrintUnformatted(json);
+        assert_string_equal(tokens, i < 2    ? "{\"eos_token\":{\"content\":\"<e>\"}}"
+                                    : i == 3 ? "{\"eos_token\":\"<end>\"}"
+                                             : "{\"a\":1,\"eos_token\":\"<end>\"}");
+        free(tokens);
+        cJSON_Delete(json);
+        json = tune_cjson_read_in("to", "generation_config.json", 1000);
         assert_got(json);
         char *ids = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(json, "eos_token_id"));
         assert_string_equal(ids, cases[i].ids);

@@ -222,7 +222,8 @@ static void fields(void **state)
     assert_string_equal(text_of(d, 0), "a");
     tune_dataset_free(d);
     assert_null(OPEN_AS("f.jsonl", "{\"question\": \"q\", \"answer\": \"a\"}", .text_field = "anwser"));
-    assert_error_has("f.jsonl:1:1: no field \"anwser\"; this row has: question, answer");
+    assert_error_has("f.jsonl: no field \"anwser\"; its rows have: question, answer (choose with `text_field`)");
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     assert_null(OPEN_AS("f.txt", "hello", .text_field = "text"));
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
 }
@@ -280,7 +281,16 @@ static void bad_rows(void **state)
     assert_got(d);
     tune_dataset_free(d);
     assert_null(OPEN_AS("bad.jsonl", "{\n[]\n3\n", .skip_bad_rows = true));
-    assert_error_has("none of the first 3 rows can be read; the last one: ");
+    assert_error_has("bad.jsonl: not one of its 3 rows can be read: ");
+    assert_error_has("bad.jsonl:2:1: found '[', expected an object; ");
+    assert_error_has("bad.jsonl:3:1: found '3'");
+    assert_null(OPEN_AS("bad.jsonl", "{\"a\": 3}\n{\"text\": 4}\n{\"a\": 5}\n{\"a\": 6}\n", .text_field = "text", .skip_bad_rows = true));
+    assert_error_has("bad.jsonl: not one of its 4 rows can be read: ");
+    assert_error_has("bad.jsonl:2:10: the field \"text\" is a number, expected a string; ");
+    assert_error_has("; ...");
+    assert_null(OPEN_AS("bad.jsonl", "{\"a\": \"x\", \"b\": \"y\"}\n{\"a\": \"x\", \"b\": \"y\"}\n", .skip_bad_rows = true));
+    assert_error_has("bad.jsonl:1: cannot tell which field to train on"); /* the rows are good */
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     assert_null(OPEN("bad.jsonl", "{\"text\": 3"));
     assert_error_has("bad.jsonl:1:");
 }

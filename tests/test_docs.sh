@@ -17,6 +17,7 @@ mkdir "$tmp/place" && cd "$tmp/place" || exit 1
 mkdir build && ln -s "$BUILD"/* build && ln -s "$here/recipes" "$here/tools" "$here/datasets" "$here/defaults" . || exit 1
 tiny models/SmolLM2-135M 1 --max-positions 512 >/dev/null && cp "$here/datasets/stories.jsonl" my.jsonl || exit 1
 cp my.jsonl stories.jsonl
+printf 'One day\n\nThe dog\n' >prompts.txt
 printf 'text\nWater is wet.\nFire is hot.\n' >facts.csv
 echo '{"prompt": "Name a colour.", "chosen": " Red.", "rejected": " Seven."}' >pairs.jsonl
 printf '[{"instruction": "Say a.", "input": "", "output": "a"},
@@ -60,7 +61,7 @@ sed -n '/^    while (/,/^    }$/p' "$here/recipes/finetune_full.c" >"$tmp/loop"
 is "README.md shows the recipe's loop" diff "$tmp/loop" "$tmp/shown"
 links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
 none "the files they link to are there" "$(links)"
-for p in finetune_full runs sweep space samples finetune_lora finetune_dpo merge_adapter; do build/$p --help all; done >"$tmp/help"
+for p in finetune_full runs sweep space samples finetune_lora finetune_dpo merge_adapter generate; do build/$p --help all; done >"$tmp/help"
 sh tools/download.sh --help >>"$tmp/help"
 flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sed 's|^--no-|--|' | sort -u | while read -r f; do
     grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" "$tmp/help" || case $f in --freeze-layers | --label-smoothing | --top-k) ;; *) echo "$f" ;; esac

@@ -73,7 +73,7 @@ static void absent(void **state)
     (void)state;
     char found[TUNE_PATH_MAX];
     assert_int_equal(tune_model_find("tiny-1m", found), -1);
-    assert_int_equal(tune_error_kind(), TUNE_ERROR_FAILED);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     assert_error_has("tools/download.sh Org/Tiny-1M models/Tiny-1M");
     assert_error_has("build/init_model --like tiny-1m --seed 1 models/Tiny-1M");
     assert_int_equal(tune_model_find("org/TINY-1m", found), -1);
@@ -86,6 +86,8 @@ static void absent(void **state)
     assert_int_equal(tune_model_find("tiny-2m", found), -1);
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     assert_error_has("the nearest is tiny-1m");
+    assert_int_equal(tune_model_find("nofile", found), -1); /* near to none */
+    assert_null(strstr(tune_error_message(), "nearest"));
     assert_error_has("--list-models");
     assert_int_equal(tune_model_find("./nowhere/x", found), -1);
     assert_error_has("no such folder");

@@ -179,6 +179,8 @@ static void refuses(void **state)
     refused("--grad_nois 1", "the nearest is --grad-noise");
     refused("--per_device_train_batch_size 1", "unknown option \"--per_device_train_batch_size\"; here it is --batch-size");
     refused("--bf16", "here it is --dtype bfloat16");
+    refused("--use_liger_kernel 1", "there is none here: the loss never stores all logits");
+    refused("--eos_token x", "--append-token");
     refused("--load-in-4bit", "other recipes have it as --base-dtype nf4");
     refused("--num_train_epochs=3", "here it is --epochs");
     refused("--torch-compile", "there is none here: the programs are compiled already");

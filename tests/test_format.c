@@ -205,6 +205,10 @@ static void recognised(void **state)
                                   .skip_bad_rows = true);
     assert_non_null(strstr(row_of(d, 1), "### Instruction:\ni\n\n### Response:\n[o$]")); /* the first rows together */
     assert_about(d, "alpaca (recognised), columns instruction, output; trained on completion; ended by <|end|>");
+    REFUSED("r.jsonl", "{\"prompt\": 1, \"completion\": []}\n{\"prompt\": {}, \"completion\": 1}",
+            "r.jsonl: not one of its 2 rows can be read: ", .skip_bad_rows = true);
+    assert_error_has("r.jsonl:1: the column \"completion\" is a list or an object in this row, expected text; ");
+    assert_error_has("r.jsonl:2: the column \"prompt\"");
     d = OPEN("r.jsonl", "{\"instruction\": \"i\", \"output\": \"o\"}", .text_field = "output"); /* as it ever was */
     assert_row(d, 0, "o[$]");
     tune_dataset_free(d);
@@ -230,6 +234,24 @@ static void recognised(void **state)
     REFUSED("r.jsonl", "{\"ask\": \"Q\", \"n\": 1, \"instances\": [{\"input\": \"\", \"output\": \"A\"}]}",
             "cannot tell which field to train on; this row has: ask, n, instances; give `text_field` ask, or "
             "`format` prompt-completion `columns` prompt=ask,completion=instances.0.output", NULL);
+    static const char *const told[][2] = {
+        {"{\"instruction\": \"a\", \"outptu\": \"b\"}", "has: instruction, outptu; the column \"output\" of the format alpaca is missing; "
+                                                         "give `format` alpaca `columns` output=outptu"},
+        {"{\"instruction\": \"a\", \"context\": \"c\", \"response\": \"b\", \"category\": \"d\"}", "`columns` input=context,output=response"},
+        {"{\"prompt\": \"a\", \"response\": \"b\"}", "the column \"completion\" of the format prompt-completion is missing; give `format` "
+                                                     "prompt-completion `columns` completion=response"},
+        {"{\"id\": 1, \"prompt\": \"a\", \"said\": \"b\"}", "`columns` completion=said"},
+        {"{\"id\": 1, \"n\": 2}", "has: id, n; give `format` prompt-completion `columns` prompt=id,completion=n"},
+        {"{\"id\": 1, \"title\": \"a\", \"body\": \"b\"}", "give `text_field` title, or `format` prompt-completion `columns` prompt=title,"
+                                                          "completion=body"},
+        {"{\"my title\": \"a\", \"b\": \"b\"}", "give `text_field` 'my title', or `format` prompt-completion `columns` 'prompt=my title,"
+                                                 "completion=b'"},
+        {"{\"a=b\": \"a\", \"b\": \"b\"}", "give `text_field` a=b, or other names to columns with one of , = ; ' in theirs"},
+    };
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        REFUSED("r.jsonl", told[i][0], told[i][1], NULL);
+    REFUSED("r.csv", "instruction,reply\na,b\n", "the column \"output\" of the format alpaca is missing; give `format` alpaca "
+            "`columns` output=reply", NULL);
     d = OPEN("r.jsonl", "{\"body\": \"abc\", \"id\": \"7\"}", .columns = "text=body");
     assert_row(d, 0, "a[bc$]");
     tune_dataset_free(d);

@@ -69,6 +69,8 @@ is "two processes do not share a file" held
 is "--compare-base in lines" eval 'answer --adapter lora/checkpoint-final --input prompts.jsonl --compare-base --output both.jsonl --max-new-tokens 20 && sed "s/.*base_answer\":/\"answer\":/; s/base_end/end/; s/,\"base_tokens.*//" both.jsonl >a && sed "s/.*\"answer\":/\"answer\":/; s/,\"prompt_tokens.*//" one.jsonl >b && cmp a b'
 is "rows with answers are prompts, too" eval 'answer --input rows.jsonl --max-new-tokens 2 >a && [ $(wc -l <a) = 4 ] && grep -q "^# prompts  *alpaca (recognised), columns instruction, output$" notes'
 
+is "--compare-model: another model, side by side" eval '"$generate" --model merged --compare-model model --prompt "One day" --max-new-tokens 30 >c 2>notes && head -n 1 c | grep -q "^model  *| merged$" && answer --prompt "One day" --max-new-tokens 30 >a && tr -d "* \n|" <c >d && grep -qF "$(tr -d "*| \n" <a | cut -c 1-10)" d'
+
 # ---- a chat ----
 talk() { "$generate" --model model --chat --chat-template chatml --max-new-tokens 12 "$@" 2>notes; }
 is "a chat remembers, and takes back" eval 'printf "Hello\nWho?\n/undo\nWhere?\n/save said.jsonl\n" | talk >a && [ $(grep -o "\"role\":\"user\"" said.jsonl | wc -l) = 2 ] && ! grep -q "Who?" said.jsonl && grep -q "Where?" said.jsonl'
@@ -102,6 +104,8 @@ refused "no model" 2 "--model is missing" "$generate" --prompt x
 refused "a file that is not there" 2 "none.jsonl: no such file" "$generate" --model model --input none.jsonl
 refused "--output without rows" 2 "--output is for the answers to the rows of --input" "$generate" --model model --prompt x --output a.jsonl
 refused "--compare-base without an adapter" 2 "give --adapter" "$generate" --model model --prompt x --compare-base
+refused "two comparisons" 2 "exclude each other" "$generate" --model model --adapter lora/checkpoint-final --prompt x --compare-base --compare-model model
+refused "another model that is not there" 2 "--compare-model:" "$generate" --model model --prompt x --compare-model none
 refused "an adapter as a model" 1 "this is a LoRA adapter; give it with --adapter" "$generate" --model lora/checkpoint-final --prompt x
 refused "an adapter of another model" 2 "--adapter" "$generate" --model slow --adapter lora/checkpoint-final --prompt x
 refused "a chat without a template" 2 "--chat: model has no chat template of its own" "$generate" --model model --chat

@@ -92,6 +92,7 @@ refused "nothing is replaced" 1 "merged is there already" "$BUILD/merge_adapter"
     --adapter "$reference/adapters/lora-untied" --output merged
 refused "an adapter for another base: names and shapes" 2 "made on llama-head-dim); other shapes: model.layers.0.self_attn.q_proj" \
     "$BUILD/merge_adapter" --model "$reference/llama-tied" --adapter "$reference/adapters/dora" --output x
+refused "an adapter that is not there" 2 "--adapter gone: no such folder" "$BUILD/merge_adapter" --model "$reference/llama-tied" --adapter gone --output x
 refused "a folder that is no adapter" 1 "adapter_config.json" "$BUILD/merge_adapter" --model "$reference/llama-tied" \
     --adapter "$reference/llama-tied" --output x
 refused "--adapter is needed" 2 "--adapter is missing" "$BUILD/merge_adapter" --model "$reference/llama-tied" --output x

@@ -75,7 +75,7 @@ is "a pair of surrogates is one character, never torn" eval '"$news" news-chars-
 printf 'fine \377' >latin.txt
 refused "words of an empty file" 1 "none.txt: not one word in it" "$news" news-chars-512-entries-1 --words none.txt
 refused "of what is no UTF-8" 1 "latin.txt: byte 5 is no UTF-8" "$news" news-chars-512-entries-1 --words latin.txt
-refused "of a file that is not there" 1 "cannot open gone.txt" "$news" news-chars-512-entries-1 --words gone.txt
+refused "of a file that is not there" 2 "cannot open gone.txt" "$news" news-chars-512-entries-1 --words gone.txt
 head -c 200000 /dev/zero | tr '\0' x >long.txt
 refused "of more than memory is for" 3 "take shorter --words" "$news" news-tokens-16384plus-entries-1 --words long.txt --output long.jsonl
 none "of which nothing is left" "$(ls long.jsonl* 2>/dev/null)"

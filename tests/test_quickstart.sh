@@ -16,6 +16,7 @@ is "every step is there once" eval 'sed -n "s/.*\"step\":\([0-9]*\),\"loss\".*/\
 is "is plotted" eval 'grep -q "loss and eval_loss, nats/token" shown && grep -q "</svg>" runs/quickstart/loss.svg'
 is "ends below the entropy of single tokens by the margin" grep -q "^validation loss .* margin asked for 1.5" shown
 is "shows the run folder" grep -q "The run is in runs/quickstart" shown
+is "its words, before and after, side by side" eval 'grep -qE "^models/quickstart +[|] runs/quickstart/checkpoint-final$" shown && grep -qE "^[^|]+ [|] [^|]+$" shown'
 is "four configurations are measured" grep -qE "^# finished +4 valid, 0 invalid, 0 failed, 0 known" shown
 is "and known the second time" grep -qE "^# finished +0 valid, 0 invalid, 0 failed, 4 known" shown
 is "and the fastest is shown" eval 'grep -qE "^ *1 +[0-9.]+ .* (64|128) +[14]$" shown && grep -qE "^ *4 +[0-9.]+ .* (64|128) +[14]$" shown'

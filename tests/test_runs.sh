@@ -67,7 +67,7 @@ is "broken ones do not end the list" shows '^slow +finetune_full +finished' "$ru
 is "each says what is wrong" eval 'grep -q "^# torn: metrics.jsonl: its last line is torn" shown && grep -q "^# cut: runs/cut/run.json:[0-9]*:[0-9]*: the JSON ends here" shown && grep -q "^# bare: runs/bare/metrics.jsonl:2:1: " shown'
 is "what is no run folder is not among them" eval '! grep -q odd shown'
 refused "unless it is named" 1 "neither a run folder" "$runs" list runs/odd
-refused "a run that is not there" 1 "no such run" "$runs" show gone
+refused "a run that is not there" 2 "no such run" "$runs" show gone
 refused "show without a run" 2 "which run" "$runs" show
 refused "an unknown command" 2 "expected one of list|show|compare|plot|watch" "$runs" look
 

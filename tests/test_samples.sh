@@ -467,18 +467,18 @@ is "check: each file with its rows, and that they have checksums" says '\.h5: [0
 is "check: rows that are there twice" eval '"$samples" check --store twice >shown; [ $? = 1 ] && grep -q "29991231T235959" shown'
 
 # ---- what users write wrongly ----
-refused "a store that is not there" 1 "nowhere" "$samples" stats --store nowhere
+refused "a store that is not there" 2 "nowhere" "$samples" stats --store nowhere
 mkdir empty && refused "a folder that is none" 1 "empty" "$samples" stats --store empty
 cp -r st newer && sed -i 's/"schema_version": *1/"schema_version": 2/' newer/store.json
 refused "a store of a newer schema" 1 "schema" "$samples" stats --store newer
 refused "no space" 2 "which space?" "$samples" show --store st
-refused "a space that is not there" 1 "gone.yaml" "$samples" show gone.yaml --store st
+refused "a space that is not there" 2 "gone.yaml" "$samples" show gone.yaml --store st
 id=$("$samples" stats s.yaml $own --output-format csv | sed -n "2s/^[a-z]*,\(space-[0-9a-f]*\),.*/\1/p")
 is "a recorded space by its whole id; another store's is told" eval '"$samples" show $id-$(sed -n "s/.*\"id\":[^\"]*\"\([0-9a-z]*\)\".*/\1/p" st/store.json) $own >/dev/null 2>said.err && [ ! -s said.err ] && "$samples" show $id-0a0a0a $own >/dev/null 2>said.err && grep -q "^samples: $id-0a0a0a is of another store" said.err'
 refused "an id with more behind it" 2 "there is no space ${id}x" "$samples" show ${id}x $own
 is "people read times, programs numbers" eval '"$samples" rows work --store st --columns started | sed -n 2p | grep -qE "^2[0-9]{3}-[0-9]{2}-[0-9]{2} [0-9:]{8}" && "$samples" rows work --store st --columns started --output-format csv | sed -n 2p | grep -qE "^[0-9]+\.[0-9]+$"'
 is "export of some rows" eval '"$samples" export csv work --store st --where "a > 7" >some.csv && "$samples" rows work --store st --where "a > 7" --output-format csv >wanted && diff some.csv wanted && [ $(wc -l <some.csv) = 4 ]'
-refused "a space that was never recorded" 2 "there is no space space-000000 (the nearest is space-" "$samples" show space-000000 --store st
+refused "a space that was never recorded" 2 "there is no space ${id%?}_ (the nearest is space-" "$samples" show "${id%?}_" --store st
 refused "a command that is none: the nearest" 2 "show" "$samples" shwo --store st
 refused "a property that is none: the nearest" 2 "there is no property sped (the nearest is speed); there are: speed, steps, beside, is_valid, heat" $show --property sped
 refused "an expression that is none" 2 "--where" $show --where 'a +'

@@ -54,6 +54,7 @@ is "a few rows of each" eval 'fit e4 --model model --dataset a.jsonl --eval-data
 # ---- templates, shown rows, adapters, pairs ----
 is "a chat template for the set that needs one" eval 'fit t --model model --dataset a.jsonl,c.jsonl --chat-template ,plain --max-steps 2 && said t "set 2" "c.jsonl: .*; messages \(recognised\), .*chat template .*plain.jinja"'
 is "... is saved with the model" test -s t/checkpoint-final/chat_template.jinja
+is "... and a run that goes on has it for that set alone" eval 'fit t1 --model model --dataset a.jsonl,c.jsonl --chat-template ,plain --max-steps 2 --stop-at-step 1 && "$BUILD/finetune_full" --resume t1 >t1.more 2>&1 && same_run t t1 || { cat t1.more; false; }'
 is "formats by name" eval 'fit f --model model --dataset a.jsonl,q.jsonl --format text,prompt-completion --text-field output, --max-steps 2 && said f "set 1" "a.jsonl: .*; text; ended"'
 is "an empty value is the default" eval 'fit g --model model --dataset a.jsonl,q.jsonl --format ,prompt-completion --max-steps 2 && said g "set 1" "a.jsonl: .*; alpaca \(recognised\)"'
 is "rows of each set are shown" eval '"$BUILD/finetune_full" --model model --dataset a.jsonl,q.jsonl --show-tokens 1 >out 2>&1 && grep -q "^set 1 of 2: a.jsonl" out && grep -q "^row 0, q.jsonl:1:" out && ! grep -q "^row 1," out'

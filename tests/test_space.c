@@ -281,7 +281,7 @@ static void refused(void **state)
     assert_null(parse(yaml));
     assert_error_has("s.yaml:2:14: 257 constraints; at most 256");
     assert_null(tune_space_read("/nowhere/space.yaml"));
-    assert_int_equal(tune_error_kind(), TUNE_ERROR_FAILED);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
 }
 
 /* ---- constraints ---- */

@@ -242,7 +242,7 @@ else
     skip "a file without permission" "not root, no setpriv, or nobody else may read the tree"
     skip "a folder of experiments without permission" "not root, no setpriv, or nobody else may read the tree"
 fi
-refused "no such file" 1 "gone.yaml" "$space" check gone.yaml
+refused "no such file" 2 "gone.yaml" "$space" check gone.yaml
 refused "no file named" 2 "which space?" "$space" describe
 refused "no command" 2 "expected one of describe|list|check|experiments|template" "$space" draw large.yaml
 refused "a full disk behind its output" 1 "cannot write to standard output" sh -c "'$space' list large.yaml >/dev/full"

@@ -27,6 +27,17 @@ rows 9 '{"prompt": "a question % that is far too long for this length", "complet
 is "answers that the cut takes" eval 'fit --dataset away.jsonl --max-length 20 && said "warning: cut away" "50 % of the rows lose all they train on to the cut at 20 tokens, and are left out; raise --max-length"'
 rows 9 '{"text": ""}' '{"text": "a row %"}' >empty.jsonl
 is "rows with nothing to train on" eval 'fit --dataset empty.jsonl && said "warning: empty" "50 % of the rows have nothing to train on"'
+rows 9 '{"prompt": "q%", "completion": ""}' '{"prompt": "q%", "completion": "a"}' >unanswered.jsonl
+is "empty answers, of which the end token alone is trained" eval 'fit --dataset unanswered.jsonl && said survey ".*; 50 % have an empty answer$" && said "warning: no answer" "50 % of the rows have an empty answer, .* --append-token none"'
+is "... that option leaves them out" eval 'fit --dataset unanswered.jsonl --append-token none && said survey ".*; 50 % have nothing to train on$" && ! grep -q "warning: no answer" out'
+rows 9 '{"text": "rows that begin with the same words, and end with %"}' >beginning.jsonl
+is "rows that only begin alike are not doubled" eval 'fit --dataset beginning.jsonl --max-length 20 && said survey ".*; 100 % are cut to 20$"'
+rows 9 '{"prompt": "a question that is far too long for this length", "completion": "% x"}' '{"prompt": "a longer one", "completion": "than % fits in here"}' >partly.jsonl
+is "cut rows that lose all are among the cut, in both lines" eval 'fit --dataset partly.jsonl --max-length 20 && said survey ".*; 100 % are cut to 20; 50 % lose all they train on" && said "warning: cut" "100 % of the rows are cut"'
+awk 'BEGIN { for (i = 0; i < 9; i++) print "{\"prompt\": \"q" i "\", \"chosen\": \"a fairly long answer that is cut\", \"rejected\": \"b\"}" }' >pairs.jsonl
+dpo() { "$BUILD/finetune_dpo" --model model --dataset pairs.jsonl --max-steps 1 --no-save --output run --overwrite "$@" >out 2>&1; code=$?; cat out; return $code; }
+is "the length that takes a pair whole is that of its longest answer" eval 'dpo --max-length 20 && said survey ".* tokens on average for both answers, .* 100 % are cut" && dpo --max-length "$(sed -n "s/.*--max-length \([0-9]*\) would.*/\1/p" out)" && ! grep -q "^# warning" out'
+is "... and no more" eval 'dpo --max-length "$(($(sed -n "s/.* \([0-9]*\) in the longest.*/\1/p" out) - 1))" && said "warning: cut" ".*"'
 rows 9 '{"text": "the same row"}' '{"text": "another %"}' >doubled.jsonl
 is "doubled rows: all but the first of them" eval 'fit --dataset doubled.jsonl && said survey ".*; 44.4 % are doubled" && said "warning: doubled" "44.4 % of the rows are the same as an earlier row"'
 rows 9 '{"text": "I am {{name}}, % years"}' '{"text": "I am {name} and {{ 1 }}, %"}' >unfilled.jsonl

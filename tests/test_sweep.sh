@@ -127,7 +127,7 @@ is "... unknown without any" eval 'space new.yaml 1 1; says "estimated time +unk
 
 sed "s/mollm2-135m/mollm2-135m, smollm2-360m/; s/512, 1024/512/" "$here/defaults/spaces/laptop.yaml" >away.yaml
 is "... known models need not be here: said for their entities" eval 'says "^# models +4 of these need a model that is not on this machine" env HF_HUB_CACHE=$tmp/nothing "$sweep" away.yaml --store nowhere --dry-run && [ "$(grep -c "^run .*smollm2-360m.*its model is not on this machine$" shown)" = 2 ] && grep -q "^# 4 of 4 would be measured" shown'
-refused "... others must, and so must all that are measured" 1 "neither in models/SmolLM2-135M" env HF_HUB_CACHE=$tmp/nothing "$sweep" away.yaml --store nowhere2
+refused "... others must, and so must all that are measured" 2 "neither in models/SmolLM2-135M" env HF_HUB_CACHE=$tmp/nothing "$sweep" away.yaml --store nowhere2
 refused "... unknown ones" 2 "smollm2-999m" eval 'sed s/360m/999m/ away.yaml >unknown.yaml; HF_HUB_CACHE=$tmp/nothing "$sweep" unknown.yaml --store nowhere --dry-run'
 
 # ---- filters ----
@@ -492,7 +492,7 @@ configure SFTTrainer "data_directory: 7"
 refused "a folder that is a number" 2 "actuator.yaml:2:" configured --store act4
 configure SFTTrainer "data_directory: $tmp/log"
 refused "a folder that is a file" 1 "$tmp/log" configured --store act4
-refused "no such file" 1 "nowhere.yaml" "$sweep" sets.yaml $reader --store act4 --actuator-configuration nowhere.yaml
+refused "no such file" 2 "nowhere.yaml" "$sweep" sets.yaml $reader --store act4 --actuator-configuration nowhere.yaml
 
 # ---- several runs of one measurement ----
 cat >own/five.sh <<'E2'
@@ -569,7 +569,7 @@ bad() { # NAME CODE TEXT, the space file from stdin
 }
 grid='entitySpace: [{identifier: a, propertyDomain: {values: [1]}}]'
 refused "no space" 2 "which space?" "$sweep" --store bad
-refused "no such file" 1 "nowhere.yaml" "$sweep" nowhere.yaml --store bad
+refused "no such file" 2 "nowhere.yaml" "$sweep" nowhere.yaml --store bad
 bad "no experiments" 2 "nothing says how to measure it" <<E2
 $grid
 E2

@@ -171,6 +171,8 @@ static int open_all(struct merging *m)
     m->total = tune_parameters_total(&m->table);
     m->base = tune_weights_open(m->folder);
     TRY(m->base ? tune_weights_check(m->base, &m->table, m->config.tied) : -1);
+    if (!tune_file_is_folder(my.adapter))
+        return tune_error_usage("--adapter %s: no such folder; give a folder with adapter_config.json", my.adapter);
     m->adapter = tune_adapter_file_open(my.adapter);
     TRY(m->adapter ? settle_base_dtype(m) : -1);
     TRY(settle_model(m));

@@ -36,6 +36,8 @@ if ! awk "BEGIN { exit !($loss <= $entropy - $MARGIN) }"; then
     echo "quickstart: the model did not learn enough: $loss is not $MARGIN below $entropy" >&2
     exit 1
 fi
+# Its words, before and after.
+show $BUILD/generate --model $run/checkpoint-final --compare-model $model --prompt "Once upon a time" --max-new-tokens 40
 # Which of four configurations of that model is fastest here? A second each; the second time nothing is left to measure.
 space=defaults/spaces/quickstart.yaml
 show $BUILD/sweep $space --store runs/samples
@@ -55,6 +57,7 @@ Next:
   $BUILD/finetune_full --help
   $BUILD/finetune_full --model $model --dataset $data --show-tokens 1      what the model sees
   $BUILD/runs show $run                                        everything about the run
+  $BUILD/generate --model $run/checkpoint-final --prompt "One day"              what the model says
   tools/download.sh HuggingFaceTB/SmolLM2-135M models/SmolLM2-135M              a real model, or, offline, its exact shape:
   $BUILD/init_model --like smollm2-135m --seed 1 models/SmolLM2-135M
   $BUILD/finetune_full --model models/SmolLM2-135M --dataset my.jsonl --output runs/first

@@ -40,9 +40,9 @@ int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tu
 /* tune_get_lora - the model that the options name, frozen, with new adapters or those of a PEFT
  * folder. tune_checkpoint_resume reads that folder's numbers.
  * tune_get_lora_options - the options of the adapters; the caller frees config.
- * tune_get_frozen - the model that the options name, to generate with: frozen, with the numbers of
- * the adapter, if one is named, and reserved for `tokens` tokens of `rows` rows at a time. base_dtype
- * TUNE_DTYPES: as the adapter was trained; else as the files are (tune_weights_kept).
+ * tune_get_frozen - the model that the options name, frozen, to generate with. It has the numbers
+ * of the adapter, if one is named. It is reserved for `tokens` tokens of `rows` rows at a time.
+ * base_dtype TUNE_DTYPES: as the adapter was trained; else as the files are (tune_weights_kept).
  * tune_get_frozen_storage - the dtype that tune_get_frozen keeps the matrices in. */
 struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev,
                                  const struct tune_tokenizer *tok);

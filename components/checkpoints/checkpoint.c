@@ -37,11 +37,18 @@ struct tune_checkpoint {
     char *add_tokens;
     struct tune_companions *companions;
     const char *chat_template; /* the data set's, borrowed; NULL: none */
+    const char *eos_token;     /* that the template uses and the model's folder does not name */
     int32_t end_id;            /* of the data set's answers; -1: none */
     int64_t saved_step; /* -1: none yet */
     bool failed;        /* the last save failed */
     struct work work;
 };
+
+static int put_chat(const struct tune_checkpoint *c, struct tune_companions *files)
+{
+    TRY(tune_companions_chat(files, c->chat_template, c->end_id));
+    return tune_companions_eos_token(files, c->eos_token);
+}
 
 static int read_source(struct tune_checkpoint *c)
 {
@@ -50,7 +57,7 @@ static int read_source(struct tune_checkpoint *c)
     struct tune_companions *files = tune_companions_read(c->source);
     int status = files && c->add_tokens ? tune_companions_add_tokens(files, c->add_tokens) : 0;
     if (files && status == 0)
-        status = tune_companions_chat(files, c->chat_template, c->end_id);
+        status = put_chat(c, files);
     if (files && status == 0)
         c->companions = files;
     else
@@ -495,9 +502,10 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
 {
     TRY(resume(c, m, opt, load, at));
     c->chat_template = tune_dataset_chat_template(tune_loader_dataset(load));
+    c->eos_token = tune_dataset_eos_token(tune_loader_dataset(load));
     c->end_id = tune_dataset_end_id(tune_loader_dataset(load));
     if (c->companions)
-        TRY(tune_companions_chat(c->companions, c->chat_template, c->end_id));
+        TRY(put_chat(c, c->companions));
     c->work = (struct work){m, opt, load, at};
     if (c->options.failure) {
         c->options.failure->save = rescue;

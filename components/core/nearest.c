@@ -38,6 +38,12 @@ static void dashed(char text[128], const char *name)
         *c = *c == '_' ? '-' : *c;
 }
 
+int tune_nearest_limit(const char *name)
+{
+    int third = (int)strlen(name) / 3;
+    return third > 2 ? third : 2;
+}
+
 const char *tune_nearest(const char *name, const char *const *names, int count, int *distance)
 {
     const char *best = NULL;
@@ -58,7 +64,7 @@ const char *tune_nearest(const char *name, const char *const *names, int count, 
     }
     if (distance)
         *distance = least;
-    return best;
+    return distance || least <= tune_nearest_limit(name) ? best : NULL;
 }
 
 const char *tune_nearest_hint(const char *name, const char *const *names, int count, char hint[TUNE_HINT])

@@ -196,7 +196,7 @@ int tune_chunks_read(const struct tune_chunks *c, int64_t piece, struct tune_exa
         memmove(x->ids, kept ? c->ids + u->token + from : x->ids + from, (size_t)x->count * sizeof *x->ids);
     for (int64_t i = 0; i < x->count; i++)
         x->trained[i] = i > 0;
-    x->full_count = x->count;
+    x->full_count = x->longest = x->count;
     return 0;
 }
 

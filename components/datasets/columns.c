@@ -9,6 +9,7 @@
 #include "core/array.h"
 #include "core/print.h"
 #include "core/try.h"
+#include "datasets/reasons.h"
 
 enum { FIRST_ROWS = 100 };
 
@@ -65,6 +66,7 @@ static int add_keys(struct tune_columns *c, struct tune_json *j)
 
 int tune_columns_find(struct tune_columns *c, const struct tune_rows *rows, bool skip_bad)
 {
+    struct tune_reasons why = {0};
     int good = 0;
     memset(c, 0, sizeof *c);
     if (tune_rows_are_csv(rows))
@@ -72,21 +74,19 @@ int tune_columns_find(struct tune_columns *c, const struct tune_rows *rows, bool
     for (int64_t i = 0; i < rows->count && i < FIRST_ROWS; i++) {
         struct tune_row row = tune_rows_get(rows, i);
         struct tune_json j;
-        if (row.size > TUNE_ROW_LIMIT)
-            continue; /* reading the row reports it */
-        tune_json_start(&j, rows->path, row.text, row.size, row.line);
-        int status = add_keys(c, &j);
-        tune_json_free(&j);
+        int status = row.size > TUNE_ROW_LIMIT ? tune_rows_too_long(rows, &row) : 0;
+        if (status == 0) {
+            tune_json_start(&j, rows->path, row.text, row.size, row.line);
+            status = add_keys(c, &j);
+            tune_json_free(&j);
+        }
         if (status < 0 && (tune_error_kind() == TUNE_ERROR_CANNOT || (!good && !skip_bad)))
             return -1;
         if (status < 0)
-            tune_error_clear();
+            tune_reasons_add(&why);
         good += status == 0;
     }
-    if (good)
-        return 0;
-    return tune_error_set("%s: not one of the first rows is a JSON object of at most %zu bytes",
-                          rows->path, TUNE_ROW_LIMIT);
+    return good ? 0 : tune_reasons_refuse(&why, rows->path, rows->count);
 }
 
 bool tune_columns_has(const struct tune_columns *c, const char *name)

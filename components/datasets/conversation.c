@@ -122,11 +122,48 @@ static int check_content(struct tune_json *j)
     }
 }
 
+/* Step over a function call: an object with "name". */
+static int check_call(struct tune_json *j)
+{
+    struct tune_text key;
+    bool named = false;
+    int more;
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        if (tune_text_equal(key, "function") && tune_json_peek(j) == TUNE_JSON_OBJECT) { /* OpenAI's wrapping */
+            TRY(check_call(j));
+            named = true;
+            continue;
+        }
+        named = named || (tune_text_equal(key, "name") && tune_json_peek(j) == TUNE_JSON_STRING);
+        TRY(tune_json_skip(j));
+    }
+    TRY(more);
+    return named ? 0 : tune_json_fail(j, "a function call without \"name\"");
+}
+
+/* Check tool_calls: a list of calls, or null. 1: there are some. A template would go through the
+ * letters of a string. */
+static int check_calls(struct tune_json *j)
+{
+    int more, count = 0, type = tune_json_peek(j);
+    TRY(type);
+    if (type == TUNE_JSON_NULL)
+        return tune_json_null(j);
+    if (type != TUNE_JSON_ARRAY)
+        return tune_json_fail(j, "\"tool_calls\" that is no list");
+    TRY(tune_json_array(j));
+    for (; (more = tune_json_item(j)) == 1; count++)
+        TRY(check_call(j));
+    return more < 0 ? -1 : count > 0;
+}
+
 static int read_message(struct tune_conversation *c, struct tune_json *j)
 {
     struct tune_chat_message message = {.role = NULL};
     struct tune_text key;
-    bool content = false, calls = false;
+    bool content = false;
+    int calls = 0;
     double weight = 1;
     int more, has = 0;
     TRY(tune_json_peek(j));
@@ -136,9 +173,12 @@ static int read_message(struct tune_conversation *c, struct tune_json *j)
         bool role = tune_text_equal(key, "role"), said = tune_text_equal(key, "content");
         if ((role && message.role) || (said && content))
             return tune_json_fail(j, "\"%s\" stands here a second time", role ? "role" : "content");
-        calls = calls || tune_text_equal(key, "tool_calls");
         if (role) {
             TRY(read_role(j, false, &message.role, NULL));
+        } else if (tune_text_equal(key, "tool_calls")) {
+            TRY(calls = check_calls(j));
+        } else if (tune_text_equal(key, "function_call") && tune_json_peek(j) != TUNE_JSON_NULL) {
+            return tune_json_fail(j, "\"function_call\", which templates do not know; expected a list \"tool_calls\"");
         } else if (tune_text_equal(key, "weight") && tune_json_peek(j) == TUNE_JSON_NUMBER) {
             TRY(tune_json_double(j, &weight));
         } else if (said) {
@@ -155,21 +195,6 @@ static int read_message(struct tune_conversation *c, struct tune_json *j)
         return tune_json_fail(j, "a message without \"content\"");
     message.json = (struct tune_text){begin, (size_t)(j->at - begin)};
     return add(c, message, weight == 0);
-}
-
-/* Step over a function call: an object with "name". */
-static int check_call(struct tune_json *j)
-{
-    struct tune_text key;
-    bool named = false;
-    int more;
-    TRY(tune_json_object(j));
-    while ((more = tune_json_key(j, &key)) == 1) {
-        named = named || (tune_text_equal(key, "name") && tune_json_peek(j) == TUNE_JSON_STRING);
-        TRY(tune_json_skip(j));
-    }
-    TRY(more);
-    return named ? 0 : tune_json_fail(j, "a function call without \"name\"");
 }
 
 /* Write one call, or the calls of an array, as tool_calls. */

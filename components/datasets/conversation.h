@@ -41,9 +41,8 @@ struct tune_conversation {
  * file, line and column. Errors: an unknown role or sender, content that is no text, a member
  * twice.
  * tune_conversation_check - check the rules above. -1 with an error that begins with name:line.
- * tune_conversation_open - make it a prompt: drop the assistant's last message if it is the last
- * one, and check the rules that hold for what is left: at least one message, and the last one is
- * not the assistant's. */
+ * tune_conversation_open - make it a prompt. An assistant's message at the end is dropped. What is
+ * left must end with a message to answer. */
 int tune_conversation_begin(struct tune_conversation *c, size_t row_size);
 int tune_conversation_add(struct tune_conversation *c, const char *role, struct tune_text text);
 int tune_conversation_read(struct tune_conversation *c, struct tune_json *j, struct tune_text array,

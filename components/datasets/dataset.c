@@ -11,7 +11,6 @@
 #include "datasets/dataset_state.h"
 #include "tokenizers/tokenizer.h"
 
-enum { REASONS = 3 }; /* bad rows whose error is kept */
 enum { PROBED_ROWS = 1000 }; /* rows searched for a readable one if bad rows are skipped */
 #define TOUCHED_LIMIT ((size_t)64 << 20) /* most resident bytes of the mapping */
 #define TOUCHED_ROW ((size_t)64 << 10)   /* bytes around a page fault that become resident */
@@ -69,13 +68,14 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
 {
     int64_t first = 0, have = 0;
     int at = 0;
-    bool in_text = false, beyond = false, labelled = false;
+    bool in_text = false, beyond = false, labelled = false, answered = false;
     if (e->count >= 2 && e->starts[0] < 0 && e->starts[1] == 0 && e->ids[0] == e->ids[1])
         first = 1; /* the text already begins with the beginning-of-sequence token */
     append = append && (e->count == 0 || e->ids[e->count - 1] != d->append_id);
     int64_t full = e->count - first + append, before = x->count, kept = full < d->max_length ? full : d->max_length;
     TRY(tune_example_reserve(x, before + kept));
     x->full_count += full;
+    x->longest = full > x->longest ? full : x->longest;
     x->count += kept;
     for (int64_t i = first; i < e->count + append; i++, have++) {
         bool appended = i == e->count;
@@ -86,6 +86,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
             at++;
         bool trained = appended || pieces[own ? at : in_text ? count - 1 : 0].trained;
         in_text = in_text || own;
+        answered = answered || (trained && !appended);
         if (have >= kept) {
             beyond = beyond || trained;
             continue;
@@ -95,6 +96,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
         labelled = labelled || (trained && have > 0);
     }
     *lost = *lost || (beyond && !labelled);
+    x->empty_answer = x->empty_answer || (labelled && !answered);
     return 0;
 }
 
@@ -237,6 +239,7 @@ static int check_callback(struct tune_dataset *d, int64_t row, struct tune_examp
                               "%lld; expected 0 for no pair, or a place within the tokens",
                               (long long)row, (long long)x->second, (long long)x->count);
     x->full_count = x->count;
+    x->longest = x->second > x->count - x->second ? x->second : x->count - x->second;
     if (x->count > 0)
         x->trained[0] = x->trained[x->second] = 0;
     bool had = tune_example_has_label(x);
@@ -255,8 +258,8 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
 {
     struct found found = {0};
     int status;
-    x->count = x->full_count = x->second = 0;
-    x->bad = x->cut_away = false;
+    x->count = x->full_count = x->longest = x->second = 0;
+    x->bad = x->cut_away = x->empty_answer = false;
     x->hash = 0;
     if (row < 0 || row >= d->count)
         return tune_error_set("row %lld of a set of %lld rows", (long long)row,
@@ -272,16 +275,14 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     }
     if (status < 0 && d->skip_bad_rows && is_bad_row(d)) {
         pthread_mutex_lock(&d->lock);
-        if (d->reason_count++ < REASONS)
-            tune_append(d->reasons, sizeof d->reasons, "%s%.200s", *d->reasons ? "; " : "", tune_error_message());
+        tune_reasons_add(&d->reasons);
         pthread_mutex_unlock(&d->lock);
-        tune_error_clear();
         x->bad = true;
         status = 0;
     }
     bool unread = status < 0 || x->bad;
     if (unread)
-        x->count = x->full_count = 0;
+        x->count = x->full_count = x->longest = 0;
     x->cut_away = !unread && found.lost;
     pthread_mutex_lock(&d->lock);
     d->counts.rows++;
@@ -301,11 +302,30 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
 
 /* ---- open and close ---- */
 
+/* A field that none of the first rows has was misspelled. */
+static int check_field(const struct tune_dataset *d)
+{
+    struct tune_columns have;
+    char list[512];
+    int status = 0;
+    if (tune_columns_find(&have, &d->rows, true) < 0)
+        tune_error_clear(); /* reading the rows reports it */
+    else if (!tune_columns_has(&have, d->text.field))
+        status = tune_error_usage("%s: no field \"%.200s\"; its rows have: %s (choose with `text_field`)", d->rows.path,
+                                  d->text.field, tune_columns_list(&have, list, sizeof list));
+    tune_columns_free(&have);
+    return status;
+}
+
 /* Choose the field from the first row, or the first readable one if bad rows are skipped. A
  * misspelled name is then reported before the model is loaded. */
 static int probe(struct tune_dataset *d)
 {
     int64_t rows = !d->skip_bad_rows ? 1 : d->count < PROBED_ROWS ? d->count : PROBED_ROWS;
+    struct tune_reasons why = {0};
+    struct tune_error first;
+    if (d->text.field)
+        TRY(check_field(d));
     for (int64_t i = 0; i < rows; i++) {
         struct tune_row row = tune_rows_get(&d->rows, i);
         struct tune_text text;
@@ -314,9 +334,13 @@ static int probe(struct tune_dataset *d)
         scratch_free(&s);
         if (status == 0)
             return 0;
+        if (i == 0)
+            tune_error_save(&first);
+        tune_reasons_add(&why);
     }
-    if (rows > 1)
-        tune_error_prefix("none of the first %lld rows can be read; the last one: ", (long long)rows);
+    if (d->skip_bad_rows && first.kind != TUNE_ERROR_USAGE) /* usage: which field is not a matter of the row */
+        return tune_reasons_refuse(&why, d->rows.path, d->count);
+    tune_error_restore(&first);
     return -1;
 }
 
@@ -354,22 +378,25 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
  * are left out. */
 static int probe_formatted(struct tune_dataset *d)
 {
-    int64_t rows = d->count < PROBED_ROWS ? d->count : PROBED_ROWS, bad = 0;
+    int64_t rows = d->count < PROBED_ROWS ? d->count : PROBED_ROWS;
     struct tune_example x = {0};
+    struct tune_reasons why = {0};
     int status = 0;
     bool label = false;
     for (int64_t i = 0; status == 0 && i < rows && !label; i++) {
         struct found found = {0};
         status = read_row(d, i, &x, &found);
         label = status == 0 && (d->format.prompts || tune_example_has_label(&x));
-        if (status < 0 && (i > 0 || d->skip_bad_rows) && (!d->skip_bad_rows || i + 1 < rows) && is_bad_row(d)) {
-            bad++;
+        if (status < 0 && (i > 0 || d->skip_bad_rows) && is_bad_row(d)) {
+            tune_reasons_add(&why);
             status = 0; /* reported or counted when the row is read */
         }
     }
     tune_example_free(&x);
     TRY(status);
-    if (label || bad > 0)
+    if (why.count == rows)
+        return tune_reasons_refuse(&why, d->rows.path, d->count);
+    if (label || why.count > 0)
         return 0;
     char text[sizeof d->warning];
     snprintf(text, sizeof text, "not one of the first %lld rows has a token to train on: their answers are empty, or lie beyond "

@@ -37,6 +37,8 @@ struct tune_example {
     /* of a pair: where the rejected sequence begins; the chosen one is before it. 0: no pair */
     int64_t second;
     int64_t full_count; /* tokens before the cut to max_length */
+    int64_t longest;    /* of these, in one sequence; of a pair: the longer one */
+    bool empty_answer;  /* a sequence trains on nothing but its end token */
     bool bad;           /* the row cannot be read, and bad rows are skipped; count is 0 */
     bool cut_away;      /* the cut took all trained tokens of the row */
     uint64_t hash;      /* tune_dataset_row_hash of the row */
@@ -120,8 +122,8 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * several columns.
  * tune_dataset_about - the format in words: "alpaca (recognised), columns instruction, output,
  * input; trained on completion; ..."; NULL for callbacks.
- * tune_dataset_format - the name of the format, as `format` has it; of joined sets, if all have one.
- * NULL for callbacks and several formats.
+ * tune_dataset_format - the name of the format, as `format` has it; of joined sets, if all have
+ * one. NULL for callbacks and several formats.
  * tune_dataset_rows_are - the kind of its rows: field "text", of columns, paragraphs, documents,
  * pieces, by callbacks.
  * tune_dataset_warning - something the user should know of the template or its special tokens;
@@ -160,9 +162,12 @@ uint64_t tune_dataset_prompt_hash(const struct tune_dataset *d);
 
 /* tune_dataset_chat_template - the Jinja text of the chat template that was chosen for the rows;
  * NULL: none was, or rows are no conversations. Borrowed.
+ * tune_dataset_eos_token - the end token that a chat template uses, and that options, not
+ * tokenizer_config.json, told it; NULL: none. Borrowed.
  * tune_dataset_end_id - the special token that the rows' answers end with, by the first rows; -1:
  * none. */
 const char *tune_dataset_chat_template(const struct tune_dataset *d);
+const char *tune_dataset_eos_token(const struct tune_dataset *d);
 int32_t tune_dataset_end_id(struct tune_dataset *d);
 uint64_t tune_dataset_chat_hash(const struct tune_dataset *d);
 #define TUNE_DATASET_SOURCE_SIZE 4160

@@ -55,9 +55,9 @@ struct tune_text tune_dataset_raw(const struct tune_dataset *d, int64_t row)
 const char *tune_dataset_reasons(const struct tune_dataset *d)
 {
     for (int k = 0; k < d->set_count; k++)
-        if (*d->sets[k]->reasons)
-            return d->sets[k]->reasons;
-    return d->reasons;
+        if (d->sets[k]->reasons.count > 0)
+            return d->sets[k]->reasons.text;
+    return d->reasons.text;
 }
 
 const char *tune_dataset_text_field(const struct tune_dataset *d)
@@ -157,6 +157,14 @@ const char *tune_dataset_chat_template(const struct tune_dataset *d)
     if (text)
         return text;
     return d->format.chat ? tune_chat_template_chosen(d->format.chat) : NULL;
+}
+
+const char *tune_dataset_eos_token(const struct tune_dataset *d)
+{
+    const char *token = d->format.chat ? tune_chat_template_end(d->format.chat) : NULL;
+    for (int k = 0; !token && k < d->set_count; k++)
+        token = tune_dataset_eos_token(d->sets[k]);
+    return token;
 }
 
 /* True if the tokenizer's decoder leaves the token out as a special one. */

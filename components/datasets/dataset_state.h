@@ -12,6 +12,7 @@
 #include "datasets/chunks.h"
 #include "datasets/dataset.h"
 #include "datasets/format.h"
+#include "datasets/reasons.h"
 #include "datasets/rows.h"
 #include "datasets/text_rows.h"
 
@@ -41,8 +42,7 @@ struct tune_dataset {
     pthread_mutex_t lock; /* protects the members below */
     struct tune_dataset_counts counts;
     size_t touched;
-    char reasons[720]; /* why the first bad rows were skipped */
-    int64_t reason_count;
+    struct tune_reasons reasons; /* bad rows that were skipped */
 };
 
 /* tune_dataset_make - a set without rows. NULL with an error.

@@ -268,13 +268,13 @@ static int check_columns(const struct tune_format *f, const struct tune_columns 
             (f->prompts && is_answer(f, i)))
             continue;
         const char *nearest = tune_nearest(f->columns[i], (const char *const *)have->names, have->count, NULL);
-        return tune_error_usage("%s: no column \"%.200s\" for %s's %s%.200s%s; it has: %s; the "
-                                "nearest is \"%.100s\" (`columns` %.100s=COLUMN says which one is "
-                                "meant)", path, f->columns[i], tune_format_name(f),
+        return tune_error_usage("%s: no column \"%.200s\" for %s's %s%.200s%s; it has: %s%s%.100s%s "
+                                "(`columns` %.100s=COLUMN says which one is meant)", path, f->columns[i], tune_format_name(f),
                                 f->kind == TUNE_FORMAT_TEMPLATE ? "slot {" : "\"", f->names[i],
                                 f->kind == TUNE_FORMAT_TEMPLATE ? "}" : "\"",
                                 tune_columns_list(have, list, sizeof list),
-                                nearest ? nearest : "none", mapped ? f->names[i] : f->columns[i]);
+                                nearest ? "; the nearest is \"" : "", nearest ? nearest : "", nearest ? "\"" : "",
+                                mapped ? f->names[i] : f->columns[i]);
     }
     return 0;
 }
@@ -321,7 +321,7 @@ static int open_chat(struct tune_format *f, const struct tune_dataset_options *o
         return tune_error_usage("%s: `chat_template` writes conversations, and these rows of the "
                                 "format %s are none; leave it out, or give another `format`",
                                 path, tune_format_name(f));
-    f->chat = tune_chat_template_open(o->model_folder, o->chat_template);
+    f->chat = tune_chat_template_open(o->model_folder, o->chat_template, o->end_token);
     if (f->chat) {
         tune_chat_template_date(f->chat, CHAT_DATE);
         return 0;

@@ -1,12 +1,9 @@
 /* get_dataset.c - the datasets that the flags name. */
-#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/try.h"
-#include "files/cjson.h"
-#include "files/folder.h"
 #include "datasets/dataset.h"
 #include "flags/find.h"
 #include "flags/flags.h"
@@ -18,46 +15,6 @@ static int find_folder(const char *model, char folder[TUNE_PATH_MAX])
     if (!tune_file_is_folder(model) && tune_file_exists(model))
         return tune_file_parent(folder, model); /* --model names a tokenizer.json */
     return tune_file_is_folder(model) ? tune_path(folder, "%s", model) : tune_model_find(model, folder);
-}
-
-/* Read one member of a JSON file of the folder. 0 and *json, NULL without file; *item, NULL without
- * member. */
-static int read_member(const char *folder, const char *file, const char *key, cJSON **json, const cJSON **item)
-{
-    *json = NULL;
-    *item = NULL;
-    if (!tune_folder_has(folder, file))
-        return 0;
-    *json = tune_cjson_read_in(folder, file, (size_t)16 << 20);
-    *item = cJSON_GetObjectItemCaseSensitive(*json, key);
-    return *json ? 0 : -1;
-}
-
-/* The spelling of the model's end token, allocated; NULL: none. It is eos_token of
- * tokenizer_config.json, else the token of eos_token_id in config.json, or the first of them. */
-static int find_end_token(const char *folder, const struct tune_tokenizer *tok, char **token)
-{
-    cJSON *json;
-    const cJSON *item;
-    const char *found = NULL;
-    *token = NULL;
-    TRY(read_member(folder, "tokenizer_config.json", "eos_token", &json, &item));
-    if (cJSON_IsObject(item))
-        item = cJSON_GetObjectItemCaseSensitive(item, "content");
-    if (cJSON_IsString(item) && *item->valuestring)
-        found = item->valuestring;
-    if (!found) {
-        cJSON_Delete(json);
-        TRY(read_member(folder, "config.json", "eos_token_id", &json, &item));
-        if (cJSON_IsArray(item))
-            item = cJSON_GetArrayItem(item, 0);
-        if (cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < tune_tokenizer_size(tok))
-            found = tune_tokenizer_token(tok, (int32_t)item->valuedouble);
-    }
-    if (found)
-        *token = strdup(found);
-    cJSON_Delete(json);
-    return !found || *token ? 0 : tune_error_no_memory("the name of a token");
 }
 
 /* Replace each name of a list by the path that it means. */
@@ -83,7 +40,7 @@ static struct tune_dataset *open_file(const struct tune_flags *flags, const char
     char paths[TUNE_PATH_MAX];
     if (find_files(path, paths) < 0)
         return NULL;
-    if (model && (find_folder(flags->model, folder) < 0 || find_end_token(folder, tok, &end_token) < 0))
+    if (model && (find_folder(flags->model, folder) < 0 || tune_tokenizer_end(tok, folder, &end_token) < 0))
         return NULL;
     struct tune_dataset_options options = flags->data;
     options.model_folder = model ? folder : NULL;

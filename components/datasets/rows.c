@@ -20,6 +20,14 @@ bool tune_rows_are_csv(const struct tune_rows *rows)
     return rows->format == TUNE_DATASET_CSV || rows->format == TUNE_DATASET_TSV;
 }
 
+int tune_rows_too_long(const struct tune_rows *rows, const struct tune_row *row)
+{
+    return tune_error_set("%s:%lld: the row has %zu bytes, at most %zu are read%s", rows->path,
+                          (long long)row->line, row->size, TUNE_ROW_LIMIT,
+                          rows->format == TUNE_DATASET_TEXT
+                          ? "; part the text into paragraphs by empty lines" : "");
+}
+
 static const char *file_end(const struct tune_rows *rows)
 {
     return rows->file.data + rows->file.size;

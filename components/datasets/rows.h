@@ -75,6 +75,9 @@ int tune_rows_uncut(const struct tune_rows *rows);
 /* tune_rows_are_csv - true for records of CSV or TSV. */
 bool tune_rows_are_csv(const struct tune_rows *rows);
 
+/* tune_rows_too_long - set the error that the row is longer than TUNE_ROW_LIMIT. Returns -1. */
+int tune_rows_too_long(const struct tune_rows *rows, const struct tune_row *row);
+
 /* tune_rows_release - tell the system that the mapping's pages are not needed now. They return when
  * touched. */
 void tune_rows_release(const struct tune_rows *rows);

@@ -69,8 +69,13 @@ static int look_at(struct tune_survey *s, struct tune_dataset *d, int64_t row, s
     s->cut += x->count < x->full_count;
     s->cut_away += x->cut_away;
     s->empty += !label && !x->cut_away;
-    s->longest = x->full_count > s->longest ? x->full_count : s->longest;
+    s->unanswered += x->empty_answer;
+    s->longest = x->longest > s->longest ? x->longest : s->longest;
     *hash = tune_hash64(x->ids, (size_t)x->count * sizeof *x->ids, (uint64_t)x->second);
+    if (x->count < x->full_count) { /* rows that differ behind the cut are different rows */
+        struct tune_text raw = tune_dataset_raw(d, row);
+        *hash = tune_hash64(raw.data, raw.size, *hash);
+    }
     if (label)
         s->lengths[s->trained++] = (int32_t)x->count;
     look_for_placeholder(s, d, row);

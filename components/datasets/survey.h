@@ -12,15 +12,16 @@ extern "C" {
 struct tune_dataset;
 struct tune_loader;
 
-/* What the rows are like. The counts are of the rows looked at. */
+/* A summary of the rows. The counts are of the rows looked at. */
 struct tune_survey {
     int64_t rows, of;      /* rows looked at, and rows of the set */
     int64_t bad;           /* cannot be read */
     int64_t cut, cut_away; /* longer than max_length; those of them that lost all labels */
     int64_t empty;         /* nothing to train on, cut or not */
-    int64_t doubled;       /* the same tokens as an earlier row */
+    int64_t unanswered;    /* train on an end token alone: an empty answer */
+    int64_t doubled;       /* the same tokens as an earlier row; if cut, the same row */
     int64_t unfilled;      /* hold a placeholder, such as {{name}} */
-    int64_t longest;       /* tokens of the longest row before the cut */
+    int64_t longest;       /* tokens of the longest sequence before the cut */
     double tokens;         /* mean tokens of a row that is trained on */
     int32_t *lengths;      /* [trained] tokens of these rows, ascending; free: tune_survey_free */
     int64_t trained;

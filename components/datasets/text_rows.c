@@ -8,21 +8,20 @@
 #include "core/array.h"
 #include "core/print.h"
 #include "core/try.h"
+#include "datasets/suggest.h"
 
 int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_row *row)
 {
     if (row->size <= TUNE_ROW_LIMIT)
         return 0;
-    return tune_error_set("%s:%lld: the row has %zu bytes, at most %zu are read%s", t->rows->path,
-                          (long long)row->line, row->size, TUNE_ROW_LIMIT,
-                          t->rows->format == TUNE_DATASET_TEXT
-                          ? "; part the text into paragraphs by empty lines" : "");
+    return tune_rows_too_long(t->rows, row);
 }
 
 struct fields {
     char names[512]; /* "a, b, c", cut if too long */
     char chosen[256];
     char nested[256]; /* path to a string of the first list of objects: "answers.0.text"; "": none */
+    char texts[2][256]; /* the first fields that hold strings */
     int strings;      /* number of fields that hold strings */
     int rank;         /* rank of the chosen field: 3 text, 2 output, 1 content, 0 another string */
 };
@@ -69,6 +68,8 @@ static int read_fields(struct tune_json *j, struct fields *f)
         int rank = -1;
         tune_append_item(f->names, sizeof f->names, "%.100s", key.data);
         if (tune_json_peek(j) == TUNE_JSON_STRING) {
+            if (f->strings < 2)
+                snprintf(f->texts[f->strings], sizeof f->texts[0], "%s", key.data);
             f->strings++;
             rank = 0;
         }
@@ -126,25 +127,6 @@ static int read_field(const struct tune_text_rows *t, const struct tune_row *row
                           f.names[0] ? f.names : "none");
 }
 
-/* Append what to type for columns under other names: a question and an answer, say. */
-static void suggest(char *text, size_t size, const struct tune_columns *have)
-{
-    static const char *const prompts[] = {"prompt", "question", "query", "problem", "instruction", "input", "source", "context"};
-    static const char *const answers[] = {"completion", "answer", "response", "solution", "output", "target", "reply", "summary"};
-    const char *prompt = NULL, *answer = NULL;
-    for (size_t i = sizeof prompts / sizeof *prompts; i-- > 0;) {
-        prompt = tune_columns_has(have, prompts[i]) ? prompts[i] : prompt;
-        answer = tune_columns_has(have, answers[i]) ? answers[i] : answer;
-    }
-    if (prompt && answer)
-        snprintf(text, size, "`format` prompt-completion `columns` prompt=%s,completion=%s", prompt, answer);
-    else if (have->count > 1)
-        snprintf(text, size, "`text_field` %.100s, or `format` prompt-completion `columns` prompt=%.100s,completion=%.100s",
-                 have->names[0], have->names[0], have->names[1]);
-    else
-        snprintf(text, size, "`text_field` NAME");
-}
-
 /* Choose the field from a row. */
 int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
 {
@@ -155,17 +137,14 @@ int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
     int status = read_fields(&j, &f);
     tune_json_free(&j);
     TRY(status);
-    char type[512];
-    suggest(type, sizeof type, t->columns);
-    if (f.rank == 0 && f.strings == 1 && *f.nested) { /* a question whose answers are in a list */
-        tune_blank_controls(f.chosen);
-        return tune_error_usage("%s:%lld: cannot tell which field to train on; this row has: %s; give `text_field` %s, or "
-                                "`format` prompt-completion `columns` prompt=%s,completion=%s",
-                                t->rows->path, (long long)row->line, f.names, f.chosen, f.chosen, f.nested);
-    }
-    if (f.rank < 0 || (f.rank == 0 && f.strings > 1))
-        return tune_error_usage("%s:%lld: cannot tell which field to train on; this row has: %s; give %s",
+    if (f.rank < 0 || (f.rank == 0 && (f.strings > 1 || *f.nested))) {
+        char type[1024];
+        tune_columns_suggest(type, sizeof type, t->columns, (const char *const[]){f.texts[0], f.texts[1]},
+                             f.strings < 2 ? f.strings : 2, f.nested);
+        tune_blank_controls(type);
+        return tune_error_usage("%s:%lld: cannot tell which field to train on; this row has: %s; %s",
                                 t->rows->path, (long long)row->line, f.names[0] ? f.names : "none", type);
+    }
     t->field = strdup(f.chosen);
     return t->field ? 0 : tune_error_no_memory("a field name");
 }
@@ -237,9 +216,10 @@ int tune_text_rows_choose_column(struct tune_text_rows *t)
         tune_error_usage("%s: no column \"%s\"; it has: %s (choose with `text_field`)",
                          t->rows->path, t->field, tune_columns_list(t->columns, list, sizeof list));
     else if (!found) {
-        char type[512];
-        suggest(type, sizeof type, t->columns);
-        tune_error_usage("%s: cannot tell which column to train on; it has: %s; give %s", t->rows->path,
+        char type[1024];
+        tune_columns_suggest(type, sizeof type, t->columns, (const char *const *)t->columns->names, t->columns->count, "");
+        tune_blank_controls(type);
+        tune_error_usage("%s: cannot tell which column to train on; it has: %s; %s", t->rows->path,
                          tune_columns_list(t->columns, list, sizeof list), type);
     } else
         return (t->field = strdup(found)) ? 0 : tune_error_no_memory("a field name");

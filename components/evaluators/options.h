@@ -1,4 +1,5 @@
-/* options.h - when to evaluate, when an evaluation ends the run, and what the model says meanwhile. */
+/* options.h - when to evaluate, when an evaluation ends the run, and what the model says meanwhile.
+ * */
 #ifndef TUNE_EVALUATORS_OPTIONS_H
 #define TUNE_EVALUATORS_OPTIONS_H
 
@@ -14,7 +15,7 @@ struct tune_evaluator_options {
     const char *path;          /* of data, for the log; borrowed */
 };
 
-/* What the model says to some prompts while it trains. */
+/* Answers of the model to some prompts while it trains. */
 struct tune_sample_options {
     int every;           /* steps between answers; 0: none */
     int tokens;          /* most tokens of an answer */

@@ -24,12 +24,18 @@ static int fail(const char *what, const char *path)
                                strerror(code), code == ENOSPC ? "; free space or choose another folder" : "");
 }
 
+/* A file to read that is not there is a mistake of who named it. */
+static int fail_open(const char *path)
+{
+    return errno == ENOENT ? tune_error_usage("cannot open %s: %s", path, strerror(ENOENT)) : fail("open", path);
+}
+
 int tune_file_open(const char *path, size_t *size)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a FIFO must not block */
     if (fd < 0)
-        return fail("open", path);
+        return fail_open(path);
     if (fstat(fd, &st) < 0) {
         fail("examine", path);
     } else if (!S_ISREG(st.st_mode)) {

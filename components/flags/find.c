@@ -120,9 +120,9 @@ static int absent(const char *name, const char *hub_id, const struct tune_known_
     if (known)
         snprintf(like, sizeof like, "\nor, with random weights, to measure speed only:\n"
                  "  build/init_model --like %s --seed 1 models/%s", known->name, last);
-    return tune_error_set("model \"%s\": neither in models/%s nor in the Hub client's cache. To "
-                          "get it:\n  tools/download.sh %s models/%s%s", name, last, hub_id, last,
-                          like);
+    return tune_error_usage("model \"%s\": neither in models/%s nor in the Hub client's cache. To "
+                            "get it:\n  tools/download.sh %s models/%s%s", name, last, hub_id, last,
+                            like);
 }
 
 static int no_such_name(const char *name)

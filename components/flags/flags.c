@@ -180,7 +180,7 @@ static int unknown(const struct tune_flags_state *state, const char *where, cons
     for (int i = 0; i < BUILTINS && *dashes; i++)
         names[n++] = builtin[i].name;
     char hint[256] = "";
-    int distance, most = (int)strlen(name) / 3 > 2 ? (int)strlen(name) / 3 : 2;
+    int distance, most = tune_nearest_limit(name);
     const char *nearest = tune_nearest(name, names, n, &distance), *explained = distance > most ? by_help(state, name) : NULL;
     if (!tune_flags_foreign(state, name, hint, sizeof hint) && (explained || distance <= most))
         snprintf(hint, sizeof hint, "; the nearest is %s%s", dashes, explained ? explained : nearest);

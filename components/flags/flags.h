@@ -276,12 +276,13 @@ extern const struct tune_service tune_show_tokens;
      "modules trained whole beside the adapters: embed_tokens, lm_head, or both with a comma"}, \
     TUNE_OPTION_GROUP("")
 
-/* What to answer, and how tokens are chosen. Programs that train have no use for it. */
+/* The options of a program that generates. */
 #define TUNE_GENERATION_OPTIONS(f) \
     TUNE_OPTION_GROUP("model"), \
     {"model", TUNE_STRING, &(f).model, NULL, "", "", \
      "model folder, known name (see --list-models) or Hub id"}, \
-    {"adapter", TUNE_STRING, &(f).adapter, NULL, "", "", "PEFT folder with an adapter of that model"}, \
+    {"adapter", TUNE_STRING, &(f).adapter, NULL, "", "", \
+     "PEFT folder with an adapter of that model"}, \
     {"base-dtype", TUNE_DTYPE, &(f).base_dtype, "auto", "auto|float32|bfloat16|nf4", "", \
      "format of the matrices in memory. auto: as the adapter was trained, else bfloat16 if the " \
      "files are, else float32"}, \
@@ -304,7 +305,10 @@ extern const struct tune_service tune_show_tokens;
     {"overwrite", TUNE_BOOL, &(f).generate.overwrite, "false", "", "", "begin --output anew"}, \
     {"compare-base", TUNE_BOOL, &(f).generate.compare_base, "false", "", "", \
      "answer without the adapter, too, and show both answers side by side"}, \
-    {"system", TUNE_STRING, &(f).generate.system, NULL, "", "", "system message of --prompt and --chat"}, \
+    {"compare-model", TUNE_STRING, &(f).generate.compare_model, NULL, "", "", \
+     "another model with the same tokenizer, such as the one before training, to answer, too"}, \
+    {"system", TUNE_STRING, &(f).generate.system, NULL, "", "", \
+     "system message of --prompt and --chat"}, \
     {"batch-size", TUNE_INT, &(f).generate.batch_size, "8", "[1,4096]", "rows", \
      "rows of --input to answer at a time"}, \
     {"format", TUNE_CHOICE, &(f).data.row_format, "auto", \
@@ -317,7 +321,7 @@ extern const struct tune_service tune_show_tokens;
     {"prompt-template", TUNE_STRING, &(f).data.prompt_template, NULL, "", "", \
      "file with a prompt template; or instruction, sql, tone"}, \
     {"chat-template", TUNE_STRING, &(f).data.chat_template, NULL, "", "", \
-     "layout of conversations: Jinja file, chatml, llama3, phi3, plain. Default: the model's own"}, \
+     "layout of conversations: Jinja file, chatml, llama3, phi3, plain. Default: the model's"}, \
     TUNE_OPTION_GROUP("answers"), \
     {"max-new-tokens", TUNE_INT, &(f).generate.max_new_tokens, "256", "[1,inf)", "tokens", \
      "most tokens of an answer"}, \
@@ -451,13 +455,12 @@ extern const struct tune_service tune_show_tokens;
     {"eval-dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).eval.path, NULL, "", "", \
      "file of rows to evaluate on, in place of --train-split. It is read like --dataset"}, \
     {"sample-every", TUNE_FREE(TUNE_INT), &(f).sample.every, "0", "[0,inf)", "steps", \
-     "steps between answers of the model to --sample-prompts; 0: none. They are greedy, and the run " \
-     "folder keeps them"}, \
-    {"sample-prompts", TUNE_FREE(TUNE_STRING), &(f).sample.prompts, NULL, "", "", \
-     "file of prompts for --sample-every, read like --dataset. Columns of answers need not be there"}, \
+     "steps between answers to --sample-prompts; 0: none"}, \
     {"patience", TUNE_INT, &(f).eval.patience, "0", "[0,inf)", "evaluations", \
      "end after so many without a lower loss; 0: never. They are counted in a row"}, \
     TUNE_OPTION_MORE, \
+    {"sample-prompts", TUNE_FREE(TUNE_STRING), &(f).sample.prompts, NULL, "", "", \
+     "file of prompts for --sample-every, read like --dataset. It needs no columns of answers"}, \
     {"sample-tokens", TUNE_FREE(TUNE_INT), &(f).sample.tokens, "64", "[1,inf)", "tokens", \
      "most tokens of such an answer"}, \
     {"eval-rows", TUNE_INT64, &(f).eval_rows, "0", "[0,inf)", "rows", \

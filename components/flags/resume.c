@@ -102,7 +102,7 @@ static int find_listed(const char *list, const char *working_folder, char found[
     size_t used = 0;
     for (int k = 0; (more = tune_path_listed(list, k, item)) == 1; k++) {
         TRY(tune_path(path, "%s/%s", working_folder, item));
-        bool there = *item != '/' && !tune_file_exists(item) && tune_file_exists(path);
+        bool there = *item && *item != '/' && !tune_file_exists(item) && tune_file_exists(path);
         used += (size_t)snprintf(found + used, TUNE_PATH_MAX - used, "%s%s", k ? "," : "", there ? path : item);
         if (used >= TUNE_PATH_MAX)
             return tune_error_set("the paths %.60s... are longer than %d bytes", list, TUNE_PATH_MAX - 1);

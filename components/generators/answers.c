@@ -89,7 +89,7 @@ void tune_answers_free(struct tune_answers *a)
     free(a);
 }
 
-/* Whether text is shown as it comes. */
+/* True if text is shown as it comes. */
 static bool shows(const struct tune_answers *a)
 {
     return a->o.text && !a->o.file && !a->o.lines && a->o.sides == 1;
@@ -233,7 +233,7 @@ static void tell_speed(struct tune_answers *a, double now)
 static int show_sides(struct tune_answers *a)
 {
     for (int b = 0; b < a->batch.rows; b++) {
-        struct tune_side_text side[TUNE_SIDES] = {{"base", NULL, 0}, {"tuned", NULL, 0}};
+        struct tune_side_text side[TUNE_SIDES] = {{a->o.names[0], NULL, 0}, {a->o.names[1], NULL, 0}};
         for (int s = 0; s < TUNE_SIDES; s++)
             side[1 - s].text = tune_answers_text(a, b, s, &side[1 - s].size);
         if (a->batch.rows > 1 && fprintf(a->o.text, "row %lld\n", (long long)a->batch.numbers[b]) < 0)

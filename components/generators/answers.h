@@ -9,14 +9,14 @@
  *     }
  *     tune_answers_end(answers);
  *
- * A row ends with one of the model's end tokens, with a stop text, after so many tokens, where the
- * context is full, or with a signal. The text of one row is shown as it comes. Several rows become
+ * A row ends with a token of the model, a stop text, the number of tokens, a full context or a
+ * signal. The text of one row is shown as it comes. Several rows become
  * lines of JSON, in the order of the rows:
  *
  *     {"row": 0, "answer": "Red.", "end": "token", "prompt_tokens": 9, "tokens": 3, "of": "5c..."}
  *
  * row counts from 0. end is token, stop, length or context. of is a hash of the prompt, the weights
- * and the options; a file of answers is continued only by a run with the same ones. */
+ * and the options. A file of answers is continued only by a run with the same ones. */
 #ifndef TUNE_ANSWERS_H
 #define TUNE_ANSWERS_H
 
@@ -46,7 +46,8 @@ struct tune_answers_options {
     bool lines;                  /* without a file: lines of JSON to text; else the text itself */
     bool overwrite;              /* begin the file anew */
     uint64_t settings;           /* hash of weights and options, for `of` */
-    int sides;                   /* 2: every prompt is answered twice, the second time by the base */
+    int sides;                   /* 2: prompts are answered twice, the second time by the base */
+    const char *names[2];        /* headings of base and tuned answers; borrowed */
     FILE *text, *notes;          /* answers go to text; NULL: nowhere. Speed goes to notes; NULL */
     int width;                   /* columns of the terminal that text is; 0: it is none */
     const volatile int *stop_signal; /* NULL, or where the program's handler stores a signal */
@@ -59,9 +60,9 @@ struct tune_going {
     const int *kept;       /* [rows] their places among the rows of the step before */
 };
 
-/* tune_answers_new - answers to prompts, which must outlive them. A file that is there is continued:
- * the prompts that it answers are skipped (tune_prompts_skip). Options and strings are copied. NULL
- * with an error: a file of another run, or one that another process writes.
+/* tune_answers_new - answers to prompts, which must outlive them. A file that is there is
+ * continued: the prompts that it answers are skipped (tune_prompts_skip). Options and strings are
+ * copied. NULL with an error: a file of another run, or one that another process writes.
  * tune_answers_free - free them; NULL is fine. */
 struct tune_answers *tune_answers_new(struct tune_tokenizer *tok, struct tune_prompts *prompts,
                                       const struct tune_answers_options *options);

@@ -18,12 +18,17 @@ struct tune_tokenizer;
 
 /* tune_get_generation_model - the model that the options name, frozen, with its adapter, and room
  * for the prompts.
+ * tune_get_compared_model - the other model that answers, too.
  * tune_get_cache - a cache for the largest batch of prompts and their answers.
  * tune_get_token_sampler - a sampler for it. Sampling that is not given is that of the folder's
- * generation_config.json; without one it is greedy. All three: NULL with an error. */
-struct tune_model *tune_get_generation_model(const struct tune_flags *flags, struct tune_device *dev,
+ * generation_config.json; without one it is greedy. All: NULL with an error. */
+struct tune_model *tune_get_generation_model(const struct tune_flags *flags,
+                                             struct tune_device *dev,
                                              const struct tune_tokenizer *tok,
                                              const struct tune_prompts *prompts);
+struct tune_model *tune_get_compared_model(const struct tune_flags *flags, struct tune_device *dev,
+                                           const struct tune_tokenizer *tok,
+                                           const struct tune_prompts *prompts);
 struct tune_cache *tune_get_cache(const struct tune_flags *flags, struct tune_model *m,
                                   const struct tune_prompts *prompts);
 struct tune_token_sampler *tune_get_token_sampler(const struct tune_flags *flags,

@@ -21,6 +21,7 @@ struct tune_generation_options {
     const char *system;        /* system message of prompts and chats; NULL: none */
     const char *stop;          /* texts that end an answer, with commas between; NULL: none */
     bool chat, compare_base, overwrite;
+    const char *compare_model; /* another model that answers, too; NULL: none */
     int max_new_tokens;        /* most tokens of an answer */
     int context;               /* most tokens of prompt and answer; 0: the model's context, in a
                                   chat at most 4096 */

@@ -35,7 +35,7 @@ struct tune_tokenizer;
 /* Prompts of one pass through the model. */
 struct tune_prompt_batch {
     int rows, T;
-    const int32_t *ids;      /* [rows,T], padded on the left with id 0; valid until the next batch */
+    const int32_t *ids;      /* [rows,T], padded on the left with id 0; valid until the next one */
     const int32_t *pads;     /* [rows] positions of padding */
     const int64_t *numbers;  /* [rows] number of each row in its set, or of the turn in a chat */
     bool chat;               /* it goes on with the text before */
@@ -45,7 +45,8 @@ struct tune_prompt_batch {
  * It frees data. NULL with an error: a row that is bad, empty or too long, by name.
  * tune_prompts_open_chat - a chat. It frees layout. system: the first system message; NULL: none.
  * in: file descriptor to read lines from. notes: what is no answer goes there.
- * stop_signal: NULL, or where the program's handler stores a signal, which ends the wait for a line.
+ * stop_signal: NULL, or where the program's handler stores a signal, which ends the wait for a
+ * line.
  * tune_prompts_free - free them; NULL is fine. */
 struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int batch_size, int context);
 struct tune_prompts *tune_prompts_open_chat(struct tune_chat_template *layout,
@@ -54,8 +55,8 @@ struct tune_prompts *tune_prompts_open_chat(struct tune_chat_template *layout,
                                             volatile int *stop_signal);
 void tune_prompts_free(struct tune_prompts *p);
 
-/* tune_prompts_next - the next batch: 1; 0: there are no more. In a chat it reads a line, and serves
- * its commands. -1 with an error: the rows changed, no memory.
+/* tune_prompts_next - the next batch: 1; 0: there are no more. In a chat it reads a line, and
+ * serves its commands. -1 with an error: the rows changed, no memory.
  * tune_prompts_answered - the answer to the last turn of a chat; elsewhere it does nothing.
  * tune_prompts_skip - leave out the first rows; they have answers already. */
 int tune_prompts_next(struct tune_prompts *p, struct tune_prompt_batch *batch);
@@ -77,10 +78,9 @@ int tune_prompts_batch(const struct tune_prompts *p);
 const char *tune_prompts_about(const struct tune_prompts *p);
 int tune_prompts_hash(struct tune_prompts *p, int64_t row, uint64_t *hash);
 
-/* tune_get_prompts - the prompts that the options name. Without `format`, `prompt_template` and
- * `chat_template`, they are written as the rows of the run that made the model or the adapter; else
- * by the model's chat template, if it has one. notes: for a chat. NULL with kind USAGE: none is
- * named, or more than one.
+/* tune_get_prompts - the prompts that the options name, written as they say. Else they are written
+ * as the rows of the run that made the model or the adapter. Else the model's chat template writes
+ * them, if it has one. notes: for a chat. NULL with kind USAGE: none is named, or more than one.
  * tune_get_sample_prompts - the prompts that a recipe answers while it trains. They are written as
  * its rows. NULL with kind USAGE: no file is named, or it cannot be read.
  * tune_get_prompts_tokenizer - the tokenizer in the adapter's folder, if it has one, else the

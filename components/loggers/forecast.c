@@ -51,11 +51,13 @@ int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_option
     else
         snprintf(text, sizeof text, "all %" PRId64 " rows were read", s->rows);
     if (s->trained > 0)
-        tune_append(text, sizeof text, ": %.0f tokens on average, %" PRId64 " in the longest", s->tokens, s->longest);
+        tune_append(text, sizeof text, ": %.0f tokens on average%s, %" PRId64 " in the longest", s->tokens,
+                    o->pairs ? " for both answers" : "", s->longest);
     snprintf(what, sizeof what, "are cut to %d", most);
-    add_share(text, sizeof text, s->cut - s->cut_away, s->rows, what);
+    add_share(text, sizeof text, s->cut, s->rows, what);
     add_share(text, sizeof text, s->cut_away, s->rows, "lose all they train on to the cut");
     add_share(text, sizeof text, s->empty, s->rows, "have nothing to train on");
+    add_share(text, sizeof text, s->unanswered, s->rows, "have an empty answer");
     add_share(text, sizeof text, s->doubled, s->rows, "are doubled");
     add_share(text, sizeof text, s->bad, s->rows, "cannot be read");
     TRY(tune_logger_note(log, "survey", text));
@@ -67,6 +69,8 @@ int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_option
     TRY(warn(log, "warning: cut away", s->cut_away, s, text));
     TRY(warn(log, "warning: empty", s->empty, s,
              "have nothing to train on, and are left out; `show_tokens` 3 shows why, `train_on` says what is trained"));
+    TRY(warn(log, "warning: no answer", s->unanswered, s, "have an empty answer, so the model learns to say nothing there; take "
+             "them out of the file, or give `append_token` none, which leaves them out"));
     TRY(warn(log, "warning: doubled", s->doubled, s, "are the same as an earlier row, and are trained again; take them out of "
              "the file unless you mean it"));
     snprintf(text, sizeof text, "hold placeholders such as %s; fill them in, or the model learns to write them", s->placeholder);

@@ -19,7 +19,7 @@ struct layer_state {
     struct lora_state lora[LORA_PRODUCTS]; /* of the products that have adapters */
 };
 
-/* What a layer uses of a cache (cache.c). */
+/* The part of a cache (cache.c) that layers use. */
 struct tune_cached {
     tune_address kv;     /* [layers] [layer_rows, 2 K D] keys, then values, of each position */
     tune_address rope;   /* [capacity, D] */
@@ -135,8 +135,8 @@ static inline struct tune_tensor rows(const struct tune_model *m, tune_address d
     return tune_tensor_2d(data, m->dtype, (int64_t)m->B * m->T, width);
 }
 
-/* tune_model_extend - tune_model_infer of a batch that goes on behind what is in a cache. bare: with
- * the base alone. The batch's labels, positions and starts are not read.
+/* tune_model_extend - tune_model_infer of a batch that goes on behind what is in a cache. bare:
+ * with the base alone. The batch's labels, positions and starts are not read.
  * tune_model_reserve_keys - working memory of the device for B rows with so many keys. */
 int tune_model_extend(struct tune_model *m, const struct tune_cached *cached,
                       const struct tune_batch *batch, bool bare, struct tune_tensor **hidden);

@@ -51,20 +51,21 @@ int64_t tune_cache_bytes(const struct tune_model_config *config, enum tune_dtype
  * without dropout and noise, and no backward may follow. -1 with an error: an id outside the
  * vocabulary, or more tokens than the capacity; the cache is then as before.
  * tune_cache_logits - logits [rows,V] F32 of each row's last position, scaled and ready for a
- * softmax. Waits for the device. *logits is host memory of the cache, which the caller may change.
- * It is valid until the next call. Call it after tune_cache_forward, with nothing in between that
- * runs the model. */
+ * softmax. Waits for the device. *host_logits is memory of the cache on the host, which the caller
+ * may change. It is valid until the next call. Call it after tune_cache_forward, with nothing in
+ * between that runs the model. */
 int tune_cache_begin(struct tune_cache *c, int rows, const int32_t *pads);
 int tune_cache_forward(struct tune_cache *c, const int32_t *ids, int T);
-int tune_cache_logits(struct tune_cache *c, float **logits);
+int tune_cache_logits(struct tune_cache *c, float **host_logits);
 
 /* tune_cache_base - from the next token on, compute with the base alone, without adapters.
  * tune_cache_cut - forget all but the first `length` positions. More than it has: nothing changes.
  * tune_cache_keep - keep only these rows, in this order: which [count], ascending. The others make
  * room.
- * tune_cache_share - go on with a text that begins like the one row in it: cut the cache to what
- * both begin with, and return that length. It is below n, so that there is a token to go on with. 0:
- * nothing is shared; the cache is then empty, for one row. The model's weights must be as they were.
+ * tune_cache_share - go on with a text that begins like the one row in it. The cache is cut to what
+ * both begin with. Returns that length. It is below n, so that there is a token to go on with.
+ * 0: nothing is shared; the cache is then empty, for one row. The model's weights must be as they
+ * were.
  * tune_cache_length - positions in it, padding included.
  * tune_cache_capacity - positions that it has room for. */
 void tune_cache_base(struct tune_cache *c, bool bare);

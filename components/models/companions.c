@@ -367,6 +367,33 @@ int tune_companions_chat(struct tune_companions *c, const char *chat_template, i
     return 0;
 }
 
+/* The eos_token of tokenizer_config.json; NULL: it names none. json: the file, parsed. */
+static const char *eos_token_of(const cJSON *json)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, "eos_token");
+    if (cJSON_IsObject(item))
+        item = cJSON_GetObjectItemCaseSensitive(item, "content");
+    return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+int tune_companions_eos_token(struct tune_companions *c, const char *token)
+{
+    cJSON *json;
+    if (!token)
+        return 0;
+    TRY(parse(c, TOKENIZER_CONFIG, &json));
+    if (eos_token_of(json)) {
+        cJSON_Delete(json);
+        return 0;
+    }
+    if (!json)
+        json = cJSON_CreateObject();
+    cJSON_DeleteItemFromObjectCaseSensitive(json, "eos_token"); /* it may be null */
+    if (!c->text[TOKENIZER_CONFIG])
+        c->mode[TOKENIZER_CONFIG] = c->mode[CONFIG];
+    return put_text(c, TOKENIZER_CONFIG, json, cJSON_AddStringToObject(json, "eos_token", token) != NULL);
+}
+
 /* Take those files that the other folder has. */
 static int take(struct tune_companions *c, const char *folder, const int *which, int count)
 {
@@ -393,7 +420,14 @@ static int take(struct tune_companions *c, const char *folder, const int *which,
 int tune_companions_take_chat(struct tune_companions *c, const char *folder)
 {
     static const int files[] = {GENERATION, CHAT};
-    return take(c, folder, files, 2);
+    static const char config[] = "tokenizer_config.json";
+    TRY(take(c, folder, files, 2));
+    if (!tune_folder_has(folder, config))
+        return 0;
+    cJSON *json = tune_cjson_read_in(folder, config, LARGEST);
+    int status = json ? tune_companions_eos_token(c, eos_token_of(json)) : -1;
+    cJSON_Delete(json);
+    return status;
 }
 
 int tune_companions_take_tokenizer(struct tune_companions *c, const char *folder)

@@ -55,9 +55,13 @@ int tune_companions_vocabulary(struct tune_companions *c, int rows);
  * generation. NULL and -1: leave what was read. generation_config.json keeps its other tokens; a
  * folder without that file gets one. -1 with an error: no memory, or that file holds no object.
  *
+ * tune_companions_eos_token - from now on write a tokenizer_config.json with this eos_token, if it
+ * names none. Templates that use the token need it there. NULL: leave what was read.
+ *
  * tune_companions_take_chat - take chat_template.jinja and generation_config.json from another
- * folder, as far as it has them. 0, or -1 with an error. */
+ * folder, as far as it has them, and its eos_token. 0, or -1 with an error. */
 int tune_companions_chat(struct tune_companions *c, const char *chat_template, int32_t end_id);
+int tune_companions_eos_token(struct tune_companions *c, const char *token);
 int tune_companions_take_chat(struct tune_companions *c, const char *folder);
 
 /* tune_companions_take_tokenizer - take the tokenizer's files from another folder, if it has a

@@ -29,8 +29,8 @@ const struct tune_array *tune_weights_find(const struct tune_weights *w, const c
  * lm_head.weight are ignored. -1 with an error that names the tensor. */
 int tune_weights_check(const struct tune_weights *w, struct tune_parameters *p, bool tied);
 
-/* tune_weights_kept - the smallest storage that keeps every number of the folder's matrices: BF16 if
- * all are BF16, else F32. It reads headers only. -1 with an error. */
+/* tune_weights_kept - the smallest storage that keeps every number of the folder's matrices: BF16
+ * if all are BF16, else F32. It reads headers only. -1 with an error. */
 int tune_weights_kept(const char *folder, enum tune_dtype *dtype);
 
 /* A source of a parameter's numbers: read writes count of them, from element at, as float32 into

@@ -416,9 +416,10 @@ struct tune_run *tune_run_open(const char *folder)
     struct tune_run *r = tune_run_follow(folder);
     if (!r || r->state != TUNE_RUN_ABSENT)
         return r;
-    bool there = tune_file_is_folder(r->folder);
-    tune_error_set(there ? "%s: no run in this folder; expected " TUNE_RUN_JSON " and " TUNE_RUN_METRICS
-                         : "%s: no such run folder", folder);
+    if (tune_file_is_folder(r->folder))
+        tune_error_set("%s: no run in this folder; expected " TUNE_RUN_JSON " and " TUNE_RUN_METRICS, folder);
+    else
+        tune_error_usage("%s: no such run folder", folder);
     tune_run_free(r);
     return NULL;
 }

@@ -8,7 +8,8 @@
  *       report.json      the report: measured properties, once the run has ended; beside them
  *                        weights, weights_hash, data_hash, eval_data_hash as run.json has them, and
  *                        "nonce": the text of $TUNE_NONCE where it is set (run.json has it too)
- *       samples.jsonl    what the model said to some prompts while it trained: an object a line with
+ *       samples.jsonl    what the model said to some prompts while it trained: an object a line
+ * with
  *                        step, row, prompt, answer and end (generators/answers.h); absent if nobody
  *                        asked
  *       recipe.c         the program's own source as it was compiled
@@ -23,8 +24,8 @@
  *   "running". No process holds the lock then, which shows that the run is dead.
  * - metrics.jsonl has every line that was written; the last one may lack its end.
  * - "<name>.tmp-<pid>" may lie there; the next process to go on with the run removes it.
- * A run that goes on cuts metrics.jsonl back to its checkpoint's step, in place, and then appends. It
- * replaces samples.jsonl by its lines up to that step.
+ * A run that goes on cuts metrics.jsonl back to its checkpoint's step, in place, and then appends.
+ * It replaces samples.jsonl by its lines up to that step.
  * Nothing else is ever written over: the folder is new, or removed first where that was asked. */
 #ifndef TUNE_RUNS_RUN_FOLDER_H
 #define TUNE_RUNS_RUN_FOLDER_H

@@ -28,7 +28,7 @@ int tune_run_writer_sample(struct tune_run_writer *w, const cJSON *row)
     return status < 0 ? -1 : written ? 0 : fail(path);
 }
 
-/* Whether a line is whole, and belongs to this step or an earlier one. */
+/* True for a whole line of this step or an earlier one. */
 static bool stays(const char *line, int64_t step)
 {
     cJSON *json = line[0] && line[strlen(line) - 1] == '\n' ? cJSON_Parse(line) : NULL;

@@ -80,9 +80,9 @@ static int add_path(struct list *l, const char *given)
         return 0;
     if (l->follow)
         return add(l, strchr(given, '/') ? given : path);
-    tune_error_set("%s: %s", given, tune_file_is_folder(given) ? "neither a run folder (no " TUNE_RUN_JSON " in it) nor a folder of run folders"
-                                                               : "no such run, neither here nor in runs/");
-    return -1;
+    if (!tune_file_is_folder(given))
+        return tune_error_usage("%s: no such run, neither here nor in runs/", given);
+    return tune_error_set("%s: neither a run folder (no " TUNE_RUN_JSON " in it) nor a folder of run folders", given);
 }
 
 static int open_all(struct list *l, struct tune_run ***runs, const char *const *paths, int count)

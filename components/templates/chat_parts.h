@@ -31,9 +31,15 @@ struct tune_chat_template {
     const char *chosen; /* text of one in found; NULL: the folder's own */
     uint64_t hash;
     int64_t seconds;
+    bool given_end; /* the last of special is the end token that the caller gave */
+    bool uses_end;  /* and a template has eos_token */
+    bool joins; /* content that is a list of texts is given to the template as one string */
 };
 
 int tune_chat_no_memory(void); /* sets the error; returns -1 */
+
+/* tune_chat_settle_content - set joins, by renders of a message whose content is a list. */
+void tune_chat_settle_content(struct tune_chat_template *t);
 
 #ifdef __cplusplus
 }

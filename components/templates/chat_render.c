@@ -74,7 +74,30 @@ static uint8_t mark_of(int index)
     return (uint8_t)(TUNE_JINJA_DATA | (index % ORIGINS + 1) * ORIGIN);
 }
 
-static int read_message(jrun *run, const struct tune_chat_messages *messages, int index, jval *v)
+/* Join the texts of content that is a list of parts. */
+static int join_parts(jrun *run, jval *content)
+{
+    const struct tune_jinja_list *list = content->list;
+    char *text = NULL;
+    size_t size = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass && !(text = tune_jinja_take(&run->memory, size + 1)))
+            return -1;
+        size = 0;
+        for (size_t i = 0; i < list->count; i++) {
+            const jval *part = list->items[i].type == JINJA_DICT ? member(run, &list->items[i], "text") : NULL;
+            if (!part || part->type != JINJA_TEXT)
+                return 0; /* not of texts alone: left to the template */
+            if (pass && part->size > 0)
+                memcpy(text + size, part->text, part->size);
+            size += part->size;
+        }
+    }
+    *content = (jval){.type = JINJA_TEXT, .mark = run->mark, .text = text, .size = size};
+    return tune_jinja_step(run, size / 64);
+}
+
+static int read_message(jrun *run, bool joins, const struct tune_chat_messages *messages, int index, jval *v)
 {
     const struct tune_chat_message *m = &messages->items[index];
     jval all, role, content;
@@ -99,6 +122,12 @@ static int read_message(jrun *run, const struct tune_chat_messages *messages, in
     if (!found || found->type != JINJA_TEXT)
         return tune_error_set("message %d is no object with a role", index + 1);
     TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("role"), as_role(*found)));
+    found = joins ? member(run, &all, "content") : NULL;
+    if (found && found->type == JINJA_LIST) {
+        content = *found;
+        TRY(join_parts(run, &content));
+        TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("content"), content));
+    }
     for (size_t i = 0; i < all.dict->count; i++)
         if (all.dict->values[i].type != JINJA_NONE)
             TRY(tune_jinja_dict_put(run, v->dict, all.dict->keys[i], all.dict->values[i]));
@@ -113,7 +142,7 @@ static int set_variables(const struct tune_chat_template *t, jrun *run, const st
         TRY(tune_jinja_set_text(run, t->special[i].name, t->special[i].text, strlen(t->special[i].text)));
     TRY(tune_jinja_list_new(run, (size_t)count, false, &list));
     for (int i = 0; i < count; i++) {
-        TRY(read_message(run, messages, i, &item));
+        TRY(read_message(run, t->joins, messages, i, &item));
         TRY(tune_jinja_list_add(run, &list, item));
         told[i].assistant = tune_jinja_is(member(run, &item, "role"), "assistant");
         item.dict->turn = &told[i].turn;
@@ -156,6 +185,26 @@ static int render(const struct tune_chat_template *t, const struct tune_chat_mes
         memcpy(r->marks, out.marks, out.size);
     tune_jinja_end(run);
     return failed ? -1 : 0;
+}
+
+/* True if the template writes the text of such a message, and nothing of the list around it. */
+static bool writes(const struct tune_chat_template *t, const char *json)
+{
+    const struct tune_chat_message said = {.json = {json, strlen(json)}};
+    const struct tune_chat_messages chat = {.items = &said, .count = 1};
+    struct rendered r;
+    bool good = render(t, &chat, 1, false, &r) == 0 && strstr(r.text, "a part of it") && !strstr(r.text, "'text'") &&
+                !strstr(r.text, "\"text\"");
+    drop(&r);
+    return good;
+}
+
+void tune_chat_settle_content(struct tune_chat_template *t)
+{
+    static const char list[] = "{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a part of it\"}]}";
+    static const char string[] = "{\"role\": \"user\", \"content\": \"a part of it\"}";
+    t->joins = !writes(t, list) && writes(t, string);
+    tune_error_clear();
 }
 
 /* ---- what assistants wrote ---- */

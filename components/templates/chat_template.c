@@ -45,6 +45,11 @@ const char *tune_chat_template_chosen(const struct tune_chat_template *t)
     return t->chosen;
 }
 
+const char *tune_chat_template_end(const struct tune_chat_template *t)
+{
+    return t->uses_end ? t->special[t->special_count - 1].text : NULL;
+}
+
 uint64_t tune_chat_template_hash(const struct tune_chat_template *t)
 {
     return t->hash;
@@ -118,15 +123,32 @@ static int add_folder(struct tune_chat_template *t, const char *model)
     return failed ? -1 : 0;
 }
 
-static int add_special(struct tune_chat_template *t, const cJSON *item)
+static int add_special(struct tune_chat_template *t, const char *name, const char *text)
 {
-    const cJSON *content = cJSON_IsObject(item) ? cJSON_GetObjectItemCaseSensitive(item, "content") : item;
-    size_t size = strlen(item->string);
-    if (size < 7 || strcmp(item->string + size - 6, "_token") != 0 || !cJSON_IsString(content) || t->special_count == NAMES)
+    if (t->special_count == NAMES)
         return 0;
     struct tune_chat_special *s = &t->special[t->special_count++];
-    *s = (struct tune_chat_special){strdup(item->string), strdup(content->valuestring)};
+    *s = (struct tune_chat_special){strdup(name), strdup(text)};
     return s->name && s->text ? 0 : tune_chat_no_memory();
+}
+
+static int read_special(struct tune_chat_template *t, const cJSON *item)
+{
+    const cJSON *content = cJSON_IsObject(item) ? cJSON_GetObjectItemCaseSensitive(item, "content") : item;
+    size_t size = item->string ? strlen(item->string) : 0;
+    if (size < 7 || strcmp(item->string + size - 6, "_token") != 0 || !cJSON_IsString(content))
+        return 0;
+    return add_special(t, item->string, content->valuestring);
+}
+
+/* The end token that other files of the model name, unless tokenizer_config.json named one. */
+static int add_end(struct tune_chat_template *t, const char *end_token)
+{
+    for (int i = 0; i < t->special_count; i++)
+        if (!strcmp(t->special[i].name, "eos_token"))
+            return 0;
+    t->given_end = end_token && t->special_count < NAMES;
+    return t->given_end ? add_special(t, "eos_token", end_token) : 0;
 }
 
 static int read_config(struct tune_chat_template *t, const char *folder)
@@ -138,7 +160,7 @@ static int read_config(struct tune_chat_template *t, const char *folder)
     const cJSON *item, *template = cJSON_GetObjectItemCaseSensitive(config, "chat_template");
     int failed = !config;
     cJSON_ArrayForEach(item, config)
-        failed = failed || (item->string && add_special(t, item) < 0);
+        failed = failed || read_special(t, item) < 0;
     if (failed || t->found_count > 0 || !template || cJSON_IsNull(template)) {
         cJSON_Delete(config);
         return failed ? -1 : 0;
@@ -174,8 +196,10 @@ static int use(struct tune_chat_template *t, struct tune_jinja **to, const struc
         return tune_chat_no_memory();
     t->hash = tune_hash64(n->text, n->size, t->hash);
     for (int i = 0; i < t->special_count; i++)
-        if (memmem(n->text, n->size, t->special[i].name, strlen(t->special[i].name)))
+        if (memmem(n->text, n->size, t->special[i].name, strlen(t->special[i].name))) {
             t->hash = tune_hash64(t->special[i].text, strlen(t->special[i].text), t->hash);
+            t->uses_end |= t->given_end && i == t->special_count - 1;
+        }
     return (*to = tune_jinja_open(name, n->text, n->size)) ? 0 : -1;
 }
 
@@ -203,9 +227,9 @@ static int unknown(const struct tune_chat_template *t, const char *folder, const
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? ", " : "", names[i]);
     const char *near = chosen ? tune_nearest(chosen, names, count, NULL) : NULL;
     if (chosen)
-        tune_error_usage("`chat_template`: there is no template %.200s; did you mean %s? There "
+        tune_error_usage("`chat_template`: there is no template %.200s%s%s%s There "
                          "are: %s; or the path of a file, with a '/' or .jinja at its end",
-                         chosen, near ? near : "a file", text);
+                         chosen, near ? "; did you mean " : "", near ? near : "", near ? "?" : ".", text);
     else
         tune_error_usage("%.300s has no chat template of its own%s; give `chat_template` NAME "
                          "(there are: %s) or the path of a file", folder ? folder : "the model",
@@ -247,7 +271,8 @@ static int choose(struct tune_chat_template *t, const char *folder, const char *
     return !chosen && named(t, "tool_use") ? use(t, &t->tools, named(t, "tool_use")) : 0;
 }
 
-struct tune_chat_template *tune_chat_template_open(const char *model_folder, const char *chosen)
+struct tune_chat_template *tune_chat_template_open(const char *model_folder, const char *chosen,
+                                                   const char *end_token)
 {
     struct tune_chat_template *t = calloc(1, sizeof *t);
     if (!t) {
@@ -262,8 +287,10 @@ struct tune_chat_template *tune_chat_template_open(const char *model_folder, con
             (tune_folder_has(model_folder, "tokenizer_config.json") && read_config(t, model_folder) < 0))
             goto fail;
     }
-    if (choose(t, model_folder, chosen) == 0)
+    if (add_end(t, end_token) == 0 && choose(t, model_folder, chosen) == 0) {
+        tune_chat_settle_content(t);
         return t;
+    }
 fail:
     tune_chat_template_free(t);
     return NULL;

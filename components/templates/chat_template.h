@@ -6,7 +6,8 @@
  * or markup. Data comes from a message, and the spelling of a special token in it is plain text.
  * Markup comes from the template.
  *
- *     struct tune_chat_template *t = tune_chat_template_open("models/SmolLM2-135M-Instruct", NULL);
+ *     struct tune_chat_template *t = tune_chat_template_open("models/SmolLM2-135M-Instruct", NULL,
+ *                                                           NULL);
  *     struct tune_chat_message said[] = {{.role = "user", .content = {"Hi", 2}},
  *                                        {.role = "assistant", .content = {"Hello", 5}}};
  *     struct tune_chat_messages chat = {.items = said, .count = 2, .name = "rows.jsonl",
@@ -72,11 +73,13 @@ struct tune_chat_template;
  * "tool_use" for conversations with tools. additional_chat_templates/NAME.jinja are found too.
  * Otherwise chosen is a file (a name with a '/' or ".jinja"), a name among the folder's templates,
  * or one in defaults/chat_templates ("chatml"). The special tokens of tokenizer_config.json
- * (bos_token, ...) are variables of the template. model_folder NULL: there are none.
+ * (bos_token, ...) are variables of the template. model_folder NULL: there are none. end_token is
+ * eos_token for folders that name none there; NULL: none.
  * tune_chat_template_free - free it; NULL is fine.
  * tune_chat_template_name - where it was found, for run headers; borrowed.
  * tune_chat_template_hash - hash of its text and of the special tokens that the text names. */
-struct tune_chat_template *tune_chat_template_open(const char *model_folder, const char *chosen);
+struct tune_chat_template *tune_chat_template_open(const char *model_folder, const char *chosen,
+                                                   const char *end_token);
 void tune_chat_template_free(struct tune_chat_template *t);
 const char *tune_chat_template_name(const struct tune_chat_template *t);
 uint64_t tune_chat_template_hash(const struct tune_chat_template *t);
@@ -84,6 +87,10 @@ uint64_t tune_chat_template_hash(const struct tune_chat_template *t);
 /* tune_chat_template_chosen - the Jinja text of a template that was chosen, with a NUL; NULL: it is
  * the one that transformers finds in the folder. Borrowed. */
 const char *tune_chat_template_chosen(const struct tune_chat_template *t);
+
+/* tune_chat_template_end - the end_token that tune_chat_template_open was given, if the template
+ * uses eos_token and tokenizer_config.json names none; else NULL. Borrowed. */
+const char *tune_chat_template_end(const struct tune_chat_template *t);
 
 /* tune_chat_template_date - set the time that strftime_now gives, in seconds since 1970 UTC, so
  * that renders repeat. -1, at first: the time of the call. Set it before rendering. */

@@ -103,6 +103,11 @@ int32_t tune_tokenizer_id(const struct tune_tokenizer *t, const char *token);
 const char *tune_tokenizer_token(const struct tune_tokenizer *t, int32_t id);
 const char *tune_tokenizer_pipeline(const struct tune_tokenizer *t);
 
+/* tune_tokenizer_end - the spelling of the token that ends the texts of a model, allocated; NULL:
+ * its folder names none. It is eos_token of tokenizer_config.json, else the token of eos_token_id
+ * in config.json, or the first of them. -1 with an error: a file that is no JSON, no memory. */
+int tune_tokenizer_end(const struct tune_tokenizer *t, const char *folder, char **token);
+
 /* tune_tokenizer_train - make a tokenizer.json with exactly vocabulary entries, in the smollm
  * pipeline (byte-level BPE, single digits). The special tokens come first, then the 256 bytes, then
  * merges learnt from size bytes of text. When no pair occurs twice any more, systematic merges fill

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* tune_width - columns that UTF-8 text takes on a terminal: none for a combining character, two for
- * a wide one of East Asia or an emoji, else one.
+/* tune_width - columns that UTF-8 text takes on a terminal. A combining character takes none, a
+ * wide one of East Asia or an emoji takes two, any other one.
  * tune_bytes_of - bytes of its characters that fit `columns` columns. */
 int tune_width(const char *text);
 size_t tune_bytes_of(const char *text, int columns);

@@ -36,7 +36,7 @@ static void check_chat(const char *path, const char *json, size_t size)
 {
     const struct tune_chat_message said[] = {{.role = "user", .content = {"<s>", 3}}, {.json = {json, size}},
                                              {.role = "assistant", .content = {"b", 1}}};
-    struct tune_chat_template *t = tune_chat_template_open(NULL, path);
+    struct tune_chat_template *t = tune_chat_template_open(NULL, path, NULL);
     struct tune_chat_text text = {0};
     HOLDS(t);
     tune_chat_template_date(t, 1700000000);

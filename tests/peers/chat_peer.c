@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     struct tune_tokenizer *k = NULL;
     bool jinja = argc > 1 && strcmp(argv[1], "jinja") == 0;
     if (!jinja) {
-        if (argc < 3 || !(t = tune_chat_template_open(argv[2], argc > 3 ? argv[3] : NULL))) {
+        if (argc < 3 || !(t = tune_chat_template_open(argv[2], argc > 3 ? argv[3] : NULL, NULL))) {
             fprintf(stderr, "%s\n", argc < 3 ? "chat_peer jinja | chat FOLDER [TEMPLATE]" : tune_error_message());
             return 1;
         }

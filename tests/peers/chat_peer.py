@@ -252,7 +252,7 @@ CONVERSATIONS = [
     ([SYSTEM, USER], TOOLS),
     ([], None),
     ([{"role": "user", "content": HOSTILE}, said(HOSTILE[::-1]), AGAIN, said(HOSTILE)], None),
-    ([{"role": "user", "content": [{"type": "text", "text": "part"}]}], None),
+    ([{"role": "user", "content": [{"type": "text", "text": "part"}, {"type": "text", "text": " and part"}]}, said("x")], None),
     ([{"role": HOSTILE, "content": "x"}], None),
     ([USER, said("x", reasoning="why"), AGAIN, said("y", reasoning_content="so"), AGAIN, said("z")], None),
     ([SYSTEM, USER, said("<think>\nwhy\n</think>\n\nx"), AGAIN, said("<think>\nso\n</think>\n\ny")], None),
@@ -295,6 +295,15 @@ def theirs(tokenizer, template, messages, tools, prompt, marked):
         return x
 
 
+def meant(tokenizer, template, messages, *more):
+    """The same; for a template that takes no list of texts, what transformers gives with the texts joined."""
+    out = theirs(tokenizer, template, messages, *more)
+    if any(isinstance(m["content"], list) for m in messages) and (isinstance(out, Exception) or "'type'" in out["text"]):
+        messages = [{**m, "content": "".join(p["text"] for p in m["content"]) if isinstance(m["content"], list) else m["content"]} for m in messages]
+        return theirs(tokenizer, template, messages, *more)
+    return out
+
+
 def mask_of(tokenizer, text, spans):
     """As transformers has it: 1 for each token of which a byte is in a span; spans are in bytes."""
     ends = [tuple(len(text.encode()[:at].decode()) for at in span) for span in spans]
@@ -309,7 +318,7 @@ def chats(folder, template, tokenizer, marked=False):
     for messages, tools in CONVERSATIONS:
         for prompt, spans in (False, False), (True, False), (False, True):
             lines.append(json.dumps({"messages": [json.dumps(m) for m in messages], "tools": tools and json.dumps(tools), "prompt": prompt, "spans": spans}))
-            wanted.append((spans, messages, theirs(tokenizer, template, messages, tools, prompt, marked)))
+            wanted.append((spans, messages, meant(tokenizer, template, messages, tools, prompt, marked)))
     done = subprocess.run([f"{BUILD}/tests/peers/chat_peer", "chat", folder], input="\n".join(lines) + "\n", capture_output=True, text=True)
     answers = [json.loads(line) for line in done.stdout.split("\n") if line]
     if len(answers) != len(lines):

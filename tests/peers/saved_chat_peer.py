@@ -9,6 +9,7 @@ BUILD: the build folder (default build).
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -49,9 +50,9 @@ def run(*command):
     return done.stdout
 
 
-def trained_ids(model, rows, number):
+def trained_ids(model, rows, number, template="chatml"):
     """The ids of a row as --show-tokens prints them."""
-    out = run("finetune_full", "--model", model, "--dataset", rows, "--chat-template", "chatml", "--show-tokens", str(number + 1))
+    out = run("finetune_full", "--model", model, "--dataset", rows, "--chat-template", template, "--show-tokens", str(number + 1))
     part = out.split(f"row {number},")[1].split("\nrow ")[0]
     return [int(x) for x in re.findall(r"^ *\d+ +(\d+)  (?:masked|trained)", part, re.M)]
 
@@ -93,6 +94,13 @@ def main():
             "0", "--output", at("again"))
         tap.ok(AutoModelForCausalLM.from_pretrained(at("again/checkpoint-final")).generation_config.eos_token_id == [2, 0],
                "trained on from there by its own template: the same tokens end it")
+        shutil.copytree(at("base"), at("bare"))  # only its config.json names the end token, which the template needs
+        os.remove(at("bare/tokenizer_config.json"))
+        run("finetune_full", *[x.replace(at("base"), at("bare")).replace("chatml", "plain") for x in common], "--max-steps", "1", "--output",
+            at("plain"))
+        tok = AutoTokenizer.from_pretrained(at("plain/checkpoint-final"))
+        tap.ok(tok.apply_chat_template(ROWS[0]["messages"], return_dict=False) == trained_ids(at("bare"), at("rows.jsonl"), 0, "plain"),
+               "a folder without tokenizer_config.json gets the end token that its template writes")
         run("finetune_lora", *common, "--lr", "4e-3", "--epochs", "500", "--lora-r", "64", "--lora-alpha", "64", "--output", at("lora"))
         adapter = at("lora/checkpoint-final")
         live = AutoPeftModelForCausalLM.from_pretrained(adapter).eval()

@@ -372,8 +372,9 @@ static int no_such_entity(const char *const *tables, int count)
         }
         tune_scan_free(scan);
     }
-    return tune_error_usage("%s has no row of entity %s%s%s", my.store, page.id, *nearest ? "; the nearest is " : "",
-                        nearest);
+    bool near = *nearest && best <= tune_nearest_limit(page.id);
+    return tune_error_usage("%s has no row of entity %s%s%s", my.store, page.id, near ? "; the nearest is " : "",
+                            near ? nearest : "");
 }
 
 int samples_entity(void)

@@ -33,7 +33,7 @@ _Static_assert(BLOCK % STRIP == 0, "a block of keys is whole strips");
 #define WIDE_3 (MR == 8 ? 4 : 2)
 #define WIDE_4 (MR == 8 ? 4 : 2)
 
-/* What a query head finds in a piece of the keys: sum [width] of p v, then these two. */
+/* Result of a query head for a piece of the keys: sum [width] of p v, then these two. */
 enum { LARGEST, SUM, MORE = 16 };
 
 struct few {

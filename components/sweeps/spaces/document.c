@@ -171,9 +171,12 @@ int tune_document_map(const struct tune_document *d, const struct tune_node *nod
     }
     for (int i = 0; i < node->count; i++) {
         const char *key = node->keys[i]->value.text;
-        if (tune_name_find(names, count, key) < 0)
-            return tune_document_fail(d, node->keys[i], "unknown key \"%s\" in %s; the nearest is \"%s\"", key, what,
-                                      tune_nearest(key, names, count, NULL));
+        if (tune_name_find(names, count, key) >= 0)
+            continue;
+        const char *nearest = tune_nearest(key, names, count, NULL);
+        return tune_document_fail(d, node->keys[i], "unknown key \"%s\" in %s; %s%s%s", key, what,
+                                  nearest ? "the nearest is \"" : "expected one of: ", nearest ? nearest : known,
+                                  nearest ? "\"" : "");
     }
     return 0;
 }

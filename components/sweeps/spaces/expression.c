@@ -284,8 +284,9 @@ static int name(struct parser *p)
     if (place >= 0)
         return emit(p, TUNE_STEP_NAME, 0, place, value);
     const char *nearest = tune_nearest(value.text, p->names, p->count, NULL);
-    return fail_at(p, at, "unknown name \"%.60s\"; %s%s%s", value.text, nearest ? "the nearest is \"" : "there are no names here",
-                   nearest ? nearest : "", nearest ? "\"; a text stands in quotes" : "");
+    return fail_at(p, at, "unknown name \"%.60s\"; %s%s%s%s", value.text, nearest ? "the nearest is \"" : "",
+                   nearest ? nearest : "", nearest ? "\"; " : "",
+                   p->count > 0 ? "a text stands in quotes" : "there are no names here");
 }
 
 static int primary(struct parser *p)

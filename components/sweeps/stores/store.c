@@ -180,8 +180,8 @@ static int identify(struct tune_store *s, bool create)
     if (stat(path, &st) == 0 || errno != ENOENT)
         return read_identity(s, path);
     if (!create)
-        return tune_error_set("%s: no sample store there (no store.json); expected a folder that "
-                              "sweep or samples import wrote into", s->folder);
+        return tune_error_usage("%s: no sample store there (no store.json); expected a folder that "
+                                "sweep or samples import wrote into", s->folder);
     int empty = is_empty(s->folder);
     TRY(empty);
     if (empty)

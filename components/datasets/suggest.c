@@ -1,0 +1,99 @@
+/* suggest.c - what to type for columns whose names no format knows. */
+#include "datasets/suggest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/nearest.h"
+#include "core/print.h"
+
+enum { VALUE = 400 };
+
+/* Formats of which a file has one column and lacks another. */
+static const struct half {
+    const char *format, *has, *lacks;
+} halves[] = {
+    {"alpaca", "instruction", "output"},
+    {"prompt-completion", "prompt", "completion"},
+    {"prompt-completion", "completion", "prompt"},
+};
+static const char *const prompts[] = {"prompt", "question", "query", "problem", "instruction", "input", "source", "context", NULL};
+static const char *const answers[] = {"completion", "answer", "response", "solution", "output", "target", "reply", "summary", NULL};
+
+/* The first of the known names that is a column. NULL: none. */
+static const char *known(const struct tune_columns *have, const char *const *names)
+{
+    while (*names && !tune_columns_has(have, *names))
+        names++;
+    return *names;
+}
+
+/* Append an option and its value, in quotes if a shell needs them. */
+static void put(char *text, size_t size, const char *option, const char *value)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,=/-";
+    const char *quote = value[strspn(value, plain)] ? "'" : "";
+    tune_append(text, size, "`%s` %s%s%s", option, quote, value, quote);
+}
+
+/* Append the options that map two columns, or one if the other has its name already. */
+static void put_columns(char *text, size_t size, const char *format, const char *const names[2], const char *const columns[2])
+{
+    char value[VALUE] = "";
+    for (int i = 0; i < 2; i++) {
+        if (columns[i][strcspn(columns[i], ",=;'")]) {
+            tune_append(text, size, "other names to columns with one of , = ; ' in theirs");
+            return;
+        }
+        if (strcmp(names[i], columns[i]))
+            tune_append(value, sizeof value, "%s%s=%.150s", *value ? "," : "", names[i], columns[i]);
+    }
+    tune_append(text, size, "`format` %s ", format);
+    put(text, size, "columns", value);
+}
+
+/* The column that may be the missing one: by a name that is known or near, else another text. */
+static const char *stand_in(const struct half *h, const struct tune_columns *have, const char *const *texts, int count)
+{
+    const char *found = known(have, strcmp(h->lacks, "prompt") ? answers : prompts);
+    if (!found)
+        found = tune_nearest(h->lacks, (const char *const *)have->names, have->count, NULL);
+    for (int i = 0; i < count && (!found || !strcmp(found, h->has)); i++)
+        found = texts[i];
+    return found && strcmp(found, h->has) ? found : NULL;
+}
+
+void tune_columns_suggest(char *text, size_t size, const struct tune_columns *have, const char *const *texts, int count,
+                          const char *nested)
+{
+    static const char *const pair[] = {"prompt", "completion"};
+    const char *prompt = known(have, prompts), *answer = known(have, answers);
+    *text = 0;
+    for (size_t i = 0; i < sizeof halves / sizeof *halves && !(*nested && count == 1); i++) {
+        const struct half *h = &halves[i];
+        const char *other = tune_columns_has(have, h->has) && !tune_columns_has(have, h->lacks) ? stand_in(h, have, texts, count) : NULL;
+        if (!other)
+            continue;
+        tune_append(text, size, "the column \"%s\" of the format %s is missing; give ", h->lacks, h->format);
+        bool context = i == 0 && tune_columns_has(have, "context") && !tune_columns_has(have, "input");
+        put_columns(text, size, h->format, (const char *const[]){context ? "input" : h->has, h->lacks},
+                    (const char *const[]){context ? "context" : h->has, other});
+        return;
+    }
+    tune_append(text, size, "give ");
+    if (*nested && count == 1) {
+        prompt = texts[0], answer = nested; /* a question whose answers are in a list */
+    } else if (!prompt || !answer) {
+        prompt = count > 1 ? texts[0] : have->count > 1 ? have->names[0] : NULL;
+        answer = count > 1 ? texts[1] : have->count > 1 ? have->names[1] : NULL;
+    } else {
+        put_columns(text, size, "prompt-completion", pair, (const char *const[]){prompt, answer});
+        return;
+    }
+    if (count > 0 || !prompt)
+        put(text, size, "text_field", count > 0 ? texts[0] : "NAME");
+    if (count > 0 && prompt)
+        tune_append(text, size, ", or ");
+    if (prompt)
+        put_columns(text, size, "prompt-completion", pair, (const char *const[]){prompt, answer});
+}

@@ -1,0 +1,13 @@
+/* suggest.h - what to type for columns whose names no format knows. Private to datasets. */
+#ifndef TUNE_DATASETS_SUGGEST_H
+#define TUNE_DATASETS_SUGGEST_H
+
+#include "datasets/columns.h"
+
+/* tune_columns_suggest - "give `text_field` body, or `format` ...", as a user would type it. If the
+ * columns are those of a format but for one, that one is named first. texts: the count columns that
+ * hold text. nested: the path to a text in a list of objects, or "". text is cut to size. */
+void tune_columns_suggest(char *text, size_t size, const struct tune_columns *have,
+                          const char *const *texts, int count, const char *nested);
+
+#endif
