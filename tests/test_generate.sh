@@ -97,6 +97,35 @@ closed() { "$generate" --model slow --prompt x --temperature 1 --max-new-tokens 
 is "a closed pipe" closed
 is "a full disk" eval '! rows >/dev/full && grep -q "cannot write an answer: No space left" notes'
 
+# ---- while it trains ----
+{ cat prompts.jsonl; printf '{"prompt": "%s"}\n' "$(yes word | head -n 300 | tr '\n' ' ')"; } >long.jsonl
+printf 'One day\n\nThe dog\n' >p.txt
+train() { # NAME PROGRAM OPTION...
+    run=$1 recipe=$2
+    shift 2
+    "$BUILD/$recipe" --model model --dataset "$here/datasets/stories.jsonl" --max-length 48 --max-steps 7 --lr 1e-2 --threads 2 --output "$run" "$@" >"$run.out" 2>&1 || { tail -n 3 "$run.out"; false; }
+}
+said="--sample-every 3 --sample-prompts p.txt --sample-tokens 9"
+for program in finetune_full "finetune_lora --lora-dropout 0.2" "finetune_full --ema 0.5 --packing --dtype bfloat16"; do
+    n=$((n + 1))
+    # shellcheck disable=SC2086 # words
+    is "$program --sample-every 3: after steps 3, 6 and the last" eval 'train s$n $program $said && [ "$(sed "s/{\"step\":\([0-9]*\),\"row\":\([0-9]*\),.*/\1:\2/" s$n/samples.jsonl | tr "\n" " ")" = "3:0 3:1 6:0 6:1 7:0 7:1 " ]'
+    is "... in the run's lines, too" grep -q "^sample 6 | One day | " s$n.out
+    # shellcheck disable=SC2086 # words
+    is "... the same training as without" eval 'train t$n $program && numbers s$n >a.txt && numbers t$n >b.txt && cmp a.txt b.txt && diff -r s$n/checkpoint-final t$n/checkpoint-final'
+    # shellcheck disable=SC2086 # words
+    is "... stopped and gone on: the same samples" eval 'train u$n $program $said --save-every 2 --stop-at-step 4 && "$BUILD/${program%% *}" --resume u$n >out && cmp s$n/samples.jsonl u$n/samples.jsonl'
+done
+is "... gone on from an earlier step: later lines are dropped" eval 'train v finetune_full $said --save-every 2 && "$BUILD/finetune_full" --resume v/checkpoint-2 --overwrite >out && cmp s1/samples.jsonl v/samples.jsonl && [ $(wc -l <v/samples.jsonl) = 6 ]'
+is "... are what generate says" eval 'text=$(sed -n "5s/.*\"answer\":\"\(.*\)\",\"end.*/\1/p" s1/samples.jsonl) && "$generate" --model s1/checkpoint-final --prompt "One day" --max-new-tokens 9 >out 2>notes && [ "$(cat out)" = "$text" ]'
+is "... of the averages with --ema" eval 'text=$(sed -n "5s/.*\"answer\":\"\(.*\)\",\"end.*/\1/p" s3/samples.jsonl) && "$generate" --model s3/checkpoint-final --prompt "One day" --max-new-tokens 9 --dtype bfloat16 --base-dtype float32 >out 2>notes && [ "$(cat out)" = "$text" ]'
+is "... rows of a chat" eval '"$BUILD/finetune_full" --model model --dataset said.jsonl --chat-template chatml --max-length 128 --max-steps 1 --sample-every 1 --sample-prompts open.jsonl --output w >out && grep -q "<|im_start|>assistant" w/samples.jsonl'
+is "... its memory is in the plan" grep -qE "^# memory .*samples. keys and values [0-9]" s1.out
+refused "... without prompts" 2 "give --sample-prompts FILE" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 128 --sample-every 3 --output x1
+refused "... prompts without steps" 2 "--sample-prompts without --sample-every" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 128 --sample-prompts p.txt --output x2
+refused "... a prompt that is too long" 2 "--sample-prompts: long.jsonl:12: the prompt has" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 128 --sample-every 3 --sample-prompts long.jsonl --output x3
+is "... these leave no run folder" eval '! ls -d x1 x2 x3 2>/dev/null'
+
 # ---- refusals ----
 refused "no prompt" 2 "nothing to answer: give --prompt TEXT, --input FILE of rows, or --chat" "$generate" --model model
 refused "two kinds" 2 "exclude each other" "$generate" --model model --prompt x --chat
@@ -114,7 +143,6 @@ refused "top-p 0" 2 "--top-p is 0" "$generate" --model model --prompt x --top-p 
 refused "top-p above 1" 2 "--top-p is 1.5" "$generate" --model model --prompt x --top-p 1.5
 refused "a context above the model's" 2 "--context 999 is above the model's of 256" "$generate" --model model --prompt x --context 999
 refused "a prompt beyond the context" 2 "with an answer it must fit the context of 256" "$generate" --model model --prompt "$(yes word | head -n 300 | tr '\n' ' ')"
-{ cat prompts.jsonl; printf '{"prompt": "%s"}\n' "$(yes word | head -n 300 | tr '\n' ' ')"; } >long.jsonl
 refused "... in a row, by its line" 2 "long.jsonl:12: the prompt has" "$generate" --model model --input long.jsonl
 refused "an empty prompt" 2 "the prompt is empty" "$generate" --model model --prompt ""
 refused "an empty stop text" 2 "--stop: a text is empty" "$generate" --model model --prompt x --stop "a,,b"
