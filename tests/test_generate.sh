@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_generate.sh - recipes/generate.c and --sample-every: prompts, rows, chats; what is refused, interrupted, continued.
-# (The cache: test_cache.c. Choosing tokens: test_sampler.c. Text as it comes: test_text_stream.c. Beside transformers:
+# (The cache: test_cache.c. Choosing tokens: test_token_sampler.c. Text as it comes: test_text_stream.c. Beside transformers:
 # peers/generate_peer.py.)
 . tests/tap.sh
 generate=$BUILD/generate
