@@ -2,7 +2,7 @@
  * token. The time is that of reading keys and values, so they are not packed. The query heads of a
  * key/value head are computed together, so the cache is read once.
  *
- *     tasks: (row, key/value head, piece of the keys)
+ *     tasks: (row, piece of the keys)
  *       for each block of keys, for each query:   s = scale q k'   p = exp(s - largest so far)
  *                                                 o = o exp(largest before - largest) + p v
  *     then the pieces of a query are added in their order
@@ -20,18 +20,12 @@
 enum {
     BLOCK = 48,        /* keys whose scores exist at once, whole strips */
     PIECES = 16,       /* most pieces of a row's keys; */
-    PIECE = 4 * BLOCK, /* ... fewest keys of a piece that is not the last */
-    HEADS = 4,         /* query heads that are computed together */
+    PIECE = 2 * BLOCK, /* ... fewest keys of a piece that is not the last */
+    WIDE_TILE = 8,     /* columns of the values that are summed at once, in vectors */
     AHEAD = 24,        /* keys until a prefetched one is used */
     SMALL = 1 << 14,   /* numbers of keys that one thread reads faster than several */
 };
 _Static_assert(BLOCK % STRIP == 0, "a block of keys is whole strips");
-
-/* Columns of the values in a tile, in vectors, by heads. */
-#define WIDE_1 8
-#define WIDE_2 4
-#define WIDE_3 (MR == 8 ? 4 : 2)
-#define WIDE_4 (MR == 8 ? 4 : 2)
 
 /* What a query head finds in a piece of the keys: sum [width] of p v, then these two. */
 enum { LARGEST, SUM, MORE = 16 };
@@ -86,93 +80,59 @@ static float *found_at(const struct few *f, int64_t b, int64_t j, int64_t h, int
     return f->found + (((b * f->s->T + j) * f->s->H + h) * f->places + piece) * (f->width + MORE);
 }
 
-/* o [R heads, some columns] = o factor + p v, over `keys` keys. count: columns, at most W vectors;
- * less than a vector only for the last ones. */
-ALWAYS void tile_values(int R, int W, enum tune_dtype dtype, float *const *o, const float *factor,
-                        float (*p)[BLOCK], const struct operand *v, int64_t column, int64_t count,
-                        int64_t keys)
+/* Columns of o = o factor + p v, over some keys: W vectors, or `count` columns of one. */
+ALWAYS void tile_values(int W, enum tune_dtype dtype, float *o, float factor, const float *p,
+                        const struct operand *v, int64_t column, int64_t count, int64_t keys)
 {
-    vec sum[HEADS][WIDE_1];
-#pragma GCC unroll 4
-    for (int i = 0; i < R; i++)
+    vec sum[WIDE_TILE];
+    int64_t at = column;
+#pragma GCC unroll 8
+    for (int j = 0; j < W; j++)
+        sum[j] = factor * *(const loose_vec *)(o + column + j * VL);
+    for (int64_t key = 0; key < keys; key++, at += v->ld) {
+        vec every = p[key] - (vec){0};
 #pragma GCC unroll 8
         for (int j = 0; j < W; j++)
-            sum[i][j] = factor[i] * *(const loose_vec *)(o[i] + column + j * VL);
-    for (int64_t key = 0; key < keys; key++) {
-        vec row[WIDE_1];
-        int64_t at = key * v->ld + column;
-#pragma GCC unroll 8
-        for (int j = 0; j < W; j++)
-            row[j] = count >= VL ? load(v, dtype, at + j * VL) : load_some(v, dtype, at, count);
-#pragma GCC unroll 4
-        for (int i = 0; i < R; i++) {
-            vec every = p[i][key] - (vec){0};
-#pragma GCC unroll 8
-            for (int j = 0; j < W; j++)
-                sum[i][j] += every * row[j];
-        }
+            sum[j] += every * (count >= VL ? load(v, dtype, at + j * VL)
+                                           : load_some(v, dtype, at, count));
     }
-#pragma GCC unroll 4
-    for (int i = 0; i < R; i++)
 #pragma GCC unroll 8
-        for (int j = 0; j < W; j++)
-            *(loose_vec *)(o[i] + column + j * VL) = sum[i][j];
+    for (int j = 0; j < W; j++)
+        *(loose_vec *)(o + column + j * VL) = sum[j];
 }
 
-ALWAYS void all_values(int R, int W, enum tune_dtype dtype, float *const *o, const float *factor,
-                       float (*p)[BLOCK], const struct operand *v, int64_t D, int64_t keys)
-{
-    int64_t d = 0;
-    for (; d + W * VL <= D; d += W * VL)
-        tile_values(R, W, dtype, o, factor, p, v, d, W * VL, keys);
-    for (; d + VL <= D; d += VL)
-        tile_values(R, 1, dtype, o, factor, p, v, d, VL, keys);
-    if (d < D)
-        tile_values(R, 1, dtype, o, factor, p, v, d, D - d, keys);
-}
-
-static void add_values(int64_t heads, float *const *o, const float *factor, float (*p)[BLOCK],
+ALWAYS void all_values(enum tune_dtype dtype, float *o, float factor, const float *p,
                        const struct operand *v, int64_t D, int64_t keys)
 {
-#define CASE(R, dtype)                                                  \
-    case (R) + (dtype == TUNE_F32 ? 0 : HEADS):                         \
-        all_values(R, WIDE_##R, dtype, o, factor, p, v, D, keys);       \
-        break
-    switch (heads + (v->dtype == TUNE_F32 ? 0 : HEADS)) {
-        CASE(1, TUNE_F32);
-        CASE(2, TUNE_F32);
-        CASE(3, TUNE_F32);
-        CASE(4, TUNE_F32);
-        CASE(1, TUNE_BF16);
-        CASE(2, TUNE_BF16);
-        CASE(3, TUNE_BF16);
-        CASE(4, TUNE_BF16);
-    }
-#undef CASE
+    int64_t d = 0;
+    for (; d + WIDE_TILE * VL <= D; d += WIDE_TILE * VL)
+        tile_values(WIDE_TILE, dtype, o, factor, p, v, d, WIDE_TILE * VL, keys);
+    for (; d + 2 * VL <= D; d += 2 * VL)
+        tile_values(2, dtype, o, factor, p, v, d, 2 * VL, keys);
+    for (; d < D; d += VL)
+        tile_values(1, dtype, o, factor, p, v, d, D - d, keys);
 }
 
-/* Ask for `count` rows of n elements. */
-static void prefetch(const struct operand *o, int64_t from, int64_t count, int64_t n)
+static void add_values(float *o, float factor, const float *p, const struct operand *v, int64_t D,
+                       int64_t keys)
 {
-    int64_t size = o->dtype == TUNE_F32 ? 4 : 2;
-    for (int64_t i = from; i < from + count; i++)
-        for (int64_t at = 0; at < n * size; at += 64)
-            __builtin_prefetch((const char *)o->data + i * o->ld * size + at);
+    if (v->dtype == TUNE_F32)
+        all_values(TUNE_F32, o, factor, p, v, D, keys);
+    else
+        all_values(TUNE_BF16, o, factor, p, v, D, keys);
 }
 
-/* Scores of some heads of a query with the keys of a block. Its values are prefetched. */
-static void all_scores(const struct few *f, const float *q, int64_t heads, const struct operand *k,
-                       const struct operand *v, int64_t keys, float (*scores)[BLOCK])
+/* Scores of a head of a query with the keys of a block. */
+static void all_scores(const struct few *f, const float *q, const struct operand *k, int64_t keys,
+                       float scores[BLOCK])
 {
     for (int64_t n = 0; n < keys; n += STRIP) {
-        few_sums sums[HEADS] = {0};
+        few_sums sums = {0};
         int64_t count = keys - n < STRIP ? keys - n : STRIP;
         struct operand strip = *k;
         strip.data = (const char *)k->data + n * k->ld * (k->dtype == TUNE_F32 ? 4 : 2);
-        prefetch(v, n, count, f->s->D);
-        tune_cpu_dots(sums, heads, count, q, f->width, &strip, f->s->D, AHEAD);
-        for (int64_t h = 0; h < heads; h++)
-            tune_cpu_add_lanes(sums[h], count, scores[h] + n);
+        tune_cpu_dots(&sums, 1, count, q, f->width, &strip, f->s->D, 0);
+        tune_cpu_add_lanes(sums, count, scores + n);
     }
 }
 
@@ -219,25 +179,22 @@ static float softmax(const struct few *f, float *p, int64_t keys, float *state)
     return factor;
 }
 
-/* Query j with keys [from,to), at most a block of them. */
+/* Query j with keys [from,to), at most a block of them. The second head of the group finds them in a
+ * near cache. */
 static void do_block(const struct few *f, int64_t b, int64_t kv, int64_t piece, int64_t j,
                      int64_t from, int64_t to)
 {
     const struct attention *s = f->s;
     struct operand k = head(s->k, b, from, kv), v = head(s->v, b, from, kv);
-    for (int64_t g = 0; g < f->group; g += HEADS) {
-        int64_t heads = f->group - g < HEADS ? f->group - g : HEADS, h0 = kv * f->group + g;
-        float p[HEADS][BLOCK], factor[HEADS], *o[HEADS];
-        all_scores(f, f->q + ((b * s->T + j) * s->H + h0) * f->width, heads, &k, &v, to - from, p);
-        for (int64_t h = 0; h < heads; h++) {
-            o[h] = found_at(f, b, j, h0 + h, piece);
-            factor[h] = softmax(f, p[h], to - from, o[h] + f->width);
-        }
-        add_values(heads, o, factor, p, &v, s->D, to - from);
+    for (int64_t h = kv * f->group; h < (kv + 1) * f->group; h++) {
+        float p[BLOCK], *o = found_at(f, b, j, h, piece);
+        all_scores(f, f->q + ((b * s->T + j) * s->H + h) * f->width, &k, to - from, p);
+        float factor = softmax(f, p, to - from, o + f->width);
+        add_values(o, factor, p, &v, s->D, to - from);
     }
 }
 
-static void do_piece(const struct few *f, int64_t b, int64_t kv, int64_t piece)
+static void do_piece(const struct few *f, int64_t b, int64_t piece)
 {
     const struct attention *s = f->s;
     int64_t begin, end, each = piece_length(s, b, &begin, &end);
@@ -246,19 +203,19 @@ static void do_piece(const struct few *f, int64_t b, int64_t kv, int64_t piece)
     if (begin >= end)
         return;
     for (int64_t j = 0; j < s->T; j++)
-        for (int64_t h = kv * f->group; h < (kv + 1) * f->group; h++) {
+        for (int64_t h = 0; h < s->H; h++) {
             float *o = found_at(f, b, j, h, piece);
             memset(o, 0, (size_t)(f->width + MORE) * 4);
             o[f->width + LARGEST] = -INFINITY;
         }
     for (int64_t k = begin; k < end; k += BLOCK)
-        for (int64_t j = 0; j < s->T; j++) {
+        for (int64_t i = 0; i < s->K * s->T; i++) { /* the queries of one head after the other */
             int64_t from, to, stop = k + BLOCK < end ? k + BLOCK : end;
-            sight(s, b, j, &from, &to);
+            sight(s, b, i % s->T, &from, &to);
             from = from > k ? from : k;
             to = to < stop ? to : stop;
             if (from < to)
-                do_block(f, b, kv, piece, j, from, to);
+                do_block(f, b, i / s->T, piece, i % s->T, from, to);
         }
 }
 
@@ -315,7 +272,7 @@ int tune_cpu_few_queries(struct tune_device *dev, const struct attention *s,
                          struct tune_tensor *out, float *lse)
 {
     struct few f = {.s = s, .out = out, .lse = lse, .group = s->H / s->K, .width = up(s->D, VL)};
-    int64_t capacity = s->k->shape[1], tasks = s->B * s->K;
+    int64_t capacity = s->k->shape[1];
     f.places = places(capacity);
     f.q = tune_cpu_shared(dev, tune_cpu_few_queries_floats(s->B, s->T, capacity, s->H, s->D));
     if (!f.q)
@@ -325,8 +282,8 @@ int tune_cpu_few_queries(struct tune_device *dev, const struct attention *s,
 #pragma omp parallel num_threads(dev->threads) if (numbers > SMALL)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < tasks * f.pieces; task++)
-            do_piece(&f, task / f.pieces / s->K, task / f.pieces % s->K, task % f.pieces);
+        for (int64_t task = 0; task < s->B * f.pieces; task++)
+            do_piece(&f, task / f.pieces, task % f.pieces);
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < s->B * s->T * s->H; i++)
             add_pieces(&f, i / s->H / s->T, i / s->H % s->T, i % s->H);

@@ -29,13 +29,12 @@ enum {
 
 /* Add VL elements, or the `count` that are left. */
 ALWAYS void step(int R, int W, enum tune_dtype dtype, vec (*sum)[LONG_TILE], const float *a,
-                 int64_t lda, const struct operand *w, int64_t k, int64_t count)
+                 int64_t lda, const struct operand w[LONG_TILE], int64_t k, int64_t count)
 {
     vec row[LONG_TILE];
 #pragma GCC unroll 8
     for (int j = 0; j < W; j++)
-        row[j] = count == VL ? load(w, dtype, j * w->ld + k)
-                             : load_some(w, dtype, j * w->ld + k, count);
+        row[j] = count == VL ? load(&w[j], dtype, k) : load_some(&w[j], dtype, k, count);
 #pragma GCC unroll 4
     for (int i = 0; i < R; i++) {
         vec x = *(const loose_vec *)(a + i * lda + k);
@@ -67,8 +66,12 @@ ALWAYS void tile_dots(int R, int W, enum tune_dtype dtype, few_sums *sums, const
                       int64_t lda, const struct operand *w, int64_t depth, struct coming *next)
 {
     const int64_t line = dtype == TUNE_F32 ? 16 : 32;
+    struct operand row[LONG_TILE]; /* each row of the tile by itself: plain addresses */
     vec sum[MOST_ROWS][LONG_TILE];
     int64_t k = 0;
+#pragma GCC unroll 8
+    for (int j = 0; j < W; j++)
+        row[j].data = (const char *)w->data + j * w->ld * (dtype == TUNE_F32 ? 4 : 2);
 #pragma GCC unroll 4
     for (int i = 0; i < R; i++)
 #pragma GCC unroll 8
@@ -79,12 +82,12 @@ ALWAYS void tile_dots(int R, int W, enum tune_dtype dtype, few_sums *sums, const
             ask(next);
 #pragma GCC unroll 8
         for (int v = 0; v < line / VL; v++)
-            step(R, W, dtype, sum, a, lda, w, k + v * VL, VL);
+            step(R, W, dtype, sum, a, lda, row, k + v * VL, VL);
     }
     for (; k + VL <= depth; k += VL)
-        step(R, W, dtype, sum, a, lda, w, k, VL);
+        step(R, W, dtype, sum, a, lda, row, k, VL);
     if (k < depth)
-        step(R, W, dtype, sum, a, lda, w, k, depth - k);
+        step(R, W, dtype, sum, a, lda, row, k, depth - k);
 #pragma GCC unroll 4
     for (int i = 0; i < R; i++)
 #pragma GCC unroll 8
