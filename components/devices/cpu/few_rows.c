@@ -11,8 +11,8 @@
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-/* A tile is at most MOST_ROWS rows of a and WIDE rows of b; or 1 row of a and LONG rows of b. The
- * sums, the rows of b and one row of a fill 16 or 32 registers. A strip is whole tiles. */
+/* A tile is at most MOST_ROWS rows of a by WIDE_TILE of b, or 1 row of a by LONG_TILE of b: what
+ * loads the least for a multiply-add and fits in 16 or 32 registers. A strip is whole tiles. */
 enum { MOST_ROWS = 4, WIDE_TILE = MR == 8 ? 6 : 2, LONG_TILE = 8 };
 _Static_assert(STRIP % WIDE_TILE == 0 && STRIP % LONG_TILE == 0 && STRIP % VL == 0,
                "a strip ends in the middle of a tile");
@@ -24,7 +24,8 @@ enum {
     AHEAD = 1 << 13,    /* bytes of b until a prefetched one is used */
     PIECES = 8,         /* pieces of b for each thread */
     SMALL = 1 << 15,    /* numbers of b that one thread multiplies faster than several */
-    MOST_DEPTH = 1 << 16,
+    /* below, the lanes take longer to add than the rows to pack; above, a has no place */
+    LEAST_DEPTH = 64, MOST_DEPTH = 1 << 16,
 };
 
 /* Add VL elements, or the `count` that are left. */
@@ -171,7 +172,9 @@ struct few {
 
 bool tune_cpu_few_rows(const struct tune_tensor *c, const struct tune_tensor *a, bool at, bool bt)
 {
-    return !at && bt && c->shape[0] <= FEW_ROWS && a->shape[1] <= MOST_DEPTH;
+    int64_t depth = a->shape[1];
+    return !at && bt && c->shape[0] > 0 && c->shape[0] <= FEW_ROWS && c->shape[1] > 0 &&
+           depth >= LEAST_DEPTH && depth <= MOST_DEPTH;
 }
 
 /* The codes of number `at`. */
@@ -206,15 +209,15 @@ static struct operand prepare(const struct few *p, int64_t n, int64_t count, int
 /* Columns [n, n+count) of c, at most a strip. */
 static void write_strip(const struct few *p, int64_t n, int64_t count, const few_sums *sums)
 {
-    float out[STRIP], old[STRIP];
+    float out[STRIP], old[STRIP], alpha = p->alpha, beta = p->beta;
     for (int64_t m = 0; m < p->M; m++) {
         int64_t at = m * tune_tensor_stride(p->c) + n;
         float *to = tune_cpu_place(p->c, at, old);
         tune_cpu_add_lanes(sums[m], count, out);
-        if (p->beta != 0)
+        if (beta != 0)
             tune_cpu_in(p->c, at, count, to);
         for (int64_t j = 0; j < count; j++)
-            to[j] = p->beta == 0 ? p->alpha * out[j] : p->beta * to[j] + p->alpha * out[j];
+            to[j] = beta == 0 ? alpha * out[j] : beta * to[j] + alpha * out[j];
         tune_cpu_out(p->c, at, count, to);
     }
 }
@@ -251,10 +254,12 @@ int tune_cpu_few_rows_gemm(struct tune_device *dev, struct tune_tensor *c,
                            float beta, enum tune_dtype operands)
 {
     struct tune_nf4 parts[TUNE_NF4_PARTS];
-    int64_t M = c->shape[0], N = c->shape[1], K = a->shape[1], lda = up(K, VL), ld = tune_tensor_stride(b);
+    int64_t M = c->shape[0], N = c->shape[1], K = a->shape[1], lda = up(K, VL);
     float *rows = tune_cpu_shared(dev, M * lda);
-    struct few p = {c, rows, M, N, K, lda, {tune_cpu_data(b), b->dtype, ld, false}, tune_cpu_nf4(b, parts),
-                    operands == TUNE_BF16 && b->dtype != TUNE_BF16, 0, 0, alpha, beta};
+    struct few p = {.c = c, .a = rows, .M = M, .N = N, .K = K, .lda = lda, .alpha = alpha,
+                    .beta = beta, .nf4 = tune_cpu_nf4(b, parts)};
+    p.b = (struct operand){tune_cpu_data(b), b->dtype, tune_tensor_stride(b), false};
+    p.round = operands == TUNE_BF16 && b->dtype != TUNE_BF16;
     if (!rows || tune_cpu_reserve(dev, ROOM) < 0)
         return -1;
     for (int64_t m = 0; m < M; m++) {
