@@ -89,8 +89,8 @@ ALWAYS void tile_values(int W, enum tune_dtype dtype, float *o, float factor, co
         vec every = p[key] - (vec){0};
 #pragma GCC unroll 8
         for (int j = 0; j < W; j++)
-            sum[j] += every * (count >= VL ? load(v, dtype, at + j * VL)
-                                           : load_some(v, dtype, at, count));
+            sum[j] = fused(every, count >= VL ? load(v, dtype, at + j * VL)
+                                              : load_some(v, dtype, at, count), sum[j]);
     }
 #pragma GCC unroll 8
     for (int j = 0; j < W; j++)

@@ -41,7 +41,7 @@ ALWAYS void step(int R, int W, enum tune_dtype dtype, vec (*sum)[LONG_TILE], con
         vec x = *(const loose_vec *)(a + i * lda + k);
 #pragma GCC unroll 8
         for (int j = 0; j < W; j++)
-            sum[i][j] += x * row[j];
+            sum[i][j] = fused(x, row[j], sum[i][j]);
     }
 }
 
@@ -62,9 +62,10 @@ ALWAYS void ask(struct coming *c)
     }
 }
 
-/* One tile: R rows of a, W rows of w. */
+/* One tile: R rows of a, W rows of w. Those after the `rows` that exist repeat the last. */
 ALWAYS void tile_dots(int R, int W, enum tune_dtype dtype, few_sums *sums, const float *a,
-                      int64_t lda, const struct operand *w, int64_t depth, struct coming *next)
+                      int64_t lda, const struct operand *w, int64_t rows, int64_t depth,
+                      struct coming *next)
 {
     const int64_t line = dtype == TUNE_F32 ? 16 : 32;
     struct operand row[LONG_TILE]; /* each row of the tile by itself: plain addresses */
@@ -72,7 +73,8 @@ ALWAYS void tile_dots(int R, int W, enum tune_dtype dtype, few_sums *sums, const
     int64_t k = 0;
 #pragma GCC unroll 8
     for (int j = 0; j < W; j++)
-        row[j].data = (const char *)w->data + j * w->ld * (dtype == TUNE_F32 ? 4 : 2);
+        row[j].data = (const char *)w->data +
+                      (j < rows ? j : rows - 1) * w->ld * (dtype == TUNE_F32 ? 4 : 2);
 #pragma GCC unroll 4
     for (int i = 0; i < R; i++)
 #pragma GCC unroll 8
@@ -97,27 +99,24 @@ ALWAYS void tile_dots(int R, int W, enum tune_dtype dtype, few_sums *sums, const
 }
 
 typedef void tile_function(few_sums *sums, const float *a, int64_t lda, const struct operand *w,
-                           int64_t depth, struct coming *next);
+                           int64_t rows, int64_t depth, struct coming *next);
 #define TILE(R, W, dtype)                                                                         \
-    static void tile_##R##_##W##_##dtype(few_sums *sums, const float *a, int64_t lda,            \
-                                         const struct operand *w, int64_t depth,                  \
-                                         struct coming *next)                                     \
+    static void tile_##R##_##dtype(few_sums *sums, const float *a, int64_t lda,                   \
+                                   const struct operand *w, int64_t rows, int64_t depth,          \
+                                   struct coming *next)                                           \
     {                                                                                             \
-        tile_dots(R, W, TUNE_##dtype, sums, a, lda, w, depth, next);                              \
+        tile_dots(R, W, TUNE_##dtype, sums, a, lda, w, rows, depth, next);                        \
     }
 #define TILES(dtype)                                                                              \
     TILE(1, LONG_TILE, dtype) TILE(2, WIDE_TILE, dtype) TILE(3, WIDE_TILE, dtype)                 \
-    TILE(4, WIDE_TILE, dtype) TILE(1, 1, dtype) TILE(2, 1, dtype) TILE(3, 1, dtype)               \
-    TILE(4, 1, dtype)
+    TILE(4, WIDE_TILE, dtype)
 TILES(F32)
 TILES(BF16)
 
-/* [BF16][one row of b][rows of a - 1] */
-#define NAMES(dtype)                                                                              \
-    {{tile_1_LONG_TILE_##dtype, tile_2_WIDE_TILE_##dtype, tile_3_WIDE_TILE_##dtype,               \
-      tile_4_WIDE_TILE_##dtype},                                                                  \
-     {tile_1_1_##dtype, tile_2_1_##dtype, tile_3_1_##dtype, tile_4_1_##dtype}}
-static tile_function *const tiles[2][2][MOST_ROWS] = {NAMES(F32), NAMES(BF16)};
+/* [BF16][rows of a - 1] */
+static tile_function *const tiles[2][MOST_ROWS] = {
+    {tile_1_F32, tile_2_F32, tile_3_F32, tile_4_F32},
+    {tile_1_BF16, tile_2_BF16, tile_3_BF16, tile_4_BF16}};
 
 void tune_cpu_dots(few_sums *sums, int64_t M, int64_t N, const float *a, int64_t lda,
                    const struct operand *w, int64_t depth, int64_t ahead)
@@ -128,14 +127,12 @@ void tune_cpu_dots(few_sums *sums, int64_t M, int64_t N, const float *a, int64_t
     struct coming next = {data, data + depth * size, depth * size, (w->ld - depth) * size,
                           groups == 1 ? tile : tile / 2};
     struct operand from = *w;
-    for (int64_t n = 0, rows; n < N; n += rows) {
-        rows = n + tile <= N ? tile : 1;
+    for (int64_t n = 0; n < N; n += tile) {
         from.data = (const char *)w->data + n * w->ld * size;
         for (int64_t g = 0; g < groups; g++) {
             int64_t m = M * g / groups, count = M * (g + 1) / groups - m;
-            tiles[w->dtype == TUNE_BF16][rows == 1][count - 1](
-                (few_sums *)(sums[m] + n), a + m * lda, lda, &from, depth,
-                ahead && g < 2 ? &next : NULL);
+            tiles[w->dtype == TUNE_BF16][count - 1]((few_sums *)(sums[m] + n), a + m * lda, lda, &from,
+                                                    N - n, depth, ahead && g < 2 ? &next : NULL);
         }
     }
 }
