@@ -72,7 +72,8 @@ static void product_case(struct worst *w, const struct product *p)
 {
     struct array a = array_random(p->a, p->M, p->K + p->beside, 1, 1);
     struct array b = array_random(p->b, p->N, p->K + p->beside, 1, 2);
-    struct array c = array_random(p->c, p->M, p->N + p->beside, 1, 3);
+    struct array c = p->beta == 0 && p->beside == 0 ? array_nan(p->c, p->M, p->N)
+                                                    : array_random(p->c, p->M, p->N + p->beside, 1, 3);
     double *want = expected(p, &a, &b, &c);
     char *first = NULL;
     for (int d = 0; d < DEVICES; d++) {
@@ -100,7 +101,8 @@ static void products(void **state)
     static const enum tune_dtype types[][4] = {
         {TUNE_F32, TUNE_F32, TUNE_F32, TUNE_F32},     {TUNE_BF16, TUNE_BF16, TUNE_BF16, TUNE_BF16},
         {TUNE_F32, TUNE_BF16, TUNE_F32, TUNE_BF16},   {TUNE_F32, TUNE_F32, TUNE_BF16, TUNE_F32},
-        {TUNE_BF16, TUNE_F32, TUNE_F32, TUNE_BF16},   {TUNE_F32, TUNE_BF16, TUNE_BF16, TUNE_F32}};
+        {TUNE_BF16, TUNE_F32, TUNE_F32, TUNE_BF16},   {TUNE_F32, TUNE_BF16, TUNE_BF16, TUNE_F32},
+        {TUNE_F32, TUNE_F32, TUNE_F32, TUNE_BF16}};
     struct worst w = {0};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int64_t M = 1; M <= MOST; M += s < 8 ? 1 : 5)
@@ -327,18 +329,22 @@ static void attention(void **state)
     assert_worst("attention of few queries", &w, 24, 2); /* 9.9 (700 keys), 0.6 */
 }
 
-/* Scores so far apart that most keys count for nothing, the largest in the last of many blocks. */
+/* Scores so far apart that most keys count for nothing, the largest in the last of many blocks; or
+ * all of them far below zero. */
 static void attention_far_apart(void **state)
 {
     (void)state;
     const struct naive_cache s = {1, 1, 1000, 2, 1, 16, 0, 1, NULL, NULL, (const int32_t[]){999}};
     struct worst w = {0};
-    for (int t = 0; t < 2; t++) {
+    for (int way = 0; way < 4; way++) {
+        int t = way % 2;
         struct problem p = problem(dtypes[t], &s);
         int64_t wide = p.cache.t.shape[1];
-        for (int64_t i = 0; i < s.capacity; i++) /* keys grow along the cache */
-            for (int64_t d = 0; d < s.D; d++)
-                p.cache.v[i * wide + 1 + d] = p.vk[i * s.D + d] = (double)(i / 100 * 8) * (p.vq[d] > 0 ? 1 : -1);
+        for (int64_t i = 0; i < s.capacity; i++)
+            for (int64_t d = 0; d < s.D; d++) {
+                double size = (double)(way < 2 ? i / 100 * 8 : -20 - i / 100);
+                p.cache.v[i * wide + 1 + d] = p.vk[i * s.D + d] = size * (p.vq[d] > 0 ? 1 : -1);
+            }
         assert_ok(tune_convert(p.cache.raw, dtypes[t], p.cache.v, TUNE_F64, p.cache.n));
         naive_cached(p.wout, p.wlse, p.vq, p.vk, p.vv, &s);
         for (int d = 0; d < DEVICES; d++) {
