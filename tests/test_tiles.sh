@@ -11,6 +11,8 @@ built() { # FOLDER ARCH TEST
 # These stay beside the build, so that the next time only what changed is compiled.
 is "built with NEON's tiles, without a warning" built "$BUILD/neon" -DTUNE_NEON_TILES test_kernels
 is "every operation, own matmul" env TUNE_MATMUL=own "$BUILD/neon/tests/test_kernels"
+is "those of few rows are built, too" built "$BUILD/neon" -DTUNE_NEON_TILES test_few_rows
+is "few rows, few queries" "$BUILD/neon/tests/test_few_rows"
 is "whole models, by OpenBLAS" env TUNE_MATMUL=openblas "$BUILD/tests/test_model"
 is "built without -march, without a warning" built "$BUILD/portable" "" test_model
 is "whole models, built without -march" "$BUILD/portable/tests/test_model"

@@ -5,7 +5,7 @@
 
 #include "devices/cpu/panel.h"
 
-enum { FEW_QUERIES = 8 }; /* most queries of a row for which few_queries.c is faster */
+enum { FEW_QUERIES = 16 }; /* most queries of a row for which few_queries.c is faster */
 
 /* Queries [B,Tq,H,D], keys and values [B,capacity,K,D], their strides and the mask. */
 struct attention {

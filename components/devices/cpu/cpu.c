@@ -108,7 +108,7 @@ static int64_t shared_floats(const struct tune_device *dev, const struct tune_la
 {
     const struct tune_cpu *cpu = dev->state;
     int64_t gemm = cpu->blas ? 0 : tune_cpu_gemm_shared_floats(l->activations != TUNE_F32, l->depth);
-    int64_t queries = tune_cpu_few_queries_floats(l->B, l->T, l->T, l->H, l->D);
+    int64_t queries = tune_cpu_few_queries_floats(l->B, l->T, l->H, l->D);
     return gemm > queries ? gemm : queries;
 }
 

@@ -162,7 +162,7 @@ int64_t tune_cpu_attention_sums(int64_t B, int64_t T, int64_t H, int64_t D);
 /* depth: largest inner dimension */
 int64_t tune_cpu_gemm_shared_floats(bool narrow, int64_t depth);
 /* INT64_MAX: more than 64 bits count */
-int64_t tune_cpu_few_queries_floats(int64_t B, int64_t T, int64_t capacity, int64_t H, int64_t D);
+int64_t tune_cpu_few_queries_floats(int64_t B, int64_t capacity, int64_t H, int64_t D);
 
 /* gemm.c: whether it was compiled for wide vectors, and for which. blas.c: tune_gemm with
  * OpenBLAS. */

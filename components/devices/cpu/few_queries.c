@@ -2,14 +2,14 @@
  * token. The time is that of reading keys and values, so they are not packed. The query heads of a
  * key/value head are computed together, so the cache is read once.
  *
- *     tasks: (row, key/value head, piece of the keys)
- *       for each block of keys, for each query:   s = scale q k'   p = exp(s - largest so far)
- *                                                 o = o exp(largest before - largest) + p v
- *     then the pieces of a query are added in their order
+ *     for each query of a row; tasks: (row, piece of the keys)
+ *       for each block of keys, for each head:   s = scale q k'   p = exp(s - largest so far)
+ *                                                o = o exp(largest before - largest) + p v
+ *     then the pieces are added in their order
  *
- * Pieces and blocks are counted from the first key that a query of the row sees. So the bits of a
- * row depend on its queries and on the keys in sight. Padding before them, other rows and the
- * threads do not matter. */
+ * Pieces and blocks are counted from the first key that the query sees. So its bits depend on the
+ * query and on the keys in sight. Padding before them, other queries and the threads do not
+ * matter. */
 #include <math.h>
 
 #include "devices/cpu/attention.h"
@@ -20,18 +20,10 @@
 enum {
     BLOCK = 48,        /* keys whose scores exist at once, whole strips */
     PIECES = 16,       /* most pieces of a row's keys; */
-    PIECE = 4 * BLOCK, /* ... fewest keys of a piece that is not the last */
-    HEADS = 4,         /* query heads that are computed together */
-    AHEAD = 24,        /* keys until a prefetched one is used */
-    SMALL = 1 << 14,   /* numbers of keys that one thread reads faster than several */
+    PIECE = 2 * BLOCK, /* ... fewest keys of a piece that is not the last */
+    WIDE_TILE = 8,     /* columns of the values that are summed at once, in vectors */
 };
 _Static_assert(BLOCK % STRIP == 0, "a block of keys is whole strips");
-
-/* Columns of the values in a tile, in vectors, by heads. */
-#define WIDE_1 8
-#define WIDE_2 4
-#define WIDE_3 (MR == 8 ? 4 : 2)
-#define WIDE_4 (MR == 8 ? 4 : 2)
 
 /* Result of a query head for a piece of the keys: sum [width] of p v, then these two. */
 enum { LARGEST, SUM, MORE = 16 };
@@ -41,9 +33,9 @@ struct few {
     struct tune_tensor *out;
     float *lse;
     int64_t group, width; /* query heads of a key/value head; D in whole vectors */
-    int64_t places, pieces; /* for pieces of a row; most that a row has */
-    float *q;             /* [B,T,H,width]: float32, zeros after D */
-    float *found;         /* [B,T,H,pieces,width + MORE] */
+    int64_t places;       /* for pieces of a row */
+    float *q;             /* [B,H,width]: float32, zeros after D */
+    float *found;         /* [B,H,places,width + MORE] */
 };
 
 /* The keys [from,to) that query j of row b sees. */
@@ -57,12 +49,11 @@ static void sight(const struct attention *s, int64_t b, int64_t j, int64_t *from
     *from = *from < *to ? *from : *to;
 }
 
-/* Row b's keys in sight, from the first on, and how many of them a piece has. */
-static int64_t piece_length(const struct attention *s, int64_t b, int64_t *from, int64_t *to)
+/* The same, and how many of the keys a piece has. */
+static int64_t piece_length(const struct attention *s, int64_t b, int64_t j, int64_t *from,
+                            int64_t *to)
 {
-    int64_t later;
-    sight(s, b, 0, from, to);
-    sight(s, b, s->T - 1, &later, to);
+    sight(s, b, j, from, to);
     int64_t each = up((*to - *from + PIECES - 1) / PIECES, BLOCK);
     return each > PIECE ? each : PIECE;
 }
@@ -73,106 +64,71 @@ static int64_t places(int64_t capacity)
     return pieces < 1 ? 1 : pieces < PIECES ? pieces : PIECES;
 }
 
-int64_t tune_cpu_few_queries_floats(int64_t B, int64_t T, int64_t capacity, int64_t H, int64_t D)
+int64_t tune_cpu_few_queries_floats(int64_t B, int64_t capacity, int64_t H, int64_t D)
 {
-    int64_t queries, n, each = places(capacity) * (up(D, VL) + MORE) + up(D, VL);
-    T = T < FEW_QUERIES ? T : FEW_QUERIES;
-    return __builtin_mul_overflow(B * T, H, &queries) || __builtin_mul_overflow(queries, each, &n)
+    int64_t heads, n, each = places(capacity) * (up(D, VL) + MORE) + up(D, VL);
+    return __builtin_mul_overflow(B, H, &heads) || __builtin_mul_overflow(heads, each, &n)
                ? INT64_MAX : n;
 }
 
-static float *found_at(const struct few *f, int64_t b, int64_t j, int64_t h, int64_t piece)
+static float *found_at(const struct few *f, int64_t b, int64_t h, int64_t piece)
 {
-    return f->found + (((b * f->s->T + j) * f->s->H + h) * f->places + piece) * (f->width + MORE);
+    return f->found + ((b * f->s->H + h) * f->places + piece) * (f->width + MORE);
 }
 
-/* o [R heads, some columns] = o factor + p v, over `keys` keys. count: columns, at most W vectors;
- * less than a vector only for the last ones. */
-ALWAYS void tile_values(int R, int W, enum tune_dtype dtype, float *const *o, const float *factor,
-                        float (*p)[BLOCK], const struct operand *v, int64_t column, int64_t count,
-                        int64_t keys)
+/* Columns of o = o factor + p v, over some keys: W vectors, or `count` columns of one. */
+ALWAYS void tile_values(int W, enum tune_dtype dtype, float *o, float factor, const float *p,
+                        const struct operand *v, int64_t column, int64_t count, int64_t keys)
 {
-    vec sum[HEADS][WIDE_1];
-#pragma GCC unroll 4
-    for (int i = 0; i < R; i++)
+    vec sum[WIDE_TILE];
+    int64_t at = column;
+#pragma GCC unroll 8
+    for (int j = 0; j < W; j++)
+        sum[j] = factor * *(const loose_vec *)(o + column + j * VL);
+    for (int64_t key = 0; key < keys; key++, at += v->ld) {
+        vec every = p[key] - (vec){0};
 #pragma GCC unroll 8
         for (int j = 0; j < W; j++)
-            sum[i][j] = factor[i] * *(const loose_vec *)(o[i] + column + j * VL);
-    for (int64_t key = 0; key < keys; key++) {
-        vec row[WIDE_1];
-        int64_t at = key * v->ld + column;
-#pragma GCC unroll 8
-        for (int j = 0; j < W; j++)
-            row[j] = count >= VL ? load(v, dtype, at + j * VL) : load_some(v, dtype, at, count);
-#pragma GCC unroll 4
-        for (int i = 0; i < R; i++) {
-            vec every = p[i][key] - (vec){0};
-#pragma GCC unroll 8
-            for (int j = 0; j < W; j++)
-                sum[i][j] += every * row[j];
-        }
+            sum[j] = fused(every, count >= VL ? load(v, dtype, at + j * VL)
+                                              : load_some(v, dtype, at, count), sum[j]);
     }
-#pragma GCC unroll 4
-    for (int i = 0; i < R; i++)
 #pragma GCC unroll 8
-        for (int j = 0; j < W; j++)
-            *(loose_vec *)(o[i] + column + j * VL) = sum[i][j];
+    for (int j = 0; j < W; j++)
+        *(loose_vec *)(o + column + j * VL) = sum[j];
 }
 
-ALWAYS void all_values(int R, int W, enum tune_dtype dtype, float *const *o, const float *factor,
-                       float (*p)[BLOCK], const struct operand *v, int64_t D, int64_t keys)
-{
-    int64_t d = 0;
-    for (; d + W * VL <= D; d += W * VL)
-        tile_values(R, W, dtype, o, factor, p, v, d, W * VL, keys);
-    for (; d + VL <= D; d += VL)
-        tile_values(R, 1, dtype, o, factor, p, v, d, VL, keys);
-    if (d < D)
-        tile_values(R, 1, dtype, o, factor, p, v, d, D - d, keys);
-}
-
-static void add_values(int64_t heads, float *const *o, const float *factor, float (*p)[BLOCK],
+ALWAYS void all_values(enum tune_dtype dtype, float *o, float factor, const float *p,
                        const struct operand *v, int64_t D, int64_t keys)
 {
-#define CASE(R, dtype)                                                  \
-    case (R) + (dtype == TUNE_F32 ? 0 : HEADS):                         \
-        all_values(R, WIDE_##R, dtype, o, factor, p, v, D, keys);       \
-        break
-    switch (heads + (v->dtype == TUNE_F32 ? 0 : HEADS)) {
-        CASE(1, TUNE_F32);
-        CASE(2, TUNE_F32);
-        CASE(3, TUNE_F32);
-        CASE(4, TUNE_F32);
-        CASE(1, TUNE_BF16);
-        CASE(2, TUNE_BF16);
-        CASE(3, TUNE_BF16);
-        CASE(4, TUNE_BF16);
-    }
-#undef CASE
+    int64_t d = 0;
+    for (; d + WIDE_TILE * VL <= D; d += WIDE_TILE * VL)
+        tile_values(WIDE_TILE, dtype, o, factor, p, v, d, WIDE_TILE * VL, keys);
+    for (; d + 2 * VL <= D; d += 2 * VL)
+        tile_values(2, dtype, o, factor, p, v, d, 2 * VL, keys);
+    for (; d < D; d += VL)
+        tile_values(1, dtype, o, factor, p, v, d, D - d, keys);
 }
 
-/* Ask for `count` rows of n elements. */
-static void prefetch(const struct operand *o, int64_t from, int64_t count, int64_t n)
+static void add_values(float *o, float factor, const float *p, const struct operand *v, int64_t D,
+                       int64_t keys)
 {
-    int64_t size = o->dtype == TUNE_F32 ? 4 : 2;
-    for (int64_t i = from; i < from + count; i++)
-        for (int64_t at = 0; at < n * size; at += 64)
-            __builtin_prefetch((const char *)o->data + i * o->ld * size + at);
+    if (v->dtype == TUNE_F32)
+        all_values(TUNE_F32, o, factor, p, v, D, keys);
+    else
+        all_values(TUNE_BF16, o, factor, p, v, D, keys);
 }
 
-/* Scores of some heads of a query with the keys of a block. Its values are prefetched. */
-static void all_scores(const struct few *f, const float *q, int64_t heads, const struct operand *k,
-                       const struct operand *v, int64_t keys, float (*scores)[BLOCK])
+/* Scores of a head of a query with the keys of a block. */
+static void all_scores(const struct few *f, const float *q, const struct operand *k, int64_t keys,
+                       float scores[BLOCK])
 {
     for (int64_t n = 0; n < keys; n += STRIP) {
-        few_sums sums[HEADS] = {0};
+        few_sums sums = {0};
         int64_t count = keys - n < STRIP ? keys - n : STRIP;
         struct operand strip = *k;
         strip.data = (const char *)k->data + n * k->ld * (k->dtype == TUNE_F32 ? 4 : 2);
-        prefetch(v, n, count, f->s->D);
-        tune_cpu_dots(sums, heads, count, q, f->width, &strip, f->s->D, AHEAD);
-        for (int64_t h = 0; h < heads; h++)
-            tune_cpu_add_lanes(sums[h], count, scores[h] + n);
+        tune_cpu_dots(&sums, 1, count, q, f->width, &strip, f->s->D, 0);
+        tune_cpu_add_lanes(sums, count, scores + n);
     }
 }
 
@@ -219,66 +175,48 @@ static float softmax(const struct few *f, float *p, int64_t keys, float *state)
     return factor;
 }
 
-/* Query j with keys [from,to), at most a block of them. */
-static void do_block(const struct few *f, int64_t b, int64_t kv, int64_t piece, int64_t j,
-                     int64_t from, int64_t to)
+/* Heads of row b with keys [from,to), at most a block of them. The second head of a group finds the
+ * keys and values in a near cache. */
+static void do_block(const struct few *f, int64_t b, int64_t piece, int64_t from, int64_t to)
 {
     const struct attention *s = f->s;
-    struct operand k = head(s->k, b, from, kv), v = head(s->v, b, from, kv);
-    for (int64_t g = 0; g < f->group; g += HEADS) {
-        int64_t heads = f->group - g < HEADS ? f->group - g : HEADS, h0 = kv * f->group + g;
-        float p[HEADS][BLOCK], factor[HEADS], *o[HEADS];
-        all_scores(f, f->q + ((b * s->T + j) * s->H + h0) * f->width, heads, &k, &v, to - from, p);
-        for (int64_t h = 0; h < heads; h++) {
-            o[h] = found_at(f, b, j, h0 + h, piece);
-            factor[h] = softmax(f, p[h], to - from, o[h] + f->width);
-        }
-        add_values(heads, o, factor, p, &v, s->D, to - from);
+    for (int64_t h = 0; h < s->H; h++) {
+        struct operand k = head(s->k, b, from, h / f->group), v = head(s->v, b, from, h / f->group);
+        float p[BLOCK], *o = found_at(f, b, h, piece);
+        all_scores(f, f->q + (b * s->H + h) * f->width, &k, to - from, p);
+        float factor = softmax(f, p, to - from, o + f->width);
+        add_values(o, factor, p, &v, s->D, to - from);
     }
 }
 
-static void do_piece(const struct few *f, int64_t b, int64_t kv, int64_t piece)
+static void do_piece(const struct few *f, int64_t b, int64_t j, int64_t piece)
 {
-    const struct attention *s = f->s;
-    int64_t begin, end, each = piece_length(s, b, &begin, &end);
+    int64_t begin, end, each = piece_length(f->s, b, j, &begin, &end);
     begin += piece * each;
     end = begin + each < end ? begin + each : end;
-    if (begin >= end)
-        return;
-    for (int64_t j = 0; j < s->T; j++)
-        for (int64_t h = kv * f->group; h < (kv + 1) * f->group; h++) {
-            float *o = found_at(f, b, j, h, piece);
-            memset(o, 0, (size_t)(f->width + MORE) * 4);
-            o[f->width + LARGEST] = -INFINITY;
-        }
+    for (int64_t h = 0; h < f->s->H && begin < end; h++) {
+        float *o = found_at(f, b, h, piece);
+        memset(o, 0, (size_t)(f->width + MORE) * 4);
+        o[f->width + LARGEST] = -INFINITY;
+    }
     for (int64_t k = begin; k < end; k += BLOCK)
-        for (int64_t j = 0; j < s->T; j++) {
-            int64_t from, to, stop = k + BLOCK < end ? k + BLOCK : end;
-            sight(s, b, j, &from, &to);
-            from = from > k ? from : k;
-            to = to < stop ? to : stop;
-            if (from < to)
-                do_block(f, b, kv, piece, j, from, to);
-        }
+        do_block(f, b, piece, k, k + BLOCK < end ? k + BLOCK : end);
 }
 
 /* Add the pieces of one head of query j into the output. */
 static void add_pieces(const struct few *f, int64_t b, int64_t j, int64_t h)
 {
     const struct attention *s = f->s;
-    int64_t begin, end, each = piece_length(s, b, &begin, &end), row = b * s->T + j;
+    int64_t begin, end, each = piece_length(s, b, j, &begin, &end), row = b * s->T + j;
     int64_t pieces = (end - begin + each - 1) / each, at = (row * s->H + h) * s->D;
-    float largest = -INFINITY, sum = 0, *all = found_at(f, b, j, h, 0);
-    float *o = tune_cpu_place(f->out, at, f->q + (row * s->H + h) * f->width);
+    float largest = -INFINITY, sum = 0, *o = tune_cpu_place(f->out, at, f->q + (b * s->H + h) * f->width);
     for (int64_t p = 0; p < pieces; p++) {
-        float one = found_at(f, b, j, h, p)[f->width + LARGEST];
+        float one = found_at(f, b, h, p)[f->width + LARGEST];
         largest = one > largest ? one : largest;
     }
     memset(o, 0, (size_t)s->D * 4);
     for (int64_t p = 0; p < pieces; p++) {
-        const float *part = all + p * (f->width + MORE), *state = part + f->width;
-        if (state[SUM] == 0) /* no key in sight */
-            continue;
+        const float *part = found_at(f, b, h, p), *state = part + f->width;
         float factor = tune_cpu_exp(state[LARGEST] - largest);
         sum += state[SUM] * factor;
         for (int64_t d = 0; d < s->D; d++)
@@ -290,46 +228,47 @@ static void add_pieces(const struct few *f, int64_t b, int64_t j, int64_t h)
     f->lse[row * s->H + h] = largest + logf(sum);
 }
 
-/* The queries as float32 rows with zeros after D. Returns how many numbers of keys there are. */
-static int64_t get_ready(struct few *f)
+/* Query j of each row as float32 with zeros after D. Returns the most pieces that a row has. */
+static int64_t get_ready(const struct few *f, int64_t j)
 {
     const struct attention *s = f->s;
-    int64_t all = 0, each, from, to;
+    int64_t most = 0, from, to;
     for (int64_t b = 0; b < s->B; b++) {
-        each = piece_length(s, b, &from, &to);
-        all += to - from;
-        f->pieces = (to - from + each - 1) / each > f->pieces ? (to - from + each - 1) / each : f->pieces;
-        for (int64_t i = 0; i < s->T * s->H; i++) {
-            float *q = f->q + (b * s->T * s->H + i) * f->width;
-            const float *x = tune_cpu_in(s->q, head_at(s->q, b, i / s->H, i % s->H), s->D, q);
+        int64_t each = piece_length(s, b, j, &from, &to), pieces = (to - from + each - 1) / each;
+        most = pieces > most ? pieces : most;
+        for (int64_t h = 0; h < s->H; h++) {
+            float *q = f->q + (b * s->H + h) * f->width;
+            const float *x = tune_cpu_in(s->q, head_at(s->q, b, j, h), s->D, q);
             if (x != q)
                 memcpy(q, x, (size_t)s->D * 4);
             for (int64_t d = s->D; d < f->width; d++)
                 q[d] = 0;
         }
     }
-    return all * s->K * s->D;
+    return most;
 }
 
 int tune_cpu_few_queries(struct tune_device *dev, const struct attention *s,
                          struct tune_tensor *out, float *lse)
 {
     struct few f = {.s = s, .out = out, .lse = lse, .group = s->H / s->K, .width = up(s->D, VL)};
-    int64_t capacity = s->k->shape[1], tasks = s->B * s->K;
+    int64_t capacity = s->k->shape[1];
     f.places = places(capacity);
-    f.q = tune_cpu_shared(dev, tune_cpu_few_queries_floats(s->B, s->T, capacity, s->H, s->D));
+    f.q = tune_cpu_shared(dev, tune_cpu_few_queries_floats(s->B, capacity, s->H, s->D));
     if (!f.q)
         return -1;
-    f.found = f.q + s->B * s->T * s->H * f.width;
-    int64_t numbers = get_ready(&f);
-#pragma omp parallel num_threads(dev->threads) if (numbers > SMALL)
-    {
+    f.found = f.q + s->B * s->H * f.width;
+    for (int64_t j = 0; j < s->T; j++) {
+        int64_t pieces = get_ready(&f, j);
+#pragma omp parallel num_threads(dev->threads) if (s->B * pieces > 1)
+        {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < tasks * f.pieces; task++)
-            do_piece(&f, task / f.pieces / s->K, task / f.pieces % s->K, task % f.pieces);
+            for (int64_t task = 0; task < s->B * pieces; task++)
+                do_piece(&f, task / pieces, j, task % pieces);
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < s->B * s->T * s->H; i++)
-            add_pieces(&f, i / s->H / s->T, i / s->H % s->T, i % s->H);
+            for (int64_t i = 0; i < s->B * s->H; i++)
+                add_pieces(&f, i / s->H, j, i % s->H);
+        }
     }
     return 0;
 }

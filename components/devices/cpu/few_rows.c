@@ -11,8 +11,8 @@
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-/* A tile is at most MOST_ROWS rows of a and WIDE rows of b; or 1 row of a and LONG rows of b. The
- * sums, the rows of b and one row of a fill 16 or 32 registers. A strip is whole tiles. */
+/* A tile is at most MOST_ROWS rows of a by WIDE_TILE of b, or 1 row of a by LONG_TILE of b: what
+ * loads the least for a multiply-add and fits in 16 or 32 registers. A strip is whole tiles. */
 enum { MOST_ROWS = 4, WIDE_TILE = MR == 8 ? 6 : 2, LONG_TILE = 8 };
 _Static_assert(STRIP % WIDE_TILE == 0 && STRIP % LONG_TILE == 0 && STRIP % VL == 0,
                "a strip ends in the middle of a tile");
@@ -24,24 +24,24 @@ enum {
     AHEAD = 1 << 13,    /* bytes of b until a prefetched one is used */
     PIECES = 8,         /* pieces of b for each thread */
     SMALL = 1 << 15,    /* numbers of b that one thread multiplies faster than several */
-    MOST_DEPTH = 1 << 16,
+    /* below, the lanes take longer to add than the rows to pack; above, a has no place */
+    LEAST_DEPTH = 64, MOST_DEPTH = 1 << 16,
 };
 
 /* Add VL elements, or the `count` that are left. */
 ALWAYS void step(int R, int W, enum tune_dtype dtype, vec (*sum)[LONG_TILE], const float *a,
-                 int64_t lda, const struct operand *w, int64_t k, int64_t count)
+                 int64_t lda, const struct operand w[LONG_TILE], int64_t k, int64_t count)
 {
     vec row[LONG_TILE];
 #pragma GCC unroll 8
     for (int j = 0; j < W; j++)
-        row[j] = count == VL ? load(w, dtype, j * w->ld + k)
-                             : load_some(w, dtype, j * w->ld + k, count);
+        row[j] = count == VL ? load(&w[j], dtype, k) : load_some(&w[j], dtype, k, count);
 #pragma GCC unroll 4
     for (int i = 0; i < R; i++) {
         vec x = *(const loose_vec *)(a + i * lda + k);
 #pragma GCC unroll 8
         for (int j = 0; j < W; j++)
-            sum[i][j] += x * row[j];
+            sum[i][j] = fused(x, row[j], sum[i][j]);
     }
 }
 
@@ -62,13 +62,19 @@ ALWAYS void ask(struct coming *c)
     }
 }
 
-/* One tile: R rows of a, W rows of w. */
+/* One tile: R rows of a, W rows of w. Those after the `rows` that exist repeat the last. */
 ALWAYS void tile_dots(int R, int W, enum tune_dtype dtype, few_sums *sums, const float *a,
-                      int64_t lda, const struct operand *w, int64_t depth, struct coming *next)
+                      int64_t lda, const struct operand *w, int64_t rows, int64_t depth,
+                      struct coming *next)
 {
     const int64_t line = dtype == TUNE_F32 ? 16 : 32;
+    struct operand row[LONG_TILE]; /* each row of the tile by itself: plain addresses */
     vec sum[MOST_ROWS][LONG_TILE];
     int64_t k = 0;
+#pragma GCC unroll 8
+    for (int j = 0; j < W; j++)
+        row[j].data = (const char *)w->data +
+                      (j < rows ? j : rows - 1) * w->ld * (dtype == TUNE_F32 ? 4 : 2);
 #pragma GCC unroll 4
     for (int i = 0; i < R; i++)
 #pragma GCC unroll 8
@@ -79,12 +85,12 @@ ALWAYS void tile_dots(int R, int W, enum tune_dtype dtype, few_sums *sums, const
             ask(next);
 #pragma GCC unroll 8
         for (int v = 0; v < line / VL; v++)
-            step(R, W, dtype, sum, a, lda, w, k + v * VL, VL);
+            step(R, W, dtype, sum, a, lda, row, k + v * VL, VL);
     }
     for (; k + VL <= depth; k += VL)
-        step(R, W, dtype, sum, a, lda, w, k, VL);
+        step(R, W, dtype, sum, a, lda, row, k, VL);
     if (k < depth)
-        step(R, W, dtype, sum, a, lda, w, k, depth - k);
+        step(R, W, dtype, sum, a, lda, row, k, depth - k);
 #pragma GCC unroll 4
     for (int i = 0; i < R; i++)
 #pragma GCC unroll 8
@@ -93,27 +99,24 @@ ALWAYS void tile_dots(int R, int W, enum tune_dtype dtype, few_sums *sums, const
 }
 
 typedef void tile_function(few_sums *sums, const float *a, int64_t lda, const struct operand *w,
-                           int64_t depth, struct coming *next);
+                           int64_t rows, int64_t depth, struct coming *next);
 #define TILE(R, W, dtype)                                                                         \
-    static void tile_##R##_##W##_##dtype(few_sums *sums, const float *a, int64_t lda,            \
-                                         const struct operand *w, int64_t depth,                  \
-                                         struct coming *next)                                     \
+    static void tile_##R##_##dtype(few_sums *sums, const float *a, int64_t lda,                   \
+                                   const struct operand *w, int64_t rows, int64_t depth,          \
+                                   struct coming *next)                                           \
     {                                                                                             \
-        tile_dots(R, W, TUNE_##dtype, sums, a, lda, w, depth, next);                              \
+        tile_dots(R, W, TUNE_##dtype, sums, a, lda, w, rows, depth, next);                        \
     }
 #define TILES(dtype)                                                                              \
     TILE(1, LONG_TILE, dtype) TILE(2, WIDE_TILE, dtype) TILE(3, WIDE_TILE, dtype)                 \
-    TILE(4, WIDE_TILE, dtype) TILE(1, 1, dtype) TILE(2, 1, dtype) TILE(3, 1, dtype)               \
-    TILE(4, 1, dtype)
+    TILE(4, WIDE_TILE, dtype)
 TILES(F32)
 TILES(BF16)
 
-/* [BF16][one row of b][rows of a - 1] */
-#define NAMES(dtype)                                                                              \
-    {{tile_1_LONG_TILE_##dtype, tile_2_WIDE_TILE_##dtype, tile_3_WIDE_TILE_##dtype,               \
-      tile_4_WIDE_TILE_##dtype},                                                                  \
-     {tile_1_1_##dtype, tile_2_1_##dtype, tile_3_1_##dtype, tile_4_1_##dtype}}
-static tile_function *const tiles[2][2][MOST_ROWS] = {NAMES(F32), NAMES(BF16)};
+/* [BF16][rows of a - 1] */
+static tile_function *const tiles[2][MOST_ROWS] = {
+    {tile_1_F32, tile_2_F32, tile_3_F32, tile_4_F32},
+    {tile_1_BF16, tile_2_BF16, tile_3_BF16, tile_4_BF16}};
 
 void tune_cpu_dots(few_sums *sums, int64_t M, int64_t N, const float *a, int64_t lda,
                    const struct operand *w, int64_t depth, int64_t ahead)
@@ -124,14 +127,12 @@ void tune_cpu_dots(few_sums *sums, int64_t M, int64_t N, const float *a, int64_t
     struct coming next = {data, data + depth * size, depth * size, (w->ld - depth) * size,
                           groups == 1 ? tile : tile / 2};
     struct operand from = *w;
-    for (int64_t n = 0, rows; n < N; n += rows) {
-        rows = n + tile <= N ? tile : 1;
+    for (int64_t n = 0; n < N; n += tile) {
         from.data = (const char *)w->data + n * w->ld * size;
         for (int64_t g = 0; g < groups; g++) {
             int64_t m = M * g / groups, count = M * (g + 1) / groups - m;
-            tiles[w->dtype == TUNE_BF16][rows == 1][count - 1](
-                (few_sums *)(sums[m] + n), a + m * lda, lda, &from, depth,
-                ahead && g < 2 ? &next : NULL);
+            tiles[w->dtype == TUNE_BF16][count - 1]((few_sums *)(sums[m] + n), a + m * lda, lda, &from,
+                                                    N - n, depth, ahead && g < 2 ? &next : NULL);
         }
     }
 }
@@ -168,7 +169,9 @@ struct few {
 
 bool tune_cpu_few_rows(const struct tune_tensor *c, const struct tune_tensor *a, bool at, bool bt)
 {
-    return !at && bt && c->shape[0] <= FEW_ROWS && a->shape[1] <= MOST_DEPTH;
+    int64_t depth = a->shape[1];
+    return !at && bt && c->shape[0] > 0 && c->shape[0] <= FEW_ROWS && c->shape[1] > 0 &&
+           depth >= LEAST_DEPTH && depth <= MOST_DEPTH;
 }
 
 /* The codes of number `at`. */
@@ -203,15 +206,15 @@ static struct operand prepare(const struct few *p, int64_t n, int64_t count, int
 /* Columns [n, n+count) of c, at most a strip. */
 static void write_strip(const struct few *p, int64_t n, int64_t count, const few_sums *sums)
 {
-    float out[STRIP], old[STRIP];
+    float out[STRIP], old[STRIP], alpha = p->alpha, beta = p->beta;
     for (int64_t m = 0; m < p->M; m++) {
         int64_t at = m * tune_tensor_stride(p->c) + n;
         float *to = tune_cpu_place(p->c, at, old);
         tune_cpu_add_lanes(sums[m], count, out);
-        if (p->beta != 0)
+        if (beta != 0)
             tune_cpu_in(p->c, at, count, to);
         for (int64_t j = 0; j < count; j++)
-            to[j] = p->beta == 0 ? p->alpha * out[j] : p->beta * to[j] + p->alpha * out[j];
+            to[j] = beta == 0 ? alpha * out[j] : beta * to[j] + alpha * out[j];
         tune_cpu_out(p->c, at, count, to);
     }
 }
@@ -248,10 +251,12 @@ int tune_cpu_few_rows_gemm(struct tune_device *dev, struct tune_tensor *c,
                            float beta, enum tune_dtype operands)
 {
     struct tune_nf4 parts[TUNE_NF4_PARTS];
-    int64_t M = c->shape[0], N = c->shape[1], K = a->shape[1], lda = up(K, VL), ld = tune_tensor_stride(b);
+    int64_t M = c->shape[0], N = c->shape[1], K = a->shape[1], lda = up(K, VL);
     float *rows = tune_cpu_shared(dev, M * lda);
-    struct few p = {c, rows, M, N, K, lda, {tune_cpu_data(b), b->dtype, ld, false}, tune_cpu_nf4(b, parts),
-                    operands == TUNE_BF16 && b->dtype != TUNE_BF16, 0, 0, alpha, beta};
+    struct few p = {.c = c, .a = rows, .M = M, .N = N, .K = K, .lda = lda, .alpha = alpha,
+                    .beta = beta, .nf4 = tune_cpu_nf4(b, parts)};
+    p.b = (struct operand){tune_cpu_data(b), b->dtype, tune_tensor_stride(b), false};
+    p.round = operands == TUNE_BF16 && b->dtype != TUNE_BF16;
     if (!rows || tune_cpu_reserve(dev, ROOM) < 0)
         return -1;
     for (int64_t m = 0; m < M; m++) {

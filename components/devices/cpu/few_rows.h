@@ -5,6 +5,29 @@
 
 #include "devices/cpu/panel.h"
 
+/* fused - x y + sum in one rounding. A compiler left to itself fuses in one loop and not in the
+ * other; then the bits would depend on the number of rows. */
+#if defined(__FMA__) && defined(TUNE_NEON_TILES)
+#include <immintrin.h>
+#define FUSED _mm_fmadd_ps(x, y, sum)
+#elif defined(__FMA__) && defined(__AVX512F__)
+#include <immintrin.h>
+#define FUSED _mm512_fmadd_ps(x, y, sum)
+#elif defined(__FMA__)
+#include <immintrin.h>
+#define FUSED _mm256_fmadd_ps(x, y, sum)
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#define FUSED vfmaq_f32(sum, x, y)
+#else
+#define FUSED (x * y + sum)
+#endif
+static inline __attribute__((always_inline)) vec fused(vec x, vec y, vec sum)
+{
+    return FUSED;
+}
+#undef FUSED
+
 /* rows of the many that are done together; most of the few */
 enum { STRIP = VL == 16 ? 48 : 24, FEW_ROWS = 16 };
 
