@@ -215,7 +215,7 @@ bench: setup
 
 # The same work by the field's libraries, side by side, in the environment of test-peers (tests/peers.sh makes it).
 bench-peers: setup-test
-	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES) $(HELPERS)
 	@for b in tests/bench/peer_*.py; do echo "== $$(basename $$b)"; \
 	    BUILD=$(BUILD) $${TUNE_VENV:-$$HOME/.cache/tune.c/venv}/bin/python $$b || exit 1; done
 

@@ -20,6 +20,13 @@ is "--stop cuts the text before it" eval 'answer --prompt x --max-new-tokens 40 
 is "the context is an end" eval 'answer --prompt x --context 20 --max-new-tokens 90 >a; grep -q "ended by the end of the context" notes'
 is "--dtype bfloat16, --base-dtype nf4" eval 'answer --prompt x --dtype bfloat16 --base-dtype nf4 --max-new-tokens 4 >a && [ -s a ]'
 
+real=${TUNE_SHARED:-$here/../shared/data}/stories260K-hf
+if [ -f "$real/reference_greedy.json" ]; then
+    is "a pretrained model says its reference text" eval 'sed -n "s/.*\"greedy_text\": \"//p" "$real/reference_greedy.json" | sed "s/\\\\n.*//" | head -n 1 | tr -d "\n" >a && start="Once upon a time" && { printf %s "$start"; "$generate" --model "$real" --prompt "$start" --max-new-tokens 90 2>notes; } | head -n 1 | tr -d "\n" >b && [ $(wc -c <a) -gt 100 ] && cmp a b'
+else
+    skip "a pretrained model says its reference text" "no folder of real material (\$TUNE_SHARED, ../shared/data)"
+fi
+
 # ---- adapters ----
 is "--adapter changes the answer" eval 'answer --prompt "One day" --max-new-tokens 30 >a && answer --adapter lora/checkpoint-final --prompt "One day" --max-new-tokens 30 >b && ! cmp -s a b'
 is "... as merging it does" eval '"$BUILD/merge_adapter" --model model --adapter lora/checkpoint-final --output merged >out && "$generate" --model merged --prompt "One day" --max-new-tokens 30 >c 2>notes && cmp b c'
