@@ -67,6 +67,19 @@ static double plain_sum(struct tune_device *dev, const float *x, int64_t n)
     return tune_clock_s() - begin;
 }
 
+/* Seconds of a sum over n floats at the best rate of any window, which takes about as long as a
+ * product: other programs disturb both alike. */
+static double best_sum(struct tune_device *dev, const float *x, int64_t n)
+{
+    enum { WINDOWS = 16 };
+    double best = 0;
+    for (int64_t i = 0; i < WINDOWS; i++) {
+        double took = plain_sum(dev, x + n / WINDOWS * i, n / WINDOWS) * WINDOWS;
+        best = best == 0 || took < best ? took : best;
+    }
+    return best;
+}
+
 struct weights {
     struct tune_tensor w[SHAPES][LAYERS];
     struct tune_nf4_part parts[SHAPES][LAYERS];
@@ -131,7 +144,7 @@ static void products(struct tune_device *dev, int kind, const float *memory_read
     struct tune_tensor x = zeros(dev, rows, batches[BATCHES - 1], F), y = zeros(dev, TUNE_F32, batches[BATCHES - 1], V);
     for (int round = 0; round < 3 || tune_clock_s() < end; round++)
         for (int b = 0; b < BATCHES; b++) {
-            keep(&plain, plain_sum(dev, memory_read, n));
+            keep(&plain, best_sum(dev, memory_read, n));
             for (int s = 0; s < SHAPES; s++) {
                 struct tune_tensor in = tune_tensor_2d(x.data, rows, batches[b], shapes[s].in);
                 struct tune_tensor out = tune_tensor_2d(y.data, TUNE_F32, batches[b], shapes[s].out);
@@ -180,7 +193,7 @@ static void attention(struct tune_device *dev, enum tune_dtype dtype, int32_t B,
         must(tune_device_upload(dev, tune_address_plus(begin.data, 4 * b), &last, 4));
     }
     for (int round = 0; round < 3 || tune_clock_s() < end; round++) {
-        keep(&plain, plain_sum(dev, memory_read, n));
+        keep(&plain, best_sum(dev, memory_read, n));
         for (int l = 0; l < LAYERS; l++) {
             double from = tune_clock_s();
             struct tune_tensor rows = tune_tensor_2d(tune_address_plus(cache, l * each * size), dtype, (int64_t)B * LONGEST, 2 * K * D);
