@@ -19,6 +19,7 @@
 #include "core/nearest.h"
 #include "sweeps/discovery/confused.h"
 #include "sweeps/discovery/halving.h"
+#include "project.h"
 
 struct samples_flags my;
 struct samples samples;
@@ -441,6 +442,7 @@ int main(int argc, char **argv)
     while (strcmp(c->name, my.command))
         c++;
     samples.out = stdout;
+    MUST(project_read(&my.tune, &my.store, &my.experiments, NULL));
     MUST(tune_derived_read(my.derive, &samples.derived, &samples.derived_count));
     int problems = MUST(my.output_file ? run_into(c, my.output_file) : run(c));
     if (samples.space)

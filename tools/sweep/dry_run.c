@@ -15,7 +15,7 @@ struct tally {
 
 static int tell_job(struct tally *t, const struct tune_job *job)
 {
-    static const char *const what[] = {"run", "known", "invalid", "done"};
+    static const char *const what[] = {"run", "known", "invalid", "done", "known", "unknown"};
     bool run = job->kind == TUNE_JOB_RUN, absent = run && !strcmp(job->origin.weights, SWEEP_ABSENT);
     double seconds = tune_known_seconds(sweep.known, job->protocol, job->inputs), weight = sweep_weight(job);
     char *entity = NULL, estimate[32] = "";
@@ -23,7 +23,7 @@ static int tell_job(struct tally *t, const struct tune_job *job)
     t->runs += run;
     t->todo += job->kind != TUNE_JOB_ANSWERED;
     t->known += job->kind == TUNE_JOB_REPLAY || job->kind == TUNE_JOB_ANSWERED;
-    t->refused += job->kind == TUNE_JOB_REFUSED;
+    t->refused += job->kind == TUNE_JOB_REFUSED || job->kind == TUNE_JOB_HOPELESS;
     t->away += absent;
     if (isnan(seconds) && run) {
         t->unknown++;

@@ -132,6 +132,10 @@ static int settle(struct tune_job *job)
         sweep.record.refused++;
         sweep_tell(job, "invalid", 0, NULL, job->why);
         break;
+    case TUNE_JOB_HOPELESS:
+        sweep.hopeless++;
+        sweep_tell(job, "unknown", 0, NULL, "there is no program here that measures it");
+        break;
     default:
         break;
     }
@@ -210,7 +214,12 @@ static int take(struct slot *slot, struct tune_job *job)
     /* the process that had it before may have finished it */
     TRY(tune_known_refresh(sweep.known));
     count_earlier(job);
-    TRY(tune_jobs_decide(sweep.jobs, job));
+    sweep.takes = true;
+    int decided = tune_jobs_decide(sweep.jobs, job);
+    sweep.takes = false;
+    TRY(decided);
+    if (job->kind == TUNE_JOB_RUN && *my.tune.stop_signal) /* it came while data was made */
+        return let_go(slot) < 0 ? -1 : 1;
     if (job->kind == TUNE_JOB_LATER)
         return let_go(slot) < 0 ? -1 : wait_for_other(job);
     if (job->kind == TUNE_JOB_RUN)

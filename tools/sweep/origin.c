@@ -12,6 +12,7 @@
 #include "files/folder.h"
 #include "flags/find.h"
 #include "flags/known.h"
+#include "sweeps/discovery/keep.h"
 #include "sweep.h"
 
 enum { MAKER_POLL_MS = 100 }; /* seconds until a signal is noticed while data is made */
@@ -157,6 +158,42 @@ static int data_hash(const char *paths, char text[33])
     return more;
 }
 
+/* The name under which the store notes what this build of the maker makes. */
+static int name_made(const struct tune_experiment *e, const struct tune_command *c, char name[2 * TUNE_PATH_MAX])
+{
+    char program[TUNE_PATH_MAX], build[TUNE_BUILD_ID_SIZE];
+    TRY(tune_program_find(e, c->make[0], program));
+    TRY(tune_build_id(program, build));
+    snprintf(name, 2 * TUNE_PATH_MAX, "%s, made by %s", c->data, build);
+    return 0;
+}
+
+/* The hash of the data. Where the file must be made first and the store knows what it will be, the
+ * note will do, until something is measured. An interrupted maker leaves no file, and no hash. */
+static int find_data(const struct tune_experiment *e, const struct tune_command *c, bool make, char hash[33])
+{
+    char name[2 * TUNE_PATH_MAX];
+    bool to_make = c->make_count > 0 && !tune_file_exists(c->data);
+    if (to_make && sweep.store && !sweep.takes) {
+        TRY(name_made(e, c, name));
+        int known = tune_kept_data(sweep.store, name, hash);
+        if (known != 0)
+            return known < 0 ? -1 : 0;
+    }
+    if (to_make && make)
+        TRY(make_data(e, c));
+    if (to_make && (!make || *my.tune.stop_signal))
+        return 0;
+    TRY(data_hash(c->data, hash));
+    if (my.dry_run)
+        return 0;
+    TRY(tune_keep_data(sweep.store, c->data, hash));
+    if (!to_make)
+        return 0;
+    TRY(name_made(e, c, name));
+    return tune_keep_data(sweep.store, name, hash);
+}
+
 int sweep_build(int protocol)
 {
     struct program *program = &sweep.programs[protocol];
@@ -202,7 +239,7 @@ static int find_origin(const struct tune_protocol *p, const struct tune_value *i
     snprintf(o->host_class, sizeof o->host_class, "%s", sweep.host_class);
     snprintf(o->build, sizeof o->build, "%s", sweep.programs[protocol].build);
     char why[64];
-    if (tune_experiment_refuses(p->experiment, inputs, why, sizeof why) != 0)
+    if (!p->supported || tune_experiment_refuses(p->experiment, inputs, why, sizeof why) != 0)
         return 0; /* it is not run, so no file is read */
     TRY(tune_experiment_command(p->experiment, inputs, words, sweep_words(p->experiment, words), &c));
     if (c.weights) /* check the model before data is made, which may take minutes */
@@ -212,13 +249,8 @@ static int find_origin(const struct tune_protocol *p, const struct tune_value *i
         tune_error_clear();
         code = 0;
     }
-    bool to_make = c.data && c.make_count > 0 && !tune_file_exists(c.data);
-    if (code == 0 && to_make && make) {
-        code = make_data(p->experiment, &c);
-        to_make = *my.tune.stop_signal != 0;
-    }
-    if (code == 0 && c.data && !to_make)
-        code = data_hash(c.data, o->data);
+    if (code == 0 && c.data)
+        code = find_data(p->experiment, &c, make, o->data);
     tune_command_free(&c);
     return code;
 }

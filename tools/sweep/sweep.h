@@ -71,13 +71,14 @@ struct sweep {
     int slot_count;
     struct tune_job *waiting; /* jobs claimed by others, checked again at the end */
     int waiting_count;
-    int64_t done;
+    int64_t done, hopeless; /* hopeless: neither known nor measurable here */
     double begin_s;
     /* seconds of finished measurements; weights: of them, of what is done, and of all */
     double measured_s, measured_weight, done_weight, planned_weight;
     int same_failures; /* measurements in a row that failed in the same way */
     bool braked;       /* they were --max-failures: no more are started */
     bool terminal, status_drawn, more, told_of_cpus, told_of_stranger, told_of_waiting;
+    bool takes;      /* a job is about to be measured: its data file must be there */
     double looked_s; /* time of the last check of who holds our cores */
 };
 

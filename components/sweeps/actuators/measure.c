@@ -412,9 +412,8 @@ int tune_program_find(const struct tune_experiment *e, const char *program, char
         return tune_error_usage("%s.%s has no program: it cannot be measured here, only looked up",
                                 e->actuator, e->name);
     if (strchr(program, '/')) {
-        TRY(tune_file_parent(folder, e->document->path));
         TRY(program[0] == '/' ? tune_path(named, "%s", program)
-                              : tune_path(named, "%s/%s", folder, program + (strncmp(program, "./", 2) ? 0 : 2)));
+                              : tune_path(named, "%s/%s", e->folder, program + (strncmp(program, "./", 2) ? 0 : 2)));
         int why = tune_child_find(named, path);
         if (why == 0)
             return 0;

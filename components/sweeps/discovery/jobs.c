@@ -86,6 +86,12 @@ static bool is_narrowed(const struct tune_jobs *j)
     return j->o.filter != TUNE_FILTER_NONE || j->o.where || j->o.only_count > 0;
 }
 
+/* What is not measured here has no build here, so all its rows count. */
+static int accepted(const struct tune_jobs *j, const struct tune_protocol *p)
+{
+    return p->supported ? j->o.accept : TUNE_ACCEPT_HOST | TUNE_ACCEPT_BUILD | TUNE_ACCEPT_WEIGHTS | TUNE_ACCEPT_DATA;
+}
+
 /* Number of experiments with a result of this entity. */
 static int measured(struct tune_jobs *j, const struct tune_value *values)
 {
@@ -95,7 +101,8 @@ static int measured(struct tune_jobs *j, const struct tune_value *values)
         struct tune_origin origin;
         tune_protocol_inputs(&j->o.protocols[p], values, j->inputs);
         TRY(j->o.origin(j->o.context, &j->o.protocols[p], j->inputs, &origin));
-        int found = tune_known_find(j->o.known, p, j->inputs, &origin, j->o.accept, &rows), good = 0;
+        int accept = accepted(j, &j->o.protocols[p]), good = 0;
+        int found = tune_known_find(j->o.known, p, j->inputs, &origin, accept, &rows);
         TRY(found);
         for (int i = 0; i < found; i++)
             good += rows[i].status != TUNE_FAILED;
@@ -165,7 +172,8 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
         return 0;
     job->kind = TUNE_JOB_RUN;
     TRY(j->o.origin(j->o.context, p, job->inputs, &job->origin));
-    int found = j->o.memoize ? tune_known_find(j->o.known, job->protocol, job->inputs, &job->origin, j->o.accept, &rows) : 0;
+    bool looks = j->o.memoize || !p->supported;
+    int found = looks ? tune_known_find(j->o.known, job->protocol, job->inputs, &job->origin, accepted(j, p), &rows) : 0;
     TRY(found);
     if (found > 0 && !(job->rows = malloc((size_t)found * sizeof *job->rows)))
         return no_memory();
@@ -184,6 +192,10 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
         job->kind = TUNE_JOB_REPLAY;
         job->row_count = job->repeat + 1 < j->o.repeat ? 1 : count - at;
         memmove(job->rows, job->rows + at, (size_t)job->row_count * sizeof *job->rows);
+        return 0;
+    }
+    if (!p->supported) {
+        job->kind = TUNE_JOB_HOPELESS;
         return 0;
     }
     TRY(refused = tune_experiment_refuses(p->experiment, job->inputs, job->why, sizeof job->why));

@@ -2,6 +2,7 @@
  * against their domains. */
 #include "sweeps/spaces/experiment.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/nearest.h"
@@ -286,8 +287,8 @@ static int read_all(struct reading *r)
     TRY(tune_document_text(d, root, "description", false, &e->description));
     e->actuator = "custom_experiments";
     TRY(tune_document_text(d, root, tune_node_get(root, "actuator") ? "actuator" : "actuatorIdentifier", false, &e->actuator));
-    TRY(tune_document_text(d, root, "program", strcmp(e->actuator, "replay") != 0, &e->program)); /* nothing can run the
-                                                                                                   * actuator replay */
+    bool none = !strcmp(e->actuator, "replay") || (tune_node_get(root, "program") && tune_node_none(tune_node_get(root, "program")));
+    TRY(tune_document_text(d, root, "program", !none, &e->program));
     if (e->program && !*e->program)
         return FAIL(r, tune_node_get(root, "program"), "program must name what to run: a name, or a path with a '/'");
     TRY(tune_document_text(d, root, "output", false, &e->output));
@@ -306,6 +307,23 @@ static int read_all(struct reading *r)
     return read_targets(r, root);
 }
 
+/* The folder of the file, or what the file beside it says. */
+static int read_folder(struct reading *r)
+{
+    char path[TUNE_PATH_MAX], folder[TUNE_PATH_MAX], *text = NULL;
+    size_t size;
+    TRY(tune_path(path, "%s.folder", r->document->path));
+    TRY(tune_file_parent(folder, r->document->path));
+    if (tune_file_exists(path)) {
+        TRY(tune_file_read(path, sizeof folder, &text, &size));
+        snprintf(folder, sizeof folder, "%.*s", (int)strcspn(text, "\n"), text);
+        free(text);
+    }
+    char *kept = take(r, (int)strlen(folder) + 1, 1);
+    r->e->folder = kept;
+    return kept ? (strcpy(kept, folder), 0) : -1;
+}
+
 struct tune_experiment *tune_experiment_read(const char *path)
 {
     struct tune_document *d = tune_document_read(path);
@@ -319,7 +337,7 @@ struct tune_experiment *tune_experiment_read(const char *path)
     r.e->document = d;
     r.e->report = TUNE_RUN_REPORT;
     r.e->description = "";
-    if (read_all(&r) == 0)
+    if (read_folder(&r) == 0 && read_all(&r) == 0)
         return r.e;
     tune_experiment_free(r.e);
     return NULL;

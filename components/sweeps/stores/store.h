@@ -3,7 +3,7 @@
  *     samples/store.json                id and schema version
  *     samples/<stamp>-<host>-<pid>.h5   rows of one process, about a thousand per file
  *     samples/spaces/ operations/       records of what was measured for whom
- *     samples/experiments/              experiments that only imported rows belong to
+ *     samples/experiments/ data/        the experiments and data files that were measured
  *     samples/claims/                   who measures what right now (claim.h)
  *     samples/points.lock               empty; processes lock bytes of it
  *
