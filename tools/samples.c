@@ -355,7 +355,7 @@ int samples_say_mixed(const struct tune_view *v)
 }
 
 /* Say how to see the rows of an operation that measured another value of some input. */
-static void say_other_value(void)
+static bool say_other_value(void)
 {
     struct tune_operation_record record;
     int count;
@@ -373,6 +373,7 @@ static void say_other_value(void)
         }
     tune_store_records_free(names, names ? count : 0);
     tune_error_clear();
+    return said;
 }
 
 int samples_say_matching(struct tune_view *v)
@@ -385,8 +386,8 @@ int samples_say_matching(struct tune_view *v)
         fprintf(stderr, "samples: no operation on this space is recorded here; others measured %lld of its entities: --include "
                         "matching\n",
                 (long long)c.matching_results);
-    else if (c.measured == 0)
-        say_other_value();
+    else if (c.measured == 0 && !say_other_value())
+        return samples_say_other_inputs();
     return 0;
 }
 

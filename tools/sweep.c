@@ -413,7 +413,7 @@ int main(int argc, char **argv)
         MUST(tune_claim_drop(&sweep.own));
         if (!stopped && !my.join)
             MUST(tidy());
-        sweep_summary(stopped);
+        MUST(sweep_summary(stopped));
     }
     bool bad = !my.dry_run && (sweep.braked || sweep_none_valid());
     struct tune_progress at = {.signal = *my.tune.stop_signal};

@@ -44,9 +44,7 @@ static int find_program(const struct tune_experiment *e, char path[TUNE_PATH_MAX
     return 0;
 }
 
-/* The folders of the last operation on this space that had a configuration of the actuator. The
- * words' texts belong to the record. */
-static int find_folders(const char *actuator, struct tune_operation_record *r, struct tune_word words[2])
+int samples_folders(const char *actuator, struct tune_operation_record *r, struct tune_word words[2])
 {
     int count, found = 0;
     char **names = tune_view_operations(samples.store, samples.space, &count);
@@ -79,7 +77,7 @@ int samples_put_command(int protocol, const struct tune_value *entity)
     if (!inputs)
         return samples_no_memory();
     tune_protocol_inputs(&samples.protocols[protocol], entity, inputs);
-    int count = find_folders(e->actuator, &record, words);
+    int count = samples_folders(e->actuator, &record, words);
     int code = count < 0 ? -1 : tune_experiment_command(e, inputs, words, count, &command);
     tune_operation_record_free(&record);
     free(inputs);

@@ -50,7 +50,7 @@ static int tell_jobs(struct tally *t)
     struct tune_job job;
     int more;
     while ((more = tune_jobs_next(sweep.jobs, &job)) == 1 && !*my.tune.stop_signal) {
-        int code = sweep_note_point(&job) < 0 ? -1 : tell_job(t, &job);
+        int code = sweep_note_point(&job) < 0 || sweep_note_unused(&job) < 0 ? -1 : tell_job(t, &job);
         tune_job_free(&job);
         TRY(code);
     }
@@ -85,6 +85,7 @@ int sweep_dry_run(void)
     if (t.away > 0)
         printf("# models              %lld of these need a model that is not on this machine; tools/download.sh brings it\n",
                (long long)t.away);
+    TRY(sweep_say_unused(t.runs));
     double later = t.todo > 0 ? sweep_say_rungs() : 0;
     tell_time(&t, later);
     return 0;

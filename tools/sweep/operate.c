@@ -98,6 +98,7 @@ static int begin_slot(struct slot *slot, struct tune_job *job)
     *job = (struct tune_job){0};
     slot->busy = true;
     slot->attempt = 0;
+    TRY(sweep_note_unused(&slot->job));
     TRY(tune_results_fit(&sweep.results, &slot->job));
     const struct tune_experiment *e = sweep.protocols[slot->job.protocol].experiment;
     TRY(tune_experiment_command(e, slot->job.inputs, words, sweep_words(e, words), &slot->command));

@@ -206,7 +206,7 @@ static void say_flag(const char *flag, const char *value)
         printf(" --%s %s", flag, value);
 }
 
-void sweep_summary(int stopped)
+int sweep_summary(int stopped)
 {
     char text[32], stable[48], counts[96];
     sweep_clear_status();
@@ -214,6 +214,7 @@ void sweep_summary(int stopped)
            sweep_clock_text(tune_clock_s() - sweep.begin_s, text));
     if (sweep.hopeless > 0)
         printf("# unknown             %lld: no row is stored, and no program here measures them\n", (long long)sweep.hopeless);
+    TRY(sweep_say_unused(sweep.record.measured));
     snprintf(stable, sizeof stable, "%g", sweep.record.until_stable);
     if (stopped)
         printf("# go on with          sweep --resume %s --store %s", sweep.record.id, my.store);
@@ -225,4 +226,5 @@ void sweep_summary(int stopped)
         printf("# look at them        samples show %s --store %s", my.space, my.store);
     say_flag("until-stable", !stopped && sweep.record.until_stable > 0 ? stable : NULL);
     putchar('\n');
+    return 0;
 }

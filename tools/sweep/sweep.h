@@ -153,8 +153,15 @@ void sweep_draw_status(void);
 void sweep_tell(const struct tune_job *job, const char *what, double seconds,
                 const double *targets, const char *why);
 void sweep_header(void);
-void sweep_summary(int stopped);
+int sweep_summary(int stopped);
 bool sweep_none_valid(void);
+
+/* unused.c - stored results that do not count.
+ * sweep_note_unused - a job is about to be measured: count results that match but for their origin.
+ * sweep_say_unused - print the counts. measured: number of jobs that are measured. With any, print
+ * also what other inputs the store has for these entities. */
+int sweep_note_unused(const struct tune_job *job);
+int sweep_say_unused(int64_t measured);
 
 /* dry_run.c - say what would be done, and how long it would take. */
 int sweep_dry_run(void);

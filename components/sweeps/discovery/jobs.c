@@ -86,7 +86,7 @@ static bool is_narrowed(const struct tune_jobs *j)
     return j->o.filter != TUNE_FILTER_NONE || j->o.where || j->o.only_count > 0;
 }
 
-/* What is not measured here has no build here, so all its rows count. */
+/* An experiment that is not measured here has no build here, so all its rows count. */
 static int accepted(const struct tune_jobs *j, const struct tune_protocol *p)
 {
     return p->supported ? j->o.accept : TUNE_ACCEPT_HOST | TUNE_ACCEPT_BUILD | TUNE_ACCEPT_WEIGHTS | TUNE_ACCEPT_DATA;
