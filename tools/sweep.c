@@ -59,8 +59,10 @@ static const struct tune_option my_options[] = {
      "input=value: give an input this value in place of the space's; with commas or --set again"},
     {"seed", TUNE_INT64, &my.seed, "0", "[0,9007199254740992]", "",
      "seed of the orders that are not sequential"},
-    {"minimize", TUNE_STRING, &my.minimize, NULL, "", "", "halving: property whose low values are better"},
-    {"maximize", TUNE_STRING, &my.maximize, NULL, "", "", "halving: property whose high values are better"},
+    {"minimize", TUNE_STRING, &my.minimize, NULL, "", "",
+     "halving, --stop-when: property whose low values are better"},
+    {"maximize", TUNE_STRING, &my.maximize, NULL, "", "",
+     "halving, --stop-when: property whose high values are better"},
     {"budget", TUNE_STRING, &my.budget, NULL, "", "",
      "halving: INPUT=LEAST..MOST, an input that makes measurements longer. All entities are measured "
      "with LEAST, the better half with twice as much, and so on up to MOST"},
@@ -68,6 +70,10 @@ static const struct tune_option my_options[] = {
      "halving: one of so many goes on, with so many times the budget"},
     {"repeat", TUNE_INT, &my.repeat, "1", "[1,1000000]", "times",
      "measurements of each entity. A row says which one it is"},
+    {"stop-when", TUNE_STRING, &my.stop_when, NULL, "", "",
+     "OPERATION:SHARE, such as before:5%: no more repeats of an entity when it is known, with 95 %, "
+     "whether it is worse than in that operation by more than this share. Or PROPERTY:SHARE: than "
+     "that property of the same results"},
     {"remeasure", TUNE_BOOL, &my.remeasure, "false", "", "", "measure known entities again"},
     {"accept", TUNE_STRING, &my.accept, NULL, "", "",
      "rows to reuse though they differ: any-host, any-build, any-weights, any-data"},
@@ -350,6 +356,7 @@ static int prepare(void)
     sweep.results = (struct tune_results){sweep.store, sweep.space, sweep.protocols, sweep.record.id, sweep.record.space,
                                           "explicit_grid_sample_generator", sweep.host.name};
     TRY(sweep_choose(&sweep.record.options));
+    TRY(sweep_enough_begin());
     TRY(sweep_make_jobs());
     if (my.dry_run)
         return 0;
@@ -420,6 +427,7 @@ int main(int argc, char **argv)
     tune_operation_record_free(&sweep.record);
     tune_jobs_free(sweep.jobs);
     sweep_halving_free();
+    sweep_enough_free();
     tune_where_free(sweep.where);
     free(sweep.only);
     tune_known_free(sweep.known);

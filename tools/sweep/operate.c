@@ -123,6 +123,7 @@ static int settle(struct tune_job *job)
     switch (job->kind) {
     case TUNE_JOB_REPLAY:
         TRY(tune_results_replayed(&sweep.results, job));
+        TRY(sweep_enough_known(job));
         sweep.record.replayed++;
         sweep.record.replayed_invalid += job->rows[job->row_count - 1].status != TUNE_VALID;
         sweep_tell(job, "known", 0, NULL, "");
@@ -270,6 +271,8 @@ static int ended(struct slot *slot)
     sweep.record.measured += last; /* a retry is no second measurement */
     sweep.record.failed += last && result.status == TUNE_FAILED;
     sweep.record.invalid += result.status == TUNE_INVALID;
+    if (result.status == TUNE_VALID)
+        TRY(sweep_enough_measured(&slot->job, result.targets));
     if (last)
         sweep_brake(&result);
     snprintf(why, sizeof why, "%s%s%s", result.reason, result.status == TUNE_FAILED ? "; see " : "",

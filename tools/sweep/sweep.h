@@ -13,7 +13,7 @@ struct sweep_flags {
     struct tune_flags tune;
     const char *space, *operation, *store, *experiments, *configuration, *order, *sampler,
         *grouping, *entities, *filter, *name, *join, *resume, *accept, *environment, *describe,
-        *where, *entity, *set, *minimize, *maximize, *budget;
+        *where, *entity, *set, *minimize, *maximize, *budget, *stop_when;
     int in_flight, retries, repeat, max_failures;
     int64_t seed;
     double time_limit, timeout, grace, until_stable, factor;
@@ -155,6 +155,16 @@ void sweep_tell(const struct tune_job *job, const char *what, double seconds,
 void sweep_header(void);
 int sweep_summary(int stopped);
 bool sweep_none_valid(void);
+
+/* enough.c - --stop-when.
+ * sweep_enough_begin - read the option, and what the store has of both sides.
+ * sweep_enough_measured, sweep_enough_known - a job has these results.
+ * sweep_enough - jobs' question: no more repeats of this point? 1, and it is said; 0; -1. */
+int sweep_enough_begin(void);
+int sweep_enough_measured(const struct tune_job *job, const double *targets);
+int sweep_enough_known(const struct tune_job *job);
+int sweep_enough(void *context, int protocol, const struct tune_value *entity, uint64_t hash);
+void sweep_enough_free(void);
 
 /* unused.c - stored results that do not count.
  * sweep_note_unused - a job is about to be measured: count results that match but for their origin.

@@ -207,8 +207,11 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
 /* Go to the next repeat, experiment or entity: 1, 0: the end, -1: error. */
 static int advance(struct tune_jobs *j)
 {
-    if (j->has_entity && ++j->repeat < j->o.repeat)
-        return 1;
+    if (j->has_entity && ++j->repeat < j->o.repeat) {
+        int enough = j->o.enough ? j->o.enough(j->o.context, j->protocol, j->entity, j->hash) : 0;
+        if (enough <= 0)
+            return enough < 0 ? -1 : 1;
+    }
     j->repeat = 0;
     j->protocol += j->has_entity;
     for (int meets;; j->protocol++) {
@@ -333,7 +336,7 @@ int64_t tune_jobs_count(const struct tune_jobs *j)
     const struct tune_space *s = j->o.space;
     int64_t each = (int64_t)j->o.count * j->o.repeat, entities = j->o.order.limit;
     double allowed = 0, error = 1;
-    if (is_narrowed(j))
+    if (is_narrowed(j) || j->o.enough)
         return 0;
     /* counting 10^7 would take too long for a progress line */
     if (j->order && s->size > 0 && (s->constraint_count == 0 || s->size <= 1000000) &&

@@ -68,6 +68,9 @@ struct tune_jobs_options {
      * told, for example because there is no such model. */
     int (*origin)(void *context, const struct tune_protocol *p, const struct tune_value *inputs,
                   struct tune_origin *origin);
+    /* The entity of that hash needs no more repeats under the protocol: 1; 0: it does; -1 with an
+     * error. NULL: it needs all. It is asked before each repeat but the first. */
+    int (*enough)(void *context, int protocol, const struct tune_value *entity, uint64_t hash);
     void *context;
 };
 
