@@ -325,8 +325,8 @@ is "any other file, with --inputs and --property" eval '"$samples" import csv pl
 is "merge: all rows, requests and records" eval '"$samples" merge st --store merged >shown && "$samples" merge new --store merged >>shown && grep -q "^# 17 rows of st came into merged" shown && grep -q "^# 3 rows of new" shown && same observed "$samples" show s.yaml --experiments work.json,rest.json --store merged --output-format csv && same theirs.shown "$samples" show theirs.yaml --store merged --include matching --property-format target --output-format csv && export_of work merged again.csv && cmp work.csv again.csv'
 is "... again: nothing" says '^# 0 rows of st came into merged' "$samples" merge st --store merged
 is "compare two stores" says '^work,a.1-b.4,speed,141.5,141.5,1.0,1,1,,$' "$samples" compare st merged --output-format csv
-# Every row once more, faster by 100, of other weights; the last columns are weights_hash, data_hash, a, b, kind, log, speed, ...
-awk -F, -v OFS=, 'NR > 1 { $1 = "0f1e2d" substr($1, 7); $(NF - 9) = "feed"; if ($(NF - 3) != "") $(NF - 3) += 100 } 1' work.csv >moved.csv
+# Every row once more, faster by 100, of other weights; the last columns are weights_hash, data_hash, core_share, stable, a, b, kind, log, speed, ...
+awk -F, -v OFS=, 'NR > 1 { $1 = "0f1e2d" substr($1, 7); $(NF - 11) = "feed"; if ($(NF - 3) != "") $(NF - 3) += 100 } 1' work.csv >moved.csv
 is "compare what is repeated: whether it differs by more than its spread" eval '"$samples" import csv moved.csv --experiment work --experiments work.json --store moved >/dev/null &&
     says "^work,a.2-b.4,speed,242.0,342.0,1.413[0-9]*,2,2,[0-9.e-]+,yes\$" "$samples" compare st moved --property speed --output-format csv && says "^work,a.2-b.4,steps,1.5,1.5,1.0,2,2,1.0,no\$" "$samples" compare st moved --output-format csv'
 mixed() { rm -rf both && cp -r st both && "$samples" import csv "$1" --experiment work --experiments work.json --store both >/dev/null && "$samples" show s.yaml --experiments work.json,rest.json --store both --include matching >/dev/null 2>said.err; }

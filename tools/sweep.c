@@ -78,7 +78,8 @@ static const struct tune_option my_options[] = {
     {"accept", TUNE_STRING, &my.accept, NULL, "", "",
      "rows to reuse though they differ: any-host, any-build, any-weights, any-data"},
     {"retries", TUNE_INT, &my.retries, "-1", "[-1,1000]", "",
-     "times to retry a failed measurement; -1: the operation's, else 0"},
+     "times to retry a failed measurement, or one that had less than 90 % of its cores. -1: the "
+     "operation's, else 0, but 1 for the latter"},
     {"max-failures", TUNE_INT, &my.max_failures, "5", "[0,1000000]", "",
      "start no more after so many failures in a row with the same exit code and the same first line "
      "of stderr; 0: no such limit"},

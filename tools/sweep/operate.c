@@ -240,6 +240,24 @@ static int end_slot(struct slot *slot)
     return let_go(slot);
 }
 
+/* A disturbed measurement is tried once more, unless --retries says otherwise. */
+static int most_retries(void)
+{
+    return sweep.disturbed && sweep.record.retries == 0 && !tune_flags_given(&my.tune, "retries") ? 1 : sweep.record.retries;
+}
+
+/* A result that had too little of its cores counts as failed if it will be measured again. With
+ * --share-cores measurements disturb each other, as wanted. */
+static void retry_disturbed(const struct slot *slot, struct tune_result *result)
+{
+    sweep.disturbed = result->status == TUNE_VALID && result->core_share < TUNE_CORE_SHARE && !my.share_cores;
+    if (!sweep.disturbed || slot->attempt >= most_retries())
+        return;
+    result->status = TUNE_FAILED;
+    result->targets = NULL;
+    snprintf(result->how, sizeof result->how, "disturbed");
+}
+
 /* Handle a run's result: a row, a retry, or the next run of the measurement. */
 static int ended(struct slot *slot)
 {
@@ -258,8 +276,10 @@ static int ended(struct slot *slot)
         result.targets = NULL;
         snprintf(result.how, sizeof result.how, "%s", result.reason);
     }
-    bool last = result.status != TUNE_FAILED || slot->attempt >= sweep.record.retries;
-    if (result.status != TUNE_FAILED && !my.keep_runs) /* remove it before the row is written: it
+    retry_disturbed(slot, &result);
+    bool last = result.status != TUNE_FAILED || slot->attempt >= most_retries();
+    bool again = sweep.disturbed && result.status == TUNE_FAILED;
+    if ((again || result.status != TUNE_FAILED) && !my.keep_runs) /* remove it before the row is written: it
                                                         * may fill the disk */
         TRY(tune_file_remove_folder(slot->folder));
     TRY(tune_results_measured(&sweep.results, &slot->job, &result, last, uid));
@@ -275,9 +295,9 @@ static int ended(struct slot *slot)
         TRY(sweep_enough_measured(&slot->job, result.targets));
     if (last)
         sweep_brake(&result);
-    snprintf(why, sizeof why, "%s%s%s", result.reason, result.status == TUNE_FAILED ? "; see " : "",
-             result.status == TUNE_FAILED ? slot->folder : "");
-    sweep_tell(&slot->job, result.status == TUNE_VALID ? "measured" : tune_status_name(result.status), result.seconds,
+    bool failed = result.status == TUNE_FAILED && !again;
+    snprintf(why, sizeof why, "%s%s%s", result.reason, failed ? "; see " : "", failed ? slot->folder : "");
+    sweep_tell(&slot->job, result.status == TUNE_VALID ? "measured" : again ? "again" : tune_status_name(result.status), result.seconds,
          result.status == TUNE_VALID ? result.targets : NULL, why);
     if (last)
         return end_slot(slot);

@@ -75,6 +75,7 @@ struct sweep {
     double begin_s;
     /* seconds of finished measurements; weights: of them, of what is done, and of all */
     double measured_s, measured_weight, done_weight, planned_weight;
+    bool disturbed;    /* the result at hand had too little of its cores */
     int same_failures; /* measurements in a row that failed in the same way */
     bool braked;       /* they were --max-failures: no more are started */
     bool terminal, status_drawn, more, told_of_cpus, told_of_stranger, told_of_waiting;
