@@ -552,7 +552,7 @@ experiments:
       - {property: {identifier: max_steps}, value: 2}
       - {property: {identifier: dataset_id}, value: news-chars-512-entries-256}
 E2
-is "ado's LoRA experiment is measured" says "finished +4 valid, 0 invalid, 0 failed, 0 known" "$sweep" lora.yaml --store adapters --keep-runs --name lora
+is "ado's LoRA experiment is measured" says "finished +4 valid, 0 invalid, 0 failed, 0 known" "$sweep" lora.yaml --store adapters --keep-runs --retries 0 --name lora
 is "... by the recipe, with its rank, alpha, dropout and targets" eval 'grep -l -- "--lora-targets" adapters/runs/lora/*/run-0/run.json | wc -l | grep -qx 4 && cat adapters/runs/lora/0-*/run-0/run.json | tr -d " \n\t" >argv && grep -qF "\"--lora-dropout\",\"0.05\"" argv && grep -qF "\"--lora-r\",\"2\",\"--lora-alpha\",\"16\",\"--lora-targets\",\"q_proj,v_proj\"" argv'
 # 2 layers: q 64 + 64, v 64 + 32 a rank; with all linear ones k, o, gate, up and down
 is "... the rows have what is trained" eval '[ "$("$samples" show lora.yaml --store adapters --property-format target --output-format csv --property training_steps,trained_parameters,is_valid | tail -n +2 | rev | cut -d, -f1-3 | rev | tr "\n" " ")" = "1,2,896 1,2,4096 1,2,1792 1,2,8192 " ]'

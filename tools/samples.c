@@ -104,9 +104,9 @@ static const struct tune_option my_options[] = {
     {"experiment", TUNE_STRING, &my.experiment, NULL, "", "",
      "experiment that the rows belong to: its name, or actuator.name"},
     {"actuator", TUNE_STRING, &my.actuator, NULL, "", "",
-     "its actuator. Default: the known experiment's, else replay"},
+     "its actuator. Default: the known experiment's, else the file's, else replay"},
     {"inputs", TUNE_STRING, &my.inputs, NULL, "", "",
-     "columns that are inputs, if identifiers do not say so"},
+     "columns that are inputs, if neither identifiers nor the experiment say so"},
     TUNE_OPTION_GROUP(""),
     {0},
 };
