@@ -16,7 +16,7 @@ struct samples_flags {
     const char *command, *words, *store, *experiments, *include, *property_format, *output_format,
         *output_file, *properties, *aggregate, *where, *operation, *columns, *sort, *group_by,
         *derive, *maximize, *minimize, *experiment, *actuator, *inputs, *x, *series, *svg, *color,
-        *labels, *regression, *per;
+        *labels, *regression, *per, *facet;
     bool all_properties, logarithmic, ascii, print_command;
     int count, width, height;
     int64_t limit;
