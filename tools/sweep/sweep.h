@@ -174,6 +174,10 @@ void sweep_enough_free(void);
 int sweep_note_unused(const struct tune_job *job);
 int sweep_say_unused(int64_t measured);
 
+/* plan.c - sweep_plan: ask the program whether it has the memory for the job. 1, and why: it has
+ * not; 0: it has, or does not say; -1. */
+int sweep_plan(const struct tune_job *job, char *why, size_t size);
+
 /* dry_run.c - say what would be done, and how long it would take. */
 int sweep_dry_run(void);
 

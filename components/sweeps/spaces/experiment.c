@@ -281,7 +281,7 @@ static int read_all(struct reading *r)
     struct tune_experiment *e = r->e;
     const struct tune_node *root = d->root;
     int64_t runs = 1;
-    TRY(tune_document_map(d, root, "an experiment", "identifier|actuator|actuatorIdentifier|description|program|arguments|output|"
+    TRY(tune_document_map(d, root, "an experiment", "identifier|actuator|actuatorIdentifier|description|program|arguments|output|plan|"
                           "report|folders|inputs|rules|runs|targets"));
     TRY(tune_document_text(d, root, "identifier", true, &e->name));
     TRY(tune_document_text(d, root, "description", false, &e->description));
@@ -294,6 +294,7 @@ static int read_all(struct reading *r)
     TRY(tune_document_text(d, root, "output", false, &e->output));
     TRY(tune_document_text(d, root, "report", false, &e->report));
     TRY(texts(r, tune_node_get(root, "arguments"), "arguments", &e->arguments, &e->argument_count));
+    TRY(texts(r, tune_node_get(root, "plan"), "plan", &e->plan, &e->plan_count));
     if (strchr(e->name, '/') || strchr(e->actuator, '/') || strchr(e->actuator, '.') || !e->name[0] || !e->actuator[0])
         return FAIL(r, root,
                     "identifier and actuator may have no '/' (and the actuator no '.'): tables and ids are named after them");

@@ -7,6 +7,7 @@
  *      "program": "finetune_full",
  *      "arguments": ["--log-every", "1"],
  *      "output": "--output",
+ *      "plan": ["--plan-memory"],
  *      "report": "figures.json",
  *      "folders": {"data_directory": "data"},
  *      "inputs": [
@@ -32,6 +33,8 @@
  * copy of this file has another beside it, FILE.folder, with the folder that it came from.
  * arguments: always given.
  * output: the flag for the new folder that a run reports into; null: only $TUNE_OUTPUT names it.
+ * plan: arguments that make the program say whether it has the memory for these inputs, and end.
+ * Exit code 3: it has not. It must need neither the model's weights nor the data.
  * report: file name in that folder.
  * folders: words for {braces}, relative to the current folder; --actuator-configuration may set
  * them.
@@ -125,6 +128,8 @@ struct tune_experiment {
     const char *folder;         /* that a program with a '/' is relative to */
     const char **arguments;     /* [argument_count] */
     int argument_count;
+    const char **plan;          /* [plan_count]; 0: the program has no such */
+    int plan_count;
     const char **folder_names, **folders; /* [folder_count] */
     int folder_count;
     struct tune_input *inputs;  /* [input_count] */
