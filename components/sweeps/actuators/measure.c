@@ -438,11 +438,6 @@ int tune_measurement_descriptor(const struct tune_measurement *m)
     return tune_child_descriptor(m->child);
 }
 
-const char *tune_measurement_folder(const struct tune_measurement *m)
-{
-    return m->folder;
-}
-
 void tune_measurement_stop(struct tune_measurement *m)
 {
     m->stopped = true;

@@ -84,9 +84,6 @@ int tune_measurement_next(struct tune_measurement *m, struct tune_result *result
 void tune_measurement_stop(struct tune_measurement *m);
 void tune_measurement_free(struct tune_measurement *m);
 
-/* tune_measurement_folder - folder of the current run, where its metrics appear. */
-const char *tune_measurement_folder(const struct tune_measurement *m);
-
 /* tune_program_find - the file of an experiment's program. With a '/', it is relative to the
  * experiment's folder, or absolute. Otherwise it is beside the program that asks, or in PATH. -1
  * with an error: absent (with what to make), or not executable. */
