@@ -5,13 +5,11 @@
 cd "$tmp" || exit 1
 sweep=$BUILD/sweep samples=$BUILD/samples
 mkdir exp
-# It takes half a second of processor time, and logs each run.
+# It takes some tenths of a second of processor time, and logs each run.
 cat >exp/burn.sh <<'E2'
 #!/bin/sh
 echo >>"$(dirname "$0")/log"
-awk 'BEGIN { while (i < 6e6 + 0 * x) i++ }'
-awk 'BEGIN { while (i < 6e6 + 0 * x) i++ }'
-echo "{\"speed\": 1$TUNE_INPUT_REPORT}" >"$TUNE_OUTPUT/report.json"
+exec awk 'BEGIN { while (i < 5e7) i++; print "{\"speed\": 1}" >(ENVIRON["TUNE_OUTPUT"] "/report.json") }'
 E2
 chmod +x exp/burn.sh
 echo '{"identifier": "burn", "program": "./burn.sh", "output": null, "inputs": [
@@ -61,7 +59,10 @@ stable() {
     row stable,reason other | sed 's/disturbed: it had [0-9]* % of its cores\(; \)*//' >got
     [ "$(cat got)" = "$says,$reason" ] || { cat got; return 1; }
 }
-sed -i 's/^awk.*//; s/TUNE_INPUT_REPORT/more/; s/^echo >>.*/more=$(cat "$(dirname "$0")\/more.$TUNE_INPUT_REPORT")/' exp/burn.sh
+cat >exp/burn.sh <<'E2'
+#!/bin/sh
+echo "{\"speed\": 1$(cat "$(dirname "$0")/more.$TUNE_INPUT_REPORT")}" >"$TUNE_OUTPUT/report.json"
+E2
 more() { echo ", $2" >exp/more.$1; }
 more few '"training_steps": 7'
 more drift '"training_steps": 70'

@@ -47,6 +47,7 @@ is "the sweep says it when it meets the first" eval 'says "^# measured again +a 
 echo more >>one.txt
 is "other data" says "^# not known +2, though results match but for the data: --accept any-data takes them$" "$sweep" s.yaml --dry-run
 is "... and another build: what is nearest counts" grep -qE "^# not known +1, though results match but for the build and the data: --accept any-build,any-data takes them$" shown
+is "... also if it is the older one" eval 'cp exp/work.sh kept.sh && sed -i "\$d" exp/work.sh && says "^# not known +3, though results match but for the data: --accept any-data takes them$" "$sweep" s.yaml --dry-run && cp kept.sh exp/work.sh'
 is "... beside what is accepted already" says "but for the data: --accept any-build,any-data takes them$" "$sweep" s.yaml --dry-run --accept any-build
 mv one.txt gone.txt
 is "data that are gone: the store has noted their hash" says "^samples: 2 have results that match but for the data|^samples: . have results" "$samples" missing s.yaml
