@@ -8,6 +8,9 @@
 
 #include "../components/flags/program.c" /* not in the library; its exits are met in children */
 
+/* The library's would bring devices and OpenMP, and with those a program starts itself once more. */
+const struct tune_service tune_plan_memory = {NULL};
+
 struct mine {
     struct tune_flags tune;
     double noise;

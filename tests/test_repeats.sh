@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_repeats.sh - what repeats say: compare --regression.
+# test_repeats.sh - what repeats say: compare --regression, sweep --stop-when.
 . tests/tap.sh
 cd "$tmp" || exit 1
 samples=$BUILD/samples
@@ -57,4 +57,50 @@ refused "of what" 2 "--regression of what?" "$samples" compare a all --regressio
 refused "what is better must be known" 2 "is more of score better, or less? Say --maximize score or --minimize score" "$samples" compare a all --regression 5% --property score
 refused "a property that is none" 2 "there is no property sped (the nearest is speed)" "$samples" compare a all --regression 5% --maximize sped
 refused "--maximize alone" 2 "with --regression only" "$samples" compare a all --maximize speed
+
+# ---- sweep --stop-when ----
+# The speeds of size 1 and 2 are read from a file, one by one.
+sweep=$BUILD/sweep
+mkdir own && cat >own/turns.sh <<'E2'
+#!/bin/sh
+own=$(dirname "$0")
+echo >>"$own/turn.$TUNE_INPUT_SIZE"
+sed -n "$(wc -l <"$own/turn.$TUNE_INPUT_SIZE")p" "$own/speeds.$TUNE_INPUT_SIZE" |
+    sed 's/\(.*\) \(.*\)/{"speed": \1, "other": \2}/' >"$TUNE_OUTPUT/report.json"
+E2
+chmod +x own/turns.sh
+echo '{"identifier": "turns", "actuator": "custom_experiments", "program": "./turns.sh", "output": null,
+ "inputs": [{"identifier": "size", "required": true, "domain": {"domainRange": [0, 100], "interval": 1}}],
+ "targets": [{"identifier": "speed", "unit": "tokens/s"}, {"identifier": "other", "unit": "tokens/s"}]}' >own/turns.json
+printf 'entitySpace: [{identifier: size, propertyDomain: {values: [1, 2]}}]\nexperiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: turns}]\n' >turns.yaml
+speeds() { n=$1; shift; rm -f own/turn.$n; for v in "$@"; do echo "$v"; done >own/speeds.$n; } # SIZE "SPEED OTHER"...
+turn() { "$sweep" turns.yaml --experiments own/turns.json --store turns --remeasure "$@" >shown 2>&1; }
+speeds 1 "100 50" "101 51" "99 49" "100 50" "100 50" "100 50"
+speeds 2 "100 50" "101 50" "99 50" "100 50" "100 50" "100 50"
+is "six repeats to compare with" turn --name before --repeat 6
+speeds 1 "90 1" "91 1" "89 1" "90 1"
+speeds 2 "90 1" "101 1" "95 1" "99 1" "97 1" "98 1" "96 1" "95 1"
+is "repeats end when it is known" eval 'turn --name after --repeat 8 --stop-when before:5% --maximize speed && grep -q "^# enough *size 1: worse by more than 5 %, after 3 repeats (3 pairs)$" shown'
+is "... else when the other side has no more" grep -q "^# enough *size 2: the other side has no more repeats, after 6 repeats (6 pairs)$" shown
+is "... so many rows there are" eval '[ "$(wc -l <own/turn.1)" = 3 ] && [ "$(wc -l <own/turn.2)" = 6 ] && grep -q "^# finished *9 valid" shown'
+is "... compare says the same" eval '"$samples" compare before after --store turns --regression 5% --maximize speed --output-format csv >shown 2>&1; grep -q "^turns,size.1,speed,.*,3,0.9[0-9]*,yes," shown && grep -q "^turns,size.2,speed,.*,6,0.[0-9]*,cannot tell yet," shown'
+speeds 1 "200 1" "201 1" "202 1" "203 1"
+speeds 2 "100 1" "101 1" "99 1" "100 1"
+is "not worse; a property that should be low is worse if it is higher" eval 'turn --name low --repeat 6 --stop-when before:5% --minimize speed && grep -q "^# enough *size 1: worse by more than 5 %, after 3 " shown && grep -q "^# enough *size 2: not worse by more than 5 %, after 3 " shown'
+speeds 1 "100 110" "101 111" "99 109" "100 110"
+speeds 2 "100 100" "101 101" "99 99.1" "100 100"
+is "against another property of the same results" eval 'turn --name within --repeat 4 --stop-when other:5% --maximize speed && grep -q "^# enough *size 1: worse by more than 5 %, after 3 repeats" shown && grep -q "^# enough *size 2: not worse by more than 5 %, after 3 repeats" shown'
+is "a resumed operation counts what it has" eval 'speeds 1 "90 1" "91 1" "nothing"; turn --name part --repeat 8 --stop-when before:5% --maximize speed --where "size == 1" --max-failures 1; grep -q "^# stopped" shown && sed -i "s/nothing/89 1/" own/speeds.1 && printf "\n\n" >own/turn.1 && "$sweep" --resume part --store turns >shown 2>&1; grep -q "^# enough *size 1: worse by more than 5 %, after 3 repeats (3 pairs)$" shown'
+is "... and keeps the option" eval '! "$sweep" --resume part --store turns --stop-when before:6% >shown 2>&1 && grep -q "begun with --stop-when before:5%" shown'
+speeds 1 "90 1"
+is "an operation without the point has no pairs: one result" eval '"$sweep" turns.yaml --experiments own/turns.json --store turns --where "size == 2" --name little >/dev/null; turn --name alone --repeat 8 --stop-when little:5% --maximize speed --where "size == 1" && grep -q "^# enough *size 1: the other side has no result, after 1 repeat (0 pairs)$" shown'
+bad() { refused "$1" 2 "$2" "$sweep" turns.yaml --experiments own/turns.json --store turns --name bad --repeat 5 --stop-when "$3" $4; }
+bad "no such operation" "--stop-when nothing:5%: turns has no operation of that name" nothing:5% "--maximize speed"
+bad "no share" "--stop-when before: expected OPERATION:SHARE or PROPERTY:SHARE" before "--maximize speed"
+bad "a share of 100 %" "expected OPERATION:SHARE" before:100% "--maximize speed"
+bad "no property" "--stop-when needs the property" before:5% ""
+bad "two" "--stop-when needs the property" before:5% "--maximize speed --minimize other"
+bad "an unknown one" "turns has no property sped" before:5% "--maximize sped"
+bad "too few repeats" "needs --repeat, the most repeats of a point, of at least 3" before:5% "--maximize speed --repeat 2"
+bad "halving" "--stop-when is not for --order halving" before:5% "--maximize speed --order halving --budget size=1..2"
 finish

@@ -307,26 +307,56 @@ entitySpace:
   - {identifier: size, propertyDomain: {domainRange: [1, 4], interval: 1}}
   - {identifier: model, propertyDomain: {values: [x-y, z]}}
   - {identifier: ok, propertyDomain: {variableType: BINARY_VARIABLE_TYPE}}
-experiments: [{actuatorIdentifier: replay, experimentIdentifier: theirs, parameterization: [{property: {identifier: depth}, value: 3}]}]
+experiments: [{actuatorIdentifier: their_actuator, experimentIdentifier: theirs, parameterization: [{property: {identifier: depth}, value: 3}]}]
 E2
 cat >theirs.shown <<'E2'
 ,identifier,generatorid,experiment_id,size,model,ok,speed,count
-0,size.1-model.x-y-ok.1,gen,replay.theirs-depth.3,1,x-y,1,1.5,2
-1,size.2-model.z-ok.0,gen,replay.theirs-depth.3,2,z,0,"[2.5, 3.5]","[1, 3]"
+0,size.1-model.x-y-ok.1,gen,their_actuator.theirs-depth.3,1,x-y,1,1.5,2
+1,size.2-model.z-ok.0,gen,their_actuator.theirs-depth.3,2,z,0,"[2.5, 3.5]","[1, 3]"
 E2
 is "... and is looked at in a space of its own" same theirs.shown "$samples" show theirs.yaml --store new --include matching --property-format target --output-format csv
-refused "... which nothing measures" 2 "replay" "$sweep" theirs.yaml --experiments new/experiments --store new
+is "... which nothing measures: its rows are known" eval '"$sweep" theirs.yaml --store new >said && grep -q "0 valid, 0 invalid, 0 failed, 2 known" said && grep -q "^# unknown  *10: no row is stored" said && grep -q "which nothing here measures" said'
+is "the actuator is the file's" eval 'grep -q "\"actuator\":.*\"their_actuator\"" new/experiments/theirs.json && "$samples" import csv theirs.csv --experiment their_actuator.theirs --store full | grep -q "3 came into full" && [ -e full/experiments/theirs.json ]'
+is "... unless a flag says another" eval '"$samples" import csv theirs.csv --experiment theirs --actuator mine --store mine | grep -q "3 came into mine" && grep -q "\"mine\"" mine/experiments/theirs.json'
 sed 's/^\([0-9]\),[^,]*,/\1,0f\1e2d,/' theirs.csv >hashed.csv
 is "identifiers that say nothing: the known experiment does" eval 'says ": 0 came into new, 3 were there" "$samples" import csv hashed.csv --experiment theirs --store new'
-refused "... of an unknown one it must be said" 1 "hashed.csv:2: this identifier is not made of the columns behind it" "$samples" import csv hashed.csv --experiment theirs --store fresh
+refused "... of an unknown one it must be said" 1 "hashed.csv:2: which columns are inputs cannot be told: the experiment is unknown, and no identifier" "$samples" import csv hashed.csv --experiment theirs --store fresh
+
+# ---- import: columns by their names ----
+# columns STORE <FILE - the rows come in, and are those of theirs.csv
+columns() { cat >columns.csv; rm -rf "$1"; "$samples" import csv columns.csv --experiment theirs --experiments new/experiments --store "$1" >shown 2>&1 && "$samples" show theirs.yaml --experiments new/experiments --store "$1" --include matching --property-format target --output-format csv --property speed | cut -d, -f2,5- >shown; cat shown; tail -n 2 shown | cmp -s - wanted; }
+printf 'size.1-model.x-y-ok.1,1,x-y,1,1.5\nsize.2-model.z-ok.0,2,z,0,"[2.5, 3.5]"\n' >wanted
+is "ado 2: no index, other columns first" columns c1 <<'E2'
+speed,identifier,ok,experiment_id,model,size
+1.5,size.1-model.x-y-ok.1,True,their_actuator.theirs-depth.3,x-y,1
+"[2.5, 3.5]",size.2-model.z-ok.0,False,their_actuator.theirs-depth.3,z,2
+E2
+is "... a row for each entity" columns c2 <<'E2'
+identifier,model,size,ok,theirs-depth.3-speed,theirs-depth.3-count
+size.1-model.x-y-ok.1,x-y,1,True,1.5,2
+size.2-model.z-ok.0,z,2,False,"[2.5, 3.5]","[1, 3]"
+E2
+is "... the series of an operation" columns c3 <<'E2'
+request_index,result_index,identifier,size,model,ok,theirs-depth.3-speed,valid
+0,0,size.1-model.x-y-ok.1,1,x-y,True,1.5,True
+1,0,size.2-model.z-ok.0,2,z,False,2.5,True
+2,0,size.2-model.z-ok.0,2,z,False,3.5,True
+E2
+is "any other file: the experiment names inputs and targets" columns c4 <<'E2'
+when,ok,model,size,depth,speed,who
+monday,True,x-y,1,3,1.5,me
+tuesday,False,z,2,3,2.5,me
+tuesday,False,z,2,3,3.5,you
+E2
+is "... what it does not know is left out, by name" eval '"$samples" import csv columns.csv --experiment theirs --experiments new/experiments --store c4 | grep -q "^# left out, for the experiment has no such targets: when, who$"'
 is "... with --inputs" eval 'says "^# 3 results in 2 rows: 3 came into fresh" "$samples" import csv hashed.csv --experiment theirs --inputs model,size,ok --store fresh && says "x-y" "$samples" entity 0f0e2d --store fresh'
 printf 'name,boils,melts,note\nwater,100,0,"all, ""wet"""\n"tin (Sn)",2602,231.93,\n' >plain.csv
 is "any other file, with --inputs and --property" eval '"$samples" import csv plain.csv --experiment points --inputs name --property boils,melts --store fresh >shown && printf "entity,name,boils,melts\nname.water,water,100,0.0\nname.tin (Sn),tin (Sn),2602,231.93\n" >wanted && same wanted "$samples" rows points --store fresh --columns entity,name,boils,melts --output-format csv'
 is "merge: all rows, requests and records" eval '"$samples" merge st --store merged >shown && "$samples" merge new --store merged >>shown && grep -q "^# 17 rows of st came into merged" shown && grep -q "^# 3 rows of new" shown && same observed "$samples" show s.yaml --experiments work.json,rest.json --store merged --output-format csv && same theirs.shown "$samples" show theirs.yaml --store merged --include matching --property-format target --output-format csv && export_of work merged again.csv && cmp work.csv again.csv'
 is "... again: nothing" says '^# 0 rows of st came into merged' "$samples" merge st --store merged
 is "compare two stores" says '^work,a.1-b.4,speed,141.5,141.5,1.0,1,1,,$' "$samples" compare st merged --output-format csv
-# Every row once more, faster by 100, of other weights; the last columns are weights_hash, data_hash, a, b, kind, log, speed, ...
-awk -F, -v OFS=, 'NR > 1 { $1 = "0f1e2d" substr($1, 7); $(NF - 9) = "feed"; if ($(NF - 3) != "") $(NF - 3) += 100 } 1' work.csv >moved.csv
+# Every row once more, faster by 100, of other weights; the last columns are weights_hash, data_hash, core_share, stable, a, b, kind, log, speed, ...
+awk -F, -v OFS=, 'NR > 1 { $1 = "0f1e2d" substr($1, 7); $(NF - 11) = "feed"; if ($(NF - 3) != "") $(NF - 3) += 100 } 1' work.csv >moved.csv
 is "compare what is repeated: whether it differs by more than its spread" eval '"$samples" import csv moved.csv --experiment work --experiments work.json --store moved >/dev/null &&
     says "^work,a.2-b.4,speed,242.0,342.0,1.413[0-9]*,2,2,[0-9.e-]+,yes\$" "$samples" compare st moved --property speed --output-format csv && says "^work,a.2-b.4,steps,1.5,1.5,1.0,2,2,1.0,no\$" "$samples" compare st moved --output-format csv'
 mixed() { rm -rf both && cp -r st both && "$samples" import csv "$1" --experiment work --experiments work.json --store both >/dev/null && "$samples" show s.yaml --experiments work.json,rest.json --store both --include matching >/dev/null 2>said.err; }
@@ -530,7 +560,7 @@ bad "a file that is empty" 1 "bad.csv: it is empty" </dev/null
 bad "a heading alone" 1 "bad.csv: it has a heading and no rows" <<'E2'
 ,identifier,generatorid,experiment_id,a,speed
 E2
-bad "another kind of file" 1 "bad.csv:1: this is neither what show writes" <<'E2'
+bad "another kind of file" 1 "bad.csv:2: which columns are inputs cannot be told" <<'E2'
 day,temperature
 1,20
 E2
@@ -591,10 +621,6 @@ E2
 bad "a dimension that the experiment does not have" 1 "work has no input c" --experiments work.json <<'E2'
 ,identifier,generatorid,experiment_id,a,c,speed
 0,a.1-c.1,g,custom_experiments.work,1,1,2
-E2
-bad "an actuator of no such experiment" 2 "there is no experiment work of actuator mock" --experiments work.json --actuator mock <<'E2'
-,identifier,generatorid,experiment_id,a,speed
-0,a.1,g,custom_experiments.work,1,2
 E2
 bad "an export with a uid that is none" 1 'bad.csv:2: uid: "12" is none' --experiments work.json <<'E2'
 uid,experiment,entity,status,a,speed

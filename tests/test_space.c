@@ -239,7 +239,6 @@ static void refused(void **state)
         {"entitySpace:\n- identifier: a\n  propertyDomain: {domainRange: [4, 4]}",
          "s.yaml:3:33: entitySpace[0] (a): the end of domainRange"},
         {"{entitySpace: [{identifier: a}], experiments: 3}", "experiments must be a list"},
-        {"{entitySpace: [{identifier: a}], experiments: [{experimentIdentifier: e}]}", "actuatorIdentifier"},
         {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e}]}", "experimentIdentifier"},
         {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experiment: f}]}", "experimentIdentifier"},
         {"{entitySpace: [{identifier: a}], experiments: [{actuatorIdentifier: e, experimentIdentifier: f, parameterization: []}]}",

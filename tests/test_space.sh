@@ -247,4 +247,7 @@ refused "no file named" 2 "which space?" "$space" describe
 refused "no command" 2 "expected one of describe|list|check|experiments|template" "$space" draw large.yaml
 refused "a full disk behind its output" 1 "cannot write to standard output" sh -c "'$space' list large.yaml >/dev/full"
 is "a closed pipe ends it" eval '[ "$("$space" list large.yaml | head -n 2 | wc -l)" = 2 ]'
+printf 'entitySpace: [{identifier: a, propertyDomain: {values: [1]}}]\nexperiments: [{experimentIdentifier: own}]\n' >none.yaml
+echo '{"identifier": "own", "program": "./own", "inputs": [{"identifier": "a", "required": true, "domain": {"values": [1]}}], "targets": [{"identifier": "x"}]}' >none.json
+is "an experiment without an actuator is one of custom_experiments, in a space as in its file" eval '"$BUILD/space" describe none.yaml --experiments none.json | grep -q "custom_experiments"'
 finish

@@ -19,6 +19,7 @@
 #include "core/nearest.h"
 #include "sweeps/discovery/confused.h"
 #include "sweeps/discovery/halving.h"
+#include "project.h"
 
 struct samples_flags my;
 struct samples samples;
@@ -88,8 +89,10 @@ static const struct tune_option my_options[] = {
     {"print-command", TUNE_BOOL, &my.print_command, "false", "", "",
      "print the command of the best one, in place of the table"},
     TUNE_OPTION_GROUP("plot"),
-    {"x", TUNE_STRING, &my.x, NULL, "", "", "dimension of the x axis; that of effect"},
+    {"x", TUNE_STRING, &my.x, NULL, "", "",
+     "dimension or property of the x axis; dimension of effect"},
     {"series", TUNE_STRING, &my.series, NULL, "", "", "dimension with a curve for each value"},
+    {"facet", TUNE_STRING, &my.facet, NULL, "", "", "dimension with a plot for each value"},
     {"svg", TUNE_STRING, &my.svg, NULL, "", "",
      "SVG file to write as well. /dev/stdout: print the SVG in place of the drawing"},
     {"log", TUNE_BOOL, &my.logarithmic, "false", "", "", "logarithmic values"},
@@ -103,9 +106,9 @@ static const struct tune_option my_options[] = {
     {"experiment", TUNE_STRING, &my.experiment, NULL, "", "",
      "experiment that the rows belong to: its name, or actuator.name"},
     {"actuator", TUNE_STRING, &my.actuator, NULL, "", "",
-     "its actuator. Default: the known experiment's, else replay"},
+     "its actuator. Default: the known experiment's, else the file's, else replay"},
     {"inputs", TUNE_STRING, &my.inputs, NULL, "", "",
-     "columns that are inputs, if identifiers do not say so"},
+     "columns that are inputs, if neither identifiers nor the experiment say so"},
     TUNE_OPTION_GROUP(""),
     {0},
 };
@@ -354,7 +357,7 @@ int samples_say_mixed(const struct tune_view *v)
 }
 
 /* Say how to see the rows of an operation that measured another value of some input. */
-static void say_other_value(void)
+static bool say_other_value(void)
 {
     struct tune_operation_record record;
     int count;
@@ -372,6 +375,7 @@ static void say_other_value(void)
         }
     tune_store_records_free(names, names ? count : 0);
     tune_error_clear();
+    return said;
 }
 
 int samples_say_matching(struct tune_view *v)
@@ -384,8 +388,8 @@ int samples_say_matching(struct tune_view *v)
         fprintf(stderr, "samples: no operation on this space is recorded here; others measured %lld of its entities: --include "
                         "matching\n",
                 (long long)c.matching_results);
-    else if (c.measured == 0)
-        say_other_value();
+    else if (c.measured == 0 && !say_other_value())
+        return samples_say_other_inputs();
     return 0;
 }
 
@@ -441,6 +445,7 @@ int main(int argc, char **argv)
     while (strcmp(c->name, my.command))
         c++;
     samples.out = stdout;
+    MUST(project_read(&my.tune, &my.store, &my.experiments, NULL));
     MUST(tune_derived_read(my.derive, &samples.derived, &samples.derived_count));
     int problems = MUST(my.output_file ? run_into(c, my.output_file) : run(c));
     if (samples.space)

@@ -20,6 +20,7 @@
 #include "flags/program.h"
 #include "sweeps/spaces/experiment.h"
 #include "sweeps/spaces/order.h"
+#include "project.h"
 
 static struct {
     struct tune_flags tune;
@@ -271,6 +272,9 @@ static int finish(void)
 int main(int argc, char **argv)
 {
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "describe, list and check spaces of configurations");
+    MUST(project_read(&my.tune, &my.store, &my.experiments, NULL));
+    if (my.store && !tune_flags_given(&my.tune, "store") && !tune_file_is_folder(my.store))
+        my.store = NULL; /* nothing was measured yet */
     if (!strcmp(my.command, "experiments")) {
         experiments();
         return finish();

@@ -19,6 +19,8 @@
 #include "core/nearest.h"
 #include "core/print.h"
 #include "sweeps/discovery/confused.h"
+#include "sweeps/discovery/keep.h"
+#include "project.h"
 #include "sweep/sweep.h"
 
 struct sweep_flags my;
@@ -57,8 +59,10 @@ static const struct tune_option my_options[] = {
      "input=value: give an input this value in place of the space's; with commas or --set again"},
     {"seed", TUNE_INT64, &my.seed, "0", "[0,9007199254740992]", "",
      "seed of the orders that are not sequential"},
-    {"minimize", TUNE_STRING, &my.minimize, NULL, "", "", "halving: property whose low values are better"},
-    {"maximize", TUNE_STRING, &my.maximize, NULL, "", "", "halving: property whose high values are better"},
+    {"minimize", TUNE_STRING, &my.minimize, NULL, "", "",
+     "halving, --stop-when: property whose low values are better"},
+    {"maximize", TUNE_STRING, &my.maximize, NULL, "", "",
+     "halving, --stop-when: property whose high values are better"},
     {"budget", TUNE_STRING, &my.budget, NULL, "", "",
      "halving: INPUT=LEAST..MOST, an input that makes measurements longer. All entities are measured "
      "with LEAST, the better half with twice as much, and so on up to MOST"},
@@ -66,11 +70,16 @@ static const struct tune_option my_options[] = {
      "halving: one of so many goes on, with so many times the budget"},
     {"repeat", TUNE_INT, &my.repeat, "1", "[1,1000000]", "times",
      "measurements of each entity. A row says which one it is"},
+    {"stop-when", TUNE_STRING, &my.stop_when, NULL, "", "",
+     "OPERATION:SHARE, such as before:5%: no more repeats of an entity when it is known, with 95 %, "
+     "whether it is worse than in that operation by more than this share. Or PROPERTY:SHARE: than "
+     "that property of the same results"},
     {"remeasure", TUNE_BOOL, &my.remeasure, "false", "", "", "measure known entities again"},
     {"accept", TUNE_STRING, &my.accept, NULL, "", "",
      "rows to reuse though they differ: any-host, any-build, any-weights, any-data"},
     {"retries", TUNE_INT, &my.retries, "-1", "[-1,1000]", "",
-     "times to retry a failed measurement; -1: the operation's, else 0"},
+     "times to retry a failed measurement, or one that had less than 90 % of its cores. -1: the "
+     "operation's, else 0, but 1 for the latter"},
     {"max-failures", TUNE_INT, &my.max_failures, "5", "[0,1000000]", "",
      "start no more after so many failures in a row with the same exit code and the same first line "
      "of stderr; 0: no such limit"},
@@ -186,21 +195,56 @@ static int read_operation(void)
     return 0;
 }
 
-/* Check that its actuator is one of the space's. */
-static int read_configuration(void)
+/* Check that its actuator is one of the space's. tune.json may name one that this space does not
+ * need. */
+static int read_configuration_file(void)
 {
-    const struct tune_actuator_configuration *c = &sweep.configuration;
+    struct tune_actuator_configuration *c = &sweep.configuration;
     bool used = false;
-    if (!my.configuration)
-        return 0;
-    TRY(tune_actuator_configuration_read(&sweep.configuration, my.configuration));
+    TRY(tune_actuator_configuration_read(c, my.configuration));
     for (int p = 0; p < sweep.space->reference_count; p++)
         used = used || !strcmp(sweep.protocols[p].experiment->actuator, c->actuator);
-    if (!used)
+    if (!used && tune_flags_given(&my.tune, "actuator-configuration"))
         return tune_document_fail(c->document, tune_node_get(c->document->root, "actuatorIdentifier"),
                                   "no experiment of this space is one of %s", c->actuator);
-    for (int i = 0; i < c->inert_count; i++)
+    for (int i = 0; i < c->inert_count && used; i++)
         fprintf(stderr, "sweep: %s: %s changes nothing here\n", my.configuration, c->inert[i]);
+    if (!used) {
+        tune_actuator_configuration_free(c);
+        *c = (struct tune_actuator_configuration){0};
+    }
+    return 0;
+}
+
+/* The path from the root on; NULL of NULL. */
+static int whole_path(const char *path, const char **whole)
+{
+    char here[TUNE_PATH_MAX] = "", *text = NULL;
+    *whole = path;
+    if (!path || path[0] == '/')
+        return 0;
+    if (!getcwd(here, sizeof here))
+        return tune_error_set("cannot say where %s is: the current folder: %s", path, strerror(errno));
+    if (asprintf(&text, "%s/%s", here, path) < 0)
+        return sweep_no_memory();
+    *whole = text; /* lives as long as the program */
+    return 0;
+}
+
+/* A resumed operation goes on with its own, unless a flag names another. */
+static int read_configuration(bool there)
+{
+    struct tune_actuator_configuration *c = &sweep.configuration;
+    struct tune_operation_record *r = &sweep.record;
+    if (there && !tune_flags_given(&my.tune, "actuator-configuration")) {
+        *c = (struct tune_actuator_configuration){
+            .actuator = r->actuator, .data_directory = r->data_directory, .hf_home = r->hf_home};
+    } else if (my.configuration) {
+        TRY(read_configuration_file());
+        r->actuator = c->actuator;
+        TRY(whole_path(c->data_directory, &r->data_directory));
+        TRY(whole_path(c->hf_home, &r->hf_home));
+    }
     if (c->hf_home && setenv("HF_HOME", c->hf_home, 1) < 0)
         return sweep_no_memory();
     return 0;
@@ -265,6 +309,7 @@ static int record_space(void)
 static int read_inputs(void)
 {
     bool there;
+    TRY(project_read(&my.tune, &my.store, &my.experiments, &my.configuration));
     TRY(sweep_find_record(&there));
     if (!*my.space)
         return tune_error_usage("which space? sweep SPACE.yaml, or --resume OPERATION");
@@ -280,7 +325,7 @@ static int read_inputs(void)
     TRY(read_operation());
     TRY(there ? 0 : sweep_new_operation());
     TRY(sweep_halving_bind(&sweep.record));
-    TRY(read_configuration());
+    TRY(read_configuration(there));
     TRY(find_programs());
     TRY(sweep_open_store(!my.dry_run));
     if (my.join && !there)
@@ -312,12 +357,14 @@ static int prepare(void)
     sweep.results = (struct tune_results){sweep.store, sweep.space, sweep.protocols, sweep.record.id, sweep.record.space,
                                           "explicit_grid_sample_generator", sweep.host.name};
     TRY(sweep_choose(&sweep.record.options));
+    TRY(sweep_enough_begin());
     TRY(sweep_make_jobs());
     if (my.dry_run)
         return 0;
     snprintf(sweep.record.status, sizeof sweep.record.status, "running");
     sweep.record.ended_s = 0;
     TRY(record_space());
+    TRY(tune_keep_experiments(sweep.store, sweep.protocols, sweep.space->reference_count));
     TRY(tune_results_announce(&sweep.results));
     TRY(tune_operation_begin(sweep.store, sweep.record.id, &sweep.own));
     return tune_operation_record_write(sweep.store, &sweep.record);
@@ -374,13 +421,14 @@ int main(int argc, char **argv)
         MUST(tune_claim_drop(&sweep.own));
         if (!stopped && !my.join)
             MUST(tidy());
-        sweep_summary(stopped);
+        MUST(sweep_summary(stopped));
     }
     bool bad = !my.dry_run && (sweep.braked || sweep_none_valid());
     struct tune_progress at = {.signal = *my.tune.stop_signal};
     tune_operation_record_free(&sweep.record);
     tune_jobs_free(sweep.jobs);
     sweep_halving_free();
+    sweep_enough_free();
     tune_where_free(sweep.where);
     free(sweep.only);
     tune_known_free(sweep.known);

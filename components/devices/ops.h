@@ -201,8 +201,7 @@
 
 /* tune_gather(dev, y, x, rows) - y[i] = x[rows[i]].   y set
  * tune_scatter(dev, y, x, rows) - y[rows[i]] = x[i].   y: those rows set
- *     y, x [*,C], each may be some columns of a wider matrix; rows differ; the caller checks them
- * */
+ *     y, x [*,C], maybe some columns of wider matrices; rows differ; the caller checks them */
 #define TUNE_ARGS_gather(V) V(SET, y) V(GET, x) V(GET, rows)
 #define TUNE_FIT_gather (have_columns(x, y) && is_index(rows, y->shape[0]))
 #define TUNE_COST_gather COST(0, 2 * bytes(y), "")

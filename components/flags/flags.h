@@ -108,7 +108,7 @@ struct tune_flags {
     int threads, activation_checkpointing, show_tokens, profile;
     int64_t seed, eval_rows;
     double clip_norm, label_smoothing, neftune_alpha;
-    bool save;
+    bool save, plan_memory;
     struct tune_dataset_options data;
     struct tune_loader_options loader;
     struct tune_lora_options lora; /* r is 0 in a program without adapters */
@@ -152,6 +152,9 @@ struct tune_service {
 /* tune_show_tokens - the service of --show-tokens: rows of --dataset as the model sees them. A
  * recipe with rows of its own has its own service. */
 extern const struct tune_service tune_show_tokens;
+
+/* tune_plan_memory - the service of --plan-memory: the memory plan of the run, without its data. */
+extern const struct tune_service tune_plan_memory;
 
 /* Options after TUNE_OPTION_GROUP("name") stand under that heading; "": the program's own. */
 #define TUNE_OPTION_GROUP(name) {name, TUNE_GROUP, NULL, NULL, "", "", ""}
@@ -220,6 +223,10 @@ extern const struct tune_service tune_show_tokens;
     {"packing", TUNE_BOOL, &(f).loader.packing, "false", "", "", \
      "put several rows into one row of a batch. No row sees another. There is little padding. A " \
      "step takes as many rows as fit, so the number of steps is an estimate"}, \
+    {"plan-memory", TUNE_OF_SESSION(TUNE_BOOL), &(f).plan_memory, "false", "", "", \
+     "say what memory the run takes, and end. Exit code 3: it does not fit. A known model and " \
+     "the data need not be here"}, \
+    TUNE_OPTION_SERVED("plan-memory", &tune_plan_memory), \
     {"show-tokens", TUNE_OF_SESSION(TUNE_INT), &(f).show_tokens, "0", "[0,inf)", "rows", \
      "rows to print as the model sees them. Nothing is trained"}, \
     TUNE_OPTION_SERVED("show-tokens", &tune_show_tokens), \

@@ -65,6 +65,9 @@ struct tune_child_end {
     /* from its start to its end; its descendants may have taken longer */
     double seconds;
     double waited_s;            /* before that: the wait for its processors */
+    /* processor time that it and its children used, and that they lost to other processes and to
+     * the hypervisor */
+    double cpu_s, lost_s;
     /* NOT_STARTED: the reason; SIGNALLED: that the guard was killed; else "" */
     char reason[512];
     /* first line of its stderr that is not blank, perhaps cut; "": none */

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -26,6 +27,7 @@
 
 #include "machine/child.h"
 #include "machine/guard.h"
+#include "machine/share.h"
 #include "machine/streams.h"
 #include "machine/cgroup.h"
 #include "core/clock.h"
@@ -48,6 +50,8 @@ struct guard {
     bool decided;                  /* end.how is set by us, not by how it ends */
     pid_t told[TOLD];              /* processes outside the group that got SIGTERM; 0: unused */
     int64_t oom_kills;
+    struct tune_share share;
+    double look_s; /* time of the next look at its threads */
     struct tune_streams streams;
     struct tune_child_end end;
 };
@@ -215,7 +219,9 @@ static void start_program(struct guard *g)
     if (stack && choose_cpus(g, &l) && tune_streams_open(&g->streams, l.outputs) && pipe2(report, O_CLOEXEC) == 0) {
         l.report = report[1];
         g->oom_kills = tune_cgroup_oom_kills("");
+        tune_share_begin(&g->share, g->cpus, g->plan.cpu_count);
         g->start_s = tune_clock_s();
+        g->look_s = g->start_s + TUNE_SHARE_S;
         pid = clone(launch, stack + LAUNCH_STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, &l);
     }
     int error = errno;
@@ -357,9 +363,34 @@ static double next_s(const struct guard *g)
     return g->phase != RUNS ? g->until_s : g->plan.limit_s > 0 ? g->start_s + g->plan.limit_s : -1;
 }
 
+/* Look at the program's threads from time to time, and when it ends, before it is reaped. */
+static void look(struct guard *g, bool ends)
+{
+    double now = tune_clock_s();
+    if (g->program == 0 || g->phase != RUNS || (now < g->look_s && !ends))
+        return;
+    tune_share_look(&g->share, g->self);
+    g->look_s = now + TUNE_SHARE_S;
+}
+
+/* Sum up after its end. Children that it waited for count as its own. */
+static void sum_up(struct guard *g)
+{
+    struct rusage use;
+    if (getrusage(RUSAGE_CHILDREN, &use) == 0 && g->start_s > 0) {
+        g->end.cpu_s = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+                       1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+        g->end.lost_s = tune_share_lost(&g->share, g->end.cpu_s);
+    }
+    tune_share_free(&g->share);
+}
+
 static int wait_ms(const struct guard *g)
 {
-    double next = next_s(g), left = next - tune_clock_s();
+    double next = next_s(g);
+    if (g->phase == RUNS && g->program > 0 && (next < 0 || g->look_s < next))
+        next = g->look_s;
+    double left = next - tune_clock_s();
     return next < 0 ? -1 : left <= 0 ? 0 : left > 1e6 ? 1000000000 : (int)(left * 1e3) + 1;
 }
 
@@ -388,7 +419,9 @@ static void watch(struct guard *g)
         go_on(g);
         const int *from = g->streams.from;
         struct pollfd on[] = {{g->socket, POLLIN, 0}, {g->signals, POLLIN, 0}, {from[0], POLLIN, 0}, {from[1], POLLIN, 0}};
-        if (poll(on, 4, wait_ms(g)) <= 0)
+        int ready = poll(on, 4, wait_ms(g));
+        look(g, ready > 0 && on[1].revents);
+        if (ready <= 0)
             continue;
         if (on[0].revents)
             read_socket(g);
@@ -459,6 +492,7 @@ static int serve(struct guard *g)
     if (!too_late(g) && (!g->plan.own_cpus || own_cpus(g))) {
         start_program(g);
         watch(g);
+        sum_up(g);
     }
     tune_streams_end(&g->streams);
     memcpy(g->end.complaint, g->streams.first, sizeof g->end.complaint);

@@ -1,8 +1,13 @@
 /* get_memory.c - the memory plan of the run that the flags describe. */
+#include <cjson/cJSON.h>
+
+#include "files/cjson.h"
 #include "files/file.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
+#include "flags/find.h"
 #include "flags/flags.h"
+#include "flags/known.h"
 #include "generators/prompts.h"
 #include "adapters/adapter.h"
 #include "models/companions.h"
@@ -27,32 +32,37 @@ static int plan_samples(struct tune_memory_request *request, const struct tune_f
     return prompts ? 0 : -1;
 }
 
-int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev,
-                         const struct tune_dataset *data)
+/* What is known of the data set; without one, a guess. */
+struct rows {
+    int64_t rows, row_bytes;
+    int sets;
+};
+
+/* folder: the model's; NULL: it is not here. */
+static int make_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev, const char *folder,
+                     const struct tune_model_config *config, const struct rows *rows)
 {
-    char folder[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
-    struct tune_model_config config;
+    char path[TUNE_PATH_MAX];
     struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
-    TRY(tune_get_model_config(flags, folder, &config));
     struct tune_adapter_config adapter;
     TRY(tune_get_lora_options(flags, &adapter));
-    int sets = flags->loader.train_split < 1 ? tune_dataset_sets(data) : 0;
+    int sets = flags->loader.train_split < 1 ? rows->sets : 0;
     while (flags->eval.path && tune_path_listed(flags->eval.path, sets, path) == 1)
         sets++;
     struct tune_model_adapted adapted = {&adapter.lora, flags->lora.r > 0 ? flags->base_dtype : TUNE_F32};
     struct tune_memory_request request = {
-        .config = &config,
+        .config = config,
         .activations = flags->dtype,
         .adapted = flags->lora.r > 0 ? &adapted : NULL,
         .use = tune_get_model_use(flags),
         .optimizer = flags->optimizer,
         .loader = tune_get_loader_options(flags),
-        .rows = tune_dataset_rows(data),
-        .row_bytes = tune_dataset_row_bytes(data),
+        .rows = rows->rows,
+        .row_bytes = rows->row_bytes,
         .evaluation_sets = sets,
         .log_every = flags->log.log_every,
         .profile = flags->profile,
-        .files = tune_flags_saves(flags) ? tune_companions_bytes(folder) : 0,
+        .files = folder && tune_flags_saves(flags) ? tune_companions_bytes(folder) : 0,
         .saves_between = tune_flags_saves(flags) && (flags->checkpoint.save_every > 0 || flags->eval.every > 0),
         .resumes = flags->resume,
         .proves = flags->lora.r > 0 && tune_flags_saves(flags),
@@ -65,3 +75,55 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
     tune_adapter_config_free(&adapter);
     return status;
 }
+
+int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev,
+                         const struct tune_dataset *data)
+{
+    char folder[TUNE_PATH_MAX];
+    struct tune_model_config config;
+    const struct rows rows = {tune_dataset_rows(data), tune_dataset_row_bytes(data), tune_dataset_sets(data)};
+    TRY(tune_get_model_config(flags, folder, &config));
+    return make_plan(plan, flags, dev, folder, &config, &rows);
+}
+
+/* ---- --plan-memory ---- */
+
+enum { GUESSED_ROWS = 4096 };
+
+/* The config of a known model that is not on this machine. 0: the model is not known. */
+static int known_config(const char *model, struct tune_model_config *config)
+{
+    struct tune_known_model known;
+    char path[TUNE_PATH_MAX], name[96];
+    int found = tune_known_model(model, &known);
+    if (found <= 0)
+        return found;
+    snprintf(name, sizeof name, "models/%s.json", known.name);
+    TRY(tune_defaults_path(path, name));
+    cJSON *json = tune_cjson_read(path, (size_t)1 << 20);
+    TRY(json ? 0 : -1);
+    int code = tune_model_config_parse(config, cJSON_GetObjectItemCaseSensitive(json, "config"), path);
+    cJSON_Delete(json);
+    return code < 0 ? -1 : 1;
+}
+
+static int plan_memory(const struct tune_flags *flags, FILE *out)
+{
+    char folder[TUNE_PATH_MAX], text[1024];
+    struct tune_model_config config;
+    struct tune_memory_plan plan;
+    const struct rows guess = {GUESSED_ROWS, 0, 1};
+    bool here = flags->model && tune_model_find(flags->model, folder) == 0;
+    int known = flags->model && !here ? known_config(flags->model, &config) : 0;
+    TRY(known);
+    if (!known)
+        TRY(tune_get_model_config(flags, folder, &config));
+    struct tune_device *dev = tune_get_device(flags);
+    int code = dev ? make_plan(&plan, flags, dev, known ? NULL : folder, &config, &guess) : -1;
+    tune_device_close(dev);
+    TRY(code);
+    fprintf(out, "memory: %s\n", tune_memory_plan_text(&plan, text, sizeof text));
+    return 0;
+}
+
+const struct tune_service tune_plan_memory = {plan_memory};

@@ -42,6 +42,8 @@ struct tune_curve {
     /* Mark each point and join them, without stress on the last one. Above TUNE_PLOT_MARKS points:
      * a line alone, smoothed as any other. */
     bool marked;
+    /* Mark each point, however many, and join none. The order of x does not matter. */
+    bool apart;
 };
 
 struct tune_plot {
@@ -57,6 +59,8 @@ struct tune_plot {
     const char *const *x_names;
     int x_count;
     const char *note;    /* a line below the title; NULL: none */
+    /* [2] two values that an axis holds, so that plots can be compared; NULL: none */
+    const double *x_holds, *y_holds;
 };
 
 struct tune_terminal {

@@ -170,15 +170,15 @@ static int put_curves(const struct panel *p)
             const struct tune_curve *c = &p->plot->curves[k];
             double *smooth;
             if (pass == 0 && c->low) {
-                (c->count > FEW && !p->plot->x_names ? put_band : put_bars)(p, c);
+                (c->count > FEW && !p->plot->x_names && !c->apart ? put_band : put_bars)(p, c);
                 continue;
             }
             TRY(tune_plot_smooth(p->plot, c, &smooth));
             if (pass == 1 && smooth)
                 put_path(p, c, c->y, "curve raw");
-            if (pass == 2 && !p->plot->x_names)
+            if (pass == 2 && !p->plot->x_names && !c->apart)
                 put_path(p, c, smooth ? smooth : c->y, c->dotted ? "curve dotted" : "curve");
-            if (pass == 2 && (c->dotted || (c->marked && !tune_plot_crowded(p->plot, c)) || p->plot->x_names || c->count == 1))
+            if (pass == 2 && (c->dotted || c->apart || (c->marked && !tune_plot_crowded(p->plot, c)) || p->plot->x_names || c->count == 1))
                 put_dots(p, c);
             free(smooth);
         }
@@ -206,10 +206,10 @@ static int legend(FILE *out, const struct tune_plot *plot, double top)
         }
         double y = top + LEGEND * (rows - 1) + 10;
         if (out) {
-            if (!plot->x_names)
+            if (!plot->x_names && !c->apart)
                 fprintf(out, "<line class=\"curve%s c%d\" x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\"/>",
                         c->dotted ? " dotted" : "", c->color % TUNE_SVG_COLORS, x, y, x + 20, y);
-            if (plot->x_names || (c->marked && !tune_plot_crowded(plot, c)))
+            if (plot->x_names || c->apart || (c->marked && !tune_plot_crowded(plot, c)))
                 fprintf(out, "<circle class=\"f%d\" cx=\"%.0f\" cy=\"%.0f\" r=\"4\"/>", c->color % TUNE_SVG_COLORS, x + 10, y);
             fprintf(out, "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\">", x + 27, y + 4.5);
             tune_svg_text(out, c->label);

@@ -130,7 +130,7 @@ static void draw_points(struct canvas *c, int k)
 static void draw_spread(struct canvas *c, int k)
 {
     const struct tune_curve *curve = &c->plot->curves[k];
-    bool few = curve->count <= FEW || c->plot->x_names;
+    bool few = curve->count <= FEW || c->plot->x_names || curve->apart;
     int from[2], to[2], before[2][2];
     double low, high;
     bool joined = false;
@@ -157,7 +157,7 @@ static void draw_spread(struct canvas *c, int k)
 static bool has_points(const struct canvas *c, int k)
 {
     const struct tune_curve *curve = &c->plot->curves[k];
-    return (curve->dotted && c->down == 4) || (curve->marked && !tune_plot_crowded(c->plot, curve)) || c->plot->x_names;
+    return (curve->dotted && c->down == 4) || curve->apart || (curve->marked && !tune_plot_crowded(c->plot, curve)) || c->plot->x_names;
 }
 
 /* Draw spreads, then points, then faint lines, then the other lines. Nothing hides a point. Without
@@ -173,7 +173,7 @@ static int draw_all(struct canvas *c)
     for (int pass = 0; pass < 2; pass++)
         for (int k = 0; k < c->plot->count; k++) {
             double *smooth;
-            if (c->plot->x_names || (c->plot->curves[k].dotted && c->down == 4))
+            if (c->plot->x_names || c->plot->curves[k].apart || (c->plot->curves[k].dotted && c->down == 4))
                 continue;
             TRY(tune_plot_smooth(c->plot, &c->plot->curves[k], &smooth));
             if (pass == 0 && smooth && c->how->color)

@@ -307,7 +307,14 @@ int tune_plot_scales(const struct tune_plot *plot, struct tune_scale *x, struct 
                 stretch(y, high);
             }
         }
-    if (!(x->low <= x->high)) {
+    bool empty = !(x->low <= x->high);
+    for (int i = 0; i < 2 && plot->x_holds; i++)
+        if (!x->logarithmic || plot->x_holds[i] > 0)
+            stretch(x, plot->x_holds[i]);
+    for (int i = 0; i < 2 && plot->y_holds; i++)
+        if (!plot->logarithmic || plot->y_holds[i] > 0)
+            stretch(y, plot->y_holds[i]);
+    if (empty) {
         tune_error_set("\"%s\": there is not one point to draw%s", plot->title,
                        plot->logarithmic ? " (a logarithmic axis has none at or below 0)" : "");
         return -1;
@@ -323,7 +330,8 @@ int tune_plot_scales(const struct tune_plot *plot, struct tune_scale *x, struct 
 void tune_plot_x_ticks(const struct tune_plot *plot, struct tune_scale *x, int most)
 {
     double level[TUNE_TICKS];
-    if (plot->x_names || !all_marked(plot) || !tune_scale_at_levels(x, level, x_levels(plot, level), most))
+    bool apart = plot->count > 0 && plot->curves[0].apart;
+    if (plot->x_names || apart || !all_marked(plot) || !tune_scale_at_levels(x, level, x_levels(plot, level), most))
         tune_scale_ticks(x, most);
 }
 
@@ -370,7 +378,7 @@ int tune_plot_smooth(const struct tune_plot *plot, const struct tune_curve *c, d
     for (int64_t i = 0; i < c->count; i++)
         if (!tune_plot_drawn(plot, c->x[i], c->y[i]))
             return 0; /* a curve with holes is not smoothed */
-    if (n == 0 || c->dotted || (c->marked && !tune_plot_crowded(plot, c)) || plot->x_names || c->count < 3 ||
+    if (n == 0 || c->dotted || c->apart || (c->marked && !tune_plot_crowded(plot, c)) || plot->x_names || c->count < 3 ||
         (n < 0 && !is_noisy(c)))
         return 0;
     int64_t reach = n < 0 ? c->count / 40 : n >= (double)c->count ? c->count - 1 : (int64_t)n;

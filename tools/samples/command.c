@@ -44,9 +44,32 @@ static int find_program(const struct tune_experiment *e, char path[TUNE_PATH_MAX
     return 0;
 }
 
+int samples_folders(const char *actuator, struct tune_operation_record *r, struct tune_word words[2])
+{
+    int count, found = 0;
+    char **names = tune_view_operations(samples.store, samples.space, &count);
+    TRY(names ? 0 : -1);
+    while (count > 0 && found == 0) {
+        TRY(tune_operation_record_read(samples.store, names[--count], r));
+        bool same = r->actuator && !strcmp(r->actuator, actuator);
+        if (same && r->data_directory)
+            words[found++] = (struct tune_word){"data_directory", r->data_directory};
+        if (same && r->hf_home)
+            words[found++] = (struct tune_word){"hf_home", r->hf_home};
+        if (found == 0)
+            tune_operation_record_free(r);
+        free(names[count]);
+        names[count] = NULL;
+    }
+    tune_store_records_free(names, count);
+    return found;
+}
+
 int samples_put_command(int protocol, const struct tune_value *entity)
 {
     const struct tune_experiment *e = samples.protocols[protocol].experiment;
+    struct tune_operation_record record = {0};
+    struct tune_word words[2];
     struct tune_command command;
     char program[TUNE_PATH_MAX];
     TRY(find_program(e, program));
@@ -54,7 +77,9 @@ int samples_put_command(int protocol, const struct tune_value *entity)
     if (!inputs)
         return samples_no_memory();
     tune_protocol_inputs(&samples.protocols[protocol], entity, inputs);
-    int code = tune_experiment_command(e, inputs, NULL, 0, &command);
+    int count = samples_folders(e->actuator, &record, words);
+    int code = count < 0 ? -1 : tune_experiment_command(e, inputs, words, count, &command);
+    tune_operation_record_free(&record);
     free(inputs);
     TRY(code);
     put_variables(e, &command);

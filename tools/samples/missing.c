@@ -92,6 +92,8 @@ static int read_tried(struct tune_view *v, bool countable)
         missing.count++;
         TRY(code);
         TRY(meets);
+        if (t->valid && meets)
+            TRY(samples_note_unused(g.protocol, g.entity));
         if (countable)
             tune_space_find(samples.space, g.entity, &t->index);
         else if (!t->valid && meets && !samples_full())
@@ -147,6 +149,9 @@ static int put_all(struct tune_view *v, bool countable)
     if (countable)
         TRY(put_grid());
     int64_t total = missing.puts[0] + missing.puts[1] + missing.puts[2];
+    samples_say_unused();
+    if (total > 0)
+        TRY(samples_say_other_inputs());
     if (total == 0 && samples_people()) {
         fprintf(samples.out, "# nothing is missing: each entity%s has a valid result\n", missing.where ? " that fits" : "");
         return 0;

@@ -1,5 +1,6 @@
 /* plot.c - figures over the dimensions of a space, in the terminal and as SVG. One dimension gives
- * curves, two a heat map, more parallel coordinates. */
+ * curves, two a heat map, more parallel coordinates. A property against another, and dimensions
+ * that were sampled rather than measured as a grid, give points on true scales. */
 #include <math.h>
 
 #include "../drawing.h"
@@ -17,6 +18,8 @@ struct drawing {
     int64_t count;
     char title[TITLE], note[NOTE];
     const char *unit;
+    int x;                       /* dimension on its x axis; -1: a property */
+    double range[2], x_range[2]; /* of all its facets */
 };
 
 static struct {
@@ -25,6 +28,8 @@ static struct {
     int count;
     int x, y;                    /* dimensions on the axes; -1: none */
     int series[TUNE_SPACE_DIMENSIONS], series_count; /* dimension whose values make curves */
+    int facet;                   /* dimension with a drawing for each value; -1: none */
+    bool sparse;                 /* points are not a grid, and are not joined */
     int best;
     enum { CURVES, HEAT, PARALLEL } kind;
     struct tune_plot plots[MOST_DRAWINGS];
@@ -44,9 +49,28 @@ static void *take(size_t size)
 
 /* ---- the choice of axes ---- */
 
-static bool varies(int d)
+/* True if the points are a small part of the grid of the values that occur. */
+static bool is_sparse(void)
 {
-    return plot.p.levels[d].count > 1;
+    double cells = 1;
+    for (int i = 0; i < plot.p.varying_count; i++)
+        cells *= plot.p.levels[plot.p.varying[i]].count;
+    return cells * plot.p.property_count > 2.0 * (double)plot.p.count;
+}
+
+/* Give the values of --facet a drawing each. They then vary no more within one. */
+static int choose_facet(void)
+{
+    int n = 0;
+    plot.facet = -1;
+    if (!my.facet)
+        return 0;
+    TRY(plot.facet = points_dimension(my.facet));
+    for (int i = 0; i < plot.p.varying_count; i++)
+        if (plot.p.varying[i] != plot.facet)
+            plot.p.varying[n++] = plot.p.varying[i];
+    plot.p.varying_count = n;
+    return 0;
 }
 
 /* Find the dimensions that vary and are neither x nor in --series. */
@@ -72,6 +96,11 @@ static int choose_curves(int x, int series)
     }
     plot.x = x;
     list_others(x, series, others, &count);
+    if (plot.sparse) {
+        plot.series_count = series >= 0;
+        plot.series[0] = series;
+        return 0;
+    }
     if (series >= 0 && count > 0)
         return tune_error_usage("%s varies, too: hold it with --where '%s == ...', or leave --series out",
                             samples.space->names[others[0]], samples.space->names[others[0]]);
@@ -83,9 +112,20 @@ static int choose_curves(int x, int series)
 
 static int choose_axes(void)
 {
-    int x = my.x ? points_dimension(my.x) : -1, series = my.series ? points_dimension(my.series) : -1;
-    if ((my.x && x < 0) || (my.series && series < 0))
+    int x = my.x && plot.p.x < 0 ? points_dimension(my.x) : -1, series = my.series ? points_dimension(my.series) : -1;
+    if ((my.x && plot.p.x < 0 && x < 0) || (my.series && series < 0))
         return -1;
+    TRY(choose_facet());
+    plot.sparse = plot.p.x >= 0 || is_sparse();
+    if (plot.facet >= 0 && (plot.facet == x || plot.facet == series))
+        return tune_error_usage("--facet and --%s are the same dimension", plot.facet == x ? "x" : "series");
+    if (plot.p.x >= 0) {
+        plot.kind = CURVES;
+        plot.x = -1;
+        plot.series_count = series >= 0;
+        plot.series[0] = series;
+        return 0;
+    }
     if (x >= 0 && x == series)
         return tune_error_usage("--x and --series are the same dimension");
     plot.x = plot.y = -1;
@@ -93,7 +133,7 @@ static int choose_axes(void)
         x = plot.p.varying_count == 1 ? plot.p.varying[0] : 0;
     if (x >= 0 || series >= 0)
         return choose_curves(x, series);
-    plot.kind = plot.p.varying_count == 2 ? HEAT : PARALLEL;
+    plot.kind = plot.p.varying_count > 2 ? PARALLEL : plot.sparse ? CURVES : HEAT;
     plot.y = plot.p.varying[0];
     plot.x = plot.p.varying[1];
     return 0;
@@ -125,7 +165,7 @@ static void make_note(struct drawing *d)
     for (int64_t i = 0; i < d->count; i++)
         most = fmax(most, percent_of(d->points[i]));
     for (int i = 0; i < samples.space->count; i++)
-        if (!varies(i) && plot.p.levels[i].count == 1 && i != plot.x)
+        if (plot.p.levels[i].count == 1 && i != plot.x && i != plot.facet)
             append(d->note, NOTE, "%s%s %s", *d->note ? ", " : "", samples.space->names[i], plot.p.levels[i].texts[0]);
     if (plot.p.host_classes > 1 || plot.p.builds > 1)
         append(d->note, NOTE, "%sfigures of %d host classes and %d builds", *d->note ? "; " : "", plot.p.host_classes,
@@ -137,12 +177,34 @@ static void make_note(struct drawing *d)
                most);
 }
 
-static int make_drawing(int property, int protocol)
+/* The ranges of the property, and of that on the x axis, in all facets. */
+static void find_range(int property, int protocol, double range[2], double x_range[2])
+{
+    range[0] = x_range[0] = INFINITY;
+    range[1] = x_range[1] = -INFINITY;
+    for (int64_t i = 0; i < plot.p.count; i++) {
+        const struct point *p = &plot.p.all[i];
+        if (p->property != property || p->protocol != protocol)
+            continue;
+        bool bars = plot.kind == CURVES && p->spread.count > 1;
+        range[0] = fmin(range[0], bars ? p->spread.low : points_value(p));
+        range[1] = fmax(range[1], bars ? p->spread.high : points_value(p));
+        x_range[0] = fmin(x_range[0], p->x);
+        x_range[1] = fmax(x_range[1], p->x);
+    }
+}
+
+static bool is_in(const struct point *p, int property, int protocol, int facet)
+{
+    return p->property == property && p->protocol == protocol && (plot.facet < 0 || p->at[plot.facet] == facet);
+}
+
+static int make_drawing(int property, int protocol, int facet, int x)
 {
     struct drawing *d = &plot.drawings[plot.count];
     int64_t count = 0;
     for (int64_t i = 0; i < plot.p.count; i++)
-        count += plot.p.all[i].property == property && plot.p.all[i].protocol == protocol;
+        count += is_in(&plot.p.all[i], property, protocol, facet);
     if (count == 0)
         return 0;
     if (plot.count == MOST_DRAWINGS)
@@ -150,18 +212,28 @@ static int make_drawing(int property, int protocol)
     if (!(d->points = take((size_t)count * sizeof *d->points)))
         return -1;
     for (int64_t i = 0; i < plot.p.count; i++)
-        if (plot.p.all[i].property == property && plot.p.all[i].protocol == protocol)
+        if (is_in(&plot.p.all[i], property, protocol, facet))
             d->points[d->count++] = &plot.p.all[i];
+    d->x = x;
+    find_range(property, protocol, d->range, d->x_range);
     d->unit = points_unit(&plot.p, d->points[0]);
     snprintf(d->title, TITLE, "%s", plot.p.properties[property]);
     if (samples.space->reference_count > 1)
         append(d->title, TITLE, " under %s", samples.protocols[protocol].identifier);
+    if (plot.facet >= 0)
+        append(d->title, TITLE, ", %s %s", samples.space->names[plot.facet], plot.p.levels[plot.facet].texts[facet]);
     make_note(d);
     plot.count++;
     return 0;
 }
 
 /* ---- curves ---- */
+
+/* The point's place on the x axis. */
+static double x_value(const struct point *p)
+{
+    return plot.x < 0 ? p->x : plot.p.levels[plot.x].numbers[p->at[plot.x]];
+}
 
 static bool same_series(const struct point *a, const struct point *b)
 {
@@ -177,7 +249,7 @@ static int by_series_and_x(const void *a, const void *b)
     for (int i = 0; i < plot.series_count; i++)
         if (x->at[plot.series[i]] != y->at[plot.series[i]])
             return x->at[plot.series[i]] - y->at[plot.series[i]];
-    return x->at[plot.x] - y->at[plot.x];
+    return (x_value(x) > x_value(y)) - (x_value(x) < x_value(y));
 }
 
 static char *label_of(const struct point *p)
@@ -197,19 +269,21 @@ static int make_curve(struct tune_curve *c, const struct point *const *points, i
     if (!values || !label)
         return -1;
     for (int64_t i = 0; i < count; i++) {
-        values[i] = plot.p.levels[plot.x].numbers[points[i]->at[plot.x]];
+        values[i] = x_value(points[i]);
         values[count + i] = points_value(points[i]);
         values[2 * count + i] = points[i]->spread.count > 1 ? points[i]->spread.low : NAN;
         values[3 * count + i] = points[i]->spread.count > 1 ? points[i]->spread.high : NAN;
     }
     *c = (struct tune_curve){.label = label, .x = values, .y = values + count, .low = values + 2 * count,
-                             .high = values + 3 * count, .count = count, .color = color, .marked = true};
+                             .high = values + 3 * count, .count = count, .color = color, .marked = true, .apart = plot.sparse};
     return 0;
 }
 
 static int make_plot(struct drawing *d, struct tune_plot *p)
 {
-    const struct levels *l = &plot.p.levels[plot.x];
+    plot.x = d->x;
+    const struct levels *l = plot.x < 0 ? NULL : &plot.p.levels[plot.x];
+    bool numeric = !l || l->numeric;
     struct tune_curve *curves = take(MOST_CURVES * sizeof *curves);
     int count = 0;
     bool crowded = false;
@@ -221,16 +295,21 @@ static int make_plot(struct drawing *d, struct tune_plot *p)
             n++;
         if (count == MOST_CURVES)
             return tune_error_usage("more than %d curves; choose among their entities with --where", MOST_CURVES);
-        TRY(make_curve(&curves[count], d->points + first, n, count));
+        /* a value has the same colour in each facet */
+        int color = plot.series_count == 1 ? d->points[first]->at[plot.series[0]] : count;
+        TRY(make_curve(&curves[count], d->points + first, n, color));
         crowded = crowded || n > TUNE_PLOT_MARKS;
         count++;
     }
-    if (crowded && l->numeric)
+    if (plot.p.without_x > 0)
+        append(d->note, NOTE, "%s%lld points have no %s", *d->note ? "; " : "", (long long)plot.p.without_x, my.x);
+    if (crowded && numeric && !plot.sparse)
         append(d->note, NOTE, "%s%lld points, smoothed where they scatter", *d->note ? "; " : "", (long long)d->count);
-    *p = (struct tune_plot){.title = d->title, .x_title = samples.space->names[plot.x], .y_title = d->unit, .curves = curves,
+    *p = (struct tune_plot){.title = d->title, .x_title = l ? samples.space->names[plot.x] : my.x, .y_title = d->unit, .curves = curves,
                             .count = count, .logarithmic = my.logarithmic, .smooth = -1, .x_base = -1,
-                            .x_names = l->numeric ? NULL : (const char *const *)l->texts, .x_count = l->numeric ? 0 : l->count,
-                            .note = *d->note ? d->note : NULL};
+                            .x_names = numeric ? NULL : (const char *const *)l->texts, .x_count = numeric ? 0 : l->count,
+                            .note = *d->note ? d->note : NULL, .y_holds = plot.facet >= 0 ? d->range : NULL,
+                            .x_holds = plot.facet >= 0 && !l ? d->x_range : NULL};
     return 0;
 }
 
@@ -271,7 +350,8 @@ static int make_heat(const struct drawing *d, struct tune_heat *h)
     *h = (struct tune_heat){.title = d->title, .unit = d->unit, .x_title = samples.space->names[plot.x],
                             .y_title = samples.space->names[plot.y], .x_names = (const char *const *)x->texts, .y_names = names,
                             .columns = x->count, .rows = y->count, .values = values, .spreads = spreads, .hints = hints,
-                            .logarithmic = my.logarithmic, .best = plot.best, .note = *d->note ? d->note : NULL};
+                            .logarithmic = my.logarithmic, .best = plot.best, .note = *d->note ? d->note : NULL,
+                            .holds = plot.facet >= 0 ? d->range : NULL};
     return 0;
 }
 
@@ -335,9 +415,14 @@ static int draw_terminal(int i, const struct tune_terminal *how)
 
 static int make_all(void)
 {
+    int facets = plot.facet >= 0 ? plot.p.levels[plot.facet].count : 1;
+    bool both = plot.kind == CURVES && plot.sparse && !my.x && !my.series && plot.p.varying_count == 2;
     for (int property = 0; property < plot.p.property_count; property++)
         for (int protocol = 0; protocol < samples.space->reference_count; protocol++)
-            TRY(make_drawing(property, protocol));
+            for (int facet = 0; facet < facets; facet++) {
+                TRY(make_drawing(property, protocol, facet, plot.x));
+                TRY(both ? make_drawing(property, protocol, facet, plot.y) : 0);
+            }
     for (int i = 0; i < plot.count; i++) {
         struct drawing *d = &plot.drawings[i];
         TRY(plot.kind == CURVES ? make_plot(d, &plot.plots[i])

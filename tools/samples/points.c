@@ -25,11 +25,20 @@ static const struct tune_target *target_of(int protocol, const char *name)
 static int check_properties(struct points *p)
 {
     const char *asked = my.properties ? my.properties : my.maximize ? my.maximize : my.minimize;
-    TRY(p->property_count = samples_split(asked, p->properties, 64));
+    TRY(p->property_count = samples_split(asked, p->properties, 63));
     if (p->property_count == 0)
         return tune_error_usage("%s what? --property PROPERTY%s", my.command,
                                 !strcmp(my.command, "plot") ? " (or --maximize or --minimize PROPERTY, which marks the best)" : "");
-    return samples_check_properties(p->properties, p->property_count);
+    TRY(samples_check_properties(p->properties, p->property_count));
+    p->x = -1;
+    if (strcmp(my.command, "plot") || !my.x || tune_name_find(samples.space->names, samples.space->count, my.x) >= 0 ||
+        samples_check_properties(&my.x, 1) < 0) {
+        tune_error_clear(); /* then it is said that there is no such dimension */
+        return 0;
+    }
+    p->x = p->property_count;
+    p->properties[p->x] = my.x;
+    return 0;
 }
 
 /* ---- levels ---- */
@@ -136,12 +145,12 @@ static int order_levels(struct points *p)
 
 /* ---- reading ---- */
 
-static int add_point(struct points *p, int property, const struct tune_view_group *g, double *values, int count)
+static int add_point(struct points *p, int property, const struct tune_view_group *g, double *values, int count, double x)
 {
     if (!tune_array_fit(&p->all, (size_t)p->count, sizeof *p->all))
         return samples_no_memory();
     struct point *at = &p->all[p->count];
-    *at = (struct point){property, g->protocol, tune_spread_of(values, count), malloc((size_t)samples.space->count * sizeof(int))};
+    *at = (struct point){property, g->protocol, tune_spread_of(values, count), x, malloc((size_t)samples.space->count * sizeof(int))};
     if (!at->at)
         return samples_no_memory();
     p->count++;
@@ -154,18 +163,25 @@ static int add_point(struct points *p, int property, const struct tune_view_grou
 /* Read the group's figures of each property. */
 static int read_group(struct points *p, struct tune_view *v, const struct tune_view_group *g)
 {
-    double *values = malloc(((size_t)g->results * (size_t)p->property_count + 1) * sizeof *values);
+    int columns = p->property_count + (p->x >= 0);
+    double *values = malloc(((size_t)g->results * (size_t)columns + 1) * sizeof *values), x = NAN;
     int counts[64] = {0}, code = values ? 0 : samples_no_memory();
     for (int k = 0; k < g->results && code == 0; k++) {
         const struct tune_cell *cells = tune_view_cells(v, k);
         code = cells ? 0 : -1;
-        for (int i = 0; i < p->property_count && code == 0; i++)
+        for (int i = 0; i < columns && code == 0; i++)
             if (!cells[i].absent && !cells[i].text && isfinite(cells[i].number))
                 values[(size_t)i * (size_t)g->results + (size_t)counts[i]++] = cells[i].number;
     }
+    if (code == 0 && p->x >= 0 && counts[p->x] > 0) {
+        struct tune_spread spread = tune_spread_of(values + (size_t)p->x * (size_t)g->results, counts[p->x]);
+        x = samples_middle(&spread);
+    }
     for (int i = 0; i < p->property_count && code == 0; i++)
-        if (counts[i] > 0)
-            code = add_point(p, i, g, values + (size_t)i * (size_t)g->results, counts[i]);
+        if (counts[i] > 0 && (p->x < 0 || !isnan(x)))
+            code = add_point(p, i, g, values + (size_t)i * (size_t)g->results, counts[i], x);
+        else
+            p->without_x += counts[i] > 0;
     free(values);
     return code;
 }
@@ -199,7 +215,7 @@ int points_read(struct points *p)
     p->varying = calloc((size_t)samples.space->count + 1, sizeof *p->varying);
     if (!p->levels || !p->varying)
         return samples_no_memory();
-    struct tune_view *v = samples_open_view(p->properties, p->property_count, SAMPLES_VALID);
+    struct tune_view *v = samples_open_view(p->properties, p->property_count + (p->x >= 0), SAMPLES_VALID);
     int code = v ? read_points(p, v) : -1;
     /* texts of levels belong to the space, or to the view if the space does not list them */
     for (int d = 0; d < samples.space->count && code == 0; d++)

@@ -9,6 +9,7 @@
 struct point {
     int property, protocol;
     struct tune_spread spread;
+    double x;                    /* value of the property on the x axis; NAN: none */
     int *at;                     /* [space->count] index of its value in each dimension */
 };
 
@@ -24,6 +25,8 @@ struct levels {
 struct points {
     const char *properties[64];
     int property_count;
+    int x;                       /* the property on the x axis, of properties[]; -1: a dimension */
+    int64_t without_x;           /* number of points left out, because they lack it */
     struct point *all;
     int64_t count;
     struct levels *levels;       /* [space->count] */

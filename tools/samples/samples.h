@@ -16,7 +16,7 @@ struct samples_flags {
     const char *command, *words, *store, *experiments, *include, *property_format, *output_format,
         *output_file, *properties, *aggregate, *where, *operation, *columns, *sort, *group_by,
         *derive, *maximize, *minimize, *experiment, *actuator, *inputs, *x, *series, *svg, *color,
-        *labels, *regression, *per;
+        *labels, *regression, *per, *facet;
     bool all_properties, logarithmic, ascii, print_command;
     int count, width, height;
     int64_t limit;
@@ -68,6 +68,14 @@ int samples_split(const char *text, const char **parts, int most);
  * did, or did so with --until-stable. */
 int samples_say_mixed(const struct tune_view *v);
 int samples_say_matching(struct tune_view *v);
+
+/* unused.c - results that sweep would not use here.
+ * samples_note_unused - the entity has a valid result: note whether sweep would use it.
+ * samples_say_unused - on stderr, how many it would not, why, and which --accept takes them.
+ * samples_say_other_inputs - on stderr, what other parameters these entities were measured with. */
+int samples_note_unused(int protocol, const struct tune_value *entity);
+void samples_say_unused(void);
+int samples_say_other_inputs(void);
 
 /* samples_no_such - the error that `name` is none of names[count], which it lists, the nearest
  * first; -1. what: "property". */
@@ -157,6 +165,12 @@ bool samples_people(void);
 /* samples_put_command - print the command that measures an entity, on a line for a shell. -1 with
  * an error: the experiment has no program, or it is not there. */
 int samples_put_command(int protocol, const struct tune_value *entity);
+
+/* samples_folders - the words of the last actuator configuration that an operation on this space
+ * had for the actuator. Returns their number, or -1. The caller frees the record, which owns their
+ * texts. */
+int samples_folders(const char *actuator, struct tune_operation_record *record,
+                    struct tune_word words[2]);
 
 /* ---- the commands: 0, -1, or (check) 1: there are problems ---- */
 int samples_show(void);

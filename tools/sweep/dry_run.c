@@ -8,23 +8,26 @@
 
 /* Numbers of jobs by what would be done, and the estimate. */
 struct tally {
-    int64_t runs, known, refused, away, todo, unknown;
+    int64_t runs, known, refused, away, todo, unknown, unfit;
     double seconds, unknown_weight;       /* of the runs: with an estimate; without one */
     double known_seconds, known_weight;   /* of all jobs with an estimate */
 };
 
 static int tell_job(struct tally *t, const struct tune_job *job)
 {
-    static const char *const what[] = {"run", "known", "invalid", "done"};
+    static const char *const what[] = {"run", "known", "invalid", "done", "known", "unknown"};
     bool run = job->kind == TUNE_JOB_RUN, absent = run && !strcmp(job->origin.weights, SWEEP_ABSENT);
     double seconds = tune_known_seconds(sweep.known, job->protocol, job->inputs), weight = sweep_weight(job);
-    char *entity = NULL, estimate[32] = "";
+    char *entity = NULL, estimate[32] = "", why[512] = "";
+    int unfit = run && job->repeat == 0 ? sweep_plan(job, why, sizeof why) : 0;
+    TRY(unfit);
     TRY(tune_entity_spell(sweep.space->names, job->entity, sweep.space->count, &entity, &(size_t){0}));
     t->runs += run;
     t->todo += job->kind != TUNE_JOB_ANSWERED;
     t->known += job->kind == TUNE_JOB_REPLAY || job->kind == TUNE_JOB_ANSWERED;
-    t->refused += job->kind == TUNE_JOB_REFUSED;
+    t->refused += job->kind == TUNE_JOB_REFUSED || job->kind == TUNE_JOB_HOPELESS;
     t->away += absent;
+    t->unfit += unfit;
     if (isnan(seconds) && run) {
         t->unknown++;
         t->unknown_weight += weight;
@@ -40,6 +43,8 @@ static int tell_job(struct tally *t, const struct tune_job *job)
     sweep_print("  ", sweep.protocols[job->protocol].full_identifier);
     if (job->kind == TUNE_JOB_REFUSED)
         sweep_print("  ", job->why);
+    if (unfit)
+        sweep_print("  will not fit: ", why);
     puts(absent ? "  its model is not on this machine" : "");
     free(entity);
     return ferror(stdout) ? tune_error_set("cannot write to standard output") : 0;
@@ -50,7 +55,7 @@ static int tell_jobs(struct tally *t)
     struct tune_job job;
     int more;
     while ((more = tune_jobs_next(sweep.jobs, &job)) == 1 && !*my.tune.stop_signal) {
-        int code = sweep_note_point(&job) < 0 ? -1 : tell_job(t, &job);
+        int code = sweep_note_point(&job) < 0 || sweep_note_unused(&job) < 0 ? -1 : tell_job(t, &job);
         tune_job_free(&job);
         TRY(code);
     }
@@ -82,9 +87,12 @@ int sweep_dry_run(void)
     } while (more);
     printf("# %lld of %lld would be measured, %lld are known, %lld cannot be measured\n", (long long)t.runs,
            (long long)(planned ? planned : t.runs + t.known + t.refused), (long long)t.known, (long long)t.refused);
+    if (t.unfit > 0)
+        printf("# memory              %lld of these will not fit, as the program plans it\n", (long long)t.unfit);
     if (t.away > 0)
         printf("# models              %lld of these need a model that is not on this machine; tools/download.sh brings it\n",
                (long long)t.away);
+    TRY(sweep_say_unused(t.runs));
     double later = t.todo > 0 ? sweep_say_rungs() : 0;
     tell_time(&t, later);
     return 0;

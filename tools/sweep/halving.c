@@ -34,9 +34,12 @@ static struct {
 
 static int check_record(const struct tune_operation_record *r)
 {
-    bool given = r->minimize || r->maximize || r->budget || (my.factor != 2 && tune_flags_given(&my.tune, "factor"));
+    bool given = (!r->stop_when && (r->minimize || r->maximize)) || r->budget || (my.factor != 2 && tune_flags_given(&my.tune, "factor"));
     if (r->options.order.mode != TUNE_ORDER_HALVING)
-        return given ? tune_error_usage("--minimize, --maximize, --budget and --factor are for --order halving") : 0;
+        return given ? tune_error_usage("--minimize, --maximize, --budget and --factor are for --order halving (the first two "
+                                        "also for --stop-when)") : 0;
+    if (r->stop_when)
+        return tune_error_usage("--stop-when is not for --order halving, which ends points by itself");
     if (!r->minimize == !r->maximize)
         return tune_error_usage("--order halving needs a property: --minimize PROPERTY or --maximize PROPERTY");
     if (!r->budget)
@@ -111,6 +114,7 @@ int sweep_make_jobs(void)
     o.count = sweep.space->reference_count;
     o.known = sweep.known;
     o.origin = sweep_origin;
+    o.enough = sweep.record.stop_when && !my.dry_run ? sweep_enough : NULL;
     o.before = halving.before;
     if (o.order.mode == TUNE_ORDER_HALVING)
         o.order.mode = TUNE_ORDER_RANDOM;

@@ -98,6 +98,7 @@ static int begin_slot(struct slot *slot, struct tune_job *job)
     *job = (struct tune_job){0};
     slot->busy = true;
     slot->attempt = 0;
+    TRY(sweep_note_unused(&slot->job));
     TRY(tune_results_fit(&sweep.results, &slot->job));
     const struct tune_experiment *e = sweep.protocols[slot->job.protocol].experiment;
     TRY(tune_experiment_command(e, slot->job.inputs, words, sweep_words(e, words), &slot->command));
@@ -122,6 +123,7 @@ static int settle(struct tune_job *job)
     switch (job->kind) {
     case TUNE_JOB_REPLAY:
         TRY(tune_results_replayed(&sweep.results, job));
+        TRY(sweep_enough_known(job));
         sweep.record.replayed++;
         sweep.record.replayed_invalid += job->rows[job->row_count - 1].status != TUNE_VALID;
         sweep_tell(job, "known", 0, NULL, "");
@@ -131,6 +133,10 @@ static int settle(struct tune_job *job)
         TRY(add_known(job, uid, TUNE_INVALID, 0, true));
         sweep.record.refused++;
         sweep_tell(job, "invalid", 0, NULL, job->why);
+        break;
+    case TUNE_JOB_HOPELESS:
+        sweep.hopeless++;
+        sweep_tell(job, "unknown", 0, NULL, "there is no program here that measures it");
         break;
     default:
         break;
@@ -210,7 +216,12 @@ static int take(struct slot *slot, struct tune_job *job)
     /* the process that had it before may have finished it */
     TRY(tune_known_refresh(sweep.known));
     count_earlier(job);
-    TRY(tune_jobs_decide(sweep.jobs, job));
+    sweep.takes = true;
+    int decided = tune_jobs_decide(sweep.jobs, job);
+    sweep.takes = false;
+    TRY(decided);
+    if (job->kind == TUNE_JOB_RUN && *my.tune.stop_signal) /* it came while data was made */
+        return let_go(slot) < 0 ? -1 : 1;
     if (job->kind == TUNE_JOB_LATER)
         return let_go(slot) < 0 ? -1 : wait_for_other(job);
     if (job->kind == TUNE_JOB_RUN)
@@ -227,6 +238,24 @@ static int end_slot(struct slot *slot)
 {
     clean_slot(slot);
     return let_go(slot);
+}
+
+/* A disturbed measurement is tried once more, unless --retries says otherwise. */
+static int most_retries(void)
+{
+    return sweep.disturbed && sweep.record.retries == 0 && !tune_flags_given(&my.tune, "retries") ? 1 : sweep.record.retries;
+}
+
+/* A result that had too little of its cores counts as failed if it will be measured again. With
+ * --share-cores measurements disturb each other, as wanted. */
+static void retry_disturbed(const struct slot *slot, struct tune_result *result)
+{
+    sweep.disturbed = result->status == TUNE_VALID && result->core_share < TUNE_CORE_SHARE && !my.share_cores;
+    if (!sweep.disturbed || slot->attempt >= most_retries())
+        return;
+    result->status = TUNE_FAILED;
+    result->targets = NULL;
+    snprintf(result->how, sizeof result->how, "disturbed");
 }
 
 /* Handle a run's result: a row, a retry, or the next run of the measurement. */
@@ -247,8 +276,10 @@ static int ended(struct slot *slot)
         result.targets = NULL;
         snprintf(result.how, sizeof result.how, "%s", result.reason);
     }
-    bool last = result.status != TUNE_FAILED || slot->attempt >= sweep.record.retries;
-    if (result.status != TUNE_FAILED && !my.keep_runs) /* remove it before the row is written: it
+    retry_disturbed(slot, &result);
+    bool last = result.status != TUNE_FAILED || slot->attempt >= most_retries();
+    bool again = sweep.disturbed && result.status == TUNE_FAILED;
+    if ((again || result.status != TUNE_FAILED) && !my.keep_runs) /* remove it before the row is written: it
                                                         * may fill the disk */
         TRY(tune_file_remove_folder(slot->folder));
     TRY(tune_results_measured(&sweep.results, &slot->job, &result, last, uid));
@@ -260,11 +291,13 @@ static int ended(struct slot *slot)
     sweep.record.measured += last; /* a retry is no second measurement */
     sweep.record.failed += last && result.status == TUNE_FAILED;
     sweep.record.invalid += result.status == TUNE_INVALID;
+    if (result.status == TUNE_VALID)
+        TRY(sweep_enough_measured(&slot->job, result.targets));
     if (last)
         sweep_brake(&result);
-    snprintf(why, sizeof why, "%s%s%s", result.reason, result.status == TUNE_FAILED ? "; see " : "",
-             result.status == TUNE_FAILED ? slot->folder : "");
-    sweep_tell(&slot->job, result.status == TUNE_VALID ? "measured" : tune_status_name(result.status), result.seconds,
+    bool failed = result.status == TUNE_FAILED && !again;
+    snprintf(why, sizeof why, "%s%s%s", result.reason, failed ? "; see " : "", failed ? slot->folder : "");
+    sweep_tell(&slot->job, result.status == TUNE_VALID ? "measured" : again ? "again" : tune_status_name(result.status), result.seconds,
          result.status == TUNE_VALID ? result.targets : NULL, why);
     if (last)
         return end_slot(slot);

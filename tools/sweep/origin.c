@@ -8,10 +8,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "datasets/dataset.h"
-#include "files/folder.h"
 #include "flags/find.h"
 #include "flags/known.h"
+#include "sweeps/actuators/origin.h"
+#include "sweeps/discovery/keep.h"
 #include "sweep.h"
 
 enum { MAKER_POLL_MS = 100 }; /* seconds until a signal is noticed while data is made */
@@ -101,60 +101,42 @@ int sweep_words(const struct tune_experiment *e, struct tune_word words[2])
     return n;
 }
 
-/* The current hash of a model: its weights, config.json and tokenizer.json. */
-static int weights_hash(const char *model, char text[33])
+/* The name under which the store notes what this build of the maker makes. */
+static int name_made(const struct tune_experiment *e, const struct tune_command *c, char name[2 * TUNE_PATH_MAX])
 {
-    static const char *const others[] = {"config.json", "tokenizer.json"};
-    char folder[TUNE_PATH_MAX];
-    struct tune_model_identity identity;
-    TRY(tune_model_find(model, folder));
-    TRY(tune_model_identity(folder, &identity));
-    uint64_t hash = identity.fingerprint;
-    for (int i = 0; i < 2; i++)
-        if (tune_folder_has(folder, others[i]))
-            TRY(tune_folder_fingerprint(folder, others[i], &hash));
-    snprintf(text, 33, "%016llx", (unsigned long long)hash);
+    char program[TUNE_PATH_MAX], build[TUNE_BUILD_ID_SIZE];
+    TRY(tune_program_find(e, c->make[0], program));
+    TRY(tune_build_id(program, build));
+    snprintf(name, 2 * TUNE_PATH_MAX, "%s, made by %s", c->data, build);
     return 0;
 }
 
-/* The current hash of the file at path. The last results are cached by size and time of change. */
-static int file_hash(const char *path, char text[33])
-{
-    static struct { char path[TUNE_PATH_MAX], text[33]; struct tune_file_stamp stamp; } kept[16];
-    static int next;
-    struct tune_file_stamp stamp = {0};
-    uint64_t hash = 0;
-    if (tune_dataset_file(path, &stamp, NULL) < 0)
-        tune_error_clear();
-    for (int i = 0; i < 16; i++)
-        if (stamp.size > 0 && !strcmp(kept[i].path, path) && !memcmp(&kept[i].stamp, &stamp, sizeof stamp)) {
-            memcpy(text, kept[i].text, 33);
-            return 0;
-        }
-    TRY(tune_dataset_file(path, &stamp, &hash));
-    snprintf(text, 33, "%016llx", (unsigned long long)hash);
-    snprintf(kept[next].path, sizeof kept[next].path, "%s", path);
-    memcpy(kept[next].text, text, 33);
-    kept[next].stamp = stamp;
-    next = (next + 1) % 16;
-    return 0;
-}
+static struct tune_hashed hashed;
 
-/* The hash of the data: of one file, or of the hashes of several. */
-static int data_hash(const char *paths, char text[33])
+/* The hash of the data. Where the file must be made first and the store knows what it will be, the
+ * note will do, until something is measured. An interrupted maker leaves no file, and no hash. */
+static int find_data(const struct tune_experiment *e, const struct tune_command *c, bool make, char hash[33])
 {
-    char path[TUNE_PATH_MAX], one[33];
-    int more = tune_path_listed(paths, 0, path);
-    char found[TUNE_PATH_MAX];
-    TRY(more);
-    TRY(tune_dataset_find(path, found));
-    TRY(file_hash(found, text));
-    for (int k = 1; (more = tune_path_listed(paths, k, path)) == 1; k++) {
-        TRY(tune_dataset_find(path, found));
-        TRY(file_hash(found, one));
-        snprintf(text, 33, "%016llx", (unsigned long long)tune_hash64(one, strlen(one), tune_hash64(text, strlen(text), 0)));
+    char name[2 * TUNE_PATH_MAX];
+    bool to_make = c->make_count > 0 && !tune_file_exists(c->data);
+    if (to_make && sweep.store && !sweep.takes) {
+        TRY(name_made(e, c, name));
+        int known = tune_kept_data(sweep.store, name, hash);
+        if (known != 0)
+            return known < 0 ? -1 : 0;
     }
-    return more;
+    if (to_make && make)
+        TRY(make_data(e, c));
+    if (to_make && (!make || *my.tune.stop_signal))
+        return 0;
+    TRY(tune_data_hash(&hashed, c->data, hash));
+    if (my.dry_run)
+        return 0;
+    TRY(tune_keep_data(sweep.store, c->data, hash));
+    if (!to_make)
+        return 0;
+    TRY(name_made(e, c, name));
+    return tune_keep_data(sweep.store, name, hash);
 }
 
 int sweep_build(int protocol)
@@ -202,23 +184,18 @@ static int find_origin(const struct tune_protocol *p, const struct tune_value *i
     snprintf(o->host_class, sizeof o->host_class, "%s", sweep.host_class);
     snprintf(o->build, sizeof o->build, "%s", sweep.programs[protocol].build);
     char why[64];
-    if (tune_experiment_refuses(p->experiment, inputs, why, sizeof why) != 0)
+    if (!p->supported || tune_experiment_refuses(p->experiment, inputs, why, sizeof why) != 0)
         return 0; /* it is not run, so no file is read */
     TRY(tune_experiment_command(p->experiment, inputs, words, sweep_words(p->experiment, words), &c));
     if (c.weights) /* check the model before data is made, which may take minutes */
-        code = weights_hash(c.weights, o->weights);
+        code = tune_weights_hash(c.weights, o->weights);
     if (code < 0 && my.dry_run && is_absent(c.weights)) {
         snprintf(o->weights, sizeof o->weights, "%s", SWEEP_ABSENT);
         tune_error_clear();
         code = 0;
     }
-    bool to_make = c.data && c.make_count > 0 && !tune_file_exists(c.data);
-    if (code == 0 && to_make && make) {
-        code = make_data(p->experiment, &c);
-        to_make = *my.tune.stop_signal != 0;
-    }
-    if (code == 0 && c.data && !to_make)
-        code = data_hash(c.data, o->data);
+    if (code == 0 && c.data)
+        code = find_data(p->experiment, &c, make, o->data);
     tune_command_free(&c);
     return code;
 }

@@ -58,6 +58,7 @@ static int read_options(struct tune_operation_record *r)
     r->minimize = my.minimize;
     r->maximize = my.maximize;
     r->budget = my.budget;
+    r->stop_when = my.stop_when;
     r->factor = my.factor;
     return tune_accept_read(my.accept, &o->accept);
 }
@@ -89,6 +90,7 @@ int sweep_check_options(const struct tune_operation_record *known)
     TRY(check_text(known->id, "minimize", asked.minimize, known->minimize));
     TRY(check_text(known->id, "maximize", asked.maximize, known->maximize));
     TRY(check_text(known->id, "budget", asked.budget, known->budget));
+    TRY(check_text(known->id, "stop-when", asked.stop_when, known->stop_when));
     const struct tune_jobs_options *a = &asked.options, *k = &known->options;
     const struct { const char *flag; bool in_file, differs; } all[] = {
         {"order", true, a->order.mode != k->order.mode},

@@ -102,7 +102,7 @@ static const char *counts_text(char text[96])
 bool sweep_none_valid(void)
 {
     const struct tune_operation_record *r = &sweep.record;
-    return r->measured + r->refused + r->replayed > 0 && r->measured == r->failed + r->invalid && r->replayed == r->replayed_invalid;
+    return r->measured + r->refused + r->replayed + sweep.hopeless > 0 && r->measured == r->failed + r->invalid && r->replayed == r->replayed_invalid;
 }
 
 void sweep_draw_status(void)
@@ -184,7 +184,10 @@ void sweep_header(void)
            sweep.space->reference_count == 1 ? "" : "s");
     for (int p = 0; p < sweep.space->reference_count; p++) {
         sweep_print("# experiment          ", sweep.protocols[p].full_identifier);
-        printf(", build %.12s\n", sweep.programs[p].build);
+        if (sweep.protocols[p].supported)
+            printf(", build %.12s\n", sweep.programs[p].build);
+        else
+            puts(", which nothing here measures");
     }
     int cores = sweep.slots[0].cpu_count;
     printf("# order               %s, seed %lld, %d at a time on %d core%s each\n",
@@ -203,12 +206,15 @@ static void say_flag(const char *flag, const char *value)
         printf(" --%s %s", flag, value);
 }
 
-void sweep_summary(int stopped)
+int sweep_summary(int stopped)
 {
     char text[32], stable[48], counts[96];
     sweep_clear_status();
     printf("# %-19s %s, %lld known; %s\n", stopped ? "stopped" : "finished", counts_text(counts), (long long)sweep.record.replayed,
            sweep_clock_text(tune_clock_s() - sweep.begin_s, text));
+    if (sweep.hopeless > 0)
+        printf("# unknown             %lld: no row is stored, and no program here measures them\n", (long long)sweep.hopeless);
+    TRY(sweep_say_unused(sweep.record.measured));
     snprintf(stable, sizeof stable, "%g", sweep.record.until_stable);
     if (stopped)
         printf("# go on with          sweep --resume %s --store %s", sweep.record.id, my.store);
@@ -218,8 +224,7 @@ void sweep_summary(int stopped)
                my.store);
     else
         printf("# look at them        samples show %s --store %s", my.space, my.store);
-    say_flag("experiments", my.experiments);
-    say_flag("actuator-configuration", stopped ? my.configuration : NULL);
     say_flag("until-stable", !stopped && sweep.record.until_stable > 0 ? stable : NULL);
     putchar('\n');
+    return 0;
 }

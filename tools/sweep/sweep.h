@@ -13,7 +13,7 @@ struct sweep_flags {
     struct tune_flags tune;
     const char *space, *operation, *store, *experiments, *configuration, *order, *sampler,
         *grouping, *entities, *filter, *name, *join, *resume, *accept, *environment, *describe,
-        *where, *entity, *set, *minimize, *maximize, *budget;
+        *where, *entity, *set, *minimize, *maximize, *budget, *stop_when;
     int in_flight, retries, repeat, max_failures;
     int64_t seed;
     double time_limit, timeout, grace, until_stable, factor;
@@ -71,13 +71,15 @@ struct sweep {
     int slot_count;
     struct tune_job *waiting; /* jobs claimed by others, checked again at the end */
     int waiting_count;
-    int64_t done;
+    int64_t done, hopeless; /* hopeless: neither known nor measurable here */
     double begin_s;
     /* seconds of finished measurements; weights: of them, of what is done, and of all */
     double measured_s, measured_weight, done_weight, planned_weight;
+    bool disturbed;    /* the result at hand had too little of its cores */
     int same_failures; /* measurements in a row that failed in the same way */
     bool braked;       /* they were --max-failures: no more are started */
     bool terminal, status_drawn, more, told_of_cpus, told_of_stranger, told_of_waiting;
+    bool takes;      /* a job is about to be measured: its data file must be there */
     double looked_s; /* time of the last check of who holds our cores */
 };
 
@@ -152,8 +154,29 @@ void sweep_draw_status(void);
 void sweep_tell(const struct tune_job *job, const char *what, double seconds,
                 const double *targets, const char *why);
 void sweep_header(void);
-void sweep_summary(int stopped);
+int sweep_summary(int stopped);
 bool sweep_none_valid(void);
+
+/* enough.c - --stop-when.
+ * sweep_enough_begin - read the option, and what the store has of both sides.
+ * sweep_enough_measured, sweep_enough_known - a job has these results.
+ * sweep_enough - jobs' question: no more repeats of this point? 1, and it is said; 0; -1. */
+int sweep_enough_begin(void);
+int sweep_enough_measured(const struct tune_job *job, const double *targets);
+int sweep_enough_known(const struct tune_job *job);
+int sweep_enough(void *context, int protocol, const struct tune_value *entity, uint64_t hash);
+void sweep_enough_free(void);
+
+/* unused.c - stored results that do not count.
+ * sweep_note_unused - a job is about to be measured: count results that match but for their origin.
+ * sweep_say_unused - print the counts. measured: number of jobs that are measured. With any, print
+ * also what other inputs the store has for these entities. */
+int sweep_note_unused(const struct tune_job *job);
+int sweep_say_unused(int64_t measured);
+
+/* plan.c - sweep_plan: ask the program whether it has the memory for the job. 1, and why: it has
+ * not; 0: it has, or does not say; -1. */
+int sweep_plan(const struct tune_job *job, char *why, size_t size);
 
 /* dry_run.c - say what would be done, and how long it would take. */
 int sweep_dry_run(void);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loggers/stable.h"
 #include "machine/child.h"
 #include "files/cjson.h"
 #include "core/clock.h"
@@ -19,6 +20,8 @@
 #include "core/try.h"
 
 enum { REPORT_LIMIT = 16 << 20 };
+#define STABLE_PERCENT 5
+#define LEAST_CPU_S .2 /* /proc/stat counts in steps of 10 ms */
 
 /* How one run ended, for targets that count it. */
 enum ending { ENDED_OK, ENDED_OOM, ENDED_ERROR };
@@ -32,6 +35,9 @@ struct tune_measurement {
     char log[TUNE_PATH_MAX];
     char nonce[33];
     double begin_s, waited_s;    /* monotonic clock; waiting for processors */
+    double cpu_s, lost_s;        /* processor time used; lost to others */
+    double stable;               /* of all runs; NAN: their reports do not say */
+    double steps;                /* of a report with too few of them; NAN: none is */
     double started_s;
     double *values;              /* [runs][target_count] values from the reports */
     enum ending *endings;        /* [runs] */
@@ -185,6 +191,35 @@ static bool says(const cJSON *item, int truth)
     return (cJSON_IsBool(item) && cJSON_IsTrue(item) == truth) || (cJSON_IsNumber(item) && item->valuedouble == truth);
 }
 
+static double number_of(const cJSON *report, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(report, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+/* The percent of --until-stable, or what counts as stable without it. */
+static double wanted_percent(const struct tune_measurement *m)
+{
+    int i = tune_experiment_input(m->o.experiment, "until_stable");
+    double percent = 0;
+    if (i >= 0)
+        tune_value_number(&m->o.inputs[i], &percent);
+    return percent > 0 ? percent : STABLE_PERCENT;
+}
+
+/* Note whether the run's speed became stable. */
+static void read_stable(struct tune_measurement *m, const cJSON *report)
+{
+    double steps = number_of(report, "training_steps"), mean = number_of(report, "tokens_per_second_stable"),
+           half = number_of(report, "tokens_per_second_stable_half_width");
+    bool stable = half <= mean * wanted_percent(m) / 100;
+    if (isnan(steps) && isnan(mean))
+        return;
+    if (isnan(mean) && steps < TUNE_STABLE_LEAST)
+        m->steps = steps;
+    m->stable = (isnan(m->stable) || m->stable == 1) && stable;
+}
+
 static int read_report(struct tune_measurement *m, struct tune_result *result)
 {
     char path[TUNE_PATH_MAX];
@@ -204,10 +239,31 @@ static int read_report(struct tune_measurement *m, struct tune_result *result)
         refuse(result, TUNE_FAILED, "%s: is_valid is neither 0 nor 1", path);
     else if (says(valid, 0))
         refuse(result, TUNE_INVALID, "the program reports is_valid 0");
-    else
-        read_targets(m, report, path, result);
+    else if (read_targets(m, report, path, result) == 0 && result->status == TUNE_VALID)
+        read_stable(m, report);
     cJSON_Delete(report);
     return 0;
+}
+
+/* Mark a valid result that is not to be trusted. */
+static void mark(const struct tune_measurement *m, struct tune_result *result)
+{
+    char share[64] = "", stable[96] = "";
+    if (result->status != TUNE_VALID)
+        return;
+    if (result->core_share < TUNE_CORE_SHARE)
+        snprintf(share, sizeof share, "disturbed: it had %.0f %% of its cores", 100 * result->core_share);
+    if (!isnan(m->steps))
+        snprintf(stable, sizeof stable, "few steps: %.0f", m->steps);
+    else if (m->stable == 0)
+        snprintf(stable, sizeof stable, "its speed was not stable");
+    size_t n = strlen(result->reason);
+    for (int i = 0; i < 2; i++) {
+        const char *text = i ? stable : share;
+        if (*text)
+            n += (size_t)snprintf(result->reason + n, sizeof result->reason - n, "%s%s", n ? "; " : "", text);
+        n = n < sizeof result->reason ? n : sizeof result->reason - 1;
+    }
 }
 
 /* ---- its end ---- */
@@ -319,6 +375,9 @@ static int finish(struct tune_measurement *m, struct tune_result *result)
     result->seconds = tune_clock_s() - m->begin_s - m->waited_s;
     result->waited_s = m->waited_s;
     result->run = m->run;
+    result->core_share = m->cpu_s >= LEAST_CPU_S ? m->cpu_s / (m->cpu_s + m->lost_s) : NAN;
+    result->stable = result->status == TUNE_VALID ? m->stable : NAN;
+    mark(m, result);
     return 1;
 }
 
@@ -332,6 +391,8 @@ int tune_measurement_next(struct tune_measurement *m, struct tune_result *result
     say_how(m, &end, result);
     m->started_s += m->run == 0 ? end.waited_s : 0;
     m->waited_s += end.waited_s;
+    m->cpu_s += end.cpu_s;
+    m->lost_s += end.lost_s;
     m->endings[m->run++] = result->status == TUNE_VALID ? ENDED_OK : result->status == TUNE_INVALID ? ENDED_OOM : ENDED_ERROR;
     if (result->status != TUNE_VALID && !*m->why)
         snprintf(m->why, sizeof m->why, "run %d of %d: %.980s", m->run, m->o.experiment->runs, result->reason);
@@ -363,6 +424,7 @@ struct tune_measurement *tune_measurement_start(const struct tune_measure_option
     for (size_t i = 0; i < cells; i++)
         m->values[i] = NAN;
     m->o = *options;
+    m->stable = m->steps = NAN;
     m->begin_s = tune_clock_s();
     m->started_s = tune_clock_date_s();
     if (tune_file_new_folder(options->folder) == 0 && begin_run(m) == 0)
@@ -374,11 +436,6 @@ struct tune_measurement *tune_measurement_start(const struct tune_measure_option
 int tune_measurement_descriptor(const struct tune_measurement *m)
 {
     return tune_child_descriptor(m->child);
-}
-
-const char *tune_measurement_folder(const struct tune_measurement *m)
-{
-    return m->folder;
 }
 
 void tune_measurement_stop(struct tune_measurement *m)
@@ -412,9 +469,8 @@ int tune_program_find(const struct tune_experiment *e, const char *program, char
         return tune_error_usage("%s.%s has no program: it cannot be measured here, only looked up",
                                 e->actuator, e->name);
     if (strchr(program, '/')) {
-        TRY(tune_file_parent(folder, e->document->path));
         TRY(program[0] == '/' ? tune_path(named, "%s", program)
-                              : tune_path(named, "%s/%s", folder, program + (strncmp(program, "./", 2) ? 0 : 2)));
+                              : tune_path(named, "%s/%s", e->folder, program + (strncmp(program, "./", 2) ? 0 : 2)));
         int why = tune_child_find(named, path);
         if (why == 0)
             return 0;

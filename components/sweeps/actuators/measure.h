@@ -11,6 +11,10 @@
  *     valid      exit code 0 and a report with all targets
  *     invalid    is_valid 0 in the report; exit code 3; or a kill for want of memory
  *     failed     anything else: exit code, signal, time-out, no report, or a bad one
+ * A valid result may have a mark as its reason: it was disturbed, or its speed did not become
+ * stable. tokens_per_second_stable and its half_width of the report say so; a report without them
+ * after steps had too few.
+ *
  * If experiment.runs is above 1, runs follow each other. A run that is not valid ends the
  * measurement, unless targets count how runs end. */
 #ifndef TUNE_ACTUATORS_MEASURE_H
@@ -25,6 +29,8 @@ extern "C" {
 
 #define TUNE_REASON_SIZE 1024
 #define TUNE_HOW_SIZE 1536
+/* Below this share of its processors a measurement was disturbed. */
+#define TUNE_CORE_SHARE 0.9
 
 enum tune_status { TUNE_VALID, TUNE_INVALID, TUNE_FAILED, TUNE_STOPPED };
 
@@ -57,7 +63,9 @@ struct tune_result {
     double started_s, seconds;            /* start since 1970; duration of the whole measurement */
     double waited_s;                      /* time spent waiting for processors; not included in
                                            * seconds */
-    int run;                              /* number of number of runs that ended */
+    int run;                              /* number of runs that ended */
+    double core_share;                    /* of its processors, 0 to 1; NAN: too short to tell */
+    double stable;                        /* 1: its speed became stable; 0: not; NAN: unknown */
 };
 
 struct tune_measurement;
@@ -75,9 +83,6 @@ int tune_measurement_descriptor(const struct tune_measurement *m);
 int tune_measurement_next(struct tune_measurement *m, struct tune_result *result);
 void tune_measurement_stop(struct tune_measurement *m);
 void tune_measurement_free(struct tune_measurement *m);
-
-/* tune_measurement_folder - folder of the current run, where its metrics appear. */
-const char *tune_measurement_folder(const struct tune_measurement *m);
 
 /* tune_program_find - the file of an experiment's program. With a '/', it is relative to the
  * experiment's folder, or absolute. Otherwise it is beside the program that asks, or in PATH. -1

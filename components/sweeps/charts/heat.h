@@ -34,6 +34,8 @@ struct tune_heat {
     /* 1: mark the highest value, -1: the lowest; 0: none */
     int best;
     const char *note;              /* a line below the title; NULL: none */
+    /* [2] two values that the scale of colours holds, so that maps can be compared; NULL: none */
+    const double *holds;
 };
 
 /* tune_heat_terminal - draw numbers in rows and columns, on colours if there are any. Where numbers

@@ -1,7 +1,8 @@
 /* dimensions.h - convert rows of a table to points of a space: the value of each dimension, and its
  * index in the domain.
  *
- * Sweeps repeat a few values, so the result for a cell is cached. Private to matching.c. */
+ * Sweeps repeat a few values, so the result for a cell is cached. Private to matching.c and
+ * other_inputs.c. */
 #ifndef TUNE_DISCOVERY_DIMENSIONS_H
 #define TUNE_DISCOVERY_DIMENSIONS_H
 

@@ -471,6 +471,14 @@ static int read_lines(struct importing *m)
 
 /* ---- the whole ---- */
 
+static int name_it(struct importing *m, const char *actuator, size_t length, const char *name)
+{
+    char *copy = tune_pool_text(&m->memory, name, strlen(name));
+    m->actuator = tune_pool_text(&m->memory, actuator, length);
+    m->name = copy;
+    return copy && m->actuator ? 0 : no_memory();
+}
+
 /* Find the experiment: a known one, or the name of a new one. */
 static int find_experiment(struct importing *m)
 {
@@ -483,14 +491,31 @@ static int find_experiment(struct importing *m)
         if ((full || !strcmp(wanted, e->name)) && (!actuator || !strcmp(actuator, e->actuator)))
             m->e = e;
     }
-    if (!m->e && actuator && strcmp(actuator, "replay"))
-        return tune_error_usage("there is no experiment %s of actuator %s; one that nobody knows "
-                                "becomes one of replay", wanted, actuator);
-    const char *name = m->e ? m->e->name : !strncmp(wanted, "replay.", 7) ? wanted + 7 : wanted;
-    const char *of = m->e ? m->e->actuator : "replay";
-    m->name = tune_pool_text(&m->memory, name, strlen(name));
-    m->actuator = tune_pool_text(&m->memory, of, strlen(of));
-    return m->name && m->actuator ? 0 : no_memory();
+    const char *of = m->e ? m->e->actuator : actuator ? actuator : "replay";
+    size_t n = strlen(of);
+    bool full = !m->e && !strncmp(wanted, of, n) && wanted[n] == '.';
+    const char *name = m->e ? m->e->name : full ? wanted + n + 1 : wanted;
+    return name_it(m, of, n, name);
+}
+
+/* Take the actuator of an unknown experiment from the file's experiment_id, "actuator.name...". */
+static int keep_actuator(struct importing *m)
+{
+    const char *const *fields;
+    size_t length = strlen(m->name);
+    int count, more;
+    if (m->e || m->i->actuator || m->layout.format != IMPORT_TARGETS)
+        return 0;
+    TRY(tune_csv_rewind(m->csv));
+    TRY(tune_csv_row(m->csv, &fields, &count));
+    while ((more = tune_csv_row(m->csv, &fields, &count)) == 1) {
+        const char *id = count == m->layout.count ? tune_import_field(&m->layout, fields, IMPORT_EXPERIMENT) : "";
+        size_t n = strcspn(id, ".");
+        bool full = !strncmp(id, m->name, length) && n > 0 && n < length;
+        if (id[n] && (full || tune_import_own_experiment(m, id)))
+            return name_it(m, id, n, full ? m->name + n + 1 : m->name);
+    }
+    return more;
 }
 
 static int import(struct importing *m)
@@ -499,6 +524,8 @@ static int import(struct importing *m)
     if (!(m->csv = tune_csv_open(m->i->path)))
         return -1;
     TRY(tune_import_layout_read(m));
+    TRY(keep_actuator(m));
+    TRY(tune_csv_rewind(m->csv));
     if (!m->e) {
         TRY(tune_import_experiment_make(m));
         m->e = m->made;

@@ -7,15 +7,20 @@
  *     uid,operation,space,...
  *                  every column of a store's table: samples export
  *     <inputs>,<targets>
- *                  any other file, if the caller says which columns are inputs
+ *                  any other file: columns named as inputs and targets of the known experiment, or
+ *                  inputs that the caller names
+ *
+ * Columns go by their names, so their order does not matter. ado's index, generatorid,
+ * request_index, result_index and valid may be missing.
  *
  * An identifier "name.value-name.value", in any order, says which columns are dimensions. If it
  * says nothing (a hash), they are the columns that the known experiment has inputs for. Parameters
  * stand in the experiment's identifier; other inputs have their defaults. A cell "[a, b]" holds the
  * figures of several results. Everything is read and checked before anything is written.
  *
- * An experiment that nobody knows is made up from the file. Its actuator is replay, which nothing
- * measures. Dimensions become required inputs, parameters optional ones. */
+ * An experiment that nobody knows is made up from the file. Its actuator is the caller's, or that
+ * in the file's experiment_id, or replay. It has no program, so nothing measures it. Dimensions
+ * become required inputs, parameters optional ones. */
 #ifndef TUNE_DISCOVERY_IMPORT_H
 #define TUNE_DISCOVERY_IMPORT_H
 
@@ -26,7 +31,8 @@ struct tune_import {
     const struct tune_catalog *catalog;
     const char *path;
     const char *experiment;      /* "name" or "actuator.name" */
-    const char *actuator;        /* actuator; NULL: that of the known experiment, else replay */
+    /* NULL: that of the known experiment, else the file's, else replay */
+    const char *actuator;
     const char *const *inputs;   /* [input_count] columns that are dimensions; 0: as above */
     int input_count;
     const char *const *targets;  /* [target_count] columns that are targets; 0: all others */

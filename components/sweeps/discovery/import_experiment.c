@@ -173,7 +173,7 @@ static char *spell(const struct inference *f)
     snprintf(what, sizeof what, "Imported from %s.", slash ? slash + 1 : f->m->i->path);
     cJSON *json = cJSON_CreateObject();
     bool good = tune_cjson_put_text(json, "identifier", f->m->name) && tune_cjson_put_text(json, "actuator", f->m->actuator) &&
-                tune_cjson_put_text(json, "description", what) && put_inputs(cJSON_AddArrayToObject(json, "inputs"), f) &&
+                tune_cjson_put_text(json, "description", what) && cJSON_AddNullToObject(json, "program") && put_inputs(cJSON_AddArrayToObject(json, "inputs"), f) &&
                 put_targets(cJSON_AddArrayToObject(json, "targets"), f);
     char *text = good ? cJSON_Print(json) : NULL;
     cJSON_Delete(json);

@@ -150,6 +150,8 @@ static int copy_headings(struct importing *m, const char *const *fields, int cou
     for (l->count = 0; l->count < count; l->count++)
         if (!(l->headings[l->count] = tune_pool_text(&m->memory, fields[l->count], strlen(fields[l->count]))))
             return no_memory();
+        else
+            l->fields[l->count].role = IMPORT_FREE;
     for (int i = 0; i < count; i++)
         for (int k = 0; k < i && *fields[i]; k++)
             if (!strcmp(fields[i], fields[k]))
@@ -216,63 +218,95 @@ static int usage_at(const struct importing *m, const char *what, const char *nam
                             tune_nearest_hint(name, (const char *const *)l->headings, l->count, hint));
 }
 
-/* Index of the column with that name after the fixed ones; -1: none. */
-static int find_column(const struct import_layout *l, int fixed, const char *name)
+static bool is_free(const struct import_layout *l, int i)
 {
-    for (int i = fixed; i < l->count; i++)
-        if (!strcmp(l->headings[i], name))
+    return l->fields[i].role == IMPORT_FREE;
+}
+
+/* Index of the column with that name that is not one of the fixed ones; -1: none. */
+static int find_column(const struct import_layout *l, const char *name)
+{
+    for (int i = 0; i < l->count; i++)
+        if (is_free(l, i) && !strcmp(l->headings[i], name))
             return i;
     return -1;
 }
 
 /* Take the dimensions that the caller named. */
-static int name_inputs(struct importing *m, int fixed)
+static int name_inputs(struct importing *m)
 {
     struct import_layout *l = &m->layout;
     for (l->inputs = 0; l->inputs < m->i->input_count && l->inputs < TUNE_SPACE_DIMENSIONS; l->inputs++)
-        if ((l->input[l->inputs] = find_column(l, fixed, m->i->inputs[l->inputs])) < 0)
+        if ((l->input[l->inputs] = find_column(l, m->i->inputs[l->inputs])) < 0)
             return usage_at(m, "an input", m->i->inputs[l->inputs]);
     return 0;
 }
 
-/* Take the columns in the first row's identifier, which follow the fixed ones; else those of the
- * experiment's inputs. */
-static int find_inputs(struct importing *m, const char *const *first, int fixed)
+/* True if the identifier has the name before a '.', at its start or after a '-'. */
+static bool has_name(const char *identifier, const char *name)
 {
-    struct import_layout *l = &m->layout;
+    size_t n = strlen(name);
+    for (const char *at = identifier; n > 0 && (at = strstr(at, name)); at++)
+        if ((at == identifier || at[-1] == '-') && at[n] == '.')
+            return true;
+    return false;
+}
+
+/* Take the columns that the first row's identifier is made of: those that it names, or the first
+ * ones. */
+static bool find_spelled(struct import_layout *l, const char *const *first)
+{
     struct import_part parts[TUNE_SPACE_DIMENSIONS];
     const char *identifier = tune_import_field(l, first, IMPORT_IDENTIFIER);
-    for (l->inputs = 1; l->inputs <= l->count - fixed && l->inputs <= TUNE_SPACE_DIMENSIONS; l->inputs++) {
-        l->input[l->inputs - 1] = fixed + l->inputs - 1;
+    l->inputs = 0;
+    for (int i = 0; i < l->count && l->inputs < TUNE_SPACE_DIMENSIONS; i++)
+        if (is_free(l, i) && has_name(identifier, l->headings[i]))
+            l->input[l->inputs++] = i;
+    if (l->inputs > 0 && is_made_of(l, first, identifier, parts))
+        return true;
+    l->inputs = 0;
+    for (int i = 0; i < l->count && l->inputs < TUNE_SPACE_DIMENSIONS; i++) {
+        if (!is_free(l, i))
+            continue;
+        l->input[l->inputs++] = i;
         if (is_made_of(l, first, identifier, parts))
-            return 0;
+            return true;
     }
+    return false;
+}
+
+/* Take the columns in the first row's identifier; else those of the experiment's inputs. */
+static int find_inputs(struct importing *m, const char *const *first)
+{
+    struct import_layout *l = &m->layout;
+    if (find_spelled(l, first))
+        return 0;
     l->inputs = 0;
     for (int k = 0; m->e && k < m->e->input_count; k++)
-        if ((l->input[l->inputs] = find_column(l, fixed, m->e->names[k])) >= 0 && ++l->inputs == TUNE_SPACE_DIMENSIONS)
+        if ((l->input[l->inputs] = find_column(l, m->e->names[k])) >= 0 && ++l->inputs == TUNE_SPACE_DIMENSIONS)
             break;
     if (l->inputs > 0)
         return 0;
-    return fail_at(m,
-                   m->e ? "this identifier is not made of the columns behind it (\"name.value-name.value\"), and none of them is an "
-                          "input of the experiment; name those that are inputs (`inputs`): "
-                        : "this identifier is not made of the columns behind it (\"name.value-name.value\"), so which of them are "
-                          "inputs cannot be told; name them (`inputs`), or the experiment's file (`experiments`): ", identifier);
+    return fail_at(m, m->e ? "no column is an input of the experiment, and no identifier (\"name.value-name.value\") names one; say "
+                             "which are (`inputs`); the first identifier is: "
+                           : "which columns are inputs cannot be told: the experiment is unknown, and no identifier "
+                             "(\"name.value-name.value\") names them; say which are (`inputs`), or give the experiment's file "
+                             "(`experiments`); the first identifier is: ", tune_import_field(l, first, IMPORT_IDENTIFIER));
 }
 
 /* Keep only the targets that the caller named. */
-static int choose_targets(struct importing *m, int fixed)
+static int choose_targets(struct importing *m)
 {
     struct import_layout *l = &m->layout;
     const char *const *wanted = m->i->targets;
     for (int k = 0; k < m->i->target_count; k++) {
         bool there = false;
-        for (int i = fixed; i < l->count; i++)
+        for (int i = 0; i < l->count; i++)
             there = there || (l->fields[i].role == IMPORT_TARGET && !strcmp(l->fields[i].name, wanted[k]));
         if (!there)
             return usage_at(m, "a target", wanted[k]);
     }
-    for (int i = fixed; i < l->count && m->i->target_count > 0; i++) {
+    for (int i = 0; i < l->count && m->i->target_count > 0; i++) {
         bool asked = false;
         for (int k = 0; k < m->i->target_count; k++)
             asked = asked || !strcmp(l->fields[i].name, wanted[k]);
@@ -282,32 +316,54 @@ static int choose_targets(struct importing *m, int fixed)
     return 0;
 }
 
-/* Find the roles of the columns after the fixed ones: dimensions and targets. */
-static int read_ado(struct importing *m, const char *const *first, int fixed)
+static bool is_target(const struct tune_experiment *e, const char *name)
+{
+    for (int i = 0; e && i < e->target_count; i++)
+        if (!strcmp(e->targets[i].name, name))
+            return true;
+    return false;
+}
+
+/* In observed format, columns are named "<experiment>-<target>". Where none is, and the caller named
+ * the inputs or some columns are the experiment's targets, the names are those of targets. */
+static int read_observed(struct importing *m)
+{
+    struct import_layout *l = &m->layout;
+    bool plain = m->i->input_count > 0;
+    for (int i = 0; i < l->count; i++) {
+        if (l->fields[i].role != IMPORT_TARGET)
+            continue;
+        plain = plain || is_target(m->e, l->headings[i]);
+        TRY(read_observed_target(m, i));
+    }
+    if (l->variant_count > 0) {
+        for (int i = 0; i < l->count; i++)
+            if (l->fields[i].role == IMPORT_TARGET && l->fields[i].name == l->headings[i])
+                l->fields[i].role = IMPORT_IGNORED; /* another experiment's */
+        return 0;
+    }
+    if (!plain)
+        return fail_at(m, "no column is of this experiment: ", m->name);
+    l->format = IMPORT_PLAIN;
+    l->others = 0;
+    return 0;
+}
+
+/* Find the roles of the columns that are not fixed: dimensions and targets. */
+static int read_ado(struct importing *m, const char *const *first)
 {
     struct import_layout *l = &m->layout;
     struct import_part parts[TUNE_SPACE_DIMENSIONS];
-    TRY(m->i->input_count > 0 ? name_inputs(m, fixed) : find_inputs(m, first, fixed));
+    TRY(m->i->input_count > 0 ? name_inputs(m) : find_inputs(m, first));
     l->spelled = is_made_of(l, first, tune_import_field(l, first, IMPORT_IDENTIFIER), parts);
-    for (int i = fixed; i < l->count; i++)
-        l->fields[i] = (struct import_field){.role = *l->headings[i] ? IMPORT_TARGET : IMPORT_IGNORED, .name = l->headings[i]};
+    for (int i = 0; i < l->count; i++)
+        if (is_free(l, i))
+            l->fields[i] = (struct import_field){.role = *l->headings[i] ? IMPORT_TARGET : IMPORT_IGNORED, .name = l->headings[i]};
     for (int i = 0; i < l->inputs; i++)
         l->fields[l->input[i]].role = IMPORT_INPUT;
-    for (int i = fixed; i < l->count && l->format == IMPORT_OBSERVED; i++)
-        if (l->fields[i].role == IMPORT_TARGET) {
-            l->fields[i] = (struct import_field){.role = IMPORT_IGNORED, .name = l->headings[i]};
-            TRY(read_observed_target(m, i));
-        }
-    if (l->format == IMPORT_OBSERVED && l->variant_count == 0 && m->i->input_count == 0)
-        return fail_at(m, "no column is of this experiment: ", m->name);
-    if (l->format == IMPORT_OBSERVED && l->variant_count == 0) {
-        l->format = IMPORT_PLAIN;
-        l->others = 0;
-        for (int i = fixed; i < l->count; i++)
-            if (l->fields[i].role == IMPORT_IGNORED && *l->headings[i])
-                l->fields[i].role = IMPORT_TARGET;
-    }
-    return choose_targets(m, fixed);
+    if (l->format == IMPORT_OBSERVED)
+        TRY(read_observed(m));
+    return choose_targets(m);
 }
 
 static int read_own(struct importing *m)
@@ -336,22 +392,24 @@ static int read_own(struct importing *m)
     return 0;
 }
 
-/* Find the columns before the dimensions in ado's files. Returns their number. */
-static int read_fixed(struct importing *m)
+/* Find the columns of ado's files that are neither dimensions nor figures, wherever they stand. */
+static void read_fixed(struct importing *m)
 {
     struct import_layout *l = &m->layout;
     static const struct { const char *name; enum import_role role; } fixed[] = {
         {"", IMPORT_IGNORED}, {"identifier", IMPORT_IDENTIFIER}, {"generatorid", IMPORT_GENERATOR},
-        {"experiment_id", IMPORT_EXPERIMENT}};
-    int i = 0;
+        {"experiment_id", IMPORT_EXPERIMENT}, {"request_index", IMPORT_IGNORED}, {"result_index", IMPORT_IGNORED},
+        {"valid", IMPORT_IGNORED}};
     l->format = IMPORT_OBSERVED;
-    for (int k = 0; k < 4; k++)
-        if (i < l->count && !strcmp(l->headings[i], fixed[k].name)) {
-            l->fields[i++].role = fixed[k].role;
+    for (int i = 0; i < l->count; i++)
+        for (int k = 0; k < 7; k++) {
+            bool own = m->e && (tune_experiment_input(m->e, fixed[k].name) >= 0 || is_target(m->e, fixed[k].name));
+            if (own || strcmp(l->headings[i], fixed[k].name))
+                continue;
+            l->fields[i].role = fixed[k].role;
             if (fixed[k].role == IMPORT_EXPERIMENT)
                 l->format = IMPORT_TARGETS;
         }
-    return i;
 }
 
 int tune_import_layout_read(struct importing *m)
@@ -363,18 +421,14 @@ int tune_import_layout_read(struct importing *m)
         return tune_error_set("%s: it is empty; expected a heading and rows", m->i->path);
     TRY(copy_headings(m, fields, count));
     bool own = m->i->input_count == 0 && !strcmp(m->layout.headings[0], tune_key_column(TUNE_KEY_UID)->name);
-    int fixed = own ? 0 : read_fixed(m);
-    bool ado = fixed > 0 &&
-               (!strcmp(m->layout.headings[0], "identifier") || (count > 1 && !strcmp(m->layout.headings[1], "identifier")));
-    if (!own && !ado && m->i->input_count == 0)
-        return fail_at(m, "this is neither what show writes (,identifier,generatorid,...) nor an export (uid,operation,...); of any "
-                       "other file say which columns are inputs (`inputs`): its first column is ", m->layout.headings[0]);
+    if (!own)
+        read_fixed(m);
     TRY(more = tune_csv_row(m->csv, &fields, &count));
     if (more == 0)
         return tune_error_set("%s: it has a heading and no rows", m->i->path);
     if (count != m->layout.count)
         return fail_at(m, "a row with another number of fields than the heading", "");
-    TRY(own ? read_own(m) : read_ado(m, fields, fixed));
+    TRY(own ? read_own(m) : read_ado(m, fields));
     return tune_csv_rewind(m->csv);
 }
 
@@ -417,8 +471,8 @@ int tune_import_layout_bind(struct importing *m)
         struct import_field *f = &m->layout.fields[i];
         if (f->role == IMPORT_INPUT && (f->which = tune_experiment_input(m->e, f->name)) < 0) {
             char hint[TUNE_HINT];
-            return tune_error_set("%s: %s has no input %s%s; `actuator` replay makes an experiment of what is in the file",
-                                  m->i->path, m->e->name, f->name,
+            return tune_error_set("%s: %s has no input %s%s; under another name of `experiment` one is made of what is in the "
+                                  "file", m->i->path, m->e->name, f->name,
                                   tune_nearest_hint(f->name, m->e->names, m->e->input_count, hint));
         }
         if (f->role == IMPORT_TARGET && (f->which = find_target(m->e, f->name)) < 0)

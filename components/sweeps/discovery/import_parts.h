@@ -16,7 +16,9 @@ enum import_format {
 };
 enum import_role {
     IMPORT_IGNORED, IMPORT_IDENTIFIER, IMPORT_GENERATOR, IMPORT_EXPERIMENT, IMPORT_INPUT,
-    IMPORT_TARGET, IMPORT_KEY };
+    IMPORT_TARGET, IMPORT_KEY,
+    IMPORT_FREE, /* not decided yet */
+};
 
 struct import_field {
     enum import_role role;

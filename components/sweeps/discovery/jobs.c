@@ -86,6 +86,12 @@ static bool is_narrowed(const struct tune_jobs *j)
     return j->o.filter != TUNE_FILTER_NONE || j->o.where || j->o.only_count > 0;
 }
 
+/* An experiment that is not measured here has no build here, so all its rows count. */
+static int accepted(const struct tune_jobs *j, const struct tune_protocol *p)
+{
+    return p->supported ? j->o.accept : TUNE_ACCEPT_HOST | TUNE_ACCEPT_BUILD | TUNE_ACCEPT_WEIGHTS | TUNE_ACCEPT_DATA;
+}
+
 /* Number of experiments with a result of this entity. */
 static int measured(struct tune_jobs *j, const struct tune_value *values)
 {
@@ -95,7 +101,8 @@ static int measured(struct tune_jobs *j, const struct tune_value *values)
         struct tune_origin origin;
         tune_protocol_inputs(&j->o.protocols[p], values, j->inputs);
         TRY(j->o.origin(j->o.context, &j->o.protocols[p], j->inputs, &origin));
-        int found = tune_known_find(j->o.known, p, j->inputs, &origin, j->o.accept, &rows), good = 0;
+        int accept = accepted(j, &j->o.protocols[p]), good = 0;
+        int found = tune_known_find(j->o.known, p, j->inputs, &origin, accept, &rows);
         TRY(found);
         for (int i = 0; i < found; i++)
             good += rows[i].status != TUNE_FAILED;
@@ -165,7 +172,8 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
         return 0;
     job->kind = TUNE_JOB_RUN;
     TRY(j->o.origin(j->o.context, p, job->inputs, &job->origin));
-    int found = j->o.memoize ? tune_known_find(j->o.known, job->protocol, job->inputs, &job->origin, j->o.accept, &rows) : 0;
+    bool looks = j->o.memoize || !p->supported;
+    int found = looks ? tune_known_find(j->o.known, job->protocol, job->inputs, &job->origin, accepted(j, p), &rows) : 0;
     TRY(found);
     if (found > 0 && !(job->rows = malloc((size_t)found * sizeof *job->rows)))
         return no_memory();
@@ -186,6 +194,10 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
         memmove(job->rows, job->rows + at, (size_t)job->row_count * sizeof *job->rows);
         return 0;
     }
+    if (!p->supported) {
+        job->kind = TUNE_JOB_HOPELESS;
+        return 0;
+    }
     TRY(refused = tune_experiment_refuses(p->experiment, job->inputs, job->why, sizeof job->why));
     if (refused)
         job->kind = TUNE_JOB_REFUSED;
@@ -195,8 +207,11 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
 /* Go to the next repeat, experiment or entity: 1, 0: the end, -1: error. */
 static int advance(struct tune_jobs *j)
 {
-    if (j->has_entity && ++j->repeat < j->o.repeat)
-        return 1;
+    if (j->has_entity && ++j->repeat < j->o.repeat) {
+        int enough = j->o.enough ? j->o.enough(j->o.context, j->protocol, j->entity, j->hash) : 0;
+        if (enough <= 0)
+            return enough < 0 ? -1 : 1;
+    }
     j->repeat = 0;
     j->protocol += j->has_entity;
     for (int meets;; j->protocol++) {
@@ -321,7 +336,7 @@ int64_t tune_jobs_count(const struct tune_jobs *j)
     const struct tune_space *s = j->o.space;
     int64_t each = (int64_t)j->o.count * j->o.repeat, entities = j->o.order.limit;
     double allowed = 0, error = 1;
-    if (is_narrowed(j))
+    if (is_narrowed(j) || j->o.enough)
         return 0;
     /* counting 10^7 would take too long for a progress line */
     if (j->order && s->size > 0 && (s->constraint_count == 0 || s->size <= 1000000) &&

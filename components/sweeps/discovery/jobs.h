@@ -15,10 +15,11 @@ extern "C" {
 enum tune_job_kind {
     TUNE_JOB_RUN,      /* measure it */
     TUNE_JOB_REPLAY,   /* known: rows[] are its results */
-    /* it cannot be measured: a row without a run, is_valid 0; why says the reason */
+    /* a rule forbids it: a row without a run, is_valid 0; why says the reason */
     TUNE_JOB_REFUSED,
     TUNE_JOB_ANSWERED, /* this operation has done it */
     TUNE_JOB_LATER,    /* there is a result, but an earlier repeat that waits may take it */
+    TUNE_JOB_HOPELESS, /* it is not known, and no program of its experiment is here */
 };
 
 struct tune_job {
@@ -67,6 +68,9 @@ struct tune_jobs_options {
      * told, for example because there is no such model. */
     int (*origin)(void *context, const struct tune_protocol *p, const struct tune_value *inputs,
                   struct tune_origin *origin);
+    /* The entity of that hash needs no more repeats under the protocol: 1; 0: it does; -1 with an
+     * error. NULL: it needs all. It is asked before each repeat but the first. */
+    int (*enough)(void *context, int protocol, const struct tune_value *entity, uint64_t hash);
     void *context;
 };
 

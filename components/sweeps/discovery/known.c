@@ -111,6 +111,15 @@ static bool agrees(const struct tune_known *k, const struct tune_origin *a, cons
            ((accept & TUNE_ACCEPT_DATA) || !strcmp(a->data, b->data));
 }
 
+/* The differences that accept does not allow. */
+static int differences(const struct tune_known *k, const struct tune_origin *a, const struct tune_origin *b, int accept)
+{
+    int bits = 0;
+    for (int bit = TUNE_ACCEPT_HOST; bit <= TUNE_ACCEPT_DATA; bit *= 2)
+        bits |= agrees(k, a, b, ~bit) ? 0 : bit;
+    return bits & ~accept;
+}
+
 /* ---- requests of the operation ---- */
 
 /* There are three kinds of keys. The hash of an entity stands for anything about it. The others are of a replay of it under an
@@ -345,6 +354,23 @@ int tune_known_find(struct tune_known *k, int protocol, const struct tune_value 
     int count = find(k, protocol, inputs, origin, accept);
     *rows = k->found;
     return count;
+}
+
+int tune_known_differs(struct tune_known *k, const struct tune_known_point *p, int accept)
+{
+    uint64_t key[2];
+    int least = 0, rows = 0;
+    TRY(key_of_values(k, p->protocol, p->inputs, key));
+    for (int64_t i = tune_map_get(&k->firsts, key); i > 0; i = k->entries[i - 1].next) {
+        const struct entry *e = &k->entries[i - 1];
+        if (e->row.status == TUNE_FAILED || (p->entity && e->row.entity == p->entity))
+            continue;
+        int bits = differences(k, &k->origins[e->origin], p->origin, accept);
+        rows++;
+        if (bits && (!least || __builtin_popcount((unsigned)bits) < __builtin_popcount((unsigned)least)))
+            least = bits;
+    }
+    return rows > p->repeat ? least : 0;
 }
 
 bool tune_known_asked(const struct tune_known *k, uint64_t entity)

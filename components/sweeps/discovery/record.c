@@ -60,6 +60,10 @@ static const struct member figures[] = {
     {"minimize", LINE, AT(minimize), 0, 0},
     {"maximize", LINE, AT(maximize), 0, 0},
     {"budget", LINE, AT(budget), 0, 0},
+    {"stop_when", LINE, AT(stop_when), 0, 0},
+    {"actuator", LINE, AT(actuator), 0, 0},
+    {"data_directory", LINE, AT(data_directory), 0, 0},
+    {"hf_home", LINE, AT(hf_home), 0, 0},
     {"factor", NUMBER, AT(factor), 0, 1000},
 };
 enum { FIGURES = sizeof figures / sizeof *figures, OPTIONS = sizeof options / sizeof *options };

@@ -73,6 +73,8 @@ static void fill_keys(const struct tune_results *r, const struct tune_job *job, 
     keys[TUNE_KEY_BUILD] = tune_cell_text(job->origin.build);
     keys[TUNE_KEY_WEIGHTS] = tune_cell_text(job->origin.weights);
     keys[TUNE_KEY_DATA] = tune_cell_text(job->origin.data);
+    keys[TUNE_KEY_CORE_SHARE] = tune_cell_number(result->core_share);
+    keys[TUNE_KEY_STABLE] = tune_cell_number(result->stable);
 }
 
 /* A row of a job, with the memory of its cells. */
@@ -116,7 +118,7 @@ static int fill_row(const struct tune_results *r, const struct tune_job *job, co
 int tune_results_fit(const struct tune_results *r, const struct tune_job *job)
 {
     struct row row = {0};
-    int code = fill_row(r, job, &(struct tune_result){.status = TUNE_VALID}, &row);
+    int code = fill_row(r, job, &(struct tune_result){.status = TUNE_VALID, .core_share = NAN, .stable = NAN}, &row);
     if (code == 0)
         code = tune_store_fits(r->store, r->protocols[job->protocol].experiment->name, row.cells);
     free_row(&row);
@@ -141,7 +143,7 @@ int tune_results_measured(const struct tune_results *r, const struct tune_job *j
 int tune_results_refused(const struct tune_results *r, const struct tune_job *job, uint8_t uid[16])
 {
     const struct tune_experiment *e = r->protocols[job->protocol].experiment;
-    struct tune_result result = {.status = TUNE_INVALID, .started_s = tune_clock_date_s()};
+    struct tune_result result = {.status = TUNE_INVALID, .started_s = tune_clock_date_s(), .core_share = NAN, .stable = NAN};
     double *targets = malloc((size_t)(e->target_count + 1) * sizeof *targets);
     if (!targets)
         return no_memory();

@@ -52,6 +52,10 @@ struct tune_operation_record {
     const char *where, *entity, *set;
     /* The same for the order halving: the property, one of both NULL, and "max_steps=1..16". */
     const char *minimize, *maximize, *budget;
+    /* The same for --stop-when. */
+    const char *stop_when;
+    /* The same for the actuator configuration that was used, its folders as absolute paths. */
+    const char *actuator, *data_directory, *hf_home;
     double factor; /* of halving */
     /* "running", "finished", "stopped" or "failed"; read also "dead": running without a process */
     char status[16];

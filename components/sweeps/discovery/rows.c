@@ -161,9 +161,32 @@ struct tune_value tune_rows_value(const struct tune_column *column, const struct
     return column->type == TUNE_CELL_WHOLE && tune_rows_whole(cell, &whole) ? tune_value_int(whole) : tune_value_float(cell->number);
 }
 
+static const char *const names[] = {"any-host", "any-build", "any-weights", "any-data"};
+
+/* Join those of four names that the bits stand for. */
+static const char *join(const char *const *words, int bits, const char *between, char text[64])
+{
+    size_t n = 0;
+    text[0] = 0;
+    for (int i = 0; i < 4; i++)
+        if (bits & (1 << i))
+            n += (size_t)snprintf(text + n, 64 - n, "%s%s", n ? between : "", words[i]);
+    return text;
+}
+
+const char *tune_accept_words(int accept, char text[64])
+{
+    return join(names, accept, ",", text);
+}
+
+const char *tune_accept_things(int accept, char text[64])
+{
+    static const char *const things[] = {"the host", "the build", "the model", "the data"};
+    return join(things, accept, " and ", text);
+}
+
 int tune_accept_read(const char *text, int *accept)
 {
-    static const char *const names[] = {"any-host", "any-build", "any-weights", "any-data"};
     *accept = 0;
     while (text && *text) {
         size_t length = strcspn(text, ",");

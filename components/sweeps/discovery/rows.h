@@ -58,8 +58,12 @@ enum tune_accept {
 };
 
 /* tune_accept_read - parse "any-host,any-build,any-weights,any-data" into a sum of those. -1 with
- * kind USAGE: another word. */
+ * kind USAGE: another word.
+ * tune_accept_words - the reverse, into text; returns text.
+ * tune_accept_things - what it is about, "the host and the build", into text; returns text. */
 int tune_accept_read(const char *text, int *accept);
+const char *tune_accept_words(int accept, char text[64]);
+const char *tune_accept_things(int accept, char text[64]);
 
 /* The known result of an entity under an experiment: its row, and a summary. */
 struct tune_known_row {
@@ -101,6 +105,9 @@ int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *
 /* tune_known_find - rows of this input vector whose origin agrees, apart from what accept allows,
  * in the order of measurement. *rows is valid until the next call. Returns their number, or -1 with
  * an error.
+ * tune_known_differs - what keeps the nearest result of a point from counting, as a sum of enum
+ * tune_accept. 0: there is no result, or it counts. -1 with an error. A repeat above 0 wants that
+ * many more results. Those of the operation for this entity do not count.
  * tune_known_seconds - expected time of a measurement: the mean of this entity's, else the median
  * of the experiment's, in proportion to the budget; NAN: unknown.
  * tune_known_weight - the value of the protocol's budget in these inputs; 1 if it has none.
@@ -112,6 +119,13 @@ int tune_known_add(struct tune_known *k, int protocol, const struct tune_value *
 int tune_known_find(struct tune_known *k, int protocol, const struct tune_value *inputs,
                     const struct tune_origin *origin, int accept,
                     const struct tune_known_row **rows);
+struct tune_known_point {
+    int protocol, repeat;
+    const struct tune_value *inputs;
+    const struct tune_origin *origin;
+    uint64_t entity; /* tune_entity_hash; 0: no operation asks */
+};
+int tune_known_differs(struct tune_known *k, const struct tune_known_point *p, int accept);
 double tune_known_seconds(struct tune_known *k, int protocol, const struct tune_value *inputs);
 double tune_known_weight(const struct tune_protocol *p, const struct tune_value *inputs);
 bool tune_known_asked(const struct tune_known *k, uint64_t entity);

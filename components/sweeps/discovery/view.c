@@ -240,9 +240,9 @@ static int open_view(struct tune_view *v)
     for (int p = 0; p < s->reference_count; p++) {
         const struct tune_experiment *e = v->protocols[p].experiment;
         most = e->input_count + e->target_count > most ? e->input_count + e->target_count : most;
-        targets += e->target_count;
+        targets += e->target_count + 2; /* core_share, stable */
     }
-    most += s->count + v->o.derived_count + 1;
+    most += s->count + v->o.derived_count + 3;
     v->text_size = 512;
     const char **names = calloc((size_t)most, sizeof *names);
     if (!names || !(v->values = calloc((size_t)s->count + 1, sizeof *v->values)) ||

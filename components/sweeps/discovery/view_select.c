@@ -17,13 +17,30 @@ static bool is_input(const struct tune_protocol *p, int dimension)
     return false;
 }
 
+/* Two columns say how good a row's figures are. */
+static const char *quality(int k)
+{
+    return tune_key_column(k ? TUNE_KEY_STABLE : TUNE_KEY_CORE_SHARE)->name;
+}
+
+/* True if nothing else has that name. */
+static bool has_quality(const struct tune_view *v, int p, int k)
+{
+    const struct tune_experiment *e = v->protocols[p].experiment;
+    const char *name = quality(k);
+    bool target = false;
+    for (int t = 0; t < e->target_count; t++)
+        target = target || !strcmp(e->targets[t].name, name);
+    return !target && tune_experiment_input(e, name) < 0 && tune_name_find(v->space->names, v->space->count, name) < 0;
+}
+
 bool tune_view_of_entities(const struct tune_view *v)
 {
     return v->o.include == TUNE_VIEW_MISSING || v->o.include == TUNE_VIEW_UNMEASURED;
 }
 
-/* Names that expressions may use under a protocol: its experiment's inputs, the space's other
- * dimensions, and its targets, from *measured on. Returns their number. */
+/* Names that expressions may use under a protocol: its experiment's inputs, and the space's other
+ * dimensions. From *measured on: its targets, and how good its figures are. Returns their number. */
 static int list_names(const struct tune_view *v, int p, const char **names, int *measured)
 {
     const struct tune_experiment *e = v->protocols[p].experiment;
@@ -35,6 +52,9 @@ static int list_names(const struct tune_view *v, int p, const char **names, int 
     *measured = count;
     for (int t = 0; t < e->target_count && !tune_view_of_entities(v); t++)
         names[count++] = e->targets[t].name;
+    for (int k = 0; k < 2 && !tune_view_of_entities(v); k++)
+        if (has_quality(v, p, k))
+            names[count++] = quality(k);
     return count;
 }
 
@@ -121,8 +141,12 @@ static void fill(struct tune_view *v, int p, const struct tune_cell *cells)
     for (int d = 0; d < v->space->count; d++)
         if (!is_input(protocol, d))
             v->inputs[at++] = v->values[d];
-    for (int t = 0; t < protocol->experiment->target_count; t++) {
-        int c = cells ? tune_name_find(v->columns, v->column_count, protocol->experiment->targets[t].name) : -1;
+    for (int t = 0; t < protocol->experiment->target_count + 2; t++) {
+        int k = t - protocol->experiment->target_count;
+        if (k >= 0 && !has_quality(v, p, k))
+            continue;
+        const char *name = k < 0 ? protocol->experiment->targets[t].name : quality(k);
+        int c = cells ? tune_name_find(v->columns, v->column_count, name) : -1;
         struct tune_column plain = {.type = TUNE_CELL_NUMBER};
         v->inputs[at++] = c < 0 ? tune_value_none() : tune_rows_value(&plain, NULL, NULL, &cells[c]);
     }

@@ -12,18 +12,20 @@
 
 /* ---- the catalogue ---- */
 
-static int add(struct tune_catalog *c, const char *path)
+/* spare: where another has this name already, it is left out without an error. */
+static int add(struct tune_catalog *c, const char *path, bool spare)
 {
     struct tune_experiment *e = tune_experiment_read(path);
     if (!e)
         return -1;
     for (int i = 0; i < c->count; i++)
         if (!strcmp(c->experiments[i]->name, e->name) && !strcmp(c->experiments[i]->actuator, e->actuator)) {
-            tune_error_usage("%s: experiment %s.%s is in %s already; give one of them another "
-                             "identifier", path, e->actuator, e->name,
-                             c->experiments[i]->document->path);
+            if (!spare)
+                tune_error_usage("%s: experiment %s.%s is in %s already; give one of them another "
+                                 "identifier", path, e->actuator, e->name,
+                                 c->experiments[i]->document->path);
             tune_experiment_free(e);
-            return -1;
+            return spare ? 0 : -1;
         }
     if (!tune_array_fit(&c->experiments, (size_t)c->count, sizeof *c->experiments)) {
         tune_experiment_free(e);
@@ -46,7 +48,7 @@ static int is_experiment(const struct dirent *entry)
     return entry->d_name[0] != '.' && dot && (!strcmp(dot, ".json") || !strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
 }
 
-static int add_folder(struct tune_catalog *c, const char *folder)
+static int add_folder(struct tune_catalog *c, const char *folder, bool spare)
 {
     struct dirent **entries;
     int code = 0, count = scandir(folder, &entries, is_experiment, alphasort);
@@ -55,7 +57,7 @@ static int add_folder(struct tune_catalog *c, const char *folder)
                               strerror(errno));
     for (int i = 0; i < count; i++) {
         char path[TUNE_PATH_MAX];
-        if (code == 0 && (tune_path(path, "%s/%s", folder, entries[i]->d_name) < 0 || add(c, path) < 0))
+        if (code == 0 && (tune_path(path, "%s/%s", folder, entries[i]->d_name) < 0 || add(c, path, spare) < 0))
             code = -1;
         free(entries[i]);
     }
@@ -67,7 +69,7 @@ int tune_catalog_read(struct tune_catalog *c, const char *const *paths, int coun
 {
     *c = (struct tune_catalog){0};
     for (int i = 0; i < count; i++)
-        if ((tune_file_is_folder(paths[i]) ? add_folder(c, paths[i]) : add(c, paths[i])) < 0) {
+        if ((tune_file_is_folder(paths[i]) ? add_folder(c, paths[i], false) : add(c, paths[i], false)) < 0) {
             tune_catalog_free(c);
             return -1;
         }
@@ -76,20 +78,20 @@ int tune_catalog_read(struct tune_catalog *c, const char *const *paths, int coun
 
 int tune_catalog_gather(struct tune_catalog *c, const char *store, const char *more)
 {
-    char own[TUNE_PATH_MAX], imported[TUNE_PATH_MAX], *list = strdup(more ? more : ""), *rest = NULL;
+    char own[TUNE_PATH_MAX], kept[TUNE_PATH_MAX], *list = strdup(more ? more : ""), *rest = NULL;
     const char **paths = list ? calloc(strlen(list) + 3, sizeof *paths) : NULL;
-    int count = 0, code = paths ? tune_path(imported, "%s/experiments", store ? store : "") : no_memory();
+    int count = 0, code = paths ? tune_path(kept, "%s/experiments", store ? store : "") : no_memory();
     *c = (struct tune_catalog){0};
     if (code == 0 && tune_defaults_path(own, "experiments") == 0)
         paths[count++] = own;
-    if (code == 0 && store && tune_file_is_folder(imported))
-        paths[count++] = imported;
     for (char *at = code == 0 ? strtok_r(list, ",", &rest) : NULL; at; at = strtok_r(NULL, ",", &rest))
         paths[count++] = at;
     if (code == 0)
         code = tune_catalog_read(c, paths, count);
     free(paths);
     free(list);
+    if (code == 0 && store && tune_file_is_folder(kept) && (code = add_folder(c, kept, true)) < 0)
+        tune_catalog_free(c);
     return code;
 }
 
@@ -227,7 +229,7 @@ static int bind(const struct tune_space *s, const struct tune_catalog *c, const 
     }
     for (int i = 0; i < r->count; i++)
         TRY(bind_parameter(s, p, &r->parameters[i]));
-    p->supported = strcmp(e->actuator, "replay") != 0;
+    p->supported = e->program != NULL;
     return spell_identifier(s, p);
 }
 

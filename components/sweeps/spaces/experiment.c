@@ -2,6 +2,7 @@
  * against their domains. */
 #include "sweeps/spaces/experiment.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/nearest.h"
@@ -280,19 +281,20 @@ static int read_all(struct reading *r)
     struct tune_experiment *e = r->e;
     const struct tune_node *root = d->root;
     int64_t runs = 1;
-    TRY(tune_document_map(d, root, "an experiment", "identifier|actuator|actuatorIdentifier|description|program|arguments|output|"
+    TRY(tune_document_map(d, root, "an experiment", "identifier|actuator|actuatorIdentifier|description|program|arguments|output|plan|"
                           "report|folders|inputs|rules|runs|targets"));
     TRY(tune_document_text(d, root, "identifier", true, &e->name));
     TRY(tune_document_text(d, root, "description", false, &e->description));
     e->actuator = "custom_experiments";
     TRY(tune_document_text(d, root, tune_node_get(root, "actuator") ? "actuator" : "actuatorIdentifier", false, &e->actuator));
-    TRY(tune_document_text(d, root, "program", strcmp(e->actuator, "replay") != 0, &e->program)); /* nothing can run the
-                                                                                                   * actuator replay */
+    bool none = !strcmp(e->actuator, "replay") || (tune_node_get(root, "program") && tune_node_none(tune_node_get(root, "program")));
+    TRY(tune_document_text(d, root, "program", !none, &e->program));
     if (e->program && !*e->program)
         return FAIL(r, tune_node_get(root, "program"), "program must name what to run: a name, or a path with a '/'");
     TRY(tune_document_text(d, root, "output", false, &e->output));
     TRY(tune_document_text(d, root, "report", false, &e->report));
     TRY(texts(r, tune_node_get(root, "arguments"), "arguments", &e->arguments, &e->argument_count));
+    TRY(texts(r, tune_node_get(root, "plan"), "plan", &e->plan, &e->plan_count));
     if (strchr(e->name, '/') || strchr(e->actuator, '/') || strchr(e->actuator, '.') || !e->name[0] || !e->actuator[0])
         return FAIL(r, root,
                     "identifier and actuator may have no '/' (and the actuator no '.'): tables and ids are named after them");
@@ -304,6 +306,23 @@ static int read_all(struct reading *r)
     TRY(read_inputs(r, root));
     TRY(read_rules(r, root));
     return read_targets(r, root);
+}
+
+/* The folder of the file, or what the file beside it says. */
+static int read_folder(struct reading *r)
+{
+    char path[TUNE_PATH_MAX], folder[TUNE_PATH_MAX], *text = NULL;
+    size_t size;
+    TRY(tune_path(path, "%s.folder", r->document->path));
+    TRY(tune_file_parent(folder, r->document->path));
+    if (tune_file_exists(path)) {
+        TRY(tune_file_read(path, sizeof folder, &text, &size));
+        snprintf(folder, sizeof folder, "%.*s", (int)strcspn(text, "\n"), text);
+        free(text);
+    }
+    char *kept = take(r, (int)strlen(folder) + 1, 1);
+    r->e->folder = kept;
+    return kept ? (strcpy(kept, folder), 0) : -1;
 }
 
 struct tune_experiment *tune_experiment_read(const char *path)
@@ -319,7 +338,7 @@ struct tune_experiment *tune_experiment_read(const char *path)
     r.e->document = d;
     r.e->report = TUNE_RUN_REPORT;
     r.e->description = "";
-    if (read_all(&r) == 0)
+    if (read_folder(&r) == 0 && read_all(&r) == 0)
         return r.e;
     tune_experiment_free(r.e);
     return NULL;

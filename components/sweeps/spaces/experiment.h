@@ -7,6 +7,7 @@
  *      "program": "finetune_full",
  *      "arguments": ["--log-every", "1"],
  *      "output": "--output",
+ *      "plan": ["--plan-memory"],
  *      "report": "figures.json",
  *      "folders": {"data_directory": "data"},
  *      "inputs": [
@@ -27,9 +28,13 @@
  *                   "reduce": "mean"}, ...]}
  *
  * actuator: absent, it is ado's custom_experiments.
- * program: with a '/', relative to this file; else beside the tool's own program, or in PATH.
+ * program: with a '/', relative to this file; else beside the tool's own program, or in PATH. null:
+ * there is none here, so rows are only looked up. The actuator replay may leave it out. A store's
+ * copy of this file has another beside it, FILE.folder, with the folder that it came from.
  * arguments: always given.
  * output: the flag for the new folder that a run reports into; null: only $TUNE_OUTPUT names it.
+ * plan: arguments that make the program say whether it has the memory for these inputs, and end.
+ * Exit code 3: it has not. It must need neither the model's weights nor the data.
  * report: file name in that folder.
  * folders: words for {braces}, relative to the current folder; --actuator-configuration may set
  * them.
@@ -120,8 +125,11 @@ struct tune_experiment {
     struct tune_document *document;
     const char *name, *actuator, *description; /* "finetune_full_benchmark-v1.0.0" */
     const char *program, *output, *report;
+    const char *folder;         /* that a program with a '/' is relative to */
     const char **arguments;     /* [argument_count] */
     int argument_count;
+    const char **plan;          /* [plan_count]; 0: the program has no such */
+    int plan_count;
     const char **folder_names, **folders; /* [folder_count] */
     int folder_count;
     struct tune_input *inputs;  /* [input_count] */
@@ -151,8 +159,9 @@ struct tune_catalog {
 
 /* tune_catalog_read - read paths[count]: files, and folders with *.json, *.yaml, *.yml. -1 with an
  * error: one cannot be read, or two have one name.
- * tune_catalog_gather - read what tools look in: the experiments of this distribution; those
- * imported into the store; and more, files and folders separated by commas. Both may be NULL.
+ * tune_catalog_gather - read what tools look in: the experiments of this distribution; more, files
+ * and folders separated by commas; and those that the store keeps. Of these, one whose name is
+ * known already is left out. Both may be NULL.
  * tune_catalog_find - find by "name" or "actuator.name". NULL with kind USAGE; the error names the
  * nearest and lists the others.
  * tune_catalog_free - free it. */
@@ -174,7 +183,7 @@ struct tune_protocol {
     /* "finetune_full_benchmark-v1.0.0-fms_hf_tuning_version.2.8.2-...", in the user's order */
     char identifier[1024];
     char full_identifier[1100]; /* the same after "SFTTrainer." */
-    bool supported;             /* false: it cannot be run (actuator replay) */
+    bool supported;             /* false: it cannot be run, because it has no program */
 };
 
 /* tune_space_bind - check that space and experiments fit together, and bind them into

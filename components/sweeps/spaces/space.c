@@ -95,7 +95,8 @@ static int read_reference(struct tune_space *s, const struct tune_node *node)
     const struct tune_node *list;
     TRY(tune_document_map(d, node, "an item of experiments",
                           "actuatorIdentifier|experimentIdentifier|experimentVersion|parameterization"));
-    TRY(tune_document_text(d, node, "actuatorIdentifier", true, &r->actuator));
+    r->actuator = "custom_experiments";
+    TRY(tune_document_text(d, node, "actuatorIdentifier", false, &r->actuator));
     TRY(tune_document_text(d, node, "experimentIdentifier", true, &r->experiment));
     TRY(tune_document_text(d, node, "experimentVersion", false, &r->version));
     int count = tune_document_list(d, node, "parameterization", &list);

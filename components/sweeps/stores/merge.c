@@ -200,7 +200,7 @@ static int finish_rows(struct tune_store *into, int status)
 
 int64_t tune_store_merge(struct tune_store *into, struct tune_store *from, tune_store_progress *progress, void *context)
 {
-    static const char *const kinds[] = {"spaces", "operations", "experiments"};
+    static const char *const kinds[] = {"spaces", "operations", "experiments", "data"};
     struct tune_map uids = {0}, requests = {0};
     struct told told = {progress, context, 0, progress ? count_rows(from) : 0};
     int count;
@@ -217,7 +217,7 @@ int64_t tune_store_merge(struct tune_store *into, struct tune_store *from, tune_
     if (status == 0)
         status = merge_requests(into, from, &requests, &told);
     status = finish_rows(into, status);
-    for (int i = 0; i < 3 && status == 0; i++)
+    for (int i = 0; i < 4 && status == 0; i++)
         status = merge_records(into, from, kinds[i]);
     tune_map_free(&uids);
     tune_map_free(&requests);

@@ -38,6 +38,8 @@ static const struct tune_column key_columns[TUNE_KEYS] = {
     KEY(KEY_BUILD, "build_id", "", TEXT),
     KEY(KEY_WEIGHTS, "weights_hash", "", TEXT),
     KEY(KEY_DATA, "data_hash", "", TEXT),
+    KEY(KEY_CORE_SHARE, "core_share", "", NUMBER),
+    [TUNE_KEY_STABLE] = {"stable", "", TUNE_CELL_NUMBER, TUNE_COLUMN_KEY, true},
 };
 
 static const struct tune_column request_columns[TUNE_REQUEST_KEYS] = {

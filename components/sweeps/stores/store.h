@@ -3,7 +3,7 @@
  *     samples/store.json                id and schema version
  *     samples/<stamp>-<host>-<pid>.h5   rows of one process, about a thousand per file
  *     samples/spaces/ operations/       records of what was measured for whom
- *     samples/experiments/              experiments that only imported rows belong to
+ *     samples/experiments/ data/        the experiments and data files that were measured
  *     samples/claims/                   who measures what right now (claim.h)
  *     samples/points.lock               empty; processes lock bytes of it
  *
@@ -80,13 +80,15 @@ enum tune_key {
     TUNE_KEY_STARTED,       /* number: seconds since 1970 */
     TUNE_KEY_SECONDS,       /* number: seconds of the whole measurement */
     TUNE_KEY_STATUS,        /* "valid", "invalid" or "failed" */
-    /* why it is not valid, or why some runs were not; absent: nothing to say */
+    /* why it is not valid, or why some runs were not, or a mark; absent: nothing to say */
     TUNE_KEY_REASON,
     TUNE_KEY_HOST,          /* name of the machine */
     TUNE_KEY_HOST_CLASS,    /* host class: figures of one class are comparable */
     TUNE_KEY_BUILD,         /* build of the measured program */
     TUNE_KEY_WEIGHTS,       /* hash; absent: there is none */
     TUNE_KEY_DATA,
+    TUNE_KEY_CORE_SHARE,    /* number: of its processors, 0 to 1 */
+    TUNE_KEY_STABLE,        /* number: 1: its speed became stable, 0: it did not */
     TUNE_KEYS,
 };
 /* tune_key_column - name, type and unit of such a column. */

@@ -1,0 +1,122 @@
+/* keep.c - copies of experiments, and hashes of data files, in a store. */
+#include "sweeps/discovery/keep.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/hash.h"
+#include "core/try.h"
+#include "files/cjson.h"
+
+enum { NOTE_LIMIT = 1 << 16, NAME = 2 * TUNE_STORE_NAME_MAX + 32 };
+
+/* ---- experiments ---- */
+
+/* Write the record unless it is there with this text. */
+static int keep(struct tune_store *s, const char *name, const char *text, size_t size)
+{
+    char path[TUNE_PATH_MAX], *there;
+    size_t length;
+    TRY(tune_path(path, "%s/experiments/%s", tune_store_folder(s), name));
+    if (tune_file_exists(path)) {
+        TRY(tune_file_read(path, TUNE_DOCUMENT_BYTES, &there, &length));
+        bool same = length == size && !memcmp(there, text, size);
+        free(there);
+        if (same)
+            return 0;
+    }
+    return tune_store_record(s, "experiments", name, text, size);
+}
+
+/* The folder that e's program is relative to, if it is. */
+static int keep_folder(struct tune_store *s, const struct tune_experiment *e, const char *name)
+{
+    char file[NAME + 8], *folder = NULL, *line = NULL;
+    if (!e->program || !strchr(e->program, '/') || e->program[0] == '/')
+        return 0;
+    folder = realpath(e->folder, NULL);
+    int length = folder ? asprintf(&line, "%s\n", folder) : -1;
+    free(folder);
+    if (length < 0)
+        return tune_error_set("%s: the folder of the experiment %s is not there", e->folder, e->name);
+    snprintf(file, sizeof file, "%s.folder", name);
+    int code = keep(s, file, line, (size_t)length);
+    free(line);
+    return code;
+}
+
+static int keep_experiment(struct tune_store *s, const struct tune_experiment *e)
+{
+    const char *path = e->document->path, *dot = strrchr(path, '.'), *own = tune_store_folder(s);
+    char name[NAME], *text;
+    size_t size, length = strlen(own);
+    if (!strncmp(path, own, length) && !strncmp(path + length, "/experiments/", 13))
+        return 0; /* it is the copy itself */
+    bool json = dot && !strcmp(dot, ".json");
+    snprintf(name, sizeof name, "%.200s.%.200s%s", e->actuator, e->name, json ? ".json" : ".yaml");
+    TRY(tune_file_read(path, TUNE_DOCUMENT_BYTES, &text, &size));
+    int code = keep_folder(s, e, name);
+    if (code == 0)
+        code = keep(s, name, text, size);
+    free(text);
+    return code;
+}
+
+int tune_keep_experiments(struct tune_store *s, const struct tune_protocol *protocols, int count)
+{
+    for (int p = 0; p < count; p++) {
+        bool again = false;
+        for (int i = 0; i < p; i++)
+            again = again || protocols[i].experiment == protocols[p].experiment;
+        if (!again)
+            TRY(keep_experiment(s, protocols[p].experiment));
+    }
+    return 0;
+}
+
+/* ---- data ---- */
+
+static void name_note(const char *path, char name[32])
+{
+    unsigned long long hash = tune_hash64(path, strlen(path), 0);
+    snprintf(name, 32, "%016llx.json", hash);
+}
+
+int tune_kept_data(const struct tune_store *s, const char *path, char hash[33])
+{
+    char name[32], file[TUNE_PATH_MAX];
+    name_note(path, name);
+    TRY(tune_path(file, "%s/data/%s", tune_store_folder(s), name));
+    if (!tune_file_exists(file))
+        return 0;
+    cJSON *json = tune_cjson_read(file, NOTE_LIMIT);
+    TRY(json ? 0 : -1);
+    const cJSON *of = cJSON_GetObjectItemCaseSensitive(json, "path"),
+                *item = cJSON_GetObjectItemCaseSensitive(json, "hash");
+    bool good = cJSON_IsString(of) && cJSON_IsString(item) && strlen(item->valuestring) < 33;
+    bool same = good && !strcmp(of->valuestring, path);
+    if (same)
+        strcpy(hash, item->valuestring);
+    cJSON_Delete(json);
+    return good ? same : tune_error_set("%s: expected the path and the hash of a data file; remove it", file);
+}
+
+int tune_keep_data(struct tune_store *s, const char *path, const char *hash)
+{
+    char name[32], known[33];
+    int there = tune_kept_data(s, path, known);
+    TRY(there);
+    if (there && !strcmp(known, hash))
+        return 0;
+    name_note(path, name);
+    cJSON *json = cJSON_CreateObject();
+    bool good = tune_cjson_put_text(json, "path", path) && tune_cjson_put_text(json, "hash", hash);
+    char *text = good ? cJSON_Print(json) : NULL;
+    cJSON_Delete(json);
+    if (!text)
+        return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a data file is noted");
+    int code = tune_store_record(s, "data", name, text, strlen(text));
+    cJSON_free(text);
+    return code;
+}

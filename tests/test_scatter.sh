@@ -1,0 +1,55 @@
+#!/bin/sh
+# test_scatter.sh - samples plot: a property against another, sampled dimensions on true scales, facets.
+. tests/tap.sh
+cd "$tmp" || exit 1
+sweep=$BUILD/sweep samples=$BUILD/samples
+mkdir exp
+cat >exp/work.sh <<'E2'
+#!/bin/sh
+awk -v a="$TUNE_INPUT_A" -v b="$TUNE_INPUT_B" -v k="$TUNE_INPUT_KIND" 'BEGIN {
+    f = k == "odd" ? 3 : 1
+    printf "{\"speed\": %.6f, \"bytes\": %.6f%s}\n", f * (a + b / 100), 10 * a * f, a == 4 ? "" : ", \"half\": 1" >(ENVIRON["TUNE_OUTPUT"] "/report.json") }'
+E2
+chmod +x exp/work.sh
+echo '{"identifier": "work", "program": "./work.sh", "output": null, "inputs": [
+ {"identifier": "a", "required": true, "domain": {"domainRange": [0, 1000]}},
+ {"identifier": "b", "required": true, "domain": {"domainRange": [0, 1000]}},
+ {"identifier": "kind", "default": "plain", "domain": {"values": ["plain", "odd"]}}],
+ "targets": [{"identifier": "speed", "unit": "1/s"}, {"identifier": "bytes", "unit": "bytes"}, {"identifier": "half", "unit": "", "optional": true}]}' >exp/work.json
+echo '{"store": "st", "experiments": "exp"}' >tune.json
+printf 'entitySpace:\n  - {identifier: a, propertyDomain: {values: [1, 2, 4]}}\n  - {identifier: b, propertyDomain: {values: [1, 3]}}\n  - {identifier: kind, propertyDomain: {values: [plain, odd]}}\nexperiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: work}]\n' >grid.yaml
+printf 'entitySpace:\n  - {identifier: a, propertyDomain: {domainRange: [0, 100], interval: 0.25}}\n  - {identifier: b, propertyDomain: {domainRange: [0, 50], interval: 0.5}}\nexperiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: work}]\n' >two.yaml
+is "a grid" eval '"$sweep" grid.yaml | grep -q "12 valid"'
+is "a sample" eval '"$sweep" two.yaml --order sobol --entities 20 | grep -q "20 valid"'
+plot() { rm -f p.svg; "$samples" plot "$@" --svg p.svg --width 80 >shown 2>&1 || { cat shown; return 1; }; }
+circles() { grep -c "<circle class=\"f" p.svg; }
+joined() { grep -q "<path class=\"curve" p.svg; }
+titles() { grep -o '<text[^>]*class="title"[^>]*>.*</text>\|<tspan class="title">[^<]*' p.svg | sed 's/<[^>]*>//g'; }
+
+# ---- property against property ----
+is "a property against another: a point for each entity, none joined" eval 'plot grid.yaml --property speed --x bytes && [ "$(grep -o "<circle" p.svg | wc -l)" = 12 ] && ! joined && grep -q ">bytes<" p.svg'
+is "... a colour for each value of --series" eval 'plot grid.yaml --property speed --x bytes --series kind && [ "$(grep -o "<circle[^>]*f1" p.svg | wc -l)" = 7 ] && grep -q "kind odd" p.svg'
+is "... in the terminal" eval 'plot grid.yaml --property speed --x bytes --ascii && [ "$(tr -cd "*" <shown | wc -c)" -ge 6 ] && grep -q "bytes" shown'
+is "... --where chooses" eval 'plot grid.yaml --property speed --x bytes --where "a < 3" && [ "$(grep -o "<circle" p.svg | wc -l)" = 8 ]'
+is "... points that lack it are counted" eval 'plot grid.yaml --property speed --x half && [ "$(grep -o "<circle" p.svg | wc -l)" = 8 ] && grep -q "4 points have no half" p.svg'
+is "... a new column" eval 'plot grid.yaml --property speed --derive "mega = bytes / 1e6" --x mega && [ "$(grep -o "<circle" p.svg | wc -l)" = 12 ] && grep -q ">mega<" p.svg'
+is "a dimension still makes curves" eval 'plot grid.yaml --property speed --x a && joined'
+refused "neither a dimension nor a property" 2 "there is no dimension byte" "$samples" plot grid.yaml --property speed --x byte
+
+# ---- sampled dimensions ----
+is "two sampled dimensions: points over each, on true scales" eval 'plot two.yaml --property speed && [ "$(grep -o "<circle" p.svg | wc -l)" = 40 ] && ! joined && grep -q ">a<" p.svg && grep -q ">b<" p.svg'
+is "... over one of them" eval 'plot two.yaml --property speed --x a && [ "$(grep -o "<circle" p.svg | wc -l)" = 20 ] && ! joined'
+# speed is a + b / 100, so the points over a nearly lie on a line: the pixels are as far apart as the values
+is "... true ones" eval 'sed -n "s/.*<circle[^>]*cx=\"\([0-9.]*\)\" cy=\"\([0-9.]*\)\".*/\1 \2/p" p.svg | awk "{ n++; x += \$1; y += \$2; xx += \$1 * \$1; yy += \$2 * \$2; xy += \$1 * \$2 } END { r = (n * xy - x * y) / sqrt((n * xx - x * x) * (n * yy - y * y)); exit !(n == 20 && r < -0.9999) }"'
+
+# ---- facets ----
+is "a heat map for each value of a third dimension" eval 'plot grid.yaml --property speed --facet kind && [ "$(grep -c "speed, kind plain\|speed, kind odd" p.svg)" = 2 ]'
+is "... in the terminal" eval 'grep -q "^ *speed, kind plain, 1/s$" shown && grep -q "^ *speed, kind odd, 1/s$" shown'
+ticks() { grep -o "class=\"note\"[^>]*text-anchor=\"$1\"[^>]*>[0-9.]*<" p.svg | sed "s/.*>\(.*\)</\1/" | sort | uniq -c | awk '{ n++; odd += $1 != 2 } END { exit !(n > 1 && !odd) }'; } # each label stands in both
+is "... with one scale of colours" eval 'plot grid.yaml --property speed --facet kind && ticks start'
+is "curves for each value, on one axis" eval 'plot grid.yaml --property speed --x a --series b --facet kind && joined && ticks end'
+is "points for each value" eval 'plot grid.yaml --property speed --x bytes --facet kind && [ "$(grep -o "<circle" p.svg | wc -l)" = 12 ] && ! joined'
+refused "a facet that is on an axis" 2 "--facet and --x are the same dimension" "$samples" plot grid.yaml --property speed --x a --facet a
+refused "... that makes curves" 2 "--facet and --series are the same dimension" "$samples" plot grid.yaml --property speed --x a --series b --facet b
+refused "... that is none" 2 "there is no dimension c" "$samples" plot grid.yaml --property speed --facet c
+finish
