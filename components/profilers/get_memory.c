@@ -67,7 +67,7 @@ static int make_plan(struct tune_memory_plan *plan, const struct tune_flags *fla
         .resumes = flags->resume,
         .proves = flags->lora.r > 0 && tune_flags_saves(flags),
     };
-    int status = plan_samples(&request, flags);
+    int status = folder ? plan_samples(&request, flags) : 0; /* without the tokenizer they are not known */
     if (status == 0)
         status = tune_memory_plan_make(plan, &request, dev);
     if (status == 0)
