@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/nf4.h"
 #include "devices/ops.h"
+#include "plain_sum.h"
 
 enum { C = 576, H = 9, K = 3, D = 64, F = 1536, V = 49152, LAYERS = 30, LONGEST = 2048 };
 enum { F32, BF16, NF4, KINDS, SHAPES = 5 };
@@ -46,25 +47,6 @@ static struct tune_tensor zeros(struct tune_device *dev, enum tune_dtype dtype, 
 {
     return tune_tensor_2d(memory(dev, rows * columns * tune_dtype_bits(dtype) / 8), dtype, rows,
                           columns);
-}
-
-/* Seconds of a plain sum over n floats: pieces that threads take in turn. */
-static double plain_sum(struct tune_device *dev, const float *x, int64_t n)
-{
-    enum { PIECE = 1 << 16 };
-    double begin = tune_clock_s();
-    float all = 0;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(dev->threads) reduction(+ : all)
-    for (int64_t p = 0; p < n; p += PIECE) {
-        float sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t i = p; i < p + PIECE; i++)
-            sum += x[i];
-        all += sum;
-    }
-    volatile float kept = all;
-    (void)kept;
-    return tune_clock_s() - begin;
 }
 
 /* Seconds of a sum over n floats at the best rate of any window, which takes about as long as a

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "../bench/plain_sum.h"
 #include "devices/ops.h"
 #include "tune.h"
 
@@ -30,25 +31,6 @@ static void must(int status)
 static void keep(double *best, double took)
 {
     *best = *best == 0 || took < *best ? took : *best;
-}
-
-/* Seconds of a plain sum over n floats: pieces that threads take in turn. */
-static double plain_sum(const struct tune_device *dev, const float *x, int64_t n)
-{
-    enum { PIECE = 1 << 16 };
-    double begin = tune_clock_s();
-    float all = 0;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(dev->threads) reduction(+ : all)
-    for (int64_t p = 0; p < n; p += PIECE) {
-        float sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t i = p; i < p + PIECE; i++)
-            sum += x[i];
-        all += sum;
-    }
-    volatile float kept = all;
-    (void)kept;
-    return tune_clock_s() - begin;
 }
 
 /* Seconds of one token of each row, behind a prompt. The token is chosen greedily each time. */
