@@ -140,6 +140,8 @@ refused "no model" 2 "--model is missing" "$generate" --prompt x
 refused "a file that is not there" 2 "none.jsonl: no such file" "$generate" --model model --input none.jsonl
 refused "--output without rows" 2 "--output is for the answers to the rows of --input" "$generate" --model model --prompt x --output a.jsonl
 refused "--compare-base without an adapter" 2 "give --adapter" "$generate" --model model --prompt x --compare-base
+refused "a name of other programs" 2 "here it is --max-new-tokens" "$generate" --model model --prompt x --n-predict 3
+refused "... that means nothing here" 2 "there is none here: tokens are chosen one after the other" "$generate" --model model --prompt x --num-beams 4
 refused "two comparisons" 2 "exclude each other" "$generate" --model model --adapter lora/checkpoint-final --prompt x --compare-base --compare-model model
 refused "another model that is not there" 2 "--compare-model:" "$generate" --model model --prompt x --compare-model none
 refused "an adapter as a model" 1 "this is a LoRA adapter; give it with --adapter" "$generate" --model lora/checkpoint-final --prompt x

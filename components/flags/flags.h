@@ -365,12 +365,12 @@ extern const struct tune_service tune_plan_memory;
     {"label-smoothing", TUNE_DOUBLE, &(f).preference.label_smoothing, "0", "[0,0.5)", "", \
      "share of pairs that may be the wrong way round (sigmoid, simpo)"}, \
     {"length-normalize", TUNE_BOOL, &(f).preference.length_normalize, "false", "", "", \
-     "compare log-probabilities per token (sigmoid, hinge); ipo, simpo and orpo always do"}, \
+     "compare log-probabilities per token. ipo, simpo and orpo always do"}, \
     {"simpo-gamma", TUNE_DOUBLE, &(f).preference.gamma, "0.5", "[0,inf)", "", \
      "simpo: the margin between the rewards that it aims at"}, \
     {"reference", TUNE_FREE(TUNE_STRING), &(f).reference, NULL, "", "", \
-     "file of the reference's log-probabilities; it is made if it is not there. Default: one in " \
-     "the run folder. New adapters need none"}, \
+     "file of the reference's log-probabilities; made if it is not there. Default: in the run " \
+     "folder. New adapters need none"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_OPTIMIZER_OPTIONS(f) \

@@ -32,7 +32,7 @@ static int plan_samples(struct tune_memory_request *request, const struct tune_f
     return prompts ? 0 : -1;
 }
 
-/* What is known of the data set; without one, a guess. */
+/* Figures of the data set; without one, a guess. */
 struct rows {
     int64_t rows, row_bytes;
     int sets;
