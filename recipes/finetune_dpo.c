@@ -65,7 +65,7 @@ int main(int argc, char **argv)
         MUST(tune_model_zero_grad(model, record)); /* gradients and the step's sums become 0 */
         struct tune_preference_sums sums = {0};
         while (batches-- > 0) {                  /* micro-batches, at most --accumulate */
-            struct tune_batch batch;             /* rows 2i and 2i + 1: chosen and rejected answer */
+            struct tune_batch batch;             /* rows 2i and 2i + 1: chosen, rejected answer */
             struct tune_tensor *hidden, weights; /* device memory, [B*T,width] and [B*T] */
             struct tune_chunk chunk;             /* some labels and their logits */
             MUST(tune_loader_next(load, &batch));
@@ -98,9 +98,10 @@ int main(int argc, char **argv)
     MUST(tune_checkpoint_finish(ckpt, model, opt, eval, &at)); /* saves, then evaluates */
     MUST(tune_logger_report(log, &at));                        /* report.json, closing lines */
 
-    tune_checkpoint_free(ckpt), tune_logger_free(log), tune_record_free(record), tune_samples_free(samples);
-    tune_reference_free(reference), tune_evaluator_free(eval), tune_optimizer_free(opt);
-    tune_loss_free(loss), tune_loader_free(load), tune_model_free(model), tune_device_close(dev);
-    tune_dataset_free(data), tune_tokenizer_free(tok), tune_flags_free(&my.tune);
+    tune_checkpoint_free(ckpt), tune_logger_free(log), tune_record_free(record);
+    tune_samples_free(samples), tune_reference_free(reference), tune_evaluator_free(eval);
+    tune_optimizer_free(opt), tune_loss_free(loss), tune_loader_free(load), tune_model_free(model);
+    tune_device_close(dev), tune_dataset_free(data), tune_tokenizer_free(tok);
+    tune_flags_free(&my.tune);
     return tune_program_exit(&at); /* 0; 1: the loss rose; after a signal 128 + its number */
 }

@@ -81,9 +81,9 @@ int main(int argc, char **argv)
     MUST(tune_checkpoint_finish(ckpt, model, opt, eval, &at)); /* saves, then evaluates */
     MUST(tune_logger_report(log, &at));                        /* report.json, closing lines */
 
-    tune_checkpoint_free(ckpt), tune_logger_free(log), tune_record_free(record), tune_samples_free(samples);
-    tune_evaluator_free(eval), tune_optimizer_free(opt), tune_loss_free(loss);
-    tune_loader_free(load), tune_model_free(model), tune_device_close(dev);
+    tune_checkpoint_free(ckpt), tune_logger_free(log), tune_record_free(record);
+    tune_samples_free(samples), tune_evaluator_free(eval), tune_optimizer_free(opt);
+    tune_loss_free(loss), tune_loader_free(load), tune_model_free(model), tune_device_close(dev);
     tune_dataset_free(data), tune_tokenizer_free(tok), tune_flags_free(&my.tune);
     return tune_program_exit(&at); /* 0; 1: the loss rose; after a signal 128 + its number */
 }

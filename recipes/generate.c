@@ -48,9 +48,9 @@ int main(int argc, char **argv)
             int32_t next[batch.rows];
             MUST(tune_answers_begin(answers, &batch, side, &going));
             for (int b = 0; b < batch.rows; b++) {
-                int pad = batch.pads[b];
+                int pad = batch.pads[b], count = batch.T - pad;
                 MUST(tune_token_sampler_start(sampler, b, batch.numbers[b]));
-                MUST(tune_token_sampler_see(sampler, b, batch.ids + b * batch.T + pad, batch.T - pad));
+                MUST(tune_token_sampler_see(sampler, b, batch.ids + b * batch.T + pad, count));
             }
             struct tune_cache *c = side == 1 && others ? others : cache;
             tune_cache_base(c, side == 1); /* the second time without the adapter */

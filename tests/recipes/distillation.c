@@ -47,6 +47,7 @@ int main(int argc, char **argv)
     struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
     struct tune_schedule schedule = tune_get_schedule(flags);
     struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data, tok));
+    struct tune_samples *samples = GET(tune_get_samples(flags, model, data, tok));
     struct tune_record *record = GET(tune_record_new(dev, flags->log.log_every)); /* step's sums */
     struct tune_logger *log = GET(tune_get_logger(flags)); /* makes the run folder */
     struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
@@ -82,17 +83,18 @@ int main(int argc, char **argv)
         MUST(tune_optimizer_scale(opt, flags->clip_norm, record));
         MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), record));
         tune_progress_step(&at, load);
-        /* Only these three calls wait for the device, and only at the steps where they are due. */
+        /* Only these calls wait for the device, and only at the steps where they are due. */
         MUST(tune_logger_step(log, &at, record));          /* --log-every: reads the sums */
         MUST(tune_evaluator_step(eval, log, &at));         /* --eval-every */
+        MUST(tune_samples_step(samples, log, &at));        /* --sample-every: prompts, answered */
         MUST(tune_checkpoint_step(ckpt, model, opt, &at)); /* --save-every; a new best */
     }
     MUST(tune_checkpoint_finish(ckpt, model, opt, eval, &at)); /* saves, then evaluates */
     MUST(tune_logger_report(log, &at));                        /* report.json, closing lines */
 
     tune_checkpoint_free(ckpt), tune_logger_free(log), tune_record_free(record);
-    tune_evaluator_free(eval), tune_optimizer_free(opt), tune_loss_free(loss);
-    tune_loss_free(loss2), tune_model_free(teacher);
+    tune_samples_free(samples), tune_evaluator_free(eval), tune_optimizer_free(opt);
+    tune_loss_free(loss), tune_loss_free(loss2), tune_model_free(teacher);
     tune_loader_free(load), tune_model_free(model), tune_device_close(dev);
     tune_dataset_free(data), tune_tokenizer_free(tok), tune_flags_free(&my.tune);
     return tune_program_exit(&at); /* 0; 1: the loss rose; after a signal 128 + its number */
