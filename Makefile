@@ -206,6 +206,11 @@ faults: setup-test
 mutants: setup-test
 	@sh tests/mutants.sh $(MUTANTS)
 
+# Whether the recipes teach: a model from random weights, tuned four ways (see tests/proof.sh). PROOF: its folder, --small.
+proof: setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@BUILD=$(BUILD) sh tests/proof.sh $(PROOF)
+
 # Time figures; nothing here passes or fails.
 bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES) $(HELPERS)
@@ -277,4 +282,4 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install dist uninstall setup setup-test test test-peers faults mutants bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
+.PHONY: all quickstart found install dist uninstall setup setup-test test test-peers faults mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
