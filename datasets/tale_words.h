@@ -54,14 +54,15 @@ static const char *const tale_kinds[] = {
     "mole",  "wolf", "swan",   "hen",   "child", "baker",  "miller", "sailor",  "smith", "gardener",
     "painter", "farmer"};
 static const char *const tale_traits[] = {
-    "brave", "shy",   "curious", "clever", "quiet", "cheerful", "patient", "kind",   "proud", "lazy",
+    "brave", "shy", "curious", "clever", "quiet", "cheerful", "patient", "kind", "proud", "lazy",
     "careful", "daring", "merry", "gentle", "stubborn", "polite", "busy", "thoughtful", "funny",
     "loyal", "hasty", "modest", "lonely", "bold"};
 static const char *const tale_places[] = {
-    "mill",   "valley", "bridge", "lake",  "hill",  "garden", "harbour", "forest", "meadow", "market",
-    "school", "river",  "tower",  "barn",  "well",  "field",  "castle",  "beach",  "cave",  "orchard",
-    "station", "square", "church", "island", "pond", "stable", "bakery", "library", "kitchen", "cellar",
-    "attic",  "gate",   "path",   "mountain", "swamp", "village", "inn",  "bay",    "fountain", "park"};
+    "mill", "valley", "bridge", "lake", "hill", "garden", "harbour", "forest", "meadow", "market",
+    "school", "river", "tower", "barn", "well", "field", "castle", "beach", "cave", "orchard",
+    "station", "square", "church", "island", "pond", "stable", "bakery", "library", "kitchen",
+    "cellar", "attic", "gate", "path", "mountain", "swamp", "village", "inn", "bay", "fountain",
+    "park"};
 static const char *const tale_things[] = {
     "kite",   "lantern", "drum",  "bell",  "boat",   "hat",    "key",   "flute",  "wagon", "scarf",
     "ball",   "book",    "candle", "coat", "cup",    "basket", "mirror", "ribbon", "shell", "spoon",
@@ -73,13 +74,14 @@ static const char *const tale_colours[] = {
     "red",  "blue",  "yellow", "silver", "green", "white", "golden", "black", "brown", "purple",
     "orange", "grey", "pink",  "violet"};
 static const char *const tale_foods[] = {
-    "warm bread", "ripe plums",  "pea soup",  "honey cakes", "roasted nuts", "apple pie", "fresh milk",
-    "cold tea",   "sweet berries", "hot porridge", "salted fish", "soft cheese", "yellow pears",
-    "carrot stew", "cherry jam", "pancakes", "boiled eggs", "potato salad"};
+    "warm bread", "ripe plums", "pea soup", "honey cakes", "roasted nuts", "apple pie",
+    "fresh milk", "cold tea", "sweet berries", "hot porridge", "salted fish", "soft cheese",
+    "yellow pears", "carrot stew", "cherry jam", "pancakes", "boiled eggs", "potato salad"};
 static const char *const tale_weathers[] = {
     "rain fell", "the sun shone", "snow lay on the ground", "the wind blew hard",
-    "fog hung over the paths", "the stars were bright", "it was very hot", "thunder rolled far away",
-    "the leaves turned brown", "ice covered the water", "the moon was full", "a warm breeze blew"};
+    "fog hung over the paths", "the stars were bright", "it was very hot",
+    "thunder rolled far away", "the leaves turned brown", "ice covered the water",
+    "the moon was full", "a warm breeze blew"};
 static const char *const tale_hidings[] = {
     "under a pile of leaves", "behind the oldest tree", "in the tall grass", "beside the well",
     "on top of the roof", "between two grey stones", "under the bed", "behind the door",
@@ -87,11 +89,12 @@ static const char *const tale_hidings[] = {
 static const char *const tale_moods[] = {
     "happy", "sad", "angry", "afraid", "tired", "proud", "surprised", "calm", "nervous", "glad"};
 static const char *const tale_opposites[][2] = {
-    {"hot", "cold"},     {"big", "small"},   {"old", "new"},     {"fast", "slow"},  {"high", "low"},
-    {"wet", "dry"},      {"light", "heavy"}, {"near", "far"},    {"long", "short"}, {"open", "closed"},
-    {"full", "empty"},   {"loud", "silent"}, {"hard", "soft"},   {"rich", "poor"},  {"early", "late"},
-    {"clean", "dirty"},  {"thick", "thin"},  {"wide", "narrow"}, {"deep", "shallow"}, {"strong", "weak"},
-    {"sweet", "sour"},   {"bright", "dark"}, {"smooth", "rough"}, {"right", "wrong"}};
+    {"hot", "cold"}, {"big", "small"}, {"old", "new"}, {"fast", "slow"}, {"high", "low"},
+    {"wet", "dry"}, {"light", "heavy"}, {"near", "far"}, {"long", "short"}, {"open", "closed"},
+    {"full", "empty"}, {"loud", "silent"}, {"hard", "soft"}, {"rich", "poor"}, {"early", "late"},
+    {"clean", "dirty"}, {"thick", "thin"}, {"wide", "narrow"}, {"deep", "shallow"},
+    {"strong", "weak"}, {"sweet", "sour"}, {"bright", "dark"}, {"smooth", "rough"},
+    {"right", "wrong"}};
 
 /* The number in words, 1 to 99: "forty seven". */
 static inline const char *tale_number(int n, char text[32])
@@ -105,7 +108,8 @@ static inline const char *tale_number(int n, char text[32])
     if (n < 20)
         snprintf(text, 32, "%s", ones[n]);
     else
-        snprintf(text, 32, "%s%s%s", tens[n / 10 % 10], n % 10 ? " " : "", n % 10 ? ones[n % 10] : "");
+        snprintf(text, 32, "%s%s%s", tens[n / 10 % 10], n % 10 ? " " : "",
+                 n % 10 ? ones[n % 10] : "");
     return text;
 }
 
