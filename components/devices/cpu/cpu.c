@@ -153,7 +153,7 @@ static int cpu_memory(const struct tune_device *dev, struct tune_device_memory *
 /* Copy bytes; from NULL: set them to 0. */
 static int move_bytes(struct tune_device *dev, void *to, const void *from, int64_t bytes)
 {
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(dev->threads) if (bytes > 4 * TUNE_CPU_SMALL)
     {
         int64_t begin, end;
         tune_cpu_piece(bytes, 4096, &begin, &end);

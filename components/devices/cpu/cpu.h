@@ -31,6 +31,9 @@ struct tune_cpu {
     int team;             /* threads in the last region with partial sums */
 };
 
+/* Elements of an operation on rows that one thread does alone: waking the others takes longer. */
+enum { TUNE_CPU_SMALL = 1 << 14 };
+
 /* Call first in a parallel region with partial sums. It records the number of threads to add up. */
 static inline void tune_cpu_team(struct tune_device *dev)
 {

@@ -37,7 +37,7 @@ int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const
     const int32_t *id = tune_cpu_data(ids);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
+#pragma omp parallel for num_threads(dev->threads) schedule(static) if (N * C > TUNE_CPU_SMALL)
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         const float *in = tune_cpu_in(w, id[n] * C, C, work);
@@ -85,7 +85,7 @@ int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const 
     const float *b = tune_cpu_data(bias);
     if (tune_cpu_reserve(dev, C) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
+#pragma omp parallel for num_threads(dev->threads) schedule(static) if (N * C > TUNE_CPU_SMALL)
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         float *out = tune_cpu_place(y, n * C, work);
@@ -110,7 +110,7 @@ int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct t
     const int32_t *places = tune_cpu_data(positions);
     if (tune_cpu_reserve(dev, D) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
+#pragma omp parallel for num_threads(dev->threads) schedule(static) if (N * Q > TUNE_CPU_SMALL)
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         int64_t position = places ? places[n] : n % T;
@@ -134,7 +134,7 @@ int tune_cpu_swiglu_forward(struct tune_device *dev, struct tune_tensor *h, cons
     int64_t N = h->shape[0], F = h->shape[1];
     if (tune_cpu_reserve(dev, 3 * F) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
+#pragma omp parallel for num_threads(dev->threads) schedule(static) if (N * F > TUNE_CPU_SMALL)
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
@@ -180,7 +180,7 @@ static int copy_rows(struct tune_device *dev, struct tune_tensor *y, const struc
     const int32_t *row = tune_cpu_data(rows);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
+#pragma omp parallel for num_threads(dev->threads) schedule(static) if (N * C > TUNE_CPU_SMALL)
     for (int64_t n = 0; n < N; n++) {
         int64_t from = (gather ? row[n] : n) * x_step, to = (gather ? n : row[n]) * y_step;
         float *work = tune_cpu_work(dev), *out = tune_cpu_place(y, to, work + C);
