@@ -2,8 +2,7 @@
  * random weights: make proof.
  *
  * A tale has an opening, a few scenes in any order and an ending. Scenes name things, places and
- * friends, and come back to them: a list is told again or backwards, a colour is asked for, friends
- * are counted. The same --rows and --seed give the same file on every machine. One row:
+ * friends, and come back to them. A list is told again or backwards, a colour is asked for. The same --rows and --seed give the same file on every machine. One row:
  * {"text": "..."}, 60 to 200 words. */
 #include "files/file.h"
 #include "flags/program.h"
@@ -141,7 +140,7 @@ static const char *word(struct tale *t, char kind, int i)
     }
 }
 
-/* Whether a sentence ends before the text's end. */
+/* True if the next letter begins a sentence. */
 static bool at_sentence(const struct tale *t)
 {
     size_t n = t->size;

@@ -4,8 +4,8 @@
  *     build/make_tasks --rows 600 --part test --output test.jsonl
  *     build/make_tasks --rows 4000 --pairs --output pairs.jsonl
  *
- * A task is a question and its answer: say words again or backwards, count them, take the first or
- * the last, tell a colour or an owner, opposites, the next number. A hash of the question says
+ * A task is a question and its answer. Words are said again or backwards, or counted; the first or
+ * the last is taken. Others ask for a colour, an owner, opposites, the next number. A hash of the question says
  * whether it belongs to the part train or to the part test. So the two parts share no question,
  * whatever the seeds are. No question comes twice in a file.
  *
@@ -184,7 +184,7 @@ static uint64_t hash_of(const char *text)
     return (h * 0x9e3779b97f4a7c15u) >> 8;
 }
 
-/* Whether the question is new; it is remembered. seen has room for twice as many. */
+/* True if the question is new; it is remembered. seen has room for twice as many. */
 static bool is_new(uint64_t *seen, uint64_t room, uint64_t hash)
 {
     uint64_t at = hash % room;
