@@ -7,8 +7,8 @@
  *
  * A task is a question and its answer. Words are said again or backwards, or counted; the first or
  * the last is taken. Others ask for a colour, an owner, opposites, the next number. A hash of
- * the question says whether it belongs to the part train or to the part test. So the two parts share no question,
- * whatever the seeds are. No question comes twice in a file.
+ * the question says whether it belongs to the part train or to the part test. So the two parts share
+ * no question, whatever the seeds are. No question comes twice in a file.
  *
  * A row is a conversation: {"messages": [...]}. With --pairs it has a right and a wrong answer:
  * {"prompt": [...], "chosen": [...], "rejected": [...]}. The wrong one is plausible: the words in
