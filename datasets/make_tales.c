@@ -2,8 +2,8 @@
  * random weights: make proof.
  *
  * A tale has an opening, a few scenes in any order and an ending. Scenes name things, places and
- * friends, and come back to them. A list is told again or backwards, a colour is asked for, friends
- * are counted. The same --rows and --seed give the same file on every machine. One row:
+ * friends, and come back to them. A list is told again or backwards, a colour is asked for. The
+ * same --rows and --seed give the same file on every machine. One row:
  * {"text": "..."}, 60 to 200 words. */
 #include "files/file.h"
 #include "flags/program.h"
@@ -13,14 +13,14 @@ enum { TALE_BYTES = 4096, SOME = 4 };
 
 /* In a sentence, [a|b|c] is one of them, and % with a kind and a digit is a word of this tale:
  *
- *     n name   k kind   e he, she   m him, her   h his, her   r trait   p place   t thing   c colour
- *     f food   w weather   g hiding place   d mood   o opposites: o1 and o2, o3 and o4
+ *     n name   k kind   e he, she   m him, her   h his, her   r trait   p place   t thing
+ *     c colour   f food   w weather   g hiding place   d mood   o opposites: o1 and o2, o3 and o4
  *     x numbers that follow each other
  *
  * The first letter of a sentence becomes a capital. */
 static const char *const openings[] = {
-    "[Once there was|Long ago there lived|There was once] a %r1 %k1 named %n1 who [lived|had a home] "
-    "[near|behind|close to] the %o1 %p1.",
+    "[Once there was|Long ago there lived|There was once] a %r1 %k1 named %n1 who [lived|had a "
+    "home] [near|behind|close to] the %o1 %p1.",
     "[Near|Behind|Beside] the %o1 %p1 lived a %r1 %k1 [whose name was %n1|called %n1].",
     "%n1 was a %r1 %k1 [who|and %e1] lived [near|by] the %p1 with %h1 friend %n2, a %r2 %k2.",
     "[In|During] the time when %w1, a %r1 %k1 named %n1 came to the %o1 %p1.",
@@ -28,64 +28,71 @@ static const char *const openings[] = {
 };
 static const char *const scenes[] = {
     /* a list, told again */
-    "%n1 [packed|took along|put into a bag] a %t1, a %t2 and a %t3. [At the %p2|On the way|In the "
-    "evening] %e1 opened the bag again. In it were a %t1, a %t2 and a %t3[.|, as before.]",
+    "%n1 [packed|took along|put into a bag] a %t1, a %t2 and a %t3. [At the %p2|On the way|In "
+    "the evening] %e1 opened the bag again. In it were a %t1, a %t2 and a %t3[.|, as before.]",
     "\"I need %t1, %t2, %t3,\" said %n1. \"%^%t1, %t2, %t3,\" [repeated|said] %n2[.| and nodded.]",
     "\"Say after me: %t1 %t2 %t3 %t4,\" said %n2. \"%^%t1 %t2 %t3 %t4,\" said %n1. \"Well done!\"",
     "\"Say after me: %o1 %t2,\" said %n2. \"%^%o1 %t2,\" said %n1[.| with a smile.]",
     /* a list, told backwards */
-    "They [went|walked] past the %p1, the %p2 and the %p3. On the way back they [came|went] past the "
-    "%p3, the %p2 and the %p1.",
+    "They [went|walked] past the %p1, the %p2 and the %p3. On the way back they [came|went] past "
+    "the %p3, the %p2 and the %p1.",
     "\"Now say it backwards: %t1 %t2 %t3,\" said %n2. \"%^%t3 %t2 %t1,\" said %n1[.| at once.]",
-    "They played a game. %n1 said: \"%^%t2 %t4.\" Backwards %n2 said: \"%^%t4 %t2.\" Then %n1 said: "
-    "\"%^%t1 %t3 %t2.\" Backwards %n2 said: \"%^%t2 %t3 %t1.\"",
+    "They played a game. %n1 said: \"%^%t2 %t4.\" Backwards %n2 said: \"%^%t4 %t2.\" Then %n1 "
+    "said: \"%^%t1 %t3 %t2.\" Backwards %n2 said: \"%^%t2 %t3 %t1.\"",
     "\"Backwards: %t1 %t2 %t3 %t4,\" said %n1. \"%^%t4 %t3 %t2 %t1,\" said %n2[.| proudly.]",
     /* the first and the last */
     "%n2, %n3 and %n4 came [running|walking] along. The first was %n2, and the last was %n4.",
-    "On the table lay a %t1, a %t2, a %t3 and a %t4. \"Take the first one,\" said %n2, and %n1 took the "
-    "%t1. \"Give me the last one,\" said %n3, and got the %t4.",
+    "On the table lay a %t1, a %t2, a %t3 and a %t4. \"Take the first one,\" said %n2, and %n1 "
+    "took the %t1. \"Give me the last one,\" said %n3, and got the %t4.",
     /* how many */
-    "\"How many are there: %t1 %t2?\" \"Two,\" said %n1. \"And %t3 %t1 %t4?\" \"Three,\" said %n1.",
-    "\"How many are there: %t1 %t2 %t3 %t4?\" asked %n2. \"Four,\" said %n1. \"And %t2?\" \"One.\"",
-    "\"How many are there: %t4 %t2 %t3 %t1 %p1?\" asked %n2. \"Five,\" said %n1[.| after a while.]",
-    "%n1 counted the [trees|steps|birds|boats] by the %p1: %x1, %x2, %x3, %x4. [Then|Soon] %e1 was "
-    "tired of it.",
-    "\"Which number comes after %x1?\" asked %n2. \"%^%x2,\" said %n1. \"And after %x3?\" \"%^%x4.\"",
+    "\"How many are there: %t1 %t2?\" \"Two,\" said %n1. \"And %t3 %t1 %t4?\" \"Three,\" said "
+    "%n1.",
+    "\"How many are there: %t1 %t2 %t3 %t4?\" asked %n2. \"Four,\" said %n1. \"And %t2?\" "
+    "\"One.\"",
+    "\"How many are there: %t4 %t2 %t3 %t1 %p1?\" asked %n2. \"Five,\" said %n1[.| after a "
+    "while.]",
+    "%n1 counted the [trees|steps|birds|boats] by the %p1: %x1, %x2, %x3, %x4. [Then|Soon] %e1 "
+    "was tired of it.",
+    "\"Which number comes after %x1?\" asked %n2. \"%^%x2,\" said %n1. \"And after %x3?\" "
+    "\"%^%x4.\"",
     /* colours */
-    "The %t1 was %c1, and the %t2 was %c2. \"What colour is the %t1?\" asked %n2. \"%^%c1,\" said %n1. "
-    "[\"And the %t2?\" \"%^%c2.\"|\"I like it.\"]",
-    "%n1 had a %c1 %t1, a %c2 %t2 and a %c3 %t3. \"What colour is the [%t3?\" asked %n2. \"%^%c3|%t2?\" "
-    "asked %n2. \"%^%c2|%t1?\" asked %n2. \"%^%c1],\" [said|answered] %n1.",
-    "%n1 painted the %t1 %c1 and the %t2 %c2. [Now the %c1 %t1 stood beside the %c2 %t2.|The %t2 looked "
-    "better %c2.]",
+    "The %t1 was %c1, and the %t2 was %c2. \"What colour is the %t1?\" asked %n2. \"%^%c1,\" "
+    "said %n1. [\"And the %t2?\" \"%^%c2.\"|\"I like it.\"]",
+    "%n1 had a %c1 %t1, a %c2 %t2 and a %c3 %t3. \"What colour is the [%t3?\" asked %n2. "
+    "\"%^%c3|%t2?\" asked %n2. \"%^%c2|%t1?\" asked %n2. \"%^%c1],\" [said|answered] %n1.",
+    "%n1 painted the %t1 %c1 and the %t2 %c2. [Now the %c1 %t1 stood beside the %c2 %t2.|The %t2 "
+    "looked better %c2.]",
     /* who has it */
     "%n1 had the %t1, %n2 had the %t2, and %n3 had the %t3. \"Who has the [%t1?\" \"%n1|%t2?\" "
     "\"%n2|%t3?\" \"%n3].\"",
-    "%n2 gave the %t1 to %n3, and %n3 gave the %t2 to %n1. [So %n1 had the %t2|So %n3 had the %t1].",
+    "%n2 gave the %t1 to %n3, and %n3 gave the %t2 to %n1. [So %n1 had the %t2|So %n3 had the "
+    "%t1].",
     /* opposites */
     "\"[What is the opposite of|What is not] %o1?\" asked %n2. \"%^%o2,\" said %n1. \"And %o4?\" "
     "\"%^%o3.\"",
     "The %p1 was %o1, but the %p2 was %o2. %n1 liked the %o1 %p1 [more|less].",
     "\"This %t1 is %o3,\" said %n1. \"No, it is not %o3 but %o4,\" said %n2[.| and laughed.]",
     /* what happened */
-    "[One day|One evening|Suddenly] the %c1 %t1 was [gone|missing]. %n1 looked [in the %p1|behind the "
-    "%p2] and %g1, but it was not there. [Then|At last] %n2 found the %t1 %g2. %n1 was very %d1.",
-    "%n1 met %n2, a %r2 %k2, [on the way to|near] the %p2. \"Where are you going?\" asked %n2. \"To the "
-    "%p2, to [find|buy|fetch] a %t2,\" said %n1. [They went there together.|\"May I come too?\"]",
+    "[One day|One evening|Suddenly] the %c1 %t1 was [gone|missing]. %n1 looked [in the "
+    "%p1|behind the %p2] and %g1, but it was not there. [Then|At last] %n2 found the %t1 %g2. "
+    "%n1 was very %d1.",
+    "%n1 met %n2, a %r2 %k2, [on the way to|near] the %p2. \"Where are you going?\" asked %n2. "
+    "\"To the %p2, to [find|buy|fetch] a %t2,\" said %n1. [They went there together.|\"May I "
+    "come too?\"]",
     "[While|Because] %w1, they stayed in the %p3 and ate %f1. %n2 told a story about a %c2 %t4. "
     "[%n1 listened and was %d1.|After that they ate %f2, too.]",
-    "\"I am %d1,\" said %n1. \"Why are you %d1?\" asked %n2. \"Because [my %t1 is %o1|%w1|%n3 is not "
-    "here].\" %n2 gave %m1 some %f1.",
-    "They wanted to [build|mend] a %t2. %n1 held the %t3, %n2 brought the %t4. When it was done, the "
-    "%t2 was %o3 and %o1.",
-    "At the %p2 there was a race. %n1 was [fast|slow], %n2 was [careful|hasty], and %n3 fell over a "
-    "%t3. [%n1|%n2] won a %c3 %t4 and [shared some %f2 with %n3|was %d2].",
-    "In the night %w1. %n1 heard a noise %g1. It was only %n3, who had lost %h3 %t3. [They laughed|"
-    "\"Come in,\" said %n1], and %n3 got %f1 and a place to sleep.",
-    "%n2 [had a birthday|was ill]. %n1 brought %m2 %f2 and a %c2 %t2. \"[Thank you|How kind of you], "
-    "%n1,\" said %n2, and %e2 was %d1 the whole day.",
-    "On the market %n1 wanted to trade a %t1 for a %t2. %n3 wanted %f1 for it. So %n1 [went home and "
-    "came back with %f1|gave the %t1 to %n2 and went on].",
+    "\"I am %d1,\" said %n1. \"Why are you %d1?\" asked %n2. \"Because [my %t1 is %o1|%w1|%n3 is "
+    "not here].\" %n2 gave %m1 some %f1.",
+    "They wanted to [build|mend] a %t2. %n1 held the %t3, %n2 brought the %t4. When it was done, "
+    "the %t2 was %o3 and %o1.",
+    "At the %p2 there was a race. %n1 was [fast|slow], %n2 was [careful|hasty], and %n3 fell "
+    "over a %t3. [%n1|%n2] won a %c3 %t4 and [shared some %f2 with %n3|was %d2].",
+    "In the night %w1. %n1 heard a noise %g1. It was only %n3, who had lost %h3 %t3. [They "
+    "laughed|\"Come in,\" said %n1], and %n3 got %f1 and a place to sleep.",
+    "%n2 [had a birthday|was ill]. %n1 brought %m2 %f2 and a %c2 %t2. \"[Thank you|How kind of "
+    "you], %n1,\" said %n2, and %e2 was %d1 the whole day.",
+    "On the market %n1 wanted to trade a %t1 for a %t2. %n3 wanted %f1 for it. So %n1 [went home "
+    "and came back with %f1|gave the %t1 to %n2 and went on].",
 };
 static const char *const endings[] = {
     "[From that day on|After that], %n1 and %n2 [were friends|met near the %p1 every day].",
@@ -141,7 +148,7 @@ static const char *word(struct tale *t, char kind, int i)
     }
 }
 
-/* True if a sentence ends before the text's end. */
+/* True if the next letter begins a sentence. */
 static bool at_sentence(const struct tale *t)
 {
     size_t n = t->size;

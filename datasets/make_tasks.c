@@ -1,13 +1,14 @@
-/* make_tasks.c - short tasks with one right answer each, to see whether a recipe teaches: make proof.
+/* make_tasks.c - short tasks with one right answer each, to see whether a recipe teaches:
+ * make proof.
  *
  *     build/make_tasks --rows 8000 --output train.jsonl
  *     build/make_tasks --rows 600 --part test --output test.jsonl
  *     build/make_tasks --rows 4000 --pairs --output pairs.jsonl
  *
- * A task is a question and its answer. Examples: say words again or backwards, count them, take the
- * first or the last, tell a colour or an owner, opposites, the next number. A hash of the question
- * says whether it belongs to the part train or to the part test. So the two parts share no question,
- * whatever the seeds are. No question comes twice in a file.
+ * A task is a question and its answer. Words are said again or backwards, or counted; the first or
+ * the last is taken. Others ask for a colour, an owner, opposites, the next number. A hash of
+ * the question says whether it belongs to the part train or to the part test. So the two parts share
+ * no question, whatever the seeds are. No question comes twice in a file.
  *
  * A row is a conversation: {"messages": [...]}. With --pairs it has a right and a wrong answer:
  * {"prompt": [...], "chosen": [...], "rejected": [...]}. The wrong one is plausible: the words in
@@ -18,7 +19,7 @@
 #include "flags/program.h"
 #include "tale_words.h"
 
-enum { TASK_BYTES = 512, MOST_WORDS = 5, TEST_OF = 10 /* one question of so many is for the test */ };
+enum { TASK_BYTES = 512, MOST_WORDS = 5, TEST_OF = 10 };
 
 struct task {
     struct tale_dice dice;
@@ -65,7 +66,8 @@ static void make_order(struct task *t, int step)
     int count = 2 + (int)tale_draw(&t->dice, 3);
     draw_words(t, words, count + 1);
     join(list, words, count, 1);
-    snprintf(t->question, TASK_BYTES, step > 0 ? "Say after me: %.400s" : "Backwards: %.400s", list);
+    snprintf(t->question, TASK_BYTES, step > 0 ? "Say after me: %.400s" : "Backwards: %.400s",
+             list);
     join(t->answer, words, count, step);
     int i = (int)tale_draw(&t->dice, (uint64_t)count), j = (i + 1) % count;
     const char *kept = words[i];
@@ -109,7 +111,8 @@ static void make_colour(struct task *t)
         size += (size_t)snprintf(t->question + size, TASK_BYTES - size, "The %s is %s. ",
                                  tale_things[thing[i]], tale_colours[colour[i]]);
     int asked = (int)tale_draw(&t->dice, (uint64_t)count);
-    snprintf(t->question + size, TASK_BYTES - size, "What colour is the %s?", tale_things[thing[asked]]);
+    snprintf(t->question + size, TASK_BYTES - size, "What colour is the %s?",
+             tale_things[thing[asked]]);
     strcpy(t->answer, tale_colours[colour[asked]]);
     strcpy(t->wrong, tale_colours[colour[(asked + 1) % count]]);
 }
@@ -141,7 +144,8 @@ static void make_opposites(struct task *t)
     snprintf(t->question, TASK_BYTES, "What is the opposite of %s and of %s?", asked[0], asked[1]);
     snprintf(t->answer, TASK_BYTES, "%s and %s", other[0], other[1]);
     bool second = tale_draw(&t->dice, 2); /* wrong: one word stays as it was */
-    snprintf(t->wrong, TASK_BYTES, "%s and %s", second ? other[0] : asked[0], second ? asked[1] : other[1]);
+    snprintf(t->wrong, TASK_BYTES, "%s and %s", second ? other[0] : asked[0],
+             second ? asked[1] : other[1]);
 }
 
 static void make_next(struct task *t)
@@ -174,6 +178,8 @@ static void make_task(struct task *t)
 }
 
 /* ---- parts, and questions that were there ---- */
+
+/* One question of TEST_OF is for the test. */
 
 static uint64_t hash_of(const char *text)
 {

@@ -38,41 +38,41 @@ static inline void tale_draw_some(struct tale_dice *d, uint64_t n, int count, in
 /* The first 48 are she, the others he. */
 enum { TALE_SHE = 48 };
 static const char *const tale_names[] = {
-    "Mila",  "Runa",  "Pippa", "Sela",  "Greta", "Anya",  "Lotte", "Nora",  "Ida",   "Clara",
-    "Wilma", "Tessa", "Olga",  "Petra", "Lena",  "Marta", "Ines",  "Julia", "Alma",  "Berta",
-    "Dora",  "Edda",  "Frida", "Gerda", "Hanna", "Irma",  "Jana",  "Karla", "Luisa", "Mona",
-    "Nina",  "Paula", "Rosa",  "Sofia", "Tilda", "Ursa",  "Vera",  "Wanda", "Yara",  "Zora",
-    "Ada",   "Bella", "Cora",  "Delia", "Emma",  "Flora", "Hilda", "Kira",  "Tobin", "Bram",
-    "Otto",  "Finn",  "Milo",  "Hugo",  "Jasper", "Anton", "Boris", "Carl", "David", "Emil",
-    "Felix", "Georg", "Hans",  "Ivan",  "Jakob", "Konrad", "Leo",  "Max",   "Nils",  "Oskar",
-    "Paul",  "Quint", "Ralf",  "Simon", "Theo",  "Udo",   "Viktor", "Walter", "Xaver", "Yorick",
-    "Zeno",  "Arno",  "Bruno", "Kaspar", "Dirk", "Erik",  "Frank", "Gustav", "Henrik", "Ingo",
-    "Jonas", "Kurt",  "Lars",  "Martin", "Noah", "Peter"};
+    "Mila", "Runa", "Pippa", "Sela", "Greta", "Anya", "Lotte", "Nora", "Ida", "Clara", "Wilma",
+    "Tessa", "Olga", "Petra", "Lena", "Marta", "Ines", "Julia", "Alma", "Berta", "Dora", "Edda",
+    "Frida", "Gerda", "Hanna", "Irma", "Jana", "Karla", "Luisa", "Mona", "Nina", "Paula",
+    "Rosa", "Sofia", "Tilda", "Ursa", "Vera", "Wanda", "Yara", "Zora", "Ada", "Bella", "Cora",
+    "Delia", "Emma", "Flora", "Hilda", "Kira", "Tobin", "Bram", "Otto", "Finn", "Milo", "Hugo",
+    "Jasper", "Anton", "Boris", "Carl", "David", "Emil", "Felix", "Georg", "Hans", "Ivan",
+    "Jakob", "Konrad", "Leo", "Max", "Nils", "Oskar", "Paul", "Quint", "Ralf", "Simon", "Theo",
+    "Udo", "Viktor", "Walter", "Xaver", "Yorick", "Zeno", "Arno", "Bruno", "Kaspar", "Dirk",
+    "Erik", "Frank", "Gustav", "Henrik", "Ingo", "Jonas", "Kurt", "Lars", "Martin", "Noah",
+    "Peter"};
 static const char *const tale_kinds[] = {
-    "fox",   "bear", "mouse",  "crow",  "hare",  "frog",   "goose", "hedgehog", "cat",  "dog",
+    "fox", "bear", "mouse", "crow", "hare", "frog", "goose", "hedgehog", "cat", "dog",
     "squirrel", "badger", "owl", "duck", "goat", "sheep", "horse", "donkey", "otter", "beaver",
-    "mole",  "wolf", "swan",   "hen",   "child", "baker",  "miller", "sailor",  "smith", "gardener",
+    "mole", "wolf", "swan", "hen", "child", "baker", "miller", "sailor", "smith", "gardener",
     "painter", "farmer"};
 static const char *const tale_traits[] = {
-    "brave", "shy", "curious", "clever", "quiet", "cheerful", "patient", "kind", "proud", "lazy",
-    "careful", "daring", "merry", "gentle", "stubborn", "polite", "busy", "thoughtful", "funny",
-    "loyal", "hasty", "modest", "lonely", "bold"};
+    "brave", "shy", "curious", "clever", "quiet", "cheerful", "patient", "kind", "proud",
+    "lazy", "careful", "daring", "merry", "gentle", "stubborn", "polite", "busy", "thoughtful",
+    "funny", "loyal", "hasty", "modest", "lonely", "bold"};
 static const char *const tale_places[] = {
-    "mill", "valley", "bridge", "lake", "hill", "garden", "harbour", "forest", "meadow", "market",
-    "school", "river", "tower", "barn", "well", "field", "castle", "beach", "cave", "orchard",
-    "station", "square", "church", "island", "pond", "stable", "bakery", "library", "kitchen",
-    "cellar", "attic", "gate", "path", "mountain", "swamp", "village", "inn", "bay", "fountain",
-    "park"};
+    "mill", "valley", "bridge", "lake", "hill", "garden", "harbour", "forest", "meadow",
+    "market", "school", "river", "tower", "barn", "well", "field", "castle", "beach", "cave",
+    "orchard", "station", "square", "church", "island", "pond", "stable", "bakery", "library",
+    "kitchen", "cellar", "attic", "gate", "path", "mountain", "swamp", "village", "inn", "bay",
+    "fountain", "park"};
 static const char *const tale_things[] = {
-    "kite",   "lantern", "drum",  "bell",  "boat",   "hat",    "key",   "flute",  "wagon", "scarf",
-    "ball",   "book",    "candle", "coat", "cup",    "basket", "mirror", "ribbon", "shell", "spoon",
-    "stone",  "sword",   "table", "tent",  "trumpet", "umbrella", "vase", "whistle", "box", "brush",
-    "button", "chair",   "clock", "comb",  "doll",   "feather", "fiddle", "glove", "hammer", "jar",
-    "ladder", "lamp",    "map",   "mask",  "needle", "paddle", "pillow", "plate", "pot",  "ring",
-    "rope",   "sack",    "shoe",  "sled",  "stick",  "wheel"};
+    "kite", "lantern", "drum", "bell", "boat", "hat", "key", "flute", "wagon", "scarf", "ball",
+    "book", "candle", "coat", "cup", "basket", "mirror", "ribbon", "shell", "spoon", "stone",
+    "sword", "table", "tent", "trumpet", "umbrella", "vase", "whistle", "box", "brush",
+    "button", "chair", "clock", "comb", "doll", "feather", "fiddle", "glove", "hammer", "jar",
+    "ladder", "lamp", "map", "mask", "needle", "paddle", "pillow", "plate", "pot", "ring",
+    "rope", "sack", "shoe", "sled", "stick", "wheel"};
 static const char *const tale_colours[] = {
-    "red",  "blue",  "yellow", "silver", "green", "white", "golden", "black", "brown", "purple",
-    "orange", "grey", "pink",  "violet"};
+    "red", "blue", "yellow", "silver", "green", "white", "golden", "black", "brown", "purple",
+    "orange", "grey", "pink", "violet"};
 static const char *const tale_foods[] = {
     "warm bread", "ripe plums", "pea soup", "honey cakes", "roasted nuts", "apple pie",
     "fresh milk", "cold tea", "sweet berries", "hot porridge", "salted fish", "soft cheese",
@@ -91,10 +91,10 @@ static const char *const tale_moods[] = {
 static const char *const tale_opposites[][2] = {
     {"hot", "cold"}, {"big", "small"}, {"old", "new"}, {"fast", "slow"}, {"high", "low"},
     {"wet", "dry"}, {"light", "heavy"}, {"near", "far"}, {"long", "short"}, {"open", "closed"},
-    {"full", "empty"}, {"loud", "silent"}, {"hard", "soft"}, {"rich", "poor"}, {"early", "late"},
-    {"clean", "dirty"}, {"thick", "thin"}, {"wide", "narrow"}, {"deep", "shallow"},
-    {"strong", "weak"}, {"sweet", "sour"}, {"bright", "dark"}, {"smooth", "rough"},
-    {"right", "wrong"}};
+    {"full", "empty"}, {"loud", "silent"}, {"hard", "soft"}, {"rich", "poor"},
+    {"early", "late"}, {"clean", "dirty"}, {"thick", "thin"}, {"wide", "narrow"},
+    {"deep", "shallow"}, {"strong", "weak"}, {"sweet", "sour"}, {"bright", "dark"},
+    {"smooth", "rough"}, {"right", "wrong"}};
 
 /* The number in words, 1 to 99: "forty seven". */
 static inline const char *tale_number(int n, char text[32])

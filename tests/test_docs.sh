@@ -30,6 +30,7 @@ by() { is "$command: run by $1" grep -qF -- "$2" "$here/$1"; } # FILE TEXT - whi
 while IFS= read -r command; do
     case $command in
     "make quickstart") by tests/test_quickstart.sh 'sh "$here/tools/quickstart.sh"' ;;
+    "make proof") by tests/test_proof.sh 'sh tests/proof.sh --small' ;;
     "make test") by .ci/stages.sh 'always="test ' ;;
     "cp recipes/finetune_full.c recipes/mine.c" | "make build/mine") by tests/test_recipe.sh "build build/mine" ;;
     "build/mine "*--output\ runs/frozen)
