@@ -1,10 +1,4 @@
 /* test_token_sampler.c - the next token: filters against sorting in float64, draws against their distribution, errors. */
-#ifdef __SANITIZE_ADDRESS__ /* a draw takes ten times as long */
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
-
 #include "test.h"
 
 #include <float.h>
@@ -13,6 +7,16 @@
 #include "generators/token_sampler.h"
 
 enum { MOST = 5000 };
+
+/* With sanitizers and under an emulator a draw takes ten times as long. */
+static bool slow(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    return true;
+#else
+    return emulated();
+#endif
+}
 
 static struct tune_token_sampler *new_sampler(struct tune_sampling_options o, int64_t seed, int V, int slots)
 {
@@ -234,7 +238,8 @@ static void penalty(void **state)
 /* Chi-square of draws against the probabilities that `expected` asks for; cells below 20 draws are one. */
 static double chi_square(struct tune_sampling_options drawn, struct tune_sampling_options expected, int *cells)
 {
-    enum { V = 400, DRAWS = SANITIZED ? 100000 : 1000000 };
+    enum { V = 400 };
+    const int draws = slow() ? 100000 : 1000000;
     static float logits[V];
     static double p[V];
     static int count[V];
@@ -244,7 +249,7 @@ static double chi_square(struct tune_sampling_options drawn, struct tune_samplin
     reference(&expected, V, logits, NULL, p, &margin);
     memset(count, 0, sizeof count);
     struct tune_token_sampler *s = new_sampler(drawn, 42, V, 4);
-    for (int i = 0; i < DRAWS; i++) {
+    for (int i = 0; i < draws; i++) {
         int32_t id;
         assert_ok(tune_token_sampler_next(s, i % 4, i / 4, logits, &id, NULL));
         count[id]++;
@@ -252,11 +257,11 @@ static double chi_square(struct tune_sampling_options drawn, struct tune_samplin
     tune_token_sampler_free(s);
     *cells = 0;
     for (int i = 0; i < V; i++)
-        if (p[i] * DRAWS >= 20) {
-            statistic += pow(count[i] - p[i] * DRAWS, 2) / (p[i] * DRAWS);
+        if (p[i] * draws >= 20) {
+            statistic += pow(count[i] - p[i] * draws, 2) / (p[i] * draws);
             ++*cells;
         } else {
-            rest += p[i] * DRAWS;
+            rest += p[i] * draws;
             rest_count += count[i];
         }
     if (rest > 0) {
@@ -291,7 +296,7 @@ static void distribution(void **state)
         wrong.temperature *= 1.03; /* the test can tell */
         double beyond = chi_square(wrong, all[i], &cells);
         print_message("    drawn at temperature %g: %.1f\n", wrong.temperature, beyond);
-        assert_true(SANITIZED || beyond > bound(cells - 1)); /* it needs all the draws */
+        assert_true(slow() || beyond > bound(cells - 1)); /* it needs all the draws */
     }
 }
 
