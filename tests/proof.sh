@@ -28,7 +28,7 @@ if [ -n "$small" ]; then
 else
     tales=88500 least_tokens=15000000 rows=16000 tests=600 MARGIN=${MARGIN:-0.3}
     shape="--layers 3 --hidden-size 320 --intermediate-size 336 --heads 5 --kv-heads 1 --vocab-size 2048"
-    base="--batch-size 1 --accumulate 8 --max-length 512 --lr 3e-3" batch=16 epochs=2 full_lr=1e-3 lora_lr=5e-3 least_weights=3000000 most_weights=5000000
+    base="--batch-size 1 --accumulate 8 --max-length 512 --lr 3e-3" batch=8 epochs=2 full_lr=1e-3 lora_lr=3e-3 least_weights=3000000 most_weights=5000000
     judged="full lora qlora dpo"
 fi
 mkdir -p "$place" || exit 1
@@ -72,7 +72,7 @@ train() {
 tune() {
     run=$1 program=$2
     shift 2
-    train "$run" "$program" --model "$place/base/checkpoint-final" --chat-template plain --batch-size $batch --epochs $epochs \
+    train "$run" "$program" --model "$place/base/checkpoint-final" --chat-template plain --epochs $epochs \
         --max-length 96 "$@"
 }
 # answer NAME OPTION... - answers to the test's questions.
@@ -126,10 +126,11 @@ questions() { sed 's/.*"role": "user", "content": "//; s/"}.*//' "$@"; }
 questions "$place/train.jsonl" "$place/pairs.jsonl" | sort -u >"$place/asked"
 [ -z "$(questions "$place/test.jsonl" | sort | comm -12 - "$place/asked")" ] || fail "a test question is in the training rows"
 
-tune full finetune_full --dataset "$place/train.jsonl" --packing --lr $full_lr
-tune lora finetune_lora --dataset "$place/train.jsonl" --packing --lora-r 16 --lr $lora_lr
-tune qlora finetune_lora --dataset "$place/train.jsonl" --packing --lora-r 16 --lr $lora_lr --base-dtype nf4
-tune dpo finetune_dpo --dataset "$place/pairs.jsonl" --loss orpo --lora-r 16 --lr $lora_lr
+# A pack takes three rows or so; pairs are not packed.
+tune full finetune_full --dataset "$place/train.jsonl" --packing --batch-size $batch --lr $full_lr
+tune lora finetune_lora --dataset "$place/train.jsonl" --packing --batch-size $batch --lora-r 16 --lr $lora_lr
+tune qlora finetune_lora --dataset "$place/train.jsonl" --packing --batch-size $batch --lora-r 16 --lr $lora_lr --base-dtype nf4
+tune dpo finetune_dpo --dataset "$place/pairs.jsonl" --loss orpo --batch-size $((3 * batch)) --lora-r 16 --lr $lora_lr
 answer base --model "$place/base/checkpoint-final"
 answer full --model "$place/full/checkpoint-final"
 answer lora --model "$place/base/checkpoint-final" --adapter "$place/lora/checkpoint-final"
