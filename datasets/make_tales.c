@@ -19,8 +19,8 @@ enum { TALE_BYTES = 4096, SOME = 4 };
  *
  * The first letter of a sentence becomes a capital. */
 static const char *const openings[] = {
-    "[Once there was|Long ago there lived|There was once] a %r1 %k1 named %n1 who [lived|had a "
-    "home] [near|behind|close to] the %o1 %p1.",
+    ("[Once there was|Long ago there lived|There was once] a %r1 %k1 named %n1 who [lived|had a "
+     "home] [near|behind|close to] the %o1 %p1."),
     "[Near|Behind|Beside] the %o1 %p1 lived a %r1 %k1 [whose name was %n1|called %n1].",
     "%n1 was a %r1 %k1 [who|and %e1] lived [near|by] the %p1 with %h1 friend %n2, a %r2 %k2.",
     "[In|During] the time when %w1, a %r1 %k1 named %n1 came to the %o1 %p1.",

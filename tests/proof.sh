@@ -7,7 +7,7 @@
 # DPO starts from the same base as the others. Its loss is orpo: the cross entropy of the chosen answer, and the odds.
 # FOLDER takes corpus, weights and answers (1 GB at most; default: $TMPDIR/tune-proof). What is complete there is not made
 # again, so a proof that was stopped goes on. The seconds of each part lie beside it.
-#   --small   a model of 0.4 M weights and 0.1 M tokens, in half a minute: tries the path. Full and LoRA must be MARGIN above.
+#   --small   a model of 0.6 M weights and 0.2 M tokens, in half a minute: tries the path. The full model must be 0.03 above.
 #   --base    ends when the base is trained; run again without it, the proof goes on from there
 BUILD=${BUILD:-build}
 small= only_base=
@@ -21,14 +21,16 @@ while :; do
 done
 place=${1:-${TMPDIR:-/tmp}/tune-proof${small:+-small}}
 if [ -n "$small" ]; then
-    tales=1000 least_tokens=150000 rows=2000 tests=200 MARGIN=${MARGIN:-0.05}
+    tales=1000 least_tokens=150000 rows=1500 tests=200 MARGIN=${MARGIN:-0.03}
     shape="--layers 2 --hidden-size 128 --intermediate-size 256 --heads 4 --kv-heads 2 --vocab-size 1024"
-    base="--batch-size 4 --max-length 256 --lr 5e-3" batch=4 epochs=1 full_lr=3e-3 lora_lr=1e-2 least_weights=300000 most_weights=1000000
-    judged="full lora"
+    base="--batch-size 4 --max-length 256 --lr 5e-3" batch=4 epochs=2 full_lr=3e-3 lora_lr=1e-2
+    least_weights=300000 most_weights=1000000
+    judged="full"
 else
     tales=88500 least_tokens=15000000 rows=16000 tests=600 MARGIN=${MARGIN:-0.3}
     shape="--layers 3 --hidden-size 320 --intermediate-size 336 --heads 5 --kv-heads 1 --vocab-size 2048"
-    base="--batch-size 1 --accumulate 8 --max-length 512 --lr 3e-3" batch=16 epochs=2 full_lr=1e-3 lora_lr=5e-3 least_weights=3000000 most_weights=5000000
+    base="--batch-size 1 --accumulate 8 --max-length 512 --lr 3e-3" batch=8 epochs=2 full_lr=1e-3 lora_lr=3e-3
+    least_weights=3000000 most_weights=5000000
     judged="full lora qlora dpo"
 fi
 mkdir -p "$place" || exit 1
@@ -72,7 +74,7 @@ train() {
 tune() {
     run=$1 program=$2
     shift 2
-    train "$run" "$program" --model "$place/base/checkpoint-final" --chat-template plain --batch-size $batch --epochs $epochs \
+    train "$run" "$program" --model "$place/base/checkpoint-final" --chat-template plain --epochs $epochs \
         --max-length 96 "$@"
 }
 # answer NAME OPTION... - answers to the test's questions.
@@ -126,10 +128,11 @@ questions() { sed 's/.*"role": "user", "content": "//; s/"}.*//' "$@"; }
 questions "$place/train.jsonl" "$place/pairs.jsonl" | sort -u >"$place/asked"
 [ -z "$(questions "$place/test.jsonl" | sort | comm -12 - "$place/asked")" ] || fail "a test question is in the training rows"
 
-tune full finetune_full --dataset "$place/train.jsonl" --packing --lr $full_lr
-tune lora finetune_lora --dataset "$place/train.jsonl" --packing --lora-r 16 --lr $lora_lr
-tune qlora finetune_lora --dataset "$place/train.jsonl" --packing --lora-r 16 --lr $lora_lr --base-dtype nf4
-tune dpo finetune_dpo --dataset "$place/pairs.jsonl" --loss orpo --lora-r 16 --lr $lora_lr
+# A pack takes three rows or so; pairs are not packed.
+tune full finetune_full --dataset "$place/train.jsonl" --packing --batch-size $batch --lr $full_lr
+tune lora finetune_lora --dataset "$place/train.jsonl" --packing --batch-size $batch --lora-r 16 --lr $lora_lr
+tune qlora finetune_lora --dataset "$place/train.jsonl" --packing --batch-size $batch --lora-r 16 --lr $lora_lr --base-dtype nf4
+tune dpo finetune_dpo --dataset "$place/pairs.jsonl" --loss orpo --batch-size $((3 * batch)) --lora-r 16 --lr $lora_lr
 answer base --model "$place/base/checkpoint-final"
 answer full --model "$place/full/checkpoint-final"
 answer lora --model "$place/base/checkpoint-final" --adapter "$place/lora/checkpoint-final"
