@@ -7,7 +7,7 @@
 # DPO starts from the same base as the others. Its loss is orpo: the cross entropy of the chosen answer, and the odds.
 # FOLDER takes corpus, weights and answers (1 GB at most; default: $TMPDIR/tune-proof). What is complete there is not made
 # again, so a proof that was stopped goes on. The seconds of each part lie beside it.
-#   --small   a model of 0.6 M weights and 0.2 M tokens, in half a minute: tries the path. The full model must be 0.03 above.
+#   --small   a model of 0.6 M weights and 0.2 M tokens, in half a minute: tries the path. The full model must be 0.01 above.
 #   --base    ends when the base is trained; run again without it, the proof goes on from there
 BUILD=${BUILD:-build}
 small= only_base=
@@ -21,13 +21,13 @@ while :; do
 done
 place=${1:-${TMPDIR:-/tmp}/tune-proof${small:+-small}}
 if [ -n "$small" ]; then
-    tales=1000 least_tokens=150000 rows=1500 tests=200 MARGIN=${MARGIN:-0.03}
+    tales=1000 least_tokens=150000 rows=1500 tests=200 MARGIN=${MARGIN:-0.01} apart=
     shape="--layers 2 --hidden-size 128 --intermediate-size 256 --heads 4 --kv-heads 2 --vocab-size 1024"
     base="--batch-size 4 --max-length 256 --lr 5e-3" batch=4 epochs=2 full_lr=3e-3 lora_lr=1e-2
     least_weights=300000 most_weights=1000000
     judged="full"
 else
-    tales=88500 least_tokens=15000000 rows=16000 tests=600 MARGIN=${MARGIN:-0.3}
+    tales=88500 least_tokens=15000000 rows=16000 tests=600 MARGIN=${MARGIN:-0.3} apart=yes
     shape="--layers 3 --hidden-size 320 --intermediate-size 336 --heads 5 --kv-heads 1 --vocab-size 2048"
     base="--batch-size 1 --accumulate 8 --max-length 512 --lr 3e-3" batch=8 epochs=2 full_lr=1e-3 lora_lr=3e-3
     least_weights=3000000 most_weights=5000000
@@ -156,8 +156,8 @@ for name in base full lora qlora dpo; do
         { above = name == "base" ? "" : sprintf("%.3f", ($1 - b) / $2)
           printf "| %s | %s | %s | %s | %.3f | %.3f to %.3f | %s |\n", name, trained, rows, minutes, $1 / $2, $3, $4, above }'
     case " $judged " in
-    *" $name "*) awk "BEGIN { exit !(($1 - $base_right) / $2 >= $MARGIN && $3 > $base_high) }" || missed="$missed $name" ;;
+    *" $name "*) awk "BEGIN { exit !(($1 - $base_right) / $2 >= $MARGIN && (\"$apart\" == \"\" || $3 > $base_high)) }" || missed="$missed $name" ;;
     esac
 done
-[ -z "$missed" ] || fail "not $MARGIN above the base, or intervals that meet:$missed"
-echo "proof: each of $judged is at least $MARGIN above the base, and the intervals lie apart"
+[ -z "$missed" ] || fail "not $MARGIN above the base${apart:+, or intervals that meet}:$missed"
+echo "proof: each of $judged is at least $MARGIN above the base${apart:+, and the intervals lie apart}"
