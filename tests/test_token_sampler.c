@@ -171,9 +171,32 @@ static void borders(void **state)
     assert_ok(tune_token_sampler_distribution(s, 0, far, p));
     assert_true(p[0] == 0 && p[1] == 0 && p[2] == 1 && p[3] == 0);
     tune_token_sampler_free(s);
+    s = new_sampler((struct tune_sampling_options){1, 0, 1, 0, 0.5}, 1, 4, 1); /* no infinity from the penalty */
+    assert_ok(tune_token_sampler_see(s, 0, (int32_t[]){2}, 1));
+    assert_ok(tune_token_sampler_distribution(s, 0, far, p));
+    assert_true(p[0] == 0 && p[1] == 0 && p[2] == 1 && p[3] == 0);
+    tune_token_sampler_free(s);
     s = new_sampler((struct tune_sampling_options){1e300, 3, 1, 0, 1}, 1, 6, 1);
     assert_ok(tune_token_sampler_distribution(s, 0, steps, p));
     assert_true(p[0] == 0 && p[1] == 0.25f && p[4] == 0.25f);
+    tune_token_sampler_free(s);
+}
+
+/* Weights near 1 have few digits less than float32. */
+static void weights(void **state)
+{
+    (void)state;
+    enum { V = 512 };
+    static float logits[V], p[V];
+    double total = 0;
+    struct tune_token_sampler *s = new_sampler((struct tune_sampling_options){1, 0, 1, 0, 1}, 1, V, 1);
+    for (int i = 0; i < V; i++) {
+        logits[i] = (float)i / 128;
+        total += exp(logits[i]);
+    }
+    assert_ok(tune_token_sampler_distribution(s, 0, logits, p));
+    for (int i = 0; i < V; i++)
+        assert_true(fabs(p[i] / (exp(logits[i]) / total) - 1) < 1e-6);
     tune_token_sampler_free(s);
 }
 
@@ -225,8 +248,8 @@ static void penalty(void **state)
     assert_ok(tune_token_sampler_next(s, 1, 0, logits, &id, NULL));
     assert_int_equal(id, 0); /* the other slot has seen nothing */
     assert_ok(tune_token_sampler_start(s, 0, 9));
-    assert_ok(tune_token_sampler_next(s, 0, 0, low, &id, NULL));
-    assert_int_equal(id, 0); /* forgotten */
+    assert_ok(tune_token_sampler_next(s, 0, 0, (float[]){-1, -1.5f, -1.9f, -9}, &id, NULL));
+    assert_int_equal(id, 0); /* forgotten; if seen, it had -2 */
     assert_ok(tune_token_sampler_see(s, 0, (int32_t[]){0, 0, 1, 0}, 4));
     assert_ok(tune_token_sampler_next(s, 0, 0, low, &id, NULL));
     assert_int_equal(id, 3); /* seen twice counts once */
@@ -435,7 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(filters),       cmocka_unit_test(borders), cmocka_unit_test(greedy),  cmocka_unit_test(penalty),
         cmocka_unit_test(distribution),  cmocka_unit_test(rows),    cmocka_unit_test(options), cmocka_unit_test(bad_logits),
-        cmocka_unit_test(probabilities),
+        cmocka_unit_test(probabilities), cmocka_unit_test(weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

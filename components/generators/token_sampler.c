@@ -15,7 +15,7 @@
 #include "core/random.h"
 #include "core/try.h"
 
-enum { BLOCK = 64, CHUNK = 1024 };
+enum { BLOCK = 64, CHUNK = 256 };
 
 struct tune_token_sampler {
     struct tune_sampling_options o;
@@ -255,7 +255,7 @@ static double sum_from(const float *x, int n, float least, int *count)
     return total;
 }
 
-/* The k-th largest of n finite numbers, 1 <= k <= n. */
+/* The k-th largest of n finite numbers, k >= 1; -FLT_MAX if there are fewer. */
 static float kth_largest(const float *x, int n, int k)
 {
     int64_t low = key_of(-FLT_MAX), high = key_of(FLT_MAX) + 1;
@@ -281,7 +281,7 @@ static float kth_largest(const float *x, int n, int k)
 static int keep_top_k(struct tune_token_sampler *s, const float *x)
 {
     int k = s->o.top_k, n = 0, kept = 0;
-    float least = k <= s->blocks ? kth_largest(s->top, s->blocks, k) : -FLT_MAX;
+    float least = kth_largest(s->top, s->blocks, k);
     for (int b = 0; b < s->blocks; b++) {
         int at = b * BLOCK, end = s->V - at < BLOCK ? s->V : at + BLOCK;
         for (int i = s->top[b] >= least ? at : end; i < end; i++) {

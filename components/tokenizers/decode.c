@@ -170,7 +170,7 @@ static int apply(const struct tune_decode *d, const struct strings *from, struct
 
 /* Whether the text of more ids begins with the text of the first ones, but for what is open. So it
  * is with ByteLevel, and without a decoder. So it is with some of these, in this order: Replace,
- * ByteFallback, Fuse, Strip of one character at the start. */
+ * ByteFallback, Fuse, Strip. */
 static bool appends(const struct tune_tokenizer *t)
 {
     const struct tune_decode *d = t->decode, *end = d + t->decode_steps;
@@ -181,7 +181,7 @@ static bool appends(const struct tune_tokenizer *t)
     d += d < end && d->kind == TUNE_DECODE_BYTES;
     if (d < end && d->kind == TUNE_DECODE_FUSE) {
         d++;
-        d += d < end && d->kind == TUNE_DECODE_STRIP && d->start <= 1 && d->stop == 0;
+        d += d < end && d->kind == TUNE_DECODE_STRIP;
     }
     return d == end;
 }
