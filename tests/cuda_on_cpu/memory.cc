@@ -16,12 +16,15 @@
 namespace emu
 {
 
+/* Its bytes lie at the end of what is mapped, so that the next page, a guard, begins within 256
+ * bytes of their end. */
 struct allocation {
     size_t bytes, mapped;
+    char *mapping;
 };
 
 /* Addresses: four times the memory, so that guard pages and gaps find a place. */
-enum : size_t { PAGE = 64 * 1024, FILL = 0xff };
+enum : size_t { PAGE = 64 * 1024, ALIGNMENT = 256, FILL = 0xff };
 static std::map<char *, allocation> allocations;
 static char *base;
 static size_t used;
@@ -44,7 +47,7 @@ const char *memory_place(const void *at)
     if (!base || p < base || p >= base + range())
         return "no device memory";
     for (const auto &a : allocations)
-        if (p >= a.first && p < a.first + a.second.mapped)
+        if (p >= a.second.mapping && p < a.second.mapping + a.second.mapped)
             return "device memory, which the host may not touch";
     return "device memory that is not allocated";
 }
@@ -77,12 +80,16 @@ static void begin()
     sigaction(SIGBUS, &action, nullptr);
 }
 
-static void check_end(char *at, const allocation &a)
+static void check_ends(const char *at, const allocation &a)
 {
-    for (size_t i = a.bytes; i < a.mapped; i++)
-        if ((unsigned char)at[i] != FILL)
-            fail("something wrote behind the end of %zu bytes of device memory, at byte %zu",
-                 a.bytes, i);
+    const char *end = a.mapping + a.mapped;
+    for (const char *p = at + a.bytes; p < end; p++)
+        if ((unsigned char)*p != FILL)
+            fail("something wrote behind the end of %zu bytes of device memory, at byte %td",
+                 a.bytes, p - at);
+    for (const char *p = a.mapping; p < at; p++)
+        if ((unsigned char)*p != FILL)
+            fail("something wrote before %zu bytes of device memory, at byte %td", a.bytes, p - at);
 }
 
 open_memory::open_memory()
@@ -90,7 +97,7 @@ open_memory::open_memory()
     begin();
     if (opened++ == 0)
         for (auto &a : allocations)
-            mprotect(a.first, a.second.mapped, PROT_READ | PROT_WRITE);
+            mprotect(a.second.mapping, a.second.mapped, PROT_READ | PROT_WRITE);
 }
 
 open_memory::~open_memory()
@@ -100,9 +107,9 @@ open_memory::~open_memory()
         return;
     }
     for (auto &a : allocations)
-        check_end(a.first, a.second);
+        check_ends(a.first, a.second);
     for (auto &a : allocations)
-        mprotect(a.first, a.second.mapped, PROT_NONE);
+        mprotect(a.second.mapping, a.second.mapped, PROT_NONE);
     opened = 0;
 }
 
@@ -129,9 +136,9 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
         return returned(cudaErrorMemoryAllocation);
     char *place = base + PAGE;
     for (auto &a : allocations) {
-        if (place + mapped + PAGE <= a.first)
+        if (place + mapped + PAGE <= a.second.mapping)
             break;
-        place = a.first + a.second.mapped + PAGE;
+        place = a.second.mapping + a.second.mapped + PAGE;
     }
     if (mapped == 0 || place + mapped > base + range() - 2 * PAGE) {
         *at = nullptr;
@@ -140,9 +147,10 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
     mprotect(place, mapped, PROT_READ | PROT_WRITE);
     memset(place, FILL, mapped);
     mprotect(place, mapped, PROT_NONE);
-    allocations[place] = {bytes, mapped};
+    char *first = place + mapped - (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    allocations[first] = {bytes, mapped, place};
     used += mapped;
-    *at = place;
+    *at = first;
     return cudaSuccess;
 }
 
@@ -157,7 +165,7 @@ cudaError_t cudaFree(void *at)
         return returned(cudaErrorInvalidValue);
     finish_all();
     used -= a->second.mapped;
-    if (mmap(a->first, a->second.mapped, PROT_NONE,
+    if (mmap(a->second.mapping, a->second.mapped, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
         fail("cannot give back device memory");
     allocations.erase(a);

@@ -15,7 +15,7 @@
 #else
 #include "async_copy.h"
 #include "tensor_core.h"
-/* Where the caller stands, for messages. */
+/* The place of the caller, for messages. */
 #define PTX_SITE , const char *file = __builtin_FILE(), int line = __builtin_LINE()
 #define PTX_ASM(...)
 #define PTX_EMULATE(call) call
