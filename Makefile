@@ -207,13 +207,18 @@ CUDA_KERNELS  = $(patsubst %.cu,$(CUDA_OBJ)/%.o,$(wildcard components/devices/cu
 CUDA_TESTS    = $(patsubst tests/cuda_on_cpu/%.cu,$(BUILD)/cuda_on_cpu/%.$(CUDA_CXX),$(wildcard tests/cuda_on_cpu/test_*.cu))
 # A product and a sum are rounded apart. Variables that nobody set hold a pattern.
 CUDA_CXXFLAGS = -O2 -g -std=c++17 -Wall -Wextra -ffp-contract=off -ftrivial-auto-var-init=pattern -ffile-prefix-map=$(CURDIR)=.
-cuda-tests: $(CUDA_TESTS)
+# The switch between fibers that other processors take.
+CUDA_OTHER    = $(BUILD)/cuda_on_cpu/test_blocks_ucontext.$(CUDA_CXX)
+cuda-tests: $(CUDA_TESTS) $(CUDA_OTHER)
 $(CUDA_OBJ)/%.o: %.cc
 	@mkdir -p $(@D)
 	$(call say,c++,$<)$(CUDA_CXX) -MMD -MP -Itests/cuda_on_cpu -Icomponents $(CUDA_CXXFLAGS) -c $< -o $@
 $(CUDA_OBJ)/%.o: %.cu
 	@mkdir -p $(@D)
 	$(call say,c++,$<)$(CUDA_CXX) -MMD -MP -Itests/cuda_on_cpu -Icomponents -Itests $(CUDA_CXXFLAGS) -x c++ -c $< -o $@
+$(CUDA_OTHER): tests/cuda_on_cpu/fibers.cc $(BUILD)/cuda_on_cpu/test_blocks.$(CUDA_CXX)
+	$(call say,c++,$@)$(CUDA_CXX) -Itests/cuda_on_cpu $(CUDA_CXXFLAGS) -DCUDA_ON_CPU_UCONTEXT $< \
+	    $(CUDA_OBJ)/tests/cuda_on_cpu/test_blocks.o $(filter-out %/fibers.o,$(CUDA_EMULATOR)) -o $@
 $(CUDA_TESTS): $(BUILD)/cuda_on_cpu/%.$(CUDA_CXX): $(CUDA_OBJ)/tests/cuda_on_cpu/%.o $(CUDA_KERNELS) $(CUDA_EMULATOR) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CUDA_CXX) $(CUDA_CXXFLAGS) $(LDFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) -o $@

@@ -1,5 +1,5 @@
-/* cublasLt.h - the calls of cuBLASLt that this project makes, with plain loops behind them. Products
- * of bfloat16 or float32 matrices, float32 sums, row-major or column-major, in batches. */
+/* cublasLt.h - the calls of cuBLASLt that this project makes, with plain loops behind. Products of
+ * bfloat16 or float32 matrices, float32 sums, row-major or column-major, in batches. */
 #ifndef CUDA_ON_CPU_CUBLASLT_H
 #define CUDA_ON_CPU_CUBLASLT_H
 
