@@ -79,13 +79,11 @@ void fail(const char *format, ...)
 
 /* ---- waiting ---- */
 
+/* Until the scheduler enters this lane again. */
 static void leave()
 {
-    int mine = me;
     me = -1;
     fiber_leave();
-    me = mine;
-    threadIdx = lanes[me].index;
 }
 
 /* The lanes of this one's warp, as numbers [first, end). */
@@ -257,7 +255,7 @@ static void arrange(int *places)
             fprintf(stderr, "    lanes %d to %d wait in %s at %s:%d\n", i, next - 1, l.what, l.file,
                     l.line);
         else
-            fprintf(stderr, "    lanes %d to %d have returned\n", i, next - 1);
+            fprintf(stderr, "    lanes %d to %d are done\n", i, next - 1);
     }
     fail("deadlock");
 }

@@ -197,6 +197,32 @@ __global__ void too_deep(int *out) { out[threadIdx.x] = deep(1000000); }
 
 __global__ void last_block(int *order, int *next) { order[blockIdx.x] = atomicAdd(next, 1); }
 
+__global__ void lane_order(int *order, int *next) { order[threadIdx.x] = atomicAdd(next, 1); }
+
+/* When each of 64 lanes runs, in the i-th order. */
+static std::vector<int> lanes_in(size_t i)
+{
+    int *out = device<int>(64), *next = upload(std::vector<int>(1, 0));
+    emu::set_order(all_orders()[i]);
+    LAUNCH(lane_order, 1, 64, 0, nullptr, out, next);
+    std::vector<int> got = download(out, 64);
+    emu::set_order(emu::order());
+    must(cudaFree(out));
+    must(cudaFree(next));
+    return got;
+}
+
+static void orders()
+{
+    std::vector<int> forward = lanes_in(0), reversed = lanes_in(1), one = lanes_in(2),
+                     two = lanes_in(3);
+    check("lanes run forward and reversed",
+          forward[0] == 0 && forward[63] == 63 && reversed[0] == 63 && reversed[63] == 0);
+    check("random orders differ",
+          one != two && one != forward && one != reversed && two != forward);
+    check("a seed gives one order", one == lanes_in(2));
+}
+
 template <class... P> static void start(void (*kernel)(P...), int threads)
 {
     int *out = device<int>(1024);
@@ -291,5 +317,6 @@ int main()
     barriers();
     mistakes();
     launches();
+    orders();
     return done();
 }

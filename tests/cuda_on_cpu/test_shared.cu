@@ -152,6 +152,18 @@ __global__ void no_wait(const float *in, float *out)
     out[threadIdx.x] = stage[threadIdx.x];
 }
 
+/* The array holds numbers before, as in the second round of a loop. */
+__global__ void no_wait_again(const float *in, float *out)
+{
+    SHARED(float, stage, [128]);
+    for (unsigned i = 0; i < 4; i++)
+        stage[4 * threadIdx.x + i] = 1;
+    ptx_copy_async(&stage[4 * threadIdx.x], in + 4 * threadIdx.x);
+    ptx_copy_commit();
+    out[threadIdx.x] = stage[4 * threadIdx.x];
+    ptx_copy_wait<0>();
+}
+
 __global__ void no_commit(const float *in, float *out)
 {
     SHARED(float, stage, [128]);
@@ -242,6 +254,7 @@ static void copies()
     in_every_order("a pipeline of two stages", [] { return raw(run_pipeline<1>()); });
     check("a wait that leaves one group too many is NaN", std::isnan(run_pipeline<2>()[0]));
     check("no wait is NaN", std::isnan(run(no_wait)[3]));
+    check("no wait is NaN where numbers stood before", std::isnan(run(no_wait_again)[3]));
     check("no commit is NaN", std::isnan(run(no_commit)[3]));
     differs("a wait without a barrier", [] { return raw(run(wait_without_barrier)); });
     got = run(part);

@@ -157,7 +157,7 @@ __global__ void lacks_caller(int *out) { out[threadIdx.x] = __shfl_sync(0xffffff
 __global__ void names_absent(int *out) { out[threadIdx.x] = __shfl_sync(0xffffffff, 1, 0); }
 __global__ void names_returned(int *out)
 {
-    if (threadIdx.x == 3)
+    if (threadIdx.x == 0)
         return;
     out[threadIdx.x] = __shfl_sync(0xffffffff, 1, 0);
 }
@@ -218,7 +218,8 @@ static void masks()
         aborts("a mask with a lane that is not there" + in, "the block has 20",
                [] { run(names_absent, 20); });
         aborts("a mask with a lane that returned" + in, "return", [] { run(names_returned, 32); });
-        aborts("a mask with a lane at a barrier" + in, "barrier", [] { run(names_busy, 32); });
+        aborts("a mask with a lane at a barrier" + in, "waits at a barrier at",
+               [] { run(names_busy, 32); });
         aborts("two masks" + in, "__any_sync", [] { run(two_masks, 32); });
         aborts("two places" + in, "which waits in __shfl_sync", [] { run(two_places, 32); });
         aborts("a shuffle that reads past its mask" + in, "reads lane 9",
