@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "async_copy.h"
 #include "emulator.h"
 #include "runtime_api.h"
+#include "tensor_core.h"
 #include "warp.h"
 
 #define __global__

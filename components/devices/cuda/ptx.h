@@ -13,8 +13,6 @@
 #define PTX_EMULATE(call)
 #define PTX_SHARED(at) static_cast<unsigned>(__cvta_generic_to_shared(at))
 #else
-#include "async_copy.h"
-#include "tensor_core.h"
 /* The place of the caller, for messages. */
 #define PTX_SITE , const char *file = __builtin_FILE(), int line = __builtin_LINE()
 #define PTX_ASM(...)
