@@ -11,8 +11,8 @@
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-/* A tile is at most MOST_ROWS rows of a by WIDE_TILE of b, or 1 row of a by LONG_TILE of b: what
- * loads the least for a multiply-add and fits in 16 or 32 registers. A strip is whole tiles. */
+/* A tile is at most MOST_ROWS rows of a by WIDE_TILE of b, or 1 row of a by LONG_TILE of b. These
+ * load the least for each multiply-add and fit in 16 or 32 registers. A strip is whole tiles. */
 enum { MOST_ROWS = 4, WIDE_TILE = MR == 8 ? 6 : 2, LONG_TILE = 8 };
 _Static_assert(STRIP % WIDE_TILE == 0 && STRIP % LONG_TILE == 0 && STRIP % VL == 0,
                "a strip ends in the middle of a tile");
