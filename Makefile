@@ -192,6 +192,38 @@ test: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all tests
 	@BUILD=$(BUILD) sh tests/run.sh $(BUILD)/tests/test_* tests/test_*.sh
 
+# CUDA on the CPU (docs/cuda-on-cpu.md): the kernels and the tests of tests/cuda_on_cpu, built as C++ by each compiler that
+# is here. Needs no CUDA. The cuda-tests of one compiler: make CUDA_CXX=g++ cuda-tests
+test-cuda: setup-test
+	@$(MAKE) --no-print-directory -j$$(nproc) $(LIBRARY)
+	@for c in g++ clang++; do ! command -v $$c >/dev/null 2>&1 || \
+	    $(MAKE) --no-print-directory -j$$(nproc) CUDA_CXX=$$c cuda-tests || exit 1; done
+	@BUILD=$(BUILD) sh tests/run.sh tests/cuda_on_cpu/test_sources.sh $(BUILD)/cuda_on_cpu/test_*
+
+ifdef CUDA_CXX
+CUDA_OBJ      = $(BUILD)/obj/$(CUDA_CXX)
+CUDA_EMULATOR = $(patsubst %.cc,$(CUDA_OBJ)/%.o,$(wildcard tests/cuda_on_cpu/*.cc))
+CUDA_KERNELS  = $(patsubst %.cu,$(CUDA_OBJ)/%.o,$(wildcard components/devices/cuda/*.cu))
+CUDA_TESTS    = $(patsubst tests/cuda_on_cpu/%.cu,$(BUILD)/cuda_on_cpu/%.$(CUDA_CXX),$(wildcard tests/cuda_on_cpu/test_*.cu))
+# A product and a sum are rounded apart. Variables that nobody set hold a pattern.
+CUDA_CXXFLAGS = -O2 -g -std=c++17 -Wall -Wextra -ffp-contract=off -ftrivial-auto-var-init=pattern -ffile-prefix-map=$(CURDIR)=.
+# The switch between fibers that other processors take.
+CUDA_OTHER    = $(BUILD)/cuda_on_cpu/test_blocks_ucontext.$(CUDA_CXX)
+cuda-tests: $(CUDA_TESTS) $(CUDA_OTHER)
+$(CUDA_OBJ)/%.o: %.cc
+	@mkdir -p $(@D)
+	$(call say,c++,$<)$(CUDA_CXX) -MMD -MP -Itests/cuda_on_cpu -Icomponents $(CUDA_CXXFLAGS) -c $< -o $@
+$(CUDA_OBJ)/%.o: %.cu
+	@mkdir -p $(@D)
+	$(call say,c++,$<)$(CUDA_CXX) -MMD -MP -Itests/cuda_on_cpu -Icomponents -Itests $(CUDA_CXXFLAGS) -x c++ -c $< -o $@
+$(CUDA_OTHER): tests/cuda_on_cpu/fibers.cc $(BUILD)/cuda_on_cpu/test_blocks.$(CUDA_CXX)
+	$(call say,c++,$@)$(CUDA_CXX) -Itests/cuda_on_cpu $(CUDA_CXXFLAGS) -DCUDA_ON_CPU_UCONTEXT $< \
+	    $(CUDA_OBJ)/tests/cuda_on_cpu/test_blocks.o $(filter-out %/fibers.o,$(CUDA_EMULATOR)) -o $@
+$(CUDA_TESTS): $(BUILD)/cuda_on_cpu/%.$(CUDA_CXX): $(CUDA_OBJ)/tests/cuda_on_cpu/%.o $(CUDA_KERNELS) $(CUDA_EMULATOR) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call say,link,$@)$(CUDA_CXX) $(CUDA_CXXFLAGS) $(LDFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) -o $@
+endif
+
 # Live comparison with the field's own libraries, in a Python environment outside this tree (see tests/peers.sh).
 test-peers: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(HELPERS) $(PEERS)
@@ -282,4 +314,4 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install dist uninstall setup setup-test test test-peers faults mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
+.PHONY: all quickstart found install dist uninstall setup setup-test test test-cuda cuda-tests test-peers faults mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help

@@ -2,7 +2,7 @@
 # Stages are targets of make. Some always run. A longer one runs when a file it covers changed in the last 20 commits, and
 # else on every fourth commit. Commits are counted along the first parents, so that merges leave out no fourth one.
 # Nothing is stored: when a stage ran last follows from the history by the same rule.
-always="test test-peers"
+always="test test-cuda test-peers"
 longer="test-asan test-valgrind fuzz faults test-aarch64"
 window=20 every=4
 

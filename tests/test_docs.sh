@@ -32,6 +32,7 @@ while IFS= read -r command; do
     "make quickstart") by tests/test_quickstart.sh 'sh "$here/tools/quickstart.sh"' ;;
     "make proof") by tests/test_proof.sh 'sh tests/proof.sh --small' ;;
     "make test") by .ci/stages.sh 'always="test ' ;;
+    "make test-cuda") by .ci/stages.sh "test-cuda" ;;
     "cp recipes/finetune_full.c recipes/mine.c" | "make build/mine") by tests/test_recipe.sh "build build/mine" ;;
     "build/mine "*--output\ runs/frozen)
         by tests/test_recipe.sh "frozen three --freeze-layers 3"

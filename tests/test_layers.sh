@@ -15,7 +15,7 @@ only() {
     none "$(echo "$header" | tr -d "\\\\") is included only in $(echo "$*" | tr -d "\\\\")" "$found"
 }
 only 'cblas\.h' components/devices/cpu/
-only '(cuda|cublas|cudnn|nvml|nccl)[A-Za-z_]*\.h' components/devices/cuda/ components/comm/nccl
+only '(cuda|cublas|cudnn|nvml|nccl)[A-Za-z_]*\.h' components/devices/cuda/ components/comm/nccl tests/cuda_on_cpu/
 only 'mpi\.h' components/comm/mpi
 only 'hdf5\.h' components/sweeps/stores/
 only 'yaml\.h' components/sweeps/spaces/

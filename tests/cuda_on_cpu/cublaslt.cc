@@ -1,0 +1,285 @@
+/* cublaslt.cc - cuBLASLt's products as plain loops. What the library would refuse is refused. */
+#include "cublasLt.h"
+#include "cuda_bf16.h"
+#include "parts.h"
+
+#include <cstring>
+
+struct emu_blas {
+    bool open;
+};
+struct emu_layout {
+    cudaDataType type;
+    uint64_t rows, columns;
+    int64_t leading, batch_stride;
+    int32_t order, batches;
+};
+struct emu_product {
+    cublasComputeType_t compute;
+    int32_t transposed[2]; /* A, B */
+};
+struct emu_preference {
+    uint64_t workspace;
+};
+
+/* What every algorithm asks for, so that a missing workspace shows. */
+enum : size_t { WORKSPACE = 4096 };
+
+static size_t element_bytes(cudaDataType type) { return type == CUDA_R_16BF ? 2 : 4; }
+
+static size_t place(const emu_layout &l, uint64_t row, uint64_t column)
+{
+    return l.order == CUBLASLT_ORDER_ROW ? row * (uint64_t)l.leading + column
+                                         : column * (uint64_t)l.leading + row;
+}
+
+/* The bytes from a layout's first element to behind its last. */
+static size_t span(const emu_layout &l)
+{
+    size_t last =
+        place(l, l.rows - 1, l.columns - 1) + (size_t)(l.batches - 1) * (size_t)l.batch_stride;
+    return (last + 1) * element_bytes(l.type);
+}
+
+static float element(const void *at, cudaDataType type, size_t i)
+{
+    return type == CUDA_R_16BF ? __bfloat162float(((const __nv_bfloat16 *)at)[i])
+                               : ((const float *)at)[i];
+}
+
+static void set_element(void *at, cudaDataType type, size_t i, float x)
+{
+    if (type == CUDA_R_16BF)
+        ((__nv_bfloat16 *)at)[i] = __float2bfloat16(x);
+    else
+        ((float *)at)[i] = x;
+}
+
+/* An operand's element of op(X). With FAST_TF32 its low 13 bits do not count. */
+static float operand(const void *at, const emu_layout &l, bool transposed, uint64_t row,
+                     uint64_t column, size_t batch, cublasComputeType_t compute)
+{
+    size_t i = transposed ? place(l, column, row) : place(l, row, column);
+    float x = element(at, l.type, batch * (size_t)l.batch_stride + i);
+    return compute == CUBLAS_COMPUTE_32F_FAST_TF32
+               ? __uint_as_float((__float_as_uint(x) + 0x1000) & 0xffffe000)
+               : x;
+}
+
+static bool layout_fits(const emu_layout &l)
+{
+    uint64_t least = l.order == CUBLASLT_ORDER_ROW ? l.columns : l.rows;
+    return l.rows > 0 && l.columns > 0 && (uint64_t)l.leading >= least && l.batches > 0;
+}
+
+static cublasStatus_t check(const emu_product &p, const emu_layout &a, const emu_layout &b,
+                            const emu_layout &c, const emu_layout &d)
+{
+    uint64_t m = p.transposed[0] ? a.columns : a.rows, k = p.transposed[0] ? a.rows : a.columns;
+    uint64_t n = p.transposed[1] ? b.rows : b.columns, k2 = p.transposed[1] ? b.columns : b.rows;
+    if (!layout_fits(a) || !layout_fits(b) || !layout_fits(c) || !layout_fits(d) || k != k2 ||
+        d.rows != m || d.columns != n || c.rows != m || c.columns != n || a.batches != d.batches ||
+        b.batches != d.batches || c.batches != d.batches)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    bool known = a.type == b.type && c.type == d.type &&
+                 (a.type == CUDA_R_16BF || d.type == CUDA_R_32F) && c.order == d.order;
+    return known ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+/* A number that differs between products. */
+static uint64_t product_key(const emu_product &p, const emu_layout *const layouts[4])
+{
+    uint64_t key = 14695981039346656037u ^ (uint64_t)p.compute;
+    uint64_t more[2] = {(uint64_t)p.transposed[0], (uint64_t)p.transposed[1]};
+    for (uint64_t x : more)
+        key = (key ^ x) * 1099511628211u;
+    for (int i = 0; i < 4; i++) {
+        const emu_layout &l = *layouts[i];
+        uint64_t parts[] = {(uint64_t)l.type,  l.rows,
+                            l.columns,         (uint64_t)l.leading,
+                            (uint64_t)l.order, (uint64_t)l.batches};
+        for (uint64_t x : parts)
+            key = (key ^ x) * 1099511628211u;
+    }
+    return key;
+}
+
+const char *cublasLtGetStatusString(cublasStatus_t status)
+{
+    switch (status) {
+    case CUBLAS_STATUS_SUCCESS: return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_NOT_INITIALIZED: return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case CUBLAS_STATUS_INVALID_VALUE: return "CUBLAS_STATUS_INVALID_VALUE";
+    default: return "CUBLAS_STATUS_NOT_SUPPORTED";
+    }
+}
+
+/* ---- objects ---- */
+
+template <class T> static cublasStatus_t create(T **object, T first)
+{
+    *object = new T(first);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+template <class T> static cublasStatus_t destroy(T *object)
+{
+    delete object;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Sets a member if the value has its size. */
+template <class T> static cublasStatus_t set(T *member, const void *value, size_t bytes)
+{
+    if (bytes != sizeof *member)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(member, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) { return create(handle, {true}); }
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return destroy(handle); }
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute,
+                                        cudaDataType scale)
+{
+    return scale == CUDA_R_32F ? create(desc, {compute, {0, 0}}) : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void *value, size_t bytes)
+{
+    return set(&desc->transposed[attribute == CUBLASLT_MATMUL_DESC_TRANSB], value, bytes);
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) { return destroy(desc); }
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType type,
+                                          uint64_t rows, uint64_t columns, int64_t leading)
+{
+    return create(layout, {type, rows, columns, leading, 0, CUBLASLT_ORDER_COL, 1});
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void *value, size_t bytes)
+{
+    switch (attribute) {
+    case CUBLASLT_MATRIX_LAYOUT_ORDER: return set(&layout->order, value, bytes);
+    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT: return set(&layout->batches, value, bytes);
+    default: return set(&layout->batch_stride, value, bytes);
+    }
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
+{
+    return destroy(layout);
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
+{
+    return create(preference, {0});
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t,
+                                                    const void *value, size_t bytes)
+{
+    return set(&preference->workspace, value, bytes);
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference)
+{
+    return destroy(preference);
+}
+
+/* ---- products ---- */
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t *results,
+                                              int *returned)
+{
+    const emu_layout *layouts[4] = {a, b, c, d};
+    cublasStatus_t status = check(*desc, *a, *b, *c, *d);
+    *returned = 0;
+    if (!handle || wanted < 1)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (status != CUBLAS_STATUS_SUCCESS)
+        return status;
+    /* The second needs a workspace, the first none. */
+    for (int i = 0; i < 2 && i < wanted && preference->workspace >= i * WORKSPACE; i++) {
+        results[i] = cublasLtMatmulHeuristicResult_t();
+        results[i].algo.data[0] = product_key(*desc, layouts);
+        results[i].algo.data[1] = results[i].workspaceSize = (size_t)i * WORKSPACE;
+        ++*returned;
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* One product, with everything by value: the objects may be gone when it runs. */
+struct job {
+    emu_product p;
+    float alpha, beta;
+    const void *a, *b, *c;
+    void *d;
+    emu_layout la, lb, lc, ld;
+};
+
+static void multiply(const job &j)
+{
+    emu::open_memory open;
+    uint64_t depth = j.p.transposed[0] ? j.la.rows : j.la.columns;
+    for (size_t batch = 0; batch < (size_t)j.ld.batches; batch++)
+        for (uint64_t m = 0; m < j.ld.rows; m++)
+            for (uint64_t n = 0; n < j.ld.columns; n++) {
+                float sum = 0;
+                for (uint64_t k = 0; k < depth; k++)
+                    sum += operand(j.a, j.la, j.p.transposed[0], m, k, batch, j.p.compute) *
+                           operand(j.b, j.lb, j.p.transposed[1], k, n, batch, j.p.compute);
+                sum *= j.alpha;
+                if (j.beta != 0)
+                    sum += j.beta * element(j.c, j.lc.type,
+                                            batch * (size_t)j.lc.batch_stride + place(j.lc, m, n));
+                set_element(j.d, j.ld.type, batch * (size_t)j.ld.batch_stride + place(j.ld, m, n),
+                            sum);
+            }
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
+                              const void *a, cublasLtMatrixLayout_t a_layout, const void *b,
+                              cublasLtMatrixLayout_t b_layout, const void *beta, const void *c,
+                              cublasLtMatrixLayout_t c_layout, void *d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo,
+                              void *workspace, size_t workspace_bytes, cudaStream_t stream)
+{
+    const emu_layout *layouts[4] = {a_layout, b_layout, c_layout, d_layout};
+    cublasStatus_t status = check(*desc, *a_layout, *b_layout, *c_layout, *d_layout);
+    if (!handle || !algo)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (status != CUBLAS_STATUS_SUCCESS)
+        return status;
+    if (algo->data[0] != product_key(*desc, layouts) || workspace_bytes < algo->data[1] ||
+        (algo->data[1] && !emu::memory_holds(workspace, algo->data[1])))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    job j = {*desc,
+             *(const float *)alpha,
+             *(const float *)beta,
+             a,
+             b,
+             c,
+             d,
+             *a_layout,
+             *b_layout,
+             *c_layout,
+             *d_layout};
+    if (!emu::memory_holds(a, span(j.la)) || !emu::memory_holds(b, span(j.lb)) ||
+        !emu::memory_holds(d, span(j.ld)) || (j.beta != 0 && !emu::memory_holds(c, span(j.lc))))
+        emu::fail("cublasLtMatmul: a matrix reaches beyond its device memory");
+    if (emu::queue(stream, "cublasLtMatmul", [j] { multiply(j); }) != cudaSuccess)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    return CUBLAS_STATUS_SUCCESS;
+}

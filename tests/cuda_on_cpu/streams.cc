@@ -1,0 +1,439 @@
+/* streams.cc - streams, events, graphs, and the check of a launch. Work waits in its stream until
+ * somebody needs it. So it runs as late as it may. */
+#include "parts.h"
+#include "runtime_api.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <vector>
+
+typedef std::function<void()> work;
+
+struct emu_graph {
+    std::vector<work> nodes;
+};
+struct emu_graph_exec {
+    std::vector<work> nodes;
+};
+struct emu_stream {
+    std::deque<work> waiting;
+    uint64_t queued = 0, done = 0;
+    bool blocking = true; /* ordered with the null stream */
+    bool destroyed = false;
+    emu_graph *capture = nullptr;
+    bool broken = false; /* the capture holds a call that it may not */
+};
+struct emu_event {
+    emu_stream *stream = nullptr; /* null: not recorded yet */
+    uint64_t number = 0;          /* done when the stream has done as many */
+    emu_graph *capture = nullptr; /* recorded into that one */
+    double time = 0;
+    bool timed = true, destroyed = false;
+};
+
+static emu_stream null_stream;
+static std::vector<emu_stream *> streams = {
+    &null_stream}; /* destroyed ones too: their names are not used again */
+static std::map<const void *, size_t> allowed_shared;
+static cudaError_t last_error;
+
+static emu_stream *stream_of(cudaStream_t stream) { return stream ? stream : &null_stream; }
+
+static bool is_stream(cudaStream_t stream)
+{
+    for (emu_stream *s : streams)
+        if (s == stream_of(stream))
+            return !s->destroyed;
+    return false;
+}
+
+/* Run what waits in s, up to its item `number`. */
+static void run_until(emu_stream *s, uint64_t number)
+{
+    while (s->done < number && !s->waiting.empty()) {
+        work next = std::move(s->waiting.front());
+        s->waiting.pop_front();
+        next();
+        s->done++;
+    }
+}
+
+namespace emu
+{
+
+cudaError_t returned(cudaError_t error)
+{
+    if (error != cudaSuccess && error != cudaErrorNotReady)
+        last_error = error;
+    return error;
+}
+
+bool is_capturing()
+{
+    for (emu_stream *s : streams)
+        if (s->capture)
+            return true;
+    return false;
+}
+
+void finish_all()
+{
+    for (size_t i = 0; i < streams.size(); i++)
+        run_until(streams[i], streams[i]->queued);
+}
+
+/* What the null stream and blocking streams wait for: each other's earlier items. */
+static work ordered(emu_stream *s, work todo)
+{
+    std::vector<std::pair<emu_stream *, uint64_t>> before;
+    for (emu_stream *other : streams)
+        if (other != s && other->blocking && (s == &null_stream || other == &null_stream) &&
+            s->blocking && other->done < other->queued)
+            before.push_back({other, other->queued});
+    if (before.empty())
+        return todo;
+    return [before, todo] {
+        for (auto &b : before)
+            run_until(b.first, b.second);
+        todo();
+    };
+}
+
+cudaError_t queue(cudaStream_t stream, const char *what, work todo)
+{
+    if (in_kernel())
+        fail("a kernel calls %s", what);
+    if (!is_stream(stream))
+        return returned(cudaErrorInvalidResourceHandle);
+    emu_stream *s = stream_of(stream);
+    if (s->capture) {
+        s->capture->nodes.push_back(todo);
+        return cudaSuccess;
+    }
+    s->waiting.push_back(ordered(s, todo));
+    s->queued++;
+    return cudaSuccess;
+}
+
+cudaError_t queue_grid(const void *kernel, grid g, cudaStream_t stream)
+{
+    uint64_t threads = (uint64_t)g.threads.x * g.threads.y * g.threads.z;
+    if (threads == 0 || threads > MOST_LANES || g.threads.z > 64 || g.blocks.x == 0 ||
+        g.blocks.y == 0 || g.blocks.z == 0 || g.blocks.x > 0x7fffffff || g.blocks.y > 65535 ||
+        g.blocks.z > 65535)
+        return returned(cudaErrorInvalidConfiguration);
+    auto allowed = allowed_shared.find(kernel);
+    g.shared_allowed = allowed == allowed_shared.end() ? 0 : allowed->second;
+    if (g.shared > (g.shared_allowed > STATIC_SHARED ? g.shared_allowed : (size_t)STATIC_SHARED))
+        return returned(cudaErrorInvalidValue);
+    return queue(stream, g.kernel.c_str(), [g] { run_grid(g); });
+}
+
+} // namespace emu
+
+using namespace emu;
+
+cudaError_t emu_allow_shared(const void *kernel, size_t bytes)
+{
+    if (bytes > shared_limit())
+        return returned(cudaErrorInvalidValue);
+    allowed_shared[kernel] = bytes;
+    return cudaSuccess;
+}
+
+/* ---- errors and devices ---- */
+
+static const struct {
+    cudaError_t error;
+    const char *name, *text;
+} errors[] = {
+    {cudaSuccess, "cudaSuccess", "no error"},
+    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
+     "invalid configuration argument"},
+    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+     "operation failed due to a previous error during capture"},
+    {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
+     "dependency created on uncaptured work in another stream"},
+};
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    for (auto &e : errors)
+        if (e.error == error)
+            return e.name;
+    return "unrecognized error code";
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    for (auto &e : errors)
+        if (e.error == error)
+            return e.text;
+    return "unrecognized error code";
+}
+
+cudaError_t cudaGetLastError()
+{
+    cudaError_t error = last_error;
+    last_error = cudaSuccess;
+    return error;
+}
+
+cudaError_t cudaPeekAtLastError() { return last_error; }
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    return device == 0 ? cudaSuccess : returned(cudaErrorInvalidDevice);
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
+{
+    size_t free_bytes;
+    if (device != 0)
+        return returned(cudaErrorInvalidDevice);
+    *p = cudaDeviceProp();
+    snprintf(p->name, sizeof p->name, "CUDA on the CPU, as sm_%d", architecture());
+    cudaMemGetInfo(&free_bytes, &p->totalGlobalMem);
+    p->sharedMemPerBlock = STATIC_SHARED;
+    p->sharedMemPerBlockOptin = shared_limit();
+    p->major = architecture() / 10;
+    p->minor = architecture() % 10;
+    p->multiProcessorCount = 4;
+    p->maxThreadsPerBlock = MOST_LANES;
+    p->warpSize = WARP;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version) { return *version = 13000, cudaSuccess; }
+cudaError_t cudaRuntimeGetVersion(int *version) { return *version = 13000, cudaSuccess; }
+
+/* ---- streams ---- */
+
+/* A wait that a capture may not hold ends the capture. */
+static bool breaks_capture(emu_stream *s)
+{
+    if (s && s->capture)
+        s->broken = true;
+    return s ? s->capture != nullptr : is_capturing();
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    *stream = new emu_stream();
+    (*stream)->blocking = !(flags & cudaStreamNonBlocking);
+    streams.push_back(*stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream)
+{
+    return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    if (!stream || !is_stream(stream))
+        return returned(cudaErrorInvalidResourceHandle);
+    run_until(stream, stream->queued);
+    stream->destroyed = true;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    if (!is_stream(stream))
+        return returned(cudaErrorInvalidResourceHandle);
+    emu_stream *s = stream_of(stream);
+    if (breaks_capture(s))
+        return returned(cudaErrorStreamCaptureUnsupported);
+    run_until(s, s->queued);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    if (!is_stream(stream))
+        return returned(cudaErrorInvalidResourceHandle);
+    emu_stream *s = stream_of(stream);
+    if (breaks_capture(s))
+        return returned(cudaErrorStreamCaptureUnsupported);
+    run_until(s, s->done + 1); /* somebody who asks again and again comes to the end */
+    return s->done == s->queued ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaDeviceSynchronize()
+{
+    if (breaks_capture(nullptr))
+        return returned(cudaErrorStreamCaptureUnsupported);
+    finish_all();
+    return cudaSuccess;
+}
+
+/* ---- events ---- */
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    *event = new emu_event();
+    (*event)->timed = !(flags & cudaEventDisableTiming);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    if (!event || event->destroyed)
+        return returned(cudaErrorInvalidResourceHandle);
+    event->destroyed = true; /* its record may still wait in a stream */
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    if (!event || event->destroyed)
+        return returned(cudaErrorInvalidResourceHandle);
+    cudaError_t error = queue(stream, "cudaEventRecord", [event] {
+        std::chrono::duration<double, std::milli> now =
+            std::chrono::steady_clock::now().time_since_epoch();
+        event->time = now.count();
+    });
+    if (error)
+        return error;
+    event->stream = stream_of(stream);
+    event->capture = event->stream->capture;
+    event->number = event->stream->queued;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
+{
+    if (!event || event->destroyed || !is_stream(stream))
+        return returned(cudaErrorInvalidResourceHandle);
+    emu_stream *s = stream_of(stream), *other = event->stream;
+    uint64_t number = event->number;
+    if (!other || (other == s && event->capture == s->capture))
+        return cudaSuccess;
+    if (event->capture || s->capture)
+        return returned(cudaErrorStreamCaptureIsolation);
+    return queue(stream, "cudaStreamWaitEvent", [other, number] { run_until(other, number); });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    if (!event || event->destroyed)
+        return returned(cudaErrorInvalidResourceHandle);
+    if (event->capture)
+        return returned(cudaErrorStreamCaptureUnsupported);
+    if (!event->stream || event->stream->done >= event->number)
+        return cudaSuccess;
+    run_until(event->stream, event->stream->done + 1);
+    return event->stream->done >= event->number ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    if (!event || event->destroyed)
+        return returned(cudaErrorInvalidResourceHandle);
+    if (event->capture)
+        return returned(cudaErrorStreamCaptureUnsupported);
+    if (event->stream)
+        run_until(event->stream, event->number);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
+{
+    if (!begin || !end || !begin->timed || !end->timed || !begin->stream || !end->stream)
+        return returned(cudaErrorInvalidResourceHandle);
+    if (begin->stream->done < begin->number || end->stream->done < end->number)
+        return returned(cudaErrorNotReady);
+    *ms = (float)(end->time - begin->time);
+    return cudaSuccess;
+}
+
+/* ---- graphs ---- */
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
+{
+    if (!stream || !is_stream(stream) || stream->capture)
+        return returned(cudaErrorStreamCaptureUnsupported);
+    stream->capture = new emu_graph();
+    stream->broken = false;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+    *graph = nullptr;
+    if (!stream || !is_stream(stream) || !stream->capture)
+        return returned(cudaErrorInvalidValue);
+    emu_graph *captured = stream->capture;
+    stream->capture = nullptr;
+    if (stream->broken) {
+        delete captured;
+        return returned(cudaErrorStreamCaptureInvalidated);
+    }
+    *graph = captured;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status)
+{
+    emu_stream *s = stream_of(stream);
+    *status = !s->capture ? cudaStreamCaptureStatusNone
+              : s->broken ? cudaStreamCaptureStatusInvalidated
+                          : cudaStreamCaptureStatusActive;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
+{
+    *exec = new emu_graph_exec{graph->nodes};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    std::vector<work> nodes = exec->nodes;
+    return queue(stream, "cudaGraphLaunch", [nodes] {
+        for (const work &node : nodes)
+            node();
+    });
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+    delete exec;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    delete graph;
+    return cudaSuccess;
+}
