@@ -325,6 +325,14 @@ void tune_protocols_free(struct tune_protocol *protocols, int count)
     free(protocols);
 }
 
+bool tune_protocol_is_first(const struct tune_protocol *protocols, int p)
+{
+    int first = 0;
+    while (protocols[first].experiment != protocols[p].experiment)
+        first++;
+    return first == p;
+}
+
 void tune_protocol_inputs(const struct tune_protocol *p, const struct tune_value *entity, struct tune_value *inputs)
 {
     for (int i = 0; i < p->experiment->input_count; i++)

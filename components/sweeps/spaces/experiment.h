@@ -201,6 +201,8 @@ struct tune_protocol {
  * tune_protocols_set - add a parameter to each protocol that has such an optional input, not inert,
  * and neither dimension nor parameter. Returns their number. -1 with an error: the value is outside
  * its domain, or an identifier becomes too long.
+ * tune_protocol_is_first - whether no protocol before protocols[p] has its experiment, so that a
+ * pass over experiments takes each once.
  * tune_protocol_inputs - the whole input vector of an entity of the space, into
  * inputs[input_count]. */
 int tune_space_bind(const struct tune_space *s, const struct tune_catalog *c,
@@ -210,6 +212,7 @@ int tune_space_set(struct tune_space *s, const struct tune_catalog *c, const cha
 int tune_protocols_set(struct tune_protocol *protocols, int count, const char *input,
                        const struct tune_value *value);
 void tune_protocols_free(struct tune_protocol *protocols, int count);
+bool tune_protocol_is_first(const struct tune_protocol *protocols, int p);
 void tune_protocol_inputs(const struct tune_protocol *p, const struct tune_value *entity,
                           struct tune_value *inputs);
 
