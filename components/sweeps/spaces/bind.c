@@ -339,6 +339,35 @@ void tune_protocol_inputs(const struct tune_protocol *p, const struct tune_value
         inputs[i] = p->dimension[i] >= 0 ? entity[p->dimension[i]] : p->fixed[i];
 }
 
+static bool is_input(const struct tune_protocol *p, int dimension)
+{
+    for (int i = 0; i < p->experiment->input_count; i++)
+        if (p->dimension[i] == dimension)
+            return true;
+    return false;
+}
+
+int tune_protocol_names(const struct tune_protocol *p, const struct tune_space *s, const char **names)
+{
+    int count = p->experiment->input_count;
+    memcpy(names, p->experiment->names, (size_t)count * sizeof *names);
+    for (int d = 0; d < s->count; d++)
+        if (!is_input(p, d))
+            names[count++] = s->names[d];
+    return count;
+}
+
+int tune_protocol_values(const struct tune_protocol *p, const struct tune_space *s, const struct tune_value *entity,
+                         struct tune_value *values)
+{
+    int count = p->experiment->input_count;
+    tune_protocol_inputs(p, entity, values);
+    for (int d = 0; d < s->count; d++)
+        if (!is_input(p, d))
+            values[count++] = entity[d];
+    return count;
+}
+
 bool tune_protocol_shows(const struct tune_protocol *p, const struct tune_target *t)
 {
     struct tune_value *inputs = t->shown ? calloc((size_t)p->experiment->input_count + 1, sizeof *inputs) : NULL;
