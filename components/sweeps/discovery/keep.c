@@ -111,7 +111,7 @@ int tune_keep_data(struct tune_store *s, const char *path, const char *hash)
     char *text = good ? cJSON_Print(json) : NULL;
     cJSON_Delete(json);
     if (!text)
-        return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a data file is noted");
+        return tune_error_cannot("out of memory while a data file is noted");
     int code = tune_store_record(s, "data", name, text, strlen(text));
     cJSON_free(text);
     return code;

@@ -41,8 +41,7 @@ struct tune_known {
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while the known rows of the store are indexed");
-    return -1;
+    return tune_error_cannot("out of memory while the known rows of the store are indexed");
 }
 
 /* ---- keys ---- */

@@ -49,8 +49,7 @@ struct table {
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while the store's entities of the space are read");
-    return -1;
+    return tune_error_cannot("out of memory while the store's entities of the space are read");
 }
 
 /* ---- entities ---- */

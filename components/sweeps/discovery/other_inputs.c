@@ -22,7 +22,7 @@ struct pass {
 
 static int no_memory(void)
 {
-    return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while rows with other inputs are looked for");
+    return tune_error_cannot("out of memory while rows with other inputs are looked for");
 }
 
 static bool same_cell(const struct tune_cell *a, const struct tune_cell *b)

@@ -12,8 +12,7 @@
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a row is put together");
-    return -1;
+    return tune_error_cannot("out of memory while a row is put together");
 }
 
 int tune_results_announce(const struct tune_results *r)

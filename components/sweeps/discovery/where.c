@@ -39,7 +39,7 @@ struct tune_where *tune_where_new(const char *text, const struct tune_space *spa
     }
     bool memory = w && names && w->compiled && w->inputs;
     if (!memory)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for an expression");
+        tune_error_cannot("out of memory for an expression");
     if (!memory || compile(w, text, names) < 0) {
         tune_where_free(w);
         w = NULL;

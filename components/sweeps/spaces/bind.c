@@ -29,8 +29,7 @@ static int add(struct tune_catalog *c, const char *path, bool spare)
         }
     if (!tune_array_fit(&c->experiments, (size_t)c->count, sizeof *c->experiments)) {
         tune_experiment_free(e);
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory with %d experiments", c->count);
-        return -1;
+        return tune_error_cannot("out of memory with %d experiments", c->count);
     }
     c->experiments[c->count++] = e;
     return 0;
@@ -38,8 +37,7 @@ static int add(struct tune_catalog *c, const char *path, bool spare)
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while experiments are fitted to the space");
-    return -1;
+    return tune_error_cannot("out of memory while experiments are fitted to the space");
 }
 
 static int is_experiment(const struct dirent *entry)
