@@ -345,7 +345,8 @@ static bool is_input(const struct tune_protocol *p, int dimension)
     return false;
 }
 
-int tune_protocol_names(const struct tune_protocol *p, const struct tune_space *s, const char **names)
+int tune_protocol_names(const struct tune_protocol *p, const struct tune_space *s,
+                        const char **names)
 {
     int count = p->experiment->input_count;
     memcpy(names, p->experiment->names, (size_t)count * sizeof *names);
@@ -355,8 +356,8 @@ int tune_protocol_names(const struct tune_protocol *p, const struct tune_space *
     return count;
 }
 
-int tune_protocol_values(const struct tune_protocol *p, const struct tune_space *s, const struct tune_value *entity,
-                         struct tune_value *values)
+int tune_protocol_values(const struct tune_protocol *p, const struct tune_space *s,
+                         const struct tune_value *entity, struct tune_value *values)
 {
     int count = p->experiment->input_count;
     tune_protocol_inputs(p, entity, values);
