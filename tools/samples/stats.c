@@ -94,29 +94,32 @@ static int count_requests(const char *operation, struct counts *c)
     return more;
 }
 
-static int put_counts(const char *id, const struct tune_operation_record *r, struct counts *c)
-{
-    TRY(count_requests(id, c));
-    TRY(put_text("operation", id, "SPACE", r->space));
-    TRY(put_text("operation", id, "STATUS", r->status));
-    TRY(put_time(id, "STARTED", r->started_s));
-    TRY(put_time(id, "ENDED", r->ended_s));
-    TRY(put("operation", id, "PLANNED", (double)r->planned));
-    TRY(put("operation", id, "TOTAL_RESULTS", (double)c->results));
-    TRY(put("operation", id, "SUCCESSFUL_RESULTS", (double)(c->results - c->failed_results)));
-    TRY(put("operation", id, "FAILED_RESULTS", (double)c->failed_results));
-    TRY(put("operation", id, "MEASURED_ENTITIES", (double)different(&c->entities)));
-    TRY(put("operation", id, "TOTAL_REQUESTS", (double)c->requests));
-    TRY(put("operation", id, "FAILED_REQUESTS", (double)c->failed_requests));
-    return put("operation", id, "SUCCESSFUL_REQUESTS", (double)(c->requests - c->failed_requests));
-}
-
 static int put_operation(const char *id)
 {
     struct tune_operation_record r;
     struct counts c = {0};
     TRY(tune_operation_record_read(samples.store, id, &r));
-    int code = put_counts(id, &r, &c);
+    int code = count_requests(id, &c);
+    if (code == 0)
+        code = put_text("operation", id, "SPACE", r.space);
+    if (code == 0)
+        code = put_text("operation", id, "STATUS", r.status);
+    if (code == 0)
+        code = put_time(id, "STARTED", r.started_s);
+    if (code == 0)
+        code = put_time(id, "ENDED", r.ended_s);
+    const struct { const char *name; double value; } figures[] = {
+        {"PLANNED", (double)r.planned},
+        {"TOTAL_RESULTS", (double)c.results},
+        {"SUCCESSFUL_RESULTS", (double)(c.results - c.failed_results)},
+        {"FAILED_RESULTS", (double)c.failed_results},
+        {"MEASURED_ENTITIES", (double)different(&c.entities)},
+        {"TOTAL_REQUESTS", (double)c.requests},
+        {"FAILED_REQUESTS", (double)c.failed_requests},
+        {"SUCCESSFUL_REQUESTS", (double)(c.requests - c.failed_requests)},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures && code == 0; i++)
+        code = put("operation", id, figures[i].name, figures[i].value);
     tune_uids_free(&c.entities);
     tune_operation_record_free(&r);
     return code;
