@@ -116,7 +116,7 @@ static const struct tune_property my_properties[] = {{0}};
 
 int samples_no_memory(void)
 {
-    return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory");
+    return tune_error_cannot("out of memory");
 }
 
 int samples_no_such(const char *what, const char *name, const char *const *names, int count)

@@ -122,7 +122,7 @@ static const struct tune_property my_properties[] = {{0}};
 
 int sweep_no_memory(void)
 {
-    return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory");
+    return tune_error_cannot("out of memory");
 }
 
 /* ---- set-up ---- */

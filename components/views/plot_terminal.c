@@ -377,10 +377,8 @@ int tune_plot_terminal(const struct tune_plot *plot, const struct tune_terminal 
     c.width = c.width < 8 ? 8 : c.width > 4096 ? 4096 : c.width;
     tune_plot_x_ticks(plot, &c.x, c.width / 12 < 2 ? 2 : c.width / 12 > 10 ? 10 : c.width / 12);
     c.cells = calloc((size_t)c.width * (size_t)c.height, sizeof *c.cells);
-    if (!c.cells) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for a plot of %d x %d characters", c.width, c.height);
-        return -1;
-    }
+    if (!c.cells)
+        return tune_error_cannot("no memory for a plot of %d x %d characters", c.width, c.height);
     int status = draw_all(&c);
     if (status == 0) {
         fprintf(out, "%*s", c.labels + 2, "");

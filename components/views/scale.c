@@ -386,8 +386,7 @@ int tune_plot_smooth(const struct tune_plot *plot, const struct tune_curve *c, d
     if (!a || !b) {
         free(a);
         free(b);
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to smooth \"%s\"", c->label);
-        return -1;
+        return tune_error_cannot("no memory to smooth \"%s\"", c->label);
     }
     average(c->y, a, c->count, reach < 1 ? 1 : reach); /* smooth twice: the window becomes a
                                                         * triangle, so a jump makes no steps */

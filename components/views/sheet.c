@@ -30,7 +30,7 @@ struct layout {
 
 static int no_memory(void)
 {
-    return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a table");
+    return tune_error_cannot("out of memory for a table");
 }
 
 static const char *cell(const struct layout *l, int64_t row, int c)

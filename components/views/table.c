@@ -37,7 +37,7 @@ struct tune_table *tune_table_new(const char *const *columns, int count)
         return t;
     }
     free(t);
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a table");
+    tune_error_cannot("out of memory for a table");
     return NULL;
 }
 
@@ -198,6 +198,6 @@ int tune_table_print(struct tune_table *t, const char *format, int width, const 
     else if (status == 0)
         status = !strcmp(format, "json") ? put_json(t, out) : put_aligned(t, width, cut_mark, out);
     if (status < 0)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a table");
+        tune_error_cannot("out of memory for a table");
     return status;
 }

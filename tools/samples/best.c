@@ -280,9 +280,7 @@ static int add_dimensions(struct samples_column *columns, int n, int order)
 
 static int begin(void)
 {
-    struct samples_column *columns = calloc((size_t)samples.space->count + 2 * MOST_GOALS + 8, sizeof *columns);
-    if (!columns)
-        return samples_no_memory();
+    struct samples_column columns[TUNE_SPACE_DIMENSIONS + 2 * MOST_GOALS + 8] = {{0}};
     int n = add_dimensions(columns, 0, 0);
     if (best.goal_count == 1)
         columns[n++].heading = "rank";
@@ -300,9 +298,7 @@ static int begin(void)
     n = add_dimensions(columns, n, 1);
     n = add_dimensions(columns, n, 2);
     columns[n++] = (struct samples_column){.heading = "identifier", .hidden = samples_people()};
-    int code = samples_begin(SAMPLES_SHEET, columns, n);
-    free(columns);
-    return code;
+    return samples_begin(SAMPLES_SHEET, columns, n);
 }
 
 /* ---- notes for people ---- */

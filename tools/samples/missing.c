@@ -45,10 +45,8 @@ static int put_row(const struct tune_value *entity, int protocol, const struct t
 
 static int begin(void)
 {
-    struct samples_column *columns = calloc((size_t)samples.space->count + 8, sizeof *columns);
+    struct samples_column columns[TUNE_SPACE_DIMENSIONS + 8] = {{0}};
     int n = 0;
-    if (!columns)
-        return samples_no_memory();
     columns[n++] = (struct samples_column){.heading = "identifier", .hidden = samples_people()};
     if (samples.space->reference_count > 1)
         columns[n++].heading = "experiment";
@@ -56,9 +54,7 @@ static int begin(void)
         columns[n++].heading = samples.space->names[d];
     for (int i = 0; i < 3; i++)
         columns[n++] = (struct samples_column){.heading = headings[i], .measured = i == 1};
-    int code = samples_begin(SAMPLES_SHEET, columns, n);
-    free(columns);
-    return code;
+    return samples_begin(SAMPLES_SHEET, columns, n);
 }
 
 /* ---- what was tried ---- */

@@ -173,13 +173,9 @@ int sweep_enough_begin(void)
     TRY(find_other());
     if (!sweep.store)
         return 0;
-    for (int p = 0; p < sweep.protocol_count; p++) {
-        bool again = false;
-        for (int i = 0; i < p; i++)
-            again = again || sweep.protocols[i].experiment == sweep.protocols[p].experiment;
-        if (!again)
+    for (int p = 0; p < sweep.protocol_count; p++)
+        if (tune_protocol_is_first(sweep.protocols, p))
             TRY(read_rows(sweep.protocols[p].experiment));
-    }
     if (enough.stored_count > 0)
         qsort(enough.stored, enough.stored_count, sizeof *enough.stored, by_uid);
     return read_requests();

@@ -254,6 +254,6 @@ char *tune_experiment_from_program(const char *program)
     }
     cJSON_Delete(json);
     if (!text)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while the experiment of %s is written", program);
+        tune_error_cannot("out of memory while the experiment of %s is written", program);
     return text;
 }

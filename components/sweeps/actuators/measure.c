@@ -119,7 +119,7 @@ static int begin_run(struct tune_measurement *m)
     if (argv && environment)
         m->child = tune_child_start(&child);
     else
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a measurement begins");
+        tune_error_cannot("out of memory while a measurement begins");
     free(argv);
     free(environment);
     return m->child ? 0 : -1;
@@ -337,10 +337,8 @@ static int reduce_all(struct tune_measurement *m)
 {
     const struct tune_experiment *e = m->o.experiment;
     double *v = calloc((size_t)e->runs, sizeof *v);
-    if (!v) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while runs are reduced");
-        return -1;
-    }
+    if (!v)
+        return tune_error_cannot("out of memory while runs are reduced");
     for (int i = 0; i < e->target_count; i++) {
         enum tune_reduce how = e->targets[i].reduce;
         int count = 0, endings = 0;
@@ -417,7 +415,7 @@ struct tune_measurement *tune_measurement_start(const struct tune_measure_option
     struct tune_measurement *m = calloc(1, sizeof *m);
     if (!m || !(m->values = calloc(cells + 1, sizeof *m->values)) || !(m->endings = calloc((size_t)e->runs, sizeof *m->endings)) ||
         !(m->targets = calloc((size_t)e->target_count + 1, sizeof *m->targets))) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a measurement begins");
+        tune_error_cannot("out of memory while a measurement begins");
         tune_measurement_free(m);
         return NULL;
     }

@@ -59,10 +59,8 @@ static int make_map(struct map *m, const struct tune_heat *h, int most_columns, 
     m->rows = m->down > 0 ? (h->rows + m->down - 1) / m->down : 0;
     int64_t count = (int64_t)m->rows * m->columns;
     m->values = malloc((size_t)(count + 1) * sizeof *m->values);
-    if (!m->values) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to draw \"%s\"", h->title);
-        return -1;
-    }
+    if (!m->values)
+        return tune_error_cannot("no memory to draw \"%s\"", h->title);
     bool whole = true;
     for (int64_t i = 0; i < count; i++) {
         double v = m->values[i] = mean_of(m, (int)(i / m->columns), (int)(i % m->columns));
@@ -302,7 +300,7 @@ int tune_heat_svg(const struct tune_heat *heats, int count, FILE *out)
         height += l[made].height;
     int status = l && made == count ? 0 : -1;
     if (!l)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to draw %d maps", count);
+        tune_error_cannot("no memory to draw %d maps", count);
     if (status == 0) {
         tune_svg_begin(out, TUNE_SVG_WIDTH, height, true);
         fputs("<defs><pattern id=\"missing\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"

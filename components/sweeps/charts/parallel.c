@@ -77,10 +77,8 @@ static int make_drawing(struct drawing *d, const struct tune_parallel *p)
                               p->title, p->count);
     d->axes = calloc((size_t)p->count, sizeof *d->axes);
     d->order = calloc((size_t)p->rows + 1, sizeof *d->order);
-    if (!d->axes || !d->order) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory to draw \"%s\"", p->title);
-        return -1;
-    }
+    if (!d->axes || !d->order)
+        return tune_error_cannot("no memory to draw \"%s\"", p->title);
     for (int i = 0; i < p->count; i++)
         make_axis(&d->axes[i], &p->axes[i], p->rows);
     const struct axis *target = &d->axes[p->count - 1];
@@ -306,7 +304,7 @@ int tune_parallel_svg(const struct tune_parallel *parallels, int count, FILE *ou
     double height = 0, width = TUNE_SVG_WIDTH, top = 0;
     int made = 0, status = l ? 0 : -1;
     if (!l)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory for %d drawings", count);
+        tune_error_cannot("no memory for %d drawings", count);
     for (; made < count && status == 0; made++) {
         status = lay_out(&l[made], &parallels[made]);
         height += status == 0 ? full_height(&l[made]) : 0;

@@ -95,7 +95,7 @@ int tune_confused_find(struct tune_store *s, const struct tune_space *space, con
         tune_store_records_free(names, count);
         free(suspects);
         if (!suspects)
-            tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while spaces are compared");
+            tune_error_cannot("out of memory while spaces are compared");
         if (any < 0 || (any > 0 && !names))
             return -1;
     }

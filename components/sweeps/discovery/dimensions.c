@@ -44,8 +44,7 @@ int tune_dimensions_new(struct tune_dimensions *d, const struct tune_space *spac
     if (good)
         return 0;
     tune_dimensions_free(d);
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while the store's entities of the space are read");
-    return -1;
+    return tune_error_cannot("out of memory while the store's entities of the space are read");
 }
 
 void tune_dimensions_free(struct tune_dimensions *d)

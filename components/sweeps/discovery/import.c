@@ -27,8 +27,7 @@ struct line {
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a CSV file is imported");
-    return -1;
+    return tune_error_cannot("out of memory while a CSV file is imported");
 }
 
 int tune_import_bad(struct importing *m, const char *format, ...)

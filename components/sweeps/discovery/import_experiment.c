@@ -30,8 +30,7 @@ struct inference {
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while an experiment is made of a CSV file");
-    return -1;
+    return tune_error_cannot("out of memory while an experiment is made of a CSV file");
 }
 
 static void note(struct kind *k, const char *text, int length)

@@ -10,8 +10,7 @@
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a CSV file is read");
-    return -1;
+    return tune_error_cannot("out of memory while a CSV file is read");
 }
 
 /* ---- identifiers ---- */

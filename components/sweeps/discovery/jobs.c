@@ -36,8 +36,7 @@ struct tune_jobs {
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory in the list of measurements");
-    return -1;
+    return tune_error_cannot("out of memory in the list of measurements");
 }
 
 static struct tune_value *copy(const struct tune_value *values, int count)

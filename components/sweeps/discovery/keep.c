@@ -65,13 +65,9 @@ static int keep_experiment(struct tune_store *s, const struct tune_experiment *e
 
 int tune_keep_experiments(struct tune_store *s, const struct tune_protocol *protocols, int count)
 {
-    for (int p = 0; p < count; p++) {
-        bool again = false;
-        for (int i = 0; i < p; i++)
-            again = again || protocols[i].experiment == protocols[p].experiment;
-        if (!again)
+    for (int p = 0; p < count; p++)
+        if (tune_protocol_is_first(protocols, p))
             TRY(keep_experiment(s, protocols[p].experiment));
-    }
     return 0;
 }
 
@@ -115,7 +111,7 @@ int tune_keep_data(struct tune_store *s, const char *path, const char *hash)
     char *text = good ? cJSON_Print(json) : NULL;
     cJSON_Delete(json);
     if (!text)
-        return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a data file is noted");
+        return tune_error_cannot("out of memory while a data file is noted");
     int code = tune_store_record(s, "data", name, text, strlen(text));
     cJSON_free(text);
     return code;

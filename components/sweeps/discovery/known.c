@@ -41,8 +41,7 @@ struct tune_known {
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while the known rows of the store are indexed");
-    return -1;
+    return tune_error_cannot("out of memory while the known rows of the store are indexed");
 }
 
 /* ---- keys ---- */
@@ -206,10 +205,7 @@ static int read_rows(struct tune_known *k, int protocol)
     const struct tune_experiment *e = k->protocols[protocol].experiment;
     const struct tune_cell *cells;
     int more = 0;
-    for (int i = 0; i < protocol; i++)
-        if (k->protocols[i].experiment == e)
-            return 0;
-    if (!tune_store_has(k->store, e->name))
+    if (!tune_protocol_is_first(k->protocols, protocol) || !tune_store_has(k->store, e->name))
         return 0;
     const char **names = calloc((size_t)(SCANNED_KEYS + e->input_count), sizeof *names);
     if (!names)

@@ -49,8 +49,7 @@ struct table {
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while the store's entities of the space are read");
-    return -1;
+    return tune_error_cannot("out of memory while the store's entities of the space are read");
 }
 
 /* ---- entities ---- */
@@ -381,10 +380,7 @@ static int read_all(struct reading *r)
     for (int pass = 0; pass < 2; pass++) /* rows that have all dimensions come first */
         for (int p = 0; p < r->count; p++) {
             const struct tune_experiment *e = r->protocols[p].experiment;
-            bool again = false;
-            for (int i = 0; i < p; i++)
-                again = again || r->protocols[i].experiment == e;
-            if (!again && tune_store_has(r->store, e->name))
+            if (tune_protocol_is_first(r->protocols, p) && tune_store_has(r->store, e->name))
                 TRY(read_experiment(r, e, pass == 1));
         }
     return 0;

@@ -22,7 +22,7 @@ struct pass {
 
 static int no_memory(void)
 {
-    return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while rows with other inputs are looked for");
+    return tune_error_cannot("out of memory while rows with other inputs are looked for");
 }
 
 static bool same_cell(const struct tune_cell *a, const struct tune_cell *b)
@@ -134,15 +134,12 @@ int tune_other_inputs(struct tune_store *s, const struct tune_space *space, cons
 {
     for (int k = 0; k < space->reference_count; k++) {
         struct pass *p = calloc(1, sizeof *p);
-        bool again = false;
-        for (int i = 0; i < k; i++)
-            again = again || protocols[i].experiment == protocols[k].experiment;
         if (!p)
             return no_memory();
         p->space = space;
         p->protocols = protocols;
         p->e = protocols[k].experiment;
-        int code = again ? 0 : look(s, p, tell);
+        int code = tune_protocol_is_first(protocols, k) ? look(s, p, tell) : 0;
         free(p);
         TRY(code);
     }

@@ -128,10 +128,8 @@ int tune_operation_record_write(struct tune_store *s, const struct tune_operatio
     bool good = put_members(json, figures, FIGURES, r) && put_options(cJSON_AddObjectToObject(json, "options"), r);
     char *text = good ? cJSON_Print(json) : NULL;
     cJSON_Delete(json);
-    if (!text) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while operation %s is recorded", r->id);
-        return -1;
-    }
+    if (!text)
+        return tune_error_cannot("out of memory while operation %s is recorded", r->id);
     snprintf(name, sizeof name, "%s.json", r->id);
     int code = tune_store_record(s, "operations", name, text, strlen(text));
     cJSON_free(text);
@@ -185,10 +183,8 @@ static const char *read_members(const cJSON *object, const struct member *m, int
 static int read_grouping(const cJSON *grouping, struct tune_operation_record *r, const char **wrong)
 {
     const cJSON *item;
-    if (!(r->grouping = calloc((size_t)cJSON_GetArraySize(grouping) + 1, sizeof *r->grouping))) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while an operation's record is read");
-        return -1;
-    }
+    if (!(r->grouping = calloc((size_t)cJSON_GetArraySize(grouping) + 1, sizeof *r->grouping)))
+        return tune_error_cannot("out of memory while an operation's record is read");
     cJSON_ArrayForEach(item, grouping) {
         if (!cJSON_IsString(item))
             *wrong = "grouping";

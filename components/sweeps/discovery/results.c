@@ -12,8 +12,7 @@
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a row is put together");
-    return -1;
+    return tune_error_cannot("out of memory while a row is put together");
 }
 
 int tune_results_announce(const struct tune_results *r)
@@ -21,10 +20,7 @@ int tune_results_announce(const struct tune_results *r)
     for (int p = 0; p < r->space->reference_count; p++) {
         const struct tune_experiment *e = r->protocols[p].experiment;
         struct tune_column *columns;
-        bool again = false;
-        for (int i = 0; i < p; i++)
-            again = again || r->protocols[i].experiment == e;
-        if (again)
+        if (!tune_protocol_is_first(r->protocols, p))
             continue;
         int count = tune_rows_columns(e, &columns), code = count < 0 ? -1 : tune_store_table(r->store, e->name, columns, count);
         free(count < 0 ? NULL : columns);

@@ -56,10 +56,8 @@ static enum tune_cell_type input_type(const struct tune_input *in)
 int tune_rows_columns(const struct tune_experiment *e, struct tune_column **columns)
 {
     struct tune_column *c = calloc((size_t)(e->input_count + e->target_count) + 1, sizeof *c);
-    if (!(*columns = c)) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the columns of %s", e->name);
-        return -1;
-    }
+    if (!(*columns = c))
+        return tune_error_cannot("out of memory for the columns of %s", e->name);
     for (int i = 0; i < e->input_count; i++, c++)
         *c = (struct tune_column){.name = e->names[i], .unit = "", .type = input_type(&e->inputs[i]), .role = TUNE_COLUMN_INPUT};
     for (int i = 0; i < e->target_count; i++, c++)
@@ -212,7 +210,7 @@ int tune_origins_add(struct tune_origin **origins, int *count, const char *host_
             return i;
     }
     if (!tune_array_fit(origins, (size_t)*count, sizeof **origins))
-        return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the origins of a store's rows");
+        return tune_error_cannot("out of memory for the origins of a store's rows");
     struct tune_origin *o = &(*origins)[*count];
     snprintf(o->host_class, sizeof o->host_class, "%s", host_class);
     snprintf(o->build, sizeof o->build, "%s", build);

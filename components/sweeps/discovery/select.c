@@ -21,7 +21,7 @@ struct tune_select {
 
 static int no_memory(void)
 {
-    return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for expressions");
+    return tune_error_cannot("out of memory for expressions");
 }
 
 /* ---- "name = expression; ..." ---- */

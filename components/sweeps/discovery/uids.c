@@ -28,10 +28,8 @@ void tune_uid_text(char text[33], const uint8_t uid[16])
 
 int tune_uids_add(struct tune_uids *u, const uint8_t bytes[16], uint64_t with)
 {
-    if (!tune_array_fit(&u->at, u->count, sizeof *u->at)) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the uids of a store");
-        return -1;
-    }
+    if (!tune_array_fit(&u->at, u->count, sizeof *u->at))
+        return tune_error_cannot("out of memory for the uids of a store");
     memcpy(u->at[u->count].bytes, bytes, 16);
     u->at[u->count++].with = with;
     u->sorted = false;

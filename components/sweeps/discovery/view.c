@@ -9,8 +9,7 @@
 
 int tune_view_no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while the store is viewed");
-    return -1;
+    return tune_error_cannot("out of memory while the store is viewed");
 }
 
 /* ---- requests of this space's operations ---- */

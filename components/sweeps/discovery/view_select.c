@@ -9,14 +9,6 @@
 #include "core/nearest.h"
 #include "core/try.h"
 
-static bool is_input(const struct tune_protocol *p, int dimension)
-{
-    for (int i = 0; i < p->experiment->input_count; i++)
-        if (p->dimension[i] == dimension)
-            return true;
-    return false;
-}
-
 /* Two columns say how good a row's figures are. */
 static const char *quality(int k)
 {
@@ -39,17 +31,12 @@ bool tune_view_of_entities(const struct tune_view *v)
     return v->o.include == TUNE_VIEW_MISSING || v->o.include == TUNE_VIEW_UNMEASURED;
 }
 
-/* Names that expressions may use under a protocol: its experiment's inputs, and the space's other
- * dimensions. From *measured on: its targets, and how good its figures are. Returns their number. */
+/* Names that expressions may use under a protocol: those of tune_protocol_names. From *measured on:
+ * its targets, and how good its figures are. Returns their number. */
 static int list_names(const struct tune_view *v, int p, const char **names, int *measured)
 {
     const struct tune_experiment *e = v->protocols[p].experiment;
-    int count = e->input_count;
-    memcpy(names, e->names, (size_t)count * sizeof *names);
-    for (int d = 0; d < v->space->count; d++)
-        if (!is_input(&v->protocols[p], d))
-            names[count++] = v->space->names[d];
-    *measured = count;
+    int count = *measured = tune_protocol_names(&v->protocols[p], v->space, names);
     for (int t = 0; t < e->target_count && !tune_view_of_entities(v); t++)
         names[count++] = e->targets[t].name;
     for (int k = 0; k < 2 && !tune_view_of_entities(v); k++)
@@ -136,11 +123,7 @@ const struct tune_cell *tune_view_read(struct tune_view *v, const struct tune_ma
 static void fill(struct tune_view *v, int p, const struct tune_cell *cells)
 {
     const struct tune_protocol *protocol = &v->protocols[p];
-    int at = protocol->experiment->input_count;
-    tune_protocol_inputs(protocol, v->values, v->inputs);
-    for (int d = 0; d < v->space->count; d++)
-        if (!is_input(protocol, d))
-            v->inputs[at++] = v->values[d];
+    int at = tune_protocol_values(protocol, v->space, v->values, v->inputs);
     for (int t = 0; t < protocol->experiment->target_count + 2; t++) {
         int k = t - protocol->experiment->target_count;
         if (k >= 0 && !has_quality(v, p, k))

@@ -2,7 +2,6 @@
 #include "sweeps/discovery/where.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/try.h"
 
@@ -13,30 +12,12 @@ struct tune_where {
     struct tune_value *inputs;         /* scratch */
 };
 
-static bool is_input(const struct tune_protocol *p, int dimension)
-{
-    for (int i = 0; i < p->experiment->input_count; i++)
-        if (p->dimension[i] == dimension)
-            return true;
-    return false;
-}
-
-/* Names that the expression may use under a protocol. Returns their number. */
-static int list_names(const struct tune_space *s, const struct tune_protocol *p, const char **names)
-{
-    int count = p->experiment->input_count;
-    memcpy(names, p->experiment->names, (size_t)count * sizeof *names);
-    for (int d = 0; d < s->count; d++)
-        if (!is_input(p, d))
-            names[count++] = s->names[d];
-    return count;
-}
-
 static int compile(struct tune_where *w, const char *text, const char **names)
 {
     bool any = w->space->reference_count == 0;
     for (int p = w->space->reference_count - 1; p >= 0; p--) {
-        w->compiled[p] = tune_expression_new(text, names, list_names(w->space, &w->protocols[p], names), "`where`");
+        int count = tune_protocol_names(&w->protocols[p], w->space, names);
+        w->compiled[p] = tune_expression_new(text, names, count, "`where`");
         any = any || w->compiled[p];
         if (!w->compiled[p] && tune_error_kind() == TUNE_ERROR_CANNOT)
             return -1;
@@ -59,7 +40,7 @@ struct tune_where *tune_where_new(const char *text, const struct tune_space *spa
     }
     bool memory = w && names && w->compiled && w->inputs;
     if (!memory)
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for an expression");
+        tune_error_cannot("out of memory for an expression");
     if (!memory || compile(w, text, names) < 0) {
         tune_where_free(w);
         w = NULL;
@@ -72,12 +53,7 @@ int tune_where_meets(const struct tune_where *w, int p, const struct tune_value 
 {
     if (!w || !w->compiled[p])
         return !w;
-    const struct tune_protocol *protocol = &w->protocols[p];
-    int at = protocol->experiment->input_count;
-    tune_protocol_inputs(protocol, entity, w->inputs);
-    for (int d = 0; d < w->space->count; d++) /* in the order of list_names */
-        if (!is_input(protocol, d))
-            w->inputs[at++] = entity[d];
+    tune_protocol_values(&w->protocols[p], w->space, entity, w->inputs);
     return tune_expression_true(w->compiled[p], w->inputs);
 }
 

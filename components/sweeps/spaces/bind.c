@@ -29,8 +29,7 @@ static int add(struct tune_catalog *c, const char *path, bool spare)
         }
     if (!tune_array_fit(&c->experiments, (size_t)c->count, sizeof *c->experiments)) {
         tune_experiment_free(e);
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory with %d experiments", c->count);
-        return -1;
+        return tune_error_cannot("out of memory with %d experiments", c->count);
     }
     c->experiments[c->count++] = e;
     return 0;
@@ -38,8 +37,7 @@ static int add(struct tune_catalog *c, const char *path, bool spare)
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while experiments are fitted to the space");
-    return -1;
+    return tune_error_cannot("out of memory while experiments are fitted to the space");
 }
 
 static int is_experiment(const struct dirent *entry)
@@ -325,10 +323,48 @@ void tune_protocols_free(struct tune_protocol *protocols, int count)
     free(protocols);
 }
 
+bool tune_protocol_is_first(const struct tune_protocol *protocols, int p)
+{
+    int first = 0;
+    while (protocols[first].experiment != protocols[p].experiment)
+        first++;
+    return first == p;
+}
+
 void tune_protocol_inputs(const struct tune_protocol *p, const struct tune_value *entity, struct tune_value *inputs)
 {
     for (int i = 0; i < p->experiment->input_count; i++)
         inputs[i] = p->dimension[i] >= 0 ? entity[p->dimension[i]] : p->fixed[i];
+}
+
+static bool is_input(const struct tune_protocol *p, int dimension)
+{
+    for (int i = 0; i < p->experiment->input_count; i++)
+        if (p->dimension[i] == dimension)
+            return true;
+    return false;
+}
+
+int tune_protocol_names(const struct tune_protocol *p, const struct tune_space *s,
+                        const char **names)
+{
+    int count = p->experiment->input_count;
+    memcpy(names, p->experiment->names, (size_t)count * sizeof *names);
+    for (int d = 0; d < s->count; d++)
+        if (!is_input(p, d))
+            names[count++] = s->names[d];
+    return count;
+}
+
+int tune_protocol_values(const struct tune_protocol *p, const struct tune_space *s,
+                         const struct tune_value *entity, struct tune_value *values)
+{
+    int count = p->experiment->input_count;
+    tune_protocol_inputs(p, entity, values);
+    for (int d = 0; d < s->count; d++)
+        if (!is_input(p, d))
+            values[count++] = entity[d];
+    return count;
 }
 
 bool tune_protocol_shows(const struct tune_protocol *p, const struct tune_target *t)

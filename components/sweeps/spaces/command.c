@@ -16,8 +16,7 @@ struct building {
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while a command line is made");
-    return -1;
+    return tune_error_cannot("out of memory while a command line is made");
 }
 
 /* Append text to the list, which takes it over; text is malloc'd or NULL. */

@@ -15,8 +15,7 @@
 
 static int no_memory(const char *path)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: no memory to read it", path);
-    return -1;
+    return tune_error_cannot("%s: no memory to read it", path);
 }
 
 void *tune_document_take(struct tune_document *d, size_t size)

@@ -90,10 +90,8 @@ static int refuse_twice(const struct reader *r, const struct tune_domain *domain
     struct item *items = malloc((size_t)domain->count * sizeof *items);
     char text[64];
     int status = 0;
-    if (!items) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the values of %s", r->what);
-        return -1;
-    }
+    if (!items)
+        return tune_error_cannot("out of memory for the values of %s", r->what);
     for (int i = 0; i < domain->count; i++)
         items[i] = (struct item){&domain->values[i], i};
     qsort(items, (size_t)domain->count, sizeof *items, by_value);

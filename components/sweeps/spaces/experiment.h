@@ -201,8 +201,14 @@ struct tune_protocol {
  * tune_protocols_set - add a parameter to each protocol that has such an optional input, not inert,
  * and neither dimension nor parameter. Returns their number. -1 with an error: the value is outside
  * its domain, or an identifier becomes too long.
+ * tune_protocol_is_first - whether no protocol before protocols[p] has its experiment, so that a
+ * pass over experiments takes each once.
  * tune_protocol_inputs - the whole input vector of an entity of the space, into
- * inputs[input_count]. */
+ * inputs[input_count].
+ * tune_protocol_names - what expressions over entities may use: the experiment's inputs, then the
+ * space's other dimensions, into names[]. Returns their number.
+ * tune_protocol_values - the values of an entity in the order of these names. Returns their
+ * number. */
 int tune_space_bind(const struct tune_space *s, const struct tune_catalog *c,
                     struct tune_protocol **protocols);
 int tune_space_set(struct tune_space *s, const struct tune_catalog *c, const char *input,
@@ -210,8 +216,13 @@ int tune_space_set(struct tune_space *s, const struct tune_catalog *c, const cha
 int tune_protocols_set(struct tune_protocol *protocols, int count, const char *input,
                        const struct tune_value *value);
 void tune_protocols_free(struct tune_protocol *protocols, int count);
+bool tune_protocol_is_first(const struct tune_protocol *protocols, int p);
 void tune_protocol_inputs(const struct tune_protocol *p, const struct tune_value *entity,
                           struct tune_value *inputs);
+int tune_protocol_names(const struct tune_protocol *p, const struct tune_space *s,
+                        const char **names);
+int tune_protocol_values(const struct tune_protocol *p, const struct tune_space *s,
+                         const struct tune_value *entity, struct tune_value *values);
 
 /* tune_protocol_shows - whether the experiment shows the target under these parameters. Dimensions
  * are None there. A target is shown if that cannot be decided. */

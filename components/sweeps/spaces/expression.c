@@ -403,7 +403,7 @@ struct tune_expression *tune_expression_new(const char *text, const char *const 
     /* A name needs at most its own length plus a NUL, a text less than with its quotes. */
     struct tune_expression *e = calloc(1, sizeof *e + length + 1 + place + 1 + 2 * length);
     if (!e) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: no memory for an expression", where);
+        tune_error_cannot("%s: no memory for an expression", where);
         return NULL;
     }
     e->text = memcpy(e->pool, text, length + 1);

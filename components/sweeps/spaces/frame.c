@@ -42,7 +42,7 @@ struct tune_frame *tune_frame_new(const char *const *headings, int columns)
     if (good)
         return f;
     tune_frame_free(f);
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a table");
+    tune_error_cannot("out of memory for a table");
     return NULL;
 }
 
@@ -93,8 +93,7 @@ static int print(const struct tune_frame *f, int indent, FILE *out)
     int *widths = calloc((size_t)f->columns + 1, sizeof *widths);
     if (f->short_of_memory || !widths) {
         free(widths);
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a table");
-        return -1;
+        return tune_error_cannot("out of memory for a table");
     }
     for (int c = 0; c < f->columns; c++) {
         widths[c] = width(f->headings[c]) + f->numbers[c];

@@ -92,8 +92,7 @@ static int refuse(const char *format, const char *what)
 
 static int no_memory(void)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the order of a space's entities");
-    return -1;
+    return tune_error_cannot("out of memory for the order of a space's entities");
 }
 
 /* ---- grids ---- */

@@ -287,7 +287,7 @@ struct tune_space *tune_space_parse(struct tune_document *document)
 {
     struct tune_space *s = calloc(1, sizeof *s);
     if (!s) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a space");
+        tune_error_cannot("out of memory for a space");
         tune_document_free(document);
         return NULL;
     }
@@ -385,10 +385,8 @@ int tune_entity_spell(const char *const *names, const struct tune_value *values,
     if ((size_t)length < *size)
         return length;
     char *grown = realloc(*text, (size_t)length * 2 + 1);
-    if (!grown) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for an identifier");
-        return -1;
-    }
+    if (!grown)
+        return tune_error_cannot("out of memory for an identifier");
     *text = grown;
     *size = (size_t)length * 2 + 1;
     return tune_entity_identifier(names, values, count, *text, *size);

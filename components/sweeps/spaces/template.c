@@ -23,7 +23,7 @@ static int put_value(const struct tune_value *v, FILE *out)
     size_t size = (size_t)spell(v, NULL, 0) + 1;
     char *text = malloc(size);
     if (!text)
-        return tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a template");
+        return tune_error_cannot("out of memory for a template");
     spell(v, text, size);
     const char *e = v->type == TUNE_VALUE_FLOAT && !strchr(text, '.') ? strchr(text, 'e') : NULL;
     if (e) /* 1e+16 is a text in YAML */

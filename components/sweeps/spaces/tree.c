@@ -38,8 +38,7 @@ struct tune_node *tune_tree_node(struct tune_tree *t, enum tune_node_type type, 
 
 static int no_memory(const struct tune_tree *t)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: no memory to read it", t->document->path);
-    return -1;
+    return tune_error_cannot("%s: no memory to read it", t->document->path);
 }
 
 int tune_tree_push(struct tune_tree *t, const struct tune_node *node)

@@ -37,7 +37,7 @@ struct tune_walk *tune_walk_new(const struct tune_space *s, const int *wheels, i
     }
     if (!w || !w->wheels || !w->level || !w->values) {
         tune_walk_free(w);
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a space of %d dimensions", s->count);
+        tune_error_cannot("out of memory for a space of %d dimensions", s->count);
         return NULL;
     }
     for (int k = 0; k < count; k++) {

@@ -44,8 +44,7 @@ static int fail_at(const struct reader *r, yaml_mark_t at, const char *format, .
 
 static int no_memory(const struct reader *r)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: no memory to read it", r->tree->document->path);
-    return -1;
+    return tune_error_cannot("%s: no memory to read it", r->tree->document->path);
 }
 
 /* Report libyaml's error. */

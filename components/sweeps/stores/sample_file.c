@@ -44,8 +44,7 @@ static int unreadable(const struct reading *r, const char *what)
 
 static int no_memory(const struct reading *r)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while reading %s", r->path);
-    return -1;
+    return tune_error_cannot("out of memory while reading %s", r->path);
 }
 
 /* 1: the group has a hard link of that name; 0: it has none. */

@@ -80,8 +80,7 @@ struct tune_cell tune_cell_number(double number)
 
 int tune_store_no_memory(const char *what)
 {
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for %s", what);
-    return -1;
+    return tune_error_cannot("out of memory for %s", what);
 }
 
 int tune_store_path(const struct tune_store *s, char path[TUNE_PATH_MAX], const char *name)
