@@ -10,7 +10,7 @@ is "... with adapters on it" eval '"$BUILD/finetune_lora" --model model --datase
 answer() { "$generate" --model model "$@" 2>notes; }
 
 # ---- one prompt ----
-is "greedy: the same text twice" eval 'answer --prompt "One day" --max-new-tokens 12 >a && answer --prompt "One day" --max-new-tokens 12 >b && cmp a b && [ -s a ]'
+is "greedy: the same text twice" eval 'answer --prompt "One day" --max-new-tokens 12 >a && answer --prompt "One day" --max-new-tokens 12 >b && cmp a b && grep -q . a'
 is "... from the standard input" eval 'printf "One day" | answer --prompt - --max-new-tokens 12 >b && cmp a b'
 is "... by one thread" eval 'answer --prompt "One day" --max-new-tokens 12 --threads 1 >b && cmp a b'
 is "notes say how tokens are chosen, and how fast" eval 'grep -q "^# sampling  *greedy$" notes && grep -qE "^# prompt [0-9]+ tokens in .*; answer [0-9]+ tokens in .*ended by" notes'
@@ -18,7 +18,7 @@ is "sampling: by the seed" eval 'answer --prompt x --temperature 1 --seed 1 >a &
 is "--max-new-tokens" eval 'answer --prompt x --max-new-tokens 3 --temperature 1 >a && grep -q "answer 3 tokens.*ended by the number of tokens" notes'
 is "--stop cuts the text before it" eval 'answer --prompt x --max-new-tokens 40 >a && stop=$(cut -c 6-8 a | head -n 1) && answer --prompt x --max-new-tokens 40 --stop "$stop" >b && [ "$(head -n 1 b)" = "$(head -n 1 a | sed "s|$(printf %s "$stop" | sed "s/[][.*^\$\\\\]/\\\\&/g").*||")" ] && grep -q "ended by a stop text" notes'
 is "the context is an end" eval 'answer --prompt x --context 20 --max-new-tokens 90 >a; grep -q "ended by the end of the context" notes'
-is "--dtype bfloat16, --base-dtype nf4" eval 'answer --prompt x --dtype bfloat16 --base-dtype nf4 --max-new-tokens 4 >a && [ -s a ]'
+is "--dtype bfloat16, --base-dtype nf4" eval 'answer --prompt x --dtype bfloat16 --base-dtype nf4 --max-new-tokens 4 >a && grep -q . a && ! answer --prompt x --dtype bfloat16 --base-dtype nf3 2>/dev/null'
 
 real=${TUNE_SHARED:-$here/../shared/data}/stories260K-hf
 if [ -f "$real/reference_greedy.json" ]; then
@@ -56,6 +56,16 @@ refused "... nor of other prompts" 2 "cut.jsonl:3: the answer belongs to another
 is "... which stays as it was" cmp cut.jsonl one.jsonl
 echo "hello" >strange.txt
 refused "... nor a file of other lines" 2 "strange.txt:1: expected the answer to row 0" "$generate" --model model --input prompts.jsonl --output strange.txt
+printf 'my notes' >precious.txt
+refused "... nor one without a line's end" 2 "precious.txt:1: expected the answer to row 0" "$generate" --model model --input prompts.jsonl --output precious.txt
+is "... which stays" grep -q "my notes" precious.txt
+refused "--output is not --input" 2 "--output is the file of --input" "$generate" --model model --input prompts.jsonl --output ./prompts.jsonl --overwrite
+is "... which stays" test "$(wc -l <prompts.jsonl)" = 11
+refused "--output is a file" 2 "is no regular file" "$generate" --model model --input prompts.jsonl --output /dev/null
+is "rows near the context are answered as alone" eval '{ printf "{\"prompt\": \"%s\"}\n" "$(yes a | head -n 90 | tr "\n" " ")"; echo "{\"prompt\": \"b\"}"; } >near.jsonl && answer --input near.jsonl --max-new-tokens 120 --batch-size 1 >a && answer --input near.jsonl --max-new-tokens 120 --batch-size 2 >b && cmp a b && [ $(grep -c "" a) = 2 ]'
+cp -rL lora/checkpoint-final changed && answer --adapter changed --input prompts.jsonl --output changed.jsonl --max-new-tokens 5
+sed -i 's/"lora_alpha": *[0-9]*/"lora_alpha": 3/' changed/adapter_config.json
+refused "a changed adapter's answers are not continued" 2 "belongs to another prompt" "$generate" --model model --adapter changed --input prompts.jsonl --output changed.jsonl --max-new-tokens 5
 is "--overwrite begins anew" eval 'rows --output strange.txt --overwrite && cmp strange.txt one.jsonl'
 kill9() { # killed behind its first lines, wherever it is then
     rm -f killed.jsonl
@@ -84,8 +94,8 @@ is "a chat remembers, and takes back" eval 'printf "Hello\nWho?\n/undo\nWhere?\n
 is "... a row that a recipe trains on" eval '"$BUILD/finetune_full" --model model --dataset said.jsonl --chat-template chatml --max-length 128 --max-steps 1 --output said2 >out'
 is "... its second answer is that of the whole conversation" eval 'sed "s/,{\"role\":\"assistant\",\"content\":\"[^\"]*\"}\]/]/" said.jsonl >open.jsonl && answer --input open.jsonl --chat-template chatml --max-new-tokens 12 >b && text=$(sed "s/.*\"answer\":\"//; s/\",\"end.*//" b) && grep -qF "$text" said.jsonl'
 is "/system, /clear, /help, an unknown command, a slash, a joined line" eval 'printf "/system Be kind.\nHi\n/clear\n/help\n/nothing\n//slash\none \\\\\ntwo\n/save s2.jsonl\n/quit\nNot read\n" | talk >a && grep -q "\"role\":\"system\",\"content\":\"Be kind.\"" s2.jsonl && grep -q "\"/slash\"" s2.jsonl && grep -q "one .ntwo" s2.jsonl && ! grep -q "\"Hi\"" s2.jsonl && ! grep -q "Not read" s2.jsonl && grep -q "there is no command /nothing" notes'
-is "--system" eval 'echo Hi | talk --system "Be brief." >a && echo Hi | talk >b && [ -s a ]'
-is "nothing to take back, an empty line, a file that cannot be written" eval 'printf "/undo\n\n/save no/such/file\n/save\n" | talk >a && grep -q "nothing to take back" notes && grep -q "cannot write no/such/file" notes && grep -q "name of a file is missing" notes'
+is "--system" eval 'printf "Hi\n/save y1.jsonl\n" | talk --system "Be brief." >a && one=$(sed -n "s/^# prompt \([0-9]*\) .*/\1/p" notes) && echo Hi | talk >b && [ "$one" -gt "$(sed -n "s/^# prompt \([0-9]*\) .*/\1/p" notes)" ] && grep -q "Be brief." y1.jsonl'
+is "nothing to take back, an empty line, a file that cannot be written" eval 'printf "/undo\n\n/save s0.jsonl\nHi\n/save no/such/file\n/save\n" | talk >a && [ ! -e s0.jsonl ] && grep -q "nothing to save" notes && grep -q "nothing to take back" notes && grep -q "cannot write no/such/file" notes && grep -q "name of a file is missing" notes'
 is "a conversation beyond the context is taken back" eval '{ printf "Hi\n"; yes word | head -n 300 | tr "\n" " "; printf "\nBye\n/save s3.jsonl\n"; } | talk >a && grep -q "the context is 256; take something back with /undo" notes && ! grep -q "word word" s3.jsonl && grep -q Bye s3.jsonl'
 
 # ---- interrupted ----
@@ -100,6 +110,14 @@ slow() { # a model whose answer takes seconds
 }
 is "Ctrl-C: the answer so far is kept" slow INT 130
 is "SIGTERM: the same" slow TERM 143
+compared() { # Ctrl-C while two models answer: what there is is shown
+    "$generate" --model slow --compare-model slow --prompt x --temperature 1 --max-new-tokens 8000 >part 2>notes &
+    sleep 1
+    kill -INT $!
+    wait $!
+    [ $? = 130 ] && grep -q "^slow  *| slow" part && [ "$(wc -l <part)" -gt 1 ]
+}
+is "... while two models answer" compared
 closed() { "$generate" --model slow --prompt x --temperature 1 --max-new-tokens 4000 2>notes | head -c 5 >part; grep -q "^generate: cannot write the answer: Broken pipe" notes; }
 is "a closed pipe" closed
 is "a full disk" eval '! rows >/dev/full && grep -q "cannot write an answer: No space left" notes'
@@ -143,11 +161,14 @@ refused "--compare-base without an adapter" 2 "give --adapter" "$generate" --mod
 refused "a name of other programs" 2 "here it is --max-new-tokens" "$generate" --model model --prompt x --n-predict 3
 refused "... that means nothing here" 2 "there is none here: tokens are chosen one after the other" "$generate" --model model --prompt x --num-beams 4
 refused "two comparisons" 2 "exclude each other" "$generate" --model model --adapter lora/checkpoint-final --prompt x --compare-base --compare-model model
+is "a model of another vocabulary" eval 'tiny more 1 --max-positions 256 --dtype float32 --vocab-size 320'
+refused "... is not compared" 2 "has a vocabulary of 320, and --model's is 300" "$generate" --model model --compare-model more --prompt x
 refused "another model that is not there" 2 "--compare-model:" "$generate" --model model --prompt x --compare-model none
 refused "an adapter as a model" 1 "this is a LoRA adapter; give it with --adapter" "$generate" --model lora/checkpoint-final --prompt x
 refused "an adapter of another model" 2 "--adapter" "$generate" --model slow --adapter lora/checkpoint-final --prompt x
 refused "a chat without a template" 2 "--chat: model has no chat template of its own" "$generate" --model model --chat
 refused "a negative temperature" 2 "--temperature is -1" "$generate" --model model --prompt x --temperature -1
+refused "a filter of greedy answers" 2 "--top-k has no meaning for greedy answers" "$generate" --model model --prompt x --top-k 5
 refused "top-p 0" 2 "--top-p is 0" "$generate" --model model --prompt x --top-p 0
 refused "top-p above 1" 2 "--top-p is 1.5" "$generate" --model model --prompt x --top-p 1.5
 refused "a context above the model's" 2 "--context 999 is above the model's of 256" "$generate" --model model --prompt x --context 999

@@ -104,6 +104,8 @@ int tune_answers_begin(struct tune_answers *a, const struct tune_prompt_batch *b
     a->batch = *batch;
     a->side = side;
     a->prompt_tokens = 0;
+    for (int b = 0; b < batch->rows && side == 0 && a->o.sides > 1; b++)
+        tune_text_stream_reset(a->row[1][b].stream);
     for (int b = 0; b < batch->rows; b++) {
         struct tune_answer *r = &a->row[side][b];
         tune_text_stream_reset(r->stream);
@@ -124,7 +126,15 @@ static int show(struct tune_answers *a, const char *piece, size_t size)
 {
     if (!shows(a) || size == 0)
         return 0;
-    if (fwrite(piece, 1, size, a->o.text) == size && fflush(a->o.text) == 0)
+    bool good = true;
+    for (size_t i = 0; i < size && a->o.width > 0; i++) { /* no model moves a person's cursor */
+        unsigned char c = (unsigned char)piece[i];
+        bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F;
+        good = good && (control ? fprintf(a->o.text, "^%c", c ^ 0x40) > 0 : fputc(c, a->o.text) != EOF);
+    }
+    if (a->o.width == 0)
+        good = fwrite(piece, 1, size, a->o.text) == size;
+    if (good && fflush(a->o.text) == 0)
         return 0;
     return tune_error_set("cannot write the answer: %s", strerror(errno));
 }
@@ -277,10 +287,11 @@ int tune_answers_end(struct tune_answers *a)
         a->interrupted = false;
     if (a->side + 1 < a->o.sides && !a->interrupted)
         return 0;
+    bool lines = a->o.file || a->o.lines;
+    if (a->interrupted && lines)
+        return 0; /* a batch that is cut off is answered anew */
     a->rows += a->batch.rows;
-    if (a->interrupted || shows(a))
-        return 0;
-    return a->o.file || a->o.lines ? tune_answers_write(a) : a->o.text ? show_sides(a) : 0;
+    return lines ? tune_answers_write(a) : a->o.text && a->o.sides > 1 ? show_sides(a) : 0;
 }
 
 int tune_answers_finish(struct tune_answers *a)

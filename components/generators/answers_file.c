@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -49,6 +50,14 @@ static int check_line(struct tune_answers *a, const char *line, int64_t row)
     return status;
 }
 
+/* True if a line that was cut short is the begin of this row's answer. */
+static bool is_cut(const char *line, size_t size, int64_t row)
+{
+    char begin[40];
+    size_t length = (size_t)snprintf(begin, sizeof begin, "{\"row\":%lld,", (long long)row);
+    return strncmp(line, begin, size < length ? size : length) == 0;
+}
+
 /* Read the lines that are there. The file is then at the end of the last whole one. */
 static int go_on(struct tune_answers *a)
 {
@@ -62,6 +71,8 @@ static int go_on(struct tune_answers *a)
         status = check_line(a, line, row++);
         end = ftell(a->file);
     }
+    if (status == 0 && n > 0 && !is_cut(line, (size_t)n, row))
+        status = check_line(a, "", row); /* nobody's half line: refuse it as a whole one */
     free(line);
     TRY(status);
     if (ferror(a->file) || ftruncate(fileno(a->file), end) < 0 || fseek(a->file, end, SEEK_SET) < 0)
@@ -74,6 +85,10 @@ static int go_on(struct tune_answers *a)
 
 int tune_answers_open_file(struct tune_answers *a)
 {
+    struct stat st;
+    if (stat(a->o.file, &st) == 0 && !S_ISREG(st.st_mode))
+        return tune_error_usage("%s is no regular file; without `output` the answers go to the "
+                                "standard output", a->o.file);
     a->file = fopen(a->o.file, "a+");
     if (!a->file)
         return tune_error_usage("cannot open %s: %s", a->o.file, strerror(errno));

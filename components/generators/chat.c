@@ -189,6 +189,10 @@ static int set_system(struct tune_talk *t, const char *text)
 /* Append the conversation to a file, as a row for training. */
 static int save(struct tune_talk *t, const char *path)
 {
+    if (t->count == 0) {
+        tell(t, "there is nothing to save");
+        return 0;
+    }
     cJSON *row = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(row, "messages");
     bool good = list != NULL;
     for (int i = 0; i < t->count && good; i++) {

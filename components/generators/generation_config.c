@@ -8,6 +8,7 @@
 #include "core/try.h"
 #include "files/cjson.h"
 #include "files/folder.h"
+#include "generators/token_sampler.h"
 #include "tokenizers/tokenizer.h"
 
 enum { LIMIT = 16 << 20 };
@@ -74,15 +75,17 @@ static int read_sampling(struct tune_generation_config *c, const char *folder, c
     bool samples = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "do_sample"));
     double temperature, top_k, top_p, min_p, penalty;
     TRY(number(folder, json, "temperature", 1, &temperature));
-    TRY(number(folder, json, "top_k", 50, &top_k));
+    TRY(number(folder, json, "top_k", samples ? 50 : 0, &top_k));
     TRY(number(folder, json, "top_p", 1, &top_p));
     TRY(number(folder, json, "min_p", 0, &min_p));
     TRY(number(folder, json, "repetition_penalty", 1, &penalty));
-    c->sampling.repetition_penalty = penalty;
     c->said = samples || penalty != 1;
-    if (samples)
-        c->sampling = (struct tune_sampling_options){temperature, (int)top_k, top_p, min_p, penalty};
-    return 0;
+    if (!(top_k >= 0 && top_k <= INT32_MAX))
+        return tune_error_set("%s/generation_config.json: \"top_k\" is %g", folder, top_k);
+    c->sampling = (struct tune_sampling_options){samples ? temperature : 0, (int)top_k, top_p, min_p, penalty};
+    if (tune_sampling_check(&c->sampling) == 0)
+        return 0;
+    return tune_error_prefix("%s/generation_config.json: ", folder);
 }
 
 /* eos_token is a string, or an object with its content. */

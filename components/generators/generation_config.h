@@ -22,7 +22,8 @@ struct tune_generation_config {
 /* tune_generation_config_read - read a folder. Tokens that end an answer are all of: eos_token_id
  * in generation_config.json and in config.json, eos_token in tokenizer_config.json. Files may be
  * absent. Sampling is that of generation_config.json, with transformers' defaults, if it has
- * do_sample. -1 with an error: a file that is no JSON, or a value of another type.
+ * do_sample. Without it answers are greedy, and the file's filters wait for a temperature. -1 with
+ * an error: a file that is no JSON, or a value of another type or out of range.
  * tune_generation_config_end - add a token, unless it is there. */
 int tune_generation_config_read(struct tune_generation_config *c, const char *folder,
                                 const struct tune_tokenizer *tok);

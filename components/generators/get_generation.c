@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "adapters/adapter.h"
@@ -11,6 +12,7 @@
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "files/file.h"
+#include "files/folder.h"
 #include "flags/find.h"
 #include "flags/flags.h"
 #include "generators/answers.h"
@@ -77,7 +79,7 @@ struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tun
     struct tune_prompt_layout *l = tune_zeroed(1, sizeof *l, "prompts");
     struct tune_prompts *p = NULL;
     struct tune_dataset *d = NULL;
-    int context;
+    int context = 0;
     if (l && check_options(flags) == 0 && context_of(flags, &context) == 0 &&
         tune_prompt_layout_settle(flags, tok, l, context) == 0) {
         if (flags->generate.chat)
@@ -86,7 +88,7 @@ struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tun
             d = flags->generate.prompt ? tune_prompt_layout_open(flags, l, tok) : tune_prompt_layout_rows(flags, l, tok);
     }
     tune_prompt_layout_free(l);
-    return d ? tune_prompts_open_rows(d, flags->generate.batch_size, context) : p;
+    return d ? tune_prompts_open_rows(d, flags->generate.batch_size, context, flags->generate.max_new_tokens) : p;
 }
 
 struct tune_prompts *tune_get_sample_prompts(const struct tune_flags *flags, struct tune_tokenizer *tok)
@@ -112,7 +114,7 @@ struct tune_prompts *tune_get_sample_prompts(const struct tune_flags *flags, str
     options.max_length = config.max_positions;
     struct tune_dataset *d = tune_dataset_open(path, &options, tok);
     free(end);
-    struct tune_prompts *p = d ? tune_prompts_open_rows(d, SAMPLED_AT_ONCE, config.max_positions) : NULL;
+    struct tune_prompts *p = d ? tune_prompts_open_rows(d, SAMPLED_AT_ONCE, config.max_positions, flags->sample.tokens) : NULL;
     if (!p)
         tune_error_prefix("--sample-prompts: ");
     return p;
@@ -146,6 +148,9 @@ static int read_config(const struct tune_flags *flags, const struct tune_tokeniz
     s->repetition_penalty = given[4].given ? o->repetition_penalty : s->repetition_penalty;
     for (int i = 0; i < 5; i++)
         c->said = c->said && !given[i].given;
+    for (int i = 1; i < 4; i++)
+        if (s->temperature == 0 && given[i].given)
+            return tune_error_usage("--%s has no meaning for greedy answers; give --temperature above 0, such as 0.8", given[i].name);
     return 0;
 }
 
@@ -161,7 +166,7 @@ struct tune_token_sampler *tune_get_token_sampler(const struct tune_flags *flags
 /* Positions of prompt and answer that the prompts need. */
 static int capacity_of(const struct tune_flags *flags, const struct tune_prompts *prompts, int *capacity)
 {
-    int context, longest = tune_prompts_longest(prompts);
+    int context = 0, longest = tune_prompts_longest(prompts);
     TRY(context_of(flags, &context));
     int64_t wanted = (int64_t)longest + flags->generate.max_new_tokens;
     *capacity = longest && wanted < context ? (int)wanted : context;
@@ -179,6 +184,33 @@ struct tune_model *tune_get_generation_model(const struct tune_flags *flags, str
     return tune_get_frozen(flags, dev, tok, rows, longest < piece ? longest : piece);
 }
 
+/* The other model must read the same tokens, and have as many logits and room for the answers. */
+static int check_compared(const struct tune_flags *flags, const struct tune_tokenizer *tok, const char *folder,
+                          const struct tune_prompts *prompts)
+{
+    char mine[TUNE_PATH_MAX];
+    struct tune_model_config a, b;
+    int capacity;
+    TRY(tune_get_model_config(flags, mine, &a));
+    TRY(tune_model_config_read(&b, folder));
+    TRY(capacity_of(flags, prompts, &capacity));
+    if (a.vocabulary != b.vocabulary)
+        return tune_error_usage("%s has a vocabulary of %d, and --model's is %d; only models of one vocabulary are compared", folder,
+                                b.vocabulary, a.vocabulary);
+    if (capacity > b.max_positions)
+        return tune_error_usage("%s has a context of %d; prompt and answer take %d: give fewer --max-new-tokens, or --context", folder,
+                                b.max_positions, capacity);
+    struct tune_tokenizer *other = tune_tokenizer_open(folder);
+    int status = other ? 0 : -1;
+    for (int32_t i = 0; i < tune_tokenizer_size(tok) && status == 0; i++) {
+        const char *x = tune_tokenizer_token(tok, i), *y = tune_tokenizer_token(other, i);
+        if (!x != !y || (x && strcmp(x, y) != 0))
+            status = tune_error_usage("%s has another tokenizer: token %d differs", folder, (int)i);
+    }
+    tune_tokenizer_free(other);
+    return status;
+}
+
 struct tune_model *tune_get_compared_model(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok,
                                            const struct tune_prompts *prompts)
 {
@@ -186,7 +218,7 @@ struct tune_model *tune_get_compared_model(const struct tune_flags *flags, struc
     struct tune_flags other = *flags;
     other.model = flags->generate.compare_model;
     other.adapter = NULL;
-    if (tune_get_model_folder(&other, tok, folder) == 0)
+    if (tune_get_model_folder(&other, tok, folder) == 0 && check_compared(flags, tok, folder, prompts) == 0)
         return tune_get_generation_model(&other, dev, tok, prompts);
     tune_error_prefix("--compare-model: ");
     return NULL;
@@ -243,6 +275,16 @@ static int add_turn_end(const struct tune_flags *flags, struct tune_tokenizer *t
     return status;
 }
 
+/* Add the small files of a folder that answers depend on. */
+static int hash_files(const char *folder, uint64_t *hash)
+{
+    static const char *const names[] = {"config.json", "adapter_config.json", "tokenizer.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (tune_folder_has(folder, names[i]))
+            TRY(tune_folder_fingerprint(folder, names[i], hash));
+    return 0;
+}
+
 /* Hash all that the answers depend on but the prompts. */
 static int hash_settings(const struct tune_flags *flags, const struct tune_generation_config *c, uint64_t *hash)
 {
@@ -258,12 +300,15 @@ static int hash_settings(const struct tune_flags *flags, const struct tune_gener
     if (g->compare_model) {
         TRY(tune_model_find(g->compare_model, folder));
         TRY(tune_model_identity(folder, &other));
+        TRY(tune_model_find(flags->model, folder));
     }
     snprintf(text, sizeof text, "%llx %llx %llx %d %d %d %lld %d %d %.17g %d %.17g %.17g %.17g", (unsigned long long)model.fingerprint,
              (unsigned long long)adapter.fingerprint, (unsigned long long)other.fingerprint, (int)storage, (int)flags->dtype, g->max_new_tokens, (long long)flags->seed,
              g->context, g->compare_base, c->sampling.temperature, c->sampling.top_k, c->sampling.top_p, c->sampling.min_p,
              c->sampling.repetition_penalty);
     *hash = tune_hash64(text, strlen(text), 0);
+    TRY(hash_files(folder, hash));
+    TRY(flags->adapter ? hash_files(flags->adapter, hash) : 0);
     *hash = g->stop ? tune_hash64(g->stop, strlen(g->stop), *hash) : *hash;
     *hash = tune_hash64(c->ends, (size_t)c->end_count * sizeof *c->ends, *hash);
     return 0;
@@ -290,6 +335,12 @@ static int tell(const struct tune_flags *flags, const struct tune_tokenizer *tok
     return 0;
 }
 
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static int columns_of(FILE *out)
 {
     struct winsize w = {0};
@@ -310,6 +361,8 @@ struct tune_answers *tune_get_answers(const struct tune_flags *flags, struct tun
                      ? 0 : -1;
     if (status == 0 && g->stop)
         status = read_stops(g->stop, room, stops, &count);
+    if (status == 0 && g->output && same_file(g->output, g->input))
+        status = tune_error_usage("--output is the file of --input; give another one");
     int sides = g->compare_base || g->compare_model ? 2 : 1;
     struct tune_answers_options o = {.stops = stops, .stop_count = count, .ends = c.ends, .end_count = c.end_count,
                                      .max_new_tokens = g->max_new_tokens, .context = context, .file = g->output,

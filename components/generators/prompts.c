@@ -63,7 +63,7 @@ static int read_row(struct tune_prompts *p, int64_t i)
     return 0;
 }
 
-struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int batch_size, int context)
+struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int batch_size, int context, int answer)
 {
     struct tune_prompts *p = tune_prompts_new(batch_size, context);
     int status = p ? 0 : -1;
@@ -72,6 +72,7 @@ struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int batch
         return NULL;
     }
     p->data = data;
+    p->answer = answer;
     p->rows = tune_dataset_rows(data);
     for (int64_t i = 0; i < p->rows && status == 0; i++) {
         status = read_row(p, i);
@@ -101,13 +102,22 @@ static void pad_left(struct tune_prompts *p, int rows, int T)
     }
 }
 
+/* True if rows of these lengths would leave less room for an answer together than alone. */
+static bool crowds(const struct tune_prompts *p, int shortest, int longest)
+{
+    return shortest != longest && (int64_t)longest + p->answer > p->context;
+}
+
 static int next_rows(struct tune_prompts *p, struct tune_prompt_batch *batch)
 {
     int64_t used = 0;
-    int rows = 0, T = 0;
+    int rows = 0, T = 0, least = p->context;
     for (; rows < p->batch_size && p->at < p->rows; rows++, p->at++) {
         TRY(read_row(p, p->at));
         int count = (int)p->row.count;
+        if (rows > 0 && crowds(p, count < least ? count : least, count > T ? count : T))
+            break;
+        least = count < least ? count : least;
         T = count > T ? count : T;
         TRY(tune_prompts_room(p, used + count));
         memcpy(p->ids + used, p->row.ids, (size_t)count * sizeof *p->ids);

@@ -1,7 +1,7 @@
 /* prompts.h - the prompts that come next, as tokens: one text, the rows of a file, or the turns of
  * a chat.
  *
- *     struct tune_prompts *p = tune_prompts_open_rows(data, 8, context);
+ *     struct tune_prompts *p = tune_prompts_open_rows(data, 8, context, 64);
  *     struct tune_prompt_batch batch;
  *     while (tune_prompts_next(p, &batch) > 0) {
  *         int have = tune_prompt_begin(&batch, cache);
@@ -42,13 +42,16 @@ struct tune_prompt_batch {
 };
 
 /* tune_prompts_open_rows - the rows of data, batch_size at a time, of at most context - 1 tokens.
+ * answer: most tokens of an answer. A batch ends before a row whose padding would take a shorter
+ * row's room for it.
  * It frees data. NULL with an error: a row that is bad, empty or too long, by name.
  * tune_prompts_open_chat - a chat. It frees layout. system: the first system message; NULL: none.
  * in: file descriptor to read lines from. notes: what is no answer goes there.
  * stop_signal: NULL, or where the program's handler stores a signal, which ends the wait for a
  * line.
  * tune_prompts_free - free them; NULL is fine. */
-struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int batch_size, int context);
+struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int batch_size, int context,
+                                            int answer);
 struct tune_prompts *tune_prompts_open_chat(struct tune_chat_template *layout,
                                             struct tune_tokenizer *tok, const char *system,
                                             int context, int in, FILE *notes,

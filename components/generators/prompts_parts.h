@@ -12,7 +12,7 @@ struct tune_prompts {
     struct tune_talk *talk;    /* NULL: rows */
     struct tune_example row;
     int64_t at, rows;          /* the next row; number of rows */
-    int batch_size, context, longest;
+    int batch_size, context, answer, longest;
     int32_t *ids;              /* [room] the batch */
     int64_t room;
     int32_t *pads;             /* [batch_size] */

@@ -137,6 +137,8 @@ int tune_text_stream_add(struct tune_text_stream *s, int32_t id, const char **pi
     *size = 0;
     if (s->stopped)
         return 1;
+    if (id >= tune_tokenizer_size(s->t))
+        return 0; /* a model may have more rows than there are tokens; they spell nothing */
     TRY(tune_array_reserve(&s->ids, &s->room, s->count + 1, sizeof *s->ids, "ids of a text"));
     TRY(tune_tokenizer_decode_open(s->t, &id, 1, true, &text, &alone, &alone_open));
     free(text);

@@ -46,8 +46,9 @@ void tune_text_stream_free(struct tune_text_stream *s);
 
 /* tune_text_stream_add - add an id. The piece is the text that it completes, often of 0 bytes. It
  * is not NUL-terminated, and valid until the next call. Without a piece, *piece is "". Returns 0.
- * 1: a stop text is met, here or before, and no piece will follow. -1 with an error: an id outside
- * the vocabulary, or no memory. After an error the stream stays as it was.
+ * 1: a stop text is met, here or before, and no piece will follow. -1 with an error: a negative
+ * id, or no memory. After an error the stream stays as it was. An id beyond the tokenizer's spells
+ * nothing; a model may have such rows.
  * tune_text_stream_end - the same for what is held back. The text then is complete; reset before
  * another id is added. */
 int tune_text_stream_add(struct tune_text_stream *s, int32_t id, const char **piece, size_t *size);

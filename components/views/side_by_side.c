@@ -117,6 +117,8 @@ static int put_word(FILE *out, struct word *w, int width, bool bold)
     int all = word_width(w, bold), stars = all - word_width(&(struct word){w->at, w->size, false}, bold);
     if (all > width)
         size = tune_bytes_of(w->at, width - stars > 0 ? width - stars : 1);
+    for (int more = 2; size == 0; more++)
+        size = more < 4 ? tune_bytes_of(w->at, more) : w->size; /* at least one character */
     size = size < w->size ? size : w->size;
     fprintf(out, "%s%.*s%s", !w->marked ? "" : bold ? "\033[1m" : "*", (int)size, w->at, !w->marked ? "" : bold ? "\033[0m" : "*");
     int used = word_width(&(struct word){w->at, size, w->marked}, bold);
