@@ -22,8 +22,9 @@ echo '{"store": "st", "experiments": "exp"}' >tune.json
 row() { "$samples" rows burn --sort started --columns "$1" --output-format csv --store "${2:-st}" | tail -n 1; }
 
 # ---- the share ----
-# Each core gets two busy processes, for as long as this test's first part runs.
-busy() { for i in $(seq $(($(nproc) * 2))); do while :; do :; done & pids="$pids $!"; done; }
+# Each core gets two busy processes, for as long as this test's first part runs. Each has a session of its own, as a
+# measurement has: Linux may share the cores between sessions first (autogroups).
+busy() { for i in $(seq $(($(nproc) * 2))); do setsid sh -c 'while :; do :; done' & pids="$pids $!"; done; }
 busy
 is "beside two busy processes a core: it is measured again" eval '"$sweep" s.yaml >out && grep -qE "^ +0/1 +again +[0-9.]+ s .*disturbed: it had [0-9]+ % of its cores$" out && [ "$(wc -l <exp/log)" = 2 ]'
 is "... and marked" eval 'grep -qE "^ +1/1 +measured .*disturbed: it had [0-9]+ % of its cores$" out && grep -q "^# finished *1 valid, 0 invalid, 0 failed" out'
