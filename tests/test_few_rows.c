@@ -400,7 +400,7 @@ static void bits_of_a_query(void **state)
     }
 }
 
-/* What reserve took is enough: no operation of the sizes it was told takes more. */
+/* Operations of the announced sizes take no more memory than reserve took. */
 static void reserved(void **state)
 {
     (void)state;

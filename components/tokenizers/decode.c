@@ -168,9 +168,8 @@ static int apply(const struct tune_decode *d, const struct strings *from, struct
     return 0;
 }
 
-/* Whether the text of more ids begins with the text of the first ones, but for what is open. So it
- * is with ByteLevel, and without a decoder. So it is with some of these, in this order: Replace,
- * ByteFallback, Fuse, Strip. */
+/* True if more ids only add to the text, behind what is open. This holds for ByteLevel and without a
+ * decoder. It also holds for some of these, in this order: Replace, ByteFallback, Fuse, Strip. */
 static bool appends(const struct tune_tokenizer *t)
 {
     const struct tune_decode *d = t->decode, *end = d + t->decode_steps;
