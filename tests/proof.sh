@@ -29,7 +29,7 @@ if [ -n "$small" ]; then
 else
     tales=88500 least_tokens=15000000 rows=16000 tests=600 MARGIN=${MARGIN:-0.3} apart=yes
     shape="--layers 3 --hidden-size 320 --intermediate-size 336 --heads 5 --kv-heads 1 --vocab-size 2048"
-    base="--batch-size 1 --accumulate 8 --max-length 512 --lr 3e-3" batch=8 epochs=2 full_lr=1e-3 lora_lr=3e-3
+    base="--batch-size 1 --accumulate 4 --max-length 1024 --lr 3e-3" batch=8 epochs=2 full_lr=1e-3 lora_lr=3e-3
     least_weights=3000000 most_weights=5000000
     judged="full lora qlora dpo"
 fi
@@ -108,7 +108,7 @@ minutes() { awk '{ w += $1; c += $2 } END { printf "%.1f | %.1f", w / 60, c / 12
 # ---- the base ----
 part tales "$BUILD/make_tales" --rows $tales --seed 1 --output "$place/tales.jsonl"
 head -n 5000 "$place/tales.jsonl" >"$place/tokenizer.jsonl"
-[ -d "$place/random" ] || "$BUILD/init_model" --like tinyllama-1.1b --seed 1 --dtype float32 --max-positions 512 $shape \
+[ -d "$place/random" ] || "$BUILD/init_model" --like tinyllama-1.1b --seed 1 --dtype float32 --max-positions 1024 $shape \
     --tokenizer-text "$place/tokenizer.jsonl" "$place/random" || exit 1
 train base finetune_full --model "$place/random" --dataset "$place/tales.jsonl" --packing --beta2 0.99 --save-every 400 \
     --keep-last 2 $base

@@ -207,6 +207,14 @@ static inline int64_t panel_width(int64_t left)
     return left >= NR ? NR : up(left, VL);
 }
 
+/* Keep v in a register. Without this, gcc loads it again for each product: with AVX2 the loads then
+ * take longer than the products. */
+#if defined(__x86_64__)
+#define STAY(v) __asm__("" : "+v"(v))
+#else
+#define STAY(v) ((void)0)
+#endif
+
 /* c [rows <= MR, columns <= W*VL] = beta c + alpha a b. a(i,k) is at a[i*a_row + k*a_step], for all
  * MR rows. b is a packed panel. */
 ALWAYS void tile(int W, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
@@ -224,8 +232,10 @@ ALWAYS void tile(int W, int64_t depth, const float *a, int64_t a_row, int64_t a_
     for (int64_t k = 0; k < depth; k++, a += a_step, b += W * VL) {
         vec row[WIDE];
 #pragma GCC unroll 3
-        for (int j = 0; j < W; j++)
+        for (int j = 0; j < W; j++) {
             row[j] = *(const vec *)(b + j * VL);
+            STAY(row[j]);
+        }
 #pragma GCC unroll 8
         for (int i = 0; i < MR; i++) {
             vec every = a[i * a_row] - (vec){0};
@@ -266,6 +276,7 @@ void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, 
                    int64_t columns);
 
 #undef ALWAYS
+#undef STAY
 #undef LANES
 #undef TILE_ROWS
 #endif
