@@ -3,9 +3,15 @@
 #ifndef TUNE_CORE_NF4_LEVELS_H
 #define TUNE_CORE_NF4_LEVELS_H
 
+#ifdef __CUDACC__
+#define TUNE_NF4_ON static __device__
+#else
+#define TUNE_NF4_ON static
+#endif
+
 /* Quantiles of a normal distribution: 7 below zero, zero, 8 above. The outermost are scaled to -1
  * and 1. */
-static const float levels4[16] = {
+TUNE_NF4_ON const float levels4[16] = {
     -1.f, -0.696192801f, -0.525073051f, -0.394917488f, -0.284441382f, -0.18477343f,
     -0.0910500363f, 0.f, 0.0795802996f, 0.160930201f, 0.246112302f, 0.337915242f, 0.440709829f,
     0.562617004f, 0.722956836f, 1.f,
@@ -13,7 +19,7 @@ static const float levels4[16] = {
 
 /* Levels of absmax that are not negative: a power of ten from 1e-6 to 1, times the middles of 1, 2,
  * 4, .. 64 equal parts of 0.1 to 1. Zero and one are added. */
-static const float levels8[129] = {
+TUNE_NF4_ON const float levels8[129] = {
     0.f, 5.50000038e-07f, 3.25000019e-06f, 7.7499999e-06f, 2.12499981e-05f, 4.37499984e-05f,
     6.62500024e-05f, 8.87499991e-05f, 0.000156250011f, 0.000268750038f, 0.000381250022f,
     0.000493750034f, 0.000606250076f, 0.00071875006f, 0.000831249985f, 0.000943750085f,
@@ -40,7 +46,7 @@ static const float levels8[129] = {
 };
 
 /* Level i of 256: those but the last are symmetric. */
-static inline float level8(int i)
+TUNE_NF4_ON inline float level8(int i)
 {
     return i < 127 ? -levels8[127 - i] : levels8[i - 127];
 }

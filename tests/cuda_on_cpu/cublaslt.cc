@@ -20,6 +20,7 @@ struct emu_product {
 };
 struct emu_preference {
     uint64_t workspace;
+    uint32_t aligned[4]; /* of A, B, C, D, in bytes */
 };
 
 /* What every algorithm asks for, so that a missing workspace shows. */
@@ -179,14 +180,21 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
 {
-    return create(preference, {0});
+    return create(preference, {0, {256, 256, 256, 256}});
 }
 
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
-                                                    cublasLtMatmulPreferenceAttributes_t,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void *value, size_t bytes)
 {
-    return set(&preference->workspace, value, bytes);
+    switch (attribute) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES: return set(&preference->workspace, value, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK: /* there is one order here */
+        return bytes == 4 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+    default:
+        return set(&preference->aligned[attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES],
+                   value, bytes);
+    }
 }
 
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference)
@@ -215,6 +223,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         results[i] = cublasLtMatmulHeuristicResult_t();
         results[i].algo.data[0] = product_key(*desc, layouts);
         results[i].algo.data[1] = results[i].workspaceSize = (size_t)i * WORKSPACE;
+        for (int m = 0; m < 4; m++)
+            results[i].algo.data[2 + m] = preference->aligned[m];
         ++*returned;
     }
     return CUBLAS_STATUS_SUCCESS;
@@ -265,6 +275,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     if (algo->data[0] != product_key(*desc, layouts) || workspace_bytes < algo->data[1] ||
         (algo->data[1] && !emu::memory_holds(workspace, algo->data[1])))
         return CUBLAS_STATUS_INVALID_VALUE;
+    const void *matrices[4] = {a, b, c, d};
+    for (int i = 0; i < 4; i++)
+        if ((uint64_t)matrices[i] % algo->data[2 + i])
+            return CUBLAS_STATUS_INVALID_VALUE;
     job j = {*desc,
              *(const float *)alpha,
              *(const float *)beta,

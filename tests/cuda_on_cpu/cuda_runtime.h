@@ -155,6 +155,9 @@ template <class T> static inline T atomicCAS(T *at, typename emu_same<T>::type e
 
 /* ---- numbers ---- */
 
+using std::isfinite;
+using std::isinf;
+using std::isnan;
 static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 /* The C library has functions of these names. */
 #define __expf(x) expf(x)
@@ -194,6 +197,10 @@ static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
 static inline unsigned __umulhi(unsigned x, unsigned y)
 {
     return (unsigned)((uint64_t)x * y >> 32);
+}
+static inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y)
+{
+    return (unsigned long long)((unsigned __int128)x * y >> 64);
 }
 template <class T> static inline T __ldg(const T *at) { return *at; }
 static inline int min(int a, int b) { return a < b ? a : b; }

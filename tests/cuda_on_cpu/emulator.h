@@ -71,6 +71,9 @@ void *static_shared(const void *key, const char *name, size_t bytes, size_t alig
 void *dynamic_shared();
 bool is_shared(const void *at, size_t bytes);
 
+/* clock_ns - a clock that never goes back. */
+unsigned long long clock_ns();
+
 /* A launch that waits in a stream. */
 struct grid {
     std::string kernel;

@@ -40,6 +40,13 @@ static std::vector<emu_stream *> streams = {
 static std::map<const void *, size_t> allowed_shared;
 static cudaError_t last_error;
 
+unsigned long long emu::clock_ns()
+{
+    return (unsigned long long)std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
 static emu_stream *stream_of(cudaStream_t stream) { return stream ? stream : &null_stream; }
 
 static bool is_stream(cudaStream_t stream)

@@ -1,121 +1,5 @@
-/* test_operations.cu - each operation of the CUDA device against the CPU's, in every order of lanes
- * and blocks. Outputs that are set start as NaN. Limits: 1e-5 in float32, 1e-2 in bfloat16. */
-#include "prove.h"
-
-#include "core/error.h"
-#include "core/random.h"
-#include "devices/cuda/cuda.h"
-
-static struct tune_device *cpu;
-static struct tune_cuda cuda_state;
-static struct tune_device cuda;
-
-/* A tensor on both devices. */
-struct both {
-    struct tune_tensor c, g; /* CPU, CUDA */
-    size_t size;
-    bytes first;
-
-    /* rows 0: a vector. offset: elements that the numbers are moved by, so that they are not
-     * aligned. */
-    both(enum tune_dtype dtype, int64_t rows, int64_t columns, float scale, uint64_t seed,
-         int offset = 0)
-    {
-        tune_address none = {0};
-        c = rows ? tune_tensor_2d(none, dtype, rows, columns)
-                 : tune_tensor_1d(none, dtype, columns);
-        size = (size_t)tune_tensor_bytes(&c);
-        int64_t n = tune_tensor_elements(&c), shift = offset * tune_dtype_bits(dtype) / 8;
-        std::vector<float> v((size_t)n);
-        for (int64_t i = 0; i < n; i++)
-            v[(size_t)i] = scale * (float)tune_random_normal(seed, 1, (uint64_t)i);
-        first.resize(size);
-        if (tune_convert(first.data(), dtype, v.data(), TUNE_F32, n) < 0)
-            abort();
-        g = c;
-        c.data = tune_device_alloc(cpu, (int64_t)size + 64, "a test's tensor");
-        g.data.at = (uint64_t)device<char>(size + (size_t)shift) + (uint64_t)shift;
-        base = (char *)g.data.at - shift;
-        reset();
-    }
-    ~both()
-    {
-        tune_device_free(cpu, c.data, (int64_t)size + 64);
-        must(cudaFree(base));
-    }
-    void reset()
-    {
-        tune_device_upload(cpu, c.data, first.data(), (int64_t)size);
-        must(cudaMemcpy((void *)g.data.at, first.data(), size, cudaMemcpyHostToDevice));
-    }
-    bytes on_cuda() const
-    {
-        must(cudaDeviceSynchronize());
-        return download((const unsigned char *)g.data.at, size);
-    }
-
-    /* ||CUDA - CPU|| / ||CPU||; NaN if either has one. */
-    double apart() const
-    {
-        int64_t n = tune_tensor_elements(&c);
-        std::vector<double> a((size_t)n), b((size_t)n);
-        bytes here(size), there = on_cuda();
-        tune_device_download(cpu, here.data(), c.data, (int64_t)size);
-        tune_device_sync(cpu);
-        tune_convert(a.data(), TUNE_F64, there.data(), c.dtype, n);
-        tune_convert(b.data(), TUNE_F64, here.data(), c.dtype, n);
-        double d = 0, s = 0;
-        for (size_t i = 0; i < a.size(); i++) {
-            d += (a[i] - b[i]) * (a[i] - b[i]);
-            s += b[i] * b[i];
-        }
-        return s > 0 ? sqrt(d / s) : sqrt(d);
-    }
-
-  private:
-    char *base;
-};
-
-static const enum tune_dtype types[] = {TUNE_F32, TUNE_BF16};
-/* One row, odd rows, whole packs, more columns than a block has threads. */
-static const int64_t sizes[][2] = {{1, 1}, {3, 7}, {5, 64}, {2, 1000}, {17, 257}, {4, 2056}};
-
-struct verdict {
-    double worst[2] = {0, 0}; /* float32, bfloat16 */
-    bool same = true;
-};
-
-/* Run the operation on CUDA in each order. outs: what it writes. */
-static void compare(verdict *v, const std::vector<both *> &outs, const std::function<int()> &run)
-{
-    bytes first;
-    for (const emu::order &o : all_orders()) {
-        bytes all;
-        emu::set_order(o);
-        for (both *b : outs)
-            must(
-                cudaMemcpy((void *)b->g.data.at, b->first.data(), b->size, cudaMemcpyHostToDevice));
-        v->same = v->same && run() == 0;
-        for (both *b : outs) {
-            bytes more = b->on_cuda();
-            all.insert(all.end(), more.begin(), more.end());
-        }
-        v->same = v->same && (first.empty() || all == first);
-        first = all;
-    }
-    emu::set_order(emu::order());
-    for (both *b : outs) {
-        double e = b->apart(), *most = &v->worst[b->c.dtype == TUNE_BF16];
-        *most = e <= *most ? *most : e; /* NaN too */
-    }
-}
-
-static void judge(const char *name, const verdict &v)
-{
-    printf("# %s: float32 %.2g, bfloat16 %.2g\n", name, v.worst[0], v.worst[1]);
-    check(std::string(name) + " is the CPU's", v.worst[0] <= 1e-5 && v.worst[1] <= 1e-2);
-    check(std::string(name) + ": the same bits in every order", v.same);
-}
+/* test_operations.cu - operations of the CUDA device on elements and rows against the CPU's. */
+#include "operations.h"
 
 static void copies()
 {
@@ -149,53 +33,148 @@ static void axpby()
     judge("axpby", v);
 }
 
-static void rmsnorm()
+static void exchange()
 {
     verdict v;
-    for (auto &s : sizes)
-        for (enum tune_dtype t : types)
-            for (int offset = 0; offset < 2; offset++) {
-                both y(t, s[0], s[1], NAN, 1), x(t, s[0], s[1], 3, 2, offset),
-                    w(TUNE_F32, 0, s[1], 1, 3);
-                both rstd(TUNE_F32, 0, s[0], NAN, 4);
-                tune_rmsnorm_forward(cpu, &y.c, &rstd.c, &x.c, &w.c, 1e-5f);
-                compare(&v, {&y, &rstd}, [&] {
-                    return tune_cuda_rmsnorm_forward(&cuda, &y.g, &rstd.g, &x.g, &w.g, 1e-5f);
-                });
-                compare(&v, {&y}, [&] {
-                    return tune_cuda_rmsnorm_forward(&cuda, &y.g, nullptr, &x.g, &w.g, 1e-5f);
-                });
-            }
-    judge("rmsnorm_forward", v);
+    for (auto &s : sizes) {
+        both x(TUNE_F32, 0, s[1], 1, 1), y(TUNE_F32, 0, s[1], 1, 2);
+        tune_exchange(cpu, &x.c, &y.c);
+        compare(&v, {&x, &y}, [&] { return tune_cuda_exchange(&cuda, &x.g, &y.g); });
+    }
+    judge("exchange", v);
 }
 
 static void swiglu()
 {
-    verdict v;
+    verdict forward, backward, in_place;
     for (auto &s : sizes)
         for (enum tune_dtype t : types)
             for (int offset = 0; offset < 2; offset++) {
                 both h(t, s[0], s[1], NAN, 1), gate_up(t, s[0], 2 * s[1], 4, 2, offset);
                 tune_swiglu_forward(cpu, &h.c, &gate_up.c);
-                compare(&v, {&h},
+                compare(&forward, {&h},
                         [&] { return tune_cuda_swiglu_forward(&cuda, &h.g, &gate_up.g); });
+                both dh(t, s[0], s[1], 1, 3), d(t, s[0], 2 * s[1], NAN, 4);
+                tune_swiglu_backward(cpu, &d.c, &dh.c, &gate_up.c);
+                compare(&backward, {&d},
+                        [&] { return tune_cuda_swiglu_backward(&cuda, &d.g, &dh.g, &gate_up.g); });
+                tune_swiglu_backward(cpu, &gate_up.c, &dh.c, &gate_up.c);
+                compare(&in_place, {&gate_up}, [&] {
+                    return tune_cuda_swiglu_backward(&cuda, &gate_up.g, &dh.g, &gate_up.g);
+                });
             }
-    judge("swiglu_forward", v);
+    judge("swiglu_forward", forward);
+    judge("swiglu_backward", backward);
+    judge("swiglu_backward in place", in_place);
+}
+
+static void bias()
+{
+    verdict forward, backward;
+    for (auto &s : sizes)
+        for (enum tune_dtype t : types) {
+            both y(t, s[0], s[1], 1, 1), b(TUNE_F32, 0, s[1], 1, 2);
+            tune_bias_forward(cpu, &y.c, &b.c, 0.5f);
+            compare(&forward, {&y}, [&] { return tune_cuda_bias_forward(&cuda, &y.g, &b.g, 0.5f); });
+            both dy(t, s[0], s[1], 1, 3);
+            tune_bias_backward(cpu, &b.c, &dy.c, 0.5f);
+            compare(&backward, {&b},
+                    [&] { return tune_cuda_bias_backward(&cuda, &b.g, &dy.g, 0.5f); });
+        }
+    both b(TUNE_F32, 0, 40, 1, 2), dy(TUNE_F32, 500, 40, 1, 3); /* several slices of rows */
+    tune_bias_backward(cpu, &b.c, &dy.c, 1);
+    compare(&backward, {&b}, [&] { return tune_cuda_bias_backward(&cuda, &b.g, &dy.g, 1); });
+    judge("bias_forward", forward);
+    judge("bias_backward", backward);
+}
+
+static void rope()
+{
+    verdict v;
+    const int N = 6, T = 3;
+    for (int D : {2, 16, 96})
+        for (int heads : {1, 5})
+            for (enum tune_dtype t : types)
+                for (bool backward : {false, true}) {
+                    both x(t, N, heads * D + 8, 1, 1), table(TUNE_F32, 9, D, 1, 2);
+                    both places(std::vector<int>{8, 0, 3, 3, 1, 7});
+                    tune_rope(cpu, &x.c, &table.c, nullptr, T, heads, D, backward);
+                    compare(&v, {&x}, [&] {
+                        return tune_cuda_rope(&cuda, &x.g, &table.g, nullptr, T, heads, D,
+                                              backward);
+                    });
+                    x.reset();
+                    tune_rope(cpu, &x.c, &table.c, &places.c, T, heads, D, backward);
+                    compare(&v, {&x}, [&] {
+                        return tune_cuda_rope(&cuda, &x.g, &table.g, &places.g, T, heads, D,
+                                              backward);
+                    });
+                }
+    judge("rope", v);
+}
+
+/* A view of the columns [first, first + n) of both. */
+static struct tune_tensor view(const tune_tensor &t, int64_t first, int64_t n)
+{
+    return tune_tensor_columns(&t, first, n);
+}
+
+static void rows()
+{
+    verdict embed, gather, scatter, gradient;
+    const std::vector<int> ids = {2, 0, 2, 2, 6, 0, 5};
+    for (int C : {1, 7, 64, 1000})
+        for (enum tune_dtype t : types)
+            for (enum tune_dtype u : types) {
+                both id(ids), w(t, 7, C, 1, 1), x(u, 7, C, NAN, 2);
+                tune_embed_forward(cpu, &x.c, &w.c, &id.c, 1.5f);
+                compare(&embed, {&x}, [&] {
+                    return tune_cuda_embed_forward(&cuda, &x.g, &w.g, &id.g, 1.5f);
+                });
+                both dw(TUNE_F32, 7, C, 1, 3);
+                tune_embed_backward(cpu, &dw.c, &x.c, &id.c, 1.5f);
+                compare(&gradient, {&dw}, [&] {
+                    return tune_cuda_embed_backward(&cuda, &dw.g, &x.g, &id.g, 1.5f);
+                });
+                both wide(t, 7, C + 4, 1, 4), y(u, 7, C + 8, 1, 5);
+                both places(std::vector<int>{4, 1, 6});
+                tune_tensor from = view(wide.c, 4, C), to = view(y.c, 8, C), from_g, to_g;
+                from_g = view(wide.g, 4, C);
+                to_g = view(y.g, 8, C);
+                to.shape[0] = to_g.shape[0] = 3;
+                tune_gather(cpu, &to, &from, &places.c);
+                compare(&gather, {&y},
+                        [&] { return tune_cuda_gather(&cuda, &to_g, &from_g, &places.g); });
+                to.shape[0] = to_g.shape[0] = 7;
+                from.shape[0] = from_g.shape[0] = 3;
+                y.reset();
+                tune_scatter(cpu, &to, &from, &places.c);
+                compare(&scatter, {&y},
+                        [&] { return tune_cuda_scatter(&cuda, &to_g, &from_g, &places.g); });
+            }
+    /* more rows than a block has threads, and many of one token */
+    std::vector<int> many(600);
+    for (size_t i = 0; i < many.size(); i++)
+        many[i] = i % 3 == 0 ? 1 : (int)(i % 11);
+    both id(many), dw(TUNE_F32, 11, 20, 1, 3), dx(TUNE_BF16, 600, 20, 1, 4);
+    tune_embed_backward(cpu, &dw.c, &dx.c, &id.c, 1);
+    compare(&gradient, {&dw},
+            [&] { return tune_cuda_embed_backward(&cuda, &dw.g, &dx.g, &id.g, 1); });
+    judge("embed_forward", embed);
+    judge("embed_backward", gradient);
+    judge("gather", gather);
+    judge("scatter", scatter);
 }
 
 int main()
 {
-    cpu = tune_device_open("cpu", 1);
-    if (!cpu) {
-        printf("not ok 1 - the CPU device: %s\n", tune_error_message());
-        return 1;
-    }
-    must(cudaStreamCreateWithFlags(&cuda_state.stream, cudaStreamNonBlocking));
-    cuda.state = &cuda_state;
+    begin_operations();
     copies();
     axpby();
-    rmsnorm();
+    exchange();
     swiglu();
-    tune_device_close(cpu);
-    return done();
+    bias();
+    rope();
+    rows();
+    return end_operations();
 }

@@ -74,20 +74,26 @@ def levels():
 #ifndef TUNE_CORE_NF4_LEVELS_H
 #define TUNE_CORE_NF4_LEVELS_H
 
+#ifdef __CUDACC__
+#define TUNE_NF4_ON static __device__
+#else
+#define TUNE_NF4_ON static
+#endif
+
 /* Quantiles of a normal distribution: 7 below zero, zero, 8 above. The outermost are scaled to -1
  * and 1. */
-static const float levels4[16] = {{
+TUNE_NF4_ON const float levels4[16] = {{
 {rows(F.get_4bit_type("nf4", "cpu").tolist())}
 }};
 
 /* Levels of absmax that are not negative: a power of ten from 1e-6 to 1, times the middles of 1, 2,
  * 4, .. 64 equal parts of 0.1 to 1. Zero and one are added. */
-static const float levels8[129] = {{
+TUNE_NF4_ON const float levels8[129] = {{
 {rows(F.create_dynamic_map().tolist()[127:])}
 }};
 
 /* Level i of 256: those but the last are symmetric. */
-static inline float level8(int i)
+TUNE_NF4_ON inline float level8(int i)
 {{
     return i < 127 ? -levels8[127 - i] : levels8[i - 127];
 }}

@@ -8,19 +8,35 @@
 
 #include <cuda_bf16.h>
 
+#include <type_traits>
+
 #include "devices/cuda/language.h"
 #include "devices/ops.h"
 
 /* The state of a CUDA device. */
 struct tune_cuda {
-    cudaStream_t stream; /* for compute */
-    cudaError_t failed;  /* the last launch that failed */
+    cudaStream_t stream;   /* for compute */
+    cudaError_t failed;    /* the last launch that failed */
+    double clock_ahead_s;  /* what the GPU's clock is ahead of tune_clock_s */
+    float *scratch;        /* working memory of one operation; the next may overwrite it */
+    int64_t scratch_floats;
+    struct tune_cuda_products *products; /* gemm.cu */
 };
+
+/* tune_cuda_scratch - working memory of so many floats, aligned to 256 bytes. It grows when it has
+ * to, which waits for the GPU. NULL with an error: no memory. */
+float *tune_cuda_scratch(struct tune_device *dev, int64_t floats);
 
 static inline struct tune_cuda *tune_cuda_of(const struct tune_device *dev)
 {
     return static_cast<struct tune_cuda *>(dev->state);
 }
+
+/* tune_cuda_cast - queue y = x with another dtype. Both are matrices of one shape, whose rows may lie
+ * apart; F32 or BF16.
+ * tune_cuda_products_free - free what tune_cuda_gemm made. */
+int tune_cuda_cast(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x);
+void tune_cuda_products_free(struct tune_cuda *cuda);
 
 /* tune_cuda_queued - 0 if the launches since the last call succeeded, else -1. */
 static inline int tune_cuda_queued(struct tune_device *dev)
@@ -54,11 +70,31 @@ static inline size_t tune_cuda_bytes(const struct tune_tensor *t)
     return static_cast<size_t>(tune_cuda_elements(t)) * (two ? 2 : eight ? 8 : 4);
 }
 
-/* tune_cuda_blocks - blocks of `threads` for n elements. There is a limit, so a kernel loops. */
-static inline unsigned tune_cuda_blocks(int64_t n, int64_t threads)
+/* Threads of a block, mostly.
+ * tune_cuda_blocks - blocks for n elements; there is a limit, so a kernel takes the elements
+ * tune_cuda_first(), + tune_cuda_step(), ...
+ * tune_cuda_row_threads - threads for a row of n elements; a block does one row and loops. */
+constexpr int64_t TUNE_CUDA_THREADS = 256, TUNE_CUDA_MOST_BLOCKS = 2048;
+
+static inline unsigned tune_cuda_blocks(int64_t n)
 {
-    int64_t blocks = (n + threads - 1) / threads;
-    return static_cast<unsigned>(blocks < 1 ? 1 : blocks > 65535 ? 65535 : blocks);
+    int64_t blocks = (n + TUNE_CUDA_THREADS - 1) / TUNE_CUDA_THREADS;
+    return static_cast<unsigned>(blocks < TUNE_CUDA_MOST_BLOCKS ? blocks : TUNE_CUDA_MOST_BLOCKS);
+}
+
+static inline unsigned tune_cuda_row_threads(int64_t n)
+{
+    return static_cast<unsigned>(n < TUNE_CUDA_THREADS ? (n + 31) / 32 * 32 : TUNE_CUDA_THREADS);
+}
+
+__device__ __forceinline__ int64_t tune_cuda_first()
+{
+    return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__device__ __forceinline__ int64_t tune_cuda_step()
+{
+    return static_cast<int64_t>(gridDim.x) * blockDim.x;
 }
 
 /* tune_cuda_load, tune_cuda_store - an activation as float32. */
@@ -70,15 +106,42 @@ __device__ __forceinline__ void tune_cuda_store(__nv_bfloat16 *x, float value)
     *x = __float2bfloat16_rn(value);
 }
 
-/* Neighbours that one instruction moves: W elements, at most 16 bytes, aligned to their size.
- * tune_cuda_wide - whether rows of n elements can be moved by 16 bytes. */
+/* W neighbours that one instruction moves: at most 16 bytes, aligned to their size.
+ * tune_cuda_has - whether the rows of t, n elements each, can be moved by W elements. */
 template <class T, int W> struct __align__(W * sizeof(T)) tune_cuda_pack {
     T v[W];
 };
 
-static inline bool tune_cuda_wide(const struct tune_tensor *t, int64_t n)
+static inline bool tune_cuda_has(int W, const struct tune_tensor *t, int64_t n)
 {
-    return t->data.at % 16 == 0 && n % (t->dtype == TUNE_BF16 ? 8 : 4) == 0;
+    uint64_t size = t->dtype == TUNE_BF16 ? 2 : 4;
+    return t->data.at % (static_cast<uint64_t>(W) * size) == 0 && n % W == 0 && t->stride % W == 0;
+}
+
+/* tune_cuda_typed - call run with a value whose ::type is the element type of t.
+ * tune_cuda_fours - call run with a value whose ::value is 4 if `four` is true, else 1.
+ *
+ *     tune_cuda_typed(x, [&](auto t) {
+ *         LAUNCH((kernel<TUNE_CUDA_TYPE(t)>), ..., tune_cuda_data<TUNE_CUDA_TYPE(t)>(x)); }); */
+#define TUNE_CUDA_TYPE(t) typename decltype(t)::type
+template <class T> struct tune_cuda_type {
+    typedef T type;
+};
+
+template <class F> static void tune_cuda_typed(const struct tune_tensor *t, F run)
+{
+    if (t->dtype == TUNE_BF16)
+        run(tune_cuda_type<__nv_bfloat16>());
+    else
+        run(tune_cuda_type<float>());
+}
+
+template <class F> static void tune_cuda_fours(bool four, F run)
+{
+    if (four)
+        run(std::integral_constant<int, 4>());
+    else
+        run(std::integral_constant<int, 1>());
 }
 
 /* Every operation of the list. */

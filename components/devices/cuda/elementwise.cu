@@ -1,7 +1,8 @@
-/* elementwise.cu - operations limited by memory bandwidth: copy, zero, axpby, swiglu. */
+/* elementwise.cu - operations limited by memory bandwidth, each element by itself: copy, zero,
+ * axpby, exchange, swiglu, bias, rope, and rows that move: embed, gather, scatter. */
 #include "devices/cuda/cuda.h"
 
-enum { THREADS = 256 };
+constexpr int THREADS = TUNE_CUDA_THREADS;
 
 extern "C" int tune_cuda_copy(struct tune_device *dev, struct tune_tensor *y,
                               const struct tune_tensor *x)
@@ -17,24 +18,13 @@ extern "C" int tune_cuda_zero(struct tune_device *dev, struct tune_tensor *y)
     return tune_cuda_queued(dev);
 }
 
-/* A thread takes the packs first_index(), first_index() + index_step(), ... */
-__device__ __forceinline__ int64_t first_index()
-{
-    return static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
-}
-
-__device__ __forceinline__ int64_t index_step()
-{
-    return static_cast<int64_t>(gridDim.x) * THREADS;
-}
-
 /* y and x in packs of W numbers; packs: n / W. */
 template <int W>
 __global__ void __launch_bounds__(THREADS)
     axpby(float *y, const float *x, int64_t packs, float alpha, float beta)
 {
     typedef tune_cuda_pack<float, W> pack;
-    for (int64_t i = first_index(); i < packs; i += index_step()) {
+    for (int64_t i = tune_cuda_first(); i < packs; i += tune_cuda_step()) {
         pack in = reinterpret_cast<const pack *>(x)[i], out = {};
         if (beta != 0)
             out = reinterpret_cast<pack *>(y)[i];
@@ -48,54 +38,233 @@ extern "C" int tune_cuda_axpby(struct tune_device *dev, struct tune_tensor *y,
                                const struct tune_tensor *x, float alpha, float beta)
 {
     int64_t n = tune_cuda_elements(y);
-    cudaStream_t stream = tune_cuda_of(dev)->stream;
-    float *to = tune_cuda_data<float>(y);
-    const float *from = tune_cuda_data<float>(x);
-    if (tune_cuda_wide(x, n) && tune_cuda_wide(y, n))
-        LAUNCH(axpby<4>, tune_cuda_blocks(n / 4, THREADS), THREADS, 0, stream, to, from, n / 4,
-               alpha, beta);
-    else
-        LAUNCH(axpby<1>, tune_cuda_blocks(n, THREADS), THREADS, 0, stream, to, from, n, alpha,
-               beta);
+    tune_cuda_fours(tune_cuda_has(4, x, n) && tune_cuda_has(4, y, n), [&](auto w) {
+        constexpr int W = decltype(w)::value;
+        if (n > 0)
+            LAUNCH(axpby<W>, tune_cuda_blocks(n / W), THREADS, 0, tune_cuda_of(dev)->stream,
+                   tune_cuda_data<float>(y), tune_cuda_data<const float>(x), n / W, alpha, beta);
+    });
     return tune_cuda_queued(dev);
 }
 
-/* h [N,F], gate_up [N,2F], in packs: F / W for each row. */
-template <class T, int W>
-__global__ void __launch_bounds__(THREADS)
-    swiglu(T *h, const T *gate_up, int64_t rows, int64_t row_packs)
+__global__ void __launch_bounds__(THREADS) exchange(float *x, float *y, int64_t n)
 {
-    typedef tune_cuda_pack<T, W> pack;
-    int64_t packs = rows * row_packs;
-    for (int64_t i = first_index(); i < packs; i += index_step()) {
-        const pack *row = reinterpret_cast<const pack *>(gate_up) + i / row_packs * 2 * row_packs;
-        pack gate = row[i % row_packs], up = row[row_packs + i % row_packs], out;
-        for (int j = 0; j < W; j++) {
-            float g = tune_cuda_load(gate.v[j]);
-            tune_cuda_store(&out.v[j], g / (1.0f + __expf(-g)) * tune_cuda_load(up.v[j]));
-        }
-        reinterpret_cast<pack *>(h)[i] = out;
+    for (int64_t i = tune_cuda_first(); i < n; i += tune_cuda_step()) {
+        float was = x[i];
+        x[i] = y[i];
+        y[i] = was;
     }
 }
 
-template <class T, int W>
-static void launch_swiglu(struct tune_device *dev, struct tune_tensor *h,
-                          const struct tune_tensor *gate_up)
+extern "C" int tune_cuda_exchange(struct tune_device *dev, struct tune_tensor *x,
+                                  struct tune_tensor *y)
 {
-    int64_t N = h->shape[0], packs = h->shape[1] / W;
-    LAUNCH((swiglu<T, W>), tune_cuda_blocks(N * packs, THREADS), THREADS, 0,
-           tune_cuda_of(dev)->stream, tune_cuda_data<T>(h), tune_cuda_data<const T>(gate_up), N,
-           packs);
+    int64_t n = tune_cuda_elements(x);
+    if (n > 0)
+        LAUNCH(exchange, tune_cuda_blocks(n), THREADS, 0, tune_cuda_of(dev)->stream,
+               tune_cuda_data<float>(x), tune_cuda_data<float>(y), n);
+    return tune_cuda_queued(dev);
+}
+
+/* ---- rows: one block each ---- */
+
+/* h [N,F], gate_up [N,2F]; packs: F / W. */
+template <class T, int W>
+__global__ void __launch_bounds__(THREADS) swiglu(T *h, const T *gate_up, int64_t packs)
+{
+    typedef tune_cuda_pack<T, W> pack;
+    const pack *gate = reinterpret_cast<const pack *>(gate_up) + blockIdx.x * 2 * packs;
+    pack *out = reinterpret_cast<pack *>(h) + blockIdx.x * packs;
+    for (int64_t i = threadIdx.x; i < packs; i += blockDim.x) {
+        pack g = gate[i], up = gate[packs + i];
+        for (int j = 0; j < W; j++) {
+            float x = tune_cuda_load(g.v[j]);
+            tune_cuda_store(&g.v[j], x / (1.0f + __expf(-x)) * tune_cuda_load(up.v[j]));
+        }
+        out[i] = g;
+    }
 }
 
 extern "C" int tune_cuda_swiglu_forward(struct tune_device *dev, struct tune_tensor *h,
                                         const struct tune_tensor *gate_up)
 {
-    bool wide = tune_cuda_wide(h, h->shape[1]) && tune_cuda_wide(gate_up, h->shape[1]);
-    if (h->dtype == TUNE_BF16)
-        wide ? launch_swiglu<__nv_bfloat16, 8>(dev, h, gate_up)
-             : launch_swiglu<__nv_bfloat16, 1>(dev, h, gate_up);
-    else
-        wide ? launch_swiglu<float, 4>(dev, h, gate_up) : launch_swiglu<float, 1>(dev, h, gate_up);
+    int64_t N = h->shape[0], F = h->shape[1];
+    tune_cuda_typed(h, [&](auto t) {
+        tune_cuda_fours(tune_cuda_has(4, h, F) && tune_cuda_has(4, gate_up, F), [&](auto w) {
+            typedef TUNE_CUDA_TYPE(t) T;
+            constexpr int W = decltype(w)::value;
+            if (N > 0 && F > 0)
+                LAUNCH((swiglu<T, W>), static_cast<unsigned>(N), tune_cuda_row_threads(F / W), 0,
+                       tune_cuda_of(dev)->stream, tune_cuda_data<T>(h),
+                       tune_cuda_data<const T>(gate_up), F / W);
+        });
+    });
     return tune_cuda_queued(dev);
+}
+
+/* dgate_up may be gate_up. */
+template <class T, int W>
+__global__ void __launch_bounds__(THREADS)
+    swiglu_dx(T *dgate_up, const T *dh, const T *gate_up, int64_t packs)
+{
+    typedef tune_cuda_pack<T, W> pack;
+    const pack *gate = reinterpret_cast<const pack *>(gate_up) + blockIdx.x * 2 * packs;
+    const pack *d = reinterpret_cast<const pack *>(dh) + blockIdx.x * packs;
+    pack *out = reinterpret_cast<pack *>(dgate_up) + blockIdx.x * 2 * packs;
+    for (int64_t i = threadIdx.x; i < packs; i += blockDim.x) {
+        pack g = gate[i], up = gate[packs + i], dy = d[i];
+        for (int j = 0; j < W; j++) {
+            float x = tune_cuda_load(g.v[j]), u = tune_cuda_load(up.v[j]);
+            float s = 1.0f / (1.0f + __expf(-x)), by = tune_cuda_load(dy.v[j]);
+            tune_cuda_store(&g.v[j], by * u * s * (1.0f + x * (1.0f - s)));
+            tune_cuda_store(&up.v[j], by * x * s);
+        }
+        out[i] = g;
+        out[packs + i] = up;
+    }
+}
+
+extern "C" int tune_cuda_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_up,
+                                         const struct tune_tensor *dh,
+                                         const struct tune_tensor *gate_up)
+{
+    int64_t N = dh->shape[0], F = dh->shape[1];
+    bool four =
+        tune_cuda_has(4, dh, F) && tune_cuda_has(4, gate_up, F) && tune_cuda_has(4, dgate_up, F);
+    tune_cuda_typed(dh, [&](auto t) {
+        tune_cuda_fours(four, [&](auto w) {
+            typedef TUNE_CUDA_TYPE(t) T;
+            constexpr int W = decltype(w)::value;
+            if (N > 0 && F > 0)
+                LAUNCH((swiglu_dx<T, W>), static_cast<unsigned>(N), tune_cuda_row_threads(F / W), 0,
+                       tune_cuda_of(dev)->stream, tune_cuda_data<T>(dgate_up),
+                       tune_cuda_data<const T>(dh), tune_cuda_data<const T>(gate_up), F / W);
+        });
+    });
+    return tune_cuda_queued(dev);
+}
+
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    add_bias(T *y, const float *bias, int64_t columns, float scale)
+{
+    T *row = y + blockIdx.x * columns;
+    for (int64_t i = threadIdx.x; i < columns; i += blockDim.x)
+        tune_cuda_store(&row[i], tune_cuda_load(row[i]) + scale * bias[i]);
+}
+
+extern "C" int tune_cuda_bias_forward(struct tune_device *dev, struct tune_tensor *y,
+                                      const struct tune_tensor *bias, float scale)
+{
+    int64_t N = y->shape[0], C = y->shape[1];
+    tune_cuda_typed(y, [&](auto t) {
+        typedef TUNE_CUDA_TYPE(t) T;
+        if (N > 0 && C > 0)
+            LAUNCH(add_bias<T>, static_cast<unsigned>(N), tune_cuda_row_threads(C), 0,
+                   tune_cuda_of(dev)->stream, tune_cuda_data<T>(y),
+                   tune_cuda_data<const float>(bias), C, scale);
+    });
+    return tune_cuda_queued(dev);
+}
+
+/* Rotate pairs (i, i + half) of each head; a thread has some pairs of all heads, so it reads the
+ * table once. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    rotate(T *x, const float *table, const int *positions, int64_t Q, int T_, int heads, int half,
+           float sign)
+{
+    int64_t n = blockIdx.x, position = positions ? positions[n] : n % T_;
+    const float *cosine = table + position * 2 * half, *sine = cosine + half;
+    for (int i = static_cast<int>(threadIdx.x); i < heads * half; i += static_cast<int>(blockDim.x)) {
+        T *v = x + n * Q + i / half * 2 * half + i % half;
+        float a = tune_cuda_load(v[0]), b = tune_cuda_load(v[half]);
+        float c = cosine[i % half], s = sign * sine[i % half];
+        tune_cuda_store(&v[0], a * c - b * s);
+        tune_cuda_store(&v[half], b * c + a * s);
+    }
+}
+
+extern "C" int tune_cuda_rope(struct tune_device *dev, struct tune_tensor *x,
+                              const struct tune_tensor *table, const struct tune_tensor *positions,
+                              int T, int heads, int D, bool backward)
+{
+    int64_t N = x->shape[0];
+    tune_cuda_typed(x, [&](auto t) {
+        typedef TUNE_CUDA_TYPE(t) E;
+        if (N > 0 && heads > 0)
+            LAUNCH(rotate<E>, static_cast<unsigned>(N), tune_cuda_row_threads(heads * (D / 2)), 0,
+                   tune_cuda_of(dev)->stream, tune_cuda_data<E>(x),
+                   tune_cuda_data<const float>(table), tune_cuda_data<const int>(positions),
+                   x->shape[1], T, heads, D / 2, backward ? -1.0f : 1.0f);
+    });
+    return tune_cuda_queued(dev);
+}
+
+/* y[to[n]] = scale x[from[n]] for each n; without an index, n itself. Steps: elements between
+ * rows. */
+template <class Y, class X, int W>
+__global__ void __launch_bounds__(THREADS)
+    move_rows(Y *y, int64_t y_step, const int *to, const X *x, int64_t x_step, const int *from,
+              int64_t packs, float scale)
+{
+    int64_t n = blockIdx.x;
+    typedef tune_cuda_pack<Y, W> out_pack;
+    typedef tune_cuda_pack<X, W> in_pack;
+    out_pack *out = reinterpret_cast<out_pack *>(y + (to ? to[n] : n) * y_step);
+    const in_pack *in = reinterpret_cast<const in_pack *>(x + (from ? from[n] : n) * x_step);
+    for (int64_t i = threadIdx.x; i < packs; i += blockDim.x) {
+        in_pack p = in[i];
+        out_pack q;
+        for (int j = 0; j < W; j++)
+            tune_cuda_store(&q.v[j], scale * tune_cuda_load(p.v[j]));
+        out[i] = q;
+    }
+}
+
+static int move(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *to,
+                const struct tune_tensor *x, const struct tune_tensor *from, float scale)
+{
+    int64_t N = to ? to->shape[0] : y->shape[0], C = x->shape[1];
+    int64_t y_step = y->stride ? y->stride : C, x_step = x->stride ? x->stride : C;
+    tune_cuda_typed(y, [&](auto a) {
+        tune_cuda_typed(x, [&](auto b) {
+            tune_cuda_fours(tune_cuda_has(4, y, C) && tune_cuda_has(4, x, C), [&](auto w) {
+                typedef TUNE_CUDA_TYPE(a) Y;
+                typedef TUNE_CUDA_TYPE(b) X;
+                constexpr int W = decltype(w)::value;
+                if (N > 0 && C > 0)
+                    LAUNCH((move_rows<Y, X, W>), static_cast<unsigned>(N),
+                           tune_cuda_row_threads(C / W), 0, tune_cuda_of(dev)->stream,
+                           tune_cuda_data<Y>(y), y_step, tune_cuda_data<const int>(to),
+                           tune_cuda_data<const X>(x), x_step, tune_cuda_data<const int>(from),
+                           C / W, scale);
+            });
+        });
+    });
+    return tune_cuda_queued(dev);
+}
+
+extern "C" int tune_cuda_embed_forward(struct tune_device *dev, struct tune_tensor *x,
+                                       const struct tune_tensor *w, const struct tune_tensor *ids,
+                                       float scale)
+{
+    return move(dev, x, nullptr, w, ids, scale);
+}
+
+int tune_cuda_cast(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x)
+{
+    return move(dev, y, nullptr, x, nullptr, 1);
+}
+
+extern "C" int tune_cuda_gather(struct tune_device *dev, struct tune_tensor *y,
+                                const struct tune_tensor *x, const struct tune_tensor *rows)
+{
+    return move(dev, y, nullptr, x, rows, 1);
+}
+
+extern "C" int tune_cuda_scatter(struct tune_device *dev, struct tune_tensor *y,
+                                 const struct tune_tensor *x, const struct tune_tensor *rows)
+{
+    return move(dev, y, rows, x, nullptr, 1);
 }

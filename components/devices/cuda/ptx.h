@@ -44,6 +44,15 @@ template <int NEWEST> __device__ __forceinline__ void ptx_copy_wait()
     PTX_EMULATE(emu::copy_wait(NEWEST));
 }
 
+/* ptx_clock_ns - the GPU's clock in nanoseconds; it goes on between kernels. */
+__device__ __forceinline__ unsigned long long ptx_clock_ns()
+{
+    unsigned long long ns = 0;
+    PTX_ASM("mov.u64 %0, %globaltimer;" : "=l"(ns));
+    PTX_EMULATE(ns = emu::clock_ns());
+    return ns;
+}
+
 /* ptx_barrier - wait at barrier id (1..15; __syncthreads is 0) for `threads` threads, whole warps.
  */
 __device__ __forceinline__ void ptx_barrier(int id, int threads PTX_SITE)
