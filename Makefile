@@ -24,7 +24,7 @@ $(BUILD)/config.mk: tools/configure.sh
 CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
            -ffp-contract=fast -fno-math-errno $(OPENMP) -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
 CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(EXTRA_CPPFLAGS)
-LDFLAGS  = -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
+LDFLAGS  = -rdynamic -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
 LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(OPENMP) -ldl -lpthread -lm
 
 # Two libraries. libtune.a is for training and needs cJSON and OpenBLAS; libtune_sweeps.a is for measuring
@@ -192,6 +192,22 @@ test: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all tests
 	@BUILD=$(BUILD) sh tests/run.sh $(BUILD)/tests/test_* tests/test_*.sh
 
+# The CUDA device, a library that --device cuda opens. Nothing else needs a CUDA Toolkit.
+NVCC      ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_ARCH ?= 80 90a 100 120
+CUDA_CODE  = $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$a,code=sm_$a) \
+             -gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
+NVCCFLAGS  = -std=c++17 -O3 -lineinfo -Werror all-warnings -Xcompiler -fPIC,-Wall,-Wextra $(CUDA_CODE)
+cuda:
+	@if [ -n "$(NVCC)" ]; then $(MAKE) --no-print-directory -j$$(nproc) $(BUILD)/tune_cuda.so; \
+	    else echo "# no nvcc here: tune_cuda.so is left out, and --device cuda with it; NVCC=/path/to/nvcc names one"; fi
+$(BUILD)/obj/nvcc/%.o: %.cu
+	@mkdir -p $(@D)
+	$(call say,nvcc,$<)$(NVCC) -MMD -MP -Icomponents $(NVCCFLAGS) -c $< -o $@
+$(BUILD)/tune_cuda.so: $(patsubst %.cu,$(BUILD)/obj/nvcc/%.o,$(wildcard components/devices/cuda/*.cu))
+	$(call say,link,$@)$(NVCC) -shared -cudart static $(CUDA_CODE) $^ -lcublasLt \
+	    -Xlinker -rpath,$(patsubst %/bin/,%/lib64,$(dir $(realpath $(NVCC)))) -o $@
+
 # CUDA on the CPU (docs/cuda-on-cpu.md): the kernels and the tests of tests/cuda_on_cpu, built as C++ by each compiler that
 # is here. Needs no CUDA. The cuda-tests of one compiler: make CUDA_CXX=g++ cuda-tests
 test-cuda: setup-test
@@ -209,7 +225,13 @@ CUDA_TESTS    = $(patsubst tests/cuda_on_cpu/%.cu,$(BUILD)/cuda_on_cpu/%.$(CUDA_
 CUDA_CXXFLAGS = -O2 -g -std=c++17 -Wall -Wextra -ffp-contract=off -ftrivial-auto-var-init=pattern -ffile-prefix-map=$(CURDIR)=.
 # The switch between fibers that other processors take.
 CUDA_OTHER    = $(BUILD)/cuda_on_cpu/test_blocks_ucontext.$(CUDA_CXX)
-cuda-tests: $(CUDA_TESTS) $(CUDA_OTHER)
+# The recipes, with the emulated device in the program.
+CUDA_RECIPES  = $(patsubst $(BUILD)/%,$(BUILD)/cuda_on_cpu/$(CUDA_CXX)/%,$(RECIPES))
+cuda-tests: $(CUDA_TESTS) $(CUDA_OTHER) $(CUDA_RECIPES)
+$(CUDA_RECIPES): $(BUILD)/cuda_on_cpu/$(CUDA_CXX)/%: $(BUILD)/obj/recipes/%.o $(BUILD)/obj/recipes/%.source.o $(PROGRAM) \
+    $(CUDA_KERNELS) $(CUDA_EMULATOR) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call say,link,$@)$(CUDA_CXX) $(LDFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) -fopenmp -o $@
 $(CUDA_OBJ)/%.o: %.cc
 	@mkdir -p $(@D)
 	$(call say,c++,$<)$(CUDA_CXX) -MMD -MP -Itests/cuda_on_cpu -Icomponents $(CUDA_CXXFLAGS) -c $< -o $@
@@ -314,4 +336,4 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all quickstart found install dist uninstall setup setup-test test test-cuda cuda-tests test-peers faults mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
+.PHONY: all cuda quickstart found install dist uninstall setup setup-test test test-cuda cuda-tests test-peers faults mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help

@@ -1,8 +1,12 @@
 /* device.c - opening devices and counting their memory. */
 #include "devices/device.h"
 
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "machine/cpus.h"
 #include "core/array.h"
@@ -10,11 +14,67 @@
 #include "core/nf4.h"
 #include "core/try.h"
 #include "devices/cpu/cpu.h"
+#include "devices/cuda/device.h"
+
+/* The CUDA device is a library of its own, beside the program (`make cuda`), so that programs run
+ * where CUDA is not. A test may have it in the program itself. */
+extern __typeof__(tune_cuda_open) tune_cuda_open __attribute__((weak));
+
+static __typeof__(tune_cuda_open) *find_cuda(void)
+{
+    static const char *const beside[] = {"tune_cuda.so", "../tune_cuda.so", "../lib/tune_cuda.so"};
+    char program[PATH_MAX], path[PATH_MAX + 32];
+    const char *set = getenv("TUNE_CUDA");
+    if (tune_cuda_open)
+        return tune_cuda_open;
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program);
+    char *slash = n > 0 ? memrchr(program, '/', (size_t)n) : NULL;
+    for (size_t i = 0; !set && slash && i < sizeof beside / sizeof *beside; i++) {
+        snprintf(path, sizeof path, "%.*s/%s", (int)(slash - program), program, beside[i]);
+        set = access(path, F_OK) == 0 ? path : NULL;
+    }
+    if (!set) {
+        tune_error_usage("device cuda: there is no tune_cuda.so beside the program; `make cuda` builds it where "
+                         "the CUDA Toolkit is, and TUNE_CUDA may name it");
+        return NULL;
+    }
+    void *library = dlopen(set, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char *why = dlerror();
+        tune_error_cannot("device cuda: cannot load %s: %s; the CUDA libraries that it was built with must be "
+                          "found, as by LD_LIBRARY_PATH", set, why ? why : "no reason given");
+        return NULL;
+    }
+    __typeof__(tune_cuda_open) *open = NULL;
+    *(void **)&open = dlsym(library, "tune_cuda_open"); /* POSIX allows this of a function's address */
+    if (!open)
+        tune_error_cannot("device cuda: %s is no CUDA device of tune.c", set);
+    return open;
+}
+
+/* "cuda" or "cuda:N": its number; another name: -1. */
+static int cuda_index(const char *name)
+{
+    char *end;
+    if (strncmp(name, "cuda", 4) != 0)
+        return -1;
+    if (name[4] == 0)
+        return 0;
+    long n = name[4] == ':' && name[5] >= '0' && name[5] <= '9' ? strtol(name + 5, &end, 10) : -1;
+    return n >= 0 && n <= 1023 && *end == 0 ? (int)n : -1;
+}
+
+static int open_cuda(struct tune_device *dev, int index)
+{
+    __typeof__(tune_cuda_open) *open = find_cuda();
+    return open ? open(dev, index) : -1;
+}
 
 struct tune_device *tune_device_open(const char *name, int threads)
 {
-    if (strcmp(name, "cpu") != 0) {
-        tune_error_usage("device \"%s\": this build has \"cpu\" only", name);
+    int index = cuda_index(name);
+    if (index < 0 && strcmp(name, "cpu") != 0) {
+        tune_error_usage("device \"%s\": expected cpu, cuda or cuda:N, a GPU's number from 0 on", name);
         return NULL;
     }
     threads = tune_cpus_threads(threads);
@@ -24,7 +84,7 @@ struct tune_device *tune_device_open(const char *name, int threads)
     if (!dev)
         return NULL;
     dev->threads = threads;
-    if (tune_cpu_open(dev) < 0) {
+    if ((index >= 0 ? open_cuda(dev, index) : tune_cpu_open(dev)) < 0) {
         free(dev);
         return NULL;
     }

@@ -95,7 +95,7 @@ struct tune_doing {
 
 struct tune_device {
     const struct tune_ops *ops; /* the table of operations (ops.h) */
-    const char *name;         /* "cpu" */
+    const char *name;         /* "cpu" or "cuda" */
     char description[192];    /* processor, threads and matrix kernel, for the run header */
     char warning[256];        /* something the user should know, or "" */
     int threads;              /* threads; every operation uses all of them */
@@ -114,7 +114,7 @@ static inline void tune_device_does(struct tune_device *dev, enum tune_phase pha
     dev->doing = doing;
 }
 
-/* tune_device_open - open a device by name; there is "cpu". threads 0: OMP_NUM_THREADS if that is
+/* tune_device_open - open a device by name: "cpu", "cuda" or "cuda:N". threads 0: OMP_NUM_THREADS if that is
  * set, else as many as this process may use (machine/cpus.h), at most 4096. dev->threads is what
  * OpenMP really gives; dev->warning says if that is fewer. NULL with an error: unknown device, bad
  * thread count, or a backend that was not built.

@@ -48,19 +48,13 @@ __global__ void __launch_bounds__(TUNE_CUDA_THREADS)
     out[c] += terms.factor(c) * sum;
 }
 
-/* tune_cuda_column_floats - working memory of a sum.
- * tune_cuda_add_columns - out[c] += factor(c) * (sum over rows of of(n, c)). terms has these two
+/* tune_cuda_add_columns - out[c] += factor(c) * (sum over rows of of(n, c)). terms has these two
  * functions; it is copied to the GPU. */
 static inline int64_t tune_cuda_slices(int64_t rows, int64_t columns)
 {
     int64_t blocks = (columns + TUNE_CUDA_COLUMNS - 1) / TUNE_CUDA_COLUMNS;
-    int64_t slices = (512 + blocks - 1) / blocks, most = (rows + 63) / 64;
+    int64_t slices = (TUNE_CUDA_COLUMN_BLOCKS + blocks - 1) / blocks, most = (rows + 63) / 64;
     return slices < most ? slices : most;
-}
-
-static inline int64_t tune_cuda_column_floats(int64_t rows, int64_t columns)
-{
-    return tune_cuda_slices(rows, columns) * columns;
 }
 
 template <class F>

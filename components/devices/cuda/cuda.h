@@ -23,6 +23,13 @@ struct tune_cuda {
     struct tune_cuda_products *products; /* gemm.cu */
 };
 
+/* Scratch of sums over rows of so many columns, at most, in floats: columns.h. */
+constexpr int64_t TUNE_CUDA_COLUMN_BLOCKS = 512;
+static inline int64_t tune_cuda_column_most(int64_t columns)
+{
+    return 32 * TUNE_CUDA_COLUMN_BLOCKS + columns;
+}
+
 /* tune_cuda_scratch - working memory of so many floats, aligned to 256 bytes. It grows when it has
  * to, which waits for the GPU. NULL with an error: no memory. */
 float *tune_cuda_scratch(struct tune_device *dev, int64_t floats);

@@ -1,0 +1,360 @@
+/* device.cu - the CUDA device: its table of operations, its memory, its queue.
+ *
+ * All work goes into one stream, so it is done in the order of the calls. Small transfers go through
+ * pinned memory, and the host waits only in sync. An upload that fills the pinned memory waits for
+ * its older half. */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/tensor.h"
+#include "devices/cuda/cuda.h"
+#include "devices/cuda/device.h"
+
+constexpr int64_t HALF = 4 << 20; /* bytes of half the pinned memory for uploads */
+constexpr int64_t SMALL = 1 << 16; /* bytes of pinned memory for downloads between two syncs */
+
+/* A download whose bytes are copied to their target at the next sync. */
+struct pending {
+    void *to;
+    int64_t at, bytes;
+};
+
+struct transfers {
+    char *up, *down;         /* pinned: [2 HALF], [SMALL] */
+    cudaEvent_t read[2];     /* the half was read by the GPU */
+    int half;
+    int64_t used;            /* of this half */
+    struct pending *pending; /* downloads */
+    int count, room;
+    int64_t down_used;
+};
+
+struct state {
+    struct tune_cuda cuda; /* first: kernels see this part */
+    struct transfers move;
+    int index;
+    const char *doing; /* the operation that is queued */
+    char bus[32];
+};
+
+static struct state *state_of(const struct tune_device *dev)
+{
+    return static_cast<struct state *>(dev->state);
+}
+
+/* An error of the GPU. It may come from an operation that was queued before. */
+static int fail(const struct tune_device *dev, const char *what, cudaError_t error)
+{
+    return tune_error_set_kind(
+        TUNE_ERROR_CANNOT,
+        "%s, %s: %s (%s). The cause may be an operation before this one; run again with "
+        "CUDA_LAUNCH_BLOCKING=1 to learn which",
+        dev->name, what, cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+#define CUDA_TRY(what, call)                 \
+    do {                                     \
+        cudaError_t error_ = (call);         \
+        if (error_ != cudaSuccess)           \
+            return fail(dev, (what), error_); \
+    } while (0)
+
+/* ---- memory ---- */
+
+static tune_address cuda_alloc(struct tune_device *dev, int64_t bytes)
+{
+    void *memory = nullptr;
+    tune_address none = {0};
+    size_t size = bytes > 0 ? static_cast<size_t>(bytes) : 1;
+    if (cudaMalloc(&memory, size) != cudaSuccess) {
+        cudaGetLastError(); /* the caller reports it */
+        return none;
+    }
+    if (cudaMemsetAsync(memory, 0, size, state_of(dev)->cuda.stream) != cudaSuccess) {
+        cudaGetLastError();
+        cudaFree(memory);
+        return none;
+    }
+    tune_address at = {reinterpret_cast<uint64_t>(memory)};
+    return at;
+}
+
+/* cudaFree waits for the work that was queued. */
+static void cuda_free(struct tune_device *dev, tune_address memory, int64_t)
+{
+    cudaStreamSynchronize(state_of(dev)->cuda.stream);
+    cudaFree(reinterpret_cast<void *>(memory.at));
+}
+
+static int cuda_memory(const struct tune_device *dev, struct tune_device_memory *memory)
+{
+    size_t free = 0, total = 0;
+    CUDA_TRY("memory", cudaMemGetInfo(&free, &total));
+    memory->free = static_cast<int64_t>(free);
+    memory->total = static_cast<int64_t>(total);
+    memory->shared = false;
+    return 0;
+}
+
+/* The largest scratch: of attention, and of sums over rows. Copies of operands come on top when a
+ * product needs them. */
+static int64_t scratch_floats(const struct tune_largest *l)
+{
+    int64_t attention = static_cast<int64_t>(l->B) * l->T * l->H;
+    int64_t sums = tune_cuda_column_most(l->width);
+    return attention > sums ? attention : sums;
+}
+
+static int cuda_reserve(struct tune_device *dev, const struct tune_largest *l)
+{
+    return tune_cuda_scratch(dev, scratch_floats(l)) ? 0 : -1;
+}
+
+static int64_t cuda_reserve_bytes(const struct tune_device *, const struct tune_largest *l,
+                                  int64_t *library)
+{
+    *library = 0;
+    return scratch_floats(l) * 4;
+}
+
+/* ---- transfers ---- */
+
+/* The next half of the pinned memory, once the GPU has read it. */
+static int next_half(struct tune_device *dev)
+{
+    struct transfers *m = &state_of(dev)->move;
+    CUDA_TRY("upload", cudaEventRecord(m->read[m->half], state_of(dev)->cuda.stream));
+    m->half = 1 - m->half;
+    m->used = 0;
+    CUDA_TRY("upload", cudaEventSynchronize(m->read[m->half]));
+    return 0;
+}
+
+static int cuda_upload(struct tune_device *dev, tune_address to, const void *from, int64_t bytes)
+{
+    struct transfers *m = &state_of(dev)->move;
+    const char *source = static_cast<const char *>(from);
+    for (int64_t done = 0, n; done < bytes; done += n) {
+        if (m->used == HALF && next_half(dev) < 0)
+            return -1;
+        n = bytes - done < HALF - m->used ? bytes - done : HALF - m->used;
+        char *pinned = m->up + m->half * HALF + m->used;
+        memcpy(pinned, source + done, static_cast<size_t>(n));
+        CUDA_TRY("upload",
+                 cudaMemcpyAsync(reinterpret_cast<char *>(to.at) + done, pinned,
+                                 static_cast<size_t>(n), cudaMemcpyHostToDevice,
+                                 state_of(dev)->cuda.stream));
+        m->used += (n + 63) / 64 * 64;
+    }
+    return 0;
+}
+
+static int cuda_sync(struct tune_device *dev)
+{
+    struct transfers *m = &state_of(dev)->move;
+    cudaError_t error = cudaStreamSynchronize(state_of(dev)->cuda.stream);
+    for (int i = 0; i < m->count && error == cudaSuccess; i++)
+        memcpy(m->pending[i].to, m->down + m->pending[i].at,
+               static_cast<size_t>(m->pending[i].bytes));
+    m->count = 0;
+    m->down_used = 0;
+    return error == cudaSuccess ? 0 : fail(dev, "waiting", error);
+}
+
+/* A download that is larger than the pinned memory goes straight to its target. */
+static int cuda_download(struct tune_device *dev, void *to, tune_address from, int64_t bytes)
+{
+    struct transfers *m = &state_of(dev)->move;
+    cudaStream_t stream = state_of(dev)->cuda.stream;
+    void *target = to, *source = reinterpret_cast<void *>(from.at);
+    if (bytes <= SMALL - m->down_used && m->count < m->room) {
+        struct pending p = {to, m->down_used, bytes};
+        target = m->down + m->down_used;
+        m->pending[m->count++] = p;
+        m->down_used += (bytes + 63) / 64 * 64;
+    }
+    CUDA_TRY("download", cudaMemcpyAsync(target, source, static_cast<size_t>(bytes),
+                                         cudaMemcpyDeviceToHost, stream));
+    return 0;
+}
+
+/* ---- operations ---- */
+
+/* The kernel's function, with the operation's name in the error. */
+#define CUDA_NAMED(op)                                                                   \
+    static int named_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER))        \
+    {                                                                                    \
+        struct tune_cuda *cuda = tune_cuda_of(dev);                                      \
+        cuda->failed = cudaSuccess;                                                      \
+        int status = tune_cuda_##op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                  \
+        return status < 0 && cuda->failed != cudaSuccess ? fail(dev, #op, cuda->failed) \
+                                                         : status;                       \
+    }
+TUNE_OPS(CUDA_NAMED)
+
+static void close_all(struct state *s)
+{
+    cudaStreamSynchronize(s->cuda.stream);
+    tune_cuda_products_free(&s->cuda);
+    cudaFree(s->cuda.scratch);
+    for (cudaEvent_t e : s->move.read)
+        if (e)
+            cudaEventDestroy(e);
+    cudaFreeHost(s->move.up);
+    cudaFreeHost(s->move.down);
+    if (s->cuda.stream)
+        cudaStreamDestroy(s->cuda.stream);
+    free(s->move.pending);
+    free(s);
+}
+
+static void cuda_close(struct tune_device *dev) { close_all(state_of(dev)); }
+
+static struct tune_ops make_table()
+{
+    struct tune_ops ops = {};
+    ops.close = cuda_close;
+    ops.alloc = cuda_alloc;
+    ops.free = cuda_free;
+    ops.memory = cuda_memory;
+    ops.reserve = cuda_reserve;
+    ops.reserve_bytes = cuda_reserve_bytes;
+    ops.upload = cuda_upload;
+    ops.download = cuda_download;
+    ops.sync = cuda_sync;
+#define CUDA_ENTRY(op) ops.op = named_##op;
+    TUNE_OPS(CUDA_ENTRY)
+    return ops;
+}
+
+/* ---- opening ---- */
+
+static void versions(char *text, size_t size)
+{
+    int driver = 0, runtime = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    snprintf(text, size, "driver for CUDA %d.%d, built with %d.%d", driver / 1000,
+                    driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+}
+
+/* Why no GPU can be used at all. */
+static int no_gpu(cudaError_t error)
+{
+    char text[64];
+    versions(text, sizeof text);
+    switch (error) {
+    case cudaErrorInsufficientDriver:
+        return tune_error_set_kind(TUNE_ERROR_CANNOT,
+                                   "cuda: the NVIDIA driver is missing or too old (%s); install a "
+                                   "newer one, or use --device cpu", text);
+    case cudaErrorNoDevice:
+        return tune_error_set_kind(TUNE_ERROR_CANNOT,
+                                   "cuda: no GPU is visible (%s); look at nvidia-smi and at "
+                                   "CUDA_VISIBLE_DEVICES, or use --device cpu", text);
+    default:
+        return tune_error_set_kind(TUNE_ERROR_CANNOT, "cuda: %s (%s; %s)",
+                                   cudaGetErrorString(error), cudaGetErrorName(error), text);
+    }
+}
+
+static int choose_gpu(struct tune_device *dev, int index)
+{
+    int count = 0;
+    cudaDeviceProp p;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess || count == 0)
+        return no_gpu(error == cudaSuccess ? cudaErrorNoDevice : error);
+    if (index >= count)
+        return tune_error_usage("cuda:%d: there is no such GPU; this process sees %d, from cuda:0 on",
+                                index, count);
+    CUDA_TRY("its properties", cudaGetDeviceProperties(&p, index));
+    if (p.major < 8)
+        return tune_error_set_kind(TUNE_ERROR_CANNOT,
+                                   "cuda:%d is a %s of compute capability %d.%d; bfloat16 products "
+                                   "need 8.0 or newer", index, p.name, p.major, p.minor);
+    error = cudaSetDevice(index);
+    if (error == cudaSuccess)
+        error = cudaFree(nullptr); /* makes the context */
+    if (error == cudaErrorDevicesUnavailable)
+        return tune_error_set_kind(TUNE_ERROR_CANNOT,
+                                   "cuda:%d, %s: another process has it for itself, or its mode "
+                                   "forbids processes; look at nvidia-smi", index, p.name);
+    CUDA_TRY("opening the GPU", error);
+    struct state *s = state_of(dev);
+    char text[64];
+    versions(text, sizeof text);
+    s->index = index;
+    snprintf(s->bus, sizeof s->bus, "%08x:%02x:%02x.0", static_cast<unsigned>(p.pciDomainID),
+             static_cast<unsigned>(p.pciBusID), static_cast<unsigned>(p.pciDeviceID));
+    snprintf(dev->description, sizeof dev->description, "%.80s, %.1f GiB, sm_%d%d, %s", p.name,
+             static_cast<double>(p.totalGlobalMem) / 1073741824.0, p.major, p.minor, text);
+    dev->gpus = s->bus;
+    return 0;
+}
+
+/* What the GPU's clock is ahead of ours: the middle of the narrowest of some readings. */
+static int compare_clocks(struct tune_device *dev)
+{
+    struct tune_cuda *cuda = tune_cuda_of(dev);
+    struct tune_scalars *step = nullptr, read;
+    double narrowest = 1e9;
+    CUDA_TRY("its clock", cudaMalloc(&step, sizeof *step));
+    tune_address at = {reinterpret_cast<uint64_t>(step)};
+    for (int i = 0; i < 5; i++) {
+        double before = tune_clock_s();
+        int status = tune_cuda_begin_step(dev, at);
+        cudaError_t error = cudaStreamSynchronize(cuda->stream);
+        double after = tune_clock_s();
+        if (status == 0 && error == cudaSuccess)
+            error = cudaMemcpy(&read, step, sizeof read, cudaMemcpyDeviceToHost);
+        if (status < 0 || error != cudaSuccess) {
+            cudaFree(step);
+            return fail(dev, "its clock", status < 0 ? cuda->failed : error);
+        }
+        if (after - before < narrowest) {
+            narrowest = after - before;
+            cuda->clock_ahead_s += read.begin_s - (before + after) / 2;
+        }
+    }
+    cudaFree(step);
+    return 0;
+}
+
+static int start(struct tune_device *dev, int index)
+{
+    struct state *s = state_of(dev);
+    if (choose_gpu(dev, index) < 0)
+        return -1;
+    CUDA_TRY("opening the GPU", cudaStreamCreateWithFlags(&s->cuda.stream, cudaStreamNonBlocking));
+    CUDA_TRY("pinned memory", cudaMallocHost(&s->move.up, 2 * HALF));
+    CUDA_TRY("pinned memory", cudaMallocHost(&s->move.down, SMALL));
+    for (cudaEvent_t &e : s->move.read)
+        CUDA_TRY("opening the GPU", cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+    s->move.room = SMALL / 64;
+    s->move.pending = static_cast<struct pending *>(
+        calloc(static_cast<size_t>(s->move.room), sizeof *s->move.pending));
+    if (!s->move.pending)
+        return tune_error_set_kind(TUNE_ERROR_CANNOT, "cuda: no memory for its downloads");
+    return compare_clocks(dev);
+}
+
+extern "C" int tune_cuda_open(struct tune_device *dev, int index)
+{
+    static struct tune_ops table;
+    struct state *s = static_cast<struct state *>(calloc(1, sizeof *s));
+    if (!s)
+        return tune_error_set_kind(TUNE_ERROR_CANNOT, "cuda: no memory for the device");
+    table = make_table();
+    dev->state = s;
+    dev->name = "cuda";
+    dev->ops = &table;
+    if (start(dev, index) == 0)
+        return 0;
+    close_all(s);
+    dev->state = nullptr;
+    return -1;
+}

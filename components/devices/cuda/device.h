@@ -1,0 +1,18 @@
+/* device.h - opening the CUDA device. Private to components/devices. */
+#ifndef TUNE_CUDA_DEVICE_H
+#define TUNE_CUDA_DEVICE_H
+
+#include "devices/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* tune_cuda_open - fill dev with GPU number index of those that CUDA shows this process. -1 with an
+ * error: no GPU or driver, no such number, a GPU without bfloat16, one that others hold. */
+int tune_cuda_open(struct tune_device *dev, int index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
