@@ -22,7 +22,7 @@ $(BUILD)/config.mk: tools/configure.sh
 	@CC="$(CC)" sh tools/configure.sh $@
 
 CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
-           -ffp-contract=fast -fno-math-errno $(OPENMP) -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
+           -ffp-contract=fast -fno-math-errno -fno-trapping-math $(OPENMP) -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
 CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(EXTRA_CPPFLAGS)
 LDFLAGS  = -rdynamic -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
 LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(OPENMP) -ldl -lpthread -lm

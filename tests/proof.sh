@@ -23,13 +23,15 @@ place=${1:-${TMPDIR:-/tmp}/tune-proof${small:+-small}}
 if [ -n "$small" ]; then
     tales=1000 least_tokens=150000 rows=1500 tests=200 MARGIN=${MARGIN:-0.01} apart=
     shape="--layers 2 --hidden-size 128 --intermediate-size 256 --heads 4 --kv-heads 2 --vocab-size 1024"
-    base="--batch-size 4 --max-length 256 --lr 5e-3" batch=4 epochs=2 full_lr=3e-3 lora_lr=1e-2
+    base="--batch-size 4 --max-length 256 --lr 5e-3" batch=4 epochs=2 full_lr=3e-3
+    lora="--epochs 2 --lora-r 16 --lr 1e-2"
     least_weights=300000 most_weights=1000000
     judged="full"
 else
     tales=88500 least_tokens=15000000 rows=16000 tests=600 MARGIN=${MARGIN:-0.3} apart=yes
     shape="--layers 3 --hidden-size 320 --intermediate-size 336 --heads 5 --kv-heads 1 --vocab-size 2048"
-    base="--batch-size 1 --accumulate 4 --max-length 1024 --lr 3e-3" batch=8 epochs=2 full_lr=1e-3 lora_lr=3e-3
+    base="--batch-size 1 --accumulate 4 --max-length 1024 --lr 3e-3" batch=8 epochs=2 full_lr=1e-3
+    lora="--epochs 3 --lora-r 64 --lora-alpha 64 --lr 1e-3"
     least_weights=3000000 most_weights=5000000
     judged="full lora qlora dpo"
 fi
@@ -74,7 +76,7 @@ train() {
 tune() {
     run=$1 program=$2
     shift 2
-    train "$run" "$program" --model "$place/base/checkpoint-final" --chat-template plain --epochs $epochs \
+    train "$run" "$program" --model "$place/base/checkpoint-final" --chat-template plain \
         --max-length 96 "$@"
 }
 # answer NAME OPTION... - answers to the test's questions.
@@ -129,10 +131,10 @@ questions "$place/train.jsonl" "$place/pairs.jsonl" | sort -u >"$place/asked"
 [ -z "$(questions "$place/test.jsonl" | sort | comm -12 - "$place/asked")" ] || fail "a test question is in the training rows"
 
 # A pack takes three rows or so; pairs are not packed.
-tune full finetune_full --dataset "$place/train.jsonl" --packing --batch-size $batch --lr $full_lr
-tune lora finetune_lora --dataset "$place/train.jsonl" --packing --batch-size $batch --lora-r 16 --lr $lora_lr
-tune qlora finetune_lora --dataset "$place/train.jsonl" --packing --batch-size $batch --lora-r 16 --lr $lora_lr --base-dtype nf4
-tune dpo finetune_dpo --dataset "$place/pairs.jsonl" --loss orpo --batch-size $((3 * batch)) --lora-r 16 --lr $lora_lr
+tune full finetune_full --dataset "$place/train.jsonl" --packing --batch-size $batch --epochs $epochs --lr $full_lr
+tune lora finetune_lora --dataset "$place/train.jsonl" --packing --batch-size $batch $lora
+tune qlora finetune_lora --dataset "$place/train.jsonl" --packing --batch-size $batch $lora --base-dtype nf4
+tune dpo finetune_dpo --dataset "$place/pairs.jsonl" --loss orpo --batch-size $((3 * batch)) $lora
 answer base --model "$place/base/checkpoint-final"
 answer full --model "$place/full/checkpoint-final"
 answer lora --model "$place/base/checkpoint-final" --adapter "$place/lora/checkpoint-final"

@@ -4,6 +4,7 @@
 
 #include "test.h"
 
+#include <cjson/cJSON.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "core/batch.h"
 #include "runs/checkpoint_names.h"
 #include "machine/cpus.h"
+#include "files/cjson.h"
 #include "files/csv.h"
 #include "core/float16.h"
 #include "files/folder.h"
@@ -766,10 +768,24 @@ static void names_between_commas(void **state)
     assert_int_equal(tune_name_split(NULL, names, 3), 0);
 }
 
+/* Strings of an object, NULs and quotes among them. */
+static void bytes_as_json(void **state)
+{
+    (void)state;
+    static const char nuls[] = "\0a\0\0\"b\n\0";
+    cJSON *object = cJSON_CreateObject();
+    assert_true(tune_cjson_put_bytes(object, "x", nuls, sizeof nuls - 1) && tune_cjson_put_bytes(object, "y", "", 0) &&
+                tune_cjson_put_bytes(object, "z", "plain text", 5));
+    char *text = cJSON_PrintUnformatted(object);
+    assert_string_equal(text, "{\"x\":\"\\u0000a\\u0000\\u0000\\\"b\\n\\u0000\",\"y\":\"\",\"z\":\"plain\"}");
+    cJSON_free(text);
+    cJSON_Delete(object);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_accepts_and_refuses), cmocka_unit_test(json_values_and_places),
+        cmocka_unit_test(bytes_as_json), cmocka_unit_test(json_accepts_and_refuses), cmocka_unit_test(json_values_and_places),
         cmocka_unit_test(float16_round_trips),      cmocka_unit_test(random_is_a_function),
         cmocka_unit_test(files_are_replaced_whole), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(released_pages_are_not_resident),

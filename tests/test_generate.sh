@@ -118,6 +118,21 @@ compared() { # Ctrl-C while two models answer: what there is is shown
     [ $? = 130 ] && grep -q "^slow  *| slow" part && [ "$(wc -l <part)" -gt 1 ]
 }
 is "... while two models answer" compared
+talked() { # Ctrl-C in a chat, with a first line $1; none: while it waits for a line
+    rm -f lines part
+    mkfifo lines
+    "$generate" --model slow --chat --chat-template chatml --temperature 1 --max-new-tokens 8000 <lines >part 2>notes &
+    exec 9>lines
+    if [ -n "$1" ]; then echo "$1" >&9; else sleep 1; fi
+    until [ -z "$1" ] || [ -s part ]; do kill -0 $! 2>/dev/null || return 1; sleep 0.01; done
+    kill -INT $!
+    wait $!
+    code=$?
+    exec 9>&-
+    [ $code = 130 ] && { [ -z "$1" ] || grep -q "ended by a signal" notes; }
+}
+is "... in a chat that waits for a line" talked ""
+is "... in a chat that answers" talked "Hello"
 closed() { "$generate" --model slow --prompt x --temperature 1 --max-new-tokens 4000 2>notes | head -c 5 >part; grep -q "^generate: cannot write the answer: Broken pipe" notes; }
 is "a closed pipe" closed
 is "a full disk" eval '! rows >/dev/full && grep -q "cannot write an answer: No space left" notes'

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/error.h"
 #include "files/file.h"
 #include "files/folder.h"
@@ -75,6 +76,37 @@ bool tune_cjson_put(cJSON *object, const char *key, cJSON *value)
 bool tune_cjson_put_text(cJSON *object, const char *key, const char *text)
 {
     return tune_cjson_put(object, key, cJSON_CreateString(text));
+}
+
+/* The pieces between NULs, each escaped by cJSON, with \u0000 between them. */
+bool tune_cjson_put_bytes(cJSON *object, const char *key, const char *text, size_t size)
+{
+    char *copy = malloc(size + 1), *all = NULL;
+    size_t room = 0, used = 0;
+    bool good = copy != NULL;
+    if (good) {
+        memcpy(copy, text, size);
+        copy[size] = 0;
+    }
+    for (size_t at = 0; good && at <= size; at += strlen(copy + at) + 1) {
+        cJSON *piece = cJSON_CreateString(copy + at);
+        char *printed = piece ? cJSON_PrintUnformatted(piece) : NULL;
+        size_t length = printed ? strlen(printed) - 2 : 0; /* without quotes */
+        good = printed && tune_array_reserve(&all, &room, used + length + 10, 1, "a text") == 0;
+        if (good) {
+            used += (size_t)sprintf(all + used, at > 0 ? "\\u0000" : "\"");
+            memcpy(all + used, printed + 1, length);
+            used += length;
+        }
+        cJSON_free(printed);
+        cJSON_Delete(piece);
+    }
+    free(copy);
+    if (good)
+        memcpy(all + used, "\"", 2);
+    good = good && tune_cjson_put(object, key, cJSON_CreateRaw(all));
+    free(all);
+    return good;
 }
 
 bool tune_cjson_put_whole(cJSON *object, const char *key, int64_t value)

@@ -106,13 +106,10 @@ static bool put_answer(struct tune_answers *a, cJSON *line, int b, int side)
     const struct tune_answer *r = &a->row[side][b];
     size_t size;
     const char *text = tune_answers_text(a, b, side, &size);
-    char *copy = strndup(text, size);
-    bool good = copy && tune_cjson_put_text(line, side ? "base_answer" : "answer", copy) &&
-                tune_cjson_put_text(line, side ? "base_end" : "end", r->end) &&
-                (side || tune_cjson_put_whole(line, "prompt_tokens", r->prompt_tokens)) &&
-                tune_cjson_put_whole(line, side ? "base_tokens" : "tokens", r->tokens);
-    free(copy);
-    return good;
+    return tune_cjson_put_bytes(line, side ? "base_answer" : "answer", text, size) &&
+           tune_cjson_put_text(line, side ? "base_end" : "end", r->end) &&
+           (side || tune_cjson_put_whole(line, "prompt_tokens", r->prompt_tokens)) &&
+           tune_cjson_put_whole(line, side ? "base_tokens" : "tokens", r->tokens);
 }
 
 /* One line; the caller frees it. NULL with an error. */

@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,15 +84,35 @@ static void drop_last(struct tune_talk *t)
 
 /* ---- lines ---- */
 
-/* Read more bytes. 1; 0: the input ended, or a signal came. It waits in poll, which a signal ends. */
-static int fill(struct tune_talk *t)
+/* Wait until there is something to read. 1; 0: a signal came first. Signals can come only inside
+ * ppoll, so none is missed between the check and the wait. */
+static int wait_for_input(struct tune_talk *t)
 {
     struct pollfd in = {.fd = t->in, .events = POLLIN};
-    while (!(t->stop_signal && *t->stop_signal)) {
-        if (poll(&in, 1, -1) < 0 && errno != EINTR)
-            return tune_error_set("cannot wait for the standard input: %s", strerror(errno));
-        if (!(in.revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)))
-            continue;
+    sigset_t all, before;
+    int ready = 0, why = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (ready == 0 && !(t->stop_signal && *t->stop_signal)) {
+        ready = ppoll(&in, 1, NULL, &before);
+        why = errno;
+        if (ready < 0 && why == EINTR)
+            ready = 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (ready < 0)
+        return tune_error_set("cannot wait for the standard input: %s", strerror(why));
+    return ready;
+}
+
+/* Read more bytes. 1; 0: the input ended, or a signal came. */
+static int fill(struct tune_talk *t)
+{
+    int ready;
+    for (;;) {
+        TRY(ready = wait_for_input(t));
+        if (!ready)
+            return 0;
         ssize_t n = read(t->in, t->buffer, sizeof t->buffer);
         if (n < 0 && errno != EINTR && errno != EAGAIN)
             return tune_error_set("cannot read the standard input: %s", strerror(errno));
@@ -100,7 +121,6 @@ static int fill(struct tune_talk *t)
         if (n >= 0)
             return n > 0;
     }
-    return 0;
 }
 
 /* Read a line into t->line, without its end. A backslash at its end joins the next one. 1; 0: the

@@ -13,7 +13,7 @@
 
 /* A tile is at most MOST_ROWS rows of a by WIDE_TILE of b, or 1 row of a by LONG_TILE of b. These
  * load the least for each multiply-add and fit in 16 or 32 registers. A strip is whole tiles. */
-enum { MOST_ROWS = 4, WIDE_TILE = MR == 8 ? 6 : 2, LONG_TILE = 8 };
+enum { MOST_ROWS = 4, WIDE_TILE = MR == 8 ? 6 : 3, LONG_TILE = 8 };
 _Static_assert(STRIP % WIDE_TILE == 0 && STRIP % LONG_TILE == 0 && STRIP % VL == 0,
                "a strip ends in the middle of a tile");
 
@@ -34,11 +34,15 @@ ALWAYS void step(int R, int W, enum tune_dtype dtype, vec (*sum)[LONG_TILE], con
 {
     vec row[LONG_TILE];
 #pragma GCC unroll 8
-    for (int j = 0; j < W; j++)
+    for (int j = 0; j < W; j++) {
         row[j] = count == VL ? load(&w[j], dtype, k) : load_some(&w[j], dtype, k, count);
+        if (R > 1)
+            STAY(row[j]);
+    }
 #pragma GCC unroll 4
     for (int i = 0; i < R; i++) {
         vec x = *(const loose_vec *)(a + i * lda + k);
+        STAY(x);
 #pragma GCC unroll 8
         for (int j = 0; j < W; j++)
             sum[i][j] = fused(x, row[j], sum[i][j]);
@@ -125,7 +129,7 @@ void tune_cpu_dots(few_sums *sums, int64_t M, int64_t N, const float *a, int64_t
     const int64_t groups = (M + MOST_ROWS - 1) / MOST_ROWS; /* each has two rows or more, if M has */
     const char *data = (const char *)w->data + ahead * w->ld * size;
     struct coming next = {data, data + depth * size, depth * size, (w->ld - depth) * size,
-                          groups == 1 ? tile : tile / 2};
+                          groups == 1 ? tile : (tile + 1) / 2};
     struct operand from = *w;
     for (int64_t n = 0; n < N; n += tile) {
         from.data = (const char *)w->data + n * w->ld * size;

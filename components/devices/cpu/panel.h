@@ -207,8 +207,8 @@ static inline int64_t panel_width(int64_t left)
     return left >= NR ? NR : up(left, VL);
 }
 
-/* Keep v in a register. Without this, gcc loads it again for each product: with AVX2 the loads then
- * take longer than the products. */
+/* STAY - keep v in a register. Without this, gcc loads it again for each product: with AVX2 the
+ * loads then take longer than the products. */
 #if defined(__x86_64__)
 #define STAY(v) __asm__("" : "+v"(v))
 #else
@@ -276,7 +276,6 @@ void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, 
                    int64_t columns);
 
 #undef ALWAYS
-#undef STAY
 #undef LANES
 #undef TILE_ROWS
 #endif
