@@ -1,0 +1,172 @@
+/* operations.h - for tests of the CUDA device's operations: a tensor on both devices, and the
+ * comparison with the CPU's results. Limits: 1e-5 in float32, 1e-2 in bfloat16, relative to the
+ * norm.
+ *
+ *     both y(TUNE_F32, rows, columns, NAN, 1), x(TUNE_F32, rows, columns, 1, 2);
+ *     verdict v;
+ *     tune_copy(cpu, &y.c, &x.c);
+ *     compare(&v, {&y}, [&] { return tune_cuda_copy(&cuda, &y.g, &x.g); });   in every order
+ *     judge("copy", v); */
+#ifndef CUDA_ON_CPU_OPERATIONS_H
+#define CUDA_ON_CPU_OPERATIONS_H
+
+#include "prove.h"
+
+#include "core/error.h"
+#include "core/random.h"
+#include "devices/cuda/cuda.h"
+
+static struct tune_device *cpu;
+static struct tune_cuda cuda_state;
+static struct tune_device cuda;
+
+/* A tensor on both devices. */
+struct both {
+    struct tune_tensor c, g; /* CPU, CUDA */
+    size_t size;
+    bytes first;
+
+    /* rows 0: a vector. offset: elements that the numbers are moved by, so that they are not
+     * aligned. */
+    both(enum tune_dtype dtype, int64_t rows, int64_t columns, float scale, uint64_t seed,
+         int offset = 0)
+    {
+        tune_address none = {0};
+        c = rows ? tune_tensor_2d(none, dtype, rows, columns)
+                 : tune_tensor_1d(none, dtype, columns);
+        size = (size_t)tune_tensor_bytes(&c);
+        int64_t n = tune_tensor_elements(&c), shift = offset * tune_dtype_bits(dtype) / 8;
+        std::vector<float> v((size_t)n);
+        for (int64_t i = 0; i < n; i++)
+            v[(size_t)i] = scale * (float)tune_random_normal(seed, 1, (uint64_t)i);
+        first.resize(size);
+        if (tune_convert(first.data(), dtype, v.data(), TUNE_F32, n) < 0)
+            abort();
+        g = c;
+        c.data = tune_device_alloc(cpu, (int64_t)size + 64, "a test's tensor");
+        g.data.at = (uint64_t)device<char>(size + (size_t)shift) + (uint64_t)shift;
+        base = (char *)g.data.at - shift;
+        reset();
+    }
+    /* a vector of indices */
+    explicit both(const std::vector<int32_t> &v) : first(raw(v))
+    {
+        tune_address none = {0};
+        c = g = tune_tensor_1d(none, TUNE_I32, (int64_t)v.size());
+        size = first.size();
+        c.data = tune_device_alloc(cpu, (int64_t)size + 64, "a test's indices");
+        base = device<char>(size);
+        g.data.at = (uint64_t)base;
+        reset();
+    }
+    both(const both &) = delete;
+    ~both()
+    {
+        tune_device_free(cpu, c.data, (int64_t)size + 64);
+        must(cudaFree(base));
+    }
+    void reset()
+    {
+        tune_device_upload(cpu, c.data, first.data(), (int64_t)size);
+        must(cudaMemcpy((void *)g.data.at, first.data(), size, cudaMemcpyHostToDevice));
+    }
+    bytes on_cuda() const
+    {
+        must(cudaDeviceSynchronize());
+        return download((const unsigned char *)g.data.at, size);
+    }
+
+    bytes on_cpu() const
+    {
+        bytes all(size);
+        tune_device_download(cpu, all.data(), c.data, (int64_t)size);
+        tune_device_sync(cpu);
+        return all;
+    }
+    /* Give CUDA the CPU's numbers. */
+    void take()
+    {
+        bytes all = on_cpu();
+        must(cudaMemcpy((void *)g.data.at, all.data(), size, cudaMemcpyHostToDevice));
+    }
+
+    /* ||CUDA - CPU|| / ||CPU|| of the columns [from, to); NaN if either has one. Equal infinities
+     * are no difference. */
+    double apart(int64_t from = 0, int64_t to = INT64_MAX) const
+    {
+        int64_t n = tune_tensor_elements(&c), width = c.shape[c.ndim - 1];
+        std::vector<double> a((size_t)n), b((size_t)n);
+        bytes here = on_cpu(), there = on_cuda();
+        tune_convert(a.data(), TUNE_F64, there.data(), c.dtype, n);
+        tune_convert(b.data(), TUNE_F64, here.data(), c.dtype, n);
+        double d = 0, s = 0;
+        for (size_t i = 0; i < a.size(); i++) {
+            int64_t column = (int64_t)i % width;
+            if (column < from || column >= to || (std::isinf(a[i]) && a[i] == b[i]))
+                continue;
+            d += (a[i] - b[i]) * (a[i] - b[i]);
+            s += b[i] * b[i];
+        }
+        return s > 0 ? sqrt(d / s) : sqrt(d);
+    }
+
+  private:
+    char *base;
+};
+
+static const enum tune_dtype types[] = {TUNE_F32, TUNE_BF16};
+
+struct verdict {
+    double worst[2] = {0, 0}; /* float32, bfloat16 */
+    bool same = true;
+};
+
+static inline void note(verdict *v, enum tune_dtype dtype, double error)
+{
+    double *most = &v->worst[dtype == TUNE_BF16];
+    *most = std::isnan(*most) || error <= *most ? *most : error; /* NaN stays */
+}
+
+/* Run the operation on CUDA in each order. outs: what it writes. */
+static inline void compare(verdict *v, const std::vector<both *> &outs,
+                           const std::function<int()> &run)
+{
+    bytes first;
+    for (const emu::order &o : all_orders()) {
+        bytes all;
+        emu::set_order(o);
+        for (both *b : outs)
+            must(
+                cudaMemcpy((void *)b->g.data.at, b->first.data(), b->size, cudaMemcpyHostToDevice));
+        v->same = v->same && run() == 0;
+        for (both *b : outs) {
+            bytes more = b->on_cuda();
+            all.insert(all.end(), more.begin(), more.end());
+        }
+        v->same = v->same && (first.empty() || all == first);
+        first = all;
+    }
+    emu::set_order(emu::order());
+    for (both *b : outs)
+        note(v, b->c.dtype, b->apart());
+}
+
+static inline void judge(const char *name, const verdict &v)
+{
+    printf("# %s: float32 %.2g, bfloat16 %.2g\n", name, v.worst[0], v.worst[1]);
+    check(std::string(name) + " is the CPU's", v.worst[0] <= 1e-5 && v.worst[1] <= 1e-2);
+    check(std::string(name) + ": the same bits in every order", v.same);
+}
+
+/* Open both devices. */
+static inline bool open_devices()
+{
+    cpu = tune_device_open("cpu", 1);
+    if (!cpu)
+        return check(std::string("the CPU device: ") + tune_error_message(), false);
+    must(cudaStreamCreateWithFlags(&cuda_state.stream, cudaStreamNonBlocking));
+    cuda.state = &cuda_state;
+    return true;
+}
+
+#endif
