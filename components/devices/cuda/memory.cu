@@ -1,0 +1,39 @@
+/* memory.cu - the working memory that operations share. */
+#include "core/error.h"
+#include "devices/cuda/cuda.h"
+
+void tune_cuda_scratch_free(struct tune_device *dev)
+{
+    struct tune_cuda *cuda = tune_cuda_of(dev);
+    cudaStreamSynchronize(cuda->stream); /* queued kernels may use it */
+    cudaFree(cuda->scratch);
+    cuda->scratch = nullptr;
+    cuda->scratch_floats = 0;
+}
+
+float *tune_cuda_scratch(struct tune_device *dev, int64_t floats)
+{
+    struct tune_cuda *cuda = tune_cuda_of(dev);
+    if (floats <= cuda->scratch_floats)
+        return cuda->scratch;
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaStreamIsCapturing(cuda->stream, &capture);
+    if (capture != cudaStreamCaptureStatusNone) {
+        tune_error_cannot("a captured operation needs %lld bytes of working memory; %lld are "
+                          "reserved. Reserve the largest size first.",
+                          static_cast<long long>(floats * 4),
+                          static_cast<long long>(cuda->scratch_floats * 4));
+        return nullptr;
+    }
+    tune_cuda_scratch_free(dev);
+    void *memory = nullptr;
+    if (cudaMalloc(&memory, static_cast<size_t>(floats) * 4) != cudaSuccess) {
+        cudaGetLastError(); /* later launches did not fail */
+        tune_error_no_memory("%lld bytes of working memory on the GPU",
+                             static_cast<long long>(floats * 4));
+        return nullptr;
+    }
+    cuda->scratch = static_cast<float *>(memory);
+    cuda->scratch_floats = floats;
+    return cuda->scratch;
+}
