@@ -18,7 +18,7 @@ struct tune_cuda {
     cudaStream_t stream;   /* for compute */
     cudaError_t failed;    /* the last launch that failed */
     double clock_ahead_s;  /* what the GPU's clock is ahead of tune_clock_s */
-    float *scratch;        /* working memory of one operation; the next may overwrite it */
+    float *scratch;        /* memory.cu */
     int64_t scratch_floats;
     struct tune_cuda_products *products; /* gemm.cu */
 };
@@ -29,10 +29,6 @@ static inline int64_t tune_cuda_column_most(int64_t columns)
 {
     return 32 * TUNE_CUDA_COLUMN_BLOCKS + columns;
 }
-
-/* tune_cuda_scratch - working memory of so many floats, aligned to 256 bytes. It grows when it has
- * to, which waits for the GPU. NULL with an error: no memory. */
-float *tune_cuda_scratch(struct tune_device *dev, int64_t floats);
 
 static inline struct tune_cuda *tune_cuda_of(const struct tune_device *dev)
 {
@@ -76,6 +72,19 @@ static inline size_t tune_cuda_bytes(const struct tune_tensor *t)
     bool two = t->dtype == TUNE_BF16, eight = t->dtype == TUNE_F64 || t->dtype == TUNE_I64;
     return static_cast<size_t>(tune_cuda_elements(t)) * (two ? 2 : eight ? 8 : 4);
 }
+
+/* tune_cuda_scratch - the device's working memory, at least so many floats, aligned to 256 bytes.
+ * An operation uses it until it ends; the next one overwrites it. To grow it waits for the stream.
+ * So ask for the largest size once, before work that is captured or timed. NULL with an error of
+ * kind CANNOT: no memory, or it must grow while the stream is captured.
+ * tune_cuda_scratch_free - free it. */
+float *tune_cuda_scratch(struct tune_device *dev, int64_t floats);
+void tune_cuda_scratch_free(struct tune_device *dev);
+
+/* tune_cuda_attention_floats - the floats of scratch that attentions up to this size take: B rows
+ * of T keys. queries: the most queries of a row. training: backward runs too. */
+int64_t tune_cuda_attention_floats(int64_t B, int64_t queries, int64_t T, int64_t H, int64_t D,
+                                   bool training);
 
 /* Threads of a block, mostly.
  * tune_cuda_blocks - blocks for n elements; there is a limit, so a kernel takes the elements

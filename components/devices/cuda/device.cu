@@ -99,13 +99,14 @@ static int cuda_memory(const struct tune_device *dev, struct tune_device_memory 
     return 0;
 }
 
-/* The largest scratch: of attention, and of sums over rows. Copies of operands come on top when a
- * product needs them. */
+/* The largest scratch of attention, of sums over rows and of the loss. Copies of operands come on
+ * top when a product needs them. */
 static int64_t scratch_floats(const struct tune_largest *l)
 {
-    int64_t attention = static_cast<int64_t>(l->B) * l->T * l->H;
-    int64_t sums = tune_cuda_column_most(l->width);
-    return attention > sums ? attention : sums;
+    int64_t most = tune_cuda_attention_floats(l->B, l->T, l->T, l->H, l->D, l->training);
+    int64_t sums = tune_cuda_column_most(l->width), losses = 2 * static_cast<int64_t>(l->B) * l->T;
+    most = most > sums ? most : sums;
+    return most > losses ? most : losses;
 }
 
 static int cuda_reserve(struct tune_device *dev, const struct tune_largest *l)
@@ -195,11 +196,12 @@ static int cuda_download(struct tune_device *dev, void *to, tune_address from, i
     }
 TUNE_OPS(CUDA_NAMED)
 
-static void close_all(struct state *s)
+static void close_all(struct tune_device *dev)
 {
+    struct state *s = state_of(dev);
     cudaStreamSynchronize(s->cuda.stream);
     tune_cuda_products_free(&s->cuda);
-    cudaFree(s->cuda.scratch);
+    tune_cuda_scratch_free(dev);
     for (cudaEvent_t e : s->move.read)
         if (e)
             cudaEventDestroy(e);
@@ -211,7 +213,7 @@ static void close_all(struct state *s)
     free(s);
 }
 
-static void cuda_close(struct tune_device *dev) { close_all(state_of(dev)); }
+static void cuda_close(struct tune_device *dev) { close_all(dev); }
 
 static struct tune_ops make_table()
 {
@@ -354,7 +356,7 @@ extern "C" int tune_cuda_open(struct tune_device *dev, int index)
     dev->ops = &table;
     if (start(dev, index) == 0)
         return 0;
-    close_all(s);
+    close_all(dev);
     dev->state = nullptr;
     return -1;
 }

@@ -5,7 +5,9 @@
  *     LAUNCH(twice, blocks, threads, 0, stream, x, n);       cudaGetLastError() tells
  *     LAUNCH((twice<float, 4>), ...);                        parentheses around commas
  *     SHARED(float, tile, [64][72]);                         static shared memory
- *     DYNAMIC_SHARED(float, buffer);                         the dynamic part, a pointer */
+ *     DYNAMIC_SHARED(float, buffer);                         the dynamic part, a pointer
+ *     UNROLL for (...)                                       arrays it indexes stay in registers
+ *     ROLLED for (...)                                       a rare loop, which stays small */
 #ifndef TUNE_CUDA_LANGUAGE_H
 #define TUNE_CUDA_LANGUAGE_H
 
@@ -18,6 +20,11 @@
 #define DYNAMIC_SHARED(type, name)                                         \
     extern __shared__ __align__(1024) unsigned char tune_dynamic_shared[]; \
     type *name = reinterpret_cast<type *>(tune_dynamic_shared)
+#define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
+#else
+#define UNROLL
+#define ROLLED
 #endif
 
 #endif

@@ -1,24 +1,39 @@
-/* memory.cu - the working memory of the CUDA kernels. */
+/* memory.cu - the working memory that operations share. */
 #include "core/error.h"
 #include "devices/cuda/cuda.h"
+
+void tune_cuda_scratch_free(struct tune_device *dev)
+{
+    struct tune_cuda *cuda = tune_cuda_of(dev);
+    cudaStreamSynchronize(cuda->stream); /* queued kernels may use it */
+    cudaFree(cuda->scratch);
+    cuda->scratch = nullptr;
+    cuda->scratch_floats = 0;
+}
 
 float *tune_cuda_scratch(struct tune_device *dev, int64_t floats)
 {
     struct tune_cuda *cuda = tune_cuda_of(dev);
     if (floats <= cuda->scratch_floats)
         return cuda->scratch;
-    cudaFree(cuda->scratch); /* waits for the operations that use it */
-    cuda->scratch = nullptr;
-    cuda->scratch_floats = 0;
-    cudaError_t error = cudaMalloc(&cuda->scratch, static_cast<size_t>(floats) * 4);
-    if (error == cudaSuccess) {
-        cuda->scratch_floats = floats;
-        return cuda->scratch;
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaStreamIsCapturing(cuda->stream, &capture);
+    if (capture != cudaStreamCaptureStatusNone) {
+        tune_error_cannot("a captured operation needs %lld bytes of working memory; %lld are "
+                          "reserved. Reserve the largest size first.",
+                          static_cast<long long>(floats * 4),
+                          static_cast<long long>(cuda->scratch_floats * 4));
+        return nullptr;
     }
-    cudaGetLastError(); /* the error is reported here, not by the next launch */
-    cuda->failed = error;
-    tune_error_set_kind(TUNE_ERROR_CANNOT, "%s: no memory for %.1f MiB of working memory: %s",
-                        dev->name, static_cast<double>(floats) * 4 / 1048576,
-                        cudaGetErrorString(error));
-    return nullptr;
+    tune_cuda_scratch_free(dev);
+    void *memory = nullptr;
+    if (cudaMalloc(&memory, static_cast<size_t>(floats) * 4) != cudaSuccess) {
+        cudaGetLastError(); /* later launches did not fail */
+        tune_error_no_memory("%lld bytes of working memory on the GPU",
+                             static_cast<long long>(floats * 4));
+        return nullptr;
+    }
+    cuda->scratch = static_cast<float *>(memory);
+    cuda->scratch_floats = floats;
+    return cuda->scratch;
 }

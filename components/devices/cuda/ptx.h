@@ -1,7 +1,7 @@
 /* ptx.h - all inline PTX. Each function has two bodies: assembly for nvcc, and C++ for the emulator
  * of tests/cuda_on_cpu. No other file has inline assembly, so every kernel can be emulated.
  *
- * Source: PTX ISA 9.0, sections "cp.async", "ldmatrix", "mma", "bar". */
+ * Source: PTX ISA 9.0, sections "cp.async", "ldmatrix", "mma", "bar", "ex2". */
 #ifndef TUNE_CUDA_PTX_H
 #define TUNE_CUDA_PTX_H
 
@@ -107,6 +107,15 @@ __device__ __forceinline__ void ptx_mma_tf32(float (&d)[4], const unsigned (&a)[
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
     PTX_EMULATE(emu::mma_tf32(d, a, b, d, file, line));
+}
+
+/* ptx_exp2 - 2^x to about 22 bits; results below 2^-126 are 0. */
+__device__ __forceinline__ float ptx_exp2(float x)
+{
+    float y;
+    PTX_ASM("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    PTX_EMULATE(y = exp2f(x));
+    return y;
 }
 
 #endif
