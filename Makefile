@@ -211,10 +211,10 @@ $(BUILD)/tune_cuda.so: $(patsubst %.cu,$(BUILD)/obj/nvcc/%.o,$(wildcard componen
 # CUDA on the CPU (docs/cuda-on-cpu.md): the kernels and the tests of tests/cuda_on_cpu, built as C++ by each compiler that
 # is here. Needs no CUDA. The cuda-tests of one compiler: make CUDA_CXX=g++ cuda-tests
 test-cuda: setup-test
-	@$(MAKE) --no-print-directory -j$$(nproc) $(LIBRARY)
+	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@for c in g++ clang++; do ! command -v $$c >/dev/null 2>&1 || \
 	    $(MAKE) --no-print-directory -j$$(nproc) CUDA_CXX=$$c cuda-tests || exit 1; done
-	@BUILD=$(BUILD) sh tests/run.sh tests/cuda_on_cpu/test_sources.sh $(BUILD)/cuda_on_cpu/test_*
+	@BUILD=$(BUILD) sh tests/run.sh tests/cuda_on_cpu/test_*.sh $(BUILD)/cuda_on_cpu/test_*
 
 ifdef CUDA_CXX
 CUDA_OBJ      = $(BUILD)/obj/$(CUDA_CXX)

@@ -240,6 +240,5 @@ int main()
     scratch();
     printf("# %.1f s\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
                              .count());
-    tune_device_close(cpu);
     return end_operations();
 }
