@@ -22,6 +22,7 @@ template <int D_, int MT_, int BN_, int WARPS_> struct block_sizes {
     static constexpr int PITCH = tune_cuda_tile<tune_cuda_bf16, D>::PITCH;
     static constexpr int SHARED_BYTES = (BM + 2 * BN) * PITCH * 2;
     static_assert(BM * 8 <= BN * PITCH * 2, "the rows' sights fit where the values come later");
+    static_assert(TUNE_CUDA_PIECE % BN == 0, "a tile has keys of one piece");
     static_assert(SHARED_BYTES <= TUNE_CUDA_SHARED, "the tiles fit");
 };
 
@@ -160,8 +161,6 @@ __global__ void __launch_bounds__(S::THREADS, 2) forward(const struct tune_cuda_
     UNROLL for (int m = 0; m < S::MT; m++)
         UNROLL for (int half = 0; half < 2; half++) {
             r.sight[m][half] = sights[mine + 16 * m + lane / 4 + 8 * half];
-            r.sight[m][half].to = min(r.sight[m][half].to, all.to);
-            r.sight[m][half].from = min(r.sight[m][half].from, r.sight[m][half].to);
             r.largest[m][half] = -INFINITY;
             r.sum[m][half] = 0;
         }
