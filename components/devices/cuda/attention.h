@@ -98,7 +98,7 @@ __device__ __forceinline__ void tune_cuda_load_rows(T *tile, const T *from, int6
     constexpr int PACKS = D / PACK;
     int thread = static_cast<int>(threadIdx.x);
     if (wide) {
-        for (int i = thread; i < ROWS * PACKS; i += THREADS) {
+        ROLLED for (int i = thread; i < ROWS * PACKS; i += THREADS) {
             int at = row + i / PACKS, column = i % PACKS * PACK;
             const T *x = from + (at / per) * position + at % per * width + column;
             bool have = at < end && column < width;

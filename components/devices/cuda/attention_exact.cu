@@ -160,7 +160,6 @@ __global__ void __launch_bounds__(THREADS, 2) exact_forward(const struct tune_cu
     exact_clear(o);
     UNROLL for (int i = 0; i < S::RI; i++) {
         r.sight[i] = sights[ty + 16 * i];
-        r.sight[i].to = min(r.sight[i].to, all.to);
         r.largest[i] = -INFINITY;
         r.sum[i] = 0;
     }
@@ -189,6 +188,7 @@ static void launch_forward(const struct tune_cuda_attention &a, cudaStream_t str
 {
     constexpr int BYTES = ((S::R + 2 * S::C) * S::PITCH + S::R * S::SCORES) * 4;
     static_assert(BYTES + S::R * 8 <= TUNE_CUDA_SHARED, "the tiles fit");
+    static_assert(TUNE_CUDA_PIECE % S::C == 0, "a tile has keys of one piece");
     int64_t tiles = tune_cuda_quotient(static_cast<int64_t>(a.T) * a.per, S::R);
     dim3 grid(static_cast<unsigned>(tiles * (a.pieces ? a.pieces : 1)),
               static_cast<unsigned>(a.H / a.per), static_cast<unsigned>(a.B));

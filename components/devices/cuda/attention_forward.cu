@@ -22,6 +22,7 @@ template <int D_, int MT_, int BN_, int WARPS_> struct block_sizes {
     static constexpr int PITCH = tune_cuda_tile<tune_cuda_bf16, D>::PITCH;
     static constexpr int SHARED_BYTES = (BM + 2 * BN) * PITCH * 2;
     static_assert(BM * 8 <= BN * PITCH * 2, "the rows' sights fit where the values come later");
+    static_assert(TUNE_CUDA_PIECE % BN == 0, "a tile has keys of one piece");
     static_assert(SHARED_BYTES <= TUNE_CUDA_SHARED, "the tiles fit");
 };
 
@@ -29,6 +30,22 @@ template <int D_, int MT_, int BN_, int WARPS_> struct block_sizes {
 template <int MT> struct row_state {
     float largest[MT][2], sum[MT][2]; /* sum: over this thread's columns */
     struct tune_cuda_sight sight[MT][2];
+
+    /* Whether any row of the warp sees any of the columns; whether any does not see all. */
+    __device__ __forceinline__ bool any_sees(int from, int to) const
+    {
+        bool yes = false;
+        UNROLL for (int i = 0; i < 2 * MT; i++)
+            yes = yes || (from < sight[i / 2][i % 2].to && to > sight[i / 2][i % 2].from);
+        return __any_sync(0xffffffff, yes);
+    }
+    __device__ __forceinline__ bool any_lacks(int from, int to) const
+    {
+        bool yes = false;
+        UNROLL for (int i = 0; i < 2 * MT; i++)
+            yes = yes || from < sight[i / 2][i % 2].from || to > sight[i / 2][i % 2].to;
+        return __any_sync(0xffffffff, yes);
+    }
 };
 
 __device__ __forceinline__ float quad_max(float x)
@@ -133,27 +150,20 @@ __global__ void __launch_bounds__(S::THREADS, 2) forward(const struct tune_cuda_
     const tune_cuda_bf16 *values = tune_cuda_head<tune_cuda_bf16>(a.v, b, h / (a.H / a.K), a.D);
 
     /* rows after the last repeat its sight, and have queries of zeros */
-    struct tune_cuda_sight *sights = reinterpret_cast<struct tune_cuda_sight *>(v), all, warp;
+    struct tune_cuda_sight *sights = reinterpret_cast<struct tune_cuda_sight *>(v), all;
     row_state<S::MT> r;
     for (int i = thread; i < S::BM; i += S::THREADS)
         sights[i] = tune_cuda_keys(a, b, min((row + i) / a.per, a.T - 1));
     __syncthreads();
     all = {sights[0].from, sights[S::BM - 1].to};
-    warp = {sights[mine].from, sights[mine + 16 * S::MT - 1].to};
-    /* tiles in these columns are seen by all rows of the warp */
-    int full_from = sights[mine + 16 * S::MT - 1].from, full_to = sights[mine].to;
     if (a.pieces)
         all = tune_cuda_piece(all, piece);
     UNROLL for (int m = 0; m < S::MT; m++)
         UNROLL for (int half = 0; half < 2; half++) {
             r.sight[m][half] = sights[mine + 16 * m + lane / 4 + 8 * half];
-            r.sight[m][half].to = min(r.sight[m][half].to, all.to);
-            r.sight[m][half].from = min(r.sight[m][half].from, r.sight[m][half].to);
             r.largest[m][half] = -INFINITY;
             r.sum[m][half] = 0;
         }
-    warp.to = min(warp.to, all.to);
-    full_to = min(full_to, all.to);
 
     float o[S::MT][S::D / 8][4], s[S::MT][S::BN / 8][4];
     unsigned kept[S::MT][S::KEPT ? S::D / 16 : 1][4];
@@ -165,17 +175,20 @@ __global__ void __launch_bounds__(S::THREADS, 2) forward(const struct tune_cuda_
                                                      a.D, a.wide);
         ptx_copy_commit();
     }
+    if (S::KEPT && all.from < all.to) {
+        ptx_copy_wait<0>();
+        __syncthreads();
+        UNROLL for (int m = 0; m < S::MT; m++)
+            UNROLL for (int d = 0; d < (S::KEPT ? S::D / 16 : 1); d++)
+                tune_cuda_left<S::D, S::MT>(kept[m][d], q + mine * S::PITCH, m, d);
+    }
     for (int at = all.from; at < all.to; at += S::BN) {
         ptx_copy_wait<0>();
         __syncthreads(); /* the keys are there; all warps have used the values */
         tune_cuda_load_rows<S::BN, S::D, S::THREADS>(v, values, a.v.position, 1, at, all.to, a.D,
                                                      a.wide);
         ptx_copy_commit();
-        bool sees = at < warp.to && at + S::BN > warp.from;
-        if (S::KEPT && at == all.from)
-            UNROLL for (int m = 0; m < S::MT; m++)
-                UNROLL for (int d = 0; d < (S::KEPT ? S::D / 16 : 1); d++)
-                    tune_cuda_left<S::D, S::MT>(kept[m][d], q + mine * S::PITCH, m, d);
+        bool sees = r.any_sees(at, at + S::BN);
         if (sees)
             tune_cuda_scores<S::D, S::MT, S::BN, S::KEPT>(s, kept, q + mine * S::PITCH, k);
         ptx_copy_wait<0>();
@@ -186,7 +199,7 @@ __global__ void __launch_bounds__(S::THREADS, 2) forward(const struct tune_cuda_
         ptx_copy_commit();
         if (sees) {
             softmax<S>(s, o, r, a.scale * LOG2_E, at + lane % 4 * 2,
-                       at < full_from || at + S::BN > full_to);
+                       r.any_lacks(at, at + S::BN));
             tune_cuda_add_product<S::D, S::MT, S::BN>(o, s, v);
         }
     }

@@ -7,7 +7,7 @@
  *     SHARED(float, tile, [64][72]);                         static shared memory
  *     DYNAMIC_SHARED(float, buffer);                         the dynamic part, a pointer
  *     UNROLL for (...)                                       arrays it indexes stay in registers
- *     ROLLED for (...)                                       a rare loop, which stays small */
+ *     ROLLED for (...)                                       a loop that takes few registers */
 #ifndef TUNE_CUDA_LANGUAGE_H
 #define TUNE_CUDA_LANGUAGE_H
 
