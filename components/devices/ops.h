@@ -155,7 +155,8 @@
 /* tune_attention_forward(dev, out, lse, q, k, v, first, keys, begin, how) - out = softmax(scale q
  * k^T + mask) v for each head. Query head h uses key/value head h / (H/K). Query j of row b has
  * position begin[b] + j among the keys. It sees key i if i <= its position, i < keys[b], and i >=
- * first[b,j]. With window > 0, also i > its position - window.
+ * first[b,j]. With window > 0, also i > its position - window. If it sees none, out is 0 and lse is
+ * -infinity.
  *     out [B Tq, H D] set   lse [B Tq, H] set: log of the sum of exp, for backward
  *     q [B,Tq,H,D]   k, v [B,capacity,K,D]
  *     first [B Tq] or NULL: 0; never decreases along a row, never above the query (not checked)

@@ -1,4 +1,5 @@
-/* test_device.cu - the CUDA device as programs open it: memory, transfers, order, what it refuses. */
+/* test_device.cu - the CUDA device as programs open it: memory, transfers, order, what it refuses.
+ */
 #include "prove.h"
 
 #include <cstring>
@@ -19,7 +20,8 @@ static bool says(const char *text)
 
 static void names()
 {
-    static const char *const bad[] = {"cuda:", "cuda:x", "cuda:1x", "cuda:-1", "cudagpu", "gpu", ""};
+    static const char *const bad[] = {"cuda:",   "cuda:x", "cuda:1x", "cuda:-1",
+                                      "cudagpu", "gpu",    ""};
     for (const char *name : bad)
         check(std::string("device \"") + name + "\" is refused",
               !tune_device_open(name, 1) && says("expected cpu, cuda or cuda:N"));
@@ -31,7 +33,8 @@ static void names()
         printf("# %s\n", tune_error_message());
         exit(1);
     }
-    check("it says what it is", strcmp(dev->name, "cuda") == 0 && strstr(dev->description, "sm_90") &&
+    check("it says what it is", strcmp(dev->name, "cuda") == 0 &&
+                                    strstr(dev->description, "sm_90") &&
                                     strstr(dev->description, "driver for CUDA") && dev->gpus);
 }
 
@@ -46,7 +49,8 @@ static std::vector<float> read(tune_address at, size_t n)
 static void memory()
 {
     struct tune_device_memory before, after;
-    check("memory is known", tune_device_memory(dev, &before) == 0 && before.free > 0 && !before.shared);
+    check("memory is known",
+          tune_device_memory(dev, &before) == 0 && before.free > 0 && !before.shared);
     tune_address x = tune_device_alloc(dev, 4000, "a test");
     check("an allocation is zeroed", read(x, 1000) == std::vector<float>(1000, 0.0f));
     tune_device_memory(dev, &after);

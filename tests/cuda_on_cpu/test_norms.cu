@@ -67,7 +67,8 @@ static void dropout()
         for (enum tune_dtype t : types)
             for (enum tune_dtype u : types)
                 for (auto &way : ways) {
-                    both y(t, size[0], size[1], way[0] == 0 ? NAN : 1, 1), x(u, size[0], size[1], 1, 2);
+                    both y(t, size[0], size[1], way[0] == 0 ? NAN : 1, 1),
+                        x(u, size[0], size[1], 1, 2);
                     tune_dropout(cpu, &y.c, &x.c, s.c.data, drop, way[0], way[1], way[2]);
                     compare(&v, {&y}, [&] {
                         return tune_cuda_dropout(&cuda, &y.g, &x.g, s.g.data, drop, way[0], way[1],
@@ -115,7 +116,8 @@ static void dora()
         for (int r : {1, 4, 40}) {
             both g(TUNE_F32, 0, M, NAN, 1), inverse(TUNE_F32, 0, M, NAN, 2);
             both magnitude(TUNE_F32, 0, M, 1, 3), squares(TUNE_F32, 0, M, 0, 4);
-            both b(TUNE_F32, M, r, 0.1f, 5), p(TUNE_F32, M, r, 0.1f, 6), a(TUNE_F32, r, r, 0.01f, 7);
+            both b(TUNE_F32, M, r, 0.1f, 5), p(TUNE_F32, M, r, 0.1f, 6),
+                a(TUNE_F32, r, r, 0.01f, 7);
             both w(TUNE_F32, M, 50, 1, 8);
             tune_row_squares(cpu, &squares.c, &w.c);
             must(cudaMemcpy((void *)squares.g.data.at, (void *)squares.c.data.at, squares.size,
@@ -143,7 +145,8 @@ static void losses()
             for (double smoothing : {0.0, 0.1})
                 for (bool weighted : {false, true}) {
                     both logits(TUNE_F32, M, V, 5, 1), probs(TUNE_F32, 0, M, NAN, 2), s(a_step());
-                    both labels(std::vector<int>{0, V - 1, 1, 2, V / 2}), weights(TUNE_F32, 0, 9, 1, 3);
+                    both labels(std::vector<int>{0, V - 1, 1, 2, V / 2}),
+                        weights(TUNE_F32, 0, 9, 1, 3);
                     both rows(std::vector<int>{8, 0, 3, 3, 1});
                     const tune_tensor *wc = weighted ? &weights.c : nullptr;
                     const tune_tensor *wg = weighted ? &weights.g : nullptr;
@@ -154,10 +157,9 @@ static void losses()
                         outs.push_back(&logits);
                     compare(&v, outs, [&] {
                         logits.upload(); /* they are lost without backward */
-                        return tune_cuda_cross_entropy_rows(&cuda, &logits.g, s.g.data, &probs.g,
-                                                            &labels.g, wg,
-                                                            weighted ? &rows.g : nullptr, smoothing,
-                                                            backward);
+                        return tune_cuda_cross_entropy_rows(
+                            &cuda, &logits.g, s.g.data, &probs.g, &labels.g, wg,
+                            weighted ? &rows.g : nullptr, smoothing, backward);
                     });
                 }
     judge("cross_entropy_rows", v);

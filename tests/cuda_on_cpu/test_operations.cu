@@ -75,7 +75,8 @@ static void bias()
         for (enum tune_dtype t : types) {
             both y(t, s[0], s[1], 1, 1), b(TUNE_F32, 0, s[1], 1, 2);
             tune_bias_forward(cpu, &y.c, &b.c, 0.5f);
-            compare(&forward, {&y}, [&] { return tune_cuda_bias_forward(&cuda, &y.g, &b.g, 0.5f); });
+            compare(&forward, {&y},
+                    [&] { return tune_cuda_bias_forward(&cuda, &y.g, &b.g, 0.5f); });
             both dy(t, s[0], s[1], 1, 3);
             tune_bias_backward(cpu, &b.c, &dy.c, 0.5f);
             compare(&backward, {&b},
@@ -128,14 +129,12 @@ static void rows()
             for (enum tune_dtype u : types) {
                 both id(ids), w(t, 7, C, 1, 1), x(u, 7, C, NAN, 2);
                 tune_embed_forward(cpu, &x.c, &w.c, &id.c, 1.5f);
-                compare(&embed, {&x}, [&] {
-                    return tune_cuda_embed_forward(&cuda, &x.g, &w.g, &id.g, 1.5f);
-                });
+                compare(&embed, {&x},
+                        [&] { return tune_cuda_embed_forward(&cuda, &x.g, &w.g, &id.g, 1.5f); });
                 both dw(TUNE_F32, 7, C, 1, 3);
                 tune_embed_backward(cpu, &dw.c, &x.c, &id.c, 1.5f);
-                compare(&gradient, {&dw}, [&] {
-                    return tune_cuda_embed_backward(&cuda, &dw.g, &x.g, &id.g, 1.5f);
-                });
+                compare(&gradient, {&dw},
+                        [&] { return tune_cuda_embed_backward(&cuda, &dw.g, &x.g, &id.g, 1.5f); });
                 both wide(t, 7, C + 4, 1, 4), y(u, 7, C + 8, 1, 5);
                 both places(std::vector<int>{4, 1, 6});
                 tune_tensor from = view(wide.c, 4, C), to = view(y.c, 8, C), from_g, to_g;

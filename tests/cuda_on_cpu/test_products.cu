@@ -11,7 +11,8 @@ static void gemm()
     verdict v;
     for (auto &s : shapes)
         for (int bits = 0; bits < 32; bits++) {
-            enum tune_dtype ta = types[bits & 1], tb = types[bits >> 1 & 1], tc = types[bits >> 2 & 1];
+            enum tune_dtype ta = types[bits & 1], tb = types[bits >> 1 & 1],
+                            tc = types[bits >> 2 & 1];
             enum tune_dtype operands = types[bits >> 3 & 1];
             bool at = bits & 16, bt = bits % 3 == 0;
             float beta = bits % 5 < 3 ? 0.0f : 0.5f;
@@ -32,8 +33,10 @@ static void columns()
     for (enum tune_dtype t : types)
         for (enum tune_dtype operands : types) {
             both a(t, 6, 20, 1, 1), b(TUNE_F32, 9, 30, 1, 2), c(TUNE_F32, 6, 15, 1, 3);
-            tune_tensor ac = tune_tensor_columns(&a.c, 3, 11), ag = tune_tensor_columns(&a.g, 3, 11);
-            tune_tensor bc = tune_tensor_columns(&b.c, 1, 11), bg = tune_tensor_columns(&b.g, 1, 11);
+            tune_tensor ac = tune_tensor_columns(&a.c, 3, 11),
+                        ag = tune_tensor_columns(&a.g, 3, 11);
+            tune_tensor bc = tune_tensor_columns(&b.c, 1, 11),
+                        bg = tune_tensor_columns(&b.g, 1, 11);
             tune_tensor cc = tune_tensor_columns(&c.c, 5, 9), cg = tune_tensor_columns(&c.g, 5, 9);
             tune_gemm(cpu, &cc, &ac, false, &bc, true, 1, 1, operands);
             compare(&v, {&c}, [&] {
@@ -92,7 +95,8 @@ static void nf4()
                     });
                     both s(TUNE_F32, 0, M, NAN, 3);
                     tune_row_squares(cpu, &s.c, &w.c);
-                    compare(&squares, {&s}, [&] { return tune_cuda_row_squares(&cuda, &s.g, &w.g); });
+                    compare(&squares, {&s},
+                            [&] { return tune_cuda_row_squares(&cuda, &s.g, &w.g); });
                     for (const tune_nf4_part &p : w.gpu)
                         must(cudaFree((void *)p.memory.at));
                     for (const tune_nf4_part &p : w.host)

@@ -12,7 +12,7 @@ long() {
     awk 'length > 100 { print FILENAME ": line " FNR }
         FNR == 501 { print FILENAME ": over 500 lines" }' "$@"
 }
-none "files have at most 500 lines, of 100 columns" "$(long $cuda/* tests/cuda_on_cpu/*)"
+none "files have at most 500 lines, of 100 columns" "$(long $cuda/* tests/cuda_on_cpu/*.cu tests/cuda_on_cpu/*.cc tests/cuda_on_cpu/*.h)"
 for c in g++ clang++; do
     if command -v $c >/dev/null 2>&1; then
         none "each test is built by $c" "$(for f in tests/cuda_on_cpu/test_*.cu; do

@@ -39,7 +39,8 @@ static void scalars()
     double begin = on_cuda(slot, offsetof(tune_scalars, begin_s));
     double end = on_cuda(slot, offsetof(tune_scalars, end_s));
     double after = (double)emu::clock_ns() * 1e-9 - 1000;
-    check("begin_step, end_step: times in order", status == 0 && before <= begin && begin < end && end <= after);
+    check("begin_step, end_step: times in order",
+          status == 0 && before <= begin && begin < end && end <= after);
     check("begin_step counts and clears",
           on_cuda(slot, offsetof(tune_scalars, step)) == 9 &&
               on_cuda(slot, offsetof(tune_scalars, loss_sum)) == 0 &&
@@ -95,12 +96,12 @@ static void updates()
         for (double scale : {0.025, 0.0}) {
             tune_scalars first = a_step();
             first.gradient_scale = scale;
-            both s(first), w(TUNE_F32, 0, n, 1, 1), g(TUNE_F32, 0, n, 1, 2), m(TUNE_F32, 0, n, 1, 3);
+            both s(first), w(TUNE_F32, 0, n, 1, 1), g(TUNE_F32, 0, n, 1, 2),
+                m(TUNE_F32, 0, n, 1, 3);
             both v(TUNE_F32, 0, n, 0, 4), y(TUNE_F32, 0, n, NAN, 5);
             tune_adamw(cpu, &w.c, &g.c, &m.c, &v.c, s.c.data, how);
-            compare(&adamw, {&w, &m, &v}, [&] {
-                return tune_cuda_adamw(&cuda, &w.g, &g.g, &m.g, &v.g, s.g.data, how);
-            });
+            compare(&adamw, {&w, &m, &v},
+                    [&] { return tune_cuda_adamw(&cuda, &w.g, &g.g, &m.g, &v.g, s.g.data, how); });
             w.reset(), m.reset();
             tune_sgd(cpu, &w.c, &g.c, &m.c, s.c.data, how);
             compare(&sgd, {&w, &m},
@@ -111,9 +112,8 @@ static void updates()
                     [&] { return tune_cuda_sgd(&cuda, &w.g, &g.g, nullptr, s.g.data, how); });
             m.reset();
             tune_muon_moment(cpu, &y.c, &g.c, &m.c, s.c.data, how);
-            compare(&moment, {&y, &m}, [&] {
-                return tune_cuda_muon_moment(&cuda, &y.g, &g.g, &m.g, s.g.data, how);
-            });
+            compare(&moment, {&y, &m},
+                    [&] { return tune_cuda_muon_moment(&cuda, &y.g, &g.g, &m.g, s.g.data, how); });
             w.reset();
             tune_muon(cpu, &w.c, &g.c, s.c.data, 0.2, how);
             compare(&muon, {&w},

@@ -223,7 +223,7 @@ static void add_pieces(const struct few *f, int64_t b, int64_t j, int64_t h)
             o[d] += part[d] * factor;
     }
     for (int64_t d = 0; d < s->D; d++)
-        o[d] *= 1 / sum;
+        o[d] *= sum > 0 ? 1 / sum : 0; /* no key is seen: 0 */
     tune_cpu_out(f->out, at, s->D, o);
     f->lse[row * s->H + h] = largest + logf(sum);
 }

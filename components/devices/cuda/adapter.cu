@@ -38,8 +38,8 @@ __device__ static uint64_t row_bits(const struct tune_scalars *s, const struct t
     if (threadIdx.x == 0) {
         uint64_t steps = static_cast<uint64_t>(drop.past_steps + static_cast<int64_t>(s->step));
         uint64_t pass = random_u64(drop.seed, steps, static_cast<uint64_t>(s->pass));
-        uint64_t key = random_u64(pass, static_cast<uint64_t>(drop.layer),
-                                  static_cast<uint64_t>(drop.which));
+        uint64_t key =
+            random_u64(pass, static_cast<uint64_t>(drop.layer), static_cast<uint64_t>(drop.which));
         row[0] = random_u64(key, 0, blockIdx.x);
     }
     __syncthreads();
@@ -173,8 +173,8 @@ extern "C" int tune_cuda_row_squares(struct tune_device *dev, struct tune_tensor
     return tune_cuda_queued(dev);
 }
 
-/* A warp for each row of W + s B A. Its length squared is W's, 2 s b.p and s^2 b (A A^T) b. Sums are
- * float64, because the added terms are small. */
+/* A warp for each row of W + s B A. Its length squared is W's, 2 s b.p and s^2 b (A A^T) b. Sums
+ * are float64, because the added terms are small. */
 __global__ void __launch_bounds__(THREADS)
     dora_scale(float *g, float *inverse, const float *magnitude, const float *squares,
                const float *b, const float *p, const float *aa, int64_t M, int r, double s)

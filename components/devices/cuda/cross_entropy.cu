@@ -12,8 +12,7 @@ struct softmax {
     double total;
 };
 
-template <int W>
-__device__ static struct softmax scan(const float *x, int64_t packs)
+template <int W> __device__ static struct softmax scan(const float *x, int64_t packs)
 {
     struct softmax s = {-INFINITY, 0, 0};
     for (int64_t i = threadIdx.x; i < packs; i += THREADS) {

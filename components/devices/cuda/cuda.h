@@ -35,8 +35,8 @@ static inline struct tune_cuda *tune_cuda_of(const struct tune_device *dev)
     return static_cast<struct tune_cuda *>(dev->state);
 }
 
-/* tune_cuda_cast - queue y = x with another dtype. Both are matrices of one shape, whose rows may lie
- * apart; F32 or BF16.
+/* tune_cuda_cast - queue y = x with another dtype. Both are matrices of one shape, whose rows may
+ * lie apart; F32 or BF16.
  * tune_cuda_products_free - free what tune_cuda_gemm made. */
 int tune_cuda_cast(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x);
 void tune_cuda_products_free(struct tune_cuda *cuda);

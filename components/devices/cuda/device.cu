@@ -1,8 +1,8 @@
 /* device.cu - the CUDA device: its table of operations, its memory, its queue.
  *
- * All work goes into one stream, so it is done in the order of the calls. Small transfers go through
- * pinned memory, and the host waits only in sync. An upload that fills the pinned memory waits for
- * its older half. */
+ * All work goes into one stream, so it is done in the order of the calls. Small transfers go
+ * through pinned memory, and the host waits only in sync. An upload that fills the pinned memory
+ * waits for its older half. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,7 +13,7 @@
 #include "devices/cuda/cuda.h"
 #include "devices/cuda/device.h"
 
-constexpr int64_t HALF = 4 << 20; /* bytes of half the pinned memory for uploads */
+constexpr int64_t HALF = 4 << 20;  /* bytes of half the pinned memory for uploads */
 constexpr int64_t SMALL = 1 << 16; /* bytes of pinned memory for downloads between two syncs */
 
 /* A download whose bytes are copied to their target at the next sync. */
@@ -23,8 +23,8 @@ struct pending {
 };
 
 struct transfers {
-    char *up, *down;         /* pinned: [2 HALF], [SMALL] */
-    cudaEvent_t read[2];     /* the half was read by the GPU */
+    char *up, *down;     /* pinned: [2 HALF], [SMALL] */
+    cudaEvent_t read[2]; /* the half was read by the GPU */
     int half;
     int64_t used;            /* of this half */
     struct pending *pending; /* downloads */
@@ -55,11 +55,11 @@ static int fail(const struct tune_device *dev, const char *what, cudaError_t err
         dev->name, what, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
-#define CUDA_TRY(what, call)                 \
-    do {                                     \
-        cudaError_t error_ = (call);         \
-        if (error_ != cudaSuccess)           \
-            return fail(dev, (what), error_); \
+#define CUDA_TRY(what, call)                                                                       \
+    do {                                                                                           \
+        cudaError_t error_ = (call);                                                               \
+        if (error_ != cudaSuccess)                                                                 \
+            return fail(dev, (what), error_);                                                      \
     } while (0)
 
 /* ---- memory ---- */
@@ -144,10 +144,9 @@ static int cuda_upload(struct tune_device *dev, tune_address to, const void *fro
         n = bytes - done < HALF - m->used ? bytes - done : HALF - m->used;
         char *pinned = m->up + m->half * HALF + m->used;
         memcpy(pinned, source + done, static_cast<size_t>(n));
-        CUDA_TRY("upload",
-                 cudaMemcpyAsync(reinterpret_cast<char *>(to.at) + done, pinned,
-                                 static_cast<size_t>(n), cudaMemcpyHostToDevice,
-                                 state_of(dev)->cuda.stream));
+        CUDA_TRY("upload", cudaMemcpyAsync(reinterpret_cast<char *>(to.at) + done, pinned,
+                                           static_cast<size_t>(n), cudaMemcpyHostToDevice,
+                                           state_of(dev)->cuda.stream));
         m->used += (n + 63) / 64 * 64;
     }
     return 0;
@@ -185,14 +184,13 @@ static int cuda_download(struct tune_device *dev, void *to, tune_address from, i
 /* ---- operations ---- */
 
 /* The kernel's function, with the operation's name in the error. */
-#define CUDA_NAMED(op)                                                                   \
-    static int named_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER))        \
-    {                                                                                    \
-        struct tune_cuda *cuda = tune_cuda_of(dev);                                      \
-        cuda->failed = cudaSuccess;                                                      \
-        int status = tune_cuda_##op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                  \
-        return status < 0 && cuda->failed != cudaSuccess ? fail(dev, #op, cuda->failed) \
-                                                         : status;                       \
+#define CUDA_NAMED(op)                                                                             \
+    static int named_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER))                  \
+    {                                                                                              \
+        struct tune_cuda *cuda = tune_cuda_of(dev);                                                \
+        cuda->failed = cudaSuccess;                                                                \
+        int status = tune_cuda_##op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                            \
+        return status < 0 && cuda->failed != cudaSuccess ? fail(dev, #op, cuda->failed) : status;  \
     }
 TUNE_OPS(CUDA_NAMED)
 
@@ -240,7 +238,7 @@ static void versions(char *text, size_t size)
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     snprintf(text, size, "driver for CUDA %d.%d, built with %d.%d", driver / 1000,
-                    driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+             driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
 }
 
 /* Why no GPU can be used at all. */
@@ -252,11 +250,13 @@ static int no_gpu(cudaError_t error)
     case cudaErrorInsufficientDriver:
         return tune_error_set_kind(TUNE_ERROR_CANNOT,
                                    "cuda: the NVIDIA driver is missing or too old (%s); install a "
-                                   "newer one, or use --device cpu", text);
+                                   "newer one, or use --device cpu",
+                                   text);
     case cudaErrorNoDevice:
         return tune_error_set_kind(TUNE_ERROR_CANNOT,
                                    "cuda: no GPU is visible (%s); look at nvidia-smi and at "
-                                   "CUDA_VISIBLE_DEVICES, or use --device cpu", text);
+                                   "CUDA_VISIBLE_DEVICES, or use --device cpu",
+                                   text);
     default:
         return tune_error_set_kind(TUNE_ERROR_CANNOT, "cuda: %s (%s; %s)",
                                    cudaGetErrorString(error), cudaGetErrorName(error), text);
@@ -271,20 +271,22 @@ static int choose_gpu(struct tune_device *dev, int index)
     if (error != cudaSuccess || count == 0)
         return no_gpu(error == cudaSuccess ? cudaErrorNoDevice : error);
     if (index >= count)
-        return tune_error_usage("cuda:%d: there is no such GPU; this process sees %d, from cuda:0 on",
-                                index, count);
+        return tune_error_usage(
+            "cuda:%d: there is no such GPU; this process sees %d, from cuda:0 on", index, count);
     CUDA_TRY("its properties", cudaGetDeviceProperties(&p, index));
     if (p.major < 8)
         return tune_error_set_kind(TUNE_ERROR_CANNOT,
                                    "cuda:%d is a %s of compute capability %d.%d; bfloat16 products "
-                                   "need 8.0 or newer", index, p.name, p.major, p.minor);
+                                   "need 8.0 or newer",
+                                   index, p.name, p.major, p.minor);
     error = cudaSetDevice(index);
     if (error == cudaSuccess)
         error = cudaFree(nullptr); /* makes the context */
     if (error == cudaErrorDevicesUnavailable)
         return tune_error_set_kind(TUNE_ERROR_CANNOT,
                                    "cuda:%d, %s: another process has it for itself, or its mode "
-                                   "forbids processes; look at nvidia-smi", index, p.name);
+                                   "forbids processes; look at nvidia-smi",
+                                   index, p.name);
     CUDA_TRY("opening the GPU", error);
     struct state *s = state_of(dev);
     char text[64];

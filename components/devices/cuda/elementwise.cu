@@ -176,7 +176,8 @@ __global__ void __launch_bounds__(THREADS)
 {
     int64_t n = blockIdx.x, position = positions ? positions[n] : n % T_;
     const float *cosine = table + position * 2 * half, *sine = cosine + half;
-    for (int i = static_cast<int>(threadIdx.x); i < heads * half; i += static_cast<int>(blockDim.x)) {
+    for (int i = static_cast<int>(threadIdx.x); i < heads * half;
+         i += static_cast<int>(blockDim.x)) {
         T *v = x + n * Q + i / half * 2 * half + i % half;
         float a = tune_cuda_load(v[0]), b = tune_cuda_load(v[half]);
         float c = cosine[i % half], s = sign * sine[i % half];

@@ -16,7 +16,7 @@
 /* What distinguishes products. No padding, since it is compared as bytes. */
 struct kind {
     int64_t rows, columns, depth, a_step, b_step, c_step; /* of c; elements between rows */
-    int32_t a_dtype, c_dtype, at, bt;                      /* b has a's */
+    int32_t a_dtype, c_dtype, at, bt;                     /* b has a's */
     uint32_t aligned[4]; /* bytes: of cuBLASLt's A, which is b, of its B, which is a, of C, D */
 };
 static_assert(sizeof(struct kind) == 6 * 8 + 4 * 4 + 4 * 4, "struct kind has padding");
@@ -50,8 +50,7 @@ static struct tune_cuda_products *products_of(struct tune_device *dev)
     struct tune_cuda *cuda = tune_cuda_of(dev);
     if (cuda->products)
         return cuda->products;
-    struct tune_cuda_products *p =
-        static_cast<struct tune_cuda_products *>(calloc(1, sizeof *p));
+    struct tune_cuda_products *p = static_cast<struct tune_cuda_products *>(calloc(1, sizeof *p));
     cuda->products = p;
     cublasStatus_t status = p ? cublasLtCreate(&p->handle) : CUBLAS_STATUS_SUCCESS;
     if (p && status == CUBLAS_STATUS_SUCCESS && cudaMalloc(&p->workspace, WORKSPACE) == cudaSuccess)
@@ -128,7 +127,8 @@ static cublasStatus_t choose(struct tune_cuda_products *all, struct product *p)
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
     uint64_t workspace = WORKSPACE;
-    uint32_t ordered = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+    uint32_t ordered =
+        CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
     cublasLtMatmulHeuristicResult_t best;
     int found = 0;
     cublasLtMatmulPreference_t wish;
@@ -164,7 +164,8 @@ static struct product *find(struct tune_cuda_products *all, const struct kind *k
         int room = all->room ? 2 * all->room : 32;
         void *more = realloc(all->ready, static_cast<size_t>(room) * sizeof *all->ready);
         if (!more) {
-            tune_error_set_kind(TUNE_ERROR_CANNOT, "gemm: no memory for %d kinds of products", room);
+            tune_error_set_kind(TUNE_ERROR_CANNOT, "gemm: no memory for %d kinds of products",
+                                room);
             return nullptr;
         }
         all->ready = static_cast<struct product *>(more);
@@ -191,10 +192,7 @@ static uint32_t alignment(uint64_t at)
     return static_cast<uint32_t>(at == 0 || low > 256 ? 256 : low);
 }
 
-static int64_t step_of(const struct tune_tensor *t)
-{
-    return t->stride ? t->stride : t->shape[1];
-}
+static int64_t step_of(const struct tune_tensor *t) { return t->stride ? t->stride : t->shape[1]; }
 
 /* c = alpha op(a) op(b) + beta c. a and b have one dtype; c is F32 or has it. */
 static int multiply(struct tune_device *dev, const struct tune_tensor *c,
@@ -203,17 +201,25 @@ static int multiply(struct tune_device *dev, const struct tune_tensor *c,
 {
     struct tune_cuda_products *all = products_of(dev);
     uint32_t out = alignment(c->data.at);
-    struct kind kind = {c->shape[0], c->shape[1], a->shape[!at], step_of(a), step_of(b), step_of(c),
-                        a->dtype, c->dtype, at, bt,
+    struct kind kind = {c->shape[0],
+                        c->shape[1],
+                        a->shape[!at],
+                        step_of(a),
+                        step_of(b),
+                        step_of(c),
+                        a->dtype,
+                        c->dtype,
+                        at,
+                        bt,
                         {alignment(b->data.at), alignment(a->data.at), out, out}};
     struct product *p = all ? find(all, &kind) : nullptr;
     if (!p)
         return -1;
     void *to = tune_cuda_data<void>(c);
-    cublasStatus_t status = cublasLtMatmul(
-        all->handle, p->how, &alpha, tune_cuda_data<void>(b), p->a, tune_cuda_data<void>(a), p->b,
-        &beta, to, p->c, to, p->c, &p->algorithm, all->workspace, p->workspace,
-        tune_cuda_of(dev)->stream);
+    cublasStatus_t status =
+        cublasLtMatmul(all->handle, p->how, &alpha, tune_cuda_data<void>(b), p->a,
+                       tune_cuda_data<void>(a), p->b, &beta, to, p->c, to, p->c, &p->algorithm,
+                       all->workspace, p->workspace, tune_cuda_of(dev)->stream);
     return status == CUBLAS_STATUS_SUCCESS ? tune_cuda_queued(dev) : refuse("cuBLASLt", status);
 }
 

@@ -18,13 +18,15 @@ __global__ void __launch_bounds__(THREADS)
     unsigned bits = 0;
     tune_cuda_pack<T, EACH> p;
     if (i < count) {
-        magnitude = __fadd_rn(
-            __fmul_rn(level8(absmax[block]), absmax2[block / TUNE_NF4_BLOCKS]), offset);
-        bits = reinterpret_cast<const unsigned *>(codes)[i / EACH]; /* rows of codes end in a line */
+        magnitude =
+            __fadd_rn(__fmul_rn(level8(absmax[block]), absmax2[block / TUNE_NF4_BLOCKS]), offset);
+        bits =
+            reinterpret_cast<const unsigned *>(codes)[i / EACH]; /* rows of codes end in a line */
     }
     for (int j = 0; j < EACH; j++) { /* the first of a byte is in its high half */
         unsigned code = bits >> (j / 2 * 8 + (j % 2 ? 0 : 4)) & 15;
-        tune_cuda_store(&p.v[j], __shfl_sync(0xffffffff, level, static_cast<int>(code)) * magnitude);
+        tune_cuda_store(&p.v[j],
+                        __shfl_sync(0xffffffff, level, static_cast<int>(code)) * magnitude);
     }
     if (PACKED && i + EACH <= count)
         reinterpret_cast<tune_cuda_pack<T, EACH> *>(out)[i / EACH] = p;

@@ -109,8 +109,12 @@ static int add_dw(struct tune_device *dev, struct tune_tensor *dw, const struct 
             typedef TUNE_CUDA_TYPE(a) Y;
             typedef TUNE_CUDA_TYPE(b) X;
             int64_t D = dw->shape[0];
-            norm_terms<Y, X> terms = {tune_cuda_data<const Y>(dy), tune_cuda_data<const X>(x),
-                                      tune_cuda_data<const float>(rstd), x->shape[1], D, first,
+            norm_terms<Y, X> terms = {tune_cuda_data<const Y>(dy),
+                                      tune_cuda_data<const X>(x),
+                                      tune_cuda_data<const float>(rstd),
+                                      x->shape[1],
+                                      D,
+                                      first,
                                       heads};
             status = tune_cuda_add_columns(dev, dw, terms, x->shape[0] * heads, D);
         });
@@ -211,8 +215,8 @@ __global__ void __launch_bounds__(THREADS)
         dot += tune_cuda_load(dy[at + c]) * w[c] * tune_cuda_load(x[at + c]);
     float mean = tune_cuda_warp_sum(dot) / static_cast<float>(D) * s * s;
     for (int c = lane; c < D; c += 32)
-        tune_cuda_store(&dy[at + c], s * (tune_cuda_load(dy[at + c]) * w[c] -
-                                          tune_cuda_load(x[at + c]) * mean));
+        tune_cuda_store(&dy[at + c],
+                        s * (tune_cuda_load(dy[at + c]) * w[c] - tune_cuda_load(x[at + c]) * mean));
 }
 
 extern "C" int tune_cuda_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy,

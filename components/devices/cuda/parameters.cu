@@ -43,8 +43,12 @@ extern "C" int tune_cuda_dot_columns(struct tune_device *dev, struct tune_tensor
         tune_cuda_typed(y, [&](auto b) {
             typedef TUNE_CUDA_TYPE(a) X;
             typedef TUNE_CUDA_TYPE(b) Y;
-            dot_terms<X, Y> terms = {tune_cuda_data<const X>(x), tune_cuda_data<const Y>(y),
-                                     tune_cuda_data<const float>(g), x->shape[1], first, scale};
+            dot_terms<X, Y> terms = {tune_cuda_data<const X>(x),
+                                     tune_cuda_data<const Y>(y),
+                                     tune_cuda_data<const float>(g),
+                                     x->shape[1],
+                                     first,
+                                     scale};
             status = tune_cuda_add_columns(dev, dots, terms, x->shape[0], dots->shape[0]);
         });
     });
@@ -81,8 +85,8 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 extern "C" int tune_cuda_embed_backward(struct tune_device *dev, struct tune_tensor *dw,
-                                        const struct tune_tensor *dx,
-                                        const struct tune_tensor *ids, float scale)
+                                        const struct tune_tensor *dx, const struct tune_tensor *ids,
+                                        float scale)
 {
     int64_t N = dx->shape[0], C = dx->shape[1];
     tune_cuda_typed(dx, [&](auto t) {

@@ -117,7 +117,8 @@ __global__ void __launch_bounds__(THREADS) square_parts(double *parts, const flo
 }
 
 /* *to = old *to + the parts, if add, else the parts. */
-__global__ void __launch_bounds__(THREADS) add_parts(double *to, const double *parts, int n, bool add)
+__global__ void __launch_bounds__(THREADS)
+    add_parts(double *to, const double *parts, int n, bool add)
 {
     double sum = 0;
     for (int i = static_cast<int>(threadIdx.x); i < n; i += THREADS)
@@ -128,7 +129,8 @@ __global__ void __launch_bounds__(THREADS) add_parts(double *to, const double *p
 }
 
 /* Queue *to = (old if add) + sum of squares. to NULL: *to is after the parts. Returns where. */
-static double *queue_squares(struct tune_device *dev, double *to, const float *x, int64_t n, bool add)
+static double *queue_squares(struct tune_device *dev, double *to, const float *x, int64_t n,
+                             bool add)
 {
     double *parts = reinterpret_cast<double *>(tune_cuda_scratch(dev, 2 * (PARTS + 1)));
     if (!parts)
@@ -151,8 +153,8 @@ extern "C" int tune_cuda_sum_squares(struct tune_device *dev, tune_address step,
     return tune_cuda_queued(dev);
 }
 
-__global__ void __launch_bounds__(THREADS) make_unit(float *y, const double *squares, int64_t n,
-                                                     double least)
+__global__ void __launch_bounds__(THREADS)
+    make_unit(float *y, const double *squares, int64_t n, double least)
 {
     float by = static_cast<float>(1 / fmax(sqrt(*squares), least));
     for (int64_t i = tune_cuda_first(); i < n; i += tune_cuda_step())
