@@ -18,7 +18,7 @@ for v in nan inf -1 1e; do refused "--lr '$v'" 2 "lr" fit --lr "$v"; done
 refused "--max-length above the context" 2 "128" fit --max-length 129
 refused "--dtype int8" 2 "float32" fit --dtype int8
 refused "--device gpu" 2 "expected cpu, cuda or cuda:N" fit --device gpu
-refused "--device cuda, its library missing" 1 "cannot load missing.so" env TUNE_CUDA=missing.so "$full" --model model --dataset good.jsonl --max-length 64 --max-steps 1 --output run --device cuda
+refused "--device cuda, its library missing" 3 "cannot load missing.so" env TUNE_CUDA=missing.so "$full" --model model --dataset good.jsonl --max-length 64 --max-steps 1 --output run --device cuda
 refused "no --dataset" 2 "--dataset" "$full" --model model --output run
 refused "--eval-every with nothing held out" 2 "--train-split" fit --eval-every 5
 refused "no --model" 2 "--model" "$full" --dataset good.jsonl --output run

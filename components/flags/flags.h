@@ -173,7 +173,7 @@ extern const struct tune_service tune_plan_memory;
      "none|full", "", \
      "full: saves memory, takes time. Only each layer's input is kept, and backward computes the " \
      "rest again"}, \
-    {"device", TUNE_STRING, &(f).device, "cpu", "", "", "cpu, cuda, or cuda:N for a GPU's number"}, \
+    {"device", TUNE_STRING, &(f).device, "cpu", "", "", "cpu, cuda, or cuda:N for GPU N"}, \
     {"threads", TUNE_FREE(TUNE_INT), &(f).threads, "0", "[0,4096]", "threads", \
      "0: OMP_NUM_THREADS, else as many as this process may use"}, \
     {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", \
@@ -295,7 +295,7 @@ extern const struct tune_service tune_plan_memory;
      "files are, else float32"}, \
     {"dtype", TUNE_DTYPE, &(f).dtype, "float32", "float32|bfloat16", "", \
      "format of activations, keys and values"}, \
-    {"device", TUNE_STRING, &(f).device, "cpu", "", "", "cpu, cuda, or cuda:N for a GPU's number"}, \
+    {"device", TUNE_STRING, &(f).device, "cpu", "", "", "cpu, cuda, or cuda:N for GPU N"}, \
     {"threads", TUNE_INT, &(f).threads, "0", "[0,4096]", "threads", \
      "0: OMP_NUM_THREADS, else as many as this process may use"}, \
     TUNE_OPTION_GROUP("prompts"), \
