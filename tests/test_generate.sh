@@ -118,21 +118,38 @@ compared() { # Ctrl-C while two models answer: what there is is shown
     [ $? = 130 ] && grep -q "^slow  *| slow" part && [ "$(wc -l <part)" -gt 1 ]
 }
 is "... while two models answer" compared
-talked() { # Ctrl-C in a chat, with a first line $1; none: while it waits for a line
+chatting() { # a chat that reads the pipe `lines`; its process is $!
     rm -f lines part
     mkfifo lines
     "$generate" --model slow --chat --chat-template chatml --temperature 1 --max-new-tokens 8000 <lines >part 2>notes &
     exec 9>lines
-    if [ -n "$1" ]; then echo "$1" >&9; else sleep 1; fi
-    until [ -z "$1" ] || [ -s part ]; do kill -0 $! 2>/dev/null || return 1; sleep 0.01; done
+}
+until_said() { # FILE TEXT, within a minute
+    for i in $(seq 600); do ! grep -q "$2" "$1" 2>/dev/null || return 0; sleep 0.1; done
+    return 1
+}
+left() { # Ctrl-C while it waits for a line
+    chatting
+    until_said notes "^# commands" && sleep 0.5
     kill -INT $!
     wait $!
     code=$?
     exec 9>&-
-    [ $code = 130 ] && { [ -z "$1" ] || grep -q "ended by a signal" notes; }
+    [ $code = 130 ]
 }
-is "... in a chat that waits for a line" talked ""
-is "... in a chat that answers" talked "Hello"
+is "Ctrl-C leaves a chat that waits for a line" left
+stopped() { # Ctrl-C while it answers: the chat goes on
+    chatting
+    echo Hello >&9
+    until_said part . && kill -INT $! && until_said notes "ended by a signal" && echo /quit >&9
+    good=$?
+    [ $good = 0 ] || kill -9 $!
+    wait $!
+    code=$?
+    exec 9>&-
+    [ $good = 0 ] && [ $code = 0 ]
+}
+is "... and ends an answer, but not the chat" stopped
 closed() { "$generate" --model slow --prompt x --temperature 1 --max-new-tokens 4000 2>notes | head -c 5 >part; grep -q "^generate: cannot write the answer: Broken pipe" notes; }
 is "a closed pipe" closed
 is "a full disk" eval '! rows >/dev/full && grep -q "cannot write an answer: No space left" notes'
