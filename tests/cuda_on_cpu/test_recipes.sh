@@ -3,14 +3,12 @@
 # QLoRA, DPO, generation. Losses and gradient norms agree within 1e-5 in float32, 2e-2 in bfloat16. Two runs, a resumed one
 # and one with activation checkpointing have the same bits.
 cd "$(dirname "$0")/../.." || exit 1
-root=$PWD
 . tests/tap.sh
-BUILD=$(realpath "${BUILD:-build}")
 where=
 for c in g++ clang++; do [ ! -x "$BUILD/cuda_on_cpu/$c/finetune_full" ] || where=${where:-$BUILD/cuda_on_cpu/$c}; done
 [ -n "$where" ] || { skip "recipes on the emulated device" "no C++ compiler"; finish; }
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT && cd "$dir" || exit 1
-export OMP_NUM_THREADS=2 TUNE_DEFAULTS="$root/defaults"
+cd "$tmp" || exit 1
+export OMP_NUM_THREADS=2 TUNE_DEFAULTS="$here/defaults"
 
 "$BUILD/make_tales" --rows 40 --seed 1 --output text.jsonl
 "$BUILD/make_tasks" --rows 24 --seed 1 --output tasks.jsonl
