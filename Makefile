@@ -24,6 +24,7 @@ $(BUILD)/config.mk: tools/configure.sh
 CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
            -ffp-contract=fast -fno-math-errno -fno-trapping-math $(OPENMP) -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
 CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(EXTRA_CPPFLAGS)
+# -rdynamic: tune_cuda.so calls functions of the program that opens it
 LDFLAGS  = -rdynamic -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
 LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(OPENMP) -ldl -lpthread -lm
 
@@ -155,6 +156,7 @@ install: all
 	install -d "$(DEST)/bin" "$(DEST)/lib/pkgconfig" "$(DEST)/share/tune.c/tools"
 	install $(RECIPES) $(TOOLS) $(MAKERS) "$(DEST)/bin"
 	install -m 644 $(LIBRARY) $(if $(SWEEPS),$(SWEEPS_LIBRARY)) "$(DEST)/lib"
+	[ ! -e $(BUILD)/tune_cuda.so ] || install $(BUILD)/tune_cuda.so "$(DEST)/lib"
 	for p in $(PKG_CONFIG); do \
 	    $(call pc,$(abspath $(PREFIX)),$${prefix}/lib,$${prefix}/include/tune) tools/$$p.in > "$(DEST)/lib/pkgconfig/$$p"; \
 	done
@@ -177,7 +179,7 @@ dist:
 	git archive --format=tar.gz --prefix=$$name/ -o $(BUILD)/$$name.tar.gz HEAD && echo "$(BUILD)/$$name.tar.gz"
 
 uninstall:
-	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS) $(MAKERS))) $(addprefix "$(DEST)/lib"/,libtune.a libtune_sweeps.a pkgconfig/tune.pc pkgconfig/tune_sweeps.pc)
+	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS) $(MAKERS))) $(addprefix "$(DEST)/lib"/,libtune.a libtune_sweeps.a tune_cuda.so pkgconfig/tune.pc pkgconfig/tune_sweeps.pc)
 	rm -rf "$(DEST)/include/tune" "$(DEST)/share/tune.c"
 
 setup:

@@ -118,15 +118,6 @@ static void generates(verdict *v, enum tune_dtype dtype, const generation &t)
         check(std::string("the CPU computes it: ") + tune_error_message(), false);
         return;
     }
-    /* a row without keys: 0 */
-    std::vector<float> none(size_t(t.T * t.H * t.D), 0), nothing(size_t(t.T * t.H), -INFINITY);
-    for (int64_t b = 0; b < t.B; b++)
-        if (t.keys[(size_t)b] == 0) {
-            int64_t size = t.T * t.H * t.D * (int64_t)element;
-            tune_device_upload(cpu, tune_address_plus(out.c.data, b * size), none.data(), size);
-            tune_device_upload(cpu, tune_address_plus(lse.c.data, b * t.T * t.H * 4),
-                               nothing.data(), t.T * t.H * 4);
-        }
     compare(v, {&out, &lse}, [&] {
         return tune_cuda_attention_forward(&cuda, &out.g, &lse.g, &view_q.g, &view_k.g, &view_v.g,
                                            t.first ? &first.g : nullptr, &keys.g, &begin.g, how);

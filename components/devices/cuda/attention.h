@@ -8,6 +8,7 @@
 #ifndef TUNE_CUDA_ATTENTION_H
 #define TUNE_CUDA_ATTENTION_H
 
+#include "core/error.h"
 #include "devices/cuda/cuda.h"
 #include "devices/cuda/ptx.h"
 
@@ -153,6 +154,26 @@ __device__ __forceinline__ float *tune_cuda_found(const struct tune_cuda_attenti
 
 /* The widths of heads that have a kernel. Others take the next one, with zeros after their end. */
 #define TUNE_CUDA_WIDTHS(V) V(16) V(32) V(64) V(80) V(96) V(128) V(256)
+
+/* tune_cuda_by_width - call run with a value whose ::value is the width of D's kernel.
+ * tune_cuda_width_fits - 0; -1 with an error: a head of D numbers has no kernel. */
+template <class F> static void tune_cuda_by_width(int D, F run)
+{
+#define TUNE_CUDA_TRY_WIDTH(W) \
+    if (D <= W)                \
+        return run(std::integral_constant<int, W>());
+    TUNE_CUDA_WIDTHS(TUNE_CUDA_TRY_WIDTH)
+#undef TUNE_CUDA_TRY_WIDTH
+}
+
+static inline int tune_cuda_width_fits(const char *operation, int D)
+{
+    return D <= TUNE_CUDA_WIDEST
+               ? 0
+               : tune_error_cannot("%s: heads of %d numbers; on a GPU they may have at most %d. "
+                                   "Use the CPU for this model.",
+                                   operation, D, TUNE_CUDA_WIDEST);
+}
 
 /* Most bytes of shared memory that a block of any supported GPU may ask for. */
 constexpr int TUNE_CUDA_SHARED = 99 * 1024;

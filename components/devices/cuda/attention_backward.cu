@@ -8,7 +8,6 @@
  * are dS Y1 and P Y2.
  *
  * Source: Dao 2023 (FlashAttention-2), algorithm 2. Here dQ has a pass of its own, not atomics. */
-#include "core/error.h"
 #include "devices/cuda/attention_tiles.h"
 
 #define LOG2_E 1.4426950408889634f
@@ -263,15 +262,6 @@ template <int D> static void launch(const struct tune_cuda_attention &a, cudaStr
     }
 }
 
-static void launch_width(const struct tune_cuda_attention &a, cudaStream_t stream)
-{
-#define TRY_WIDTH(W) \
-    if (a.D <= W)    \
-        return launch<W>(a, stream);
-    TUNE_CUDA_WIDTHS(TRY_WIDTH)
-#undef TRY_WIDTH
-}
-
 extern "C" int tune_cuda_attention_backward(
     struct tune_device *dev, struct tune_tensor *dq, struct tune_tensor *dk, struct tune_tensor *dv,
     const struct tune_tensor *dout, const struct tune_tensor *q, const struct tune_tensor *k,
@@ -288,10 +278,8 @@ extern "C" int tune_cuda_attention_backward(
     const struct tune_cuda_heads *more[] = {&a.dout, &a.dq, &a.dk, &a.dv};
     for (const struct tune_cuda_heads *x : more)
         a.wide = a.wide && tune_cuda_wide_heads(*x, a.D, narrow);
-    if (a.D > TUNE_CUDA_WIDEST)
-        return tune_error_cannot("attention_backward: heads of %d numbers; on a GPU they may have "
-                                 "at most %d. Use the CPU for this model.",
-                                 a.D, TUNE_CUDA_WIDEST);
+    if (tune_cuda_width_fits("attention_backward", a.D) < 0)
+        return -1;
     if (a.B == 0 || a.T == 0)
         return 0;
     a.sums = reinterpret_cast<float2 *>(tune_cuda_scratch(
@@ -300,7 +288,7 @@ extern "C" int tune_cuda_attention_backward(
         return -1;
     if (narrow) {
         launch_sums<tune_cuda_bf16>(a, LOG2_E, stream);
-        launch_width(a, stream);
+        tune_cuda_by_width(a.D, [&](auto w) { launch<decltype(w)::value>(a, stream); });
     } else {
         launch_sums<float>(a, 1, stream);
         tune_cuda_exact_backward(a, stream);

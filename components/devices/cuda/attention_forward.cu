@@ -7,7 +7,6 @@
  * Scores and sums stay in registers. Scores are in units of ln 2.
  *
  * Source: Dao 2023 (FlashAttention-2), algorithm 1. */
-#include "core/error.h"
 #include "devices/cuda/attention_tiles.h"
 
 #define LOG2_E 1.4426950408889634f
@@ -225,15 +224,6 @@ template <int D> static void launch(const struct tune_cuda_attention &a, cudaStr
         launch_sizes<block_sizes<D, MT, BN, 4>>(a, stream);
 }
 
-static void launch_width(const struct tune_cuda_attention &a, cudaStream_t stream)
-{
-#define TRY_WIDTH(W) \
-    if (a.D <= W)    \
-        return launch<W>(a, stream);
-    TUNE_CUDA_WIDTHS(TRY_WIDTH)
-#undef TRY_WIDTH
-}
-
 extern "C" int tune_cuda_attention_forward(struct tune_device *dev, struct tune_tensor *out,
                                            struct tune_tensor *lse, const struct tune_tensor *q,
                                            const struct tune_tensor *k, const struct tune_tensor *v,
@@ -247,16 +237,14 @@ extern "C" int tune_cuda_attention_forward(struct tune_device *dev, struct tune_
     bool narrow = q->dtype == TUNE_BF16;
     a.keys = tune_cuda_data<const int32_t>(keys);
     a.begin = tune_cuda_data<const int32_t>(begin);
-    if (a.D > TUNE_CUDA_WIDEST)
-        return tune_error_cannot("attention_forward: heads of %d numbers; on a GPU they may have "
-                                 "at most %d. Use the CPU for this model.",
-                                 a.D, TUNE_CUDA_WIDEST);
+    if (tune_cuda_width_fits("attention_forward", a.D) < 0)
+        return -1;
     if (a.B == 0 || a.T == 0)
         return 0;
     if (a.T <= TUNE_CUDA_FEW_QUERIES && tune_cuda_split(dev, &a) < 0)
         return -1;
     if (narrow)
-        launch_width(a, stream);
+        tune_cuda_by_width(a.D, [&](auto w) { launch<decltype(w)::value>(a, stream); });
     else
         tune_cuda_exact_forward(a, stream);
     if (a.pieces)

@@ -35,8 +35,6 @@ struct transfers {
 struct state {
     struct tune_cuda cuda; /* first: kernels see this part */
     struct transfers move;
-    int index;
-    const char *doing; /* the operation that is queued */
     char bus[32];
 };
 
@@ -45,14 +43,18 @@ static struct state *state_of(const struct tune_device *dev)
     return static_cast<struct state *>(dev->state);
 }
 
-/* An error of the GPU. It may come from an operation that was queued before. */
 static int fail(const struct tune_device *dev, const char *what, cudaError_t error)
 {
-    return tune_error_set_kind(
-        TUNE_ERROR_CANNOT,
-        "%s, %s: %s (%s). The cause may be an operation before this one; run again with "
-        "CUDA_LAUNCH_BLOCKING=1 to learn which",
-        dev->name, what, cudaGetErrorString(error), cudaGetErrorName(error));
+    return tune_error_cannot("%s, %s: %s (%s)", dev->name, what, cudaGetErrorString(error),
+                             cudaGetErrorName(error));
+}
+
+/* The same of queued work: an operation before this one may have failed. */
+static int fail_late(const struct tune_device *dev, const char *what, cudaError_t error)
+{
+    return tune_error_cannot("%s, %s: %s (%s). The cause may be an operation before this one; run "
+                             "again with CUDA_LAUNCH_BLOCKING=1 to learn which",
+                             dev->name, what, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
 #define CUDA_TRY(what, call)                                                                       \
@@ -82,7 +84,7 @@ static tune_address cuda_alloc(struct tune_device *dev, int64_t bytes)
     return at;
 }
 
-/* cudaFree waits for the work that was queued. */
+/* Work that was queued may still use the memory, so it waits. */
 static void cuda_free(struct tune_device *dev, tune_address memory, int64_t)
 {
     cudaStreamSynchronize(state_of(dev)->cuda.stream);
@@ -161,7 +163,7 @@ static int cuda_sync(struct tune_device *dev)
                static_cast<size_t>(m->pending[i].bytes));
     m->count = 0;
     m->down_used = 0;
-    return error == cudaSuccess ? 0 : fail(dev, "waiting", error);
+    return error == cudaSuccess ? 0 : fail_late(dev, "waiting", error);
 }
 
 /* A download that is larger than the pinned memory goes straight to its target. */
@@ -190,7 +192,8 @@ static int cuda_download(struct tune_device *dev, void *to, tune_address from, i
         struct tune_cuda *cuda = tune_cuda_of(dev);                                                \
         cuda->failed = cudaSuccess;                                                                \
         int status = tune_cuda_##op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                            \
-        return status < 0 && cuda->failed != cudaSuccess ? fail(dev, #op, cuda->failed) : status;  \
+        bool failed = status < 0 && cuda->failed != cudaSuccess;                                   \
+        return failed ? fail_late(dev, #op, cuda->failed) : status;                                \
     }
 TUNE_OPS(CUDA_NAMED)
 
@@ -248,17 +251,15 @@ static int no_gpu(cudaError_t error)
     versions(text, sizeof text);
     switch (error) {
     case cudaErrorInsufficientDriver:
-        return tune_error_set_kind(TUNE_ERROR_CANNOT,
-                                   "cuda: the NVIDIA driver is missing or too old (%s); install a "
+        return tune_error_cannot("cuda: the NVIDIA driver is missing or too old (%s); install a "
                                    "newer one, or use --device cpu",
                                    text);
     case cudaErrorNoDevice:
-        return tune_error_set_kind(TUNE_ERROR_CANNOT,
-                                   "cuda: no GPU is visible (%s); look at nvidia-smi and at "
+        return tune_error_cannot("cuda: no GPU is visible (%s); look at nvidia-smi and at "
                                    "CUDA_VISIBLE_DEVICES, or use --device cpu",
                                    text);
     default:
-        return tune_error_set_kind(TUNE_ERROR_CANNOT, "cuda: %s (%s; %s)",
+        return tune_error_cannot("cuda: %s (%s; %s)",
                                    cudaGetErrorString(error), cudaGetErrorName(error), text);
     }
 }
@@ -275,23 +276,20 @@ static int choose_gpu(struct tune_device *dev, int index)
             "cuda:%d: there is no such GPU; this process sees %d, from cuda:0 on", index, count);
     CUDA_TRY("its properties", cudaGetDeviceProperties(&p, index));
     if (p.major < 8)
-        return tune_error_set_kind(TUNE_ERROR_CANNOT,
-                                   "cuda:%d is a %s of compute capability %d.%d; bfloat16 products "
+        return tune_error_cannot("cuda:%d is a %s of compute capability %d.%d; bfloat16 products "
                                    "need 8.0 or newer",
                                    index, p.name, p.major, p.minor);
     error = cudaSetDevice(index);
     if (error == cudaSuccess)
         error = cudaFree(nullptr); /* makes the context */
     if (error == cudaErrorDevicesUnavailable)
-        return tune_error_set_kind(TUNE_ERROR_CANNOT,
-                                   "cuda:%d, %s: another process has it for itself, or its mode "
+        return tune_error_cannot("cuda:%d, %s: another process has it for itself, or its mode "
                                    "forbids processes; look at nvidia-smi",
                                    index, p.name);
     CUDA_TRY("opening the GPU", error);
     struct state *s = state_of(dev);
     char text[64];
     versions(text, sizeof text);
-    s->index = index;
     snprintf(s->bus, sizeof s->bus, "%08x:%02x:%02x.0", static_cast<unsigned>(p.pciDomainID),
              static_cast<unsigned>(p.pciBusID), static_cast<unsigned>(p.pciDeviceID));
     snprintf(dev->description, sizeof dev->description, "%.80s, %.1f GiB, sm_%d%d, %s", p.name,
@@ -342,7 +340,7 @@ static int start(struct tune_device *dev, int index)
     s->move.pending = static_cast<struct pending *>(
         calloc(static_cast<size_t>(s->move.room), sizeof *s->move.pending));
     if (!s->move.pending)
-        return tune_error_set_kind(TUNE_ERROR_CANNOT, "cuda: no memory for its downloads");
+        return tune_error_cannot("cuda: no memory for its downloads");
     return compare_clocks(dev);
 }
 
@@ -351,7 +349,7 @@ extern "C" int tune_cuda_open(struct tune_device *dev, int index)
     static struct tune_ops table;
     struct state *s = static_cast<struct state *>(calloc(1, sizeof *s));
     if (!s)
-        return tune_error_set_kind(TUNE_ERROR_CANNOT, "cuda: no memory for the device");
+        return tune_error_cannot("cuda: no memory for the device");
     table = make_table();
     dev->state = s;
     dev->name = "cuda";

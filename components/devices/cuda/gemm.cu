@@ -223,19 +223,24 @@ static int multiply(struct tune_device *dev, const struct tune_tensor *c,
     return status == CUBLAS_STATUS_SUCCESS ? tune_cuda_queued(dev) : refuse("cuBLASLt", status);
 }
 
-/* A float32 copy of t, or a bfloat16 one, in room. */
+/* Make *t a dense matrix of dtype in room. Returns 0. */
+static int dense_of(struct tune_device *, struct tune_tensor *t, enum tune_dtype dtype, float *room)
+{
+    t->dtype = dtype;
+    t->stride = 0;
+    t->data.at = reinterpret_cast<uint64_t>(room);
+    return 0;
+}
+
+/* The same, with a copy of its numbers. */
 static int copy_of(struct tune_device *dev, struct tune_tensor *t, enum tune_dtype dtype,
                    float *room)
 {
+    const struct tune_tensor from = *t;
     if (t->dtype == TUNE_NF4)
         return tune_cuda_dequantize(dev, t, dtype, room);
-    struct tune_tensor copy = *t;
-    copy.dtype = dtype;
-    copy.stride = 0;
-    copy.data.at = reinterpret_cast<uint64_t>(room);
-    int status = tune_cuda_cast(dev, &copy, t);
-    *t = copy;
-    return status;
+    dense_of(dev, t, dtype, room);
+    return tune_cuda_cast(dev, t, &from);
 }
 
 extern "C" int tune_cuda_gemm(struct tune_device *dev, struct tune_tensor *c,
@@ -259,7 +264,7 @@ extern "C" int tune_cuda_gemm(struct tune_device *dev, struct tune_tensor *c,
         return -1;
     if (b_room && copy_of(dev, &y, operands, room + a_room) < 0)
         return -1;
-    if (wide && copy_of(dev, &z, TUNE_F32, room + a_room + b_room) < 0)
+    if (wide && (beta != 0 ? copy_of : dense_of)(dev, &z, TUNE_F32, room + a_room + b_room) < 0)
         return -1;
     if (multiply(dev, &z, &x, at, &y, bt, alpha, beta) < 0)
         return -1;
