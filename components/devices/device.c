@@ -148,6 +148,16 @@ int tune_device_sync(struct tune_device *dev)
     return dev->ops->sync(dev);
 }
 
+int tune_device_group_begin(struct tune_device *dev)
+{
+    return dev->ops->group_begin ? dev->ops->group_begin(dev) : 0;
+}
+
+int tune_device_group_end(struct tune_device *dev)
+{
+    return dev->ops->group_end ? dev->ops->group_end(dev) : 0;
+}
+
 int tune_device_in_place(struct tune_device *dev, tune_address memory, void **host)
 {
     *host = NULL;

@@ -137,6 +137,14 @@ int tune_device_upload(struct tune_device *dev, tune_address to, const void *fro
 int tune_device_download(struct tune_device *dev, void *to, tune_address from, int64_t bytes);
 int tune_device_sync(struct tune_device *dev);
 
+/* tune_device_group_begin, tune_device_group_end - operations that belong together, such as a forward
+ * pass. A device may collect them, and queue them at the end of the group. Results and order are
+ * those of the calls. CUDA queues a group that it has seen before as one graph. Groups do not nest;
+ * what is not an operation, as a transfer, ends the collecting. End a group also after an error.
+ * Returns 0, or -1 with an error: an operation of the group failed. */
+int tune_device_group_begin(struct tune_device *dev);
+int tune_device_group_end(struct tune_device *dev);
+
 /* tune_device_in_place - wait, then point *host at the memory itself if the host can read it (the
  * CPU). Else *host is NULL; use a download. Valid until an operation that uses the memory is
  * queued. */

@@ -335,13 +335,10 @@ int tune_model_same_labels(const struct tune_model *other, const struct tune_mod
     return tune_error_set("the other model's last batch is not the same");
 }
 
-static int forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
+/* Compute the hidden states of the batch that was uploaded. */
+static int all_forward(struct tune_model *m)
 {
     const struct tune_model_config *c = &m->config;
-    TRY(check_batch(m, batch));
-    m->B = batch->B;
-    m->T = batch->T;
-    TRY(upload_batch(m, batch));
     struct tune_tensor x = residual(m, m->x[0]), last = residual(m, m->x[c->layers]);
     struct tune_tensor rstd = stat(m, m->rstd);
     struct tune_tensor table = tune_model_tensor(m, tune_model_embedding(m), TUNE_WEIGHT);
@@ -357,9 +354,20 @@ static int forward(struct tune_model *m, const struct tune_batch *batch, struct 
     m->hidden_tensor = rows(m, m->hidden, c->hidden);
     on(m, -1, "final");
     TRY(tune_rmsnorm_forward(m->dev, &m->hidden_tensor, &rstd, &last, &norm.w, c->norm_eps));
-    *hidden = &m->hidden_tensor;
     on(m, -1, "");
     return 0;
+}
+
+static int forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
+{
+    TRY(check_batch(m, batch));
+    m->B = batch->B;
+    m->T = batch->T;
+    TRY(upload_batch(m, batch));
+    TRY(tune_device_group_begin(m->dev));
+    int status = all_forward(m), ended = tune_device_group_end(m->dev);
+    *hidden = &m->hidden_tensor;
+    return status < 0 ? status : ended;
 }
 
 int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
@@ -504,17 +512,11 @@ static enum lora_product bottom_of(const struct tune_model *m, int i, int lowest
     return (enum lora_product)k;
 }
 
-int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden)
+static int all_backward(struct tune_model *m, struct tune_tensor *dhidden)
 {
     const struct tune_model_config *c = &m->config;
-    if (!m->training || !m->kept[TUNE_GRADIENT].at || batch->B != m->B || batch->T != m->T)
-        return tune_error_set("backward: %s", !m->training ? "the model was not reserved with TUNE_FOR_TRAINING"
-                                              : !m->kept[TUNE_GRADIENT].at
-                                                  ? "there are no gradients; call tune_model_zero_grad first"
-                                                  : "the batch is not the last one given to tune_model_forward");
     struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
     struct tune_tensor last = residual(m, m->x[c->layers]), rstd = stat(m, m->rstd), dx = residual(m, m->dnorm);
-    tune_device_does(m->dev, TUNE_BACKWARD, -1, "");
     TRY(tune_zero(m->dev, &dx));
     on(m, -1, "final");
     TRY(tune_rmsnorm_backward(m->dev, &dx, gradient(&norm), dhidden, &last, &norm.w, &rstd));
@@ -534,6 +536,19 @@ int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, st
     struct tune_tensor dw = tune_tensor_2d(tune_model_gradient_at(m, embedding), TUNE_F32, c->vocabulary, c->hidden);
     on(m, -1, "");
     return tune_embed_backward(m->dev, &dw, &dx, &m->ids, c->embedding_multiplier);
+}
+
+int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden)
+{
+    if (!m->training || !m->kept[TUNE_GRADIENT].at || batch->B != m->B || batch->T != m->T)
+        return tune_error_set("backward: %s", !m->training ? "the model was not reserved with TUNE_FOR_TRAINING"
+                                              : !m->kept[TUNE_GRADIENT].at
+                                                  ? "there are no gradients; call tune_model_zero_grad first"
+                                                  : "the batch is not the last one given to tune_model_forward");
+    tune_device_does(m->dev, TUNE_BACKWARD, -1, "");
+    TRY(tune_device_group_begin(m->dev));
+    int status = all_backward(m, dhidden), ended = tune_device_group_end(m->dev);
+    return status < 0 ? status : ended;
 }
 
 int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, const int32_t *chosen, int count, float *logits)

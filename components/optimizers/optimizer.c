@@ -186,17 +186,11 @@ static int muon(struct tune_optimizer *opt, const struct run *r, struct tune_ten
     return tune_muon(opt->dev, w, &flat, step, 0.2 * sqrt((double)more), u);
 }
 
-int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_record *record)
+/* Update all runs. */
+static int update(struct tune_optimizer *opt, tune_address step)
 {
     const struct tune_optimizer_options *o = &opt->options;
-    tune_address step = tune_record_update(record);
-    if (!step.at)
-        return -1;
     struct tune_update u = {.beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum};
-    opt->half = true;
-    tune_device_does(opt->dev, TUNE_UPDATE, -1, "");
-    TRY(tune_set_lr(opt->dev, step, lr));
-    TRY(tune_model_begin_averages(opt->m));
     for (int i = 0; i < opt->run_count; i++) {
         const struct run *r = &opt->runs[i];
         struct tune_tensor w = tune_tensor_1d(r->weight, TUNE_F32, r->count), room[3];
@@ -212,7 +206,22 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_recor
             TRY(tune_average(opt->dev, part(opt, r, opt->ema, &room[0]), &w, step, o->ema));
     }
     struct tune_tensor to = updates(opt), from = TUNE_SCALAR(step, updates);
-    TRY(tune_copy(opt->dev, &to, &from));
+    return tune_copy(opt->dev, &to, &from);
+}
+
+int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_record *record)
+{
+    tune_address step = tune_record_update(record);
+    if (!step.at)
+        return -1;
+    opt->half = true;
+    tune_device_does(opt->dev, TUNE_UPDATE, -1, "");
+    TRY(tune_set_lr(opt->dev, step, lr));
+    TRY(tune_model_begin_averages(opt->m));
+    TRY(tune_device_group_begin(opt->dev));
+    int status = update(opt, step), ended = tune_device_group_end(opt->dev);
+    if (status < 0 || ended < 0)
+        return -1;
     opt->half = false;
     tune_device_does(opt->dev, TUNE_AFTER, -1, "");
     return tune_record_end(record);

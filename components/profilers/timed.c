@@ -124,6 +124,7 @@ void tune_timed_ops(struct tune_profiler *p)
 {
     struct tune_ops *t = &p->table;
     *t = *p->real; /* entries without a wrapper are called directly, as time between operations */
+    t->group_begin = t->group_end = NULL; /* each operation is timed by itself */
     t->upload = upload;
     t->download = download;
     t->sync = sync_device;

@@ -21,6 +21,7 @@ struct tune_cuda {
     float *scratch;        /* memory.cu */
     int64_t scratch_floats;
     struct tune_cuda_products *products; /* gemm.cu */
+    struct tune_cuda_graphs *graphs;     /* graph.cu */
 };
 
 /* Scratch of sums over rows of so many columns, at most, in floats: columns.h. */
@@ -50,6 +51,20 @@ static inline int tune_cuda_queued(struct tune_device *dev)
     tune_cuda_of(dev)->failed = error;
     return -1;
 }
+
+/* tune_cuda_failed - the error of queued work, named by the operation or transfer that met it. The
+ * cause may be an operation before. Returns -1. */
+int tune_cuda_failed(const struct tune_device *dev, const char *what, cudaError_t error);
+
+/* tune_cuda_graph_table - fill in the operations and groups of ops.h.
+ * tune_cuda_graph_flush - queue what an open group has collected; the rest of the group is queued
+ * call by call. The group's end reports an error.
+ * tune_cuda_graphs_drop - forget all graphs: memory that they use was freed.
+ * tune_cuda_graphs_free - the same, for good. */
+void tune_cuda_graph_table(struct tune_ops *ops);
+void tune_cuda_graph_flush(struct tune_device *dev);
+void tune_cuda_graphs_drop(struct tune_cuda *cuda);
+void tune_cuda_graphs_free(struct tune_cuda *cuda);
 
 /* tune_cuda_data - a tensor's numbers; NULL for an absent tensor.
  * tune_cuda_elements - how many it has.

@@ -49,8 +49,7 @@ static int fail(const struct tune_device *dev, const char *what, cudaError_t err
                              cudaGetErrorName(error));
 }
 
-/* The same of queued work: an operation before this one may have failed. */
-static int fail_late(const struct tune_device *dev, const char *what, cudaError_t error)
+int tune_cuda_failed(const struct tune_device *dev, const char *what, cudaError_t error)
 {
     return tune_error_cannot("%s, %s: %s (%s). The cause may be an operation before this one; run "
                              "again with CUDA_LAUNCH_BLOCKING=1 to learn which",
@@ -71,6 +70,7 @@ static tune_address cuda_alloc(struct tune_device *dev, int64_t bytes)
     void *memory = nullptr;
     tune_address none = {0};
     size_t size = bytes > 0 ? static_cast<size_t>(bytes) : 1;
+    tune_cuda_graph_flush(dev);
     if (cudaMalloc(&memory, size) != cudaSuccess) {
         cudaGetLastError(); /* the caller reports it */
         return none;
@@ -87,6 +87,8 @@ static tune_address cuda_alloc(struct tune_device *dev, int64_t bytes)
 /* Work that was queued may still use the memory, so it waits. */
 static void cuda_free(struct tune_device *dev, tune_address memory, int64_t)
 {
+    tune_cuda_graph_flush(dev);
+    tune_cuda_graphs_drop(tune_cuda_of(dev)); /* one may use it */
     cudaStreamSynchronize(state_of(dev)->cuda.stream);
     cudaFree(reinterpret_cast<void *>(memory.at));
 }
@@ -140,6 +142,7 @@ static int cuda_upload(struct tune_device *dev, tune_address to, const void *fro
 {
     struct transfers *m = &state_of(dev)->move;
     const char *source = static_cast<const char *>(from);
+    tune_cuda_graph_flush(dev);
     for (int64_t done = 0, n; done < bytes; done += n) {
         if (m->used == HALF && next_half(dev) < 0)
             return -1;
@@ -157,13 +160,14 @@ static int cuda_upload(struct tune_device *dev, tune_address to, const void *fro
 static int cuda_sync(struct tune_device *dev)
 {
     struct transfers *m = &state_of(dev)->move;
+    tune_cuda_graph_flush(dev);
     cudaError_t error = cudaStreamSynchronize(state_of(dev)->cuda.stream);
     for (int i = 0; i < m->count && error == cudaSuccess; i++)
         memcpy(m->pending[i].to, m->down + m->pending[i].at,
                static_cast<size_t>(m->pending[i].bytes));
     m->count = 0;
     m->down_used = 0;
-    return error == cudaSuccess ? 0 : fail_late(dev, "waiting", error);
+    return error == cudaSuccess ? 0 : tune_cuda_failed(dev, "waiting", error);
 }
 
 /* A download that is larger than the pinned memory goes straight to its target. */
@@ -172,6 +176,7 @@ static int cuda_download(struct tune_device *dev, void *to, tune_address from, i
     struct transfers *m = &state_of(dev)->move;
     cudaStream_t stream = state_of(dev)->cuda.stream;
     void *target = to, *source = reinterpret_cast<void *>(from.at);
+    tune_cuda_graph_flush(dev);
     if (bytes <= SMALL - m->down_used && m->count < m->room) {
         struct pending p = {to, m->down_used, bytes};
         target = m->down + m->down_used;
@@ -183,24 +188,11 @@ static int cuda_download(struct tune_device *dev, void *to, tune_address from, i
     return 0;
 }
 
-/* ---- operations ---- */
-
-/* The kernel's function, with the operation's name in the error. */
-#define CUDA_NAMED(op)                                                                             \
-    static int named_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER))                  \
-    {                                                                                              \
-        struct tune_cuda *cuda = tune_cuda_of(dev);                                                \
-        cuda->failed = cudaSuccess;                                                                \
-        int status = tune_cuda_##op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                            \
-        bool failed = status < 0 && cuda->failed != cudaSuccess;                                   \
-        return failed ? fail_late(dev, #op, cuda->failed) : status;                                \
-    }
-TUNE_OPS(CUDA_NAMED)
-
 static void close_all(struct tune_device *dev)
 {
     struct state *s = state_of(dev);
     cudaStreamSynchronize(s->cuda.stream);
+    tune_cuda_graphs_free(&s->cuda);
     tune_cuda_products_free(&s->cuda);
     tune_cuda_scratch_free(dev);
     for (cudaEvent_t e : s->move.read)
@@ -228,8 +220,7 @@ static struct tune_ops make_table()
     ops.upload = cuda_upload;
     ops.download = cuda_download;
     ops.sync = cuda_sync;
-#define CUDA_ENTRY(op) ops.op = named_##op;
-    TUNE_OPS(CUDA_ENTRY)
+    tune_cuda_graph_table(&ops);
     return ops;
 }
 

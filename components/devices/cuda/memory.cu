@@ -5,7 +5,8 @@
 void tune_cuda_scratch_free(struct tune_device *dev)
 {
     struct tune_cuda *cuda = tune_cuda_of(dev);
-    cudaStreamSynchronize(cuda->stream); /* queued kernels may use it */
+    tune_cuda_graphs_drop(cuda);         /* they use it */
+    cudaStreamSynchronize(cuda->stream); /* queued kernels may, too */
     cudaFree(cuda->scratch);
     cuda->scratch = nullptr;
     cuda->scratch_floats = 0;

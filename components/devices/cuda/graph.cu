@@ -1,0 +1,331 @@
+/* graph.cu - the operations of a group, collected and queued as one CUDA graph.
+ *
+ * Each call within a group is written down: the operation and its arguments. At the group's end the
+ * list is looked up. A list that was not seen before runs call by call. The second time it is also
+ * captured, and from then on one launch queues all of it. So a graph always does what the calls
+ * say: other arguments are another list. */
+#include <cstdlib>
+#include <cstring>
+
+#include "core/error.h"
+#include "devices/cuda/cuda.h"
+
+namespace {
+
+/* The calls of a group, one after the other: the number of the operation, its arguments. */
+struct calls {
+    char *at;
+    size_t used, room;
+};
+
+struct graph {
+    struct calls calls;
+    uint64_t hash;
+    cudaGraphExec_t exec; /* NULL: seen once */
+    uint64_t last;        /* when it was used */
+};
+
+enum { MOST = 256 }; /* graphs that are kept */
+
+} // namespace
+
+struct tune_cuda_graphs {
+    bool off, open, collecting;
+    int failed; /* -1: an operation of the group failed before its end */
+    struct calls now;
+    struct graph kept[MOST];
+    int count;
+    uint64_t clock;
+};
+
+/* ---- writing calls down ---- */
+
+#define NUMBER(op) CALL_##op,
+enum { TUNE_OPS(NUMBER) CALLS };
+
+static bool put(struct calls *c, const void *from, size_t bytes)
+{
+    if (c->used + bytes > c->room) {
+        size_t room = c->room ? 2 * c->room : 1 << 16;
+        char *more = static_cast<char *>(realloc(c->at, room));
+        if (!more) {
+            tune_error_no_memory("the calls of a CUDA graph");
+            return false;
+        }
+        c->at = more;
+        c->room = room;
+    }
+    memcpy(c->at + c->used, from, bytes);
+    c->used += bytes;
+    return true;
+}
+
+/* Field by field: padding has no meaning. */
+static bool put_tensor(struct calls *c, const struct tune_tensor *t)
+{
+    int32_t head[2] = {t ? t->ndim : -1, t ? static_cast<int32_t>(t->dtype) : 0};
+    if (!put(c, head, sizeof head) || !t)
+        return !t;
+    int64_t steps[2] = {t->stride, t->outer};
+    return put(c, &t->data, sizeof t->data) && put(c, steps, sizeof steps) &&
+           put(c, &t->nf4, sizeof t->nf4) &&
+           put(c, t->shape, static_cast<size_t>(t->ndim) * sizeof *t->shape);
+}
+
+template <class T> static void take(const char **from, T *to)
+{
+    memcpy(to, *from, sizeof *to);
+    *from += sizeof *to;
+}
+
+/* The tensor, made in *room; NULL: none. */
+static struct tune_tensor *take_tensor(const char **from, struct tune_tensor *room)
+{
+    int32_t head[2];
+    int64_t steps[2];
+    take(from, &head);
+    if (head[0] < 0)
+        return nullptr;
+    *room = {};
+    room->ndim = head[0];
+    room->dtype = static_cast<enum tune_dtype>(head[1]);
+    take(from, &room->data);
+    take(from, &steps);
+    take(from, &room->nf4);
+    room->stride = steps[0];
+    room->outer = steps[1];
+    memcpy(room->shape, *from, static_cast<size_t>(room->ndim) * sizeof *room->shape);
+    *from += static_cast<size_t>(room->ndim) * sizeof *room->shape;
+    return room;
+}
+
+#define PUT(kind, ...) PUT_##kind(__VA_ARGS__)
+#define PUT_SET(x) &&put_tensor(calls_, x)
+#define PUT_EDIT(x, old) &&put_tensor(calls_, x)
+#define PUT_GET(x) &&put_tensor(calls_, x)
+#define PUT_STEP(x) &&put(calls_, &x, sizeof x)
+#define PUT_VALUE(x, T) &&put(calls_, &x, sizeof x)
+#define TAKE(kind, ...) TAKE_##kind(__VA_ARGS__)
+#define TAKE_TENSOR(x)                                                                             \
+    struct tune_tensor room_##x;                                                                   \
+    struct tune_tensor *x = take_tensor(from_, &room_##x);
+#define TAKE_SET(x) TAKE_TENSOR(x)
+#define TAKE_EDIT(x, old) TAKE_TENSOR(x)
+#define TAKE_GET(x) TAKE_TENSOR(x)
+#define TAKE_STEP(x)                                                                               \
+    tune_address x;                                                                                \
+    take(from_, &x);
+#define TAKE_VALUE(x, T)                                                                           \
+    T x;                                                                                           \
+    take(from_, &x);
+
+/* Queue an operation. Its name is in the error. */
+#define NOW(op)                                                                                    \
+    static int now_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER))                    \
+    {                                                                                              \
+        struct tune_cuda *cuda = tune_cuda_of(dev);                                                \
+        cuda->failed = cudaSuccess;                                                                \
+        int status = tune_cuda_##op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                            \
+        bool failed = status < 0 && cuda->failed != cudaSuccess;                                   \
+        return failed ? tune_cuda_failed(dev, #op, cuda->failed) : status;                         \
+    }
+TUNE_OPS(NOW)
+
+/* The operation: written down within a group, else queued. */
+#define CALL(op)                                                                                   \
+    static int call_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER))                   \
+    {                                                                                              \
+        struct tune_cuda_graphs *all_ = tune_cuda_of(dev)->graphs;                                 \
+        if (!all_ || !all_->collecting)                                                            \
+            return now_##op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                                    \
+        struct calls *calls_ = &all_->now;                                                         \
+        int32_t number_ = CALL_##op;                                                               \
+        return put(calls_, &number_, sizeof number_) TUNE_ARGS_##op(PUT) ? 0 : -1;                 \
+    }
+TUNE_OPS(CALL)
+
+#define PLAY(op)                                                                                   \
+    static int play_##op(struct tune_device *dev, const char **from_)                              \
+    {                                                                                              \
+        TUNE_ARGS_##op(TAKE);                                                                      \
+        return now_##op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                                        \
+    }
+TUNE_OPS(PLAY)
+
+/* Queue the calls one by one. */
+static int play(struct tune_device *dev, const struct calls *c)
+{
+#define ENTRY(op) play_##op,
+    static int (*const table[CALLS])(struct tune_device *, const char **) = {TUNE_OPS(ENTRY)};
+    for (const char *at = c->at; at < c->at + c->used;) {
+        int32_t number;
+        take(&at, &number);
+        if (table[number](dev, &at) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- graphs ---- */
+
+static int refuse(const char *what, cudaError_t error)
+{
+    cudaGetLastError();
+    return tune_error_cannot("cuda, %s: %s (%s). TUNE_CUDA_GRAPHS=0 in the environment runs without "
+                             "graphs",
+                             what, cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+/* FNV-1a over 8 bytes at a time. */
+static uint64_t hash_of(const struct calls *c)
+{
+    uint64_t hash = 14695981039346656037u, word;
+    for (size_t i = 0; i < c->used; i += sizeof word) {
+        size_t n = c->used - i < sizeof word ? c->used - i : sizeof word;
+        word = 0;
+        memcpy(&word, c->at + i, n);
+        hash = (hash ^ word) * 1099511628211u;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+static void drop(struct graph *g)
+{
+    if (g->exec)
+        cudaGraphExecDestroy(g->exec);
+    free(g->calls.at);
+    *g = {};
+}
+
+/* Capture the calls as one graph. */
+static int capture(struct tune_device *dev, struct graph *g)
+{
+    cudaStream_t stream = tune_cuda_of(dev)->stream;
+    cudaGraph_t graph = nullptr;
+    cudaError_t error = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    if (error != cudaSuccess)
+        return refuse("capturing a graph", error);
+    int status = play(dev, &g->calls);
+    error = cudaStreamEndCapture(stream, &graph);
+    if (status < 0 || error != cudaSuccess) {
+        if (graph)
+            cudaGraphDestroy(graph);
+        cudaGetLastError();
+        return status < 0 ? -1 : refuse("capturing a graph", error);
+    }
+    error = cudaGraphInstantiate(&g->exec, graph, 0);
+    cudaGraphDestroy(graph);
+    if (error != cudaSuccess) {
+        g->exec = nullptr;
+        return refuse("making a graph", error);
+    }
+    return 0;
+}
+
+static struct graph *find(struct tune_cuda_graphs *all, const struct calls *c, uint64_t hash)
+{
+    for (int i = 0; i < all->count; i++) {
+        struct graph *g = &all->kept[i];
+        if (g->hash == hash && g->calls.used == c->used && !memcmp(g->calls.at, c->at, c->used))
+            return g;
+    }
+    return nullptr;
+}
+
+/* Keep a copy of the calls, in place of the graph that was not used for longest. */
+static void keep(struct tune_cuda_graphs *all, const struct calls *c, uint64_t hash)
+{
+    struct graph *g = &all->kept[all->count < MOST ? all->count : 0];
+    for (int i = 1; all->count == MOST && i < MOST; i++)
+        if (all->kept[i].last < g->last)
+            g = &all->kept[i];
+    char *at = static_cast<char *>(malloc(c->used));
+    if (!at)
+        return; /* it goes on without this graph */
+    drop(g);
+    memcpy(at, c->at, c->used);
+    *g = {{at, c->used, c->used}, hash, nullptr, all->clock};
+    if (all->count < MOST)
+        all->count++;
+}
+
+static int run(struct tune_device *dev, struct tune_cuda_graphs *all)
+{
+    uint64_t hash = hash_of(&all->now);
+    struct graph *g = find(all, &all->now, hash);
+    all->clock++;
+    if (!g) {
+        keep(all, &all->now, hash);
+        return play(dev, &all->now);
+    }
+    g->last = all->clock;
+    if (!g->exec && capture(dev, g) < 0)
+        return -1;
+    cudaError_t error = cudaGraphLaunch(g->exec, tune_cuda_of(dev)->stream);
+    return error == cudaSuccess ? 0 : refuse("a graph", error);
+}
+
+/* ---- groups ---- */
+
+static int group_begin(struct tune_device *dev)
+{
+    struct tune_cuda *cuda = tune_cuda_of(dev);
+    if (!cuda->graphs) {
+        cuda->graphs = static_cast<struct tune_cuda_graphs *>(calloc(1, sizeof *cuda->graphs));
+        if (!cuda->graphs)
+            return tune_error_no_memory("CUDA graphs");
+        const char *wanted = getenv("TUNE_CUDA_GRAPHS");
+        cuda->graphs->off = wanted && strcmp(wanted, "0") == 0;
+    }
+    struct tune_cuda_graphs *g = cuda->graphs;
+    if (g->open)
+        return tune_error_set("groups of operations do not nest");
+    g->open = true;
+    g->collecting = !g->off;
+    g->failed = 0;
+    g->now.used = 0;
+    return 0;
+}
+
+static int group_end(struct tune_device *dev)
+{
+    struct tune_cuda_graphs *g = tune_cuda_of(dev)->graphs;
+    bool collected = g->collecting && g->now.used > 0;
+    g->open = g->collecting = false;
+    return collected ? run(dev, g) : g->failed;
+}
+
+void tune_cuda_graph_flush(struct tune_device *dev)
+{
+    struct tune_cuda_graphs *g = tune_cuda_of(dev)->graphs;
+    if (!g || !g->collecting)
+        return;
+    g->collecting = false;
+    g->failed = play(dev, &g->now);
+}
+
+void tune_cuda_graphs_drop(struct tune_cuda *cuda)
+{
+    for (int i = 0; cuda->graphs && i < cuda->graphs->count; i++)
+        drop(&cuda->graphs->kept[i]);
+    if (cuda->graphs)
+        cuda->graphs->count = 0;
+}
+
+void tune_cuda_graphs_free(struct tune_cuda *cuda)
+{
+    tune_cuda_graphs_drop(cuda);
+    if (cuda->graphs)
+        free(cuda->graphs->now.at);
+    free(cuda->graphs);
+    cuda->graphs = nullptr;
+}
+
+void tune_cuda_graph_table(struct tune_ops *ops)
+{
+    ops->group_begin = group_begin;
+    ops->group_end = group_end;
+#define FILL(op) ops->op = call_##op;
+    TUNE_OPS(FILL)
+}
