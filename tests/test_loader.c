@@ -248,6 +248,20 @@ static void batches(void **state)
         assert_int_equal(batch.labels[1 + i], NO);
     }
     done(load, d);
+
+    static const int rounded[] = {3, 3, 4}; /* to a multiple of 3, but at most to max_length */
+    o.pad_to_multiple_of = 3;
+    load = loader_of(&own, 3, o, &d);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(tune_loader_more(load, &at), 1);
+        assert_ok(tune_loader_next(load, &batch));
+        assert_int_equal(batch.T, rounded[i]);
+        assert_int_equal(batch.lengths[0], 2 + i);
+        assert_int_equal(batch.label_count, 1 + i);
+        for (int t = 1 + i; t < batch.T; t++)
+            assert_int_equal(batch.labels[t], NO);
+    }
+    done(load, d);
 }
 
 static void orders(void **state)

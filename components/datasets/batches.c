@@ -30,6 +30,13 @@ static void put_row(struct tune_loader *load, struct sequence s, int b, int T)
     load->lengths[b] = s.n;
 }
 
+/* The length of a batch whose longest sequence has T tokens. */
+static int length_of(const struct tune_loader *load, int T)
+{
+    int64_t of = load->o.pad_to_multiple_of, rounded = of > 0 ? (T + of - 1) / of * of : T;
+    return (int)(rounded < load->o.max_length ? rounded : load->o.max_length);
+}
+
 /* Write the next packs of the step. */
 static void next_packs(struct tune_loader *load, struct tune_batch *batch, int B)
 {
@@ -41,6 +48,7 @@ static void next_packs(struct tune_loader *load, struct tune_batch *batch, int B
         T = load->lengths[b] > T ? load->lengths[b] : T;
         batch->row_count += p->pack[first + b].rows;
     }
+    T = length_of(load, T);
     for (int64_t b = 0; b < B; b++)
         load->label_count += tune_packs_put(p, first + b, T, load->ids + b * T, load->labels + b * T, load->positions + b * T,
                                             load->starts + b * T);
@@ -59,6 +67,7 @@ static void next_rows(struct tune_loader *load, struct tune_batch *batch, int B)
         struct sequence s = sequence_of(tune_loader_example(load, step, load->put + b / sides), b % sides);
         T = s.n > T ? s.n : T;
     }
+    T = length_of(load, T);
     for (int b = 0; b < B * sides; b++) {
         load->given = *tune_loader_place(load, step, load->put + b / sides) + 1;
         put_row(load, sequence_of(tune_loader_example(load, step, load->put + b / sides), b % sides), b, T);

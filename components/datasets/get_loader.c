@@ -1,4 +1,6 @@
 /* get_loader.c - the loader that the flags describe. */
+#include <string.h>
+
 #include "datasets/loader.h"
 #include "flags/flags.h"
 
@@ -7,6 +9,9 @@ struct tune_loader_options tune_get_loader_options(const struct tune_flags *flag
     struct tune_loader_options options = flags->loader;
     options.seed = (uint64_t)flags->seed;
     options.max_length = flags->data.max_length;
+    /* few lengths on a GPU: each has graphs of its own */
+    if (options.pad_to_multiple_of == 0)
+        options.pad_to_multiple_of = flags->device && strncmp(flags->device, "cuda", 4) == 0 ? 64 : 1;
     options.pairs = flags->data.pairs;
     options.stop_signal = flags->stop_signal;
     options.starting = flags->starting;

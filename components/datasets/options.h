@@ -83,6 +83,8 @@ struct tune_loader_options {
     bool shuffle;         /* a new order each epoch */
     int batch_size;       /* rows of a micro-batch; of pairs: two sequences to each row */
     int accumulate;       /* micro-batches of a step */
+    int pad_to_multiple_of; /* a batch's length is rounded up to a multiple of it, and is at most
+                               max_length; 0: not */
     int max_length;       /* tokens of the longest row, for the buffers: the data set's */
     double epochs;        /* above 0; planned rows = ceil(rows * epochs) */
     int64_t max_steps;    /* -1: by epochs; else exactly that many, over as many epochs as it takes

@@ -137,11 +137,11 @@ int tune_device_upload(struct tune_device *dev, tune_address to, const void *fro
 int tune_device_download(struct tune_device *dev, void *to, tune_address from, int64_t bytes);
 int tune_device_sync(struct tune_device *dev);
 
-/* tune_device_group_begin, tune_device_group_end - operations that belong together, such as a forward
- * pass. A device may collect them, and queue them at the end of the group. Results and order are
- * those of the calls. CUDA queues a group that it has seen before as one graph. Groups do not nest;
- * what is not an operation, as a transfer, ends the collecting. End a group also after an error.
- * Returns 0, or -1 with an error: an operation of the group failed. */
+/* tune_device_group_begin - begin a group: operations that belong together, such as a forward pass.
+ * The device may collect them, and queue them at the end of the group. Order and results stay those
+ * of the calls. CUDA queues a group that it saw before as one graph. Groups do not nest. A transfer
+ * within a group ends the collecting.
+ * tune_device_group_end - end it, also after an error. -1: an operation of the group failed. */
 int tune_device_group_begin(struct tune_device *dev);
 int tune_device_group_end(struct tune_device *dev);
 

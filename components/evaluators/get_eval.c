@@ -52,6 +52,7 @@ static struct tune_loader *rows(const struct tune_flags *flags, struct tune_data
         .pairs = flags->data.pairs,
         .batch_size = flags->loader.batch_size,
         .accumulate = 1,
+        .pad_to_multiple_of = tune_get_loader_options(flags).pad_to_multiple_of,
         .max_length = flags->data.max_length,
         .epochs = 1,
         .max_steps = -1,

@@ -220,6 +220,8 @@ extern const struct tune_service tune_plan_memory;
      "rows of a micro-batch. With --packing: packs of rows"}, \
     {"accumulate", TUNE_INT, &(f).loader.accumulate, "1", "[1,65536]", "micro-batches", \
      "micro-batches of a step"}, \
+    {"pad-to-multiple-of", TUNE_INT, &(f).loader.pad_to_multiple_of, "0", "[0,4096]", "positions", \
+     "round the length of each batch up, to at most max-length; 0: to 64 on a GPU, else not"}, \
     {"packing", TUNE_BOOL, &(f).loader.packing, "false", "", "", \
      "put several rows into one row of a batch. No row sees another. There is little padding. A " \
      "step takes as many rows as fit, so the number of steps is an estimate"}, \

@@ -38,6 +38,10 @@ void set_architecture(int sm);
 int architecture();
 size_t shared_limit();
 
+/* queued - how many kernels, copies, events and graphs were queued so far. What a capture records
+ * does not count. */
+uint64_t queued();
+
 /* ---- for the headers ---- */
 
 enum { WARP = 32, MOST_LANES = 1024, STATIC_SHARED = 48 * 1024 };

@@ -109,6 +109,10 @@ static work ordered(emu_stream *s, work todo)
     };
 }
 
+static uint64_t queued_so_far;
+
+uint64_t queued() { return queued_so_far; }
+
 cudaError_t queue(cudaStream_t stream, const char *what, work todo)
 {
     if (in_kernel())
@@ -122,6 +126,7 @@ cudaError_t queue(cudaStream_t stream, const char *what, work todo)
     }
     s->waiting.push_back(ordered(s, todo));
     s->queued++;
+    queued_so_far++;
     return cudaSuccess;
 }
 
