@@ -28,9 +28,10 @@ int tune_get_model_config(const struct tune_flags *flags, char *folder, struct t
     TRY(tune_model_config_read(config, folder));
     TRY(flags->add_tokens ? grow(flags, config) : 0);
     if (flags->data.max_length > config->max_positions)
-        return tune_error_usage("--max-length %d is above the model's context of %d "
-                                "(max_position_embeddings in %s/config.json)",
-                                flags->data.max_length, config->max_positions, folder);
+        return tune_error_usage("--max-length %d%s is above the model's context of %d (max_position_embeddings in "
+                                "%s/config.json); give --max-length %d or less",
+                                flags->data.max_length, tune_flags_given(flags, "max-length") ? "" : ", the default,",
+                                config->max_positions, folder, config->max_positions);
     return 0;
 }
 
