@@ -14,11 +14,13 @@ chmod +x exp/work.sh
 echo '{"identifier": "work", "program": "./work.sh", "output": null, "inputs": [
  {"identifier": "a", "required": true, "domain": {"domainRange": [0, 1000]}},
  {"identifier": "b", "required": true, "domain": {"domainRange": [0, 1000]}},
+ {"identifier": "c", "default": 1, "domain": {"domainRange": [0, 1000]}},
  {"identifier": "kind", "default": "plain", "domain": {"values": ["plain", "odd"]}}],
  "targets": [{"identifier": "speed", "unit": "1/s"}, {"identifier": "bytes", "unit": "bytes"}, {"identifier": "half", "unit": "", "optional": true}]}' >exp/work.json
 echo '{"store": "st", "experiments": "exp"}' >tune.json
 printf 'entitySpace:\n  - {identifier: a, propertyDomain: {values: [1, 2, 4]}}\n  - {identifier: b, propertyDomain: {values: [1, 3]}}\n  - {identifier: kind, propertyDomain: {values: [plain, odd]}}\nexperiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: work}]\n' >grid.yaml
 printf 'entitySpace:\n  - {identifier: a, propertyDomain: {domainRange: [0, 100], interval: 0.25}}\n  - {identifier: b, propertyDomain: {domainRange: [0, 50], interval: 0.5}}\nexperiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: work}]\n' >two.yaml
+sed 's/^  - {identifier: kind/  - {identifier: c, propertyDomain: {values: [1, 2]}}\n&/' grid.yaml >four.yaml
 is "a grid" eval '"$sweep" grid.yaml | grep -q "12 valid"'
 is "a sample" eval '"$sweep" two.yaml --order sobol --entities 20 | grep -q "20 valid"'
 plot() { rm -f p.svg; "$samples" plot "$@" --svg p.svg --width 80 >shown 2>&1 || { cat shown; return 1; }; }
@@ -43,12 +45,14 @@ is "... over one of them" eval 'plot two.yaml --property speed --x a && [ "$(gre
 is "... true ones" eval 'sed -n "s/.*<circle[^>]*cx=\"\([0-9.]*\)\" cy=\"\([0-9.]*\)\".*/\1 \2/p" p.svg | awk "{ n++; x += \$1; y += \$2; xx += \$1 * \$1; yy += \$2 * \$2; xy += \$1 * \$2 } END { r = (n * xy - x * y) / sqrt((n * xx - x * x) * (n * yy - y * y)); exit !(n == 20 && r < -0.9999) }"'
 
 # ---- facets ----
+ends() { grep "mean  *rows$" shown | tr -s " " | sort | uniq -c | awk '{ n += $1; k++ } END { exit !(n == 2 && k == 1) }'; } # both drawings end at the same values
 is "a heat map for each value of a third dimension" eval 'plot grid.yaml --property speed --facet kind && [ "$(grep -c "speed, kind plain\|speed, kind odd" p.svg)" = 2 ]'
 is "... in the terminal" eval 'grep -q "^ *speed, kind plain, 1/s$" shown && grep -q "^ *speed, kind odd, 1/s$" shown'
 ticks() { grep -o "class=\"note\"[^>]*text-anchor=\"$1\"[^>]*>[0-9.]*<" p.svg | sed "s/.*>\(.*\)</\1/" | sort | uniq -c | awk '{ n++; odd += $1 != 2 } END { exit !(n > 1 && !odd) }'; } # each label stands in both
 is "... with one scale of colours" eval 'plot grid.yaml --property speed --facet kind && ticks start'
 is "curves for each value, on one axis" eval 'plot grid.yaml --property speed --x a --series b --facet kind && joined && ticks end'
 is "points for each value" eval 'plot grid.yaml --property speed --x bytes --facet kind && [ "$(grep -o "<circle" p.svg | wc -l)" = 12 ] && ! joined'
+is "parallel coordinates for each value, with one scale of the target" eval '"$sweep" four.yaml | grep -q "12 valid" && plot four.yaml --property speed --facet kind && [ "$(grep -c "speed, kind" p.svg)" = 2 ] && ends'
 refused "a facet that is on an axis" 2 "--facet and --x are the same dimension" "$samples" plot grid.yaml --property speed --x a --facet a
 refused "... that makes curves" 2 "--facet and --series are the same dimension" "$samples" plot grid.yaml --property speed --x a --series b --facet b
 refused "... that is none" 2 "there is no dimension c" "$samples" plot grid.yaml --property speed --facet c

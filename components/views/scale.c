@@ -244,6 +244,15 @@ bool tune_scale_over(struct tune_scale *s, const double *values, int64_t count, 
     return any;
 }
 
+void tune_scale_hold(struct tune_scale *s, const double values[2])
+{
+    for (int i = 0; i < 2 && values; i++)
+        if (tune_drawable(values[i]) && (!s->logarithmic || values[i] > 0)) {
+            s->low = fmin(s->low, values[i]);
+            s->high = fmax(s->high, values[i]);
+        }
+}
+
 void tune_scale_names(struct tune_scale *s, const char *const *names, int count)
 {
     *s = (struct tune_scale){.low = -0.5, .high = count - 0.5, .names = names};

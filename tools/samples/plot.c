@@ -168,8 +168,8 @@ static void make_note(struct drawing *d)
         if (plot.p.levels[i].count == 1 && i != plot.x && i != plot.facet)
             append(d->note, NOTE, "%s%s %s", *d->note ? ", " : "", samples.space->names[i], plot.p.levels[i].texts[0]);
     if (plot.p.host_classes > 1 || plot.p.builds > 1)
-        append(d->note, NOTE, "%sfigures of %d host classes and %d builds", *d->note ? "; " : "", plot.p.host_classes,
-               plot.p.builds);
+        append(d->note, NOTE, "%sfigures of %d host class%s and %d build%s", *d->note ? "; " : "", plot.p.host_classes,
+               plot.p.host_classes == 1 ? "" : "es", plot.p.builds, plot.p.builds == 1 ? "" : "s");
     if (plot.p.repeated && plot.kind == CURVES)
         append(d->note, NOTE, "%s%s of several results, bars from the lowest to the highest", *d->note ? "; " : "", middle);
     else if (plot.p.repeated)
@@ -384,7 +384,8 @@ static int make_parallel(const struct drawing *d, struct tune_parallel *parallel
         axes[a] = (struct tune_axis){.title = l ? samples.space->names[dimension] : plot.p.properties[d->points[0]->property],
                                      .unit = l ? "" : d->unit, .values = column,
                                      .names = l && !l->numeric ? (const char *const *)l->texts : NULL,
-                                     .name_count = l && !l->numeric ? l->count : 0, .base = l ? -1 : my.logarithmic ? 10 : 0};
+                                     .name_count = l && !l->numeric ? l->count : 0, .base = l ? -1 : my.logarithmic ? 10 : 0,
+                                     .holds = plot.facet >= 0 && !l ? d->range : NULL};
     }
     for (int64_t i = 0; names && i < d->count; i++)
         if (!(names[i] = name_of(d->points[i])))

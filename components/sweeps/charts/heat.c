@@ -74,11 +74,7 @@ static int make_map(struct map *m, const struct tune_heat *h, int most_columns, 
         return tune_error_set("\"%s\": there is not one value to draw%s", h->title,
                               h->logarithmic ? " (on a logarithmic scale)" : "");
     }
-    for (int i = 0; i < 2 && h->holds; i++)
-        if (!h->logarithmic || h->holds[i] > 0) {
-            m->scale.low = fmin(m->scale.low, h->holds[i]);
-            m->scale.high = fmax(m->scale.high, h->holds[i]);
-        }
+    tune_scale_hold(&m->scale, h->holds);
     double step = (m->scale.high - m->scale.low) / 200;
     tune_scale_spell(&m->scale, whole ? fmax(step, 1) : step);
     return 0;

@@ -66,6 +66,7 @@ static void make_axis(struct axis *a, const struct tune_axis *of, int64_t rows)
     a->levels = tune_levels(of->values, rows, a->level, 0);
     a->levels = a->levels > FEW_LEVELS ? -1 : a->levels;
     tune_scale_over(&a->scale, of->values, rows, of->base, a->levels > 0 ? 0.06 : 0.02);
+    tune_scale_hold(&a->scale, of->holds);
 }
 
 /* Make the axes and the order. The caller calls free_drawing, also after a failure. */
@@ -535,6 +536,7 @@ static void put_all(struct setting *s, FILE *out)
     const struct tune_parallel *p = s->d.of;
     const struct tune_axis *target = &p->axes[p->count - 1];
     tune_scale_over(&s->target, target->values, p->rows, target->base, 0);
+    tune_scale_hold(&s->target, target->holds);
     tune_scale_spell(&s->target, (s->target.high - s->target.low) / 200);
     set_columns(s);
     bool same = !strcmp(p->title, target->title);

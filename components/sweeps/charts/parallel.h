@@ -31,6 +31,7 @@ struct tune_axis {
     const char *const *names;
     int name_count;
     int base;                 /* for numbers: as x_base of struct tune_plot */
+    const double *holds;      /* [2] for numbers: values that are on the axis, too; NULL: none */
 };
 
 struct tune_parallel {
