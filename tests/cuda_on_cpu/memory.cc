@@ -24,7 +24,7 @@ struct allocation {
 };
 
 /* Addresses: four times the memory, so that guard pages and gaps find a place. */
-/* A larger allocation than MOST_FILLED has zeros, in pages that take memory once they are used. */
+/* Over MOST_FILLED bytes are zeros, in pages that take memory once they are used. */
 enum : size_t { PAGE = 64 * 1024, ALIGNMENT = 256, FILL = 0xff, MOST_FILLED = (size_t)1 << 30 };
 static std::map<char *, allocation> allocations;
 static std::map<const char *, size_t> pinned; /* host memory */
@@ -66,8 +66,8 @@ static void begin()
     static char stack[64 * 1024];
     if (base)
         return;
-    base = (char *)mmap(nullptr, range() + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                        -1, 0);
+    base = (char *)mmap(nullptr, range() + PAGE, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         fail("no addresses for %zu bytes of device memory", range());
     base += PAGE - (uintptr_t)base % PAGE;

@@ -48,7 +48,7 @@ static struct state *state_of(const struct tune_device *dev)
     do {                                                                                           \
         cudaError_t error_ = (call);                                                               \
         if (error_ != cudaSuccess)                                                                 \
-            return tune_cuda_failed(error_, "cuda, " what);                                               \
+            return tune_cuda_failed(error_, "cuda, " what);                                        \
     } while (0)
 
 /* ---- memory ---- */
