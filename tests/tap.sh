@@ -12,6 +12,7 @@ export OMP_WAIT_POLICY
 number=0 failures=0
 tmp=$(mktemp -d) || exit 1
 export XDG_CONFIG_HOME="$tmp/config" # where the key of sweep --env lies
+export TUNE_CUDA_ALGORITHMS="$tmp/algorithms" # not in the user's cache
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 

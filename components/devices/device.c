@@ -101,7 +101,12 @@ void tune_device_close(struct tune_device *dev)
 
 tune_address tune_device_alloc(struct tune_device *dev, int64_t bytes, const char *what)
 {
+    tune_error_clear();
     tune_address memory = dev->ops->alloc(dev, bytes);
+    if (!memory.at && tune_error_kind() != TUNE_ERROR_NONE) { /* another reason than a lack of it */
+        tune_error_prefix("memory for %s: ", what);
+        return memory;
+    }
     if (!memory.at) {
         tune_error_cannot("no memory on %s for %s: %.1f MiB asked, %.1f MiB held already; lower `batch_size` or "
                             "`max_length`, or use `activation_checkpointing` full",

@@ -123,11 +123,12 @@ static int measure(struct tune_model *model, double tokens, double *rate)
         good = t[i].data.at != 0;
     }
     *rate = 0;
-    int status = good ? time_product(dev, &t[2], &t[0], &t[1], operands, rate) : 0;
+    bool scarce = !good && tune_error_kind() == TUNE_ERROR_CANNOT;
+    int status = good ? time_product(dev, &t[2], &t[0], &t[1], operands, rate) : scarce ? 0 : -1;
     for (int i = 0; i < 3; i++)
         if (t[i].data.at)
             tune_device_free(dev, t[i].data, bytes[i]);
-    if (!good)
+    if (scarce)
         tune_error_clear();
     return status;
 }

@@ -297,7 +297,8 @@ void run_grid(const grid &g)
     gridDim = g.blocks;
     blockDim = g.threads;
     uint64_t blocks = (uint64_t)g.blocks.x * g.blocks.y * g.blocks.z;
-    for (uint64_t i = 0; i < blocks; i++) {
+    uint64_t skipped = how.last_blocks && how.last_blocks < blocks ? blocks - how.last_blocks : 0;
+    for (uint64_t i = skipped; i < blocks; i++) {
         uint64_t n = how.grid_reversed ? blocks - 1 - i : i, row = n / g.blocks.x;
         run_block(g, (unsigned)(n % g.blocks.x), (unsigned)(row % g.blocks.y),
                   (unsigned)(row / g.blocks.y));

@@ -3,7 +3,16 @@
 #include "cuda_bf16.h"
 #include "parts.h"
 
+#include <cstdlib>
 #include <cstring>
+
+/* Begins a call of cuBLASLt. */
+#define EMU_LT_CALLED(name)                                                                        \
+    do {                                                                                           \
+        if (cudaError_t error_ = emu::called(name))                                                \
+            return error_ == cudaErrorMemoryAllocation ? CUBLAS_STATUS_ALLOC_FAILED                \
+                                                       : CUBLAS_STATUS_EXECUTION_FAILED;           \
+    } while (0)
 
 struct emu_blas {
     bool open;
@@ -21,10 +30,33 @@ struct emu_product {
 struct emu_preference {
     uint64_t workspace;
     uint32_t aligned[4]; /* of A, B, C, D, in bytes */
+    uint32_t reductions; /* a mask of cublasLtReductionScheme_t */
 };
 
-/* What every algorithm asks for, so that a missing workspace shows. */
 enum : size_t { WORKSPACE = 4096 };
+
+/* The algorithms, in the order in which the heuristic offers them. */
+enum { FORWARD, BACKWARD, HALVES, IN_PLACE, ALGORITHMS };
+static const struct {
+    uint32_t parts, reduction;
+    size_t workspace;
+} algorithms[ALGORITHMS] = {{1, CUBLASLT_REDUCTION_SCHEME_NONE, 0},
+                            {1, CUBLASLT_REDUCTION_SCHEME_NONE, 0},
+                            {2, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, WORKSPACE},
+                            {2, CUBLASLT_REDUCTION_SCHEME_INPLACE, WORKSPACE}};
+
+/* The time that events see an algorithm take. */
+static double pretended_ms(uint64_t algorithm)
+{
+    const char *text = getenv("CUDA_ON_CPU_PRODUCT_MS");
+    double ms[ALGORITHMS] = {400, 200, 100, 50};
+    for (int i = 0; text && i < ALGORITHMS; i++) {
+        ms[i] = atof(text);
+        text = strchr(text, ',');
+        text = text ? text + 1 : nullptr;
+    }
+    return ms[algorithm];
+}
 
 static size_t element_bytes(cudaDataType type) { return type == CUDA_R_16BF ? 2 : 4; }
 
@@ -110,96 +142,121 @@ const char *cublasLtGetStatusString(cublasStatus_t status)
     switch (status) {
     case CUBLAS_STATUS_SUCCESS: return "CUBLAS_STATUS_SUCCESS";
     case CUBLAS_STATUS_NOT_INITIALIZED: return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case CUBLAS_STATUS_ALLOC_FAILED: return "CUBLAS_STATUS_ALLOC_FAILED";
+    case CUBLAS_STATUS_EXECUTION_FAILED: return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case CUBLAS_STATUS_ARCH_MISMATCH: return "CUBLAS_STATUS_ARCH_MISMATCH";
     case CUBLAS_STATUS_INVALID_VALUE: return "CUBLAS_STATUS_INVALID_VALUE";
     default: return "CUBLAS_STATUS_NOT_SUPPORTED";
     }
 }
 
+size_t cublasLtGetVersion() { return 130000; }
+
 /* ---- objects ---- */
 
-template <class T> static cublasStatus_t create(T **object, T first)
+template <class T> static cublasStatus_t create(T **object, const char *name, T first)
 {
+    EMU_LT_CALLED(name);
     *object = new T(first);
     return CUBLAS_STATUS_SUCCESS;
 }
 
-template <class T> static cublasStatus_t destroy(T *object)
+template <class T> static cublasStatus_t destroy(T *object, const char *name)
 {
+    EMU_LT_CALLED(name);
     delete object;
     return CUBLAS_STATUS_SUCCESS;
 }
 
 /* Sets a member if the value has its size. */
-template <class T> static cublasStatus_t set(T *member, const void *value, size_t bytes)
+template <class T>
+static cublasStatus_t set(T *member, const char *name, const void *value, size_t bytes)
 {
+    EMU_LT_CALLED(name);
     if (bytes != sizeof *member)
         return CUBLAS_STATUS_INVALID_VALUE;
     memcpy(member, value, bytes);
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) { return create(handle, {true}); }
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return destroy(handle); }
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
+{
+    return create(handle, "cublasLtCreate", {true});
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
+{
+    return destroy(handle, "cublasLtDestroy");
+}
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute,
                                         cudaDataType scale)
 {
-    return scale == CUDA_R_32F ? create(desc, {compute, {0, 0}}) : CUBLAS_STATUS_NOT_SUPPORTED;
+    return scale == CUDA_R_32F ? create(desc, "cublasLtMatmulDescCreate", {compute, {0, 0}})
+                               : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
                                               cublasLtMatmulDescAttributes_t attribute,
                                               const void *value, size_t bytes)
 {
-    return set(&desc->transposed[attribute == CUBLASLT_MATMUL_DESC_TRANSB], value, bytes);
+    return set(&desc->transposed[attribute == CUBLASLT_MATMUL_DESC_TRANSB],
+               "cublasLtMatmulDescSetAttribute", value, bytes);
 }
 
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) { return destroy(desc); }
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc)
+{
+    return destroy(desc, "cublasLtMatmulDescDestroy");
+}
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType type,
                                           uint64_t rows, uint64_t columns, int64_t leading)
 {
-    return create(layout, {type, rows, columns, leading, 0, CUBLASLT_ORDER_COL, 1});
+    return create(layout, "cublasLtMatrixLayoutCreate",
+                  {type, rows, columns, leading, 0, CUBLASLT_ORDER_COL, 1});
 }
 
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute,
                                                 const void *value, size_t bytes)
 {
+    static const char name[] = "cublasLtMatrixLayoutSetAttribute";
     switch (attribute) {
-    case CUBLASLT_MATRIX_LAYOUT_ORDER: return set(&layout->order, value, bytes);
-    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT: return set(&layout->batches, value, bytes);
-    default: return set(&layout->batch_stride, value, bytes);
+    case CUBLASLT_MATRIX_LAYOUT_ORDER: return set(&layout->order, name, value, bytes);
+    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT: return set(&layout->batches, name, value, bytes);
+    default: return set(&layout->batch_stride, name, value, bytes);
     }
 }
 
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
 {
-    return destroy(layout);
+    return destroy(layout, "cublasLtMatrixLayoutDestroy");
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
 {
-    return create(preference, {0, {256, 256, 256, 256}});
+    return create(preference, "cublasLtMatmulPreferenceCreate",
+                  {0, {256, 256, 256, 256}, CUBLASLT_REDUCTION_SCHEME_MASK});
 }
 
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void *value, size_t bytes)
 {
+    static const char name[] = "cublasLtMatmulPreferenceSetAttribute";
     switch (attribute) {
-    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES: return set(&preference->workspace, value, bytes);
-    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK: /* there is one order here */
-        return bytes == 4 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+        return set(&preference->workspace, name, value, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+        return set(&preference->reductions, name, value, bytes);
     default:
         return set(&preference->aligned[attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES],
-                   value, bytes);
+                   name, value, bytes);
     }
 }
 
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference)
 {
-    return destroy(preference);
+    return destroy(preference, "cublasLtMatmulPreferenceDestroy");
 }
 
 /* ---- products ---- */
@@ -211,6 +268,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulHeuristicResult_t *results,
                                               int *returned)
 {
+    EMU_LT_CALLED("cublasLtMatmulAlgoGetHeuristic");
     const emu_layout *layouts[4] = {a, b, c, d};
     cublasStatus_t status = check(*desc, *a, *b, *c, *d);
     *returned = 0;
@@ -218,42 +276,86 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         return CUBLAS_STATUS_INVALID_VALUE;
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
-    /* The second needs a workspace, the first none. */
-    for (int i = 0; i < 2 && i < wanted && preference->workspace >= i * WORKSPACE; i++) {
-        results[i] = cublasLtMatmulHeuristicResult_t();
-        results[i].algo.data[0] = product_key(*desc, layouts);
-        results[i].algo.data[1] = results[i].workspaceSize = (size_t)i * WORKSPACE;
+    for (int i = 0; i < ALGORITHMS && *returned < wanted; i++) {
+        if (preference->workspace < algorithms[i].workspace ||
+            (algorithms[i].reduction & preference->reductions) != algorithms[i].reduction)
+            continue;
+        cublasLtMatmulHeuristicResult_t *r = &results[(*returned)++];
+        *r = cublasLtMatmulHeuristicResult_t();
+        r->workspaceSize = algorithms[i].workspace;
+        r->algo.data[0] = product_key(*desc, layouts);
+        r->algo.data[1] = (uint64_t)i;
         for (int m = 0; m < 4; m++)
-            results[i].algo.data[2 + m] = preference->aligned[m];
-        ++*returned;
+            r->algo.data[2 + m] = preference->aligned[m];
     }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute,
+                                                    void *value, size_t bytes, size_t *written)
+{
+    bool narrow = attribute == CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID ||
+                  attribute == CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID;
+    uint32_t is = 0, which = (uint32_t)algo->data[1];
+    EMU_LT_CALLED("cublasLtMatmulAlgoConfigGetAttribute");
+    if (bytes != (narrow ? 2 : 4) || which >= ALGORITHMS)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (attribute == CUBLASLT_ALGO_CONFIG_ID)
+        is = which;
+    if (attribute == CUBLASLT_ALGO_CONFIG_SPLITK_NUM)
+        is = algorithms[which].parts;
+    if (attribute == CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME)
+        is = algorithms[which].reduction;
+    memcpy(value, &is, bytes); /* little-endian */
+    *written = bytes;
     return CUBLAS_STATUS_SUCCESS;
 }
 
 /* One product, with everything by value: the objects may be gone when it runs. */
 struct job {
     emu_product p;
+    uint64_t algorithm;
     float alpha, beta;
     const void *a, *b, *c;
     void *d;
     emu_layout la, lb, lc, ld;
 };
 
+/* The sum over [from, to), first to last or last to first. */
+static float dot(const job &j, size_t batch, uint64_t m, uint64_t n, uint64_t from, uint64_t to,
+                 bool backward)
+{
+    float sum = 0;
+    for (uint64_t i = from; i < to; i++) {
+        uint64_t k = backward ? to - 1 - (i - from) : i;
+        sum += operand(j.a, j.la, j.p.transposed[0], m, k, batch, j.p.compute) *
+               operand(j.b, j.lb, j.p.transposed[1], k, n, batch, j.p.compute);
+    }
+    return sum;
+}
+
 static void multiply(const job &j)
 {
+    static bool turned; /* IN_PLACE: the order of the halves */
     emu::open_memory open;
     uint64_t depth = j.p.transposed[0] ? j.la.rows : j.la.columns;
+    uint64_t half = j.algorithm < HALVES ? depth : depth / 2;
+    emu::pretend(pretended_ms(j.algorithm));
+    turned = !turned;
     for (size_t batch = 0; batch < (size_t)j.ld.batches; batch++)
         for (uint64_t m = 0; m < j.ld.rows; m++)
             for (uint64_t n = 0; n < j.ld.columns; n++) {
-                float sum = 0;
-                for (uint64_t k = 0; k < depth; k++)
-                    sum += operand(j.a, j.la, j.p.transposed[0], m, k, batch, j.p.compute) *
-                           operand(j.b, j.lb, j.p.transposed[1], k, n, batch, j.p.compute);
-                sum *= j.alpha;
-                if (j.beta != 0)
-                    sum += j.beta * element(j.c, j.lc.type,
-                                            batch * (size_t)j.lc.batch_stride + place(j.lc, m, n));
+                float sum = dot(j, batch, m, n, 0, half, j.algorithm == BACKWARD);
+                float rest = dot(j, batch, m, n, half, depth, j.algorithm == BACKWARD);
+                float c =
+                    j.beta == 0
+                        ? 0
+                        : j.beta * element(j.c, j.lc.type,
+                                           batch * (size_t)j.lc.batch_stride + place(j.lc, m, n));
+                sum = j.algorithm != IN_PLACE ? j.alpha * (sum + rest) + c
+                      : turned                ? (c + j.alpha * sum) + j.alpha * rest
+                                              : (c + j.alpha * rest) + j.alpha * sum;
                 set_element(j.d, j.ld.type, batch * (size_t)j.ld.batch_stride + place(j.ld, m, n),
                             sum);
             }
@@ -266,20 +368,24 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo,
                               void *workspace, size_t workspace_bytes, cudaStream_t stream)
 {
+    EMU_LT_CALLED("cublasLtMatmul");
     const emu_layout *layouts[4] = {a_layout, b_layout, c_layout, d_layout};
     cublasStatus_t status = check(*desc, *a_layout, *b_layout, *c_layout, *d_layout);
     if (!handle || !algo)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
-    if (algo->data[0] != product_key(*desc, layouts) || workspace_bytes < algo->data[1] ||
-        (algo->data[1] && !emu::memory_holds(workspace, algo->data[1])))
+    if (algo->data[0] != product_key(*desc, layouts) || algo->data[1] >= ALGORITHMS)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    size_t needed = algorithms[algo->data[1]].workspace;
+    if (workspace_bytes < needed || (needed && !emu::memory_holds(workspace, needed)))
         return CUBLAS_STATUS_INVALID_VALUE;
     const void *matrices[4] = {a, b, c, d};
     for (int i = 0; i < 4; i++)
         if ((uint64_t)matrices[i] % algo->data[2 + i])
             return CUBLAS_STATUS_INVALID_VALUE;
     job j = {*desc,
+             algo->data[1],
              *(const float *)alpha,
              *(const float *)beta,
              a,

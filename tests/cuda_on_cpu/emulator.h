@@ -28,6 +28,7 @@ struct order {
     enum { FORWARD, REVERSED, RANDOM } lanes = FORWARD;
     uint64_t seed = 0; /* RANDOM: drawn anew each time round */
     bool grid_reversed = false;
+    uint64_t last_blocks = 0; /* above 0: only so many of a grid run, the last ones */
 };
 void set_order(const order &o);
 

@@ -24,20 +24,22 @@ struct allocation {
 };
 
 /* Addresses: four times the memory, so that guard pages and gaps find a place. */
-enum : size_t { PAGE = 64 * 1024, ALIGNMENT = 256, FILL = 0xff };
+/* Over MOST_FILLED bytes are zeros, in pages that take memory once they are used. */
+enum : size_t { PAGE = 64 * 1024, ALIGNMENT = 256, FILL = 0xff, MOST_FILLED = (size_t)1 << 30 };
 static std::map<char *, allocation> allocations;
+static std::map<const char *, size_t> pinned; /* host memory */
 static char *base;
 static size_t used;
 static int opened;
 
-static size_t total()
+size_t memory_total()
 {
     static const char *wanted = getenv("CUDA_ON_CPU_MEMORY");
     static const size_t bytes = wanted ? (size_t)strtoull(wanted, nullptr, 10) : (size_t)1 << 30;
     return bytes;
 }
 
-static size_t range() { return 4 * total() + 64 * PAGE; }
+static size_t range() { return 4 * memory_total() + 64 * PAGE; }
 
 const char *memory_place(const void *at)
 {
@@ -64,8 +66,8 @@ static void begin()
     static char stack[64 * 1024];
     if (base)
         return;
-    base = (char *)mmap(nullptr, range(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                        -1, 0);
+    base = (char *)mmap(nullptr, range() + PAGE, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         fail("no addresses for %zu bytes of device memory", range());
     base += PAGE - (uintptr_t)base % PAGE;
@@ -102,15 +104,11 @@ open_memory::open_memory()
 
 open_memory::~open_memory()
 {
-    if (opened > 1) {
-        opened--;
-        return;
-    }
     for (auto &a : allocations)
         check_ends(a.first, a.second);
-    for (auto &a : allocations)
-        mprotect(a.second.mapping, a.second.mapped, PROT_NONE);
-    opened = 0;
+    if (--opened == 0)
+        for (auto &a : allocations)
+            mprotect(a.second.mapping, a.second.mapped, PROT_NONE);
 }
 
 bool memory_holds(const void *at, size_t bytes)
@@ -128,11 +126,12 @@ using namespace emu;
 
 cudaError_t cudaMalloc(void **at, size_t bytes)
 {
+    EMU_CALLED("cudaMalloc", true);
     begin();
     if (is_capturing())
         return returned(cudaErrorStreamCaptureUnsupported);
     size_t mapped = (bytes + PAGE - 1) / PAGE * PAGE;
-    if (bytes > total() || used + mapped > total())
+    if (bytes > memory_total() || used + mapped > memory_total())
         return returned(cudaErrorMemoryAllocation);
     char *place = base + PAGE;
     for (auto &a : allocations) {
@@ -145,9 +144,14 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
         return returned(mapped ? cudaErrorMemoryAllocation : cudaSuccess);
     }
     mprotect(place, mapped, PROT_READ | PROT_WRITE);
-    memset(place, FILL, mapped);
-    mprotect(place, mapped, PROT_NONE);
     char *first = place + mapped - (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (mapped <= MOST_FILLED) {
+        memset(place, FILL, mapped);
+    } else {
+        memset(place, FILL, (size_t)(first - place));
+        memset(first + bytes, FILL, (size_t)(place + mapped - first) - bytes);
+    }
+    mprotect(place, mapped, PROT_NONE);
     allocations[first] = {bytes, mapped, place};
     used += mapped;
     *at = first;
@@ -156,6 +160,7 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
 
 cudaError_t cudaFree(void *at)
 {
+    EMU_CALLED("cudaFree", true);
     if (!at)
         return cudaSuccess;
     if (is_capturing())
@@ -174,19 +179,26 @@ cudaError_t cudaFree(void *at)
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
-    *free_bytes = total() - used;
-    *total_bytes = total();
+    EMU_CALLED("cudaMemGetInfo");
+    *free_bytes = memory_total() - used;
+    *total_bytes = memory_total();
     return cudaSuccess;
 }
 
 cudaError_t cudaMallocHost(void **at, size_t bytes)
 {
-    return (*at = malloc(bytes)) ? cudaSuccess : returned(cudaErrorMemoryAllocation);
+    EMU_CALLED("cudaMallocHost", true);
+    if (!(*at = malloc(bytes)))
+        return returned(cudaErrorMemoryAllocation);
+    pinned[(const char *)*at] = bytes;
+    return cudaSuccess;
 }
 
 cudaError_t cudaFreeHost(void *at)
 {
+    EMU_CALLED("cudaFreeHost", true);
     finish_all();
+    pinned.erase((const char *)at);
     free(at);
     return cudaSuccess;
 }
@@ -209,8 +221,21 @@ static bool copy_fits(const void *to, const void *from, size_t bytes, cudaMemcpy
            (!to_device || memory_holds(to, bytes)) && (!from_device || memory_holds(from, bytes));
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t stream)
+/* A copy waits if its host memory is not pinned. */
+static bool copy_waits(const void *to, const void *from)
+{
+    for (const void *at : {to, from}) {
+        auto next = pinned.upper_bound((const char *)at);
+        bool locked = next != pinned.begin() &&
+                      (const char *)at < std::prev(next)->first + std::prev(next)->second;
+        if (!is_device(at) && !locked)
+            return true;
+    }
+    return false;
+}
+
+static cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                        cudaStream_t stream)
 {
     if (bytes == 0)
         return cudaSuccess;
@@ -222,7 +247,14 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     });
 }
 
-cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream)
+{
+    EMU_CALLED("cudaMemcpyAsync", copy_waits(to, from));
+    return copy(to, from, bytes, kind, stream);
+}
+
+static cudaError_t set(void *at, int value, size_t bytes, cudaStream_t stream)
 {
     if (bytes == 0)
         return cudaSuccess;
@@ -234,14 +266,22 @@ cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stre
     });
 }
 
+cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream)
+{
+    EMU_CALLED("cudaMemsetAsync");
+    return set(at, value, bytes, stream);
+}
+
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
 {
-    cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
-    return error ? error : cudaStreamSynchronize(nullptr);
+    EMU_CALLED("cudaMemcpy", true);
+    cudaError_t error = copy(to, from, bytes, kind, nullptr);
+    return error ? error : wait_for(nullptr);
 }
 
 cudaError_t cudaMemset(void *at, int value, size_t bytes)
 {
-    cudaError_t error = cudaMemsetAsync(at, value, bytes, nullptr);
-    return error ? error : cudaStreamSynchronize(nullptr);
+    EMU_CALLED("cudaMemset", true);
+    cudaError_t error = set(at, value, bytes, nullptr);
+    return error ? error : wait_for(nullptr);
 }

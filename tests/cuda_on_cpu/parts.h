@@ -29,18 +29,37 @@ struct open_memory {
 };
 
 /* memory_holds - whether these bytes lie in one allocation.
- * memory_place - "the host", a freed part, ...: what an address that faulted is. */
+ * memory_place - "the host", a freed part, ...: what an address that faulted is.
+ * memory_total - the bytes of device memory. */
 bool memory_holds(const void *at, size_t bytes);
 const char *memory_place(const void *at);
+size_t memory_total();
 
 /* queue - append work to a stream; `what` is the call's name.
+ * wait_for - run what waits in a stream.
  * finish_all - run everything that waits in every stream. */
 cudaError_t queue(cudaStream_t stream, const char *what, std::function<void()> work);
+cudaError_t wait_for(cudaStream_t stream);
 void finish_all();
 bool is_capturing();
 
-/* returned - store an error for cudaGetLastError, and return it. */
+/* pretend - let events see the work that runs now take so many milliseconds more. */
+void pretend(double ms);
+
+/* returned - store an error for cudaGetLastError, and return it.
+ * called - count a call by its name; waits: the host waits in it. Returns the error that the call
+ * has to return before it does anything.
+ * is_lost - whether an error came after which the GPU does nothing. Queued work is dropped. */
 cudaError_t returned(cudaError_t error);
+cudaError_t called(const char *name, bool waits = false);
+bool is_lost();
+
+/* Begins a call of the runtime. */
+#define EMU_CALLED(...)                                                                            \
+    do {                                                                                           \
+        if (cudaError_t error_ = emu::called(__VA_ARGS__))                                         \
+            return error_;                                                                         \
+    } while (0)
 
 } // namespace emu
 #endif

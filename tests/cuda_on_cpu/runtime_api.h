@@ -47,7 +47,7 @@ cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 
-/* Device memory is NaN at first; host memory from cudaMallocHost is not locked. */
+/* Device memory is NaN at first, or zero if it is over 1 GiB. Host memory is not locked. */
 cudaError_t cudaMalloc(void **at, size_t bytes);
 cudaError_t cudaFree(void *at);
 cudaError_t cudaMallocHost(void **at, size_t bytes);

@@ -35,13 +35,14 @@ void set_architecture(int wanted) { sm = wanted; }
 size_t shared_limit()
 {
     switch (architecture()) {
+    case 75: return 64 * 1024;
     case 80: return 163 * 1024;
     case 86:
     case 89:
     case 120: return 99 * 1024;
     case 90:
     case 100: return 227 * 1024;
-    default: fail("architecture %d is not known: 80, 86, 89, 90, 100, 120", sm);
+    default: fail("architecture %d is not known: 75, 80, 86, 89, 90, 100, 120", sm);
     }
 }
 

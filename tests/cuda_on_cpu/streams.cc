@@ -38,7 +38,7 @@ static emu_stream null_stream;
 static std::vector<emu_stream *> streams = {
     &null_stream}; /* destroyed ones too: their names are not used again */
 static std::map<const void *, size_t> allowed_shared;
-static cudaError_t last_error;
+static double pretended_ms;
 
 unsigned long long emu::clock_ns()
 {
@@ -46,6 +46,8 @@ unsigned long long emu::clock_ns()
                std::chrono::steady_clock::now().time_since_epoch())
         .count();
 }
+
+using namespace emu;
 
 static emu_stream *stream_of(cudaStream_t stream) { return stream ? stream : &null_stream; }
 
@@ -57,13 +59,17 @@ static bool is_stream(cudaStream_t stream)
     return false;
 }
 
-/* Run what waits in s, up to its item `number`. */
+/* Run what waits in s, up to its item `number`. A lost GPU drops it. */
 static void run_until(emu_stream *s, uint64_t number)
 {
+    if (s->done >= number)
+        return;
+    open_memory open; /* once for all items */
     while (s->done < number && !s->waiting.empty()) {
         work next = std::move(s->waiting.front());
         s->waiting.pop_front();
-        next();
+        if (!is_lost())
+            next();
         s->done++;
     }
 }
@@ -71,12 +77,7 @@ static void run_until(emu_stream *s, uint64_t number)
 namespace emu
 {
 
-cudaError_t returned(cudaError_t error)
-{
-    if (error != cudaSuccess && error != cudaErrorNotReady)
-        last_error = error;
-    return error;
-}
+void pretend(double ms) { pretended_ms += ms; }
 
 bool is_capturing()
 {
@@ -132,6 +133,7 @@ cudaError_t queue(cudaStream_t stream, const char *what, work todo)
 
 cudaError_t queue_grid(const void *kernel, grid g, cudaStream_t stream)
 {
+    EMU_CALLED(("launch " + g.kernel).c_str());
     uint64_t threads = (uint64_t)g.threads.x * g.threads.y * g.threads.z;
     if (threads == 0 || threads > MOST_LANES || g.threads.z > 64 || g.blocks.x == 0 ||
         g.blocks.y == 0 || g.blocks.z == 0 || g.blocks.x > 0x7fffffff || g.blocks.y > 65535 ||
@@ -146,100 +148,14 @@ cudaError_t queue_grid(const void *kernel, grid g, cudaStream_t stream)
 
 } // namespace emu
 
-using namespace emu;
-
 cudaError_t emu_allow_shared(const void *kernel, size_t bytes)
 {
+    EMU_CALLED("cudaFuncSetAttribute");
     if (bytes > shared_limit())
         return returned(cudaErrorInvalidValue);
     allowed_shared[kernel] = bytes;
     return cudaSuccess;
 }
-
-/* ---- errors and devices ---- */
-
-static const struct {
-    cudaError_t error;
-    const char *name, *text;
-} errors[] = {
-    {cudaSuccess, "cudaSuccess", "no error"},
-    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
-    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
-    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
-     "invalid configuration argument"},
-    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
-    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
-    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
-    {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
-     "operation not permitted when stream is capturing"},
-    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
-     "operation failed due to a previous error during capture"},
-    {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
-     "dependency created on uncaptured work in another stream"},
-};
-
-const char *cudaGetErrorName(cudaError_t error)
-{
-    for (auto &e : errors)
-        if (e.error == error)
-            return e.name;
-    return "unrecognized error code";
-}
-
-const char *cudaGetErrorString(cudaError_t error)
-{
-    for (auto &e : errors)
-        if (e.error == error)
-            return e.text;
-    return "unrecognized error code";
-}
-
-cudaError_t cudaGetLastError()
-{
-    cudaError_t error = last_error;
-    last_error = cudaSuccess;
-    return error;
-}
-
-cudaError_t cudaPeekAtLastError() { return last_error; }
-
-cudaError_t cudaGetDeviceCount(int *count)
-{
-    *count = 1;
-    return cudaSuccess;
-}
-
-cudaError_t cudaGetDevice(int *device)
-{
-    *device = 0;
-    return cudaSuccess;
-}
-
-cudaError_t cudaSetDevice(int device)
-{
-    return device == 0 ? cudaSuccess : returned(cudaErrorInvalidDevice);
-}
-
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
-{
-    size_t free_bytes;
-    if (device != 0)
-        return returned(cudaErrorInvalidDevice);
-    *p = cudaDeviceProp();
-    snprintf(p->name, sizeof p->name, "CUDA on the CPU, as sm_%d", architecture());
-    cudaMemGetInfo(&free_bytes, &p->totalGlobalMem);
-    p->sharedMemPerBlock = STATIC_SHARED;
-    p->sharedMemPerBlockOptin = shared_limit();
-    p->major = architecture() / 10;
-    p->minor = architecture() % 10;
-    p->multiProcessorCount = 4;
-    p->maxThreadsPerBlock = MOST_LANES;
-    p->warpSize = WARP;
-    return cudaSuccess;
-}
-
-cudaError_t cudaDriverGetVersion(int *version) { return *version = 13000, cudaSuccess; }
-cudaError_t cudaRuntimeGetVersion(int *version) { return *version = 13000, cudaSuccess; }
 
 /* ---- streams ---- */
 
@@ -253,6 +169,7 @@ static bool breaks_capture(emu_stream *s)
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
+    EMU_CALLED("cudaStreamCreateWithFlags");
     *stream = new emu_stream();
     (*stream)->blocking = !(flags & cudaStreamNonBlocking);
     streams.push_back(*stream);
@@ -266,6 +183,7 @@ cudaError_t cudaStreamCreate(cudaStream_t *stream)
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
+    EMU_CALLED("cudaStreamDestroy");
     if (!stream || !is_stream(stream))
         return returned(cudaErrorInvalidResourceHandle);
     run_until(stream, stream->queued);
@@ -273,7 +191,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+cudaError_t emu::wait_for(cudaStream_t stream)
 {
     if (!is_stream(stream))
         return returned(cudaErrorInvalidResourceHandle);
@@ -284,8 +202,15 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return cudaSuccess;
 }
 
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    EMU_CALLED("cudaStreamSynchronize", true);
+    return wait_for(stream);
+}
+
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
+    EMU_CALLED("cudaStreamQuery");
     if (!is_stream(stream))
         return returned(cudaErrorInvalidResourceHandle);
     emu_stream *s = stream_of(stream);
@@ -297,6 +222,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 
 cudaError_t cudaDeviceSynchronize()
 {
+    EMU_CALLED("cudaDeviceSynchronize", true);
     if (breaks_capture(nullptr))
         return returned(cudaErrorStreamCaptureUnsupported);
     finish_all();
@@ -307,6 +233,7 @@ cudaError_t cudaDeviceSynchronize()
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
+    EMU_CALLED("cudaEventCreateWithFlags");
     *event = new emu_event();
     (*event)->timed = !(flags & cudaEventDisableTiming);
     return cudaSuccess;
@@ -319,6 +246,7 @@ cudaError_t cudaEventCreate(cudaEvent_t *event)
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
+    EMU_CALLED("cudaEventDestroy");
     if (!event || event->destroyed)
         return returned(cudaErrorInvalidResourceHandle);
     event->destroyed = true; /* its record may still wait in a stream */
@@ -327,12 +255,13 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
+    EMU_CALLED("cudaEventRecord");
     if (!event || event->destroyed)
         return returned(cudaErrorInvalidResourceHandle);
     cudaError_t error = queue(stream, "cudaEventRecord", [event] {
         std::chrono::duration<double, std::milli> now =
             std::chrono::steady_clock::now().time_since_epoch();
-        event->time = now.count();
+        event->time = now.count() + pretended_ms;
     });
     if (error)
         return error;
@@ -344,6 +273,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
 {
+    EMU_CALLED("cudaStreamWaitEvent");
     if (!event || event->destroyed || !is_stream(stream))
         return returned(cudaErrorInvalidResourceHandle);
     emu_stream *s = stream_of(stream), *other = event->stream;
@@ -357,6 +287,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
+    EMU_CALLED("cudaEventQuery");
     if (!event || event->destroyed)
         return returned(cudaErrorInvalidResourceHandle);
     if (event->capture)
@@ -369,6 +300,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
+    EMU_CALLED("cudaEventSynchronize",
+               event && event->stream && event->stream->done < event->number);
     if (!event || event->destroyed)
         return returned(cudaErrorInvalidResourceHandle);
     if (event->capture)
@@ -380,6 +313,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
 {
+    EMU_CALLED("cudaEventElapsedTime");
     if (!begin || !end || !begin->timed || !end->timed || !begin->stream || !end->stream)
         return returned(cudaErrorInvalidResourceHandle);
     if (begin->stream->done < begin->number || end->stream->done < end->number)
@@ -392,6 +326,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
 {
+    EMU_CALLED("cudaStreamBeginCapture");
     if (!stream || !is_stream(stream) || stream->capture)
         return returned(cudaErrorStreamCaptureUnsupported);
     stream->capture = new emu_graph();
@@ -401,6 +336,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
+    EMU_CALLED("cudaStreamEndCapture");
     *graph = nullptr;
     if (!stream || !is_stream(stream) || !stream->capture)
         return returned(cudaErrorInvalidValue);
@@ -416,6 +352,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status)
 {
+    EMU_CALLED("cudaStreamIsCapturing");
     emu_stream *s = stream_of(stream);
     *status = !s->capture ? cudaStreamCaptureStatusNone
               : s->broken ? cudaStreamCaptureStatusInvalidated
@@ -425,12 +362,14 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
 {
+    EMU_CALLED("cudaGraphInstantiate");
     *exec = new emu_graph_exec{graph->nodes};
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
+    EMU_CALLED("cudaGraphLaunch");
     std::vector<work> nodes = exec->nodes;
     return queue(stream, "cudaGraphLaunch", [nodes] {
         for (const work &node : nodes)
@@ -440,12 +379,14 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 {
+    EMU_CALLED("cudaGraphExecDestroy");
     delete exec;
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
+    EMU_CALLED("cudaGraphDestroy");
     delete graph;
     return cudaSuccess;
 }

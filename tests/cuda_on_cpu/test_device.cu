@@ -126,8 +126,41 @@ static void clocks()
     tune_device_free(dev, step, sizeof s);
 }
 
+/* A download that was queued before a call that failed: its target may be gone. In a child, because
+ * a process has one fault. */
+static void abandoned()
+{
+    static const char *const faults[] = {"cudaMemcpyAsync#2:cudaErrorMemoryAllocation",
+                                         "launch exchange:cudaErrorMemoryAllocation",
+                                         "cudaMemcpyAsync#2:cudaErrorIllegalAddress"};
+    for (const char *fault : faults) {
+        int status = 0;
+        fflush(nullptr);
+        pid_t pid = fork();
+        if (pid == 0) {
+            float target[4] = {-1, -1, -1, -1}, other[4], mine[4] = {5, 5, 5, 5};
+            setenv("CUDA_ON_CPU_FAIL", fault, 1);
+            dev = tune_device_open("cuda", 1);
+            tune_address x = tune_device_alloc(dev, 16, "a test");
+            tune_tensor t = tune_tensor_1d(x, TUNE_F32, 4);
+            bool good = tune_device_download(dev, target, x, 16) == 0;
+            bool failed = strncmp(fault, "launch", 6) == 0
+                              ? tune_exchange(dev, &t, &t) < 0
+                              : tune_device_download(dev, other, x, 16) < 0;
+            memcpy(target, mine, sizeof mine);
+            tune_device_sync(dev);
+            _exit(good && failed && memcmp(target, mine, sizeof mine) == 0 ? 0 : 1);
+        }
+        waitpid(pid, &status, 0);
+        check(std::string("after ") + fault + " no download comes late",
+              WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
 int main()
 {
+    setenv("TUNE_CUDA_ALGORITHMS", "off", 1); /* the user's cache is not ours */
+    abandoned();
     names();
     memory();
     transfers();

@@ -156,7 +156,8 @@ __device__ __forceinline__ float *tune_cuda_found(const struct tune_cuda_attenti
 #define TUNE_CUDA_WIDTHS(V) V(16) V(32) V(64) V(80) V(96) V(128) V(256)
 
 /* tune_cuda_by_width - call run with a value whose ::value is the width of D's kernel.
- * tune_cuda_width_fits - 0; -1 with an error: a head of D numbers has no kernel. */
+ * tune_cuda_attention_fits - 0; -1 with an error: no kernel for heads of D numbers, too many heads
+ * or rows for a grid. */
 template <class F> static void tune_cuda_by_width(int D, F run)
 {
 #define TUNE_CUDA_TRY_WIDTH(W) \
@@ -166,13 +167,24 @@ template <class F> static void tune_cuda_by_width(int D, F run)
 #undef TUNE_CUDA_TRY_WIDTH
 }
 
-static inline int tune_cuda_width_fits(const char *operation, int D)
+/* The most heads, and rows, that a grid has. */
+constexpr int TUNE_CUDA_GRID = 65535;
+
+static inline int tune_cuda_attention_fits(const struct tune_cuda_attention &a)
 {
-    return D <= TUNE_CUDA_WIDEST
-               ? 0
-               : tune_error_cannot("%s: heads of %d numbers; on a GPU they may have at most %d. "
-                                   "Use the CPU for this model.",
-                                   operation, D, TUNE_CUDA_WIDEST);
+    if (a.D > TUNE_CUDA_WIDEST)
+        return tune_error_cannot("heads of %d numbers; on a GPU they may have at most %d. Use the "
+                                 "CPU for this model",
+                                 a.D, TUNE_CUDA_WIDEST);
+    if (a.H > TUNE_CUDA_GRID)
+        return tune_error_cannot("%d heads; on a GPU a layer may have at most %d. Use the CPU for "
+                                 "this model",
+                                 a.H, TUNE_CUDA_GRID);
+    if (a.B > TUNE_CUDA_GRID)
+        return tune_error_cannot("a batch of %d rows; on a GPU it may have at most %d. Use a "
+                                 "smaller `batch_size`",
+                                 a.B, TUNE_CUDA_GRID);
+    return 0;
 }
 
 /* Most bytes of shared memory that a block of any supported GPU may ask for. */

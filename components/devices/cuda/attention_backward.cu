@@ -278,7 +278,7 @@ extern "C" int tune_cuda_attention_backward(
     const struct tune_cuda_heads *more[] = {&a.dout, &a.dq, &a.dk, &a.dv};
     for (const struct tune_cuda_heads *x : more)
         a.wide = a.wide && tune_cuda_wide_heads(*x, a.D, narrow);
-    if (tune_cuda_width_fits("attention_backward", a.D) < 0)
+    if (tune_cuda_attention_fits(a) < 0)
         return -1;
     if (a.B == 0 || a.T == 0)
         return 0;

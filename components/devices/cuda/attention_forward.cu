@@ -237,7 +237,7 @@ extern "C" int tune_cuda_attention_forward(struct tune_device *dev, struct tune_
     bool narrow = q->dtype == TUNE_BF16;
     a.keys = tune_cuda_data<const int32_t>(keys);
     a.begin = tune_cuda_data<const int32_t>(begin);
-    if (tune_cuda_width_fits("attention_forward", a.D) < 0)
+    if (tune_cuda_attention_fits(a) < 0)
         return -1;
     if (a.B == 0 || a.T == 0)
         return 0;

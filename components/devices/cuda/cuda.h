@@ -10,6 +10,7 @@
 
 #include <type_traits>
 
+#include "core/error.h"
 #include "devices/cuda/language.h"
 #include "devices/ops.h"
 
@@ -22,6 +23,7 @@ struct tune_cuda {
     int64_t scratch_floats;
     struct tune_cuda_products *products; /* gemm.cu */
     struct tune_cuda_graphs *graphs;     /* graph.cu */
+    const char *algorithms; /* the file that keeps its choices; NULL or "": it chooses untimed */
 };
 
 /* Scratch of sums over rows of so many columns, at most, in floats: columns.h. */
@@ -42,6 +44,10 @@ static inline struct tune_cuda *tune_cuda_of(const struct tune_device *dev)
 int tune_cuda_cast(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x);
 void tune_cuda_products_free(struct tune_cuda *cuda);
 
+/* tune_cuda_failed - set the error "<what>: <the runtime's error>", and what the user can do.
+ * Returns -1. Kind CANNOT: out of memory, or no kernel for this GPU; else FAILED. */
+int tune_cuda_failed(cudaError_t error, const char *what, ...) TUNE_PRINTF(2, 3);
+
 /* tune_cuda_queued - 0 if the launches since the last call succeeded, else -1. */
 static inline int tune_cuda_queued(struct tune_device *dev)
 {
@@ -52,9 +58,8 @@ static inline int tune_cuda_queued(struct tune_device *dev)
     return -1;
 }
 
-/* tune_cuda_failed - the error of queued work, named by the operation or transfer that met it. The
- * cause may be an operation before. Returns -1. */
-int tune_cuda_failed(const struct tune_device *dev, const char *what, cudaError_t error);
+/* tune_cuda_op_failed - name the operation that failed, and the weight it belongs to. Returns -1. */
+int tune_cuda_op_failed(struct tune_device *dev, const char *op);
 
 /* tune_cuda_graph_table - fill in the operations and groups of ops.h.
  * tune_cuda_graph_flush - queue what an open group has collected; the rest of the group is queued
@@ -90,8 +95,8 @@ static inline size_t tune_cuda_bytes(const struct tune_tensor *t)
 
 /* tune_cuda_scratch - the device's working memory, at least so many floats, aligned to 256 bytes.
  * An operation uses it until it ends; the next one overwrites it. To grow it waits for the stream.
- * So ask for the largest size once, before work that is captured or timed. NULL with an error of
- * kind CANNOT: no memory, or it must grow while the stream is captured.
+ * So ask for the largest size once, before work that is captured or timed. NULL with an error: no
+ * memory, or it must grow while the stream is captured.
  * tune_cuda_scratch_free - free it. */
 float *tune_cuda_scratch(struct tune_device *dev, int64_t floats);
 void tune_cuda_scratch_free(struct tune_device *dev);

@@ -10,7 +10,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/tensor.h"
-#include "devices/cuda/cuda.h"
+#include "devices/cuda/algorithms.h"
 #include "devices/cuda/device.h"
 
 constexpr int64_t HALF = 4 << 20;  /* bytes of half the pinned memory for uploads */
@@ -36,6 +36,7 @@ struct state {
     struct tune_cuda cuda; /* first: kernels see this part */
     struct transfers move;
     char bus[32];
+    char algorithms[TUNE_PATH_MAX];
 };
 
 static struct state *state_of(const struct tune_device *dev)
@@ -43,44 +44,36 @@ static struct state *state_of(const struct tune_device *dev)
     return static_cast<struct state *>(dev->state);
 }
 
-static int fail(const struct tune_device *dev, const char *what, cudaError_t error)
-{
-    return tune_error_cannot("%s, %s: %s (%s)", dev->name, what, cudaGetErrorString(error),
-                             cudaGetErrorName(error));
-}
-
-int tune_cuda_failed(const struct tune_device *dev, const char *what, cudaError_t error)
-{
-    return tune_error_cannot("%s, %s: %s (%s). The cause may be an operation before this one; run "
-                             "again with CUDA_LAUNCH_BLOCKING=1 to learn which",
-                             dev->name, what, cudaGetErrorString(error), cudaGetErrorName(error));
-}
-
 #define CUDA_TRY(what, call)                                                                       \
     do {                                                                                           \
         cudaError_t error_ = (call);                                                               \
         if (error_ != cudaSuccess)                                                                 \
-            return fail(dev, (what), error_);                                                      \
+            return tune_cuda_failed(error_, "cuda, " what);                                        \
     } while (0)
 
 /* ---- memory ---- */
 
+/* No memory left: address 0 without an error. The caller says what it was for. */
 static tune_address cuda_alloc(struct tune_device *dev, int64_t bytes)
 {
     void *memory = nullptr;
-    tune_address none = {0};
+    tune_address at = {0};
     size_t size = bytes > 0 ? static_cast<size_t>(bytes) : 1;
     tune_cuda_graph_flush(dev);
-    if (cudaMalloc(&memory, size) != cudaSuccess) {
-        cudaGetLastError(); /* the caller reports it */
-        return none;
-    }
-    if (cudaMemsetAsync(memory, 0, size, state_of(dev)->cuda.stream) != cudaSuccess) {
+    cudaError_t error = cudaMalloc(&memory, size);
+    if (error == cudaErrorMemoryAllocation)
         cudaGetLastError();
+    else if (error != cudaSuccess)
+        tune_cuda_failed(error, "cuda, allocating");
+    if (error != cudaSuccess)
+        return at;
+    error = cudaMemsetAsync(memory, 0, size, state_of(dev)->cuda.stream);
+    if (error != cudaSuccess) {
         cudaFree(memory);
-        return none;
+        tune_cuda_failed(error, "cuda, zeroing memory");
+        return at;
     }
-    tune_address at = {reinterpret_cast<uint64_t>(memory)};
+    at.at = reinterpret_cast<uint64_t>(memory);
     return at;
 }
 
@@ -93,10 +86,10 @@ static void cuda_free(struct tune_device *dev, tune_address memory, int64_t)
     cudaFree(reinterpret_cast<void *>(memory.at));
 }
 
-static int cuda_memory(const struct tune_device *dev, struct tune_device_memory *memory)
+static int cuda_memory(const struct tune_device *, struct tune_device_memory *memory)
 {
     size_t free = 0, total = 0;
-    CUDA_TRY("memory", cudaMemGetInfo(&free, &total));
+    CUDA_TRY("the size of its memory", cudaMemGetInfo(&free, &total));
     memory->free = static_cast<int64_t>(free);
     memory->total = static_cast<int64_t>(total);
     memory->shared = false;
@@ -115,7 +108,7 @@ static int64_t scratch_floats(const struct tune_largest *l)
 
 static int cuda_reserve(struct tune_device *dev, const struct tune_largest *l)
 {
-    return tune_cuda_scratch(dev, scratch_floats(l)) ? 0 : -1;
+    return tune_cuda_scratch(dev, scratch_floats(l)) ? 0 : tune_error_prefix("cuda, ");
 }
 
 static int64_t cuda_reserve_bytes(const struct tune_device *, const struct tune_largest *l,
@@ -126,6 +119,17 @@ static int64_t cuda_reserve_bytes(const struct tune_device *, const struct tune_
 }
 
 /* ---- transfers ---- */
+
+/* After an error nobody waits for the downloads that are queued, and their targets may be gone. So
+ * they are done, and forgotten. Returns -1. */
+static int abandon(struct tune_device *dev)
+{
+    cudaStreamSynchronize(state_of(dev)->cuda.stream);
+    cudaGetLastError(); /* the first error is the one that counts */
+    state_of(dev)->move.count = 0;
+    state_of(dev)->move.down_used = 0;
+    return -1;
+}
 
 /* The next half of the pinned memory, once the GPU has read it. */
 static int next_half(struct tune_device *dev)
@@ -138,7 +142,7 @@ static int next_half(struct tune_device *dev)
     return 0;
 }
 
-static int cuda_upload(struct tune_device *dev, tune_address to, const void *from, int64_t bytes)
+static int upload(struct tune_device *dev, tune_address to, const void *from, int64_t bytes)
 {
     struct transfers *m = &state_of(dev)->move;
     const char *source = static_cast<const char *>(from);
@@ -157,6 +161,11 @@ static int cuda_upload(struct tune_device *dev, tune_address to, const void *fro
     return 0;
 }
 
+static int cuda_upload(struct tune_device *dev, tune_address to, const void *from, int64_t bytes)
+{
+    return upload(dev, to, from, bytes) < 0 ? abandon(dev) : 0;
+}
+
 static int cuda_sync(struct tune_device *dev)
 {
     struct transfers *m = &state_of(dev)->move;
@@ -167,7 +176,10 @@ static int cuda_sync(struct tune_device *dev)
                static_cast<size_t>(m->pending[i].bytes));
     m->count = 0;
     m->down_used = 0;
-    return error == cudaSuccess ? 0 : tune_cuda_failed(dev, "waiting", error);
+    if (error == cudaSuccess)
+        return 0;
+    tune_cuda_failed(error, "cuda, waiting for queued work");
+    return abandon(dev);
 }
 
 /* A download that is larger than the pinned memory goes straight to its target. */
@@ -183,9 +195,28 @@ static int cuda_download(struct tune_device *dev, void *to, tune_address from, i
         m->pending[m->count++] = p;
         m->down_used += (bytes + 63) / 64 * 64;
     }
-    CUDA_TRY("download", cudaMemcpyAsync(target, source, static_cast<size_t>(bytes),
-                                         cudaMemcpyDeviceToHost, stream));
-    return 0;
+    cudaError_t error = cudaMemcpyAsync(target, source, static_cast<size_t>(bytes),
+                                        cudaMemcpyDeviceToHost, stream);
+    if (error == cudaSuccess)
+        return 0;
+    tune_cuda_failed(error, "cuda, download");
+    return abandon(dev);
+}
+
+/* ---- operations ---- */
+
+int tune_cuda_op_failed(struct tune_device *dev, const char *op)
+{
+    char what[96] = "", where[32] = "";
+    if (dev->doing.layer >= 0)
+        snprintf(where, sizeof where, "layer %d, ", dev->doing.layer);
+    if (dev->doing.what && dev->doing.what[0])
+        snprintf(what, sizeof what, " (%s%s)", where, dev->doing.what);
+    if (tune_cuda_of(dev)->failed != cudaSuccess)
+        tune_cuda_failed(tune_cuda_of(dev)->failed, "cuda, %s%s", op, what);
+    else
+        tune_error_prefix("cuda, %s%s: ", op, what);
+    return abandon(dev);
 }
 
 static void close_all(struct tune_device *dev)
@@ -229,29 +260,29 @@ static struct tune_ops make_table()
 static void versions(char *text, size_t size)
 {
     int driver = 0, runtime = 0;
+    char has[32] = "no driver";
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
-    snprintf(text, size, "driver for CUDA %d.%d, built with %d.%d", driver / 1000,
-             driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    if (driver > 0)
+        snprintf(has, sizeof has, "driver for CUDA %d.%d", driver / 1000, driver % 1000 / 10);
+    snprintf(text, size, "%s, built with %d.%d", has, runtime / 1000, runtime % 1000 / 10);
 }
 
 /* Why no GPU can be used at all. */
 static int no_gpu(cudaError_t error)
 {
-    char text[64];
+    char text[72];
     versions(text, sizeof text);
     switch (error) {
     case cudaErrorInsufficientDriver:
         return tune_error_cannot("cuda: the NVIDIA driver is missing or too old (%s); install a "
-                                   "newer one, or use --device cpu",
-                                   text);
+                                 "newer one, or use --device cpu",
+                                 text);
     case cudaErrorNoDevice:
         return tune_error_cannot("cuda: no GPU is visible (%s); look at nvidia-smi and at "
-                                   "CUDA_VISIBLE_DEVICES, or use --device cpu",
-                                   text);
-    default:
-        return tune_error_cannot("cuda: %s (%s; %s)",
-                                   cudaGetErrorString(error), cudaGetErrorName(error), text);
+                                 "CUDA_VISIBLE_DEVICES, or use --device cpu",
+                                 text);
+    default: return tune_cuda_failed(error, "cuda, listing the GPUs (%s)", text);
     }
 }
 
@@ -265,25 +296,26 @@ static int choose_gpu(struct tune_device *dev, int index)
     if (index >= count)
         return tune_error_usage(
             "cuda:%d: there is no such GPU; this process sees %d, from cuda:0 on", index, count);
-    CUDA_TRY("its properties", cudaGetDeviceProperties(&p, index));
+    CUDA_TRY("the GPU's properties", cudaGetDeviceProperties(&p, index));
     if (p.major < 8)
         return tune_error_cannot("cuda:%d is a %s of compute capability %d.%d; bfloat16 products "
-                                   "need 8.0 or newer",
-                                   index, p.name, p.major, p.minor);
+                                 "need 8.0 or newer",
+                                 index, p.name, p.major, p.minor);
     error = cudaSetDevice(index);
     if (error == cudaSuccess)
         error = cudaFree(nullptr); /* makes the context */
     if (error == cudaErrorDevicesUnavailable)
         return tune_error_cannot("cuda:%d, %s: another process has it for itself, or its mode "
-                                   "forbids processes; look at nvidia-smi",
-                                   index, p.name);
-    CUDA_TRY("opening the GPU", error);
+                                 "forbids processes; look at nvidia-smi",
+                                 index, p.name);
+    if (error != cudaSuccess)
+        return tune_cuda_failed(error, "cuda:%d, %s, opening it", index, p.name);
     struct state *s = state_of(dev);
-    char text[64];
+    char text[72];
     versions(text, sizeof text);
     snprintf(s->bus, sizeof s->bus, "%08x:%02x:%02x.0", static_cast<unsigned>(p.pciDomainID),
              static_cast<unsigned>(p.pciBusID), static_cast<unsigned>(p.pciDeviceID));
-    snprintf(dev->description, sizeof dev->description, "%.80s, %.1f GiB, sm_%d%d, %s", p.name,
+    snprintf(dev->description, sizeof dev->description, "%.72s, %.1f GiB, sm_%d%d, %s", p.name,
              static_cast<double>(p.totalGlobalMem) / 1073741824.0, p.major, p.minor, text);
     dev->gpus = s->bus;
     return 0;
@@ -295,7 +327,7 @@ static int compare_clocks(struct tune_device *dev)
     struct tune_cuda *cuda = tune_cuda_of(dev);
     struct tune_scalars *step = nullptr, read;
     double narrowest = 1e9;
-    CUDA_TRY("its clock", cudaMalloc(&step, sizeof *step));
+    CUDA_TRY("the GPU's clock", cudaMalloc(&step, sizeof *step));
     tune_address at = {reinterpret_cast<uint64_t>(step)};
     for (int i = 0; i < 5; i++) {
         double before = tune_clock_s();
@@ -306,7 +338,7 @@ static int compare_clocks(struct tune_device *dev)
             error = cudaMemcpy(&read, step, sizeof read, cudaMemcpyDeviceToHost);
         if (status < 0 || error != cudaSuccess) {
             cudaFree(step);
-            return fail(dev, "its clock", status < 0 ? cuda->failed : error);
+            return tune_cuda_failed(status < 0 ? cuda->failed : error, "cuda, the GPU's clock");
         }
         if (after - before < narrowest) {
             narrowest = after - before;
@@ -332,6 +364,9 @@ static int start(struct tune_device *dev, int index)
         calloc(static_cast<size_t>(s->move.room), sizeof *s->move.pending));
     if (!s->move.pending)
         return tune_error_cannot("cuda: no memory for its downloads");
+    if (tune_cuda_algorithms_path(dev, s->algorithms) < 0)
+        return -1;
+    s->cuda.algorithms = s->algorithms;
     return compare_clocks(dev);
 }
 

@@ -2,32 +2,30 @@
  * copied into the scratch.
  *
  * cuBLASLt is column-major. A row-major matrix is its transpose there, so c' = op(b)' op(a)' is
- * what it computes. An algorithm is chosen once for each kind of product. Those that add parts in
- * no fixed order are excluded. */
-#include <cublasLt.h>
-
+ * what it computes. An algorithm is chosen once for each kind of product, by timing those that
+ * cuBLASLt offers (algorithms.h). Those that add parts in no fixed order are excluded. */
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "core/error.h"
-#include "devices/cuda/cuda.h"
+#include "devices/cuda/algorithms.h"
 #include "devices/cuda/nf4.h"
-
-/* What distinguishes products. No padding, since it is compared as bytes. */
-struct kind {
-    int64_t rows, columns, depth, a_step, b_step, c_step; /* of c; elements between rows */
-    int32_t a_dtype, c_dtype, at, bt;                     /* b has a's */
-    uint32_t aligned[4]; /* bytes: of cuBLASLt's A, which is b, of its B, which is a, of C, D */
-};
-static_assert(sizeof(struct kind) == 6 * 8 + 4 * 4 + 4 * 4, "struct kind has padding");
 
 /* A product that is ready to run. */
 struct product {
-    struct kind kind;
+    struct tune_cuda_kind kind;
     cublasLtMatmulDesc_t how;
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algorithm;
     size_t workspace;
+};
+
+/* One call of it. */
+struct operands {
+    const void *a, *b; /* as cuBLASLt names them */
+    void *c;
+    float alpha, beta;
 };
 
 struct tune_cuda_products {
@@ -38,11 +36,26 @@ struct tune_cuda_products {
 };
 
 enum { WORKSPACE = 32 << 20 }; /* bytes; more does not help on any GPU so far */
+enum { CANDIDATES = 8, ROUNDS = 3, TOKENS = 64 };
 
+/* An error of cuBLASLt. The runtime may know its cause. */
 static int refuse(const char *what, cublasStatus_t status)
 {
-    return tune_error_set_kind(TUNE_ERROR_CANNOT, "gemm: %s: %s", what,
-                               cublasLtGetStatusString(status));
+    cudaError_t error =
+        status == CUBLAS_STATUS_ALLOC_FAILED ? cudaErrorMemoryAllocation : cudaPeekAtLastError();
+    if (error != cudaSuccess)
+        return tune_cuda_failed(error, "%s: %s", what, cublasLtGetStatusString(status));
+    return tune_error_set("%s: %s", what, cublasLtGetStatusString(status));
+}
+
+static int refuse_product(const struct product *p, const char *what, cublasStatus_t status)
+{
+    const struct tune_cuda_kind *k = &p->kind;
+    long long M = k->rows, N = k->columns, K = k->depth;
+    char text[160];
+    snprintf(text, sizeof text, "%s [%lld,%lld] = [%lld,%lld] [%lld,%lld] in %s", what, M, N, M, K,
+             K, N, k->a_dtype == TUNE_BF16 ? "bfloat16" : "float32");
+    return refuse(text, status);
 }
 
 static struct tune_cuda_products *products_of(struct tune_device *dev)
@@ -52,14 +65,20 @@ static struct tune_cuda_products *products_of(struct tune_device *dev)
         return cuda->products;
     struct tune_cuda_products *p = static_cast<struct tune_cuda_products *>(calloc(1, sizeof *p));
     cuda->products = p;
-    cublasStatus_t status = p ? cublasLtCreate(&p->handle) : CUBLAS_STATUS_SUCCESS;
-    if (p && status == CUBLAS_STATUS_SUCCESS && cudaMalloc(&p->workspace, WORKSPACE) == cudaSuccess)
-        return p;
-    cudaGetLastError();
+    if (!p) {
+        tune_error_no_memory("the kinds of products");
+        return nullptr;
+    }
+    cublasStatus_t status = cublasLtCreate(&p->handle);
+    cudaError_t error = cudaSuccess;
     if (status != CUBLAS_STATUS_SUCCESS)
         refuse("cuBLASLt does not start", status);
     else
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "gemm: no memory for cuBLASLt's workspace");
+        error = cudaMalloc(&p->workspace, WORKSPACE);
+    if (error != cudaSuccess)
+        tune_cuda_failed(error, "%d MiB for cuBLASLt to work in", WORKSPACE >> 20);
+    if (status == CUBLAS_STATUS_SUCCESS && error == cudaSuccess)
+        return p;
     tune_cuda_products_free(cuda);
     return nullptr;
 }
@@ -97,7 +116,7 @@ static cudaDataType cuda_type(int32_t dtype)
 /* Describe the product to cuBLASLt. */
 static cublasStatus_t describe(struct product *p)
 {
-    const struct kind *k = &p->kind;
+    const struct tune_cuda_kind *k = &p->kind;
     cublasOperation_t first = k->bt ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t second = k->at ? CUBLAS_OP_T : CUBLAS_OP_N;
     uint64_t M = static_cast<uint64_t>(k->rows), N = static_cast<uint64_t>(k->columns);
@@ -120,8 +139,9 @@ static cublasStatus_t describe(struct product *p)
     return s;
 }
 
-/* Choose the algorithm that cuBLASLt thinks is fastest. */
-static cublasStatus_t choose(struct tune_cuda_products *all, struct product *p)
+/* The algorithms that cuBLASLt offers, what it thinks is fastest first; at most CANDIDATES. */
+static cublasStatus_t offers(struct tune_cuda_products *all, const struct product *p,
+                             cublasLtMatmulHeuristicResult_t *offered, int *count)
 {
     static const cublasLtMatmulPreferenceAttributes_t alignments[4] = {
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
@@ -129,10 +149,10 @@ static cublasStatus_t choose(struct tune_cuda_products *all, struct product *p)
     uint64_t workspace = WORKSPACE;
     uint32_t ordered =
         CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
-    cublasLtMatmulHeuristicResult_t best;
     int found = 0;
     cublasLtMatmulPreference_t wish;
     cublasStatus_t s = cublasLtMatmulPreferenceCreate(&wish);
+    *count = 0;
     if (s != CUBLAS_STATUS_SUCCESS)
         return s;
     s = cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
@@ -144,19 +164,157 @@ static cublasStatus_t choose(struct tune_cuda_products *all, struct product *p)
         s = cublasLtMatmulPreferenceSetAttribute(wish, alignments[i], &p->kind.aligned[i],
                                                  sizeof p->kind.aligned[i]);
     if (s == CUBLAS_STATUS_SUCCESS)
-        s = cublasLtMatmulAlgoGetHeuristic(all->handle, p->how, p->a, p->b, p->c, p->c, wish, 1,
-                                           &best, &found);
+        s = cublasLtMatmulAlgoGetHeuristic(all->handle, p->how, p->a, p->b, p->c, p->c, wish,
+                                           CANDIDATES, offered, &found);
     cublasLtMatmulPreferenceDestroy(wish);
     if (s != CUBLAS_STATUS_SUCCESS)
         return s;
-    p->algorithm = best.algo;
-    p->workspace = best.workspaceSize;
-    return found > 0 ? best.state : CUBLAS_STATUS_NOT_SUPPORTED;
+    for (int i = 0; i < found; i++)
+        if (offered[i].state == CUBLAS_STATUS_SUCCESS)
+            offered[(*count)++] = offered[i];
+    return *count > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+static cublasStatus_t queue(struct tune_device *dev, const struct product *p,
+                            const struct operands *x, const cublasLtMatmulAlgo_t *algorithm,
+                            size_t workspace)
+{
+    const struct tune_cuda_products *all = tune_cuda_of(dev)->products;
+    return cublasLtMatmul(all->handle, p->how, &x->alpha, x->a, p->a, x->b, p->b, &x->beta, x->c,
+                          p->c, x->c, p->c, algorithm, all->workspace, workspace,
+                          tune_cuda_of(dev)->stream);
+}
+
+/* ---- timing ---- */
+
+/* What one run takes, in milliseconds; infinite: this GPU cannot run the algorithm. */
+static int time_one(struct tune_device *dev, const struct product *p, const struct operands *x,
+                    const cublasLtMatmulHeuristicResult_t *candidate, const cudaEvent_t *events,
+                    float *ms)
+{
+    cudaStream_t stream = tune_cuda_of(dev)->stream;
+    *ms = INFINITY;
+    cudaError_t error = cudaEventRecord(events[0], stream);
+    if (error != cudaSuccess)
+        return tune_cuda_failed(error, "timing cuBLASLt's algorithms");
+    cublasStatus_t status = queue(dev, p, x, &candidate->algo, candidate->workspaceSize);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH)
+        return 0;
+    if (status != CUBLAS_STATUS_SUCCESS)
+        return refuse_product(p, "timing cuBLASLt's algorithms of", status);
+    error = cudaEventRecord(events[1], stream);
+    if (error == cudaSuccess)
+        error = cudaEventSynchronize(events[1]);
+    if (error == cudaSuccess)
+        error = cudaEventElapsedTime(ms, events[0], events[1]);
+    return error == cudaSuccess ? 0 : tune_cuda_failed(error, "timing cuBLASLt's algorithms");
+}
+
+/* The fastest candidate: each runs once a round, and its best time counts. */
+static int time_all(struct tune_device *dev, const struct product *p, const struct operands *x,
+                    const cublasLtMatmulHeuristicResult_t *candidates, int count, int *best,
+                    float *best_ms)
+{
+    cudaEvent_t events[2] = {};
+    float ms[CANDIDATES], now;
+    int status = 0;
+    for (cudaEvent_t &e : events) {
+        cudaError_t error = status == 0 ? cudaEventCreate(&e) : cudaSuccess;
+        if (error != cudaSuccess)
+            status = tune_cuda_failed(error, "timing cuBLASLt's algorithms");
+    }
+    for (int i = 0; i < ROUNDS * count && status == 0; i++) {
+        status = time_one(dev, p, x, &candidates[i % count], events, &now);
+        if (i < count || now < ms[i % count])
+            ms[i % count] = now;
+    }
+    *best = 0;
+    for (int i = 1; i < count && status == 0; i++)
+        if (ms[i] < ms[*best])
+            *best = i;
+    if (status == 0)
+        *best_ms = ms[*best];
+    for (cudaEvent_t e : events)
+        if (e)
+            cudaEventDestroy(e);
+    return status;
+}
+
+/* Time the candidates on the product's own operands. A product that adds to c has another output
+ * meanwhile; without memory for it, nothing is timed, and *best is -1. */
+static int time_on_operands(struct tune_device *dev, const struct product *p, struct operands x,
+                            const cublasLtMatmulHeuristicResult_t *candidates, int count, int *best,
+                            float *best_ms)
+{
+    void *room = nullptr;
+    size_t element = p->kind.c_dtype == TUNE_BF16 ? 2 : 4;
+    *best = -1;
+    if (x.beta != 0) {
+        size_t bytes = static_cast<size_t>(p->kind.rows * p->kind.c_step) * element;
+        cudaError_t error = cudaMalloc(&room, bytes);
+        if (error == cudaErrorMemoryAllocation) {
+            cudaGetLastError();
+            return 0;
+        }
+        if (error == cudaSuccess)
+            error = cudaMemsetAsync(room, 0, bytes, tune_cuda_of(dev)->stream);
+        if (error != cudaSuccess) {
+            cudaFree(room);
+            return tune_cuda_failed(error, "timing cuBLASLt's algorithms");
+        }
+        x.c = room;
+    }
+    int status = time_all(dev, p, &x, candidates, count, best, best_ms);
+    cudaFree(room);
+    return status;
+}
+
+/* Whether a choice by timing is worth it. A product's tokens are its rows, or its depth if it is a
+ * gradient. Numbers of labels are mostly no multiples of TOKENS, and hardly come twice. */
+static bool is_timed(const struct tune_cuda *cuda, const struct tune_cuda_kind *k)
+{
+    return cuda->algorithms && *cuda->algorithms && (k->at ? k->depth : k->rows) % TOKENS == 0;
+}
+
+/* Choose the product's algorithm: the one that the file names, else the fastest. While the stream
+ * is captured nothing can be timed; then cuBLASLt's first guess counts in this process. */
+static int choose(struct tune_device *dev, struct product *p, const struct operands *x)
+{
+    struct tune_cuda_products *all = tune_cuda_of(dev)->products;
+    const char *path = tune_cuda_of(dev)->algorithms;
+    cublasLtMatmulHeuristicResult_t candidates[CANDIDATES];
+    int count, best = 0;
+    float ms = 0;
+    cublasStatus_t s = offers(all, p, candidates, &count);
+    if (s != CUBLAS_STATUS_SUCCESS)
+        return refuse_product(p, "cuBLASLt has no algorithm for", s);
+    if (is_timed(tune_cuda_of(dev), &p->kind)) {
+        count = tune_cuda_algorithms_unlike(candidates, count);
+        best = tune_cuda_algorithms_kept(path, &p->kind, candidates, count);
+    }
+    if (best < 0 && count > 1) {
+        cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+        cudaError_t error = cudaStreamIsCapturing(tune_cuda_of(dev)->stream, &capture);
+        if (error != cudaSuccess)
+            return tune_cuda_failed(error, "timing cuBLASLt's algorithms");
+        if (capture == cudaStreamCaptureStatusNone &&
+            time_on_operands(dev, p, *x, candidates, count, &best, &ms) < 0)
+            return -1;
+        if (best >= 0)
+            best = tune_cuda_algorithms_keep(path, &p->kind, candidates, count, best,
+                                             static_cast<double>(ms) * 1000);
+    }
+    best = best < 0 ? 0 : best;
+    p->algorithm = candidates[best].algo;
+    p->workspace = candidates[best].workspaceSize;
+    return 0;
 }
 
 /* The product of this kind, made if it is new. */
-static struct product *find(struct tune_cuda_products *all, const struct kind *kind)
+static struct product *find(struct tune_device *dev, const struct tune_cuda_kind *kind,
+                            const struct operands *x)
 {
+    struct tune_cuda_products *all = tune_cuda_of(dev)->products;
     for (int i = 0; i < all->count; i++)
         if (memcmp(&all->ready[i].kind, kind, sizeof *kind) == 0)
             return &all->ready[i];
@@ -164,8 +322,7 @@ static struct product *find(struct tune_cuda_products *all, const struct kind *k
         int room = all->room ? 2 * all->room : 32;
         void *more = realloc(all->ready, static_cast<size_t>(room) * sizeof *all->ready);
         if (!more) {
-            tune_error_set_kind(TUNE_ERROR_CANNOT, "gemm: no memory for %d kinds of products",
-                                room);
+            tune_error_no_memory("%d kinds of products", room);
             return nullptr;
         }
         all->ready = static_cast<struct product *>(more);
@@ -174,11 +331,10 @@ static struct product *find(struct tune_cuda_products *all, const struct kind *k
     struct product p = {};
     p.kind = *kind;
     cublasStatus_t status = describe(&p);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = choose(all, &p);
-    if (status != CUBLAS_STATUS_SUCCESS) {
+    if (status != CUBLAS_STATUS_SUCCESS)
+        refuse_product(&p, "cuBLASLt does not describe", status);
+    if (status != CUBLAS_STATUS_SUCCESS || choose(dev, &p, x) < 0) {
         free_product(&p);
-        refuse("cuBLASLt has no algorithm for this product", status);
         return nullptr;
     }
     all->ready[all->count] = p;
@@ -199,28 +355,28 @@ static int multiply(struct tune_device *dev, const struct tune_tensor *c,
                     const struct tune_tensor *a, bool at, const struct tune_tensor *b, bool bt,
                     float alpha, float beta)
 {
-    struct tune_cuda_products *all = products_of(dev);
+    if (!products_of(dev))
+        return -1;
     uint32_t out = alignment(c->data.at);
-    struct kind kind = {c->shape[0],
-                        c->shape[1],
-                        a->shape[!at],
-                        step_of(a),
-                        step_of(b),
-                        step_of(c),
-                        a->dtype,
-                        c->dtype,
-                        at,
-                        bt,
-                        {alignment(b->data.at), alignment(a->data.at), out, out}};
-    struct product *p = all ? find(all, &kind) : nullptr;
+    struct tune_cuda_kind kind = {c->shape[0],
+                                  c->shape[1],
+                                  a->shape[!at],
+                                  step_of(a),
+                                  step_of(b),
+                                  step_of(c),
+                                  a->dtype,
+                                  c->dtype,
+                                  at,
+                                  bt,
+                                  {alignment(b->data.at), alignment(a->data.at), out, out}};
+    struct operands x = {tune_cuda_data<void>(b), tune_cuda_data<void>(a), tune_cuda_data<void>(c),
+                         alpha, beta};
+    struct product *p = find(dev, &kind, &x);
     if (!p)
         return -1;
-    void *to = tune_cuda_data<void>(c);
-    cublasStatus_t status =
-        cublasLtMatmul(all->handle, p->how, &alpha, tune_cuda_data<void>(b), p->a,
-                       tune_cuda_data<void>(a), p->b, &beta, to, p->c, to, p->c, &p->algorithm,
-                       all->workspace, p->workspace, tune_cuda_of(dev)->stream);
-    return status == CUBLAS_STATUS_SUCCESS ? tune_cuda_queued(dev) : refuse("cuBLASLt", status);
+    cublasStatus_t status = queue(dev, p, &x, &p->algorithm, p->workspace);
+    return status == CUBLAS_STATUS_SUCCESS ? tune_cuda_queued(dev)
+                                           : refuse_product(p, "cuBLASLt does not compute", status);
 }
 
 /* Make *t a dense matrix of dtype in room. Returns 0. */

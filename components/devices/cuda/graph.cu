@@ -12,7 +12,7 @@
 
 namespace {
 
-/* The calls of a group, one after the other: the number of the operation, its arguments. */
+/* The calls of a group, one after the other: a head, then the arguments. */
 struct calls {
     char *at;
     size_t used, room;
@@ -99,6 +99,18 @@ static struct tune_tensor *take_tensor(const char **from, struct tune_tensor *ro
     return room;
 }
 
+/* The operation, and the weight that an error names. */
+struct head {
+    const char *what;
+    int32_t layer, number;
+};
+
+static bool put_head(struct calls *c, int number, const struct tune_device *dev)
+{
+    struct head h = {dev->doing.what, dev->doing.layer, number};
+    return put(c, &h, sizeof h);
+}
+
 #define PUT(kind, ...) PUT_##kind(__VA_ARGS__)
 #define PUT_SET(x) &&put_tensor(calls_, x)
 #define PUT_EDIT(x, old) &&put_tensor(calls_, x)
@@ -123,11 +135,9 @@ static struct tune_tensor *take_tensor(const char **from, struct tune_tensor *ro
 #define NOW(op)                                                                                    \
     static int now_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER))                    \
     {                                                                                              \
-        struct tune_cuda *cuda = tune_cuda_of(dev);                                                \
-        cuda->failed = cudaSuccess;                                                                \
+        tune_cuda_of(dev)->failed = cudaSuccess;                                                   \
         int status = tune_cuda_##op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                            \
-        bool failed = status < 0 && cuda->failed != cudaSuccess;                                   \
-        return failed ? tune_cuda_failed(dev, #op, cuda->failed) : status;                         \
+        return status < 0 ? tune_cuda_op_failed(dev, #op) : status;                                \
     }
 TUNE_OPS(NOW)
 
@@ -139,8 +149,7 @@ TUNE_OPS(NOW)
         if (!all_ || !all_->collecting)                                                            \
             return now_##op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                                    \
         struct calls *calls_ = &all_->now;                                                         \
-        int32_t number_ = CALL_##op;                                                               \
-        return put(calls_, &number_, sizeof number_) TUNE_ARGS_##op(PUT) ? 0 : -1;                 \
+        return put_head(calls_, CALL_##op, dev) TUNE_ARGS_##op(PUT) ? 0 : -1;                      \
     }
 TUNE_OPS(CALL)
 
@@ -157,24 +166,22 @@ static int play(struct tune_device *dev, const struct calls *c)
 {
 #define ENTRY(op) play_##op,
     static int (*const table[CALLS])(struct tune_device *, const char **) = {TUNE_OPS(ENTRY)};
-    for (const char *at = c->at; at < c->at + c->used;) {
-        int32_t number;
-        take(&at, &number);
-        if (table[number](dev, &at) < 0)
-            return -1;
+    struct tune_doing doing = dev->doing;
+    int status = 0;
+    for (const char *at = c->at; at < c->at + c->used && status == 0;) {
+        struct head h;
+        take(&at, &h);
+        dev->doing.what = h.what;
+        dev->doing.layer = h.layer;
+        status = table[h.number](dev, &at);
     }
-    return 0;
+    dev->doing = doing;
+    return status;
 }
 
 /* ---- graphs ---- */
 
-static int refuse(const char *what, cudaError_t error)
-{
-    cudaGetLastError();
-    return tune_error_cannot("cuda, %s: %s (%s). TUNE_CUDA_GRAPHS=0 in the environment runs without "
-                             "graphs",
-                             what, cudaGetErrorString(error), cudaGetErrorName(error));
-}
+#define WITHOUT " (TUNE_CUDA_GRAPHS=0 in the environment runs without)"
 
 /* FNV-1a over 8 bytes at a time. */
 static uint64_t hash_of(const struct calls *c)
@@ -205,20 +212,20 @@ static int capture(struct tune_device *dev, struct graph *g)
     cudaGraph_t graph = nullptr;
     cudaError_t error = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
     if (error != cudaSuccess)
-        return refuse("capturing a graph", error);
+        return tune_cuda_failed(error, "cuda, capturing a graph" WITHOUT);
     int status = play(dev, &g->calls);
     error = cudaStreamEndCapture(stream, &graph);
     if (status < 0 || error != cudaSuccess) {
         if (graph)
             cudaGraphDestroy(graph);
         cudaGetLastError();
-        return status < 0 ? -1 : refuse("capturing a graph", error);
+        return status < 0 ? -1 : tune_cuda_failed(error, "cuda, capturing a graph" WITHOUT);
     }
     error = cudaGraphInstantiate(&g->exec, graph, 0);
     cudaGraphDestroy(graph);
     if (error != cudaSuccess) {
         g->exec = nullptr;
-        return refuse("making a graph", error);
+        return tune_cuda_failed(error, "cuda, making a graph" WITHOUT);
     }
     return 0;
 }
@@ -263,7 +270,7 @@ static int run(struct tune_device *dev, struct tune_cuda_graphs *all)
     if (!g->exec && capture(dev, g) < 0)
         return -1;
     cudaError_t error = cudaGraphLaunch(g->exec, tune_cuda_of(dev)->stream);
-    return error == cudaSuccess ? 0 : refuse("a graph", error);
+    return error == cudaSuccess ? 0 : tune_cuda_failed(error, "cuda, queueing a graph" WITHOUT);
 }
 
 /* ---- groups ---- */

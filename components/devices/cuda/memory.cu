@@ -18,7 +18,7 @@ float *tune_cuda_scratch(struct tune_device *dev, int64_t floats)
     if (floats <= cuda->scratch_floats)
         return cuda->scratch;
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    cudaStreamIsCapturing(cuda->stream, &capture);
+    cudaError_t error = cudaStreamIsCapturing(cuda->stream, &capture);
     if (capture != cudaStreamCaptureStatusNone) {
         tune_error_cannot("a captured operation needs %lld bytes of working memory; %lld are "
                           "reserved. Reserve the largest size first.",
@@ -28,10 +28,11 @@ float *tune_cuda_scratch(struct tune_device *dev, int64_t floats)
     }
     tune_cuda_scratch_free(dev);
     void *memory = nullptr;
-    if (cudaMalloc(&memory, static_cast<size_t>(floats) * 4) != cudaSuccess) {
-        cudaGetLastError(); /* later launches did not fail */
-        tune_error_no_memory("%lld bytes of working memory on the GPU",
-                             static_cast<long long>(floats * 4));
+    if (error == cudaSuccess)
+        error = cudaMalloc(&memory, static_cast<size_t>(floats) * 4);
+    if (error != cudaSuccess) {
+        tune_cuda_failed(error, "%.1f MiB of working memory",
+                         static_cast<double>(floats) * 4 / 1048576);
         return nullptr;
     }
     cuda->scratch = static_cast<float *>(memory);
