@@ -1,6 +1,6 @@
-/* test_large.cu - tensors of over 2^34 elements: an index of 32 bits would be too small, even one of
- * packs of four. Only the last rows hold numbers, and only the last blocks run, so little memory
- * and time is used. The bits are those of a small tensor that has just these rows. */
+/* test_large.cu - tensors of over 2^34 elements: an index of 32 bits would be too small, even one
+ * that counts packs of four. Only the last rows hold numbers, and only the last blocks run, so
+ * little memory and time is used. The bits are those of a small tensor that has just these rows. */
 #include "operations.h"
 
 #include <sys/mman.h>
