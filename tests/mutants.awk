@@ -32,7 +32,7 @@ BEGIN { FS = "\n" }
         if (name[i] ~ /@/ && name[i] !~ /^test_[a-z_0-9]*(:[^@]*)?@far$/)
             error(name[i] ": expected test_x@far or test_x:y@far")
         sub(/@.*/, "", name[i])
-        text = "tests/" name[i] (name[i] ~ /\.sh$/ ? "" : ".c")
+        text = "tests/" name[i] (name[i] ~ /\.sh$/ ? "" : name[i] ~ /^cuda_on_cpu\// ? ".cu" : ".c")
         sub(/:.*\.c$/, ".c", text)
         if (content(text) == "") error(text " is not there")
     }

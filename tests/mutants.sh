@@ -24,6 +24,7 @@ total=$(wc -l <"$tmp/list")
 [ "$total" != 0 ] || { echo "no mutant has: $*"; exit 1; }
 
 # ---- a copy that is built and passes ----
+cxx=g++ # for the emulated CUDA device
 helpers=$(ls tests/helpers/*.c | sed 's|\(.*\)\.c|build/\1|')
 # build FOLDER JOBS TEST... - what these tests run
 build() {
@@ -31,13 +32,14 @@ build() {
     shift 2
     targets=$(for t in "$@"; do case $t in
         *.sh) echo all $helpers; grep -o '\$BUILD/tests/test_[a-z_0-9]*' "tests/$t" | sed 's/^\$BUILD/build/' ;;
+        cuda_on_cpu/*) echo "build/$t.$cxx" ;;
         *) echo "build/tests/${t%%[:@]*}" ;;
         esac; done | tr ' ' '\n' | sort -u)
-    make -C "$where" -j"$jobs" --no-print-directory OPT=-O2 EXTRA_CFLAGS=-g0 $targets >"$where.log" 2>&1
+    make -C "$where" -j"$jobs" --no-print-directory OPT=-O2 EXTRA_CFLAGS=-g0 CUDA_CXX=$cxx $targets >"$where.log" 2>&1
 }
 # run FOLDER TEST - in a copy; what the test leaves behind goes with the folder
 run() {
-    limit=$(cat "$tmp/limit/$2" 2>/dev/null || echo 900)
+    limit=$(cat "$tmp/limit/$(basename "$2")" 2>/dev/null || echo 900)
     mkdir -p "$1/tmp"
     (
         cd "$1" && export TMPDIR="$1/tmp"
@@ -45,6 +47,7 @@ run() {
         [ "$what" = "$2" ] || export TUNE_TEST_DEVICE=far
         case $what in
         *.sh) timeout "$limit" sh "tests/$what" ;;
+        cuda_on_cpu/*) timeout "$limit" "build/$what.$cxx" ;;
         *:*) TUNE_TEST_ONLY=${what#*:} timeout "$limit" "build/tests/${what%:*}" ;;
         *) timeout "$limit" "build/tests/$what" ;;
         esac
@@ -61,7 +64,7 @@ build "$tmp/0" "$workers" $tests || { tail -n 20 "$tmp/0.log"; exit 1; }
 for t in $tests; do
     begin=$(date +%s)
     run "$tmp/0" "$t" && grep -q '^ok .' "$tmp/0.log" || { cat "$tmp/0.log"; echo "$t fails without a mutant"; exit 1; }
-    echo $((4 * ($(date +%s) - begin) + 20)) >"$tmp/limit/$t"
+    echo $((4 * ($(date +%s) - begin) + 20)) >"$tmp/limit/$(basename "$t")"
 done
 n=1
 while [ $n -lt "$workers" ]; do
@@ -72,7 +75,7 @@ done
 # ---- one mutant ----
 # verdict COPY - by: what became of the mutant in $number, $file, $tests of this copy
 verdict() {
-    object=$1/build/obj/${file%.c}.o
+    case $file in *.cu) object=$1/build/obj/$cxx/${file%.cu}.o ;; *) object=$1/build/obj/${file%.c}.o ;; esac
     [ ! -e "$object" ] || cp "$object" "$1.o"
     cp -p "$1/$file" "$1.source"
     cp "$tmp/files/$number" "$1/$file"
@@ -90,7 +93,7 @@ verdict() {
     done
     # The source as old as it was, its object new: only what is made from the object is made again.
     mv "$1.source" "$1/$file"
-    case $file in *.c) [ -e "$1.o" ] && cp "$1.o" "$object" ;; *) touch "$1/$file" ;; esac
+    case $file in *.c | *.cu) [ -e "$1.o" ] && cp "$1.o" "$object" ;; *) touch "$1/$file" ;; esac
     rm -f "$1.o"
 }
 clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }

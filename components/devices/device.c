@@ -15,10 +15,17 @@
 #include "core/try.h"
 #include "devices/cpu/cpu.h"
 #include "devices/cuda/device.h"
+#include "files/file.h"
 
 /* The CUDA device is a library of its own, beside the program (`make cuda`), so that programs run
  * where CUDA is not. A test may have it in the program itself. */
 extern __typeof__(tune_cuda_open) tune_cuda_open __attribute__((weak));
+
+/* The library also calls these functions. So the linker takes them from libtune.a even if
+ * the program does not call them. */
+static void (*const for_cuda[])(void) __attribute__((used)) = {
+    (void (*)(void))tune_file_read, (void (*)(void))tune_file_begin, (void (*)(void))tune_file_commit,
+    (void (*)(void))tune_file_cancel, (void (*)(void))tune_file_make_folder};
 
 static __typeof__(tune_cuda_open) *find_cuda(void)
 {

@@ -13,7 +13,7 @@
 #include "devices/cuda/cuda.h"
 #include "files/file.h"
 
-/* What distinguishes products. No padding, since it is compared as bytes. */
+/* A kind of product has these sizes. No padding, since it is compared as bytes. */
 struct tune_cuda_kind {
     int64_t rows, columns, depth, a_step, b_step, c_step; /* of c; elements between rows */
     int32_t a_dtype, c_dtype, at, bt;                     /* b has a's */
