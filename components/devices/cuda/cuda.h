@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "devices/cuda/language.h"
+#include "devices/cuda/sizes.h"
 #include "devices/ops.h"
 
 /* The state of a CUDA device. */
@@ -23,13 +24,6 @@ struct tune_cuda {
     struct tune_cuda_products *products; /* gemm.cu */
 };
 
-/* Scratch of sums over rows of so many columns, at most, in floats: columns.h. */
-constexpr int64_t TUNE_CUDA_COLUMN_BLOCKS = 512;
-static inline int64_t tune_cuda_column_most(int64_t columns)
-{
-    return 32 * TUNE_CUDA_COLUMN_BLOCKS + columns;
-}
-
 static inline struct tune_cuda *tune_cuda_of(const struct tune_device *dev)
 {
     return static_cast<struct tune_cuda *>(dev->state);
@@ -37,9 +31,19 @@ static inline struct tune_cuda *tune_cuda_of(const struct tune_device *dev)
 
 /* tune_cuda_cast - queue y = x with another dtype. Both are matrices of one shape, whose rows may
  * lie apart; F32 or BF16.
+ * tune_cuda_products_begin - take what tune_cuda_gemm needs once: cuBLASLt and its workspace.
  * tune_cuda_products_free - free what tune_cuda_gemm made. */
 int tune_cuda_cast(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x);
+int tune_cuda_products_begin(struct tune_device *dev);
 void tune_cuda_products_free(struct tune_cuda *cuda);
+
+/* tune_cuda_count - so many bytes more are held, or fewer. */
+static inline void tune_cuda_count(struct tune_device *dev, int64_t more)
+{
+    dev->bytes += more;
+    dev->bytes_peak = tune_cuda_most(dev->bytes_peak, dev->bytes);
+    dev->allocations += more > 0;
+}
 
 /* tune_cuda_queued - 0 if the launches since the last call succeeded, else -1. */
 static inline int tune_cuda_queued(struct tune_device *dev)
@@ -80,11 +84,6 @@ static inline size_t tune_cuda_bytes(const struct tune_tensor *t)
  * tune_cuda_scratch_free - free it. */
 float *tune_cuda_scratch(struct tune_device *dev, int64_t floats);
 void tune_cuda_scratch_free(struct tune_device *dev);
-
-/* tune_cuda_attention_floats - the floats of scratch that attentions up to this size take: B rows
- * of T keys. queries: the most queries of a row. training: backward runs too. */
-int64_t tune_cuda_attention_floats(int64_t B, int64_t queries, int64_t T, int64_t H, int64_t D,
-                                   bool training);
 
 /* Threads of a block, mostly.
  * tune_cuda_blocks - blocks for n elements; there is a limit, so a kernel takes the elements
