@@ -1,7 +1,8 @@
 /* fake_nvml.c - a libnvidia-ml.so.1 of two GPUs that do what a test says (fake_nvml.h builds and loads it). */
+#include <stdio.h>
 #include <string.h>
 
-unsigned fake_compute[2] = {30, 50}, fake_milliwatts[2] = {100000, 300000};
+unsigned fake_compute[2] = {30, 50}, fake_milliwatts[2] = {100000, 300000}, fake_mhz[2] = {1200, 1800};
 unsigned long long fake_used[2] = {20, 60}; /* of 80 */
 int fake_begun, fake_broken, fake_calls;
 
@@ -62,5 +63,46 @@ int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *milliwatts)
 {
     (void)device;
     *milliwatts = 400000;
+    return 0;
+}
+
+int nvmlDeviceGetClockInfo(void *device, int which, unsigned *mhz)
+{
+    *mhz = which == 1 ? fake_mhz[gpu(device)] : 7; /* 1: of the multiprocessors */
+    return fake_broken ? 3 : 0;
+}
+
+static const char *const uuids[2] = {"GPU-aaaa", "GPU-bbbb"};
+
+int nvmlDeviceGetCount_v2(unsigned *count)
+{
+    *count = 2;
+    return 0;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **device)
+{
+    *device = &fake_compute[i & 1];
+    return i < 2 ? 0 : 6;
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
+{
+    int i = !strcmp(uuid, uuids[0]) ? 0 : !strcmp(uuid, uuids[1]) ? 1 : -1;
+    if (i < 0)
+        return 6;
+    *device = &fake_compute[i];
+    return 0;
+}
+
+int nvmlDeviceGetUUID(void *device, char *text, unsigned size)
+{
+    snprintf(text, size, "%s", uuids[gpu(device)]);
+    return 0;
+}
+
+int nvmlDeviceGetIndex(void *device, unsigned *i)
+{
+    *i = (unsigned)gpu(device);
     return 0;
 }

@@ -759,6 +759,12 @@ static void watched(void **state)
         assert_true(number_of(json, "gpu_memory_utilization_peak") == (seen ? 75 : -12345));
         assert_true(number_of(json, "gpu_power_watts_max") == (seen ? 300 : -12345));
         assert_true(number_of(json, "gpu_power_percent_avg") == (seen ? 50 : -12345));
+        assert_true(number_of(json, "gpu_sm_clock_min") == (seen ? 1200 : -12345));
+        assert_true(number_of(json, "gpu_sm_clock_max") == (seen ? 1800 : -12345));
+        double joules = 400 * number_of(json, "train_runtime"), tokens = number_of(json, "dataset_tokens_per_second");
+        assert_true(!seen || fabs(number_of(json, "gpu_energy") / joules - 1) < 1e-9);
+        assert_true(!seen || fabs(number_of(json, "gpu_energy_per_token") / (400 / tokens) - 1) < 1e-9);
+        assert_true(seen || number_of(json, "gpu_energy_per_token") == -12345);
         cJSON_Delete(json);
         snprintf(path, sizeof path, "%s/run.json", folder);
         json = read_json(path);

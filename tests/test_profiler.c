@@ -486,12 +486,12 @@ static void gpus(void **state)
     assert_got(g);
     assert_int_equal(tune_gpus_count(g), 2);
     tune_gpus_read(g, 0, &now);
-    assert_true(now.compute == 30 && now.memory == 25 && now.watts == 100 && now.power == 25);
+    assert_true(now.compute == 30 && now.memory == 25 && now.watts == 100 && now.power == 25 && now.clock == 1200);
     tune_gpus_read(g, 1, &now);
-    assert_true(now.compute == 50 && now.memory == 75 && now.watts == 300 && now.power == 75);
+    assert_true(now.compute == 50 && now.memory == 75 && now.watts == 300 && now.power == 75 && now.clock == 1800);
     *fake.broken = 1; /* as of a part of a GPU */
     tune_gpus_read(g, 1, &now);
-    assert_true(isnan(now.compute) && now.memory == 75 && isnan(now.watts) && isnan(now.power));
+    assert_true(isnan(now.compute) && now.memory == 75 && isnan(now.watts) && isnan(now.power) && isnan(now.clock));
     *fake.broken = 0;
     tune_gpus_close(g);
     assert_int_equal(*fake.begun, 0);
@@ -522,6 +522,7 @@ static void averages(void **state)
     is_spread(seen.gpu_memory, 25, 50, 75);
     is_spread(seen.gpu_watts, 100, 200, 300);
     is_spread(seen.gpu_power, 25, 50, 75);
+    is_spread(seen.gpu_clock, 1200, 1500, 1800);
     assert_true(seen.gpu_memory_peak == 75);
     fake.compute[0] = 90, fake.used[0] = 80;
     double second_begin = tune_clock_s();

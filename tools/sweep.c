@@ -89,6 +89,9 @@ static const struct tune_option my_options[] = {
     TUNE_OPTION_GROUP("how"),
     {"in-flight", TUNE_INT, &my.in_flight, "0", "[0,1024]", "measurements",
      "measurements at a time; 0: the operation's batchSize, else 1. Each has cores of its own"},
+    {"gpus", TUNE_STRING, &my.gpus, NULL, "", "",
+     "GPUs to measure on: indexes, UUIDs or bus ids, with commas. A measurement whose number_gpus is "
+     "1 has one of them for itself. Default: CUDA_VISIBLE_DEVICES, else all of this machine"},
     {"share-cores", TUNE_BOOL, &my.share_cores, "false", "", "",
      "let measurements at a time use all cores. They disturb each other"},
     {"timeout", TUNE_DOUBLE, &my.timeout, "0", "[0,inf)", "s",
@@ -347,6 +350,7 @@ static int prepare(void)
 {
     tune_host_read(&sweep.host);
     TRY(read_inputs());
+    TRY(sweep_find_gpus());
     TRY(sweep_make_slots(sweep.operation.in_flight));
     TRY(sweep_set_environment());
     if (!(sweep.known = tune_known_read(sweep.store, sweep.protocols, sweep.protocol_count, sweep.record.id)))
@@ -426,6 +430,7 @@ int main(int argc, char **argv)
     bool bad = !my.dry_run && (sweep.braked || sweep_none_valid());
     struct tune_progress at = {.signal = *my.tune.stop_signal};
     tune_operation_record_free(&sweep.record);
+    tune_job_free(&sweep.pending);
     tune_jobs_free(sweep.jobs);
     sweep_halving_free();
     sweep_enough_free();

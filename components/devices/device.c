@@ -16,6 +16,7 @@
 #include "devices/cpu/cpu.h"
 #include "devices/cuda/device.h"
 #include "files/file.h"
+#include "devices/ops.h"
 
 /* The CUDA device is a library of its own, beside the program (`make cuda`), so that programs run
  * where CUDA is not. A test may have it in the program itself. */
@@ -96,6 +97,29 @@ struct tune_device *tune_device_open(const char *name, int threads)
         return NULL;
     }
     return dev;
+}
+
+/* A GPU of that much memory, which can only be planned for. */
+static struct tune_device *plan_cuda(int64_t memory)
+{
+    struct tune_device *dev = tune_zeroed(1, sizeof *dev, "a device");
+    if (dev && tune_cuda_plan(dev, memory) == 0)
+        return dev;
+    free(dev);
+    return NULL;
+}
+
+struct tune_device *tune_device_plan(const char *name, int threads, int64_t memory)
+{
+    if (cuda_index(name) < 0)
+        return tune_device_open(name, threads);
+    if (memory > 0)
+        return plan_cuda(memory);
+    struct tune_device *dev = tune_device_open(name, threads);
+    if (dev)
+        return dev;
+    tune_error_clear();
+    return plan_cuda(0);
 }
 
 void tune_device_close(struct tune_device *dev)
@@ -197,6 +221,15 @@ int tune_device_reserve(struct tune_device *dev, const struct tune_largest *larg
 int64_t tune_device_reserve_bytes(const struct tune_device *dev, const struct tune_largest *largest, int64_t *library)
 {
     return dev->ops->reserve_bytes(dev, largest, library);
+}
+
+void tune_largest_product(struct tune_largest *l, struct tune_operand c, struct tune_operand a, struct tune_operand b,
+                          enum tune_dtype operands)
+{
+    /* products of F32 operands are F32: a BF16 result is rounded from a copy */
+    int64_t result = c.dtype == TUNE_BF16 && operands == TUNE_F32 ? tune_copy_bytes(c, TUNE_F32) : 0;
+    int64_t bytes = tune_copy_bytes(a, operands) + tune_copy_bytes(b, operands) + result;
+    l->copies = bytes > l->copies ? bytes : l->copies;
 }
 
 int tune_device_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n)

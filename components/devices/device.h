@@ -66,12 +66,31 @@ struct tune_largest {
     int64_t depth;               /* longest sum in a product whose result is an activation */
     enum tune_dtype activations;
     bool training;               /* backward will run too */
+    int64_t copies;              /* bytes of the operands that a product converts: see below */
 };
+
+/* What a product reads or writes: how many numbers, and their dtype. */
+struct tune_operand {
+    int64_t count;
+    enum tune_dtype dtype;
+};
+
+/* tune_copy_bytes - what a device that converts an operand first takes for it, in multiples of 256
+ * bytes. 0: it has that dtype already.
+ * tune_largest_product - products c = a b with `operands` (tune_gemm) are to come. Raises
+ * l->copies. */
+static inline int64_t tune_copy_bytes(struct tune_operand from, enum tune_dtype to)
+{
+    int64_t size = to == TUNE_BF16 ? 2 : 4;
+    return from.dtype == to ? 0 : (from.count * size + 255) / 256 * 256;
+}
+void tune_largest_product(struct tune_largest *l, struct tune_operand c, struct tune_operand a,
+                          struct tune_operand b, enum tune_dtype operands);
 
 /* Memory of a device, in bytes. */
 struct tune_device_memory {
     int64_t free;  /* bytes that can still be taken */
-    int64_t total; /* 0: both are unknown */
+    int64_t total; /* 0: both are unknown, as of a GPU that is not there */
     bool shared;   /* the device uses host memory, as the CPU does; one limit bounds both */
 };
 
@@ -121,6 +140,14 @@ static inline void tune_device_does(struct tune_device *dev, enum tune_phase pha
  * tune_device_close - close it, after everything made on it was freed. */
 struct tune_device *tune_device_open(const char *name, int threads);
 void tune_device_close(struct tune_device *dev);
+
+/* tune_device_plan - a device that only says what a run would take of it: for the machine at hand,
+ * or for a GPU that is not there. It answers tune_device_memory and tune_device_reserve_bytes;
+ * nothing else may be called but close. "cpu" is opened. "cuda": the GPU if it can be opened, else
+ * one of unknown memory. memory: bytes of a GPU to plan for instead, with what its driver takes
+ * (TUNE_CUDA_CONTEXT); 0: none. NULL with an error, as above. */
+#define TUNE_CUDA_CONTEXT ((int64_t)512 << 20) /* an estimate: nothing of ours was measured yet */
+struct tune_device *tune_device_plan(const char *name, int threads, int64_t memory);
 
 /* tune_device_alloc - zeroed, 64-byte aligned memory on the device. Address 0 with an error of kind
  * CANNOT that says what it was for.

@@ -106,29 +106,43 @@ static int time_product(struct tune_device *dev, struct tune_tensor *y, struct t
     return 0;
 }
 
-/* FLOP/s of products of the model's width; 0: the device has no memory left for them. */
+/* Room for a product to measure: the gradients, which are 0 until the first step and stay so. With
+ * too few of them, memory of its own, where that is the host's. 0: there is none. */
+static tune_address room(struct tune_model *model, int64_t bytes, bool *own)
+{
+    struct tune_device *dev = tune_model_device(model);
+    struct tune_tensor gradients = tune_model_kept(model, TUNE_GRADIENT);
+    struct tune_device_memory memory;
+    *own = false;
+    if (gradients.data.at && gradients.shape[0] * 4 >= bytes)
+        return gradients.data;
+    *own = tune_device_memory(dev, &memory) == 0 && memory.shared;
+    return *own ? tune_device_alloc(dev, bytes, "a product to measure") : (tune_address){0};
+}
+
+/* FLOP/s of products of the model's width; 0: the device has no memory for them. */
 static int measure(struct tune_model *model, double tokens, double *rate)
 {
     const struct tune_model_config *c = tune_model_config(model);
     struct tune_device *dev = tune_model_device(model);
     int64_t N = tokens < 1 ? 1 : tokens > 512 ? 512 : (int64_t)tokens, C = c->hidden, M = c->ffn < 1024 ? c->ffn : 1024;
     enum tune_dtype operands = tune_model_dtype(model);
-    int64_t bytes[3] = {N * C * 4, M * C * 4, N * M * 4};
-    struct tune_tensor t[3] = {{.dtype = TUNE_F32, .ndim = 2, .shape = {N, C}},
-                               {.dtype = TUNE_F32, .ndim = 2, .shape = {M, C}},
+    struct tune_tensor t[3] = {{.dtype = operands, .ndim = 2, .shape = {N, C}},
+                               {.dtype = operands, .ndim = 2, .shape = {M, C}},
                                {.dtype = TUNE_F32, .ndim = 2, .shape = {N, M}}};
-    bool good = true;
-    for (int i = 0; i < 3 && good; i++) {
-        t[i].data = tune_device_alloc(dev, bytes[i], "a product to measure");
-        good = t[i].data.at != 0;
-    }
-    *rate = 0;
-    bool scarce = !good && tune_error_kind() == TUNE_ERROR_CANNOT;
-    int status = good ? time_product(dev, &t[2], &t[0], &t[1], operands, rate) : scarce ? 0 : -1;
+    int64_t at[4] = {0};
+    bool own;
     for (int i = 0; i < 3; i++)
-        if (t[i].data.at)
-            tune_device_free(dev, t[i].data, bytes[i]);
-    if (scarce)
+        at[i + 1] = (at[i] + tune_tensor_bytes(&t[i]) + 255) / 256 * 256;
+    tune_address begin = room(model, at[3], &own);
+    bool failed = !begin.at && own && tune_error_kind() != TUNE_ERROR_CANNOT;
+    for (int i = 0; i < 3; i++)
+        t[i].data = tune_address_plus(begin, at[i]);
+    *rate = 0;
+    int status = begin.at ? time_product(dev, &t[2], &t[0], &t[1], operands, rate) : failed ? -1 : 0;
+    if (own)
+        tune_device_free(dev, begin, at[3]);
+    if (!begin.at && !failed)
         tune_error_clear();
     return status;
 }

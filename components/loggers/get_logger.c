@@ -306,6 +306,7 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     if (tune_dataset_stamp(data) && !flags->resume_checkpoint)
         TRY(forecast(log, flags, model, data, load, plan));
     log->data = data;
+    log->device = dev;
     log->profiler = tune_get_profiler(flags, tune_model_device(model), model, load);
     return log->profiler ? 0 : -1;
 }

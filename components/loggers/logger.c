@@ -336,6 +336,7 @@ int tune_logger_memory(struct tune_logger *log, const struct tune_memory_plan *p
     if (!tune_cjson_put(log->run.now, "memory", parts) || !good)
         return tune_logger_no_memory();
     tune_logger_know(log, "estimated_memory_bytes", (double)plan->total);
+    tune_logger_know(log, "estimated_device_bytes", (double)plan->device);
     return tune_logger_header(log, "memory", tune_memory_plan_text(plan, text, sizeof text));
 }
 

@@ -7,6 +7,7 @@
 #include "files/cjson.h"
 #include "machine/memory.h"
 #include "core/try.h"
+#include "devices/device.h"
 #include "flags/property.h"
 #include "loggers/state.h"
 #include "profilers/sampler.h"
@@ -71,13 +72,25 @@ static void know_spread(struct tune_logger *log, const char *what, const struct 
     }
 }
 
+/* Clock and energy, absent without a GPU. Power is that of this session, as above. */
+static void know_energy(struct tune_logger *log, const struct tune_sampler_seen *seen)
+{
+    double s = tune_logger_elapsed(log), joules = seen->gpu_watts.avg * log->gpus * s;
+    if (log->gpus == 0)
+        return;
+    know_spread(log, "gpu_sm_clock", &seen->gpu_clock);
+    tune_logger_know(log, "gpu_energy", joules);
+    if (log->tokens > 0)
+        tune_logger_know(log, "gpu_energy_per_token", joules / (double)log->tokens);
+}
+
 /* Times of this session, from the start of its first step to the end of its last. */
 static void know_machine(struct tune_logger *log)
 {
     double own_s = log->end.wall_s - log->begin.wall_s;
     double used = tune_memory_used();
     struct tune_sampler_seen seen = {.memory = used < 0 ? NAN : used, .gpu_memory_peak = NAN};
-    seen.gpu_compute = seen.gpu_memory = seen.gpu_watts = seen.gpu_power = (struct tune_sampler_spread){NAN, NAN, NAN};
+    seen.gpu_compute = seen.gpu_memory = seen.gpu_watts = seen.gpu_power = seen.gpu_clock = (struct tune_sampler_spread){NAN, NAN, NAN};
     if (log->sampler)
         tune_sampler_read(log->sampler, log->begin.wall_s, log->end.wall_s, &seen);
     know_spread(log, "gpu_compute_utilization", &seen.gpu_compute);
@@ -85,6 +98,7 @@ static void know_machine(struct tune_logger *log)
     tune_logger_know(log, "gpu_memory_utilization_peak", seen.gpu_memory_peak);
     know_spread(log, "gpu_power_watts", &seen.gpu_watts);
     know_spread(log, "gpu_power_percent", &seen.gpu_power);
+    know_energy(log, &seen);
     if (log->own_steps > 0 && own_s > 0)
         tune_logger_know(log, "cpu_compute_utilization", 100 * (log->end.cpu_s - log->begin.cpu_s) / own_s);
     tune_logger_know(log, "cpu_memory_utilization", seen.memory);
@@ -122,6 +136,8 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
     double s = tune_logger_elapsed(log);
     tune_logger_know(log, "is_valid", (log->steps > 0 || at->evaluated) && at->signal == 0);
     tune_logger_know(log, "training_steps", (double)log->steps);
+    if (log->device)
+        tune_logger_know(log, "peak_device_bytes", (double)log->device->bytes_peak);
     tune_logger_know(log, "peak_memory_bytes", (double)tune_memory_peak());
     tune_logger_see_memory(log);
     tune_logger_know(log, "peak_anonymous_bytes", (double)log->anonymous);

@@ -34,6 +34,7 @@ struct tune_logger {
     struct tune_profiler *profiler;   /* the profiler of tune_logger_run; NULL: none */
     bool profiled;                    /* its table was printed */
     const struct tune_dataset *data;  /* the data set of tune_logger_run, borrowed; NULL: none */
+    const struct tune_device *device; /* its device, borrowed; NULL: none */
     struct tune_record *record;       /* the record of the last tune_logger_step, borrowed; NULL:
                                        * none yet */
     struct tune_own_metric *metrics_held; /* numbers of steps that are not logged yet */

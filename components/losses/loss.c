@@ -8,9 +8,6 @@
 #include "core/try.h"
 #include "devices/ops.h"
 
-/* bytes of logits: enough rows for a fast product, small beside the activations */
-enum { CHUNK_BYTES = 48 << 20 };
-
 struct tune_loss {
     struct tune_model *m;
     struct tune_device *dev;
@@ -57,9 +54,7 @@ static void set_sizes(struct tune_loss *l, const struct tune_model_config *confi
     l->V = config->vocabulary;
     l->scale = 1 / config->logits_scaling;
     l->N = N;
-    l->chunk = CHUNK_BYTES / (4 * l->V);
-    l->chunk = l->chunk < 16 ? 16 : l->chunk;
-    l->chunk = l->chunk > l->N ? l->N : l->chunk;
+    l->chunk = tune_model_logit_rows(config, N);
 }
 
 int64_t tune_loss_bytes(const struct tune_model_config *config, enum tune_dtype activations, int64_t N, bool training)

@@ -144,15 +144,15 @@ static void own_program(char path[TUNE_PATH_MAX])
         strcpy(path, "/proc/self/exe");
 }
 
-/* Start the guard with these descriptors as 0, 1 and 2 and no others. No signal is ignored and all
- * are blocked. Its own session lets it survive the terminal. Returns an errno. */
-static int spawn(pid_t *guard, char *const *argv, const int from[3])
+/* Start the guard with these descriptors, from TUNE_GUARD_SOCKET on, and no others. No signal is
+ * ignored and all are blocked. Its own session lets it survive the terminal. Returns an errno. */
+static int spawn(pid_t *guard, char *const *argv, const int *from, int count)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
     sigset_t all;
     char program[TUNE_PATH_MAX];
-    int high[3], error = 0;
+    int high[3 + TUNE_CHILD_HELD], error = 0;
     own_program(program);
     sigfillset(&all);
     if ((error = posix_spawn_file_actions_init(&files)))
@@ -161,15 +161,15 @@ static int spawn(pid_t *guard, char *const *argv, const int from[3])
         posix_spawn_file_actions_destroy(&files);
         return error;
     }
-    for (int fd = 0; fd < 3; fd++) {
+    for (int fd = 0; fd < 3 && !error; fd++)
+        error = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", fd == 0 ? O_RDONLY : O_WRONLY, 0);
+    for (int fd = 0; fd < count; fd++) {
         /* above the numbers that the guard's descriptors get */
-        high[fd] = fcntl(from[fd], F_DUPFD_CLOEXEC, TUNE_GUARD_DESCRIPTORS);
+        high[fd] = fcntl(from[fd], F_DUPFD_CLOEXEC, TUNE_GUARD_SOCKET + count);
         if (high[fd] < 0)
             error = errno;
-        if (!error)
-            error = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", fd == 0 ? O_RDONLY : O_WRONLY, 0);
     }
-    for (int fd = 0; fd < 3 && !error; fd++)
+    for (int fd = 0; fd < count && !error; fd++)
         error = posix_spawn_file_actions_adddup2(&files, high[fd], TUNE_GUARD_SOCKET + fd);
     if (!error)
         error = posix_spawnattr_setsigdefault(&how, &all);
@@ -179,7 +179,7 @@ static int spawn(pid_t *guard, char *const *argv, const int from[3])
         error = posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
     if (!error)
         error = posix_spawn(guard, program, &files, &how, argv, environ);
-    for (int fd = 0; fd < 3; fd++)
+    for (int fd = 0; fd < count; fd++)
         if (high[fd] >= 0)
             close(high[fd]);
     posix_spawnattr_destroy(&how);
@@ -199,12 +199,17 @@ static int open_places(const struct tune_child_options *o, int *log, int *folder
     return *folder < 0 || *log < 0 ? -1 : 0;
 }
 
-static int start(struct tune_child *c, const struct tune_guard_plan *plan, int socket, int log, int folder, const char *name)
+static int start(struct tune_child *c, const struct tune_guard_plan *plan, int socket, int log, int folder,
+                 const struct tune_child_options *o)
 {
-    char self[] = "guard", word[] = TUNE_GUARD_WORD, *shown = strdup(name);
-    char *argv[] = {self, word, shown, NULL};
-    const int from[3] = {socket, log, folder};
-    int error = spawn(&c->guard, argv, from);
+    const char *name = o->argv[0];
+    char self[] = "guard", word[] = TUNE_GUARD_WORD, *shown = strdup(name), held[16];
+    char *argv[] = {self, word, shown, held, NULL};
+    int from[3 + TUNE_CHILD_HELD] = {socket, log, folder}, count = 3;
+    for (int i = 0; i < o->held_count; i++)
+        from[count++] = o->held[i];
+    snprintf(held, sizeof held, "%d", o->held_count);
+    int error = shown ? spawn(&c->guard, argv, from, count) : ENOMEM;
     free(shown);
     if (error)
         return tune_error_set("cannot start a process to guard \"%s\": %s", name, strerror(error));
@@ -224,7 +229,9 @@ struct tune_child *tune_child_start(const struct tune_child_options *o)
 {
     char program[TUNE_PATH_MAX];
     int pair[2] = {-1, -1}, log = -1, folder = -1, status = -1;
-    if (find_program(o->argv[0], program) < 0)
+    if (o->held_count > TUNE_CHILD_HELD)
+        tune_error_set("cannot start \"%s\": %d descriptors to hold; at most %d", o->argv[0], o->held_count, TUNE_CHILD_HELD);
+    if (o->held_count > TUNE_CHILD_HELD || find_program(o->argv[0], program) < 0)
         return NULL;
     struct tune_child *c = calloc(1, sizeof *c);
     struct tune_guard_plan *plan = make_plan(o, program);
@@ -234,7 +241,7 @@ struct tune_child *tune_child_start(const struct tune_child_options *o)
         tune_error_set("cannot start \"%s\": %s", o->argv[0], strerror(errno));
     else if (open_places(o, &log, &folder) == 0) {
         c->socket = pair[0];
-        status = start(c, plan, pair[1], log, folder, o->argv[0]);
+        status = start(c, plan, pair[1], log, folder, o);
     }
     const int ours[] = {pair[1], log, folder, status < 0 ? pair[0] : -1};
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
@@ -245,6 +252,11 @@ struct tune_child *tune_child_start(const struct tune_child_options *o)
         return c;
     free(c);
     return NULL;
+}
+
+int tune_child_claim(const char *name)
+{
+    return tune_guard_name(name);
 }
 
 int tune_child_descriptor(const struct tune_child *c)

@@ -101,37 +101,55 @@ void tune_guard_release(const int *claims, int count)
         close(claims[i]);
 }
 
-bool tune_guard_claim(const int *cpus, int count, bool next, int *claims)
+int tune_guard_name(const char *name)
 {
     /* sun_path begins with NUL: an abstract name, no file */
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int n = snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "tune.c/%s", name);
+    if (n < 0 || (size_t)n >= sizeof at.sun_path - 1) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&at, size) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+bool tune_guard_claim(const int *cpus, int count, bool next, int *claims)
+{
     for (int i = 0; i < count; i++) {
-        int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "tune.c/cpu/%d%s", cpus[i], next ? "/next" : "");
-        claims[i] = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-        if (claims[i] >= 0 && bind(claims[i], (struct sockaddr *)&name, size) == 0)
+        char name[48];
+        snprintf(name, sizeof name, "cpu/%d%s", cpus[i], next ? "/next" : "");
+        claims[i] = tune_guard_name(name);
+        if (claims[i] >= 0)
             continue;
         int error = errno;
-        tune_guard_release(claims, claims[i] < 0 ? i : i + 1);
+        tune_guard_release(claims, i);
         errno = error;
         return false;
     }
     return true;
 }
 
-/* Close all files that the parent had open; the program must not inherit them. */
-static void close_others(void)
+/* Close all files that the parent had open, but for those that we hold. The program must inherit
+ * none. */
+static void close_others(int held)
 {
     DIR *open_ones = opendir("/proc/self/fd");
     const struct dirent *entry;
     while (open_ones && (entry = readdir(open_ones))) {
         int fd = atoi(entry->d_name);
-        if (fd >= TUNE_GUARD_DESCRIPTORS && fd != dirfd(open_ones))
+        if (fd >= TUNE_GUARD_DESCRIPTORS + held && fd != dirfd(open_ones))
             close(fd);
     }
     if (open_ones)
         closedir(open_ones);
-    for (int fd = TUNE_GUARD_SOCKET; fd < TUNE_GUARD_DESCRIPTORS; fd++)
+    for (int fd = TUNE_GUARD_SOCKET; fd < TUNE_GUARD_DESCRIPTORS + held; fd++)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
@@ -506,7 +524,7 @@ int tune_child_guard(int argc, char **argv)
         return -1;
     struct guard g = {.socket = TUNE_GUARD_SOCKET, .self = getpid()};
     prctl(PR_SET_NAME, TUNE_GUARD_NAME); /* otherwise it would be "exe" */
-    close_others();
+    close_others(argc > 3 ? atoi(argv[3]) : 0);
     int code = serve(&g);
     free(g.argv);
     free(g.environment);

@@ -14,7 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* First argument of a guard. The program's name follows, for process lists. */
+/* First argument of a guard. The program's name follows, for process lists, then how many
+ * descriptors it holds (tune_child_options.held): they come after its own. */
 #define TUNE_GUARD_WORD "--tune-child-guard"
 
 /* Descriptors of a guard, besides 0, 1 and 2, which are /dev/null. */
@@ -41,7 +42,9 @@ struct tune_process {
  * last. */
 bool tune_process_next(DIR *proc, struct tune_process *p);
 
-/* tune_guard_claim - claim cpus[count] with a descriptor each, in claims[count]. A claim ends when
+/* tune_guard_name - claim one name on this machine: a descriptor, or -1 with errno, as below.
+ *
+ * tune_guard_claim - claim cpus[count] with a descriptor each, in claims[count]. A claim ends when
  * its descriptor is closed or the process dies. true: all are claimed. false: none is; errno is
  * EADDRINUSE if another process holds one, or another error. next: claim the place of the next
  * holder instead, so that waiting processes come before earlier holders.
@@ -50,6 +53,7 @@ bool tune_process_next(DIR *proc, struct tune_process *p);
  * network namespace).
  *
  * tune_guard_release - close claims[count]. */
+int tune_guard_name(const char *name);
 bool tune_guard_claim(const int *cpus, int count, bool next, int *claims);
 void tune_guard_release(const int *claims, int count);
 

@@ -79,6 +79,10 @@ struct tune_model {
     int B, T;                        /* sizes of the last forward */
 };
 
+/* tune_model_largest - upper limits of all operations of the model and of its loss, for the device's
+ * working memory. The table of parameters and the sizes are there; the weights may be missing. */
+struct tune_largest tune_model_largest(const struct tune_model *m);
+
 /* Q, the number of columns of qkv. */
 static inline int64_t tune_model_q(const struct tune_model_config *c)
 {
@@ -156,6 +160,7 @@ struct product {
  * tune_product_merged - use the weights of m->merged instead of adapters, some rows at a time.
  * tune_product_merged_bytes - memory that tune_product_merged needs, including the adapter's
  * weights.
+ * tune_product_tile_rows - how many rows: of a matrix with so many columns.
  * tune_product_again - recompute what backward reads of tune_product_forward, without y.
  * tune_product_backward - like tune_linear_backward; dx is set, and may be NULL. */
 int tune_product_forward(struct tune_model *m, const struct product *p, struct tune_tensor *y,
@@ -164,6 +169,7 @@ int tune_product_merged(struct tune_model *m, const struct product *p, const str
                         struct tune_tensor *y, const struct tune_tensor *x, float beta);
 void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *device,
                                int64_t *host);
+int64_t tune_product_tile_rows(int64_t in);
 int tune_product_again(struct tune_model *m, const struct product *p, const struct tune_tensor *x);
 int tune_product_backward(struct tune_model *m, const struct product *p, struct tune_tensor *dx,
                           const struct tune_tensor *dy, const struct tune_tensor *x);

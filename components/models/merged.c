@@ -45,8 +45,7 @@ static int by_matrices(struct tune_model *m, const struct product *p, const stru
     return p->bias ? tune_bias_forward(m->dev, y, p->bias, p->scale) : 0;
 }
 
-/* Number of rows of a tile. */
-static int64_t tile_rows(int64_t in)
+int64_t tune_product_tile_rows(int64_t in)
 {
     return in < TILE ? TILE / in : 1;
 }
@@ -56,7 +55,7 @@ void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *d
     *device = *host = 0;
     for (int i = 0; i < layers * LORA_PRODUCTS; i++)
         for (int k = 0; k < l->group[i].count; k++) {
-            int64_t in = l->group[i].in, out = l->group[i].target[k].out, tile = tile_rows(in) * in * 4;
+            int64_t in = l->group[i].in, out = l->group[i].target[k].out, tile = tune_product_tile_rows(in) * in * 4;
             int64_t module = ((in + out) * l->group[i].target[k].r + out + 2 * in) * 4;
             *device = tile > *device ? tile : *device;
             *host = tile + module > *host ? tile + module : *host;
@@ -66,7 +65,7 @@ void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *d
 int tune_product_merged(struct tune_model *m, const struct product *p, const struct lora_group *g, struct tune_tensor *y,
                         const struct tune_tensor *x, float beta)
 {
-    int64_t in = x->shape[1], tile = tile_rows(in), bytes = tile * in * 4;
+    int64_t in = x->shape[1], tile = tune_product_tile_rows(in), bytes = tile * in * 4;
     float *host = tune_zeroed((size_t)bytes, 1, "merging an adapter");
     tune_address device = tune_device_alloc(m->dev, bytes, "a tile of merged weights");
     int status = host && device.at ? by_matrices(m, p, g, y, x, beta, host, device, tile) : -1;

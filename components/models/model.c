@@ -246,31 +246,6 @@ static void place(struct tune_model *m, struct tune_arena *a)
     m->dh = tune_arena_take(a, N, g->ffn * e);
 }
 
-static int64_t largest_width(const struct tune_model_config *g)
-{
-    int64_t width = tune_model_q(g);
-    width = width > g->ffn ? width : g->ffn;
-    return width > g->hidden ? width : g->hidden;
-}
-
-/* Largest inner dimension of a product; usually that of the output projection's backward. */
-static int64_t deepest_product(const struct tune_model_config *g)
-{
-    int64_t ffn = 2 * (int64_t)g->ffn, qkv = (g->heads + 2 * g->kv_heads) * (int64_t)g->head_dim;
-    int64_t depth = ffn > qkv ? ffn : qkv;
-    depth = depth > g->hidden ? depth : g->hidden;
-    return depth > g->vocabulary ? depth : g->vocabulary;
-}
-
-/* Upper limits of all operations, for the device's working memory. */
-static struct tune_largest largest(const struct tune_model *m)
-{
-    const struct tune_model_config *g = &m->config;
-    return (struct tune_largest){.B = m->max_B, .T = m->max_T, .H = g->heads, .K = g->kv_heads, .D = g->head_dim,
-                                 .width = largest_width(g), .depth = deepest_product(g), .activations = m->dtype,
-                                 .training = m->training};
-}
-
 /* Set the largest batch, and allocate the tables for its buffers. */
 static int set_sizes(struct tune_model *m, int B, int T, int what)
 {
@@ -310,10 +285,11 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
         tune_product_merged_bytes(m.lora, config->layers, &bytes->merged, &bytes->merged_host);
     bytes->merged_host += bytes->merged ? (int64_t)TUNE_LORA_PROOF * config->hidden * 3 * 4 : 0;
     if (status == 0 && (status = set_sizes(&m, B, T, what)) == 0) {
-        struct tune_largest sizes = largest(&m);
+        struct tune_largest sizes = tune_model_largest(&m);
         place(&m, &count);
         bytes->activations = count.used;
         bytes->working = tune_device_reserve_bytes(dev, &sizes, &bytes->library);
+        bytes->largest = sizes;
     }
     tune_lora_free(m.lora, dev);
     tune_parameters_free(&m.parameters);
@@ -356,13 +332,13 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
     free(table);
     if (status < 0)
         return -1;
-    struct tune_largest sizes = largest(m);
+    struct tune_largest sizes = tune_model_largest(m);
     return tune_device_reserve(m->dev, &sizes);
 }
 
 int tune_model_reserve_keys(struct tune_model *m, int B, int keys)
 {
-    struct tune_largest sizes = largest(m);
+    struct tune_largest sizes = tune_model_largest(m);
     sizes.B = B > sizes.B ? B : sizes.B;
     sizes.T = keys > sizes.T ? keys : sizes.T;
     sizes.training = false; /* what backward needs is reserved already */

@@ -79,6 +79,7 @@ struct tune_model_bytes {
     int64_t merged, merged_host;
     /* the largest tune_muon_bytes of what is trained */
     int64_t muon;
+    struct tune_largest largest; /* what `working` is for */
 };
 struct tune_lora_options;
 struct tune_model_adapted { /* the adapters of a model to plan for */
@@ -89,6 +90,10 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
                      struct tune_device *dev,
                      enum tune_dtype activations, const struct tune_model_adapted *adapted, int B,
                      int T, int what);
+
+/* tune_model_logit_rows - the positions, of N, whose logits exist at a time: about 48 MiB of them,
+ * enough for a fast product and little beside the activations. */
+int64_t tune_model_logit_rows(const struct tune_model_config *config, int64_t N);
 
 /* tune_model_flops - FLOPs of training on one token in rows of T positions. A trained weight counts
  * 6, a frozen matrix under adapters 4. Recomputation does not count.

@@ -38,9 +38,9 @@ struct rows {
     int sets;
 };
 
-/* folder: the model's; NULL: it is not here. */
+/* folder: the model's; NULL: it is not here. check: compare it with what there is. */
 static int make_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev, const char *folder,
-                     const struct tune_model_config *config, const struct rows *rows)
+                     const struct tune_model_config *config, const struct rows *rows, bool check)
 {
     char path[TUNE_PATH_MAX];
     struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
@@ -70,7 +70,7 @@ static int make_plan(struct tune_memory_plan *plan, const struct tune_flags *fla
     int status = folder ? plan_samples(&request, flags) : 0; /* without the tokenizer they are not known */
     if (status == 0)
         status = tune_memory_plan_make(plan, &request, dev);
-    if (status == 0)
+    if (status == 0 && check)
         status = tune_memory_plan_check(plan, &request, dev, limits, tune_memory_limits(limits));
     tune_adapter_config_free(&adapter);
     return status;
@@ -83,7 +83,7 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
     struct tune_model_config config;
     const struct rows rows = {tune_dataset_rows(data), tune_dataset_row_bytes(data), tune_dataset_sets(data)};
     TRY(tune_get_model_config(flags, folder, &config));
-    return make_plan(plan, flags, dev, folder, &config, &rows);
+    return make_plan(plan, flags, dev, folder, &config, &rows, true);
 }
 
 /* ---- --plan-memory ---- */
@@ -107,22 +107,38 @@ static int known_config(const char *model, struct tune_model_config *config)
     return code < 0 ? -1 : 1;
 }
 
+static const struct rows guess = {GUESSED_ROWS, 0, 1};
+
+int tune_get_model_shape(const struct tune_flags *flags, char *folder, struct tune_model_config *config)
+{
+    bool here = flags->model && tune_model_find(flags->model, folder) == 0;
+    int known = flags->model && !here ? known_config(flags->model, config) : 0;
+    TRY(known);
+    if (!known)
+        TRY(tune_get_model_config(flags, folder, config));
+    return known;
+}
+
+int tune_get_memory_parts(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev,
+                          const struct tune_model_config *config)
+{
+    return make_plan(plan, flags, dev, NULL, config, &guess, false);
+}
+
 static int plan_memory(const struct tune_flags *flags, FILE *out)
 {
     char folder[TUNE_PATH_MAX], text[1024];
     struct tune_model_config config;
     struct tune_memory_plan plan;
-    const struct rows guess = {GUESSED_ROWS, 0, 1};
-    bool here = flags->model && tune_model_find(flags->model, folder) == 0;
-    int known = flags->model && !here ? known_config(flags->model, &config) : 0;
+    int known = tune_get_model_shape(flags, folder, &config);
     TRY(known);
-    if (!known)
-        TRY(tune_get_model_config(flags, folder, &config));
-    struct tune_device *dev = tune_get_device(flags);
-    int code = dev ? make_plan(&plan, flags, dev, known ? NULL : folder, &config, &guess) : -1;
+    struct tune_device *dev = tune_device_plan(flags->device, flags->threads, 0);
+    int code = dev ? make_plan(&plan, flags, dev, known ? NULL : folder, &config, &guess, true) : -1;
     tune_device_close(dev);
     TRY(code);
     fprintf(out, "memory: %s\n", tune_memory_plan_text(&plan, text, sizeof text));
+    if (!plan.memory.shared && plan.memory.total == 0)
+        fprintf(out, "# no GPU can be opened here, so this was not compared with its memory; its driver takes some, too\n");
     return 0;
 }
 

@@ -28,7 +28,15 @@ struct nvml {
     int (*memory)(void *device, struct memory *m);
     int (*power)(void *device, unsigned *milliwatts);
     int (*power_limit)(void *device, unsigned *milliwatts);
+    int (*clock)(void *device, int which, unsigned *mhz);
+    int (*number)(unsigned *count);
+    int (*by_index)(unsigned i, void **device);
+    int (*by_uuid)(const char *uuid, void **device);
+    int (*uuid)(void *device, char *text, unsigned size);
+    int (*index)(void *device, unsigned *i);
 };
+
+enum { CLOCK_SM = 1 }; /* which clock: of the multiprocessors */
 
 struct tune_gpus {
     struct nvml nvml;
@@ -70,6 +78,12 @@ static int open_library(struct tune_gpus *g)
     TRY(find_function(g, "nvmlDeviceGetMemoryInfo", &n->memory));
     TRY(find_function(g, "nvmlDeviceGetPowerUsage", &n->power));
     TRY(find_function(g, "nvmlDeviceGetEnforcedPowerLimit", &n->power_limit));
+    TRY(find_function(g, "nvmlDeviceGetClockInfo", &n->clock));
+    TRY(find_function(g, "nvmlDeviceGetCount_v2", &n->number));
+    TRY(find_function(g, "nvmlDeviceGetHandleByIndex_v2", &n->by_index));
+    TRY(find_function(g, "nvmlDeviceGetHandleByUUID", &n->by_uuid));
+    TRY(find_function(g, "nvmlDeviceGetUUID", &n->uuid));
+    TRY(find_function(g, "nvmlDeviceGetIndex", &n->index));
     int error = n->init();
     g->begun = error == 0;
     if (error)
@@ -123,9 +137,9 @@ void tune_gpus_read(struct tune_gpus *g, int i, struct tune_gpu_reading *now)
 {
     struct utilization u;
     struct memory m;
-    unsigned power, limit;
+    unsigned power, limit, mhz;
     void *device = g->devices[i];
-    *now = (struct tune_gpu_reading){NAN, NAN, NAN, NAN};
+    *now = (struct tune_gpu_reading){NAN, NAN, NAN, NAN, NAN};
     if (g->nvml.utilization(device, &u) == 0)
         now->compute = u.gpu;
     if (g->nvml.memory(device, &m) == 0 && m.total > 0)
@@ -134,4 +148,69 @@ void tune_gpus_read(struct tune_gpus *g, int i, struct tune_gpu_reading *now)
         now->watts = power / 1e3;
     if (!isnan(now->watts) && g->nvml.power_limit(device, &limit) == 0 && limit > 0)
         now->power = 100 * now->watts / (limit / 1e3);
+    if (g->nvml.clock(device, CLOCK_SM, &mhz) == 0)
+        now->clock = mhz;
+}
+
+/* ---- which GPUs there are ---- */
+
+/* One GPU, by what a list calls it. */
+static int find_one(struct tune_gpus *g, const char *word, struct tune_gpu *gpu)
+{
+    struct nvml *n = &g->nvml;
+    unsigned place = 0;
+    void *device = NULL;
+    char *end;
+    unsigned long index = strtoul(word, &end, 10);
+    int error = *word && !*end ? n->by_index((unsigned)index, &device)
+                : strchr(word, ':') ? n->by_bus_id(word, &device) : n->by_uuid(word, &device);
+    error = error ? error : n->uuid(device, gpu->name, sizeof gpu->name);
+    error = error ? error : n->index(device, &place);
+    gpu->place = (int)place;
+    return error ? tune_error_usage("GPU %s: %s; look at nvidia-smi -L", word, n->error_text(error)) : 0;
+}
+
+/* g NULL: there is no library, and the word is its name. */
+static int add_one(struct tune_gpus *g, const char *word, struct tune_gpu *gpus, int *count)
+{
+    struct tune_gpu *gpu = &gpus[*count];
+    if (*count == TUNE_GPUS)
+        return tune_error_usage("more than %d GPUs", TUNE_GPUS);
+    gpu->place = *count;
+    snprintf(gpu->name, sizeof gpu->name, "%s", word);
+    TRY(g ? find_one(g, word, gpu) : 0);
+    for (int i = 0; i < *count; i++)
+        if (!strcmp(gpus[i].name, gpu->name))
+            return tune_error_usage("GPU %s is named twice", word);
+    ++*count;
+    return 0;
+}
+
+static int find_all(struct tune_gpus *g, const char *list, struct tune_gpu *gpus, int *machine)
+{
+    int count = 0;
+    unsigned all = 0;
+    char word[TUNE_GPU_NAME];
+    if (g && g->nvml.number(&all) != 0)
+        return tune_error_set("%s does not say how many GPUs there are", LIBRARY);
+    for (unsigned i = 0; g && !list && i < all; i++) {
+        snprintf(word, sizeof word, "%u", i);
+        TRY(add_one(g, word, gpus, &count));
+    }
+    for (; list && *list; list += strcspn(list, ","), list += *list == ',') {
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(list, ","), list);
+        TRY(add_one(g, word, gpus, &count));
+    }
+    *machine = g ? (int)all : count;
+    return count;
+}
+
+int tune_gpus_find(const char *list, struct tune_gpu *gpus, int *machine)
+{
+    struct tune_gpus *g = tune_gpus_open("");
+    if (!g)
+        tune_error_clear(); /* no driver */
+    int count = find_all(g, list, gpus, machine);
+    tune_gpus_close(g);
+    return count;
 }

@@ -36,6 +36,19 @@ static void add(struct tune_memory_plan *plan, const char *name, int64_t bytes, 
     add_to(where == DEVICE ? &plan->device : &plan->host, bytes);
 }
 
+/* The device's working memory, that of the samples' many keys among it. */
+static int64_t working(const struct tune_model_bytes *model, const struct tune_memory_request *r, const struct tune_device *dev)
+{
+    struct tune_largest sizes = model->largest;
+    int64_t library, bytes, scalars = tune_record_bytes(r->log_every);
+    sizes.B = r->sample_rows > sizes.B ? r->sample_rows : sizes.B;
+    sizes.T = r->sample_tokens > sizes.T ? r->sample_tokens : sizes.T;
+    sizes.training = false;
+    bytes = r->sample_rows ? tune_device_reserve_bytes(dev, &sizes, &library) : 0;
+    bytes = bytes > model->working ? bytes : model->working;
+    return bytes < INT64_MAX - scalars ? bytes + scalars : INT64_MAX;
+}
+
 int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memory_request *r, struct tune_device *dev)
 {
     struct tune_model_bytes model;
@@ -60,9 +73,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "averages", r->optimizer.ema > 0 ? model.gradients : 0, DEVICE);
     add(plan, "activations", model.activations, DEVICE);
     add(plan, "loss and logits", tune_loss_bytes(r->config, r->activations, N, true), DEVICE);
-    int64_t scalars = tune_record_bytes(r->log_every);
-    int64_t work = model.working < INT64_MAX - scalars ? model.working + scalars : INT64_MAX;
-    add(plan, "threads' work", work, DEVICE);
+    add(plan, plan->memory.shared ? "threads' work" : "working memory", working(&model, r, dev), DEVICE);
     add(plan, "merged tile", r->proves ? model.merged : 0, DEVICE);
     add(plan, "proof of adapters", r->proves ? model.merged_host : 0, HOST);
     add(plan, "profiler", profiler.device, DEVICE);
@@ -197,7 +208,7 @@ static int check_device(const struct tune_memory_plan *plan, const struct tune_m
 {
     int64_t need = to_take(plan, DEVICE), most = need - plan->memory.free;
     char parts[512];
-    if (most <= 0)
+    if (most <= 0 || plan->memory.total == 0)
         return 0;
     struct advice help = advice(plan, r, dev, (struct excess){DEVICE, most});
     return tune_error_cannot("not enough memory on the device %s: %.1f MiB are still to be taken, %.1f of "

@@ -85,6 +85,15 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan,
  * device: weights 513.1, ...; 71.2 MiB on the host: loader 1.5, ...". */
 const char *tune_memory_plan_text(const struct tune_memory_plan *plan, char *text, size_t size);
 
+/* tune_get_memory_parts - the plan of the run that the options describe, for a model of this shape.
+ * Data are not read, and the plan is compared with nothing.
+ * tune_get_model_shape - the shape of the model that the options name. 0: from its folder, *folder;
+ * 1: a known model that is not here; -1. */
+int tune_get_memory_parts(struct tune_memory_plan *plan, const struct tune_flags *flags,
+                          struct tune_device *dev, const struct tune_model_config *config);
+int tune_get_model_shape(const struct tune_flags *flags, char *folder,
+                         struct tune_model_config *config);
+
 /* tune_get_memory_plan - make and check the plan of the run that the options describe, for this
  * machine's limits. Call it before the model is made. */
 int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags *flags,

@@ -18,7 +18,7 @@
 enum { SPANS = 256, PERIOD_NS = 250000000 };
 
 /* The sampled values: the machine's memory, then these for each GPU. */
-enum { COMPUTE, MEMORY, WATTS, POWER, OF_A_GPU };
+enum { COMPUTE, MEMORY, WATTS, POWER, CLOCK, OF_A_GPU };
 
 /* The sum of value * seconds, and the seconds with a value. */
 struct integral {
@@ -88,6 +88,7 @@ static void look(struct tune_sampler *s)
         gpu[MEMORY] = r.memory;
         gpu[WATTS] = r.watts;
         gpu[POWER] = r.power;
+        gpu[CLOCK] = r.clock;
         peak = fmax(peak, r.memory);
     }
     if (s->count == SPANS)
@@ -238,6 +239,7 @@ void tune_sampler_read(struct tune_sampler *s, double from_s, double to_s, struc
     seen->gpu_memory = spread(s, MEMORY, from_s, to_s);
     seen->gpu_watts = spread(s, WATTS, from_s, to_s);
     seen->gpu_power = spread(s, POWER, from_s, to_s);
+    seen->gpu_clock = spread(s, CLOCK, from_s, to_s);
     seen->gpu_memory_peak = NAN;
     bool some = false; /* false: use the current values */
     for (int i = 0; i < s->count; i++)

@@ -24,7 +24,8 @@ struct tune_sampler_spread {
 struct tune_sampler_seen {
     double memory; /* % of the machine's memory that is not available, average over time */
     int gpus;                      /* number of GPUs; the members below describe them */
-    struct tune_sampler_spread gpu_compute, gpu_memory, gpu_watts, gpu_power; /* see gpus.h */
+    struct tune_sampler_spread gpu_compute, gpu_memory, gpu_watts, gpu_power,
+        gpu_clock; /* see gpus.h */
     double gpu_memory_peak;        /* highest value of any GPU at any time */
 };
 

@@ -45,6 +45,8 @@ static int tell_job(struct tally *t, const struct tune_job *job)
         sweep_print("  ", job->why);
     if (unfit)
         sweep_print("  will not fit: ", why);
+    if (run && sweep_gpus_of(&sweep.protocols[job->protocol], job->inputs) > sweep.gpu_count)
+        printf("  it needs more GPUs than are here");
     puts(absent ? "  its model is not on this machine" : "");
     free(entity);
     return ferror(stdout) ? tune_error_set("cannot write to standard output") : 0;
@@ -69,7 +71,7 @@ static void tell_time(const struct tally *t, double later)
     double rest = later + t->unknown_weight;
     if (t->known_weight > 0 && (t->seconds > 0 || rest > 0))
         printf("# estimated time      %s with %d at a time%s\n",
-               sweep_clock_text((t->seconds + rest * t->known_seconds / t->known_weight) / sweep.slot_count, text), sweep.slot_count,
+               sweep_clock_text((t->seconds + rest * t->known_seconds / t->known_weight) / sweep_at_a_time(), text), sweep_at_a_time(),
                t->unknown ? " (some of these entities were never measured: the mean of the others counts for them)" : "");
     else if (t->runs > 0)
         printf("# estimated time      unknown: the store has no row of these experiments\n");

@@ -94,6 +94,8 @@ static int check_name(const char *asked)
     if (!*name)
         return tune_error_usage("--env: a value without a name; expected NAME=value or NAME, "
                                             "separated by commas");
+    if (!strcmp(name, "CUDA_VISIBLE_DEVICES"))
+        return tune_error_usage("--env %s: --gpus says which GPUs measurements may use; each gets its own", name);
     for (int i = 0; i < 4 && !my.env_secrets; i++)
         if (strcasestr(name, secrets[i]))
             return tune_error_usage("--env: %.100s sounds like a secret (%s): what is measured "
@@ -122,7 +124,8 @@ static int add_variable(char *variable, const uint8_t key[KEY_BYTES])
     if (sweep.host_class_before[0] &&
         !add(sweep.host_class_before, sizeof sweep.host_class_before, variable, length, value))
         sweep.host_class_before[0] = 0; /* no row has such a long text */
-    if (add(sweep.host_class, sizeof sweep.host_class, variable, length, hash))
+    if (add(sweep.host_class, sizeof sweep.host_class, variable, length, hash) &&
+        add(sweep.gpu_class, sizeof sweep.gpu_class, variable, length, hash))
         return 0;
     /* if it were cut, different environments would look the same */
     return tune_error_usage("--env: with %.*s the host class of what is measured is longer than "

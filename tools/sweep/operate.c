@@ -82,8 +82,9 @@ static int start_measurement(struct slot *slot)
     TRY(tune_file_make_folder(parent));
     const struct tune_measure_options o = {.experiment = p->experiment, .inputs = slot->job.inputs, .command = &slot->command,
         .program = sweep.programs[slot->job.protocol].path, .folder = slot->folder,
-        .environment = (const char *const *)sweep.environment, .limit_s = my.timeout, .grace_s = my.grace, .log_limit = LOG_LIMIT,
-        .cpus = slot->cpus, .cpu_count = slot->cpu_count, .own_cpus = !my.share_cores};
+        .environment = slot->environment, .limit_s = my.timeout, .grace_s = my.grace, .log_limit = LOG_LIMIT,
+        .cpus = slot->cpus, .cpu_count = slot->cpu_count, .own_cpus = !my.share_cores && !slot->for_gpus,
+        .held = slot->claims, .held_count = slot->gpu_count};
     if (o.own_cpus)
         look_at_cpus(slot);
     slot->begin_s = tune_clock_s();
@@ -102,6 +103,7 @@ static int begin_slot(struct slot *slot, struct tune_job *job)
     TRY(tune_results_fit(&sweep.results, &slot->job));
     const struct tune_experiment *e = sweep.protocols[slot->job.protocol].experiment;
     TRY(tune_experiment_command(e, slot->job.inputs, words, sweep_words(e, words), &slot->command));
+    TRY(sweep_set_visible(slot));
     return start_measurement(slot);
 }
 
@@ -172,9 +174,10 @@ static int hold(struct slot *slot, const struct tune_job *job)
     return held;
 }
 
-/* Release the slot's cores and point. */
+/* Release the slot's GPUs, cores and point. */
 static int let_go(struct slot *slot)
 {
+    sweep_release_gpus(slot);
     if (slot->held)
         tune_store_release(sweep.store, slot->point);
     slot->held = false;
@@ -311,20 +314,108 @@ static int ended(struct slot *slot)
 
 /* ---- the operation ---- */
 
-static struct slot *free_slot(void)
+static struct slot *free_slot(bool for_gpus)
 {
     for (int i = 0; i < sweep.slot_count; i++)
-        if (!sweep.slots[i].busy)
+        if (!sweep.slots[i].busy && sweep.slots[i].for_gpus == for_gpus)
             return &sweep.slots[i];
     return NULL;
 }
 
-static int busy_slots(void)
+/* Busy slots of one kind. */
+static int busy_slots_of(bool for_gpus)
 {
     int count = 0;
     for (int i = 0; i < sweep.slot_count; i++)
-        count += sweep.slots[i].busy;
+        count += sweep.slots[i].busy && sweep.slots[i].for_gpus == for_gpus;
     return count;
+}
+
+static int busy_slots(void)
+{
+    return busy_slots_of(false) + busy_slots_of(true);
+}
+
+static void tell_of_gpus(void)
+{
+    if (sweep.told_of_gpus)
+        return;
+    sweep.told_of_gpus = true;
+    sweep_clear_status();
+    printf("# other sweeps measure on these GPUs: we wait until they let go of some\n");
+    fflush(stdout);
+}
+
+static int gpus_of(const struct tune_job *job)
+{
+    return job->kind == TUNE_JOB_REFUSED ? 0 : sweep_gpus_of(&sweep.protocols[job->protocol], job->inputs);
+}
+
+/* A slot for a job, with as many GPUs reserved as it needs: 1; 0: not yet; -1. Measurements on the CPU alone and those on GPUs do not run at the same
+ * time, because they would disturb each other. */
+static int find_slot(const struct tune_job *job, struct slot **slot)
+{
+    int n = gpus_of(job);
+    *slot = free_slot(n > 0);
+    if (n == 0)
+        return *slot && (job->kind == TUNE_JOB_REFUSED || busy_slots_of(true) == 0);
+    if (!*slot || busy_slots_of(false) > 0)
+        return 0;
+    int taken = sweep_take_gpus(*slot, n);
+    if (taken == 0 && busy_slots() == 0)
+        tell_of_gpus();
+    return taken;
+}
+
+/* Whether a job needs more GPUs than measurements may use here. It is then counted, and said. */
+static int lacks_gpus(const struct tune_job *job)
+{
+    int n = gpus_of(job);
+    char why[160];
+    if (n <= sweep.gpu_count)
+        return 0;
+    snprintf(why, sizeof why, "it needs %d GPU%s; %d %s here. --gpus names GPUs", n, n == 1 ? "" : "s", sweep.gpu_count,
+             sweep.gpu_count == 1 ? "is" : "are");
+    sweep.done++;
+    sweep.done_weight += sweep_weight(job);
+    sweep.hopeless++;
+    sweep_tell(job, "unknown", 0, NULL, why);
+    return 1;
+}
+
+/* The next job: the one that no slot could take, else a new one. 1; 0: there is none; -1. */
+static int next_job(struct tune_job *job)
+{
+    if (sweep.has_pending) {
+        *job = sweep.pending;
+        sweep.pending = (struct tune_job){0};
+        sweep.has_pending = false;
+        return 1;
+    }
+    int more = sweep.more ? tune_jobs_next(sweep.jobs, job) : 0;
+    TRY(more);
+    sweep.more = more;
+    TRY(more ? sweep_note_point(job) : 0);
+    return more;
+}
+
+/* One job into a slot, or settled. 1; 0: it must wait for a slot, and is pending; -1. */
+static int place(struct tune_job *job)
+{
+    struct slot *slot = NULL;
+    if (job->kind != TUNE_JOB_RUN && job->kind != TUNE_JOB_REFUSED)
+        return settle(job) < 0 ? -1 : 1;
+    if (lacks_gpus(job))
+        return 1;
+    int found = find_slot(job, &slot);
+    if (found == 1)
+        return take(slot, job) < 0 ? -1 : 1;
+    if (found == 0) {
+        sweep.pending = *job;
+        sweep.has_pending = true;
+        *job = (struct tune_job){0};
+    }
+    return found;
 }
 
 /* Put jobs into free slots. Jobs that need no run are recorded on the way, in one write. */
@@ -332,25 +423,22 @@ static int fill(void)
 {
     struct tune_job job = {0};
     struct slot *slot;
-    int code = 0;
-    while (sweep.more && (slot = free_slot()) && !*my.tune.stop_signal) {
-        int more = tune_jobs_next(sweep.jobs, &job);
-        TRY(more);
-        sweep.more = more;
-        if (!more)
-            break;
-        TRY(sweep_note_point(&job));
-        if (*my.tune.stop_signal) { /* the signal came while data was made */
-            tune_job_free(&job);
-            break;
-        }
-        code = job.kind == TUNE_JOB_RUN || job.kind == TUNE_JOB_REFUSED ? take(slot, &job) : settle(&job);
+    int code = 1;
+    while ((sweep.more || sweep.has_pending) && (free_slot(false) || free_slot(true)) && !*my.tune.stop_signal && code == 1) {
+        code = next_job(&job);
+        if (code == 1)
+            code = *my.tune.stop_signal ? 0 : place(&job); /* the signal came while data was made */
         tune_job_free(&job);
+        job = (struct tune_job){0};
         TRY(code);
     }
     /* jobs of other processes: check each once per round, until they have a result or are free */
-    for (int i = sweep.waiting_count; !sweep.more && i > 0 && (slot = free_slot()); i--) {
+    for (int i = sweep.waiting_count; !sweep.more && !sweep.has_pending && i > 0; i--) {
         job = sweep.waiting[0];
+        code = find_slot(&job, &slot);
+        TRY(code);
+        if (code == 0)
+            break;
         memmove(sweep.waiting, sweep.waiting + 1, (size_t)--sweep.waiting_count * sizeof job);
         code = take(slot, &job);
         tune_job_free(&job);
@@ -385,7 +473,7 @@ static int wait_for_one(bool stopping)
             fds[n] = (struct pollfd){.fd = tune_measurement_descriptor(sweep.slots[i].measurement), .events = POLLIN};
             at[n++] = i;
         }
-    if (n == 0 && sweep.waiting_count > 0)
+    if (n == 0 && sweep.waiting_count > 0 && !sweep.has_pending)
         tell_of_waiting();
     sweep_draw_status();
     double left = my.time_limit > 0 && !stopping ? my.time_limit - (tune_clock_s() - sweep.begin_s) : 1;
@@ -424,7 +512,7 @@ int sweep_operate(void)
             return 1;
         if (busy_slots() == 0 && stopping)
             return 1;
-        if (busy_slots() == 0 && !sweep.more && sweep.waiting_count == 0) {
+        if (busy_slots() == 0 && !sweep.more && !sweep.has_pending && sweep.waiting_count == 0) {
             int more = sweep_next_rung();
             if (more <= 0)
                 return more;

@@ -181,7 +181,8 @@ static int find_origin(const struct tune_protocol *p, const struct tune_value *i
     int protocol = (int)(p - sweep.protocols), code = 0;
     memset(o, 0, sizeof *o);
     TRY(sweep_build(protocol));
-    snprintf(o->host_class, sizeof o->host_class, "%s", sweep.host_class);
+    bool on_gpus = sweep.gpu_count > 0 && sweep_gpus_of(p, inputs) > 0;
+    snprintf(o->host_class, sizeof o->host_class, "%s", on_gpus ? sweep.gpu_class : sweep.host_class);
     snprintf(o->build, sizeof o->build, "%s", sweep.programs[protocol].build);
     char why[64];
     if (!p->supported || tune_experiment_refuses(p->experiment, inputs, why, sizeof why) != 0)

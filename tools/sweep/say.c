@@ -71,7 +71,7 @@ static double left_s(void)
             left += rest > 0 ? rest : 0;
             weight -= own;
         }
-    return sweep.record.planned == 0 || isnan(each) ? -1 : (left + fmax(weight, 0) * each) / sweep.slot_count;
+    return sweep.record.planned == 0 || isnan(each) ? -1 : (left + fmax(weight, 0) * each) / sweep_at_a_time();
 }
 
 /* The number of bytes that fit into that many columns, in whole characters. */
@@ -191,8 +191,10 @@ void sweep_header(void)
     }
     int cores = sweep.slots[0].cpu_count;
     printf("# order               %s, seed %lld, %d at a time on %d core%s each\n",
-           tune_order_name(sweep.record.options.order.mode), (long long)sweep.record.options.order.seed, sweep.slot_count, cores,
+           tune_order_name(sweep.record.options.order.mode), (long long)sweep.record.options.order.seed, sweep.cpu_slots, cores,
            cores == 1 ? "" : "s");
+    if (sweep.gpu_count > 0)
+        printf("# on GPUs             %d at a time, each on a GPU of its own, of %d\n", sweep.slot_count - sweep.cpu_slots, sweep.gpu_count);
     sweep_say_halving();
     printf("# host class          %s\n", sweep.host_class);
     printf("# store               %s\n", my.store);
@@ -213,7 +215,7 @@ int sweep_summary(int stopped)
     printf("# %-19s %s, %lld known; %s\n", stopped ? "stopped" : "finished", counts_text(counts), (long long)sweep.record.replayed,
            sweep_clock_text(tune_clock_s() - sweep.begin_s, text));
     if (sweep.hopeless > 0)
-        printf("# unknown             %lld: no row is stored, and no program here measures them\n", (long long)sweep.hopeless);
+        printf("# unknown             %lld: no row is stored, and nothing here measures them\n", (long long)sweep.hopeless);
     TRY(sweep_say_unused(sweep.record.measured));
     snprintf(stable, sizeof stable, "%g", sweep.record.until_stable);
     if (stopped)

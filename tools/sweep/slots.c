@@ -18,7 +18,7 @@ static int find_cores(int *cpus, int *cores, int *count)
         if (CPU_ISSET(i, &set))
             cpus[(*count)++] = i;
     tune_cpus_group("", cpus, *count, cores);
-    if (sweep.slot_count > 1 && !my.share_cores && sweep.host.cpus < *count)
+    if (sweep.cpu_slots > 1 && !my.share_cores && sweep.host.cpus < *count)
         *count = sweep.host.cpus;
     return 0;
 }
@@ -32,13 +32,48 @@ static int fill_slot(struct slot *slot, const int *cpus, int count)
     return 0;
 }
 
-/* Give each slot the same number of whole cores; the rest stays idle. If cores have different
- * numbers of threads, extra threads stay idle too. So all slots are equal. */
+static void add_to_class(char *text, size_t size, const char *more)
+{
+    size_t at = strlen(text);
+    snprintf(text + at, size - at, "%s", more);
+}
+
+/* A slot for each GPU; with --in-flight at most that many. Their cores are chosen with their
+ * GPUs (gpus.c), which are shares of all cores. */
+static int make_gpu_slots(const int *cpus, const int *cores, int n)
+{
+    int each = n, there = cores[n - 1] + 1;
+    if (!(sweep.cpus = malloc((size_t)n * sizeof *cpus)) || !(sweep.cores = malloc((size_t)n * sizeof *cores)))
+        return sweep_no_memory();
+    memcpy(sweep.cpus, cpus, (size_t)n * sizeof *cpus);
+    memcpy(sweep.cores, cores, (size_t)n * sizeof *cores);
+    sweep.cpu_count = n;
+    sweep.core_count = there;
+    for (int i = sweep.cpu_slots; i < sweep.slot_count; i++) {
+        TRY(fill_slot(&sweep.slots[i], cpus, n));
+        sweep.slots[i].for_gpus = true;
+    }
+    if (there >= sweep.machine_gpus)
+        each = n / there * (there / sweep.machine_gpus);
+    tune_host_class(&sweep.host, each < sweep.host.cpus ? each : sweep.host.cpus, sweep.gpu_class, sizeof sweep.gpu_class);
+    return 0;
+}
+
+int sweep_at_a_time(void)
+{
+    return sweep.slot_count > sweep.cpu_slots ? sweep.slot_count - sweep.cpu_slots : sweep.cpu_slots;
+}
+
+/* Give each slot on the CPU the same number of whole cores; the rest stays idle. If cores have
+ * different numbers of threads, extra threads stay idle too. So all slots are equal. */
 int sweep_make_slots(int count)
 {
     int cpus[CPU_SETSIZE], cores[CPU_SETSIZE], n, each;
-    sweep.slot_count = count;
+    bool fewer = my.in_flight > 0 && my.in_flight < sweep.gpu_count;
+    sweep.cpu_slots = count;
+    sweep.slot_count = count + (fewer ? my.in_flight : sweep.gpu_count);
     TRY(find_cores(cpus, cores, &n));
+    int all = n;
     int parts = my.share_cores ? 1 : count, there = cores[n - 1] + 1;
     if (parts > there)
         return tune_error_usage("%d measurements at a time%s%s%s on %d core%s would disturb each "
@@ -46,7 +81,7 @@ int sweep_make_slots(int count)
                                 my.in_flight ? "" : " (the batchSize of ",
                                 my.in_flight ? "" : my.operation, my.in_flight ? "" : ")", there,
                                 there == 1 ? "" : "s");
-    if (!(sweep.slots = calloc((size_t)count, sizeof *sweep.slots)))
+    if (!(sweep.slots = calloc((size_t)sweep.slot_count, sizeof *sweep.slots)))
         return sweep_no_memory();
     each = n;
     for (int i = 0, at = 0; i < count; i++) {
@@ -60,8 +95,9 @@ int sweep_make_slots(int count)
         sweep.slots[i].cpu_count = each;
     tune_host_class(&sweep.host, each < sweep.host.cpus ? each : sweep.host.cpus, sweep.host_class, sizeof sweep.host_class);
     if (my.share_cores && count > 1) {
-        size_t at = strlen(sweep.host_class);
-        snprintf(sweep.host_class + at, sizeof sweep.host_class - at, ", %d at a time", count);
+        char more[48];
+        snprintf(more, sizeof more, ", %d at a time", count);
+        add_to_class(sweep.host_class, sizeof sweep.host_class, more);
     }
-    return 0;
+    return sweep.slot_count > count ? make_gpu_slots(cpus, cores, all) : 0;
 }

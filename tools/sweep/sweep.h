@@ -4,6 +4,7 @@
 
 #include "machine/child.h"
 #include "machine/host.h"
+#include "profilers/gpus.h"
 #include "core/try.h"
 #include "sweeps/discovery/results.h"
 #include "flags/program.h"
@@ -13,7 +14,7 @@ struct sweep_flags {
     struct tune_flags tune;
     const char *space, *operation, *store, *experiments, *configuration, *order, *sampler,
         *grouping, *entities, *filter, *name, *join, *resume, *accept, *environment, *describe,
-        *where, *entity, *set, *minimize, *maximize, *budget, *stop_when;
+        *where, *entity, *set, *gpus, *minimize, *maximize, *budget, *stop_when;
     int in_flight, retries, repeat, max_failures;
     int64_t seed;
     double time_limit, timeout, grace, until_stable, factor;
@@ -37,6 +38,12 @@ struct slot {
     int attempt;
     double begin_s;
     int *cpus, cpu_count;
+    /* Slots of measurements on GPUs: which of sweep.gpus, and what reserves them. The others have
+     * none. */
+    bool for_gpus;
+    int gpu[TUNE_CHILD_HELD], claims[TUNE_CHILD_HELD], gpu_count;
+    const char *environment[MOST_ENVIRONMENT + 2]; /* of the program; ends with NULL */
+    char visible[TUNE_CHILD_HELD * TUNE_GPU_NAME + 32];
 };
 
 /* A program to start, and the build id of its file when it was last examined. */
@@ -64,11 +71,17 @@ struct sweep {
     struct tune_host host;
     /* before: the form in older rows, with the values of --env */
     char host_class[512], host_class_before[512];
+    char gpu_class[512]; /* host class of measurements on GPUs, which have fewer cores */
+    struct tune_gpu *gpus; /* [gpu_count] that measurements may use */
+    int gpu_count, machine_gpus; /* machine_gpus: all of the machine */
+    int *cpus, *cores, cpu_count, core_count; /* the processors, and the core of each */
     struct program *programs; /* programs of the protocols */
     char *environment[MOST_ENVIRONMENT];
     int environment_count;
-    struct slot *slots;
-    int slot_count;
+    struct slot *slots; /* [slot_count]: the CPU's, then those on GPUs */
+    int slot_count, cpu_slots;
+    struct tune_job pending; /* a job that no slot could take yet */
+    bool has_pending, told_of_gpus;
     struct tune_job *waiting; /* jobs claimed by others, checked again at the end */
     int waiting_count;
     int64_t done, hopeless; /* hopeless: neither known nor measurable here */
@@ -118,8 +131,23 @@ void sweep_say_halving(void);
 double sweep_say_rungs(void);
 void sweep_halving_free(void);
 
-/* slots.c - as many slots as measurements go on at a time. */
+/* slots.c - as many slots as measurements go on at a time: count on the CPU, and one for each GPU.
+ * sweep_at_a_time - how many there are of the kind that most entities take. */
 int sweep_make_slots(int count);
+int sweep_at_a_time(void);
+
+/* gpus.c
+ * sweep_find_gpus - those of --gpus, else of CUDA_VISIBLE_DEVICES, else all, if an entity of the
+ * space may have one.
+ * sweep_gpus_of - how many GPUs such a measurement has: its number_gpus.
+ * sweep_take_gpus - reserve so many for a slot. 1; 0: they are not free now; -1.
+ * sweep_release_gpus - give them back.
+ * sweep_set_visible - the environment and the cores of the slot's program. */
+int sweep_find_gpus(void);
+int sweep_gpus_of(const struct tune_protocol *p, const struct tune_value *inputs);
+int sweep_take_gpus(struct slot *slot, int count);
+void sweep_release_gpus(struct slot *slot);
+int sweep_set_visible(struct slot *slot);
 
 /* environment.c - what is measured sees of our environment; what --env adds is part of the host
  * class. */

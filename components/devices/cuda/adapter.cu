@@ -160,7 +160,7 @@ extern "C" int tune_cuda_row_squares(struct tune_device *dev, struct tune_tensor
     if (M == 0)
         return 0;
     if (w->dtype == TUNE_NF4) {
-        float *room = tune_cuda_scratch(dev, tune_cuda_matrix_floats(w, TUNE_F32));
+        float *room = tune_cuda_scratch(dev, tune_copy_bytes({M * K, TUNE_NF4}, TUNE_F32) / 4);
         if (!room || tune_cuda_dequantize(dev, &plain, TUNE_F32, room) < 0)
             return -1;
     }

@@ -12,10 +12,7 @@
 #include "devices/cuda/cuda.h"
 #include "devices/cuda/ptx.h"
 
-constexpr int TUNE_CUDA_WIDEST = 256;    /* the widest head */
-constexpr int TUNE_CUDA_FEW_QUERIES = 8; /* most queries of a row whose keys are split */
-constexpr int TUNE_CUDA_PIECES = 32;     /* most pieces of a row's keys; */
-constexpr int TUNE_CUDA_PIECE = 64;      /* ... fewest keys of a piece that is not the last */
+constexpr int TUNE_CUDA_WIDEST = 256; /* the widest head */
 
 typedef __nv_bfloat16 tune_cuda_bf16;
 
@@ -197,8 +194,7 @@ static inline int64_t tune_cuda_multiple(int64_t n, int64_t of)
     return tune_cuda_quotient(n, of) * of;
 }
 
-/* Room for the sums of a head's queries; whole tiles of columns. */
-__host__ __device__ static inline int tune_cuda_sums_room(int T) { return (T + 63) / 64 * 64; }
+__host__ __device__ static inline int tune_cuda_sums_room(int T) { return TUNE_CUDA_SUMS_ROOM(T); }
 
 static inline struct tune_cuda_heads tune_cuda_heads_of(const struct tune_tensor *t)
 {

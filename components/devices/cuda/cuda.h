@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "devices/cuda/language.h"
+#include "devices/cuda/sizes.h"
 #include "devices/ops.h"
 
 /* The state of a CUDA device. */
@@ -26,13 +27,6 @@ struct tune_cuda {
     const char *algorithms; /* the file that keeps its choices; NULL or "": it chooses untimed */
 };
 
-/* Scratch of sums over rows of so many columns, at most, in floats: columns.h. */
-constexpr int64_t TUNE_CUDA_COLUMN_BLOCKS = 512;
-static inline int64_t tune_cuda_column_most(int64_t columns)
-{
-    return 32 * TUNE_CUDA_COLUMN_BLOCKS + columns;
-}
-
 static inline struct tune_cuda *tune_cuda_of(const struct tune_device *dev)
 {
     return static_cast<struct tune_cuda *>(dev->state);
@@ -40,13 +34,23 @@ static inline struct tune_cuda *tune_cuda_of(const struct tune_device *dev)
 
 /* tune_cuda_cast - queue y = x with another dtype. Both are matrices of one shape, whose rows may
  * lie apart; F32 or BF16.
+ * tune_cuda_products_begin - take what tune_cuda_gemm needs once: cuBLASLt and its workspace.
  * tune_cuda_products_free - free what tune_cuda_gemm made. */
 int tune_cuda_cast(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x);
+int tune_cuda_products_begin(struct tune_device *dev);
 void tune_cuda_products_free(struct tune_cuda *cuda);
 
 /* tune_cuda_failed - set the error "<what>: <the runtime's error>", and what the user can do.
  * Returns -1. Kind CANNOT: out of memory, or no kernel for this GPU; else FAILED. */
 int tune_cuda_failed(cudaError_t error, const char *what, ...) TUNE_PRINTF(2, 3);
+
+/* tune_cuda_count - so many bytes more are held, or fewer. */
+static inline void tune_cuda_count(struct tune_device *dev, int64_t more)
+{
+    dev->bytes += more;
+    dev->bytes_peak = tune_cuda_most(dev->bytes_peak, dev->bytes);
+    dev->allocations += more > 0;
+}
 
 /* tune_cuda_queued - 0 if the launches since the last call succeeded, else -1. */
 static inline int tune_cuda_queued(struct tune_device *dev)
@@ -100,11 +104,6 @@ static inline size_t tune_cuda_bytes(const struct tune_tensor *t)
  * tune_cuda_scratch_free - free it. */
 float *tune_cuda_scratch(struct tune_device *dev, int64_t floats);
 void tune_cuda_scratch_free(struct tune_device *dev);
-
-/* tune_cuda_attention_floats - the floats of scratch that attentions up to this size take: B rows
- * of T keys. queries: the most queries of a row. training: backward runs too. */
-int64_t tune_cuda_attention_floats(int64_t B, int64_t queries, int64_t T, int64_t H, int64_t D,
-                                   bool training);
 
 /* Threads of a block, mostly.
  * tune_cuda_blocks - blocks for n elements; there is a limit, so a kernel takes the elements

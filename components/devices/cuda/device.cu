@@ -96,26 +96,18 @@ static int cuda_memory(const struct tune_device *, struct tune_device_memory *me
     return 0;
 }
 
-/* The largest scratch of attention, of sums over rows and of the loss. Copies of operands come on
- * top when a product needs them. */
-static int64_t scratch_floats(const struct tune_largest *l)
-{
-    int64_t most = tune_cuda_attention_floats(l->B, l->T, l->T, l->H, l->D, l->training);
-    int64_t sums = tune_cuda_column_most(l->width), losses = 2 * static_cast<int64_t>(l->B) * l->T;
-    most = most > sums ? most : sums;
-    return most > losses ? most : losses;
-}
-
 static int cuda_reserve(struct tune_device *dev, const struct tune_largest *l)
 {
-    return tune_cuda_scratch(dev, scratch_floats(l)) ? 0 : tune_error_prefix("cuda, ");
+    if (tune_cuda_products_begin(dev) < 0)
+        return -1;
+    return tune_cuda_scratch(dev, tune_cuda_scratch_floats(l)) ? 0 : tune_error_prefix("cuda, ");
 }
 
 static int64_t cuda_reserve_bytes(const struct tune_device *, const struct tune_largest *l,
                                   int64_t *library)
 {
     *library = 0;
-    return scratch_floats(l) * 4;
+    return tune_cuda_reserve_bytes(l);
 }
 
 /* ---- transfers ---- */

@@ -12,6 +12,9 @@ extern "C" {
  * error: no GPU or driver, no such number, a GPU without bfloat16, one that others hold. */
 int tune_cuda_open(struct tune_device *dev, int index);
 
+/* tune_cuda_plan - fill dev with a GPU that is not there, for tune_device_plan. Always 0. */
+int tune_cuda_plan(struct tune_device *dev, int64_t memory);
+
 #ifdef __cplusplus
 }
 #endif

@@ -11,31 +11,12 @@
 
 enum { THREADS = 128 };
 
-static int64_t pieces_of(int64_t capacity)
-{
-    int64_t pieces = tune_cuda_quotient(capacity, TUNE_CUDA_PIECE);
-    return pieces < 1 ? 1 : pieces < TUNE_CUDA_PIECES ? pieces : TUNE_CUDA_PIECES;
-}
-
-static int64_t found_floats(int64_t B, int64_t T, int64_t capacity, int64_t H, int64_t D)
-{
-    return B * T * H * pieces_of(capacity) * (D + 2);
-}
-
-int64_t tune_cuda_attention_floats(int64_t B, int64_t queries, int64_t T, int64_t H, int64_t D,
-                                   bool training)
-{
-    int64_t few = queries < TUNE_CUDA_FEW_QUERIES ? queries : TUNE_CUDA_FEW_QUERIES;
-    int64_t found = found_floats(B, few, T, H, D);
-    int64_t sums = training ? B * H * tune_cuda_sums_room(static_cast<int>(T)) * 2 : 0;
-    return found > sums ? found : sums;
-}
-
 int tune_cuda_split(struct tune_device *dev, struct tune_cuda_attention *a)
 {
-    a->found = tune_cuda_scratch(dev, found_floats(a->B, a->T, a->capacity, a->H, a->D));
+    a->found =
+        tune_cuda_scratch(dev, tune_cuda_found_floats(a->B, a->T, a->capacity, a->H, a->D));
     a->per = a->H / a->K;
-    a->pieces = static_cast<int>(pieces_of(a->capacity));
+    a->pieces = static_cast<int>(tune_cuda_pieces(a->capacity));
     return a->found ? 0 : -1;
 }
 

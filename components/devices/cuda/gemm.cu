@@ -35,7 +35,7 @@ struct tune_cuda_products {
     int count, room;
 };
 
-enum { WORKSPACE = 32 << 20 }; /* bytes; more does not help on any GPU so far */
+constexpr size_t WORKSPACE = TUNE_CUDA_WORKSPACE;
 enum { CANDIDATES = 8, ROUNDS = 3, TOKENS = 64 };
 
 /* An error of cuBLASLt. The runtime may know its cause. */
@@ -76,12 +76,16 @@ static struct tune_cuda_products *products_of(struct tune_device *dev)
     else
         error = cudaMalloc(&p->workspace, WORKSPACE);
     if (error != cudaSuccess)
-        tune_cuda_failed(error, "%d MiB for cuBLASLt to work in", WORKSPACE >> 20);
-    if (status == CUBLAS_STATUS_SUCCESS && error == cudaSuccess)
+        tune_cuda_failed(error, "%d MiB for cuBLASLt to work in", int(WORKSPACE >> 20));
+    if (status == CUBLAS_STATUS_SUCCESS && error == cudaSuccess) {
+        tune_cuda_count(dev, TUNE_CUDA_WORKSPACE);
         return p;
+    }
     tune_cuda_products_free(cuda);
     return nullptr;
 }
+
+int tune_cuda_products_begin(struct tune_device *dev) { return products_of(dev) ? 0 : -1; }
 
 static void free_product(struct product *p)
 {
@@ -399,15 +403,20 @@ static int copy_of(struct tune_device *dev, struct tune_tensor *t, enum tune_dty
     return tune_cuda_cast(dev, t, &from);
 }
 
+static struct tune_operand operand_of(const struct tune_tensor *t)
+{
+    return {tune_cuda_elements(t), t->dtype};
+}
+
 extern "C" int tune_cuda_gemm(struct tune_device *dev, struct tune_tensor *c,
                               const struct tune_tensor *a, bool at, const struct tune_tensor *b,
                               bool bt, float alpha, float beta, enum tune_dtype operands)
 {
     struct tune_tensor x = *a, y = *b, z = *c;
     bool wide = c->dtype == TUNE_BF16 && operands == TUNE_F32; /* cuBLASLt has no such product */
-    int64_t a_room = a->dtype == operands ? 0 : tune_cuda_matrix_floats(a, operands);
-    int64_t b_room = b->dtype == operands ? 0 : tune_cuda_matrix_floats(b, operands);
-    int64_t c_room = wide ? tune_cuda_matrix_floats(c, TUNE_F32) : 0;
+    int64_t a_room = tune_copy_bytes(operand_of(a), operands) / 4;
+    int64_t b_room = tune_copy_bytes(operand_of(b), operands) / 4;
+    int64_t c_room = wide ? tune_copy_bytes(operand_of(c), TUNE_F32) / 4 : 0;
     if (c->shape[0] == 0 || c->shape[1] == 0)
         return 0;
     float *room = nullptr;

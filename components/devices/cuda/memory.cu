@@ -8,6 +8,7 @@ void tune_cuda_scratch_free(struct tune_device *dev)
     tune_cuda_graphs_drop(cuda);         /* they use it */
     cudaStreamSynchronize(cuda->stream); /* queued kernels may, too */
     cudaFree(cuda->scratch);
+    tune_cuda_count(dev, -cuda->scratch_floats * 4);
     cuda->scratch = nullptr;
     cuda->scratch_floats = 0;
 }
@@ -37,5 +38,6 @@ float *tune_cuda_scratch(struct tune_device *dev, int64_t floats)
     }
     cuda->scratch = static_cast<float *>(memory);
     cuda->scratch_floats = floats;
+    tune_cuda_count(dev, floats * 4);
     return cuda->scratch;
 }

@@ -51,12 +51,6 @@ static void expand_part(struct tune_device *dev, T *out, const struct tune_nf4_p
                memory + l.codes, memory + l.absmax, absmax2, part->offset, part->count);
 }
 
-int64_t tune_cuda_matrix_floats(const struct tune_tensor *w, enum tune_dtype dtype)
-{
-    int64_t n = tune_cuda_elements(w);
-    return ((dtype == TUNE_BF16 ? (n + 1) / 2 : n) + 63) / 64 * 64;
-}
-
 int tune_cuda_dequantize(struct tune_device *dev, struct tune_tensor *w, enum tune_dtype dtype,
                          float *room)
 {

@@ -104,7 +104,7 @@ extern "C" int tune_cuda_finish_step(struct tune_device *dev, tune_address step,
 
 /* ---- sums of squares: parts in a fixed order ---- */
 
-constexpr int PARTS = 1024;
+constexpr int PARTS = TUNE_CUDA_PARTS;
 
 __global__ void __launch_bounds__(THREADS) square_parts(double *parts, const float *x, int64_t n)
 {

@@ -115,7 +115,7 @@ static int begin_run(struct tune_measurement *m)
     const char **argv = argument_vector(m), **environment = environment_of(m, nonce, output);
     const struct tune_child_options child = {.argv = argv, .environment = environment, .log = m->log, .log_limit = m->o.log_limit,
         .limit_s = m->o.limit_s, .grace_s = m->o.grace_s, .cpus = m->o.cpus, .cpu_count = m->o.cpu_count,
-        .own_cpus = m->o.own_cpus};
+        .own_cpus = m->o.own_cpus, .held = m->o.held, .held_count = m->o.held_count};
     if (argv && environment)
         m->child = tune_child_start(&child);
     else

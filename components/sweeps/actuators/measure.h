@@ -49,6 +49,8 @@ struct tune_measure_options {
     int cpu_count;
     /* reserve them (machine/child.h); the wait does not count in seconds */
     bool own_cpus;
+    const int *held;                      /* [held_count] what is reserved meanwhile, too */
+    int held_count;
 };
 
 struct tune_result {
