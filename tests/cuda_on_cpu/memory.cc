@@ -64,10 +64,10 @@ static void begin()
     static char stack[64 * 1024];
     if (base)
         return;
-    base = (char *)mmap(nullptr, range(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                        -1, 0);
+    base = (char *)mmap(nullptr, range() + PAGE, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
-        fail("no addresses for %zu bytes of device memory", range());
+        fail("no addresses for %zu bytes of device memory", range() + PAGE);
     base += PAGE - (uintptr_t)base % PAGE;
     stack_t place = {};
     place.ss_sp = stack;
@@ -144,9 +144,11 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
         *at = nullptr;
         return returned(mapped ? cudaErrorMemoryAllocation : cudaSuccess);
     }
-    mprotect(place, mapped, PROT_READ | PROT_WRITE);
-    memset(place, FILL, mapped);
-    mprotect(place, mapped, PROT_NONE);
+    if (!counting()) {
+        mprotect(place, mapped, PROT_READ | PROT_WRITE);
+        memset(place, FILL, mapped);
+        mprotect(place, mapped, PROT_NONE);
+    }
     char *first = place + mapped - (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     allocations[first] = {bytes, mapped, place};
     used += mapped;
