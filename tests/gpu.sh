@@ -1,12 +1,13 @@
 #!/bin/sh
-# gpu.sh [FOLDER] - everything that only a machine with a GPU can say, in one call of at most ten minutes: the tests of
+# gpu.sh [FOLDER | ARCHIVE] - everything that only a machine with a GPU can say, in one call of at most ten minutes: the tests of
 # operations, compute-sanitizer, 50 steps beside the CPU, the benches, and the same by PyTorch where it is installed. The
 # output goes to tests/bench/results/<date>-<gpu>.txt. Send us that file.
-#   FOLDER        the programs: what `gpu.sh --pack` made on another machine. Without it `make gpu` builds them here.
-#   --pack [FOLDER]  build for any x86-64 processor with AVX2, collect what such a machine needs (build/gpu-pack), say the
-#                 sizes. cuBLASLt is not among it: that machine's CUDA Toolkit or PyPI packages have it.
-# GPU_SECONDS: for all of it (580). GPU_STEPS: of a curve (50). GPU_RESULT: where the output goes. GPU_BENCH: seconds of a
-# figure (2), then "tiny" for sizes to try this out. CUDA_ARCH: architectures to build for (all).
+#   FOLDER      the programs, or the archive that `gpu.sh --pack` made elsewhere. Without it `make gpu` builds them here.
+#   --pack      build for any x86-64 processor with AVX2, and collect what such a machine needs in build/gpu-pack.tar.gz. Its
+#               CUDA Toolkit, or PyPI's packages, must have libcublasLt.so.13, which is too large to carry.
+# GPU_SECONDS: for all of it (580). GPU_PARTS: "operations sanitizers curves benches peers", or some of them. GPU_RESULT: where
+# the output goes. CUDA_ARCH: architectures to build for (all). To try the script out: GPU_STEPS, of a curve (50); GPU_CURVE,
+# its size; GPU_BENCH, seconds of a figure (2), then "tiny" for small sizes.
 # Exit code: 1 if a test failed, 3 if there is no GPU.
 cd "$(dirname "$0")/.." || exit 1
 here=$(pwd) BUILD=${BUILD:-build}
@@ -15,26 +16,34 @@ programs="finetune_full finetune_lora init_model make_tales tests/bench/bench_gp
 tests="operations products attention norms updates device"
 
 # ---- what another machine needs ----
-pack() { # FOLDER
-    into=$1 from=$here/build/gpu
+sanitizer_package=nvidia-cuda-sanitizer-api==13.0.85 # from PyPI: compute-sanitizer
+pack() {
+    from=$here/build/gpu into=$here/build/gpu-pack archive=$here/build/gpu-pack.tar.gz
     make -s -j"$(nproc)" BUILD="$from" ARCH=-march=x86-64-v3 ${CUDA_ARCH:+CUDA_ARCH="$CUDA_ARCH"} gpu || exit 1
     rm -rf "$into" && mkdir -p "$into/tests/gpu" "$into/tests/bench" "$into/lib" || exit 1
-    for p in $programs; do cp "$from/$p" "$into/$p" && strip "$into/$p" || exit 1; done
+    for p in $programs tune_cuda.so; do cp "$from/$p" "$into/$p" && strip --strip-unneeded "$into/$p" || exit 1; done
     for t in $tests; do cp "$from/tests/gpu/test_$t" "$into/tests/gpu" && strip "$into/tests/gpu/test_$t" || exit 1; done
-    cp "$from/tune_cuda.so" "$into" && strip --strip-unneeded "$into/tune_cuda.so" || exit 1
     # All libraries but the C library's own and CUDA's.
     for p in "$into/finetune_full" "$into/tests/gpu/test_device"; do
         ldd "$p" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
-    done | grep -vE '/(libc|libm|libdl|libpthread|librt|tune_cuda|libcu[a-zA-Z]*)\.so' | sort -u | while read -r library; do
-        cp -L "$library" "$into/lib" || exit 1
-    done || exit 1
-    (cd "$into" && find . -type f | sort | xargs du -ch --apparent-size)
-    echo "# carry $into there, with this tree; then: sh tests/gpu.sh $(basename "$into")"
+    done | grep -vE '/(libc|libm|libdl|libpthread|librt|tune_cuda|libcu[a-zA-Z]*)\.so' | sort -u >"$into/libraries"
+    while read -r library; do cp -L "$library" "$into/lib" || exit 1; done <"$into/libraries"
+    rm "$into/libraries"
+    python3 -m pip download -q --disable-pip-version-check --no-deps -d "$into" "$sanitizer_package" ||
+        echo "# compute-sanitizer is not carried: pip cannot download $sanitizer_package"
+    tar -C "$into" -czf "$archive" . || exit 1
+    (cd "$into" && find . -type f | sort | xargs ls -l | awk '{ printf "%9.2f MiB  %s\n", $5 / 1048576, $NF }')
+    ls -l "$archive" | awk '{ printf "%9.2f MiB  the archive\n", $5 / 1048576 }'
+    echo "# carry this tree and build/gpu-pack.tar.gz; there: sh tests/gpu.sh build/gpu-pack.tar.gz"
 }
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
 case ${1:-} in
---pack) pack "${2:-$here/build/gpu-pack}"; exit ;;
+--pack) pack; exit ;;
 -*) sed -n '2,/^cd /s/^# //p' "$0"; exit 0 ;;
 "") make -s -j"$(nproc)" BUILD="$BUILD" ${CUDA_ARCH:+CUDA_ARCH="$CUDA_ARCH"} gpu || exit 1; folder=$BUILD ;;
+*.tar.gz) folder=$tmp/programs && mkdir "$folder" && tar -C "$folder" -xzf "$1" || exit 1 ;;
 *) folder=$(cd "$1" && pwd) || exit 1 ;;
 esac
 
@@ -53,9 +62,6 @@ done
 [ ! -d "$folder/lib" ] || LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder/lib
 export LD_LIBRARY_PATH
 
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 130' INT TERM
 if ! "$folder/tests/bench/bench_gpu" cuda 0 none >"$tmp/opened" 2>&1; then
     echo "gpu.sh: no GPU can be opened here:" >&2
     cat "$tmp/opened" >&2
@@ -110,7 +116,12 @@ operations() {
 
 sanitizers() {
     part 120 "compute-sanitizer" || return
-    sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" 2>/dev/null)
+    for wheel in "$folder"/nvidia_cuda_sanitizer_api-*.whl; do
+        [ ! -e "$wheel" ] || [ -z "$python" ] || "$python" -m zipfile -e "$wheel" "$tmp/sanitizer" || rm -rf "$tmp/sanitizer"
+    done
+    sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" \
+        "$tmp"/sanitizer/nvidia/cu13/bin/compute-sanitizer 2>/dev/null | head -n 1)
+    case $sanitizer in "$tmp"/*) chmod +x "$tmp"/sanitizer/nvidia/cu13/bin/* ;; esac
     [ -n "$sanitizer" ] || { skip "compute-sanitizer" "it is not installed"; return; }
     "$sanitizer" --version | tail -n 1
     for tool in memcheck racecheck synccheck initcheck; do
@@ -127,8 +138,8 @@ curve() {
     what=$1 limit=$2 recipe=$3
     shift 3
     for device in cpu cuda; do
-        timeout "$(part_left)" "$folder/$recipe" --device $device --model "$tmp/tiny" --dataset "$tmp/text.jsonl" --max-length 64 \
-            --batch-size 4 --max-steps "${GPU_STEPS:-50}" --lr 1e-3 --log-every 1 --no-save --overwrite --output "$tmp/$device" "$@" >"$tmp/said" 2>&1 ||
+        timeout "$(part_left)" "$folder/$recipe" --device $device --model "$tmp/tiny" --dataset "$tmp/text.jsonl" \
+            ${GPU_CURVE:---max-length 64 --batch-size 4} --max-steps "${GPU_STEPS:-50}" --lr 1e-3 --log-every 1 --no-save --overwrite --output "$tmp/$device" "$@" >"$tmp/said" 2>&1 ||
             { not_ok "$what, on $device"; tail -n 3 "$tmp/said"; return; }
         sed -n 's/.*"loss":\([^,}]*\).*/\1/p' "$tmp/$device/metrics.jsonl" >"$tmp/$device.losses"
     done
@@ -172,11 +183,7 @@ peers() {
 
 everything() {
     facts
-    operations
-    sanitizers
-    curves
-    benches
-    peers
+    for one in ${GPU_PARTS:-operations sanitizers curves benches peers}; do $one; done
     echo
     echo "$passed passed, $failed failed, $skipped skipped"
 }

@@ -30,16 +30,17 @@ extern "C" {
 struct gpu_case {
     const char *name, *model;
     bool lora;            /* adapters of rank 16 on all linear layers of a frozen bfloat16 base */
-    int layers, B, T;     /* layers 0: all */
+    bool tiny;            /* one narrow layer of that kind, for trying the programs out */
+    int B, T;
     int text;             /* positions of each text in a pack */
 };
 
 /* Both compute in bfloat16. Trained weights, gradients and moments are float32. */
 static const struct gpu_case gpu_cases[] = {
-    {"llama3-8b-lora", "llama3-8b", true, 0, 4, 2048, 512},
-    {"smollm2-135m-full", "smollm2-135m", false, 0, 8, 2048, 512},
-    {"tiny-lora", "smollm2-135m", true, 1, 1, 64, 32}, /* for trying the programs out */
-    {"tiny-full", "smollm2-135m", false, 1, 1, 64, 32},
+    {"llama3-8b-lora", "llama3-8b", true, false, 4, 2048, 512},
+    {"smollm2-135m-full", "smollm2-135m", false, false, 8, 2048, 512},
+    {"tiny-lora", "llama3-8b", true, true, 1, 32, 16},
+    {"tiny-full", "smollm2-135m", false, true, 1, 32, 16},
 };
 
 struct gpu_step {
@@ -72,8 +73,15 @@ static inline int gpu_step_config(struct tune_model_config *c, const struct gpu_
                             c, cJSON_GetObjectItemCaseSensitive(json, "config"), path)
                       : -1;
     cJSON_Delete(json);
-    if (k->layers > 0)
-        c->layers = k->layers;
+    if (k->tiny) {
+        c->layers = 1;
+        c->vocabulary = 128;
+        c->hidden = 64;
+        c->ffn = 96;
+        c->heads = 2;
+        c->kv_heads = 1;
+        c->head_dim = 32;
+    }
     return status;
 }
 
