@@ -221,12 +221,12 @@ $(BUILD)/obj/nvcc/%.o: %.cu
 	$(call say,nvcc,$<)$(NVCC) -MMD -MP -Icomponents $(NVCCFLAGS) -c $< -o $@
 $(BUILD)/tune_cuda.so: $(patsubst %.cu,$(BUILD)/obj/nvcc/%.o,$(wildcard components/devices/cuda/*.cu))
 	$(call say,link,$@)$(NVCC) -shared -cudart static $(CUDA_CODE) $^ -lcublasLt \
-	    -Xlinker -rpath,$(patsubst %/bin/,%/lib64,$(dir $(realpath $(NVCC)))) -o $@
+	    -Xlinker -soname,tune_cuda.so -Xlinker -rpath,$(patsubst %/bin/,%/lib64,$(dir $(realpath $(NVCC)))) -o $@
 
 # What tests/gpu.sh runs on a machine with a GPU. The tests of operations are those of tests/cuda_on_cpu, for a real GPU.
 GPU_TESTS    = $(addprefix $(BUILD)/tests/gpu/test_,operations products attention norms updates device)
 gpu:
-	@[ -n "$(NVCC)" ] || { echo "make gpu: no nvcc here; NVCC=/path/to/nvcc names one"; exit 1; }
+	@[ -n "$(if $(filter 0,$(CUDA)),,$(NVCC))" ] || { echo "make gpu: no nvcc here, or CUDA=0; NVCC=/path/to/nvcc names one"; exit 1; }
 	@$(MAKE) --no-print-directory -j$$(nproc) gpu-programs
 gpu-programs: $(RECIPES) $(addprefix $(BUILD)/,init_model make_tales) $(BUILD)/tests/bench/bench_gpu $(BUILD)/tune_cuda.so $(GPU_TESTS)
 $(BUILD)/obj/nvcc/tests/%.o: NVCCFLAGS := $(filter-out -lineinfo -Werror all-warnings,$(NVCCFLAGS)) -Itests
@@ -250,9 +250,11 @@ test-cuda: setup-test
 	    $(MAKE) --no-print-directory -j$$(nproc) CUDA_CXX=$$c cuda-tests || exit 1; done
 	@BUILD=$(BUILD) sh tests/run.sh tests/cuda_on_cpu/test_*.sh $(BUILD)/cuda_on_cpu/test_*
 
-cuda-paper: setup
-	@$(MAKE) --no-print-directory -j$$(nproc) CUDA_CXX=$${CXX:-c++} cuda-paper-program
-	@CUDA_ON_CPU_MEMORY=141000000000 $(BUILD)/cuda_on_cpu/cuda_paper.$${CXX:-c++} tests/cuda_compiled.txt
+# A training step on an H200, on paper (tests/cuda_on_cpu/cuda_paper.cu).
+PAPER_CXX = $(notdir $(firstword $(shell command -v g++ clang++ 2>/dev/null)))
+cuda-paper: setup-test
+	@$(MAKE) --no-print-directory -j$$(nproc) CUDA_CXX=$(PAPER_CXX) cuda-paper-program >&2
+	@CUDA_ON_CPU_MEMORY=141000000000 TUNE_DEFAULTS=$(CURDIR)/defaults $(BUILD)/cuda_on_cpu/cuda_paper.$(PAPER_CXX) tests/cuda_compiled.txt
 
 ifdef CUDA_CXX
 CUDA_OBJ      = $(BUILD)/obj/$(CUDA_CXX)
@@ -272,7 +274,7 @@ CUDA_PAPER    = $(BUILD)/cuda_on_cpu/cuda_paper.$(CUDA_CXX)
 cuda-tests: $(CUDA_TESTS) $(CUDA_OTHER) $(CUDA_RECIPES) $(CUDA_BENCH) $(CUDA_PAPER)
 cuda-paper-program: $(CUDA_PAPER)
 $(CUDA_BENCH): $(BUILD)/obj/tests/bench/bench_gpu.o
-$(CUDA_PAPER): $(CUDA_OBJ)/tests/bench/cuda_paper.o
+$(CUDA_PAPER): $(CUDA_OBJ)/tests/cuda_on_cpu/cuda_paper.o
 $(CUDA_BENCH) $(CUDA_PAPER): $(CUDA_KERNELS) $(CUDA_EMULATOR) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CUDA_CXX) $(LDFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) -fopenmp -o $@

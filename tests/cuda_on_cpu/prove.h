@@ -1,4 +1,4 @@
-/* prove.h - TAP for the tests of kernels: numbered checks, kernels in every order, kernels that must
+/* prove.h - TAP for tests of kernels: numbered checks, kernels in every order, kernels that must
  * abort. nvcc compiles those that compare operations for a GPU too (tests/gpu.sh). A GPU has one
  * order of its own, and runs them several times in it.
  *

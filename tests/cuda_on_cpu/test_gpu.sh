@@ -17,7 +17,7 @@ chmod +x "$tmp"/programs/tests/gpu/*
 ln -s "$BUILD/cuda_on_cpu/test_device.$cxx" "$tmp/programs/tests/gpu/test_device"
 gpu() {
     GPU_STEPS=3 GPU_CURVE="--max-length 24 --batch-size 1" GPU_BENCH="0.01 tiny" GPU_RESULT="$tmp/result.txt" TUNE_PYTHON=/bin/false CUDA_HOME=/nowhere \
-        sh tests/gpu.sh "$tmp/programs" >"$tmp/out" 2>&1
+        sh tests/gpu.sh "${1:-$tmp/programs}" >"$tmp/out" 2>&1
 }
 is "gpu.sh runs to its end" eval 'gpu || { cat "$tmp/out"; false; }'
 is "... and writes what it printed" eval 'head -n "$(wc -l <"$tmp/result.txt")" "$tmp/out" | diff - "$tmp/result.txt"'
@@ -35,6 +35,8 @@ for case in tiny-lora tiny-full; do is "... steps of $case" has "^$case .* token
 is "... what is missing is skipped by name" has "^ok - (compute-sanitizer|peers) # SKIP "
 is "... and the sum" has '^12 passed, 0 failed, [0-9] skipped$'
 
+tar -C "$tmp/programs" -czhf "$tmp/programs.tar.gz" .
+is "an archive is unpacked and run" eval 'GPU_PARTS=operations gpu "$tmp/programs.tar.gz" && has "^6 passed, 0 failed, 0 skipped"'
 printf '#!/bin/sh\necho "not ok 1 - a wrong sum"\nexit 1\n' >"$tmp/programs/tests/gpu/test_norms"
 is "a test that fails is reported" eval '! GPU_PARTS=operations gpu && grep -q "^not ok 1 - a wrong sum" "$tmp/result.txt" && grep -q "^5 passed, 1 failed" "$tmp/result.txt"'
 sed -i 's/^exit 1/sleep 60/; s/^echo.*//' "$tmp/programs/tests/gpu/test_norms"

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu_step.h"
+#include "bench/gpu_step.h"
 
 /* An H200: its data sheet, and the CUDA Programming Guide's table for compute capability 9.0. */
 static const double BANDWIDTH = 4.8e12, TENSOR_FLOPS = 989e12, FLOAT_FLOPS = 67e12;
@@ -194,7 +194,7 @@ static void begin_op(struct tune_device *dev, const char *op, const struct tune_
         if (first_of_its_kind) {                                                                   \
             TUNE_ARGS_##op(NOTE)                                                                   \
         }                                                                                          \
-        int status = real->op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));             \
+        int status = real->op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                                  \
         current = nullptr;                                                                         \
         return status;                                                                             \
     }
@@ -283,7 +283,7 @@ static estimate time_of(const row &r)
 {
     bool product = r.op == "gemm", attention = r.op.compare(0, 9, "attention") == 0;
     double rate = attention || (product && r.narrow) ? TENSOR_FLOPS : FLOAT_FLOPS;
-    double share = product                    ? PRODUCT_SHARE
+    double share = product                        ? PRODUCT_SHARE
                    : r.op == "attention_forward"  ? FORWARD_SHARE
                    : r.op == "attention_backward" ? BACKWARD_SHARE
                                                   : 0.5;
@@ -346,8 +346,8 @@ static bool print_kernels()
     bool known = true;
     for (const row &r : rows)
         for (const launch &l : r.launches) {
-            std::string key = l.kernel + " " + std::to_string(l.threads) + " " +
-                              std::to_string(l.dynamic);
+            std::string key =
+                l.kernel + " " + std::to_string(l.threads) + " " + std::to_string(l.dynamic);
             auto old = kernels.find(key);
             if (old == kernels.end() || old->second.blocks < l.blocks)
                 kernels[key] = l;
@@ -439,13 +439,14 @@ int main(int argc, char **argv)
     }
     if (names.empty())
         names = {"llama3-8b-lora", "smollm2-135m-full"};
-    printf("# On paper, not measured: an H200 (%.1f TB/s, %.0f TFLOP/s bfloat16, %.0f float32, "
-           "%d SMs).\n# Assumed: %.2f of the bandwidth; of the tensor cores' rate %.2f in products, "
-           "%.2f in attention\n# forward, %.2f backward; a kernel takes %.1f us at least; the host "
-           "queues one in %.0f us.\n# Registers and shared memory are nvcc's for sm_90a. occ.: "
-           "warps on an SM / 64.\n\n",
-           BANDWIDTH / 1e12, TENSOR_FLOPS / 1e12, FLOAT_FLOPS / 1e12, (int)SMS, MEMORY_SHARE,
-           PRODUCT_SHARE, FORWARD_SHARE, BACKWARD_SHARE, 1e6 * LEAST_S, 1e6 * LAUNCH_S);
+    printf(
+        "# On paper, not measured: an H200 (%.1f TB/s, %.0f TFLOP/s bfloat16, %.0f float32, "
+        "%d SMs).\n# Assumed: %.2f of the bandwidth; of the tensor cores' rate %.2f in products, "
+        "%.2f in attention\n# forward, %.2f backward; a kernel takes %.1f us at least; the host "
+        "queues one in %.0f us.\n# Registers and shared memory are nvcc's for sm_90a. occ.: "
+        "warps on an SM / 64.\n\n",
+        BANDWIDTH / 1e12, TENSOR_FLOPS / 1e12, FLOAT_FLOPS / 1e12, (int)SMS, MEMORY_SHARE,
+        PRODUCT_SHARE, FORWARD_SHARE, BACKWARD_SHARE, 1e6 * LEAST_S, 1e6 * LAUNCH_S);
     for (const char *name : names) {
         const gpu_case *k = gpu_case_named(name);
         if (!k) {
