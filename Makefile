@@ -156,7 +156,7 @@ install: all
 	install -d "$(DEST)/bin" "$(DEST)/lib/pkgconfig" "$(DEST)/share/tune.c/tools"
 	install $(RECIPES) $(TOOLS) $(MAKERS) "$(DEST)/bin"
 	install -m 644 $(LIBRARY) $(if $(SWEEPS),$(SWEEPS_LIBRARY)) "$(DEST)/lib"
-	[ ! -e $(BUILD)/tune_cuda.so ] || install $(BUILD)/tune_cuda.so "$(DEST)/lib"
+	$(if $(filter 0,$(CUDA)),,[ ! -e $(BUILD)/tune_cuda.so ] || install $(BUILD)/tune_cuda.so "$(DEST)/lib")
 	for p in $(PKG_CONFIG); do \
 	    $(call pc,$(abspath $(PREFIX)),$${prefix}/lib,$${prefix}/include/tune) tools/$$p.in > "$(DEST)/lib/pkgconfig/$$p"; \
 	done
@@ -194,21 +194,53 @@ test: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all tests
 	@BUILD=$(BUILD) sh tests/run.sh $(BUILD)/tests/test_* tests/test_*.sh
 
-# The CUDA device, a library that --device cuda opens. Nothing else needs a CUDA Toolkit.
+# The CUDA device, a library that --device cuda opens. Nothing else needs a CUDA Toolkit. With CUDA=0 no nvcc is looked for,
+# nothing is built or installed for CUDA, and --device cuda says that this build is without it.
+CUDA      ?= 1
 NVCC      ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 CUDA_ARCH ?= 80 90a 100 120
 CUDA_CODE  = $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$a,code=sm_$a) \
              -gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
 NVCCFLAGS  = -std=c++17 -O3 -lineinfo -Werror all-warnings -Xcompiler -fPIC,-Wall,-Wextra $(CUDA_CODE)
 cuda:
+ifeq ($(CUDA),0)
+	@echo "# CUDA=0: tune_cuda.so is left out, and --device cuda with it"
+else
 	@if [ -n "$(NVCC)" ]; then $(MAKE) --no-print-directory -j$$(nproc) $(BUILD)/tune_cuda.so; \
 	    else echo "# no nvcc here: tune_cuda.so is left out, and --device cuda with it; NVCC=/path/to/nvcc names one"; fi
+endif
+# Only device.c differs. A file keeps the mode in which it was compiled.
+DEVICE_OPENER = $(BUILD)/obj/components/devices/device.o
+$(DEVICE_OPENER): CPPFLAGS += $(if $(filter 0,$(CUDA)),-DTUNE_WITHOUT_CUDA)
+CUDA_MODE = $(BUILD)/obj/cuda-$(if $(filter 0,$(CUDA)),off,on).mode
+$(DEVICE_OPENER): $(CUDA_MODE)
+$(CUDA_MODE):
+	@mkdir -p $(@D) && rm -f $(BUILD)/obj/cuda-*.mode && touch $@
 $(BUILD)/obj/nvcc/%.o: %.cu
 	@mkdir -p $(@D)
 	$(call say,nvcc,$<)$(NVCC) -MMD -MP -Icomponents $(NVCCFLAGS) -c $< -o $@
 $(BUILD)/tune_cuda.so: $(patsubst %.cu,$(BUILD)/obj/nvcc/%.o,$(wildcard components/devices/cuda/*.cu))
 	$(call say,link,$@)$(NVCC) -shared -cudart static $(CUDA_CODE) $^ -lcublasLt \
-	    -Xlinker -rpath,$(patsubst %/bin/,%/lib64,$(dir $(realpath $(NVCC)))) -o $@
+	    -Xlinker -soname,tune_cuda.so -Xlinker -rpath,$(patsubst %/bin/,%/lib64,$(dir $(realpath $(NVCC)))) -o $@
+
+# What tests/gpu.sh runs on a machine with a GPU. The tests of operations are those of tests/cuda_on_cpu, for a real GPU.
+GPU_TESTS    = $(addprefix $(BUILD)/tests/gpu/test_,operations products attention norms updates device)
+gpu:
+	@[ -n "$(if $(filter 0,$(CUDA)),,$(NVCC))" ] || { echo "make gpu: no nvcc here, or CUDA=0; NVCC=/path/to/nvcc names one"; exit 1; }
+	@$(MAKE) --no-print-directory -j$$(nproc) gpu-programs
+gpu-programs: $(RECIPES) $(addprefix $(BUILD)/,init_model make_tales) $(BUILD)/tests/bench/bench_gpu $(BUILD)/tune_cuda.so $(GPU_TESTS)
+$(BUILD)/obj/nvcc/tests/%.o: NVCCFLAGS := $(filter-out -lineinfo -Werror all-warnings,$(NVCCFLAGS)) -Itests
+$(GPU_TESTS): $(BUILD)/tests/gpu/%: $(BUILD)/obj/nvcc/tests/cuda_on_cpu/%.o $(BUILD)/tune_cuda.so $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call say,link,$@)$(NVCC) -cudart static $(CUDA_CODE) $(filter %.o,$^) $(BUILD)/tune_cuda.so -Xlinker -rpath,'$$ORIGIN/../..' \
+	    -Xlinker --export-dynamic,--whole-archive,$(LIBRARY),--no-whole-archive,--allow-shlib-undefined \
+	    $(OPENBLAS_LIBS) $(CJSON_LIBS) -Xcompiler -fopenmp -ldl -lpthread -lm -o $@
+
+# The kernels as nvcc compiled them: registers, spills, shared memory, tensor-core instructions against the bounds in
+# tests/cuda_compiled.txt. Needs no GPU. Without nvcc it installs one from PyPI (see tests/cuda_compiled.sh).
+test-cuda-compiled: setup-test
+	@CUDA=$(CUDA) BUILD=$(BUILD) NVCC="$(if $(filter 0,$(CUDA)),,$(NVCC))" TUNE_TEST_TIMEOUT=$${TUNE_TEST_TIMEOUT:-2400} \
+	    sh tests/run.sh tests/cuda_compiled.sh
 
 # CUDA on the CPU (docs/cuda-on-cpu.md): the kernels and the tests of tests/cuda_on_cpu, built as C++ by each compiler that
 # is here. Needs no CUDA. The cuda-tests of one compiler: make CUDA_CXX=g++ cuda-tests
@@ -217,6 +249,12 @@ test-cuda: setup-test
 	@for c in g++ clang++; do ! command -v $$c >/dev/null 2>&1 || \
 	    $(MAKE) --no-print-directory -j$$(nproc) CUDA_CXX=$$c cuda-tests || exit 1; done
 	@BUILD=$(BUILD) sh tests/run.sh tests/cuda_on_cpu/test_*.sh $(BUILD)/cuda_on_cpu/test_*
+
+# A training step on an H200, on paper (tests/cuda_on_cpu/cuda_paper.cu).
+PAPER_CXX = $(notdir $(firstword $(shell command -v g++ clang++ 2>/dev/null)))
+cuda-paper: setup-test
+	@$(MAKE) --no-print-directory -j$$(nproc) CUDA_CXX=$(PAPER_CXX) cuda-paper-program >&2
+	@CUDA_ON_CPU_MEMORY=141000000000 TUNE_DEFAULTS=$(CURDIR)/defaults $(BUILD)/cuda_on_cpu/cuda_paper.$(PAPER_CXX) tests/cuda_compiled.txt
 
 ifdef CUDA_CXX
 CUDA_OBJ      = $(BUILD)/obj/$(CUDA_CXX)
@@ -229,7 +267,17 @@ CUDA_CXXFLAGS = -O2 -g -std=c++17 -Wall -Wextra -ffp-contract=off -ftrivial-auto
 CUDA_OTHER    = $(BUILD)/cuda_on_cpu/test_blocks_ucontext.$(CUDA_CXX)
 # The recipes, with the emulated device in the program.
 CUDA_RECIPES  = $(patsubst $(BUILD)/%,$(BUILD)/cuda_on_cpu/$(CUDA_CXX)/%,$(RECIPES))
-cuda-tests: $(CUDA_TESTS) $(CUDA_OTHER) $(CUDA_RECIPES)
+# The bench of GPUs likewise, to try it out; and what a step should take on a GPU, on paper: the model queues it, the emulator
+# counts the launches.
+CUDA_BENCH    = $(BUILD)/cuda_on_cpu/$(CUDA_CXX)/bench_gpu
+CUDA_PAPER    = $(BUILD)/cuda_on_cpu/cuda_paper.$(CUDA_CXX)
+cuda-tests: $(CUDA_TESTS) $(CUDA_OTHER) $(CUDA_RECIPES) $(CUDA_BENCH) $(CUDA_PAPER)
+cuda-paper-program: $(CUDA_PAPER)
+$(CUDA_BENCH): $(BUILD)/obj/tests/bench/bench_gpu.o
+$(CUDA_PAPER): $(CUDA_OBJ)/tests/cuda_on_cpu/cuda_paper.o
+$(CUDA_BENCH) $(CUDA_PAPER): $(CUDA_KERNELS) $(CUDA_EMULATOR) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call say,link,$@)$(CUDA_CXX) $(LDFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) -fopenmp -o $@
 $(CUDA_RECIPES): $(BUILD)/cuda_on_cpu/$(CUDA_CXX)/%: $(BUILD)/obj/recipes/%.o $(BUILD)/obj/recipes/%.source.o $(PROGRAM) \
     $(CUDA_KERNELS) $(CUDA_EMULATOR) $(LIBRARY)
 	@mkdir -p $(@D)
@@ -338,4 +386,4 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all cuda quickstart found install dist uninstall setup setup-test test test-cuda cuda-tests test-peers faults mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
+.PHONY: all cuda quickstart found install dist uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers faults mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help

@@ -3,13 +3,15 @@
 # else on every fourth commit. Commits are counted along the first parents, so that merges leave out no fourth one.
 # Nothing is stored: when a stage ran last follows from the history by the same rule.
 always="test test-cuda test-peers"
-longer="test-asan test-valgrind fuzz faults test-aarch64"
+longer="test-cuda-compiled test-asan test-valgrind fuzz faults test-aarch64"
 window=20 every=4
 
 # covers STAGE - the files that can change what a longer stage finds, as git's pathspecs.
 covers() {
     echo Makefile tools/setup.sh tools/configure.sh tests/run.sh tests/tap.sh
     case $1 in
+    test-cuda-compiled) echo components/devices/cuda components/devices/ops.h components/core/nf4.h tests/cuda_compiled.sh \
+        tests/cuda_compiled.txt tests/requirements-cuda.txt ;;
     test-asan) echo components recipes tools datasets defaults tests :!tests/bench :!tests/peers ;;
     test-valgrind) echo components :!components/sweeps :!components/views recipes tools/init_model.c tools/tokenize.c tests/valgrind.sh ;;
     fuzz) echo components :!components/devices :!components/losses :!components/optimizers :!components/views tests/fuzz \

@@ -32,6 +32,8 @@ while IFS= read -r command; do
     "make quickstart") by tests/test_quickstart.sh 'sh "$here/tools/quickstart.sh"' ;;
     "make proof") by tests/test_proof.sh 'sh tests/proof.sh --small' ;;
     "make test") by .ci/stages.sh 'always="test ' ;;
+    "make cuda" | "make CUDA=0") by tests/test_without_cuda.sh "without CUDA=0 cuda" ;;
+    "make cuda-paper") by tests/cuda_on_cpu/test_gpu.sh "cuda_on_cpu/cuda_paper" ;;
     "make test-cuda") by .ci/stages.sh "test-cuda" ;;
     "cp recipes/finetune_full.c recipes/mine.c" | "make build/mine") by tests/test_recipe.sh "build build/mine" ;;
     "build/mine "*--output\ runs/frozen)

@@ -59,6 +59,37 @@ static int ascending(const void *a, const void *b)
     return (d > 0) - (d < 0);
 }
 
+/* A base without a folder, as one that was read: nothing is trained but the adapters. */
+static void new_base(void **state)
+{
+    (void)state;
+    struct tune_device *dev = test_device(2);
+    assert_got(dev);
+    for (int f = 0; f < FOLDERS; f++) {
+        struct tune_model *read = tune_model_load_frozen(folders[f], dev, TUNE_F32, TUNE_BF16);
+        assert_got(read);
+        struct tune_model *m = tune_model_new_frozen(tune_model_config(read), dev, TUNE_F32, TUNE_BF16);
+        assert_got(m);
+        assert_int_equal(m->parameters.count, read->parameters.count);
+        assert_int_equal(m->parameters.weights, read->parameters.weights);
+        for (int i = 0; i < m->parameters.count; i++) {
+            const struct tune_parameter *p = &m->parameters.at[i];
+            assert_false(p->trainable);
+            assert_int_equal(p->storage, p->ndim == 2 ? TUNE_BF16 : TUNE_F32);
+            float *w = values(m, p, TUNE_WEIGHT);
+            for (int64_t k = 0; k < p->count; k++)
+                assert_float_equal(w[k], tune_role_is_norm(p->role) ? 1 : 0, 0);
+            free(w);
+        }
+        assert_ok(tune_lora_add(m, &cases[0], 42));
+        assert_true(tune_parameters_trainable(&m->parameters) > 0);
+        tune_model_free(m);
+        assert_null(tune_model_new_frozen(tune_model_config(read), dev, TUNE_F32, TUNE_F16));
+        tune_model_free(read);
+    }
+    tune_device_close(dev);
+}
+
 /* ---- one product ---- */
 
 struct arrays {
@@ -898,7 +929,7 @@ int main(void)
         cmocka_unit_test(against_merged), cmocka_unit_test(central_differences), cmocka_unit_test(same_bits),
         cmocka_unit_test(beginnings),     cmocka_unit_test(planned_bytes),       cmocka_unit_test(work),
         cmocka_unit_test(packing),        cmocka_unit_test(first_values),        cmocka_unit_test(row_of_zeros),
-        cmocka_unit_test(flops),
+        cmocka_unit_test(flops),          cmocka_unit_test(new_base),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -29,6 +29,9 @@ is "so does test-peers" runs test-peers always
 is "so do the emulated CUDA tests" runs test-cuda always
 mkdir -p tests/fuzz docs && echo 1 >tests/fuzz/new.c && git add . && commit "a fuzz target"
 is "a file it covers changed" runs fuzz "files it covers changed in the last 20 commits"
+mkdir -p components/devices/cuda && echo 1 >components/devices/cuda/new.cu && git add . && commit "a kernel"
+is "a CUDA kernel runs the compiled ones" runs test-cuda-compiled "files it covers changed in the last 20 commits"
+git reset -q --hard HEAD~1
 is "it is no file of another stage" left_out faults HEAD~2
 echo 1 >docs/page.md && git add . && commit "a page"
 is "a page behind it changes nothing" runs fuzz "files it covers changed in the last 20 commits"
@@ -39,10 +42,10 @@ is "twenty commits long" runs fuzz "files it covers changed"
 upto 46
 is "then no more; the last one that ran it is named, fourth or not" left_out fuzz HEAD~1
 is "a stage that never changed names the fourth" left_out faults HEAD~2
-is "all: asked for" eval '.ci/run all >ran && [ "$(grep -c "runs: asked for" ran)" = 8 ] && tail -n 1 ran | grep -qx "24 passed, 0 failed, 8 skipped"'
-is "left out is skipped" eval '.ci/run >ran; [ "$(grep -c "is left out" ran)" = 5 ] && tail -n 1 ran | grep -qx "9 passed, 0 failed, 8 skipped"'
+is "all: asked for" eval '.ci/run all >ran && [ "$(grep -c "runs: asked for" ran)" = 9 ] && tail -n 1 ran | grep -qx "27 passed, 0 failed, 9 skipped"'
+is "left out is skipped" eval '.ci/run >ran; [ "$(grep -c "is left out" ran)" = 6 ] && tail -n 1 ran | grep -qx "9 passed, 0 failed, 9 skipped"'
 is "one stage by name" eval '.ci/run faults >ran && [ "$(grep -c "^== make" ran)" = 3 ] && tail -n 1 ran | grep -qx "3 passed, 0 failed, 1 skipped"'
-is "after an hour no longer stage begins" eval 'SECONDS=3600 .ci/run >ran; [ "$(grep -c "is left out: an hour has gone by" ran)" = 5 ] && tail -n 1 ran | grep -qx "9 passed, 0 failed, 8 skipped"'
+is "after an hour no longer stage begins" eval 'SECONDS=3600 .ci/run >ran; [ "$(grep -c "is left out: an hour has gone by" ran)" = 6 ] && tail -n 1 ran | grep -qx "9 passed, 0 failed, 9 skipped"'
 refused "a stage that is none" 2 'no stage "fault"' .ci/run fault
 branch=$(git symbolic-ref --short HEAD)
 git checkout -q -b side && commit one && commit two && commit three && git checkout -q "$branch" && git merge -q --no-ff -m merged side
@@ -52,8 +55,8 @@ is "and hides no fourth one" runs faults "every fourth commit"
 echo 2 >Makefile.new && printf '%s:\n\t@false\n' "$always $longer" >Makefile
 is "a stage that counted nothing is a failure" eval '! .ci/run faults >ran; tail -n 1 ran | grep -qx "0 passed, 1 failed, 0 skipped"'
 git checkout -q Makefile
-is "a shallow clone runs all, and says why" eval 'git clone -q --depth 22 "file://$tmp/tree" "$tmp/shallow" && "$tmp/shallow/.ci/run" plan >plan && [ "$(grep -c "runs: a shallow clone" plan)" = 8 ]'
-is "so does a tree without git" eval 'mkdir "$tmp/bare" && cp -r .ci "$tmp/bare" && "$tmp/bare/.ci/run" plan >plan && [ "$(grep -c "runs: no git history" plan)" = 8 ]'
+is "a shallow clone runs all, and says why" eval 'git clone -q --depth 22 "file://$tmp/tree" "$tmp/shallow" && "$tmp/shallow/.ci/run" plan >plan && [ "$(grep -c "runs: a shallow clone" plan)" = 9 ]'
+is "so does a tree without git" eval 'mkdir "$tmp/bare" && cp -r .ci "$tmp/bare" && "$tmp/bare/.ci/run" plan >plan && [ "$(grep -c "runs: no git history" plan)" = 9 ]'
 
 cd "$here" || exit 1
 stale() { # what a list names and no file has

@@ -19,8 +19,18 @@
 #include "devices/ops.h"
 
 /* The CUDA device is a library of its own, beside the program (`make cuda`), so that programs run
- * where CUDA is not. A test may have it in the program itself. */
+ * where CUDA is not. A test may have it in the program itself. `make CUDA=0` looks for neither
+ * library nor environment. */
 extern __typeof__(tune_cuda_open) tune_cuda_open __attribute__((weak));
+
+#ifdef TUNE_WITHOUT_CUDA
+static __typeof__(tune_cuda_open) *find_cuda(void)
+{
+    if (!tune_cuda_open)
+        tune_error_usage("device cuda: this build is without it (make CUDA=0); `make` and `make cuda` build it");
+    return tune_cuda_open;
+}
+#else
 
 /* The library also calls these functions. So the linker takes them from libtune.a even if
  * the program does not call them. */
@@ -59,6 +69,7 @@ static __typeof__(tune_cuda_open) *find_cuda(void)
         tune_error_cannot("device cuda: %s is no CUDA device of tune.c", set);
     return open;
 }
+#endif
 
 /* "cuda" or "cuda:N": its number; another name: -1. */
 static int cuda_index(const char *name)

@@ -81,12 +81,16 @@ fail:
     return NULL;
 }
 
-struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
+/* storage TUNE_DTYPES: everything is trained. */
+static struct tune_model *new_of(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
+                                 enum tune_dtype storage)
 {
     struct tune_parameters table;
+    struct tune_model *m = NULL;
     if (tune_parameters_new(&table, config) < 0)
         return NULL;
-    struct tune_model *m = make(config, dev, dtype, &table);
+    if (storage == TUNE_DTYPES || tune_parameters_freeze(&table, storage) == 0)
+        m = make(config, dev, dtype, &table);
     tune_parameters_free(&table);
     int64_t widest = config->hidden > config->head_dim ? config->hidden : config->head_dim;
     float *ones = m ? tune_zeroed((size_t)widest, sizeof *ones, "a model") : NULL;
@@ -103,6 +107,17 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
         return m;
     tune_model_free(m);
     return NULL;
+}
+
+struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
+{
+    return new_of(config, dev, dtype, TUNE_DTYPES);
+}
+
+struct tune_model *tune_model_new_frozen(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
+                                         enum tune_dtype storage)
+{
+    return new_of(config, dev, dtype, storage);
 }
 
 /* rows: of the vocabulary in the files. */

@@ -34,11 +34,15 @@ struct tune_tokenizer;
  * shards with an index. activations: F32 or BF16, the dtype between operations. Weights are F32.
  * NULL with an error that names file and tensor.
  * tune_model_new - a model of that shape with all weights 0 and norms 1.
+ * tune_model_new_frozen - the same as a base for adapters (tune_model_load_frozen).
  * tune_model_free - free it and its memory on the device; NULL is fine. */
 struct tune_model *tune_model_load(const char *folder, struct tune_device *dev,
                                    enum tune_dtype activations);
 struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev,
                                   enum tune_dtype activations);
+struct tune_model *tune_model_new_frozen(const struct tune_model_config *config,
+                                         struct tune_device *dev, enum tune_dtype activations,
+                                         enum tune_dtype storage);
 void tune_model_free(struct tune_model *m);
 
 /* tune_model_load_frozen - read a folder as a base for adapters (models/lora.h). Nothing is

@@ -43,6 +43,14 @@ size_t shared_limit();
  * does not count. */
 uint64_t queued();
 
+/* count_only - from here on nothing runs. Each launch is given to seen; copies leave their targets
+ * as they are; device memory is addresses alone, as many as CUDA_ON_CPU_MEMORY says. So work that
+ * is too large to emulate can be counted.
+ * counting - whether that is so. */
+struct grid;
+void count_only(const std::function<void(const void *kernel, const grid &g)> &seen);
+bool counting();
+
 /* ---- for the headers ---- */
 
 enum { WARP = 32, MOST_LANES = 1024, STATIC_SHARED = 48 * 1024 };

@@ -79,7 +79,7 @@ static void begin()
     base = (char *)mmap(nullptr, range() + PAGE, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
-        fail("no addresses for %zu bytes of device memory", range());
+        fail("no addresses for %zu bytes of device memory", range() + PAGE);
     base += PAGE - (uintptr_t)base % PAGE;
     stack_t place = {};
     place.ss_sp = stack;
@@ -155,15 +155,17 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
         *at = nullptr;
         return returned(mapped ? cudaErrorMemoryAllocation : cudaSuccess);
     }
-    mprotect(place, mapped, PROT_READ | PROT_WRITE);
     char *first = place + mapped - (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (mapped <= MOST_FILLED) {
-        memset(place, FILL, mapped);
-    } else {
-        memset(place, FILL, (size_t)(first - place));
-        memset(first + bytes, FILL, (size_t)(place + mapped - first) - bytes);
+    if (!counting()) {
+        mprotect(place, mapped, PROT_READ | PROT_WRITE);
+        if (mapped <= MOST_FILLED) {
+            memset(place, FILL, mapped);
+        } else {
+            memset(place, FILL, (size_t)(first - place));
+            memset(first + bytes, FILL, (size_t)(place + mapped - first) - bytes);
+        }
+        mprotect(place, mapped, PROT_NONE);
     }
-    mprotect(place, mapped, PROT_NONE);
     allocations[first] = {bytes, mapped, place};
     used += mapped;
     held += bytes;

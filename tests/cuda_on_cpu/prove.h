@@ -1,5 +1,6 @@
-/* prove.h - TAP for the emulated tests: numbered checks, kernels in every order, kernels that must
- * abort.
+/* prove.h - TAP for tests of kernels: numbered checks, kernels in every order, kernels that must
+ * abort. nvcc compiles those that compare operations for a GPU too (tests/gpu.sh). A GPU has one
+ * order of its own, and runs them several times in it.
  *
  *     int main()
  *     {
@@ -48,6 +49,15 @@ static inline void must(cudaError_t error, const char *file = __builtin_FILE(),
     exit(1);
 }
 
+#ifdef __CUDACC__
+namespace emu
+{
+struct order {
+};
+static inline void set_order(const order &) {}
+} // namespace emu
+static inline std::vector<emu::order> all_orders() { return std::vector<emu::order>(5); }
+#else
 /* The lanes forward, reversed and in two random orders, and the grid reversed. */
 static inline std::vector<emu::order> all_orders()
 {
@@ -59,6 +69,7 @@ static inline std::vector<emu::order> all_orders()
     orders[3].grid_reversed = orders[4].grid_reversed = true;
     return orders;
 }
+#endif
 
 typedef std::vector<unsigned char> bytes;
 

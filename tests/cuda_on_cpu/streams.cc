@@ -39,6 +39,7 @@ static std::vector<emu_stream *> streams = {
     &null_stream}; /* destroyed ones too: their names are not used again */
 static std::map<const void *, size_t> allowed_shared;
 static double pretended_ms;
+static std::function<void(const void *, const emu::grid &)> count;
 
 unsigned long long emu::clock_ns()
 {
@@ -78,6 +79,14 @@ namespace emu
 {
 
 void pretend(double ms) { pretended_ms += ms; }
+
+void count_only(const std::function<void(const void *kernel, const grid &g)> &seen)
+{
+    finish_all();
+    count = seen;
+}
+
+bool counting() { return count != nullptr; }
 
 bool is_capturing()
 {
@@ -121,6 +130,8 @@ cudaError_t queue(cudaStream_t stream, const char *what, work todo)
     if (!is_stream(stream))
         return returned(cudaErrorInvalidResourceHandle);
     emu_stream *s = stream_of(stream);
+    if (counting())
+        return cudaSuccess;
     if (s->capture) {
         s->capture->nodes.push_back(todo);
         return cudaSuccess;
@@ -143,6 +154,8 @@ cudaError_t queue_grid(const void *kernel, grid g, cudaStream_t stream)
     g.shared_allowed = allowed == allowed_shared.end() ? 0 : allowed->second;
     if (g.shared > (g.shared_allowed > STATIC_SHARED ? g.shared_allowed : (size_t)STATIC_SHARED))
         return returned(cudaErrorInvalidValue);
+    if (count)
+        count(kernel, g);
     return queue(stream, g.kernel.c_str(), [g] { run_grid(g); });
 }
 

@@ -25,8 +25,9 @@ static void names()
     for (const char *name : bad)
         check(std::string("device \"") + name + "\" is refused",
               !tune_device_open(name, 1) && says("expected cpu, cuda or cuda:N"));
-    check("a GPU that is not there", !tune_device_open("cuda:7", 1) &&
-                                         says("cuda:7: there is no such GPU; this process sees 1"));
+    check("a GPU that is not there",
+          !tune_device_open("cuda:1023", 1) &&
+              says("cuda:1023: there is no such GPU; this process sees"));
     dev = tune_device_open("cuda:0", 1);
     check("cuda:0 opens", dev != nullptr);
     if (!dev) {
@@ -34,7 +35,7 @@ static void names()
         exit(1);
     }
     check("it says what it is", strcmp(dev->name, "cuda") == 0 &&
-                                    strstr(dev->description, "sm_90") &&
+                                    strstr(dev->description, "sm_") &&
                                     strstr(dev->description, "driver for CUDA") && dev->gpus);
 }
 
@@ -51,11 +52,12 @@ static void memory()
     struct tune_device_memory before, after;
     check("memory is known",
           tune_device_memory(dev, &before) == 0 && before.free > 0 && !before.shared);
-    tune_address x = tune_device_alloc(dev, 4000, "a test");
+    const int64_t much = 64 << 20; /* a GPU gives out pages of 2 MiB */
+    tune_address x = tune_device_alloc(dev, much, "a test");
     check("an allocation is zeroed", read(x, 1000) == std::vector<float>(1000, 0.0f));
     tune_device_memory(dev, &after);
     check("it is counted", after.free < before.free);
-    tune_device_free(dev, x, 4000);
+    tune_device_free(dev, x, much);
     tune_device_memory(dev, &after);
     check("and free again", after.free == before.free);
     tune_address none = tune_device_alloc(dev, before.total + 1, "too much");
