@@ -31,10 +31,9 @@ WORKSPACE=33554432 # cuBLASLt's: all else is compared without it
 plan() {
     what=$1
     shift
-    one=$(trained 1 "$@" --no-save) && more=$(trained 2 "$@" --no-save) || { is "$what" false; return; }
-    is "$what: no device memory is taken after the first step" [ "$one" = "$more" ]
-    all=$(trained 1 "$@") || { is "$what" false; cat log; return; }
-    peak=${all% *} planned=$(figure estimated_device_bytes) own=$(figure peak_device_bytes)
+    one=$(trained 1 "$@") && two=$(trained 2 "$@") || { is "$what" false; return; }
+    is "$what: no device memory is taken after the first step" [ "$one" = "$two" ]
+    peak=${two% *} planned=$(figure estimated_device_bytes) own=$(figure peak_device_bytes)
     echo "# $what: counted $peak, planned $planned, by the device itself $own"
     is "$what: the plan is what the device takes" [ "$own" = "$planned" ]
     is "$what: the emulator counts at most that, and not 2 % less" \
