@@ -643,6 +643,48 @@ static void own_processors_while_it_ends(void **state)
     assert_false(tune_child_cpus_taken(&one, 1, NULL));
 }
 
+/* What a guard holds is had until the program has ended, also when we are gone. The program does not get it. */
+static void held(void **state)
+{
+    (void)state;
+    pid_t pid;
+    struct tune_child_options o = options(PLAY("descriptors"));
+    int claims[2] = {tune_child_claim("gpu/held-1"), tune_child_claim("gpu/held-2")};
+    assert_true(claims[0] >= 0 && claims[1] >= 0);
+    assert_int_equal(tune_child_claim("gpu/held-1"), -1);
+    assert_int_equal(errno, EADDRINUSE);
+    o.held = claims;
+    o.held_count = 2;
+    struct tune_child_end end = run(&o);
+    ends(&end, TUNE_CHILD_EXITED, 0);
+    log_is("0 /dev/null\n1 pipe\n2 pipe\n");
+    o.argv = PLAY("ignore", "pids");
+    o.grace_s = .5;
+    pid_t parent = parent_of(&o);
+    numbers("pids", 1, &pid);
+    close(claims[0]);
+    close(claims[1]);
+    kill(parent, SIGKILL);
+    waitpid(parent, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        int waits = 0;
+        while ((claims[i] = tune_child_claim(i ? "gpu/held-2" : "gpu/held-1")) < 0 && waits++ < 1000)
+            usleep(10000);
+        assert_true(i > 0 || waits > 0);
+        assert_true(claims[i] >= 0);
+    }
+    assert_false(lives(pid));
+    close(claims[0]);
+    close(claims[1]);
+    char name[200];
+    memset(name, 'x', sizeof name);
+    name[sizeof name - 1] = 0;
+    assert_int_equal(tune_child_claim(name), -1); /* it does not fit a socket's name */
+    o.held_count = TUNE_CHILD_HELD + 1;
+    assert_null(tune_child_start(&o));
+    assert_error_has("descriptors to hold");
+}
+
 static void folders(void **state)
 {
     (void)state;
@@ -885,6 +927,7 @@ int main(int argc, char **argv)
         IN_A_FOLDER(processors),
         IN_A_FOLDER(own_processors),
         IN_A_FOLDER(own_processors_while_it_ends),
+        IN_A_FOLDER(held),
         IN_A_FOLDER(folders),
         IN_A_FOLDER(not_started),
         IN_A_FOLDER(not_executed),

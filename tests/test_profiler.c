@@ -497,6 +497,31 @@ static void gpus(void **state)
     assert_int_equal(*fake.begun, 0);
 }
 
+/* Which GPUs a list names, with the library that stands for NVIDIA's. */
+static void found(void **state)
+{
+    (void)state;
+    static struct tune_gpu gpus[TUNE_GPUS];
+    int machine;
+    if (!fake.library)
+        skip();
+    assert_int_equal(tune_gpus_find(NULL, gpus, &machine), 2);
+    assert_true(machine == 2 && gpus[0].place == 0 && gpus[1].place == 1);
+    assert_string_equal(gpus[0].name, "GPU-aaaa");
+    assert_int_equal(tune_gpus_find("0000:02:00.0", gpus, &machine), 1);
+    assert_true(machine == 2 && gpus[0].place == 1);
+    assert_string_equal(gpus[0].name, "GPU-bbbb");
+    assert_int_equal(tune_gpus_find("1,0", gpus, &machine), 2);
+    assert_string_equal(gpus[0].name, "GPU-bbbb");
+    assert_int_equal(tune_gpus_find("", gpus, &machine), 0);
+    static const char *const bad[] = {"2", "GPU-cccc", "0000:03:00.0", "0,GPU-aaaa", "0x"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(tune_gpus_find(bad[i], gpus, &machine), -1);
+        assert_error_has("GPU ");
+    }
+    assert_int_equal(*fake.begun, 0);
+}
+
 static void is_spread(struct tune_sampler_spread s, double min, double avg, double max)
 {
     if (!(fabs(s.min - min) < 1e-9 && fabs(s.avg - avg) < 1e-9 && fabs(s.max - max) < 1e-9))
@@ -608,7 +633,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_are_counted), cmocka_unit_test(what_ran_is_counted), cmocka_unit_test(what_ran_again_is_counted), cmocka_unit_test(nothing_changes),
         cmocka_unit_test(short_runs),          cmocka_unit_test(files),                     cmocka_unit_test(long_profiles),
-        cmocka_unit_test(gpus),                cmocka_unit_test(averages),                  cmocka_unit_test(many_looks),
+        cmocka_unit_test(gpus),                cmocka_unit_test(found),                cmocka_unit_test(averages),                  cmocka_unit_test(many_looks),
         cmocka_unit_test(looks_by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;

@@ -69,7 +69,7 @@ static const struct tune_property my_properties[] = {{0}};
 
 /* ---- GPUs ---- */
 
-/* What CUDA shows as their memory: less than their names say. The figures are those that PyTorch
+/* Known GPUs with the memory that CUDA shows, which is less than their names say. The figures are those that PyTorch
  * prints in public reports of "out of memory"; a driver's own may differ by some MiB. */
 static const struct gpu {
     const char *name;

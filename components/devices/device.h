@@ -69,7 +69,7 @@ struct tune_largest {
     int64_t copies;              /* bytes of the operands that a product converts: see below */
 };
 
-/* What a product reads or writes: how many numbers, and their dtype. */
+/* A matrix that a product reads or writes: how many numbers, and their dtype. */
 struct tune_operand {
     int64_t count;
     enum tune_dtype dtype;
@@ -141,8 +141,8 @@ static inline void tune_device_does(struct tune_device *dev, enum tune_phase pha
 struct tune_device *tune_device_open(const char *name, int threads);
 void tune_device_close(struct tune_device *dev);
 
-/* tune_device_plan - a device that only says what a run would take of it: for the machine at hand,
- * or for a GPU that is not there. It answers tune_device_memory and tune_device_reserve_bytes;
+/* tune_device_plan - a device that only says what a run would take of it. It may be a GPU that is
+ * not there. It answers tune_device_memory and tune_device_reserve_bytes;
  * nothing else may be called but close. "cpu" is opened. "cuda": the GPU if it can be opened, else
  * one of unknown memory. memory: bytes of a GPU to plan for instead, with what its driver takes
  * (TUNE_CUDA_CONTEXT); 0: none. NULL with an error, as above. */

@@ -530,13 +530,15 @@ extern const struct tune_service tune_plan_memory;
      "evaluations and the end; no pages of files"}, \
     {"peak_memory_bytes", "bytes", "highest resident memory of the process, " \
      "pages of files included"}, \
-    {"estimated_device_bytes", "bytes", "planned: tensors and working memory on the device"}, \
+    {"estimated_device_bytes", "bytes", \
+     "planned: tensors and working memory on the device"}, \
     {"peak_device_bytes", "bytes", "the most that the device held of them at a time"}, \
-    {"gpu_sm_clock_min", "MHz", "clock of the multiprocessors, average over train_runtime, of the " \
-     "slowest GPU; absent without one, as all below"}, \
+    {"gpu_sm_clock_min", "MHz", "clock of the multiprocessors, average over " \
+     "train_runtime, of the slowest GPU; absent without one"}, \
     {"gpu_sm_clock_avg", "MHz", "the same, average over the GPUs"}, \
     {"gpu_sm_clock_max", "MHz", "the same, for the GPU with the most"}, \
-    {"gpu_energy", "J", "of all GPUs: power, average over train_runtime, x train_runtime"}, \
+    {"gpu_energy", "J", "of all GPUs: power, average over train_runtime, " \
+     "x train_runtime; absent without one"}, \
     {"gpu_energy_per_token", "J/token", "the same / tokens of the rows of finished steps"}, \
     {"model_flops_per_second", "FLOP/s", "6N per token (frozen ones 4N) + 6LTHD causal " \
      "attention, no recompute, / train_runtime"}, \

@@ -79,8 +79,9 @@ struct tune_model {
     int B, T;                        /* sizes of the last forward */
 };
 
-/* tune_model_largest - upper limits of all operations of the model and of its loss, for the device's
- * working memory. The table of parameters and the sizes are there; the weights may be missing. */
+/* tune_model_largest - upper limits of all operations of the model and of its loss, for the
+ * device's working memory. The table of parameters and the sizes are there; the weights may be
+ * missing. */
 struct tune_largest tune_model_largest(const struct tune_model *m);
 
 /* Q, the number of columns of qkv. */

@@ -95,8 +95,8 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
                      enum tune_dtype activations, const struct tune_model_adapted *adapted, int B,
                      int T, int what);
 
-/* tune_model_logit_rows - the positions, of N, whose logits exist at a time: about 48 MiB of them,
- * enough for a fast product and little beside the activations. */
+/* tune_model_logit_rows - the positions, of N, whose logits exist at a time. They take about 48
+ * MiB: enough for a fast product, and little beside the activations. */
 int64_t tune_model_logit_rows(const struct tune_model_config *config, int64_t N);
 
 /* tune_model_flops - FLOPs of training on one token in rows of T positions. A trained weight counts

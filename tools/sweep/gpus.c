@@ -27,7 +27,7 @@ int sweep_gpus_of(const struct tune_protocol *p, const struct tune_value *inputs
     return n > 0 && n <= TUNE_CHILD_HELD ? (int)n : n > 0 ? TUNE_CHILD_HELD + 1 : 0;
 }
 
-/* Whether an entity of the space may have a GPU. */
+/* True if an entity of the space may have a GPU. */
 static bool may_have(const struct tune_protocol *p)
 {
     static const struct tune_value none = {.type = TUNE_VALUE_INT};
@@ -118,8 +118,7 @@ static void choose_cores(struct slot *slot)
             }
 }
 
-/* What the program sees: our environment, and its GPUs; an experiment that has the input, and 0 of
- * them, sees none. */
+/* The program sees our environment and its own GPUs. With the input at 0 it sees none. */
 int sweep_set_visible(struct slot *slot)
 {
     const struct tune_protocol *p = &sweep.protocols[slot->job.protocol];

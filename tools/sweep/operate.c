@@ -367,7 +367,7 @@ static int find_slot(const struct tune_job *job, struct slot **slot)
     return taken;
 }
 
-/* Whether a job needs more GPUs than measurements may use here. It is then counted, and said. */
+/* 1 if a job needs more GPUs than measurements may use here. It is then counted, and said. */
 static int lacks_gpus(const struct tune_job *job)
 {
     int n = gpus_of(job);

@@ -13,8 +13,7 @@ enum { THREADS = 128 };
 
 int tune_cuda_split(struct tune_device *dev, struct tune_cuda_attention *a)
 {
-    a->found =
-        tune_cuda_scratch(dev, tune_cuda_found_floats(a->B, a->T, a->capacity, a->H, a->D));
+    a->found = tune_cuda_scratch(dev, tune_cuda_found_floats(a->B, a->T, a->capacity, a->H, a->D));
     a->per = a->H / a->K;
     a->pieces = static_cast<int>(tune_cuda_pieces(a->capacity));
     return a->found ? 0 : -1;

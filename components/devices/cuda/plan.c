@@ -20,14 +20,16 @@ static int plan_memory(const struct tune_device *dev, struct tune_device_memory 
     return 0;
 }
 
-static int64_t plan_reserve_bytes(const struct tune_device *dev, const struct tune_largest *l, int64_t *library)
+static int64_t plan_reserve_bytes(const struct tune_device *dev, const struct tune_largest *l,
+                                  int64_t *library)
 {
     (void)dev;
     *library = 0;
     return tune_cuda_reserve_bytes(l);
 }
 
-static const struct tune_ops plan_ops = {.close = plan_close, .memory = plan_memory, .reserve_bytes = plan_reserve_bytes};
+static const struct tune_ops plan_ops = {
+    .close = plan_close, .memory = plan_memory, .reserve_bytes = plan_reserve_bytes};
 
 int tune_cuda_plan(struct tune_device *dev, int64_t memory)
 {

@@ -1,0 +1,63 @@
+#!/bin/sh
+# test_fit.sh - build/fit: its figures are the plan of the recipe whose command it prints; one row or one token more does not
+# fit. No GPU is needed, and no model.
+. tests/tap.sh
+cd "$tmp" || exit 1
+HF_HUB_CACHE=$tmp/nothing
+TUNE_CUDA=$tmp/no_such_device.so
+export HF_HUB_CACHE TUNE_CUDA
+fit=$BUILD/fit
+# field NAME METHOD FILE - of the object with that method
+field() { tr -d '\n\t' <"$3" | sed 's/}, {/}\n{/g' | grep "\"method\":\"$2\"" | sed -n -e "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" -e "s/.*\"$1\":\([0-9]*\).*/\1/p" | grep .; }
+# mib OPTION... - what the recipe of the command in $command plans on the device
+mib() { eval "\"$BUILD\"/$command \"\$@\" --plan-memory" 2>err | sed -n 's/^memory: \([0-9.]*\) MiB on the device: .*/\1/p'; }
+# below MIB BYTES - to the tenth that the recipe prints
+below() { awk "BEGIN { exit !($1 <= $2 / 1048576 + 0.06) }"; }
+above() { awk "BEGIN { exit !($1 > $2 / 1048576 - 0.06) }"; }
+
+# fits METHOD FILE MODEL_CONTEXT - batch and length are the largest that fit
+fits() {
+    command=$(field command "$1" "$2") batch=$(field batch "$1" "$2") length=$(field length "$1" "$2") needed=$(field needed "$1" "$2")
+    room=$(awk "BEGIN { printf \"%.0f\", $(field gpu_memory_bytes "$1" "$2") - $(field driver_bytes "$1" "$2") }")
+    echo "$command: batch $batch, length $length, $needed bytes, of $room"
+    plan=$(mib) && below "$plan" "$needed" && above "$plan" "$needed" || { echo "the recipe plans $plan MiB"; return 1; }
+    below "$(mib --batch-size "$batch")" "$room" && above "$(mib --batch-size $((batch + 1)))" "$room" || { echo "a larger batch"; return 1; }
+    below "$(mib --max-length "$length")" "$room" && { [ "$length" = "$3" ] || above "$(mib --max-length $((length + 1)))" "$room"; }
+}
+"$fit" --model tinyllama-1.1b --gpu-memory 20GiB --max-length 512 --json >tiny.json
+for method in full lora qlora; do
+    is "$method: the figures are the recipe's, and the largest" fits $method tiny.json 2048
+done
+"$fit" --model llama-3.2-1b --gpu rtx-3060-12gb --activation-checkpointing none --dtype float32 --base-dtype float32 --lora-r 4 \
+    --lora-targets q_proj,v_proj --json >one.json
+for method in lora qlora; do
+    is "$method, float32, all activations, two modules: too" fits $method one.json 131072
+done
+"$fit" --model smollm2-360m --gpu t4 --method full --optimizer sgd --momentum 0.9 --ema 0.999 --batch-size 3 --json >sgd.json
+is "other optimizers and averages: too" fits full sgd.json 8192
+"$fit" --model smollm2-360m --gpu-memory 5GB --method lora,full --lora-dora --json >dora.json
+is "DoRA: too" fits lora dora.json 8192
+is "... and what does not fit has batch 0" eval '[ "$(field batch full dora.json)" = 0 ] && [ "$(field length full dora.json)" = 0 ]'
+tiny small 1 >/dev/null
+
+# ---- the table ----
+is "a row for each known model and method" eval '"$fit" --gpu-memory 24GiB >out && [ "$(grep -cE " (full|lora|qlora) " out)" = $((3 * $(ls "$here"/defaults/models/*.json | wc -l))) ] && head -n 1 out | grep -q "^# 24GiB: 24.0 GiB, 0.5 of them for its driver (an estimate)$"'
+is "what is known: 24 GiB take QLoRA of 8 billion weights, not all of them" eval 'grep -qE "^llama3-8b +full +no +no " out && grep -qE "^llama3-8b +qlora +[1-9][0-9]* +8192 " out'
+is "a table for each GPU" eval '"$fit" --gpu h100-80gb,RTX-4090 --gpu h200 --gpu-memory "16 GB,16384MiB" --model smollm2-135m >out && [ "$(grep "^# .*its driver" out | sed "s/:.*//" | tr "\n" " ")" = "# h100-80gb # rtx-4090 # h200 # 16 GB # 16384MiB " ]'
+is "the parts add up" eval '"$fit" --gpu t4 --model smollm2-135m --json | tr -d "\t," | awk -F: "/\"(weights|gradients|optimizer|activations|loss|working)\"/ { sum += \$2 } /\"needed\"/ { if (sum != \$2) exit 1; sum = 0; n++ } END { exit n != 3 }"'
+is "a folder is a model, too" eval '"$fit" --gpu t4 --model small --max-length 32 >out && grep -qE "^small +full +4096 " out'
+is "the known GPUs" eval '"$fit" --gpu list | grep -qE "^a100-80gb +79.1 GiB$"'
+
+# ---- what is wrong ----
+refused "no GPU is named" 2 "which GPU?" "$fit" --model smollm2-135m
+refused "an unknown GPU" 2 "--gpu gtx-1: known are t4, " "$fit" --gpu gtx-1
+for bad in 24 x 0GiB -3GiB infGiB 24GiBs; do refused "--gpu-memory $bad" 2 "expected a number and GiB" "$fit" --gpu-memory=$bad; done
+refused "an unknown method" 2 "expected full, lora, qlora" "$fit" --gpu t4 --method fulll
+refused "an unknown model" 2 "no-such" "$fit" --gpu t4 --model no-such
+refused "unknown modules" 2 "no_proj" "$fit" --gpu t4 --model smollm2-135m --lora-targets no_proj
+is "its version" eval '[ "$("$fit" --version)" = "$("$BUILD/runs" --version | sed s/runs/fit/)" ]'
+
+# ---- a plan without the GPU ----
+is "--plan-memory --device cuda needs no GPU, and says that it compared with none" eval '"$BUILD/finetune_full" --model smollm2-135m --device cuda --plan-memory >out && grep -qE "^memory: [0-9.]+ MiB on the device: weights .*, working memory [0-9.]+; [0-9.]+ MiB on the host: " out && grep -q "^# no GPU can be opened here, so this was not compared with its memory" out'
+refused "... a run does" 3 "$TUNE_CUDA" "$BUILD/finetune_full" --model small --dataset "$here/datasets/stories.jsonl" --device cuda --output run
+finish
