@@ -432,6 +432,7 @@ static int paper(const gpu_case &k)
 
 int main(int argc, char **argv)
 {
+    setenv("TUNE_CUDA_GRAPHS", "0", 1); /* each launch when its operation is called */
     std::vector<const char *> names(argv + std::min(argc, 2), argv + argc);
     if (argc < 2 || !read_bounds(argv[1])) {
         fprintf(stderr, "cuda_paper BOUNDS [CASE...]: BOUNDS is tests/cuda_compiled.txt\n");

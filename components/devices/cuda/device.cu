@@ -99,7 +99,7 @@ static int cuda_memory(const struct tune_device *, struct tune_device_memory *me
 static int cuda_reserve(struct tune_device *dev, const struct tune_largest *l)
 {
     if (tune_cuda_products_begin(dev) < 0)
-        return -1;
+        return tune_error_prefix("cuda, ");
     return tune_cuda_scratch(dev, tune_cuda_scratch_floats(l)) ? 0 : tune_error_prefix("cuda, ");
 }
 
