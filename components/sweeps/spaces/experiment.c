@@ -250,9 +250,8 @@ static int read_targets(struct reading *r, const struct tune_node *root)
         TRY(read_target(r, node->items[e->target_count], t));
         if (tune_experiment_input(e, t->name) >= 0)
             return FAIL(r, node->items[e->target_count], "%s is an input already", t->name);
-        for (int i = 0; i < e->target_count; i++)
-            if (!strcmp(t->name, e->targets[i].name))
-                return FAIL(r, node->items[e->target_count], "a second target %s", t->name);
+        if (tune_experiment_target(e, t->name) >= 0)
+            return FAIL(r, node->items[e->target_count], "a second target %s", t->name);
     }
     return 0;
 }
@@ -347,6 +346,14 @@ struct tune_experiment *tune_experiment_read(const char *path)
 int tune_experiment_input(const struct tune_experiment *e, const char *name)
 {
     return tune_name_find(e->names, e->input_count, name);
+}
+
+int tune_experiment_target(const struct tune_experiment *e, const char *name)
+{
+    int i = e->target_count - 1;
+    while (i >= 0 && strcmp(e->targets[i].name, name))
+        i--;
+    return i;
 }
 
 void tune_experiment_free(struct tune_experiment *e)

@@ -145,9 +145,11 @@ struct tune_experiment {
 /* tune_experiment_read - read one file. NULL with an error (file:line:column): an unknown key, a
  * default outside its domain, an unknown reduce, ...
  * tune_experiment_free - free it; NULL is fine.
- * tune_experiment_input - index of the input with that name; -1: none. */
+ * tune_experiment_input - index of the input with that name; -1: none.
+ * tune_experiment_target - index of the target with that name; -1: none. */
 struct tune_experiment *tune_experiment_read(const char *path);
 int tune_experiment_input(const struct tune_experiment *e, const char *name);
+int tune_experiment_target(const struct tune_experiment *e, const char *name);
 void tune_experiment_free(struct tune_experiment *e);
 
 /* All known experiments. Files and folders are read in the given order, the files of a folder in
