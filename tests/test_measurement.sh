@@ -207,7 +207,7 @@ is "... the same value is known, another is not" eval 'environment 0 1 plain-val
 is "... by a key that only its user can read" eval '[ "$(stat -c %a config/tune.c/env.key)" = 600 ] && grep -qxE "[0-9a-f]{32}" config/tune.c/env.key'
 cp -r config kept && rm -r config
 is "... with another key it is another" eval 'environment 1 0 other && [ -e config/tune.c/env.key ] && rm -r config && mv kept config && environment 0 1 other'
-mv env hashed && "$samples" export csv work --store hashed --output-file rows.csv
+mv env hashed && "$samples" rows work --store hashed --output-format csv --output-file rows.csv
 sed 's/SETTING=#[0-9a-f]*/SETTING=of-before/' rows.csv | head -n 2 >old.csv
 "$samples" import csv old.csv $own --experiment work --store env >/dev/null
 is "... rows of before, with the value itself, are known" eval 'environment 1 0 other && environment 0 1 of-before'

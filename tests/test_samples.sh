@@ -285,9 +285,9 @@ is "compare two operations: entities that both measured, however spelled" same c
 is "... rows that both have are told" eval 'grep -q "2 rows are on both sides" said.err'
 is "... in short, for people" says '^# b/a of work speed: 1.002, the geometric mean of 2' "$samples" compare first second --store st --property speed
 
-# ---- export, import, merge ----
-export_of() { "$samples" export csv "$1" --store "$2" --output-file "$3"; }
-is "export and import: every cell the same" eval 'export_of work st work.csv && "$samples" import csv work.csv --experiment work --experiments work.json --store back >shown && export_of work back again.csv && cmp work.csv again.csv && grep -q "^# 13 results in 13 rows: 13 came into back, 0 were there" shown'
+# ---- whole rows, import, merge ----
+export_of() { "$samples" rows "$1" --store "$2" --output-format csv --output-file "$3"; }
+is "rows and import: every cell the same" eval 'export_of work st work.csv && "$samples" import csv work.csv --experiment work --experiments work.json --store back >shown && export_of work back again.csv && cmp work.csv again.csv && grep -q "^# 13 results in 13 rows: 13 came into back, 0 were there" shown'
 is "... again: nothing comes twice" eval 'says ": 0 came into back, 13 were there" "$samples" import csv work.csv --experiment work --experiments work.json --store back && export_of work back again.csv && cmp work.csv again.csv'
 is "what show writes is imported in either format, lists as several results, what entities share once" eval '
     tail -n +2 target | sed "1i$(head -n 1 target)" >target.csv
@@ -507,7 +507,7 @@ id=$("$samples" stats s.yaml $own --output-format csv | sed -n "2s/^[a-z]*,\(spa
 is "a recorded space by its whole id; another store's is told" eval '"$samples" show $id-$(sed -n "s/.*\"id\":[^\"]*\"\([0-9a-z]*\)\".*/\1/p" st/store.json) $own >/dev/null 2>said.err && [ ! -s said.err ] && "$samples" show $id-0a0a0a $own >/dev/null 2>said.err && grep -q "^samples: $id-0a0a0a is of another store" said.err'
 refused "an id with more behind it" 2 "there is no space ${id}x" "$samples" show ${id}x $own
 is "people read times, programs numbers" eval '"$samples" rows work --store st --columns started | sed -n 2p | grep -qE "^2[0-9]{3}-[0-9]{2}-[0-9]{2} [0-9:]{8}" && "$samples" rows work --store st --columns started --output-format csv | sed -n 2p | grep -qE "^[0-9]+\.[0-9]+$"'
-is "export of some rows" eval '"$samples" export csv work --store st --where "a > 7" >some.csv && "$samples" rows work --store st --where "a > 7" --output-format csv >wanted && diff some.csv wanted && [ $(wc -l <some.csv) = 4 ]'
+is "some rows" eval '"$samples" rows work --store st --where "a > 7" --output-format csv >some.csv && [ $(wc -l <some.csv) = 4 ]'
 refused "a space that was never recorded" 2 "there is no space ${id%?}_ (the nearest is space-" "$samples" show "${id%?}_" --store st
 refused "a command that is none: the nearest" 2 "show" "$samples" shwo --store st
 refused "a property that is none: the nearest" 2 "there is no property sped (the nearest is speed); there are: speed, steps, beside, is_valid, heat" $show --property sped
@@ -521,7 +521,6 @@ refused "... without a name" 2 "expected NAME = EXPRESSION" $show --derive 'a ==
 refused "... that cannot be computed" 2 "--derive x: speed / 0: division by zero" $show --derive 'x = speed / 0'
 refused "... where there are none" 2 "trace takes no --derive; show, rows, best, effect and plot do" "$samples" trace first --store st --derive 'x = 1'
 refused "... of what nobody measured" 2 "--include missing: these entities have no results" $show --derive 'x = a' --include missing
-refused "export of chosen columns" 2 "samples rows work --output-format csv takes --columns" "$samples" export csv work --store st --columns a
 refused "a new column of a table over what is none" 2 '--derive y: unknown name "sped"' "$samples" rows work --store st --derive 'y = sped'
 refused "to sort by what is none: the nearest" 2 "there is no column sped (the nearest is speed)" $show --property-format target --sort -sped
 refused "to sort by what two columns are called" 2 "--sort nonce: there are 2 such columns, work-kind.odd-nonce and rest-nonce among them" $show --derive 'nonce = a' --sort nonce --output-format csv
@@ -546,7 +545,6 @@ refused "best of what nobody measured" 2 "nothing is known of these" "$samples" 
 refused "compare one" 2 "compare what?" "$samples" compare first --store st
 refused "compare entities" 2 "there is no folder x/y; each side is a store's folder, an operation, host=TEXT or build=TEXT" "$samples" compare x/y first --store st
 refused "compare with what has no rows" 1 "host=nobody has no valid rows" "$samples" compare first host=nobody --store st
-refused "export of what" 2 "samples export csv EXPERIMENT" "$samples" export xls work --store st
 refused "import of what" 2 "samples import csv FILE" "$samples" import csv work.csv --store back
 refused "merge of what" 2 "samples merge FROM" "$samples" merge --store back
 bad() { # NAME CODE TEXT [OPTION...] <FILE - an import that is refused, and leaves nothing

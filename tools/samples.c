@@ -12,9 +12,11 @@
 #include "samples/samples.h"
 
 #include <locale.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/decimal.h"
 #include "core/nearest.h"
 #include "sweeps/discovery/confused.h"
@@ -26,7 +28,7 @@ struct samples samples;
 
 enum { ID = 12 }; /* length of "space-1a2b3c" */
 
-#define COMMANDS "show|rows|stats|trace|entity|best|effect|missing|compare|plot|export|import|merge|check"
+#define COMMANDS "show|rows|stats|trace|entity|best|effect|missing|compare|plot|import|merge|check"
 
 static const struct tune_option my_options[] = {
     {"<command>", TUNE_CHOICE, &my.command, NULL, COMMANDS, "", "what to do"},
@@ -34,8 +36,7 @@ static const struct tune_option my_options[] = {
      "what the command works on. show, best, effect, missing, plot: SPACE. stats: "
      "[SPACE|OPERATION]; it counts what there is. rows: [EXPERIMENT]. trace: OPERATION. entity: "
      "ID. compare: A B, each a store's folder, an operation, host=TEXT or build=TEXT. merge: "
-     "FROM, another store to copy rows from. export: csv EXPERIMENT. import: csv FILE. check: "
-     "nothing; it reads all files and says what is wrong. A SPACE is a file, or space-... as the "
+     "FROM, another store to copy rows from. import: csv FILE. check: nothing; it reads all files and says what is wrong. A SPACE is a file, or space-... as the "
      "store recorded it"},
     {"store", TUNE_STRING, &my.store, "samples", "", "", "folder of sample files"},
     {"experiments", TUNE_STRING, &my.experiments, NULL, "", "",
@@ -114,10 +115,56 @@ static const struct tune_option my_options[] = {
 };
 static const struct tune_property my_properties[] = {{0}};
 
-int samples_no_memory(void)
+/* ---- memory ---- */
+
+static void *must(void *memory)
 {
-    return tune_error_cannot("out of memory");
+    if (memory)
+        return memory;
+    tune_file_cancel(&samples.output);
+    tune_error_cannot("out of memory");
+    tune_program_fail();
 }
+
+void *samples_take(int64_t count, size_t size)
+{
+    return must(tune_pool_take(&samples.memory, (size_t)count * size));
+}
+
+char *samples_copy(const char *text)
+{
+    return must(tune_pool_text(&samples.memory, text, strlen(text)));
+}
+
+void samples_fit(void *array, int64_t count, size_t size)
+{
+    must(tune_array_fit(array, (size_t)count, size) ? array : NULL);
+}
+
+int samples_read_figures(struct samples_figures *f, struct tune_view *v, int results, bool finite)
+{
+    if (results > f->room) {
+        f->room = 2 * results;
+        f->count = samples_take(f->columns, sizeof *f->count);
+        f->values = samples_take((int64_t)f->columns * f->room, sizeof *f->values);
+    }
+    memset(f->count, 0, (size_t)f->columns * sizeof *f->count);
+    for (int k = 0; k < results; k++) {
+        const struct tune_cell *cells = tune_view_cells(v, k);
+        TRY(cells ? 0 : -1);
+        for (int c = 0; c < f->columns; c++)
+            if (!cells[c].absent && !cells[c].text && (!finite || isfinite(cells[c].number)))
+                samples_figures_of(f, c)[f->count[c]++] = cells[c].number;
+    }
+    return 0;
+}
+
+double *samples_figures_of(const struct samples_figures *f, int column)
+{
+    return f->values + (size_t)column * (size_t)f->room;
+}
+
+/* ---- names and words ---- */
 
 int samples_no_such(const char *what, const char *name, const char *const *names, int count)
 {
@@ -136,31 +183,32 @@ int samples_no_such(const char *what, const char *name, const char *const *names
                             *others ? others : "none");
 }
 
-/* New columns and every target of the space's experiments, once for each of them; free it. *count of them. */
-static const char **list_targets(int *count)
-{
-    int most = 0;
-    for (int p = 0; p < samples.space->reference_count; p++)
-        most += samples.protocols[p].experiment->target_count;
-    const char **names = calloc((size_t)(most + samples.derived_count) + 1, sizeof *names);
-    *count = 0;
-    for (int d = 0; names && d < samples.derived_count; d++)
-        names[(*count)++] = samples.derived[d].name;
-    for (int p = 0; names && p < samples.space->reference_count; p++)
-        for (int i = 0; i < samples.protocols[p].experiment->target_count; i++)
-            names[(*count)++] = samples.protocols[p].experiment->targets[i].name;
-    return names;
-}
-
 int samples_check_properties(const char *const *properties, int count)
 {
-    int all, code = 0;
-    const char **names = list_targets(&all);
-    for (int i = 0; names && i < count && code == 0; i++)
+    int all = samples.derived_count;
+    for (int p = 0; p < samples.space->reference_count; p++)
+        all += samples.protocols[p].experiment->target_count;
+    const char **names = samples_take(all, sizeof *names);
+    for (all = 0; all < samples.derived_count; all++)
+        names[all] = samples.derived[all].name;
+    for (int p = 0; p < samples.space->reference_count; p++)
+        for (int i = 0; i < samples.protocols[p].experiment->target_count; i++)
+            names[all++] = samples.protocols[p].experiment->targets[i].name;
+    for (int i = 0; i < count; i++)
         if (tune_name_find(names, all, properties[i]) < 0)
-            code = samples_no_such("property", properties[i], names, all);
-    free(names);
-    return names ? code : samples_no_memory();
+            return samples_no_such("property", properties[i], names, all);
+    return 0;
+}
+
+const struct tune_target *samples_target(int protocol, const char *name)
+{
+    int count = samples.space->reference_count;
+    for (int p = protocol < 0 ? 0 : protocol; p < (protocol < 0 ? count : protocol + 1); p++) {
+        int i = tune_experiment_target(samples.protocols[p].experiment, name);
+        if (i >= 0)
+            return &samples.protocols[p].experiment->targets[i];
+    }
+    return samples_derived(name);
 }
 
 const struct tune_target *samples_derived(const char *name)
@@ -218,14 +266,7 @@ const char *samples_word(int i)
 
 int samples_split(const char *text, const char **parts, int most)
 {
-    char *copy = text ? strdup(text) : NULL;
-    if (text && (!copy || samples.kept_count == SAMPLES_KEPT)) {
-        free(copy);
-        return samples_no_memory();
-    }
-    if (copy)
-        samples.kept[samples.kept_count++] = copy;
-    return tune_name_split(copy, parts, most);
+    return tune_name_split(text ? samples_copy(text) : NULL, parts, most);
 }
 
 /* ---- the space ---- */
@@ -408,7 +449,7 @@ static const struct command {
     {"entity", samples_entity, false, READS, 1}, {"best", samples_best, true, READS, 1},
     {"effect", samples_effect, true, READS, 1},  {"missing", samples_missing, false, READS, 1},
     {"compare", samples_compare, false, OPENS, 2}, {"plot", samples_plot, true, READS, 1},
-    {"export", samples_export, false, READS, 2}, {"import", samples_import, false, WRITES, 2},
+    {"import", samples_import, false, WRITES, 2},
     {"merge", samples_merge, false, WRITES, 1},  {"check", samples_check, false, READS, 0},
 };
 
@@ -427,13 +468,12 @@ static int run(const struct command *c)
 /* Run the command with its output in a file, which appears complete or not at all. */
 static int run_into(const struct command *c, const char *path)
 {
-    struct tune_file_writer writer;
-    TRY(tune_file_begin_output(&writer, path));
-    samples.out = writer.file;
+    TRY(tune_file_begin_output(&samples.output, path));
+    samples.out = samples.output.file;
     int code = run(c);
-    if (code >= 0 && tune_file_commit(&writer) == 0)
+    if (code >= 0 && tune_file_commit(&samples.output) == 0)
         return code;
-    tune_file_cancel(&writer);
+    tune_file_cancel(&samples.output);
     return -1;
 }
 
@@ -453,8 +493,7 @@ int main(int argc, char **argv)
     tune_space_free(samples.space);
     tune_catalog_free(&samples.catalog);
     tune_derived_free(samples.derived, samples.derived_count);
-    while (samples.kept_count > 0)
-        free(samples.kept[--samples.kept_count]);
+    tune_pool_free(samples.memory);
     tune_store_free(samples.store);
     struct tune_progress none = {0};
     int code = tune_program_exit(&none);

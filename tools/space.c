@@ -16,6 +16,7 @@
 
 #include "files/cjson.h"
 #include "files/csv.h"
+#include "core/nearest.h"
 #include "core/print.h"
 #include "flags/program.h"
 #include "sweeps/spaces/experiment.h"
@@ -210,29 +211,16 @@ static void put_json_row(const struct tune_space *s, const struct tune_value *va
     putchar('}');
 }
 
-/* Split "a,b" into names. Returns their number. */
-static int split(char *text, const char **names)
-{
-    int count = 0;
-    while (text && *text) {
-        names[count++] = text;
-        if ((text = strchr(text, ',')))
-            *text++ = 0;
-    }
-    return count;
-}
-
 static struct tune_order *make_order(const struct tune_space *s)
 {
     char *grouping = GET(strdup(my.grouping));
-    const char **names = GET(calloc(strlen(grouping) + 1, sizeof *names));
-    struct tune_order_options o = {
-        .seed = (uint64_t)my.seed, .limit = my.limit, .grouping = names, .group_count = split(grouping, names)};
+    const char *names[TUNE_SPACE_DIMENSIONS];
+    struct tune_order_options o = {.seed = (uint64_t)my.seed, .limit = my.limit, .grouping = names,
+                                   .group_count = MUST(tune_name_split(grouping, names, TUNE_SPACE_DIMENSIONS))};
     MUST(tune_order_mode(my.mode, &o.mode));
     if (s->size && o.limit >= 0 && (tune_index)o.limit > s->size)
         o.limit = (int64_t)s->size; /* most names */
     struct tune_order *order = GET(tune_order_new(s, &o));
-    free(names);
     free(grouping);
     return order;
 }

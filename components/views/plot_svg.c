@@ -178,7 +178,7 @@ static int put_curves(const struct panel *p)
                 put_path(p, c, c->y, "curve raw");
             if (pass == 2 && !p->plot->x_names && !c->apart)
                 put_path(p, c, smooth ? smooth : c->y, c->dotted ? "curve dotted" : "curve");
-            if (pass == 2 && (c->dotted || c->apart || (c->marked && !tune_plot_crowded(p->plot, c)) || p->plot->x_names || c->count == 1))
+            if (pass == 2 && (c->dotted || tune_plot_pointed(p->plot, c) || c->count == 1))
                 put_dots(p, c);
             free(smooth);
         }
@@ -209,7 +209,7 @@ static int legend(FILE *out, const struct tune_plot *plot, double top)
             if (!plot->x_names && !c->apart)
                 fprintf(out, "<line class=\"curve%s c%d\" x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\"/>",
                         c->dotted ? " dotted" : "", c->color % TUNE_SVG_COLORS, x, y, x + 20, y);
-            if (plot->x_names || c->apart || (c->marked && !tune_plot_crowded(plot, c)))
+            if (tune_plot_pointed(plot, c))
                 fprintf(out, "<circle class=\"f%d\" cx=\"%.0f\" cy=\"%.0f\" r=\"4\"/>", c->color % TUNE_SVG_COLORS, x + 10, y);
             fprintf(out, "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\">", x + 27, y + 4.5);
             tune_svg_text(out, c->label);
@@ -225,9 +225,7 @@ static int legend(FILE *out, const struct tune_plot *plot, double top)
 /* Extra height for category labels that do not fit side by side. */
 static double x_labels_height(const struct tune_plot *plot)
 {
-    double most = 0, room = TUNE_SVG_WIDTH - LEFT - RIGHT;
-    for (int i = 0; i < plot->x_count && plot->x_names; i++)
-        most = fmax(most, tune_svg_width(plot->x_names[i]));
+    double most = plot->x_names ? tune_svg_widest(plot->x_names, plot->x_count) : 0, room = TUNE_SVG_WIDTH - LEFT - RIGHT;
     return most > room / (plot->x_count > 0 ? plot->x_count : 1) - 8 ? tune_svg_below_height(most) : 0;
 }
 

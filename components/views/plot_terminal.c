@@ -154,12 +154,6 @@ static void draw_spread(struct canvas *c, int k)
     }
 }
 
-static bool has_points(const struct canvas *c, int k)
-{
-    const struct tune_curve *curve = &c->plot->curves[k];
-    return (curve->dotted && c->down == 4) || curve->apart || (curve->marked && !tune_plot_crowded(c->plot, curve)) || c->plot->x_names;
-}
-
 /* Draw spreads, then points, then faint lines, then the other lines. Nothing hides a point. Without
  * colours, noise under a smooth curve is left out. */
 static int draw_all(struct canvas *c)
@@ -168,7 +162,7 @@ static int draw_all(struct canvas *c)
         if (c->plot->curves[k].low)
             draw_spread(c, k);
     for (int k = 0; k < c->plot->count; k++)
-        if (has_points(c, k))
+        if ((c->plot->curves[k].dotted && c->down == 4) || tune_plot_pointed(c->plot, &c->plot->curves[k]))
             draw_points(c, k);
     for (int pass = 0; pass < 2; pass++)
         for (int k = 0; k < c->plot->count; k++) {

@@ -244,15 +244,6 @@ bool tune_scale_over(struct tune_scale *s, const double *values, int64_t count, 
     return any;
 }
 
-void tune_scale_hold(struct tune_scale *s, const double values[2])
-{
-    for (int i = 0; i < 2 && values; i++)
-        if (tune_drawable(values[i]) && (!s->logarithmic || values[i] > 0)) {
-            s->low = fmin(s->low, values[i]);
-            s->high = fmax(s->high, values[i]);
-        }
-}
-
 void tune_scale_names(struct tune_scale *s, const char *const *names, int count)
 {
     *s = (struct tune_scale){.low = -0.5, .high = count - 0.5, .names = names};
@@ -279,6 +270,13 @@ static void stretch(struct tune_scale *s, double value)
 {
     s->low = fmin(s->low, value);
     s->high = fmax(s->high, value);
+}
+
+void tune_scale_hold(struct tune_scale *s, const double *values)
+{
+    for (int i = 0; i < 2 && values; i++)
+        if (!s->logarithmic || values[i] > 0)
+            stretch(s, values[i]);
 }
 
 static bool all_marked(const struct tune_plot *plot)
@@ -317,12 +315,8 @@ int tune_plot_scales(const struct tune_plot *plot, struct tune_scale *x, struct 
             }
         }
     bool empty = !(x->low <= x->high);
-    for (int i = 0; i < 2 && plot->x_holds; i++)
-        if (!x->logarithmic || plot->x_holds[i] > 0)
-            stretch(x, plot->x_holds[i]);
-    for (int i = 0; i < 2 && plot->y_holds; i++)
-        if (!plot->logarithmic || plot->y_holds[i] > 0)
-            stretch(y, plot->y_holds[i]);
+    tune_scale_hold(x, plot->x_holds);
+    tune_scale_hold(y, plot->y_holds);
     if (empty) {
         tune_error_set("\"%s\": there is not one point to draw%s", plot->title,
                        plot->logarithmic ? " (a logarithmic axis has none at or below 0)" : "");
@@ -380,6 +374,11 @@ bool tune_plot_crowded(const struct tune_plot *plot, const struct tune_curve *c)
     return c->marked && c->count > TUNE_PLOT_MARKS && !plot->x_names;
 }
 
+bool tune_plot_pointed(const struct tune_plot *plot, const struct tune_curve *c)
+{
+    return plot->x_names || c->apart || (c->marked && !tune_plot_crowded(plot, c));
+}
+
 int tune_plot_smooth(const struct tune_plot *plot, const struct tune_curve *c, double **smooth)
 {
     double n = plot->smooth;
@@ -387,8 +386,7 @@ int tune_plot_smooth(const struct tune_plot *plot, const struct tune_curve *c, d
     for (int64_t i = 0; i < c->count; i++)
         if (!tune_plot_drawn(plot, c->x[i], c->y[i]))
             return 0; /* a curve with holes is not smoothed */
-    if (n == 0 || c->dotted || c->apart || (c->marked && !tune_plot_crowded(plot, c)) || plot->x_names || c->count < 3 ||
-        (n < 0 && !is_noisy(c)))
+    if (n == 0 || c->dotted || tune_plot_pointed(plot, c) || c->count < 3 || (n < 0 && !is_noisy(c)))
         return 0;
     int64_t reach = n < 0 ? c->count / 40 : n >= (double)c->count ? c->count - 1 : (int64_t)n;
     double *a = malloc((size_t)c->count * sizeof *a), *b = malloc((size_t)c->count * sizeof *b);

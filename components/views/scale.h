@@ -32,7 +32,7 @@ void tune_scale_ticks(struct tune_scale *s, int most);
 
 /* tune_scale_over - an axis over the finite values, with a share of margin on either side. base: as
  * in struct tune_plot. false: there is no value; the axis then ends at 1.
- * tune_scale_hold - make it so long that two more values are on it; NULL: leave it.
+ * tune_scale_hold - let it also hold these two values, if it can; NULL: none.
  * tune_scale_names - an axis over count categories.
  * tune_scale_at_levels - put ticks at these values instead, if an axis with room for `most` labels
  * can show them apart.
@@ -40,7 +40,7 @@ void tune_scale_ticks(struct tune_scale *s, int most);
  * tune_scale_text - a value in that format. */
 bool tune_scale_over(struct tune_scale *s, const double *values, int64_t count, int base,
                      double margin);
-void tune_scale_hold(struct tune_scale *s, const double values[2]);
+void tune_scale_hold(struct tune_scale *s, const double *values);
 void tune_scale_names(struct tune_scale *s, const char *const *names, int count);
 bool tune_scale_at_levels(struct tune_scale *s, const double *levels, int count, int most);
 void tune_scale_spell(struct tune_scale *s, double step);
@@ -74,6 +74,9 @@ double tune_plot_aside(const struct tune_plot *plot, const struct tune_curve *c)
 /* tune_plot_crowded - whether there are too many measured points to show one by one. They are then
  * drawn and smoothed like a noisy curve. */
 bool tune_plot_crowded(const struct tune_plot *plot, const struct tune_curve *c);
+
+/* tune_plot_pointed - whether each of its points is shown. */
+bool tune_plot_pointed(const struct tune_plot *plot, const struct tune_curve *c);
 
 /* tune_plot_drawn - whether the point can be drawn. */
 bool tune_plot_drawn(const struct tune_plot *plot, double x, double y);

@@ -108,6 +108,14 @@ double tune_svg_width(const char *text)
     return 7.7 * tune_width(text);
 }
 
+double tune_svg_widest(const char *const *texts, int count)
+{
+    double most = 0;
+    for (int i = 0; i < count; i++)
+        most = fmax(most, tune_svg_width(texts[i]));
+    return most;
+}
+
 void tune_svg_label(FILE *out, const char *class_name, double x, double y, const char *anchor, double degrees, double width,
                     const char *text)
 {

@@ -23,10 +23,12 @@ void tune_svg_end(FILE *out);
 /* tune_svg_text - write text between tags. Characters that XML does not allow become question
  * marks.
  * tune_svg_width - about the width in pixels, for letters of 13 pixels.
+ * tune_svg_widest - the most of several texts.
  * tune_svg_label - write a text element, turned by degrees about its anchor: "start", "middle" or
  * "end". It is cut to width pixels (0: not cut) with an ellipsis; the whole text shows on hover. */
 void tune_svg_text(FILE *out, const char *text);
 double tune_svg_width(const char *text);
+double tune_svg_widest(const char *const *texts, int count);
 void tune_svg_label(FILE *out, const char *class_name, double x, double y, const char *anchor,
                     double degrees, double width,
                     const char *text);

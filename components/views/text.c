@@ -98,6 +98,16 @@ int tune_plain_width(const char *text)
     return width;
 }
 
+int tune_plain_widest(const char *const *texts, int count)
+{
+    int most = 0;
+    for (int i = 0; i < count; i++) {
+        int n = tune_plain_width(texts[i]);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 void tune_put_plain(FILE *out, const char *text)
 {
     char *plain = tune_plain(text);

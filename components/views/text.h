@@ -15,9 +15,11 @@ size_t tune_bytes_of(const char *text, int columns);
 /* tune_plain - text that is safe on a terminal's line. Control characters are spelled out, and
  * bytes that are no UTF-8 become a question mark. The caller frees it; NULL: no memory.
  * tune_plain_width - the columns of that text.
+ * tune_plain_widest - the most columns of several.
  * tune_put_plain - print that text. */
 char *tune_plain(const char *text);
 int tune_plain_width(const char *text);
+int tune_plain_widest(const char *const *texts, int count);
 void tune_put_plain(FILE *out, const char *text);
 
 /* tune_put_in - print plain text in exactly width columns, on the left '<', the right '>' or in the

@@ -39,9 +39,9 @@ for rows in ${*:-100000 1000000}; do
     "$timed" "stats SPACE" out "$samples" stats s.yaml --store st
     "$timed" "trace" out "$samples" trace filled --store st --output-format csv
     "$timed" "entity" out "$samples" entity model_name.smollm2-135m-number_gpus.0-model_max_length.7-batch_size.9 --store st
-    "$timed" "export csv" export.csv "$samples" export csv finetune_full_benchmark-v1.0.0 --store st
+    "$timed" "rows csv" rows.csv "$samples" rows finetune_full_benchmark-v1.0.0 --store st --output-format csv
     "$timed" "check" out "$samples" check --store st
     "$timed" "one append: the whole of a program that does it" out "$fill" st s.yaml 1 1 again && cat out
     "$timed" "import of what show wrote" out "$samples" import csv csv --experiment finetune_full_benchmark-v1.0.0 --store imported
-    rm -rf st imported csv export.csv
+    rm -rf st imported csv rows.csv
 done

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
 #include "points.h"
 
 enum { MOST_GOALS = 3, MOST_PARTS = 1000 };
@@ -44,6 +43,7 @@ static struct {
     int count, skipped;                     /* skipped: number of groups without a value */
     struct winner *winners;
     int winner_count;
+    struct samples_figures figures;
 } best;
 
 /* ---- candidates ---- */
@@ -59,6 +59,12 @@ static int compare_parts(const struct tune_value *a, const struct tune_value *b)
     return 0;
 }
 
+static struct tune_value *copy_entity(const struct tune_value *entity)
+{
+    int count = samples.space->count;
+    return tune_values_copy(samples_take(1, tune_values_size(entity, count)), entity, count);
+}
+
 static int find_part(const struct tune_value *entity)
 {
     int i = 0;
@@ -68,38 +74,22 @@ static int find_part(const struct tune_value *entity)
         return i;
     if (i == MOST_PARTS)
         return tune_error_usage("--per %s: it has more than %d values; choose another dimension", my.per, MOST_PARTS);
-    best.parts[i] = malloc(tune_values_size(entity, samples.space->count));
-    if (!tune_values_copy(best.parts[i], entity, samples.space->count))
-        return samples_no_memory();
+    best.parts[i] = copy_entity(entity);
     return best.part_count++;
 }
 
-/* Read the values of the current group into values [goal_count][results], and their numbers. */
-static int read_values(const struct tune_view_group *g, double *values, int *counts)
-{
-    for (int k = 0; k < g->results; k++) {
-        const struct tune_cell *cells = tune_view_cells(best.view, k);
-        TRY(cells ? 0 : -1);
-        for (int i = 0; i < best.goal_count; i++)
-            if (!cells[i].absent && !cells[i].text && !isnan(cells[i].number))
-                values[i * g->results + counts[i]++] = cells[i].number;
-    }
-    return 0;
-}
-
-static int add_candidate(const struct tune_view_group *g, int group, double *values, const int *counts)
+static int add_candidate(const struct tune_view_group *g, int group)
 {
     for (int i = 0; i < best.goal_count; i++)
-        if (counts[i] == 0) {
+        if (best.figures.count[i] == 0) {
             best.skipped++;
             return 0;
         }
-    if (!tune_array_fit(&best.all, (size_t)best.count, sizeof *best.all))
-        return samples_no_memory();
+    samples_fit(&best.all, best.count, sizeof *best.all);
     struct candidate *c = &best.all[best.count];
     c->group = group;
     for (int i = 0; i < best.goal_count; i++) {
-        c->spread[i] = tune_spread_of(values + i * g->results, counts[i]);
+        c->spread[i] = tune_spread_of(samples_figures_of(&best.figures, i), best.figures.count[i]);
         c->value[i] = samples_middle(&c->spread[i]);
     }
     TRY(c->part = find_part(g->entity));
@@ -110,16 +100,13 @@ static int add_candidate(const struct tune_view_group *g, int group, double *val
 static int read_candidates(void)
 {
     struct tune_view_group g;
-    int more, code = 0;
-    for (int group = 0; code == 0 && (more = tune_view_next(best.view, &g)) == 1; group++) {
-        double *values = calloc((size_t)g.results * (size_t)best.goal_count + 1, sizeof *values);
-        int counts[MOST_GOALS] = {0};
-        code = values ? read_values(&g, values, counts) : samples_no_memory();
-        if (code == 0)
-            code = add_candidate(&g, group, values, counts);
-        free(values);
+    int more;
+    best.figures.columns = best.goal_count;
+    for (int group = 0; (more = tune_view_next(best.view, &g)) == 1; group++) {
+        TRY(samples_read_figures(&best.figures, best.view, g.results, false));
+        TRY(add_candidate(&g, group));
     }
-    return code < 0 || more < 0 ? -1 : 0;
+    return more;
 }
 
 /* ---- winners ---- */
@@ -163,12 +150,11 @@ static bool is_dominated(const struct candidate *c, int rank)
 }
 
 /* Choose `most` of each part (0: all): the first ones, or of several goals those of the front. */
-static int choose_winners(int most)
+static void choose_winners(int most)
 {
     if (best.count > 0)
         qsort(best.all, (size_t)best.count, sizeof *best.all, best_first);
-    if (!(best.winners = calloc((size_t)best.count + 1, sizeof *best.winners)))
-        return samples_no_memory();
+    best.winners = samples_take(best.count, sizeof *best.winners);
     for (int i = 0, rank = 0; i < best.count; i++) {
         const struct candidate *c = &best.all[i];
         rank = i > 0 && c->part == c[-1].part ? rank : 0;
@@ -176,32 +162,21 @@ static int choose_winners(int most)
             continue;
         best.winners[best.winner_count++] = (struct winner){.candidate = c, .rank = ++rank};
     }
-    return 0;
 }
 
 /* Find the winners' entities in a second pass over the groups. */
 static int name_winners(void)
 {
     struct tune_view_group g;
-    int more = -1, *place = calloc((size_t)best.count + (size_t)best.skipped + 1, sizeof *place); /* index + 1 of the group's
-                                                                                                   * winner */
-    if (!place)
-        return samples_no_memory();
+    int more, *place = samples_take(best.count + best.skipped, sizeof *place); /* the group's winner + 1 */
     for (int i = 0; i < best.winner_count; i++)
         place[best.winners[i].candidate->group] = i + 1;
     tune_view_rewind(best.view);
-    for (int group = 0; (more = tune_view_next(best.view, &g)) == 1; group++) {
-        struct winner *w = place[group] ? &best.winners[place[group] - 1] : NULL;
-        if (!w)
-            continue;
-        w->protocol = g.protocol;
-        w->entity = malloc(tune_values_size(g.entity, samples.space->count));
-        if (!tune_values_copy(w->entity, g.entity, samples.space->count)) {
-            more = samples_no_memory();
-            break;
+    for (int group = 0; (more = tune_view_next(best.view, &g)) == 1; group++)
+        if (place[group]) {
+            best.winners[place[group] - 1].protocol = g.protocol;
+            best.winners[place[group] - 1].entity = copy_entity(g.entity);
         }
-    }
-    free(place);
     return more;
 }
 
@@ -247,8 +222,6 @@ static void put_dimensions(const struct winner *w, int order)
 static int put_winner(const struct winner *w)
 {
     const struct candidate *c = w->candidate;
-    char *identifier = NULL;
-    TRY(tune_entity_spell(samples.space->names, w->entity, samples.space->count, &identifier, &(size_t){0}));
     put_dimensions(w, 0);
     if (best.goal_count == 1)
         samples_number(w->rank, true, 6);
@@ -265,40 +238,37 @@ static int put_winner(const struct winner *w)
         samples_text(samples.protocols[w->protocol].identifier);
     put_dimensions(w, 1);
     put_dimensions(w, 2);
-    samples_text(identifier);
-    free(identifier);
+    TRY(samples_identifier(w->entity));
     return samples_end_row();
 }
 
-static int add_dimensions(struct samples_column *columns, int n, int order)
+static void add_dimensions(int order)
 {
     for (int d = 0; d < samples.space->count; d++)
         if (order_of(d) == order)
-            columns[n++].heading = samples.space->names[d];
-    return n;
+            samples_column(samples.space->names[d]);
 }
 
-static int begin(void)
+static void begin(void)
 {
-    struct samples_column columns[TUNE_SPACE_DIMENSIONS + 2 * MOST_GOALS + 8] = {{0}};
-    int n = add_dimensions(columns, 0, 0);
+    add_dimensions(0);
     if (best.goal_count == 1)
-        columns[n++].heading = "rank";
+        samples_column("rank");
     for (int i = 0; i < best.goal_count; i++) {
-        columns[n++].heading = best.goals[i].property;
-        columns[n++].heading = best.goals[i].deviation;
+        samples_column(best.goals[i].property);
+        samples_column(best.goals[i].deviation);
     }
-    columns[n++].heading = "results";
+    samples_column("results");
     if (best.goal_count == 1) {
-        columns[n++].heading = "margin_percent";
-        columns[n++].heading = "better";
+        samples_column("margin_percent");
+        samples_column("better");
     }
     if (samples.space->reference_count > 1)
-        columns[n++].heading = "experiment";
-    n = add_dimensions(columns, n, 1);
-    n = add_dimensions(columns, n, 2);
-    columns[n++] = (struct samples_column){.heading = "identifier", .hidden = samples_people()};
-    return samples_begin(SAMPLES_SHEET, columns, n);
+        samples_column("experiment");
+    add_dimensions(1);
+    add_dimensions(2);
+    samples_column("identifier")->hidden = samples_people();
+    samples_begin(SAMPLES_SHEET);
 }
 
 /* ---- notes for people ---- */
@@ -374,15 +344,6 @@ static void tell_others(void)
 
 /* ---- the whole ---- */
 
-static const struct tune_target *target_of(const char *property)
-{
-    for (int p = 0; p < samples.space->reference_count; p++)
-        for (int i = 0; i < samples.protocols[p].experiment->target_count; i++)
-            if (!strcmp(samples.protocols[p].experiment->targets[i].name, property))
-                return &samples.protocols[p].experiment->targets[i];
-    return samples_derived(property);
-}
-
 static int add_goals(const char *text, bool highest)
 {
     const char *names[16];
@@ -395,7 +356,7 @@ static int add_goals(const char *text, bool highest)
                 return tune_error_usage("%s is asked for twice", names[i]);
         if (best.goal_count == MOST_GOALS)
             return tune_error_usage("more than %d properties; nearly every entity would be on the Pareto front", MOST_GOALS);
-        best.goals[best.goal_count++] = (struct goal){names[i], target_of(names[i]), highest, "deviation"};
+        best.goals[best.goal_count++] = (struct goal){names[i], samples_target(-1, names[i]), highest, "deviation"};
     }
     for (int i = 0; i < best.goal_count && best.goal_count > 1; i++)
         snprintf(best.goals[i].deviation, sizeof best.goals[i].deviation, "%s_deviation", best.goals[i].property);
@@ -421,7 +382,7 @@ static int check(void)
 static int put_all(void)
 {
     bool given = tune_flags_given(&my.tune, "count"), one = best.per_count > 0 || my.print_command;
-    TRY(choose_winners(given ? my.count : best.goal_count > 1 ? 0 : one ? 1 : my.count));
+    choose_winners(given ? my.count : best.goal_count > 1 ? 0 : one ? 1 : my.count);
     TRY(name_winners());
     if (my.print_command && best.winner_count == 0)
         return tune_error_set("no valid result fits, so there is no command");
@@ -429,7 +390,7 @@ static int put_all(void)
         TRY(samples_put_command(best.winners[i].protocol, best.winners[i].entity));
     if (my.print_command)
         return 0;
-    TRY(begin());
+    begin();
     for (int i = 0; i < best.winner_count; i++)
         TRY(put_winner(&best.winners[i]));
     TRY(samples_end());
@@ -448,19 +409,10 @@ int samples_best(void)
         columns[i] = best.goals[i].property;
     if (!(best.view = samples_open_view(columns, best.goal_count, SAMPLES_VALID)))
         return -1;
-    int code = read_candidates();
-    if (code == 0)
-        code = put_all();
-    if (code == 0)
-        code = samples_say_mixed(best.view);
-    if (code == 0)
-        code = samples_say_matching(best.view);
-    for (int i = 0; i < best.winner_count; i++)
-        free(best.winners[i].entity);
-    for (int i = 0; i < best.part_count; i++)
-        free(best.parts[i]);
-    free(best.winners);
-    free(best.all);
+    TRY(read_candidates());
+    TRY(put_all());
+    TRY(samples_say_mixed(best.view));
+    TRY(samples_say_matching(best.view));
     tune_view_free(best.view);
-    return code;
+    return 0;
 }

@@ -73,14 +73,11 @@ int samples_put_command(int protocol, const struct tune_value *entity)
     struct tune_command command;
     char program[TUNE_PATH_MAX];
     TRY(find_program(e, program));
-    struct tune_value *inputs = calloc((size_t)e->input_count + 1, sizeof *inputs);
-    if (!inputs)
-        return samples_no_memory();
+    struct tune_value *inputs = samples_take(e->input_count, sizeof *inputs);
     tune_protocol_inputs(&samples.protocols[protocol], entity, inputs);
     int count = samples_folders(e->actuator, &record, words);
     int code = count < 0 ? -1 : tune_experiment_command(e, inputs, words, count, &command);
     tune_operation_record_free(&record);
-    free(inputs);
     TRY(code);
     put_variables(e, &command);
     put_word(program);

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/array.h"
 #include "core/nearest.h"
 #include "core/print.h"
 #include "sweeps/discovery/uids.h"
@@ -144,15 +143,13 @@ static void make_key(const struct samples_table *t, const struct tune_cell *cell
     }
 }
 
-static int add_row(int side, int table, const struct samples_table *t, const struct tune_cell *cells)
+static void add_row(int side, int table, const struct samples_table *t, const struct tune_cell *cells)
 {
-    if (!tune_array_fit(&compare.rows, (size_t)compare.count, sizeof *compare.rows))
-        return samples_no_memory();
+    samples_fit(&compare.rows, compare.count, sizeof *compare.rows);
     struct row *r = &compare.rows[compare.count];
     *r = (struct row){.side = side, .table = table, .number = compare.count, .place = tune_scan_place(t->scan)};
     make_key(t, cells, r->key);
     compare.count++;
-    return 0;
 }
 
 /* Rows of the table that are of either side; of one store both are looked for in one pass. */
@@ -168,15 +165,13 @@ static int read_table(int from, int to, int table)
         int sides = 0;
         if (strcmp(cells[TUNE_KEY_STATUS].text, "valid"))
             continue;
-        for (int s = from; s < to && more >= 0; s++)
+        for (int s = from; s < to; s++)
             if (is_of(&compare.sides[s], cells)) {
                 note_origin(&compare.sides[s], table, cells);
-                more = add_row(s, table, &t, cells);
+                add_row(s, table, &t, cells);
                 sides++;
             }
         compare.shared += sides == 2;
-        if (more < 0)
-            break;
     }
     samples_table_free(&t);
     return more;
@@ -189,8 +184,7 @@ static int read_rows(void)
     for (int s = 0; s < 2; s++)
         if (!tune_store_tables(compare.sides[s].store, &counts[s]))
             return -1;
-    if (!(compare.tables = calloc((size_t)(counts[0] + counts[1]) + 1, sizeof *compare.tables)))
-        return samples_no_memory();
+    compare.tables = samples_take(counts[0] + counts[1], sizeof *compare.tables);
     for (int s = 0; s < 2; s++) {
         const char *const *names = tune_store_tables(compare.sides[s].store, &counts[s]);
         for (int i = 0; i < counts[s]; i++)
@@ -228,13 +222,10 @@ static struct summary *summary_of(const char *table, const char *property)
     for (int i = 0; i < compare.summary_count; i++)
         if (compare.summaries[i].table == table && !strcmp(compare.summaries[i].property, property))
             return &compare.summaries[i];
-    if (!tune_array_fit(&compare.summaries, (size_t)compare.summary_count,
-                        sizeof *compare.summaries))
-        return NULL;
-    struct summary *s = &compare.summaries[compare.summary_count];
-    *s = (struct summary){.table = table, .property = strdup(property), .low = INFINITY, .high = -INFINITY};
-    compare.summary_count += s->property != NULL;
-    return s->property ? s : NULL;
+    samples_fit(&compare.summaries, compare.summary_count, sizeof *compare.summaries);
+    struct summary *s = &compare.summaries[compare.summary_count++];
+    *s = (struct summary){.table = table, .property = samples_copy(property), .low = INFINITY, .high = -INFINITY};
+    return s;
 }
 
 static bool is_asked_for(const char *property)
@@ -259,8 +250,6 @@ static int put_pair(const char *entity, const struct row *r, const char *propert
     double a = samples_middle(&spread[0]), b = samples_middle(&spread[1]);
     double ratio = a != 0 ? b / a : NAN, p = tune_welch(&spread[0], &spread[1]);
     struct summary *s = summary_of(compare.tables[r->table], property);
-    if (!s)
-        return samples_no_memory();
     if (ratio > 0 && isfinite(ratio)) {
         s->logs += log(ratio);
         s->low = fmin(s->low, ratio);
@@ -286,31 +275,31 @@ static int put_pair(const char *entity, const struct row *r, const char *propert
  * both sides have. */
 static int put_group(const struct row *first, int64_t count)
 {
+    static double *values[2];
     const struct samples_table *t;
     const struct tune_cell *cells = cells_of(first, &t);
-    char *entity = cells ? strdup(cells[TUNE_KEY_ENTITY].text) : NULL;
-    double *values[2] = {calloc((size_t)count + 1, sizeof(double)), calloc((size_t)count + 1, sizeof(double))};
-    int code = !cells ? -1 : entity && values[0] && values[1] ? 0 : samples_no_memory();
-    const struct tune_column *columns = code == 0 ? t->columns : NULL;
-    for (int i = 0, all = columns ? t->count : 0; i < all && code == 0; i++) {
+    TRY(cells ? 0 : -1);
+    const char *entity = samples_copy(cells[TUNE_KEY_ENTITY].text);
+    const struct tune_column *columns = t->columns;
+    for (int i = 0, all = t->count; i < all; i++) {
         int n[2] = {0, 0};
         if (columns[i].role != TUNE_COLUMN_TARGET || columns[i].type == TUNE_CELL_TEXT || !is_asked_for(columns[i].name))
             continue;
-        for (int64_t k = 0; k < count && code == 0; k++) {
-            code = (cells = cells_of(&first[k], &t)) ? 0 : -1;
+        for (int64_t k = 0; k < count; k++) {
+            int side = first[k].side;
+            TRY((cells = cells_of(&first[k], &t)) ? 0 : -1);
             /* the other store may have its columns in another order */
-            int c = code == 0 ? tune_name_find(t->names, t->count, columns[i].name) : -1;
-            if (c >= 0 && !cells[c].absent && !cells[c].text)
-                values[first[k].side][n[first[k].side]++] = cells[c].number;
+            int c = tune_name_find(t->names, t->count, columns[i].name);
+            if (c < 0 || cells[c].absent || cells[c].text)
+                continue;
+            samples_fit(&values[side], n[side], sizeof *values[side]);
+            values[side][n[side]++] = cells[c].number;
         }
-        if (code == 0 && n[0] > 0 && n[1] > 0)
-            code = my.regression ? regression_put(compare.tables[first->table], entity, columns[i].name, values, n)
-                                 : put_pair(entity, first, columns[i].name, values, n);
+        if (n[0] > 0 && n[1] > 0)
+            TRY(my.regression ? regression_put(compare.tables[first->table], entity, columns[i].name, values, n)
+                              : put_pair(entity, first, columns[i].name, values, n));
     }
-    free(entity);
-    free(values[0]);
-    free(values[1]);
-    return code;
+    return 0;
 }
 
 /* True if the group has both sides. */
@@ -333,26 +322,25 @@ static int64_t group_length(int64_t first)
 
 static int put_groups(int64_t *common)
 {
-    static const char *const plain[] = {"experiment", "entity", "property", "a", "b", "b/a", "results_a", "results_b", "p",
-                                        "differs"};
-    int headings = 10;
-    const char *const *names = my.regression ? regression_headings(&headings) : plain;
-    int64_t *firsts = calloc((size_t)compare.count + 1, sizeof *firsts);
-    int code = firsts ? samples_begin_table(names, headings) : samples_no_memory();
+    static const char *const headings[] = {"experiment", "entity", "property", "a", "b", "b/a", "results_a", "results_b", "p",
+                                           "differs"};
+    int64_t *firsts = samples_take(compare.count, sizeof *firsts);
+    if (my.regression)
+        regression_columns();
+    else
+        samples_columns(headings, 10);
+    samples_begin(SAMPLES_TABLE);
     *common = 0;
     if (compare.count > 0)
         qsort(compare.rows, (size_t)compare.count, sizeof *compare.rows, by_key);
-    for (int64_t i = 0, n; i < compare.count && code == 0; i += n)
+    for (int64_t i = 0, n; i < compare.count; i += n)
         if (is_common(&compare.rows[i], n = group_length(i)))
             firsts[(*common)++] = i;
-    if (code == 0 && *common > 0)
-        qsort(firsts, (size_t)*common, sizeof *firsts, by_first);
-    for (int64_t i = 0; i < *common && code == 0; i++)
-        code = put_group(&compare.rows[firsts[i]], group_length(firsts[i]));
-    free(firsts);
-    if (code == 0 && my.regression)
-        code = regression_end();
-    return code == 0 ? samples_end() : -1;
+    qsort(firsts, (size_t)*common, sizeof *firsts, by_first);
+    for (int64_t i = 0; i < *common; i++)
+        TRY(put_group(&compare.rows[firsts[i]], group_length(firsts[i])));
+    TRY(my.regression ? regression_end() : 0);
+    return samples_end();
 }
 
 /* ---- notes beside the rows ---- */
@@ -424,8 +412,7 @@ static int run(void)
             rows += compare.rows[i].side == s;
         if (rows == 0)
             return tune_error_set("%s has no valid rows", compare.sides[s].text);
-        if (!(compare.passes[s] = calloc((size_t)compare.table_count + 1, sizeof *compare.passes[s])))
-            return samples_no_memory();
+        compare.passes[s] = samples_take(compare.table_count, sizeof *compare.passes[s]);
     }
     if (samples_people())
         for (int s = 0; s < 2; s++)
@@ -450,19 +437,11 @@ int samples_compare(void)
         return tune_error_usage("compare takes --maximize and --minimize with --regression only; --property chooses properties");
     TRY(samples_check_aggregate());
     int code = run();
-    regression_free();
     for (int s = 0; s < 2; s++) {
         for (int t = 0; compare.passes[s] && t < compare.table_count; t++)
             samples_table_free(&compare.passes[s][t]);
-        free(compare.passes[s]);
-        tune_uids_free(&compare.sides[s].uids);
         if (compare.sides[s].store != samples.store)
             tune_store_free(compare.sides[s].store);
     }
-    for (int i = 0; i < compare.summary_count; i++)
-        free(compare.summaries[i].property);
-    free(compare.summaries);
-    free(compare.tables);
-    free(compare.rows);
     return code;
 }

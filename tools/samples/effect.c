@@ -71,19 +71,16 @@ static double probability(const double *ratios, int count, double *middle)
     return count < 2 ? NAN : error > 0 ? tune_student_tail(mean / error, count - 1) : mean == 0 ? 1 : 0;
 }
 
-static int begin(void)
+static void begin(void)
 {
     static const char *const before[] = {"dimension", "from", "to", "property"};
     static const char *const after[] = {"ratio", "lowest", "highest", "pairs", "p", "differs"};
-    struct samples_column columns[12] = {0};
-    int n = 0;
-    for (int i = 0; i < 4; i++)
-        columns[n++].heading = before[i];
+    samples_columns(before, 4);
     if (samples.space->reference_count > 1)
-        columns[n++].heading = "experiment";
+        samples_column("experiment");
     for (int i = 0; i < 6; i++)
-        columns[n++] = (struct samples_column){.heading = after[i], .measured = i < 4};
-    return samples_begin(SAMPLES_SHEET, columns, n);
+        samples_column(after[i])->measured = i < 4;
+    samples_begin(SAMPLES_SHEET);
 }
 
 static int put_value(int property, int protocol, int to, int *left)
@@ -95,7 +92,7 @@ static int put_value(int property, int protocol, int to, int *left)
     if (count == 0)
         return 0;
     if (!effect.began)
-        TRY(begin());
+        begin();
     effect.began = true;
     struct tune_spread s = tune_spread_of(effect.ratios, count);
     p = probability(effect.ratios, count, &middle);
@@ -132,10 +129,8 @@ static int put_dimension(int dimension, int *left)
 static int put_all(int dimension)
 {
     int left = 0;
-    effect.order = malloc((size_t)effect.p.count * sizeof *effect.order);
-    effect.ratios = malloc((size_t)effect.p.count * sizeof *effect.ratios);
-    if (!effect.order || !effect.ratios)
-        return samples_no_memory();
+    effect.order = samples_take(effect.p.count, sizeof *effect.order);
+    effect.ratios = samples_take(effect.p.count, sizeof *effect.ratios);
     for (int64_t i = 0; i < effect.p.count; i++)
         effect.order[i] = &effect.p.all[i];
     if (dimension >= 0 && effect.p.levels[dimension].count < 2)
@@ -161,11 +156,6 @@ int samples_effect(void)
     int dimension = my.x ? points_dimension(my.x) : -1;
     if (my.x && dimension < 0)
         return -1;
-    int code = points_read(&effect.p);
-    if (code == 0)
-        code = put_all(dimension);
-    free(effect.order);
-    free(effect.ratios);
-    points_free(&effect.p);
-    return code;
+    TRY(points_read(&effect.p));
+    return put_all(dimension);
 }

@@ -9,10 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
 #include "core/decimal.h"
 #include "core/nearest.h"
-#include "core/pool.h"
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
 
@@ -41,13 +39,7 @@ static struct {
     int observed_count;
     char **experiments; /* associated */
     int experiment_count;
-    struct tune_pool *memory; /* of the texts */
 } page;
-
-static char *keep(const char *text)
-{
-    return tune_pool_text(&page.memory, text, strlen(text));
-}
 
 /* ---- the identifier ---- */
 
@@ -77,9 +69,10 @@ static int add_part(const char *name, const char *value, size_t length)
     if (page.part_count == MOST_PARTS)
         return tune_error_set("%.100s...: more than %d properties", page.id, MOST_PARTS);
     struct part *p = &page.parts[page.part_count++];
-    p->name = keep(name);
-    p->value = tune_pool_text(&page.memory, value, length);
-    return p->name && p->value ? 0 : samples_no_memory();
+    p->name = samples_copy(name);
+    p->value = samples_copy(value);
+    p->value[length] = 0;
+    return 0;
 }
 
 /* Match "name.value" of one of the row's inputs at the start of text. Returns its bytes and the
@@ -233,45 +226,31 @@ static struct observed *find_observed(const char *experiment, const struct tune_
     for (int i = 0; i < page.observed_count; i++)
         if (!strcmp(page.observed[i].experiment, experiment) && !strcmp(page.observed[i].target, target->name))
             return &page.observed[i];
-    if (!tune_array_fit(&page.observed, (size_t)page.observed_count, sizeof *page.observed))
-        return NULL;
+    samples_fit(&page.observed, page.observed_count, sizeof *page.observed);
     struct observed *o = &page.observed[page.observed_count++];
-    *o = (struct observed){.experiment = keep(experiment), .target = keep(target->name), .whole = target->whole};
-    return o->experiment && o->target ? o : NULL;
+    *o = (struct observed){.experiment = samples_copy(experiment), .target = samples_copy(target->name), .whole = target->whole};
+    return o;
 }
 
-static int add_value(const char *experiment, const struct tune_column *target, double value)
+static void add_value(const char *experiment, const struct tune_column *target, double value)
 {
     struct observed *o = find_observed(experiment, target);
-    if (!o)
-        return samples_no_memory();
-    if (!tune_array_fit(&o->values, (size_t)o->count, sizeof *o->values))
-        return samples_no_memory();
+    samples_fit(&o->values, o->count, sizeof *o->values);
     o->values[o->count++] = value;
-    return 0;
 }
 
-static int add_experiment(const char *experiment)
-{
-    if (tune_name_find((const char *const *)page.experiments, page.experiment_count, experiment) >= 0)
-        return 0;
-    if (!tune_array_fit(&page.experiments, (size_t)page.experiment_count, sizeof *page.experiments))
-        return samples_no_memory();
-    return (page.experiments[page.experiment_count++] = keep(experiment)) ? 0 : samples_no_memory();
-}
-
-static int add_row(const struct samples_table *t, const struct tune_cell *cells)
+static void add_row(const struct samples_table *t, const struct tune_cell *cells)
 {
     const char *experiment = cells[TUNE_KEY_EXPERIMENT].text;
-    if (!page.generator && !(page.generator = keep(cells[TUNE_KEY_GENERATOR].text)))
-        return samples_no_memory();
-    TRY(add_experiment(experiment));
-    if (!strcmp(cells[TUNE_KEY_STATUS].text, "failed"))
-        return 0;
-    for (int i = 0; i < t->count; i++)
+    if (!page.generator)
+        page.generator = samples_copy(cells[TUNE_KEY_GENERATOR].text);
+    if (tune_name_find((const char *const *)page.experiments, page.experiment_count, experiment) < 0) {
+        samples_fit(&page.experiments, page.experiment_count, sizeof *page.experiments);
+        page.experiments[page.experiment_count++] = samples_copy(experiment);
+    }
+    for (int i = 0; i < t->count && strcmp(cells[TUNE_KEY_STATUS].text, "failed"); i++)
         if (t->columns[i].role == TUNE_COLUMN_TARGET && !cells[i].absent && !cells[i].text)
-            TRY(add_value(experiment, &t->columns[i], cells[i].number));
-    return 0;
+            add_value(experiment, &t->columns[i], cells[i].number);
 }
 
 static int read_rows(const char *const *tables, int count)
@@ -281,8 +260,8 @@ static int read_rows(const char *const *tables, int count)
         const struct tune_cell *cells;
         int more = samples_table_open(&t, samples.store, tables[k], false);
         while (more >= 0 && (more = samples_table_next(&t, &cells)) == 1)
-            if (is_same(&t, cells) && (more = add_row(&t, cells)) < 0)
-                break;
+            if (is_same(&t, cells))
+                add_row(&t, cells);
         samples_table_free(&t);
         TRY(more);
     }
@@ -295,50 +274,46 @@ enum { NAME, EXPERIMENT, PROPERTY, VALUES, COLUMNS };
 static const char *const headings[COLUMNS] = {"name", "experiment", "target-property", "values"};
 
 /* The columns for programs; people see the entity's inputs in place of the long names. */
-static int begin(void)
+static void begin(void)
 {
-    struct samples_column columns[COLUMNS + 2 + MOST_PARTS] = {{0}};
-    int n = 0;
-    for (; n < COLUMNS; n++)
-        columns[n] = (struct samples_column){headings[n], .measured = n == VALUES, .hidden = n == NAME && samples_people()};
-    columns[n++].heading = "identifier";
-    columns[n++].heading = "generatorid";
+    samples_column(headings[NAME])->hidden = samples_people();
+    samples_columns(headings + EXPERIMENT, 2);
+    samples_column(headings[VALUES])->measured = true;
+    samples_column("identifier")->hidden = !samples_people();
+    samples_column("generatorid")->hidden = !samples_people();
     for (int i = 0; i < page.part_count; i++)
-        columns[n++].heading = page.parts[i].name;
-    for (int i = COLUMNS; i < n; i++)
-        columns[i].hidden = !samples_people();
-    return samples_begin(SAMPLES_SHEET, columns, n);
+        samples_column(page.parts[i].name)->hidden = !samples_people();
+    samples_begin(SAMPLES_SHEET);
 }
 
 /* A row: what was observed, or an experiment without a value (o NULL). The name has no actuator. */
 static int put_row(struct tune_select *select, const char *experiment, const struct observed *o)
 {
     const char *dot = strchr(experiment, '.');
-    char *name = NULL;
-    if (asprintf(&name, "%s-%s", dot ? dot + 1 : experiment, o ? o->target : "") < 0)
-        return samples_no_memory();
+    char name[TUNE_STORE_TEXT_MAX + TUNE_STORE_NAME_MAX + 2];
+    snprintf(name, sizeof name, "%s-%s", dot ? dot + 1 : experiment, o ? o->target : "");
     struct tune_cell cells[COLUMNS] = {tune_cell_text(name), tune_cell_text(experiment), tune_cell_text(o ? o->target : ""),
                                        tune_cell_number(o ? tune_statistic(o->values, o->count, "mean") : NAN)};
     int wanted = samples_meets(select, cells, COLUMNS);
-    if (wanted > 0) {
-        samples_text(o ? name : NULL);
-        samples_text(experiment);
-        samples_text(o ? o->target : NULL);
-        samples_numbers(o ? o->values : NULL, o ? o->count : 0, o && o->whole, !samples_people(), 5);
-        samples_text(page.id);
-        samples_text(page.generator && *page.generator ? page.generator : "unk");
-        for (int i = 0; i < page.part_count; i++)
-            samples_text(page.parts[i].value);
-        wanted = samples_end_row();
-    }
-    free(name);
-    return wanted;
+    if (wanted <= 0)
+        return wanted;
+    samples_text(o ? name : NULL);
+    samples_text(experiment);
+    samples_text(o ? o->target : NULL);
+    samples_numbers(o ? o->values : NULL, o ? o->count : 0, o && o->whole, !samples_people(), 5);
+    samples_text(page.id);
+    samples_text(page.generator && *page.generator ? page.generator : "unk");
+    for (int i = 0; i < page.part_count; i++)
+        samples_text(page.parts[i].value);
+    return samples_end_row();
 }
 
 static int put_rows(void)
 {
     struct tune_select *select = tune_select_new(headings, COLUMNS, VALUES, my.where, NULL, 0);
-    int code = select && tune_select_compiled(select, -1) ? begin() : -1;
+    int code = select && tune_select_compiled(select, -1) ? 0 : -1;
+    if (code == 0)
+        begin();
     for (int i = 0; i < page.observed_count && code == 0 && !samples_full(); i++)
         code = put_row(select, page.observed[i].experiment, &page.observed[i]);
     for (int e = 0; e < page.experiment_count && code == 0 && !samples_full(); e++) {
@@ -393,12 +368,5 @@ int samples_entity(void)
         return no_such_entity(tables, count);
     TRY(read_asked());
     TRY(read_rows(tables, count));
-    int code = put_rows();
-    tune_uids_free(&page.asked);
-    for (int i = 0; i < page.observed_count; i++)
-        free(page.observed[i].values);
-    free(page.experiments);
-    free(page.observed);
-    tune_pool_free(page.memory);
-    return code;
+    return put_rows();
 }

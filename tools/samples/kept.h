@@ -18,24 +18,18 @@ struct kept {
     struct samples_column *columns; /* [count] */
     int count;
     struct kept_cell *cells;        /* [rows][count] */
-    size_t used;
+    int64_t used;
     int64_t *order;                 /* [rows] as they are to be printed */
     int64_t rows;
     int *shown, shown_count;        /* columns to print */
-    struct tune_pool *memory;
+    int (*spell)(char *text, const struct kept_cell *cell); /* a number as the format has it */
 };
 
-/* kept_begin - with these columns. kept_add - the next cell, which is copied. kept_free - all of
- * it. -1: no memory.
- * kept_arrange - group, sort and choose columns by the flags, when all cells are there. `spell`
- * writes a number as the format does. -1 with an error: no such column. */
-int kept_begin(struct kept *k, const struct samples_column *columns, int count);
-int kept_add(struct kept *k, const struct kept_cell *cell);
-int kept_arrange(struct kept *k, int (*spell)(char *text, const struct kept_cell *cell));
-void kept_free(struct kept *k);
-
-/* kept_find - columns that the name means: the one of that heading, else those that end with
- * "-name", or with --aggregate's "-mean" behind. Returns their number, or -1 with an error. */
-int kept_find(const struct samples_column *columns, int count, const char *name, int *places);
+/* kept_column - one more column. kept_add - the next cell, which is copied.
+ * kept_arrange - group, sort and choose columns by the flags, when all cells are there. -1 with an
+ * error: no such column. */
+struct samples_column *kept_column(struct kept *k, const char *heading);
+void kept_add(struct kept *k, const struct kept_cell *cell);
+int kept_arrange(struct kept *k);
 
 #endif

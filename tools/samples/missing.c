@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
 #include "samples.h"
 #include "sweeps/discovery/where.h"
 
@@ -27,10 +26,7 @@ static const char *const names[] = {"unmeasured", "failed", "invalid"};
 
 static int put_row(const struct tune_value *entity, int protocol, const struct tried *t)
 {
-    char *identifier = NULL;
-    TRY(tune_entity_spell(samples.space->names, entity, samples.space->count, &identifier, &(size_t){0}));
-    samples_text(identifier);
-    free(identifier);
+    TRY(samples_identifier(entity));
     if (samples.space->reference_count > 1)
         samples_text(samples.protocols[protocol].identifier);
     for (int d = 0; d < samples.space->count; d++)
@@ -43,18 +39,15 @@ static int put_row(const struct tune_value *entity, int protocol, const struct t
     return samples_end_row();
 }
 
-static int begin(void)
+static void begin(void)
 {
-    struct samples_column columns[TUNE_SPACE_DIMENSIONS + 8] = {{0}};
-    int n = 0;
-    columns[n++] = (struct samples_column){.heading = "identifier", .hidden = samples_people()};
+    samples_column("identifier")->hidden = samples_people();
     if (samples.space->reference_count > 1)
-        columns[n++].heading = "experiment";
-    for (int d = 0; d < samples.space->count; d++)
-        columns[n++].heading = samples.space->names[d];
+        samples_column("experiment");
+    samples_columns(samples.space->names, samples.space->count);
     for (int i = 0; i < 3; i++)
-        columns[n++] = (struct samples_column){.heading = headings[i], .measured = i == 1};
-    return samples_begin(SAMPLES_SHEET, columns, n);
+        samples_column(headings[i])->measured = i == 1;
+    samples_begin(SAMPLES_SHEET);
 }
 
 /* ---- what was tried ---- */
@@ -69,10 +62,10 @@ static int read_group(struct tune_view *v, const struct tune_view_group *g, stru
         t->valid = t->valid || !strcmp(cells[0].text, "valid");
         if (k < g->results - 1)
             continue;
-        t->status = strdup(cells[0].text);
-        t->reason = strdup(cells[1].text ? cells[1].text : "");
+        t->status = samples_copy(cells[0].text);
+        t->reason = samples_copy(cells[1].text ? cells[1].text : "");
     }
-    return t->status && t->reason ? 0 : samples_no_memory();
+    return 0;
 }
 
 /* Keep what was tried, or if the space cannot be counted, print it now. */
@@ -81,12 +74,10 @@ static int read_tried(struct tune_view *v, bool countable)
     struct tune_view_group g;
     int more;
     while ((more = tune_view_next(v, &g)) == 1) {
-        if (!tune_array_fit(&missing.all, (size_t)missing.count, sizeof *missing.all))
-            return samples_no_memory();
-        struct tried *t = &missing.all[missing.count];
-        int code = read_group(v, &g, t), meets = code == 0 ? tune_where_meets(missing.where, g.protocol, g.entity) : -1;
-        missing.count++;
-        TRY(code);
+        samples_fit(&missing.all, missing.count, sizeof *missing.all);
+        struct tried *t = &missing.all[missing.count++];
+        TRY(read_group(v, &g, t));
+        int meets = tune_where_meets(missing.where, g.protocol, g.entity);
         TRY(meets);
         if (t->valid && meets)
             TRY(samples_note_unused(g.protocol, g.entity));
@@ -124,23 +115,21 @@ static int put_entity(tune_index i, const struct tune_value *entity, int64_t *at
 static int put_grid(void)
 {
     const struct tune_space *s = samples.space;
-    struct tune_value *entity = calloc((size_t)s->count + 1, sizeof *entity);
+    struct tune_value *entity = samples_take(s->count, sizeof *entity);
     int64_t at = 0;
-    int code = entity ? 0 : samples_no_memory();
     if (missing.count > 0)
         qsort(missing.all, (size_t)missing.count, sizeof *missing.all, by_index);
-    for (tune_index i = 0; i < s->size && code == 0 && !samples_full(); i++) {
+    for (tune_index i = 0; i < s->size && !samples_full(); i++) {
         tune_space_entity(s, i, entity);
         int allowed = tune_space_allowed(s, entity);
-        code = allowed > 0 ? put_entity(i, entity, &at) : allowed;
+        TRY(allowed > 0 ? put_entity(i, entity, &at) : allowed);
     }
-    free(entity);
-    return code;
+    return 0;
 }
 
 static int put_all(struct tune_view *v, bool countable)
 {
-    TRY(begin());
+    begin();
     TRY(read_tried(v, countable));
     if (countable)
         TRY(put_grid());
@@ -172,11 +161,6 @@ int samples_missing(void)
     my.where = NULL; /* it may hold only for some rows of an entity */
     struct tune_view *v = samples_open_view(columns, 2, SAMPLES_ALL);
     int code = v ? put_all(v, countable) : -1;
-    for (int64_t i = 0; i < missing.count; i++) {
-        free(missing.all[i].status);
-        free(missing.all[i].reason);
-    }
-    free(missing.all);
     tune_where_free(missing.where);
     tune_view_free(v);
     return code;

@@ -5,7 +5,6 @@
 
 #include "../drawing.h"
 #include "core/nearest.h"
-#include "core/pool.h"
 #include "points.h"
 #include "sweeps/charts/heat.h"
 #include "sweeps/charts/parallel.h"
@@ -35,17 +34,7 @@ static struct {
     struct tune_plot plots[MOST_DRAWINGS];
     struct tune_heat heats[MOST_DRAWINGS];
     struct tune_parallel parallels[MOST_DRAWINGS];
-    struct tune_pool *memory;        /* of what is drawn */
 } plot;
-
-/* Allocate memory that lives until everything is drawn. */
-static void *take(size_t size)
-{
-    void *piece = tune_pool_take(&plot.memory, size);
-    if (!piece)
-        samples_no_memory();
-    return piece;
-}
 
 /* ---- the choice of axes ---- */
 
@@ -209,8 +198,7 @@ static int make_drawing(int property, int protocol, int facet, int x)
         return 0;
     if (plot.count == MOST_DRAWINGS)
         return tune_error_usage("more than %d drawings; choose fewer with --property", MOST_DRAWINGS);
-    if (!(d->points = take((size_t)count * sizeof *d->points)))
-        return -1;
+    d->points = samples_take(count, sizeof *d->points);
     for (int64_t i = 0; i < plot.p.count; i++)
         if (is_in(&plot.p.all[i], property, protocol, facet))
             d->points[d->count++] = &plot.p.all[i];
@@ -252,31 +240,28 @@ static int by_series_and_x(const void *a, const void *b)
     return (x_value(x) > x_value(y)) - (x_value(x) < x_value(y));
 }
 
-static char *label_of(const struct point *p)
+/* The point's values of these dimensions: "batch_size 4, torch_dtype float32". */
+static char *values_of(const struct point *p, const int *dimensions, int count)
 {
-    char *text = take(TITLE);
-    for (int i = 0; text && i < plot.series_count; i++)
-        append(text, TITLE, "%s%s %s", i ? ", " : "", samples.space->names[plot.series[i]],
-               plot.p.levels[plot.series[i]].texts[p->at[plot.series[i]]]);
+    char *text = samples_take(1, TITLE);
+    for (int i = 0; i < count; i++)
+        append(text, TITLE, "%s%s %s", i ? ", " : "", samples.space->names[dimensions[i]],
+               plot.p.levels[dimensions[i]].texts[p->at[dimensions[i]]]);
     return text;
 }
 
 /* Make the curve of points[count] of one series. */
-static int make_curve(struct tune_curve *c, const struct point *const *points, int64_t count, int color)
+static void make_curve(struct tune_curve *c, const struct point *const *points, int64_t count, int color)
 {
-    double *values = take((size_t)count * 4 * sizeof *values);
-    char *label = label_of(points[0]);
-    if (!values || !label)
-        return -1;
+    double *values = samples_take(4 * count, sizeof *values);
     for (int64_t i = 0; i < count; i++) {
         values[i] = x_value(points[i]);
         values[count + i] = points_value(points[i]);
         values[2 * count + i] = points[i]->spread.count > 1 ? points[i]->spread.low : NAN;
         values[3 * count + i] = points[i]->spread.count > 1 ? points[i]->spread.high : NAN;
     }
-    *c = (struct tune_curve){.label = label, .x = values, .y = values + count, .low = values + 2 * count,
+    *c = (struct tune_curve){.label = values_of(points[0], plot.series, plot.series_count), .x = values, .y = values + count, .low = values + 2 * count,
                              .high = values + 3 * count, .count = count, .color = color, .marked = true, .apart = plot.sparse};
-    return 0;
 }
 
 static int make_plot(struct drawing *d, struct tune_plot *p)
@@ -284,11 +269,9 @@ static int make_plot(struct drawing *d, struct tune_plot *p)
     plot.x = d->x;
     const struct levels *l = plot.x < 0 ? NULL : &plot.p.levels[plot.x];
     bool numeric = !l || l->numeric;
-    struct tune_curve *curves = take(MOST_CURVES * sizeof *curves);
+    struct tune_curve *curves = samples_take(MOST_CURVES, sizeof *curves);
     int count = 0;
     bool crowded = false;
-    if (!curves)
-        return -1;
     qsort(d->points, (size_t)d->count, sizeof *d->points, by_series_and_x);
     for (int64_t first = 0, n; first < d->count; first += n) {
         for (n = 1; first + n < d->count && same_series(d->points[first], d->points[first + n]);)
@@ -297,7 +280,7 @@ static int make_plot(struct drawing *d, struct tune_plot *p)
             return tune_error_usage("more than %d curves; choose among their entities with --where", MOST_CURVES);
         /* a value has the same colour in each facet */
         int color = plot.series_count == 1 ? d->points[first]->at[plot.series[0]] : count;
-        TRY(make_curve(&curves[count], d->points + first, n, color));
+        make_curve(&curves[count], d->points + first, n, color);
         crowded = crowded || n > TUNE_PLOT_MARKS;
         count++;
     }
@@ -317,23 +300,20 @@ static int make_plot(struct drawing *d, struct tune_plot *p)
 
 static char *hint_of(const struct point *p)
 {
-    char *text = take(128);
-    if (text && p->spread.count > 1)
-        snprintf(text, 128, "%.6g to %.6g in %d results", p->spread.low, p->spread.high, p->spread.count);
+    char *text = samples_take(1, 128);
+    snprintf(text, 128, "%.6g to %.6g in %d results", p->spread.low, p->spread.high, p->spread.count);
     return text;
 }
 
 /* Order of rows from the top: numbers from the highest, so that both axes rise; names in their
  * order. */
-static int make_heat(const struct drawing *d, struct tune_heat *h)
+static void make_heat(const struct drawing *d, struct tune_heat *h)
 {
     const struct levels *x = &plot.p.levels[plot.x], *y = &plot.p.levels[plot.y];
-    size_t cells = (size_t)x->count * (size_t)y->count;
-    double *values = take(cells * sizeof *values), *spreads = take(cells * sizeof *spreads);
-    const char **hints = take(cells * sizeof *hints), **names = take((size_t)y->count * sizeof *names);
-    if (!values || !spreads || !hints || !names)
-        return -1;
-    for (size_t i = 0; i < cells; i++) {
+    int64_t cells = (int64_t)x->count * y->count;
+    double *values = samples_take(cells, sizeof *values), *spreads = samples_take(cells, sizeof *spreads);
+    const char **hints = samples_take(cells, sizeof *hints), **names = samples_take(y->count, sizeof *names);
+    for (int64_t i = 0; i < cells; i++) {
         values[i] = spreads[i] = NAN;
         hints[i] = "not measured";
     }
@@ -352,29 +332,17 @@ static int make_heat(const struct drawing *d, struct tune_heat *h)
                             .columns = x->count, .rows = y->count, .values = values, .spreads = spreads, .hints = hints,
                             .logarithmic = my.logarithmic, .best = plot.best, .note = *d->note ? d->note : NULL,
                             .holds = plot.facet >= 0 ? d->range : NULL};
-    return 0;
 }
 
 /* ---- parallel coordinates ---- */
 
-static char *name_of(const struct point *p)
-{
-    char *text = take(TITLE);
-    for (int i = 0; text && i < plot.p.varying_count; i++)
-        append(text, TITLE, "%s%s %s", i ? ", " : "", samples.space->names[plot.p.varying[i]],
-               plot.p.levels[plot.p.varying[i]].texts[p->at[plot.p.varying[i]]]);
-    return text;
-}
-
-static int make_parallel(const struct drawing *d, struct tune_parallel *parallel)
+static void make_parallel(const struct drawing *d, struct tune_parallel *parallel)
 {
     int count = plot.p.varying_count + 1;
-    struct tune_axis *axes = take((size_t)count * sizeof *axes);
-    double *values = take((size_t)d->count * (size_t)count * sizeof *values);
-    const char **names = d->count <= 20000 ? take((size_t)d->count * sizeof *names) : NULL; /* with more, a mouse pointer
-                                                                                             * cannot hit one line */
-    if (!axes || !values || (d->count <= 20000 && !names))
-        return -1;
+    struct tune_axis *axes = samples_take(count, sizeof *axes);
+    double *values = samples_take(d->count * count, sizeof *values);
+    /* with more lines, a mouse pointer cannot hit one */
+    const char **names = d->count <= 20000 ? samples_take(d->count, sizeof *names) : NULL;
     for (int a = 0; a < count; a++) {
         int dimension = a < count - 1 ? plot.p.varying[a] : -1;
         const struct levels *l = dimension >= 0 ? &plot.p.levels[dimension] : NULL;
@@ -388,11 +356,9 @@ static int make_parallel(const struct drawing *d, struct tune_parallel *parallel
                                      .holds = plot.facet >= 0 && !l ? d->range : NULL};
     }
     for (int64_t i = 0; names && i < d->count; i++)
-        if (!(names[i] = name_of(d->points[i])))
-            return -1;
+        names[i] = values_of(d->points[i], plot.p.varying, plot.p.varying_count);
     *parallel = (struct tune_parallel){.title = d->title, .axes = axes, .count = count, .rows = d->count, .names = names,
                                        .best = plot.best, .note = *d->note ? d->note : NULL};
-    return 0;
 }
 
 /* ---- the whole ---- */
@@ -426,9 +392,12 @@ static int make_all(void)
             }
     for (int i = 0; i < plot.count; i++) {
         struct drawing *d = &plot.drawings[i];
-        TRY(plot.kind == CURVES ? make_plot(d, &plot.plots[i])
-            : plot.kind == HEAT ? make_heat(d, &plot.heats[i])
-                                : make_parallel(d, &plot.parallels[i]));
+        if (plot.kind == CURVES)
+            TRY(make_plot(d, &plot.plots[i]));
+        else if (plot.kind == HEAT)
+            make_heat(d, &plot.heats[i]);
+        else
+            make_parallel(d, &plot.parallels[i]);
     }
     return 0;
 }
@@ -450,8 +419,5 @@ int samples_plot(void)
     TRY(samples_check_aggregate());
     plot.best = my.maximize ? 1 : my.minimize ? -1 : 0;
     TRY(samples_open_space(samples_word(0)));
-    int code = draw();
-    tune_pool_free(plot.memory);
-    points_free(&plot.p);
-    return code;
+    return draw();
 }

@@ -31,6 +31,7 @@ struct points {
     int64_t count;
     struct levels *levels;       /* [space->count] */
     int *varying, varying_count; /* number of dimensions with more than one value */
+    struct samples_figures figures; /* of the current group */
     bool repeated;               /* true: some point has several results */
     int host_classes, builds;
 };
@@ -42,11 +43,9 @@ int points_compare(const struct tune_domain *domain, const struct tune_value *x,
                    const struct tune_value *y);
 
 /* points_read - read the requested properties from the view of the flags.
- * points_free - free them.
  * points_value - the point's figure: by --aggregate, else the mean. points_unit - the unit of the
  * property under that protocol. */
 int points_read(struct points *p);
-void points_free(struct points *p);
 double points_value(const struct point *p);
 const char *points_unit(const struct points *p, const struct point *at);
 

@@ -16,13 +16,12 @@ static struct {
     enum samples_look look;
     bool index;          /* CSV has row numbers */
     bool keeps;          /* rows are kept until the end */
-    struct kept kept;
+    struct kept kept;    /* has the columns in any case */
     char **keys;         /* [columns] headings quoted for JSON */
-    int columns, at;     /* at: number of cells in the current row */
+    int at;              /* number of cells in the current row */
     int64_t rows;
     char *text;          /* scratch */
     size_t size;
-    bool lost;           /* true: no memory for a cell */
 } put;
 
 bool samples_people(void)
@@ -48,111 +47,19 @@ static void put_text(const char *text)
 static char *scratch(size_t size)
 {
     if (size > put.size) {
-        char *grown = realloc(put.text, size);
-        if (!grown) {
-            put.lost = true;
-            return NULL;
-        }
-        put.text = grown;
-        put.size = size;
+        put.size = 2 * size;
+        put.text = samples_take(1, put.size);
     }
     return put.text;
 }
 
-/* Write the value with `spell` into scratch memory; "" if there is no memory. */
+/* Write the value with `spell` into scratch memory. */
 static const char *spelled(int (*spell)(const struct tune_value *v, char *text, size_t size), const struct tune_value *v)
 {
     size_t length = (size_t)spell(v, put.text, put.size);
-    if (length >= put.size) {
-        if (!scratch(length + 1))
-            return "";
-        spell(v, put.text, put.size);
-    }
+    if (length >= put.size)
+        spell(v, scratch(length + 1), length + 1);
     return put.text;
-}
-
-/* Print the headings of CSV, or begin JSON. */
-static int put_headings(const struct samples_column *columns, const int *shown, int count)
-{
-    put.columns = count;
-    if (!(put.keys = calloc((size_t)count + 1, sizeof *put.keys)))
-        return samples_no_memory();
-    for (int i = 0; i < count; i++) {
-        struct tune_value heading = tune_value_text(columns[shown ? shown[i] : i].heading);
-        if (!(put.keys[i] = strdup(spelled(tune_value_json, &heading))))
-            return samples_no_memory();
-        if (put.format == CSV && (i > 0 || put.index))
-            putc_unlocked(',', samples.out);
-        if (put.format == CSV)
-            tune_csv_put(samples.out, heading.text);
-    }
-    put_text(put.format == CSV ? "\n" : "[");
-    return 0;
-}
-
-int samples_begin(enum samples_look look, const struct samples_column *columns, int count)
-{
-    put.format = samples_people() ? PEOPLE : !strcmp(my.output_format, "csv") ? CSV : JSON;
-    put.look = look;
-    put.index = look == SAMPLES_FRAME && put.format == CSV && !my.group_by && !my.columns;
-    put.keeps = put.format == PEOPLE || my.group_by || my.sort || my.columns;
-    for (int i = 0; i < count; i++)
-        put.keeps = put.keeps || columns[i].hidden;
-    if (!scratch(1024))
-        return samples_no_memory();
-    return put.keeps ? kept_begin(&put.kept, columns, count) : put_headings(columns, NULL, count);
-}
-
-int samples_begin_table(const char *const *headings, int count)
-{
-    struct samples_column *columns = calloc((size_t)count + 1, sizeof *columns);
-    if (!columns)
-        return samples_no_memory();
-    for (int i = 0; i < count; i++)
-        columns[i].heading = headings[i];
-    int code = samples_begin(SAMPLES_TABLE, columns, count);
-    free(columns);
-    return code;
-}
-
-/* Print the separator before a cell of CSV or JSON. */
-static void put_lead(void)
-{
-    char number[24];
-    if (put.format == CSV) {
-        if (put.at == 0 && put.index)
-            put_bytes(number, (size_t)sprintf(number, "%lld,", (long long)put.rows));
-        else if (put.at > 0)
-            putc_unlocked(',', samples.out);
-    } else {
-        put_text(put.at > 0 ? ", " : put.rows > 0 ? ",\n  {" : "\n  {");
-        put_text(put.keys[put.at]);
-        put_bytes(": ", 2);
-    }
-}
-
-/* Print or keep a cell, spelled as the format has it. */
-static void put_cell(const struct kept_cell *cell)
-{
-    if (put.keeps) {
-        put.lost = kept_add(&put.kept, cell) < 0 || put.lost;
-        return;
-    }
-    put_lead();
-    if (put.format == CSV)
-        tune_csv_put(samples.out, cell->text ? cell->text : "");
-    else
-        put_text(cell->text ? cell->text : "null");
-    put.at++;
-}
-
-void samples_text(const char *text)
-{
-    bool none = !text || !*text;
-    struct kept_cell cell = {.text = none ? NULL : text, .number = NAN};
-    if (!none && put.format == JSON)
-        cell.text = spelled(tune_value_json, &(struct tune_value){.type = TUNE_VALUE_TEXT, .text = text});
-    put_cell(&cell);
 }
 
 /* Write all digits. Returns the length. */
@@ -187,6 +94,86 @@ static int spell_cell(char *text, const struct kept_cell *cell)
     return snprintf(text, TUNE_DECIMAL_SIZE, "%.*g", cell->digits < 17 ? cell->digits : 17, v);
 }
 
+/* Print the headings of CSV, or begin JSON. shown: the columns; NULL: all. */
+static void put_headings(const int *shown, int count)
+{
+    put.keys = samples_take(count, sizeof *put.keys);
+    for (int i = 0; i < count; i++) {
+        struct tune_value heading = tune_value_text(put.kept.columns[shown ? shown[i] : i].heading);
+        put.keys[i] = samples_copy(spelled(tune_value_json, &heading));
+        if (put.format == CSV && (i > 0 || put.index))
+            putc_unlocked(',', samples.out);
+        if (put.format == CSV)
+            tune_csv_put(samples.out, heading.text);
+    }
+    put_text(put.format == CSV ? "\n" : "[");
+}
+
+struct samples_column *samples_column(const char *heading)
+{
+    return kept_column(&put.kept, heading);
+}
+
+void samples_columns(const char *const *headings, int count)
+{
+    for (int i = 0; i < count; i++)
+        samples_column(headings[i]);
+}
+
+void samples_begin(enum samples_look look)
+{
+    put.format = samples_people() ? PEOPLE : !strcmp(my.output_format, "csv") ? CSV : JSON;
+    put.look = look;
+    put.index = look == SAMPLES_FRAME && put.format == CSV && !my.group_by && !my.columns;
+    put.keeps = put.format == PEOPLE || my.group_by || my.sort || my.columns;
+    put.kept.spell = spell_cell;
+    for (int i = 0; i < put.kept.count; i++)
+        put.keeps = put.keeps || put.kept.columns[i].hidden;
+    scratch(1024);
+    if (!put.keeps)
+        put_headings(NULL, put.kept.count);
+}
+
+/* Print the separator before a cell of CSV or JSON. */
+static void put_lead(void)
+{
+    char number[24];
+    if (put.format == CSV) {
+        if (put.at == 0 && put.index)
+            put_bytes(number, (size_t)sprintf(number, "%lld,", (long long)put.rows));
+        else if (put.at > 0)
+            putc_unlocked(',', samples.out);
+    } else {
+        put_text(put.at > 0 ? ", " : put.rows > 0 ? ",\n  {" : "\n  {");
+        put_text(put.keys[put.at]);
+        put_bytes(": ", 2);
+    }
+}
+
+/* Print or keep a cell, spelled as the format has it. */
+static void put_cell(const struct kept_cell *cell)
+{
+    if (put.keeps) {
+        kept_add(&put.kept, cell);
+        return;
+    }
+    put_lead();
+    if (put.format == CSV)
+        tune_csv_put(samples.out, cell->text ? cell->text : "");
+    else
+        put_text(cell->text ? cell->text : "null");
+    put.at++;
+}
+
+void samples_text(const char *text)
+{
+    bool none = !text || !*text;
+    struct kept_cell cell = {.text = none ? NULL : text, .number = NAN};
+    if (!none && put.format == JSON)
+        cell.text = spelled(tune_value_json, &(struct tune_value){.type = TUNE_VALUE_TEXT, .text = text});
+    put_cell(&cell);
+}
+
 void samples_number(double v, bool whole, int digits)
 {
     char text[TUNE_DECIMAL_SIZE];
@@ -209,8 +196,6 @@ void samples_numbers(const double *v, int count, bool whole, bool list, int digi
     }
     char *text = scratch((size_t)count * (TUNE_DECIMAL_SIZE + 2) + 8), *at = text;
     double sum = 0;
-    if (!text)
-        return;
     *at++ = '[';
     for (int i = 0; i < count; i++) {
         at = stpcpy(at, i > 0 ? ", " : "");
@@ -241,6 +226,15 @@ void samples_value(const struct tune_value *v)
     }
 }
 
+int samples_identifier(const struct tune_value *entity)
+{
+    static char *text;
+    static size_t size;
+    TRY(tune_entity_spell(samples.space->names, entity, samples.space->count, &text, &size));
+    samples_text(text);
+    return 0;
+}
+
 void samples_time(double seconds)
 {
     char text[64];
@@ -263,8 +257,6 @@ int samples_end_row(void)
         put_text(put.format == CSV ? "\n" : "}");
     put.at = 0;
     put.rows++;
-    if (put.lost)
-        return samples_no_memory();
     return ferror(samples.out) ? tune_error_set("the rows cannot be written: %s", strerror(errno)) : 0;
 }
 
@@ -285,7 +277,7 @@ static int put_kept(void)
     const struct kept *k = &put.kept;
     put.keeps = false;
     put.rows = 0;
-    TRY(put_headings(k->columns, k->shown, k->shown_count));
+    put_headings(k->shown, k->shown_count);
     for (int64_t row = 0; row < k->rows; row++) {
         for (int i = 0; i < k->shown_count; i++)
             put_cell(kept_at(row, i));
@@ -297,13 +289,10 @@ static int put_kept(void)
 static int put_table(int width)
 {
     const struct kept *k = &put.kept;
-    const char **headings = calloc((size_t)k->shown_count + 1, sizeof *headings);
-    if (!headings)
-        return samples_no_memory();
+    const char **headings = samples_take(k->shown_count, sizeof *headings);
     for (int i = 0; i < k->shown_count; i++)
         headings[i] = k->columns[k->shown[i]].heading;
     struct tune_table *t = tune_table_new(headings, k->shown_count);
-    free(headings);
     for (int64_t row = 0; t && row < k->rows; row++)
         for (int i = 0; i < k->shown_count; i++) {
             const struct kept_cell *c = kept_at(row, i);
@@ -320,11 +309,11 @@ static int put_table(int width)
 static int put_sheet(int width)
 {
     const struct kept *k = &put.kept;
-    struct tune_sheet_column *columns = calloc((size_t)k->shown_count + 1, sizeof *columns);
-    const char **cells = calloc((size_t)k->rows * (size_t)k->shown_count + 1, sizeof *cells);
+    struct tune_sheet_column *columns = samples_take(k->shown_count, sizeof *columns);
+    const char **cells = samples_take(k->rows * k->shown_count, sizeof *cells);
     struct tune_sheet s = {columns, k->shown_count, cells, k->rows, width, drawing_unicode(my.ascii),
                            "--columns chooses"};
-    for (int i = 0; columns && cells && i < k->shown_count; i++) {
+    for (int i = 0; i < k->shown_count; i++) {
         const struct samples_column *c = &k->columns[k->shown[i]];
         columns[i] = (struct tune_sheet_column){c->heading, c->prefix, false, my.columns || (my.group_by && !c->measured)};
         for (int64_t row = 0; row < k->rows; row++) {
@@ -332,15 +321,12 @@ static int put_sheet(int width)
             columns[i].right = columns[i].right || kept_at(row, i)->right;
         }
     }
-    int code = columns && cells ? tune_sheet_print(&s, samples.out) : samples_no_memory();
-    free(columns);
-    free(cells);
-    return code;
+    return tune_sheet_print(&s, samples.out);
 }
 
 static int put_all_kept(void)
 {
-    TRY(kept_arrange(&put.kept, spell_cell));
+    TRY(kept_arrange(&put.kept));
     if (put.format != PEOPLE)
         return put_kept();
     put.rows = put.kept.rows;
@@ -354,18 +340,8 @@ static int put_all_kept(void)
 
 int samples_end(void)
 {
-    int code = put.keeps ? put_all_kept() : 0;
-    if (put.format == JSON && code == 0)
+    TRY(put.keeps ? put_all_kept() : 0);
+    if (put.format == JSON)
         put_text(put.rows > 0 ? "\n]\n" : "]\n");
-    for (int i = 0; put.keys && i < put.columns; i++)
-        free(put.keys[i]);
-    free(put.keys);
-    free(put.text);
-    kept_free(&put.kept);
-    int64_t rows = put.rows;
-    memset(&put, 0, sizeof put);
-    put.rows = rows;
-    if (code == 0 && ferror(samples.out))
-        return tune_error_set("the rows cannot be written: %s", strerror(errno));
-    return code;
+    return ferror(samples.out) ? tune_error_set("the rows cannot be written: %s", strerror(errno)) : 0;
 }

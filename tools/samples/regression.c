@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
 #include "core/nearest.h"
 
 /* A property to look at, and the answers about it. */
@@ -100,12 +99,11 @@ int regression_read(const char *const *names, const char *const *units, int coun
 
 /* ---- rows ---- */
 
-const char *const *regression_headings(int *count)
+void regression_columns(void)
 {
     static const char *const headings[] = {"experiment", "entity", "property", "a", "b", "b/a", "pairs", "worse_probability",
                                            "regression", "more_pairs"};
-    *count = 10;
-    return headings;
+    samples_columns(headings, 10);
 }
 
 /* Print a row, and return the answer: 0: no, 1: yes, 2: it cannot be told. a, b: NAN: none. */
@@ -150,23 +148,19 @@ int regression_put(const char *experiment, const char *entity, const char *prope
         j++;
     if (j->entities > 0 && j->experiment != experiment)
         TRY(put_all(j));
-    double *gains = malloc(((size_t)pairs + 1) * sizeof *gains);
-    for (int i = 0; gains && i < pairs; i++) {
+    for (int i = 0; i < pairs; i++) {
         double gain = tune_gain(sides[0][i], sides[1][i], j->highest);
         if (isnan(gain))
             continue;
-        if (!tune_array_fit(&j->gains, (size_t)j->gain_count, sizeof *j->gains))
-            break;
-        j->gains[j->gain_count++] = gains[n++] = gain;
+        samples_fit(&j->gains, j->gain_count, sizeof *j->gains);
+        j->gains[j->gain_count++] = gain;
+        n++;
     }
     j->experiment = experiment;
     j->entities++;
     struct tune_spread a = tune_spread_of(sides[0], counts[0]), b = tune_spread_of(sides[1], counts[1]);
-    int code = !gains || (j->gain_count > 0 && !j->gains)
-                   ? samples_no_memory()
-                   : put_row(experiment, entity, j, samples_middle(&a), samples_middle(&b), tune_spread_of(gains, n), &answer);
-    free(gains);
-    TRY(code);
+    struct tune_spread gains = tune_spread_of(j->gains + j->gain_count - n, n);
+    TRY(put_row(experiment, entity, j, samples_middle(&a), samples_middle(&b), gains, &answer));
     j->answers[answer]++;
     return 0;
 }
@@ -206,10 +200,4 @@ int regression_code(void)
         untold += j->answers[2] + (j->answers[0] + j->answers[2] == 0); /* nothing to compare */
     }
     return untold == 0 ? 0 : CANNOT_TELL;
-}
-
-void regression_free(void)
-{
-    for (int i = 0; i < regression.count; i++)
-        free(regression.all[i].gains);
 }

@@ -1,5 +1,4 @@
-/* rows.c - print or export the rows of a table. No file of a space is needed. */
-#include <stdlib.h>
+/* rows.c - print the rows of a table. No file of a space is needed. */
 #include <string.h>
 
 #include "core/nearest.h"
@@ -44,54 +43,27 @@ static int put_row(const struct samples_table *t, const struct tune_cell *cells)
 }
 
 /* People see the inputs and no identifiers, unless they ask. */
-static int begin(const struct samples_table *t)
+static void begin(const struct samples_table *t)
 {
-    struct samples_column *columns = calloc((size_t)t->count + 1, sizeof *columns);
-    if (!columns)
-        return samples_no_memory();
     for (int i = 0; i < t->count; i++) {
-        columns[i].heading = t->names[i];
-        columns[i].measured = t->columns[i].role == TUNE_COLUMN_TARGET;
-        columns[i].hidden = samples_people() && (i == TUNE_KEY_UID || i == TUNE_KEY_ENTITY) && strcmp(t->name, TUNE_STORE_REQUESTS);
+        struct samples_column *c = samples_column(t->names[i]);
+        c->measured = t->columns[i].role == TUNE_COLUMN_TARGET;
+        c->hidden = samples_people() && (i == TUNE_KEY_UID || i == TUNE_KEY_ENTITY) && strcmp(t->name, TUNE_STORE_REQUESTS);
     }
-    int code = samples_begin(SAMPLES_SHEET, columns, t->count);
-    free(columns);
-    return code;
-}
-
-static int put_rows(struct samples_table *t)
-{
-    const struct tune_cell *cells;
-    int more, code = begin(t);
-    while (code == 0 && !samples_full() && (more = samples_table_next(t, &cells)) != 0)
-        code = more < 0 ? -1 : put_row(t, cells);
-    return code < 0 ? -1 : samples_end();
-}
-
-static int run(const char *name)
-{
-    struct samples_table t = {0};
-    const char *table = find_table(name);
-    TRY(table ? 0 : -1);
-    int code = samples_table_open(&t, samples.store, table, true);
-    if (code == 0)
-        code = put_rows(&t);
-    samples_table_free(&t);
-    return code;
+    samples_begin(SAMPLES_SHEET);
 }
 
 int samples_list(void)
 {
-    return run(samples_word(0));
-}
-
-int samples_export(void)
-{
-    if (samples_words() != 2 || strcmp(samples_word(0), "csv"))
-        return tune_error_usage("expected: samples export csv EXPERIMENT [--where EXPRESSION] > FILE");
-    if (my.columns || my.sort || my.group_by || my.limit > 0)
-        return tune_error_usage("export writes whole rows, which import reads; samples rows %s --output-format csv takes "
-                                "--columns, --sort, --group-by and --limit", samples_word(1));
-    my.output_format = "csv";
-    return run(samples_word(1));
+    static struct samples_table t;
+    const struct tune_cell *cells;
+    const char *table = find_table(samples_word(0));
+    int more = table ? samples_table_open(&t, samples.store, table, true) : -1;
+    TRY(more);
+    begin(&t);
+    while (!samples_full() && (more = samples_table_next(&t, &cells)) == 1)
+        TRY(put_row(&t, cells));
+    samples_table_free(&t);
+    TRY(more);
+    return samples_end();
 }

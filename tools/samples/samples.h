@@ -4,8 +4,10 @@
 
 #include <stdio.h>
 
+#include "core/pool.h"
 #include "core/statistics.h"
 #include "core/try.h"
+#include "files/file.h"
 #include "sweeps/discovery/results.h"
 #include "sweeps/discovery/select.h"
 #include "sweeps/discovery/view.h"
@@ -24,8 +26,6 @@ struct samples_flags {
 };
 extern struct samples_flags my;
 
-enum { SAMPLES_KEPT = 16 };
-
 struct samples {
     struct tune_store *store;
     struct tune_catalog catalog;
@@ -35,15 +35,21 @@ struct samples {
     struct tune_derived *derived;      /* [derived_count] of --derive */
     int derived_count;
     FILE *out;
-    char *kept[SAMPLES_KEPT];          /* memory of samples_split */
-    int kept_count;
+    struct tune_file_writer output;    /* of --output-file */
+    struct tune_pool *memory;          /* of samples_take */
 };
 extern struct samples samples;
 
-/* samples_no_memory - set the error; -1.
- * samples_word - the i-th word behind the command, or NULL.
+/* Memory. A command needs it to its end, so nobody frees it. Without any, the program ends.
+ * samples_take - zeroed memory for count elements of size bytes.
+ * samples_copy - a copy of a text.
+ * samples_fit - room for one more element behind count ones, as tune_array_fit. */
+void *samples_take(int64_t count, size_t size);
+char *samples_copy(const char *text);
+void samples_fit(void *array, int64_t count, size_t size);
+
+/* samples_word - the i-th word behind the command, or NULL.
  * samples_words - how many. */
-int samples_no_memory(void);
 const char *samples_word(int i);
 int samples_words(void);
 
@@ -58,8 +64,18 @@ enum samples_which { SAMPLES_RESULTS, SAMPLES_VALID, SAMPLES_ALL };
 struct tune_view *samples_open_view(const char *const *columns, int count,
                                     enum samples_which which);
 
-/* samples_split - text's parts between commas, copies that live as long as the program: how many,
- * or -1: more than `most`. */
+/* The numbers of a group's results in some columns.
+ * samples_read_figures - read those of the current group. finite: without infinities.
+ * samples_figures_of - the numbers of a column, of which there are count[column]. */
+struct samples_figures {
+    int columns;       /* the view's first ones; the caller sets it */
+    int room, *count;  /* [columns] */
+    double *values;    /* [columns][room] */
+};
+int samples_read_figures(struct samples_figures *f, struct tune_view *v, int results, bool finite);
+double *samples_figures_of(const struct samples_figures *f, int column);
+
+/* samples_split - text's parts between commas: how many, or -1: more than `most`. */
 int samples_split(const char *text, const char **parts, int most);
 
 /* samples_say_mixed - on stderr, if the view's figures are of several host classes or builds, or
@@ -82,10 +98,13 @@ int samples_say_other_inputs(void);
 int samples_no_such(const char *what, const char *name, const char *const *names, int count);
 
 /* samples_check_properties - each must be a target of an experiment of the space.
+ * samples_target - the target of that name, or the new column, under a protocol (-1: the first one
+ * that has it); NULL: there is none.
  * samples_check_aggregate - only mean and median are known to the command.
  * samples_middle - of several results, as --aggregate says;
  * samples_median - it says the median. */
 int samples_check_properties(const char *const *properties, int count);
+const struct tune_target *samples_target(int protocol, const char *name);
 int samples_check_aggregate(void);
 bool samples_median(void);
 double samples_middle(const struct tune_spread *spread);
@@ -137,24 +156,28 @@ struct samples_column {
     int prefix;    /* bytes of the heading that people need not see (views/sheet.h) */
 };
 
-/* samples_begin - with these columns (copied). samples_begin_table - a table with these
- * headings. Then cells, row by row: samples_text - NULL, "": none.
+/* samples_column - one more column, whose fields the caller may set at once.
+ * samples_columns - several, with these headings.
+ * samples_begin - all columns are there. Then cells, row by row: samples_text - NULL, "": none.
  * samples_number - with every digit, people are shown `digits` of them; whole: without decimals;
  * NaN: none.
  * samples_numbers - several of them: one as it is (with list: as a list, too), more as a list.
  * samples_value - a space's value, as ids spell it.
+ * samples_identifier - that of an entity of the space. -1: no memory.
  * samples_time - seconds since 1970, as a date.
  * samples_end_row - the row is over: -1: nothing more can be written. samples_end
  * - all is put: prints what was kept.
  * samples_full - whether --limit wants no more rows.
  * samples_rows - how many rows there were.
  * samples_people - whether the format is the one for people. */
-int samples_begin(enum samples_look look, const struct samples_column *columns, int count);
-int samples_begin_table(const char *const *headings, int count);
+struct samples_column *samples_column(const char *heading);
+void samples_columns(const char *const *headings, int count);
+void samples_begin(enum samples_look look);
 void samples_text(const char *text);
 void samples_number(double value, bool whole, int digits);
 void samples_numbers(const double *values, int count, bool whole, bool list, int digits);
 void samples_value(const struct tune_value *v);
+int samples_identifier(const struct tune_value *entity);
 void samples_time(double seconds);
 int samples_end_row(void);
 int samples_end(void);
@@ -183,7 +206,6 @@ int samples_effect(void);
 int samples_missing(void);
 int samples_plot(void);
 int samples_list(void);
-int samples_export(void);
 int samples_import(void);
 int samples_merge(void);
 int samples_check(void);

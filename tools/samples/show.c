@@ -14,7 +14,7 @@ struct shown {
     int column;   /* of the view */
     int protocol; /* -1: the protocol of the row */
     int prefix;   /* bytes of the heading before the target's name */
-    bool whole;
+    bool whole, seen; /* seen: some row has a value */
 };
 
 static struct {
@@ -24,10 +24,7 @@ static struct {
     struct shown *shown;
     int shown_count;
     bool target_format, results; /* true: the view has results */
-    double *values;              /* [column_count][room] values of the current group */
-    int *counts, room;           /* [column_count] */
-    char *text;                  /* of a cell */
-    size_t size;
+    struct samples_figures figures;
 } show;
 
 /* ---- columns ---- */
@@ -59,8 +56,9 @@ static bool aggregated(void)
     return my.aggregate && !my.group_by;
 }
 
-static int add_shown(int protocol, const struct tune_target *t)
+static void add_shown(int protocol, const struct tune_target *t)
 {
+    char heading[TUNE_STORE_TEXT_MAX + TUNE_STORE_NAME_MAX];
     struct shown *s = &show.shown[show.shown_count];
     s->column = view_column(t->name);
     s->whole = t->whole;
@@ -68,15 +66,14 @@ static int add_shown(int protocol, const struct tune_target *t)
     for (int i = 0; show.target_format && i < show.shown_count; i++)
         if (show.shown[i].column == s->column) {
             show.shown[i].whole = show.shown[i].whole && t->whole;
-            return 0;
+            return;
         }
     const char *identifier = show.target_format ? "" : samples.protocols[protocol].identifier;
     s->prefix = (int)strlen(identifier) + !show.target_format;
-    if (asprintf(&s->heading, "%s%s%s%s%s", identifier, show.target_format ? "" : "-", t->name, aggregated() ? "-" : "",
-                 aggregated() ? my.aggregate : "") < 0)
-        return samples_no_memory();
+    snprintf(heading, sizeof heading, "%s%s%s%s%s", identifier, show.target_format ? "" : "-", t->name, aggregated() ? "-" : "",
+             aggregated() ? my.aggregate : "");
+    s->heading = samples_copy(heading);
     show.shown_count++;
-    return 0;
 }
 
 static int choose_columns(void)
@@ -84,9 +81,8 @@ static int choose_columns(void)
     int most = 1;
     for (int p = 0; p < samples.space->reference_count; p++)
         most += samples.protocols[p].experiment->target_count + samples.derived_count;
-    if (!(show.columns = calloc((size_t)most, sizeof *show.columns)) || !(show.shown = calloc((size_t)most, sizeof *show.shown)) ||
-        !(show.counts = calloc((size_t)most, sizeof *show.counts)))
-        return samples_no_memory();
+    show.columns = samples_take(most, sizeof *show.columns);
+    show.shown = samples_take(most, sizeof *show.shown);
     TRY(part_count = samples_split(my.properties, parts, 256));
     TRY(samples_check_properties(parts, part_count));
     view_column(tune_key_column(TUNE_KEY_GENERATOR)->name);
@@ -94,82 +90,46 @@ static int choose_columns(void)
         const struct tune_experiment *e = samples.protocols[p].experiment;
         for (int i = 0; i < e->target_count; i++)
             if (is_shown(p, &e->targets[i]))
-                TRY(add_shown(p, &e->targets[i]));
+                add_shown(p, &e->targets[i]);
         for (int d = 0; d < samples.derived_count; d++)
-            TRY(add_shown(p, samples_derived(samples.derived[d].name)));
+            add_shown(p, samples_derived(samples.derived[d].name));
     }
+    show.figures.columns = show.column_count;
     return 0;
 }
 
 /* Keep only columns with a value in some row, and those that the flags name. */
-static void drop_empty_columns(void)
+static int drop_empty_columns(void)
 {
-    int kept = 0;
+    struct tune_view_group g;
+    int more, kept = 0;
+    while ((more = tune_view_next(show.view, &g)) == 1) {
+        TRY(samples_read_figures(&show.figures, show.view, g.results, false));
+        for (int i = 0; i < show.shown_count; i++) {
+            struct shown *s = &show.shown[i];
+            s->seen = s->seen || ((s->protocol < 0 || s->protocol == g.protocol) && show.figures.count[s->column] > 0);
+        }
+    }
+    TRY(more);
+    tune_view_rewind(show.view);
     for (int i = 0; i < show.shown_count; i++)
-        if (tune_view_present(show.view, show.shown[i].protocol, show.shown[i].column) ||
-            samples_mentions(show.shown[i].heading + show.shown[i].prefix))
+        if (show.shown[i].seen || samples_mentions(show.shown[i].heading + show.shown[i].prefix))
             show.shown[kept++] = show.shown[i];
-        else
-            free(show.shown[i].heading);
     show.shown_count = kept;
+    return 0;
 }
 
 /* ---- rows ---- */
 
-static int room(size_t size)
-{
-    if (size <= show.size)
-        return 0;
-    char *grown = realloc(show.text, size);
-    if (!grown)
-        return samples_no_memory();
-    show.text = grown;
-    show.size = size;
-    return 0;
-}
-
-/* Read the group's numbers into show.values, and the generator of its first result into
- * show.text. */
-static int read_group(const struct tune_view_group *g)
-{
-    if (g->results > show.room) {
-        double *grown = realloc(show.values, (size_t)g->results * (size_t)show.column_count * sizeof *grown);
-        if (!grown)
-            return samples_no_memory();
-        show.values = grown;
-        show.room = g->results;
-    }
-    memset(show.counts, 0, (size_t)show.column_count * sizeof *show.counts);
-    for (int k = 0; k < g->results; k++) {
-        const struct tune_cell *cells = tune_view_cells(show.view, k);
-        if (!cells)
-            return -1;
-        if (k == 0) {
-            TRY(room(strlen(cells[0].text) + 1));
-            strcpy(show.text, cells[0].text);
-        }
-        for (int c = 1; c < show.column_count; c++)
-            if (!cells[c].absent && !cells[c].text)
-                show.values[(size_t)c * (size_t)show.room + (size_t)show.counts[c]++] = cells[c].number;
-    }
-    return 0;
-}
-
-static int put_identifier(const struct tune_value *entity)
-{
-    static char *text;
-    static size_t size;
-    TRY(tune_entity_spell(samples.space->names, entity, samples.space->count, &text, &size));
-    samples_text(text);
-    return 0;
-}
-
 static int put_entity(const struct tune_view_group *g)
 {
-    TRY(put_identifier(g->entity));
-    if (show.results)
-        samples_text(show.text);
-    if (show.results && show.target_format)
+    const struct tune_cell *cells = show.results ? tune_view_cells(show.view, 0) : NULL;
+    if (show.results && !cells)
+        return -1;
+    TRY(samples_identifier(g->entity));
+    if (cells)
+        samples_text(cells[0].text);
+    if (cells && show.target_format)
         samples_text(samples.protocols[g->protocol].full_identifier);
     for (int d = 0; d < samples.space->count; d++)
         samples_value(&g->entity[d]);
@@ -178,8 +138,8 @@ static int put_entity(const struct tune_view_group *g)
 
 static void put_target(const struct shown *s)
 {
-    double *values = show.values + (size_t)s->column * (size_t)show.room;
-    int count = show.counts[s->column];
+    double *values = samples_figures_of(&show.figures, s->column);
+    int count = show.figures.count[s->column];
     if (aggregated() && count > 0)
         samples_number(tune_statistic(values, count, my.aggregate), s->whole, 5);
     else
@@ -223,12 +183,12 @@ static int put_rows(void)
         }
         if (!goes_on && samples_full())
             return 0;
-        if (show.results)
-            TRY(read_group(&g));
         if (!goes_on) {
             TRY(put_entity(&g));
             filled = 0;
         }
+        if (show.results)
+            TRY(samples_read_figures(&show.figures, show.view, g.results, false));
         if (!show.results) {
             filled = show.shown_count;
         } else if (show.target_format) {
@@ -245,31 +205,20 @@ static int put_rows(void)
 /* ---- the whole ---- */
 
 /* People see the dimensions in place of the identifier, unless they ask for it. */
-static int begin(void)
+static void begin(void)
 {
-    struct samples_column *all = calloc((size_t)(3 + samples.space->count + show.shown_count), sizeof *all);
-    int n = 0;
-    if (!all)
-        return samples_no_memory();
-    all[n++] = (struct samples_column){.heading = "identifier", .hidden = samples_people()};
+    samples_column("identifier")->hidden = samples_people();
     if (show.results)
-        all[n++].heading = "generatorid";
+        samples_column("generatorid");
     if (show.results && show.target_format)
-        all[n++].heading = "experiment_id";
-    for (int d = 0; d < samples.space->count; d++)
-        all[n++].heading = samples.space->names[d];
-    for (int i = 0; show.results && i < show.shown_count; i++)
-        all[n++] = (struct samples_column){show.shown[i].heading, .measured = true, .prefix = show.shown[i].prefix};
-    int code = samples_begin(SAMPLES_FRAME, all, n);
-    free(all);
-    return code;
-}
-
-static int put_all(void)
-{
-    TRY(begin());
-    TRY(put_rows());
-    return samples_end();
+        samples_column("experiment_id");
+    samples_columns(samples.space->names, samples.space->count);
+    for (int i = 0; show.results && i < show.shown_count; i++) {
+        struct samples_column *c = samples_column(show.shown[i].heading);
+        c->measured = true;
+        c->prefix = show.shown[i].prefix;
+    }
+    samples_begin(SAMPLES_FRAME);
 }
 
 int samples_show(void)
@@ -283,19 +232,12 @@ int samples_show(void)
     if (!(show.view = samples_open_view(show.columns, show.column_count, SAMPLES_RESULTS)))
         return -1;
     if (show.results && !samples_people()) /* people are told which ones are empty */
-        drop_empty_columns();
-    int code = put_all();
-    if (code == 0 && show.results)
-        code = samples_say_mixed(show.view);
-    if (code == 0)
-        code = samples_say_matching(show.view);
-    for (int i = 0; i < show.shown_count; i++)
-        free(show.shown[i].heading);
-    free(show.shown);
-    free(show.columns);
-    free(show.counts);
-    free(show.values);
-    free(show.text);
+        TRY(drop_empty_columns());
+    begin();
+    TRY(put_rows());
+    TRY(samples_end());
+    TRY(show.results ? samples_say_mixed(show.view) : 0);
+    TRY(samples_say_matching(show.view));
     tune_view_free(show.view);
-    return code;
+    return 0;
 }

@@ -8,9 +8,10 @@
 #include "sweeps/discovery/uids.h"
 #include "samples.h"
 
+enum { MOST_LABELS = 16 };
 static const char *const headings[] = {"kind", "name", "figure", "value"};
 
-/* What the figure is of, then the figure itself. */
+/* A row: what the figure is of, and the figure. A row that cannot be written is told at the end. */
 static void begin(const char *kind, const char *name, const char *figure)
 {
     samples_text(kind);
@@ -18,25 +19,25 @@ static void begin(const char *kind, const char *name, const char *figure)
     samples_text(figure);
 }
 
-static int put(const char *kind, const char *name, const char *figure, double value)
+static void put(const char *kind, const char *name, const char *figure, double value)
 {
     begin(kind, name, figure);
     samples_number(value, true, 15);
-    return samples_end_row();
+    samples_end_row();
 }
 
-static int put_text(const char *kind, const char *name, const char *figure, const char *value)
+static void put_text(const char *kind, const char *name, const char *figure, const char *value)
 {
     begin(kind, name, figure);
     samples_text(value);
-    return samples_end_row();
+    samples_end_row();
 }
 
-static int put_time(const char *name, const char *figure, double seconds)
+static void put_time(const char *name, const char *figure, double seconds)
 {
     begin("operation", name, figure);
     samples_time(seconds > 0 ? seconds : NAN);
-    return samples_end_row();
+    samples_end_row();
 }
 
 /* ---- an operation ---- */
@@ -98,31 +99,23 @@ static int put_operation(const char *id)
 {
     struct tune_operation_record r;
     struct counts c = {0};
+    TRY(count_requests(id, &c));
     TRY(tune_operation_record_read(samples.store, id, &r));
-    int code = count_requests(id, &c);
-    if (code == 0)
-        code = put_text("operation", id, "SPACE", r.space);
-    if (code == 0)
-        code = put_text("operation", id, "STATUS", r.status);
-    if (code == 0)
-        code = put_time(id, "STARTED", r.started_s);
-    if (code == 0)
-        code = put_time(id, "ENDED", r.ended_s);
-    const struct { const char *name; double value; } figures[] = {
-        {"PLANNED", (double)r.planned},
-        {"TOTAL_RESULTS", (double)c.results},
-        {"SUCCESSFUL_RESULTS", (double)(c.results - c.failed_results)},
-        {"FAILED_RESULTS", (double)c.failed_results},
-        {"MEASURED_ENTITIES", (double)different(&c.entities)},
-        {"TOTAL_REQUESTS", (double)c.requests},
-        {"FAILED_REQUESTS", (double)c.failed_requests},
-        {"SUCCESSFUL_REQUESTS", (double)(c.requests - c.failed_requests)},
-    };
-    for (size_t i = 0; i < sizeof figures / sizeof *figures && code == 0; i++)
-        code = put("operation", id, figures[i].name, figures[i].value);
+    put_text("operation", id, "SPACE", r.space);
+    put_text("operation", id, "STATUS", r.status);
+    put_time(id, "STARTED", r.started_s);
+    put_time(id, "ENDED", r.ended_s);
+    put("operation", id, "PLANNED", (double)r.planned);
+    put("operation", id, "TOTAL_RESULTS", (double)c.results);
+    put("operation", id, "SUCCESSFUL_RESULTS", (double)(c.results - c.failed_results));
+    put("operation", id, "FAILED_RESULTS", (double)c.failed_results);
+    put("operation", id, "MEASURED_ENTITIES", (double)different(&c.entities));
+    put("operation", id, "TOTAL_REQUESTS", (double)c.requests);
+    put("operation", id, "FAILED_REQUESTS", (double)c.failed_requests);
+    put("operation", id, "SUCCESSFUL_REQUESTS", (double)(c.requests - c.failed_requests));
     tune_uids_free(&c.entities);
     tune_operation_record_free(&r);
-    return code;
+    return 0;
 }
 
 /* ---- a space ---- */
@@ -145,23 +138,24 @@ static int put_space(const char *path)
     TRY(tune_space_count_allowed(s, &allowed, &error));
     bool counted = s->size > 0 && s->size != TUNE_INDEX_MAX;
     snprintf(id, sizeof id, "space-%s", s->id);
-    TRY(put("space", id, "EXPERIMENTS", s->reference_count));
-    TRY(put("space", id, "OPERATIONS", operations));
-    TRY(put("space", id, "EXPLORE_OPERATIONS", operations));
-    TRY(put("space", id, "MEASURED_ENTITIES", (double)c.measured));
+    put("space", id, "EXPERIMENTS", s->reference_count);
+    put("space", id, "OPERATIONS", operations);
+    put("space", id, "EXPLORE_OPERATIONS", operations);
+    put("space", id, "MEASURED_ENTITIES", (double)c.measured);
     if (counted && s->size < 1000000000000000)
-        TRY(put("space", id, "SIZE_OF_ENTITY_SPACE", (double)s->size));
+        put("space", id, "SIZE_OF_ENTITY_SPACE", (double)s->size);
     else
-        TRY(put_text("space", id, "SIZE_OF_ENTITY_SPACE", counted ? tune_index_text(s->size, size) : "uncountable"));
+        put_text("space", id, "SIZE_OF_ENTITY_SPACE", counted ? tune_index_text(s->size, size) : "uncountable");
     if (counted && s->constraint_count > 0)
-        TRY(put("space", id, error > 0 ? "ALLOWED_ENTITIES (an estimate)" : "ALLOWED_ENTITIES", rint(allowed)));
+        put("space", id, error > 0 ? "ALLOWED_ENTITIES (an estimate)" : "ALLOWED_ENTITIES", rint(allowed));
     if (counted && error == 0)
-        TRY(put("space", id, "UNMEASURED_ENTITIES", (s->constraint_count ? allowed : (double)s->size) - (double)c.measured));
-    TRY(put("space", id, "MATCHING_ENTITIES", (double)c.matching));
-    TRY(put("space", id, "MATCHING_WITH_MEASUREMENTS", (double)c.matching_results));
-    TRY(put("space", id, "ENTITIES_WITH_ALL_MEASUREMENTS", (double)c.measured_all));
-    TRY(put("space", id, "ENTITIES_WITH_PARTIAL_MEASUREMENTS", (double)c.measured_partly));
-    return put("space", id, "MATCHING_ENTITIES_WITH_ALL_MEASUREMENTS", (double)c.matching_all);
+        put("space", id, "UNMEASURED_ENTITIES", (s->constraint_count ? allowed : (double)s->size) - (double)c.measured);
+    put("space", id, "MATCHING_ENTITIES", (double)c.matching);
+    put("space", id, "MATCHING_WITH_MEASUREMENTS", (double)c.matching_results);
+    put("space", id, "ENTITIES_WITH_ALL_MEASUREMENTS", (double)c.measured_all);
+    put("space", id, "ENTITIES_WITH_PARTIAL_MEASUREMENTS", (double)c.measured_partly);
+    put("space", id, "MATCHING_ENTITIES_WITH_ALL_MEASUREMENTS", (double)c.matching_all);
+    return 0;
 }
 
 /* ---- the store ---- */
@@ -182,24 +176,22 @@ static int count_table(const char *table, int64_t *rows, struct tune_uids *entit
 static int put_store(void)
 {
     struct tune_uids entities = {0};
-    int64_t all = 0, *rows;
-    int tables, code = 0;
-    const char *const *names = tune_store_tables(samples.store, &tables);
-    if (!names || !(rows = calloc((size_t)tables + 1, sizeof *rows)))
-        return names ? samples_no_memory() : -1;
-    for (int i = 0; i < tables && code == 0; i++) {
-        code = count_table(names[i], &rows[i], &entities);
+    int64_t all = 0;
+    int tables;
+    const char *const *names = tune_store_tables(samples.store, &tables), *id = tune_store_id(samples.store);
+    TRY(names ? 0 : -1);
+    int64_t *rows = samples_take(tables, sizeof *rows);
+    for (int i = 0; i < tables; i++) {
+        TRY(count_table(names[i], &rows[i], &entities));
         all += rows[i];
     }
-    const char *id = tune_store_id(samples.store);
-    if (code == 0 && (code = put("store", id, "ENTITIES", (double)different(&entities))) == 0 &&
-        (code = put("store", id, "RESULTS", (double)all)) == 0)
-        code = put("store", id, "EXPERIMENTS", tables);
-    for (int i = 0; i < tables && code == 0; i++)
-        code = put("experiment", names[i], "RESULTS", (double)rows[i]);
+    put("store", id, "ENTITIES", (double)different(&entities));
+    put("store", id, "RESULTS", (double)all);
+    put("store", id, "EXPERIMENTS", tables);
+    for (int i = 0; i < tables; i++)
+        put("experiment", names[i], "RESULTS", (double)rows[i]);
     tune_uids_free(&entities);
-    free(rows);
-    return code;
+    return 0;
 }
 
 enum { MEASURED, REPLAYED, INVALID, FAILED, FIGURES };
@@ -228,97 +220,105 @@ static int count_operations(char *const *records, int count, int64_t (*figures)[
     return more;
 }
 
-static int put_recorded_operation(const char *id, const int64_t counted[FIGURES])
+static void put_recorded_operation(const char *id, const int64_t counted[FIGURES])
 {
+    static const char *const names[FIGURES] = {"MEASURED", "REPLAYED", "INVALID", "FAILED"};
     struct tune_operation_record r;
     if (tune_operation_record_read(samples.store, id, &r) < 0) {
-        int code = put_text("operation", id, "STATUS", tune_error_message());
+        put_text("operation", id, "STATUS", tune_error_message());
         tune_error_clear();
-        return code;
+        return;
     }
-    int code = put_text("operation", id, "STATUS", r.status);
-    if (code == 0)
-        code = put_text("operation", id, "SPACE", r.space);
-    if (code == 0)
-        code = put_time(id, "STARTED", r.started_s);
-    const struct { const char *name; int64_t value; } figures[] = {
-        {"PLANNED", r.planned}, {"MEASURED", counted[MEASURED]}, {"REPLAYED", counted[REPLAYED]},
-        {"INVALID", counted[INVALID]}, {"FAILED", counted[FAILED]}};
-    for (size_t i = 0; i < sizeof figures / sizeof *figures && code == 0; i++)
-        if (figures[i].value > 0)
-            code = put("operation", id, figures[i].name, (double)figures[i].value);
+    put_text("operation", id, "STATUS", r.status);
+    put_text("operation", id, "SPACE", r.space);
+    put_time(id, "STARTED", r.started_s);
+    if (r.planned > 0)
+        put("operation", id, "PLANNED", (double)r.planned);
+    for (int i = 0; i < FIGURES; i++)
+        if (counted[i] > 0)
+            put("operation", id, names[i], (double)counted[i]);
     tune_operation_record_free(&r);
-    return code;
+}
+
+static bool has_labels(const struct tune_space *s, const char *const *wanted, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (tune_name_find(s->labels, s->label_count, wanted[i]) < 0)
+            return false;
+    return true;
 }
 
 /* A recorded space, if it has the labels of --label: its file and its metadata. */
-static int put_recorded_space(const char *id, const char *path)
+static void put_recorded_space(const char *id, const char *path, const char *const *labels, int count)
 {
     struct tune_space *s = tune_space_read(path);
-    if (!s) {
-        int code = put_text("space", id, "FILE", tune_error_message());
-        tune_error_clear();
-        return code;
+    if (!s)
+        put_text("space", id, "FILE", tune_error_message());
+    tune_error_clear();
+    if (s && has_labels(s, labels, count)) {
+        put_text("space", id, "FILE", path);
+        if (s->name)
+            put_text("space", id, "NAME", s->name);
+        if (s->description)
+            put_text("space", id, "DESCRIPTION", s->description);
+        for (int i = 0; i < s->label_count; i++)
+            put_text("space", id, "LABEL", s->labels[i]);
     }
-    const char *wanted[SAMPLES_KEPT];
-    int code = 0, count = my.labels ? samples_split(my.labels, wanted, SAMPLES_KEPT) : 0;
-    bool all = true;
-    for (int i = 0; i < count; i++)
-        all = all && tune_name_find(s->labels, s->label_count, wanted[i]) >= 0;
-    if (count < 0 || !all) {
-        tune_space_free(s);
-        return count < 0 ? -1 : 0;
-    }
-    code = put_text("space", id, "FILE", path);
-    if (code == 0 && s->name)
-        code = put_text("space", id, "NAME", s->name);
-    if (code == 0 && s->description)
-        code = put_text("space", id, "DESCRIPTION", s->description);
-    for (int i = 0; i < s->label_count && code == 0; i++)
-        code = put_text("space", id, "LABEL", s->labels[i]);
     tune_space_free(s);
+}
+
+static void drop_extension(char *name)
+{
+    char *dot = strrchr(name, '.');
+    if (dot)
+        *dot = 0;
+}
+
+static int put_operations(void)
+{
+    int count;
+    char **names = tune_store_records(samples.store, "operations", &count);
+    TRY(names ? 0 : -1);
+    int64_t(*figures)[FIGURES] = samples_take(count, sizeof *figures);
+    int code = count_operations(names, count, figures);
+    for (int i = 0; i < count && code == 0; i++) {
+        drop_extension(names[i]);
+        put_recorded_operation(names[i], figures[i]);
+    }
+    tune_store_records_free(names, count);
     return code;
 }
 
-static int put_records(const char *kind)
+static int put_spaces(void)
 {
-    int count, code = 0;
-    bool operations = !strcmp(kind, "operations");
-    char **names = tune_store_records(samples.store, kind, &count);
+    const char *labels[MOST_LABELS];
+    char path[TUNE_PATH_MAX];
+    int count, label_count = samples_split(my.labels, labels, MOST_LABELS);
+    TRY(label_count);
+    char **names = tune_store_records(samples.store, "spaces", &count);
     TRY(names ? 0 : -1);
-    int64_t(*figures)[FIGURES] = calloc((size_t)count + 1, sizeof *figures);
-    if (!figures)
-        code = samples_no_memory();
-    else if (operations)
-        code = count_operations(names, count, figures);
-    for (int i = 0; i < count && code == 0; i++) {
-        char path[TUNE_PATH_MAX];
-        code = tune_path(path, "%s/%s/%s", my.store, kind, names[i]);
-        char *dot = strrchr(names[i], '.');
-        if (dot)
-            *dot = 0;
-        if (code == 0)
-            code = operations ? put_recorded_operation(names[i], figures[i]) : put_recorded_space(names[i], path);
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%s/spaces/%s", my.store, names[i]);
+        drop_extension(names[i]);
+        put_recorded_space(names[i], path, labels, label_count);
     }
-    free(figures);
     tune_store_records_free(names, count);
-    return code;
+    return 0;
 }
 
 int samples_stats(void)
 {
     const char *word = samples_word(0);
-    TRY(samples_begin_table(headings, 4));
+    samples_columns(headings, 4);
+    samples_begin(SAMPLES_TABLE);
     if (word && my.labels)
         return tune_error_usage("--label chooses among all spaces of the store; leave %s out", word);
-    if (!word) {
-        if (!my.labels) {
-            TRY(put_store());
-            TRY(put_records("operations"));
-        }
-        TRY(put_records("spaces"));
-    } else {
+    if (word)
         TRY(!strncmp(word, "space-", 6) || tune_file_exists(word) ? put_space(word) : put_operation(word));
+    if (!word && !my.labels) {
+        TRY(put_store());
+        TRY(put_operations());
     }
+    TRY(word ? 0 : put_spaces());
     return samples_end();
 }

@@ -48,15 +48,13 @@ int samples_table_open(struct samples_table *t, struct tune_store *store, const 
 {
     *t = (struct samples_table){.name = name};
     const struct tune_column *columns = tune_store_columns(store, name, &t->stored);
-    size_t most = (size_t)(t->stored + samples.derived_count) + 1;
+    int most = t->stored + samples.derived_count;
     if (!columns)
         return -1;
-    t->columns = calloc(most, sizeof *t->columns);
-    t->names = calloc(most, sizeof *t->names);
-    t->values = calloc(most, sizeof *t->values);
-    t->cells = calloc(most, sizeof *t->cells);
-    if (!t->columns || !t->names || !t->values || !t->cells)
-        return samples_no_memory();
+    t->columns = samples_take(most, sizeof *t->columns);
+    t->names = samples_take(most, sizeof *t->names);
+    t->values = samples_take(most, sizeof *t->values);
+    t->cells = samples_take(most, sizeof *t->cells);
     memcpy(t->columns, columns, (size_t)t->stored * sizeof *columns);
     for (; t->count < t->stored; t->count++)
         t->names[t->count] = t->columns[t->count].name;
@@ -123,10 +121,6 @@ void samples_table_free(struct samples_table *t)
 {
     tune_scan_free(t->scan);
     tune_select_free(t->select);
-    free(t->columns);
-    free(t->cells);
-    free(t->names);
-    free(t->values);
     *t = (struct samples_table){0};
 }
 

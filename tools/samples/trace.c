@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
 #include "core/map.h"
 #include "core/nearest.h"
 #include "sweeps/discovery/uids.h"
@@ -34,14 +33,12 @@ static const char *const headings[COLUMNS] = {"index", "experiment", "entity", "
 
 /* ---- reading ---- */
 
-static int add_request(const struct tune_cell *cells, struct tune_place place)
+static void add_request(const struct tune_cell *cells, struct tune_place place)
 {
-    if (!tune_array_fit(&trace.all, (size_t)trace.count, sizeof *trace.all))
-        return samples_no_memory();
+    samples_fit(&trace.all, trace.count, sizeof *trace.all);
     struct request *r = &trace.all[trace.count++];
     *r = (struct request){.index = cells[1].whole, .time = cells[2].number, .place = place, .table = -1};
     tune_uid_read((uint8_t *)r->uid, cells[3].text);
-    return 0;
 }
 
 static int in_order(const void *a, const void *b)
@@ -63,8 +60,8 @@ static int read_requests(const char *operation)
     struct tune_scan *scan = TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_OPERATION, TUNE_REQUEST_INDEX,
                                        TUNE_REQUEST_TIME, TUNE_REQUEST_UID);
     while ((more = tune_scan_next(scan, &cells)) == 1)
-        if (!strcmp(cells[0].text, operation) && (more = add_request(cells, tune_scan_place(scan))) < 0)
-            break;
+        if (!strcmp(cells[0].text, operation))
+            add_request(cells, tune_scan_place(scan));
     tune_scan_free(scan);
     if (trace.count > 0)
         qsort(trace.all, (size_t)trace.count, sizeof *trace.all, in_order);
@@ -73,12 +70,11 @@ static int read_requests(const char *operation)
 
 static int index_uids(void)
 {
-    if (!(trace.next = calloc((size_t)trace.count + 1, sizeof *trace.next)))
-        return samples_no_memory();
+    trace.next = samples_take(trace.count, sizeof *trace.next);
     for (int64_t i = 0; i < trace.count; i++) {
         int64_t *first = tune_map_add(&trace.firsts, trace.all[i].uid);
         if (!first)
-            return samples_no_memory();
+            return tune_error_no_memory("an index of %lld requests", (long long)trace.count);
         trace.next[i] = *first;
         *first = i + 1;
     }
@@ -139,12 +135,14 @@ static int put_request(const struct tune_cell *all)
     return samples_end_row();
 }
 
-static int begin(void)
+static void begin(void)
 {
-    struct samples_column columns[COLUMNS] = {{0}};
-    for (int c = 0; c < COLUMNS; c++)
-        columns[c] = (struct samples_column){headings[c], .measured = c == SECONDS, .hidden = c == UID && samples_people()};
-    return samples_begin(SAMPLES_SHEET, columns, COLUMNS);
+    for (int c = 0; c < COLUMNS; c++) {
+        struct samples_column *column = samples_column(headings[c]);
+        column->measured = c == SECONDS;
+        column->hidden = c == UID && samples_people();
+    }
+    samples_begin(SAMPLES_SHEET);
 }
 
 static int put_requests(struct tune_select *select)
@@ -152,7 +150,8 @@ static int put_requests(struct tune_select *select)
     struct tune_scan *requests =
         TUNE_SCAN(samples.store, TUNE_STORE_REQUESTS, TUNE_REQUEST_INDEX, TUNE_REQUEST_EXPERIMENT, TUNE_REQUEST_ENTITY,
                   TUNE_REQUEST_TYPE, TUNE_REQUEST_UID, TUNE_REQUEST_STATUS, TUNE_REQUEST_TIME);
-    int code = requests ? begin() : -1;
+    int code = requests ? 0 : -1;
+    begin();
     for (int64_t i = 0; i < trace.count && code == 0 && !samples_full(); i++) {
         struct tune_cell all[COLUMNS];
         int wanted = read_cells(&trace.all[i], requests, all) < 0 ? -1 : samples_meets(select, all, COLUMNS);
@@ -171,13 +170,8 @@ int samples_trace(void)
     TRY(tune_operation_record_read(samples.store, samples_word(0), &record));
     tune_operation_record_free(&record);
     struct tune_select *select = tune_select_new(headings, COLUMNS, SECONDS, my.where, NULL, 0);
-    if (!select || !tune_select_compiled(select, -1)) {
-        tune_select_free(select);
-        return -1;
-    }
-    if (!(trace.tables = tune_store_tables(samples.store, &trace.table_count)))
-        return -1;
-    int code = (trace.scans = calloc((size_t)trace.table_count + 1, sizeof *trace.scans)) ? 0 : samples_no_memory();
+    int code = select && tune_select_compiled(select, -1) && (trace.tables = tune_store_tables(samples.store, &trace.table_count)) ? 0 : -1;
+    trace.scans = samples_take(trace.table_count, sizeof *trace.scans);
     if (code == 0)
         code = read_requests(samples_word(0));
     if (code == 0)
@@ -186,12 +180,9 @@ int samples_trace(void)
         code = find_results(t);
     if (code == 0)
         code = put_requests(select);
-    for (int t = 0; t < trace.table_count && trace.scans; t++)
+    for (int t = 0; t < trace.table_count; t++)
         tune_scan_free(trace.scans[t]);
     tune_select_free(select);
-    free(trace.scans);
-    free(trace.all);
     tune_map_free(&trace.firsts);
-    free(trace.next);
     return code;
 }

@@ -101,13 +101,9 @@ int samples_note_unused(int protocol, const struct tune_value *entity)
     if (!p->supported)
         return 0;
     TRY(begin());
-    struct tune_value *inputs = calloc((size_t)p->experiment->input_count + 1, sizeof *inputs);
-    if (!inputs)
-        return samples_no_memory();
+    struct tune_value *inputs = samples_take(p->experiment->input_count, sizeof *inputs);
     tune_protocol_inputs(p, entity, inputs);
-    int code = is_refused(p, inputs) ? 0 : note(p, inputs);
-    free(inputs);
-    return code;
+    return is_refused(p, inputs) ? 0 : note(p, inputs);
 }
 
 void samples_say_unused(void)

@@ -58,14 +58,6 @@ static int read_option(const struct tune_operation_record *r)
     return 0;
 }
 
-static int find_target(const struct tune_experiment *e, const char *name)
-{
-    int i = 0;
-    while (i < e->target_count && strcmp(e->targets[i].name, name))
-        i++;
-    return i < e->target_count ? i : -1;
-}
-
 /* Find the other side: an operation of the store, or else a property of all experiments. */
 static int find_other(void)
 {
@@ -73,9 +65,9 @@ static int find_other(void)
     int with = 0;
     for (int p = 0; p < sweep.protocol_count; p++) {
         const struct tune_experiment *e = sweep.protocols[p].experiment;
-        if (find_target(e, enough.property) < 0)
+        if (tune_experiment_target(e, enough.property) < 0)
             return tune_error_usage("%s has no property %s (space experiments %s lists them)", e->name, enough.property, e->name);
-        with += find_target(e, enough.other) >= 0;
+        with += tune_experiment_target(e, enough.other) >= 0;
     }
     TRY(tune_path(path, "%s/operations/%s.json", my.store, enough.other));
     enough.operation = tune_file_exists(path);
@@ -186,8 +178,8 @@ int sweep_enough_measured(const struct tune_job *job, const double *targets)
     const struct tune_experiment *e = sweep.protocols[job->protocol].experiment;
     if (!*enough.other || !targets)
         return 0;
-    double b = targets[find_target(e, enough.property)];
-    double a = enough.operation ? b : targets[find_target(e, enough.other)];
+    double b = targets[tune_experiment_target(e, enough.property)];
+    double a = enough.operation ? b : targets[tune_experiment_target(e, enough.other)];
     return isnan(a) || isnan(b) ? 0 : add_value(job->hash, job->protocol, 1, a, b);
 }
 

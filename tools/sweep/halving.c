@@ -58,11 +58,9 @@ static int check_record(const struct tune_operation_record *r)
 static int find_budget(const struct tune_protocol *p)
 {
     const struct tune_experiment *e = p->experiment;
-    int input = tune_experiment_input(e, halving.h.input), target = 0;
+    int input = tune_experiment_input(e, halving.h.input);
     char hint[TUNE_HINT];
-    while (target < e->target_count && strcmp(e->targets[target].name, halving.property))
-        target++;
-    if (target == e->target_count)
+    if (tune_experiment_target(e, halving.property) < 0)
         return tune_error_usage("%s has no property %s (space experiments %s lists them)", e->name, halving.property, e->name);
     if (input < 0)
         return tune_error_usage("--budget: %s has no input %s%s", e->name, halving.h.input,

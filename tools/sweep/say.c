@@ -136,14 +136,13 @@ void sweep_draw_status(void)
 /* Choose the target for the line: tokens/s of the data, else the first with a value. */
 static int headline(const struct tune_experiment *e, const double *targets)
 {
-    int first = -1;
-    for (int i = 0; i < e->target_count; i++) {
-        if (!strcmp(e->targets[i].name, "dataset_tokens_per_second") && !isnan(targets[i]))
-            return i;
-        if (first < 0 && !isnan(targets[i]) && strcmp(e->targets[i].name, "is_valid"))
-            first = i;
-    }
-    return first;
+    int first = tune_experiment_target(e, "dataset_tokens_per_second");
+    if (first >= 0 && !isnan(targets[first]))
+        return first;
+    for (first = 0; first < e->target_count; first++)
+        if (!isnan(targets[first]) && strcmp(e->targets[first].name, "is_valid"))
+            return first;
+    return -1;
 }
 
 void sweep_tell(const struct tune_job *job, const char *what, double seconds, const double *targets, const char *why)

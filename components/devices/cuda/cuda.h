@@ -62,7 +62,7 @@ static inline int tune_cuda_queued(struct tune_device *dev)
     return -1;
 }
 
-/* tune_cuda_op_failed - name the operation that failed, and the weight it belongs to. Returns -1. */
+/* tune_cuda_op_failed - name the operation that failed, and its weight. Returns -1. */
 int tune_cuda_op_failed(struct tune_device *dev, const char *op);
 
 /* tune_cuda_graph_table - fill in the operations and groups of ops.h.

@@ -137,14 +137,6 @@ struct layout {
     bool turned, numbers;
 };
 
-static double widest(const char *const *names, int count)
-{
-    double most = 0;
-    for (int i = 0; i < count; i++)
-        most = fmax(most, tune_svg_width(names[i]));
-    return most;
-}
-
 /* Compute the layout, without its origin. */
 static int lay_out(struct layout *l, const struct tune_heat *h)
 {
@@ -157,12 +149,12 @@ static int lay_out(struct layout *l, const struct tune_heat *h)
     for (int64_t i = 0; i < (int64_t)m->rows * m->columns; i++)
         if (!isnan(m->values[i]))
             number = fmax(number, tune_svg_width(value_text(m, m->values[i], text)));
-    l->left = SIDE + fmin(widest(h->y_names, h->rows), LABELS) + GAP;
+    l->left = SIDE + fmin(tune_svg_widest(h->y_names, h->rows), LABELS) + GAP;
     l->left = fmax(l->left, 76);
     l->cell_width = fmin((TUNE_SVG_WIDTH - KEY - l->left) / m->columns, WIDEST);
     l->cell_height = fmin((double)AREA / m->rows, m->rows < 3 ? 1.5 * TALLEST : TALLEST);
     l->numbers = number + 6 <= l->cell_width && l->cell_height >= 16;
-    double label = widest(h->x_names, h->columns);
+    double label = tune_svg_widest(h->x_names, h->columns);
     l->turned = label > l->cell_width - 6 && (m->columns <= NAMED || label > 80);
     l->each = l->turned ? (int)ceil(22 / l->cell_width) : label > l->cell_width - 6 ? (int)ceil((label + 10) / l->cell_width) : 1;
     l->below = l->turned ? tune_svg_below_height(label) : 0;
@@ -328,16 +320,6 @@ struct setting {
 enum { MOST_DOWN = 200, MOST_DOWN_COLORS = 50 /* height of a row with numbers, and with colours
                                                * alone */, LEAST_LABELS = 10 };
 
-static int widest_plain(const char *const *names, int count)
-{
-    int most = 0;
-    for (int i = 0; i < count; i++) {
-        int n = tune_plain_width(names[i]);
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
 /* Width of the widest number, with or without its spread. */
 static int widest_number(const struct setting *s, bool spreads)
 {
@@ -358,8 +340,8 @@ static int widest_number(const struct setting *s, bool spreads)
  * names; narrow cells; colours alone. */
 static int set_map(struct setting *s, const struct tune_heat *h)
 {
-    int number, names = widest_plain(h->x_names, h->columns), title = tune_plain_width(h->y_title), width = s->how->width - 1;
-    s->labels = widest_plain(h->y_names, h->rows);
+    int number, names = tune_plain_widest(h->x_names, h->columns), title = tune_plain_width(h->y_title), width = s->how->width - 1;
+    s->labels = tune_plain_widest(h->y_names, h->rows);
     s->labels = s->labels > title ? s->labels : title;
     int wanted = s->labels;
     s->labels = wanted < width / 3 ? wanted : width / 3;

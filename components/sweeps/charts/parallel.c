@@ -153,11 +153,9 @@ static double full_height(const struct layout *l)
 
 static int lay_out(struct layout *l, const struct tune_parallel *p)
 {
-    double from, to, before = 0, labels = 60;
+    double from, to, before = 0, labels = p->axes[0].names ? tune_svg_widest(p->axes[0].names, p->axes[0].name_count) : 0;
     TRY(make_drawing(&l->d, p));
-    for (int i = 0; i < p->axes[0].name_count && p->axes[0].names; i++)
-        labels = fmax(labels, tune_svg_width(p->axes[0].names[i]));
-    l->left = SIDE + fmin(labels, LABELS);
+    l->left = SIDE + fmin(fmax(labels, 60), LABELS);
     l->apart = (page_width(l) - l->left - RIGHT) / (p->count - 1);
     l->sampled = p->rows > MOST_LINES;
     if (l->sampled)

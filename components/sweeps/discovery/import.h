@@ -5,7 +5,7 @@
  *     ,identifier,generatorid,<dimensions>,<experiment>-<target>,...
  *                  observed format: a row for each entity
  *     uid,operation,space,...
- *                  every column of a store's table: samples export
+ *                  every column of a store's table: samples rows --output-format csv
  *     <inputs>,<targets>
  *                  any other file: columns named as inputs and targets of the known experiment, or
  *                  inputs that the caller names

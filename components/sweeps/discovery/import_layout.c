@@ -315,14 +315,6 @@ static int choose_targets(struct importing *m)
     return 0;
 }
 
-static bool is_target(const struct tune_experiment *e, const char *name)
-{
-    for (int i = 0; e && i < e->target_count; i++)
-        if (!strcmp(e->targets[i].name, name))
-            return true;
-    return false;
-}
-
 /* In observed format, columns are named "<experiment>-<target>". Where none is, and the caller named
  * the inputs or some columns are the experiment's targets, the names are those of targets. */
 static int read_observed(struct importing *m)
@@ -332,7 +324,7 @@ static int read_observed(struct importing *m)
     for (int i = 0; i < l->count; i++) {
         if (l->fields[i].role != IMPORT_TARGET)
             continue;
-        plain = plain || is_target(m->e, l->headings[i]);
+        plain = plain || (m->e && tune_experiment_target(m->e, l->headings[i]) >= 0);
         TRY(read_observed_target(m, i));
     }
     if (l->variant_count > 0) {
@@ -402,7 +394,7 @@ static void read_fixed(struct importing *m)
     l->format = IMPORT_OBSERVED;
     for (int i = 0; i < l->count; i++)
         for (int k = 0; k < 7; k++) {
-            bool own = m->e && (tune_experiment_input(m->e, fixed[k].name) >= 0 || is_target(m->e, fixed[k].name));
+            bool own = m->e && (tune_experiment_input(m->e, fixed[k].name) >= 0 || tune_experiment_target(m->e, fixed[k].name) >= 0);
             if (own || strcmp(l->headings[i], fixed[k].name))
                 continue;
             l->fields[i].role = fixed[k].role;
@@ -441,14 +433,6 @@ static int leave_out(struct importing *m, const char *name)
     return -1;
 }
 
-static int find_target(const struct tune_experiment *e, const char *name)
-{
-    for (int i = 0; i < e->target_count; i++)
-        if (!strcmp(e->targets[i].name, name))
-            return i;
-    return -1;
-}
-
 /* Check that every input without a default has a column. */
 static int check_required(const struct importing *m)
 {
@@ -474,7 +458,7 @@ int tune_import_layout_bind(struct importing *m)
                                   "file", m->i->path, m->e->name, f->name,
                                   tune_nearest_hint(f->name, m->e->names, m->e->input_count, hint));
         }
-        if (f->role == IMPORT_TARGET && (f->which = find_target(m->e, f->name)) < 0)
+        if (f->role == IMPORT_TARGET && (f->which = tune_experiment_target(m->e, f->name)) < 0)
             leave_out(m, f->name);
         any = any || (f->role == IMPORT_TARGET && f->which >= 0);
     }

@@ -308,7 +308,7 @@ static int make_selector(struct tune_jobs *j)
         return tune_error_usage("a selector's order is sequential (as they were first measured), "
                                 "random, sequential-grouped or random-grouped, not %s",
                                 tune_order_name(mode));
-    TRY(tune_matching_read(&j->matching, store, j->o.space, j->o.protocols, j->o.count, NULL, 0));
+    TRY(tune_matching_read(&j->matching, store, j->o.space, j->o.protocols, j->o.count));
     return order_matching(j);
 }
 

@@ -207,15 +207,7 @@ static int read_rows(struct tune_known *k, int protocol)
     int more = 0;
     if (!tune_protocol_is_first(k->protocols, protocol) || !tune_store_has(k->store, e->name))
         return 0;
-    const char **names = calloc((size_t)(SCANNED_KEYS + e->input_count), sizeof *names);
-    if (!names)
-        return no_memory();
-    for (int i = 0; i < SCANNED_KEYS; i++)
-        names[i] = tune_key_column(scanned[i])->name;
-    for (int i = 0; i < e->input_count; i++)
-        names[SCANNED_KEYS + i] = e->names[i];
-    struct tune_scan *scan = tune_scan_open(k->store, e->name, names, SCANNED_KEYS + e->input_count);
-    free(names);
+    struct tune_scan *scan = tune_rows_scan(k->store, e, scanned, SCANNED_KEYS);
     while ((more = tune_scan_next(scan, &cells)) == 1)
         if ((more = take_row(k, protocol, cells)) < 0)
             break;

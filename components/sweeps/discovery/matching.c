@@ -1,5 +1,6 @@
 /* matching.c - find the entities of a space that the rows of a store belong to. */
 #include "core/array.h"
+#include "core/map.h"
 #include "core/pool.h"
 #include "sweeps/discovery/matching.h"
 
@@ -10,7 +11,7 @@
 #include "sweeps/discovery/dimensions.h"
 #include "sweeps/discovery/uids.h"
 
-/* Key columns that are read before inputs and requested columns. */
+/* Key columns that are read before the inputs. */
 enum { STATUS, EXPERIMENT, UID, HOST_CLASS, BUILD, WEIGHTS, DATA, KEYS };
 static const enum tune_key keys[KEYS] = {TUNE_KEY_STATUS, TUNE_KEY_EXPERIMENT, TUNE_KEY_UID, TUNE_KEY_HOST_CLASS,
                                          TUNE_KEY_BUILD,  TUNE_KEY_WEIGHTS,    TUNE_KEY_DATA};
@@ -27,12 +28,9 @@ struct reading {
     const struct tune_space *space;
     const struct tune_protocol *protocols;
     int count;
-    const char *const *columns;
-    int column_count;
     bool counted;                /* true: entities are indexes */
-    uint32_t *hashes;            /* [m->count] */
-    int *places, bucket_count;   /* hash table with open addressing, size a power of two; -1:
-                                  * free */
+    struct tune_map places;      /* by index, or by a hash of the values: an entity with it + 1 */
+    int64_t *next;               /* [m->count] another entity with the same hash + 1 */
     struct fixed *fixed;         /* [count] */
 };
 
@@ -42,9 +40,8 @@ struct table {
     const struct tune_experiment *e;
     struct tune_column *columns;
     struct tune_dimensions d;
-    /* [known_count] entities, sorted by their values in this experiment's dimensions */
-    struct { uint64_t hash; int entity; } *known;
-    int known_count;
+    struct tune_map known; /* by a hash of the values in this experiment's dimensions: an entity + 1 */
+    int64_t *next;         /* another entity with the same hash + 1 */
 };
 
 static int no_memory(void)
@@ -69,41 +66,6 @@ static uint64_t mix_value(uint64_t hash, const struct tune_value *v)
     return tune_hash64("", 1, hash);
 }
 
-static uint32_t hash_of(const struct reading *r, tune_index index, const struct tune_value *values)
-{
-    uint64_t hash = 7;
-    if (r->counted)
-        return (uint32_t)tune_hash64(&index, sizeof index, hash);
-    for (int d = 0; d < r->space->count; d++)
-        hash = mix_value(hash, &values[d]);
-    return (uint32_t)hash;
-}
-
-static int grow(struct reading *r)
-{
-    struct tune_matching *m = r->m;
-    if (!tune_array_fit(&m->entities, (size_t)m->count, sizeof *m->entities) ||
-        !tune_array_fit(&r->hashes, (size_t)m->count, sizeof *r->hashes))
-        return no_memory();
-    if (2 * m->count < r->bucket_count)
-        return 0;
-    int buckets = r->bucket_count ? 2 * r->bucket_count : 256;
-    int *places = malloc((size_t)buckets * sizeof *places);
-    if (!places)
-        return no_memory();
-    memset(places, 0xff, (size_t)buckets * sizeof *places);
-    for (int i = 0; i < m->count; i++) {
-        int at = (int)(r->hashes[i] & (uint32_t)(buckets - 1));
-        while (places[at] >= 0)
-            at = (at + 1) & (buckets - 1);
-        places[at] = i;
-    }
-    free(r->places);
-    r->places = places;
-    r->bucket_count = buckets;
-    return 0;
-}
-
 static bool same(const struct tune_value *a, const struct tune_value *b, int count)
 {
     for (int i = 0; i < count; i++)
@@ -116,25 +78,27 @@ static bool same(const struct tune_value *a, const struct tune_value *b, int cou
 static int place(struct reading *r, tune_index index, const struct tune_value *values)
 {
     struct tune_matching *m = r->m;
-    TRY(grow(r));
-    uint32_t hash = hash_of(r, index, values);
-    int at = (int)(hash & (uint32_t)(r->bucket_count - 1));
-    for (; r->places[at] >= 0; at = (at + 1) & (r->bucket_count - 1)) {
-        int i = r->places[at];
-        if (r->hashes[i] == hash &&
-            (r->counted ? m->entities[i].index == index : same(m->entities[i].values, values, r->space->count)))
-            return i;
-    }
-    struct tune_matching_entity *e = &m->entities[m->count];
+    uint64_t key[2] = {7, 0};
     int count = m->space->count;
-    *e = (struct tune_matching_entity){.index = r->counted ? index : 0};
-    if (!r->counted)
-        e->values = tune_values_copy(tune_pool_take(&m->memory, tune_values_size(values, count)), values, count);
-    if (!r->counted && !e->values)
+    for (int d = 0; d < count && !r->counted; d++)
+        key[0] = mix_value(key[0], &values[d]);
+    if (r->counted)
+        memcpy(key, &index, sizeof index);
+    int64_t *first = tune_map_add(&r->places, key);
+    if (!first || !tune_array_fit(&m->entities, (size_t)m->count, sizeof *m->entities) ||
+        !tune_array_fit(&r->next, (size_t)m->count, sizeof *r->next))
         return no_memory();
-    r->hashes[m->count] = hash;
-    r->places[at] = m->count;
-    return m->count++;
+    for (int64_t i = *first; i > 0; i = r->next[i - 1])
+        if (r->counted || same(m->entities[i - 1].values, values, count))
+            return (int)i - 1;
+    struct tune_matching_entity *e = &m->entities[m->count];
+    *e = (struct tune_matching_entity){.index = r->counted ? index : 0};
+    if (!r->counted &&
+        !(e->values = tune_values_copy(tune_pool_take(&m->memory, tune_values_size(values, count)), values, count)))
+        return no_memory();
+    r->next[m->count] = *first;
+    *first = ++m->count;
+    return m->count - 1;
 }
 
 /* ---- rows ---- */
@@ -184,32 +148,26 @@ static bool fits(const struct tune_protocol *p, const struct fixed *f, const str
     return true;
 }
 
-/* Add the row to that entity; asked: the cells of the requested columns. */
-static int add_row(struct reading *r, const struct tune_matching_row *row, const struct tune_cell *asked)
+/* Add the row to its entity. */
+static int add_row(struct reading *r, const struct tune_matching_row *row)
 {
     struct tune_matching *m = r->m;
-    if (!tune_array_fit(&m->rows, (size_t)m->row_count, sizeof *m->rows) ||
-        !tune_array_fit(&m->present, (size_t)m->row_count, ((size_t)m->words + 1) * sizeof *m->present))
+    if (!tune_array_fit(&m->rows, (size_t)m->row_count, sizeof *m->rows))
         return no_memory();
-    uint64_t *present = m->present + (size_t)m->row_count * (size_t)m->words;
-    for (int w = 0; w < m->words; w++)
-        present[w] = 0;
-    for (int c = 0; c < r->column_count; c++)
-        present[c / 64] |= (uint64_t)!asked[c].absent << (c % 64);
     if (row->protocol >= 0 && row->status != TUNE_FAILED)
         m->entities[row->entity].measured |= UINT64_C(1) << row->protocol;
     m->rows[m->row_count++] = *row;
     return 0;
 }
 
-static int add_entity(struct table *t, tune_index index, struct tune_matching_row *row, const struct tune_cell *asked)
+static int add_entity(struct table *t, tune_index index, struct tune_matching_row *row)
 {
     if (t->r->space->constraint_count > 0 && tune_space_allowed(t->r->space, t->d.values) != 1) {
         tune_error_clear(); /* if constraints cannot be evaluated, it is not in the space */
         return 0;
     }
     TRY(row->entity = place(t->r, index, t->d.values));
-    return add_row(t->r, row, asked);
+    return add_row(t->r, row);
 }
 
 /* ---- rows of several entities ---- */
@@ -221,12 +179,6 @@ static uint64_t hash_shared(const struct table *t, const struct tune_value *valu
         if (t->d.axes[i].input >= 0)
             hash = mix_value(hash, &values[i]);
     return hash;
-}
-
-static int by_hash(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
 }
 
 /* The number of entities of one row, over all open dimensions; 0: too many, or they cannot be
@@ -242,45 +194,36 @@ static tune_index shared_by(const struct table *t)
     return count;
 }
 
-/* Sort the entities of other rows by their values in this experiment's dimensions. */
+/* Index the entities of other rows by their values in this experiment's dimensions. */
 static int index_known(struct table *t)
 {
     const struct tune_matching *m = t->r->m;
     struct tune_value *values = calloc((size_t)t->d.count + 1, sizeof *values);
-    t->known = calloc((size_t)m->count + 1, sizeof *t->known);
-    bool good = values && t->known;
-    for (int i = 0; i < m->count && good; i++) {
+    t->next = calloc((size_t)m->count + 1, sizeof *t->next);
+    bool good = values && t->next;
+    for (int i = m->count - 1; i >= 0 && good; i--) {
         tune_matching_values(m, i, values);
-        t->known[i].hash = hash_shared(t, values);
-        t->known[i].entity = i;
+        int64_t *first = tune_map_add(&t->known, (const uint64_t[]){hash_shared(t, values), 0});
+        if ((good = first != NULL)) {
+            t->next[i] = *first;
+            *first = i + 1;
+        }
     }
-    t->known_count = m->count;
-    if (good)
-        qsort(t->known, (size_t)m->count, sizeof *t->known, by_hash);
     free(values);
     return good ? 0 : no_memory();
 }
 
-static int add_to_known(struct table *t, struct tune_matching_row *row, const struct tune_cell *asked)
+static int add_to_known(struct table *t, struct tune_matching_row *row)
 {
-    uint64_t hash = hash_shared(t, t->d.values);
-    int low = 0, high = t->known_count;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        if (t->known[middle].hash < hash)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < t->known_count && t->known[low].hash == hash; low++) {
-        row->entity = t->known[low].entity;
-        TRY(add_row(t->r, row, asked));
+    for (int64_t i = tune_map_get(&t->known, (const uint64_t[]){hash_shared(t, t->d.values), 0}); i > 0; i = t->next[i - 1]) {
+        row->entity = (int)i - 1;
+        TRY(add_row(t->r, row));
     }
     return 0;
 }
 
 /* Add the row to every entity with these values, going through the open dimensions. */
-static int add_to_all(struct table *t, tune_index count, struct tune_matching_row *row, const struct tune_cell *asked)
+static int add_to_all(struct table *t, tune_index count, struct tune_matching_row *row)
 {
     for (tune_index n = 0; n < count; n++) {
         tune_index left = n, index = t->d.index;
@@ -292,7 +235,7 @@ static int add_to_all(struct table *t, tune_index count, struct tune_matching_ro
             index += left % a->size * a->weight;
             left /= a->size;
         }
-        TRY(add_entity(t, index, row, asked));
+        TRY(add_entity(t, index, row));
     }
     return 0;
 }
@@ -310,7 +253,7 @@ static bool is_named(const struct tune_cell *cell, const char *name)
 static int take_row(struct table *t, const struct tune_cell *cells, struct tune_place at)
 {
     struct reading *r = t->r;
-    const struct tune_cell *inputs = cells + KEYS, *asked = inputs + t->e->input_count;
+    const struct tune_cell *inputs = cells + KEYS;
     struct tune_matching_row row = {.protocol = -1, .status = (uint8_t)tune_rows_status(&cells[STATUS]), .shared = t->d.open > 0,
                                     .place = at};
     if (cells[UID].absent || !is_named(&cells[EXPERIMENT], t->e->name)) {
@@ -326,27 +269,16 @@ static int take_row(struct table *t, const struct tune_cell *cells, struct tune_
         if (r->protocols[p].experiment == t->e && fits(&r->protocols[p], &r->fixed[p], inputs))
             row.protocol = (int16_t)p;
     if (t->d.open == 0)
-        return add_entity(t, t->d.index, &row, asked);
+        return add_entity(t, t->d.index, &row);
     tune_index count = shared_by(t);
-    return count > 0 ? add_to_all(t, count, &row, asked) : add_to_known(t, &row, asked);
+    return count > 0 ? add_to_all(t, count, &row) : add_to_known(t, &row);
 }
 
 static int scan_rows(struct table *t)
 {
-    const struct tune_experiment *e = t->e;
     const struct tune_cell *cells;
-    int all = KEYS + e->input_count + t->r->column_count, more;
-    const char **names = calloc((size_t)all, sizeof *names);
-    if (!names)
-        return no_memory();
-    for (int i = 0; i < KEYS; i++)
-        names[i] = tune_key_column(keys[i])->name;
-    for (int i = 0; i < e->input_count; i++)
-        names[KEYS + i] = e->names[i];
-    for (int i = 0; i < t->r->column_count; i++)
-        names[KEYS + e->input_count + i] = t->r->columns[i];
-    struct tune_scan *scan = tune_scan_open(t->r->store, e->name, names, all);
-    free(names);
+    struct tune_scan *scan = tune_rows_scan(t->r->store, t->e, keys, KEYS);
+    int more;
     while ((more = tune_scan_next(scan, &cells)) == 1)
         if ((more = take_row(t, cells, tune_scan_place(scan))) < 0)
             break;
@@ -369,7 +301,8 @@ static int read_experiment(struct reading *r, const struct tune_experiment *e, b
     }
     tune_dimensions_free(&t.d);
     free(t.columns);
-    free(t.known);
+    free(t.next);
+    tune_map_free(&t.known);
     return code;
 }
 
@@ -387,11 +320,11 @@ static int read_all(struct reading *r)
 }
 
 int tune_matching_read(struct tune_matching *m, struct tune_store *s, const struct tune_space *space,
-                       const struct tune_protocol *protocols, int count, const char *const *columns, int column_count)
+                       const struct tune_protocol *protocols, int count)
 {
-    struct reading r = {.m = m, .store = s, .space = space, .protocols = protocols, .count = count, .columns = columns,
-                        .column_count = column_count, .counted = space->size > 0 && space->size != TUNE_INDEX_MAX};
-    *m = (struct tune_matching){.space = space, .words = (column_count + 63) / 64};
+    struct reading r = {.m = m, .store = s, .space = space, .protocols = protocols, .count = count,
+                        .counted = space->size > 0 && space->size != TUNE_INDEX_MAX};
+    *m = (struct tune_matching){.space = space};
     if (count > 64)
         return tune_error_usage("a space of more than 64 experiments cannot be looked up in a "
                                 "store");
@@ -405,8 +338,8 @@ int tune_matching_read(struct tune_matching *m, struct tune_store *s, const stru
         free(r.fixed[p].texts);
     }
     free(r.fixed);
-    free(r.hashes);
-    free(r.places);
+    free(r.next);
+    tune_map_free(&r.places);
     if (code < 0)
         tune_matching_free(m);
     return code;
@@ -426,6 +359,5 @@ void tune_matching_free(struct tune_matching *m)
     free(m->entities);
     free(m->rows);
     free(m->origins);
-    free(m->present);
     *m = (struct tune_matching){0};
 }

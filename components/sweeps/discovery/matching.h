@@ -44,23 +44,18 @@ struct tune_matching {
     int row_count;
     struct tune_origin *origins;           /* [origin_count] */
     int origin_count;
-    /* [row_count][words] a bit for each requested column: the row has a value in it */
-    uint64_t *present;
-    int words;
     /* rows that name no experiment of their table, or have no uid */
     int64_t strays;
     struct tune_pool *memory;
 };
 
-/* tune_matching_read - find the rows of the protocols' experiments whose entity is in the space,
- * and which of columns[] have a value. At most 64 protocols. The space is borrowed. -1 with an
- * error.
+/* tune_matching_read - find the rows of the protocols' experiments whose entity is in the space. At
+ * most 64 protocols. The space is borrowed. -1 with an error.
  * tune_matching_values - the values of entity i, into values[space->count].
  * tune_matching_free - free what read took. */
 int tune_matching_read(struct tune_matching *m, struct tune_store *s,
                        const struct tune_space *space,
-                       const struct tune_protocol *protocols, int count,
-                       const char *const *columns, int column_count);
+                       const struct tune_protocol *protocols, int count);
 void tune_matching_values(const struct tune_matching *m, int i, struct tune_value *values);
 void tune_matching_free(struct tune_matching *m);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/try.h"
 #include "sweeps/discovery/dimensions.h"
 
@@ -19,11 +20,6 @@ struct pass {
     struct { char inputs[TEXT]; int64_t rows; } found[MOST];
     int count;
 };
-
-static int no_memory(void)
-{
-    return tune_error_cannot("out of memory while rows with other inputs are looked for");
-}
 
 static bool same_cell(const struct tune_cell *a, const struct tune_cell *b)
 {
@@ -89,20 +85,12 @@ static int take(struct pass *p, const struct tune_cell *inputs)
 
 static int read_rows(struct pass *p, struct tune_store *s)
 {
-    const struct tune_experiment *e = p->e;
-    const char **names = calloc((size_t)e->input_count + 2, sizeof *names);
+    static const enum tune_key keys[] = {TUNE_KEY_STATUS, TUNE_KEY_EXPERIMENT};
     const struct tune_cell *cells;
+    struct tune_scan *scan = tune_rows_scan(s, p->e, keys, 2);
     int more;
-    if (!names)
-        return no_memory();
-    names[0] = tune_key_column(TUNE_KEY_STATUS)->name;
-    names[1] = tune_key_column(TUNE_KEY_EXPERIMENT)->name;
-    for (int i = 0; i < e->input_count; i++)
-        names[2 + i] = e->names[i];
-    struct tune_scan *scan = tune_scan_open(s, e->name, names, e->input_count + 2);
-    free(names);
     while ((more = tune_scan_next(scan, &cells)) == 1) {
-        if (tune_rows_status(&cells[0]) == TUNE_FAILED || !tune_rows_of(&cells[1], e))
+        if (tune_rows_status(&cells[0]) == TUNE_FAILED || !tune_rows_of(&cells[1], p->e))
             continue;
         int inside = tune_dimensions_read(&p->dimensions, cells + 2);
         if (inside < 0 || (inside && take(p, cells + 2) < 0)) {
@@ -133,9 +121,9 @@ int tune_other_inputs(struct tune_store *s, const struct tune_space *space, cons
                       tune_other_tell *tell)
 {
     for (int k = 0; k < space->reference_count; k++) {
-        struct pass *p = calloc(1, sizeof *p);
+        struct pass *p = tune_zeroed(1, sizeof *p, "rows with other inputs");
         if (!p)
-            return no_memory();
+            return -1;
         p->space = space;
         p->protocols = protocols;
         p->e = protocols[k].experiment;

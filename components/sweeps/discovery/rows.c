@@ -120,6 +120,20 @@ static bool find_spelled(const struct tune_domain *d, const char *text, struct t
     return !*end;
 }
 
+struct tune_scan *tune_rows_scan(struct tune_store *s, const struct tune_experiment *e, const enum tune_key *keys, int count)
+{
+    const char **names = tune_zeroed((size_t)(count + e->input_count), sizeof *names, "the names of columns");
+    if (!names)
+        return NULL;
+    for (int i = 0; i < count; i++)
+        names[i] = tune_key_column(keys[i])->name;
+    for (int i = 0; i < e->input_count; i++)
+        names[count + i] = e->names[i];
+    struct tune_scan *scan = tune_scan_open(s, e->name, names, count + e->input_count);
+    free(names);
+    return scan;
+}
+
 bool tune_rows_whole(const struct tune_cell *cell, int64_t *whole)
 {
     *whole = cell->whole; /* 0 if the file has floats */

@@ -33,6 +33,11 @@ struct tune_value tune_rows_value(const struct tune_column *column, const struct
                                   const struct tune_domain *wanted,
                                   const struct tune_cell *cell);
 
+/* tune_rows_scan - a pass over an experiment's rows: these keys, then its inputs. NULL with an
+ * error. */
+struct tune_scan *tune_rows_scan(struct tune_store *s, const struct tune_experiment *e,
+                                 const enum tune_key *keys, int count);
+
 /* tune_rows_whole - the cell as an exact int64 (a double loses digits above 2^53). false: it has a
  * fraction or does not fit. */
 bool tune_rows_whole(const struct tune_cell *cell, int64_t *whole);

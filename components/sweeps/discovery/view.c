@@ -184,36 +184,6 @@ static int drop_groups(struct tune_view *v)
     return 0;
 }
 
-/* Note the columns that a result has a value in. New columns are computed for that. */
-static int note_row(struct tune_view *v, int row, uint64_t *present)
-{
-    const uint64_t *stored = v->m.present + (size_t)row * (size_t)v->m.words;
-    const struct tune_cell *cells = NULL;
-    for (int i = 0; i < v->o.column_count; i++) {
-        int c = v->from[i];
-        if (c < 0 && !cells && !(cells = tune_view_row(v, &v->m.rows[row])))
-            return -1;
-        if (c < 0 ? !cells[i].absent : stored[c / 64] >> (c % 64) & 1)
-            present[i / 64] |= UINT64_C(1) << (i % 64);
-    }
-    return 0;
-}
-
-static int note_present(struct tune_view *v)
-{
-    v->words = v->o.column_count / 64 + 1;
-    if (!(v->present = calloc((size_t)v->space->reference_count * (size_t)v->words + 1, sizeof *v->present)))
-        return tune_view_no_memory();
-    for (int i = 0; i < v->group_count; i++) {
-        const struct tune_matching_row *first = row_of(v, &v->groups[i], 0);
-        if (v->o.derived_count > 0)
-            tune_matching_values(&v->m, first->entity, v->values);
-        for (int k = 0; k < v->groups[i].count; k++)
-            TRY(note_row(v, v->order[v->groups[i].first + k], v->present + (size_t)first->protocol * (size_t)v->words));
-    }
-    return 0;
-}
-
 static int compare_indices(const void *a, const void *b)
 {
     tune_index x = *(const tune_index *)a, y = *(const tune_index *)b;
@@ -259,15 +229,14 @@ static int open_view(struct tune_view *v)
     int code = tune_view_choose(v, names, targets);
     free(names);
     TRY(code);
-    TRY(tune_matching_read(&v->m, v->store, s, v->protocols, s->reference_count, v->columns, v->column_count));
+    TRY(tune_matching_read(&v->m, v->store, s, v->protocols, s->reference_count));
     if (own)
         TRY(read_asked(v));
     TRY(choose_rows(v, own));
     TRY(make_groups(v));
     if (tune_view_of_entities(v))
         return make_excluded(v);
-    TRY(drop_groups(v));
-    return note_present(v);
+    return drop_groups(v);
 }
 
 struct tune_view *tune_view_open(struct tune_store *s, const struct tune_space *space, const struct tune_protocol *protocols,
@@ -310,7 +279,6 @@ void tune_view_free(struct tune_view *v)
     free(v->excluded);
     free(v->values);
     free(v->inputs);
-    free(v->present);
     free(v->text);
     free(v);
 }
@@ -372,14 +340,6 @@ int tune_view_next(struct tune_view *v, struct tune_view_group *group)
 const struct tune_cell *tune_view_cells(struct tune_view *v, int k)
 {
     return tune_view_row(v, row_of(v, &v->groups[v->at - 1], k));
-}
-
-bool tune_view_present(const struct tune_view *v, int protocol, int i)
-{
-    for (int p = 0; p < v->space->reference_count; p++)
-        if ((protocol < 0 || p == protocol) && v->present[(size_t)p * (size_t)v->words + (size_t)(i / 64)] >> (i % 64) & 1)
-            return true;
-    return false;
 }
 
 /* ---- origins and counts ---- */

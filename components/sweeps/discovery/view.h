@@ -78,7 +78,6 @@ struct tune_view;
  * tune_view_rewind - start again.
  * tune_view_cells - the options' columns of result k of the current group, valid until the next
  * call. A column that the experiment or a file lacks is absent. NULL with an error.
- * tune_view_present - whether a result under protocol p (-1: any) has a value in column i.
  * tune_view_mixed - the most host classes and builds under one experiment; and whether weights or
  * data are mixed.
  * tune_view_counted - the numbers of entities.
@@ -89,7 +88,6 @@ struct tune_view *tune_view_open(struct tune_store *s, const struct tune_space *
 int tune_view_next(struct tune_view *v, struct tune_view_group *group);
 void tune_view_rewind(struct tune_view *v);
 const struct tune_cell *tune_view_cells(struct tune_view *v, int k);
-bool tune_view_present(const struct tune_view *v, int protocol, int i);
 int tune_view_mixed(const struct tune_view *v, struct tune_view_origins *origins);
 int tune_view_counted(struct tune_view *v, struct tune_view_counts *counts);
 int64_t tune_view_strays(const struct tune_view *v);

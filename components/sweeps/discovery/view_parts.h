@@ -31,8 +31,6 @@ struct tune_view {
     int excluded_count, excluded_at;
     tune_index next;
     struct tune_value *values, *inputs;
-    uint64_t *present;               /* [reference_count][words] columns that have a value */
-    int words;
     char *text;                      /* scratch for an identifier */
     size_t text_size;
 };

@@ -20,10 +20,7 @@ static bool has_quality(const struct tune_view *v, int p, int k)
 {
     const struct tune_experiment *e = v->protocols[p].experiment;
     const char *name = quality(k);
-    bool target = false;
-    for (int t = 0; t < e->target_count; t++)
-        target = target || !strcmp(e->targets[t].name, name);
-    return !target && tune_experiment_input(e, name) < 0 && tune_name_find(v->space->names, v->space->count, name) < 0;
+    return tune_experiment_target(e, name) < 0 && tune_experiment_input(e, name) < 0 && tune_name_find(v->space->names, v->space->count, name) < 0;
 }
 
 bool tune_view_of_entities(const struct tune_view *v)

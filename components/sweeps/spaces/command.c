@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
+#include "core/pool.h"
 #include "core/try.h"
 #include "sweeps/spaces/experiment.h"
 
@@ -14,22 +16,39 @@ struct building {
     struct tune_command *command;
 };
 
-static int no_memory(void)
+/* Memory of the command; NULL with an error. */
+static char *take(struct building *b, size_t size)
 {
-    return tune_error_cannot("out of memory while a command line is made");
+    char *text = tune_pool_take(&b->command->memory, size);
+    if (!text)
+        tune_error_no_memory("a command line");
+    return text;
 }
 
-/* Append text to the list, which takes it over; text is malloc'd or NULL. */
-static int push(char ***list, int *count, char *text)
+static char *spell(struct building *b, const struct tune_value *v)
 {
-    char **grown = text ? realloc(*list, (size_t)(*count + 2) * sizeof *grown) : NULL;
-    if (!grown) {
-        free(text);
-        return no_memory();
-    }
-    grown[(*count)++] = text;
-    grown[*count] = NULL;
-    *list = grown;
+    size_t size = (size_t)tune_value_str(v, NULL, 0) + 1;
+    char *text = take(b, size);
+    if (text)
+        tune_value_str(v, text, size);
+    return text;
+}
+
+static char *join(struct building *b, const char *first, const char *second)
+{
+    char *text = take(b, strlen(first) + strlen(second) + 1);
+    return text ? strcat(strcpy(text, first), second) : NULL;
+}
+
+/* Append text to the list. NULL: it could not be made. */
+static int push(const char ***list, int *count, const char *text)
+{
+    if (!text)
+        return -1;
+    if (!tune_array_fit(list, (size_t)*count, sizeof **list) || !tune_array_fit(list, (size_t)*count + 1, sizeof **list))
+        return tune_error_no_memory("a command line");
+    (*list)[(*count)++] = text;
+    (*list)[*count] = NULL;
     return 0;
 }
 
@@ -52,61 +71,52 @@ static bool names(const char *key, const struct tune_value *v)
     return !*end && wanted == number;
 }
 
-/* The value of {name}, which the caller frees: a word of the caller, a folder of the experiment, or
- * an input. "" means the input's own value. */
-static char *word(struct building *b, const char *name, size_t length, const struct tune_value *own)
+static bool is_named(const char *name, const char *text, size_t length)
+{
+    return strlen(name) == length && !strncmp(name, text, length);
+}
+
+/* The value of {name}: a word of the caller, a folder of the experiment, or an input. "" means the
+ * input's own value. */
+static const char *word(struct building *b, const char *name, size_t length, const struct tune_value *own)
 {
     if (length == 0)
-        return own ? tune_value_spell(own) : NULL;
+        return own ? spell(b, own) : NULL;
     for (int i = 0; i < b->word_count; i++)
-        if (strlen(b->words[i].name) == length && !strncmp(b->words[i].name, name, length))
-            return strdup(b->words[i].text);
+        if (is_named(b->words[i].name, name, length))
+            return b->words[i].text;
     for (int i = 0; i < b->e->folder_count; i++)
-        if (strlen(b->e->folder_names[i]) == length && !strncmp(b->e->folder_names[i], name, length))
-            return strdup(b->e->folders[i]);
+        if (is_named(b->e->folder_names[i], name, length))
+            return b->e->folders[i];
     for (int i = 0; i < b->e->input_count; i++)
-        if (strlen(b->e->names[i]) == length && !strncmp(b->e->names[i], name, length))
-            return tune_value_spell(&b->inputs[i]);
+        if (is_named(b->e->names[i], name, length))
+            return spell(b, &b->inputs[i]);
     return NULL;
 }
 
-/* Fill in the {words} of format. "{{" and "}}" are braces. The caller frees the result. */
+/* Fill in the {words} of format. "{{" and "}}" are braces. NULL with an error. */
 static char *fill(struct building *b, const char *format, const struct tune_value *own, const struct tune_input *in)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) {
-        no_memory();
-        return NULL;
-    }
-    for (const char *at = format; *at; at++) {
-        if ((*at == '{' || *at == '}') && at[1] == *at) {
-            fputc(*at++, out);
+    char *text = take(b, 1);
+    for (const char *at = format; *at && text;) {
+        bool brace = (*at == '{' || *at == '}') && at[1] == *at;
+        size_t plain = brace || *at == '}' ? 1 : strcspn(at, "{}"), length = strcspn(at + 1, "}");
+        if (plain > 0) {
+            char *piece = take(b, plain + 1);
+            text = piece ? join(b, text, memcpy(piece, at, plain)) : NULL;
+            at += plain + brace;
             continue;
         }
-        if (*at != '{') {
-            fputc(*at, out);
-            continue;
-        }
-        size_t length = strcspn(at + 1, "}");
-        char *found = at[1 + length] ? word(b, at + 1, length, own) : NULL;
+        const char *found = at[1 + length] ? word(b, at + 1, length, own) : NULL;
         if (!found) {
             tune_document_fail(b->e->document, in->at, "input %s: \"%s\" has {%.*s}, which is neither a folder nor an input of %s",
                                in->name, format, (int)length, at + 1, b->e->name);
-            fclose(out);
-            free(text);
             return NULL;
         }
-        fputs(found, out);
-        free(found);
-        at += length + 1;
+        text = join(b, text, found);
+        at += length + 2;
     }
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    no_memory();
-    return NULL;
+    return text;
 }
 
 static const struct tune_translation *translate(const struct tune_input *in, const struct tune_value *v)
@@ -117,102 +127,53 @@ static const struct tune_translation *translate(const struct tune_input *in, con
     return NULL;
 }
 
-static int argument(struct building *b, char *text)
+static int argument(struct building *b, const char *text)
 {
     return push(&b->command->arguments, &b->command->argument_count, text);
 }
 
-/* Append --flag=text if the flag ends in '=', else --flag text. */
-static int flag_with(struct building *b, const struct tune_input *in, char *text)
+static bool ends_in_equals(const char *flag)
 {
-    size_t length = strlen(in->flag);
-    if (length > 0 && in->flag[length - 1] == '=') {
-        char *joined = NULL;
-        if (asprintf(&joined, "%s%s", in->flag, text) < 0)
-            joined = NULL;
-        free(text);
-        return argument(b, joined);
-    }
-    if (argument(b, strdup(in->flag)) < 0) {
-        free(text);
-        return -1;
-    }
-    return argument(b, text);
-}
-
-/* Append the map's own arguments in place of flag and value; null has none. */
-static int translated(struct building *b, const struct tune_input *in, const struct tune_translation *t, const struct tune_value *v)
-{
-    for (int i = 0; i < t->count; i++) {
-        char *text = fill(b, t->arguments[i], v, in);
-        if (!text)
-            return -1;
-        TRY(argument(b, text));
-    }
-    return 0;
-}
-
-static int make_file(struct building *b, const struct tune_input *in, const struct tune_value *v)
-{
-    for (int i = 0; i < in->make_count; i++) {
-        char *text = fill(b, in->make[i], v, in);
-        if (!text)
-            return -1;
-        TRY(push(&b->command->make, &b->command->make_count, text));
-    }
-    return 0;
-}
-
-static int keep(char **place, const char *text)
-{
-    free(*place);
-    *place = strdup(text);
-    return *place ? 0 : no_memory();
+    return *flag && flag[strlen(flag) - 1] == '=';
 }
 
 /* Append the arguments of one input. */
 static int give(struct building *b, const struct tune_input *in, const struct tune_value *own)
 {
     struct tune_value v = *own;
+    char repr[256];
     if (in->expression)
         TRY(tune_expression_value(in->expression, b->inputs, &v));
     const struct tune_translation *t = translate(in, &v);
     const char *format = t && t->count > 0 ? t->arguments[0] : in->format;
-    if (t && (t->whole || t->count == 0))
-        return translated(b, in, t, &v);
+    if (t && (t->whole || t->count == 0)) { /* the map's own arguments in place of flag and value */
+        for (int i = 0; i < t->count; i++)
+            TRY(argument(b, fill(b, t->arguments[i], &v, in)));
+        return 0;
+    }
     if (!t && in->map_count > 0) {
-        char text[256];
-        tune_value_repr(&v, text, sizeof text);
-        return tune_document_fail(b->e->document, in->at, "input %s: the map has no entry for %s", in->name,
-                                  text);
+        tune_value_repr(&v, repr, sizeof repr);
+        return tune_document_fail(b->e->document, in->at, "input %s: the map has no entry for %s", in->name, repr);
     }
     if (!t && v.type == TUNE_VALUE_NONE)
         return 0;
-    if (v.type == TUNE_VALUE_BOOL && in->flag && !format && !strncmp(in->flag, "--", 2) &&
-        in->flag[strlen(in->flag) - 1] != '=') {
-        char *text = NULL;
-        if (asprintf(&text, v.boolean ? "%s" : "--no-%s", v.boolean ? in->flag : in->flag + 2) < 0)
-            text = NULL;
-        return argument(b, text);
-    }
-    char *text = format ? fill(b, format, &v, in) : tune_value_spell(&v);
+    if (v.type == TUNE_VALUE_BOOL && in->flag && !format && !strncmp(in->flag, "--", 2) && !ends_in_equals(in->flag))
+        return argument(b, v.boolean ? in->flag : join(b, "--no-", in->flag + 2));
+    const char *text = format ? fill(b, format, &v, in) : spell(b, &v);
     if (!text)
-        return format ? -1 : no_memory();
-    if ((in->role == TUNE_ROLE_WEIGHTS && keep(&b->command->weights, text) < 0) ||
-        (in->role == TUNE_ROLE_DATA && keep(&b->command->data, text) < 0)) {
-        free(text);
         return -1;
-    }
-    if (in->make_count > 0 && make_file(b, in, &v) < 0) {
-        free(text);
-        return -1;
-    }
-    if (in->flag)
-        return flag_with(b, in, text);
-    if (t)
-        return argument(b, text);
-    free(text);
-    return 0;
+    if (in->role == TUNE_ROLE_WEIGHTS)
+        b->command->weights = text;
+    if (in->role == TUNE_ROLE_DATA)
+        b->command->data = text;
+    for (int i = 0; i < in->make_count; i++)
+        TRY(push(&b->command->make, &b->command->make_count, fill(b, in->make[i], &v, in)));
+    if (!in->flag)
+        return t ? argument(b, text) : 0;
+    if (ends_in_equals(in->flag))
+        return argument(b, join(b, in->flag, text));
+    TRY(argument(b, in->flag));
+    return argument(b, text);
 }
 
 char tune_input_variable(char c)
@@ -222,15 +183,11 @@ char tune_input_variable(char c)
 
 static int set_environment(struct building *b, const struct tune_input *in, const struct tune_value *v)
 {
-    char *value = tune_value_spell(v), *text = NULL;
-    if (!value)
-        return no_memory();
-    if (asprintf(&text, "TUNE_INPUT_%s=%s", in->name, value) < 0)
-        text = NULL;
-    free(value);
-    for (char *c = text; c && *c != '='; c++)
+    char *name = join(b, "TUNE_INPUT_", in->name), *value = spell(b, v);
+    for (char *c = name; c && *c; c++)
         *c = tune_input_variable(*c);
-    return push(&b->command->environment, &b->command->environment_count, text);
+    char *begin = name && value ? join(b, name, "=") : NULL;
+    return push(&b->command->environment, &b->command->environment_count, begin ? join(b, begin, value) : NULL);
 }
 
 int tune_experiment_command(const struct tune_experiment *e, const struct tune_value *inputs, const struct tune_word *words,
@@ -240,7 +197,7 @@ int tune_experiment_command(const struct tune_experiment *e, const struct tune_v
     int code = 0;
     *command = (struct tune_command){0};
     for (int i = 0; i < e->argument_count && code == 0; i++)
-        code = argument(&b, strdup(e->arguments[i]));
+        code = argument(&b, e->arguments[i]);
     for (int i = 0; i < e->input_count && code == 0; i++) {
         code = set_environment(&b, &e->inputs[i], &inputs[i]);
         if (code == 0 && !e->inputs[i].inert)
@@ -251,20 +208,12 @@ int tune_experiment_command(const struct tune_experiment *e, const struct tune_v
     return code;
 }
 
-static void free_list(char **list, int count)
-{
-    for (int i = 0; i < count; i++)
-        free(list[i]);
-    free(list);
-}
-
 void tune_command_free(struct tune_command *command)
 {
-    free_list(command->arguments, command->argument_count);
-    free_list(command->environment, command->environment_count);
-    free_list(command->make, command->make_count);
-    free(command->weights);
-    free(command->data);
+    free(command->arguments);
+    free(command->environment);
+    free(command->make);
+    tune_pool_free(command->memory);
     *command = (struct tune_command){0};
 }
 

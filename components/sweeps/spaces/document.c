@@ -213,6 +213,24 @@ const char *tune_document_spell(struct tune_document *d, const struct tune_value
     return text;
 }
 
+int tune_document_texts(struct tune_document *d, const struct tune_node *map, const char *key, bool loose, const char ***to,
+                        int *count)
+{
+    const struct tune_node *list;
+    int items = tune_document_list(d, map, key, &list);
+    *count = 0;
+    if (items < 0 || !(*to = tune_document_take(d, (size_t)(items + 1) * sizeof **to)))
+        return -1;
+    for (; *count < items; ++*count) {
+        const struct tune_node *item = list->items[*count];
+        if (tune_node_none(item) || item->type != TUNE_NODE_SCALAR || (item->value.type != TUNE_VALUE_TEXT && !loose))
+            return tune_document_fail(d, item, "%s: item %d must be a text", key, *count);
+        if (!((*to)[*count] = tune_document_spell(d, &item->value)))
+            return -1;
+    }
+    return 0;
+}
+
 /* ---- members ---- */
 
 static const struct tune_node *member(const struct tune_node *map, const char *key)

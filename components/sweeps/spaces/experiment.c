@@ -22,28 +22,6 @@ static void *take(struct reading *r, int count, size_t size)
     return tune_document_take(r->document, (size_t)(count > 0 ? count : 1) * size);
 }
 
-/* Read a list of texts; numbers become texts. */
-static int texts(struct reading *r, const struct tune_node *node, const char *what, const char ***to, int *count)
-{
-    *to = NULL;
-    *count = 0;
-    if (!node)
-        return 0;
-    if (node->type != TUNE_NODE_LIST)
-        return FAIL(r, node, "%s must be a list of texts", what);
-    if (!(*to = take(r, node->count, sizeof **to)))
-        return -1;
-    for (int i = 0; i < node->count; i++) {
-        const struct tune_node *item = node->items[i];
-        if (item->type != TUNE_NODE_SCALAR || item->value.type == TUNE_VALUE_NONE)
-            return FAIL(r, item, "%s: item %d must be a text", what, i);
-        if (!((*to)[i] = tune_document_spell(r->document, &item->value)))
-            return -1;
-    }
-    *count = node->count;
-    return 0;
-}
-
 /* Compile the expression under key, over the inputs' names. *to stays NULL if there is none. */
 static int expression(struct reading *r, const struct tune_node *map, const char *key, struct tune_expression **to)
 {
@@ -58,11 +36,13 @@ static int expression(struct reading *r, const struct tune_node *map, const char
     return *to ? 0 : -1;
 }
 
-static int translation(struct reading *r, const struct tune_node *node, struct tune_translation *t)
+static int translation(struct reading *r, const struct tune_node *map, int i, struct tune_translation *t)
 {
+    const struct tune_node *node = map->items[i];
+    t->key = map->keys[i]->value.text;
     if (node->type == TUNE_NODE_LIST) {
         t->whole = true;
-        return texts(r, node, "map", &t->arguments, &t->count);
+        return tune_document_texts(r->document, map, t->key, true, &t->arguments, &t->count);
     }
     if (node->type != TUNE_NODE_SCALAR)
         return FAIL(r, node, "a map's value must be a text, null (no flag) or a list of arguments");
@@ -83,10 +63,8 @@ static int translations(struct reading *r, const struct tune_node *map, struct t
         return FAIL(r, node, "map must hold \"<value>\": \"<text of the flag>\"");
     if (!(in->map = take(r, node->count, sizeof *in->map)))
         return -1;
-    for (int i = 0; i < node->count; i++) {
-        in->map[i].key = node->keys[i]->value.text;
-        TRY(translation(r, node->items[i], &in->map[i]));
-    }
+    for (int i = 0; i < node->count; i++)
+        TRY(translation(r, node, i, &in->map[i]));
     in->map_count = node->count;
     return 0;
 }
@@ -162,7 +140,7 @@ static int read_input(struct reading *r, const struct tune_node *node, struct tu
     TRY(pairs(r, node, "unsupported", "\"<value>\": \"<why it cannot be measured>\"", &in->unsupported, &in->unsupported_reasons,
               &in->unsupported_count));
     TRY(role(r, node, &in->role));
-    TRY(texts(r, tune_node_get(node, "make"), "make", &in->make, &in->make_count));
+    TRY(tune_document_texts(r->document, node, "make", true, &in->make, &in->make_count));
     for (int i = 0; i < in->map_count && in->role != TUNE_ROLE_PLAIN; i++)
         if (in->map[i].whole)
             return tune_document_fail(d, node, "input %s has a role: its map can hold texts, not a list of arguments", in->name);
@@ -250,9 +228,8 @@ static int read_targets(struct reading *r, const struct tune_node *root)
         TRY(read_target(r, node->items[e->target_count], t));
         if (tune_experiment_input(e, t->name) >= 0)
             return FAIL(r, node->items[e->target_count], "%s is an input already", t->name);
-        for (int i = 0; i < e->target_count; i++)
-            if (!strcmp(t->name, e->targets[i].name))
-                return FAIL(r, node->items[e->target_count], "a second target %s", t->name);
+        if (tune_experiment_target(e, t->name) >= 0)
+            return FAIL(r, node->items[e->target_count], "a second target %s", t->name);
     }
     return 0;
 }
@@ -293,8 +270,8 @@ static int read_all(struct reading *r)
         return FAIL(r, tune_node_get(root, "program"), "program must name what to run: a name, or a path with a '/'");
     TRY(tune_document_text(d, root, "output", false, &e->output));
     TRY(tune_document_text(d, root, "report", false, &e->report));
-    TRY(texts(r, tune_node_get(root, "arguments"), "arguments", &e->arguments, &e->argument_count));
-    TRY(texts(r, tune_node_get(root, "plan"), "plan", &e->plan, &e->plan_count));
+    TRY(tune_document_texts(r->document, root, "arguments", true, &e->arguments, &e->argument_count));
+    TRY(tune_document_texts(r->document, root, "plan", true, &e->plan, &e->plan_count));
     if (strchr(e->name, '/') || strchr(e->actuator, '/') || strchr(e->actuator, '.') || !e->name[0] || !e->actuator[0])
         return FAIL(r, root,
                     "identifier and actuator may have no '/' (and the actuator no '.'): tables and ids are named after them");
@@ -347,6 +324,14 @@ struct tune_experiment *tune_experiment_read(const char *path)
 int tune_experiment_input(const struct tune_experiment *e, const char *name)
 {
     return tune_name_find(e->names, e->input_count, name);
+}
+
+int tune_experiment_target(const struct tune_experiment *e, const char *name)
+{
+    int i = e->target_count - 1;
+    while (i >= 0 && strcmp(e->targets[i].name, name))
+        i--;
+    return i;
 }
 
 void tune_experiment_free(struct tune_experiment *e)

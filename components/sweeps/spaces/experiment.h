@@ -145,9 +145,11 @@ struct tune_experiment {
 /* tune_experiment_read - read one file. NULL with an error (file:line:column): an unknown key, a
  * default outside its domain, an unknown reduce, ...
  * tune_experiment_free - free it; NULL is fine.
- * tune_experiment_input - index of the input with that name; -1: none. */
+ * tune_experiment_input - index of the input with that name; -1: none.
+ * tune_experiment_target - index of the target with that name; -1: none. */
 struct tune_experiment *tune_experiment_read(const char *path);
 int tune_experiment_input(const struct tune_experiment *e, const char *name);
+int tune_experiment_target(const struct tune_experiment *e, const char *name);
 void tune_experiment_free(struct tune_experiment *e);
 
 /* All known experiments. Files and folders are read in the given order, the files of a folder in
@@ -234,17 +236,18 @@ bool tune_protocol_shows(const struct tune_protocol *p, const struct tune_target
 int tune_experiment_refuses(const struct tune_experiment *e, const struct tune_value *inputs,
                             char *why, size_t size);
 
-/* The command line of one run. It owns its texts. */
+/* The command line of one run. Its texts are its own, or the experiment's. */
 struct tune_command {
-    char **arguments;           /* [argument_count], then NULL; without the program itself */
+    const char **arguments;     /* [argument_count], then NULL; without the program itself */
     int argument_count;
-    char **environment;         /* [environment_count] "TUNE_INPUT_BATCH_SIZE=2", then NULL */
+    const char **environment;   /* [environment_count] "TUNE_INPUT_BATCH_SIZE=2", then NULL */
     int environment_count;
     /* texts of the inputs with these roles; NULL: none */
-    char *weights, *data;
+    const char *weights, *data;
     /* [make_count] program and arguments that make the data file, then NULL */
-    char **make;
+    const char **make;
     int make_count;
+    struct tune_pool *memory;
 };
 
 struct tune_word { const char *name, *text; };

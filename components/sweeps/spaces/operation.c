@@ -34,23 +34,6 @@ static int read_module(struct tune_document *d, const struct tune_node *module)
     return 0;
 }
 
-static int read_names(struct tune_document *d, const struct tune_node *node, const char *what, const char ***to, int *count)
-{
-    *count = 0;
-    if (tune_node_none(node))
-        return 0;
-    if (node->type != TUNE_NODE_LIST)
-        return tune_document_fail(d, node, "%s must be a list", what);
-    if (!(*to = tune_document_take(d, (size_t)(node->count + 1) * sizeof **to)))
-        return -1;
-    for (int i = 0; i < node->count; i++) {
-        if (node->items[i]->type != TUNE_NODE_SCALAR || node->items[i]->value.type != TUNE_VALUE_TEXT)
-            return tune_document_fail(d, node->items[i], "%s: item %d must be a text", what, i);
-        (*to)[(*count)++] = node->items[i]->value.text;
-    }
-    return 0;
-}
-
 /* Read samplerConfig, or the same keys one level higher, as in older files. */
 static int read_sampler(struct tune_operation *o, const struct tune_node *sampler)
 {
@@ -67,7 +50,7 @@ static int read_sampler(struct tune_operation *o, const struct tune_node *sample
         o->selector = !strcmp(type, "selector");
     if (tune_node_get(sampler, "module"))
         return tune_document_fail(d, tune_node_get(sampler, "module"), "samplers of Python modules cannot be run here");
-    return read_names(d, tune_node_get(sampler, "grouping"), "grouping", &o->grouping, &o->group_count);
+    return tune_document_texts(d, sampler, "grouping", false, &o->grouping, &o->group_count);
 }
 
 const char *const tune_filter_names[4] = {"noFilter", "measured", "unmeasured", "partial"};
@@ -171,10 +154,9 @@ static int read_operation(struct tune_operation *o)
     const char **spaces = NULL, **configurations = NULL;
     int count;
     TRY(tune_document_map(d, root, "an operation", "metadata|spaces|actuatorConfigurationIdentifiers|operation"));
-    TRY(read_names(d, tune_node_get(root, "actuatorConfigurationIdentifiers"), "actuatorConfigurationIdentifiers", &configurations,
-                   &count));
+    TRY(tune_document_texts(d, root, "actuatorConfigurationIdentifiers", false, &configurations, &count));
     o->configuration = first_id(configurations, count);
-    TRY(read_names(d, tune_node_get(root, "spaces"), "spaces", &spaces, &count));
+    TRY(tune_document_texts(d, root, "spaces", false, &spaces, &count));
     o->space = first_id(spaces, count);
     if (count > 1)
         return tune_document_fail(d, tune_node_get(root, "spaces"), "an operation works on one space; %d are named", count);
