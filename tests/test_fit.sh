@@ -33,7 +33,7 @@ done
 for method in lora qlora; do
     is "$method, float32, all activations, two modules: too" fits $method one.json 131072
 done
-"$fit" --model smollm2-360m --gpu t4 --method full --optimizer sgd --momentum 0.9 --ema 0.999 --batch-size 3 --json >sgd.json
+"$fit" --model smollm2-360m --gpu rtx-3060-12gb --method full --optimizer sgd --momentum 0.9 --ema 0.999 --batch-size 3 --json >sgd.json
 is "other optimizers and averages: too" fits full sgd.json 8192
 "$fit" --model smollm2-360m --gpu-memory 5GB --method lora,full --lora-dora --json >dora.json
 is "DoRA: too" fits lora dora.json 8192
@@ -44,17 +44,17 @@ tiny small 1 >/dev/null
 is "a row for each known model and method" eval '"$fit" --gpu-memory 24GiB >out && [ "$(grep -cE " (full|lora|qlora) " out)" = $((3 * $(ls "$here"/defaults/models/*.json | wc -l))) ] && head -n 1 out | grep -q "^# 24GiB: 24.0 GiB, 0.5 of them for its driver (an estimate)$"'
 is "what is known: 24 GiB take QLoRA of 8 billion weights, not all of them" eval 'grep -qE "^llama3-8b +full +no +no " out && grep -qE "^llama3-8b +qlora +[1-9][0-9]* +8192 " out'
 is "a table for each GPU" eval '"$fit" --gpu h100-80gb,RTX-4090 --gpu h200 --gpu-memory "16 GB,16384MiB" --model smollm2-135m >out && [ "$(grep "^# .*its driver" out | sed "s/:.*//" | tr "\n" " ")" = "# h100-80gb # rtx-4090 # h200 # 16 GB # 16384MiB " ]'
-is "the parts add up" eval '"$fit" --gpu t4 --model smollm2-135m --json | tr -d "\t," | awk -F: "/\"(weights|gradients|optimizer|activations|loss|working)\"/ { sum += \$2 } /\"needed\"/ { if (sum != \$2) exit 1; sum = 0; n++ } END { exit n != 3 }"'
-is "a folder is a model, too" eval '"$fit" --gpu t4 --model small --max-length 32 >out && grep -qE "^small +full +4096 " out'
+is "the parts add up" eval '"$fit" --gpu rtx-3060-12gb --model smollm2-135m --json | tr -d "\t," | awk -F: "/\"(weights|gradients|optimizer|activations|loss|working)\"/ { sum += \$2 } /\"needed\"/ { if (sum != \$2) exit 1; sum = 0; n++ } END { exit n != 3 }"'
+is "a folder is a model, too" eval '"$fit" --gpu rtx-3060-12gb --model small --max-length 32 >out && grep -qE "^small +full +4096 " out'
 is "the known GPUs" eval '"$fit" --gpu list | grep -qE "^a100-80gb +79.1 GiB$"'
 
 # ---- what is wrong ----
 refused "no GPU is named" 2 "which GPU?" "$fit" --model smollm2-135m
-refused "an unknown GPU" 2 "--gpu gtx-1: known are t4, " "$fit" --gpu gtx-1
+refused "an unknown GPU" 2 "--gpu gtx-1: known are rtx-3060-12gb, " "$fit" --gpu gtx-1
 for bad in 24 x 0GiB -3GiB infGiB 24GiBs; do refused "--gpu-memory $bad" 2 "expected a number and GiB" "$fit" --gpu-memory=$bad; done
-refused "an unknown method" 2 "expected full, lora, qlora" "$fit" --gpu t4 --method fulll
-refused "an unknown model" 2 "no-such" "$fit" --gpu t4 --model no-such
-refused "unknown modules" 2 "no_proj" "$fit" --gpu t4 --model smollm2-135m --lora-targets no_proj
+refused "an unknown method" 2 "expected full, lora, qlora" "$fit" --gpu rtx-3060-12gb --method fulll
+refused "an unknown model" 2 "no-such" "$fit" --gpu rtx-3060-12gb --model no-such
+refused "unknown modules" 2 "no_proj" "$fit" --gpu rtx-3060-12gb --model smollm2-135m --lora-targets no_proj
 is "its version" eval '[ "$("$fit" --version)" = "$("$BUILD/runs" --version | sed s/runs/fit/)" ]'
 
 # ---- a plan without the GPU ----

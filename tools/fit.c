@@ -69,13 +69,13 @@ static const struct tune_property my_properties[] = {{0}};
 
 /* ---- GPUs ---- */
 
-/* Known GPUs with the memory that CUDA shows, which is less than their names say. The figures are those that PyTorch
+/* Known GPUs with the memory that CUDA shows, which is less than their names say. All have bfloat16. The figures are those that PyTorch
  * prints in public reports of "out of memory"; a driver's own may differ by some MiB. */
 static const struct gpu {
     const char *name;
     double gib;
 } gpus[] = {
-    {"t4", 14.7},          {"rtx-3060-12gb", 11.7}, {"rtx-3090", 23.6},   {"rtx-4090", 23.6},   {"rtx-5090", 31.3},
+    {"rtx-3060-12gb", 11.7}, {"rtx-3090", 23.6},   {"rtx-4090", 23.6},   {"rtx-5090", 31.3},
     {"l4", 22.0},          {"a10g", 21.9},          {"rtx-a6000", 47.5},  {"l40s", 44.3},       {"a100-40gb", 39.3},
     {"a100-80gb", 79.1},   {"h100-80gb", 79.1},     {"h200", 139.7},      {"b200", 178.3},
 };
@@ -377,6 +377,10 @@ static int print(const struct target *targets, int count)
         printf("# batch: the largest with rows of %d. length: the longest rows with batch %d. The parts, in GiB, are those of\n"
                "# batch %d with rows of %d. A shorter context bounds both. 'working' has 32 MiB for cuBLASLt.\n",
                my.tune.data.max_length, my.tune.loader.batch_size, my.tune.loader.batch_size, my.tune.data.max_length);
+    if (code == 0 && !my.json)
+        printf("# Activations in %s, checkpointing %s; adapters of rank %d on %s. fit --help has the options.\n",
+               tune_dtype_name(my.dtype), my.tune.activation_checkpointing ? "full" : "none", my.tune.lora.r,
+               my.tune.lora.targets);
     return code < 0 ? -1 : ferror(stdout) ? tune_error_set("cannot write to standard output") : 0;
 }
 
