@@ -68,7 +68,7 @@ int tune_cuda_op_failed(struct tune_device *dev, const char *op);
 /* tune_cuda_graph_table - fill in the operations and groups of ops.h.
  * tune_cuda_graph_flush - queue what an open group has collected; the rest of the group is queued
  * call by call. The group's end reports an error.
- * tune_cuda_graphs_drop - forget all graphs: memory that they use was freed.
+ * tune_cuda_graphs_drop - forget all graphs: memory that they use is freed. None is running.
  * tune_cuda_graphs_free - the same, for good. */
 void tune_cuda_graph_table(struct tune_ops *ops);
 void tune_cuda_graph_flush(struct tune_device *dev);

@@ -81,8 +81,8 @@ static tune_address cuda_alloc(struct tune_device *dev, int64_t bytes)
 static void cuda_free(struct tune_device *dev, tune_address memory, int64_t)
 {
     tune_cuda_graph_flush(dev);
-    tune_cuda_graphs_drop(tune_cuda_of(dev)); /* one may use it */
     cudaStreamSynchronize(state_of(dev)->cuda.stream);
+    tune_cuda_graphs_drop(tune_cuda_of(dev)); /* one may use it */
     cudaFree(reinterpret_cast<void *>(memory.at));
 }
 

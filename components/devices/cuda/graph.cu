@@ -241,8 +241,9 @@ static struct graph *find(struct tune_cuda_graphs *all, const struct calls *c, u
 }
 
 /* Keep a copy of the calls, in place of the graph that was not used for longest. */
-static void keep(struct tune_cuda_graphs *all, const struct calls *c, uint64_t hash)
+static void keep(struct tune_device *dev, const struct calls *c, uint64_t hash)
 {
+    struct tune_cuda_graphs *all = tune_cuda_of(dev)->graphs;
     struct graph *g = &all->kept[all->count < MOST ? all->count : 0];
     for (int i = 1; all->count == MOST && i < MOST; i++)
         if (all->kept[i].last < g->last)
@@ -250,6 +251,8 @@ static void keep(struct tune_cuda_graphs *all, const struct calls *c, uint64_t h
     char *at = static_cast<char *>(malloc(c->used));
     if (!at)
         return; /* it goes on without this graph */
+    if (g->exec)
+        cudaStreamSynchronize(tune_cuda_of(dev)->stream); /* it may be running */
     drop(g);
     memcpy(at, c->at, c->used);
     *g = {{at, c->used, c->used}, hash, nullptr, all->clock};
@@ -263,7 +266,7 @@ static int run(struct tune_device *dev, struct tune_cuda_graphs *all)
     struct graph *g = find(all, &all->now, hash);
     all->clock++;
     if (!g) {
-        keep(all, &all->now, hash);
+        keep(dev, &all->now, hash);
         return play(dev, &all->now);
     }
     g->last = all->clock;

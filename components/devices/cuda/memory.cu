@@ -5,8 +5,8 @@
 void tune_cuda_scratch_free(struct tune_device *dev)
 {
     struct tune_cuda *cuda = tune_cuda_of(dev);
-    tune_cuda_graphs_drop(cuda);         /* they use it */
-    cudaStreamSynchronize(cuda->stream); /* queued kernels may, too */
+    cudaStreamSynchronize(cuda->stream); /* queued kernels may use it */
+    tune_cuda_graphs_drop(cuda);         /* and so do they */
     cudaFree(cuda->scratch);
     tune_cuda_count(dev, -cuda->scratch_floats * 4);
     cuda->scratch = nullptr;
