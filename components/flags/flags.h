@@ -177,7 +177,7 @@ extern const struct tune_service tune_plan_memory;
     {"threads", TUNE_FREE(TUNE_INT), &(f).threads, "0", "[0,4096]", "threads", \
      "0: OMP_NUM_THREADS, else as many as this process may use"}, \
     {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", \
-     "seed of the data order and of every random draw"}, \
+     "seed of the data order and of all draws"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_DATA_OPTIONS(f) \
@@ -221,7 +221,7 @@ extern const struct tune_service tune_plan_memory;
     {"accumulate", TUNE_INT, &(f).loader.accumulate, "1", "[1,65536]", "micro-batches", \
      "micro-batches of a step"}, \
     {"pad-to-multiple-of", TUNE_INT, &(f).loader.pad_to_multiple_of, "0", "[0,4096]", "positions", \
-     "round the length of each batch up, to at most max-length; 0: to 64 on a GPU, else not"}, \
+     "round batch lengths up. At most to max-length. 0: to a multiple of 64 on a GPU, else not"}, \
     {"packing", TUNE_BOOL, &(f).loader.packing, "false", "", "", \
      "put several rows into one row of a batch. No row sees another. There is little padding. A " \
      "step takes as many rows as fit, so the number of steps is an estimate"}, \

@@ -27,15 +27,13 @@ static int64_t deepest_product(const struct tune_model_config *g)
     return depth > g->vocabulary ? depth : g->vocabulary;
 }
 
-/* The model's dtype, for products of n numbers. */
-static struct tune_operand activation(const struct tune_model *m, int64_t n)
+/* A matrix. More than 2^58 numbers count as so many: no device has them, and sums of bytes stay in 64
+ * bits. */
+static struct tune_operand matrix(int64_t rows, int64_t columns, enum tune_dtype dtype)
 {
-    return (struct tune_operand){n, m->dtype};
-}
-
-static struct tune_operand number(int64_t n, enum tune_dtype dtype)
-{
-    return (struct tune_operand){n, dtype};
+    int64_t most = (int64_t)1 << 58, count;
+    bool over = __builtin_mul_overflow(rows, columns, &count) || count > most;
+    return (struct tune_operand){over ? most : count, dtype};
 }
 
 /* y = x W^T, and backward dx = dy W and dW = dy^T x, for x [N,in], y [N,out] and a W of that dtype.
@@ -43,12 +41,12 @@ static struct tune_operand number(int64_t n, enum tune_dtype dtype)
 static void add_product(const struct tune_model *m, struct tune_largest *l, int64_t N, int64_t in, int64_t out,
                         enum tune_dtype weights, enum tune_dtype result)
 {
-    struct tune_operand x = activation(m, N * in), y = number(N * out, result), w = number(in * out, weights);
+    struct tune_operand x = matrix(N, in, m->dtype), y = matrix(N, out, result), w = matrix(in, out, weights);
     tune_largest_product(l, y, x, w, m->dtype);
     if (!m->training)
         return;
     tune_largest_product(l, x, y, w, m->dtype);
-    tune_largest_product(l, number(in * out, TUNE_F32), y, x, m->dtype);
+    tune_largest_product(l, matrix(in, out, TUNE_F32), y, x, m->dtype);
 }
 
 /* The adapters of a product, and its matrices merged with them (merged.c). */
@@ -59,11 +57,11 @@ static void add_adapters(const struct tune_model *m, struct tune_largest *l, int
     for (int k = 0; k < g->count; k++) {
         const struct lora_target *t = &g->target[k];
         int64_t tile = tune_product_tile_rows(g->in), rows = tile < t->out ? tile : t->out;
-        struct tune_operand w = number(t->out * g->in, m->parameters.at[t->base].storage);
+        struct tune_operand w = matrix(t->out, g->in, m->parameters.at[t->base].storage);
         add_product(m, l, N, t->r, t->out, TUNE_F32, result);
-        tune_largest_product(l, number(N * rows, result), activation(m, N * g->in), number(rows * g->in, TUNE_F32), m->dtype);
+        tune_largest_product(l, matrix(N, rows, result), matrix(N, g->in, m->dtype), matrix(rows, g->in, TUNE_F32), m->dtype);
         if (t->magnitude >= 0) /* DoRA: W A^T, in float32 */
-            tune_largest_product(l, number(t->out * t->r, TUNE_F32), w, number(t->r * g->in, TUNE_F32), TUNE_F32);
+            tune_largest_product(l, matrix(t->out, t->r, TUNE_F32), w, matrix(t->r, g->in, TUNE_F32), TUNE_F32);
     }
 }
 
