@@ -21,7 +21,9 @@ int main(int argc, char **argv)
 {
     struct tune_device *dev = tune_device_open(argv[argc - 1], 1);
     puts(dev ? dev->name : tune_error_message());
-    return dev ? 0 : 3;
+    int code = dev ? 0 : 3;
+    tune_device_close(dev);
+    return code;
 }
 C
 setting() { sed -n "s/^$1 ?= //p" "$BUILD/config.mk" 2>/dev/null; }
