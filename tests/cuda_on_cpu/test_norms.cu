@@ -1,6 +1,8 @@
 /* test_norms.cu - norms, adapters' operations and the loss of the CUDA device against the CPU's. */
 #include "operations.h"
 
+#include "devices/cuda/reduce.h"
+
 static void rmsnorm()
 {
     verdict forward, backward;
@@ -165,9 +167,31 @@ static void losses()
     judge("cross_entropy_rows", v);
 }
 
+/* ---- sums of a block, one after the other ---- */
+
+__global__ void two_results(float *out)
+{
+    float x = static_cast<float>(threadIdx.x), sum = tune_cuda_block_sum(x);
+    float again = tune_cuda_block_sum(sum + x), max = tune_cuda_block_max(x);
+    out[threadIdx.x] = again + tune_cuda_block_max(max + x);
+}
+
+static void reductions()
+{
+    enum { N = 128 };
+    float *out = device<float>(N), sum = N * (N - 1) / 2, want = N * sum + sum + 2 * (N - 1);
+    in_every_order("block_sum and block_max, twice each", [&] {
+        LAUNCH(two_results, 1, N, 0, nullptr, out);
+        return raw(download(out, N));
+    });
+    check("... are right", download(out, N) == std::vector<float>(N, want));
+    must(cudaFree(out));
+}
+
 int main()
 {
     begin_operations();
+    reductions();
     rmsnorm();
     headnorm();
     dropout();
