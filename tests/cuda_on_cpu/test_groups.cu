@@ -1,5 +1,4 @@
-/* test_groups.cu - groups of operations on the CUDA device: what they compute, when they are graphs.
- */
+/* test_groups.cu - groups of operations on the CUDA device: results, and which become graphs. */
 #include "prove.h"
 
 #include <cmath>
@@ -39,8 +38,10 @@ static void fill(const tune_tensor &t, float seed)
 /* Five operations, all of the same list for the same factor. */
 static int five(float factor)
 {
-    tune_tensor flat = tune_tensor_1d(x.data, TUNE_F32, N * N), row = tune_tensor_1d(b.data, TUNE_F32, N);
-    tune_tensor right = tune_tensor_columns(&c, N / 2, N / 2), up = tune_tensor_columns(&b, 0, N / 2);
+    tune_tensor flat = tune_tensor_1d(x.data, TUNE_F32, N * N),
+                row = tune_tensor_1d(b.data, TUNE_F32, N);
+    tune_tensor right = tune_tensor_columns(&c, N / 2, N / 2),
+                up = tune_tensor_columns(&b, 0, N / 2);
     return tune_gemm(dev, &c, &a, false, &b, true, factor, 0, TUNE_F32) < 0 ||
                    tune_gemm(dev, &right, &a, false, &up, false, 1, 1, TUNE_F32) < 0 ||
                    tune_rmsnorm_forward(dev, &x, NULL, &c, &row, 1e-5f) < 0 ||
@@ -114,8 +115,8 @@ static void errors()
     check("a group begins", tune_device_group_begin(dev) == 0);
     check("groups do not nest", tune_device_group_begin(dev) < 0 &&
                                     strstr(tune_error_message(), "do not nest") != nullptr);
-    check("shapes are checked at the call", tune_gemm(dev, &c, &narrow, false, &b, true, 1, 0,
-                                                      TUNE_F32) < 0);
+    check("shapes are checked at the call",
+          tune_gemm(dev, &c, &narrow, false, &b, true, 1, 0, TUNE_F32) < 0);
     check("the group ends", tune_device_group_end(dev) == 0);
     std::vector<float> want = plainly(2);
     check("the next group is as usual", queued(2) == 1 && read(x) == want);
