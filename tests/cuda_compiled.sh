@@ -7,6 +7,7 @@
 # cuobjdump always comes from there. Where something cannot be installed, the test is skipped with the reason.
 cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
+. tests/venv.sh
 requirements=$here/tests/requirements-cuda.txt
 bounds=$here/tests/cuda_compiled.txt
 venv=${TUNE_VENV_CUDA:-${HOME:-/tmp}/.cache/tune.c/venv-cuda}
@@ -29,19 +30,8 @@ for line in sys.stdin:
     name, version = line.strip().split("==")
     assert importlib.metadata.version(name) == version' 2>/dev/null
 }
-# Debian keeps the module venv needs in a package of its own.
-have_venv() { python3 -c 'import ensurepip, venv' >/dev/null 2>&1; }
 install_all() {
-    command -v python3 >/dev/null 2>&1 || { why="python3 is not installed"; return 1; }
-    if [ ! -x "$venv/bin/python" ]; then
-        if ! have_venv && command -v apt-get >/dev/null 2>&1; then
-            sudo=
-            [ "$(id -u)" = 0 ] || sudo="sudo -n"
-            { $sudo apt-get update -q && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -q --no-install-recommends python3-venv; } >"$tmp/log" 2>&1
-        fi
-        have_venv || { why="python3 has no venv module (Debian: apt-get install python3-venv)"; return 1; }
-        mkdir -p "$(dirname "$venv")" && python3 -m venv "$venv" >"$tmp/log" 2>&1 || { why="cannot make $venv: $(tail -n 1 "$tmp/log")"; return 1; }
-    fi
+    make_venv "$venv" "$tmp/log" || return 1
     echo "# installing $(wanted | tr '\n' ' ')into $venv (once; a gigabyte with the compiler)"
     wanted >"$tmp/wanted"
     timeout 1500 "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$tmp/wanted" >"$tmp/log" 2>&1 ||

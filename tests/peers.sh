@@ -28,21 +28,10 @@ for module in sys.argv[3:]:
 PYTHON
 }
 
-# Debian keeps the module venv needs in a package of its own.
-have_venv() { python3 -c 'import ensurepip, venv' >/dev/null 2>&1; }
+. tests/venv.sh
 
 make() { # VENV REQUIREMENTS MODULE...
-    command -v python3 >/dev/null 2>&1 || { why="python3 is not installed"; return 1; }
-    python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { why="python3 is older than 3.10"; return 1; }
-    if [ ! -x "$1/bin/python" ]; then
-        if ! have_venv && command -v apt-get >/dev/null 2>&1; then
-            sudo=
-            [ "$(id -u)" = 0 ] || sudo="sudo -n"
-            { $sudo apt-get update -q && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -q --no-install-recommends python3-venv; } >"$log" 2>&1
-        fi
-        have_venv || { why="python3 has no venv module (Debian: apt-get install python3-venv)"; return 1; }
-        mkdir -p "$(dirname "$1")" && python3 -m venv "$1" >"$log" 2>&1 || { why="cannot make $1: $(tail -n 1 "$log")"; return 1; }
-    fi
+    make_venv "$1" "$log" || return 1
     echo "# installing the versions of $2 into $1 (once; up to some gigabytes)"
     timeout 2400 "$1/bin/python" -m pip install -q --disable-pip-version-check -r "$2" >"$log" 2>&1 ||
         { why="pip cannot install $2: $(grep -i error "$log" | tail -n 1 | cut -c1-200)"; return 1; }

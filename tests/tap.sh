@@ -61,6 +61,14 @@ finish() {
     [ $failures = 0 ]
     exit
 }
+# emulated WHAT - programs with the emulated CUDA device: $where has them, $cxx built them. Without a C++ compiler, WHAT is
+# skipped and the test ends.
+emulated() {
+    cxx= where=
+    for c in g++ clang++; do [ ! -x "$BUILD/cuda_on_cpu/$c/finetune_full" ] || cxx=${cxx:-$c}; done
+    [ -n "$cxx" ] || { skip "$1" "no C++ compiler"; finish; }
+    where=$BUILD/cuda_on_cpu/$cxx
+}
 # tiny FOLDER SEED [OPTION...] - a model of 0.1 M weights.
 tiny() {
     folder=$1 seed=$2

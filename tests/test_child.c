@@ -616,7 +616,7 @@ static void own_processors(void **state)
     close(claims[0]);
 }
 
-/* They are had by the program's guard, so also when we are gone. */
+/* The guard of the program claims them, so they stay claimed when the parent was killed. */
 static void own_processors_while_it_ends(void **state)
 {
     (void)state;
@@ -643,7 +643,8 @@ static void own_processors_while_it_ends(void **state)
     assert_false(tune_child_cpus_taken(&one, 1, NULL));
 }
 
-/* What a guard holds is had until the program has ended, also when we are gone. The program does not get it. */
+/* A guard keeps the descriptors it was given until its program has ended, even if its parent was killed. The program does not
+ * get them. */
 static void held(void **state)
 {
     (void)state;

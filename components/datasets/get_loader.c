@@ -9,7 +9,7 @@ struct tune_loader_options tune_get_loader_options(const struct tune_flags *flag
     struct tune_loader_options options = flags->loader;
     options.seed = (uint64_t)flags->seed;
     options.max_length = flags->data.max_length;
-    /* few lengths on a GPU: each has graphs of its own */
+    /* A GPU has graphs for each length, so there are few lengths. */
     if (options.pad_to_multiple_of == 0)
         options.pad_to_multiple_of = flags->device && strncmp(flags->device, "cuda", 4) == 0 ? 64 : 1;
     options.pairs = flags->data.pairs;

@@ -439,7 +439,7 @@ struct tune_ops {
     int (*sync)(struct tune_device *dev);
     /* NULL: the host cannot read the memory */
     void *(*in_place)(struct tune_device *dev, tune_address memory);
-    /* NULL: a group has no meaning on this device */
+    /* NULL: the device queues each operation when it is called */
     int (*group_begin)(struct tune_device *dev);
     int (*group_end)(struct tune_device *dev);
 #define TUNE_TABLE_ENTRY(op) int (*op)(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER));

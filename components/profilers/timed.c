@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "profilers/costs.h"
+
 static struct tune_profiler *self(struct tune_device *dev)
 {
     /* the table is the profiler's first member */
@@ -11,22 +13,6 @@ static struct tune_profiler *self(struct tune_device *dev)
 }
 
 /* ---- functions for the costs in ops.h ---- */
-
-static double count(const struct tune_tensor *t)
-{
-    return (double)tune_tensor_elements(t);
-}
-
-static double bytes(const struct tune_tensor *t)
-{
-    return t ? (double)tune_tensor_bytes(t) : 0;
-}
-
-/* Bytes of some columns of a matrix. */
-static double part(const struct tune_tensor *t, int64_t columns)
-{
-    return (double)t->shape[0] * (double)columns * tune_dtype_bits(t->dtype) / 8;
-}
 
 /* A copy of an index tensor on the host. NULL: no tensor, or no memory. The caller frees it. */
 static int32_t *look(struct tune_device *dev, const struct tune_tensor *t)
@@ -59,22 +45,6 @@ static double pairs(struct tune_device *dev, const struct tune_tensor *q, const 
 }
 
 /* ---- the entries ---- */
-
-/* Bytes of each argument: once, or twice if it is read and written. */
-#define TOUCHED(kind, ...) TOUCHED_##kind(__VA_ARGS__)
-#define TOUCHED_SET(x) +bytes(x)
-#define TOUCHED_EDIT(x, old) +((old) ? 2 : 1) * bytes(x)
-#define TOUCHED_GET(x) +bytes(x)
-#define TOUCHED_STEP(x)
-#define TOUCHED_VALUE(x, T)
-
-/* The shape of the first output is the operation's shape in the trace. */
-#define SHAPED(kind, ...) SHAPED_##kind(__VA_ARGS__)
-#define SHAPED_SET(x) shaped = shaped ? shaped : x;
-#define SHAPED_EDIT(x, old) shaped = shaped ? shaped : x;
-#define SHAPED_GET(x)
-#define SHAPED_STEP(x)
-#define SHAPED_VALUE(x, T)
 
 #define COST(flops_, bytes_, way_) .flops = (double)(flops_), .bytes = (double)(bytes_), .way = way_
 #define TIMED(op)                                                                           \

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "bench/gpu_step.h"
+#include "profilers/costs.h"
 
 /* An H200: its data sheet, and the CUDA Programming Guide's table for compute capability 9.0. */
 static const double BANDWIDTH = 4.8e12, TENSOR_FLOPS = 989e12, FLOAT_FLOPS = 67e12;
@@ -129,13 +130,6 @@ static bool first_of_its_kind;
 static const struct tune_ops *real;
 static const struct tune_batch *batch;
 
-static double count(const struct tune_tensor *t) { return (double)tune_tensor_elements(t); }
-static double bytes(const struct tune_tensor *t) { return t ? (double)tune_tensor_bytes(t) : 0; }
-static double part(const struct tune_tensor *t, int64_t columns)
-{
-    return (double)t->shape[0] * (double)columns * tune_dtype_bits(t->dtype) / 8;
-}
-
 /* (query, key) pairs over all heads: the batch says which keys a query sees. */
 static double pairs(struct tune_device *, const struct tune_tensor *q, const struct tune_tensor *,
                     const struct tune_tensor *, const struct tune_tensor *,
@@ -171,18 +165,6 @@ static void begin_op(struct tune_device *dev, const char *op, const struct tune_
     first_of_its_kind = true;
 }
 
-#define TOUCHED(kind, ...) TOUCHED_##kind(__VA_ARGS__)
-#define TOUCHED_SET(x) +bytes(x)
-#define TOUCHED_EDIT(x, old) +((old) ? 2 : 1) * bytes(x)
-#define TOUCHED_GET(x) +bytes(x)
-#define TOUCHED_STEP(x)
-#define TOUCHED_VALUE(x, T)
-#define SHAPED(kind, ...) SHAPED_##kind(__VA_ARGS__)
-#define SHAPED_SET(x) shaped = shaped ? shaped : x;
-#define SHAPED_EDIT(x, old) shaped = shaped ? shaped : x;
-#define SHAPED_GET(x)
-#define SHAPED_STEP(x)
-#define SHAPED_VALUE(x, T)
 #define COST(flops, moved, way) (double)(flops), (double)(moved), way
 #define COUNTED(op)                                                                                \
     static int op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER))                          \

@@ -7,9 +7,8 @@
 [ -n "$TMPDIR" ] || [ ! -w /dev/shm ] || export TMPDIR=/dev/shm
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
-stride=${FAULT_STRIDE:-60} full=
-for c in g++ clang++; do [ ! -x "$BUILD/cuda_on_cpu/$c/finetune_full" ] || full=${full:-$BUILD/cuda_on_cpu/$c/finetune_full}; done
-[ -n "$full" ] || { skip "faults of the emulated device" "no C++ compiler"; finish; }
+emulated "faults of the emulated device"
+stride=${FAULT_STRIDE:-60} full=$where/finetune_full
 head -24 datasets/stories.jsonl >"$tmp/rows.jsonl"
 cd "$tmp" || exit 1
 export OMP_NUM_THREADS=1 CUDA_ON_CPU_MEMORY=100000000

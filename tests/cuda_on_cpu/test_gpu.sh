@@ -3,8 +3,7 @@
 # script runs everything, counts right and finds a fault. No figure of it is one of a GPU.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
-for c in g++ clang++; do [ ! -x "$BUILD/cuda_on_cpu/$c/bench_gpu" ] || cxx=${cxx:-$c}; done
-[ -n "${cxx:-}" ] || { skip "gpu.sh on the emulated device" "no C++ compiler"; finish; }
+emulated "gpu.sh on the emulated device"
 
 # ---- gpu.sh ----
 mkdir -p "$tmp/programs/tests/gpu" "$tmp/programs/tests/bench"

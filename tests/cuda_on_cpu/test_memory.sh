@@ -4,9 +4,7 @@
 # --plan-memory say the same without any GPU.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
-where=
-for c in g++ clang++; do [ ! -x "$BUILD/cuda_on_cpu/$c/finetune_full" ] || where=${where:-$BUILD/cuda_on_cpu/$c}; done
-[ -n "$where" ] || { skip "plans of the emulated device" "no C++ compiler"; finish; }
+emulated "plans of the emulated device"
 cd "$tmp" || exit 1
 export OMP_NUM_THREADS=2 TUNE_DEFAULTS="$here/defaults" TUNE_CUDA_ALGORITHMS=off # timing takes memory for a moment
 

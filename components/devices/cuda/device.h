@@ -12,7 +12,8 @@ extern "C" {
  * error: no GPU or driver, no such number, a GPU without bfloat16, one that others hold. */
 int tune_cuda_open(struct tune_device *dev, int index);
 
-/* tune_cuda_plan - fill dev with a GPU that is not there, for tune_device_plan. Always 0. */
+/* tune_cuda_plan - fill dev with a GPU that is not there, for tune_device_plan. -1 with an
+ * error: no memory. */
 int tune_cuda_plan(struct tune_device *dev, int64_t memory);
 
 #ifdef __cplusplus
