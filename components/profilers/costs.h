@@ -1,5 +1,5 @@
-/* costs.h - what TUNE_COST_x of ops.h is written in: FLOPs and bytes of an operation. For files that
- * make a table of operations from the list. Each of them defines COST and pairs(). Private. */
+/* costs.h - what TUNE_COST_x of ops.h is written in: FLOPs and bytes of an operation. For files
+ * that make a table of operations from the list. Each of them defines COST and pairs(). Private. */
 #ifndef TUNE_PROFILERS_COSTS_H
 #define TUNE_PROFILERS_COSTS_H
 

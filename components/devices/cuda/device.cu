@@ -112,8 +112,8 @@ static int64_t cuda_reserve_bytes(const struct tune_device *, const struct tune_
 
 /* ---- transfers ---- */
 
-/* After an error, nobody calls sync for the queued downloads, and their targets may be freed. So wait
- * for the stream here, and drop them. Returns -1. */
+/* After an error, nobody calls sync for the queued downloads, and their targets may be freed. So
+ * wait for the stream here, and drop them. Returns -1. */
 static int abandon(struct tune_device *dev)
 {
     cudaStreamSynchronize(state_of(dev)->cuda.stream);
