@@ -41,10 +41,15 @@ sed s/burn/many/ s.yaml >m.yaml
 printf '#!/bin/sh\nfor i in $(seq $(($(nproc) * $(cat "$(dirname "$0")/times")))); do awk "BEGIN { while (i < 4e6) i++ }" & done\nwait\necho "{\\"speed\\": 1}" >"$TUNE_OUTPUT/report.json"\n' >exp/many.sh
 chmod +x exp/many.sh
 many() { echo "$1" >exp/times; "$sweep" m.yaml --remeasure --retries 0 >out; "$samples" rows many --sort started --columns core_share --output-format csv | tail -n 1; }
-alone=$(many 1)
-if awk "BEGIN { exit !(${alone:-0} > 0.97) }"; then
-    share=$(many 4)
-    is "more threads than cores are no loss: $share" awk "BEGIN { exit !(${share:-0} > 0.9) }"
+# Another process that begins in between takes from either share. So they are looked at in turn, until one try shows it. Only
+# tries with quiet cores before and after it count.
+share=0 tries=0 quiet=0
+while [ $tries -lt 8 ] && awk "BEGIN { exit !($share <= 0.9) }"; do
+    before=$(many 1) now=$(many 4) after=$(many 1) tries=$((tries + 1))
+    if awk "BEGIN { exit !(${before:-0} > 0.97 && ${after:-0} > 0.97) }"; then quiet=$((quiet + 1)) share=${now:-0}; fi
+done
+if [ $quiet -gt 0 ]; then
+    is "more threads than cores are no loss: $share" awk "BEGIN { exit !($share > 0.9) }"
 else
     skip "more threads than cores are no loss" "other processes are on this machine's cores"
 fi
