@@ -239,6 +239,29 @@ static void arrange(int *places)
     }
 }
 
+static bool go_on(int i)
+{
+    state is = lanes[i].is;
+    if (is == FRESH || is == READY)
+        enter(i);
+    return is == FRESH || is == READY;
+}
+
+/* A warp, drawn at random, goes on alone as far as it can. What it writes too early shows. Whether
+ * any of its lanes moved. */
+static bool run_ahead()
+{
+    int first = (int)draw(((uint64_t)count + WARP - 1) / WARP) * WARP;
+    int end = first + WARP < count ? first + WARP : count;
+    bool any = false;
+    for (bool moved = true; moved; any = any || moved) {
+        moved = false;
+        for (int i = first; i < end; i++)
+            moved = go_on(i) || moved;
+    }
+    return any;
+}
+
 /* Print which lanes wait where, neighbours together, and abort. */
 [[noreturn]] static void deadlock()
 {
@@ -275,15 +298,10 @@ static void run_block(const grid &g, unsigned x, unsigned y, unsigned z)
     shared_begin(g.shared, g.shared_allowed);
     copies_begin();
     while (live > 0) {
-        bool moved = false;
+        bool moved = how.lanes == order::RANDOM && run_ahead();
         arrange(places);
-        for (int i = 0; i < count; i++) {
-            state is = lanes[places[i]].is;
-            if (is == FRESH || is == READY) {
-                enter(places[i]);
-                moved = true;
-            }
-        }
+        for (int i = 0; i < count; i++)
+            moved = go_on(places[i]) || moved;
         if (!moved)
             deadlock();
     }

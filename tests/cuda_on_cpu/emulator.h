@@ -26,7 +26,7 @@ namespace emu
 /* The order in which things run that a GPU would run at once. */
 struct order {
     enum { FORWARD, REVERSED, RANDOM } lanes = FORWARD;
-    uint64_t seed = 0; /* RANDOM: drawn anew each time round */
+    uint64_t seed = 0; /* RANDOM: drawn anew each time round; then a warp runs ahead of others */
     bool grid_reversed = false;
     uint64_t last_blocks = 0; /* above 0: only so many of a grid run, the last ones */
 };
