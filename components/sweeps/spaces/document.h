@@ -88,8 +88,8 @@ int tune_document_map(const struct tune_document *d, const struct tune_node *nod
 int tune_document_list(const struct tune_document *d, const struct tune_node *map, const char *key,
                        const struct tune_node **list);
 
-/* tune_document_texts - the same for a list of texts, which is copied to *to, *count of them. loose:
- * other scalars but None are spelled as texts. */
+/* tune_document_texts - the same for a list of texts, copied to *to, *count of them. loose: other
+ * scalars but None are spelled as texts. */
 int tune_document_texts(struct tune_document *d, const struct tune_node *map, const char *key,
                         bool loose, const char ***to, int *count);
 
