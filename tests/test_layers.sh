@@ -88,7 +88,7 @@ named_flags() {
         sed -e 's|/\*.*\*/||' -e 's|/\*.*||' "$f" | grep -vE '^ \* ' | grep -oE '"([^"\\]|\\.)*"' |
             grep -e '--[a-z]' | sed "s|^|$f: |"
     done | grep -vE '^components/(machine/guard\.h|sweeps/actuators/from_program\.c):' |
-        grep -vE 'cp --remove-destination|--no-%s'
+        grep -vE 'cp --remove-destination|"--no-"'
 }
 none "messages of the library name no flags" "$(named_flags)"
 
