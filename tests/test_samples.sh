@@ -223,6 +223,8 @@ is "... its operations and spaces" eval '[ "$(cut -d, -f1 stats.store | sort | u
 is "stats of a space, by ado's names" stats space s.yaml EXPERIMENTS=2 OPERATIONS=1 EXPLORE_OPERATIONS=1 MEASURED_ENTITIES=7 SIZE_OF_ENTITY_SPACE=8 UNMEASURED_ENTITIES=1 \
     MATCHING_ENTITIES=8 MATCHING_WITH_MEASUREMENTS=8 ENTITIES_WITH_ALL_MEASUREMENTS=6 ENTITIES_WITH_PARTIAL_MEASUREMENTS=1 MATCHING_ENTITIES_WITH_ALL_MEASUREMENTS=6
 is "stats of an operation" stats operation first STATUS=finished TOTAL_RESULTS=14 SUCCESSFUL_RESULTS=13 FAILED_RESULTS=1 MEASURED_ENTITIES=7 TOTAL_REQUESTS=14 FAILED_REQUESTS=1 SUCCESSFUL_REQUESTS=13
+is "... for people: what is equal in all rows stands above them" eval '"$samples" stats first --store st >shown && grep -q "^# in all [0-9]* rows: kind operation; name first$" shown && grep -q "^TOTAL_RESULTS  *14$" shown'
+is "... of the store, in few columns: a long text is cut, and its column stays" eval '"$samples" stats --store st --width 60 >shown && grep -q "^store .* ENTITIES  *11$" shown && grep -q "^space .* FILE .*[^l]$" shown && [ $(wc -L <shown) -le 60 ]'
 is "... of one with repeats: a request is an entity under an experiment" stats repeats second TOTAL_RESULTS=8 TOTAL_REQUESTS=4 SUCCESSFUL_REQUESTS=4 MEASURED_ENTITIES=4
 cat >trace <<'E2'
 0,custom_experiments.work-kind.odd,a.1-b.4,measured,valid,,True

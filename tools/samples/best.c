@@ -268,7 +268,7 @@ static void begin(void)
     add_dimensions(1);
     add_dimensions(2);
     samples_column("identifier")->hidden = samples_people();
-    samples_begin(SAMPLES_SHEET);
+    samples_begin(false);
 }
 
 /* ---- notes for people ---- */

@@ -329,7 +329,7 @@ static int put_groups(int64_t *common)
         regression_columns();
     else
         samples_columns(headings, 10);
-    samples_begin(SAMPLES_TABLE);
+    samples_begin(false);
     *common = 0;
     if (compare.count > 0)
         qsort(compare.rows, (size_t)compare.count, sizeof *compare.rows, by_key);

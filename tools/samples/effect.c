@@ -80,7 +80,7 @@ static void begin(void)
         samples_column("experiment");
     for (int i = 0; i < 6; i++)
         samples_column(after[i])->measured = i < 4;
-    samples_begin(SAMPLES_SHEET);
+    samples_begin(false);
 }
 
 static int put_value(int property, int protocol, int to, int *left)

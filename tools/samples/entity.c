@@ -283,7 +283,7 @@ static void begin(void)
     samples_column("generatorid")->hidden = !samples_people();
     for (int i = 0; i < page.part_count; i++)
         samples_column(page.parts[i].name)->hidden = !samples_people();
-    samples_begin(SAMPLES_SHEET);
+    samples_begin(false);
 }
 
 /* A row: what was observed, or an experiment without a value (o NULL). The name has no actuator. */

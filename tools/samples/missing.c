@@ -47,7 +47,7 @@ static void begin(void)
     samples_columns(samples.space->names, samples.space->count);
     for (int i = 0; i < 3; i++)
         samples_column(headings[i])->measured = i == 1;
-    samples_begin(SAMPLES_SHEET);
+    samples_begin(false);
 }
 
 /* ---- what was tried ---- */

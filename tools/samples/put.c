@@ -9,11 +9,9 @@
 #include "core/decimal.h"
 #include "kept.h"
 #include "views/sheet.h"
-#include "views/table.h"
 
 static struct {
     enum { CSV, JSON, PEOPLE } format;
-    enum samples_look look;
     bool index;          /* CSV has row numbers */
     bool keeps;          /* rows are kept until the end */
     struct kept kept;    /* has the columns in any case */
@@ -120,11 +118,10 @@ void samples_columns(const char *const *headings, int count)
         samples_column(headings[i]);
 }
 
-void samples_begin(enum samples_look look)
+void samples_begin(bool numbered)
 {
     put.format = samples_people() ? PEOPLE : !strcmp(my.output_format, "csv") ? CSV : JSON;
-    put.look = look;
-    put.index = look == SAMPLES_FRAME && put.format == CSV && !my.group_by && !my.columns;
+    put.index = numbered && put.format == CSV && !my.group_by && !my.columns;
     put.keeps = put.format == PEOPLE || my.group_by || my.sort || my.columns;
     put.kept.spell = spell_cell;
     for (int i = 0; i < put.kept.count; i++)
@@ -286,26 +283,6 @@ static int put_kept(void)
     return 0;
 }
 
-static int put_table(int width)
-{
-    const struct kept *k = &put.kept;
-    const char **headings = samples_take(k->shown_count, sizeof *headings);
-    for (int i = 0; i < k->shown_count; i++)
-        headings[i] = k->columns[k->shown[i]].heading;
-    struct tune_table *t = tune_table_new(headings, k->shown_count);
-    for (int64_t row = 0; t && row < k->rows; row++)
-        for (int i = 0; i < k->shown_count; i++) {
-            const struct kept_cell *c = kept_at(row, i);
-            if (c->right)
-                tune_table_shown(t, c->number, c->text);
-            else
-                tune_table_text(t, c->text);
-        }
-    int code = t ? tune_table_print(t, "table", width, drawing_unicode(my.ascii) ? "\u2026" : "...", samples.out) : -1;
-    tune_table_free(t);
-    return code;
-}
-
 static int put_sheet(int width)
 {
     const struct kept *k = &put.kept;
@@ -315,10 +292,11 @@ static int put_sheet(int width)
                            "--columns chooses"};
     for (int i = 0; i < k->shown_count; i++) {
         const struct samples_column *c = &k->columns[k->shown[i]];
-        columns[i] = (struct tune_sheet_column){c->heading, c->prefix, false, my.columns || (my.group_by && !c->measured)};
+        columns[i] = (struct tune_sheet_column){c->heading, c->prefix, true, my.columns || (my.group_by && !c->measured)};
         for (int64_t row = 0; row < k->rows; row++) {
-            cells[row * k->shown_count + i] = kept_at(row, i)->text;
-            columns[i].right = columns[i].right || kept_at(row, i)->right;
+            const struct kept_cell *cell = kept_at(row, i);
+            cells[row * k->shown_count + i] = cell->text;
+            columns[i].right = columns[i].right && (cell->right || !cell->text);
         }
     }
     return tune_sheet_print(&s, samples.out);
@@ -335,7 +313,7 @@ static int put_all_kept(void)
         return 0;
     }
     int width = samples.out != stdout || (my.width == 0 && !isatty(STDOUT_FILENO)) ? my.width : drawing_columns(my.width, 0);
-    return put.look == SAMPLES_TABLE ? put_table(width) : put_sheet(width);
+    return put_sheet(width);
 }
 
 int samples_end(void)

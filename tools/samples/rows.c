@@ -50,7 +50,7 @@ static void begin(const struct samples_table *t)
         c->measured = t->columns[i].role == TUNE_COLUMN_TARGET;
         c->hidden = samples_people() && (i == TUNE_KEY_UID || i == TUNE_KEY_ENTITY) && strcmp(t->name, TUNE_STORE_REQUESTS);
     }
-    samples_begin(SAMPLES_SHEET);
+    samples_begin(false);
 }
 
 int samples_list(void)

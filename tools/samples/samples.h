@@ -143,12 +143,6 @@ int samples_meets(struct tune_select *select, const struct tune_cell *cells, int
 /* ---- put.c: rows onto samples.out as --output-format says, grouped, sorted and with columns as
  * the flags say ---- */
 
-enum samples_look {
-    SAMPLES_TABLE, /* a short table, whose lines are cut to the width */
-    SAMPLES_SHEET, /* many columns, laid out by views/sheet.h */
-    SAMPLES_FRAME, /* a sheet; CSV has an empty first heading and a row index, as ado's */
-};
-
 struct samples_column {
     const char *heading;
     bool measured; /* --group-by takes its mean */
@@ -158,7 +152,9 @@ struct samples_column {
 
 /* samples_column - one more column, whose fields the caller may set at once.
  * samples_columns - several, with these headings.
- * samples_begin - all columns are there. Then cells, row by row: samples_text - NULL, "": none.
+ * samples_begin - all columns are there. People see a sheet (views/sheet.h); numbered: CSV has an
+ * empty first heading and a row index, as ado's.
+ * Then cells, row by row: samples_text - NULL, "": none.
  * samples_number - with every digit, people are shown `digits` of them; whole: without decimals;
  * NaN: none.
  * samples_numbers - several of them: one as it is (with list: as a list, too), more as a list.
@@ -172,7 +168,7 @@ struct samples_column {
  * samples_people - whether the format is the one for people. */
 struct samples_column *samples_column(const char *heading);
 void samples_columns(const char *const *headings, int count);
-void samples_begin(enum samples_look look);
+void samples_begin(bool numbered);
 void samples_text(const char *text);
 void samples_number(double value, bool whole, int digits);
 void samples_numbers(const double *values, int count, bool whole, bool list, int digits);

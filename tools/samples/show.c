@@ -218,7 +218,7 @@ static void begin(void)
         c->measured = true;
         c->prefix = show.shown[i].prefix;
     }
-    samples_begin(SAMPLES_FRAME);
+    samples_begin(true);
 }
 
 int samples_show(void)

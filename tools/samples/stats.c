@@ -310,7 +310,7 @@ int samples_stats(void)
 {
     const char *word = samples_word(0);
     samples_columns(headings, 4);
-    samples_begin(SAMPLES_TABLE);
+    samples_begin(false);
     if (word && my.labels)
         return tune_error_usage("--label chooses among all spaces of the store; leave %s out", word);
     if (word)

@@ -142,7 +142,7 @@ static void begin(void)
         column->measured = c == SECONDS;
         column->hidden = c == UID && samples_people();
     }
-    samples_begin(SAMPLES_SHEET);
+    samples_begin(false);
 }
 
 static int put_requests(struct tune_select *select)
