@@ -8,13 +8,14 @@ PREFIX ?= /usr/local
 OPT    ?= -O3
 SAN    ?=
 OPENMP ?= -fopenmp
+OBJCOPY ?= objcopy
 V      ?= 0
 
 Q0 = @printf '  %-4s %s\n' '$(1)' '$(2)';
 say = $(if $(filter 0,$(V)),$(call Q0,$(1),$(2)))
 
 # What is installed: found once by tools/configure.sh (pkg-config, then compiling four lines), kept in $(BUILD)/config.mk,
-# with ARCH, the flag this compiler takes for "the processor I run on".
+# with the instruction sets that this compiler can make kernels for.
 # Every variable in it can be set by hand: make OPENBLAS_CFLAGS=-I/x OPENBLAS_LIBS="-L/x -lopenblas"
 -include $(BUILD)/config.mk
 $(BUILD)/config.mk: tools/configure.sh
@@ -40,8 +41,11 @@ SWEEPERS := $(addprefix $(BUILD)/,space sweep samples $(basename $(shell grep -l
 PKG_CONFIG = tune.pc $(if $(SWEEPS),tune_sweeps.pc)
 possible  = $(if $(SWEEPS),$1,$(filter-out $(SWEEPERS),$1))
 
-SOURCES  = $(filter-out components/flags/program.c components/sweeps/%,$(wildcard components/*/*.c components/*/*/*.c))
-OBJECTS  = $(SOURCES:%.c=$(BUILD)/obj/%.o)
+# The kernels of the CPU are compiled once for each instruction set: see components/devices/cpu/open.c.
+KERNELS  = $(filter-out %/open.c,$(wildcard components/devices/cpu/*.c))
+SOURCES  = $(filter-out $(KERNELS) components/flags/program.c components/sweeps/%,$(wildcard components/*/*.c components/*/*/*.c))
+SETS     = $(if $(filter components/devices/cpu/open.c,$(SOURCES)),$(CPU_SETS:%=$(BUILD)/obj/sets/%.o))
+OBJECTS  = $(SOURCES:%.c=$(BUILD)/obj/%.o) $(SETS)
 PROGRAM  = $(BUILD)/obj/components/flags/program.o
 RECIPES  = $(patsubst recipes/%.c,$(BUILD)/%,$(wildcard recipes/*.c))
 TOOLS    = $(call possible,$(patsubst tools/%.c,$(BUILD)/%,$(wildcard tools/*.c)))
@@ -69,7 +73,19 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/config.mk
 	$(call say,cc,$<)$(CC) $(CPPFLAGS) $(OPENBLAS_CFLAGS) $(CFLAGS) -c $< -o $@
 
 # Its numbers are compared bit for bit with other people's: no product and sum in one rounding.
-$(BUILD)/obj/components/core/nf4.o: CFLAGS += -ffp-contract=off
+$(BUILD)/obj/components/core/nf4.o $(CPU_SETS:%=$(BUILD)/obj/sets/%/components/core/nf4.o): CFLAGS += -ffp-contract=off
+
+# One object for each instruction set. Only its struct tune_cpu_set can be seen from outside. Kernels read NF4 with nf4.c.
+define set
+$(BUILD)/obj/sets/$1/%.o: %.c $(BUILD)/config.mk
+	@mkdir -p $$(@D)
+	$$(call say,cc,$$< $1)$$(CC) $$(CPPFLAGS) $$(OPENBLAS_CFLAGS) -DTUNE_CPU_SET=tune_cpu_set_$1 \
+	    -DTUNE_CPU_NAME='"$(subst _,-,$1)"' $$(CFLAGS) $(CPU_$1) -c $$< -o $$@
+$(BUILD)/obj/sets/$1.o: $(patsubst %.c,$(BUILD)/obj/sets/$1/%.o,$(KERNELS) components/core/nf4.c)
+	$$(call say,set,$$@)$$(CC) -r -nostdlib $$^ -o $$@ && $$(OBJCOPY) --keep-global-symbol=tune_cpu_set_$1 $$@
+endef
+$(foreach s,$(CPU_SETS),$(eval $(call set,$s)))
+$(BUILD)/obj/components/devices/cpu/open.o: CPPFLAGS += -D'TUNE_CPU_SETS(F)=$(foreach s,$(CPU_SETS),F($s))'
 
 $(SWEEPS_OBJECTS): CPPFLAGS += $(YAML_CFLAGS) $(HDF5_CFLAGS)
 
@@ -345,7 +361,7 @@ test-asan: setup-test asan
 # A tiny model under valgrind, on a build without the instructions that valgrind lacks.
 test-valgrind: setup-test
 	@sh tools/setup.sh valgrind || echo "# without valgrind this is skipped"
-	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/valgrind OPT=-O1 $(if $(filter x86_64,$(shell uname -m)),ARCH=-march=x86-64-v3) all
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/valgrind OPT=-O1 all
 	@BUILD=$(BUILD)/valgrind sh tests/run.sh tests/valgrind.sh
 
 # The unit tests as an aarch64 machine runs them, emulated (see tests/aarch64.sh). Its libraries lie in a folder of their own.
@@ -356,7 +372,7 @@ test-aarch64:
 	@[ ! -e $(AARCH64_ROOT)/packages ] || ! command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || \
 	    PKG_CONFIG_LIBDIR=$(AARCH64_LIB)/pkgconfig:$(AARCH64_LIB)/openblas-pthread/pkgconfig PKG_CONFIG_SYSROOT_DIR=$(AARCH64_ROOT) \
 	    $(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/aarch64 CC="aarch64-linux-gnu-gcc --sysroot=$(AARCH64_ROOT)" \
-	    AR=aarch64-linux-gnu-ar ARCH= aarch64-tests
+	    AR=aarch64-linux-gnu-ar OBJCOPY=aarch64-linux-gnu-objcopy aarch64-tests
 	@AARCH64_ROOT=$(AARCH64_ROOT) BUILD=$(BUILD)/aarch64 sh tests/aarch64.sh
 aarch64-tests: $(RECIPES) $(TESTS)
 

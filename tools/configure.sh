@@ -42,15 +42,36 @@ pkg-config --exists hdf5-serial 2>/dev/null && hdf5=hdf5-serial
 [ ! -d /usr/include/hdf5/serial ] || { cflags=-I/usr/include/hdf5/serial; libs=-lhdf5_serial; }
 look HDF5 $hdf5 "$cflags" "$libs" hdf5.h 'H5Dget_chunk_info_by_coord(0, NULL, NULL, NULL, NULL)' libhdf5-dev
 case "$found" in *HDF5*YAML* | *YAML*HDF5*) echo "SWEEPS_FOUND = yes" >>"$out.new" ;; esac
-# The flag for "this processor": clang on aarch64 long knew only -mcpu, a cross compiler knows neither.
-arch=
-for flag in -march=native -mcpu=native; do
-    if echo 'int main(void) { return 0; }' | $CC $flag -x c -c - -o "$tmp/t.o" 2>/dev/null; then
-        arch=$flag
-        break
+# The instruction sets that devices/cpu is compiled for, from the oldest to the newest, and the flags of each.
+case $($CC -dumpmachine 2>/dev/null) in
+x86_64-*) sets="x86_64_v2 x86_64_v3 x86_64_v4 avx512_bf16 amx" ;;
+aarch64-*) sets="neon neon_bf16" ;;
+*) sets=generic ;;
+esac
+compiles() { echo 'int main(void) { return 0; }' | $CC "$@" -x c -c - -o "$tmp/t.o" 2>/dev/null; }
+native=-march=native
+compiles $native || native=-mcpu=native # clang on aarch64 long knew only this one
+can=
+for set in $sets; do
+    case $set in
+    x86_64_v2) flags="-march=x86-64-v2" ;;
+    x86_64_v3) flags="-march=x86-64-v3" ;;
+    x86_64_v4) flags="-march=x86-64-v4 -mprefer-vector-width=512" ;;
+    avx512_bf16) flags="-march=x86-64-v4 -mprefer-vector-width=512 -mavx512bf16" ;;
+    amx) flags="-march=x86-64-v4 -mprefer-vector-width=512 -mavx512bf16 -mamx-tile -mamx-bf16" ;;
+    neon_bf16) flags="-march=armv8.2-a+bf16" ;;
+    *) flags= ;;
+    esac
+    echo "CPU_$set ?= $flags" >>"$out.new"
+    # shellcheck disable=SC2086
+    if compiles $flags; then
+        can="$can $set"
+    else
+        printf '# this compiler cannot make the kernels for %s\n' "$set" >>"$out.found.new"
     fi
 done
-echo "ARCH ?= $arch" >>"$out.new"
+printf 'CPU_generic ?=\nCPU_native ?= %s\nCPU_SETS ?=%s\n' "$native" "${can:- generic}" >>"$out.new"
+printf '# kernels for:%s\n' "$(echo "${can:- generic}" | tr _ -)" >>"$out.found.new"
 # Unchanged results leave the files, and so all objects, as they are.
 for f in "$out.found" "$out"; do
     if [ -f "$f" ] && cmp -s "$f.new" "$f"; then rm -f "$f.new"; else mv "$f.new" "$f"; fi

@@ -11,9 +11,12 @@
  *     tune_device_download(dev, numbers, x, bytes);          queued too
  *     tune_device_sync(dev);                                 now numbers holds the result
  *
- * A program of your own should know what opening the CPU device does to OpenBLAS. If this library
- * was compiled for AVX2, AVX-512 or NEON, it uses its own matrix products and leaves OpenBLAS
- * alone. TUNE_MATMUL=openblas or TUNE_MATMUL=own in the environment overrides that choice.
+ * The CPU's kernels are compiled once for each instruction set. Opening the device takes the best set
+ * that the processor runs; TUNE_CPU in the environment names another.
+ *
+ * A program of your own should know what opening the CPU device does to OpenBLAS. With AVX2, AVX-512
+ * or NEON the device uses its own matrix products and leaves OpenBLAS alone. TUNE_MATMUL=openblas or
+ * TUNE_MATMUL=own in the environment overrides that choice.
  *
  * With OpenBLAS, opening the device changes two things. An OpenBLAS with a thread pool of its own
  * is set to one thread. Our OpenMP threads split the products, and two pools are several times
@@ -115,7 +118,8 @@ struct tune_doing {
 struct tune_device {
     const struct tune_ops *ops; /* the table of operations (ops.h) */
     const char *name;         /* "cpu" or "cuda" */
-    char description[192];    /* processor, threads and matrix kernel, for the run header */
+    char description[192];    /* processor, threads and kernels, for the run header */
+    char kernels[96];         /* the kernels; others give other last bits */
     char warning[256];        /* something the user should know, or "" */
     int threads;              /* threads; every operation uses all of them */
     const char *gpus;         /* PCI bus ids of its GPUs, separated by commas; NULL: none */

@@ -1,6 +1,6 @@
 /* blas.c - matrix products with OpenBLAS's single-thread kernels, split over our own threads.
  *
- * Used if gemm.c has no wide vectors to compile for, or with TUNE_MATMUL=openblas. OpenBLAS's own
+ * Used where gemm.c has no wide vectors, or with TUNE_MATMUL=openblas. OpenBLAS's own
  * threads do not fit: its pthread build competes with OpenMP for the cores, and its OpenMP build
  * would fork inside our parallel region. So each of our threads calls a one-thread sgemm on its own
  * panel. */
@@ -74,7 +74,7 @@ static void choose_kernel(struct tune_device *dev)
                  openblas_get_corename(), best);
 }
 
-void tune_cpu_blas_start(struct tune_device *dev, char *text, size_t size)
+void tune_cpu_use_blas(struct tune_device *dev, char *text, size_t size)
 {
     static const char *const pools[] = {"serial", "pthread", "openmp"};
     int parallel = openblas_get_parallel();

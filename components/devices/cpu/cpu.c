@@ -1,12 +1,9 @@
 /* cpu.c - the CPU's table of operations, its memory and its threads' working memory. */
 #include "devices/cpu/cpu.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "core/array.h"
-#include "core/error.h"
 #include "machine/memory.h"
 #include "core/try.h"
 
@@ -223,82 +220,35 @@ static const struct tune_ops cpu_ops = {
     TUNE_OPS(CPU_ENTRY)
 };
 
-static void processor_name(char *name, size_t size)
-{
-    char line[256];
-    snprintf(name, size, "CPU");
-    FILE *f = fopen("/proc/cpuinfo", "re");
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
-            snprintf(name, size, "%.100s", strchr(line, ':') + 2);
-            name[strcspn(name, "\n")] = 0;
-            break;
-        }
-    if (f)
-        fclose(f);
-}
+/* What the compiler was told that this set's processors have. */
+static const unsigned needs = 0
+#if defined(__SSE4_2__) && defined(__POPCNT__)
+                              | TUNE_CPU_SSE42
+#endif
+#if defined(__AVX2__) && defined(__FMA__)
+                              | TUNE_CPU_AVX2
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+                              | TUNE_CPU_AVX512
+#endif
+#if defined(__AVX512BF16__)
+                              | TUNE_CPU_AVX512_BF16
+#endif
+#if defined(__AMX_BF16__)
+                              | TUNE_CPU_AMX_BF16
+#endif
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+                              | TUNE_CPU_NEON_BF16
+#endif
+    ;
 
-/* Use our own products if compiled for vectors of 256 bits or more, or for NEON; otherwise
- * OpenBLAS. The environment variable TUNE_MATMUL (own, openblas) overrides this. */
-static int choose_matmul(struct tune_device *dev)
-{
-    struct tune_cpu *cpu = dev->state;
-    const char *wish = getenv("TUNE_MATMUL");
-    char name[112], matmul[64];
-    if (wish && strcmp(wish, "own") && strcmp(wish, "openblas"))
-        return tune_error_usage("TUNE_MATMUL=%s: expected own or openblas", wish);
-    cpu->blas = wish ? !strcmp(wish, "openblas") : !tune_cpu_gemm_is_fast();
-    if (cpu->blas)
-        tune_cpu_blas_start(dev, matmul, sizeof matmul);
-    else
-        snprintf(matmul, sizeof matmul, "own matmul, %s", tune_cpu_gemm_vectors());
-    processor_name(name, sizeof name);
-    snprintf(dev->description, sizeof dev->description, "%s, %d thread%s, %s", name, dev->threads, dev->threads == 1 ? "" : "s",
-             matmul);
-    return 0;
-}
-
-/* Count the threads that OpenMP really provides; OMP_THREAD_LIMIT and the like may allow fewer.
- * OpenMP ends the process if it lacks memory for a thread, so memory is checked first. */
-static int start_threads(struct tune_device *dev)
-{
-    int wanted = dev->threads;
-    struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
-    for (int i = tune_memory_limits(limits) - 1; i >= 0; i--) {
-        int64_t each = tune_memory_thread(limits[i].counts);
-        if (each * (wanted - 1) <= limits[i].bytes)
-            continue;
-        return tune_error_cannot("not enough memory to start %d threads, %.1f MiB each: %.1f MiB are %s; "
-                                   "lower `threads`, or raise the limit", wanted, (double)each / 1048576,
-                                   (double)limits[i].bytes / 1048576, limits[i].what);
-    }
-    omp_set_dynamic(0); /* otherwise each region may get another number of threads */
-#pragma omp parallel num_threads(wanted)
-#pragma omp single
-    dev->threads = omp_get_num_threads();
-    if (dev->threads < wanted)
-        snprintf(dev->warning, sizeof dev->warning,
-                 "OpenMP gives %d of %d threads; look for OMP_THREAD_LIMIT or OMP_MAX_ACTIVE_LEVELS in the environment",
-                 dev->threads, wanted);
-    return 0;
-}
-
-int tune_cpu_open(struct tune_device *dev)
-{
-    TRY(start_threads(dev));
-    struct tune_cpu *cpu = tune_zeroed(1, sizeof *cpu, "the CPU device");
-    if (cpu)
-        cpu->partial = tune_zeroed((size_t)dev->threads, sizeof *cpu->partial, "the CPU device");
-    if (!cpu || !cpu->partial) {
-        free(cpu);
-        return -1;
-    }
-    dev->state = cpu;
-    dev->ops = &cpu_ops;
-    dev->name = "cpu";
-    if (choose_matmul(dev) == 0)
-        return 0;
-    free(cpu->partial);
-    free(cpu);
-    return -1;
-}
+const struct tune_cpu_set TUNE_CPU_SET = {
+    .name = TUNE_CPU_NAME,
+    .needs = needs,
+    .ops = &cpu_ops,
+#if defined(__AVX2__) || defined(__aarch64__)
+    .wide = true,
+#endif
+    .f32_rate = tune_cpu_f32_rate,
+    .use_blas = tune_cpu_use_blas,
+};

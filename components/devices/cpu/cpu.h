@@ -15,9 +15,26 @@
 
 int tune_cpu_open(struct tune_device *dev);
 
-/* Apply the OpenBLAS rules of device.h. text: the kernel's name, for the description. May set
- * warning. */
-void tune_cpu_blas_start(struct tune_device *dev, char *text, size_t size);
+/* What a processor may have. */
+enum {
+    TUNE_CPU_SSE42 = 1, TUNE_CPU_AVX2 = 2, TUNE_CPU_AVX512 = 4, TUNE_CPU_AVX512_BF16 = 8,
+    TUNE_CPU_AMX_BF16 = 16, TUNE_CPU_NEON_BF16 = 32
+};
+
+/* The kernels compiled for one instruction set. Everything else of theirs has internal linkage:
+ * see open.c. */
+struct tune_cpu_set {
+    const char *name; /* as TUNE_CPU names it */
+    unsigned needs;   /* what the processor must have */
+    const struct tune_ops *ops;
+    bool wide;        /* vectors of 256 bits, or NEON: our products are the faster ones */
+    /* FLOP/s of a tile of the products in this thread, measured for 1 ms. bf16_rate NULL: products
+     * of bfloat16 use the float32 tile */
+    double (*f32_rate)(void), (*bf16_rate)(void);
+    /* apply the OpenBLAS rules of device.h. text: its kernel, for the description. May set
+     * dev->warning */
+    void (*use_blas)(struct tune_device *dev, char *text, size_t size);
+};
 
 struct tune_cpu {
     float *work;          /* threads * floats */
@@ -167,10 +184,9 @@ int64_t tune_cpu_gemm_shared_floats(bool narrow, int64_t depth);
 /* INT64_MAX: more than 64 bits count */
 int64_t tune_cpu_few_queries_floats(int64_t B, int64_t capacity, int64_t H, int64_t D);
 
-/* gemm.c: whether it was compiled for wide vectors, and for which. blas.c: tune_gemm with
- * OpenBLAS. */
-bool tune_cpu_gemm_is_fast(void);
-const char *tune_cpu_gemm_vectors(void);
+double tune_cpu_f32_rate(void);
+double tune_cpu_bf16_rate(void);
+void tune_cpu_use_blas(struct tune_device *dev, char *text, size_t size);
 int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory,
                       int64_t n);
 int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a,

@@ -15,6 +15,7 @@
  * changes a bit. */
 #include <stdlib.h>
 
+#include "core/clock.h"
 #include "devices/cpu/few_rows.h"
 
 enum {
@@ -228,28 +229,6 @@ static void pack_shared(const struct product *p, int threads)
         }
 }
 
-bool tune_cpu_gemm_is_fast(void)
-{
-#if defined(__AVX2__) || defined(__aarch64__)
-    return true;
-#else
-    return false;
-#endif
-}
-
-const char *tune_cpu_gemm_vectors(void)
-{
-#if defined(__AVX512F__)
-    return "AVX-512";
-#elif defined(__AVX2__)
-    return "AVX2";
-#elif defined(__aarch64__)
-    return "NEON";
-#else
-    return "128-bit vectors";
-#endif
-}
-
 static struct operand operand(const struct tune_tensor *t, bool by_depth)
 {
     return (struct operand){tune_cpu_data(t), t->dtype, tune_tensor_stride(t), by_depth};
@@ -333,4 +312,32 @@ int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct t
         }
     }
     return 0;
+}
+
+/* ---- the rate of a tile ---- */
+
+double tune_cpu_f32_rate(void)
+{
+    enum { ROUNDS = 8, TIMES = 3 };
+    static const double seconds = 3e-4;
+    struct {
+        vec b[DEPTH * WIDE];
+        float a[DEPTH * MR], c[MR * NR];
+    } *room = aligned_alloc(64, sizeof *room);
+    double best = 0;
+    if (!room)
+        return 0;
+    memset(room, 0, sizeof *room);
+    for (int i = 0; i < TIMES; i++) {
+        double begin = tune_clock_s(), flops = 0, now = begin;
+        while (now - begin < seconds) {
+            for (int j = 0; j < ROUNDS; j++)
+                tune_cpu_tile(NR, DEPTH, room->a, 1, MR, (const float *)room->b, 1, 0, room->c, NR, MR, NR);
+            flops += 2.0 * ROUNDS * DEPTH * MR * NR;
+            now = tune_clock_s();
+        }
+        best = flops / (now - begin) > best ? flops / (now - begin) : best;
+    }
+    free(room);
+    return best;
 }
