@@ -119,7 +119,6 @@ struct tune_device {
     const struct tune_ops *ops; /* the table of operations (ops.h) */
     const char *name;         /* "cpu" or "cuda" */
     char description[192];    /* processor, threads and kernels, for the run header */
-    char kernels[96];         /* the kernels; others give other last bits */
     char warning[256];        /* something the user should know, or "" */
     int threads;              /* threads; every operation uses all of them */
     const char *gpus;         /* PCI bus ids of its GPUs, separated by commas; NULL: none */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "devices/cpu/tiles.h"
 #include "machine/memory.h"
 #include "core/try.h"
 
@@ -242,6 +243,18 @@ static const unsigned needs = 0
 #endif
     ;
 
+static double f32_rate(void)
+{
+    return tune_cpu_tiles_rate(&tune_cpu_f32_tiles);
+}
+
+#ifdef TUNE_BF16_TILES
+static double bf16_rate(void)
+{
+    return tune_cpu_tiles_rate(&tune_cpu_bf16_tiles);
+}
+#endif
+
 const struct tune_cpu_set TUNE_CPU_SET = {
     .name = TUNE_CPU_NAME,
     .needs = needs,
@@ -249,6 +262,9 @@ const struct tune_cpu_set TUNE_CPU_SET = {
 #if defined(__AVX2__) || defined(__aarch64__)
     .wide = true,
 #endif
-    .f32_rate = tune_cpu_f32_rate,
+    .f32_rate = f32_rate,
+#ifdef TUNE_BF16_TILES
+    .bf16_rate = bf16_rate,
+#endif
     .use_blas = tune_cpu_use_blas,
 };

@@ -184,8 +184,6 @@ int64_t tune_cpu_gemm_shared_floats(bool narrow, int64_t depth);
 /* INT64_MAX: more than 64 bits count */
 int64_t tune_cpu_few_queries_floats(int64_t B, int64_t capacity, int64_t H, int64_t D);
 
-double tune_cpu_f32_rate(void);
-double tune_cpu_bf16_rate(void);
 void tune_cpu_use_blas(struct tune_device *dev, char *text, size_t size);
 int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory,
                       int64_t n);

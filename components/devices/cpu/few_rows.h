@@ -7,24 +7,26 @@
 
 /* fused - x y + sum in one rounding. A compiler left to itself fuses in one loop and not in the
  * other; then the bits would depend on the number of rows. */
-#if defined(__FMA__) && defined(TUNE_NEON_TILES)
+#if defined(__FMA__) && LANES == 4
 #include <immintrin.h>
-#define FUSED _mm_fmadd_ps(x, y, sum)
-#elif defined(__FMA__) && defined(__AVX512F__)
+#define FUSED return _mm_fmadd_ps(x, y, sum)
+#elif defined(__FMA__) && LANES == 8
 #include <immintrin.h>
-#define FUSED _mm512_fmadd_ps(x, y, sum)
-#elif defined(__FMA__)
+#define FUSED return _mm256_fmadd_ps(x, y, sum)
+#elif defined(__AVX512F__)
 #include <immintrin.h>
-#define FUSED _mm256_fmadd_ps(x, y, sum)
+#define FUSED return _mm512_fmadd_ps(x, y, sum)
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-#define FUSED vfmaq_f32(sum, x, y)
+#define FUSED return vfmaq_f32(sum, x, y)
+#elif defined(__FMA__)
+#define FUSED for (int i = 0; i < VL; i++) sum[i] = __builtin_fmaf(x[i], y[i], sum[i]); return sum
 #else
-#define FUSED (x * y + sum)
+#define FUSED return x * y + sum
 #endif
 static inline __attribute__((always_inline)) vec fused(vec x, vec y, vec sum)
 {
-    return FUSED;
+    FUSED;
 }
 #undef FUSED
 

@@ -13,46 +13,31 @@
  *
  * The order of summation depends only on the shapes. Neither the number of threads nor their timing
  * changes a bit. */
-#include <stdlib.h>
-
-#include "core/clock.h"
 #include "devices/cpu/few_rows.h"
+#include "devices/cpu/tiles.h"
 
+/* Sizes in words of 32 bits: one float32, or two bfloat16. */
 enum {
     DEPTH = 640,              /* depth of a packed block: a panel of B stays in a near cache */
     CHUNK = 4 * NR,           /* most rows or columns of a thread's chunk */
-    SHARED = 1 << 20,         /* most floats of the shared buffer; */
+    SHARED = 1 << 20,         /* most words of the shared buffer; */
     SHARED_NARROW = 4 << 20,  /* ... if C is bfloat16, which needs its whole depth at once */
-    SHARED_ROWS = 20 * NR, /* rows of the shared side packed at once, in whole panels of A and B */
+    SHARED_PANELS = 20,       /* as many panels of B of the shared side are packed at once */
 };
-
-/* Rows of packed A are adjacent. With a constant row step the compiler needs no multiplication. */
-#define TILE(W, row) tile(W, depth, a, row, a_step, b, alpha, beta, c, ldc, rows, columns)
-void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, int64_t a_step, const float *b, float alpha,
-                   float beta, float *c, int64_t ldc, int64_t rows, int64_t columns)
-{
-    switch ((a_row == 1) * 4 + width / VL) {
-    case 1: TILE(1, a_row); break;
-    case 2: TILE(2, a_row); break;
-    case 3: TILE(3, a_row); break;
-    case 5: TILE(1, 1); break;
-    case 6: TILE(2, 1); break;
-    case 7: TILE(3, 1); break;
-    }
-}
 
 /* One side of the product: rows of A or columns of B. */
 struct side {
     struct operand from;
     const struct tune_nf4 *nf4; /* used instead of from's data */
-    bool round;                 /* round to bfloat16 */
+    bool is_a;
+    bool round;                 /* round to bfloat16: the tiles are for float32 */
     int64_t n;                  /* rows or columns */
-    int64_t panel;              /* MR or NR */
+    int64_t panel;              /* those of a panel */
 };
 
 struct product {
+    const struct tiles *tiles;
     struct side shared, chunked;
-    bool shared_is_a;
     struct tune_tensor *c;
     float alpha, beta;
     int64_t K, depth;         /* largest depth of a block */
@@ -62,40 +47,42 @@ struct product {
     float *packed;
 };
 
-static int64_t width_of(const struct side *s, int64_t at)
+/* Width of the panel at row `at`. The last panel of B has as many vectors as it needs. */
+static int64_t width_of(const struct tiles *t, const struct side *s, int64_t at)
 {
-    return s->panel == MR ? MR : panel_width(s->n - at);
+    return s->is_a || s->n - at >= s->panel ? s->panel : up(s->n - at, t->vector);
 }
 
 /* Index in a packed block [i0..) of the panel of row i. */
-static int64_t place_of(int64_t i, int64_t i0, int64_t depth)
+static int64_t place_of(const struct tiles *t, int64_t i, int64_t i0, int64_t depth)
 {
-    return (i - i0) * depth;
+    return (i - i0) * words(t, depth);
 }
 
 /* Pack NF4: dequantize a piece of a row at a time, in a buffer that stays in cache. */
-static void pack_nf4(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, float *out)
+static void pack_nf4(const struct tiles *t, const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, float *out)
 {
-    enum { SOME = TUNE_NF4_BLOCK };
-    float room[NR * SOME]; /* the rows of a panel, or one row of a chunk */
-    _Static_assert(CHUNK <= NR * SOME, "a row of a chunk has no room");
-    int64_t columns = s->from.ld, depth = k1 - k0;
-    for (int64_t k = k0; s->from.by_depth && k < k1; k++) {
-        struct operand row = {room, TUNE_F32, columns, true};
-        tune_nf4_read(s->nf4, k * columns + i0, i1 - i0, room);
+    enum { SOME = TUNE_NF4_BLOCK, MOST_GRAIN = 32 };
+    float room[NR * SOME > CHUNK * MOST_GRAIN ? NR * SOME : CHUNK * MOST_GRAIN]; /* of a panel; or some depths of a chunk */
+    int64_t columns = s->from.ld, depth = k1 - k0, n;
+    for (int64_t k = k0; s->from.by_depth && k < k1; k += n) {
+        struct operand some = {room, TUNE_F32, i1 - i0, true};
+        n = k + t->grain < k1 ? t->grain : k1 - k;
+        for (int64_t j = 0; j < n; j++)
+            tune_nf4_read(s->nf4, (k + j) * columns + i0, i1 - i0, room + j * (i1 - i0));
         for (int64_t i = i0; i < i1; i += s->panel) {
-            int64_t left = i1 - i, count = left < s->panel ? left : s->panel, width = width_of(s, i);
-            pack_panel(&row, i - i0, count, width, 0, 1, out + place_of(i, i0, depth) + (k - k0) * width);
+            int64_t left = i1 - i, count = left < s->panel ? left : s->panel, width = width_of(t, s, i);
+            t->pack(&some, s->is_a, i - i0, count, width, 0, n, out + place_of(t, i, i0, depth) + words(t, k - k0) * width);
         }
     }
     for (int64_t i = i0; !s->from.by_depth && i < i1; i += s->panel) {
         struct operand rows = {room, TUNE_F32, SOME, false};
-        int64_t left = i1 - i, count = left < s->panel ? left : s->panel, width = width_of(s, i), n;
+        int64_t left = i1 - i, count = left < s->panel ? left : s->panel, width = width_of(t, s, i);
         for (int64_t k = k0; k < k1; k += n) {
             n = k1 - k < SOME - k % SOME ? k1 - k : SOME - k % SOME;
             for (int64_t j = 0; j < count; j++)
                 tune_nf4_read(s->nf4, (i + j) * columns + k, n, room + j * SOME);
-            pack_panel(&rows, 0, count, width, 0, n, out + place_of(i, i0, depth) + (k - k0) * width);
+            t->pack(&rows, s->is_a, 0, count, width, 0, n, out + place_of(t, i, i0, depth) + words(t, k - k0) * width);
         }
     }
 }
@@ -103,20 +90,20 @@ static void pack_nf4(const struct side *s, int64_t i0, int64_t i1, int64_t k0, i
 /* Pack panels of [i0,i1) x [k0,k1), one after the other. If neighbours in memory belong to
  * neighbouring panels, it packs a few depths of all panels at a time. Each cache line is then
  * fetched once. */
-static void pack(const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, float *out)
+static void pack(const struct tiles *t, const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, float *out)
 {
-    int64_t few = s->from.by_depth ? FEW : k1 - k0;
+    int64_t few = s->from.by_depth ? up(FEW, t->grain) : k1 - k0;
     if (s->nf4) {
-        pack_nf4(s, i0, i1, k0, k1, out);
+        pack_nf4(t, s, i0, i1, k0, k1, out);
         if (s->round)
-            tune_cpu_round(out, (k1 - k0) * up(i1 - i0, s->panel == MR ? MR : VL));
+            tune_cpu_round(out, (k1 - k0) * up(i1 - i0, s->is_a ? s->panel : t->vector));
         return;
     }
     for (int64_t k = k0; k < k1; k += few)
         for (int64_t i = i0; i < i1; i += s->panel) {
-            int64_t left = s->n - i, width = width_of(s, i), end = k + few < k1 ? k + few : k1;
-            float *to = out + place_of(i, i0, k1 - k0) + (k - k0) * width;
-            pack_panel(&s->from, i, left < s->panel ? left : s->panel, width, k, end, to);
+            int64_t left = s->n - i, width = width_of(t, s, i), end = k + few < k1 ? k + few : k1;
+            float *to = out + place_of(t, i, i0, k1 - k0) + words(t, k - k0) * width;
+            t->pack(&s->from, s->is_a, i, left < s->panel ? left : s->panel, width, k, end, to);
             if (s->round)
                 tune_cpu_round(to, (end - k) * width);
         }
@@ -169,19 +156,21 @@ static void ask(struct coming *c)
 static void multiply(const struct product *p, const float *chunk, int64_t i0, int64_t i1, int64_t s0, int64_t s1, int64_t k0,
                      int64_t k1, float beta, const struct target *t, struct coming *next)
 {
-    const struct side *a = p->shared_is_a ? &p->shared : &p->chunked, *b = p->shared_is_a ? &p->chunked : &p->shared;
-    int64_t depth = k1 - k0, m0 = p->shared_is_a ? s0 : i0, m1 = p->shared_is_a ? s1 : i1;
-    int64_t n0 = p->shared_is_a ? i0 : s0, n1 = p->shared_is_a ? i1 : s1;
+    const struct tiles *tiles = p->tiles;
+    bool shared_is_a = p->shared.is_a;
+    const struct side *a = shared_is_a ? &p->shared : &p->chunked, *b = shared_is_a ? &p->chunked : &p->shared;
+    int64_t depth = k1 - k0, m0 = shared_is_a ? s0 : i0, m1 = shared_is_a ? s1 : i1;
+    int64_t n0 = shared_is_a ? i0 : s0, n1 = shared_is_a ? i1 : s1;
     /* The shared buffer holds whole depths, block after block: [k block][panel]. */
-    const float *block = p->packed + (k0 - p->k0) * up(p->s1 - p->s0, p->shared.panel);
-    for (int64_t m = m0; m < m1; m += MR)
-        for (int64_t n = n0; n < n1; n += NR) {
-            const float *pa = p->shared_is_a ? block + place_of(m, p->s0, depth) : chunk + place_of(m, i0, depth);
-            const float *pb = p->shared_is_a ? chunk + place_of(n, i0, depth) : block + place_of(n, p->s0, depth);
+    const float *block = p->packed + words(tiles, k0 - p->k0) * up(p->s1 - p->s0, p->shared.panel);
+    for (int64_t m = m0; m < m1; m += a->panel)
+        for (int64_t n = n0; n < n1; n += b->panel) {
+            const float *pa = shared_is_a ? block + place_of(tiles, m, p->s0, depth) : chunk + place_of(tiles, m, i0, depth);
+            const float *pb = shared_is_a ? chunk + place_of(tiles, n, i0, depth) : block + place_of(tiles, n, p->s0, depth);
             ask(next);
-            int64_t rows = a->n - m < MR ? a->n - m : MR, columns = b->n - n < NR ? b->n - n : NR;
-            tune_cpu_tile(panel_width(b->n - n), depth, pa, 1, MR, pb, p->alpha, beta,
-                          t->c + (m - t->row) * t->ld + (n - t->column), t->ld, rows, columns);
+            int64_t rows = a->n - m < a->panel ? a->n - m : a->panel, columns = b->n - n < b->panel ? b->n - n : b->panel;
+            tiles->multiply(width_of(tiles, b, n), up(depth, tiles->grain), pa, pb, p->alpha, beta,
+                            t->c + (m - t->row) * t->ld + (n - t->column), t->ld, rows, columns);
         }
 }
 
@@ -194,21 +183,21 @@ static void do_task(const struct product *p, int64_t task, int threads, float *w
     int64_t s0 = p->s0 + panels * part / p->parts * p->shared.panel, s1 = p->s0 + panels * (part + 1) / p->parts * p->shared.panel;
     s1 = s1 < p->s1 ? s1 : p->s1;
     bool narrow = p->c->dtype != TUNE_F32;
-    int64_t m0 = p->shared_is_a ? s0 : i0, m1 = p->shared_is_a ? s1 : i1, n0 = p->shared_is_a ? i0 : s0,
-            n1 = p->shared_is_a ? i1 : s1, apart = tune_tensor_stride(p->c);
+    bool shared_is_a = p->shared.is_a;
+    int64_t m0 = shared_is_a ? s0 : i0, m1 = shared_is_a ? s1 : i1, n0 = shared_is_a ? i0 : s0, n1 = shared_is_a ? i1 : s1, apart = tune_tensor_stride(p->c);
     struct target t = {tune_cpu_data(p->c), apart, 0, 0};
     if (narrow) {
-        t = (struct target){work + p->depth * up(p->chunk, NR), n1 - n0, m0, n0};
+        t = (struct target){work + words(p->tiles, p->depth) * p->chunk, n1 - n0, m0, n0};
         for (int64_t m = m0; m < m1 && p->beta != 0; m++)
             tune_cpu_in(p->c, m * apart + n0, n1 - n0, t.c + (m - m0) * t.ld);
     }
     for (int64_t k0 = p->k0; k0 < p->k1; k0 += p->depth) {
         int64_t k1 = k0 + p->depth < p->k1 ? k0 + p->depth : p->k1;
-        int64_t tiles = up(m1 - m0, MR) / MR * (up(n1 - n0, NR) / NR), far = p->chunk * threads;
+        int64_t tiles = up(m1 - m0, p->tiles->rows) / p->tiles->rows * (up(n1 - n0, p->tiles->columns) / p->tiles->columns), far = p->chunk * threads;
         bool last = k1 == p->k1;
         struct coming next = expect(&p->chunked, last ? i0 + far : i0, last ? i1 + far : i1, last ? p->k0 : k1,
                                     last ? p->k0 + k1 - k0 : k1 + p->depth < p->k1 ? k1 + p->depth : p->k1, tiles);
-        pack(&p->chunked, i0, i1, k0, k1, work);
+        pack(p->tiles, &p->chunked, i0, i1, k0, k1, work);
         multiply(p, work, i0, i1, s0, s1, k0, k1, k0 == 0 ? p->beta : 1, &t, &next);
     }
     for (int64_t m = m0; m < m1 && narrow; m++)
@@ -224,8 +213,8 @@ static void pack_shared(const struct product *p, int threads)
     for (int64_t s = p->s0; s < p->s1; s += some)
         for (int64_t k0 = p->k0; k0 < p->k1; k0 += p->depth) {
             int64_t k1 = k0 + p->depth < p->k1 ? k0 + p->depth : p->k1;
-            pack(&p->shared, s, s + some < p->s1 ? s + some : p->s1, k0, k1,
-                 p->packed + (k0 - p->k0) * rows + place_of(s, p->s0, k1 - k0));
+            pack(p->tiles, &p->shared, s, s + some < p->s1 ? s + some : p->s1, k0, k1,
+                 p->packed + words(p->tiles, k0 - p->k0) * rows + place_of(p->tiles, s, p->s0, k1 - k0));
         }
 }
 
@@ -234,21 +223,23 @@ static struct operand operand(const struct tune_tensor *t, bool by_depth)
     return (struct operand){tune_cpu_data(t), t->dtype, tune_tensor_stride(t), by_depth};
 }
 
-/* Depth of a block: K in equal parts, rounded up to whole vectors. */
-static int64_t block_depth(int64_t K)
+/* Depth of a block: K in equal parts, rounded up to whole vectors and groups. */
+static int64_t block_depth(const struct tiles *t, int64_t K)
 {
-    int64_t blocks = (K + DEPTH - 1) / DEPTH;
-    return up((K + blocks - 1) / blocks, VL);
+    int64_t most = DEPTH * t->in_word, blocks = (K + most - 1) / most;
+    return up(up((K + blocks - 1) / blocks, VL), t->grain);
 }
 
 /* Decide how much of the depth and of the shared side to pack at once, in whole panels. */
 static void plan(const struct product *p, int64_t *rows, int64_t *depth)
 {
+    const struct tiles *t = p->tiles;
     bool narrow = p->c->dtype != TUNE_F32;
-    int64_t K = up(p->K, p->depth), all = up(p->shared.n, BOTH), most = all < SHARED_ROWS ? all : SHARED_ROWS;
-    *depth = narrow || K * most <= SHARED ? K : SHARED / most / p->depth * p->depth;
-    *rows = (narrow ? SHARED_NARROW : SHARED) / *depth / BOTH * BOTH;
-    *rows = *rows < BOTH ? BOTH : *rows > most ? most : *rows;
+    int64_t K = up(p->K, p->depth), all = up(p->shared.n, t->both), at_once = SHARED_PANELS * t->columns;
+    int64_t most = all < at_once ? all : at_once;
+    *depth = narrow || words(t, K) * most <= SHARED ? K : SHARED * t->in_word / most / p->depth * p->depth;
+    *rows = (narrow ? SHARED_NARROW : SHARED) / words(t, *depth) / t->both * t->both;
+    *rows = *rows < t->both ? t->both : *rows > most ? most : *rows;
 }
 
 /* Make chunks small enough that every thread gets about four. If there are too few, the shared side
@@ -268,7 +259,7 @@ static int64_t count_tasks(struct product *p, int threads)
 
 int64_t tune_cpu_gemm_floats(bool narrow)
 {
-    return (DEPTH + VL) * (int64_t)CHUNK + (narrow ? SHARED_ROWS * (int64_t)CHUNK : 0);
+    return (DEPTH + VL) * (int64_t)CHUNK + (narrow ? SHARED_PANELS * NR * (int64_t)CHUNK : 0);
 }
 
 int64_t tune_cpu_gemm_shared_floats(bool narrow, int64_t depth)
@@ -284,19 +275,23 @@ int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct t
         return tune_cpu_blas_gemm(dev, c, a, at, b, bt, alpha, beta, operands);
     if (tune_cpu_few_rows(c, a, at, bt))
         return tune_cpu_few_rows_gemm(dev, c, a, b, alpha, beta, operands);
-    struct product p = {.c = c, .alpha = alpha, .beta = beta, .K = a->shape[!at]};
+    const struct tiles *t = &tune_cpu_f32_tiles;
+#ifdef TUNE_BF16_TILES
+    t = operands == TUNE_BF16 ? &tune_cpu_bf16_tiles : t;
+#endif
+    bool round = operands == TUNE_BF16 && t == &tune_cpu_f32_tiles;
+    struct product p = {.tiles = t, .c = c, .alpha = alpha, .beta = beta, .K = a->shape[!at]};
     struct tune_nf4 parts_a[TUNE_NF4_PARTS], parts_b[TUNE_NF4_PARTS];
-    struct side sa = {operand(a, at), tune_cpu_nf4(a, parts_a), operands != a->dtype && operands == TUNE_BF16, c->shape[0], MR};
-    struct side sb = {operand(b, !bt), tune_cpu_nf4(b, parts_b), operands != b->dtype && operands == TUNE_BF16, c->shape[1], NR};
+    struct side sa = {operand(a, at), tune_cpu_nf4(a, parts_a), true, round && a->dtype != TUNE_BF16, c->shape[0], t->rows};
+    struct side sb = {operand(b, !bt), tune_cpu_nf4(b, parts_b), false, round && b->dtype != TUNE_BF16, c->shape[1], t->columns};
     int64_t rows, depth;
     if (sa.n == 0 || sb.n == 0)
         return 0;
-    p.shared_is_a = sa.n <= sb.n;
-    p.shared = p.shared_is_a ? sa : sb;
-    p.chunked = p.shared_is_a ? sb : sa;
-    p.depth = block_depth(p.K);
+    p.shared = sa.n <= sb.n ? sa : sb;
+    p.chunked = sa.n <= sb.n ? sb : sa;
+    p.depth = block_depth(t, p.K);
     plan(&p, &rows, &depth);
-    p.packed = tune_cpu_shared(dev, rows * depth);
+    p.packed = tune_cpu_shared(dev, rows * words(t, depth));
     if (!p.packed || tune_cpu_reserve(dev, tune_cpu_gemm_floats(c->dtype != TUNE_F32)) < 0)
         return -1;
 #pragma omp parallel num_threads(dev->threads) firstprivate(p)
@@ -306,38 +301,14 @@ int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct t
             p.k1 = p.k0 + depth < p.K ? p.k0 + depth : p.K;
             pack_shared(&p, dev->threads);
             int64_t tasks = count_tasks(&p, dev->threads);
+            if (t->begin)
+                t->begin();
 #pragma omp for schedule(dynamic, 1)
             for (int64_t task = 0; task < tasks; task++)
                 do_task(&p, task, dev->threads, tune_cpu_work(dev));
+            if (t->end)
+                t->end();
         }
     }
     return 0;
-}
-
-/* ---- the rate of a tile ---- */
-
-double tune_cpu_f32_rate(void)
-{
-    enum { ROUNDS = 8, TIMES = 3 };
-    static const double seconds = 3e-4;
-    struct {
-        vec b[DEPTH * WIDE];
-        float a[DEPTH * MR], c[MR * NR];
-    } *room = aligned_alloc(64, sizeof *room);
-    double best = 0;
-    if (!room)
-        return 0;
-    memset(room, 0, sizeof *room);
-    for (int i = 0; i < TIMES; i++) {
-        double begin = tune_clock_s(), flops = 0, now = begin;
-        while (now - begin < seconds) {
-            for (int j = 0; j < ROUNDS; j++)
-                tune_cpu_tile(NR, DEPTH, room->a, 1, MR, (const float *)room->b, 1, 0, room->c, NR, MR, NR);
-            flops += 2.0 * ROUNDS * DEPTH * MR * NR;
-            now = tune_clock_s();
-        }
-        best = flops / (now - begin) > best ? flops / (now - begin) : best;
-    }
-    free(room);
-    return best;
 }

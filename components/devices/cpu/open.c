@@ -158,10 +158,9 @@ static int choose_kernels(struct tune_device *dev)
     if (cpu->blas)
         set->use_blas(dev, blas, sizeof blas);
     dev->ops = set->ops;
-    snprintf(dev->kernels, sizeof dev->kernels, "%s, %s", set->name, blas);
     processor_name(processor, sizeof processor);
-    snprintf(dev->description, sizeof dev->description, "%s, %d thread%s, %s", processor,
-             dev->threads, dev->threads == 1 ? "" : "s", dev->kernels);
+    snprintf(dev->description, sizeof dev->description, "%s, %d thread%s, %s kernels, %s", processor,
+             dev->threads, dev->threads == 1 ? "" : "s", set->name, blas);
     return 0;
 }
 

@@ -18,7 +18,9 @@
 
 #include "devices/cpu/cpu.h"
 
-#if defined(TUNE_NEON_TILES) || defined(__aarch64__) /* tests set the first on any processor */
+/* Tests set the first two, to run other processors' tiles. */
+#if defined(LANES) && defined(TILE_ROWS)
+#elif defined(__aarch64__)
 #define LANES 4
 #define TILE_ROWS 8
 #elif defined(__AVX512F__)
@@ -209,41 +211,16 @@ static inline int64_t panel_width(int64_t left)
 
 /* STAY - keep v in a register. Without this, gcc loads it again for each product: with AVX2 the
  * loads then take longer than the products. */
-#if defined(__x86_64__)
+#if defined(__x86_64__) && (LANES == 4 || defined(__AVX512F__) || (LANES == 8 && defined(__AVX__)))
 #define STAY(v) __asm__("" : "+v"(v))
 #else
 #define STAY(v) ((void)0)
 #endif
 
-/* c [rows <= MR, columns <= W*VL] = beta c + alpha a b. a(i,k) is at a[i*a_row + k*a_step], for all
- * MR rows. b is a packed panel. */
-ALWAYS void tile(int W, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
-                 const float *b, float alpha, float beta, float *c, int64_t ldc, int64_t rows,
-                 int64_t columns)
+/* c [rows <= MR, columns <= W*VL] = beta c + alpha sum */
+ALWAYS void write_tile(int W, vec (*sum)[WIDE], float alpha, float beta, float *c, int64_t ldc,
+                       int64_t rows, int64_t columns)
 {
-    vec sum[MR][WIDE];
-#pragma GCC unroll 8
-    for (int i = 0; i < MR; i++)
-#pragma GCC unroll 3
-        for (int j = 0; j < W; j++) {
-            sum[i][j] = (vec){0};
-            __builtin_prefetch(c + i * ldc + j * VL, 1); /* needed when the sums are done */
-        }
-    for (int64_t k = 0; k < depth; k++, a += a_step, b += W * VL) {
-        vec row[WIDE];
-#pragma GCC unroll 3
-        for (int j = 0; j < W; j++) {
-            row[j] = *(const vec *)(b + j * VL);
-            STAY(row[j]);
-        }
-#pragma GCC unroll 8
-        for (int i = 0; i < MR; i++) {
-            vec every = a[i * a_row] - (vec){0};
-#pragma GCC unroll 3
-            for (int j = 0; j < W; j++)
-                sum[i][j] += every * row[j];
-        }
-    }
     if (rows == MR && columns == W * VL) {
 #pragma GCC unroll 8
         for (int i = 0; i < MR; i++)
@@ -269,6 +246,44 @@ ALWAYS void tile(int W, int64_t depth, const float *a, int64_t a_row, int64_t a_
                                        : beta * c[i * ldc + j] + alpha * edge[i][j];
 }
 
+/* Set the sums of a tile to 0, and prefetch its part of c, which is needed when they are done. */
+ALWAYS void begin_tile(int W, vec (*sum)[WIDE], float *c, int64_t ldc)
+{
+#pragma GCC unroll 8
+    for (int i = 0; i < MR; i++)
+#pragma GCC unroll 3
+        for (int j = 0; j < W; j++) {
+            sum[i][j] = (vec){0};
+            __builtin_prefetch(c + i * ldc + j * VL, 1);
+        }
+}
+
+/* c [rows <= MR, columns <= W*VL] = beta c + alpha a b. a(i,k) is at a[i*a_row + k*a_step], for all
+ * MR rows. b is a packed panel. */
+ALWAYS void tile(int W, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
+                 const float *b, float alpha, float beta, float *c, int64_t ldc, int64_t rows,
+                 int64_t columns)
+{
+    vec sum[MR][WIDE];
+    begin_tile(W, sum, c, ldc);
+    for (int64_t k = 0; k < depth; k++, a += a_step, b += W * VL) {
+        vec row[WIDE];
+#pragma GCC unroll 3
+        for (int j = 0; j < W; j++) {
+            row[j] = *(const vec *)(b + j * VL);
+            STAY(row[j]);
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < MR; i++) {
+            vec every = a[i * a_row] - (vec){0};
+#pragma GCC unroll 3
+            for (int j = 0; j < W; j++)
+                sum[i][j] += every * row[j];
+        }
+    }
+    write_tile(W, sum, alpha, beta, c, ldc, rows, columns);
+}
+
 /* tune_cpu_tile - tile for a panel of B of `width` columns (VL, 2 VL or 3 VL), aligned to a
  * vector. */
 void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
@@ -276,6 +291,4 @@ void tune_cpu_tile(int64_t width, int64_t depth, const float *a, int64_t a_row, 
                    int64_t columns);
 
 #undef ALWAYS
-#undef LANES
-#undef TILE_ROWS
 #endif
