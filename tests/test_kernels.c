@@ -326,14 +326,20 @@ static void rounded_nf4_case(struct worst *w, enum tune_dtype type, int64_t rows
 static void gemm_rounded(void **state)
 {
     (void)state;
-    static const int64_t sizes[][3] = {{1, 1, 1}, {3, 17, 65}, {130, 63, 700}, {270, 259, 20}, {18, 530, 260}};
+    static const int64_t sizes[][3] = {{1, 1, 1}, {3, 17, 65}, {65, 130, 63}, {130, 63, 700}, {270, 259, 20}, {18, 530, 260}};
     static const enum tune_dtype types[][3] = {{TUNE_F32, TUNE_F32, TUNE_F32}, {TUNE_F32, TUNE_BF16, TUNE_F32},
-                                               {TUNE_F32, TUNE_F32, TUNE_BF16}, {TUNE_BF16, TUNE_F32, TUNE_F32}};
+                                               {TUNE_F32, TUNE_F32, TUNE_BF16}, {TUNE_BF16, TUNE_F32, TUNE_F32},
+                                               {TUNE_F32, TUNE_BF16, TUNE_BF16}, {TUNE_BF16, TUNE_BF16, TUNE_BF16}};
     struct worst w = {0};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int transposes = 0; transposes < 4; transposes++)
             for (size_t t = 0; t < sizeof types / sizeof *types; t++)
                 rounded_case(&w, sizes[s], transposes, types[t]);
+    /* bfloat16 is packed twice as deep: depth in several blocks; more chunks than threads; the depth of the shared side in two parts */
+    static const int64_t large[][3] = {{60, 100, 2903}, {20, 2000, 90}, {970, 980, 33}, {240, 250, 9001}};
+    for (size_t s = 0; s < sizeof large / sizeof *large; s++)
+        for (size_t t = s % 2; t < sizeof types / sizeof *types; t += emulated() ? 5 : 1)
+            rounded_case(&w, large[s], (int)s, types[t]);
     for (int t = 0; t < 2; t++) {
         rounded_nf4_case(&w, dtypes[t], 1, 1, 1);
         rounded_nf4_case(&w, dtypes[t], 17, 65, 100);

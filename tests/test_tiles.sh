@@ -1,19 +1,44 @@
 #!/bin/sh
-# test_tiles.sh - matrix products that other machines and other builds use, put through the same tests: NEON's tiles (4 lanes, 8
-# rows, which no panel of 12 columns is a multiple of), OpenBLAS in the place of ours, and a build without -march, which a
-# distribution makes.
+# test_tiles.sh - the kernels of other instruction sets (components/devices/cpu), put through the same tests. Those that this
+# processor runs are there already. Of the others, tiles and packing are built for it, with the bodies in plain C of the bfloat16
+# instructions. Then OpenBLAS in the place of our matrix products.
 cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
-built() { # FOLDER ARCH TEST
-    make -C "$here" --no-print-directory -j"$(nproc)" BUILD="$1" ARCH="$2" OPT=-O2 SAN= "$1/tests/$3" >"$tmp/log" 2>&1 &&
-        ! grep -i warning "$tmp/log"
-}
+case $(uname -m) in x86_64) common="-march=x86-64-v3 -Wno-psabi" ;; *) common= ;; esac
+neon="-DLANES=4 -DTILE_ROWS=8" avx512="-DLANES=16 -DTILE_ROWS=8"
+twins="$BUILD/twins"
 # These stay beside the build, so that the next time only what changed is compiled.
-is "built with NEON's tiles, without a warning" built "$BUILD/neon" -DTUNE_NEON_TILES test_kernels
-is "every operation, own matmul" env TUNE_MATMUL=own "$BUILD/neon/tests/test_kernels"
-is "those of few rows are built, too" built "$BUILD/neon" -DTUNE_NEON_TILES test_few_rows
-is "few rows, few queries" "$BUILD/neon/tests/test_few_rows"
+built() {
+    make -C "$here" --no-print-directory -j"$(nproc)" BUILD="$twins" OPT=-O2 SAN= \
+        CPU_SETS="neon_tiles neon_bf16_in_c avx512_bf16_in_c amx_in_c" CPU_neon_tiles="$common $neon" \
+        CPU_neon_bf16_in_c="$common $neon -DNEON_BF16_IN_C" CPU_avx512_bf16_in_c="$common $avx512 -DAVX512_BF16_IN_C" \
+        CPU_amx_in_c="$common $avx512 -DAMX_IN_C" "$@" >"$tmp/log" 2>&1 && ! grep -i warning "$tmp/log"
+}
+is "other processors' tiles are built, without a warning" built "$twins/tests/test_kernels" "$twins/tests/test_few_rows" "$twins/tests/test_model"
+for set in neon-tiles neon-bf16-in-c avx512-bf16-in-c amx-in-c; do
+    is "every operation, $set" env TUNE_CPU=$set "$twins/tests/test_kernels"
+done
+is "few rows, few queries, NEON's tiles" env TUNE_CPU=neon-tiles "$twins/tests/test_few_rows"
+is "few rows, few queries, AVX-512's tiles" env TUNE_CPU=avx512-bf16-in-c "$twins/tests/test_few_rows"
+is "whole models, AMX in C" env TUNE_CPU=amx-in-c "$twins/tests/test_model"
+
+# What this program has, and this processor runs.
+opened() { TUNE_CPU=$1 "$BUILD/tests/helpers/device" cpu 2>&1; }
+known=$(opened none | sed -n 's/^TUNE_CPU=none: expected one of: //p' | tr -d ,)
+is "a wrong name is told the right ones" [ -n "$known" ]
+for set in $known; do
+    is "the header names $set" eval "opened $set | grep -q ' $set kernels'"
+    is "every operation, $set" env TUNE_CPU="$set" "$BUILD/tests/test_kernels"
+done
+lacks() { # SET: the processor cannot run it: exit code 3, and what it lacks
+    case " $known " in *" $1 "*) return 0 ;; esac
+    TUNE_CPU=$1 "$BUILD/tests/helpers/device" cpu 2>"$tmp/said"
+    [ $? = 3 ] && grep -q "^TUNE_CPU=$1: this processor has no .*; it can run: $(echo "$known" | sed 's/ /, /g')$" "$tmp/said"
+}
+case $(uname -m) in
+x86_64) is "kernels that this processor cannot run are refused" lacks amx ;;
+aarch64) is "kernels that this processor cannot run are refused" lacks neon-bf16 ;;
+esac
+is "whole models, ${known%% *}" env TUNE_CPU="${known%% *}" "$BUILD/tests/test_model"
 is "whole models, by OpenBLAS" env TUNE_MATMUL=openblas "$BUILD/tests/test_model"
-is "built without -march, without a warning" built "$BUILD/portable" "" test_model
-is "whole models, built without -march" "$BUILD/portable/tests/test_model"
 finish
