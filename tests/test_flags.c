@@ -186,6 +186,14 @@ static void refuses(void **state)
     refused("--eos_token x", "--append-token");
     refused("--load-in-4bit", "other recipes have it as --base-dtype nf4");
     refused("--num_train_epochs=3", "here it is --epochs");
+    refused("--load-in-8bit", "other recipes have it as --base-dtype nf4 or bfloat16");
+    refused("--cutoff-len 3", "here it is --max-length");
+    refused("--val-set-size .1", "here it is --train-split");
+    refused("--save-steps 3", "here it is --save-every");
+    refused("--report-to wandb", "here it is --logger");
+    refused("--neftune-noise-alpha 5", "here it is --neftune-alpha");
+    refused("--xyzzyplugh 3", "unknown option \"--xyzzyplugh\"");
+    assert_null(strstr(tune_error_message(), "nearest")); /* nothing is near */
     refused("--torch-compile", "there is none here: the programs are compiled already");
     refused("--learning-rat 1", "unknown option \"--learning-rat\"");
     refused("--learning-rate 1", "here it is --lr");
@@ -245,6 +253,7 @@ static void configs(void **state)
     bad_config(folder, "{\"lr\": 1", "c.json:1");
     bad_config(folder, "{} x", "c.json:1");
     bad_config(folder, "[1]", "expected an object");
+    bad_config(folder, "lr: 1e-3\nepochs: 2\n", "c.json:1:1: found 'l', expected an object; a config is JSON, an object {\"option\": value, ...}, not YAML");
     bad_config(folder, "{\"model\": \"a\\u0000b\"}", "NUL");
     refused("--config /nowhere/c.json", "/nowhere/c.json");
     tune_file_remove_folder(folder);

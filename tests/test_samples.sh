@@ -338,6 +338,9 @@ identifier,model,size,ok,theirs-depth.3-speed,theirs-depth.3-count
 size.1-model.x-y-ok.1,x-y,1,True,1.5,2
 size.2-model.z-ok.0,z,2,False,"[2.5, 3.5]","[1, 3]"
 E2
+is "... of an experiment that nobody knows, named with its actuator" eval '"$samples" import csv columns.csv --experiment their_actuator.theirs --store c5 && grep -q "\"their_actuator\"" c5/experiments/theirs.json && "$samples" show theirs.yaml --store c5 --include matching --property-format target --output-format csv --property speed | tail -n 2 | cut -d, -f2,5- | cmp - wanted'
+is "... or by a name with a point in it" eval 'sed "1s/theirs-/v1.0-/g" columns.csv >point.csv && "$samples" import csv point.csv --experiment v1.0 --store c6 && grep -q "\"replay\"" c6/experiments/v1.0.json'
+refused "... and by one that it does not have" 1 "columns.csv:2: no column is of this experiment: their_actuator.others" "$samples" import csv columns.csv --experiment their_actuator.others --store c7
 is "... the series of an operation" columns c3 <<'E2'
 request_index,result_index,identifier,size,model,ok,theirs-depth.3-speed,valid
 0,0,size.1-model.x-y-ok.1,1,x-y,True,1.5,True
@@ -500,7 +503,8 @@ is "check: rows that are there twice" eval '"$samples" check --store twice >show
 
 # ---- what users write wrongly ----
 refused "a store that is not there" 2 "nowhere" "$samples" stats --store nowhere
-mkdir empty && refused "a folder that is none" 1 "empty" "$samples" stats --store empty
+mkdir bare
+refused "a folder that is none" 2 "bare: no sample store there" "$samples" stats --store bare
 cp -r st newer && sed -i 's/"schema_version": *1/"schema_version": 2/' newer/store.json
 refused "a store of a newer schema" 1 "schema" "$samples" stats --store newer
 refused "no space" 2 "which space?" "$samples" show --store st

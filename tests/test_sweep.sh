@@ -243,6 +243,7 @@ is "the first line of stderr counts, whatever follows, there or on stdout" eval 
 is "... none is a first line, too" eval 'mixed silent; cat mixed.out; [ $(wc -l <log) = 3 ] && grep -q "^# 3 failed in a row  *exit code 1$" mixed.out'
 is "the folder of the run in the line is no difference" eval 'mixed path; cat mixed.out; [ $(wc -l <log) = 3 ] && grep -q "^# 3 failed in a row  *exit code 1: cannot write " mixed.out'
 is "tries of one measurement count once" eval 'mixed other --retries 2; cat mixed.out; [ $(wc -l <log) = 9 ] && grep -q "^# stopped  *0 valid, 0 invalid, 3 failed" mixed.out'
+is "what was valid before the brake is no success: exit code 1" eval 'mixed fine --where "a > 2" --max-failures 2; code=$?; cat mixed.out; [ $code = 1 ] && grep -q "^# stopped  *1 valid, 0 invalid, 2 failed" mixed.out'
 is "known ones without a figure are not valid, either" eval 'ends 1 "0 valid, 0 invalid, 0 failed, 1 known" "$sweep" ruled.yaml $own --store st'
 
 # ---- where figures come from ----

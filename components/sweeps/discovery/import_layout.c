@@ -315,17 +315,36 @@ static int choose_targets(struct importing *m)
     return 0;
 }
 
+static int read_observed_targets(struct importing *m)
+{
+    struct import_layout *l = &m->layout;
+    l->others = 0;
+    for (int i = 0; i < l->count; i++)
+        if (l->fields[i].role == IMPORT_TARGET)
+            TRY(read_observed_target(m, i));
+    return 0;
+}
+
 /* In observed format, columns are named "<experiment>-<target>". Where none is, and the caller named
  * the inputs or some columns are the experiment's targets, the names are those of targets. */
 static int read_observed(struct importing *m)
 {
     struct import_layout *l = &m->layout;
     bool plain = m->i->input_count > 0;
-    for (int i = 0; i < l->count; i++) {
-        if (l->fields[i].role != IMPORT_TARGET)
-            continue;
-        plain = plain || (m->e && tune_experiment_target(m->e, l->headings[i]) >= 0);
-        TRY(read_observed_target(m, i));
+    for (int i = 0; i < l->count; i++)
+        plain = plain || (l->fields[i].role == IMPORT_TARGET && m->e && tune_experiment_target(m->e, l->headings[i]) >= 0);
+    TRY(read_observed_targets(m));
+    char *name = m->name, *actuator = m->actuator, *dot = m->e || m->i->actuator ? NULL : strchr(name, '.');
+    if (l->variant_count == 0 && dot && dot > name && dot[1]) { /* "actuator.name": columns have the name alone */
+        *dot = 0;
+        m->actuator = name;
+        m->name = dot + 1;
+        TRY(read_observed_targets(m));
+        if (l->variant_count == 0) {
+            *dot = '.';
+            m->actuator = actuator;
+            m->name = name;
+        }
     }
     if (l->variant_count > 0) {
         for (int i = 0; i < l->count; i++)
