@@ -19,7 +19,7 @@ tests="operations products attention norms updates device"
 sanitizer_package=nvidia-cuda-sanitizer-api==13.0.85 # from PyPI: compute-sanitizer
 pack() {
     from=$here/build/gpu into=$here/build/gpu-pack archive=$here/build/gpu-pack.tar.gz
-    make -s BUILD="$from" ARCH=-march=x86-64-v3 ${CUDA_ARCH:+CUDA_ARCH="$CUDA_ARCH"} gpu || exit 1
+    make -s BUILD="$from" ${CUDA_ARCH:+CUDA_ARCH="$CUDA_ARCH"} gpu || exit 1
     rm -rf "$into" && mkdir -p "$into/tests/gpu" "$into/tests/bench" "$into/lib" || exit 1
     for p in $programs tune_cuda.so; do cp "$from/$p" "$into/$p" && strip --strip-unneeded "$into/$p" || exit 1; done
     for t in $tests; do cp "$from/tests/gpu/test_$t" "$into/tests/gpu" && strip "$into/tests/gpu/test_$t" || exit 1; done

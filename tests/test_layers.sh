@@ -214,14 +214,23 @@ cmocka=$(grep "^CMOCKA_CFLAGS" "$BUILD/config.mk" | cut -d= -f2-)
 for h in $(find /usr/include /usr/local/include -name cblas.h -o -name 'openblas_config*.h' -o -name yaml.h 2>/dev/null); do
     [ -e "$tmp/include/$(basename "$h")" ] || ln -s "$h" "$tmp/include"
 done
+# what make sets for one set of the CPU's kernels
+set='-DTUNE_CPU_SET=tune_cpu_set_x -DTUNE_CPU_NAME="x" -DTUNE_CPU_SETS(F)=F(x)'
 warnings() { # compiler; $from: more folders
     find components recipes tools datasets $from -name '*.c' | while read -r f; do
-        "$@" -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents $blas $hdf5 $yaml $cmocka -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
+        "$@" $set -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents $blas $hdf5 $yaml $cmocka -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
+    done
+}
+kernels() { # compiler: the CPU's kernels, for every instruction set
+    sed -n 's/^CPU_[a-z].* ?= *//p' "$BUILD/config.mk" | grep -v native | while read -r flags; do
+        for f in components/devices/cpu/*.c; do
+            "$1" $set $flags -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents $blas -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
+        done
     done
 }
 from=tests
 for c in gcc clang; do
-    if command -v $c >/dev/null 2>&1; then none "$c: no warnings" "$(warnings $c)"; else skip "$c: no warnings" "no $c"; fi
+    if command -v $c >/dev/null 2>&1; then none "$c: no warnings" "$(warnings $c && kernels $c)"; else skip "$c: no warnings" "no $c"; fi
 done
 if command -v aarch64-linux-gnu-gcc >/dev/null 2>&1; then
     blas="-I$tmp/include" from=tests/recipes # the others include cmocka
@@ -232,7 +241,7 @@ fi
 # another C library, and standard C to the letter; HDF5's headers and OpenBLAS's are of this machine's library
 foreign() {
     find components recipes tools datasets -name '*.c' | grep -v -e ^components/sweeps/stores/ -e /blas.c | while read -r f; do
-        musl-gcc -std=c11 -pedantic -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents "-I$tmp/include" -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
+        musl-gcc $set -std=c11 -pedantic -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents "-I$tmp/include" -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
     done
 }
 if command -v musl-gcc >/dev/null 2>&1; then

@@ -11,12 +11,12 @@
  *     tune_device_download(dev, numbers, x, bytes);          queued too
  *     tune_device_sync(dev);                                 now numbers holds the result
  *
- * The CPU's kernels are compiled once for each instruction set. Opening the device takes the best set
- * that the processor runs; TUNE_CPU in the environment names another.
+ * The CPU's kernels are compiled once for each instruction set. Opening the device takes the best
+ * set that the processor runs; TUNE_CPU in the environment names another.
  *
- * A program of your own should know what opening the CPU device does to OpenBLAS. With AVX2, AVX-512
- * or NEON the device uses its own matrix products and leaves OpenBLAS alone. TUNE_MATMUL=openblas or
- * TUNE_MATMUL=own in the environment overrides that choice.
+ * A program of your own should know what opening the CPU device does to OpenBLAS. With AVX2,
+ * AVX-512 or NEON the device uses its own matrix products and leaves OpenBLAS alone.
+ * TUNE_MATMUL=openblas or TUNE_MATMUL=own in the environment overrides that choice.
  *
  * With OpenBLAS, opening the device changes two things. An OpenBLAS with a thread pool of its own
  * is set to one thread. Our OpenMP threads split the products, and two pools are several times

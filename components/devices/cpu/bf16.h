@@ -1,8 +1,9 @@
 /* bf16.h - the bfloat16 instructions, each with a body in plain C. Private to this folder.
  *
- * All take bfloat16 operands and sum in float32. They treat denormal operands as 0, and results that
- * would be denormal are 0. Sources: Intel's instruction set reference (VDPBF16PS, TDPBF16PS), Arm's
- * (BFMMLA). The order of the sums in C is theirs; BFMMLA's intermediate roundings are not. */
+ * All take bfloat16 operands and sum in float32. A denormal operand counts as 0, and a denormal
+ * result becomes 0. The C bodies sum in the order of the instructions; BFMMLA's intermediate
+ * roundings differ. Sources: Intel's instruction set reference (VDPBF16PS, TDPBF16PS); Arm's
+ * (BFMMLA). */
 #ifndef TUNE_CPU_BF16_H
 #define TUNE_CPU_BF16_H
 
@@ -11,7 +12,8 @@
 /* 0 in place of a denormal. */
 static inline float normal(float x)
 {
-    return (tune_float_bits(x) & 0x7F800000u) ? x : tune_float_from_bits(tune_float_bits(x) & 0x80000000u);
+    uint32_t bits = tune_float_bits(x);
+    return bits & 0x7F800000u ? x : tune_float_from_bits(bits & 0x80000000u);
 }
 
 /* The product of halves `which` (0: the low one) of two words, added to sum. */

@@ -4,8 +4,9 @@
  *     a panel of A: `rows` rows         a panel of B: `columns` columns        a tile of C:
  *       [depth / group, rows, group]      [depth / group, columns, group]      [rows, columns]
  *
- * A group is some adjacent depths of one row. A bfloat16 instruction takes a group at a time: 2 with
- * AVX-512, 4 with NEON, 32 with AMX. Panels are counted in words of 32 bits. */
+ * A group is some adjacent depths of one row, as a bfloat16 instruction takes them: 2 with AVX-512,
+ * 4 with NEON. With AMX a group of A is 32, one of B is 2. Panels are counted in words of 32
+ * bits. */
 #ifndef TUNE_CPU_TILES_H
 #define TUNE_CPU_TILES_H
 
@@ -21,8 +22,8 @@ struct tiles {
      * count to width are zeros. The dtype is F32 or BF16. */
     void (*pack)(const struct operand *from, bool is_a, int64_t i, int64_t count, int64_t width,
                  int64_t k0, int64_t k1, float *out);
-    /* c [<= rows, <= columns] = beta c + alpha a b, for panels of `depth`, a multiple of grain. b is
-     * a panel of `width` columns. */
+    /* c [<= rows, <= columns] = beta c + alpha a b, for panels of `depth`, a multiple of grain. b
+     * is a panel of `width` columns. */
     void (*multiply)(int64_t width, int64_t depth, const float *a, const float *b, float alpha,
                      float beta, float *c, int64_t ldc, int64_t rows, int64_t columns);
     /* called by each thread before and after its tiles; NULL: not needed */
@@ -31,8 +32,9 @@ struct tiles {
 
 /* TUNE_BF16_TILES: this set has tiles for bfloat16. The last three are for tests: what the
  * instructions of these processors do, in plain C. */
-#if defined(__AMX_BF16__) || defined(__AVX512BF16__) || defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) || \
-    defined(AMX_IN_C) || defined(AVX512_BF16_IN_C) || defined(NEON_BF16_IN_C)
+#if defined(__AMX_BF16__) || defined(__AVX512BF16__) || \
+    defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) || defined(AMX_IN_C) || \
+    defined(AVX512_BF16_IN_C) || defined(NEON_BF16_IN_C)
 #define TUNE_BF16_TILES
 #endif
 
