@@ -1,6 +1,7 @@
 /* test_limits.c - what control groups and resource limits leave: made-up trees of both versions, and this machine's own. */
 #include "test.h"
 
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -242,6 +243,22 @@ static void cores(void **state)
     assert_int_equal(tune_cpus_group("", cpus, 0, of), 0);
 }
 
+/* Every processor that this process may use is a thread of one core; then each is a core of its own. */
+static void threads_of_a_core(void **state)
+{
+    const char *root = test_folder();
+    (void)state;
+    for (int i = 0; i < CPU_SETSIZE; i++) {
+        char path[96];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/core_cpus_list", i);
+        put(root, path, "0-1023");
+    }
+    assert_int_equal(tune_cpus_cores(root), 1);
+    assert_ok(tune_file_remove_folder(root));
+    assert_int_equal(tune_cpus_cores(root), tune_cpus_usable()); /* nothing is known there */
+    assert_in_range(tune_cpus_cores(""), 1, tune_cpus_usable());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +267,7 @@ int main(void)
         cmocka_unit_test(nothing_there),
         cmocka_unit_test(oom_kills),
         cmocka_unit_test(cores),
+        cmocka_unit_test(threads_of_a_core),
         cmocka_unit_test(this_machine),
         cmocka_unit_test(limits_of_this_process),
     };

@@ -137,9 +137,9 @@ static inline void tune_device_does(struct tune_device *dev, enum tune_phase pha
 }
 
 /* tune_device_open - open a device by name: "cpu", "cuda" or "cuda:N". threads 0: OMP_NUM_THREADS
- * if that is set, else as many as this process may use (machine/cpus.h), at most 4096. dev->threads
- * is what OpenMP really gives; dev->warning says if that is fewer. NULL with an error: unknown
- * device, bad thread count, or a device that is not there.
+ * if that is set, else one for each core that this process may use (machine/cpus.h), at most 4096.
+ * dev->threads is what OpenMP really gives; dev->warning says if that is fewer. NULL with an error:
+ * unknown device, bad thread count, or a device that is not there.
  * tune_device_close - close it, after everything made on it was freed. */
 struct tune_device *tune_device_open(const char *name, int threads);
 void tune_device_close(struct tune_device *dev);

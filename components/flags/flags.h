@@ -175,7 +175,7 @@ extern const struct tune_service tune_plan_memory;
      "rest again"}, \
     {"device", TUNE_STRING, &(f).device, "cpu", "", "", "cpu, cuda, or cuda:N for GPU N"}, \
     {"threads", TUNE_FREE(TUNE_INT), &(f).threads, "0", "[0,4096]", "threads", \
-     "0: OMP_NUM_THREADS, else as many as this process may use"}, \
+     "0: OMP_NUM_THREADS, else one for each core"}, \
     {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", \
      "seed of the data order and of all draws"}, \
     TUNE_OPTION_GROUP("")
@@ -299,7 +299,7 @@ extern const struct tune_service tune_plan_memory;
      "format of activations, keys and values"}, \
     {"device", TUNE_STRING, &(f).device, "cpu", "", "", "cpu, cuda, or cuda:N for GPU N"}, \
     {"threads", TUNE_INT, &(f).threads, "0", "[0,4096]", "threads", \
-     "0: OMP_NUM_THREADS, else as many as this process may use"}, \
+     "0: OMP_NUM_THREADS, else one for each core"}, \
     TUNE_OPTION_GROUP("prompts"), \
     {"prompt", TUNE_STRING, &(f).generate.prompt, NULL, "", "", \
      "one prompt; '-': the standard input as a whole"}, \

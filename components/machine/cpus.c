@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -53,7 +54,7 @@ static int first_of(const char *list)
 int tune_cpus_threads(int wish)
 {
     const char *set = getenv("OMP_NUM_THREADS");
-    int threads = wish > 0 ? wish : set && *set ? first_of(set) : tune_cpus_usable();
+    int threads = wish > 0 ? wish : set && *set ? first_of(set) : tune_cpus_cores("");
     if (threads > 0 && threads <= TUNE_THREADS)
         return threads;
     if (wish > 0)
@@ -107,4 +108,18 @@ int tune_cpus_group(const char *root, int *cpus, int count, int *cores)
         cores[i] = core;
     }
     return count > 0 ? cores[count - 1] + 1 : 0;
+}
+
+int tune_cpus_cores(const char *root)
+{
+    cpu_set_t set;
+    int cpus[CPU_SETSIZE], cores[CPU_SETSIZE], count = 0, usable = tune_cpus_usable();
+    if (sched_getaffinity(getpid(), sizeof set, &set) != 0) /* more processors than the set has room for */
+        return usable;
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &set))
+            cpus[count++] = i;
+    bool bound = omp_get_num_procs && omp_get_num_procs() != count;
+    int all = tune_cpus_group(root, cpus, count, cores);
+    return !bound && all < usable ? all : usable;
 }
