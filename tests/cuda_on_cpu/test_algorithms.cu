@@ -301,10 +301,10 @@ static void various()
 /* Take all memory that is left. */
 static void fill_up(struct tune_device *dev)
 {
-    struct tune_device_memory m;
+    size_t free, total;
     tune_address rest = {0};
-    tune_device_memory(dev, &m);
-    for (int64_t n = m.free; n > 0 && !rest.at; n -= 65536)
+    must(cudaMemGetInfo(&free, &total));
+    for (int64_t n = (int64_t)free; n > 0 && !rest.at; n -= 65536)
         rest = tune_device_alloc(dev, n, "the rest");
 }
 

@@ -274,7 +274,8 @@ static int time_on_operands(struct tune_device *dev, const struct product *p, st
 }
 
 /* Whether a choice by timing is worth it. A product's tokens are its rows, or its depth if it is a
- * gradient. Numbers of labels are mostly no multiples of TOKENS, and hardly come twice. */
+ * gradient. What is no multiple of TOKENS hardly comes twice: the loss has such a rest in each
+ * batch. */
 static bool is_timed(const struct tune_cuda *cuda, const struct tune_cuda_kind *k)
 {
     return cuda->algorithms && *cuda->algorithms && (k->at ? k->depth : k->rows) % TOKENS == 0;
@@ -354,8 +355,8 @@ static uint32_t alignment(uint64_t at)
 
 static int64_t step_of(const struct tune_tensor *t) { return t->stride ? t->stride : t->shape[1]; }
 
-/* c = alpha op(a) op(b) + beta r. a and b have one dtype; c is F32 or has it. r may be c, or is laid
- * out like it. */
+/* c = alpha op(a) op(b) + beta r. a and b have one dtype; c is F32 or has it. r is c, or is laid out
+ * like it. */
 static int multiply(struct tune_device *dev, const struct tune_tensor *c,
                     const struct tune_tensor *r, const struct tune_tensor *a, bool at,
                     const struct tune_tensor *b, bool bt, float alpha, float beta)
@@ -374,8 +375,12 @@ static int multiply(struct tune_device *dev, const struct tune_tensor *c,
                                   bt,
                                   {alignment(b->data.at), alignment(a->data.at),
                                    alignment(r->data.at), alignment(c->data.at)}};
-    struct operands x = {tune_cuda_data<void>(b), tune_cuda_data<void>(a), tune_cuda_data<void>(r),
-                         tune_cuda_data<void>(c), alpha, beta};
+    struct operands x = {tune_cuda_data<void>(b),
+                         tune_cuda_data<void>(a),
+                         tune_cuda_data<void>(r),
+                         tune_cuda_data<void>(c),
+                         alpha,
+                         beta};
     struct product *p = find(dev, &kind, &x);
     if (!p)
         return -1;
