@@ -355,8 +355,8 @@ static uint32_t alignment(uint64_t at)
 
 static int64_t step_of(const struct tune_tensor *t) { return t->stride ? t->stride : t->shape[1]; }
 
-/* c = alpha op(a) op(b) + beta r. a and b have one dtype; c is F32 or has it. r is c, or is laid out
- * like it. */
+/* c = alpha op(a) op(b) + beta r. a and b have one dtype; c is F32 or has it. r is c, or it has c's
+ * layout. */
 static int multiply(struct tune_device *dev, const struct tune_tensor *c,
                     const struct tune_tensor *r, const struct tune_tensor *a, bool at,
                     const struct tune_tensor *b, bool bt, float alpha, float beta)
