@@ -390,7 +390,7 @@ static void linear(void **state)
 }
 
 /* y = r + scale x w^T, and the same bits by a copy and a product that adds. */
-static void residual_case(struct worst *worst_of, const int64_t size[3], enum tune_dtype tx, enum tune_dtype tw,
+static void gemm_add_case(struct worst *worst_of, const int64_t size[3], enum tune_dtype tx, enum tune_dtype tw,
                           enum tune_dtype operands)
 {
     int64_t N = size[0], M = size[1], C = size[2];
@@ -404,7 +404,7 @@ static void residual_case(struct worst *worst_of, const int64_t size[3], enum tu
     for (int d = 0; d < DEVICES; d++) {
         for (int i = 0; i < 5; i++)
             put(devices[d], all[i]);
-        assert_ok(tune_residual(devices[d], &y.t, &r.t, &x.t, &w.t, scale, operands));
+        assert_ok(tune_gemm_add(devices[d], &y.t, &r.t, &x.t, &w.t, scale, operands));
         worst(worst_of, TUNE_F32, error(&y, want));
         assert_true(unchanged(&r));
         assert_ok(tune_copy(devices[d], &z.t, &r.t));
@@ -418,15 +418,15 @@ static void residual_case(struct worst *worst_of, const int64_t size[3], enum tu
     free(want), free(rx), free(rw);
 }
 
-static void residual(void **state)
+static void gemm_add(void **state)
 {
     (void)state;
     static const int64_t sizes[][3] = {{1, 1, 1}, {3, 17, 65}, {7, 96, 130}, {65, 130, 63}, {270, 259, 700}};
     struct worst w = {0};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int t = 0; t < 8; t++)
-            residual_case(&w, sizes[s], dtypes[t & 1], dtypes[t >> 1 & 1], dtypes[t >> 2]);
-    assert_worst("residual", &w, 24, 0);
+            gemm_add_case(&w, sizes[s], dtypes[t & 1], dtypes[t >> 1 & 1], dtypes[t >> 2]);
+    assert_worst("gemm_add", &w, 24, 0);
 }
 
 /* ---- embedding, gather, scatter ---- */
@@ -1634,13 +1634,13 @@ static void refused(void **state)
     assert_refused(tune_linear_forward(dev, F(2, 3), F(2, 4), F(3, 4), RH(3), 1, 0, TUNE_F32), "linear_forward");
     struct tune_tensor r = *F(2, 3), wide = *H(2, 3), apart_r = *S(2, 3);
     r.data = wide.data = apart_r.data = tune_address_plus(memory, 64);
-    assert_refused(tune_residual(dev, F(2, 3), F(2, 3), F(2, 4), F(3, 4), 1, TUNE_F32), "residual"); /* y is r */
-    assert_refused(tune_residual(dev, F(2, 3), &r, F(2, 4), F(3, 5), 1, TUNE_F32), "residual");
-    assert_refused(tune_residual(dev, F(2, 4), &r, F(2, 4), F(4, 4), 1, TUNE_F32), "residual");
-    assert_refused(tune_residual(dev, H(2, 3), &r, F(2, 4), F(3, 4), 1, TUNE_F32), "residual");
-    assert_refused(tune_residual(dev, F(2, 3), &wide, F(2, 4), F(3, 4), 1, TUNE_F32), "residual");
-    assert_refused(tune_residual(dev, F(2, 3), &apart_r, F(2, 4), F(3, 4), 1, TUNE_F32), "residual");
-    assert_refused(tune_residual(dev, F(2, 3), &r, F(2, 4), F(3, 4), 1, TUNE_F16), "residual");
+    assert_refused(tune_gemm_add(dev, F(2, 3), F(2, 3), F(2, 4), F(3, 4), 1, TUNE_F32), "gemm_add"); /* y is r */
+    assert_refused(tune_gemm_add(dev, F(2, 3), &r, F(2, 4), F(3, 5), 1, TUNE_F32), "gemm_add");
+    assert_refused(tune_gemm_add(dev, F(2, 4), &r, F(2, 4), F(4, 4), 1, TUNE_F32), "gemm_add");
+    assert_refused(tune_gemm_add(dev, H(2, 3), &r, F(2, 4), F(3, 4), 1, TUNE_F32), "gemm_add");
+    assert_refused(tune_gemm_add(dev, F(2, 3), &wide, F(2, 4), F(3, 4), 1, TUNE_F32), "gemm_add");
+    assert_refused(tune_gemm_add(dev, F(2, 3), &apart_r, F(2, 4), F(3, 4), 1, TUNE_F32), "gemm_add");
+    assert_refused(tune_gemm_add(dev, F(2, 3), &r, F(2, 4), F(3, 4), 1, TUNE_F16), "gemm_add");
     assert_refused(tune_linear_backward(dev, F(2, 5), NULL, NULL, F(2, 3), F(2, 4), F(3, 4), 1, 0, TUNE_F32), "linear_backward");
     assert_refused(tune_linear_backward(dev, NULL, F(4, 3), NULL, F(2, 3), F(2, 4), F(3, 4), 1, 0, TUNE_F32), "linear_backward");
     assert_refused(tune_linear_backward(dev, NULL, H(3, 4), NULL, F(2, 3), F(2, 4), F(3, 4), 1, 0, TUNE_F32), "linear_backward");
@@ -1943,7 +1943,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(naive_backward), cmocka_unit_test(gemm),          cmocka_unit_test(gemm_columns),
         cmocka_unit_test(gemm_nf4),       cmocka_unit_test(gemm_rounded),  cmocka_unit_test(attention_cached),
         cmocka_unit_test(views),          cmocka_unit_test(views_nf4),
-        cmocka_unit_test(linear),         cmocka_unit_test(residual),
+        cmocka_unit_test(linear),         cmocka_unit_test(gemm_add),
         cmocka_unit_test(embed),          cmocka_unit_test(gather_scatter), cmocka_unit_test(gather_scatter_columns), cmocka_unit_test(rmsnorm),
         cmocka_unit_test(headnorm),       cmocka_unit_test(rope),          cmocka_unit_test(attention),
         cmocka_unit_test(attention_packed), cmocka_unit_test(attention_unseen),

@@ -168,7 +168,7 @@ int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const st
 {
     if (!gemm_fits(y, x, false, w, true) || (bias && !(is_row(bias, y->shape[1]) && is_float(y))))
         return refuse_linear("linear_forward", y, x, w, bias);
-    TRY(r ? tune_residual(dev, y, r, x, w, scale, operands) : tune_gemm(dev, y, x, false, w, true, scale, 0, operands));
+    TRY(r ? tune_gemm_add(dev, y, r, x, w, scale, operands) : tune_gemm(dev, y, x, false, w, true, scale, 0, operands));
     return bias ? tune_bias_forward(dev, y, bias, scale) : 0;
 }
 

@@ -335,7 +335,7 @@ static void no_memory()
               w.multiply(0);
               std::vector<float> before = w.result();
               fill_up(w.dev);
-              int status = tune_residual(w.dev, &ty, &tr, &tx, &tw, 1, TUNE_F32);
+              int status = tune_gemm_add(w.dev, &ty, &tr, &tx, &tw, 1, TUNE_F32);
               return status == 0 && w.result() == before ? 0 : 1;
           }) == 0 &&
               last_line(read_file(kept_path()))[9] == 1);

@@ -47,7 +47,7 @@ static void columns()
 }
 
 /* y = r + scale x w^T; r stays. Nothing is copied: one product, and casts of its operands. */
-static void residual()
+static void gemm_add()
 {
     verdict v;
     bool alone = true;
@@ -57,18 +57,18 @@ static void residual()
                 for (enum tune_dtype operands : types) {
                     both x(t, s[0], s[2], 1, 1), w(tw, s[1], s[2], 1, 2);
                     both r(TUNE_F32, s[0], s[1], 1, 3), y(TUNE_F32, s[0], s[1], NAN, 4);
-                    tune_residual(cpu, &y.c, &r.c, &x.c, &w.c, 0.75f, operands);
+                    tune_gemm_add(cpu, &y.c, &r.c, &x.c, &w.c, 0.75f, operands);
                     compare(&v, {&y, &r}, [&] {
                         uint64_t before = emu::queued();
-                        int status = tune_cuda_residual(&cuda, &y.g, &r.g, &x.g, &w.g, 0.75f,
+                        int status = tune_cuda_gemm_add(&cuda, &y.g, &r.g, &x.g, &w.g, 0.75f,
                                                         operands);
                         uint64_t casts = uint64_t(t != operands) + uint64_t(tw != operands);
                         alone = alone && emu::queued() - before <= 1 + casts;
                         return status;
                     });
                 }
-    judge("residual", v);
-    check("residual: a product and no copy", alone);
+    judge("gemm_add", v);
+    check("gemm_add: a product and no copy", alone);
 }
 
 /* NF4 on both devices, in parts one below the other. */
@@ -120,9 +120,9 @@ static void nf4()
                     });
                     both r(TUNE_F32, 3, M, 1, 4), z(TUNE_F32, 3, M, NAN, 5);
                     if (bt) {
-                        tune_residual(cpu, &z.c, &r.c, &x.c, &w.c, 0.75f, t);
+                        tune_gemm_add(cpu, &z.c, &r.c, &x.c, &w.c, 0.75f, t);
                         compare(&sum, {&z}, [&] {
-                            return tune_cuda_residual(&cuda, &z.g, &r.g, &x.g, &w.g, 0.75f, t);
+                            return tune_cuda_gemm_add(&cuda, &z.g, &r.g, &x.g, &w.g, 0.75f, t);
                         });
                     }
                     both s(TUNE_F32, 0, M, NAN, 3);
@@ -140,7 +140,7 @@ static void nf4()
         compare(&squares, {&s}, [&] { return tune_cuda_row_squares(&cuda, &s.g, &w.g); });
     }
     judge("gemm of NF4", product);
-    judge("residual of NF4", sum);
+    judge("gemm_add of NF4", sum);
     judge("row_squares", squares);
 }
 
@@ -149,7 +149,7 @@ int main()
     begin_operations();
     gemm();
     columns();
-    residual();
+    gemm_add();
     nf4();
     return end_operations();
 }

@@ -32,7 +32,7 @@ int tune_cpu_exchange(struct tune_device *dev, struct tune_tensor *x, struct tun
 }
 
 /* The copy is a few thousandths of the product's time. */
-int tune_cpu_residual(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *r, const struct tune_tensor *x,
+int tune_cpu_gemm_add(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *r, const struct tune_tensor *x,
                       const struct tune_tensor *w, float scale, enum tune_dtype operands)
 {
     tune_cpu_copy(dev, y, r);

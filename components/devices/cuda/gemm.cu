@@ -450,7 +450,7 @@ extern "C" int tune_cuda_gemm(struct tune_device *dev, struct tune_tensor *c,
     return compute(dev, c, c, a, at, b, bt, alpha, beta, operands);
 }
 
-extern "C" int tune_cuda_residual(struct tune_device *dev, struct tune_tensor *y,
+extern "C" int tune_cuda_gemm_add(struct tune_device *dev, struct tune_tensor *y,
                                   const struct tune_tensor *r, const struct tune_tensor *x,
                                   const struct tune_tensor *w, float scale,
                                   enum tune_dtype operands)
