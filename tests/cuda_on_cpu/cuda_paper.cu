@@ -180,11 +180,12 @@ static void begin_op(struct tune_device *dev, const char *op, const struct tune_
         current = nullptr;                                                                         \
         return status;                                                                             \
     }
-/* A product's size, and what of its operands must be rounded first. */
+/* A product's size, and what of its operands must be rounded first. What it adds to, r, is none. */
 #define NOTE(kind, ...) NOTE_##kind(__VA_ARGS__)
 #define NOTE_SET(x)
 #define NOTE_EDIT(x, old)
-#define NOTE_GET(x) current->floats += x && x->dtype == TUNE_F32 ? count(x) : 0;
+#define NOTE_GET(x)                                                                                \
+    current->floats += x && x->dtype == TUNE_F32 && strcmp(#x, "r") != 0 ? count(x) : 0;
 #define NOTE_STEP(x)
 #define NOTE_VALUE(x, T) note_value(#x, shaped, x);
 static void note_value(const char *name, const struct tune_tensor *c, enum tune_dtype x)
