@@ -353,20 +353,21 @@ static void linear_case(struct worst *forward, struct worst *backward, enum tune
 {
     float scale = 0.75f;
     struct array x = array_random(type, N, C, 1, 1), w = array_random(TUNE_F32, M, C, 1, 2), bias = array_random(TUNE_F32, 0, M, 1, 3);
-    struct array y = array_random(type, N, M, 1, 4), dy = array_random(type, N, M, 1, 5), dx = array_nan(type, N, C);
+    struct array r = array_random(TUNE_F32, N, M, 1, 4), y = array_nan(type, N, M), dy = array_random(type, N, M, 1, 5), dx = array_nan(type, N, C);
     struct array dw = array_random(TUNE_F32, M, C, 1, 6), db = array_random(TUNE_F32, 0, M, 1, 7);
-    double *wy = copy_of(&y), *wdx = zeros(N * C), *wdw = copy_of(&dw), *wdb = copy_of(&db);
+    const struct tune_tensor *residual = type == TUNE_F32 ? &r.t : NULL;
+    double *wy = residual ? copy_of(&r) : zeros(N * M), *wdx = zeros(N * C), *wdw = copy_of(&dw), *wdb = copy_of(&db);
     naive_gemm(wy, x.v, false, w.v, true, N, M, C, scale, 1);
     for (int64_t i = 0; i < N * M; i++)
         wy[i] += scale * bias.v[i % M];
     naive_gemm(wdx, dy.v, false, w.v, false, N, C, M, scale, 0);
     naive_gemm(wdw, dy.v, true, x.v, false, M, C, N, scale, 1);
     naive_bias_backward(wdb, dy.v, N, M, scale);
-    struct array *all[] = {&x, &w, &bias, &y, &dy, &dx, &dw, &db};
+    struct array *all[] = {&x, &w, &bias, &y, &dy, &dx, &dw, &db, &r};
     for (int d = 0; d < DEVICES; d++) {
-        for (int i = 0; i < 8; i++)
+        for (int i = 0; i < 9; i++)
             put(devices[d], all[i]);
-        assert_ok(tune_linear_forward(devices[d], &y.t, &x.t, &w.t, &bias.t, scale, 1, TUNE_F32));
+        assert_ok(tune_linear_forward(devices[d], &y.t, &x.t, &w.t, &bias.t, scale, residual, TUNE_F32));
         worst(forward, type, error(&y, wy));
         assert_ok(tune_linear_backward(devices[d], &dx.t, &dw.t, &db.t, &dy.t, &x.t, &w.t, scale, 0, TUNE_F32));
         worst(backward, type, error(&dx, wdx));
@@ -377,7 +378,7 @@ static void linear_case(struct worst *forward, struct worst *backward, enum tune
         worst(backward, type, error(&dx, wdx));
         worst(backward, TUNE_F32, error(&dw, wdw));
     }
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 9; i++)
         drop(all[i]);
     free(wy), free(wdx), free(wdw), free(wdb);
 }
@@ -392,6 +393,46 @@ static void linear(void **state)
             linear_case(&forward, &backward, dtypes[t], sizes[s][0], sizes[s][1], sizes[s][2]);
     assert_worst("linear_forward", &forward, 8, 2);    /* 2.4, 0.6 */
     assert_worst("linear_backward", &backward, 24, 2); /* 6.2, 0.5 */
+}
+
+/* y = r + scale x w^T, and the same bits by a copy and a product that adds. */
+static void gemm_add_case(struct worst *worst_of, const int64_t size[3], enum tune_dtype tx, enum tune_dtype tw,
+                          enum tune_dtype operands)
+{
+    int64_t N = size[0], M = size[1], C = size[2];
+    float scale = 0.75f;
+    struct array x = array_random(tx, N, C, 1, 1), w = array_random(tw, M, C, 1, 2), r = array_random(TUNE_F32, N, M, 1, 3);
+    struct array y = array_nan(TUNE_F32, N, M), z = array_nan(TUNE_F32, N, M);
+    double *want = copy_of(&r), *rx = operands == TUNE_F32 ? copy_of(&x) : rounded(x.v, x.n);
+    double *rw = operands == TUNE_F32 ? copy_of(&w) : rounded(w.v, w.n);
+    naive_gemm(want, rx, false, rw, true, N, M, C, scale, 1);
+    struct array *all[] = {&x, &w, &r, &y, &z};
+    for (int d = 0; d < DEVICES; d++) {
+        for (int i = 0; i < 5; i++)
+            put(devices[d], all[i]);
+        assert_ok(tune_gemm_add(devices[d], &y.t, &r.t, &x.t, &w.t, scale, operands));
+        worst(worst_of, TUNE_F32, error(&y, want));
+        assert_true(unchanged(&r));
+        assert_ok(tune_copy(devices[d], &z.t, &r.t));
+        assert_ok(tune_gemm(devices[d], &z.t, &x.t, false, &w.t, true, scale, 1, operands));
+        char *one = get(&y), *two = get(&z);
+        assert_memory_equal(one, two, y.bytes);
+        free(one), free(two);
+    }
+    for (int i = 0; i < 5; i++)
+        drop(all[i]);
+    free(want), free(rx), free(rw);
+}
+
+static void gemm_add(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{1, 1, 1}, {3, 17, 65}, {7, 96, 130}, {65, 130, 63}, {270, 259, 700}};
+    struct worst w = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int t = 0; t < 8; t++)
+            gemm_add_case(&w, sizes[s], dtypes[t & 1], dtypes[t >> 1 & 1], dtypes[t >> 2]);
+    assert_worst("gemm_add", &w, 24, 0);
 }
 
 /* ---- embedding, gather, scatter ---- */
@@ -1597,6 +1638,15 @@ static void refused(void **state)
     assert_refused(tune_linear_forward(dev, F(2, 3), F(2, 4), F(3, 5), NULL, 1, 0, TUNE_F32), "linear_forward");
     assert_refused(tune_linear_forward(dev, F(2, 3), F(2, 4), F(3, 4), R(4), 1, 0, TUNE_F32), "linear_forward");
     assert_refused(tune_linear_forward(dev, F(2, 3), F(2, 4), F(3, 4), RH(3), 1, 0, TUNE_F32), "linear_forward");
+    struct tune_tensor r = *F(2, 3), wide = *H(2, 3), apart_r = *S(2, 3);
+    r.data = wide.data = apart_r.data = tune_address_plus(memory, 64);
+    assert_refused(tune_gemm_add(dev, F(2, 3), F(2, 3), F(2, 4), F(3, 4), 1, TUNE_F32), "gemm_add"); /* y is r */
+    assert_refused(tune_gemm_add(dev, F(2, 3), &r, F(2, 4), F(3, 5), 1, TUNE_F32), "gemm_add");
+    assert_refused(tune_gemm_add(dev, F(2, 4), &r, F(2, 4), F(4, 4), 1, TUNE_F32), "gemm_add");
+    assert_refused(tune_gemm_add(dev, H(2, 3), &r, F(2, 4), F(3, 4), 1, TUNE_F32), "gemm_add");
+    assert_refused(tune_gemm_add(dev, F(2, 3), &wide, F(2, 4), F(3, 4), 1, TUNE_F32), "gemm_add");
+    assert_refused(tune_gemm_add(dev, F(2, 3), &apart_r, F(2, 4), F(3, 4), 1, TUNE_F32), "gemm_add");
+    assert_refused(tune_gemm_add(dev, F(2, 3), &r, F(2, 4), F(3, 4), 1, TUNE_F16), "gemm_add");
     assert_refused(tune_linear_backward(dev, F(2, 5), NULL, NULL, F(2, 3), F(2, 4), F(3, 4), 1, 0, TUNE_F32), "linear_backward");
     assert_refused(tune_linear_backward(dev, NULL, F(4, 3), NULL, F(2, 3), F(2, 4), F(3, 4), 1, 0, TUNE_F32), "linear_backward");
     assert_refused(tune_linear_backward(dev, NULL, H(3, 4), NULL, F(2, 3), F(2, 4), F(3, 4), 1, 0, TUNE_F32), "linear_backward");
@@ -1899,7 +1949,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(naive_backward), cmocka_unit_test(gemm),          cmocka_unit_test(gemm_columns),
         cmocka_unit_test(gemm_nf4),       cmocka_unit_test(gemm_rounded),  cmocka_unit_test(attention_cached),
         cmocka_unit_test(views),          cmocka_unit_test(views_nf4),
-        cmocka_unit_test(linear),
+        cmocka_unit_test(linear),         cmocka_unit_test(gemm_add),
         cmocka_unit_test(embed),          cmocka_unit_test(gather_scatter), cmocka_unit_test(gather_scatter_columns), cmocka_unit_test(rmsnorm),
         cmocka_unit_test(headnorm),       cmocka_unit_test(rope),          cmocka_unit_test(attention),
         cmocka_unit_test(attention_packed), cmocka_unit_test(attention_unseen),

@@ -200,6 +200,14 @@ static void read_mask(struct tune_model *m, const struct product *p, double *kee
     free(ones), free(kept);
 }
 
+static float *nans(int64_t n)
+{
+    float *v = malloc((size_t)n * sizeof *v);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = NAN;
+    return v;
+}
+
 static void one_product(struct tune_model *m, int layer, enum lora_product which, bool biased)
 {
     const struct lora_group *g = &m->lora->group[layer * LORA_PRODUCTS + which];
@@ -228,10 +236,11 @@ static void one_product(struct tune_model *m, int layer, enum lora_product which
     fill(a.x, 1, N * in);
     fill(a.y, 2, N * all);
     fill(a.dy, 3, N * all);
-    float *x = narrow(a.x, N * in), *y = narrow(a.y, N * all), *dy = narrow(a.dy, N * all), *dx = narrow(a.dx, N * in);
+    float *x = narrow(a.x, N * in), *r = narrow(a.y, N * all), *y = nans(N * all), *dy = narrow(a.dy, N * all), *dx = narrow(a.dx, N * in);
     struct tune_tensor tx = put_tensor(m->dev, N, in, x), ty = put_tensor(m->dev, N, all, y);
+    struct tune_tensor tr = put_tensor(m->dev, N, all, r);
     struct tune_tensor tdy = put_tensor(m->dev, N, all, dy), tdx = put_tensor(m->dev, N, in, dx);
-    const struct tune_tensor *mine[] = {&bias, &tx, &ty, &tdy, &tdx};
+    const struct tune_tensor *mine[] = {&bias, &tx, &ty, &tr, &tdy, &tdx};
     if (!biased)
         memset(a.y, 0, (size_t)(N * all) * 8);
     assert_ok(tune_model_zero_grad(m, NULL));
@@ -241,7 +250,7 @@ static void one_product(struct tune_model *m, int layer, enum lora_product which
     for (int i = 0; i < 3; i++)
         assert_ok(tune_begin_pass(m->dev, m->step_at));
     m->dropping = m->lora->options.dropout > 0;
-    assert_ok(tune_product_forward(m, &p, &ty, &tx, biased ? 1 : 0));
+    assert_ok(tune_product_forward(m, &p, &ty, &tx, biased ? &tr : NULL));
     assert_ok(tune_product_backward(m, &p, &tdx, &tdy, &tx));
     read_mask(m, &p, a.keep, in);
     int64_t at = 0;
@@ -260,9 +269,9 @@ static void one_product(struct tune_model *m, int layer, enum lora_product which
     same("dx", got_dx, a.dx, N * in);
     for (double **d = &a.x; d <= &a.keep; d++)
         free(*d);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         drop_tensor(m->dev, mine[i]);
-    free(x), free(y), free(dy), free(dx), free(some), free(got_y), free(got_dx);
+    free(x), free(r), free(y), free(dy), free(dx), free(some), free(got_y), free(got_dx);
 }
 
 static void products(void **state)

@@ -155,7 +155,7 @@ static void counts(const struct tune_profile *r, int64_t steps, bool checkpointi
     static const char *const matrices[] = {"qkv", "o", "gate_up", "down"};
     for (int i = 0; i < 4; i++) {
         char name[32];
-        snprintf(name, sizeof name, "gemm %s", matrices[i]);
+        snprintf(name, sizeof name, "gemm %s%s", i % 2 ? "add " : "", matrices[i]); /* onto the residual stream */
         calls(r, "forward", name, layers);
         if (checkpointing && i < 3) /* what backward does not read is not computed again */
             calls(r, "backward", name, layers);

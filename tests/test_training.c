@@ -686,9 +686,9 @@ static void loss_edges(void **state)
 
 /* ---- a loss as a loop of chunks ---- */
 
-enum { LONG_ROWS = 3, LONG = 60, POSITIONS = LONG_ROWS * LONG };
+enum { LONG_ROWS = 3, LONG = 80, POSITIONS = LONG_ROWS * LONG };
 
-/* 2^18 logits a row make chunks of 48 rows at most: some 120 labels take three. */
+/* 2^18 logits a row make chunks of 64 rows at most: some 160 labels take three. */
 static struct tune_model_config many_logits(void)
 {
     struct tune_model_config c = base("llama");
@@ -718,6 +718,8 @@ static int loop(struct trainer *t, const struct tune_batch *batch, const struct 
     assert_ok(tune_model_zero_grad(t->m, t->sums));
     assert_ok(tune_model_forward(t->m, batch, &hidden));
     while (taken != chunks && (more = tune_loss_chunk(t->loss, hidden, batch, t->sums, &chunk)) > 0) {
+        int64_t left = batch->label_count - 64 * taken; /* all chunks but the last have 64 */
+        assert_int_equal(chunk.rows.shape[0], left < 64 ? left : 64);
         for (int64_t i = 0; i < chunk.rows.shape[0]; i++)
             assert_int_equal(batch->labels[chunk.host_rows[i]], chunk.host_labels[i]);
         assert_ok(tune_cross_entropy(&chunk, weights));
@@ -726,6 +728,19 @@ static int loop(struct trainer *t, const struct tune_batch *batch, const struct 
     }
     assert_ok(more);
     return taken;
+}
+
+/* Whole 64s, at least one, and not much more than 48 MiB; never more than there are. */
+static void rows_of_logits(void **state)
+{
+    (void)state;
+    static const int vocabularies[] = {256, 32000, 49152, 50257, 128256, 151936, 196608, 262144, 20000000};
+    for (size_t i = 0; i < sizeof vocabularies / sizeof *vocabularies; i++) {
+        struct tune_model_config c = base("llama");
+        int64_t V = c.vocabulary = vocabularies[i], rows = tune_model_logit_rows(&c, 1 << 20), least = (48 << 20) / (4 * V);
+        assert_true(rows % 64 == 0 && rows >= 64 && rows >= least && rows < least + 64 + (least == 0));
+        assert_int_equal(tune_model_logit_rows(&c, 50), 50);
+    }
 }
 
 /* A loop that is left half way, and begun again with another batch, or with the same one: as if it had never been. */
@@ -936,7 +951,7 @@ static void whole_rows(void **state)
     more.B++;
     packed.starts = starts;
     assert_int_equal(tune_loss_row_weights(t.loss, &more, factors, &weights), -1);
-    assert_error_has("240 positions, the loss has room for 180");
+    assert_error_has("320 positions, the loss has room for 240");
     assert_int_equal(tune_loss_row_weights(t.loss, &packed, factors, &weights), -1);
     assert_error_has("packed");
     assert_int_equal(tune_loss_row_log_probs(t.loss, hidden, &packed, sums), -1);
@@ -1600,7 +1615,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),
         cmocka_unit_test(reserves),             cmocka_unit_test(schedules),
         cmocka_unit_test(schedules_by_rows),    cmocka_unit_test(step_sums),
-        cmocka_unit_test(steps),                cmocka_unit_test(chunks_abandoned), cmocka_unit_test(chunks_by_hand),
+        cmocka_unit_test(steps),                cmocka_unit_test(rows_of_logits), cmocka_unit_test(chunks_abandoned), cmocka_unit_test(chunks_by_hand),
         cmocka_unit_test(own_rules),            cmocka_unit_test(last_step),
         cmocka_unit_test(chunks_by_rows),       cmocka_unit_test(gradient_alone),   cmocka_unit_test(whole_rows),
         cmocka_unit_test(rows_of_two),          cmocka_unit_test(rows_far_away),

@@ -149,7 +149,8 @@ void tune_device_close(struct tune_device *dev);
  * nothing else may be called but close. "cpu" is opened. "cuda": the GPU if it can be opened, else
  * one of unknown memory. memory: bytes of a GPU to plan for instead, with what its driver takes
  * (TUNE_CUDA_CONTEXT); 0: none. NULL with an error, as above. */
-#define TUNE_CUDA_CONTEXT ((int64_t)512 << 20) /* an estimate: nothing of ours was measured yet */
+#define TUNE_CUDA_GRAPHS ((int64_t)128 << 20) /* for CUDA graphs (cuda/graph.cu) */
+#define TUNE_CUDA_CONTEXT (((int64_t)512 << 20) + TUNE_CUDA_GRAPHS) /* 512 MiB: not yet measured */
 struct tune_device *tune_device_plan(const char *name, int threads, int64_t memory);
 
 /* tune_device_alloc - zeroed, 64-byte aligned memory on the device. Address 0 with an error of kind

@@ -163,12 +163,12 @@ static int refuse_linear(const char *op, const struct tune_tensor *a, const stru
 }
 
 int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
-                        const struct tune_tensor *w, const struct tune_tensor *bias, float scale, float beta,
-                        enum tune_dtype operands)
+                        const struct tune_tensor *w, const struct tune_tensor *bias, float scale,
+                        const struct tune_tensor *r, enum tune_dtype operands)
 {
     if (!gemm_fits(y, x, false, w, true) || (bias && !(is_row(bias, y->shape[1]) && is_float(y))))
         return refuse_linear("linear_forward", y, x, w, bias);
-    TRY(tune_gemm(dev, y, x, false, w, true, scale, beta, operands));
+    TRY(r ? tune_gemm_add(dev, y, r, x, w, scale, operands) : tune_gemm(dev, y, x, false, w, true, scale, 0, operands));
     return bias ? tune_bias_forward(dev, y, bias, scale) : 0;
 }
 

@@ -74,6 +74,18 @@
     (operands == TUNE_F32 || operands == TUNE_BF16))
 #define TUNE_COST_gemm COST(2 * count(c) * (double)a->shape[!at], all, at ? "dW" : bt ? "" : "dx")
 
+/* tune_gemm_add(dev, y, r, x, w, scale, operands) - y = r + scale x w^T: a linear layer that goes
+ * on the residual stream. CUDA adds where it stores the product, without a copy of r.
+ *     y [N,M] set   r [N,M], not y itself   both F32   x [N,C], w [M,C]: as for tune_gemm */
+#define TUNE_ARGS_gemm_add(V) \
+    V(SET, y) V(GET, r) V(GET, x) V(GET, w) V(VALUE, scale, float) \
+    V(VALUE, operands, enum tune_dtype)
+#define TUNE_FIT_gemm_add \
+    (gemm_fits(y, x, false, w, true) && is_f32(y, x->shape[0], w->shape[0]) && \
+     is_f32(r, x->shape[0], w->shape[0]) && r->data.at != y->data.at && \
+     (operands == TUNE_F32 || operands == TUNE_BF16))
+#define TUNE_COST_gemm_add COST(2 * count(y) * (double)x->shape[1], all, "")
+
 /* tune_bias_forward(dev, y, bias, scale) - every row of y += scale bias.   y [N,M] add  bias [M]
  * tune_bias_backward(dev, dbias, dy, scale) - dbias += scale * sum of dy's rows. */
 #define TUNE_ARGS_bias_forward(V) V(EDIT, y, true) V(GET, bias) V(VALUE, scale, float)
@@ -387,7 +399,8 @@
 
 /* The list. */
 #define TUNE_OPS(OP) \
-    OP(copy) OP(zero) OP(axpby) OP(exchange) OP(gemm) OP(bias_forward) OP(bias_backward) \
+    OP(copy) OP(zero) OP(axpby) OP(exchange) OP(gemm) OP(gemm_add) \
+    OP(bias_forward) OP(bias_backward) \
     OP(embed_forward) OP(embed_backward) OP(rmsnorm_forward) \
     OP(rmsnorm_backward) OP(headnorm_forward) OP(headnorm_backward) OP(rope) \
     OP(attention_forward) OP(attention_backward) \
@@ -447,14 +460,13 @@ struct tune_ops {
 #undef TUNE_TABLE_ENTRY
 };
 
-/* tune_linear_forward - y = scale (x w^T + bias) + beta y.   y [N,M]  x [N,C]  w [M,C]  bias [M] or
- * NULL
+/* tune_linear_forward - y = scale (x w^T + bias) + r.   y [N,M]  x [N,C]  w [M,C]  bias [M] or NULL
+ * r [N,M] or NULL, as for tune_gemm_add
  * tune_linear_backward - dx = scale dy w + dx_beta dx;  dw += scale dy^T x;  dbias += scale * sum
  * of dy's rows. dx, dw, dbias: NULL if not wanted. operands: as for tune_gemm. */
 int tune_linear_forward(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x,
                         const struct tune_tensor *w, const struct tune_tensor *bias, float scale,
-                        float beta,
-                        enum tune_dtype operands);
+                        const struct tune_tensor *r, enum tune_dtype operands);
 int tune_linear_backward(struct tune_device *dev, struct tune_tensor *dx, struct tune_tensor *dw,
                          struct tune_tensor *dbias, const struct tune_tensor *dy,
                          const struct tune_tensor *x,

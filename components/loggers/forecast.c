@@ -93,12 +93,12 @@ static int time_product(struct tune_device *dev, struct tune_tensor *y, struct t
     double begin, passed = 0, flops = 2.0 * (double)x->shape[0] * (double)x->shape[1] * (double)y->shape[1];
     int64_t times = 1;
     *rate = 0;
-    TRY(tune_linear_forward(dev, y, x, w, NULL, 1, 0, operands)); /* fills caches, starts threads */
+    TRY(tune_linear_forward(dev, y, x, w, NULL, 1, NULL, operands)); /* fills caches, starts threads */
     TRY(tune_device_sync(dev));
     for (; passed < LEAST_S; times *= 2) {
         begin = tune_clock_s();
         for (int64_t i = 0; i < times; i++)
-            TRY(tune_linear_forward(dev, y, x, w, NULL, 1, 0, operands));
+            TRY(tune_linear_forward(dev, y, x, w, NULL, 1, NULL, operands));
         TRY(tune_device_sync(dev));
         passed = tune_clock_s() - begin;
         *rate = flops * (double)times / passed;

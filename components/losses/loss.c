@@ -134,13 +134,13 @@ static int begin(struct tune_loss *l, const struct tune_model_labels *labels, co
     return tune_add_labels(l->dev, tune_record_step(record), (double)n, (double)l->chunks);
 }
 
-/* The number of labels in chunk i; *at: the first one. Chunks have nearly equal sizes, because each
- * reads all output weights. */
+/* The number of labels in chunk i; *at: the first one. All chunks but the last have one size, for
+ * any number of labels: a GPU chooses an algorithm for each shape of a product. */
 static int64_t part_of(const struct tune_loss *l, int64_t i, int64_t *at)
 {
     int64_t labels = l->labels.rows.shape[0];
-    *at = labels * i / l->chunks;
-    return labels * (i + 1) / l->chunks - *at;
+    *at = l->chunk * i;
+    return labels - *at < l->chunk ? labels - *at : l->chunk;
 }
 
 /* Gather and project labels [at, at + n) of the batch. */

@@ -147,7 +147,7 @@ int tune_model_extend(struct tune_model *m, const struct tune_cached *cached,
                       const struct tune_batch *batch, bool bare, struct tune_tensor **hidden);
 int tune_model_reserve_keys(struct tune_model *m, int B, int keys);
 
-/* A matrix product of a layer: y = scale (x w^T + bias) + beta y. Its adapters, if any, add to y
+/* A matrix product of a layer: y = scale (x w^T + bias) + r. Its adapters, if any, add to y
  * (lora.h). */
 struct product {
     int layer;
@@ -165,9 +165,10 @@ struct product {
  * tune_product_again - recompute what backward reads of tune_product_forward, without y.
  * tune_product_backward - like tune_linear_backward; dx is set, and may be NULL. */
 int tune_product_forward(struct tune_model *m, const struct product *p, struct tune_tensor *y,
-                         const struct tune_tensor *x, float beta);
+                         const struct tune_tensor *x, const struct tune_tensor *r);
 int tune_product_merged(struct tune_model *m, const struct product *p, const struct lora_group *g,
-                        struct tune_tensor *y, const struct tune_tensor *x, float beta);
+                        struct tune_tensor *y, const struct tune_tensor *x,
+                        const struct tune_tensor *r);
 void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *device,
                                int64_t *host);
 int64_t tune_product_tile_rows(int64_t in);

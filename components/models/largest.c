@@ -2,12 +2,12 @@
 #include "devices/ops.h"
 #include "models/activations.h"
 
-enum { LOGITS_BYTES = 48 << 20, LEAST_ROWS = 16 };
+enum { LOGITS_BYTES = 48 << 20, WHOLE = 64 };
 
 int64_t tune_model_logit_rows(const struct tune_model_config *config, int64_t N)
 {
     int64_t rows = LOGITS_BYTES / (4 * (int64_t)config->vocabulary);
-    rows = rows < LEAST_ROWS ? LEAST_ROWS : rows;
+    rows = (rows < 1 ? WHOLE : rows + WHOLE - 1) / WHOLE * WHOLE;
     return rows < N ? rows : N;
 }
 

@@ -63,12 +63,16 @@ void tune_product_merged_bytes(const struct tune_lora *l, int layers, int64_t *d
 }
 
 int tune_product_merged(struct tune_model *m, const struct product *p, const struct lora_group *g, struct tune_tensor *y,
-                        const struct tune_tensor *x, float beta)
+                        const struct tune_tensor *x, const struct tune_tensor *r)
 {
     int64_t in = x->shape[1], tile = tune_product_tile_rows(in), bytes = tile * in * 4;
     float *host = tune_zeroed((size_t)bytes, 1, "merging an adapter");
     tune_address device = tune_device_alloc(m->dev, bytes, "a tile of merged weights");
-    int status = host && device.at ? by_matrices(m, p, g, y, x, beta, host, device, tile) : -1;
+    int status = host && device.at ? 0 : -1;
+    if (status == 0 && r)
+        status = tune_copy(m->dev, y, r);
+    if (status == 0)
+        status = by_matrices(m, p, g, y, x, r ? 1 : 0, host, device, tile);
     tune_device_free(m->dev, device, bytes);
     free(host);
     return status;

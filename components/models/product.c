@@ -123,29 +123,30 @@ int tune_product_again(struct tune_model *m, const struct product *p, const stru
 }
 
 int tune_product_forward(struct tune_model *m, const struct product *p, struct tune_tensor *y, const struct tune_tensor *x,
-                         float beta)
+                         const struct tune_tensor *r)
 {
     const struct lora_group *g = group(m, p);
     struct tune_tensor d;
     if (!g)
-        return tune_linear_forward(m->dev, y, x, p->w, p->bias, p->scale, beta, m->dtype);
+        return tune_linear_forward(m->dev, y, x, p->w, p->bias, p->scale, r, m->dtype);
     if (m->merged)
-        return tune_product_merged(m, p, g, y, x, beta);
+        return tune_product_merged(m, p, g, y, x, r);
     struct lora_state *s = state(m, p);
     struct tune_tensor h = rows(m, s->h, g->rank), u = rows(m, s->u, g->out);
     TRY(keep(m, p, g, x, &d));
     if (!m->lora->options.dora) {
-        TRY(tune_linear_forward(m->dev, y, x, p->w, p->bias, p->scale, beta, m->dtype));
+        TRY(tune_linear_forward(m->dev, y, x, p->w, p->bias, p->scale, r, m->dtype));
         return add_adapters(m, g, y, &h, p->scale);
     }
     struct tune_tensor factor = factors(s, g, false, 0, g->out);
     if (m->dropping) {
         struct tune_dropout drop = dropout(m, p);
         TRY(tune_dropout(m->dev, &d, x, m->step_at, drop, 0, 1, -1)); /* x - d */
-        TRY(tune_linear_forward(m->dev, y, &d, p->w, p->bias, p->scale, beta, m->dtype));
+        TRY(tune_linear_forward(m->dev, y, &d, p->w, p->bias, p->scale, r, m->dtype));
         return tune_scale_columns(m->dev, y, &u, &factor, 0, p->scale, 1);
     }
-    TRY(tune_scale_columns(m->dev, y, &u, &factor, 0, p->scale, beta));
+    TRY(r ? tune_copy(m->dev, y, r) : 0);
+    TRY(tune_scale_columns(m->dev, y, &u, &factor, 0, p->scale, r ? 1 : 0));
     return p->bias ? tune_bias_forward(m->dev, y, p->bias, p->scale) : 0;
 }
 

@@ -109,10 +109,10 @@ static struct product product(struct tune_model *m, int i, struct layer_weights 
 }
 
 static int product_forward(struct tune_model *m, int i, struct layer_weights *w, enum lora_product which,
-                           struct tune_tensor *y, const struct tune_tensor *x, float beta)
+                           struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *r)
 {
     struct product p = product(m, i, w, which);
-    return tune_product_forward(m, &p, y, x, beta);
+    return tune_product_forward(m, &p, y, x, r);
 }
 
 static int product_backward(struct tune_model *m, int i, struct layer_weights *w, enum lora_product which,
@@ -193,7 +193,7 @@ static int project_qkv(struct tune_model *m, int i, struct layer_weights *w)
     struct tune_tensor qkv = rows(m, s->qkv, Q), raw = rows(m, c->qk_norm ? s->raw : s->qkv, Q);
     on(m, i, "1");
     TRY(tune_rmsnorm_forward(m->dev, &norm, &rstd, &x, &w->norm1.w, c->norm_eps));
-    TRY(product_forward(m, i, w, LORA_QKV, &raw, &norm, 0));
+    TRY(product_forward(m, i, w, LORA_QKV, &raw, &norm, NULL));
     on(m, i, "");
     if (c->qk_norm) {
         struct tune_tensor rq = tune_tensor_2d(s->rstd_q, TUNE_F32, N, c->heads);
@@ -221,11 +221,10 @@ static int layer_forward(struct tune_model *m, int i, bool again)
     struct tune_tensor gate_up = rows(m, s->gate_up, 2 * (int64_t)c->ffn), h = rows(m, m->h, c->ffn);
     TRY(project_qkv(m, i, &w));
     TRY(attend(m, i, &qkv, &att));
-    TRY(tune_copy(m->dev, &mid, &x));
-    TRY(product_forward(m, i, &w, LORA_O, &mid, &att, 1));
+    TRY(product_forward(m, i, &w, LORA_O, &mid, &att, &x));
     on(m, i, "2");
     TRY(tune_rmsnorm_forward(m->dev, &norm, &rstd, &mid, &w.norm2.w, c->norm_eps));
-    TRY(product_forward(m, i, &w, LORA_GATE_UP, &gate_up, &norm, 0));
+    TRY(product_forward(m, i, &w, LORA_GATE_UP, &gate_up, &norm, NULL));
     on(m, i, "");
     if (again && !m->lora)
         return 0;
@@ -234,8 +233,7 @@ static int layer_forward(struct tune_model *m, int i, bool again)
         struct product down = product(m, i, &w, LORA_DOWN);
         return tune_product_again(m, &down, &h);
     }
-    TRY(tune_copy(m->dev, &out, &mid));
-    return product_forward(m, i, &w, LORA_DOWN, &out, &h, 1);
+    return product_forward(m, i, &w, LORA_DOWN, &out, &h, &mid);
 }
 
 static int check_places(const struct tune_model *m, const struct tune_batch *b)

@@ -180,11 +180,12 @@ static void begin_op(struct tune_device *dev, const char *op, const struct tune_
         current = nullptr;                                                                         \
         return status;                                                                             \
     }
-/* A product's size, and what of its operands must be rounded first. */
+/* A product's size, and what of its operands must be rounded first. What it adds to, r, is none. */
 #define NOTE(kind, ...) NOTE_##kind(__VA_ARGS__)
 #define NOTE_SET(x)
 #define NOTE_EDIT(x, old)
-#define NOTE_GET(x) current->floats += x && x->dtype == TUNE_F32 ? count(x) : 0;
+#define NOTE_GET(x)                                                                                \
+    current->floats += x && x->dtype == TUNE_F32 && strcmp(#x, "r") != 0 ? count(x) : 0;
 #define NOTE_STEP(x)
 #define NOTE_VALUE(x, T) note_value(#x, shaped, x);
 static void note_value(const char *name, const struct tune_tensor *c, enum tune_dtype x)
@@ -245,10 +246,12 @@ static const launch *largest(const row &r)
     return most;
 }
 
+static bool is_product(const row &r) { return r.op == "gemm" || r.op == "gemm_add"; }
+
 /* Kernels of one operation: cuBLASLt's is not among the launches, nor is a copy or a fill. */
 static int64_t kernels_of(const row &r)
 {
-    int64_t n = (int64_t)r.launches.size() + (r.op == "gemm");
+    int64_t n = (int64_t)r.launches.size() + is_product(r);
     return n > 0 ? n : 1;
 }
 
@@ -263,7 +266,7 @@ struct estimate {
  * not fill the GPU, or its last wave, leave parts of it idle. */
 static estimate time_of(const row &r)
 {
-    bool product = r.op == "gemm", attention = r.op.compare(0, 9, "attention") == 0;
+    bool product = is_product(r), attention = r.op.compare(0, 9, "attention") == 0;
     double rate = attention || (product && r.narrow) ? TENSOR_FLOPS : FLOAT_FLOPS;
     double share = product                        ? PRODUCT_SHARE
                    : r.op == "attention_forward"  ? FORWARD_SHARE
@@ -309,9 +312,9 @@ static void print_operations()
         estimate e = time_of(*r);
         const launch *most = largest(*r);
         char occupancy[16] = "-";
-        if (most && r->op != "gemm")
+        if (most && !is_product(*r))
             snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * fit_of(*most).share);
-        std::string names = r->op == "gemm" ? "; cuBLASLt" : "";
+        std::string names = is_product(*r) ? "; cuBLASLt" : "";
         for (const launch &l : r->launches)
             if (names.find(l.kernel) == std::string::npos)
                 names += "; " + l.kernel;

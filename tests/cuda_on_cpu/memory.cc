@@ -40,6 +40,14 @@ size_t memory_total()
     return bytes;
 }
 
+bool memory_take(int64_t bytes)
+{
+    if (bytes > (int64_t)(memory_total() - used))
+        return false;
+    used += (size_t)bytes;
+    return true;
+}
+
 static size_t range() { return 4 * memory_total() + 64 * PAGE; }
 
 const char *memory_place(const void *at)

@@ -17,6 +17,7 @@ struct emu_graph {
 };
 struct emu_graph_exec {
     std::vector<work> nodes;
+    int64_t bytes; /* of device memory */
 };
 struct emu_stream {
     std::deque<work> waiting;
@@ -376,7 +377,11 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
 {
     EMU_CALLED("cudaGraphInstantiate");
-    *exec = new emu_graph_exec{graph->nodes};
+    const char *wanted = getenv("CUDA_ON_CPU_GRAPH_NODE");
+    int64_t bytes = (wanted ? atoll(wanted) : 8192) * (int64_t)graph->nodes.size();
+    if (!memory_take(bytes))
+        return returned(cudaErrorMemoryAllocation);
+    *exec = new emu_graph_exec{graph->nodes, bytes};
     return cudaSuccess;
 }
 
@@ -393,6 +398,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 {
     EMU_CALLED("cudaGraphExecDestroy");
+    memory_take(-exec->bytes);
     delete exec;
     return cudaSuccess;
 }

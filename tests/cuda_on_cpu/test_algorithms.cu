@@ -298,18 +298,25 @@ static void various()
     check("a gradient of 64 tokens: timed", run(15, 64, true) == 0 && products_queued() == 10);
 }
 
-/* Without memory for a second c, a product that adds to it is not timed. */
+/* Take all memory that is left. */
+static void fill_up(struct tune_device *dev)
+{
+    size_t free, total;
+    tune_address rest = {0};
+    must(cudaMemGetInfo(&free, &total));
+    for (int64_t n = (int64_t)free; n > 0 && !rest.at; n -= 65536)
+        rest = tune_device_alloc(dev, n, "the rest");
+}
+
+/* Without memory for a second c, a product that adds to it is not timed. A sum with another matrix
+ * needs none. */
 static void no_memory()
 {
     check("no memory for timing: cuBLASLt's first",
           child([] {
               work w;
-              struct tune_device_memory m;
               w.multiply(0);
-              tune_device_memory(w.dev, &m);
-              tune_address rest = {0};
-              for (int64_t n = m.free; n > 0 && !rest.at; n -= 65536)
-                  rest = tune_device_alloc(w.dev, n, "the rest");
+              fill_up(w.dev);
               tune_tensor ta = tune_tensor_2d(w.a, TUNE_F32, M, K);
               tune_tensor tb = tune_tensor_2d(w.b, TUNE_F32, K, N - 1);
               tune_tensor tc = tune_tensor_2d(w.c, TUNE_F32, M, N - 1);
@@ -317,6 +324,21 @@ static void no_memory()
               return status == 0 && tune_device_sync(w.dev) == 0 ? 0 : 1;
           }) == 0);
     check("... and is not kept", last_line(read_file(kept_path()))[1] == N);
+    check("... a residual sum is timed",
+          child([] {
+              work w;
+              tune_address y = tune_device_alloc(w.dev, M * N * 4, "y");
+              tune_tensor tx = tune_tensor_2d(w.a, TUNE_F32, M, K);
+              tune_tensor tw = tune_tensor_2d(w.b, TUNE_F32, N, K);
+              tune_tensor ty = tune_tensor_2d(y, TUNE_F32, M, N), tr = ty;
+              tr.data = w.c;
+              w.multiply(0);
+              std::vector<float> before = w.result();
+              fill_up(w.dev);
+              int status = tune_gemm_add(w.dev, &ty, &tr, &tx, &tw, 1, TUNE_F32);
+              return status == 0 && w.result() == before ? 0 : 1;
+          }) == 0 &&
+              last_line(read_file(kept_path()))[9] == 1);
 }
 
 /* While a stream is captured, nothing is timed. A choice that is kept counts there too. */

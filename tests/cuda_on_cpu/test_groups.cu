@@ -168,6 +168,41 @@ static void many()
     check("... and the next ones", good && emu::queued() - before == 4);
 }
 
+/* The driver takes 40 MiB for each graph here, and 128 MiB is room for three and a bit. */
+static void room()
+{
+    int made = 0;
+    struct tune_device_memory before, full, after;
+    setenv("CUDA_ON_CPU_GRAPH_NODE", std::to_string(20 << 20).c_str(), 1);
+    auto two = [](int i) {
+        uint64_t begun = emu::queued();
+        tune_device_group_begin(dev);
+        tune_zero(dev, &x);
+        tune_axpby(dev, &x, &a, (float)i, 1);
+        return tune_device_group_end(dev) == 0 ? emu::queued() - begun : 0;
+    };
+    tune_tensor t = matrix();
+    give_back(&t); /* ends all graphs */
+    tune_device_memory(dev, &before);
+    for (int i = 1000; i < 1010; i++)
+        made += two(i) == 2 && two(i) == 1;
+    std::vector<float> from = read(a), to = read(x);
+    check("graphs are made until their room is full", made == 4);
+    check("... and go on", two(1003) == 1 && two(1004) == 2);
+    bool good = true;
+    for (size_t i = 0; i < to.size(); i++)
+        good = good && to[i] == 1009 * from[i];
+    check("... the others are queued call by call", good);
+    tune_device_memory(dev, &full);
+    check("what was left free for them is what they take",
+          before.free - full.free == (4 * 40 - 128) << 20);
+    t = matrix();
+    give_back(&t);
+    tune_device_memory(dev, &after);
+    check("their memory comes back", after.free == before.free && two(1009) == 2 && two(1009) == 1);
+    unsetenv("CUDA_ON_CPU_GRAPH_NODE");
+}
+
 static void switched_off()
 {
     setenv("TUNE_CUDA_GRAPHS", "0", 1);
@@ -199,6 +234,7 @@ int main()
     errors();
     memory();
     many();
+    room();
     for (tune_tensor *t : {&a, &b, &c, &x})
         give_back(t);
     switched_off();

@@ -46,6 +46,31 @@ static void columns()
     judge("gemm of some columns", v);
 }
 
+/* y = r + scale x w^T; r stays. Nothing is copied: one product, and casts of its operands. */
+static void gemm_add()
+{
+    verdict v;
+    bool alone = true;
+    for (auto &s : shapes)
+        for (enum tune_dtype t : types)
+            for (enum tune_dtype tw : types)
+                for (enum tune_dtype operands : types) {
+                    both x(t, s[0], s[2], 1, 1), w(tw, s[1], s[2], 1, 2);
+                    both r(TUNE_F32, s[0], s[1], 1, 3), y(TUNE_F32, s[0], s[1], NAN, 4);
+                    tune_gemm_add(cpu, &y.c, &r.c, &x.c, &w.c, 0.75f, operands);
+                    compare(&v, {&y, &r}, [&] {
+                        uint64_t before = emu::queued();
+                        int status = tune_cuda_gemm_add(&cuda, &y.g, &r.g, &x.g, &w.g, 0.75f,
+                                                        operands);
+                        uint64_t casts = uint64_t(t != operands) + uint64_t(tw != operands);
+                        alone = alone && emu::queued() - before <= 1 + casts;
+                        return status;
+                    });
+                }
+    judge("gemm_add", v);
+    check("gemm_add: a product and no copy", alone);
+}
+
 /* NF4 on both devices, in parts one below the other. */
 struct nf4_both {
     std::vector<tune_nf4_part> host, gpu;
@@ -80,7 +105,7 @@ struct nf4_both {
 
 static void nf4()
 {
-    verdict product, squares;
+    verdict product, sum, squares;
     const std::vector<std::vector<int64_t>> parts = {{5}, {3, 1, 4}, {200}};
     for (auto &rows : parts)
         for (int64_t columns : {7, 64, 130})
@@ -93,6 +118,13 @@ static void nf4()
                     compare(&product, {&y}, [&] {
                         return tune_cuda_gemm(&cuda, &y.g, &x.g, false, &w.g, bt, 1, 0, t);
                     });
+                    both r(TUNE_F32, 3, M, 1, 4), z(TUNE_F32, 3, M, NAN, 5);
+                    if (bt) {
+                        tune_gemm_add(cpu, &z.c, &r.c, &x.c, &w.c, 0.75f, t);
+                        compare(&sum, {&z}, [&] {
+                            return tune_cuda_gemm_add(&cuda, &z.g, &r.g, &x.g, &w.g, 0.75f, t);
+                        });
+                    }
                     both s(TUNE_F32, 0, M, NAN, 3);
                     tune_row_squares(cpu, &s.c, &w.c);
                     compare(&squares, {&s},
@@ -108,6 +140,7 @@ static void nf4()
         compare(&squares, {&s}, [&] { return tune_cuda_row_squares(&cuda, &s.g, &w.g); });
     }
     judge("gemm of NF4", product);
+    judge("gemm_add of NF4", sum);
     judge("row_squares", squares);
 }
 
@@ -116,6 +149,7 @@ int main()
     begin_operations();
     gemm();
     columns();
+    gemm_add();
     nf4();
     return end_operations();
 }

@@ -69,11 +69,14 @@ int tune_cuda_op_failed(struct tune_device *dev, const char *op);
  * tune_cuda_graph_flush - queue what an open group has collected; the rest of the group is queued
  * call by call. The group's end reports an error.
  * tune_cuda_graphs_drop - forget all graphs: memory that they use is freed. None is running.
- * tune_cuda_graphs_free - the same, for good. */
+ * tune_cuda_graphs_free - the same, for good.
+ * tune_cuda_graphs_taken - the GPU's memory that the driver took for graphs. No more are made once
+ * it is TUNE_CUDA_GRAPHS. */
 void tune_cuda_graph_table(struct tune_ops *ops);
 void tune_cuda_graph_flush(struct tune_device *dev);
 void tune_cuda_graphs_drop(struct tune_cuda *cuda);
 void tune_cuda_graphs_free(struct tune_cuda *cuda);
+int64_t tune_cuda_graphs_taken(const struct tune_cuda *cuda);
 
 /* tune_cuda_data - a tensor's numbers; NULL for an absent tensor.
  * tune_cuda_elements - how many it has.

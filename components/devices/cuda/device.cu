@@ -86,11 +86,13 @@ static void cuda_free(struct tune_device *dev, tune_address memory, int64_t)
     cudaFree(reinterpret_cast<void *>(memory.at));
 }
 
-static int cuda_memory(const struct tune_device *, struct tune_device_memory *memory)
+/* What graphs may still take is not free. */
+static int cuda_memory(const struct tune_device *dev, struct tune_device_memory *memory)
 {
     size_t free = 0, total = 0;
     CUDA_TRY("the size of its memory", cudaMemGetInfo(&free, &total));
-    memory->free = static_cast<int64_t>(free);
+    int64_t graphs = TUNE_CUDA_GRAPHS - tune_cuda_graphs_taken(tune_cuda_of(dev));
+    memory->free = tune_cuda_most(0, static_cast<int64_t>(free) - tune_cuda_most(0, graphs));
     memory->total = static_cast<int64_t>(total);
     memory->shared = false;
     return 0;

@@ -23,8 +23,8 @@ struct product {
 
 /* One call of it. */
 struct operands {
-    const void *a, *b; /* as cuBLASLt names them */
-    void *c;
+    const void *a, *b, *c; /* as cuBLASLt names them: d = alpha a b + beta c */
+    void *d;
     float alpha, beta;
 };
 
@@ -185,7 +185,7 @@ static cublasStatus_t queue(struct tune_device *dev, const struct product *p,
 {
     const struct tune_cuda_products *all = tune_cuda_of(dev)->products;
     return cublasLtMatmul(all->handle, p->how, &x->alpha, x->a, p->a, x->b, p->b, &x->beta, x->c,
-                          p->c, x->c, p->c, algorithm, all->workspace, workspace,
+                          p->c, x->d, p->c, algorithm, all->workspace, workspace,
                           tune_cuda_of(dev)->stream);
 }
 
@@ -244,8 +244,8 @@ static int time_all(struct tune_device *dev, const struct product *p, const stru
     return status;
 }
 
-/* Time the candidates on the product's own operands. A product that adds to c has another output
- * meanwhile; without memory for it, nothing is timed, and *best is -1. */
+/* Time the candidates on the product's own operands. A product that adds to its result has another
+ * one meanwhile; without memory for it, nothing is timed, and *best is -1. */
 static int time_on_operands(struct tune_device *dev, const struct product *p, struct operands x,
                             const cublasLtMatmulHeuristicResult_t *candidates, int count, int *best,
                             float *best_ms)
@@ -253,7 +253,7 @@ static int time_on_operands(struct tune_device *dev, const struct product *p, st
     void *room = nullptr;
     size_t element = p->kind.c_dtype == TUNE_BF16 ? 2 : 4;
     *best = -1;
-    if (x.beta != 0) {
+    if (x.beta != 0 && x.c == x.d) {
         size_t bytes = static_cast<size_t>(p->kind.rows * p->kind.c_step) * element;
         cudaError_t error = cudaMalloc(&room, bytes);
         if (error == cudaErrorMemoryAllocation) {
@@ -266,7 +266,7 @@ static int time_on_operands(struct tune_device *dev, const struct product *p, st
             cudaFree(room);
             return tune_cuda_failed(error, "timing cuBLASLt's algorithms");
         }
-        x.c = room;
+        x.c = x.d = room;
     }
     int status = time_all(dev, p, &x, candidates, count, best, best_ms);
     cudaFree(room);
@@ -274,7 +274,8 @@ static int time_on_operands(struct tune_device *dev, const struct product *p, st
 }
 
 /* Whether a choice by timing is worth it. A product's tokens are its rows, or its depth if it is a
- * gradient. Numbers of labels are mostly no multiples of TOKENS, and hardly come twice. */
+ * gradient. What is no multiple of TOKENS hardly comes twice: the loss has such a rest in each
+ * batch. */
 static bool is_timed(const struct tune_cuda *cuda, const struct tune_cuda_kind *k)
 {
     return cuda->algorithms && *cuda->algorithms && (k->at ? k->depth : k->rows) % TOKENS == 0;
@@ -354,14 +355,14 @@ static uint32_t alignment(uint64_t at)
 
 static int64_t step_of(const struct tune_tensor *t) { return t->stride ? t->stride : t->shape[1]; }
 
-/* c = alpha op(a) op(b) + beta c. a and b have one dtype; c is F32 or has it. */
+/* c = alpha op(a) op(b) + beta r. a and b have one dtype; c is F32 or has it. r is c, or it has c's
+ * layout. */
 static int multiply(struct tune_device *dev, const struct tune_tensor *c,
-                    const struct tune_tensor *a, bool at, const struct tune_tensor *b, bool bt,
-                    float alpha, float beta)
+                    const struct tune_tensor *r, const struct tune_tensor *a, bool at,
+                    const struct tune_tensor *b, bool bt, float alpha, float beta)
 {
     if (!products_of(dev))
         return -1;
-    uint32_t out = alignment(c->data.at);
     struct tune_cuda_kind kind = {c->shape[0],
                                   c->shape[1],
                                   a->shape[!at],
@@ -372,9 +373,14 @@ static int multiply(struct tune_device *dev, const struct tune_tensor *c,
                                   c->dtype,
                                   at,
                                   bt,
-                                  {alignment(b->data.at), alignment(a->data.at), out, out}};
-    struct operands x = {tune_cuda_data<void>(b), tune_cuda_data<void>(a), tune_cuda_data<void>(c),
-                         alpha, beta};
+                                  {alignment(b->data.at), alignment(a->data.at),
+                                   alignment(r->data.at), alignment(c->data.at)}};
+    struct operands x = {tune_cuda_data<void>(b),
+                         tune_cuda_data<void>(a),
+                         tune_cuda_data<void>(r),
+                         tune_cuda_data<void>(c),
+                         alpha,
+                         beta};
     struct product *p = find(dev, &kind, &x);
     if (!p)
         return -1;
@@ -408,9 +414,10 @@ static struct tune_operand operand_of(const struct tune_tensor *t)
     return {tune_cuda_elements(t), t->dtype};
 }
 
-extern "C" int tune_cuda_gemm(struct tune_device *dev, struct tune_tensor *c,
-                              const struct tune_tensor *a, bool at, const struct tune_tensor *b,
-                              bool bt, float alpha, float beta, enum tune_dtype operands)
+/* c = alpha op(a) op(b) + beta r, of operands of any kind; r as in multiply. */
+static int compute(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *r,
+                   const struct tune_tensor *a, bool at, const struct tune_tensor *b, bool bt,
+                   float alpha, float beta, enum tune_dtype operands)
 {
     struct tune_tensor x = *a, y = *b, z = *c;
     bool wide = c->dtype == TUNE_BF16 && operands == TUNE_F32; /* cuBLASLt has no such product */
@@ -431,7 +438,22 @@ extern "C" int tune_cuda_gemm(struct tune_device *dev, struct tune_tensor *c,
         return -1;
     if (wide && (beta != 0 ? copy_of : dense_of)(dev, &z, TUNE_F32, room + a_room + b_room) < 0)
         return -1;
-    if (multiply(dev, &z, &x, at, &y, bt, alpha, beta) < 0)
+    if (multiply(dev, &z, wide ? &z : r, &x, at, &y, bt, alpha, beta) < 0)
         return -1;
     return wide ? tune_cuda_cast(dev, c, &z) : 0;
+}
+
+extern "C" int tune_cuda_gemm(struct tune_device *dev, struct tune_tensor *c,
+                              const struct tune_tensor *a, bool at, const struct tune_tensor *b,
+                              bool bt, float alpha, float beta, enum tune_dtype operands)
+{
+    return compute(dev, c, c, a, at, b, bt, alpha, beta, operands);
+}
+
+extern "C" int tune_cuda_gemm_add(struct tune_device *dev, struct tune_tensor *y,
+                                  const struct tune_tensor *r, const struct tune_tensor *x,
+                                  const struct tune_tensor *w, float scale,
+                                  enum tune_dtype operands)
+{
+    return compute(dev, y, r, x, false, w, true, scale, 1, operands);
 }

@@ -3,7 +3,8 @@
  * Each call within a group is written down: the operation and its arguments. At the group's end the
  * list is looked up. A list that was not seen before runs call by call. The second time it is also
  * captured, and from then on one launch queues all of it. So a graph always does what the calls
- * say: other arguments are another list. */
+ * say: other arguments are another list. The driver takes memory for graphs; it is measured, and
+ * beyond TUNE_CUDA_GRAPHS no more are made. */
 #include <cstdlib>
 #include <cstring>
 
@@ -36,6 +37,7 @@ struct tune_cuda_graphs {
     struct graph kept[MOST];
     int count;
     uint64_t clock;
+    int64_t taken; /* of the GPU's memory */
 };
 
 /* ---- writing calls down ---- */
@@ -197,10 +199,31 @@ static uint64_t hash_of(const struct calls *c)
     return hash;
 }
 
-static void drop(struct graph *g)
+/* The GPU's free memory; 0: it does not say. */
+static int64_t free_memory()
 {
-    if (g->exec)
+    size_t free = 0, total = 0;
+    if (cudaMemGetInfo(&free, &total) == cudaSuccess)
+        return static_cast<int64_t>(free);
+    cudaGetLastError(); /* it was only looked at */
+    return 0;
+}
+
+/* Count what the driver has taken, or given back, since so much was free. */
+static void count_taken(struct tune_cuda_graphs *all, int64_t before)
+{
+    int64_t now = free_memory();
+    if (before > 0 && now > 0)
+        all->taken += before - now;
+}
+
+static void drop(struct tune_cuda_graphs *all, struct graph *g)
+{
+    if (g->exec) {
+        int64_t before = free_memory();
         cudaGraphExecDestroy(g->exec);
+        count_taken(all, before);
+    }
     free(g->calls.at);
     *g = {};
 }
@@ -253,7 +276,7 @@ static void keep(struct tune_device *dev, const struct calls *c, uint64_t hash)
         return; /* it goes on without this graph */
     if (g->exec)
         cudaStreamSynchronize(tune_cuda_of(dev)->stream); /* it may be running */
-    drop(g);
+    drop(all, g);
     memcpy(at, c->at, c->used);
     *g = {{at, c->used, c->used}, hash, nullptr, all->clock};
     if (all->count < MOST)
@@ -270,10 +293,18 @@ static int run(struct tune_device *dev, struct tune_cuda_graphs *all)
         return play(dev, &all->now);
     }
     g->last = all->clock;
-    if (!g->exec && capture(dev, g) < 0)
+    bool is_new = !g->exec;
+    if (is_new && all->taken >= TUNE_CUDA_GRAPHS)
+        return play(dev, &all->now);
+    int64_t before = is_new ? free_memory() : 0;
+    if (is_new && capture(dev, g) < 0)
         return -1;
     cudaError_t error = cudaGraphLaunch(g->exec, tune_cuda_of(dev)->stream);
-    return error == cudaSuccess ? 0 : tune_cuda_failed(error, "cuda, queueing a graph" WITHOUT);
+    if (error != cudaSuccess)
+        return tune_cuda_failed(error, "cuda, queueing a graph" WITHOUT);
+    if (is_new)
+        count_taken(all, before);
+    return 0;
 }
 
 /* ---- groups ---- */
@@ -318,7 +349,7 @@ void tune_cuda_graph_flush(struct tune_device *dev)
 void tune_cuda_graphs_drop(struct tune_cuda *cuda)
 {
     for (int i = 0; cuda->graphs && i < cuda->graphs->count; i++)
-        drop(&cuda->graphs->kept[i]);
+        drop(cuda->graphs, &cuda->graphs->kept[i]);
     if (cuda->graphs)
         cuda->graphs->count = 0;
 }
@@ -330,6 +361,11 @@ void tune_cuda_graphs_free(struct tune_cuda *cuda)
         free(cuda->graphs->now.at);
     free(cuda->graphs);
     cuda->graphs = nullptr;
+}
+
+int64_t tune_cuda_graphs_taken(const struct tune_cuda *cuda)
+{
+    return cuda->graphs ? cuda->graphs->taken : 0;
 }
 
 void tune_cuda_graph_table(struct tune_ops *ops)
