@@ -99,7 +99,7 @@ struct tune_device_memory {
 
 /* Measured peak rates of the device, for one thread and for all. */
 struct tune_ceilings {
-    double flops_one, flops_all; /* float32 multiply-adds, FLOP/s */
+    double flops_one, flops_all; /* multiply-adds of the dtype of products, FLOP/s */
     double bytes_one, bytes_all; /* memory streamed through, bytes/s */
 };
 

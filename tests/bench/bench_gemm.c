@@ -1,10 +1,11 @@
 /* bench_gemm.c - the matrix products of one training step, ours beside OpenBLAS's, beside the cores' FMA peak.
  *
- *     bench_gemm [seconds] [threads] [rank]      about that long (default 20); threads default (0): as many as may be used
+ *     bench_gemm [seconds] [threads] [rank] [bfloat16]      about that long (default 20); threads default (0): one a core
  *
  * The list is smollm2-135m's: length 512, batch 1, forward, and backward to inputs and weights, 30 layers and the output
  * projection in the loss's chunks. With a rank the list is that of a step with adapters of that rank on all linear layers: no
- * gradient of a weight but the adapters', whose A's of one product are one matrix.
+ * gradient of a weight but the adapters', whose A's of one product are one matrix. Rank 0: none. With bfloat16, operands are
+ * that, as with --dtype bfloat16; OpenBLAS multiplies them as float32, and the peak is that of our bfloat16 tiles.
  *
  * OpenBLAS runs at its best: every kernel it may have for this kind of processor is tried over the whole list for TRY_S seconds,
  * in a process of its own, and the fastest one once more with OpenBLAS's own threads in the place of ours. A kernel that the
@@ -42,6 +43,7 @@ static struct shape shapes[16] = {
 };
 enum { BASE = 5 };
 static int count = BASE;
+static enum tune_dtype dtype = TUNE_F32; /* of all but the gradients of weights, which are float32 */
 enum { TRY_S = 2 };
 
 /* As OpenBLAS spells them: those of x86-64 from AVX on, those of aarch64. */
@@ -88,11 +90,11 @@ static double flops(const struct shape *s)
 /* One of the three products of a linear layer. Each layer has weights of its own: they come from memory, not from cache. */
 static void product(struct tune_device *dev, const struct shape *s, int which, tune_address x, tune_address y, tune_address w)
 {
-    struct tune_tensor tx = tune_tensor_2d(x, TUNE_F32, s->rows, s->in), ty = tune_tensor_2d(y, TUNE_F32, s->rows, s->out);
-    struct tune_tensor tw = tune_tensor_2d(w, TUNE_F32, s->out, s->in);
-    int status = which == 0   ? tune_gemm(dev, &ty, &tx, false, &tw, true, 1, 0, TUNE_F32)
-                 : which == 1 ? tune_gemm(dev, &tx, &ty, false, &tw, false, 1, 0, TUNE_F32)
-                              : tune_gemm(dev, &tw, &ty, true, &tx, false, 1, 1, TUNE_F32);
+    struct tune_tensor tx = tune_tensor_2d(x, dtype, s->rows, s->in), ty = tune_tensor_2d(y, dtype, s->rows, s->out);
+    struct tune_tensor tw = tune_tensor_2d(w, which < 2 ? dtype : TUNE_F32, s->out, s->in);
+    int status = which == 0   ? tune_gemm(dev, &ty, &tx, false, &tw, true, 1, 0, dtype)
+                 : which == 1 ? tune_gemm(dev, &tx, &ty, false, &tw, false, 1, 0, dtype)
+                              : tune_gemm(dev, &tw, &ty, true, &tx, false, 1, 1, dtype);
     if (status < 0)
         fail();
 }
@@ -149,7 +151,8 @@ static void measure(double seconds, int threads, bool both, bool own)
     for (int who = 0; who < 2; who++) {
         setenv("TUNE_MATMUL", who == 0 ? "openblas" : "own", 1);
         dev[who] = tune_device_open("cpu", who == 0 && own ? 1 : threads);
-        if (!dev[who])
+        struct tune_largest l = {.B = 1, .T = 1, .H = 1, .K = 1, .D = 1, .width = F, .depth = T, .activations = dtype};
+        if (!dev[who] || tune_device_reserve(dev[who], &l) < 0)
             fail();
     }
     if (own)
@@ -171,7 +174,7 @@ static void measure(double seconds, int threads, bool both, bool own)
         struct tune_tensor all = tune_tensor_1d(w, TUNE_F32, weights);
         if (tune_zero(dev[0], &all) < 0)
             fail();
-        printf("# FMA peak %.1f GFLOP/s\n", ceiling(dev[1], w, weights));
+        printf("# %s peak %.1f GFLOP/s\n", dtype == TUNE_F32 ? "FMA" : "bfloat16", ceiling(dev[1], w, weights));
     }
     tune_device_free(dev[0], x, (int64_t)T * F * 4);
     tune_device_free(dev[0], y, big * 4);
@@ -184,25 +187,24 @@ static void measure(double seconds, int threads, bool both, bool own)
 static const char own_threads[] = "BENCH_GEMM_OWN_THREADS", tried[] = "BENCH_GEMM_TRIED";
 
 /* The rate of one kernel in a process of its own, 0 if it does not run here. */
-static double rate_of(const char *core, bool own, const char *self, const char *threads, const char *rank)
+static double rate_of(const char *core, bool own, const char *self, const char *options)
 {
     char command[512], line[64];
-    snprintf(command, sizeof command, "%s=%d OPENBLAS_CORETYPE=%s '%s' try %s %s 2>/dev/null", own_threads, own, core, self,
-             threads, rank);
+    snprintf(command, sizeof command, "%s=%d OPENBLAS_CORETYPE=%s '%s' try %s 2>/dev/null", own_threads, own, core, self, options);
     FILE *f = popen(command, "r");
     bool got = f && fgets(line, sizeof line, f);
     return f && pclose(f) == 0 && got ? atof(line) : 0;
 }
 
 /* Sets the environment to the fastest way. */
-static void choose_core(const char *self, const char *threads, const char *rank)
+static void choose_core(const char *self, const char *options)
 {
     char text[1024];
     const char *chosen = NULL;
     double best = 0;
     int at = snprintf(text, sizeof text, "OpenBLAS kernels tried, GFLOP/s:");
     for (int i = 0; cores[i]; i++) {
-        double rate = rate_of(cores[i], false, self, threads, rank);
+        double rate = rate_of(cores[i], false, self, options);
         if (rate > 0)
             at += snprintf(text + at, sizeof text - (size_t)at, " %s %.1f,", cores[i], rate);
         if (rate > best) {
@@ -212,7 +214,7 @@ static void choose_core(const char *self, const char *threads, const char *rank)
     }
     if (!chosen)
         return;
-    double rate = rate_of(chosen, true, self, threads, rank);
+    double rate = rate_of(chosen, true, self, options);
     snprintf(text + at, sizeof text - (size_t)at, " %s with its own threads %.1f", chosen, rate);
     setenv("OPENBLAS_CORETYPE", chosen, 1);
     setenv(own_threads, rate > best ? "1" : "0", 1);
@@ -235,8 +237,11 @@ int main(int argc, char **argv)
     int threads = argc > 2 ? atoi(argv[2]) : 0, rank = argc > 3 ? atoi(argv[3]) : 0;
     if (rank > 0 && rank <= 256)
         adapt(rank);
+    dtype = argc > 4 && strcmp(argv[4], "bfloat16") == 0 ? TUNE_BF16 : TUNE_F32;
     if (!try && !getenv("OPENBLAS_CORETYPE")) {
-        choose_core(argv[0], argc > 2 ? argv[2] : "0", argc > 3 ? argv[3] : "0");
+        char options[64];
+        snprintf(options, sizeof options, "%d %d %s", threads, rank, dtype == TUNE_F32 ? "float32" : "bfloat16");
+        choose_core(argv[0], options);
         if (getenv("OPENBLAS_CORETYPE"))
             execv(argv[0], argv); /* OpenBLAS reads it when it is loaded */
     }

@@ -1,7 +1,11 @@
-/* ceilings.c - measure this machine's peak: multiply-adds in registers, and memory streaming. */
-#include "devices/cpu/cpu.h"
+/* ceilings.c - measure this machine's peak: multiply-adds in registers, of bfloat16 operands if
+ * products take those, and memory streaming. */
+#include "devices/cpu/tiles.h"
 
 #include "core/clock.h"
+#ifdef TUNE_BF16_TILES
+#include "devices/cpu/bf16.h"
+#endif
 
 /* independent sums: enough to fill two pipelines of latency 5 */
 enum { CHAINS = 12, ROUNDS = 20000 };
@@ -33,8 +37,53 @@ MULTIPLY_ADD(multiply_add_32, 32, __attribute__((target("avx2,fma"))))
 #endif
 MULTIPLY_ADD(multiply_add_16, 16, )
 
-static double (*widest(void))(float, float *)
+/* The same for the bfloat16 instructions of this set. */
+#ifdef TUNE_BF16_TILES
+static double bf16_products(float start, float *out)
 {
+#if defined(__AMX_BF16__) || defined(AMX_IN_C)
+    float zeros[16 * 16] = {start - start};
+    tiles_begin();
+    tile_load(4, zeros, 64);
+    tile_load(5, zeros, 64);
+    for (int i = 0; i < ROUNDS / 16; i++) {
+        tile_multiply(0, 4, 5);
+        tile_multiply(1, 4, 5);
+        tile_multiply(2, 4, 5);
+        tile_multiply(3, 4, 5);
+    }
+    tile_store(0, zeros, 64);
+    tiles_end();
+    *out = zeros[0];
+    return 2.0 * 4 * 16 * 16 * 32 * (ROUNDS / 16);
+#else
+    vec x = (vec){0} + start, y = (vec){0} + (1 - start);
+    EACH(BEGIN)
+#if defined(__AVX512BF16__) || defined(AVX512_BF16_IN_C)
+#define STEP_BF16(i) sum##i = add_pairs(x, y, sum##i);
+    const double each = 2 * 2 * VL;
+#else
+#define STEP_BF16(i) sum##i = add_squares((const float *)&x, (const float *)&y, sum##i);
+    const double each = 2 * 16;
+#endif
+    for (int i = 0; i < ROUNDS; i++) {
+        EACH(STEP_BF16)
+    }
+    EACH(COLLECT)
+    *out = y[0];
+    return each * CHAINS * ROUNDS;
+#endif
+}
+#endif
+
+/* The fastest multiply-adds that products of this dtype may use. */
+static double (*fastest(bool bf16))(float, float *)
+{
+#ifdef TUNE_BF16_TILES
+    if (bf16)
+        return bf16_products;
+#endif
+    (void)bf16;
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f"))
@@ -49,7 +98,7 @@ static double (*widest(void))(float, float *)
 static double flops_once(struct tune_device *dev, int threads)
 {
     struct tune_cpu *cpu = dev->state;
-    double (*loop)(float, float *) = widest(), begin = 0, done = 0;
+    double (*loop)(float, float *) = fastest(cpu->bf16), begin = 0, done = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : done)
     {
         float kept = 0, sum = 0;

@@ -117,6 +117,7 @@ static int64_t sums_floats(const struct tune_largest *l)
 
 static int cpu_reserve(struct tune_device *dev, const struct tune_largest *l)
 {
+    ((struct tune_cpu *)dev->state)->bf16 = l->activations == TUNE_BF16;
     if (shared_floats(dev, l) > 0 && !tune_cpu_shared(dev, shared_floats(dev, l)))
         return -1;
     if (sums_floats(l) > 0 && !tune_cpu_sums(dev, sums_floats(l)))

@@ -44,6 +44,7 @@ struct tune_cpu {
     float *sums;          /* dK and dV of each query head of an attention */
     int64_t sums_floats;
     bool blas;            /* products use OpenBLAS */
+    bool bf16;            /* activations are bfloat16, so that products take such operands */
     double *partial;      /* [threads] partial sums */
     int team;             /* threads in the last region with partial sums */
 };
