@@ -162,6 +162,18 @@ is "an older one with --overwrite" more base/checkpoint-5 --overwrite --stop-at-
 is "takes what came after it" eval '[ "$(ls -d base/checkpoint-[0-9]* | sed "s|.*-||" | sort -n | tr "\n" " ")" = "4 5 6 " ] || { ls -l base; cat base.out | tail; false; }'
 is "a run of another build, on another processor" eval 'run gone --stop-at-step 7 && sed -i "s/\"id\":[^\"]*\"/&ff/; / threads, /s/\"device\":[^\"]*\"/&Z80 /" gone/run.json && more gone --stop-at-step 8'
 is "is warned about" eval 'grep -q "^# warning: the build of the program *was \"ff" gone.out && grep -q "^# warning: the processor.*was \"Z80" gone.out'
+# Kernels of another instruction set: the sums have other last digits.
+if [ "$(uname -m)" = x86_64 ]; then
+    is "a run with the kernels for x86-64-v2" env TUNE_CPU=x86-64-v2 "$full" --model model --dataset rows.jsonl --max-length 48 \
+        --max-steps 4 --stop-at-step 2 --output kernels
+    is "says which they are" says kernels '"device":.*x86-64-v2 kernels'
+    is "goes on with them without a word" eval 'TUNE_CPU=x86-64-v2 "$full" --resume kernels --stop-at-step 3 >v2.out && ! grep -q "warning: the processor" v2.out'
+    if "$BUILD/tests/helpers/device" cpu 2>/dev/null | grep -q x86-64-v2; then
+        skip "others are warned about" "this processor runs no others"
+    else
+        is "others are warned about" eval '"$full" --resume kernels >v3.out && grep -q "^# warning: the processor.*was \".*x86-64-v2 kernels.*\", is \"" v3.out'
+    fi
+fi
 mv model away
 refused "a model folder that is gone" 2 "model" "$full" --resume gone
 is "the checkpoint stands in for it" more gone --model gone/checkpoint-8 --allow-changed
