@@ -44,24 +44,30 @@ agree() {
     is "$what: CUDA is the CPU" awk "BEGIN { exit !($far <= $limit) }"
 }
 not_ok() { is "$1" false; }
+# same_bits FILE PROGRAM OPTION... - two runs, one with checkpointing, a resumed one: the same FILE. The first stays in first.
+same_bits() {
+    file=checkpoint-final/$1
+    shift
+    train cuda first "$@"
+    train cuda g "$@"
+    is "... two runs: the same bits" cmp g/$file first/$file
+    train cuda g "$@" --activation-checkpointing full
+    is "... checkpointing: the same bits" cmp g/$file first/$file
+    train cuda g "$@" --save-every 2
+    rm -rf g/checkpoint-final
+    "$where/$1" --resume g >resumed.log 2>&1
+    is "... resumed: the same bits" cmp g/$file first/$file
+}
 
 tiny llama tinyllama-1.1b --heads 4 --kv-heads 2
 agree "llama, full" 1e-5 finetune_full --model llama --dataset text.jsonl
-cp -r g first
-train cuda g finetune_full --model llama --dataset text.jsonl
-is "... two runs: the same bits" cmp g/checkpoint-final/model.safetensors first/checkpoint-final/model.safetensors
-train cuda g finetune_full --model llama --dataset text.jsonl --activation-checkpointing full
-is "... checkpointing: the same bits" cmp g/checkpoint-final/model.safetensors first/checkpoint-final/model.safetensors
+same_bits model.safetensors finetune_full --model llama --dataset text.jsonl
 TUNE_CUDA_GRAPHS=0 train cuda g finetune_full --model llama --dataset text.jsonl
 is "... without graphs: the same bits" cmp g/checkpoint-final/model.safetensors first/checkpoint-final/model.safetensors
 train cuda g finetune_full --model llama --dataset text.jsonl --pad-to-multiple-of 7
 is "... batches of another length: other graphs, nearly the same loss" eval '! cmp -s g/metrics.jsonl first/metrics.jsonl && awk "BEGIN { exit !($(apart g first) <= 1e-5) }"'
 train cuda g finetune_full --model llama --dataset text.jsonl --profile 2
 is "... profiled: the same bits" cmp g/checkpoint-final/model.safetensors first/checkpoint-final/model.safetensors
-train cuda g finetune_full --model llama --dataset text.jsonl --save-every 2
-rm -rf g/checkpoint-final
-"$where/finetune_full" --resume g >resumed.log 2>&1
-is "... resumed: the same bits" cmp g/checkpoint-final/model.safetensors first/checkpoint-final/model.safetensors
 agree "llama, full, bfloat16" 2e-2 finetune_full --model llama --dataset text.jsonl --dtype bfloat16
 agree "llama, packed, accumulated, Muon" 1e-5 finetune_full --model llama --dataset tasks.jsonl --chat-template plain \
     --packing --accumulate 2 --optimizer muon
@@ -75,6 +81,9 @@ agree "LoRA with dropout" 1e-5 finetune_lora --model llama --dataset text.jsonl 
 agree "LoRA, bfloat16" 2e-2 finetune_lora --model llama --dataset text.jsonl --lora-r 4 --dtype bfloat16
 agree "DoRA" 1e-5 finetune_lora --model llama --dataset text.jsonl --lora-r 4 --lora-dora
 agree "QLoRA" 1e-5 finetune_lora --model llama --dataset text.jsonl --lora-r 4 --base-dtype nf4
+echo "# QLoRA with DoRA and dropout, bfloat16"
+same_bits adapter_model.safetensors finetune_lora --model llama --dataset text.jsonl --lora-r 4 --lora-dora --lora-dropout 0.2 \
+    --base-dtype nf4 --dtype bfloat16
 agree "DPO" 1e-5 finetune_dpo --model llama --dataset pairs.jsonl --chat-template plain --lora-r 4
 for device in cpu cuda; do
     "$where/generate" --device $device --model llama --input tasks.jsonl --chat-template plain --max-new-tokens 8 \
