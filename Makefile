@@ -9,6 +9,7 @@ OPT    ?= -O3
 SAN    ?=
 OPENMP ?= -fopenmp
 OBJCOPY ?= objcopy
+OBJDUMP ?= objdump
 V      ?= 0
 
 Q0 = @printf '  %-4s %s\n' '$(1)' '$(2)';
@@ -168,13 +169,14 @@ pc = sed -e 's|@PREFIX@|$(1)|' -e 's|@LIBDIR@|$(2)|' -e 's|@INCLUDEDIR@|$(3)|' -
 $(addprefix $(BUILD)/,$(PKG_CONFIG)): $(BUILD)/%.pc: tools/%.pc.in components/core/version.h $(BUILD)/config.mk Makefile
 	@$(call pc,$(CURDIR),$(abspath $(BUILD)),$${prefix}/components) $< > $@
 
+# What is installed names no folder but by its own place: it may be moved.
 install: all
 	install -d "$(DEST)/bin" "$(DEST)/lib/pkgconfig" "$(DEST)/share/tune.c/tools"
 	install $(RECIPES) $(TOOLS) $(MAKERS) "$(DEST)/bin"
 	install -m 644 $(LIBRARY) $(if $(SWEEPS),$(SWEEPS_LIBRARY)) "$(DEST)/lib"
 	$(if $(filter 0,$(CUDA)),,[ ! -e $(BUILD)/tune_cuda.so ] || install $(BUILD)/tune_cuda.so "$(DEST)/lib")
 	for p in $(PKG_CONFIG); do \
-	    $(call pc,$(abspath $(PREFIX)),$${prefix}/lib,$${prefix}/include/tune) tools/$$p.in > "$(DEST)/lib/pkgconfig/$$p"; \
+	    $(call pc,$${pcfiledir}/../..,$${prefix}/lib,$${prefix}/include/tune) tools/$$p.in > "$(DEST)/lib/pkgconfig/$$p"; \
 	done
 	for h in $(HEADERS); do install -D -m 644 components/$$h "$(DEST)/include/tune/$$h" || exit 1; done
 	for f in $$(find defaults datasets/*.jsonl datasets/*.txt -type f); do \
@@ -186,6 +188,7 @@ install: all
 	install -m 644 $(PROGRAM) "$(DEST)/share/tune.c/program"
 	install -D -m 644 -t "$(DEST)/share/tune.c/recipes" recipes/*.c
 	install -m 644 tools/recipe.mk "$(DEST)/share/tune.c"
+	install -D -m 644 LICENSE "$(DEST)/share/doc/tune.c/copyright"
 
 # A source distribution of what is committed: build/tune.c-<version>.tar.gz.
 dist:
@@ -194,9 +197,18 @@ dist:
 	@name=tune.c-$$(sed -n 's/.*TUNE_VERSION "\(.*\)"/\1/p' components/core/version.h); \
 	git archive --format=tar.gz --prefix=$$name/ -o $(BUILD)/$$name.tar.gz HEAD && echo "$(BUILD)/$$name.tar.gz"
 
+# What `make install` copies, as a tarball and a .deb in PACKAGES.
+PACKAGES   ?= $(BUILD)
+MAINTAINER ?= the tune.c authors <authors@tune.c.invalid>
+package: all
+	@rm -rf "$(PACKAGES)/package"
+	@$(MAKE) --no-print-directory PREFIX=/usr DESTDIR="$(PACKAGES)/package" install >/dev/null
+	@VERSION="$(VERSION)" CC="$(CC)" AR="$(AR)" OBJCOPY="$(OBJCOPY)" OBJDUMP="$(OBJDUMP)" MAINTAINER="$(MAINTAINER)" \
+	    sh tools/package.sh "$(PACKAGES)/package" "$(PACKAGES)"
+
 uninstall:
 	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS) $(MAKERS))) $(addprefix "$(DEST)/lib"/,libtune.a libtune_sweeps.a tune_cuda.so pkgconfig/tune.pc pkgconfig/tune_sweeps.pc)
-	rm -rf "$(DEST)/include/tune" "$(DEST)/share/tune.c"
+	rm -rf "$(DEST)/include/tune" "$(DEST)/share/tune.c" "$(DEST)/share/doc/tune.c"
 
 setup:
 	@CC="$(CC)" sh tools/setup.sh
@@ -402,4 +414,4 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all cuda quickstart found install dist uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers faults mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
+.PHONY: all cuda quickstart found install dist package uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers faults mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help

@@ -31,6 +31,10 @@ while IFS= read -r command; do
     case $command in
     "make quickstart") by tests/test_quickstart.sh 'sh "$here/tools/quickstart.sh"' ;;
     "make proof") by tests/test_proof.sh 'sh tests/proof.sh --small' ;;
+    "make package") by tests/test_package.sh '"make package" pack one' ;;
+    "make BUILD=build/native "*) # minutes of compiling: what it would compile
+        is "$command" eval 'make -C "$here" -n BUILD="$tmp/native" ${command#*build/native} | grep -q -- "-DTUNE_CPU_SET=tune_cpu_set_native .* -march=native .*gemm"'
+        ;;
     "make test") by .ci/stages.sh 'always="test ' ;;
     "make cuda" | "make CUDA=0") by tests/test_without_cuda.sh "without CUDA=0 cuda" ;;
     "make cuda-paper") by tests/cuda_on_cpu/test_gpu.sh "cuda_on_cpu/cuda_paper" ;;

@@ -14,7 +14,7 @@ case $BUILD in /*) build=$BUILD ;; *) build=$PWD/$BUILD ;; esac
 quietly() { "$@" >"$tmp/log" 2>&1 || { cat "$tmp/log"; false; }; }
 is "make install" quietly make BUILD="$BUILD" SAN="$san" install PREFIX="$tmp/inst"
 is "make install with DESTDIR" quietly make BUILD="$BUILD" SAN="$san" install PREFIX=/opt/t DESTDIR="$tmp/stage"
-is "DESTDIR is not written into tune.pc" grep -qx prefix=/opt/t "$tmp/stage/opt/t/lib/pkgconfig/tune.pc"
+is "tune.pc names its folders from its own place" grep -qxF 'prefix=${pcfiledir}/../..' "$tmp/stage/opt/t/lib/pkgconfig/tune.pc"
 is "the installed programs find their defaults" eval '(cd / && "$tmp/inst/bin/finetune_full" --list-models) | grep -q HuggingFaceTB/SmolLM2-135M'
 is "... and run the experiments that are scripts" eval '(cd "$tmp" && printf "%s\n" "entitySpace: [{identifier: level, propertyDomain: {values: [1]}}]" "experiments:" "  - actuatorIdentifier: custom_experiments" "    experimentIdentifier: compression" "    parameterization: [{property: {identifier: megabytes}, value: 1}]" >gzip.yaml && quietly inst/bin/sweep gzip.yaml --store gzip && grep -q "1 valid, 0 invalid, 0 failed" log)'
 is "program.h, which prints and exits, is not installed" test ! -e "$tmp/inst/include/tune/flags/program.h"

@@ -139,8 +139,9 @@ int tune_path(char *path, const char *format, ...)
  * is one path. 1; 0: the list has no such path; -1 with an error: too long. */
 int tune_path_listed(const char *paths, int k, char path[TUNE_PATH_MAX]);
 
-/* tune_defaults_path - the path of a file in the defaults folder: $TUNE_DEFAULTS, else ../defaults
- * or ../share/tune.c/defaults beside the program's folder. -1 with an error: none is found. */
+/* tune_defaults_path - the path of a file in the defaults folder: $TUNE_DEFAULTS, else
+ * ../share/tune.c/defaults or ../defaults beside the program's folder. -1 with an error: none is
+ * found. */
 int tune_defaults_path(char *path, const char *name);
 
 /* tune_file_fingerprint - hash a file's size and content at a cost that does not grow with its
