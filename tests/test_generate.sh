@@ -112,7 +112,10 @@ is "Ctrl-C: the answer so far is kept" slow INT 130
 is "SIGTERM: the same" slow TERM 143
 compared() { # Ctrl-C while two models answer: what there is is shown
     "$generate" --model slow --compare-model slow --prompt x --temperature 1 --max-new-tokens 8000 >part 2>notes &
-    until [ "$(awk '{ print $14 + $15 }' /proc/$!/stat)" -ge 100 ]; do sleep 0.02; done # a second of processor time: it answers
+    for try in $(seq 1500); do # until it had a second of processor time: then it answers
+        ! awk '{ exit $14 + $15 >= 100 || $3 == "Z" }' /proc/$!/stat || { sleep 0.02; continue; }
+        break
+    done
     kill -INT $!
     wait $!
     [ $? = 130 ] && grep -q "^slow  *| slow" part && [ "$(wc -l <part)" -gt 1 ]
