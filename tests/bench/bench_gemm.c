@@ -10,7 +10,7 @@
  * in a process of its own, and the fastest one once more with OpenBLAS's own threads in the place of ours. A kernel that the
  * processor cannot run ends that process, one that OpenBLAS does not have is passed over. What was tried is printed. With
  * OPENBLAS_CORETYPE set there is no choice. Rounds of ours and OpenBLAS's take turns; each product's fastest round counts. The
- * last line: total FLOPs / total time of each, and their ratio. */
+ * last column is ours with bfloat16 operands. The last line: total FLOPs / total time of each, and the float32 ratio. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +30,9 @@ struct shape {
     int64_t rows, in, out; /* y [rows,out] = x [rows,in] w' */
     int times;             /* in a step of one micro-batch */
     bool frozen;           /* no product to the weight */
-    double best[2][3];     /* seconds; OpenBLAS, ours; forward, to the input, to the weight */
+    double best[3][3];     /* seconds; of each who; forward, to the input, to the weight */
 };
+enum { OPENBLAS, OURS, OURS_BF16 };
 
 static struct shape shapes[16] = {
     {.name = "q,k,v", .rows = T, .in = C, .out = Q, .times = LAYERS},
@@ -86,13 +87,13 @@ static double flops(const struct shape *s)
 }
 
 /* One of the three products of a linear layer. Each layer has weights of its own: they come from memory, not from cache. */
-static void product(struct tune_device *dev, const struct shape *s, int which, tune_address x, tune_address y, tune_address w)
+static void product(struct tune_device *dev, enum tune_dtype dtype, const struct shape *s, int which, tune_address x, tune_address y, tune_address w)
 {
-    struct tune_tensor tx = tune_tensor_2d(x, TUNE_F32, s->rows, s->in), ty = tune_tensor_2d(y, TUNE_F32, s->rows, s->out);
-    struct tune_tensor tw = tune_tensor_2d(w, TUNE_F32, s->out, s->in);
-    int status = which == 0   ? tune_gemm(dev, &ty, &tx, false, &tw, true, 1, 0, TUNE_F32)
-                 : which == 1 ? tune_gemm(dev, &tx, &ty, false, &tw, false, 1, 0, TUNE_F32)
-                              : tune_gemm(dev, &tw, &ty, true, &tx, false, 1, 1, TUNE_F32);
+    struct tune_tensor tx = tune_tensor_2d(x, dtype, s->rows, s->in), ty = tune_tensor_2d(y, dtype, s->rows, s->out);
+    struct tune_tensor tw = tune_tensor_2d(w, which == 2 ? TUNE_F32 : dtype, s->out, s->in); /* gradients are float32 */
+    int status = which == 0   ? tune_gemm(dev, &ty, &tx, false, &tw, true, 1, 0, dtype)
+                 : which == 1 ? tune_gemm(dev, &tx, &ty, false, &tw, false, 1, 0, dtype)
+                              : tune_gemm(dev, &tw, &ty, true, &tx, false, 1, 1, dtype);
     if (status < 0)
         fail();
 }
@@ -107,7 +108,7 @@ static void round_of(struct tune_device *dev, int who, tune_address x, tune_addr
         if (at + s->in * s->out > weights)
             at = 0;
         double begin = tune_moment_now().wall_s;
-        product(dev, s, which, x, y, tune_address_plus(w, at * 4));
+        product(dev, who == OURS_BF16 ? TUNE_BF16 : TUNE_F32, s, which, x, y, tune_address_plus(w, at * 4));
         double took = tune_moment_now().wall_s - begin;
         at += s->in * s->out;
         if (took < s->best[who][which] || s->best[who][which] == 0)
@@ -162,8 +163,8 @@ static void measure(double seconds, int threads, bool both, bool own)
     double end = tune_moment_now().wall_s + seconds;
     do
         for (int which = 0; which < 3; which++)
-            for (int who = both ? 1 : 0; who >= 0; who--)
-                round_of(dev[who], who, x, y, w, weights, which);
+            for (int who = both ? OURS_BF16 : OPENBLAS; who >= 0; who--)
+                round_of(dev[who == OPENBLAS ? 0 : 1], who, x, y, w, weights, which);
     while (tune_moment_now().wall_s < end);
     if (both)
         printf("# %s%s\n# %s\n", dev[0]->description, own ? ", its own threads" : "", dev[1]->description);
@@ -230,7 +231,7 @@ static bool has_core(const char *core)
 int main(int argc, char **argv)
 {
     static const char *const to[] = {"forward", "to input", "to weight"};
-    double work, time[2];
+    double work, time[3];
     bool try = argc > 1 && strcmp(argv[1], "try") == 0;
     int threads = argc > 2 ? atoi(argv[2]) : 0, rank = argc > 3 ? atoi(argv[3]) : 0;
     if (rank > 0 && rank <= 256)
@@ -247,19 +248,21 @@ int main(int argc, char **argv)
         printf("# %s\n", getenv(tried));
     measure(try ? TRY_S : argc > 1 ? atof(argv[1]) : 20, threads, !try, own && atoi(own));
     if (try) {
-        total(0, &work, &time[0]);
+        total(OPENBLAS, &work, &time[OPENBLAS]);
         printf("%.3f\n", work / time[0] / 1e9);
         return 0;
     }
-    printf("%-10s %6s %6s %6s  %-10s %14s %14s %7s\n", "product", "rows", "in", "out", "", "OpenBLAS GF/s", "ours GF/s", "ratio");
+    printf("%-10s %6s %6s %6s  %-10s %14s %14s %7s %14s\n", "product", "rows", "in", "out", "", "OpenBLAS GF/s", "ours GF/s", "ratio", "ours bfloat16");
     for (int i = 0; i < count; i++)
         for (int which = 0; which < (shapes[i].frozen ? 2 : 3); which++) {
             const struct shape *s = &shapes[i];
-            printf("%-10s %6d %6d %6d  %-10s %14.1f %14.1f %7.3f\n", s->name, (int)s->rows, (int)s->in, (int)s->out, to[which],
-                   flops(s) / s->best[0][which] / 1e9, flops(s) / s->best[1][which] / 1e9, s->best[0][which] / s->best[1][which]);
+            printf("%-10s %6d %6d %6d  %-10s %14.1f %14.1f %7.3f %14.1f\n", s->name, (int)s->rows, (int)s->in, (int)s->out, to[which],
+                   flops(s) / s->best[OPENBLAS][which] / 1e9, flops(s) / s->best[OURS][which] / 1e9, s->best[OPENBLAS][which] / s->best[OURS][which],
+                   flops(s) / s->best[OURS_BF16][which] / 1e9);
         }
-    for (int who = 0; who < 2; who++)
+    for (int who = 0; who < 3; who++)
         total(who, &work, &time[who]);
-    printf("%-34s  %-10s %14.1f %14.1f %7.3f\n", "FLOP-weighted", "", work / time[0] / 1e9, work / time[1] / 1e9, time[0] / time[1]);
+    printf("%-34s  %-10s %14.1f %14.1f %7.3f %14.1f\n", "FLOP-weighted", "", work / time[OPENBLAS] / 1e9, work / time[OURS] / 1e9,
+           time[OPENBLAS] / time[OURS], work / time[OURS_BF16] / 1e9);
     return 0;
 }
