@@ -350,11 +350,13 @@ bench: setup
 	for b in $(BENCHES); do echo "== $$(basename $$b)"; $$b || exit 1; done; \
 	for b in tests/bench/bench_*.sh; do echo "== $$(basename $$b)"; sh $$b || exit 1; done
 
-# The same work by the field's libraries, side by side, in the environment of test-peers (tests/peers.sh makes it).
+# The same work by the field's libraries, in the environment of test-peers (tests/peers.sh makes it): the table of training.
+# PEERS: "table --quick" and its other options; generate; tokenizers.
+PEERS = table
 bench-peers: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES) $(HELPERS)
-	@for b in tests/bench/peer_*.py; do echo "== $$(basename $$b)"; \
-	    BUILD=$(BUILD) $${TUNE_VENV:-$$HOME/.cache/tune.c/venv}/bin/python $$b || exit 1; done
+	@BUILD=$(BUILD) $${TUNE_VENV:-$$HOME/.cache/tune.c/venv}/bin/python tests/bench/peer_$(firstword $(PEERS)).py \
+	    $(wordlist 2,99,$(PEERS))
 
 # Everything from nothing: set-up, build, a model, a training, its result.
 quickstart: setup

@@ -1,17 +1,16 @@
 /* bench_gemm.c - the matrix products of one training step, ours beside OpenBLAS's, beside the cores' FMA peak.
  *
- *     bench_gemm [seconds] [threads] [rank] [bfloat16]      about that long (default 20); threads default (0): one a core
+ *     bench_gemm [seconds] [threads] [rank]      about that long (default 20); threads default (0): as many as may be used
  *
  * The list is smollm2-135m's: length 512, batch 1, forward, and backward to inputs and weights, 30 layers and the output
  * projection in the loss's chunks. With a rank the list is that of a step with adapters of that rank on all linear layers: no
- * gradient of a weight but the adapters', whose A's of one product are one matrix. Rank 0: none. With bfloat16, operands are
- * that, as with --dtype bfloat16; OpenBLAS multiplies them as float32, and the peak is that of our bfloat16 tiles.
+ * gradient of a weight but the adapters', whose A's of one product are one matrix.
  *
  * OpenBLAS runs at its best: every kernel it may have for this kind of processor is tried over the whole list for TRY_S seconds,
  * in a process of its own, and the fastest one once more with OpenBLAS's own threads in the place of ours. A kernel that the
  * processor cannot run ends that process, one that OpenBLAS does not have is passed over. What was tried is printed. With
  * OPENBLAS_CORETYPE set there is no choice. Rounds of ours and OpenBLAS's take turns; each product's fastest round counts. The
- * last line: total FLOPs / total time of each, and their ratio. */
+ * last column is ours with bfloat16 operands. The last line: total FLOPs / total time of each, and the float32 ratio. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +30,9 @@ struct shape {
     int64_t rows, in, out; /* y [rows,out] = x [rows,in] w' */
     int times;             /* in a step of one micro-batch */
     bool frozen;           /* no product to the weight */
-    double best[2][3];     /* seconds; OpenBLAS, ours; forward, to the input, to the weight */
+    double best[3][3];     /* seconds; of each who; forward, to the input, to the weight */
 };
+enum { OPENBLAS, OURS, OURS_BF16 };
 
 static struct shape shapes[16] = {
     {.name = "q,k,v", .rows = T, .in = C, .out = Q, .times = LAYERS},
@@ -43,7 +43,6 @@ static struct shape shapes[16] = {
 };
 enum { BASE = 5 };
 static int count = BASE;
-static enum tune_dtype dtype = TUNE_F32; /* of all but the gradients of weights, which are float32 */
 enum { TRY_S = 2 };
 
 /* As OpenBLAS spells them: those of x86-64 from AVX on, those of aarch64. */
@@ -88,10 +87,10 @@ static double flops(const struct shape *s)
 }
 
 /* One of the three products of a linear layer. Each layer has weights of its own: they come from memory, not from cache. */
-static void product(struct tune_device *dev, const struct shape *s, int which, tune_address x, tune_address y, tune_address w)
+static void product(struct tune_device *dev, enum tune_dtype dtype, const struct shape *s, int which, tune_address x, tune_address y, tune_address w)
 {
     struct tune_tensor tx = tune_tensor_2d(x, dtype, s->rows, s->in), ty = tune_tensor_2d(y, dtype, s->rows, s->out);
-    struct tune_tensor tw = tune_tensor_2d(w, which < 2 ? dtype : TUNE_F32, s->out, s->in);
+    struct tune_tensor tw = tune_tensor_2d(w, which == 2 ? TUNE_F32 : dtype, s->out, s->in); /* gradients are float32 */
     int status = which == 0   ? tune_gemm(dev, &ty, &tx, false, &tw, true, 1, 0, dtype)
                  : which == 1 ? tune_gemm(dev, &tx, &ty, false, &tw, false, 1, 0, dtype)
                               : tune_gemm(dev, &tw, &ty, true, &tx, false, 1, 1, dtype);
@@ -109,7 +108,7 @@ static void round_of(struct tune_device *dev, int who, tune_address x, tune_addr
         if (at + s->in * s->out > weights)
             at = 0;
         double begin = tune_moment_now().wall_s;
-        product(dev, s, which, x, y, tune_address_plus(w, at * 4));
+        product(dev, who == OURS_BF16 ? TUNE_BF16 : TUNE_F32, s, which, x, y, tune_address_plus(w, at * 4));
         double took = tune_moment_now().wall_s - begin;
         at += s->in * s->out;
         if (took < s->best[who][which] || s->best[who][which] == 0)
@@ -151,8 +150,7 @@ static void measure(double seconds, int threads, bool both, bool own)
     for (int who = 0; who < 2; who++) {
         setenv("TUNE_MATMUL", who == 0 ? "openblas" : "own", 1);
         dev[who] = tune_device_open("cpu", who == 0 && own ? 1 : threads);
-        struct tune_largest l = {.B = 1, .T = 1, .H = 1, .K = 1, .D = 1, .width = F, .depth = T, .activations = dtype};
-        if (!dev[who] || tune_device_reserve(dev[who], &l) < 0)
+        if (!dev[who])
             fail();
     }
     if (own)
@@ -165,8 +163,8 @@ static void measure(double seconds, int threads, bool both, bool own)
     double end = tune_moment_now().wall_s + seconds;
     do
         for (int which = 0; which < 3; which++)
-            for (int who = both ? 1 : 0; who >= 0; who--)
-                round_of(dev[who], who, x, y, w, weights, which);
+            for (int who = both ? OURS_BF16 : OPENBLAS; who >= 0; who--)
+                round_of(dev[who == OPENBLAS ? 0 : 1], who, x, y, w, weights, which);
     while (tune_moment_now().wall_s < end);
     if (both)
         printf("# %s%s\n# %s\n", dev[0]->description, own ? ", its own threads" : "", dev[1]->description);
@@ -174,7 +172,11 @@ static void measure(double seconds, int threads, bool both, bool own)
         struct tune_tensor all = tune_tensor_1d(w, TUNE_F32, weights);
         if (tune_zero(dev[0], &all) < 0)
             fail();
-        printf("# %s peak %.1f GFLOP/s\n", dtype == TUNE_F32 ? "FMA" : "bfloat16", ceiling(dev[1], w, weights));
+        printf("# FMA peak %.1f GFLOP/s\n", ceiling(dev[1], w, weights));
+        struct tune_largest l = {.B = 1, .T = 1, .H = 1, .K = 1, .D = 1, .width = F, .depth = T, .activations = TUNE_BF16};
+        if (tune_device_reserve(dev[1], &l) < 0) /* now its ceiling is that of bfloat16 products */
+            fail();
+        printf("# bfloat16 peak %.1f GFLOP/s\n", ceiling(dev[1], w, weights));
     }
     tune_device_free(dev[0], x, (int64_t)T * F * 4);
     tune_device_free(dev[0], y, big * 4);
@@ -187,24 +189,25 @@ static void measure(double seconds, int threads, bool both, bool own)
 static const char own_threads[] = "BENCH_GEMM_OWN_THREADS", tried[] = "BENCH_GEMM_TRIED";
 
 /* The rate of one kernel in a process of its own, 0 if it does not run here. */
-static double rate_of(const char *core, bool own, const char *self, const char *options)
+static double rate_of(const char *core, bool own, const char *self, const char *threads, const char *rank)
 {
     char command[512], line[64];
-    snprintf(command, sizeof command, "%s=%d OPENBLAS_CORETYPE=%s '%s' try %s 2>/dev/null", own_threads, own, core, self, options);
+    snprintf(command, sizeof command, "%s=%d OPENBLAS_CORETYPE=%s '%s' try %s %s 2>/dev/null", own_threads, own, core, self,
+             threads, rank);
     FILE *f = popen(command, "r");
     bool got = f && fgets(line, sizeof line, f);
     return f && pclose(f) == 0 && got ? atof(line) : 0;
 }
 
 /* Sets the environment to the fastest way. */
-static void choose_core(const char *self, const char *options)
+static void choose_core(const char *self, const char *threads, const char *rank)
 {
     char text[1024];
     const char *chosen = NULL;
     double best = 0;
     int at = snprintf(text, sizeof text, "OpenBLAS kernels tried, GFLOP/s:");
     for (int i = 0; cores[i]; i++) {
-        double rate = rate_of(cores[i], false, self, options);
+        double rate = rate_of(cores[i], false, self, threads, rank);
         if (rate > 0)
             at += snprintf(text + at, sizeof text - (size_t)at, " %s %.1f,", cores[i], rate);
         if (rate > best) {
@@ -214,7 +217,7 @@ static void choose_core(const char *self, const char *options)
     }
     if (!chosen)
         return;
-    double rate = rate_of(chosen, true, self, options);
+    double rate = rate_of(chosen, true, self, threads, rank);
     snprintf(text + at, sizeof text - (size_t)at, " %s with its own threads %.1f", chosen, rate);
     setenv("OPENBLAS_CORETYPE", chosen, 1);
     setenv(own_threads, rate > best ? "1" : "0", 1);
@@ -232,16 +235,13 @@ static bool has_core(const char *core)
 int main(int argc, char **argv)
 {
     static const char *const to[] = {"forward", "to input", "to weight"};
-    double work, time[2];
+    double work, time[3];
     bool try = argc > 1 && strcmp(argv[1], "try") == 0;
     int threads = argc > 2 ? atoi(argv[2]) : 0, rank = argc > 3 ? atoi(argv[3]) : 0;
     if (rank > 0 && rank <= 256)
         adapt(rank);
-    dtype = argc > 4 && strcmp(argv[4], "bfloat16") == 0 ? TUNE_BF16 : TUNE_F32;
     if (!try && !getenv("OPENBLAS_CORETYPE")) {
-        char options[64];
-        snprintf(options, sizeof options, "%d %d %s", threads, rank, dtype == TUNE_F32 ? "float32" : "bfloat16");
-        choose_core(argv[0], options);
+        choose_core(argv[0], argc > 2 ? argv[2] : "0", argc > 3 ? argv[3] : "0");
         if (getenv("OPENBLAS_CORETYPE"))
             execv(argv[0], argv); /* OpenBLAS reads it when it is loaded */
     }
@@ -252,19 +252,21 @@ int main(int argc, char **argv)
         printf("# %s\n", getenv(tried));
     measure(try ? TRY_S : argc > 1 ? atof(argv[1]) : 20, threads, !try, own && atoi(own));
     if (try) {
-        total(0, &work, &time[0]);
+        total(OPENBLAS, &work, &time[OPENBLAS]);
         printf("%.3f\n", work / time[0] / 1e9);
         return 0;
     }
-    printf("%-10s %6s %6s %6s  %-10s %14s %14s %7s\n", "product", "rows", "in", "out", "", "OpenBLAS GF/s", "ours GF/s", "ratio");
+    printf("%-10s %6s %6s %6s  %-10s %14s %14s %7s %14s\n", "product", "rows", "in", "out", "", "OpenBLAS GF/s", "ours GF/s", "ratio", "ours bfloat16");
     for (int i = 0; i < count; i++)
         for (int which = 0; which < (shapes[i].frozen ? 2 : 3); which++) {
             const struct shape *s = &shapes[i];
-            printf("%-10s %6d %6d %6d  %-10s %14.1f %14.1f %7.3f\n", s->name, (int)s->rows, (int)s->in, (int)s->out, to[which],
-                   flops(s) / s->best[0][which] / 1e9, flops(s) / s->best[1][which] / 1e9, s->best[0][which] / s->best[1][which]);
+            printf("%-10s %6d %6d %6d  %-10s %14.1f %14.1f %7.3f %14.1f\n", s->name, (int)s->rows, (int)s->in, (int)s->out, to[which],
+                   flops(s) / s->best[OPENBLAS][which] / 1e9, flops(s) / s->best[OURS][which] / 1e9, s->best[OPENBLAS][which] / s->best[OURS][which],
+                   flops(s) / s->best[OURS_BF16][which] / 1e9);
         }
-    for (int who = 0; who < 2; who++)
+    for (int who = 0; who < 3; who++)
         total(who, &work, &time[who]);
-    printf("%-34s  %-10s %14.1f %14.1f %7.3f\n", "FLOP-weighted", "", work / time[0] / 1e9, work / time[1] / 1e9, time[0] / time[1]);
+    printf("%-34s  %-10s %14.1f %14.1f %7.3f %14.1f\n", "FLOP-weighted", "", work / time[OPENBLAS] / 1e9, work / time[OURS] / 1e9,
+           time[OPENBLAS] / time[OURS], work / time[OURS_BF16] / 1e9);
     return 0;
 }

@@ -1,5 +1,5 @@
 """peers.py - what the benches beside PyTorch share: a program watched from outside, rows, their ids, the command line's ends."""
-import ctypes, json, os, shutil, subprocess, sys, tempfile, threading, time
+import ctypes, json, os, shutil, signal, subprocess, sys, tempfile, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "peers"))
 import onednn
@@ -21,24 +21,24 @@ def vendor():
     return names[0] if names else ""
 
 
-def ways(tmp, brake):
+def ways(tmp, brake, say=lambda line: print(line, flush=True)):
     """The ways in which the peers run, name to environment: as they come, and at their best. brake: auto, or both to release
-    MKL's brake on an Intel CPU too, where it changes nothing."""
+    MKL's brake on an Intel CPU too, where it changes nothing. say gets a line that tells which there are."""
     name, isa = vendor(), onednn.needed()
     if isa:
-        print(f"# PyTorch's AMX products end with an illegal instruction on this machine: ONEDNN_MAX_CPU_ISA={isa}", flush=True)
+        say(f"# PyTorch's AMX products end with an illegal instruction on this machine: ONEDNN_MAX_CPU_ISA={isa}")
         os.environ["ONEDNN_MAX_CPU_ISA"] = isa
     if name and (name != "GenuineIntel" or brake == "both"):
         library = os.path.join(tmp, "release.so")
         subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-x", "c", "-", "-o", library], check=True, text=True,
                        input=RELEASE)
         free = {"LD_PRELOAD": library}
-        print(f"# {name}: MKL's brake on CPUs that are not Intel's is released too (LD_PRELOAD)", flush=True)
+        say(f"# {name}: MKL's brake on CPUs that are not Intel's is released too (LD_PRELOAD)")
         return {"": {}, "MKL released": free, "MKL released, memory kept": dict(free, **KEEP_MEMORY)}
     if name:
-        print(f"# {name}: MKL takes its fastest kernels by itself, and has no brake to release", flush=True)
+        say(f"# {name}: MKL takes its fastest kernels by itself, and has no brake to release")
     else:
-        print("# not an x86 CPU: no MKL, no brake", flush=True)
+        say("# not an x86 CPU: no MKL, no brake")
     return {"": {}, "memory kept": KEEP_MEMORY}
 
 
@@ -48,14 +48,19 @@ def check_brake():
         sys.exit("MKL never asked whether the CPU is Intel's: its brake is not released, or this PyTorch has no MKL")
 
 
-def watched(command, env=None, stdin=None):
-    """Run it; its stdout, and the highest RssAnon (sampled every 20 ms) and VmHWM in bytes."""
+def watched(command, env=None, stdin=None, clock=None):
+    """Run it; its stdout, and the highest RssAnon (sampled every 20 ms) in bytes. clock: a list that takes the cores' clock
+    in GHz, measured every other second beside it. A failure is a RuntimeError. Whatever ends this ends the program too."""
     p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                         env=dict(os.environ, **(env or {})))
-    peak = {"RssAnon": 0, "VmHWM": 0}
+                         env=dict(os.environ, **(env or {})), start_new_session=True)
+    peak = {"RssAnon": 0}
 
     def watch():
+        due = time.monotonic() + 2
         while p.poll() is None:
+            if clock is not None and time.monotonic() > due:
+                clock.append(float(subprocess.run([f"{BUILD}/tests/bench/bench_clock"], capture_output=True, check=True).stdout))
+                due = time.monotonic() + 2
             try:
                 for line in open(f"/proc/{p.pid}/status"):
                     name = line.split(":")[0]
@@ -66,19 +71,26 @@ def watched(command, env=None, stdin=None):
             time.sleep(0.02)
 
     t = threading.Thread(target=watch)
-    t.start()
-    out, err = p.communicate(stdin)
-    t.join()
+    try:
+        t.start()
+        out, err = p.communicate(stdin)
+    finally:
+        if p.poll() is None:
+            os.killpg(p.pid, signal.SIGKILL)  # PyTorch's compiler has processes of its own
+        p.wait()
+        if t.is_alive():
+            t.join()
     if p.returncode:
-        sys.exit(f"{command[0]} ended with {p.returncode}:\n{out[-2000:]}{err[-3000:]}")
-    return out, peak
+        raise RuntimeError(f"{command[0]} ended with {p.returncode}:\n{out[-2000:]}{err[-3000:]}")
+    return out, peak["RssAnon"]
 
 
-def worker(job, way):
-    """The calling program again as --worker, in a process of its own, which reads the job and prints an object. way: what its
-    environment has besides."""
-    out, peak = watched([sys.executable, sys.argv[0], "--worker"], dict(way, OMP_NUM_THREADS=str(THREADS)), json.dumps(job))
-    return json.loads(out.splitlines()[-1]), peak
+def worker(job, way, clock=None):
+    """The calling program again as --worker, in a process of its own, which reads the job and prints an object, kept under
+    "said" what else it printed. way: what its environment has besides."""
+    out, peak = watched([sys.executable, sys.argv[0], "--worker"], dict(way, OMP_NUM_THREADS=str(THREADS)), json.dumps(job), clock)
+    objects = [line for line in out.splitlines() if line.startswith("{")]
+    return dict(json.loads(objects[-1]), said=out), peak
 
 
 def steps(run, tokens):
@@ -100,12 +112,16 @@ def long_rows(path, model, length):
 
 
 def with_model(measure, layers=30):
-    """measure(model, tmp) with smollm2-135m's shape, or so many of its layers, in a folder of its own."""
+    """measure(model, tmp) with smollm2-135m's shape, or so many of its layers, in a folder of its own; what it returns."""
     tmp = tempfile.mkdtemp()
     try:
         model = os.path.join(tmp, "model")
         subprocess.run([f"{BUILD}/init_model", "--like", "smollm2-135m", "--layers", str(layers), "--seed", "1",
                         "--dtype", "float32", model], check=True, stdout=subprocess.DEVNULL)
-        measure(model, tmp)
+        return measure(model, tmp)
+    except RuntimeError as e:
+        sys.exit(str(e))
+    except KeyboardInterrupt:
+        sys.exit("interrupted")
     finally:
         shutil.rmtree(tmp, ignore_errors=True)
