@@ -190,8 +190,8 @@ static void pack(const struct operand *o, bool is_a, int64_t i, int64_t count, i
     pack_edge_groups(GROUP, o, i, count, width, whole, k1, (uint16_t *)out);
 }
 
-ALWAYS void squares(int W, int64_t depth, const float *a, const float *b, float alpha, float beta,
-                    float *c, int64_t ldc, int64_t rows, int64_t columns)
+ALWAYS void bf16_tile(int W, int64_t depth, const float *a, const float *b, float alpha, float beta,
+                      float *c, int64_t ldc, int64_t rows, int64_t columns)
 {
     vec square[ROWS / 2][2 * WIDE], sum[MR][WIDE];
     begin_tile(W, sum, c, ldc);
@@ -217,18 +217,6 @@ ALWAYS void squares(int W, int64_t depth, const float *a, const float *b, float 
     write_tile(W, sum, alpha, beta, c, ldc, rows, columns);
 }
 
-static void multiply(int64_t width, int64_t depth, const float *a, const float *b, float alpha,
-                     float beta, float *c, int64_t ldc, int64_t rows, int64_t columns)
-{
-    switch (width / VL) {
-    case 1: squares(1, depth, a, b, alpha, beta, c, ldc, rows, columns); break;
-    case 2: squares(2, depth, a, b, alpha, beta, c, ldc, rows, columns); break;
-    case 3: squares(3, depth, a, b, alpha, beta, c, ldc, rows, columns); break;
-    }
-}
-#define BEGIN NULL
-#define END NULL
-
 #else
 /* ---- AVX512_BF16: the tile of float32 operands, with a pair in the place of each ---- */
 
@@ -241,8 +229,8 @@ static void pack(const struct operand *o, bool is_a, int64_t i, int64_t count, i
     pack_pairs(o, i, count, width, k0, k1, out);
 }
 
-ALWAYS void pairs(int W, int64_t depth, const float *a, const float *b, float alpha, float beta,
-                  float *c, int64_t ldc, int64_t rows, int64_t columns)
+ALWAYS void bf16_tile(int W, int64_t depth, const float *a, const float *b, float alpha, float beta,
+                      float *c, int64_t ldc, int64_t rows, int64_t columns)
 {
     typedef int32_t word __attribute__((may_alias));
     vec sum[MR][WIDE];
@@ -265,20 +253,23 @@ ALWAYS void pairs(int W, int64_t depth, const float *a, const float *b, float al
     write_tile(W, sum, alpha, beta, c, ldc, rows, columns);
 }
 
+#endif
+
+/* ---- any ---- */
+
+#ifndef BEGIN
+#define BEGIN NULL
+#define END NULL
 static void multiply(int64_t width, int64_t depth, const float *a, const float *b, float alpha,
                      float beta, float *c, int64_t ldc, int64_t rows, int64_t columns)
 {
     switch (width / VL) {
-    case 1: pairs(1, depth, a, b, alpha, beta, c, ldc, rows, columns); break;
-    case 2: pairs(2, depth, a, b, alpha, beta, c, ldc, rows, columns); break;
-    case 3: pairs(3, depth, a, b, alpha, beta, c, ldc, rows, columns); break;
+    case 1: bf16_tile(1, depth, a, b, alpha, beta, c, ldc, rows, columns); break;
+    case 2: bf16_tile(2, depth, a, b, alpha, beta, c, ldc, rows, columns); break;
+    case 3: bf16_tile(3, depth, a, b, alpha, beta, c, ldc, rows, columns); break;
     }
 }
-#define BEGIN NULL
-#define END NULL
 #endif
-
-/* ---- any ---- */
 
 /* Float32 operands are rounded some depths at a time, into a buffer that stays in cache. */
 static void pack_rounded(const struct operand *o, bool is_a, int64_t i, int64_t count,
