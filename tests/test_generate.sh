@@ -99,8 +99,13 @@ is "nothing to take back, an empty line, a file that cannot be written" eval 'pr
 is "a conversation beyond the context is taken back" eval '{ printf "Hi\n"; yes word | head -n 300 | tr "\n" " "; printf "\nBye\n/save s3.jsonl\n"; } | talk >a && grep -q "the context is 256; take something back with /undo" notes && ! grep -q "word word" s3.jsonl && grep -q Bye s3.jsonl'
 
 # ---- interrupted ----
-slow() { # a model whose answer takes seconds
-    [ -d slow ] || tiny slow 1 --max-positions 8192 --hidden-size 512 --intermediate-size 1024 --heads 8 --kv-heads 8 --layers 6
+slow_model() { # no token ends its answer, so 8000 tokens take half a minute or more
+    [ -d slow ] && return
+    tiny slow 1 --max-positions 8192 --hidden-size 512 --intermediate-size 1024 --heads 8 --kv-heads 8 --layers 6 || return
+    sed -i '/"eos_token/d; s/\("bos_token_id":[^,]*\),$/\1/' slow/generation_config.json
+    sed -i '/"eos_token/d' slow/config.json slow/tokenizer_config.json
+}
+slow() {
     rm -f part
     "$generate" --model slow --prompt x --temperature 1 --max-new-tokens 8000 >part 2>notes &
     until [ -s part ]; do kill -0 $! 2>/dev/null || return 1; sleep 0.01; done
@@ -108,14 +113,15 @@ slow() { # a model whose answer takes seconds
     wait $!
     [ $? = "$2" ] && [ -s part ] && [ "$(tail -c 1 part)" = "" ] && grep -q "ended by a signal" notes
 }
+is "a model that answers for long" slow_model
 is "Ctrl-C: the answer so far is kept" slow INT 130
 is "SIGTERM: the same" slow TERM 143
 compared() { # Ctrl-C while two models answer: what there is is shown
     "$generate" --model slow --compare-model slow --prompt x --temperature 1 --max-new-tokens 8000 >part 2>notes &
-    for try in $(seq 1500); do # until it had a second of processor time: then it answers
-        ! awk '{ exit $14 + $15 >= 100 || $3 == "Z" }' /proc/$!/stat || { sleep 0.02; continue; }
-        break
-    done
+    reached notes $! && until grep -q "^# ends with" notes; do kill -0 $! || return 1; sleep 0.02; done
+    ticks() { awk '{ print $3 == "Z" ? 1e9 : $14 + $15 }' /proc/$1/stat; }
+    enough=$(($(ticks $!) + 100)) # a second of processor time later it answers
+    until [ "$(ticks $!)" -ge $enough ]; do sleep 0.02; done
     kill -INT $!
     wait $!
     [ $? = 130 ] && grep -q "^slow  *| slow" part && [ "$(wc -l <part)" -gt 1 ]
