@@ -793,6 +793,8 @@ static void attention(void **state)
         {2, 65, 3, 3, 17, 5, .25f, NULL}, {2, 130, 6, 2, 12, 0, .3f, NULL}, {2, 130, 4, 2, 8, 33, .35f, NULL},
         {1, 130, 4, 1, 64, 1, .125f, NULL}, {1, 193, 2, 2, 8, 64, .35f, NULL}, {1, 130, 2, 1, 6, 200, .4f, NULL},
         {1, 200, 1, 1, 65, 129, .12f, NULL},
+        /* rows in several pieces: as many as fit, with a window, with one block for two pieces */
+        {1, 200, 8, 1, 8, 0, .35f, NULL}, {2, 260, 6, 2, 12, 50, .3f, NULL}, {2, 20, 40, 1, 4, 0, .5f, NULL},
     };
     struct worst forward = {0}, backward = {0}, sharp = {0}, sharp_backward = {0};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -816,6 +818,7 @@ static void attention_packed(void **state)
     static const struct naive_attention sizes[] = {
         {1, 1, 1, 1, 2, 0, 1, NULL},      {2, 17, 6, 3, 16, 4, .25f, NULL}, {2, 130, 6, 2, 12, 0, .3f, NULL},
         {2, 130, 4, 2, 8, 33, .35f, NULL}, {1, 193, 2, 2, 8, 64, .35f, NULL}, {1, 300, 2, 1, 64, 0, .125f, NULL},
+        {1, 300, 8, 1, 8, 0, .35f, NULL}, {2, 260, 6, 2, 12, 50, .3f, NULL}, /* in several pieces */
     };
     struct worst forward = {0}, backward = {0};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

@@ -12,8 +12,10 @@
  *     dV += P' dO      dP' = V dO'      dS' = P' (dP' - delta) scale
  *     dQ  = dS K       dK += dS' Q
  *
- * Each query head sums its dK and dV in its own buffer. The heads of a group are then added in
- * order, so the bits do not depend on which thread did which work. */
+ * A task is a piece of a row's queries, for all query heads that share a key/value head: its keys
+ * and values are packed once. The pieces of a row cost about the same. Their number follows from
+ * the shape alone. In backward each piece sums its dK and dV in its own buffer, and the buffers are
+ * added in order. So the bits do not depend on the number of threads. */
 #include <math.h>
 
 #include "devices/cpu/attention.h"
@@ -87,10 +89,28 @@ int64_t tune_cpu_attention_floats(int64_t keys, int64_t D)
     return rooms(keys, D, NULL, true, &r);
 }
 
-int64_t tune_cpu_attention_sums(int64_t B, int64_t T, int64_t H, int64_t D)
+/* Pieces of a row: about TASKS tasks in all. A piece must be long enough that packing its keys and
+ * values, once for all G query heads, costs little. */
+enum { TASKS = 32, QUERIES = 384 };
+
+static int64_t piece_count(int64_t B, int64_t T, int64_t H, int64_t K)
 {
-    int64_t n;
-    return __builtin_mul_overflow(2 * B, T, &n) || __builtin_mul_overflow(n, H, &n) || __builtin_mul_overflow(n, D, &n) ? INT64_MAX : n;
+    int64_t most = T * (H / K) / QUERIES, wanted = TASKS / (B * K);
+    int64_t pieces = wanted < most ? wanted : most;
+    return pieces > 1 ? pieces : 1;
+}
+
+/* Sums of all pieces: dK and dV, [T,D] each, and the keys [from,to) that they are of. It never
+ * decreases with B or T, so a buffer for the largest batch is one for all. */
+int64_t tune_cpu_attention_sums(int64_t B, int64_t T, int64_t H, int64_t K, int64_t D)
+{
+    int64_t tasks, each, n, heads, most = T * (H / K) / QUERIES;
+    if (__builtin_mul_overflow(B, K, &heads) || __builtin_mul_overflow(heads, most > 1 ? most : 1, &tasks) ||
+        __builtin_mul_overflow(2 * T, D, &each))
+        return INT64_MAX;
+    if (tasks > TASKS)
+        tasks = heads > TASKS ? heads : TASKS;
+    return __builtin_mul_overflow(tasks, each + 2, &n) ? INT64_MAX : n;
 }
 
 /* Queries and keys that are computed together, independently of others: T queries of row b from
@@ -178,75 +198,156 @@ static void blank(float *x, int from, int to, float value)
         x[j] = j >= from && j < to ? x[j] : value;
 }
 
+/* The keys [from,to) that every query of the block sees. */
+static void seen_by_all(const struct block *block, int64_t *from, int64_t *to)
+{
+    *to = block->at < block->k1 ? block->at + 1 : block->k1;
+    *from = block->first[NR - 1] < *to ? block->first[NR - 1] : *to;
+}
+
 /* Replace the scores of keys [k0,k1) by exp(score - largest). Also gives sum and largest by
  * query. */
 static void softmax(const struct block *block, float *scores, float *largest, float *sum)
 {
     int from, to = 0;
-    int64_t k0 = block->k0, k1 = block->k1;
-    for (int j = 0; j < NR; j++) {
+    int64_t all, part, k0 = block->k0, k1 = block->k1;
+    vec total[WIDE] = {{0}}, top[WIDE];
+    seen_by_all(block, &all, &part);
+    for (int j = 0; j < NR; j++)
         largest[j] = -INFINITY;
-        sum[j] = 0;
-    }
     for (int64_t key = k0; key < k1; key++) {
         float *x = scores + (key - k0) * NR;
-        lanes(block, key, &from, &to);
-        blank(x, from, to, -INFINITY);
+        if (key < all || key >= part) {
+            lanes(block, key, &from, &to);
+            blank(x, from, to, -INFINITY);
+        }
         for (int j = 0; j < NR; j++)
             largest[j] = x[j] > largest[j] ? x[j] : largest[j];
     }
+    memcpy(top, largest, sizeof top);
     to = 0;
     for (int64_t key = k0; key < k1; key++) {
-        float *x = scores + (key - k0) * NR;
-#pragma omp simd
-        for (int j = 0; j < NR; j++)
-            x[j] = tune_cpu_exp(x[j] - largest[j]);
-        lanes(block, key, &from, &to);
-        blank(x, from, to, 0);
-        for (int j = 0; j < NR; j++)
-            sum[j] += x[j];
-    }
-}
-
-static void forward_part(const struct attention *s, struct tune_tensor *out, float *lse, const struct part *part, int64_t h,
-                         float *work)
-{
-    int64_t n = part->keys, D = s->D, width = s->H * D, kv = h / (s->H / s->K);
-    bool narrow = s->q->dtype == TUNE_BF16; /* operands of products are rounded, sums are not */
-    struct room r;
-    struct operand k = head(s->k, part->b, part->k, kv), v = head(s->v, part->b, part->k, kv);
-    rooms(n, D, work, false, &r); /* buffers sized for this part, so that they stay in cache */
-    pack_left(&k, n, D, r.kept);
-    pack_right_columns(&v, n, D, r.value);
-    for (int64_t q0 = 0; q0 < part->T; q0 += NR) {
-        struct block block;
-        open_block(&block, s, part, q0);
-        int64_t rows = block.rows, k0 = block.k0, k1 = block.k1;
-        struct operand q = head(s->q, part->b, part->q + q0, h);
-        float largest[NR], sum[NR];
-        pack_right_rows(&q, rows, D, r.query);
-        struct left keys = {r.kept + k0 * D, 1, MR, MR * D}, p = {r.scores, 1, NR, MR};
-        multiply(&keys, k1 - k0, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
-        softmax(&block, r.scores, largest, sum);
-        if (narrow)
-            tune_cpu_round(r.scores, (k1 - k0) * NR);
-        multiply(&p, rows, r.value, n, k0, k1 - k0, D, 1, 0, r.out, D);
-        for (int64_t j = 0; j < rows; j++) {
-            int64_t row = part->b * s->T + part->q + q0 + j, at = row * width + h * D;
-            float *o = tune_cpu_place(out, at, r.out + j * D), inverse = 1 / sum[j];
-            for (int64_t i = 0; i < D; i++)
-                o[i] = r.out[j * D + i] * inverse;
-            tune_cpu_out(out, at, D, o);
-            lse[row * s->H + h] = largest[j] + logf(sum[j]);
+        loose_vec *x = (loose_vec *)(scores + (key - k0) * NR);
+        vec e[WIDE];
+        for (int j = 0; j < WIDE; j++)
+            e[j] = exponential(x[j] - top[j]);
+        if (key < all || key >= part) {
+            lanes(block, key, &from, &to);
+            blank((float *)e, from, to, 0);
+        }
+        for (int j = 0; j < WIDE; j++) {
+            x[j] = e[j];
+            total[j] += e[j];
         }
     }
+    memcpy(sum, total, sizeof total);
 }
 
-static void forward_head(const struct attention *s, struct tune_tensor *out, float *lse, int64_t b, int64_t h, float *work)
+/* ---- pieces ---- */
+
+/* Consecutive blocks of a part: queries [q0,q1) and the keys [k0,k1) they see, in whole panels. */
+struct run {
+    struct part part;
+    int64_t q0, q1, k0, k1;
+};
+
+/* Which blocks of a row are a piece's: those whose cost, added up along the row, is in its share. A
+ * block costs as many keys as it sees. */
+struct piece {
+    int64_t number, of;
+    int64_t total, sum; /* cost of the row; of the blocks before the run's end */
+    struct run run;
+};
+
+static void open_piece(struct piece *piece, const struct attention *s, int64_t b, int64_t number, int64_t of)
 {
     struct part part = {.b = b};
+    struct block block;
+    *piece = (struct piece){.number = number, .of = of, .run.part.b = b};
     while (next_part(s, &part))
-        forward_part(s, out, lse, &part, h, work);
+        for (int64_t q0 = 0; q0 < part.T; q0 += NR) {
+            open_block(&block, s, &part, q0);
+            piece->total += block.k1 - block.k0;
+        }
+}
+
+/* Advance to the piece's next run; false: there is none. */
+static bool next_run(struct piece *piece, const struct attention *s)
+{
+    struct run *run = &piece->run;
+    struct block block;
+    bool any = false;
+    while (!any) {
+        if (run->q1 >= run->part.T) {
+            if (!next_part(s, &run->part))
+                return false;
+            run->q1 = 0;
+        }
+        for (; run->q1 < run->part.T; run->q1 += NR) {
+            open_block(&block, s, &run->part, run->q1);
+            bool ours = piece->sum * piece->of / piece->total == piece->number;
+            if (any && !ours)
+                break;
+            piece->sum += block.k1 - block.k0;
+            if (!ours)
+                continue;
+            if (!any) {
+                run->q0 = run->q1;
+                run->k0 = block.k0;
+            }
+            any = true;
+            run->k1 = block.k1;
+        }
+    }
+    return true;
+}
+
+/* The queries of a block, by what they see: o [rows,D] = p V. Keys after a panel's last query are
+ * left out. p: left side, from key k0 on. v: panels packed to depth `full`, the block's first key at
+ * `skip`. */
+static void weigh(const struct block *block, const float *p, const float *v, int64_t full, int64_t skip, int64_t D, float *o, int64_t ldo)
+{
+    for (int64_t i = 0; i < block->rows; i += MR) {
+        int64_t rows = block->rows - i < MR ? block->rows - i : MR, last = block->at + i + rows;
+        struct left l = {p + i, 1, NR, 0};
+        multiply(&l, rows, v, full, skip, (last < block->k1 ? last : block->k1) - block->k0, D, 1, 0, o + i * ldo, ldo);
+    }
+}
+
+static void forward_run(const struct attention *s, struct tune_tensor *out, float *lse, const struct run *run, int64_t kv, float *work)
+{
+    const struct part *part = &run->part;
+    int64_t n = run->k1 - run->k0, D = s->D, width = s->H * D, group = s->H / s->K;
+    bool narrow = s->q->dtype == TUNE_BF16; /* operands of products are rounded, sums are not */
+    struct room r;
+    struct operand k = head(s->k, part->b, part->k + run->k0, kv), v = head(s->v, part->b, part->k + run->k0, kv);
+    rooms(n, D, work, false, &r); /* buffers sized for this run, so that they stay in cache */
+    pack_left(&k, n, D, r.kept);
+    pack_right_columns(&v, n, D, r.value);
+    for (int64_t q0 = run->q0; q0 < run->q1; q0 += NR) {
+        struct block block;
+        open_block(&block, s, part, q0);
+        int64_t rows = block.rows, k0 = block.k0, k1 = block.k1, skip = k0 - run->k0;
+        struct left keys = {r.kept + skip * D, 1, MR, MR * D};
+        for (int64_t h = kv * group; h < (kv + 1) * group; h++) {
+            struct operand q = head(s->q, part->b, part->q + q0, h);
+            float largest[NR], sum[NR];
+            pack_right_rows(&q, rows, D, r.query);
+            multiply(&keys, k1 - k0, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
+            softmax(&block, r.scores, largest, sum);
+            if (narrow)
+                tune_cpu_round(r.scores, (k1 - k0) * NR);
+            weigh(&block, r.scores, r.value, n, skip, D, r.out, D);
+            for (int64_t j = 0; j < rows; j++) {
+                int64_t row = part->b * s->T + part->q + q0 + j, at = row * width + h * D;
+                float *o = tune_cpu_place(out, at, r.out + j * D), inverse = 1 / sum[j];
+                for (int64_t i = 0; i < D; i++)
+                    o[i] = r.out[j * D + i] * inverse;
+                tune_cpu_out(out, at, D, o);
+                lse[row * s->H + h] = largest[j] + logf(sum[j]);
+            }
+        }
+    }
 }
 
 int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse, const struct tune_tensor *q,
@@ -260,16 +361,23 @@ int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out,
         return tune_cpu_few_queries(dev, &s, out, tune_cpu_data(lse));
     if (tune_cpu_reserve(dev, tune_cpu_attention_floats(k->shape[1], s.D)) < 0)
         return -1;
+    int64_t pieces = piece_count(s.B, s.T, s.H, s.K);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(dev->threads)
-    for (int64_t task = 0; task < s.B * s.H; task++)
-        forward_head(&s, out, tune_cpu_data(lse), task / s.H, task % s.H, tune_cpu_work(dev));
+    for (int64_t task = 0; task < s.B * s.K * pieces; task++) {
+        struct piece piece;
+        open_piece(&piece, &s, task / pieces / s.K, task % pieces, pieces);
+        while (next_run(&piece, &s))
+            forward_run(&s, out, tune_cpu_data(lse), &piece.run, task / pieces % s.K, tune_cpu_work(dev));
+    }
     return 0;
 }
 
 struct backward {
     struct attention s;
     struct tune_tensor *dq, *dk, *dv;
-    float *sums; /* [B, H, 2, T, D]: dK and dV of each query head */
+    int64_t pieces;
+    float *sums;   /* [B, K, pieces, 2, T, D]: dK and dV */
+    int32_t *keys; /* [B, pieces, 2]: the keys [from,to) of a row that they are of */
     const struct tune_tensor *dout, *out;
     const float *lse;
 };
@@ -278,12 +386,16 @@ struct backward {
 static void score_gradient(const struct block *block, float scale, float *p, float *ds, const float *lse, const float *delta)
 {
     int from, to = 0;
+    int64_t all, part;
+    seen_by_all(block, &all, &part);
     for (int64_t key = block->k0; key < block->k1; key++, p += NR, ds += NR) {
-#pragma omp simd
-        for (int j = 0; j < NR; j++) {
-            p[j] = tune_cpu_exp(p[j] - lse[j]);
-            ds[j] = p[j] * (ds[j] - delta[j]) * scale;
+        for (int j = 0; j < NR; j += VL) {
+            loose_vec *e = (loose_vec *)(p + j), *d = (loose_vec *)(ds + j);
+            *e = exponential(*e - *(const loose_vec *)(lse + j));
+            *d = *e * (*d - *(const loose_vec *)(delta + j)) * scale;
         }
+        if (key >= all && key < part)
+            continue;
         lanes(block, key, &from, &to);
         blank(p, from, to, 0);
         blank(ds, from, to, 0);
@@ -310,73 +422,105 @@ static void query_sums(const struct backward *w, int64_t row, int64_t rows, int6
     }
 }
 
-/* Backward of one part. dk, dv: those of the head, from the part's first row on. */
-static void backward_part(const struct backward *w, const struct part *part, int64_t h, float *dk, float *dv, float *work)
+/* sum [n,D] += x right, for the keys of a block. x: a row for each key, a lane for each query. right:
+ * panels packed to depth rows. Queries before a panel's first key are left out. */
+static void gather(const struct block *block, const float *x, const float *right, int64_t D, float *sum)
 {
-    const struct attention *s = &w->s;
-    int64_t T = part->T, D = s->D, kv = h / (s->H / s->K), width = s->H * D, apart = position_stride(w->dq);
-    bool f32 = w->dq->dtype == TUNE_F32;
-    struct room r;
-    struct operand k = head(s->k, part->b, part->k, kv), v = head(s->v, part->b, part->k, kv);
-    rooms(T, D, work, true, &r);
-    memset(dk, 0, (size_t)(T * D) * 4);
-    memset(dv, 0, (size_t)(T * D) * 4);
-    pack_left(&k, T, D, r.kept);
-    pack_left(&v, T, D, r.value);
-    pack_right_columns(&k, T, D, r.key);
-    for (int64_t q0 = 0; q0 < T; q0 += NR) {
-        struct block block;
-        open_block(&block, s, part, q0);
-        int64_t rows = block.rows, k0 = block.k0, n = block.k1 - k0, row = part->b * s->T + part->q + q0;
-        int64_t from = row * width + h * D, at = head_at(w->dq, part->b, part->q + q0, h);
-        struct operand q = head(s->q, part->b, part->q + q0, h);
-        struct operand g = {(const char *)tune_cpu_data(w->dout) + from * (f32 ? 4 : 2), w->dout->dtype, width, false};
-        float lse[NR], delta[NR];
-        query_sums(w, row, rows, h, &r, lse, delta);
-        pack_right_rows(&q, rows, D, r.query);
-        pack_right_rows(&g, rows, D, r.dout);
-        pack_right_columns(&q, rows, D, r.query_columns);
-        pack_right_columns(&g, rows, D, r.dout_columns);
-        struct left keys = {r.kept + k0 * D, 1, MR, MR * D}, values = {r.value + k0 * D, 1, MR, MR * D};
-        struct left p = {r.scores, NR, 1, MR * NR}, ds = {r.dscores, NR, 1, MR * NR}, turned = {r.dscores, 1, NR, MR};
-        multiply(&keys, n, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
-        multiply(&values, n, r.dout, D, 0, D, NR, 1, 0, r.dscores, NR);
-        score_gradient(&block, s->scale, r.scores, r.dscores, lse, delta);
-        if (!f32) {
-            tune_cpu_round(r.scores, n * NR);
-            tune_cpu_round(r.dscores, n * NR);
-        }
-        multiply(&p, n, r.dout_columns, rows, 0, rows, D, 1, 1, dv + k0 * D, D);
-        multiply(&ds, n, r.query_columns, rows, 0, rows, D, 1, 1, dk + k0 * D, D);
-        multiply(&turned, rows, r.key, T, k0, n, D, 1, 0, f32 ? (float *)tune_cpu_data(w->dq) + at : r.out, f32 ? apart : D);
-        for (int64_t j = 0; j < rows && !f32; j++)
-            tune_cpu_out(w->dq, at + j * apart, D, r.out + j * D);
+    int64_t n = block->k1 - block->k0, seen = block->at + 1 - block->k0; /* keys that the first query sees */
+    int64_t all = seen < n ? seen / MR * MR : n;
+    struct left l = {x, NR, 1, MR * NR};
+    multiply(&l, all, right, block->rows, 0, block->rows, D, 1, 1, sum, D);
+    for (int64_t i = all; i < n; i += MR) {
+        int64_t skip = i < seen ? 0 : i - seen + 1;
+        struct left rest = {x + i * NR + skip, NR, 1, 0};
+        multiply(&rest, n - i < MR ? n - i : MR, right, block->rows, skip, block->rows - skip, D, 1, 1, sum + i * D, D);
     }
 }
 
-static void backward_head(const struct backward *w, int64_t b, int64_t h, float *work)
+/* Backward of one run. dk, dv: sums of its piece, from the part's first key on. */
+static void backward_run(const struct backward *w, const struct run *run, int64_t kv, float *dk, float *dv, float *work)
 {
     const struct attention *s = &w->s;
-    int64_t size = s->T * s->D;
-    float *dk = w->sums + (b * s->H + h) * 2 * size;
-    struct part part = {.b = b};
-    while (next_part(s, &part))
-        backward_part(w, &part, h, dk + part.q * s->D, dk + size + part.q * s->D, work);
+    const struct part *part = &run->part;
+    int64_t n = run->k1 - run->k0, D = s->D, group = s->H / s->K, width = s->H * D, apart = position_stride(w->dq);
+    bool f32 = w->dq->dtype == TUNE_F32;
+    struct room r;
+    struct operand k = head(s->k, part->b, part->k + run->k0, kv), v = head(s->v, part->b, part->k + run->k0, kv);
+    rooms(n, D, work, true, &r);
+    memset(dk + run->k0 * D, 0, (size_t)(n * D) * 4);
+    memset(dv + run->k0 * D, 0, (size_t)(n * D) * 4);
+    pack_left(&k, n, D, r.kept);
+    pack_left(&v, n, D, r.value);
+    pack_right_columns(&k, n, D, r.key);
+    for (int64_t q0 = run->q0; q0 < run->q1; q0 += NR) {
+        struct block block;
+        open_block(&block, s, part, q0);
+        int64_t rows = block.rows, k0 = block.k0, count = block.k1 - k0, skip = k0 - run->k0, row = part->b * s->T + part->q + q0;
+        struct left keys = {r.kept + skip * D, 1, MR, MR * D}, values = {r.value + skip * D, 1, MR, MR * D};
+        for (int64_t h = kv * group; h < (kv + 1) * group; h++) {
+            int64_t from = row * width + h * D, at = head_at(w->dq, part->b, part->q + q0, h);
+            struct operand q = head(s->q, part->b, part->q + q0, h);
+            struct operand g = {(const char *)tune_cpu_data(w->dout) + from * (f32 ? 4 : 2), w->dout->dtype, width, false};
+            float lse[NR], delta[NR];
+            query_sums(w, row, rows, h, &r, lse, delta);
+            pack_right_rows(&q, rows, D, r.query);
+            pack_right_rows(&g, rows, D, r.dout);
+            pack_right_columns(&q, rows, D, r.query_columns);
+            pack_right_columns(&g, rows, D, r.dout_columns);
+            multiply(&keys, count, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
+            multiply(&values, count, r.dout, D, 0, D, NR, 1, 0, r.dscores, NR);
+            score_gradient(&block, s->scale, r.scores, r.dscores, lse, delta);
+            if (!f32) {
+                tune_cpu_round(r.scores, count * NR);
+                tune_cpu_round(r.dscores, count * NR);
+            }
+            gather(&block, r.scores, r.dout_columns, D, dv + k0 * D);
+            gather(&block, r.dscores, r.query_columns, D, dk + k0 * D);
+            weigh(&block, r.dscores, r.key, n, skip, D, f32 ? (float *)tune_cpu_data(w->dq) + at : r.out, f32 ? apart : D);
+            for (int64_t j = 0; j < rows && !f32; j++)
+                tune_cpu_out(w->dq, at + j * apart, D, r.out + j * D);
+        }
+    }
 }
 
-/* dK (t even) or dV of a key/value head: the sums of its query heads, added in order. */
-static void add_group(const struct backward *w, int64_t b, int64_t kv, int64_t t, float *work)
+static void backward_piece(const struct backward *w, int64_t b, int64_t kv, int64_t number, float *work)
 {
     const struct attention *s = &w->s;
-    int64_t D = s->D, T = s->T, group = s->H / s->K;
+    int64_t size = s->T * s->D, from = -1, to = 0;
+    float *dk = w->sums + ((b * s->K + kv) * w->pieces + number) * 2 * size;
+    struct piece piece;
+    open_piece(&piece, s, b, number, w->pieces);
+    while (next_run(&piece, s)) {
+        const struct run *run = &piece.run;
+        from = from < 0 ? run->part.k + run->k0 : from;
+        to = run->part.k + run->k1;
+        backward_run(w, run, kv, dk + run->part.k * s->D, dk + size + run->part.k * s->D, work);
+    }
+    if (kv == 0) { /* the same for all heads */
+        w->keys[(b * w->pieces + number) * 2] = (int32_t)from;
+        w->keys[(b * w->pieces + number) * 2 + 1] = (int32_t)to;
+    }
+}
+
+/* dK and dV of position t of a key/value head: the sums of the pieces that see it, added in
+ * order. */
+static void add_pieces(const struct backward *w, int64_t b, int64_t kv, int64_t t, float *work)
+{
+    const struct attention *s = &w->s;
+    int64_t D = s->D, T = s->T;
     for (int64_t which = 0; which < 2; which++) {
         struct tune_tensor *to = which ? w->dv : w->dk;
         int64_t at = head_at(to, b, t, kv);
         float *sum = tune_cpu_place(to, at, work);
-        for (int64_t g = 0; g < group; g++) {
-            const float *part = w->sums + (((b * s->H + kv * group + g) * 2 + which) * T + t) * D;
+        bool any = false;
+        for (int64_t p = 0; p < w->pieces; p++) {
+            const int32_t *keys = w->keys + (b * w->pieces + p) * 2;
+            const float *part = w->sums + ((((b * s->K + kv) * w->pieces + p) * 2 + which) * T + t) * D;
+            if (t < keys[0] || t >= keys[1])
+                continue;
             for (int64_t i = 0; i < D; i++)
-                sum[i] = g == 0 ? part[i] : sum[i] + part[i];
+                sum[i] = any ? sum[i] + part[i] : part[i];
+            any = true;
         }
         tune_cpu_out(to, at, D, sum);
     }
@@ -388,18 +532,21 @@ int tune_cpu_attention_backward(struct tune_device *dev, struct tune_tensor *dq,
                                 const struct tune_tensor *first, struct tune_attention how)
 {
     struct attention s = attention(q, k, v, first, &how);
-    struct backward w = {s, dq, dk, dv, tune_cpu_sums(dev, tune_cpu_attention_sums(s.B, s.T, s.H, s.D)), dout, out, tune_cpu_data(lse)};
-    if (!w.sums || tune_cpu_reserve(dev, tune_cpu_attention_floats(s.T, s.D)) < 0)
+    int64_t pieces = piece_count(s.B, s.T, s.H, s.K), heads = s.B * s.K;
+    float *sums = tune_cpu_sums(dev, tune_cpu_attention_sums(s.B, s.T, s.H, s.K, s.D));
+    if (!sums || tune_cpu_reserve(dev, tune_cpu_attention_floats(s.T, s.D)) < 0)
         return -1;
+    void *keys = sums + heads * pieces * 2 * s.T * s.D;
+    struct backward w = {s, dq, dk, dv, pieces, sums, keys, dout, out, tune_cpu_data(lse)};
 #pragma omp parallel num_threads(dev->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < s.B * s.H; task++)
-            backward_head(&w, task / s.H, task % s.H, tune_cpu_work(dev));
+        for (int64_t task = 0; task < heads * pieces; task++)
+            backward_piece(&w, task / pieces / s.K, task / pieces % s.K, task % pieces, tune_cpu_work(dev));
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < s.B * s.T; row++)
             for (int64_t kv = 0; kv < s.K; kv++)
-                add_group(&w, row / s.T, kv, row % s.T, tune_cpu_work(dev));
+                add_pieces(&w, row / s.T, kv, row % s.T, tune_cpu_work(dev));
     }
     return 0;
 }

@@ -51,6 +51,24 @@ static inline struct operand head(const struct tune_tensor *t, int64_t b, int64_
                             position_stride(t), false};
 }
 
+/* tune_cpu_exp in vectors, of numbers up to 88. */
+static inline vec exponential(vec x)
+{
+    int_vec low = x < -87.3f;
+    vec t = (vec)((low & (int_vec)((vec){0} - 87.3f)) | (~low & (int_vec)x));
+    vec n = t * 1.44269504f + 12582912.f;
+    int_vec k = (int_vec)n - 0x4B400000;
+    n -= 12582912.f;
+    vec r = t - n * 0.693359375f + n * 2.12194440e-4f, p = r * 1.9841270e-4f + 1.3888889e-3f;
+    p = p * r + 8.3333333e-3f;
+    p = p * r + 4.1666667e-2f;
+    p = p * r + 1.6666667e-1f;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    return p * (vec)((k + 127) << 23);
+}
+
 /* tune_cpu_few_queries - attention over a cache for at most FEW_QUERIES queries of each row. */
 int tune_cpu_few_queries(struct tune_device *dev, const struct attention *s,
                          struct tune_tensor *out, float *lse);

@@ -112,7 +112,7 @@ static int64_t shared_floats(const struct tune_device *dev, const struct tune_la
 
 static int64_t sums_floats(const struct tune_largest *l)
 {
-    return l->training ? tune_cpu_attention_sums(l->B, l->T, l->H, l->D) : 0;
+    return l->training ? tune_cpu_attention_sums(l->B, l->T, l->H, l->K, l->D) : 0;
 }
 
 static int cpu_reserve(struct tune_device *dev, const struct tune_largest *l)

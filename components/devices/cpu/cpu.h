@@ -177,7 +177,7 @@ int64_t tune_cpu_gemm_floats(bool narrow); /* narrow: an output may be bfloat16 
 int64_t tune_cpu_blas_floats(void);
 int64_t tune_cpu_attention_floats(int64_t keys, int64_t D);
 /* shared by all threads */
-int64_t tune_cpu_attention_sums(int64_t B, int64_t T, int64_t H, int64_t D);
+int64_t tune_cpu_attention_sums(int64_t B, int64_t T, int64_t H, int64_t K, int64_t D);
 
 /* Working memory that all threads share, in floats. */
 /* depth: largest inner dimension */
