@@ -22,7 +22,7 @@ enum {
     CHUNK = 4 * NR,           /* most rows or columns of a thread's chunk */
     SHARED = 1 << 20,         /* most words of the shared buffer; */
     SHARED_NARROW = 4 << 20,  /* ... if C is bfloat16, which needs its whole depth at once */
-    SHARED_PANELS = 20,       /* as many panels of B of the shared side are packed at once */
+    SHARED_ROWS = 960,        /* most rows or columns of the shared side at once: the other is packed anew for each part */
 };
 
 /* One side of the product: rows of A or columns of B. */
@@ -89,17 +89,20 @@ static void pack_nf4(const struct tiles *t, const struct side *s, int64_t i0, in
 
 /* Pack panels of [i0,i1) x [k0,k1), one after the other. If neighbours in memory belong to
  * neighbouring panels, it packs a few depths of all panels at a time. Each cache line is then
- * fetched once. */
-static void pack(const struct tiles *t, const struct side *s, int64_t i0, int64_t i1, int64_t k0, int64_t k1, float *out)
+ * fetched once. lines: pack_lines does what it can. It is faster for a chunk, and slower for the shared
+ * side. */
+static void pack(const struct tiles *t, const struct side *s, bool lines, int64_t i0, int64_t i1, int64_t k0, int64_t k1, float *out)
 {
-    int64_t few = s->from.by_depth ? up(FEW, t->grain) : k1 - k0;
+    int64_t few = s->from.by_depth ? up(FEW, t->grain) : k1 - k0, k = k0;
     if (s->nf4) {
         pack_nf4(t, s, i0, i1, k0, k1, out);
         if (s->round)
             tune_cpu_round(out, (k1 - k0) * up(i1 - i0, s->is_a ? s->panel : t->vector));
         return;
     }
-    for (int64_t k = k0; k < k1; k += few)
+    if (lines && t->pack_lines && s->is_a && s->from.by_depth && !s->round)
+        k += t->pack_lines(&s->from, i0, i1 < s->n ? i1 : s->n, k0, k1, out, words(t, k1 - k0) * s->panel);
+    for (; k < k1; k += few)
         for (int64_t i = i0; i < i1; i += s->panel) {
             int64_t left = s->n - i, width = width_of(t, s, i), end = k + few < k1 ? k + few : k1;
             float *to = out + place_of(t, i, i0, k1 - k0) + words(t, k - k0) * width;
@@ -197,7 +200,7 @@ static void do_task(const struct product *p, int64_t task, int threads, float *w
         bool last = k1 == p->k1;
         struct coming next = expect(&p->chunked, last ? i0 + far : i0, last ? i1 + far : i1, last ? p->k0 : k1,
                                     last ? p->k0 + k1 - k0 : k1 + p->depth < p->k1 ? k1 + p->depth : p->k1, tiles);
-        pack(p->tiles, &p->chunked, i0, i1, k0, k1, work);
+        pack(p->tiles, &p->chunked, true, i0, i1, k0, k1, work);
         multiply(p, work, i0, i1, s0, s1, k0, k1, k0 == 0 ? p->beta : 1, &t, &next);
     }
     for (int64_t m = m0; m < m1 && narrow; m++)
@@ -213,7 +216,7 @@ static void pack_shared(const struct product *p, int threads)
     for (int64_t s = p->s0; s < p->s1; s += some)
         for (int64_t k0 = p->k0; k0 < p->k1; k0 += p->depth) {
             int64_t k1 = k0 + p->depth < p->k1 ? k0 + p->depth : p->k1;
-            pack(p->tiles, &p->shared, s, s + some < p->s1 ? s + some : p->s1, k0, k1,
+            pack(p->tiles, &p->shared, false, s, s + some < p->s1 ? s + some : p->s1, k0, k1,
                  p->packed + words(p->tiles, k0 - p->k0) * rows + place_of(p->tiles, s, p->s0, k1 - k0));
         }
 }
@@ -235,7 +238,7 @@ static void plan(const struct product *p, int64_t *rows, int64_t *depth)
 {
     const struct tiles *t = p->tiles;
     bool narrow = p->c->dtype != TUNE_F32;
-    int64_t K = up(p->K, p->depth), all = up(p->shared.n, t->both), at_once = SHARED_PANELS * t->columns;
+    int64_t K = up(p->K, p->depth), all = up(p->shared.n, t->both), at_once = up(SHARED_ROWS, t->both);
     int64_t most = all < at_once ? all : at_once;
     *depth = narrow || words(t, K) * most <= SHARED ? K : SHARED * t->in_word / most / p->depth * p->depth;
     *rows = (narrow ? SHARED_NARROW : SHARED) / words(t, *depth) / t->both * t->both;
@@ -259,7 +262,7 @@ static int64_t count_tasks(struct product *p, int threads)
 
 int64_t tune_cpu_gemm_floats(bool narrow)
 {
-    return (DEPTH + VL) * (int64_t)CHUNK + (narrow ? SHARED_PANELS * NR * (int64_t)CHUNK : 0);
+    return (DEPTH + VL) * (int64_t)CHUNK + (narrow ? (SHARED_ROWS + BOTH) * (int64_t)CHUNK : 0);
 }
 
 int64_t tune_cpu_gemm_shared_floats(bool narrow, int64_t depth)

@@ -27,6 +27,45 @@ static void pack(const struct operand *from, bool is_a, int64_t i, int64_t count
     pack_panel(from, i, count, width, k0, k1, out);
 }
 
+/* A cache line has a few depths of one panel in packed A, and one depth of a few panels in memory.
+ * Each is touched once: LINE / MR depths of as many panels at a time. */
+enum { LINE = 16, STEP = LINE / MR };
+
+static inline void pack_line(const struct operand *from, enum tune_dtype dtype, int64_t panels,
+                             int64_t i, int64_t k, float *out, int64_t apart)
+{
+    for (int64_t d = 0; d < STEP; d++) {
+        int64_t at = (k + d) * from->ld + i;
+        __builtin_prefetch((const char *)from->data + (at + SOON * from->ld) * (dtype == TUNE_F32 ? 4 : 2));
+        for (int64_t p = 0; p < panels; p++)
+            for (int64_t j = 0; j < MR; j++)
+                out[p * apart + d * MR + j] =
+                    dtype == TUNE_F32 ? ((const float *)from->data)[at + p * MR + j]
+                                      : tune_bf16_to_float(((const uint16_t *)from->data)[at + p * MR + j]);
+    }
+}
+
+static int64_t pack_lines(const struct operand *from, int64_t i0, int64_t i1, int64_t k0, int64_t k1,
+                          float *out, int64_t apart)
+{
+    int64_t depths = (k1 - k0) / STEP * STEP, full = (i1 - i0) / MR * MR;
+    for (int64_t k = 0; k < depths; k += STEP) {
+        float *to = out + k * MR;
+        for (int64_t i = 0, panels; i < full; i += panels * MR, to += panels * apart) {
+            panels = full - i < LINE ? (full - i) / MR : STEP;
+            if (from->dtype == TUNE_F32 && panels == STEP)
+                pack_line(from, TUNE_F32, STEP, i0 + i, k0 + k, to, apart);
+            else if (from->dtype == TUNE_F32)
+                pack_line(from, TUNE_F32, panels, i0 + i, k0 + k, to, apart);
+            else
+                pack_line(from, TUNE_BF16, panels, i0 + i, k0 + k, to, apart);
+        }
+        if (full < i1 - i0)
+            pack_panel(from, i0 + full, i1 - i0 - full, MR, k0 + k, k0 + k + STEP, to);
+    }
+    return depths;
+}
+
 static void multiply(int64_t width, int64_t depth, const float *a, const float *b, float alpha,
                      float beta, float *c, int64_t ldc, int64_t rows, int64_t columns)
 {
@@ -35,7 +74,7 @@ static void multiply(int64_t width, int64_t depth, const float *a, const float *
 
 const struct tiles tune_cpu_f32_tiles = {
     .rows = MR, .columns = NR, .both = BOTH, .grain = 1, .in_word = 1, .vector = VL,
-    .pack = pack, .multiply = multiply,
+    .pack = pack, .pack_lines = pack_lines, .multiply = multiply,
 };
 
 double tune_cpu_tiles_rate(const struct tiles *t)
