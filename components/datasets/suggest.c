@@ -1,6 +1,7 @@
 /* suggest.c - what to type for columns whose names no format knows. */
 #include "datasets/suggest.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,14 +53,27 @@ static void put_columns(char *text, size_t size, const char *format, const char 
     put(text, size, "columns", value);
 }
 
-/* The column that may be the missing one: by a name that is known or near, else another text. */
-static const char *stand_in(const struct half *h, const struct tune_columns *have, const char *const *texts, int count)
+static bool is_one_of(const char *name, const char *const *names)
 {
-    const char *found = known(have, strcmp(h->lacks, "prompt") ? answers : prompts);
+    while (*names && strcmp(*names, name))
+        names++;
+    return *names != NULL;
+}
+
+/* The column that may be the missing one: by a name that is known or near, else another text, but
+ * no question for an answer. *wrong: such a text, or NULL. */
+static const char *stand_in(const struct half *h, const struct tune_columns *have, const char *const *texts, int count, const char **wrong)
+{
+    bool wants_prompt = !strcmp(h->lacks, "prompt");
+    const char *found = known(have, wants_prompt ? prompts : answers);
+    *wrong = NULL;
     if (!found)
         found = tune_nearest(h->lacks, (const char *const *)have->names, have->count, NULL);
     for (int i = 0; i < count && (!found || !strcmp(found, h->has)); i++)
-        found = texts[i];
+        if (is_one_of(texts[i], wants_prompt ? answers : prompts))
+            *wrong = strcmp(texts[i], h->has) ? texts[i] : *wrong;
+        else
+            found = texts[i];
     return found && strcmp(found, h->has) ? found : NULL;
 }
 
@@ -71,7 +85,15 @@ void tune_columns_suggest(char *text, size_t size, const struct tune_columns *ha
     *text = 0;
     for (size_t i = 0; i < sizeof halves / sizeof *halves && !(*nested && count == 1); i++) {
         const struct half *h = &halves[i];
-        const char *other = tune_columns_has(have, h->has) && !tune_columns_has(have, h->lacks) ? stand_in(h, have, texts, count) : NULL;
+        if (!tune_columns_has(have, h->has) || tune_columns_has(have, h->lacks))
+            continue;
+        const char *wrong, *other = stand_in(h, have, texts, count, &wrong);
+        if (!other && wrong)
+            tune_append(text, size, "the column \"%s\" of the format %s is missing, and \"%.150s\" is none by its name; give "
+                        "`format` %s `columns` %s=NAME, or `text_field` NAME to train on one column alone", h->lacks, h->format,
+                        wrong, h->format, h->lacks);
+        if (!other && wrong)
+            return;
         if (!other)
             continue;
         tune_append(text, size, "the column \"%s\" of the format %s is missing; give ", h->lacks, h->format);
