@@ -13,7 +13,7 @@ steps have taken SPENT_S seconds, so that a slow one does not take hours; it has
 PyTorch's settings are tried first, on the case `full`: as it comes, with MKL's brake released where there is one, with memory
 kept from step to step (peers.py), and the modes of torch.compile. The table says which were the fastest; those are compared
 with. It always has sdpa attention, fused AdamW and a thread for each core. Where its bfloat16 product is slower than its
-float32 one (a CPU without bfloat16 instructions), its best setting is float32: its rows say "in float32" then.
+float32 one (a CPU without bfloat16 instructions), its best setting is float32: its rows say "float32" then.
 
 Memory is the highest RssAnon, sampled every 20 ms from outside, and besides the frozen weights that PyTorch leaves in the
 mapped file.
@@ -55,7 +55,7 @@ def in_float32(case):
 
 
 def library(case):
-    return {None: "PyTorch", "nf4": "PEFT + bitsandbytes"}.get(case["base"], "PEFT")
+    return "PEFT" if case["base"] else "PyTorch"
 
 
 # ---- the workers: PyTorch, in processes of their own ----
@@ -265,7 +265,7 @@ def table(cases, results):
             both = lambda rates: f"{max(rates):.0f}, {statistics.median(rates):.0f}" if rates else "-"
             ratio = f"{max(a) / max(b):.2f}, {statistics.median(a) / statistics.median(b):.2f}" if b else "-"
             memory = f"{own['peak'] / r['peak']:.2f}" if b else "-"
-            peer = f"{library(CASES[name])}, {who[0]}" + (f", in {r['dtype']}" if r["dtype"] != CASES[name]["dtype"] else "")
+            peer = f"{library(CASES[name])}, {who[0]}" + (f", {r['dtype']}" if r["dtype"] != CASES[name]["dtype"] else "")
             lines.append(f"| {CASES[name]['title']} | {both(a)} | {both(b)} | {ratio} | {memory} | {peer} |")
             if r["error"]:
                 notes.append(f"# {CASES[name]['title']}: {peer} has no figure: {r['error']}")

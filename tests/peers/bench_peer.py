@@ -76,9 +76,9 @@ def whole():
     made.plan(turns)
     told = measured(made, turns)
     lines = peer_table.table(["full", "qlora"], made.results)
-    failed = [f"QLoRA, float32: PEFT + bitsandbytes, {m} has no figure: ended with -9: ValueError: no code for this CPU" for m in ("eager", "compile")]
+    failed = [f"QLoRA, float32: PEFT, {m} has no figure: ended with -9: ValueError: no code for this CPU" for m in ("eager", "compile")]
     return same(lines, [TITLE, "|---|---|---|---|---|---|"] + FULL
-                + [f"| QLoRA, float32 | 300, 300 | - | - | - | PEFT + bitsandbytes, {m} |" for m in ("eager", "compile")]
+                + [f"| QLoRA, float32 | 300, 300 | - | - | - | PEFT, {m} |" for m in ("eager", "compile")]
                 + ["# " + line for line in failed]) or same([line[:9] for line in told.splitlines()], [f"# {i} of 12"[:9] for i in range(1, 13)]) \
         or ("" if told.rstrip().endswith("about 0 min left") else told)
 
@@ -101,7 +101,7 @@ def float32_instead():
     made.run = lambda name, who: ([1.0], 1) if made.case(name, who)["dtype"] == "float32" else ([3.0], 1)
     measured(made, peer_table.turns_of(["lora-bf16", "lora"], 1, [EAGER]))
     return same(peer_table.table(["lora-bf16", "lora"], made.results)[2:], [
-        "| LoRA, bfloat16 | 3, 3 | 1, 1 | 3.00, 3.00 | 1.00 | PEFT, eager, in float32 |",
+        "| LoRA, bfloat16 | 3, 3 | 1, 1 | 3.00, 3.00 | 1.00 | PEFT, eager, float32 |",
         "| LoRA, float32 | 1, 1 | 1, 1 | 1.00, 1.00 | 1.00 | PEFT, eager |"]) \
         or same(made.case("lora-bf16", EAGER)["base"], "float32") or same(made.case("qlora-bf16", EAGER)["base"], "nf4")
 

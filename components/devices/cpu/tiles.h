@@ -22,9 +22,9 @@ struct tiles {
      * count to width are zeros. The dtype is F32 or BF16. */
     void (*pack)(const struct operand *from, bool is_a, int64_t i, int64_t count, int64_t width,
                  int64_t k0, int64_t k1, float *out);
-    /* Pack the panels of A of rows [i0,i1) and depths [k0,k1), `apart` floats from one panel to the
-     * next; rows that are neighbours in memory (by_depth). Returns how many depths it packed. NULL:
-     * pack does it as well. */
+    /* Pack the panels of A of rows [i0,i1) and depths [k0,k1), if the rows are neighbours in memory
+     * (by_depth). From one panel to the next: `apart` floats. Returns how many depths it packed.
+     * NULL: pack does it as well. */
     int64_t (*pack_lines)(const struct operand *from, int64_t i0, int64_t i1, int64_t k0,
                           int64_t k1, float *out, int64_t apart);
     /* c [<= rows, <= columns] = beta c + alpha a b, for panels of `depth`, a multiple of grain. b
