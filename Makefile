@@ -51,7 +51,7 @@ PROGRAM  = $(BUILD)/obj/components/flags/program.o
 RECIPES  = $(patsubst recipes/%.c,$(BUILD)/%,$(wildcard recipes/*.c))
 TOOLS    = $(call possible,$(patsubst tools/%.c,$(BUILD)/%,$(wildcard tools/*.c)))
 MAKERS   = $(patsubst datasets/%.c,$(BUILD)/%,$(wildcard datasets/*.c))
-PEERS    = $(call possible,$(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c)))
+PEER_PROGRAMS = $(call possible,$(patsubst tests/peers/%.c,$(BUILD)/tests/peers/%,$(wildcard tests/peers/*.c)))
 HELPERS  = $(call possible,$(patsubst tests/helpers/%.c,$(BUILD)/tests/helpers/%,$(wildcard tests/helpers/*.c)))
 BENCHES  = $(call possible,$(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c)))
 FAR      = $(BUILD)/tests/libfar.a
@@ -129,7 +129,7 @@ $(FAR): $(BUILD)/obj/tests/far/far.o
 # Only the tests know cmocka: the benches and their helpers build where it is not installed.
 $(TESTS:$(BUILD)/%=$(BUILD)/obj/%.o): CPPFLAGS += $(CMOCKA_CFLAGS)
 $(TESTS): MORE_LIBS += $(CMOCKA_LIBS)
-$(TESTS) $(HELPERS) $(PEERS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(FAR) $(LIBRARY)
+$(TESTS) $(HELPERS) $(PEER_PROGRAMS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(FAR) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(link)
 
@@ -326,7 +326,7 @@ endif
 
 # Live comparison with the field's own libraries, in a Python environment outside this tree (see tests/peers.sh).
 test-peers: setup-test
-	@$(MAKE) --no-print-directory -j$$(nproc) all $(HELPERS) $(PEERS)
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(HELPERS) $(PEER_PROGRAMS)
 	@BUILD=$(BUILD) sh tests/peers.sh
 
 # A run that is killed, stopped, out of disk, at every moment there is (see tests/faults.sh).

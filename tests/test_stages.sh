@@ -65,5 +65,6 @@ stale() { # what a list names and no file has
     done
 }
 none "every path of the lists is there" "$(stale)"
+none "every stage knows how to build what it runs" "$(for stage in $always $longer; do make -n "$stage" 2>&1 | grep "\*\*\*" | sed "s/^/$stage: /"; done)"
 none "every stage is a target" "$(for stage in $always $longer; do grep -q "^$stage:" Makefile || echo "$stage"; done)"
 finish
