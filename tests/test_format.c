@@ -238,8 +238,8 @@ static void recognised(void **state)
         {"{\"instruction\": \"a\", \"outptu\": \"b\"}", "has: instruction, outptu; the column \"output\" of the format alpaca is missing; "
                                                          "give `format` alpaca `columns` output=outptu"},
         {"{\"instruction\": \"a\", \"context\": \"c\", \"response\": \"b\", \"category\": \"d\"}", "`columns` input=context,output=response"},
-        {"{\"instruction\": \"a\", \"input\": \"b\"}", "the column \"output\" of the format alpaca is missing, and \"input\" is none by its "
-                                                        "name; give `format` alpaca `columns` output=NAME, or `text_field` NAME"},
+        {"{\"instruction\": \"a\", \"input\": \"b\"}", "the column \"output\" of the format alpaca is missing, and \"input\" is not the "
+                                                        "name of an answer; give `format` alpaca `columns` output=NAME, or `text_field` NAME"},
         {"{\"prompt\": \"a\", \"response\": \"b\"}", "the column \"completion\" of the format prompt-completion is missing; give `format` "
                                                      "prompt-completion `columns` completion=response"},
         {"{\"id\": 1, \"prompt\": \"a\", \"said\": \"b\"}", "`columns` completion=said"},

@@ -60,8 +60,9 @@ static bool is_one_of(const char *name, const char *const *names)
     return *names != NULL;
 }
 
-/* The column that may be the missing one: by a name that is known or near, else another text, but
- * no question for an answer. *wrong: such a text, or NULL. */
+/* The column that may be the missing one: by a name that is known or near, else another text. A
+ * question never stands in for an answer, nor an answer for a question; *wrong is such a column, or
+ * NULL. */
 static const char *stand_in(const struct half *h, const struct tune_columns *have, const char *const *texts, int count, const char **wrong)
 {
     bool wants_prompt = !strcmp(h->lacks, "prompt");
@@ -88,12 +89,12 @@ void tune_columns_suggest(char *text, size_t size, const struct tune_columns *ha
         if (!tune_columns_has(have, h->has) || tune_columns_has(have, h->lacks))
             continue;
         const char *wrong, *other = stand_in(h, have, texts, count, &wrong);
-        if (!other && wrong)
-            tune_append(text, size, "the column \"%s\" of the format %s is missing, and \"%.150s\" is none by its name; give "
+        if (!other && wrong) {
+            tune_append(text, size, "the column \"%s\" of the format %s is missing, and \"%.150s\" is not the name of %s; give "
                         "`format` %s `columns` %s=NAME, or `text_field` NAME to train on one column alone", h->lacks, h->format,
-                        wrong, h->format, h->lacks);
-        if (!other && wrong)
+                        wrong, strcmp(h->lacks, "prompt") ? "an answer" : "a question", h->format, h->lacks);
             return;
+        }
         if (!other)
             continue;
         tune_append(text, size, "the column \"%s\" of the format %s is missing; give ", h->lacks, h->format);

@@ -89,8 +89,9 @@ int64_t tune_cpu_attention_floats(int64_t keys, int64_t D)
     return rooms(keys, D, NULL, true, &r);
 }
 
-/* Pieces of a row: about TASKS tasks in all. A piece must be long enough that packing its keys and
- * values, once for all G query heads, costs little. */
+/* Pieces of a row. There are at most TASKS tasks, unless there are more heads. A piece has
+ * QUERIES queries or more, those of all heads of a group counted. So packing its keys and values
+ * costs little. */
 enum { TASKS = 32, QUERIES = 384 };
 
 static int64_t piece_count(int64_t B, int64_t T, int64_t H, int64_t K)
@@ -251,8 +252,8 @@ struct run {
     int64_t q0, q1, k0, k1;
 };
 
-/* Which blocks of a row are a piece's: those whose cost, added up along the row, is in its share. A
- * block costs as many keys as it sees. */
+/* One of the `of` pieces of a row. A block costs as many keys as it sees. Costs are added up along the
+ * row; a block belongs to the piece in whose share the sum before it lies. */
 struct piece {
     int64_t number, of;
     int64_t total, sum; /* cost of the row; of the blocks before the run's end */
@@ -302,9 +303,9 @@ static bool next_run(struct piece *piece, const struct attention *s)
     return true;
 }
 
-/* The queries of a block, by what they see: o [rows,D] = p V. Keys after a panel's last query are
- * left out. p: left side, from key k0 on. v: panels packed to depth `full`, the block's first key at
- * `skip`. */
+/* o [rows,D] = p V, for the queries of a block. Each panel of queries stops at the last key that it
+ * sees. p: a row for each key from k0 on, a lane for each query. v: panels packed to depth `full`; the
+ * block's first key is at depth `skip`. */
 static void weigh(const struct block *block, const float *p, const float *v, int64_t full, int64_t skip, int64_t D, float *o, int64_t ldo)
 {
     for (int64_t i = 0; i < block->rows; i += MR) {

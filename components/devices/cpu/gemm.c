@@ -89,8 +89,8 @@ static void pack_nf4(const struct tiles *t, const struct side *s, int64_t i0, in
 
 /* Pack panels of [i0,i1) x [k0,k1), one after the other. If neighbours in memory belong to
  * neighbouring panels, it packs a few depths of all panels at a time. Each cache line is then
- * fetched once. lines: pack_lines does what it can. It is faster for a chunk, and slower for the shared
- * side. */
+ * fetched once. lines: use pack_lines where there is one. That is faster for a chunk, and slower for
+ * the shared side. */
 static void pack(const struct tiles *t, const struct side *s, bool lines, int64_t i0, int64_t i1, int64_t k0, int64_t k1, float *out)
 {
     int64_t few = s->from.by_depth ? up(FEW, t->grain) : k1 - k0, k = k0;
