@@ -18,8 +18,9 @@ is "other processors' tiles are built, without a warning" built "$twins/tests/te
 for set in neon-tiles avx512-bf16-in-c; do
     is "every operation, $set" env TUNE_CPU=$set "$twins/tests/test_kernels"
 done
-for set in neon-bf16-in-c amx-in-c; do # only products differ
+for set in neon-bf16-in-c amx-in-c; do # only products and attention differ
     is "products, $set" env TUNE_CPU=$set TUNE_TEST_ONLY='gemm*' "$twins/tests/test_kernels"
+    is "attention, $set" env TUNE_CPU=$set TUNE_TEST_ONLY='attention*' "$twins/tests/test_kernels"
 done
 is "few rows, few queries, NEON's tiles" env TUNE_CPU=neon-tiles "$twins/tests/test_few_rows"
 is "few rows, few queries, AVX-512's tiles" env TUNE_CPU=avx512-bf16-in-c "$twins/tests/test_few_rows"

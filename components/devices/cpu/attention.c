@@ -2,7 +2,7 @@
  *
  * Scores are stored transposed: a row for each key, a lane for each query. The softmax then runs
  * down the rows in whole vectors, and the block is already the packed left side of the next
- * product.
+ * product. Only bfloat16 tiles need it packed again, in pairs.
  *
  *   forward, for each (row, head) and block of NR queries; keys up to the block's last query:
  *     S' = scale K Q'        [keys, NR]   in the thread's working memory
@@ -20,51 +20,81 @@
 
 #include "devices/cpu/attention.h"
 
-/* Pack rows of one head, [count, D]. pack_left: as a left side, in panels of MR rows. pack_rows: as
- * a right side, in panels of NR rows with depth D. pack_columns: panels of D's columns with depth
- * count. */
-static void pack_left(const struct operand *rows, int64_t count, int64_t D, float *out)
+/* Pack rows of one head, [count, D]. pack_left: as a left side. pack_right_rows: as a right side of NR
+ * columns, with depth D. pack_right_columns: as a right side of D columns, with depth count. */
+static void pack_left(const struct tiles *t, const struct operand *rows, int64_t count, int64_t D, float *out)
 {
-    for (int64_t i = 0; i < count; i += MR)
-        pack_panel(rows, i, count - i < MR ? count - i : MR, MR, 0, D, out + i * D);
+    for (int64_t i = 0; i < count; i += t->rows, out += t->rows * words(t, D))
+        t->pack(rows, true, i, count - i < t->rows ? count - i : t->rows, t->rows, 0, D, out);
 }
 
-static void pack_right_rows(const struct operand *rows, int64_t count, int64_t D, float *out)
+/* Width of the panel of columns [n,N). */
+static int64_t width_of(const struct tiles *t, int64_t n, int64_t N)
 {
-    pack_panel(rows, 0, count, NR, 0, D, out);
+    return N - n < t->columns ? up(N - n, t->vector) : t->columns;
 }
 
-static void pack_right_columns(const struct operand *rows, int64_t count, int64_t D, float *out)
+/* N columns, of which `count` exist. */
+static void pack_right(const struct tiles *t, const struct operand *from, int64_t N, int64_t count, int64_t depth, float *out)
+{
+    for (int64_t n = 0; n < N; n += t->columns) {
+        int64_t width = width_of(t, n, N), left = count > n ? count - n : 0;
+        t->pack(from, false, n, left < width ? left : width, width, 0, depth, out + n * words(t, depth));
+    }
+}
+
+static void pack_right_rows(const struct tiles *t, const struct operand *rows, int64_t count, int64_t D, float *out)
+{
+    pack_right(t, rows, NR, count, D, out);
+}
+
+static void pack_right_columns(const struct tiles *t, const struct operand *rows, int64_t count, int64_t D, float *out)
 {
     struct operand turned = *rows;
     turned.by_depth = true;
-    for (int64_t d = 0; d < D; d += NR)
-        pack_panel(&turned, d, D - d < NR ? D - d : NR, panel_width(D - d), 0, count, out + d * count);
+    pack_right(t, &turned, D, D, count, out);
 }
 
-/* A left side: element (i,k) is at a[i*row + k*step]; groups of MR rows are `panel` apart. */
+/* A left side of float32 tiles: element (i,k) is at a[i*row + k*step]. A packed one: row 1, step MR.
+ * Panels of rows are `panel` apart. */
 struct left {
     const float *a;
     int64_t row, step, panel;
 };
 
-/* c [M,N] = beta c + alpha left right. right: panels packed to depth `full`, of which [k0, k0+K) is
- * used. */
-static void multiply(const struct left *l, int64_t M, const float *right, int64_t full, int64_t k0, int64_t K, int64_t N,
-                     float alpha, float beta, float *c, int64_t ldc)
+static struct left packed(const struct tiles *t, const float *a, int64_t depth)
 {
-    for (int64_t n = 0; n < N; n += NR) {
-        int64_t width = panel_width(N - n), columns = N - n < NR ? N - n : NR;
-        for (int64_t i = 0; i < M; i += MR)
-            tune_cpu_tile(width, K, l->a + i / MR * l->panel, l->row, l->step, right + n * full + k0 * width, alpha, beta,
-                          c + i * ldc + n, ldc, M - i < MR ? M - i : MR, columns);
+    return (struct left){a, 1, MR, words(t, depth) * t->rows};
+}
+
+/* c [M,N] = beta c + alpha left right. right: panels packed to depth `full`, of which [k0, k0+K) is
+ * used. k0 is a multiple of the tiles' grain. A packed left side is zero from K to the next
+ * multiple. */
+static void multiply(const struct tiles *t, const struct left *l, int64_t M, const float *right, int64_t full, int64_t k0, int64_t K,
+                     int64_t N, float alpha, float beta, float *c, int64_t ldc)
+{
+    for (int64_t n = 0; n < N; n += t->columns) {
+        int64_t width = width_of(t, n, N), columns = N - n < t->columns ? N - n : t->columns;
+        const float *b = right + n * words(t, full) + words(t, k0) * width;
+        for (int64_t i = 0; i < M; i += t->rows) {
+            const float *a = l->a + i / t->rows * l->panel;
+            float *to = c + i * ldc + n;
+            int64_t rows = M - i < t->rows ? M - i : t->rows;
+            if (t == &tune_cpu_f32_tiles)
+                tune_cpu_tile(width, K, a, l->row, l->step, b, alpha, beta, to, ldc, rows, columns);
+            else
+                t->multiply(width, up(K, t->grain), a, b, alpha, beta, to, ldc, rows, columns);
+        }
     }
 }
 
-/* Buffers in a thread's working memory. Forward uses the first five only. */
+enum { TALL = 32 }; /* most rows of a tile */
+
+/* Buffers in a thread's working memory. Forward uses the first six only. */
 struct room {
     /* S' [keys, NR]; K as a left side; V as a right side, in backward as a left side */
     float *scores, *kept, *value;
+    float *left; /* one panel of P' or dS', packed as a left side for bfloat16 tiles */
     float *query, *out; /* [D, NR]; output of a block [NR, D] before rounding */
     float *dscores, *key, *query_columns, *dout, *dout_columns;
 };
@@ -72,11 +102,11 @@ struct room {
 /* Total size of the buffers in floats. work NULL: compute the size only. */
 static int64_t rooms(int64_t T, int64_t width, float *work, bool backward, struct room *r)
 {
-    int64_t keys = up(T, MR), D = up(width, VL), at = 0;
-    float **places[] = {&r->scores, &r->kept, &r->value, &r->query, &r->out,
+    int64_t keys = up(T, TALL), D = up(width, VL), at = 0;
+    float **places[] = {&r->scores, &r->kept, &r->value, &r->left, &r->query, &r->out,
                         &r->dscores, &r->key, &r->query_columns, &r->dout, &r->dout_columns};
-    int64_t sizes[] = {keys * NR, keys * D, keys * D, NR * D, NR * D, keys * NR, keys * D, NR * D, NR * D, NR * D};
-    for (int i = 0; i < (backward ? 10 : 5); i++) {
+    int64_t sizes[] = {keys * NR, keys * D, keys * D, keys * TALL, NR * D, NR * D, keys * NR, keys * D, NR * D, NR * D, NR * D};
+    for (int i = 0; i < (backward ? 11 : 6); i++) {
         *places[i] = work ? work + at : NULL;
         at += up(sizes[i], 16);
     }
@@ -177,7 +207,7 @@ static void open_block(struct block *block, const struct attention *s, const str
         start = start > 0 ? start : 0;
         block->first[j] = (int32_t)(window > start ? window : start);
     }
-    block->k0 = block->first[0] / MR * MR; /* first never decreases along a row */
+    block->k0 = block->first[0] / s->tiles->rows * s->tiles->rows; /* first never decreases along a row */
     block->k1 = block->at + block->rows < p->keys ? block->at + block->rows : p->keys;
 }
 
@@ -306,12 +336,20 @@ static bool next_run(struct piece *piece, const struct attention *s)
 /* o [rows,D] = p V, for the queries of a block. Each panel of queries stops at the last key that it
  * sees. p: a row for each key from k0 on, a lane for each query. v: panels packed to depth `full`; the
  * block's first key is at depth `skip`. */
-static void weigh(const struct block *block, const float *p, const float *v, int64_t full, int64_t skip, int64_t D, float *o, int64_t ldo)
+static void weigh(const struct attention *s, const struct block *block, const float *p, float *room, const float *v, int64_t full,
+                  int64_t skip, float *o, int64_t ldo)
 {
-    for (int64_t i = 0; i < block->rows; i += MR) {
-        int64_t rows = block->rows - i < MR ? block->rows - i : MR, last = block->at + i + rows;
+    const struct tiles *t = s->tiles;
+    for (int64_t i = 0; i < block->rows; i += t->rows) {
+        int64_t lanes = NR - i < t->rows ? NR - i : t->rows, rows = block->rows - i < lanes ? block->rows - i : lanes;
+        int64_t last = block->at + i + rows, K = (last < block->k1 ? last : block->k1) - block->k0;
         struct left l = {p + i, 1, NR, 0};
-        multiply(&l, rows, v, full, skip, (last < block->k1 ? last : block->k1) - block->k0, D, 1, 0, o + i * ldo, ldo);
+        if (t != &tune_cpu_f32_tiles) {
+            struct operand from = {p + i, TUNE_F32, NR, true};
+            t->pack(&from, true, 0, lanes, t->rows, 0, K, room);
+            l = packed(t, room, K);
+        }
+        multiply(t, &l, rows, v, full, skip, K, s->D, 1, 0, o + i * ldo, ldo);
     }
 }
 
@@ -319,26 +357,28 @@ static void forward_run(const struct attention *s, struct tune_tensor *out, floa
 {
     const struct part *part = &run->part;
     int64_t n = run->k1 - run->k0, D = s->D, width = s->H * D, group = s->H / s->K;
-    bool narrow = s->q->dtype == TUNE_BF16; /* operands of products are rounded, sums are not */
+    const struct tiles *t = s->tiles;
+    /* operands of products are rounded, sums are not: here, or while they are packed */
+    bool round = s->q->dtype == TUNE_BF16 && t == &tune_cpu_f32_tiles;
     struct room r;
     struct operand k = head(s->k, part->b, part->k + run->k0, kv), v = head(s->v, part->b, part->k + run->k0, kv);
     rooms(n, D, work, false, &r); /* buffers sized for this run, so that they stay in cache */
-    pack_left(&k, n, D, r.kept);
-    pack_right_columns(&v, n, D, r.value);
+    pack_left(t, &k, n, D, r.kept);
+    pack_right_columns(t, &v, n, D, r.value);
     for (int64_t q0 = run->q0; q0 < run->q1; q0 += NR) {
         struct block block;
         open_block(&block, s, part, q0);
         int64_t rows = block.rows, k0 = block.k0, k1 = block.k1, skip = k0 - run->k0;
-        struct left keys = {r.kept + skip * D, 1, MR, MR * D};
+        struct left keys = packed(t, r.kept + skip * words(t, D), D);
         for (int64_t h = kv * group; h < (kv + 1) * group; h++) {
             struct operand q = head(s->q, part->b, part->q + q0, h);
             float largest[NR], sum[NR];
-            pack_right_rows(&q, rows, D, r.query);
-            multiply(&keys, k1 - k0, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
+            pack_right_rows(t, &q, rows, D, r.query);
+            multiply(t, &keys, k1 - k0, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
             softmax(&block, r.scores, largest, sum);
-            if (narrow)
+            if (round)
                 tune_cpu_round(r.scores, (k1 - k0) * NR);
-            weigh(&block, r.scores, r.value, n, skip, D, r.out, D);
+            weigh(s, &block, r.scores, r.left, r.value, n, skip, r.out, D);
             for (int64_t j = 0; j < rows; j++) {
                 int64_t row = part->b * s->T + part->q + q0 + j, at = row * width + h * D;
                 float *o = tune_cpu_place(out, at, r.out + j * D), inverse = 1 / sum[j];
@@ -363,12 +403,19 @@ int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out,
     if (tune_cpu_reserve(dev, tune_cpu_attention_floats(k->shape[1], s.D)) < 0)
         return -1;
     int64_t pieces = piece_count(s.B, s.T, s.H, s.K);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(dev->threads)
-    for (int64_t task = 0; task < s.B * s.K * pieces; task++) {
-        struct piece piece;
-        open_piece(&piece, &s, task / pieces / s.K, task % pieces, pieces);
-        while (next_run(&piece, &s))
-            forward_run(&s, out, tune_cpu_data(lse), &piece.run, task / pieces % s.K, tune_cpu_work(dev));
+#pragma omp parallel num_threads(dev->threads)
+    {
+        if (s.tiles->begin)
+            s.tiles->begin();
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t task = 0; task < s.B * s.K * pieces; task++) {
+            struct piece piece;
+            open_piece(&piece, &s, task / pieces / s.K, task % pieces, pieces);
+            while (next_run(&piece, &s))
+                forward_run(&s, out, tune_cpu_data(lse), &piece.run, task / pieces % s.K, tune_cpu_work(dev));
+        }
+        if (s.tiles->end)
+            s.tiles->end();
     }
     return 0;
 }
@@ -425,16 +472,19 @@ static void query_sums(const struct backward *w, int64_t row, int64_t rows, int6
 
 /* sum [n,D] += x right, for the keys of a block. x: a row for each key, a lane for each query. right:
  * panels packed to depth rows. Queries before a panel's first key are left out. */
-static void gather(const struct block *block, const float *x, const float *right, int64_t D, float *sum)
+static void gather(const struct attention *s, const struct block *block, const float *x, float *room, const float *right, float *sum)
 {
-    int64_t n = block->k1 - block->k0, seen = block->at + 1 - block->k0; /* keys that the first query sees */
-    int64_t all = seen < n ? seen / MR * MR : n;
-    struct left l = {x, NR, 1, MR * NR};
-    multiply(&l, all, right, block->rows, 0, block->rows, D, 1, 1, sum, D);
-    for (int64_t i = all; i < n; i += MR) {
-        int64_t skip = i < seen ? 0 : i - seen + 1;
-        struct left rest = {x + i * NR + skip, NR, 1, 0};
-        multiply(&rest, n - i < MR ? n - i : MR, right, block->rows, skip, block->rows - skip, D, 1, 1, sum + i * D, D);
+    const struct tiles *t = s->tiles;
+    int64_t n = block->k1 - block->k0, seen = block->at + 1 - block->k0, D = s->D; /* seen: keys that the first query sees */
+    for (int64_t i = 0; i < n; i += t->rows) {
+        int64_t rows = n - i < t->rows ? n - i : t->rows, skip = i < seen ? 0 : (i - seen + 1) / t->grain * t->grain;
+        struct left l = {x + i * NR + skip, NR, 1, 0};
+        if (t != &tune_cpu_f32_tiles) {
+            struct operand from = {x + i * NR + skip, TUNE_F32, NR, false};
+            t->pack(&from, true, 0, rows, t->rows, 0, block->rows - skip, room);
+            l = packed(t, room, 0);
+        }
+        multiply(t, &l, rows, right, block->rows, skip, block->rows - skip, D, 1, 1, sum + i * D, D);
     }
 }
 
@@ -444,40 +494,41 @@ static void backward_run(const struct backward *w, const struct run *run, int64_
     const struct attention *s = &w->s;
     const struct part *part = &run->part;
     int64_t n = run->k1 - run->k0, D = s->D, group = s->H / s->K, width = s->H * D, apart = position_stride(w->dq);
+    const struct tiles *t = s->tiles;
     bool f32 = w->dq->dtype == TUNE_F32;
     struct room r;
     struct operand k = head(s->k, part->b, part->k + run->k0, kv), v = head(s->v, part->b, part->k + run->k0, kv);
     rooms(n, D, work, true, &r);
     memset(dk + run->k0 * D, 0, (size_t)(n * D) * 4);
     memset(dv + run->k0 * D, 0, (size_t)(n * D) * 4);
-    pack_left(&k, n, D, r.kept);
-    pack_left(&v, n, D, r.value);
-    pack_right_columns(&k, n, D, r.key);
+    pack_left(t, &k, n, D, r.kept);
+    pack_left(t, &v, n, D, r.value);
+    pack_right_columns(t, &k, n, D, r.key);
     for (int64_t q0 = run->q0; q0 < run->q1; q0 += NR) {
         struct block block;
         open_block(&block, s, part, q0);
         int64_t rows = block.rows, k0 = block.k0, count = block.k1 - k0, skip = k0 - run->k0, row = part->b * s->T + part->q + q0;
-        struct left keys = {r.kept + skip * D, 1, MR, MR * D}, values = {r.value + skip * D, 1, MR, MR * D};
+        struct left keys = packed(t, r.kept + skip * words(t, D), D), values = packed(t, r.value + skip * words(t, D), D);
         for (int64_t h = kv * group; h < (kv + 1) * group; h++) {
             int64_t from = row * width + h * D, at = head_at(w->dq, part->b, part->q + q0, h);
             struct operand q = head(s->q, part->b, part->q + q0, h);
             struct operand g = {(const char *)tune_cpu_data(w->dout) + from * (f32 ? 4 : 2), w->dout->dtype, width, false};
             float lse[NR], delta[NR];
             query_sums(w, row, rows, h, &r, lse, delta);
-            pack_right_rows(&q, rows, D, r.query);
-            pack_right_rows(&g, rows, D, r.dout);
-            pack_right_columns(&q, rows, D, r.query_columns);
-            pack_right_columns(&g, rows, D, r.dout_columns);
-            multiply(&keys, count, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
-            multiply(&values, count, r.dout, D, 0, D, NR, 1, 0, r.dscores, NR);
+            pack_right_rows(t, &q, rows, D, r.query);
+            pack_right_rows(t, &g, rows, D, r.dout);
+            pack_right_columns(t, &q, rows, D, r.query_columns);
+            pack_right_columns(t, &g, rows, D, r.dout_columns);
+            multiply(t, &keys, count, r.query, D, 0, D, NR, s->scale, 0, r.scores, NR);
+            multiply(t, &values, count, r.dout, D, 0, D, NR, 1, 0, r.dscores, NR);
             score_gradient(&block, s->scale, r.scores, r.dscores, lse, delta);
-            if (!f32) {
+            if (!f32 && t == &tune_cpu_f32_tiles) {
                 tune_cpu_round(r.scores, count * NR);
                 tune_cpu_round(r.dscores, count * NR);
             }
-            gather(&block, r.scores, r.dout_columns, D, dv + k0 * D);
-            gather(&block, r.dscores, r.query_columns, D, dk + k0 * D);
-            weigh(&block, r.dscores, r.key, n, skip, D, f32 ? (float *)tune_cpu_data(w->dq) + at : r.out, f32 ? apart : D);
+            gather(s, &block, r.scores, r.left, r.dout_columns, dv + k0 * D);
+            gather(s, &block, r.dscores, r.left, r.query_columns, dk + k0 * D);
+            weigh(s, &block, r.dscores, r.left, r.key, n, skip, f32 ? (float *)tune_cpu_data(w->dq) + at : r.out, f32 ? apart : D);
             for (int64_t j = 0; j < rows && !f32; j++)
                 tune_cpu_out(w->dq, at + j * apart, D, r.out + j * D);
         }
@@ -541,9 +592,13 @@ int tune_cpu_attention_backward(struct tune_device *dev, struct tune_tensor *dq,
     struct backward w = {s, dq, dk, dv, pieces, sums, keys, dout, out, tune_cpu_data(lse)};
 #pragma omp parallel num_threads(dev->threads)
     {
+        if (s.tiles->begin)
+            s.tiles->begin();
 #pragma omp for schedule(dynamic, 1)
         for (int64_t task = 0; task < heads * pieces; task++)
             backward_piece(&w, task / pieces / s.K, task / pieces % s.K, task % pieces, tune_cpu_work(dev));
+        if (s.tiles->end)
+            s.tiles->end();
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < s.B * s.T; row++)
             for (int64_t kv = 0; kv < s.K; kv++)

@@ -3,7 +3,7 @@
 #ifndef TUNE_CPU_ATTENTION_H
 #define TUNE_CPU_ATTENTION_H
 
-#include "devices/cpu/panel.h"
+#include "devices/cpu/tiles.h"
 
 enum { FEW_QUERIES = 16 }; /* most queries of a row for which few_queries.c is faster */
 
@@ -14,6 +14,7 @@ struct attention {
     int64_t B, T, H, K, D;               /* T: queries in a row */
     int64_t window;
     float scale;
+    const struct tiles *tiles; /* of attention.c's products */
 };
 
 static inline struct attention attention(const struct tune_tensor *q, const struct tune_tensor *k,
@@ -21,8 +22,13 @@ static inline struct attention attention(const struct tune_tensor *q, const stru
                                          const struct tune_tensor *first,
                                          const struct tune_attention *how)
 {
+    const struct tiles *tiles = &tune_cpu_f32_tiles;
+#ifdef TUNE_BF16_TILES
+    tiles = q->dtype == TUNE_BF16 ? &tune_cpu_bf16_tiles : tiles;
+#endif
     return (struct attention){q, k, v, tune_cpu_data(first), NULL, NULL, q->shape[0], q->shape[1],
-                              q->shape[2], k->shape[2], q->shape[3], how->window, how->scale};
+                              q->shape[2], k->shape[2], q->shape[3], how->window, how->scale,
+                              tiles};
 }
 
 /* The keys are a cache, not those of the queries themselves. */

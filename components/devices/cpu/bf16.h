@@ -44,6 +44,49 @@ static inline __attribute__((always_inline)) vec add_pairs(vec x, vec y, vec sum
 }
 #endif
 
+#if LANES == 16
+/* Pairs of float32 numbers as words of two bfloat16, rounded to nearest even.
+ * round_neighbours - word i: elements 2i and 2i+1 of the 2 VL numbers `first`, `second`.
+ * round_rows - word i: element i of `low` and of `high`. */
+#if defined(__AVX512BF16__)
+static inline __attribute__((always_inline)) vec round_neighbours(vec first, vec second)
+{
+    return (vec)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
+}
+
+static inline __attribute__((always_inline)) vec round_rows(vec low, vec high)
+{
+    typedef int16_t halves __attribute__((vector_size(64)));
+    static const halves order = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23,
+                                 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    return (vec)_mm512_permutexvar_epi16((__m512i)order, (__m512i)round_neighbours(low, high));
+}
+#elif defined(AVX512_BF16_IN_C) || defined(AMX_IN_C)
+static inline vec round_neighbours(vec first, vec second)
+{
+    uint16_t halves[2 * VL];
+    vec words;
+    for (int i = 0; i < VL; i++) {
+        halves[i] = tune_float_to_bf16(normal(first[i]));
+        halves[VL + i] = tune_float_to_bf16(normal(second[i]));
+    }
+    memcpy(&words, halves, sizeof words);
+    return words;
+}
+
+static inline vec round_rows(vec low, vec high)
+{
+    uint32_t word[VL];
+    vec words;
+    for (int i = 0; i < VL; i++)
+        word[i] = (uint32_t)tune_float_to_bf16(normal(high[i])) << 16 |
+                  tune_float_to_bf16(normal(low[i]));
+    memcpy(&words, word, sizeof words);
+    return words;
+}
+#endif
+#endif
+
 /* AMX: eight tiles of 16 rows of 64 bytes.
  * tiles_begin, tiles_end - this thread's tiles, all of full size, until the end.
  * tile_zero(t), tile_load(t, from, stride), tile_store(t, to, stride) - stride in bytes.

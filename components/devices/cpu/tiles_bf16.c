@@ -8,13 +8,14 @@
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-/* A word at any address, and a vector of words. */
-typedef uint32_t loose_word __attribute__((aligned(1), may_alias));
+/* A vector of words at any address. */
 typedef float any_vec __attribute__((vector_size(VL * 4), aligned(1), may_alias));
 
 static uint16_t half(const struct operand *o, int64_t i, int64_t k)
 {
-    return ((const uint16_t *)o->data)[o->by_depth ? k * o->ld + i : i * o->ld + k];
+    int64_t at = o->by_depth ? k * o->ld + i : i * o->ld + k;
+    return o->dtype == TUNE_F32 ? tune_float_to_bf16(((const float *)o->data)[at])
+                                : ((const uint16_t *)o->data)[at];
 }
 
 /* Any part of a panel, one by one: for the edges of a matrix. G: depths in a group. */
@@ -30,17 +31,25 @@ ALWAYS void pack_edge_groups(int64_t G, const struct operand *o, int64_t i, int6
 #if !defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && !defined(NEON_BF16_IN_C)
 /* ---- pairs ---- */
 
-/* R rows from i, their pairs of depths: word w of the rows is at out + w * width. */
-ALWAYS void pack_pair_rows(int R, const struct operand *o, int64_t i, int64_t k0, int64_t k1,
-                           int64_t width, float *out)
+/* The 2 VL neighbours at this index, as words of pairs. */
+ALWAYS vec neighbours(const struct operand *o, enum tune_dtype dtype, int64_t at)
 {
-    const uint16_t *from = (const uint16_t *)o->data + i * o->ld;
+    const float *f = (const float *)o->data + at;
+    if (dtype == TUNE_F32)
+        return round_neighbours(*(const loose_vec *)f, *(const loose_vec *)(f + VL));
+    return *(const any_vec *)((const uint16_t *)o->data + at);
+}
+
+/* R rows from i, their pairs of depths: word w of the rows is at out + w * width. */
+ALWAYS void pack_pair_rows(int R, const struct operand *o, enum tune_dtype dtype, int64_t i,
+                           int64_t k0, int64_t k1, int64_t width, float *out)
+{
     int64_t k = k0;
     for (; k + 2 * VL <= k1; k += 2 * VL, out += VL * width) {
         vec r[VL > MR ? VL : MR];
 #pragma GCC unroll 16
         for (int j = 0; j < R; j++)
-            r[j] = *(const any_vec *)(from + j * o->ld + k);
+            r[j] = neighbours(o, dtype, (i + j) * o->ld + k);
         transpose(r, R);
 #pragma GCC unroll 16
         for (int j = 0; j < R; j++)
@@ -48,36 +57,58 @@ ALWAYS void pack_pair_rows(int R, const struct operand *o, int64_t i, int64_t k0
     }
     for (; k < k1; k += 2, out += width)
         for (int j = 0; j < R; j++) {
-            uint32_t high = k + 1 < k1 ? from[j * o->ld + k + 1] : 0;
-            ((uint32_t *)out)[j] = high << 16 | from[j * o->ld + k];
+            uint32_t high = k + 1 < k1 ? half(o, i + j, k + 1) : 0;
+            ((uint32_t *)out)[j] = high << 16 | half(o, i + j, k);
         }
 }
 
-/* One pair of depths, `width` neighbours. */
-ALWAYS void pair_up(const struct operand *o, int64_t i, int64_t k, int64_t k1, int64_t width,
-                    float *out)
+/* The pairs of depths k and k + 1 of `width` neighbours in memory. */
+ALWAYS void pair_up(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t k,
+                    int64_t k1, int64_t width, float *out)
 {
+    const float *f = (const float *)o->data + k * o->ld + i, *g = f + o->ld;
     const uint16_t *low = (const uint16_t *)o->data + k * o->ld + i, *high = low + o->ld;
     uint32_t *to = (uint32_t *)out;
-    if (k + 1 < k1)
-        for (int64_t j = 0; j < width; j++)
-            to[j] = (uint32_t)high[j] << 16 | low[j];
-    else
-        for (int64_t j = 0; j < width; j++)
-            to[j] = low[j];
+    int64_t j = 0;
+    if (k + 1 == k1)
+        for (; j < width; j++)
+            to[j] = dtype == TUNE_F32 ? tune_float_to_bf16(f[j]) : low[j];
+    if (dtype == TUNE_F32)
+        for (; j + VL <= width; j += VL)
+            *(loose_vec *)(out + j) = round_rows(*(const loose_vec *)(f + j), *(const loose_vec *)(g + j));
+    for (; j < width; j++)
+        to[j] = dtype == TUNE_F32 ? (uint32_t)tune_float_to_bf16(g[j]) << 16 | tune_float_to_bf16(f[j])
+                                  : (uint32_t)high[j] << 16 | low[j];
 }
 
-ALWAYS void pack_pair_depth(const struct operand *o, int64_t i, int64_t k0, int64_t k1,
-                            int64_t width, float *out)
+ALWAYS void pack_pair_depth(const struct operand *o, enum tune_dtype dtype, int64_t i, int64_t k0,
+                            int64_t k1, int64_t width, float *out)
 {
+    const int64_t size = dtype == TUNE_F32 ? 4 : 2;
     for (int64_t k = k0; k < k1; k += 2, out += width) {
-        const char *next = (const char *)((const uint16_t *)o->data + (k + SOON) * o->ld + i);
-        for (int64_t j = 0; j < width; j += 32) {
-            __builtin_prefetch(next + j * 2);
-            __builtin_prefetch(next + (o->ld + j) * 2);
+        const char *next = (const char *)o->data + ((k + SOON) * o->ld + i) * size;
+        for (int64_t j = 0; j < width; j += 64 / size) {
+            __builtin_prefetch(next + j * size);
+            __builtin_prefetch(next + (o->ld + j) * size);
         }
-        pair_up(o, i, k, k1, width, out);
+        pair_up(o, dtype, i, k, k1, width, out);
     }
+}
+
+ALWAYS void pack_whole_pairs(const struct operand *o, enum tune_dtype dtype, int64_t i,
+                             int64_t width, int64_t k0, int64_t k1, float *out)
+{
+    if (o->by_depth && width == NR)
+        pack_pair_depth(o, dtype, i, k0, k1, NR, out);
+    else if (o->by_depth && width == MR)
+        pack_pair_depth(o, dtype, i, k0, k1, MR, out);
+    else if (o->by_depth)
+        pack_pair_depth(o, dtype, i, k0, k1, width, out);
+    else if (MR < VL && width == MR)
+        pack_pair_rows(MR, o, dtype, i, k0, k1, MR, out);
+    else
+        for (int64_t j = 0; j < width; j += VL)
+            pack_pair_rows(VL, o, dtype, i + j, k0, k1, width, out + j);
 }
 
 /* A panel of groups of 2. */
@@ -86,15 +117,10 @@ static void pack_pairs(const struct operand *o, int64_t i, int64_t count, int64_
 {
     if (count < width)
         pack_edge_groups(2, o, i, count, width, k0, k1, (uint16_t *)out);
-    else if (o->by_depth && width == NR)
-        pack_pair_depth(o, i, k0, k1, NR, out);
-    else if (o->by_depth)
-        pack_pair_depth(o, i, k0, k1, width, out);
-    else if (MR < VL && width == MR)
-        pack_pair_rows(MR, o, i, k0, k1, MR, out);
+    else if (o->dtype == TUNE_F32)
+        pack_whole_pairs(o, TUNE_F32, i, width, k0, k1, out);
     else
-        for (int64_t j = 0; j < width; j += VL)
-            pack_pair_rows(VL, o, i + j, k0, k1, width, out + j);
+        pack_whole_pairs(o, TUNE_BF16, i, width, k0, k1, out);
 }
 #endif
 
@@ -114,12 +140,12 @@ static void pack_left(const struct operand *o, int64_t i, int64_t count, int64_t
             pack_edge_groups(DEEP, o, i, count, ROWS, k, end, (uint16_t *)out);
         else if (!o->by_depth)
             for (int64_t j = 0; j < ROWS; j++)
-                memcpy(out + j * SIDE, (const uint16_t *)o->data + (i + j) * o->ld + k, 64);
+                *(loose_vec *)(out + j * SIDE) = neighbours(o, o->dtype, (i + j) * o->ld + k);
         else
             for (int64_t j = 0; j < ROWS; j += SIDE) {
                 vec r[SIDE];
                 for (int w = 0; w < SIDE; w++)
-                    pair_up(o, i + j, k + 2 * w, end, SIDE, (float *)&r[w]);
+                    pair_up(o, o->dtype, i + j, k + 2 * w, end, SIDE, (float *)&r[w]);
                 transpose(r, SIDE);
                 memcpy(out + j * SIDE, r, sizeof r);
             }
@@ -186,7 +212,8 @@ static void pack(const struct operand *o, bool is_a, int64_t i, int64_t count, i
     int64_t whole = count < width || o->by_depth ? k0 : k1 - (k1 - k0) % GROUP;
     for (int64_t k = k0; k < whole; k += GROUP, out += 2 * width)
         for (int64_t j = 0; j < width; j++)
-            memcpy(out + 2 * j, (const uint16_t *)o->data + (i + j) * o->ld + k, 8);
+            for (int64_t g = 0; g < GROUP; g++)
+                ((uint16_t *)out)[j * GROUP + g] = half(o, i + j, k + g);
     pack_edge_groups(GROUP, o, i, count, width, whole, k1, (uint16_t *)out);
 }
 
@@ -271,34 +298,9 @@ static void multiply(int64_t width, int64_t depth, const float *a, const float *
 }
 #endif
 
-/* Float32 operands are rounded some depths at a time, into a buffer that stays in cache. */
-static void pack_rounded(const struct operand *o, bool is_a, int64_t i, int64_t count,
-                         int64_t width, int64_t k0, int64_t k1, float *out)
-{
-    enum { SOME = 64, MOST = ROWS > COLUMNS ? ROWS : COLUMNS };
-    uint16_t room[MOST * SOME];
-    struct operand rounded = {room, TUNE_BF16, o->by_depth ? count : SOME, o->by_depth};
-    _Static_assert(SOME % DEEP == 0, "a piece ends within a group");
-    for (int64_t k = k0; k < k1; k += SOME, out += SOME / 2 * width) {
-        int64_t some = k + SOME < k1 ? SOME : k1 - k;
-        int64_t rows = o->by_depth ? some : count, n = o->by_depth ? count : some;
-        const float *from = (const float *)o->data + (o->by_depth ? k * o->ld + i : i * o->ld + k);
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t j = 0; j < n; j++)
-                room[r * rounded.ld + j] = tune_float_to_bf16(from[r * o->ld + j]);
-        pack(&rounded, is_a, 0, count, width, 0, some, out);
-    }
-}
-
-static void pack_any(const struct operand *o, bool is_a, int64_t i, int64_t count, int64_t width,
-                     int64_t k0, int64_t k1, float *out)
-{
-    (o->dtype == TUNE_F32 ? pack_rounded : pack)(o, is_a, i, count, width, k0, k1, out);
-}
-
 const struct tiles tune_cpu_bf16_tiles = {
     .rows = ROWS, .columns = COLUMNS, .both = BOTH_SIDES, .grain = DEEP, .in_word = 2, .vector = VL,
-    .pack = pack_any, .multiply = multiply, .begin = BEGIN, .end = END,
+    .pack = pack, .multiply = multiply, .begin = BEGIN, .end = END,
 };
 
 #endif
