@@ -335,7 +335,7 @@ def choose(bench, quick):
     ways = list(bench.ways)
     if quick:
         return [("eager", ways[-1]), ("compile", ways[-1])], f"# PyTorch's settings: {ways[-1]}; no others tried (--quick)"
-    eager = [("full", ("eager", way)) for way in ways]
+    eager = [("full", ("eager", way)) for way in ways] * 2  # in turn, twice: one disturbed run does not decide
     bench.plan(eager + [("full", (mode, ways[0])) for mode in COMPILES])
     bench.measure(eager)
     way = max(ways, key=lambda w: bench.best("full", ("eager", w)))
