@@ -250,7 +250,7 @@ static int config_pair(struct tune_flags_state *state, struct tune_json *j, bool
     TRY(config_value(j, &state->at[i].row, &text));
     snprintf(where, sizeof where, "%s:%lld: %s", j->name, (long long)tune_json_line(j), state->at[i].row.name);
     int result = 0;
-    bool run = source == TUNE_FROM_RUN, left = run && state->at[i].keeping == TUNE_TAKE_NOT;
+    bool run = source == TUNE_FROM_RUN, left = run && (state->comparing || state->at[i].keeping == TUNE_TAKE_NOT);
     if (text && !left && (source != TUNE_FROM_MODEL_DEFAULTS || state->at[i].source == TUNE_FROM_DEFAULT))
         result = tune_flags_set(state, i, text, source, where);
     if (run) {
@@ -468,7 +468,8 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
     flags->loader.stable = flags->log.stable = &flags->state->stable;
     if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, RESUME) < 0 ||
         tune_flags_from_run(flags) < 0 || take_words(flags, CONFIGS) < 0 || take_words(flags, REST) < 0 ||
-        apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0 || tune_flags_check_run(flags) < 0)
+        apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0 || tune_flags_requeued(flags) < 0 ||
+        tune_flags_check_run(flags) < 0)
         return -1; /* keep what was read until tune_flags_free: the program may still need its
                     * name */
     return 0;

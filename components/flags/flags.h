@@ -108,7 +108,7 @@ struct tune_flags {
     int threads, activation_checkpointing, show_tokens, profile;
     int64_t seed, eval_rows;
     double clip_norm, label_smoothing, neftune_alpha;
-    bool save, plan_memory;
+    bool save, plan_memory, requeue;
     struct tune_dataset_options data;
     struct tune_loader_options loader;
     struct tune_lora_options lora; /* r is 0 in a program without adapters */
@@ -127,7 +127,7 @@ struct tune_flags {
     const struct tune_option *options;       /* the program's tables */
     const struct tune_property *properties;
     struct tune_flags_state *state;          /* sources, and strings it owns */
-    const char *resume_checkpoint;           /* checkpoint to resume from; NULL: no --resume */
+    const char *resume_checkpoint;           /* checkpoint to resume from; NULL: a new run */
     bool resume_finished;                    /* that run is finished: nothing is left to do */
     /* step of resume_checkpoint if it is the newest one; else 0 */
     int64_t resume_step;
@@ -431,6 +431,9 @@ extern const struct tune_service tune_plan_memory;
     {"overwrite", TUNE_OF_SESSION(TUNE_BOOL), &(f).log.overwrite, "false", "", "", \
      "first remove the run folder that is there. With --resume of an older checkpoint: remove " \
      "what came after it"}, \
+    {"requeue", TUNE_OF_SESSION(TUNE_BOOL), &(f).requeue, "false", "", "", \
+     "go on with the run in --output if this command began it, else begin it. In a Slurm job, a " \
+     "signal such as that of the time limit also puts the job back into the queue"}, \
     {"resume", TUNE_OF_SESSION(TUNE_STRING), &(f).resume, NULL, "", "", \
      "run folder, or a checkpoint in it, to go on from. A folder stands for its newest " \
      "checkpoint. All options come from there"}, \
@@ -566,9 +569,10 @@ extern const struct tune_service tune_plan_memory;
  * --config FILE holds an object {option: value}; null means not given. It may be given several
  * times. A run folder's "options" can be used so. --resume RUN takes the run's options, except
  * those of one process. A different value is refused, unless the row may change or --allow-changed
- * is given. Getters report missing required options, such as model. -1 with kind USAGE: an unknown
- * flag (the error names the nearest), a bad value, a bad config, or a changed option. -1 with kind
- * FAILED: no such run, or no checkpoint in it.
+ * is given. --requeue takes no options from the run in --output. It refuses other values in the
+ * same way. Without a checkpoint it sets log.overwrite. Getters report missing required options,
+ * such as model. -1 with kind USAGE: an unknown flag (the error names the nearest), a bad value, a
+ * bad config, or a changed option. -1 with kind FAILED: no such run, or no checkpoint in it.
  * tune_flags_free - free the strings that parsing made: those of TUNE_STRING and TUNE_CHOICE
  * places. */
 int tune_flags_parse(struct tune_flags *flags, int argc, char **argv,

@@ -18,6 +18,7 @@
 #include "core/version.h"
 #include "flags/known.h"
 #include "flags/find.h"
+#include "machine/slurm.h"
 
 /* The Makefile links these into recipes; tools do not have them. */
 extern const char tune_recipe_source[] __attribute__((weak));
@@ -314,6 +315,31 @@ void tune_program_catch_signals(struct tune_flags *flags)
     flags->starting = &starting;
 }
 
+/* With --requeue, in a job of Slurm: after a signal, put the job back into the queue. Slurm sends
+ * its own SIGTERM then, which must not cut off the last lines. The return value is the exit code. */
+static int requeue(const struct tune_progress *at, int code)
+{
+    const char *job = tune_slurm_job();
+    if (!options_of || !options_of->requeue || !job || !at->signal || at->signal == SIGPIPE)
+        return code;
+    if (at->step <= options_of->resume_step) {
+        fprintf(stderr, "%s: job %s was not put back: this start finished no step, so the next one would end the same way; "
+                "give the job more time\n", program, job);
+        return 1;
+    }
+    signal(SIGTERM, SIG_IGN);
+    int status = tune_slurm_requeue(job);
+    if (status == 0)
+        printf("%s: job %s is back in the queue; it goes on from step %lld\n", program, job, (long long)at->step);
+    else if (status == 1)
+        printf("%s: job %s was cancelled, so it was not put back\n", program, job);
+    else
+        fprintf(stderr, "%s: job %s was not put back: %s; the run is saved: start the same command again\n", program, job,
+                tune_error_message());
+    fflush(stdout);
+    return status < 0 ? 1 : code;
+}
+
 int tune_program_exit(const struct tune_progress *at)
 {
     if (fflush(stdout) != 0 || ferror(stdout)) {
@@ -323,5 +349,5 @@ int tune_program_exit(const struct tune_progress *at)
     }
     if (at->diverged)
         fprintf(stderr, "%s: the run diverged: it came to its end and was saved, but its loss rose; lower --lr\n", program);
-    return at->signal ? 128 + at->signal : at->diverged;
+    return requeue(at, at->signal ? 128 + at->signal : at->diverged);
 }

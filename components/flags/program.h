@@ -52,7 +52,8 @@ __attribute__((noreturn)) void tune_program_fail(void);
 void tune_program_catch_signals(struct tune_flags *flags);
 
 /* tune_program_exit - the exit code of a run that got this far. 0, or 128 + the signal that ended
- * it. 1 if standard output was lost or the run diverged; it prints that. */
+ * it. 1 if standard output was lost or the run diverged; it prints that. With --requeue it puts a
+ * job of Slurm that got a signal back into the queue, and prints that; 1 if that failed. */
 int tune_program_exit(const struct tune_progress *at);
 
 #endif

@@ -1,4 +1,5 @@
-/* resume.c - the options of the run that --resume names, and which of them may differ. */
+/* resume.c - the options of the run that --resume names, or that --requeue finds, and which of them
+ * may differ. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,12 +125,37 @@ static int find_paths(struct tune_flags_state *state, const char *working_folder
     return 0;
 }
 
+static bool ended(const struct about *about)
+{
+    return !strcmp(about->status, "finished") || !strcmp(about->status, "diverged");
+}
+
+static int read_options(struct tune_flags *flags, const struct tune_resume_point *run, struct about *about)
+{
+    struct tune_flags_state *state = flags->state;
+    for (int i = 0; i < state->count; i++) /* an option that the program did not have then counts as
+                                            * its default */
+        if (state->at[i].row.value && !(state->at[i].run_text = strdup(state->at[i].row.value)))
+            return no_memory();
+    return read_run(flags, run, about);
+}
+
+/* Note where to go on. */
+static int go_on(struct tune_flags *flags, const struct tune_resume_point *run, const struct about *about)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/checkpoint-final", run->folder)); /* missing: the end was not saved */
+    flags->resume_finished = run->step == run->newest && ended(about) && tune_file_exists(path);
+    flags->resume_step = run->step == run->newest ? run->step : 0;
+    flags->resume_checkpoint = flags->state->resume_checkpoint = strdup(run->checkpoint);
+    return flags->resume_checkpoint ? 0 : no_memory();
+}
+
 int tune_flags_from_run(struct tune_flags *flags)
 {
     struct tune_flags_state *state = flags->state;
     struct about about = {0};
     struct tune_resume_point run;
-    char path[TUNE_PATH_MAX];
     int resume = resume_row(flags), output = tune_flags_row(state, "output", 6);
     if (resume < 0 || !flags->resume)
         return 0;
@@ -137,25 +163,62 @@ int tune_flags_from_run(struct tune_flags *flags)
         tune_error_prefix("--resume ");
         return -1;
     }
-    for (int i = 0; i < state->count; i++) /* an option that the program did not have then counts as
-                                            * its default */
-        if (state->at[i].row.value && !(state->at[i].run_text = strdup(state->at[i].row.value)))
-            return no_memory();
     TRY(read_run(NULL, &run, &about)); /* another program has other options */
     if (strcmp(about.program, flags->program))
         return tune_error_usage("--resume %s: that is a run of %s, not of %s; resume it with the "
                                 "program that began it", flags->resume, about.program,
                                 flags->program);
-    TRY(read_run(flags, &run, &about));
+    TRY(read_options(flags, &run, &about));
     TRY(find_paths(state, about.working_folder));
     if (output >= 0)
         TRY(tune_flags_set(state, output, run.folder, TUNE_FROM_RUN, "--output"));
-    TRY(tune_path(path, "%s/checkpoint-final", run.folder)); /* missing: the end was not saved */
-    bool ended = !strcmp(about.status, "finished") || !strcmp(about.status, "diverged");
-    flags->resume_finished = run.step == run.newest && ended && tune_file_exists(path);
-    flags->resume_step = run.step == run.newest ? run.step : 0;
-    flags->resume_checkpoint = state->resume_checkpoint = strdup(run.checkpoint);
-    return state->resume_checkpoint ? 0 : no_memory();
+    return go_on(flags, &run, &about);
+}
+
+/* ---- --requeue ---- */
+
+static int check_requeue(const struct tune_flags *flags)
+{
+    if (flags->log.overwrite)
+        return tune_error_usage("--requeue goes on with the run in --output, and --overwrite removes it; leave one of them out");
+    if (!flags->save)
+        return tune_error_usage("--requeue goes on from what was saved, and --no-save saves nothing; leave one of them out");
+    if (!flags->log.folder)
+        return tune_error_usage("--requeue needs --output: the next start looks for the run there");
+    return 0;
+}
+
+int tune_flags_requeued(struct tune_flags *flags)
+{
+    struct tune_flags_state *state = flags->state;
+    struct about about = {0};
+    struct tune_resume_point run;
+    if (!flags->requeue || state->wish != TUNE_WISH_RUN)
+        return 0;
+    TRY(check_requeue(flags));
+    if (flags->resume)
+        return 0; /* every start goes on from the newest checkpoint anyway */
+    int found = tune_resume_look(flags->log.folder, &run);
+    TRY(found);
+    if (found == 0) {
+        flags->log.overwrite = true; /* if the folder is there, it holds no more than a run that hardly began */
+        return 0;
+    }
+    TRY(read_run(NULL, &run, &about));
+    if (strcmp(about.program, flags->program))
+        return tune_error_usage("--requeue: --output %s holds a run of %s, not of %s; give another --output", flags->log.folder,
+                                about.program, flags->program);
+    state->comparing = true;
+    int status = read_options(flags, &run, &about);
+    state->comparing = false;
+    TRY(status);
+    state->again = run.newest == 0;
+    if (!state->again)
+        return go_on(flags, &run, &about);
+    if (!strcmp(about.status, "running") || !strcmp(about.status, "stopped"))
+        return 0; /* killed, or told to stop, before its first step was saved */
+    return tune_error_usage("--requeue: --output %s holds a run without a checkpoint whose status is %s; give another --output, "
+                            "or remove that folder", flags->log.folder, about.status);
 }
 
 /* ---- comparing ---- */
@@ -206,9 +269,9 @@ int tune_flags_check_run(struct tune_flags *flags)
     if (resume >= 0 && state->at[resume].source == TUNE_FROM_CONFIG)
         return tune_error_usage("resume stands in a --config file; it is given on the command "
                                 "line: --resume %s", shown(flags->resume));
-    if (!flags->resume_checkpoint)
+    if (!flags->resume_checkpoint && !state->again)
         return 0;
-    TRY(check_output(flags));
+    TRY(flags->resume ? check_output(flags) : 0);
     for (int i = 0; i < state->count; i++) {
         const struct tune_option *row = &state->at[i].row;
         state->at[i].changed = state->at[i].keeping == TUNE_KEEP && !same(row, state->at[i].text, state->at[i].run_text);
@@ -217,10 +280,16 @@ int tune_flags_check_run(struct tune_flags *flags)
                                      *row->name == '<' ? "" : "--", row->name, shown(state->at[i].run_text),
                                      shown(state->at[i].text));
     }
+    for (int i = 0; i < state->count && state->again; i++)
+        state->at[i].changed = false; /* a run that begins again has no changes */
+    flags->log.overwrite = flags->log.overwrite || state->again;
     if (used > 0 && flags->log.allow_changed)
         flags->resume_finished = false; /* "--epochs 2 --allow-changed" may add more steps */
     if (used == 0 || flags->log.allow_changed)
         return 0;
+    if (!flags->resume)
+        return tune_error_usage("--requeue: --output %s holds a run that was begun with other options: %s; give another "
+                                "--output, or --allow-changed to go on with it", flags->log.folder, text);
     return tune_error_usage("--resume %s: changed since that run: %s; leave out what is changed, "
                             "or give --allow-changed to go on with it", flags->resume, text);
 }

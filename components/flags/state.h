@@ -41,6 +41,8 @@ struct tune_flags_state {
     const char **words;
     int word_count;
     bool stable;               /* loader and logger point to it */
+    bool comparing;            /* a run's options are read to compare with, not to take */
+    bool again;                /* --requeue: that run has no checkpoint and begins again */
     char *model_defaults;      /* file of model defaults that was applied; NULL: none */
 };
 
@@ -75,8 +77,10 @@ int tune_flags_set(struct tune_flags_state *state, int i, const char *text,
 int tune_flags_object(struct tune_flags_state *state, struct tune_json *j, enum tune_source source);
 
 /* tune_flags_from_run - read the options of the run that --resume names, if it is given.
+ * tune_flags_requeued - after all parsing with --requeue: look for the run in --output.
  * tune_flags_check_run - compare the current values with those of the run, after all parsing. */
 int tune_flags_from_run(struct tune_flags *flags);
+int tune_flags_requeued(struct tune_flags *flags);
 int tune_flags_check_run(struct tune_flags *flags);
 
 /* Room for a value of any type. */

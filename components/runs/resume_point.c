@@ -67,14 +67,35 @@ static int one_checkpoint(struct tune_resume_point *at, const char *name)
     return status;
 }
 
-int tune_resume_find(const char *name, struct tune_resume_point *at)
+static int trimmed(char path[TUNE_PATH_MAX], const char *name)
 {
-    char path[TUNE_PATH_MAX];
-    int64_t *steps;
-    *at = (struct tune_resume_point){0};
     TRY(tune_path(path, "%s", name));
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
         path[n - 1] = 0;
+    return 0;
+}
+
+static int find_newest(struct tune_resume_point *at)
+{
+    int64_t *steps;
+    int count = tune_checkpoint_steps(at->folder, &steps);
+    TRY(count);
+    at->newest = count > 0 ? steps[count - 1] : 0;
+    free(steps);
+    return 0;
+}
+
+static int take_newest(struct tune_resume_point *at)
+{
+    at->step = at->newest;
+    return tune_path(at->checkpoint, "%s/checkpoint-%" PRId64, at->folder, at->step);
+}
+
+int tune_resume_find(const char *name, struct tune_resume_point *at)
+{
+    char path[TUNE_PATH_MAX];
+    *at = (struct tune_resume_point){0};
+    TRY(trimmed(path, name));
     if (!*path || !tune_file_is_folder(path))
         return tune_error_usage("\"%s\": no such folder; give a run folder, or one checkpoint in it",
                               path);
@@ -87,16 +108,24 @@ int tune_resume_find(const char *name, struct tune_resume_point *at)
                               "to go on with%s", path, tune_run_folder_has(path, TUNE_RUN_METRICS)
                               ? ": it was ended before it began; start it again with `overwrite`"
                               : "");
-    int count = tune_checkpoint_steps(at->folder, &steps);
-    TRY(count);
-    at->newest = count > 0 ? steps[count - 1] : 0;
-    free(steps);
+    TRY(find_newest(at));
     if (at->step > 0)
         return 0;
-    if (count == 0)
-        return no_checkpoint(at->folder);
-    at->step = at->newest;
-    return tune_path(at->checkpoint, "%s/checkpoint-%" PRId64, at->folder, at->step);
+    return at->newest > 0 ? take_newest(at) : no_checkpoint(at->folder);
+}
+
+int tune_resume_look(const char *folder, struct tune_resume_point *at)
+{
+    *at = (struct tune_resume_point){0};
+    TRY(trimmed(at->folder, folder));
+    if (tune_run_held(at->folder))
+        return tune_error_set("%s: another process is working on that run; wait for its end, stop it, or give another `output`",
+                              at->folder);
+    if (!tune_run_folder_has(at->folder, TUNE_RUN_JSON))
+        return 0;
+    TRY(find_newest(at));
+    TRY(at->newest > 0 ? take_newest(at) : 0);
+    return 1;
 }
 
 int tune_resume_text(const struct tune_resume_point *at, char path[TUNE_PATH_MAX], char **text,

@@ -20,9 +20,12 @@ struct tune_resume_point {
 
 /* tune_resume_find - find the run folder and checkpoint for name: a run folder, or a checkpoint in
  * one, or a link to that. -1 with an error: name is none of these, or there is no checkpoint yet.
+ * tune_resume_look - the same for a folder that may hold a run or not. 1: it does; step and newest
+ * are 0 if the run has no checkpoint. 0: it holds none. -1 with an error: a process works on it.
  * tune_resume_text - read the run's run.json, unparsed, and set its path for messages. The caller
  * frees *text. */
 int tune_resume_find(const char *name, struct tune_resume_point *at);
+int tune_resume_look(const char *folder, struct tune_resume_point *at);
 int tune_resume_text(const struct tune_resume_point *at, char path[TUNE_PATH_MAX], char **text,
                      size_t *size);
 

@@ -148,7 +148,7 @@ const char *tune_run_option(const struct tune_run *r, const char *name, char *te
 static bool is_bookkeeping(const char *name)
 {
     static const char *const names[] = {"output", "overwrite", "log_every", "logger", "show_tokens", "plan_memory", "resume", "keep_last",
-                                        "save_every", "save", "stop_at_step", "stop_after_seconds", "until_stable", "profile",
+                                        "requeue", "save_every", "save", "stop_at_step", "stop_after_seconds", "until_stable", "profile",
                                         "allow_changed"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))

@@ -20,7 +20,7 @@ enum { LIMIT = 4 << 20, SECONDS = 30 };
  * all ways to stop early. */
 static const char *const skipped[] = {"output",     "overwrite", "resume",    "allow_changed", "config", "save",
                                       "save_every", "save_dtype", "keep_last", "logger",        "log_every", "profile",
-                                      "show_tokens", "plan_memory"};
+                                      "show_tokens", "plan_memory", "requeue"};
 
 static const char *text_of(const cJSON *object, const char *key)
 {

@@ -1,0 +1,19 @@
+/* slurm.h - the Slurm job that this process belongs to. It calls Slurm's own program scontrol. */
+#ifndef TUNE_MACHINE_SLURM_H
+#define TUNE_MACHINE_SLURM_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* tune_slurm_job - the job's number, from SLURM_JOB_ID; NULL: this is no job of Slurm.
+ * tune_slurm_requeue - put the job back into the queue. Slurm then ends what is left of it, waits
+ * until it is gone, and starts its script again. 0: Slurm will. 1: somebody cancelled the job, so
+ * it was left alone. -1 with an error: no scontrol, or Slurm refused; the error has its message. */
+const char *tune_slurm_job(void);
+int tune_slurm_requeue(const char *job);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
