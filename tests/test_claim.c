@@ -9,6 +9,7 @@
 #include "test.h"
 
 #include "sweeps/stores/claim.h"
+#include "sweeps/stores/shared.h"
 #include "sweeps/stores/store.h"
 
 static char who[128];
@@ -81,7 +82,7 @@ static pid_t die_with(const char *name)
 static void dead_owners(void **state)
 {
     (void)state;
-    struct tune_claim c;
+    struct tune_claim c, d;
     pid_t pid = die_with("zombie");
     assert_int_equal(take(&c, "zombie"), 1);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -95,7 +96,38 @@ static void dead_owners(void **state)
     assert_int_equal(take(&c, "pid"), 1);
     assert_int_equal(take(&c, "boot"), 1); /* before the machine was started anew */
     change(c.path, "\"boot\":\"", "\"boot\":\"0");
-    assert_int_equal(take(&c, "boot"), 1);
+    change(c.path, "\"machine\":\"", "\"machine\":\"0");
+    assert_int_equal(take(&d, "boot"), 0); /* another machine of the same name may be alive */
+    change(c.path, "\"machine\":\"0", "\"machine\":\"");
+    if (access("/etc/machine-id", R_OK) < 0) /* then its age decides */
+        set_age(c.path, TUNE_CLAIM_S + TUNE_CLOCKS_S + 20);
+    assert_int_equal(take(&d, "boot"), 1);
+}
+
+/* A job that Slurm starts again ends the claims of its earlier start, on whatever host that was. */
+static void jobs(void **state)
+{
+    (void)state;
+    struct tune_claim c, d;
+    setenv("SLURM_JOB_ID", "71", 1);
+    setenv("SLURM_CLUSTER_NAME", "odd \"name\"", 1);
+    assert_int_equal(take(&c, "job"), 1);
+    change(c.path, "\"boot\":\"", "\"boot\":\"0");
+    change(c.path, "\"host\":\"", "\"host\":\"other-");
+    assert_int_equal(take(&d, "job"), 0); /* another step of the same start */
+    assert_non_null(strstr(who, ", job 71"));
+    setenv("SLURM_JOB_ID", "72", 1);
+    setenv("SLURM_RESTART_COUNT", "1", 1);
+    assert_int_equal(take(&d, "job"), 0);
+    setenv("SLURM_JOB_ID", "71", 1);
+    setenv("SLURM_CLUSTER_NAME", "another", 1);
+    assert_int_equal(take(&d, "job"), 0);
+    setenv("SLURM_CLUSTER_NAME", "odd \"name\"", 1);
+    assert_int_equal(take(&d, "job"), 1);
+    assert_int_equal(take(&c, "job"), 0); /* the same start, and alive */
+    unsetenv("SLURM_RESTART_COUNT");
+    unsetenv("SLURM_CLUSTER_NAME");
+    unsetenv("SLURM_JOB_ID");
 }
 
 /* Processes that cannot be seen from here: another machine, another name space of pids, files that make no sense. */
@@ -118,10 +150,10 @@ static void out_of_sight(void **state)
         set_age(c.path, TUNE_CLAIM_S - 20);
         assert_int_equal(take(&d, kinds[i]), 0);
         assert_true(i != 0 || strstr(who, " on other-"));
-        set_age(c.path, TUNE_CLAIM_S + 20);
+        set_age(c.path, TUNE_CLAIM_S + TUNE_CLOCKS_S + 20);
         assert_ok(tune_claim_renew(&c)); /* it lives */
         assert_int_equal(take(&d, kinds[i]), 0);
-        set_age(c.path, TUNE_CLAIM_S + 20);
+        set_age(c.path, TUNE_CLAIM_S + TUNE_CLOCKS_S + 20);
         assert_int_equal(take(&d, kinds[i]), 1);
         assert_int_equal(tune_claim_renew(&c), -1); /* and comes too late */
         assert_error_has("was taken over by another process");
@@ -227,7 +259,7 @@ static void alive(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_process), cmocka_unit_test(dead_owners), cmocka_unit_test(out_of_sight),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_process), cmocka_unit_test(dead_owners), cmocka_unit_test(out_of_sight), cmocka_unit_test(jobs),
                                        cmocka_unit_test(many_processes), cmocka_unit_test(points), cmocka_unit_test(alive)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

@@ -431,9 +431,6 @@ extern const struct tune_service tune_plan_memory;
     {"overwrite", TUNE_OF_SESSION(TUNE_BOOL), &(f).log.overwrite, "false", "", "", \
      "first remove the run folder that is there. With --resume of an older checkpoint: remove " \
      "what came after it"}, \
-    {"requeue", TUNE_OF_SESSION(TUNE_BOOL), &(f).requeue, "false", "", "", \
-     "go on with the run in --output if this command began it, else begin it. In a Slurm job, a " \
-     "signal such as that of the time limit also puts the job back into the queue"}, \
     {"resume", TUNE_OF_SESSION(TUNE_STRING), &(f).resume, NULL, "", "", \
      "run folder, or a checkpoint in it, to go on from. A folder stands for its newest " \
      "checkpoint. All options come from there"}, \
@@ -447,6 +444,9 @@ extern const struct tune_service tune_plan_memory;
     {"keep-last", TUNE_FREE(TUNE_INT), &(f).checkpoint.keep_last, "0", "[0,inf)", "checkpoints", \
      "newest checkpoints to keep; 0: all. The best and the final one are kept too"}, \
     TUNE_OPTION_MORE, \
+    {"requeue", TUNE_OF_SESSION(TUNE_BOOL), &(f).requeue, "false", "", "", \
+     "go on with the run in --output if this command began it, else begin it. In a Slurm job, a " \
+     "signal such as that of the time limit also puts the job back into the queue"}, \
     {"allow-changed", TUNE_OF_SESSION(TUNE_BOOL), &(f).log.allow_changed, "false", "", "", \
      "resume though options, data, model or thread count have changed. The run folder notes it"}, \
     {"save", TUNE_FREE(TUNE_BOOL), &(f).save, "true", "", "", \

@@ -132,7 +132,10 @@ static int clear(int folder, const char *path)
                             "give another `output`", path);
         return -1;
     }
-    int fd = openat(folder, TUNE_RUN_METRICS, O_RDONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    /* NFS gives the lock only to who may write the file */
+    int fd = openat(folder, TUNE_RUN_METRICS, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd < 0 && errno == EACCES)
+        fd = openat(folder, TUNE_RUN_METRICS, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT)
         return 0; /* removed meanwhile */
     if (fd >= 0 && !lock(fd)) {

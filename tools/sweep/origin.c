@@ -45,11 +45,14 @@ static int run_maker(const struct tune_command *c, const char *const *argv, cons
                           c->data, log);
 }
 
-/* Open and lock the folder, so that only one sweep makes a missing file. It is not locked if a
- * signal arrives first, or if the file system has no locks; then each sweep makes it. */
+/* Lock the folder by a file in it, so that only one sweep makes a missing file. NFS locks only files
+ * that are open for writing. It is not locked if a signal arrives first, or if the file system has
+ * no locks; then each sweep makes it. */
 static int lock_folder(const char *folder)
 {
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/.making", folder));
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     while (fd >= 0 && !*my.tune.stop_signal && flock(fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             break;

@@ -19,6 +19,7 @@
 #include "files/cjson.h"
 #include "core/try.h"
 #include "sweeps/stores/exclusive.h"
+#include "sweeps/stores/shared.h"
 #include "sweeps/stores/store_parts.h"
 
 #define JSON_MAX 4096
@@ -26,10 +27,12 @@
 
 enum state { ABSENT, HELD, DONE, STALE };
 
-/* The identity of a process. A pid is only valid in one boot of one machine, in one pid
- * namespace. */
+/* The identity of a process. A pid is only valid in one boot of one machine, in one pid namespace.
+ * Two machines may have one host name, such as localhost; their machine ids differ. */
 struct owner {
-    char host[65], boot[48], space[48];
+    char host[65], machine[48], boot[48], space[48];
+    char job[96];     /* job of Slurm, "cluster/number"; "": none */
+    int64_t restarts; /* how often Slurm has started it again */
     int64_t pid, started;
 };
 
@@ -62,11 +65,28 @@ static int64_t start_of(int64_t pid)
     return state == 'Z' || state == 'X' ? 0 : started;
 }
 
+static const char *setting(const char *name)
+{
+    const char *text = getenv(name);
+    return text ? text : "";
+}
+
+static void find_job(struct owner *me)
+{
+    if (*setting("SLURM_JOB_ID"))
+        snprintf(me->job, sizeof me->job, "%.60s/%.30s", setting("SLURM_CLUSTER_NAME"), setting("SLURM_JOB_ID"));
+    for (char *c = me->job; *c; c++)
+        *c = *c == '"' || *c == '\\' || (unsigned char)*c < ' ' ? '_' : *c;
+    me->restarts = strtol(setting("SLURM_RESTART_COUNT"), NULL, 10);
+}
+
 static void find_myself(struct owner *me)
 {
     *me = (struct owner){.pid = getpid()};
     tune_store_host(me->host);
     read_line("/proc/sys/kernel/random/boot_id", me->boot, sizeof me->boot);
+    read_line("/etc/machine-id", me->machine, sizeof me->machine);
+    find_job(me);
     if (readlink("/proc/self/ns/pid", me->space, sizeof me->space - 1) < 0)
         me->space[0] = 0;
     me->started = start_of(me->pid);
@@ -85,10 +105,11 @@ enum { STATE_BYTES = 4 };
 
 static int write_claim(const char *path, const struct owner *me)
 {
-    char text[512];
+    char text[768];
     int n = snprintf(text, sizeof text,
-                     "%sheld\",\"host\":\"%s\",\"boot\":\"%s\",\"pid_space\":\"%s\",\"pid\":%" PRId64 ",\"started\":%" PRId64 "}\n",
-                     head, me->host, me->boot, me->space, me->pid, me->started);
+                     "%sheld\",\"host\":\"%s\",\"machine\":\"%s\",\"boot\":\"%s\",\"pid_space\":\"%s\",\"pid\":%" PRId64
+                     ",\"started\":%" PRId64 ",\"job\":\"%s\",\"restarts\":%" PRId64 "}\n",
+                     head, me->host, me->machine, me->boot, me->space, me->pid, me->started, me->job, me->restarts);
     return tune_exclusive_write(path, text, (size_t)n, false); /* no sync, because a power cut ends
                                                                 * all claims */
 }
@@ -97,11 +118,12 @@ static int set_state(const char *path, const char state[STATE_BYTES + 1])
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     bool good = fd >= 0 && pwrite(fd, state, STATE_BYTES, sizeof head - 1) == STATE_BYTES;
-    if (!good)
-        tune_error_set("cannot write %s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return good ? 0 : -1;
+    int code = errno;
+    if (fd >= 0 && close(fd) < 0 && good) { /* a network file system may write only here */
+        good = false;
+        code = errno;
+    }
+    return good ? 0 : tune_error_set("cannot write %s: %s", path, strerror(code));
 }
 
 static void take_text(const cJSON *json, const char *key, char *text, size_t size)
@@ -116,38 +138,21 @@ static int64_t take_whole(const cJSON *json, const char *key)
     return cJSON_IsNumber(item) && item->valuedouble > 0 && item->valuedouble < 9e15 ? (int64_t)item->valuedouble : 0;
 }
 
-/* The current time of the folder's file system, which may be another machine's clock. */
-static time_t folder_time(const char *path)
-{
-    char probe[TUNE_PATH_MAX];
-    struct stat st;
-    time_t now = time(NULL);
-    if (tune_path(probe, "%s.tmp-%ld", path, (long)getpid()) < 0)
-        return now;
-    int fd = open(probe, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return now;
-    if (fstat(fd, &st) == 0)
-        now = st.st_mtime;
-    close(fd);
-    unlink(probe);
-    return now;
-}
-
 /* ---- whose it is ---- */
 
 /* True if the claim's process is gone. If it cannot be seen from here, the file's age decides. */
 static bool is_stale(const char *path, const struct owner *o, const struct owner *me)
 {
-    struct stat st;
     bool same_boot = *o->boot && !strcmp(o->boot, me->boot);
     if (same_boot && !strcmp(o->space, me->space) && o->pid > 0) {
         int64_t started = start_of(o->pid);
         return started == 0 || (started > 0 && o->started > 0 && started != o->started);
     }
-    if (!same_boot && *o->boot && *me->boot && !strcmp(o->host, me->host))
+    if (*o->job && !strcmp(o->job, me->job) && o->restarts < me->restarts)
+        return true; /* Slurm starts a job again when its processes are gone */
+    if (!same_boot && *o->boot && *me->boot && *o->machine && !strcmp(o->machine, me->machine) && !strcmp(o->host, me->host))
         return true;
-    return stat(path, &st) == 0 && st.st_mtime + TUNE_CLAIM_S < folder_time(path);
+    return tune_shared_older(path, TUNE_CLAIM_S);
 }
 
 /* Read the state of one file, and its owner. */
@@ -163,6 +168,9 @@ static enum state judge(const char *path, const struct owner *me, char *who, siz
     take_text(json, "host", o.host, sizeof o.host);
     take_text(json, "boot", o.boot, sizeof o.boot);
     take_text(json, "pid_space", o.space, sizeof o.space);
+    take_text(json, "machine", o.machine, sizeof o.machine);
+    take_text(json, "job", o.job, sizeof o.job);
+    o.restarts = take_whole(json, "restarts");
     o.pid = take_whole(json, "pid");
     o.started = take_whole(json, "started");
     cJSON_Delete(json);
@@ -171,7 +179,9 @@ static enum state judge(const char *path, const struct owner *me, char *who, siz
         snprintf(who, size, "done");
         return DONE;
     }
-    snprintf(who, size, "pid %" PRId64 " on %s", o.pid, *o.host ? o.host : "an unknown host");
+    const char *number = strrchr(o.job, '/');
+    snprintf(who, size, "pid %" PRId64 " on %s%s%s", o.pid, *o.host ? o.host : "an unknown host", number ? ", job " : "",
+             number ? number + 1 : "");
     return !strcmp(state, "free") || is_stale(path, &o, me) ? STALE : HELD;
 }
 
@@ -179,6 +189,7 @@ int tune_claim_take(struct tune_claim *c, const char *folder, const char *name, 
 {
     struct owner me;
     *c = (struct tune_claim){0};
+    snprintf(who, size, "another process"); /* NFS may show its new file only later */
     TRY(tune_store_check_name("a claim", name));
     if (strchr(name, '~'))
         return tune_error_set("a claim cannot be called \"%s\": expected a name without '~'", name);

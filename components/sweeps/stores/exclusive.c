@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -60,14 +61,32 @@ static int give_name(const char *temporary, const char *path)
     return fail("make", path);
 }
 
+/* Draw a name beside path. */
+static int draw_name(char temporary[TUNE_PATH_MAX], const char *path)
+{
+    uint64_t number = 0;
+    if (getrandom(&number, sizeof number, 0) < 0)
+        return fail("draw a name beside", path);
+    return tune_path(temporary, "%s.tmp-%" PRIu64, path, number);
+}
+
+int tune_replace_write(const char *path, const void *data, size_t size)
+{
+    char temporary[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
+    TRY(draw_name(temporary, path));
+    TRY(tune_file_parent(folder, path));
+    int status = write_all(temporary, data, size, true);
+    if (status == 0 && rename(temporary, path) < 0)
+        status = fail("rename to", path);
+    if (status < 0)
+        unlink(temporary);
+    return status < 0 ? -1 : tune_file_sync_folder(folder);
+}
+
 int tune_exclusive_write(const char *path, const void *data, size_t size, bool sync)
 {
     char temporary[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
-    uint64_t number = 0;
-    if (getrandom(&number, sizeof number, 0) < 0) /* not the pid, because another machine may use
-                                                   * the same */
-        return fail("draw a name beside", path);
-    TRY(tune_path(temporary, "%s.tmp-%" PRIu64, path, number));
+    TRY(draw_name(temporary, path));
     TRY(tune_file_parent(folder, path));
     int status = write_all(temporary, data, size, sync);
     if (status == 0)

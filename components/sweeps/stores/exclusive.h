@@ -1,4 +1,5 @@
-/* exclusive.h - make a file that only one of many processes can make. */
+/* exclusive.h - write files that processes of several hosts write, too. Temporary files have names
+ * drawn at random, because processes of two hosts may have the same pid. */
 #ifndef TUNE_STORES_EXCLUSIVE_H
 #define TUNE_STORES_EXCLUSIVE_H
 
@@ -7,7 +8,10 @@
 
 /* tune_exclusive_write - write size bytes under a name that is free, whole or not at all. 1: done.
  * 0: something has that name already, and stays as it is. -1 with an error. sync: it outlives a
- * power cut. */
+ * power cut.
+ * tune_replace_write - write the file whole, in place of one that is there. It outlives a power
+ * cut. -1 with an error. */
 int tune_exclusive_write(const char *path, const void *data, size_t size, bool sync);
+int tune_replace_write(const char *path, const void *data, size_t size);
 
 #endif

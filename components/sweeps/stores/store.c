@@ -13,6 +13,7 @@
 #include "core/try.h"
 #include "core/version.h"
 #include "sweeps/stores/exclusive.h"
+#include "sweeps/stores/shared.h"
 #include "sweeps/stores/store_parts.h"
 
 #define JSON_MAX 65536
@@ -146,7 +147,7 @@ static int read_identity(struct tune_store *s, const char *path)
     return status;
 }
 
-/* 1: the folder is empty, apart from what a killed creation left; 0: it is not; -1 with an
+/* 1: the folder is empty, apart from what a killed or refused creation left; 0: it is not; -1 with an
  * error. */
 static int is_empty(const char *folder)
 {
@@ -155,7 +156,7 @@ static int is_empty(const char *folder)
         return tune_error_set("cannot open folder %s: %s", folder, strerror(errno));
     int empty = 1;
     for (struct dirent *e; empty && (e = readdir(d));)
-        empty = e->d_name[0] == '.' || !strncmp(e->d_name, "store.json.tmp-", 15);
+        empty = e->d_name[0] == '.' || !strncmp(e->d_name, "store.json.tmp-", 15) || !strcmp(e->d_name, "hosts");
     closedir(d);
     return empty;
 }
@@ -179,16 +180,16 @@ static int identify(struct tune_store *s, bool create)
     if (create)
         TRY(tune_file_make_folder(s->folder));
     if (stat(path, &st) == 0 || errno != ENOENT)
-        return read_identity(s, path);
+        return read_identity(s, path) < 0 ? -1 : create ? tune_shared_probe(s->folder) : 0;
     if (!create)
         return tune_error_usage("%s: no sample store there (no store.json); expected a folder that "
                                 "sweep or samples import wrote into", s->folder);
     int empty = is_empty(s->folder);
     TRY(empty);
     if (empty)
-        return write_identity(s, path);
+        return tune_shared_probe(s->folder) < 0 ? -1 : write_identity(s, path);
     if (stat(path, &st) == 0) /* another process made it meanwhile */
-        return read_identity(s, path);
+        return read_identity(s, path) < 0 ? -1 : tune_shared_probe(s->folder);
     return tune_error_set("%s is neither a sample store (it has no store.json) nor empty; name "
                           "another folder", s->folder);
 }
@@ -292,6 +293,8 @@ int tune_store_open_file(struct tune_store *s, int i, struct tune_sample_file **
     if (fstat(fd, &st) < 0 || !is_known(f, &st)) {
         close(fd);
         struct tune_sample_file *now = tune_sample_open(path, &fd);
+        if (!now) /* over NFS its owner on another host may have replaced it just now */
+            now = tune_sample_open(path, &fd);
         TRY(now ? 0 : -1);
         tune_sample_free(f->content);
         f->content = now;
@@ -354,7 +357,7 @@ int tune_store_record(struct tune_store *s, const char *kind, const char *name, 
     TRY(tune_store_path(s, path, kind));
     TRY(tune_file_make_folder(path));
     TRY(tune_path(path, "%s/%s/%s", s->folder, kind, name));
-    return tune_file_write(path, text, size);
+    return tune_replace_write(path, text, size);
 }
 
 static int is_record(const struct dirent *e)

@@ -6,6 +6,7 @@
  *     samples/experiments/ data/        the experiments and data files that were measured
  *     samples/claims/                   who measures what right now (claim.h)
  *     samples/points.lock               empty; processes lock bytes of it
+ *     samples/hosts/                    hosts on which its file system was tried (shared.h)
  *
  * A process writes only its own files. It replaces a file whole: a new file beside it, synced,
  * renamed. So readers never meet half a file, not even after kill -9 or on a full disk. A row that
@@ -113,7 +114,7 @@ struct tune_store;
 
 /* tune_store_open - open a folder. create: make it, with an id, if it is absent or empty. Files are
  * found, not read. NULL with an error: absent, no store ("store.json"), a newer schema, or no
- * permission.
+ * permission. With create, also: the file system does not do what a store relies on (shared.h).
  * tune_store_id - 6 characters, drawn once. One of them is a letter that makes no number ("310e50"
  * would be one in YAML).
  * tune_store_refresh - look for new and replaced files; returns their number, or -1 with an error.

@@ -14,6 +14,7 @@
 #include "core/array.h"
 #include "files/json.h"
 #include "core/try.h"
+#include "sweeps/stores/shared.h"
 #include "sweeps/stores/store_parts.h"
 
 /* A file above this size is finished before it has TUNE_STORE_FILE_ROWS. */
@@ -90,18 +91,18 @@ static struct tune_store_writer *writer_of(struct tune_store *s)
 
 /* ---- the file ---- */
 
-/* True for "x-<this host>-<pid>.h5.tmp-<pid>" of a dead process. */
+/* True for "x-<this host>-<pid>.h5.tmp-<pid>" of a dead process. Its age counts too, since another
+ * host or container may have this name. */
 static bool is_left_behind(const struct tune_store *s, const char *name, const char *host)
 {
     char path[TUNE_PATH_MAX], tail[128];
-    struct stat st;
     const char *digits = strrchr(name, '-');
     long pid = digits ? strtol(digits + 1, NULL, 10) : 0;
     snprintf(tail, sizeof tail, "-%s-%ld.h5.tmp-%ld", host, pid, pid);
     size_t n = strlen(name), m = strlen(tail);
     if (pid <= 0 || n <= m || strcmp(name + n - m, tail) || (pid != getpid() && (kill((pid_t)pid, 0) == 0 || errno != ESRCH)))
         return false;
-    return tune_store_path(s, path, name) == 0 && stat(path, &st) == 0 && st.st_mtime + LEFTOVER_S < time(NULL);
+    return tune_store_path(s, path, name) == 0 && tune_shared_older(path, LEFTOVER_S);
 }
 
 static void remove_left_behind(const struct tune_store *s, const char *host)
