@@ -110,6 +110,16 @@ ending 00:00:09 None CANCELLED
 is "not after its end either" test ! -e queued
 echo "$running" >job.txt
 rm -f queued asked
+for i in 1 2 3; do cat "$here/datasets/stories.jsonl"; done >many.jsonl
+(PATH="$tmp/bin:$PATH" exec "$full" --model model --dataset many.jsonl --max-length 128 --accumulate 300 --max-steps 3 --threads 1 --requeue \
+    --output long >long.out 2>&1) &
+job=$!
+until [ -s long/metrics.jsonl ]; do kill -0 $job || break; sleep 0.02; done
+kill -TERM $job && sleep 0.1 && kill -TERM $job
+wait $job
+code=$?
+is "a second SIGTERM does not cut off the step and the save" eval '[ $code = 143 ] && kept long && [ -e queued ] && says long "goes on from step 2"'
+rm -f queued asked
 # The signal comes at the eighth call that changes a file: the run folder is there, no step has begun.
 mkdir -p "$BUILD/tests" && $CC -std=c11 -D_GNU_SOURCE -O1 -o "$BUILD/tests/fault" "$here/tests/faults/fault.c" || exit 1
 PATH="$tmp/bin:$PATH" "$BUILD/tests/fault" TERM 8 "$full" --model model --dataset rows.jsonl --max-length 48 --epochs 4000 --requeue --output none >none.out 2>&1

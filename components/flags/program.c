@@ -34,6 +34,7 @@ extern char *openblas_get_config(void) __attribute__((weak));
 static const char *program = "program";
 static const struct tune_flags *options_of;
 static volatile int stop_signal, starting;
+static bool in_job; /* --requeue, in a job of Slurm */
 static struct tune_failure failure;
 
 /* Flush stdout, or fail: with a full disk, `> help.txt` must not succeed. */
@@ -288,6 +289,8 @@ void tune_program_fail(void)
 
 static void note_signal(int number)
 {
+    if (in_job && number == SIGTERM && stop_signal == SIGTERM)
+        return; /* Slurm sends it before the limit, and at the limit: the save goes on */
     if (stop_signal && stop_signal != SIGPIPE) /* the logger sets SIGPIPE: see
                                                 * tune_program_catch_signals */
         _exit(128 + number);
@@ -311,6 +314,7 @@ void tune_program_catch_signals(struct tune_flags *flags)
         sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN); /* for `| head`: the write fails, and the logger stores it as this
                                * signal */
+    in_job = flags->requeue && tune_slurm_job();
     flags->stop_signal = &stop_signal;
     flags->starting = &starting;
 }

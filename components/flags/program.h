@@ -46,9 +46,10 @@ __attribute__((noreturn)) void tune_program_fail(void);
 
 /* tune_program_catch_signals - store SIGINT, SIGTERM and SIGHUP (unless ignored, as under nohup) in
  * flags->stop_signal. The run then finishes the step, saves and exits. A second signal ends the
- * program at once. So does the first one between tune_get_dataset and tune_get_logger, when there
- * is nothing to save. A closed pipe on stdout, and a file above `ulimit -f`, become errors. After
- * the first step the logger stores SIGPIPE there. */
+ * program at once, except a second SIGTERM in a job of Slurm with --requeue. So does the first one
+ * between tune_get_dataset and tune_get_logger, when there is nothing to save. A closed pipe on
+ * stdout, and a file above `ulimit -f`, become errors. After the first step the logger stores
+ * SIGPIPE there. */
 void tune_program_catch_signals(struct tune_flags *flags);
 
 /* tune_program_exit - the exit code of a run that got this far. 0, or 128 + the signal that ended
