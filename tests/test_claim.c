@@ -104,32 +104,6 @@ static void dead_owners(void **state)
     assert_int_equal(take(&d, "boot"), 1);
 }
 
-/* A job that Slurm starts again ends the claims of its earlier start, on whatever host that was. */
-static void jobs(void **state)
-{
-    (void)state;
-    struct tune_claim c, d;
-    setenv("SLURM_JOB_ID", "71", 1);
-    setenv("SLURM_CLUSTER_NAME", "odd \"name\"", 1);
-    assert_int_equal(take(&c, "job"), 1);
-    change(c.path, "\"boot\":\"", "\"boot\":\"0");
-    change(c.path, "\"host\":\"", "\"host\":\"other-");
-    assert_int_equal(take(&d, "job"), 0); /* another step of the same start */
-    assert_non_null(strstr(who, ", job 71"));
-    setenv("SLURM_JOB_ID", "72", 1);
-    setenv("SLURM_RESTART_COUNT", "1", 1);
-    assert_int_equal(take(&d, "job"), 0);
-    setenv("SLURM_JOB_ID", "71", 1);
-    setenv("SLURM_CLUSTER_NAME", "another", 1);
-    assert_int_equal(take(&d, "job"), 0);
-    setenv("SLURM_CLUSTER_NAME", "odd \"name\"", 1);
-    assert_int_equal(take(&d, "job"), 1);
-    assert_int_equal(take(&c, "job"), 0); /* the same start, and alive */
-    unsetenv("SLURM_RESTART_COUNT");
-    unsetenv("SLURM_CLUSTER_NAME");
-    unsetenv("SLURM_JOB_ID");
-}
-
 /* Processes that cannot be seen from here: another machine, another name space of pids, files that make no sense. */
 static void out_of_sight(void **state)
 {
@@ -259,7 +233,7 @@ static void alive(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_process), cmocka_unit_test(dead_owners), cmocka_unit_test(out_of_sight), cmocka_unit_test(jobs),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_process), cmocka_unit_test(dead_owners), cmocka_unit_test(out_of_sight),
                                        cmocka_unit_test(many_processes), cmocka_unit_test(points), cmocka_unit_test(alive)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

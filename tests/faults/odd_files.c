@@ -6,7 +6,6 @@
  * link-replaces: link takes a name that is taken. unseen: a file that was written cannot be opened for reading. ENOSPC: no file
  * can be made. nfs-locks: flock gives an exclusive lock only on a file that is open for writing. stale: each sample file fails once to be read, as over NFS when its owner replaces it. lustre: statfs says that
  * it is Lustre. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

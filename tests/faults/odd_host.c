@@ -3,7 +3,6 @@
  * HOST_NAME: the host's name. Its boot and machine ids follow from that and from HOST_BOOT and HOST_MACHINE. HOST_CLOCK:
  * seconds by which its clock is ahead. HOST_DATES=1: its clock dates the files that it makes and touches, as in Lustre. Otherwise the kernel's does, as a file
  * server's would. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>

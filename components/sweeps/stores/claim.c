@@ -31,8 +31,6 @@ enum state { ABSENT, HELD, DONE, STALE };
  * Two machines may have one host name, such as localhost; their machine ids differ. */
 struct owner {
     char host[65], machine[48], boot[48], space[48];
-    char job[96];     /* job of Slurm, "cluster/number"; "": none */
-    int64_t restarts; /* how often Slurm has started it again */
     int64_t pid, started;
 };
 
@@ -65,28 +63,12 @@ static int64_t start_of(int64_t pid)
     return state == 'Z' || state == 'X' ? 0 : started;
 }
 
-static const char *setting(const char *name)
-{
-    const char *text = getenv(name);
-    return text ? text : "";
-}
-
-static void find_job(struct owner *me)
-{
-    if (*setting("SLURM_JOB_ID"))
-        snprintf(me->job, sizeof me->job, "%.60s/%.30s", setting("SLURM_CLUSTER_NAME"), setting("SLURM_JOB_ID"));
-    for (char *c = me->job; *c; c++)
-        *c = *c == '"' || *c == '\\' || (unsigned char)*c < ' ' ? '_' : *c;
-    me->restarts = strtol(setting("SLURM_RESTART_COUNT"), NULL, 10);
-}
-
 static void find_myself(struct owner *me)
 {
     *me = (struct owner){.pid = getpid()};
     tune_store_host(me->host);
     read_line("/proc/sys/kernel/random/boot_id", me->boot, sizeof me->boot);
     read_line("/etc/machine-id", me->machine, sizeof me->machine);
-    find_job(me);
     if (readlink("/proc/self/ns/pid", me->space, sizeof me->space - 1) < 0)
         me->space[0] = 0;
     me->started = start_of(me->pid);
@@ -105,11 +87,11 @@ enum { STATE_BYTES = 4 };
 
 static int write_claim(const char *path, const struct owner *me)
 {
-    char text[768];
+    char text[512];
     int n = snprintf(text, sizeof text,
-                     "%sheld\",\"host\":\"%s\",\"machine\":\"%s\",\"boot\":\"%s\",\"pid_space\":\"%s\",\"pid\":%" PRId64
-                     ",\"started\":%" PRId64 ",\"job\":\"%s\",\"restarts\":%" PRId64 "}\n",
-                     head, me->host, me->machine, me->boot, me->space, me->pid, me->started, me->job, me->restarts);
+                     "%sheld\",\"host\":\"%s\",\"boot\":\"%s\",\"pid_space\":\"%s\",\"pid\":%" PRId64 ",\"started\":%" PRId64
+                     ",\"machine\":\"%s\"}\n",
+                     head, me->host, me->boot, me->space, me->pid, me->started, me->machine);
     return tune_exclusive_write(path, text, (size_t)n, false); /* no sync, because a power cut ends
                                                                 * all claims */
 }
@@ -148,8 +130,6 @@ static bool is_stale(const char *path, const struct owner *o, const struct owner
         int64_t started = start_of(o->pid);
         return started == 0 || (started > 0 && o->started > 0 && started != o->started);
     }
-    if (*o->job && !strcmp(o->job, me->job) && o->restarts < me->restarts)
-        return true; /* Slurm starts a job again when its processes are gone */
     if (!same_boot && *o->boot && *me->boot && *o->machine && !strcmp(o->machine, me->machine) && !strcmp(o->host, me->host))
         return true;
     return tune_shared_older(path, TUNE_CLAIM_S);
@@ -169,8 +149,6 @@ static enum state judge(const char *path, const struct owner *me, char *who, siz
     take_text(json, "boot", o.boot, sizeof o.boot);
     take_text(json, "pid_space", o.space, sizeof o.space);
     take_text(json, "machine", o.machine, sizeof o.machine);
-    take_text(json, "job", o.job, sizeof o.job);
-    o.restarts = take_whole(json, "restarts");
     o.pid = take_whole(json, "pid");
     o.started = take_whole(json, "started");
     cJSON_Delete(json);
@@ -179,9 +157,7 @@ static enum state judge(const char *path, const struct owner *me, char *who, siz
         snprintf(who, size, "done");
         return DONE;
     }
-    const char *number = strrchr(o.job, '/');
-    snprintf(who, size, "pid %" PRId64 " on %s%s%s", o.pid, *o.host ? o.host : "an unknown host", number ? ", job " : "",
-             number ? number + 1 : "");
+    snprintf(who, size, "pid %" PRId64 " on %s", o.pid, *o.host ? o.host : "an unknown host");
     return !strcmp(state, "free") || is_stale(path, &o, me) ? STALE : HELD;
 }
 

@@ -2,11 +2,10 @@
  * that share an operation never do the same work. Operations do not see each other's claims; for
  * two operations there is tune_store_hold.
  *
- * A claim holds host, machine id, boot id, pid and start time of its process, and its job of Slurm.
- * On the same host it is stale when that process is gone (another boot, or another process with
- * that pid). It is stale if it is of an earlier start of the same job. Claims of other hosts and
- * containers are stale when nobody renewed them for TUNE_CLAIM_S, by the file system's clock
- * (tune_shared_older). So the hosts' clocks may differ. One process only may take over a
+ * A claim holds host, machine id, boot id, pid and start time of its process. On the same host it
+ * is stale when that process is gone (another boot, or another process with that pid). Claims of
+ * other hosts and containers are stale when nobody renewed them for TUNE_CLAIM_S. The file system's
+ * clock counts, not that of the hosts (tune_shared_older). One process only may take over a
  * stale claim. The process makes a file of its own beside the stale one (name~2, name~3). No file
  * is removed while the folder is in use. */
 #ifndef TUNE_STORES_CLAIM_H
@@ -26,7 +25,7 @@ struct tune_claim {
 
 /* tune_claim_take - claim the work called name, which has no '~'. The folder is made if needed. 1:
  * it is ours. 0: a living process has it, or it is done; who[size] says which ("pid 71 on host",
- * "pid 71 on host, job 9", "done"). -1 with an error.
+ * "done"). -1 with an error.
  * tune_claim_alive - whether a living process holds a claim whose name begins with `prefix`: 1, 0,
  * or -1 with an error.
  * tune_claim_renew - renew a claim, at least every TUNE_CLAIM_S / 3. -1 with an error also if it

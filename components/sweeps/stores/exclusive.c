@@ -70,17 +70,17 @@ static int draw_name(char temporary[TUNE_PATH_MAX], const char *path)
     return tune_path(temporary, "%s.tmp-%" PRIu64, path, number);
 }
 
-int tune_replace_write(const char *path, const void *data, size_t size)
+int tune_replace_write(const char *path, const void *data, size_t size, bool sync)
 {
     char temporary[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
     TRY(draw_name(temporary, path));
     TRY(tune_file_parent(folder, path));
-    int status = write_all(temporary, data, size, true);
+    int status = write_all(temporary, data, size, sync);
     if (status == 0 && rename(temporary, path) < 0)
         status = fail("rename to", path);
     if (status < 0)
         unlink(temporary);
-    return status < 0 ? -1 : tune_file_sync_folder(folder);
+    return status < 0 ? -1 : sync ? tune_file_sync_folder(folder) : 0;
 }
 
 int tune_exclusive_write(const char *path, const void *data, size_t size, bool sync)

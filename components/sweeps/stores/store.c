@@ -357,7 +357,7 @@ int tune_store_record(struct tune_store *s, const char *kind, const char *name, 
     TRY(tune_store_path(s, path, kind));
     TRY(tune_file_make_folder(path));
     TRY(tune_path(path, "%s/%s/%s", s->folder, kind, name));
-    return tune_replace_write(path, text, size);
+    return tune_replace_write(path, text, size, true);
 }
 
 static int is_record(const struct dirent *e)
