@@ -1,63 +1,21 @@
 #!/bin/sh
-# slurm_requeue.sh - the job script of docs/resume.md, submitted once to a real Slurm: it meets its time limit twice or more, and
-# ends with a finished run. A job that is cancelled stays so. Slurm's daemons run here, as one node of four processors, with
-# their files in a folder of their own. Minutes long: Slurm looks at limits every 30 s. (Everything else: tests/test_requeue.sh.)
+# slurm_requeue.sh - the job script of docs/resume.md, submitted once to a real Slurm (tests/slurm_cluster.sh): it meets its time
+# limit twice or more, and ends with a finished run. A job that makes room for another one goes on after it. One that is cancelled
+# does not. Minutes long: Slurm looks at limits every 30 s. (Everything else: tests/test_requeue.sh.)
 cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
-for program in slurmctld slurmd munged sbatch scontrol; do
-    command -v $program >/dev/null 2>&1 && continue
-    skip "--requeue in a real Slurm" "no $program; apt-get install slurmctld slurmd slurm-client munge"
-    finish
-done
-[ "$(id -u)" = 0 ] || { skip "--requeue in a real Slurm" "its daemons are started as root here"; finish; }
-
-# ---- a cluster of one node ----
 cluster=$tmp/cluster
-chmod 755 "$tmp"
-mkdir -p "$cluster/state" "$cluster/spool" "$cluster/munge" && chmod 700 "$cluster/munge"
-(umask 077 && head -c 128 /dev/urandom >"$cluster/munge/key")
-munge="$cluster/munge/socket"
-port=$((20000 + $$ % 20000))
-node=$(hostname -s)
-cat >"$cluster/slurm.conf" <<E2
-ClusterName=requeue
-SlurmctldHost=$node(127.0.0.1)
-AuthType=auth/munge
-AuthInfo=socket=$munge,cred_expire=2
-SlurmUser=root
-SlurmdUser=root
-StateSaveLocation=$cluster/state
-SlurmdSpoolDir=$cluster/spool
-SlurmctldPidFile=$cluster/slurmctld.pid
-SlurmdPidFile=$cluster/slurmd.pid
-SlurmctldLogFile=$cluster/slurmctld.log
-SlurmdLogFile=$cluster/slurmd.log
-SlurmctldPort=$port
-SlurmdPort=$((port + 1))
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-MpiDefault=none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-SlurmdParameters=config_overrides
-ReturnToService=2
-JobRequeue=1
-KillWait=5
-NodeName=$node NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
-PartitionName=all Nodes=$node Default=YES MaxTime=INFINITE State=UP
-E2
-export SLURM_CONF="$cluster/slurm.conf"
-down() {
-    scancel --user=root 2>/dev/null
-    for pid in slurmd.pid slurmctld.pid munge/pid; do
-        [ ! -s "$cluster/$pid" ] || kill "$(cat "$cluster/$pid")"
-    done
-    sleep 1
-    rm -rf "$tmp"
-}
-trap down EXIT
-munged --force --key-file "$cluster/munge/key" --socket "$munge" --pid-file "$cluster/munge/pid" --log-file "$cluster/munge/log" \
-    --seed-file "$cluster/munge/seed" && slurmctld -f "$SLURM_CONF" && slurmd -f "$SLURM_CONF"
+# A job that is put back starts again once its credentials are void: at once.
+export SLURM_PORT=$((20000 + $$ % 20000)) SLURM_CONF_MORE="AuthInfo=socket=$cluster/munge/socket,cred_expire=2"
+if ! sh tests/slurm_cluster.sh start "$cluster" >"$tmp/started" 2>&1; then
+    case $(cat "$tmp/started") in
+    *"not installed"* | *"only root"*) skip "--requeue in a real Slurm" "$(tail -n 1 "$tmp/started")" ;;
+    *) is "the cluster starts" sh -c 'cat "$1"; false' sh "$tmp/started" ;;
+    esac
+    finish
+fi
+trap 'sh "$here/tests/slurm_cluster.sh" stop "$cluster"; rm -rf "$tmp"' EXIT
+eval "$(sh tests/slurm_cluster.sh env "$cluster")"
 until_is() { # SECONDS COMMAND... - waits until the command succeeds
     tries=$(($1 * 2))
     shift
@@ -67,9 +25,6 @@ until_is() { # SECONDS COMMAND... - waits until the command succeeds
         sleep 0.5
     done
 }
-idle() { sinfo -h -o %T 2>/dev/null | grep -q idle; }
-is "a cluster of one node is up" until_is 60 idle
-[ $failures = 0 ] || { tail -n 20 "$cluster"/*.log | sed 's/^/# /'; finish; }
 
 # ---- the script of the page ----
 head -60 datasets/stories.jsonl >"$tmp/my.jsonl"
@@ -94,13 +49,15 @@ is "each start went on" test "$(grep -c '"from_step"' runs/long/run.json)" = $((
 is "to the same bits" same_run runs/straight runs/long
 [ $failures = 0 ] || sed 's/^/# /' job.out | grep -v '^# step' | tail -n 40
 
-# ---- cancelled, and at its limit without --signal ----
-sed 's/--signal=[^ ]*//; s/--max-steps [0-9]*/--max-steps 100000000/; s/runs\/long/runs\/plain/' job.sh >plain.sh
+# ---- at its limit without --signal; for another job; cancelled ----
+sed 's/--signal=[^ ]*/--partition=one/; s/--max-steps [0-9]*/--max-steps 100000000/; s/runs\/long/runs\/plain/' job.sh >plain.sh
 job=$(sbatch --parsable --output=plain.out plain.sh)
-is "a job without --signal meets its limit and starts again" until_is 200 eval '[ "$(field $job Restarts)" = 1 ] && [ "$(field $job JobState)" = RUNNING ]'
-before=$(grep -c . runs/plain/metrics.jsonl)
-is "it goes on" until_is 30 eval '[ "$(grep -c "\"from_step\"" runs/plain/run.json)" = 2 ]'
-is "from where it was" test "$(grep -o '"from_step":[^0-9]*[0-9]*' runs/plain/run.json | tail -n 1 | tr -cd 0-9)" -ge "$((before / 2))"
+again() { [ "$(field "$job" JobState)" = RUNNING ] && [ "$(grep -c '"from_step"' runs/plain/run.json)" = "$1" ]; }
+is "a job without --signal meets its limit, and goes on" until_is 200 again 2
+is "from where it was" test "$(grep -o '"from_step":[^0-9]*[0-9]*' runs/plain/run.json | tail -n 1 | tr -cd 0-9)" -gt 0
+sbatch --partition=urgent --nodelist=n1 --exclusive --output=urgent.out --wrap "sleep 3" >urgent.id
+is "a job that makes room for another one goes on after it" until_is 100 again 3
+[ $failures = 0 ] || sed 's/^/# /' plain.out | grep -v '^# step' | tail -n 40
 scancel "$job"
 is "scancel ends it" until_is 60 ended "$job"
 is "for good" test "$(field "$job" JobState)" = CANCELLED

@@ -161,7 +161,7 @@ static int try_rename(const struct probe *p)
 static int try_folder(const struct probe *p)
 {
     int fd = open(p->hosts, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int status = fd < 0 ? refuse_error(p, "opening a folder") : sync && fsync(fd) < 0 ? refuse_error(p, "fsync of a folder") : 0;
+    int status = fd < 0 ? refuse_error(p, "opening a folder") : fsync(fd) < 0 ? refuse_error(p, "fsync of a folder") : 0;
     if (fd >= 0)
         close(fd);
     return status;
