@@ -85,7 +85,7 @@ kept() { ls -d "$1"/checkpoint-[0-9]* >/dev/null; }
 echo "Requested operation is presently disabled for job 7" >refuse
 limited other 3 --epochs 4000
 is "Slurm refuses: exit code 1" test $code = 1
-is "with its words, and what to do" says other "job 7 was not put back: scontrol requeue 7: exit code 1: Requested operation is presently disabled for job 7; the run is saved: start the same command again"
+is "with its words, and what to do" says other "job 7 was not put back: scontrol requeue 7: exit code 1: Requested operation is presently disabled for job 7; the same command goes on from step [0-9]"
 is "the checkpoint is kept" kept other
 rm refuse
 mv bin/scontrol bin/away
@@ -94,7 +94,7 @@ mv bin/away bin/scontrol
 if command -v scontrol >/dev/null 2>&1; then
     skip "no scontrol" "this machine has one"
 else
-    is "no scontrol: exit code 1" eval '[ $code = 1 ] && says other "scontrol show 7: No such file or directory; the run is saved"'
+    is "no scontrol: exit code 1" eval '[ $code = 1 ] && says other "scontrol show 7: No such file or directory; the same command goes on from step"'
 fi
 # A job that is being ended: at its limit, for another job, or because somebody cancelled it.
 ending() { echo "$running" | sed "s/RUNNING/${3:-COMPLETING}/; s/RunTime=00:00:03/RunTime=$1/; s/PreemptTime=None/PreemptTime=$2/" >job.txt; rm -f queued; limited other 3 --epochs 4000; }
@@ -120,15 +120,26 @@ wait $job
 code=$?
 is "a second SIGTERM does not cut off the step and the save" eval '[ $code = 143 ] && kept long && [ -e queued ] && says long "goes on from step 2"'
 rm -f queued asked
-# The signal comes at the eighth call that changes a file: the run folder is there, no step has begun.
-mkdir -p "$BUILD/tests" && $CC -std=c11 -D_GNU_SOURCE -O1 -o "$BUILD/tests/fault" "$here/tests/faults/fault.c" || exit 1
-PATH="$tmp/bin:$PATH" "$BUILD/tests/fault" TERM 8 "$full" --model model --dataset rows.jsonl --max-length 48 --epochs 4000 --requeue --output none >none.out 2>&1
-code=$?
-if [ $code = 77 ]; then
-    skip "SIGTERM before the first step" "this system does not let programs be traced"
-else
-    is "a start without a step is not put back" eval '[ $code = 1 ] && [ ! -e asked ] && says none "job 7 was not put back: this start finished no step"'
-fi
+# The signal comes while rows are looked at, so before the first step: for another job, or at the time limit.
+words=$(yes ab | head -n 300 | tr '\n' ' ')
+for i in $(seq 200); do echo "{\"messages\":[{\"role\":\"user\",\"content\":\"$i\"},{\"role\":\"assistant\",\"content\":\"$words\"}]}"; done >chat.jsonl
+echo "{% for m in messages %}{% for i in range(300) %}{% set x = m['content'] | replace('a', 'b') %}{% endfor %}{{ m['content'] }}{% endfor %}" >slow.jinja
+early() { # RUNTIME
+    echo "$running" | sed "s/RunTime=00:00:03/RunTime=$1/" >job.txt
+    (PATH="$tmp/bin:$PATH" exec "$full" --model model --dataset chat.jsonl --chat-template ./slow.jinja --train-on all --max-length 48 --epochs 4000 --requeue \
+        --output soon >soon.out 2>&1) &
+    job=$!
+    until grep -q chat.jsonl /proc/$job/maps 2>/dev/null || ! kill -0 $job 2>/dev/null; do sleep 0.01; done
+    kill -TERM $job
+    wait $job
+    code=$?
+}
+early 00:14:59
+is "a start without a step is put back" eval '[ $code = 143 ] && [ -e queued ] && says soon "goes on from step 0"'
+rm -f queued
+early 00:15:00
+is "not after half of its time limit" eval '[ $code = 1 ] && [ ! -e queued ] && says soon "job 7 was not put back: it finished no step in most of its time limit"'
+echo "$running" >job.txt
 unset SLURM_JOB_ID
 
 # ---- what lies in --output ----

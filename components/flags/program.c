@@ -294,7 +294,7 @@ static void note_signal(int number)
     if (stop_signal && stop_signal != SIGPIPE) /* the logger sets SIGPIPE: see
                                                 * tune_program_catch_signals */
         _exit(128 + number);
-    if (starting) {
+    if (starting && !in_job) { /* a job comes to its end in order, to put itself back */
         say_part(program);
         say_part(": ended by a signal before the run began; nothing was made\n");
         _exit(128 + number);
@@ -326,22 +326,20 @@ static int requeue(const struct tune_progress *at, int code)
     const char *job = tune_slurm_job();
     if (!options_of || !options_of->requeue || !job || !at->signal || at->signal == SIGPIPE)
         return code;
-    if (at->step <= options_of->resume_step) {
-        fprintf(stderr, "%s: job %s was not put back: this start finished no step, so the next one would end the same way; "
-                "give the job more time\n", program, job);
-        return 1;
-    }
     signal(SIGTERM, SIG_IGN);
-    int status = tune_slurm_requeue(job);
+    int status = tune_slurm_requeue(job, at->step <= options_of->resume_step);
     if (status == 0)
         printf("%s: job %s is back in the queue; it goes on from step %lld\n", program, job, (long long)at->step);
     else if (status == 1)
         printf("%s: job %s was cancelled, so it was not put back\n", program, job);
+    else if (status == 2)
+        fprintf(stderr, "%s: job %s was not put back: it finished no step in most of its time limit, so the next start would end "
+                "the same way; give it more time\n", program, job);
     else
-        fprintf(stderr, "%s: job %s was not put back: %s; the run is saved: start the same command again\n", program, job,
-                tune_error_message());
+        fprintf(stderr, "%s: job %s was not put back: %s; the same command goes on from step %lld\n", program, job, tune_error_message(),
+                (long long)at->step);
     fflush(stdout);
-    return status < 0 ? 1 : code;
+    return status == 0 || status == 1 ? code : 1;
 }
 
 int tune_program_exit(const struct tune_progress *at)

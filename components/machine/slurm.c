@@ -103,11 +103,14 @@ static bool cancelled(const char *text)
     return strstr(text, "JobState=COMPLETING") && !preempted && (limit < 0 || ran < limit);
 }
 
-int tune_slurm_requeue(const char *job)
+int tune_slurm_requeue(const char *job, bool idle)
 {
     char text[16384];
     TRY(scontrol("show", "job", job, text, sizeof text));
     if (cancelled(text))
         return 1;
+    long limit = seconds(text, " TimeLimit=");
+    if (idle && limit >= 0 && 2 * seconds(text, " RunTime=") >= limit)
+        return 2;
     return scontrol("requeue", NULL, job, text, sizeof text);
 }
