@@ -61,5 +61,5 @@ is "a job that makes room for another one goes on after it" until_is 100 again 3
 scancel "$job"
 is "scancel ends it" until_is 60 ended "$job"
 is "for good" test "$(field "$job" JobState)" = CANCELLED
-is "it says that it was cancelled" grep -q "job $job was cancelled, so it was not put back" plain.out
+is "it says that it was left alone" grep -q "job $job was left alone: it was cancelled" plain.out
 finish

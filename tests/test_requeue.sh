@@ -105,7 +105,7 @@ is "so is one that ran for a day" test -e queued
 ending 00:00:09 2026-01-01T00:10:00
 is "one that makes room for another job is put back" test -e queued
 ending 00:00:09 None
-is "a cancelled one is not" eval '[ ! -e queued ] && [ $code = 143 ] && says other "job 7 was cancelled, so it was not put back"'
+is "a cancelled one is not" eval '[ ! -e queued ] && [ $code = 143 ] && says other "job 7 was left alone: it was cancelled, or Slurm itself puts it back"'
 ending 00:00:09 None CANCELLED
 is "not after its end either" test ! -e queued
 echo "$running" >job.txt

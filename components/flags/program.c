@@ -331,7 +331,7 @@ static int requeue(const struct tune_progress *at, int code)
     if (status == 0)
         printf("%s: job %s is back in the queue; it goes on from step %lld\n", program, job, (long long)at->step);
     else if (status == 1)
-        printf("%s: job %s was cancelled, so it was not put back\n", program, job);
+        printf("%s: job %s was left alone: it was cancelled, or Slurm itself puts it back\n", program, job);
     else if (status == 2)
         fprintf(stderr, "%s: job %s was not put back: it finished no step in most of its time limit, so the next start would end "
                 "the same way; give it more time\n", program, job);

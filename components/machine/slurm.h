@@ -11,8 +11,8 @@ extern "C" {
 /* tune_slurm_job - the job's number, from SLURM_JOB_ID; NULL: this is no job of Slurm.
  * tune_slurm_requeue - put the job back into the queue. Slurm then ends what is left of it, waits
  * until it is gone, and starts its script again. idle: this start did no work. 0: Slurm will. 1:
- * somebody cancelled the job, so it was left alone. 2: it was idle for half of its time limit or
- * more, so it was left alone too. -1 with an error: no scontrol, or Slurm refused. */
+ * left alone, because it was cancelled, or Slurm itself puts it back. 2: left alone, because it was
+ * idle for half of its time limit. -1 with an error: no scontrol, or Slurm refused. */
 const char *tune_slurm_job(void);
 int tune_slurm_requeue(const char *job, bool idle);
 
