@@ -9,7 +9,7 @@
 # It needs root, and Debian's packages slurmctld, slurmd, slurm-client and munge (tools/setup.sh slurm). It listens on
 # 127.0.0.1 and keeps all its files in the folder, so it leaves any other Slurm of the machine alone.
 # The nodes n1 to n4 are daemons on one machine, each with a port of its own. They share its cores and all its files.
-# SLURM_PORT: first of the six ports that it takes (17700).
+# SLURM_PORT: first of the five ports that it takes (the first five free ones from 17700 on).
 # SLURM_CONF_MORE: lines to add to slurm.conf, such as MinJobAge=2 (the last of two equal lines counts).
 # SLURM_NODE_CPUS: processors that each node says it has (2).
 set -u
@@ -21,9 +21,21 @@ esac
 [ -n "$dir" ] || { echo "slurm_cluster.sh: which folder? slurm_cluster.sh $command FOLDER" >&2; exit 2; }
 mkdir -p "$dir" || exit 1
 dir=$(cd "$dir" && pwd) || exit 1
-port=${SLURM_PORT:-17700}
+
+# free_ports - a number from which on five ports are free.
+free_ports() {
+    first=17700
+    while [ $first -lt 30000 ]; do
+        taken=
+        for p in 0 1 2 3 4; do grep -qi ":$(printf %04X $((first + p))) [0-9A-F:]* 0A" /proc/net/tcp && taken=1; done
+        [ -n "$taken" ] || break
+        first=$((first + 10))
+    done
+    echo $first
+}
 
 configure() {
+    port=${SLURM_PORT:-$(free_ports)}
     mkdir -p "$dir/state" "$dir/spool" "$dir/munge" || return 1
     chmod 755 "$dir" "$dir/munge"
     sed '/^#/d' >"$dir/slurm.conf" <<E2
@@ -40,7 +52,6 @@ SlurmctldPidFile=$dir/slurmctld.pid
 SlurmdPidFile=$dir/slurmd-%n.pid
 SlurmctldLogFile=$dir/slurmctld.log
 SlurmdLogFile=$dir/slurmd-%n.log
-SlurmctldParameters=enable_configless
 SlurmdParameters=config_overrides
 # The nodes are one machine: no control groups, and a job's processes are found by their session.
 ProctrackType=proctrack/linuxproc
@@ -79,7 +90,8 @@ E2
     chmod 600 "$dir/munge.key"
 }
 
-alive() { [ -s "$1" ] && kill -0 "$(cat "$1")" 2>/dev/null; }
+# alive FILE - whether the process whose number the file holds runs; a dead one may stand in the table for a while.
+alive() { [ -s "$1" ] && grep -q '^State:.[^ZX]' "/proc/$(cat "$1")/status" 2>/dev/null; }
 
 # daemon munged|slurmctld|slurmd [NODE] - start it unless it runs.
 daemon() {
@@ -119,7 +131,7 @@ stop() {
     export SLURM_CONF="$dir/slurm.conf"
     scancel --quiet --state=running,pending,suspended -u root 2>/dev/null
     for f in "$dir"/slurmd-n?.pid "$dir/slurmctld.pid" "$dir/munged.pid"; do
-        alive "$f" && kill "$(cat "$f")"
+        alive "$f" && kill "$(cat "$f" 2>/dev/null)"
     done
     for f in "$dir"/slurmd-n?.pid "$dir/slurmctld.pid" "$dir/munged.pid"; do
         tries=0
@@ -127,7 +139,7 @@ stop() {
             tries=$((tries + 1))
             sleep 0.1
         done
-        alive "$f" && kill -9 "$(cat "$f")"
+        alive "$f" && kill -9 "$(cat "$f" 2>/dev/null)"
     done
     return 0
 }

@@ -37,12 +37,13 @@ bool sweep_points_left(void)
 
 enum { SIGNAL_MS = 300 };
 
-/* Slurm ends all processes of a job, in any order. So a program may end before we hear why. */
+/* Slurm signals all processes of a job, in any order. So a program may end before we hear why. It may even end well: a shell goes
+ * on when its `sleep` was killed. */
 bool sweep_cut_short(const struct tune_result *result)
 {
-    if (!*sweep.job.id || result->status != TUNE_FAILED)
+    if (!*sweep.job.id)
         return false;
-    for (int waited = 0; waited < SIGNAL_MS && !*my.tune.stop_signal; waited += 10)
+    for (int waited = 0; waited < SIGNAL_MS && result->status == TUNE_FAILED && !*my.tune.stop_signal; waited += 10)
         poll(NULL, 0, 10);
     return *my.tune.stop_signal;
 }

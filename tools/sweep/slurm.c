@@ -33,16 +33,17 @@ static struct {
     char name[200]; /* of the jobs */
     struct job *jobs;
     int count;
-    bool knows;      /* an answer has come since the last submission */
     bool deaf;       /* Slurm did not answer the last question */
     bool no_sacct;   /* there is no accounting */
-    bool cancelled;  /* somebody cancelled jobs: no new ones */
+    bool cancelled;  /* somebody cancelled jobs: when the others end, no new ones are started */
+    bool stopped;    /* ... and jobs that waited: no new ones at all */
+    int delayed;     /* jobs that were requeued, and wait for minutes */
     bool submitted;
     double next_s;   /* time of the next question */
     int lost;        /* points that need a new job */
-    int failures;    /* jobs that failed since the last row */
+    int failures;    /* jobs that failed since the last answer with new rows */
     int waves;       /* submissions in a row without a row */
-    int64_t rows;    /* launch.rows when `failures` or `waves` was set */
+    int64_t rows, wave_rows; /* launch.rows at the last answer, and at the last submission */
     struct tune_map told; /* jobs whose end was looked at */
     char held_back[65], excluded[1024];
 } slurm;
@@ -156,7 +157,7 @@ static void tell_deaf(const char *message)
     if (!slurm.deaf) {
         sweep_clear_status();
         sweep_print("# Slurm says          ", message);
-        printf("\n# it is asked again every %d s; jobs that run go on\n", ASK_S);
+        printf("\n#                     it is asked again every %d s; jobs that run go on\n", ASK_S);
         fflush(stdout);
     }
     slurm.deaf = true;
@@ -291,9 +292,8 @@ static int submit(int jobs)
     printf("# jobs in Slurm       %d, called %s\n", accepted, slurm.name);
     fflush(stdout);
     slurm.lost = 0;
-    slurm.knows = false;
-    slurm.waves = launch.rows > slurm.rows ? 1 : slurm.waves + 1;
-    slurm.rows = launch.rows;
+    slurm.waves = launch.rows > slurm.wave_rows ? 1 : slurm.waves + 1;
+    slurm.wave_rows = launch.rows;
     if (!slurm.submitted)
         slurm.next_s = tune_clock_s() + FIRST_ASK_S;
     slurm.submitted = true;
@@ -341,11 +341,12 @@ static int look_at_failure(const struct job *job)
     char line[512], signal[80];
     int code = job->code >> 8 & 0xff;
     bool ran = (job->code & 0x7f) == 0;
-    launch_last_line(job->id, line, sizeof line);
+    line[0] = 0;
+    if (ran)
+        launch_last_line(job->id, line, sizeof line);
     if (ran && (code == 2 || code == 3 || code == 126 || code == 127 || code == 97 || code == 98))
         return fail_of(job, code, line);
-    slurm.failures = launch.rows > slurm.rows ? 1 : slurm.failures + 1;
-    slurm.rows = launch.rows;
+    slurm.failures++;
     if (!ran)
         snprintf(signal, sizeof signal, "%s", job->reason);
     else
@@ -355,7 +356,7 @@ static int look_at_failure(const struct job *job)
     sweep_print(*line ? ": " : "", line);
     printf("\n");
     fflush(stdout);
-    if (slurm.failures >= FAILURES_MOST)
+    if (slurm.failures >= FAILURES_MOST && launch.rows == slurm.rows)
         return tune_error_set("%d jobs in a row failed without a row; the last one was job %s on %s (%s)%s%s", slurm.failures, job->id,
                               job->host, signal, *line ? ": " : "", line);
     return ran && code == 1 ? exclude(job->host) : 0;
@@ -376,7 +377,9 @@ static int look_at_ends(bool quiet)
         *told = 1;
         if (!new || quiet)
             continue;
-        slurm.cancelled |= !strcmp(job->state, "CANCELLED");
+        bool cancelled = !strcmp(job->state, "CANCELLED");
+        slurm.cancelled |= cancelled;
+        slurm.stopped |= cancelled && (!*job->host || strchr(job->id, '['));
         if (!strcmp(job->state, "FAILED"))
             TRY(look_at_failure(job));
     }
@@ -417,7 +420,7 @@ static void tell_held_back(const char *reason)
 
 static void count_jobs(void)
 {
-    launch.running = launch.waiting = 0;
+    launch.running = launch.waiting = slurm.delayed = 0;
     for (int i = 0; i < slurm.count; i++) {
         const struct job *job = &slurm.jobs[i];
         if (has_ended(job))
@@ -425,6 +428,7 @@ static void count_jobs(void)
         bool waits = is_one_of(job->state, "PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT");
         launch.waiting += waits ? count_tasks(job->id) : 0;
         launch.running += !waits;
+        slurm.delayed += waits && !strcmp(job->reason, "BeginTime");
         if (waits)
             tell_held_back(job->reason);
     }
@@ -439,7 +443,7 @@ static int settle(struct launch_point *p, const struct job *job)
     bool own = is_one_of(state, "OUT_OF_MEMORY DEADLINE") || (!strcmp(state, "TIMEOUT") && c->turn == 0);
     int most = own ? sweep.record.retries : TRIES_MOST + sweep.record.retries;
     bool cancelled = !strcmp(state, "CANCELLED"), again = cancelled || p->holder.takes <= most;
-    snprintf(why, sizeof why, "Slurm ended job %s on %s: %s", c->id, p->holder.host, state);
+    snprintf(why, sizeof why, "Slurm ended job %s on %s: %s", c->id, job && *job->host ? job->host : p->holder.host, state);
     TRY(launch_lost(p, again, why));
     p->held = false;
     p->given_up = cancelled;
@@ -505,11 +509,11 @@ static int refill(void)
     int live = launch.running + launch.waiting, most = sweep.record.max_jobs;
     if (slurm.cancelled && live == 0)
         return say_left();
-    if (slurm.cancelled)
+    if (slurm.stopped)
         return 0;
     if (live == 0 && slurm.waves > 2)
         return tune_error_set("Slurm's jobs end without a row of this operation, time and again; see %s", launch.folder);
-    int n = live == 0 ? jobs_for(free_points()) : launch.waiting == 0 ? jobs_for(slurm.lost) : 0;
+    int n = live == 0 ? jobs_for(free_points()) : launch.waiting == slurm.delayed ? jobs_for(slurm.lost) : 0;
     if (live > 0 && most > 0 && n > most - live)
         n = most - live;
     return n > 0 ? submit(n) : 0;
@@ -529,11 +533,12 @@ static int step(void)
     int answered = ask_squeue();
     if (answered <= 0)
         return answered;
-    slurm.knows = true;
     slurm.submitted = true;
-    TRY(look_at_ends(first));
-    count_jobs();
     TRY(launch_read_rows());
+    slurm.failures = launch.rows > slurm.rows ? 0 : slurm.failures;
+    TRY(look_at_ends(first));
+    slurm.rows = launch.rows;
+    count_jobs();
     if (launch.count == 0)
         return 0;
     TRY(settle_points());
