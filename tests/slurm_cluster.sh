@@ -9,7 +9,7 @@
 # It needs root, and Debian's packages slurmctld, slurmd, slurm-client and munge (tools/setup.sh slurm). It listens on
 # 127.0.0.1 and keeps all its files in the folder, so it leaves any other Slurm of the machine alone.
 # The nodes n1 to n4 are daemons on one machine, each with a port of its own. They share its cores and all its files.
-# SLURM_PORT: first of the five ports that it takes (the first five free ones from 17700 on).
+# SLURM_PORT: first of the five ports that it takes (five free ones above 17700).
 # SLURM_CONF_MORE: lines to add to slurm.conf, such as MinJobAge=2 (the last of two equal lines counts).
 # SLURM_NODE_CPUS: processors that each node says it has (2).
 set -u
@@ -24,7 +24,7 @@ dir=$(cd "$dir" && pwd) || exit 1
 
 # free_ports - a number from which on five ports are free.
 free_ports() {
-    first=17700
+    first=$((17700 + $$ % 500 * 10)) # two clusters may start at once
     while [ $first -lt 30000 ]; do
         taken=
         for p in 0 1 2 3 4; do grep -qi ":$(printf %04X $((first + p))) [0-9A-F:]* 0A" /proc/net/tcp && taken=1; done

@@ -58,7 +58,7 @@ static int start(struct host *h)
     char line[2 * TUNE_PATH_MAX + 64], log[TUNE_PATH_MAX];
     const char *const argv[] = {"sh", "-c", line, NULL};
     snprintf(line, sizeof line, "exec %s sh %s %s", h->prefix, launch.script, h->job);
-    TRY(tune_path(log, "%s/%s.out", launch.folder, h->job));
+    TRY(tune_path(log, "%s/%s.out.log", launch.folder, h->job));
     const struct tune_child_options o = {.argv = argv, .environment = (const char *const *)environ, .log = log,
                                          .log_limit = LOG_LIMIT, .grace_s = my.grace};
     return (h->child = tune_child_start(&o)) ? 0 : -1;

@@ -172,6 +172,11 @@ int launch_run(const char *const *argv, char *text, size_t size)
     const struct tune_child_options o = {.argv = argv, .environment = (const char *const *)environ, .log = log,
                                          .log_limit = (int64_t)size - 1, .limit_s = RUN_S, .grace_s = 1};
     struct tune_child *child = tune_child_start(&o);
+    struct pollfd ended = {.fd = child ? tune_child_descriptor(child) : -1, .events = POLLIN};
+    while (child && !*my.tune.stop_signal && poll(&ended, 1, STEP_MS) <= 0)
+        ;
+    if (child && *my.tune.stop_signal)
+        tune_child_stop(child);
     int code = child ? tune_child_end(child, &end) : -1;
     ssize_t n = code == 0 ? pread(fd, text, size - 1, 0) : 0;
     text[n > 0 ? n : 0] = 0;

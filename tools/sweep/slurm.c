@@ -23,7 +23,7 @@ enum {
     ANSWER_BYTES = 16 << 20,
 };
 
-/* A job, or the tasks of an array that wait together, as squeue or sacct tells. */
+/* A job as squeue or sacct tells. */
 struct job {
     char id[49], state[25], host[65], reason[65];
     int code, restarts; /* code: as wait(2) has it */
@@ -88,6 +88,12 @@ static int check(void)
 {
     if (sweep.record.slurm && strpbrk(sweep.record.slurm, "\n\r"))
         return tune_error_usage("--slurm: the options stand in one line");
+    const char *const argv[] = {"sbatch", "--version", NULL};
+    char text[256];
+    if (!my.dry_run && launch_run(argv, text, sizeof text) < 0) {
+        snprintf(text, sizeof text, "%s", tune_error_message());
+        return tune_error_cannot("--launcher slurm needs Slurm's programs here: %s", text);
+    }
     return 0;
 }
 
@@ -201,7 +207,7 @@ static int read_squeue(const char *text)
 static int ask_squeue(void)
 {
     char name[256], *text = malloc(ANSWER_BYTES);
-    const char *const argv[] = {"squeue", "--me", "--noheader", "--states=all", name, FORMAT_OPTION, NULL};
+    const char *const argv[] = {"squeue", "--me", "--noheader", "--array", "--states=all", name, FORMAT_OPTION, NULL};
     snprintf(name, sizeof name, "--name=%s", slurm.name);
     int code = text ? launch_run(argv, text, ANSWER_BYTES) : sweep_no_memory();
     if (code == 1)
@@ -379,37 +385,17 @@ static int look_at_ends(bool quiet)
             continue;
         bool cancelled = !strcmp(job->state, "CANCELLED");
         slurm.cancelled |= cancelled;
-        slurm.stopped |= cancelled && (!*job->host || strchr(job->id, '['));
+        slurm.stopped |= cancelled && !*job->host;
         if (!strcmp(job->state, "FAILED"))
             TRY(look_at_failure(job));
     }
     return 0;
 }
 
-/* The number of tasks in "12_[3-9,11%4]"; 1 for a single job. */
-static int count_tasks(const char *id)
-{
-    const char *at = strchr(id, '[');
-    int count = 0;
-    if (!at)
-        return 1;
-    while (*at && *at != ']' && *at != '%') {
-        char *end;
-        long first = strtol(at + 1, &end, 10), last = first;
-        if (*end == '-')
-            last = strtol(end + 1, &end, 10);
-        count += last >= first && end > at + 1 ? (int)(last - first) + 1 : 1;
-        if (end <= at + 1)
-            break;
-        at = end;
-    }
-    return count > 0 ? count : 1;
-}
-
 static void tell_held_back(const char *reason)
 {
     if (!*reason || !strcmp(reason, slurm.held_back) ||
-        is_one_of(reason, "None Priority Resources Dependency JobArrayTaskLimit BeginTime Cleaning Prolog"))
+        is_one_of(reason, "None Priority Resources Dependency JobArrayTaskLimit BeginTime Cleaning Prolog Licenses"))
         return;
     snprintf(slurm.held_back, sizeof slurm.held_back, "%s", reason);
     sweep_clear_status();
@@ -423,10 +409,10 @@ static void count_jobs(void)
     launch.running = launch.waiting = slurm.delayed = 0;
     for (int i = 0; i < slurm.count; i++) {
         const struct job *job = &slurm.jobs[i];
-        if (has_ended(job))
-            continue;
+        if (has_ended(job) || is_one_of(job->reason, "JobHeldAdmin launch_failed_requeued_held"))
+            continue; /* jobs that Slurm holds after a failure do not start by themselves */
         bool waits = is_one_of(job->state, "PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT");
-        launch.waiting += waits ? count_tasks(job->id) : 0;
+        launch.waiting += waits;
         launch.running += !waits;
         slurm.delayed += waits && !strcmp(job->reason, "BeginTime");
         if (waits)
