@@ -334,6 +334,12 @@ faults: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh tests/faults_sweep.sh
 
+# Sweeps over a real Slurm of four nodes, and over ssh, on this machine (see tests/slurm_cluster.sh). As root.
+test-slurm: setup-test
+	@sh tools/setup.sh slurm || echo "# without Slurm this is skipped"
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@BUILD=$(BUILD) sh tests/run.sh tests/slurm.sh tests/slurm_kills.sh tests/slurm_wrong.sh tests/sweep_ssh.sh
+
 # Small faults, one at a time: whether the tests notice each (see tests/mutants.sh). MUTANTS: words that choose some.
 mutants: setup-test
 	@sh tests/mutants.sh $(MUTANTS)
@@ -416,4 +422,4 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all cuda quickstart found install dist package uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers faults mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
+.PHONY: all cuda quickstart found install dist package uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers faults test-slurm mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help

@@ -17,7 +17,7 @@ static char who[128];
 static int take(struct tune_claim *c, const char *name)
 {
     who[0] = 0;
-    return tune_claim_take(c, "claims", name, who, sizeof who);
+    return tune_claim_take(c, "claims", name, NULL, who, sizeof who);
 }
 
 /* The claim's file with one text in it replaced. */
@@ -61,7 +61,7 @@ static void one_process(void **state)
     for (int i = 0; i < 5; i++)
         assert_int_equal(take(&d, bad[i]), -1);
     test_write(".", "plain", "x", 1);
-    assert_int_equal(tune_claim_take(&d, "plain", "a", who, sizeof who), -1);
+    assert_int_equal(tune_claim_take(&d, "plain", "a", NULL, who, sizeof who), -1);
     assert_error_has("plain");
 }
 
@@ -217,12 +217,12 @@ static void alive(void **state)
     assert_int_equal(tune_claim_alive("nowhere", "sweep-"), 0);
     assert_ok(tune_file_make_folder("work"));
     assert_int_equal(tune_claim_alive("work", "sweep-"), 0);
-    assert_int_equal(tune_claim_take(&c, "work", "sweep-1", who, sizeof who), 1);
+    assert_int_equal(tune_claim_take(&c, "work", "sweep-1", NULL, who, sizeof who), 1);
     assert_int_equal(tune_claim_alive("work", "sweep-"), 1);
     assert_int_equal(tune_claim_alive("work", "other-"), 0);
     assert_ok(tune_claim_drop(&c));
     assert_int_equal(tune_claim_alive("work", "sweep-"), 0);
-    assert_int_equal(tune_claim_take(&c, "work", "sweep-1", who, sizeof who), 1);
+    assert_int_equal(tune_claim_take(&c, "work", "sweep-1", NULL, who, sizeof who), 1);
     assert_int_equal(tune_claim_alive("work", "sweep-"), 1);
     assert_ok(tune_claim_done(&c));
     assert_int_equal(tune_claim_alive("work", "sweep-"), 0);

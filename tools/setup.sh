@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [test|fuzz|valgrind|aarch64] - install what building needs (and what the tests, fuzzing, valgrind or the emulated
-# tests need besides): by apt as root or through sudo, else print the exact list.
+# setup.sh [test|fuzz|valgrind|aarch64|slurm] - install what building needs (and what the tests, fuzzing, valgrind, the emulated
+# tests or those with Slurm need besides): by apt as root or through sudo, else print the exact list.
 CC=${CC:-cc}
 missing=
 need() { # package, then a command that succeeds when it is there
@@ -33,6 +33,14 @@ if [ "$1" = test ]; then
     fi
 fi
 [ "$1" != valgrind ] || need valgrind command -v valgrind
+if [ "$1" = slurm ]; then
+    need slurmctld command -v slurmctld
+    need slurmd command -v slurmd
+    need slurm-client command -v sbatch
+    need munge command -v munged
+    need openssh-server sh -c 'command -v sshd || ls /usr/sbin/sshd'
+    need openssh-client command -v ssh
+fi
 if [ "$1" = aarch64 ]; then
     need gcc-aarch64-linux-gnu command -v aarch64-linux-gnu-gcc
     need libc6-dev-arm64-cross sh -c 'echo "#include <stdio.h>" | aarch64-linux-gnu-gcc -E -'

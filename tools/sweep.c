@@ -109,6 +109,22 @@ static const struct tune_option my_options[] = {
      "say what would be done and how long it would take"},
     {"keep-runs", TUNE_BOOL, &my.keep_runs, "false", "", "",
      "also keep run folders of valid measurements, in <store>/runs"},
+    TUNE_OPTION_GROUP("on a cluster"),
+    {"launcher", TUNE_JOINED(TUNE_STRING), &my.launcher, NULL, "", "",
+     "slurm: jobs measure, and this program follows them. Else a command to put before the command "
+     "that measures, such as 'ssh HOST' or 'docker exec NAME': one for each host, with commas or "
+     "--launcher again. All see the store's folder under the same name"},
+    {"slurm", TUNE_FOREIGN(TUNE_STRING), &my.slurm, NULL, "", "",
+     "options for sbatch, such as \"--partition=gpu --gres=gpu:1 --time=30\""},
+    {"points-per-job", TUNE_INT, &my.points_per_job, "1", "[1,1000000]", "measurements",
+     "measurements of one job, one after the other"},
+    {"max-jobs", TUNE_INT, &my.max_jobs, "0", "[0,1000000]", "jobs",
+     "jobs that run at a time; 0: as many as the cluster lets run"},
+    {"points", TUNE_INT, &my.points, "0", "[0,1000000]", "measurements",
+     "with --join: end after so many, and wait for no other sweep; 0: no such limit. Launchers "
+     "give it"},
+    {"job", TUNE_STRING, &my.job, NULL, "", "",
+     "with --points: our job in Slurm and its restarts, \"12_3/0\". --launcher slurm gives it"},
     TUNE_OPTION_GROUP("operations"),
     {"name", TUNE_STRING, &my.name, NULL, "", "", "name of the operation. Default: made up"},
     {"resume", TUNE_STRING, &my.resume, NULL, "", "",
@@ -292,7 +308,8 @@ static void give_up(void)
     sweep_clear_status();
     sweep_end_slots();
     end_record("failed");
-    tune_operation_record_write(sweep.store, &sweep.record);
+    if (my.points == 0)
+        tune_operation_record_write(sweep.store, &sweep.record);
     tune_error_restore(&why);
     tune_program_fail();
 }
@@ -338,6 +355,7 @@ static int read_inputs(void)
         return tune_error_usage("operation %s is of %s, which is not the space in %s (space-%s)",
                                 sweep.record.id, sweep.record.space, my.space, sweep.space->id);
     TRY(there ? sweep_check_options(&sweep.record) : 0);
+    TRY(sweep_launch_check(&sweep.record));
     return set_until_stable(sweep.record.until_stable);
 }
 
@@ -365,11 +383,13 @@ static int prepare(void)
     TRY(sweep_make_jobs());
     if (my.dry_run)
         return 0;
+    TRY(tune_results_announce(&sweep.results));
+    if (my.points > 0)
+        return 0;
     snprintf(sweep.record.status, sizeof sweep.record.status, "running");
     sweep.record.ended_s = 0;
     TRY(record_space());
     TRY(tune_keep_experiments(sweep.store, sweep.protocols, sweep.space->reference_count));
-    TRY(tune_results_announce(&sweep.results));
     TRY(tune_operation_begin(sweep.store, sweep.record.id, &sweep.own));
     return tune_operation_record_write(sweep.store, &sweep.record);
 }
@@ -384,6 +404,7 @@ static int tidy(void)
     if (alive != 0)
         return alive < 0 ? -1 : 0;
     TRY(tune_file_remove_folder(folder));
+    TRY(sweep_launch_tidy());
     TRY(tune_path(folder, "%s/runs/%s", tune_store_folder(sweep.store), sweep.record.id));
     rmdir(folder);
     return 0;
@@ -400,6 +421,23 @@ static int describe(void)
     return tune_program_exit(&none);
 }
 
+/* Measure all, or let a launcher do it. */
+static int operate(void)
+{
+    sweep_header();
+    int stopped = sweep_launches() ? sweep_launch() : sweep_operate();
+    if (stopped < 0)
+        give_up();
+    if (my.points > 0) /* who launched us keeps the record */
+        return sweep_summary(stopped);
+    end_record(stopped ? "stopped" : "finished");
+    TRY(tune_operation_record_write(sweep.store, &sweep.record));
+    TRY(tune_claim_drop(&sweep.own));
+    if (!stopped && !my.join)
+        TRY(tidy());
+    return sweep_summary(stopped);
+}
+
 int main(int argc, char **argv)
 {
     int guard = tune_child_guard(argc, argv);
@@ -412,22 +450,15 @@ int main(int argc, char **argv)
     sweep.terminal = isatty(STDOUT_FILENO);
     if (my.describe)
         return describe();
+    MUST(sweep_points_check());
     MUST(prepare());
-    if (my.dry_run) {
+    if (my.dry_run)
         MUST(sweep_dry_run());
-    } else {
-        sweep_header();
-        int stopped = sweep_operate();
-        if (stopped < 0)
-            give_up();
-        end_record(stopped ? "stopped" : "finished");
-        MUST(tune_operation_record_write(sweep.store, &sweep.record));
-        MUST(tune_claim_drop(&sweep.own));
-        if (!stopped && !my.join)
-            MUST(tidy());
-        MUST(sweep_summary(stopped));
-    }
-    bool bad = !my.dry_run && (sweep.braked || sweep_none_valid());
+    if (my.dry_run && sweep_launches())
+        MUST(sweep_launch_dry_run());
+    if (!my.dry_run)
+        MUST(operate());
+    bool bad = !my.dry_run && my.points == 0 && (sweep.braked || sweep_none_valid());
     struct tune_progress at = {.signal = *my.tune.stop_signal};
     tune_operation_record_free(&sweep.record);
     tune_job_free(&sweep.pending);

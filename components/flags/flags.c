@@ -349,12 +349,12 @@ static int take_positional(struct reader *r, const char *word)
 }
 
 /* The value: after '=', or the next word. NULL with an error if there is none. */
-static const char *take_value(struct reader *r, const char *equal, const char *name)
+static const char *take_value(struct reader *r, const char *equal, const char *name, bool any)
 {
     if (equal)
         return equal + 1;
     const char *word = r->at < r->flags->argc ? r->flags->argv[r->at] : NULL;
-    if (word && strncmp(word, "--", 2)) {
+    if (word && (any || strncmp(word, "--", 2))) {
         r->at++;
         return word;
     }
@@ -368,7 +368,7 @@ static int take_builtin(struct reader *r, int b, const char *equal)
 {
     struct tune_flags_state *state = r->flags->state;
     if (b == CONFIG) {
-        const char *path = take_value(r, equal, "config");
+        const char *path = take_value(r, equal, "config", false);
         if (!path)
             return -1;
         if (r->pass != CONFIGS)
@@ -412,7 +412,7 @@ static int take_option(struct reader *r, const char *word)
     bool worded = state->at[i].row.type == TUNE_ENUM && (!strcmp(next, "auto") || !strcmp(next, "off") || !strcmp(next, "on"));
     if (tune_option_is_switch(&state->at[i].row) && !equal && (negated || !worded))
         value = state->at[i].row.type == TUNE_BOOL ? (negated ? "false" : "true") : negated ? "off" : "on";
-    else if (!(value = take_value(r, equal, state->at[i].row.name)))
+    else if (!(value = take_value(r, equal, state->at[i].row.name, state->at[i].keeping == TUNE_TAKE_ANY)))
         return -1;
     snprintf(where, sizeof where, "--%s", state->at[i].row.name);
     bool mine = r->pass == REST || (r->pass == RESUME && !strcmp(state->at[i].row.name, "resume"));

@@ -72,6 +72,8 @@ enum tune_option_type {
 #define TUNE_OF_SESSION(type) ((enum tune_option_type)((type) | 0x400))
 /* a string that may be given several times: the values are joined by commas */
 #define TUNE_JOINED(type) ((enum tune_option_type)((type) | 0x800))
+/* options of another program: the next word is the value, even if it begins with -- */
+#define TUNE_FOREIGN(type) ((enum tune_option_type)((type) | 0x1000))
 
 struct tune_option {
     /* "batch-size"; - and _ are equal on the command line; "<folder>": positional */

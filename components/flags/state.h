@@ -9,7 +9,7 @@
 /* How --resume treats an option; see TUNE_FREE in flags.h. */
 enum tune_option_keeping {
     TUNE_KEEP, TUNE_CHANGE_FREELY = 0x100, TUNE_COMPARE_CONTENT = 0x200, TUNE_TAKE_NOT = 0x400,
-    TUNE_JOIN = 0x800
+    TUNE_JOIN = 0x800, TUNE_TAKE_ANY = 0x1000
 };
 
 struct tune_json;

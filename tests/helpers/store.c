@@ -237,7 +237,7 @@ static int take_claims(const char *folder, int count)
         char name[32], who[128];
         int n = (int)tune_random_permute((uint64_t)getpid(), 0, (uint64_t)count, (uint64_t)i);
         snprintf(name, sizeof name, "entity-%d", n);
-        int mine = tune_claim_take(&c, folder, name, who, sizeof who);
+        int mine = tune_claim_take(&c, folder, name, NULL, who, sizeof who);
         if (mine < 0 || (mine && n % 2 == 0 && tune_claim_done(&c) < 0))
             return complain();
         if (mine)
@@ -252,7 +252,7 @@ static int hold(const char *folder, const char *name)
 {
     struct tune_claim c;
     char who[128];
-    int mine = tune_claim_take(&c, folder, name, who, sizeof who);
+    int mine = tune_claim_take(&c, folder, name, NULL, who, sizeof who);
     if (mine < 0)
         return complain();
     puts(mine ? "mine" : who);

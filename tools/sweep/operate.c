@@ -99,6 +99,7 @@ static int begin_slot(struct slot *slot, struct tune_job *job)
     *job = (struct tune_job){0};
     slot->busy = true;
     slot->attempt = 0;
+    sweep.taken++;
     TRY(sweep_note_unused(&slot->job));
     TRY(tune_results_fit(&sweep.results, &slot->job));
     const struct tune_experiment *e = sweep.protocols[slot->job.protocol].experiment;
@@ -146,8 +147,12 @@ static int settle(struct tune_job *job)
     return 0;
 }
 
+/* A launcher's process does not wait: another one may be started for what is left. */
 static int wait_for_other(struct tune_job *job)
 {
+    sweep.left_to_others = true;
+    if (my.points > 0)
+        return 0;
     if (!tune_array_fit(&sweep.waiting, (size_t)sweep.waiting_count, sizeof *sweep.waiting))
         return sweep_no_memory();
     sweep.waiting[sweep.waiting_count++] = *job;
@@ -211,8 +216,9 @@ static int take(struct slot *slot, struct tune_job *job)
     TRY(tune_known_name(sweep.known, job->protocol, job->inputs, key));
     snprintf(slot->name, sizeof slot->name, "%s-%d", key, job->repeat);
     int mine = hold(slot, job);
+    sweep.job.turn = sweep.taken;
     if (mine == 1)
-        mine = tune_claim_take(&slot->claim, folder, slot->name, who, sizeof who); /* makes the folder */
+        mine = tune_claim_take(&slot->claim, folder, slot->name, *sweep.job.id ? &sweep.job : NULL, who, sizeof who); /* makes the folder */
     slot->claimed = mine == 1;
     if (mine <= 0)
         return mine < 0 || let_go(slot) < 0 ? -1 : wait_for_other(job);
@@ -241,6 +247,14 @@ static int end_slot(struct slot *slot)
 {
     clean_slot(slot);
     return let_go(slot);
+}
+
+/* End a slot whose measurement was ended. A scheduler's job keeps its claim: whether the point is measured again depends on why the
+ * scheduler ended the job. */
+static int leave_slot(struct slot *slot)
+{
+    slot->claimed = slot->claimed && !*sweep.job.id;
+    return end_slot(slot);
 }
 
 /* A disturbed measurement is tried once more, unless --retries says otherwise. */
@@ -272,8 +286,8 @@ static int ended(struct slot *slot)
         return over;
     if (result.waited_s > .05)
         tell_of_cpus(NULL);
-    if (result.status == TUNE_STOPPED)
-        return end_slot(slot);
+    if (result.status == TUNE_STOPPED || sweep_cut_short(&result))
+        return leave_slot(slot);
     if (result.status != TUNE_FAILED && sweep_origin_changed(&slot->job, result.reason, sizeof result.reason)) {
         result.status = TUNE_FAILED;
         result.targets = NULL;
@@ -348,7 +362,7 @@ static void tell_of_gpus(void)
 
 static int gpus_of(const struct tune_job *job)
 {
-    return job->kind == TUNE_JOB_REFUSED ? 0 : sweep_gpus_of(&sweep.protocols[job->protocol], job->inputs);
+    return job->kind != TUNE_JOB_RUN ? 0 : sweep_gpus_of(&sweep.protocols[job->protocol], job->inputs);
 }
 
 /* A slot for a job, with as many GPUs reserved as it needs: 1; 0: not yet; -1. Measurements on the CPU alone and those on GPUs do not run at the same
@@ -358,7 +372,7 @@ static int find_slot(const struct tune_job *job, struct slot **slot)
     int n = gpus_of(job);
     *slot = free_slot(n > 0);
     if (n == 0)
-        return *slot && (job->kind == TUNE_JOB_REFUSED || busy_slots_of(true) == 0);
+        return *slot && (job->kind != TUNE_JOB_RUN || busy_slots_of(true) == 0);
     if (!*slot || busy_slots_of(false) > 0)
         return 0;
     int taken = sweep_take_gpus(*slot, n);
@@ -403,7 +417,8 @@ static int next_job(struct tune_job *job)
 static int place(struct tune_job *job)
 {
     struct slot *slot = NULL;
-    if (job->kind != TUNE_JOB_RUN && job->kind != TUNE_JOB_REFUSED)
+    bool ours = my.points > 0 && job->kind == TUNE_JOB_REPLAY; /* many processes find it */
+    if (job->kind != TUNE_JOB_RUN && job->kind != TUNE_JOB_REFUSED && !ours)
         return settle(job) < 0 ? -1 : 1;
     if (lacks_gpus(job))
         return 1;
@@ -424,7 +439,12 @@ static int fill(void)
     struct tune_job job = {0};
     struct slot *slot;
     int code = 1;
-    while ((sweep.more || sweep.has_pending) && (free_slot(false) || free_slot(true)) && !*my.tune.stop_signal && code == 1) {
+    if (!sweep_points_left()) {
+        sweep.more = sweep.has_pending = false;
+        tune_job_free(&sweep.pending);
+    }
+    while ((sweep.more || sweep.has_pending) && sweep_points_left() && (free_slot(false) || free_slot(true)) &&
+           !*my.tune.stop_signal && code == 1) {
         code = next_job(&job);
         if (code == 1)
             code = *my.tune.stop_signal ? 0 : place(&job); /* the signal came while data was made */
@@ -481,7 +501,8 @@ static int wait_for_one(bool stopping)
     left = left < 0 ? 0 : left < most ? left : most;
     if (poll(fds, (nfds_t)n, (int)(left * 1000) + (left > 0)) < 0 && errno != EINTR)
         return tune_error_set("poll: %s", strerror(errno));
-    TRY(tune_claim_renew(&sweep.own));
+    if (my.points == 0)
+        TRY(tune_claim_renew(&sweep.own));
     for (int i = 0; i < sweep.slot_count; i++)
         if (sweep.slots[i].claimed && sweep.slots[i].busy)
             TRY(tune_claim_renew(&sweep.slots[i].claim));
@@ -512,6 +533,8 @@ int sweep_operate(void)
             return 1;
         if (busy_slots() == 0 && stopping)
             return 1;
+        if (busy_slots() == 0 && !sweep.more && my.points > 0 && (sweep.left_to_others || !sweep_points_left()))
+            return 0;
         if (busy_slots() == 0 && !sweep.more && !sweep.has_pending && sweep.waiting_count == 0) {
             int more = sweep_next_rung();
             if (more <= 0)

@@ -139,7 +139,7 @@ static int find_recorded_space(const struct tune_operation_record *r)
 int sweep_open_store(bool make)
 {
     if (!sweep.store && (make || tune_file_is_folder(my.store)))
-        return (sweep.store = tune_store_open(my.store, !my.dry_run && !my.resume)) ? 0 : -1;
+        return (sweep.store = tune_store_open(my.store, !my.dry_run && !my.resume && my.points == 0)) ? 0 : -1;
     return 0;
 }
 
@@ -152,7 +152,7 @@ int sweep_find_record(bool *there)
     if (!id)
         return 0;
     TRY(has_record(id, there));
-    if (!*there && my.join)
+    if (!*there && my.join && my.points == 0)
         return 0;
     TRY(sweep_open_store(false));
     if (!sweep.store)

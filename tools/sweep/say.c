@@ -84,14 +84,14 @@ static int fitting(const char *text, int columns)
 }
 
 /* The number of jobs as text; "?": unknown. */
-static const char *planned_text(char text[24])
+const char *sweep_planned_text(char text[24])
 {
     snprintf(text, 24, sweep.record.planned > 0 ? "%lld" : "?", (long long)sweep.record.planned);
     return text;
 }
 
 /* Each measurement of this operation counts once. */
-static const char *counts_text(char text[96])
+const char *sweep_counts_text(char text[96])
 {
     const struct tune_operation_record *r = &sweep.record;
     snprintf(text, 96, "%lld valid, %lld invalid, %lld failed", (long long)(r->measured - r->failed - r->invalid),
@@ -105,11 +105,22 @@ bool sweep_none_valid(void)
     return r->measured + r->refused + r->replayed + sweep.hopeless > 0 && r->measured == r->failed + r->invalid && r->replayed == r->replayed_invalid;
 }
 
+void sweep_draw_line(const char *line)
+{
+    struct winsize w = {.ws_col = 0};
+    if (!sweep.terminal)
+        return;
+    ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
+    sweep_clear_status(); /* the terminal can only erase one line */
+    printf("%.*s", fitting(line, (w.ws_col > 0 ? w.ws_col : 80) - 1), line);
+    fflush(stdout);
+    sweep.status_drawn = true;
+}
+
 void sweep_draw_status(void)
 {
     char counts[96], eta[32], run[32], planned[24], entity[256] = "", *text = NULL;
     size_t size;
-    struct winsize w = {.ws_col = 0};
     double left = left_s(), longest = 0;
     FILE *out = sweep.terminal ? open_memstream(&text, &size) : NULL;
     if (!out)
@@ -119,17 +130,12 @@ void sweep_draw_status(void)
             longest = tune_clock_s() - sweep.slots[i].begin_s;
             entity_text(sweep.slots[i].job.entity, entity, sizeof entity);
         }
-    fprintf(out, "%lld of %s: %s  for %s%s%s  ", (long long)sweep.done, planned_text(planned), counts_text(counts),
+    fprintf(out, "%lld of %s: %s  for %s%s%s  ", (long long)sweep.done, sweep_planned_text(planned), sweep_counts_text(counts),
             sweep_clock_text(longest, run),
             left >= 0 ? "  ETA " : "", left >= 0 ? sweep_clock_text(left, eta) : "");
     tune_print_line_of(out, entity);
     fclose(out);
-    ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
-    sweep_clear_status(); /* the terminal can only erase one line */
-    if (text)
-        printf("%.*s", fitting(text, (w.ws_col > 0 ? w.ws_col : 80) - 1), text);
-    fflush(stdout);
-    sweep.status_drawn = true;
+    sweep_draw_line(text ? text : "");
     free(text);
 }
 
@@ -153,7 +159,7 @@ void sweep_tell(const struct tune_job *job, const char *what, double seconds, co
     sweep_clear_status();
     if (seconds > 0)
         snprintf(time_text, sizeof time_text, "%.1f s", seconds);
-    printf("%4lld/%-4s %-9s %9s  ", (long long)sweep.done, planned_text(planned), what, time_text);
+    printf("%4lld/%-4s %-9s %9s  ", (long long)sweep.done, sweep_planned_text(planned), what, time_text);
     int i = targets ? headline(e, targets) : -1;
     if (i >= 0) {
         sweep_print("", e->targets[i].name);
@@ -211,7 +217,7 @@ int sweep_summary(int stopped)
 {
     char text[32], stable[48], counts[96];
     sweep_clear_status();
-    printf("# %-19s %s, %lld known; %s\n", stopped ? "stopped" : "finished", counts_text(counts), (long long)sweep.record.replayed,
+    printf("# %-19s %s, %lld known; %s\n", stopped ? "stopped" : "finished", sweep_counts_text(counts), (long long)sweep.record.replayed,
            sweep_clock_text(tune_clock_s() - sweep.begin_s, text));
     if (sweep.hopeless > 0)
         printf("# unknown             %lld: no row is stored, and nothing here measures them\n", (long long)sweep.hopeless);

@@ -14,8 +14,9 @@ struct sweep_flags {
     struct tune_flags tune;
     const char *space, *operation, *store, *experiments, *configuration, *order, *sampler,
         *grouping, *entities, *filter, *name, *join, *resume, *accept, *environment, *describe,
-        *where, *entity, *set, *gpus, *minimize, *maximize, *budget, *stop_when;
-    int in_flight, retries, repeat, max_failures;
+        *where, *entity, *set, *gpus, *minimize, *maximize, *budget, *stop_when, *launcher, *slurm,
+        *job;
+    int in_flight, retries, repeat, max_failures, points, points_per_job, max_jobs;
     int64_t seed;
     double time_limit, timeout, grace, until_stable, factor;
     bool remeasure, dry_run, keep_runs, share_cores, env_secrets;
@@ -82,6 +83,9 @@ struct sweep {
     int slot_count, cpu_slots;
     struct tune_job pending; /* a job that no slot could take yet */
     bool has_pending, told_of_gpus;
+    struct tune_claim_job job; /* the scheduler's job that we are; id "": none */
+    int taken;                 /* measurements begun, for --points */
+    bool left_to_others;       /* another process has a job of this rung */
     struct tune_job *waiting; /* jobs claimed by others, checked again at the end */
     int waiting_count;
     int64_t done, hopeless; /* hopeless: neither known nor measurable here */
@@ -172,6 +176,9 @@ bool sweep_origin_changed(const struct tune_job *job, char *why, size_t size);
 /* say.c - what is printed.
  * sweep_none_valid - there were measurements, and none of them is valid.
  * sweep_clock_text - "1:02:03" or "2:03"; returns text.
+ * sweep_draw_line - the status line, on a terminal.
+ * sweep_counts_text - "3 valid, 0 invalid, 1 failed"; returns text.
+ * sweep_planned_text - the number of jobs, or "?"; returns text.
  * sweep_print_entity - print the dimensions that vary.
  * sweep_print - before, and the text of a file with its control characters spelled out. */
 void sweep_print(const char *before, const char *text);
@@ -182,6 +189,9 @@ void sweep_draw_status(void);
 void sweep_tell(const struct tune_job *job, const char *what, double seconds,
                 const double *targets, const char *why);
 void sweep_header(void);
+void sweep_draw_line(const char *line);
+const char *sweep_counts_text(char text[96]);
+const char *sweep_planned_text(char text[24]);
 int sweep_summary(int stopped);
 bool sweep_none_valid(void);
 
@@ -218,6 +228,27 @@ void sweep_end_slots(void);
 /* brake.c - sweep_brake: a measurement ended so. Sets braked, and says it, after --max-failures in
  * a row with the same exit code and the same first line of stderr. */
 void sweep_brake(const struct tune_result *result);
+
+/* points.c - --points and --job: this process is one of a launcher's.
+ * sweep_points_check - whether the flags fit together; read --job.
+ * sweep_points_left - whether it may begin one more measurement.
+ * sweep_cut_short - whether a program ended because its whole job was ended. After a failure it
+ * waits a moment for the signal. */
+int sweep_points_check(void);
+bool sweep_points_left(void);
+bool sweep_cut_short(const struct tune_result *result);
+
+/* launch.c - sweep_launch: let a launcher's processes measure, and follow them. 0: all is done; 1:
+ * stopped by a signal, the time limit or --max-failures; -1.
+ * sweep_launch_check - whether the flags fit together; they are kept in the record.
+ * sweep_launches - whether a launcher measures.
+ * sweep_launch_dry_run - print the script that would be given to the launcher.
+ * sweep_launch_tidy - remove what the launcher left in the store. */
+int sweep_launch_check(struct tune_operation_record *r);
+bool sweep_launches(void);
+int sweep_launch(void);
+int sweep_launch_dry_run(void);
+int sweep_launch_tidy(void);
 
 /* which.c - what to measure of the space.
  * sweep_set - give inputs the values of --set, "a=1,b=2", before the space is bound.

@@ -65,6 +65,10 @@ static const struct member figures[] = {
     {"data_directory", LINE, AT(data_directory), 0, 0},
     {"hf_home", LINE, AT(hf_home), 0, 0},
     {"factor", NUMBER, AT(factor), 0, 1000},
+    {"launcher", LINE, AT(launcher), 0, 0},
+    {"slurm", LINE, AT(slurm), 0, 0},
+    {"points_per_job", INT, AT(points_per_job), 0, 1000000},
+    {"max_jobs", INT, AT(max_jobs), 0, 1000000},
 };
 enum { FIGURES = sizeof figures / sizeof *figures, OPTIONS = sizeof options / sizeof *options };
 
@@ -117,7 +121,7 @@ int tune_operation_begin(struct tune_store *s, const char *id, struct tune_claim
     TRY(tune_random_fresh(&number, sizeof number));
     TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(s), id));
     snprintf(name, sizeof name, TUNE_OPERATION_CLAIM "%016" PRIx64, number);
-    int mine = tune_claim_take(claim, folder, name, who, sizeof who);
+    int mine = tune_claim_take(claim, folder, name, NULL, who, sizeof who);
     return mine < 0 ? -1 : 0;
 }
 
@@ -150,7 +154,7 @@ static const char *read_members(const cJSON *object, const struct member *m, int
         int filter;
         /* records of earlier builds do not have these */
         if (!item && (m->kind == LINE || !strcmp(m->key, "invalid") || !strcmp(m->key, "replayed_invalid") || !strcmp(m->key, "ended_s") ||
-                      !strcmp(m->key, "factor")))
+                      !strcmp(m->key, "factor") || !strcmp(m->key, "points_per_job") || !strcmp(m->key, "max_jobs")))
             continue;
         switch (m->kind) {
         case TEXT:

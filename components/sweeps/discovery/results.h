@@ -54,6 +54,9 @@ struct tune_operation_record {
     const char *minimize, *maximize, *budget;
     /* The same for --stop-when. */
     const char *stop_when;
+    /* The same for --launcher and --slurm, with --points-per-job and --max-jobs. */
+    const char *launcher, *slurm;
+    int points_per_job, max_jobs;
     /* The same for the actuator configuration that was used, its folders as absolute paths. */
     const char *actuator, *data_directory, *hf_home;
     double factor; /* of halving */

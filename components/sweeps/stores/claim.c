@@ -32,6 +32,7 @@ enum state { ABSENT, HELD, DONE, STALE };
 struct owner {
     char host[65], machine[48], boot[48], space[48];
     int64_t pid, started;
+    struct tune_claim_job job;
 };
 
 static void read_line(const char *path, char *text, size_t size)
@@ -63,9 +64,11 @@ static int64_t start_of(int64_t pid)
     return state == 'Z' || state == 'X' ? 0 : started;
 }
 
-static void find_myself(struct owner *me)
+static void find_myself(struct owner *me, const struct tune_claim_job *job)
 {
     *me = (struct owner){.pid = getpid()};
+    if (job)
+        me->job = *job;
     tune_store_host(me->host);
     read_line("/proc/sys/kernel/random/boot_id", me->boot, sizeof me->boot);
     read_line("/etc/machine-id", me->machine, sizeof me->machine);
@@ -87,11 +90,13 @@ enum { STATE_BYTES = 4 };
 
 static int write_claim(const char *path, const struct owner *me)
 {
-    char text[512];
+    char text[768], job[160] = "";
+    if (*me->job.id)
+        snprintf(job, sizeof job, ",\"job\":\"%s\",\"restarts\":%d,\"turn\":%d", me->job.id, me->job.restarts, me->job.turn);
     int n = snprintf(text, sizeof text,
                      "%sheld\",\"host\":\"%s\",\"boot\":\"%s\",\"pid_space\":\"%s\",\"pid\":%" PRId64 ",\"started\":%" PRId64
-                     ",\"machine\":\"%s\"}\n",
-                     head, me->host, me->boot, me->space, me->pid, me->started, me->machine);
+                     ",\"machine\":\"%s\"%s}\n",
+                     head, me->host, me->boot, me->space, me->pid, me->started, me->machine, job);
     return tune_exclusive_write(path, text, (size_t)n, false); /* no sync, because a power cut ends
                                                                 * all claims */
 }
@@ -122,9 +127,12 @@ static int64_t take_whole(const cJSON *json, const char *key)
 
 /* ---- whose it is ---- */
 
-/* True if the claim's process is gone. If it cannot be seen from here, the file's age decides. */
+/* True if the claim's process is gone. If it cannot be seen from here, the file's age decides. A job's is gone if the job was
+ * started again; whether it ended, only its scheduler can say. */
 static bool is_stale(const char *path, const struct owner *o, const struct owner *me)
 {
+    if (*o->job.id)
+        return !strcmp(o->job.id, me->job.id) && o->job.restarts < me->job.restarts;
     bool same_boot = *o->boot && !strcmp(o->boot, me->boot);
     if (same_boot && !strcmp(o->space, me->space) && o->pid > 0) {
         int64_t started = start_of(o->pid);
@@ -135,33 +143,49 @@ static bool is_stale(const char *path, const struct owner *o, const struct owner
     return tune_shared_older(path, TUNE_CLAIM_S);
 }
 
+/* The owner in a file, and its state as it is written: "held", "free", "done". false: there is no file. */
+static bool read_claim(const char *path, struct owner *o, char state[16])
+{
+    struct stat st;
+    *o = (struct owner){0};
+    if (stat(path, &st) < 0 && errno == ENOENT)
+        return false;
+    cJSON *json = tune_cjson_read(path, JSON_MAX); /* a damaged file counts as an unknown owner's */
+    take_text(json, "state", state, 16);
+    take_text(json, "host", o->host, sizeof o->host);
+    take_text(json, "boot", o->boot, sizeof o->boot);
+    take_text(json, "pid_space", o->space, sizeof o->space);
+    take_text(json, "machine", o->machine, sizeof o->machine);
+    take_text(json, "job", o->job.id, sizeof o->job.id);
+    o->pid = take_whole(json, "pid");
+    o->started = take_whole(json, "started");
+    o->job.restarts = (int)take_whole(json, "restarts");
+    o->job.turn = (int)take_whole(json, "turn");
+    cJSON_Delete(json);
+    tune_error_clear();
+    return true;
+}
+
 /* Read the state of one file, and its owner. */
 static enum state judge(const char *path, const struct owner *me, char *who, size_t size)
 {
-    struct stat st;
-    struct owner o = {0};
+    struct owner o;
     char state[16];
-    if (stat(path, &st) < 0 && errno == ENOENT)
+    if (!read_claim(path, &o, state))
         return ABSENT;
-    cJSON *json = tune_cjson_read(path, JSON_MAX); /* a damaged file counts as an unknown owner's */
-    take_text(json, "state", state, sizeof state);
-    take_text(json, "host", o.host, sizeof o.host);
-    take_text(json, "boot", o.boot, sizeof o.boot);
-    take_text(json, "pid_space", o.space, sizeof o.space);
-    take_text(json, "machine", o.machine, sizeof o.machine);
-    o.pid = take_whole(json, "pid");
-    o.started = take_whole(json, "started");
-    cJSON_Delete(json);
-    tune_error_clear();
     if (!strcmp(state, "done")) {
         snprintf(who, size, "done");
         return DONE;
     }
-    snprintf(who, size, "pid %" PRId64 " on %s", o.pid, *o.host ? o.host : "an unknown host");
+    if (*o.job.id)
+        snprintf(who, size, "job %s on %s", o.job.id, o.host);
+    else
+        snprintf(who, size, "pid %" PRId64 " on %s", o.pid, *o.host ? o.host : "an unknown host");
     return !strcmp(state, "free") || is_stale(path, &o, me) ? STALE : HELD;
 }
 
-int tune_claim_take(struct tune_claim *c, const char *folder, const char *name, char *who, size_t size)
+int tune_claim_take(struct tune_claim *c, const char *folder, const char *name, const struct tune_claim_job *job, char *who,
+                    size_t size)
 {
     struct owner me;
     *c = (struct tune_claim){0};
@@ -170,7 +194,7 @@ int tune_claim_take(struct tune_claim *c, const char *folder, const char *name, 
     if (strchr(name, '~'))
         return tune_error_set("a claim cannot be called \"%s\": expected a name without '~'", name);
     TRY(tune_file_make_folder(folder));
-    find_myself(&me);
+    find_myself(&me, job);
     for (int generation = 1; generation < GENERATIONS_MAX; generation++) {
         char path[TUNE_PATH_MAX];
         TRY(claim_path(path, folder, name, generation));
@@ -191,6 +215,29 @@ int tune_claim_take(struct tune_claim *c, const char *folder, const char *name, 
                           GENERATIONS_MAX);
 }
 
+int tune_claim_look(const char *folder, const char *name, struct tune_claim_holder *h)
+{
+    char path[TUNE_PATH_MAX], state[16] = "";
+    struct owner o = {0}, next;
+    *h = (struct tune_claim_holder){0};
+    for (int generation = 1; generation < GENERATIONS_MAX; generation++) {
+        TRY(claim_path(path, folder, name, generation));
+        if (!read_claim(path, &next, state))
+            break;
+        memcpy(h->path, path, sizeof path);
+        o = next;
+        h->takes = generation;
+    }
+    memcpy(h->host, o.host, sizeof h->host);
+    h->job = o.job;
+    return h->takes > 0 && strcmp(state, "free") && strcmp(state, "done");
+}
+
+int tune_claim_release(const struct tune_claim_holder *h)
+{
+    return set_state(h->path, "free");
+}
+
 int tune_claim_alive(const char *folder, const char *begin)
 {
     struct owner me;
@@ -201,7 +248,7 @@ int tune_claim_alive(const char *folder, const char *begin)
         return 0;
     if (!d)
         return tune_error_set("cannot open folder %s: %s", folder, strerror(errno));
-    find_myself(&me);
+    find_myself(&me, NULL);
     for (struct dirent *e; alive == 0 && (e = readdir(d));)
         if (!strncmp(e->d_name, begin, strlen(begin)) && !strstr(e->d_name, ".tmp-"))
             alive = tune_path(path, "%s/%s", folder, e->d_name) < 0 ? -1 : judge(path, &me, who, sizeof who) == HELD;
