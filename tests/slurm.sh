@@ -43,6 +43,11 @@ is "preempted jobs: their points are tried again" eval 'ended 0 && says "^# trie
 scancel -u root
 idle
 
+space limit.yaml 5000 5002 200
+behind limit limit.yaml limit --slurm "--time=1"
+is "the time limit of jobs: rows with the reason" eval 'ended 1 && [ "$(grep -c "failed .*Slurm ended job [0-9_]* on n[1-4]: TIMEOUT" shown)" = 2 ] && whole limit 5000 5002'
+idle
+
 # Slurm's own account of an end that this cluster cannot make: it has no control groups.
 mkdir fake && cat >fake/squeue <<E2
 #!/bin/sh

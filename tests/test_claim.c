@@ -231,9 +231,44 @@ static void alive(void **state)
     assert_error_has("cannot open folder file");
 }
 
+/* A job's claim outlives its process and any time. Who asked the scheduler gives it back, or the job's next start takes it. */
+static void jobs(void **state)
+{
+    (void)state;
+    struct tune_claim c, d;
+    struct tune_claim_holder h;
+    struct tune_claim_job one = {"12_3", 0, 4}, again = {"12_3", 1, 0}, other = {"12_4", 7, 0};
+    assert_int_equal(tune_claim_look("jobs", "a", &h), 0);
+    assert_int_equal(tune_claim_take(&c, "jobs", "a", &one, who, sizeof who), 1);
+    change(c.path, "\"pid\":", "\"pid\":9"); /* of no process */
+    set_age(c.path, 10 * TUNE_CLAIM_S);
+    assert_int_equal(tune_claim_take(&d, "jobs", "a", NULL, who, sizeof who), 0);
+    assert_non_null(strstr(who, "job 12_3 on "));
+    assert_int_equal(tune_claim_take(&d, "jobs", "a", &other, who, sizeof who), 0);
+    assert_int_equal(tune_claim_take(&d, "jobs", "a", &one, who, sizeof who), 0);
+    assert_int_equal(tune_claim_look("jobs", "a", &h), 1);
+    assert_string_equal(h.job.id, "12_3");
+    assert_int_equal(h.job.restarts, 0);
+    assert_int_equal(h.job.turn, 4);
+    assert_int_equal(h.takes, 1);
+    assert_int_equal(tune_claim_take(&d, "jobs", "a", &again, who, sizeof who), 1);
+    assert_int_equal(tune_claim_renew(&c), -1);
+    assert_error_has("taken over");
+    assert_int_equal(tune_claim_look("jobs", "a", &h), 1);
+    assert_int_equal(h.job.restarts, 1);
+    assert_int_equal(h.takes, 2);
+    assert_ok(tune_claim_release(&h));
+    assert_int_equal(tune_claim_look("jobs", "a", &h), 0);
+    assert_int_equal(h.takes, 2);
+    assert_int_equal(tune_claim_take(&d, "jobs", "a", NULL, who, sizeof who), 1);
+    assert_int_equal(tune_claim_look("jobs", "a", &h), 1);
+    assert_string_equal(h.job.id, ""); /* no job's */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_process), cmocka_unit_test(dead_owners), cmocka_unit_test(out_of_sight),
-                                       cmocka_unit_test(many_processes), cmocka_unit_test(points), cmocka_unit_test(alive)};
+                                       cmocka_unit_test(many_processes), cmocka_unit_test(points), cmocka_unit_test(alive),
+                                       cmocka_unit_test(jobs)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

@@ -514,9 +514,9 @@ static int step(void)
         return 0;
     bool first = !slurm.name[0];
     TRY(first ? name_jobs() : 0);
-    slurm.next_s = now + ASK_S;
     TRY(launch_look()); /* before the question: so each of these jobs had started when it was asked */
     int answered = ask_squeue();
+    slurm.next_s = tune_clock_s() + ASK_S;
     if (answered <= 0)
         return answered;
     slurm.submitted = true;
