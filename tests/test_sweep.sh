@@ -367,11 +367,11 @@ is "one of three killed: the others take over what it had, and measure nothing t
 rm -f log
 space overtaken.yaml "1, 2, 3, 4" 1 fine 0.3
 rm -f log
-space few.yaml "1, 2, 3, 4, 5" 1
-"$sweep" few.yaml $own --store few --name few --entities 1 >/dev/null && sed -i 's/"entities":.*/"entities": -1,/' few/operations/few.json
-is "--points 2: two measurements, and the end" eval 'says "^# finished +2 valid" "$sweep" --join few $own --store few --points 2 && [ $(wc -l <log) = 3 ]'
-is "... another one goes on with what is left, and does not wait" eval 'says "^# finished +2 valid" "$sweep" --join few $own --store few --points 3 && says "^# finished +0 valid" "$sweep" --join few $own --store few --points 3 && [ $(sort -u log | wc -l) = 5 ]'
-is "a job that is ended keeps its claim" eval 'space ended.yaml "60" "1" fine 20; "$sweep" ended.yaml $own --store few --name held >/dev/null & pid=$!; until ls few/claims/held/*-0; do sleep 0.1; done; kill $pid; wait $pid; "$sweep" --join held $own --store few --points 1 --job 7_1/0 >/dev/null & pid=$!; until grep -q "\"job\":\"7_1\"" few/claims/held/*; do sleep 0.1; done; kill $pid; wait $pid; grep -q "\"held\".*\"job\":\"7_1\"" few/claims/held/* && says "^# finished +0 valid" timeout 20 "$sweep" --join held $own --store few --points 1 --job 7_2/0'
+space parts.yaml "1, 2, 3, 4, 5" 1
+"$sweep" parts.yaml $own --store parts --name few --entities 1 >/dev/null && sed -i 's/"entities":.*/"entities": -1,/' parts/operations/few.json
+is "--points 2: two measurements, and the end" eval 'says "^# finished +3 valid" "$sweep" --join few $own --store parts --points 2 && [ $(wc -l <log) = 3 ]'
+is "... another one goes on with what is left, and does not wait" eval 'says "^# finished +3 valid" "$sweep" --join few $own --store parts --points 3 && says "^# finished +1 valid" "$sweep" --join few $own --store parts --points 3 && [ $(sort -u log | wc -l) = 5 ]'
+is "a job that is ended keeps its claim" eval 'space ended.yaml "60" "1" fine 20; "$sweep" ended.yaml $own --store parts --name held >/dev/null & pid=$!; until ls parts/claims/held/*-0; do sleep 0.1; done; kill $pid; wait $pid; "$sweep" --join held $own --store parts --points 1 --job 7_1/0 >/dev/null & pid=$!; until grep -q "\"job\":\"7_1\"" parts/claims/held/*; do sleep 0.1; done; kill $pid; wait $pid; grep -q "\"held\".*\"job\":\"7_1\"" parts/claims/held/* && says "^# finished +0 valid" timeout 20 "$sweep" --join held $own --store parts --points 1 --job 7_2/0'
 "$sweep" overtaken.yaml $own --store overtaken --name ahead --share-cores >joined.1 2>&1 & first=$!
 until [ -s log ] || ! kill -0 $first; do sleep 0.05; done
 "$sweep" --resume ahead $own --store overtaken --share-cores >joined.2 2>&1 & second=$!

@@ -31,7 +31,7 @@ E2
 now() { date +%s.%N; }
 since() { awk -v a="$1" -v b="$(now)" 'BEGIN { printf "%.3f", b - a }'; }
 # array OPTION... - submits an array and waits for its end.
-array() { sbatch --quiet --wait --output=/dev/null "$@" >/dev/null; }
+array() { sbatch --quiet --output=/dev/null "$@" >/dev/null; until [ -z "$(squeue -h -o %i)" ]; do sleep 0.1; done; }
 # slurm SPACE STORE OPTION... - the sweep; its own processor time goes to the file `used`.
 slurm() { s=$1 st=$2; shift 2; "$sweep" "$s" --experiments work.json --store "$st" --launcher slurm --share-cores "$@" >shown 2>&1 || cat shown; }
 

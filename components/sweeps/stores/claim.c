@@ -208,7 +208,8 @@ int tune_claim_take(struct tune_claim *c, const char *folder, const char *name, 
             }
             state = judge(path, &me, who, size); /* another process was faster */
         }
-        if (state != STALE)
+        TRY(claim_path(path, folder, name, generation + 1));
+        if (state != STALE && !tune_file_exists(path)) /* only the last one counts: a job may have taken over its own */
             return 0;
     }
     return tune_error_set("%s/%s was taken %d times; remove its files", folder, name,
