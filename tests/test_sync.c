@@ -76,7 +76,8 @@ static void stores(void **state)
     assert_string_equal(seen(), "l");
     struct tune_store *s = tune_store_open("store", true);
     assert_got(s);
-    assert_string_equal(seen(), "dfld"); /* its folder, and its identity, which other processes rely on */
+    /* its folder; the trial of the file system and its note; its identity, which other processes rely on */
+    assert_string_equal(seen(), "d" "fllrd" "r" "fld");
     struct tune_cell request[TUNE_REQUEST_KEYS];
     for (int i = 0; i < TUNE_REQUEST_KEYS; i++)
         request[i] = (struct tune_cell){.text = "x"};

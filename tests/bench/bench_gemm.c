@@ -10,7 +10,8 @@
  * in a process of its own, and the fastest one once more with OpenBLAS's own threads in the place of ours. A kernel that the
  * processor cannot run ends that process, one that OpenBLAS does not have is passed over. What was tried is printed. With
  * OPENBLAS_CORETYPE set there is no choice. Rounds of ours and OpenBLAS's take turns; each product's fastest round counts. The
- * last column is ours with bfloat16 operands. The last line: total FLOPs / total time of each, and the float32 ratio. */
+ * last column is ours with bfloat16 operands. The last line: total FLOPs / total time of each, and the float32 ratio. A "tile" is
+ * the inner part of our products alone, on operands in a near cache, by one thread. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "devices/ops.h"
+#include "devices/cpu/cpu.h"
 
 enum { C = 576, Q = 960, F = 1536, V = 49152, T = 512, LAYERS = 30, CHUNKS = 2 };
 
@@ -177,6 +178,9 @@ static void measure(double seconds, int threads, bool both, bool own)
         if (tune_device_reserve(dev[1], &l) < 0) /* now its ceiling is that of bfloat16 products */
             fail();
         printf("# bfloat16 peak %.1f GFLOP/s\n", ceiling(dev[1], w, weights));
+        const struct tune_cpu_set *set = ((struct tune_cpu *)dev[1]->state)->set;
+        double f32 = set->f32_rate() / 1e9, bf16 = set->bf16_rate ? set->bf16_rate() / 1e9 : 0;
+        printf("# tile, one thread: float32 %.1f GFLOP/s, bfloat16 %.1f\n", f32, bf16);
     }
     tune_device_free(dev[0], x, (int64_t)T * F * 4);
     tune_device_free(dev[0], y, big * 4);

@@ -37,6 +37,7 @@ struct tune_cpu_set {
 };
 
 struct tune_cpu {
+    const struct tune_cpu_set *set;
     float *work;          /* threads * floats */
     int64_t floats;       /* working memory of a thread, a multiple of 16 */
     float *shared;        /* a packed matrix that all threads read */

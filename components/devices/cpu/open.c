@@ -158,6 +158,7 @@ static int choose_kernels(struct tune_device *dev)
     if (cpu->blas)
         set->use_blas(dev, blas, sizeof blas);
     dev->ops = set->ops;
+    cpu->set = set;
     processor_name(processor, sizeof processor);
     snprintf(dev->description, sizeof dev->description, "%s, %d thread%s, %s kernels, %s", processor,
              dev->threads, dev->threads == 1 ? "" : "s", set->name, blas);
