@@ -209,7 +209,7 @@ static void count_earlier(struct tune_job *job)
         job->waiting += is_earlier(&sweep.waiting[i], job);
 }
 
-/* Whether nobody had the claim before us. */
+/* True if nobody had the claim before us. */
 static bool is_first(const struct tune_claim *c)
 {
     const char *name = strrchr(c->path, '/');
