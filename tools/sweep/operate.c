@@ -189,7 +189,9 @@ static int let_go(struct slot *slot)
     if (!slot->claimed)
         return 0;
     slot->claimed = false;
-    return tune_claim_drop(&slot->claim);
+    bool over = slot->over && my.points > 0; /* other jobs need not read the store to find that out */
+    slot->over = false;
+    return over ? tune_claim_done(&slot->claim) : tune_claim_drop(&slot->claim);
 }
 
 static bool is_earlier(const struct tune_job *a, const struct tune_job *b)
@@ -207,6 +209,13 @@ static void count_earlier(struct tune_job *job)
         job->waiting += is_earlier(&sweep.waiting[i], job);
 }
 
+/* True if nobody had the claim before us. */
+static bool is_first(const struct tune_claim *c)
+{
+    const char *name = strrchr(c->path, '/');
+    return !strchr(name ? name : c->path, '~');
+}
+
 /* Take the job into a free slot, or find that another process has it. 1: done; 0: it must wait. The
  * claim is on the measurement, because an experiment may measure two entities at once. */
 static int take(struct slot *slot, struct tune_job *job)
@@ -222,8 +231,9 @@ static int take(struct slot *slot, struct tune_job *job)
     slot->claimed = mine == 1;
     if (mine <= 0)
         return mine < 0 || let_go(slot) < 0 ? -1 : wait_for_other(job);
-    /* the process that had it before may have finished it */
-    TRY(tune_known_refresh(sweep.known));
+    /* the process that had it before may have finished it; jobs leave such a claim as done */
+    if (my.points == 0 || !is_first(&slot->claim))
+        TRY(tune_known_refresh(sweep.known));
     count_earlier(job);
     sweep.takes = true;
     int decided = tune_jobs_decide(sweep.jobs, job);
@@ -236,6 +246,7 @@ static int take(struct slot *slot, struct tune_job *job)
     if (job->kind == TUNE_JOB_RUN)
         return begin_slot(slot, job) < 0 ? -1 : 1;
     TRY(settle(job));
+    slot->over = true;
     if (my.join) { /* the next process must see the row */
         TRY(tune_store_commit(sweep.store));
         tune_store_begin(sweep.store);
@@ -316,6 +327,7 @@ static int ended(struct slot *slot)
     snprintf(why, sizeof why, "%s%s%s", result.reason, failed ? "; see " : "", failed ? slot->folder : "");
     sweep_tell(&slot->job, result.status == TUNE_VALID ? "measured" : again ? "again" : tune_status_name(result.status), result.seconds,
          result.status == TUNE_VALID ? result.targets : NULL, why);
+    slot->over = last;
     if (last)
         return end_slot(slot);
     TRY(sweep_origin(NULL, &sweep.protocols[slot->job.protocol], slot->job.inputs, &slot->job.origin)); /* the program may have been

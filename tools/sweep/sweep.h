@@ -26,7 +26,8 @@ enum { MOST_PATHS = 64, MOST_ENVIRONMENT = 256, LOG_LIMIT = 1 << 20 };
 
 /* A slot: its cores, and the measurement in it. */
 struct slot {
-    bool busy, claimed, held; /* held: the point is locked for all operations of the store */
+    /* held: the point is locked for all operations of the store; over: its row is written */
+    bool busy, claimed, held, over;
     uint64_t point;
     struct tune_job job;
     struct tune_command command;
