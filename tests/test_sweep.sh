@@ -372,6 +372,7 @@ space parts.yaml "1, 2, 3, 4, 5" 1
 is "--points 2: two measurements, and the end" eval 'says "^# finished +3 valid" "$sweep" --join few $own --store parts --points 2 && [ $(wc -l <log) = 3 ]'
 is "... another one goes on with what is left, and does not wait" eval 'says "^# finished +3 valid" "$sweep" --join few $own --store parts --points 3 && says "^# finished +1 valid" "$sweep" --join few $own --store parts --points 3 && [ $(sort -u log | wc -l) = 5 ]'
 is "a job that is ended keeps its claim" eval 'space ended.yaml "60" "1" fine 20; "$sweep" ended.yaml $own --store parts --name held >/dev/null & pid=$!; until ls parts/claims/held/*-0; do sleep 0.1; done; kill $pid; wait $pid; "$sweep" --join held $own --store parts --points 1 --job 7_1/0 >/dev/null & pid=$!; until grep -q "\"job\":\"7_1\"" parts/claims/held/*; do sleep 0.1; done; kill $pid; wait $pid; grep -q "\"held\".*\"job\":\"7_1\"" parts/claims/held/* && says "^# finished +0 valid" timeout 20 "$sweep" --join held $own --store parts --points 1 --job 7_2/0'
+rm -f log
 "$sweep" overtaken.yaml $own --store overtaken --name ahead --share-cores >joined.1 2>&1 & first=$!
 until [ -s log ] || ! kill -0 $first; do sleep 0.05; done
 "$sweep" --resume ahead $own --store overtaken --share-cores >joined.2 2>&1 & second=$!
