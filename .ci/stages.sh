@@ -3,7 +3,7 @@
 # else on every fourth commit. Commits are counted along the first parents, so that merges leave out no fourth one.
 # Nothing is stored: when a stage ran last follows from the history by the same rule.
 always="test test-cuda test-peers"
-longer="test-cuda-compiled test-asan test-valgrind fuzz faults test-slurm test-aarch64"
+longer="test-cuda-compiled test-asan test-valgrind fuzz faults test-aarch64"
 window=20 every=4
 
 # covers STAGE - the files that can change what a longer stage finds, as git's pathspecs.
