@@ -78,5 +78,6 @@ is "... one folder" test "$(count "rename .*/merged$" merged)" = 1
 none "nothing has a name before it is on the disk" "$(unsynced merged.log)"
 is "rows of a store" logged rows "$BUILD/tests/helpers/store" write rows 1 0 5
 is "... five times a sample file" test "$(count 'rename .*\.h5$' rows)" = 5
-none "nothing has a name before it is on the disk" "$(unsynced rows.log)"
+# What a power cut takes of hosts/ is tried again.
+none "nothing has a name before it is on the disk" "$(unsynced rows.log | grep -v "/rows/hosts")"
 finish
