@@ -19,8 +19,6 @@ covers() {
     faults) echo components/core components/files components/machine components/runs components/checkpoints \
         components/loggers components/evaluators components/profilers components/flags components/adapters \
         components/sweeps recipes tools/sweep.c tools/sweep tools/merge_adapter.c tests/faults tests/faults.sh tests/faults_sweep.sh ;;
-    test-slurm) echo components/sweeps/discovery components/sweeps/stores components/machine/slurm.c components/flags/resume.c \
-        components/flags/program.c tools/sweep.c tools/sweep tests/slurm* tests/sweep_ssh.sh ;;
     test-aarch64) echo components/core components/devices :!components/devices/cuda components/models tests/test_kernels.c tests/aarch64.sh tools/aarch64.sh ;;
     esac
 }

@@ -7,15 +7,8 @@ cd "$(dirname "$0")/.." || exit 1
 cluster=$tmp/cluster
 # A job that is put back starts again once its credentials are void: at once.
 export SLURM_PORT=$((20000 + $$ % 20000)) SLURM_CONF_MORE="AuthInfo=socket=$cluster/munge/socket,cred_expire=2"
-if ! sh tests/slurm_cluster.sh start "$cluster" >"$tmp/started" 2>&1; then
-    case $(cat "$tmp/started") in
-    *"not installed"* | *"only root"*) skip "--requeue in a real Slurm" "$(tail -n 1 "$tmp/started")" ;;
-    *) is "the cluster starts" sh -c 'cat "$1"; false' sh "$tmp/started" ;;
-    esac
-    finish
-fi
-trap 'sh "$here/tests/slurm_cluster.sh" stop "$cluster"; rm -rf "$tmp"' EXIT
-eval "$(sh tests/slurm_cluster.sh env "$cluster")"
+what="--requeue in a real Slurm"
+. tests/slurm_begin.sh
 until_is() { # SECONDS COMMAND... - waits until the command succeeds
     tries=$(($1 * 2))
     shift

@@ -4,33 +4,12 @@
 . tests/tap.sh
 sweep=$BUILD/sweep samples=$BUILD/samples
 cd "$tmp" || exit 1
-cat >work.sh <<'E2'
-#!/bin/sh
-echo "$TUNE_INPUT_A" >>"$TUNE_INPUT_LOG"
-sleep "$TUNE_INPUT_SECONDS"
-echo "{\"t\": $TUNE_INPUT_A}" >"$TUNE_OUTPUT/report.json"
-E2
-chmod +x work.sh
-cat >work.json <<E2
-{"identifier": "work", "actuator": "custom_experiments", "program": "./work.sh", "output": null,
- "inputs": [{"identifier": "a", "required": true, "domain": {"domainRange": [0, 100000], "interval": 1}},
-  {"identifier": "seconds", "default": 0.0, "domain": {"domainRange": [0, 1000]}},
-  {"identifier": "log", "default": "$tmp/log", "domain": {"variableType": "OPEN_CATEGORICAL_VARIABLE_TYPE"}}],
- "targets": [{"identifier": "t"}]}
-E2
-space() { # FILE LOW HIGH SECONDS
-    cat >"$1" <<E2
-entitySpace: [{identifier: a, propertyDomain: {domainRange: [$2, $3], interval: 1}}]
-experiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: work, parameterization: [{property: {identifier: seconds}, value: $4}]}]
-E2
-}
-rows() { "$samples" rows custom_experiments.work --experiments work.json --store "$1" --columns "$2" --output-format csv | tail -n +2; }
-whole() { "$samples" check --store "$1" && rows "$1" a | sort -n >got && seq "$2" $(($3 - 1)) | diff - got; }
+. "$here/tests/sweep_work.sh"
 says() { grep -qE -e "$1" shown || { cat shown; false; }; }
 launch() { s=$1 st=$2; shift 2; timeout 200 "$sweep" "$s" --experiments work.json --store "$st" --share-cores "$@" >shown 2>&1; }
 
-space s.yaml 0 30 0.2
-is "two commands: each measures a part" eval 'launch s.yaml st --launcher env --launcher "nice -n 1" && says "^# finished +30 valid" && whole st 0 30 && [ "$(ls st/*.h5 | wc -l)" = 2 ]'
+space s.yaml 20 50 0.2
+is "two commands: each measures a part" eval 'launch s.yaml st --launcher env --launcher "nice -n 1" && says "^# finished +30 valid" && whole st 20 50 && [ "$(ls st/*.h5 | wc -l)" = 2 ]'
 is "... each program ran once" eval '[ "$(sort -n log | uniq -d)" = "" ] && [ ! -e st/launch ]'
 is "the same as one list" eval 'space two.yaml 100 110 0.1 && launch two.yaml st --launcher "env,nice -n 1" && says "^# finished +10 valid"'
 is "a command that does not start: said, and the other one measures" eval 'space three.yaml 200 210 0.1 && launch three.yaml st --launcher "/nowhere/run" --launcher env && says "^# /nowhere/run: exit code 127: .*it is not used any more" && says "^# finished +10 valid"'

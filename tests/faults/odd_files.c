@@ -4,12 +4,10 @@
  * and removes the old file. rename-EXDEV, rename-ENOSYS: it fails so. fsync-EINVAL, fsync-ENOSYS: fsync of files does.
  * folder-EINVAL, folder-ENOSYS: fsync of folders does. no-link: no hard links. no-names: no RENAME_NOREPLACE either.
  * link-replaces: link takes a name that is taken. unseen: a file that was written cannot be opened for reading. ENOSPC: no file
- * can be made. nfs-locks: flock gives an exclusive lock only on a file that is open for writing. stale: each sample file fails once to be read, as over NFS when its owner replaces it. lustre: statfs says that
- * it is Lustre. */
-#include <dlfcn.h>
+ * can be made. nfs-locks: flock gives an exclusive lock only on a file that is open for writing. stale: each sample file fails
+ * once to be read, as over NFS when its owner replaces it. lustre: statfs says that it is Lustre. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +17,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#define NEXT(name) static __typeof__(&name) next; next = next ? next : (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+#include "next.h"
 
 static bool is_odd(const char *how, const char *path)
 {
@@ -36,10 +34,7 @@ static int fail(int code)
 int open(const char *path, int flags, ...)
 {
     NEXT(open);
-    va_list more;
-    va_start(more, flags);
-    mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(more, mode_t) : 0;
-    va_end(more);
+    MODE_OF(mode, flags)
     if (is_odd("excl", path))
         flags &= ~O_EXCL;
     if (is_odd("unseen", path) && (flags & O_ACCMODE) == O_RDONLY && !(flags & O_DIRECTORY))

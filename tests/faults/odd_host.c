@@ -1,11 +1,9 @@
 /* odd_host.c - preloaded into a program, it makes this machine look like another one.
  *
  * HOST_NAME: the host's name. Its boot and machine ids follow from that and from HOST_BOOT and HOST_MACHINE. HOST_CLOCK:
- * seconds by which its clock is ahead. HOST_DATES=1: its clock dates the files that it makes and touches, as in Lustre. Otherwise the kernel's does, as a file
- * server's would. */
-#include <dlfcn.h>
+ * seconds by which its clock is ahead. HOST_DATES=1: its clock dates the files that it makes and touches, as in Lustre. Otherwise
+ * the kernel's does, as a file server's would. */
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NEXT(name) static __typeof__(&name) next; next = next ? next : (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+#include "next.h"
 
 static const char *name(void)
 {
@@ -98,10 +96,7 @@ int utimensat(int folder, const char *path, const struct timespec times[2], int 
 int open(const char *path, int flags, ...)
 {
     NEXT(open);
-    va_list more;
-    va_start(more, flags);
-    mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(more, mode_t) : 0;
-    va_end(more);
+    MODE_OF(mode, flags)
     int fd = next(path, flags, mode);
     if (fd >= 0 && flags & O_CREAT)
         date(fd);

@@ -29,7 +29,8 @@ static struct {
 static int check(void)
 {
     const char *prefixes[MOST_PATHS];
-    list.text = strdup(sweep.record.launcher);
+    if (!(list.text = strdup(sweep.record.launcher)))
+        return sweep_no_memory();
     int n = tune_name_split(list.text, prefixes, MOST_PATHS);
     TRY(n);
     if (n == 0)

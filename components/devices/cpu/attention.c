@@ -28,17 +28,11 @@ static void pack_left(const struct tiles *t, const struct operand *rows, int64_t
         t->pack(rows, true, i, count - i < t->rows ? count - i : t->rows, t->rows, 0, D, out);
 }
 
-/* Width of the panel of columns [n,N). */
-static int64_t width_of(const struct tiles *t, int64_t n, int64_t N)
-{
-    return N - n < t->columns ? up(N - n, t->vector) : t->columns;
-}
-
 /* N columns, of which `count` exist. */
 static void pack_right(const struct tiles *t, const struct operand *from, int64_t N, int64_t count, int64_t depth, float *out)
 {
     for (int64_t n = 0; n < N; n += t->columns) {
-        int64_t width = width_of(t, n, N), left = count > n ? count - n : 0;
+        int64_t width = panel_width(t, N - n), left = count > n ? count - n : 0;
         t->pack(from, false, n, left < width ? left : width, width, 0, depth, out + n * words(t, depth));
     }
 }
@@ -74,7 +68,7 @@ static void multiply(const struct tiles *t, const struct left *l, int64_t M, con
                      int64_t N, float alpha, float beta, float *c, int64_t ldc)
 {
     for (int64_t n = 0; n < N; n += t->columns) {
-        int64_t width = width_of(t, n, N), columns = N - n < t->columns ? N - n : t->columns;
+        int64_t width = panel_width(t, N - n), columns = N - n < t->columns ? N - n : t->columns;
         const float *b = right + n * words(t, full) + words(t, k0) * width;
         for (int64_t i = 0; i < M; i += t->rows) {
             const float *a = l->a + i / t->rows * l->panel;
@@ -87,8 +81,6 @@ static void multiply(const struct tiles *t, const struct left *l, int64_t M, con
         }
     }
 }
-
-enum { TALL = 32 }; /* most rows of a tile */
 
 /* Buffers in a thread's working memory. Forward uses the first six only. */
 struct room {

@@ -47,10 +47,10 @@ struct product {
     float *packed;
 };
 
-/* Width of the panel at row `at`. The last panel of B has as many vectors as it needs. */
+/* Width of the panel at row `at`. */
 static int64_t width_of(const struct tiles *t, const struct side *s, int64_t at)
 {
-    return s->is_a || s->n - at >= s->panel ? s->panel : up(s->n - at, t->vector);
+    return s->is_a ? s->panel : panel_width(t, s->n - at);
 }
 
 /* Index in a packed block [i0..) of the panel of row i. */

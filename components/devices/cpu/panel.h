@@ -203,12 +203,6 @@ static inline void pack_panel(const struct operand *o, int64_t i, int64_t count,
         pack_whole(o, TUNE_BF16, i, width, k0, k1, out);
 }
 
-/* Width of a panel of B: NR, or for the last one as many vectors as it needs. */
-static inline int64_t panel_width(int64_t left)
-{
-    return left >= NR ? NR : up(left, VL);
-}
-
 /* STAY - keep v in a register. Without this, gcc loads it again for each product: with AVX2 the
  * loads then take longer than the products. */
 #if defined(__x86_64__) && (LANES == 4 || defined(__AVX512F__) || (LANES == 8 && defined(__AVX__)))

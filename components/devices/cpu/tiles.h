@@ -51,6 +51,15 @@ static inline int64_t words(const struct tiles *t, int64_t depth)
     return up(depth, t->grain) / t->in_word;
 }
 
+/* Width of a panel of B of which `left` columns are left. The last one has as many vectors as it
+ * needs. */
+static inline int64_t panel_width(const struct tiles *t, int64_t left)
+{
+    return left >= t->columns ? t->columns : up(left, t->vector);
+}
+
+enum { TALL = 32 }; /* most rows of a tile */
+
 /* The FLOP/s of one thread's tiles, measured for 1 ms. 0: no memory. */
 double tune_cpu_tiles_rate(const struct tiles *t);
 

@@ -298,6 +298,8 @@ static void multiply(int64_t width, int64_t depth, const float *a, const float *
 }
 #endif
 
+_Static_assert((int)ROWS <= (int)TALL, "buffers for one panel of A are too small");
+
 const struct tiles tune_cpu_bf16_tiles = {
     .rows = ROWS, .columns = COLUMNS, .both = BOTH_SIDES, .grain = DEEP, .in_word = 2, .vector = VL,
     .pack = pack, .multiply = multiply, .begin = BEGIN, .end = END,
