@@ -178,9 +178,8 @@ static void measure(double seconds, int threads, bool both, bool own)
         if (tune_device_reserve(dev[1], &l) < 0) /* now its ceiling is that of bfloat16 products */
             fail();
         printf("# bfloat16 peak %.1f GFLOP/s\n", ceiling(dev[1], w, weights));
-        const struct tune_cpu_set *set = ((struct tune_cpu *)dev[1]->state)->set;
-        double f32 = set->f32_rate() / 1e9, bf16 = set->bf16_rate ? set->bf16_rate() / 1e9 : 0;
-        printf("# tile, one thread: float32 %.1f GFLOP/s, bfloat16 %.1f\n", f32, bf16);
+        struct tune_cpu_rates rates = ((struct tune_cpu *)dev[1]->state)->set->rates();
+        printf("# tile, one thread: float32 %.1f GFLOP/s, bfloat16 %.1f\n", rates.f32 / 1e9, rates.bf16 / 1e9);
     }
     tune_device_free(dev[0], x, (int64_t)T * F * 4);
     tune_device_free(dev[0], y, big * 4);

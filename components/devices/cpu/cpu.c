@@ -244,17 +244,14 @@ static const unsigned needs = 0
 #endif
     ;
 
-static double f32_rate(void)
+static struct tune_cpu_rates rates(void)
 {
-    return tune_cpu_tiles_rate(&tune_cpu_f32_tiles);
-}
-
 #ifdef TUNE_BF16_TILES
-static double bf16_rate(void)
-{
-    return tune_cpu_tiles_rate(&tune_cpu_bf16_tiles);
-}
+    return tune_cpu_tiles_rates(&tune_cpu_bf16_tiles);
+#else
+    return tune_cpu_tiles_rates(NULL);
 #endif
+}
 
 const struct tune_cpu_set TUNE_CPU_SET = {
     .name = TUNE_CPU_NAME,
@@ -263,9 +260,9 @@ const struct tune_cpu_set TUNE_CPU_SET = {
 #if defined(__AVX2__) || defined(__aarch64__)
     .wide = true,
 #endif
-    .f32_rate = f32_rate,
 #ifdef TUNE_BF16_TILES
-    .bf16_rate = bf16_rate,
+    .bf16_tiles = true,
 #endif
+    .rates = rates,
     .use_blas = tune_cpu_use_blas,
 };

@@ -21,6 +21,13 @@ enum {
     TUNE_CPU_AMX_BF16 = 16, TUNE_CPU_NEON_BF16 = 32
 };
 
+/* FLOP/s of the products' tiles in this thread, measured in turn for 2 ms; the best of each counts.
+ * gain: how many times as fast the bfloat16 tile is, the median of the turns. Others on the core
+ * disturb both tiles of a turn, so that the gain stays. All are 0 without memory. */
+struct tune_cpu_rates {
+    double f32, bf16, gain; /* bf16 and gain are 0 where bf16_tiles is false */
+};
+
 /* The kernels compiled for one instruction set. Everything else of theirs has internal linkage:
  * see open.c. */
 struct tune_cpu_set {
@@ -28,9 +35,8 @@ struct tune_cpu_set {
     unsigned needs;   /* what the processor must have */
     const struct tune_ops *ops;
     bool wide;        /* vectors of 256 bits, or NEON: our products are the faster ones */
-    /* FLOP/s of a tile of the products in this thread, measured for 1 ms. bf16_rate NULL: products
-     * of bfloat16 use the float32 tile */
-    double (*f32_rate)(void), (*bf16_rate)(void);
+    bool bf16_tiles;  /* false: products of bfloat16 use the float32 tile */
+    struct tune_cpu_rates (*rates)(void);
     /* apply the OpenBLAS rules of device.h. text: its kernel, for the description. May set
      * dev->warning */
     void (*use_blas)(struct tune_device *dev, char *text, size_t size);

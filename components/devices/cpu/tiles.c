@@ -77,32 +77,50 @@ const struct tiles tune_cpu_f32_tiles = {
     .pack = pack, .pack_lines = pack_lines, .multiply = multiply,
 };
 
-double tune_cpu_tiles_rate(const struct tiles *t)
+enum { TRY_DEPTH = 512 };
+
+/* FLOP/s of a tile in one try of 20 us. */
+static double try_tile(const struct tiles *t, const float *a, const float *b, float *c)
 {
-    /* Many short tries, of which the best counts: others on the core disturb only some of them. */
-    enum { DEPTH = 512, ROUNDS = 8, TIMES = 30 };
-    static const double seconds = 3e-5;
-    int64_t wide = words(t, DEPTH);
-    float *a = aligned_alloc(64, (size_t)(wide * (t->rows + t->columns) + t->rows * t->columns) * 4);
-    double best = 0;
-    if (!a)
-        return 0;
-    float *b = a + wide * t->rows, *c = b + wide * t->columns;
-    memset(a, 0, (size_t)(wide * (t->rows + t->columns)) * 4);
+    enum { ROUNDS = 4 };
+    double flops = 0, begin = tune_clock_s(), now = begin;
     if (t->begin)
         t->begin();
-    for (int i = 0; i < TIMES; i++) {
-        double begin = tune_clock_s(), flops = 0, now = begin;
-        while (now - begin < seconds) {
-            for (int j = 0; j < ROUNDS; j++)
-                t->multiply(t->columns, DEPTH, a, b, 1, 0, c, t->columns, t->rows, t->columns);
-            flops += 2.0 * ROUNDS * DEPTH * (double)(t->rows * t->columns);
-            now = tune_clock_s();
-        }
-        best = flops / (now - begin) > best ? flops / (now - begin) : best;
-    }
+    do {
+        for (int j = 0; j < ROUNDS; j++)
+            t->multiply(t->columns, TRY_DEPTH, a, b, 1, 0, c, t->columns, t->rows, t->columns);
+        flops += 2.0 * ROUNDS * TRY_DEPTH * (double)(t->rows * t->columns);
+        now = tune_clock_s();
+    } while (now - begin < 2e-5);
     if (t->end)
         t->end();
+    return flops / (now - begin);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
+
+struct tune_cpu_rates tune_cpu_tiles_rates(const struct tiles *bf16)
+{
+    enum { PAIRS = 41, SIDE = 64 }; /* a tile has at most SIDE rows and columns */
+    const struct tiles *f32 = &tune_cpu_f32_tiles;
+    struct tune_cpu_rates best = {0};
+    double gains[PAIRS];
+    float *a = aligned_alloc(64, sizeof(float) * SIDE * (2 * TRY_DEPTH + SIDE));
+    if (!a)
+        return best;
+    float *b = a + SIDE * TRY_DEPTH, *c = b + SIDE * TRY_DEPTH;
+    memset(a, 0, sizeof(float) * 2 * SIDE * TRY_DEPTH);
+    for (int i = 0; i < PAIRS; i++) {
+        double one = try_tile(f32, a, b, c), other = bf16 ? try_tile(bf16, a, b, c) : 0;
+        gains[i] = other / one;
+        best.f32 = one > best.f32 ? one : best.f32;
+        best.bf16 = other > best.bf16 ? other : best.bf16;
+    }
     free(a);
+    qsort(gains, PAIRS, sizeof *gains, ascending);
+    best.gain = gains[PAIRS / 2];
     return best;
 }

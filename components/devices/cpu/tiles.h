@@ -60,7 +60,7 @@ static inline int64_t panel_width(const struct tiles *t, int64_t left)
 
 enum { TALL = 32 }; /* most rows of a tile */
 
-/* The FLOP/s of one thread's tiles, measured for 1 ms. 0: no memory. */
-double tune_cpu_tiles_rate(const struct tiles *t);
+/* The rates of the float32 tile and of that bfloat16 tile; NULL: there is none. See cpu.h. */
+struct tune_cpu_rates tune_cpu_tiles_rates(const struct tiles *bf16);
 
 #endif
