@@ -35,12 +35,16 @@ struct tune_guard_plan {
 /* A process, from /proc/<pid>/stat. */
 struct tune_process {
     pid_t pid, parent, group, session;
-    bool dead; /* a zombie */
+    char name[16]; /* of its program, cut to 15 bytes */
+    bool dead;     /* a zombie */
+    bool busy;     /* it runs, waits for a processor, or for a disk */
 };
 
-/* tune_process_next - read the next process in proc, the open folder /proc. false after the
- * last. */
+/* tune_process_next - read the next process in proc, the open folder /proc, or the next thread in
+ * /proc/<pid>/task. false after the last.
+ * tune_process_read - read the process `pid`. false: there is none, or the system hides it. */
 bool tune_process_next(DIR *proc, struct tune_process *p);
+bool tune_process_read(pid_t pid, struct tune_process *p);
 
 /* tune_guard_name - claim one name on this machine: a descriptor, or -1 with errno, as below.
  *

@@ -18,12 +18,21 @@ static bool read_process(int proc, const char *name, struct tune_process *p)
     if (n <= 0)
         return false; /* the process ended after it was listed */
     text[n] = 0;
-    const char *behind = strrchr(text, ')');
-    if (!behind || sscanf(text, "%d", &p->pid) != 1 ||
+    const char *front = strchr(text, '('), *behind = strrchr(text, ')');
+    if (!front || !behind || sscanf(text, "%d", &p->pid) != 1 ||
         sscanf(behind + 1, " %c %d %d %d", &state, &p->parent, &p->group, &p->session) != 4)
         return false;
+    snprintf(p->name, sizeof p->name, "%.*s", (int)(behind - front - 1), front + 1);
     p->dead = state == 'Z' || state == 'X';
+    p->busy = state == 'R' || state == 'D';
     return true;
+}
+
+bool tune_process_read(pid_t pid, struct tune_process *p)
+{
+    char folder[32];
+    snprintf(folder, sizeof folder, "/proc/%d", pid);
+    return read_process(AT_FDCWD, folder, p);
 }
 
 bool tune_process_next(DIR *proc, struct tune_process *p)

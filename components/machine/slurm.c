@@ -1,8 +1,9 @@
-/* slurm.c - the job of this process, by scontrol. */
+/* slurm.c - the job of this process, by scontrol and /proc. */
 #include "machine/slurm.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/try.h"
+#include "machine/guard.h"
 
 extern char **environ;
 
@@ -113,4 +115,43 @@ int tune_slurm_requeue(const char *job, bool idle)
     if (idle && limit >= 0 && 2 * seconds(text, " RunTime=") >= limit)
         return 2;
     return scontrol("requeue", NULL, job, text, sizeof text);
+}
+
+/* The slurmstepd that this process descends from; 0: none is seen. */
+static pid_t step_daemon(void)
+{
+    struct tune_process p;
+    for (pid_t pid = getppid(); pid > 0 && tune_process_read(pid, &p); pid = p.parent)
+        if (strcmp(p.name, "slurmstepd") == 0)
+            return pid;
+    return 0;
+}
+
+/* It sends signals from a thread that does not sleep between them. 1: some thread is awake, 0:
+ * none, -1: it is not seen. */
+static int awake(pid_t daemon)
+{
+    char folder[40];
+    struct tune_process thread;
+    int seen = 0, busy = 0;
+    snprintf(folder, sizeof folder, "/proc/%d/task", daemon);
+    DIR *threads = opendir(folder);
+    while (threads && tune_process_next(threads, &thread)) {
+        seen++;
+        busy += thread.busy;
+    }
+    if (threads)
+        closedir(threads);
+    return seen == 0 ? -1 : busy > 0;
+}
+
+bool tune_slurm_signals_sent(void)
+{
+    pid_t daemon = step_daemon();
+    int is = daemon > 0 ? awake(daemon) : -1;
+    for (int waited = 0; is > 0 && waited < 2000; waited++) {
+        poll(NULL, 0, 1);
+        is = awake(daemon);
+    }
+    return is >= 0;
 }

@@ -12,9 +12,14 @@ extern "C" {
  * tune_slurm_requeue - put the job back into the queue. Slurm then ends what is left of it, waits
  * until it is gone, and starts its script again. idle: this start did no work. 0: Slurm will. 1:
  * left alone, because it was cancelled, or Slurm itself puts it back. 2: left alone, because it was
- * idle for half of its time limit. -1 with an error: no scontrol, or Slurm refused. */
+ * idle for half of its time limit. -1 with an error: no scontrol, or Slurm refused.
+ * tune_slurm_signals_sent - wait, for at most 2 s, until Slurm is not in the middle of signalling
+ * this job. It signals the job's processes one by one. A program that ended meanwhile may have lost
+ * a child to that, and our own signal is still to come; after the wait it has come. false: the
+ * daemon that sends them, slurmstepd, is hidden from us (as by /proc with hidepid). */
 const char *tune_slurm_job(void);
 int tune_slurm_requeue(const char *job, bool idle);
+bool tune_slurm_signals_sent(void);
 
 #ifdef __cplusplus
 }

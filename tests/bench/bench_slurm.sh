@@ -37,18 +37,19 @@ slurm() { s=$1 st=$2; shift 2; "$sweep" "$s" --experiments work.json --store "$s
 
 echo "machine: $(nproc) cores, $(squeue --version), 4 nodes of 2 processors on it"
 # ---- the command of a job ----
-# The same 30 points by the script that Slurm would run, one after the other, and by the program alone.
+# The same 30 points by the script that Slurm would run, one after the other, and by the program alone. All in one job.
 space one.yaml 0 30
 "$sweep" one.yaml --experiments work.json --store one --launcher slurm --share-cores --name one --slurm "--begin=now+1day" >shown 2>&1 &
 pid=$!
 until grep -q "jobs in Slurm" shown 2>/dev/null; do sleep 0.1; done
 cp one/launch/one/job.sh .
+cat >turns.sh <<'E2'
 for turn in 1 2 3; do
     i=0 bare=0 whole=0
     while [ $i -lt 10 ]; do
         i=$((i + 1))
         begin=$(now)
-        sh -c "exec $tmp/work.sh"
+        sh -c "exec ./work.sh"
         bare=$(awk -v s="$bare" -v d="$(since "$begin")" 'BEGIN { print s + d }')
         begin=$(now)
         SLURM_ARRAY_JOB_ID=$turn SLURM_ARRAY_TASK_ID=$i sh job.sh
@@ -56,7 +57,11 @@ for turn in 1 2 3; do
     done
     awk -v b="$bare" -v w="$whole" -v t=$turn 'BEGIN { printf "10 points, a job each, turn %d: the program %.0f ms, the job %.0f ms: %.0f ms more a point\n", t, b * 100, w * 100, (w - b) * 100 }'
 done
-kill -INT $pid
+E2
+{ sed -n '/^now()/p; /^since()/p' "$here/tests/bench/bench_slurm.sh"; cat turns.sh; } >job_turns.sh
+sbatch --quiet --wait --output=turns.txt --wrap ". ./job_turns.sh" >/dev/null
+cat turns.txt
+kill -INT $pid 2>/dev/null
 wait $pid
 scancel -u root
 

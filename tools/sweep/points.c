@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/slurm.h"
 #include "sweep.h"
 
 /* "12_3/0": the job's id in Slurm, and how often it was started before. */
@@ -35,15 +36,15 @@ bool sweep_points_left(void)
     return my.points == 0 || sweep.taken < my.points;
 }
 
-enum { SIGNAL_MS = 300 };
-
-/* Slurm signals all processes of a job, in any order. So a program may end before we hear why. It may even end well: a shell goes
- * on when its `sleep` was killed. */
+/* Slurm signals the processes of a job one by one. A program may end before we hear why: it failed, or it even ended well, as a
+ * shell does that goes on when its `sleep` was killed. Where Slurm's daemon is hidden, we wait for the signal a while. */
 bool sweep_cut_short(const struct tune_result *result)
 {
+    enum { AFTER_SUCCESS_MS = 50, AFTER_FAILURE_MS = 300 };
     if (!*sweep.job.id)
         return false;
-    for (int waited = 0; waited < SIGNAL_MS && result->status == TUNE_FAILED && !*my.tune.stop_signal; waited += 10)
-        poll(NULL, 0, 10);
+    if (!tune_slurm_signals_sent())
+        for (int left = result->status == TUNE_FAILED ? AFTER_FAILURE_MS : AFTER_SUCCESS_MS; left > 0 && !*my.tune.stop_signal; left -= 10)
+            poll(NULL, 0, 10);
     return *my.tune.stop_signal;
 }

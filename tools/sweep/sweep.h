@@ -233,8 +233,8 @@ void sweep_brake(const struct tune_result *result);
 /* points.c - --points and --job: this process is one of a launcher's.
  * sweep_points_check - whether the flags fit together; read --job.
  * sweep_points_left - whether it may begin one more measurement.
- * sweep_cut_short - whether a program ended because its whole job was ended. After a failure it
- * waits a moment for the signal. */
+ * sweep_cut_short - whether a program ended because Slurm was ending its whole job. Where Slurm may
+ * be in the middle of that, it waits for our own signal. */
 int sweep_points_check(void);
 bool sweep_points_left(void);
 bool sweep_cut_short(const struct tune_result *result);
