@@ -338,7 +338,8 @@ faults: setup-test
 test-slurm: setup-test
 	@sh tools/setup.sh slurm || echo "# without Slurm this is skipped"
 	@$(MAKE) --no-print-directory -j$$(nproc) all
-	@BUILD=$(BUILD) sh tests/run.sh tests/slurm.sh tests/slurm_kills.sh tests/slurm_wrong.sh tests/slurm_requeue.sh tests/sweep_ssh.sh
+	@BUILD=$(BUILD) sh tests/run.sh tests/slurm.sh tests/slurm_kills.sh tests/slurm_wrong.sh \
+	    tests/slurm_ended.sh tests/slurm_requeue.sh tests/sweep_ssh.sh
 
 # Small faults, one at a time: whether the tests notice each (see tests/mutants.sh). MUTANTS: words that choose some.
 mutants: setup-test

@@ -6,12 +6,14 @@
 #     sh tests/slurm_cluster.sh stop /tmp/cluster       end them; the folder stays, with the logs
 #     sh tests/slurm_cluster.sh daemon /tmp/cluster slurmctld       start one of them again; or: slurmd n2
 #
-# It needs root, and Debian's packages slurmctld, slurmd, slurm-client and munge (tools/setup.sh slurm). It listens on
-# 127.0.0.1 and keeps all its files in the folder, so it leaves any other Slurm of the machine alone.
+# It needs root, and the packages of tools/setup.sh slurm. It listens on 127.0.0.1 and keeps all its files in the folder, so it
+# leaves any other Slurm of the machine alone.
 # The nodes n1 to n4 are daemons on one machine, each with a port of its own. They share its cores and all its files.
-# SLURM_PORT: first of the five ports that it takes (five free ones above 17700).
+# SLURM_PORT: first of the seven ports that it takes (free ones above 17700).
 # SLURM_CONF_MORE: lines to add to slurm.conf, such as MinJobAge=2 (the last of two equal lines counts).
 # SLURM_NODE_CPUS: processors that each node says it has (2).
+# SLURM_CGROUPS=1: jobs in control groups (version 1), with the memory that they ask for (--mem) as a limit.
+# SLURM_ACCOUNTING=1: slurmdbd and a database of its own, so that sacct answers.
 set -u
 command=${1:-} dir=${2:-}
 case $command in
@@ -22,16 +24,50 @@ esac
 mkdir -p "$dir" || exit 1
 dir=$(cd "$dir" && pwd) || exit 1
 
-# free_ports - a number from which on five ports are free.
+# free_ports - a number from which on seven ports are free.
 free_ports() {
     first=$((17700 + $$ % 500 * 10)) # two clusters may start at once
     while [ $first -lt 30000 ]; do
         taken=
-        for p in 0 1 2 3 4; do grep -qi ":$(printf %04X $((first + p))) [0-9A-F:]* 0A" /proc/net/tcp && taken=1; done
+        for p in 0 1 2 3 4 5 6; do grep -qi ":$(printf %04X $((first + p))) [0-9A-F:]* 0A" /proc/net/tcp && taken=1; done
         [ -n "$taken" ] || break
         first=$((first + 10))
     done
     echo $first
+}
+
+# cgroups, accounting - their lines of slurm.conf; their own files are written.
+cgroups() {
+    if [ -z "${SLURM_CGROUPS:-}" ]; then
+        printf '%s\n' ProctrackType=proctrack/linuxproc TaskPlugin=task/none SelectTypeParameters=CR_CPU
+        return
+    fi
+    printf '%s\n' CgroupPlugin=cgroup/v1 CgroupMountpoint=/sys/fs/cgroup ConstrainRAMSpace=yes >"$dir/cgroup.conf"
+    printf '%s\n' ProctrackType=proctrack/cgroup TaskPlugin=task/cgroup SelectTypeParameters=CR_CPU_Memory
+}
+accounting() {
+    if [ -z "${SLURM_ACCOUNTING:-}" ]; then
+        echo AccountingStorageType=accounting_storage/none
+        return
+    fi
+    sed 's/^ *//' >"$dir/slurmdbd.conf" <<E2
+        AuthType=auth/munge
+        AuthInfo=socket=$dir/munge/socket
+        DbdHost=localhost
+        DbdAddr=127.0.0.1
+        DbdPort=$((port + 5))
+        SlurmUser=root
+        LogFile=$dir/slurmdbd.log
+        PidFile=$dir/slurmdbd.pid
+        StorageType=accounting_storage/mysql
+        StorageHost=127.0.0.1
+        StoragePort=$((port + 6))
+        StorageUser=slurm
+        StoragePass=slurm
+        StorageLoc=slurm
+E2
+    chmod 600 "$dir/slurmdbd.conf"
+    printf '%s\n' AccountingStorageType=accounting_storage/slurmdbd AccountingStorageHost=127.0.0.1 "AccountingStoragePort=$((port + 5))" "AccountingStoragePass=$dir/munge/socket"
 }
 
 configure() {
@@ -53,16 +89,13 @@ SlurmdPidFile=$dir/slurmd-%n.pid
 SlurmctldLogFile=$dir/slurmctld.log
 SlurmdLogFile=$dir/slurmd-%n.log
 SlurmdParameters=config_overrides
-# The nodes are one machine: no control groups, and a job's processes are found by their session.
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/none
 MpiDefault=none
 SwitchType=switch/none
 SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
+$(cgroups)
+$(accounting)
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 SchedulerType=sched/backfill
@@ -93,19 +126,41 @@ E2
 # alive FILE - whether the process whose number the file holds runs; a dead one may stand in the table for a while.
 alive() { [ -s "$1" ] && grep -q '^State:.[^ZX]' "/proc/$(cat "$1")/status" 2>/dev/null; }
 
-# daemon munged|slurmctld|slurmd [NODE] - start it unless it runs.
+# until_true COMMAND... - waits for it, for at most 30 s.
+until_true() {
+    tries=0
+    until "$@"; do
+        tries=$((tries + 1))
+        [ $tries -lt 150 ] || return 1
+        sleep 0.2
+    done
+}
+
+# database - the database of slurmdbd; a new one has nothing but the user that slurmdbd is.
+database() {
+    [ -d "$dir/db/mysql" ] || mariadb-install-db --no-defaults --datadir="$dir/db" --user=root --auth-root-authentication-method=normal \
+        --skip-test-db >"$dir/mariadbd.log" 2>&1 || return 1
+    mariadbd --no-defaults --datadir="$dir/db" --user=root --bind-address=127.0.0.1 --port=$((port + 6)) --socket="$dir/db.sock" \
+        --pid-file="$dir/mariadbd.pid" --innodb-buffer-pool-size=64M --skip-name-resolve >>"$dir/mariadbd.log" 2>&1 &
+    until_true mariadb --no-defaults --socket="$dir/db.sock" --user=root \
+        -e "CREATE USER IF NOT EXISTS slurm@'127.0.0.1' IDENTIFIED BY 'slurm'; GRANT ALL ON slurm.* TO slurm@'127.0.0.1'" 2>/dev/null
+}
+
+# daemon munged|mariadbd|slurmdbd|slurmctld|slurmd [NODE] - start it unless it runs.
 daemon() {
     export SLURM_CONF="$dir/slurm.conf"
     case $1 in
     munged) alive "$dir/munged.pid" || munged --force --key-file="$dir/munge.key" --socket="$dir/munge/socket" \
         --pid-file="$dir/munged.pid" --log-file="$dir/munged.log" --seed-file="$dir/munge.seed" ;;
+    mariadbd) alive "$dir/mariadbd.pid" || database ;;
+    slurmdbd) alive "$dir/slurmdbd.pid" || SLURM_CONF="$dir/slurm.conf" slurmdbd ;;
     slurmctld) alive "$dir/slurmctld.pid" || slurmctld -f "$dir/slurm.conf" 2>>"$dir/slurmctld.log" ;;
     slurmd) alive "$dir/slurmd-$2.pid" || slurmd -N "$2" -f "$dir/slurm.conf" 2>>"$dir/slurmd-$2.log" ;;
     *) echo "slurm_cluster.sh: no daemon $1" >&2; return 2 ;;
     esac
 }
 
-missing() { for p in munged slurmctld slurmd sbatch; do command -v $p >/dev/null 2>&1 || echo $p; done; }
+missing() { for p in munged slurmctld slurmd sbatch ${SLURM_ACCOUNTING:+slurmdbd mariadbd mariadb}; do command -v $p >/dev/null 2>&1 || echo $p; done; }
 
 # whole - whether all four nodes are there for jobs.
 whole() { [ "$(sinfo -h -p all -t idle,alloc,mix -o %D 2>/dev/null | awk '{ n += $1 } END { print n + 0 }')" = 4 ]; }
@@ -114,26 +169,28 @@ start() {
     absent=$(missing)
     [ -z "$absent" ] || { echo "slurm_cluster.sh: not installed:" $absent "(sh tools/setup.sh slurm)" >&2; return 3; }
     [ "$(id -u)" = 0 ] || { echo "slurm_cluster.sh: only root can start these daemons" >&2; return 3; }
-    configure && daemon munged && daemon slurmctld || return 1
+    [ -z "${SLURM_CGROUPS:-}" ] || [ -w /sys/fs/cgroup/memory/tasks ] ||
+        { echo "slurm_cluster.sh: not installed: control groups of version 1" >&2; return 3; }
+    configure && daemon munged || return 1
+    if [ -n "${SLURM_ACCOUNTING:-}" ]; then
+        daemon mariadbd && daemon slurmdbd && until_true timeout 3 sacctmgr -i --quiet add cluster tune >/dev/null 2>&1 ||
+            { echo "slurm_cluster.sh: the accounting does not come up; see $dir/*.log" >&2; return 1; }
+    fi
+    daemon slurmctld || return 1
     for node in n1 n2 n3 n4; do
         mkdir -p "$dir/spool/$node"
         daemon slurmd $node || return 1
     done
-    tries=0
-    until whole; do
-        tries=$((tries + 1))
-        [ $tries -lt 150 ] || { echo "slurm_cluster.sh: the nodes do not come up; see $dir/*.log" >&2; return 1; }
-        sleep 0.2
-    done
+    until_true whole || { echo "slurm_cluster.sh: the nodes do not come up; see $dir/*.log" >&2; return 1; }
 }
 
 stop() {
     export SLURM_CONF="$dir/slurm.conf"
     scancel --quiet --state=running,pending,suspended -u root 2>/dev/null
-    for f in "$dir"/slurmd-n?.pid "$dir/slurmctld.pid" "$dir/munged.pid"; do
+    for f in "$dir"/slurmd-n?.pid "$dir/slurmctld.pid" "$dir/slurmdbd.pid" "$dir/mariadbd.pid" "$dir/munged.pid"; do
         alive "$f" && kill "$(cat "$f" 2>/dev/null)"
     done
-    for f in "$dir"/slurmd-n?.pid "$dir/slurmctld.pid" "$dir/munged.pid"; do
+    for f in "$dir"/slurmd-n?.pid "$dir/slurmctld.pid" "$dir/slurmdbd.pid" "$dir/mariadbd.pid" "$dir/munged.pid"; do
         tries=0
         while alive "$f" && [ $tries -lt 100 ]; do
             tries=$((tries + 1))

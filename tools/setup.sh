@@ -38,6 +38,8 @@ if [ "$1" = slurm ]; then
     need slurmd command -v slurmd
     need slurm-client command -v sbatch
     need munge command -v munged
+    need slurmdbd command -v slurmdbd # with the database, for sacct
+    need mariadb-server command -v mariadbd
     need openssh-server sh -c 'command -v sshd || ls /usr/sbin/sshd'
     need openssh-client command -v ssh
 fi

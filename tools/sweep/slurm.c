@@ -227,8 +227,8 @@ static int read_sacct(char *text)
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         struct job job = {0};
         int exit = 0, signal = 0;
-        if (sscanf(line, "%48[^|]|%24[^| ]%*[^|]|%d:%d|%64s", job.id, job.state, &exit, &signal, job.host) < 2 &&
-            sscanf(line, "%48[^|]|%24[^|]|%d:%d|%64s", job.id, job.state, &exit, &signal, job.host) < 2)
+        if (sscanf(line, "%48[^|]|%24[^| ]%*[^|]|%d:%d|%64s", job.id, job.state, &exit, &signal, job.host) < 4 &&
+            sscanf(line, "%48[^|]|%24[^| ]|%d:%d|%64s", job.id, job.state, &exit, &signal, job.host) < 4)
             continue;
         job.code = exit << 8 | signal;
         if (!find_job(job.id))
@@ -432,7 +432,7 @@ static int settle(struct launch_point *p, const struct job *job)
     snprintf(why, sizeof why, "Slurm ended job %s on %s: %s", c->id, job && *job->host ? job->host : p->holder.host, state);
     TRY(launch_lost(p, again, why));
     p->held = false;
-    p->given_up = cancelled;
+    p->given_up = cancelled || !again;
     if (!again || cancelled)
         return 0;
     slurm.lost++;

@@ -1,0 +1,63 @@
+#!/bin/sh
+# slurm_ended.sh - sweep --launcher slurm where jobs have a limit of memory (control groups), and where Slurm forgets ended jobs soon,
+# so that the accounting is asked (sacct). Called by `make test-slurm`, as root.
+export SLURM_CGROUPS=1 SLURM_ACCOUNTING=1 SLURM_CONF_MORE=MinJobAge=2
+. tests/slurm_common.sh
+cat >hungry.sh <<'E2'
+#!/bin/sh
+case $TUNE_INPUT_HOW in
+eat) exec awk 'BEGIN { for (;;) s = s "this text grows without an end, until there is no memory left for it" }' ;;
+spare) for p in /proc/[0-9]*; do [ "$(cat "$p/comm" 2>/dev/null)" != sweep ] || echo 1000 >"$p/oom_score_adj"; done
+    exec awk 'BEGIN { for (;;) s = s "this text grows without an end, until there is no memory left for it" }' ;;
+esac
+exec ./work.sh
+E2
+chmod +x hungry.sh
+sed 's/work\.sh/hungry.sh/; s/"fine", "fail"/"fine", "fail", "eat", "spare"/' work.json >hungry.json && mv hungry.json work.json
+mem="--mem=100"
+
+# ---- memory ----
+space eat.yaml 0 2 0.1 eat
+is "a program that takes too much memory: rows with the reason, each point once" eval '{ slurm eat.yaml eat --name eat --slurm "$mem" || true; } && says "^# finished +0 valid, 2 invalid, 0 failed" && says "out of memory: the kernel killed it" && whole eat 0 2'
+space fine.yaml 20 24 0.1
+is "... others fit" eval 'slurm fine.yaml eat --name fine --slurm "$mem" && says "^# finished +4 valid"'
+space spare.yaml 30 31 0.1 spare
+is "the sweep in its job is killed for its memory: a row with Slurm's reason" eval '! slurm spare.yaml spare --name spare --slurm "$mem" && says "Slurm ended job [0-9_]+ on n[1-4]: OUT_OF_MEMORY" && whole spare 30 31 && [ "$(grep -c "jobs in Slurm" shown)" = 1 ]'
+is "... no claim and no job is left" eval '[ -z "$(ls spare/claims)" ] && idle'
+
+# ---- signals in control groups ----
+$CC -std=gnu11 -D_GNU_SOURCE -O1 -shared -fPIC -o slow_kill.so "$here/tests/faults/slow_kill.c" -ldl || exit 1
+restart() { # [LIBRARY] - the daemon of node n1, with the library
+    kill "$(cat "$cluster/slurmd-n1.pid")"
+    while pgrep -F "$cluster/slurmd-n1.pid" >/dev/null 2>&1; do sleep 0.1; done
+    LD_PRELOAD=${1:-} daemon slurmd n1
+}
+restart "$tmp/slow_kill.so"
+space slow.yaml 40 42 4
+behind slowly slow.yaml slow --slurm "$mem --partition=one"
+measuring slow slowly 2
+scancel "--jobname=$(squeue -h -o %j | head -n 1)"
+is "cancelled slowly: what ended well meanwhile is no result" eval 'ended 0 && says "^# 2 points are left, because jobs were cancelled" && [ -z "$(rows slow a)" ]'
+restart
+
+# ---- the accounting ----
+# forgotten JOBS - waits until squeue does not know them any more.
+forgotten() { until [ -z "$(squeue -h -t all -o %i --jobs="$1" 2>/dev/null)" ]; do sleep 1; done; }
+space long.yaml 50 54 200
+behind later long.yaml later --slurm "$mem --time=1"
+measuring later later 4
+kill -9 $pid
+for i in 1 2 3 4; do
+    claim=$(echo "$claims" | sed -n ${i}p)
+    jobs="${jobs:-}$(field "$claim" job) "
+done
+set -- $jobs
+cancelled=$1 killed=$2 long=$3 longer=$4
+scancel "$cancelled"
+kill -9 "$(field "$(echo "$claims" | sed -n 2p)" pid)"
+is "jobs that end after their sweep, and that squeue forgets" eval 'idle && forgotten "$(echo $jobs | tr " " ,)" && sacct -n -X -P -o JobID,State >told; grep "^$cancelled|CANCELLED" told && grep "^$killed|FAILED" told && grep "^$long|TIMEOUT" told && grep "^$longer|TIMEOUT" told'
+is "... sweep --resume asks sacct: rows for those that met the limit" eval '{ resume later later --time-limit 20 || true; } && says "failed .*Slurm ended job $long on n[1-4]: TIMEOUT" && says "failed .*Slurm ended job $longer on n[1-4]: TIMEOUT" && says "^# tried again .*Slurm ended job $killed on n[1-4]: FAILED" && [ "$(rows later status)" = "failed
+failed" ]'
+scancel -u root
+idle
+finish
