@@ -3,7 +3,7 @@
 # else on every fourth commit. Commits are counted along the first parents, so that merges leave out no fourth one.
 # Nothing is stored: when a stage ran last follows from the history by the same rule.
 always="test test-cuda test-peers"
-longer="test-cuda-compiled test-asan test-valgrind fuzz faults test-aarch64"
+longer="test-cuda-compiled test-asan test-valgrind fuzz faults test-slurm test-aarch64"
 window=20 every=4
 
 # covers STAGE - the files that can change what a longer stage finds, as git's pathspecs.
@@ -19,6 +19,9 @@ covers() {
     faults) echo components/core components/files components/machine components/runs components/checkpoints \
         components/loggers components/evaluators components/profilers components/flags components/adapters \
         components/sweeps recipes tools/sweep.c tools/sweep tools/merge_adapter.c tests/faults tests/faults.sh tests/faults_sweep.sh ;;
+    test-slurm) echo components/sweeps/discovery components/sweeps/stores components/machine/slurm.c components/machine/process.c \
+        components/flags/resume.c components/flags/program.c tools/sweep.c tools/sweep tests/slurm* tests/sweep_ssh.sh \
+        tests/sweep_work.sh tests/faults/slow_kill.c ;;
     test-aarch64) echo components/core components/devices :!components/devices/cuda components/models tests/test_kernels.c tests/aarch64.sh tools/aarch64.sh ;;
     esac
 }

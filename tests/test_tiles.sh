@@ -34,6 +34,14 @@ for set in $known; do
     is "the header names $set" eval "opened $set | grep -q ' $set kernels'"
     is "every operation, $set" env TUNE_CPU="$set" "$BUILD/tests/test_kernels"
 done
+same_choice() { # others on the cores, as after a start of many programs at once, change nothing
+    for i in 1 2 3 4 5 6; do (while :; do :; done) & busy="${busy:-} $!"; done
+    for i in $(seq 60); do "$BUILD/tests/helpers/device" cpu; done | sort -u >"$tmp/chosen"
+    kill $busy
+    cat "$tmp/chosen"
+    [ "$(wc -l <"$tmp/chosen")" = 1 ]
+}
+is "60 starts on busy cores take the same kernels" same_choice
 lacks() { # SET: the processor cannot run it: exit code 3, and what it lacks
     case " $known " in *" $1 "*) return 0 ;; esac
     TUNE_CPU=$1 "$BUILD/tests/helpers/device" cpu 2>"$tmp/said"

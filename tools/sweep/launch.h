@@ -9,7 +9,7 @@ struct launch_point {
     struct tune_job job;
     char claim[48];                  /* name of its claim */
     struct tune_claim_holder holder; /* who has it, as it was last looked up */
-    bool held, given_up;             /* given_up: its job was cancelled or it has a row, so no new one is started */
+    bool held, given_up;             /* given_up: no new job is started for it */
 };
 
 struct launch {

@@ -36,8 +36,8 @@ bool sweep_points_left(void)
     return my.points == 0 || sweep.taken < my.points;
 }
 
-/* Slurm signals the processes of a job one by one. A program may end before we hear why: it failed, or it even ended well, as a
- * shell does that goes on when its `sleep` was killed. Where Slurm's daemon is hidden, we wait for the signal a while. */
+/* Slurm signals the processes of a job one by one. So a program may end before we hear why. It may even end well: a shell goes on
+ * when its `sleep` was killed. Where Slurm's daemon is hidden, we wait a while for the signal. */
 bool sweep_cut_short(const struct tune_result *result)
 {
     enum { AFTER_SUCCESS_MS = 50, AFTER_FAILURE_MS = 300 };
