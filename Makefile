@@ -334,12 +334,12 @@ faults: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh tests/faults_sweep.sh
 
-# Sweeps over a real Slurm of four nodes, and over ssh, on this machine (see tests/slurm_cluster.sh). As root, by hand.
+# Sweeps over a real Slurm of four nodes, over ssh and in a container, on this machine (see tests/slurm_cluster.sh). As root, by hand.
 test-slurm: setup-test
 	@sh tools/setup.sh slurm || echo "# without Slurm this is skipped"
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@BUILD=$(BUILD) sh tests/run.sh tests/slurm.sh tests/slurm_kills.sh tests/slurm_wrong.sh \
-	    tests/slurm_ended.sh tests/slurm_requeue.sh tests/sweep_ssh.sh
+	    tests/slurm_ended.sh tests/slurm_requeue.sh tests/sweep_ssh.sh tests/sweep_container.sh
 
 # Small faults, one at a time: whether the tests notice each (see tests/mutants.sh). MUTANTS: words that choose some.
 mutants: setup-test

@@ -80,7 +80,7 @@ SlurmctldHost=localhost(127.0.0.1)
 SlurmctldPort=$port
 SlurmUser=root
 AuthType=auth/munge
-AuthInfo=socket=$dir/munge/socket
+AuthInfo=socket=$dir/munge/socket,cred_expire=10
 CredType=cred/munge
 StateSaveLocation=$dir/state
 SlurmdSpoolDir=$dir/spool/%n
@@ -101,7 +101,7 @@ PreemptMode=REQUEUE
 SchedulerType=sched/backfill
 SchedulerParameters=defer_batch,sched_interval=1,bf_interval=2,sched_min_interval=0,batch_sched_delay=0
 ReturnToService=2
-# Small, so that tests see the end of things.
+# Small, so that tests see the end of things. After cred_expire a job that was put back starts again; below 5 Slurm takes 120.
 MinJobAge=300
 MaxArraySize=10001
 MaxJobCount=20000

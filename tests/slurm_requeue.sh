@@ -4,9 +4,6 @@
 # does not. Minutes long: Slurm looks at limits every 30 s. (Everything else: tests/test_requeue.sh.)
 cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
-cluster=$tmp/cluster
-# A job that is put back starts again once its credentials are void: at once.
-export SLURM_PORT=$((20000 + $$ % 20000)) SLURM_CONF_MORE="AuthInfo=socket=$cluster/munge/socket,cred_expire=2"
 what="--requeue in a real Slurm"
 . tests/slurm_begin.sh
 until_is() { # SECONDS COMMAND... - waits until the command succeeds

@@ -30,7 +30,7 @@ if [ -z "$server" ] || ! command -v ssh >/dev/null 2>&1; then
 fi
 mkdir -p /run/sshd keys && chmod 700 keys
 ssh-keygen -q -t ed25519 -N '' -f keys/host && ssh-keygen -q -t ed25519 -N '' -f keys/user && cp keys/user.pub keys/authorized
-port=$((20000 + $$ % 10000))
+port=$((10000 + $$ % 10000))
 cat >sshd.conf <<E2
 Port $port
 ListenAddress 127.0.0.1

@@ -42,6 +42,7 @@ if [ "$1" = slurm ]; then
     need mariadb-server command -v mariadbd
     need openssh-server sh -c 'command -v sshd || ls /usr/sbin/sshd'
     need openssh-client command -v ssh
+    need runc command -v runc
 fi
 if [ "$1" = aarch64 ]; then
     need gcc-aarch64-linux-gnu command -v aarch64-linux-gnu-gcc

@@ -90,7 +90,7 @@ static int ended(struct host *h)
     last_words(h, words, sizeof words);
     h->failures = launch.rows > h->rows ? 1 : h->failures + 1;
     h->rows = launch.rows;
-    bool final = end.how == TUNE_CHILD_EXITED && (end.code == 2 || end.code == 3 || end.code >= 97);
+    bool final = end.how == TUNE_CHILD_EXITED && launch_never_runs(end.code);
     h->given_up = final || h->failures >= FAILURES_MOST;
     sweep_clear_status();
     printf("# %s: %s %d", h->prefix, end.how == TUNE_CHILD_EXITED ? "exit code" : "signal", end.code);

@@ -190,6 +190,11 @@ int launch_run(const char *const *argv, char *text, size_t size)
     return end.how == TUNE_CHILD_EXITED && end.code == 0 ? 0 : 1;
 }
 
+bool launch_never_runs(int code)
+{
+    return code == TUNE_ERROR_USAGE || code == TUNE_ERROR_CANNOT || code == 97 || code == 98 || code == 126 || code == 127;
+}
+
 void launch_last_line(const char *name, char *text, size_t size)
 {
     char path[TUNE_PATH_MAX], *all = NULL;

@@ -44,12 +44,15 @@ extern const struct launcher sweep_slurm, sweep_hosts;
  * Else it becomes a row that says why.
  * launch_run - run a command; its output, at most size bytes of it, into text. 0: it ended well. 1:
  * it did not. -1 with an error.
+ * launch_never_runs - whether a process of ours that ended with this exit code would do so again:
+ * our usage and cannot, 97 and 98 of the script, 126 and 127 of a shell that cannot start it.
  * launch_last_line - the last line of a process's log; "": none. */
 int launch_read_rows(void);
 int launch_look(void);
 int launch_write_script(int jobs);
 int launch_lost(struct launch_point *point, bool again, const char *why);
 int launch_run(const char *const *argv, char *text, size_t size);
+bool launch_never_runs(int code);
 void launch_last_line(const char *name, char *text, size_t size);
 
 #endif

@@ -350,7 +350,7 @@ static int look_at_failure(const struct job *job)
     line[0] = 0;
     if (ran)
         launch_last_line(job->id, line, sizeof line);
-    if (ran && (code == 2 || code == 3 || code == 126 || code == 127 || code == 97 || code == 98))
+    if (ran && launch_never_runs(code))
         return fail_of(job, code, line);
     slurm.failures++;
     if (!ran)
