@@ -59,7 +59,8 @@ until ssh -F ssh.conf near true 2>/dev/null; do
 done
 space far.yaml 1000 1040 0.2
 is "ssh to two hosts" eval 'launch far.yaml far --launcher "ssh -F $tmp/ssh.conf near" --launcher "ssh -F $tmp/ssh.conf other" && says "^# finished +40 valid" && whole far 1000 1040 && [ "$(ls far/*.h5 | wc -l)" = 2 ]'
-is "a host that ssh cannot reach" eval 'space gone.yaml 1100 1110 0.1; launch gone.yaml far --launcher "ssh -F $tmp/ssh.conf -p 1 near" --launcher "ssh -F $tmp/ssh.conf near" && says "^# ssh .* exit code 255: .*refused.*not used any more" && says "^# finished +10 valid"'
+is "a host that ssh cannot reach: the other one measures" eval 'space gone.yaml 1100 1110 0.1; launch gone.yaml far --launcher "ssh -F $tmp/ssh.conf -p 1 near" --launcher "ssh -F $tmp/ssh.conf near" && says "^# ssh .* exit code 255: .*refused" && says "^# finished +10 valid"'
+is "... no other one: it is tried three times" eval 'space none.yaml 1200 1210 0.1; ! launch none.yaml far --launcher "ssh -F $tmp/ssh.conf -p 1 near" && [ "$(grep -c "^# ssh .* exit code 255: .*refused" shown)" = 3 ] && says "not used any more" && says "^sweep: no host measures any more; 10 points are left"'
 space killed.yaml 2000 2040 0.3
 "$sweep" killed.yaml --experiments work.json --store kil --share-cores --name killed --launcher "ssh -F $tmp/ssh.conf near" >shown 2>&1 &
 pid=$!

@@ -5,18 +5,23 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/clock.h"
 #include "core/nearest.h"
 #include "core/print.h"
 #include "launch.h"
 
-enum { FAILURES_MOST = 3 };
+enum {
+    FAILURES_MOST = 3, /* in a row, each soon after its start */
+    SOON_S = 30,
+    PAUSE_S = 5, /* after a failure; after the next one twice as long, and so on */
+};
 
 struct host {
     const char *prefix;
     char job[16]; /* names its log */
     struct tune_child *child;
-    int failures; /* since the last row */
-    int64_t rows;
+    int failures;
+    double started_s, next_s; /* next_s: no start before that */
     bool given_up;
 };
 
@@ -62,6 +67,7 @@ static int start(struct host *h)
     TRY(tune_path(log, "%s/%s.out.log", launch.folder, h->job));
     const struct tune_child_options o = {.argv = argv, .environment = (const char *const *)environ, .log = log,
                                          .log_limit = LOG_LIMIT, .grace_s = my.grace};
+    h->started_s = tune_clock_s();
     return (h->child = tune_child_start(&o)) ? 0 : -1;
 }
 
@@ -88,8 +94,9 @@ static int ended(struct host *h)
     if (end.how == TUNE_CHILD_EXITED && end.code == 0)
         return 0;
     last_words(h, words, sizeof words);
-    h->failures = launch.rows > h->rows ? 1 : h->failures + 1;
-    h->rows = launch.rows;
+    double now = tune_clock_s();
+    h->failures = now - h->started_s > SOON_S ? 1 : h->failures + 1;
+    h->next_s = now + PAUSE_S * h->failures;
     bool final = end.how == TUNE_CHILD_EXITED && launch_never_runs(end.code);
     h->given_up = final || h->failures >= FAILURES_MOST;
     sweep_clear_status();
@@ -126,7 +133,7 @@ static int step(void)
             TRY(ended(h));
             TRY(launch_read_rows());
         }
-        if (!h->child && !h->given_up && launch.count > 0)
+        if (!h->child && !h->given_up && launch.count > 0 && tune_clock_s() >= h->next_s)
             TRY(start(h));
         launch.running += h->child != NULL;
         used += !h->given_up;
