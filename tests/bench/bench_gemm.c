@@ -253,6 +253,8 @@ int main(int argc, char **argv)
         return 1;
     if (!try && getenv(tried))
         printf("# %s\n", getenv(tried));
+    else if (!try && core)
+        printf("# OPENBLAS_CORETYPE=%s is set, so no other kernel of OpenBLAS was tried\n", core);
     measure(try ? TRY_S : argc > 1 ? atof(argv[1]) : 20, threads, !try, own && atoi(own));
     if (try) {
         total(OPENBLAS, &work, &time[OPENBLAS]);
