@@ -334,7 +334,7 @@ faults: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh tests/faults_sweep.sh
 
-# Sweeps over a real Slurm of four nodes, over ssh and in a container, on this machine (see tests/slurm_cluster.sh). As root, by hand.
+# Sweeps over a real Slurm of four nodes, over ssh and in a container, on this machine (see tests/slurm_cluster.sh). As root.
 test-slurm: setup-test
 	@sh tools/setup.sh slurm || echo "# without Slurm this is skipped"
 	@$(MAKE) --no-print-directory -j$$(nproc) all

@@ -31,7 +31,7 @@ is "... --resume measures them" eval 'resume cancelled can && says "^# finished 
 # in its job hears of the end.
 $CC -std=gnu11 -D_GNU_SOURCE -O1 -shared -fPIC -o slow_kill.so "$here/tests/faults/slow_kill.c" -ldl || exit 1
 kill "$(cat "$cluster/slurmd-n1.pid")"
-is "a daemon that sends signals slowly" eval 'while pgrep -F "$cluster/slurmd-n1.pid" >/dev/null 2>&1; do sleep 0.1; done; LD_PRELOAD=$tmp/slow_kill.so daemon slurmd n1'
+is "a daemon that sends signals slowly" eval 'timeout 60 sh -c "while pgrep -F \$0 >/dev/null 2>&1; do sleep 0.1; done" "$cluster/slurmd-n1.pid"; LD_PRELOAD=$tmp/slow_kill.so daemon slurmd n1'
 space slow.yaml 2000 2002 4
 behind slowly slow.yaml slow --slurm --partition=one
 measuring slow slowly 2
@@ -39,7 +39,7 @@ scancel "--jobname=$(squeue -h -o %j | head -n 1)"
 is "cancelled slowly: what ended well meanwhile is no result" eval 'ended 0 && says "^# 2 points are left, because jobs were cancelled" && [ -z "$(rows slow a)" ]'
 is "... --resume measures them" eval 'resume slowly slow && says "^# finished +2 valid" && whole slow 2000 2002'
 kill "$(cat "$cluster/slurmd-n1.pid")"
-while pgrep -F "$cluster/slurmd-n1.pid" >/dev/null 2>&1; do sleep 0.1; done
+timeout 60 sh -c 'while pgrep -F "$0" >/dev/null 2>&1; do sleep 0.1; done' "$cluster/slurmd-n1.pid"
 daemon slurmd n1
 
 behind requeued long.yaml req
@@ -63,7 +63,7 @@ behind limit limit.yaml limit --slurm "--time=1"
 is "the time limit of jobs: rows with the reason" eval 'ended 1 && [ "$(grep -c "failed .*Slurm ended job [0-9_]* on n[1-4]: TIMEOUT" shown)" = 2 ] && whole limit 5000 5002'
 idle
 
-# Slurm's own account of an end that this cluster cannot make: it has no control groups.
+# Slurm's own account of an end that this cluster cannot make: it has no control groups. (With them: slurm_ended.sh.)
 mkdir fake && cat >fake/squeue <<E2
 #!/bin/sh
 $(command -v squeue) "\$@" | sed 's/FAILED       /OUT_OF_MEMORY/'

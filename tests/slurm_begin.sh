@@ -1,5 +1,6 @@
 # slurm_begin.sh - start a cluster of the test's own, or skip the test; $what names it. Sourced by the tests with Slurm, after tests/tap.sh.
 cluster=$tmp/cluster
+trap 'sh "$here/tests/slurm_cluster.sh" stop "$cluster"; rm -rf "$tmp"' EXIT
 if ! sh tests/slurm_cluster.sh start "$cluster" >"$tmp/started" 2>&1; then
     case $(cat "$tmp/started") in
     *"not installed"* | *"only root"*) skip "$what" "$(tail -n 1 "$tmp/started")" ;;
@@ -7,5 +8,4 @@ if ! sh tests/slurm_cluster.sh start "$cluster" >"$tmp/started" 2>&1; then
     esac
     finish
 fi
-trap 'sh "$here/tests/slurm_cluster.sh" stop "$cluster"; rm -rf "$tmp"' EXIT
 eval "$(sh tests/slurm_cluster.sh env "$cluster")"

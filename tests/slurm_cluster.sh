@@ -101,7 +101,8 @@ PreemptMode=REQUEUE
 SchedulerType=sched/backfill
 SchedulerParameters=defer_batch,sched_interval=1,bf_interval=2,sched_min_interval=0,batch_sched_delay=0
 ReturnToService=2
-# Small, so that tests see the end of things. After cred_expire a job that was put back starts again; below 5 Slurm takes 120.
+# Small, so that tests see the end of things. A job that was put back starts again after cred_expire seconds; for less than 5
+# Slurm takes 120.
 MinJobAge=300
 MaxArraySize=10001
 MaxJobCount=20000
@@ -138,7 +139,8 @@ until_true() {
 
 # database - the database of slurmdbd; a new one has nothing but the user that slurmdbd is.
 database() {
-    [ -d "$dir/db/mysql" ] || mariadb-install-db --no-defaults --datadir="$dir/db" --user=root --auth-root-authentication-method=normal \
+    mkdir -p "$dir/db" && chmod 700 "$dir/db"
+    [ -d "$dir/db/mysql" ] || mariadb-install-db --no-defaults --datadir="$dir/db" --user=root --auth-root-authentication-method=socket \
         --skip-test-db >"$dir/mariadbd.log" 2>&1 || return 1
     mariadbd --no-defaults --datadir="$dir/db" --user=root --bind-address=127.0.0.1 --port=$((port + 6)) --socket="$dir/db.sock" \
         --pid-file="$dir/mariadbd.pid" --innodb-buffer-pool-size=64M --skip-name-resolve >>"$dir/mariadbd.log" 2>&1 &
@@ -149,6 +151,7 @@ database() {
 # daemon munged|mariadbd|slurmdbd|slurmctld|slurmd [NODE] - start it unless it runs.
 daemon() {
     export SLURM_CONF="$dir/slurm.conf"
+    port=$(sed -n 's/^SlurmctldPort=//p' "$SLURM_CONF")
     case $1 in
     munged) alive "$dir/munged.pid" || munged --force --key-file="$dir/munge.key" --socket="$dir/munge/socket" \
         --pid-file="$dir/munged.pid" --log-file="$dir/munged.log" --seed-file="$dir/munge.seed" ;;
@@ -169,7 +172,7 @@ start() {
     absent=$(missing)
     [ -z "$absent" ] || { echo "slurm_cluster.sh: not installed:" $absent "(sh tools/setup.sh slurm)" >&2; return 3; }
     [ "$(id -u)" = 0 ] || { echo "slurm_cluster.sh: only root can start these daemons" >&2; return 3; }
-    [ -z "${SLURM_CGROUPS:-}" ] || [ -w /sys/fs/cgroup/memory/tasks ] ||
+    [ -z "${SLURM_CGROUPS:-}" ] || { [ -w /sys/fs/cgroup/memory/tasks ] && [ -w /sys/fs/cgroup/freezer/tasks ]; } ||
         { echo "slurm_cluster.sh: not installed: control groups of version 1" >&2; return 3; }
     configure && daemon munged || return 1
     if [ -n "${SLURM_ACCOUNTING:-}" ]; then
@@ -198,6 +201,7 @@ stop() {
         done
         alive "$f" && kill -9 "$(cat "$f" 2>/dev/null)"
     done
+    find /sys/fs/cgroup/*/slurm_n[1-4] -depth -type d -exec rmdir {} + 2>/dev/null
     return 0
 }
 

@@ -153,5 +153,5 @@ bool tune_slurm_signals_sent(void)
         poll(NULL, 0, 1);
         is = awake(daemon);
     }
-    return is >= 0;
+    return is == 0;
 }

@@ -14,9 +14,11 @@ extern "C" {
  * left alone, because it was cancelled, or Slurm itself puts it back. 2: left alone, because it was
  * idle for half of its time limit. -1 with an error: no scontrol, or Slurm refused.
  * tune_slurm_signals_sent - wait, for at most 2 s, until Slurm is not in the middle of signalling
- * this job. It signals the job's processes one by one. So a program may lose a child, go on and end
- * before our own signal comes. After the wait it has come. false: slurmstepd, the daemon that
- * signals, is hidden from us (as by /proc with hidepid). */
+ * this job. It signals the job's processes one by one. So a program whose child was killed may end
+ * well before the signal reaches us. true: a signal that was on its way has reached us. false: we
+ * do not know. Then slurmstepd, the daemon that signals, was busy all the time, or is hidden from
+ * us (as by /proc with hidepid). Tasks of `srun` have daemons of their own; those are not looked
+ * at. */
 const char *tune_slurm_job(void);
 int tune_slurm_requeue(const char *job, bool idle);
 bool tune_slurm_signals_sent(void);

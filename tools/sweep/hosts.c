@@ -11,9 +11,10 @@
 #include "launch.h"
 
 enum {
-    FAILURES_MOST = 3, /* in a row, each soon after its start */
+    FAILURES_MOST = 3, /* in a row, each soon after its start or without a row */
     SOON_S = 30,
-    PAUSE_S = 5, /* after a failure; after the next one twice as long, and so on */
+    PAUSE_S = 5, /* before the next start, times the failures in a row */
+    LAST_MS = 5000, /* for the others to end when nothing is left */
 };
 
 struct host {
@@ -21,6 +22,7 @@ struct host {
     char job[16]; /* names its log */
     struct tune_child *child;
     int failures;
+    int64_t rows;             /* launch.rows at its start */
     double started_s, next_s; /* next_s: no start before that */
     bool given_up;
 };
@@ -68,6 +70,7 @@ static int start(struct host *h)
     const struct tune_child_options o = {.argv = argv, .environment = (const char *const *)environ, .log = log,
                                          .log_limit = LOG_LIMIT, .grace_s = my.grace};
     h->started_s = tune_clock_s();
+    h->rows = launch.rows;
     return (h->child = tune_child_start(&o)) ? 0 : -1;
 }
 
@@ -91,11 +94,14 @@ static int ended(struct host *h)
     char words[512];
     TRY(tune_child_end(h->child, &end));
     h->child = NULL;
-    if (end.how == TUNE_CHILD_EXITED && end.code == 0)
-        return 0;
-    last_words(h, words, sizeof words);
     double now = tune_clock_s();
-    h->failures = now - h->started_s > SOON_S ? 1 : h->failures + 1;
+    if (end.how == TUNE_CHILD_EXITED && end.code == 0) {
+        h->failures = 0;
+        h->next_s = now + 1;
+        return 0;
+    }
+    last_words(h, words, sizeof words);
+    h->failures = now - h->started_s > SOON_S && launch.rows > h->rows ? 1 : h->failures + 1;
     h->next_s = now + PAUSE_S * h->failures;
     bool final = end.how == TUNE_CHILD_EXITED && launch_never_runs(end.code);
     h->given_up = final || h->failures >= FAILURES_MOST;
@@ -148,9 +154,15 @@ static void end(void)
     struct tune_child_end end;
     struct tune_error why;
     tune_error_save(&why);
-    for (int i = 0; i < list.count && launch.count > 0; i++)
-        if (list.hosts[i].child)
+    double until = tune_clock_s() + (launch.count > 0 ? 0 : LAST_MS / 1e3);
+    for (int i = 0; i < list.count; i++) {
+        if (!list.hosts[i].child)
+            continue;
+        double left = until - tune_clock_s();
+        struct pollfd over = {.fd = tune_child_descriptor(list.hosts[i].child), .events = POLLIN};
+        if (poll(&over, 1, left > 0 ? (int)(left * 1e3) : 0) == 0) /* such as an ssh to a host that does not answer */
             tune_child_stop(list.hosts[i].child);
+    }
     for (int i = 0; i < list.count; i++)
         if (list.hosts[i].child)
             tune_child_end(list.hosts[i].child, &end);

@@ -37,14 +37,14 @@ bool sweep_points_left(void)
 }
 
 /* Slurm signals the processes of a job one by one. So a program may end before we hear why. It may even end well: a shell goes on
- * when its `sleep` was killed. Where Slurm's daemon is hidden, we wait a while for the signal. */
+ * when its `sleep` was killed. Where Slurm's daemon is hidden, and after a failure, we wait a while for the signal. */
 bool sweep_cut_short(const struct tune_result *result)
 {
-    enum { AFTER_SUCCESS_MS = 50, AFTER_FAILURE_MS = 300 };
+    enum { HIDDEN_MS = 50, AFTER_FAILURE_MS = 300 };
     if (!*sweep.job.id)
         return false;
-    if (!tune_slurm_signals_sent())
-        for (int left = result->status == TUNE_FAILED ? AFTER_FAILURE_MS : AFTER_SUCCESS_MS; left > 0 && !*my.tune.stop_signal; left -= 10)
-            poll(NULL, 0, 10);
+    int left = tune_slurm_signals_sent() ? 0 : HIDDEN_MS;
+    for (left = result->status == TUNE_FAILED ? AFTER_FAILURE_MS : left; left > 0 && !*my.tune.stop_signal; left -= 10)
+        poll(NULL, 0, 10);
     return *my.tune.stop_signal;
 }

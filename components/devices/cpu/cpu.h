@@ -21,9 +21,10 @@ enum {
     TUNE_CPU_AMX_BF16 = 16, TUNE_CPU_NEON_BF16 = 32
 };
 
-/* FLOP/s of the products' tiles in this thread, measured in turn for 2 ms; the best of each counts.
- * gain: how many times as fast the bfloat16 tile is, the median of the turns. Others on the core
- * disturb both tiles of a turn, so that the gain stays. All are 0 without memory. */
+/* FLOP/s of the products' tiles in this thread. Both tiles are tried alternately, for 2 ms in all.
+ * f32, bf16: the best rate. gain: the bfloat16 rate ÷ the float32 rate, the median of the pairs.
+ * Others on the core slow both tiles of a pair, so they hardly change it. All are 0 without
+ * memory. */
 struct tune_cpu_rates {
     double f32, bf16, gain; /* bf16 and gain are 0 where bf16_tiles is false */
 };

@@ -60,7 +60,7 @@ static inline int64_t panel_width(const struct tiles *t, int64_t left)
 
 enum { TALL = 32 }; /* most rows of a tile */
 
-/* The rates of the float32 tile and of that bfloat16 tile; NULL: there is none. See cpu.h. */
+/* Measure this set's float32 tile and its bfloat16 tile. NULL: it has none. See cpu.h. */
 struct tune_cpu_rates tune_cpu_tiles_rates(const struct tiles *bf16);
 
 #endif
