@@ -55,5 +55,5 @@ wait $pid
 code=$?
 is "$kills random kills over sweep, jobs, measurements, slurmd and slurmctld: it ends" eval '[ $code = 0 ] || { tail -n 5 any.out; resume any any; }'
 is "... nothing is lost, nothing twice" whole any 3000 3300
-is "... and no point failed" eval 'rows any status,reason | sort | uniq -c | tr -s " " >ends; cat ends; [ "$(cat ends)" = " 300 valid," ]'
+is "... each row is valid, or says that its measurement was killed" eval 'rows any status,reason | sort | uniq -c | tee ends && ! grep -vE "^ *[0-9]+ (valid,|failed,\"its guard was ended by signal 9, and the program with it\")$" ends'
 finish
