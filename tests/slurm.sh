@@ -27,20 +27,10 @@ scancel "--jobname=$(squeue -h -o %j | head -n 1)"
 is "all jobs cancelled: sweep stops, and says so" eval 'ended 0 && says "^# 8 points are left, because jobs were cancelled" && says "^# go on with +sweep --resume cancelled"'
 is "... --resume measures them" eval 'resume cancelled can && says "^# finished +8 valid" && whole can 1000 1008'
 
-# The daemon of one node takes 0.2 s between the signals that it sends: a program whose child was killed ends well before the sweep
-# in its job hears of the end.
-$CC -std=gnu11 -D_GNU_SOURCE -O1 -shared -fPIC -o slow_kill.so "$here/tests/faults/slow_kill.c" -ldl || exit 1
-kill "$(cat "$cluster/slurmd-n1.pid")"
-is "a daemon that sends signals slowly" eval 'timeout 60 sh -c "while pgrep -F \$0 >/dev/null 2>&1; do sleep 0.1; done" "$cluster/slurmd-n1.pid"; LD_PRELOAD=$tmp/slow_kill.so daemon slurmd n1'
-space slow.yaml 2000 2002 4
-behind slowly slow.yaml slow --slurm --partition=one
-measuring slow slowly 2
-scancel "--jobname=$(squeue -h -o %j | head -n 1)"
+cancel_slowly slow 2000
 is "cancelled slowly: what ended well meanwhile is no result" eval 'ended 0 && says "^# 2 points are left, because jobs were cancelled" && [ -z "$(rows slow a)" ]'
 is "... --resume measures them" eval 'resume slowly slow && says "^# finished +2 valid" && whole slow 2000 2002'
-kill "$(cat "$cluster/slurmd-n1.pid")"
-timeout 60 sh -c 'while pgrep -F "$0" >/dev/null 2>&1; do sleep 0.1; done' "$cluster/slurmd-n1.pid"
-daemon slurmd n1
+restart
 
 behind requeued long.yaml req
 measuring req requeued 8

@@ -30,3 +30,20 @@ behind() {
     pid=$!
 }
 ended() { wait $pid; code=$?; cp "$tmp/$op.out" "$tmp/shown"; [ $code = "$1" ] || { echo "exit code $code, not $1"; cat "$tmp/shown"; false; }; }
+
+# restart [LIBRARY] - the daemon of node n1, with the library.
+restart() {
+    kill "$(cat "$cluster/slurmd-n1.pid")"
+    timeout 60 sh -c 'while pgrep -F "$0" >/dev/null 2>&1; do sleep 0.1; done' "$cluster/slurmd-n1.pid"
+    LD_PRELOAD=${1:-} daemon slurmd n1
+}
+# cancel_slowly STORE FIRST [OPTION] - two points of 4 s, whose jobs are cancelled while they measure. The daemon of their node takes
+# 0.2 s between the signals that it sends, so a program whose child was killed ends well before the sweep in its job hears of the end.
+cancel_slowly() {
+    $CC -std=gnu11 -D_GNU_SOURCE -O1 -shared -fPIC -o slow_kill.so "$here/tests/faults/slow_kill.c" -ldl || exit 1
+    restart "$tmp/slow_kill.so"
+    space slow.yaml "$2" $(($2 + 2)) 4
+    behind slowly slow.yaml "$1" --slurm "${3:-} --partition=one"
+    measuring "$1" slowly 2
+    scancel "--jobname=$(squeue -h -o %j | head -n 1)"
+}

@@ -34,17 +34,7 @@ else
 fi
 
 # ---- signals, in control groups if there are some ----
-$CC -std=gnu11 -D_GNU_SOURCE -O1 -shared -fPIC -o slow_kill.so "$here/tests/faults/slow_kill.c" -ldl || exit 1
-restart() { # [LIBRARY] - the daemon of node n1, with the library
-    kill "$(cat "$cluster/slurmd-n1.pid")"
-    timeout 60 sh -c 'while pgrep -F "$0" >/dev/null 2>&1; do sleep 0.1; done' "$cluster/slurmd-n1.pid"
-    LD_PRELOAD=${1:-} daemon slurmd n1
-}
-restart "$tmp/slow_kill.so"
-space slow.yaml 40 42 4
-behind slowly slow.yaml slow --slurm "$mem --partition=one"
-measuring slow slowly 2
-scancel "--jobname=$(squeue -h -o %j | head -n 1)"
+cancel_slowly slow 40 "$mem"
 is "cancelled slowly: what ended well meanwhile is no result" eval 'ended 0 && says "^# 2 points are left, because jobs were cancelled" && [ -z "$(rows slow a)" ]'
 restart
 
@@ -61,9 +51,10 @@ space long.yaml 50 54 200
 behind later long.yaml later --slurm "$mem --time=1"
 measuring later later 4
 kill -9 $pid
+jobs=
 for i in 1 2 3 4; do
     claim=$(echo "$claims" | sed -n ${i}p)
-    jobs="${jobs:-}$(field "$claim" job) "
+    jobs="$jobs$(field "$claim" job) "
 done
 set -- $jobs
 cancelled=$1 killed=$2 long=$3 longer=$4

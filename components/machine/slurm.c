@@ -127,8 +127,8 @@ static pid_t step_daemon(void)
     return 0;
 }
 
-/* It sends signals from a thread that does not sleep between them. 1: some thread is awake, 0:
- * none, -1: it is not seen. */
+/* The daemon may be signalling: the thread that does so never sleeps between two signals.
+ * 1: some thread is awake. 0: none is. -1: the daemon is not seen. */
 static int awake(pid_t daemon)
 {
     char folder[40];

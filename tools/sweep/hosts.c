@@ -13,8 +13,8 @@
 enum {
     FAILURES_MOST = 3, /* in a row, each soon after its start or without a row */
     SOON_S = 30,
-    PAUSE_S = 5, /* before the next start, times the failures in a row */
-    LAST_MS = 5000, /* for the others to end when nothing is left */
+    PAUSE_S = 5,       /* before the next start, times the failures in a row */
+    LAST_S = 5,        /* for the processes to end when nothing is left */
 };
 
 struct host {
@@ -154,13 +154,13 @@ static void end(void)
     struct tune_child_end end;
     struct tune_error why;
     tune_error_save(&why);
-    double until = tune_clock_s() + (launch.count > 0 ? 0 : LAST_MS / 1e3);
+    double until = tune_clock_s() + (launch.count > 0 ? 0 : LAST_S);
     for (int i = 0; i < list.count; i++) {
         if (!list.hosts[i].child)
             continue;
         double left = until - tune_clock_s();
         struct pollfd over = {.fd = tune_child_descriptor(list.hosts[i].child), .events = POLLIN};
-        if (poll(&over, 1, left > 0 ? (int)(left * 1e3) : 0) == 0) /* such as an ssh to a host that does not answer */
+        if (poll(&over, 1, left > 0 ? (int)(left * 1e3) : 0) <= 0) /* such as an ssh to a host that does not answer */
             tune_child_stop(list.hosts[i].child);
     }
     for (int i = 0; i < list.count; i++)

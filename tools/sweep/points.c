@@ -43,8 +43,9 @@ bool sweep_cut_short(const struct tune_result *result)
     enum { HIDDEN_MS = 50, AFTER_FAILURE_MS = 300 };
     if (!*sweep.job.id)
         return false;
-    int left = tune_slurm_signals_sent() ? 0 : HIDDEN_MS;
-    for (left = result->status == TUNE_FAILED ? AFTER_FAILURE_MS : left; left > 0 && !*my.tune.stop_signal; left -= 10)
+    bool sent = tune_slurm_signals_sent();
+    int left = result->status == TUNE_FAILED ? AFTER_FAILURE_MS : sent ? 0 : HIDDEN_MS;
+    for (; left > 0 && !*my.tune.stop_signal; left -= 10)
         poll(NULL, 0, 10);
     return *my.tune.stop_signal;
 }
