@@ -38,7 +38,7 @@ SWEEPS   = $(SWEEPS_FOUND)$(filter command environment,$(origin HDF5_LIBS) $(ori
 SWEEPS_LIBRARY = $(BUILD)/libtune_sweeps.a
 SWEEPS_LIBS    = $(YAML_LIBS) $(HDF5_LIBS)
 SWEEPS_OBJECTS = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard components/sweeps/*/*.c))
-SWEEPERS := $(addprefix $(BUILD)/,space sweep samples $(basename $(shell grep -ls '"sweeps/' tests/*.c tests/*/*.c)))
+SWEEPERS := $(addprefix $(BUILD)/,space sweep samples $(basename $(shell grep -ls '"sweeps/' tests/*/*.c)))
 PKG_CONFIG = tune.pc $(if $(SWEEPS),tune_sweeps.pc)
 possible  = $(if $(SWEEPS),$1,$(filter-out $(SWEEPERS),$1))
 
@@ -55,7 +55,8 @@ PEER_PROGRAMS = $(call possible,$(patsubst tests/peers/%.c,$(BUILD)/tests/peers/
 HELPERS  = $(call possible,$(patsubst tests/helpers/%.c,$(BUILD)/tests/helpers/%,$(wildcard tests/helpers/*.c)))
 BENCHES  = $(call possible,$(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c)))
 FAR      = $(BUILD)/tests/libfar.a
-TESTS    = $(call possible,$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c)))
+TESTS    = $(call possible,$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/test_*.c)))
+TEST_SCRIPTS = $(filter-out tests/cuda_on_cpu/%,$(wildcard tests/*/test_*.sh))
 FUZZERS  = $(call possible,$(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(filter-out %/replay.c,$(wildcard tests/fuzz/*.c))))
 REPLAY  ?= $(BUILD)/obj/tests/fuzz/replay.o
 
@@ -127,7 +128,7 @@ $(FAR): $(BUILD)/obj/tests/far/far.o
 	$(call say,ar,$@)rm -f $@ && $(AR) rcs $@ $^
 
 # Only the tests know cmocka: the benches and their helpers build where it is not installed.
-$(TESTS:$(BUILD)/%=$(BUILD)/obj/%.o): CPPFLAGS += $(CMOCKA_CFLAGS)
+$(TESTS:$(BUILD)/%=$(BUILD)/obj/%.o): CPPFLAGS += -Itests $(CMOCKA_CFLAGS)
 $(TESTS): MORE_LIBS += $(CMOCKA_LIBS)
 $(TESTS) $(HELPERS) $(PEER_PROGRAMS) $(BENCHES): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(FAR) $(LIBRARY)
 	@mkdir -p $(@D)
@@ -220,7 +221,7 @@ setup-test:
 
 test: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all tests
-	@BUILD=$(BUILD) sh tests/run.sh $(BUILD)/tests/test_* tests/test_*.sh
+	@BUILD=$(BUILD) sh tests/run.sh $(TESTS) $(TEST_SCRIPTS)
 
 # The CUDA device, a library that --device cuda opens. Nothing else needs a CUDA Toolkit. With CUDA=0 no nvcc is looked for,
 # nothing is built or installed for CUDA, and --device cuda says that this build is without it.
@@ -334,16 +335,16 @@ faults: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh tests/faults_sweep.sh
 
-# Sweeps over a real Slurm of four nodes, over ssh and in a container, on this machine (see tests/slurm_cluster.sh). As root.
+# Sweeps over a real Slurm of four nodes, over ssh and in a container, on this machine (see tests/slurm/slurm_cluster.sh). As root.
 test-slurm: setup-test
 	@sh tools/setup.sh slurm || echo "# without Slurm this is skipped"
 	@$(MAKE) --no-print-directory -j$$(nproc) all
-	@BUILD=$(BUILD) sh tests/run.sh tests/slurm.sh tests/slurm_kills.sh tests/slurm_wrong.sh \
-	    tests/slurm_ended.sh tests/slurm_requeue.sh tests/sweep_ssh.sh tests/sweep_container.sh
+	@BUILD=$(BUILD) sh tests/run.sh tests/slurm/slurm.sh tests/slurm/slurm_kills.sh tests/slurm/slurm_wrong.sh \
+	    tests/slurm/slurm_ended.sh tests/slurm/slurm_requeue.sh tests/slurm/sweep_ssh.sh tests/slurm/sweep_container.sh
 
-# Small faults, one at a time: whether the tests notice each (see tests/mutants.sh). MUTANTS: words that choose some.
+# Small faults, one at a time: whether the tests notice each (see tests/mutants/mutants.sh). MUTANTS: words that choose some.
 mutants: setup-test
-	@sh tests/mutants.sh $(MUTANTS)
+	@sh tests/run.sh tests/mutants/check_lists.sh && sh tests/mutants/mutants.sh $(MUTANTS)
 
 # Whether the recipes teach: a model from random weights, tuned four ways (see tests/proof.sh). PROOF: its folder, --small.
 proof: setup
@@ -377,7 +378,7 @@ asan:
 
 # Every test on that build.
 test-asan: setup-test asan
-	@BUILD=$(BUILD)/asan sh tests/run.sh $(BUILD)/asan/tests/test_* tests/test_*.sh
+	@BUILD=$(BUILD)/asan sh tests/run.sh $(TESTS:$(BUILD)/%=$(BUILD)/asan/%) $(TEST_SCRIPTS)
 
 # A tiny model under valgrind, on a build without the instructions that valgrind lacks.
 test-valgrind: setup-test

@@ -21,9 +21,8 @@ covers() {
         components/sweeps recipes tools/sweep.c tools/sweep tools/merge_adapter.c tests/faults tests/faults.sh tests/faults_sweep.sh ;;
     test-slurm) echo components/sweeps/discovery components/sweeps/stores components/machine/slurm.c components/machine/process.c \
         components/machine/child.c components/machine/guard.c \
-        components/flags/resume.c components/flags/program.c tools/sweep.c tools/sweep tests/slurm* tests/sweep_ssh.sh \
-        tests/sweep_container.sh tests/sweep_work.sh tests/faults/slow_kill.c ;;
-    test-aarch64) echo components/core components/devices :!components/devices/cuda components/models tests/test_kernels.c tests/aarch64.sh tools/aarch64.sh ;;
+        components/flags/resume.c components/flags/program.c tools/sweep.c tools/sweep tests/slurm tests/faults/slow_kill.c ;;
+    test-aarch64) echo components/core components/devices :!components/devices/cuda components/models tests/devices/test_kernels.c tests/aarch64.sh tools/aarch64.sh ;;
     esac
 }
 

@@ -16,6 +16,6 @@ if ! command -v qemu-aarch64 >/dev/null 2>&1 || ! qemu-aarch64 "$BUILD/finetune_
 fi
 export TUNE_TEST_WRAPPER=qemu-aarch64
 # The emulator finds a program again by its whole path alone. With bfloat16 instructions only products differ.
-TUNE_CPU=neon-bf16 TUNE_TEST_ONLY='gemm*' sh tests/run.sh "$PWD/$BUILD"/tests/test_kernels
+TUNE_CPU=neon-bf16 TUNE_TEST_ONLY='gemm*' sh tests/run.sh "$PWD/$BUILD"/tests/devices/test_kernels
 bfloat16=$?
-TUNE_CPU=neon sh tests/run.sh "$PWD/$BUILD"/tests/test_* && exit $bfloat16
+TUNE_CPU=neon sh tests/run.sh "$PWD/$BUILD"/tests/*/test_* && exit $bfloat16

@@ -18,7 +18,7 @@ if [ "$1" = --one ]; then # what run.sh calls for each program: --one FOLDER PRO
     if [ $code = 77 ]; then s=$((s + (s == 0))); elif [ $code != 0 ] && [ "$f" = 0 ]; then f=1; fi
     [ $((p + f + s)) = 0 ] && f=1 # ran nothing: that is no pass
     {
-        printf '%-34s %3d passed %3d failed %3d skipped  %4d s\n' "$(basename "$t")" "$p" "$f" "$s" $(($(date +%s) - begin))
+        printf '%-34s %3d passed %3d failed %3d skipped  %4d s\n' "${t##*tests/}" "$p" "$f" "$s" $(($(date +%s) - begin))
         if [ "$f" != 0 ]; then sed 's/^/    /' "$log"; echo "    exit code $code"; else grep -E '# SKIP' "$log" | sed 's/^/    /'; fi
     } >"$log.said"
     (

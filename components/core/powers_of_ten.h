@@ -3,7 +3,7 @@
  *
  * Each 27th power is stored. The others are its product with a power of 5, which is off by at most
  * 1; two bits for each power correct it. Python made the tables with exact fractions.
- * tests/test_decimal.c proves every power again with whole numbers. */
+ * tests/core/test_decimal.c proves every power again with whole numbers. */
 #ifndef TUNE_CORE_POWERS_OF_TEN_H
 #define TUNE_CORE_POWERS_OF_TEN_H
 

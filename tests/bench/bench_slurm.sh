@@ -1,15 +1,15 @@
 #!/bin/sh
-# bench_slurm.sh - what sweep --launcher slurm costs, on a real Slurm of four nodes on this machine (tests/slurm_cluster.sh): beside a
+# bench_slurm.sh - what sweep --launcher slurm costs, on a real Slurm of four nodes on this machine (tests/slurm/slurm_cluster.sh): beside a
 # bare job for each point, beside plain sweeps in jobs, and how often Slurm is asked about 10,000 jobs.
 # It needs root and Slurm (tools/setup.sh slurm). FOLLOW_S: how long to follow the 10,000 jobs (65).
 . tests/tap.sh >/dev/null
 cluster=$tmp/cluster
-if ! sh tests/slurm_cluster.sh start "$cluster" >"$tmp/started" 2>&1; then
+if ! sh tests/slurm/slurm_cluster.sh start "$cluster" >"$tmp/started" 2>&1; then
     echo "left out: $(tail -n 1 "$tmp/started")"
     exit 0
 fi
-trap 'sh "$here/tests/slurm_cluster.sh" stop "$cluster"; rm -rf "$tmp"' EXIT
-eval "$(sh tests/slurm_cluster.sh env "$cluster")"
+trap 'sh "$here/tests/slurm/slurm_cluster.sh" stop "$cluster"; rm -rf "$tmp"' EXIT
+eval "$(sh tests/slurm/slurm_cluster.sh env "$cluster")"
 sweep=$BUILD/sweep
 cd "$tmp" || exit 1
 cat >work.sh <<'E2'

@@ -23,7 +23,7 @@ CASES = (("even", 64 * 5, 0, 0), ("tail", 64 * 300 + 13, -5, 0), ("uneven", 64 *
 
 
 def tensor(count, exponent, kind):
-    """The same as in tests/test_nf4.c."""
+    """The same as in tests/core/test_nf4.c."""
     s, out = 1, np.zeros(count, np.float32)
     for i in range(count):
         s = (s * 6364136223846793005 + 1442695040888963407) % 2**64
@@ -103,7 +103,7 @@ TUNE_NF4_ON inline float level8(int i)
 
 
 def reference():
-    text = """/* nf4.h - what bitsandbytes makes of the tensors of tests/test_nf4.c; tests/reference/make_nf4.py prints it. */
+    text = """/* nf4.h - what bitsandbytes makes of the tensors of tests/core/test_nf4.c; tests/reference/make_nf4.py prints it. */
 static const struct {
     const char *name;
     int count, exponent, kind;

@@ -2,7 +2,7 @@
 
 FOLDER (default: this one) receives steps/: a model of 3,000 weights with its tokenizer, a DoRA adapter,
 rows of text, the command lines in runs.txt, and one file of numbers for each of them. README.md there
-says what is in them. tests/test_optimizer_flags.sh runs the recipes with these lines and compares.
+says what is in them. tests/optimizers/test_optimizer_flags.sh runs the recipes with these lines and compares.
 """
 import json
 import math

@@ -1,4 +1,4 @@
-/* nf4.h - what bitsandbytes makes of the tensors of tests/test_nf4.c; tests/reference/make_nf4.py prints it. */
+/* nf4.h - what bitsandbytes makes of the tensors of tests/core/test_nf4.c; tests/reference/make_nf4.py prints it. */
 static const struct {
     const char *name;
     int count, exponent, kind;

@@ -1,0 +1,183 @@
+#!/bin/sh
+# test_download.sh - tools/download.sh against a hub of our own on the loopback interface. TAP; exit 0, 1 or 77.
+for c in curl python3; do
+    command -v $c >/dev/null 2>&1 || { echo "ok 1 - download # SKIP $c is not installed"; exit 77; }
+done
+here=$(cd "$(dirname "$0")/.." && pwd)
+tmp=$(mktemp -d)
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
+mkdir -p "$tmp/repo/onnx"
+cd "$tmp" || exit 1
+unset HF_TOKEN http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY
+export no_proxy='*'
+
+echo '{"model_type": "llama"}' >repo/config.json
+echo '{"a": 1}' >repo/tokenizer.json
+echo '{"b": 2}' >repo/tokenizer_config.json
+: >repo/merges.txt # an empty file is one too
+echo 'x' >repo/README.md
+echo 'x' >repo/pytorch_model.bin
+echo 'x' >repo/consolidated.safetensors
+echo '{}' >repo/model.safetensors.index.json
+echo 'x' >repo/onnx/config.json
+head -c 300000 /dev/urandom >repo/model-00001-of-00002.safetensors
+head -c 100001 /dev/urandom >repo/model-00002-of-00002.safetensors
+python3 "$here/hub_server.py" "$tmp/repo" >ports &
+server=$!
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -s ports ] && break; sleep 0.2; done
+read -r hub _ <ports || { echo "ok 1 - download # SKIP no loopback server could be started"; exit 77; }
+HF_ENDPOINT=http://127.0.0.1:$hub
+export HF_ENDPOINT
+
+n=0 failed=0
+check() { # name, then a command that must succeed
+    what=$1
+    shift
+    n=$((n + 1))
+    if "$@"; then echo "ok $n - $what"; else
+        failed=1
+        echo "not ok $n - $what"
+        sed 's/^/# /' out
+    fi
+}
+get() { # expected exit code, then arguments
+    want=$1
+    shift
+    : >log
+    timeout 60 sh "$here/../tools/download.sh" "$@" >out 2>&1
+    code=$?
+    [ "$code" = "$want" ] || echo "exit code $code, expected $want" >>out
+    [ "$code" = "$want" ]
+}
+says() { grep -q -e "$1" out; }
+same() { for f in config.json tokenizer.json tokenizer_config.json merges.txt model.safetensors.index.json model-00001-of-00002.safetensors model-00002-of-00002.safetensors; do cmp -s "repo/$f" "$1/$f" || { echo "$f differs" >>out; return 1; }; done; }
+no_more() { [ "$(ls "$1" | wc -l)" = 7 ] && [ ! -e "$1/onnx" ]; }
+mode() { echo "$*" >mode; }
+
+mode
+check "a whole repository comes" get 0 owner/tiny d1
+check "every file is right" same d1
+check "nothing else came: no pickles, no sub-folders, no second copy" no_more d1
+check "the metadata names commit and hash, as the hub's own client writes it" sh -c '
+    set -- $(cat d1/.cache/huggingface/download/model-00002-of-00002.safetensors.metadata)
+    [ "$1" = 0123456789abcdef0123456789abcdef01234567 ] && [ "$2" = "$(sha256sum <repo/model-00002-of-00002.safetensors | cut -d " " -f 1)" ] && [ "$3" -gt 1600000000 ]'
+check "no partial file is left" sh -c '! ls d1/.cache/huggingface/download | grep -q incomplete'
+check "again: exit 0" get 0 owner/tiny d1
+check "again: nothing is fetched" sh -c '! grep -q "^Cdn\|/resolve/\|/cache/" log'
+echo changed >>d1/tokenizer.json
+cp -r d1 d1.before
+check "a different file here is an error" get 1 owner/tiny d1
+check "the message names it" says 'd1/tokenizer.json is there and differs'
+check "and nothing was replaced" cmp -s d1/tokenizer.json d1.before/tokenizer.json
+ln -s /nowhere d1/added_tokens.json
+
+mode break
+check "a broken connection is resumed" get 0 owner/tiny d2
+check "the resumed files are right" same d2
+check "by Range, not from the start" grep -q '^Cdn GET /model-00001.* bytes=150000- ' log
+
+mode silent
+check "a connection that always breaks fails in the end" get 1 owner/tiny d3
+check "with a message" says 'the connection broke'
+check "no half file under its name" test ! -e d3/model-00001-of-00002.safetensors
+mode
+check "and a later run goes on" get 0 owner/tiny d3
+check "from where it stopped" grep -q '^Cdn GET /model-00001.* bytes=150000- ' log
+check "to the right end" same d3
+
+mode silent
+get 1 owner/tiny d4
+mode norange
+check "a host without ranges: from the beginning" get 0 owner/tiny d4
+check "and right" same d4
+
+mode garble
+check "changed bytes are refused" get 1 owner/tiny d5
+check "because of the hash" says 'its hash differs'
+check "and do not stay" sh -c '! ls d5/*.safetensors d5/.cache/huggingface/download/*.incomplete 2>/dev/null | grep -q .'
+mode wrongetag
+check "a hash other than the listed one is refused" get 1 owner/tiny d6
+check "and said" says 'lists the hash'
+mode notree
+check "a broken listing is refused" get 1 owner/tiny d7
+check "as no JSON" says 'is no JSON'
+mode pages
+check "a listing in pages" get 0 owner/tiny d8
+check "is read to its end" same d8
+
+# What every process list would show.
+mkdir bin
+printf '#!/bin/sh\necho "$@" >>%s/arguments\nexec %s "$@"\n' "$tmp" "$(command -v curl)" >bin/curl
+chmod +x bin/curl
+PATH=$tmp/bin:$PATH
+mode auth
+check "without a token: refused" get 1 owner/tiny d9
+check "the message says what to do" says 'set HF_TOKEN'
+HF_TOKEN=hf_secretForTests
+export HF_TOKEN
+check "with the token: everything comes" get 0 owner/tiny d9
+check "and is right" same d9
+check "the hub was given the token" grep -q '^Hub .*Bearer_hf_secretForTests' log
+check "the CDN was not" sh -c '! grep "^Cdn" log | grep -qi bearer'
+check "no command line held it" sh -c '[ -s arguments ] && ! grep -q hf_secretForTests arguments'
+check "nor is it printed or kept" sh -c '! grep -rq hf_secretForTests d9 out'
+mode gated
+check "a licence not accepted" get 1 owner/tiny d10
+check "is said" says 'accept the licence'
+HF_TOKEN='a
+b'
+check "a token with a line end is refused" get 2 owner/tiny d10
+unset HF_TOKEN
+mode
+
+# A data set: the files of rows, in their folders.
+mkdir -p repo/data repo/lang=en
+for f in data/train-00000-of-00002.parquet data/train-00001-of-00002.parquet data/test-00000-of-00001.parquet lang=en/0000.parquet; do
+    head -c 70000 /dev/urandom >"repo/$f"
+done
+echo '{"a": 1}' >repo/rows.jsonl
+echo '{}' >repo/dataset_infos.json
+echo x >"repo/data/odd name.parquet"
+whole() { for f in data/train-00000-of-00002.parquet data/train-00001-of-00002.parquet data/test-00000-of-00001.parquet lang=en/0000.parquet; do cmp "repo/$f" "$1/$f" >>out 2>&1 || return 1; done; }
+check "a data set comes" get 0 --dataset owner/tiny s1
+check "a file of another name is told, not taken" says 'a file is left out'
+check "every file is right" whole s1
+check "Parquet files alone" sh -c '[ "$(find s1 -type f ! -path "*/.cache/*" | wc -l)" = 4 ]'
+check "from the data set's address" grep -q '^Hub HEAD /datasets/owner/tiny/resolve/' log
+check "again: nothing is fetched" sh -c 'sh "$0/../tools/download.sh" --dataset owner/tiny s1 >out 2>&1; : >log; sh "$0/../tools/download.sh" --dataset owner/tiny s1 >out 2>&1 && ! grep -q "^Cdn\|/resolve/\|/cache/" log' "$here"
+check "a part of it" get 0 --dataset owner/tiny s2 --include 'data/test-*' --include=lang=en/*
+check "... and nothing else" sh -c '[ "$(find s2 -type f ! -path "*/.cache/*" | sort | tr "\n" " ")" = "s2/data/test-00000-of-00001.parquet s2/lang=en/0000.parquet " ]'
+check "no such part" get 1 --dataset owner/tiny s3 --include 'nope*'
+check "is said" says 'no file of rows fits --include nope\*'
+check "and leaves no folder" test ! -e s3
+check "a pattern that is none" get 2 --dataset owner/tiny s3 --include 'a$(b)'
+check "a part of a model" get 2 owner/tiny s3 --include 'x*'
+mkdir kept && mv repo/data repo/lang=en kept
+check "without Parquet files: the others" get 0 --dataset owner/tiny s4
+check "... those with rows" sh -c 'cmp -s repo/rows.jsonl s4/rows.jsonl && [ ! -e s4/dataset_infos.json ] && [ ! -e s4/README.md ]'
+mkdir bare && mv repo/*.json* repo/*.txt repo/onnx bare
+check "no rows at all" get 1 --dataset owner/tiny s5
+check "is said, with the copy on the Hub" says 'revision refs/convert/parquet'
+mv bare/* repo
+
+check "no such repository" get 1 owner/none d11
+check "is said" says '404'
+check "no such revision" get 1 owner/tiny d11 --revision nope
+check "another revision" get 0 owner/tiny d11 --revision=v1
+check "a revision with a slash" get 0 owner/tiny d12 --revision refs/pr/1
+check "no name: usage" get 2
+check "no folder: usage" get 2 owner/tiny
+check "a name that is none: usage" get 2 tiny d13
+check "a name that climbs: usage" get 2 ../tiny d13
+check "an unknown flag: usage" get 2 owner/tiny d13 --force
+check "help" get 0 --help
+check "help shows how" says 'tools/download.sh HuggingFaceTB/SmolLM2-135M'
+rm repo/*.safetensors
+check "a repository without safetensors" get 1 owner/tiny d14
+check "is said" says 'no safetensors weights'
+HF_ENDPOINT=http://127.0.0.1:9 # nobody listens there
+check "no network" get 1 owner/tiny d15
+check "is said" says 'is there a network'
+echo "1..$n"
+exit $failed

@@ -1,0 +1,60 @@
+#!/bin/sh
+# test_tiles.sh - the kernels of other instruction sets (components/devices/cpu), put through the same tests. Those that this
+# processor runs are there already. Of the others, tiles and packing are built for it, with the bodies in plain C of the bfloat16
+# instructions. Then OpenBLAS in the place of our matrix products.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/tap.sh
+case $(uname -m) in x86_64) common="-march=x86-64-v3 -Wno-psabi" ;; *) common= ;; esac
+neon="-DLANES=4 -DTILE_ROWS=8" avx512="-DLANES=16 -DTILE_ROWS=8"
+twins="$BUILD/twins"
+# These stay beside the build, so that the next time only what changed is compiled.
+built() {
+    make -C "$here" --no-print-directory -j"$(nproc)" BUILD="$twins" OPT=-O2 SAN= \
+        CPU_SETS="neon_tiles neon_bf16_in_c avx512_bf16_in_c amx_in_c" CPU_neon_tiles="$common $neon" \
+        CPU_neon_bf16_in_c="$common $neon -DNEON_BF16_IN_C" CPU_avx512_bf16_in_c="$common $avx512 -DAVX512_BF16_IN_C" \
+        CPU_amx_in_c="$common $avx512 -DAMX_IN_C" "$@" >"$tmp/log" 2>&1 && ! grep -i warning "$tmp/log"
+}
+is "other processors' tiles are built, without a warning" built "$twins/tests/devices/test_kernels" "$twins/tests/devices/test_few_rows" "$twins/tests/models/test_model"
+for set in neon-tiles avx512-bf16-in-c; do
+    is "every operation, $set" env TUNE_CPU=$set "$twins/tests/devices/test_kernels"
+done
+for set in neon-bf16-in-c amx-in-c; do # only products and attention differ
+    is "products, $set" env TUNE_CPU=$set TUNE_TEST_ONLY='gemm*' "$twins/tests/devices/test_kernels"
+    is "attention, $set" env TUNE_CPU=$set TUNE_TEST_ONLY='attention*' "$twins/tests/devices/test_kernels"
+done
+is "few rows, few queries, NEON's tiles" env TUNE_CPU=neon-tiles "$twins/tests/devices/test_few_rows"
+is "few rows, few queries, AVX-512's tiles" env TUNE_CPU=avx512-bf16-in-c "$twins/tests/devices/test_few_rows"
+is "whole models, AMX in C" env TUNE_CPU=amx-in-c "$twins/tests/models/test_model"
+
+# What this program has, and this processor runs.
+opened() { TUNE_CPU=$1 "$BUILD/tests/helpers/device" cpu 2>&1; }
+known=$(opened none | sed -n 's/^TUNE_CPU=none: expected one of: //p' | tr -d ,)
+is "a wrong name is told the right ones" [ -n "$known" ]
+for set in $known; do
+    is "the header names $set" eval "opened $set | grep -q ' $set kernels'"
+    is "every operation, $set" env TUNE_CPU="$set" "$BUILD/tests/devices/test_kernels"
+done
+same_choice() { # others on the cores, as after a start of many programs at once, change nothing
+    busy=
+    for i in 1 2 3 4 5 6; do timeout 60 sh -c 'while :; do :; done' & busy="$busy $!"; done
+    for i in $(seq 60); do "$BUILD/tests/helpers/device" cpu; done | sort -u >"$tmp/chosen"
+    kill $busy
+    cat "$tmp/chosen"
+    [ "$(wc -l <"$tmp/chosen")" = 1 ]
+}
+case $known in
+*bf16* | *amx*) is "60 starts on busy cores take the same kernels" same_choice ;;
+*) skip "60 starts on busy cores take the same kernels" "this processor has no bfloat16 instructions, so nothing is measured" ;;
+esac
+lacks() { # SET: the processor cannot run it: exit code 3, and what it lacks
+    case " $known " in *" $1 "*) return 0 ;; esac
+    TUNE_CPU=$1 "$BUILD/tests/helpers/device" cpu 2>"$tmp/said"
+    [ $? = 3 ] && grep -q "^TUNE_CPU=$1: this processor has no .*; it can run: $(echo "$known" | sed 's/ /, /g')$" "$tmp/said"
+}
+case $(uname -m) in
+x86_64) is "kernels that this processor cannot run are refused" lacks amx ;;
+aarch64) is "kernels that this processor cannot run are refused" lacks neon-bf16 ;;
+esac
+is "whole models, ${known%% *}" env TUNE_CPU="${known%% *}" "$BUILD/tests/models/test_model"
+is "whole models, by OpenBLAS" env TUNE_MATMUL=openblas "$BUILD/tests/models/test_model"
+finish

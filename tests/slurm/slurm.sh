@@ -1,0 +1,67 @@
+#!/bin/sh
+# slurm.sh - sweep --launcher slurm on a real Slurm of four nodes (tests/slurm/slurm_cluster.sh): what it measures, and jobs that Slurm
+# ends. Called by `make test-slurm`, as root.
+. tests/slurm/slurm_common.sh
+
+# ---- measuring ----
+space s.yaml 0 20 0.1
+is "20 points, each in a job of its own" eval 'slurm s.yaml st --name one && says "^# finished +19 valid, 1 invalid, 0 failed" && whole st 0 20'
+is "each program ran once, and the rule was applied" eval '[ "$(sort -n log | tr "\n" " ")" = "$(seq 0 19 | sed /13/d | tr "\n" " ")" ]'
+is "... the files are the jobs' own" eval '[ "$(ls st/*.h5 | wc -l)" -ge 19 ]'
+is "... nothing is left of them" eval '[ ! -e st/launch ] && [ -z "$(ls st/claims)" ] && idle'
+is "another operation finds what is known" eval 'slurm s.yaml st --name two && says "0 valid, 0 invalid, 0 failed, 20 known" && whole st 0 20'
+space packs.yaml 100 120
+is "packs of 7: three jobs" eval 'slurm packs.yaml st --name packs --points-per-job 7 && says "^# jobs in Slurm +3, called sweep-" && says "^# finished +20 valid" && idle'
+space few.yaml 200 206 0.5
+is "at most two jobs at a time" eval '(while [ ! -e over ]; do squeue -h -t running -o %i | wc -l; sleep 0.1; done >live) & slurm few.yaml st --name few --max-jobs 2; touch over; wait; says "^# finished +6 valid" && [ "$(sort -n live | tail -n 1)" = 2 ]'
+is "--repeat: results are numbered" eval 'space one.yaml 300 302 && slurm one.yaml st --name repeat --repeat 3 && says "^# finished +6 valid" && [ "$(rows st a,repeat | grep "^30" | sort | tr "\n" " ")" = "300,0 300,1 300,2 301,0 301,1 301,2 " ]'
+is "--dry-run prints the script, and submits nothing" eval 'space dry.yaml 400 410 && slurm dry.yaml st --dry-run --slurm "--partition=all --time=30" && says "^#SBATCH --job-name=sweep-[a-z0-9]+-.* --array=1-10$" && says "^#SBATCH --partition=all --time=30$" && says "^exec .*--points 1 --job" && [ -z "$(squeue -h)" ]'
+is "... which the shell reads" eval 'sed -n "/^#!/,\$p" shown | sh -n'
+idle
+
+# ---- jobs that Slurm ends ----
+space long.yaml 1000 1008 4
+behind cancelled long.yaml can
+measuring can cancelled 8
+scancel "--jobname=$(squeue -h -o %j | head -n 1)"
+is "all jobs cancelled: sweep stops, and says so" eval 'ended 0 && says "^# 8 points are left, because jobs were cancelled" && says "^# go on with +sweep --resume cancelled"'
+is "... --resume measures them" eval 'resume cancelled can && says "^# finished +8 valid" && whole can 1000 1008'
+
+cancel_slowly slow 2000
+is "cancelled slowly: what ended well meanwhile is no result" eval 'ended 0 && says "^# 2 points are left, because jobs were cancelled" && [ -z "$(rows slow a)" ]'
+is "... --resume measures them" eval 'resume slowly slow && says "^# finished +2 valid" && whole slow 2000 2002'
+restart
+
+behind requeued long.yaml req
+measuring req requeued 8
+job=$(field "$(echo "$claims" | sed -n 1p)" job) other=$(echo "$claims" | sed -n 2p)
+scontrol requeue "$job"
+kill -9 "$(field "$other" pid)"
+is "a requeued job, and a sweep that was killed in its job: both points are tried again" eval 'ended 0 && says "^# tried again .*Slurm ended job $job on [a-z0-9]+: REQUEUED" && says "^# tried again .*: FAILED" && whole req 1000 1008'
+scancel -u root
+idle
+
+behind preempted long.yaml pre
+measuring pre preempted 8
+sbatch --quiet --partition=urgent --exclusive --nodes=1 --output=/dev/null --wrap 'sleep 3' >/dev/null
+is "preempted jobs: their points are tried again" eval 'ended 0 && says "^# tried again .*REQUEUED" && whole pre 1000 1008'
+scancel -u root
+idle
+
+space limit.yaml 5000 5002 200
+behind limit limit.yaml limit --slurm "--time=1"
+is "the time limit of jobs: rows with the reason" eval 'ended 1 && [ "$(grep -c "failed .*Slurm ended job [0-9_]* on n[1-4]: TIMEOUT" shown)" = 2 ] && whole limit 5000 5002'
+idle
+
+# Slurm's own account of an end that this cluster cannot make: it has no control groups. (With them: slurm_ended.sh.)
+mkdir fake && cat >fake/squeue <<E2
+#!/bin/sh
+$(command -v squeue) "\$@" | sed 's/FAILED       /OUT_OF_MEMORY/'
+E2
+chmod +x fake/squeue
+PATH="$tmp/fake:$PATH" behind oom long.yaml oom
+measuring oom oom 8
+kill -9 "$(field "$(echo "$claims" | sed -n 1p)" pid)"
+is "out of memory, as Slurm would say it (not made here): a row with the reason" eval 'ended 0 && says "failed .*Slurm ended job [0-9_]+ on n[1-4]: OUT_OF_MEMORY" && whole oom 1000 1008 && [ "$(rows oom status | grep -c failed)" = 1 ]'
+idle
+finish

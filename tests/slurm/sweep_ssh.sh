@@ -1,0 +1,71 @@
+#!/bin/sh
+# sweep_ssh.sh - sweep --launcher 'ssh HOST', with an sshd of its own on loopback; and other commands before the command that measures.
+# Called by `make test-slurm`, as root.
+. tests/tap.sh
+sweep=$BUILD/sweep samples=$BUILD/samples
+cd "$tmp" || exit 1
+. "$here/tests/slurm/sweep_work.sh"
+says() { grep -qE -e "$1" shown || { cat shown; false; }; }
+launch() { s=$1 st=$2; shift 2; timeout 200 "$sweep" "$s" --experiments work.json --store "$st" --share-cores "$@" >shown 2>&1; }
+
+space s.yaml 20 50 0.2
+is "two commands: each measures a part" eval 'launch s.yaml st --launcher env --launcher "nice -n 1" && says "^# finished +30 valid" && whole st 20 50 && [ "$(ls st/*.h5 | wc -l)" = 2 ]'
+is "... each program ran once" eval '[ "$(sort -n log | uniq -d)" = "" ] && [ ! -e st/launch ]'
+is "the same as one list" eval 'space two.yaml 100 110 0.1 && launch two.yaml st --launcher "env,nice -n 1" && says "^# finished +10 valid"'
+is "a command that does not start: said, and the other one measures" eval 'space three.yaml 200 210 0.1 && launch three.yaml st --launcher "/nowhere/run" --launcher env && says "^# /nowhere/run: exit code 127: .*it is not used any more" && says "^# finished +10 valid"'
+refused "none starts" 3 "no host measures any more; 10 points are left" eval 'space four.yaml 300 310 0.1; "$sweep" four.yaml --experiments work.json --store st --share-cores --launcher /nowhere/run >/dev/null'
+refused "slurm is no command" 2 "slurm stands alone" "$sweep" s.yaml --experiments work.json --store st --launcher slurm,env
+mkdir "a b"
+refused "a store whose path has a space" 2 "has no spaces" "$sweep" s.yaml --experiments work.json --store "a b/st" --launcher env
+if unshare -m true 2>/dev/null; then
+    mkdir shared
+    refused "a host that does not see the store" 3 "no host measures any more" eval 'space five.yaml 400 404 0.1; "$sweep" five.yaml --experiments work.json --store shared/st --launcher "unshare -m sh -c \"mount -t tmpfs none $tmp/shared; exec \\\$0 \\\$@\"" >shown'
+fi
+
+# ---- ssh ----
+server=$(command -v sshd || ls /usr/sbin/sshd 2>/dev/null)
+if [ -z "$server" ] || ! command -v ssh >/dev/null 2>&1; then
+    skip "sweeps over ssh" "no sshd or no ssh (tools/setup.sh slurm)"
+    finish
+fi
+mkdir -p /run/sshd keys && chmod 700 keys
+ssh-keygen -q -t ed25519 -N '' -f keys/host && ssh-keygen -q -t ed25519 -N '' -f keys/user && cp keys/user.pub keys/authorized
+port=$((10000 + $$ % 10000))
+cat >sshd.conf <<E2
+Port $port
+ListenAddress 127.0.0.1
+HostKey $tmp/keys/host
+AuthorizedKeysFile $tmp/keys/authorized
+PidFile $tmp/sshd.pid
+StrictModes no
+UsePAM no
+PermitRootLogin prohibit-password
+E2
+"$server" -f "$tmp/sshd.conf" -E "$tmp/sshd.log"
+trap 'kill "$(cat "$tmp/sshd.pid")" 2>/dev/null; rm -rf "$tmp"' EXIT
+cat >ssh.conf <<E2
+Host near other
+  HostName 127.0.0.1
+  Port $port
+  IdentityFile $tmp/keys/user
+  StrictHostKeyChecking no
+  UserKnownHostsFile $tmp/keys/known
+  LogLevel ERROR
+E2
+until ssh -F ssh.conf near true 2>/dev/null; do
+    tries=$((${tries:-0} + 1))
+    [ $tries -lt 50 ] || { is "sshd answers" sh -c 'cat sshd.log; false'; finish; }
+    sleep 0.1
+done
+space far.yaml 1000 1040 0.2
+is "ssh to two hosts" eval 'launch far.yaml far --launcher "ssh -F $tmp/ssh.conf near" --launcher "ssh -F $tmp/ssh.conf other" && says "^# finished +40 valid" && whole far 1000 1040 && [ "$(ls far/*.h5 | wc -l)" = 2 ]'
+is "a host that ssh cannot reach: the other one measures" eval 'space gone.yaml 1100 1110 0.1; launch gone.yaml far --launcher "ssh -F $tmp/ssh.conf -p 1 near" --launcher "ssh -F $tmp/ssh.conf near" && says "^# ssh .* exit code 255: .*refused" && says "^# finished +10 valid"'
+is "... no other one: it is tried three times" eval 'space none.yaml 1200 1210 0.1; ! launch none.yaml far --launcher "ssh -F $tmp/ssh.conf -p 1 near" && [ "$(grep -c "^# ssh .* exit code 255: .*refused" shown)" = 3 ] && says "not used any more" && says "^sweep: no host measures any more; 10 points are left"'
+space killed.yaml 2000 2040 0.3
+"$sweep" killed.yaml --experiments work.json --store kil --share-cores --name killed --launcher "ssh -F $tmp/ssh.conf near" >shown 2>&1 &
+pid=$!
+until [ "$(ls kil/claims/killed 2>/dev/null | wc -l)" -ge 8 ]; do sleep 0.1; done
+kill -9 $pid
+wait $pid 2>/dev/null
+is "kill -9 of the sweep: --resume goes on over ssh" eval 'timeout 200 "$sweep" --resume killed --experiments work.json --store kil --share-cores >shown 2>&1; says "^# finished +40 valid" && whole kil 2000 2040'
+finish

@@ -1,0 +1,106 @@
+#!/bin/sh
+# test_sweep_gpus.sh - sweep on GPUs that are only pretended: each measurement has one for itself, as many go on at a time as there
+# are, also with two sweeps at once, after failures, after Ctrl-C and after kill -9. The programs note which GPU they had and
+# when. And which GPUs there are, by a library that stands for NVIDIA's.
+. tests/tap.sh
+cd "$tmp" || exit 1
+unset CUDA_VISIBLE_DEVICES
+sweep=$BUILD/sweep samples=$BUILD/samples
+mkdir exp
+# "+ GPUS SECONDS", then "- GPUS SECONDS". SIGTERM takes it a while, as it takes a training that saves.
+cat >exp/toy.sh <<'E2'
+#!/bin/sh
+here=$(dirname "$0")
+note() { echo "$1 ${CUDA_VISIBLE_DEVICES-unset} $(date +%s.%N)" >>"$here/log"; }
+trap 'sleep 0.7; note -; exit 1' TERM
+note +
+sleep "$(cat "$here/sleep")" & wait $!
+case $TUNE_INPUT_I in 13*) note -; echo bad luck >&2; exit 1 ;; esac
+echo '{"x": 1}' >"$TUNE_OUTPUT/report.json"
+note -
+E2
+chmod +x exp/toy.sh
+echo '{"identifier": "toy", "program": "./toy.sh", "output": null, "inputs": [
+ {"identifier": "number_gpus", "required": true, "domain": {"domainRange": [0, 33], "interval": 1}},
+ {"identifier": "i", "required": true, "domain": {"domainRange": [0, 1000], "interval": 1}}],
+ "targets": [{"identifier": "x", "unit": ""}]}' >exp/toy.json
+space() { # FILE NUMBER_GPUS I
+    printf 'entitySpace:\n  - {identifier: i, propertyDomain: {values: [%s]}}\n  - {identifier: number_gpus, propertyDomain: {values: [%s]}}\nexperiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: toy}]\n' "$3" "$2" >"$1"
+}
+run() { "$sweep" "$@" --experiments exp --retries 0; }
+# history - "MOST-AT-A-TIME MOST-ON-ONE-GPU BEGUN ENDED GPUS", of the log. Measurements without a GPU are on "none".
+history() {
+    sort -k3,3n exp/log | awk '
+        { n = split($2, gpu, ","); if ($2 == "") { n = 1; gpu[1] = "none" } }
+        $1 == "+" { begun++; if (++all > most) most = all; for (i = 1; i <= n; i++) { names[gpu[i]]; if (++on[gpu[i]] > worst) worst = on[gpu[i]] } }
+        $1 == "-" { ended++; all--; for (i = 1; i <= n; i++) on[gpu[i]]-- }
+        END { for (g in names) count++; print most + 0, worst + 0, begun + 0, ended + 0, count + 0 }'
+}
+# A measurement without a GPU has an empty word there.
+sed -i 's|\${CUDA_VISIBLE_DEVICES-unset}|$(echo "${CUDA_VISIBLE_DEVICES-unset}" \| sed "s/^$/none/")|' exp/toy.sh
+is_history() { got=$(history); [ "$got" = "$1" ] || { echo "$got, expected $1"; cat exp/log; return 1; }; }
+said() { grep -q -- "$1" "$2" || { echo "no \"$1\" in:"; cat "$2"; return 1; }; } # TEXT FILE
+wait_for() { # SIGN COUNT
+    for k in $(seq 300); do
+        [ ! -e exp/log ] || [ "$(grep -c "^$1" exp/log)" -lt "$2" ] || return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+# ---- one sweep ----
+echo 1.5 >exp/sleep
+space eight.yaml 1 "0, 1, 2, 3, 4, 5, 6, 7"
+is "four GPUs: four at a time, each with one that nobody else has" eval 'run eight.yaml --store st --gpus 0,1,2,3 >out 2>&1 && is_history "4 1 8 8 4" && said "^# on GPUs *4 at a time, each on a GPU of its own, of 4$" out && said "8 valid" out'
+is "--in-flight: fewer" eval 'rm exp/log; echo 0.3 >exp/sleep; run eight.yaml --store st2 --gpus 0,1,2,3 --in-flight 1 >out 2>&1 && is_history "1 1 8 8 1"'
+space both.yaml "0, 1" "0, 1, 2, 3"
+is "on the CPU alone: one at a time, beside none on a GPU" eval 'rm exp/log; run both.yaml --store st3 --gpus 0,1 --order sequential-grouped --grouping number_gpus >out 2>&1 && is_history "2 1 8 8 3" && sort -k3,3n exp/log | awk "\$1 == \"+\" { if (\$2 == \"none\" ? cpu + gpu : cpu) bad = 1; if (\$2 == \"none\") cpu++; else gpu++ } \$1 == \"-\" { if (\$2 == \"none\") cpu--; else gpu-- } END { exit bad }"'
+space two.yaml "2, 5" "0, 1, 2"
+is "number_gpus 2 has two; more than there are is unknown here" eval 'rm exp/log; run two.yaml --store st4 --gpus 0,1,2,3 >out 2>&1; is_history "2 1 3 3 4" && [ "$(grep -c "it needs 5 GPUs; 4 are here. --gpus names GPUs" out)" = 3 ]'
+is "without a GPU: unknown, said, and exit code 1" eval 'space one.yaml 1 0; rm exp/log; run one.yaml --store st5 --gpus "" >out 2>&1; [ $? = 1 ] && [ ! -e exp/log ] && said "it needs 1 GPU; 0 are here" out'
+is "... a dry run says it too" eval 'run one.yaml --store nowhere --gpus "" --dry-run >out && said "it needs more GPUs than are here" out'
+space bad.yaml 1 "130, 131, 1, 132, 2, 133, 3"
+is "a measurement that fails gives its GPU back" eval 'rm -f exp/log; run bad.yaml --store st6 --gpus 0,1 --max-failures 0 >out 2>&1; is_history "2 1 7 7 2" && said "3 valid, 0 invalid, 4 failed" out'
+refused "--env may not say which GPUs" 2 "--gpus says which GPUs" run eight.yaml --store st7 --env CUDA_VISIBLE_DEVICES=0
+space cpu.yaml 0 "0, 1"
+refused "--gpus where nothing takes one" 2 "no entity of this space has a number_gpus above 0" run cpu.yaml --store st7 --gpus 0
+refused "a GPU named twice" 2 "GPU 1 is named twice" run eight.yaml --store st7 --gpus 0,1,1
+is "CUDA_VISIBLE_DEVICES is taken for --gpus" eval 'rm exp/log; CUDA_VISIBLE_DEVICES=5,6 run one.yaml --store st8 >out 2>&1 && is_history "1 1 1 1 1" && grep -q "^+ 5 " exp/log'
+
+# ---- several sweeps ----
+is "two sweeps at once never share a GPU, and use them all" eval 'rm exp/log; echo 1 >exp/sleep; run eight.yaml --store a --gpus 0,1,2,3 >out1 2>&1 & run eight.yaml --store b --gpus 3,2,1,0 >out2 2>&1 & wait; is_history "4 1 16 16 4" && said "8 valid" out1 && said "8 valid" out2'
+is "... who finds none free waits, and says so" eval 'rm exp/log; echo 1 >exp/sleep; space two.yaml 1 "0, 1"; run two.yaml --store c --gpus 0 >out1 2>&1 & wait_for + 1; run two.yaml --store d --gpus 0 >out2 2>&1; wait; is_history "1 1 4 4 1" && cat out1 out2 | grep -q "^# other sweeps measure on these GPUs: we wait until they let go of some"'
+
+# ---- the end of a sweep ----
+echo 30 >exp/sleep
+is "Ctrl-C ends what runs, and gives the GPUs back" eval 'rm -f exp/log; setsid "$sweep" eight.yaml --experiments exp --store e --gpus 0,1 >out 2>&1 & pid=$!; wait_for + 2 && kill -INT $pid; wait $pid; [ $? = 130 ] && is_history "2 1 2 2 2" && said "^# go on with" out && echo 0.1 >exp/sleep && run two.yaml --store e2 --gpus 0,1 >out 2>&1 && is_history "2 1 4 4 2"'
+echo 30 >exp/sleep
+is "after kill -9 a GPU is free when what ran on it has ended" eval 'rm -f exp/log; "$sweep" eight.yaml --experiments exp --store f --gpus 0,1 >out 2>&1 & pid=$!; wait_for + 2; echo 0.1 >exp/sleep; kill -9 $pid; wait $pid; run two.yaml --store f2 --gpus 0,1 >out2 2>&1 && is_history "2 1 4 4 2" && said "2 valid" out2'
+is "... and the operation goes on" eval 'op=$(sed -n "s/^# operation *//p" out) && "$sweep" --resume "$op" --experiments exp --store f --gpus 0,1 >out 2>&1 && said "8 valid" out'
+
+# ---- which there are ----
+if $CC -shared -fPIC -Wl,-soname,libnvidia-ml.so.1 -o libnvidia-ml.so.1 "$here/tests/fake_nvml.c" 2>/dev/null; then
+    driver() { LD_LIBRARY_PATH=$tmp run "$@"; }
+    is "all GPUs of the machine, by UUID" eval 'rm -f exp/log; driver two.yaml --store g >out 2>&1 && is_history "2 1 2 2 2" && grep -q "^+ GPU-aaaa " exp/log && grep -q "^+ GPU-bbbb " exp/log'
+    is "an index, a bus id and a UUID name the same GPU" eval 'rm -f exp/log; driver one.yaml --store h1 --gpus 1 >out 2>&1 && driver one.yaml --store h2 --gpus 0000:02:00.0 >out 2>&1 && driver one.yaml --store h3 --gpus GPU-bbbb >out 2>&1 && is_history "1 1 3 3 1" && grep -q "^+ GPU-bbbb " exp/log'
+    refused "... so it is named twice" 2 "GPU GPU-bbbb is named twice" driver one.yaml --store h4 --gpus 1,GPU-bbbb
+    refused "a GPU that is not there" 2 "GPU 7: Not Found" driver one.yaml --store h4 --gpus 7
+else
+    skip "which GPUs there are" "no compiler for shared libraries"
+fi
+
+# ---- the experiments of this distribution ----
+HF_HUB_CACHE=$tmp/nothing
+export HF_HUB_CACHE
+cat >ours.yaml <<'E2'
+entitySpace:
+  - {identifier: model_name, propertyDomain: {values: [smollm2-135m]}}
+  - {identifier: number_gpus, propertyDomain: {values: [1, 2]}}
+  - {identifier: model_max_length, propertyDomain: {values: [512]}}
+  - {identifier: batch_size, propertyDomain: {values: [2]}}
+experiments:
+  - {actuatorIdentifier: SFTTrainer, experimentIdentifier: finetune_full_benchmark-v1.0.0}
+  - {actuatorIdentifier: SFTTrainer, experimentIdentifier: finetune_lora_benchmark-v1.0.0}
+E2
+is "number_gpus 2 is invalid, and says why" eval '"$sweep" ours.yaml --store nowhere --gpus 0 --dry-run >out 2>&1; cat out; [ "$(grep -c "^invalid .*number_gpus.2-.*a run uses one GPU at most, .*number_gpus must be 0 or 1" out)" = 2 ] && [ "$(grep -c "^run .*number_gpus.1-" out)" = 2 ] && ! said "will not fit" out'
+finish

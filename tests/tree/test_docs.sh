@@ -1,0 +1,99 @@
+#!/bin/sh
+# test_docs.sh - every command that README.md and docs/ print is run: here, with a tiny model, a small file and rows that nobody
+# measured in the places of those it names (a sweep as far as --dry-run goes), or by the test that stands beside it below. A
+# command that nothing runs is a failure.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/tap.sh
+if sanitized; then
+    skip "commands of the pages" "the other tests run with sanitizers what they run, and this takes minutes more"
+    finish
+fi
+# Indented lines of a page that begin with a command; a line that ends in \ goes on in the next; comments are cut.
+commands() { sed -n 's/^    //p' "$@" | sed -e ':a' -e '/\\$/{' -e N -e 's/\\\n *//' -e ba -e '}' | grep -E '^(build/|make|cp |cc |\./|tools/[a-z]|[A-Z_]+=)' | sed 's/  *#.*//'; }
+commands README.md docs/*.md >"$tmp/commands"
+is "the pages have commands" test "$(wc -l <"$tmp/commands")" -ge 15
+
+mkdir "$tmp/place" && cd "$tmp/place" || exit 1
+mkdir build && ln -s "$BUILD"/* build && ln -s "$here/recipes" "$here/tools" "$here/datasets" "$here/defaults" . || exit 1
+tiny models/SmolLM2-135M 1 --max-positions 512 >/dev/null && cp "$here/datasets/stories.jsonl" my.jsonl || exit 1
+cp my.jsonl stories.jsonl
+printf 'One day\n\nThe dog\n' >prompts.txt
+printf 'text\nWater is wet.\nFire is hot.\n' >facts.csv
+echo '{"prompt": "Name a colour.", "chosen": " Red.", "rejected": " Seven."}' >pairs.jsonl
+printf '[{"instruction": "Say a.", "input": "", "output": "a"},
+{"instruction": "Say b.", "input": "b", "output": "b"}]' >alpaca.json
+printf 'question,answer\n"Say a, or b.",a\n"Say c.",c\n' >questions.csv
+printf '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}\n' >chat.jsonl
+mkdir -p data/alpaca && cp alpaca.json data/alpaca/train.json
+TUNE_DEFAULTS="$here/defaults" "$BUILD/tests/helpers/fill" samples defaults/spaces/laptop.yaml 4 >/dev/null
+by() { is "$command: run by $1" grep -qF -- "$2" "$here/$1"; } # FILE TEXT - which stands there
+while IFS= read -r command; do
+    case $command in
+    "make quickstart") by tests/recipes/test_quickstart.sh 'sh "$here/tools/quickstart.sh"' ;;
+    "make proof") by tests/recipes/test_proof.sh 'sh tests/proof.sh --small' ;;
+    "make package") by tests/tree/test_package.sh '"make package" pack one' ;;
+    "make BUILD=build/native "*) # minutes of compiling: what it would compile
+        is "$command" eval 'make -C "$here" -n BUILD="$tmp/native" ${command#*build/native} | grep -q -- "-DTUNE_CPU_SET=tune_cpu_set_native .* -march=native .*gemm"'
+        ;;
+    "make test") by .ci/stages.sh 'always="test ' ;;
+    "make cuda" | "make CUDA=0") by tests/devices/test_without_cuda.sh "without CUDA=0 cuda" ;;
+    "make cuda-paper") by tests/cuda_on_cpu/test_gpu.sh "cuda_on_cpu/cuda_paper" ;;
+    "make test-cuda") by .ci/stages.sh "test-cuda" ;;
+    "cp recipes/finetune_full.c recipes/mine.c" | "make build/mine") by tests/recipes/test_edit_a_recipe.sh "build build/mine" ;;
+    "build/mine "*--output\ runs/frozen)
+        by tests/recipes/test_edit_a_recipe.sh "frozen three --freeze-layers 3"
+        cp -r runs/first runs/frozen # for the command behind it
+        ;;
+    "cp /usr/local/share/tune.c/recipes/"* | "make -f /usr/local/share/tune.c/recipe.mk mine")
+        by tests/tree/test_installed.sh "recipe mine" ;;
+    "build/mine "*--label-smoothing*) by tests/losses/test_own_losses.sh 'mine --label-smoothing 0.1' ;;
+    "make RECIPE=tests/recipes/distillation.c") by tests/losses/test_own_losses.sh 'tests/recipes/distillation.c' ;;
+    "tools/download.sh "*) by tests/datasets/test_download.sh 'tools/download.sh' ;;
+    "cc enough.c "* | "./enough "*) by tests/tree/test_installed.sh "built enough" ;;
+    "build/samples compare before after "*) # the sweeps above it measured nothing
+        for name in before after; do TUNE_DEFAULTS="$here/defaults" build/tests/helpers/fill samples defaults/spaces/laptop.yaml 4 5 $name >/dev/null; done
+        is "$command" sh -c "$command"
+        ;;
+    *'$q'*) by tests/sweeps/test_questions.sh 'page=$here/docs/questions.md' ;;
+    "build/samples compare first second "*) by tests/sweeps/test_questions.sh 'page=$here/docs/questions.md' ;;
+    "build/sweep "*) is "$command" sh -c "${command% --dry-run} --dry-run" ;;
+    build/*) # "..." stands for a model and rows
+        # a chat would read the commands behind it
+        is "$command" sh -c "$(printf '%s' "$command" | sed 's| \.\.\. | --model models/SmolLM2-135M --dataset my.jsonl --max-steps 4 |')" </dev/null ;;
+    *) is "$command: no test runs it" false ;;
+    esac
+    reached=$((${reached:-0} + 1))
+done <"$tmp/commands"
+is "no command was passed over" test "$reached" = "$(wc -l <"$tmp/commands")"
+is "README.md has at most 150 lines" test "$(wc -l <"$here/README.md")" -le 150
+# The loop on the first screen is the recipe's, indented by one level less.
+sed -n '/^```c$/,/^```$/p' "$here/README.md" | sed '/^```/d; s/^/    /' >"$tmp/shown"
+sed -n '/^    while (/,/^    }$/p' "$here/recipes/finetune_full.c" >"$tmp/loop"
+is "README.md shows the recipe's loop" diff "$tmp/loop" "$tmp/shown"
+links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
+none "the files they link to are there" "$(links)"
+for p in fit finetune_full runs sweep space samples finetune_lora finetune_dpo merge_adapter generate; do build/$p --help all; done >"$tmp/help"
+sh tools/download.sh --help >>"$tmp/help"
+flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sed 's|^--no-|--|' | sort -u | while read -r f; do
+    grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" "$tmp/help" || case $f in --freeze-layers | --label-smoothing | --top-k) ;; *) echo "$f" ;; esac
+done; }
+none "the options they name exist" "$(flags)"
+# Every program: --help fits on a page and says how to get the rest.
+pages() {
+    for p in build/*; do
+        case $p in *.*) continue ;; esac
+        [ -f "$p" ] && [ -x "$p" ] || continue
+        "$p" --help >"$tmp/short" && "$p" --help all >"$tmp/long" || echo "$p fails"
+        [ "$(wc -l <"$tmp/short")" -le 100 ] || echo "$p --help has $(wc -l <"$tmp/short") lines"
+        awk -v p="$p" 'length($0) > 100 { print p ": wider than 100 columns: " $0 }' "$tmp/short" "$tmp/long"
+        grep -qx "This is the short help.* ${p#build/} --help all" "$tmp/short" || echo "$p does not name --help all"
+        "$p" --describe | grep -oE '"flag":[[:space:]]*"--[^"]*' | sed 's/.*"//' | while read -r f; do
+            grep -qE -e "^  --(\[no-\])?${f#--}( |$)" "$tmp/long" || echo "$p --help all lacks $f"
+        done
+    done
+}
+none "--help has at most 100 lines, --help all has every option" "$(pages)"
+if command -v python3 >/dev/null; then
+    none "comments and pages keep the rules of prose.sh" "$(sh "$here/tests/prose.sh" | grep '^not plain')"
+else skip "comments and pages keep the rules of prose.sh" "python3 is missing"; fi
+finish
