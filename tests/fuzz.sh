@@ -1,18 +1,33 @@
 #!/bin/sh
 # fuzz.sh - every fuzz target for FUZZ_SECONDS (60), one to a core. TAP; the totals as tests/run.sh gives them.
-# BUILD: where `make fuzz` built them. What a target finds new is kept in $BUILD/corpus for the next time; the input of
-# a crash is left in $BUILD/crashes: fix it and put the input into tests/fuzz/corpus, which `make test` replays.
+# BUILD: where `make fuzz` built them. What a target finds new is kept in $BUILD/corpus for the next time. The input of
+# a crash is left in $BUILD/crashes. Fix the fault, then keep the input:
+#   fuzz.sh --keep TARGET FILE...   adds inputs to tests/fuzz/corpus/TARGET.tar.gz, which `make test` replays
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build/fuzz}
+corpus=${FUZZ_CORPUS:-tests/fuzz/corpus}
+if [ "${1:-}" = --keep ]; then
+    [ $# -ge 3 ] && [ -e "tests/fuzz/$2.c" ] || { echo "fuzz.sh: expected --keep TARGET FILE...; targets: tests/fuzz/*.c" >&2; exit 2; }
+    archive=$corpus/$2.tar.gz
+    shift 2
+    inputs=$(mktemp -d) || exit 1
+    trap 'rm -rf "$inputs"' EXIT
+    { [ ! -e "$archive" ] || tar -C "$inputs" -xzf "$archive"; } || exit 1
+    for f in "$@"; do cp "$f" "$inputs/$(sha1sum <"$f" | cut -c1-16)" || exit 1; done
+    tar -C "$inputs" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=0644 -cf "$inputs.tar" $(ls "$inputs") &&
+        gzip -9nc "$inputs.tar" >"$archive.new" && rm "$inputs.tar" && mv "$archive.new" "$archive"
+    exit
+fi
 number=0 passed=0 failed=0 skipped=0
 log=$(mktemp -d) || exit 1
 trap 'rm -rf "$log"' EXIT
 mkdir -p "$BUILD/crashes"
 
 fuzz() { # TARGET
-    mkdir -p "$BUILD/corpus/$1"
+    mkdir -p "$BUILD/corpus/$1" "$log/corpus/$1"
+    [ ! -e "$corpus/$1.tar.gz" ] || tar -C "$log/corpus/$1" -xzf "$corpus/$1.tar.gz"
     "$BUILD/tests/fuzz/$1" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=2048 -dict="tests/fuzz/$1.dict" \
-        -artifact_prefix="$BUILD/crashes/$1-" "$BUILD/corpus/$1" "tests/fuzz/corpus/$1" >"$log/$1" 2>&1
+        -artifact_prefix="$BUILD/crashes/$1-" "$BUILD/corpus/$1" "$log/corpus/$1" >"$log/$1" 2>&1
     echo $? >"$log/$1.code"
 }
 

@@ -2,7 +2,7 @@
  *
  * A target is LLVMFuzzerTestOneInput: it opens the bytes the way the library opens a file, asks everything there is to
  * ask, and checks what must hold whatever the bytes are. `make fuzz` links targets with libFuzzer; replay.c is the main
- * of a plain build, which runs them over tests/fuzz/corpus in every `make test`. Run from the tree's root. */
+ * of a plain build, which runs them over the archives of tests/fuzz/corpus in every `make test`. Run from the tree's root. */
 #ifndef TUNE_FUZZ_H
 #define TUNE_FUZZ_H
 
