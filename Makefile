@@ -358,13 +358,12 @@ bench: setup
 	for b in $(BENCHES); do echo "== $$(basename $$b)"; $$b || exit 1; done; \
 	for b in tests/bench/bench_*.sh; do echo "== $$(basename $$b)"; sh $$b || exit 1; done
 
-# The same work by the field's libraries, in the environment of test-peers (tests/peers.sh makes it): the table of training.
+# The same work by the field's libraries, in the environment of test-peers, which is made if it is not there: the table of training.
 # PEERS: "table --quick" and its other options; generate; tokenizers.
 PEERS = table
 bench-peers: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES) $(HELPERS)
-	@BUILD=$(BUILD) $${TUNE_VENV:-$$HOME/.cache/tune.c/venv}/bin/python tests/bench/peer_$(firstword $(PEERS)).py \
-	    $(wordlist 2,99,$(PEERS))
+	@BUILD=$(BUILD) sh tests/peers.sh python python tests/bench/peer_$(firstword $(PEERS)).py $(wordlist 2,99,$(PEERS))
 
 # Everything from nothing: set-up, build, a model, a training, its result.
 quickstart: setup
@@ -395,7 +394,7 @@ test-aarch64:
 	    PKG_CONFIG_LIBDIR=$(AARCH64_LIB)/pkgconfig:$(AARCH64_LIB)/openblas-pthread/pkgconfig PKG_CONFIG_SYSROOT_DIR=$(AARCH64_ROOT) \
 	    $(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/aarch64 CC="aarch64-linux-gnu-gcc --sysroot=$(AARCH64_ROOT)" \
 	    AR=aarch64-linux-gnu-ar OBJCOPY=aarch64-linux-gnu-objcopy aarch64-tests
-	@AARCH64_ROOT=$(AARCH64_ROOT) BUILD=$(BUILD)/aarch64 sh tests/aarch64.sh
+	@AARCH64_ROOT=$(AARCH64_ROOT) BUILD=$(BUILD)/aarch64 OBJCOPY=aarch64-linux-gnu-objcopy sh tests/aarch64.sh
 aarch64-tests: $(RECIPES) $(TESTS)
 
 tests: $(TESTS) $(HELPERS) $(FUZZERS)

@@ -1,17 +1,21 @@
-# stages.sh - which stages .ci/run runs for a commit. Sourced, from inside a git clone.
-# Stages are targets of make. Some always run. A longer one runs when a file it covers changed in the last 20 commits, and
-# else on every fourth commit. Commits are counted along the first parents, so that merges leave out no fourth one.
-# Nothing is stored: when a stage ran last follows from the history by the same rule.
+# stages.sh - which stages .ci/run runs for a commit, and in which order. Sourced, from inside a git clone.
+# Stages are targets of make. Some always run. A longer one is due unless .ci/ran.txt says that it passed for the same contents
+# of the files that it covers. Of those that are due, the one that ran longest ago comes first.
+# .ci/ran.txt is committed. It has a line for each longer stage: STAGE DATE CONTENTS TURNS. CONTENTS is a hash (contents below).
+# TURNS counts the runs since the stage last ran all of its test programs; in between it runs those whose objects changed.
 always="test test-cuda test-peers"
 longer="test-cuda-compiled test-asan test-valgrind fuzz faults test-slurm test-aarch64"
-window=20 every=4
+partial="test-asan test-aarch64" # stages that leave out test programs whose objects are those of a run that passed
+whole_every=5
+ran=.ci/ran.txt programs=.ci/programs.txt
 
 # covers STAGE - the files that can change what a longer stage finds, as git's pathspecs.
 covers() {
     echo Makefile tools/setup.sh tools/configure.sh tests/run.sh tests/tap.sh
     case $1 in
     test-cuda-compiled) echo components/devices/cuda components/devices/ops.h components/core/nf4.h tests/cuda_compiled.sh \
-        tests/cuda_compiled.txt tests/requirements-cuda.txt tests/venv.sh ;;
+        tests/cuda_compiled.txt tests/cuda_on_cpu tests/bench/bench_gpu.c tests/bench/gpu_step.h tests/gpu.sh \
+        tests/requirements-cuda.txt tests/venv.sh ;;
     test-asan) echo components recipes tools datasets defaults tests :!tests/bench :!tests/peers ;;
     test-valgrind) echo components :!components/sweeps :!components/views recipes tools/init_model.c tools/tokenize.c tests/valgrind.sh ;;
     fuzz) echo components :!components/devices :!components/losses :!components/optimizers :!components/views tests/fuzz \
@@ -22,43 +26,81 @@ covers() {
     test-slurm) echo components/sweeps/discovery components/sweeps/stores components/machine/slurm.c components/machine/process.c \
         components/machine/child.c components/machine/guard.c \
         components/flags/resume.c components/flags/program.c tools/sweep.c tools/sweep tests/slurm tests/faults/slow_kill.c ;;
-    test-aarch64) echo components/core components/devices :!components/devices/cuda components/models tests/devices/test_kernels.c tests/aarch64.sh tools/aarch64.sh ;;
+    test-aarch64) echo components recipes 'tests/*.h' 'tests/*/test_*.c' tests/far tests/reference tests/aarch64.sh tools/aarch64.sh ;;
     esac
 }
 
-# known_history - true if the clone has enough history to go by; else $why says what is missing.
-known_history() {
-    if ! commit=$(git rev-parse --verify --quiet HEAD 2>&1); then
-        why="no git history here"
-    elif [ "$(git rev-parse --is-shallow-repository)" != false ]; then
-        why="a shallow clone has no history to go by"
-    else
-        return 0
-    fi
-    return 1
+# contents STAGE - a hash of the names and contents of the files that it covers, as the index has them.
+contents() { (set -f && git ls-files -s -- $(covers "$1")) | git hash-object --stdin | cut -c1-16; }
+# committed STAGE - whether what it covers is as HEAD has it.
+committed() { (set -f && git diff --quiet HEAD -- $(covers "$1") && [ -z "$(git ls-files -o --exclude-standard -- $(covers "$1"))" ]); }
+
+# line STAGE - sets $ran_on, $ran_for and $ran_turns from .ci/ran.txt; all are empty without a line.
+line() { read -r _ ran_on ran_for ran_turns <<LINE
+$(grep "^$1 " "$ran" 2>/dev/null | tail -n 1)
+LINE
 }
 
-# due STAGE COMMIT - true if the stage runs for that commit; $why says the reason, or why not.
+# due STAGE - true if the stage is to run; $why says the reason, or why not.
 due() {
     case " $always " in *" $1 "*) why="always" && return 0 ;; esac
-    if ! git rev-parse --verify --quiet "$2~$window^{commit}" >/dev/null; then
-        why="fewer than $window commits before this one"
-    elif ! (set -f && git diff --quiet "$2~$window" "$2" -- $(covers "$1")); then
-        why="files it covers changed in the last $window commits"
-    elif [ $(($(git rev-list --count --first-parent "$2") % every)) = 0 ]; then
-        why="every fourth commit"
+    if ! git rev-parse --verify --quiet HEAD >/dev/null 2>&1; then
+        why="no git here"
+        return 0
+    fi
+    line "$1"
+    if [ -z "$ran_for" ]; then
+        why="$ran has no line of it"
+    elif [ "$(contents "$1")" != "$ran_for" ]; then
+        why="what it covers changed since it ran on $ran_on"
+    elif ! committed "$1"; then
+        why="what it covers has uncommitted changes"
     else
-        why="nothing that it covers changed in the last $window commits"
+        why="it passed with the same contents on $ran_on"
         return 1
     fi
 }
 
-# last_run STAGE COMMIT - the newest commit before that one for which the stage was due: one of the three before it.
-last_run() {
-    for earlier in $(git rev-list --first-parent --skip=1 --max-count=$((every - 1)) "$2"); do
-        if due "$1" "$earlier"; then
-            git log -1 --format='%h (%s)' "$earlier"
-            return
-        fi
+# in_order - the longer stages, the one that ran longest ago first, those of the same day by a hash that changes with HEAD.
+in_order() {
+    head=$(git rev-parse HEAD 2>/dev/null)
+    for stage in $longer; do
+        line "$stage"
+        echo "${ran_on:-0} $(echo "$stage $head" | cksum | cut -d' ' -f1) $stage"
+    done | sort | cut -d' ' -f3
+}
+
+# write STAGE DATE CONTENTS TURNS - its line.
+write() {
+    {
+        grep '^#' "$ran" 2>/dev/null || echo "# What .ci/run ran and found right: STAGE DATE CONTENTS TURNS (.ci/stages.sh). Commit this file."
+        { grep -v "^#\|^$1 " "$ran" 2>/dev/null; echo "$*"; } | sort
+    } >"$ran.new" && mv "$ran.new" "$ran"
+}
+# next_turns STAGE - how many times it has run without being whole, this one among them.
+next_turns() {
+    case " $partial " in *" $1 "*) ;; *) echo 0 && return ;; esac
+    if whole "$1"; then echo 0; else line "$1" && echo $((ran_turns + 1)); fi
+}
+# whole STAGE - whether a stage that leaves programs out is to run all of them.
+whole() {
+    line "$1"
+    [ -z "$ran_turns" ] || [ "$ran_turns" -ge $((whole_every - 1)) ] || [ ! -e "$programs" ]
+}
+# note STAGE TURNS - writes that the stage passed just now, unless what it covers has uncommitted changes.
+note() {
+    ! git rev-parse --verify --quiet HEAD >/dev/null 2>&1 || ! committed "$1" || write "$1" "$(date -u +%Y-%m-%dT%H:%MZ)" "$(contents "$1")" "$2"
+}
+# landed COMMIT - .ci/run passed for this commit elsewhere: writes so for each longer stage that was due then.
+landed() {
+    old=$(mktemp -d) || return
+    GIT_INDEX_FILE=$old/index git read-tree "$1" || return
+    git show "$1:$ran" >"$old/ran.txt" 2>/dev/null || : >"$old/ran.txt"
+    at=$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%MZ "$1")
+    for stage in $longer; do
+        then=$(GIT_INDEX_FILE=$old/index contents "$stage")
+        line "$stage"
+        grep -q "^$stage [^ ]* $then " "$old/ran.txt" || ! [ "$at" \> "$ran_on" ] || write "$stage" "$at" "$then" "$(next_turns "$stage")"
     done
+    rm -rf "$old"
 }

@@ -5,8 +5,9 @@
 #   TUNE_VENV      the environment of the others, filled from tests/requirements.txt (default ~/.cache/tune.c/venv)
 #   TUNE_VENV_ADO  ado's, filled from tests/requirements-ado.txt (default ~/.cache/tune.c/venv-ado)
 # Each is made, and filled with exactly those versions, if it does not have them; where that cannot be done, every script it
-# is for counts as skipped, with the reason. BUILD: where the programs to compare are (default build). `peers.sh ado` runs
-# those of ado alone.
+# is for counts as skipped, with the reason. BUILD: where the programs to compare are (default build).
+#   peers.sh ado              runs the scripts for ado alone
+#   peers.sh python COMMAND   runs the command in the environment of the others, whose "python" comes first
 cd "$(dirname "$0")/.." || exit 1
 cache=${HOME:-/tmp}/.cache/tune.c
 BUILD=${BUILD:-build}
@@ -65,12 +66,22 @@ compare() {
 log=$(mktemp)
 totals=$(mktemp)
 trap 'rm -f "$log" "$totals"' EXIT
+venv=${TUNE_VENV:-$cache/venv} modules="peft tokenizers torch transformers"
+if [ "${1:-}" = python ]; then
+    shift
+    # shellcheck disable=SC2086 # one word each
+    right "$venv" tests/requirements.txt $modules >/dev/null 2>&1 || make "$venv" tests/requirements.txt $modules ||
+        { echo "tests/peers.sh: $why" >&2; exit 1; }
+    rm -f "$log" "$totals"
+    PATH=$venv/bin:$PATH exec "$@"
+fi
 failed=0 ado= others=
 for t in tests/peers/*_peer.py; do
     case $t in *_ado_peer.py) ado="$ado $t" ;; *) others="$others $t" ;; esac
 done
 case ${1:-} in ado) others= ;; esac
-[ -z "$others" ] || compare "$others" "${TUNE_VENV:-$cache/venv}" tests/requirements.txt peft tokenizers torch transformers
+# shellcheck disable=SC2086
+[ -z "$others" ] || compare "$others" "$venv" tests/requirements.txt $modules
 [ -z "$ado" ] || compare "$ado" "${TUNE_VENV_ADO:-$cache/venv-ado}" tests/requirements-ado.txt ado
 if [ -n "${TUNE_TEST_TOTALS:-}" ]; then
     cat "$totals" >>"$TUNE_TEST_TOTALS"

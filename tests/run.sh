@@ -5,12 +5,15 @@
 # as they end.
 # TUNE_TEST_JOBS: how many at once. TUNE_TEST_WRAPPER: a command that runs the executables, such as an emulator.
 # TUNE_TEST_TIMEOUT: seconds for one program (default 900). TUNE_TEST_TOTALS: file the three counts are added to.
+# TUNE_TEST_TIMES: file that gets a line for each program: seconds, seconds of processor time, TUNE_TEST_STAGE, program.
+# TUNE_TEST_RECORD: programs that passed with the same objects are left out and counted as skipped (tests/record.sh).
 if [ "$1" = --one ]; then # what run.sh calls for each program: --one FOLDER PROGRAM
     folder=$2 t=$3 log=$2/log.$$
     begin=$(date +%s)
     case $t in *.sh) set -- sh "$t" ;; *.py) set -- "${TUNE_PYTHON:-python3}" "$t" ;; *) set -- $TUNE_TEST_WRAPPER "$t" ;; esac
     CMOCKA_MESSAGE_OUTPUT=TAP timeout "${TUNE_TEST_TIMEOUT:-900}" "$@" >"$log" 2>&1 </dev/null
     code=$?
+    times >"$log.times" # of this shell, then of its children: user and system
     p=$(grep -c '^ok ' "$log")
     s=$(grep -cE '^(ok|not ok) .*# SKIP' "$log")
     f=$(grep '^not ok ' "$log" | grep -vc '# SKIP')
@@ -18,15 +21,18 @@ if [ "$1" = --one ]; then # what run.sh calls for each program: --one FOLDER PRO
     if [ $code = 77 ]; then s=$((s + (s == 0))); elif [ $code != 0 ] && [ "$f" = 0 ]; then f=1; fi
     [ $((p + f + s)) = 0 ] && f=1 # ran nothing: that is no pass
     {
-        printf '%-34s %3d passed %3d failed %3d skipped  %4d s\n' "${t##*tests/}" "$p" "$f" "$s" $(($(date +%s) - begin))
+        spent=$(($(date +%s) - begin)) busy=$(awk 'NR == 2 { gsub(/[ms]/, " "); printf "%.0f", 60 * $1 + $2 + 60 * $3 + $4 }' "$log.times")
+        printf '%-36s %3d passed %3d failed %3d skipped  %4d s, busy %4d s\n' "${t##*tests/}" "$p" "$f" "$s" $spent "$busy"
+        [ -z "${TUNE_TEST_TIMES:-}" ] || echo "$spent $busy ${TUNE_TEST_STAGE:-} ${t##*tests/}" >>"$TUNE_TEST_TIMES"
         if [ "$f" != 0 ]; then sed 's/^/    /' "$log"; echo "    exit code $code"; else grep -E '# SKIP' "$log" | sed 's/^/    /'; fi
     } >"$log.said"
     (
         flock 9
         cat "$log.said"
         echo "$p $f $s" >&9
+        [ "$f" != 0 ] || [ "$p" = 0 ] || echo "${t##*tests/}" >>"$folder/passed"
     ) 9>>"$folder/counts"
-    rm -f "$log" "$log.said"
+    rm -f "$log" "$log.said" "$log.times"
     exit 0
 fi
 # Threads that wait asleep: tests keep their pace beside others.
@@ -39,10 +45,15 @@ trap 'exit 130' INT TERM
 : >"$folder/counts"
 : >"$folder/list"
 # The longest ones begin first, so that none runs alone at the end.
+[ -z "${TUNE_TEST_RECORD:-}" ] || { . tests/record.sh && begin_record; }
 for t in "$@"; do
-    [ -x "$t" ] || case $t in *.sh | *.py) ;; *) continue ;; esac
+    case $t in *.d) continue ;; *.sh | *.py) ;; *) [ -x "$t" ] || continue ;; esac
+    if [ -n "${TUNE_TEST_RECORD:-}" ] && passed_before "$t"; then
+        printf '%-36s left out: it passed with the same objects\n' "${t##*tests/}"
+        unchanged=$((${unchanged:-0} + 1))
+        continue
+    fi
     case $t in
-    *.d) ;;
     */test_tiles.sh | */test_training | */test_kernels | */test_token_sampler) printf '%s\0' "$t" >>"$folder/list" ;;
     *) printf '%s\0' "$t" >>"$folder/others" ;;
     esac
@@ -54,5 +65,7 @@ counts=$(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "
 missing=$(($(tr -cd '\0' <"$folder/list" | wc -c) - $(wc -l <"$folder/counts")))
 set -- $counts
 failed=$(($2 + missing + ${broken:-0}))
+set -- "$1" "$2" $(($3 + ${unchanged:-0}))
+[ -z "${TUNE_TEST_RECORD:-}" ] || record_passed
 if [ -n "$TUNE_TEST_TOTALS" ]; then echo "$1 $failed $3" >>"$TUNE_TEST_TOTALS"; else echo "$1 passed, $failed failed, $3 skipped"; fi
 [ "$failed" = 0 ]
