@@ -392,7 +392,7 @@ test-aarch64:
 	@sh tools/setup.sh aarch64 && sh tools/aarch64.sh $(AARCH64_ROOT) || echo "# without them this is skipped"
 	@[ ! -e $(AARCH64_ROOT)/packages ] || ! command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || \
 	    PKG_CONFIG_LIBDIR=$(AARCH64_LIB)/pkgconfig:$(AARCH64_LIB)/openblas-pthread/pkgconfig PKG_CONFIG_SYSROOT_DIR=$(AARCH64_ROOT) \
-	    $(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/aarch64 CC="aarch64-linux-gnu-gcc --sysroot=$(AARCH64_ROOT)" \
+	    $(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/aarch64 EXTRA_CFLAGS="$(EXTRA_CFLAGS) -Werror" CC="aarch64-linux-gnu-gcc --sysroot=$(AARCH64_ROOT)" \
 	    AR=aarch64-linux-gnu-ar OBJCOPY=aarch64-linux-gnu-objcopy aarch64-tests
 	@AARCH64_ROOT=$(AARCH64_ROOT) BUILD=$(BUILD)/aarch64 OBJCOPY=aarch64-linux-gnu-objcopy sh tests/aarch64.sh
 aarch64-tests: $(RECIPES) $(TESTS)

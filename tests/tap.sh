@@ -1,5 +1,5 @@
 # tap.sh - what the shell tests share: numbered TAP lines, a folder of their own, a tiny model. Sourced from the tree's root.
-unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL RECIPE
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL RECIPE EXTRA_CFLAGS
 here=$(pwd)
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$here/$BUILD ;; esac

@@ -4,12 +4,7 @@
 cd "$tmp" || exit 1
 is "a model" tiny model 1 --max-positions 512
 rows() { # N ROW... - N lines of rows, by turns
-    n=$1 i=0
-    shift
-    while [ $i -lt "$n" ]; do
-        for row; do echo "$row" | sed "s/%/$i/g"; done
-        i=$((i + 1))
-    done
+    awk 'BEGIN { for (i = 0; i < ARGV[1]; i++) for (k = 2; k < ARGC; k++) { row = ARGV[k]; gsub(/%/, i, row); print row } }' "$@"
 }
 fit() { "$BUILD/finetune_full" --model model --max-steps 1 --no-save --output run --overwrite "$@" >out 2>&1; code=$?; cat out; return $code; }
 said() { grep -qE -e "^# $1 +$2" out || { cat out; false; }; }
