@@ -84,7 +84,7 @@ int tune_flags_requeued(struct tune_flags *flags);
 int tune_flags_check_run(struct tune_flags *flags);
 
 /* Room for a value of any type. */
-union tune_value {
+union tune_option_value {
     int i;
     int64_t l;
     double d;
@@ -103,7 +103,7 @@ const char *tune_flags_foreign(const struct tune_flags_state *state, const char 
  * tune_flags_put_elsewhere - write it to *value instead, and set *copy to a copy of the row that
  * points to *value. */
 int tune_flags_put(const struct tune_option *row, const char *text, const char *where);
-int tune_flags_put_elsewhere(struct tune_option *copy, union tune_value *value,
+int tune_flags_put_elsewhere(struct tune_option *copy, union tune_option_value *value,
                              const struct tune_option *row, const char *text);
 
 #endif

@@ -20,7 +20,7 @@
 #include <stdarg.h>
 
 #include "core/error.h"
-#include "sweeps/spaces/value.h"
+#include "core/value.h"
 
 #ifdef __cplusplus
 extern "C" {
