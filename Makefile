@@ -31,12 +31,14 @@ LDFLAGS  = -rdynamic -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
 LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(OPENMP) -ldl -lpthread -lm
 
 # Two libraries. libtune.a is for training and needs cJSON and OpenBLAS; libtune_sweeps.a is for measuring
-# and also needs HDF5 and libyaml. SWEEPERS link both. SWEEPS is empty where HDF5 or libyaml is missing:
-# then make leaves SWEEPERS out and says so.
+# and also needs HDF5. SWEEPERS link both. SWEEPS is empty where HDF5 is missing: then make leaves SWEEPERS
+# out and says so. No program links libyaml, which is opened to read YAML. YAML is empty where its header is
+# missing: then reading YAML is an error, and make says so.
 LIBRARY  = $(BUILD)/libtune.a
-SWEEPS   = $(SWEEPS_FOUND)$(filter command environment,$(origin HDF5_LIBS) $(origin YAML_LIBS))
+SWEEPS   = $(SWEEPS_FOUND)$(filter command environment,$(origin HDF5_LIBS))
+YAML     = $(YAML_FOUND)$(filter command environment,$(origin YAML_CFLAGS))
 SWEEPS_LIBRARY = $(BUILD)/libtune_sweeps.a
-SWEEPS_LIBS    = $(YAML_LIBS) $(HDF5_LIBS)
+SWEEPS_LIBS    = $(HDF5_LIBS)
 SWEEPS_OBJECTS = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard components/sweeps/*/*.c))
 SWEEPERS := $(addprefix $(BUILD)/,space sweep samples $(basename $(shell grep -ls '"sweeps/' tests/*/*.c)))
 PKG_CONFIG = tune.pc $(if $(SWEEPS),tune_sweeps.pc)
@@ -64,7 +66,8 @@ all: found $(RECIPES) $(TOOLS) $(MAKERS) $(addprefix $(BUILD)/,$(PKG_CONFIG)) $(
 
 found: $(BUILD)/config.mk
 	@cat $(BUILD)/config.mk.found
-	@$(if $(SWEEPS),,echo "# left out: space, sweep and samples, which need HDF5 and libyaml")
+	@$(if $(SWEEPS),,echo "# left out: space, sweep and samples, which need HDF5")
+	@$(if $(YAML),,echo "# without the header of libyaml no YAML is read: neither space files nor a --config in YAML")
 
 # Programs have static pattern rules: with patterns that match any file under $(BUILD), make searches for ways to make
 # every header and .d file.
@@ -89,7 +92,8 @@ endef
 $(foreach s,$(CPU_SETS),$(eval $(call set,$s)))
 $(BUILD)/obj/components/devices/cpu/open.o: CPPFLAGS += -D'TUNE_CPU_SETS(F)=$(foreach s,$(CPU_SETS),F($s))'
 
-$(SWEEPS_OBJECTS): CPPFLAGS += $(YAML_CFLAGS) $(HDF5_CFLAGS)
+$(SWEEPS_OBJECTS): CPPFLAGS += $(HDF5_CFLAGS)
+$(BUILD)/obj/components/files/yaml.o: CPPFLAGS += $(if $(YAML),$(YAML_CFLAGS),-DTUNE_WITHOUT_YAML)
 
 $(LIBRARY): $(OBJECTS)
 $(SWEEPS_LIBRARY): $(SWEEPS_OBJECTS)

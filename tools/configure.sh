@@ -12,28 +12,31 @@ mkdir -p "$(dirname "$out")"
 found=
 
 # look NAME pkg "default cflags" "default libs" "header" "expression" package
+# Without default libs only the header is looked for: the library is opened when it is needed.
 look() {
     name=$1 pkg=$2 cflags=$3 libs=$4 header=$5 expression=$6 package=$7 how=
     printf '#include <stdio.h>\n#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n#include <%s>\nint main(void) { return (%s) == 12345; }\n' "$header" "$expression" >"$tmp/t.c"
     if command -v pkg-config >/dev/null 2>&1 && pkg-config --exists "$pkg" 2>/dev/null; then
-        c=$(pkg-config --cflags "$pkg") l=$(pkg-config --libs "$pkg")
+        c=$(pkg-config --cflags "$pkg") l=
+        [ -z "$libs" ] || l=$(pkg-config --libs "$pkg")
         $CC $c "$tmp/t.c" $l -o "$tmp/t" 2>/dev/null && how="pkg-config $pkg $(pkg-config --modversion "$pkg")" cflags=$c libs=$l
     fi
     if [ -z "$how" ] && $CC $cflags "$tmp/t.c" $libs -o "$tmp/t" 2>/dev/null; then
-        how="compiles with $libs"
+        how="compiles with ${libs:-$header}"
     fi
-    printf '%s_CFLAGS ?= %s\n%s_LIBS ?= %s\n' "$name" "$cflags" "$name" "$libs" >>"$out.new"
+    printf '%s_CFLAGS ?= %s\n' "$name" "$cflags" >>"$out.new"
+    [ -z "$libs" ] || printf '%s_LIBS ?= %s\n' "$name" "$libs" >>"$out.new"
     if [ -n "$how" ]; then
         printf '# %-8s found: %s\n' "$name" "$how" >>"$out.found.new"
         found="$found $name"
     else
         [ "$name" != CMOCKA ] || { printf '# CMOCKA   not found; only the tests need it: make setup-test\n' >>"$out.found.new"; return; }
-        printf '# %-8s NOT FOUND: make setup (Debian: apt-get install %s), or set %s_CFLAGS and %s_LIBS\n' \
-            "$name" "$package" "$name" "$name" >>"$out.found.new"
+        printf '# %-8s NOT FOUND: make setup (Debian: apt-get install %s), or set %s_CFLAGS%s\n' \
+            "$name" "$package" "$name" "${libs:+ and ${name}_LIBS}" >>"$out.found.new"
     fi
 }
 look CJSON libcjson "" "-lcjson" cjson/cJSON.h 'cJSON_Parse("1") != NULL' libcjson-dev
-look YAML yaml-0.1 "" "-lyaml" yaml.h 'yaml_get_version_string() == NULL' libyaml-dev
+look YAML yaml-0.1 "" "" yaml.h 'sizeof(yaml_parser_t) > 0' libyaml-dev
 look OPENBLAS openblas "" "-lopenblas" cblas.h 'openblas_get_num_threads()' libopenblas-dev
 look CMOCKA cmocka "" "-lcmocka" cmocka.h 'cmocka_set_message_output(CM_OUTPUT_TAP), 0' libcmocka-dev
 # The serial build, which Debian keeps beside others, under names of its own. The function came with 1.10.5.
@@ -41,7 +44,8 @@ hdf5=hdf5 cflags= libs=-lhdf5
 pkg-config --exists hdf5-serial 2>/dev/null && hdf5=hdf5-serial
 [ ! -d /usr/include/hdf5/serial ] || { cflags=-I/usr/include/hdf5/serial; libs=-lhdf5_serial; }
 look HDF5 $hdf5 "$cflags" "$libs" hdf5.h 'H5Dget_chunk_info_by_coord(0, NULL, NULL, NULL, NULL)' libhdf5-dev
-case "$found" in *HDF5*YAML* | *YAML*HDF5*) echo "SWEEPS_FOUND = yes" >>"$out.new" ;; esac
+case "$found" in *HDF5*) echo "SWEEPS_FOUND = yes" >>"$out.new" ;; esac
+case "$found" in *YAML*) echo "YAML_FOUND = yes" >>"$out.new" ;; esac
 # The instruction sets that devices/cpu is compiled for, from the oldest to the newest, and the flags of each.
 case $($CC -dumpmachine 2>/dev/null) in
 x86_64-*) sets="x86_64_v2 x86_64_v3 x86_64_v4 avx512_bf16 amx" ;;

@@ -81,7 +81,7 @@ Architecture: $arch
 Maintainer: $MAINTAINER
 Installed-Size: $kilobytes
 Depends: $depends
-Recommends: curl, libsnappy1v5, libzstd1
+Recommends: curl, libyaml-0-2, libsnappy1v5, libzstd1
 Suggests: gcc, make, pkg-config, libcjson-dev, libopenblas-dev, libhdf5-dev, libyaml-dev
 Description: fine-tuning recipes for language models in plain C
  Programs that train language models, whole or by adapters, on the CPU. They

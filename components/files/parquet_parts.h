@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "files/file.h"
+#include "files/library.h"
 #include "files/parquet.h"
 
 #define TUNE_PARQUET_PAGE_LIMIT ((int64_t)1 << 30) /* bytes of a page */
@@ -65,7 +66,7 @@ struct tune_parquet_value {
 
 /* The codecs' libraries, opened when a page needs one. */
 struct tune_parquet_codecs {
-    void *snappy, *zstd;
+    struct tune_library snappy, zstd;
     int (*snappy_length)(const char *data, size_t size, size_t *length);
     int (*snappy_uncompress)(const char *data, size_t size, char *to, size_t *length);
     size_t (*zstd_decompress)(void *to, size_t room, const void *data, size_t size);

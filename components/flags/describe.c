@@ -39,7 +39,7 @@ static cJSON *value_json(const struct tune_option *row, const void *at, const ch
 /* The table's default, read through a copy of the row with another place. */
 static cJSON *default_json(const struct tune_option *row)
 {
-    union tune_value place;
+    union tune_option_value place;
     struct tune_option copy;
     if (!row->value || tune_flags_put_elsewhere(&copy, &place, row, row->value) < 0)
         return cJSON_CreateNull();

@@ -1,5 +1,5 @@
-/* flags.c - read the command line, --config and the model's defaults into the places in the option
- * table.
+/* flags.c - read the command line and the model's defaults into the places in the option table.
+ * config.c reads --config.
  *
  * Sources are read in this order: defaults, the run of --resume, every --config, the flags. Then
  * --model is known, and its defaults replace values that are still the table's defaults. */
@@ -167,8 +167,7 @@ static const char *by_help(const struct tune_flags_state *state, const char *nam
     return NULL;
 }
 
-/* Report an unknown name, with the nearest known name in the same spelling. */
-static int unknown(const struct tune_flags_state *state, const char *where, const char *dashes, const char *name)
+int tune_flags_unknown(const struct tune_flags_state *state, const char *where, const char *dashes, const char *name)
 {
     const char **names = calloc((size_t)state->count + BUILTINS, sizeof *names);
     int n = 0;
@@ -188,113 +187,7 @@ static int unknown(const struct tune_flags_state *state, const char *where, cons
     return tune_error_usage("%sunknown option \"%s%s\"%s", where, dashes, name, hint);
 }
 
-/* ---- config files ---- */
-
-/* Read the next value as the text that a user would type for this row. The caller frees *text;
- * NULL: null, which means not given. */
-static int config_value(struct tune_json *j, const struct tune_option *row, char **text)
-{
-    enum tune_json_type type = tune_json_peek(j);
-    struct tune_text string;
-    bool yes;
-    *text = NULL;
-    bool number = row->type == TUNE_INT || row->type == TUNE_INT64 || row->type == TUNE_DOUBLE;
-    const char *expected = number                     ? "a number"
-                           : row->type == TUNE_BOOL ? "true or false"
-                                                      : "a string";
-    if (type == TUNE_JSON_ERROR)
-        return -1;
-    if (type == TUNE_JSON_NULL)
-        return tune_json_null(j);
-    if (type == TUNE_JSON_NUMBER && number) {
-        const char *from = j->at;
-        TRY(tune_json_skip(j));
-        while (from < j->at && isspace((unsigned char)*from))
-            from++;
-        *text = strndup(from, (size_t)(j->at - from)); /* keep the spelling, so that a seed above
-                                                        * 2^53 stays exact */
-    } else if (type == TUNE_JSON_BOOL && row->type == TUNE_BOOL) {
-        TRY(tune_json_bool(j, &yes));
-        *text = strdup(yes ? "true" : "false");
-    } else if (type == TUNE_JSON_STRING && (tune_option_is_text(row) || row->type == TUNE_DOUBLE)) {
-        TRY(tune_json_string(j, &string));
-        /* JSON has no infinity; run folders write "inf" */
-        if (row->type == TUNE_DOUBLE && !tune_text_equal(string, "inf") && !tune_text_equal(string, "-inf"))
-            return tune_json_fail(j, "%s: expected a number, found the string \"%s\"", row->name, string.data);
-        if (strlen(string.data) != string.size)
-            return tune_json_fail(j, "%s: a NUL in the string", row->name);
-        *text = strdup(string.data);
-    } else {
-        static const char *const names[] = {"null", "true or false", "a number", "a string", "an array", "an object"};
-        return tune_json_fail(j, "%s: expected %s, found %s", row->name, expected, names[type]);
-    }
-    return *text ? 0 : no_memory();
-}
-
-/* Read one key and its value. The model's defaults come last and do not change values that were
- * set. */
-static int config_pair(struct tune_flags_state *state, struct tune_json *j, bool *seen, enum tune_source source)
-{
-    struct tune_text key;
-    char where[TUNE_PATH_MAX + 256], *text;
-    int more = tune_json_key(j, &key);
-    if (more <= 0)
-        return more;
-    snprintf(where, sizeof where, "%s:%lld: ", j->name, (long long)tune_json_line(j));
-    int i = tune_flags_row(state, key.data, key.size);
-    if (i < 0)
-        return unknown(state, where, "", key.data);
-    if (seen[i])
-        return tune_json_fail(j, "%s: the key stands there twice", key.data);
-    seen[i] = true;
-    TRY(config_value(j, &state->at[i].row, &text));
-    snprintf(where, sizeof where, "%s:%lld: %s", j->name, (long long)tune_json_line(j), state->at[i].row.name);
-    int result = 0;
-    bool run = source == TUNE_FROM_RUN, left = run && (state->comparing || state->at[i].keeping == TUNE_TAKE_NOT);
-    if (text && !left && (source != TUNE_FROM_MODEL_DEFAULTS || state->at[i].source == TUNE_FROM_DEFAULT))
-        result = tune_flags_set(state, i, text, source, where);
-    if (run) {
-        free(state->at[i].run_text);
-        state->at[i].run_text = text;
-    } else {
-        free(text);
-    }
-    return result < 0 ? -1 : 1;
-}
-
-int tune_flags_object(struct tune_flags_state *state, struct tune_json *j, enum tune_source source)
-{
-    bool *seen = calloc((size_t)state->count + 1, sizeof *seen);
-    int result = !seen ? no_memory() : tune_json_object(j);
-    if (result == 0)
-        while ((result = config_pair(state, j, seen, source)) == 1)
-            ;
-    free(seen);
-    return result;
-}
-
-static int apply_file(struct tune_flags_state *state, const char *path, enum tune_source source)
-{
-    char *text = NULL;
-    size_t size;
-    struct tune_json j;
-    if (tune_file_read(path, 1 << 24, &text, &size) < 0) {
-        if (source == TUNE_FROM_CONFIG)
-            tune_error_usage("--config: %s", tune_error_message());
-        return -1;
-    }
-    tune_json_start(&j, path, text, size, 1);
-    int result = tune_flags_object(state, &j, source);
-    if (result == 0)
-        result = tune_json_end(&j);
-    if (result < 0 && tune_error_kind() != TUNE_ERROR_CANNOT)
-        tune_error_usage("%s%s", tune_error_message(), /* the user wrote it, though in a file */
-                         text[strspn(text, " \t\r\n")] == '{' ? ""
-                         : "; a config is JSON, an object {\"option\": value, ...}, not YAML");
-    tune_json_free(&j);
-    free(text);
-    return result;
-}
+/* ---- the defaults of a known model ---- */
 
 /* Read defaults/<program>/<known model>.json, if --model is a known model and the file exists. */
 static int apply_model_defaults(struct tune_flags *flags)
@@ -316,7 +209,7 @@ static int apply_model_defaults(struct tune_flags *flags)
     if (!tune_file_exists(path))
         return 0;
     state->model_defaults = strdup(path);
-    return state->model_defaults ? apply_file(state, path, TUNE_FROM_MODEL_DEFAULTS) : no_memory();
+    return state->model_defaults ? tune_flags_config_read(state, path, TUNE_FROM_MODEL_DEFAULTS) : no_memory();
 }
 
 /* ---- the command line ---- */
@@ -374,7 +267,7 @@ static int take_builtin(struct reader *r, int b, const char *equal)
         if (r->pass != CONFIGS)
             return 0;
         state->configs[state->config_count++] = path;
-        return apply_file(state, path, TUNE_FROM_CONFIG);
+        return tune_flags_config_read(state, path, TUNE_FROM_CONFIG);
     }
     state->wish = (enum tune_wish)b; /* same order */
     const char *word = equal ? equal + 1 : r->at < r->flags->argc ? r->flags->argv[r->at] : "";
@@ -406,7 +299,7 @@ static int take_option(struct reader *r, const char *word)
     }
     if (i < 0 || positional(&state->at[i].row)) {
         snprintf(where, sizeof where, "%.*s", (int)size, name);
-        return unknown(state, "", "--", where);
+        return tune_flags_unknown(state, "", "--", where);
     }
     const char *next = r->at < r->flags->argc ? r->flags->argv[r->at] : "";
     bool worded = state->at[i].row.type == TUNE_ENUM && (!strcmp(next, "auto") || !strcmp(next, "off") || !strcmp(next, "on"));

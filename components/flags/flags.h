@@ -568,7 +568,9 @@ extern const struct tune_service tune_plan_memory;
 /* tune_flags_parse - put defaults, the model's defaults, --config and flags into the places that
  * the table names. flags starts zeroed; argv must outlive it. Flags are --name value, --name=value,
  * --name and --no-name (bool). After -- only positional ones follow. The last value of a flag wins.
- * --config FILE holds an object {option: value}; null means not given. It may be given several
+ * --config FILE holds option names and values: YAML, or a JSON object. null means not given. A file
+ * named .yaml or .yml is YAML and one named .json is JSON. Any other is JSON if it begins with {.
+ * In YAML 1e-5 is a number, as in JSON, and a text needs no quotes. --config may be given several
  * times. A run folder's "options" can be used so. --resume RUN takes the run's options, except
  * those of one process. A different value is refused, unless the row may change or --allow-changed
  * is given. --requeue takes no options from the run in --output. It refuses other values in the

@@ -180,7 +180,7 @@ void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *str
           "  --list-models                 the models known by name, and where they lie\n"
           "  --version                     version and how it was built\n"
           "\nfor any run:\n"
-          "  --config FILE                 JSON object of option names and values; flags override it\n",
+          "  --config FILE                 YAML or JSON, option names and values; flags override it\n",
           stream);
     if (state->model_defaults)
         fprintf(stream, "\nmodel defaults: %s\n", state->model_defaults);

@@ -226,7 +226,7 @@ int tune_flags_requeued(struct tune_flags *flags)
 /* True if the current value is the one that text means (NULL: none). */
 static bool same(const struct tune_option *row, const char *now, const char *text)
 {
-    union tune_value place;
+    union tune_option_value place;
     struct tune_option copy;
     if (tune_option_is_text(row) || !text)
         return now && text ? !strcmp(now, text) : now == text;

@@ -69,11 +69,19 @@ int tune_flags_row(const struct tune_flags_state *state, const char *name, size_
  * text, cut to size. */
 const char *tune_flags_key(const struct tune_option *row, char *text, size_t size);
 
+/* tune_flags_unknown - the error for a name that is no option, with the nearest one in the same
+ * spelling: dashes "--" or "". where stands before it. Returns -1. */
+int tune_flags_unknown(const struct tune_flags_state *state, const char *where, const char *dashes,
+                       const char *name);
+
 /* tune_flags_set - set the i-th option's value to a copy of text.
+ * tune_flags_config_read - read options from a file, JSON or YAML.
  * tune_flags_object - read options from the next JSON object in j. From a run (TUNE_FROM_RUN),
  * options of one session are left out, and the others are kept to compare with. */
 int tune_flags_set(struct tune_flags_state *state, int i, const char *text,
                    enum tune_source source, const char *where);
+int tune_flags_config_read(struct tune_flags_state *state, const char *path,
+                           enum tune_source source);
 int tune_flags_object(struct tune_flags_state *state, struct tune_json *j, enum tune_source source);
 
 /* tune_flags_from_run - read the options of the run that --resume names, if it is given.
@@ -84,7 +92,7 @@ int tune_flags_requeued(struct tune_flags *flags);
 int tune_flags_check_run(struct tune_flags *flags);
 
 /* Room for a value of any type. */
-union tune_value {
+union tune_option_value {
     int i;
     int64_t l;
     double d;
@@ -103,7 +111,7 @@ const char *tune_flags_foreign(const struct tune_flags_state *state, const char 
  * tune_flags_put_elsewhere - write it to *value instead, and set *copy to a copy of the row that
  * points to *value. */
 int tune_flags_put(const struct tune_option *row, const char *text, const char *where);
-int tune_flags_put_elsewhere(struct tune_option *copy, union tune_value *value,
+int tune_flags_put_elsewhere(struct tune_option *copy, union tune_option_value *value,
                              const struct tune_option *row, const char *text);
 
 #endif

@@ -155,7 +155,7 @@ int tune_flags_put(const struct tune_option *row, const char *text, const char *
     return tune_error_set("%s: the option's row has the unknown type %d", where, row->type);
 }
 
-int tune_flags_put_elsewhere(struct tune_option *copy, union tune_value *value, const struct tune_option *row, const char *text)
+int tune_flags_put_elsewhere(struct tune_option *copy, union tune_option_value *value, const struct tune_option *row, const char *text)
 {
     *copy = *row;
     copy->at = value;

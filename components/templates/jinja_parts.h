@@ -13,7 +13,7 @@
 
 #include "files/json.h"
 #include "core/try.h"
-#include "templates/expression.h"
+#include "core/expression.h"
 #include "templates/jinja.h"
 
 struct tune_jinja_block;

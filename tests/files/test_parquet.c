@@ -4,6 +4,7 @@
 
 #include "files/parquet.h"
 #include "files/thrift.h"
+#include "hidden_library.h"
 #include "parquet_writer.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* a node names what it has */
@@ -388,6 +389,14 @@ static void codecs(void **state)
             f.more = 8 + more - (int64_t)size;
             parquet_page(&f, PAGE_1, 0, 2, body, size);
             END(2, 1, {"n", INT32_TYPE});
+            hidden_library = codec == 1 ? "libsnappy.so.1" : "libzstd.so.1";
+            assert_int_equal(read_bytes(f.data, f.size), -1);
+            assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
+            assert_error_has(codec == 1 ? "x.parquet: column \"n\" is compressed, and libsnappy.so.1, which reads it, is not on this "
+                                          "machine (Debian: apt-get install libsnappy1v5)"
+                                        : "is compressed, and libzstd.so.1, which reads it, is not on this machine (Debian: "
+                                          "apt-get install libzstd1)");
+            hidden_library = NULL;
             int got = read_bytes(f.data, f.size);
             if (got < 0 && tune_error_kind() == TUNE_ERROR_CANNOT) {
                 print_message("# %s\n", tune_error_message());

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "hidden_library.h"
 #include "test.h"
 
 #include "../components/flags/program.c" /* not in the library; its exits are met in children */
@@ -253,9 +254,136 @@ static void configs(void **state)
     bad_config(folder, "{\"lr\": 1", "c.json:1");
     bad_config(folder, "{} x", "c.json:1");
     bad_config(folder, "[1]", "expected an object");
-    bad_config(folder, "lr: 1e-3\nepochs: 2\n", "c.json:1:1: found 'l', expected an object; a config is JSON, an object {\"option\": value, ...}, not YAML");
+    bad_config(folder, "lr: 1e-3\nepochs: 2\n", "c.json:1:1: found 'l', expected an object; a config is an object of JSON, {\"option\": value, ...}, or YAML in a file named .yaml");
     bad_config(folder, "{\"model\": \"a\\u0000b\"}", "NUL");
     refused("--config /nowhere/c.json", "/nowhere/c.json");
+    tune_file_remove_folder(folder);
+}
+
+static void yaml_config(const char *folder, const char *text)
+{
+    test_write(folder, "c.yaml", text, strlen(text));
+}
+
+static void bad_yaml(const char *folder, const char *text, const char *message)
+{
+    char line[256];
+    yaml_config(folder, text);
+    snprintf(line, sizeof line, "--config %s/c.yaml", folder);
+    refused(line, message);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+}
+
+/* The same keys, values and checks as in JSON. */
+static void yaml_configs(void **state)
+{
+    (void)state;
+    char folder[64], line[256];
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    snprintf(line, sizeof line, "--lr 3 --config %s/c.yaml", folder);
+    yaml_config(folder, "# a run\nlr: 1e-3\nbatch-size: 5\ngrad_noise: 1\nseed: 9007199254740993\nshuffle: no\ndataset: ~\n"
+                        "clip_norm: .inf\nfolder: \"\\u00e9\"\n");
+    assert_ok(parse(line));
+    assert_true(my.tune.schedule.lr == 3 && my.tune.loader.batch_size == 5 && my.noise == 1 && !my.tune.loader.shuffle && isinf(my.tune.clip_norm));
+    assert_true(my.tune.seed == 9007199254740993);
+    assert_null(my.tune.dataset);
+    assert_string_equal(my.folder, "\xc3\xa9");
+    assert_int_equal(tune_flags_source(&my.tune, "batch_size"), TUNE_FROM_CONFIG);
+    snprintf(line, sizeof line, "--config %s/c.yaml", folder);
+    /* numbers as YAML has them, and as JSON has them */
+    yaml_config(folder, "lr: 2e-5\nbatch_size: 0x10\neps: .5\nseed: 1_000\nclip_norm: inf");
+    assert_ok(parse(line));
+    assert_true(my.tune.schedule.lr == 2e-5 && my.tune.loader.batch_size == 16 && my.tune.optimizer.eps == 0.5);
+    assert_true(my.tune.seed == 1000 && isinf(my.tune.clip_norm));
+    /* texts as they are written, quoted or not */
+    yaml_config(folder, "dataset: 1.10\ntext_field: on\nfolder: '010'");
+    assert_ok(parse(line));
+    assert_string_equal(my.tune.dataset, "1.10");
+    assert_string_equal(my.tune.data.text_field, "on");
+    assert_string_equal(my.folder, "010");
+    /* anchors and merge keys, and JSON, which is YAML too */
+    yaml_config(folder, "{\"lr\": &x 0.25, \"eps\": *x}");
+    assert_ok(parse(line));
+    assert_true(my.tune.schedule.lr == 0.25 && my.tune.optimizer.eps == 0.25);
+
+    bad_yaml(folder, "lr: 1\nlrr: 1", "c.yaml:2:1: unknown option \"lrr\"; the nearest is lr");
+    bad_yaml(folder, "learning_rate: 1e-3", "c.yaml:1:1: unknown option \"learning_rate\"; here it is --lr");
+    bad_yaml(folder, "bf16: true", "c.yaml:1:1: unknown option \"bf16\"; here it is --dtype bfloat16");
+    bad_yaml(folder, "lr: \"1\"", "c.yaml:1:5: lr: expected a number, found the string \"1\"");
+    bad_yaml(folder, "batch_size: many", "c.yaml:1:13: batch-size: expected a number, found a string");
+    bad_yaml(folder, "lr: 0x", "c.yaml:1:5: lr: expected a number, found the string \"0x\"");
+    bad_yaml(folder, "lr: on", "c.yaml:1:5: lr: expected a number, found true or false");
+    bad_yaml(folder, "lr: [1]", "c.yaml:1:5: lr: expected a number, found a list");
+    bad_yaml(folder, "model:\n  name: x", "c.yaml:2:3: model: expected a string, found a map");
+    bad_yaml(folder, "lr: 1\nlr: 2", "c.yaml:2:1: the key \"lr\" stands twice in this map; first on line 1");
+    bad_yaml(folder, "batch-size: 1\nbatch_size: 2", "c.yaml:2:1: batch_size: the key stands there twice");
+    bad_yaml(folder, "batch_size: 1.5", "c.yaml:1:13: batch-size: \"1.5\"");
+    bad_yaml(folder, "shuffle: 1", "c.yaml:1:10: shuffle: expected true or false, found a number");
+    bad_yaml(folder, "\nlr: -1", "c.yaml:2:5: lr: \"-1\" is outside");
+    bad_yaml(folder, "lr: .nan", "c.yaml:1:5: lr: \"nan\" is not a number");
+    bad_yaml(folder, "lr: 1\n\tx", "c.yaml:2:");
+    bad_yaml(folder, "- lr", "c.yaml:1:1: expected a map of options to values, as in \"batch_size: 4\"; found a list");
+    bad_yaml(folder, "lr=1", "found a text");
+    bad_yaml(folder, "# lr: 1\n", "c.yaml:1:1: expected a map of options to values, as in \"batch_size: 4\"; found nothing");
+    bad_yaml(folder, "lr: 1\n---\nlr: 2", "c.yaml:2:1: a second document begins here");
+    bad_yaml(folder, "1: 2", "the key 1 is no text to YAML");
+
+    /* hostile: aliases of aliases, depth */
+    char text[4096] = "a: &a0 [x, x, x, x, x, x, x, x, x, x]\n", part[256];
+    for (int i = 1; i < 8; i++) {
+        int n = snprintf(part, sizeof part, "b%d: &a%d [", i, i);
+        for (int k = 0; k < 10; k++)
+            n += snprintf(part + n, sizeof part - (size_t)n, "*a%d,", i - 1);
+        strcat(strcat(text, part), "]\n");
+    }
+    bad_yaml(folder, text, "more than 2000000 values, aliases written out");
+    memset(text, '[', 4000);
+    strcpy(text + 4000, "\n");
+    bad_yaml(folder, text, "c.yaml:1:101: nested deeper than 100");
+
+    /* a machine without libyaml reads JSON as ever */
+    hidden_library = "libyaml-0.so.2";
+    yaml_config(folder, "lr: 1");
+    assert_int_equal(parse(line), -1);
+    assert_error_has("c.yaml: this is YAML, and libyaml-0.so.2, which reads it, is not on this machine (Debian: apt-get install libyaml-0-2)");
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
+    config(folder, "{\"lr\": 2}");
+    snprintf(line, sizeof line, "--config %s/c.json", folder);
+    assert_ok(parse(line));
+    assert_true(my.tune.schedule.lr == 2);
+    hidden_library = NULL;
+    tune_file_remove_folder(folder);
+}
+
+/* The name decides; under another name, the first character does. */
+static void config_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text, *refused;
+    } rows[] = {
+        {"c.yml", "lr: 2", NULL},
+        {"C.YAML", "lr: 2", NULL},
+        {"c", "lr: 2", NULL},
+        {"c.conf", "# lr\nlr: 2", NULL},
+        {"c", " \n{\"lr\": 2}", NULL},
+        {"c", "{lr: 2}", "found 'l', expected a key in quotes"},
+        {"c.yaml", "{lr: 2}", NULL},
+        {"c.JSON", "lr: 2", "or YAML in a file named .yaml"},
+        {"c", "", "c:1:1: the JSON ends here, expected an object"},
+    };
+    char folder[64], line[256];
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        test_write(folder, rows[i].name, rows[i].text, strlen(rows[i].text));
+        snprintf(line, sizeof line, "--config %s/%s", folder, rows[i].name);
+        if (rows[i].refused) {
+            refused(line, rows[i].refused);
+            continue;
+        }
+        assert_ok(parse(line));
+        assert_true(my.tune.schedule.lr == 2);
+    }
     tune_file_remove_folder(folder);
 }
 
@@ -734,6 +862,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_to_numbers), cmocka_unit_test(spells),
         cmocka_unit_test(takes),          cmocka_unit_test(refuses), cmocka_unit_test(configs),
+        cmocka_unit_test(yaml_configs),   cmocka_unit_test(config_names),
         cmocka_unit_test(resumes),      cmocka_unit_test(resume_points),
         cmocka_unit_test(model_defaults), cmocka_unit_test(shipped_defaults), cmocka_unit_test(as_json), cmocka_unit_test(help),
         cmocka_unit_test(help_of_words),

@@ -54,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
         *end = 0;
     }
+    fuzz_hold_libyaml();
     fuzz_set(&file, data, length);
     memset(&flags, 0, sizeof flags);
     if (tune_flags_parse(&flags, argc, argv, options, properties) == 0)

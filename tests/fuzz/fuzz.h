@@ -6,6 +6,7 @@
 #ifndef TUNE_FUZZ_H
 #define TUNE_FUZZ_H
 
+#include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -52,6 +53,15 @@ static inline void fuzz_set(const struct fuzz_file *f, const void *data, size_t 
 {
     HOLDS(ftruncate(f->fd, 0) == 0);
     fuzz_write(f, data, size, 0);
+}
+
+/* Keep libyaml open: the reader opens and closes it for each input. */
+static inline void fuzz_hold_libyaml(void)
+{
+    static void *held;
+    if (!held)
+        held = dlopen("libyaml-0.so.2", RTLD_NOW | RTLD_LOCAL);
+    HOLDS(held);
 }
 
 /* What failed said why. */

@@ -66,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         HOLDS((nowhere = fopen("/dev/null", "w")));
     if (size < 1)
         return 0;
+    fuzz_hold_libyaml();
     struct tune_document *d = tune_document_parse("space", (const char *)data + 1, size - 1, data[0] & 1);
     struct tune_space *s = d ? tune_space_parse(d) : NULL;
     if (!s) {

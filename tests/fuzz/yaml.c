@@ -2,7 +2,7 @@
  * promised, and, written as JSON, is read as the same tree again. */
 #include "files/json.h"
 #include "fuzz.h"
-#include "sweeps/spaces/document.h"
+#include "files/document.h"
 
 /* The tree as JSON; false: it is too long to look at, or holds what JSON has no number for. */
 static char text[1 << 16];
@@ -83,6 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 1)
         return 0;
+    fuzz_hold_libyaml();
     struct tune_document *d = tune_document_parse("f", (const char *)data + 1, size - 1, data[0] & 1);
     if (!d) {
         HOLDS(tune_error_kind() == TUNE_ERROR_USAGE && strncmp(tune_error_message(), "f:", 2) == 0);

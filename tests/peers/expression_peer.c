@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "sweeps/spaces/document.h"
+#include "files/document.h"
 #include "sweeps/spaces/expression.h"
 
 static void fail(void)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "sweeps/spaces/document.h"
+#include "files/document.h"
 
 static void print_scalar(const struct tune_value *v)
 {

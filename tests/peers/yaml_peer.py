@@ -3,7 +3,7 @@
 Hand-picked documents by name; plain scalars made of the characters that numbers, booleans and times are made of; trees
 written by PyYAML in all its styles; damaged copies of all of them. PyYAML has two scanners, its own and libyaml, which do
 not agree on all broken documents: ours is libyaml, so where we differ from the first, the second must be with us. Where we
-are stricter or not, only for the reasons below, which components/sweeps/spaces/document.h states.
+are stricter or not, only for the reasons below, which components/files/document.h states.
 """
 import datetime
 import json

@@ -18,7 +18,7 @@ only 'cblas\.h' components/devices/cpu/
 only '(cuda|cublas|cudnn|nvml|nccl)[A-Za-z_]*\.h' components/devices/cuda/ components/comm/nccl tests/cuda_on_cpu/
 only 'mpi\.h' components/comm/mpi
 only 'hdf5\.h' components/sweeps/stores/
-only 'yaml\.h' components/sweeps/spaces/
+only 'yaml\.h' components/files/
 only '(immintrin|x86intrin|arm_neon|arm_sve)\.h' components/devices/cpu/ components/core/
 only 'sweeps/' components/sweeps/ tools/ tests/
 only 'flags/flags\.h' components/flags/ components/tune.h 'components/[a-z]*/get_[a-z]*\.c:' recipes/ tools/ datasets/ tests/
@@ -160,23 +160,45 @@ reached >"$tmp/reached"
 is "headers.txt names every header that a public header includes" diff "$tmp/public" "$tmp/reached"
 
 # ---- a machine without HDF5 or libyaml ----
-# This compiler finds neither. `make -n` prints what make would do.
-printf '#!/bin/sh\nfor f in "$@"; do\n    case $f in *.c) ! grep -qE "include <(hdf5|yaml)" "$f" || exit 1 ;; esac\ndone\nexec %s "$@"\n' "$CC" >"$tmp/bare_cc"
+# This compiler finds neither header. `make -n` prints what make would do.
+mkdir "$tmp/none" && for h in hdf5 yaml; do echo "#error no $h.h on this machine" >"$tmp/none/$h.h"; done
+printf '#!/bin/sh\nexec %s -I"%s" "$@"\n' "$CC" "$tmp/none" >"$tmp/bare_cc"
 chmod +x "$tmp/bare_cc"
 bare() { env MAKEFLAGS= PKG_CONFIG_LIBDIR="$tmp" make --no-print-directory BUILD="$tmp/bare" CC="$tmp/bare_cc" "$@"; }
 is "without HDF5 and libyaml make knows what to build" eval 'bare -n >"$tmp/bare_all" 2>&1'
 is "... the recipes and the tools that do not measure" eval 'for p in finetune_full finetune_lora fit tokenize init_model merge_adapter runs make_stories; do grep -qE -- "-o [^ ]*/bare/$p( |$)" "$tmp/bare_all" || { echo $p; exit 1; }; done'
 none "... none of the others, and no such library" "$(grep -v '^sed ' "$tmp/bare_all" | grep -E -- '-o [^ ]*/bare/(space|sweep|samples)( |$)|-lhdf5|-lyaml|libtune_sweeps|tune_sweeps.pc')"
-is "... and it says what is left out, in one line" eval 'bare found >"$tmp/found" && grep -c "left out: space, sweep and samples, which need HDF5 and libyaml" "$tmp/found" | grep -qx 1'
-is "... whose libraries are given by hand is not left out" eval 'bare -n HDF5_LIBS=-lmine YAML_LIBS=-lmine | grep -qE -- "-o [^ ]*/bare/sweep( |$)"'
+is "... and it says what is left out, in one line" eval 'bare found >"$tmp/found" && grep -c "left out: space, sweep and samples, which need HDF5" "$tmp/found" | grep -qx 1'
+is "... and that no YAML is read, in one line" eval 'grep -c "without the header of libyaml no YAML is read" "$tmp/found" | grep -qx 1'
+is "... whose library is given by hand is not left out" eval 'bare -n HDF5_LIBS=-lmine | grep -qE -- "-o [^ ]*/bare/sweep( |$)"'
+# A recipe of that machine: its reader of YAML stands before the one in the library.
+if sanitized; then
+    skip "a recipe without the header of libyaml" "the build without sanitizers has shown it"
+else
+    yaml_less() {
+        bare "$tmp/bare/obj/components/files/yaml.o" && $CC -rdynamic "$BUILD/obj/recipes/finetune_full.o" \
+            "$BUILD/obj/recipes/finetune_full.source.o" "$BUILD/obj/components/flags/program.o" \
+            "$tmp/bare/obj/components/files/yaml.o" "$BUILD/libtune.a" $(setting OPENBLAS_LIBS) $(setting CJSON_LIBS) \
+            -fopenmp -ldl -lpthread -lm -o "$tmp/yaml_less"
+    }
+    setting() { sed -n "s/^$1 *?= *//p" "$BUILD/config.mk"; }
+    is "a recipe builds without the header of libyaml" yaml_less
+    echo 'lr: 1e-3' >"$tmp/c.yaml"
+    refused "... and says so when it is to read YAML" 3 "c.yaml: this is YAML, and this build is without the header of libyaml, yaml.h" \
+        "$tmp/yaml_less" --config "$tmp/c.yaml"
+fi
 
 # ---- programs that do not train load no device ----
 for p in tokenize make_stories make_news init_model merge_adapter space sweep samples runs; do
     [ -e "$BUILD/$p" ] || continue
     none "$p loads no BLAS, CUDA or MPI library" "$(readelf -d "$BUILD/$p" | grep NEEDED | grep -iE 'blas|lapack|cuda|cublas|cudnn|nccl|nvidia|mpi|tune_')"
 done
-for p in finetune_full tokenize make_stories init_model merge_adapter runs; do
+for p in finetune_full tokenize make_stories init_model merge_adapter runs space; do
     none "$p loads no HDF5 library" "$(readelf -d "$BUILD/$p" | grep NEEDED | grep -i hdf5)"
+done
+for p in finetune_full tokenize space sweep samples; do
+    [ -e "$BUILD/$p" ] || continue
+    none "$p loads libyaml only to read YAML" "$(readelf -d "$BUILD/$p" | grep NEEDED | grep -i yaml)"
 done
 none "a recipe loads no CUDA or MPI library until asked to" "$(readelf -d "$BUILD/finetune_full" | grep NEEDED | grep -iE 'cuda|cublas|cudnn|nccl|nvidia|mpi')"
 

@@ -94,14 +94,18 @@ closure() {
     done
     echo "$seen"
 }
+# add_packages PACKAGE... - the libraries of their closure, into the root.
+add_packages() {
+    packages=$(closure "$@")
+    echo "# $packages"
+    for p in $packages; do dpkg -L "$p"; done | grep -E '\.so(\.|$)' | sort -u | while read -r f; do [ -d "$f" ] || echo "$f"; done >"$tmp/files"
+    tar -C / --no-recursion -cf - -T "$tmp/files" 2>/dev/null | tar -C "$root" -xf -
+}
 fill_root() {
     mkdir -p "$root/usr/lib" "$root/proc" "$root/tmp" && dpkg-deb -x "$deb" "$root" || return 1
     for l in lib lib64 usr/lib64; do [ ! -L "/$l" ] || ln -s "$(readlink "/$l")" "$root/$l" || return 1; done
     mkdir -p "$(readlink -m "$root/lib64")" 2>/dev/null
-    packages=$(closure $(dpkg-deb -f "$deb" Depends | tr ',|' '  ' | sed 's/([^)]*)//g'))
-    echo "# $packages"
-    for p in $packages; do dpkg -L "$p"; done | grep -E '\.so(\.|$)' | sort -u | while read -r f; do [ -d "$f" ] || echo "$f"; done >"$tmp/files"
-    tar -C / --no-recursion -cf - -T "$tmp/files" 2>/dev/null | tar -C "$root" -xf - || return 1
+    add_packages $(dpkg-deb -f "$deb" Depends | tr ',|' '  ' | sed 's/([^)]*)//g') || return 1
     # OpenBLAS has its link in the libraries' folder from its installation script, not from its files.
     blas=$(cd "$root" && find usr/lib -name libopenblas.so.0 | head -n 1)
     [ -z "$blas" ] || [ -e "$root/$(dirname "$(dirname "$blas")")/libopenblas.so.0" ] ||
@@ -130,6 +134,11 @@ else
         # shellcheck disable=SC2086
         is "... by the kernels of x86-64-v2" eval 'TUNE_CPU=x86-64-v2 quietly bare /usr/bin/finetune_full $train --output /tmp/v2 && grep -q x86-64-v2 "$tmp/log"'
         is "... to the same loss" eval 'close "$(loss "$root/tmp/first")" "$(loss "$root/tmp/v2")"'
+    fi
+    if [ -e "$root/usr/bin/space" ]; then
+        refused "without libyaml, which it recommends, no space is read" 3 "(Debian: apt-get install libyaml-0-2)" bare /usr/bin/space describe /usr/share/tune.c/defaults/spaces/laptop.yaml
+        is "with it" eval 'dpkg-deb -f "$deb" Recommends | grep -qw libyaml-0-2 && add_packages libyaml-0-2'
+        is "... the space is read" eval 'bare /usr/bin/space describe /usr/share/tune.c/defaults/spaces/laptop.yaml | grep -qx "  Number entities: 4"'
     fi
     is "its defaults are found" eval 'bare /usr/bin/finetune_full --list-models | grep -q HuggingFaceTB/SmolLM2-135M'
 fi

@@ -7,7 +7,7 @@
 #ifndef TUNE_SPACES_DOMAIN_H
 #define TUNE_SPACES_DOMAIN_H
 
-#include "sweeps/spaces/document.h"
+#include "files/document.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -22,7 +22,7 @@ enum token {
 static const char *const functions[TUNE_CALLS] = {"abs", "len", "max", "min", "round"};
 
 struct parser {
-    struct tune_expression_parser core; /* must be the first member: templates/expression.h passes
+    struct tune_expression_parser core; /* must be the first member: core/expression.h passes
                                          * this pointer back */
     struct tune_expression *e;
     const char *const *names;
@@ -334,7 +334,7 @@ static int unary(struct parser *p)
     return 0;
 }
 
-/* ---- functions for templates/expression.h ---- */
+/* ---- functions for core/expression.h ---- */
 
 static enum tune_operator operator_at(struct tune_expression_parser *core)
 {

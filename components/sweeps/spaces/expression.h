@@ -18,7 +18,7 @@
 #ifndef TUNE_SPACES_EXPRESSION_H
 #define TUNE_SPACES_EXPRESSION_H
 
-#include "sweeps/spaces/value.h"
+#include "core/value.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
 
 #include "core/try.h"
 #include "files/file.h"
-#include "sweeps/spaces/document.h"
+#include "files/document.h"
 
 /* Join the texts of the list with commas. */
 static int read_list(struct tune_project *p, const struct tune_node *list)

@@ -12,7 +12,7 @@
 #define TUNE_SPACES_STEPS_H
 
 #include "sweeps/spaces/expression.h"
-#include "templates/expression.h"
+#include "core/expression.h"
 
 enum tune_step_kind {
     TUNE_STEP_CONSTANT, TUNE_STEP_NAME, TUNE_STEP_LIST, TUNE_STEP_CALL, TUNE_STEP_NEGATE,

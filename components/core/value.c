@@ -1,5 +1,5 @@
 /* value.c - values with Python's equality and Python's spelling. */
-#include "sweeps/spaces/value.h"
+#include "core/value.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* test_value.c - Python's == and its spellings, row by row as Python 3.11 gives them. */
 #include "test.h"
 
-#include "sweeps/spaces/value.h"
+#include "core/value.h"
 
 #define INT(i) tune_value_int(i)
 #define FLOAT(d) tune_value_float(d)

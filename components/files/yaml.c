@@ -2,13 +2,49 @@
  *
  * libyaml finds maps, lists and scalars, and their positions. yaml_scalar.c finds the meaning of
  * scalars. This file does anchors, aliases, merge keys and all limits. The function that fetches an
- * event deletes it. */
+ * event deletes it.
+ *
+ * libyaml is opened for each text and closed after it. Only its header is needed to build, for the
+ * layout of parser and events. TUNE_WITHOUT_YAML: this build was made without the header. */
+#include "files/document_tree.h"
+
+#ifdef TUNE_WITHOUT_YAML
+
+int tune_tree_yaml(struct tune_tree *t, const char *text, size_t size, const struct tune_node **root)
+{
+    (void)text, (void)size, (void)root;
+    return tune_error_cannot("%s: this is YAML, and this build is without the header of libyaml, yaml.h, so it reads no YAML. "
+                             "Install it and build again: make setup (Debian: libyaml-dev), then make", t->document->path);
+}
+
+#else
+
 #include <search.h>
 #include <string.h>
 #include <yaml.h>
 
 #include "core/try.h"
-#include "sweeps/spaces/tree.h"
+#include "files/library.h"
+
+/* The functions of libyaml that are called here, without their prefix yaml_. */
+struct libyaml {
+    struct tune_library library;
+    int (*parser_initialize)(yaml_parser_t *parser);
+    void (*parser_set_input_string)(yaml_parser_t *parser, const yaml_char_t *text, size_t size);
+    int (*parser_parse)(yaml_parser_t *parser, yaml_event_t *event);
+    void (*parser_delete)(yaml_parser_t *parser);
+    void (*event_delete)(yaml_event_t *event);
+};
+
+static int open_libyaml(struct libyaml *y, const char *path)
+{
+    TRY(tune_library_open(&y->library, "libyaml-0.so.2", "libyaml-0-2", "%s: this is YAML", path));
+    TRY(tune_library_find(&y->library, "yaml_parser_initialize", &y->parser_initialize));
+    TRY(tune_library_find(&y->library, "yaml_parser_set_input_string", &y->parser_set_input_string));
+    TRY(tune_library_find(&y->library, "yaml_parser_parse", &y->parser_parse));
+    TRY(tune_library_find(&y->library, "yaml_parser_delete", &y->parser_delete));
+    return tune_library_find(&y->library, "yaml_event_delete", &y->event_delete);
+}
 
 /* An anchor: its node, and what an alias of it adds. */
 struct anchor {
@@ -24,6 +60,7 @@ struct reader {
     struct tune_tree *tree;
     const char *text;
     size_t size;
+    struct libyaml yaml;
     yaml_parser_t parser;
     void *anchors; /* a tree of struct anchor, for tsearch */
 };
@@ -73,7 +110,7 @@ static int syntax(const struct reader *r)
 
 static int next(struct reader *r, yaml_event_t *event)
 {
-    return yaml_parser_parse(&r->parser, event) ? 0 : syntax(r);
+    return r->yaml.parser_parse(&r->parser, event) ? 0 : syntax(r);
 }
 
 /* ---- anchors ---- */
@@ -167,6 +204,17 @@ static int tag_of(struct reader *r, const yaml_event_t *event, const yaml_char_t
                    standard ? "!!" : "", text);
 }
 
+/* Keep how a plain scalar is written. */
+static int keep_written(struct reader *r, const yaml_event_t *event, struct tune_node *node)
+{
+    size_t size = event->data.scalar.length;
+    char *copy = tune_document_take(r->tree->document, size + 1);
+    if (!copy)
+        return -1;
+    node->written = memcpy(copy, event->data.scalar.value, size);
+    return 0;
+}
+
 static int scalar(struct reader *r, const yaml_event_t *event, struct made *made)
 {
     struct tune_node *node = new_node(r, TUNE_NODE_SCALAR, event);
@@ -178,6 +226,11 @@ static int scalar(struct reader *r, const yaml_event_t *event, struct made *made
     TRY(tag_of(r, event, event->data.scalar.tag, 0, SCALAR_TAGS, &tag));
     TRY(tune_yaml_scalar(r->tree, node, (const char *)event->data.scalar.value, event->data.scalar.length, tag,
                          event->data.scalar.plain_implicit));
+    bool plain = !tag && event->data.scalar.plain_implicit;
+    if (plain && node->value.type == TUNE_VALUE_TEXT)
+        node->written = node->value.text;
+    else if (plain && node->value.type != TUNE_VALUE_NONE)
+        TRY(keep_written(r, event, node));
     complete(r, anchor, 0);
     *made = (struct made){node, 0};
     return 0;
@@ -266,7 +319,7 @@ static int collection(struct reader *r, const yaml_event_t *event, int depth, st
         more = inner.type != YAML_SEQUENCE_END_EVENT && inner.type != YAML_MAPPING_END_EVENT;
         if (more)
             status = member(r, &inner, depth + 1, &o);
-        yaml_event_delete(&inner);
+        r->yaml.event_delete(&inner);
     }
     TRY(status);
     size_t own = (r->tree->used - from) / 2;
@@ -305,21 +358,33 @@ static int document(struct reader *r, const struct tune_node **root)
             break;
         default: status = compose(r, &event, 0, &made);
         }
-        yaml_event_delete(&event);
+        r->yaml.event_delete(&event);
         TRY(status);
     }
     *root = made.node ? made.node : tune_tree_node(r->tree, TUNE_NODE_SCALAR, 1, 1);
     return *root ? 0 : -1;
 }
 
+/* Read the text with the library, which is open. */
+static int read_text(struct reader *r, const struct tune_node **root)
+{
+    if (!r->yaml.parser_initialize(&r->parser))
+        return no_memory(r);
+    r->yaml.parser_set_input_string(&r->parser, (const yaml_char_t *)r->text, r->size);
+    int status = document(r, root);
+    tdestroy(r->anchors, keep);
+    r->yaml.parser_delete(&r->parser);
+    return status;
+}
+
 int tune_tree_yaml(struct tune_tree *t, const char *text, size_t size, const struct tune_node **root)
 {
     struct reader r = {.tree = t, .text = text, .size = size};
-    if (!yaml_parser_initialize(&r.parser))
-        return no_memory(&r);
-    yaml_parser_set_input_string(&r.parser, (const yaml_char_t *)text, size);
-    int status = document(&r, root);
-    tdestroy(r.anchors, keep);
-    yaml_parser_delete(&r.parser);
+    int status = open_libyaml(&r.yaml, t->document->path);
+    if (status == 0)
+        status = read_text(&r, root);
+    tune_library_close(&r.yaml.library);
     return status;
 }
+
+#endif

@@ -1,11 +1,11 @@
-/* tree.h - build a document's tree. Used by its two readers, yaml.c and document_json.c.
+/* document_tree.h - build a document's tree. Used by its two readers, yaml.c and document_json.c.
  *
  * Items of unfinished lists and maps are on one stack. To build a list, remember `used`, push the
  * items, and close the list with that number. */
-#ifndef TUNE_SPACES_TREE_H
-#define TUNE_SPACES_TREE_H
+#ifndef TUNE_FILES_DOCUMENT_TREE_H
+#define TUNE_FILES_DOCUMENT_TREE_H
 
-#include "sweeps/spaces/document.h"
+#include "files/document.h"
 
 struct tune_tree {
     struct tune_document *document;

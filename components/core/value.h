@@ -1,16 +1,16 @@
-/* value.h - values of dimensions, inputs and constants: None, boolean, integer, float, text, list.
+/* value.h - a value as a file or an expression gives it: None, boolean, integer, float, text, list.
  *
- * Equality and spelling are those of Python, because ado's ids and space files depend on them. True
- * == 1 == 1.0, str(1e16) is "1e+16", and a list shows its texts in quotes. Texts and items belong
- * to a document, a space or an arena. */
-#ifndef TUNE_SPACES_VALUE_H
-#define TUNE_SPACES_VALUE_H
+ * Equality and spelling are those of Python, because the ids and space files of ado depend on them.
+ * True == 1 == 1.0, str(1e16) is "1e+16", and a list shows its texts in quotes. A value borrows its
+ * texts and items, from a document, a space or an arena. */
+#ifndef TUNE_CORE_VALUE_H
+#define TUNE_CORE_VALUE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "templates/expression.h"
+#include "core/expression.h"
 
 #ifdef __cplusplus
 extern "C" {

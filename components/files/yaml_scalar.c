@@ -16,7 +16,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "sweeps/spaces/tree.h"
+#include "files/document_tree.h"
 
 #define DIGITS "0123456789"
 

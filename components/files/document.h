@@ -1,6 +1,9 @@
 /* document.h - a settings file as a tree that knows its lines: YAML as PyYAML's safe loader reads
  * it, or JSON.
  *
+ * YAML is read by libyaml, which is opened for each file (library.h). Without it, or in a build
+ * without its header, reading YAML is an error of kind CANNOT that says what to install.
+ *
  * ado's files are YAML 1.1 with PyYAML's rules for plain scalars. yes, no, on and off are booleans.
  * 1e5 and 310e50 are texts. 1_000 is 1000, 010 is 8, 1:30 is 90, ~ is None, and a date is a text. A
  * file ending in .json holds the same keys in strict JSON, where 1e5 is a number.
@@ -14,13 +17,13 @@
  *     if (spaces->type != TUNE_NODE_LIST)
  *         return tune_document_fail(d, spaces, "entitySpace must be a list of properties");
  *                             "space.yaml:12:3: entitySpace must be a list of properties" */
-#ifndef TUNE_SPACES_DOCUMENT_H
-#define TUNE_SPACES_DOCUMENT_H
+#ifndef TUNE_FILES_DOCUMENT_H
+#define TUNE_FILES_DOCUMENT_H
 
 #include <stdarg.h>
 
 #include "core/error.h"
-#include "sweeps/spaces/value.h"
+#include "core/value.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,6 +39,8 @@ struct tune_node {
     enum tune_node_type type;
     int line, column;                     /* from 1 */
     struct tune_value value;              /* scalar; never a list */
+    const char *written;                  /* YAML: a scalar without quotes and tag, as it is
+                                           * written; NULL: another node, or None */
     int count;                            /* number of items or pairs */
     const struct tune_node *const *keys;  /* map: keys, which are texts */
     const struct tune_node *const *items; /* list, map: the values */
@@ -50,7 +55,7 @@ struct tune_document {
 /* tune_document_read - read a file of at most TUNE_DOCUMENT_BYTES. NULL with path:line:column, kind
  * USAGE: bad syntax or UTF-8, two documents, an unknown tag, or a key that is no text. Also a whole
  * number beyond 64 bits, or a date with a time (it wants quotes). Kind FAILED: unreadable. Kind
- * CANNOT: no memory.
+ * CANNOT: no memory, or no libyaml.
  * tune_document_parse - the same from memory; path is copied.
  * tune_document_free - free the document with all its nodes; NULL is fine. */
 struct tune_document *tune_document_read(const char *path);

@@ -3,8 +3,8 @@
  * (sweeps/spaces/expression.h) are built on it; each has its own operands, values and messages.
  *
  * Source: the Python language reference, sections 6.5 to 6.16; CPython's float_divmod. */
-#ifndef TUNE_TEMPLATES_EXPRESSION_H
-#define TUNE_TEMPLATES_EXPRESSION_H
+#ifndef TUNE_CORE_EXPRESSION_H
+#define TUNE_CORE_EXPRESSION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* document.c - the memory of a document, reading it, and looking up nodes in its tree. */
-#include "sweeps/spaces/document.h"
+#include "files/document.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "core/nearest.h"
 #include "core/pool.h"
 #include "core/try.h"
-#include "sweeps/spaces/tree.h"
+#include "files/document_tree.h"
 
 /* ---- memory ---- */
 

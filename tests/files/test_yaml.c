@@ -1,7 +1,8 @@
-/* test_document.c - YAML and JSON as trees: what scalars mean, where everything stands, and every complaint with its place. */
+/* test_yaml.c - YAML and JSON as trees: what scalars mean, where everything stands, and every complaint with its place. */
 #include "test.h"
 
-#include "sweeps/spaces/document.h"
+#include "files/document.h"
+#include "hidden_library.h"
 
 static struct tune_document *yaml(const char *text)
 {
@@ -454,12 +455,41 @@ static void files(void **state)
     assert_ok(tune_file_remove_folder(home));
 }
 
+/* How a scalar stands in the file; only those without quotes and tag have it. */
+static void as_written(void **state)
+{
+    (void)state;
+    struct tune_document *d = yaml("[1_000, 010, 1e-5, .5, yes, text, ~, 'quoted', !!str 5, a b ]");
+    static const char *const written[] = {"1_000", "010", "1e-5", ".5", "yes", "text", NULL, NULL, NULL, "a b"};
+    assert_got(d);
+    for (int i = 0; i < 10; i++)
+        if (written[i])
+            assert_string_equal(d->root->items[i]->written, written[i]);
+        else
+            assert_null(d->root->items[i]->written);
+    assert_null(d->root->written);
+    tune_document_free(d);
+}
+
+static void without_libyaml(void **state)
+{
+    (void)state;
+    hidden_library = "libyaml-0.so.2";
+    assert_null(yaml("a: 1"));
+    assert_string_equal(tune_error_message(), "f.yaml: this is YAML, and libyaml-0.so.2, which reads it, is not on this machine "
+                                              "(Debian: apt-get install libyaml-0-2)");
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
+    assert_string_equal(show(json("{\"a\": 1}")), "{a: 1}"); /* JSON needs no library */
+    hidden_library = NULL;
+    assert_string_equal(show(yaml("a: 1")), "{a: 1}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_scalars), cmocka_unit_test(tags_and_anchors), cmocka_unit_test(keys), cmocka_unit_test(bad_yaml),
         cmocka_unit_test(limits), cmocka_unit_test(json_trees), cmocka_unit_test(places), cmocka_unit_test(members),
-        cmocka_unit_test(files),
+        cmocka_unit_test(files), cmocka_unit_test(as_written), cmocka_unit_test(without_libyaml),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -3,7 +3,7 @@
 
 #include "files/json.h"
 #include "core/try.h"
-#include "sweeps/spaces/tree.h"
+#include "files/document_tree.h"
 
 struct reader {
     struct tune_tree *tree;

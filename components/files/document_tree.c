@@ -1,7 +1,7 @@
-/* tree.c - build a document's tree for its readers. */
+/* document_tree.c - build a document's tree for its readers. */
 #include "core/array.h"
 #include "core/try.h"
-#include "sweeps/spaces/tree.h"
+#include "files/document_tree.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* expression.c - operators by precedence, and Python's numbers. Integers never wrap around, and
  * never become floats by themselves. */
-#include "templates/expression.h"
+#include "core/expression.h"
 
 #include <math.h>
 #include <string.h>

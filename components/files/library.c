@@ -1,0 +1,33 @@
+/* library.c - open a library of the system when a file needs it. */
+#include "files/library.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "core/try.h"
+
+int tune_library_open(struct tune_library *library, const char *name, const char *package, const char *format, ...)
+{
+    char text[sizeof((struct tune_error *)0)->text];
+    FORMAT(text, format);
+    library->name = name;
+    if (library->handle || (library->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)))
+        return 0;
+    return tune_error_cannot("%s, and %s, which reads it, is not on this machine (Debian: apt-get install %s)", text, name,
+                             package);
+}
+
+/* C has no cast from dlsym's pointer to a pointer to a function. */
+int tune_library_find(const struct tune_library *library, const char *name, void *function)
+{
+    void *at = dlsym(library->handle, name);
+    memcpy(function, &at, sizeof at);
+    return at ? 0 : tune_error_cannot("%s has no function %s; it is another version than is known here", library->name, name);
+}
+
+void tune_library_close(struct tune_library *library)
+{
+    if (library->handle)
+        dlclose(library->handle);
+    library->handle = NULL;
+}
