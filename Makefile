@@ -271,8 +271,9 @@ $(GPU_TESTS): $(BUILD)/tests/gpu/%: $(BUILD)/obj/nvcc/tests/cuda_on_cpu/%.o $(BU
 # The kernels as nvcc compiled them: registers, spills, shared memory, tensor-core instructions against the bounds in
 # tests/cuda_compiled.txt. Needs no GPU. Without nvcc it installs one from PyPI (see tests/cuda_compiled.sh).
 test-cuda-compiled: setup-test
-	@CUDA=$(CUDA) BUILD=$(BUILD) NVCC="$(if $(filter 0,$(CUDA)),,$(NVCC))" TUNE_TEST_TIMEOUT=$${TUNE_TEST_TIMEOUT:-2400} \
-	    sh tests/run.sh tests/cuda_compiled.sh
+	@export CUDA=$(CUDA) BUILD=$(BUILD) NVCC="$(if $(filter 0,$(CUDA)),,$(NVCC))" TUNE_TEST_TIMEOUT=$${TUNE_TEST_TIMEOUT:-2400}; \
+	    sh tests/run.sh tests/cuda_compiled.sh; compiled=$$?; \
+	    sh tests/run.sh tests/gpu_pack.sh && [ $$compiled = 0 ]
 
 # CUDA on the CPU (docs/cuda-on-cpu.md): the kernels and the tests of tests/cuda_on_cpu, built as C++ by each compiler that
 # is here. Needs no CUDA. The cuda-tests of one compiler: make CUDA_CXX=g++ cuda-tests

@@ -22,6 +22,15 @@ tests="operations products attention norms updates device"
 
 # ---- what another machine needs ----
 sanitizer_package=nvidia-cuda-sanitizer-api==13.0.85 # from PyPI: compute-sanitizer
+# less_blas PROGRAM... - OpenBLAS with no more than these programs call, half its size; false if its archive is not here.
+less_blas() {
+    whole=$(ldd "$1" | awk '/libopenblas/ { print $3 }')
+    [ -e "$(dirname "$(readlink -f "$whole")")/libopenblas.a" ] || return 1
+    wanted=$(for p in "$@"; do nm -D --undefined-only "$p"; done | grep -oE '(cblas|openblas)_[a-z0-9_]*' | sort -u | sed 's/^/-Wl,-u,/')
+    # shellcheck disable=SC2086 # one word each
+    ${CC:-cc} -shared -s -Wl,-z,defs -Wl,-soname,libopenblas.so.0 $wanted "$(dirname "$(readlink -f "$whole")")/libopenblas.a" -lm -lpthread \
+        -o "$into/lib/libopenblas.so.0"
+}
 pack() {
     from=$BUILD/gpu into=$BUILD/gpu-pack archive=$BUILD/gpu-pack.tar.gz
     make -s BUILD="$from" CUDA_ARCH="${CUDA_ARCH:-90a}" gpu || exit 1
@@ -29,9 +38,10 @@ pack() {
     for p in $programs tune_cuda.so; do cp "$from/$p" "$into/$p" && strip --strip-unneeded "$into/$p" || exit 1; done
     for t in $tests; do cp "$from/tests/gpu/test_$t" "$into/tests/gpu" && strip "$into/tests/gpu/test_$t" || exit 1; done
     # All libraries but the C library's own and CUDA's.
+    less_blas "$into"/finetune_* "$into/init_model" "$into/make_tales" "$into/tests/bench/bench_gpu" "$into"/tests/gpu/test_* && less=openblas\|gfortran\|quadmath
     for p in "$into/finetune_full" "$into/tests/gpu/test_device"; do
         ldd "$p" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
-    done | grep -vE '/(libc|libm|libdl|libpthread|librt|tune_cuda|libcu[a-zA-Z]*)\.so' | sort -u >"$into/libraries"
+    done | grep -vE '/(libc|libm|libdl|libpthread|librt|tune_cuda|libcu[a-zA-Z]*|lib('"${less:-none}"'))\.so' | sort -u >"$into/libraries"
     while read -r library; do cp -L "$library" "$into/lib" || exit 1; done <"$into/libraries"
     rm "$into/libraries"
     # This script, the peers, defaults, and the sources that it compiles there.
