@@ -283,11 +283,11 @@ test-cuda: setup-test
 	    $(MAKE) --no-print-directory -j$$(nproc) CUDA_CXX=$$c cuda-tests || exit 1; done
 	@BUILD=$(BUILD) sh tests/run.sh tests/cuda_on_cpu/test_*.sh $(BUILD)/cuda_on_cpu/test_*
 
-# A training step on an H200, on paper (tests/cuda_on_cpu/cuda_paper.cu).
+# A training step on an H200, or another GPU that cuda_paper.cu knows, on paper: make cuda-paper GPU=h100
 PAPER_CXX = $(notdir $(firstword $(shell command -v g++ clang++ 2>/dev/null)))
 cuda-paper: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) CUDA_CXX=$(PAPER_CXX) cuda-paper-program >&2
-	@CUDA_ON_CPU_MEMORY=141000000000 TUNE_DEFAULTS=$(CURDIR)/defaults $(BUILD)/cuda_on_cpu/cuda_paper.$(PAPER_CXX) tests/cuda_compiled.txt
+	@TUNE_DEFAULTS=$(CURDIR)/defaults $(BUILD)/cuda_on_cpu/cuda_paper.$(PAPER_CXX) tests/cuda_compiled.txt $(GPU:%=--gpu %)
 
 ifdef CUDA_CXX
 CUDA_OBJ      = $(BUILD)/obj/$(CUDA_CXX)

@@ -117,15 +117,25 @@ rm -rf "$tmp/result.txt" "$tmp/result.d"
 is "without a GPU it ends with 3, and writes nothing" eval 'gpu "$tmp/programs"; [ $? = 3 ] && [ ! -e "$tmp/result.txt" ] && [ ! -e "$tmp/result.d" ]'
 
 # ---- on paper ----
-paper() { CUDA_ON_CPU_MEMORY=141000000000 TUNE_DEFAULTS="$here/defaults" "$BUILD/cuda_on_cpu/cuda_paper.$cxx" "$@" >"$tmp/paper" 2>&1; }
+paper() { TUNE_DEFAULTS="$here/defaults" "$BUILD/cuda_on_cpu/cuda_paper.$cxx" "$@" >"$tmp/paper" 2>&1; }
 is "the figures on paper" eval 'paper tests/cuda_compiled.txt || { tail -n 5 "$tmp/paper"; false; }'
-expected() { sed -n "s/^expected $1: .* a step, \([0-9]*\) tokens.*/\1/p" "$tmp/paper"; }
+expected() { sed -n "s/^expected $1, .* a step, \([0-9]*\) tokens.*/\1/p" "$tmp/paper" | head -n 1; }
+took() { sed -n "s/^expected $1, $2, logits of $3 rows.*: \([0-9.]*\) ms a step.*/\1/p" "$tmp/paper"; }
+between() { [ -n "$2" ] && awk "BEGIN { exit !($2 >= $1 && $2 <= $3) }"; }
+# A prediction that was made before the first run on a GPU: it must not change.
+is "... llama3-8b, logits of 128 rows: 500 ms, 3 % more or less" between 485 "$(took llama3-8b-lora h200 128)" 515
 # By hand: 8.0e9 weights, 4 FLOPs a frozen one and token, are 31 ms for 1000 tokens at the peak; and not much more.
 is "... llama3-8b: between a quarter and all of the peak" eval 't=$(expected llama3-8b-lora) && [ "$t" -gt 7000 ] && [ "$t" -lt 31000 ]'
 # 135e6 weights, 6 FLOPs each and token, are 1.2 million tokens/s at the peak.
 is "... smollm2-135m: below the peak, above a tenth of it" eval 't=$(expected smollm2-135m-full) && [ "$t" -gt 50000 ] && [ "$t" -lt 1200000 ]'
 # 8192 tokens; 7.5e9 frozen weights behind the embedding, 42e6 trained; 4 TFLOP in attention.
 is "... the counted FLOPs are the model's" eval 'awk "/^# the step:/ { print \$4 }" "$tmp/paper" | head -n 1 | awk "{ exit !(\$1 > 245 && \$1 < 260) }"'
+bounds=tests/cuda_compiled.txt
+is "an H100 takes a tenth longer" eval 'paper $bounds --gpu h100 --logits 48 llama3-8b-lora && between 530 "$(took llama3-8b-lora h100 128)" 575'
+is "with larger chunks of logits it takes less" eval 'paper $bounds --logits 1024 llama3-8b-lora && between 475 "$(took llama3-8b-lora h200 2112)" 495'
+is "an A100 takes thrice as long" eval 'paper $bounds --gpu a100 --logits 48 llama3-8b-lora && between 1200 "$(took llama3-8b-lora a100 128)" 1700'
+is "an RTX 4090 is too small for the first case, not for the second" eval 'paper $bounds --gpu rtx4090 && grep -q "^# llama3-8b-lora cannot run on this GPU: .*memory" "$tmp/paper" && [ "$(expected smollm2-135m-full)" -gt 30000 ]'
+is "a GPU that it does not know is refused" eval 'paper $bounds --gpu b17; [ $? = 2 ] && grep -q "no such GPU" "$tmp/paper"'
 grep -v ' adamw$' tests/cuda_compiled.txt >"$tmp/bounds"
 is "a kernel without registers is named" eval '! paper "$tmp/bounds" tiny-full && grep -q "^# adamw is not among the compiled kernels" "$tmp/paper"'
 finish
