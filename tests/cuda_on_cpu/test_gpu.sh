@@ -43,7 +43,7 @@ S
 chmod +x "$tmp"/bin/*
 gpu() {
     PATH=$tmp/bin:$PATH GPU_STEPS=3 GPU_CURVE="--max-length 24 --batch-size 1" GPU_BENCH="0.01 tiny" GPU_LOGITS="0.008 1" GPU_RESULT="$tmp/result.txt" \
-        TUNE_PYTHON=/bin/false NVCC=$tmp/bin/nvcc CUDA_HOME=/nowhere sh tests/gpu.sh "$@" >"$tmp/out" 2>&1
+        TUNE_PYTHON=${peer:-/bin/false} NVCC=$tmp/bin/nvcc CUDA_HOME=/nowhere sh tests/gpu.sh "$@" >"$tmp/out" 2>&1
 }
 has() { grep -qE -- "$1" "$tmp/result.txt" || { echo "no line: $1"; cat "$tmp/result.txt"; return 1; }; }
 is "gpu.sh: alive" eval 'gpu "$tmp/programs" alive || { cat "$tmp/out"; false; }'
@@ -90,6 +90,16 @@ is "... and runs once more under memcheck" has "^not ok - memcheck, test_norms: 
 is "... the other tests run too" has "^ok - test_updates: 1 checks"
 is "... a tiny model that cannot be made is a failure" has "^not ok - a tiny model"
 is "... a compiler that finds no header is said" has "^ok - kernels built anew # SKIP nvcc cannot: fatal error: cublasLt.h"
+
+# The libraries that the archive carries are for its programs, not for PyTorch.
+mkdir "$tmp/programs/lib"
+printf '#!/bin/sh\ncase $1 in -c) exit ;; esac\necho "peers: $LD_LIBRARY_PATH."\n' >"$tmp/bin/python" && chmod +x "$tmp/bin/python"
+printf '#!/bin/sh\necho "# test: $LD_LIBRARY_PATH."\n' >"$tmp/programs/tests/gpu/test_norms"
+is "our libraries are for our programs alone" eval 'peer=$tmp/bin/python LD_LIBRARY_PATH=/a gpu "$tmp/programs" alive peers; has "^peers: /a\.$" && has "^# test: /a.*:$tmp/programs/lib\.$" && has "^ok - peers$"'
+if command -v python3 >/dev/null 2>&1; then
+    is "a peer without memory is a result, and is tried with less" eval 'python3 tests/bench/gpu_peer.py --check >"$tmp/peer" && [ "$(grep -c ": out of memory$" "$tmp/peer")" = 7 ] && grep -qx "fits, 8 rows, checkpointed: 80 ms" "$tmp/peer" && grep -qx "broken, 4 rows: failed: no such kernel" "$tmp/peer"'
+    is "without PyTorch or a GPU the peers say so" eval 'CUDA_VISIBLE_DEVICES= python3 tests/bench/gpu_peer.py 0.1 >"$tmp/peer" && grep -qE "^# (without PyTorch there is nothing|this PyTorch sees no GPU)" "$tmp/peer"'
+else skip "the guard of the peers" "python3 is missing"; fi
 
 # ---- its time, and its end ----
 printf '#!/bin/sh\necho "ok 1 - begun"\necho $$ >"%s/sleeper"\nexec sleep 600\n' "$tmp" >"$tmp/programs/tests/gpu/test_norms"
