@@ -321,7 +321,7 @@ why() {
     into "ncu, times"
     share 150
     # shellcheck disable=SC2086
-    TUNE_CUDA_GRAPHS=0 TUNE_CUDA_ALGORITHMS=off bounded "$ncu" --target-processes all --clock-control none --metrics gpu__time_duration.sum \
+    bounded env TUNE_CUDA_GRAPHS=0 TUNE_CUDA_ALGORITHMS=off "$ncu" --target-processes all --clock-control none --metrics gpu__time_duration.sum \
         --csv --page raw $ours "$bench" cuda ${GPU_BENCH:-1} steps case=$lora layers=4 count=1 >"$said" 2>&1
     judge "ncu, times" $? || return
     # The sum of each kernel's times, by the columns' names.
@@ -335,7 +335,7 @@ why() {
         into "ncu, $kernel"
         share 30 || { skip "ncu, $kernel" "no time is left"; continue; }
         # shellcheck disable=SC2086
-        TUNE_CUDA_GRAPHS=0 TUNE_CUDA_ALGORITHMS=off bounded "$ncu" --target-processes all --clock-control none --section SpeedOfLight \
+        bounded env TUNE_CUDA_GRAPHS=0 TUNE_CUDA_ALGORITHMS=off "$ncu" --target-processes all --clock-control none --section SpeedOfLight \
             --section Occupancy --section MemoryWorkloadAnalysis --kernel-name "regex:^$kernel" --launch-count 1 \
             $ours "$bench" cuda 0.01 $sizes $words >"$said" 2>&1
         code=$?

@@ -28,6 +28,7 @@ S
 cat >"$tmp/bin/ncu" <<'S'
 #!/bin/sh
 csv=
+[ "$TUNE_CUDA_GRAPHS $TUNE_CUDA_ALGORITHMS" = "0 off" ] || exit 5
 while [ "$1" != sh ]; do [ "$1" != --csv ] || csv=1; shift; done
 "$@" || exit
 [ -n "$csv" ] || { echo "  kernel (1, 1, 1)x(2, 1, 1), Context 1, Stream 7"; echo "    Duration  us  3"; exit; }
