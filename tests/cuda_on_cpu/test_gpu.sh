@@ -105,14 +105,16 @@ else skip "the guard of the peers" "python3 is missing"; fi
 # ---- its time, and its end ----
 printf '#!/bin/sh\necho "ok 1 - begun"\necho $$ >"%s/sleeper"\nexec sleep 600\n' "$tmp" >"$tmp/programs/tests/gpu/test_norms"
 is "when time is over the rest is skipped" eval 'GPU_SECONDS=14 gpu "$tmp/programs" alive numbers; has "^ok - test_norms # SKIP (not done in its [0-9]+ s|no time is left)" && has "^ok - numbers: .* # SKIP no time is left"'
-# killed SIGNAL TARGET - start it, wait until test_norms has begun, and send it the signal; $code.
+# killed SIGNAL SIGN - start it, wait until test_norms has begun and the line before it is written, and send the signal to it,
+# or with the sign - to its group; $code.
 killed() {
     rm -rf "$tmp/sleeper" "$tmp/result.txt" "$tmp/result.d"
-    PATH=$tmp/bin:$PATH GPU_BENCH="0.01 tiny" GPU_RESULT="$tmp/result.txt" TUNE_PYTHON=/bin/false CUDA_HOME=/nowhere \
+    PATH=$tmp/bin:$PATH GPU_BENCH="0.01 tiny" GPU_RESULT="$tmp/result.txt" TUNE_PYTHON=/bin/false CUDA_HOME=/nowhere TMPDIR=$tmp \
         setsid sh tests/gpu.sh "$tmp/programs" alive >"$tmp/out" 2>&1 &
     script=$!
     reached "$tmp/sleeper" $script || { cat "$tmp/out"; return 1; }
-    kill -s "$1" "$2$script"
+    until grep -q "^ok - test_attention" "$tmp/result.txt"; do kill -0 $script || return 1; sleep 0.02; done
+    kill -s "$1" -- "$2$script" || return 1
     wait $script
     code=$?
 }
