@@ -119,6 +119,7 @@ left() { echo $((${GPU_SECONDS:-520} - $(date +%s) + begin)); }
 part() {
     most=$(left)
     [ "$most" -lt "$1" ] || most=$1
+    [ "$most" -gt 0 ] || most=0
     echo
     echo "== $2 (at most $most s)"
     [ "$most" -gt 7 ] || { skip "$2" "no time is left"; return 1; }
