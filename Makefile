@@ -256,6 +256,10 @@ $(BUILD)/tune_cuda.so: $(patsubst %.cu,$(BUILD)/obj/nvcc/%.o,$(wildcard componen
 	$(call say,link,$@)$(NVCC) -shared -cudart static $(CUDA_CODE) $^ -lcublasLt \
 	    -Xlinker -soname,tune_cuda.so -Xlinker -rpath,$(patsubst %/bin/,%/lib64,$(dir $(realpath $(NVCC)))) -o $@
 
+# The bench of GPUs tries other sizes of the logits (tests/bench/gpu_step.h).
+WRAP_LOGITS = -Wl,--wrap=tune_model_logit_rows
+$(BUILD)/tests/bench/bench_gpu: LDFLAGS += $(WRAP_LOGITS)
+
 # What tests/gpu.sh runs on a machine with a GPU. The tests of operations are those of tests/cuda_on_cpu, for a real GPU.
 GPU_TESTS    = $(addprefix $(BUILD)/tests/gpu/test_,operations products attention norms updates device)
 gpu:
@@ -272,8 +276,9 @@ $(GPU_TESTS): $(BUILD)/tests/gpu/%: $(BUILD)/obj/nvcc/tests/cuda_on_cpu/%.o $(BU
 # The kernels as nvcc compiled them: registers, spills, shared memory, tensor-core instructions against the bounds in
 # tests/cuda_compiled.txt. Needs no GPU. Without nvcc it installs one from PyPI (see tests/cuda_compiled.sh).
 test-cuda-compiled: setup-test
-	@CUDA=$(CUDA) BUILD=$(BUILD) NVCC="$(if $(filter 0,$(CUDA)),,$(NVCC))" TUNE_TEST_TIMEOUT=$${TUNE_TEST_TIMEOUT:-2400} \
-	    sh tests/run.sh tests/cuda_compiled.sh
+	@export CUDA=$(CUDA) BUILD=$(BUILD) NVCC="$(if $(filter 0,$(CUDA)),,$(NVCC))" TUNE_TEST_TIMEOUT=$${TUNE_TEST_TIMEOUT:-2400}; \
+	    sh tests/run.sh tests/cuda_compiled.sh; compiled=$$?; \
+	    sh tests/run.sh tests/gpu_pack.sh && [ $$compiled = 0 ]
 
 # CUDA on the CPU (docs/cuda-on-cpu.md): the kernels and the tests of tests/cuda_on_cpu, built as C++ by each compiler that
 # is here. Needs no CUDA. The cuda-tests of one compiler: make CUDA_CXX=g++ cuda-tests
@@ -283,11 +288,11 @@ test-cuda: setup-test
 	    $(MAKE) --no-print-directory -j$$(nproc) CUDA_CXX=$$c cuda-tests || exit 1; done
 	@BUILD=$(BUILD) sh tests/run.sh tests/cuda_on_cpu/test_*.sh $(BUILD)/cuda_on_cpu/test_*
 
-# A training step on an H200, on paper (tests/cuda_on_cpu/cuda_paper.cu).
+# A training step on an H200, or another GPU that cuda_paper.cu knows, on paper: make cuda-paper GPU=h100
 PAPER_CXX = $(notdir $(firstword $(shell command -v g++ clang++ 2>/dev/null)))
 cuda-paper: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) CUDA_CXX=$(PAPER_CXX) cuda-paper-program >&2
-	@CUDA_ON_CPU_MEMORY=141000000000 TUNE_DEFAULTS=$(CURDIR)/defaults $(BUILD)/cuda_on_cpu/cuda_paper.$(PAPER_CXX) tests/cuda_compiled.txt
+	@TUNE_DEFAULTS=$(CURDIR)/defaults $(BUILD)/cuda_on_cpu/cuda_paper.$(PAPER_CXX) tests/cuda_compiled.txt $(GPU:%=--gpu %)
 
 ifdef CUDA_CXX
 CUDA_OBJ      = $(BUILD)/obj/$(CUDA_CXX)
@@ -308,6 +313,7 @@ cuda-tests: $(CUDA_TESTS) $(CUDA_OTHER) $(CUDA_RECIPES) $(CUDA_BENCH) $(CUDA_PAP
 cuda-paper-program: $(CUDA_PAPER)
 $(CUDA_BENCH): $(BUILD)/obj/tests/bench/bench_gpu.o
 $(CUDA_PAPER): $(CUDA_OBJ)/tests/cuda_on_cpu/cuda_paper.o
+$(CUDA_BENCH) $(CUDA_PAPER): LDFLAGS += $(WRAP_LOGITS)
 $(CUDA_BENCH) $(CUDA_PAPER): $(CUDA_KERNELS) $(CUDA_EMULATOR) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CUDA_CXX) $(LDFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) -fopenmp -o $@

@@ -1,14 +1,19 @@
 #!/bin/sh
-# gpu.sh [FOLDER | ARCHIVE] - everything that only a machine with a GPU can say, in one call of at most ten minutes: the tests of
-# operations, compute-sanitizer, 50 steps beside the CPU, the benches, and the same by PyTorch where it is installed. The
-# output goes to tests/bench/results/<date>-<gpu>.txt. Send us that file.
-#   FOLDER      the programs, or the archive that `gpu.sh --pack` made elsewhere. Without it `make gpu` builds them here.
-#   --pack      build for any x86-64 processor with AVX2, and collect what such a machine needs in build/gpu-pack.tar.gz. Its
-#               CUDA Toolkit, or PyPI's packages, must have libcublasLt.so.13, which is too large to carry.
-# GPU_SECONDS: for all of it (580). GPU_PARTS: "operations sanitizers curves benches peers", or some of them. GPU_RESULT: where
-# the output goes. CUDA_ARCH: architectures to build for (all). To try the script out: GPU_STEPS, of a curve (50); GPU_CURVE,
-# its size; GPU_BENCH, seconds of a figure (2), then "tiny" for small sizes.
+# gpu.sh [FOLDER | ARCHIVE] [PART...] - everything that only a machine with a GPU can say. What it prints goes line by line to a
+# file, tests/bench/results/<date>-<gpu>.txt, and the whole output of each test to the folder <date>-<gpu>.d beside it. A call that
+# is killed leaves all that was printed so far. Send us both.
+#   FOLDER      the programs, or the archive that `gpu.sh --pack` made elsewhere. Without it: those beside this script, as in an
+#               unpacked archive; else `make gpu` builds them here.
+#   PART        alive, numbers, why, peers, sanitizers: all, in this order, unless some are named
+#   --pack      build for any x86-64 processor with AVX2 and the GPUs of CUDA_ARCH (90a), and collect all that such a machine needs
+#               in build/gpu-pack.tar.gz, this script too. Its CUDA Toolkit, or PyPI's packages, must have libcublasLt.so.13, which
+#               is too large to carry. `--pack sanitizer` carries compute-sanitizer too.
+# GPU_SECONDS: for all of it, from the first line on (520). Every command has a limit of its own below it.
+# GPU_RESULT: another file for the output.
+# To try the script out: GPU_STEPS, of a curve (50); GPU_CURVE, its size; GPU_BENCH, seconds of a figure (1), then "tiny" for
+# small sizes; GPU_LOGITS, MiB of logits at a time (48 256 1024); NVCC, the compiler of the part alive.
 # Exit code: 1 if a test failed, 3 if there is no GPU.
+begin=$(date +%s)
 cd "$(dirname "$0")/.." || exit 1
 here=$(pwd) BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$here/$BUILD ;; esac
@@ -17,52 +22,86 @@ tests="operations products attention norms updates device"
 
 # ---- what another machine needs ----
 sanitizer_package=nvidia-cuda-sanitizer-api==13.0.85 # from PyPI: compute-sanitizer
+# less_blas PROGRAM... - OpenBLAS with no more than these programs call, half its size; false if its archive is not here.
+less_blas() {
+    whole=$(ldd "$1" | awk '/libopenblas/ { print $3 }')
+    [ -e "$(dirname "$(readlink -f "$whole")")/libopenblas.a" ] || return 1
+    wanted=$(for p in "$@"; do nm -D --undefined-only "$p"; done | grep -oE '(cblas|openblas)_[a-z0-9_]*' | sort -u | sed 's/^/-Wl,-u,/')
+    # shellcheck disable=SC2086 # one word each
+    ${CC:-cc} -shared -s -Wl,-z,defs -Wl,-soname,libopenblas.so.0 $wanted "$(dirname "$(readlink -f "$whole")")/libopenblas.a" -lm -lpthread \
+        -o "$into/lib/libopenblas.so.0"
+}
 pack() {
-    from=$here/build/gpu into=$here/build/gpu-pack archive=$here/build/gpu-pack.tar.gz
-    make -s BUILD="$from" ${CUDA_ARCH:+CUDA_ARCH="$CUDA_ARCH"} gpu || exit 1
+    from=$BUILD/gpu into=$BUILD/gpu-pack archive=$BUILD/gpu-pack.tar.gz
+    make -s BUILD="$from" CUDA_ARCH="${CUDA_ARCH:-90a}" gpu || exit 1
     rm -rf "$into" && mkdir -p "$into/tests/gpu" "$into/tests/bench" "$into/lib" || exit 1
     for p in $programs tune_cuda.so; do cp "$from/$p" "$into/$p" && strip --strip-unneeded "$into/$p" || exit 1; done
     for t in $tests; do cp "$from/tests/gpu/test_$t" "$into/tests/gpu" && strip "$into/tests/gpu/test_$t" || exit 1; done
     # All libraries but the C library's own and CUDA's.
+    less_blas "$into"/finetune_* "$into/init_model" "$into/make_tales" "$into/tests/bench/bench_gpu" "$into"/tests/gpu/test_* && less=openblas\|gfortran\|quadmath
     for p in "$into/finetune_full" "$into/tests/gpu/test_device"; do
         ldd "$p" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
-    done | grep -vE '/(libc|libm|libdl|libpthread|librt|tune_cuda|libcu[a-zA-Z]*)\.so' | sort -u >"$into/libraries"
+    done | grep -vE '/(libc|libm|libdl|libpthread|librt|tune_cuda|libcu[a-zA-Z]*|lib('"${less:-none}"'))\.so' | sort -u >"$into/libraries"
     while read -r library; do cp -L "$library" "$into/lib" || exit 1; done <"$into/libraries"
     rm "$into/libraries"
-    python3 -m pip download -q --disable-pip-version-check --no-deps -d "$into" "$sanitizer_package" ||
-        echo "# compute-sanitizer is not carried: pip cannot download $sanitizer_package"
-    tar -C "$into" -czf "$archive" . || exit 1
-    (cd "$into" && find . -type f | sort | xargs ls -l | awk '{ printf "%9.2f MiB  %s\n", $5 / 1048576, $NF }')
+    # This script, the peers, defaults, and the sources that it compiles there.
+    cp tests/gpu.sh "$into/tests" && cp tests/bench/gpu_peer.py "$into/tests/bench" && cp -r defaults "$into" || exit 1
+    find components -name '*.h' -o -path '*/cuda/*.cu' | tar -cf - -T - | tar -C "$into" -xf - || exit 1
+    git log -1 --format=%h >"$into/commit" 2>/dev/null
+    if [ "$1" = sanitizer ]; then
+        python3 -m pip download -q --disable-pip-version-check --no-deps -d "$into" "$sanitizer_package" || exit 1
+    fi
+    tar -C "$into" --owner=0 --group=0 -cf - . | gzip -9 >"$archive" || exit 1
+    (cd "$into" && find . -type f -size +200k | sort | xargs ls -l | awk '{ printf "%9.2f MiB  %s\n", $5 / 1048576, $NF }')
     ls -l "$archive" | awk '{ printf "%9.2f MiB  the archive\n", $5 / 1048576 }'
-    echo "# carry this tree and build/gpu-pack.tar.gz; there: sh tests/gpu.sh build/gpu-pack.tar.gz"
+    echo "# carry $archive alone, and unpack it there: sh tests/gpu.sh"
 }
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
+folder=
 case ${1:-} in
---pack) pack; exit ;;
--*) sed -n '2,/^cd /s/^# //p' "$0"; exit 0 ;;
-"") make -s BUILD="$BUILD" ${CUDA_ARCH:+CUDA_ARCH="$CUDA_ARCH"} gpu || exit 1; folder=$BUILD ;;
+--pack) pack "${2:-}"; exit ;;
+-*) sed -n '2,/^begin=/s/^# //p' "$0"; exit 0 ;;
 *.tar.gz) folder=$tmp/programs && mkdir "$folder" && tar -C "$folder" -xzf "$1" || exit 1 ;;
+"" | alive | numbers | why | peers | sanitizers) ;;
 *) folder=$(cd "$1" && pwd) || exit 1 ;;
 esac
+[ -z "$folder" ] || shift
+if [ -z "$folder" ] && [ -x tests/bench/bench_gpu ]; then
+    folder=$here
+elif [ -z "$folder" ]; then
+    make -s BUILD="$BUILD" ${CUDA_ARCH:+CUDA_ARCH="$CUDA_ARCH"} gpu || exit 1
+    folder=$BUILD
+fi
+parts=${*:-alive numbers why peers sanitizers}
+for p in $parts; do
+    case $p in alive | numbers | why | peers | sanitizers) ;; *) echo "gpu.sh: no part \"$p\"; --help says which" >&2; exit 2 ;; esac
+done
 
 # ---- libraries ----
 export TUNE_DEFAULTS="$here/defaults"
 [ ! -e "$folder/tune_cuda.so" ] || export TUNE_CUDA="$folder/tune_cuda.so"
+export TUNE_CUDA_ALGORITHMS="$tmp/algorithms" # each call chooses anew
 python=${TUNE_PYTHON:-$(command -v python3)}
+nvcc=${NVCC-$(command -v nvcc || ls "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" 2>/dev/null)}
 # The folders in which libcublasLt may be.
 cuda_folders() {
     for d in "${CUDA_HOME:-/usr/local/cuda}/lib64" /usr/local/cuda-13*/lib64; do echo "$d"; done
     [ -z "$python" ] || "$python" -c 'import sys; [print(p + "/nvidia/cu13/lib") for p in sys.path if p]' 2>/dev/null
 }
+# ours PROGRAM... as a command: with the libraries above, for our programs alone. PyTorch has its own.
+GPU_LIBRARIES=$LD_LIBRARY_PATH
 for d in $(cuda_folders); do
-    [ ! -e "$d/libcublasLt.so.13" ] || LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$d
+    [ ! -e "$d/libcublasLt.so.13" ] || GPU_LIBRARIES=${GPU_LIBRARIES:+$GPU_LIBRARIES:}$d
 done
-[ ! -d "$folder/lib" ] || LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder/lib
-export LD_LIBRARY_PATH
+[ ! -d "$folder/lib" ] || GPU_LIBRARIES=${GPU_LIBRARIES:+$GPU_LIBRARIES:}$folder/lib
+export GPU_LIBRARIES
+echo 'export LD_LIBRARY_PATH="$GPU_LIBRARIES"; exec "$@"' >"$tmp/ours"
+ours="sh $tmp/ours"
+bench=$folder/tests/bench/bench_gpu
 
-if ! "$folder/tests/bench/bench_gpu" cuda 0 none >"$tmp/opened" 2>&1; then
+if ! timeout -k 5 60 $ours "$bench" cuda 0 none >"$tmp/opened" 2>&1; then
     echo "gpu.sh: no GPU can be opened here:" >&2
     cat "$tmp/opened" >&2
     exit 3
@@ -70,95 +109,153 @@ fi
 name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)
 gpu=$(echo "${name:-unknown}" | tr 'A-Z' 'a-z' | sed 's/nvidia //; s/[^a-z0-9]\{1,\}/-/g; s/-$//')
 result=${GPU_RESULT:-$here/tests/bench/results/$(date +%Y-%m-%d)-$gpu.txt}
+kept=${result%.txt}.d
+mkdir -p "$kept" || exit 1
 
-# ---- the parts ----
-begin=$(date +%s) passed=0 failed=0 skipped=0
-left() { echo $((${GPU_SECONDS:-580} - $(date +%s) + begin)); }
-# part SECONDS TEXT - begin a part; false if there is no time for it. It may take $most seconds.
+# ---- time ----
+passed=0 failed=0 skipped=0
+left() { echo $((${GPU_SECONDS:-520} - $(date +%s) + begin)); }
+# part SECONDS TEXT - begin a part; false if there is no time for it. It may take that long, or what is left.
 part() {
     most=$(left)
     [ "$most" -lt "$1" ] || most=$1
+    [ "$most" -gt 0 ] || most=0
     echo
     echo "== $2 (at most $most s)"
-    [ "$most" -gt 2 ] || { skip "$2" "no time is left"; return 1; }
+    [ "$most" -gt 7 ] || { skip "$2" "no time is left"; return 1; }
     part_end=$(($(date +%s) + most))
 }
-part_left() { echo $((part_end - $(date +%s) > 1 ? part_end - $(date +%s) : 1)); }
+# share SECONDS - into $limit: so many seconds of the part, or what is left of it without the five that -k may add.
+share() {
+    limit=$((part_end - $(date +%s) - 5))
+    [ "$limit" -lt "$1" ] || limit=$1
+    [ "$limit" -gt 1 ]
+}
+# bounded COMMAND... - for $limit seconds at most. A shell that waits can be stopped.
+running=
+bounded() {
+    timeout -k 5 "$limit" "$@" &
+    running=$!
+    wait "$running"
+}
 ok() { passed=$((passed + 1)) && echo "ok - $1"; }
 not_ok() { failed=$((failed + 1)) && echo "not ok - $1"; }
 skip() { skipped=$((skipped + 1)) && echo "ok - $1 # SKIP $2"; }
-# program NAME COMMAND... - one that prints TAP, or nothing.
-program() {
-    what=$1
-    shift
-    timeout "$(part_left)" "$@" >"$tmp/said" 2>&1
-    code=$?
-    grep -E '^# |^not ok' "$tmp/said" | cut -c1-200 | head -n 40
-    case $code in
-    0) ok "$what: $(grep -c '^ok' "$tmp/said") checks" ;;
-    124 | 137) skip "$what" "not done in its time" ;;
-    *) not_ok "$what: exit code $code"; tail -n 12 "$tmp/said" | cut -c1-300 ;;
+# judge NAME CODE - of a command that `bounded` ran, whose output is in $said.
+judge() {
+    case $2 in
+    0) ok "$1" ;;
+    124 | 137) skip "$1" "not done in its $limit s" ;;
+    *) not_ok "$1: exit code $2"; tail -n 12 "$said" | cut -c1-300; return 1 ;;
     esac
 }
+# into NAME - $said: the file that keeps its output.
+into() { said=$kept/$(echo "$1" | tr ' ,/' '---').txt; }
+# program NAME SECONDS COMMAND... - one that prints TAP, or nothing. All of it is kept. False if it failed.
+program() {
+    what=$1 most=$2
+    shift 2
+    into "$what"
+    share "$most" || { skip "$what" "no time is left"; return 0; }
+    bounded "$@" >"$said" 2>&1
+    code=$?
+    grep -E '^# |^not ok' "$said" | cut -c1-200 | head -n 40
+    [ $code != 0 ] || what="$what: $(grep -c '^ok' "$said") checks"
+    judge "$what" $code
+}
 
+# ---- alive: is everything there, is everything right ----
+version_of() { "$1" --version 2>&1 | grep -m 1 -E '[0-9]+\.[0-9]+' | cut -c1-120; }
 facts() {
-    echo "# tests/gpu.sh, $(date -u +%Y-%m-%dT%H:%MZ), commit $(git log -1 --format=%h 2>/dev/null || echo unknown)"
+    echo "# tests/gpu.sh $parts, $(date -u +%Y-%m-%dT%H:%MZ), commit $(cat commit 2>/dev/null || git log -1 --format=%h 2>/dev/null || echo unknown)"
     cat "$tmp/opened"
-    nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv 2>/dev/null || echo "# no nvidia-smi"
+    nvidia-smi --query-gpu=name,driver_version,compute_cap,memory.total,memory.used,clocks.max.sm,clocks.max.mem,power.limit --format=csv 2>/dev/null ||
+        echo "# no nvidia-smi"
     grep -m 1 'model name' /proc/cpuinfo
+    echo "# $(nproc) cores, $(grep MemAvailable /proc/meminfo)"
     for d in $(cuda_folders); do [ ! -e "$d/libcublasLt.so.13" ] || readlink -f "$d/libcublasLt.so.13"; done | sed "s|^$HOME|~|" | sort -u
 }
-
-operations() {
-    part 100 "operations beside the CPU's" || return
-    for t in $tests; do program "test_$t" "$folder/tests/gpu/test_$t"; done
+# What could be built or measured here.
+surroundings() {
+    for tool in gcc g++ make "$nvcc" ncu nsys compute-sanitizer "$python"; do
+        [ -z "$tool" ] || echo "# $tool: $(command -v "$tool" >/dev/null 2>&1 && version_of "$tool" || echo "not in PATH")"
+    done
+    ldconfig -p 2>/dev/null | grep -oE '(libcuda|libcublasLt|libcudnn|libnccl|libstdc\+\+|libgomp|libcjson|libopenblas)\.so\.[0-9]+ .*' | sort -u | sed 's/^/# /'
+    for header in "${CUDA_HOME:-/usr/local/cuda}/include/cublasLt.h" /usr/include/cjson/cJSON.h /usr/include/*/cblas.h; do
+        [ ! -e "$header" ] || echo "# $header"
+    done
 }
 
-sanitizers() {
-    part 120 "compute-sanitizer" || return
-    for wheel in "$folder"/nvidia_cuda_sanitizer_api-*.whl; do
-        [ ! -e "$wheel" ] || [ -z "$python" ] || "$python" -m zipfile -e "$wheel" "$tmp/sanitizer" || rm -rf "$tmp/sanitizer"
+# Can kernels be built here? In the background, beside the tests.
+rebuild() {
+    [ -n "$nvcc" ] || { compiling=; return; }
+    arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
+    case ${arch:-90} in 90) arch=90a ;; esac
+    mkdir "$tmp/rebuilt"
+    share 240
+    timeout -k 5 "$limit" sh -c '
+        begin=$(date +%s)
+        for f in components/devices/cuda/*.cu; do echo "$f"; done | xargs -P "$(nproc)" -I FILE sh -c "
+            \"\$0\" -std=c++17 -O3 -arch=sm_\$1 -Xcompiler -fPIC -Icomponents -c FILE -o \"\$2/\$(basename FILE .cu).o\"" "$0" "$1" "$2" &&
+            "$0" -shared -cudart static -arch="sm_$1" "$2"/*.o -lcublasLt -o "$2/tune_cuda.so" && echo "built in $(($(date +%s) - begin)) s"
+        ' "$nvcc" "$arch" "$tmp/rebuilt" >"$kept/nvcc.txt" 2>&1 &
+    compiling=$!
+}
+rebuilt() {
+    [ -n "$compiling" ] || { skip "kernels built anew" "no nvcc here"; return; }
+    running=$compiling
+    wait "$compiling"
+    code=$? said=$kept/nvcc.txt
+    case $code in
+    0) ok "kernels built anew for sm_$arch: $(tail -n 1 "$said")" ;;
+    124 | 137) skip "kernels built anew" "not done in their time" ;;
+    *) skip "kernels built anew" "nvcc cannot: $(grep -iE 'error|cannot' "$said" | head -n 1 | cut -c1-200)" ;;
+    esac
+}
+alive() {
+    part 400 "alive: each operation beside the CPU's, ${GPU_STEPS:-50} steps beside the CPU's" || return
+    surroundings
+    rebuild
+    for t in $tests; do
+        program "test_$t" 25 $ours "$folder/tests/gpu/test_$t" || under memcheck 60 "test_$t" "$folder/tests/gpu/test_$t"
     done
-    sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" \
-        "$tmp"/sanitizer/nvidia/cu13/bin/compute-sanitizer 2>/dev/null | head -n 1)
-    case $sanitizer in "$tmp"/*) chmod +x "$tmp"/sanitizer/nvidia/cu13/bin/* ;; esac
-    [ -n "$sanitizer" ] || { skip "compute-sanitizer" "it is not installed"; return; }
-    "$sanitizer" --version | tail -n 1
-    for tool in memcheck racecheck synccheck initcheck; do
-        until=$(($(part_left) / 2))
-        for t in attention norms operations; do
-            [ "$until" -gt 2 ] || { skip "$tool, test_$t" "no time is left"; continue; }
-            program "$tool, test_$t" timeout "$until" "$sanitizer" --tool $tool --error-exitcode 9 "$folder/tests/gpu/test_$t"
-        done
-    done
+    curves
+    rebuilt
 }
 
 # curve NAME LIMIT PROGRAM OPTION... - the losses of a run on either device differ by at most LIMIT, relative.
 curve() {
-    what=$1 limit=$2 recipe=$3
+    what=$1 far_at_most=$2 recipe=$3
     shift 3
     for device in cpu cuda; do
-        timeout "$(part_left)" "$folder/$recipe" --device $device --model "$tmp/tiny" --dataset "$tmp/text.jsonl" \
-            ${GPU_CURVE:---max-length 64 --batch-size 4} --max-steps "${GPU_STEPS:-50}" --lr 1e-3 --log-every 1 --no-save --overwrite --output "$tmp/$device" "$@" >"$tmp/said" 2>&1 ||
-            { not_ok "$what, on $device"; tail -n 3 "$tmp/said"; return; }
+        into "$what, $device"
+        share 15 || { skip "$what" "no time is left"; return; }
+        bounded $ours "$folder/$recipe" --device $device --model "$tmp/tiny" --dataset "$tmp/text.jsonl" \
+            ${GPU_CURVE:---max-length 64 --batch-size 4} --max-steps "${GPU_STEPS:-50}" --lr 1e-3 --log-every 1 --no-save --overwrite --output "$tmp/$device" "$@" >"$said" 2>&1 ||
+            { judge "$what, on $device" $?; return; }
         sed -n 's/.*"loss":\([^,}]*\).*/\1/p' "$tmp/$device/metrics.jsonl" >"$tmp/$device.losses"
     done
     far=$(paste -d ' ' "$tmp/cpu.losses" "$tmp/cuda.losses" | awk -v steps="${GPU_STEPS:-50}" '
         { d = ($1 > $2 ? $1 - $2 : $2 - $1) / $1; if (!(d <= worst)) worst = d; n += NF == 2 }
         END { if (n == steps) printf "%.2g", worst; else print "missing" }')
     first=$(head -n 1 "$tmp/cuda.losses") last=$(tail -n 1 "$tmp/cuda.losses")
-    if awk -v far="$far" -v limit="$limit" 'BEGIN { exit !(far != "missing" && far <= limit) }'; then
-        ok "$what: loss $first to $last, at most $far from the CPU's (limit $limit)"
+    if awk -v far="$far" -v limit="$far_at_most" 'BEGIN { exit !(far != "missing" && far <= limit) }'; then
+        ok "$what: loss $first to $last, at most $far from the CPU's (limit $far_at_most)"
     else
-        not_ok "$what: $far from the CPU's, limit $limit"
+        not_ok "$what: $far from the CPU's, limit $far_at_most"
     fi
 }
+# tiny_model - a model and texts to train it on; false if they cannot be made.
+tiny_model() {
+    [ ! -e "$tmp/tiny" ] || return 0
+    into "a tiny model"
+    $ours "$folder/make_tales" --rows 300 --seed 1 --output "$tmp/text.jsonl" >"$said" 2>&1 &&
+        $ours "$folder/init_model" --like tinyllama-1.1b --seed 1 --dtype float32 --max-positions 96 --layers 2 --hidden-size 64 \
+            --intermediate-size 96 --heads 4 --kv-heads 2 --vocab-size 280 --tokenizer-text "$tmp/text.jsonl" "$tmp/tiny" >>"$said" 2>&1 ||
+        { not_ok "a tiny model"; tail -n 3 "$said"; return 1; }
+}
 curves() {
-    part 90 "${GPU_STEPS:-50} steps beside the CPU's" || return
-    "$folder/make_tales" --rows 300 --seed 1 --output "$tmp/text.jsonl" &&
-        "$folder/init_model" --like tinyllama-1.1b --seed 1 --dtype float32 --max-positions 96 --layers 2 --hidden-size 64 \
-            --intermediate-size 96 --heads 4 --kv-heads 2 --vocab-size 280 --tokenizer-text "$tmp/text.jsonl" "$tmp/tiny" >"$tmp/said" 2>&1 ||
-        { not_ok "a tiny model"; tail -n 3 "$tmp/said"; return; }
+    tiny_model || return
     curve "full, float32" 1e-4 finetune_full
     curve "full, bfloat16" 2e-2 finetune_full --dtype bfloat16
     curve "LoRA, float32" 1e-4 finetune_lora --lora-r 4
@@ -166,28 +263,158 @@ curves() {
     curve "QLoRA, float32" 1e-4 finetune_lora --lora-r 4 --base-dtype nf4
 }
 
-benches() {
-    part 150 "benches" || return
-    # shellcheck disable=SC2086 # seconds, and maybe a word
-    timeout "$most" "$folder/tests/bench/bench_gpu" cuda ${GPU_BENCH:-2}
-    case $? in 0) ok benches ;; 124) skip benches "not done in $most s" ;; *) not_ok benches ;; esac
+# ---- numbers: what is fast, what is slow ----
+case ${GPU_BENCH:-} in *tiny*) sizes=tiny lora=tiny-lora full=tiny-full ;; *) sizes= lora=llama3-8b-lora full=smollm2-135m-full ;; esac
+# steps NAME SECONDS [VARIABLE=VALUE...] -- WORD... - bench_gpu's steps, and how much memory nvidia-smi saw meanwhile.
+steps() {
+    what=$1 most=$2 variables=
+    shift 2
+    while [ "$1" != -- ]; do variables="$variables $1" && shift; done
+    shift
+    into "$what"
+    share "$most" || { skip "$what" "no time is left"; return 1; }
+    nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -lms 200 >"$tmp/used" 2>/dev/null &
+    watching=$!
+    # shellcheck disable=SC2086 # seconds, and maybe a word; variables without spaces
+    bounded env $variables $ours "$bench" cuda ${GPU_BENCH:-1} steps "$@" >"$said" 2>&1
+    code=$?
+    kill "$watching" 2>/dev/null
+    sed -n '/ a step, /p' "$said"
+    awk -v what="$what" '$1 > most { most = $1 } END { if (most) print "# " what ": nvidia-smi saw at most " most " MiB in use" }' "$tmp/used"
+    judge "$what" $code
+}
+# bits NAME OTHER - the fourth step's loss has the same digits in both.
+loss_of() { into "$1" && sed -n 's/.*the fourth step.s loss \([^ ;]*\).*/\1/p' "$said" 2>/dev/null; }
+bits() {
+    one=$(loss_of "$1") other=$(loss_of "$2")
+    if [ -z "$one" ] || [ -z "$other" ]; then skip "$2: the bits of $1" "one has no loss"
+    elif [ "$one" = "$other" ]; then ok "$2: the bits of $1"
+    else not_ok "$2: loss $other; $1: $one"; fi
+}
+numbers() {
+    part 500 "numbers: rates, and whole steps" || return
+    if share 140; then
+        said=/dev/null
+        # shellcheck disable=SC2086
+        bounded $ours "$bench" cuda ${GPU_BENCH:-1} figures
+        judge figures $?
+    else skip figures "no time is left"; fi
+    steps "$lora" 60 -- case=$lora && {
+        steps "$lora with kept algorithms" 30 -- case=$lora && bits "$lora" "$lora with kept algorithms"
+        steps "$lora without graphs" 30 TUNE_CUDA_GRAPHS=0 -- case=$lora && bits "$lora" "$lora without graphs"
+        steps "$lora without timed algorithms" 30 TUNE_CUDA_ALGORITHMS=off -- case=$lora
+    }
+    steps "$full" 40 -- case=$full && {
+        steps "$full with kept algorithms" 20 -- case=$full && bits "$full" "$full with kept algorithms"
+        steps "$full without graphs" 20 TUNE_CUDA_GRAPHS=0 -- case=$full && bits "$full" "$full without graphs"
+    }
+    for mib in ${GPU_LOGITS:-48 256 1024}; do
+        for c in $lora $full; do steps "$c, logits of $mib MiB" 20 -- case=$c logits=$mib; done
+    done
 }
 
+# ---- why: where the time goes ----
+# Of a shallow model: one pass times every kernel of a step; then three sections for one launch of each kind of kernel.
+why() {
+    part 500 "why: each kernel of a step by ncu" || return
+    ncu=$(command -v ncu || ls "${CUDA_HOME:-/usr/local/cuda}/bin/ncu" 2>/dev/null)
+    [ -n "$ncu" ] || { skip "ncu" "it is not installed"; return; }
+    into "ncu, times"
+    share 150
+    # shellcheck disable=SC2086
+    bounded env TUNE_CUDA_GRAPHS=0 TUNE_CUDA_ALGORITHMS=off "$ncu" --target-processes all --clock-control none --metrics gpu__time_duration.sum \
+        --csv --page raw $ours "$bench" cuda ${GPU_BENCH:-1} steps case=$lora layers=4 count=1 >"$said" 2>&1
+    judge "ncu, times" $? || return
+    # The sum of each kernel's times, by the columns' names.
+    sed -n '/^"ID"/,$p' "$said" | sed 's/^"//; s/"$//; s/","/\t/g' | awk -F '\t' '
+        NR == 1 { for (i = 1; i <= NF; i++) { if ($i == "Kernel Name") name = i; if ($i == "gpu__time_duration.sum") time = i }; next }
+        NR == 2 { unit = $time; next }
+        NF >= time && NF >= name { gsub(",", "", $time); sub(/[(].*/, "", $name); sum[$name] += $time; n[$name]++ }
+        END { for (k in sum) printf "%14.1f %s %6d x %s\n", sum[k], unit, n[k], substr(k, 1, 120) }' | sort -rn | head -n 60
+    # KERNEL WORD...: what bench_gpu is to do
+    while read -r kernel words; do
+        into "ncu, $kernel"
+        share 30 || { skip "ncu, $kernel" "no time is left"; continue; }
+        # shellcheck disable=SC2086
+        bounded env TUNE_CUDA_GRAPHS=0 TUNE_CUDA_ALGORITHMS=off "$ncu" --target-processes all --clock-control none --section SpeedOfLight \
+            --section Occupancy --section MemoryWorkloadAnalysis --kernel-name "regex:^$kernel" --launch-count 1 \
+            $ours "$bench" cuda 0.01 $sizes $words >"$said" 2>&1
+        code=$?
+        grep -E '^  *[a-z].*Context|Throughput|Duration|Occupancy|Registers|Hit Rate' "$said" | cut -c1-110
+        judge "ncu, $kernel" $code
+    done <<LIST
+forward figures only=attention
+gradients figures only=attention
+query_sums figures only=attention
+cross_entropy figures only=cross_entropy
+swiglu figures only=swiglu_forward
+swiglu_dx figures only=swiglu_backward
+rotate figures only=rope
+rmsnorm_dx figures only=rmsnorm_backward
+move_rows figures only=rank_16
+expand figures only=NF4
+adamw figures only=adamw
+LIST
+}
+
+# ---- peers ----
 peers() {
-    part 120 "the same by PyTorch, transformers and PEFT" || return
+    part 510 "peers: the same by PyTorch, transformers and PEFT" || return
     [ -n "$python" ] || { skip peers "there is no python3"; return; }
-    timeout "$most" "$python" tests/bench/gpu_peer.py "${GPU_BENCH:-2}" 2>"$tmp/said"
+    into peers
+    share 505
+    # shellcheck disable=SC2086
+    bounded "$python" tests/bench/gpu_peer.py ${GPU_BENCH:-1} 2>"$said"
     code=$?
-    [ $code = 0 ] || { skip peers "ended with $code"; tail -n 3 "$tmp/said"; }
+    [ $code = 0 ] || { skip peers "ended with $code"; tail -n 3 "$said"; return; }
+    ok peers
+}
+
+# ---- sanitizers ----
+find_sanitizer() {
+    [ -z "$sanitizer" ] || return 0
+    for wheel in "$folder"/nvidia_cuda_sanitizer_api-*.whl; do
+        [ ! -e "$wheel" ] || [ -z "$python" ] || "$python" -m zipfile -e "$wheel" "$tmp/sanitizer" || rm -rf "$tmp/sanitizer"
+    done
+    sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" \
+        "$tmp"/sanitizer/nvidia/cu13/bin/compute-sanitizer 2>/dev/null | head -n 1)
+    case $sanitizer in "$tmp"/*) chmod +x "$tmp"/sanitizer/nvidia/cu13/bin/* ;; esac
+    [ -n "$sanitizer" ]
+}
+# under TOOL SECONDS NAME COMMAND...
+under() {
+    tool=$1 most=$2 which=$3
+    shift 3
+    find_sanitizer || { skip "$tool, $which" "compute-sanitizer is not installed"; return; }
+    program "$tool, $which" "$most" "$sanitizer" --target-processes all --tool "$tool" --error-exitcode 9 $ours "$@"
+}
+sanitizers() {
+    part 500 "sanitizers" || return
+    find_sanitizer || { skip "sanitizers" "compute-sanitizer is not installed"; return; }
+    "$sanitizer" --version | tail -n 1
+    for tool in memcheck racecheck synccheck initcheck; do
+        for t in attention norms operations products; do under $tool 26 "test_$t" "$folder/tests/gpu/test_$t"; done
+    done
+    tiny_model || return
+    # shellcheck disable=SC2086
+    under memcheck 60 "three steps of finetune_lora" "$folder/finetune_lora" --device cuda --model "$tmp/tiny" --dataset "$tmp/text.jsonl" \
+        ${GPU_CURVE:---max-length 64 --batch-size 4} --max-steps 3 --lora-r 4 --dtype bfloat16 --no-save --overwrite --output "$tmp/checked"
 }
 
 everything() {
+    compiling= watching=
+    trap 'kill $running $compiling $watching 2>/dev/null; exit 130' TERM
     facts
-    for one in ${GPU_PARTS:-operations sanitizers curves benches peers}; do $one; done
+    for p in $parts; do $p; done
     echo
-    echo "$passed passed, $failed failed, $skipped skipped"
+    echo "$passed passed, $failed failed, $skipped skipped, in $(($(date +%s) - begin)) s"
 }
-everything 2>&1 | tee "$tmp/result"
-mkdir -p "$(dirname "$result")" && cp "$tmp/result" "$result" || exit 1
-echo "# written to $result"
-tail -n 1 "$tmp/result" | grep -q ', 0 failed,'
+# Straight into the file. The shell waits for both, so that a signal stops them.
+mkfifo "$tmp/pipe" || exit 1
+tee "$result" <"$tmp/pipe" &
+everything >"$tmp/pipe" 2>&1 &
+worker=$!
+trap 'kill "$worker"; wait; exit 130' INT TERM
+wait
+echo "# written to $result, each test's whole output to $kept"
+tail -n 1 "$result" | grep -q ', 0 failed,'

@@ -123,6 +123,7 @@ struct tune_device {
     int threads;              /* threads; every operation uses all of them */
     const char *gpus;         /* PCI bus ids of its GPUs, separated by commas; NULL: none */
     int64_t bytes, bytes_peak; /* tensor memory held now, and the most so far */
+    int64_t graph_bytes;      /* memory of the GPU that its driver took for CUDA graphs, so far */
     int64_t allocations;      /* allocations so far; none after a run's first step */
     struct tune_doing doing;
     void *state;              /* private to the backend */

@@ -304,6 +304,7 @@ static int run(struct tune_device *dev, struct tune_cuda_graphs *all)
         return tune_cuda_failed(error, "cuda, queueing a graph" WITHOUT);
     if (is_new)
         count_taken(all, before);
+    dev->graph_bytes = all->taken;
     return 0;
 }
 
