@@ -399,6 +399,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     if (!emu::memory_holds(a, span(j.la)) || !emu::memory_holds(b, span(j.lb)) ||
         !emu::memory_holds(d, span(j.ld)) || (j.beta != 0 && !emu::memory_holds(c, span(j.lc))))
         emu::fail("cublasLtMatmul: a matrix reaches beyond its device memory");
+    if (!emu::memory_load(&algorithms[j.algorithm]))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     if (emu::queue(stream, "cublasLtMatmul", [j] { multiply(j); }) != cudaSuccess)
         return CUBLAS_STATUS_INVALID_VALUE;
     return CUBLAS_STATUS_SUCCESS;

@@ -32,11 +32,13 @@ struct open_memory {
  * memory_place - "the host", a freed part, ...: what an address that faulted is.
  * memory_total - the bytes of device memory.
  * memory_take - the driver takes bytes for itself, or gives them back (< 0). False: there are not
- * so many. */
+ * so many.
+ * memory_load - the driver takes memory for a kernel, at its first launch. False: there is none. */
 bool memory_holds(const void *at, size_t bytes);
 const char *memory_place(const void *at);
 size_t memory_total();
 bool memory_take(int64_t bytes);
+bool memory_load(const void *kernel);
 
 /* queue - append work to a stream; `what` is the call's name.
  * wait_for - run what waits in a stream.
