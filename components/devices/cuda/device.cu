@@ -322,6 +322,7 @@ static int compare_clocks(struct tune_device *dev)
     struct tune_scalars *step = nullptr, read;
     double narrowest = 1e9;
     CUDA_TRY("the GPU's clock", cudaMalloc(&step, sizeof *step));
+    cudaMemsetAsync(step, 0, sizeof *step, cuda->stream); /* begin_step reads it, and reports an error */
     tune_address at = {reinterpret_cast<uint64_t>(step)};
     for (int i = 0; i < 5; i++) {
         double before = tune_clock_s();
