@@ -42,11 +42,13 @@ bool memory_load(const void *kernel);
 
 /* queue - append work to a stream; `what` is the call's name.
  * wait_for - run what waits in a stream.
- * finish_all - run everything that waits in every stream. */
+ * finish_all - run everything that waits in every stream.
+ * break_capture - if the stream is captured, the capture fails at its end. */
 cudaError_t queue(cudaStream_t stream, const char *what, std::function<void()> work);
 cudaError_t wait_for(cudaStream_t stream);
 void finish_all();
 bool is_capturing();
+void break_capture(cudaStream_t stream);
 
 /* pretend - let events see the work that runs now take so many milliseconds more. */
 void pretend(double ms);

@@ -49,8 +49,8 @@ static inline void must(cudaError_t error, const char *file = __builtin_FILE(),
     exit(1);
 }
 
-/* emulated - false on a GPU: there the variables CUDA_ON_CPU_... mean nothing, and nobody counts what
- * is queued. */
+/* emulated - false on a GPU: there the variables CUDA_ON_CPU_... mean nothing, and nobody counts
+ * what is queued. */
 #ifdef __CUDACC__
 namespace emu
 {
@@ -150,8 +150,8 @@ template <class T> static inline T *device(size_t n)
     return at;
 }
 
-/* Copy to the device. The bytes are there afterwards: cudaMemcpy may return before, and a stream that
- * does not block would not wait for them. */
+/* Copy to the device. The bytes are there afterwards: cudaMemcpy may return before, and a stream
+ * that does not block would not wait for them. */
 static inline void send(void *to, const void *from, size_t n)
 {
     must(cudaMemcpy(to, from, n, cudaMemcpyHostToDevice));

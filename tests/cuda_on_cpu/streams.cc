@@ -176,6 +176,8 @@ cudaError_t emu_allow_shared(const void *kernel, size_t bytes)
 
 /* ---- streams ---- */
 
+void emu::break_capture(cudaStream_t stream) { stream_of(stream)->broken = true; }
+
 /* A wait that a capture may not hold ends the capture. */
 static bool breaks_capture(emu_stream *s)
 {

@@ -126,16 +126,22 @@ export TUNE_CUDA_ALGORITHMS="$tmp/fresh"
 CUDA_ON_CPU_CALLS=timed.txt train timed >timed.out 2>&1
 # The calls between the fourth product's description and the next one's.
 is "the first product's calls are found" eval 'grep -n cudaEventElapsedTime timed.txt | head -n 1 >first.txt && [ -s first.txt ]'
+# Without memory for a product that is timed, nothing is timed. The run goes on, with other bits.
+untimed() { rm -rf t && CUDA_ON_CPU_FAIL="$1:cudaErrorMemoryAllocation" train t >t.out 2>t.err && whole t; }
 walk_timing() {
     line=$(cut -d: -f1 first.txt) bad=0
     for at in $(seq $((line - 4)) $((line + 6))); do
         for e in "cudaErrorMemoryAllocation 3 out.of.memory" "cudaErrorIllegalAddress 1 illegal.memory.access"; do
             set -- $e
             rm -rf fresh
-            fault t $at "$1" "$2" "$3" || { echo "call $at, $(sed -n ${at}p timed.txt)"; cat t.err; bad=1; }
+            case "$1 $(sed -n ${at}p timed.txt)" in
+            cudaErrorMemoryAllocation*cublasLtMatmul) untimed $at && none_timed=yes ;;
+            *) fault t $at "$1" "$2" "$3" ;;
+            esac || { echo "call $at, $(sed -n ${at}p timed.txt)"; cat t.err; bad=1; }
         done
     done
     return $bad
 }
-is "faults while algorithms are timed" walk_timing
+none_timed=
+is "faults while algorithms are timed" eval 'walk_timing && [ -n "$none_timed" ]'
 finish

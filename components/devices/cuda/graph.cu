@@ -297,8 +297,13 @@ static int run(struct tune_device *dev, struct tune_cuda_graphs *all)
     if (is_new && all->taken >= TUNE_CUDA_GRAPHS)
         return play(dev, &all->now);
     int64_t before = is_new ? free_memory() : 0;
-    if (is_new && capture(dev, g) < 0)
-        return -1;
+    int refusals = tune_cuda_refusals(tune_cuda_of(dev));
+    if (is_new && capture(dev, g) < 0) {
+        if (tune_cuda_refusals(tune_cuda_of(dev)) == refusals)
+            return -1;
+        tune_error_clear(); /* cuBLASLt refused what it computed the first time: as if it were new */
+        return play(dev, &all->now);
+    }
     cudaError_t error = cudaGraphLaunch(g->exec, tune_cuda_of(dev)->stream);
     if (error != cudaSuccess)
         return tune_cuda_failed(error, "cuda, queueing a graph" WITHOUT);
