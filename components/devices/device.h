@@ -151,7 +151,11 @@ void tune_device_close(struct tune_device *dev);
  * one of unknown memory. memory: bytes of a GPU to plan for instead, with what its driver takes
  * (TUNE_CUDA_CONTEXT); 0: none. NULL with an error, as above. */
 #define TUNE_CUDA_GRAPHS ((int64_t)128 << 20) /* for CUDA graphs (cuda/graph.cu) */
-#define TUNE_CUDA_CONTEXT (((int64_t)512 << 20) + TUNE_CUDA_GRAPHS) /* 512 MiB: not yet measured */
+/* For kernels, ours and cuBLASLt's: the driver loads one when it is first used, so a run takes this
+ * after its memory was compared with what is free. An estimate, until a GPU was measured. */
+#define TUNE_CUDA_KERNELS ((int64_t)256 << 20)
+#define TUNE_CUDA_CONTEXT \
+    (((int64_t)512 << 20) + TUNE_CUDA_GRAPHS + TUNE_CUDA_KERNELS) /* 512 MiB: not yet measured */
 struct tune_device *tune_device_plan(const char *name, int threads, int64_t memory);
 
 /* tune_device_alloc - zeroed, 64-byte aligned memory on the device. Address 0 with an error of kind

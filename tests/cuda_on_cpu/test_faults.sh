@@ -11,7 +11,7 @@ emulated "faults of the emulated device"
 stride=${FAULT_STRIDE:-60} full=$where/finetune_full
 head -24 datasets/stories.jsonl >"$tmp/rows.jsonl"
 cd "$tmp" || exit 1
-export OMP_NUM_THREADS=1 CUDA_ON_CPU_MEMORY=250000000
+export OMP_NUM_THREADS=1 CUDA_ON_CPU_MEMORY=500000000
 tiny model 1 --layers 1 --hidden-size 16 --intermediate-size 32 --vocab-size 262 --max-positions 64 >/dev/null || exit 1
 # Rows of 64 tokens: their products are timed. What is timed stays in the file.
 arguments="--device cuda --model model --dataset rows.jsonl --max-length 64 --batch-size 1 --packing --max-steps 2 --save-every 1"

@@ -72,8 +72,8 @@ int tune_cuda_op_failed(struct tune_device *dev, const char *op);
  * call by call. The group's end reports an error.
  * tune_cuda_graphs_drop - forget all graphs: memory that they use is freed. None is running.
  * tune_cuda_graphs_free - the same, for good.
- * tune_cuda_graphs_taken - the GPU's memory that the driver took for graphs. No more are made once
- * it is TUNE_CUDA_GRAPHS. */
+ * tune_cuda_graphs_taken - the GPU's memory that the driver took for graphs. Once it is
+ * TUNE_CUDA_GRAPHS, a new graph takes the place of another. */
 void tune_cuda_graph_table(struct tune_ops *ops);
 void tune_cuda_graph_flush(struct tune_device *dev);
 void tune_cuda_graphs_drop(struct tune_cuda *cuda);
