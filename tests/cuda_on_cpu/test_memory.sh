@@ -50,7 +50,7 @@ refused "what a GPU has not: exit code 3, and what would help" 3 "not enough mem
 full_on() { # MEMORY OPTION...
     CUDA_ON_CPU_MEMORY=$1
     shift
-    CUDA_ON_CPU_MEMORY=$CUDA_ON_CPU_MEMORY CUDA_ON_CPU_LOAD=3000000 "$where/finetune_full" --device cuda --model llama --max-length 40 \
+    CUDA_ON_CPU_MEMORY=$CUDA_ON_CPU_MEMORY CUDA_ON_CPU_LOAD=8000000 "$where/finetune_full" --device cuda --model llama --max-length 40 \
         --batch-size 2 --dataset text.jsonl --max-steps 3 --overwrite --output run "$@"
 }
 fewest() { # the least memory of a GPU that the plan accepts, in KiB
