@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "devices/cuda/sizes.h"
 #include "devices/ops.h"
 
 static struct tune_device *dev;
@@ -65,6 +66,24 @@ static void memory()
     tune_address none = tune_device_alloc(dev, before.total + 1, "too much");
     check("too much is refused", none.at == 0 && says("no memory on cuda for too much"));
     check("and the device goes on", read(tune_device_alloc(dev, 64, "a test"), 16)[0] == 0);
+}
+
+/* The logits that a GPU holds at a time go by its memory. */
+static void logits()
+{
+    static const int64_t gpus[][2] = {
+        {0, 1024},          {1, 64},            {(int64_t)2 << 30, 64}, {8000000000, 256},
+        {16900000000, 512}, {25300000000, 1024}, {85000000000, 1024},    {150000000000, 1024}};
+    bool good = true;
+    for (auto &g : gpus)
+        good = good && tune_cuda_logits_bytes(g[0]) == g[1] << 20;
+    struct tune_device_memory memory;
+    tune_device_memory(dev, &memory);
+    check("logits by the GPU's memory",
+          good && dev->logits_bytes == tune_cuda_logits_bytes(memory.total));
+    struct tune_device *plan = tune_device_plan("cuda", 1, memory.total);
+    check("... the plan has as many", plan && plan->logits_bytes == dev->logits_bytes);
+    tune_device_close(plan);
 }
 
 static void transfers()
@@ -195,6 +214,7 @@ int main()
     }
     names();
     memory();
+    logits();
     transfers();
     order();
     clocks();

@@ -67,6 +67,11 @@ is "a run that takes all of a GPU loads its kernels" full_on $((least * 1024))
 refused "... with a KiB less it is refused before it begins" 3 "not enough memory on the device cuda" full_on $(((least - 1) * 1024))
 
 plan "full" finetune_full --dataset text.jsonl
+# 320 positions; logits of 131 are 1 MiB, so chunks have 192
+plan "full, logits of 1 MiB" finetune_full --dataset text.jsonl --packing --accumulate 1 --batch-size 8 --logits-chunk 1
+few=$planned
+plan "full, logits of all positions" finetune_full --dataset text.jsonl --packing --accumulate 1 --batch-size 8 --logits-chunk 16
+is "... take more memory" [ "$planned" -gt $((few + (320 - 192) * 2000 * 4)) ]
 plan "full, bfloat16, checkpointing" finetune_full --dataset text.jsonl --dtype bfloat16 --activation-checkpointing full
 plan "LoRA, checkpointing" finetune_lora --dataset text.jsonl --lora-r 4 --activation-checkpointing full
 plan "LoRA, bfloat16" finetune_lora --dataset text.jsonl --lora-r 4 --base-dtype bfloat16 --dtype bfloat16

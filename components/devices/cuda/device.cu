@@ -314,6 +314,7 @@ static int choose_gpu(struct tune_device *dev, int index)
     snprintf(dev->description, sizeof dev->description, "%.72s, %.1f GiB, sm_%d%d, %s", p.name,
              static_cast<double>(p.totalGlobalMem) / 1073741824.0, p.major, p.minor, text);
     dev->gpus = s->bus;
+    dev->logits_bytes = tune_cuda_logits_bytes(static_cast<int64_t>(p.totalGlobalMem));
     return 0;
 }
 
@@ -324,7 +325,8 @@ static int compare_clocks(struct tune_device *dev)
     struct tune_scalars *step = nullptr, read;
     double narrowest = 1e9;
     CUDA_TRY("the GPU's clock", cudaMalloc(&step, sizeof *step));
-    cudaMemsetAsync(step, 0, sizeof *step, cuda->stream); /* begin_step reads it, and reports an error */
+    /* begin_step reads it, and reports an error */
+    cudaMemsetAsync(step, 0, sizeof *step, cuda->stream);
     tune_address at = {reinterpret_cast<uint64_t>(step)};
     for (int i = 0; i < 5; i++) {
         double before = tune_clock_s();

@@ -3,8 +3,8 @@
  * Each call within a group is written down: the operation and its arguments. At the group's end the
  * list is looked up. A list that was not seen before runs call by call. The second time it is also
  * captured, and from then on one launch queues all of it. So a graph always does what the calls
- * say: other arguments are another list. The driver takes memory for graphs; it is measured. Once it
- * is TUNE_CUDA_GRAPHS, a list that is used much more than that of a graph takes its place. */
+ * say: other arguments are another list. The driver takes memory for graphs; it is measured. Once
+ * it is TUNE_CUDA_GRAPHS, a list that is used much more than that of a graph takes its place. */
 #include <cstdlib>
 #include <cstring>
 
@@ -340,7 +340,7 @@ static int run(struct tune_device *dev, struct tune_cuda_graphs *all)
     if (is_new && capture(dev, g) < 0) {
         if (tune_cuda_refusals(tune_cuda_of(dev)) == refusals)
             return -1;
-        tune_error_clear(); /* cuBLASLt refused what it computed the first time: as if it were new */
+        tune_error_clear(); /* cuBLASLt refused what it computed before: as if it were new */
         return play(dev, &all->now);
     }
     cudaError_t error = cudaGraphLaunch(g->exec, tune_cuda_of(dev)->stream);

@@ -1,5 +1,5 @@
-/* products.cu - matrix products by cuBLASLt: an algorithm is chosen once for each kind of product, by
- * timing those that cuBLASLt offers (algorithms.h). Those that add parts in no fixed order are
+/* products.cu - matrix products by cuBLASLt: an algorithm is chosen once for each kind of product,
+ * by timing those that cuBLASLt offers (algorithms.h). Those that add parts in no fixed order are
  * excluded. cuBLASLt may refuse what it offered; then the next one computes, from then on.
  *
  * cuBLASLt is column-major. A row-major matrix is its transpose there, so c' = op(b)' op(a)' is
@@ -228,8 +228,8 @@ static int note_refusal(struct tune_device *dev, struct product *p, cublasStatus
         snprintf(all->first, sizeof all->first, "%s (%s)", text_of(p, product, sizeof product),
                  cublasLtGetStatusString(status));
     snprintf(dev->met, sizeof dev->met,
-             "cuBLASLt refused products %d times, first %s; another of its algorithms computes each, "
-             "or the same with copies of the operands",
+             "cuBLASLt refused products %d times, first %s; another of its algorithms computes "
+             "each, or the same with copies of the operands",
              all->refusals, all->first);
     return 0;
 }

@@ -6,7 +6,7 @@
 
 /* tune_cuda_multiply - queue c = alpha op(a) op(b) + beta r. a and b have one dtype; c is F32 or
  * has it. r is c, or it has c's layout. TUNE_CUDA_REFUSED, with an error: cuBLASLt refuses every
- * algorithm that it offers for operands that lie so. c is as before. cuBLASLt is not asked again. */
+ * algorithm that it offers for operands that lie so. c is as before. It is not asked again. */
 constexpr int TUNE_CUDA_REFUSED = 1;
 int tune_cuda_multiply(struct tune_device *dev, const struct tune_tensor *c,
                        const struct tune_tensor *r, const struct tune_tensor *a, bool at,
