@@ -256,10 +256,6 @@ $(BUILD)/tune_cuda.so: $(patsubst %.cu,$(BUILD)/obj/nvcc/%.o,$(wildcard componen
 	$(call say,link,$@)$(NVCC) -shared -cudart static $(CUDA_CODE) $^ -lcublasLt \
 	    -Xlinker -soname,tune_cuda.so -Xlinker -rpath,$(patsubst %/bin/,%/lib64,$(dir $(realpath $(NVCC)))) -o $@
 
-# The bench of GPUs tries other sizes of the logits (tests/bench/gpu_step.h).
-WRAP_LOGITS = -Wl,--wrap=tune_model_logit_rows
-$(BUILD)/tests/bench/bench_gpu: LDFLAGS += $(WRAP_LOGITS)
-
 # What tests/gpu.sh runs on a machine with a GPU. The tests of operations are those of tests/cuda_on_cpu, for a real GPU.
 GPU_TESTS    = $(addprefix $(BUILD)/tests/gpu/test_,operations products attention norms updates device)
 gpu:
@@ -313,7 +309,6 @@ cuda-tests: $(CUDA_TESTS) $(CUDA_OTHER) $(CUDA_RECIPES) $(CUDA_BENCH) $(CUDA_PAP
 cuda-paper-program: $(CUDA_PAPER)
 $(CUDA_BENCH): $(BUILD)/obj/tests/bench/bench_gpu.o
 $(CUDA_PAPER): $(CUDA_OBJ)/tests/cuda_on_cpu/cuda_paper.o
-$(CUDA_BENCH) $(CUDA_PAPER): LDFLAGS += $(WRAP_LOGITS)
 $(CUDA_BENCH) $(CUDA_PAPER): $(CUDA_KERNELS) $(CUDA_EMULATOR) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CUDA_CXX) $(LDFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) -fopenmp -o $@

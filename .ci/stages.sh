@@ -14,8 +14,8 @@ covers() {
     echo Makefile tools/setup.sh tools/configure.sh tests/run.sh tests/tap.sh
     case $1 in
     test-cuda-compiled) echo components/devices/cuda components/devices/ops.h components/core/nf4.h tests/cuda_compiled.sh \
-        tests/cuda_compiled.txt tests/cuda_on_cpu tests/bench/bench_gpu.c tests/bench/gpu_step.h tests/gpu.sh \
-        tests/requirements-cuda.txt tests/venv.sh ;;
+        tests/cuda_compiled.txt tests/cuda_on_cpu tests/bench/bench_gpu.c tests/bench/gpu_step.h tests/bench/gpu_figure.h \
+        tests/gpu.sh tests/gpu_pack.sh tests/requirements-cuda.txt tests/venv.sh ;;
     test-asan) echo components recipes tools datasets defaults tests :!tests/bench :!tests/peers ;;
     test-valgrind) echo components :!components/sweeps :!components/views recipes tools/init_model.c tools/tokenize.c tests/valgrind.sh ;;
     fuzz) echo components :!components/devices :!components/losses :!components/optimizers :!components/views tests/fuzz \

@@ -103,6 +103,7 @@ struct tune_device *tune_device_open(const char *name, int threads)
     if (!dev)
         return NULL;
     dev->threads = threads;
+    dev->logits_bytes = TUNE_CPU_LOGITS;
     if ((index >= 0 ? open_cuda(dev, index) : tune_cpu_open(dev)) < 0) {
         free(dev);
         return NULL;

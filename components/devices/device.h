@@ -120,11 +120,15 @@ struct tune_device {
     const char *name;         /* "cpu" or "cuda" */
     char description[192];    /* processor, threads and kernels, for the run header */
     char warning[256];        /* something the user should know, or "" */
+    char met[384];            /* the same, of what happened while it computed; it may change */
     int threads;              /* threads; every operation uses all of them */
     const char *gpus;         /* PCI bus ids of its GPUs, separated by commas; NULL: none */
     int64_t bytes, bytes_peak; /* tensor memory held now, and the most so far */
     int64_t graph_bytes;      /* memory of the GPU that its driver took for CUDA graphs, so far */
     int64_t allocations;      /* allocations so far; none after a run's first step */
+    /* bytes of the logits that exist at a time (models/model.h). It may be set before the model is
+     * made. Another size rounds the loss and the gradients in another way. */
+    int64_t logits_bytes;
     struct tune_doing doing;
     void *state;              /* private to the backend */
 };
@@ -150,8 +154,13 @@ void tune_device_close(struct tune_device *dev);
  * nothing else may be called but close. "cpu" is opened. "cuda": the GPU if it can be opened, else
  * one of unknown memory. memory: bytes of a GPU to plan for instead, with what its driver takes
  * (TUNE_CUDA_CONTEXT); 0: none. NULL with an error, as above. */
+#define TUNE_CPU_LOGITS ((int64_t)48 << 20) /* the CPU's logits_bytes */
 #define TUNE_CUDA_GRAPHS ((int64_t)128 << 20) /* for CUDA graphs (cuda/graph.cu) */
-#define TUNE_CUDA_CONTEXT (((int64_t)512 << 20) + TUNE_CUDA_GRAPHS) /* 512 MiB: not yet measured */
+/* For kernels, ours and cuBLASLt's. The driver loads each when it is first used: after the plan was
+ * compared with what is free. An estimate, until a GPU was measured. */
+#define TUNE_CUDA_KERNELS ((int64_t)256 << 20)
+#define TUNE_CUDA_CONTEXT \
+    (((int64_t)512 << 20) + TUNE_CUDA_GRAPHS + TUNE_CUDA_KERNELS) /* 512 MiB: not yet measured */
 struct tune_device *tune_device_plan(const char *name, int threads, int64_t memory);
 
 /* tune_device_alloc - zeroed, 64-byte aligned memory on the device. Address 0 with an error of kind
@@ -203,8 +212,10 @@ int64_t tune_device_reserve_bytes(const struct tune_device *dev,
 int tune_device_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings,
                          tune_address memory, int64_t n);
 
-/* tune_get_device - the device that the options name. */
+/* tune_get_device - the device that the options name.
+ * tune_get_logits_bytes - set dev->logits_bytes if the options do. */
 struct tune_device *tune_get_device(const struct tune_flags *flags);
+void tune_get_logits_bytes(struct tune_device *dev, const struct tune_flags *flags);
 
 #ifdef __cplusplus
 }

@@ -4,5 +4,14 @@
 
 struct tune_device *tune_get_device(const struct tune_flags *flags)
 {
-    return tune_device_open(flags->device, flags->threads);
+    struct tune_device *dev = tune_device_open(flags->device, flags->threads);
+    if (dev)
+        tune_get_logits_bytes(dev, flags);
+    return dev;
+}
+
+void tune_get_logits_bytes(struct tune_device *dev, const struct tune_flags *flags)
+{
+    if (flags->logits_chunk > 0)
+        dev->logits_bytes = (int64_t)flags->logits_chunk << 20;
 }

@@ -110,6 +110,7 @@ struct tune_flags {
     int threads, activation_checkpointing, show_tokens, profile;
     int64_t seed, eval_rows;
     double clip_norm, label_smoothing, neftune_alpha;
+    int logits_chunk; /* MiB; 0: the device's own size */
     bool save, plan_memory, requeue;
     struct tune_dataset_options data;
     struct tune_loader_options loader;
@@ -410,6 +411,9 @@ extern const struct tune_service tune_plan_memory;
      "0.999. Update t decays by at most (1+t)/(10+t). state/ keeps the weights themselves"}, \
     {"label-smoothing", TUNE_DOUBLE, &(f).label_smoothing, "0", "[0,1)", "", \
      "share of each target that is spread over the vocabulary. Evaluations are not smoothed"}, \
+    {"logits-chunk", TUNE_INT, &(f).logits_chunk, "0", "[0,65536]", "MiB", \
+     "logits that the loss holds at a time. 0: 48 on the CPU; on a GPU 1/32 of its memory, from " \
+     "64 to 1024. More is faster where products are, and sums are rounded in another order"}, \
     {"decay", TUNE_ENUM, &(f).optimizer.decay, "matrices", "matrices|all", "", \
      "parameters that decay; matrices: no norms, no biases"}, \
     {"stop-at-step", TUNE_OF_SESSION(TUNE_INT64), &(f).loader.stop_at_step, "0", "[0,inf)", \

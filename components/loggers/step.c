@@ -1,6 +1,7 @@
 /* step.c - the finished steps from the device's records to the logger's. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/try.h"
 #include "datasets/dataset.h"
@@ -24,6 +25,15 @@ void tune_logger_settle(struct tune_logger *log)
         tune_profiler_settle(log->profiler);
 }
 
+/* Say what the device met while it computed. */
+static int note_device(struct tune_logger *log)
+{
+    if (!log->device || strcmp(log->device->met, log->device_met) == 0)
+        return 0;
+    snprintf(log->device_met, sizeof log->device_met, "%s", log->device->met);
+    return tune_logger_note(log, "warning: device", log->device_met);
+}
+
 int tune_logger_catch_up(struct tune_logger *log, const struct tune_progress *at)
 {
     const struct tune_done_step *steps;
@@ -31,6 +41,7 @@ int tune_logger_catch_up(struct tune_logger *log, const struct tune_progress *at
         TRY(tune_logger_profile(log, NULL));
     int n = log->record ? tune_record_read(log->record, &steps) : 0;
     TRY(n);
+    TRY(note_device(log));
     if (n > 0 && at->step - n < log->written_step) {
         tune_error_set("%d steps are finished behind step %" PRId64 ", and tune_progress_step counted %" PRId64 " of them: call it "
                        "right behind tune_optimizer_step", n, log->written_step, at->step - log->written_step);

@@ -47,21 +47,23 @@ static void place(struct tune_loss *l, struct tune_arena *a, bool training)
     }
 }
 
-static void set_sizes(struct tune_loss *l, const struct tune_model_config *config, enum tune_dtype activations, int64_t N)
+static void set_sizes(struct tune_loss *l, const struct tune_model_config *config, const struct tune_device *dev,
+                      enum tune_dtype activations, int64_t N)
 {
     l->dtype = activations;
     l->C = config->hidden;
     l->V = config->vocabulary;
     l->scale = 1 / config->logits_scaling;
     l->N = N;
-    l->chunk = tune_model_logit_rows(config, N);
+    l->chunk = tune_model_logit_rows(dev, config, N);
 }
 
-int64_t tune_loss_bytes(const struct tune_model_config *config, enum tune_dtype activations, int64_t N, bool training)
+int64_t tune_loss_bytes(const struct tune_model_config *config, const struct tune_device *dev, enum tune_dtype activations,
+                        int64_t N, bool training)
 {
     struct tune_loss l = {0};
     struct tune_arena count = {0};
-    set_sizes(&l, config, activations, N);
+    set_sizes(&l, config, dev, activations, N);
     place(&l, &count, training);
     return count.used;
 }
@@ -73,7 +75,7 @@ struct tune_loss *tune_loss_new(struct tune_model *m, bool training)
         return NULL;
     l->m = m;
     l->dev = tune_model_device(m);
-    set_sizes(l, tune_model_config(m), tune_model_dtype(m), tune_model_max_tokens(m));
+    set_sizes(l, tune_model_config(m), l->dev, tune_model_dtype(m), tune_model_max_tokens(m));
     struct tune_arena count = {0};
     place(l, &count, training);
     l->memory_bytes = count.used;

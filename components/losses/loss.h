@@ -44,8 +44,8 @@ void tune_loss_free(struct tune_loss *l);
 
 /* tune_loss_bytes - bytes that tune_loss_new would take on the device for a model of this shape and
  * N positions. */
-int64_t tune_loss_bytes(const struct tune_model_config *config, enum tune_dtype activations,
-                        int64_t N, bool training);
+int64_t tune_loss_bytes(const struct tune_model_config *config, const struct tune_device *dev,
+                        enum tune_dtype activations, int64_t N, bool training);
 
 /* Some labelled positions of a batch. Its views belong to the loss until the next chunk, or to the
  * model until its next forward. */

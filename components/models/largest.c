@@ -2,11 +2,11 @@
 #include "devices/ops.h"
 #include "models/activations.h"
 
-enum { LOGITS_BYTES = 48 << 20, WHOLE = 64 };
+enum { WHOLE = 64 };
 
-int64_t tune_model_logit_rows(const struct tune_model_config *config, int64_t N)
+int64_t tune_model_logit_rows(const struct tune_device *dev, const struct tune_model_config *config, int64_t N)
 {
-    int64_t rows = LOGITS_BYTES / (4 * (int64_t)config->vocabulary);
+    int64_t rows = dev->logits_bytes / (4 * (int64_t)config->vocabulary);
     rows = (rows < 1 ? WHOLE : rows + WHOLE - 1) / WHOLE * WHOLE;
     return rows < N ? rows : N;
 }
@@ -90,7 +90,7 @@ struct tune_largest tune_model_largest(const struct tune_model *m)
     struct tune_largest l = {.B = m->max_B, .T = m->max_T, .H = g->heads, .K = g->kv_heads, .D = g->head_dim,
                              .width = largest_width(g), .depth = deepest_product(g), .activations = m->dtype,
                              .training = m->training};
-    int64_t N = (int64_t)m->max_B * m->max_T, logits = tune_model_logit_rows(g, N);
+    int64_t N = (int64_t)m->max_B * m->max_T, logits = tune_model_logit_rows(m->dev, g, N);
     for (int i = 0; i < m->parameters.count; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
         bool output = p->role == TUNE_OUTPUT || (g->tied && p->role == TUNE_EMBEDDING);

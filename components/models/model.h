@@ -95,10 +95,11 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
                      enum tune_dtype activations, const struct tune_model_adapted *adapted, int B,
                      int T, int what);
 
-/* tune_model_logit_rows - the positions, of N, whose logits exist at a time. They take about 48
- * MiB: enough for a fast product, and little beside the activations. It is a multiple of 64, or N:
- * so products have few shapes, and a GPU chooses an algorithm for them by timing. */
-int64_t tune_model_logit_rows(const struct tune_model_config *config, int64_t N);
+/* tune_model_logit_rows - the positions, of N, whose logits exist at a time. They take about
+ * dev->logits_bytes: enough for a fast product, and little beside the activations. It is a multiple
+ * of 64, or N: so products have few shapes, and a GPU chooses an algorithm for them by timing. */
+int64_t tune_model_logit_rows(const struct tune_device *dev,
+                              const struct tune_model_config *config, int64_t N);
 
 /* tune_model_flops - FLOPs of training on one token in rows of T positions. A trained weight counts
  * 6, a frozen matrix under adapters 4. Recomputation does not count.

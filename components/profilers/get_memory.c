@@ -46,6 +46,7 @@ static int make_plan(struct tune_memory_plan *plan, const struct tune_flags *fla
     struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
     struct tune_adapter_config adapter;
     TRY(tune_get_lora_options(flags, &adapter));
+    tune_get_logits_bytes(dev, flags);
     int sets = flags->loader.train_split < 1 ? rows->sets : 0;
     while (flags->eval.path && tune_path_listed(flags->eval.path, sets, path) == 1)
         sets++;
@@ -138,7 +139,8 @@ static int plan_memory(const struct tune_flags *flags, FILE *out)
     TRY(code);
     fprintf(out, "memory: %s\n", tune_memory_plan_text(&plan, text, sizeof text));
     if (!plan.memory.shared && plan.memory.total == 0)
-        fprintf(out, "# no GPU can be opened here, so this was not compared with its memory; its driver takes some, too\n");
+        fprintf(out, "# no GPU can be opened here, so this was not compared with its memory; %lld MiB of it are kept for its driver, "
+                "kernels and graphs (an estimate)\n", (long long)(TUNE_CUDA_CONTEXT >> 20));
     return 0;
 }
 

@@ -72,7 +72,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "moments", tune_optimizer_bytes(&r->optimizer, model.gradients, model.muon), DEVICE);
     add(plan, "averages", r->optimizer.ema > 0 ? model.gradients : 0, DEVICE);
     add(plan, "activations", model.activations, DEVICE);
-    add(plan, "loss and logits", tune_loss_bytes(r->config, r->activations, N, true), DEVICE);
+    add(plan, "loss and logits", tune_loss_bytes(r->config, dev, r->activations, N, true), DEVICE);
     add(plan, plan->memory.shared ? "threads' work" : "working memory", working(&model, r, dev), DEVICE);
     add(plan, "merged tile", r->proves ? model.merged : 0, DEVICE);
     add(plan, "proof of adapters", r->proves ? model.merged_host : 0, HOST);

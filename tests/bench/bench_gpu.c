@@ -330,7 +330,7 @@ static void print_step(const struct gpu_step *s, const char *name, double best, 
     if (product_rate > 0)
         printf(", %.3f of the product", flops / all / product_rate);
     printf("; the fourth step's loss %.9g; logits of %lld rows at a time; %.2f GiB of tensors, %.1f MiB for graphs;"
-           " made in %.1f s\n", loss, (long long)tune_model_logit_rows(&s->config, s->batch.tokens),
+           " made in %.1f s\n", loss, (long long)tune_model_logit_rows(s->dev, &s->config, s->batch.tokens),
            (double)dev->bytes_peak / 1073741824, (double)dev->graph_bytes / 1048576, built);
 }
 

@@ -42,28 +42,12 @@ static const struct gpu_case gpu_cases[] = {
     {"llama3-8b-lora-2048", "llama3-8b", true, false, 4, 2048, 2048, 0},
     {"smollm2-135m-full", "smollm2-135m", false, false, 8, 2048, 512, 0},
     {"smollm2-135m-full-2048", "smollm2-135m", false, false, 8, 2048, 2048, 0},
-    {"tiny-lora", "llama3-8b", true, true, 1, 32, 16, 0},
-    {"tiny-full", "smollm2-135m", false, true, 1, 32, 16, 0},
+    {"tiny-lora", "llama3-8b", true, true, 1, 96, 48, 0},
+    {"tiny-full", "smollm2-135m", false, true, 1, 96, 48, 0},
 };
 
-/* Bytes of logits that exist at a time, to try sizes; 0: as the library has it. Programs are linked
- * with --wrap=tune_model_logit_rows, so the loss asks here. */
+/* Bytes of logits that exist at a time, to try sizes; 0: as the device has it. */
 static int64_t gpu_step_logits;
-#ifdef __cplusplus
-extern "C" {
-#endif
-__typeof__(tune_model_logit_rows) __real_tune_model_logit_rows, __wrap_tune_model_logit_rows;
-int64_t __wrap_tune_model_logit_rows(const struct tune_model_config *config, int64_t N)
-{
-    int64_t rows = gpu_step_logits / (4 * (int64_t)config->vocabulary);
-    if (gpu_step_logits == 0)
-        return __real_tune_model_logit_rows(config, N);
-    rows = rows < 1 ? 1 : rows < 64 ? rows : (rows + 63) / 64 * 64;
-    return rows < N ? rows : N;
-}
-#ifdef __cplusplus
-}
-#endif
 
 struct gpu_step {
     struct tune_device *dev;
@@ -224,6 +208,8 @@ static inline int gpu_step_new(struct gpu_step *s, struct tune_device *dev,
     adamw.eps = 1e-8;
     s->dev = dev;
     s->text = k->text;
+    if (gpu_step_logits > 0)
+        dev->logits_bytes = gpu_step_logits;
     if (gpu_step_config(&s->config, k) < 0 || gpu_step_batch(s, k) < 0)
         return -1;
     s->m = k->lora ? tune_model_new_frozen(&s->config, dev, TUNE_BF16, TUNE_BF16)

@@ -110,6 +110,16 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
                                                     cublasLtMatmulAlgoConfigAttributes_t attribute,
                                                     void *value, size_t bytes, size_t *written);
 
+/* CUDA_ON_CPU_REFUSE lists what is refused, with words and commas between. A refused call that a
+ * capture records ends the capture.
+ *     all            each product
+ *     call=N         the N-th one since the variable has this value
+ *     algorithm=N    each by that algorithm
+ *     uneven         each with a matrix whose rows begin at no multiple of 16 bytes, or a slice
+ *     offer          the heuristic's offers
+ *     uneven-offer   its offers for such matrices
+ *     status=N       with that status; else it is NOT_SUPPORTED */
+
 /* Queues D = alpha op(A) op(B) + beta C. alpha and beta are read at the call. C is not read if beta
  * is 0. */
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,

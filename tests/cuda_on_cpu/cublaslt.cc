@@ -3,8 +3,10 @@
 #include "cuda_bf16.h"
 #include "parts.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 /* Begins a call of cuBLASLt. */
 #define EMU_LT_CALLED(name)                                                                        \
@@ -58,6 +60,61 @@ static double pretended_ms(uint64_t algorithm)
     return ms[algorithm];
 }
 
+/* ---- what is refused ---- */
+
+/* The product that is asked for. */
+struct question {
+    bool offer;          /* the heuristic is asked */
+    uint64_t number;     /* of the call, since the variable has this value */
+    uint64_t algorithm;  /* of a call */
+    bool even;           /* rows and matrices begin at multiples of 16 bytes, no gaps of more */
+};
+
+/* Whether a word of CUDA_ON_CPU_REFUSE fits. */
+static bool word_fits(const std::string &word, const question &q)
+{
+    size_t is = word.find('=');
+    std::string name = word.substr(0, is);
+    uint64_t value = is == std::string::npos ? 0 : strtoull(word.c_str() + is + 1, nullptr, 10);
+    if (name == "offer" || name == "uneven-offer")
+        return q.offer && (name == "offer" || !q.even);
+    if (q.offer)
+        return false;
+    if (name == "call")
+        return q.number == value;
+    if (name == "algorithm")
+        return q.algorithm == value;
+    if (name == "uneven")
+        return !q.even;
+    if (name != "all")
+        emu::fail("CUDA_ON_CPU_REFUSE: no word %s", word.c_str());
+    return true;
+}
+
+/* The status with which the variable says to refuse. */
+static cublasStatus_t refused(question q)
+{
+    static std::string last;
+    static uint64_t calls;
+    const char *text = getenv("CUDA_ON_CPU_REFUSE");
+    std::string all = text ? text : "";
+    if (all != last)
+        calls = 0;
+    last = all;
+    cublasStatus_t with = CUBLAS_STATUS_NOT_SUPPORTED;
+    bool fits = false;
+    q.number = q.offer ? 0 : ++calls;
+    for (size_t at = 0, end; at < all.size(); at = end + 1) {
+        end = std::min(all.find(',', at), all.size());
+        std::string word = all.substr(at, end - at);
+        if (word.compare(0, 7, "status=") == 0)
+            with = (cublasStatus_t)atoi(word.c_str() + 7);
+        else
+            fits = word_fits(word, q) || fits;
+    }
+    return fits ? with : CUBLAS_STATUS_SUCCESS;
+}
+
 static size_t element_bytes(cudaDataType type) { return type == CUDA_R_16BF ? 2 : 4; }
 
 static size_t place(const emu_layout &l, uint64_t row, uint64_t column)
@@ -103,6 +160,14 @@ static bool layout_fits(const emu_layout &l)
 {
     uint64_t least = l.order == CUBLASLT_ORDER_ROW ? l.columns : l.rows;
     return l.rows > 0 && l.columns > 0 && (uint64_t)l.leading >= least && l.batches > 0;
+}
+
+/* Whether a matrix begins at a multiple of 16 bytes, and each column too, with less than 16 bytes
+ * between two of them. `aligned`: of its address. */
+static bool is_even(const emu_layout &l, uint64_t aligned)
+{
+    uint64_t most = 16 / element_bytes(l.type), length = l.order ? l.columns : l.rows;
+    return aligned % 16 == 0 && (uint64_t)l.leading == (length + most - 1) / most * most;
 }
 
 static cublasStatus_t check(const emu_product &p, const emu_layout &a, const emu_layout &b,
@@ -276,6 +341,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         return CUBLAS_STATUS_INVALID_VALUE;
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
+    question q = {true, 0, 0, true};
+    for (int m = 0; m < 4; m++)
+        q.even = q.even && is_even(*layouts[m], preference->aligned[m]);
+    if ((status = refused(q)) != CUBLAS_STATUS_SUCCESS)
+        return status;
     for (int i = 0; i < ALGORITHMS && *returned < wanted; i++) {
         if (preference->workspace < algorithms[i].workspace ||
             (algorithms[i].reduction & preference->reductions) != algorithms[i].reduction)
@@ -384,6 +454,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     for (int i = 0; i < 4; i++)
         if ((uint64_t)matrices[i] % algo->data[2 + i])
             return CUBLAS_STATUS_INVALID_VALUE;
+    question q = {false, 0, algo->data[1], true};
+    for (int i = 0; i < 4; i++)
+        q.even = q.even && is_even(*layouts[i], (uint64_t)matrices[i]);
+    if ((status = refused(q)) != CUBLAS_STATUS_SUCCESS) {
+        emu::break_capture(stream);
+        return status;
+    }
     job j = {*desc,
              algo->data[1],
              *(const float *)alpha,
@@ -399,6 +476,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     if (!emu::memory_holds(a, span(j.la)) || !emu::memory_holds(b, span(j.lb)) ||
         !emu::memory_holds(d, span(j.ld)) || (j.beta != 0 && !emu::memory_holds(c, span(j.lc))))
         emu::fail("cublasLtMatmul: a matrix reaches beyond its device memory");
+    if (!emu::memory_load(&algorithms[j.algorithm]))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     if (emu::queue(stream, "cublasLtMatmul", [j] { multiply(j); }) != cudaSuccess)
         return CUBLAS_STATUS_INVALID_VALUE;
     return CUBLAS_STATUS_SUCCESS;

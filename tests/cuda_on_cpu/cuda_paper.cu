@@ -414,7 +414,7 @@ static void print_step(const gpu_step &s, const gpu_case &k)
            (long long)launches, 1e3 * host);
     printf("expected %s, %s, logits of %lld rows at a time: %.1f ms a step, %.0f tokens/s, %.3f of "
            "the bfloat16 peak\n\n",
-           k.name, on->name, (long long)tune_model_logit_rows(&s.config, s.batch.tokens),
+           k.name, on->name, (long long)tune_model_logit_rows(s.dev, &s.config, s.batch.tokens),
            1e3 * step, (double)s.batch.tokens / step, model / step / on->tensor_flops);
 }
 
@@ -463,18 +463,6 @@ static int paper(const gpu_case &k, bool tables)
     gpu_step_free(&s);
     tune_device_close(dev);
     return known ? 0 : 1;
-}
-
-/* Rows of logits that exist at a time if they take so many bytes; 0: as the library has it. */
-static int64_t logit_rows(const gpu_case &k, int64_t bytes)
-{
-    struct tune_model_config config;
-    int64_t asked = gpu_step_logits, rows = -1;
-    gpu_step_logits = bytes;
-    if (gpu_step_config(&config, &k) == 0)
-        rows = tune_model_logit_rows(&config, (int64_t)k.B * k.T);
-    gpu_step_logits = asked;
-    return rows;
 }
 
 static void print_assumptions()
@@ -531,9 +519,8 @@ int main(int argc, char **argv)
     setenv("CUDA_ON_CPU_MEMORY", std::to_string((int64_t)on->memory).c_str(), 1);
     for (const char *name : names) {
         const gpu_case &k = *gpu_case_named(name);
-        int64_t own = logit_rows(k, gpu_step_logits), frozen = logit_rows(k, FROZEN_LOGITS);
         int status = paper(k, true);
-        if (status == 0 && gpu_step_logits == 0 && own != frozen) {
+        if (status == 0 && gpu_step_logits == 0) {
             printf("# with the logits of %s:\n", FROZEN);
             gpu_step_logits = FROZEN_LOGITS;
             status = paper(k, false);

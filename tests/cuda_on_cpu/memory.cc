@@ -12,6 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <set>
+#include <vector>
 
 namespace emu
 {
@@ -46,6 +49,14 @@ bool memory_take(int64_t bytes)
         return false;
     used += (size_t)bytes;
     return true;
+}
+
+/* A kernel is loaded when it is first launched. CUDA_ON_CPU_LOAD: the bytes that it takes then. */
+bool memory_load(const void *kernel)
+{
+    static const char *wanted = getenv("CUDA_ON_CPU_LOAD");
+    static std::set<const void *> loaded;
+    return !wanted || !loaded.insert(kernel).second || memory_take(atoll(wanted));
 }
 
 static size_t range() { return 4 * memory_total() + 64 * PAGE; }
@@ -247,17 +258,18 @@ static bool copy_fits(const void *to, const void *from, size_t bytes, cudaMemcpy
            (!to_device || memory_holds(to, bytes)) && (!from_device || memory_holds(from, bytes));
 }
 
+static bool is_pageable(const void *at)
+{
+    auto next = pinned.upper_bound((const char *)at);
+    bool locked = next != pinned.begin() &&
+                  (const char *)at < std::prev(next)->first + std::prev(next)->second;
+    return !is_device(at) && !locked;
+}
+
 /* A copy waits if its host memory is not pinned. */
 static bool copy_waits(const void *to, const void *from)
 {
-    for (const void *at : {to, from}) {
-        auto next = pinned.upper_bound((const char *)at);
-        bool locked = next != pinned.begin() &&
-                      (const char *)at < std::prev(next)->first + std::prev(next)->second;
-        if (!is_device(at) && !locked)
-            return true;
-    }
-    return false;
+    return is_pageable(to) || is_pageable(from);
 }
 
 static cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
@@ -286,6 +298,9 @@ static cudaError_t set(void *at, int value, size_t bytes, cudaStream_t stream)
         return cudaSuccess;
     if (!memory_holds(at, bytes))
         return returned(cudaErrorInvalidValue);
+    static const char kernel = 0;
+    if (!memory_load(&kernel))
+        return returned(cudaErrorMemoryAllocation);
     return queue(stream, "cudaMemsetAsync", [=] {
         open_memory open;
         memset(at, value, bytes);
@@ -298,9 +313,27 @@ cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stre
     return set(at, value, bytes, stream);
 }
 
+/* From pageable memory: it returns once the source has been read. The bytes are on their way in the
+ * null stream, and a stream that does not block need not find them. */
+static cudaError_t copy_staged(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
+{
+    if (!copy_fits(to, from, bytes, kind))
+        return returned(cudaErrorInvalidValue);
+    if (cudaError_t error = wait_for(nullptr))
+        return error;
+    const char *source = (const char *)from;
+    auto staged = std::make_shared<std::vector<char>>(source, source + bytes);
+    return queue(nullptr, "cudaMemcpy", [=] {
+        open_memory open;
+        memcpy(to, staged->data(), bytes);
+    });
+}
+
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
 {
     EMU_CALLED("cudaMemcpy", true);
+    if (is_device(to) && is_pageable(from) && !counting() && bytes > 0)
+        return copy_staged(to, from, bytes, kind);
     cudaError_t error = copy(to, from, bytes, kind, nullptr);
     return error ? error : wait_for(nullptr);
 }

@@ -72,7 +72,7 @@ struct both {
     }
     void upload()
     {
-        must(cudaMemcpy((void *)g.data.at, first.data(), size, cudaMemcpyHostToDevice));
+        send((void *)g.data.at, first.data(), size);
     }
     void reset()
     {
@@ -96,7 +96,7 @@ struct both {
     void take()
     {
         bytes all = on_cpu();
-        must(cudaMemcpy((void *)g.data.at, all.data(), size, cudaMemcpyHostToDevice));
+        send((void *)g.data.at, all.data(), size);
     }
 
     /* ||CUDA - CPU|| / ||CPU|| of the columns [from, to); NaN if either has one. Equal infinities

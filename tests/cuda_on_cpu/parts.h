@@ -32,19 +32,23 @@ struct open_memory {
  * memory_place - "the host", a freed part, ...: what an address that faulted is.
  * memory_total - the bytes of device memory.
  * memory_take - the driver takes bytes for itself, or gives them back (< 0). False: there are not
- * so many. */
+ * so many.
+ * memory_load - the driver takes memory for a kernel, at its first launch. False: there is none. */
 bool memory_holds(const void *at, size_t bytes);
 const char *memory_place(const void *at);
 size_t memory_total();
 bool memory_take(int64_t bytes);
+bool memory_load(const void *kernel);
 
 /* queue - append work to a stream; `what` is the call's name.
  * wait_for - run what waits in a stream.
- * finish_all - run everything that waits in every stream. */
+ * finish_all - run everything that waits in every stream.
+ * break_capture - if the stream is captured, the capture fails at its end. */
 cudaError_t queue(cudaStream_t stream, const char *what, std::function<void()> work);
 cudaError_t wait_for(cudaStream_t stream);
 void finish_all();
 bool is_capturing();
+void break_capture(cudaStream_t stream);
 
 /* pretend - let events see the work that runs now take so many milliseconds more. */
 void pretend(double ms);

@@ -49,15 +49,20 @@ static inline void must(cudaError_t error, const char *file = __builtin_FILE(),
     exit(1);
 }
 
+/* emulated - false on a GPU: there the variables CUDA_ON_CPU_... mean nothing, and nobody counts
+ * what is queued. */
 #ifdef __CUDACC__
 namespace emu
 {
 struct order {
 };
 static inline void set_order(const order &) {}
+static inline uint64_t queued() { return 0; }
 } // namespace emu
+constexpr bool emulated = false;
 static inline std::vector<emu::order> all_orders() { return std::vector<emu::order>(5); }
 #else
+constexpr bool emulated = true;
 /* The lanes forward, reversed and in two random orders, and the grid reversed. */
 static inline std::vector<emu::order> all_orders()
 {
@@ -145,10 +150,18 @@ template <class T> static inline T *device(size_t n)
     return at;
 }
 
+/* Copy to the device. The bytes are there afterwards: cudaMemcpy may return before, and a stream
+ * that does not block would not wait for them. */
+static inline void send(void *to, const void *from, size_t n)
+{
+    must(cudaMemcpy(to, from, n, cudaMemcpyHostToDevice));
+    must(cudaStreamSynchronize(nullptr));
+}
+
 template <class T> static inline T *upload(const std::vector<T> &from)
 {
     T *at = device<T>(from.size());
-    must(cudaMemcpy(at, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice));
+    send(at, from.data(), from.size() * sizeof(T));
     return at;
 }
 

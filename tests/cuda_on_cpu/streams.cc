@@ -97,9 +97,10 @@ bool is_capturing()
     return false;
 }
 
+/* The null stream comes last: what does not wait for it must not need it. */
 void finish_all()
 {
-    for (size_t i = 0; i < streams.size(); i++)
+    for (size_t i = streams.size(); i-- > 0;)
         run_until(streams[i], streams[i]->queued);
 }
 
@@ -155,6 +156,8 @@ cudaError_t queue_grid(const void *kernel, grid g, cudaStream_t stream)
     g.shared_allowed = allowed == allowed_shared.end() ? 0 : allowed->second;
     if (g.shared > (g.shared_allowed > STATIC_SHARED ? g.shared_allowed : (size_t)STATIC_SHARED))
         return returned(cudaErrorInvalidValue);
+    if (!memory_load(kernel))
+        return returned(cudaErrorMemoryAllocation);
     if (count)
         count(kernel, g);
     return queue(stream, g.kernel.c_str(), [g] { run_grid(g); });
@@ -172,6 +175,8 @@ cudaError_t emu_allow_shared(const void *kernel, size_t bytes)
 }
 
 /* ---- streams ---- */
+
+void emu::break_capture(cudaStream_t stream) { stream_of(stream)->broken = true; }
 
 /* A wait that a capture may not hold ends the capture. */
 static bool breaks_capture(emu_stream *s)

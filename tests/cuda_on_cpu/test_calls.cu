@@ -130,9 +130,36 @@ static void list()
     unlink(path);
 }
 
+/* A kernel takes memory when it is first launched; without it, the launch fails. */
+static void loading()
+{
+    check("a kernel takes memory once", in_child("CUDA_ON_CPU_LOAD", "1000000", [] {
+              int *x;
+              size_t before, after, again, total;
+              must(cudaMalloc(&x, 4));
+              must(cudaMemGetInfo(&before, &total));
+              LAUNCH(set_one, 1, 1, 0, nullptr, x);
+              must(cudaMemGetInfo(&after, &total));
+              LAUNCH(set_one, 1, 1, 0, nullptr, x);
+              must(cudaMemGetInfo(&again, &total));
+              bool good = before - after == 1000000 && again == after;
+              must(cudaMemset(x, 0, 4)); /* a kernel of the runtime's own */
+              must(cudaMemGetInfo(&after, &total));
+              return good && again - after == 1000000 ? 0 : 1;
+          }));
+    check("... or is not launched", in_child("CUDA_ON_CPU_LOAD", "2000000000", [] {
+              int *x;
+              must(cudaMalloc(&x, 4));
+              LAUNCH(set_one, 1, 1, 0, nullptr, x);
+              bool good = cudaGetLastError() == cudaErrorMemoryAllocation;
+              return good && download(x, 1)[0] == -1 ? 0 : 1;
+          }));
+}
+
 int main()
 {
     faults();
     list();
+    loading();
     return done();
 }

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "devices/cuda/sizes.h"
 #include "devices/ops.h"
 
 static struct tune_device *dev;
@@ -50,6 +51,8 @@ static std::vector<float> read(tune_address at, size_t n)
 static void memory()
 {
     struct tune_device_memory before, after;
+    /* the kernel that zeroes takes memory when it is first used */
+    tune_device_free(dev, tune_device_alloc(dev, 64, "a test"), 64);
     check("memory is known",
           tune_device_memory(dev, &before) == 0 && before.free > 0 && !before.shared);
     const int64_t much = 64 << 20; /* a GPU gives out pages of 2 MiB */
@@ -63,6 +66,24 @@ static void memory()
     tune_address none = tune_device_alloc(dev, before.total + 1, "too much");
     check("too much is refused", none.at == 0 && says("no memory on cuda for too much"));
     check("and the device goes on", read(tune_device_alloc(dev, 64, "a test"), 16)[0] == 0);
+}
+
+/* The logits that a GPU holds at a time go by its memory. */
+static void logits()
+{
+    static const int64_t gpus[][2] = {
+        {0, 1024},          {1, 64},            {(int64_t)2 << 30, 64}, {8000000000, 256},
+        {16900000000, 512}, {25300000000, 1024}, {85000000000, 1024},    {150000000000, 1024}};
+    bool good = true;
+    for (auto &g : gpus)
+        good = good && tune_cuda_logits_bytes(g[0]) == g[1] << 20;
+    struct tune_device_memory memory;
+    tune_device_memory(dev, &memory);
+    check("logits by the GPU's memory",
+          good && dev->logits_bytes == tune_cuda_logits_bytes(memory.total));
+    struct tune_device *plan = tune_device_plan("cuda", 1, memory.total);
+    check("... the plan has as many", plan && plan->logits_bytes == dev->logits_bytes);
+    tune_device_close(plan);
 }
 
 static void transfers()
@@ -159,12 +180,41 @@ static void abandoned()
     }
 }
 
+/* Whether an opening writes the step's scalars before a kernel reads them. In a child, because a
+ * process has one list of calls. */
+static void unread()
+{
+    char path[] = "/tmp/cuda-calls-XXXXXX", text[8192] = "";
+    int fd = mkstemp(path), status = 0;
+    fflush(nullptr);
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv("CUDA_ON_CPU_CALLS", path, 1);
+        dev = tune_device_open("cuda", 1);
+        fflush(nullptr);
+        _exit(dev ? 0 : 1);
+    }
+    waitpid(pid, &status, 0);
+    ssize_t n = read(fd, text, sizeof text - 1);
+    const char *set = strstr(text, " cudaMemsetAsync\n");
+    const char *run = strstr(text, " launch begin_step\n");
+    check("opening: no kernel reads what nobody wrote",
+          status == 0 && n > 0 && set && run && set < run);
+    close(fd);
+    unlink(path);
+}
+
 int main()
 {
     setenv("TUNE_CUDA_ALGORITHMS", "off", 1); /* the user's cache is not ours */
-    abandoned();
+    setenv("CUDA_ON_CPU_LOAD", "3000000", 1); /* kernels take memory when they are first launched */
+    if (emulated) {
+        abandoned();
+        unread();
+    }
     names();
     memory();
+    logits();
     transfers();
     order();
     clocks();

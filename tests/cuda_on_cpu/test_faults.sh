@@ -11,7 +11,7 @@ emulated "faults of the emulated device"
 stride=${FAULT_STRIDE:-60} full=$where/finetune_full
 head -24 datasets/stories.jsonl >"$tmp/rows.jsonl"
 cd "$tmp" || exit 1
-export OMP_NUM_THREADS=1 CUDA_ON_CPU_MEMORY=250000000
+export OMP_NUM_THREADS=1 CUDA_ON_CPU_MEMORY=500000000
 tiny model 1 --layers 1 --hidden-size 16 --intermediate-size 32 --vocab-size 262 --max-positions 64 >/dev/null || exit 1
 # Rows of 64 tokens: their products are timed. What is timed stays in the file.
 arguments="--device cuda --model model --dataset rows.jsonl --max-length 64 --batch-size 1 --packing --max-steps 2 --save-every 1"
@@ -126,16 +126,22 @@ export TUNE_CUDA_ALGORITHMS="$tmp/fresh"
 CUDA_ON_CPU_CALLS=timed.txt train timed >timed.out 2>&1
 # The calls between the fourth product's description and the next one's.
 is "the first product's calls are found" eval 'grep -n cudaEventElapsedTime timed.txt | head -n 1 >first.txt && [ -s first.txt ]'
+# Without memory for a product that is timed, nothing is timed. The run goes on, with other bits.
+untimed() { rm -rf t && CUDA_ON_CPU_FAIL="$1:cudaErrorMemoryAllocation" train t >t.out 2>t.err && whole t; }
 walk_timing() {
     line=$(cut -d: -f1 first.txt) bad=0
     for at in $(seq $((line - 4)) $((line + 6))); do
         for e in "cudaErrorMemoryAllocation 3 out.of.memory" "cudaErrorIllegalAddress 1 illegal.memory.access"; do
             set -- $e
             rm -rf fresh
-            fault t $at "$1" "$2" "$3" || { echo "call $at, $(sed -n ${at}p timed.txt)"; cat t.err; bad=1; }
+            case "$1 $(sed -n ${at}p timed.txt)" in
+            cudaErrorMemoryAllocation*cublasLtMatmul) untimed $at && none_timed=yes ;;
+            *) fault t $at "$1" "$2" "$3" ;;
+            esac || { echo "call $at, $(sed -n ${at}p timed.txt)"; cat t.err; bad=1; }
         done
     done
     return $bad
 }
-is "faults while algorithms are timed" walk_timing
+none_timed=
+is "faults while algorithms are timed" eval 'walk_timing && [ -n "$none_timed" ]'
 finish

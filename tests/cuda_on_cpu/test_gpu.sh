@@ -64,12 +64,12 @@ for figure in "product 32x32x32" "copy, float32" swiglu_forward swiglu_backward 
     is "... a figure: $figure" has "^$figure.* us .* of (the product|copying)"
 done
 for case in tiny-lora tiny-full; do
-    is "... steps of $case" has "^$case .* tokens/s, .* the fourth step's loss [0-9.]+; logits of 32 rows at a time; [0-9.]+ GiB of tensors, [0-9.]+ MiB for graphs;"
+    is "... steps of $case" has "^$case .* tokens/s, .* the fourth step's loss [0-9.]+; logits of 96 rows at a time; [0-9.]+ GiB of tensors, [0-9.]+ MiB for graphs;"
     is "... the same bits with kept algorithms, and without graphs" eval 'has "^ok - $case with kept algorithms: the bits of $case$" && has "^ok - $case without graphs: the bits of $case$"'
     is "... a graph takes memory, and none does without" eval 'grep -q " 0\.0 MiB for graphs" "$tmp/result.d/$case-without-graphs.txt" && ! grep -q " 0\.0 MiB for graphs" "$tmp/result.d/$case.txt"'
     is "... what nvidia-smi saw" has "^# $case: nvidia-smi saw at most 4321 MiB in use"
 done
-is "... chunks of logits of other sizes, to about the same loss" eval 'for c in tiny-lora tiny-full; do for m in 0.008 1; do cat "$tmp/result.d/$c--logits-of-$m-MiB.txt"; done; done | sed -n "s/.*loss \([0-9.]*\); logits of \([0-9]*\) rows.*/\2 \1/p" | awk "{ n[\$1]++; loss[NR] = \$2 } END { for (i = 1; i < 4; i += 2) { d = loss[i] - loss[i + 1]; if (d * d > 1e-6) exit 1 } exit n[16] != 2 || n[32] != 2 }"'
+is "... chunks of logits of other sizes, to about the same loss" eval 'for c in tiny-lora tiny-full; do for m in 0.008 1; do cat "$tmp/result.d/$c--logits-of-$m-MiB.txt"; done; done | sed -n "s/.*loss \([0-9.]*\); logits of \([0-9]*\) rows.*/\2 \1/p" | awk "{ n[\$1]++; loss[NR] = \$2 } END { for (i = 1; i < 4; i += 2) { d = loss[i] - loss[i + 1]; if (d * d > 1e-6) exit 1 } exit n[64] != 2 || n[96] != 2 }"'
 is "... a time for every kernel" eval 'has "^ *1020\.5 ns +2 x swiglu<a, b>$" && has "^ *7\.0 ns +1 x rotate$"'
 for kernel in forward gradients cross_entropy swiglu swiglu_dx rotate rmsnorm_dx move_rows expand adamw; do is "... ncu of $kernel" has "^ok - ncu, $kernel$"; done
 is "... peers are skipped by name" has "^ok - peers # SKIP ended with 1"

@@ -168,19 +168,60 @@ static void many()
     check("... and the next ones", good && emu::queued() - before == 4);
 }
 
+/* Two operations, of a list for each i: how many things they queued. */
+static uint64_t two(int i)
+{
+    uint64_t begun = emu::queued();
+    tune_device_group_begin(dev);
+    tune_zero(dev, &x);
+    tune_axpby(dev, &x, &a, (float)i, 1);
+    return tune_device_group_end(dev) == 0 ? emu::queued() - begun : 0;
+}
+
+/* At the limit, as room() left it: 1000 to 1003 are graphs. */
+static void limit()
+{
+    struct tune_device_memory before, after;
+    int graphs = 0;
+    uint64_t first = two(1000), second = two(1003);
+    tune_device_memory(dev, &before);
+    for (int round = 0; round < 20; round++)
+        for (int i = 1000; i < 1010; i++)
+            graphs += two(i) == 1;
+    check("lists that are used alike do not take turns", first == 1 && second == 1 && graphs == 80);
+    int until = 0;
+    for (int i = 0; i < 3; i++)
+        two(1000), two(1001), two(1003);
+    while (two(1007) == 2 && until < 100)
+        until++;
+    check("one that is used far more becomes a graph", until > 10 && until < 100);
+    graphs = 0;
+    bool good = true;
+    for (int i = 1000; i < 1010; i++) {
+        graphs += two(i) == 1;
+        std::vector<float> from = read(a), to = read(x);
+        for (size_t k = 0; k < to.size(); k++)
+            good = good && to[k] == (float)i * from[k];
+    }
+    check("... in the place of the least used one", graphs == 4 && two(1002) == 2);
+    check("... all compute what they did", good);
+    tune_device_memory(dev, &after);
+    check("... and the memory is the same", after.free == before.free);
+    /* what was used long ago is forgotten */
+    for (int i = 0; i < 8000; i++)
+        two(1007);
+    until = 0;
+    while (two(1008) == 2 && until < 100)
+        until++;
+    check("what nobody uses any more makes room soon", until < 12);
+}
+
 /* The driver takes 40 MiB for each graph here, and 128 MiB is room for three and a bit. */
 static void room()
 {
     int made = 0;
     struct tune_device_memory before, full, after;
     setenv("CUDA_ON_CPU_GRAPH_NODE", std::to_string(20 << 20).c_str(), 1);
-    auto two = [](int i) {
-        uint64_t begun = emu::queued();
-        tune_device_group_begin(dev);
-        tune_zero(dev, &x);
-        tune_axpby(dev, &x, &a, (float)i, 1);
-        return tune_device_group_end(dev) == 0 ? emu::queued() - begun : 0;
-    };
     tune_tensor t = matrix();
     give_back(&t); /* ends all graphs */
     tune_device_memory(dev, &before);
@@ -196,6 +237,7 @@ static void room()
     tune_device_memory(dev, &full);
     check("what was left free for them is what they take",
           before.free - full.free == (4 * 40 - 128) << 20);
+    limit();
     t = matrix();
     give_back(&t);
     tune_device_memory(dev, &after);

@@ -45,7 +45,33 @@ plan() {
 }
 refused "what a GPU has not: exit code 3, and what would help" 3 "not enough memory on the device cuda" env CUDA_ON_CPU_MEMORY=38000000 \
     "$where/finetune_full" --device cuda --model llama --max-length 40 --batch-size 2 --plan-memory
+
+# A run that is planned to the last bytes of the GPU: kernels are loaded in its first steps, and graphs are made.
+full_on() { # MEMORY OPTION...
+    CUDA_ON_CPU_MEMORY=$1
+    shift
+    CUDA_ON_CPU_MEMORY=$CUDA_ON_CPU_MEMORY CUDA_ON_CPU_LOAD=8000000 "$where/finetune_full" --device cuda --model llama --max-length 40 \
+        --batch-size 2 --dataset text.jsonl --max-steps 3 --overwrite --output run "$@"
+}
+fewest() { # the least memory of a GPU that the plan accepts, in KiB
+    low=0 high=$((1 << 20))
+    while [ $((high - low)) -gt 1 ]; do
+        middle=$(((low + high) / 2))
+        if full_on $((middle * 1024)) --plan-memory >/dev/null 2>&1; then high=$middle; else low=$middle; fi
+    done
+    echo $high
+}
+least=$(fewest)
+echo "# the plan accepts a GPU of $least KiB"
+is "a run that takes all of a GPU loads its kernels" full_on $((least * 1024))
+refused "... with a KiB less it is refused before it begins" 3 "not enough memory on the device cuda" full_on $(((least - 1) * 1024))
+
 plan "full" finetune_full --dataset text.jsonl
+# 320 positions; logits of 131 are 1 MiB, so chunks have 192
+plan "full, logits of 1 MiB" finetune_full --dataset text.jsonl --packing --accumulate 1 --batch-size 8 --logits-chunk 1
+few=$planned
+plan "full, logits of all positions" finetune_full --dataset text.jsonl --packing --accumulate 1 --batch-size 8 --logits-chunk 16
+is "... take more memory" [ "$planned" -gt $((few + (320 - 192) * 2000 * 4)) ]
 plan "full, bfloat16, checkpointing" finetune_full --dataset text.jsonl --dtype bfloat16 --activation-checkpointing full
 plan "LoRA, checkpointing" finetune_lora --dataset text.jsonl --lora-r 4 --activation-checkpointing full
 plan "LoRA, bfloat16" finetune_lora --dataset text.jsonl --lora-r 4 --base-dtype bfloat16 --dtype bfloat16

@@ -79,6 +79,10 @@ done
 # dropout draws by the place in the batch, so both need the same length
 agree "LoRA with dropout" 1e-5 finetune_lora --model llama --dataset text.jsonl --lora-r 4 --lora-dropout 0.2 --pad-to-multiple-of 8
 agree "LoRA, bfloat16" 2e-2 finetune_lora --model llama --dataset text.jsonl --lora-r 4 --dtype bfloat16
+export CUDA_ON_CPU_REFUSE=uneven,algorithm=0
+agree "LoRA, bfloat16, while cuBLASLt refuses slices" 2e-2 finetune_lora --model llama --dataset text.jsonl --lora-r 4 --dtype bfloat16
+unset CUDA_ON_CPU_REFUSE
+is "... and the run says so" grep -q '^# warning: device  *cuBLASLt refused products [0-9]* times, first \[' g.log
 agree "DoRA" 1e-5 finetune_lora --model llama --dataset text.jsonl --lora-r 4 --lora-dora
 agree "QLoRA" 1e-5 finetune_lora --model llama --dataset text.jsonl --lora-r 4 --base-dtype nf4
 echo "# QLoRA with DoRA and dropout, bfloat16"

@@ -100,11 +100,15 @@ static void streams()
     check("the null stream does not wait for these", first(x) == 125);
     must(cudaDeviceSynchronize());
     check("the device waits for all", first(x) == 0);
+    must(cudaMemcpy(x, &host, 4, cudaMemcpyHostToDevice)); /* of 1, to a 0 */
+    LAUNCH(times, 1, 1, 0, one, x, 10);
+    must(cudaStreamSynchronize(one));
+    check("a copy from pageable memory may come after a stream that does not wait", first(x) == 1);
     cudaStream_t plain;
     must(cudaStreamCreate(&plain));
     LAUNCH(add, 1, 1, 0, plain, x, 1, 1);
     LAUNCH(times, 1, 1, 0, nullptr, x, 5);
-    check("it does wait for plain ones", first(x) == 5);
+    check("it does wait for plain ones", first(x) == 10);
     for (cudaStream_t s : {one, two, plain})
         must(cudaStreamDestroy(s));
     check("a destroyed stream is refused",

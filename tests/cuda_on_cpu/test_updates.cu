@@ -17,7 +17,7 @@ static double on_cuda(const both &s, size_t offset)
 
 static void scalars()
 {
-    verdict v, ends;
+    verdict v;
     both s(a_step()), slot(tune_scalars{});
     tune_begin_pass(cpu, s.c.data);
     tune_add_labels(cpu, s.c.data, 3, 2);

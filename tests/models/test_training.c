@@ -730,17 +730,23 @@ static int loop(struct trainer *t, const struct tune_batch *batch, const struct 
     return taken;
 }
 
-/* Whole 64s, at least one, and not much more than 48 MiB; never more than there are. */
+/* Whole 64s, at least one, and not much more than the device's size; never more than there are. */
 static void rows_of_logits(void **state)
 {
     (void)state;
     static const int vocabularies[] = {256, 32000, 49152, 50257, 128256, 151936, 196608, 262144, 20000000};
-    for (size_t i = 0; i < sizeof vocabularies / sizeof *vocabularies; i++) {
-        struct tune_model_config c = base("llama");
-        int64_t V = c.vocabulary = vocabularies[i], rows = tune_model_logit_rows(&c, 1 << 20), least = (48 << 20) / (4 * V);
-        assert_true(rows % 64 == 0 && rows >= 64 && rows >= least && rows < least + 64 + (least == 0));
-        assert_int_equal(tune_model_logit_rows(&c, 50), 50);
-    }
+    struct tune_device *cpu = tune_device_open("cpu", 1);
+    assert_int_equal(cpu->logits_bytes, 48 << 20);
+    tune_device_close(cpu);
+    for (int64_t mib = 48; mib <= 1024; mib += 976)
+        for (size_t i = 0; i < sizeof vocabularies / sizeof *vocabularies; i++) {
+            struct tune_model_config c = base("llama");
+            struct tune_device dev = {.logits_bytes = mib << 20};
+            int64_t V = c.vocabulary = vocabularies[i], rows = tune_model_logit_rows(&dev, &c, 1 << 21);
+            int64_t least = dev.logits_bytes / (4 * V);
+            assert_true(rows % 64 == 0 && rows >= 64 && rows >= least && rows < least + 64 + (least == 0));
+            assert_int_equal(tune_model_logit_rows(&dev, &c, 50), 50);
+        }
 }
 
 /* A loop that is left half way, and begun again with another batch, or with the same one: as if it had never been. */

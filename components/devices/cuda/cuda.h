@@ -22,7 +22,7 @@ struct tune_cuda {
     double clock_ahead_s;  /* what the GPU's clock is ahead of tune_clock_s */
     float *scratch;        /* memory.cu */
     int64_t scratch_floats;
-    struct tune_cuda_products *products; /* gemm.cu */
+    struct tune_cuda_products *products; /* products.cu */
     struct tune_cuda_graphs *graphs;     /* graph.cu */
     const char *algorithms; /* the file that keeps its choices; NULL or "": it chooses untimed */
 };
@@ -35,10 +35,12 @@ static inline struct tune_cuda *tune_cuda_of(const struct tune_device *dev)
 /* tune_cuda_cast - queue y = x with another dtype. Both are matrices of one shape, whose rows may
  * lie apart; F32 or BF16.
  * tune_cuda_products_begin - take what tune_cuda_gemm needs once: cuBLASLt and its workspace.
- * tune_cuda_products_free - free what tune_cuda_gemm made. */
+ * tune_cuda_products_free - free what tune_cuda_gemm made.
+ * tune_cuda_refusals - how often cuBLASLt refused a product so far. */
 int tune_cuda_cast(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x);
 int tune_cuda_products_begin(struct tune_device *dev);
 void tune_cuda_products_free(struct tune_cuda *cuda);
+int tune_cuda_refusals(const struct tune_cuda *cuda);
 
 /* tune_cuda_failed - set the error "<what>: <the runtime's error>", and what the user can do.
  * Returns -1. Kind CANNOT: out of memory, or no kernel for this GPU; else FAILED. */
@@ -70,8 +72,8 @@ int tune_cuda_op_failed(struct tune_device *dev, const char *op);
  * call by call. The group's end reports an error.
  * tune_cuda_graphs_drop - forget all graphs: memory that they use is freed. None is running.
  * tune_cuda_graphs_free - the same, for good.
- * tune_cuda_graphs_taken - the GPU's memory that the driver took for graphs. No more are made once
- * it is TUNE_CUDA_GRAPHS. */
+ * tune_cuda_graphs_taken - the GPU's memory that the driver took for graphs. Once it is
+ * TUNE_CUDA_GRAPHS, a new graph takes the place of another. */
 void tune_cuda_graph_table(struct tune_ops *ops);
 void tune_cuda_graph_flush(struct tune_device *dev);
 void tune_cuda_graphs_drop(struct tune_cuda *cuda);

@@ -86,13 +86,15 @@ static void cuda_free(struct tune_device *dev, tune_address memory, int64_t)
     cudaFree(reinterpret_cast<void *>(memory.at));
 }
 
-/* What graphs may still take is not free. */
+/* What graphs and kernels may still take is not free. Kernels that are loaded already count twice:
+ * CUDA does not say which they are. */
 static int cuda_memory(const struct tune_device *dev, struct tune_device_memory *memory)
 {
     size_t free = 0, total = 0;
     CUDA_TRY("the size of its memory", cudaMemGetInfo(&free, &total));
     int64_t graphs = TUNE_CUDA_GRAPHS - tune_cuda_graphs_taken(tune_cuda_of(dev));
-    memory->free = tune_cuda_most(0, static_cast<int64_t>(free) - tune_cuda_most(0, graphs));
+    int64_t taken = tune_cuda_most(0, graphs) + TUNE_CUDA_KERNELS;
+    memory->free = tune_cuda_most(0, static_cast<int64_t>(free) - taken);
     memory->total = static_cast<int64_t>(total);
     memory->shared = false;
     return 0;
@@ -312,6 +314,7 @@ static int choose_gpu(struct tune_device *dev, int index)
     snprintf(dev->description, sizeof dev->description, "%.72s, %.1f GiB, sm_%d%d, %s", p.name,
              static_cast<double>(p.totalGlobalMem) / 1073741824.0, p.major, p.minor, text);
     dev->gpus = s->bus;
+    dev->logits_bytes = tune_cuda_logits_bytes(static_cast<int64_t>(p.totalGlobalMem));
     return 0;
 }
 
@@ -322,6 +325,8 @@ static int compare_clocks(struct tune_device *dev)
     struct tune_scalars *step = nullptr, read;
     double narrowest = 1e9;
     CUDA_TRY("the GPU's clock", cudaMalloc(&step, sizeof *step));
+    /* begin_step reads it, and reports an error */
+    cudaMemsetAsync(step, 0, sizeof *step, cuda->stream);
     tune_address at = {reinterpret_cast<uint64_t>(step)};
     for (int i = 0; i < 5; i++) {
         double before = tune_clock_s();

@@ -1,393 +1,17 @@
-/* gemm.cu - matrix products, by cuBLASLt. Operands of another dtype, and NF4 weights, are first
- * copied into the scratch.
- *
- * cuBLASLt is column-major. A row-major matrix is its transpose there, so c' = op(b)' op(a)' is
- * what it computes. An algorithm is chosen once for each kind of product, by timing those that
- * cuBLASLt offers (algorithms.h). Those that add parts in no fixed order are excluded. */
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-
+/* gemm.cu - matrix products. Operands of another dtype, and NF4 weights, are first copied into the
+ * scratch. So are operands that lie in a way in which cuBLASLt does not take them. */
 #include "core/error.h"
-#include "devices/cuda/algorithms.h"
 #include "devices/cuda/nf4.h"
+#include "devices/cuda/products.h"
 
-/* A product that is ready to run. */
-struct product {
-    struct tune_cuda_kind kind;
-    cublasLtMatmulDesc_t how;
-    cublasLtMatrixLayout_t a, b, c;
-    cublasLtMatmulAlgo_t algorithm;
-    size_t workspace;
-};
-
-/* One call of it. */
-struct operands {
-    const void *a, *b, *c; /* as cuBLASLt names them: d = alpha a b + beta c */
-    void *d;
+/* c = alpha op(a) op(b) + beta r, of operands of any kind; r is c, or it has c's layout. */
+struct gemm {
+    struct tune_tensor *c;
+    const struct tune_tensor *r, *a, *b;
+    bool at, bt;
     float alpha, beta;
+    enum tune_dtype operands;
 };
-
-struct tune_cuda_products {
-    cublasLtHandle_t handle;
-    void *workspace;
-    struct product *ready;
-    int count, room;
-};
-
-constexpr size_t WORKSPACE = TUNE_CUDA_WORKSPACE;
-enum { CANDIDATES = 8, ROUNDS = 3, TOKENS = 64 };
-
-/* An error of cuBLASLt. The runtime may know its cause. */
-static int refuse(const char *what, cublasStatus_t status)
-{
-    cudaError_t error =
-        status == CUBLAS_STATUS_ALLOC_FAILED ? cudaErrorMemoryAllocation : cudaPeekAtLastError();
-    if (error != cudaSuccess)
-        return tune_cuda_failed(error, "%s: %s", what, cublasLtGetStatusString(status));
-    return tune_error_set("%s: %s", what, cublasLtGetStatusString(status));
-}
-
-static int refuse_product(const struct product *p, const char *what, cublasStatus_t status)
-{
-    const struct tune_cuda_kind *k = &p->kind;
-    long long M = k->rows, N = k->columns, K = k->depth;
-    char text[160];
-    snprintf(text, sizeof text, "%s [%lld,%lld] = [%lld,%lld] [%lld,%lld] in %s", what, M, N, M, K,
-             K, N, k->a_dtype == TUNE_BF16 ? "bfloat16" : "float32");
-    return refuse(text, status);
-}
-
-static struct tune_cuda_products *products_of(struct tune_device *dev)
-{
-    struct tune_cuda *cuda = tune_cuda_of(dev);
-    if (cuda->products)
-        return cuda->products;
-    struct tune_cuda_products *p = static_cast<struct tune_cuda_products *>(calloc(1, sizeof *p));
-    cuda->products = p;
-    if (!p) {
-        tune_error_no_memory("the kinds of products");
-        return nullptr;
-    }
-    cublasStatus_t status = cublasLtCreate(&p->handle);
-    cudaError_t error = cudaSuccess;
-    if (status != CUBLAS_STATUS_SUCCESS)
-        refuse("cuBLASLt does not start", status);
-    else
-        error = cudaMalloc(&p->workspace, WORKSPACE);
-    if (error != cudaSuccess)
-        tune_cuda_failed(error, "%d MiB for cuBLASLt to work in", int(WORKSPACE >> 20));
-    if (status == CUBLAS_STATUS_SUCCESS && error == cudaSuccess) {
-        tune_cuda_count(dev, TUNE_CUDA_WORKSPACE);
-        return p;
-    }
-    tune_cuda_products_free(cuda);
-    return nullptr;
-}
-
-int tune_cuda_products_begin(struct tune_device *dev) { return products_of(dev) ? 0 : -1; }
-
-static void free_product(struct product *p)
-{
-    cublasLtMatrixLayout_t layouts[3] = {p->a, p->b, p->c};
-    for (cublasLtMatrixLayout_t l : layouts)
-        if (l)
-            cublasLtMatrixLayoutDestroy(l);
-    if (p->how)
-        cublasLtMatmulDescDestroy(p->how);
-}
-
-void tune_cuda_products_free(struct tune_cuda *cuda)
-{
-    struct tune_cuda_products *p = cuda->products;
-    if (!p)
-        return;
-    for (int i = 0; i < p->count; i++)
-        free_product(&p->ready[i]);
-    if (p->handle)
-        cublasLtDestroy(p->handle);
-    cudaFree(p->workspace);
-    free(p->ready);
-    free(p);
-    cuda->products = nullptr;
-}
-
-static cudaDataType cuda_type(int32_t dtype)
-{
-    return dtype == TUNE_BF16 ? CUDA_R_16BF : CUDA_R_32F;
-}
-
-/* Describe the product to cuBLASLt. */
-static cublasStatus_t describe(struct product *p)
-{
-    const struct tune_cuda_kind *k = &p->kind;
-    cublasOperation_t first = k->bt ? CUBLAS_OP_T : CUBLAS_OP_N;
-    cublasOperation_t second = k->at ? CUBLAS_OP_T : CUBLAS_OP_N;
-    uint64_t M = static_cast<uint64_t>(k->rows), N = static_cast<uint64_t>(k->columns);
-    uint64_t K = static_cast<uint64_t>(k->depth);
-    cublasStatus_t s = cublasLtMatmulDescCreate(&p->how, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-    if (s == CUBLAS_STATUS_SUCCESS)
-        s = cublasLtMatmulDescSetAttribute(p->how, CUBLASLT_MATMUL_DESC_TRANSA, &first,
-                                           sizeof first);
-    if (s == CUBLAS_STATUS_SUCCESS)
-        s = cublasLtMatmulDescSetAttribute(p->how, CUBLASLT_MATMUL_DESC_TRANSB, &second,
-                                           sizeof second);
-    if (s == CUBLAS_STATUS_SUCCESS)
-        s = cublasLtMatrixLayoutCreate(&p->a, cuda_type(k->a_dtype), k->bt ? K : N, k->bt ? N : K,
-                                       k->b_step);
-    if (s == CUBLAS_STATUS_SUCCESS)
-        s = cublasLtMatrixLayoutCreate(&p->b, cuda_type(k->a_dtype), k->at ? M : K, k->at ? K : M,
-                                       k->a_step);
-    if (s == CUBLAS_STATUS_SUCCESS)
-        s = cublasLtMatrixLayoutCreate(&p->c, cuda_type(k->c_dtype), N, M, k->c_step);
-    return s;
-}
-
-/* The algorithms that cuBLASLt offers, what it thinks is fastest first; at most CANDIDATES. */
-static cublasStatus_t offers(struct tune_cuda_products *all, const struct product *p,
-                             cublasLtMatmulHeuristicResult_t *offered, int *count)
-{
-    static const cublasLtMatmulPreferenceAttributes_t alignments[4] = {
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
-    uint64_t workspace = WORKSPACE;
-    uint32_t ordered =
-        CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
-    int found = 0;
-    cublasLtMatmulPreference_t wish;
-    cublasStatus_t s = cublasLtMatmulPreferenceCreate(&wish);
-    *count = 0;
-    if (s != CUBLAS_STATUS_SUCCESS)
-        return s;
-    s = cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                             &workspace, sizeof workspace);
-    if (s == CUBLAS_STATUS_SUCCESS)
-        s = cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                                                 &ordered, sizeof ordered);
-    for (int i = 0; i < 4 && s == CUBLAS_STATUS_SUCCESS; i++)
-        s = cublasLtMatmulPreferenceSetAttribute(wish, alignments[i], &p->kind.aligned[i],
-                                                 sizeof p->kind.aligned[i]);
-    if (s == CUBLAS_STATUS_SUCCESS)
-        s = cublasLtMatmulAlgoGetHeuristic(all->handle, p->how, p->a, p->b, p->c, p->c, wish,
-                                           CANDIDATES, offered, &found);
-    cublasLtMatmulPreferenceDestroy(wish);
-    if (s != CUBLAS_STATUS_SUCCESS)
-        return s;
-    for (int i = 0; i < found; i++)
-        if (offered[i].state == CUBLAS_STATUS_SUCCESS)
-            offered[(*count)++] = offered[i];
-    return *count > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
-}
-
-static cublasStatus_t queue(struct tune_device *dev, const struct product *p,
-                            const struct operands *x, const cublasLtMatmulAlgo_t *algorithm,
-                            size_t workspace)
-{
-    const struct tune_cuda_products *all = tune_cuda_of(dev)->products;
-    return cublasLtMatmul(all->handle, p->how, &x->alpha, x->a, p->a, x->b, p->b, &x->beta, x->c,
-                          p->c, x->d, p->c, algorithm, all->workspace, workspace,
-                          tune_cuda_of(dev)->stream);
-}
-
-/* ---- timing ---- */
-
-/* What one run takes, in milliseconds; infinite: this GPU cannot run the algorithm. */
-static int time_one(struct tune_device *dev, const struct product *p, const struct operands *x,
-                    const cublasLtMatmulHeuristicResult_t *candidate, const cudaEvent_t *events,
-                    float *ms)
-{
-    cudaStream_t stream = tune_cuda_of(dev)->stream;
-    *ms = INFINITY;
-    cudaError_t error = cudaEventRecord(events[0], stream);
-    if (error != cudaSuccess)
-        return tune_cuda_failed(error, "timing cuBLASLt's algorithms");
-    cublasStatus_t status = queue(dev, p, x, &candidate->algo, candidate->workspaceSize);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH)
-        return 0;
-    if (status != CUBLAS_STATUS_SUCCESS)
-        return refuse_product(p, "timing cuBLASLt's algorithms of", status);
-    error = cudaEventRecord(events[1], stream);
-    if (error == cudaSuccess)
-        error = cudaEventSynchronize(events[1]);
-    if (error == cudaSuccess)
-        error = cudaEventElapsedTime(ms, events[0], events[1]);
-    return error == cudaSuccess ? 0 : tune_cuda_failed(error, "timing cuBLASLt's algorithms");
-}
-
-/* The fastest candidate: each runs once a round, and its best time counts. */
-static int time_all(struct tune_device *dev, const struct product *p, const struct operands *x,
-                    const cublasLtMatmulHeuristicResult_t *candidates, int count, int *best,
-                    float *best_ms)
-{
-    cudaEvent_t events[2] = {};
-    float ms[CANDIDATES], now;
-    int status = 0;
-    for (cudaEvent_t &e : events) {
-        cudaError_t error = status == 0 ? cudaEventCreate(&e) : cudaSuccess;
-        if (error != cudaSuccess)
-            status = tune_cuda_failed(error, "timing cuBLASLt's algorithms");
-    }
-    for (int i = 0; i < ROUNDS * count && status == 0; i++) {
-        status = time_one(dev, p, x, &candidates[i % count], events, &now);
-        if (i < count || now < ms[i % count])
-            ms[i % count] = now;
-    }
-    *best = 0;
-    for (int i = 1; i < count && status == 0; i++)
-        if (ms[i] < ms[*best])
-            *best = i;
-    if (status == 0)
-        *best_ms = ms[*best];
-    for (cudaEvent_t e : events)
-        if (e)
-            cudaEventDestroy(e);
-    return status;
-}
-
-/* Time the candidates on the product's own operands. A product that adds to its result has another
- * one meanwhile; without memory for it, nothing is timed, and *best is -1. */
-static int time_on_operands(struct tune_device *dev, const struct product *p, struct operands x,
-                            const cublasLtMatmulHeuristicResult_t *candidates, int count, int *best,
-                            float *best_ms)
-{
-    void *room = nullptr;
-    size_t element = p->kind.c_dtype == TUNE_BF16 ? 2 : 4;
-    *best = -1;
-    if (x.beta != 0 && x.c == x.d) {
-        size_t bytes = static_cast<size_t>(p->kind.rows * p->kind.c_step) * element;
-        cudaError_t error = cudaMalloc(&room, bytes);
-        if (error == cudaErrorMemoryAllocation) {
-            cudaGetLastError();
-            return 0;
-        }
-        if (error == cudaSuccess)
-            error = cudaMemsetAsync(room, 0, bytes, tune_cuda_of(dev)->stream);
-        if (error != cudaSuccess) {
-            cudaFree(room);
-            return tune_cuda_failed(error, "timing cuBLASLt's algorithms");
-        }
-        x.c = x.d = room;
-    }
-    int status = time_all(dev, p, &x, candidates, count, best, best_ms);
-    cudaFree(room);
-    return status;
-}
-
-/* Whether a choice by timing is worth it. A product's tokens are its rows, or its depth if it is a
- * gradient. What is no multiple of TOKENS hardly comes twice: the loss has such a rest in each
- * batch. */
-static bool is_timed(const struct tune_cuda *cuda, const struct tune_cuda_kind *k)
-{
-    return cuda->algorithms && *cuda->algorithms && (k->at ? k->depth : k->rows) % TOKENS == 0;
-}
-
-/* Choose the product's algorithm: the one that the file names, else the fastest. While the stream
- * is captured nothing can be timed; then cuBLASLt's first guess counts in this process. */
-static int choose(struct tune_device *dev, struct product *p, const struct operands *x)
-{
-    struct tune_cuda_products *all = tune_cuda_of(dev)->products;
-    const char *path = tune_cuda_of(dev)->algorithms;
-    cublasLtMatmulHeuristicResult_t candidates[CANDIDATES];
-    int count, best = 0;
-    float ms = 0;
-    cublasStatus_t s = offers(all, p, candidates, &count);
-    if (s != CUBLAS_STATUS_SUCCESS)
-        return refuse_product(p, "cuBLASLt has no algorithm for", s);
-    if (is_timed(tune_cuda_of(dev), &p->kind)) {
-        count = tune_cuda_algorithms_unlike(candidates, count);
-        best = tune_cuda_algorithms_kept(path, &p->kind, candidates, count);
-    }
-    if (best < 0 && count > 1) {
-        cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-        cudaError_t error = cudaStreamIsCapturing(tune_cuda_of(dev)->stream, &capture);
-        if (error != cudaSuccess)
-            return tune_cuda_failed(error, "timing cuBLASLt's algorithms");
-        if (capture == cudaStreamCaptureStatusNone &&
-            time_on_operands(dev, p, *x, candidates, count, &best, &ms) < 0)
-            return -1;
-        if (best >= 0)
-            best = tune_cuda_algorithms_keep(path, &p->kind, candidates, count, best,
-                                             static_cast<double>(ms) * 1000);
-    }
-    best = best < 0 ? 0 : best;
-    p->algorithm = candidates[best].algo;
-    p->workspace = candidates[best].workspaceSize;
-    return 0;
-}
-
-/* The product of this kind, made if it is new. */
-static struct product *find(struct tune_device *dev, const struct tune_cuda_kind *kind,
-                            const struct operands *x)
-{
-    struct tune_cuda_products *all = tune_cuda_of(dev)->products;
-    for (int i = 0; i < all->count; i++)
-        if (memcmp(&all->ready[i].kind, kind, sizeof *kind) == 0)
-            return &all->ready[i];
-    if (all->count == all->room) {
-        int room = all->room ? 2 * all->room : 32;
-        void *more = realloc(all->ready, static_cast<size_t>(room) * sizeof *all->ready);
-        if (!more) {
-            tune_error_no_memory("%d kinds of products", room);
-            return nullptr;
-        }
-        all->ready = static_cast<struct product *>(more);
-        all->room = room;
-    }
-    struct product p = {};
-    p.kind = *kind;
-    cublasStatus_t status = describe(&p);
-    if (status != CUBLAS_STATUS_SUCCESS)
-        refuse_product(&p, "cuBLASLt does not describe", status);
-    if (status != CUBLAS_STATUS_SUCCESS || choose(dev, &p, x) < 0) {
-        free_product(&p);
-        return nullptr;
-    }
-    all->ready[all->count] = p;
-    return &all->ready[all->count++];
-}
-
-/* The largest power of two up to 256 that divides an address. */
-static uint32_t alignment(uint64_t at)
-{
-    uint64_t low = at & (~at + 1);
-    return static_cast<uint32_t>(at == 0 || low > 256 ? 256 : low);
-}
-
-static int64_t step_of(const struct tune_tensor *t) { return t->stride ? t->stride : t->shape[1]; }
-
-/* c = alpha op(a) op(b) + beta r. a and b have one dtype; c is F32 or has it. r is c, or it has c's
- * layout. */
-static int multiply(struct tune_device *dev, const struct tune_tensor *c,
-                    const struct tune_tensor *r, const struct tune_tensor *a, bool at,
-                    const struct tune_tensor *b, bool bt, float alpha, float beta)
-{
-    if (!products_of(dev))
-        return -1;
-    struct tune_cuda_kind kind = {c->shape[0],
-                                  c->shape[1],
-                                  a->shape[!at],
-                                  step_of(a),
-                                  step_of(b),
-                                  step_of(c),
-                                  a->dtype,
-                                  c->dtype,
-                                  at,
-                                  bt,
-                                  {alignment(b->data.at), alignment(a->data.at),
-                                   alignment(r->data.at), alignment(c->data.at)}};
-    struct operands x = {tune_cuda_data<void>(b),
-                         tune_cuda_data<void>(a),
-                         tune_cuda_data<void>(r),
-                         tune_cuda_data<void>(c),
-                         alpha,
-                         beta};
-    struct product *p = find(dev, &kind, &x);
-    if (!p)
-        return -1;
-    cublasStatus_t status = queue(dev, p, &x, &p->algorithm, p->workspace);
-    return status == CUBLAS_STATUS_SUCCESS ? tune_cuda_queued(dev)
-                                           : refuse_product(p, "cuBLASLt does not compute", status);
-}
 
 /* Make *t a dense matrix of dtype in room. Returns 0. */
 static int dense_of(struct tune_device *, struct tune_tensor *t, enum tune_dtype dtype, float *room)
@@ -414,40 +38,102 @@ static struct tune_operand operand_of(const struct tune_tensor *t)
     return {tune_cuda_elements(t), t->dtype};
 }
 
-/* c = alpha op(a) op(b) + beta r, of operands of any kind; r as in multiply. */
-static int compute(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *r,
-                   const struct tune_tensor *a, bool at, const struct tune_tensor *b, bool bt,
-                   float alpha, float beta, enum tune_dtype operands)
+/* The elements between the rows of a copy whose rows begin at multiples of 16 bytes, and the floats
+ * of scratch that it takes. */
+static int64_t even_step(const struct tune_tensor *t, enum tune_dtype dtype)
 {
-    struct tune_tensor x = *a, y = *b, z = *c;
-    bool wide = c->dtype == TUNE_BF16 && operands == TUNE_F32; /* cuBLASLt has no such product */
-    int64_t a_room = tune_copy_bytes(operand_of(a), operands) / 4;
-    int64_t b_room = tune_copy_bytes(operand_of(b), operands) / 4;
-    int64_t c_room = wide ? tune_copy_bytes(operand_of(c), TUNE_F32) / 4 : 0;
-    if (c->shape[0] == 0 || c->shape[1] == 0)
-        return 0;
+    int64_t most = dtype == TUNE_BF16 ? 8 : 4;
+    return (t->shape[1] + most - 1) / most * most;
+}
+
+static int64_t even_floats(const struct tune_tensor *t, enum tune_dtype dtype)
+{
+    int64_t bytes = t->shape[0] * even_step(t, dtype) * (dtype == TUNE_BF16 ? 2 : 4);
+    return (bytes + 255) / 256 * 64;
+}
+
+/* Make *t such a copy, in room; `filled`: of its numbers. */
+static int even_of(struct tune_device *dev, struct tune_tensor *t, bool filled, float *room)
+{
+    const struct tune_tensor from = *t;
+    t->stride = even_step(t, t->dtype);
+    t->data.at = reinterpret_cast<uint64_t>(room);
+    return filled ? tune_cuda_cast(dev, t, &from) : 0;
+}
+
+/* Queue the product of copies whose rows lie evenly. room: even_floats of a, b and c. */
+static int multiply_evenly(struct tune_device *dev, const struct gemm *g, struct tune_tensor *c,
+                           const struct tune_tensor *r, const struct tune_tensor *a,
+                           const struct tune_tensor *b, float *room)
+{
+    struct tune_tensor x = *a, y = *b, z = *r;
+    if (even_of(dev, &x, true, room) < 0)
+        return -1;
+    room += even_floats(a, a->dtype);
+    if (even_of(dev, &y, true, room) < 0 ||
+        even_of(dev, &z, g->beta != 0, room + even_floats(b, b->dtype)) < 0)
+        return -1;
+    int status = tune_cuda_multiply(dev, &z, &z, &x, g->at, &y, g->bt, g->alpha, g->beta);
+    return status != 0 ? status : tune_cuda_cast(dev, c, &z);
+}
+
+/* Queue the product. evenly: with copies of all operands that cuBLASLt can take. */
+static int compute(struct tune_device *dev, const struct gemm *g, bool evenly)
+{
+    struct tune_tensor x = *g->a, y = *g->b, z = *g->c;
+    /* cuBLASLt has no such product */
+    bool wide = g->c->dtype == TUNE_BF16 && g->operands == TUNE_F32;
+    enum tune_dtype result = wide ? TUNE_F32 : z.dtype;
+    int64_t a_room = tune_copy_bytes(operand_of(&x), g->operands) / 4;
+    int64_t b_room = tune_copy_bytes(operand_of(&y), g->operands) / 4;
+    int64_t c_room = wide ? tune_copy_bytes(operand_of(&z), TUNE_F32) / 4 : 0;
+    int64_t more = !evenly ? 0 : even_floats(&x, g->operands) + even_floats(&y, g->operands) +
+                                     even_floats(&z, result);
     float *room = nullptr;
-    if (a_room + b_room + c_room > 0) {
-        room = tune_cuda_scratch(dev, a_room + b_room + c_room);
+    if (a_room + b_room + c_room + more > 0) {
+        room = tune_cuda_scratch(dev, a_room + b_room + c_room + more);
         if (!room)
             return -1;
     }
-    if (a_room && copy_of(dev, &x, operands, room) < 0)
+    if (a_room && copy_of(dev, &x, g->operands, room) < 0)
         return -1;
-    if (b_room && copy_of(dev, &y, operands, room + a_room) < 0)
+    if (b_room && copy_of(dev, &y, g->operands, room + a_room) < 0)
         return -1;
-    if (wide && (beta != 0 ? copy_of : dense_of)(dev, &z, TUNE_F32, room + a_room + b_room) < 0)
+    if (wide && (g->beta != 0 ? copy_of : dense_of)(dev, &z, TUNE_F32, room + a_room + b_room) < 0)
         return -1;
-    if (multiply(dev, &z, wide ? &z : r, &x, at, &y, bt, alpha, beta) < 0)
-        return -1;
-    return wide ? tune_cuda_cast(dev, c, &z) : 0;
+    const struct tune_tensor *r = wide ? &z : g->r;
+    int status =
+        evenly ? multiply_evenly(dev, g, &z, r, &x, &y, room + a_room + b_room + c_room)
+               : tune_cuda_multiply(dev, &z, r, &x, g->at, &y, g->bt, g->alpha, g->beta);
+    return status != 0 || !wide ? status : tune_cuda_cast(dev, g->c, &z);
+}
+
+/* A product that cuBLASLt refuses as its operands lie is computed with copies of them. */
+static int run(struct tune_device *dev, const struct gemm *g)
+{
+    struct tune_error before;
+    if (g->c->shape[0] == 0 || g->c->shape[1] == 0)
+        return 0;
+    tune_error_save(&before);
+    int status = compute(dev, g, false);
+    if (status == TUNE_CUDA_REFUSED) {
+        tune_error_restore(&before);
+        status = compute(dev, g, true);
+    }
+    if (status == TUNE_CUDA_REFUSED)
+        tune_error_set_kind(tune_error_kind(),
+                            "%s. It refuses copies of the operands, too, whose rows begin at "
+                            "multiples of 16 bytes. Another version of cuBLASLt may compute it",
+                            tune_error_message());
+    return status == 0 ? 0 : -1;
 }
 
 extern "C" int tune_cuda_gemm(struct tune_device *dev, struct tune_tensor *c,
                               const struct tune_tensor *a, bool at, const struct tune_tensor *b,
                               bool bt, float alpha, float beta, enum tune_dtype operands)
 {
-    return compute(dev, c, c, a, at, b, bt, alpha, beta, operands);
+    const struct gemm g = {c, c, a, b, at, bt, alpha, beta, operands};
+    return run(dev, &g);
 }
 
 extern "C" int tune_cuda_gemm_add(struct tune_device *dev, struct tune_tensor *y,
@@ -455,5 +141,6 @@ extern "C" int tune_cuda_gemm_add(struct tune_device *dev, struct tune_tensor *y
                                   const struct tune_tensor *w, float scale,
                                   enum tune_dtype operands)
 {
-    return compute(dev, y, r, x, false, w, true, scale, 1, operands);
+    const struct gemm g = {y, r, x, w, false, true, scale, 1, operands};
+    return run(dev, &g);
 }

@@ -3,8 +3,8 @@
  * Each call within a group is written down: the operation and its arguments. At the group's end the
  * list is looked up. A list that was not seen before runs call by call. The second time it is also
  * captured, and from then on one launch queues all of it. So a graph always does what the calls
- * say: other arguments are another list. The driver takes memory for graphs; it is measured, and
- * beyond TUNE_CUDA_GRAPHS no more are made. */
+ * say: other arguments are another list. The driver takes memory for graphs; it is measured. Once
+ * it is TUNE_CUDA_GRAPHS, a list that is used much more than that of a graph takes its place. */
 #include <cstdlib>
 #include <cstring>
 
@@ -24,9 +24,10 @@ struct graph {
     uint64_t hash;
     cudaGraphExec_t exec; /* NULL: seen once */
     uint64_t last;        /* when it was used */
+    uint64_t uses;        /* how often; it is halved after each AGE groups */
 };
 
-enum { MOST = 256 }; /* graphs that are kept */
+enum { MOST = 256, AGE = 1024 }; /* MOST: graphs that are kept */
 
 } // namespace
 
@@ -217,13 +218,20 @@ static void count_taken(struct tune_cuda_graphs *all, int64_t before)
         all->taken += before - now;
 }
 
-static void drop(struct tune_cuda_graphs *all, struct graph *g)
+/* Forget the graph and keep its list. */
+static void drop_exec(struct tune_cuda_graphs *all, struct graph *g)
 {
     if (g->exec) {
         int64_t before = free_memory();
         cudaGraphExecDestroy(g->exec);
         count_taken(all, before);
     }
+    g->exec = nullptr;
+}
+
+static void drop(struct tune_cuda_graphs *all, struct graph *g)
+{
+    drop_exec(all, g);
     free(g->calls.at);
     *g = {};
 }
@@ -278,27 +286,63 @@ static void keep(struct tune_device *dev, const struct calls *c, uint64_t hash)
         cudaStreamSynchronize(tune_cuda_of(dev)->stream); /* it may be running */
     drop(all, g);
     memcpy(at, c->at, c->used);
-    *g = {{at, c->used, c->used}, hash, nullptr, all->clock};
+    *g = {{at, c->used, c->used}, hash, nullptr, all->clock, 1};
     if (all->count < MOST)
         all->count++;
+}
+
+/* Whether there is memory for the graph of g. At the limit, graphs that are used much less are
+ * dropped. If they were used nearly as much, they would soon take its place, and each change costs
+ * more than a graph saves. */
+static bool has_room(struct tune_device *dev, struct tune_cuda_graphs *all, const struct graph *g)
+{
+    while (all->taken >= TUNE_CUDA_GRAPHS) {
+        struct graph *least = nullptr;
+        for (int i = 0; i < all->count; i++) {
+            struct graph *other = &all->kept[i];
+            if (other->exec && (!least || other->uses < least->uses))
+                least = other;
+        }
+        if (!least || g->uses < 2 * least->uses + 2)
+            return false;
+        int64_t before = all->taken;
+        cudaStreamSynchronize(tune_cuda_of(dev)->stream); /* it may be running */
+        drop_exec(all, least);
+        if (all->taken >= before)
+            return true; /* the driver keeps the memory, and gives it to the next graph */
+    }
+    return true;
+}
+
+static void age(struct tune_cuda_graphs *all)
+{
+    if (++all->clock % AGE == 0)
+        for (int i = 0; i < all->count; i++)
+            all->kept[i].uses /= 2;
 }
 
 static int run(struct tune_device *dev, struct tune_cuda_graphs *all)
 {
     uint64_t hash = hash_of(&all->now);
     struct graph *g = find(all, &all->now, hash);
-    all->clock++;
+    age(all);
     if (!g) {
         keep(dev, &all->now, hash);
         return play(dev, &all->now);
     }
     g->last = all->clock;
+    g->uses++;
     bool is_new = !g->exec;
-    if (is_new && all->taken >= TUNE_CUDA_GRAPHS)
+    if (is_new && !has_room(dev, all, g))
         return play(dev, &all->now);
     int64_t before = is_new ? free_memory() : 0;
-    if (is_new && capture(dev, g) < 0)
-        return -1;
+    int refusals = tune_cuda_refusals(tune_cuda_of(dev));
+    if (is_new && capture(dev, g) < 0) {
+        if (tune_cuda_refusals(tune_cuda_of(dev)) == refusals)
+            return -1;
+        tune_error_clear(); /* cuBLASLt refused what it computed before: as if it were new */
+        return play(dev, &all->now);
+    }
     cudaError_t error = cudaGraphLaunch(g->exec, tune_cuda_of(dev)->stream);
     if (error != cudaSuccess)
         return tune_cuda_failed(error, "cuda, queueing a graph" WITHOUT);

@@ -40,5 +40,6 @@ int tune_cuda_plan(struct tune_device *dev, int64_t memory)
     dev->state = total;
     dev->ops = &plan_ops;
     dev->name = "cuda";
+    dev->logits_bytes = tune_cuda_logits_bytes(memory);
     return 0;
 }
