@@ -53,6 +53,8 @@ skip() {
 sanitized() { nm "$BUILD/libtune.a" 2>/dev/null | grep -q __asan_init; }
 # within KILOBYTES COMMAND... - the command with no more memory than that, except where sanitized.
 within() { sanitized && kilobytes=unlimited || kilobytes=$1; shift; sh -c "ulimit -v $kilobytes; exec \"\$@\"" sh "$@"; }
+# quick SECONDS COMMAND... - the command with no more processor time than that, however long it takes.
+quick() { (ulimit -t "$1"; shift; "$@"); }
 # none NAME TEXT - passes if the text, the offenders, is empty.
 none() { offenders=$2; is "$1" nothing; }
 nothing() { [ -z "$offenders" ] || { printf '%s\n' "$offenders"; return 1; }; }

@@ -37,20 +37,18 @@ limited() {
     was=$(cat "$who/metrics.jsonl" 2>/dev/null | wc -l)
     (begin "$who" "$@") >>"$who.out" 2>&1 &
     job=$!
-    until [ "$(cat "$who/metrics.jsonl" 2>/dev/null | wc -l)" -ge $((was + after)) ]; do
-        kill -0 $job 2>/dev/null || break
-        sleep 0.01
-    done
+    await $job has $((was + after)) "$who/metrics.jsonl"
     kill -TERM $job 2>/dev/null
     wait $job
     code=$?
+    stops=$((stops + (code != 0)))
 }
 says() { grep -q -e "$2" "$1.out" || { tail -n 5 "$1.out"; false; }; }
 held() { ls "$1"; cat "$1/run.json" "$1/metrics.jsonl"; }
 
 # ---- in a shell's loop ----
 is "a run to compare with" eval 'start straight --epochs 60 && [ $code = 0 ]'
-starts=0 code=1
+starts=0 stops=0 code=1
 until [ $code = 0 ] || [ $starts = 30 ]; do
     starts=$((starts + 1))
     [ $starts -le 3 ] && limited loop 20 --epochs 60 || start loop --epochs 60
@@ -114,7 +112,7 @@ for i in 1 2 3; do cat "$here/datasets/stories.jsonl"; done >many.jsonl
 (PATH="$tmp/bin:$PATH" exec "$full" --model model --dataset many.jsonl --max-length 128 --accumulate 300 --max-steps 3 --threads 1 --requeue \
     --output long >long.out 2>&1) &
 job=$!
-until [ -s long/metrics.jsonl ]; do kill -0 $job || break; sleep 0.02; done
+await $job [ -s long/metrics.jsonl ]
 kill -TERM $job && sleep 0.1 && kill -TERM $job
 wait $job
 code=$?
@@ -129,7 +127,7 @@ early() { # RUNTIME
     (PATH="$tmp/bin:$PATH" exec "$full" --model model --dataset chat.jsonl --chat-template ./slow.jinja --train-on all --max-length 48 --epochs 4000 --requeue \
         --output soon >soon.out 2>&1) &
     job=$!
-    until grep -q chat.jsonl /proc/$job/maps 2>/dev/null || ! kill -0 $job 2>/dev/null; do sleep 0.01; done
+    await $job grep chat.jsonl /proc/$job/maps
     kill -TERM $job
     wait $job
     code=$?
@@ -144,7 +142,7 @@ unset SLURM_JOB_ID
 
 # ---- what lies in --output ----
 (begin killed --epochs 4000 --lr 1e-3) >/dev/null 2>&1 &
-until [ -s killed/metrics.jsonl ]; do sleep 0.01; done
+await $! [ -s killed/metrics.jsonl ]
 refused "a run that another process works on" 1 "killed: another process is working on that run" eval '(begin killed --epochs 4000 --lr 1e-3)'
 kill -9 $!
 wait $! 2>/dev/null
