@@ -30,7 +30,7 @@ begin() { # NAME OPTION... - the command of a job script: always the same for on
         --train-split 0.9 --eval-every 40 --seed 3 --requeue --output "$who" "$@"
 }
 start() { (begin "$@") >>"$1.out" 2>&1; code=$?; }
-# limited NAME STEPS OPTION... - the command is sent SIGTERM once it has done so many steps
+# limited NAME STEPS OPTION... - the command is sent SIGTERM once it has done so many steps; counted in $stops if it stops it
 limited() {
     who=$1 after=$2
     shift 2
@@ -53,8 +53,9 @@ until [ $code = 0 ] || [ $starts = 30 ]; do
     starts=$((starts + 1))
     [ $starts -le 3 ] && limited loop 20 --epochs 60 || start loop --epochs 60
 done
-is "one command in a loop, stopped three times: four starts" test "$starts $code" = "4 0"
-is "it went on, each time" test "$(grep -c '"from_step"' loop/run.json)" = 4
+# On a busy machine a run may come to its end before it is stopped for the third time.
+is "one command in a loop, stopped $stops times: $starts starts" test $stops -ge 1 -a "$starts $code" = "$((stops + 1)) 0"
+is "it went on, each time" test "$(grep -c '"from_step"' loop/run.json)" = $starts
 is "to the same bits" same_run straight loop
 is "outside Slurm nobody asks scontrol" test ! -e asked
 held loop >was
@@ -63,17 +64,17 @@ is "and nothing changed" eval 'held loop | cmp - was'
 
 # ---- in a job of Slurm ----
 export SLURM_JOB_ID=7
-starts=0
+starts=0 stops=0
 queued() { [ -e queued ] && rm queued; }
 touch queued
 while queued && [ $starts -lt 30 ]; do
     starts=$((starts + 1))
     [ $starts -le 3 ] && limited job 20 --epochs 60 || start job --epochs 60
 done
-is "a job with three limits ends with a finished run" test "$starts $code" = "4 0"
+is "a job with $stops limits ends with a finished run" test $stops -ge 1 -a "$starts $code" = "$((stops + 1)) 0"
 is "to the same bits" same_run straight job
-is "Slurm was asked after each limit, and then no more" eval '[ "$(sort asked | uniq -c | tr -s " ")" = " 3 requeue 7
- 3 show job 7" ]'
+is "Slurm was asked after each limit, and then no more" eval '[ "$(sort asked | uniq -c | tr -s " ")" = " $stops requeue 7
+ $stops show job 7" ]'
 is "it says so" says job "job 7 is back in the queue; it goes on from step [0-9]"
 is "started once more, it has nothing to do" eval 'start job --epochs 60; [ $code = 0 ] && [ ! -e queued ]'
 limited other 3 --epochs 4000
@@ -121,7 +122,7 @@ rm -f queued asked
 # The signal comes while rows are looked at, so before the first step: for another job, or at the time limit.
 words=$(yes ab | head -n 300 | tr '\n' ' ')
 for i in $(seq 200); do echo "{\"messages\":[{\"role\":\"user\",\"content\":\"$i\"},{\"role\":\"assistant\",\"content\":\"$words\"}]}"; done >chat.jsonl
-echo "{% for m in messages %}{% for i in range(300) %}{% set x = m['content'] | replace('a', 'b') %}{% endfor %}{{ m['content'] }}{% endfor %}" >slow.jinja
+echo "{% for m in messages %}{% for i in range(3000) %}{% set x = m['content'] | replace('a', 'b') %}{% endfor %}{{ m['content'] }}{% endfor %}" >slow.jinja
 early() { # RUNTIME
     echo "$running" | sed "s/RunTime=00:00:03/RunTime=$1/" >job.txt
     (PATH="$tmp/bin:$PATH" exec "$full" --model model --dataset chat.jsonl --chat-template ./slow.jinja --train-on all --max-length 48 --epochs 4000 --requeue \
