@@ -155,7 +155,7 @@ static inline int play(int argc, char **argv)
     if (!strcmp(what, "leave"))
         return signal(SIGTERM, leave), rest(word);
     if (!strcmp(what, "halt"))
-        return say(word, "%ld\n", getpid()), signal(SIGTERM, leave), raise(SIGSTOP), pause();
+        return signal(SIGTERM, leave), say(word, "%ld\n", getpid()), raise(SIGSTOP), pause();
     if (!strcmp(what, "daemon"))
         return daemon_of(word, true);
     if (!strcmp(what, "polite-daemon"))

@@ -151,7 +151,7 @@ life() {
     if [ -n "$before" ]; then set -- --resume night; else set -- $arguments --max-steps 1000000 --output night --overwrite; fi
     "$full" "$@" >night.out 2>night.err &
     job=$!
-    while [ "$(last night)" = "$before" ] && kill -0 $job 2>/dev/null; do sleep 0.01; done
+    await $job eval '[ "$(last night)" != "$before" ]' || { cat night.err; return 1; }
     seed=$(((seed * 1103515245 + 12345) % 2147483648))
     sleep "0.$(printf %03d $((seed / 65536 % 100)))"
     kill -9 $job 2>/dev/null

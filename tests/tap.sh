@@ -53,6 +53,8 @@ skip() {
 sanitized() { nm "$BUILD/libtune.a" 2>/dev/null | grep -q __asan_init; }
 # within KILOBYTES COMMAND... - the command with no more memory than that, except where sanitized.
 within() { sanitized && kilobytes=unlimited || kilobytes=$1; shift; sh -c "ulimit -v $kilobytes; exec \"\$@\"" sh "$@"; }
+# quick SECONDS COMMAND... - the command with no more processor time than that, however long it takes.
+quick() { (ulimit -t "$1"; shift; "$@"); }
 # none NAME TEXT - passes if the text, the offenders, is empty.
 none() { offenders=$2; is "$1" nothing; }
 nothing() { [ -z "$offenders" ] || { printf '%s\n' "$offenders"; return 1; }; }
@@ -82,10 +84,20 @@ figure() { sed -n "s/.*\"$2\":[^0-9-]*\([-0-9.e]*\).*/\1/p" "$1/report.json"; }
 same_run() { numbers "$1" >a.txt && numbers "$2" >b.txt && diff a.txt b.txt && diff -r "$1/checkpoint-final" "$2/checkpoint-final"; }
 # near A B - within 1e-5 of each other.
 near() { [ -n "$1" ] && [ -n "$2" ] && awk "BEGIN { d = $1 / $2 - 1; exit !(d * d <= 1e-10) }"; }
-# reached PATH PID - waits until it is there; fails if the process ended before.
-reached() {
-    until [ -e "$1" ]; do
-        kill -0 "$2" 2>/dev/null || [ -e "$1" ] || { echo "$1 was not reached"; return 1; }
+# await PID COMMAND... - waits until the command succeeds. It fails, and says what it waited for, if process PID (0: none) ended
+# before or after five minutes. Nothing in a test waits for a shorter time: cores may be busy with other work.
+await() {
+    awaited=$1 polls=0
+    shift
+    until "$@" >/dev/null 2>&1; do
+        why=
+        kill -0 "$awaited" 2>/dev/null || why="process $awaited ended before"
+        [ -z "$why" ] || ! "$@" >/dev/null 2>&1 || return 0
+        [ $((polls += 1)) -lt 15000 ] || why="not in five minutes"
+        [ -z "$why" ] || { echo "# $why: $*"; return 1; }
         sleep 0.02
     done
 }
+# has N FILE - at least so many lines. is_gone PID - that process. Both are to wait for.
+has() { [ "$(cat "$2" 2>/dev/null | wc -l)" -ge "$1" ]; }
+is_gone() { ! kill -0 "$1"; }

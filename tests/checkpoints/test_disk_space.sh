@@ -61,8 +61,8 @@ is "killed before checkpoint-best was moved on: what it pointed at goes on resum
 is "a run that ended and goes on: checkpoint-final stays whole" eval '"$BUILD/finetune_full" --resume plain --epochs 3 --allow-changed --stop-at-step 38 && [ "$(best plain)" -gt 34 ] && [ "$(final plain)" = 34 ] && [ -d plain/checkpoint-final/state ]'
 run killed --epochs 4000 --eval-every 1 >/dev/null 2>&1 &
 job=$!
-reached killed/checkpoint-best $job
-sleep 0.2
+await $job [ -e killed/checkpoint-best ]
+sleep 0.2 # at any moment
 kill -9 "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' killed/run.json | head -n 1)"
 wait $job 2>/dev/null
 is "kill -9: it goes on from the best" eval 'at=$(left killed | tr " " "\n" | grep . | tail -n 1) && "$BUILD/finetune_full" --resume killed --stop-at-step $((at + 3)) >killed.out && grep -q "^# resumed  *behind step $at" killed.out'

@@ -15,7 +15,7 @@ export OMP_NUM_THREADS=1 CUDA_ON_CPU_MEMORY=500000000
 tiny model 1 --layers 1 --hidden-size 16 --intermediate-size 32 --vocab-size 262 --max-positions 64 >/dev/null || exit 1
 # Rows of 64 tokens: their products are timed. What is timed stays in the file.
 arguments="--device cuda --model model --dataset rows.jsonl --max-length 64 --batch-size 1 --packing --max-steps 2 --save-every 1"
-train() { timeout 60 "$full" $arguments --output "$@"; }
+train() { timeout 300 "$full" $arguments --output "$@"; }
 
 # ---- opening ----
 # opens NAME CODE TEXT VARIABLE... - a run in that environment is refused, and makes no folder
@@ -70,7 +70,7 @@ same() { numbers "$1" | cmp - straight.numbers && diff -r "$1/checkpoint-final" 
 # goes_on RUN - resumed, or started again, it comes to the bits of the run without a fault
 goes_on() {
     if ls -d "$1"/checkpoint-* >/dev/null 2>&1; then
-        timeout 60 "$full" --resume "$1" >"$1.out" 2>&1 || { cat "$1.out"; return 1; }
+        timeout 300 "$full" --resume "$1" >"$1.out" 2>&1 || { cat "$1.out"; return 1; }
     else
         train "$1" --overwrite >"$1.out" 2>&1 || { cat "$1.out"; return 1; }
     fi

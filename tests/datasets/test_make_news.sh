@@ -120,8 +120,7 @@ refused "no space on the device" 1 "No space left on device; free space or choos
 mkdir killed
 "$news" news-tokens-128kplus-entries-4096 --output killed/ >said 2>&1 &
 pid=$!
-i=0
-while [ -z "$(ls killed)" ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i + 1)); done
+await $pid eval '[ -n "$(ls killed)" ]'
 kill -TERM $pid
 wait $pid
 code=$?

@@ -49,7 +49,7 @@ for k in 1 5 8 $((steps / 2)) $((steps - 1)); do
     is "the same bits" same_run straight s$k
 done
 epochs killed --epochs 400 --eval-every 0 >/dev/null 2>&1 &
-reached killed/checkpoint-10 $!
+await $! [ -e killed/checkpoint-10 ]
 kill -9 "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' killed/run.json | head -n 1)"
 wait
 newest=$(ls -d killed/checkpoint-[0-9]* | grep -v tmp | sed 's/.*-//' | sort -n | tail -n 1)

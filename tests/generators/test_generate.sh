@@ -71,7 +71,7 @@ kill9() { # killed behind its first lines, wherever it is then
     rm -f killed.jsonl
     seq 1 400 | sed 's/.*/{"prompt": "Number &"}/' >many.jsonl
     "$generate" --model model --input many.jsonl --output killed.jsonl --max-new-tokens 40 2>notes &
-    until [ -s killed.jsonl ]; do kill -0 $! 2>/dev/null || return 1; sleep 0.02; done
+    await $! [ -s killed.jsonl ] || return 1
     kill -9 $!
     wait $! 2>/dev/null
     [ "$(wc -l <killed.jsonl)" -lt 400 ] && "$generate" --model model --input many.jsonl --output killed.jsonl --max-new-tokens 40 2>notes &&
@@ -108,7 +108,7 @@ slow_model() { # no token ends its answer, so 8000 tokens take half a minute or 
 slow() {
     rm -f part
     "$generate" --model slow --prompt x --temperature 1 --max-new-tokens 8000 >part 2>notes &
-    until [ -s part ]; do kill -0 $! 2>/dev/null || return 1; sleep 0.01; done
+    await $! [ -s part ] || return 1
     kill -"$1" $!
     wait $!
     [ $? = "$2" ] && [ -s part ] && [ "$(tail -c 1 part)" = "" ] && grep -q "ended by a signal" notes
@@ -118,10 +118,10 @@ is "Ctrl-C: the answer so far is kept" slow INT 130
 is "SIGTERM: the same" slow TERM 143
 compared() { # Ctrl-C while two models answer: what there is is shown
     "$generate" --model slow --compare-model slow --prompt x --temperature 1 --max-new-tokens 8000 >part 2>notes &
-    reached notes $! && until grep -q "^# ends with" notes; do kill -0 $! || return 1; sleep 0.02; done
+    await $! grep "^# ends with" notes || return 1
     ticks() { awk '{ print $3 == "Z" ? 1e9 : $14 + $15 }' /proc/$1/stat; }
     enough=$(($(ticks $!) + 100)) # a second of processor time later it answers
-    until [ "$(ticks $!)" -ge $enough ]; do sleep 0.02; done
+    await $! eval '[ "$(ticks $!)" -ge $enough ]'
     kill -INT $!
     wait $!
     [ $? = 130 ] && grep -q "^slow  *| slow" part && [ "$(wc -l <part)" -gt 1 ]
@@ -133,13 +133,9 @@ chatting() { # a chat that reads the pipe `lines`; its process is $!
     "$generate" --model slow --chat --chat-template chatml --temperature 1 --max-new-tokens 8000 <lines >part 2>notes &
     exec 9>lines
 }
-until_said() { # FILE TEXT, within a minute
-    for i in $(seq 600); do ! grep -q "$2" "$1" 2>/dev/null || return 0; sleep 0.1; done
-    return 1
-}
 left() { # Ctrl-C while it waits for a line
     chatting
-    until_said notes "^# commands" && sleep 0.5
+    await $! grep "^# commands" notes && await $! grep "^State:.S" /proc/$!/status
     kill -INT $!
     wait $!
     code=$?
@@ -150,7 +146,7 @@ is "Ctrl-C leaves a chat that waits for a line" left
 stopped() { # Ctrl-C while it answers: the chat goes on
     chatting
     echo Hello >&9
-    until_said part . && kill -INT $! && until_said notes "ended by a signal" && echo /quit >&9
+    await $! [ -s part ] && kill -INT $! && await $! grep "ended by a signal" notes && echo /quit >&9
     good=$?
     [ $good = 0 ] || kill -9 $!
     wait $!

@@ -16,49 +16,49 @@ ran() {
     got=$("$drive" drive "$1" "$2" log sh -c "$3" sh "$4") || return 1
     [ "$got" = "$expected" ] || { echo "got \"$got\", expected \"$expected\""; cat log; return 1; }
 }
-# sleeping - whether any of ours does; none_sleep - within ten seconds none.
+# sleeping - whether any of ours does; none_sleep - waits until none does.
 sleeping() { grep -lsazE "^(sleep|guard)" /proc/[0-9]*/cmdline | while read -r f; do tr '\0' ' ' <"$f" 2>/dev/null | grep -F -- "$long"; done; }
-none_sleep() {
-    for i in $(seq 1000); do
-        [ -n "$(sleeping)" ] || return 0
-        sleep 0.01
+none_sleep() { await 0 eval '[ -z "$(sleeping)" ]' || { sleeping; return 1; }; }
+# late EXPECTED GRACE PROGRAM - as ran, with a time limit that the program meets after it made the file `there`.
+late() {
+    for limit in 0.2 2 20 200; do
+        rm -f there
+        ran "$1" $limit "$2" "$3" && [ -s there ] && return 0
+        [ ! -s there ] || return 1
     done
-    echo "left:"
-    sleeping
     return 1
 }
-# until_there FILE
-until_there() { for i in $(seq 2000); do [ -s "$1" ] && return 0; sleep 0.01; done; return 1; }
 # leaves_nothing - as ran; and nothing sleeps.
 leaves_nothing() { ran "$@" && none_sleep; }
 
 is "an exit code" ran "exited 3" 0 1 'exit 3'
 is "a signal" ran "signalled 15" 0 1 'kill -TERM $$'
 is "the time-out" ran "timed out 143" 0.2 10 'exec sleep 60'
-is "the time-out of one that heeds no SIGTERM" ran "timed out 137" 0.2 0.2 'trap "" TERM; while :; do sleep 0.05; done'
+is "the time-out of one that heeds no SIGTERM" late "timed out 137" 0.2 'trap "" TERM; echo 1 >there; while :; do sleep 0.05; done'
 is "output of both streams, as it comes" sh -c '"$1" drive 0 1 log sh -c "come() { until grep -q \$1 log; do sleep 0.01; done; }; echo one; come one; echo two >&2; come two; echo three" && printf "one\ntwo\nthree\n" | cmp - log' sh "$drive"
 is "... and what is there at once, stdout first" sh -c '"$1" drive 0 1 log sh -c "kill -STOP \$PPID; until grep -q \"^State:.T\" /proc/\$PPID/status; do :; done; echo two >&2; echo one; kill -CONT \$PPID" && printf "one\ntwo\n" | cmp - log' sh "$drive"
 is "a reader of its output that leaves" ran "exited 0" 0 1 'yes | head -n 1'
-is "output without end" ran "timed out 143" 0.5 5 'exec yes'
+is "output without end" late "timed out 143" 300 'yes | head -n 10000; echo 1 >there; exec yes'
 is "its log is as long as it may be" sh -c 'n=$(wc -c <log) && [ "$n" -gt 10000 ] && [ "$n" -lt 10100 ] && [ "$(grep -ac "bytes left out" log)" = 1 ]'
 is "standard input is empty" ran "exited 0" 0 1 '[ -z "$(cat)" ]'
 is "no terminal to ask" ran "exited 0" 0 1 '! (exec </dev/tty) 2>/dev/null'
 is "started without standard streams" sh -c '"$1" drive 0 1 log sh -c "echo still" <&- >&- 2>&-; [ "$(cat log)" = still ]' sh "$drive"
 
-is "in the background" leaves_nothing "exited 0" 0 10 'sleep $1 & sleep $1 & ' $long
-is "with nohup" leaves_nothing "exited 0" 0 10 'nohup sleep $1 >/dev/null 2>&1 &' $long
-is "in sessions of their own" leaves_nothing "exited 0" 0 0.2 'setsid sleep $1 & setsid -f setsid -f sleep $1; (setsid sh -c "trap \"\" TERM; sleep $1; sleep $1" &) ; sleep 0.1' $long
+is "in the background" leaves_nothing "exited 0" 0 300 'sleep $1 & sleep $1 &' $long
+is "with nohup" leaves_nothing "exited 0" 0 300 'nohup sleep $1 >/dev/null 2>&1 &' $long
+is "in sessions of their own" leaves_nothing "exited 0" 0 0.2 'setsid sleep $1 & setsid -f setsid -f sleep $1; (setsid sh -c "trap \"\" TERM; sleep $1; sleep $1" &); until [ "$(grep -lsa "^sleep.$1" /proc/[0-9]*/cmdline | wc -l)" = 3 ]; do sleep 0.01; done' $long
 is "at a time-out" leaves_nothing "timed out 143" 0.3 0.2 'setsid -f sleep $1; sleep $1 & sleep $1 | sleep $1' $long
-is "stopped ones" leaves_nothing "timed out 143" 0.3 10 'sleep $1 & kill -STOP $!; kill -STOP $$' $long
-is "a guard in a guard" leaves_nothing "timed out 143" 0.5 5 'exec "$TUNE_DRIVE" drive 0 0.1 inner sleep $1' $long
+is "stopped ones" leaves_nothing "timed out 143" 0.3 300 'sleep $1 & kill -STOP $!; kill -STOP $$' $long
+is "a guard in a guard" leaves_nothing "timed out 143" 0.5 300 'exec "$TUNE_DRIVE" drive 0 0.1 inner sleep $1' $long
 
+guard_of() { sed 's/^\([0-9]*\) (.*) \(.*\)/\1 \2/' /proc/[0-9]*/stat 2>/dev/null | awk -v p="$1" '$3 == p { print $1 }'; } # PARENT
 # killed WHO SIGNAL - drives a program that leaves a session behind; then that.
 killed() {
     rm -f there
     "$drive" drive 0 0.2 log sh -c 'trap "" TERM; sleep $1 & echo 1 >there; while :; do sleep 0.05; done' sh "$long" >outcome &
     parent=$!
-    until_there there || return 1
-    guard=$(for f in /proc/[0-9]*/stat; do sed 's/^\([0-9]*\) (.*) \(.*\)/\1 \2/' "$f" 2>/dev/null; done | awk -v p=$parent '$3 == p { print $1 }')
+    await $parent [ -s there ] || return 1
+    guard=$(guard_of $parent)
     [ -n "$guard" ] || return 1
     case $(cat "/proc/$guard/comm") in tune-guard) ;; *) echo "its name: $(cat "/proc/$guard/comm")"; return 1 ;; esac
     tr '\0' ' ' <"/proc/$guard/cmdline" | grep -q ' sh ' || return 1
@@ -80,15 +80,14 @@ both() {
     rm -f there started
     "$drive" drive 0 0.2 log sh -c 'echo $$ >program; sleep $1 & echo $! >started; echo 1 >there; while :; do sleep 0.05; done' sh "$long" >outcome &
     parent=$!
-    until_there there || return 1
-    guard=$(for f in /proc/[0-9]*/stat; do sed 's/^\([0-9]*\) (.*) \(.*\)/\1 \2/' "$f" 2>/dev/null; done | awk -v p=$parent '$3 == p { print $1 }')
+    await $parent [ -s there ] || return 1
+    guard=$(guard_of $parent)
     kill -STOP $parent && kill -KILL $guard $parent
     wait $parent 2>/dev/null
-    i=0
-    while kill -0 "$(cat program)" 2>/dev/null && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done
-    left=0 && kill -0 "$(cat program)" 2>/dev/null && left=1
+    await 0 is_gone "$(cat program)"
+    left=$?
     kill -KILL "$(cat started)" 2>/dev/null # as the manual says, this one may be there
-    [ $left = 0 ]
+    return $left
 }
 is "both are killed: the program ends" both
 

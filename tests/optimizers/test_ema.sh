@@ -23,7 +23,7 @@ line="--model model --max-length 64 --batch-size 2 --lr 1e-2 --train-split 0.8 -
 cut_off() { # NAME - killed behind its first checkpoint, wherever it is then
     # shellcheck disable=SC2086 # words
     "$BUILD/finetune_full" $line --dataset "$here/datasets/stories.jsonl" --output "$1" >"$1.out" 2>&1 &
-    reached "$1/checkpoint-4" $! && kill -9 $!
+    await $! [ -e "$1/checkpoint-4" ] && kill -9 $!
     wait $!
     [ ! -e "$1/report.json" ] && more "$1" finetune_full
 }

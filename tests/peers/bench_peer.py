@@ -119,19 +119,19 @@ def killed():
     """Ctrl-C while a run goes on ends it too."""
     code = f"import sys; sys.path.insert(0, 'tests/bench'); import peers; peers.watched(['sh', '-c', 'sleep 1357 & echo $! >{tmp}/pid; wait'])"
     p = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
-    for _ in range(500):
+    pid = 0
+    while not pid and p.poll() is None:
         time.sleep(0.02)
         try:
-            pid = int(open(tmp + "/pid").read())
-            break
+            # the watcher, a thread, has begun, too
+            pid = int(open(tmp + "/pid").read()) if len(os.listdir(f"/proc/{p.pid}/task")) > 1 else 0
         except (OSError, ValueError):
-            pid = 0
+            pass
     if not pid:
         return "it never began"
-    time.sleep(0.5)  # the watcher has begun, too
     p.send_signal(signal.SIGINT)
     p.wait()
-    for _ in range(100):
+    for _ in range(15000):
         try:
             state = open(f"/proc/{pid}/stat").read().split()[2]
         except OSError:

@@ -38,7 +38,7 @@ limited() { # OPTION KIB COMMAND...
 if [ "$sanitized" ]; then skip "ulimit" "a sanitizer takes terabytes of addresses"; else
     is "a run within ulimit -v" limited -v 2000000 train within --max-length 64
     refused "more than ulimit -v allows" 3 "ulimit -v" limited -v 2000000 train addresses --batch-size 64 --max-length 2048
-    refused "hardly any addresses, told at once" 3 "ulimit -v" limited -v 100000 timeout -k 1 60 "$BUILD/finetune_full" \
+    refused "hardly any addresses, told at once" 3 "ulimit -v" limited -v 100000 timeout 300 "$BUILD/finetune_full" \
         --model model --dataset "$data" --threads 2 --output few
     refused "stacks that ulimit -d does not allow" 3 "start 16 threads" limited -d 80000 "$BUILD/finetune_full" --model model \
         --dataset "$data" --threads 16 --output few
@@ -59,7 +59,7 @@ threads 2 "OMP_NUM_THREADS=\\ 2\\ ,\\ 1"
 for n in 4097 12000 100000 99999999999999999999 -3 0 x 2, ,2 '2 3'; do
     for p in finetune_full init_model; do
         refused "OMP_NUM_THREADS=$n is refused by $p" 2 "OMP_NUM_THREADS=$n: expected a number of threads in [1,4096]" env OMP_NUM_THREADS="$n" \
-            timeout 20 "$BUILD/$p" $(if [ $p = init_model ]; then echo --vocab-size 300 --layers 1 like; else echo --model model --dataset "$data" --max-steps 1 --output many; fi)
+            timeout 300 "$BUILD/$p" $(if [ $p = init_model ]; then echo --vocab-size 300 --layers 1 like; else echo --model model --dataset "$data" --max-steps 1 --output many; fi)
     done
 done
 threads "$all" OMP_PROC_BIND=true

@@ -69,15 +69,14 @@ is "and says which is the newest" grep -q "the newest checkpoint is wild/checkpo
 cp kept.jsonl short.jsonl
 run cut short.jsonl --epochs 4000 >/dev/null 2>&1 &
 job=$!
-while ! grep -q '^# data' cut.out 2>/dev/null; do sleep 0.02; done
-sleep 0.3
+await $job has 1 cut/metrics.jsonl
 head -c 900 kept.jsonl >short.jsonl # in its place: the mapping is of this very file
 wait $job
 is "a file that is cut short while it is read: saved" eval 'last=$(steps cut) && [ "$last" -gt 0 ] && [ -d cut/checkpoint-$last ] && grep -q "saved cut/checkpoint-$last; to go on: --resume cut$" cut.err && grep -q "put the whole file back" cut.err && says cut failed'
 is "it goes on when the file is back" eval 'cat kept.jsonl >short.jsonl && more cut --stop-at-step $((last + 2))'
 run full kept.jsonl --epochs 4000 --save-every 1 >/dev/null 2>&1 & # no room for a file above 16 KiB from now on
 job=$!
-reached full/checkpoint-3 $job
+await $job [ -e full/checkpoint-3 ]
 prlimit --pid $job --fsize=16384 2>/dev/null || skip "prlimit" "not here"
 pid=$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' full/run.json | head -n 1)
 prlimit --pid "$pid" --fsize=16384 2>/dev/null
@@ -95,7 +94,7 @@ is "there is nothing left to do then" eval '"$BUILD/finetune_full" --resume rose
 for i in $(seq 200); do cat kept.jsonl; done >many.jsonl # its evaluation takes seconds
 rise cut_off --eval-dataset many.jsonl >/dev/null 2>&1 &
 job=$!
-reached cut_off/checkpoint-final $job
+await $job [ -e cut_off/checkpoint-final ]
 kill -TERM "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' cut_off/run.json | head -n 1)"
 wait $job
 is "a signal in its last evaluation: stopped" eval 'says cut_off "\"status\":.*\"stopped\"" && ! grep -q eval_loss cut_off/metrics.jsonl'

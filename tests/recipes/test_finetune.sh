@@ -118,7 +118,7 @@ refused "more than all of it" 2 "--until-stable" measure never --until-stable 10
 
 "$BUILD/finetune_full" --model model --dataset "$data" --max-length 32 --epochs 1000 --output signalled >signalled.out 2>&1 &
 pid=$!
-while ! grep -q '^step' signalled.out 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.1; done
+await $pid grep '^step' signalled.out
 kill -TERM $pid
 wait $pid
 code=$?

@@ -30,33 +30,32 @@ begin() { # NAME OPTION... - the command of a job script: always the same for on
         --train-split 0.9 --eval-every 40 --seed 3 --requeue --output "$who" "$@"
 }
 start() { (begin "$@") >>"$1.out" 2>&1; code=$?; }
-# limited NAME STEPS OPTION... - the command is sent SIGTERM once it has done so many steps
+# limited NAME STEPS OPTION... - the command is sent SIGTERM once it has done so many steps; counted in $stops if it stops it
 limited() {
     who=$1 after=$2
     shift 2
     was=$(cat "$who/metrics.jsonl" 2>/dev/null | wc -l)
     (begin "$who" "$@") >>"$who.out" 2>&1 &
     job=$!
-    until [ "$(cat "$who/metrics.jsonl" 2>/dev/null | wc -l)" -ge $((was + after)) ]; do
-        kill -0 $job 2>/dev/null || break
-        sleep 0.01
-    done
+    await $job has $((was + after)) "$who/metrics.jsonl"
     kill -TERM $job 2>/dev/null
     wait $job
     code=$?
+    stops=$((stops + (code != 0)))
 }
 says() { grep -q -e "$2" "$1.out" || { tail -n 5 "$1.out"; false; }; }
 held() { ls "$1"; cat "$1/run.json" "$1/metrics.jsonl"; }
 
 # ---- in a shell's loop ----
 is "a run to compare with" eval 'start straight --epochs 60 && [ $code = 0 ]'
-starts=0 code=1
+starts=0 stops=0 code=1
 until [ $code = 0 ] || [ $starts = 30 ]; do
     starts=$((starts + 1))
     [ $starts -le 3 ] && limited loop 20 --epochs 60 || start loop --epochs 60
 done
-is "one command in a loop, stopped three times: four starts" test "$starts $code" = "4 0"
-is "it went on, each time" test "$(grep -c '"from_step"' loop/run.json)" = 4
+# On a busy machine a run may come to its end before it is stopped for the third time.
+is "one command in a loop, stopped $stops times: $starts starts" test $stops -ge 1 -a "$starts $code" = "$((stops + 1)) 0"
+is "it went on, each time" test "$(grep -c '"from_step"' loop/run.json)" = $starts
 is "to the same bits" same_run straight loop
 is "outside Slurm nobody asks scontrol" test ! -e asked
 held loop >was
@@ -65,17 +64,17 @@ is "and nothing changed" eval 'held loop | cmp - was'
 
 # ---- in a job of Slurm ----
 export SLURM_JOB_ID=7
-starts=0
+starts=0 stops=0
 queued() { [ -e queued ] && rm queued; }
 touch queued
 while queued && [ $starts -lt 30 ]; do
     starts=$((starts + 1))
     [ $starts -le 3 ] && limited job 20 --epochs 60 || start job --epochs 60
 done
-is "a job with three limits ends with a finished run" test "$starts $code" = "4 0"
+is "a job with $stops limits ends with a finished run" test $stops -ge 1 -a "$starts $code" = "$((stops + 1)) 0"
 is "to the same bits" same_run straight job
-is "Slurm was asked after each limit, and then no more" eval '[ "$(sort asked | uniq -c | tr -s " ")" = " 3 requeue 7
- 3 show job 7" ]'
+is "Slurm was asked after each limit, and then no more" eval '[ "$(sort asked | uniq -c | tr -s " ")" = " $stops requeue 7
+ $stops show job 7" ]'
 is "it says so" says job "job 7 is back in the queue; it goes on from step [0-9]"
 is "started once more, it has nothing to do" eval 'start job --epochs 60; [ $code = 0 ] && [ ! -e queued ]'
 limited other 3 --epochs 4000
@@ -114,7 +113,7 @@ for i in 1 2 3; do cat "$here/datasets/stories.jsonl"; done >many.jsonl
 (PATH="$tmp/bin:$PATH" exec "$full" --model model --dataset many.jsonl --max-length 128 --accumulate 300 --max-steps 3 --threads 1 --requeue \
     --output long >long.out 2>&1) &
 job=$!
-until [ -s long/metrics.jsonl ]; do kill -0 $job || break; sleep 0.02; done
+await $job [ -s long/metrics.jsonl ]
 kill -TERM $job && sleep 0.1 && kill -TERM $job
 wait $job
 code=$?
@@ -123,13 +122,13 @@ rm -f queued asked
 # The signal comes while rows are looked at, so before the first step: for another job, or at the time limit.
 words=$(yes ab | head -n 300 | tr '\n' ' ')
 for i in $(seq 200); do echo "{\"messages\":[{\"role\":\"user\",\"content\":\"$i\"},{\"role\":\"assistant\",\"content\":\"$words\"}]}"; done >chat.jsonl
-echo "{% for m in messages %}{% for i in range(300) %}{% set x = m['content'] | replace('a', 'b') %}{% endfor %}{{ m['content'] }}{% endfor %}" >slow.jinja
+echo "{% for m in messages %}{% for i in range(3000) %}{% set x = m['content'] | replace('a', 'b') %}{% endfor %}{{ m['content'] }}{% endfor %}" >slow.jinja
 early() { # RUNTIME
     echo "$running" | sed "s/RunTime=00:00:03/RunTime=$1/" >job.txt
     (PATH="$tmp/bin:$PATH" exec "$full" --model model --dataset chat.jsonl --chat-template ./slow.jinja --train-on all --max-length 48 --epochs 4000 --requeue \
         --output soon >soon.out 2>&1) &
     job=$!
-    until grep -q chat.jsonl /proc/$job/maps 2>/dev/null || ! kill -0 $job 2>/dev/null; do sleep 0.01; done
+    await $job grep chat.jsonl /proc/$job/maps
     kill -TERM $job
     wait $job
     code=$?
@@ -144,7 +143,7 @@ unset SLURM_JOB_ID
 
 # ---- what lies in --output ----
 (begin killed --epochs 4000 --lr 1e-3) >/dev/null 2>&1 &
-until [ -s killed/metrics.jsonl ]; do sleep 0.01; done
+await $! [ -s killed/metrics.jsonl ]
 refused "a run that another process works on" 1 "killed: another process is working on that run" eval '(begin killed --epochs 4000 --lr 1e-3)'
 kill -9 $!
 wait $! 2>/dev/null

@@ -69,7 +69,7 @@ is "is meant from where that ran" same straight paths
 
 # ---- kill -9 ----
 run killed --eval-every 0 --save-every 4 --epochs 400 >killed.out 2>&1 &
-reached killed/checkpoint-8 $!
+await $! [ -e killed/checkpoint-8 ]
 pid=$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' killed/run.json | head -n 1)
 refused "a run that lives is not resumed" 1 "still writing" "$full" --resume killed
 kill -9 "$pid"
@@ -90,7 +90,7 @@ taken() { # NAME COMMAND...: once it trains, the command; then the run is an err
     run "$1" --eval-every 0 --save-every 4 --epochs 4000 >/dev/null 2>&1 &
     job=$! name=$1
     shift
-    reached "$name/checkpoint-4" $job || return 1
+    await $job [ -e "$name/checkpoint-4" ] || return 1
     "$@"
     wait $job
     code=$?
@@ -180,7 +180,7 @@ is "the checkpoint stands in for it" more gone --model gone/checkpoint-8 --allow
 mv away model
 is "to the same bits" same straight gone
 run early --save-every 0 --eval-every 0 --epochs 4000 >/dev/null 2>&1 & # until its first line
-while [ ! -s early/metrics.jsonl ]; do sleep 0.01; done
+await $! [ -s early/metrics.jsonl ]
 pid=$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' early/run.json | head -n 1)
 kill -9 "$pid"
 wait
@@ -190,9 +190,10 @@ is "and nothing done" same straight stop7
 is "from a checkpoint of it, again" eval 'cp -rp straight again && "$full" --resume again/checkpoint-10 --overwrite >/dev/null'
 is "to the same bits" same straight again
 sed -i 's/60/61/' rows.jsonl && cp rows.jsonl changing.jsonl
-"$full" --model model --dataset changing.jsonl --max-length 48 --epochs 4000 --stop-after-seconds 2 --output changing >/dev/null 2>changing.err &
-while [ ! -s changing/metrics.jsonl ]; do sleep 0.02; done
+"$full" --model model --dataset changing.jsonl --max-length 48 --epochs 4000 --output changing >/dev/null 2>changing.err &
+await $! [ -s changing/metrics.jsonl ]
 touch changing.jsonl
+kill -TERM $!
 wait $!
 is "a file of rows that changes during the run is an error at its end" sh -c "grep -q 'changing.jsonl was changed while it was read' changing.err && grep -q '\"failed\"' changing/run.json"
 is "with the weights saved" sh -c 'ls -d changing/checkpoint-[0-9]*'
@@ -200,7 +201,7 @@ for skip in '' --skip-bad-rows; do
     rm -rf short && cp rows.jsonl cut.jsonl
     "$full" --model model --dataset cut.jsonl --max-length 48 --epochs 100000 --output short $skip >/dev/null 2>short.err &
     pid=$!
-    until [ -s short/metrics.jsonl ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+    await $pid [ -s short/metrics.jsonl ]
     truncate -s 100 cut.jsonl
     wait $pid && code=0 || code=$?
     is "one that is cut short is an error, exit code 1 $skip" eval 'cat short.err; [ $code = 1 ] && grep -q "cut.jsonl was cut .* while it was being read" short.err && ! grep -q "bad rows" short.err'
@@ -211,7 +212,7 @@ refused "--max-steps 0 without rows to evaluate on" 2 "--max-steps 0 only evalua
 signalled() { # SIGNAL CODE: once it trains, then again to the end
     run s$1 --epochs 4000 --eval-every 50 >/dev/null 2>&1 &
     job=$!
-    while [ ! -s s$1/metrics.jsonl ]; do sleep 0.02; done
+    await $job [ -s s$1/metrics.jsonl ]
     kill -$1 "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' s$1/run.json | head -n 1)"
     wait $job
     code=$?
@@ -236,12 +237,10 @@ echo "{% for m in messages %}{% for i in range(30000) %}{% set x = m['content'] 
 for signal in TERM:143 INT:130 HUP:129; do
     rm -rf early.* && { "$full" --model model --dataset chat.jsonl --chat-template ./slow.jinja --skip-bad-rows --max-length 48 --max-steps 1 --output early.out >early.said 2>&1 & }
     pid=$! tries=0
-    until grep -q chat.jsonl /proc/$pid/maps 2>/dev/null || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+    await $pid grep chat.jsonl /proc/$pid/maps
     kill -${signal%:*} $pid
-    (sleep 20 && kill -9 $pid) 2>/dev/null &
-    killer=$!
+    await 0 is_gone $pid || kill -9 $pid
     wait $pid && code=0 || code=$?
-    kill $killer 2>/dev/null
     is "SIG${signal%:*} while rows are looked at: one ends it, nothing is made" eval '[ $code = ${signal#*:} ] && grep -q "ended by a signal before the run began" early.said && [ ! -e early.out ]'
 done
 slow() { # NAME OPTION...: an evaluation after each step that takes a second or more
@@ -252,7 +251,7 @@ slow() { # NAME OPTION...: an evaluation after each step that takes a second or 
 }
 slow cut >/dev/null 2>&1 &
 job=$!
-while ! grep -q '^step 1/' cut.out 2>/dev/null; do sleep 0.02; done
+await $job grep '^step 1/' cut.out
 kill -TERM "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' cut/run.json | head -n 1)"
 wait $job
 code=$?
@@ -260,7 +259,7 @@ is "SIGTERM during an evaluation cuts it off" eval '[ $code = 143 ] && [ "$(wc -
 is "the run that goes on makes it first" eval 'more cut --stop-at-step 2 && slow uncut --stop-at-step 2 && numbers cut >a.txt && numbers uncut | diff - a.txt && [ "$(readlink cut/checkpoint-best)" = checkpoint-2 ]'
 "$full" --model model --dataset many.jsonl --max-length 128 --accumulate 1200 --max-steps 3 --threads 1 --output long >/dev/null 2>&1 &
 job=$!
-while [ ! -s long/run.json ]; do sleep 0.02; done
+await $job [ -s long/run.json ]
 kill -TERM $job
 kill -INT $job
 wait $job
@@ -275,10 +274,12 @@ is "a screen that goes away: the step, saved, 1" eval '[ "$(cat code)" = 1 ] && 
 is "run.json says so, and where" says pipe '"reason":.*lost standard output at step [0-9]* of 270'
 is "it goes on" more pipe
 is "to the same bits" same straighter pipe
-(trap '' HUP && exec "$full" --model model --dataset rows.jsonl --max-length 48 --stop-after-seconds 1 --epochs 9999 --output nohup >nohup.out 2>&1) &
+(trap '' HUP && exec "$full" --model model --dataset rows.jsonl --max-length 48 --epochs 9999 --output nohup >nohup.out 2>&1) &
 job=$!
-while [ ! -s nohup/metrics.jsonl ]; do sleep 0.02; done
+await $job [ -s nohup/metrics.jsonl ]
 kill -HUP "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' nohup/run.json | head -n 1)"
+await $job has $(($(wc -l <nohup/metrics.jsonl) + 3)) nohup/metrics.jsonl
+kill -TERM $job
 wait $job
-is "under nohup a hangup is none" test $? = 0
+is "under nohup a hangup is none" test $? = 143
 finish

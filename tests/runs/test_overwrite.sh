@@ -26,9 +26,9 @@ round() {
     esac
     for i in 1 2 3; do begin $i --overwrite; done
     [ "$1" != nothing ] || begin 4 # one that would not write over anything
-    want=2 tries=0
+    want=2
     [ "$1" != nothing ] || want=3
-    until [ "$(ls code.* 2>/dev/null | wc -l)" -ge $want ]; do tries=$((tries + 1)); [ $tries -lt 600 ] || { echo "$1: they go on"; return 1; }; sleep 0.05; done
+    await 0 eval '[ "$(ls code.* | wc -l)" -ge $want ]' || { echo "$1: they go on"; return 1; }
     winner=
     for i in 1 2 3 4; do
         [ -e out.$i ] || continue
@@ -39,10 +39,9 @@ round() {
         esac
     done
     [ -n "$winner" ] || { echo "$1: nobody won"; cat err.*; return 1; }
-    tries=0
-    until [ "$(wc -l <race/metrics.jsonl 2>/dev/null || echo 0)" -ge 2 ]; do tries=$((tries + 1)); [ $tries -lt 600 ] || { echo "$1: no step"; cat err.$winner; return 1; }; sleep 0.05; done
+    await "$(cat pid.$winner)" has 2 race/metrics.jsonl || { echo "$1: no step"; cat err.$winner; return 1; }
     kill "$(cat pid.$winner)"
-    until [ -e code.$winner ]; do sleep 0.05; done
+    await 0 [ -e code.$winner ]
     [ "$(code $winner)" = 143 ] || { echo "$1: the winner ended with $(code $winner)"; cat err.$winner; return 1; }
     [ -s race/recipe.c ] && [ -s race/run.json ] && grep -q '"status":[^,]*"stopped"' race/run.json || { echo "$1: race/run.json:"; grep status race/run.json; return 1; }
     step=$(wc -l <race/metrics.jsonl)

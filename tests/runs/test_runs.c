@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "test.h"
+#include "core/clock.h"
 
 #include "runs/metrics.h"
 #include "runs/run.h"
@@ -215,13 +216,21 @@ static void places(void **state)
     assert_error_has("p/metrics.jsonl:4:1: ");
 }
 
-static void written_ago(const char *path, int seconds)
+/* As opened, of a run whose last line was written so many seconds ago: its reason, unless that is "", ends with them, and with those
+ * that this takes. */
+static void written_ago(int seconds, enum tune_run_state state, const char *reason)
 {
     struct timespec t[2];
+    double begin = tune_clock_s(), said = seconds;
     clock_gettime(CLOCK_REALTIME, &t[0]);
     t[0].tv_sec -= seconds;
     t[1] = t[0];
-    assert_int_equal(utimensat(AT_FDCWD, path, t, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, "live/s/metrics.jsonl", t, 0), 0);
+    struct tune_run *r = opened("live/s", state, reason);
+    if (*reason)
+        assert_int_equal(sscanf(strstr(r->reason, reason) + strlen(reason), "%lf s", &said), 1);
+    assert_true(said >= seconds && said <= seconds + 1 + tune_clock_s() - begin);
+    tune_run_free(r);
 }
 
 static void silent(void **state)
@@ -231,26 +240,19 @@ static void silent(void **state)
     make("live/s", "running", metrics); /* the longest step takes 1 s */
     FILE *held = fopen("live/s/metrics.jsonl", "a");
     assert_int_equal(flock(fileno(held), LOCK_EX), 0);
-    written_ago("live/s/metrics.jsonl", 50);
-    tune_run_free(opened("live/s", TUNE_RUN_RUNNING, ""));
-    written_ago("live/s/metrics.jsonl", 70);
-    tune_run_free(opened("live/s", TUNE_RUN_STALLED, "wrote nothing for 70 s"));
+    written_ago(50, TUNE_RUN_RUNNING, "");
+    written_ago(70, TUNE_RUN_STALLED, "wrote nothing for ");
     put(held, "{\"step\":4,\"loss\":2,\"elapsed_s\":6}\n{\"step\":5,\"loss\":2,\"elapsed_s\":6.5}\n"); /* 4 s, and less */
     test_write("live/s", "run.json", there, strlen(there));
-    written_ago("live/s/metrics.jsonl", 110); /* 10 x 4 s, and it writes each 3 steps */
-    tune_run_free(opened("live/s", TUNE_RUN_RUNNING, ""));
+    written_ago(110, TUNE_RUN_RUNNING, ""); /* 10 x 4 s, and it writes each 3 steps */
     fclose(held); /* its machine is another one: its age decides */
-    tune_run_free(opened("live/s", TUNE_RUN_RUNNING, "it runs on no such host, whose processes cannot be seen from here; it last "
-                                                     "wrote 110 s ago"));
-    written_ago("live/s/metrics.jsonl", 130);
-    tune_run_free(opened("live/s", TUNE_RUN_DEAD, "wrote 130 s ago"));
+    written_ago(110, TUNE_RUN_RUNNING, "it runs on no such host, whose processes cannot be seen from here; it last wrote ");
+    written_ago(130, TUNE_RUN_DEAD, "wrote ");
     make("live/s", "running", ""); /* no step yet: the model is being read, perhaps */
     assert_got(held = fopen("live/s/metrics.jsonl", "a"));
     assert_int_equal(flock(fileno(held), LOCK_EX), 0);
-    written_ago("live/s/metrics.jsonl", 500);
-    tune_run_free(opened("live/s", TUNE_RUN_RUNNING, ""));
-    written_ago("live/s/metrics.jsonl", 700);
-    tune_run_free(opened("live/s", TUNE_RUN_STALLED, "700 s"));
+    written_ago(500, TUNE_RUN_RUNNING, "");
+    written_ago(700, TUNE_RUN_STALLED, "wrote nothing for ");
     fclose(held);
 }
 

@@ -21,7 +21,7 @@ shows() { # TEXT COMMAND... - the command succeeds and prints a line that matche
 
 is "no runs yet: said, not an error" shows '^# no runs in runs/' "$runs" list
 is "a run" train slow --lr 1e-4 --max-steps 40 --eval-every 10
-sleep 1 # run.json tells the start to the second
+was=$(date +%s) && await 0 eval '[ "$(date +%s)" != "$was" ]' # run.json tells the start to the second
 is "and another" train "fast and long" --lr 3e-3 --max-steps 60 --eval-every 10
 is "list: state, steps and the options in which they differ" shows '^slow +finetune_full +finished +40/40 +[0-9.]+ +[0-9.]+ .*lr=0\.0001 max_steps=40$' "$runs" list
 is "in order of their start" eval '"$runs" list >a && sed -n 2p a | grep -q "^slow" && sed -n 3p a | grep -q "^fast and long  "'
@@ -44,16 +44,15 @@ rm -r runs/clipped
 # ---- alive, killed, broken ----
 "$BUILD/finetune_full" --model model --dataset "$data" --max-length 48 --threads 1 --epochs 100000 --output runs/live >/dev/null 2>&1 &
 pid=$!
-i=0
-while [ ! -s runs/live/metrics.jsonl ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done
+await $pid [ -s runs/live/metrics.jsonl ]
 is "a live one is running" shows '^live +finetune_full +running +[0-9]+/' "$runs" list
 is "watch --once shows it, and nothing that has ended" eval '"$runs" watch --once >a && grep -qE "^live +running +step +[0-9]+/[0-9]+ +[0-9]+%  ETA [0-9:]+  [0-9]+ tokens/s  finetune_full$" a && grep -qE "^  loss [0-9.]+ " a && ! grep -q slow a'
 widest() { awk -v most="$1" 'length > most { print; bad = 1 } END { exit bad }'; }
 narrow() { for w in 1 2 5 9 20 33 47 61 80; do "$runs" watch --once live --ascii --width $w | widest $((w > 1 ? w - 1 : 1)) || return 1; done; }
 is "no line is wider than the terminal" narrow
-timeout 30 "$runs" watch live --interval 0.2 >watched 2>&1 &
+"$runs" watch live --interval 0.2 >watched 2>&1 &
 watcher=$!
-sleep 1
+await $watcher grep "^live | running | step" watched
 kill -9 $pid
 wait $pid 2>/dev/null
 is "a watch of it that is no terminal prints lines, and ends with the run" eval 'wait $watcher && grep -qE "^live \| running \| step +[0-9]+/" watched && tail -n 1 watched | grep -qE "^live \| dead .*no process holds the folder" && ! LC_ALL=C grep -q "$(printf "\033")" watched'
@@ -72,12 +71,13 @@ refused "show without a run" 2 "which run" "$runs" show
 refused "an unknown command" 2 "expected one of list|show|compare|plot|watch" "$runs" look
 
 # ---- watched live ----
-is "watch shows what ended, once" eval 'timeout 20 "$runs" watch slow cut >a && grep -qE "^slow \| finished \| step 40/40 \| 100%" a && grep -qE "^cut \| broken .*the JSON ends here" a && test $(wc -l <a) = 2'
-is "a signal ends it" eval 'timeout --preserve-status 1 "$runs" watch none-yet >a; test $? = 143 && grep -q "^none-yet | absent" a'
+is "watch shows what ended, once" eval '"$runs" watch slow cut >a && grep -qE "^slow \| finished \| step 40/40 \| 100%" a && grep -qE "^cut \| broken .*the JSON ends here" a && test $(wc -l <a) = 2'
+is "a signal ends it" eval '"$runs" watch none-yet >a & await $! grep "^none-yet | absent" a && kill -TERM $!; wait $!; test $? = 143'
 cat >terminal.py <<'PY'
-# terminal.py ROWS COLUMNS SECONDS COMMAND... - in a terminal; ^C after SECONDS; its screen's lines, then its exit code
+# terminal.py ROWS COLUMNS TEXT COMMAND... - in a terminal; ^C when it has drawn three times, and the pattern TEXT; its screen's lines, then its
+# exit code. With its first picture it makes the file `drawn`.
 import fcntl, os, pty, re, select, struct, sys, termios, time
-rows, columns, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+rows, columns, text = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3].encode()
 pid, fd = pty.fork()
 if pid == 0:
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -90,7 +90,9 @@ while True:
         except OSError: break
         if not data: break
         out += data
-    if time.time() - begin > seconds and not sent:
+    pictures = re.split(rb"\x1b\[\d*A", out)
+    if len(pictures) > 1: open("drawn", "w").close()
+    if len(pictures) > 3 and re.search(text, pictures[-2], re.S) and not sent:
         os.write(fd, b"\x03")
         sent = True
 screen, y, x = [""], 0, 0
@@ -110,34 +112,34 @@ for t in re.findall(r"\x1b\[\d*[A-Z]|\r|\n|[^\x1b\r\n]+|\x1b", out.decode("utf-8
         x += len(t)
         assert x < columns, ("wraps", t)
 assert len(screen) <= rows, len(screen)
+assert frames < 4 + 4 * (time.time() - begin), "two pictures a second"
 print("\n".join(screen))
 print("frames", frames, "exit", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 PY
 cat >writer.py <<'PY'
-# writer.py FOLDER DELAY - after DELAY seconds, writes a run as a slow recipe does, each line in two halves, until it is killed
+# writer.py FOLDER FILE - once there is FILE, writes a run as a slow recipe does, each line in two halves, until it is killed
 import fcntl, json, os, sys, time
 folder = sys.argv[1]
-time.sleep(float(sys.argv[2]))
+while not os.path.exists(sys.argv[2]): time.sleep(0.02)
 os.mkdir(folder)
 metrics = open(folder + "/metrics.jsonl", "w")
 fcntl.flock(metrics, fcntl.LOCK_EX)
 with open(folder + "/run.json.tmp", "w") as f:
     json.dump({"program": "slow", "status": "running", "planned_steps": 1000}, f)
 os.rename(folder + "/run.json.tmp", folder + "/run.json")
-for step in range(1, 1000):
+for step in range(1, 1000000):
     line = json.dumps({"step": step, "loss": 9 / step, "elapsed_s": step / 10, "tokens": 100}) + "\n"
     for half in line[:20], line[20:]:
         metrics.write(half)
         metrics.flush()
         time.sleep(0.05)
 PY
-$PYTHON writer.py runs/one 0 & one=$!
-$PYTHON writer.py runs/two 1 & two=$!
-i=0
-while [ ! -s runs/one/metrics.jsonl ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done
-is "in a terminal it draws in place, with a run that begins meanwhile; ^C ends it cleanly" eval 'timeout 30 $PYTHON terminal.py 24 60 3 "$runs" watch >a && grep -qE "^frames ([3-9]|1[0-9]) exit 130$" a && grep -cE "^(one|two) +running +step" a | grep -qx 2 && test $(wc -l <a) = 6'
-is "a small one shows what fits, and how many more there are" eval 'timeout 30 $PYTHON terminal.py 6 40 1 "$runs" watch >a && grep -q "^# 1 more; " a && grep -q "exit 130" a'
-is "watch of a run that is not there yet waits for it" eval 'timeout 30 "$runs" watch late --interval 0.2 >a & watcher=$!; sleep 0.5; train late --max-steps 20 --no-save && wait $watcher && head -n 1 a | grep -q "^late | absent" && tail -n 1 a | grep -q "^late | finished | step 20/20"'
+$PYTHON writer.py runs/one . & one=$!
+$PYTHON writer.py runs/two drawn & two=$!
+await $one [ -s runs/one/metrics.jsonl ]
+is "in a terminal it draws in place, with a run that begins meanwhile; ^C ends it cleanly" eval 'timeout 300 $PYTHON terminal.py 24 60 "two +running +step.*loss" "$runs" watch >a && grep -qE "^frames ([3-9]|[1-9][0-9]+) exit 130$" a && grep -cE "^(one|two) +running +step" a | grep -qx 2 && test $(wc -l <a) = 6'
+is "a small one shows what fits, and how many more there are" eval 'timeout 300 $PYTHON terminal.py 6 40 "# 1 more" "$runs" watch >a && grep -q "^# 1 more; " a && grep -q "exit 130" a'
+is "watch of a run that is not there yet waits for it" eval '"$runs" watch late --interval 0.2 >a & watcher=$!; await $watcher grep "^late | absent" a && train late --max-steps 20 --no-save && wait $watcher && head -n 1 a | grep -q "^late | absent" && tail -n 1 a | grep -q "^late | finished | step 20/20"'
 kill $one $two; wait $one $two 2>/dev/null
 rm -r runs/one runs/two runs/late
 
@@ -226,7 +228,7 @@ refused "a metric that is none: what there is instead" 2 'no run has the metric 
 cp loss.svg was
 is "written again, it is replaced" eval 'plot --svg loss.svg >a && cmp loss.svg was'
 mkfifo pipe
-timeout 20 cat pipe >piped 2>&1 &
+timeout 300 cat pipe >piped 2>&1 &
 is "a pipe is written to, and stays" eval 'plot --svg pipe >a && wait $! && cmp piped loss.svg && [ -p pipe ]'
 : >target.svg && ln -s target.svg link.svg && ln -s new.svg dangling.svg
 is "of a link the target is replaced" eval 'plot --svg link.svg >a && [ -h link.svg ] && cmp target.svg loss.svg'

@@ -127,12 +127,12 @@ E2
 # alive FILE - whether the process whose number the file holds runs; a dead one may stand in the table for a while.
 alive() { [ -s "$1" ] && grep -q '^State:.[^ZX]' "/proc/$(cat "$1")/status" 2>/dev/null; }
 
-# until_true COMMAND... - waits for it, for at most 30 s.
+# until_true COMMAND... - waits for it, for at most five minutes.
 until_true() {
     tries=0
     until "$@"; do
         tries=$((tries + 1))
-        [ $tries -lt 150 ] || return 1
+        [ $tries -lt 1500 ] || return 1
         sleep 0.2
     done
 }
@@ -176,7 +176,7 @@ start() {
         { echo "slurm_cluster.sh: not installed: control groups of version 1" >&2; return 3; }
     configure && daemon munged || return 1
     if [ -n "${SLURM_ACCOUNTING:-}" ]; then
-        daemon mariadbd && daemon slurmdbd && until_true timeout 3 sacctmgr -i --quiet add cluster tune >/dev/null 2>&1 ||
+        daemon mariadbd && daemon slurmdbd && until_true timeout 30 sacctmgr -i --quiet add cluster tune >/dev/null 2>&1 ||
             { echo "slurm_cluster.sh: the accounting does not come up; see $dir/*.log" >&2; return 1; }
     fi
     daemon slurmctld || return 1

@@ -11,21 +11,18 @@ cd "$tmp" || exit 1
 slurm() { s=$1 st=$2; shift 2; timeout 300 "$sweep" "$s" --experiments work.json --store "$st" --launcher slurm --share-cores "$@" >"$tmp/shown" 2>&1 || { code=$?; cat "$tmp/shown"; return $code; }; }
 resume() { op=$1 st=$2; shift 2; timeout 300 "$sweep" --resume "$op" --experiments work.json --store "$st" --share-cores "$@" >"$tmp/shown" 2>&1 || { code=$?; cat "$tmp/shown"; return $code; }; }
 says() { grep -qE -e "$1" "$tmp/shown" || { cat "$tmp/shown"; false; }; }
+dead() { ! grep -q '^State:.[^ZX]' "/proc/$1/status"; } # PID: nobody may have reaped it yet
 idle() { until [ -z "$(squeue -h -o %i)" ]; do sleep 0.2; done; }
 
 field() { sed -n "s/.*\"$2\":\"*\([^,\"}]*\).*/\1/p" "$1"; } # CLAIM KEY
 # measuring STORE OPERATION N - waits until that many jobs measure; their claims are in $claims.
 measuring() {
-    until claims=$(grep -l '^{"state":"held".*"job"' "$1/claims/$2"/* 2>/dev/null) && [ "$(echo "$claims" | wc -l)" -ge "$3" ]; do
-        sleep 0.1
-        [ -e "$tmp/begun" ] || return 1
-    done
+    await $pid eval 'claims=$(grep -l "^{\"state\":\"held\".*\"job\"" '"$1/claims/$2"'/*) && [ "$(echo "$claims" | wc -l)" -ge '"$3"' ]'
 }
 # behind NAME SPACE STORE OPTION... - the sweep as a process of its own, $pid; its output is in $tmp/NAME.out.
 behind() {
     op=$1 s=$2 st=$3
     shift 3
-    : >"$tmp/begun"
     "$sweep" "$s" --experiments work.json --store "$st" --launcher slurm --share-cores --name "$op" "$@" >"$tmp/$op.out" 2>&1 &
     pid=$!
 }
@@ -33,8 +30,9 @@ ended() { wait $pid; code=$?; cp "$tmp/$op.out" "$tmp/shown"; [ $code = "$1" ] |
 
 # restart [LIBRARY] - the daemon of node n1, with the library.
 restart() {
-    kill "$(cat "$cluster/slurmd-n1.pid")"
-    timeout 60 sh -c 'while pgrep -F "$0" >/dev/null 2>&1; do sleep 0.1; done' "$cluster/slurmd-n1.pid"
+    slurmd=$(cat "$cluster/slurmd-n1.pid")
+    kill "$slurmd"
+    await 0 dead "$slurmd"
     LD_PRELOAD=${1:-} daemon slurmd n1
 }
 # cancel_slowly STORE FIRST [OPTION] - two points of 4 s, whose jobs are cancelled while they measure. The daemon of their node takes

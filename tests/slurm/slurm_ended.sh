@@ -40,13 +40,7 @@ restart
 
 # ---- the accounting ----
 # forgotten JOBS - waits until squeue does not know them any more.
-forgotten() {
-    for i in $(seq 180); do
-        [ -n "$(squeue -h -t all -o %i --jobs="$1" 2>/dev/null)" ] || return 0
-        sleep 1
-    done
-    return 1
-}
+forgotten() { await 0 eval '[ -z "$(squeue -h -t all -o %i --jobs='"$1"')" ]'; }
 space long.yaml 50 54 200
 behind later long.yaml later --slurm "$mem --time=1"
 measuring later later 4

@@ -9,7 +9,7 @@ behind killed killed.yaml kil
 measuring kil killed 8
 kill -9 $pid
 wait $pid 2>/dev/null
-is "kill -9 of the sweep: jobs go on, and --resume finds what they did" eval 'sleep 4; [ "$(rows kil a | wc -l)" -ge 8 ] && resume killed kil && says "^# finished +30 valid" && whole kil 2000 2030'
+is "kill -9 of the sweep: jobs go on, and --resume finds what they did" eval 'await 0 eval "[ \$(rows kil a | wc -l) -ge 8 ]" && resume killed kil && says "^# finished +30 valid" && whole kil 2000 2030'
 is "... it submitted no more jobs than needed" eval '[ "$(squeue -h -t all -o "%i %j" | grep -c killed)" -le 34 ]'
 
 # draw N - $drawn is a random whole number from 0 to below N, the same ones each time.
@@ -31,8 +31,8 @@ hit() {
     0) kill -9 $pid; wait $pid 2>/dev/null ;;
     1 | 2) [ -z "$victim" ] || kill -9 "$victim" ;;
     3) [ -z "$victim" ] || kill -9 $(pgrep -P "$victim") ;; # the guard of what it measures
-    4) kill -9 "$(cat "$cluster/slurmd-$node.pid")"; sleep 0.3; daemon slurmd $node ;;
-    5) kill -9 "$(cat "$cluster/slurmctld.pid")"; sleep 0.3; daemon slurmctld ;;
+    4) p=$(cat "$cluster/slurmd-$node.pid"); kill -9 "$p"; await 0 dead "$p"; daemon slurmd $node ;;
+    5) p=$(cat "$cluster/slurmctld.pid"); kill -9 "$p"; await 0 dead "$p"; daemon slurmctld ;;
     6) [ -z "$claim" ] || scontrol requeue "$(field "$claim" job)" ;;
     esac >>hits 2>&1
     echo "$drawn $node $victim" >>hits

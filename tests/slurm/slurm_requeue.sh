@@ -6,15 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 what="--requeue in a real Slurm"
 . tests/slurm/slurm_begin.sh
-until_is() { # SECONDS COMMAND... - waits until the command succeeds
-    tries=$(($1 * 2))
-    shift
-    until "$@"; do
-        tries=$((tries - 1))
-        [ $tries -gt 0 ] || return 1
-        sleep 0.5
-    done
-}
+until_is() { await 0 "$@" || await 0 "$@"; } # COMMAND... - within ten minutes: two time limits and their queues take five
 
 # ---- the script of the page ----
 head -60 datasets/stories.jsonl >"$tmp/my.jsonl"
@@ -32,7 +24,7 @@ job=$(sbatch --parsable --output=job.out job.sh) || exit 1
 sed 's/ --requeue//; s/runs\/long/runs\/straight/' job.sh >straight.sh
 sh straight.sh >straight.out 2>&1
 is "the same run in one go" test -e runs/straight/checkpoint-final
-is "the job ends" until_is 600 ended "$job"
+is "the job ends" until_is ended "$job"
 is "by itself, and well" test "$(field "$job" JobState)" = COMPLETED
 is "it met two time limits or more" test "$(field "$job" Restarts)" -ge 2
 is "each start went on" test "$(grep -c '"from_step"' runs/long/run.json)" = $(($(field "$job" Restarts) + 1))
@@ -43,13 +35,13 @@ is "to the same bits" same_run runs/straight runs/long
 sed 's/--signal=[^ ]*/--partition=one/; s/--max-steps [0-9]*/--max-steps 100000000/; s/runs\/long/runs\/plain/' job.sh >plain.sh
 job=$(sbatch --parsable --output=plain.out plain.sh)
 again() { [ "$(field "$job" JobState)" = RUNNING ] && [ "$(grep -c '"from_step"' runs/plain/run.json)" = "$1" ]; }
-is "a job without --signal meets its limit, and goes on" until_is 200 again 2
+is "a job without --signal meets its limit, and goes on" until_is again 2
 is "from where it was" test "$(grep -o '"from_step":[^0-9]*[0-9]*' runs/plain/run.json | tail -n 1 | tr -cd 0-9)" -gt 0
 sbatch --partition=urgent --nodelist=n1 --exclusive --output=urgent.out --wrap "sleep 3" >urgent.id
-is "a job that makes room for another one goes on after it" until_is 100 again 3
+is "a job that makes room for another one goes on after it" until_is again 3
 [ $failures = 0 ] || sed 's/^/# /' plain.out | grep -v '^# step' | tail -n 40
 scancel "$job"
-is "scancel ends it" until_is 60 ended "$job"
+is "scancel ends it" until_is ended "$job"
 is "for good" test "$(field "$job" JobState)" = CANCELLED
 is "it says that it was left alone" grep -q "job $job was left alone: it was cancelled" plain.out
 finish

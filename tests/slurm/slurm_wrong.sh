@@ -31,7 +31,7 @@ space fails.yaml 4100 4130 0.001 fail
 is "the brake ends the jobs, too" eval '"$sweep" fails.yaml --experiments work.json --store brake --launcher slurm --share-cores --max-jobs 1 >shown 2>&1; [ $? = 1 ] && says "^# 5 failed in a row .*exit code 7" && idle && [ "$(rows brake a | wc -l)" -lt 25 ]'
 
 # slurmctld is away: at the start, and in the middle.
-quit() { p=$(cat "$cluster/$1.pid"); kill "$p"; while kill -0 "$p" 2>/dev/null && ! grep -q "^State:.Z" "/proc/$p/status"; do sleep 0.1; done; }
+quit() { p=$(cat "$cluster/$1.pid"); kill "$p"; await 0 dead "$p"; }
 quit slurmctld
 wrong "slurmctld is away at the start" 3 "Unable to contact slurm controller" away
 daemon slurmctld
@@ -39,7 +39,8 @@ space middle.yaml 4200 4208 30
 behind middle middle.yaml middle
 measuring middle middle 8
 quit slurmctld
-sleep 25
+await $pid grep "Unable to contact" middle.out
+sleep 10 # in which it asks again
 daemon slurmctld
 is "slurmctld is away in the middle: said once; the jobs go on" eval 'ended 0 && [ "$(grep -c "Unable to contact" shown)" = 1 ] && says "^# finished +8 valid" && whole middle 4200 4208'
 

@@ -43,7 +43,7 @@ is "a container and this machine: each measures a part" eval 'launch both s.yaml
 is "... each program ran once" eval '[ "$(wc -l <log)" = 20 ] && [ "$(sort -n log | uniq -d)" = "" ]'
 space k.yaml 40 44 2
 is "the sweep in the container is killed: it is started again, and nothing is lost" eval 'launch killed k.yaml st2 "$inside" & job=$!
-    until $inside sh -c "grep -lx sweep /proc/[0-9]*/comm" >/dev/null 2>&1 || ! kill -0 $job; do sleep 0.1; done
+    await $job $inside sh -c "grep -lx sweep /proc/[0-9]*/comm"
     $inside sh -c "for p in /proc/[0-9]*; do [ \"\$(cat \$p/comm 2>/dev/null)\" != sweep ] || kill -9 \${p#/proc/}; done"
     wait $job && says "exit code 137" && says "^# finished +4 valid" && whole st2 40 44'
 finish

@@ -52,11 +52,7 @@ Host near other
   UserKnownHostsFile $tmp/keys/known
   LogLevel ERROR
 E2
-until ssh -F ssh.conf near true 2>/dev/null; do
-    tries=$((${tries:-0} + 1))
-    [ $tries -lt 50 ] || { is "sshd answers" sh -c 'cat sshd.log; false'; finish; }
-    sleep 0.1
-done
+await 0 ssh -F ssh.conf near true || { is "sshd answers" sh -c 'cat sshd.log; false'; finish; }
 space far.yaml 1000 1040 0.2
 is "ssh to two hosts" eval 'launch far.yaml far --launcher "ssh -F $tmp/ssh.conf near" --launcher "ssh -F $tmp/ssh.conf other" && says "^# finished +40 valid" && whole far 1000 1040 && [ "$(ls far/*.h5 | wc -l)" = 2 ]'
 is "a host that ssh cannot reach: the other one measures" eval 'space gone.yaml 1100 1110 0.1; launch gone.yaml far --launcher "ssh -F $tmp/ssh.conf -p 1 near" --launcher "ssh -F $tmp/ssh.conf near" && says "^# ssh .* exit code 255: .*refused" && says "^# finished +10 valid"'
@@ -64,7 +60,7 @@ is "... no other one: it is tried three times" eval 'space none.yaml 1200 1210 0
 space killed.yaml 2000 2040 0.3
 "$sweep" killed.yaml --experiments work.json --store kil --share-cores --name killed --launcher "ssh -F $tmp/ssh.conf near" >shown 2>&1 &
 pid=$!
-until [ "$(ls kil/claims/killed 2>/dev/null | wc -l)" -ge 8 ]; do sleep 0.1; done
+await $pid eval '[ "$(ls kil/claims/killed | wc -l)" -ge 8 ]'
 kill -9 $pid
 wait $pid 2>/dev/null
 is "kill -9 of the sweep: --resume goes on over ssh" eval 'timeout 200 "$sweep" --resume killed --experiments work.json --store kil --share-cores >shown 2>&1; says "^# finished +40 valid" && whole kil 2000 2040'

@@ -28,7 +28,7 @@ busy() { for i in $(seq $(($(nproc) * 2))); do setsid sh -c 'while :; do :; done
 busy
 is "beside two busy processes a core: it is measured again" eval '"$sweep" s.yaml >out && grep -qE "^ +0/1 +again +[0-9.]+ s .*disturbed: it had [0-9]+ % of its cores$" out && [ "$(wc -l <exp/log)" = 2 ]'
 is "... and marked" eval 'grep -qE "^ +1/1 +measured .*disturbed: it had [0-9]+ % of its cores$" out && grep -q "^# finished *1 valid, 0 invalid, 0 failed" out'
-is "... in the row, with the share" eval 'row core_share,status,reason | awk -F, "{ exit !(\$1 > 0.1 && \$1 < 0.9 && \$2 == \"valid\" && \$3 ~ /^disturbed: it had/) }"'
+is "... in the row, with the share" eval 'row core_share,status,reason | awk -F, "{ exit !(\$1 > 0 && \$1 < 0.9 && \$2 == \"valid\" && \$3 ~ /^disturbed: it had/) }"'
 is "... the first try is failed, for none to use" eval '[ "$("$samples" rows burn --columns status --output-format csv | sed 1d | sort | tr "\n" " ")" = "failed valid " ]'
 is "... --where leaves it out" eval '[ "$("$samples" show s.yaml --where "core_share >= 0.9" --output-format csv | wc -l)" = 1 ] && [ "$("$samples" show s.yaml --where "core_share < 0.9" --output-format csv | wc -l)" = 2 ]'
 is "--retries 0: not again, and marked" eval 'rm exp/log; "$sweep" s.yaml --remeasure --retries 0 >out && [ "$(wc -l <exp/log)" = 1 ] && grep -q "measured .*disturbed" out'

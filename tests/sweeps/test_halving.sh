@@ -12,7 +12,10 @@ says() { # TEXT COMMAND... - the command succeeds and prints a line that matches
 mkdir own && cat >own/work.sh <<'E2'
 #!/bin/sh
 echo "$TUNE_INPUT_A $TUNE_INPUT_B $TUNE_INPUT_STEPS" >>"$TUNE_INPUT_LOG"
-grep -qx "$(wc -l <"$TUNE_INPUT_LOG")" kill 2>/dev/null && kill -9 "$(cat pid)" && sleep 60
+if grep -qx "$(wc -l <"$TUNE_INPUT_LOG")" kill 2>/dev/null; then
+    until [ -s pid ]; do sleep 0.01; done
+    kill -9 "$(cat pid)" && sleep 86400
+fi
 [ "$TUNE_INPUT_A" = 9 ] && exit 1
 [ "$TUNE_INPUT_A" = 8 ] && exit 3
 cost=$(((TUNE_INPUT_A - 3) * (TUNE_INPUT_A - 3) * 10 + (TUNE_INPUT_B - 4) * (TUNE_INPUT_B - 4) * 10))
@@ -72,6 +75,7 @@ is "the default as a rung is no parameter" eval '"$samples" trace h $own --store
 # ---- killed, resumed ----
 rm -f log
 killed() { # FLAG... - a sweep that ends by kill -9, at the measurement that the file kill names
+    rm -f pid
     "$sweep" $own "$@" >>out3 2>&1 &
     echo $! >pid
     wait $!

@@ -16,7 +16,7 @@ mkdir exp
 cat >exp/work.sh <<E2
 #!/bin/sh
 echo "\$TUNE_INPUT_A" >>"$tmp/log"
-sleep "\$(cat "$tmp/pause")"
+until [ "\$(wc -l <"$tmp/log")" -ge "\$(cat "$tmp/together")" ]; do sleep 0.02; done
 echo "{\\"speed\\": \$TUNE_INPUT_A}" >"\$TUNE_OUTPUT/report.json"
 E2
 chmod +x exp/work.sh
@@ -29,7 +29,6 @@ echo '{"experiments": "exp"}' >tune.json
 space() { printf "entitySpace:\n  - {identifier: a, propertyDomain: {values: [$1]}}\nexperiments: [{actuatorIdentifier: toys, experimentIdentifier: work}]\n"; }
 space "$(seq -s ', ' 1 40)" >many.yaml
 space 7 >one.yaml
-echo 0.05 >pause
 # on HOST CLOCK COMMAND... - as on that host, whose clock is so many seconds ahead
 on() { host=$1 clock=$2; shift 2; env LD_PRELOAD="$tmp/odd_host.so" HOST_NAME=$host HOST_CLOCK=$clock "$@"; }
 once() { sort log | uniq -d | grep . && return 1; [ "$(wc -l <log)" = "$1" ] || { wc -l log; false; }; }
@@ -38,6 +37,7 @@ rows() { "$samples" rows toys.work --store "$1" --columns a,host --output-format
 # ---- clocks that differ by minutes ----
 together() { # STORE: three hosts at one operation
     : >log
+    echo 3 >together # each host measures, whenever it begins
     on north -420 "$sweep" many.yaml --store "$1" --join all --share-cores >$1.1 2>&1 & one=$!
     on south 540 "$sweep" many.yaml --store "$1" --join all --share-cores >$1.2 2>&1 & two=$!
     on east 0 "$sweep" many.yaml --store "$1" --join all --share-cores >$1.3 2>&1 & three=$!
@@ -58,37 +58,44 @@ is "the clocks do date the files" test "$(stat -c %Y own/hosts/south)" -gt "$(($
 # ---- a host that dies ----
 LD="$tmp/odd_host.so:$tmp/odd_files.so"
 dies() { # STORE: a host is killed while it measures
-    echo 60 >pause && : >log
+    echo 1000 >together && : >log
     LD_PRELOAD="$LD" HOST_NAME=north "$sweep" one.yaml --store "$1" --name job --share-cores >$1.1 2>&1 & one=$!
-    until [ -s log ]; do kill -0 $one || return 1; sleep 0.02; done
+    await $one [ -s log ] || return 1
     kill -9 $one
     wait $one
-    echo 0.05 >pause
+    echo 1 >together
 } 2>/dev/null
 aged() { for f in "$1"/claims/job/*; do touch -d "-$2 seconds" "$f"; done; }
-goes_on() { # STORE SECONDS [SETTING...]: on another host, in that time
-    store=$1 seconds=$2
-    shift 2
-    timeout "$seconds" env LD_PRELOAD="$LD" HOST_NAME=south HOST_CLOCK=240 "$@" "$sweep" --resume job --store "$store" --share-cores >$store.2 2>&1
+goes_on() { # STORE [SETTING...]: on another host
+    store=$1
+    shift
+    env LD_PRELOAD="$LD" HOST_NAME=south HOST_CLOCK=240 "$@" "$sweep" --resume job --store "$store" --share-cores >$store.2 2>&1
 }
-waits() { goes_on "$@"; [ $? = 124 ] || { cat "$1.2"; false; }; }
+waits() { # STORE [SETTING...]: it says that it waits, and does
+    (exec 2>/dev/null; goes_on "$@") &
+    one=$!
+    await $one grep "other sweeps measure what is left (1)" "$1.2" && sleep 1 && kill -0 $one && ! grep -q finished "$1.2"
+    waits=$?
+    pkill -P $one
+    wait $one
+    return $waits
+}
 ODD_FOLDER=own2
 dies own2
 aged own2 900 # and 240 more by the clock of the other host
-is "on such a file system its claims hold for 20 minutes" waits own2 3
+is "on such a file system its claims hold for 20 minutes" waits own2
 aged own2 1000
-is "then another host takes over" goes_on own2 60
+is "then another host takes over" goes_on own2
 unset HOST_DATES ODD ODD_FOLDER
 dies dead
 aged dead 200
-is "elsewhere they hold for 5 minutes" waits dead 3
-is "it says that it waits" grep -q "other sweeps measure what is left (1)" dead.2
+is "elsewhere they hold for 5 minutes" waits dead
 aged dead 400
-is "then another host takes over" goes_on dead 60
+is "then another host takes over" goes_on dead
 is "it wrote the row" test "$(rows dead)" = 7,south
 dies again
-is "a host of the same name that is another machine waits as long" waits again 3 HOST_NAME=north HOST_MACHINE=2 HOST_BOOT=2
-is "the same machine, started anew, goes on at once" goes_on again 60 HOST_NAME=north HOST_BOOT=2
+is "a host of the same name that is another machine waits as long" waits again HOST_NAME=north HOST_MACHINE=2 HOST_BOOT=2
+is "the same machine, started anew, goes on at once" goes_on again HOST_NAME=north HOST_BOOT=2
 
 # ---- file systems ----
 odd() { ODD=$1 ODD_FOLDER="$tmp/odd" LD_PRELOAD="$tmp/odd_files.so" "$sweep" one.yaml --store "$tmp/odd/st"; }
@@ -120,7 +127,7 @@ tiny model 1 >/dev/null && head -20 "$here/datasets/stories.jsonl" >rows.jsonl
 nfs() { LD_PRELOAD="$tmp/odd_files.so" ODD=nfs-locks ODD_FOLDER=run exec "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 32 --output run "$@"; }
 (nfs --epochs 4000 >/dev/null 2>&1) &
 run=$!
-until [ -s run/metrics.jsonl ]; do kill -0 $run || break; sleep 0.02; done
+await $run [ -s run/metrics.jsonl ]
 refused "a run that is going on is not overwritten" 2 "a run is still writing to run" eval '(nfs --overwrite)'
 kill $run
 wait $run 2>/dev/null

@@ -25,7 +25,7 @@ life() {
     : >"acknowledged.$lives"
     "$store" write night $lives 0 1000000 >"acknowledged.$lives" 2>life.err &
     job=$!
-    while [ ! -s "acknowledged.$lives" ] && kill -0 $job 2>/dev/null; do sleep 0.005; done
+    await $job [ -s "acknowledged.$lives" ] || return 1
     sleep "0.$(printf %03d "$(random 250)")"
     kill -9 $job 2>/dev/null
     wait $job 2>/dev/null
@@ -150,9 +150,8 @@ claim_all() { # CLAIMS - six processes that all want them, killed when nobody ge
         "$store" claim claims "$1" >claim.$w 2>claim.$w.err &
         jobs="$jobs $!"
     done
-    i=0
-    while [ "$(cat claim.? | wc -l)" -lt "$2" ] && [ $i -lt 1200 ]; do sleep 0.05; i=$((i + 1)); done
-    sleep 0.2
+    await 0 eval '[ "$(cat claim.? | wc -l)" -ge '"$2"' ]'
+    sleep 0.2 # somebody might take one more
     kill -9 $jobs
     wait
     cat claim.?.err
@@ -164,8 +163,7 @@ is "killed: the 40 that were not done are taken again, once" claim_all 80 40
 holds() {
     "$store" hold claims slow >"$1" &
     job=$!
-    i=0
-    while [ ! -s "$1" ] && [ $i -lt 200 ]; do sleep 0.02; i=$((i + 1)); done
+    await $job [ -s "$1" ]
 }
 holds first
 is "a claim that is held" eval '"$store" hold claims slow | grep -q "^pid $job on "'

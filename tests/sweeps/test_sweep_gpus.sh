@@ -7,14 +7,16 @@ cd "$tmp" || exit 1
 unset CUDA_VISIBLE_DEVICES
 sweep=$BUILD/sweep samples=$BUILD/samples
 mkdir exp
-# "+ GPUS SECONDS", then "- GPUS SECONDS". SIGTERM takes it a while, as it takes a training that saves.
+# "+ GPUS SECONDS", then "- GPUS SECONDS". On a GPU it goes on until as many have begun as `together` says, and, if i is below 8,
+# until the file `hold` is gone. SIGTERM takes it a while, as it takes a training that saves.
 cat >exp/toy.sh <<'E2'
 #!/bin/sh
 here=$(dirname "$0")
 note() { echo "$1 ${CUDA_VISIBLE_DEVICES-unset} $(date +%s.%N)" >>"$here/log"; }
 trap 'sleep 0.7; note -; exit 1' TERM
 note +
-sleep "$(cat "$here/sleep")" & wait $!
+[ -z "$CUDA_VISIBLE_DEVICES" ] || until [ "$(grep -c "^+ [0-9G]" "$here/log")" -ge "$(cat "$here/together")" ] && { [ "$TUNE_INPUT_I" -ge 8 ] || [ ! -e "$here/hold" ]; }; do sleep 0.05; done
+sleep 0.1
 case $TUNE_INPUT_I in 13*) note -; echo bad luck >&2; exit 1 ;; esac
 echo '{"x": 1}' >"$TUNE_OUTPUT/report.json"
 note -
@@ -40,50 +42,44 @@ history() {
 sed -i 's|\${CUDA_VISIBLE_DEVICES-unset}|$(echo "${CUDA_VISIBLE_DEVICES-unset}" \| sed "s/^$/none/")|' exp/toy.sh
 is_history() { got=$(history); [ "$got" = "$1" ] || { echo "$got, expected $1"; cat exp/log; return 1; }; }
 said() { grep -q -- "$1" "$2" || { echo "no \"$1\" in:"; cat "$2"; return 1; }; } # TEXT FILE
-wait_for() { # SIGN COUNT
-    for k in $(seq 300); do
-        [ ! -e exp/log ] || [ "$(grep -c "^$1" exp/log)" -lt "$2" ] || return 0
-        sleep 0.05
-    done
-    return 1
-}
+together() { rm -f exp/log; echo "$1" >exp/together; }
 
 # ---- one sweep ----
-echo 1.5 >exp/sleep
+# Names that no other test has: GPUs are reserved on the whole machine.
+gpu=$$.0 two=$$.0,$$.1 four=$$.0,$$.1,$$.2,$$.3 back=$$.3,$$.2,$$.1,$$.0
 space eight.yaml 1 "0, 1, 2, 3, 4, 5, 6, 7"
-is "four GPUs: four at a time, each with one that nobody else has" eval 'run eight.yaml --store st --gpus 0,1,2,3 >out 2>&1 && is_history "4 1 8 8 4" && said "^# on GPUs *4 at a time, each on a GPU of its own, of 4$" out && said "8 valid" out'
-is "--in-flight: fewer" eval 'rm exp/log; echo 0.3 >exp/sleep; run eight.yaml --store st2 --gpus 0,1,2,3 --in-flight 1 >out 2>&1 && is_history "1 1 8 8 1"'
+is "four GPUs: four at a time, each with one that nobody else has" eval 'together 4; run eight.yaml --store st --gpus $four >out 2>&1 && is_history "4 1 8 8 4" && said "^# on GPUs *4 at a time, each on a GPU of its own, of 4$" out && said "8 valid" out'
+is "--in-flight: fewer" eval 'together 1; run eight.yaml --store st2 --gpus $four --in-flight 1 >out 2>&1 && is_history "1 1 8 8 1"'
 space both.yaml "0, 1" "0, 1, 2, 3"
-is "on the CPU alone: one at a time, beside none on a GPU" eval 'rm exp/log; run both.yaml --store st3 --gpus 0,1 --order sequential-grouped --grouping number_gpus >out 2>&1 && is_history "2 1 8 8 3" && sort -k3,3n exp/log | awk "\$1 == \"+\" { if (\$2 == \"none\" ? cpu + gpu : cpu) bad = 1; if (\$2 == \"none\") cpu++; else gpu++ } \$1 == \"-\" { if (\$2 == \"none\") cpu--; else gpu-- } END { exit bad }"'
+is "on the CPU alone: one at a time, beside none on a GPU" eval 'together 2; run both.yaml --store st3 --gpus $two --order sequential-grouped --grouping number_gpus >out 2>&1 && is_history "2 1 8 8 3" && sort -k3,3n exp/log | awk "\$1 == \"+\" { if (\$2 == \"none\" ? cpu + gpu : cpu) bad = 1; if (\$2 == \"none\") cpu++; else gpu++ } \$1 == \"-\" { if (\$2 == \"none\") cpu--; else gpu-- } END { exit bad }"'
 space two.yaml "2, 5" "0, 1, 2"
-is "number_gpus 2 has two; more than there are is unknown here" eval 'rm exp/log; run two.yaml --store st4 --gpus 0,1,2,3 >out 2>&1; is_history "2 1 3 3 4" && [ "$(grep -c "it needs 5 GPUs; 4 are here. --gpus names GPUs" out)" = 3 ]'
+is "number_gpus 2 has two; more than there are is unknown here" eval 'together 2; run two.yaml --store st4 --gpus $four >out 2>&1; is_history "2 1 3 3 4" && [ "$(grep -c "it needs 5 GPUs; 4 are here. --gpus names GPUs" out)" = 3 ]'
 is "without a GPU: unknown, said, and exit code 1" eval 'space one.yaml 1 0; rm exp/log; run one.yaml --store st5 --gpus "" >out 2>&1; [ $? = 1 ] && [ ! -e exp/log ] && said "it needs 1 GPU; 0 are here" out'
 is "... a dry run says it too" eval 'run one.yaml --store nowhere --gpus "" --dry-run >out && said "it needs more GPUs than are here" out'
 space bad.yaml 1 "130, 131, 1, 132, 2, 133, 3"
-is "a measurement that fails gives its GPU back" eval 'rm -f exp/log; run bad.yaml --store st6 --gpus 0,1 --max-failures 0 >out 2>&1; is_history "2 1 7 7 2" && said "3 valid, 0 invalid, 4 failed" out'
+is "a measurement that fails gives its GPU back" eval 'together 2; run bad.yaml --store st6 --gpus $two --max-failures 0 >out 2>&1; is_history "2 1 7 7 2" && said "3 valid, 0 invalid, 4 failed" out'
 refused "--env may not say which GPUs" 2 "--gpus says which GPUs" run eight.yaml --store st7 --env CUDA_VISIBLE_DEVICES=0
 space cpu.yaml 0 "0, 1"
-refused "--gpus where nothing takes one" 2 "no entity of this space has a number_gpus above 0" run cpu.yaml --store st7 --gpus 0
-refused "a GPU named twice" 2 "GPU 1 is named twice" run eight.yaml --store st7 --gpus 0,1,1
-is "CUDA_VISIBLE_DEVICES is taken for --gpus" eval 'rm exp/log; CUDA_VISIBLE_DEVICES=5,6 run one.yaml --store st8 >out 2>&1 && is_history "1 1 1 1 1" && grep -q "^+ 5 " exp/log'
+refused "--gpus where nothing takes one" 2 "no entity of this space has a number_gpus above 0" run cpu.yaml --store st7 --gpus $gpu
+refused "a GPU named twice" 2 "GPU $$.1 is named twice" run eight.yaml --store st7 --gpus $two,$$.1
+is "CUDA_VISIBLE_DEVICES is taken for --gpus" eval 'together 1; CUDA_VISIBLE_DEVICES=$$.5,$$.6 run one.yaml --store st8 >out 2>&1 && is_history "1 1 1 1 1" && grep -q "^+ $$.5 " exp/log'
 
 # ---- several sweeps ----
-is "two sweeps at once never share a GPU, and use them all" eval 'rm exp/log; echo 1 >exp/sleep; run eight.yaml --store a --gpus 0,1,2,3 >out1 2>&1 & run eight.yaml --store b --gpus 3,2,1,0 >out2 2>&1 & wait; is_history "4 1 16 16 4" && said "8 valid" out1 && said "8 valid" out2'
-is "... who finds none free waits, and says so" eval 'rm exp/log; echo 1 >exp/sleep; space two.yaml 1 "0, 1"; run two.yaml --store c --gpus 0 >out1 2>&1 & wait_for + 1; run two.yaml --store d --gpus 0 >out2 2>&1; wait; is_history "1 1 4 4 1" && cat out1 out2 | grep -q "^# other sweeps measure on these GPUs: we wait until they let go of some"'
+is "two sweeps at once never share a GPU, and use them all" eval 'together 4; run eight.yaml --store a --gpus $four >out1 2>&1 & run eight.yaml --store b --gpus $back >out2 2>&1 & wait; is_history "4 1 16 16 4" && said "8 valid" out1 && said "8 valid" out2'
+is "... who finds none free waits, and says so" eval 'together 1; touch exp/hold; space two.yaml 1 "0, 1"; run two.yaml --store c --gpus $gpu >out1 2>&1 & await $! has 1 exp/log; run two.yaml --store d --gpus $gpu >out2 2>&1 & await $! grep "^# other sweeps measure on these GPUs: we wait until they let go of some" out2; told=$?; rm exp/hold; wait; [ $told = 0 ] && is_history "1 1 4 4 1"'
 
 # ---- the end of a sweep ----
-echo 30 >exp/sleep
-is "Ctrl-C ends what runs, and gives the GPUs back" eval 'rm -f exp/log; setsid "$sweep" eight.yaml --experiments exp --store e --gpus 0,1 >out 2>&1 & pid=$!; wait_for + 2 && kill -INT $pid; wait $pid; [ $? = 130 ] && is_history "2 1 2 2 2" && said "^# go on with" out && echo 0.1 >exp/sleep && run two.yaml --store e2 --gpus 0,1 >out 2>&1 && is_history "2 1 4 4 2"'
-echo 30 >exp/sleep
-is "after kill -9 a GPU is free when what ran on it has ended" eval 'rm -f exp/log; "$sweep" eight.yaml --experiments exp --store f --gpus 0,1 >out 2>&1 & pid=$!; wait_for + 2; echo 0.1 >exp/sleep; kill -9 $pid; wait $pid; run two.yaml --store f2 --gpus 0,1 >out2 2>&1 && is_history "2 1 4 4 2" && said "2 valid" out2'
-is "... and the operation goes on" eval 'op=$(sed -n "s/^# operation *//p" out) && "$sweep" --resume "$op" --experiments exp --store f --gpus 0,1 >out 2>&1 && said "8 valid" out'
+is "Ctrl-C ends what runs, and gives the GPUs back" eval 'together 2; touch exp/hold; setsid "$sweep" eight.yaml --experiments exp --store e --gpus $two >out 2>&1 & pid=$!; await $pid has 2 exp/log && kill -INT $pid; wait $pid; [ $? = 130 ] && is_history "2 1 2 2 2" && said "^# go on with" out && rm exp/hold && run two.yaml --store e2 --gpus $two >out 2>&1 && is_history "2 1 4 4 2"'
+is "after kill -9 a GPU is free when what ran on it has ended" eval 'together 2; touch exp/hold; "$sweep" eight.yaml --experiments exp --store f --gpus $two >out 2>&1 & pid=$!; await $pid has 2 exp/log; kill -9 $pid; wait $pid; space late.yaml 1 "8, 9"; run late.yaml --store f2 --gpus $two >out2 2>&1 && is_history "2 1 4 4 2" && said "2 valid" out2'
+is "... and the operation goes on" eval 'rm exp/hold; op=$(sed -n "s/^# operation *//p" out) && "$sweep" --resume "$op" --experiments exp --store f --gpus $two >out 2>&1 && said "8 valid" out'
 
 # ---- which there are ----
-if $CC -shared -fPIC -Wl,-soname,libnvidia-ml.so.1 -o libnvidia-ml.so.1 "$here/tests/fake_nvml.c" 2>/dev/null; then
+sed "s/GPU-aaaa/&$$/; s/GPU-bbbb/&$$/" "$here/tests/fake_nvml.c" >nvml.c
+if $CC -shared -fPIC -Wl,-soname,libnvidia-ml.so.1 -o libnvidia-ml.so.1 nvml.c 2>/dev/null; then
     driver() { LD_LIBRARY_PATH=$tmp run "$@"; }
-    is "all GPUs of the machine, by UUID" eval 'rm -f exp/log; driver two.yaml --store g >out 2>&1 && is_history "2 1 2 2 2" && grep -q "^+ GPU-aaaa " exp/log && grep -q "^+ GPU-bbbb " exp/log'
-    is "an index, a bus id and a UUID name the same GPU" eval 'rm -f exp/log; driver one.yaml --store h1 --gpus 1 >out 2>&1 && driver one.yaml --store h2 --gpus 0000:02:00.0 >out 2>&1 && driver one.yaml --store h3 --gpus GPU-bbbb >out 2>&1 && is_history "1 1 3 3 1" && grep -q "^+ GPU-bbbb " exp/log'
-    refused "... so it is named twice" 2 "GPU GPU-bbbb is named twice" driver one.yaml --store h4 --gpus 1,GPU-bbbb
+    is "all GPUs of the machine, by UUID" eval 'together 2; driver two.yaml --store g >out 2>&1 && is_history "2 1 2 2 2" && grep -q "^+ GPU-aaaa$$ " exp/log && grep -q "^+ GPU-bbbb$$ " exp/log'
+    is "an index, a bus id and a UUID name the same GPU" eval 'together 1; driver one.yaml --store h1 --gpus 1 >out 2>&1 && driver one.yaml --store h2 --gpus 0000:02:00.0 >out 2>&1 && driver one.yaml --store h3 --gpus GPU-bbbb$$ >out 2>&1 && is_history "1 1 3 3 1" && grep -q "^+ GPU-bbbb$$ " exp/log'
+    refused "... so it is named twice" 2 "GPU GPU-bbbb$$ is named twice" driver one.yaml --store h4 --gpus 1,GPU-bbbb$$
     refused "a GPU that is not there" 2 "GPU 7: Not Found" driver one.yaml --store h4 --gpus 7
 else
     skip "which GPUs there are" "no compiler for shared libraries"
