@@ -521,7 +521,7 @@ int main(int argc, char **argv)
         const gpu_case &k = *gpu_case_named(name);
         int status = paper(k, true);
         if (status == 0 && gpu_step_logits == 0) {
-            printf("# with the logits of %s:\n", FROZEN);
+            printf("# with 48 MiB of logits at a time, as on %s:\n", FROZEN);
             gpu_step_logits = FROZEN_LOGITS;
             status = paper(k, false);
             gpu_step_logits = 0;

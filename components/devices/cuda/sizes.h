@@ -52,13 +52,13 @@ static inline int64_t tune_cuda_column_most(int64_t columns)
 }
 
 /* tune_cuda_logits_bytes - the logits that a GPU of so much memory holds at a time: 1/32 of it,
- * rounded up to a power of two. So GPUs of nearly one size hold as many. At most 1 GiB: then a
+ * rounded down to a power of two. So GPUs of nearly one size hold as many. At most 1 GiB: then a
  * product has enough rows for any GPU. That is also the answer for an unknown memory, 0. Not
  * measured yet. */
 static inline int64_t tune_cuda_logits_bytes(int64_t memory)
 {
     int64_t bytes = (int64_t)64 << 20, most = (int64_t)1 << 30;
-    while (bytes < most && (bytes < memory / 32 || memory == 0))
+    while (bytes < most && (2 * bytes <= memory / 32 || memory == 0))
         bytes *= 2;
     return bytes;
 }
