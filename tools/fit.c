@@ -252,7 +252,8 @@ static const char *command_of(const struct row *r, int batch, int length, char *
         tune_append(text, size, " --momentum %g", f.optimizer.momentum);
     if (f.optimizer.ema > 0)
         tune_append(text, size, " --ema %g", f.optimizer.ema);
-    tune_append(text, size, " --max-length %d --batch-size %d", length, batch);
+    /* A recipe on another machine would take this from the GPU that is there. */
+    tune_append(text, size, " --logits-chunk %d --max-length %d --batch-size %d", (int)(r->dev->logits_bytes >> 20), length, batch);
     return text;
 }
 
