@@ -96,6 +96,7 @@ struct tune_child_holder {
     long uid;      /* its user; -1: unknown */
     char name[32]; /* its name; "" if pid is 0 */
     bool guard;    /* it is a guard of this library, so it will end */
+    bool ours;     /* it is the guard of a child of this process, which has the processor */
 };
 
 /* tune_child_cpus_taken - whether one of cpus[count] is reserved now, so that a child with own_cpus

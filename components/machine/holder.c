@@ -13,11 +13,11 @@
 #include "machine/child.h"
 #include "machine/guard.h"
 
-/* True for "@tune.c/cpu/3" or "@tune.c/cpu/3/next" of one of the processors. */
-static bool is_name(const char *name, const int *cpus, int count, int *cpu)
+/* True for "@tune.c/cpu/3", or with `next` for "@tune.c/cpu/3/next", of one of the processors. */
+static bool is_name(const char *name, const int *cpus, int count, bool next, int *cpu)
 {
     int at = 0;
-    if (sscanf(name, "@tune.c/cpu/%d%n", cpu, &at) != 1 || (name[at] && strcmp(name + at, "/next") != 0))
+    if (sscanf(name, "@tune.c/cpu/%d%n", cpu, &at) != 1 || strcmp(name + at, next ? "/next" : "") != 0)
         return false;
     for (int i = 0; i < count; i++)
         if (cpus[i] == *cpu)
@@ -26,7 +26,7 @@ static bool is_name(const char *name, const int *cpus, int count, int *cpu)
 }
 
 /* The socket's inode number, from the kernel's list of names; 0: there is none now. */
-static uint64_t find_socket(const int *cpus, int count, int *cpu)
+static uint64_t find_socket(const int *cpus, int count, bool next, int *cpu)
 {
     char line[512], name[128];
     unsigned type;
@@ -34,7 +34,7 @@ static uint64_t find_socket(const int *cpus, int count, int *cpu)
     FILE *f = fopen("/proc/net/unix", "re");
     while (f && fgets(line, sizeof line, f))
         if (sscanf(line, "%*s %*s %*s %*s %x %*s %" SCNu64 " %127s", &type, &inode, name) == 3 && type == SOCK_DGRAM &&
-            is_name(name, cpus, count, cpu))
+            is_name(name, cpus, count, next, cpu))
             break;
         else
             inode = 0;
@@ -120,7 +120,11 @@ static void find_holder(const int *cpus, int count, struct tune_child_holder *h)
 {
     char socket[64];
     *h = (struct tune_child_holder){.cpu = -1, .uid = -1};
-    uint64_t inode = find_socket(cpus, count, &h->cpu);
+    struct tune_process p;
+    uint64_t inode = find_socket(cpus, count, false, &h->cpu);
+    bool next = inode == 0;
+    if (next)
+        inode = find_socket(cpus, count, true, &h->cpu);
     if (inode == 0) {
         h->guard = true; /* released meanwhile, as guards do */
         return;
@@ -134,6 +138,8 @@ static void find_holder(const int *cpus, int count, struct tune_child_holder *h)
         closedir(proc);
     if (h->pid == 0)
         h->uid = ask_user(inode);
+    else
+        h->ours = !next && tune_process_read((pid_t)h->pid, &p) && p.parent == getpid();
 }
 
 bool tune_child_cpus_taken(const int *cpus, int count, struct tune_child_holder *holder)

@@ -567,10 +567,8 @@ static void processors(void **state)
     char expected[32];
     int one = 0, absent = CPU_SETSIZE + 100;
     assert_int_equal(sched_getaffinity(0, sizeof ours, &ours), 0);
-    while (one < CPU_SETSIZE && (!CPU_ISSET(one, &ours) || tune_child_cpus_taken(&one, 1, NULL)))
+    while (!CPU_ISSET(one, &ours)) /* whether or not other programs measure there */
         one++;
-    if (one == CPU_SETSIZE)
-        skip(); /* other programs measure on all of them */
     struct tune_child_options o = options(PLAY("processors"));
     o.cpus = &one;
     o.cpu_count = 1;

@@ -60,15 +60,27 @@ static void tell_of_cpus(const struct tune_child_holder *h)
 
 /* Check from time to time which process holds our cores. Not often, because a check takes
  * milliseconds on cores where another sweep measures. */
-static void look_at_cpus(const struct slot *slot)
+static void look_at_cpus(struct slot *slot)
 {
     struct tune_child_holder holder;
     double now = tune_clock_s();
     if (sweep.told_of_cpus && (sweep.told_of_stranger || now - sweep.looked_s < 10))
         return;
     sweep.looked_s = now;
-    if (tune_child_cpus_taken(slot->cpus, slot->cpu_count, &holder))
+    if (!tune_child_cpus_taken(slot->cpus, slot->cpu_count, &holder))
+        return;
+    slot->has_cpus = holder.ours;
+    if (!holder.ours)
         tell_of_cpus(&holder);
+}
+
+/* Look at measurements that may be waiting: another sweep may have taken their cores after we looked
+ * and before they could. */
+static void look_at_waiting(void)
+{
+    for (int i = 0; i < sweep.slot_count && !my.share_cores; i++)
+        if (sweep.slots[i].busy && !sweep.slots[i].for_gpus && !sweep.slots[i].has_cpus)
+            look_at_cpus(&sweep.slots[i]);
 }
 
 static int start_measurement(struct slot *slot)
@@ -85,6 +97,7 @@ static int start_measurement(struct slot *slot)
         .environment = slot->environment, .limit_s = my.timeout, .grace_s = my.grace, .log_limit = LOG_LIMIT,
         .cpus = slot->cpus, .cpu_count = slot->cpu_count, .own_cpus = !my.share_cores && !slot->for_gpus,
         .held = slot->claims, .held_count = slot->gpu_count};
+    slot->has_cpus = false;
     if (o.own_cpus)
         look_at_cpus(slot);
     slot->begin_s = tune_clock_s();
@@ -511,8 +524,11 @@ static int wait_for_one(bool stopping)
     double left = my.time_limit > 0 && !stopping ? my.time_limit - (tune_clock_s() - sweep.begin_s) : 1;
     double most = n > 0 ? 1 : .1; /* there is no message when others finish, so look again */
     left = left < 0 ? 0 : left < most ? left : most;
-    if (poll(fds, (nfds_t)n, (int)(left * 1000) + (left > 0)) < 0 && errno != EINTR)
+    int ready = poll(fds, (nfds_t)n, (int)(left * 1000) + (left > 0));
+    if (ready < 0 && errno != EINTR)
         return tune_error_set("poll: %s", strerror(errno));
+    if (ready == 0 && !stopping)
+        look_at_waiting();
     if (my.points == 0)
         TRY(tune_claim_renew(&sweep.own));
     for (int i = 0; i < sweep.slot_count; i++)

@@ -40,6 +40,7 @@ struct slot {
     int attempt;
     double begin_s;
     int *cpus, cpu_count;
+    bool has_cpus; /* we saw that its measurement has them, and does not wait */
     /* Slots of measurements on GPUs: which of sweep.gpus, and what reserves them. The others have
      * none. */
     bool for_gpus;
