@@ -341,6 +341,20 @@ static void no_memory()
               last_line(read_file(kept_path()))[9] == 1);
 }
 
+/* cuBLASLt itself has no memory for a product that is timed. */
+static void no_memory_of_cublaslt()
+{
+    unlink(kept_path().c_str());
+    for (int call = 1; call <= 9; call++) {
+        setenv("CUDA_ON_CPU_REFUSE", ("status=3,call=" + std::to_string(call)).c_str(), 1);
+        check("cuBLASLt has no memory at the " + std::to_string(call) +
+                  ". product that is timed: its first guess",
+              runs("400,200,100,50") == 0 && products_queued() == call + 1);
+    }
+    unsetenv("CUDA_ON_CPU_REFUSE");
+    check("... and with memory, another process chooses", runs("400,200,100,50") == 2);
+}
+
 /* While a stream is captured, nothing is timed. A choice that is kept counts there too. */
 static void captured()
 {
@@ -408,6 +422,7 @@ int main()
     unwritable();
     various();
     no_memory();
+    no_memory_of_cublaslt();
     captured();
     at_once();
     std::string remove = "rm -rf '" + folder + "'";

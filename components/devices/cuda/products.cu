@@ -281,7 +281,7 @@ static int time_all(struct tune_device *dev, struct product *p, const struct ope
         if (i >= count && std::isinf(ms[k]))
             continue;
         status = time_one(dev, p, x, &candidates[k], events, &now);
-        if (i < count || now < ms[k] || std::isinf(now))
+        if (status == 0 && (i < count || now < ms[k] || std::isinf(now)))
             ms[k] = now;
     }
     for (cudaEvent_t e : events)
