@@ -355,6 +355,27 @@ static void no_memory_of_cublaslt()
     check("... and with memory, another process chooses", runs("400,200,100,50") == 2);
 }
 
+/* The choice of the file is refused: the file names the one that computes instead. */
+static void refused()
+{
+    unlink(kept_path().c_str());
+    runs("400,200,100,50");
+    setenv("CUDA_ON_CPU_REFUSE", "algorithm=2", 1);
+    check("a kept choice that is refused: the next one computes",
+          runs("400,200,100,50") == 0 && products_queued() == 2);
+    check("... a later process does not ask for the refused one",
+          runs("400,200,100,50") == 0 && products_queued() == 1);
+    unsetenv("CUDA_ON_CPU_REFUSE");
+    check("... nor when it would not be refused any more",
+          runs("400,200,100,50") == 0 && products_queued() == 1);
+    unlink(kept_path().c_str());
+    runs("400,200,100,50");
+    setenv("CUDA_ON_CPU_REFUSE", "algorithm=2,algorithm=0", 1);
+    check("two of three are refused", runs("1,1,1,1") == 1 && products_queued() == 3);
+    check("... the file names the third", runs("1,1,1,1") == 1 && products_queued() == 1);
+    unsetenv("CUDA_ON_CPU_REFUSE");
+}
+
 /* While a stream is captured, nothing is timed. A choice that is kept counts there too. */
 static void captured()
 {
@@ -423,6 +444,7 @@ int main()
     various();
     no_memory();
     no_memory_of_cublaslt();
+    refused();
     captured();
     at_once();
     std::string remove = "rm -rf '" + folder + "'";
