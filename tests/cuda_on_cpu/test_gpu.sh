@@ -78,6 +78,20 @@ is "... it is named, with what was said" eval 'has "^not ok - racecheck, test_no
 is "... the others went on" eval 'has "^ok - initcheck, test_products: 1 checks" && has "^ok - memcheck, three steps of finetune_lora" && has "^16 passed, 1 failed, 0 skipped"'
 is "a part that does not exist is refused" eval 'gpu "$tmp/programs" alive dead; [ $? = 2 ] && grep -q "no part \"dead\"" "$tmp/out"'
 
+# ---- bench_gpu ----
+figures() { TUNE_DEFAULTS="$here/defaults" "$tmp/programs/tests/bench/bench_gpu" cuda 0.001 tiny figures "$@" >"$tmp/figures" 2>&1; }
+# short K NAME - the K-th allocation fails. Only figures of that name do, and say why.
+short() {
+    ! CUDA_ON_CPU_FAIL="cudaMalloc#$1:cudaErrorMemoryAllocation" figures || return 1
+    cat "$tmp/figures"
+    [ "$(grep -c " us " "$tmp/figures")" = $(($(grep -c " us " "$tmp/all") - ${3:-1})) ] && [ "$(grep -c "^$2.*: failed: no memory on cuda" "$tmp/figures")" = "${3:-1}" ]
+}
+is "all figures" eval 'figures && cp "$tmp/figures" "$tmp/all"'
+is "a product without memory fails by name, and those behind it go on" short 3 "product 32x32x32"
+is "... and a swiglu_forward" short 21 swiglu_forward
+is "... and the adapters, all six" short 71 rank_16 6
+is "what cuBLASLt refused is said" eval 'CUDA_ON_CPU_REFUSE=algorithm=0 figures && grep -q "^# warning: device: cuBLASLt refused products [0-9]* times, first \[" "$tmp/figures"'
+
 # ---- an archive; a test that fails; a compiler that fails ----
 # alone - the other programs of the part are left out, so that it takes a moment.
 alone() { rm -f "$tmp/programs/tests/gpu/test_device" "$tmp/programs/make_tales" && for f in tests/gpu/test_device make_tales; do printf '#!/bin/sh\n' >"$tmp/programs/$f" && chmod +x "$tmp/programs/$f"; done; }
