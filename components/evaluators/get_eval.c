@@ -47,6 +47,7 @@ static struct tune_loader *rows(const struct tune_flags *flags, struct tune_data
         .part = part,
         .only_set = set,
         .train_split = flags->loader.train_split,
+        .split_by = flags->loader.split_by,
         .seed = (uint64_t)flags->seed,
         .packing = flags->loader.packing,
         .pairs = flags->data.pairs,

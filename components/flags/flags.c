@@ -256,6 +256,7 @@ static int config_pair(struct tune_flags_state *state, struct tune_json *j, bool
     if (run) {
         free(state->at[i].run_text);
         state->at[i].run_text = text;
+        state->at[i].in_run = true;
     } else {
         free(text);
     }
