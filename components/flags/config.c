@@ -166,6 +166,7 @@ static int take_pair(struct tune_flags_state *state, struct input *in, struct tu
     if (run) {
         free(state->at[i].run_text);
         state->at[i].run_text = text;
+        state->at[i].in_run = true;
     } else {
         free(text);
     }

@@ -253,6 +253,9 @@ extern const struct tune_service tune_plan_memory;
      "file without empty lines"}, \
     {"shuffle", TUNE_BOOL, &(f).loader.shuffle, "true", "", "", \
      "a new order in each epoch, by seed and epoch"}, \
+    {"split-by", TUNE_ENUM, &(f).loader.split_by, "content", "content|number", "", \
+     "what decides which rows --train-split holds out. content: copies of a row fall on one " \
+     "side. number: the row's number, as in runs of earlier versions"}, \
     {"skip-bad-rows", TUNE_FREE(TUNE_BOOL), &(f).data.skip_bad_rows, "false", "", "", \
      "leave out and count rows that cannot be read. Otherwise they are errors"}, \
     TUNE_OPTION_GROUP("")
