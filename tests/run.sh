@@ -57,7 +57,8 @@ for t in "$@"; do
         continue
     fi
     case $t in
-    */test_tiles.sh | */test_training | */test_kernels | */test_token_sampler) printf '%s\0' "$t" >>"$folder/list" ;;
+    */test_tiles.sh | */test_layers.sh | */test_docs.sh | */test_far.sh | */test_resume.sh | */test_halving.sh | */test_sweep.sh | \
+        */test_package.sh | */test_new_operation.sh | */test_training | */test_kernels) printf '%s\0' "$t" >>"$folder/list" ;;
     *) printf '%s\0' "$t" >>"$folder/others" ;;
     esac
 done
