@@ -364,7 +364,7 @@ peers() {
     into peers
     share 505
     # shellcheck disable=SC2086
-    bounded "$python" tests/bench/gpu_peer.py ${GPU_BENCH:-1} 2>"$said"
+    bounded "$python" tests/bench/gpu_peer.py ${GPU_BENCH:-1} until=$((limit - 10)) 2>"$said"
     code=$?
     [ $code = 0 ] || { skip peers "ended with $code"; tail -n 3 "$said"; return; }
     ok peers
