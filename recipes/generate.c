@@ -73,6 +73,8 @@ int main(int argc, char **argv)
         }
     at.signal = *flags->stop_signal;
     MUST(tune_answers_finish(answers));
+    if (*dev->met)
+        fprintf(stderr, "# warning: device: %s\n", dev->met);
 
     tune_answers_free(answers), tune_token_sampler_free(sampler), tune_cache_free(cache);
     tune_cache_free(others), tune_model_free(other), tune_model_free(model), tune_device_close(dev);

@@ -8,10 +8,12 @@
 #   --pack      build for any x86-64 processor with AVX2 and the GPUs of CUDA_ARCH (90a), and collect all that such a machine needs
 #               in build/gpu-pack.tar.gz, this script too. Its CUDA Toolkit, or PyPI's packages, must have libcublasLt.so.13, which
 #               is too large to carry. `--pack sanitizer` carries compute-sanitizer too.
-# GPU_SECONDS: for all of it, from the first line on (520). Every command has a limit of its own below it.
+# GPU_SECONDS: for all of it, from the first line on (520). Every command has a limit of its own below it. One that takes all of
+# its own limit has failed, unless a tool slows it down; one that is cut off because no time is left is skipped.
 # GPU_RESULT: another file for the output.
 # To try the script out: GPU_STEPS, of a curve (50); GPU_CURVE, its size; GPU_BENCH, seconds of a figure (1), then "tiny" for
-# small sizes; GPU_LOGITS, MiB of logits at a time (48 256 1024); NVCC, the compiler of the part alive.
+# small sizes; GPU_LOGITS, MiB of logits at a time (48 256 1024); GPU_LIMIT, each command's own limit in seconds;
+# NVCC, the compiler of the part alive.
 # Exit code: 1 if a test failed, 3 if there is no GPU.
 begin=$(date +%s)
 cd "$(dirname "$0")/.." || exit 1
@@ -31,6 +33,12 @@ less_blas() {
     ${CC:-cc} -shared -s -Wl,-z,defs -Wl,-soname,libopenblas.so.0 $wanted "$(dirname "$(readlink -f "$whole")")/libopenblas.a" -lm -lpthread \
         -o "$into/lib/libopenblas.so.0"
 }
+# commit_here - of this tree, and whether it was changed since.
+commit_here() {
+    at=$(git log -1 --format=%h 2>/dev/null) || at=unknown
+    [ -z "$(git status --porcelain -- . ':!tests/bench/results' 2>/dev/null)" ] || at=$at+changes
+    echo "$at"
+}
 pack() {
     from=$BUILD/gpu into=$BUILD/gpu-pack archive=$BUILD/gpu-pack.tar.gz
     make -s BUILD="$BUILD" NVCC_BUILD="$from" CUDA_ARCH="${CUDA_ARCH:-90a}" gpu || exit 1
@@ -48,7 +56,7 @@ pack() {
     # This script, the peers, defaults, and the sources that it compiles there.
     cp tests/gpu.sh "$into/tests" && cp tests/bench/gpu_peer.py "$into/tests/bench" && cp -r defaults "$into" || exit 1
     find components -name '*.h' -o -path '*/cuda/*.cu' | tar -cf - -T - | tar -C "$into" -xf - || exit 1
-    git log -1 --format=%h >"$into/commit" 2>/dev/null
+    commit_here >"$into/commit"
     if [ "$1" = sanitizer ]; then
         python3 -m pip download -q --disable-pip-version-check --no-deps -d "$into" "$sanitizer_package" || exit 1
     fi
@@ -66,15 +74,24 @@ case ${1:-} in
 -*) sed -n '2,/^begin=/s/^# //p' "$0"; exit 0 ;;
 *.tar.gz) folder=$tmp/programs && mkdir "$folder" && tar -C "$folder" -xzf "$1" || exit 1 ;;
 "" | alive | numbers | why | peers | sanitizers) ;;
-*) folder=$(cd "$1" && pwd) || exit 1 ;;
+*)
+    [ -d "$1" ] || { echo "gpu.sh: neither a part nor a folder: \"$1\"; --help says which" >&2; exit 2; }
+    folder=$(cd "$1" && pwd) || exit 1
+    ;;
 esac
 [ -z "$folder" ] || shift
+left() { echo $((${GPU_SECONDS:-520} - $(date +%s) + begin)); }
+commit=
 if [ -z "$folder" ] && [ -x tests/bench/bench_gpu ]; then
     folder=$here
 elif [ -z "$folder" ]; then
-    make -s BUILD="$BUILD" ${CUDA_ARCH:+CUDA_ARCH="$CUDA_ARCH"} gpu || exit 1
+    commit=$(commit_here)
+    # In our own group of processes, so that Ctrl-C stops it.
+    timeout --foreground -k 5 "$(left)" make -s BUILD="$BUILD" ${CUDA_ARCH:+CUDA_ARCH="$CUDA_ARCH"} gpu ||
+        { echo "gpu.sh: \"make gpu\" failed, or was not done in GPU_SECONDS (${GPU_SECONDS:-520}); it goes on where it was" >&2; exit 1; }
     folder=$BUILD
 fi
+[ -n "$commit" ] || commit=$(cat "$folder/commit" 2>/dev/null) || commit=unknown
 parts=${*:-alive numbers why peers sanitizers}
 for p in $parts; do
     case $p in alive | numbers | why | peers | sanitizers) ;; *) echo "gpu.sh: no part \"$p\"; --help says which" >&2; exit 2 ;; esac
@@ -89,7 +106,7 @@ nvcc=${NVCC-$(command -v nvcc || ls "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" 2>/
 # The folders in which libcublasLt may be.
 cuda_folders() {
     for d in "${CUDA_HOME:-/usr/local/cuda}/lib64" /usr/local/cuda-13*/lib64; do echo "$d"; done
-    [ -z "$python" ] || "$python" -c 'import sys; [print(p + "/nvidia/cu13/lib") for p in sys.path if p]' 2>/dev/null
+    [ -z "$python" ] || timeout -k 5 20 "$python" -c 'import sys; [print(p + "/nvidia/cu13/lib") for p in sys.path if p]' 2>/dev/null
 }
 # ours PROGRAM... as a command: with the libraries above, for our programs alone. PyTorch has its own.
 GPU_LIBRARIES=$LD_LIBRARY_PATH
@@ -107,7 +124,8 @@ if ! timeout -k 5 60 $ours "$bench" cuda 0 none >"$tmp/opened" 2>&1; then
     cat "$tmp/opened" >&2
     exit 3
 fi
-name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)
+smi() { timeout -k 5 20 nvidia-smi "$@" 2>/dev/null; }
+name=$(smi --query-gpu=name --format=csv,noheader | head -n 1)
 gpu=$(echo "${name:-unknown}" | tr 'A-Z' 'a-z' | sed 's/nvidia //; s/[^a-z0-9]\{1,\}/-/g; s/-$//')
 result=${GPU_RESULT:-$here/tests/bench/results/$(date +%Y-%m-%d)-$gpu.txt}
 kept=${result%.txt}.d
@@ -115,7 +133,6 @@ mkdir -p "$kept" || exit 1
 
 # ---- time ----
 passed=0 failed=0 skipped=0
-left() { echo $((${GPU_SECONDS:-520} - $(date +%s) + begin)); }
 # part SECONDS TEXT - begin a part; false if there is no time for it. It may take that long, or what is left.
 part() {
     most=$(left)
@@ -126,38 +143,50 @@ part() {
     [ "$most" -gt 7 ] || { skip "$2" "no time is left"; return 1; }
     part_end=$(($(date +%s) + most))
 }
-# share SECONDS - into $limit: so many seconds of the part, or what is left of it without the five that -k may add.
+# share SECONDS [slow] - into $limit: so many seconds of the part, or what is left of it without the five that -k may add. $cut:
+# not to be done in it is no failure, as the part's time is short, or a tool slows the command down (slow).
 share() {
-    limit=$((part_end - $(date +%s) - 5))
-    [ "$limit" -lt "$1" ] || limit=$1
+    limit=$((part_end - $(date +%s) - 5)) cut=1 own=${GPU_LIMIT:-$1}
+    [ "$limit" -lt "$own" ] || limit=$own cut=${2:-}
     [ "$limit" -gt 1 ]
 }
-# bounded COMMAND... - for $limit seconds at most. A shell that waits can be stopped.
+# bounded COMMAND... - for $limit seconds at most; $took so many. A shell that waits can be stopped.
 running=
 bounded() {
+    took=$(date +%s)
     timeout -k 5 "$limit" "$@" &
     running=$!
     wait "$running"
+    set -- $?
+    took=$(($(date +%s) - took))
+    return "$1"
 }
 ok() { passed=$((passed + 1)) && echo "ok - $1"; }
 not_ok() { failed=$((failed + 1)) && echo "not ok - $1"; }
 skip() { skipped=$((skipped + 1)) && echo "ok - $1 # SKIP $2"; }
 # judge NAME CODE - of a command that `bounded` ran, whose output is in $said.
 judge() {
+    why="exit code $2"
     case $2 in
-    0) ok "$1" ;;
-    124 | 137) skip "$1" "not done in its $limit s" ;;
-    *) not_ok "$1: exit code $2"; tail -n 12 "$said" | cut -c1-300; return 1 ;;
+    0) ok "$1"; return ;;
+    124 | 137)
+        if [ "$took" -lt "$limit" ]; then why="killed after $took s, exit code $2"
+        elif [ -n "$cut" ]; then skip "$1" "not done in its $limit s"; return
+        else why="not done in its $limit s"; fi ;;
     esac
+    not_ok "$1: $why"
+    tail -n 12 "$said" | cut -c1-300
+    return 1
 }
 # into NAME - $said: the file that keeps its output.
 into() { said=$kept/$(echo "$1" | tr ' ,/' '---').txt; }
-# program NAME SECONDS COMMAND... - one that prints TAP, or nothing. All of it is kept. False if it failed.
+# program NAME "SECONDS [slow]" COMMAND... - one that prints TAP, or nothing. All of it is kept. False if it failed.
 program() {
     what=$1 most=$2
     shift 2
     into "$what"
-    share "$most" || { skip "$what" "no time is left"; return 0; }
+    # shellcheck disable=SC2086 # one word or two
+    share $most || { skip "$what" "no time is left"; return 0; }
     bounded "$@" >"$said" 2>&1
     code=$?
     grep -E '^# |^not ok' "$said" | cut -c1-200 | head -n 40
@@ -166,11 +195,11 @@ program() {
 }
 
 # ---- alive: is everything there, is everything right ----
-version_of() { "$1" --version 2>&1 | grep -m 1 -E '[0-9]+\.[0-9]+' | cut -c1-120; }
+version_of() { timeout -k 5 20 "$1" --version 2>&1 | grep -m 1 -E '[0-9]+\.[0-9]+' | cut -c1-120; }
 facts() {
-    echo "# tests/gpu.sh $parts, $(date -u +%Y-%m-%dT%H:%MZ), commit $(cat commit 2>/dev/null || git log -1 --format=%h 2>/dev/null || echo unknown)"
+    echo "# tests/gpu.sh $parts, $(date -u +%Y-%m-%dT%H:%MZ), commit $commit"
     cat "$tmp/opened"
-    nvidia-smi --query-gpu=name,driver_version,compute_cap,memory.total,memory.used,clocks.max.sm,clocks.max.mem,power.limit --format=csv 2>/dev/null ||
+    smi --query-gpu=name,driver_version,compute_cap,memory.total,memory.used,clocks.max.sm,clocks.max.mem,power.limit --format=csv ||
         echo "# no nvidia-smi"
     grep -m 1 'model name' /proc/cpuinfo
     echo "# $(nproc) cores, $(grep MemAvailable /proc/meminfo)"
@@ -189,11 +218,12 @@ surroundings() {
 
 # Can kernels be built here? In the background, beside the tests.
 rebuild() {
-    [ -n "$nvcc" ] || { compiling=; return; }
-    arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
+    compiling= not_built="no nvcc here"
+    [ -n "$nvcc" ] || return
+    arch=$(smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
     case ${arch:-90} in 90) arch=90a ;; esac
     mkdir "$tmp/rebuilt"
-    share 240
+    share 240 || { not_built="no time is left"; return; }
     timeout -k 5 "$limit" sh -c '
         begin=$(date +%s)
         for f in components/devices/cuda/*.cu; do echo "$f"; done | xargs -P "$(nproc)" -I FILE sh -c "
@@ -203,7 +233,7 @@ rebuild() {
     compiling=$!
 }
 rebuilt() {
-    [ -n "$compiling" ] || { skip "kernels built anew" "no nvcc here"; return; }
+    [ -n "$compiling" ] || { skip "kernels built anew" "$not_built"; return; }
     running=$compiling
     wait "$compiling"
     code=$? said=$kept/nvcc.txt
@@ -250,8 +280,9 @@ curve() {
 tiny_model() {
     [ ! -e "$tmp/tiny" ] || return 0
     into "a tiny model"
-    $ours "$folder/make_tales" --rows 300 --seed 1 --output "$tmp/text.jsonl" >"$said" 2>&1 &&
-        $ours "$folder/init_model" --like tinyllama-1.1b --seed 1 --dtype float32 --max-positions 96 --layers 2 --hidden-size 64 \
+    share 30 || { skip "a tiny model" "no time is left"; return 1; }
+    bounded $ours "$folder/make_tales" --rows 300 --seed 1 --output "$tmp/text.jsonl" >"$said" 2>&1 &&
+        bounded $ours "$folder/init_model" --like tinyllama-1.1b --seed 1 --dtype float32 --max-positions 96 --layers 2 --hidden-size 64 \
             --intermediate-size 96 --heads 4 --kv-heads 2 --vocab-size 280 --tokenizer-text "$tmp/text.jsonl" "$tmp/tiny" >>"$said" 2>&1 ||
         { not_ok "a tiny model"; tail -n 3 "$said"; return 1; }
 }
@@ -321,7 +352,7 @@ why() {
     ncu=$(command -v ncu || ls "${CUDA_HOME:-/usr/local/cuda}/bin/ncu" 2>/dev/null)
     [ -n "$ncu" ] || { skip "ncu" "it is not installed"; return; }
     into "ncu, times"
-    share 150
+    share 150 slow || { skip "ncu" "no time is left"; return; }
     # shellcheck disable=SC2086
     bounded env TUNE_CUDA_GRAPHS=0 TUNE_CUDA_ALGORITHMS=off "$ncu" --target-processes all --clock-control none --metrics gpu__time_duration.sum \
         --csv --page raw $ours "$bench" cuda ${GPU_BENCH:-1} steps case=$lora layers=4 count=1 >"$said" 2>&1
@@ -335,7 +366,7 @@ why() {
     # KERNEL WORD...: what bench_gpu is to do
     while read -r kernel words; do
         into "ncu, $kernel"
-        share 30 || { skip "ncu, $kernel" "no time is left"; continue; }
+        share 30 slow || { skip "ncu, $kernel" "no time is left"; continue; }
         # shellcheck disable=SC2086
         bounded env TUNE_CUDA_GRAPHS=0 TUNE_CUDA_ALGORITHMS=off "$ncu" --target-processes all --clock-control none --section SpeedOfLight \
             --section Occupancy --section MemoryWorkloadAnalysis --kernel-name "regex:^$kernel" --launch-count 1 \
@@ -363,7 +394,7 @@ peers() {
     part 510 "peers: the same by PyTorch, transformers and PEFT" || return
     [ -n "$python" ] || { skip peers "there is no python3"; return; }
     into peers
-    share 505
+    share 505 || { skip peers "no time is left"; return; }
     # shellcheck disable=SC2086
     bounded "$python" tests/bench/gpu_peer.py ${GPU_BENCH:-1} until=$((limit - 10)) 2>"$said"
     code=$?
@@ -387,12 +418,12 @@ under() {
     tool=$1 most=$2 which=$3
     shift 3
     find_sanitizer || { skip "$tool, $which" "compute-sanitizer is not installed"; return; }
-    program "$tool, $which" "$most" "$sanitizer" --target-processes all --tool "$tool" --error-exitcode 9 $ours "$@"
+    program "$tool, $which" "$most slow" "$sanitizer" --target-processes all --tool "$tool" --error-exitcode 9 $ours "$@"
 }
 sanitizers() {
     part 500 "sanitizers" || return
     find_sanitizer || { skip "sanitizers" "compute-sanitizer is not installed"; return; }
-    "$sanitizer" --version | tail -n 1
+    timeout -k 5 20 "$sanitizer" --version | tail -n 1
     for tool in memcheck racecheck synccheck initcheck; do
         for t in attention norms operations products; do under $tool 26 "test_$t" "$folder/tests/gpu/test_$t"; done
     done

@@ -44,8 +44,10 @@ on() { bare /bin/env -i PATH=/bin HOME=/ "$@"; }
 is "it unpacks there" on tar -C /pack -xzf - <"$archive"
 gpu() { on sh /pack/tests/gpu.sh "$@" >"$tmp/out" 2>&1; }
 is "everything is found, and there is no GPU: exit code 3" eval 'gpu alive; code=$?; cat "$tmp/out"; [ $code = 3 ] && grep -q "no GPU can be opened here" "$tmp/out" && grep -qi "driver" "$tmp/out" && ! grep -qE "cannot load|not found|No such file" "$tmp/out"'
-starts() { for p in finetune_full finetune_lora init_model make_tales; do on env LD_LIBRARY_PATH=/pack/lib "/pack/$p" --version 2>&1 | grep -q . || echo "$p"; done; }
-none "the other programs start" "$(starts)"
+# not_started LIBRARIES - the programs that do not start with them.
+not_started() { for p in finetune_full finetune_lora init_model make_tales; do on env LD_LIBRARY_PATH="$1" "/pack/$p" --version >/dev/null 2>&1 || echo "$p"; done; }
+none "the other programs start" "$(not_started /pack/lib)"
+is "... none without the libraries that the archive carries" eval '[ "$(not_started /nothing | wc -l)" = 4 ]'
 loads() {
     for t in operations products attention norms updates device; do
         on env LD_LIBRARY_PATH=/pack/lib:/usr/local/cuda/lib64 "/pack/tests/gpu/test_$t" >"$tmp/said" 2>&1

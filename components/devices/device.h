@@ -120,7 +120,7 @@ struct tune_device {
     const char *name;         /* "cpu" or "cuda" */
     char description[192];    /* processor, threads and kernels, for the run header */
     char warning[256];        /* something the user should know, or "" */
-    char met[384];            /* the same, of what happened while it computed; it may change */
+    char met[384];            /* what happened while it computed, with its count so far, or "" */
     int threads;              /* threads; every operation uses all of them */
     const char *gpus;         /* PCI bus ids of its GPUs, separated by commas; NULL: none */
     int64_t bytes, bytes_peak; /* tensor memory held now, and the most so far */

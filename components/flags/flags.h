@@ -415,8 +415,9 @@ extern const struct tune_service tune_plan_memory;
     {"label-smoothing", TUNE_DOUBLE, &(f).label_smoothing, "0", "[0,1)", "", \
      "share of each target that is spread over the vocabulary. Evaluations are not smoothed"}, \
     {"logits-chunk", TUNE_INT, &(f).logits_chunk, "0", "[0,65536]", "MiB", \
-     "logits that the loss holds at a time. 0: 48 on the CPU; on a GPU 1/32 of its memory, from " \
-     "64 to 1024. More is faster where products are, and sums are rounded in another order"}, \
+     "logits that the loss holds at a time, of at least 64 positions. 0: 48 on the CPU; on a GPU " \
+     "1/32 of its memory, from 64 to 1024. Larger values should be faster on a GPU. They take " \
+     "more memory, and sums are rounded in another order"}, \
     {"decay", TUNE_ENUM, &(f).optimizer.decay, "matrices", "matrices|all", "", \
      "parameters that decay; matrices: no norms, no biases"}, \
     {"stop-at-step", TUNE_OF_SESSION(TUNE_INT64), &(f).loader.stop_at_step, "0", "[0,inf)", \

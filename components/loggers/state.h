@@ -35,7 +35,7 @@ struct tune_logger {
     bool profiled;                    /* its table was printed */
     const struct tune_dataset *data;  /* the data set of tune_logger_run, borrowed; NULL: none */
     const struct tune_device *device; /* its device, borrowed; NULL: none */
-    char device_met[384];             /* what was said of it (device.h) */
+    char device_met[384];             /* the last that was said of device->met */
     struct tune_record *record;       /* the record of the last tune_logger_step, borrowed; NULL:
                                        * none yet */
     struct tune_own_metric *metrics_held; /* numbers of steps that are not logged yet */

@@ -25,10 +25,10 @@ void tune_logger_settle(struct tune_logger *log)
         tune_profiler_settle(log->profiler);
 }
 
-/* Say what the device met while it computed. */
-static int note_device(struct tune_logger *log)
+/* Say what the device met while it computed: the first time, and at the end with the last count. */
+static int note_device(struct tune_logger *log, bool end)
 {
-    if (!log->device || strcmp(log->device->met, log->device_met) == 0)
+    if (!log->device || strcmp(log->device->met, log->device_met) == 0 || (*log->device_met && !end))
         return 0;
     snprintf(log->device_met, sizeof log->device_met, "%s", log->device->met);
     return tune_logger_note(log, "warning: device", log->device_met);
@@ -41,7 +41,7 @@ int tune_logger_catch_up(struct tune_logger *log, const struct tune_progress *at
         TRY(tune_logger_profile(log, NULL));
     int n = log->record ? tune_record_read(log->record, &steps) : 0;
     TRY(n);
-    TRY(note_device(log));
+    TRY(note_device(log, at->finished || at->stopped));
     if (n > 0 && at->step - n < log->written_step) {
         tune_error_set("%d steps are finished behind step %" PRId64 ", and tune_progress_step counted %" PRId64 " of them: call it "
                        "right behind tune_optimizer_step", n, log->written_step, at->step - log->written_step);

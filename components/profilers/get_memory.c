@@ -134,13 +134,18 @@ static int plan_memory(const struct tune_flags *flags, FILE *out)
     int known = tune_get_model_shape(flags, folder, &config);
     TRY(known);
     struct tune_device *dev = tune_device_plan(flags->device, flags->threads, 0);
+    long long logits = dev && flags->logits_chunk == 0 ? dev->logits_bytes >> 20 : 0;
     int code = dev ? make_plan(&plan, flags, dev, known ? NULL : folder, &config, &guess, true) : -1;
     tune_device_close(dev);
     TRY(code);
     fprintf(out, "memory: %s\n", tune_memory_plan_text(&plan, text, sizeof text));
-    if (!plan.memory.shared && plan.memory.total == 0)
-        fprintf(out, "# no GPU can be opened here, so this was not compared with its memory; %lld MiB of it are kept for its driver, "
-                "kernels and graphs (an estimate)\n", (long long)(TUNE_CUDA_CONTEXT >> 20));
+    if (plan.memory.shared || plan.memory.total > 0)
+        return 0;
+    fprintf(out, "# no GPU can be opened here, so this was not compared with its memory; %lld MiB of it are kept for its driver, "
+            "kernels and graphs (an estimate)\n", (long long)(TUNE_CUDA_CONTEXT >> 20));
+    if (logits > 0)
+        fprintf(out, "# up to %lld MiB of logits at a time are planned, the most of any GPU; one with less than %lld GiB takes less. "
+                "--logits-chunk sets the size\n", logits, logits * 32 / 1024);
     return 0;
 }
 

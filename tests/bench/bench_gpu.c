@@ -75,27 +75,25 @@ static int attention_backward(struct work *w)
 
 /* ---- the figures ---- */
 
-static int products(const struct sizes *z)
+static void products(const struct sizes *z)
 {
     const int64_t shapes[][3] = {{z->product, z->product, z->product}, {z->rows, z->width, z->width},
                                  {z->rows, 2 * z->ffn, z->width}, {z->rows, z->width, z->ffn},
                                  {2 * z->rows, z->narrow, z->narrow}};
-    int status = 0;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && status == 0; i++) {
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const int64_t *s = shapes[i];
         struct work w = {.reference = i == 0};
         char name[64];
         snprintf(name, sizeof name, "product %lldx%lldx%lld", (long long)s[0], (long long)s[1], (long long)s[2]);
         add(&w, TUNE_BF16, s[0], s[1]), add(&w, TUNE_BF16, s[0], s[2]), add(&w, TUNE_BF16, s[1], s[2]);
-        status = figure(name, product, &w, 3, 2.0 * (double)s[0] * (double)s[1] * (double)s[2], 0);
+        figure(name, product, &w, 3, 2.0 * (double)s[0] * (double)s[1] * (double)s[2], 0);
         drop(&w);
     }
-    return status;
 }
 
 /* The six products of an adapter, A and B float32: h = x A^T, y += h B^T; dh = dy B, dx += dh A; dA += dh^T x, dB += dy^T h.
  * y and dy are half the columns of a wider matrix, as gate's and up's are. */
-static int adapters(const struct sizes *z)
+static void adapters(const struct sizes *z)
 {
     struct part {
         const char *name;
@@ -107,13 +105,11 @@ static int adapters(const struct sizes *z)
                                         {"rank_16 dh = dy B", product_dx, H, Y, B}, {"rank_16 dx += dh A", product_dx_added, X, H, A},
                                         {"rank_16 dA += dh' x", product_dw, DA, H, X}, {"rank_16 dB += dy' h", product_dw, DB, Y, H}};
     struct work all = {0};
-    int status = 0;
     add(&all, TUNE_BF16, z->rows, z->width), add(&all, TUNE_BF16, z->rows, RANK), add(&all, TUNE_BF16, z->rows, 2 * z->ffn);
     add(&all, TUNE_F32, RANK, z->width), add(&all, TUNE_F32, z->ffn, RANK);
     add(&all, TUNE_F32, RANK, z->width), add(&all, TUNE_F32, z->ffn, RANK);
-    if (ready(&all, 7) < 0)
-        status = fail("rank_16");
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == 0; i++) {
+    bool filled = ready(&all, 7) == 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const struct part *p = &parts[i];
         struct work w = {.count = 3, .filled = true, .t = {all.t[p->c], all.t[p->a], all.t[p->b]}};
         double bytes = 0;
@@ -124,56 +120,47 @@ static int adapters(const struct sizes *z)
         }
         if (p->call != product && p->call != product_dx) /* what is added to is read too */
             bytes += (double)tune_tensor_elements(&w.t[0]) * tune_dtype_bits(w.t[0].dtype) / 8;
-        status = figure(p->name, p->call, &w, 3, 0, bytes);
+        figure(p->name, p->call, &w, filled ? 3 : -1, 0, bytes);
     }
     drop(&all);
-    return status;
 }
 
-static int elementwise(const struct sizes *z)
+static void elementwise(const struct sizes *z)
 {
     double N = (double)z->rows, C = (double)z->width, F = (double)z->ffn;
     struct work w = {.reference = true};
-    int status;
     add(&w, TUNE_F32, 0, z->copy), add(&w, TUNE_F32, 0, z->copy);
-    status = figure("copy, float32", copy, &w, 2, 0, 8.0 * (double)z->copy);
+    figure("copy, float32", copy, &w, 2, 0, 8.0 * (double)z->copy);
     drop(&w);
     w.reference = false;
     add(&w, TUNE_BF16, z->rows, z->ffn), add(&w, TUNE_BF16, z->rows, 2 * z->ffn);
-    if (status == 0)
-        status = figure("swiglu_forward, bfloat16", swiglu, &w, 2, 0, 6 * N * F);
+    figure("swiglu_forward, bfloat16", swiglu, &w, 2, 0, 6 * N * F);
     drop(&w);
     add(&w, TUNE_BF16, z->rows, 2 * z->ffn), add(&w, TUNE_BF16, z->rows, z->ffn), add(&w, TUNE_BF16, z->rows, 2 * z->ffn);
-    if (status == 0)
-        status = figure("swiglu_backward, bfloat16", swiglu_backward, &w, 3, 0, 10 * N * F);
+    figure("swiglu_backward, bfloat16", swiglu_backward, &w, 3, 0, 10 * N * F);
     drop(&w);
     add(&w, TUNE_BF16, z->rows, z->width), add(&w, TUNE_F32, 0, z->rows), add(&w, TUNE_F32, z->rows, z->width);
     add(&w, TUNE_F32, 0, z->width);
-    if (status == 0)
-        status = figure("rmsnorm_forward, float32 to bfloat16", rmsnorm, &w, 4, 0, 6 * N * C);
+    figure("rmsnorm_forward, float32 to bfloat16", rmsnorm, &w, 4, 0, 6 * N * C);
     drop(&w);
     add(&w, TUNE_F32, z->rows, z->width), add(&w, TUNE_BF16, z->rows, z->width), add(&w, TUNE_F32, z->rows, z->width);
     add(&w, TUNE_F32, 0, z->width), add(&w, TUNE_F32, 0, z->rows);
-    if (status == 0)
-        status = figure("rmsnorm_backward, without dw", rmsnorm_backward, &w, 5, 0, 14 * N * C);
+    figure("rmsnorm_backward, without dw", rmsnorm_backward, &w, 5, 0, 14 * N * C);
     drop(&w);
     w.T = z->T, w.H = z->H + z->K, w.D = z->D;
     add(&w, TUNE_BF16, (int64_t)z->B * z->T, (int64_t)(z->H + 2 * z->K) * z->D), add(&w, TUNE_F32, z->T, z->D);
-    if (status == 0)
-        status = figure("rope, bfloat16", rope, &w, 2, 0, 4.0 * z->B * z->T * (z->H + z->K) * z->D);
+    figure("rope, bfloat16", rope, &w, 2, 0, 4.0 * z->B * z->T * (z->H + z->K) * z->D);
     drop(&w);
-    return status;
 }
 
-static int optimizer(const struct sizes *z, tune_address step)
+static void optimizer(const struct sizes *z, tune_address step)
 {
     struct work w = {.step = step};
     int64_t n = z->copy / 4;
     for (int i = 0; i < 4; i++)
         add(&w, TUNE_F32, 0, n);
-    int status = figure("adamw", adamw, &w, 4, 0, 28.0 * (double)n);
+    figure("adamw", adamw, &w, 4, 0, 28.0 * (double)n);
     drop(&w);
-    return status;
 }
 
 /* ids, one of `different` in turn: ids[i] = i * 7919 % different. */
@@ -191,86 +178,77 @@ static int fill_ids(const struct tune_tensor *ids, int64_t different)
 }
 
 /* The projection on the vocabulary, its gradient, and cross entropy, for so many rows at a time. */
-static int losses(const struct sizes *z, tune_address step)
+static void losses(const struct sizes *z, tune_address step)
 {
     const int64_t rows[] = {128, 512, 2048};
-    int status = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && status == 0; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t n = z == &tiny ? 16 << i : rows[i];
         double flops = 2.0 * (double)n * (double)z->vocabulary * (double)z->width;
         struct work w = {.step = step};
         char name[64];
         add(&w, TUNE_F32, n, z->vocabulary), add(&w, TUNE_BF16, n, z->width), add(&w, TUNE_BF16, z->vocabulary, z->width);
         snprintf(name, sizeof name, "lm_head, %lld rows", (long long)n);
-        status = figure(name, product, &w, 3, flops, 0);
+        figure(name, product, &w, 3, flops, 0);
         struct work back = {.count = 3, .t = {w.t[1], w.t[0], w.t[2]}};
         snprintf(name, sizeof name, "lm_head dx, %lld rows", (long long)n);
-        if (status == 0)
-            status = figure(name, product_dx, &back, w.count == 3 ? 3 : -1, flops, 0);
+        figure(name, product_dx, &back, w.count == 3 ? 3 : -1, flops, 0);
         drop(&w);
         add(&w, TUNE_F32, n, z->vocabulary), add(&w, TUNE_I32, 0, n);
         snprintf(name, sizeof name, "cross_entropy, %lld rows", (long long)n);
-        if (status == 0)
-            status = w.count < 2 || fill_ids(&w.t[1], z->vocabulary) < 0
-                         ? fail(name) : figure(name, cross_entropy, &w, 2, 0, 8.0 * (double)n * (double)z->vocabulary);
+        bool filled = w.count == 2 && fill_ids(&w.t[1], z->vocabulary) == 0;
+        figure(name, cross_entropy, &w, filled ? 2 : -1, 0, 8.0 * (double)n * (double)z->vocabulary);
         drop(&w);
     }
-    return status;
 }
 
 /* The gradient of the embedding: a token may come once, or in a quarter of all positions (as padding does). */
-static int embeddings(const struct sizes *z)
+static void embeddings(const struct sizes *z)
 {
     int64_t N = 2 * z->rows;
-    int status = 0;
-    for (int often = 0; often < 2 && status == 0; often++) {
+    for (int often = 0; often < 2; often++) {
         const char *name = often ? "embed_backward, four tokens" : "embed_backward, all tokens";
         struct work w = {0};
         add(&w, TUNE_F32, z->narrow_vocabulary, z->narrow), add(&w, TUNE_F32, N, z->narrow), add(&w, TUNE_I32, 0, N);
-        status = w.count < 3 || fill_ids(&w.t[2], often ? 4 : z->narrow_vocabulary) < 0
-                     ? fail(name) : figure(name, embed_backward, &w, 3, 0, 12.0 * (double)N * (double)z->narrow);
+        bool filled = w.count == 3 && fill_ids(&w.t[2], often ? 4 : z->narrow_vocabulary) == 0;
+        figure(name, embed_backward, &w, filled ? 3 : -1, 0, 12.0 * (double)N * (double)z->narrow);
         drop(&w);
     }
-    return status;
 }
 
 /* A product with a matrix in NF4. With 64 rows it is little more than the expansion of the matrix. */
-static int quantized(const struct sizes *z)
+static void quantized(const struct sizes *z)
 {
     const int64_t rows[] = {64, z->rows};
     int64_t count = z->ffn * z->width, bytes = tune_nf4_bytes(count);
     struct tune_nf4_layout at = tune_nf4_layout(count);
     struct tune_nf4_part part = {tune_device_alloc(dev, bytes, "an NF4 matrix"), 0.1f, count, NULL};
     unsigned char *codes = (unsigned char *)malloc((size_t)bytes);
-    int status = part.memory.at && codes ? 0 : fail("NF4");
-    for (int64_t i = 0; status == 0 && i < bytes; i++)
+    bool filled = part.memory.at && codes;
+    for (int64_t i = 0; filled && i < bytes; i++)
         codes[i] = (unsigned char)((uint64_t)i * 2654435761u >> 13);
-    for (int64_t i = at.absmax2; status == 0 && i + 4 <= bytes; i += 4)
+    for (int64_t i = at.absmax2; filled && i + 4 <= bytes; i += 4)
         memcpy(codes + i, &(float){0.1f}, 4);
-    if (status == 0 && tune_device_upload(dev, part.memory, codes, bytes) < 0)
-        status = fail("NF4");
-    for (int i = 0; i < 2 && status == 0; i++) {
+    filled = filled && tune_device_upload(dev, part.memory, codes, bytes) == 0;
+    for (int i = 0; i < 2; i++) {
         struct work w = {0};
         char name[64];
         snprintf(name, sizeof name, "NF4 product %lldx%lldx%lld", (long long)rows[i], (long long)z->ffn, (long long)z->width);
         add(&w, TUNE_BF16, rows[i], z->ffn), add(&w, TUNE_BF16, rows[i], z->width);
         if (w.count == 2)
             w.t[w.count++] = tune_nf4_matrix(&part, z->ffn, z->width);
-        status = figure(name, product, &w, 3, 2.0 * (double)rows[i] * (double)count, 0);
+        figure(name, product, &w, filled ? 3 : -1, 2.0 * (double)rows[i] * (double)count, 0);
         w.count -= w.count == 3;
         drop(&w);
     }
     tune_device_free(dev, part.memory, bytes);
     free(codes);
-    return status;
 }
 
 /* Rows of one text each, and rows of several, where each query has a first visible key. */
-static int attentions(const struct sizes *z)
+static void attentions(const struct sizes *z)
 {
     int64_t N = (int64_t)z->B * z->T;
-    int status = 0;
-    for (int packed = 0; packed < 2 && status == 0; packed++) {
+    for (int packed = 0; packed < 2; packed++) {
         int text = packed ? z->text : z->T;
         double pairs = (double)z->B * z->H * z->T * (text + 1) / 2;
         struct work w = {.how = {0, 1 / sqrtf((float)z->D)}, .T = z->T, .H = z->H, .D = z->D};
@@ -281,38 +259,36 @@ static int attentions(const struct sizes *z)
         int32_t *first = (int32_t *)malloc((size_t)N * 4);
         for (int64_t i = 0; first && i < N; i++)
             first[i] = (int32_t)(i % z->T / text * text);
-        if (w.count < 6 || !first || tune_device_upload(dev, w.t[5].data, first, 4 * N) < 0)
-            status = fail("attention");
+        bool filled = w.count == 6 && first && tune_device_upload(dev, w.t[5].data, first, 4 * N) == 0;
         free(first);
         w.first = packed ? &w.t[5] : NULL;
         snprintf(name, sizeof name, "attention_forward, texts of %d", text);
-        if (status == 0)
-            status = figure(name, attention, &w, 6, 4 * pairs * z->D, 0);
+        figure(name, attention, &w, filled ? 6 : -1, 4 * pairs * z->D, 0);
         snprintf(name, sizeof name, "attention_backward, texts of %d", text);
-        if (status == 0)
-            status = figure(name, attention_backward, &w, 6, 10 * pairs * z->D, 0);
+        figure(name, attention_backward, &w, filled ? 6 : -1, 10 * pairs * z->D, 0);
         drop(&w);
     }
-    return status;
 }
 
-static int figures(const struct sizes *z)
+static void figures(const struct sizes *z)
 {
-    int failed = products(z) < 0;
-    failed += elementwise(z) < 0;
+    products(z);
+    elementwise(z);
     struct tune_record *record = tune_record_new(dev, 1);
     if (record && tune_record_begin(record) == 0 && tune_add_labels(dev, tune_record_step(record), 1, 1) == 0) {
-        failed += losses(z, tune_record_step(record)) < 0;
-        failed += tune_finish_step(dev, tune_record_step(record), 0) < 0 || optimizer(z, tune_record_step(record)) < 0;
+        losses(z, tune_record_step(record));
+        if (tune_finish_step(dev, tune_record_step(record), 0) < 0)
+            fail("adamw, the end of a step");
+        else
+            optimizer(z, tune_record_step(record));
     } else {
-        failed += fail("a step's record") < 0;
+        fail("the losses and adamw, a step's record");
     }
     tune_record_free(record);
-    failed += attentions(z) < 0;
-    failed += adapters(z) < 0;
-    failed += quantized(z) < 0;
-    failed += embeddings(z) < 0;
-    return failed;
+    attentions(z);
+    adapters(z);
+    quantized(z);
+    embeddings(z);
 }
 
 /* ---- steps ---- */
@@ -335,7 +311,7 @@ static void print_step(const struct gpu_step *s, const char *name, double best, 
 }
 
 /* The device's own time of a step, the fastest. */
-static int steps(const char *name, const struct wanted *wanted)
+static void steps(const char *name, const struct wanted *wanted)
 {
     const struct gpu_case *known = gpu_case_named(name);
     const struct tune_done_step *done;
@@ -344,14 +320,16 @@ static int steps(const char *name, const struct wanted *wanted)
     int n = 0, status = 0;
     if (!known) {
         printf("%s: no such case\n", name);
-        return -1;
+        failed++;
+        return;
     }
     struct gpu_case k = *known;
     k.layers = wanted->layers;
     begin = tune_clock_s();
     if (gpu_step_new(&s, dev, &k) < 0 || tune_device_sync(dev) < 0) {
+        fail(name);
         gpu_step_free(&s);
-        return fail(name);
+        return;
     }
     built = tune_clock_s() - begin;
     begin = tune_clock_s();
@@ -373,8 +351,9 @@ static int steps(const char *name, const struct wanted *wanted)
     }
     if (status == 0)
         print_step(&s, name, best, all, loss, built);
+    else
+        fail(name);
     gpu_step_free(&s);
-    return status == 0 ? 0 : fail(name);
 }
 
 int main(int argc, char **argv)
@@ -413,9 +392,12 @@ int main(int argc, char **argv)
         return 3;
     }
     printf("# %s: %s; the fastest of %.2g s each\n", dev->name, dev->description, seconds);
-    int failed = none || no_figures ? 0 : figures(z);
+    if (!none && !no_figures)
+        figures(z);
     for (int i = 0; i < (cases ? cases : 2) && !none && !no_steps; i++)
-        failed += steps(cases ? wanted.cases[i] : z->cases[i], &wanted) < 0;
+        steps(cases ? wanted.cases[i] : z->cases[i], &wanted);
+    if (*dev->met)
+        printf("# warning: device: %s\n", dev->met);
     tune_device_close(dev);
     return failed > 0;
 }

@@ -14,6 +14,7 @@
 static struct tune_device *dev;
 static double seconds = 2, product_rate, copy_rate;
 static const char *only; /* only figures whose names have this text; NULL: all */
+static int failed;       /* figures and steps that failed; the others go on */
 
 /* Tensors of one figure, on the device. */
 enum { MOST = 8 };
@@ -22,22 +23,23 @@ struct work {
     int count;
     bool reference; /* others are printed as a share of its rate */
     bool filled;    /* t are views of tensors that have numbers */
+    bool lacking;   /* a tensor found no memory; those behind it are left out */
     struct tune_attention how;
     const struct tune_tensor *first;
     int T, H, D;
     tune_address step;
 };
 
-static struct tune_tensor *add(struct work *w, enum tune_dtype dtype, int64_t rows, int64_t columns)
+static void add(struct work *w, enum tune_dtype dtype, int64_t rows, int64_t columns)
 {
     struct tune_tensor *t = &w->t[w->count];
     tune_address none = {0};
+    if (w->lacking)
+        return;
     *t = rows ? tune_tensor_2d(none, dtype, rows, columns) : tune_tensor_1d(none, dtype, columns);
     t->data = tune_device_alloc(dev, tune_tensor_bytes(t), "a bench");
-    if (!t->data.at)
-        return NULL;
-    w->count++;
-    return t;
+    w->lacking = !t->data.at;
+    w->count += !w->lacking;
 }
 
 static void drop(struct work *w)
@@ -46,6 +48,7 @@ static void drop(struct work *w)
         struct tune_tensor *t = &w->t[--w->count];
         tune_device_free(dev, t->data, tune_tensor_bytes(t));
     }
+    w->lacking = false;
 }
 
 /* Seconds of one call, or -1 with an error. */
@@ -107,21 +110,23 @@ static int ready(struct work *w, int wanted)
     return status;
 }
 
-static int fail(const char *what)
+static void fail(const char *what)
 {
     printf("%s: failed: %s\n", what, tune_error_message());
-    return -1;
+    failed++;
 }
 
 /* figure - time the call, unless it is not asked for, and print its rate: FLOP/s, or bytes/s where flops is 0. w must have so
  * many tensors: else memory was short. */
-static int figure(const char *name, int (*call)(struct work *w), struct work *w, int tensors, double flops, double bytes)
+static void figure(const char *name, int (*call)(struct work *w), struct work *w, int tensors, double flops, double bytes)
 {
     if (only && !strstr(name, only))
-        return 0;
+        return;
     double s = ready(w, tensors) < 0 ? -1 : time_of(call, w);
-    if (s < 0)
-        return fail(name);
+    if (s < 0) {
+        fail(name);
+        return;
+    }
     double *rate = flops > 0 ? &product_rate : &copy_rate, this_one = (flops > 0 ? flops : bytes) / s;
     if (w->reference)
         *rate = this_one;
@@ -129,7 +134,6 @@ static int figure(const char *name, int (*call)(struct work *w), struct work *w,
     if (*rate > 0)
         printf("  %.3f of %s", this_one / *rate, flops > 0 ? "the product" : "copying");
     puts("");
-    return 0;
 }
 
 #endif

@@ -341,6 +341,41 @@ static void no_memory()
               last_line(read_file(kept_path()))[9] == 1);
 }
 
+/* cuBLASLt itself has no memory for a product that is timed. */
+static void no_memory_of_cublaslt()
+{
+    unlink(kept_path().c_str());
+    for (int call = 1; call <= 9; call++) {
+        setenv("CUDA_ON_CPU_REFUSE", ("status=3,call=" + std::to_string(call)).c_str(), 1);
+        check("cuBLASLt has no memory at the " + std::to_string(call) +
+                  ". product that is timed: its first guess",
+              runs("400,200,100,50") == 0 && products_queued() == call + 1);
+    }
+    unsetenv("CUDA_ON_CPU_REFUSE");
+    check("... and with memory, another process chooses", runs("400,200,100,50") == 2);
+}
+
+/* The choice of the file is refused: the file names the one that computes instead. */
+static void refused()
+{
+    unlink(kept_path().c_str());
+    runs("400,200,100,50");
+    setenv("CUDA_ON_CPU_REFUSE", "algorithm=2", 1);
+    check("a kept choice that is refused: the next one computes",
+          runs("400,200,100,50") == 0 && products_queued() == 2);
+    check("... a later process does not ask for the refused one",
+          runs("400,200,100,50") == 0 && products_queued() == 1);
+    unsetenv("CUDA_ON_CPU_REFUSE");
+    check("... nor when it would not be refused any more",
+          runs("400,200,100,50") == 0 && products_queued() == 1);
+    unlink(kept_path().c_str());
+    runs("400,200,100,50");
+    setenv("CUDA_ON_CPU_REFUSE", "algorithm=2,algorithm=0", 1);
+    check("two of three are refused", runs("1,1,1,1") == 1 && products_queued() == 3);
+    check("... the file names the third", runs("1,1,1,1") == 1 && products_queued() == 1);
+    unsetenv("CUDA_ON_CPU_REFUSE");
+}
+
 /* While a stream is captured, nothing is timed. A choice that is kept counts there too. */
 static void captured()
 {
@@ -408,6 +443,8 @@ int main()
     unwritable();
     various();
     no_memory();
+    no_memory_of_cublaslt();
+    refused();
     captured();
     at_once();
     std::string remove = "rm -rf '" + folder + "'";

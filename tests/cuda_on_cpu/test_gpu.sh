@@ -76,17 +76,34 @@ is "... peers are skipped by name" has "^ok - peers # SKIP ended with 1"
 is "gpu.sh: sanitizers, of which one finds something" eval '! gpu "$tmp/programs" sanitizers'
 is "... it is named, with what was said" eval 'has "^not ok - racecheck, test_norms: exit code 9" && has "^ERROR SUMMARY: 1 error"'
 is "... the others went on" eval 'has "^ok - initcheck, test_products: 1 checks" && has "^ok - memcheck, three steps of finetune_lora" && has "^16 passed, 1 failed, 0 skipped"'
+is "a first word that is neither a part nor a folder is refused" eval 'gpu numebrs; [ $? = 2 ] && grep -q "neither a part nor a folder: \"numebrs\"" "$tmp/out"'
 is "a part that does not exist is refused" eval 'gpu "$tmp/programs" alive dead; [ $? = 2 ] && grep -q "no part \"dead\"" "$tmp/out"'
+
+# ---- bench_gpu ----
+figures() { TUNE_DEFAULTS="$here/defaults" "$tmp/programs/tests/bench/bench_gpu" cuda 0.001 tiny figures "$@" >"$tmp/figures" 2>&1; }
+# short K NAME - the K-th allocation fails. Only figures of that name do, and say why.
+short() {
+    ! CUDA_ON_CPU_FAIL="cudaMalloc#$1:cudaErrorMemoryAllocation" figures || return 1
+    cat "$tmp/figures"
+    [ "$(grep -c " us " "$tmp/figures")" = $(($(grep -c " us " "$tmp/all") - ${3:-1})) ] && [ "$(grep -c "^$2.*: failed: no memory on cuda" "$tmp/figures")" = "${3:-1}" ]
+}
+is "all figures" eval 'figures && cp "$tmp/figures" "$tmp/all"'
+is "a product without memory fails by name, and those behind it go on" short 3 "product 32x32x32"
+is "... and a swiglu_forward" short 21 swiglu_forward
+is "... and the adapters, all six" short 71 rank_16 6
+is "what cuBLASLt refused is said" eval 'CUDA_ON_CPU_REFUSE=algorithm=0 figures && grep -q "^# warning: device: cuBLASLt refused products [0-9]* times, first \[" "$tmp/figures"'
 
 # ---- an archive; a test that fails; a compiler that fails ----
 # alone - the other programs of the part are left out, so that it takes a moment.
 alone() { rm -f "$tmp/programs/tests/gpu/test_device" "$tmp/programs/make_tales" && for f in tests/gpu/test_device make_tales; do printf '#!/bin/sh\n' >"$tmp/programs/$f" && chmod +x "$tmp/programs/$f"; done; }
 alone
 rm "$tmp/programs/init_model" && printf '#!/bin/sh\nexit 1\n' >"$tmp/programs/init_model" && chmod +x "$tmp/programs/init_model"
+echo abcdef1+changes >"$tmp/programs/commit"
 printf '#!/bin/sh\necho "not ok 1 - a wrong sum"\nexit 1\n' >"$tmp/programs/tests/gpu/test_norms"
 printf '#!/bin/sh\necho "fatal error: cublasLt.h: No such file"\nexit 1\n' >"$tmp/bin/nvcc"
 tar -C "$tmp/programs" -czhf "$tmp/programs.tar.gz" .
 is "an archive is unpacked and run; a test that fails is reported" eval '! gpu "$tmp/programs.tar.gz" alive && has "^not ok 1 - a wrong sum" && has "^not ok - test_norms: exit code 1"'
+is "... the commit is that of its programs" has "^# tests/gpu.sh alive, .*, commit abcdef1\+changes$"
 is "... and runs once more under memcheck" has "^not ok - memcheck, test_norms: exit code 1"
 is "... the other tests run too" has "^ok - test_updates: 1 checks"
 is "... a tiny model that cannot be made is a failure" has "^not ok - a tiny model"
@@ -105,6 +122,10 @@ else skip "the guard of the peers" "python3 is missing"; fi
 # ---- its time, and its end ----
 printf '#!/bin/sh\necho "ok 1 - begun"\necho $$ >"%s/sleeper"\nexec sleep 600\n' "$tmp" >"$tmp/programs/tests/gpu/test_norms"
 is "when time is over the rest is skipped" eval 'GPU_SECONDS=14 gpu "$tmp/programs" alive numbers; has "^ok - test_norms # SKIP (not done in its [0-9]+ s|no time is left)" && has "^ok - numbers: .* # SKIP no time is left"'
+is "a test that takes all of its own time has failed; under a tool it has not" eval '! GPU_LIMIT=2 gpu "$tmp/programs" alive && has "^not ok - test_norms: not done in its 2 s" && has "^ok - memcheck, test_norms # SKIP not done in its 2 s"'
+printf '#!/bin/sh\nkill -KILL $$\n' >"$tmp/programs/tests/gpu/test_attention"
+is "a test that is killed, as without memory, has failed" eval '! GPU_SECONDS=14 gpu "$tmp/programs" alive && has "^not ok - test_attention: killed after [0-9]+ s, exit code 137"'
+printf '#!/bin/sh\necho "ok 1 - nothing"\n' >"$tmp/programs/tests/gpu/test_attention"
 # killed SIGNAL SIGN - start it, wait until test_norms has begun and the line before it is written, and send the signal to it,
 # or with the sign - to its group; $code.
 killed() {
@@ -112,8 +133,8 @@ killed() {
     PATH=$tmp/bin:$PATH GPU_BENCH="0.01 tiny" GPU_RESULT="$tmp/result.txt" TUNE_PYTHON=/bin/false CUDA_HOME=/nowhere TMPDIR=$tmp \
         setsid sh tests/gpu.sh "$tmp/programs" alive >"$tmp/out" 2>&1 &
     script=$!
-    reached "$tmp/sleeper" $script || { cat "$tmp/out"; return 1; }
-    until grep -q "^ok - test_attention" "$tmp/result.txt"; do kill -0 $script || return 1; sleep 0.02; done
+    await $script test -s "$tmp/sleeper" || { cat "$tmp/out"; return 1; }
+    await $script grep -q "^ok - test_attention" "$tmp/result.txt" || return 1
     kill -s "$1" -- "$2$script" || return 1
     wait $script
     code=$?

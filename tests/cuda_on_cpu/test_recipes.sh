@@ -95,4 +95,6 @@ for device in cpu cuda; do
 done
 is "generate: the same answers" cmp cpu.jsonl cuda.jsonl
 is "... 24 of them" [ "$(wc -l <cuda.jsonl)" = 24 ]
+CUDA_ON_CPU_REFUSE=algorithm=0 "$where/generate" --device cuda --model llama --prompt a --max-new-tokens 2 >generate.out 2>generate.log
+is "... and it says what cuBLASLt refused" grep -q '^# warning: device: cuBLASLt refused products [0-9]* times, first \[' generate.log
 finish

@@ -18,6 +18,7 @@
 #include "core/random.h"
 #include "loggers/logger.h"
 #include "loggers/progress_line.h"
+#include "loggers/state.h"
 #include "runs/run_folder.h"
 #include "flags/find.h"
 
@@ -835,6 +836,34 @@ static void own_metrics(void **state)
     free(text);
 }
 
+/* What the device met is said twice, however often its count changes: at once, and at the end. */
+static void device_met(void **state)
+{
+    (void)state;
+    struct tune_device dev = {.met = ""};
+    FILE *out = tmpfile();
+    char text[1024] = "";
+    assert_non_null(out);
+    struct tune_logger *log = tune_logger_new(&(struct tune_logger_options){.program = "prog", .folder = "runs/met", .stream = out});
+    struct tune_progress at = {.planned_steps = 5};
+    assert_got(log);
+    log->device = &dev;
+    for (at.step = 1; at.step <= 5; at.step++) {
+        if (at.step > 1)
+            snprintf(dev.met, sizeof dev.met, "refused %d times", (int)at.step);
+        at.finished = at.step == 5;
+        assert_ok(tune_logger_catch_up(log, &at));
+    }
+    assert_ok(tune_logger_catch_up(log, &at));
+    rewind(out);
+    assert_true(fread(text, 1, sizeof text - 1, out) > 0);
+    const char *first = strstr(text, "refused "), *second = first ? strstr(first + 1, "refused ") : NULL;
+    assert_true(first && strncmp(first, "refused 2 times", 15) == 0);
+    assert_true(second && strncmp(second, "refused 5 times", 15) == 0 && !strstr(second + 1, "refused"));
+    tune_logger_free(log);
+    fclose(out);
+}
+
 /* Steps wait in the record until a line is due, and their numbers with them. */
 static void metrics_wait(void **state)
 {
@@ -888,7 +917,7 @@ int main(void)
         cmocka_unit_test(lost_screen),
         cmocka_unit_test(goes_on),  cmocka_unit_test(refused_and_unchanged),
         cmocka_unit_test(by_flags), cmocka_unit_test(bar),     cmocka_unit_test(terminal), cmocka_unit_test(host),
-        cmocka_unit_test(own_metrics), cmocka_unit_test(metrics_wait),
+        cmocka_unit_test(own_metrics), cmocka_unit_test(metrics_wait), cmocka_unit_test(device_met),
         cmocka_unit_test(watched),  cmocka_unit_test(until_stable),
     };
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);

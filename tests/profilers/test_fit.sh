@@ -59,5 +59,7 @@ is "its version" eval '[ "$("$fit" --version)" = "$("$BUILD/runs" --version | se
 
 # ---- a plan without the GPU ----
 is "--plan-memory --device cuda needs no GPU, and says that it compared with none" eval '"$BUILD/finetune_full" --model smollm2-135m --device cuda --plan-memory >out && grep -qE "^memory: [0-9.]+ MiB on the device: weights .*, working memory [0-9.]+; [0-9.]+ MiB on the host: " out && grep -q "^# no GPU can be opened here, so this was not compared with its memory" out'
+is "... it says which size of logits it took" grep -qx "# up to 1024 MiB of logits at a time are planned, the most of any GPU; one with less than 32 GiB takes less. --logits-chunk sets the size" out
+is "... with --logits-chunk it takes that, and less memory" eval '"$BUILD/finetune_full" --model smollm2-135m --device cuda --plan-memory --logits-chunk 64 >less && ! grep -q "of logits" less && awk "/^memory:/ { print \$2 }" less out | awk "{ m[NR] = \$1 } END { exit !(m[1] + 200 < m[2]) }"'
 refused "... a run does" 3 "$TUNE_CUDA" "$BUILD/finetune_full" --model small --dataset "$here/datasets/stories.jsonl" --device cuda --output run
 finish

@@ -1,6 +1,6 @@
 /* algorithms.cu - the file that keeps the choice of algorithms. A line for each kind of product:
  *     rows columns depth a_step b_step c_step a_dtype c_dtype at bt, four alignments,
- *     the algorithm's nine numbers, microseconds
+ *     the algorithm's nine numbers, microseconds (0: not timed; it replaced one that was refused)
  * Nothing of the file is given to cuBLASLt. It only chooses among the algorithms that cuBLASLt
  * offers for the product, so no file can make a product wrong. */
 #include "devices/cuda/algorithms.h"

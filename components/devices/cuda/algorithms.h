@@ -1,5 +1,5 @@
 /* algorithms.h - which of cuBLASLt's algorithms computes a product: a choice by timing, kept in the
- * user's cache folder. Private to gemm.cu.
+ * user's cache folder. Private to products.cu.
  *
  * Two algorithms may round differently, so the choice decides bits of results. The file keeps it:
  * the same GPU, driver and cuBLASLt choose the same until somebody deletes the file. A choice that

@@ -28,6 +28,7 @@ struct product {
     cublasLtMatrixLayout_t a, b, c;
     struct algorithm offered[CANDIDATES]; /* the first one computes; refused ones are gone */
     int count;
+    bool kept;              /* the file names the first one */
     cublasStatus_t refused; /* the last refusal */
 };
 
@@ -281,7 +282,7 @@ static int time_all(struct tune_device *dev, struct product *p, const struct ope
         if (i >= count && std::isinf(ms[k]))
             continue;
         status = time_one(dev, p, x, &candidates[k], events, &now);
-        if (i < count || now < ms[k] || std::isinf(now))
+        if (status == 0 && (i < count || now < ms[k] || std::isinf(now)))
             ms[k] = now;
     }
     for (cudaEvent_t e : events)
@@ -372,6 +373,7 @@ static int choose(struct tune_device *dev, struct product *p, const struct opera
         if (best_of(dev, p, x, offered, count, ms, &best) < 0)
             return -1;
     }
+    p->kept = best >= 0;
     for (int i = -1; i < count; i++) {
         int k = i < 0 ? best : i;
         if (k >= 0 && (i < 0 || k != best) && !std::isinf(ms[k]))
@@ -409,6 +411,19 @@ static struct product *find(struct tune_device *dev, const struct tune_cuda_kind
     }
     all->ready[all->count] = p;
     return &all->ready[all->count++];
+}
+
+/* cuBLASLt refused p's first algorithm: the next one computes. If the file names the refused one,
+ * it names the next one from now on, so that later processes do not ask for it. */
+static void take_next(struct tune_device *dev, struct product *p)
+{
+    cublasLtMatmulHeuristicResult_t left[CANDIDATES] = {};
+    p->count--;
+    memmove(p->offered, p->offered + 1, static_cast<size_t>(p->count) * sizeof *p->offered);
+    for (int i = 0; i < p->count; i++)
+        left[i].algo = p->offered[i].algo;
+    if (p->kept && p->count > 0)
+        tune_cuda_algorithms_keep(tune_cuda_of(dev)->algorithms, &p->kind, left, p->count, 0, 0);
 }
 
 /* The largest power of two up to 256 that divides an address. */
@@ -453,8 +468,7 @@ int tune_cuda_multiply(struct tune_device *dev, const struct tune_tensor *c,
             return tune_cuda_queued(dev);
         if (note_refusal(dev, p, status) < 0)
             return -1;
-        p->count--;
-        memmove(p->offered, p->offered + 1, static_cast<size_t>(p->count) * sizeof *p->offered);
+        take_next(dev, p);
     }
     refuse_product(p, "cuBLASLt refuses all of its algorithms for", p->refused);
     return TUNE_CUDA_REFUSED;
