@@ -234,12 +234,14 @@ NVCC      ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/lo
 CUDA_ARCH ?= 80 90a 100 120
 CUDA_CODE  = $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$a,code=sm_$a) \
              -gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
+# What nvcc makes goes there. The archive of tests/gpu.sh has a folder of its own, for it is for other GPUs.
+NVCC_BUILD ?= $(BUILD)
 NVCCFLAGS  = -std=c++17 -O3 -lineinfo -Werror all-warnings -Xcompiler -fPIC,-Wall,-Wextra $(CUDA_CODE)
 cuda:
 ifeq ($(CUDA),0)
 	@echo "# CUDA=0: tune_cuda.so is left out, and --device cuda with it"
 else
-	@if [ -n "$(NVCC)" ]; then $(MAKE) --no-print-directory -j$$(nproc) $(BUILD)/tune_cuda.so; \
+	@if [ -n "$(NVCC)" ]; then $(MAKE) --no-print-directory -j$$(nproc) $(NVCC_BUILD)/tune_cuda.so; \
 	    else echo "# no nvcc here: tune_cuda.so is left out, and --device cuda with it; NVCC=/path/to/nvcc names one"; fi
 endif
 # Only device.c differs. A file keeps the mode in which it was compiled.
@@ -249,23 +251,23 @@ CUDA_MODE = $(BUILD)/obj/cuda-$(if $(filter 0,$(CUDA)),off,on).mode
 $(DEVICE_OPENER): $(CUDA_MODE)
 $(CUDA_MODE):
 	@mkdir -p $(@D) && rm -f $(BUILD)/obj/cuda-*.mode && touch $@
-$(BUILD)/obj/nvcc/%.o: %.cu
+$(NVCC_BUILD)/obj/nvcc/%.o: %.cu
 	@mkdir -p $(@D)
 	$(call say,nvcc,$<)$(NVCC) -MMD -MP -Icomponents $(NVCCFLAGS) -c $< -o $@
-$(BUILD)/tune_cuda.so: $(patsubst %.cu,$(BUILD)/obj/nvcc/%.o,$(wildcard components/devices/cuda/*.cu))
+$(NVCC_BUILD)/tune_cuda.so: $(patsubst %.cu,$(NVCC_BUILD)/obj/nvcc/%.o,$(wildcard components/devices/cuda/*.cu))
 	$(call say,link,$@)$(NVCC) -shared -cudart static $(CUDA_CODE) $^ -lcublasLt \
 	    -Xlinker -soname,tune_cuda.so -Xlinker -rpath,$(patsubst %/bin/,%/lib64,$(dir $(realpath $(NVCC)))) -o $@
 
 # What tests/gpu.sh runs on a machine with a GPU. The tests of operations are those of tests/cuda_on_cpu, for a real GPU.
-GPU_TESTS    = $(addprefix $(BUILD)/tests/gpu/test_,operations products attention norms updates device)
+GPU_TESTS    = $(addprefix $(NVCC_BUILD)/tests/gpu/test_,operations products attention norms updates device)
 gpu:
 	@[ -n "$(if $(filter 0,$(CUDA)),,$(NVCC))" ] || { echo "make gpu: no nvcc here, or CUDA=0; NVCC=/path/to/nvcc names one"; exit 1; }
 	@$(MAKE) --no-print-directory -j$$(nproc) gpu-programs
-gpu-programs: $(RECIPES) $(addprefix $(BUILD)/,init_model make_tales) $(BUILD)/tests/bench/bench_gpu $(BUILD)/tune_cuda.so $(GPU_TESTS)
-$(BUILD)/obj/nvcc/tests/%.o: NVCCFLAGS := $(filter-out -lineinfo -Werror all-warnings,$(NVCCFLAGS)) -Itests
-$(GPU_TESTS): $(BUILD)/tests/gpu/%: $(BUILD)/obj/nvcc/tests/cuda_on_cpu/%.o $(BUILD)/tune_cuda.so $(LIBRARY)
+gpu-programs: $(RECIPES) $(addprefix $(BUILD)/,init_model make_tales) $(BUILD)/tests/bench/bench_gpu $(NVCC_BUILD)/tune_cuda.so $(GPU_TESTS)
+$(NVCC_BUILD)/obj/nvcc/tests/%.o: NVCCFLAGS := $(filter-out -lineinfo -Werror all-warnings,$(NVCCFLAGS)) -Itests
+$(GPU_TESTS): $(NVCC_BUILD)/tests/gpu/%: $(NVCC_BUILD)/obj/nvcc/tests/cuda_on_cpu/%.o $(NVCC_BUILD)/tune_cuda.so $(LIBRARY)
 	@mkdir -p $(@D)
-	$(call say,link,$@)$(NVCC) -cudart static $(CUDA_CODE) $(filter %.o,$^) $(BUILD)/tune_cuda.so -Xlinker -rpath,'$$ORIGIN/../..' \
+	$(call say,link,$@)$(NVCC) -cudart static $(CUDA_CODE) $(filter %.o,$^) $(NVCC_BUILD)/tune_cuda.so -Xlinker -rpath,'$$ORIGIN/../..' \
 	    -Xlinker --export-dynamic,--whole-archive,$(LIBRARY),--no-whole-archive,--allow-shlib-undefined \
 	    $(OPENBLAS_LIBS) $(CJSON_LIBS) -Xcompiler -fopenmp -ldl -lpthread -lm -o $@
 
@@ -427,5 +429,5 @@ help:
 	@cat tools/make_help.txt
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(sort $(BUILD)/obj $(NVCC_BUILD)/obj) -name '*.d' 2>/dev/null)
 .PHONY: all cuda quickstart found install dist package uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers faults test-slurm mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help

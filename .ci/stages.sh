@@ -13,20 +13,20 @@ ran=.ci/ran.txt programs=.ci/programs.txt
 covers() {
     echo Makefile tools/setup.sh tools/configure.sh tests/run.sh tests/tap.sh
     case $1 in
-    test-cuda-compiled) echo components/devices/cuda components/devices/ops.h components/core/nf4.h tests/cuda_compiled.sh \
+    test-cuda-compiled) echo components/devices 'components/*.h' recipes tools/init_model.c datasets tests/cuda_compiled.sh \
         tests/cuda_compiled.txt tests/cuda_on_cpu tests/bench/bench_gpu.c tests/bench/gpu_step.h tests/bench/gpu_figure.h \
         tests/gpu.sh tests/gpu_pack.sh tests/requirements-cuda.txt tests/venv.sh ;;
     test-asan) echo components recipes tools datasets defaults tests :!tests/bench :!tests/peers ;;
-    test-valgrind) echo components :!components/sweeps :!components/views recipes tools/init_model.c tools/tokenize.c tests/valgrind.sh ;;
+    test-valgrind) echo components :!components/sweeps :!components/views recipes tools/init_model.c tools/tokenize.c datasets defaults tests/valgrind.sh ;;
     fuzz) echo components :!components/devices :!components/losses :!components/optimizers :!components/views tests/fuzz \
         tests/fuzz.sh ;;
     faults) echo components/core components/files components/machine components/runs components/checkpoints \
         components/loggers components/evaluators components/profilers components/flags components/adapters \
-        components/sweeps recipes tools/sweep.c tools/sweep tools/merge_adapter.c tests/faults tests/faults.sh tests/faults_sweep.sh ;;
-    test-slurm) echo components/sweeps/discovery components/sweeps/stores components/machine/slurm.c components/machine/process.c \
+        components/sweeps recipes tools/sweep.c tools/sweep tools/merge_adapter.c tools/init_model.c datasets defaults tests/faults tests/faults.sh tests/faults_sweep.sh ;;
+    test-slurm) echo recipes docs/resume.md components/sweeps components/machine/slurm.c components/machine/process.c \
         components/machine/child.c components/machine/guard.c \
         components/flags/resume.c components/flags/program.c tools/sweep.c tools/sweep tests/slurm tests/faults/slow_kill.c ;;
-    test-aarch64) echo components recipes 'tests/*.h' 'tests/*/test_*.c' tests/far tests/reference tests/aarch64.sh tools/aarch64.sh ;;
+    test-aarch64) echo components recipes defaults datasets 'tests/*.h' 'tests/*/test_*.c' tests/fake_nvml.c tests/far tests/reference tests/aarch64.sh tools/aarch64.sh ;;
     esac
 }
 
@@ -61,7 +61,7 @@ due() {
     fi
 }
 
-# in_order - the longer stages, the one that ran longest ago first, those of the same day by a hash that changes with HEAD.
+# in_order - the longer stages, the one that ran longest ago first. Those without a line come before, in turns: by a hash of HEAD.
 in_order() {
     head=$(git rev-parse HEAD 2>/dev/null)
     for stage in $longer; do
@@ -87,20 +87,9 @@ whole() {
     line "$1"
     [ -z "$ran_turns" ] || [ "$ran_turns" -ge $((whole_every - 1)) ] || [ ! -e "$programs" ]
 }
-# note STAGE TURNS - writes that the stage passed just now, unless what it covers has uncommitted changes.
+# state STAGE - what note compares: the contents if they are committed; else nothing.
+state() { git rev-parse --verify --quiet HEAD >/dev/null 2>&1 && committed "$1" && contents "$1"; }
+# note STAGE TURNS STATE - writes that the stage passed just now, if what it covers is committed and is as it was before: STATE.
 note() {
-    ! git rev-parse --verify --quiet HEAD >/dev/null 2>&1 || ! committed "$1" || write "$1" "$(date -u +%Y-%m-%dT%H:%MZ)" "$(contents "$1")" "$2"
-}
-# landed COMMIT - .ci/run passed for this commit elsewhere: writes so for each longer stage that was due then.
-landed() {
-    old=$(mktemp -d) || return
-    GIT_INDEX_FILE=$old/index git read-tree "$1" || return
-    git show "$1:$ran" >"$old/ran.txt" 2>/dev/null || : >"$old/ran.txt"
-    at=$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%MZ "$1")
-    for stage in $longer; do
-        then=$(GIT_INDEX_FILE=$old/index contents "$stage")
-        line "$stage"
-        grep -q "^$stage [^ ]* $then " "$old/ran.txt" || ! [ "$at" \> "$ran_on" ] || write "$stage" "$at" "$then" "$(next_turns "$stage")"
-    done
-    rm -rf "$old"
+    [ -z "$3" ] || [ "$(state "$1")" != "$3" ] || write "$1" "$(date -u +%Y-%m-%dT%H:%MZ)" "$3" "$2"
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cuda_compiled.sh [--renew] - compile the CUDA device for every GPU architecture and hold each kernel against the bounds in
-# tests/cuda_compiled.txt: registers, stack (spills are there), static shared memory, tensor-core instructions. Then build the
-# programs that tests/gpu.sh runs. Needs no GPU.
+# tests/cuda_compiled.txt: registers, stack (spills are there), static shared memory, tensor-core instructions. Needs no GPU.
+# tests/gpu_pack.sh, which runs behind it, builds what runs on a GPU.
 #   --renew   write the bounds anew, from what the compiler makes now
 # The bounds belong to one release of nvcc, that of tests/requirements-cuda.txt. NVCC is taken if it is of that release. Else
 # the compiler comes from PyPI, into an environment outside this tree, TUNE_VENV_CUDA (default ~/.cache/tune.c/venv-cuda).
@@ -61,12 +61,6 @@ begin=$(date +%s)
 is "nvcc $release compiles the device" make --no-print-directory -j"$(nproc)" BUILD="$into" NVCC="$compiler" "$library"
 [ $failures = 0 ] || finish
 echo "# by $compiler, $(($(date +%s) - begin)) s"
-
-# ---- what runs on a GPU ----
-# Nothing of the device is compiled again: these programs open the library, or are linked to it.
-begin=$(date +%s)
-is "nvcc $release builds what tests/gpu.sh runs" make --no-print-directory -j"$(nproc)" BUILD="$into" NVCC="$compiler" gpu-programs
-echo "# in $(($(date +%s) - begin)) s more"
 
 # ---- what came out ----
 # A line for each kernel and architecture: architecture, registers, stack, shared memory, mma or -, kernel.

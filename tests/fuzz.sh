@@ -3,19 +3,19 @@
 # BUILD: where `make fuzz` built them. What a target finds new is kept in $BUILD/corpus for the next time. The input of
 # a crash is left in $BUILD/crashes. Fix the fault, then keep the input:
 #   fuzz.sh --keep TARGET FILE...   adds inputs to tests/fuzz/corpus/TARGET.tar.gz, which `make test` replays
+from=$PWD
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build/fuzz}
 corpus=${FUZZ_CORPUS:-tests/fuzz/corpus}
 if [ "${1:-}" = --keep ]; then
     [ $# -ge 3 ] && [ -e "tests/fuzz/$2.c" ] || { echo "fuzz.sh: expected --keep TARGET FILE...; targets: tests/fuzz/*.c" >&2; exit 2; }
-    archive=$corpus/$2.tar.gz
-    shift 2
-    inputs=$(mktemp -d) || exit 1
+    archive=$corpus/$2.tar.gz inputs=$(mktemp -d) || exit 1
     trap 'rm -rf "$inputs"' EXIT
-    { [ ! -e "$archive" ] || tar -C "$inputs" -xzf "$archive"; } || exit 1
-    for f in "$@"; do cp "$f" "$inputs/$(sha1sum <"$f" | cut -c1-16)" || exit 1; done
-    tar -C "$inputs" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=0644 -cf "$inputs.tar" $(ls "$inputs") &&
-        gzip -9nc "$inputs.tar" >"$archive.new" && rm "$inputs.tar" && mv "$archive.new" "$archive"
+    shift 2
+    mkdir "$inputs/all" && { [ ! -e "$archive" ] || tar -C "$inputs/all" -xzf "$archive"; } || exit 1
+    for f in "$@"; do (cd "$from" && cat "$f") >"$inputs/new" && mv "$inputs/new" "$inputs/all/$(sha1sum <"$inputs/new" | cut -c1-16)" || exit 1; done
+    tar -C "$inputs/all" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=0644 -cf "$inputs/tar" $(ls "$inputs/all") &&
+        gzip -9nc "$inputs/tar" >"$inputs/gz" && cp "$inputs/gz" "$archive.new" && mv "$archive.new" "$archive"
     exit
 fi
 number=0 passed=0 failed=0 skipped=0
@@ -25,7 +25,7 @@ mkdir -p "$BUILD/crashes"
 
 fuzz() { # TARGET
     mkdir -p "$BUILD/corpus/$1" "$log/corpus/$1"
-    [ ! -e "$corpus/$1.tar.gz" ] || tar -C "$log/corpus/$1" -xzf "$corpus/$1.tar.gz"
+    tar -C "$log/corpus/$1" -xzf "$corpus/$1.tar.gz" || { echo 1 >"$log/$1.code" && echo "SUMMARY: $corpus/$1.tar.gz cannot be unpacked" >"$log/$1" && return; }
     "$BUILD/tests/fuzz/$1" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=2048 -dict="tests/fuzz/$1.dict" \
         -artifact_prefix="$BUILD/crashes/$1-" "$BUILD/corpus/$1" "$log/corpus/$1" >"$log/$1" 2>&1
     echo $? >"$log/$1.code"

@@ -42,9 +42,10 @@ commit_here() {
 }
 pack() {
     from=$BUILD/gpu into=$BUILD/gpu-pack archive=$BUILD/gpu-pack.tar.gz
-    make -s BUILD="$from" CUDA_ARCH="${CUDA_ARCH:-90a}" gpu || exit 1
+    make -s BUILD="$BUILD" NVCC_BUILD="$from" CUDA_ARCH="${CUDA_ARCH:-90a}" gpu || exit 1
     rm -rf "$into" && mkdir -p "$into/tests/gpu" "$into/tests/bench" "$into/lib" || exit 1
-    for p in $programs tune_cuda.so; do cp "$from/$p" "$into/$p" && strip --strip-unneeded "$into/$p" || exit 1; done
+    for p in $programs; do cp "$BUILD/$p" "$into/$p" && strip --strip-unneeded "$into/$p" || exit 1; done
+    cp "$from/tune_cuda.so" "$into" && strip --strip-unneeded "$into/tune_cuda.so" || exit 1
     for t in $tests; do cp "$from/tests/gpu/test_$t" "$into/tests/gpu" && strip "$into/tests/gpu/test_$t" || exit 1; done
     # All libraries but the C library's own and CUDA's.
     less_blas "$into"/finetune_* "$into/init_model" "$into/make_tales" "$into/tests/bench/bench_gpu" "$into"/tests/gpu/test_* && less=openblas\|gfortran\|quadmath
@@ -394,7 +395,7 @@ peers() {
     into peers
     share 505 || { skip peers "no time is left"; return; }
     # shellcheck disable=SC2086
-    bounded "$python" tests/bench/gpu_peer.py ${GPU_BENCH:-1} 2>"$said"
+    bounded "$python" tests/bench/gpu_peer.py ${GPU_BENCH:-1} until=$((limit - 10)) 2>"$said"
     code=$?
     [ $code = 0 ] || { skip peers "ended with $code"; tail -n 3 "$said"; return; }
     ok peers

@@ -2,51 +2,59 @@
 #   TUNE_TEST_RECORD   the record: a file of lines STAGE PROGRAM HASH (.ci/programs.txt)
 #   TUNE_TEST_STAGE    whose lines count here
 #   TUNE_TEST_WHOLE=1  all run, and the record is written
-# The hash of a program in C is that of its code and data, without debugging information, so a changed comment changes nothing.
-# That of a script is its text and the hashes of the programs in $BUILD that it names; of all sources, if it compiles something;
-# of all test programs, if it starts those. Each has with it what tests read: defaults, sample sets, reference numbers.
+# The hash of a program in C is that of its code and data, without debugging information, so a changed comment changes nothing;
+# and of the files that it reads or starts. That of a script is its text, all programs in $BUILD, and what scripts read.
+# A program that skipped something is not recorded: another machine may have what was missing here. With uncommitted changes,
+# or without git, there is no record.
 key="$TUNE_TEST_STAGE${TUNE_TEST_ONLY:+/$TUNE_TEST_ONLY}"
-sources() { git ls-files -s -- "$@" | sha1sum; }
-code() { # PROGRAM
-    [ -s "$folder/code/$1" ] || {
-        mkdir -p "$(dirname "$folder/code/$1")"
-        "${OBJCOPY:-objcopy}" -S -R .note.gnu.build-id "$1" "$folder/stripped" && sha1sum <"$folder/stripped" >"$folder/code/$1"
-        rm -f "$folder/stripped"
-    }
+files() { git ls-files -s -- "$@"; }
+# code PROGRAM - its hash.
+code() {
+    if [ ! -s "$folder/code/$1" ]; then
+        mkdir -p "$(dirname "$folder/code/$1")" &&
+            "${OBJCOPY:-objcopy}" -S -R .note.gnu.build-id "$1" "$folder/stripped" &&
+            sha1sum <"$folder/stripped" >"$folder/code/$1" && rm "$folder/stripped" || return 1
+    fi
     cat "$folder/code/$1"
 }
-# begin_record - what all programs have in common, once.
+codes() { while read -r program; do code "$program" || return 1; done <"$1"; }
+# begin_record - what all programs have in common, once. 1: no record can be kept.
 begin_record() {
-    git rev-parse --git-dir >/dev/null 2>&1 || { TUNE_TEST_RECORD= && return; }
-    {
-        sources defaults datasets tests/reference tests/run.sh tests/tap.sh 'tests/*.h' tests/recipes tools/quickstart.sh
-        echo "$TUNE_CPU $TUNE_TEST_WRAPPER"
-    } >"$folder/common"
     built=${BUILD:-build}
-    find "$built" "$built/tests/helpers" -maxdepth 1 -type f -perm -100 2>/dev/null >"$folder/programs"
-    find "$built/tests" -mindepth 2 -type f -perm -100 >"$folder/tests"
-}
-# hash PROGRAM - on stdout
-hash() {
+    git rev-parse --git-dir >/dev/null 2>&1 && changed=$(git status --porcelain -- components recipes tools datasets defaults tests docs README.md Makefile) &&
+        [ -z "$changed" ] || return 1
     {
-        cat "$folder/common"
-        case $1 in
-        *.sh)
-            cat "$1"
-            while read -r p; do ! grep -qw "$(basename "$p")" "$1" || code "$p"; done <"$folder/programs"
-            ! grep -qE 'make |\$CC|\$cc' "$1" || sources components recipes tools tests Makefile
-            ! grep -q 'BUILD/tests/' "$1" || while read -r p; do code "$p"; done <"$folder/tests"
-            ;;
-        *) code "$1" ;;
-        esac
-    } | sha1sum | cut -c1-16
+        files defaults datasets tests/reference tests/fake_nvml.c tests/run.sh
+        echo "$TUNE_CPU $TUNE_TEST_WRAPPER"
+        "$built/tests/helpers/device" cpu 2>/dev/null # the kernels that this processor takes
+    } >"$folder/common"
+    find "$built" "$built/tests/helpers" -maxdepth 1 -type f -perm -100 2>/dev/null | sort >"$folder/programs"
+    find "$built/tests" -mindepth 2 -type f -perm -100 2>/dev/null | sort >"$folder/tests"
+}
+# pieces PROGRAM - all that its hash is made of.
+pieces() {
+    cat "$folder/common" || return 1
+    case $1 in
+    *.sh)
+        cat "$1" && codes "$folder/programs" || return 1
+        files tests ':!tests/*/test_*' ':!tests/bench' ':!tests/peers' ':!tests/cuda_on_cpu' ':!tests/slurm' ':!tests/mutants' tools/*.sh tools/*.mk || return 1
+        ! grep -qE 'docs|README' "$1" || files docs README.md || return 1
+        ! grep -qE 'make |[$][{]?(CC|cc)\b' "$1" || files components recipes tools tests docs Makefile || return 1
+        ! grep -q 'BUILD/tests/' "$1" || codes "$folder/tests" || return 1
+        ;;
+    *)
+        code "$1" || return 1
+        source=tests/${1##*tests/}.c
+        [ ! -e "$source" ] || ! grep -qE 'popen|system\(|exec[lv]' "$source" || codes "$folder/programs"
+        ;;
+    esac
 }
 # passed_before PROGRAM - true if it passed with these objects. Its hash is kept for record_passed.
 passed_before() {
     name=${1##*tests/}
-    hash "$1" >"$folder/hash" || return
-    echo "$key $name $(cat "$folder/hash")" >>"$folder/hashes"
-    [ "${TUNE_TEST_WHOLE:-}" != 1 ] && grep -qxF "$key $name $(cat "$folder/hash")" "$TUNE_TEST_RECORD" 2>/dev/null
+    pieces "$1" >"$folder/pieces" 2>/dev/null && hash=$(sha1sum <"$folder/pieces" | cut -c1-16) && [ ${#hash} = 16 ] || return 1
+    echo "$key $name $hash" >>"$folder/hashes"
+    [ "${TUNE_TEST_WHOLE:-}" != 1 ] && grep -qxF "$key $name $hash" "$TUNE_TEST_RECORD" 2>/dev/null
 }
 # record_passed - writes the lines of the programs in $folder/passed, and keeps all others.
 record_passed() {

@@ -30,7 +30,7 @@ if [ "$1" = --one ]; then # what run.sh calls for each program: --one FOLDER PRO
         flock 9
         cat "$log.said"
         echo "$p $f $s" >&9
-        [ "$f" != 0 ] || [ "$p" = 0 ] || echo "${t##*tests/}" >>"$folder/passed"
+        [ "$f" != 0 ] || [ "$p" = 0 ] || [ "$s" != 0 ] || echo "${t##*tests/}" >>"$folder/passed"
     ) 9>>"$folder/counts"
     rm -f "$log" "$log.said" "$log.times"
     exit 0
@@ -45,7 +45,10 @@ trap 'exit 130' INT TERM
 : >"$folder/counts"
 : >"$folder/list"
 # The longest ones begin first, so that none runs alone at the end.
-[ -z "${TUNE_TEST_RECORD:-}" ] || { . tests/record.sh && begin_record; }
+if [ -n "${TUNE_TEST_RECORD:-}" ]; then
+    . tests/record.sh
+    begin_record || { echo "# no record of test programs: no git here, or uncommitted changes" && TUNE_TEST_RECORD=; }
+fi
 for t in "$@"; do
     case $t in *.d) continue ;; *.sh | *.py) ;; *) [ -x "$t" ] || continue ;; esac
     if [ -n "${TUNE_TEST_RECORD:-}" ] && passed_before "$t"; then
@@ -54,7 +57,8 @@ for t in "$@"; do
         continue
     fi
     case $t in
-    */test_tiles.sh | */test_training | */test_kernels | */test_token_sampler) printf '%s\0' "$t" >>"$folder/list" ;;
+    */test_tiles.sh | */test_layers.sh | */test_docs.sh | */test_far.sh | */test_resume.sh | */test_halving.sh | */test_sweep.sh | \
+        */test_package.sh | */test_new_operation.sh | */test_training | */test_kernels) printf '%s\0' "$t" >>"$folder/list" ;;
     *) printf '%s\0' "$t" >>"$folder/others" ;;
     esac
 done

@@ -17,7 +17,7 @@ if [ ! -d $model ]; then
     $BUILD/init_model --like smollm2-135m --seed 1 --dtype float32 --layers 6 --hidden-size 192 --intermediate-size 512 \
         --heads 3 --kv-heads 1 --vocab-size 2048 --max-positions 512 $model
 fi
-# Stopped at step 50 of 92, in the middle of an epoch, as Ctrl-C would stop it: the step is finished, a checkpoint saved.
+# Stopped at step 50 of 90, in the middle of an epoch, as Ctrl-C would stop it: the step is finished, a checkpoint saved.
 show $BUILD/finetune_full --model $model --dataset $data --train-split 0.9 --max-length 256 --batch-size 8 \
     --lr 3e-3 --epochs 2 --eval-every 20 --log-every 10 --seed 1 --output $run --overwrite --stop-at-step 50
 show $BUILD/runs list $run

@@ -410,12 +410,30 @@ static int same_plan(struct tune_checkpoint *c, const struct tune_loader *load, 
     return c->options.log && strcmp(was, now) ? tune_logger_changed(c->options.log, "the number of steps planned", was, now) : 0;
 }
 
-/* If the data file changed, check that the rows the run has trained on are still the same. */
-static int same_rows(struct tune_checkpoint *c, struct tune_loader *load, const struct tune_progress *then)
+/* Check that no changed row fell to the other side of the split, which goes by the rows' content. */
+static int same_part(struct tune_checkpoint *c, const struct tune_loader *load, const struct tune_progress *then)
+{
+    char was[32], now[32];
+    snprintf(was, sizeof was, "%.0f", then->epoch > 0 ? (double)then->rows / then->epoch : 0);
+    snprintf(now, sizeof now, "%" PRId64, tune_loader_rows(load));
+    if (!strcmp(was, now) || then->epoch <= 0)
+        return 0;
+    return tune_logger_changed(c->options.log, "the number of rows to train on, since a changed row fell to the other side of "
+                               "`train_split` (put the row back; `skip_bad_rows` leaves a bad one out)", was, now);
+}
+
+/* If the data file changed, check that the rows the run has trained on are still the same. If it did
+ * not, and the run did not keep the hash of these rows yet, find it. */
+static int same_rows(struct tune_checkpoint *c, struct tune_loader *load, struct tune_progress *then)
 {
     uint64_t now = 0;
-    if (!c->options.log || !tune_logger_data_differs(c->options.log))
+    if (!c->options.log)
         return 0;
+    if (!tune_logger_data_differs(c->options.log)) {
+        bool file = tune_dataset_stamp(tune_loader_dataset(load)) != NULL;
+        return file && !then->rows_hash ? tune_loader_rows_hash(load, then->rows, &then->rows_hash) : 0;
+    }
+    TRY(same_part(c, load, then));
     if (then->rows_hash)
         TRY(tune_loader_rows_hash(load, then->rows, &now));
     return tune_logger_data_agrees(c->options.log, then->rows, !then->rows_hash ? -1 : now == then->rows_hash);

@@ -94,7 +94,7 @@ int tune_state_write_progress(const char *checkpoint, const struct tune_progress
         if (at->evaluated || !fields[i].evaluation)
             good = good && put(json, &fields[i], at);
     snprintf(text[0], sizeof text[0], "%016" PRIx64, at->rows_hash);
-    good = good && tune_cjson_put_text(json, "rows_hash", at->rows_hash ? text[0] : "");
+    good = good && tune_cjson_put_text(json, "content_hash", at->rows_hash ? text[0] : "");
     int status = tune_cjson_write(state, "progress.json", json, good);
     cJSON_Delete(json);
     return status;
@@ -139,8 +139,8 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
         if ((evaluated || !fields[i].evaluation) &&
             !get(cJSON_GetObjectItemCaseSensitive(json, fields[i].name), &fields[i], at))
             wrong = fields[i].name;
-    /* absent in older files */
-    const cJSON *hash = cJSON_GetObjectItemCaseSensitive(json, "rows_hash");
+    /* older files have none, or "rows_hash" by another rule */
+    const cJSON *hash = cJSON_GetObjectItemCaseSensitive(json, "content_hash");
     at->rows_hash = cJSON_IsString(hash) ? strtoull(hash->valuestring, NULL, 16) : 0;
     cJSON_Delete(json);
     if (!wrong && (at->step < 1 || at->eval_step > at->step || at->best_step > at->eval_step))

@@ -59,7 +59,7 @@ const char *tune_nearest(const char *name, const char *const *names, int count, 
             away = 1, like = size;
         else if (away > 1 && strlen(typed) > 1 && !strncasecmp(known, typed, strlen(typed)))
             away = 1, like = size; /* a prefix: "log" matches log-every */
-        /* ... and logits-chunk, but less: it is no whole word of it */
+        /* A whole first word counts more: "log" is nearer to log-every than to logits-chunk. */
         if (like && !strncasecmp(known, typed, strlen(typed)) && known[strlen(typed)] == '-')
             like += (int)sizeof known;
         if (!best || away < least || (away == least && like > likest))

@@ -16,7 +16,7 @@ struct tune_progress {
     int64_t planned_rows;  /* rows of all epochs where planned_steps is an estimate; else 0 */
     int64_t step_rows;     /* with packing: rows of the step that tune_loader_more began */
     int64_t rows;          /* rows consumed, over all epochs */
-    uint64_t rows_hash;    /* hash of these rows' bytes in the data file; 0: unknown */
+    uint64_t rows_hash;    /* hash of these rows' content and numbers; 0: unknown */
     int64_t tokens;        /* real tokens that went through the model, no padding */
     int64_t labels;        /* trained tokens among them */
     int64_t padded_tokens; /* positions computed: the sum of B*T */

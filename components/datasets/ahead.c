@@ -62,7 +62,7 @@ static int make_step(struct tune_loader *load, const struct tune_walk *w)
         TRY(tune_loader_fits(load, row, x));
         if (!tune_example_has_label(x)) {
             leave_out(s, x);
-            s->hash += x->hash;
+            s->hash += tune_hash_in_place(x->hash, row);
             continue;
         }
         int taken = packs ? tune_packs_take(packs, x) : 1;
@@ -72,7 +72,7 @@ static int make_step(struct tune_loader *load, const struct tune_walk *w)
             break;
         if (!packs)
             *tune_loader_place(load, w->step, s->kept) = s->rows;
-        s->hash += x->hash;
+        s->hash += tune_hash_in_place(x->hash, row);
         s->kept++;
     }
     if (packs)

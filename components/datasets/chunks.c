@@ -113,6 +113,17 @@ static int64_t pieces(const struct tune_chunks *c, int64_t count)
     return count <= c->max_length ? 1 : (count - 1 + each - 1) / each;
 }
 
+/* Hash the pieces of a unit. x: its tokens; none of a unit that cannot be read. */
+static int hash_pieces(struct tune_chunks *c, const struct tune_example *x, int64_t count)
+{
+    TRY(tune_array_reserve(&c->hashes, &c->hash_room, (size_t)(c->count + count), sizeof *c->hashes, "the pieces of long texts"));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t from = i * (c->max_length - 1), size = x->count - from < c->max_length ? x->count - from : c->max_length;
+        c->hashes[c->count + i] = tune_hash64(x->ids + from, (size_t)size * sizeof *x->ids, 0);
+    }
+    return 0;
+}
+
 static int add_unit(struct tune_chunks *c, struct tune_chunk_unit *u, struct tune_example *x)
 {
     u->first = c->count;
@@ -121,6 +132,7 @@ static int add_unit(struct tune_chunks *c, struct tune_chunk_unit *u, struct tun
     if (!tune_array_fit(&c->units, (size_t)c->unit_count, sizeof *c->units))
         return tune_error_no_memory("the pieces of %s", c->text->rows->path);
     c->units[c->unit_count++] = *u;
+    TRY(hash_pieces(c, x, pieces(c, x->count)));
     c->count += pieces(c, x->count);
     return 0;
 }
@@ -204,5 +216,6 @@ void tune_chunks_close(struct tune_chunks *c)
 {
     free(c->units);
     free(c->ids);
+    free(c->hashes);
     memset(c, 0, sizeof *c);
 }

@@ -37,7 +37,8 @@ struct tune_chunks {
     int64_t unit_count, count; /* count: pieces */
     int32_t *ids;              /* [token_count] of all units. NULL: there are too many to keep */
     int64_t token_count;
-    size_t room;
+    uint64_t *hashes;          /* [count] of the tokens of each piece */
+    size_t room, hash_room;
 };
 
 /* tune_chunks_open - tokenize all rows of c->text and count their pieces. The first four members of

@@ -166,28 +166,11 @@ static int read_formatted(const struct tune_dataset *d, const struct tune_row *r
     return 0;
 }
 
-/* Hash a row. A row that is too long is not read; its size is hashed instead. */
-static uint64_t hash_row(const struct tune_dataset *d, const struct tune_row *row, int64_t i)
-{
-    uint64_t seed = tune_hash64(d->rows.header.text, d->rows.header.size, (uint64_t)i);
-    if (row->size > TUNE_ROW_LIMIT)
-        return tune_hash64(&row->size, sizeof row->size, seed);
-    return tune_hash64(row->text, row->size, seed);
-}
-
-/* Hash a piece of a long text: its place in the file. */
-static uint64_t chunk_hash(const struct tune_dataset *d, int64_t i)
-{
-    const struct tune_chunk_unit *u = tune_chunks_unit(&d->chunks, i);
-    const uint64_t parts[] = {d->fingerprint, (uint64_t)u->row, u->begin, (uint64_t)(i - u->first), (uint64_t)d->max_length};
-    return tune_hash64(parts, sizeof parts, 0);
-}
-
 /* Read a piece of a long text. */
 static int read_chunk(const struct tune_dataset *d, int64_t i, struct tune_example *x, struct found *found)
 {
     found->touched = TOUCHED_ROW;
-    x->hash = chunk_hash(d, i);
+    x->hash = d->chunks.hashes[i];
     return tune_chunks_read(&d->chunks, i, x);
 }
 
@@ -199,7 +182,7 @@ static int read_row(const struct tune_dataset *d, int64_t i, struct tune_example
     struct scratch s = {0};
     struct tune_row row = tune_rows_get(&d->rows, i);
     found->touched = TOUCHED_ROW + row.size;
-    x->hash = hash_row(d, &row, i);
+    x->hash = tune_rows_hash(&d->rows, &row);
     int status = d->formatted ? read_formatted(d, &row, &s, x, &found->lost) : read_plain(d, &row, &s, x, &found->lost);
     scratch_free(&s);
     return status;
@@ -616,16 +599,4 @@ void tune_dataset_free(struct tune_dataset *d)
     free(d->text.field);
     free(d->response);
     free(d);
-}
-
-uint64_t tune_dataset_row_hash(const struct tune_dataset *d, int64_t row)
-{
-    if (d->sets)
-        return tune_joined_hash(d, row);
-    if (d->get)
-        return 0;
-    if (d->chunks.count > 0)
-        return chunk_hash(d, row);
-    struct tune_row at = tune_rows_get(&d->rows, row);
-    return hash_row(d, &at, row);
 }

@@ -142,12 +142,9 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * tune_dataset_file - stamp, and fingerprint if hash is not NULL, of what a path means, without a
  * data set. *hash must begin as 0. -1 with an error.
  * tune_dataset_hash - hash of the file and of the templates.
- * tune_dataset_row_hash - hash of a row's bytes, its number, and the first record of a CSV file; 0
- * for callbacks.
  * tune_dataset_stamp - size and time of change of the file when it was opened; NULL for callbacks.
  * tune_dataset_unchanged - 0, or -1 with an error: size or time of change differ now.
- * tune_dataset_whole - 0, or -1 with an error: the file was cut short since. Call it before
- * tune_dataset_row_hash. */
+ * tune_dataset_whole - 0, or -1 with an error: the file was cut short since. */
 const char *tune_dataset_reasons(const struct tune_dataset *d);
 const char *tune_dataset_text_field(const struct tune_dataset *d);
 const char *tune_dataset_path(const struct tune_dataset *d);
@@ -175,14 +172,28 @@ const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char 
 uint64_t tune_dataset_fingerprint(const struct tune_dataset *d);
 int tune_dataset_file(const char *path, struct tune_file_stamp *stamp, uint64_t *hash);
 uint64_t tune_dataset_hash(const struct tune_dataset *d);
-uint64_t tune_dataset_row_hash(const struct tune_dataset *d, int64_t row);
 const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d);
 int tune_dataset_unchanged(const struct tune_dataset *d);
 int tune_dataset_whole(const struct tune_dataset *d);
 
-/* tune_dataset_held_out - whether row is held out when share of the rows is trained on. It is a
- * hash of (seed, row), so appended rows do not change it. */
-bool tune_dataset_held_out(uint64_t seed, int64_t row, double share);
+/* tune_dataset_row_hash - the hash of a row's content, by which copies of a row are known. It is
+ * tune_hash64 (files/file.h) of one line of the row after the other, each continued from the hash
+ * before, beginning at 0. The bytes are those of the file, without line ends, so CRLF is LF. Of
+ * Parquet they are the row as JSON. A CSV or TSV row begins at the hash of the file's first record,
+ * since that says what its fields mean. A row beyond TUNE_ROW_LIMIT is known by its size alone. A
+ * piece of a long text is known by its tokens: tune_hash64 of its ids. Neither the row's number nor
+ * its set is in the hash. 0 for callbacks. Call tune_dataset_whole before.
+ * tune_dataset_row_hashes - the same of count rows from first on, in one walk. -1 with an error:
+ * the file was cut short. */
+uint64_t tune_dataset_row_hash(const struct tune_dataset *d, int64_t row);
+int tune_dataset_row_hashes(const struct tune_dataset *d, int64_t first, int64_t count,
+                            uint64_t *hash);
+
+/* tune_dataset_held_out - whether a row is held out when share of the rows is trained on: each with
+ * that probability. It is a function of (seed, key), so appended rows do not change it. key: the
+ * hash of the row's content, so copies fall on one side. Rows of callbacks have no hash; their key
+ * is the row's number, as it is by TUNE_SPLIT_BY_NUMBER. Set k of joined ones adds k 2^52 to it. */
+bool tune_dataset_held_out(uint64_t seed, uint64_t key, double share);
 
 /* tune_get_dataset - the data set that the options describe. NULL with kind USAGE: none is named.
  * tune_get_eval_dataset - the data set to evaluate on, with the same options. */

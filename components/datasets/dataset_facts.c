@@ -277,7 +277,7 @@ int tune_dataset_whole(const struct tune_dataset *d)
     return d->get || d->sets ? 0 : tune_rows_uncut(&d->rows);
 }
 
-bool tune_dataset_held_out(uint64_t seed, int64_t row, double share)
+bool tune_dataset_held_out(uint64_t seed, uint64_t key, double share)
 {
-    return tune_random_uniform(seed, HELD_OUT_STREAM, (uint64_t)row) >= share;
+    return tune_random_uniform(seed, HELD_OUT_STREAM, key) >= share;
 }

@@ -60,26 +60,13 @@ int tune_dataset_set_of(const struct tune_dataset *d, int64_t row, int64_t *own)
     return k;
 }
 
-static uint64_t hash_in_set(uint64_t hash, int k)
-{
-    return hash ? tune_hash64(&hash, sizeof hash, (uint64_t)k) : 0;
-}
-
 int tune_joined_get(struct tune_dataset *d, int64_t row, struct tune_example *x, bool *lost)
 {
     int64_t own;
     int k = tune_dataset_set_of(d, row, &own);
     int status = tune_dataset_get(d->sets[k], own, x);
-    x->hash = hash_in_set(x->hash, k);
     *lost = x->cut_away;
     return status;
-}
-
-uint64_t tune_joined_hash(const struct tune_dataset *d, int64_t row)
-{
-    int64_t own;
-    int k = tune_dataset_set_of(d, row, &own);
-    return hash_in_set(tune_dataset_row_hash(d->sets[k], own), k);
 }
 
 /* ---- files ---- */

@@ -18,6 +18,7 @@
 #include "core/clock.h"
 #include "core/random.h"
 #include "core/try.h"
+#include "datasets/copies.h"
 #include "datasets/loading.h"
 
 #define SENSIBLE ((size_t)1 << 40) /* limit on tokens of a batch, rows of a step */
@@ -26,15 +27,16 @@ enum { COUNTED = 256 }; /* rows between two stored counts of the part's rows */
 
 /* ---- the plan ---- */
 
-/* True if a row of set k is in the part. own: its number in that set. More rows in one set leave the
- * held-out rows of the others as they are. */
-static bool in_part(const struct tune_loader *load, int k, int64_t own)
+/* True if a row is in the part. hash: of its content; 0: go by its number. */
+static bool in_part(const struct tune_loader *load, int64_t row, uint64_t hash)
 {
     const struct tune_loader_options *o = &load->o;
+    int64_t own;
+    int k = tune_dataset_set_of(load->data, row, &own);
     if (o->only_set > 0 && k != o->only_set - 1)
         return false;
-    return o->part == TUNE_ALL ||
-           tune_dataset_held_out(o->seed, own + (int64_t)k * SET_ROWS, o->train_split) == (o->part == TUNE_HELD_OUT);
+    uint64_t key = hash ? hash : (uint64_t)(own + (int64_t)k * SET_ROWS);
+    return o->part == TUNE_ALL || tune_dataset_held_out(o->seed, key, o->train_split) == (o->part == TUNE_HELD_OUT);
 }
 
 static int plan_mix(struct tune_loader *load)
@@ -54,10 +56,29 @@ static int plan_mix(struct tune_loader *load)
     return 0;
 }
 
+/* Look at count rows from first on: mark and count those of the part. */
+static int count_rows(struct tune_loader *load, int64_t first, int64_t count)
+{
+    uint64_t hash[COUNTED] = {0};
+    int64_t own;
+    load->before[first / COUNTED] = load->rows;
+    if (load->o.part != TUNE_ALL && load->o.split_by == TUNE_SPLIT_BY_CONTENT)
+        TRY(tune_dataset_row_hashes(load->data, first, count, hash));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t row = first + i;
+        if (!in_part(load, row, hash[i]))
+            continue;
+        load->in_part[row / 64] |= (uint64_t)1 << row % 64;
+        load->of_set[tune_dataset_set_of(load->data, row, &own)]++;
+        load->rows++;
+    }
+    return 0;
+}
+
 /* Count the rows of the part, and store the count every 256 rows to find row i. */
 static int count_part(struct tune_loader *load)
 {
-    int64_t all = tune_dataset_rows(load->data), own;
+    int64_t all = tune_dataset_rows(load->data);
     load->rows = all;
     bool whole = load->o.part == TUNE_ALL || (load->o.part == TUNE_TRAIN && load->o.train_split >= 1);
     for (int k = 0; k < tune_dataset_sets(load->data); k++)
@@ -66,25 +87,20 @@ static int count_part(struct tune_loader *load)
         return plan_mix(load);
     load->counted = (all + COUNTED - 1) / COUNTED;
     load->before = tune_zeroed((size_t)load->counted, sizeof *load->before, "the counts of %lld rows", (long long)all);
-    if (!load->before)
+    load->in_part = tune_zeroed((size_t)(all + 63) / 64, sizeof *load->in_part, "the parts of %lld rows", (long long)all);
+    if (!load->before || !load->in_part)
         return -1;
     load->rows = 0;
     memset(load->of_set, 0, sizeof load->of_set);
-    for (int64_t row = 0; row < all; row++) {
-        if (row % COUNTED == 0)
-            load->before[row / COUNTED] = load->rows;
-        int k = tune_dataset_set_of(load->data, row, &own);
-        bool in = in_part(load, k, own);
-        load->rows += in;
-        load->of_set[k] += in;
-    }
+    for (int64_t row = 0; row < all; row += COUNTED)
+        TRY(count_rows(load, row, tune_smaller(COUNTED, all - row)));
     return plan_mix(load);
 }
 
 /* The dataset's index of row i of the part. */
 static int64_t row_of(const struct tune_loader *load, int64_t i)
 {
-    if (!load->before)
+    if (!load->in_part)
         return i;
     int64_t low = 0, high = load->counted; /* find the last k with before[k] <= i */
     while (high - low > 1) {
@@ -94,13 +110,19 @@ static int64_t row_of(const struct tune_loader *load, int64_t i)
         else
             high = middle;
     }
-    int64_t row = low * COUNTED, left = i - load->before[low];
-    for (;; row++) {
-        int64_t own;
-        int k = tune_dataset_set_of(load->data, row, &own);
-        if (in_part(load, k, own) && left-- == 0)
-            return row;
-    }
+    int64_t word = low * COUNTED / 64, left = i - load->before[low];
+    int here;
+    for (; left >= (here = __builtin_popcountll(load->in_part[word])); word++)
+        left -= here;
+    uint64_t bits = load->in_part[word];
+    while (left-- > 0)
+        bits &= bits - 1; /* drops the lowest of them */
+    return word * 64 + __builtin_ctzll(bits);
+}
+
+bool tune_loader_has(const struct tune_loader *load, int64_t row)
+{
+    return !load->in_part || (load->in_part[row / 64] >> row % 64 & 1);
 }
 
 int64_t tune_loader_order(const struct tune_loader *load, int64_t epoch, int64_t place)
@@ -214,10 +236,19 @@ static int check(const struct tune_loader_options *o, int sets)
 
 static int empty_part(const struct tune_loader *load)
 {
-    long long all = (long long)tune_dataset_rows(load->data);
-    return tune_error_usage("train_split %g leaves no row %s of %lld; choose %s one, or use more "
+    int64_t all = tune_dataset_rows(load->data), distinct = all;
+    bool by_content = load->o.split_by == TUNE_SPLIT_BY_CONTENT && all <= TUNE_COPIES_ROWS;
+    uint64_t *hashes = by_content ? malloc((size_t)all * sizeof *hashes) : NULL;
+    char why[160] = "";
+    if (hashes && tune_dataset_row_hashes(load->data, 0, all, hashes) == 0 && hashes[0])
+        distinct = tune_copies_distinct(hashes, all);
+    free(hashes);
+    if (distinct < all)
+        snprintf(why, sizeof why, "; only %lld of them differ, and copies of a row stay on one side (`split_by` number parts them)",
+                 (long long)distinct);
+    return tune_error_usage("train_split %g leaves no row %s of %lld%s; choose %s one, or use more "
                             "rows", load->o.train_split,
-                            load->o.part == TUNE_TRAIN ? "to train on" : "held out", all,
+                            load->o.part == TUNE_TRAIN ? "to train on" : "held out", (long long)all, why,
                             load->o.part == TUNE_TRAIN ? "a larger" : "a smaller");
 }
 
@@ -312,6 +343,7 @@ void tune_loader_free(struct tune_loader *load)
     free(load->starts);
     free(load->examples);
     free(load->places);
+    free(load->in_part);
     free(load->before);
     free(load->ids);
     free(load->labels);
@@ -526,6 +558,12 @@ int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at)
     return 0;
 }
 
+static uint64_t hash_at(const struct tune_loader *load, int64_t epoch, int64_t place)
+{
+    int64_t row = tune_loader_order(load, epoch, place);
+    return tune_hash_in_place(tune_dataset_row_hash(load->data, row), row);
+}
+
 int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash)
 {
     /* sums of row hashes: rows after the place, read in one epoch less; rows before it */
@@ -535,13 +573,13 @@ int tune_loader_rows_hash(struct tune_loader *load, int64_t rows, uint64_t *hash
         *hash = 0;
         for (int64_t i = 0; i < rows; i++) {
             TRY(tune_dataset_whole(load->data));
-            *hash += tune_dataset_row_hash(load->data, tune_loader_order(load, i / load->rows, i % load->rows));
+            *hash += hash_at(load, i / load->rows, i % load->rows);
         }
         return 0;
     }
     for (int64_t i = 0; i < (epochs > 0 ? load->rows : place); i++) {
         TRY(tune_dataset_whole(load->data));
-        sums[i < place] += tune_dataset_row_hash(load->data, tune_loader_order(load, epochs, i));
+        sums[i < place] += hash_at(load, epochs, i);
     }
     *hash = sums[0] * (uint64_t)epochs + sums[1] * (uint64_t)(epochs + 1);
     return 0;

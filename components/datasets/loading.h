@@ -16,6 +16,7 @@
 #include "datasets/loader.h"
 #include "datasets/mix.h"
 #include "datasets/packs.h"
+#include "files/file.h"
 
 enum { TUNE_SEGMENTS = 3 }; /* steps in memory, used in turn: the caller's and two ahead */
 
@@ -29,7 +30,7 @@ struct tune_walk {
 struct tune_made {
     int64_t rows, kept;           /* rows consumed; rows in its batches */
     int64_t bad, unlabelled, cut; /* left out: unreadable, without a label, all labels cut away */
-    uint64_t hash;                /* sum of the hashes of all consumed rows */
+    uint64_t hash;                /* sum of tune_hash_in_place over all consumed rows */
 };
 
 struct tune_loader {
@@ -41,7 +42,8 @@ struct tune_loader {
     int64_t step_rows;    /* rows of a full step */
     int64_t total;        /* rows over all epochs; INT64_MAX if max_steps decides */
     int64_t planned;      /* planned steps */
-    int64_t *before;      /* [k]: rows of the part before row k * COUNTED; NULL: all rows */
+    uint64_t *in_part;    /* a bit for each row: it is in the part; NULL: all rows are */
+    int64_t *before;      /* [k]: rows of the part before row k * COUNTED */
     int64_t counted;      /* entries of before */
     int32_t *ids, *labels, *lengths; /* arrays of the batch */
     int64_t *batch_rows;
@@ -111,6 +113,13 @@ static inline struct tune_example *tune_loader_example(const struct tune_loader 
 static inline int64_t *tune_loader_place(const struct tune_loader *load, int64_t step, int64_t i)
 {
     return &load->places[step % TUNE_SEGMENTS * load->step_rows + i];
+}
+
+/* The share of a row in at->rows_hash: its content and its number, so that rows in another order
+ * give another sum. 0 for callbacks. */
+static inline uint64_t tune_hash_in_place(uint64_t content, int64_t row)
+{
+    return content ? tune_hash64(&content, sizeof content, (uint64_t)row) : 0;
 }
 
 /* tune_loader_order - the row at this place of this epoch.

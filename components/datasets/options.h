@@ -71,6 +71,9 @@ struct tune_dataset_options {
 
 enum tune_part { TUNE_TRAIN, TUNE_HELD_OUT, TUNE_ALL };
 
+/* tune_dataset_held_out goes by one of these. */
+enum tune_split { TUNE_SPLIT_BY_CONTENT, TUNE_SPLIT_BY_NUMBER };
+
 /* Nothing here has a default: a zeroed max_steps is no step at all. */
 struct tune_loader_options {
     enum tune_part part;
@@ -79,6 +82,7 @@ struct tune_loader_options {
                              once */
     int only_set;         /* only the rows of this one of the joined sets, from 1; 0: of all */
     double train_split;   /* share trained on, (0,1]; see tune_dataset_held_out. ALL: not read */
+    int split_by;         /* enum tune_split */
     uint64_t seed;
     bool shuffle;         /* a new order each epoch */
     int batch_size;       /* rows of a micro-batch; of pairs: two sequences to each row */

@@ -464,11 +464,24 @@ int tune_rows_uncut(const struct tune_rows *rows)
                           "whole file back", rows->path, rows->file.size, (long long)st.st_size);
 }
 
+void tune_rows_next(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+{
+    next_row(rows, at, row); /* cannot fail: each was found when opening */
+}
+
+void tune_rows_seek(const struct tune_rows *rows, int64_t i, struct tune_row_place *at)
+{
+    struct tune_row row;
+    *at = rows->places[i / ROWS_APART];
+    for (int64_t k = i - i % ROWS_APART; k < i; k++)
+        tune_rows_next(rows, at, &row);
+}
+
 struct tune_row tune_rows_get(const struct tune_rows *rows, int64_t i)
 {
     struct tune_row row = {0};
-    struct tune_row_place at = rows->places[i / ROWS_APART];
-    for (int64_t k = i - i % ROWS_APART; k <= i; k++)
-        next_row(rows, &at, &row); /* cannot fail: each was found when opening */
+    struct tune_row_place at;
+    tune_rows_seek(rows, i, &at);
+    tune_rows_next(rows, &at, &row);
     return row;
 }

@@ -65,8 +65,12 @@ int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_f
 int tune_rows_open_text(struct tune_rows *rows, const char *name, const char *text, size_t size);
 void tune_rows_close(struct tune_rows *rows);
 
-/* tune_rows_get - row i (0 <= i < count), valid until close. Any number of threads may call it. */
+/* tune_rows_get - row i (0 <= i < count), valid until close. Any number of threads may call it.
+ * tune_rows_seek - set *at to the beginning of row i, to read the rows from there in turn.
+ * tune_rows_next - the row at *at, which moves on behind it. There must be one. */
 struct tune_row tune_rows_get(const struct tune_rows *rows, int64_t i);
+void tune_rows_seek(const struct tune_rows *rows, int64_t i, struct tune_row_place *at);
+void tune_rows_next(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row);
 
 /* tune_rows_uncut - 0, or -1 with an error: the file was truncated since opening. Reading the
  * mapping could then end the program with SIGBUS, so call this before reading a row. */

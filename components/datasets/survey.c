@@ -9,6 +9,7 @@
 #include "core/array.h"
 #include "core/random.h"
 #include "core/try.h"
+#include "datasets/copies.h"
 #include "datasets/dataset.h"
 #include "datasets/loading.h"
 #include "datasets/look.h"
@@ -40,19 +41,13 @@ static void look_for_placeholder(struct tune_survey *s, const struct tune_datase
         memcpy(s->placeholder, at, size);
 }
 
-static int compare_hashes(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int compare_lengths(const void *a, const void *b)
 {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
     return (x > y) - (x < y);
 }
 
-static int look_at(struct tune_survey *s, struct tune_dataset *d, int64_t row, struct tune_example *x, uint64_t *hash)
+static int look_at(struct tune_survey *s, struct tune_dataset *d, int64_t row, struct tune_example *x)
 {
     int status = tune_dataset_get(d, row, x);
     if (status < 0 && (tune_error_kind() == TUNE_ERROR_CANNOT || tune_dataset_whole(d) < 0))
@@ -62,7 +57,6 @@ static int look_at(struct tune_survey *s, struct tune_dataset *d, int64_t row, s
             snprintf(s->why, sizeof s->why, "%s", status < 0 ? tune_error_message() : tune_dataset_reasons(d));
         tune_error_clear();
         s->bad++;
-        *hash = (uint64_t)row; /* unlike any other row's, if hashes are even */
         return 0;
     }
     bool label = tune_example_has_label(x);
@@ -71,11 +65,6 @@ static int look_at(struct tune_survey *s, struct tune_dataset *d, int64_t row, s
     s->empty += !label && !x->cut_away;
     s->unanswered += x->empty_answer;
     s->longest = x->longest > s->longest ? x->longest : s->longest;
-    *hash = tune_hash64(x->ids, (size_t)x->count * sizeof *x->ids, (uint64_t)x->second);
-    if (x->count < x->full_count) { /* rows that differ behind the cut are different rows */
-        struct tune_text raw = tune_dataset_raw(d, row);
-        *hash = tune_hash64(raw.data, raw.size, *hash);
-    }
     if (label)
         s->lengths[s->trained++] = (int32_t)x->count;
     look_for_placeholder(s, d, row);
@@ -86,6 +75,7 @@ int tune_survey(struct tune_survey *s, struct tune_dataset *d, const struct tune
 {
     struct tune_dataset_counts before = tune_dataset_counts(d);
     struct tune_example x = {0};
+    int64_t known = 0; /* readable rows whose hash is kept */
     int status = 0;
     *s = (struct tune_survey){.of = mix ? tune_loader_rows(mix) : tune_dataset_rows(d)};
     int64_t rows = s->of <= ALL_ROWS ? s->of : SOME_ROWS;
@@ -95,14 +85,15 @@ int tune_survey(struct tune_survey *s, struct tune_dataset *d, const struct tune
         status = -1;
     for (; status == 0 && s->rows < rows; s->rows++) {
         int64_t row = (int64_t)((double)s->rows * (double)s->of / (double)rows);
-        status = look_at(s, d, mix ? tune_loader_order(mix, 0, row) : row, &x, &hashes[s->rows]);
+        int64_t bad = s->bad;
+        status = look_at(s, d, mix ? tune_loader_order(mix, 0, row) : row, &x);
+        if (s->bad == bad && x.hash)
+            hashes[known++] = x.hash;
     }
     tune_example_free(&x);
     tune_dataset_restore(d, before);
     if (status == 0) {
-        qsort(hashes, (size_t)rows, sizeof *hashes, compare_hashes);
-        for (int64_t i = 1; i < rows; i++)
-            s->doubled += hashes[i] == hashes[i - 1];
+        s->doubled = known - tune_copies_distinct(hashes, known);
         qsort(s->lengths, (size_t)s->trained, sizeof *s->lengths, compare_lengths);
         s->tokens = tune_survey_padded(s, 1);
     }

@@ -10,6 +10,7 @@
 #include "core/array.h"
 #include "core/print.h"
 #include "core/try.h"
+#include "datasets/copies.h"
 #include "datasets/dataset.h"
 #include "loggers/logger.h"
 
@@ -23,6 +24,8 @@ struct tune_evaluator {
     } rows[TUNE_DATASET_SETS];
     int count;
     struct tune_evaluator_options options;
+    bool compared; /* copies is known */
+    struct tune_copies copies;
     tune_evaluate *evaluate;
     void *context;
 };
@@ -249,6 +252,39 @@ int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, str
     return tune_evaluator_step(e, log, at);
 }
 
+int tune_evaluator_compare(struct tune_evaluator *e, struct tune_dataset *train)
+{
+    const struct tune_loader *loads[TUNE_DATASET_SETS];
+    for (int k = 0; k < e->count; k++)
+        loads[k] = e->rows[k].load;
+    e->compared = e->count > 0;
+    return e->compared ? tune_copies_count(&e->copies, train, loads, e->count) : 0;
+}
+
+/* Tell which rows to evaluate on are also trained on, and what was not looked at. */
+static int note_copies(const struct tune_evaluator *e, struct tune_logger *log)
+{
+    const struct tune_copies *c = &e->copies;
+    char text[TUNE_DATASET_SOURCE_SIZE + 400], where[TUNE_DATASET_SOURCE_SIZE];
+    if (c->uncounted) {
+        snprintf(text, sizeof text, "not looked for among %" PRId64 " rows to evaluate on, since there are more than %" PRId64
+                 "; `eval_rows` takes fewer", c->rows, TUNE_COPIES_ROWS);
+        return tune_logger_note(log, "copies", text);
+    }
+    if (c->unlike > 0) {
+        snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " rows to evaluate on are of another kind of file than the rows to "
+                 "train on, so copies among them are not seen", c->unlike, c->rows);
+        TRY(tune_logger_note(log, "copies", text));
+    }
+    if (c->copies == 0)
+        return 0;
+    snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " rows to evaluate on are copies of rows to train on, the first is %s; "
+             "take them out of one of the files, or hold rows out by `train_split`, which keeps copies together%s", c->copies,
+             c->rows, tune_dataset_source(tune_loader_dataset(e->rows[0].load), c->first, where, sizeof where),
+             e->options.data ? "" : " with `split_by` content");
+    return tune_logger_note(log, "warning: copies", text);
+}
+
 int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log)
 {
     char text[96];
@@ -263,5 +299,6 @@ int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log)
     if (e->options.patience > 0)
         tune_append(text, sizeof text, "; the run ends after %d without a loss lower by more than %g", e->options.patience,
                     e->options.min_delta);
-    return tune_logger_note(log, "evaluation", text);
+    TRY(tune_logger_note(log, "evaluation", text));
+    return e->compared ? note_copies(e, log) : 0;
 }

@@ -84,8 +84,11 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
 int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log,
                           struct tune_progress *at);
 
-/* tune_evaluator_note - write a header line and a member of the description about the evaluated
- * rows, if there are any. */
+/* tune_evaluator_compare - count the rows to evaluate on that are copies of rows of train
+ * (datasets/copies.h). tune_evaluator_note tells it. -1 with an error.
+ * tune_evaluator_note - write header lines and members of the description about the evaluated rows,
+ * if there are any. */
+int tune_evaluator_compare(struct tune_evaluator *e, struct tune_dataset *train);
 int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log);
 
 /* tune_get_eval - the evaluator that the options describe: on the rows held out of data, or on a

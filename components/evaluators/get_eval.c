@@ -47,6 +47,7 @@ static struct tune_loader *rows(const struct tune_flags *flags, struct tune_data
         .part = part,
         .only_set = set,
         .train_split = flags->loader.train_split,
+        .split_by = flags->loader.split_by,
         .seed = (uint64_t)flags->seed,
         .packing = flags->loader.packing,
         .pairs = flags->data.pairs,
@@ -110,6 +111,16 @@ static int add_rows(struct tune_evaluator *e, const struct tune_flags *flags, st
     return 0;
 }
 
+/* Look for copies of rows to train on. A split by content has none. A resumed run told it at its
+ * beginning. */
+static int compare(struct tune_evaluator *e, const struct tune_flags *flags, struct tune_dataset *train)
+{
+    bool apart = !flags->eval.path && flags->loader.split_by == TUNE_SPLIT_BY_CONTENT;
+    if (apart || flags->loader.max_steps == 0 || flags->resume_checkpoint || !tune_dataset_stamp(train))
+        return 0;
+    return tune_evaluator_compare(e, train);
+}
+
 struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune_model *m, struct tune_loss *loss,
                                      struct tune_dataset *data, struct tune_tokenizer *tok)
 {
@@ -129,7 +140,7 @@ struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune
         tune_evaluator_free(e);
         return NULL;
     }
-    if (tune_evaluator_check(e) < 0) {
+    if (tune_evaluator_check(e) < 0 || compare(e, flags, data) < 0) {
         tune_error_prefix("%s: ", file ? "--eval-dataset" : "--train-split holds out");
         tune_evaluator_free(e);
         return NULL;

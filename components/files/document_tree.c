@@ -65,7 +65,7 @@ int tune_tree_list(struct tune_tree *t, struct tune_node *node, size_t from)
 
 struct pair {
     const struct tune_node *key, *item;
-    size_t place; /* number number in the map; merged pairs come first */
+    size_t place; /* its number in the map; merged pairs come first */
 };
 
 static int by_key(const void *a, const void *b)

@@ -152,7 +152,8 @@ int tune_file_fingerprint(const char *path, uint64_t *hash);
 int tune_file_fingerprint_open(int fd, const char *path, size_t size, uint64_t *hash);
 
 /* tune_hash64 - a 64-bit hash of bytes, continued from seed. For tables and fingerprints, not for
- * secrets. */
+ * secrets: whoever wants to can make two texts of one hash. Each 16 bytes are multiplied, as two
+ * numbers of 64 bits. The halves of the product are joined by xor. The size is mixed in last. */
 uint64_t tune_hash64(const void *data, size_t size, uint64_t seed);
 
 #ifdef __cplusplus

@@ -8,11 +8,14 @@
 
 int tune_library_open(struct tune_library *library, const char *name, const char *package, const char *format, ...)
 {
-    char text[sizeof((struct tune_error *)0)->text];
-    FORMAT(text, format);
     library->name = name;
     if (library->handle || (library->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)))
         return 0;
+    char text[sizeof((struct tune_error *)0)->text];
+    const char *why = dlerror();
+    FORMAT(text, format);
+    if (why && !strstr(why, "No such file"))
+        return tune_error_cannot("%s, and %s, which reads it, cannot be opened: %s", text, name, why);
     return tune_error_cannot("%s, and %s, which reads it, is not on this machine (Debian: apt-get install %s)", text, name,
                              package);
 }

@@ -20,8 +20,8 @@ struct tune_library {
 };
 
 /* tune_library_open - open the library of this name, unless it is open. format says which file
- * needs it and why. -1 with an error of kind CANNOT: the library is not on this machine. The error
- * names Debian's package of it. */
+ * needs it and why. -1 with an error of kind CANNOT: the library is not on this machine, or it
+ * cannot be opened. If it is not there, the error names Debian's package of it. */
 int tune_library_open(struct tune_library *library, const char *name, const char *package,
                       const char *format, ...) TUNE_PRINTF(4, 5);
 

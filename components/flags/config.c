@@ -47,7 +47,7 @@ static void spell_place(const struct input *in, const char *text, char *where, s
 /* ---- the next value ---- */
 
 /* True for a number in the form of JSON: 1e-5, which YAML 1.1 takes for a text. */
-static bool is_decimal(const char *text)
+static bool is_json_number(const char *text)
 {
     bool whole;
     const char *s = text + (*text == '-');
@@ -67,7 +67,7 @@ static enum tune_json_type yaml_type(const struct tune_node *node, const struct 
         return node->type == TUNE_NODE_LIST ? TUNE_JSON_ARRAY : TUNE_JSON_OBJECT;
     if (node->written && tune_option_is_text(row))
         return TUNE_JSON_STRING;
-    return node->written && is_decimal(node->written) ? TUNE_JSON_NUMBER : types[node->value.type];
+    return node->written && is_json_number(node->written) ? TUNE_JSON_NUMBER : types[node->value.type];
 }
 
 /* Keep the spelling of a number, so that a seed above 2^53 stays exact. The caller frees *text. */
@@ -75,7 +75,7 @@ static int read_number(const struct input *in, char **text)
 {
     if (!in->json) {
         const struct tune_node *node = in->node;
-        *text = node->written && is_decimal(node->written) ? strdup(node->written) : tune_value_spell(&node->value);
+        *text = node->written && is_json_number(node->written) ? strdup(node->written) : tune_value_spell(&node->value);
         return *text ? 0 : no_memory();
     }
     const char *from = in->json->at;
@@ -166,6 +166,7 @@ static int take_pair(struct tune_flags_state *state, struct input *in, struct tu
     if (run) {
         free(state->at[i].run_text);
         state->at[i].run_text = text;
+        state->at[i].in_run = true;
     } else {
         free(text);
     }

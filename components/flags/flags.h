@@ -253,6 +253,9 @@ extern const struct tune_service tune_plan_memory;
      "file without empty lines"}, \
     {"shuffle", TUNE_BOOL, &(f).loader.shuffle, "true", "", "", \
      "a new order in each epoch, by seed and epoch"}, \
+    {"split-by", TUNE_ENUM, &(f).loader.split_by, "content", "content|number", "", \
+     "what decides which rows --train-split holds out. content: copies of a row fall on one " \
+     "side. number: the row's number, as in runs of earlier versions"}, \
     {"skip-bad-rows", TUNE_FREE(TUNE_BOOL), &(f).data.skip_bad_rows, "false", "", "", \
      "leave out and count rows that cannot be read. Otherwise they are errors"}, \
     TUNE_OPTION_GROUP("")
@@ -575,8 +578,8 @@ extern const struct tune_service tune_plan_memory;
  * --name and --no-name (bool). After -- only positional ones follow. The last value of a flag wins.
  * --config FILE holds option names and values: YAML, or a JSON object. null means not given. A file
  * named .yaml or .yml is YAML and one named .json is JSON. Any other is JSON if it begins with {.
- * In YAML 1e-5 is a number, as in JSON, and a text needs no quotes. --config may be given several
- * times. A run folder's "options" can be used so. --resume RUN takes the run's options, except
+ * In YAML 1e-5 is a number, as in JSON, and most texts need no quotes. --config may be given more
+ * than once. A run folder's "options" can be used so. --resume RUN takes the run's options, except
  * those of one process. A different value is refused, unless the row may change or --allow-changed
  * is given. --requeue takes no options from the run in --output. It refuses other values in the
  * same way. Without a checkpoint it sets log.overwrite. Getters report missing required options,

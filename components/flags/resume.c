@@ -130,6 +130,25 @@ static bool ended(const struct about *about)
     return !strcmp(about->status, "finished") || !strcmp(about->status, "diverged");
 }
 
+/* Options that are younger than some runs, and what those runs did. */
+static const struct { const char *name, *then; } younger[] = {{"split-by", "number"}};
+
+/* Let an older run go on as it began. What is given on the command line is compared later. */
+static int do_as_then(struct tune_flags_state *state)
+{
+    for (size_t k = 0; k < sizeof younger / sizeof *younger; k++) {
+        int i = tune_flags_row(state, younger[k].name, strlen(younger[k].name));
+        if (i < 0 || state->at[i].in_run)
+            continue;
+        free(state->at[i].run_text);
+        if (!(state->at[i].run_text = strdup(younger[k].then)))
+            return no_memory();
+        if (state->at[i].source == TUNE_FROM_DEFAULT)
+            TRY(tune_flags_set(state, i, younger[k].then, TUNE_FROM_RUN, younger[k].name));
+    }
+    return 0;
+}
+
 static int read_options(struct tune_flags *flags, const struct tune_resume_point *run, struct about *about)
 {
     struct tune_flags_state *state = flags->state;
@@ -137,7 +156,8 @@ static int read_options(struct tune_flags *flags, const struct tune_resume_point
                                             * its default */
         if (state->at[i].row.value && !(state->at[i].run_text = strdup(state->at[i].row.value)))
             return no_memory();
-    return read_run(flags, run, about);
+    TRY(read_run(flags, run, about));
+    return do_as_then(state);
 }
 
 /* Note where to go on. */

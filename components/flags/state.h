@@ -26,6 +26,7 @@ struct tune_flags_entry {
     enum tune_source source;            /* source of that value */
     /* its value in the resumed run, as it was written; NULL: none */
     char *run_text;
+    bool in_run;                        /* the resumed run has written it down */
     bool changed;                       /* it differs from the run's value, which --allow-changed
                                          * permits */
 };

@@ -111,9 +111,9 @@ is "... a compiler that finds no header is said" has "^ok - kernels built anew #
 
 # The libraries that the archive carries are for its programs, not for PyTorch.
 mkdir "$tmp/programs/lib"
-printf '#!/bin/sh\ncase $1 in -c) exit ;; esac\necho "peers: $LD_LIBRARY_PATH."\n' >"$tmp/bin/python" && chmod +x "$tmp/bin/python"
+printf '#!/bin/sh\ncase $1 in -c) exit ;; esac\necho "peers: $LD_LIBRARY_PATH. $*"\n' >"$tmp/bin/python" && chmod +x "$tmp/bin/python"
 printf '#!/bin/sh\necho "# test: $LD_LIBRARY_PATH."\n' >"$tmp/programs/tests/gpu/test_norms"
-is "our libraries are for our programs alone" eval 'peer=$tmp/bin/python LD_LIBRARY_PATH=/a gpu "$tmp/programs" alive peers; has "^peers: /a\.$" && has "^# test: /a.*:$tmp/programs/lib\.$" && has "^ok - peers$"'
+is "our libraries are for our programs alone" eval 'peer=$tmp/bin/python LD_LIBRARY_PATH=/a gpu "$tmp/programs" alive peers; has "^peers: /a\. tests/bench/gpu_peer\.py 0\.01 tiny until=[1-9][0-9]*$" && has "^# test: /a.*:$tmp/programs/lib\.$" && has "^ok - peers$"'
 if command -v python3 >/dev/null 2>&1; then
     is "a peer without memory is a result, and is tried with less" eval 'python3 tests/bench/gpu_peer.py --check >"$tmp/peer" && [ "$(grep -c ": out of memory$" "$tmp/peer")" = 7 ] && grep -qx "fits, 8 rows, checkpointed: 80 ms" "$tmp/peer" && grep -qx "broken, 4 rows: failed: no such kernel" "$tmp/peer"'
     is "without PyTorch or a GPU the peers say so" eval 'CUDA_VISIBLE_DEVICES= python3 tests/bench/gpu_peer.py 0.1 >"$tmp/peer" && grep -qE "^# (without PyTorch there is nothing|this PyTorch sees no GPU)" "$tmp/peer"'

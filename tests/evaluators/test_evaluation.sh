@@ -79,6 +79,21 @@ is "which --skip-bad-rows leaves out" run skipping --dataset mixed.jsonl --train
 for i in 1 2 3; do echo '{"text": "a"}'; done >short.jsonl
 refused "no label among them" 1 "--eval-dataset: not one of" program --eval-dataset short.jsonl --append-token none --output x
 is "those that --eval-rows leaves out are not read" run few --eval-dataset broken.jsonl --eval-rows 2 --max-steps 1
+
+# ---- copies of rows that are trained on ----
+{ cat held.jsonl; head -n 3 train.jsonl; sed -n 2p train.jsonl; } >copies.jsonl
+copies="warning: copies  *4 of 16 rows to evaluate on are copies of rows to train on, the first is copies.jsonl:13; take them out of one of the files, or hold rows out by --train-split"
+is "rows to evaluate on that are also trained on" eval 'run doubly --eval-dataset copies.jsonl --max-steps 2 --stop-at-step 1 && grep -q "^# $copies" doubly.out'
+is "run.json has it" grep -q '"warning: copies":.*"4 of 16 rows' doubly/run.json
+is "a resumed run says it no more" eval '"$BUILD/finetune_full" --resume doubly >doubly.more && ! grep -q copies: doubly.more'
+is "nothing is said where there are none, or nothing is trained" eval '! grep -q copies file.out && run untrained --eval-dataset copies.jsonl --max-steps 0 && ! grep -q "copies:* " untrained.out'
+is "of --eval-rows, only those that are evaluated on" eval 'run fewer --eval-dataset copies.jsonl --eval-rows 15 --max-steps 1 && grep -q "^# warning: copies  *[34] of 15 rows" fewer.out'
+is "files of another kind cannot be compared, and that is said" eval 'run unlike --eval-dataset held.jsonl,held.txt --max-steps 1 && grep -q "^# copies  *2 of 14 rows to evaluate on are of another kind of file than the rows to train on" unlike.out'
+{ cat train.jsonl train.jsonl; } >twice.jsonl
+is "--train-split keeps copies together" eval 'run apart --dataset twice.jsonl --train-split 0.7 --max-steps 1 && ! grep -q "copies:* " apart.out && [ $(($(sed -n "s/^# evaluation  *on \([0-9]*\) rows.*/\1/p" apart.out) % 2)) = 0 ]'
+is "--split-by number does not, and they are counted" eval 'run torn --dataset twice.jsonl --train-split 0.7 --split-by number --max-steps 1 && grep -q "^# warning: copies .* with --split-by content$" torn.out'
+for i in 1 2 3 4; do head -n 1 train.jsonl; done >one.jsonl
+refused "a file of nothing but copies" 2 "of 4; only 1 of them differ, and copies of a row stay on one side (--split-by number parts them)" program --dataset one.jsonl --train-split 0.5 --output x
 is "no run folder was made" test ! -e x
 mkdir y && echo '{}' >y/run.json && cp held.jsonl y
 refused "--overwrite would remove it" 2 "would remove" program --eval-dataset y/held.jsonl --output y --overwrite

@@ -42,10 +42,10 @@ refused "a bad value, with its place" 2 'bad.yaml:2:13: batch-size: expected a n
 printf 'lr: [1\n' >bad.yaml
 refused "bad YAML, with its place" 2 'bad.yaml:2:1: ' "$full" --config bad.yaml
 mkdir none && : >none/libyaml-0.so.2 # found first, and no library
-refused "without libyaml: the package to install" 3 "c.yaml: this is YAML, and libyaml-0.so.2, which reads it, is not on this machine (Debian: apt-get install libyaml-0-2)" \
+refused "a libyaml that cannot be opened" 3 "c.yaml: this is YAML, and libyaml-0.so.2, which reads it, cannot be opened: $tmp/none/libyaml-0.so.2: file too short" \
     env LD_LIBRARY_PATH="$tmp/none" "$full" --config c.yaml
 if [ -e "$BUILD/space" ]; then
-    refused "... also for a space" 3 "(Debian: apt-get install libyaml-0-2)" env LD_LIBRARY_PATH="$tmp/none" "$BUILD/space" describe "$here/defaults/spaces/laptop.yaml"
+    refused "... also for a space" 3 "which reads it, cannot be opened: " env LD_LIBRARY_PATH="$tmp/none" "$BUILD/space" describe "$here/defaults/spaces/laptop.yaml"
 else
     skip "... also for a space" "this build has no space: HDF5 is missing"
 fi

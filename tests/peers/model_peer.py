@@ -26,7 +26,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 
 PROGRAM = os.path.join(os.environ.get("BUILD", "build"), "finetune_full")
 INIT = os.path.join(os.environ.get("BUILD", "build"), "init_model")
-STEPS, BATCH, ACCUMULATE, LENGTH, SPLIT, SEED = 10, 2, 2, 24, 0.4, 3
+STEPS, BATCH, ACCUMULATE, LENGTH, SPLIT, SEED = 10, 2, 2, 24, 0.4, 4
 LR, WARMUP, DECAY, CLIP = 1e-3, 3, 0.1, 1.0
 LOSS_LIMIT, NORM_LIMIT, WEIGHT_LIMIT = 1e-6, 5e-6, 1e-5
 
@@ -71,9 +71,23 @@ def make_model(name, folder, vocabulary):
     model.save_pretrained(folder)
 
 
-def held_out(row):
-    """tune_dataset_held_out, written again: Philox 2x64-10 (Salmon et al. 2011), key = seed, counter = (row, stream)."""
-    key, left, right, mask = SEED, row, 0x68656C64, 2**64 - 1
+def hash64(data, seed):
+    """tune_hash64, written again."""
+    mask, at, state = 2**64 - 1, 0, seed ^ 0x9E3779B97F4A7C15
+    while True:
+        word = data[at : at + 16].ljust(16, b"\0")
+        left, right = (int.from_bytes(word[i : i + 8], "little") for i in (0, 8))
+        product = (left ^ state ^ 0xA0761D6478BD642F) * (right ^ 0xE7037ED1A0B428DB)
+        state = ((product ^ product >> 64) + 0x8EBC6AF09C88C6E3) & mask
+        at += 16
+        if at >= len(data):
+            product = (state ^ len(data)) * 0x589965CC75374CC3
+            return (product ^ product >> 64) & mask
+
+
+def held_out(line):
+    """tune_dataset_held_out, written again: Philox 2x64-10 (Salmon et al. 2011), key = seed, counter = (hash of the row, stream)."""
+    key, left, right, mask = SEED, hash64(line.encode(), 0), 0x68656C64, 2**64 - 1
     for _ in range(10):
         product = 0xD2B74407B1CE6E93 * left
         left, right = (product >> 64) ^ key ^ right, product & mask
@@ -160,11 +174,12 @@ def family(name, root):
     rows = texts(random.Random(7))
     tok = tokenizer(rows, folder)
     make_model(name, folder, len(tok))
+    lines = [json.dumps({"text": x}) for x in rows]
     with open(data, "w") as f:
-        f.writelines(json.dumps({"text": x}) + "\n" for x in rows)
+        f.writelines(line + "\n" for line in lines)
     ids = [(tok(x)["input_ids"] + [tok.eos_token_id])[:LENGTH] for x in rows]  # a text ends with the end token
-    training = [x for i, x in enumerate(ids) if not held_out(i)]
-    rest = [x for i, x in enumerate(ids) if held_out(i)]
+    training = [x for x, line in zip(ids, lines, strict=True) if not held_out(line)]
+    rest = [x for x, line in zip(ids, lines, strict=True) if held_out(line)]
     # Ten steps shall go past the end of the data, through a step that is not full.
     assert len(training) % (BATCH * ACCUMULATE) and len(training) < STEPS * BATCH * ACCUMULATE - 4, len(training)
 

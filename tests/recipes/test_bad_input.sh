@@ -154,9 +154,9 @@ refused "another chat template on resuming" 2 "content of the chat template" "$f
 printf '{"text": "' >long.jsonl && head -c 1100000000 /dev/zero | tr '\0' 'x' >>long.jsonl && printf '"}\n{"text": "a b c d"}\n' >>long.jsonl
 refused "a line of a gigabyte, in little memory" 1 "long.jsonl:1" within 4000000 "$full" --threads 1 --model model --dataset long.jsonl --max-length 64 --max-steps 1 --output long --no-shuffle
 rm -f long.jsonl
-# by seed 1 the eighth row is held out: no step reads it
-for i in 1 2 3 4 5 6 7; do echo '{"text": "one two three four"}'; done >held.jsonl && echo '{"text": 5}' >>held.jsonl
-refused "a held-out row that cannot be read" 1 "held.jsonl:8:" "$full" --model model --dataset held.jsonl --max-length 64 --train-split 0.5 --seed 1 --output held
+# by seed 3 the eighth row is held out: no step reads it
+for i in 1 2 3 4 5 6 7; do echo '{"text": "one two three four '$i'"}'; done >held.jsonl && echo '{"text": 5}' >>held.jsonl
+refused "a held-out row that cannot be read" 1 "held.jsonl:8:" "$full" --model model --dataset held.jsonl --max-length 64 --train-split 0.5 --seed 3 --output held
 is "is told before anything is trained" test ! -e held
 
 # the run folder

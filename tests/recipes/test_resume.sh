@@ -15,7 +15,7 @@ run() { # NAME OPTION...; 54 rows, 9 steps an epoch, 18 in all
     who=$1
     shift
     "$full" --model model --dataset rows.jsonl --max-length 48 --batch-size 3 --accumulate 2 --lr 3e-3 --threads 2 --train-split 0.9 \
-        --epochs 2 --eval-every 4 --save-every 5 --log-every 3 --seed 3 --output "$who" "$@" >"$who.out" 2>&1
+        --epochs 2 --eval-every 4 --save-every 5 --log-every 3 --seed 31 --output "$who" "$@" >"$who.out" 2>&1
     code=$?
     [ $code = 0 ] || tail -n 5 "$who.out"
     return $code
@@ -47,6 +47,19 @@ for o in "--dtype bfloat16 --activation-checkpointing full" "--model wide --no-s
     is "$o" eval "run s$n $o && run t$n $o --stop-at-step 5 && more t$n"
     is "to the same bits" same s$n t$n
 done
+
+# ---- runs of versions that had no --split-by: they held rows out by their numbers, and kept another hash of rows ----
+older() { sed -i '/"split_by"/d' "$1/run.json" && sed -i 's/"content_hash":.*/"rows_hash": "93c908c6f4809dcf"/' "$1"/checkpoint-[0-9]*/state/progress.json; }
+is "a run by number" run numbered --split-by number
+is "holds out as many rows as earlier versions did" grep -q '^# rows  *field "text", 55 to train on, 5 held out$' numbered.out
+is "a run of then" eval 'run then --split-by number --stop-at-step 7 && older then && ! grep -q "\"split_by\"" then/run.json && cp -r then then2 && cp -r then then3'
+is "goes on" more then
+is "to the same bits" same numbered then
+is "and says and records by what" eval 'grep -q "^# --split-by  *number  (run; default content)" then.out && says then "\"split_by\":[^,]*\"number\""'
+is "so it does by --requeue" eval 'run then2 --requeue && same numbered then2'
+refused "not by the content of rows" 2 "--split-by (was number, now content)" "$full" --resume then3 --split-by content
+is "--allow-changed does" more then3 --split-by content --allow-changed
+
 is "other intervals of logs, saves and evaluations are no other run" eval 'run free --stop-at-step 6 && more free --log-every 1 --save-every 2 --keep-last 1 --eval-every 4 --activation-checkpointing full'
 is "to the same bits" same straight free
 is "--keep-last 1 leaves the final one and the best" test "$(ls -d free/checkpoint-[0-9]* | wc -l)" -le 2
@@ -114,7 +127,7 @@ no() { what=$1 with=$2 text=$3; shift 3; refused "$what" "$with" "$text" "$full"
 no "another --lr" 2 "--lr (was 0.003, now 0.1)" --lr 0.1
 no "another --epochs" 2 "--epochs (was 2, now 3)" --epochs 3
 no "--max-steps" 2 "--max-steps (was -1, now 30)" --max-steps 30
-no "another --batch-size and --seed" 2 "--seed (was 3, now 4), --batch-size (was 3, now 2)" --batch-size 2 --seed 4
+no "another --batch-size and --seed" 2 "--seed (was 31, now 4), --batch-size (was 3, now 2)" --batch-size 2 --seed 4
 no "another number of threads" 2 "--threads" --threads 1
 no "another model" 2 "the weights of --model (their hash)" --model other
 head -59 rows.jsonl >fewer.jsonl
@@ -269,7 +282,7 @@ is "with nothing saved" eval '! ls -d long/checkpoint* 2>/dev/null'
 { run straighter --epochs 30 --eval-every 0; echo $? >code; } 2>/dev/null
 is "the run that the next one is compared with" test "$(cat code)" = 0
 { "$full" --model model --dataset rows.jsonl --max-length 48 --batch-size 3 --accumulate 2 --lr 3e-3 --threads 2 --train-split 0.9 --epochs 30 \
-    --save-every 5 --log-every 1 --seed 3 --output pipe 2>pipe.err; echo $? >code; } | head -n 60 >pipe.out
+    --save-every 5 --log-every 1 --seed 31 --output pipe 2>pipe.err; echo $? >code; } | head -n 60 >pipe.out
 is "a screen that goes away: the step, saved, 1" eval '[ "$(cat code)" = 1 ] && grep -q "cannot write to standard output: .*; the run stopped there as after a signal" pipe.err'
 is "run.json says so, and where" says pipe '"reason":.*lost standard output at step [0-9]* of 270'
 is "it goes on" more pipe

@@ -50,7 +50,7 @@ OPTIONS = {
         "ema": 0.6, "eval-dataset": "rows.jsonl"},
     "sgd-plain": {
         "optimizer": "sgd", "lr": 0.2, "schedule": "linear", "warmup-steps": 1, "weight-decay": 0.6,
-        "decay": "matrices", "clip-norm": 0, "max-steps": 2, "label-smoothing": 0.15},
+        "decay": "matrices", "clip-norm": 0, "max-steps": 2, "label-smoothing": 0.15, "logits-chunk": 1},
 }
 
 

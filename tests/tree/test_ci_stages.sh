@@ -12,7 +12,7 @@ export GIT_CONFIG_NOSYSTEM=1 HOME="$tmp" GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b 
 mkdir "$tmp/tree" && cp -r .ci "$tmp/tree" && rm -f "$tmp/tree/.ci/ran.txt" "$tmp/tree/.ci/programs.txt" && cd "$tmp/tree" || exit 1
 printf '%s:\n\t@echo 3 0 1 >>"$$TUNE_TEST_TOTALS"; echo "$@ $${TUNE_TEST_STAGE} $${TUNE_TEST_WHOLE:-}" >>seen; echo "7 5 $@ first" >>"$$TUNE_TEST_TIMES"\n' "$always $longer" >Makefile
 printf 'seen\nplan\nran\n' >.gitignore
-mkdir -p tests/fuzz components/devices/cuda docs && echo 1 >tests/fuzz/new.c && echo 1 >components/devices/cuda/new.cu && git init -q . && git add . || exit 1
+mkdir -p tests/fuzz components/devices/cuda docs && echo 1 >tests/fuzz/new.c && echo 1 >components/devices/cuda/new.cu && cp Makefile "$tmp/Makefile.saved" && git init -q . && git add . || exit 1
 commit() { git add . && git commit -q --allow-empty -m "$1"; }
 plan() { .ci/run plan >plan; }
 runs() { plan && grep -qF "== make $1 runs: $2" plan || { cat plan; return 1; }; } # STAGE REASON
@@ -57,11 +57,7 @@ is "the one that ran longest ago comes first" eval 'case "$(order)" in "test tes
 sed -i '/^faults/d; /^test-slurm/d; /^test-valgrind/d' .ci/ran.txt && commit "fewer lines"
 first() { order | cut -d' ' -f4; }
 orders() { for i in 1 2 3 4 5 6 7 8 9 10; do commit again && first; done | sort -u | wc -l; }
-is "those of one day take turns" test "$(orders)" -ge 2
-head=$(git rev-parse HEAD)
-echo 4 >docs/page.md && commit "another page"
-is "a run elsewhere is written down" eval '.ci/run landed $head && [ "$(grep -vc "^#" .ci/ran.txt)" = 7 ] && left_out faults && left_out fuzz'
-refused "landed asks for a commit" 2 "expected a commit" .ci/run landed none
+is "those without a line take turns" test "$(orders)" -ge 2
 git checkout -q .ci/ran.txt
 is "after an hour no longer stage begins" eval 'SECONDS=3600 .ci/run >ran; [ "$(grep -c "is left out: an hour has gone by" ran)" -ge 6 ] && ends "9 passed, 0 failed, 10 skipped"'
 
@@ -80,7 +76,13 @@ is "one stage by name" eval 'run faults && [ "$(grep -c "^== make" ran)" = 3 ] &
 refused "a stage that is none" 2 'no stage "fault"' .ci/run fault
 cp Makefile saved && printf '%s:\n\t@false\n' "$always $longer" >Makefile && commit "broken"
 is "a stage that counted nothing is a failure, and is not written down" eval 'cp .ci/ran.txt before; ! run faults && ends "0 passed, 1 failed, 0 skipped" && cmp before .ci/ran.txt'
+printf '%s:\n\t@printf "3 1 0\\n2 0 0\\n" >>"$$TUNE_TEST_TOTALS"; false\n' "$always $longer" >Makefile && commit "first part broken"
+is "a failure in the first part of a stage counts once" eval '! run faults && ends "5 passed, 1 failed, 0 skipped"'
+printf '%s:\n\t@echo 0 0 1 >>"$$TUNE_TEST_TOTALS"\n' "$always $longer" >Makefile && commit "only skips"
+is "a stage that only skipped is not written down" eval 'run faults && ends "0 passed, 0 failed, 1 skipped" && cmp before .ci/ran.txt'
 cp saved Makefile && rm saved before && commit "mended"
+is "contents that changed meanwhile are not written down" eval 'echo 7 >components/core/new.c && commit seven && sed -i "s/echo 3 0 1/git commit -q --allow-empty -m x; echo 8 >components\/core\/new.c; git commit -qam eight; echo 3 0 1/" Makefile && commit "a pull meanwhile" && cp .ci/ran.txt before && run test-valgrind && cmp before .ci/ran.txt'
+cp "$tmp/Makefile.saved" Makefile; rm -f before; commit "as it was"
 is "a tree without git runs all, and says why" eval 'mkdir "$tmp/bare" && cp -r .ci "$tmp/bare" && "$tmp/bare/.ci/run" plan >plan && [ "$(grep -c "runs: no git here" plan)" = 7 ]'
 
 # ---- the record of test programs ----
@@ -89,18 +91,23 @@ program() { echo "#include <stdio.h>
 int main(void) { puts(\"ok 1 - $1\"); return 0; } /* $2 */" >source.c && ${CC:-cc} -g -o build/tests/core/test_one source.c; }
 script() { printf '#!/bin/sh\n# starts build/tool\n%s\n' "${1:-echo ok 1 - script}" >tests/core/test_two.sh; }
 tool() { echo "int main(void) { return $1; }" >source.c && ${CC:-cc} -o build/tool source.c; }
-git init -q . && program a && script && tool 0 || exit 1
-programs() { BUILD=build TUNE_TEST_STAGE=stage TUNE_TEST_RECORD=record sh tests/run.sh build/tests/core/test_one tests/core/test_two.sh >ran; }
+printf 'build\nrecord\nran\nsource.c\n' >.gitignore
+save() { git add . && git commit -q --allow-empty -m "$1"; }
+git init -q . && program a && script && tool 0 && save first || exit 1
+programs() { BUILD=build TUNE_TEST_STAGE=stage TUNE_TEST_RECORD=$PWD/record sh tests/run.sh build/tests/core/test_one tests/core/test_two.sh >ran; }
 is "programs that nobody ran run" eval 'programs && ends "2 passed, 0 failed, 0 skipped" && [ "$(wc -l <record)" = 2 ]'
 is "with the same objects they are left out, again and again" eval 'programs && programs && ends "0 passed, 0 failed, 2 skipped" && [ "$(grep -c "left out: it passed with the same objects" ran)" = 2 ]'
 is "TUNE_TEST_WHOLE=1: all" eval 'TUNE_TEST_WHOLE=1 programs && ends "2 passed, 0 failed, 0 skipped" && [ "$(wc -l <record)" = 2 ]'
 is "another comment is the same object" eval 'program a comment && programs && ends "0 passed, 0 failed, 2 skipped"'
 is "other code runs again" eval 'program b && programs && ends "1 passed, 0 failed, 1 skipped"'
-is "a script runs again if a program that it names changed" eval 'tool 1 && programs && ends "1 passed, 0 failed, 1 skipped" && ! grep -q "test_two.*left out" ran'
-is "what fails is not written down" eval 'script "echo not ok 1; exit 1"; ! programs; ! programs && ends "0 passed, 1 failed, 1 skipped"'
-is "lines of other stages stay" eval 'script && echo "other core/test_one 0" >>record && programs && grep -qx "other core/test_one 0" record && [ "$(wc -l <record)" = 3 ]'
-mkdir -p defaults && echo 1 >defaults/a && git add defaults
-is "what all tests read is part of each" eval 'programs && ends "2 passed, 0 failed, 0 skipped"'
+is "a script runs again if a program changed" eval 'tool 1 && programs && ends "1 passed, 0 failed, 1 skipped" && ! grep -q "test_two.*left out" ran'
+is "with uncommitted changes all run, and nothing is written down" eval 'cp record before && echo "# more" >>tests/core/test_two.sh && programs && ends "2 passed, 0 failed, 0 skipped" && cmp record before && rm before && git checkout -q tests'
+is "what cannot be hashed runs" eval 'OBJCOPY=false programs && ends "2 passed, 0 failed, 0 skipped"'
+is "what fails is not written down" eval 'script "echo not ok 1; exit 1" && save fails; ! programs; ! programs && ends "0 passed, 1 failed, 1 skipped"'
+is "nor is what skipped something" eval 'script "echo ok 1; echo ok 2 \# SKIP no root" && save skips; programs && programs && ends "1 passed, 0 failed, 2 skipped"'
+is "lines of other stages stay" eval 'script && save again && echo "other core/test_one 0" >>record && programs && grep -qx "other core/test_one 0" record && [ "$(wc -l <record)" = 3 ]'
+is "what all tests read is part of each" eval 'mkdir -p defaults && echo 1 >defaults/a && save defaults && programs && ends "2 passed, 0 failed, 0 skipped"'
+is "what scripts read is part of theirs" eval 'echo 1 >tests/helper.py && save helper && programs && ends "1 passed, 0 failed, 1 skipped"'
 
 cd "$here" || exit 1
 stale() { # what a list names and no file has

@@ -14,7 +14,7 @@ none "the corpus is small" "$(find "$tmp/corpus" -type f -size +8k; [ "$(cat "$t
 none "every archive has its target" "$(for a in tests/fuzz/corpus/*; do [ -e "tests/fuzz/$(basename "$a" .tar.gz).c" ] || echo "$a"; done)"
 mkdir -p "$tmp/kept" && cp -r tests/fuzz tests/fuzz.sh "$tmp/kept" && echo '{"a": [new' >"$tmp/input" # into a copy of the corpus
 kept() {
-    tar -tzf "tests/fuzz/corpus/config.tar.gz" | sort >"$tmp/before" && FUZZ_CORPUS="$tmp/kept/fuzz/corpus" sh tests/fuzz.sh --keep config "$tmp/input" &&
+    tar -tzf "tests/fuzz/corpus/config.tar.gz" | sort >"$tmp/before" && (cd "$tmp" && FUZZ_CORPUS="$tmp/kept/fuzz/corpus" sh "$here/tests/fuzz.sh" --keep config input) &&
         tar -tzf "$tmp/kept/fuzz/corpus/config.tar.gz" | sort >"$tmp/after" && [ "$(comm -13 "$tmp/before" "$tmp/after" | wc -l)" = 1 ] &&
         [ -z "$(comm -23 "$tmp/before" "$tmp/after")" ]
 }
