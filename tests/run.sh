@@ -1,8 +1,8 @@
 #!/bin/sh
 # run.sh PROGRAM... - run each test program (TAP on stdout, exit 0 pass, 1 fail, 77 skip), one line and its time for
 # each, the full output of those that fail, and one closing line. Exit 1 if anything failed.
-# A program is an executable, a .sh or a .py (run by $TUNE_PYTHON). As many run at once as there are cores; their lines come
-# as they end.
+# A program is an executable, a .sh or a .py (run by $TUNE_PYTHON). One more run at once than there are cores, because
+# many wait. Their lines come as they end.
 # TUNE_TEST_JOBS: how many at once. TUNE_TEST_WRAPPER: a command that runs the executables, such as an emulator.
 # TUNE_TEST_TIMEOUT: seconds for one program (default 900). TUNE_TEST_TOTALS: file the three counts are added to.
 # TUNE_TEST_TIMES: file that gets a line for each program: seconds, seconds of processor time, TUNE_TEST_STAGE, program.
@@ -63,7 +63,7 @@ for t in "$@"; do
     esac
 done
 [ ! -e "$folder/others" ] || cat "$folder/others" >>"$folder/list"
-xargs -0 -r -n 1 -P "${TUNE_TEST_JOBS:-$(nproc)}" sh "$0" --one "$folder" <"$folder/list" || broken=1
+xargs -0 -r -n 1 -P "${TUNE_TEST_JOBS:-$(($(nproc) + 1))}" sh "$0" --one "$folder" <"$folder/list" || broken=1
 counts=$(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$folder/counts")
 # A program that left no count is a failure.
 missing=$(($(tr -cd '\0' <"$folder/list" | wc -c) - $(wc -l <"$folder/counts")))
