@@ -29,7 +29,7 @@ case $TUNE_INPUT_HOW in
     infinite) echo '{"speed": 1e999}' >"$TUNE_OUTPUT/report.json"; exit 0 ;;
     third) [ "$(wc -l <"$TUNE_INPUT_LOG")" != 3 ] || until [ -e "$TUNE_INPUT_LOG.go" ]; do sleep 0.02; done ;;
     wait) until [ -e "$TUNE_INPUT_LOG.go" ]; do sleep 0.02; done ;;
-    slow_first) [ -e "$TUNE_INPUT_LOG.slow" ] || { touch "$TUNE_INPUT_LOG.slow"; until grep -q " measured " "${TUNE_INPUT_LOG%log}"twin.?; do sleep 0.02; done; } ;;
+    slow_first) ! mkdir "$TUNE_INPUT_LOG.slow" 2>/dev/null || { until grep -q " measured " "${TUNE_INPUT_LOG%log}"twin.?; do sleep 0.02; done; } ;;
     stale) echo '{"speed": 1, "nonce": "of another run"}' >"$TUNE_OUTPUT/report.json"; exit 0 ;;
     lacking) echo '{"other": 1}' >"$TUNE_OUTPUT/report.json"; exit 0 ;;
     invalid) echo '{"is_valid": 0}' >"$TUNE_OUTPUT/report.json"; exit 0 ;;
