@@ -418,6 +418,16 @@ static void known_apart(void **state)
     for (int i = 0; i < 300; i++)
         assert_ok(tune_known_add(k, 1, &other, &(struct tune_origin){"EPYC", "b", "", ""}, &(struct tune_known_row){.seconds = 1}));
     assert_int_equal(tune_known_find(k, 0, &a, NULL, 0, &rows), 2);
+
+    /* a row that another reader of the store saw first, such as a view */
+    measure("op", 0, 0, TUNE_VALID, 3, 0, "b");
+    struct tune_known *reader = tune_known_read(theirs, protocols, 2, NULL);
+    assert_got(reader);
+    assert_int_equal(tune_known_refresh(k), 1);
+    assert_int_equal(tune_known_find(k, 0, &a, NULL, 0, &rows), 3);
+    assert_int_equal(tune_known_refresh(k), 0);
+    assert_int_equal(tune_known_refresh(reader), 0);
+    tune_known_free(reader);
     tune_known_free(k);
     tune_store_free(theirs);
 

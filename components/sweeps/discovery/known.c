@@ -23,6 +23,7 @@ struct entry {
 
 struct tune_known {
     struct tune_store *store;
+    int64_t version; /* tune_store_version of what was read */
     const struct tune_protocol *protocols;
     int protocol_count;
     char operation[256], before[512]; /* before: an earlier name of our host class */
@@ -248,6 +249,7 @@ static int read_all(struct tune_known *k)
     tune_map_free(&k->answered);
     if (!k->store)
         return 0;
+    k->version = tune_store_version(k->store); /* what changes from here on is read at the next refresh */
     TRY(read_requests(k));
     for (int i = 0; i < k->protocol_count; i++)
         TRY(read_rows(k, i));
@@ -297,7 +299,8 @@ void tune_known_free(struct tune_known *k)
 int tune_known_refresh(struct tune_known *k)
 {
     int changed = k->store ? tune_store_refresh(k->store) : 0;
-    if (changed <= 0)
+    /* Another reader of the store, such as a view, may have met the change first. */
+    if (changed < 0 || !k->store || (changed == 0 && tune_store_version(k->store) == k->version))
         return changed;
     return read_all(k) < 0 ? -1 : 1;
 }

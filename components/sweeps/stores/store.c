@@ -281,6 +281,20 @@ int tune_store_refresh(struct tune_store *s)
     return status < 0 ? -1 : s->file_count - before + changed;
 }
 
+int64_t tune_store_version(struct tune_store *s)
+{
+    for (int i = 0; i < s->file_count; i++) {
+        struct tune_sample_file *content;
+        const struct tune_store_file *f = &s->files[i];
+        int fd = f->gone || (f->content && !is_changed(s, f)) ? -1 : tune_store_open_file(s, i, &content);
+        if (fd >= 0) {
+            close(fd);
+            tune_sample_free(content);
+        } /* readers report a broken file */
+    }
+    return s->loads;
+}
+
 int tune_store_open_file(struct tune_store *s, int i, struct tune_sample_file **content)
 {
     struct tune_store_file *f = &s->files[i];
@@ -298,6 +312,7 @@ int tune_store_open_file(struct tune_store *s, int i, struct tune_sample_file **
         TRY(now ? 0 : -1);
         tune_sample_free(f->content);
         f->content = now;
+        s->loads += strcmp(f->name, tune_store_own_file(s)) != 0;
         if (fstat(fd, &f->seen) < 0)
             f->seen = (struct stat){0}; /* read it again */
     }

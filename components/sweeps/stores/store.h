@@ -119,6 +119,9 @@ struct tune_store;
  * would be one in YAML).
  * tune_store_refresh - look for new and replaced files; returns their number, or -1 with an error.
  * Only after it are newly appended rows seen for sure.
+ * tune_store_version - reads the structure of the files that came or changed. Returns a number that
+ * differs if other processes' rows may have been read since the last call, by whatever reader of
+ * this store. Broken files are left to readers.
  * tune_store_folder - its folder.
  * tune_store_free - close it; NULL is fine. */
 struct tune_store *tune_store_open(const char *folder, bool create);
@@ -126,6 +129,7 @@ void tune_store_free(struct tune_store *s);
 const char *tune_store_id(const struct tune_store *s);
 const char *tune_store_folder(const struct tune_store *s);
 int tune_store_refresh(struct tune_store *s);
+int64_t tune_store_version(struct tune_store *s);
 
 /* ---- writing ---- */
 
