@@ -11,82 +11,15 @@
  * assumptions (assumptions.h), printed with the table. A measured run is to be held against it. */
 #include <cuda_runtime.h>
 
-#include <cxxabi.h>
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "assumptions.h"
 #include "bench/gpu_step.h"
+#include "kernel_bounds.h"
 #include "profilers/costs.h"
-
-/* ---- what nvcc made of a kernel ---- */
-
-struct resources {
-    int registers, stack, shared;
-    bool tensor_cores;
-};
-
-static std::map<std::string, resources> compiled;
-
-static void replace_all(std::string *s, const std::string &from, const std::string &to)
-{
-    for (size_t at; (at = s->find(from)) != std::string::npos;)
-        s->replace(at, from.size(), to);
-}
-
-/* The name of a kernel, as the table of bounds writes it. */
-static std::string kernel_name(const void *kernel)
-{
-    Dl_info info;
-    int status;
-    if (!dladdr(kernel, &info) || !info.dli_sname)
-        return "?";
-    char *plain = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
-    std::string name = plain ? plain : info.dli_sname;
-    free(plain);
-    name = name.substr(0, name.find('('));
-    if (name.compare(0, 5, "void ") == 0)
-        name = name.substr(5);
-    replace_all(&name, "__nv_bfloat16", "bf16");
-    replace_all(&name, "> >", ">>");
-    return name;
-}
-
-/* Read the column of sm_90a. */
-static bool read_bounds(const char *path)
-{
-    std::ifstream file(path);
-    std::string line, word;
-    size_t column = 0, columns = 0;
-    while (std::getline(file, line)) {
-        std::istringstream words(line);
-        if (line.compare(0, 11, "# columns: ") == 0) {
-            words >> word >> word;
-            while (words >> word && word != "kernel") {
-                column = word == "sm_90a" ? columns : column;
-                columns++;
-            }
-        }
-        if (line.empty() || line[0] == '#')
-            continue;
-        resources r = {};
-        for (size_t i = 0; i < columns && words >> word; i++)
-            if (i == column) {
-                sscanf(word.c_str(), "%d/%d/%d", &r.registers, &r.stack, &r.shared);
-                r.tensor_cores = word.find("/mma") != std::string::npos;
-            }
-        std::getline(words >> std::ws, word);
-        compiled[word] = r;
-    }
-    return !compiled.empty();
-}
 
 /* Blocks of a kernel on one SM at a time. Registers go to warps, in units of 256. */
 static int blocks_on_sm(const resources &r, int threads, size_t dynamic)
@@ -471,9 +404,9 @@ static void print_assumptions()
            "# %d SMs). Assumptions of %s, before the first run on a GPU. Of the tensor cores'\n"
            "# rate: %.2f in products, %.2f in narrow ones; attention %.2f forward, %.2f back\n"
            "# at texts of 512, %.2f and %.2f at 2048. Of the bandwidth: %.2f for large matrices,\n"
-           "# %.2f in products of rank 16, %.3f element by element. A kernel takes %.1f us or more,\n"
-           "# and %.1f us lie before it; the host queues one in %.0f us. Registers, shared memory\n"
-           "# are those of nvcc for sm_90a. occ.: warps on an SM, of all that fit.\n\n",
+           "# %.2f in products of rank 16, %.3f element by element. A kernel takes %.1f us or\n"
+           "# more, and %.1f us lie before it; the host queues one in %.0f us. Registers and\n"
+           "# shared memory are nvcc's for sm_90a. occ.: warps on an SM, of all that fit.\n\n",
            on->title, on->bandwidth / 1e12, on->tensor_flops / 1e12, on->float_flops / 1e12,
            on->sms, FROZEN, PRODUCT_SHARE, NARROW_SHARE, FORWARD_SHARE[0], BACKWARD_SHARE[0],
            FORWARD_SHARE[1], BACKWARD_SHARE[1], STREAM_SHARE, THIN_SHARE, ELEMENT_SHARE,
