@@ -36,7 +36,7 @@ struct tune_store {
     const char **names; /* number of unions without the requests */
     struct tune_store_writer *writer; /* NULL: nothing written yet */
     int points;                       /* descriptor of points.lock, -1: not open yet */
-    int64_t loads;                    /* how often the structure of another process's file was read */
+    int64_t loads;                    /* reads of the structure of other processes' files */
 };
 
 typedef void tune_store_problem(void *context, const char *file, const char *what);
