@@ -2,6 +2,7 @@
 """bench_peer.py - the ways in which the benches run PyTorch (tests/bench/peers.py): which there are on whose CPU, and that
 MKL's brake is really released where a way says so. And the table of tests/bench/peer_table.py, from made-up figures."""
 import io
+import os
 import signal
 import subprocess
 import sys
