@@ -2,7 +2,7 @@
 # package.sh STAGE FOLDER - what `make package` does: STAGE/usr, as `make install` leaves it, becomes a tarball and a .deb in
 # FOLDER. STAGE is removed. The same sources give the same bytes: files have the commit's date, or SOURCE_DATE_EPOCH, owner 0
 # and a fixed mode.
-# From the Makefile: VERSION, CC, AR, OBJCOPY, OBJDUMP, MAINTAINER.
+# From the Makefile: VERSION, CC, AR, OBJCOPY, OBJDUMP, MAINTAINER. PACKAGE_LEVEL: of the compression; 1 is the fastest.
 set -e
 stage=$1 to=$2
 trap 'rm -rf "$stage"' EXIT
@@ -35,7 +35,7 @@ name=tune.c-$VERSION-$machine
 rm -f "$to/$name.tar.gz" "$to/tune.c_${VERSION}_"*.deb
 settle
 tar -C "$stage" --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --transform "s|^usr|$name|" -cf "$to/$name.tar" usr
-gzip -nf9 "$to/$name.tar"
+gzip -nf"${PACKAGE_LEVEL:-9}" "$to/$name.tar"
 echo "$to/$name.tar.gz"
 
 # ---- the .deb ----
@@ -94,5 +94,5 @@ Description: fine-tuning recipes for language models in plain C
 END
 settle
 deb=$to/tune.c_${VERSION}_$arch.deb
-DPKG_DEB_THREADS_MAX=1 dpkg-deb -Zxz --root-owner-group -b "$stage" "$deb" >/dev/null
+DPKG_DEB_THREADS_MAX=1 dpkg-deb -Zxz -z"${PACKAGE_LEVEL:-6}" --root-owner-group -b "$stage" "$deb" >/dev/null
 echo "$deb"

@@ -8,6 +8,7 @@ if sanitized; then
     finish
 fi
 unset TUNE_DEFAULTS SOURCE_DATE_EPOCH TUNE_CPU
+export PACKAGE_LEVEL=1 # a fast compression
 quietly() { "$@" >"$tmp/log" 2>&1 || { cat "$tmp/log"; false; }; }
 pack() { make --no-print-directory BUILD="$BUILD" CC="$CC" PACKAGES="$tmp/$1" package >"$tmp/$1.said" 2>&1 || { cat "$tmp/$1.said"; false; }; }
 machine=$($CC -dumpmachine | cut -d- -f1) version=$(sed -n 's/.*TUNE_VERSION "\(.*\)"/\1/p' components/core/version.h)
