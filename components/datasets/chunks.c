@@ -119,7 +119,8 @@ static int hash_pieces(struct tune_chunks *c, const struct tune_example *x, int6
     TRY(tune_array_reserve(&c->hashes, &c->hash_room, (size_t)(c->count + count), sizeof *c->hashes, "the pieces of long texts"));
     for (int64_t i = 0; i < count; i++) {
         int64_t from = i * (c->max_length - 1), size = x->count - from < c->max_length ? x->count - from : c->max_length;
-        c->hashes[c->count + i] = tune_hash64(x->ids + from, (size_t)size * sizeof *x->ids, 0);
+        const void *ids = size > 0 ? (const void *)(x->ids + from) : "";
+        c->hashes[c->count + i] = tune_hash64(ids, (size_t)size * sizeof *x->ids, 0);
     }
     return 0;
 }
