@@ -440,8 +440,9 @@ int tune_defaults_path(char *path, const char *name)
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (n > 0) {
         program[n] = 0;
-        /* programs are installed in bin, or lie in build, build/tests and build/asan/tests */
-        static const char *const beside[] = {"../share/tune.c/defaults", "../defaults", "../../defaults", "../../../defaults"};
+        /* programs are installed in bin, or lie in build, build/tests/flags and build/asan/tests/flags */
+        static const char *const beside[] = {"../share/tune.c/defaults", "../defaults", "../../defaults", "../../../defaults",
+                                             "../../../../defaults"};
         char *slash = strrchr(program, '/');
         *slash = 0;
         for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
