@@ -155,7 +155,7 @@ static int step_into(struct tune_json *j, const char *path, size_t size)
 }
 
 /* Follow a path within the value at text, which was checked. */
-static int follow(const struct tune_json *row, struct tune_text text, const char *path, struct tune_value *value)
+static int follow(const struct tune_json *row, struct tune_text text, const char *path, struct tune_field *value)
 {
     struct tune_json j;
     int found = 1;
@@ -166,7 +166,7 @@ static int follow(const struct tune_json *row, struct tune_text text, const char
         int type = tune_json_peek(&j);
         const char *begin = j.at;
         found = type < 0 || tune_json_skip(&j) < 0 ? -1 : 1;
-        *value = (struct tune_value){type, {begin, (size_t)(j.at - begin)}, 0};
+        *value = (struct tune_field){type, {begin, (size_t)(j.at - begin)}, 0};
     }
     tune_json_free(&j);
     return found < 0 ? -1 : 0;
@@ -196,7 +196,7 @@ static int find_values(struct tune_values *v, const char *const *names, int coun
         struct tune_text value = {begin, (size_t)(j->at - begin)};
         for (int i = 0; i < count; i++) {
             if (wanted[i])
-                v->at[i] = (struct tune_value){type, value, 0};
+                v->at[i] = (struct tune_field){type, value, 0};
             else if (path[i] && v->at[i].type < 0)
                 TRY(follow(j, value, path[i], &v->at[i]));
         }
@@ -240,7 +240,7 @@ static int read_record(struct tune_values *v, const struct tune_rows *rows, cons
     for (int i = 0; i < count; i++)
         for (int k = 0; k < have; k++)
             if (!strcmp(columns->names[k], names[i]))
-                v->at[i] = (struct tune_value){TUNE_JSON_STRING, {fields[k], strlen(fields[k])}, 0};
+                v->at[i] = (struct tune_field){TUNE_JSON_STRING, {fields[k], strlen(fields[k])}, 0};
     return 0;
 }
 
@@ -249,7 +249,7 @@ int tune_values_read(struct tune_values *v, const struct tune_rows *rows, const 
 {
     v->used = 0;
     for (int i = 0; i < count; i++)
-        v->at[i] = (struct tune_value){.type = -1};
+        v->at[i] = (struct tune_field){.type = -1};
     return tune_rows_are_csv(rows) ? read_record(v, rows, columns, row, names, count)
                                    : read_object(v, rows, row, names, count);
 }

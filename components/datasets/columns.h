@@ -30,7 +30,7 @@ bool tune_columns_has(const struct tune_columns *c, const char *name);
 const char *tune_columns_list(const struct tune_columns *c, char *text, size_t size);
 void tune_columns_free(struct tune_columns *c);
 
-struct tune_value {
+struct tune_field {
     int type; /* enum tune_json_type; -1: the row lacks the column. Always a string in CSV */
     struct tune_text text; /* the characters of a string; other types as spelled in the row */
     size_t offset;         /* position of a string's bytes while the row is read */
@@ -38,7 +38,7 @@ struct tune_value {
 
 /* Buffers to read a row. Values are valid until the next read. A zeroed one may be freed. */
 struct tune_values {
-    struct tune_value at[TUNE_PROMPT_SLOTS];
+    struct tune_field at[TUNE_PROMPT_SLOTS];
     /* reader of the row's JSON; to read an array, set json.at to the value's text */
     struct tune_json json;
     struct tune_csv *csv;

@@ -394,7 +394,7 @@ int tune_pieces_bad_row(const struct tune_rows *rows, const struct tune_row *row
 }
 
 /* The value is absent, null or empty. */
-bool tune_pieces_no_value(const struct tune_value *v)
+bool tune_pieces_no_value(const struct tune_field *v)
 {
     return v->type < 0 || v->type == TUNE_JSON_NULL || (v->type == TUNE_JSON_STRING && v->text.size == 0);
 }
@@ -460,7 +460,7 @@ static bool span_trained(const struct tune_format *f, const struct tune_pieces *
 }
 
 /* True for an array, and for a string that holds one, as ShareGPT sets have it. */
-static bool is_list(const struct tune_value *v)
+static bool is_list(const struct tune_field *v)
 {
     struct tune_json j;
     if (v->type != TUNE_JSON_STRING)
@@ -475,7 +475,7 @@ static bool is_list(const struct tune_value *v)
 
 /* Apply the chat template to the conversation read so far. */
 int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p,
-                     const struct tune_value *tools)
+                     const struct tune_field *tools)
 {
     bool all = f->train_on == TUNE_TRAIN_ON_ALL || f->prompts;
     int how = f->prompts ? TUNE_CHAT_GENERATION_PROMPT : all ? 0 : TUNE_CHAT_SPANS;

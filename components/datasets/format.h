@@ -109,12 +109,12 @@ int tune_pieces_template(const struct tune_format *f, const struct tune_prompt_t
                          struct tune_pieces *p, const struct tune_text *answer);
 int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows,
                      const struct tune_row *row, struct tune_pieces *p,
-                     const struct tune_value *tools);
+                     const struct tune_field *tools);
 int tune_pieces_pair(const struct tune_format *f, const struct tune_rows *rows,
                      const struct tune_row *row, struct tune_pieces *p);
 int tune_pieces_bad_row(const struct tune_rows *rows, const struct tune_row *row,
                         const char *column, const char *what);
-bool tune_pieces_no_value(const struct tune_value *v);
+bool tune_pieces_no_value(const struct tune_field *v);
 
 /* tune_dataset_pieces - the pieces of a dataset's row, to show them. There are none if rows are
  * plain texts or come from a callback. Defined in dataset.c; does not count the row. */

@@ -23,7 +23,7 @@ static size_t same_beginning(struct tune_text a, struct tune_text b)
 
 static int texts(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
 {
-    const struct tune_value *prompt = &p->values.at[PROMPT];
+    const struct tune_field *prompt = &p->values.at[PROMPT];
     struct tune_text answer;
     TRY(tune_pieces_need_text(f, rows, row, p, CHOSEN));
     TRY(tune_pieces_need_text(f, rows, row, p, REJECTED));
@@ -48,7 +48,7 @@ static int output_of(const struct tune_format *f, const struct tune_rows *rows, 
                      struct tune_text *answer)
 {
     struct tune_json *j = &p->values.json;
-    const struct tune_value *v = &p->values.at[OUTPUT];
+    const struct tune_field *v = &p->values.at[OUTPUT];
     static const char expected[] = "is no list of two texts in this row, the better one first";
     int more, count = 0;
     if (v->type != TUNE_JSON_ARRAY)
@@ -70,7 +70,7 @@ static int output_of(const struct tune_format *f, const struct tune_rows *rows, 
 
 static int alpaca(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
 {
-    const struct tune_value *v = p->values.at;
+    const struct tune_field *v = p->values.at;
     struct tune_text answer = v[BETTER + p->side].text;
     if (v[BETTER].type < 0 && v[WORSE].type < 0) {
         TRY(output_of(f, rows, row, p, &answer));
@@ -86,7 +86,7 @@ static int alpaca(const struct tune_format *f, const struct tune_rows *rows, con
 static int read_messages(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
                          struct tune_pieces *p, int column)
 {
-    const struct tune_value *v = &p->values.at[column];
+    const struct tune_field *v = &p->values.at[column];
     if (v->type != TUNE_JSON_ARRAY && v->type != TUNE_JSON_OBJECT)
         return tune_pieces_bad_row(rows, row, f->columns[column], v->type < 0 ? "is not in this row"
                                    : "is no message and no list of messages in this row");
