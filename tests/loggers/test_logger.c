@@ -836,7 +836,7 @@ static void own_metrics(void **state)
     free(text);
 }
 
-/* What the device met is said twice, however often its count changes: at once, and at the end. */
+/* A device's warning is logged twice: when it first comes, and at the end with its last count. */
 static void device_met(void **state)
 {
     (void)state;
