@@ -44,18 +44,6 @@ for set in $known; do
     is "the header names $set" eval "opened $set | grep -q ' $set kernels'"
     [ $set = "$taken" ] || is "every operation, $set" env $fewer TUNE_CPU="$set" "$BUILD/tests/devices/test_kernels"
 done
-same_choice() { # others on the cores, as after a start of many programs at once, change nothing
-    busy=
-    for i in 1 2 3 4 5 6; do timeout 60 sh -c 'while :; do :; done' & busy="$busy $!"; done
-    for i in $(seq 60); do "$BUILD/tests/helpers/device" cpu; done | sort -u >"$tmp/chosen"
-    kill $busy
-    cat "$tmp/chosen"
-    [ "$(wc -l <"$tmp/chosen")" = 1 ]
-}
-case $known in
-*bf16* | *amx*) is "60 starts on busy cores take the same kernels" same_choice ;;
-*) skip "60 starts on busy cores take the same kernels" "this processor has no bfloat16 instructions, so nothing is measured" ;;
-esac
 lacks() { # SET: the processor cannot run it: exit code 3, and what it lacks
     case " $known " in *" $1 "*) return 0 ;; esac
     TUNE_CPU=$1 "$BUILD/tests/helpers/device" cpu 2>"$tmp/said"

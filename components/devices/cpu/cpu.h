@@ -21,12 +21,14 @@ enum {
     TUNE_CPU_AMX_BF16 = 16, TUNE_CPU_NEON_BF16 = 32
 };
 
-/* FLOP/s of the products' tiles in this thread. Both tiles are tried alternately, for 2 ms in all.
- * f32, bf16: the best rate. gain: the bfloat16 rate ÷ the float32 rate, the median of the pairs.
- * Others on the core slow both tiles of a pair, so they hardly change it. All are 0 without
- * memory. */
+/* Whether the bfloat16 products of a set that needs these (bits of the above) are clearly faster
+ * than float32 products. amd: whether AMD made the processor. */
+bool tune_cpu_bf16_is_faster(unsigned needs, bool amd);
+
+/* FLOP/s of the products' tiles in this thread: the best of 41 tries of 20 us each. bf16 is 0 where
+ * bf16_tiles is false. Both are 0 without memory. */
 struct tune_cpu_rates {
-    double f32, bf16, gain; /* bf16 and gain are 0 where bf16_tiles is false */
+    double f32, bf16;
 };
 
 /* The kernels compiled for one instruction set. Everything else of theirs has internal linkage:

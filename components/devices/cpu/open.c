@@ -116,18 +116,33 @@ static const struct tune_cpu_set *find_set(const char *name, unsigned has)
     return NULL;
 }
 
-/* The newest set that this processor runs. Sets with bfloat16 instructions count only if these are
- * clearly faster than float32 products. On Zen 4 and 5 they are twice as fast; on Intel without AMX
- * they are no faster. The newest instructions are taken to be the fastest. */
+/* Nothing is timed here. Otherwise other programs on the cores could change the choice, and with it
+ * the last bits of a run. AMX and BFMMLA have a unit of their own for products. AVX512_BF16 is twice
+ * as fast as float32 on AMD's Zen 4 and 5, and no faster on Intel's processors without AMX. */
+bool tune_cpu_bf16_is_faster(unsigned needs, bool amd)
+{
+    return needs & (TUNE_CPU_AMX_BF16 | TUNE_CPU_NEON_BF16) || (needs & TUNE_CPU_AVX512_BF16 && amd);
+}
+
+static bool is_amd(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_is("amd");
+#else
+    return false;
+#endif
+}
+
+/* The newest set that this processor runs; those with bfloat16 instructions only where these are
+ * faster than float32 products. */
 static const struct tune_cpu_set *best_set(unsigned has)
 {
     const struct tune_cpu_set *best = NULL;
-    for (int i = 0; i < SETS; i++)
-        if (!(sets[i]->needs & ~has) && !sets[i]->bf16_tiles)
+    for (int i = 0; i < SETS; i++) {
+        bool runs = !(sets[i]->needs & ~has);
+        if (runs && (!sets[i]->bf16_tiles || !best || tune_cpu_bf16_is_faster(sets[i]->needs, is_amd())))
             best = sets[i];
-    for (int i = 0; i < SETS; i++)
-        if (!(sets[i]->needs & ~has) && sets[i]->bf16_tiles && (!best || sets[i]->rates().gain > 1.2))
-            best = sets[i];
+    }
     if (!best)
         tune_error_cannot("this processor has no %s, which the oldest of these kernels needs; build "
                           "with CPU_SETS=generic", features[__builtin_ctz(sets[0]->needs & ~has)]);

@@ -97,30 +97,21 @@ static double try_tile(const struct tiles *t, const float *a, const float *b, fl
     return flops / (now - begin);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
-
 struct tune_cpu_rates tune_cpu_tiles_rates(const struct tiles *bf16)
 {
-    enum { PAIRS = 41, SIDE = 64 }; /* a tile has at most SIDE rows and columns */
+    enum { TRIES = 41, SIDE = 64 }; /* a tile has at most SIDE rows and columns */
     const struct tiles *f32 = &tune_cpu_f32_tiles;
     struct tune_cpu_rates best = {0};
-    double gains[PAIRS];
     float *a = aligned_alloc(64, sizeof(float) * SIDE * (2 * TRY_DEPTH + SIDE));
     if (!a)
         return best;
     float *b = a + SIDE * TRY_DEPTH, *c = b + SIDE * TRY_DEPTH;
     memset(a, 0, sizeof(float) * 2 * SIDE * TRY_DEPTH);
-    for (int i = 0; i < PAIRS; i++) {
+    for (int i = 0; i < TRIES; i++) {
         double one = try_tile(f32, a, b, c), other = bf16 ? try_tile(bf16, a, b, c) : 0;
-        gains[i] = other / one;
         best.f32 = one > best.f32 ? one : best.f32;
         best.bf16 = other > best.bf16 ? other : best.bf16;
     }
     free(a);
-    qsort(gains, PAIRS, sizeof *gains, ascending);
-    best.gain = gains[PAIRS / 2];
     return best;
 }
