@@ -36,13 +36,31 @@ static inline struct array array_from(enum tune_dtype dtype, int64_t rows, int64
     return a;
 }
 
+/* The first n normal numbers of a seed. Each test asks for the same ones many times. */
+static inline const double *normal_numbers(uint64_t seed, int64_t n)
+{
+    static struct { uint64_t seed; int64_t n; double *v; } known[16];
+    enum { SLOTS = sizeof known / sizeof *known };
+    int slot = (int)(seed % SLOTS);
+    if (known[slot].seed != seed)
+        known[slot].seed = seed, known[slot].n = 0;
+    if (known[slot].n < n) {
+        known[slot].v = realloc(known[slot].v, (size_t)n * sizeof(double));
+        for (int64_t i = known[slot].n; i < n; i++)
+            known[slot].v[i] = tune_random_normal(seed, 7, (uint64_t)i);
+        known[slot].n = n;
+    }
+    return known[slot].v;
+}
+
 /* Normal numbers of that size. */
 static inline struct array array_random(enum tune_dtype dtype, int64_t rows, int64_t columns, double size, uint64_t seed)
 {
     int64_t n = (rows > 0 ? rows : 1) * columns;
     double *v = calloc((size_t)n, sizeof *v);
+    const double *numbers = normal_numbers(seed, n);
     for (int64_t i = 0; i < n; i++)
-        v[i] = size * tune_random_normal(seed, 7, (uint64_t)i);
+        v[i] = size * numbers[i];
     struct array a = array_from(dtype, rows, columns, v);
     free(v);
     return a;

@@ -261,8 +261,8 @@ static void penalty(void **state)
 /* Chi-square of draws against the probabilities that `expected` asks for; cells below 20 draws are one. */
 static double chi_square(struct tune_sampling_options drawn, struct tune_sampling_options expected, int *cells)
 {
-    enum { V = 400 };
-    const int draws = slow() ? 100000 : 1000000;
+    enum { V = 120 };
+    const int draws = slow() ? 60000 : 300000;
     static float logits[V];
     static double p[V];
     static int count[V];
