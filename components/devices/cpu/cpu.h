@@ -15,14 +15,14 @@
 
 int tune_cpu_open(struct tune_device *dev);
 
-/* What a processor may have. */
+/* The features of processors that sets need. */
 enum {
     TUNE_CPU_SSE42 = 1, TUNE_CPU_AVX2 = 2, TUNE_CPU_AVX512 = 4, TUNE_CPU_AVX512_BF16 = 8,
     TUNE_CPU_AMX_BF16 = 16, TUNE_CPU_NEON_BF16 = 32
 };
 
-/* Whether the bfloat16 products of a set that needs these (bits of the above) are clearly faster
- * than float32 products. amd: whether AMD made the processor. */
+/* True if the bfloat16 products of a set that needs these (bits of the above) are clearly faster
+ * than float32 products. amd: AMD made the processor. */
 bool tune_cpu_bf16_is_faster(unsigned needs, bool amd);
 
 /* FLOP/s of the products' tiles in this thread: the best of 41 tries of 20 us each. bf16 is 0 where
