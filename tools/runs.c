@@ -13,8 +13,10 @@
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/print.h"
 #include "drawing.h"
 #include "runs/runs.h"
@@ -72,14 +74,29 @@ void runs_print(struct tune_table *t)
     tune_table_free(t);
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 /* The label of a run: the last part of its folder, or the whole path if another run has the
- * same. */
+ * same. The names of the runs are sorted once, and again when there are others. */
 const char *runs_label(struct tune_run *const *runs, int count, int i)
 {
-    for (int k = 0; k < count; k++)
-        if (k != i && !strcmp(runs[k]->name, runs[i]->name))
-            return runs[i]->folder;
-    return runs[i]->name;
+    static const char **sorted;
+    static struct tune_run *const *sorted_runs;
+    static int sorted_count;
+    if (sorted_runs != runs || sorted_count != count) {
+        free(sorted);
+        sorted = GET(tune_zeroed((size_t)count, sizeof *sorted, "the names of runs"));
+        for (int k = 0; k < count; k++)
+            sorted[k] = runs[k]->name;
+        qsort(sorted, (size_t)count, sizeof *sorted, by_text);
+        sorted_runs = runs, sorted_count = count;
+    }
+    const char *name = runs[i]->name, *const *at = bsearch(&name, sorted, (size_t)count, sizeof *sorted, by_text);
+    bool shared = at && ((at > sorted && !strcmp(at[-1], *at)) || (at + 1 < sorted + count && !strcmp(at[1], *at)));
+    return shared ? runs[i]->folder : runs[i]->name;
 }
 
 /* Print the reason for the run's state. */

@@ -332,6 +332,40 @@ int tune_json_u64(struct tune_json *j, uint64_t *value)
     return 0;
 }
 
+/* The number at text, if it has at most 15 digits and a power of ten up to 10^22. Then digits and
+ * power are exact doubles, and one division or product rounds once. Source: Clinger, "How to read
+ * floating point numbers accurately", 1990. */
+static bool short_number(const char *text, size_t n, double *value)
+{
+    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
+                                    1e18, 1e19, 1e20, 1e21, 1e22};
+    size_t i = *text == '-', count = 0;
+    int64_t digits = 0;
+    int power = 0, exponent = 0;
+    bool point = false;
+    for (; i < n && (text[i] | 32) != 'e'; i++) {
+        if (text[i] == '.') {
+            point = true;
+            continue;
+        }
+        digits = digits * 10 + (text[i] - '0');
+        power -= point;
+        if (++count > 15)
+            return false;
+    }
+    if (i < n) {
+        bool minus = text[i + 1] == '-';
+        for (i += 1 + (minus || text[i + 1] == '+'); i < n && exponent < 1000; i++)
+            exponent = exponent * 10 + (text[i] - '0');
+        power += minus ? -exponent : exponent;
+    }
+    if (power < -22 || power > 22)
+        return false;
+    double v = power < 0 ? (double)digits / powers[-power] : (double)digits * powers[power];
+    *value = *text == '-' ? -v : v;
+    return true;
+}
+
 int tune_json_double(struct tune_json *j, double *value)
 {
     const char *begin;
@@ -339,6 +373,8 @@ int tune_json_double(struct tune_json *j, double *value)
     char digits[512];
     TRY(number(j, &begin, &whole));
     size_t n = (size_t)(j->at - begin);
+    if (short_number(begin, n, value))
+        return 0;
     if (n >= sizeof digits) {
         j->at = begin;
         return tune_json_fail(j, "a number of %zu characters", n);

@@ -21,7 +21,7 @@ static bool is_beyond(const struct tune_metric *m)
 {
     static const char *const names[] = {"rows", "tokens", "padded_tokens", "elapsed_s"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(m->name, names[i]))
+        if (*m->name == *names[i] && !strcmp(m->name, names[i]))
             return !(m->value >= 0 && m->value < TUNE_METRICS_BEYOND);
     return false;
 }
@@ -64,7 +64,7 @@ static int take_members(struct tune_json *j, struct tune_metric *metrics, int64_
         struct tune_metric *m = &metrics[n];
         memcpy(m->name, key.data, key.size + 1);
         for (int i = 0; i < n; i++)
-            if (!strcmp(metrics[i].name, m->name))
+            if (*metrics[i].name == *m->name && !strcmp(metrics[i].name, m->name))
                 return tune_json_fail(j, "\"%s\" stands there twice", m->name);
         TRY(take_number(j, m, &whole));
         n++;

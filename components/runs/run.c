@@ -224,8 +224,12 @@ static enum life read_state(struct tune_run *r)
 
 /* ---- metrics.jsonl ---- */
 
-static struct tune_run_series *series_of(struct tune_run *r, const char name[48])
+/* The series of this name, a new one if there is none. It is looked for at `next` first: lines have
+ * the same names in the same order. */
+static struct tune_run_series *series_of(struct tune_run *r, const char name[48], int next)
 {
+    if (next < r->series_count && !strcmp(r->series[next].name, name))
+        return &r->series[next];
     for (int i = 0; i < r->series_count; i++)
         if (!strcmp(r->series[i].name, name))
             return &r->series[i];
@@ -260,13 +264,15 @@ static int append(struct tune_run_series *s, double step, double value)
 static int take_row(void *run, const struct tune_metrics_row *row)
 {
     struct tune_run *r = run;
+    int next = 0;
     for (int i = 0; i < row->count; i++) {
         const struct tune_metric *m = &row->metrics[i];
         if (!strcmp(m->name, "step"))
             continue;
-        struct tune_run_series *s = series_of(r, m->name);
+        struct tune_run_series *s = series_of(r, m->name, next);
         if (!s)
             return no_memory();
+        next = (int)(s - r->series) + 1;
         if (s->count > 0 && s->step[s->count - 1] >= (double)row->step) {
             tune_error_set("%s:%" PRId64 ": \"%s\" of step %" PRId64 " stands behind that of step "
                            "%.0f", row->path, row->line, s->name, row->step, s->step[s->count - 1]);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/print.h"
 #include "core/try.h"
 #include "runs/run.h"
@@ -128,18 +129,22 @@ static const cJSON *options_of(const struct tune_run *r)
     return cJSON_GetObjectItemCaseSensitive(r->run, "options");
 }
 
+static const char *value_of(const cJSON *item, char number[32])
+{
+    return cJSON_IsString(item)   ? item->valuestring
+           : cJSON_IsNumber(item) ? tune_number_text(number, item->valuedouble)
+           : cJSON_IsTrue(item)   ? "true"
+           : cJSON_IsFalse(item)  ? "false"
+                                  : "none";
+}
+
 const char *tune_run_option(const struct tune_run *r, const char *name, char *text, size_t size)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(options_of(r), name);
     char number[32];
     if (!item || size == 0)
         return NULL;
-    const char *value = cJSON_IsString(item)   ? item->valuestring
-                        : cJSON_IsNumber(item) ? tune_number_text(number, item->valuedouble)
-                        : cJSON_IsTrue(item)   ? "true"
-                        : cJSON_IsFalse(item)  ? "false"
-                                               : "none";
-    snprintf(text, size, "%s", value);
+    snprintf(text, size, "%s", value_of(item, number));
     return text;
 }
 
@@ -156,42 +161,65 @@ static bool is_bookkeeping(const char *name)
     return false;
 }
 
-/* A run of another program or version may lack the option. That is no difference. */
-static bool differs(struct tune_run *const *runs, int count, const char *name)
+/* An option: its value in the first run that has it, and whether another run has another value. */
+struct option {
+    const cJSON *first;
+    bool differs;
+};
+
+static bool same(const cJSON *a, const cJSON *b)
 {
-    char first[512], other[512];
-    bool found = false;
-    for (int i = 0; i < count; i++) {
-        if (!tune_run_option(runs[i], name, found ? other : first, sizeof first))
-            continue;
-        if (found && strcmp(first, other))
-            return true;
-        found = true;
-    }
-    return false;
+    char one[32], other[32];
+    if (cJSON_IsNumber(a) && cJSON_IsNumber(b))
+        return a->valuedouble == b->valuedouble;
+    return !strcmp(value_of(a, one), value_of(b, other));
 }
 
+/* The place of this name among n options, or n. It is looked for at `next` first: runs of one
+ * program have the same options in the same order. */
+static int find(const struct option *options, int n, const char *name, int next)
+{
+    if (next < n && !strcmp(options[next].first->string, name))
+        return next;
+    int i = 0;
+    while (i < n && strcmp(options[i].first->string, name))
+        i++;
+    return i;
+}
+
+/* A run of another program or version may lack an option. That is no difference. */
 int tune_runs_differing(struct tune_run *const *runs, int count, const char ***names)
 {
-    size_t most = 0;
-    int n = 0;
-    for (int i = 0; i < count; i++)
-        most += (size_t)cJSON_GetArraySize(options_of(runs[i]));
-    const char **found = calloc(most + 1, sizeof *found);
-    if (!found) {
-        tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while comparing runs");
-        return -1;
-    }
+    int n = 0, kept = 0;
+    size_t room = 0;
+    struct option *options = NULL;
     for (int i = 0; i < count; i++) {
         const cJSON *item;
+        int next = 0;
         cJSON_ArrayForEach(item, options_of(runs[i])) {
-            bool seen = !item->string || is_bookkeeping(item->string);
-            for (int k = 0; k < n && !seen; k++)
-                seen = !strcmp(found[k], item->string);
-            if (!seen && differs(runs, count, item->string))
-                found[n++] = item->string;
+            if (!item->string)
+                continue;
+            int at = find(options, n, item->string, next);
+            next = at + 1;
+            if (at < n) {
+                options[at].differs |= !same(options[at].first, item);
+                continue;
+            }
+            if (tune_array_reserve(&options, &room, (size_t)n + 1, sizeof *options, "the options of runs") < 0)
+                goto failed;
+            options[n++] = (struct option){.first = item};
         }
     }
+    const char **found = tune_zeroed((size_t)n + 1, sizeof *found, "the options of runs");
+    if (!found)
+        goto failed;
+    for (int i = 0; i < n; i++)
+        if (options[i].differs && !is_bookkeeping(options[i].first->string))
+            found[kept++] = options[i].first->string;
+    free(options);
     *names = found;
-    return n;
+    return kept;
+failed:
+    free(options);
+    return -1;
 }

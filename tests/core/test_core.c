@@ -85,6 +85,33 @@ static void json_values_and_places(void **state)
     tune_json_free(&j);
 }
 
+/* The same double as strtod, whether the number is short or not. */
+static void json_numbers(void **state)
+{
+    (void)state;
+    static const char *const edges[] = {"0", "-0", "-0.0", "9007199254740993", "999999999999999", "0.1e23", "1e22", "1e23", "123e-22", "4.9e-324",
+                                        "1.7976931348623157e308", "1e-400", "0.000000000000000000000000000001", "5E+00000003", "-1e-00"};
+    char text[64];
+    for (uint64_t i = 0; i < 20000; i++) {
+        uint64_t r = tune_random_u64(5, 1, i);
+        int digits = (int)(r % 18), power = (int)(r >> 8) % 30;
+        size_t edge = sizeof edges / sizeof *edges;
+        if (i < edge)
+            snprintf(text, sizeof text, "%s", edges[i]);
+        else
+            snprintf(text, sizeof text, r & 1 << 20 ? "%s%.*g" : "%s%.*fe-7", r & 1 << 21 ? "-" : "", digits,
+                     (double)(r >> 11) * 0x1p-53 * pow(10, power - 15));
+        struct tune_json j;
+        double got, want = strtod(text, NULL);
+        tune_json_start(&j, "t", text, strlen(text), 1);
+        assert_ok(tune_json_double(&j, &got));
+        assert_ok(tune_json_end(&j));
+        tune_json_free(&j);
+        if (memcmp(&got, &want, sizeof got) != 0)
+            fail_msg("%s is %.17g, not %.17g", text, got, want);
+    }
+}
+
 static void float16_round_trips(void **state)
 {
     (void)state;
@@ -786,7 +813,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_as_json), cmocka_unit_test(json_accepts_and_refuses), cmocka_unit_test(json_values_and_places),
-        cmocka_unit_test(float16_round_trips),      cmocka_unit_test(random_is_a_function),
+        cmocka_unit_test(json_numbers), cmocka_unit_test(float16_round_trips),      cmocka_unit_test(random_is_a_function),
         cmocka_unit_test(files_are_replaced_whole), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(released_pages_are_not_resident),
         cmocka_unit_test(cut_files_are_errors),     cmocka_unit_test(fingerprint_sees_changes), cmocka_unit_test(errors_are_the_threads_own),

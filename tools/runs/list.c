@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/array.h"
 #include "runs.h"
 
 static void add_time(struct tune_table *t, double seconds)
@@ -33,32 +34,67 @@ static const char *source_of(const struct tune_run *r, const char *name)
     return source ? source : "";
 }
 
-/* True if the user did not choose this value: it is the program's or the model's default. A resumed
- * run takes all options from itself; then another run of the program may tell. */
-static bool is_default(struct tune_run *const *runs, int count, int i, const char *name)
+/* The default values of one option, as "program=value", each once. */
+struct defaults {
+    char **texts;
+    size_t count, room;
+};
+
+static bool has(const struct defaults *d, const char *text)
 {
-    char mine[512], other[512];
-    const char *source = source_of(runs[i], name);
-    if (strcmp(source, "run") != 0)
-        return strstr(source, "default") != NULL;
-    tune_run_option(runs[i], name, mine, sizeof mine);
-    for (int k = 0; k < count; k++)
-        if (strstr(source_of(runs[k], name), "default") &&
-            !strcmp(runs_member(runs[k], "program"), runs_member(runs[i], "program")) &&
-            tune_run_option(runs[k], name, other, sizeof other) && !strcmp(mine, other))
+    for (size_t i = 0; i < d->count; i++)
+        if (!strcmp(d->texts[i], text))
             return true;
     return false;
 }
 
-/* "lr=2e-05 batch_size=8": the options of row i in which the rows differ, without defaults. */
-static void add_options(struct tune_table *t, struct tune_run *const *runs, int all, int row,
-                        const char *const *names, int count)
+static bool program_and_value(const struct tune_run *r, const char *name, char text[640])
 {
-    const struct tune_run *r = runs[row];
+    char value[512];
+    if (!tune_run_option(r, name, value, sizeof value))
+        return false;
+    snprintf(text, 640, "%s=%s", runs_member(r, "program"), value);
+    return true;
+}
+
+static struct defaults find_defaults(struct tune_run *const *runs, int count, const char *name)
+{
+    struct defaults d = {0};
+    char text[640];
+    for (int i = 0; i < count; i++)
+        if (strstr(source_of(runs[i], name), "default") && program_and_value(runs[i], name, text) && !has(&d, text)) {
+            MUST(tune_array_reserve(&d.texts, &d.room, d.count + 1, sizeof *d.texts, "the defaults of runs"));
+            d.texts[d.count++] = GET(strdup(text));
+        }
+    return d;
+}
+
+static void free_defaults(struct defaults *d)
+{
+    for (size_t i = 0; i < d->count; i++)
+        free(d->texts[i]);
+    free(d->texts);
+}
+
+/* True if the user did not choose this value: it is the program's or the model's default. A resumed
+ * run takes all options from itself; then another run of the program may tell. */
+static bool is_default(const struct tune_run *r, const char *name, const struct defaults *d)
+{
+    char text[640];
+    const char *source = source_of(r, name);
+    if (strcmp(source, "run") != 0)
+        return strstr(source, "default") != NULL;
+    return program_and_value(r, name, text) && has(d, text);
+}
+
+/* "lr=2e-05 batch_size=8": the options of run r in which the rows differ, without defaults. */
+static void add_options(struct tune_table *t, const struct tune_run *r, const char *const *names, const struct defaults *defaults,
+                        int count)
+{
     char value[512], text[2048] = "";
     for (int i = 0; i < count; i++) {
         size_t n = strlen(text);
-        if (!is_default(runs, all, row, names[i]) &&
+        if (!is_default(r, names[i], &defaults[i]) &&
             tune_run_option(r, names[i], value, sizeof value))
             snprintf(text + n, sizeof text - n, "%s%s=%s", n ? " " : "", names[i], value);
     }
@@ -146,12 +182,15 @@ void runs_list(struct tune_run **runs, int all)
     const char **differing;
     int count = by_state(runs, all), n = MUST(tune_runs_differing(runs, count, &differing));
     struct tune_table *t = GET(tune_table_new(runs_for_people() ? brief : whole, runs_for_people() ? BRIEF : WHOLE));
+    struct defaults *defaults = GET(tune_zeroed((size_t)n + 1, sizeof *defaults, "the defaults of runs"));
+    for (int i = 0; i < n; i++)
+        defaults[i] = find_defaults(runs, count, differing[i]);
     if (count > 0)
         qsort(runs, (size_t)count, sizeof *runs, in_order);
     for (int i = 0; i < count; i++) {
         tune_table_text(t, runs_label(runs, count, i));
         (runs_for_people() ? list_brief : list_whole)(t, runs[i]);
-        add_options(t, runs, count, i, differing, n);
+        add_options(t, runs[i], differing, defaults, n);
     }
     runs_print(t);
     for (int i = 0; i < count && runs_for_people(); i++)
@@ -159,5 +198,8 @@ void runs_list(struct tune_run **runs, int all)
             runs_put_reason(stdout, runs, count, i);
     if (all == 0 && runs_for_people())
         puts("# no runs in runs/; a recipe makes them there, or where its --output says");
+    for (int i = 0; i < n; i++)
+        free_defaults(&defaults[i]);
+    free(defaults);
     free(differing);
 }
