@@ -319,7 +319,7 @@ int tune_plot_scales(const struct tune_plot *plot, struct tune_scale *x, struct 
     tune_scale_hold(y, plot->y_holds);
     if (empty) {
         tune_error_set("\"%s\": there is not one point to draw%s", plot->title,
-                       plot->logarithmic ? " (a logarithmic axis has none at or below 0)" : "");
+                       plot->logarithmic ? " (a logarithmic axis has none at or below 0)" : "; those above 1e300 are left out");
         return -1;
     }
     if (plot->x_names)

@@ -47,6 +47,14 @@ pid=$!
 await $pid [ -s runs/live/metrics.jsonl ]
 is "a live one is running" shows '^live +finetune_full +running +[0-9]+/' "$runs" list
 is "watch --once shows it, and nothing that has ended" eval '"$runs" watch --once >a && grep -qE "^live +running +step +[0-9]+/[0-9]+ +[0-9]+%  ETA [0-9:]+  [0-9]+ tokens/s  finetune_full$" a && grep -qE "^  loss [0-9.]+ " a && ! grep -q slow a'
+huge() { # numbers that overflow when they are added or subtracted: no command minds
+    mkdir -p runs/huge && cp runs/live/run.json runs/huge && for i in $(seq 6); do echo "{\"step\": $i, \"loss\": $([ $((i % 2)) = 0 ] || echo -)1e308, \"elapsed_s\": $i}"; done >runs/huge/metrics.jsonl &&
+        flock -x runs/huge/metrics.jsonl "$runs" watch --once huge >a && grep -q "^huge  *running" a || { cat a; return 1; }
+    for command in list "show huge" "compare huge slow" "watch --once huge"; do "$runs" $command >a 2>&1 || { echo "$command: $?"; return 1; }; done
+    "$runs" list | grep -q "^huge .* 1e+308 " && ! "$runs" plot huge >a 2>&1 && grep -q "not one point to draw; those above 1e300 are left out" a || { cat a; return 1; }
+    rm -r runs/huge
+}
+is "losses of 1e308 and -1e308 in turn are shown" huge
 widest() { awk -v most="$1" 'length > most { print; bad = 1 } END { exit bad }'; }
 narrow() { for w in 1 2 5 9 20 33 47 61 80; do "$runs" watch --once live --ascii --width $w | widest $((w > 1 ? w - 1 : 1)) || return 1; done; }
 is "no line is wider than the terminal" narrow

@@ -116,7 +116,7 @@ static void list_brief(struct tune_table *t, const struct tune_run *r)
     tune_table_shown(t, (double)r->step, step);
     for (int i = 2; i < RUNS_FIGURES - 1; i++) /* the columns from loss to tokens_per_s */
         if (strcmp(runs_figures[i], "best_eval_step"))
-            tune_table_number(t, runs_figure(r, i), i < 5 ? "%.4f" : "%.0f");
+            tune_table_number(t, runs_figure(r, i), i < 5 ? runs_loss_format(runs_figure(r, i)) : "%.0f");
     add_time(t, r->started_s);
     add_seconds(t, r->step ? r->seconds : NAN);
 }

@@ -25,6 +25,11 @@ double runs_figure(const struct tune_run *r, int i);
  * runs_print - print the table in the chosen format, and free it.
  * runs_add_number - add a cell: integers in full, other numbers with 6 digits. */
 bool runs_for_people(void);
+/* The format of a loss: four decimals, or four digits where it is large. */
+static inline const char *runs_loss_format(double value)
+{
+    return value > -1e9 && value < 1e9 ? "%.4f" : "%.4g";
+}
 void runs_print(struct tune_table *t);
 void runs_add_number(struct tune_table *t, double value);
 

@@ -90,13 +90,14 @@ static const char *trend(const struct tune_run *r, char text[4 * TREND + 1])
         int64_t from = s->count * c / cells, to = s->count * (c + 1) / cells;
         double sum = 0;
         for (int64_t i = from; i < to; i++)
-            sum += s->value[i];
-        mean[c] = sum / (double)(to - from);
+            sum += s->value[i] / (double)(to - from);
+        mean[c] = sum;
         low = mean[c] < low ? mean[c] : low;
         high = mean[c] > high ? mean[c] : high;
     }
     for (int c = 0; c < cells; c++) {
-        int level = high > low ? (int)((mean[c] - low) / (high - low) * 7.999) : 0;
+        double part = (mean[c] / 2 - low / 2) / (high / 2 - low / 2); /* the halves' difference is finite */
+        int level = part > 0 && part <= 1 ? (int)(part * 7.999) : 0;
         strcat(text, drawing_unicode(my.ascii) ? drawn[level] : plain[level]);
     }
     return text;
@@ -188,18 +189,24 @@ static void add_progress(struct line *l, const char *between, const struct tune_
         add(l, between, "%.0f tokens/s", tokens_per_s);
 }
 
+static const char *loss_text(double value, char text[32])
+{
+    snprintf(text, 32, runs_loss_format(value), value);
+    return text;
+}
+
 static void add_losses(struct line *l, const char *between, const struct tune_run *r, bool drawn)
 {
     const struct tune_run_series *eval = tune_run_series(r, "eval_loss");
-    char text[4 * TREND + 1];
+    char text[4 * TREND + 1], loss[32];
     if (isfinite(r->loss))
-        add(l, between, "loss %.4f", r->loss);
+        add(l, between, "loss %s", loss_text(r->loss, loss));
     if (drawn)
         add(l, " ", "%s", trend(r, text));
     if (eval)
-        add(l, between, "eval %.4f at %.0f", r->eval_loss, eval->step[eval->count - 1]);
+        add(l, between, "eval %s at %.0f", loss_text(r->eval_loss, loss), eval->step[eval->count - 1]);
     if (eval && r->best_eval_step < (int64_t)eval->step[eval->count - 1])
-        add(l, between, "best %.4f at %" PRId64, r->best_eval_loss, r->best_eval_step);
+        add(l, between, "best %s at %" PRId64, loss_text(r->best_eval_loss, loss), r->best_eval_step);
 }
 
 static void make_line(struct line *l, int room)
