@@ -4,6 +4,7 @@
 
 #include "adapters/adapter.h"
 #include "core/clock.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
@@ -79,24 +80,50 @@ static int training_rows(struct pass *p, const struct tune_flags *flags, struct 
     return status < 0 || left < 0 ? -1 : 0;
 }
 
+/* Describe the weights that the reference is computed by: their contents and how they are stored. */
+static int describe(const struct tune_flags *flags, struct tune_model *m, char *text, size_t size)
+{
+    char folder[TUNE_PATH_MAX];
+    struct tune_model_identity model;
+    enum tune_dtype storage;
+    TRY(tune_model_find(flags->model, folder));
+    TRY(tune_model_identity(folder, &model));
+    TRY(tune_model_hash_settings(folder, &model.fingerprint));
+    TRY(tune_get_frozen_storage(flags, folder, &storage));
+    snprintf(text, size, "weights %016" PRIx64 " (%s", model.fingerprint, tune_dtype_name(tune_model_dtype(m)));
+    if (tune_model_lora(m))
+        tune_append(text, size, ", base %s", tune_dtype_name(storage));
+    if (flags->adapter) {
+        struct tune_model_identity adapter;
+        TRY(tune_model_identity(flags->adapter, &adapter));
+        TRY(tune_model_hash_settings(flags->adapter, &adapter.fingerprint));
+        tune_append(text, size, ", adapter %016" PRIx64, adapter.fingerprint);
+    }
+    if (flags->add_tokens)
+        tune_append(text, size, ", tokens %.100s", flags->add_tokens);
+    tune_append(text, size, ")");
+    return 0;
+}
+
 /* Compute what the file lacks, by the weights of --model, or by --adapter on them. */
 static int fill(struct tune_reference *r, const struct tune_flags *flags, struct tune_model *m, struct tune_dataset *data,
                 struct tune_evaluator *eval, struct tune_logger *log)
 {
-    char path[TUNE_PATH_MAX], folder[TUNE_PATH_MAX], made[TUNE_PATH_MAX + 256];
-    struct tune_model_identity identity;
+    char path[TUNE_PATH_MAX], made[256];
     double now = tune_clock_s();
     struct pass p = {.m = m, .adapter = flags->adapter, .reference = r, .log = log, .began_s = now, .said_s = now, .saved_s = now};
-    TRY(tune_model_find(flags->model, folder));
-    TRY(tune_model_identity(folder, &identity));
-    snprintf(made, sizeof made, "weights %016" PRIx64 " (%s%s%s%s%.100s)", identity.fingerprint, tune_dtype_name(tune_model_dtype(m)),
-             flags->adapter ? ", adapter " : "", flags->adapter ? flags->adapter : "", flags->add_tokens ? ", tokens " : "",
-             flags->add_tokens ? flags->add_tokens : "");
     if (flags->reference)
         TRY(tune_path(path, "%s", flags->reference));
     else
         TRY(tune_path(path, "%s/reference.safetensors", tune_logger_folder(log)));
-    TRY(tune_reference_open(r, path, made));
+    /* A resumed run goes on when its adapter's folder is gone: it reads the numbers of its own file. */
+    bool gone = flags->resume && flags->adapter && !flags->reference && tune_file_exists(path) && !tune_file_is_folder(flags->adapter);
+    if (!gone)
+        TRY(describe(flags, m, made, sizeof made));
+    int old = tune_reference_open(r, path, gone ? NULL : made);
+    TRY(old);
+    if (old)
+        TRY(tune_logger_say(log, "# reference                  %s is of an older version without a checksum; it is computed again", path));
     TRY(training_rows(&p, flags, data));
     TRY(tune_evaluator_each(eval, look, &p));
     TRY(tune_reference_save(r));

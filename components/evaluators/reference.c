@@ -106,6 +106,13 @@ static int damaged(const char *path, const char *what)
                           "remove the file, and its numbers are computed again", path, what);
 }
 
+enum { CHECKSUM_SIZE = 20 };
+
+static void write_checksum(char text[CHECKSUM_SIZE], uint64_t sum)
+{
+    snprintf(text, CHECKSUM_SIZE, "%016" PRIx64, sum);
+}
+
 static int read_table(struct tune_reference *r, const struct tune_safetensors *f)
 {
     const struct tune_array *rows = tune_safetensors_find(f, "rows"), *probs = tune_safetensors_find(f, "log_probs");
@@ -113,6 +120,16 @@ static int read_table(struct tune_reference *r, const struct tune_safetensors *f
     if (!rows || !probs || rows->ndim != 1 || probs->ndim != 1 || rows->shape[0] != probs->shape[0] ||
         rows->dtype != TUNE_U64 || probs->dtype != TUNE_F64)
         return damaged(r->path, "it has other tensors");
+    const char *checksum = tune_safetensors_metadata(f, "checksum");
+    if (!checksum && r->made)
+        return 1;
+    size_t bytes = (size_t)rows->shape[0] * 8;
+    char sum[CHECKSUM_SIZE];
+    write_checksum(sum, tune_hash64(probs->data, bytes, tune_hash64(rows->data, bytes, 0)));
+    if (checksum && strcmp(sum, checksum))
+        return damaged(r->path, "its checksum is not that of its numbers");
+    if (made && !r->made && !(r->made = strdup(made)))
+        return tune_error_no_memory("a name");
     if (!made || strcmp(made, r->made))
         return tune_error_usage("%s: its log-probabilities are by %.200s, and this run's reference is %s; give another file, or "
                                 "remove this one", r->path, made ? made : "an unknown model", r->made);
@@ -131,8 +148,8 @@ static int read_table(struct tune_reference *r, const struct tune_safetensors *f
 int tune_reference_open(struct tune_reference *r, const char *path, const char *made)
 {
     r->path = strdup(path);
-    r->made = strdup(made);
-    if (!r->path || !r->made)
+    r->made = made ? strdup(made) : NULL;
+    if (!r->path || (made && !r->made))
         return tune_error_no_memory("a path");
     if (!tune_file_exists(path))
         return 0;
@@ -142,17 +159,17 @@ int tune_reference_open(struct tune_reference *r, const char *path, const char *
     return status;
 }
 
-static int write_table(const struct tune_reference *r, struct tune_safetensors_writer *w)
+static int write_table(const struct tune_reference *r, struct tune_safetensors_writer *w, const uint64_t *rows, const double *probs)
 {
+    size_t bytes = (size_t)r->count * 8;
+    char sum[CHECKSUM_SIZE];
+    write_checksum(sum, tune_hash64(probs, bytes, tune_hash64(rows, bytes, 0)));
     TRY(tune_safetensors_writer_metadata(w, "made_by", r->made));
+    TRY(tune_safetensors_writer_metadata(w, "checksum", sum));
     TRY(tune_safetensors_writer_declare(w, "rows", TUNE_U64, 1, &r->count));
     TRY(tune_safetensors_writer_declare(w, "log_probs", TUNE_F64, 1, &r->count));
-    for (int64_t i = 0; i < r->room; i++)
-        if (r->table[i].row)
-            TRY(tune_safetensors_writer_write(w, &r->table[i].row, 8));
-    for (int64_t i = 0; i < r->room; i++)
-        if (r->table[i].row)
-            TRY(tune_safetensors_writer_write(w, &r->table[i].log_prob, 8));
+    TRY(tune_safetensors_writer_write(w, rows, (int64_t)bytes));
+    TRY(tune_safetensors_writer_write(w, probs, (int64_t)bytes));
     return tune_safetensors_writer_finish(w);
 }
 
@@ -160,9 +177,19 @@ int tune_reference_save(struct tune_reference *r)
 {
     if (r->added == 0)
         return 0;
-    struct tune_safetensors_writer *w = tune_safetensors_writer_new(r->path);
-    int status = w ? write_table(r, w) : -1;
+    uint64_t *rows = tune_zeroed((size_t)r->count, sizeof *rows, "the reference's rows");
+    double *probs = tune_zeroed((size_t)r->count, sizeof *probs, "the reference's numbers");
+    int64_t n = 0;
+    for (int64_t i = 0; i < r->room && rows && probs; i++)
+        if (r->table[i].row) {
+            rows[n] = r->table[i].row;
+            probs[n++] = r->table[i].log_prob;
+        }
+    struct tune_safetensors_writer *w = rows && probs ? tune_safetensors_writer_new(r->path) : NULL;
+    int status = w ? write_table(r, w, rows, probs) : -1;
     tune_safetensors_writer_free(w);
+    free(rows);
+    free(probs);
     if (status == 0)
         r->added = 0;
     return status;

@@ -357,3 +357,12 @@ int tune_model_identity(const char *folder, struct tune_model_identity *identity
     TRY(read_revision(folder, identity->revision));
     return fingerprint(folder, &identity->fingerprint);
 }
+
+int tune_model_hash_settings(const char *folder, uint64_t *hash)
+{
+    static const char *const names[] = {"config.json", "adapter_config.json", "tokenizer.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (tune_folder_has(folder, names[i]))
+            TRY(tune_folder_fingerprint(folder, names[i], hash));
+    return 0;
+}

@@ -48,6 +48,11 @@ struct tune_model_identity {
  * *.safetensors file, or one cannot be read. */
 int tune_model_identity(const char *folder, struct tune_model_identity *identity);
 
+/* tune_model_hash_settings - add to *hash the small files of a model's or adapter's folder that
+ * outputs depend on besides the weights: config.json, adapter_config.json, tokenizer.json. -1 with
+ * an error: one cannot be read. */
+int tune_model_hash_settings(const char *folder, uint64_t *hash);
+
 #ifdef __cplusplus
 }
 #endif

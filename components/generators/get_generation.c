@@ -275,16 +275,6 @@ static int add_turn_end(const struct tune_flags *flags, struct tune_tokenizer *t
     return status;
 }
 
-/* Add the small files of a folder that answers depend on. */
-static int hash_files(const char *folder, uint64_t *hash)
-{
-    static const char *const names[] = {"config.json", "adapter_config.json", "tokenizer.json"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (tune_folder_has(folder, names[i]))
-            TRY(tune_folder_fingerprint(folder, names[i], hash));
-    return 0;
-}
-
 /* Hash all that the answers depend on but the prompts. */
 static int hash_settings(const struct tune_flags *flags, const struct tune_generation_config *c, uint64_t *hash)
 {
@@ -307,8 +297,8 @@ static int hash_settings(const struct tune_flags *flags, const struct tune_gener
              g->context, g->compare_base, c->sampling.temperature, c->sampling.top_k, c->sampling.top_p, c->sampling.min_p,
              c->sampling.repetition_penalty);
     *hash = tune_hash64(text, strlen(text), 0);
-    TRY(hash_files(folder, hash));
-    TRY(flags->adapter ? hash_files(flags->adapter, hash) : 0);
+    TRY(tune_model_hash_settings(folder, hash));
+    TRY(flags->adapter ? tune_model_hash_settings(flags->adapter, hash) : 0);
     *hash = g->stop ? tune_hash64(g->stop, strlen(g->stop), *hash) : *hash;
     *hash = tune_hash64(c->ends, (size_t)c->end_count * sizeof *c->ends, *hash);
     return 0;

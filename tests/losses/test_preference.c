@@ -232,6 +232,18 @@ static void base(void **state)
         is_the_base(saved[i]);
 }
 
+/* One bit of the last number turns; it is a log-probability still. */
+static void damage(const char *path)
+{
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, -3, SEEK_END), 0);
+    int c = fgetc(f);
+    assert_int_equal(fseek(f, -3, SEEK_END), 0);
+    assert_int_equal(fputc(c ^ 1, f), c ^ 1);
+    assert_int_equal(fclose(f), 0);
+}
+
 static void file(void **state)
 {
     (void)state;
@@ -263,6 +275,15 @@ static void file(void **state)
     assert_got(r = tune_reference_new(x.m, x.loss, TUNE_REFERENCE_FILE));
     assert_int_equal(tune_reference_open(r, path, "another model"), -1);
     assert_error_has("by this model, and this run's reference is another model");
+    tune_reference_free(r);
+    assert_got(r = tune_reference_new(x.m, x.loss, TUNE_REFERENCE_FILE));
+    assert_ok(tune_reference_open(r, path, NULL)); /* whoever made it */
+    assert_ok(tune_reference_log_probs(r, &batch, later) == -1 ? 0 : -1); /* row 0 has another mask now */
+    tune_reference_free(r);
+    damage(path);
+    assert_got(r = tune_reference_new(x.m, x.loss, TUNE_REFERENCE_FILE));
+    assert_int_equal(tune_reference_open(r, path, "this model"), -1);
+    assert_error_has("its checksum is not that of its numbers");
     tune_reference_free(r);
     test_write(folder, "reference.safetensors", "nonsense", 8);
     assert_got(r = tune_reference_new(x.m, x.loss, TUNE_REFERENCE_FILE));

@@ -59,6 +59,15 @@ tiny other 2 >/dev/null
 is "an adapter that was trained is its own reference" eval 'run k --adapter a1/checkpoint-final --lr 1e-4 && near "$(first k loss)" 0.69314718056'
 cp -rL a1/checkpoint-final theirs
 is "... and is gone on with when it is not there any more" eval 'run l --adapter theirs --stop-at-step 7 && rm -r theirs && more l'
+sft() { "$BUILD/finetune_lora" --model model --dataset sft.jsonl --max-length 96 --append-token none --lr 3e-2 --output ad --overwrite "$@" >sft.out 2>&1 || { cat sft.out; false; }; }
+for i in 1 2 3 4 5 6 7 8; do echo "{\"text\": \"row $i is here\"}"; done >sft.jsonl
+is "a file for the numbers of an adapter" eval 'sft --max-steps 5 && run n --adapter ad/checkpoint-final --lr 0 --reference by_adapter.safetensors && near "$(first n loss)" 0.69314718056'
+again() { "$dpo" --model model --dataset rows.jsonl --max-length 96 --append-token none --adapter ad/checkpoint-final --reference by_adapter.safetensors "$@"; }
+cp -r ad same
+is "... also of the same adapter elsewhere" eval 'run o --adapter same/checkpoint-final --lr 0 --reference by_adapter.safetensors && ! grep -q "^# reference  *[0-9]* answers" o.out'
+refused "... not of the base stored otherwise" 2 "its log-probabilities are by weights" again --base-dtype nf4 --output p
+sft --max-steps 20 --seed 5
+refused "... not of another adapter in that folder" 2 "its log-probabilities are by weights" again --output q
 is "by a kill while the reference is computed nothing is lost" eval 'run m --lora-r 0 --lr 5e-4 --stop-at-step 5 && rm m/reference.safetensors && more m && same_run a2 m'
 
 # ---- refused ----
