@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -235,17 +237,59 @@ int tune_file_sync_name(const char *path)
     return access(folder, R_OK) < 0 ? 0 : tune_file_sync_folder(folder);
 }
 
-/* Begin a file with at most these permissions. Replaces a temporary file of a dead process. */
+bool tune_file_is_leftover(const char *name)
+{
+    const char *tail = NULL;
+    for (const char *at = name; (at = strstr(at, ".tmp-")); at++)
+        tail = at;
+    size_t digits = tail ? strspn(tail + 5, "0123456789") : 0;
+    return digits > 0 && tail != name && !tail[5 + digits];
+}
+
+/* True if no process writes this temporary file or folder: a writer on this host has the process id
+ * of its name, and a writer anywhere holds a lock on it. */
+static bool is_abandoned(const char *temporary)
+{
+    long pid = strtol(strrchr(temporary, '-') + 1, NULL, 10);
+    if (pid <= 0 || pid == getpid() || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+        return false;
+    int fd = open(temporary, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool free = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (fd >= 0)
+        close(fd);
+    return free;
+}
+
+/* Remove what killed processes left beside path: "<path>.tmp-<pid>". */
+static void remove_abandoned(const char *path)
+{
+    char folder[TUNE_PATH_MAX], left[TUNE_PATH_MAX];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t n = strlen(name);
+    DIR *d = tune_file_parent(folder, path) == 0 ? opendir(folder) : NULL;
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (!strncmp(e->d_name, name, n) && !strncmp(e->d_name + n, ".tmp-", 5) && tune_file_is_leftover(e->d_name) &&
+            tune_path(left, "%s/%s", folder, e->d_name) == 0 && is_abandoned(left))
+            tune_file_remove_folder(left);
+    if (d)
+        closedir(d);
+    tune_error_clear();
+}
+
+/* Begin a file with at most these permissions. Removes temporary files of dead processes. */
 static int begin_as(struct tune_file_writer *w, const char *path, unsigned mode)
 {
     struct stat st;
     *w = (struct tune_file_writer){0};
     TRY(tune_path(w->path, "%s", path));
     TRY(tune_path(w->temporary, "%s.tmp-%ld", path, (long)getpid()));
+    remove_abandoned(path);
     int fd = open(w->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
     if (fd >= 0 && fstat(fd, &st) == 0 && ((st.st_mode & 0777 & ~mode) == 0 || fchmod(fd, st.st_mode & mode) == 0) &&
-        (w->file = fdopen(fd, "wb")))
+        (w->file = fdopen(fd, "wb"))) {
+        flock(fd, LOCK_EX | LOCK_NB); /* see is_abandoned */
         return 0;
+    }
     fail("write", w->temporary);
     if (fd >= 0)
         close(fd);
@@ -324,11 +368,24 @@ int tune_file_write_as(const char *path, const void *data, size_t size, unsigned
 
 int tune_file_begin_folder(struct tune_folder_writer *w, const char *path)
 {
-    *w = (struct tune_folder_writer){0};
+    *w = (struct tune_folder_writer){.fd = -1};
     TRY(tune_path(w->path, "%s", path));
     TRY(tune_path(w->temporary, "%s.tmp-%ld", path, (long)getpid()));
     TRY(tune_file_remove_folder(w->temporary));
-    return tune_file_new_folder(w->temporary);
+    remove_abandoned(path);
+    TRY(tune_file_new_folder(w->temporary));
+    w->fd = open(w->temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (w->fd >= 0)
+        flock(w->fd, LOCK_EX | LOCK_NB); /* see is_abandoned */
+    return 0;
+}
+
+static void end_folder(struct tune_folder_writer *w)
+{
+    if (w->fd >= 0)
+        close(w->fd);
+    w->fd = -1;
+    w->temporary[0] = 0;
 }
 
 int tune_file_commit_folder(struct tune_folder_writer *w)
@@ -338,7 +395,7 @@ int tune_file_commit_folder(struct tune_folder_writer *w)
     TRY(tune_file_sync_folder(w->temporary));
     if (rename(w->temporary, w->path) < 0)
         return fail("rename to", w->path);
-    w->temporary[0] = 0;
+    end_folder(w);
     return tune_file_sync_folder(folder);
 }
 
@@ -346,10 +403,11 @@ void tune_file_cancel_folder(struct tune_folder_writer *w)
 {
     struct tune_error why;
     tune_error_save(&why);
-    if (w->temporary[0])
+    if (w->temporary[0]) {
         tune_file_remove_folder(w->temporary);
+        end_folder(w);
+    }
     tune_error_restore(&why);
-    w->temporary[0] = 0;
 }
 
 int tune_file_discard_folder(const char *path)
@@ -362,19 +420,9 @@ int tune_file_discard_folder(const char *path)
     return tune_file_remove_folder(aside);
 }
 
-/* True for names like "x.tmp-123". */
-static bool is_leftover(const char *name)
-{
-    const char *tail = NULL;
-    for (const char *at = name; (at = strstr(at, ".tmp-")); at++)
-        tail = at;
-    size_t digits = tail ? strspn(tail + 5, "0123456789") : 0;
-    return digits > 0 && tail != name && !tail[5 + digits];
-}
-
 int tune_file_remove_leftovers(const char *path)
 {
-    return remove_entries(path, is_leftover);
+    return remove_entries(path, tune_file_is_leftover);
 }
 
 int tune_file_stamp(const char *path, struct tune_file_stamp *stamp)

@@ -62,7 +62,8 @@ int tune_file_new_folder(const char *path);
 int tune_file_remove_folder(const char *path);
 
 /* Replacing a file: until commit, path stays as it was.
- * tune_file_begin - open the temporary file "<path>.tmp-<pid>" to write.
+ * tune_file_begin - open the temporary file "<path>.tmp-<pid>" to write. Those that killed processes
+ * left beside path are removed: the process is dead, and no other one holds a lock on the file.
  * tune_file_commit - flush and sync it, and rename it over path.
  * tune_file_cancel - remove the temporary file, also after a failed commit. */
 struct tune_file_writer {
@@ -84,14 +85,15 @@ int tune_file_write(const char *path, const void *data, size_t size);
 int tune_file_write_as(const char *path, const void *data, size_t size, unsigned mode);
 
 /* A folder that appears under its name complete or not at all:
- * tune_file_begin_folder - make the empty folder w->temporary, "<path>.tmp-<pid>". Leftovers of a
- * dead process with that pid are removed.
+ * tune_file_begin_folder - make the empty folder w->temporary, "<path>.tmp-<pid>". Those that
+ * killed processes left are removed, as by tune_file_begin.
  * tune_file_commit_folder - sync it, rename it to path, and sync the parent. The caller syncs the
  * files in it. path must be absent or an empty folder, and its parent must exist.
  * tune_file_cancel_folder - remove the temporary folder, also after a failed commit. The error text
  * stays. */
 struct tune_folder_writer {
     char path[TUNE_PATH_MAX], temporary[TUNE_PATH_MAX];
+    int fd; /* the temporary folder, locked; -1: none */
 };
 int tune_file_begin_folder(struct tune_folder_writer *w, const char *path);
 int tune_file_commit_folder(struct tune_folder_writer *w);
@@ -99,9 +101,11 @@ void tune_file_cancel_folder(struct tune_folder_writer *w);
 
 /* tune_file_discard_folder - remove a folder that others may look for. It is renamed first, so
  * nobody sees half of it. A missing one is fine.
- * tune_file_remove_leftovers - remove entries "<name>.tmp-<number>" that a killed process left in
- * folder. No other process may write there. */
+ * tune_file_is_leftover - true for the name of a temporary file or folder: "<name>.tmp-<number>".
+ * tune_file_remove_leftovers - remove such entries that a killed process left in folder. No other
+ * process may write there. */
 int tune_file_discard_folder(const char *path);
+bool tune_file_is_leftover(const char *name);
 int tune_file_remove_leftovers(const char *folder);
 
 /* tune_file_stamp - size and time of last change of a file, to see whether it changed. */

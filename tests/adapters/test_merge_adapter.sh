@@ -35,6 +35,8 @@ is "the final norm stays" stays model.norm.weight
 is "twice the same bits" eval 'merge llama-untied lora-untied again && cmp merged/model.safetensors again/model.safetensors'
 is "the folder's name may end in /" merge llama-untied lora-untied slash/
 
+mkdir half2.tmp-4194303 && touch half2.tmp-4194303/model.safetensors
+is "what a killed one left there is removed" eval 'merge llama-untied lora-untied half2 && [ ! -e half2.tmp-4194303 ] && [ -z "$(ls -d *.tmp-* 2>/dev/null)" ]'
 is "shards" merge llama-untied lora-untied sharded --shard-size 0.000004
 is "have an index" test -s sharded/model.safetensors.index.json
 is "and no file of the whole" [ ! -e sharded/model.safetensors ]

@@ -7,6 +7,8 @@
 #include <cjson/cJSON.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "core/arena.h"
@@ -383,6 +385,24 @@ static void folders_appear_whole(void **state)
     tune_file_cancel_folder(&other);
     assert_error_has("new"); /* still the reason */
     assert_true(tune_file_exists(inner));
+
+    /* What killed processes left beside a path goes when somebody writes there: not what a living one writes, nor what is locked. */
+    static const char *const beside[] = {"out.tmp-4194303", "out.tmp-4194302", "out.tmp-1", "out.tmp-x", "outer.tmp-4194303"};
+    struct tune_file_writer file;
+    for (int i = 0; i < 5; i++)
+        test_write(home, beside[i], "x", 1);
+    assert_ok(tune_path(path, "%s/%s", home, beside[1]));
+    int locked = open(path, O_RDONLY);
+    assert_true(locked >= 0 && flock(locked, LOCK_EX | LOCK_NB) == 0);
+    assert_ok(tune_path(path, "%s/out", home));
+    assert_ok(tune_file_begin(&file, path));
+    tune_file_cancel(&file);
+    for (int i = 0; i < 5; i++) {
+        assert_ok(tune_path(path, "%s/%s", home, beside[i]));
+        assert_int_equal(tune_file_exists(path), i != 0);
+        unlink(path);
+    }
+    close(locked);
 
     static const char *const left[] = {"a.tmp-1", "b.json.tmp-4194303", "new/x.tmp-12"};
     static const char *const kept[] = {".tmp-1", "a.tmp-", "a.tmp-1x", "a.tmp-1.json", "tmp-1"};

@@ -91,27 +91,36 @@ static struct tune_store_writer *writer_of(struct tune_store *s)
 
 /* ---- the file ---- */
 
-/* True for "x-<this host>-<pid>.h5.tmp-<pid>" of a dead process. Its age counts too, since another
- * host or container may have this name. */
-static bool is_left_behind(const struct tune_store *s, const char *name, const char *host)
+/* The age in seconds above which this temporary file was left by a killed process; -1: its process
+ * is alive. Rows of another host may wait in a stopped process: they get a day. */
+static int least_age(const char *name, const char *host)
 {
-    char path[TUNE_PATH_MAX], tail[128];
+    char tail[128];
     const char *digits = strrchr(name, '-');
     long pid = digits ? strtol(digits + 1, NULL, 10) : 0;
     snprintf(tail, sizeof tail, "-%s-%ld.h5.tmp-%ld", host, pid, pid);
     size_t n = strlen(name), m = strlen(tail);
-    if (pid <= 0 || n <= m || strcmp(name + n - m, tail) || (pid != getpid() && (kill((pid_t)pid, 0) == 0 || errno != ESRCH)))
-        return false;
-    return tune_store_path(s, path, name) == 0 && tune_shared_older(path, LEFTOVER_S);
+    if (!strstr(name, ".h5.tmp-"))
+        return LEFTOVER_S;
+    if (pid <= 0 || n <= m || strcmp(name + n - m, tail))
+        return 24 * 3600;
+    return pid == getpid() || (kill((pid_t)pid, 0) < 0 && errno == ESRCH) ? LEFTOVER_S : -1;
 }
 
-static void remove_left_behind(const struct tune_store *s, const char *host)
+/* Remove old temporary files in the store and in its folders. */
+static void remove_left_behind(const struct tune_store *s, const char *folder, const char *host)
 {
     char path[TUNE_PATH_MAX];
-    DIR *d = opendir(s->folder);
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (is_left_behind(s, e->d_name, host) && tune_store_path(s, path, e->d_name) == 0)
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (*e->d_name == '.' || tune_path(path, "%s/%s", folder, e->d_name) < 0)
+            continue;
+        int age = tune_file_is_leftover(e->d_name) ? least_age(e->d_name, host) : -1;
+        if (folder == s->folder && e->d_type == DT_DIR)
+            remove_left_behind(s, path, host);
+        else if (age >= 0 && tune_shared_older(path, age))
             unlink(path);
+    }
     if (d)
         closedir(d);
 }
@@ -123,7 +132,7 @@ static int name_file(struct tune_store *s, struct tune_store_writer *w)
     struct timespec now;
     struct tm utc;
     tune_store_host(host);
-    remove_left_behind(s, host);
+    remove_left_behind(s, s->folder, host);
     do {
         clock_gettime(CLOCK_REALTIME, &now);
         strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%S", gmtime_r(&now.tv_sec, &utc));
