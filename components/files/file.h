@@ -62,8 +62,8 @@ int tune_file_new_folder(const char *path);
 int tune_file_remove_folder(const char *path);
 
 /* Replacing a file: until commit, path stays as it was.
- * tune_file_begin - open the temporary file "<path>.tmp-<pid>" to write. Those that killed processes
- * left beside path are removed: the process is dead, and no other one holds a lock on the file.
+ * tune_file_begin - open the temporary file "<path>.tmp-<pid>" to write. Those that killed
+ * processes left beside path are removed: the process is dead, and nobody holds a lock on the file.
  * tune_file_commit - flush and sync it, and rename it over path.
  * tune_file_cancel - remove the temporary file, also after a failed commit. */
 struct tune_file_writer {
