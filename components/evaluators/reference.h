@@ -48,9 +48,9 @@ void tune_reference_free(struct tune_reference *r);
 
 /* tune_reference_open - the file to keep the numbers in. If it is there, its numbers are read. made
  * says what they depend on besides the rows, such as the hash of the weights. NULL: what the file
- * itself says, which must be there. Returns 1 if made is given and the file has no checksum, as
- * files of older versions: then nothing was read, and the next save replaces it. -1 with an error:
- * the file is damaged, or another model made it.
+ * itself says, which must be there. Returns 1 for a file of an older version, without a checksum,
+ * if made is given. Nothing was read then, and the next save replaces it. -1 with an error: the
+ * file is damaged, or another model made it.
  * tune_reference_lacks - the number of the batch's rows that have no number yet.
  * tune_reference_compute - add the batch's rows that have no number yet, by the model as it is now.
  * The number of rows that were added, or -1.

@@ -246,8 +246,8 @@ bool tune_file_is_leftover(const char *name)
     return digits > 0 && tail != name && !tail[5 + digits];
 }
 
-/* True if no process writes this temporary file or folder: a writer on this host has the process id
- * of its name, and a writer anywhere holds a lock on it. */
+/* True if no process writes this temporary file or folder. A writer on this host has the process id
+ * of its name. A writer anywhere holds a lock on it. */
 static bool is_abandoned(const char *temporary)
 {
     long pid = strtol(strrchr(temporary, '-') + 1, NULL, 10);
