@@ -147,7 +147,8 @@ static int settle_model(struct merging *m)
     struct tune_weights *w = m->base;
     const struct tune_lora_options *o = &tune_adapter_file_config(m->adapter)->lora;
     int64_t rows = tune_lora_saved(o, 0) && tune_lora_saved(o, 1) ? tune_adapter_file_vocabulary(m->adapter) : 0;
-    m->untied = m->config.tied && tune_lora_saved(o, 0);
+    m->untied = m->config.tied && tune_adapter_config_whole(o);
+    tune_adapter_file_tie(m->adapter, m->config.tied);
     m->grown = rows > m->config.vocabulary && rows <= INT32_MAX;
     if (!m->untied && !m->grown)
         return 0;
@@ -222,6 +223,8 @@ static void tell(const struct merging *m, const char *folder)
     printf("%s: %s of rank %d on %d modules (%s)\n", folder, c->lora.dora ? "DoRA" : "LoRA", c->lora.r, m->modules, my.adapter);
     for (int i = 0; tune_lora_saved(&c->lora, i); i++)
         printf("%s is the adapter's, whole\n", tune_lora_saved(&c->lora, i));
+    for (int i = 0; tune_lora_low_rank(&c->lora, i); i++)
+        printf("%s has a low-rank adapter, too\n", tune_lora_low_rank(&c->lora, i));
     if (m->grown)
         printf("the vocabulary has %d rows now: tokens were added\n", m->config.vocabulary);
     if (m->untied)
@@ -233,6 +236,7 @@ static void tell(const struct merging *m, const char *folder)
         printf("warning: %.*s\n", (int)strcspn(line, "\n"), line);
     tell_text("the adapter's config says that it was made on ", c->base);
     tell_text("its file says that this was kept in ", tune_adapter_file_base_dtype(m->adapter));
+    tell_text("warning: ", c->remark);
     tell_text("keys of adapter_config.json that are not known here, and were not looked at: ", c->unknown);
 }
 

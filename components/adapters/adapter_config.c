@@ -1,9 +1,9 @@
-/* adapter_config.c - read PEFT's keys; convert lists, patterns and simple regular expressions to
- * names. */
-#include "adapters/adapter_config_parts.h"
+/* adapter_config.c - read PEFT's keys; convert lists and patterns to options. */
+#include "adapters/adapter_config.h"
 
 #include <cjson/cJSON.h>
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +12,14 @@
 
 #include "files/cjson.h"
 #include "files/folder.h"
+#include "files/safetensors.h"
 #include "core/error.h"
 #include "files/file.h"
 #include "core/print.h"
+#include "core/regular.h"
 #include "core/try.h"
 
-enum { LARGEST = 4 << 20, MAX_NAMES = 8192, MAX_NAME = 255, MAX_EXPRESSION = 4096 };
+enum { LARGEST = 4 << 20, MAX_NAMES = 8192, MAX_NAME = 255 };
 
 static const char file_name[] = "adapter_config.json";
 
@@ -38,7 +40,7 @@ static const struct {
     {"ensure_weight_tying", NULL},
     {"eva_config", NULL},
     {"exclude_modules", NULL},
-    {"fan_in_fan_out", "it is for weights stored [in, out], which these models do not have; set it to false"},
+    {"fan_in_fan_out", NULL}, /* of weights stored [in, out], which these models do not have: PEFT takes it as false */
     {"inference_mode", NULL},
     {"init_lora_weights", NULL},
     {"kasa_config", "KaSA cuts singular values off the base; merge the adapter with PEFT"},
@@ -74,6 +76,7 @@ enum { KEYS = sizeof keys / sizeof *keys };
 
 struct reader {
     const cJSON *json;
+    const char *folder;
     char path[TUNE_PATH_MAX];
 };
 
@@ -200,265 +203,265 @@ static bool is_name(const char *text)
     return n > 0 && n <= MAX_NAME && !text[n] && text[0] != '.' && text[n - 1] != '.';
 }
 
-static bool is_whole(const char *name)
+/* Check that a value is a list of texts. */
+static int check_list(const struct reader *r, const char *key, const cJSON *v)
 {
-    return strncmp(name, "model.", 6) == 0;
+    bool good = cJSON_IsArray(v) && cJSON_GetArraySize(v) <= MAX_NAMES;
+    for (const cJSON *item = good ? v->child : NULL; item && good; item = item->next)
+        good = cJSON_IsString(item);
+    return good ? 0 : refuse(r, key, "expected a list of module names, at most 8192, or a text");
 }
 
-/* The module's name is `end`, or ends in "." and `end`. */
-static bool ends_with(const char *name, const char *end)
+/* Write the names of a list with `between` between them, dots as \. if they go into an expression. PEFT compares names letter by
+ * letter, so an item that no module can be called is left out. */
+static int write_names(const cJSON *list, bool expression, const char *between, FILE *out)
 {
-    size_t n = strlen(name), k = strlen(end);
-    return n >= k && strcmp(name + n - k, end) == 0 && (n == k || name[n - k - 1] == '.');
-}
-
-/* Copy the literal characters at the start of an expression, without the dots' backslashes. Returns
- * the number used. */
-static size_t literal(const char *text, char *out, size_t room)
-{
-    size_t used = 0, n = 0;
-    while (n + 1 < room && (name_character(text[used]) || (text[used] == '\\' && text[used + 1] == '.'))) {
-        used += text[used] == '\\';
-        out[n++] = text[used++];
+    int count = 0;
+    for (const cJSON *item = list->child; item; item = item->next) {
+        if (!is_name(item->valuestring))
+            continue;
+        fputs(count++ ? between : "", out);
+        for (const char *c = item->valuestring; *c; c++)
+            fprintf(out, expression && *c == '.' ? "\\%c" : "%c", *c);
     }
-    out[n] = 0;
-    return used;
+    return count;
 }
 
-/* Convert an expression that is equivalent to a list of names to ends of names, separated by
- * commas. any: it need not begin with ".*\.". false: it is not equivalent to a list. */
-static bool plain_names(const char *text, bool any, FILE *out)
+/* Read a list of module names as text with commas. *text NULL: none. */
+static int read_list(const struct reader *r, const char *key, char **text)
 {
-    char head[MAX_NAME + 1], name[2 * MAX_NAME + 2];
-    bool group, from_start = *text == '^', first = true;
-    if (strlen(text) > MAX_EXPRESSION)
-        return false;
-    text += from_start;
-    if (strncmp(text, ".*\\.", 4) == 0) {
-        text += 4;
-        any = true;
-        from_start = false;
-    }
-    text += literal(text, head, sizeof head);
-    group = *text == '(';
-    if (group)
-        text += strncmp(text, "(?:", 3) == 0 ? 3 : 1;
-    for (;; text++) {
-        size_t n = strlen(head);
-        memcpy(name, head, n + 1);
-        if (group)
-            text += literal(text, name + n, MAX_NAME + 1);
-        /* an end without ".*" in front would match more than the expression does */
-        if (!is_name(name) || ((!any || from_start) && !is_whole(name)))
-            return false;
-        fprintf(out, "%s%s", first ? "" : ",", name);
-        first = false;
-        if (!group || *text != '|')
-            break;
-    }
-    if (group && *text++ != ')')
-        return false;
-    return !*text || strcmp(text, "$") == 0;
-}
-
-/* Convert a list of names, or an expression, to ends separated by commas. *ends NULL: no names. */
-static int read_names(const struct reader *r, const char *key, char **ends)
-{
-    static const char more[] = "PEFT takes a text as a regular expression for whole names, and this one fits none; write a list of "
-                               "module names";
     const cJSON *v = get(r, key);
     size_t size;
-    bool good = true;
-    *ends = NULL;
+    *text = NULL;
     if (is_empty(v))
         return 0;
-    if ((!cJSON_IsString(v) && !cJSON_IsArray(v)) || cJSON_GetArraySize(v) > MAX_NAMES)
-        return refuse(r, key, "expected a list of module names, at most 8192, or a text");
-    FILE *out = open_memstream(ends, &size);
+    TRY(check_list(r, key, v));
+    FILE *out = open_memstream(text, &size);
     if (!out)
         return no_memory(r);
+    write_names(v, false, ",", out);
+    fclose(out);
+    return 0;
+}
+
+/* ---- targets ---- */
+
+/* Write target_modules as one expression for whole names. */
+static void write_targets(const cJSON *v, const char *layers, FILE *out)
+{
+    if (cJSON_IsString(v)) {
+        bool all = strcasecmp(v->valuestring, all_linear) == 0;
+        fprintf(out, "(?:%s)", all ? ".*_proj" : v->valuestring);
+        return;
+    }
+    fputs("(?:", out);
+    if (layers) { /* a whole name holds in whatever layer */
+        write_names(v, true, "|", out);
+        fputs("|(?=.*\\.layers\\.(?:", out);
+        for (const char *c = layers; *c; c++)
+            fputc(*c == ',' ? '|' : *c, out);
+        fputs(")\\.)", out);
+    }
+    fputs("(?:.*\\.)?(?:", out);
+    write_names(v, true, "|", out);
+    fputs("))", out);
+}
+
+/* Put exclude_modules into the targets: one expression for what is a target and not left out. */
+static int exclude(const struct reader *r, const cJSON *targets, struct tune_adapter_config *c)
+{
+    const cJSON *v = get(r, "exclude_modules");
+    char *text = NULL;
+    size_t size;
+    if (!cJSON_IsString(v))
+        TRY(check_list(r, "exclude_modules", v));
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return no_memory(r);
+    fputs(cJSON_IsString(v) ? "(?!(?:" : "(?!(?:.*\\.)?(?:", out);
     if (cJSON_IsString(v))
-        good = plain_names(v->valuestring, false, out);
-    for (const cJSON *item = v->child; item && good; item = item->next) {
-        good = cJSON_IsString(item) && is_name(item->valuestring);
-        fprintf(out, "%s%s", item == v->child ? "" : ",", good ? item->valuestring : "");
-    }
+        fputs(v->valuestring, out);
+    else
+        write_names(v, true, "|", out);
+    fputs(")$)", out);
+    write_targets(targets, c->lora.layers, out);
     fclose(out);
-    if (good)
-        return 0;
-    free(*ends);
-    *ends = NULL;
-    return refuse(r, key, cJSON_IsString(v) ? more : "expected a list of module names");
+    free(c->text[0]);
+    c->text[0] = text;
+    c->lora.layers = NULL;
+    return 0;
 }
 
-/* The shortest end that selects the same modules: q_proj for self_attn.q_proj. */
-static const char *shortest(const char *end)
+/* The modules that the folder's file has tensors of, as whole names with commas; with ranks: "NAME=RANK". NULL: it has none. */
+static char *modules_of(const struct reader *r, bool ranks)
 {
-    static const char *const same[] = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
-                                       "mlp.gate_proj",    "mlp.up_proj",      "mlp.down_proj"};
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        if (strcmp(end, same[i]) == 0)
-            return strchr(end, '.') + 1;
-    return end;
-}
-
-/* Remove the excluded names from the targets. */
-static int exclude(const struct reader *r, char **targets, const char *excluded)
-{
-    char *from = *targets, *to = NULL, *rest, *end, *rest2, *other;
+    static const char prefix[] = "base_model.model.", tail[] = ".lora_A.weight";
+    char *text = NULL;
     size_t size;
-    FILE *out = open_memstream(&to, &size);
-    int status = 0, kept = 0;
-    if (!out)
-        return no_memory(r);
-    for (end = strtok_r(from, ",", &rest); end && status == 0; end = strtok_r(NULL, ",", &rest)) {
-        char *list = strdup(excluded);
-        bool out_of_it = false;
-        if (!list)
-            status = no_memory(r);
-        for (other = list ? strtok_r(list, ",", &rest2) : NULL; other; other = strtok_r(NULL, ",", &rest2)) {
-            other = (char *)shortest(other);
-            out_of_it = out_of_it || ends_with(end, other);
-            if (!ends_with(end, other) && ends_with(other, end))
-                status = refuse(r, "exclude_modules", "names that leave out some of the modules of a target are not supported; "
-                                                      "write whole names into target_modules");
-        }
-        free(list);
-        if (!out_of_it)
-            fprintf(out, "%s%s", kept++ ? "," : "", end);
+    struct tune_safetensors *f = tune_safetensors_open_in(r->folder, "adapter_model.safetensors");
+    FILE *out = f ? open_memstream(&text, &size) : NULL;
+    for (int64_t i = 0, n = 0; out && i < tune_safetensors_count(f); i++) {
+        const char *name = tune_safetensors_name(f, i);
+        size_t k = strlen(name), edges = sizeof prefix + sizeof tail - 2;
+        if (k <= edges || strncmp(name, prefix, sizeof prefix - 1) || strcmp(name + k - (sizeof tail - 1), tail))
+            continue;
+        fprintf(out, "%s%.*s", n++ ? "," : "", (int)(k - edges), name + sizeof prefix - 1);
+        if (ranks)
+            fprintf(out, "=%" PRId64, tune_safetensors_at(f, i)->shape[0]);
     }
-    fclose(out);
-    free(from);
-    *targets = to;
-    if (status == 0 && !kept)
-        status = refuse(r, "exclude_modules", "this leaves nothing of target_modules");
-    return status;
-}
-
-/* True if a regular expression is only a list of names in another form. */
-static bool is_list_of_names(const char *text)
-{
-    char *names = NULL;
-    size_t size;
-    FILE *out = open_memstream(&names, &size);
-    bool good = out && plain_names(text, false, out);
     if (out)
         fclose(out);
-    free(names);
-    return good;
+    tune_safetensors_close(f);
+    if (text && *text)
+        return text;
+    free(text);
+    return NULL;
 }
 
+/* An expression is not understood. Take from the folder's file what it decides. text: what was made of it. */
+static int from_file(const struct reader *r, struct tune_adapter_config *c, const char *key, bool ranks, char **text)
+{
+    char why[400], remark[600];
+    snprintf(why, sizeof why, "%.300s", tune_error_message());
+    char *modules = modules_of(r, ranks);
+    if (!modules)
+        return refuse(r, key, why);
+    free(*text);
+    *text = modules;
+    tune_error_clear();
+    snprintf(remark, sizeof remark, "%s is not understood (%.300s): the %s are those of the tensors in the adapter's file", key, why,
+             ranks ? "ranks" : "modules");
+    if (!c->remark)
+        c->remark = strdup(remark);
+    return c->remark ? 0 : no_memory(r);
+}
+
+/* Read target_modules, exclude_modules and, before, the layers. */
 static int read_targets(const struct reader *r, struct tune_adapter_config *c)
 {
     const cJSON *v = get(r, "target_modules");
-    char *excluded;
+    size_t size;
     if (is_empty(v))
         return tune_error_set("%s: no \"target_modules\"; expected a list of module names, or "
                               "\"all-linear\"", r->path);
-    TRY(read_names(r, "exclude_modules", &excluded));
-    bool all = cJSON_IsString(v) && strcasecmp(v->valuestring, all_linear) == 0;
-    int status = 0;
-    bool expression = cJSON_IsString(v) && tune_lora_is_expression(v->valuestring) && !is_list_of_names(v->valuestring);
-    if (expression && excluded) {
-        free(excluded);
-        return refuse(r, "exclude_modules", "beside a regular expression in target_modules it is not supported; leave the names "
-                                            "out of the expression");
-    }
-    if (expression) {
-        c->text[0] = strdup(v->valuestring);
-        status = c->text[0] && tune_lora_expression_check(c->text[0]) < 0 ? tune_error_prefix("%s: ", r->path) : 0;
-    } else if (!all) {
-        status = read_names(r, "target_modules", &c->text[0]);
-    } else {
-        c->text[0] = strdup(excluded ? TUNE_ADAPTER_LINEAR : all_linear);
-    }
-    if (status == 0 && !c->text[0])
-        status = no_memory(r);
-    if (status == 0 && excluded)
-        status = exclude(r, &c->text[0], excluded);
-    free(excluded);
+    if (!cJSON_IsString(v))
+        TRY(check_list(r, "target_modules", v));
+    FILE *out = open_memstream(&c->text[0], &size);
+    if (!out)
+        return no_memory(r);
+    if (cJSON_IsArray(v))
+        write_names(v, false, ",", out);
+    else if (strcasecmp(v->valuestring, all_linear) == 0)
+        fputs(all_linear, out);
+    else if (tune_lora_is_expression(v->valuestring))
+        fputs(v->valuestring, out);
+    else
+        write_targets(v, NULL, out); /* brackets: it is an expression for a whole name */
+    fclose(out);
+    TRY(is_empty(get(r, "exclude_modules")) ? 0 : exclude(r, v, c));
+    if (tune_lora_is_expression(c->text[0]) && tune_regular_check(c->text[0]) < 0)
+        TRY(from_file(r, c, "target_modules", false, &c->text[0]));
     c->lora.targets = c->text[0];
-    return status;
+    return 0;
 }
 
-/* Check that no name in "k_proj=4,v_proj=2" occurs twice, because the result would be ambiguous.
- * -1: no memory. */
-static int each_once(const struct reader *r, const char *pattern)
+/* ---- patterns ---- */
+
+static int by_text(const void *a, const void *b)
 {
-    char *copy = pattern ? strdup(pattern) : NULL, **piece = copy ? tune_adapter_pieces(copy, true) : NULL;
-    int good = piece ? 1 : no_memory(r);
-    /* sorted, so equal names are neighbours */
-    for (size_t i = 0; good > 0 && piece[i] && piece[i + 1]; i++)
-        good = strncmp(piece[i], piece[i + 1], strcspn(piece[i], "=") + 1) != 0;
-    free(piece);
-    free(copy);
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Whether no key of an object is there twice. -1: no memory. */
+static int each_once(const struct reader *r, const cJSON *v)
+{
+    int n = cJSON_GetArraySize(v), good = 1, i = 0;
+    const char **key = calloc((size_t)n + 1, sizeof *key);
+    if (!key)
+        return no_memory(r);
+    for (const cJSON *p = v->child; p; p = p->next)
+        key[i++] = p->string;
+    qsort(key, (size_t)n, sizeof *key, by_text);
+    for (i = 1; i < n; i++)
+        good = good && strcmp(key[i - 1], key[i]) != 0;
+    free(key);
     return good;
 }
 
-/* Convert {"k_proj": 4} to "k_proj=4". PEFT uses the first key that matches, as an expression for
- * the whole name or for what follows a dot. */
-static int read_pattern(const struct reader *r, const char *key, bool whole, char **text)
+/* Write a key so that a list can hold it: a comma outside of brackets is written as \x2c, which means the same. */
+static void write_key(const char *key, FILE *out)
 {
+    for (const char *at = key;; at++) {
+        size_t n = tune_lora_piece(at);
+        fprintf(out, "%.*s", (int)n, at);
+        at += n;
+        if (!*at)
+            return;
+        fputs("\\x2c", out);
+    }
+}
+
+/* Convert {"k_proj": 4} to "k_proj=4". PEFT uses the first key that fits, as an expression for the whole name or for what
+ * follows a dot. */
+static int read_pattern(const struct reader *r, struct tune_adapter_config *c, const char *key, bool ranks, char **text)
+{
+    const char *expected = ranks ? "expected names of modules, or expressions, each once, and ranks from 1 to 16384"
+                                 : "expected names of modules, or expressions, each once, and numbers above 0";
     const cJSON *v = get(r, key);
     size_t size;
-    int count = 0, once;
-    bool good = true, memory = true;
+    bool good = true, known = true;
     if (is_empty(v))
         return 0;
     if (!cJSON_IsObject(v) || cJSON_GetArraySize(v) > MAX_NAMES)
         return refuse(r, key, "expected an object of module names and numbers, at most 8192");
+    int once = each_once(r, v);
+    TRY(once);
     FILE *out = open_memstream(text, &size);
     if (!out)
         return no_memory(r);
-    for (const cJSON *p = v->child; p && good && memory; p = p->next) {
-        char number[32], *names = NULL, *rest;
-        size_t n;
-        FILE *list = open_memstream(&names, &n);
+    for (const cJSON *p = v->child; p && good && known; p = p->next) {
+        char number[32];
         double x = p->valuedouble;
-        good = cJSON_IsNumber(p) &&
-               (whole ? x >= 1 && x <= TUNE_LORA_MAX_RANK && x == floor(x) : x > 0 && x <= TUNE_LORA_MAX_ALPHA) &&
-               (!list || plain_names(p->string, true, list));
-        memory = list && fclose(list) == 0 && names;
-        for (char *name = good && memory ? strtok_r(names, ",", &rest) : NULL; name; name = strtok_r(NULL, ",", &rest))
-            fprintf(out, "%s%s=%s", count++ ? "," : "", name, tune_number_text(number, x));
-        free(names);
+        good = cJSON_IsNumber(p) && p->string[0] &&
+               (ranks ? x >= 1 && x <= TUNE_LORA_MAX_RANK && x == floor(x) : x > 0 && x <= TUNE_LORA_MAX_ALPHA);
+        known = !tune_lora_is_expression(p->string) || tune_regular_check(p->string) == 0;
+        fputs(p == v->child ? "" : ",", out);
+        write_key(p->string, out);
+        fprintf(out, "=%s", tune_number_text(number, x));
     }
-    if (fclose(out) != 0 || !memory)
-        return no_memory(r);
-    TRY(once = good ? each_once(r, *text) : 0);
-    return once ? 0
-                : refuse(r, key, whole ? "expected names of modules, or their ends, each once, and ranks from 1 to 16384"
-                                       : "expected names of modules, or their ends, each once, and numbers above 0");
+    fclose(out);
+    if (!good || !once)
+        return refuse(r, key, expected);
+    if (!known && ranks)
+        return from_file(r, c, key, true, text);
+    return known ? 0 : refuse(r, key, tune_error_message());
 }
+
+/* ---- layers, modules to save ---- */
 
 static bool layer_number(const cJSON *v)
 {
     return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble < TUNE_MAX_LAYERS && v->valuedouble == floor(v->valuedouble);
 }
 
-/* Handle targets that are whole module names. PEFT applies these in any layer; here `layers` limits
- * all targets. */
-static int whole_names(const struct reader *r, struct tune_adapter_config *c)
+/* Whether an expression of layers_pattern stands before the layer's number in the names of these models. */
+static bool before_number(const cJSON *pattern)
 {
-    int whole = 0, outside = 0, count = 0;
-    for (const cJSON *v = get(r, "target_modules")->child; v; v = v->next, count++)
-        if (is_whole(v->valuestring)) {
-            whole++;
-            outside += tune_lora_rank(&c->lora, v->valuestring) == 0;
-        }
-    if (outside && whole < count)
-        return refuse(r, "layers_to_transform", "target_modules has a whole name of another layer, which PEFT takes all the "
-                                                "same, beside ends of names; write whole names only");
-    if (outside)
-        c->lora.layers = NULL;
-    return 0;
+    static const char module[] = "model.layers.7.self_attn.q_proj";
+    char *text = NULL;
+    bool fits = cJSON_IsString(pattern) && !strchr(pattern->valuestring, '|') &&
+                asprintf(&text, "(?:^|.*?\\.)%s\\.(\\d+)\\.", pattern->valuestring) >= 0 && tune_regular_matches(text, module, false);
+    free(text);
+    return fits;
 }
 
 static int read_layers(const struct reader *r, struct tune_adapter_config *c)
 {
     const cJSON *v = get(r, "layers_to_transform"), *pattern = get(r, "layers_pattern");
     size_t size;
-    bool good = true, found = is_empty(pattern) || (cJSON_IsString(pattern) && strcmp(pattern->valuestring, "layers") == 0);
+    bool good = true, found = is_empty(pattern) || before_number(pattern);
+    if (cJSON_IsBool(v))
+        return refuse(r, "layers_to_transform", "expected numbers of layers, from 0");
     if (is_empty(v))
         return 0;
     if (cJSON_GetArraySize(v) > TUNE_MAX_LAYERS)
@@ -466,7 +469,7 @@ static int read_layers(const struct reader *r, struct tune_adapter_config *c)
     if (!cJSON_IsArray(get(r, "target_modules")))
         return refuse(r, "layers_to_transform", "layers can be chosen only where target_modules is a list");
     for (const cJSON *p = cJSON_IsArray(pattern) ? pattern->child : NULL; p && !found; p = p->next)
-        found = cJSON_IsString(p) && strcmp(p->valuestring, "layers") == 0;
+        found = before_number(p);
     if (!found)
         return refuse(r, "layers_pattern", "it fits no layer of these models, which are \"layers\"; set it to null");
     FILE *out = open_memstream(&c->text[3], &size);
@@ -479,7 +482,7 @@ static int read_layers(const struct reader *r, struct tune_adapter_config *c)
             fprintf(out, "%s%d", p == v->child ? "" : ",", (int)p->valuedouble);
     fclose(out);
     c->lora.layers = c->text[3];
-    return good ? whole_names(r, c) : refuse(r, "layers_to_transform", "expected numbers of layers, from 0");
+    return good ? 0 : refuse(r, "layers_to_transform", "expected numbers of layers, from 0");
 }
 
 /* Read the modules that are trained whole. */
@@ -488,13 +491,17 @@ static int read_saved(const struct reader *r, struct tune_adapter_config *c)
     bool tied;
     if (cJSON_IsString(get(r, "modules_to_save")))
         return refuse(r, "modules_to_save", "expected a list of module names");
-    TRY(read_names(r, "modules_to_save", &c->text[4]));
+    TRY(read_list(r, "modules_to_save", &c->text[4]));
     TRY(read_flag(r, "ensure_weight_tying", &tied));
+    const cJSON *v = get(r, "modules_to_save");
+    for (const cJSON *item = is_empty(v) ? NULL : v->child; item; item = item->next) {
+        struct tune_lora_options one = {.r = 1, .alpha = 1, .targets = all_linear, .modules_to_save = item->valuestring};
+        if (!is_name(item->valuestring) || tune_lora_check(&one) < 0)
+            return refuse(r, "modules_to_save", "of modules that are trained whole, embed_tokens and lm_head are supported; merge "
+                                                "the adapter with PEFT");
+    }
     c->lora.modules_to_save = c->text[4];
-    if (c->text[4] && tune_lora_check(&c->lora) < 0)
-        return refuse(r, "modules_to_save", "of modules that are trained whole, embed_tokens and lm_head are supported; merge the "
-                                            "adapter with PEFT");
-    if (c->text[4] && tied)
+    if (tied && (c->text[4] || tune_lora_low_rank(&c->lora, 0)))
         return refuse(r, "ensure_weight_tying", "trained copies that stay tied are not supported; train with false, or merge the "
                                                 "adapter with PEFT");
     return 0;
@@ -519,12 +526,12 @@ static int read_all(const struct reader *r, struct tune_adapter_config *c)
         return refuse(r, c->lora.alpha == 0 ? "lora_alpha" : "lora_dropout", "nothing of the adapter is left with that");
     TRY(read_flag(r, "use_rslora", &c->lora.rslora));
     TRY(read_flag(r, "use_dora", &c->lora.dora));
+    TRY(read_layers(r, c));
     TRY(read_targets(r, c));
-    TRY(read_pattern(r, "rank_pattern", true, &c->text[1]));
-    TRY(read_pattern(r, "alpha_pattern", false, &c->text[2]));
+    TRY(read_pattern(r, c, "rank_pattern", true, &c->text[1]));
+    TRY(read_pattern(r, c, "alpha_pattern", false, &c->text[2]));
     c->lora.rank_pattern = c->text[1];
     c->lora.alpha_pattern = c->text[2];
-    TRY(read_layers(r, c));
     TRY(read_saved(r, c));
     base = get(r, "base_model_name_or_path");
     if (base && !cJSON_IsString(base))
@@ -545,6 +552,7 @@ int tune_adapter_config_read(struct tune_adapter_config *c, const char *folder)
     if (!json)
         return -1;
     r.json = json;
+    r.folder = folder;
     int status = read_all(&r, c);
     cJSON_Delete(json);
     if (status < 0)
@@ -558,5 +566,18 @@ void tune_adapter_config_free(struct tune_adapter_config *c)
         free(c->text[i]);
     free(c->base);
     free(c->unknown);
+    free(c->remark);
     *c = (struct tune_adapter_config){0};
+}
+
+const char *tune_adapter_config_whole(const struct tune_lora_options *o)
+{
+    static const char *const texts[] = {NULL, "model.embed_tokens", "lm_head", "model.embed_tokens,lm_head"};
+    const char *name;
+    int which = 0;
+    for (int i = 0; (name = tune_lora_saved(o, i)); i++)
+        which |= strcmp(name, texts[1]) == 0 ? 1 : 2;
+    for (int i = 0; (name = tune_lora_low_rank(o, i)); i++)
+        which |= strcmp(name, texts[1]) == 0 ? 1 : 2;
+    return texts[which];
 }

@@ -315,7 +315,7 @@ static int hash_settings(const struct tune_flags *flags, const struct tune_gener
     return 0;
 }
 
-/* Tell what of the model was read otherwise than its config.json says. */
+/* Tell what of the model and the adapter was read otherwise than their configs say. */
 static int tell_remarks(const struct tune_flags *flags, FILE *notes)
 {
     char folder[TUNE_PATH_MAX];
@@ -324,6 +324,13 @@ static int tell_remarks(const struct tune_flags *flags, FILE *notes)
     TRY(tune_weights_remarks(folder, &config));
     for (const char *line = config.remarks; *line; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL))
         fprintf(notes, "# warning: model: %.*s\n", (int)strcspn(line, "\n"), line);
+    if (!flags->adapter)
+        return 0;
+    struct tune_adapter_config adapter;
+    TRY(tune_adapter_config_read(&adapter, flags->adapter));
+    if (adapter.remark)
+        fprintf(notes, "# warning: adapter: %s\n", adapter.remark);
+    tune_adapter_config_free(&adapter);
     return 0;
 }
 
