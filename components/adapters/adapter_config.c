@@ -372,7 +372,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Whether no key of an object is there twice. -1: no memory. */
+/* True if no key of an object is there twice. -1: no memory. */
 static int each_once(const struct reader *r, const cJSON *v)
 {
     int n = cJSON_GetArraySize(v), good = 1, i = 0;
@@ -444,7 +444,7 @@ static bool layer_number(const cJSON *v)
     return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble < TUNE_MAX_LAYERS && v->valuedouble == floor(v->valuedouble);
 }
 
-/* Whether an expression of layers_pattern stands before the layer's number in the names of these models. */
+/* True if an expression of layers_pattern stands before the layer's number in the names of these models. */
 static bool before_number(const cJSON *pattern)
 {
     static const char module[] = "model.layers.7.self_attn.q_proj";

@@ -26,7 +26,8 @@ struct tune_adapter_config {
     struct tune_lora_options lora; /* its strings belong to this struct */
     char *base;                    /* base_model_name_or_path; NULL: none */
     char *unknown;                 /* unknown keys, "a, b", for the caller to show; NULL: none */
-    char *remark;                  /* what was not understood, and answered by the tensors; NULL: nothing */
+    char *remark;                  /* what was not understood, and answered by the tensors; NULL:
+                                      nothing */
     char *text[5];                 /* strings that lora points to */
 };
 

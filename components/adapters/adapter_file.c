@@ -131,6 +131,7 @@ static const char *list_more(const struct list *l, char more[40])
 struct differences {
     struct list missing, shapes, dtypes, strangers;
     int64_t found; /* tensors in the file that are expected */
+    bool whole;    /* a stranger is a whole embedding or output projection */
 };
 
 /* The end of the name of a module's tensor. */
@@ -163,7 +164,7 @@ static void compare_tensor(const struct tune_adapter_file *f, const char *module
     if (t->ndim != ndim || t->shape[0] != shape[0] || (ndim == 2 && t->shape[1] != shape[1]))
         LIST_ADD(&d->shapes, "%s%s is %s, not %s", module, end, tune_shape_text(t->ndim, t->shape, have, sizeof have),
                  tune_shape_text(ndim, shape, want, sizeof want));
-    else if (t->dtype != TUNE_F32 && t->dtype != TUNE_F16 && t->dtype != TUNE_BF16)
+    else if (t->dtype > TUNE_F64)
         LIST_ADD(&d->dtypes, "%s%s is %s", module, end, tune_dtype_name(t->dtype));
 }
 
@@ -232,7 +233,7 @@ static int report(const struct tune_adapter_file *f, const struct differences *d
 {
     char more[40];
     const struct list *l[] = {&d->shapes, &d->missing, &d->strangers, &d->dtypes};
-    static const char *const what[] = {"other shapes: ", "missing: ", "nothing asks for: ", "not F32, F16 or BF16: "};
+    static const char *const what[] = {"other shapes: ", "missing: ", "nothing asks for: ", "not F32, F16, BF16 or F64: "};
     if (!d->shapes.count && !d->missing.count && !d->strangers.count && !d->dtypes.count)
         return 0;
     tune_error_set("%s/%s does not fit this base model", f->folder, tensors);
@@ -241,6 +242,9 @@ static int report(const struct tune_adapter_file *f, const struct differences *d
     for (int i = 0; i < 4; i++)
         if (l[i]->count)
             tune_error_set("%s; %s%s%s", tune_error_message(), what[i], l[i]->text, list_more(l[i], more));
+    if (d->whole)
+        tune_error_set("%s; to read the embedding and the output projection that the file has whole, name them in "
+                       "\"modules_to_save\"", tune_error_message());
     return -1;
 }
 
@@ -282,8 +286,12 @@ int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune
         compare_tensor(f, saved, whole, base->at[0].shape, 2, &d);
     int64_t all = tune_safetensors_count(f->file);
     for (int64_t i = 0; i < all && all > d.found; i++)
-        if (!asked_for(f, base, tune_safetensors_name(f->file, i)))
-            LIST_ADD(&d.strangers, "%.120s", tune_safetensors_name(f->file, i));
+        if (!asked_for(f, base, tune_safetensors_name(f->file, i))) {
+            const char *name = tune_safetensors_name(f->file, i);
+            LIST_ADD(&d.strangers, "%.120s", name);
+            d.whole = d.whole || !strcmp(name, TUNE_ADAPTER_PREFIX "model.embed_tokens.weight") ||
+                      !strcmp(name, TUNE_ADAPTER_PREFIX "lm_head.weight");
+        }
     if (modules)
         *modules = count;
     return count > 0 ? report(f, &d) : no_modules(f, base);

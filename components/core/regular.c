@@ -361,7 +361,7 @@ struct matcher {
     int steps, depth;
 };
 
-/* What comes after a node: another node, then what comes after that. */
+/* The rest of the expression behind a node: another node, then what comes after that. */
 struct after {
     int node;              /* -1: the match ends here */
     int count;             /* of a REPEAT, the rounds done; else -1 */
@@ -393,7 +393,7 @@ static bool go_on(struct matcher *m, const char *at, const struct after *then)
     return then->count < 0 ? fits(m, then->node, at, then->then) : repeat(m, then, at);
 }
 
-/* Whether a node fits by itself: from some place up to `at`, or from `at` to anywhere. */
+/* True if a node fits by itself: from some place up to `at`, or from `at` to anywhere. */
 static bool looks(struct matcher *m, const struct node *n, const char *at)
 {
     struct after anywhere = {-1, -1, NULL, NULL}, here = {-1, -1, at, NULL};
@@ -405,7 +405,7 @@ static bool looks(struct matcher *m, const struct node *n, const char *at)
     return false;
 }
 
-/* Whether a node that consumes nothing fits. */
+/* True if a node that consumes nothing fits. */
 static bool stands(struct matcher *m, const struct node *n, const char *at)
 {
     bool before = at > m->text && is_word((unsigned char)at[-1]), behind = at < m->end && is_word((unsigned char)*at);

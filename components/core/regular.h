@@ -1,8 +1,8 @@
 /* regular.h - regular expressions as Python's re reads them, for short ASCII texts such as names.
  *
- * Known are characters, ., classes, \d \w \s \b and their opposites, ^ $ \A \Z, groups, |, greedy and
- * lazy repetition, lookahead, lookbehind, and the flags (?i), (?s), (?m). Not known: references to
- * groups, possessive repetition, atomic groups, conditions, (?x), letters outside ASCII. */
+ * Known are characters, ., classes, \d \w \s \b and their opposites, ^ $ \A \Z, groups, |, greedy
+ * and lazy repetition, lookahead, lookbehind, and the flags (?i), (?s), (?m). Not known: references
+ * to groups, possessive repetition, atomic groups, conditions, (?x), letters outside ASCII. */
 #ifndef TUNE_CORE_REGULAR_H
 #define TUNE_CORE_REGULAR_H
 
@@ -14,8 +14,9 @@ extern "C" {
 
 /* tune_regular_check - 0, or -1 with an error: the expression is not one, or has something that is
  * not known here.
- * tune_regular_matches - whether it fits the whole text, as re.fullmatch; else, with whole false, its
- * beginning, as re.match. false also if it cannot be read, or takes more than a million steps. */
+ * tune_regular_matches - true if it fits the whole text, as re.fullmatch; with whole false, if it
+ * fits its beginning, as re.match. false also if it cannot be read, or takes more than a million
+ * steps. */
 int tune_regular_check(const char *expression);
 bool tune_regular_matches(const char *expression, const char *text, bool whole);
 

@@ -110,7 +110,7 @@ static int no_family(const char *name, const char *type)
                 : tune_error_set("%s: no \"model_type\"; supported: %s", name, known);
 }
 
-/* Whether a class has the same layers as LlamaForCausalLM: LlamaModel, LLaMAForCausalLM, LlamaForSequenceClassification. */
+/* True if a class has the same layers as LlamaForCausalLM: LlamaModel, LLaMAForCausalLM, LlamaForSequenceClassification. */
 static bool is_of_class(const char *class, const char *known)
 {
     size_t stem = strlen(known) - strlen("ForCausalLM");
@@ -150,14 +150,52 @@ static int rope_object(struct tune_model_config *c, const struct tune_config_rea
     return 0;
 }
 
-static int read_llama3(struct tune_model_config *c, const struct tune_config_reader *r, const cJSON *rope)
+/* Read the context before scaling. As in transformers, the key at the top level holds before the one beside the factor. */
+static int read_original(struct tune_model_config *c, const struct tune_config_reader *r, const cJSON *rope)
 {
     double original;
-    TRY(tune_config_number(r, rope, "low_freq_factor", 1e-6, 1e6, NAN, &c->rope_low));
-    TRY(tune_config_number(r, rope, "high_freq_factor", 1e-6, 1e6, NAN, &c->rope_high));
     TRY(tune_config_number(r, rope, "original_max_position_embeddings", 1, 1 << 28, c->max_positions, &original));
     TRY(tune_config_number(r, r->json, "original_max_position_embeddings", 1, 1 << 28, original, &original));
     c->rope_original = (int)original;
+    return 0;
+}
+
+static double yarn_scale(double factor, double times)
+{
+    return factor <= 1 ? 1 : 0.1 * times * log(factor) + 1;
+}
+
+/* The pair of a head that turns so often within the original context. */
+static double yarn_pair(const struct tune_model_config *c, double turns)
+{
+    return c->head_dim * log(c->rope_original / (turns * 2 * acos(-1))) / (2 * log(c->rope_theta));
+}
+
+/* YaRN (Peng et al. 2023): rope_low and rope_high are the pairs between which it goes from the given to the scaled angles. */
+static int read_yarn(struct tune_model_config *c, const struct tune_config_reader *r, const cJSON *rope)
+{
+    double fast, slow, times, all;
+    const cJSON *truncate = get(rope, "truncate");
+    TRY(tune_config_number(r, rope, "beta_fast", 0, 1e6, 32, &fast));
+    TRY(tune_config_number(r, rope, "beta_slow", 0, 1e6, 1, &slow));
+    TRY(tune_config_number(r, rope, "mscale", 0, 1e6, 0, &times));
+    TRY(tune_config_number(r, rope, "mscale_all_dim", 0, 1e6, 0, &all));
+    double scale = times > 0 && all > 0 ? yarn_scale(c->rope_factor, times) / yarn_scale(c->rope_factor, all) : yarn_scale(c->rope_factor, 1);
+    TRY(tune_config_number(r, rope, "attention_factor", 0, 1e6, scale, &c->rope_scale));
+    if (truncate && !cJSON_IsBool(truncate))
+        return tune_error_set("%s: \"truncate\" is not true or false", r->name);
+    double low = yarn_pair(c, fast > 0 ? fast : 32), high = yarn_pair(c, slow > 0 ? slow : 1);
+    bool whole = !truncate || cJSON_IsTrue(truncate);
+    c->rope_low = fmax(whole ? floor(low) : low, 0);
+    c->rope_high = fmin(whole ? ceil(high) : high, c->head_dim - 1);
+    c->rope_high += c->rope_low == c->rope_high ? 0.001 : 0;
+    return 0;
+}
+
+static int read_llama3(struct tune_model_config *c, const struct tune_config_reader *r, const cJSON *rope)
+{
+    TRY(tune_config_number(r, rope, "low_freq_factor", 1e-6, 1e6, NAN, &c->rope_low));
+    TRY(tune_config_number(r, rope, "high_freq_factor", 1e-6, 1e6, NAN, &c->rope_high));
     if (c->rope_high <= c->rope_low)
         return tune_error_set("%s: \"high_freq_factor\" %g is not above \"low_freq_factor\" %g", r->name, c->rope_high,
                               c->rope_low);
@@ -180,17 +218,23 @@ static int read_rope(struct tune_model_config *c, const struct tune_config_reade
     TRY(text(r, rope, "rope_type", &type));
     if (!type)
         TRY(text(r, rope, "type", &type));
+    static const char *const types[] = {"default", "dynamic", "linear", "llama3", "yarn"};
     /* dynamic scaling begins behind max_position_embeddings, where no row reaches */
-    if (!type || strcmp(type, "default") == 0 || strcmp(type, "dynamic") == 0) {
-        c->rope = TUNE_ROPE_DEFAULT;
-        return 0;
-    }
-    c->rope = strcmp(type, "linear") == 0 ? TUNE_ROPE_LINEAR : TUNE_ROPE_LLAMA3;
-    if (c->rope == TUNE_ROPE_LLAMA3 && strcmp(type, "llama3") != 0)
-        return tune_error_set("%s: rope type \"%.40s\" is not supported; supported: default, dynamic, linear, llama3", r->name,
+    static const enum tune_rope kinds[] = {TUNE_ROPE_DEFAULT, TUNE_ROPE_DEFAULT, TUNE_ROPE_LINEAR, TUNE_ROPE_LLAMA3, TUNE_ROPE_YARN};
+    int kind = 0;
+    while (type && kind < 5 && strcmp(type, types[kind]) != 0)
+        kind++;
+    if (kind == 5)
+        return tune_error_set("%s: rope type \"%.40s\" is not supported; supported: default, dynamic, linear, llama3, yarn", r->name,
                               type);
+    c->rope = kinds[kind];
+    if (c->rope == TUNE_ROPE_DEFAULT)
+        return 0;
     TRY(tune_config_number(r, rope, "factor", 1e-6, 1e6, NAN, &c->rope_factor));
-    return c->rope == TUNE_ROPE_LLAMA3 ? read_llama3(c, r, rope) : 0;
+    if (c->rope == TUNE_ROPE_LINEAR)
+        return 0;
+    TRY(read_original(c, r, rope));
+    return c->rope == TUNE_ROPE_LLAMA3 ? read_llama3(c, r, rope) : read_yarn(c, r, rope);
 }
 
 int tune_config_window_read(struct tune_model_config *c, const struct tune_config_reader *r, int from, bool by_layer)
@@ -324,28 +368,42 @@ double tune_model_config_flops(const struct tune_model_config *c, double T)
     return 6 * weights + 6.0 * c->layers * T * c->heads * c->head_dim;
 }
 
+/* The inverse frequency of pair i, in float32 as in transformers. */
+static float inverse_frequency(const struct tune_model_config *c, int i)
+{
+    float frequency = powf((float)c->rope_theta, (float)(2 * i) / (float)c->head_dim), inverse = 1.0f / frequency;
+    float factor = (float)c->rope_factor;
+    if (c->rope == TUNE_ROPE_LINEAR)
+        return inverse / factor;
+    if (c->rope == TUNE_ROPE_LLAMA3) {
+        const float two_pi = 6.28318530717958648f;
+        float wave = two_pi / inverse, original = (float)c->rope_original;
+        if (wave > original / (float)c->rope_low)
+            return inverse / factor;
+        if (wave < original / (float)c->rope_high)
+            return inverse;
+        float s = (original / wave - (float)c->rope_low) / (float)(c->rope_high - c->rope_low);
+        return (1 - s) * inverse / factor + s * inverse;
+    }
+    if (c->rope == TUNE_ROPE_YARN) {
+        float ramp = ((float)i - (float)c->rope_low) / (float)(c->rope_high - c->rope_low);
+        float given = 1 - fminf(fmaxf(ramp, 0), 1);
+        return 1.0f / (factor * frequency) * (1 - given) + inverse * given;
+    }
+    return inverse;
+}
+
 void tune_rope_table(const struct tune_model_config *c, int T, float *table)
 {
     int half = c->head_dim / 2;
-    const float two_pi = 6.28318530717958648f;
+    double scale = c->rope == TUNE_ROPE_YARN ? c->rope_scale : 1;
     for (int i = 0; i < half; i++) {
-        float inverse = 1.0f / powf((float)c->rope_theta, (float)(2 * i) / (float)c->head_dim);
-        if (c->rope == TUNE_ROPE_LINEAR)
-            inverse /= (float)c->rope_factor;
-        if (c->rope == TUNE_ROPE_LLAMA3) {
-            float wave = two_pi / inverse, original = (float)c->rope_original;
-            if (wave > original / (float)c->rope_low) {
-                inverse /= (float)c->rope_factor;
-            } else if (wave >= original / (float)c->rope_high) {
-                float s = (original / wave - (float)c->rope_low) / (float)(c->rope_high - c->rope_low);
-                inverse = (1 - s) * inverse / (float)c->rope_factor + s * inverse;
-            }
-        }
+        float inverse = inverse_frequency(c, i);
         /* float32 angle as in transformers, then its sine in double */
         for (int t = 0; t < T; t++) {
             float angle = (float)t * inverse;
-            table[(int64_t)t * c->head_dim + i] = (float)cos((double)angle);
-            table[(int64_t)t * c->head_dim + half + i] = (float)sin((double)angle);
+            table[(int64_t)t * c->head_dim + i] = (float)(cos((double)angle) * scale);
+            table[(int64_t)t * c->head_dim + half + i] = (float)(sin((double)angle) * scale);
         }
     }
 }

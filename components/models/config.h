@@ -18,7 +18,7 @@ struct cJSON;
 
 enum { TUNE_MAX_LAYERS = 1024 };
 
-enum tune_rope { TUNE_ROPE_DEFAULT, TUNE_ROPE_LINEAR, TUNE_ROPE_LLAMA3 };
+enum tune_rope { TUNE_ROPE_DEFAULT, TUNE_ROPE_LINEAR, TUNE_ROPE_LLAMA3, TUNE_ROPE_YARN };
 
 struct tune_model_config {
     char family[16];                  /* model_type: "llama", "qwen2", ... */
@@ -32,14 +32,15 @@ struct tune_model_config {
     unsigned char sliding[TUNE_MAX_LAYERS];
     enum tune_rope rope;
     double rope_theta, rope_factor, rope_low, rope_high;
-    int rope_original;                /* context before scaling (llama3) */
+    double rope_scale;                /* sines and cosines are multiplied by it (yarn) */
+    int rope_original;                /* context before scaling (llama3, yarn) */
     /* granite; elsewhere attention_scale is 1/sqrt(head_dim) and the others are 1 */
     float embedding_multiplier, attention_scale, residual_multiplier, logits_scaling;
     float initializer_range;
     float attention_dropout;          /* of config.json; it is not applied here */
     enum tune_dtype dtype;            /* dtype of the weights by config.json; F32 if it has none */
-    char remarks[640];                /* for the user: what was read otherwise than config.json says,
-                                         a line each; "": nothing */
+    char remarks[640];                /* for the user: what was read otherwise than config.json
+                                         says, a line each; "": nothing */
 };
 
 /* tune_model_config_read - read <folder>/config.json. A tied model whose file holds another output

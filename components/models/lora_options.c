@@ -133,7 +133,7 @@ static bool is_saved(const struct tune_lora_options *o, const char *module)
     return false;
 }
 
-/* Whether the targets name the module: whole, in whatever layer; or its end, in the layers. */
+/* True if the targets name the module: whole, in whatever layer; or its end, in the layers. */
 static bool listed(const struct tune_lora_options *o, const char *module)
 {
     struct piece p;
@@ -159,7 +159,7 @@ static bool targeted(const struct tune_lora_options *o, const char *module)
     return listed(o, module);
 }
 
-/* Whether a pattern's key fits a module: its end, or an expression for it, as in PEFT. */
+/* True if a pattern's key fits a module: its end, or an expression for it, as in PEFT. */
 static bool key_fits(struct piece key, const char *module)
 {
     char *expression = NULL;
@@ -359,6 +359,8 @@ int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lor
         if (tune_lora_module(&t->at[i], module) && tune_lora_rank(o, module) > 0)
             return 0;
     }
+    if (o->loose && tune_lora_saved(o, 0))
+        return 0;
     if (!o->layers)
         return no_module(t, "LoRA's targets", (struct piece){o->targets, strlen(o->targets)}, false);
     return tune_error_usage("LoRA: no target lies in the layers %s; the model has layers 0 to %d", o->layers,

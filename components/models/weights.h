@@ -25,13 +25,13 @@ void tune_weights_close(struct tune_weights *w);
 const struct tune_array *tune_weights_find(const struct tune_weights *w, const char *name);
 
 /* tune_weights_check - check that the files hold the base's tensors, in their shapes, as F32, F16,
- * BF16 or F64. Sets read_dtype of each row. rotary_emb.inv_freq and a tied model's lm_head.weight are
- * ignored. A tied model may be stored as lm_head.weight alone. -1 with an error that names the
+ * BF16 or F64. Sets read_dtype of each row. rotary_emb.inv_freq and a tied model's lm_head.weight
+ * are ignored. A tied model may be stored as lm_head.weight alone. -1 with an error that names the
  * tensor; also if a part of the model has a tensor that the base has not.
- * tune_weights_remark - after it, add to the config's remarks which other tensors are not read, such
- * as a classifier's.
+ * tune_weights_remark - after it, add to the config's remarks which other tensors are not read,
+ * such as a classifier's.
  * tune_weights_remarks - read a folder's config with all its remarks.
- * tune_weights_own_head - whether the folder has an embedding and an output projection, and their
+ * tune_weights_own_head - true if the folder has an embedding and an output projection, and their
  * numbers differ. */
 int tune_weights_check(struct tune_weights *w, struct tune_parameters *p, bool tied);
 void tune_weights_remark(const struct tune_weights *w, struct tune_model_config *c);

@@ -62,8 +62,8 @@ struct tune_tokenizer *tune_tokenizer_add(const char *name, char **text, size_t 
  * an added token whose id differs from the one it has in use. Hugging Face warns of it too. */
 const char *tune_tokenizer_warning(const struct tune_tokenizer *t);
 
-/* tune_tokenizer_limit - say how many rows the model's vocabulary has: a text with a token beyond them
- * cannot be encoded from now on. 0: any token can. The warning then names the added tokens beyond.
+/* tune_tokenizer_limit - say how many rows the model's vocabulary has. A text with a token beyond
+ * them cannot be encoded from now on. 0: any token can. The warning names the added tokens beyond.
  * -1 with an error: other tokens than added ones are beyond.
  * tune_tokenizer_limit_by - the same by vocab_size of <folder>/config.json, if there is one. */
 int tune_tokenizer_limit(struct tune_tokenizer *t, int32_t rows);

@@ -446,6 +446,102 @@ static double logits_error(struct tune_model *m, const char *base, const char *a
     return sqrt(d / size);
 }
 
+/* An adapter of lm_head and of the embedding, rank 2, alpha 3: tensor number k has the values k + 1, k + 2, ... modulo 7, minus 3. */
+static void make_vocabulary_adapter(int64_t rows, int64_t width, bool original)
+{
+    static const char config[] = "{\"peft_type\":\"LORA\",\"r\":2,\"lora_alpha\":3,\"target_modules\":[\"lm_head\",\"embed_tokens\"]}";
+    const struct {
+        const char *name;
+        int64_t shape[2];
+    } tensors[] = {{"lm_head.lora_A.weight", {2, width}}, {"lm_head.lora_B.weight", {rows, 2}},
+                   {"model.embed_tokens.lora_embedding_A", {2, rows}}, {"model.embed_tokens.lora_embedding_B", {width, 2}},
+                   {"lm_head.base_layer.weight", {rows, width}}};
+    test_write(home, "adapter_config.json", config, strlen(config));
+    struct tune_safetensors_writer *w = tune_safetensors_writer_new(at_home("adapter_model.safetensors"));
+    assert_got(w);
+    for (int k = 0; k < 4 + original; k++) {
+        char name[100];
+        snprintf(name, sizeof name, TUNE_ADAPTER_PREFIX "%s", tensors[k].name);
+        assert_ok(tune_safetensors_writer_declare(w, name, TUNE_F32, 2, tensors[k].shape));
+    }
+    for (int k = 0; k < 4 + original; k++)
+        for (int64_t i = 0; i < tensors[k].shape[0] * tensors[k].shape[1]; i++) {
+            float x = (float)((k + 1 + i) % 7 - 3);
+            assert_ok(tune_safetensors_writer_write(w, &x, 4));
+        }
+    assert_ok(tune_safetensors_writer_finish(w));
+    tune_safetensors_writer_free(w);
+}
+
+static double made(int k, int64_t i)
+{
+    return (double)((k + 1 + i) % 7 - 3);
+}
+
+/* Element i of the merged matrix, where the base has w. */
+static double merged_element(bool head, int64_t rows, int64_t width, int64_t i, double w)
+{
+    int64_t row = i / width, column = i % width;
+    double sum = 0;
+    for (int r = 0; r < 2; r++)
+        sum += head ? made(1, row * 2 + r) * made(0, r * width + column) : made(2, r * rows + row) * made(3, column * 2 + r);
+    return w + 1.5 * sum;
+}
+
+/* Low-rank adapters of lm_head and of the embedding: merged; in a model that generates, as whole copies; not trained. */
+static void adapters_of_the_vocabulary(void **state)
+{
+    (void)state;
+    static const char *const bases[] = {"tests/reference/llama-untied", "tests/reference/llama-tied"};
+    for (int i = 0; i < 4; i++) {
+        bool original = i >= 2, tied = i % 2;
+        struct tune_adapter_config c;
+        struct tune_model *m = tune_model_load_frozen(bases[tied], device, TUNE_F32, TUNE_F32), *other;
+        assert_got(m);
+        int64_t rows = tune_model_vocabulary(m), width = tune_model_config(m)->hidden;
+        make_vocabulary_adapter(rows, width, original);
+        assert_ok(tune_adapter_config_read(&c, home));
+        assert_string_equal(tune_lora_low_rank(&c.lora, 0), "model.embed_tokens");
+        assert_string_equal(tune_lora_low_rank(&c.lora, 1), "lm_head");
+        assert_int_equal(tune_lora_add(m, &c.lora, 1), -1);
+        assert_error_has("read and merged, but not trained");
+        tune_model_free(m);
+        m = tune_model_load_frozen(bases[tied], device, TUNE_F32, TUNE_F32);
+        other = tune_model_load_frozen(bases[tied], device, TUNE_F32, TUNE_F32);
+        c.lora.modules_to_save = tune_adapter_config_whole(&c.lora);
+        assert_string_equal(c.lora.modules_to_save, "model.embed_tokens,lm_head");
+        assert_ok(tune_lora_add(m, &c.lora, 1));
+        tune_adapter_config_free(&c);
+        struct tune_adapter_file *f = tune_adapter_file_open(home);
+        assert_got(f);
+        tune_adapter_file_tie(f, tied);
+        int modules;
+        assert_ok(tune_adapter_file_check(f, tune_model_parameters(other), &modules));
+        assert_int_equal(modules, 2);
+        const struct tune_parameters *t = tune_model_parameters(m);
+        struct tune_weights_source source = tune_model_source(m);
+        for (int k = t->base; k < t->count; k++) {
+            const struct tune_parameter *p = &t->at[k];
+            bool head = p->role == TUNE_OUTPUT;
+            if (!head && p->role != TUNE_EMBEDDING)
+                continue;
+            float *was = malloc(4 * (size_t)p->count), *now = malloc(4 * (size_t)p->count);
+            assert_ok(tune_model_read(m, p, TUNE_WEIGHT, 0, p->count, was));
+            assert_ok(tune_adapter_file_merge(f, &source, p, 0, p->count, now));
+            for (int64_t e = 0; e < p->count; e++) {
+                double w = original && (head || tied) ? made(4, e) : (double)was[e];
+                assert_true(fabs(now[e] - merged_element(head, rows, width, e, w)) < 1e-4);
+            }
+            free(was);
+            free(now);
+        }
+        tune_adapter_file_close(f);
+        tune_model_free(m);
+        tune_model_free(other);
+    }
+    assert_ok(remove(at_home("adapter_model.safetensors")));
+}
+
 /* Observed: at most 4e-7. Without the adapter: above 1e-2. */
 static void merged_weights_compute_what_the_adapter_does(void **state)
 {
@@ -530,7 +626,7 @@ static void an_adapter_that_does_not_fit_is_told_by_names_and_shapes(void **stat
     write_tensors(home, names, narrow, 2, TUNE_F32);
     mismatch(base, home, "made on some/base); other shapes: model.layers.0.mlp.down_proj.lora_A.weight is [2, ");
     write_tensors(home, names, shapes, 2, TUNE_I32);
-    mismatch(base, home, "not F32, F16 or BF16: model.layers.0.mlp.down_proj.lora_A.weight is I32");
+    mismatch(base, home, "not F32, F16, BF16 or F64: model.layers.0.mlp.down_proj.lora_A.weight is I32");
     static const char saving[] = "{\"peft_type\":\"LORA\",\"r\":2,\"target_modules\":[\"layers.0.mlp.down_proj\"],"
                                  "\"modules_to_save\":[\"lm_head\"]}";
     static const char *const saved[] = {"base_model.model.lm_head.weight", DOWN ".lora_A.weight", DOWN ".lora_B.weight",
@@ -578,6 +674,7 @@ int main(void)
         cmocka_unit_test(patterns_are_expressions),
         cmocka_unit_test(the_file_answers_for_an_expression),
         cmocka_unit_test(what_is_not_supported_is_refused_by_key_and_value),
+        cmocka_unit_test(adapters_of_the_vocabulary),
         cmocka_unit_test(merged_weights_compute_what_the_adapter_does),
         cmocka_unit_test(an_adapter_that_does_not_fit_is_told_by_names_and_shapes),
         cmocka_unit_test(a_folder_without_tensors_is_told),

@@ -437,6 +437,14 @@ static void both_generations(void **state)
         assert_ok(parse(&c, "llama", 4, 2, more));
         assert_int_equal(c.rope_original, origins[i].original);
     }
+    /* YaRN: the table of transformers 5.23 at position 5, for heads of 6 */
+    assert_ok(parse(&c, "llama", 4, 2, ", \"max_position_embeddings\": 64, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4, "
+                                       "\"original_max_position_embeddings\": 16, \"beta_fast\": 4, \"beta_slow\": 0.5}"));
+    static const float yarn[] = {0.32298613f, 1.13671350f, 1.13862526f, -1.09185946f, 0.06602605f, 0.00306637f};
+    float table[36];
+    tune_rope_table(&c, 6, table);
+    for (int i = 0; i < 6; i++)
+        assert_true(fabsf(table[30 + i] - yarn[i]) < 1e-6f);
     assert_ok(parse(&c, "llama", 4, 2, ", \"attention_dropout\": 0.1, \"architectures\": [\"LLaMAForCausalLM\"]"));
     assert_true(c.attention_dropout == 0.1f);
     assert_ok(parse(&c, "llama", 4, 2, ", \"architectures\": [\"LlamaModel\"]"));
