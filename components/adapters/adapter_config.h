@@ -3,8 +3,9 @@
  * It reads what PEFT up to 0.21 writes for LoRA. A key that changes the numbers and is not
  * supported is refused with its value. Modules are matched as in PEFT. A list names modules, or the
  * ends of their names after a dot. A text is a regular expression for whole names (core/regular.h).
- * Keys of rank_pattern and alpha_pattern are expressions for whole names, or for what follows a dot.
- * Where an expression is not understood, the file of tensors says which modules and ranks it means.
+ * Keys of rank_pattern and alpha_pattern are expressions for whole names, or for what follows a
+ * dot. Where an expression is not understood, the file of tensors says which modules and ranks it
+ * means.
  *
  * exclude_modules becomes a part of the targets, which are then an expression. It writes the keys
  * that every PEFT since 0.9 knows, sorted, with the values that PEFT would write. PEFT before 0.14
@@ -37,9 +38,9 @@ struct tune_adapter_config {
 int tune_adapter_config_read(struct tune_adapter_config *c, const char *folder);
 void tune_adapter_config_free(struct tune_adapter_config *c);
 
-/* tune_adapter_config_whole - modules_to_save for a model that has the adapter and is not trained: with
- * the embedding and the output projection, if they have low-rank adapters. They become whole copies
- * with the adapter merged into them. A constant text, or NULL. */
+/* tune_adapter_config_whole - modules_to_save for a model that has the adapter and is not trained.
+ * The embedding and the output projection are among them, if they have low-rank adapters. They
+ * become whole copies with the adapter merged into them. A constant text, or NULL. */
 const char *tune_adapter_config_whole(const struct tune_lora_options *o);
 
 /* tune_adapter_config_write - write <folder>/adapter_config.json, replacing it. base NULL: null. -1

@@ -1,8 +1,8 @@
 /* regular.h - regular expressions as Python's re reads them, for short ASCII texts such as names.
  *
- * Known are characters, ., classes, \d \w \s \b and their opposites, ^ $ \A \Z, groups, |, greedy
- * and lazy repetition, lookahead, lookbehind, and the flags (?i), (?s), (?m). Not known: references
- * to groups, possessive repetition, atomic groups, conditions, (?x), letters outside ASCII. */
+ * Known are characters, classes, \d \w \s \b and their opposites, anchors, groups and |. Repetition
+ * is greedy or lazy. There are lookahead, lookbehind, and the flags (?i), (?s), (?m). Not known are
+ * references to groups, possessive repetition, conditions, (?x), and letters outside ASCII. */
 #ifndef TUNE_CORE_REGULAR_H
 #define TUNE_CORE_REGULAR_H
 
