@@ -450,7 +450,7 @@ int tune_regular_check(const char *expression)
     return root < 0 ? -1 : 0;
 }
 
-bool tune_regular_matches(const char *expression, const char *text, bool whole)
+int tune_regular_matches(const char *expression, const char *text, bool whole)
 {
     struct parser p;
     struct tune_error why;
@@ -459,7 +459,7 @@ bool tune_regular_matches(const char *expression, const char *text, bool whole)
     tune_error_restore(&why); /* tune_regular_check tells of it */
     struct matcher m = {p.node, text, text + strlen(text), 0, 0};
     struct after end = {-1, -1, whole ? m.end : NULL, NULL};
-    bool good = root >= 0 && fits(&m, root, text, &end) && m.steps <= STEPS;
+    bool fit = root >= 0 && fits(&m, root, text, &end);
     free(p.node);
-    return good;
+    return root < 0 || m.steps > STEPS ? -1 : fit;
 }

@@ -14,11 +14,11 @@ extern "C" {
 
 /* tune_regular_check - 0, or -1 with an error: the expression is not one, or has something that is
  * not known here.
- * tune_regular_matches - true if it fits the whole text, as re.fullmatch; with whole false, if it
- * fits its beginning, as re.match. false also if it cannot be read, or takes more than a million
- * steps. */
+ * tune_regular_matches - 1 if it fits the whole text, as re.fullmatch; with whole false, if it fits
+ * its beginning, as re.match. 0: it does not. -1, without an error text: it cannot be read, or
+ * takes more than a million steps. */
 int tune_regular_check(const char *expression);
-bool tune_regular_matches(const char *expression, const char *text, bool whole);
+int tune_regular_matches(const char *expression, const char *text, bool whole);
 
 #ifdef __cplusplus
 }

@@ -59,7 +59,7 @@ const char *tune_lora_low_rank(const struct tune_lora_options *o, int i);
 
 /* tune_lora_is_expression - whether targets are a regular expression: it has signs that no name
  * has. It fits whole names, as re.fullmatch in PEFT (core/regular.h).
- * tune_lora_expression_check - 0, or -1 with an error: it cannot be read.
+ * tune_lora_expression_check - 0, or -1 with an error: it cannot be read, or takes too long.
  * tune_lora_piece - bytes of a list's first entry: up to a comma that is not within brackets. */
 bool tune_lora_is_expression(const char *targets);
 int tune_lora_expression_check(const char *expression);

@@ -13,5 +13,11 @@ bool tune_lora_is_expression(const char *targets)
 
 int tune_lora_expression_check(const char *expression)
 {
-    return tune_regular_check(expression) < 0 ? tune_error_prefix("LoRA's targets: ") : 0;
+    static const char *const names[] = {"model.layers.10.self_attn.q_proj", "model.layers.10.mlp.gate_proj", "model.embed_tokens"};
+    if (tune_regular_check(expression) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (tune_regular_matches(expression, names[i], true) < 0)
+            return tune_error_usage("the regular expression \"%.200s\": it takes too long for a name such as %s", expression, names[i]);
+    return 0;
 }

@@ -155,7 +155,7 @@ static bool targeted(const struct tune_lora_options *o, const char *module)
     if (!strcmp(o->targets, "all-linear"))
         return linear && in_layers(o->layers, module);
     if (tune_lora_is_expression(o->targets))
-        return tune_regular_matches(o->targets, module, true) && in_layers(o->layers, module);
+        return tune_regular_matches(o->targets, module, true) == 1 && in_layers(o->layers, module);
     return listed(o, module);
 }
 
@@ -166,7 +166,7 @@ static bool key_fits(struct piece key, const char *module)
     char *text = strndup(key.text, key.size);
     bool fits = ends_with(module, key);
     if (text && tune_lora_is_expression(text) && asprintf(&expression, "(.*\\.)?(%s)$", text) >= 0)
-        fits = tune_regular_matches(expression, module, false);
+        fits = tune_regular_matches(expression, module, false) == 1;
     free(expression);
     free(text);
     return fits;
@@ -233,7 +233,7 @@ static int check_pattern(const char *what, const char *pattern, bool ranks)
         if (!read_assignment(p, &name, &value))
             return refuse(what, p, "entries like k_proj=4 with commas between them");
         char *key = strndup(name.text, name.size);
-        int status = key && tune_lora_is_expression(key) ? tune_regular_check(key) : 0;
+        int status = key && tune_lora_is_expression(key) ? tune_lora_expression_check(key) : 0;
         free(key);
         if (status < 0)
             return tune_error_prefix("%s: ", what);
@@ -262,7 +262,8 @@ int tune_lora_check(const struct tune_lora_options *o)
     if (!o->targets)
         return tune_error_usage("LoRA: no targets; name modules, or write all-linear");
     if (tune_lora_is_expression(o->targets)) {
-        TRY(tune_lora_expression_check(o->targets));
+        if (tune_lora_expression_check(o->targets) < 0)
+            return tune_error_prefix("LoRA's targets: ");
         if (o->layers)
             return tune_error_usage("LoRA's layers: the targets are a regular expression, which says itself in which layers; "
                                     "such as .*\\.[0-3]\\.mlp\\.up_proj");

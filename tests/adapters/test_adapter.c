@@ -342,6 +342,7 @@ static void what_is_not_supported_is_refused_by_key_and_value(void **state)
         {WITH("\"rank_pattern\":[2]"), "\"rank_pattern\""},
         {WITH("\"layers_to_transform\":[-1]"), "\"layers_to_transform\""},
         {WITH("\"exclude_modules\":\"(q_proj\""), "a '(' is not closed"},
+        {WITH("\"exclude_modules\":\"(.|.)*(.|.)*x\""), "it takes too long"},
         {WITH("\"exclude_modules\":[1]"), "\"exclude_modules\" is [1]"},
         {WITH("\"layers_to_transform\":false"), "\"layers_to_transform\" is false"},
         {WITH("\"layers_to_transform\":[1],\"layers_pattern\":\"layers|h\""), "\"layers_pattern\" is \"layers|h\""},
