@@ -147,7 +147,8 @@ static int settle_model(struct merging *m)
     struct tune_weights *w = m->base;
     const struct tune_lora_options *o = &tune_adapter_file_config(m->adapter)->lora;
     int64_t rows = tune_lora_saved(o, 0) && tune_lora_saved(o, 1) ? tune_adapter_file_vocabulary(m->adapter) : 0;
-    m->untied = m->config.tied && tune_lora_saved(o, 0);
+    m->untied = m->config.tied && tune_adapter_config_whole(o);
+    tune_adapter_file_tie(m->adapter, m->config.tied);
     m->grown = rows > m->config.vocabulary && rows <= INT32_MAX;
     if (!m->untied && !m->grown)
         return 0;
@@ -157,7 +158,7 @@ static int settle_model(struct merging *m)
     TRY(tune_parameters_new(&m->table, &m->config));
     for (int i = 0; i < m->table.count; i++) {
         const struct tune_array *t = tune_weights_find(w, m->table.at[i].name);
-        m->table.at[i].read_dtype = t && m->table.at[i].role != TUNE_OUTPUT ? t->dtype : read;
+        m->table.at[i].read_dtype = t && t->dtype != TUNE_F64 && m->table.at[i].role != TUNE_OUTPUT ? t->dtype : read;
     }
     m->total = tune_parameters_total(&m->table);
     return 0;
@@ -171,6 +172,7 @@ static int open_all(struct merging *m)
     m->total = tune_parameters_total(&m->table);
     m->base = tune_weights_open(m->folder);
     TRY(m->base ? tune_weights_check(m->base, &m->table, m->config.tied) : -1);
+    tune_weights_remark(m->base, &m->config);
     if (!tune_file_is_folder(my.adapter))
         return tune_error_usage("--adapter %s: no such folder; give a folder with adapter_config.json", my.adapter);
     m->adapter = tune_adapter_file_open(my.adapter);
@@ -221,6 +223,8 @@ static void tell(const struct merging *m, const char *folder)
     printf("%s: %s of rank %d on %d modules (%s)\n", folder, c->lora.dora ? "DoRA" : "LoRA", c->lora.r, m->modules, my.adapter);
     for (int i = 0; tune_lora_saved(&c->lora, i); i++)
         printf("%s is the adapter's, whole\n", tune_lora_saved(&c->lora, i));
+    for (int i = 0; tune_lora_low_rank(&c->lora, i); i++)
+        printf("%s has a low-rank adapter, too\n", tune_lora_low_rank(&c->lora, i));
     if (m->grown)
         printf("the vocabulary has %d rows now: tokens were added\n", m->config.vocabulary);
     if (m->untied)
@@ -228,8 +232,11 @@ static void tell(const struct merging *m, const char *folder)
     printf("merged in float32 onto %s %s%s, saved %s%s\n", onto, m->folder,
            my.base_dtype == AS_READ ? " as they are there" : "",
            as_read ? "in the dtype each has there" : "as ", as_read ? "" : my.dtype);
+    for (const char *line = m->config.remarks; *line; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL))
+        printf("warning: %.*s\n", (int)strcspn(line, "\n"), line);
     tell_text("the adapter's config says that it was made on ", c->base);
     tell_text("its file says that this was kept in ", tune_adapter_file_base_dtype(m->adapter));
+    tell_text("warning: ", c->remark);
     tell_text("keys of adapter_config.json that are not known here, and were not looked at: ", c->unknown);
 }
 

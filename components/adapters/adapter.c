@@ -105,11 +105,13 @@ int tune_adapter_write(struct tune_model *m, const char *folder, const char *bas
 static int same_options(const struct tune_parameters *t, const char *folder, const struct tune_lora_options *asked,
                         const struct tune_lora_options *have)
 {
+    struct tune_lora_options whole = *asked;
+    whole.modules_to_save = tune_adapter_config_whole(asked);
     if (asked->dora != have->dora)
         return tune_error_set("%s: the adapter is %s, the model's is %s", folder,
                               asked->dora ? "DoRA" : "LoRA", have->dora ? "DoRA" : "LoRA");
-    for (int i = 0; tune_lora_saved(asked, i) || tune_lora_saved(have, i); i++) {
-        const char *ask = tune_lora_saved(asked, i), *is = tune_lora_saved(have, i);
+    for (int i = 0; tune_lora_saved(&whole, i) || tune_lora_saved(have, i); i++) {
+        const char *ask = tune_lora_saved(&whole, i), *is = tune_lora_saved(have, i);
         if (!ask || !is || strcmp(ask, is))
             return tune_error_set("%s: its adapter_config.json and the model train other modules whole (\"modules_to_save\"): "
                                   "%s there, %s here", folder, ask ? ask : "no more", is ? is : "no more");
@@ -138,6 +140,8 @@ static struct tune_adapter_file *open_for(struct tune_model *m, const char *fold
         return NULL;
     }
     struct tune_adapter_file *f = tune_adapter_file_open(folder);
+    if (f)
+        tune_adapter_file_tie(f, tune_model_config(m)->tied);
     if (f && tune_adapter_file_check(f, t, NULL) == 0 &&
         same_options(t, folder, &tune_adapter_file_config(f)->lora, tune_model_lora(m)) == 0)
         return f;
@@ -151,7 +155,17 @@ static const struct tune_array *tensor_of(const struct tune_adapter_file *f, con
     return tune_adapter_file_find(f, p->name, "");
 }
 
-static int read_rows(struct tune_model *m, const struct tune_adapter_file *f, const char *folder)
+/* Read the numbers of an adapter's row. A copy of the embedding or the output projection has the adapter's, merged. */
+static int read_row(struct tune_model *m, struct tune_adapter_file *f, const struct tune_parameter *p, float *out)
+{
+    struct tune_weights_source base = tune_model_source(m);
+    const struct tune_array *x = tensor_of(f, p);
+    if (p->role == TUNE_EMBEDDING || p->role == TUNE_OUTPUT)
+        return tune_adapter_file_merge(f, &base, p, 0, p->count, out);
+    return tune_convert(out, TUNE_F32, x->data, x->dtype, p->count);
+}
+
+static int read_rows(struct tune_model *m, struct tune_adapter_file *f, const char *folder)
 {
     const struct tune_parameters *t = tune_model_parameters(m);
     int64_t total = 0, at = 0;
@@ -162,8 +176,7 @@ static int read_rows(struct tune_model *m, const struct tune_adapter_file *f, co
         return -1;
     int status = 0;
     for (int i = t->base; i < t->count && status == 0; at += t->at[i++].count) {
-        const struct tune_array *x = tensor_of(f, &t->at[i]);
-        status = tune_convert(all + at, TUNE_F32, x->data, x->dtype, t->at[i].count);
+        status = read_row(m, f, &t->at[i], all + at);
         for (int64_t k = 0; k < t->at[i].count && status == 0; k++)
             if (!isfinite(all[at + k]))
                 status =

@@ -1,15 +1,15 @@
 /* adapter_config.h - PEFT's adapter_config.json as options of this library.
  *
  * It reads what PEFT up to 0.21 writes for LoRA. A key that changes the numbers and is not
- * supported is refused with its value. A list of target modules works as in PEFT. A module is a
- * target if its name, or the end of its name after a dot, is in the list. A regular expression is
- * read if it says no more than a list:
+ * supported is refused with its value. Modules are matched as in PEFT. A list names modules, or the
+ * ends of their names after a dot. A text is a regular expression for whole names (core/regular.h).
+ * Keys of rank_pattern and alpha_pattern are expressions for whole names, or for what follows a
+ * dot. Where an expression is not understood, the file of tensors says which modules and ranks it
+ * means.
  *
- *     ".*\.(q_proj|v_proj)"   ".*\.self_attn\.(?:q_proj|k_proj)"   "model\.layers\.0\.mlp\.up_proj"
- *
- * exclude_modules removes names from the targets. It writes the keys that every PEFT since 0.9
- * knows, sorted, with the values that PEFT would write. PEFT before 0.14 refuses a file with an
- * unknown key. */
+ * exclude_modules becomes a part of the targets, which are then an expression. It writes the keys
+ * that every PEFT since 0.9 knows, sorted, with the values that PEFT would write. PEFT before 0.14
+ * refuses a file with an unknown key. */
 #ifndef TUNE_ADAPTER_CONFIG_H
 #define TUNE_ADAPTER_CONFIG_H
 
@@ -27,6 +27,8 @@ struct tune_adapter_config {
     struct tune_lora_options lora; /* its strings belong to this struct */
     char *base;                    /* base_model_name_or_path; NULL: none */
     char *unknown;                 /* unknown keys, "a, b", for the caller to show; NULL: none */
+    char *remark;                  /* what was not understood, and answered by the tensors; NULL:
+                                      nothing */
     char *text[5];                 /* strings that lora points to */
 };
 
@@ -35,6 +37,11 @@ struct tune_adapter_config {
  * tune_adapter_config_free - free its strings. */
 int tune_adapter_config_read(struct tune_adapter_config *c, const char *folder);
 void tune_adapter_config_free(struct tune_adapter_config *c);
+
+/* tune_adapter_config_whole - modules_to_save for a model that has the adapter and is not trained.
+ * The embedding and the output projection are among them, if they have low-rank adapters. They
+ * become whole copies with the adapter merged into them. A constant text, or NULL. */
+const char *tune_adapter_config_whole(const struct tune_lora_options *o);
 
 /* tune_adapter_config_write - write <folder>/adapter_config.json, replacing it. base NULL: null. -1
  * with an error. */

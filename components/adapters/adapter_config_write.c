@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapters/adapter_config_parts.h"
+#include "adapters/adapter_config.h"
 #include "core/error.h"
 #include "files/file.h"
 #include "files/json.h"
@@ -16,53 +16,58 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-char **tune_adapter_pieces(char *text, bool sorted)
+/* Split text at the commas between its entries, in place. The array ends in NULL and the caller frees it. NULL: no memory. */
+static char **split_list(char *text, bool sorted)
 {
     size_t n = 2;
     for (const char *c = text; *c; c++)
         n += *c == ',';
-    char **piece = calloc(n, sizeof *piece), *rest;
+    char **piece = calloc(n, sizeof *piece);
     n = 0;
-    for (char *p = piece ? strtok_r(text, ",", &rest) : NULL; p; p = strtok_r(NULL, ",", &rest))
-        piece[n++] = p;
+    for (char *p = text; piece && *p;) {
+        size_t size = tune_lora_piece(p);
+        bool more = p[size] == ',';
+        p[size] = 0;
+        if (size)
+            piece[n++] = p;
+        p += size + more;
+    }
     if (piece && sorted)
         qsort(piece, n, sizeof *piece, by_text);
     return piece;
 }
 
-/* Write "key": value as a sorted list, or as an object ("k_proj=4": in order, since the first match
- * applies). within (may be NULL): leave out whole module names that have no adapter. PEFT would add
- * adapters there in spite of the layers. */
-static bool write_pieces(FILE *to, const char *key, const char *text, bool pattern, const struct tune_lora_options *within)
-{
-    char number[TUNE_DECIMAL_SIZE], *copy = strdup(text ? text : ""), **piece = copy ? tune_adapter_pieces(copy, !pattern) : NULL;
-    int n = 0;
-    for (int i = 0; piece && piece[i]; i++)
-        if (!within || strncmp(piece[i], "model.", 6) != 0 || tune_lora_rank(within, piece[i]) > 0)
-            piece[n++] = piece[i];
-    fprintf(to, "  \"%s\": %s", key, pattern ? "{" : "[");
-    for (int i = 0; i < n; i++) {
-        size_t name = pattern ? strcspn(piece[i], "=") : strlen(piece[i]);
-        fprintf(to, "%s\n    \"%.*s\"", i ? "," : "", (int)name, piece[i]);
-        if (pattern) /* JSON does not allow a number like .5 */
-            fprintf(to, ": %s", piece[i][name] ? tune_number_text(number, strtod(piece[i] + name + 1, NULL)) : "null");
-    }
-    fprintf(to, "%s%s,\n", n ? "\n  " : "", pattern ? "}" : "]");
-    bool good = piece != NULL;
-    free(piece);
-    free(copy);
-    return good;
-}
-
-static bool write_text(FILE *to, const char *key, const char *text)
+static bool write_quoted(FILE *to, const char *text)
 {
     cJSON *value = cJSON_CreateString(text);
     char *quoted = value ? cJSON_PrintUnformatted(value) : NULL;
     cJSON_Delete(value);
-    if (quoted)
-        fprintf(to, "  \"%s\": %s,\n", key, quoted);
+    fputs(quoted ? quoted : "null", to);
     cJSON_free(quoted);
     return quoted != NULL;
+}
+
+/* Write "key": value as a sorted list, or as an object ("k_proj=4": in order, since the first match
+ * applies). */
+static bool write_pieces(FILE *to, const char *key, const char *text, bool pattern)
+{
+    char number[TUNE_DECIMAL_SIZE], *copy = strdup(text ? text : ""), **piece = copy ? split_list(copy, !pattern) : NULL;
+    bool good = piece != NULL;
+    int n = 0;
+    fprintf(to, "  \"%s\": %s", key, pattern ? "{" : "[");
+    for (; piece && piece[n]; n++) {
+        char *value = pattern ? strrchr(piece[n], '=') : NULL;
+        if (value)
+            *value++ = 0;
+        fprintf(to, "%s\n    ", n ? "," : "");
+        good = write_quoted(to, piece[n]) && good;
+        if (pattern) /* JSON does not allow a number like .5 */
+            fprintf(to, ": %s", value ? tune_number_text(number, strtod(value, NULL)) : "null");
+    }
+    fprintf(to, "%s%s,\n", n ? "\n  " : "", pattern ? "}" : "]");
+    free(piece);
+    free(copy);
+    return good;
 }
 
 /* Write "0,1,8-10" as a list of numbers. */
@@ -93,7 +98,7 @@ int tune_adapter_config_write(const char *folder, const struct tune_lora_options
     bool good = to && quoted;
     if (good) {
         fprintf(to, "{\n");
-        good = write_pieces(to, "alpha_pattern", o->alpha_pattern, true, NULL);
+        good = write_pieces(to, "alpha_pattern", o->alpha_pattern, true);
         fprintf(to, "  \"auto_mapping\": null,\n  \"base_model_name_or_path\": %s,\n  \"bias\": \"none\",\n"
                     "  \"fan_in_fan_out\": false,\n  \"inference_mode\": true,\n  \"init_lora_weights\": true,\n"
                     "  \"layers_pattern\": null,\n", quoted);
@@ -101,17 +106,17 @@ int tune_adapter_config_write(const char *folder, const struct tune_lora_options
         fprintf(to, "  \"lora_alpha\": %s,\n  \"lora_dropout\": %s%s,\n", tune_number_text(alpha, o->alpha),
                 tune_number_text(dropout, o->dropout), floor(o->dropout) == o->dropout ? ".0" : "");
         if (o->modules_to_save)
-            good = write_pieces(to, "modules_to_save", o->modules_to_save, false, NULL) && good;
+            good = write_pieces(to, "modules_to_save", o->modules_to_save, false) && good;
         else
             fprintf(to, "  \"modules_to_save\": null,\n");
         fprintf(to, "  \"peft_type\": \"LORA\",\n  \"r\": %d,\n", o->r);
-        good = write_pieces(to, "rank_pattern", o->rank_pattern, true, NULL) && good;
+        good = write_pieces(to, "rank_pattern", o->rank_pattern, true) && good;
         fprintf(to, "  \"revision\": null,\n");
         if (tune_lora_is_expression(o->targets))
-            good = write_text(to, "target_modules", o->targets) && good;
+            good = fputs("  \"target_modules\": ", to) >= 0 && write_quoted(to, o->targets) && fputs(",\n", to) >= 0 && good;
         else
-            good = write_pieces(to, "target_modules", strcmp(o->targets, "all-linear") == 0 ? TUNE_ADAPTER_LINEAR : o->targets, false,
-                                o->layers ? o : NULL) && good;
+            good = write_pieces(to, "target_modules", strcmp(o->targets, "all-linear") == 0 ? TUNE_ADAPTER_LINEAR : o->targets,
+                                false) && good;
         fprintf(to, "  \"task_type\": \"CAUSAL_LM\",\n  \"use_dora\": %s,\n  \"use_rslora\": %s\n}\n",
                 o->dora ? "true" : "false", o->rslora ? "true" : "false");
         good = fflush(to) == 0 && good;

@@ -17,13 +17,18 @@
 static const char tensors[] = "adapter_model.safetensors";
 static const char *const ends[] = {".lora_A.weight", ".lora_B.weight", ".lora_magnitude_vector"};
 enum { A, B, MAGNITUDE, ENDS };
+/* of the embedding, whose matrix is [rows of the vocabulary, width]: A [r, rows], B [width, r] */
+static const char *const embedding_ends[] = {".lora_embedding_A", ".lora_embedding_B"};
+static const char embedding[] = "model.embed_tokens", output[] = "lm_head";
 static const char whole[] = ".weight"; /* of a module that is trained whole */
+static const char original[] = ".base_layer.weight"; /* PEFT saves the base's matrix of an adapted embedding or output */
 enum { NAME = 200, LISTED = 4 };
 
 struct tune_adapter_file {
     char folder[TUNE_PATH_MAX];
     struct tune_adapter_config config;
     struct tune_safetensors *file;
+    bool tied; /* the base's embedding and output projection are one matrix */
     /* Cache of the module merged last. */
     char module[NAME];
     int64_t r, in, out; /* r 0: none yet, or the module has no adapter */
@@ -89,6 +94,11 @@ const struct tune_array *tune_adapter_file_find(const struct tune_adapter_file *
     return n < NAME ? tune_safetensors_find(f->file, name) : NULL;
 }
 
+void tune_adapter_file_tie(struct tune_adapter_file *f, bool tied)
+{
+    f->tied = tied;
+}
+
 int64_t tune_adapter_file_vocabulary(const struct tune_adapter_file *f)
 {
     const char *module = tune_lora_saved(&f->config.lora, 0);
@@ -121,12 +131,20 @@ static const char *list_more(const struct list *l, char more[40])
 struct differences {
     struct list missing, shapes, dtypes, strangers;
     int64_t found; /* tensors in the file that are expected */
+    bool whole;    /* a stranger is a whole embedding or output projection */
 };
 
-/* The shape that a module's tensor must have. */
-static struct tune_array expected(const struct tune_parameter *p, int end, int rank)
+/* The end of the name of a module's tensor. */
+static const char *end_of(const char *module, int end)
 {
-    struct tune_array t = {.ndim = end == MAGNITUDE ? 1 : 2, .shape = {p->shape[0], p->shape[1]}};
+    return strcmp(module, embedding) == 0 && end < MAGNITUDE ? embedding_ends[end] : ends[end];
+}
+
+/* The shape that a module's tensor must have. shape: of its matrix. */
+static struct tune_array expected(const char *module, const int64_t *shape, int end, int rank)
+{
+    bool turned = strcmp(module, embedding) == 0;
+    struct tune_array t = {.ndim = end == MAGNITUDE ? 1 : 2, .shape = {shape[turned], shape[!turned]}};
     if (end != MAGNITUDE)
         t.shape[end == A ? 0 : 1] = rank;
     return t;
@@ -146,17 +164,19 @@ static void compare_tensor(const struct tune_adapter_file *f, const char *module
     if (t->ndim != ndim || t->shape[0] != shape[0] || (ndim == 2 && t->shape[1] != shape[1]))
         LIST_ADD(&d->shapes, "%s%s is %s, not %s", module, end, tune_shape_text(t->ndim, t->shape, have, sizeof have),
                  tune_shape_text(ndim, shape, want, sizeof want));
-    else if (t->dtype != TUNE_F32 && t->dtype != TUNE_F16 && t->dtype != TUNE_BF16)
+    else if (t->dtype > TUNE_F64)
         LIST_ADD(&d->dtypes, "%s%s is %s", module, end, tune_dtype_name(t->dtype));
 }
 
-static void compare_module(const struct tune_adapter_file *f, const struct tune_parameter *p, const char *module, int rank,
+static void compare_module(const struct tune_adapter_file *f, const int64_t *shape, const char *module, int rank,
                            struct differences *d)
 {
     for (int e = 0; e < (f->config.lora.dora ? ENDS : MAGNITUDE); e++) {
-        struct tune_array x = expected(p, e, rank);
-        compare_tensor(f, module, ends[e], x.shape, x.ndim, d);
+        struct tune_array x = expected(module, shape, e, rank);
+        compare_tensor(f, module, end_of(module, e), x.shape, x.ndim, d);
     }
+    if (tune_adapter_file_find(f, module, original))
+        compare_tensor(f, module, original, shape, 2, d);
 }
 
 /* True if a tensor of the file belongs to a module that is trained whole. */
@@ -176,10 +196,16 @@ static bool asked_for(const struct tune_adapter_file *f, const struct tune_param
 {
     size_t prefix = strlen(TUNE_ADAPTER_PREFIX);
     char weight[NAME], module[NAME];
+    const char *low;
     if (strncmp(name, TUNE_ADAPTER_PREFIX, prefix) != 0)
         return false;
     if (is_saved(f, name + prefix))
         return true;
+    for (int i = 0; (low = tune_lora_low_rank(&f->config.lora, i)); i++)
+        if (strncmp(name + prefix, low, strlen(low)) == 0)
+            for (int e = 0; e <= ENDS; e++)
+                if (strcmp(name + prefix + strlen(low), e < ENDS ? end_of(low, e) : original) == 0)
+                    return e != MAGNITUDE || f->config.lora.dora;
     for (int e = 0; e < (f->config.lora.dora ? ENDS : MAGNITUDE); e++) {
         size_t n = strlen(name), k = strlen(ends[e]);
         if (n <= prefix + k || n >= NAME || strcmp(name + n - k, ends[e]) != 0)
@@ -192,11 +218,12 @@ static bool asked_for(const struct tune_adapter_file *f, const struct tune_param
     return false;
 }
 
-/* The module of a weight row; false: it takes no adapter. */
+/* The module of a weight row; false: it takes no adapter. A model's copy of its embedding or output projection takes one. */
 static bool module_of(const struct tune_parameter *p, char module[NAME])
 {
     size_t n = strlen(p->name);
-    if (p->adapter || p->ndim != 2 || n < 8 || strcmp(p->name + n - 7, ".weight") != 0)
+    bool copy = p->adapter && (p->role == TUNE_EMBEDDING || p->role == TUNE_OUTPUT);
+    if ((p->adapter && !copy) || p->ndim != 2 || n < 8 || strcmp(p->name + n - 7, ".weight") != 0)
         return false;
     snprintf(module, NAME, "%.*s", (int)(n - 7), p->name);
     return true;
@@ -206,7 +233,7 @@ static int report(const struct tune_adapter_file *f, const struct differences *d
 {
     char more[40];
     const struct list *l[] = {&d->shapes, &d->missing, &d->strangers, &d->dtypes};
-    static const char *const what[] = {"other shapes: ", "missing: ", "nothing asks for: ", "not F32, F16 or BF16: "};
+    static const char *const what[] = {"other shapes: ", "missing: ", "nothing asks for: ", "not F32, F16, BF16 or F64: "};
     if (!d->shapes.count && !d->missing.count && !d->strangers.count && !d->dtypes.count)
         return 0;
     tune_error_set("%s/%s does not fit this base model", f->folder, tensors);
@@ -215,6 +242,9 @@ static int report(const struct tune_adapter_file *f, const struct differences *d
     for (int i = 0; i < 4; i++)
         if (l[i]->count)
             tune_error_set("%s; %s%s%s", tune_error_message(), what[i], l[i]->text, list_more(l[i], more));
+    if (d->whole)
+        tune_error_set("%s; to read the embedding and the output projection that the file has whole, name them in "
+                       "\"modules_to_save\"", tune_error_message());
     return -1;
 }
 
@@ -228,29 +258,40 @@ static int no_modules(const struct tune_adapter_file *f, const struct tune_param
         if (module_of(&base->at[i], module) && strncmp(module, first, sizeof first - 1) == 0)
             tune_append_item(names, sizeof names, "%s", module + sizeof first - 1);
     }
-    return tune_error_set("%s/adapter_config.json: \"target_modules\" (%.200s) fits no module of "
-                          "the base model; in each layer there are %s", f->folder,
-                          f->config.lora.targets, names);
+    return tune_error_set("%s/adapter_config.json: \"target_modules\" (%.200s) fits no module of the base model; in each layer "
+                          "there are %s%s", f->folder, f->config.lora.targets, names,
+                          tune_lora_is_expression(f->config.lora.targets) ? "; as in PEFT, a text is a regular expression for whole "
+                          "names: model.layers.0.self_attn.q_proj" : "");
 }
 
 int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune_parameters *base, int *modules)
 {
     struct differences d = {0};
-    const char *saved;
+    const char *saved, *low;
     int count = 0;
-    for (int i = 0; i < base->count; i++) {
+    for (int i = 0; i < base->base; i++) {
         char module[NAME];
-        int rank = module_of(&base->at[i], module) ? tune_lora_rank(&f->config.lora, module) : 0;
+        int rank = tune_lora_module(&base->at[i], module) ? tune_lora_rank(&f->config.lora, module) : 0;
         if (rank > 0)
-            compare_module(f, &base->at[i], module, rank, &d);
+            compare_module(f, base->at[i].shape, module, rank, &d);
         count += rank > 0;
+    }
+    for (int i = 0; (low = tune_lora_low_rank(&f->config.lora, i)); i++, count++) {
+        if (f->config.lora.dora && strcmp(low, embedding) == 0)
+            return tune_error_set("%s/adapter_config.json: DoRA of the embedding (\"target_modules\" has embed_tokens) is not "
+                                  "supported; merge the adapter with PEFT", f->folder);
+        compare_module(f, base->at[0].shape, low, tune_lora_rank(&f->config.lora, low), &d);
     }
     for (int i = 0; (saved = tune_lora_saved(&f->config.lora, i)); i++)
         compare_tensor(f, saved, whole, base->at[0].shape, 2, &d);
     int64_t all = tune_safetensors_count(f->file);
     for (int64_t i = 0; i < all && all > d.found; i++)
-        if (!asked_for(f, base, tune_safetensors_name(f->file, i)))
-            LIST_ADD(&d.strangers, "%.120s", tune_safetensors_name(f->file, i));
+        if (!asked_for(f, base, tune_safetensors_name(f->file, i))) {
+            const char *name = tune_safetensors_name(f->file, i);
+            LIST_ADD(&d.strangers, "%.120s", name);
+            d.whole = d.whole || !strcmp(name, TUNE_ADAPTER_PREFIX "model.embed_tokens.weight") ||
+                      !strcmp(name, TUNE_ADAPTER_PREFIX "lm_head.weight");
+        }
     if (modules)
         *modules = count;
     return count > 0 ? report(f, &d) : no_modules(f, base);
@@ -264,8 +305,9 @@ static int not_finite(const struct tune_adapter_file *f, const char *module, con
 }
 
 /* A tensor's values in F32. All must be finite. */
-static float *numbers(const struct tune_adapter_file *f, const char *module, int end, const struct tune_array *t)
+static float *numbers(const struct tune_adapter_file *f, const char *module, int end)
 {
+    const struct tune_array *t = tune_adapter_file_find(f, module, end_of(module, end));
     int64_t n = tune_array_elements(t);
     float *x = tune_zeroed((size_t)n, sizeof *x, "the adapter %s", f->folder);
     if (!x)
@@ -273,7 +315,7 @@ static float *numbers(const struct tune_adapter_file *f, const char *module, int
     int status = tune_convert(x, TUNE_F32, t->data, t->dtype, n);
     for (int64_t i = 0; i < n && status == 0; i++)
         if (!isfinite(x[i]))
-            status = not_finite(f, module, ends[end], (double)x[i]);
+            status = not_finite(f, module, end_of(module, end), (double)x[i]);
     if (status == 0)
         return x;
     free(x);
@@ -315,6 +357,18 @@ static int norms(struct tune_adapter_file *f, const struct tune_weights_source *
     return status;
 }
 
+/* The same, [columns, rows] as [rows, columns]. */
+static float *turned(const struct tune_adapter_file *f, const char *module, int end, int64_t rows, int64_t columns)
+{
+    float *x = numbers(f, module, end);
+    float *y = x ? tune_zeroed((size_t)(rows * columns), sizeof *y, "the adapter %s", f->folder) : NULL;
+    for (int64_t i = 0; y && i < rows; i++)
+        for (int64_t k = 0; k < columns; k++)
+            y[i * columns + k] = x[k * rows + i];
+    free(x);
+    return y;
+}
+
 /* Load the tensors of the row's module into the cache; r 0: it has no adapter. */
 static int take_module(struct tune_adapter_file *f, const struct tune_weights_source *base, const struct tune_parameter *p)
 {
@@ -326,16 +380,16 @@ static int take_module(struct tune_adapter_file *f, const struct tune_weights_so
     forget_module(f);
     int rank = module[0] ? tune_lora_rank(&f->config.lora, module) : 0;
     if (rank > 0) {
-        const struct tune_array *t[ENDS];
-        for (int e = 0; e < ENDS; e++)
-            t[e] = tune_adapter_file_find(f, module, ends[e]);
+        bool of_embedding = p->role == TUNE_EMBEDDING;
         f->in = p->shape[1];
         f->out = p->shape[0];
         f->r = rank;
         f->scale = (float)tune_lora_scale(&f->config.lora, module);
         f->line = tune_zeroed((size_t)f->in, sizeof *f->line, "the adapter %s", f->folder);
-        if (!f->line || !(f->a = numbers(f, module, A, t[A])) || !(f->b = numbers(f, module, B, t[B])) ||
-            (f->config.lora.dora && !(f->factor = numbers(f, module, MAGNITUDE, t[MAGNITUDE]))))
+        f->a = of_embedding ? turned(f, module, B, f->r, f->in) : numbers(f, module, A);
+        f->b = of_embedding ? turned(f, module, A, f->out, f->r) : numbers(f, module, B);
+        f->factor = f->config.lora.dora ? numbers(f, module, MAGNITUDE) : NULL;
+        if (!f->line || !f->a || !f->b || (f->config.lora.dora && !f->factor))
             return -1;
         if (f->factor)
             TRY(norms(f, base, p));
@@ -355,9 +409,31 @@ static int read_saved(const struct tune_adapter_file *f, const char *name, int64
     return 0;
 }
 
-int tune_adapter_file_merge(struct tune_adapter_file *f, const struct tune_weights_source *base, const struct tune_parameter *p,
+static int read_original(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
+{
+    const struct tune_array *t = context;
+    (void)p;
+    return tune_convert(out, TUNE_F32, (const char *)t->data + at * tune_dtype_bits(t->dtype) / 8, t->dtype, count);
+}
+
+/* The base's numbers of a row: those in the adapter's file, if it has the base's matrix, as PEFT takes them. In a tied base,
+ * the matrix of one is the other's. */
+static struct tune_weights_source base_of(const struct tune_adapter_file *f, const struct tune_weights_source *base,
+                                          const struct tune_parameter *p)
+{
+    bool of_output = p->role == TUNE_OUTPUT;
+    const struct tune_array *t = NULL;
+    if (of_output || p->role == TUNE_EMBEDDING)
+        t = tune_adapter_file_find(f, of_output ? output : embedding, original);
+    if (!t && f->tied && (of_output || p->role == TUNE_EMBEDDING))
+        t = tune_adapter_file_find(f, of_output ? embedding : output, original);
+    return t ? (struct tune_weights_source){read_original, (void *)(uintptr_t)t} : *base;
+}
+
+int tune_adapter_file_merge(struct tune_adapter_file *f, const struct tune_weights_source *source, const struct tune_parameter *p,
                             int64_t at, int64_t count, float *out)
 {
+    struct tune_weights_source original_or_base = base_of(f, source, p), *base = &original_or_base;
     if (is_saved(f, p->name))
         return read_saved(f, p->name, at, count, out);
     if (take_module(f, base, p) < 0) {

@@ -5,6 +5,7 @@
  *     <folder>/adapter_model.safetensors     F32, F16 or BF16 tensors:
  *         "base_model.model." + module + ".lora_A.weight" [r,in], ".lora_B.weight" [out,r],
  *         for DoRA also ".lora_magnitude_vector" [out]
+ *         of "model.embed_tokens": ".lora_embedding_A" [r,rows], ".lora_embedding_B" [width,r]
  *
  * Files of this project name the base's dtype in __metadata__: "tune.base_dtype". */
 #ifndef TUNE_ADAPTER_FILE_H
@@ -36,6 +37,10 @@ const char *tune_adapter_file_base_dtype(const struct tune_adapter_file *f);
 /* tune_adapter_file_vocabulary - rows of the vocabulary in the modules that the adapter trains
  * whole; 0: there are none. They are more than the base's if tokens were added. */
 int64_t tune_adapter_file_vocabulary(const struct tune_adapter_file *f);
+
+/* tune_adapter_file_tie - say whether the base's embedding and output projection are one matrix. An
+ * adapter of one of them unties them. */
+void tune_adapter_file_tie(struct tune_adapter_file *f, bool tied);
 
 /* tune_adapter_file_check - check that the file holds exactly the tensors that its config asks for,
  * in the shapes of this base. -1 with an error that lists the tensors: missing, unknown, or of

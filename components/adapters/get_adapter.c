@@ -149,6 +149,7 @@ struct tune_model *tune_get_frozen(const struct tune_flags *flags, struct tune_d
     bool grown = tune_lora_saved(&adapter.lora, 0) != NULL;
     struct tune_model *m = tune_model_load_grown(folder, dev, flags->dtype, storage, grown ? tune_tokenizer_size(tok) : 0);
     adapter.lora.dropout = 0;
+    adapter.lora.modules_to_save = flags->adapter ? tune_adapter_config_whole(&adapter.lora) : NULL;
     int status = m && flags->adapter ? tune_lora_add(m, &adapter.lora, 0) : m ? 0 : -1;
     if (status == 0 && flags->adapter)
         status = tune_adapter_read(m, flags->adapter);

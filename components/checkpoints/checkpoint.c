@@ -454,6 +454,8 @@ static int begin(struct tune_checkpoint *c, struct tune_model *m)
              config.unknown ? config.unknown : "");
     if (status == 0 && config.unknown)
         status = tune_logger_note(c->options.log, "warning: adapter", text);
+    if (status == 0 && config.remark)
+        status = tune_logger_note(c->options.log, "warning: adapter", config.remark);
     tune_adapter_config_free(&config);
     return status;
 }

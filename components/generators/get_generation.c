@@ -23,6 +23,7 @@
 #include "generators/text_stream.h"
 #include "generators/token_sampler.h"
 #include "models/cache.h"
+#include "models/weights.h"
 #include "templates/chat_template.h"
 #include "tokenizers/tokenizer.h"
 
@@ -304,6 +305,25 @@ static int hash_settings(const struct tune_flags *flags, const struct tune_gener
     return 0;
 }
 
+/* Tell what of the model and the adapter was read otherwise than their configs say. */
+static int tell_remarks(const struct tune_flags *flags, FILE *notes)
+{
+    char folder[TUNE_PATH_MAX];
+    struct tune_model_config config;
+    TRY(tune_model_find(flags->model, folder));
+    TRY(tune_weights_remarks(folder, &config));
+    for (const char *line = config.remarks; *line; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL))
+        fprintf(notes, "# warning: model: %.*s\n", (int)strcspn(line, "\n"), line);
+    if (!flags->adapter)
+        return 0;
+    struct tune_adapter_config adapter;
+    TRY(tune_adapter_config_read(&adapter, flags->adapter));
+    if (adapter.remark)
+        fprintf(notes, "# warning: adapter: %s\n", adapter.remark);
+    tune_adapter_config_free(&adapter);
+    return 0;
+}
+
 /* Tell how prompts are written and tokens are chosen. */
 static int tell(const struct tune_flags *flags, const struct tune_tokenizer *tok, const struct tune_generation_config *c,
                 const struct tune_prompts *prompts, FILE *notes)
@@ -322,7 +342,7 @@ static int tell(const struct tune_flags *flags, const struct tune_tokenizer *tok
             c->said ? " (generation_config.json)" : "", *ends ? ends : "no token of the model", flags->generate.max_new_tokens);
     if (flags->generate.chat)
         fprintf(notes, "# commands     /undo, /system TEXT, /save FILE, /quit; /help has all\n");
-    return 0;
+    return tell_remarks(flags, notes);
 }
 
 static bool same_file(const char *a, const char *b)

@@ -39,7 +39,11 @@ static int find_folder(const struct tune_flags *flags, char folder[TUNE_PATH_MAX
 struct tune_tokenizer *tune_get_prompts_tokenizer(const struct tune_flags *flags)
 {
     char folder[TUNE_PATH_MAX];
-    return find_folder(flags, folder) < 0 ? NULL : tune_tokenizer_open(folder);
+    struct tune_tokenizer *tok = find_folder(flags, folder) < 0 ? NULL : tune_tokenizer_open(folder);
+    if (!tok || tune_tokenizer_limit_by(tok, folder) == 0)
+        return tok;
+    tune_tokenizer_free(tok);
+    return NULL;
 }
 
 /* True if the folder has a chat template of its own. */

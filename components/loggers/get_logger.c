@@ -183,9 +183,9 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
     return log;
 }
 
-static int note_model(struct tune_logger *log, struct tune_model *model)
+static int note_model(struct tune_logger *log, struct tune_model *model, bool trains)
 {
-    char text[256];
+    char text[640];
     const struct tune_model_config *c = tune_model_config(model);
     const struct tune_parameters *p = tune_model_parameters(model);
     snprintf(text, sizeof text, "%s, %d layers of %d, %d/%d heads of %d, vocabulary %d, %.1fM parameters, %.1fM trained",
@@ -199,6 +199,14 @@ static int note_model(struct tune_logger *log, struct tune_model *model)
     tune_logger_flops(log, flat, tune_model_flops(model, 1) - flat);
     tune_logger_know(log, "trained_parameters", (double)tune_parameters_trainable(p));
     TRY(tune_logger_note(log, "model", text));
+    for (const char *line = c->remarks; *line; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL)) {
+        snprintf(text, sizeof text, "%.*s", (int)strcspn(line, "\n"), line);
+        TRY(tune_logger_note(log, "warning: model", text));
+    }
+    snprintf(text, sizeof text, "config.json has an attention_dropout of %g: training here has none; transformers drops so many "
+                                "attention weights", (double)c->attention_dropout);
+    if (c->attention_dropout > 0 && trains)
+        TRY(tune_logger_note(log, "warning: attention_dropout", text));
     return tune_logger_property(log, "model_load_time", tune_model_load_seconds(model));
 }
 
@@ -283,7 +291,7 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(tune_logger_watch(log, dev->gpus));
     if (dev->warning[0])
         TRY(tune_logger_note(log, "warning", dev->warning));
-    TRY(note_model(log, model));
+    TRY(note_model(log, model, tune_loader_planned_steps(load) > 0));
     TRY(note_averages(log, flags->optimizer.ema));
     TRY(tune_logger_weights(log, folder, &identity));
     TRY(tune_logger_data(log, flags->dataset, data));

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "files/folder.h"
 #include "files/json.h"
+#include "models/weights.h"
 #include "core/try.h"
 #include "tokenizers/tokenizer.h"
 
@@ -79,12 +80,30 @@ static int read_all(struct tune_companions *c)
     return 0;
 }
 
+static cJSON *config_of(const struct tune_companions *c)
+{
+    cJSON *json = cJSON_ParseWithLength(c->text[CONFIG], c->size[CONFIG]);
+    if (!json)
+        tune_error_set("%s/config.json: not JSON", c->folder);
+    return json;
+}
+
+/* A config.json that ties two matrices that differ is copied as what it is read as. */
+static int settle_head(struct tune_companions *c)
+{
+    cJSON *json = config_of(c);
+    TRY(json ? 0 : -1);
+    bool tied = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "tie_word_embeddings"));
+    cJSON_Delete(json);
+    return tied && tune_weights_own_head(c->folder) ? tune_companions_untie(c) : 0;
+}
+
 struct tune_companions *tune_companions_read(const char *folder)
 {
     struct tune_companions *c = tune_zeroed(1, sizeof *c, "the files of %s", folder);
     if (!c)
         return NULL;
-    if (tune_path(c->folder, "%s", folder) == 0 && read_all(c) == 0)
+    if (tune_path(c->folder, "%s", folder) == 0 && read_all(c) == 0 && settle_head(c) == 0)
         return c;
     tune_companions_free(c);
     return NULL;
@@ -110,14 +129,6 @@ void tune_companions_free(struct tune_companions *c)
     for (int i = 0; i < COMPANIONS; i++)
         free(c->text[i]);
     free(c);
-}
-
-static cJSON *config_of(const struct tune_companions *c)
-{
-    cJSON *json = cJSON_ParseWithLength(c->text[CONFIG], c->size[CONFIG]);
-    if (!json)
-        tune_error_set("%s/config.json: not JSON", c->folder);
-    return json;
 }
 
 /* Write config.json with another dtype. */

@@ -6,12 +6,14 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "files/cjson.h"
 #include "files/file.h"
 #include "core/try.h"
 #include "core/print.h"
 #include "models/families/family.h"
+#include "models/weights.h"
 
 enum { MAX_CONFIG = 4 << 20 }; /* bytes; real files have a few thousand */
 
@@ -88,6 +90,12 @@ static int text(const struct tune_config_reader *r, const cJSON *object, const c
     return tune_error_set("%s: \"%s\" is no string", r->name, key);
 }
 
+void tune_model_config_remark(struct tune_model_config *c, const char *text)
+{
+    size_t used = strlen(c->remarks);
+    snprintf(c->remarks + used, sizeof c->remarks - used, "%s%s", used ? "\n" : "", text);
+}
+
 static const struct tune_family *const families[] = {
     &tune_family_llama, &tune_family_qwen2, &tune_family_qwen3, &tune_family_mistral, &tune_family_granite,
 };
@@ -102,6 +110,13 @@ static int no_family(const char *name, const char *type)
                 : tune_error_set("%s: no \"model_type\"; supported: %s", name, known);
 }
 
+/* True if a class has the same layers as LlamaForCausalLM: LlamaModel, LLaMAForCausalLM, LlamaForSequenceClassification. */
+static bool is_of_class(const char *class, const char *known)
+{
+    size_t stem = strlen(known) - strlen("ForCausalLM");
+    return strncasecmp(class, known, stem) == 0 && (!strncmp(class + stem, "For", 3) || !strcmp(class + stem, "Model"));
+}
+
 /* Find the family by model_type and architectures. */
 static int read_family(struct tune_model_config *c, const struct tune_config_reader *r, const struct tune_family **family)
 {
@@ -112,7 +127,7 @@ static int read_family(struct tune_model_config *c, const struct tune_config_rea
     for (int i = 0; i < FAMILIES && type; i++) {
         if (strcmp(type, families[i]->type) != 0)
             continue;
-        if (class && strcmp(class, families[i]->class) != 0)
+        if (class && !is_of_class(class, families[i]->class))
             return tune_error_set("%s: architecture \"%.60s\" is not supported; for model_type %s: %s", r->name, class, type,
                                   families[i]->class);
         snprintf(c->family, sizeof c->family, "%s", type);
@@ -122,43 +137,104 @@ static int read_family(struct tune_model_config *c, const struct tune_config_rea
     return no_family(r->name, type);
 }
 
-static int read_rope(struct tune_model_config *c, const struct tune_config_reader *r)
+/* Get the object with the rotary keys; NULL: there is none. As in transformers 5, "rope_scaling" holds before
+ * "rope_parameters", unless it is empty. */
+static int rope_object(struct tune_model_config *c, const struct tune_config_reader *r, const cJSON **rope)
 {
-    double original, top_theta;
-    const cJSON *rope = get(r->json, "rope_parameters");
-    if (!rope)
-        rope = get(r->json, "rope_scaling");
-    if (rope && !cJSON_IsObject(rope))
+    const cJSON *new = get(r->json, "rope_parameters"), *old = get(r->json, "rope_scaling");
+    if ((new && !cJSON_IsObject(new)) || (old && !cJSON_IsObject(old)))
         return tune_error_set("%s: \"rope_parameters\" or \"rope_scaling\" is not an object", r->name);
-    TRY(tune_config_number(r, r->json, "rope_theta", 1, 1e12, 10000, &top_theta));
-    TRY(tune_config_number(r, rope, "rope_theta", 1, 1e12, top_theta, &c->rope_theta));
-    TRY(tune_config_number(r, r->json, "partial_rotary_factor", 0, 1, 1, &original));
-    if (original == 1)
-        TRY(tune_config_number(r, rope, "partial_rotary_factor", 0, 1, 1, &original));
-    if (original != 1)
-        return tune_error_set("%s: \"partial_rotary_factor\" %g is not supported; supported: 1", r->name, original);
-    const char *type;
-    TRY(text(r, rope, "rope_type", &type));
-    if (!type)
-        TRY(text(r, rope, "type", &type));
-    if (!type || strcmp(type, "default") == 0) {
-        c->rope = TUNE_ROPE_DEFAULT;
-        return 0;
-    }
-    c->rope = strcmp(type, "linear") == 0 ? TUNE_ROPE_LINEAR : TUNE_ROPE_LLAMA3;
-    if (c->rope == TUNE_ROPE_LLAMA3 && strcmp(type, "llama3") != 0)
-        return tune_error_set("%s: rope type \"%.40s\" is not supported; supported: default, linear, llama3", r->name, type);
-    TRY(tune_config_number(r, rope, "factor", 1e-6, 1e6, NAN, &c->rope_factor));
-    if (c->rope == TUNE_ROPE_LINEAR)
-        return 0;
+    *rope = old && old->child ? old : new;
+    if (*rope == old && new && new->child && !cJSON_Compare(old, new, true))
+        tune_model_config_remark(c, "config.json has rope_scaling and rope_parameters, and they differ: rope_scaling holds, as in transformers");
+    return 0;
+}
+
+/* Read the context before scaling. As in transformers, the key at the top level holds before the one beside the factor. */
+static int read_original(struct tune_model_config *c, const struct tune_config_reader *r, const cJSON *rope)
+{
+    double original;
+    TRY(tune_config_number(r, rope, "original_max_position_embeddings", 1, 1 << 28, c->max_positions, &original));
+    TRY(tune_config_number(r, r->json, "original_max_position_embeddings", 1, 1 << 28, original, &original));
+    c->rope_original = (int)original;
+    return 0;
+}
+
+static double yarn_scale(double factor, double times)
+{
+    return factor <= 1 ? 1 : 0.1 * times * log(factor) + 1;
+}
+
+/* The pair of a head that turns so often within the original context. */
+static double yarn_pair(const struct tune_model_config *c, double turns)
+{
+    return c->head_dim * log(c->rope_original / (turns * 2 * acos(-1))) / (2 * log(c->rope_theta));
+}
+
+/* YaRN (Peng et al. 2023): rope_low and rope_high are the pairs between which it goes from the given to the scaled angles. */
+static int read_yarn(struct tune_model_config *c, const struct tune_config_reader *r, const cJSON *rope)
+{
+    double fast, slow, times, all;
+    const cJSON *truncate = get(rope, "truncate");
+    TRY(tune_config_number(r, rope, "beta_fast", 0, 1e6, 32, &fast));
+    TRY(tune_config_number(r, rope, "beta_slow", 0, 1e6, 1, &slow));
+    TRY(tune_config_number(r, rope, "mscale", 0, 1e6, 0, &times));
+    TRY(tune_config_number(r, rope, "mscale_all_dim", 0, 1e6, 0, &all));
+    double scale = times > 0 && all > 0 ? yarn_scale(c->rope_factor, times) / yarn_scale(c->rope_factor, all) : yarn_scale(c->rope_factor, 1);
+    TRY(tune_config_number(r, rope, "attention_factor", 0, 1e6, scale, &c->rope_scale));
+    if (truncate && !cJSON_IsBool(truncate))
+        return tune_error_set("%s: \"truncate\" is not true or false", r->name);
+    double low = yarn_pair(c, fast > 0 ? fast : 32), high = yarn_pair(c, slow > 0 ? slow : 1);
+    bool whole = !truncate || cJSON_IsTrue(truncate);
+    c->rope_low = fmax(whole ? floor(low) : low, 0);
+    c->rope_high = fmin(whole ? ceil(high) : high, c->head_dim - 1);
+    c->rope_high += c->rope_low == c->rope_high ? 0.001 : 0;
+    return 0;
+}
+
+static int read_llama3(struct tune_model_config *c, const struct tune_config_reader *r, const cJSON *rope)
+{
     TRY(tune_config_number(r, rope, "low_freq_factor", 1e-6, 1e6, NAN, &c->rope_low));
     TRY(tune_config_number(r, rope, "high_freq_factor", 1e-6, 1e6, NAN, &c->rope_high));
-    TRY(tune_config_number(r, rope, "original_max_position_embeddings", 1, 1 << 28, NAN, &original));
-    c->rope_original = (int)original;
     if (c->rope_high <= c->rope_low)
         return tune_error_set("%s: \"high_freq_factor\" %g is not above \"low_freq_factor\" %g", r->name, c->rope_high,
                               c->rope_low);
     return 0;
+}
+
+static int read_rope(struct tune_model_config *c, const struct tune_config_reader *r)
+{
+    double partial, top_theta;
+    const char *type;
+    const cJSON *rope = NULL;
+    TRY(rope_object(c, r, &rope));
+    TRY(tune_config_number(r, r->json, "rope_theta", 1, 1e12, 10000, &top_theta));
+    TRY(tune_config_number(r, rope, "rope_theta", 1, 1e12, top_theta, &c->rope_theta));
+    TRY(tune_config_number(r, r->json, "partial_rotary_factor", 0, 1, 1, &partial));
+    if (partial == 1)
+        TRY(tune_config_number(r, rope, "partial_rotary_factor", 0, 1, 1, &partial));
+    if (partial != 1)
+        return tune_error_set("%s: \"partial_rotary_factor\" %g is not supported; supported: 1", r->name, partial);
+    TRY(text(r, rope, "rope_type", &type));
+    if (!type)
+        TRY(text(r, rope, "type", &type));
+    static const char *const types[] = {"default", "dynamic", "linear", "llama3", "yarn"};
+    /* dynamic scaling begins behind max_position_embeddings, where no row reaches */
+    static const enum tune_rope kinds[] = {TUNE_ROPE_DEFAULT, TUNE_ROPE_DEFAULT, TUNE_ROPE_LINEAR, TUNE_ROPE_LLAMA3, TUNE_ROPE_YARN};
+    int kind = 0;
+    while (type && kind < 5 && strcmp(type, types[kind]) != 0)
+        kind++;
+    if (kind == 5)
+        return tune_error_set("%s: rope type \"%.40s\" is not supported; supported: default, dynamic, linear, llama3, yarn", r->name,
+                              type);
+    c->rope = kinds[kind];
+    if (c->rope == TUNE_ROPE_DEFAULT)
+        return 0;
+    TRY(tune_config_number(r, rope, "factor", 1e-6, 1e6, NAN, &c->rope_factor));
+    if (c->rope == TUNE_ROPE_LINEAR)
+        return 0;
+    TRY(read_original(c, r, rope));
+    return c->rope == TUNE_ROPE_LLAMA3 ? read_llama3(c, r, rope) : read_yarn(c, r, rope);
 }
 
 int tune_config_window_read(struct tune_model_config *c, const struct tune_config_reader *r, int from, bool by_layer)
@@ -188,7 +264,8 @@ static int read_sizes(struct tune_model_config *c, const struct tune_config_read
     TRY(tune_config_whole(r, "intermediate_size", 1, 1 << 20, NAN, &c->ffn));
     TRY(tune_config_whole(r, "num_hidden_layers", 1, TUNE_MAX_LAYERS, NAN, &c->layers));
     TRY(tune_config_whole(r, "num_attention_heads", 1, 1 << 14, NAN, &c->heads));
-    TRY(tune_config_whole(r, "num_key_value_heads", 1, 1 << 14, family->kv_heads ? family->kv_heads : c->heads, &c->kv_heads));
+    int kv_heads = family->kv_heads && !find(r->json, "num_key_value_heads") ? family->kv_heads : c->heads; /* null: heads */
+    TRY(tune_config_whole(r, "num_key_value_heads", 1, 1 << 14, kv_heads, &c->kv_heads));
     TRY(tune_config_whole(r, "max_position_embeddings", 1, 1 << 28, 2048, &c->max_positions));
     if (!get(r->json, "head_dim") && c->hidden % c->heads != 0)
         return tune_error_set(
@@ -196,8 +273,8 @@ static int read_sizes(struct tune_model_config *c, const struct tune_config_read
             c->hidden, c->heads);
     TRY(tune_config_whole(r, "head_dim", 2, 1 << 14, family->head_dim ? family->head_dim : c->hidden / c->heads, &c->head_dim));
     if (c->heads % c->kv_heads != 0)
-        return tune_error_set("%s: \"num_attention_heads\" %d does not divide by \"num_key_value_heads\" %d", r->name,
-                              c->heads, c->kv_heads);
+        return tune_error_set("%s: \"num_attention_heads\" %d does not divide by \"num_key_value_heads\" %d%s", r->name,
+                              c->heads, c->kv_heads, find(r->json, "num_key_value_heads") ? "" : ", the default of this family");
     if (c->head_dim % 2 != 0)
         return tune_error_set("%s: \"head_dim\" %d is odd; rotary embedding needs pairs", r->name, c->head_dim);
     return 0;
@@ -207,13 +284,13 @@ static int read_sizes(struct tune_model_config *c, const struct tune_config_read
 static int refuse_unsupported(const struct tune_config_reader *r)
 {
     const char *act;
-    double dropout;
     TRY(text(r, r->json, "hidden_act", &act));
     if (act && strcmp(act, "silu") != 0 && strcmp(act, "swish") != 0)
         return tune_error_set("%s: \"hidden_act\" \"%.40s\" is not supported; supported: silu", r->name, act);
-    TRY(tune_config_number(r, r->json, "attention_dropout", 0, 1, 0, &dropout));
-    if (dropout != 0)
-        return tune_error_set("%s: \"attention_dropout\" %g is not supported; set it to 0", r->name, dropout);
+    const cJSON *by_layer = get(r->json, "per_layer_config");
+    if (by_layer && (!cJSON_IsObject(by_layer) || by_layer->child))
+        return tune_error_set("%s: \"per_layer_config\": layers that differ from one another are not supported; the model must be "
+                              "the same in each layer", r->name);
     if (get(r->json, "quantization_config"))
         return tune_error_set(
             "%s: \"quantization_config\": quantised weights are not supported; use the model's F32, F16 or BF16 "
@@ -227,6 +304,7 @@ static int read_numbers(struct tune_model_config *c, const struct tune_config_re
     double eps;
     TRY(tune_config_number(r, r->json, "rms_norm_eps", 0, 1, 1e-6, &eps));
     c->norm_eps = (float)eps;
+    TRY(tune_config_scalar(r, "attention_dropout", 0, &c->attention_dropout));
     TRY(tune_config_scalar(r, "initializer_range", 0.02, &c->initializer_range));
     TRY(tune_config_flag(r, "tie_word_embeddings", false, &c->tied));
     c->embedding_multiplier = c->residual_multiplier = c->logits_scaling = 1;
@@ -264,6 +342,11 @@ int tune_model_config_read(struct tune_model_config *c, const char *folder)
         return -1;
     int status = tune_model_config_parse(c, json, path);
     cJSON_Delete(json);
+    if (status == 0 && c->tied && tune_weights_own_head(folder)) {
+        c->tied = false;
+        tune_model_config_remark(c, "config.json ties the output projection to the embedding, but lm_head.weight is stored and is "
+                                    "another: it is used, as in transformers 5");
+    }
     return status;
 }
 
@@ -285,28 +368,42 @@ double tune_model_config_flops(const struct tune_model_config *c, double T)
     return 6 * weights + 6.0 * c->layers * T * c->heads * c->head_dim;
 }
 
+/* The inverse frequency of pair i, in float32 as in transformers. */
+static float inverse_frequency(const struct tune_model_config *c, int i)
+{
+    float frequency = powf((float)c->rope_theta, (float)(2 * i) / (float)c->head_dim), inverse = 1.0f / frequency;
+    float factor = (float)c->rope_factor;
+    if (c->rope == TUNE_ROPE_LINEAR)
+        return inverse / factor;
+    if (c->rope == TUNE_ROPE_LLAMA3) {
+        const float two_pi = 6.28318530717958648f;
+        float wave = two_pi / inverse, original = (float)c->rope_original;
+        if (wave > original / (float)c->rope_low)
+            return inverse / factor;
+        if (wave < original / (float)c->rope_high)
+            return inverse;
+        float s = (original / wave - (float)c->rope_low) / (float)(c->rope_high - c->rope_low);
+        return (1 - s) * inverse / factor + s * inverse;
+    }
+    if (c->rope == TUNE_ROPE_YARN) {
+        float ramp = ((float)i - (float)c->rope_low) / (float)(c->rope_high - c->rope_low);
+        float given = 1 - fminf(fmaxf(ramp, 0), 1);
+        return 1.0f / (factor * frequency) * (1 - given) + inverse * given;
+    }
+    return inverse;
+}
+
 void tune_rope_table(const struct tune_model_config *c, int T, float *table)
 {
     int half = c->head_dim / 2;
-    const float two_pi = 6.28318530717958648f;
+    double scale = c->rope == TUNE_ROPE_YARN ? c->rope_scale : 1;
     for (int i = 0; i < half; i++) {
-        float inverse = 1.0f / powf((float)c->rope_theta, (float)(2 * i) / (float)c->head_dim);
-        if (c->rope == TUNE_ROPE_LINEAR)
-            inverse /= (float)c->rope_factor;
-        if (c->rope == TUNE_ROPE_LLAMA3) {
-            float wave = two_pi / inverse, original = (float)c->rope_original;
-            if (wave > original / (float)c->rope_low) {
-                inverse /= (float)c->rope_factor;
-            } else if (wave >= original / (float)c->rope_high) {
-                float s = (original / wave - (float)c->rope_low) / (float)(c->rope_high - c->rope_low);
-                inverse = (1 - s) * inverse / (float)c->rope_factor + s * inverse;
-            }
-        }
+        float inverse = inverse_frequency(c, i);
         /* float32 angle as in transformers, then its sine in double */
         for (int t = 0; t < T; t++) {
             float angle = (float)t * inverse;
-            table[(int64_t)t * c->head_dim + i] = (float)cos((double)angle);
-            table[(int64_t)t * c->head_dim + half + i] = (float)sin((double)angle);
+            table[(int64_t)t * c->head_dim + i] = (float)(cos((double)angle) * scale);
+            table[(int64_t)t * c->head_dim + half + i] = (float)(sin((double)angle) * scale);
         }
     }
 }

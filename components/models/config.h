@@ -18,7 +18,7 @@ struct cJSON;
 
 enum { TUNE_MAX_LAYERS = 1024 };
 
-enum tune_rope { TUNE_ROPE_DEFAULT, TUNE_ROPE_LINEAR, TUNE_ROPE_LLAMA3 };
+enum tune_rope { TUNE_ROPE_DEFAULT, TUNE_ROPE_LINEAR, TUNE_ROPE_LLAMA3, TUNE_ROPE_YARN };
 
 struct tune_model_config {
     char family[16];                  /* model_type: "llama", "qwen2", ... */
@@ -32,19 +32,26 @@ struct tune_model_config {
     unsigned char sliding[TUNE_MAX_LAYERS];
     enum tune_rope rope;
     double rope_theta, rope_factor, rope_low, rope_high;
-    int rope_original;                /* context before scaling (llama3) */
+    double rope_scale;                /* sines and cosines are multiplied by it (yarn) */
+    int rope_original;                /* context before scaling (llama3, yarn) */
     /* granite; elsewhere attention_scale is 1/sqrt(head_dim) and the others are 1 */
     float embedding_multiplier, attention_scale, residual_multiplier, logits_scaling;
     float initializer_range;
+    float attention_dropout;          /* of config.json; it is not applied here */
     enum tune_dtype dtype;            /* dtype of the weights by config.json; F32 if it has none */
+    char remarks[640];                /* for the user: what was read otherwise than config.json
+                                         says, a line each; "": nothing */
 };
 
-/* tune_model_config_read - read <folder>/config.json. -1 with an error that names file and key: a
- * key is missing, out of range or not supported, or heads do not divide.
- * tune_model_config_parse - the same from parsed JSON; name goes into messages. */
+/* tune_model_config_read - read <folder>/config.json. A tied model whose file holds another output
+ * projection is not tied. -1 with an error that names file and key: a key is missing, out of range
+ * or not supported, or heads do not divide.
+ * tune_model_config_parse - the same from parsed JSON alone; name goes into messages.
+ * tune_model_config_remark - add a line to the remarks. */
 int tune_model_config_read(struct tune_model_config *c, const char *folder);
 int tune_model_config_parse(struct tune_model_config *c, const struct cJSON *json,
                             const char *name);
+void tune_model_config_remark(struct tune_model_config *c, const char *text);
 
 /* tune_model_config_window - the attention window of a layer; 0: none. */
 int tune_model_config_window(const struct tune_model_config *c, int layer);

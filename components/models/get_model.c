@@ -43,8 +43,11 @@ int tune_get_model_use(const struct tune_flags *flags)
 int tune_get_model_folder(const struct tune_flags *flags, const struct tune_tokenizer *tok, char *folder)
 {
     struct tune_model_config config;
+    int32_t ids = tune_tokenizer_size(tok);
     TRY(tune_get_model_config(flags, folder, &config));
-    if (tune_tokenizer_size(tok) > config.vocabulary)
+    while (ids > config.vocabulary && tune_tokenizer_is_added(tok, ids - 1))
+        ids--; /* a row with such a token is an error when it is encoded */
+    if (ids > config.vocabulary)
         return tune_error_set("%s: the tokenizer has ids up to %d, config.json a \"vocab_size\" "
                               "of %d; they do not belong together", folder,
                               (int)tune_tokenizer_size(tok) - 1, config.vocabulary);

@@ -53,16 +53,20 @@ bool tune_lora_module(const struct tune_parameter *p, char *module);
  * "lm_head". NULL: there are no more. */
 const char *tune_lora_saved(const struct tune_lora_options *o, int i);
 
+/* tune_lora_low_rank - the name of the i-th of the same modules that has a low-rank adapter. Such
+ * adapters are read and merged (adapters/), and not trained. tune_lora_add refuses them. */
+const char *tune_lora_low_rank(const struct tune_lora_options *o, int i);
+
 /* tune_lora_is_expression - whether targets are a regular expression: it has signs that no name
- * has. It fits whole names, as re.fullmatch in PEFT.
- * tune_lora_expression_check - 0, or -1 with an error: it cannot be read. Python's syntax is
- * supported as far as module names need it: no lookaround, no backreferences.
- * tune_lora_expression_fits - whether it fits the name of a module. */
+ * has. It fits whole names, as re.fullmatch in PEFT (core/regular.h).
+ * tune_lora_expression_check - 0, or -1 with an error: it cannot be read, or takes too long.
+ * tune_lora_piece - bytes of a list's first entry: up to a comma that is not within brackets. */
 bool tune_lora_is_expression(const char *targets);
 int tune_lora_expression_check(const char *expression);
-bool tune_lora_expression_fits(const char *expression, const char *module);
+size_t tune_lora_piece(const char *list);
 
-/* tune_lora_rank - the rank of a module such as "model.layers.0.self_attn.q_proj"; 0: no adapter.
+/* tune_lora_rank - the rank of a module such as "model.layers.0.self_attn.q_proj" or "lm_head"; 0:
+ * no adapter. A module that is trained whole has none.
  * tune_lora_alpha - its alpha.
  * tune_lora_scale - its s. */
 int tune_lora_rank(const struct tune_lora_options *o, const char *module);

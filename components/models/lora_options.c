@@ -7,6 +7,7 @@
 
 #include "core/try.h"
 #include "core/print.h"
+#include "core/regular.h"
 #include "models/lora_parts.h"
 
 struct piece {
@@ -14,13 +15,28 @@ struct piece {
     size_t size;
 };
 
+size_t tune_lora_piece(const char *list)
+{
+    char closing = 0; /* of the brackets that are open */
+    size_t n = 0;
+    for (; list[n] && (list[n] != ',' || closing); n++) {
+        if (list[n] == '\\' && list[n + 1])
+            n++;
+        else if (closing)
+            closing = list[n] == closing ? 0 : closing;
+        else if (list[n] == '{' || list[n] == '[')
+            closing = list[n] == '{' ? '}' : ']';
+    }
+    return n;
+}
+
 /* Get the next item of a comma-separated list; false: none is left. */
 static bool next_piece(const char **list, struct piece *p)
 {
     if (!*list)
         return false;
     p->text = *list;
-    p->size = strcspn(*list, ",");
+    p->size = tune_lora_piece(*list);
     *list = p->text[p->size] ? p->text + p->size + 1 : NULL;
     return true;
 }
@@ -60,7 +76,7 @@ static bool read_range(struct piece p, long *low, long *high)
 static bool read_assignment(struct piece p, struct piece *name, double *value)
 {
     char text[48], *end;
-    const char *equal = memchr(p.text, '=', p.size);
+    const char *equal = memrchr(p.text, '=', p.size); /* an expression may have others */
     size_t left = equal ? (size_t)(p.text + p.size - equal - 1) : 0;
     if (!equal || equal == p.text || left == 0 || left >= sizeof text || !strchr("0123456789.", equal[1]))
         return false;
@@ -81,51 +97,6 @@ static bool in_layers(const char *layers, const char *module)
             return true;
     return false;
 }
-
-static bool targeted(const char *targets, const char *module)
-{
-    struct piece p;
-    size_t n = strlen(module);
-    if (n < 5 || strcmp(module + n - 5, "_proj"))
-        return false;
-    if (!strcmp(targets, "all-linear"))
-        return true;
-    if (tune_lora_is_expression(targets))
-        return tune_lora_expression_fits(targets, module);
-    while (next_piece(&targets, &p))
-        if (ends_with(module, p))
-            return true;
-    return false;
-}
-
-/* The value of the first entry of a pattern that matches the module, or `otherwise`. */
-static double by_pattern(const char *pattern, const char *module, double otherwise)
-{
-    struct piece p, name;
-    double value;
-    while (next_piece(&pattern, &p))
-        if (read_assignment(p, &name, &value) && ends_with(module, name))
-            return value;
-    return otherwise;
-}
-
-int tune_lora_rank(const struct tune_lora_options *o, const char *module)
-{
-    return targeted(o->targets, module) && in_layers(o->layers, module) ? (int)by_pattern(o->rank_pattern, module, o->r) : 0;
-}
-
-double tune_lora_alpha(const struct tune_lora_options *o, const char *module)
-{
-    return by_pattern(o->alpha_pattern, module, o->alpha);
-}
-
-double tune_lora_scale(const struct tune_lora_options *o, const char *module)
-{
-    double r = tune_lora_rank(o, module);
-    return tune_lora_alpha(o, module) / (o->rslora ? sqrt(r) : r);
-}
-
-/* ---- modules that are trained whole ---- */
 
 /* The modules that can be trained whole, in the order of the model. */
 static const char *const wholes[] = {"model.embed_tokens", "lm_head"};
@@ -150,6 +121,89 @@ const char *tune_lora_saved(const struct tune_lora_options *o, int i)
         if (named && i-- == 0)
             return wholes[k];
     }
+    return NULL;
+}
+
+static bool is_saved(const struct tune_lora_options *o, const char *module)
+{
+    const char *saved;
+    for (int i = 0; (saved = tune_lora_saved(o, i)); i++)
+        if (strcmp(saved, module) == 0)
+            return true;
+    return false;
+}
+
+/* True if the targets name the module: whole, in whatever layer; or its end, in the layers. */
+static bool listed(const struct tune_lora_options *o, const char *module)
+{
+    struct piece p;
+    bool ends = false;
+    for (const char *at = o->targets; next_piece(&at, &p);) {
+        if (ends_with(module, p) && p.size == strlen(module))
+            return true;
+        ends = ends || ends_with(module, p);
+    }
+    return ends && in_layers(o->layers, module);
+}
+
+static bool targeted(const struct tune_lora_options *o, const char *module)
+{
+    size_t n = strlen(module);
+    bool linear = n > 5 && !strcmp(module + n - 5, "_proj");
+    if (!linear && whole((struct piece){module, n}) < 0)
+        return false;
+    if (!strcmp(o->targets, "all-linear"))
+        return linear && in_layers(o->layers, module);
+    if (tune_lora_is_expression(o->targets))
+        return tune_regular_matches(o->targets, module, true) == 1 && in_layers(o->layers, module);
+    return listed(o, module);
+}
+
+/* True if a pattern's key fits a module: its end, or an expression for it, as in PEFT. */
+static bool key_fits(struct piece key, const char *module)
+{
+    char *expression = NULL;
+    char *text = strndup(key.text, key.size);
+    bool fits = ends_with(module, key);
+    if (text && tune_lora_is_expression(text) && asprintf(&expression, "(.*\\.)?(%s)$", text) >= 0)
+        fits = tune_regular_matches(expression, module, false) == 1;
+    free(expression);
+    free(text);
+    return fits;
+}
+
+/* The value of the first entry of a pattern that matches the module, or `otherwise`. */
+static double by_pattern(const char *pattern, const char *module, double otherwise)
+{
+    struct piece p, name;
+    double value;
+    while (next_piece(&pattern, &p))
+        if (read_assignment(p, &name, &value) && key_fits(name, module))
+            return value;
+    return otherwise;
+}
+
+int tune_lora_rank(const struct tune_lora_options *o, const char *module)
+{
+    return targeted(o, module) && !is_saved(o, module) ? (int)by_pattern(o->rank_pattern, module, o->r) : 0;
+}
+
+double tune_lora_alpha(const struct tune_lora_options *o, const char *module)
+{
+    return by_pattern(o->alpha_pattern, module, o->alpha);
+}
+
+double tune_lora_scale(const struct tune_lora_options *o, const char *module)
+{
+    double r = tune_lora_rank(o, module);
+    return tune_lora_alpha(o, module) / (o->rslora ? sqrt(r) : r);
+}
+
+const char *tune_lora_low_rank(const struct tune_lora_options *o, int i)
+{
+    for (int k = 0; k < WHOLES; k++)
+        if (tune_lora_rank(o, wholes[k]) > 0 && i-- == 0)
+            return wholes[k];
     return NULL;
 }
 
@@ -178,6 +232,11 @@ static int check_pattern(const char *what, const char *pattern, bool ranks)
     for (const char *at = pattern; next_piece(&at, &p);) {
         if (!read_assignment(p, &name, &value))
             return refuse(what, p, "entries like k_proj=4 with commas between them");
+        char *key = strndup(name.text, name.size);
+        int status = key && tune_lora_is_expression(key) ? tune_lora_expression_check(key) : 0;
+        free(key);
+        if (status < 0)
+            return tune_error_prefix("%s: ", what);
         if (named_before(pattern, name))
             return refuse(what, p, "each name once");
         if (ranks && (value < 1 || value > TUNE_LORA_MAX_RANK || value != floor(value)))
@@ -203,7 +262,8 @@ int tune_lora_check(const struct tune_lora_options *o)
     if (!o->targets)
         return tune_error_usage("LoRA: no targets; name modules, or write all-linear");
     if (tune_lora_is_expression(o->targets)) {
-        TRY(tune_lora_expression_check(o->targets));
+        if (tune_lora_expression_check(o->targets) < 0)
+            return tune_error_prefix("LoRA's targets: ");
         if (o->layers)
             return tune_error_usage("LoRA's layers: the targets are a regular expression, which says itself in which layers; "
                                     "such as .*\\.[0-3]\\.mlp\\.up_proj");
@@ -224,7 +284,7 @@ static bool fits_some(const struct tune_parameters *t, const struct tune_lora_op
 {
     for (int i = 0; i < t->base; i++) {
         char module[sizeof t->at->name];
-        if (tune_lora_module(&t->at[i], module) && ends_with(module, end) && (!adapted || tune_lora_rank(o, module) > 0))
+        if (tune_lora_module(&t->at[i], module) && key_fits(end, module) && (!adapted || tune_lora_rank(o, module) > 0))
             return true;
     }
     return false;
@@ -279,6 +339,10 @@ int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lor
     long low, high;
     const char *layers = o->layers;
     TRY(tune_lora_check(o));
+    if (tune_lora_low_rank(o, 0))
+        return tune_error_usage("LoRA's targets: low-rank adapters of %s are read and merged, but not trained; name it in "
+                                "modules_to_save to train it whole, or merge the adapter first and train the merged model",
+                                tune_lora_low_rank(o, 0));
     while (!o->loose && next_piece(&layers, &p))
         if (read_range(p, &low, &high) && high >= model_layers)
             return tune_error_usage("LoRA's layers: \"%.*s\"; the model has layers 0 to %d", (int)p.size, p.text,
@@ -296,6 +360,8 @@ int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lor
         if (tune_lora_module(&t->at[i], module) && tune_lora_rank(o, module) > 0)
             return 0;
     }
+    if (o->loose && tune_lora_saved(o, 0))
+        return 0;
     if (!o->layers)
         return no_module(t, "LoRA's targets", (struct piece){o->targets, strlen(o->targets)}, false);
     return tune_error_usage("LoRA: no target lies in the layers %s; the model has layers 0 to %d", o->layers,

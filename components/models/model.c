@@ -141,10 +141,11 @@ static int load_all(struct tune_model *m, const struct tune_weights *w, int rows
 }
 
 /* The table of the folder's tensors, checked; then with more rows of the vocabulary. */
-static int make_table(struct tune_parameters *table, struct tune_model_config *config, const struct tune_weights *w, int vocabulary)
+static int make_table(struct tune_parameters *table, struct tune_model_config *config, struct tune_weights *w, int vocabulary)
 {
     TRY(tune_parameters_new(table, config));
     TRY(tune_weights_check(w, table, config->tied));
+    tune_weights_remark(w, config);
     if (vocabulary <= config->vocabulary)
         return 0;
     struct tune_parameters read = *table;

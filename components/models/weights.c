@@ -1,19 +1,16 @@
-/* weights.c - opening, checking and writing the weight files of a folder. */
+/* weights.c - opening, checking and reading the weight files of a folder. */
 #include "models/weights.h"
 
-#include <cjson/cJSON.h>
-#include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/cjson.h"
 #include "files/file.h"
 #include "files/folder.h"
 #include "files/json.h"
 #include "files/safetensors.h"
 #include "core/array.h"
+#include "core/print.h"
 #include "core/try.h"
 
 /* Known models have fewer than 200 shards and an index below 10 MB. */
@@ -36,6 +33,8 @@ struct tune_weights {
     int64_t header;    /* bytes of all headers together */
     struct named *named; /* sorted by name */
     int64_t count;
+    bool embedding_is_head; /* tied, and stored as lm_head.weight alone */
+    char left_out[400];
 };
 
 void tune_weights_close(struct tune_weights *w)
@@ -79,19 +78,16 @@ static int open_shard(struct tune_weights *w, const char *name)
     return w->shards - 1;
 }
 
-/* Read an entry of weight_map. It must name a file in this folder that holds the tensor. */
-static int read_entry(struct tune_weights *w, struct tune_json *j, struct tune_text key)
+/* Read an entry of weight_map. It must name a file in this folder. Which file holds the tensor is looked up in the files,
+ * as in transformers: an entry may be wrong. */
+static int read_entry(struct tune_weights *w, struct tune_json *j)
 {
     struct tune_text file;
     TRY(tune_json_string(j, &file));
     if (file.size == 0 || file.size > 255 || memchr(file.data, 0, file.size) || memchr(file.data, '/', file.size) ||
         memchr(file.data, '\\', file.size) || tune_text_equal(file, "..") || tune_text_equal(file, "."))
         return tune_json_fail(j, "\"%.60s\" is not the name of a file in this folder", file.data);
-    int shard = open_shard(w, file.data);
-    TRY(shard);
-    if (!tune_safetensors_find(w->shard[shard], key.data))
-        return tune_json_fail(j, "tensor \"%.90s\" is not in %.200s", key.data, file.data);
-    return 0;
+    return open_shard(w, file.data) < 0 ? -1 : 0;
 }
 
 static int read_index(struct tune_weights *w, struct tune_json *j)
@@ -108,7 +104,7 @@ static int read_index(struct tune_weights *w, struct tune_json *j)
         found = true;
         TRY(tune_json_object(j));
         while ((got = tune_json_key(j, &key)) == 1)
-            TRY(read_entry(w, j, key));
+            TRY(read_entry(w, j));
         TRY(got);
     }
     TRY(got);
@@ -123,7 +119,13 @@ static int by_name(const void *a, const void *b)
     return order ? order : x->shard - y->shard;
 }
 
-/* List the tensors of all files by name. A tensor in two files is an error. */
+static bool same_values(const struct tune_array *a, const struct tune_array *b)
+{
+    return a->dtype == b->dtype && a->ndim == b->ndim && memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->ndim) == 0 &&
+           memcmp(a->data, b->data, (size_t)tune_array_bytes(a)) == 0;
+}
+
+/* List the tensors of all files by name. A tensor in two files is an error, unless both hold the same numbers. */
 static int index_tensors(struct tune_weights *w)
 {
     int64_t n = 0;
@@ -137,8 +139,8 @@ static int index_tensors(struct tune_weights *w)
             w->named[w->count++] = (struct named){tune_safetensors_name(w->shard[i], t), tune_safetensors_at(w->shard[i], t), i};
     qsort(w->named, (size_t)n, sizeof *w->named, by_name);
     for (int64_t i = 1; i < n; i++)
-        if (strcmp(w->named[i - 1].name, w->named[i].name) == 0)
-            return tune_error_set("%s: tensor \"%.90s\" is in %s and in %s; remove one", w->folder, w->named[i].name,
+        if (strcmp(w->named[i - 1].name, w->named[i].name) == 0 && !same_values(w->named[i - 1].tensor, w->named[i].tensor))
+            return tune_error_set("%s: tensor \"%.90s\" is in %s and in %s, with other numbers; remove one", w->folder, w->named[i].name,
                                   w->name[w->named[i - 1].shard], w->name[w->named[i].shard]);
     return 0;
 }
@@ -189,17 +191,69 @@ static int named_as(const void *name, const void *element)
     return strcmp(name, ((const struct named *)element)->name);
 }
 
-const struct tune_array *tune_weights_find(const struct tune_weights *w, const char *name)
+static const struct tune_array *find(const struct tune_weights *w, const char *name)
 {
     const struct named *found = bsearch(name, w->named, (size_t)w->count, sizeof *w->named, named_as);
     return found ? found->tensor : NULL;
+}
+
+static const char prefix[] = "model.", head[] = "lm_head.weight", embedding[] = "model.embed_tokens.weight";
+enum { PREFIX = sizeof prefix - 1, NAME = 200 };
+
+/* The name that transformers reads in place of this one: without "model." before it, or with it. */
+static const char *other_name(const char *name, char other[NAME])
+{
+    bool has = strncmp(name, prefix, PREFIX) == 0;
+    snprintf(other, NAME, "%s%s", has ? "" : prefix, has ? name + PREFIX : name);
+    return other;
+}
+
+const struct tune_array *tune_weights_find(const struct tune_weights *w, const char *name)
+{
+    char other[NAME];
+    const struct tune_array *t = find(w, w->embedding_is_head && strcmp(name, embedding) == 0 ? head : name);
+    return t ? t : find(w, other_name(w->embedding_is_head && strcmp(name, embedding) == 0 ? head : name, other));
+}
+
+/* True if two tensors of floats have the same shape and numbers, in whatever dtypes. */
+static bool same_numbers(const struct tune_array *a, const struct tune_array *b)
+{
+    enum { PIECE = 1024 };
+    float x[PIECE], y[PIECE];
+    int64_t n = tune_array_elements(a);
+    bool same = a->ndim == b->ndim && memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->ndim) == 0;
+    for (int64_t at = 0; at < n && same; at += PIECE) {
+        int64_t count = n - at < PIECE ? n - at : PIECE;
+        same = tune_convert(x, TUNE_F32, (const char *)a->data + at * tune_dtype_bits(a->dtype) / 8, a->dtype, count) == 0 &&
+               tune_convert(y, TUNE_F32, (const char *)b->data + at * tune_dtype_bits(b->dtype) / 8, b->dtype, count) == 0;
+        for (int64_t i = 0; i < count && same; i++)
+            same = x[i] == y[i];
+    }
+    return same;
+}
+
+bool tune_weights_own_head(const char *folder)
+{
+    struct tune_error why;
+    bool own = false;
+    if (!tune_folder_has(folder, single) && !tune_folder_has(folder, index_name))
+        return false;
+    tune_error_save(&why);
+    struct tune_weights *w = tune_weights_open(folder);
+    const struct tune_array *a = w ? tune_weights_find(w, embedding) : NULL, *b = w ? tune_weights_find(w, head) : NULL;
+    if (a && b)
+        own = !same_numbers(a, b);
+    tune_weights_close(w);
+    tune_error_restore(&why); /* whoever reads the weights reports what is wrong with them */
+    return own;
 }
 
 static bool ignored(const char *name, bool tied)
 {
     const char *tail = ".rotary_emb.inv_freq";
     size_t n = strlen(name), k = strlen(tail);
-    return (n > k && strcmp(name + n - k, tail) == 0) || (tied && strcmp(name, "lm_head.weight") == 0);
+    return (n > k && strcmp(name + n - k, tail) == 0) ||
+           (tied && (strcmp(name, head) == 0 || (strncmp(name, prefix, PREFIX) == 0 && strcmp(name + PREFIX, head) == 0)));
 }
 
 static int compare_names(const void *a, const void *b)
@@ -207,90 +261,109 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Refuse a tensor without a place in the model: leaving it out would change the numbers. */
-static int check_no_strangers(const struct tune_weights *w, const struct tune_parameters *p, bool tied)
+/* True if the base has a row of this name, or of the name that is read in its place. */
+static bool has_row(const char *const *names, int count, const char *name)
+{
+    char other[NAME];
+    const char *second = other_name(name, other);
+    return bsearch(&name, names, (size_t)count, sizeof *names, compare_names) ||
+           bsearch(&second, names, (size_t)count, sizeof *names, compare_names);
+}
+
+/* True if a tensor is named as a part of a language model is. */
+static bool is_of_model(const char *name)
+{
+    static const char *const parts[] = {"layers.", "embed_tokens.", "norm.", "lm_head."};
+    name += strncmp(name, prefix, PREFIX) == 0 ? PREFIX : 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strncmp(name, parts[i], strlen(parts[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Report a tensor of a part of the model that config.json does not ask for. Leaving it out would change the numbers. */
+static int no_place(const struct tune_weights *w, const struct named *n)
+{
+    return tune_error_set("%s/%s: tensor \"%.90s\" has no place in the model that config.json describes; correct config.json, or "
+                          "take the tensor out of the file", w->folder, w->name[n->shard], n->name);
+}
+
+/* Check what the files hold beside the base's rows. Other parts, such as a classifier, are left out, as in transformers,
+ * and listed. */
+static int check_strangers(struct tune_weights *w, const struct tune_parameters *p, bool tied)
 {
     const char **names = tune_zeroed((size_t)p->base, sizeof *names, "checking %s", w->folder);
-    int status = 0;
+    int status = 0, count = 0;
     if (!names)
         return -1;
     for (int i = 0; i < p->base; i++)
         names[i] = p->at[i].name;
     qsort(names, (size_t)p->base, sizeof *names, compare_names);
+    w->left_out[0] = 0;
     for (int64_t i = 0; i < w->count && status == 0; i++) {
         const char *name = w->named[i].name;
-        if (ignored(name, tied) || bsearch(&name, names, (size_t)p->base, sizeof *names, compare_names))
+        if (ignored(name, tied) || has_row(names, p->base, name) || (w->embedding_is_head && strcmp(name, head) == 0))
             continue;
-        status = tune_error_set("%s/%s: tensor \"%.90s\" has no place in the model that config.json describes", w->folder,
-                                w->name[w->named[i].shard], name);
+        if (is_of_model(name))
+            status = no_place(w, &w->named[i]);
+        else if (++count <= 3)
+            tune_append_item(w->left_out, sizeof w->left_out, "%.90s", name);
     }
+    if (count > 3)
+        tune_append(w->left_out, sizeof w->left_out, " and %d more", count - 3);
     free(names);
     return status;
 }
 
-int tune_weights_check(const struct tune_weights *w, struct tune_parameters *p, bool tied)
+/* Report a missing tensor. If the file has it behind another prefix, say so. */
+static int missing(const struct tune_weights *w, const char *name)
 {
+    char other[NAME];
+    size_t k = strlen(name);
+    for (int64_t i = 0; i < w->count; i++) {
+        const char *have = w->named[i].name;
+        size_t n = strlen(have), before = n > k ? n - k : 0;
+        if (before && strcmp(have + before, name) == 0 && have[before - 1] == '.')
+            return tune_error_set("%s: no tensor \"%s\"; the file has it as \"%.90s\": take \"%.*s\" away before the names of all "
+                                  "tensors, or save the language model alone", w->folder, name, have, (int)before, have);
+    }
+    if (strcmp(name, head) == 0)
+        return tune_error_set("%s: no tensor \"%s\"; config.json asks for it because \"tie_word_embeddings\" is not true",
+                              w->folder, name);
+    return tune_error_set("%s: no tensor \"%s\" nor \"%s\"; config.json asks for it", w->folder, name, other_name(name, other));
+}
+
+/* Check that a row is not stored under both its names, with other numbers. */
+static int check_once(const struct tune_weights *w, const char *name)
+{
+    char other[NAME];
+    const struct tune_array *a = find(w, name), *b = find(w, other_name(name, other));
+    if (!a || !b || same_values(a, b))
+        return 0;
+    return tune_error_set("%s: tensors \"%s\" and \"%s\" are one, and differ; remove one", w->folder, name, other);
+}
+
+int tune_weights_check(struct tune_weights *w, struct tune_parameters *p, bool tied)
+{
+    w->embedding_is_head = false;
+    w->embedding_is_head = tied && !tune_weights_find(w, embedding) && tune_weights_find(w, head);
     for (int i = 0; i < p->base; i++) {
         struct tune_parameter *r = &p->at[i];
         const struct tune_array *t = tune_weights_find(w, r->name);
         char have[64], want[64];
         if (!t)
-            return tune_error_set("%s: no tensor \"%s\"; config.json asks for it%s", w->folder, r->name,
-                                  strcmp(r->name, "lm_head.weight") == 0 ? " because \"tie_word_embeddings\" is not true"
-                                                                         : "");
-        if (t->dtype != TUNE_F32 && t->dtype != TUNE_F16 && t->dtype != TUNE_BF16)
-            return tune_error_set("%s: tensor \"%s\" is %s; supported: F32, F16, BF16", w->folder, r->name,
+            return missing(w, r->name);
+        TRY(check_once(w, r->name));
+        if (t->dtype > TUNE_F64)
+            return tune_error_set("%s: tensor \"%s\" is %s; supported: F32, F16, BF16, F64", w->folder, r->name,
                                   tune_dtype_name(t->dtype));
         if (t->ndim != r->ndim || t->shape[0] != r->shape[0] || (r->ndim == 2 && t->shape[1] != r->shape[1]))
             return tune_error_set("%s: tensor \"%s\" is %s, config.json says %s", w->folder, r->name,
                                   tune_shape_text(t->ndim, t->shape, have, sizeof have),
                                   tune_shape_text(r->ndim, r->shape, want, sizeof want));
-        r->read_dtype = t->dtype;
+        r->read_dtype = t->dtype == TUNE_F64 ? TUNE_F32 : t->dtype; /* what it is saved as, if as it is read */
     }
-    return check_no_strangers(w, p, tied);
-}
-
-/* --- writing --- */
-
-static enum tune_dtype dtype_of(const struct tune_parameter *p, enum tune_dtype as)
-{
-    return as == TUNE_DTYPES ? p->read_dtype : as;
-}
-
-static int64_t bytes_of(const struct tune_parameter *p, enum tune_dtype as)
-{
-    return p->count * tune_dtype_bits(dtype_of(p, as)) / 8;
-}
-
-struct item {
-    const struct tune_parameter *p;
-    int bits, shard;
-};
-
-/* Wider dtypes first, for alignment; then by name. */
-static int compare_items(const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-    if (x->shard != y->shard)
-        return x->shard - y->shard;
-    if (x->bits != y->bits)
-        return y->bits - x->bits;
-    return strcmp(x->p->name, y->p->name);
-}
-
-/* Check that finite weights stay finite in the narrower dtype. */
-static int check_fits(const struct tune_parameter *p, enum tune_dtype dtype, const float *x, int64_t n)
-{
-    /* smallest value that rounds to infinity */
-    float limit = dtype == TUNE_F16 ? 65520.0f : 0x1.ffp127f, largest = 0;
-    for (int64_t i = 0; i < n; i++) {
-        float size = fabsf(x[i]);
-        largest = size > largest && size <= FLT_MAX ? size : largest;
-    }
-    if (largest < limit)
-        return 0;
-    return tune_error_set("tensor \"%s\" holds %g, which does not fit %s; save with `save_dtype` float32", p->name,
-                          (double)largest, dtype == TUNE_F16 ? "float16 (at most 65504)" : "bfloat16 (at most 3.39e38)");
+    return check_strangers(w, p, tied);
 }
 
 int tune_weights_each(const struct tune_weights_source *source, const struct tune_parameter *p, float *room,
@@ -396,98 +469,25 @@ struct tune_weights_source tune_weights_grown(struct tune_weights_grown *g)
     return (struct tune_weights_source){read_grown, g};
 }
 
-/* An output file, its dtype, and a buffer for a piece. */
-struct output {
-    struct tune_safetensors_writer *file;
-    enum tune_dtype as;
-    float *narrow;
-};
-
-static int put(void *context, const struct tune_parameter *p, int64_t at, int64_t n, const float *x)
+void tune_weights_remark(const struct tune_weights *w, struct tune_model_config *c)
 {
-    const struct output *o = context;
-    enum tune_dtype dtype = dtype_of(p, o->as);
-    (void)at;
-    if (dtype == TUNE_F32)
-        return tune_safetensors_writer_write(o->file, x, n * 4);
-    TRY(check_fits(p, dtype, x, n));
-    TRY(tune_convert(o->narrow, dtype, x, TUNE_F32, n));
-    return tune_safetensors_writer_write(o->file, o->narrow, n * tune_dtype_bits(dtype) / 8);
+    char text[sizeof w->left_out + 100];
+    snprintf(text, sizeof text, "tensors that have no place in a language model are not read, and not saved again: %s", w->left_out);
+    tune_blank_controls(text);
+    if (w->left_out[0])
+        tune_model_config_remark(c, text);
 }
 
-static int write_file(const char *path, const struct item *items, int count, enum tune_dtype as,
-                      const struct tune_weights_source *source, float *room)
+int tune_weights_remarks(const char *folder, struct tune_model_config *c)
 {
-    struct tune_safetensors_writer *f = tune_safetensors_writer_new(path);
-    int status = f ? 0 : -1;
-    for (int i = 0; i < count && status == 0; i++)
-        status = tune_safetensors_writer_declare(f, items[i].p->name, dtype_of(items[i].p, as), items[i].p->ndim,
-                                                 items[i].p->shape);
-    struct output to = {f, as, room + TUNE_PIECE};
-    for (int i = 0; i < count && status == 0; i++)
-        status = tune_weights_each(source, items[i].p, room, put, &to);
+    struct tune_parameters table = {0};
+    TRY(tune_model_config_read(c, folder));
+    struct tune_weights *w = tune_weights_open(folder);
+    int status = w && tune_parameters_new(&table, c) == 0 ? tune_weights_check(w, &table, c->tied) : -1;
     if (status == 0)
-        status = tune_safetensors_writer_finish(f);
-    tune_safetensors_writer_free(f);
-    return status;
-}
-
-static void shard_file(char *name, size_t size, int shard, int shards)
-{
-    snprintf(name, size, "model-%05d-of-%05d.safetensors", shard + 1, shards);
-}
-
-static int write_index(const char *folder, const struct item *items, int count, int shards, int64_t bytes)
-{
-    char name[64];
-    cJSON *root = cJSON_CreateObject(), *metadata = cJSON_AddObjectToObject(root, "metadata");
-    bool good = tune_cjson_put_whole(metadata, "total_size", bytes);
-    cJSON *map = cJSON_AddObjectToObject(root, "weight_map");
-    for (int i = 0; i < count && good; i++) {
-        shard_file(name, sizeof name, items[i].shard, shards);
-        good = cJSON_AddStringToObject(map, items[i].p->name, name);
-    }
-    int status = tune_cjson_write(folder, index_name, root, good);
-    cJSON_Delete(root);
-    return status;
-}
-
-int tune_weights_write(const char *folder, const struct tune_parameters *p, enum tune_dtype as, int64_t shard_bytes,
-                       const struct tune_weights_source *source)
-{
-    char path[TUNE_PATH_MAX], name[64];
-    int64_t total = 0, in_shard = 0, limit = shard_bytes > 0 ? shard_bytes : 5000000000;
-    int shards = 1;
-    struct item *items = tune_zeroed((size_t)p->base, sizeof *items, "writing %s", folder);
-    float *room = items ? tune_zeroed(2 * TUNE_PIECE, sizeof *room, "writing %s", folder) : NULL;
-    int status = room ? 0 : -1;
-    /* greedy, in the model's order, as transformers splits */
-    for (int i = 0; i < p->base && status == 0; i++) {
-        int64_t bytes = bytes_of(&p->at[i], as);
-        if (in_shard > 0 && in_shard + bytes > limit) {
-            shards++;
-            in_shard = 0;
-        }
-        in_shard += bytes;
-        total += bytes;
-        items[i] = (struct item){&p->at[i], tune_dtype_bits(dtype_of(&p->at[i], as)), shards - 1};
-    }
-    if (status == 0)
-        qsort(items, (size_t)p->base, sizeof *items, compare_items);
-    for (int i = 0, first = 0; i < shards && status == 0; i++) {
-        int n = 0;
-        while (first + n < p->base && items[first + n].shard == i)
-            n++;
-        shard_file(name, sizeof name, i, shards);
-        status = tune_path(path, "%s/%s", folder, shards == 1 ? single : name);
-        if (status == 0)
-            status = write_file(path, items + first, n, as, source, room);
-        first += n;
-    }
-    if (status == 0 && shards > 1)
-        status = write_index(folder, items, p->base, shards, total);
-    free(items);
-    free(room);
+        tune_weights_remark(w, c);
+    tune_parameters_free(&table);
+    tune_weights_close(w);
     return status;
 }
 

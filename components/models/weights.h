@@ -15,19 +15,28 @@ struct tune_weights;
 
 /* tune_weights_open - map the folder's files and check every header. NULL with an error: no weights
  * (it names what it looked for), or an index that names a file outside the folder. Also a tensor
- * that is in no file or in two.
+ * that is in two files with other numbers.
  * tune_weights_close - unmap them; NULL is fine. */
 struct tune_weights *tune_weights_open(const char *folder);
 void tune_weights_close(struct tune_weights *w);
 
-/* tune_weights_find - the tensor with that name; NULL if there is none. A view, valid until
- * close. */
+/* tune_weights_find - the tensor with that name; NULL if there is none. A file may have the names
+ * without "model." before them, or "model.lm_head.weight". A view, valid until close. */
 const struct tune_array *tune_weights_find(const struct tune_weights *w, const char *name);
 
-/* tune_weights_check - check that the files hold exactly the base's tensors, in their shapes, as
- * F32, F16 or BF16. Sets read_dtype of each row. rotary_emb.inv_freq and a tied model's
- * lm_head.weight are ignored. -1 with an error that names the tensor. */
-int tune_weights_check(const struct tune_weights *w, struct tune_parameters *p, bool tied);
+/* tune_weights_check - check that the files hold the base's tensors, in their shapes, as F32, F16,
+ * BF16 or F64. Sets read_dtype of each row. rotary_emb.inv_freq and a tied model's lm_head.weight
+ * are ignored. A tied model may be stored as lm_head.weight alone. -1 with an error that names the
+ * tensor; also if a part of the model has a tensor that the base has not.
+ * tune_weights_remark - after it, add to the config's remarks which other tensors are not read,
+ * such as a classifier's.
+ * tune_weights_remarks - read a folder's config with all its remarks.
+ * tune_weights_own_head - true if the folder has an embedding and an output projection, and their
+ * numbers differ. */
+int tune_weights_check(struct tune_weights *w, struct tune_parameters *p, bool tied);
+void tune_weights_remark(const struct tune_weights *w, struct tune_model_config *c);
+int tune_weights_remarks(const char *folder, struct tune_model_config *c);
+bool tune_weights_own_head(const char *folder);
 
 /* tune_weights_kept - the smallest storage that keeps every number of the folder's matrices: BF16
  * if all are BF16, else F32. It reads headers only. -1 with an error. */

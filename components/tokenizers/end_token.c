@@ -1,4 +1,4 @@
-/* end_token.c - the token that ends a model's texts, as its folder says. */
+/* end_token.c - what a model's folder says of its tokens: which one ends texts, and how many rows the vocabulary has. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/try.h"
 #include "files/cjson.h"
+#include "files/file.h"
 #include "files/folder.h"
 #include "tokenizers/tokenizer.h"
 
@@ -45,4 +46,17 @@ int tune_tokenizer_end(const struct tune_tokenizer *tok, const char *folder, cha
         *token = strdup(found);
     cJSON_Delete(json);
     return !found || *token ? 0 : tune_error_no_memory("the name of a token");
+}
+
+int tune_tokenizer_limit_by(struct tune_tokenizer *tok, const char *folder)
+{
+    cJSON *json = NULL;
+    const cJSON *rows = NULL;
+    struct tune_error why;
+    tune_error_save(&why);
+    if (!tune_file_is_folder(folder) || read_member(folder, "config.json", "vocab_size", &json, &rows) < 0)
+        tune_error_restore(&why); /* whoever reads the model reports what is wrong with its config */
+    double n = cJSON_IsNumber(rows) && rows->valuedouble >= 1 && rows->valuedouble <= INT32_MAX ? rows->valuedouble : 0;
+    cJSON_Delete(json);
+    return tune_tokenizer_limit(tok, (int32_t)n);
 }

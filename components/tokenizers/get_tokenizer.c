@@ -26,5 +26,9 @@ struct tune_tokenizer *tune_get_tokenizer(const struct tune_flags *flags)
             return NULL;
         path = folder;
     }
-    return tune_tokenizer_open_with(path, flags->add_tokens);
+    struct tune_tokenizer *t = tune_tokenizer_open_with(path, flags->add_tokens);
+    if (!t || flags->add_tokens || tune_tokenizer_limit_by(t, path) == 0)
+        return t; /* tokens that are added get their rows */
+    tune_tokenizer_free(t);
+    return NULL;
 }

@@ -80,6 +80,7 @@ struct tune_tokenizer {
     char *more;              /* tokens that were added to the file's, with their ids; NULL: none */
     char warning[768];       /* about added tokens whose id in the file is wrong; "": none */
     int lies;                /* number of these tokens */
+    int32_t limit;           /* rows of the model's vocabulary; 0: not known */
     uint64_t seed; /* random seed of the hash tables, so that a file cannot cause collisions */
     /* model */
     char *spellings;         /* storage of the vocabulary's spellings */

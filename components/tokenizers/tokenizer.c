@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "files/folder.h"
+#include "core/print.h"
 #include "tokenizers/parts.h"
 
 enum { FILE_LIMIT = 128 << 20 }; /* bytes; the largest known have 40 MB */
@@ -149,6 +150,37 @@ static int encode(struct tune_work *w, const char *text, size_t size)
     return 0;
 }
 
+int tune_tokenizer_limit(struct tune_tokenizer *t, int32_t rows)
+{
+    char names[200] = "";
+    int32_t beyond = 0;
+    t->limit = 0;
+    for (int32_t id = rows; rows > 0 && id < t->size; id++) {
+        if (!tune_tokenizer_token(t, id))
+            continue;
+        if (t->added_of[id] < 0)
+            return tune_error_set("%s: the tokenizer has ids up to %d, config.json a \"vocab_size\" of %d; they do not belong together",
+                                  t->path, (int)t->size - 1, (int)rows);
+        if (beyond++ < 3)
+            tune_append_item(names, sizeof names, "%.60s", tune_tokenizer_token(t, id));
+    }
+    t->limit = beyond ? rows : 0;
+    if (beyond && !*t->warning)
+        snprintf(t->warning, sizeof t->warning, "the model's vocabulary has %d rows, and none for %s%s: a row of data with one of them is "
+                 "an error", (int)rows, names, beyond > 3 ? " and others" : "");
+    return 0;
+}
+
+/* Check that the model has a row for each token. */
+static int within_limit(const struct tune_tokenizer *t, const struct tune_encoding *e)
+{
+    for (int64_t i = 0; i < e->count && t->limit > 0; i++)
+        if (e->ids[i] >= t->limit)
+            return tune_error_set("the text has the token \"%.60s\" (id %d), and the model's vocabulary has %d rows; take it out of the "
+                                  "text, or give the model rows for it", tune_tokenizer_token(t, e->ids[i]), (int)e->ids[i], (int)t->limit);
+    return 0;
+}
+
 int tune_tokenizer_encode(struct tune_tokenizer *t, const char *text, size_t size, int options, struct tune_encoding *e)
 {
     return tune_tokenizer_encode_text(t, text, size, NULL, options, e);
@@ -173,7 +205,7 @@ int tune_tokenizer_encode_text(struct tune_tokenizer *t, const char *text, size_
     free(w.next);
     free(w.previous);
     free(w.heap);
-    return failed;
+    return failed < 0 ? -1 : within_limit(t, e);
 }
 
 int32_t tune_tokenizer_size(const struct tune_tokenizer *t)
@@ -196,6 +228,11 @@ const char *tune_tokenizer_token(const struct tune_tokenizer *t, int32_t id)
     if (id < 0 || id >= t->size)
         return NULL;
     return t->added_of[id] >= 0 ? t->added[t->added_of[id]].content.data : t->vocab[id].data;
+}
+
+bool tune_tokenizer_is_added(const struct tune_tokenizer *t, int32_t id)
+{
+    return id >= 0 && id < t->size && (t->added_of[id] >= 0 || !t->vocab[id].data);
 }
 
 const char *tune_tokenizer_pipeline(const struct tune_tokenizer *t)

@@ -62,6 +62,13 @@ struct tune_tokenizer *tune_tokenizer_add(const char *name, char **text, size_t 
  * an added token whose id differs from the one it has in use. Hugging Face warns of it too. */
 const char *tune_tokenizer_warning(const struct tune_tokenizer *t);
 
+/* tune_tokenizer_limit - say how many rows the model's vocabulary has. A text with a token beyond
+ * them cannot be encoded from now on. 0: any token can. The warning names the added tokens beyond.
+ * -1 with an error: other tokens than added ones are beyond.
+ * tune_tokenizer_limit_by - the same by vocab_size of <folder>/config.json, if there is one. */
+int tune_tokenizer_limit(struct tune_tokenizer *t, int32_t rows);
+int tune_tokenizer_limit_by(struct tune_tokenizer *t, const char *folder);
+
 /* tune_tokenizer_encode - encode size bytes of UTF-8 text into *e, which is emptied first. Text may
  * hold NUL and be up to 512 MiB long. Starts and ends are offsets in text. A byte-level token may
  * begin inside a character. Where a normalizer changed the text, they are those of the original
@@ -97,10 +104,12 @@ int tune_tokenizer_decode_open(struct tune_tokenizer *t, const int32_t *ids, int
 /* tune_tokenizer_size - number of ids, added tokens included: the largest id + 1.
  * tune_tokenizer_id - the id of a token by its exact spelling in the file; -1 if there is none.
  * tune_tokenizer_token - the spelling of an id; NULL if there is none; borrowed until free.
+ * tune_tokenizer_is_added - whether an id is an added token's, or nobody's.
  * tune_tokenizer_pipeline - "gpt2", "smollm", "llama3", "qwen2" or "llama2". */
 int32_t tune_tokenizer_size(const struct tune_tokenizer *t);
 int32_t tune_tokenizer_id(const struct tune_tokenizer *t, const char *token);
 const char *tune_tokenizer_token(const struct tune_tokenizer *t, int32_t id);
+bool tune_tokenizer_is_added(const struct tune_tokenizer *t, int32_t id);
 const char *tune_tokenizer_pipeline(const struct tune_tokenizer *t);
 
 /* tune_tokenizer_end - the spelling of the token that ends the texts of a model, allocated; NULL:

@@ -291,7 +291,9 @@ static void configs(void **state)
         {"", NULL},
         {", \"hidden_act\": 5", "\"hidden_act\" is no string"},
         {", \"rope_parameters\": {\"rope_type\": 3}", "\"rope_type\" is no string"},
-        {", \"rope_parameters\": {\"rope_type\": \"yarn\"}", "yarn"},
+        {", \"rope_parameters\": {\"rope_type\": \"longrope\"}", "longrope"},
+        {", \"per_layer_config\": {\"1\": {\"num_attention_heads\": 1}}", "per_layer_config"},
+        {", \"architectures\": [\"Qwen3MoeForCausalLM\"]", "architecture \"Qwen3MoeForCausalLM\" is not supported"},
         {", \"layer_types\": [\"full_attention\", \"sliding_attention\"]", NULL},
         {", \"layer_types\": 1, \"layer_types\": [\"full_attention\", \"sliding_attention\"]", NULL}, /* the last holds */
         {", \"layer_types\": [\"full_attention\"]", "has 1 entries"},
@@ -302,7 +304,7 @@ static void configs(void **state)
         char text[1024];
         struct tune_model_config c;
         snprintf(text, sizeof text, "{\"model_type\": \"qwen3\", \"vocab_size\": 64, \"hidden_size\": 32, \"intermediate_size\": 64, "
-                 "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"use_sliding_window\": true, \"sliding_window\": 8, "
+                 "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 2, \"use_sliding_window\": true, \"sliding_window\": 8, "
                  "\"max_window_layers\": 2%s}", cases[i].more);
         cJSON *json = cJSON_Parse(text);
         assert_non_null(json);
@@ -394,6 +396,60 @@ static void family_defaults(void **state)
     assert_error_has("\"num_attention_heads\" 6 does not divide by \"num_key_value_heads\" 4");
 }
 
+/* Keys of transformers 4 and 5 side by side: which holds is as in transformers 5.23. */
+static void both_generations(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *more;
+        enum tune_rope rope;
+        double theta, factor;
+    } cases[] = {
+        {"\"rope_theta\": 500", TUNE_ROPE_DEFAULT, 500, 0},
+        {"\"rope_theta\": 500, \"rope_parameters\": {\"rope_theta\": 700}", TUNE_ROPE_DEFAULT, 700, 0},
+        {"\"rope_theta\": 500, \"rope_parameters\": {\"rope_type\": \"default\"}", TUNE_ROPE_DEFAULT, 500, 0},
+        {"\"rope_parameters\": {\"rope_theta\": 700}, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 2}", TUNE_ROPE_LINEAR, 10000, 2},
+        {"\"rope_parameters\": {\"rope_theta\": 700}, \"rope_scaling\": {}", TUNE_ROPE_DEFAULT, 700, 0},
+        {"\"rope_parameters\": {\"rope_theta\": 700}, \"rope_scaling\": null", TUNE_ROPE_DEFAULT, 700, 0},
+        {"\"rope_scaling\": {\"rope_type\": \"default\", \"type\": \"linear\", \"factor\": 2}", TUNE_ROPE_DEFAULT, 10000, 0},
+        {"\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2}", TUNE_ROPE_DEFAULT, 10000, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tune_model_config c;
+        char more[256];
+        snprintf(more, sizeof more, ", %s", cases[i].more);
+        assert_ok(parse(&c, "llama", 4, 2, more));
+        assert_int_equal(c.rope, cases[i].rope);
+        assert_true(c.rope_theta == cases[i].theta && c.rope_factor == cases[i].factor);
+        assert_int_equal(*c.remarks != 0, i == 3);
+    }
+    struct tune_model_config c;
+    static const char llama3[] = ", \"max_position_embeddings\": 64, \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8, "
+                                 "\"low_freq_factor\": 1, \"high_freq_factor\": 4%s}%s";
+    static const struct {
+        const char *in, *top;
+        int original;
+    } origins[] = {{"", "", 64}, {", \"original_max_position_embeddings\": 16", "", 16},
+                   {", \"original_max_position_embeddings\": 16", ", \"original_max_position_embeddings\": 32", 32}};
+    for (int i = 0; i < 3; i++) {
+        char more[512];
+        snprintf(more, sizeof more, llama3, origins[i].in, origins[i].top);
+        assert_ok(parse(&c, "llama", 4, 2, more));
+        assert_int_equal(c.rope_original, origins[i].original);
+    }
+    /* YaRN: the table of transformers 5.23 at position 5, for heads of 6 */
+    assert_ok(parse(&c, "llama", 4, 2, ", \"max_position_embeddings\": 64, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4, "
+                                       "\"original_max_position_embeddings\": 16, \"beta_fast\": 4, \"beta_slow\": 0.5}"));
+    static const float yarn[] = {0.32298613f, 1.13671350f, 1.13862526f, -1.09185946f, 0.06602605f, 0.00306637f};
+    float table[36];
+    tune_rope_table(&c, 6, table);
+    for (int i = 0; i < 6; i++)
+        assert_true(fabsf(table[30 + i] - yarn[i]) < 1e-6f);
+    assert_ok(parse(&c, "llama", 4, 2, ", \"attention_dropout\": 0.1, \"architectures\": [\"LLaMAForCausalLM\"]"));
+    assert_true(c.attention_dropout == 0.1f);
+    assert_ok(parse(&c, "llama", 4, 2, ", \"architectures\": [\"LlamaModel\"]"));
+}
+
 /* 2 flops for each multiplication, 3 times for forward and backward; causal attention reads half of T positions. */
 static void flops(void **state)
 {
@@ -413,6 +469,7 @@ int main(void)
         cmocka_unit_test(every_family),
         cmocka_unit_test(nothing_grows),
         cmocka_unit_test(family_defaults),
+        cmocka_unit_test(both_generations),
         cmocka_unit_test(flops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;

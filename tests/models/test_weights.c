@@ -5,6 +5,7 @@
 
 #include "files/file.h"
 #include "files/safetensors.h"
+#include "models/companions.h"
 #include "models/init.h"
 #include "models/weights.h"
 
@@ -92,17 +93,66 @@ static void tensors(void **state)
     checked(&table, false, "no tensor \"model.norm.weight\"");
     rewrite(NULL, 0, 0, "lm_head.weight", NULL);
     checked(&table, false, "because \"tie_word_embeddings\" is not true");
+    rewrite(NULL, 0, 0, norm, "norm.weight"); /* as a saved LlamaModel names it */
+    checked(&table, false, NULL);
+    rewrite(NULL, 0, 0, norm, "language_model.model.norm.weight");
+    checked(&table, false, "the file has it as \"language_model.model.norm.weight\": take \"language_model.\" away");
     tune_parameters_free(&table);
-    /* the same files for a tied model: its lm_head is not read; any other tensor has no place */
+    /* the same files for a tied model: its lm_head is not read; any other tensor of the model has no place */
     assert_ok(tune_file_remove_folder("tied"));
     make("tied", true, &table, &c);
     rewrite(NULL, 0, 0, NULL, NULL);
     checked(&table, true, NULL);
+    rewrite(NULL, 0, 0, "lm_head.weight", "score.weight"); /* a classifier's is left out, and told */
+    checked(&table, true, NULL);
+    struct tune_weights *w = tune_weights_open("other");
+    assert_ok(tune_weights_check(w, &table, true));
+    tune_weights_remark(w, &c);
+    assert_non_null(strstr(c.remarks, "not saved again: score.weight"));
+    tune_weights_close(w);
+    rewrite(NULL, 0, 0, "model.embed_tokens.weight", NULL); /* tied, stored as lm_head.weight alone */
+    checked(&table, true, NULL);
+    checked(&table, false, "no tensor \"model.embed_tokens.weight\"");
     rewrite(NULL, 0, 0, "lm_head.weight", "lm_head.bias");
     checked(&table, true, "tensor \"lm_head.bias\" has no place in the model");
     rewrite(NULL, 0, 0, "lm_head.weight", "model.layers.0.self_attn.rotary_emb.inv_freq");
     checked(&table, true, NULL);
     tune_parameters_free(&table);
+}
+
+/* The folder "model", whose two matrices differ, with a config.json that ties them: they are not tied. */
+static void a_head_of_its_own(void **state)
+{
+    (void)state;
+    struct tune_parameters table;
+    struct tune_model_config c;
+    assert_ok(tune_file_remove_folder("own"));
+    make("own", false, &table, &c);
+    tune_parameters_free(&table);
+    cJSON *config = config_of(true);
+    char *tied = cJSON_Print(config);
+    assert_ok(tune_file_write("own/config.json", tied, strlen(tied)));
+    rewrite(NULL, 0, 0, NULL, NULL); /* all zeros: equal matrices stay tied */
+    assert_ok(tune_file_write("other/config.json", tied, strlen(tied)));
+    assert_ok(tune_model_config_read(&c, "other"));
+    assert_true(c.tied && !*c.remarks);
+    cJSON_free(tied);
+    cJSON_Delete(config);
+    assert_ok(tune_model_config_read(&c, "own"));
+    assert_false(c.tied);
+    assert_non_null(strstr(c.remarks, "lm_head.weight is stored and is another"));
+    struct tune_companions *copy = tune_companions_read("own"); /* a checkpoint's config.json says so, too */
+    assert_got(copy);
+    assert_ok(tune_file_make_folder("copied"));
+    assert_ok(tune_companions_write(copy, "copied", TUNE_DTYPES));
+    tune_companions_free(copy);
+    char *text_again;
+    size_t size;
+    assert_ok(tune_file_read("copied/config.json", 1 << 16, &text_again, &size));
+    config = cJSON_Parse(text_again);
+    assert_true(cJSON_IsFalse(cJSON_GetObjectItem(config, "tie_word_embeddings")));
+    cJSON_Delete(config);
+    free(text_again);
 }
 
 static int zeros(void *context, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
@@ -185,6 +235,7 @@ static void more_rows(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tensors), cmocka_unit_test(shards), cmocka_unit_test(more_rows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tensors), cmocka_unit_test(a_head_of_its_own), cmocka_unit_test(shards),
+                                       cmocka_unit_test(more_rows)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

@@ -56,5 +56,18 @@ refused "... nor the embedding of tokens with rows" 2 "add --modules-to-save emb
 refused "an adapter of more tokens, without them" 2 "tokens were added to its tokenizer: give them with --add-tokens, in the same order" lora --adapter a2/checkpoint-final
 refused "a token twice" 2 'the token to add "<|a|>": it is named twice' lora --add-tokens '<|a|>,<|a|>'
 refused "gone on with other tokens" 2 "add-tokens" "$BUILD/finetune_full" --resume b1 --add-tokens '<|other|>'
+
+# ---- a tokenizer with a token that the model has no row for: only a row that uses it is refused ----
+cp -r model beyond && cp a1/checkpoint-final/tokenizer.json beyond/
+beyond() { "$BUILD/finetune_full" --model beyond --dataset "$1" --max-length 48 --max-steps 1 --output "$2" >"$2.out" 2>&1 || { tail -n 3 "$2.out"; return 1; }; }
+printf '{"text": "number 1"}\n{"text": "number 2"}\n' >without.jsonl
+is "tokens beyond the vocabulary that no row uses" beyond without.jsonl beyond1
+is "are named" grep -q "^# warning: tokenizer .*vocabulary has 300 rows, and none for <|ask|>, <|say|>, <|end of it|>: a row" beyond1.out
+is "a row that uses one is refused" eval '! beyond rows.jsonl beyond2 && grep -q "rows.jsonl:1: the text has the token \"<|ask|>\" (id 300), and the model.s vocabulary has 300 rows" beyond2.out'
+refused "a prompt, too" 1 'the text has the token "<|say|>" (id 301)' "$BUILD/generate" --model beyond --prompt 'x<|say|>'
+is "tokenize shows them" eval 'echo "{\"text\": \"<|ask|>\"}" | "$BUILD/tokenize" --model beyond | grep -qF "[300]"'
+sed -i 's/"vocab_size":[^0-9]*300/"vocab_size": 200/' beyond/config.json
+refused "other tokens than added ones" 1 "they do not belong together" "$BUILD/finetune_full" --model beyond --dataset without.jsonl --output beyond3
+
 is "nothing is left of what was refused" [ ! -e x ]
 finish

@@ -35,7 +35,8 @@ int tune_config_window_read(struct tune_model_config *c, const struct tune_confi
 
 struct tune_family {
     const char *type, *class; /* value of "model_type"; the supported value of "architectures" */
-    int kv_heads, head_dim;   /* defaults if config.json has none; 0: heads, and hidden / heads */
+    int kv_heads, head_dim;   /* what transformers takes if config.json has no such key; 0: heads,
+                                 and hidden / heads */
     /* Reads this family's own keys: biases, head norms, multipliers, windows. The rest of *c is
      * set. */
     int (*read)(struct tune_model_config *c, const struct tune_config_reader *r);
