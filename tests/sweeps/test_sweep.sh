@@ -197,7 +197,8 @@ outcome signal11 failed "ended by signal 11"
 outcome none failed "left no report"
 outcome nonsense failed "the report makes no sense"
 outcome text failed "speed is no number"
-outcome infinite failed "speed|makes no sense"
+space infinite.yaml 1 1 infinite
+is "infinite: measured, without that figure" says "^ +1/1 +measured .* no figure, the report has NaN or an infinity: speed$" "$sweep" infinite.yaml $own --store out
 outcome stale failed "another run's"
 outcome lacking failed "has no speed"
 outcome invalid invalid "is_valid 0"
