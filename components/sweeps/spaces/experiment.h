@@ -42,6 +42,7 @@
  * runs: number of runs of one measurement; their reports are reduced.
  *
  * Inputs:
+ * - default: the value if nobody gives one. null: the input may be left out, whatever its domain.
  * - value: an expression over the inputs, in place of the input's own value.
  * - map: the flag's text for each value. null leaves the flag out. A list stands for whole
  * arguments in place of flag and value. A value that the map lacks is not supported.
@@ -60,7 +61,8 @@
  * - shown: an expression over the inputs; where it is false, the target is hidden by default.
  * - optional: true if a report may lack it. whole: true for a count, printed without decimals.
  *
- * A report is one JSON object with a number for each target. "is_valid" 0 means that this
+ * A report is one JSON object with a number for each target. NaN and infinities, as Python writes
+ * them, are no figures: the row has none of them, and names them. "is_valid" 0 means that this
  * configuration cannot run. "nonce", if present, must be the text of $TUNE_NONCE, which no earlier
  * run has. */
 #ifndef TUNE_SPACES_EXPERIMENT_H
