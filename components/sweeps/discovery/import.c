@@ -349,10 +349,10 @@ static const struct tune_column *column_of(const struct importing *m, int cell)
 /* The row has keys, inputs and targets, in this order. */
 static int cell_of(const struct importing *m, const struct import_field *f)
 {
-    return f->role == IMPORT_KEY     ? f->which
-           : f->role == IMPORT_INPUT ? TUNE_KEYS + f->which
-           : f->which >= 0           ? TUNE_KEYS + m->e->input_count + f->which
-                                     : -1;
+    return f->role == IMPORT_KEY                       ? f->which
+           : f->role == IMPORT_INPUT                   ? TUNE_KEYS + f->which
+           : f->role == IMPORT_TARGET && f->which >= 0 ? TUNE_KEYS + m->e->input_count + f->which
+                                                       : -1;
 }
 
 static bool read_own(struct line *n, const char *const *fields)

@@ -395,7 +395,7 @@ static int read_own(struct importing *m)
         if (!there)
             return fail_at(m, "there is no column ", tune_key_column(needed[n])->name);
     }
-    return 0;
+    return choose_targets(m);
 }
 
 /* Find the columns of ado's files that are neither dimensions nor figures, wherever they stand. */
