@@ -201,6 +201,7 @@ struct tune_protocol {
  * tune_space_set - before bind: give an input one value, in place of its dimension, parameter or
  * default. The value's text is YAML. The id of the space stays. -1 with kind USAGE: no experiment
  * of the space has it, or the value is outside its domain.
+ * tune_space_settable - whether the text gives the input this value, in a list with commas.
  * tune_protocols_free - free what bind took.
  * tune_protocols_set - add a parameter to each protocol that has such an optional input, not inert,
  * and neither dimension nor parameter. Returns their number. -1 with an error: the value is outside
@@ -215,6 +216,8 @@ struct tune_protocol {
  * number. */
 int tune_space_bind(const struct tune_space *s, const struct tune_catalog *c,
                     struct tune_protocol **protocols);
+bool tune_space_settable(const struct tune_input *in, const char *text,
+                         const struct tune_value *value);
 int tune_space_set(struct tune_space *s, const struct tune_catalog *c, const char *input,
                    const char *text);
 int tune_protocols_set(struct tune_protocol *protocols, int count, const char *input,
