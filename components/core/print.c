@@ -25,3 +25,19 @@ void tune_append_item(char *text, size_t size, const char *format, ...)
     append(text, size, format, args);
     va_end(args);
 }
+
+void tune_print_word(FILE *stream, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
+    if (*word && !word[strspn(word, plain)]) {
+        fputs(word, stream);
+        return;
+    }
+    fputc('\'', stream);
+    for (; *word; word++)
+        if (*word == '\'')
+            fputs("'\\''", stream);
+        else
+            fputc(*word, stream);
+    fputc('\'', stream);
+}

@@ -48,6 +48,9 @@ static inline void tune_print_line_of(FILE *stream, const char *text)
     tune_print_plain(stream, text, "");
 }
 
+/* tune_print_word - print one word of a command for a POSIX shell, in quotes if it needs them. */
+void tune_print_word(FILE *stream, const char *word);
+
 /* tune_blank_controls - replace each byte of a control character by '?', in place, for a
  * message. */
 static inline void tune_blank_controls(char *text)

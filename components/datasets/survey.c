@@ -65,6 +65,7 @@ static int look_at(struct tune_survey *s, struct tune_dataset *d, int64_t row, s
     s->empty += !label && !x->cut_away;
     s->unanswered += x->empty_answer;
     s->longest = x->longest > s->longest ? x->longest : s->longest;
+    s->uncut[s->rows - s->bad] = (int32_t)x->longest;
     if (label)
         s->lengths[s->trained++] = (int32_t)x->count;
     look_for_placeholder(s, d, row);
@@ -81,7 +82,9 @@ int tune_survey(struct tune_survey *s, struct tune_dataset *d, const struct tune
     int64_t rows = s->of <= ALL_ROWS ? s->of : SOME_ROWS;
     uint64_t *hashes = tune_zeroed((size_t)rows, sizeof *hashes, "a look at %lld rows", (long long)rows);
     s->lengths = hashes ? tune_zeroed((size_t)rows, sizeof *s->lengths, "a look at %lld rows", (long long)rows) : NULL;
-    if (!s->lengths)
+    s->uncut = s->lengths ? tune_zeroed((size_t)rows, sizeof *s->uncut, "a look at %lld rows", (long long)rows) : NULL;
+    s->plain = !strcmp(tune_dataset_format(d), "text");
+    if (!s->uncut)
         status = -1;
     for (; status == 0 && s->rows < rows; s->rows++) {
         int64_t row = (int64_t)((double)s->rows * (double)s->of / (double)rows);
@@ -95,6 +98,7 @@ int tune_survey(struct tune_survey *s, struct tune_dataset *d, const struct tune
     if (status == 0) {
         s->doubled = known - tune_copies_distinct(hashes, known);
         qsort(s->lengths, (size_t)s->trained, sizeof *s->lengths, compare_lengths);
+        qsort(s->uncut, (size_t)(s->rows - s->bad), sizeof *s->uncut, compare_lengths);
         s->tokens = tune_survey_padded(s, 1);
     }
     free(hashes);
@@ -106,8 +110,23 @@ int tune_survey(struct tune_survey *s, struct tune_dataset *d, const struct tune
 void tune_survey_free(struct tune_survey *s)
 {
     free(s->lengths);
-    s->lengths = NULL;
+    free(s->uncut);
+    s->lengths = s->uncut = NULL;
     s->trained = 0;
+}
+
+int64_t tune_survey_length(const struct tune_survey *s, double share)
+{
+    int64_t rows = s->rows - s->bad, at = (int64_t)ceil(share * (double)rows) - 1;
+    return rows > 0 ? s->uncut[at < 0 ? 0 : at] : 0;
+}
+
+double tune_survey_whole(const struct tune_survey *s, int64_t length)
+{
+    int64_t rows = s->rows - s->bad, whole = 0;
+    while (whole < rows && s->uncut[whole] <= length)
+        whole++;
+    return rows > 0 ? (double)whole / (double)rows : 0;
 }
 
 double tune_survey_padded(const struct tune_survey *s, int rows)

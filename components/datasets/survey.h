@@ -25,6 +25,9 @@ struct tune_survey {
     double tokens;         /* mean tokens of a row that is trained on */
     int32_t *lengths;      /* [trained] tokens of these rows, ascending; free: tune_survey_free */
     int64_t trained;
+    int32_t *uncut;        /* [rows - bad] tokens of the longest sequence of each row before the cut,
+                            * ascending; free: tune_survey_free */
+    bool plain;            /* rows are plain text, which `chunk` parts */
     char placeholder[64];  /* the first one */
     char why[256];         /* why the first bad row cannot be read */
 };
@@ -33,12 +36,16 @@ struct tune_survey {
  * With mix, a loader's shares of the joined sets, rows are those of the first epoch; mix NULL: all
  * rows. The set's counts stay as they are. A bad row is no error. -1 with an error: no memory, or
  * the file was cut short.
- * tune_survey_free - free its array.
+ * tune_survey_free - free its arrays.
+ * tune_survey_length - the least length that takes this share of the rows whole; 0: there is no row.
+ * tune_survey_whole - the share of the rows that this length takes whole.
  * tune_survey_padded - mean tokens of a row when rows are padded to the longest of `rows` random
  * ones. */
 int tune_survey(struct tune_survey *s, struct tune_dataset *d,
                 const struct tune_loader *mix);
 void tune_survey_free(struct tune_survey *s);
+int64_t tune_survey_length(const struct tune_survey *s, double share);
+double tune_survey_whole(const struct tune_survey *s, int64_t length);
 double tune_survey_padded(const struct tune_survey *s, int rows);
 
 #ifdef __cplusplus

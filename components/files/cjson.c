@@ -26,6 +26,58 @@ static cJSON *parse(const char *path, char *text, size_t size)
     return json;
 }
 
+/* Length of NaN, Infinity or -Infinity at this place, if it is a value of its own; else 0. */
+static size_t not_finite(const char *text, const char *at, const char *end)
+{
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    if (at > text && !strchr(" \t\r\n:,[", at[-1]))
+        return 0;
+    for (int i = 0; i < 3; i++) {
+        size_t n = strlen(words[i]), left = (size_t)(end - at);
+        if (left >= n && !memcmp(at, words[i], n) && (left == n || strchr(" \t\r\n,]}", at[n])))
+            return n;
+    }
+    return 0;
+}
+
+/* Write the text into to[2 * size], with a number beyond all doubles for NaN and Infinity outside
+ * strings. Returns its size. */
+static size_t put_beyond(char *to, const char *text, size_t size)
+{
+    char *begin = to;
+    bool string = false;
+    for (const char *at = text, *end = text + size; at < end; at++) {
+        size_t n = string ? 0 : not_finite(text, at, end);
+        if (n > 0) {
+            to += sprintf(to, *at == '-' ? "-1e999" : "1e999");
+            at += n - 1;
+            continue;
+        }
+        if (string && *at == '\\' && at + 1 < end)
+            *to++ = *at++;
+        else if (*at == '"')
+            string = !string;
+        *to++ = *at;
+    }
+    return (size_t)(to - begin);
+}
+
+cJSON *tune_cjson_read_report(const char *path, size_t limit)
+{
+    char *text, *other;
+    size_t size;
+    if (tune_file_read(path, limit, &text, &size) < 0)
+        return NULL;
+    if (!memmem(text, size, "NaN", 3) && !memmem(text, size, "Infinity", 8))
+        return parse(path, text, size);
+    if ((other = malloc(2 * size)))
+        size = put_beyond(other, text, size);
+    else
+        tune_error_no_memory("%s", path);
+    free(text);
+    return other ? parse(path, other, size) : NULL;
+}
+
 cJSON *tune_cjson_read(const char *path, size_t limit)
 {
     char *text;

@@ -139,23 +139,6 @@ struct cJSON *tune_flags_describe(const struct tune_flags *flags)
     return checked(json, good);
 }
 
-/* Quote one word for a POSIX shell. */
-static void quote(FILE *out, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
-    if (*word && !word[strspn(word, plain)]) {
-        fputs(word, out);
-        return;
-    }
-    fputc('\'', out);
-    for (; *word; word++)
-        if (*word == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*word, out);
-    fputc('\'', out);
-}
-
 const char *tune_flags_command(const struct tune_flags *flags, char *text, size_t size)
 {
     FILE *out = size ? fmemopen(text, size, "w") : NULL;
@@ -164,7 +147,7 @@ const char *tune_flags_command(const struct tune_flags *flags, char *text, size_
     for (int i = 0; out && i < flags->argc; i++) {
         if (i)
             fputc(' ', out);
-        quote(out, flags->argv[i]);
+        tune_print_word(out, flags->argv[i]);
     }
     if (out)
         fclose(out);

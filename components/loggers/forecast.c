@@ -16,6 +16,7 @@
 
 #define LEAST_S .03 /* time that a product is measured */
 #define MANY 5.0    /* percent of the rows that deserve a warning */
+#define ENOUGH .95  /* share of the rows that a longer cut should leave whole */
 /* share of a training step's time that its products take, in the shapes of tests/bench */
 #define PRODUCTS_SHARE .7
 
@@ -42,9 +43,24 @@ static int warn(struct tune_logger *log, const char *key, int64_t part, const st
     return tune_logger_note(log, key, line);
 }
 
-int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_options *o, const struct tune_survey *s)
+/* Say which length takes 95 % of the rows whole, or what the model's context takes. */
+static void advise_length(char *text, size_t size, const struct tune_survey *s, int most, int context)
 {
-    char text[700], what[64];
+    int64_t length = tune_survey_length(s, ENOUGH);
+    *text = 0;
+    if (length > most && length <= context)
+        tune_append(text, size, "; `max_length` %" PRId64 " would take %.3g %% of the rows whole (the longest has %" PRId64 ")", length,
+                    100 * tune_survey_whole(s, length), s->longest);
+    else if (context > most)
+        tune_append(text, size, "; `max_length` %d, the model's context, would take %.3g %% of the rows whole (the longest has %" PRId64
+                    ")", context, 100 * tune_survey_whole(s, context), s->longest);
+    else
+        tune_append(text, size, "; that is the model's context, and the longest row has %" PRId64, s->longest);
+}
+
+int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_options *o, const struct tune_survey *s, int context)
+{
+    char text[700], what[64], longer[200];
     int most = o->max_length;
     if (s->rows < s->of)
         snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " rows were read", s->rows, s->of);
@@ -61,11 +77,11 @@ int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_option
     add_share(text, sizeof text, s->doubled, s->rows, "are doubled");
     add_share(text, sizeof text, s->bad, s->rows, "cannot be read");
     TRY(tune_logger_note(log, "survey", text));
-    snprintf(text, sizeof text, "are cut to %d tokens; `max_length` %" PRId64 " would take them whole%s", most, s->longest,
-             s->empty + s->cut_away == 0 ? ", and `chunk` parts texts instead" : "");
+    advise_length(longer, sizeof longer, s, most, context);
+    snprintf(text, sizeof text, "are cut to %d tokens%s%s", most, longer,
+             s->plain && !o->response_template ? "; `chunk` parts texts instead" : "");
     TRY(warn(log, "warning: cut", s->cut, s, text));
-    snprintf(text, sizeof text, "lose all they train on to the cut at %d tokens, and are left out; raise `max_length` (the "
-             "longest row has %" PRId64 ")", most, s->longest);
+    snprintf(text, sizeof text, "lose all they train on to the cut at %d tokens, and are left out%s", most, longer);
     TRY(warn(log, "warning: cut away", s->cut_away, s, text));
     TRY(warn(log, "warning: empty", s->empty, s,
              "have nothing to train on, and are left out; `show_tokens` 3 shows why, `train_on` says what is trained"));

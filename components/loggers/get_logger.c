@@ -217,7 +217,7 @@ static int forecast(struct tune_logger *log, const struct tune_flags *flags, str
     struct tune_survey survey;
     struct tune_loader_options loader = tune_get_loader_options(flags);
     TRY(tune_survey(&survey, data, flags->loader.mix ? load : NULL));
-    int status = tune_forecast_rows(log, &flags->data, &survey);
+    int status = tune_forecast_rows(log, &flags->data, &survey, tune_model_config(model)->max_positions);
     if (status == 0)
         status = tune_forecast_time(log, &loader, model, load, &survey, plan);
     tune_survey_free(&survey);

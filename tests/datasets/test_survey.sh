@@ -15,11 +15,18 @@ is "... of all epochs" eval 'fit --dataset good.jsonl --max-steps -1 --epochs 3 
 is "run.json has the survey" grep -q '"survey":.*"all 50 rows were read' run/run.json
 is "counts of a run are its own" eval 'fit --dataset good.jsonl && said "rows met" "1 read by this process, 0 cut"'
 rows 9 '{"text": "short %"}' '{"text": "a longer row % that goes on and on and on and on until it is cut somewhere"}' >long.jsonl
-is "rows that are cut: how many, and both options" eval 'fit --dataset long.jsonl --max-length 30 && said survey ".*; 50 % are cut to 30" && said "warning: cut" "50 % of the rows are cut to 30 tokens; --max-length [0-9]+ would take them whole, and --chunk"'
+is "rows that are cut: how many, and both options" eval 'fit --dataset long.jsonl --max-length 30 && said survey ".*; 50 % are cut to 30" && said "warning: cut" "50 % of the rows are cut to 30 tokens; --max-length [0-9]+ would take 100 % of the rows whole \(the longest has [0-9]+\); --chunk parts texts instead$"'
 is "... that length is enough" eval 'fit --dataset long.jsonl --max-length "$(sed -n "s/.*--max-length \([0-9]*\) would.*/\1/p" out)" && ! grep -q "^# warning" out'
 is "... so is --chunk" eval 'fit --dataset long.jsonl --max-length 30 --chunk && ! grep -q "^# warning: cut" out && said rows "pieces of field"'
 rows 9 '{"prompt": "a question % that is far too long for this length", "completion": "x"}' '{"prompt": "%", "completion": "b"}' >away.jsonl
-is "answers that the cut takes" eval 'fit --dataset away.jsonl --max-length 20 && said "warning: cut away" "50 % of the rows lose all they train on to the cut at 20 tokens, and are left out; raise --max-length"'
+is "answers that the cut takes" eval 'fit --dataset away.jsonl --max-length 20 && said "warning: cut away" "50 % of the rows lose all they train on to the cut at 20 tokens, and are left out; --max-length [0-9]+ would take 100 % of the rows whole"'
+{ rows 97 '{"text": "an average row % of its file"}'; rows 3 "{\"text\": \"$(printf '%0400d' 0) of %\"}"; } >one.jsonl
+length() { sed -nE "s/.*--max-length ([0-9]+).* would take ([0-9.]+) %.*/\1 \2/p" out | head -n 1; }
+is "the length that is advised takes 95 % of the rows, not the longest of all" eval 'fit --dataset one.jsonl --max-length 20 && set -- $(length) && [ "$2" = 97 ] && [ "$1" -lt 50 ] && fit --dataset one.jsonl --max-length "$1" && said survey ".*; 3 % are cut to $1$" && ! grep -q "^# warning: cut" out'
+rows 20 "{\"text\": \"$(printf '%0600d' 0) of %\"}" '{"text": "a row of middle length that is cut, %"}' >beyond.jsonl
+is "... and is none above the model's context" eval 'fit --dataset beyond.jsonl --max-length 20 && set -- $(length) && [ "$1" = 512 ] && [ "$2" = 50 ] && grep -q -- "--max-length 512, the model.s context, would take 50 % of the rows whole" out && fit --dataset beyond.jsonl --max-length "$1" && said survey ".*; 50 % are cut to 512$" && said "warning: cut" ".* that is the model.s context, and the longest row has [0-9]+; --chunk"'
+rows 20 '{"instruction": "a fairly long question %", "output": "and what is answered there"}' >alpaca.jsonl
+is "--chunk is not advised where rows are no plain text" eval 'fit --dataset alpaca.jsonl --max-length 140 && said "warning: cut" ".*would take 100 %.*" && ! grep -q -- --chunk out'
 rows 9 '{"text": ""}' '{"text": "a row %"}' >empty.jsonl
 is "rows with nothing to train on" eval 'fit --dataset empty.jsonl && said "warning: empty" "50 % of the rows have nothing to train on"'
 rows 9 '{"prompt": "q%", "completion": ""}' '{"prompt": "q%", "completion": "a"}' >unanswered.jsonl

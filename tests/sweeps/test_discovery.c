@@ -128,8 +128,11 @@ static void csv_values(void **state)
         if (cells[i].count > 0)
             assert_true(v[0] == cells[i].first && v[cells[i].count - 1] == cells[i].last);
     }
-    assert_int_equal(tune_import_values("[1, None, nan]", v, 4), 3);
-    assert_true(v[0] == 1 && isnan(v[1]) && isnan(v[2]));
+    assert_int_equal(tune_import_values("[1, None, nan, NA]", v, 4), 4);
+    assert_true(v[0] == 1 && isnan(v[1]) && isnan(v[2]) && isnan(v[3]));
+    static const char *const missing[] = {"", "NA", "NaN", "nan", "null", "NULL", "None", "N/A", "n/a", "<NA>", "#N/A"}; /* as in pandas */
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+        assert_int_equal(tune_import_values(missing[i], v, 4), 0);
     static const char *const none[] = {"x", "1 2", "0x10", "[1", "1]", "[1 2]", "[1,,2]", "[1, 2, 3, 4, 5]", "[[1]]", "[a]", "1,5",
                                        "[1] ", " 1", "--1", "[,]"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
@@ -765,6 +768,7 @@ static void imported(void **state)
         {"0,a.1-x.1,g," AT ",1,1,10,1\n1,a.2-x.1,g," AT ",1,1,10,1\n", 3, "does not say what the columns do"},
         {"0,a.1000-x.1,g," AT ",1000,1,10,1\n", 2, "cannot be \"1000\""},
         {"0,a.1.5-x.1,g," AT ",1.5,1,10,1\n", 2, "cannot be \"1.5\""},
+        {"0,c0ffee,g," AT ",,1,10,1\n", 2, "cannot be \"\"; None is not among its values, and not its default"},
         {"0,a.1-x.1,g," AT "-kind.even,1,1,10,1\n", 2, "kind of work cannot be \"even\""},
         {"0,a.1-x.1,g," AT ",1,1,\"[1, 2]\",\"[1, 2, 3]\"\n", 2, "whose they are cannot be told"},
     };
@@ -800,6 +804,14 @@ static void made(void **state)
     assert_int_equal(import("apart", NULL, ",identifier,generatorid,a,apart-n.1-t,apart-n.2-t\n0,a.1,g,1,3,2.5\n"), 2);
     assert_got(e = tune_experiment_read("st/experiments/apart.json"));
     assert_true(e->target_count == 1 && !e->targets[0].whole); /* 2.5 is no count, whatever the first column holds */
+    tune_experiment_free(e);
+    assert_int_equal(import("holes", "n", "n,t\n1,0.5\n,NaN\nNA,3\nnull,4\n"), 3);
+    assert_got(e = tune_experiment_read("st/experiments/holes.json"));
+    assert_true(e->inputs[0].domain.type == TUNE_DISCRETE && !e->inputs[0].required && e->inputs[0].standard.type == TUNE_VALUE_NONE);
+    tune_experiment_free(e);
+    assert_int_equal(import("full", "n", "n,t\n1,0.5\n2,3\n"), 2);
+    assert_got(e = tune_experiment_read("st/experiments/full.json"));
+    assert_true(e->inputs[0].required);
     tune_experiment_free(e);
     assert_int_equal(import("bad", NULL, ",identifier,generatorid,a,bad-t\n0,a.1,g,1,x\n"), -1);
     assert_false(tune_file_exists("st/experiments/bad.json"));

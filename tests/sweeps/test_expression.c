@@ -256,6 +256,41 @@ static void comparisons(void **state)
     }
 }
 
+/* In a query None is what is missing; elsewhere it is Python's. */
+static void queries(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {"x < 1", "False"}, {"x > 1", "False"}, {"1 >= x", "False"}, {"not x < 1", "True"}, {"0 < x < 1", "False"}, {"x < 'a'", "False"},
+        {"x < 1 or batch_size == 4", "True"}, {"x in [1, 2]", "False"}, {"x not in [1, 2]", "True"}, {"x in [None]", "True"},
+        {"x == None", "True"}, {"x != 3", "True"}, {"1 in x", "False"}, {"1 not in x", "True"}, {"x in 'abc'", "False"}, {"x not in 'abc'", "True"},
+        {"x + 1", "None"}, {"2 ** x", "None"}, {"1 / x", "None"}, {"-x", "None"}, {"abs(x)", "None"}, {"round(x, 1)", "None"}, {"len(x)", "None"},
+        {"min(1, x, 2)", "None"}, {"max(x, 1)", "None"}, {"max([1, x])", "None"}, {"(x + 1) * 2 > 0", "False"}, {"[1, x] < [1, 2]", "False"},
+        {"batch_size < 'a'", "w: batch_size < 'a': < does not go with a whole number and a text, where batch_size is 4"},
+        {"1 in 2", "w: 1 in 2: in does not go with a whole number and a whole number"},
+    };
+    struct tune_value with_none[NAMES], v;
+    memcpy(with_none, values, sizeof with_none);
+    with_none[3] = tune_value_none();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char got[512];
+        struct tune_expression *e = tune_expression_query(rows[i].text, names, NAMES, "w");
+        assert_got(e);
+        if (tune_expression_value(e, with_none, &v) == 0)
+            tune_value_repr(&v, got, sizeof got);
+        else
+            snprintf(got, sizeof got, "%s", tune_error_message());
+        if (strcmp(got, rows[i].result))
+            fail_msg("%s: \"%s\", expected \"%s\"", rows[i].text, got, rows[i].result);
+        tune_expression_free(e);
+    }
+    struct tune_expression *e = tune_expression_new("x < 1", names, NAMES, "w");
+    assert_got(e);
+    assert_int_equal(tune_expression_value(e, with_none, &v), -1);
+    assert_error_has("< does not go with None and a whole number");
+    tune_expression_free(e);
+}
+
 static void functions(void **state)
 {
     (void)state;
@@ -377,7 +412,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(precedence), cmocka_unit_test(chains), cmocka_unit_test(literals), cmocka_unit_test(syntax),
         cmocka_unit_test(numbers),
-        cmocka_unit_test(comparisons), cmocka_unit_test(functions), cmocka_unit_test(rest), cmocka_unit_test(limits),
+        cmocka_unit_test(comparisons), cmocka_unit_test(queries), cmocka_unit_test(functions), cmocka_unit_test(rest), cmocka_unit_test(limits),
     };
     return cmocka_run_group_tests(tests, prepare, NULL) != 0;
 }

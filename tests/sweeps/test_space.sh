@@ -171,9 +171,13 @@ is "10^96 too, where they need no counting" eval '"$space" check huge.yaml | gre
 refused "but not permuted" 2 "too many to permute" "$space" list huge.yaml --mode random --limit 3
 printf 'entitySpace:\n- {identifier: x, propertyDomain: {domainRange: [0, 1]}}\n- {identifier: smiles}\n' >open.yaml
 is "not countable: said so" eval '"$space" describe open.yaml | grep -qx "  Space with non-discrete dimensions. Cannot count entities" && "$space" check open.yaml | grep -q "entities that cannot be counted"'
-refused "and not listed" 2 "for spaces whose entities can be counted" "$space" list open.yaml
+refused "and not listed: what names no values has a name" 2 "smiles: no value can be listed or drawn" "$space" list open.yaml
 refused "nor drawn from what names no values" 2 "smiles: " "$space" list open.yaml --mode random --limit 3
 head -n 2 open.yaml >line.yaml
+refused "a continuous dimension is not listed, and how it can be" 2 "take random, sobol or lhs, and say how many are wanted" "$space" list line.yaml
+for order in $(sed -nE 's/.*take (.*), and say.*/\1/p' complained | sed 's/,//; s/ or / /'); do
+    is "... $order" eval '[ "$("$space" list line.yaml --mode $order --limit 4 | wc -l)" = 4 ]'
+done
 is "a continuous dimension is drawn from" eval '[ "$("$space" list line.yaml --mode sobol --limit 8 | sed "s/x\.//" | awk "{ n[int(\$1 * 8)]++ } END { print length(n) }")" = 8 ]'
 
 # ---- what is wrong ----

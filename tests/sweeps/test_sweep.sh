@@ -128,7 +128,7 @@ is "... the estimate is made of the rows in the store" eval 'space slow.yaml "1,
 is "... unknown without any" eval 'space new.yaml 1 1; says "estimated time +unknown" "$sweep" new.yaml $own --store nowhere --dry-run && [ ! -e nowhere ]'
 
 sed "s/mollm2-135m/mollm2-135m, smollm2-360m/; s/512, 1024/512/" "$here/defaults/spaces/laptop.yaml" >away.yaml
-is "... known models need not be here: said for their entities" eval 'says "^# models +4 of these need a model that is not on this machine" env HF_HUB_CACHE=$tmp/nothing "$sweep" away.yaml --store nowhere --dry-run && [ "$(grep -c "^run .*smollm2-360m.*its model is not on this machine$" shown)" = 2 ] && grep -q "^# 4 of 4 would be measured" shown'
+is "... known models need not be here: said for their entities" eval 'says "^# models +4 of these need a model that is not on this machine" env HF_HUB_CACHE=$tmp/nothing "$sweep" away.yaml --store nowhere --dry-run && [ "$(grep -c "^run .*smollm2-360m.*its model is not on this machine$" shown)" = 2 ] && grep -q "^# 4 of 4 would be measured" shown && grep -q "^#   build/init_model --like smollm2-135m --seed 1 models/SmolLM2-135M$" shown && grep -q "^#   tools/download.sh HuggingFaceTB/SmolLM2-135M models/SmolLM2-135M$" shown'
 refused "... others must, and so must all that are measured" 2 "neither in models/SmolLM2-135M" env HF_HUB_CACHE=$tmp/nothing "$sweep" away.yaml --store nowhere2
 refused "... unknown ones" 2 "smollm2-999m" eval 'sed s/360m/999m/ away.yaml >unknown.yaml; HF_HUB_CACHE=$tmp/nothing "$sweep" unknown.yaml --store nowhere --dry-run'
 
@@ -197,7 +197,8 @@ outcome signal11 failed "ended by signal 11"
 outcome none failed "left no report"
 outcome nonsense failed "the report makes no sense"
 outcome text failed "speed is no number"
-outcome infinite failed "speed|makes no sense"
+space infinite.yaml 1 1 infinite
+is "infinite: measured, without that figure" says "^ +1/1 +measured .* no figure, the report has NaN or an infinity: speed$" "$sweep" infinite.yaml $own --store out
 outcome stale failed "another run's"
 outcome lacking failed "has no speed"
 outcome invalid invalid "is_valid 0"
@@ -652,7 +653,7 @@ parameter "a parameter outside its domain" "b of work cannot be 1000" b 1000
 parameter "a parameter that is none" "work has no input c" c 1
 is "a program that does not exist: said before anything runs" eval 'sed "s|./work.sh|./gone.sh|; s|\"work\"|\"gone\"|" own/work.json >own/gone.json; sed "s/experimentIdentifier: work/experimentIdentifier: gone/" s.yaml >gone.yaml; "$sweep" gone.yaml --experiments own/gone.json --store bad 2>err; [ $? = 1 ] && grep -q "gone.sh is not there" err'
 is "none of these makes a store" [ ! -e bad ]
-bad "all of a space that cannot be counted" 2 "the order sequential is for spaces whose entities can be counted" <<E2
+bad "all of a space that cannot be counted" 2 "x: no value can be listed or drawn" <<E2
 entitySpace: [{identifier: x, propertyDomain: {interval: 1}}]
 experiments: [{actuatorIdentifier: mock, experimentIdentifier: test-experiment}]
 E2

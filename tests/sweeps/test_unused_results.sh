@@ -21,6 +21,7 @@ cat >exp/work.json <<'E2'
   {"identifier": "a", "required": true, "domain": {"domainRange": [0, 100], "interval": 1}},
   {"identifier": "rows", "default": "one.txt", "domain": {"values": ["one.txt"]}, "flag": "--data", "role": "data"},
   {"identifier": "steps", "default": 10, "domain": {"domainRange": [1, 100], "interval": 1}},
+  {"identifier": "word", "default": "", "domain": {"variableType": "OPEN_CATEGORICAL_VARIABLE_TYPE"}},
   {"identifier": "how", "default": "plain", "domain": {"values": ["plain", "odd"]}}],
  "rules": [{"require": "a < 50", "reason": "too much"}],
  "targets": [{"identifier": "speed", "unit": "1/s"}]}
@@ -68,4 +69,16 @@ is "... and for what is missing" says "have other parameters, steps=10" "$sample
 is "two inputs" eval 'says "2 valid" "$sweep" s.yaml --where "a < 3" --set steps=30,how=odd && says "^# other inputs +2 results of these entities: --set steps=30,how=odd would take them$" "$sweep" steps.yaml --dry-run'
 is "... of other entities no word" eval 'space "7, 8" ", parameterization: [{property: {identifier: steps}, value: 20}]" >far.yaml && says "^# 2 of 2" "$sweep" far.yaml --dry-run && silent'
 is "... nor of what the space has under its other experiment" eval 'space "1" "}, {actuatorIdentifier: toys, experimentIdentifier: work, parameterization: [{property: {identifier: steps}, value: 30}, {property: {identifier: how}, value: odd}]" >both.yaml && says "would be measured" "$sweep" both.yaml --dry-run && ! grep -q "other inputs" shown'
+# typed: the --set of what was shown, read from there
+typed() { sed -nE "s/.*: (--set .*) would take.*/\1/p; s/.*sweep (--set .*) takes.*/\1/p" shown | head -n 1; }
+is "many values of a text: one line, and a value to type" eval 'for t in a "b c" 10 null; do "$sweep" s.yaml --where "a == 1" --set "word=\"$t\"" >/dev/null || exit 1; done; "$sweep" s.yaml --where "a == 1" --set word=a --remeasure >/dev/null; says "^# other inputs +5 results of these entities with 4 other values of word: --set word=a would take 2 of them$" "$sweep" s.yaml --where "a == 1" --remeasure --dry-run && eval "set -- $(typed)" && says "^# 0 of 1 would be measured, 1 are known" "$sweep" s.yaml --where "a == 1" "$@" --dry-run'
+for t in "b c" 10 null "it's"; do
+    is "... quoted where it must be: $t" eval 'rm -rf quoted; "$sweep" s.yaml --where "a == 1" --set "word=\"$t\"" --store quoted --experiments exp >/dev/null; says "^# other inputs +1 result of" "$sweep" s.yaml --where "a == 1" --store quoted --experiments exp --dry-run && eval "set -- $(typed)" && says "^# 0 of 1 would be measured, 1 are known" "$sweep" s.yaml --where "a == 1" "$@" --store quoted --experiments exp --dry-run'
+done
+is "... a list is in no --set: said so" eval 'rm -rf quoted; printf "%s\n" "$(space 1 ", parameterization: [{property: {identifier: word}, value: \"b, c\"}]")" >comma.yaml && "$sweep" comma.yaml --store quoted --experiments exp >/dev/null; says "word=b, c, which --set cannot give" "$sweep" s.yaml --where "a == 1" --store quoted --experiments exp --dry-run'
+is "an input that came later: rows without it count for no value of it" eval 'sed "s/\"rules\"/\"nothing\"/; s/\"inputs\": \[/&{\"identifier\": \"z\", \"default\": 0.5, \"domain\": {\"domainRange\": [0, 1]}},/; s/\"nothing\": /\"rules\": /" exp/work.json >later.json && cp exp/work.sh . && says "with z=None,.*, which --set cannot give: they do not count here" "$sweep" s.yaml --store quoted --experiments later.json --where "a == 1" --set "word=\"b\"" --dry-run&& ! grep -q -- "--set z" shown'
+is "what was measured with --set: the line to type shows it" eval '"$sweep" s.yaml --where "a == 2" --set steps=77 --name "seventy seven" >shown; eval "$(sed -n "s|^# look at them *samples|$samples|p" shown) --columns steps,speed --output-format csv" | tr -d "\r" | diff - /dev/stdin <<E3
+steps,speed
+77,2
+E3'
 finish

@@ -10,7 +10,7 @@ for source in tests/fuzz/*.c; do
     target=$(basename "$source" .c)
     [ "$target" = replay ] || is "the inputs for $target" replay "$target"
 done
-none "the corpus is small" "$(find "$tmp/corpus" -type f -size +8k; [ "$(cat "$tmp"/corpus/*/* | wc -c)" -lt 165000 ] || echo too large)"
+none "the corpus is small" "$(find "$tmp/corpus" -type f -size +8k; [ "$(cat "$tmp"/corpus/*/* | wc -c)" -lt 175000 ] || echo too large)"
 none "nothing but an archive for each target" "$(for a in tests/fuzz/corpus/*; do case $a in *.tar.gz) [ -e "tests/fuzz/$(basename "$a" .tar.gz).c" ] || echo "$a" ;; *) echo "$a" ;; esac; done)"
 mkdir -p "$tmp/kept" && cp -r tests/fuzz tests/fuzz.sh "$tmp/kept" && echo '{"a": [new' >"$tmp/input" # into a copy of the corpus
 kept() {

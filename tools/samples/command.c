@@ -3,21 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/print.h"
 #include "samples.h"
 #include "sweeps/actuators/measure.h"
-
-static void put_word(const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
-    if (*word && word[strspn(word, plain)] == 0) {
-        fputs(word, samples.out);
-        return;
-    }
-    fputc('\'', samples.out);
-    for (; *word; word++)
-        fputs(*word == '\'' ? "'\\''" : (const char[2]){*word, 0}, samples.out);
-    fputc('\'', samples.out);
-}
 
 /* Inputs that no argument takes are variables before the program. */
 static void put_variables(const struct tune_experiment *e, const struct tune_command *command)
@@ -28,7 +16,7 @@ static void put_variables(const struct tune_experiment *e, const struct tune_com
         if (in->flag || in->inert || in->map_count > 0)
             continue;
         fprintf(samples.out, "%.*s", (int)(equals + 1 - command->environment[i]), command->environment[i]);
-        put_word(equals + 1);
+        tune_print_word(samples.out, equals + 1);
         fputc(' ', samples.out);
     }
 }
@@ -80,10 +68,10 @@ int samples_put_command(int protocol, const struct tune_value *entity)
     tune_operation_record_free(&record);
     TRY(code);
     put_variables(e, &command);
-    put_word(program);
+    tune_print_word(samples.out, program);
     for (int i = 0; i < command.argument_count; i++) {
         fputc(' ', samples.out);
-        put_word(command.arguments[i]);
+        tune_print_word(samples.out, command.arguments[i]);
     }
     fputc('\n', samples.out);
     tune_command_free(&command);

@@ -38,6 +38,9 @@ int samples_import(void)
             (long long)i.rows, (long long)i.added, my.store, (long long)(i.results - i.again - i.added));
     if (i.again > 0)
         fprintf(samples.out, "# %lld of them stand in the file more than once\n", (long long)i.again);
+    if (i.missing > 0)
+        fprintf(samples.out, "# %lld cell%s without a number (empty, NA, NaN, null ...): None in the store\n",
+                (long long)i.missing, i.missing == 1 ? "" : "s");
     if (i.made)
         fprintf(samples.out, "# an experiment was made of them: %s/experiments/%s.json\n", my.store, my.experiment);
     if (i.others > 0)

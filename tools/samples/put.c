@@ -7,6 +7,7 @@
 #include "../drawing.h"
 #include "files/csv.h"
 #include "core/decimal.h"
+#include "core/print.h"
 #include "kept.h"
 #include "views/sheet.h"
 
@@ -309,7 +310,9 @@ static int put_all_kept(void)
         return put_kept();
     put.rows = put.kept.rows;
     if (put.rows == 0) {
-        put_text("# no rows: the store has none that fit the space and these options; `samples stats` shows what it has\n");
+        fputs("# no rows: the store has none that fit the space and these options; what it has: samples stats --store ", samples.out);
+        tune_print_word(samples.out, my.store);
+        put_text("\n");
         return 0;
     }
     int width = samples.out != stdout || (my.width == 0 && !isatty(STDOUT_FILENO)) ? my.width : drawing_columns(my.width, 0);

@@ -63,19 +63,16 @@ int samples_table_open(struct samples_table *t, struct tune_store *store, const 
     return (t->scan = tune_scan_open(store, name, t->names, t->stored)) ? 0 : -1;
 }
 
-static const struct tune_domain *domain_of(const struct samples_table *t, const char *name)
-{
-    int i = t->experiment ? tune_experiment_input(t->experiment, name) : -1;
-    return i < 0 ? NULL : &t->experiment->inputs[i].domain;
-}
-
 /* The cell's value. If an input can have any type, it is stored as text. Such a text becomes a
- * number here if it reads as one. */
+ * number here if it reads as one, and None if it says so and the input may be left out. */
 static struct tune_value value_of(const struct samples_table *t, int i, const struct tune_cell *cell)
 {
-    const struct tune_domain *domain = domain_of(t, t->names[i]);
+    int input = t->experiment ? tune_experiment_input(t->experiment, t->names[i]) : -1;
+    const struct tune_input *in = input < 0 ? NULL : &t->experiment->inputs[input];
+    const struct tune_domain *domain = in ? &in->domain : NULL;
     char *end;
-    if (cell->absent)
+    bool optional = in && !in->required && in->standard.type == TUNE_VALUE_NONE;
+    if (cell->absent || (optional && cell->text && !strcmp(cell->text, "None")))
         return tune_value_none();
     if (domain && domain->type == TUNE_UNKNOWN && cell->text && strspn(cell->text, "+-.0123456789eE") == strlen(cell->text)) {
         double number = strtod(cell->text, &end);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/print.h"
 #include "machine/host.h"
 #include "samples.h"
 #include "sweeps/actuators/origin.h"
@@ -120,10 +121,25 @@ void samples_say_unused(void)
     unused.known = NULL;
 }
 
-static void tell_other(const struct tune_experiment *e, int64_t rows, const char *inputs)
+/* "9 results of these entities have other values of steps, as in steps=10; samples rows work --store
+ * st shows them, and sweep --set steps=10 takes them" */
+static void tell_other(const struct tune_other *o)
 {
-    fprintf(stderr, "samples: %lld result%s of these entities under %s have other parameters, %s; sweep --set takes them, and samples "
-            "rows shows them\n", (long long)rows, rows == 1 ? "" : "s", e->name, inputs);
+    bool one = o->rows == 1;
+    fprintf(stderr, "samples: %lld result%s of these entities under %s ha%s other parameters, ", (long long)o->rows, one ? "" : "s",
+            o->e->name, one ? "s" : "ve");
+    if (o->values > 1)
+        fprintf(stderr, "%d values of %s such as ", o->values, o->names);
+    tune_print_line_of(stderr, o->inputs);
+    fprintf(stderr, "; samples rows %s --store ", o->e->name);
+    tune_print_word(stderr, my.store);
+    fputs(one ? " shows it" : " shows them", stderr);
+    if (o->settable) {
+        fputs(", sweep --set ", stderr);
+        tune_print_word(stderr, o->inputs);
+        fputs(o->most == o->rows ? one ? " takes it" : " takes them" : " takes some", stderr);
+    }
+    fputc('\n', stderr);
 }
 
 int samples_say_other_inputs(void)

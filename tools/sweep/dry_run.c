@@ -92,8 +92,11 @@ int sweep_dry_run(void)
     if (t.unfit > 0)
         printf("# memory              %lld of these will not fit, as the program plans it\n", (long long)t.unfit);
     if (t.away > 0)
-        printf("# models              %lld of these need a model that is not on this machine; tools/download.sh brings it\n",
-               (long long)t.away);
+        printf("# models              %lld of these need a model that is not on this machine\n", (long long)t.away);
+    for (char *rest = NULL, *line = strtok_r(sweep.absent, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        sweep_print("# ", line);
+        putchar('\n');
+    }
     TRY(sweep_say_unused(t.runs));
     double later = t.todo > 0 ? sweep_say_rungs() : 0;
     tell_time(&t, later);

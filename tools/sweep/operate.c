@@ -336,7 +336,7 @@ static int ended(struct slot *slot)
         TRY(sweep_enough_measured(&slot->job, result.targets));
     if (last)
         sweep_brake(&result);
-    bool failed = result.status == TUNE_FAILED && !again;
+    bool failed = result.status == TUNE_FAILED && !again && !strstr(result.reason, slot->folder);
     snprintf(why, sizeof why, "%s%s%s", result.reason, failed ? "; see " : "", failed ? slot->folder : "");
     sweep_tell(&slot->job, result.status == TUNE_VALID ? "measured" : again ? "again" : tune_status_name(result.status), result.seconds,
          result.status == TUNE_VALID ? result.targets : NULL, why);

@@ -195,6 +195,8 @@ static int find_origin(const struct tune_protocol *p, const struct tune_value *i
         code = tune_weights_hash(c.weights, o->weights);
     if (code < 0 && my.dry_run && is_absent(c.weights)) {
         snprintf(o->weights, sizeof o->weights, "%s", SWEEP_ABSENT);
+        if (!*sweep.absent)
+            snprintf(sweep.absent, sizeof sweep.absent, "%s", tune_error_message());
         tune_error_clear();
         code = 0;
     }

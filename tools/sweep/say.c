@@ -207,31 +207,48 @@ void sweep_header(void)
 }
 
 /* Print further arguments for another command on the same space. */
-static void say_flag(const char *flag, const char *value)
+static void say_word(const char *before, const char *word)
 {
-    if (value)
-        printf(" --%s %s", flag, value);
+    fputs(before, stdout);
+    tune_print_word(stdout, word);
+}
+
+/* The line to type next. A space does not show what was measured with --set. */
+static void say_next(int stopped)
+{
+    const struct tune_operation_record *r = &sweep.record;
+    char where[512], stable[48];
+    const struct tune_value id = tune_value_text(r->id);
+    int n = snprintf(where, sizeof where, "operation == ");
+    tune_value_json(&id, where + n, sizeof where - (size_t)n);
+    snprintf(stable, sizeof stable, "%g", r->until_stable);
+    if (stopped) {
+        say_word("# go on with          sweep --resume ", r->id);
+    } else if (r->set) {
+        say_word("# look at them        samples rows ", sweep.protocols[0].experiment->name);
+        say_word(" --where ", where);
+    } else if (r->budget) {
+        say_word("# look at the last    samples best ", my.space);
+        say_word(" --operation ", r->id);
+        say_word(r->minimize ? " --minimize " : " --maximize ", r->minimize ? r->minimize : r->maximize);
+    } else {
+        say_word("# look at them        samples show ", my.space);
+    }
+    say_word(" --store ", my.store);
+    if (!stopped && !r->set && r->until_stable > 0)
+        say_word(" --until-stable ", stable);
+    putchar('\n');
 }
 
 int sweep_summary(int stopped)
 {
-    char text[32], stable[48], counts[96];
+    char text[32], counts[96];
     sweep_clear_status();
     printf("# %-19s %s, %lld known; %s\n", stopped ? "stopped" : "finished", sweep_counts_text(counts), (long long)sweep.record.replayed,
            sweep_clock_text(tune_clock_s() - sweep.begin_s, text));
     if (sweep.hopeless > 0)
         printf("# unknown             %lld: no row is stored, and nothing here measures them\n", (long long)sweep.hopeless);
     TRY(sweep_say_unused(sweep.record.measured));
-    snprintf(stable, sizeof stable, "%g", sweep.record.until_stable);
-    if (stopped)
-        printf("# go on with          sweep --resume %s --store %s", sweep.record.id, my.store);
-    else if (sweep.record.budget)
-        printf("# look at the last    samples best %s --operation %s --%s %s --store %s", my.space, sweep.record.id,
-               sweep.record.minimize ? "minimize" : "maximize", sweep.record.minimize ? sweep.record.minimize : sweep.record.maximize,
-               my.store);
-    else
-        printf("# look at them        samples show %s --store %s", my.space, my.store);
-    say_flag("until-stable", !stopped && sweep.record.until_stable > 0 ? stable : NULL);
-    putchar('\n');
+    say_next(stopped);
     return 0;
 }

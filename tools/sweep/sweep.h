@@ -94,6 +94,7 @@ struct sweep {
     double begin_s;
     /* seconds of finished measurements; weights: of them, of what is done, and of all */
     double measured_s, measured_weight, done_weight, planned_weight;
+    char absent[1024]; /* of a dry run: how to get the first model that is not here; "" : all are */
     bool disturbed;    /* the result at hand had too little of its cores */
     int same_failures; /* measurements in a row that failed in the same way */
     bool braked;       /* they were --max-failures: no more are started */

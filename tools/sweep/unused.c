@@ -1,4 +1,5 @@
 /* unused.c - say which stored results do not count here, why, and what makes them count. */
+#include "core/print.h"
 #include "sweep.h"
 #include "sweeps/discovery/other_inputs.h"
 
@@ -21,12 +22,24 @@ int sweep_note_unused(const struct tune_job *job)
     return 0;
 }
 
-static void tell_other(const struct tune_experiment *e, int64_t rows, const char *inputs)
+/* "2 results of these entities: --set steps=10 would take them", or of several values which most
+ * have. */
+static void tell_other(const struct tune_other *o)
 {
-    (void)e;
-    printf("# other inputs        %lld result%s of these entities: ", (long long)rows, rows == 1 ? "" : "s");
-    sweep_print("--set ", inputs);
-    puts(rows == 1 ? " would take it" : " would take them");
+    printf("# other inputs        %lld result%s of these entities", (long long)o->rows, o->rows == 1 ? "" : "s");
+    if (o->values > 1)
+        printf(" with %d other values of %s", o->values, o->names);
+    if (!o->settable) {
+        sweep_print(" with ", o->inputs);
+        puts(", which --set cannot give: they do not count here");
+        return;
+    }
+    fputs(": --set ", stdout);
+    tune_print_word(stdout, o->inputs);
+    if (o->most == o->rows)
+        puts(o->rows == 1 ? " would take it" : " would take them");
+    else
+        printf(" would take %lld of them\n", (long long)o->most);
 }
 
 int sweep_say_unused(int64_t measured)

@@ -42,6 +42,7 @@ struct tune_measurement {
     double *values;              /* [runs][target_count] values from the reports */
     enum ending *endings;        /* [runs] */
     double *targets;             /* [target_count] reduced values values */
+    char nothing[512];           /* targets whose figure was NaN or infinite: "a, b" */
     char why[1024];              /* reason of the first counted run that did not end well; "": all
                                   * did */
 };
@@ -164,6 +165,16 @@ static int refuse(struct tune_result *result, enum tune_status status, const cha
 
 /* ---- its report ---- */
 
+/* A figure that is NaN or infinite is none; the others count. */
+static void note_nothing(struct tune_measurement *m, const char *name)
+{
+    size_t length = strlen(m->nothing), n = strlen(name);
+    for (const char *at = m->nothing; (at = strstr(at, name)); at++)
+        if ((at == m->nothing || at[-1] == ' ') && (!at[n] || at[n] == ','))
+            return;
+    snprintf(m->nothing + length, sizeof m->nothing - length, "%s%s", length ? ", " : "", name);
+}
+
 static int read_targets(struct tune_measurement *m, const cJSON *report, const char *path, struct tune_result *result)
 {
     const struct tune_experiment *e = m->o.experiment;
@@ -176,14 +187,29 @@ static int read_targets(struct tune_measurement *m, const cJSON *report, const c
         if ((!item || cJSON_IsNull(item)) && t->optional)
             continue;
         if (!item)
-            return refuse(result, TUNE_FAILED, "%s has no %s", path, t->name);
+            return refuse(result, TUNE_FAILED, "the report has no %s: %s", t->name, path);
         if (!cJSON_IsNumber(item) && !cJSON_IsBool(item))
-            return refuse(result, TUNE_FAILED, "%s: %s is no number", path, t->name);
-        *value = cJSON_IsBool(item) ? cJSON_IsTrue(item) : item->valuedouble;
-        if (!isfinite(*value))
-            return refuse(result, TUNE_FAILED, "%s: %s is not finite", path, t->name);
+            return refuse(result, TUNE_FAILED, "%s is no number in the report %s", t->name, path);
+        if (cJSON_IsNumber(item) && !isfinite(item->valuedouble))
+            note_nothing(m, t->name);
+        else
+            *value = cJSON_IsBool(item) ? cJSON_IsTrue(item) : item->valuedouble;
     }
     return 0;
+}
+
+/* "the report makes no sense: found 'N', expected a value, 1:6 of <path>": the cause before the
+ * path. */
+static int refuse_report(const char *path, struct tune_result *result)
+{
+    const char *what = tune_error_message();
+    size_t length = strlen(path);
+    if (!strncmp(what, path, length) && what[length] == ':')
+        what += length + 1;
+    int place = (int)strspn(what, "0123456789:"); /* "1:6:", or nothing */
+    if (place > 1 && what[place] == ' ')
+        return refuse(result, TUNE_FAILED, "the report makes no sense: %.500s, %.*s of %s", what + place + 1, place - 1, what, path);
+    return refuse(result, TUNE_FAILED, "the report makes no sense: %.500s: %s", what, path);
 }
 
 static bool says(const cJSON *item, int truth)
@@ -194,7 +220,7 @@ static bool says(const cJSON *item, int truth)
 static double number_of(const cJSON *report, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(report, name);
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+    return cJSON_IsNumber(item) && isfinite(item->valuedouble) ? item->valuedouble : NAN;
 }
 
 /* The percent of --until-stable, or what counts as stable without it. */
@@ -226,17 +252,17 @@ static int read_report(struct tune_measurement *m, struct tune_result *result)
     TRY(tune_path(path, "%s/%s", m->folder, m->o.experiment->report));
     if (!tune_file_exists(path))
         return refuse(result, TUNE_FAILED, "the program ended well but left no report %s", path);
-    cJSON *report = tune_cjson_read(path, REPORT_LIMIT);
+    cJSON *report = tune_cjson_read_report(path, REPORT_LIMIT);
     if (!report)
-        return refuse(result, TUNE_FAILED, "the report makes no sense: %.900s", tune_error_message());
+        return refuse_report(path, result);
     const cJSON *nonce = cJSON_GetObjectItemCaseSensitive(report, "nonce"),
                 *valid = cJSON_GetObjectItemCaseSensitive(report, "is_valid");
     if (!cJSON_IsObject(report))
-        refuse(result, TUNE_FAILED, "%s is no JSON object", path);
+        refuse(result, TUNE_FAILED, "the report is no JSON object: %s", path);
     else if (nonce && (!cJSON_IsString(nonce) || strcmp(nonce->valuestring, m->nonce)))
-        refuse(result, TUNE_FAILED, "%s is another run's: its nonce is not the one this run was given", path);
+        refuse(result, TUNE_FAILED, "the report is another run's: its nonce is not the one this run was given: %s", path);
     else if (!says(valid, 1) && !says(valid, 0) && valid && !cJSON_IsNull(valid))
-        refuse(result, TUNE_FAILED, "%s: is_valid is neither 0 nor 1", path);
+        refuse(result, TUNE_FAILED, "is_valid is neither 0 nor 1 in the report %s", path);
     else if (says(valid, 0))
         refuse(result, TUNE_INVALID, "the program reports is_valid 0");
     else if (read_targets(m, report, path, result) == 0 && result->status == TUNE_VALID)
@@ -245,10 +271,10 @@ static int read_report(struct tune_measurement *m, struct tune_result *result)
     return 0;
 }
 
-/* Mark a valid result that is not to be trusted. */
+/* Mark a valid result that is not to be trusted, or that lacks figures. */
 static void mark(const struct tune_measurement *m, struct tune_result *result)
 {
-    char share[64] = "", stable[96] = "";
+    char nothing[600] = "", share[64] = "", stable[96] = "";
     if (result->status != TUNE_VALID)
         return;
     if (result->core_share < TUNE_CORE_SHARE)
@@ -257,11 +283,13 @@ static void mark(const struct tune_measurement *m, struct tune_result *result)
         snprintf(stable, sizeof stable, "few steps: %.0f", m->steps);
     else if (m->stable == 0)
         snprintf(stable, sizeof stable, "its speed was not stable");
+    if (*m->nothing)
+        snprintf(nothing, sizeof nothing, "no figure, the report has NaN or an infinity: %s", m->nothing);
     size_t n = strlen(result->reason);
-    for (int i = 0; i < 2; i++) {
-        const char *text = i ? stable : share;
-        if (*text)
-            n += (size_t)snprintf(result->reason + n, sizeof result->reason - n, "%s%s", n ? "; " : "", text);
+    const char *const all[] = {share, stable, nothing};
+    for (int i = 0; i < 3; i++) {
+        if (*all[i])
+            n += (size_t)snprintf(result->reason + n, sizeof result->reason - n, "%s%s", n ? "; " : "", all[i]);
         n = n < sizeof result->reason ? n : sizeof result->reason - 1;
     }
 }

@@ -165,6 +165,7 @@ static int read_figures(struct line *n, const char *const *fields, int variant)
                             l->headings[i], fields[i]);
             return -1;
         }
+        n->m->i->missing += count == 0 && *fields[i];
         n->counts[f->which] = count;
         results = count > results ? count : results;
     }
@@ -174,11 +175,15 @@ static int read_figures(struct line *n, const char *const *fields, int variant)
 static bool set_input(struct line *n, int input, const char *spelled)
 {
     const struct importing *m = n->m;
+    const struct tune_input *in = &m->e->inputs[input];
+    struct tune_cell *cell = &n->cells[TUNE_KEYS + input];
     n->given[input] = true;
-    if (tune_import_input(&m->e->inputs[input], &m->columns[input], spelled, &n->cells[TUNE_KEYS + input], input_text(n, input),
-                          TEXT))
+    if (tune_import_input(in, &m->columns[input], spelled, cell, input_text(n, input), TEXT)) {
+        m->i->missing += cell->absent && !cell->text;
         return true;
-    tune_import_bad(n->m, "%s of %s cannot be \"%.60s\"", m->e->names[input], m->e->name, spelled);
+    }
+    tune_import_bad(n->m, "%s of %s cannot be \"%.60s\"%s", in->name, m->e->name, spelled,
+                    tune_import_is_missing(spelled) ? "; None is not among its values, and not its default" : "");
     return false;
 }
 
@@ -232,6 +237,15 @@ static bool set_inputs(struct line *n, const char *const *fields, const char *pa
     return true;
 }
 
+/* True if the column's cell is None: its cell in the row has no value. */
+static bool is_none(const struct line *n, const char *const *fields, int i)
+{
+    const struct import_layout *l = &n->m->layout;
+    int column = l->input[i];
+    enum tune_cell_type type = n->m->columns[l->fields[column].which].type;
+    return type == TUNE_CELL_TEXT ? tune_import_is_none(fields[column]) : tune_import_is_missing(fields[column]);
+}
+
 /* Take the identifier from the file, or make it from the inputs. false: it is too long. */
 static bool name_entity(struct line *n, const char *const *fields)
 {
@@ -240,7 +254,7 @@ static bool name_entity(struct line *n, const char *const *fields)
     size_t length = (size_t)snprintf(n->entity, sizeof n->entity, "%s", identifier);
     for (int i = 0; !*identifier && i < l->inputs && length < sizeof n->entity; i++) {
         const char *value = fields[l->input[i]];
-        value = tune_import_is_none(value) ? "None" : !strcmp(value, "True") ? "1" : !strcmp(value, "False") ? "0" : value;
+        value = is_none(n, fields, i) ? "None" : !strcmp(value, "True") ? "1" : !strcmp(value, "False") ? "0" : value;
         length += (size_t)snprintf(n->entity + length, sizeof n->entity - length, "%s%s.%s", i ? "-" : "", l->headings[l->input[i]],
                                    value);
     }
@@ -335,10 +349,10 @@ static const struct tune_column *column_of(const struct importing *m, int cell)
 /* The row has keys, inputs and targets, in this order. */
 static int cell_of(const struct importing *m, const struct import_field *f)
 {
-    return f->role == IMPORT_KEY     ? f->which
-           : f->role == IMPORT_INPUT ? TUNE_KEYS + f->which
-           : f->which >= 0           ? TUNE_KEYS + m->e->input_count + f->which
-                                     : -1;
+    return f->role == IMPORT_KEY                       ? f->which
+           : f->role == IMPORT_INPUT                   ? TUNE_KEYS + f->which
+           : f->role == IMPORT_TARGET && f->which >= 0 ? TUNE_KEYS + m->e->input_count + f->which
+                                                       : -1;
 }
 
 static bool read_own(struct line *n, const char *const *fields)
@@ -394,7 +408,7 @@ static int pass(struct line *n)
     struct importing *m = n->m;
     const char *const *fields;
     int count, more, row = 0;
-    m->i->rows = m->i->results = m->i->again = m->i->added = m->i->others = 0;
+    m->i->rows = m->i->results = m->i->again = m->i->added = m->i->others = m->i->missing = 0;
     TRY(tune_csv_rewind(m->csv));
     TRY(tune_csv_row(m->csv, &fields, &count));
     for (; (more = tune_csv_row(m->csv, &fields, &count)) == 1; row++) {
@@ -537,7 +551,7 @@ static int import(struct importing *m)
 int tune_import_csv(struct tune_import *i)
 {
     struct importing m = {.i = i};
-    i->rows = i->others = i->results = i->added = i->bad = 0;
+    i->rows = i->others = i->results = i->added = i->bad = i->missing = 0;
     i->made = false;
     *i->left_out = 0;
     int code = import(&m);

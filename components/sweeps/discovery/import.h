@@ -20,7 +20,10 @@
  *
  * An experiment that nobody knows is made up from the file. Its actuator is the caller's, or that
  * in the file's experiment_id, or replay. It has no program, so nothing measures it. Dimensions
- * become required inputs, parameters optional ones. */
+ * become required inputs, parameters optional ones.
+ *
+ * A cell without a number may be empty, or a word that pandas reads so: NA, NaN, null, None ... A
+ * column of numbers with such cells stays one: its input may be left out, and is None there. */
 #ifndef TUNE_DISCOVERY_IMPORT_H
 #define TUNE_DISCOVERY_IMPORT_H
 
@@ -48,6 +51,8 @@ struct tune_import {
     int64_t again;
     int64_t added;               /* results that the store did not have */
     int64_t bad;
+    /* cells read as None: of inputs, and of targets with a word such as NA in them */
+    int64_t missing;
     bool made;                   /* true: an experiment file was written to the store's
                                   * experiments/ */
     /* columns without a target in the known experiment, separated by ", " */

@@ -15,6 +15,7 @@ enum { MOST_VALUES = 65536 };
 struct kind {
     char *name;
     bool whole, number; /* all of them */
+    bool any, missing;  /* some cell has a value; some cell has none */
 };
 
 struct inference {
@@ -38,6 +39,11 @@ static void note(struct kind *k, const char *text, int length)
     char copy[64];
     double number;
     snprintf(copy, sizeof copy, "%.*s", length, text);
+    if (length < (int)sizeof copy && tune_import_is_missing(copy)) {
+        k->missing = true;
+        return;
+    }
+    k->any = true;
     bool is_number = length < (int)sizeof copy && tune_import_number(copy, &number) && isfinite(number);
     k->number = k->number && is_number;
     k->whole = k->whole && is_number && number == floor(number) && fabs(number) <= 9007199254740992.0;
@@ -116,14 +122,17 @@ static int infer(struct inference *f)
 
 /* ---- the file ---- */
 
-/* Make the domain: numbers of any size, in steps of 1 if all are integers; or any text. */
+/* Make the domain: numbers of any size, in steps of 1 if all are integers; or any text. Numbers that
+ * some rows lack are optional: the default is None. */
 static bool put_domain(cJSON *input, const struct kind *k)
 {
+    bool whole = k->any && k->whole, number = k->any && k->number;
+    bool good = number && k->missing ? cJSON_AddNullToObject(input, "default") : cJSON_AddTrueToObject(input, "required");
     cJSON *domain = cJSON_AddObjectToObject(input, "domain");
-    bool good = domain && tune_cjson_put_text(domain, "variableType", k->whole    ? "DISCRETE_VARIABLE_TYPE"
-                                                                      : k->number ? "CONTINUOUS_VARIABLE_TYPE"
+    good = good && domain && tune_cjson_put_text(domain, "variableType", whole    ? "DISCRETE_VARIABLE_TYPE"
+                                                                         : number ? "CONTINUOUS_VARIABLE_TYPE"
                                                                                   : "OPEN_CATEGORICAL_VARIABLE_TYPE");
-    return good && (!k->whole || tune_cjson_put_whole(domain, "interval", 1));
+    return good && (!whole || tune_cjson_put_whole(domain, "interval", 1));
 }
 
 static bool put_inputs(cJSON *all, const struct inference *f)
@@ -132,8 +141,7 @@ static bool put_inputs(cJSON *all, const struct inference *f)
     for (int i = 0; i < f->m->layout.inputs && good; i++) {
         cJSON *input = cJSON_CreateObject();
         good = cJSON_AddItemToArray(all, input) &&
-               tune_cjson_put_text(input, "identifier", f->m->layout.headings[f->m->layout.input[i]]) &&
-               cJSON_AddBoolToObject(input, "required", true) && put_domain(input, &f->inputs[i]);
+               tune_cjson_put_text(input, "identifier", f->m->layout.headings[f->m->layout.input[i]]) && put_domain(input, &f->inputs[i]);
     }
     for (int i = 0; i < f->parameter_count && good; i++) {
         cJSON *input = cJSON_CreateObject();

@@ -305,13 +305,9 @@ static int choose_targets(struct importing *m)
         if (!there)
             return usage_at(m, "a target", wanted[k]);
     }
-    for (int i = 0; i < l->count && m->i->target_count > 0; i++) {
-        bool asked = false;
-        for (int k = 0; k < m->i->target_count; k++)
-            asked = asked || !strcmp(l->fields[i].name, wanted[k]);
-        if (l->fields[i].role == IMPORT_TARGET && !asked)
+    for (int i = 0; i < l->count && m->i->target_count > 0; i++)
+        if (l->fields[i].role == IMPORT_TARGET && tune_name_find(wanted, m->i->target_count, l->fields[i].name) < 0)
             l->fields[i].role = IMPORT_IGNORED;
-    }
     return 0;
 }
 
@@ -399,7 +395,7 @@ static int read_own(struct importing *m)
         if (!there)
             return fail_at(m, "there is no column ", tune_key_column(needed[n])->name);
     }
-    return 0;
+    return choose_targets(m);
 }
 
 /* Find the columns of ado's files that are neither dimensions nor figures, wherever they stand. */

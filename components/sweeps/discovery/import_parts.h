@@ -87,15 +87,18 @@ const char *tune_import_own_experiment(const struct importing *m, const char *id
 int tune_import_experiment_make(struct importing *m);
 void tune_import_experiment_forget(struct importing *m);
 
-/* import_value.c: tune_import_values - the numbers of a cell, "1.5" or "[1, 2]", into values[most]
- * (NaN: none): how many; -1: it is none.
+/* import_value.c: tune_import_values - the numbers of a cell, "1.5" or "[1, 2]", into values[most]:
+ * how many. 0: a missing cell; -1: no number. A missing one in a list is NaN.
  * tune_import_number - one number; false: it is none.
  * tune_import_is_none - an empty cell, or Python's None.
+ * tune_import_is_missing - a cell without a number: empty, or a word such as NA, NaN or null. The
+ * list is that of pandas.read_csv.
  * tune_import_input - what the text is as the input, as its column holds it, into *cell, whose text
  * goes to text[size]. false: not in its domain. */
 int tune_import_values(const char *text, double *values, int most);
 bool tune_import_number(const char *text, double *number);
 bool tune_import_is_none(const char *text);
+bool tune_import_is_missing(const char *text);
 bool tune_import_input(const struct tune_input *in, const struct tune_column *column,
                        const char *spelled, struct tune_cell *cell,
                        char *text, size_t size);

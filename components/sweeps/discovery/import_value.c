@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/nearest.h"
 #include "sweeps/discovery/import_parts.h"
 
 bool tune_import_number(const char *text, double *number)
@@ -21,11 +22,18 @@ bool tune_import_is_none(const char *text)
     return !*text || !strcmp(text, "None");
 }
 
+bool tune_import_is_missing(const char *text)
+{
+    static const char *const words[] = {"NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "None", "<NA>", "#N/A",
+                                        "#N/A N/A", "#NA", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"};
+    return !*text || tune_name_find(words, (int)(sizeof words / sizeof *words), text) >= 0;
+}
+
 int tune_import_values(const char *text, double *values, int most)
 {
     int n = 0;
     char item[64];
-    if (!*text)
+    if (tune_import_is_missing(text))
         return 0;
     if (*text != '[')
         return most > 0 && tune_import_number(text, &values[0]) ? 1 : -1;
@@ -37,7 +45,7 @@ int tune_import_values(const char *text, double *values, int most)
         if (length >= sizeof item || n == most)
             return -1;
         snprintf(item, sizeof item, "%.*s", (int)length, at);
-        if (tune_import_is_none(item) && length > 0)
+        if (length > 0 && tune_import_is_missing(item))
             values[n++] = NAN;
         else if (!tune_import_number(item, &values[n++]))
             return -1;
@@ -78,6 +86,11 @@ bool tune_import_input(const struct tune_input *in, const struct tune_column *co
                        char *text, size_t size)
 {
     struct tune_value value;
+    bool missing = column->type == TUNE_CELL_NUMBER && tune_import_is_missing(spelled);
+    if (missing && !in->required && in->standard.type == TUNE_VALUE_NONE) {
+        *cell = tune_cell_number(NAN);
+        return true;
+    }
     if (find_value(&in->domain, spelled, &value) && tune_rows_cell(column, &value, cell, text, size) == 0)
         return true;
     tune_error_clear();

@@ -5,10 +5,26 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "sweeps/discovery/dimensions.h"
 
-enum { MOST = 16, TEXT = 512 };
+enum { MOST = 16, VALUES = 256, TEXT = 512 };
+
+/* Other values, and how many rows have them. */
+struct other_values {
+    char inputs[TEXT];
+    bool settable;
+    int64_t rows;
+};
+
+/* Inputs that have other values. */
+struct other_names {
+    char names[TEXT];
+    int64_t rows;
+    int count;                  /* of values */
+    struct other_values values[VALUES];
+};
 
 /* A pass over the rows of an experiment. */
 struct pass {
@@ -17,7 +33,14 @@ struct pass {
     const struct tune_experiment *e;
     struct tune_column *columns;
     struct tune_dimensions dimensions;
-    struct { char inputs[TEXT]; int64_t rows; } found[MOST];
+    struct other_names found[MOST];
+    int count;
+};
+
+/* Inputs of a row that differ from a protocol's own, as texts. */
+struct difference {
+    char names[TEXT], inputs[TEXT];
+    bool settable;
     int count;
 };
 
@@ -33,14 +56,23 @@ static bool same_cell(const struct tune_cell *a, const struct tune_cell *b)
     return a->number == b->number;
 }
 
-/* Write the inputs that differ from the protocol's own. Returns their number; -1 with an error. */
-static int differing(const struct pass *p, const struct tune_protocol *protocol, const struct tune_cell *inputs,
-                     char text[TEXT])
+/* Spell the value as in ids, or in quotes if `set` needs them. False: it takes the value in no way. */
+static bool spell(const struct tune_input *in, const struct tune_value *v, char *text, int size)
+{
+    if (tune_value_id(v, text, (size_t)size) < size && tune_space_settable(in, text, v))
+        return true;
+    if (v->type == TUNE_VALUE_TEXT && tune_value_json(v, text, (size_t)size) < size && tune_space_settable(in, text, v))
+        return true;
+    tune_value_id(v, text, (size_t)size);
+    return false;
+}
+
+/* Find the inputs that differ from the protocol's own. -1 with an error. */
+static int find_difference(const struct pass *p, const struct tune_protocol *protocol, const struct tune_cell *inputs,
+                           struct difference *d)
 {
     char own_text[TUNE_STORE_TEXT_MAX + 1], spelled[256];
-    size_t n = 0;
-    int count = 0;
-    text[0] = 0;
+    *d = (struct difference){.settable = true};
     for (int i = 0; i < p->e->input_count; i++) {
         struct tune_cell own;
         if (protocol->dimension[i] >= 0)
@@ -49,38 +81,65 @@ static int differing(const struct pass *p, const struct tune_protocol *protocol,
         if (same_cell(&own, &inputs[i]))
             continue;
         struct tune_value v = tune_rows_value(&p->columns[i], &p->e->inputs[i].domain, NULL, &inputs[i]);
-        tune_value_id(&v, spelled, sizeof spelled);
-        if (n < TEXT)
-            n += (size_t)snprintf(text + n, TEXT - n, "%s%s=%s", n ? "," : "", p->e->names[i], spelled);
-        count++;
+        if (inputs[i].absent && inputs[i].text)
+            v = tune_value_none();
+        d->settable = spell(&p->e->inputs[i], &v, spelled, sizeof spelled) && d->settable;
+        tune_append(d->names, TEXT, "%s%s", d->count ? "," : "", p->e->names[i]);
+        tune_append(d->inputs, TEXT, "%s%s=%s", d->count++ ? "," : "", p->e->names[i], spelled);
     }
-    return count;
+    d->settable = d->settable && strlen(d->inputs) < TEXT - 1;
+    return 0;
+}
+
+static void count_row(struct other_names *o, const struct difference *d)
+{
+    int i = 0;
+    while (i < o->count && strcmp(o->values[i].inputs, d->inputs))
+        i++;
+    o->rows++;
+    if (i == VALUES)
+        return;
+    if (i == o->count) {
+        o->values[o->count] = (struct other_values){.settable = d->settable};
+        memcpy(o->values[o->count++].inputs, d->inputs, TEXT);
+    }
+    o->values[i].rows++;
 }
 
 /* The row is of an entity of the space. Count it, unless a protocol has its parameters. */
 static int take(struct pass *p, const struct tune_cell *inputs)
 {
-    char best[TEXT] = "", text[TEXT];
-    int least = -1, i = 0;
+    struct difference best = {.count = -1}, d;
+    int i = 0;
     for (int k = 0; k < p->space->reference_count; k++) {
         if (p->protocols[k].experiment != p->e)
             continue;
-        int count = differing(p, &p->protocols[k], inputs, text);
-        TRY(count);
-        if (count == 0)
+        TRY(find_difference(p, &p->protocols[k], inputs, &d));
+        if (d.count == 0)
             return 0;
-        if (least < 0 || count < least)
-            memcpy(best, text, sizeof best);
-        least = least < 0 || count < least ? count : least;
+        if (best.count < 0 || d.count < best.count)
+            best = d;
     }
-    while (i < p->count && strcmp(p->found[i].inputs, best))
+    while (i < p->count && strcmp(p->found[i].names, best.names))
         i++;
     if (i == MOST)
         return 0;
     if (i == p->count)
-        memcpy(p->found[p->count++].inputs, best, sizeof best);
-    p->found[i].rows++;
+        memcpy(p->found[p->count++].names, best.names, TEXT);
+    count_row(&p->found[i], &best);
     return 0;
+}
+
+/* The values of most rows, those first that can be set. */
+static void tell_names(const struct tune_experiment *e, const struct other_names *o, tune_other_tell *tell)
+{
+    const struct other_values *best = &o->values[0];
+    for (int i = 1; i < o->count; i++) {
+        const struct other_values *v = &o->values[i];
+        if (v->settable != best->settable ? v->settable : v->rows > best->rows)
+            best = v;
+    }
+    tell(&(struct tune_other){e, o->names, o->rows, o->count, best->inputs, best->settable, best->rows});
 }
 
 static int read_rows(struct pass *p, struct tune_store *s)
@@ -113,7 +172,7 @@ static int look(struct tune_store *s, struct pass *p, tune_other_tell *tell)
     tune_dimensions_free(&p->dimensions);
     free(p->columns);
     for (int i = 0; i < p->count && code == 0; i++)
-        tell(p->e, p->found[i].rows, p->found[i].inputs);
+        tell_names(p->e, &p->found[i], tell);
     return code;
 }
 

@@ -5,13 +5,21 @@
 
 #include "sweeps/discovery/rows.h"
 
-/* A function that gets the number of such results, and the inputs that differ, such as
- * "steps=20,mode=fast". */
-typedef void tune_other_tell(const struct tune_experiment *e, int64_t rows, const char *inputs);
+/* Results with other values of some inputs. */
+struct tune_other {
+    const struct tune_experiment *e;
+    const char *names;          /* of the inputs: "steps,how" */
+    int64_t rows;
+    int values;                 /* number of different values, or combinations of them */
+    const char *inputs;         /* those of most rows: "steps=20,how=fast", as `set` takes them */
+    bool settable;              /* false: `set` cannot give them */
+    int64_t most;               /* number of rows with these */
+};
+typedef void tune_other_tell(const struct tune_other *other);
 
-/* tune_other_inputs - call tell for each set of other values, at most 16, in the order of the
- * store. Results that belong to the space under any of its experiments are not among them. -1 with
- * an error. */
+/* tune_other_inputs - call tell once for each set of inputs with other values, at most 16, in the
+ * order of the store. Results that belong to the space under any of its experiments are not among
+ * them. -1 with an error. */
 int tune_other_inputs(struct tune_store *s, const struct tune_space *space,
                       const struct tune_protocol *protocols, tune_other_tell *tell);
 

@@ -44,11 +44,12 @@ static enum tune_cell_type type_of(const struct tune_domain *d)
     }
 }
 
-/* A default that is no integer (-1.0 in a domain with step 1) makes it a NUMBER column. */
+/* A default that is no integer (-1.0 in a domain with step 1, or None) makes it a NUMBER column. */
 static enum tune_cell_type input_type(const struct tune_input *in)
 {
     enum tune_cell_type type = type_of(&in->domain);
-    if (type == TUNE_CELL_WHOLE && !in->required && in->standard.type == TUNE_VALUE_FLOAT)
+    if (type == TUNE_CELL_WHOLE && !in->required &&
+        (in->standard.type == TUNE_VALUE_FLOAT || in->standard.type == TUNE_VALUE_NONE))
         return TUNE_CELL_NUMBER;
     return type;
 }
@@ -78,6 +79,10 @@ int tune_rows_cell(const struct tune_column *column, const struct tune_value *va
         }
         return tune_error_set("input %s: a value longer than %zu bytes cannot be stored",
                               column->name, size - 1);
+    }
+    if (column->type == TUNE_CELL_NUMBER && value->type == TUNE_VALUE_NONE) {
+        *cell = tune_cell_number(NAN);
+        return 0;
     }
     if (!tune_value_number(value, &number)) {
         tune_value_repr(value, text, size);

@@ -22,8 +22,8 @@ extern "C" {
 int tune_rows_columns(const struct tune_experiment *e, struct tune_column **columns);
 
 /* tune_rows_cell - an input's value as a cell of its column. TEXT is str() of the value, into
- * text[size], which the cell borrows. -1: the value does not fit the column (a fraction in a WHOLE
- * one), or is too long.
+ * text[size], which the cell borrows. None is an absent NUMBER. -1: the value does not fit the
+ * column (a fraction in a WHOLE one), or is too long.
  * tune_rows_value - a cell as a value. A TEXT is the value of the wanted domain (a space's
  * dimension) that str() spells so. Without one it is such a value of the input's own domain, else
  * the text itself. Either domain may be NULL. */

@@ -107,14 +107,14 @@ static int compile(struct tune_select *s, const struct tune_derived *derived)
             return tune_error_usage("`derive` %s: there is a column %s already; choose another name", derived[d].name,
                                     derived[d].name);
         snprintf(where, sizeof where, "`derive` %s", derived[d].name);
-        s->derived[d] = tune_expression_new(derived[d].text, s->names, names, where);
+        s->derived[d] = tune_expression_query(derived[d].text, s->names, names, where);
         s->place[d] = names;
         if (s->derived[d])
             s->names[names++] = derived[d].name;
         else if (tune_error_kind() == TUNE_ERROR_CANNOT)
             return -1;
     }
-    if (s->where_text && !(s->where = tune_expression_new(s->where_text, s->names, names, "`where`")))
+    if (s->where_text && !(s->where = tune_expression_query(s->where_text, s->names, names, "`where`")))
         return tune_error_kind() == TUNE_ERROR_CANNOT ? -1 : 0;
     return 0;
 }

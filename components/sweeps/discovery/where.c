@@ -17,7 +17,7 @@ static int compile(struct tune_where *w, const char *text, const char **names)
     bool any = w->space->reference_count == 0;
     for (int p = w->space->reference_count - 1; p >= 0; p--) {
         int count = tune_protocol_names(&w->protocols[p], w->space, names);
-        w->compiled[p] = tune_expression_new(text, names, count, "`where`");
+        w->compiled[p] = tune_expression_query(text, names, count, "`where`");
         any = any || w->compiled[p];
         if (!w->compiled[p] && tune_error_kind() == TUNE_ERROR_CANNOT)
             return -1;

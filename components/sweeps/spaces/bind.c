@@ -167,12 +167,12 @@ static int bind_parameter(const struct tune_space *s, struct tune_protocol *p, c
     if (p->dimension[i] >= 0)
         return tune_document_fail(d, parameter->at, "%s is a dimension of entitySpace and a parameter; leave one of them out",
                                   parameter->name);
-    if (!tune_domain_has(&e->inputs[i].domain, &parameter->value))
-        return tune_document_fail(d, parameter->at, "%s of %s cannot be %s (space experiments %s shows its domain)",
-                                  parameter->name, e->name, text, e->name);
     if (tune_value_equal(&parameter->value, &e->inputs[i].standard))
         return tune_document_fail(d, parameter->at, "%s is %s by default; leave it out, so that ids stay one for one measurement",
                                   parameter->name, text);
+    if (!tune_domain_has(&e->inputs[i].domain, &parameter->value))
+        return tune_document_fail(d, parameter->at, "%s of %s cannot be %s (space experiments %s shows its domain)",
+                                  parameter->name, e->name, text, e->name);
     p->fixed[i] = parameter->value;
     p->parameterized[i] = true;
     return 0;

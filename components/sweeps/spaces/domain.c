@@ -275,8 +275,8 @@ int tune_domain_draw(const struct tune_domain *domain, double u, struct tune_val
     if (domain->type == TUNE_CONTINUOUS)
         return draw_continuous(domain, u, value);
     if (size == 0)
-        return tune_error_usage("a value cannot be drawn from a domain of %s that names none",
-                                tune_variable_name(domain));
+        return tune_error_usage("no value can be listed or drawn: the domain, of %s, names none; give "
+                                "it values", tune_variable_name(domain));
     i = (tune_index)(u * (double)size);
     if (domain->probability == TUNE_NORMAL && draw_normal(domain, u, size, &i) < 0)
         return -1;

@@ -102,7 +102,7 @@ static int role(struct reading *r, const struct tune_node *map, enum tune_role *
     return 0;
 }
 
-/* Check that an input is required, or has a default from its domain. */
+/* Check that an input is required, or has a default from its domain, or None: it may be left out. */
 static int standard(struct reading *r, const struct tune_node *map, struct tune_input *in)
 {
     const struct tune_node *node = tune_node_get(map, "default");
@@ -113,7 +113,7 @@ static int standard(struct reading *r, const struct tune_node *map, struct tune_
     if (!node)
         return 0;
     TRY(tune_document_value(r->document, node, &in->standard));
-    if (tune_domain_has(&in->domain, &in->standard))
+    if (in->standard.type == TUNE_VALUE_NONE || tune_domain_has(&in->domain, &in->standard))
         return 0;
     tune_value_repr(&in->standard, text, sizeof text);
     return FAIL(r, node, "input %s: the default %s is outside its own domain", in->name, text);

@@ -42,6 +42,7 @@
  * runs: number of runs of one measurement; their reports are reduced.
  *
  * Inputs:
+ * - default: the value if nobody gives one. null: the input may be left out, whatever its domain.
  * - value: an expression over the inputs, in place of the input's own value.
  * - map: the flag's text for each value. null leaves the flag out. A list stands for whole
  * arguments in place of flag and value. A value that the map lacks is not supported.
@@ -60,7 +61,8 @@
  * - shown: an expression over the inputs; where it is false, the target is hidden by default.
  * - optional: true if a report may lack it. whole: true for a count, printed without decimals.
  *
- * A report is one JSON object with a number for each target. "is_valid" 0 means that this
+ * A report is one JSON object with a number for each target. NaN and infinities, as Python writes
+ * them, are no figures: the row has none of them, and names them. "is_valid" 0 means that this
  * configuration cannot run. "nonce", if present, must be the text of $TUNE_NONCE, which no earlier
  * run has. */
 #ifndef TUNE_SPACES_EXPERIMENT_H
@@ -199,6 +201,7 @@ struct tune_protocol {
  * tune_space_set - before bind: give an input one value, in place of its dimension, parameter or
  * default. The value's text is YAML. The id of the space stays. -1 with kind USAGE: no experiment
  * of the space has it, or the value is outside its domain.
+ * tune_space_settable - whether the text gives the input this value, in a list with commas.
  * tune_protocols_free - free what bind took.
  * tune_protocols_set - add a parameter to each protocol that has such an optional input, not inert,
  * and neither dimension nor parameter. Returns their number. -1 with an error: the value is outside
@@ -213,6 +216,8 @@ struct tune_protocol {
  * number. */
 int tune_space_bind(const struct tune_space *s, const struct tune_catalog *c,
                     struct tune_protocol **protocols);
+bool tune_space_settable(const struct tune_input *in, const char *text,
+                         const struct tune_value *value);
 int tune_space_set(struct tune_space *s, const struct tune_catalog *c, const char *input,
                    const char *text);
 int tune_protocols_set(struct tune_protocol *protocols, int count, const char *input,

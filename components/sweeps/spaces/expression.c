@@ -417,6 +417,14 @@ struct tune_expression *tune_expression_new(const char *text, const char *const 
     return NULL;
 }
 
+struct tune_expression *tune_expression_query(const char *text, const char *const *names, int count, const char *where)
+{
+    struct tune_expression *e = tune_expression_new(text, names, count, where);
+    if (e)
+        e->query = true;
+    return e;
+}
+
 void tune_expression_free(struct tune_expression *e)
 {
     free(e);

@@ -31,9 +31,14 @@ struct tune_expression;
 /* tune_expression_new - compile an expression. names[count]: the names that may occur. NULL with an
  * error of kind USAGE that marks the place in the text: bad syntax, an unknown name (with the
  * nearest), or too long. where: begins the message ("space.yaml:12:5", "--where").
+ * tune_expression_query - the same for a query of rows, where None is a missing value. No
+ * comparison with it holds, apart from != and not in. What is computed from it is None. In Python,
+ * and in the constraints of a space, both are errors.
  * tune_expression_free - free it; NULL is fine. */
 struct tune_expression *tune_expression_new(const char *text, const char *const *names, int count,
                                             const char *where);
+struct tune_expression *tune_expression_query(const char *text, const char *const *names, int count,
+                                              const char *where);
 void tune_expression_free(struct tune_expression *e);
 
 /* tune_expression_value - evaluate for values[count] of the names. Texts in *value are borrowed

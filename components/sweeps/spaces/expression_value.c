@@ -61,6 +61,12 @@ static int too_large(const struct run *r)
     return fail(r, "a whole number beyond 64 bits");
 }
 
+/* True for None in a query: what is not known there. */
+static bool nothing(const struct run *r, const struct tune_value *v)
+{
+    return r->e->query && v->type == TUNE_VALUE_NONE;
+}
+
 /* ---- numbers ---- */
 
 static bool whole(const struct tune_value *v, int64_t *i)
@@ -73,6 +79,10 @@ static int arithmetic(const struct run *r, enum tune_operator which, const struc
                       const struct tune_value *b, struct tune_value *v)
 {
     struct tune_number x, y, result;
+    if (nothing(r, a) || nothing(r, b)) {
+        *v = tune_value_none();
+        return 0;
+    }
     if (!tune_value_as_number(a, &x) || !tune_value_as_number(b, &y))
         return mismatch(r, which, a, b);
     switch (tune_number_arithmetic(which, &x, &y, &result)) {
@@ -95,7 +105,9 @@ static int ordered(const struct run *r, enum tune_operator which, const struct t
 {
     struct tune_number x, y;
     int order;
-    if (a->type == TUNE_VALUE_LIST && b->type == TUNE_VALUE_LIST) {
+    if (nothing(r, a) || nothing(r, b)) {
+        order = 2; /* as NaN: no comparison holds */
+    } else if (a->type == TUNE_VALUE_LIST && b->type == TUNE_VALUE_LIST) {
         int i = 0;
         while (i < a->list.count && i < b->list.count && tune_value_equal(a->list.items + i, b->list.items + i))
             i++;
@@ -124,7 +136,7 @@ static int compare(const struct run *r, enum tune_operator which, const struct t
         *holds = false;
         if (b->type == TUNE_VALUE_TEXT && a->type == TUNE_VALUE_TEXT)
             *holds = strstr(b->text, a->text) != NULL;
-        else if (b->type != TUNE_VALUE_LIST)
+        else if (b->type != TUNE_VALUE_LIST && !nothing(r, b) && !(b->type == TUNE_VALUE_TEXT && nothing(r, a)))
             return mismatch(r, which, a, b);
         for (int i = 0; b->type == TUNE_VALUE_LIST && i < b->list.count && !*holds; i++)
             *holds = tune_value_equal(a, b->list.items + i);
@@ -193,9 +205,10 @@ static int extreme(const struct run *r, enum tune_function f, const struct tune_
     if (n == 0)
         return fail(r, "%s of an empty list", name);
     const struct tune_value *best = a;
-    for (int i = 1; i < n; i++) {
-        bool better;
-        TRY(ordered(r, f == TUNE_CALL_MIN ? TUNE_LESS : TUNE_GREATER, a + i, best, &better));
+    for (int i = 1; i < n && !nothing(r, best); i++) {
+        bool better = nothing(r, a + i);
+        if (!better)
+            TRY(ordered(r, f == TUNE_CALL_MIN ? TUNE_LESS : TUNE_GREATER, a + i, best, &better));
         best = better ? a + i : best;
     }
     *v = *best;
@@ -214,6 +227,11 @@ static int characters(const char *text)
 static int call(const struct run *r, enum tune_function f, const struct tune_value *a, int n, struct tune_value *v)
 {
     int64_t i;
+    for (int k = 0; k < n; k++)
+        if (nothing(r, &a[k])) {
+            *v = tune_value_none();
+            return 0;
+        }
     switch (f) {
     case TUNE_CALL_MIN: case TUNE_CALL_MAX: return extreme(r, f, a, n, v);
     case TUNE_CALL_ROUND: return rounded(r, a, n > 1 ? a + 1 : NULL, v);
@@ -241,6 +259,8 @@ static int call(const struct run *r, enum tune_function f, const struct tune_val
 static int negate(const struct run *r, struct tune_value *v)
 {
     int64_t i;
+    if (nothing(r, v))
+        return 0;
     if (v->type == TUNE_VALUE_FLOAT) {
         v->number = -v->number;
         return 0;

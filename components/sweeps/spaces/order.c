@@ -298,8 +298,11 @@ static int start(struct tune_order *o, const struct tune_order_options *options)
                                 tune_index_text(s->size, size), (long long)options->limit);
     if (grid && s->size)
         return make_grid(o, options);
-    if (grid && o->mode != TUNE_ORDER_RANDOM)
-        return refuse("the order %s is for spaces whose entities can be counted; take random, sobol or lhs", names[o->mode]);
+    if (grid && o->mode != TUNE_ORDER_RANDOM) {
+        TRY(make_axes(o)); /* what cannot be drawn from either is refused with its name */
+        return refuse("the order %s is for spaces whose entities can be counted; take random, sobol or lhs, and say how many "
+                      "are wanted", names[o->mode]);
+    }
     TRY(tune_order_groups(s, options, NULL));
     return make_draws(o, options->limit);
 }

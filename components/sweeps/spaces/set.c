@@ -5,18 +5,47 @@
 #include "core/try.h"
 #include "sweeps/spaces/experiment.h"
 
-static int read_value(struct tune_space *s, const char *input, const char *text, struct tune_value *value)
+/* Parse the text, as a file of a space would have it. The caller frees it; NULL with an error. */
+static struct tune_document *parse(const char *input, const char *text)
 {
     struct tune_document *d = tune_document_parse("`set`", text, strlen(text), false);
+    if (!d || d->root->type == TUNE_NODE_SCALAR)
+        return d;
+    tune_document_free(d);
+    tune_error_usage("`set` %s=%s: the value must be a number, a text or a boolean", input, text);
+    return NULL;
+}
+
+static int read_value(struct tune_space *s, const char *input, const char *text, struct tune_value *value)
+{
+    struct tune_document *d = parse(input, text);
     int code = d ? 0 : -1;
-    if (d && d->root->type != TUNE_NODE_SCALAR)
-        code = tune_error_usage("`set` %s=%s: the value must be a number, a text or a boolean", input, text);
     if (code == 0)
         *value = d->root->value;
     if (code == 0 && value->type == TUNE_VALUE_TEXT && !(value->text = tune_document_spell(s->document, value)))
         code = -1;
     tune_document_free(d);
     return code;
+}
+
+/* True if the input can have the value. "None" is None where that is the default, unless the input
+ * has such a text. */
+static bool takes(const struct tune_input *in, struct tune_value *value)
+{
+    bool has = tune_domain_has(&in->domain, value), optional = !in->required && in->standard.type == TUNE_VALUE_NONE;
+    if (!has && optional && value->type == TUNE_VALUE_TEXT && !strcmp(value->text, "None"))
+        *value = tune_value_none();
+    return has || (optional && value->type == TUNE_VALUE_NONE);
+}
+
+bool tune_space_settable(const struct tune_input *in, const char *text, const struct tune_value *value)
+{
+    struct tune_document *d = strpbrk(text, ",\n") ? NULL : parse(in->name, text);
+    struct tune_value read = d ? d->root->value : tune_value_none();
+    bool good = d && takes(in, &read) && tune_value_equal(&read, value);
+    tune_document_free(d);
+    tune_error_clear();
+    return good;
 }
 
 /* Set the parameter of one experiment. A parameter equal to the default is left out. */
@@ -72,7 +101,7 @@ int tune_space_set(struct tune_space *s, const struct tune_catalog *c, const cha
         if (at < 0)
             continue;
         known = true;
-        if (!tune_domain_has(&e->inputs[at].domain, &value))
+        if (!takes(&e->inputs[at], &value))
             return tune_error_usage("`set` %s=%s: %s cannot take this value (space experiments %s shows its domain)",
                                     input, text, e->name, e->name);
         if (dimension < 0)

@@ -35,6 +35,7 @@ struct tune_step {
 struct tune_expression {
     struct tune_step steps[TUNE_EXPRESSION_NODES];
     int count;
+    bool query; /* nothing compares with None */
     struct tune_value items[TUNE_EXPRESSION_NODES]; /* items of constant lists */
     int items_used;
     const char *text, *where;
