@@ -37,30 +37,41 @@ void tune_samples_free(struct tune_samples *s)
     free(s);
 }
 
-static int find_ends(const struct tune_flags *flags, struct tune_dataset *data, struct tune_tokenizer *tok,
-                     struct tune_generation_config *c)
+/* What the model's folder says, but with greedy answers of the length that the options say. */
+static int read_config(const struct tune_flags *flags, struct tune_dataset *data, struct tune_tokenizer *tok,
+                       struct tune_generation_config *c)
 {
     char folder[TUNE_PATH_MAX];
     TRY(tune_get_model_folder(flags, tok, folder));
     TRY(tune_generation_config_read(c, folder, tok));
     int32_t id = tune_dataset_end_id(data);
-    return id < 0 ? 0 : tune_generation_config_end(c, id);
+    TRY(id < 0 ? 0 : tune_generation_config_end(c, id));
+    for (int i = 0; i < c->end_count; i++)
+        TRY(tune_ids_add(&c->rules.ends, c->ends[i]));
+    c->sampling = (struct tune_sampling_options){.top_p = 1, .repetition_penalty = c->sampling.repetition_penalty};
+    c->rules.max_new_tokens = flags->sample.tokens;
+    c->rules.max_length = 0;
+    return 0;
 }
 
 static int open_all(struct tune_samples *s, const struct tune_flags *flags, struct tune_dataset *data)
 {
-    static const struct tune_sampling_options greedy = {.top_p = 1, .repetition_penalty = 1};
-    struct tune_generation_config c;
+    struct tune_generation_config c = {0};
     int context = tune_model_config(s->model)->max_positions;
     s->prompts = tune_get_sample_prompts(flags, s->tok);
-    TRY(s->prompts ? find_ends(flags, data, s->tok, &c) : -1);
-    int64_t capacity = (int64_t)tune_prompts_longest(s->prompts) + flags->sample.tokens;
-    struct tune_answers_options o = {.ends = c.ends, .end_count = c.end_count, .max_new_tokens = flags->sample.tokens,
-                                     .context = context, .sides = 1, .stop_signal = flags->stop_signal};
-    s->cache = tune_cache_new(s->model, tune_prompts_batch(s->prompts), capacity < context ? (int)capacity : context);
-    s->sampler = tune_token_sampler_new(&greedy, 0, (int)tune_model_vocabulary(s->model), tune_prompts_batch(s->prompts));
-    s->answers = tune_answers_new(s->tok, s->prompts, &o);
-    return s->cache && s->sampler && s->answers ? 0 : -1;
+    int status = s->prompts ? read_config(flags, data, s->tok, &c) : -1;
+    if (status == 0) {
+        int64_t capacity = (int64_t)tune_prompts_longest(s->prompts) + flags->sample.tokens;
+        struct tune_answers_options o = {.stops = (const char *const *)c.stops, .stop_count = c.stop_count, .ends = c.ends,
+                                         .end_count = c.end_count, .max_new_tokens = flags->sample.tokens,
+                                         .context = context, .sides = 1, .stop_signal = flags->stop_signal};
+        s->cache = tune_cache_new(s->model, tune_prompts_batch(s->prompts), capacity < context ? (int)capacity : context);
+        s->sampler = tune_token_sampler_new(&c.sampling, 0, (int)tune_model_vocabulary(s->model), tune_prompts_batch(s->prompts));
+        s->answers = tune_answers_new(s->tok, s->prompts, &o);
+        status = s->cache && s->sampler && s->answers ? tune_token_sampler_obey(s->sampler, &c.rules) : -1;
+    }
+    tune_generation_config_free(&c);
+    return status;
 }
 
 struct tune_samples *tune_get_samples(const struct tune_flags *flags, struct tune_model *m, struct tune_dataset *data,
@@ -105,6 +116,11 @@ static int answer(struct tune_samples *s, struct tune_logger *log, const struct 
     struct tune_going going;
     int32_t next[batch->rows];
     TRY(tune_answers_begin(s->answers, batch, 0, &going));
+    for (int b = 0; b < batch->rows; b++) {
+        int pad = batch->pads[b];
+        TRY(tune_token_sampler_start(s->sampler, b, batch->numbers[b]));
+        TRY(tune_token_sampler_see(s->sampler, b, batch->ids + (int64_t)b * batch->T + pad, batch->T - pad));
+    }
     TRY(tune_prompt_begin(batch, s->cache));
     TRY(tune_cache_forward(s->cache, batch->ids, batch->T));
     while (going.rows > 0) {

@@ -7,7 +7,8 @@
  *     }
  *     tune_samples_free(samples);
  *
- * Answers are greedy, so they change only with the weights. They use no random draws of the run, so
+ * Answers are greedy, so they change only with the weights. The rules and stop texts of the model's
+ * generation_config.json hold, and its repetition penalty. They use no random draws of the run, so
  * training computes the same with and without them. */
 #ifndef TUNE_SAMPLES_H
 #define TUNE_SAMPLES_H

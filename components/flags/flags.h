@@ -339,7 +339,7 @@ extern const struct tune_service tune_plan_memory;
      "layout of conversations: Jinja file, chatml, llama3, phi3, plain. Default: the model's"}, \
     TUNE_OPTION_GROUP("answers"), \
     {"max-new-tokens", TUNE_INT, &(f).generate.max_new_tokens, "256", "[1,inf)", "tokens", \
-     "most tokens of an answer"}, \
+     "most tokens of an answer. Default: what generation_config.json of the model says; else 256"}, \
     {"stop", TUNE_JOINED(TUNE_STRING), &(f).generate.stop, NULL, "", "", \
      "text that ends an answer; several with commas, or by several --stop. \\n is a line end, " \
      "\\, a comma"}, \
@@ -357,6 +357,27 @@ extern const struct tune_service tune_plan_memory;
     {"repetition-penalty", TUNE_DOUBLE, &(f).generate.sampling.repetition_penalty, "1", "", "", \
      "above 1: tokens that were there become less likely"}, \
     {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", "seed of the draws"}, \
+    {"no-repeat-ngram-size", TUNE_INT, &(f).generate.no_repeat_ngram_size, "0", "[0,inf)", \
+     "tokens", \
+     "so many tokens come together only once, in prompt and answer; 0: any number of times. " \
+     "Default: what generation_config.json says, as for the options below"}, \
+    {"min-new-tokens", TUNE_INT, &(f).generate.min_new_tokens, "0", "[0,inf)", "tokens", \
+     "fewest tokens of an answer: before, no token ends it"}, \
+    TUNE_OPTION_MORE, \
+    {"max-length", TUNE_INT, &(f).generate.max_length, "0", "[0,inf)", "tokens", \
+     "most tokens of prompt and answer, in place of --max-new-tokens; 0: that one holds"}, \
+    {"min-length", TUNE_INT, &(f).generate.min_length, "0", "[0,inf)", "tokens", \
+     "fewest tokens of prompt and answer, in place of --min-new-tokens"}, \
+    {"suppress-tokens", TUNE_JOINED(TUNE_STRING), &(f).generate.suppress_tokens, NULL, "", "", \
+     "ids that are never chosen, with commas between; none: all may be"}, \
+    {"begin-suppress-tokens", TUNE_JOINED(TUNE_STRING), &(f).generate.begin_suppress_tokens, NULL, \
+     "", "", "the same for the first token of an answer"}, \
+    {"bad-words-ids", TUNE_JOINED(TUNE_STRING), &(f).generate.bad_words_ids, NULL, "", "", \
+     "tokens that do not come together: \"5,17 8\" rules out 5, and 8 after 17"}, \
+    {"forced-bos-token-id", TUNE_STRING, &(f).generate.forced_bos_token_id, NULL, "", "", \
+     "id that follows a prompt of one token"}, \
+    {"forced-eos-token-id", TUNE_STRING, &(f).generate.forced_eos_token_id, NULL, "", "", \
+     "ids, one of which is the last token that --max-new-tokens or --max-length allows"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_PREFERENCE_OPTIONS(f) \

@@ -20,7 +20,7 @@ static int copy_options(struct tune_answers *a, const struct tune_answers_option
     if (o->stop_count > TUNE_STOPS || o->end_count > TUNE_ENDS)
         return tune_error_usage("%d texts and %d tokens that end an answer; at most %d and %d",
                                 o->stop_count, o->end_count, TUNE_STOPS, TUNE_ENDS);
-    if (o->max_new_tokens < 1)
+    if (o->max_new_tokens < 1 && o->max_length < 1)
         return tune_error_usage("`max_new_tokens` is %d; expected at least 1", o->max_new_tokens);
     for (int i = 0; i < o->stop_count; i++)
         size += strlen(o->stops[i]) + 1;
@@ -145,7 +145,7 @@ static const char *end_of(const struct tune_answers *a, const struct tune_answer
     for (int i = 0; i < a->o.end_count; i++)
         if (a->ends[i] == id)
             return "token";
-    if (r->tokens >= a->o.max_new_tokens)
+    if (a->o.max_new_tokens > 0 ? r->tokens >= a->o.max_new_tokens : r->prompt_tokens + r->tokens >= a->o.max_length)
         return "length";
     /* the token itself must still go through the model */
     if (a->batch.T + r->tokens >= a->o.context)

@@ -41,7 +41,9 @@ struct tune_answers_options {
     int stop_count;
     const int32_t *ends;         /* [end_count] tokens that end an answer */
     int end_count;
-    int max_new_tokens, context; /* context: most tokens of prompt and answer */
+    int max_new_tokens;          /* most tokens of an answer; 0: max_length holds */
+    int max_length;              /* most tokens of prompt and answer; 0: max_new_tokens holds */
+    int context;                 /* the same, of a batch with its padding */
     const char *file;            /* file of lines of JSON; NULL: none */
     bool lines;                  /* without a file: lines of JSON to text; else the text itself */
     bool overwrite;              /* begin the file anew */

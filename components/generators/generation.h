@@ -20,8 +20,8 @@ struct tune_tokenizer;
  * for the prompts.
  * tune_get_compared_model - the other model that answers, too.
  * tune_get_cache - a cache for the largest batch of prompts and their answers.
- * tune_get_token_sampler - a sampler for it. Sampling that is not given is that of the folder's
- * generation_config.json; without one it is greedy. All: NULL with an error. */
+ * tune_get_token_sampler - a sampler for it. Sampling and rules that are not given are those of the
+ * folder's generation_config.json; without one it is greedy. All: NULL with an error. */
 struct tune_model *tune_get_generation_model(const struct tune_flags *flags,
                                              struct tune_device *dev,
                                              const struct tune_tokenizer *tok,
@@ -32,7 +32,7 @@ struct tune_model *tune_get_compared_model(const struct tune_flags *flags, struc
 struct tune_cache *tune_get_cache(const struct tune_flags *flags, struct tune_model *m,
                                   const struct tune_prompts *prompts);
 struct tune_token_sampler *tune_get_token_sampler(const struct tune_flags *flags,
-                                                  const struct tune_tokenizer *tok,
+                                                  struct tune_tokenizer *tok,
                                                   const struct tune_model *m,
                                                   const struct tune_prompts *prompts);
 

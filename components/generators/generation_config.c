@@ -2,16 +2,26 @@
 #include "generators/generation_config.h"
 
 #include <cjson/cJSON.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/try.h"
 #include "files/cjson.h"
 #include "files/folder.h"
+#include "generators/generation_keys.h"
 #include "generators/token_sampler.h"
 #include "tokenizers/tokenizer.h"
 
 enum { LIMIT = 16 << 20 };
+
+void tune_generation_config_free(struct tune_generation_config *c)
+{
+    tune_token_rules_free(&c->rules);
+    for (int i = 0; i < c->stop_count; i++)
+        free(c->stops[i]);
+    c->stop_count = c->end_count = 0;
+}
 
 int tune_generation_config_end(struct tune_generation_config *c, int32_t id)
 {
@@ -72,8 +82,11 @@ static int number(const char *folder, const cJSON *json, const char *key, double
 
 static int read_sampling(struct tune_generation_config *c, const char *folder, const cJSON *json)
 {
-    bool samples = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "do_sample"));
+    const cJSON *said = cJSON_GetObjectItemCaseSensitive(json, "do_sample");
+    bool samples = cJSON_IsTrue(said);
     double temperature, top_k, top_p, min_p, penalty;
+    if (said && !cJSON_IsBool(said) && !cJSON_IsNull(said))
+        return tune_error_set("%s/generation_config.json: \"do_sample\" is neither true nor false", folder);
     TRY(number(folder, json, "temperature", 1, &temperature));
     TRY(number(folder, json, "top_k", samples ? 50 : 0, &top_k));
     TRY(number(folder, json, "top_p", 1, &top_p));
@@ -105,12 +118,17 @@ int tune_generation_config_read(struct tune_generation_config *c, const char *fo
     *c = (struct tune_generation_config){.sampling = {0, 0, 1, 0, 1}};
     for (int i = 0; i < 3; i++) {
         cJSON *json;
-        TRY(read_file(folder, files[i], &json));
-        int status = !json ? 0 : i < 2 ? add_ids(c, folder, files[i], json, tune_tokenizer_size(tok)) : add_token(c, json, tok);
+        int status = read_file(folder, files[i], &json);
+        status = status < 0 || !json ? status : i < 2 ? add_ids(c, folder, files[i], json, tune_tokenizer_size(tok)) : add_token(c, json, tok);
         if (status == 0 && i == 0 && json)
             status = read_sampling(c, folder, json);
+        if (status == 0 && i == 0 && json)
+            status = tune_generation_keys_read(c, folder, json);
         cJSON_Delete(json);
-        TRY(status);
+        if (status < 0) {
+            tune_generation_config_free(c);
+            return -1;
+        }
     }
     return 0;
 }

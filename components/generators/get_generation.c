@@ -80,16 +80,22 @@ struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tun
     struct tune_prompt_layout *l = tune_zeroed(1, sizeof *l, "prompts");
     struct tune_prompts *p = NULL;
     struct tune_dataset *d = NULL;
-    int context = 0;
-    if (l && check_options(flags) == 0 && context_of(flags, &context) == 0 &&
+    int context = 0, most = 0, answer = 0;
+    if (l && check_options(flags) == 0 && context_of(flags, &context) == 0 && tune_get_answer_limits(flags, tok, &answer, &most) == 0 &&
         tune_prompt_layout_settle(flags, tok, l, context) == 0) {
         if (flags->generate.chat)
-            p = open_chat(flags, l, tok, context, notes);
+            p = open_chat(flags, l, tok, most && most < context ? most : context, notes);
         else
             d = flags->generate.prompt ? tune_prompt_layout_open(flags, l, tok) : tune_prompt_layout_rows(flags, l, tok);
     }
     tune_prompt_layout_free(l);
-    return d ? tune_prompts_open_rows(d, flags->generate.batch_size, context, flags->generate.max_new_tokens) : p;
+    p = d ? tune_prompts_open_rows(d, flags->generate.batch_size, context, answer) : p;
+    if (!p || !most || tune_prompts_longest(p) < most)
+        return p;
+    tune_error_usage("the longest prompt has %d tokens; with an answer it must be at most max_length, which is %d (--max-length, or "
+                     "the model's generation_config.json). Give --max-new-tokens", tune_prompts_longest(p), most);
+    tune_prompts_free(p);
+    return NULL;
 }
 
 struct tune_prompts *tune_get_sample_prompts(const struct tune_flags *flags, struct tune_tokenizer *tok)
@@ -121,47 +127,19 @@ struct tune_prompts *tune_get_sample_prompts(const struct tune_flags *flags, str
     return p;
 }
 
-/* The options of generation: those of the folders, and the given ones over them. */
-static int read_config(const struct tune_flags *flags, const struct tune_tokenizer *tok, struct tune_generation_config *c)
-{
-    char folder[TUNE_PATH_MAX];
-    struct tune_generation_config adapter = {0};
-    struct tune_sampling_options *s = &c->sampling;
-    const struct tune_sampling_options *o = &flags->generate.sampling;
-    TRY(tune_model_find(flags->model, folder));
-    TRY(tune_generation_config_read(c, folder, tok));
-    if (flags->adapter)
-        TRY(tune_generation_config_read(&adapter, flags->adapter, tok));
-    for (int i = 0; i < adapter.end_count; i++)
-        TRY(tune_generation_config_end(c, adapter.ends[i]));
-    if (adapter.said) {
-        c->sampling = adapter.sampling;
-        c->said = true;
-    }
-    const struct { const char *name; bool given; } given[] = {
-        {"temperature", tune_flags_given(flags, "temperature")}, {"top-k", tune_flags_given(flags, "top-k")},
-        {"top-p", tune_flags_given(flags, "top-p")}, {"min-p", tune_flags_given(flags, "min-p")},
-        {"repetition-penalty", tune_flags_given(flags, "repetition-penalty")}};
-    s->temperature = given[0].given ? o->temperature : s->temperature;
-    s->top_k = given[1].given ? o->top_k : s->top_k;
-    s->top_p = given[2].given ? o->top_p : s->top_p;
-    s->min_p = given[3].given ? o->min_p : s->min_p;
-    s->repetition_penalty = given[4].given ? o->repetition_penalty : s->repetition_penalty;
-    for (int i = 0; i < 5; i++)
-        c->said = c->said && !given[i].given;
-    for (int i = 1; i < 4; i++)
-        if (s->temperature == 0 && given[i].given)
-            return tune_error_usage("--%s has no meaning for greedy answers; give --temperature above 0, such as 0.8", given[i].name);
-    return 0;
-}
-
-struct tune_token_sampler *tune_get_token_sampler(const struct tune_flags *flags, const struct tune_tokenizer *tok,
+struct tune_token_sampler *tune_get_token_sampler(const struct tune_flags *flags, struct tune_tokenizer *tok,
                                                   const struct tune_model *m, const struct tune_prompts *prompts)
 {
     struct tune_generation_config c;
-    if (read_config(flags, tok, &c) < 0)
-        return NULL;
-    return tune_token_sampler_new(&c.sampling, flags->seed, (int)tune_model_vocabulary(m), tune_prompts_batch(prompts));
+    struct tune_token_sampler *s = NULL;
+    if (tune_get_generation_config(flags, tok, &c, NULL) == 0)
+        s = tune_token_sampler_new(&c.sampling, flags->seed, (int)tune_model_vocabulary(m), tune_prompts_batch(prompts));
+    if (s && tune_token_sampler_obey(s, &c.rules) < 0) {
+        tune_token_sampler_free(s);
+        s = NULL;
+    }
+    tune_generation_config_free(&c);
+    return s;
 }
 
 /* Positions of prompt and answer that the prompts need. */
@@ -169,7 +147,7 @@ static int capacity_of(const struct tune_flags *flags, const struct tune_prompts
 {
     int context = 0, longest = tune_prompts_longest(prompts);
     TRY(context_of(flags, &context));
-    int64_t wanted = (int64_t)longest + flags->generate.max_new_tokens;
+    int64_t wanted = (int64_t)longest + tune_prompts_answer(prompts);
     *capacity = longest && wanted < context ? (int)wanted : context;
     return 0;
 }
@@ -254,28 +232,6 @@ static int read_stops(const char *text, char *room, const char **stops, int *cou
     return 0;
 }
 
-/* The token that ends the assistant's turn, by the chat template. */
-static int add_turn_end(const struct tune_flags *flags, struct tune_tokenizer *tok, struct tune_generation_config *c)
-{
-    static const char row[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
-                              "\"content\": \"b\"}]}";
-    struct tune_prompt_layout *l = tune_zeroed(1, sizeof *l, "prompts");
-    int status = l ? tune_prompt_layout_settle(flags, tok, l, 1 << 20) : -1;
-    if (status == 0 && (flags->generate.chat || (!strcmp(tune_prompt_layout_format(l), "messages") && !flags->generate.input) ||
-                        tune_prompt_layout_has_chat(l) || l->options.chat_template)) {
-        l->options.prompts = false;
-        l->options.row_format = "messages";
-        l->options.prompt_template = l->options.columns = NULL;
-        struct tune_dataset *d = tune_dataset_open_text("the chat template", row, sizeof row - 1, &l->options, tok);
-        int32_t id = d ? tune_dataset_end_id(d) : -1;
-        tune_dataset_free(d);
-        tune_error_clear(); /* a template that refuses this row ends turns by the model's own tokens */
-        status = id < 0 ? 0 : tune_generation_config_end(c, id);
-    }
-    tune_prompt_layout_free(l);
-    return status;
-}
-
 /* Hash all that the answers depend on but the prompts. */
 static int hash_settings(const struct tune_flags *flags, const struct tune_generation_config *c, uint64_t *hash)
 {
@@ -294,7 +250,7 @@ static int hash_settings(const struct tune_flags *flags, const struct tune_gener
         TRY(tune_model_find(flags->model, folder));
     }
     snprintf(text, sizeof text, "%llx %llx %llx %d %d %d %lld %d %d %.17g %d %.17g %.17g %.17g", (unsigned long long)model.fingerprint,
-             (unsigned long long)adapter.fingerprint, (unsigned long long)other.fingerprint, (int)storage, (int)flags->dtype, g->max_new_tokens, (long long)flags->seed,
+             (unsigned long long)adapter.fingerprint, (unsigned long long)other.fingerprint, (int)storage, (int)flags->dtype, c->rules.max_new_tokens, (long long)flags->seed,
              g->context, g->compare_base, c->sampling.temperature, c->sampling.top_k, c->sampling.top_p, c->sampling.min_p,
              c->sampling.repetition_penalty);
     *hash = tune_hash64(text, strlen(text), 0);
@@ -302,6 +258,12 @@ static int hash_settings(const struct tune_flags *flags, const struct tune_gener
     TRY(flags->adapter ? tune_model_hash_settings(flags->adapter, hash) : 0);
     *hash = g->stop ? tune_hash64(g->stop, strlen(g->stop), *hash) : *hash;
     *hash = tune_hash64(c->ends, (size_t)c->end_count * sizeof *c->ends, *hash);
+    for (int i = 0; i < c->stop_count; i++)
+        *hash = tune_hash64(c->stops[i], strlen(c->stops[i]) + 1, *hash);
+    if (c->rules.max_length > 0)
+        *hash = tune_hash64(&c->rules.max_length, sizeof c->rules.max_length, *hash);
+    if (tune_token_rules_any(&c->rules))
+        tune_token_rules_hash(&c->rules, hash);
     return 0;
 }
 
@@ -326,10 +288,10 @@ static int tell_remarks(const struct tune_flags *flags, FILE *notes)
 
 /* Tell how prompts are written and tokens are chosen. */
 static int tell(const struct tune_flags *flags, const struct tune_tokenizer *tok, const struct tune_generation_config *c,
-                const struct tune_prompts *prompts, FILE *notes)
+                const char *told, const struct tune_prompts *prompts, FILE *notes)
 {
     const struct tune_sampling_options *s = &c->sampling;
-    char ends[512] = "", how[256] = "greedy";
+    char ends[512] = "", how[256] = "greedy", limit[64];
     for (int i = 0; i < c->end_count; i++)
         tune_append_item(ends, sizeof ends, "%.60s", tune_tokenizer_token(tok, c->ends[i]));
     if (s->temperature > 0)
@@ -338,8 +300,14 @@ static int tell(const struct tune_flags *flags, const struct tune_tokenizer *tok
     if (s->repetition_penalty != 1)
         tune_append(how, sizeof how, ", repetition penalty %g", s->repetition_penalty);
     tune_blank_controls(ends);
-    fprintf(notes, "# prompts      %s\n# sampling     %s%s\n# ends with    %s, or after %d tokens\n", tune_prompts_about(prompts), how,
-            c->said ? " (generation_config.json)" : "", *ends ? ends : "no token of the model", flags->generate.max_new_tokens);
+    snprintf(limit, sizeof limit, c->rules.max_length ? "at %d tokens with the prompt" : "after %d tokens",
+             c->rules.max_length ? c->rules.max_length : c->rules.max_new_tokens);
+    fprintf(notes, "# prompts      %s\n# sampling     %s%s\n# ends with    %s, or %s\n", tune_prompts_about(prompts), how,
+            c->said ? " (generation_config.json)" : "", *ends ? ends : "no token of the model", limit);
+    if (*told)
+        fprintf(notes, "# generation_config.json sets %s\n", told);
+    if (*c->left_out)
+        fprintf(notes, "# warning: generation_config.json: left out, as not supported here: %s\n", c->left_out);
     if (flags->generate.chat)
         fprintf(notes, "# commands     /undo, /system TEXT, /save FILE, /quit; /help has all\n");
     return tell_remarks(flags, notes);
@@ -364,26 +332,29 @@ struct tune_answers *tune_get_answers(const struct tune_flags *flags, struct tun
 {
     const struct tune_generation_options *g = &flags->generate;
     const char *stops[TUNE_STOPS];
-    struct tune_generation_config c;
+    struct tune_generation_config c = {0};
     int count = 0, context = 0;
-    char *room = tune_zeroed(g->stop ? strlen(g->stop) + 2 : 1, 1, "--stop");
-    int status = room && context_of(flags, &context) == 0 && read_config(flags, tok, &c) == 0 && add_turn_end(flags, tok, &c) == 0
-                     ? 0 : -1;
+    char told[TUNE_CONFIG_TOLD], *room = tune_zeroed(g->stop ? strlen(g->stop) + 2 : 1, 1, "--stop");
+    int status = room && context_of(flags, &context) == 0 && tune_get_generation_config(flags, tok, &c, told) == 0 ? 0 : -1;
+    for (; count < c.stop_count; count++)
+        stops[count] = c.stops[count];
     if (status == 0 && g->stop)
         status = read_stops(g->stop, room, stops, &count);
     if (status == 0 && g->output && same_file(g->output, g->input))
         status = tune_error_usage("--output is the file of --input; give another one");
     int sides = g->compare_base || g->compare_model ? 2 : 1;
     struct tune_answers_options o = {.stops = stops, .stop_count = count, .ends = c.ends, .end_count = c.end_count,
-                                     .max_new_tokens = g->max_new_tokens, .context = context, .file = g->output,
+                                     .max_new_tokens = c.rules.max_new_tokens, .max_length = c.rules.max_length,
+                                     .context = context, .file = g->output,
                                      .lines = g->input && sides == 1, .overwrite = g->overwrite, .sides = sides,
                                      .names = {g->compare_model ? g->compare_model : "base", g->compare_model ? flags->model : "tuned"},
                                      .text = text, .notes = notes, .width = columns_of(text), .stop_signal = flags->stop_signal};
     if (status == 0 && (g->output || o.lines))
         status = hash_settings(flags, &c, &o.settings);
     if (status == 0)
-        status = tell(flags, tok, &c, prompts, notes);
+        status = tell(flags, tok, &c, told, prompts, notes);
     struct tune_answers *a = status == 0 ? tune_answers_new(tok, prompts, &o) : NULL;
+    tune_generation_config_free(&c);
     free(room);
     return a;
 }

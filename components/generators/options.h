@@ -23,6 +23,12 @@ struct tune_generation_options {
     bool chat, compare_base, overwrite;
     const char *compare_model; /* another model that answers, too; NULL: none */
     int max_new_tokens;        /* most tokens of an answer */
+    int max_length;            /* most tokens of prompt and answer; 0: max_new_tokens holds */
+    int min_new_tokens, min_length;  /* the same for the fewest */
+    int no_repeat_ngram_size;  /* this many tokens come together only once; 0: any number */
+    const char *suppress_tokens, *begin_suppress_tokens, *forced_bos_token_id, *forced_eos_token_id;
+                               /* ids with commas between, or "none"; NULL: what the model says */
+    const char *bad_words_ids; /* the same; spaces part the ids of a word */
     int context;               /* most tokens of prompt and answer; 0: the model's context, in a
                                   chat at most 4096 */
     int batch_size;            /* rows that are answered at a time */

@@ -168,6 +168,11 @@ int tune_prompts_longest(const struct tune_prompts *p)
     return p->longest;
 }
 
+int tune_prompts_answer(const struct tune_prompts *p)
+{
+    return p->answer;
+}
+
 int tune_prompts_batch(const struct tune_prompts *p)
 {
     return p->batch_size;

@@ -72,11 +72,13 @@ int tune_prompt_begin(const struct tune_prompt_batch *batch, struct tune_cache *
 
 /* tune_prompts_rows - number of rows; 0 in a chat.
  * tune_prompts_longest - tokens of the longest prompt; 0 in a chat.
+ * tune_prompts_answer - most tokens of an answer; 0 in a chat.
  * tune_prompts_batch - rows of the largest batch.
  * tune_prompts_about - how a prompt is written, in words.
  * tune_prompts_hash - hash of a row's prompt, of its tokens. */
 int64_t tune_prompts_rows(const struct tune_prompts *p);
 int tune_prompts_longest(const struct tune_prompts *p);
+int tune_prompts_answer(const struct tune_prompts *p);
 int tune_prompts_batch(const struct tune_prompts *p);
 const char *tune_prompts_about(const struct tune_prompts *p);
 int tune_prompts_hash(struct tune_prompts *p, int64_t row, uint64_t *hash);

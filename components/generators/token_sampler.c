@@ -14,6 +14,7 @@
 #include "core/float16.h"
 #include "core/random.h"
 #include "core/try.h"
+#include "generators/token_rules.h"
 
 enum { BLOCK = 64, CHUNK = 256 };
 
@@ -30,6 +31,16 @@ struct tune_token_sampler {
     uint8_t *marked; /* [slots,V] whether the id is seen */
     int32_t *seen;   /* [slots,V] the ids that are seen */
     int *count;      /* [slots] number of them */
+    /* with rules only */
+    struct tune_token_rules rules;
+    struct past *past; /* [slots] */
+};
+
+/* The tokens of a row. */
+struct past {
+    int32_t *ids;    /* [count] */
+    size_t count, room;
+    int drawn;       /* number of those that were chosen; the others are the prompt */
 };
 
 int tune_sampling_check(const struct tune_sampling_options *o)
@@ -103,7 +114,24 @@ void tune_token_sampler_free(struct tune_token_sampler *s)
     free(s->marked);
     free(s->seen);
     free(s->count);
+    for (int i = 0; i < s->slots && s->past; i++)
+        free(s->past[i].ids);
+    free(s->past);
+    tune_token_rules_free(&s->rules);
     free(s);
+}
+
+int tune_token_sampler_obey(struct tune_token_sampler *s, const struct tune_token_rules *rules)
+{
+    struct tune_token_rules copy;
+    TRY(tune_token_rules_check(rules, s->V, NULL));
+    if (!s->past && tune_token_rules_any(rules) &&
+        !(s->past = tune_zeroed((size_t)s->slots, sizeof *s->past, "the tokens of rows")))
+        return -1;
+    TRY(tune_token_rules_copy(&copy, rules));
+    tune_token_rules_free(&s->rules);
+    s->rules = copy;
+    return 0;
 }
 
 /* ---- ids seen ---- */
@@ -119,6 +147,8 @@ int tune_token_sampler_start(struct tune_token_sampler *s, int slot, int64_t row
 {
     TRY(check_slot(s, slot));
     s->row[slot] = row;
+    if (s->past)
+        s->past[slot].count = 0, s->past[slot].drawn = 0;
     if (!s->seen)
         return 0;
     size_t first = (size_t)slot * (size_t)s->V;
@@ -136,6 +166,12 @@ int tune_token_sampler_see(struct tune_token_sampler *s, int slot, const int32_t
         if (ids[i] < 0 || ids[i] >= s->V)
             return tune_error_set("row %lld: id %d is not below %d, the number of logits",
                                   (long long)s->row[slot], (int)ids[i], s->V);
+    if (s->past && count > 0) {
+        struct past *p = &s->past[slot];
+        TRY(tune_array_reserve(&p->ids, &p->room, p->count + (size_t)count, sizeof *p->ids, "the tokens of a row"));
+        memcpy(p->ids + p->count, ids, (size_t)count * sizeof *ids);
+        p->count += (size_t)count;
+    }
     if (!s->seen)
         return 0;
     size_t first = (size_t)slot * (size_t)s->V;
@@ -148,18 +184,23 @@ int tune_token_sampler_see(struct tune_token_sampler *s, int slot, const int32_t
     return 0;
 }
 
-/* The scores of the slot: the logits, or a copy of them after the penalty. */
-static const float *penalize(struct tune_token_sampler *s, int slot, const float *logits)
+/* The scores of the slot after penalty and rules: the logits, or a changed copy of them. */
+static const float *adjust(struct tune_token_sampler *s, int slot, const float *logits)
 {
-    if (!s->seen || s->count[slot] == 0)
+    bool seen_some = s->seen && s->count[slot] > 0;
+    if (!seen_some && !s->past)
         return logits;
-    const int32_t *seen = s->seen + (size_t)slot * (size_t)s->V;
+    const int32_t *seen = seen_some ? s->seen + (size_t)slot * (size_t)s->V : NULL;
     float penalty = (float)s->o.repetition_penalty;
     memcpy(s->score, logits, (size_t)s->V * sizeof *logits);
-    for (int i = 0; i < s->count[slot]; i++) {
+    for (int i = 0; seen && i < s->count[slot]; i++) {
         float *x = &s->score[seen[i]];
         float y = *x < 0 ? *x * penalty : *x / penalty;
         *x = fminf(fmaxf(y, -FLT_MAX), FLT_MAX);
+    }
+    if (s->past) {
+        const struct past *p = &s->past[slot];
+        tune_token_rules_apply(&s->rules, p->ids, (int)p->count, (int)p->count - p->drawn, s->score, s->V);
     }
     return s->score;
 }
@@ -409,6 +450,20 @@ static int not_finite(const struct tune_token_sampler *s, int slot, const float 
                           "weights may have diverged", (long long)s->row[slot], i, logits[i]);
 }
 
+/* The scores of the slot from its logits, and the largest of them. NULL with an error: none is left. */
+static const float *scores_of(struct tune_token_sampler *s, int slot, const float *logits, float *max)
+{
+    const float *x = adjust(s, slot, logits);
+    if (x != logits)
+        scan(x, s->V, s->top, max);
+    if (!s->past || *max > -FLT_MAX)
+        return x;
+    tune_error_set("row %lld: no token is left to choose after %lld of them. Options such as no_repeat_ngram_size and "
+                   "suppress_tokens rule out all %d; give smaller ones", (long long)s->row[slot],
+                   (long long)s->past[slot].count, s->V);
+    return NULL;
+}
+
 int tune_token_sampler_next(struct tune_token_sampler *s, int slot, int64_t position,
                             const float *logits, int32_t *id, double *log_prob)
 {
@@ -419,9 +474,9 @@ int tune_token_sampler_next(struct tune_token_sampler *s, int slot, int64_t posi
         return not_finite(s, slot, logits);
     if (log_prob)
         log_sum = max + log(weigh(logits, s->V, max, 1, s->weight));
-    const float *x = penalize(s, slot, logits);
-    if (x != logits)
-        scan(x, s->V, s->top, &max);
+    const float *x = scores_of(s, slot, logits, &max);
+    if (!x)
+        return -1;
     if (s->o.temperature == 0) {
         *id = first_largest(s, x, max);
     } else {
@@ -432,6 +487,8 @@ int tune_token_sampler_next(struct tune_token_sampler *s, int slot, int64_t posi
     }
     if (log_prob)
         *log_prob = logits[*id] - log_sum;
+    if (s->past)
+        s->past[slot].drawn++;
     return tune_token_sampler_see(s, slot, id, 1);
 }
 
@@ -442,9 +499,9 @@ int tune_token_sampler_distribution(struct tune_token_sampler *s, int slot, cons
     TRY(check_slot(s, slot));
     if (!scan(logits, s->V, s->top, &max))
         return not_finite(s, slot, logits);
-    const float *x = penalize(s, slot, logits);
-    if (x != logits)
-        scan(x, s->V, s->top, &max);
+    const float *x = scores_of(s, slot, logits, &max);
+    if (!x)
+        return -1;
     memset(probability, 0, (size_t)s->V * sizeof *probability);
     if (s->o.temperature == 0) {
         probability[first_largest(s, x, max)] = 1;

@@ -3,6 +3,7 @@
  * The steps and their order are those of transformers' generate. x is a logit, T the temperature.
  *
  *     repetition_penalty p   x of a token that was seen becomes x / p if x >= 0, else x p
+ *     rules                  token_rules.h: x of a token that is ruled out becomes -FLT_MAX
  *     temperature T          T = 0: the largest x wins, at a tie the lowest id. That is all.
  *                            T > 0: a token's weight is exp(x / T)
  *     top_k k                drops tokens whose x is below the k-th largest; ties with it stay
@@ -25,8 +26,8 @@
  *         tune_token_sampler_next(s, b, t, logits + b * V, &id, &log_prob);
  *     tune_token_sampler_free(s);
  *
- * A call takes far less time than a decoding step and allocates nothing. One sampler serves one
- * thread at a time.
+ * A call takes far less time than a decoding step. It allocates nothing, except that the tokens of
+ * a row are kept where there are rules. One sampler serves one thread at a time.
  *
  * Sources: Keskar et al. 2019, section 4.1 (penalty; the rule for x < 0 is transformers'). Fan et
  * al. 2018, section 5.2 (top-k). Holtzman et al. 2020, equation 2 (top-p). Nguyen et al. 2024,
@@ -42,6 +43,7 @@
 extern "C" {
 #endif
 
+struct tune_token_rules;
 struct tune_token_sampler;
 
 /* tune_sampling_check - 0, or -1 with an error of kind USAGE that names the option out of range. */
@@ -55,10 +57,14 @@ struct tune_token_sampler *tune_token_sampler_new(const struct tune_sampling_opt
                                                   int64_t seed, int V, int slots);
 void tune_token_sampler_free(struct tune_token_sampler *s);
 
+/* tune_token_sampler_obey - obey these rules, which are copied, from now on. -1 with an error: a
+ * rule has an id that is not below V, or no memory. */
+int tune_token_sampler_obey(struct tune_token_sampler *s, const struct tune_token_rules *rules);
+
 /* tune_token_sampler_start - the slot holds this row of the input from now on, and has seen
  * nothing. -1 with an error: no such slot.
- * tune_token_sampler_see - mark count ids as seen, such as the prompt's, for the penalty. An id may
- * come several times. -1 with an error: no such slot, or an id outside 0..V-1. */
+ * tune_token_sampler_see - mark count ids as seen, for the penalty and the rules. Those before the
+ * first tune_token_sampler_next are the prompt. An id may come several times. -1 with an error: no such slot, or an id outside 0..V-1. */
 int tune_token_sampler_start(struct tune_token_sampler *s, int slot, int64_t row);
 int tune_token_sampler_see(struct tune_token_sampler *s, int slot, const int32_t *ids,
                            int64_t count);
@@ -67,7 +73,8 @@ int tune_token_sampler_see(struct tune_token_sampler *s, int slot, const int32_t
  * the token in the row, such as 0 for the first one after the prompt. The same position draws the
  * same random number. logits [V] float32, on the host. *log_prob, unless NULL: log of the token's
  * probability by these logits as they are, in nats: without penalty, temperature and filters.
- * -1 with an error: no such slot, or a logit that is not finite. Its message names row and id. */
+ * -1 with an error: no such slot, no token is left by the rules, or a logit that is not finite. Its
+ * message names row and id. */
 int tune_token_sampler_next(struct tune_token_sampler *s, int slot, int64_t position,
                             const float *logits, int32_t *id, double *log_prob);
 

@@ -144,6 +144,14 @@ static int strip(const struct tune_decode *d, const char *s, size_t size, struct
     return put(to, s + from, end - from);
 }
 
+/* Marks become spaces; those of the first token are dropped. */
+static int metaspace(const struct tune_decode *d, const char *s, size_t size, bool first, struct strings *to)
+{
+    struct tune_decode step = *d;
+    strcpy(step.to, first && d->drop ? "" : " ");
+    return replace(&step, s, size, to);
+}
+
 static int apply(const struct tune_decode *d, const struct strings *from, struct strings *to)
 {
     size_t at = 0;
@@ -160,6 +168,8 @@ static int apply(const struct tune_decode *d, const struct strings *from, struct
     for (size_t i = 0; i < from->count; at = from->ends[i++]) {
         if (d->kind == TUNE_DECODE_REPLACE)
             TRY(replace(d, from->bytes + at, from->ends[i] - at, to));
+        else if (d->kind == TUNE_DECODE_METASPACE)
+            TRY(metaspace(d, from->bytes + at, from->ends[i] - at, i == 0, to));
         else
             TRY(strip(d, from->bytes + at, from->ends[i] - at, to));
         to->ends[to->count++] = to->size;
@@ -169,13 +179,14 @@ static int apply(const struct tune_decode *d, const struct strings *from, struct
 }
 
 /* True if more ids only add to the text, behind what is open. This holds for ByteLevel and without a
- * decoder. It also holds for some of these, in this order: Replace, ByteFallback, Fuse, Strip. */
+ * decoder. It also holds for some of these, in this order: Replace or Metaspace, ByteFallback,
+ * Fuse, Strip. */
 static bool appends(const struct tune_tokenizer *t)
 {
     const struct tune_decode *d = t->decode, *end = d + t->decode_steps;
     if (t->decode_steps == 1 && d->kind == TUNE_DECODE_BYTE_LEVEL)
         return true;
-    while (d < end && d->kind == TUNE_DECODE_REPLACE)
+    while (d < end && (d->kind == TUNE_DECODE_REPLACE || d->kind == TUNE_DECODE_METASPACE))
         d++;
     d += d < end && d->kind == TUNE_DECODE_BYTES;
     if (d < end && d->kind == TUNE_DECODE_FUSE) {

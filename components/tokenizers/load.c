@@ -396,7 +396,7 @@ static int settle_added(struct tune_tokenizer *t)
         if (!a->normalized)
             continue;
         failed = tune_normalize(&w, a->content.data, a->content.size, 0, &piece);
-        if (!failed && piece.text != a->content.data) {
+        if (!failed && (piece.size != a->content.size || memcmp(piece.text, a->content.data, piece.size) != 0)) {
             char *copy = tune_zeroed(piece.size + 1, 1, "an added token");
             failed = copy ? 0 : -1;
             if (copy)
@@ -404,9 +404,7 @@ static int settle_added(struct tune_tokenizer *t)
             a->match = (struct tune_text){copy, copy ? piece.size : 0};
         }
     }
-    free(w.text);
-    free(w.low);
-    free(w.high);
+    tune_buffer_free(&w.normal);
     return failed ? failed : tune_added_ready(t);
 }
 

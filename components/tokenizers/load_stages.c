@@ -17,7 +17,9 @@
 /* A component, with the fields of all known types. */
 struct stage {
     char type[64], pattern[512], content[64], prepend[64], behavior[64];
-    bool regex, invert, individual_digits, add_prefix_space, use_regex;
+    char replacement[8], scheme[16]; /* of Metaspace */
+    bool regex, invert, individual_digits, add_prefix_space, use_regex, split;
+    bool prefix_said; /* the file has add_prefix_space */
     uint64_t start, stop;
     struct tune_part list, single, specials; /* of a Sequence; of a template */
 };
@@ -42,12 +44,15 @@ static int read_field(struct tune_json *j, struct tune_text key, struct stage *s
     struct {
         const char *name;
         char *text;
-    } texts[] = {{"type", s->type}, {"prepend", s->prepend}, {"content", s->content}, {"behavior", s->behavior}};
+        size_t room;
+    } texts[] = {{"type", s->type, sizeof s->type}, {"prepend", s->prepend, sizeof s->prepend},
+                 {"content", s->content, sizeof s->content}, {"behavior", s->behavior, sizeof s->behavior},
+                 {"replacement", s->replacement, sizeof s->replacement}, {"prepend_scheme", s->scheme, sizeof s->scheme}};
     struct {
         const char *name;
         bool *flag;
     } flags[] = {{"invert", &s->invert}, {"individual_digits", &s->individual_digits},
-                 {"add_prefix_space", &s->add_prefix_space}, {"use_regex", &s->use_regex}};
+                 {"add_prefix_space", &s->add_prefix_space}, {"use_regex", &s->use_regex}, {"split", &s->split}};
     struct {
         const char *name;
         struct tune_part *part;
@@ -55,10 +60,14 @@ static int read_field(struct tune_json *j, struct tune_text key, struct stage *s
                  {"single", &s->single}, {"special_tokens", &s->specials}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (tune_text_equal(key, texts[i].name))
-            return tune_short_text(j, texts[i].text, sizeof s->type);
+            return tune_short_text(j, texts[i].text, texts[i].room);
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (tune_text_equal(key, flags[i].name))
+        if (tune_text_equal(key, flags[i].name)) {
+            if (tune_json_peek(j) == TUNE_JSON_NULL)
+                return tune_json_null(j); /* as if it was absent */
+            s->prefix_said |= flags[i].flag == &s->add_prefix_space;
             return tune_json_bool(j, flags[i].flag);
+        }
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (tune_text_equal(key, parts[i].name))
             return tune_part_take(j, parts[i].name, parts[i].part);
@@ -77,7 +86,7 @@ static int read_stage(struct tune_tokenizer *t, struct tune_json *j, void *to)
     struct tune_text key;
     int got;
     (void)t;
-    *s = (struct stage){.use_regex = true}; /* the default in old files */
+    *s = (struct stage){.use_regex = true, .split = true}; /* the defaults in old files */
     TRY(tune_json_object(j));
     while ((got = tune_json_key(j, &key)) == 1)
         TRY(read_field(j, key, s));
@@ -157,16 +166,45 @@ int tune_load_normalizer(struct tune_tokenizer *t, const struct tune_part *part)
     return 0;
 }
 
+/* Read the fields of a Metaspace. Old files have add_prefix_space in place of prepend_scheme. */
+static int read_metaspace(const struct tune_tokenizer *t, const char *what, const struct stage *s, char *mark,
+                          enum tune_prepend *prepend)
+{
+    const char *end = s->replacement;
+    bool off = s->prefix_said && !s->add_prefix_space;
+    const char *scheme = s->scheme[0] ? s->scheme : off ? "never" : "always";
+    *prepend = strcmp(scheme, "never") == 0 ? TUNE_PREPEND_NEVER : strcmp(scheme, "first") == 0 ? TUNE_PREPEND_FIRST
+             : TUNE_PREPEND_ALWAYS;
+    if (!*end || (tune_utf8_next(&end), *end))
+        return tune_error_set("%s: the %s Metaspace has the replacement \"%s\"; expected one character", t->path,
+                              what, s->replacement);
+    if (*prepend == TUNE_PREPEND_ALWAYS && strcmp(scheme, "always") != 0)
+        return tune_error_set("%s: the %s Metaspace has the prepend_scheme \"%s\"; expected first, always or never",
+                              t->path, what, scheme);
+    if (off && *prepend != TUNE_PREPEND_NEVER)
+        return tune_error_set("%s: the %s Metaspace has the prepend_scheme \"%s\" and add_prefix_space false; "
+                              "expected them to agree: take one of them out", t->path, what, scheme);
+    strcpy(mark, s->replacement);
+    return 0;
+}
+
 int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *part)
 {
     static const char *const known =
-        "null (Llama 2); ByteLevel with its pattern (GPT-2); Digits(individual), ByteLevel (SmolLM, granite-code); "
+        "null (Llama 2); Metaspace (Llama 2, Mistral, Yi, Phi-3 as transformers 5 saves them); ByteLevel with its "
+        "pattern (GPT-2); Digits(individual), ByteLevel (SmolLM, granite-code); "
         "Split by Llama 3's or Qwen 2's pattern (Isolated), ByteLevel without pattern; no prefix space";
     struct stages all = {.what = "pre_tokenizer"};
     TRY(read_stages(t, part, &all));
     const struct stage *s = all.at;
     int n = all.count;
     bool marks = t->prepend || t->replace;
+    if (n == 1 && strcmp(s[0].type, "Metaspace") == 0) {
+        t->pre = TUNE_PRE_NONE;
+        t->pipeline = "metaspace";
+        t->metaspace.split = s[0].split;
+        return read_metaspace(t, "pre_tokenizer", s, t->metaspace.mark, &t->metaspace.prepend);
+    }
     if (n == 0 && marks) {
         t->pre = TUNE_PRE_NONE;
         t->pipeline = "llama2";
@@ -177,7 +215,7 @@ int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *par
     if (marks)
         return tune_error_set(
             "%s: the pre_tokenizer %s after a normalizer that writes U+2581 for spaces is not one this program "
-            "knows exactly; known with it: null (Llama 2)",
+            "knows exactly; known with it: null (Llama 2), Metaspace",
             t->path, s[0].type);
     const struct stage *last = &s[n - 1];
     bool ok = n <= 2 && strcmp(last->type, "ByteLevel") == 0 && !last->add_prefix_space;
@@ -219,6 +257,11 @@ int tune_load_decoder(struct tune_tokenizer *t, const struct tune_part *part)
             d->kind = TUNE_DECODE_BYTES;
         } else if (strcmp(s[i].type, "Fuse") == 0) {
             d->kind = TUNE_DECODE_FUSE;
+        } else if (strcmp(s[i].type, "Metaspace") == 0) {
+            enum tune_prepend prepend;
+            d->kind = TUNE_DECODE_METASPACE;
+            TRY(read_metaspace(t, "decoder", &s[i], d->from, &prepend));
+            d->drop = prepend != TUNE_PREPEND_NEVER;
         } else if (strcmp(s[i].type, "Replace") == 0 && !s[i].regex && s[i].pattern[0] && strlen(s[i].pattern) < sizeof d->from) {
             d->kind = TUNE_DECODE_REPLACE;
             strcpy(d->from, s[i].pattern);
@@ -229,7 +272,7 @@ int tune_load_decoder(struct tune_tokenizer *t, const struct tune_part *part)
             d->start = s[i].start;
             d->stop = s[i].stop;
         } else {
-            return refuse(t, "decoder", &s[i], 1, "ByteLevel, ByteFallback, Fuse, Replace of a string, Strip of a character, "
+            return refuse(t, "decoder", &s[i], 1, "ByteLevel, ByteFallback, Fuse, Metaspace, Replace of a string, Strip of a character, "
                                                   "and Sequences of these");
         }
     }

@@ -1,48 +1,60 @@
 /* normalize.c - NFC (Qwen), or spaces to U+2581 with one in front (Llama 2). It records the source
  * position of each byte. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/array.h"
 #include "tokenizers/parts.h"
 
-static int reserve(struct tune_work *w, size_t need)
+static int reserve(struct tune_buffer *b, size_t need)
 {
     static const char what[] = "text being normalized";
-    size_t for_text = w->room, for_low = w->room;
-    TRY(tune_array_reserve(&w->text, &for_text, need, 1, what));
-    TRY(tune_array_reserve(&w->low, &for_low, need, sizeof *w->low, what));
-    return tune_array_reserve(&w->high, &w->room, need, sizeof *w->high, what);
+    size_t for_text = b->room, for_low = b->room;
+    TRY(tune_array_reserve(&b->text, &for_text, need, 1, what));
+    TRY(tune_array_reserve(&b->low, &for_low, need, sizeof *b->low, what));
+    return tune_array_reserve(&b->high, &b->room, need, sizeof *b->high, what);
 }
 
-static void put(struct tune_work *w, size_t *n, const char *bytes, size_t size, size_t low, size_t high)
+void tune_buffer_free(struct tune_buffer *b)
+{
+    free(b->text);
+    free(b->low);
+    free(b->high);
+}
+
+static void put(struct tune_buffer *b, size_t *n, const char *bytes, size_t size, size_t low, size_t high)
 {
     for (size_t i = 0; i < size; i++, ++*n) {
-        w->text[*n] = bytes[i];
-        w->low[*n] = (uint32_t)low;
-        w->high[*n] = (uint32_t)high;
+        b->text[*n] = bytes[i];
+        b->low[*n] = (uint32_t)low;
+        b->high[*n] = (uint32_t)high;
     }
 }
 
-static int space_marks(struct tune_work *w, const char *text, size_t size, struct tune_piece *piece)
+static void give(const struct tune_buffer *b, size_t size, int64_t base, struct tune_piece *piece)
 {
-    size_t spaces = 0, n = 0;
-    for (size_t i = 0; i < size; i++)
+    *piece = (struct tune_piece){.text = b->text, .size = size, .base = base, .low = b->low, .high = b->high};
+}
+
+int tune_marks(struct tune_buffer *to, const struct tune_piece *piece, size_t a, size_t b, struct tune_marking how,
+               struct tune_piece *marked)
+{
+    const char *text = piece->text, *second = text + a;
+    const uint32_t *low = piece->low, *high = piece->high;
+    size_t width = strlen(how.mark), spaces = 0, n = 0;
+    for (size_t i = a; i < b && how.replace; i++)
         spaces += text[i] == ' ';
-    TRY(reserve(w, size + 2 * spaces + 3));
-    if (w->t->prepend && size > 0)
-        put(w, &n, TUNE_SPACE_MARK, 3, 0, 0);
-    for (size_t i = 0; i < size; i++)
-        if (text[i] == ' ' && w->t->replace) {
-            put(w, &n, TUNE_SPACE_MARK, 3, i, i + 1);
-        } else {
-            w->text[n] = text[i];
-            w->low[n] = (uint32_t)i;
-            w->high[n++] = (uint32_t)(i + 1);
-        }
-    piece->text = w->text;
-    piece->size = n;
-    piece->low = w->low;
-    piece->high = w->high;
+    TRY(reserve(to, b - a + (width - 1) * spaces + width));
+    if (how.prepend && a < b) {
+        tune_utf8_next(&second);
+        size_t last = (size_t)(second - text) - 1;
+        put(to, &n, how.mark, width, low ? low[a] : a, high ? high[last] : last + 1);
+    }
+    for (size_t i = a; i < b; i++) {
+        bool space = text[i] == ' ' && how.replace;
+        put(to, &n, space ? how.mark : text + i, space ? width : 1, low ? low[i] : i, high ? high[i] : i + 1);
+    }
+    give(to, n, piece->base, marked);
     return 0;
 }
 
@@ -104,10 +116,10 @@ static int cluster(struct tune_work *w, const char *text, size_t from, size_t to
             m[count] = (struct mark){d[i], tune_unicode_rank(d[i]), (uint32_t)count};
     }
     count = compose(m, count);
-    int failed = reserve(w, *n + count * 4);
+    int failed = reserve(&w->normal, *n + count * 4);
     for (size_t i = 0; i < count && !failed; i++) {
         char bytes[4];
-        put(w, n, bytes, (size_t)tune_utf8_put(bytes, m[i].c), from, to);
+        put(&w->normal, n, bytes, (size_t)tune_utf8_put(bytes, m[i].c), from, to);
     }
     if (m != few)
         free(m);
@@ -122,7 +134,7 @@ static int nfc(struct tune_work *w, const char *text, size_t size, struct tune_p
         tune_utf8_next(&p);
     if (p == end)
         return 0; /* NFC changes nothing, as for most text */
-    TRY(reserve(w, size + 64));
+    TRY(reserve(&w->normal, size + 64));
     size_t n = 0;
     for (p = text; p < end;) {
         size_t from = (size_t)(p - text);
@@ -136,18 +148,15 @@ static int nfc(struct tune_work *w, const char *text, size_t size, struct tune_p
             next = peek;
         }
         if (next == after && !(class[tune_utf8_next(&p)] & TUNE_UNSTABLE)) {
-            TRY(reserve(w, n + (size_t)(after - text) - from));
+            TRY(reserve(&w->normal, n + (size_t)(after - text) - from));
             for (size_t i = from; i < (size_t)(after - text); i++)
-                put(w, &n, text + i, 1, i, i + 1);
+                put(&w->normal, &n, text + i, 1, i, i + 1);
         } else {
             TRY(cluster(w, text, from, (size_t)(next - text), &n));
         }
         p = next;
     }
-    piece->text = w->text;
-    piece->size = n;
-    piece->low = w->low;
-    piece->high = w->high;
+    give(&w->normal, n, piece->base, piece);
     return 0;
 }
 
@@ -156,7 +165,8 @@ int tune_normalize(struct tune_work *w, const char *text, size_t size, int64_t b
     *piece = (struct tune_piece){.text = text, .size = size, .base = base};
     if (w->t->nfc)
         return nfc(w, text, size, piece);
+    struct tune_piece plain = *piece;
     if (w->t->prepend || w->t->replace)
-        return space_marks(w, text, size, piece);
+        return tune_marks(&w->normal, &plain, 0, size, (struct tune_marking){TUNE_SPACE_MARK, w->t->prepend, w->t->replace}, piece);
     return 0;
 }

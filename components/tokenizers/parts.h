@@ -26,12 +26,24 @@ enum tune_pretokenizer { TUNE_PRE_NONE, TUNE_PRE_GPT2, TUNE_PRE_DIGITS_GPT2, TUN
     TUNE_PRE_QWEN2 };
 
 enum tune_decode_step { TUNE_DECODE_BYTE_LEVEL, TUNE_DECODE_REPLACE, TUNE_DECODE_BYTES,
-    TUNE_DECODE_FUSE, TUNE_DECODE_STRIP };
+    TUNE_DECODE_FUSE, TUNE_DECODE_STRIP, TUNE_DECODE_METASPACE };
 
 struct tune_decode {
     enum tune_decode_step kind;
-    char from[64], to[64];   /* replace, strip (from) */
+    char from[64], to[64];   /* replace, strip (from), metaspace (from) */
     uint64_t start, stop;    /* strip */
+    bool drop;               /* metaspace: the first token loses its marks */
+};
+
+/* Which texts between added tokens get a mark in front, unless they begin with one. FIRST: the one
+ * at the beginning of the caller's text. */
+enum tune_prepend { TUNE_PREPEND_NEVER, TUNE_PREPEND_FIRST, TUNE_PREPEND_ALWAYS };
+
+/* The pre-tokenizer Metaspace: spaces become marks. Without it, mark is "". */
+struct tune_metaspace {
+    char mark[8];            /* one character */
+    enum tune_prepend prepend;
+    bool split;              /* a word begins at each mark */
 };
 
 struct tune_added {
@@ -101,7 +113,8 @@ struct tune_tokenizer {
     bool complete;           /* every text can be encoded */
     /* stages */
     bool nfc, prepend, replace;
-    enum tune_pretokenizer pre;
+    enum tune_pretokenizer pre; /* other than NONE: symbols are bytes */
+    struct tune_metaspace metaspace;
     const char *pipeline;
     struct tune_decode decode[TUNE_MAX_STEPS];
     int decode_steps;        /* 0: no decoder; tokens are joined by spaces */
@@ -129,6 +142,13 @@ struct tune_piece {
     const uint32_t *low, *high; /* [size] source range relative to base; NULL: unchanged */
 };
 
+/* A changed text, and the source range of each of its bytes. */
+struct tune_buffer {
+    char *text;
+    uint32_t *low, *high;
+    size_t room;
+};
+
 /* Working memory of one call. */
 struct tune_work {
     struct tune_tokenizer *t;
@@ -138,9 +158,7 @@ struct tune_work {
     struct tune_encoding *e;
     int options;
     const uint8_t *data;     /* of the caller's text: not 0 marks a byte of data; NULL: none */
-    char *text;              /* the normalized piece */
-    uint32_t *low, *high;
-    size_t room;
+    struct tune_buffer normal, marked; /* of the normalizer and of Metaspace */
     int32_t *ids, *sizes, *next, *previous; /* for long words */
     uint64_t *heap;
     size_t symbol_room;
@@ -222,6 +240,17 @@ void tune_added_next(const struct tune_work *w, struct tune_added_scan *s);
  * borrows w's memory or text. */
 int tune_normalize(struct tune_work *w, const char *text, size_t size, int64_t base,
                    struct tune_piece *piece);
+
+/* tune_marks - write a mark for each space of bytes a..b, and one in front, into `marked`, which
+ * borrows `to`. The mark in front has the source range of the first character.
+ * tune_buffer_free - free the arrays. */
+struct tune_marking {
+    const char *mark;
+    bool prepend, replace;
+};
+int tune_marks(struct tune_buffer *to, const struct tune_piece *piece, size_t a, size_t b,
+               struct tune_marking how, struct tune_piece *marked);
+void tune_buffer_free(struct tune_buffer *b);
 
 /* pretokenize.c: split bytes a..b of the piece into words and call w->word for each. */
 int tune_pretokenize(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b);

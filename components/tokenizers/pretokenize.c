@@ -8,6 +8,8 @@
  *
  * Every character belongs to a match, so a scanner only finds the end of the match that begins
  * here. */
+#include <string.h>
+
 #include "tokenizers/parts.h"
 
 enum { SOLID = TUNE_LETTER | TUNE_NUMBER | TUNE_SPACE };
@@ -172,6 +174,25 @@ static int whole(struct tune_work *w, const struct tune_piece *piece, size_t a, 
     return 0;
 }
 
+/* Metaspace: spaces become marks. With split, a word begins at each mark. */
+static int metaspace(struct tune_work *w, const struct tune_piece *from, size_t a, size_t b)
+{
+    const struct tune_metaspace *m = &w->t->metaspace;
+    struct tune_piece piece;
+    size_t width = strlen(m->mark), source = (size_t)from->base + (from->low ? from->low[a] : a);
+    bool marked = from->text[a] == ' ' || (b - a >= width && memcmp(from->text + a, m->mark, width) == 0);
+    bool prepend = !marked && (m->prepend == TUNE_PREPEND_ALWAYS || (m->prepend == TUNE_PREPEND_FIRST && source == 0));
+    TRY(tune_marks(&w->marked, from, a, b, (struct tune_marking){m->mark, prepend, true}, &piece));
+    if (!m->split)
+        return whole(w, &piece, 0, piece.size);
+    for (size_t at = 0, end; at < piece.size; at = end) {
+        const char *mark = memmem(piece.text + at + 1, piece.size - at - 1, m->mark, width);
+        end = mark ? (size_t)(mark - piece.text) : piece.size;
+        TRY(whole(w, &piece, at, end));
+    }
+    return 0;
+}
+
 int tune_pretokenize(struct tune_work *w, const struct tune_piece *piece, size_t a, size_t b)
 {
     const uint8_t *class = w->t->class;
@@ -179,6 +200,8 @@ int tune_pretokenize(struct tune_work *w, const struct tune_piece *piece, size_t
     const char *p = piece->text + a, *end = piece->text + b;
     if (p >= end)
         return 0;
+    if (*w->t->metaspace.mark)
+        return metaspace(w, piece, a, b);
     if (pre == TUNE_PRE_NONE)
         return whole(w, piece, a, b);
     if (pre == TUNE_PRE_DIGITS_GPT2)

@@ -197,9 +197,8 @@ int tune_tokenizer_encode_text(struct tune_tokenizer *t, const char *text, size_
         return tune_error_set("tokenizer: the text is not UTF-8: byte 0x%02x at offset %zu", (unsigned char)text[bad], bad);
     struct tune_work w = {.t = t, .word = tune_bpe, .e = e, .options = options, .data = data};
     int failed = encode(&w, text, size);
-    free(w.text);
-    free(w.low);
-    free(w.high);
+    tune_buffer_free(&w.normal);
+    tune_buffer_free(&w.marked);
     free(w.ids);
     free(w.sizes);
     free(w.next);

@@ -4,7 +4,7 @@
 #include "files/file.h"
 #include "files/json.h"
 
-enum { SHAPES = 8 };
+enum { SHAPES = 13 };
 
 static void open_all(struct tune_tokenizer *t[SHAPES])
 {

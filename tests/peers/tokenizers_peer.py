@@ -3,7 +3,8 @@
 
 Trains a small tokenizer of each shape with that package, writes it to a temporary folder, makes hostile strings and
 compares encoding (with and without special tokens) and decoding of random ids. TAP lines, exit 0 or 1.
-BUILD: the build folder (default build). TUNE_PEER_STRINGS: strings per shape (default 20000).
+Metaspace pre-tokenizers and decoders are drawn by a seed, too: offsets and streamed texts are compared as well.
+BUILD: the build folder (default build). TUNE_PEER_STRINGS: strings per shape (default 20000). TUNE_PEER_SEED: of the draws.
 """
 import json
 import os
@@ -17,6 +18,8 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 
 BUILD = os.environ.get("BUILD", "build")
 STRINGS = int(os.environ.get("TUNE_PEER_STRINGS", "20000"))
+SEED = int(os.environ.get("TUNE_PEER_SEED", "20"))
+DRAWN = 12
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 R3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -166,6 +169,10 @@ def template(t):
     )
 
 
+LLAMA2_DECODER = [{"type": "Replace", "pattern": {"String": MARK}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"},
+                  {"type": "Strip", "content": " ", "start": 1, "stop": 0}]
+
+
 def llama2(words, missing=(), ignore=False):
     def make(lines):
         t = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
@@ -181,15 +188,49 @@ def llama2(words, missing=(), ignore=False):
         spec["pre_tokenizer"] = None
         spec["model"]["ignore_merges"] = ignore
         spec["added_tokens"] = spec["added_tokens"][:3]
-        spec["decoder"] = {"type": "Sequence", "decoders": [
-            {"type": "Replace", "pattern": {"String": MARK}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"},
-            {"type": "Strip", "content": " ", "start": 1, "stop": 0}]}
+        spec["decoder"] = {"type": "Sequence", "decoders": LLAMA2_DECODER}
         t = Tokenizer.from_str(json.dumps(spec))
         t.add_tokens(ADDED)
         t.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
         return t
 
     return make
+
+
+def metaspace(fields, decoder=LLAMA2_DECODER, normalizer=None, mark=MARK, **options):
+    """llama2 with spaces written by a Metaspace, as transformers 5 saves it."""
+    def make(lines):
+        spec, swap = json.loads(llama2(**{"words": False, **options})(lines).to_str()), {ord(MARK): mark, ord(mark): MARK}
+        spec["model"]["vocab"] = {k.translate(swap): v for k, v in spec["model"]["vocab"].items()}
+        spec["model"]["merges"] = [[part.translate(swap) for part in pair] for pair in spec["model"]["merges"]]
+        spec["added_tokens"] = spec["added_tokens"][:3]
+        spec["normalizer"] = normalizer
+        spec["pre_tokenizer"] = {"type": "Metaspace", "replacement": mark, **fields}
+        spec["decoder"] = {"type": "Sequence", "decoders": decoder} if isinstance(decoder, list) else decoder
+        t = Tokenizer.from_str(json.dumps(spec))
+        t.add_tokens(ADDED)
+        return t
+
+    return make
+
+
+def drawn(rng):
+    """A Metaspace with fields, mark, normalizer, decoder and vocabulary by chance."""
+    mark = rng.choice([MARK, MARK, MARK, "_", "\u0120", "\U0001f536"])
+
+    def fields():
+        scheme = rng.choice(["first", "always", "never", None])
+        found = {} if scheme is None else {"prepend_scheme": scheme}
+        found |= rng.choice([{}, {"add_prefix_space": scheme != "never" or rng.random() < 0.5}, {"add_prefix_space": None}])
+        return found | rng.choice([{}, {"split": True}, {"split": False}, {"split": None}]) | rng.choice([{}, {"str_rep": mark}])
+
+    joined = [{**LLAMA2_DECODER[0], "pattern": {"String": mark}}, *LLAMA2_DECODER[1:]]
+    marks = {"type": "Metaspace", "replacement": mark, **fields()}
+    decoder = rng.choice([joined, joined[:3], marks, [marks, *joined[1:3]], [joined[1], marks], [*joined[1:3], marks], None])
+    prepend, replace = {"type": "Prepend", "prepend": MARK}, {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+    normalizer = rng.choice([None, None, None, {"type": "NFC"}, replace, {"type": "Sequence", "normalizers": [prepend, replace]}])
+    return metaspace(fields(), decoder, normalizer, mark, words=rng.random() < 0.5, ignore=rng.random() < 0.3,
+                     missing=rng.choice([(), (), (0xE2, 0x81, 0x20)]))
 
 
 def split(pattern):
@@ -206,15 +247,26 @@ SHAPES = {
     "llama2, merges across words": llama2(words=False),
     "llama2, ignore_merges": llama2(words=True, ignore=True),
     "llama2, some bytes missing": llama2(words=False, missing=(0xE4, 0xC3, 0x9F, 0x0A)),
+    "metaspace, first": metaspace({"prepend_scheme": "first", "split": False}),
+    "metaspace, always": metaspace({"prepend_scheme": "always", "split": False}, words=True),
+    "metaspace, never": metaspace({"prepend_scheme": "never", "split": False}, LLAMA2_DECODER[:3]),
+    "metaspace, split, its decoder": metaspace({"prepend_scheme": "first", "split": True},
+                                               {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "first", "split": True}),
+    "metaspace, old fields": metaspace({"add_prefix_space": True, "str_rep": MARK},
+                                       {"type": "Metaspace", "replacement": MARK, "add_prefix_space": True}),
 }
 
 
-def run(folder, objects, *options):
+def answers(command, objects):
     lines = "".join(json.dumps(o, ensure_ascii=i % 2 == 0) + "\n" for i, o in enumerate(objects))
-    done = subprocess.run([f"{BUILD}/tokenize", "--model", folder, *options], input=lines.encode(), capture_output=True)
+    done = subprocess.run(command, input=lines.encode(), capture_output=True)
     if done.returncode:
-        raise RuntimeError(f"tokenize {options}: {done.stderr.decode().strip()}")
+        raise RuntimeError(f"{command}: {done.stderr.decode().strip()}")
     return [json.loads(line) for line in done.stdout.decode().split("\n") if line]
+
+
+def run(folder, objects, *options):
+    return answers([f"{BUILD}/tokenize", "--model", folder, *options], objects)
 
 
 class Report:
@@ -232,8 +284,8 @@ class Report:
         self.failed += bool(wrong)
 
 
-def check(report, name, t, folder, rng, strings):
-    texts = [strings.text() for _ in range(STRINGS)]
+def check(report, name, t, folder, rng, strings, count=STRINGS):
+    texts = [strings.text() for _ in range(count)]
     rows = [{"text": s} for s in texts]
     for options, special in (((), True), (("--no-special",), False)):
         theirs = [e.ids for e in t.encode_batch(texts, add_special_tokens=special)]
@@ -241,11 +293,33 @@ def check(report, name, t, folder, rng, strings):
         report.say(f"{name}: encode{' with' if special else ' without'} special tokens", ours, theirs, texts)
     vocab = sorted(t.get_vocab(with_added_tokens=True).values())
     rare = [i for i in vocab if i < 300] + vocab[-20:]
-    lists = [[rng.choice(rare if rng.random() < 0.5 else vocab) for _ in range(rng.randint(0, 12))] for _ in range(STRINGS)]
+    lists = [[rng.choice(rare if rng.random() < 0.5 else vocab) for _ in range(rng.randint(0, 12))] for _ in range(count)]
     for skip in (False, True):
         theirs = [t.decode(ids, skip_special_tokens=skip) for ids in lists]
         ours = [o["text"] for o in run(folder, [{"ids": i} for i in lists], "--decode", *(["--skip-special"] if skip else []))]
         report.say(f"{name}: decode{', special tokens skipped' if skip else ''}", ours, theirs, lists)
+
+
+def check_parts(report, name, t, folder, rng, strings, count):
+    """Offsets of tokens, by which answers are trained and questions are not; and texts that are shown as they come."""
+    program = f"{BUILD}/tests/peers/tokenizers_peer"
+    texts = [strings.text().replace("\0", "") for _ in range(count)]
+    ours, theirs = [], []
+    for text, e, got in zip(texts, t.encode_batch(texts), answers([program, folder, "offsets"], [{"text": s} for s in texts])):
+        of = []  # the character of each byte
+        for i, c in enumerate(text):
+            of += [i] * len(c.encode())
+        pairs = list(zip(got[::2], got[1::2]))
+        ours.append([(0, 0) if a < 0 else (of[a] if a < len(of) else len(text), of[b - 1] + 1 if b > 0 else 0) for a, b in pairs])
+        theirs.append([tuple(x) for x in e.offsets])
+    # here a character that NFC changed has the range of all that it was composed of, and no offset is trimmed
+    if "NFC" not in str(t.normalizer) and "trim_offsets=True" not in str(t.post_processor):
+        report.say(f"{name}: offsets", ours, theirs, texts)
+    vocab = sorted(t.get_vocab(with_added_tokens=True).values())
+    lists = [[rng.choice(vocab[:300] if rng.random() < 0.3 else vocab) for _ in range(rng.randint(0, 30))] for _ in range(count)]
+    theirs = [t.decode(ids, skip_special_tokens=True).replace("\0", "\1") for ids in lists]
+    ours = answers([program, folder, "stream"], [{"ids": i} for i in lists])
+    report.say(f"{name}: streamed", ours, theirs, lists)
 
 
 TRAIN = r"""
@@ -290,6 +364,16 @@ def main():
             t = make(lines)
             t.save(f"{folder}/tokenizer.json")
             check(report, name, t, folder, rng, strings)
+            check_parts(report, name, t, folder, rng, strings, STRINGS // 10)
+    draws = random.Random(SEED)
+    for i in range(DRAWN):
+        with tempfile.TemporaryDirectory(prefix="tune-peer-") as folder:
+            t = drawn(draws)(lines)
+            t.save(f"{folder}/tokenizer.json")
+            stages = json.loads(t.to_str())
+            name = f"drawn {i} (seed {SEED}): {stages['normalizer']} {stages['pre_tokenizer']} {stages['decoder']}".replace("#", "")
+            check(report, name, t, folder, rng, strings, STRINGS // 10)
+            check_parts(report, name, t, folder, rng, strings, STRINGS // 10)
     with tempfile.TemporaryDirectory(prefix="tune-peer-") as folder:
         trained(report, folder, lines, rng, strings)
     print(f"1..{report.count}")

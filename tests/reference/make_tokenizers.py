@@ -3,6 +3,7 @@
 the `tokenizers` package gives for a few texts, and what it makes of them again.
 
     python3 tests/reference/make_tokenizers.py > tests/reference/tokenizers.jsonl
+    python3 tests/reference/make_tokenizers.py "metaspace, first" >> tests/reference/tokenizers.jsonl     only these shapes
 
 A line is {"name", "tokenizer": <the file's text>, "cases": [{"text", "ids", "special_ids", "decoded"}]}.
 """
@@ -30,7 +31,8 @@ def main():
     peer.VOCAB = 700
     words = "tokenizer return const static while the struct for of an ing uint32_t".split()
     long = ["".join(rng.choice(words) for _ in range(50)) for _ in range(4)]
-    for name, make in peer.SHAPES.items():
+    for name in sys.argv[1:] or peer.SHAPES:
+        make = peer.SHAPES[name]
         t = make(lines)
         cases = []
         for text in TEXTS + long + [hostile.text() for _ in range(25)]:

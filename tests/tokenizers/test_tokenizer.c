@@ -548,7 +548,7 @@ static void refused_files(void **state)
     static char big[400];
     refuses(f, HEAD "\"normalizer\":{\"type\":\"Lowercase\"}," MODEL, "Lowercase");
     assert_error_has("NFC (Qwen)");
-    refuses(f, HEAD "\"normalizer\":null,\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"_\"}," MODEL, "Metaspace");
+    refuses(f, HEAD "\"normalizer\":null,\"pre_tokenizer\":{\"type\":\"Whitespace\"}," MODEL, "Whitespace");
     assert_error_has("SmolLM");
     refuses(f, HEAD "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":"
                "\"\\\\d+\"},\"behavior\":\"Isolated\",\"invert\":false},{\"type\":\"ByteLevel\",\"use_regex\":false,"
