@@ -399,6 +399,8 @@ static const char *stop(struct tune_loader *load, struct tune_progress *at, bool
     if (at->signal)
         return at->signal == SIGINT ? "SIGINT" : at->signal == SIGTERM ? "SIGTERM" : at->signal == SIGHUP ? "SIGHUP"
                : at->signal == SIGPIPE ? "lost standard output" : "a signal";
+    if (load->o.diverged && *load->o.diverged)
+        return "`stop_on_divergence`";
     if (load->o.stop_at_step > 0 && load->done >= load->o.stop_at_step)
         return "`stop_at_step`";
     if (load->o.stable && *load->o.stable)
