@@ -464,6 +464,11 @@ static int same_rows(struct tune_checkpoint *c, struct tune_loader *load, struct
         return 0;
     if (!tune_logger_data_differs(c->options.log)) {
         bool file = tune_dataset_stamp(tune_loader_dataset(load)) != NULL;
+        if (file && then->rows_hash && tune_loader_ordered(load))
+            TRY(tune_loader_rows_hash(load, then->rows, &now));
+        if (now != 0 && now != then->rows_hash)
+            return tune_logger_changed(c->options.log, "the program's order of rows (tune_loader_order): the rows that were trained on",
+                                       "others", "these");
         return file && !then->rows_hash ? tune_loader_rows_hash(load, then->rows, &then->rows_hash) : 0;
     }
     TRY(same_part(c, load, then));

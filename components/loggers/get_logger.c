@@ -227,7 +227,9 @@ static int note_rows(struct tune_logger *log, struct tune_dataset *data, const s
         part += tune_loader_set_rows(load, k, &epoch);
     snprintf(text, sizeof text, "%s, %" PRId64 " to train on, %" PRId64 " held out", tune_dataset_rows_are(data), part,
              tune_dataset_rows(data) - part);
-    if (tune_loader_rows(load) < part)
+    if (tune_loader_ordered(load))
+        tune_append(text, sizeof text, "; %" PRId64 " in an epoch, in the program's own order", tune_loader_rows(load));
+    else if (tune_loader_rows(load) < part)
         tune_append(text, sizeof text, "; %" PRId64 " in an epoch", tune_loader_rows(load));
     TRY(tune_logger_note(log, "rows", text));
     for (int k = 0; k < sets; k++) {
