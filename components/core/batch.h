@@ -53,9 +53,9 @@ struct tune_batch *tune_batch_new(int B, const int32_t *lengths, const int32_t *
                                   const int32_t *prompts);
 void tune_batch_free(struct tune_batch *batch);
 
-/* Of position t of row b, packed or not:
- * tune_batch_row - the row's number in its data set, for tune_dataset_number and _text. -1: padding,
- * or a batch that the program made of its own ids.
+/* These are about position t of row b, packed or not.
+ * tune_batch_row - the row's number in its data set, for tune_dataset_number and _text. -1:
+ * padding, or a batch that the program made of its own ids.
  * tune_batch_position - the position in its own text.
  * tune_batch_start - the first position that this one sees. */
 static inline int64_t tune_batch_row(const struct tune_batch *batch, int b, int t)

@@ -54,7 +54,8 @@ void tune_packs_free(struct tune_packs *p);
 int64_t tune_packs_bytes(int64_t count, int capacity);
 
 /* tune_packs_clear - begin a new step.
- * tune_packs_take - add the data set's row, of 1 to capacity tokens. 1: added; 0: it fits nowhere; -1: no memory.
+ * tune_packs_take - add the data set's row, of 1 to capacity tokens. 1: added; 0: it fits nowhere;
+ * -1: no memory.
  * tune_packs_close - end the step and assign its rows to packs. */
 void tune_packs_clear(struct tune_packs *p);
 int tune_packs_take(struct tune_packs *p, int64_t row, const struct tune_example *x);
