@@ -41,6 +41,7 @@ struct tune_checkpoint {
     int32_t end_id;            /* of the data set's answers; -1: none */
     int64_t saved_step; /* -1: none yet */
     bool failed;        /* the last save failed */
+    bool told;          /* note_good was called */
     struct work work;
 };
 
@@ -168,15 +169,25 @@ static int remove_one(struct tune_checkpoint *c, int64_t step)
     return tune_file_is_folder(path) ? tune_file_discard_folder(path) : 0;
 }
 
-/* Remove all but the newest checkpoints and those with a link. */
+/* The newest of these checkpoints from before the loss began to rise; 0: none, or no option asks. */
+static int64_t good_of(const struct tune_checkpoint *c, const int64_t *steps, int count)
+{
+    int64_t good = c->options.diverged && c->options.log ? tune_logger_good_step(c->options.log) : 0, step = 0;
+    for (int i = 0; i < count && steps[i] <= good; i++)
+        step = steps[i];
+    return step;
+}
+
+/* Remove all but the newest checkpoints, those with a link, and the one from before a rise. */
 static int prune(struct tune_checkpoint *c)
 {
     int64_t *steps, best = linked(c, "checkpoint-best"), final = linked(c, "checkpoint-final");
     int count = c->options.keep_last > 0 ? tune_checkpoint_steps(c->run, &steps) : 0, status = 0;
     if (count <= 0)
         return count;
+    int64_t good = good_of(c, steps, count);
     for (int i = 0; i + c->options.keep_last < count && status == 0; i++)
-        if (steps[i] != best && steps[i] != final && steps[i] != c->saved_step)
+        if (steps[i] != best && steps[i] != final && steps[i] != c->saved_step && steps[i] != good)
             status = remove_one(c, steps[i]);
     free(steps);
     return status;
@@ -255,11 +266,33 @@ static int write_all(struct tune_checkpoint *c, const char *folder, struct tune_
     return c->options.log ? tune_logger_sync(c->options.log) : 0;
 }
 
+/* The run ends because its loss rose: say which checkpoint is from before. */
+static int note_good(struct tune_checkpoint *c)
+{
+    char text[TUNE_PATH_MAX + 200];
+    int64_t *steps = NULL;
+    int count = tune_checkpoint_steps(c->run, &steps);
+    TRY(count);
+    int64_t good = good_of(c, steps, count);
+    free(steps);
+    if (good > 0)
+        snprintf(text, sizeof text, "%s/checkpoint-%" PRId64 " is from before the loss rose; nothing was saved after. To go on from it: "
+                 "`resume` with it, `overwrite`, `allow_changed` and a lower `lr`", c->run, good);
+    else
+        snprintf(text, sizeof text, "there is none from before the loss rose, and nothing was saved after; `save_every` saves on the way");
+    return tune_logger_note(c->options.log, "checkpoint", text);
+}
+
 static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at)
 {
     char path[TUNE_PATH_MAX];
     struct tune_folder_writer w;
     bool ends = at->finished || at->stopped;
+    if (c->options.diverged && *c->options.diverged) {
+        bool told = c->told || !at->stopped || !c->options.log;
+        c->told = !told || c->told;
+        return told ? 0 : note_good(c);
+    }
     if (at->step == 0 || (ends && c->options.unsaved && at->step != c->saved_step))
         return 0;
     TRY(read_source(c));
@@ -431,6 +464,11 @@ static int same_rows(struct tune_checkpoint *c, struct tune_loader *load, struct
         return 0;
     if (!tune_logger_data_differs(c->options.log)) {
         bool file = tune_dataset_stamp(tune_loader_dataset(load)) != NULL;
+        if (file && then->rows_hash && tune_loader_ordered(load))
+            TRY(tune_loader_rows_hash(load, then->rows, &now));
+        if (now != 0 && now != then->rows_hash)
+            return tune_logger_changed(c->options.log, "the program's order of rows (tune_loader_order): the rows that were trained on",
+                                       "others", "these");
         return file && !then->rows_hash ? tune_loader_rows_hash(load, then->rows, &then->rows_hash) : 0;
     }
     TRY(same_part(c, load, then));
@@ -469,7 +507,7 @@ static int forecast(struct tune_checkpoint *c, struct tune_model *m, struct tune
         .steps = tune_loader_planned_steps(load),
         .from = step,
         .save_every = o->save_every,
-        .keep_last = o->keep_last,
+        .keep_last = o->keep_last + (o->keep_last > 0 && o->diverged), /* see prune */
         .eval_every = o->eval_every,
         .at_end = !o->unsaved,
     };

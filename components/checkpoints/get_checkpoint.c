@@ -18,6 +18,8 @@ struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, stru
     options.add_tokens = flags->add_tokens;
     options.overwrite = flags->log.overwrite;
     options.unsaved = !flags->save;
+    if (!flags->log.stop_on_divergence)
+        options.diverged = NULL;
     options.late = !tune_flags_saves(flags);
     options.log = log;
     options.failure = flags->failure;

@@ -26,6 +26,9 @@ struct tune_checkpoint_options {
     bool overwrite;             /* going on from it may remove newer ones */
     bool unsaved;               /* save nothing where the run ends (at->finished, at->stopped); a
                                    checkpoint that the step already has still gets its links */
+    const bool *diverged;       /* NULL, or where the logger notes that the loss rose and ends the
+                                   run: save nothing more. The newest checkpoint from before
+                                   (tune_logger_good_step) is kept beyond keep_last */
     bool late;                  /* read the source's files at the first save, which may never come
                                    */
     struct tune_logger *log;    /* checkpoints rely on its metrics; borrowed. NULL: none */

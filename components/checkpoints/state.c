@@ -170,7 +170,7 @@ struct tensor_list {
 static bool listed(const struct tensor_list *l, int i)
 {
     const struct tune_parameter *p = &tune_model_parameters(l->m)->at[i];
-    return tune_model_has(l->m, p, l->which) && (p->trainable || !tune_model_lora(l->m));
+    return tune_model_has(l->m, p, l->which) && (p->trainable || p->gradient >= 0 || !tune_model_lora(l->m));
 }
 
 static const char *name_of(const struct tensor_list *l, int i, char text[144])

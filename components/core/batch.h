@@ -24,12 +24,16 @@ struct tune_batch {
     const int32_t *ids;      /* [B,T]; padding has id 0 */
     const int32_t *labels;   /* [B,T] */
     const int32_t *lengths;  /* [B]; tokens of the row or pack, at most T */
-    const int64_t *rows;     /* [B]; the row's index in its data set; NULL with packing */
+    /* rows of the data set: see tune_batch_row */
+    const int64_t *row_of;   /* [B]; NULL with packing */
+    const int64_t *row_at;   /* [B,T] with packing, -1 for padding; else NULL */
     int64_t tokens;          /* sum of lengths */
     int64_t label_count;     /* labels other than TUNE_NO_LABEL */
     double epoch;            /* epochs done, this batch included; 0: unknown */
-    const int32_t *positions; /* [B,T]; position of each token in its own text; NULL: 0..T-1 */
-    /* [B,T]; first position that this one sees; never decreases along a row; NULL: 0 */
+    const int32_t *positions; /* [B,T]; position of each token in its own text; NULL: 0..T-1; see
+                                 tune_batch_position */
+    /* [B,T]; first position that this one sees; never decreases along a row; NULL: 0; see
+     * tune_batch_start */
     const int32_t *starts;
     int64_t row_count;       /* rows of the data set in the batch; 0: B */
     /* true: rows 2i and 2i + 1 are the chosen and the rejected answer of one row of the data set */
@@ -48,6 +52,26 @@ extern "C" {
 struct tune_batch *tune_batch_new(int B, const int32_t *lengths, const int32_t *ids,
                                   const int32_t *prompts);
 void tune_batch_free(struct tune_batch *batch);
+
+/* These are about position t of row b, packed or not.
+ * tune_batch_row - the row's number in its data set, for tune_dataset_number and _text. -1:
+ * padding, or a batch that the program made of its own ids.
+ * tune_batch_position - the position in its own text.
+ * tune_batch_start - the first position that this one sees. */
+static inline int64_t tune_batch_row(const struct tune_batch *batch, int b, int t)
+{
+    if (batch->row_at)
+        return batch->row_at[(int64_t)b * batch->T + t];
+    return batch->row_of && t < batch->lengths[b] ? batch->row_of[b] : -1;
+}
+static inline int32_t tune_batch_position(const struct tune_batch *batch, int b, int t)
+{
+    return batch->positions ? batch->positions[(int64_t)b * batch->T + t] : t;
+}
+static inline int32_t tune_batch_start(const struct tune_batch *batch, int b, int t)
+{
+    return batch->starts ? batch->starts[(int64_t)b * batch->T + t] : 0;
+}
 
 #ifdef __cplusplus
 }

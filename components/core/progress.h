@@ -32,7 +32,8 @@ struct tune_progress {
     double patience_loss;  /* the loss at that evaluation */
     bool early_stop;       /* patience is exhausted: the run ends */
     bool finished;         /* the loop reached its planned end */
-    bool diverged;         /* finished, but the loss rose; tune_logger_report sets it */
+    bool diverged;         /* the loss rose, to the end or where that ended the run;
+                              tune_logger_report sets it */
     const char *stopped;   /* what ended it early, such as "SIGTERM"; NULL: nothing. A constant */
     int signal;            /* the signal that ended it, or 0 */
 };

@@ -54,7 +54,7 @@ static int make_step(struct tune_loader *load, const struct tune_walk *w)
         tune_packs_clear(packs);
     for (; s->rows < left && (packs || s->kept < load->step_rows); s->rows++, load->held = false) {
         struct tune_example *x = packs ? load->examples : tune_loader_example(load, w->step, s->kept);
-        int64_t row = tune_loader_order(load, w->epoch, w->offset + s->rows);
+        int64_t row = tune_loader_row(load, w->epoch, w->offset + s->rows);
         if (interrupted(load))
             return 1;
         if (!load->held)
@@ -65,7 +65,7 @@ static int make_step(struct tune_loader *load, const struct tune_walk *w)
             s->hash += tune_hash_in_place(x->hash, row);
             continue;
         }
-        int taken = packs ? tune_packs_take(packs, x) : 1;
+        int taken = packs ? tune_packs_take(packs, row, x) : 1;
         TRY(taken);
         load->held = !taken;
         if (load->held)

@@ -51,10 +51,11 @@ static void next_packs(struct tune_loader *load, struct tune_batch *batch, int B
     T = length_of(load, T);
     for (int64_t b = 0; b < B; b++)
         load->label_count += tune_packs_put(p, first + b, T, load->ids + b * T, load->labels + b * T, load->positions + b * T,
-                                            load->starts + b * T);
+                                            load->starts + b * T, load->batch_rows + b * T);
     batch->T = T;
     batch->positions = load->positions;
     batch->starts = load->starts;
+    batch->row_at = load->batch_rows;
     load->given += batch->row_count;
 }
 
@@ -71,11 +72,11 @@ static void next_rows(struct tune_loader *load, struct tune_batch *batch, int B)
     for (int b = 0; b < B * sides; b++) {
         load->given = *tune_loader_place(load, step, load->put + b / sides) + 1;
         put_row(load, sequence_of(tune_loader_example(load, step, load->put + b / sides), b % sides), b, T);
-        load->batch_rows[b] = tune_loader_order(load, load->at.epoch, load->at.offset + load->given - 1);
+        load->batch_rows[b] = tune_loader_row(load, load->at.epoch, load->at.offset + load->given - 1);
     }
     batch->B = B * sides;
     batch->T = T;
-    batch->rows = load->batch_rows;
+    batch->row_of = load->batch_rows;
     batch->row_count = B;
     batch->pairs = load->o.pairs;
 }

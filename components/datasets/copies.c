@@ -72,7 +72,7 @@ static int64_t place_of(const struct sought *s, uint64_t hash)
 
 static int64_t row_at(const struct tune_loader *load, int64_t place)
 {
-    return tune_loader_order(load, place / load->rows, place % load->rows);
+    return tune_loader_row(load, place / load->rows, place % load->rows);
 }
 
 /* Hash what a loader evaluates on. In order, rows are read by blocks. */
@@ -144,7 +144,7 @@ int tune_copies_count(struct tune_copies *c, struct tune_dataset *train, const s
     *c = (struct tune_copies){.first = -1};
     for (int k = 0; k < count; k++) {
         struct tune_dataset *data = held_out[k]->data;
-        int set = tune_dataset_set_of(data, tune_loader_order(held_out[k], 0, 0), &own);
+        int set = tune_dataset_set_of(data, tune_loader_row(held_out[k], 0, 0), &own);
         c->rows += held_out[k]->total;
         c->unlike += written_alike(train, tune_dataset_set(data, set)) ? 0 : held_out[k]->total;
     }

@@ -88,6 +88,23 @@ void tune_dataset_free(struct tune_dataset *d);
 int64_t tune_dataset_rows(const struct tune_dataset *d);
 int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x);
 
+/* The row's other columns, such as a weight, a source or the expected answer. column: a key of its
+ * JSON object, a path into it ("meta.score"), or a column of CSV or Parquet. Any number of threads
+ * may call these. Pieces of a text have the columns of their row.
+ * tune_dataset_number - a number, true or false (1, 0), or a text that is a number.
+ * tune_dataset_text - a text; any other value as the file spells it. The caller frees it.
+ * 1. 0: this row lacks the column, or has null or an empty cell; *value stays, *text is NULL. -1
+ * with an error: no row has such a column, or it holds something else, or rows have no columns.
+ * Example:
+ *     double weight = 1;
+ *     MUST(tune_dataset_number(data, tune_batch_row(&batch, b, t), "weight", &weight));
+ * tune_dataset_lengths - the tokens of each row, after the cut, into lengths [rows]; 0: a bad row.
+ * They are not counted as met. */
+int tune_dataset_number(const struct tune_dataset *d, int64_t row, const char *column,
+                        double *value);
+int tune_dataset_text(const struct tune_dataset *d, int64_t row, const char *column, char **text);
+int tune_dataset_lengths(struct tune_dataset *d, int32_t *lengths);
+
 /* Several sets as one: the rows of the first, then those of the second, and so on.
  * tune_dataset_join - join count sets. The joined set frees them. Facts of it hold for all: its
  * hashes are of all hashes, its stamp has the sum of the sizes and the latest change. NULL with an

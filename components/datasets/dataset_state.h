@@ -3,6 +3,7 @@
  *     dataset.c        open a file; from a row to tokens
  *     joined.c         several sets as one
  *     dataset_facts.c  what is known of a set
+ *     dataset_columns.c  columns that are not trained on
  *     row_hash.c       what a row is known by
  *     dataset_show.c   rows as the model sees them */
 #ifndef TUNE_DATASETS_DATASET_STATE_H

@@ -125,8 +125,10 @@ bool tune_loader_has(const struct tune_loader *load, int64_t row)
     return !load->in_part || (load->in_part[row / 64] >> row % 64 & 1);
 }
 
-int64_t tune_loader_order(const struct tune_loader *load, int64_t epoch, int64_t place)
+int64_t tune_loader_row(const struct tune_loader *load, int64_t epoch, int64_t place)
 {
+    if (load->order)
+        return load->order[place];
     if (load->mix.count > 0)
         return row_of(load, tune_mix_row(&load->mix, load->o.seed, load->o.shuffle, epoch, place));
     if (load->o.shuffle)
@@ -264,12 +266,12 @@ int64_t tune_loader_bytes(const struct tune_loader_options *o, int64_t rows)
     struct tune_loader *load = NULL;
     struct tune_example *x = NULL;
     int64_t token = (int64_t)(sizeof *x->ids + sizeof *x->trained), room = sides * token * o->max_length + (int64_t)sizeof *x;
-    int64_t places = o->packing ? (int64_t)(sizeof *load->positions + sizeof *load->starts) : 0;
+    int64_t places = o->packing ? (int64_t)(sizeof *load->positions + sizeof *load->starts + sizeof *load->batch_rows) : 0;
     int64_t row = room + (int64_t)sizeof *load->places;
     int64_t ahead = TUNE_SEGMENTS * (o->packing ? tune_packs_bytes(step_rows, o->max_length) : step_rows * row);
     ahead += o->packing ? room : 0;
     return B * o->max_length * ((int64_t)(sizeof *load->ids + sizeof *load->labels) + places) +
-           B * (int64_t)(sizeof *load->lengths + sizeof *load->batch_rows) + ahead;
+           B * (int64_t)(sizeof *load->lengths + (o->packing ? 0 : sizeof *load->batch_rows)) + ahead;
 }
 
 /* Allocate the memory for packing, with this many tokens in a batch. */
@@ -292,7 +294,7 @@ static int make_buffers(struct tune_loader *load)
         load->ids = calloc(tokens, sizeof *load->ids);
         load->labels = calloc(tokens, sizeof *load->labels);
         load->lengths = calloc(B, sizeof *load->lengths);
-        load->batch_rows = calloc(B, sizeof *load->batch_rows);
+        load->batch_rows = calloc(load->o.packing ? tokens : B, sizeof *load->batch_rows);
         load->examples = calloc(load->o.packing ? 1 : (size_t)load->step_rows, TUNE_SEGMENTS * sizeof *load->examples);
         if (!load->o.packing)
             load->places = calloc((size_t)load->step_rows, TUNE_SEGMENTS * sizeof *load->places);
@@ -330,11 +332,9 @@ struct tune_loader *tune_loader_new(struct tune_dataset *d, const struct tune_lo
     return NULL;
 }
 
-void tune_loader_free(struct tune_loader *load)
+/* Free what make_buffers made. */
+static void free_buffers(struct tune_loader *load)
 {
-    if (!load)
-        return;
-    tune_ahead_stop(load);
     for (int64_t i = 0; load->examples && i < (load->o.packing ? 1 : TUNE_SEGMENTS * load->step_rows); i++)
         tune_example_free(&load->examples[i]);
     for (int i = 0; i < TUNE_SEGMENTS; i++)
@@ -343,16 +343,68 @@ void tune_loader_free(struct tune_loader *load)
     free(load->starts);
     free(load->examples);
     free(load->places);
-    free(load->in_part);
-    free(load->before);
     free(load->ids);
     free(load->labels);
     free(load->lengths);
     free(load->batch_rows);
+    load->positions = load->starts = load->ids = load->labels = load->lengths = NULL;
+    load->examples = NULL;
+    load->places = load->batch_rows = NULL;
+}
+
+void tune_loader_free(struct tune_loader *load)
+{
+    if (!load)
+        return;
+    tune_ahead_stop(load);
+    free_buffers(load);
+    free(load->in_part);
+    free(load->before);
+    free(load->order);
     pthread_cond_destroy(&load->wake_helper);
     pthread_cond_destroy(&load->wake_caller);
     pthread_mutex_destroy(&load->lock);
     free(load);
+}
+
+static int check_order(const struct tune_loader *load, const int64_t *rows, int64_t count)
+{
+    int64_t all = tune_dataset_rows(load->data);
+    if (load->began_s >= 0)
+        return tune_error_set("an order of rows is for the whole run; give it before the first step");
+    if (load->mix.count > 0)
+        return tune_error_usage("`mix` is an order of rows already; leave it out, or the recipe's own order");
+    if (count < 1)
+        return tune_error_set("an order of %lld rows, expected at least 1", (long long)count);
+    for (int64_t i = 0; i < count; i++)
+        if (rows[i] < 0 || rows[i] >= all || !tune_loader_has(load, rows[i]))
+            return tune_error_set("place %lld of the order is row %lld, which is %s; see tune_loader_has", (long long)i,
+                                  (long long)rows[i], rows[i] < 0 || rows[i] >= all ? "not in the set" : "held out, not in this part");
+    return 0;
+}
+
+int tune_loader_order(struct tune_loader *load, const int64_t *rows, int64_t count)
+{
+    TRY(check_order(load, rows, count));
+    int64_t *order = malloc((size_t)count * sizeof *order), own;
+    if (!order)
+        return tune_error_no_memory("an order of %lld rows", (long long)count);
+    memcpy(order, rows, (size_t)count * sizeof *order);
+    free_buffers(load);
+    free(load->order);
+    load->order = order;
+    load->rows = count;
+    memset(load->ordered, 0, sizeof load->ordered);
+    for (int64_t i = 0; i < count; i++)
+        load->ordered[tune_dataset_set_of(load->data, rows[i], &own)]++;
+    load->step_rows = tune_smaller((int64_t)load->o.batch_size * load->o.accumulate, count);
+    TRY(plan(load));
+    return make_buffers(load);
+}
+
+bool tune_loader_ordered(const struct tune_loader *load)
+{
+    return load->order != NULL;
 }
 
 struct tune_dataset *tune_loader_dataset(const struct tune_loader *load)
@@ -367,7 +419,7 @@ int64_t tune_loader_rows(const struct tune_loader *load)
 
 int64_t tune_loader_set_rows(const struct tune_loader *load, int k, int64_t *epoch_rows)
 {
-    *epoch_rows = load->mix.count > 0 ? load->mix.set[k].each : load->of_set[k];
+    *epoch_rows = load->order ? load->ordered[k] : load->mix.count > 0 ? load->mix.set[k].each : load->of_set[k];
     return load->of_set[k];
 }
 
@@ -399,6 +451,8 @@ static const char *stop(struct tune_loader *load, struct tune_progress *at, bool
     if (at->signal)
         return at->signal == SIGINT ? "SIGINT" : at->signal == SIGTERM ? "SIGTERM" : at->signal == SIGHUP ? "SIGHUP"
                : at->signal == SIGPIPE ? "lost standard output" : "a signal";
+    if (load->o.diverged && *load->o.diverged)
+        return "`stop_on_divergence`";
     if (load->o.stop_at_step > 0 && load->done >= load->o.stop_at_step)
         return "`stop_at_step`";
     if (load->o.stable && *load->o.stable)
@@ -411,7 +465,7 @@ static int nothing(const struct tune_loader *load)
 {
     const struct tune_made *out = &load->out;
     char where[TUNE_DATASET_SOURCE_SIZE];
-    tune_dataset_source(load->data, tune_loader_order(load, load->at.epoch, 0), where, sizeof where);
+    tune_dataset_source(load->data, tune_loader_row(load, load->at.epoch, 0), where, sizeof where);
     return tune_error_set("not one of %lld rows has a token to train on: %lld cannot be read%s, "
                           "%lld have no text or answer to train on, %lld lost theirs to "
                           "max_length %d; the first is %.200s: look at rows with `show_tokens` 5, "
@@ -560,7 +614,7 @@ int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at)
 
 static uint64_t hash_at(const struct tune_loader *load, int64_t epoch, int64_t place)
 {
-    int64_t row = tune_loader_order(load, epoch, place);
+    int64_t row = tune_loader_row(load, epoch, place);
     return tune_hash_in_place(tune_dataset_row_hash(load->data, row), row);
 }
 

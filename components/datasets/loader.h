@@ -53,6 +53,18 @@ struct tune_loader *tune_loader_new(struct tune_dataset *d,
                                     const struct tune_loader_options *options);
 void tune_loader_free(struct tune_loader *load);
 
+/* tune_loader_order - take these rows of the set, in this order, in each epoch. It replaces the
+ * shuffled order. The order may leave rows out, and may name a row several times; an epoch has
+ * count rows then. Everything else stays: the split, packing, progress, resuming. rows are copied.
+ * Call it before tune_logger_run, so that its plan is of these rows, and with the same rows when a
+ * run is resumed. -1 with an error: a row that is not in the loader's part, a mix, or the first
+ * step began.
+ *     int64_t rows[n];      for example short ones first: tune_dataset_lengths
+ *     MUST(tune_loader_order(load, rows, n));
+ * tune_loader_ordered - whether it has such an order. */
+int tune_loader_order(struct tune_loader *load, const int64_t *rows, int64_t count);
+bool tune_loader_ordered(const struct tune_loader *load);
+
 /* tune_loader_sequences - sequences of a full micro-batch: batch_size, or twice that for pairs.
  * tune_loader_bytes - host memory of such a loader over rows rows of full length. */
 int tune_loader_sequences(const struct tune_loader_options *options);

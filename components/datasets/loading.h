@@ -45,8 +45,10 @@ struct tune_loader {
     uint64_t *in_part;    /* a bit for each row: it is in the part; NULL: all rows are */
     int64_t *before;      /* [k]: rows of the part before row k * COUNTED */
     int64_t counted;      /* entries of before */
+    int64_t *order;       /* [rows] of tune_loader_order; NULL: none */
+    int64_t ordered[TUNE_DATASET_SETS]; /* rows of the order in each joined set */
     int32_t *ids, *labels, *lengths; /* arrays of the batch */
-    int64_t *batch_rows;
+    int64_t *batch_rows;             /* row_of of the batch; with packing its row_at */
     /* [TUNE_SEGMENTS][step_rows]; with packing only the row to be packed */
     struct tune_example *examples;
     /* [TUNE_SEGMENTS][step_rows] an example's place among its step's rows; NULL with packing */
@@ -122,11 +124,11 @@ static inline uint64_t tune_hash_in_place(uint64_t content, int64_t row)
     return content ? tune_hash64(&content, sizeof content, (uint64_t)row) : 0;
 }
 
-/* tune_loader_order - the row at this place of this epoch.
+/* tune_loader_row - the row at this place of this epoch.
  * tune_loader_step_on - move w to the next step.
  * tune_loader_fits - 0, or -1 with an error: the row is too long for the loader, or its `pairs`
  * differs from the row. */
-int64_t tune_loader_order(const struct tune_loader *load, int64_t epoch, int64_t place);
+int64_t tune_loader_row(const struct tune_loader *load, int64_t epoch, int64_t place);
 void tune_loader_step_on(struct tune_loader *load, struct tune_walk *w);
 int tune_loader_fits(const struct tune_loader *load, int64_t row, const struct tune_example *x);
 

@@ -97,6 +97,7 @@ struct tune_loader_options {
                                   tune_loader_more, and after one step at least; -1: never */
     const bool *stable;   /* NULL, or where the logger notes that its until_stable is reached: stop
                              there */
+    const bool *diverged; /* NULL, or where the logger notes that the loss rose: stop there */
     int64_t stop_at_step; /* stop when at->step is there, as if by a signal; 0: never */
     volatile int *starting; /* NULL, or the first tune_loader_more sets it to 0: now there is work
                                to save */

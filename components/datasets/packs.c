@@ -120,14 +120,14 @@ static bool repack(struct tune_packs *p)
 }
 
 /* Add a row: 1, or 0 if the step is full. */
-static int put_in(struct tune_packs *p, const struct tune_example *x)
+static int put_in(struct tune_packs *p, int64_t number, const struct tune_example *x)
 {
     if (p->tokens + x->count > p->count * p->capacity)
         return 0;
     if (!tune_array_fit(&p->row, (size_t)p->kept, sizeof *p->row))
         return tune_error_no_memory("packing %lld rows into a step", (long long)p->kept);
     struct tune_packed *row = &p->row[p->kept++];
-    *row = (struct tune_packed){.at = p->tokens, .count = (int32_t)x->count};
+    *row = (struct tune_packed){.at = p->tokens, .row = number, .count = (int32_t)x->count};
     row->pack = choose(p, row->count);
     if (row->pack < 0 && !repack(p)) {
         p->kept--;
@@ -140,9 +140,9 @@ static int put_in(struct tune_packs *p, const struct tune_example *x)
     return 1;
 }
 
-int tune_packs_take(struct tune_packs *p, const struct tune_example *x)
+int tune_packs_take(struct tune_packs *p, int64_t row, const struct tune_example *x)
 {
-    int in = p->full ? 0 : put_in(p, x);
+    int in = p->full ? 0 : put_in(p, row, x);
     TRY(in);
     p->full = in == 0;
     return in;
@@ -163,7 +163,7 @@ void tune_packs_close(struct tune_packs *p)
 }
 
 int64_t tune_packs_put(const struct tune_packs *p, int64_t i, int T, int32_t *ids, int32_t *labels, int32_t *positions,
-                       int32_t *starts)
+                       int32_t *starts, int64_t *rows)
 {
     int32_t at = 0;
     int64_t count = 0;
@@ -175,6 +175,7 @@ int64_t tune_packs_put(const struct tune_packs *p, int64_t i, int T, int32_t *id
             bool label = t + 1 < n && trained[t + 1];
             positions[at + t] = t;
             starts[at + t] = at;
+            rows[at + t] = p->row[r].row;
             labels[at + t] = label ? from[t + 1] : TUNE_NO_LABEL;
             count += label;
         }
@@ -183,6 +184,7 @@ int64_t tune_packs_put(const struct tune_packs *p, int64_t i, int T, int32_t *id
     for (; at < T; at++) { /* padding: each position is its own text, so it costs no attention */
         ids[at] = positions[at] = 0;
         starts[at] = at;
+        rows[at] = -1;
         labels[at] = TUNE_NO_LABEL;
     }
     return count;

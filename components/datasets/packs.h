@@ -37,6 +37,7 @@ struct tune_packs {
     struct tune_packed {
         /* start of its tokens; its pack; its pack in the packing being tried */
         int64_t at, pack, tried;
+        int64_t row;  /* its number in the data set */
         int64_t next; /* next row of the same length, or when closed of the same pack; -1: none */
         int32_t count;
     } *row;              /* [kept] */
@@ -53,15 +54,17 @@ void tune_packs_free(struct tune_packs *p);
 int64_t tune_packs_bytes(int64_t count, int capacity);
 
 /* tune_packs_clear - begin a new step.
- * tune_packs_take - add a row of 1 to capacity tokens. 1: added; 0: it fits nowhere; -1: no memory.
+ * tune_packs_take - add the data set's row, of 1 to capacity tokens. 1: added; 0: it fits nowhere;
+ * -1: no memory.
  * tune_packs_close - end the step and assign its rows to packs. */
 void tune_packs_clear(struct tune_packs *p);
-int tune_packs_take(struct tune_packs *p, const struct tune_example *x);
+int tune_packs_take(struct tune_packs *p, int64_t row, const struct tune_example *x);
 void tune_packs_close(struct tune_packs *p);
 
-/* tune_packs_put - write pack i as a row of a batch: T elements in each array (core/batch.h).
+/* tune_packs_put - write pack i as a row of a batch: T elements in each array (core/batch.h). rows:
+ * those of row_at.
  * Returns its number of labels. An i past the last pack gives a row of padding. */
 int64_t tune_packs_put(const struct tune_packs *p, int64_t i, int T, int32_t *ids, int32_t *labels,
-                       int32_t *positions, int32_t *starts);
+                       int32_t *positions, int32_t *starts, int64_t *rows);
 
 #endif

@@ -89,7 +89,7 @@ int tune_survey(struct tune_survey *s, struct tune_dataset *d, const struct tune
     for (; status == 0 && s->rows < rows; s->rows++) {
         int64_t row = (int64_t)((double)s->rows * (double)s->of / (double)rows);
         int64_t bad = s->bad;
-        status = look_at(s, d, mix ? tune_loader_order(mix, 0, row) : row, &x);
+        status = look_at(s, d, mix ? tune_loader_row(mix, 0, row) : row, &x);
         if (s->bad == bad && x.hash)
             hashes[known++] = x.hash;
     }

@@ -359,6 +359,8 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
         !(flags->state->words = calloc((size_t)argc + 1, sizeof *flags->state->words)))
         return no_memory();
     flags->loader.stable = flags->log.stable = &flags->state->stable;
+    flags->loader.diverged = flags->log.diverged = &flags->state->diverged;
+    flags->checkpoint.diverged = &flags->state->diverged;
     if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, RESUME) < 0 ||
         tune_flags_from_run(flags) < 0 || take_words(flags, CONFIGS) < 0 || take_words(flags, REST) < 0 ||
         apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0 || tune_flags_requeued(flags) < 0 ||
@@ -385,6 +387,7 @@ void tune_flags_free(struct tune_flags *flags)
     free(state);
     flags->state = NULL;
     flags->loader.stable = flags->log.stable = NULL;
+    flags->loader.diverged = flags->checkpoint.diverged = flags->log.diverged = NULL;
 }
 
 enum tune_wish tune_flags_wish(const struct tune_flags *flags)

@@ -478,6 +478,9 @@ extern const struct tune_service tune_plan_memory;
     {"requeue", TUNE_OF_SESSION(TUNE_BOOL), &(f).requeue, "false", "", "", \
      "go on with the run in --output if this command began it, else begin it. In a Slurm job, a " \
      "signal such as that of the time limit also puts the job back into the queue"}, \
+    {"stop-on-divergence", TUNE_FREE(TUNE_BOOL), &(f).log.stop_on_divergence, "false", "", "", \
+     "end the run where its loss has risen, with exit code 1. The last checkpoint from before is " \
+     "kept (--save-every), and none is saved after. Looked at in logged steps"}, \
     {"allow-changed", TUNE_OF_SESSION(TUNE_BOOL), &(f).log.allow_changed, "false", "", "", \
      "resume though options, data, model or thread count have changed. The run folder notes it"}, \
     {"save", TUNE_FREE(TUNE_BOOL), &(f).save, "true", "", "", \

@@ -350,6 +350,7 @@ int tune_program_exit(const struct tune_progress *at)
         return 1;
     }
     if (at->diverged)
-        fprintf(stderr, "%s: the run diverged: it came to its end and was saved, but its loss rose; lower --lr\n", program);
+        fprintf(stderr, "%s: the run diverged: %s; lower --lr\n", program,
+                at->stopped ? "its loss rose, and it was ended there" : "it came to its end, but its loss rose");
     return requeue(at, at->signal ? 128 + at->signal : at->diverged);
 }

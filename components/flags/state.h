@@ -42,6 +42,7 @@ struct tune_flags_state {
     const char **words;
     int word_count;
     bool stable;               /* loader and logger point to it */
+    bool diverged;             /* loader, logger and checkpoints point to it */
     bool comparing;            /* a run's options are read to compare with, not to take */
     bool again;                /* --requeue: that run has no checkpoint and begins again */
     char *model_defaults;      /* file of model defaults that was applied; NULL: none */

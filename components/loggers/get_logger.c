@@ -19,6 +19,7 @@
 #include "loggers/forecast.h"
 #include "loggers/logger.h"
 #include "loggers/state.h"
+#include "losses/preference.h"
 #include "models/lora.h"
 #include "loggers/progress_line.h"
 #include "runs/run_folder.h"
@@ -234,7 +235,9 @@ static int note_rows(struct tune_logger *log, struct tune_dataset *data, const s
         part += tune_loader_set_rows(load, k, &epoch);
     snprintf(text, sizeof text, "%s, %" PRId64 " to train on, %" PRId64 " held out", tune_dataset_rows_are(data), part,
              tune_dataset_rows(data) - part);
-    if (tune_loader_rows(load) < part)
+    if (tune_loader_ordered(load))
+        tune_append(text, sizeof text, "; %" PRId64 " in an epoch, in the program's own order", tune_loader_rows(load));
+    else if (tune_loader_rows(load) < part)
         tune_append(text, sizeof text, "; %" PRId64 " in an epoch", tune_loader_rows(load));
     TRY(tune_logger_note(log, "rows", text));
     for (int k = 0; k < sets; k++) {
@@ -262,6 +265,34 @@ static int note_averages(struct tune_logger *log, double ema)
     char text[160];
     snprintf(text, sizeof text, "of the weights, decay %g, at most (1 + t) / (10 + t) at update t: they are evaluated and saved", ema);
     return ema > 0 ? tune_logger_note(log, "averages", text) : 0;
+}
+
+/* Learning rates that published recipes use with AdamW, by what is trained. Sources: the values of
+ * torchtune, TRL, axolotl and of the models' own reports (defaults/README.md). Muon's step here is
+ * as large as AdamW's. */
+static const struct usual {
+    const char *what;
+    double low, high;
+} usual[] = {
+    {"full fine-tuning", 1e-6, 1e-4},
+    {"adapters", 1e-5, 1e-3},
+    {"preferences", 1e-7, 5e-5},
+    {"random weights", 1e-5, 3e-3},
+};
+
+/* Warn of a learning rate that is far from what others use: a slip of the hand, more often than
+ * not. */
+static int note_lr(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model, bool random)
+{
+    char text[256];
+    double lr = flags->schedule.lr;
+    const struct usual *u = &usual[random ? 3 : flags->data.pairs ? 2 : tune_model_lora(model) != NULL];
+    bool low = lr < u->low / 100, high = lr > u->high * 10;
+    if (lr == 0 || flags->optimizer.kind == TUNE_SGD || flags->loader.max_steps == 0 || (!low && !high))
+        return 0;
+    snprintf(text, sizeof text, "`lr` %g is %s than is usual for %s (%g to %g); %s", lr, high ? "far larger" : "far smaller", u->what,
+             u->low, u->high, high ? "such runs mostly diverge" : "such runs learn next to nothing");
+    return tune_logger_note(log, "warning: learning rate", text);
 }
 
 /* Tell which tokens were added, and whether the vocabulary grew. */
@@ -293,6 +324,7 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
         TRY(tune_logger_note(log, "warning", dev->warning));
     TRY(note_model(log, model, tune_loader_planned_steps(load) > 0));
     TRY(note_averages(log, flags->optimizer.ema));
+    TRY(note_lr(log, flags, model, identity.random));
     TRY(tune_logger_weights(log, folder, &identity));
     TRY(tune_logger_data(log, flags->dataset, data));
     TRY(note_rows(log, data, load));
@@ -313,6 +345,8 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(plan ? tune_logger_memory(log, plan) : 0);
     if (tune_dataset_stamp(data) && !flags->resume_checkpoint)
         TRY(forecast(log, flags, model, data, load, plan));
+    /* before the first update, the model is its own reference */
+    log->trend.exact = flags->data.pairs && tune_preference_needs_reference(&flags->preference);
     log->data = data;
     log->device = dev;
     log->profiler = tune_get_profiler(flags, tune_model_device(model), model, load);

@@ -356,12 +356,13 @@ static int write_metrics(struct tune_logger *log, cJSON *json, bool good, int64_
     return status;
 }
 
-/* Mark the run as failed, with the reason. The error text stays for the caller. */
+/* Mark the run as diverged, or as failed if its weights were bad before, with the reason. The error text stays for the caller. */
 static int diverged(struct tune_logger *log, const struct tune_step_record *r)
 {
     struct tune_error why;
-    if (r->step == 1 && !isfinite(r->loss_sum)) /* nothing was trained yet, so --lr cannot be the
-                                                 * cause */
+    bool before = r->step == 1 && !isfinite(r->loss_sum); /* nothing was trained yet, so --lr cannot
+                                                           * be the cause */
+    if (before)
         tune_error_set("diverged at step 1: the loss is not finite before any weight was changed; look for NaN, infinite or "
                        "very large values in the model's weights, and at its config.json");
     else
@@ -369,7 +370,7 @@ static int diverged(struct tune_logger *log, const struct tune_step_record *r)
                        "`lr` (it was %g), or raise `warmup_steps` or lower `clip_norm`", r->step,
                        isfinite(r->loss_sum) ? "gradient" : "loss", r->lr);
     tune_error_save(&why);
-    tune_logger_end(log, "failed", why.text);
+    tune_logger_end(log, before ? "failed" : "diverged", why.text);
     tune_error_restore(&why);
     return -1;
 }
@@ -396,7 +397,7 @@ static void count(struct tune_logger *log, const struct tune_step_record *r, dou
     log->end = r->end;
     log->last_step = r->step;
     log->loss_last = loss;
-    tune_trend_add(&log->trend, loss);
+    log->lr_last = r->lr;
     log->rows += r->rows;
     log->tokens += r->tokens;
     log->padded_tokens += r->padded_tokens;
@@ -421,7 +422,7 @@ static double eta(const struct tune_logger *log, const struct tune_progress *at)
 static int show(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r, double loss)
 {
     struct tune_line_step s = {.step = r->step, .planned = at->planned_steps, .loss = loss, .norm = r->grad_norm,
-                               .lr = r->lr, .eta_s = eta(log, at)};
+                               .lr = r->lr, .eta_s = eta(log, at), .diverged = tune_logger_diverged(log)};
     s.step_s = log->line_steps ? log->line_s / (double)log->line_steps : 0;
     s.tokens_per_s = log->line_s > 0 ? (double)log->line_tokens / log->line_s : 0;
     log->line_steps = log->line_tokens = 0;
@@ -462,7 +463,9 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
     good = good && tune_logger_put_metrics(log, json, r->step);
     TRY(write_metrics(log, json, good, r->step));
     look_at_speed(log);
-    return at->step == r->step ? show(log, at, r, loss) : 0;
+    int change = tune_trend_add(&log->trend, loss);
+    TRY(at->step == r->step ? show(log, at, r, loss) : 0);
+    return tune_logger_rose(log, change);
 }
 
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at, const struct tune_eval_metric *metrics,

@@ -147,8 +147,9 @@ struct tune_step_record {
 };
 
 /* tune_logger_record - log a finished step: an object in the metrics, and a line or the bar if
- * at->step is this step. at gives planned_steps. -1 with an error: the step was not finite (with
- * the step, and what to do), or a file cannot be written. */
+ * at->step is this step. at gives planned_steps. A loss that has risen by now, or came back, is
+ * noted (trend.h). -1 with an error: a file cannot be written, or the step was not finite. Then the
+ * error says what to do, and the status is "diverged". */
 int tune_logger_record(struct tune_logger *log, const struct tune_progress *at,
                        const struct tune_step_record *r);
 
@@ -183,6 +184,11 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
 int tune_logger_sample(struct tune_logger *log, const struct tune_progress *at, int64_t row,
                        const char *prompt, const char *answer, const char *end);
 
+/* tune_logger_good_step - the last step before the loss began to rise: its weights are good. 0:
+ * there is none. While the loss does not rise, it is one of the last steps, or the one with the
+ * lowest smoothed loss. */
+int64_t tune_logger_good_step(const struct tune_logger *log);
+
 /* tune_logger_proof - log how far the saved adapter, merged into its base, is from base and
  * adapter: a line, and merge_difference if that is declared. -1 with an error: it is not finite. */
 int tune_logger_proof(struct tune_logger *log, int64_t step, double difference);
@@ -198,12 +204,12 @@ int tune_logger_property(struct tune_logger *log, const char *name, double value
 /* tune_logger_report - log the remaining steps (tune_logger_catch_up), and the counts of the data
  * set: rows read, cut, and left out by reason. Then write the properties that the program declares,
  * the report and the closing lines. The status is "finished" (with a reason if it was an early
- * stop), "stopped" (why and where) or "diverged". Diverged means that the run reached its end, but
- * its losses rose (trend.h); at->diverged is set. Runs that are not saved (options.unsaved) measure
- * speed and never diverge. Figures of a resumed run count all its steps. The time between processes
- * does not count. Memory and processor time are those of this process. Properties set by
- * tune_logger_property stay; declared ones without a value are left out. -1 with an error also if
- * the data file changed meanwhile. */
+ * stop), "stopped" (why and where) or "diverged". Diverged means that the loss had risen (trend.h)
+ * at the end, or where options.stop_on_divergence ended the run; at->diverged is set. Runs that are
+ * not saved (options.unsaved) measure speed, and diverge only with that option. Figures of a
+ * resumed run count all its steps. The time between processes does not count. Memory and processor
+ * time are those of this process. Properties set by tune_logger_property stay; declared ones
+ * without a value are left out. -1 with an error also if the data file changed meanwhile. */
 int tune_logger_report(struct tune_logger *log, struct tune_progress *at);
 
 /* tune_get_logger - the logger that the options describe. The description gets argv, the command

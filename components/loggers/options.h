@@ -34,6 +34,9 @@ struct tune_logger_options {
                                 * until_stable */
     /* the run does not save its end, so the last lines do not say how to resume */
     bool unsaved;
+    bool stop_on_divergence;   /* end the run where its loss rose, by `diverged` */
+    bool *diverged;            /* NULL, or becomes true then: the loader ends the run, and the
+                                * checkpoint is not saved */
     FILE *stream;              /* for lines; NULL: stdout */
     /* NULL: an output error is an error. Otherwise, after the first step, an output error stores
      * SIGPIPE here, and the run stops as after a signal */

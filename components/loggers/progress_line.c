@@ -112,8 +112,8 @@ int tune_line_step(struct tune_line *line, const struct tune_line_step *s, doubl
         return draw(line, s);
     }
     char eta[32], step[64];
-    fprintf(line->out, "step %s | loss %7.4f | norm %6.2f | lr %.1e | %6.0f ms | %7.0f tok/s | ETA %s\n", step_text(step, s),
-            s->loss, s->norm, s->lr, s->step_s * 1e3, s->tokens_per_s, eta_text(eta, s->eta_s));
+    fprintf(line->out, "step %s | loss %7.4f | norm %6.2f | lr %.1e | %6.0f ms | %7.0f tok/s | ETA %s%s\n", step_text(step, s),
+            s->loss, s->norm, s->lr, s->step_s * 1e3, s->tokens_per_s, eta_text(eta, s->eta_s), s->diverged ? " | diverged" : "");
     return flushed(line);
 }
 

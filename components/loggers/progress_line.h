@@ -28,6 +28,7 @@ struct tune_line_step {
     int64_t step, planned; /* 0: unknown */
     double loss, norm, lr, step_s, tokens_per_s;
     double eta_s;          /* negative: unknown */
+    bool diverged;         /* the line ends with that word */
 };
 
 void tune_line_start(struct tune_line *line, FILE *out);

@@ -6,6 +6,7 @@
 
 #include "files/cjson.h"
 #include "machine/memory.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "devices/device.h"
 #include "flags/property.h"
@@ -170,9 +171,9 @@ static bool copy(cJSON *report, const char *name, const cJSON *run, const char *
     return empty || tune_cjson_put(report, name, cJSON_Duplicate(value, true));
 }
 
-/* Besides the figures, the report names the weights and the data, as in the description. With the
+/* Besides the figures, the report has the status, and names weights and data, as in the description. With the
  * nonce, a parent process knows that its own run wrote the report. */
-static int write_report(struct tune_logger *log)
+static int write_report(struct tune_logger *log, const char *status)
 {
     static const char *const same[] = {"weights", "weights_hash", "weights_folder", "weights_seed"};
     const struct tune_property *p = log->options.properties;
@@ -181,6 +182,7 @@ static int write_report(struct tune_logger *log)
     for (int i = 0; p && p[i].name && good; i++)
         if (!isnan(log->values[i]))
             good = tune_cjson_put_number(report, p[i].name, log->values[i]);
+    good = good && tune_cjson_put_text(report, "status", status);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         good = good && copy(report, same[i], log->run.now, same[i], NULL);
     good = good && copy(report, "data_hash", log->run.now, "data", "hash") &&
@@ -193,12 +195,13 @@ static int write_report(struct tune_logger *log)
 /* How the run ended: its status and reason, and the word for the screen. */
 static const char *ended(const struct tune_logger *log, struct tune_progress *at, char *reason, size_t size)
 {
-    double first, last;
+    bool there = log->options.diverged && *log->options.diverged && !at->signal; /* it ended the run */
     *reason = 0;
-    at->diverged = !at->stopped && !log->options.unsaved && tune_trend_rose(&log->trend, &first, &last);
+    at->diverged = (!at->stopped || there) && tune_logger_diverged(log);
     if (at->diverged) {
-        snprintf(reason, size, "the loss rose: its mean was %.4f in the first %d steps and %.4f in the last; lower `lr`", first,
-                 TUNE_TREND_STEPS, last);
+        tune_logger_why_diverged(log, reason, size);
+        if (at->stopped)
+            tune_append(reason, size, "; %s ended it at step %" PRId64 " of %" PRId64, at->stopped, at->step, at->planned_steps);
         return "diverged";
     }
     if (at->stopped) {
@@ -224,16 +227,17 @@ static int show_start(struct tune_logger *log)
 /* Print how to continue a run that stopped. */
 static int show_stop(struct tune_logger *log, const struct tune_progress *at, const char *status, const char *why)
 {
-    const char *next = log->options.unsaved ? "; nothing was saved there, as asked"
-                       : at->step > 0       ? "; to go on: `resume` "
-                                            : "; nothing was trained, so nothing saved: start it again with `overwrite` `output` ";
+    const char *next = at->diverged            ? ""
+                       : log->options.unsaved ? "; nothing was saved there, as asked"
+                       : at->step > 0         ? "; to go on: `resume` "
+                                              : "; nothing was trained, so nothing saved: start it again with `overwrite` `output` ";
     return tune_line_print(&log->line, "# %-26s %s%s%s", status, why, at->stopped ? next : "",
-                           at->stopped && !log->options.unsaved ? log->run.folder : "");
+                           at->stopped && !at->diverged && !log->options.unsaved ? log->run.folder : "");
 }
 
 int tune_logger_report(struct tune_logger *log, struct tune_progress *at)
 {
-    char why[160];
+    char why[400];
     TRY(tune_logger_profile(log, NULL));
     TRY(tune_logger_catch_up(log, at));
     TRY(tune_logger_counts(log));
@@ -242,7 +246,7 @@ int tune_logger_report(struct tune_logger *log, struct tune_progress *at)
     know_standard(log, at);
     if (at->planned_rows > 0) /* before this it was an estimate */
         TRY(tune_logger_planned(log, at->planned_steps));
-    TRY(write_report(log));
+    TRY(write_report(log, status));
     TRY(tune_logger_end(log, status, *why ? why : NULL));
     if (log->options.quiet)
         return 0;

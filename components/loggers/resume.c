@@ -118,6 +118,7 @@ static void add_step(struct tune_logger *log, const struct tune_metrics_row *row
     log->loss_last = number(row, "loss");
     if (log->steps++ == 0)
         log->loss_first = log->loss_last;
+    log->lr_last = number(row, "lr");
     tune_trend_add(&log->trend, log->loss_last);
     log->last_step = log->written_step = row->step;
     log->rows += (int64_t)number(row, "rows");
@@ -201,6 +202,7 @@ int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at)
         snprintf(text + n, sizeof text - (size_t)n,
                  "; %" PRId64 " later lines of " TUNE_RUN_METRICS " are cut off", cut);
     TRY(tune_logger_header(log, "resumed", text));
+    TRY(tune_logger_rose(log, log->trend.rose));
     TRY(tune_logger_save(log));
     log->writers = tune_writers_open(log->run.folder, o->writers, log->last_step);
     return log->writers ? 0 : -1;

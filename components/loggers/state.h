@@ -48,7 +48,7 @@ struct tune_logger {
     int64_t written_step; /* last step whose line is written */
     /* seconds of earlier sessions, each from the start of its first step to the end of its last */
     double past_s;
-    double loss_first, loss_last;
+    double loss_first, loss_last, lr_last;
     struct tune_trend trend;
     /* steps of this session */
     int64_t own_steps;
@@ -72,6 +72,14 @@ int tune_logger_no_memory(void);
  * that was refused before tune_logger_resume stays as it was. */
 int tune_logger_save(struct tune_logger *log);
 int tune_logger_end(struct tune_logger *log, const char *status, const char *reason);
+
+/* tune_logger_rose - say what the losses of the last step changed: tune_trend_add returned change.
+ * tune_logger_diverged - whether the run has diverged: its loss rose, and that counts. Runs that
+ * are not saved measure speed; theirs counts only with stop_on_divergence.
+ * tune_logger_why_diverged - why, as a text of this size. */
+int tune_logger_rose(struct tune_logger *log, int change);
+bool tune_logger_diverged(const struct tune_logger *log);
+void tune_logger_why_diverged(const struct tune_logger *log, char *text, size_t size);
 
 /* tune_logger_put_message - put text into object, with options as the program's flags. */
 bool tune_logger_put_message(struct tune_logger *log, struct cJSON *object, const char *key,

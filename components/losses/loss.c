@@ -343,6 +343,15 @@ int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, c
     return evaluate(l, hidden, batch, log_probs);
 }
 
+int tune_loss_weights(struct tune_loss *l, const struct tune_batch *batch, const float *factors, struct tune_tensor *weights)
+{
+    int64_t N = (int64_t)batch->B * batch->T;
+    if (N > l->N)
+        return tune_error_set("%lld positions, the loss has room for %lld", (long long)N, (long long)l->N);
+    *weights = tune_tensor_1d(l->log_probs, TUNE_F32, N);
+    return tune_device_upload(l->dev, l->log_probs, factors, tune_tensor_bytes(weights));
+}
+
 /* ---- whole rows ---- */
 
 static int one_text_a_row(const struct tune_batch *batch)
@@ -373,10 +382,7 @@ int tune_loss_row_weights(struct tune_loss *l, const struct tune_batch *batch, c
     int64_t N = (int64_t)batch->B * batch->T;
     float *f = numbers(l);
     TRY(one_text_a_row(batch));
-    if (N > l->N)
-        return tune_error_set("%lld positions, the loss has room for %lld", (long long)N, (long long)l->N);
-    for (int64_t i = 0; f && i < N; i++)
+    for (int64_t i = 0; f && i < N && i < l->N; i++)
         f[i] = (float)factors[i / batch->T];
-    *weights = tune_tensor_1d(l->log_probs, TUNE_F32, N);
-    return f ? tune_device_upload(l->dev, l->log_probs, f, tune_tensor_bytes(weights)) : -1;
+    return f ? tune_loss_weights(l, batch, f, weights) : -1;
 }

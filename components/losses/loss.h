@@ -116,6 +116,12 @@ int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden,
                         const struct tune_batch *batch,
                         struct tune_tensor *log_probs);
 
+/* tune_loss_weights - *weights [N] on the device for tune_cross_entropy: factors [B,T], a number
+ * for each position. Packed batches go, too. Valid until the next call of this, of
+ * tune_loss_row_weights or of tune_loss_log_probs. */
+int tune_loss_weights(struct tune_loss *l, const struct tune_batch *batch, const float *factors,
+                      struct tune_tensor *weights);
+
 /* Losses of whole rows, such as preferences, need these. -1 with an error if the batch is packed.
  * tune_loss_row_log_probs - sums [B] on the host: the sum of log p over each row's labels. Waits
  * for the device.

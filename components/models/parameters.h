@@ -36,12 +36,13 @@ struct tune_parameter {
     int unit;                  /* 0, 1..layers, layers+1 */
     int64_t offset;            /* byte offset in the weights or, for adapters, in their buffer */
     int64_t gradient;          /* element offset in gradients and moments; -1: frozen */
-    bool trainable;            /* set it to false to freeze, before the gradients are made */
+    /* set it to false to freeze. Before the gradients are made: it has none, for good. In the loop:
+     * for the steps until it is true again (optimizers/optimizer.h) */
+    bool trainable;
     /* same product as the row before (k, v, up); both are frozen or none */
     bool glued;
-    double lr_scale;           /* factor on the learning rate; 1 */
-    /* weight decay; below 0: the optimizer's rule. Set it before the optimizer is made */
-    double weight_decay;
+    double lr_scale;           /* factor on the learning rate; 1. Each step reads it */
+    double weight_decay;       /* below 0: the optimizer's rule. Each step reads it */
     bool adapter;              /* belongs to an adapter */
     enum tune_dtype storage;   /* dtype on the device: F32; BF16 or NF4 if frozen */
     enum tune_dtype read_dtype; /* dtype in the file; F32 for a new model */

@@ -13,6 +13,7 @@ struct run {
     int64_t gradient, count;
     double lr_scale, weight_decay;
     bool adapter;
+    bool frozen;      /* it has gradients, but is not trained now */
     int64_t shape[2]; /* of a single matrix that Muon updates; {0} for other runs */
 };
 
@@ -29,9 +30,11 @@ struct tune_optimizer {
     bool half; /* a step began and failed before its end */
 };
 
+/* Make the runs by what the table says now: a recipe may change it between two steps. */
 static void make_runs(struct tune_optimizer *opt)
 {
     const struct tune_parameters *p = tune_model_parameters(opt->m);
+    opt->run_count = 0;
     for (int i = 0; i < p->count; i++) {
         const struct tune_parameter *r = &p->at[i];
         bool decays = opt->options.decay == TUNE_DECAY_ALL || r->ndim == 2;
@@ -43,9 +46,10 @@ static void make_runs(struct tune_optimizer *opt)
         /* Padding is zero in weights, gradients and moments, and stays zero. A run may include
          * it. */
         int64_t apart = last ? (int64_t)(weight.at - last->weight.at) / 4 : 0;
-        bool same = last && last->weight_decay == decay && last->lr_scale == r->lr_scale && last->adapter == r->adapter;
+        bool same = last && last->weight_decay == decay && last->lr_scale == r->lr_scale && last->adapter == r->adapter &&
+                    last->frozen != r->trainable;
         bool muon = opt->options.kind == TUNE_MUON && tune_parameter_is_hidden(r);
-        struct run one = {weight, r->gradient, r->count, r->lr_scale, decay, r->adapter, {muon ? r->shape[0] : 0, muon ? r->shape[1] : 0}};
+        struct run one = {weight, r->gradient, r->count, r->lr_scale, decay, r->adapter, !r->trainable, {muon ? r->shape[0] : 0, muon ? r->shape[1] : 0}};
         int64_t bytes = muon ? tune_muon_bytes(r->shape[0], r->shape[1]) : 0;
         opt->work_bytes = bytes > opt->work_bytes ? bytes : opt->work_bytes;
         if (same && !muon && last->shape[0] == 0 && apart == r->gradient - last->gradient)
@@ -124,11 +128,42 @@ static struct tune_tensor updates(const struct tune_optimizer *opt)
     return tune_tensor_1d(opt->updates, TUNE_F64, 1);
 }
 
+/* Refuse what a recipe wrote into the table and no step can do. */
+static int check_table(const struct tune_parameters *p)
+{
+    for (int i = 0; i < p->count; i++) {
+        const struct tune_parameter *r = &p->at[i];
+        if (r->trainable && r->gradient < 0)
+            return tune_error_set("%s was made trainable after the optimizer was made, and has no gradient; make it trainable before, and "
+                                  "set `trainable` to false in the loop for as long as it shall stay as it is", r->name);
+        if (r->gradient >= 0 && (!(r->lr_scale >= 0) || !isfinite(r->lr_scale) || isnan(r->weight_decay)))
+            return tune_error_set("%s has lr_scale %g and weight_decay %g; expected a scale from 0 on, and a decay (below 0: the "
+                                  "optimizer's)", r->name, r->lr_scale, r->weight_decay);
+    }
+    return 0;
+}
+
+/* Gradients of rows that are frozen for now count neither for the norm nor for the update. */
+static int drop_frozen(struct tune_optimizer *opt)
+{
+    const struct tune_parameters *p = tune_model_parameters(opt->m);
+    struct tune_tensor all = tune_model_kept(opt->m, TUNE_GRADIENT);
+    TRY(check_table(p));
+    for (int i = 0; i < p->count; i++) {
+        if (p->at[i].trainable || p->at[i].gradient < 0)
+            continue;
+        struct tune_tensor g = tune_tensor_part(&all, p->at[i].gradient, p->at[i].count);
+        TRY(tune_zero(opt->dev, &g));
+    }
+    return 0;
+}
+
 int tune_optimizer_scale(struct tune_optimizer *opt, double clip_norm, struct tune_record *record)
 {
     tune_address step = tune_record_step(record);
     if (!step.at)
         return -1;
+    TRY(drop_frozen(opt));
     struct tune_tensor g = tune_model_kept(opt->m, TUNE_GRADIENT), to = TUNE_SCALAR(step, updates), from = updates(opt);
     tune_device_does(opt->dev, TUNE_CLIP, -1, "");
     TRY(tune_sum_squares(opt->dev, step, &g));
@@ -198,9 +233,9 @@ static int update(struct tune_optimizer *opt, tune_address step)
         struct tune_tensor *m = part(opt, r, TUNE_MOMENT_1, &room[1]), *v = part(opt, r, TUNE_MOMENT_2, &room[2]);
         u.lr_scale = r->lr_scale;
         u.weight_decay = r->weight_decay;
-        if (r->shape[0] > 0)
+        if (r->shape[0] > 0 && !r->frozen)
             TRY(muon(opt, r, &w, g, m, step, u));
-        else
+        else if (!r->frozen)
             TRY(o->kind != TUNE_SGD ? tune_adamw(opt->dev, &w, g, m, v, step, u) : tune_sgd(opt->dev, &w, g, m, step, u));
         if (opt->ema)
             TRY(tune_average(opt->dev, part(opt, r, opt->ema, &room[0]), &w, step, o->ema));
@@ -214,6 +249,10 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_recor
     tune_address step = tune_record_update(record);
     if (!step.at)
         return -1;
+    if (!isfinite(lr))
+        return tune_error_set("the learning rate of a step is %g; expected a number", lr);
+    TRY(check_table(tune_model_parameters(opt->m)));
+    make_runs(opt);
     opt->half = true;
     tune_device_does(opt->dev, TUNE_UPDATE, -1, "");
     TRY(tune_set_lr(opt->dev, step, lr));

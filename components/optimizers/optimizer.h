@@ -3,7 +3,8 @@
  *
  * Gradients are those of the loss sum. The update reads 1/labels and the clip factor as one number
  * on the device, so nothing waits for them. Weight decay applies to matrices only (no norm, no
- * bias), or to all. A parameter's row may set its own decay, and a factor on the learning rate:
+ * bias), or to all. A parameter's row may set its own decay, and a factor on the learning rate.
+ * Each step reads the rows anew, so a recipe may change them in its loop:
  *
  *     struct tune_parameters *table = tune_model_parameters(m);
  *     tune_parameters_find(table, "model.embed_tokens.weight")->lr_scale = 0.1;
@@ -40,9 +41,13 @@ int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64
 /* tune_optimizer_scale - compute the gradient norm of the mean loss, and the factor that brings it
  * down to clip_norm (0: no clipping). Call it before every step, also without clipping.
  * tune_optimizer_step - update the weights at learning rate lr, then their averages (options.ema),
- * and end the step's record. A step whose loss or gradient is not finite changes nothing. -1 with
- * an error: record has no step that tune_model_zero_grad began, or tune_optimizer_scale was not
- * called. */
+ * and end the step's record. A step whose loss or gradient is not finite changes nothing.
+ * Both read the table of parameters: lr_scale, weight_decay and trainable hold for this step. Rows
+ * that are not trainable now keep weight and moments, and do not count for the norm; so set
+ * trainable before tune_optimizer_scale. AdamW's t counts all steps, also those. -1 with an error:
+ * record has no step that tune_model_zero_grad began, or tune_optimizer_scale was not called. Or a
+ * row was frozen when the optimizer was made, so it has no gradient, and is trainable now. Or lr,
+ * lr_scale or weight_decay is no such number. */
 int tune_optimizer_scale(struct tune_optimizer *opt, double clip_norm, struct tune_record *record);
 int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_record *record);
 

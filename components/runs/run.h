@@ -39,7 +39,7 @@ enum tune_run_state {
     TUNE_RUN_STOPPED,    /* ended before that because somebody asked for it; it can be resumed */
     TUNE_RUN_FAILED,     /* ended by an error; see reason */
     TUNE_RUN_UNFINISHED, /* its program ended without saying how */
-    TUNE_RUN_DIVERGED,   /* reached its end, but the loss rose far above the first ones */
+    TUNE_RUN_DIVERGED,   /* its loss rose, to the end or where that ended it; or was not finite */
     TUNE_RUN_STALLED,    /* a process holds it, but has not written for long (see tune_run_open) */
     TUNE_RUN_DEAD,       /* it says that it runs, but no process does: it was killed, or the machine
                           * went down */

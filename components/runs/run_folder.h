@@ -6,7 +6,8 @@
  *       metrics.jsonl    the metrics: a JSON object a line for each step and each evaluation;
  *                        units in the names
  *       report.json      the report: measured properties, once the run has ended; beside them
- *                        weights, weights_hash, data_hash, eval_data_hash as run.json has them, and
+ *                        status, weights, weights_hash, data_hash, eval_data_hash as run.json has
+ *                        them, and
  *                        "nonce": the text of $TUNE_NONCE where it is set (run.json has it too)
  *       samples.jsonl    what the model said to some prompts while it trained: an object a line
  * with

@@ -749,7 +749,7 @@ static void batch_from_ids(void **state)
     assert_memory_equal(b->labels, all, sizeof all);
     assert_memory_equal(c->labels, some, sizeof some);
     assert_memory_equal(b->lengths, lengths, sizeof lengths);
-    assert_true(!b->rows && !b->positions && !b->starts && b->row_count == 0 && b->epoch == 0);
+    assert_true(tune_batch_row(b, 0, 0) == -1 && !b->positions && !b->starts && b->row_count == 0 && b->epoch == 0);
     tune_batch_free(b);
     tune_batch_free(c);
     tune_batch_free(NULL);

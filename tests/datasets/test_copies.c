@@ -221,7 +221,7 @@ static void finding(void **state)
         do
             next++;
         while (!out[next]);
-        assert_int_equal(b.rows[0], next);
+        assert_int_equal(tune_batch_row(&b, 0, 0), next);
         met++;
         tune_progress_step(&at, load);
     }

@@ -120,7 +120,7 @@ static int64_t run(struct tune_loader *load, struct tune_progress *at, int64_t *
             assert_ok(tune_loader_next(load, &batch));
             for (int b = 0; b < batch.B; b++, n++)
                 if (n < most)
-                    rows[n] = batch.rows[b];
+                    rows[n] = tune_batch_row(&batch, b, 0);
         }
         assert_int_equal(tune_loader_next(load, &batch), -1); /* the step gave what it had */
         tune_progress_step(at, load);
@@ -189,7 +189,7 @@ static void partial_steps(void **state)
         for (int m = 0; m < 2; m++) {
             assert_ok(tune_loader_next(load, &batch));
             assert_int_equal(batch.B, B[2 * step + m]);
-            assert_int_equal(batch.rows[0], 4 * step + 2 * m); /* not shuffled: the file's order */
+            assert_int_equal(tune_batch_row(&batch, 0, 0), 4 * step + 2 * m); /* not shuffled: the file's order */
         }
     }
     assert_int_equal(tune_loader_more(load, &at), 0);
@@ -597,7 +597,7 @@ static void left_out(void **state)
                 assert_int_equal(batch.B, n - given < o.batch_size ? n - given : o.batch_size);
                 assert_int_equal(batch.row_count, batch.B);
                 for (int b = 0; b < batch.B; b++) {
-                    assert_int_equal(batch.rows[b], want[given + b]);
+                    assert_int_equal(tune_batch_row(&batch, b, 0), want[given + b]);
                     assert_int_equal(batch.ids[b * batch.T], 100 * want[given + b]);
                     assert_int_equal(batch.labels[b * batch.T], 100 * want[given + b] + 1);
                 }
@@ -876,8 +876,8 @@ static void pairs(void **state)
     assert_got(load);
     assert_int_equal(tune_loader_more(load, &at), 1);
     assert_ok(tune_loader_next(load, &batch));
-    assert_true(batch.pairs && batch.B == 4 && batch.T == 6 && batch.row_count == 2 && batch.rows[0] == 0 && batch.rows[1] == 0 &&
-                batch.rows[2] == 1 && batch.rows[3] == 1);
+    assert_true(batch.pairs && batch.B == 4 && batch.T == 6 && batch.row_count == 2 && tune_batch_row(&batch, 0, 0) == 0 && tune_batch_row(&batch, 1, 0) == 0 &&
+                tune_batch_row(&batch, 2, 0) == 1 && tune_batch_row(&batch, 3, 0) == 1);
     assert_true(batch.lengths[0] == 4 && batch.lengths[1] == 6 && batch.lengths[2] == 5 && batch.lengths[3] == 6 && batch.tokens == 21);
     for (int t = 0; t < 6; t++) { /* row 0: 4 tokens, 2 of them trained; then its rejected answer, cut from 9 to 6 */
         assert_int_equal(batch.ids[t], t < 4 ? t : 0);
@@ -888,7 +888,7 @@ static void pairs(void **state)
     tune_progress_step(&at, load);
     assert_int_equal(tune_loader_more(load, &at), 1);
     assert_ok(tune_loader_next(load, &batch));
-    assert_true(batch.B == 4 && batch.rows[0] == 3 && batch.rows[2] == 4); /* row 2 is left out */
+    assert_true(batch.B == 4 && tune_batch_row(&batch, 0, 0) == 3 && tune_batch_row(&batch, 2, 0) == 4); /* row 2 is left out */
     tune_progress_step(&at, load);
     assert_true(at.rows == 5 && tune_loader_more(load, &at) == 0);
     tune_loader_free(load);
@@ -961,7 +961,8 @@ static void huge(void **state)
     assert_int_equal(tune_loader_planned_steps(load), (int64_t)1 << 38);
     assert_int_equal(tune_loader_more(load, &at), 2);
     assert_ok(tune_loader_next(load, &batch));
-    assert_true(batch.rows[0] != batch.rows[1] && batch.rows[0] >= 0 && batch.rows[1] < (int64_t)1 << 40);
+    assert_true(tune_batch_row(&batch, 0, 0) != tune_batch_row(&batch, 1, 0) && tune_batch_row(&batch, 0, 0) >= 0);
+    assert_true(tune_batch_row(&batch, 1, 0) < (int64_t)1 << 40);
     done(load, d);
 }
 
@@ -1037,7 +1038,7 @@ static int rows_that_fit(const int64_t *lengths, int n, int packs, int64_t capac
 static void check_packs(const struct own *own, const struct tune_batch *b, int *seen)
 {
     int64_t tokens = 0, labels = 0, longest = 1;
-    assert_null(b->rows);
+    assert_null(b->row_of);
     for (int p = 0; p < b->B; p++) {
         const int32_t *ids = b->ids + (int64_t)p * b->T, *wanted = b->labels + (int64_t)p * b->T;
         const int32_t *positions = b->positions + (int64_t)p * b->T, *starts = b->starts + (int64_t)p * b->T;
@@ -1052,12 +1053,14 @@ static void check_packs(const struct own *own, const struct tune_batch *b, int *
                 assert_int_equal(ids[t], 100 * row + t - start);
                 assert_int_equal(positions[t], t - start);
                 assert_int_equal(starts[t], start);
+                assert_true(tune_batch_row(b, p, t) == row && tune_batch_position(b, p, t) == t - start &&
+                            tune_batch_start(b, p, t) == start);
                 assert_int_equal(wanted[t], label ? ids[t] + 1 : NO);
                 labels += label;
             }
         }
         for (; t < b->T; t++)
-            assert_true(ids[t] == 0 && positions[t] == 0 && starts[t] == t && wanted[t] == NO);
+            assert_true(ids[t] == 0 && positions[t] == 0 && starts[t] == t && wanted[t] == NO && tune_batch_row(b, p, t) == -1);
         tokens += b->lengths[p];
         longest = b->lengths[p] > longest ? b->lengths[p] : longest;
     }
@@ -1415,7 +1418,7 @@ static void packed_ones(void **state)
     assert_ok(tune_packs_new(&p, 2, 4));
     tune_packs_clear(&p);
     for (int i = 0; i < 4; i++)
-        assert_int_equal(tune_packs_take(&p, &(struct tune_example){.ids = ids, .trained = trained, .count = lengths[i]}), 1);
+        assert_int_equal(tune_packs_take(&p, i, &(struct tune_example){.ids = ids, .trained = trained, .count = lengths[i]}), 1);
     tune_packs_close(&p);
     assert_true(p.open == 2 && p.pack[0].used == 4 && p.pack[1].used == 4 && p.pack[0].rows == 2 && p.pack[1].rows == 2);
     tune_packs_free(&p);

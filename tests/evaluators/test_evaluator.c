@@ -75,7 +75,7 @@ static void weighted(void **state)
         assert_ok(tune_dataset_get(b.data, row, &x));
         for (int t = 0; t < length; t++)
             want[t] = t + 1 < length && x.trained[t + 1] ? x.ids[t + 1] : TUNE_NO_LABEL;
-        struct tune_batch batch = {.B = 1, .T = length, .ids = x.ids, .labels = want, .lengths = &length, .rows = &row,
+        struct tune_batch batch = {.B = 1, .T = length, .ids = x.ids, .labels = want, .lengths = &length, .row_of = &row,
                                    .tokens = length, .label_count = row};
         assert_ok(tune_model_forward(b.m, &batch, &hidden));
         assert_ok(tune_loss_forward(b.loss, hidden, &batch, &sum));

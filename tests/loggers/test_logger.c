@@ -448,7 +448,7 @@ static void diverges(void **state)
     assert_int_equal(tune_logger_evaluation(log, &at, NULL, 0), -1);
     tune_logger_free(log);
     cJSON *json = read_json("runs/d/run.json");
-    assert_string_equal(text_of(json, "status"), "failed");
+    assert_string_equal(text_of(json, "status"), "diverged");
     assert_non_null(strstr(text_of(json, "reason"), "diverged at step 2"));
     cJSON_Delete(json);
     assert_false(tune_file_exists("runs/d/report.json"));
@@ -466,6 +466,9 @@ static void diverges(void **state)
     assert_int_equal(tune_logger_record(log, &at, &r), -1);
     assert_error_has("diverged at step 1: the loss is not finite before any weight was changed");
     tune_logger_free(log);
+    json = read_json("runs/n/run.json");
+    assert_string_equal(text_of(json, "status"), "failed"); /* the weights were bad, training did nothing */
+    cJSON_Delete(json);
     o.folder = "runs/s"; /* a signal: measured, but not valid */
     log = tune_logger_new(&o);
     assert_got(log);

@@ -1,10 +1,9 @@
-/* test_stable.c - the speed of steps: which are warm-up, how surely the others are known; and whether the loss rose. */
+/* test_stable.c - the speed of steps: which are warm-up, how surely the others are known. */
 #include "test.h"
 
 #include "core/random.h"
 #include "core/statistics.h"
 #include "loggers/stable.h"
-#include "loggers/trend.h"
 
 /* The same by the definitions, one for each number of steps left out. */
 static struct tune_stable_speed plainly(const double *tokens, const double *seconds, int n)
@@ -115,37 +114,12 @@ static void speed_of_many(void **state)
     free(s);
 }
 
-/* The loss of step i of n, by its part of the run. */
-static bool rose(int64_t n, double begin, double between, double end)
-{
-    struct tune_trend t = {0};
-    double first, last;
-    for (int64_t i = 0; i < n; i++)
-        tune_trend_add(&t, i < TUNE_TREND_STEPS ? begin : i < n - TUNE_TREND_STEPS ? between : end);
-    bool answer = tune_trend_rose(&t, &first, &last);
-    if (n >= 2 * TUNE_TREND_STEPS)
-        assert_true(fabs(first - begin) < 1e-12 && fabs(last - end) < 1e-12);
-    return answer;
-}
-
-static void trends(void **state)
-{
-    (void)state;
-    assert_true(rose(40, 2, 0, 6.01) && rose(41, 2, 99, 6.01) && rose(1000, 2, 0, 6.01));
-    assert_false(rose(39, 2, 0, 60)); /* the ends overlap */
-    assert_false(rose(40, 2, 99, 6)); /* 3 times, and not above it */
-    assert_false(rose(500, .5, 99, 2.49) || rose(500, .01, 0, 2)); /* less than 2 nats */
-    assert_true(rose(500, .5, 0, 2.51));
-    assert_false(rose(500, 6, 99, 1) || rose(40, 5, 0, 14.9));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(speed),
         cmocka_unit_test(confidence),
         cmocka_unit_test(speed_of_many),
-        cmocka_unit_test(trends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

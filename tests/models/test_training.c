@@ -1293,6 +1293,86 @@ static void own_rules(void **state)
     }
 }
 
+/* A loop that changes rows of the table: each step does what they say then, or is refused. */
+static void rules_in_the_loop(void **state)
+{
+    (void)state;
+    static const char own[] = "model.layers.1.mlp.up_proj.weight", after[] = "model.layers.1.mlp.down_proj.weight";
+    for (int kind = 0; kind < 3; kind++)
+        for (int freeze = 0; freeze < 2; freeze++) {
+            float *was[3], *then[3], *next[2];
+            double norms[2] = {0, 0}, squares = 0;
+            struct tune_model_config c = llama();
+            struct trainer t;
+            const struct tune_done_step *done;
+            open_trainer(&t, &c, 2, 9, TUNE_F32, TUNE_FOR_TRAINING);
+            struct tune_parameters *table = tune_model_parameters(t.m);
+            struct tune_parameter *p = tune_parameters_find(table, own), *q = tune_parameters_find(table, after);
+            struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){
+                .kind = kind, .beta1 = .9, .beta2 = .999, .eps = 1e-8, .momentum = .9, .muon_momentum = .95, .weight_decay = .5});
+            assert_got(opt);
+            for (int step = 0; step < 3; step++) {
+                float *g = gradients(&t);
+                if (step == 1) { /* now p is left alone */
+                    if (freeze)
+                        p->trainable = false;
+                    else
+                        p->lr_scale = 0;
+                    was[0] = values(t.m, p, TUNE_WEIGHT), was[1] = values(t.m, p, TUNE_MOMENT_1), was[2] = values(t.m, q, TUNE_WEIGHT);
+                    for (int64_t i = 0; i < table->gradients; i++)
+                        squares += freeze && i >= p->gradient && i < p->gradient + p->count ? 0 : (double)g[i] * g[i];
+                }
+                if (step == 2)
+                    p->trainable = true, p->lr_scale = 1;
+                free(g);
+                assert_ok(tune_optimizer_scale(opt, 0, t.sums));
+                assert_ok(tune_optimizer_step(opt, .01, t.sums));
+                assert_int_equal(tune_record_read(t.sums, &done), 1);
+                if (step == 1) {
+                    norms[0] = done->scalars.grad_norm, norms[1] = sqrt(squares) / done->scalars.labels;
+                    then[0] = values(t.m, p, TUNE_WEIGHT), then[1] = values(t.m, p, TUNE_MOMENT_1), then[2] = values(t.m, q, TUNE_WEIGHT);
+                }
+            }
+            next[0] = values(t.m, p, TUNE_WEIGHT);
+            size_t bytes = (size_t)p->count * 4;
+            assert_memory_equal(was[0], then[0], bytes);
+            assert_int_equal(memcmp(was[1], then[1], bytes) == 0, freeze); /* a factor of 0 still moves the moments */
+            assert_true(memcmp(was[2], then[2], (size_t)q->count * 4) != 0 && memcmp(then[0], next[0], bytes) != 0);
+            assert_true(fabs(norms[0] / norms[1] - 1) < 1e-6);
+            for (int i = 0; i < 3; i++)
+                free(was[i]), free(then[i]);
+            free(next[0]);
+            tune_optimizer_free(opt);
+            close_trainer(&t);
+        }
+}
+
+/* What a loop cannot do is refused by name. */
+static void rules_refused(void **state)
+{
+    (void)state;
+    struct tune_model_config c = llama();
+    struct trainer t;
+    open_trainer(&t, &c, 2, 9, TUNE_F32, TUNE_FOR_TRAINING);
+    struct tune_parameter *p = tune_parameters_find(tune_model_parameters(t.m), "model.layers.1.mlp.down_proj.weight");
+    p->trainable = false;
+    struct tune_optimizer *opt = tune_optimizer_new(t.m, &(struct tune_optimizer_options){.kind = TUNE_SGD});
+    assert_got(opt);
+    free(gradients(&t));
+    p->trainable = true;
+    assert_int_equal(tune_optimizer_scale(opt, 0, t.sums), -1);
+    assert_error_has("model.layers.1.mlp.down_proj.weight was made trainable after the optimizer was made");
+    p->trainable = false;
+    assert_ok(tune_optimizer_scale(opt, 0, t.sums));
+    p = tune_parameters_find(tune_model_parameters(t.m), "model.norm.weight");
+    p->lr_scale = NAN;
+    assert_int_equal(tune_optimizer_step(opt, .01, t.sums), -1);
+    assert_error_has("model.norm.weight has lr_scale nan");
+    p->lr_scale = 1;
+    tune_optimizer_free(opt);
+    close_trainer(&t);
+}
+
 /* The last finished step can be looked at while the logger still has all to read. */
 static void last_step(void **state)
 {
@@ -1635,7 +1715,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(reserves),             cmocka_unit_test(schedules),
         cmocka_unit_test(schedules_by_rows),    cmocka_unit_test(step_sums),
         cmocka_unit_test(steps),                cmocka_unit_test(rows_of_logits), cmocka_unit_test(chunks_abandoned), cmocka_unit_test(chunks_by_hand),
-        cmocka_unit_test(own_rules),            cmocka_unit_test(last_step),
+        cmocka_unit_test(own_rules), cmocka_unit_test(rules_in_the_loop), cmocka_unit_test(rules_refused),            cmocka_unit_test(last_step),
         cmocka_unit_test(chunks_by_rows),       cmocka_unit_test(gradient_alone),   cmocka_unit_test(whole_rows),
         cmocka_unit_test(rows_of_two),          cmocka_unit_test(rows_far_away),
         cmocka_unit_test(divisor),              cmocka_unit_test(second_model),     cmocka_unit_test(second_model_abandoned),

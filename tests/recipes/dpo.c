@@ -27,8 +27,8 @@ static const struct tune_property my_properties[] = {
 static int pairs_are_whole(const struct tune_batch *batch)
 {
     for (int b = 0; b < batch->B; b += 2)
-        if (!batch->rows || batch->B % 2 || batch->rows[b] % 2 ||
-            batch->rows[b + 1] != batch->rows[b] + 1) {
+        if (batch->starts || batch->B % 2 || tune_batch_row(batch, b, 0) % 2 ||
+            tune_batch_row(batch, b + 1, 0) != tune_batch_row(batch, b, 0) + 1) {
             tune_error_set("row %d of a batch stands without its pair: give an even --batch-size, "
                            "no --shuffle, --packing or --train-split, and rows with labels", b);
             return -1;

@@ -180,7 +180,7 @@ is "a checkpoint above the limit of file sizes: so too, and nothing half-written
 
 # training
 refused "a diverged step ends the run, naming it" 1 "diverged at step" fit --optimizer sgd --lr 1000 --clip-norm 0 --schedule constant --max-steps 60 --warmup-ratio 0 --output diverged
-is "and run.json says why" grep -q '"failed"' diverged/run.json
+is "and run.json says why" grep -q '"diverged"' diverged/run.json
 if sanitized; then skip "more memory than there is" "a sanitizer takes any amount of addresses"; else
     refused "more memory than there is" 3 "memory" within 400000 "$full" --threads 1 --model model --dataset good.jsonl --max-length 128 --batch-size 4096 --output run2
 fi

@@ -90,7 +90,16 @@ rise() { who=$1; shift; run "$who" kept.jsonl --epochs 3 --lr 3 --clip-norm 0 --
 is "a loss that rose: the run goes to its end, is saved, and exits 1" eval '! rise rose && [ $code = 1 ] && [ "$(steps rose)" = 60 ] && [ -d rose/checkpoint-final ] && [ -s rose/report.json ]'
 is "it says diverged" eval 'says rose "\"status\":.*\"diverged\"" && says rose "\"reason\":.*the loss rose: its mean was" && grep -q "^# diverged  *the loss rose" rose.out && grep -q "the run diverged" rose.err'
 is "runs list has that state" eval '"$BUILD/runs" list --state diverged . >list.txt && grep -q "rose" list.txt && ! grep -q straight list.txt'
+is "... in the step's line too, when it happens" eval 'rise loud --log-every 1 >/dev/null; grep -q "^# warning: diverged  *at step [0-9]* the loss rose: .*The run goes on; --stop-on-divergence would end it$" loud.out && grep -q "^step 60/60 .* | diverged$" loud.out && ! grep -q "^step 10/60 .* | diverged$" loud.out && says loud "warning: diverged"'
 is "of all steps of a run that was resumed" eval 'rise again --stop-at-step 45 && [ $code = 0 ] && says again stopped && ! more again && [ $code = 1 ] && says again "\"status\":.*diverged" && same_run rose again'
+told() { sed -n 's/.*at step \([0-9]*\) the loss rose.*/\1/p' "$1.out" | head -n 1; }
+is "resumed before and behind the rise: it is seen at the same step" eval 'at=$(told loud) && [ "$at" -gt 12 ] && rise early --log-every 1 --stop-at-step $((at - 2)) && ! more early && [ "$(told early)" = "$at" ] && same_run rose early'
+end() { rise "$@" --stop-on-divergence --log-every 1; } # NAME OPTION...
+is "--stop-on-divergence ends there: exit 1, diverged" eval '! end ended --save-every 5 --keep-last 1 && [ $code = 1 ] && says ended "\"status\":.*\"diverged\"" && [ "$(steps ended)" = "$at" ] && grep -q "the run diverged: its loss rose, and it was ended there" ended.err'
+is "the checkpoint from before is kept beside the newest, and named once" eval 'good=$(sed -n "s|^# checkpoint  *ended/checkpoint-\([0-9]*\) is from before the loss rose; nothing was saved after.*|\1|p" ended.out) && [ "$good" -gt 0 ] && [ "$good" -lt "$at" ] && [ -d ended/checkpoint-$good ] && [ "$(ls -d ended/checkpoint-* | wc -l)" = 2 ] && [ ! -e ended/checkpoint-$at ] && [ ! -e ended/checkpoint-final ]'
+is "its weights are those of a run that was stopped there" eval 'rise there --stop-at-step $good && cmp there/checkpoint-$good/model.safetensors ended/checkpoint-$good/model.safetensors'
+is "and a run goes on from it with a smaller rate" eval '"$BUILD/finetune_full" --resume ended/checkpoint-$good --overwrite --allow-changed --lr 1e-4 >/dev/null && says ended "\"status\":.*\"finished\""'
+is "without a checkpoint from before, it says so" eval '! end bare && grep -q "^# checkpoint  *there is none from before the loss rose.*--save-every" bare.out && ! ls -d bare/checkpoint* 2>/dev/null'
 is "there is nothing left to do then" eval '"$BUILD/finetune_full" --resume rose | grep -q "nothing left to do"'
 for i in $(seq 200); do cat kept.jsonl; done >many.jsonl # its evaluation takes seconds
 rise cut_off --eval-dataset many.jsonl >/dev/null 2>&1 &
@@ -100,6 +109,13 @@ kill -TERM "$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' cut_off/run.json | hea
 wait $job
 is "a signal in its last evaluation: stopped" eval 'says cut_off "\"status\":.*\"stopped\"" && ! grep -q eval_loss cut_off/metrics.jsonl'
 is "resumed, it is evaluated, and diverged" eval '! more cut_off && [ $code = 1 ] && says cut_off "\"status\":.*\"diverged\"" && [ "$(grep -c eval_loss cut_off/metrics.jsonl)" = 1 ]'
-is "measurements of speed are exempt" eval 'rise fast --no-save && [ $code = 0 ] && says fast finished'
-is "and runs too short to say" eval 'run brief kept.jsonl --max-steps 39 --lr 3 --clip-norm 0 --schedule constant --warmup-steps 25 && says brief finished'
+is "measurements of speed are exempt" eval 'rise fast --no-save && [ $code = 0 ] && says fast finished && ! grep -q diverged fast.out'
+is "... unless they ask" eval '! end search --no-save && [ $code = 1 ] && says search "\"status\":.*\"diverged\"" && grep -q "^# diverged " search.out'
+is "and runs too short to say" eval 'run brief kept.jsonl --max-steps 5 --lr 3 --clip-norm 0 --schedule constant --warmup-steps 0 && says brief finished'
+# A rate that is too large from the first step on: the loss falls from its second step, and still it has risen.
+run taught rows.jsonl --epochs 12 >/dev/null
+is "a loss that jumps at once and falls from there" eval '! "$BUILD/finetune_full" --model taught/checkpoint-final --dataset rows.jsonl --max-length 48 --lr 3 --max-steps 45 --threads 1 --output jump >jump.out 2>jump.err && says jump "\"status\":.*\"diverged\"" && [ "$(told jump)" -le 40 ]'
+remark() { "$BUILD/$1" --model taught/checkpoint-final --dataset rows.jsonl --max-length 48 --max-steps 1 --no-save --threads 1 --output remark --overwrite --lr "$2" 2>&1 | grep "^# warning: learning rate"; }
+is "a learning rate far beyond the usual gets a remark, by what is trained" eval 'remark finetune_full 2e-2 | grep -q "far larger.*full fine-tuning (1e-06 to 0.0001)" && remark finetune_lora 2e-2 | grep -q adapters && remark finetune_lora 1e-9 | grep -q "far smaller"'
+is "the defaults, and ten times as much, get none" eval '! remark finetune_full 2e-5 && ! remark finetune_full 2e-4 && ! remark finetune_lora 2e-4 && ! remark finetune_lora 2e-3'
 finish
