@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "core/try.h"
 #include "datasets/dataset_state.h"
+#include "files/csv.h"
 #include "tokenizers/tokenizer.h"
 
 enum { PROBED_ROWS = 1000 }; /* rows searched for a readable one if bad rows are skipped */
@@ -391,6 +392,18 @@ static int probe_formatted(struct tune_dataset *d)
     return tune_error_set("%s: %s", d->rows.path, text);
 }
 
+/* Say how the file was read, where its name or first line does not. */
+static void describe_file(struct tune_dataset *d)
+{
+    const struct tune_rows *r = &d->rows;
+    if (r->list_end)
+        tune_append(d->about, sizeof d->about, "; rows are the list \"%s\"", r->list);
+    if (r->objects && !r->list_end)
+        tune_append(d->about, sizeof d->about, "; objects over several lines");
+    if (r->separator && r->separator != (r->format == TUNE_DATASET_TSV ? '\t' : ','))
+        tune_append(d->about, sizeof d->about, "; fields parted by %s", tune_csv_separator_name(r->separator));
+}
+
 static void describe(struct tune_dataset *d)
 {
     const struct tune_format *f = &d->format;
@@ -412,7 +425,19 @@ static void describe(struct tune_dataset *d)
         tune_append(about, size, "; chat template %s", tune_chat_template_name(f->chat));
     if (d->append_id >= 0)
         tune_append(about, size, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
+    describe_file(d);
     tune_blank_controls(d->about);
+}
+
+/* A heading of one column with a separator in its name is a file parted in another way. */
+static int check_heading(const struct tune_dataset *d, const char *field)
+{
+    const char *name = d->columns.count == 1 ? d->columns.names[0] : "", *found = strpbrk(name, TUNE_SEPARATORS);
+    if (!found || (field && !strcmp(field, name)))
+        return 0;
+    return tune_error_usage("%s: its first line names one column, \"%.200s\", with %s in it, and the lines below do not part by "
+                            "that; part all lines by commas, or give `text_field` '%.200s' if it is one column", d->rows.path, name,
+                            tune_csv_separator_name(*found), name);
 }
 
 /* Choose the format, and for text the field. */
@@ -431,6 +456,8 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
         given.row_format = "text";
     if (!paragraphs && (!as_ever || csv))
         TRY(tune_columns_find(&d->columns, &d->rows, o->skip_bad_rows));
+    if (csv)
+        TRY(check_heading(d, o->text_field));
     TRY(tune_format_settle(&d->format, &d->columns, &given, &d->rows));
     d->formatted = d->format.kind != TUNE_FORMAT_TEXT;
     if (d->formatted && o->text_field)
@@ -486,6 +513,7 @@ static void describe_text(struct tune_dataset *d)
         tune_append(about, sizeof d->about, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
     else if (!d->format.prompts)
         tune_append(about, sizeof d->about, "; ended by no token");
+    describe_file(d);
     tune_blank_controls(d->about);
 }
 

@@ -360,6 +360,44 @@ static void csv_rows(void **state)
     tune_dataset_free(d);
 }
 
+/* Files of spreadsheets: fields parted by something else than a comma, which the format names. */
+static void csv_separators(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text, *said, *row;
+    } all[] = {
+        {"c.csv", "\xef\xbb\xbfprompt;completion\r\nq, 1;\"a;\"\"\r\nb\"\r\n", "; fields parted by a semicolon", "q, 1[a;\"\r\nb$]"},
+        {"c.csv", "prompt\tcompletion\nq, 1;\ta\n", "; fields parted by a tab", "q, 1;[a$]"},
+        {"c.csv", "prompt|completion\nq;1|a\n", "; fields parted by a bar (|)", "q;1[a$]"},
+        {"c.csv", "prompt;completion;one, two\nq;a;b\n", "; fields parted by a semicolon", "q[a$]"},
+        {"c.csv", "sep=;\r\nprompt;completion\r\nq,1;a\r\n", "; fields parted by a semicolon", "q,1[a$]"},
+        {"c.csv", "sep=,\nprompt,completion\nq;1,a\n", "", "q;1[a$]"},
+        {"c.tsv", "prompt,completion\nq\t1,a\n", "; fields parted by a comma", "q\t1[a$]"},
+        {"c.tsv", "prompt\tcompletion\nq,1\ta,b\n", "", "q,1[a,b$]"},
+        {"c.csv", "prompt,completion\nq;1,a;b\n", "", "q;1[a;b$]"},      /* as ever: the heading parts by commas */
+        {"c.csv", "prompt,completion,a;b\nq;1,a,c\n", "", "q;1[a$]"},
+        {"c.csv", "prompt;completion\nq;a\nb\n", "; fields parted by a semicolon", "q[a$]"}, /* a bad row does not change it */
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct tune_dataset *d = OPEN(all[i].name, all[i].text, NULL);
+        assert_row(d, 0, all[i].row);
+        assert_non_null(strstr(tune_dataset_about(d), all[i].said));
+        assert_true(*all[i].said || !strstr(tune_dataset_about(d), "parted"));
+        tune_dataset_free(d);
+    }
+    struct tune_dataset *d = OPEN("c.csv", "Frage;Antwort\na;b\nc\n", .columns = "prompt=Frage,completion=Antwort");
+    assert_bad(d, 1, "c.csv:3: a record of 1 fields, the first line names 2 columns (a semicolon too many or too few, or a quote?)");
+    tune_dataset_free(d);
+    REFUSED("c.csv", "Frage;Antwort\na;b\n", "it has: Frage, Antwort; give", NULL);
+    REFUSED("c.csv", "a;b\nx y z\n", "c.csv: its first line names one column, \"a;b\", with a semicolon in it", NULL);
+    REFUSED("c.csv", "\"a,b\"\n\"c,d\"\n", "one column, \"a,b\", with a comma in it", NULL);
+    REFUSED("c.tsv", "a|b\nx y z\n", "one column, \"a|b\", with a bar (|) in it", .format = TUNE_DATASET_TSV);
+    d = OPEN("c.csv", "a;b\nx y z\n", .text_field = "a;b");
+    assert_row(d, 0, "x[ y z$]");
+    tune_dataset_free(d);
+}
+
 static void csv_refused(void **state)
 {
     (void)state;
@@ -368,6 +406,16 @@ static void csv_refused(void **state)
     assert_bad(d, 2, "c.csv:4: something behind a closing quote");
     assert_bad(d, 3, "c.csv:5: no UTF-8");
     assert_bad(d, 4, "c.csv:6: a record of 3 fields");
+    tune_dataset_free(d);
+    d = OPEN("c.csv", "prompt,completion\na,b\na,caf\xe9 cr\xe8me\n", NULL);
+    assert_bad(d, 1, "c.csv:3: no UTF-8; it looks like Latin-1: save it as UTF-8 (iconv -f WINDOWS-1252 -t UTF-8)");
+    tune_dataset_free(d);
+    d = OPEN("c.csv", "prompt,completion\na,b\na,\xcf\xf0\xe8\xe2\xe5\xf2 abc\n", NULL); /* Windows-1251 */
+    assert_bad(d, 1, "c.csv:3: no UTF-8; it is of another encoding: save it as UTF-8 (iconv -f ENCODING");
+    tune_dataset_free(d);
+    d = OPEN("c.csv", "prompt,completion\na,b\na,caf\xc3\xa9 \xe9!\n", NULL);
+    assert_bad(d, 1, "c.csv:3: no UTF-8"); /* UTF-8 with a damaged byte */
+    assert_null(strstr(tune_error_message(), "Latin"));
     tune_dataset_free(d);
     REFUSED("c.csv", "prompt,completion\na,\"b\n", "c.csv:2: a quote that is not closed", NULL);
     REFUSED("c.csv", "prompt,completion\n\n", "has no rows", NULL);
@@ -552,7 +600,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(prompts), cmocka_unit_test(templates), cmocka_unit_test(bad_templates), cmocka_unit_test(shipped),
                                        cmocka_unit_test(alpaca_rows), cmocka_unit_test(pairs), cmocka_unit_test(recognised),
                                        cmocka_unit_test(by_template), cmocka_unit_test(templates_refused),
-                                       cmocka_unit_test(trained), cmocka_unit_test(csv_rows), cmocka_unit_test(csv_refused),
+                                       cmocka_unit_test(trained), cmocka_unit_test(csv_rows), cmocka_unit_test(csv_separators), cmocka_unit_test(csv_refused),
                                        cmocka_unit_test(csv_many), cmocka_unit_test(conversations),
                                        cmocka_unit_test(bad_conversations)};
     return cmocka_run_group_tests(tests, setup, teardown);
