@@ -423,7 +423,7 @@ static void still_lines(void **state)
     struct tune_json j;
     tune_json_start(&j, "f", "[-Infinity]", 11, 1);
     assert_int_equal(tune_json_skip(&j), -1);
-    assert_error_has("f:1:2: found -Infinity, which Python writes and JSON has not; expected a number");
+    assert_error_has("f:1:3: found Infinity, which Python writes and JSON has not; expected a number");
     tune_json_free(&j);
 }
 
