@@ -45,6 +45,34 @@ int tune_conversation_add(struct tune_conversation *c, const char *role, struct 
     return add(c, (struct tune_chat_message){.role = role, .content = text}, false);
 }
 
+/* Copy a text into the conversation, which has room for all texts of its row. */
+static struct tune_text keep(struct tune_conversation *c, struct tune_text text)
+{
+    struct tune_text kept = {memcpy(c->bytes + c->used, text.data, text.size), text.size};
+    c->bytes[c->used + text.size] = 0;
+    c->used += text.size + 1;
+    return kept;
+}
+
+int tune_conversation_add_copy(struct tune_conversation *c, const char *role, struct tune_text text)
+{
+    return tune_conversation_add(c, role, keep(c, text));
+}
+
+int tune_conversation_lead(struct tune_conversation *c, struct tune_text text)
+{
+    if (c->count > 0 && !strcmp(c->items[0].role, "system"))
+        return 0;
+    TRY(tune_conversation_add(c, "system", text));
+    struct tune_chat_message system = c->items[c->count - 1];
+    memmove(c->items + 1, c->items, (size_t)(c->count - 1) * sizeof *c->items);
+    memmove(c->untrained + 1, c->untrained, (size_t)(c->count - 1) * sizeof *c->untrained);
+    c->items[0] = system;
+    c->untrained[0] = false;
+    c->prompt_count++;
+    return 0;
+}
+
 /* ---- one message ---- */
 
 /* Translate the name of a role or sender to a role. *call, unless NULL: the sender is function_call. */
@@ -259,9 +287,7 @@ static int read_turn(struct tune_conversation *c, struct tune_json *j)
             TRY(read_role(j, true, &message.role, &call));
         } else if (said) {
             TRY(tune_json_string(j, &value));
-            message.content = (struct tune_text){memcpy(c->bytes + c->used, value.data, value.size), value.size};
-            c->bytes[c->used + value.size] = 0;
-            c->used += value.size + 1;
+            message.content = keep(c, value);
         } else {
             TRY(tune_json_skip(j));
         }

@@ -160,6 +160,7 @@ static int read_formatted(const struct tune_dataset *d, const struct tune_row *r
         if (tune_tokenizer_encode_text(d->tok, p->text, p->size, p->data, p->whole ? 0 : TUNE_ADD_SPECIAL, &s->tokens) < 0)
             return row_failed(d, row);
         x->second = p->side ? x->count : 0;
+        x->no_prompt = d->format.pairs && p->count > 0 && (p->at[0].trained || p->at[0].end == 0);
         TRY(fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->at, p->count, x, lost));
         if (x->count == x->second && d->format.pairs)
             return tune_error_set("%s:%lld: prompt and answer are both empty", d->rows.path, (long long)row->line);
@@ -243,7 +244,7 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     struct found found = {0};
     int status;
     x->count = x->full_count = x->longest = x->second = 0;
-    x->bad = x->cut_away = x->empty_answer = false;
+    x->bad = x->cut_away = x->empty_answer = x->no_prompt = false;
     x->hash = 0;
     if (row < 0 || row >= d->count)
         return tune_error_set("row %lld of a set of %lld rows", (long long)row,
@@ -404,6 +405,26 @@ static void describe_file(struct tune_dataset *d)
         tune_append(d->about, sizeof d->about, "; fields parted by %s", tune_csv_separator_name(r->separator));
 }
 
+/* Name the columns that are not read. */
+static void describe_unread(struct tune_dataset *d)
+{
+    enum { NAMED = 8 };
+    char names[512] = "";
+    int count = 0;
+    for (int i = 0; i < d->columns.count; i++) {
+        const char *name = d->columns.names[i];
+        bool read = d->formatted ? tune_format_reads(&d->format, name) : d->text.field && !strcmp(name, d->text.field);
+        if (read || !*name || (d->formatted && d->format.recognised && !strcmp(name, "text")))
+            continue;
+        if (count++ < NAMED)
+            tune_append_item(names, sizeof names, "%.60s", name);
+    }
+    if (count > 0)
+        tune_append(d->about, sizeof d->about, "; not read: %s", names);
+    if (count > NAMED)
+        tune_append(d->about, sizeof d->about, " and %d more", count - NAMED);
+}
+
 static void describe(struct tune_dataset *d)
 {
     const struct tune_format *f = &d->format;
@@ -412,7 +433,7 @@ static void describe(struct tune_dataset *d)
     size_t size = sizeof d->about;
     snprintf(about, size, "%s%s, columns ", tune_format_name(f), f->recognised ? " (recognised)" : "");
     for (int i = 0; i < f->count; i++)
-        if (tune_columns_has(&d->columns, f->columns[i])) {
+        if (tune_columns_has(&d->columns, f->columns[i]) && !f->left_out[i]) {
             bool renamed = strcmp(f->names[i], f->columns[i]) != 0;
             tune_append(about, size, "%s%.100s%s%.100s", i ? ", " : "", f->names[i], renamed ? "=" : "",
                         renamed ? f->columns[i] : "");
@@ -425,6 +446,7 @@ static void describe(struct tune_dataset *d)
         tune_append(about, size, "; chat template %s", tune_chat_template_name(f->chat));
     if (d->append_id >= 0)
         tune_append(about, size, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
+    describe_unread(d);
     describe_file(d);
     tune_blank_controls(d->about);
 }
@@ -467,6 +489,7 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
     if (o->text_field && o->columns)
         return tune_error_usage("`text_field` %s and `columns` %s both say which column is the "
                                 "text; leave one of them out", o->text_field, o->columns);
+    d->text_named = o->text_field || o->columns;
     const char *field = o->columns && !d->formatted ? d->format.columns[0] : o->text_field;
     if (field && !(d->text.field = strdup(field)))
         return tune_error_no_memory("a field name");
@@ -513,6 +536,8 @@ static void describe_text(struct tune_dataset *d)
         tune_append(about, sizeof d->about, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
     else if (!d->format.prompts)
         tune_append(about, sizeof d->about, "; ended by no token");
+    if (!d->text_named)
+        describe_unread(d);
     describe_file(d);
     tune_blank_controls(d->about);
 }

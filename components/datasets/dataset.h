@@ -39,6 +39,7 @@ struct tune_example {
     int64_t full_count; /* tokens before the cut to max_length */
     int64_t longest;    /* of these, in one sequence; of a pair: the longer one */
     bool empty_answer;  /* a sequence trains on nothing but its end token */
+    bool no_prompt;     /* of a pair: nothing stands before the answers */
     bool bad;           /* the row cannot be read, and bad rows are skipped; count is 0 */
     bool cut_away;      /* the cut took all trained tokens of the row */
     uint64_t hash;      /* tune_dataset_row_hash of the row */

@@ -64,6 +64,7 @@ static int look_at(struct tune_survey *s, struct tune_dataset *d, int64_t row, s
     s->cut_away += x->cut_away;
     s->empty += !label && !x->cut_away;
     s->unanswered += x->empty_answer;
+    s->unprompted += x->no_prompt;
     s->longest = x->longest > s->longest ? x->longest : s->longest;
     if (label)
         s->lengths[s->trained++] = (int32_t)x->count;

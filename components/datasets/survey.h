@@ -19,6 +19,7 @@ struct tune_survey {
     int64_t cut, cut_away; /* longer than max_length; those of them that lost all labels */
     int64_t empty;         /* nothing to train on, cut or not */
     int64_t unanswered;    /* train on an end token alone: an empty answer */
+    int64_t unprompted;    /* pairs without a prompt */
     int64_t doubled;       /* a copy of an earlier row, by tune_dataset_row_hash; 0 for callbacks */
     int64_t unfilled;      /* hold a placeholder, such as {{name}} */
     int64_t longest;       /* tokens of the longest sequence before the cut */

@@ -58,6 +58,7 @@ int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_option
     add_share(text, sizeof text, s->cut_away, s->rows, "lose all they train on to the cut");
     add_share(text, sizeof text, s->empty, s->rows, "have nothing to train on");
     add_share(text, sizeof text, s->unanswered, s->rows, "have an empty answer");
+    add_share(text, sizeof text, s->unprompted, s->rows, "have no prompt");
     add_share(text, sizeof text, s->doubled, s->rows, "are doubled");
     add_share(text, sizeof text, s->bad, s->rows, "cannot be read");
     TRY(tune_logger_note(log, "survey", text));
@@ -71,6 +72,8 @@ int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_option
              "have nothing to train on, and are left out; `show_tokens` 3 shows why, `train_on` says what is trained"));
     TRY(warn(log, "warning: no answer", s->unanswered, s, "have an empty answer, so the model learns to say nothing there; take "
              "them out of the file, or give `append_token` none, which leaves them out"));
+    TRY(warn(log, "warning: no prompt", s->unprompted, s, "have no prompt, so the model learns answers to nothing; the prompt is a "
+             "column prompt, or what both answers begin with; `columns` prompt=NAME names another column"));
     TRY(warn(log, "warning: doubled", s->doubled, s, "are the same as an earlier row, and are trained again; take them out of "
              "the file unless you mean it"));
     snprintf(text, sizeof text, "hold placeholders such as %s; fill them in, or the model learns to write them", s->placeholder);

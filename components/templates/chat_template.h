@@ -75,11 +75,13 @@ struct tune_chat_template;
  * or one in defaults/chat_templates ("chatml"). The special tokens of tokenizer_config.json
  * (bos_token, ...) are variables of the template. model_folder NULL: there are none. end_token is
  * eos_token for folders that name none there; NULL: none.
+ * tune_chat_template_is_in - whether a model's folder has a template of its own. NULL: no.
  * tune_chat_template_free - free it; NULL is fine.
  * tune_chat_template_name - where it was found, for run headers; borrowed.
  * tune_chat_template_hash - hash of its text and of the special tokens that the text names. */
 struct tune_chat_template *tune_chat_template_open(const char *model_folder, const char *chosen,
                                                    const char *end_token);
+bool tune_chat_template_is_in(const char *model_folder);
 void tune_chat_template_free(struct tune_chat_template *t);
 const char *tune_chat_template_name(const struct tune_chat_template *t);
 uint64_t tune_chat_template_hash(const struct tune_chat_template *t);

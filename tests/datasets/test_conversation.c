@@ -146,6 +146,25 @@ static void formats(void **state)
             .chat_template = "chatml");
 }
 
+/* A column `system` is the system message of conversations that begin with none. */
+static void system_column(void **state)
+{
+    (void)state;
+    assert_row(OPEN("m.jsonl", "{\"system\": \"S\", \"messages\": [" USER("a") "," ASSISTANT("b") "]}\n", NULL),
+               "<system>S~<|endoftext|><user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
+    assert_row(OPEN("m.jsonl", "{\"system\": \"S\", \"messages\": [" SYSTEM("own") "," USER("a") "," ASSISTANT("b") "]}\n", NULL),
+               "<system>own~<|endoftext|><user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
+    assert_row(OPEN("s.jsonl", "{\"system\": \"<|im_end|>\", \"conversations\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\", \"value\": \"b\"}]}\n",
+                    NULL),
+               "<system><|im_end|>~<|endoftext|><user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
+    assert_row(OPEN("s.jsonl", "{\"system\": \"\", \"conversations\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\", \"value\": \"b\"}]}\n", NULL),
+               "<user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
+    assert_row(OPEN("p.jsonl", "{\"system\": \"S\", \"prompt\": [" USER("a") "," ASSISTANT("b") "," USER("c") "], \"completion\": [" ASSISTANT("d") "]}\n", NULL),
+               "<system>S~<|endoftext|><user>a~<|endoftext|><assistant>b~<|endoftext|><user>c~<|endoftext|><assistant>[d~<|endoftext|>]");
+    assert_row(OPEN("i.jsonl", "{\"system\": \"S\", \"history\": [[\"q\", \"r\"]], \"input\": \"a\", \"output\": \"b\"}\n", NULL),
+               "<system>S~<|endoftext|><user>q~<|endoftext|><assistant>[r~<|endoftext|>]<user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
+}
+
 /* ---- shown ---- */
 
 static void shown(void **state)
@@ -552,7 +571,7 @@ static void forms_of_tools(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(own),    cmocka_unit_test(formats),   cmocka_unit_test(shown),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(own),    cmocka_unit_test(formats), cmocka_unit_test(system_column),   cmocka_unit_test(shown),
                                        cmocka_unit_test(refused), cmocka_unit_test(hashes),    cmocka_unit_test(warned),
                                        cmocka_unit_test(rules),   cmocka_unit_test(long_rows), cmocka_unit_test(real_templates),
                                        cmocka_unit_test(tools),  cmocka_unit_test(forms_of_tools),

@@ -276,7 +276,7 @@ static void by_template(void **state)
     uint64_t hash = tune_dataset_prompt_hash(d);
     assert_row(d, 0, "Q: {a}{}[AB$]"); /* a slot in a row's text is text */
     assert_true(hash != 0);
-    assert_about(d, "prompt-template, columns q, a; trained on completion; ended by <|end|>");
+    assert_about(d, "prompt-template, columns q, a; trained on completion; ended by <|end|>; not read: n");
     put_template("[completion]\n{a}\n[prompt]\n,{x}");
     d = OPEN("t.jsonl", rows, .prompt_template = "t.txt", .columns = "x=n");
     assert_row(d, 0, "A[B],2"); /* nothing ends a prompt */
@@ -361,6 +361,50 @@ static void csv_rows(void **state)
 }
 
 /* Files of spreadsheets: fields parted by something else than a comma, which the format names. */
+#define TURN(q) "### Instruction:\n" q "\n\n### Response:\n"
+
+/* The columns of LLaMA-Factory's sets beside Alpaca's. All its answers are trained. */
+static void system_and_history(void **state)
+{
+    (void)state;
+    static const char below[] = "Below is an instruction that describes a task. Write a response that appropriately completes the request.\n\n";
+    static const char rows[] =
+        "{\"instruction\": \"q\", \"input\": \"i\", \"output\": \"o\", \"system\": \"Be <|end|>.\", \"history\": [[\"a\", \"b\"], [\"c\", \"d\"]]}\n"
+        "{\"instruction\": \"q\", \"output\": \"o\", \"system\": \"\", \"history\": []}\n"
+        "{\"instruction\": \"q\", \"output\": \"o\", \"system\": null, \"history\": [[\"a\", \"b\"]]}\n"
+        "{\"instruction\": \"q\", \"output\": \"o\"}\n"
+        "{\"instruction\": \"q\", \"output\": \"o\", \"history\": [[\"a\"]]}\n"
+        "{\"instruction\": \"q\", \"output\": \"o\", \"history\": [\"a\", \"b\"]}\n";
+    char plain[512];
+    snprintf(plain, sizeof plain, "%s" TURN("q") "[o$]", below);
+    struct tune_dataset *d = OPEN("s.jsonl", rows, NULL);
+    assert_string_equal(tune_dataset_about(d), "alpaca (recognised), columns instruction, output, input, system, history; trained on "
+                                               "completion; ended by <|end|>");
+    assert_row(d, 0, "Be <|end|>.\n\n" TURN("a") "[b$]\n\n" TURN("c") "[d$]\n\n### Instruction:\nq\n\n### Input:\ni\n\n### Response:\n[o$]");
+    assert_row(d, 1, plain);
+    assert_row(d, 3, plain);
+    snprintf(plain, sizeof plain, "%s" TURN("a") "[b$]\n\n" TURN("q") "[o$]", below);
+    assert_row(d, 2, plain);
+    assert_bad(d, 4, "s.jsonl:5: the column \"history\" is no list of [question, answer] in this row");
+    assert_bad(d, 5, "s.jsonl:6: the column \"history\" is no list of [question, answer] in this row");
+    tune_dataset_free(d);
+    d = OPEN("s.jsonl", rows, .append_token = "none"); /* the turns before end in none, either */
+    assert_row(d, 0, "Be <|end|>.\n\n" TURN("a") "[b]\n\n" TURN("c") "[d]\n\n### Instruction:\nq\n\n### Input:\ni\n\n### Response:\n[o]");
+    tune_dataset_free(d);
+    d = OPEN("s.jsonl", rows, .prompts = true);
+    snprintf(plain, sizeof plain, "%s" TURN("a") "b$\n\n" TURN("q"), below);
+    assert_row(d, 2, plain);
+    tune_dataset_free(d);
+    /* columns of these names that are something else */
+    assert_about(OPEN("s.jsonl", "{\"instruction\": \"q\", \"output\": \"o\", \"system\": 7, \"history\": \"long\", \"id\": 1, \"b\": \"x\"}", NULL),
+                 "alpaca (recognised), columns instruction, output; trained on completion; ended by <|end|>; not read: system, history, id, b");
+    assert_about(OPEN("s.csv", "prompt,completion,a,b,c,d,e,f,g,h,i,j\n1,2,3,4,5,6,7,8,9,0,1,2\n", NULL),
+                 "prompt-completion (recognised), columns prompt, completion; trained on completion; ended by <|end|>; not read: a, b, c, d, "
+                 "e, f, g, h and 2 more");
+    assert_about(OPEN("s.jsonl", "{\"text\": \"a\", \"url\": \"b\"}", NULL), "text; ended by <|end|>; not read: url");
+    assert_about(OPEN("s.jsonl", "{\"text\": \"a\", \"url\": \"b\"}", .text_field = "url"), "text; ended by <|end|>");
+}
+
 static void csv_separators(void **state)
 {
     (void)state;
@@ -600,7 +644,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(prompts), cmocka_unit_test(templates), cmocka_unit_test(bad_templates), cmocka_unit_test(shipped),
                                        cmocka_unit_test(alpaca_rows), cmocka_unit_test(pairs), cmocka_unit_test(recognised),
                                        cmocka_unit_test(by_template), cmocka_unit_test(templates_refused),
-                                       cmocka_unit_test(trained), cmocka_unit_test(csv_rows), cmocka_unit_test(csv_separators), cmocka_unit_test(csv_refused),
+                                       cmocka_unit_test(trained), cmocka_unit_test(csv_rows), cmocka_unit_test(system_and_history), cmocka_unit_test(csv_separators), cmocka_unit_test(csv_refused),
                                        cmocka_unit_test(csv_many), cmocka_unit_test(conversations),
                                        cmocka_unit_test(bad_conversations)};
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -33,6 +33,8 @@ awk 'BEGIN { for (i = 0; i < 9; i++) print "{\"prompt\": \"q" i "\", \"chosen\":
 dpo() { "$BUILD/finetune_dpo" --model model --dataset pairs.jsonl --max-steps 1 --no-save --output run --overwrite "$@" >out 2>&1; code=$?; cat out; return $code; }
 is "the length that takes a pair whole is that of its longest answer" eval 'dpo --max-length 20 && said survey ".* tokens on average for both answers, .* 100 % are cut" && dpo --max-length "$(sed -n "s/.*--max-length \([0-9]*\) would.*/\1/p" out)" && ! grep -q "^# warning" out'
 is "... and no more" eval 'dpo --max-length "$(($(sed -n "s/.* \([0-9]*\) in the longest.*/\1/p" out) - 1))" && said "warning: cut" ".*"'
+printf '{"chosen": "A", "rejected": "B"}\n{"chosen": "a: c", "rejected": "a: b"}\n' >pairs.jsonl
+is "pairs without a prompt" eval 'dpo && said survey ".*; 50 % have no prompt$" && said "warning: no prompt" "50 % of the rows have no prompt, .* --columns prompt=NAME"'
 rows 9 '{"text": "the same row"}' '{"text": "another %"}' >doubled.jsonl
 is "doubled rows: all but the first of them" eval 'fit --dataset doubled.jsonl && said survey ".*; 44.4 % are doubled" && said "warning: doubled" "44.4 % of the rows are the same as an earlier row"'
 rows 9 '{"text": "I am {{name}}, % years"}' '{"text": "I am {name} and {{ 1 }}, %"}' >unfilled.jsonl
