@@ -1,6 +1,7 @@
 /* dataset.c - from a row of a file, or a callback, to tokens and a mask. */
 #include "datasets/dataset.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,12 +61,22 @@ bool tune_example_has_label(const struct tune_example *x)
     return end > 0 && memchr(x->trained, 1, (size_t)end) && (!x->second || memchr(x->trained + end, 1, (size_t)(x->count - end)));
 }
 
+/* True if a token that begins in the masked piece `at` and ends at `end` reaches into a trained one. */
+static bool reaches(const struct tune_piece *pieces, int count, int at, int64_t end)
+{
+    for (int k = at + 1; !pieces[at].trained && k < count && (size_t)end > pieces[k - 1].end; k++)
+        if (pieces[k].trained && pieces[k].end > pieces[k - 1].end)
+            return true;
+    return false;
+}
+
 /* Append tokens and mask of a text in pieces, cut to max_length. *lost: all labels were beyond the
- * cut. A token belongs to the piece in which it begins. Tokens that the tokenizer's template added
+ * cut. A token belongs to the piece in which it begins. In a conversation, a token that reaches into
+ * what the assistant says is trained, as in transformers. Tokens that the tokenizer's template added
  * before the text belong to the first piece, those after it to the last. An appended token is
  * trained. It is not appended where the text already ends with it. */
-static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, const struct tune_piece *pieces,
-                int count, struct tune_example *x, bool *lost)
+static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, const char *text,
+                const struct tune_piece *pieces, int count, bool chat, struct tune_example *x, bool *lost)
 {
     int64_t first = 0, have = 0;
     int at = 0;
@@ -85,7 +96,11 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
             at--;
         while (own && at < count - 1 && (size_t)e->starts[i] >= pieces[at].end)
             at++;
-        bool trained = appended || pieces[own ? at : in_text ? count - 1 : 0].trained;
+        bool joined = own && reaches(pieces, count, at, e->ends[i]);
+        bool trained = appended || (joined && chat) || pieces[own ? at : in_text ? count - 1 : 0].trained;
+        if (joined && !x->joined)
+            snprintf(x->joined_token, sizeof x->joined_token, "%.*s", (int)(e->ends[i] - e->starts[i]), text + e->starts[i]);
+        x->joined = joined && !x->joined ? chat ? TUNE_JOINED_HEADER : TUNE_JOINED_PROMPT : x->joined;
         in_text = in_text || own;
         answered = answered || (trained && !appended);
         if (have >= kept) {
@@ -97,7 +112,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
         labelled = labelled || (trained && have > 0);
     }
     *lost = *lost || (beyond && !labelled);
-    x->empty_answer = x->empty_answer || (labelled && !answered);
+    x->empty_answer = x->empty_answer || (labelled && !answered && !x->joined);
     return 0;
 }
 
@@ -135,7 +150,7 @@ static int read_plain(const struct tune_dataset *d, const struct tune_row *row, 
     pieces[count - 1] = (struct tune_piece){text.size, !d->format.prompts};
     if (tune_tokenizer_encode(d->tok, text.data, text.size, TUNE_ADD_SPECIAL, &s->tokens) < 0)
         return row_failed(d, row);
-    return fill(d, &s->tokens, d->append_id >= 0 && text.size > 0, pieces, count, x, lost);
+    return fill(d, &s->tokens, d->append_id >= 0 && text.size > 0, text.data, pieces, count, false, x, lost);
 }
 
 int tune_dataset_pieces(const struct tune_dataset *d, int64_t row, struct tune_pieces *p)
@@ -161,7 +176,10 @@ static int read_formatted(const struct tune_dataset *d, const struct tune_row *r
             return row_failed(d, row);
         x->second = p->side ? x->count : 0;
         x->no_prompt = d->format.pairs && p->count > 0 && (p->at[0].trained || p->at[0].end == 0);
-        TRY(fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->at, p->count, x, lost));
+        TRY(fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->text, p->at, p->count,
+                 p->whole, x, lost));
+        x->said += p->whole ? p->rendered.said : 0;
+        x->left_out += p->whole ? p->rendered.left_out : 0;
         if (x->count == x->second && d->format.pairs)
             return tune_error_set("%s:%lld: prompt and answer are both empty", d->rows.path, (long long)row->line);
     }
@@ -245,6 +263,8 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     int status;
     x->count = x->full_count = x->longest = x->second = 0;
     x->bad = x->cut_away = x->empty_answer = x->no_prompt = false;
+    x->joined = TUNE_JOINED_NOT;
+    x->said = x->left_out = 0;
     x->hash = 0;
     if (row < 0 || row >= d->count)
         return tune_error_set("row %lld of a set of %lld rows", (long long)row,

@@ -28,6 +28,10 @@ struct tune_dataset;
 struct tune_flags;
 struct tune_tokenizer;
 
+/* Whether a token is both the end of a prompt and the beginning of its answer. That of a prompt is
+ * not trained. That of a header in a conversation is trained, as in transformers. */
+enum tune_joined { TUNE_JOINED_NOT, TUNE_JOINED_PROMPT, TUNE_JOINED_HEADER };
+
 /* One row as the model sees it. Start with a zeroed one and reuse it from call to call. */
 struct tune_example {
     int32_t *ids;       /* [count] */
@@ -39,6 +43,10 @@ struct tune_example {
     int64_t full_count; /* tokens before the cut to max_length */
     int64_t longest;    /* of these, in one sequence; of a pair: the longer one */
     bool empty_answer;  /* a sequence trains on nothing but its end token */
+    enum tune_joined joined;
+    char joined_token[32]; /* the text of the first such token */
+    /* bytes of the assistant's texts, and those that the chat template leaves out */
+    size_t said, left_out;
     bool no_prompt;     /* of a pair: nothing stands before the answers */
     bool bad;           /* the row cannot be read, and bad rows are skipped; count is 0 */
     bool cut_away;      /* the cut took all trained tokens of the row */

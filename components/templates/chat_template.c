@@ -305,6 +305,7 @@ struct tune_chat_template *tune_chat_template_open(const char *model_folder, con
         goto fail;
     if (add_end(t, end_token) == 0 && choose(t, model_folder, chosen) == 0) {
         tune_chat_settle_content(t);
+        tune_chat_settle_calls(t);
         return t;
     }
 fail:

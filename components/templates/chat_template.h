@@ -44,6 +44,7 @@ struct tune_chat_messages {
     struct tune_text tools;   /* JSON array of tool definitions; data NULL: none */
     const char *name;         /* source of the row, for messages; NULL: none */
     int64_t line;
+    bool strict;              /* calls keep their arguments as they are, see below */
 };
 
 /* The text of an assistant's message: from after its header to the end of its end-of-turn token. */
@@ -59,6 +60,9 @@ struct tune_chat_text {
     uint8_t *data;            /* [size]; 1: data, from a message or a tool */
     struct tune_chat_span *spans; /* one for each assistant message, in order */
     int span_count;
+    /* bytes of the assistant's content, reasoning and names of called functions, and those of them
+     * that the text lacks; white space does not count. 0 with a generation prompt */
+    size_t said, left_out;
 };
 /* tune_chat_text_free - free the arrays of text. */
 void tune_chat_text_free(struct tune_chat_text *text);
@@ -102,6 +106,9 @@ void tune_chat_template_date(struct tune_chat_template *t, int64_t seconds);
  * error: the template's own raise_exception (its text), an error in it (with the line), or a limit
  * (jinja.h). Also a message without a role. With TUNE_CHAT_SPANS also a message whose place cannot
  * be known; the error names it.
+ *
+ * The arguments of a call are an object, or text with one in JSON. A template that writes only one
+ * of the two well gets that one, unless the messages are strict.
  *
  * A span ends with the message's turn. A turn is what one pass of a loop over the messages writes;
  * all its data must be the message's. For the last message, the span ends with the text if its turn

@@ -165,6 +165,115 @@ static void system_column(void **state)
                "<system>S~<|endoftext|><user>q~<|endoftext|><assistant>[r~<|endoftext|>]<user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
 }
 
+/* ---- borders ---- */
+
+/* A tokenizer that joins a space with the word behind it. */
+static struct tune_tokenizer *words(void)
+{
+    static const char text[] = "yes yes yes yes yes yes yes yes yes yes", *const special[] = {"<|endoftext|>"};
+    assert_ok(tune_tokenizer_train("words.json", text, sizeof text - 1, 260, special, 1));
+    struct tune_tokenizer *tok = tune_tokenizer_open("words.json");
+    assert_got(tok);
+    struct tune_encoding e = {0};
+    assert_ok(tune_tokenizer_encode(tok, ": yes", 5, 0, &e));
+    assert_int_equal(e.count, 2); /* ":", " yes" */
+    tune_encoding_free(&e);
+    return tok;
+}
+
+/* Where a prompt ends in a space, the token of the space and the answer's first word is trained in conversations, as transformers'
+ * mask of the assistant has it (5.0: " yes" 1, "!" 1, the end 1), and masked in prompts, as in TRL. */
+static void borders(void **state)
+{
+    (void)state;
+    static const char chat[] = "{% for m in messages %}{{ m.role[0] + ': ' + m.content }}{% if m.role == 'assistant' %}{{ eos_token }}{% endif %}"
+                               "{% endfor %}{% if add_generation_prompt %}a: {% endif %}";
+    struct tune_tokenizer *single = bytes;
+    struct tune_example x = {0};
+    put("space.jinja", chat);
+    bytes = words();
+    struct tune_dataset *d = OPEN("m.jsonl", MESSAGES(USER("q") "," ASSISTANT("yes!")) MESSAGES(USER("q") "," ASSISTANT("no")),
+                                  .chat_template = "./space.jinja");
+    assert_string_equal(marked_row(d, 0, NULL), "u: qa:[~ yes!~<|endoftext|>]");
+    assert_ok(tune_dataset_get(d, 0, &x));
+    assert_int_equal(x.joined, TUNE_JOINED_HEADER);
+    assert_string_equal(x.joined_token, " yes");
+    assert_ok(tune_dataset_get(d, 1, &x));
+    assert_int_equal(x.joined, TUNE_JOINED_NOT);
+    tune_dataset_free(d);
+    d = OPEN("p.jsonl", "{\"prompt\": \"q: \", \"completion\": \"yes\"}\n{\"prompt\": \"q:\", \"completion\": \" yes\"}\n", NULL);
+    assert_string_equal(marked_row(d, 0, NULL), "q:~ yes[~<|endoftext|>]");
+    assert_ok(tune_dataset_get(d, 0, &x));
+    assert_int_equal(x.joined, TUNE_JOINED_PROMPT);
+    assert_false(x.empty_answer);
+    assert_string_equal(marked_row(d, 1, NULL), "q:[~ yes~<|endoftext|>]");
+    assert_ok(tune_dataset_get(d, 1, &x));
+    assert_int_equal(x.joined, TUNE_JOINED_NOT);
+    tune_dataset_free(d);
+    tune_example_free(&x);
+    tune_tokenizer_free(bytes);
+    bytes = single;
+}
+
+/* What a template leaves out of the assistant's text: bytes without white space. */
+static void left_out(void **state)
+{
+    (void)state;
+    static const char after[] = "{% for m in messages %}{{ m.role[0] }}:{{ m.content.split('</think>')[-1].lstrip() }};{% endfor %}";
+    static const struct {
+        const char *row, *template;
+        size_t said, lost;
+    } rows[] = {
+        {PAIR, "chatml", 1, 0},
+        {MESSAGES(USER("a") ",{\"role\": \"assistant\", \"reasoning_content\": \"add\", \"content\": \"2 \"}"), "chatml", 4, 3},
+        {MESSAGES(USER("a") ",{\"role\": \"assistant\", \"thinking\": \"add\", \"content\": \"2\"}"), "chatml", 4, 3},
+        {MESSAGES(USER("a") "," ASSISTANT("<think>one more</think>\\n\\n2")), "./after.jinja", 23, 22},
+        {MESSAGES(USER("a") "," ASSISTANT("<think>one more</think>\\n\\n2")), "chatml", 23, 0},
+        {MESSAGES(USER("a") "," ASSISTANT("  2  ")), "./after.jinja", 1, 0},
+        {MESSAGES(USER("x</think>a") "," ASSISTANT("2")), "./after.jinja", 1, 0}, /* not the assistant's */
+        {MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": \"b\", \"tool_calls\": [{\"name\": \"look\", \"arguments\": {}}]}"), "./after.jinja", 5, 4},
+        {MESSAGES(USER("a") "," ASSISTANT("<think>u</think>v") "," USER("b") "," ASSISTANT("<think>w</think>x")), "./after.jinja", 34, 32},
+    };
+    put("after.jinja", after);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct tune_example x = {0};
+        struct tune_dataset *d = OPEN("m.jsonl", rows[i].row, .chat_template = rows[i].template, .train_on = i % 2 ? "all" : NULL);
+        assert_got(d);
+        assert_ok(tune_dataset_get(d, 0, &x));
+        assert_int_equal(x.said, rows[i].said);
+        assert_int_equal(x.left_out, rows[i].lost);
+        tune_example_free(&x);
+        tune_dataset_free(d);
+    }
+}
+
+/* The arguments of a call as text and as an object: each template gets what it writes well. */
+static void arguments(void **state)
+{
+    (void)state;
+    static const char plain[] = "{% for m in messages %}{{ m.role[0] }}:{% for c in m.tool_calls %}{% set f = c.function or c %}{{ f.name }}", end[] = "{% endfor %}{{ m.content }};{% endfor %}";
+    static const char *const writes[][2] = {
+        {"{{ f.arguments | tojson }}", "{\"k\": [1, \"v\"]}"},
+        {"{% for k, v in f.arguments.items() %}{{ k }}={{ v }}{% endfor %}", "k=[1, 'v']"},
+        {"{{ '`' + f.arguments + '`' }}", "`{\"k\": [1, \"v\"]}`"},
+        {"{% if f.arguments is string %}{{ f.arguments }}{% else %}{{ f.arguments | tojson }}{% endif %}", "{\"k\": [1, \"v\"]}"},
+    };
+    static const char *const given[] = {"\"{\\\"k\\\": [1, \\\"v\\\"]}\"", "{\"k\": [1, \"v\"]}"};
+    for (size_t w = 0; w < sizeof writes / sizeof *writes; w++)
+        for (int g = 0; g < 4; g++) {
+            char text[1024], row[1024], expected[256];
+            snprintf(text, sizeof text, "%s%s%s", plain, writes[w][0], end);
+            put("calls.jinja", text);
+            snprintf(row, sizeof row, "{\"messages\": [" USER("a") ",{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [%s\"name\": \"f\", \"arguments\": %s%s]}]}",
+                     g < 2 ? "{" : "{\"type\": \"function\", \"function\": {", given[g % 2], g < 2 ? "}" : "}}");
+            snprintf(expected, sizeof expected, "u[:a;a:f%s;]", writes[w][1]);
+            assert_row(OPEN("m.jsonl", row, .chat_template = "./calls.jinja", .train_on = "all"), expected);
+        }
+    put("calls.jinja", "{% for m in messages %}{{ m.role[0] }}:{% for c in m.tool_calls %}{{ c.arguments | tojson }}{% endfor %}{{ m.content }};{% endfor %}");
+    assert_row(OPEN("m.jsonl", MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"name\": \"f\", \"arguments\": \"{Rome\"}]}"),
+                    .chat_template = "./calls.jinja", .train_on = "all"), "u[:a;a:\"{Rome\";]"); /* no JSON: as it is */
+}
+
 /* ---- shown ---- */
 
 static void shown(void **state)
@@ -548,7 +657,7 @@ static void forms_of_tools(void **state)
                                         "{\"role\": \"tool\", \"tool_call_id\": \"1\", \"content\": \"2\"},"
                                         "{\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": \"b\"}]}"),
                     .chat_template = "chatml"),
-               "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[<tool_call>{\"name\": \"f\", \"arguments\": \"{}\"}</tool_call>"
+               "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>"
                "~<|im_end|>]\n~<|im_start|>tool\n2~<|im_end|>\n~<|im_start|>assistant\n[b~<|im_end|>]\n");
     static const char listed[] = MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": \"b\"}]}");
     assert_row(OPEN("l.jsonl", listed, .chat_template = "llama3"),
@@ -571,7 +680,8 @@ static void forms_of_tools(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(own),    cmocka_unit_test(formats), cmocka_unit_test(system_column),   cmocka_unit_test(shown),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(own),    cmocka_unit_test(formats), cmocka_unit_test(system_column),
+                                       cmocka_unit_test(borders), cmocka_unit_test(left_out), cmocka_unit_test(arguments),   cmocka_unit_test(shown),
                                        cmocka_unit_test(refused), cmocka_unit_test(hashes),    cmocka_unit_test(warned),
                                        cmocka_unit_test(rules),   cmocka_unit_test(long_rows), cmocka_unit_test(real_templates),
                                        cmocka_unit_test(tools),  cmocka_unit_test(forms_of_tools),

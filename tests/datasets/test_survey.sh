@@ -35,6 +35,10 @@ is "the length that takes a pair whole is that of its longest answer" eval 'dpo 
 is "... and no more" eval 'dpo --max-length "$(($(sed -n "s/.* \([0-9]*\) in the longest.*/\1/p" out) - 1))" && said "warning: cut" ".*"'
 printf '{"chosen": "A", "rejected": "B"}\n{"chosen": "a: c", "rejected": "a: b"}\n' >pairs.jsonl
 is "pairs without a prompt" eval 'dpo && said survey ".*; 50 % have no prompt$" && said "warning: no prompt" "50 % of the rows have no prompt, .* --columns prompt=NAME"'
+rows 9 '{"prompt": "Answer: ", "completion": "the %"}' '{"prompt": "Answer:", "completion": " the %"}' >space.jsonl
+is "prompts that end in a space, by their cause" eval 'fit --dataset space.jsonl && said survey ".*; 50 % join prompt and answer in one token$" && said "warning: space" "50 % of the rows have a token that is both the end of the prompt and the beginning of the answer, such as \" the?\", and it is not trained: the prompt ends in a space" && ! grep -q "warning: no answer" out'
+printf '{"messages": [{"role": "user", "content": "1+1?"}, {"role": "assistant", "reasoning_content": "add", "content": "2"}]}\n{"messages": [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2"}]}\n' >think.jsonl
+is "reasoning that the template leaves out" eval 'fit --dataset think.jsonl --chat-template chatml && said survey ".*; the chat template leaves out 75 % of the assistant.s text in 50 % of the rows$" && said "warning: left out" "50 % of the rows .*; another --chat-template may write it"'
 rows 9 '{"text": "the same row"}' '{"text": "another %"}' >doubled.jsonl
 is "doubled rows: all but the first of them" eval 'fit --dataset doubled.jsonl && said survey ".*; 44.4 % are doubled" && said "warning: doubled" "44.4 % of the rows are the same as an earlier row"'
 rows 9 '{"text": "I am {{name}}, % years"}' '{"text": "I am {name} and {{ 1 }}, %"}' >unfilled.jsonl
