@@ -178,6 +178,7 @@ static int read_formatted(const struct tune_dataset *d, const struct tune_row *r
         x->no_prompt = d->format.pairs && p->count > 0 && (p->at[0].trained || p->at[0].end == 0);
         TRY(fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->text, p->at, p->count,
                  p->whole, x, lost));
+        x->adapted |= p->whole ? p->chat.adapted : 0;
         x->said += p->whole ? p->rendered.said : 0;
         x->left_out += p->whole ? p->rendered.left_out : 0;
         if (x->count == x->second && d->format.pairs)
@@ -265,6 +266,7 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     x->bad = x->cut_away = x->empty_answer = x->no_prompt = false;
     x->joined = TUNE_JOINED_NOT;
     x->said = x->left_out = 0;
+    x->adapted = 0;
     x->hash = 0;
     if (row < 0 || row >= d->count)
         return tune_error_set("row %lld of a set of %lld rows", (long long)row,

@@ -420,6 +420,7 @@ int tune_format_settle(struct tune_format *f, const struct tune_columns *have, c
 {
     memset(f, 0, sizeof *f);
     f->prompts = o->prompts;
+    f->strict = o->strict;
     if (o->columns)
         TRY(read_map(f, o->columns));
     TRY(choose(f, have, o));

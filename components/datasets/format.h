@@ -56,6 +56,7 @@ struct tune_format {
     char *map;                                /* --columns, split into strings */
     struct tune_chat_template *chat;          /* for conversations */
     bool pairs;      /* a row is a chosen and a rejected answer */
+    bool strict;     /* conversations that break a rule are errors */
     bool prompts;    /* only what comes before the answer is read */
 };
 

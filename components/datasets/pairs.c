@@ -97,6 +97,12 @@ static int read_messages(const struct tune_format *f, const struct tune_rows *ro
     return tune_conversation_read(&p->chat, &p->values.json, v->text, f->kind == TUNE_FORMAT_SHAREGPT_PREFERENCE);
 }
 
+static bool same_message(const struct tune_chat_message *a, const struct tune_chat_message *b)
+{
+    const struct tune_text *x = a->json.data ? &a->json : &a->content, *y = b->json.data ? &b->json : &b->content;
+    return !strcmp(a->role, b->role) && !a->json.data == !b->json.data && x->size == y->size && memcmp(x->data, y->data, x->size) == 0;
+}
+
 /* Two whole conversations: the messages that both begin with are the prompt. */
 static int whole(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
 {
@@ -105,8 +111,7 @@ static int whole(const struct tune_format *f, const struct tune_rows *rows, cons
     int other = c->count, same = 0;
     TRY(read_messages(f, rows, row, p, p->side));
     while (same < other && other + same < c->count) {
-        const struct tune_text *a = &c->items[same].json, *b = &c->items[other + same].json;
-        if (a->size != b->size || memcmp(a->data, b->data, a->size) != 0)
+        if (!same_message(&c->items[same], &c->items[other + same]))
             break;
         same++;
     }

@@ -218,9 +218,11 @@ int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows, 
     size_t at = 0;
     if (system)
         TRY(tune_conversation_lead(&p->chat, system->text));
+    TRY(tune_conversation_adapt(&p->chat, tune_chat_template_takes(f->chat)));
     TRY(f->prompts ? tune_conversation_open(&p->chat, rows->path, row->line)
                    : tune_conversation_check(&p->chat, rows->path, row->line));
-    struct tune_chat_messages chat = {.items = p->chat.items, .count = p->chat.count, .name = rows->path, .line = row->line};
+    struct tune_chat_messages chat = {.items = p->chat.items, .count = p->chat.count, .name = rows->path, .line = row->line,
+                                      .strict = f->strict};
     if (tools >= 0 && !tune_pieces_no_value(&p->values.at[tools])) {
         if (!is_list(&p->values.at[tools]))
             return tune_pieces_bad_row(rows, row, f->columns[tools], "is no list of tools in this row");
@@ -228,6 +230,8 @@ int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows, 
     }
     TRY(tune_chat_template_render(f->chat, &chat, how, &p->rendered));
     const struct tune_chat_text *r = &p->rendered;
+    if (r->calls_changed)
+        p->chat.adapted |= 1u << TUNE_ADAPTED_CALLS;
     for (int i = 0; !all && i < r->span_count; i++) {
         if (f->pairs && !span_trained(f, p, i))
             continue;
@@ -282,6 +286,8 @@ int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows
     p->size = 0;
     p->count = 0;
     p->answer = p->whole = false;
+    p->chat.strict = f->strict;
+    p->chat.adapted = 0;
     TRY(tune_values_read(&p->values, rows, columns, row, f->columns, f->count));
     switch (f->kind) {
     case TUNE_FORMAT_ALPACA:

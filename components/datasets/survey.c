@@ -58,6 +58,8 @@ static void look_at_text(struct tune_survey *s, const struct tune_example *x, do
     }
     s->joined[0] += x->joined == TUNE_JOINED_PROMPT;
     s->joined[1] += x->joined == TUNE_JOINED_HEADER;
+    for (int i = 0; i < TUNE_ADAPTED_KINDS; i++)
+        s->adapted[i] += x->adapted >> i & 1;
     s->left_out += x->left_out > 0;
     *said += x->left_out > 0 ? (double)x->said : 0;
     *left_out += (double)x->left_out;

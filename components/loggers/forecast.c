@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/print.h"
 #include "core/try.h"
+#include "datasets/dataset.h"
 #include "datasets/loader.h"
 #include "devices/ops.h"
 #include "loggers/state.h"
@@ -59,6 +60,27 @@ static int warn_of_texts(struct tune_logger *log, const struct tune_survey *s)
     return warn(log, "warning: left out", s->left_out, s, text);
 }
 
+/* Conversations that are read differently, by kind. */
+static int note_adapted(struct tune_logger *log, const struct tune_survey *s)
+{
+    static const char *const what[TUNE_ADAPTED_KINDS] = {
+        [TUNE_ADAPTED_TURNS] = "have turns of one speaker that are joined",
+        [TUNE_ADAPTED_GREETING] = "lose a greeting, the assistant's message before the first of a user",
+        [TUNE_ADAPTED_SYSTEM] = "have a system text that is moved into the user's message",
+        [TUNE_ADAPTED_DEVELOPER] = "have a developer, who is read as system",
+        [TUNE_ADAPTED_KEYS] = "have messages with keys or roles of another format",
+        [TUNE_ADAPTED_CALLS] = "have calls whose arguments are put into the form that the template writes",
+        [TUNE_ADAPTED_ORDER] = "have an unusual order of turns, or a developer, which the template takes",
+    };
+    char text[700] = "";
+    for (int i = 0; i < TUNE_ADAPTED_KINDS; i++)
+        add_share(text, sizeof text, s->adapted[i], s->rows, what[i]);
+    if (!*text)
+        return 0;
+    tune_append(text, sizeof text, "; `strict` refuses such rows, and leaves arguments as they are");
+    return tune_logger_note(log, "conversations", text + 2);
+}
+
 int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_options *o, const struct tune_survey *s)
 {
     char text[700], what[64];
@@ -83,6 +105,7 @@ int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_option
     add_share(text, sizeof text, s->doubled, s->rows, "are doubled");
     add_share(text, sizeof text, s->bad, s->rows, "cannot be read");
     TRY(tune_logger_note(log, "survey", text));
+    TRY(note_adapted(log, s));
     snprintf(text, sizeof text, "are cut to %d tokens; `max_length` %" PRId64 " would take them whole%s", most, s->longest,
              s->empty + s->cut_away == 0 ? ", and `chunk` parts texts instead" : "");
     TRY(warn(log, "warning: cut", s->cut, s, text));

@@ -70,7 +70,7 @@ static int join_parts(jrun *run, jval *content)
 
 /* The arguments of a call as an object or as JSON text, whichever the template writes well. Text that
  * is no object of JSON stays as it is. */
-static int settle_call(jrun *run, const jval *call, enum tune_chat_calls calls)
+static int settle_call(jrun *run, const jval *call, enum tune_chat_calls calls, bool *changed)
 {
     const jval *function = tune_chat_member(run, call, "function");
     if (function && function->type == JINJA_DICT)
@@ -94,20 +94,21 @@ static int settle_call(jrun *run, const jval *call, enum tune_chat_calls calls)
     }
     if (other.type == JINJA_NONE)
         return 0;
+    *changed = true;
     return tune_jinja_dict_put(run, call->dict, tune_jinja_word("arguments"), other);
 }
 
-static int settle_arguments(jrun *run, const jval *message, enum tune_chat_calls calls)
+static int settle_arguments(jrun *run, const jval *message, enum tune_chat_calls calls, bool *changed)
 {
     const jval *list = tune_chat_member(run, message, "tool_calls");
     for (size_t i = 0; list && list->type == JINJA_LIST && i < list->list->count; i++)
         if (list->list->items[i].type == JINJA_DICT)
-            TRY(settle_call(run, &list->list->items[i], calls));
+            TRY(settle_call(run, &list->list->items[i], calls, changed));
     return 0;
 }
 
 int tune_chat_read_message(jrun *run, bool joins, enum tune_chat_calls calls,
-                           const struct tune_chat_messages *messages, int index, jval *v)
+                           const struct tune_chat_messages *messages, int index, jval *v, bool *changed)
 {
     const struct tune_chat_message *m = &messages->items[index];
     jval all, role, content;
@@ -131,14 +132,17 @@ int tune_chat_read_message(jrun *run, bool joins, enum tune_chat_calls calls,
     const jval *found = all.type == JINJA_DICT ? tune_chat_member(run, &all, "role") : NULL;
     if (!found || found->type != JINJA_TEXT)
         return tune_error_set("message %d is no object with a role", index + 1);
-    TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("role"), as_role(*found)));
+    role = *found;
+    if (m->role)
+        TRY(tune_jinja_copy_text(run, m->role, strlen(m->role), run->mark, &role));
+    TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("role"), as_role(role)));
     found = joins ? tune_chat_member(run, &all, "content") : NULL;
     if (found && found->type == JINJA_LIST) {
         content = *found;
         TRY(join_parts(run, &content));
         TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("content"), content));
     }
-    TRY(calls == TUNE_CALLS_AS_THEY_ARE ? 0 : settle_arguments(run, &all, calls));
+    TRY(calls == TUNE_CALLS_AS_THEY_ARE ? 0 : settle_arguments(run, &all, calls, changed));
     for (size_t i = 0; i < all.dict->count; i++)
         if (all.dict->values[i].type != JINJA_NONE)
             TRY(tune_jinja_dict_put(run, v->dict, all.dict->keys[i], all.dict->values[i]));

@@ -21,6 +21,7 @@ struct rendered {
     size_t size;
     struct told *told;
     size_t said, left_out; /* of struct tune_chat_text; not of prompts */
+    bool calls_changed;
 };
 
 void tune_chat_text_free(struct tune_chat_text *text)
@@ -39,7 +40,7 @@ static bool with_tools(const struct tune_chat_template *t, const struct tune_cha
 }
 
 static int set_variables(const struct tune_chat_template *t, jrun *run, const struct tune_chat_messages *messages, int count,
-                         bool prompt, struct told *told, jval *list)
+                         bool prompt, struct rendered *r, jval *list)
 {
     jval item, key = tune_jinja_word("messages");
     enum tune_chat_calls calls = messages->strict ? TUNE_CALLS_AS_THEY_ARE : t->calls[with_tools(t, messages)];
@@ -47,10 +48,10 @@ static int set_variables(const struct tune_chat_template *t, jrun *run, const st
         TRY(tune_jinja_set_text(run, t->special[i].name, t->special[i].text, strlen(t->special[i].text)));
     TRY(tune_jinja_list_new(run, (size_t)count, false, list));
     for (int i = 0; i < count; i++) {
-        TRY(tune_chat_read_message(run, t->joins, calls, messages, i, &item));
+        TRY(tune_chat_read_message(run, t->joins, calls, messages, i, &item, &r->calls_changed));
         TRY(tune_jinja_list_add(run, list, item));
-        told[i].assistant = tune_jinja_is(tune_chat_member(run, &item, "role"), "assistant");
-        item.dict->turn = &told[i].turn;
+        r->told[i].assistant = tune_jinja_is(tune_chat_member(run, &item, "role"), "assistant");
+        item.dict->turn = &r->told[i].turn;
     }
     run->mark = TUNE_JINJA_DATA;
     TRY(tune_jinja_dict_put(run, &run->globals.names, key, *list));
@@ -77,7 +78,7 @@ static int render(const struct tune_chat_template *t, const struct tune_chat_mes
     jval list;
     jrun *run = tune_jinja_begin(with_tools(t, messages) ? t->tools : t->plain, t->seconds);
     *r = (struct rendered){.told = calloc((size_t)count + 1, sizeof *r->told)};
-    int failed = !run || (!r->told && tune_chat_no_memory()) || set_variables(t, run, messages, count, prompt, r->told, &list) < 0 ||
+    int failed = !run || (!r->told && tune_chat_no_memory()) || set_variables(t, run, messages, count, prompt, r, &list) < 0 ||
                  tune_jinja_render(run, &out) < 0;
     for (int i = 0; !failed && !prompt && i < count; i++)
         if (r->told[i].assistant)
@@ -427,5 +428,6 @@ int tune_chat_template_render(struct tune_chat_template *t, const struct tune_ch
     out->size = full.size;
     out->said = full.said;
     out->left_out = full.left_out;
+    out->calls_changed = full.calls_changed;
     return 0;
 }

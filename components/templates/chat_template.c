@@ -306,6 +306,7 @@ struct tune_chat_template *tune_chat_template_open(const char *model_folder, con
     if (add_end(t, end_token) == 0 && choose(t, model_folder, chosen) == 0) {
         tune_chat_settle_content(t);
         tune_chat_settle_calls(t);
+        tune_chat_settle_takes(t);
         return t;
     }
 fail:

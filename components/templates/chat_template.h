@@ -30,8 +30,8 @@ extern "C" {
 #endif
 
 /* One message, borrowed. Either json is the object of the row; the template may use all its members
- * (role, content, tool_calls, name, ...). Or json.data is NULL, and there are a role and its
- * content. Null members count as absent, as in transformers. */
+ * (role, content, tool_calls, name, ...). A role beside it takes the place of its own. Or json.data
+ * is NULL, and there are a role and its content. Null members count as absent, as in transformers. */
 struct tune_chat_message {
     struct tune_text json;
     const char *role;
@@ -63,6 +63,7 @@ struct tune_chat_text {
     /* bytes of the assistant's content, reasoning and names of called functions, and those of them
      * that the text lacks; white space does not count. 0 with a generation prompt */
     size_t said, left_out;
+    bool calls_changed; /* a call's arguments were put into the other form */
 };
 /* tune_chat_text_free - free the arrays of text. */
 void tune_chat_text_free(struct tune_chat_text *text);
@@ -89,6 +90,20 @@ bool tune_chat_template_is_in(const char *model_folder);
 void tune_chat_template_free(struct tune_chat_template *t);
 const char *tune_chat_template_name(const struct tune_chat_template *t);
 uint64_t tune_chat_template_hash(const struct tune_chat_template *t);
+
+/* tune_chat_template_takes - which conversations the template writes as they are, as bits. Two turns of
+ * a speaker one after the other; the assistant first; a system message that is not the first; a system
+ * message at all (it may be left out, but is not refused); a developer. Those of another template are
+ * refused, or not written whole. Found by renders when it was opened. */
+enum {
+    TUNE_CHAT_TAKES_USERS = 1,
+    TUNE_CHAT_TAKES_ASSISTANTS = 2,
+    TUNE_CHAT_TAKES_GREETING = 4,
+    TUNE_CHAT_TAKES_LATE_SYSTEM = 8,
+    TUNE_CHAT_TAKES_SYSTEM = 16,
+    TUNE_CHAT_TAKES_DEVELOPER = 32
+};
+unsigned tune_chat_template_takes(const struct tune_chat_template *t);
 
 /* tune_chat_template_chosen - the Jinja text of a template that was chosen, with a NUL; NULL: it is
  * the one that transformers finds in the folder. Borrowed. */

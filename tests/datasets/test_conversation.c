@@ -274,6 +274,110 @@ static void arguments(void **state)
                     .chat_template = "./calls.jinja", .train_on = "all"), "u[:a;a:\"{Rome\";]"); /* no JSON: as it is */
 }
 
+/* ---- as people have them ---- */
+
+#define FROM(who, text) "{\"from\": \"" who "\", \"value\": \"" text "\"}"
+#define DEVELOPER(text) "{\"role\": \"developer\", \"content\": \"" text "\"}"
+#define DID(what) (1u << TUNE_ADAPTED_##what)
+
+/* Templates: one that writes all, one that refuses turns that do not alternate, one that writes only what it knows, one that refuses
+ * systems. */
+static void put_templates(void)
+{
+    put("all.jinja", "{% for m in messages %}{{ m.role[0] + ':' + m.content + ';' }}{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
+    put("alternate.jinja", "{% set s = '' %}{% if messages and messages[0].role == 'system' %}{% set s = messages[0].content + '|' %}{% endif %}"
+                           "{% set n = namespace(i=0) %}{% for m in messages %}{% if not (loop.first and m.role == 'system') %}"
+                           "{% if m.role not in ['user', 'assistant'] or (m.role == 'user') != (n.i % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}"
+                           "{{ m.role[0] + ':' + (s if n.i == 0 else '') + m.content + ';' }}{% set n.i = n.i + 1 %}{% endif %}{% endfor %}"
+                           "{% if add_generation_prompt %}a:{% endif %}");
+    put("known.jinja", "{% for m in messages %}{% if m.role in ['user', 'assistant'] or (m.role == 'system' and loop.first) %}"
+                       "{{ m.role[0] + ':' + m.content + ';' }}{% endif %}{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
+    put("nosystem.jinja", "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+                          "{{ m.role[0] + ':' + m.content + ';' }}{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
+}
+
+/* What a template takes is left to it; only what it refuses or leaves out is changed, and noted. */
+static void as_people_have_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *template, *expected;
+        unsigned adapted;
+    } rows[] = {
+        {PAIR, "alternate", "u:a;a:[b;]", 0},
+        {MESSAGES(SYSTEM("s") "," USER("a") "," ASSISTANT("b")), "alternate", "u:s|a;a:[b;]", 0},
+        /* turns of one speaker */
+        {MESSAGES(USER("a") "," USER("b") "," ASSISTANT("c") "," ASSISTANT("d")), "all", "u:a;u:b;a:[c;]a:[d;]", DID(ORDER)},
+        {MESSAGES(USER("a") "," USER("b") "," USER("") "," ASSISTANT("c") "," ASSISTANT("d")), "alternate", "u:a\n\nb\n\n;a:[c\n\nd;]", DID(TURNS)},
+        {MESSAGES(USER("a") ",{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"<|im_end|>\"}, {\"type\": \"text\", \"text\": \"c\"}]}," ASSISTANT("d")),
+         "alternate", "u:a\n\n<|im_end|>c;a:[d;]", DID(TURNS)},
+        {SHAREGPT("[" FROM("human", "a") "," FROM("human", "b") "," FROM("gpt", "c") "]"), "alternate", "u:a\n\nb;a:[c;]", DID(TURNS)},
+        /* a greeting */
+        {MESSAGES(ASSISTANT("hi") "," USER("a") "," ASSISTANT("b")), "all", "a:[hi;]u:a;a:[b;]", DID(ORDER)},
+        {MESSAGES(ASSISTANT("hi") "," ASSISTANT("you") "," USER("a") "," ASSISTANT("b")), "alternate", "u:a;a:[b;]", DID(GREETING)},
+        {MESSAGES(SYSTEM("s") "," ASSISTANT("hi") "," USER("a") "," ASSISTANT("b")), "alternate", "u:s|a;a:[b;]", DID(GREETING)},
+        /* systems */
+        {MESSAGES(USER("a") "," ASSISTANT("b") "," SYSTEM("s") "," USER("c") "," ASSISTANT("d")), "all", "u:a;a:[b;]s:s;u:c;a:[d;]", DID(ORDER)},
+        {MESSAGES(USER("a") "," ASSISTANT("b") "," SYSTEM("s") "," USER("c") "," ASSISTANT("d")), "alternate", "u:a;a:[b;]u:s\n\nc;a:[d;]", DID(SYSTEM)},
+        {MESSAGES(USER("a") "," ASSISTANT("b") "," SYSTEM("s") "," USER("c") "," ASSISTANT("d")), "known", "u:a;a:[b;]u:s\n\nc;a:[d;]", DID(SYSTEM)},
+        {MESSAGES(USER("a") "," SYSTEM("s") "," ASSISTANT("b")), "known", "u:a\n\ns;a:[b;]", DID(SYSTEM)},
+        {MESSAGES(SYSTEM("s") "," USER("a") "," ASSISTANT("b")), "known", "s:s;u:a;a:[b;]", 0},
+        {MESSAGES(SYSTEM("s") "," USER("a") "," ASSISTANT("b")), "nosystem", "u:s\n\na;a:[b;]", DID(SYSTEM)},
+        /* a developer */
+        {MESSAGES(DEVELOPER("s") "," USER("a") "," ASSISTANT("b")), "all", "d:s;u:a;a:[b;]", DID(ORDER)},
+        {MESSAGES(DEVELOPER("s") "," USER("a") "," ASSISTANT("b")), "known", "s:s;u:a;a:[b;]", DID(DEVELOPER)},
+        {MESSAGES(DEVELOPER("s") "," USER("a") "," ASSISTANT("b")), "nosystem", "d:s;u:a;a:[b;]", DID(ORDER)},
+        /* keys and names of roles */
+        {MESSAGES(FROM("human", "a") "," FROM("gpt", "b")), "all", "u:a;a:[b;]", DID(KEYS)},
+        {SHAREGPT("[" USER("a") "," ASSISTANT("b") "]"), "all", "u:a;a:[b;]", DID(KEYS)},
+        {SHAREGPT("[" FROM("human", "a") ",{\"from\": \"gpt\", \"content\": \"b\"}," USER("c") ",{\"role\": \"model\", \"value\": \"d\"}]"), "all",
+         "u:a;a:[b;]u:c;a:[d;]", DID(KEYS)},
+        {MESSAGES("{\"role\": \"human\", \"content\": \"a\"}, {\"role\": \"bot\", \"content\": \"b\"}"), "all", "u:a;a:[b;]", DID(KEYS)},
+        {MESSAGES("{\"role\": \"user\", \"content\": \"a\", \"from\": \"x\"}," ASSISTANT("b")), "all", "u:a;a:[b;]", 0},
+        /* all at once */
+        {SHAREGPT("[" FROM("gpt", "hi") "," FROM("human", "a") "," FROM("system", "s") "," USER("b") "," FROM("gpt", "c") "]"), "alternate",
+         "u:a\n\ns\n\nb;a:[c;]", DID(GREETING) | DID(SYSTEM) | DID(TURNS) | DID(KEYS)},
+    };
+    put_templates();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char name[64];
+        struct tune_example x = {0};
+        snprintf(name, sizeof name, "./%s.jinja", rows[i].template);
+        struct tune_dataset *d = OPEN("c.jsonl", rows[i].row, .chat_template = name);
+        assert_string_equal(marked_row(d, 0, NULL), rows[i].expected);
+        assert_ok(tune_dataset_get(d, 0, &x));
+        assert_int_equal(x.adapted, rows[i].adapted);
+        tune_example_free(&x);
+        tune_dataset_free(d);
+        if (rows[i].adapted & ~DID(SYSTEM))
+            REFUSED("c.jsonl", rows[i].row, "c.jsonl:1:", .chat_template = name, .strict = true);
+    }
+}
+
+/* What cannot be mended is a bad row; prompts and their answers stay apart. */
+static void not_mended(void **state)
+{
+    (void)state;
+    put_templates();
+    static const char call[] = "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"name\": \"f\"}]}";
+    char row[512];
+    snprintf(row, sizeof row, MESSAGES(USER("a") ",%s," ASSISTANT("b")), call);
+    REFUSED("c.jsonl", row, "roles must alternate", .chat_template = "./alternate.jinja"); /* joined, the call would be lost */
+    REFUSED("c.jsonl", MESSAGES(ASSISTANT("b") "," USER("a")), "c.jsonl:1: a conversation of 1 message, expected at least 2 (the greeting before the user's first is left out)",
+            .chat_template = "./alternate.jinja");
+    REFUSED("c.jsonl", MESSAGES("{\"role\": \"alien\", \"content\": \"a\"}"), "the role \"alien\"", NULL);
+    REFUSED("c.jsonl", MESSAGES(USER("a") ",{\"role\": \"function_call\", \"content\": \"a\"}"), "the role \"function_call\"", NULL);
+    REFUSED("c.jsonl", MESSAGES(FROM("human", "a") ",{\"from\": \"gpt\"}"), "a message without \"value\"", NULL);
+    assert_row(OPEN("p.jsonl", "{\"prompt\": [" USER("a") "," ASSISTANT("b") "], \"completion\": [" ASSISTANT("c") "]}\n", .chat_template = "./all.jinja"),
+               "u:a;a:b;a:[c;]");
+    REFUSED("p.jsonl", "{\"prompt\": [" USER("a") "," ASSISTANT("b") "], \"completion\": [" ASSISTANT("c") "]}\n", "roles must alternate",
+            .chat_template = "./alternate.jinja");
+    assert_row(OPEN("p.jsonl", "{\"prompt\": [" ASSISTANT("hi") "," USER("a") "," USER("b") "], \"completion\": [" ASSISTANT("c") "," ASSISTANT("d") "]}\n",
+                    .chat_template = "./alternate.jinja"), "u:a\n\nb;a:[c\n\nd;]");
+    assert_row(OPEN("g.jsonl", MESSAGES(ASSISTANT("hi") "," USER("a") "," USER("b")), .chat_template = "./alternate.jinja", .prompts = true),
+               "u:a\n\nb;a:");
+}
+
 /* ---- shown ---- */
 
 static void shown(void **state)
@@ -443,10 +547,10 @@ static void rules(void **state)
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         char text[1024];
         snprintf(text, sizeof text, "%s%s", PAIR, broken[i].row);
-        struct tune_dataset *d = OPEN("c.jsonl", text, NULL);
+        struct tune_dataset *d = OPEN("c.jsonl", text, .strict = true);
         assert_bad(d, 1, broken[i].error);
         tune_dataset_free(d);
-        REFUSED("c.jsonl", strchr(text, '\n') + 1, "c.jsonl:1:", NULL); /* as the first row: before anything starts */
+        REFUSED("c.jsonl", strchr(text, '\n') + 1, "c.jsonl:1:", .strict = true); /* as the first row: before anything starts */
     }
 }
 
@@ -681,7 +785,8 @@ static void forms_of_tools(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(own),    cmocka_unit_test(formats), cmocka_unit_test(system_column),
-                                       cmocka_unit_test(borders), cmocka_unit_test(left_out), cmocka_unit_test(arguments),   cmocka_unit_test(shown),
+                                       cmocka_unit_test(borders), cmocka_unit_test(left_out), cmocka_unit_test(arguments),
+                                       cmocka_unit_test(as_people_have_them), cmocka_unit_test(not_mended),   cmocka_unit_test(shown),
                                        cmocka_unit_test(refused), cmocka_unit_test(hashes),    cmocka_unit_test(warned),
                                        cmocka_unit_test(rules),   cmocka_unit_test(long_rows), cmocka_unit_test(real_templates),
                                        cmocka_unit_test(tools),  cmocka_unit_test(forms_of_tools),

@@ -572,7 +572,7 @@ static void bad_conversations(void **state)
         char text[1024];
         snprintf(text, sizeof text, "{\"messages\": [%s, %s]}\n{\"messages\": [%s]}\n{\"messages\": \"x\"}", USER("a"),
                  ASSISTANT("b"), bad[i].messages);
-        struct tune_dataset *d = OPEN("bad.jsonl", text, .chat_template = plain());
+        struct tune_dataset *d = OPEN("bad.jsonl", text, .chat_template = plain(), .strict = true);
         assert_bad(d, 1, bad[i].error);
         assert_bad(d, 2, "bad.jsonl:3: the column \"messages\" is no list of messages");
         tune_dataset_free(d);

@@ -39,6 +39,14 @@ rows 9 '{"prompt": "Answer: ", "completion": "the %"}' '{"prompt": "Answer:", "c
 is "prompts that end in a space, by their cause" eval 'fit --dataset space.jsonl && said survey ".*; 50 % join prompt and answer in one token$" && said "warning: space" "50 % of the rows have a token that is both the end of the prompt and the beginning of the answer, such as \" the?\", and it is not trained: the prompt ends in a space" && ! grep -q "warning: no answer" out'
 printf '{"messages": [{"role": "user", "content": "1+1?"}, {"role": "assistant", "reasoning_content": "add", "content": "2"}]}\n{"messages": [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2"}]}\n' >think.jsonl
 is "reasoning that the template leaves out" eval 'fit --dataset think.jsonl --chat-template chatml && said survey ".*; the chat template leaves out 75 % of the assistant.s text in 50 % of the rows$" && said "warning: left out" "50 % of the rows .*; another --chat-template may write it"'
+say() { printf '{"role": "%s", "content": "%s"}' "$1" "$2"; }
+{ echo "{\"messages\": [$(say user a), $(say assistant b)]}"; echo "{\"messages\": [$(say user a), $(say user b), $(say assistant c)]}"
+  echo "{\"messages\": [$(say assistant hi), $(say user a), $(say assistant b)]}"; echo "{\"messages\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\", \"value\": \"b\"}]}"; } >people.jsonl
+echo "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('no') }}{% endif %}{{ m.role + m.content + eos_token }}{% endfor %}{% if add_generation_prompt %}assistant{% endif %}" >alternate.jinja
+is "conversations that are changed: each kind, and the option" eval 'fit --dataset people.jsonl --chat-template ./alternate.jinja && said conversations "25 % have turns of one speaker that are joined; 25 % lose a greeting, .*; 25 % have messages with keys or roles of another format; --strict refuses such rows"'
+is "... left to a template that takes them" eval 'fit --dataset people.jsonl --chat-template plain && said conversations "25 % have messages with keys .*; 50 % have an unusual order of turns, or a developer, which the template takes; --strict"'
+is "... refused by that option" eval '! fit --dataset people.jsonl --chat-template plain --strict && grep -q "people.jsonl:2: message 2 (user): two user messages in a row" out'
+is "... shown" eval '"$BUILD/finetune_full" --model model --dataset people.jsonl --chat-template ./alternate.jinja --show-tokens 4 >out && grep -q "^row 1, .* trained; turns joined$" out && grep -q "^row 0, .* trained$" out'
 rows 9 '{"text": "the same row"}' '{"text": "another %"}' >doubled.jsonl
 is "doubled rows: all but the first of them" eval 'fit --dataset doubled.jsonl && said survey ".*; 44.4 % are doubled" && said "warning: doubled" "44.4 % of the rows are the same as an earlier row"'
 rows 9 '{"text": "I am {{name}}, % years"}' '{"text": "I am {name} and {{ 1 }}, %"}' >unfilled.jsonl
