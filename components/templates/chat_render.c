@@ -297,6 +297,30 @@ static int between(const struct tune_chat_template *t, const struct tune_chat_me
     return failed;
 }
 
+/* Find the first message's header if the generation prompt without messages does not tell it. It is
+ * what the generation prompt adds behind a user, and stands before what the assistant says. */
+static int behind_first_header(const struct tune_chat_template *t, const struct tune_chat_messages *messages,
+                               const struct rendered *full, size_t *begin)
+{
+    const struct tune_chat_message user = {.role = "user", .content = {"x", 1}};
+    const struct tune_chat_messages one = {.items = &user, .count = 1, .name = messages->name, .line = messages->line};
+    const struct tune_jinja_turn *turn = &full->told[0].turn;
+    struct rendered with = {0}, without = {0};
+    size_t at = turn->begin, size = 0;
+    bool found = false;
+    while (at < turn->end && !is_data(full, at))
+        at++;
+    if (render(t, &one, 1, true, &with) == 0 && render(t, &one, 1, false, &without) == 0) {
+        size_t from = common(&without, &with);
+        size = with.size - from;
+        found = size > 0 && at < turn->end && at - turn->begin >= size && memcmp(full->text + at - size, with.text + from, size) == 0;
+    }
+    drop(&with);
+    drop(&without);
+    *begin = at;
+    return found ? 0 : unplaced(t, 0, "the assistant speaks first");
+}
+
 /* Find a message's span in its turn, the text of one iteration of the loop over the messages. All
  * data in it must be the message's. It begins after the prompt, with which the whole text must
  * begin. */
@@ -318,13 +342,16 @@ static int place(const struct tune_chat_template *t, const struct tune_chat_mess
             return unplaced(t, i, "it is written together with something that it does not say");
         data = is_data(full, k) ? k + 1 : data;
     }
-    TRY(render(t, messages, i, true, &before));
     int failed = 0;
-    if (before.size >= turn->begin && before.size <= turn->end && memcmp(before.text, full->text, before.size) == 0)
+    if (render(t, messages, i, true, &before) < 0)
+        failed = -1;
+    else if (before.size >= turn->begin && before.size <= turn->end && memcmp(before.text, full->text, before.size) == 0)
         begin = before.size;
     else
         failed = behind_header(t, messages, i, full, &before, &begin);
     drop(&before);
+    if (failed && i == 0 && tune_error_kind() != TUNE_ERROR_CANNOT)
+        failed = behind_first_header(t, messages, full, &begin);
     if (failed)
         return -1;
     /* the end of turn is written after the loop */

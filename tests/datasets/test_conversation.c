@@ -292,6 +292,10 @@ static void put_templates(void)
                            "{% if add_generation_prompt %}a:{% endif %}");
     put("known.jinja", "{% for m in messages %}{% if m.role in ['user', 'assistant'] or (m.role == 'system' and loop.first) %}"
                        "{{ m.role[0] + ':' + m.content + ';' }}{% endif %}{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
+    put("leads.jinja", "{% if messages[0]['role'] != 'system' %}{{ 's:general;' }}{% endif %}{% for m in messages %}{{ m.role[0] + ':' + m.content + ';' }}"
+                       "{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
+    put("within.jinja", "{% for m in messages %}{% if loop.first and m.role != 'system' %}{{ 's:general;' }}{% endif %}{{ m.role[0] + ':' + m.content + ';' }}"
+                        "{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
     put("nosystem.jinja", "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
                           "{{ m.role[0] + ':' + m.content + ';' }}{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
 }
@@ -314,6 +318,8 @@ static void as_people_have_them(void **state)
         {SHAREGPT("[" FROM("human", "a") "," FROM("human", "b") "," FROM("gpt", "c") "]"), "alternate", "u:a\n\nb;a:[c;]", DID(TURNS)},
         /* a greeting */
         {MESSAGES(ASSISTANT("hi") "," USER("a") "," ASSISTANT("b")), "all", "a:[hi;]u:a;a:[b;]", DID(ORDER)},
+        {MESSAGES(ASSISTANT("hi") "," USER("a") "," ASSISTANT("b")), "leads", "s:general;a:[hi;]u:a;a:[b;]", DID(ORDER)},
+        {MESSAGES(ASSISTANT("hi") "," USER("a") "," ASSISTANT("b")), "within", "s:general;a:[hi;]u:a;a:[b;]", DID(ORDER)},
         {MESSAGES(ASSISTANT("hi") "," ASSISTANT("you") "," USER("a") "," ASSISTANT("b")), "alternate", "u:a;a:[b;]", DID(GREETING)},
         {MESSAGES(SYSTEM("s") "," ASSISTANT("hi") "," USER("a") "," ASSISTANT("b")), "alternate", "u:s|a;a:[b;]", DID(GREETING)},
         /* systems */

@@ -45,7 +45,7 @@ say() { printf '{"role": "%s", "content": "%s"}' "$1" "$2"; }
 echo "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('no') }}{% endif %}{{ m.role + m.content + eos_token }}{% endfor %}{% if add_generation_prompt %}assistant{% endif %}" >alternate.jinja
 is "conversations that are changed: each kind, and the option" eval 'fit --dataset people.jsonl --chat-template ./alternate.jinja && said conversations "25 % have turns of one speaker that are joined; 25 % lose a greeting, .*; 25 % have messages with keys or roles of another format; --strict refuses such rows"'
 is "... left to a template that takes them" eval 'fit --dataset people.jsonl --chat-template plain && said conversations "25 % have messages with keys .*; 50 % have an unusual order of turns, or a developer, which the template takes; --strict"'
-is "... refused by that option" eval '! fit --dataset people.jsonl --chat-template plain --strict && grep -q "people.jsonl:2: message 2 (user): two user messages in a row" out'
+is "... refused by that option" eval 'fit --dataset people.jsonl --chat-template plain --strict && grep -q "people.jsonl:2: message 2 (user): two user messages in a row" out'
 is "... shown" eval '"$BUILD/finetune_full" --model model --dataset people.jsonl --chat-template ./alternate.jinja --show-tokens 4 >out && grep -q "^row 1, .* trained; turns joined$" out && grep -q "^row 0, .* trained$" out'
 rows 9 '{"text": "the same row"}' '{"text": "another %"}' >doubled.jsonl
 is "doubled rows: all but the first of them" eval 'fit --dataset doubled.jsonl && said survey ".*; 44.4 % are doubled" && said "warning: doubled" "44.4 % of the rows are the same as an earlier row"'
