@@ -15,7 +15,7 @@ enum { FIRST_ROWS = 100 };
 
 static struct tune_csv *open_record(const struct tune_rows *rows, const struct tune_row *row)
 {
-    return tune_csv_from_text(row->text, row->size, rows->path, row->line, rows->format == TUNE_DATASET_TSV ? '\t' : ',');
+    return tune_csv_from_text(row->text, row->size, rows->path, row->line, rows->separator);
 }
 
 /* ---- names ---- */
@@ -77,6 +77,7 @@ int tune_columns_find(struct tune_columns *c, const struct tune_rows *rows, bool
         int status = row.size > TUNE_ROW_LIMIT ? tune_rows_too_long(rows, &row) : 0;
         if (status == 0) {
             tune_json_start(&j, rows->path, row.text, row.size, row.line);
+            j.python = true;
             status = add_keys(c, &j);
             tune_json_free(&j);
         }
@@ -160,6 +161,7 @@ static int follow(const struct tune_json *row, struct tune_text text, const char
     struct tune_json j;
     int found = 1;
     tune_json_start(&j, row->name, text.data, text.size, tune_json_line(row));
+    j.python = true;
     for (; found == 1 && *path; path += strcspn(path, ".") + (path[strcspn(path, ".")] == '.'))
         found = step_into(&j, path, strcspn(path, "."));
     if (found == 1) {
@@ -210,6 +212,7 @@ static int read_object(struct tune_values *v, const struct tune_rows *rows, cons
 {
     tune_json_free(&v->json);
     tune_json_start(&v->json, rows->path, row->text, row->size, row->line);
+    v->json.python = true;
     TRY(find_values(v, names, count));
     for (int i = 0; i < count; i++) {
         if (v->at[i].type != TUNE_JSON_STRING)
@@ -234,9 +237,9 @@ static int read_record(struct tune_values *v, const struct tune_rows *rows, cons
         return -1;
     TRY(tune_csv_row(v->csv, &fields, &have));
     if (have != columns->count)
-        return tune_error_set("%s:%lld: a record of %d fields, the first line names %d columns (a "
-                              "comma too many or too few, or a quote?)", rows->path,
-                              (long long)row->line, have, columns->count);
+        return tune_error_set("%s:%lld: a record of %d fields, the first line names %d columns (%s "
+                              "too many or too few, or a quote?)", rows->path, (long long)row->line,
+                              have, columns->count, tune_csv_separator_name(rows->separator));
     for (int i = 0; i < count; i++)
         for (int k = 0; k < have; k++)
             if (!strcmp(columns->names[k], names[i]))

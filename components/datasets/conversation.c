@@ -20,6 +20,7 @@ int tune_conversation_begin(struct tune_conversation *c, size_t row_size)
 {
     forget_made(c);
     c->count = c->prompt_count = 0;
+    c->adapted = 0;
     c->used = 0;
     if (row_size + 1 <= c->bytes_room)
         return 0;
@@ -45,30 +46,66 @@ int tune_conversation_add(struct tune_conversation *c, const char *role, struct 
     return add(c, (struct tune_chat_message){.role = role, .content = text}, false);
 }
 
+/* Copy a text into the conversation, which has room for all texts of its row. */
+static struct tune_text keep(struct tune_conversation *c, struct tune_text text)
+{
+    struct tune_text kept = {memcpy(c->bytes + c->used, text.data, text.size), text.size};
+    c->bytes[c->used + text.size] = 0;
+    c->used += text.size + 1;
+    return kept;
+}
+
+int tune_conversation_add_copy(struct tune_conversation *c, const char *role, struct tune_text text)
+{
+    return tune_conversation_add(c, role, keep(c, text));
+}
+
+int tune_conversation_lead(struct tune_conversation *c, struct tune_text text)
+{
+    if (c->count > 0 && (!strcmp(c->items[0].role, "system") || !strcmp(c->items[0].role, "developer")))
+        return 0;
+    TRY(tune_conversation_add(c, "system", text));
+    struct tune_chat_message system = c->items[c->count - 1];
+    memmove(c->items + 1, c->items, (size_t)(c->count - 1) * sizeof *c->items);
+    memmove(c->untrained + 1, c->untrained, (size_t)(c->count - 1) * sizeof *c->untrained);
+    c->items[0] = system;
+    c->untrained[0] = false;
+    c->prompt_count++;
+    return 0;
+}
+
 /* ---- one message ---- */
 
+enum { IN_MESSAGES = 1, IN_SHAREGPT = 2, BY_ANY_NAME = 4 };
+
 /* Translate the name of a role or sender to a role. *call, unless NULL: the sender is function_call. */
-static int read_role(struct tune_json *j, bool sharegpt, const char **role, bool *call)
+static int read_role(struct tune_conversation *c, struct tune_json *j, bool sharegpt, const char **role, bool *call)
 {
     static const struct {
         const char *name, *role;
-        bool sharegpt;
+        int where;
     } known[] = {
-        {"system", "system", false}, {"user", "user", false}, {"assistant", "assistant", false}, {"tool", "tool", false},
-        {"ipython", "ipython", false}, {"system", "system", true}, {"human", "user", true}, {"gpt", "assistant", true},
-        {"user", "user", true}, {"assistant", "assistant", true}, {"tool", "tool", true}, {"observation", "tool", true},
-        {"function_call", "assistant", true},
+        {"system", "system", IN_MESSAGES | IN_SHAREGPT}, {"user", "user", IN_MESSAGES | IN_SHAREGPT},
+        {"assistant", "assistant", IN_MESSAGES | IN_SHAREGPT}, {"tool", "tool", IN_MESSAGES | IN_SHAREGPT},
+        {"ipython", "ipython", IN_MESSAGES}, {"human", "user", IN_SHAREGPT}, {"gpt", "assistant", IN_SHAREGPT},
+        {"observation", "tool", IN_SHAREGPT}, {"function_call", "assistant", IN_SHAREGPT}, {"developer", "developer", BY_ANY_NAME},
+        {"model", "assistant", BY_ANY_NAME}, {"bot", "assistant", BY_ANY_NAME}, {"chatbot", "assistant", BY_ANY_NAME},
+        {"chatgpt", "assistant", BY_ANY_NAME}, {"ai", "assistant", BY_ANY_NAME},
     };
     struct tune_text text;
     const char *begin = j->at;
     TRY(tune_json_string(j, &text));
     if (call)
         *call = tune_text_equal(text, "function_call");
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].sharegpt == sharegpt && tune_text_equal(text, known[i].name)) {
-            *role = known[i].role;
-            return 0;
-        }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        bool here = known[i].where & (sharegpt ? IN_SHAREGPT : IN_MESSAGES), calls = !strcmp(known[i].name, "function_call");
+        if (!tune_text_equal(text, known[i].name) || (!here && (c->strict || (calls && !call))))
+            continue;
+        *role = known[i].role;
+        if (!here && strcmp(known[i].name, "developer"))
+            c->adapted |= 1u << TUNE_ADAPTED_KEYS;
+        return 0;
+    }
     char name[64];
     snprintf(name, sizeof name, "%.60s", text.data);
     tune_blank_controls(name);
@@ -174,7 +211,7 @@ static int read_message(struct tune_conversation *c, struct tune_json *j)
         if ((role && message.role) || (said && content))
             return tune_json_fail(j, "\"%s\" stands here a second time", role ? "role" : "content");
         if (role) {
-            TRY(read_role(j, false, &message.role, NULL));
+            TRY(read_role(c, j, false, &message.role, NULL));
         } else if (tune_text_equal(key, "tool_calls")) {
             TRY(calls = check_calls(j));
         } else if (tune_text_equal(key, "function_call") && tune_json_peek(j) != TUNE_JSON_NULL) {
@@ -243,7 +280,12 @@ static int add_call(struct tune_conversation *c, struct tune_json *j, struct tun
     return add(c, (struct tune_chat_message){.role = "assistant", .json = {text, size}}, false);
 }
 
-static int read_turn(struct tune_conversation *c, struct tune_json *j)
+/* The keys of a message of ShareGPT. */
+struct keys {
+    const char *from, *value;
+};
+
+static int read_turn(struct tune_conversation *c, struct tune_json *j, const struct keys *keys)
 {
     struct tune_chat_message message = {.role = NULL};
     struct tune_text key, value;
@@ -251,25 +293,53 @@ static int read_turn(struct tune_conversation *c, struct tune_json *j)
     int more;
     TRY(tune_json_object(j));
     while ((more = tune_json_key(j, &key)) == 1) {
-        bool from = tune_text_equal(key, "from"), said = tune_text_equal(key, "value");
+        bool from = tune_text_equal(key, keys->from), said = tune_text_equal(key, keys->value);
         if ((from && message.role) || (said && message.content.data))
-            return tune_json_fail(j, "\"%s\" stands here a second time", from ? "from" : "value");
+            return tune_json_fail(j, "\"%s\" stands here a second time", from ? keys->from : keys->value);
         if (from) {
             TRY(tune_json_peek(j));
-            TRY(read_role(j, true, &message.role, &call));
+            TRY(read_role(c, j, true, &message.role, &call));
         } else if (said) {
             TRY(tune_json_string(j, &value));
-            message.content = (struct tune_text){memcpy(c->bytes + c->used, value.data, value.size), value.size};
-            c->bytes[c->used + value.size] = 0;
-            c->used += value.size + 1;
+            message.content = keep(c, value);
         } else {
             TRY(tune_json_skip(j));
         }
     }
     TRY(more);
     if (!message.role || !message.content.data)
-        return tune_json_fail(j, "a message without \"%s\"", message.role ? "value" : "from");
+        return tune_json_fail(j, "a message without \"%s\"", message.role ? keys->value : keys->from);
     return call ? add_call(c, j, message.content) : add(c, message, false);
+}
+
+/* Read a message of either form. sharegpt: the form that is expected. */
+static int read_any(struct tune_conversation *c, struct tune_json *j, bool sharegpt)
+{
+    static const char *const names[] = {"from", "value", "role", "content"};
+    bool has[4] = {false};
+    struct keys keys = {"from", "value"};
+    struct tune_text key;
+    int more;
+    if (c->strict)
+        return sharegpt ? read_turn(c, j, &keys) : read_message(c, j);
+    TRY(tune_json_peek(j));
+    const char *begin = j->at;
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        for (int i = 0; i < 4; i++)
+            has[i] = has[i] || tune_text_equal(key, names[i]);
+        TRY(tune_json_skip(j));
+    }
+    TRY(more);
+    j->at = begin;
+    bool turn = sharegpt ? has[0] || has[1] || !has[2] : (has[0] || has[1]) && !(has[2] && has[3]);
+    if (turn && !has[0] && has[2])
+        keys.from = "role";
+    if (turn && !has[1] && has[3])
+        keys.value = "content";
+    if (turn != sharegpt || (turn && (*keys.from == 'r' || *keys.value == 'c')))
+        c->adapted |= 1u << TUNE_ADAPTED_KEYS;
+    return turn ? read_turn(c, j, &keys) : read_message(c, j);
 }
 
 int tune_conversation_read(struct tune_conversation *c, struct tune_json *j, struct tune_text array, bool sharegpt)
@@ -277,10 +347,10 @@ int tune_conversation_read(struct tune_conversation *c, struct tune_json *j, str
     int more;
     j->at = array.data;
     if (tune_json_peek(j) == TUNE_JSON_OBJECT)
-        return sharegpt ? read_turn(c, j) : read_message(c, j);
+        return read_any(c, j, sharegpt);
     TRY(tune_json_array(j));
     while ((more = tune_json_item(j)) == 1)
-        TRY(sharegpt ? read_turn(c, j) : read_message(c, j));
+        TRY(read_any(c, j, sharegpt));
     return more;
 }
 
@@ -291,35 +361,48 @@ static bool has_role(const struct tune_conversation *c, int i, const char *role)
     return i >= 0 && i < c->count && !strcmp(c->items[i].role, role);
 }
 
-/* Check the order of the roles. *assistants: how many of the messages are the assistant's. */
-static int check_order(const struct tune_conversation *c, const char *name, int64_t line, int *assistants)
+/* The first message that breaks a rule of the order, from 1, and the rule. 0: none does. */
+static int find_broken(const struct tune_conversation *c, const char **rule)
 {
-    const char *broken = NULL;
-    int at = 0;
-    *assistants = 0;
-    for (int i = 0; i < c->count && !broken; i++) {
-        bool assistant = has_role(c, i, "assistant");
-        *assistants += assistant;
-        at = i + 1;
+    for (int i = 0; i < c->count; i++) {
+        *rule = NULL;
         if (i > 0 && has_role(c, i, "system"))
-            broken = "a system message stands only at the begin";
+            *rule = "a system message stands only at the begin";
         else if (has_role(c, i, "user") && has_role(c, i - 1, "user"))
-            broken = "two user messages in a row";
-        else if (assistant && !has_role(c, i - 1, "user") && !has_role(c, i - 1, "tool") && !has_role(c, i - 1, "ipython"))
-            broken = "an assistant's message follows one of a user or a tool";
+            *rule = "two user messages in a row";
+        else if (has_role(c, i, "assistant") && !has_role(c, i - 1, "user") && !has_role(c, i - 1, "tool") && !has_role(c, i - 1, "ipython"))
+            *rule = "an assistant's message follows one of a user or a tool";
+        else if (has_role(c, i, "developer"))
+            *rule = "a developer";
+        if (*rule)
+            return i + 1;
     }
-    if (!broken)
-        return 0;
-    return tune_error_set("%s:%lld: message %d (%s): %s", name, (long long)line, at, c->items[at - 1].role, broken);
+    return 0;
 }
 
-int tune_conversation_check(const struct tune_conversation *c, const char *name, int64_t line)
+/* Check the order of a strict conversation; note that of another. */
+static int check_order(struct tune_conversation *c, const char *name, int64_t line)
 {
-    int assistants;
-    TRY(check_order(c, name, line, &assistants));
+    const char *rule;
+    int at = find_broken(c, &rule);
+    if (at == 0)
+        return 0;
+    c->adapted |= 1u << TUNE_ADAPTED_ORDER;
+    if (!c->strict)
+        return 0;
+    return tune_error_set("%s:%lld: message %d (%s): %s", name, (long long)line, at, c->items[at - 1].role, rule);
+}
+
+int tune_conversation_check(struct tune_conversation *c, const char *name, int64_t line)
+{
+    int assistants = 0;
+    TRY(check_order(c, name, line));
+    for (int i = 0; i < c->count; i++)
+        assistants += has_role(c, i, "assistant");
     if (c->count < 2)
-        return tune_error_set("%s:%lld: a conversation of %d message%s, expected at least 2", name, (long long)line, c->count,
-                              c->count == 1 ? "" : "s");
+        return tune_error_set("%s:%lld: a conversation of %d message%s, expected at least 2%s", name, (long long)line, c->count,
+                              c->count == 1 ? "" : "s",
+                              c->adapted >> TUNE_ADAPTED_GREETING & 1 ? " (the greeting before the user's first is left out)" : "");
     if (assistants == 0)
         return tune_error_set("%s:%lld: no message of the assistant: there is nothing to train on", name, (long long)line);
     return 0;
@@ -327,8 +410,7 @@ int tune_conversation_check(const struct tune_conversation *c, const char *name,
 
 int tune_conversation_open(struct tune_conversation *c, const char *name, int64_t line)
 {
-    int assistants;
-    TRY(check_order(c, name, line, &assistants));
+    TRY(check_order(c, name, line));
     if (has_role(c, c->count - 1, "assistant"))
         c->count--;
     if (c->count > 0 && !has_role(c, c->count - 1, "system"))

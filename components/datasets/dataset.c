@@ -1,6 +1,7 @@
 /* dataset.c - from a row of a file, or a callback, to tokens and a mask. */
 #include "datasets/dataset.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "core/random.h"
 #include "core/try.h"
 #include "datasets/dataset_state.h"
+#include "files/csv.h"
 #include "tokenizers/tokenizer.h"
 
 enum { PROBED_ROWS = 1000 }; /* rows searched for a readable one if bad rows are skipped */
@@ -59,12 +61,22 @@ bool tune_example_has_label(const struct tune_example *x)
     return end > 0 && memchr(x->trained, 1, (size_t)end) && (!x->second || memchr(x->trained + end, 1, (size_t)(x->count - end)));
 }
 
+/* True if a token that begins in the masked piece `at` and ends at `end` reaches into a trained one. */
+static bool reaches(const struct tune_piece *pieces, int count, int at, int64_t end)
+{
+    for (int k = at + 1; !pieces[at].trained && k < count && (size_t)end > pieces[k - 1].end; k++)
+        if (pieces[k].trained && pieces[k].end > pieces[k - 1].end)
+            return true;
+    return false;
+}
+
 /* Append tokens and mask of a text in pieces, cut to max_length. *lost: all labels were beyond the
- * cut. A token belongs to the piece in which it begins. Tokens that the tokenizer's template added
+ * cut. A token belongs to the piece in which it begins. In a conversation, a token that reaches into
+ * what the assistant says is trained, as in transformers. Tokens that the tokenizer's template added
  * before the text belong to the first piece, those after it to the last. An appended token is
  * trained. It is not appended where the text already ends with it. */
-static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, const struct tune_piece *pieces,
-                int count, struct tune_example *x, bool *lost)
+static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, const char *text,
+                const struct tune_piece *pieces, int count, bool chat, struct tune_example *x, bool *lost)
 {
     int64_t first = 0, have = 0;
     int at = 0;
@@ -84,7 +96,11 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
             at--;
         while (own && at < count - 1 && (size_t)e->starts[i] >= pieces[at].end)
             at++;
-        bool trained = appended || pieces[own ? at : in_text ? count - 1 : 0].trained;
+        bool joined = own && reaches(pieces, count, at, e->ends[i]);
+        bool trained = appended || (joined && chat) || pieces[own ? at : in_text ? count - 1 : 0].trained;
+        if (joined && !x->joined)
+            snprintf(x->joined_token, sizeof x->joined_token, "%.*s", (int)(e->ends[i] - e->starts[i]), text + e->starts[i]);
+        x->joined = joined && !x->joined ? chat ? TUNE_JOINED_HEADER : TUNE_JOINED_PROMPT : x->joined;
         in_text = in_text || own;
         answered = answered || (trained && !appended);
         if (have >= kept) {
@@ -96,7 +112,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
         labelled = labelled || (trained && have > 0);
     }
     *lost = *lost || (beyond && !labelled);
-    x->empty_answer = x->empty_answer || (labelled && !answered);
+    x->empty_answer = x->empty_answer || (labelled && !answered && !x->joined);
     return 0;
 }
 
@@ -134,7 +150,7 @@ static int read_plain(const struct tune_dataset *d, const struct tune_row *row, 
     pieces[count - 1] = (struct tune_piece){text.size, !d->format.prompts};
     if (tune_tokenizer_encode(d->tok, text.data, text.size, TUNE_ADD_SPECIAL, &s->tokens) < 0)
         return row_failed(d, row);
-    return fill(d, &s->tokens, d->append_id >= 0 && text.size > 0, pieces, count, x, lost);
+    return fill(d, &s->tokens, d->append_id >= 0 && text.size > 0, text.data, pieces, count, false, x, lost);
 }
 
 int tune_dataset_pieces(const struct tune_dataset *d, int64_t row, struct tune_pieces *p)
@@ -159,7 +175,12 @@ static int read_formatted(const struct tune_dataset *d, const struct tune_row *r
         if (tune_tokenizer_encode_text(d->tok, p->text, p->size, p->data, p->whole ? 0 : TUNE_ADD_SPECIAL, &s->tokens) < 0)
             return row_failed(d, row);
         x->second = p->side ? x->count : 0;
-        TRY(fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->at, p->count, x, lost));
+        x->no_prompt = d->format.pairs && p->count > 0 && (p->at[0].trained || p->at[0].end == 0);
+        TRY(fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->text, p->at, p->count,
+                 p->whole, x, lost));
+        x->adapted |= p->whole ? p->chat.adapted : 0;
+        x->said += p->whole ? p->rendered.said : 0;
+        x->left_out += p->whole ? p->rendered.left_out : 0;
         if (x->count == x->second && d->format.pairs)
             return tune_error_set("%s:%lld: prompt and answer are both empty", d->rows.path, (long long)row->line);
     }
@@ -242,7 +263,10 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     struct found found = {0};
     int status;
     x->count = x->full_count = x->longest = x->second = 0;
-    x->bad = x->cut_away = x->empty_answer = false;
+    x->bad = x->cut_away = x->empty_answer = x->no_prompt = false;
+    x->joined = TUNE_JOINED_NOT;
+    x->said = x->left_out = 0;
+    x->adapted = 0;
     x->hash = 0;
     if (row < 0 || row >= d->count)
         return tune_error_set("row %lld of a set of %lld rows", (long long)row,
@@ -391,6 +415,38 @@ static int probe_formatted(struct tune_dataset *d)
     return tune_error_set("%s: %s", d->rows.path, text);
 }
 
+/* Say how the file was read, where its name or first line does not. */
+static void describe_file(struct tune_dataset *d)
+{
+    const struct tune_rows *r = &d->rows;
+    if (r->list_end)
+        tune_append(d->about, sizeof d->about, "; rows are the list \"%s\"", r->list);
+    if (r->objects && !r->list_end)
+        tune_append(d->about, sizeof d->about, "; objects over several lines");
+    if (r->separator && r->separator != (r->format == TUNE_DATASET_TSV ? '\t' : ','))
+        tune_append(d->about, sizeof d->about, "; fields parted by %s", tune_csv_separator_name(r->separator));
+}
+
+/* Name the columns that are not read. */
+static void describe_unread(struct tune_dataset *d)
+{
+    enum { NAMED = 8 };
+    char names[512] = "";
+    int count = 0;
+    for (int i = 0; i < d->columns.count; i++) {
+        const char *name = d->columns.names[i];
+        bool read = d->formatted ? tune_format_reads(&d->format, name) : d->text.field && !strcmp(name, d->text.field);
+        if (read || !*name || (d->formatted && d->format.recognised && !strcmp(name, "text")))
+            continue;
+        if (count++ < NAMED)
+            tune_append_item(names, sizeof names, "%.60s", name);
+    }
+    if (count > 0)
+        tune_append(d->about, sizeof d->about, "; not read: %s", names);
+    if (count > NAMED)
+        tune_append(d->about, sizeof d->about, " and %d more", count - NAMED);
+}
+
 static void describe(struct tune_dataset *d)
 {
     const struct tune_format *f = &d->format;
@@ -399,7 +455,7 @@ static void describe(struct tune_dataset *d)
     size_t size = sizeof d->about;
     snprintf(about, size, "%s%s, columns ", tune_format_name(f), f->recognised ? " (recognised)" : "");
     for (int i = 0; i < f->count; i++)
-        if (tune_columns_has(&d->columns, f->columns[i])) {
+        if (tune_columns_has(&d->columns, f->columns[i]) && !f->left_out[i]) {
             bool renamed = strcmp(f->names[i], f->columns[i]) != 0;
             tune_append(about, size, "%s%.100s%s%.100s", i ? ", " : "", f->names[i], renamed ? "=" : "",
                         renamed ? f->columns[i] : "");
@@ -412,7 +468,20 @@ static void describe(struct tune_dataset *d)
         tune_append(about, size, "; chat template %s", tune_chat_template_name(f->chat));
     if (d->append_id >= 0)
         tune_append(about, size, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
+    describe_unread(d);
+    describe_file(d);
     tune_blank_controls(d->about);
+}
+
+/* A heading of one column with a separator in its name is a file parted in another way. */
+static int check_heading(const struct tune_dataset *d, const char *field)
+{
+    const char *name = d->columns.count == 1 ? d->columns.names[0] : "", *found = strpbrk(name, TUNE_SEPARATORS);
+    if (!found || (field && !strcmp(field, name)))
+        return 0;
+    return tune_error_usage("%s: its first line names one column, \"%.200s\", with %s in it, and the lines below do not part by "
+                            "that; part all lines by commas, or give `text_field` '%.200s' if it is one column", d->rows.path, name,
+                            tune_csv_separator_name(*found), name);
 }
 
 /* Choose the format, and for text the field. */
@@ -431,6 +500,8 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
         given.row_format = "text";
     if (!paragraphs && (!as_ever || csv))
         TRY(tune_columns_find(&d->columns, &d->rows, o->skip_bad_rows));
+    if (csv)
+        TRY(check_heading(d, o->text_field));
     TRY(tune_format_settle(&d->format, &d->columns, &given, &d->rows));
     d->formatted = d->format.kind != TUNE_FORMAT_TEXT;
     if (d->formatted && o->text_field)
@@ -440,6 +511,7 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
     if (o->text_field && o->columns)
         return tune_error_usage("`text_field` %s and `columns` %s both say which column is the "
                                 "text; leave one of them out", o->text_field, o->columns);
+    d->text_named = o->text_field || o->columns;
     const char *field = o->columns && !d->formatted ? d->format.columns[0] : o->text_field;
     if (field && !(d->text.field = strdup(field)))
         return tune_error_no_memory("a field name");
@@ -486,6 +558,9 @@ static void describe_text(struct tune_dataset *d)
         tune_append(about, sizeof d->about, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
     else if (!d->format.prompts)
         tune_append(about, sizeof d->about, "; ended by no token");
+    if (!d->text_named)
+        describe_unread(d);
+    describe_file(d);
     tune_blank_controls(d->about);
 }
 

@@ -28,6 +28,22 @@ struct tune_dataset;
 struct tune_flags;
 struct tune_tokenizer;
 
+/* Whether a token is both the end of a prompt and the beginning of its answer. That of a prompt is
+ * not trained. That of a header in a conversation is trained, as in transformers. */
+enum tune_joined { TUNE_JOINED_NOT, TUNE_JOINED_PROMPT, TUNE_JOINED_HEADER };
+
+/* What of a conversation is read differently, or breaks a rule and is taken as it is (ORDER). */
+enum tune_adapted {
+    TUNE_ADAPTED_TURNS,     /* turns of one speaker are joined */
+    TUNE_ADAPTED_GREETING,  /* the assistant's first message is left out */
+    TUNE_ADAPTED_SYSTEM,    /* a system's text is moved into a user's message */
+    TUNE_ADAPTED_DEVELOPER, /* a developer is a system */
+    TUNE_ADAPTED_KEYS,      /* keys or names of roles are those of another format */
+    TUNE_ADAPTED_CALLS,     /* a call's arguments are put into the other form */
+    TUNE_ADAPTED_ORDER,     /* an order of turns that breaks a rule, and that the template takes */
+    TUNE_ADAPTED_KINDS
+};
+
 /* One row as the model sees it. Start with a zeroed one and reuse it from call to call. */
 struct tune_example {
     int32_t *ids;       /* [count] */
@@ -39,6 +55,12 @@ struct tune_example {
     int64_t full_count; /* tokens before the cut to max_length */
     int64_t longest;    /* of these, in one sequence; of a pair: the longer one */
     bool empty_answer;  /* a sequence trains on nothing but its end token */
+    enum tune_joined joined;
+    char joined_token[32]; /* the text of the first such token */
+    /* bytes of the assistant's texts, and those that the chat template leaves out */
+    size_t said, left_out;
+    unsigned adapted;   /* a bit for each enum tune_adapted */
+    bool no_prompt;     /* of a pair: nothing stands before the answers */
     bool bad;           /* the row cannot be read, and bad rows are skipped; count is 0 */
     bool cut_away;      /* the cut took all trained tokens of the row */
     uint64_t hash;      /* tune_dataset_row_hash of the row */

@@ -90,6 +90,19 @@ static int show_sequence(const struct tune_dataset *d, struct tune_tokenizer *to
     return 0;
 }
 
+/* Say what of the row's conversation is read differently. */
+static void show_adapted(unsigned adapted, FILE *stream)
+{
+    static const char *const what[TUNE_ADAPTED_KINDS] = {"turns joined", "greeting left out", "system text moved", "developer as system",
+        "keys or roles of another format", "arguments put into the template's form", "unusual order of turns"};
+    const char *before = "; ";
+    for (int i = 0; i < TUNE_ADAPTED_KINDS; i++)
+        if (adapted >> i & 1) {
+            fprintf(stream, "%s%s", before, what[i]);
+            before = ", ";
+        }
+}
+
 static int show_row(struct tune_dataset *d, struct tune_tokenizer *tok, int64_t row, struct tune_example *x, FILE *stream)
 {
     char where[TUNE_DATASET_SOURCE_SIZE];
@@ -106,6 +119,7 @@ static int show_row(struct tune_dataset *d, struct tune_tokenizer *tok, int64_t 
     fprintf(stream, "%lld tokens, %lld trained", (long long)x->count, (long long)trained);
     if (x->count < x->full_count)
         fprintf(stream, ", cut from %lld", (long long)x->full_count);
+    show_adapted(x->adapted, stream);
     fputc('\n', stream);
     if (!x->second)
         TRY(show_sequence(d, tok, row, x, 0, stream));

@@ -30,6 +30,7 @@ struct tune_dataset {
     struct tune_columns columns; /* if the rows have columns */
     struct tune_format format;
     bool formatted;              /* true: rows have a format; false: a row is one text */
+    bool text_named;             /* the caller said which column is the text */
     char about[1024], warning[512], rows_are[160];
     struct tune_text_rows text;
     struct tune_chunks chunks; /* count 0: a row of the file is a row of the set */

@@ -22,27 +22,28 @@ static const char *const alpaca[2] = {
 
 static const struct known {
     const char *name;
-    const char *names[5]; /* of columns; the last `optional` ones may be absent */
+    const char *names[8]; /* of columns; the last `optional` ones may be absent */
     int optional;
     bool train_on[4];     /* values --train-on accepts; the first is the default */
 } formats[] = {
     [TUNE_FORMAT_TEXT] = {"text", {"text"}, 0, {[TUNE_TRAIN_ON_COMPLETION] = true, [TUNE_TRAIN_ON_ALL] = true}},
-    [TUNE_FORMAT_ALPACA] = {"alpaca", {"instruction", "output", "input"}, 1, {true, false, false, true}},
-    [TUNE_FORMAT_INSTRUCT] = {"instruct", {"input", "output"}, 0, {true, false, false, true}},
+    [TUNE_FORMAT_ALPACA] = {"alpaca", {"instruction", "output", "input", "system", "history"}, 3, {true, false, false, true}},
+    [TUNE_FORMAT_INSTRUCT] = {"instruct", {"input", "output", "system", "history"}, 2, {true, false, false, true}},
     [TUNE_FORMAT_PROMPT_COMPLETION] = {"prompt-completion", {"prompt", "completion"}, 0, {true, false, false, true}},
-    [TUNE_FORMAT_MESSAGES] = {"messages", {"messages", "tools"}, 1, {false, true, true, true}},
-    [TUNE_FORMAT_SHAREGPT] = {"sharegpt", {"conversations", "tools"}, 1, {false, true, true, true}},
+    [TUNE_FORMAT_MESSAGES] = {"messages", {"messages", "tools", "system"}, 2, {false, true, true, true}},
+    [TUNE_FORMAT_SHAREGPT] = {"sharegpt", {"conversations", "tools", "system"}, 2, {false, true, true, true}},
     [TUNE_FORMAT_TEMPLATE] = {"prompt-template", {NULL}, 0, {true, false, false, true}},
-    [TUNE_FORMAT_MESSAGE_LISTS] = {"prompt-completion", {"prompt", "completion", "tools"}, 1, {true, true, true, true}},
-    [TUNE_FORMAT_PREFERENCE] = {"preference", {"chosen", "rejected", "prompt"}, 1, {true}},
-    [TUNE_FORMAT_SHAREGPT_PREFERENCE] = {"sharegpt-preference", {"chosen", "rejected", "conversations", "tools"}, 1, {true}},
-    [TUNE_FORMAT_ALPACA_PREFERENCE] = {"alpaca-preference", {"instruction", "input", "chosen", "rejected", "output"}, 4, {true}},
-    [TUNE_FORMAT_PREFERENCE_LISTS] = {"preference", {"chosen", "rejected", "prompt", "tools"}, 2, {true}},
+    [TUNE_FORMAT_MESSAGE_LISTS] = {"prompt-completion", {"prompt", "completion", "tools", "system"}, 2, {true, true, true, true}},
+    [TUNE_FORMAT_PREFERENCE] = {"preference", {"chosen", "rejected", "prompt", "system"}, 2, {true}},
+    [TUNE_FORMAT_SHAREGPT_PREFERENCE] = {"sharegpt-preference", {"chosen", "rejected", "conversations", "tools", "system"}, 2, {true}},
+    [TUNE_FORMAT_ALPACA_PREFERENCE] = {"alpaca-preference",
+                                       {"instruction", "input", "chosen", "rejected", "output", "system", "history"}, 6, {true}},
+    [TUNE_FORMAT_INSTRUCT_PREFERENCE] = {"instruct-preference", {"chosen", "rejected", "prompt", "system", "history"}, 2, {true}},
+    [TUNE_FORMAT_PREFERENCE_LISTS] = {"preference", {"chosen", "rejected", "prompt", "tools", "system"}, 3, {true}},
 };
 static const char *const train_on[] = {"completion", "assistant", "last", "all"};
 
-/* index of "input" in names; rows examined to recognise a format */
-enum { ALPACA_INPUT = 2, FIRST_ROWS = 100 };
+enum { FIRST_ROWS = 100 }; /* rows examined to recognise a format */
 
 /* The date that strftime_now gives to chat templates. It is fixed, so that rows have the same
  * tokens in every epoch, on every day and after --resume. */
@@ -165,7 +166,7 @@ static int choose(struct tune_format *f, const struct tune_columns *have, const 
         }
     return tune_error_usage("\"%s\" is no format of rows; expected auto, text, alpaca, instruct, "
                             "prompt-completion, messages or sharegpt; of pairs: preference, sharegpt-preference, "
-                            "alpaca-preference", o->row_format);
+                            "alpaca-preference, instruct-preference", o->row_format);
 }
 
 /* Pairs are for recipes that compare two answers, and those recipes read nothing else. */
@@ -197,6 +198,34 @@ static int check_pairs(const struct tune_format *f, const struct tune_columns *h
     return 0;
 }
 
+/* The column that holds the prompt of preferences under a name of other sets. NULL: none. */
+static const char *stand_in(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows)
+{
+    static const char *const names[] = {"question", "instruction", "input", "query"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (tune_columns_has(have, names[i]) && type_of(f, have, rows, names[i]) == TUNE_JSON_STRING)
+            return names[i];
+    return NULL;
+}
+
+/* Settle what the prompt of preferences is, and whether they are texts or conversations. */
+static void settle_prompt(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o,
+                          const struct tune_rows *rows)
+{
+    int answers = type_of(f, have, rows, "chosen");
+    bool alpaca_kind = f->kind == TUNE_FORMAT_ALPACA_PREFERENCE;
+    if (!has(f, have, alpaca_kind ? "instruction" : "prompt"))
+        f->stand_in = stand_in(f, have, rows);
+    if (f->kind != TUNE_FORMAT_PREFERENCE)
+        return;
+    if (answers == TUNE_JSON_ARRAY || answers == TUNE_JSON_OBJECT)
+        f->kind = TUNE_FORMAT_PREFERENCE_LISTS;
+    else if (o->chat_template && (f->stand_in || has(f, have, "prompt")))
+        f->kind = TUNE_FORMAT_INSTRUCT_PREFERENCE;
+    else if (f->stand_in && f->recognised)
+        f->kind = tune_chat_template_is_in(o->model_folder) ? TUNE_FORMAT_INSTRUCT_PREFERENCE : TUNE_FORMAT_ALPACA_PREFERENCE;
+}
+
 /* Set the names of the format's columns, in the order in which values are read. */
 static int name_columns(struct tune_format *f)
 {
@@ -209,14 +238,70 @@ static int name_columns(struct tune_format *f)
         f->count = f->templates[0].slot_count;
         memcpy(f->names, f->templates[0].slots, (size_t)f->count * sizeof *f->names);
     } else {
-        while (f->count < 5 && k->names[f->count]) {
+        while (f->count < 8 && k->names[f->count]) {
             f->names[f->count] = k->names[f->count];
             f->count++;
         }
     }
-    for (int i = 0; i < f->count; i++)
-        f->columns[i] = column_of(f, f->names[i]);
+    for (int i = 0; i < f->count; i++) {
+        bool prompt = !strcmp(f->names[i], f->kind == TUNE_FORMAT_ALPACA_PREFERENCE ? "instruction" : "prompt");
+        f->columns[i] = f->stand_in && prompt && f->pairs ? f->stand_in : column_of(f, f->names[i]);
+    }
     return 0;
+}
+
+/* Note the optional columns that are something else: `system` that is no text, `history` that is no
+ * list, and the input that is the prompt already. */
+static void leave_out(struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows)
+{
+    for (int i = f->count - f->optional; i < f->count; i++) {
+        bool system = !strcmp(f->names[i], "system"), history = !strcmp(f->names[i], "history");
+        if (f->kind == TUNE_FORMAT_TEMPLATE || strcmp(f->names[i], f->columns[i]))
+            continue; /* the caller named it */
+        int type = (system || history) && tune_columns_has(have, f->names[i]) ? type_of(f, have, rows, f->names[i]) : -1;
+        f->left_out[i] = (system && type >= 0 && type != TUNE_JSON_STRING) || (history && type >= 0 && type != TUNE_JSON_ARRAY) ||
+                         (!strcmp(f->names[i], "input") && f->stand_in && !strcmp(f->stand_in, "input"));
+    }
+}
+
+bool tune_format_reads(const struct tune_format *f, const char *column)
+{
+    size_t size = strlen(column);
+    for (int i = 0; i < f->count; i++)
+        if (!f->left_out[i] && strncmp(f->columns[i], column, size) == 0 && (!f->columns[i][size] || f->columns[i][size] == '.'))
+            return true;
+    return false;
+}
+
+/* Texts without a column for the prompt: what both answers begin with is the prompt. If they begin
+ * differently and another column of text is there, that one may be the prompt. */
+static int check_prompt(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows)
+{
+    struct tune_values v = {0};
+    char list[512] = "";
+    int64_t pairs = 0, alike = 0;
+    bool given = has(f, have, "prompt") || f->stand_in || has(f, have, "system");
+    if (f->kind != TUNE_FORMAT_PREFERENCE || !f->recognised || given)
+        return 0;
+    for (int64_t i = 0; i < rows->count && i < FIRST_ROWS; i++) {
+        struct tune_row row = tune_rows_get(rows, i);
+        if (row.size > TUNE_ROW_LIMIT || tune_values_read(&v, rows, have, &row, f->columns, 2) < 0 ||
+            v.at[0].type != TUNE_JSON_STRING || v.at[1].type != TUNE_JSON_STRING)
+            continue;
+        pairs++;
+        alike += tune_pieces_beginning(v.at[0].text, v.at[1].text) > 0;
+    }
+    tune_values_free(&v);
+    tune_error_clear();
+    for (int i = 0; i < have->count; i++)
+        if (!tune_format_reads(f, have->names[i]) && type_of(f, have, rows, have->names[i]) == TUNE_JSON_STRING)
+            tune_append_item(list, sizeof list, "%.100s", have->names[i]);
+    if (alike * 10 >= pairs * 9 || !*list)
+        return 0;
+    tune_blank_controls(list);
+    return tune_error_usage("%s: the prompt is not known: the two answers begin differently in %lld of the first %lld rows, and these "
+                            "columns of text are not read: %s; give `columns` prompt=NAME, or `format` preference to train without "
+                            "a prompt", rows->path, (long long)(pairs - alike), (long long)pairs, list);
 }
 
 /* Check that every name in --columns belongs to the format. */
@@ -314,7 +399,7 @@ static int open_chat(struct tune_format *f, const struct tune_dataset_options *o
 {
     bool conversations = f->kind == TUNE_FORMAT_INSTRUCT || f->kind == TUNE_FORMAT_MESSAGES || f->kind == TUNE_FORMAT_SHAREGPT ||
                          f->kind == TUNE_FORMAT_MESSAGE_LISTS || f->kind == TUNE_FORMAT_SHAREGPT_PREFERENCE ||
-                         f->kind == TUNE_FORMAT_PREFERENCE_LISTS;
+                         f->kind == TUNE_FORMAT_INSTRUCT_PREFERENCE || f->kind == TUNE_FORMAT_PREFERENCE_LISTS;
     if (!conversations && !o->chat_template)
         return 0;
     if (!conversations)
@@ -335,6 +420,7 @@ int tune_format_settle(struct tune_format *f, const struct tune_columns *have, c
 {
     memset(f, 0, sizeof *f);
     f->prompts = o->prompts;
+    f->strict = o->strict;
     if (o->columns)
         TRY(read_map(f, o->columns));
     TRY(choose(f, have, o));
@@ -342,13 +428,17 @@ int tune_format_settle(struct tune_format *f, const struct tune_columns *have, c
     TRY(check_pairs(f, have, o, rows));
     if (f->kind == TUNE_FORMAT_PROMPT_COMPLETION && type_of(f, have, rows, "prompt") == TUNE_JSON_ARRAY)
         f->kind = TUNE_FORMAT_MESSAGE_LISTS;
-    int answers = f->kind == TUNE_FORMAT_PREFERENCE ? type_of(f, have, rows, "chosen") : -1;
-    if (answers == TUNE_JSON_ARRAY || answers == TUNE_JSON_OBJECT)
-        f->kind = TUNE_FORMAT_PREFERENCE_LISTS;
+    if (f->pairs)
+        settle_prompt(f, have, o, rows);
     TRY(name_columns(f));
     TRY(check_map(f, have));
     if (f->kind != TUNE_FORMAT_TEXT)
         TRY(check_columns(f, have, rows->path));
+    leave_out(f, have, rows);
+    TRY(check_prompt(f, have, rows));
+    if ((o->append_token || o->end_token) && (!o->append_token || strcmp(o->append_token, "none")) &&
+        !(f->end = strdup(o->append_token ? o->append_token : o->end_token)))
+        return tune_error_no_memory("the end token");
     TRY(settle_train_on(f, o));
     if (f->kind != TUNE_FORMAT_TEXT && o->response_template)
         return tune_error_usage("`response_template` looks for text in rows of plain text; rows "
@@ -362,214 +452,6 @@ void tune_format_free(struct tune_format *f)
     tune_prompt_template_free(&f->templates[1]);
     tune_chat_template_free(f->chat);
     free(f->map);
+    free(f->end);
     memset(f, 0, sizeof *f);
-}
-
-/* ---- one row ---- */
-
-int tune_pieces_put(struct tune_pieces *p, const char *text, size_t size, bool trained, bool data)
-{
-    static const char what[] = "a row's text";
-    size_t room = p->room, need = p->size + size + 1;
-    TRY(tune_array_reserve(&p->text, &room, need, 1, what));
-    TRY(tune_array_reserve(&p->data, &p->room, need, 1, what));
-    if (!tune_array_fit(&p->at, (size_t)p->count, sizeof *p->at))
-        return tune_error_no_memory(what);
-    if (size > 0)
-        memcpy(p->text + p->size, text, size);
-    memset(p->data + p->size, data, size);
-    p->size += size;
-    p->text[p->size] = 0;
-    if (p->count > 0 && p->at[p->count - 1].trained == trained)
-        p->at[p->count - 1].end = p->size;
-    else
-        p->at[p->count++] = (struct tune_piece){p->size, trained};
-    return 0;
-}
-
-int tune_pieces_bad_row(const struct tune_rows *rows, const struct tune_row *row, const char *column, const char *what)
-{
-    return tune_error_set("%s:%lld: the column \"%.200s\" %s", rows->path, (long long)row->line,
-                          column, what);
-}
-
-/* The value is absent, null or empty. */
-bool tune_pieces_no_value(const struct tune_field *v)
-{
-    return v->type < 0 || v->type == TUNE_JSON_NULL || (v->type == TUNE_JSON_STRING && v->text.size == 0);
-}
-
-/* Append column i as text: a string, or a number or boolean as spelled. */
-int tune_pieces_need_text(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
-                     const struct tune_pieces *p, int i)
-{
-    int type = p->values.at[i].type;
-    if (type == TUNE_JSON_STRING || type == TUNE_JSON_NUMBER || type == TUNE_JSON_BOOL)
-        return 0;
-    return tune_pieces_bad_row(rows, row, f->columns[i], type < 0                  ? "is not in this row"
-                                             : type == TUNE_JSON_NULL ? "is null in this row, expected text"
-                                                                      : "is a list or an object in this row, expected text");
-}
-
-int tune_pieces_template(const struct tune_format *f, const struct tune_prompt_template *t, const struct tune_rows *rows,
-                         const struct tune_row *row, struct tune_pieces *p, const struct tune_text *answer)
-{
-    for (int i = 0; i < t->count; i++) {
-        const struct tune_prompt_part *part = &t->parts[i];
-        bool trained = part->trained || f->train_on == TUNE_TRAIN_ON_ALL;
-        int v = 0;
-        if (f->prompts && part->trained)
-            return 0;
-        if (part->slot < 0) {
-            TRY(tune_pieces_put(p, part->text, part->size, trained, false));
-            continue;
-        }
-        if (answer && !strcmp(part->text, "output")) {
-            TRY(tune_pieces_put(p, answer->data, answer->size, trained, true));
-            continue;
-        }
-        while (strcmp(f->names[v], part->text))
-            v++;
-        TRY(tune_pieces_need_text(f, rows, row, p, v));
-        TRY(tune_pieces_put(p, p->values.at[v].text.data, p->values.at[v].text.size, trained, true));
-    }
-    p->answer = t->parts[t->count - 1].trained;
-    return 0;
-}
-
-static int fill_pair(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
-{
-    for (int i = 0; i < (f->prompts ? 1 : 2); i++) {
-        TRY(tune_pieces_need_text(f, rows, row, p, i));
-        TRY(tune_pieces_put(p, p->values.at[i].text.data, p->values.at[i].text.size, i == 1 || f->train_on == TUNE_TRAIN_ON_ALL, true));
-    }
-    p->answer = true;
-    return 0;
-}
-
-/* True if the text of the i-th assistant message is trained. */
-static bool span_trained(const struct tune_format *f, const struct tune_pieces *p, int i)
-{
-    if (p->chat.untrained[p->rendered.spans[i].message])
-        return false;
-    switch (f->train_on) {
-    case TUNE_TRAIN_ON_LAST: return i == p->rendered.span_count - 1;
-    case TUNE_TRAIN_ON_COMPLETION: return p->rendered.spans[i].message >= p->chat.prompt_count;
-    default: return true;
-    }
-}
-
-/* True for an array, and for a string that holds one, as ShareGPT sets have it. */
-static bool is_list(const struct tune_field *v)
-{
-    struct tune_json j;
-    if (v->type != TUNE_JSON_STRING)
-        return v->type == TUNE_JSON_ARRAY;
-    tune_json_start(&j, "tools", v->text.data, v->text.size, 1);
-    bool list = tune_json_peek(&j) == TUNE_JSON_ARRAY && tune_json_skip(&j) == 0 && tune_json_end(&j) == 0;
-    tune_json_free(&j);
-    if (!list)
-        tune_error_clear();
-    return list;
-}
-
-/* Apply the chat template to the conversation read so far. */
-int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p,
-                     const struct tune_field *tools)
-{
-    bool all = f->train_on == TUNE_TRAIN_ON_ALL || f->prompts;
-    int how = f->prompts ? TUNE_CHAT_GENERATION_PROMPT : all ? 0 : TUNE_CHAT_SPANS;
-    size_t at = 0;
-    TRY(f->prompts ? tune_conversation_open(&p->chat, rows->path, row->line)
-                   : tune_conversation_check(&p->chat, rows->path, row->line));
-    struct tune_chat_messages chat = {.items = p->chat.items, .count = p->chat.count, .name = rows->path, .line = row->line};
-    if (tools && !tune_pieces_no_value(tools)) {
-        if (!is_list(tools))
-            return tune_pieces_bad_row(rows, row, f->columns[f->count - 1], "is no list of tools in this row");
-        chat.tools = tools->text;
-    }
-    TRY(tune_chat_template_render(f->chat, &chat, how, &p->rendered));
-    const struct tune_chat_text *r = &p->rendered;
-    for (int i = 0; !all && i < r->span_count; i++) {
-        if (f->pairs && !span_trained(f, p, i))
-            continue;
-        TRY(tune_pieces_put(p, r->text + at, r->spans[i].begin - at, false, false));
-        TRY(tune_pieces_put(p, r->text + r->spans[i].begin, r->spans[i].end - r->spans[i].begin, span_trained(f, p, i), false));
-        at = r->spans[i].end;
-        if (f->pairs)
-            break; /* all that follows the prompt is the answer, as in TRL */
-    }
-    TRY(tune_pieces_put(p, r->text + at, r->size - at, (all || f->pairs) && !f->prompts, false));
-    if (r->size > 0)
-        memcpy(p->data, r->data, r->size);
-    p->whole = true;
-    return 0;
-}
-
-static int fill_lists(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
-{
-    TRY(tune_conversation_begin(&p->chat, row->size));
-    for (int i = 0; i < (f->prompts ? 1 : 2); i++) {
-        if (p->values.at[i].type != TUNE_JSON_ARRAY)
-            return tune_pieces_bad_row(rows, row, f->columns[i], "is no list of messages in this row, as prompts are in the first one");
-        TRY(tune_conversation_read(&p->chat, &p->values.json, p->values.at[i].text, false));
-        if (i == 0)
-            p->chat.prompt_count = p->chat.count;
-    }
-    return tune_pieces_chat(f, rows, row, p, &p->values.at[2]);
-}
-
-static int fill_conversation(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
-                             struct tune_pieces *p)
-{
-    TRY(tune_conversation_begin(&p->chat, row->size));
-    if (f->kind == TUNE_FORMAT_INSTRUCT) {
-        for (int i = 0; i < (f->prompts ? 1 : 2); i++) {
-            TRY(tune_pieces_need_text(f, rows, row, p, i));
-            TRY(tune_conversation_add(&p->chat, i ? "assistant" : "user", p->values.at[i].text));
-        }
-        return tune_pieces_chat(f, rows, row, p, NULL);
-    }
-    int type = p->values.at[0].type;
-    if (type != TUNE_JSON_ARRAY)
-        return tune_pieces_bad_row(rows, row, f->columns[0], type < 0 ? "is not in this row" : "is no list of messages in this row");
-    TRY(tune_conversation_read(&p->chat, &p->values.json, p->values.at[0].text, f->kind == TUNE_FORMAT_SHAREGPT));
-    return tune_pieces_chat(f, rows, row, p, &p->values.at[1]);
-}
-
-int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows, const struct tune_columns *columns,
-                       const struct tune_row *row, struct tune_pieces *p)
-{
-    p->size = 0;
-    p->count = 0;
-    p->answer = p->whole = false;
-    TRY(tune_values_read(&p->values, rows, columns, row, f->columns, f->count));
-    switch (f->kind) {
-    case TUNE_FORMAT_ALPACA:
-        return tune_pieces_template(f, &f->templates[tune_pieces_no_value(&p->values.at[ALPACA_INPUT])], rows, row, p, NULL);
-    case TUNE_FORMAT_TEMPLATE:
-        return tune_pieces_template(f, &f->templates[0], rows, row, p, NULL);
-    case TUNE_FORMAT_PROMPT_COMPLETION:
-        return fill_pair(f, rows, row, p);
-    case TUNE_FORMAT_MESSAGE_LISTS:
-        return fill_lists(f, rows, row, p);
-    case TUNE_FORMAT_PREFERENCE:
-    case TUNE_FORMAT_SHAREGPT_PREFERENCE:
-    case TUNE_FORMAT_ALPACA_PREFERENCE:
-    case TUNE_FORMAT_PREFERENCE_LISTS:
-        return tune_pieces_pair(f, rows, row, p);
-    default:
-        return fill_conversation(f, rows, row, p);
-    }
-}
-
-void tune_pieces_free(struct tune_pieces *p)
-{
-    free(p->text);
-    free(p->data);
-    free(p->at);
-    tune_values_free(&p->values);
-    tune_conversation_free(&p->chat);
-    tune_chat_text_free(&p->rendered);
-    memset(p, 0, sizeof *p);
 }

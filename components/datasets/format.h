@@ -30,6 +30,7 @@ enum tune_format_kind {
     TUNE_FORMAT_PREFERENCE,
     TUNE_FORMAT_SHAREGPT_PREFERENCE,
     TUNE_FORMAT_ALPACA_PREFERENCE,
+    TUNE_FORMAT_INSTRUCT_PREFERENCE, /* texts as a conversation */
     TUNE_FORMAT_PREFERENCE_LISTS /* preference with lists of messages */
 };
 
@@ -49,9 +50,13 @@ struct tune_format {
     const char *columns[TUNE_PROMPT_SLOTS];
     int count;
     int optional; /* this many last columns may be absent, null or empty */
+    bool left_out[TUNE_PROMPT_SLOTS]; /* an optional column that is something else than its name says */
+    const char *stand_in; /* of preferences: the column that is the prompt under another name; NULL: none */
+    char *end;            /* spelling of the token that ends answers; NULL: none */
     char *map;                                /* --columns, split into strings */
     struct tune_chat_template *chat;          /* for conversations */
     bool pairs;      /* a row is a chosen and a rejected answer */
+    bool strict;     /* conversations that break a rule are errors */
     bool prompts;    /* only what comes before the answer is read */
 };
 
@@ -59,12 +64,14 @@ struct tune_format {
  * train_on), the columns and the first rows. It opens templates and checks every slot and name. -1
  * with an error, usually of kind USAGE.
  *
- * tune_format_name, tune_format_train_on - the values for --format and --train-on. */
+ * tune_format_name, tune_format_train_on - the values for --format and --train-on.
+ * tune_format_reads - whether a column of the file, or a part of it, is read. */
 int tune_format_settle(struct tune_format *f, const struct tune_columns *have,
                        const struct tune_dataset_options *options, const struct tune_rows *rows);
 void tune_format_free(struct tune_format *f);
 const char *tune_format_name(const struct tune_format *f);
 const char *tune_format_train_on(const struct tune_format *f);
+bool tune_format_reads(const struct tune_format *f, const char *column);
 
 struct tune_piece {
     size_t end; /* a piece begins at the end of the one before */
@@ -96,20 +103,27 @@ void tune_pieces_free(struct tune_pieces *p);
 /* Parts of tune_format_pieces, for pairs.c:
  * tune_pieces_put - append text; trained and data are for all of it.
  * tune_pieces_need_text - -1 with an error: column i is no text in this row.
- * tune_pieces_template - fill a prompt template. answer: text for the slot {output}; NULL: the
- * column's.
- * tune_pieces_chat - apply the chat template to p->chat. tools: a list, or NULL.
+ * tune_pieces_alpaca - Alpaca's prompt and an answer; NULL: that of the column output.
+ * tune_pieces_chat - apply the chat template to p->chat, with the columns tools and system.
+ * tune_pieces_system - the text of the column system. NULL: there is none.
+ * tune_pieces_history - append the turns of the column history to p->chat.
+ * tune_pieces_beginning - bytes that both texts begin with: whole characters, without a space at
+ * their end. Defined in pairs.c.
  * tune_pieces_pair - the text of one side of a pair, p->side. Defined in pairs.c.
  * tune_pieces_bad_row - the error "file:line: the column ... what". */
 int tune_pieces_put(struct tune_pieces *p, const char *text, size_t size, bool trained, bool data);
 int tune_pieces_need_text(const struct tune_format *f, const struct tune_rows *rows,
                           const struct tune_row *row, const struct tune_pieces *p, int i);
-int tune_pieces_template(const struct tune_format *f, const struct tune_prompt_template *t,
-                         const struct tune_rows *rows, const struct tune_row *row,
-                         struct tune_pieces *p, const struct tune_text *answer);
+int tune_pieces_alpaca(const struct tune_format *f, const struct tune_rows *rows,
+                       const struct tune_row *row, struct tune_pieces *p,
+                       const struct tune_text *answer);
 int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows,
-                     const struct tune_row *row, struct tune_pieces *p,
-                     const struct tune_field *tools);
+                     const struct tune_row *row, struct tune_pieces *p);
+const struct tune_field *tune_pieces_system(const struct tune_format *f,
+                                            const struct tune_pieces *p);
+int tune_pieces_history(const struct tune_format *f, const struct tune_rows *rows,
+                        const struct tune_row *row, struct tune_pieces *p);
+size_t tune_pieces_beginning(struct tune_text a, struct tune_text b);
 int tune_pieces_pair(const struct tune_format *f, const struct tune_rows *rows,
                      const struct tune_row *row, struct tune_pieces *p);
 int tune_pieces_bad_row(const struct tune_rows *rows, const struct tune_row *row,

@@ -65,6 +65,9 @@ struct tune_dataset_options {
     bool prompts;                    /* read only what comes before the answer, for generation:
                                         columns of answers may be absent, a conversation ends where
                                         the assistant speaks next, and nothing is appended */
+    bool strict;                     /* conversations that break a rule of conversation.h are bad
+                                        rows; else they are taken, and changed where the chat
+                                        template does not take them */
     bool skip_bad_rows;              /* count rows that cannot be read, and mark them bad; else an
                                         error */
 };

@@ -5,13 +5,12 @@
 #include "datasets/format.h"
 
 /* The names of the formats, in format.c's order. */
-enum { CHOSEN, REJECTED, PROMPT, TOOLS };                /* preference, sharegpt-preference */
-enum { INSTRUCTION, INPUT, BETTER, WORSE, OUTPUT };      /* alpaca-preference */
+enum { CHOSEN, REJECTED, PROMPT };       /* all but alpaca-preference */
+enum { BETTER = 2, WORSE, OUTPUT };      /* alpaca-preference */
 
 /* ---- texts ---- */
 
-/* Bytes that both texts begin with: whole characters, without a space at their end. */
-static size_t same_beginning(struct tune_text a, struct tune_text b)
+size_t tune_pieces_beginning(struct tune_text a, struct tune_text b)
 {
     size_t most = a.size < b.size ? a.size : b.size, n = 0;
     while (n < most && a.data[n] == b.data[n])
@@ -28,11 +27,16 @@ static int texts(const struct tune_format *f, const struct tune_rows *rows, cons
     TRY(tune_pieces_need_text(f, rows, row, p, CHOSEN));
     TRY(tune_pieces_need_text(f, rows, row, p, REJECTED));
     answer = p->values.at[p->side].text;
+    const struct tune_field *system = tune_pieces_system(f, p);
+    if (system) {
+        TRY(tune_pieces_put(p, system->text.data, system->text.size, false, true));
+        TRY(tune_pieces_put(p, "\n\n", 2, false, false));
+    }
     if (prompt->type >= 0) {
         TRY(tune_pieces_need_text(f, rows, row, p, PROMPT));
         TRY(tune_pieces_put(p, prompt->text.data, prompt->text.size, false, true));
     } else {
-        size_t n = same_beginning(answer, p->values.at[1 - p->side].text);
+        size_t n = tune_pieces_beginning(answer, p->values.at[1 - p->side].text);
         TRY(tune_pieces_put(p, answer.data, n, false, true));
         answer = (struct tune_text){answer.data + n, answer.size - n};
     }
@@ -78,7 +82,7 @@ static int alpaca(const struct tune_format *f, const struct tune_rows *rows, con
         TRY(tune_pieces_need_text(f, rows, row, p, BETTER));
         TRY(tune_pieces_need_text(f, rows, row, p, WORSE));
     }
-    return tune_pieces_template(f, &f->templates[tune_pieces_no_value(&v[INPUT])], rows, row, p, &answer);
+    return tune_pieces_alpaca(f, rows, row, p, &answer);
 }
 
 /* ---- conversations ---- */
@@ -93,6 +97,12 @@ static int read_messages(const struct tune_format *f, const struct tune_rows *ro
     return tune_conversation_read(&p->chat, &p->values.json, v->text, f->kind == TUNE_FORMAT_SHAREGPT_PREFERENCE);
 }
 
+static bool same_message(const struct tune_chat_message *a, const struct tune_chat_message *b)
+{
+    const struct tune_text *x = a->json.data ? &a->json : &a->content, *y = b->json.data ? &b->json : &b->content;
+    return !strcmp(a->role, b->role) && !a->json.data == !b->json.data && x->size == y->size && memcmp(x->data, y->data, x->size) == 0;
+}
+
 /* Two whole conversations: the messages that both begin with are the prompt. */
 static int whole(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
 {
@@ -101,8 +111,7 @@ static int whole(const struct tune_format *f, const struct tune_rows *rows, cons
     int other = c->count, same = 0;
     TRY(read_messages(f, rows, row, p, p->side));
     while (same < other && other + same < c->count) {
-        const struct tune_text *a = &c->items[same].json, *b = &c->items[other + same].json;
-        if (a->size != b->size || memcmp(a->data, b->data, a->size) != 0)
+        if (!same_message(&c->items[same], &c->items[other + same]))
             break;
         same++;
     }
@@ -139,12 +148,27 @@ static int conversation(const struct tune_format *f, const struct tune_rows *row
         answer = answer || !strcmp(p->chat.items[i].role, "assistant");
     if (!answer)
         return tune_pieces_bad_row(rows, row, f->columns[p->side], "has no message of the assistant behind the prompt in this row");
-    return tune_pieces_chat(f, rows, row, p, &p->values.at[TOOLS]);
+    return tune_pieces_chat(f, rows, row, p);
+}
+
+/* Texts as a conversation: the prompt is the user's, the answers are the assistant's. */
+static int turns(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+{
+    TRY(tune_conversation_begin(&p->chat, row->size));
+    TRY(tune_pieces_history(f, rows, row, p));
+    TRY(tune_pieces_need_text(f, rows, row, p, PROMPT));
+    TRY(tune_pieces_need_text(f, rows, row, p, p->side));
+    TRY(tune_conversation_add(&p->chat, "user", p->values.at[PROMPT].text));
+    p->chat.prompt_count = p->chat.count;
+    TRY(tune_conversation_add(&p->chat, "assistant", p->values.at[p->side].text));
+    return tune_pieces_chat(f, rows, row, p);
 }
 
 int tune_pieces_pair(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
 {
     if (f->kind == TUNE_FORMAT_PREFERENCE)
         return texts(f, rows, row, p);
+    if (f->kind == TUNE_FORMAT_INSTRUCT_PREFERENCE)
+        return turns(f, rows, row, p);
     return f->kind == TUNE_FORMAT_ALPACA_PREFERENCE ? alpaca(f, rows, row, p) : conversation(f, rows, row, p);
 }

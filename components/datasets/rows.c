@@ -11,6 +11,7 @@
 
 #include "core/array.h"
 #include "core/try.h"
+#include "datasets/rows_walk.h"
 
 enum { ROWS_APART = 16 };
 #define WINDOW ((size_t)16 << 20) /* bytes scanned before their pages are given back */
@@ -28,19 +29,18 @@ int tune_rows_too_long(const struct tune_rows *rows, const struct tune_row *row)
                           ? "; part the text into paragraphs by empty lines" : "");
 }
 
-static const char *file_end(const struct tune_rows *rows)
+const char *tune_rows_end(const struct tune_rows *rows)
 {
-    return rows->file.data + rows->file.size;
+    return rows->file.data + (rows->list_end ? rows->list_end : rows->file.size);
 }
 
 void tune_rows_release(const struct tune_rows *rows)
 {
     if (rows->file.size > 0)
-        tune_file_release(rows->file.data, file_end(rows));
+        tune_file_release(rows->file.data, tune_rows_end(rows));
 }
 
-/* memchr that releases pages during a long search. Returns end if c is not found. */
-static const char *find(const char *p, const char *end, char c)
+const char *tune_rows_find(const char *p, const char *end, char c)
 {
     while (p < end) {
         size_t n = (size_t)(end - p) < WINDOW ? (size_t)(end - p) : WINDOW;
@@ -54,7 +54,7 @@ static const char *find(const char *p, const char *end, char c)
     return end;
 }
 
-static int64_t count_lines(const char *p, const char *end)
+int64_t tune_rows_lines(const char *p, const char *end)
 {
     int64_t lines = 0;
     while (p < end) { /* in pieces, so that the inner count fits a small type and vectorizes well */
@@ -67,55 +67,47 @@ static int64_t count_lines(const char *p, const char *end)
     return lines;
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 static bool blank(const char *p, const char *end)
 {
-    while (p < end && is_space(*p))
-        p++;
-    return p == end;
+    return tune_rows_skip(p, end) == end;
 }
 
-static struct tune_row_place place(const struct tune_rows *rows, const char *p, int64_t line)
+struct tune_row_place tune_rows_place(const struct tune_rows *rows, const char *p, int64_t line)
 {
     return (struct tune_row_place){(uint64_t)(p - rows->file.data), line};
 }
 
-static int fail_at(const struct tune_rows *rows, const struct tune_row_place *from, const char *p, const char *what)
+int tune_rows_fail(const struct tune_rows *rows, const struct tune_row_place *from, const char *p, const char *what)
 {
-    int64_t line = from->line + count_lines(rows->file.data + from->offset, p);
+    int64_t line = from->line + tune_rows_lines(rows->file.data + from->offset, p);
     return tune_error_set("%s:%lld: %s", rows->path, (long long)line, what);
 }
 
-/* The walks of the four formats. They find the row at or after *at and move *at behind it. 1 with
- * *row; 0 at the end; -1 with an error. */
+/* The walks over lines and paragraphs (rows_walk.h). */
 
 static int next_line(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
 {
-    const char *p = rows->file.data + at->offset, *end = file_end(rows);
+    const char *p = rows->file.data + at->offset, *end = tune_rows_end(rows);
     int64_t line = at->line;
     for (; p < end; line++) {
-        const char *stop = find(p, end, '\n'), *after = stop < end ? stop + 1 : end;
+        const char *stop = tune_rows_find(p, end, '\n'), *after = stop < end ? stop + 1 : end;
         if (!blank(p, stop)) {
             *row = (struct tune_row){p, (size_t)(stop - p), line};
-            *at = place(rows, after, line + 1);
+            *at = tune_rows_place(rows, after, line + 1);
             return 1;
         }
         p = after;
     }
-    *at = place(rows, end, line);
+    *at = tune_rows_place(rows, end, line);
     return 0;
 }
 
 /* True if the line is the mark, perhaps with spaces around it. */
 static bool is_mark(const char *p, const char *end, const char *mark, size_t size)
 {
-    while (p < end && is_space(*p))
+    while (p < end && tune_rows_space(*p))
         p++;
-    while (end > p && is_space(end[-1]))
+    while (end > p && tune_rows_space(end[-1]))
         end--;
     return (size_t)(end - p) == size && memcmp(p, mark, size) == 0;
 }
@@ -123,11 +115,11 @@ static bool is_mark(const char *p, const char *end, const char *mark, size_t siz
 /* The lines up to the next mark, without blank ones at both ends. */
 static int next_document(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
 {
-    const char *p = rows->file.data + at->offset, *end = file_end(rows), *last = NULL;
+    const char *p = rows->file.data + at->offset, *end = tune_rows_end(rows), *last = NULL;
     size_t size = strlen(rows->mark);
     int64_t line = at->line;
     for (; p < end; line++) {
-        const char *stop = find(p, end, '\n'), *after = stop < end ? stop + 1 : end;
+        const char *stop = tune_rows_find(p, end, '\n'), *after = stop < end ? stop + 1 : end;
         bool mark = is_mark(p, stop, rows->mark, size);
         if (!mark && !blank(p, stop)) {
             if (!last)
@@ -140,10 +132,10 @@ static int next_document(const struct tune_rows *rows, struct tune_row_place *at
             break;
         }
     }
-    *at = place(rows, p, line);
+    *at = tune_rows_place(rows, p, line);
     if (!last)
         return 0;
-    while (last > row->text && is_space(last[-1]))
+    while (last > row->text && tune_rows_space(last[-1]))
         last--;
     row->size = (size_t)(last - row->text);
     return 1;
@@ -152,13 +144,13 @@ static int next_document(const struct tune_rows *rows, struct tune_row_place *at
 /* Set the mark to the first of the candidates that is a line of the file. */
 static void find_mark(struct tune_rows *rows, const char *end_token)
 {
-    const char *marks[] = {end_token, "<|endoftext|>"}, *end = file_end(rows);
+    const char *marks[] = {end_token, "<|endoftext|>"}, *end = tune_rows_end(rows);
     for (int i = 0; i < 2 && !rows->mark[0]; i++) {
         size_t size = marks[i] ? strlen(marks[i]) : 0;
         if (size == 0 || size >= sizeof rows->mark)
             continue;
         for (const char *p = rows->file.data; p < end;) {
-            const char *stop = find(p, end, '\n');
+            const char *stop = tune_rows_find(p, end, '\n');
             if (is_mark(p, stop, marks[i], size)) {
                 memcpy(rows->mark, marks[i], size + 1);
                 break;
@@ -170,141 +162,32 @@ static void find_mark(struct tune_rows *rows, const char *end_token)
 
 static int next_paragraph(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
 {
-    const char *p, *end = file_end(rows), *last;
+    const char *p, *end = tune_rows_end(rows), *last;
     struct tune_row line;
     if (next_line(rows, at, row) == 0)
         return 0;
     last = row->text + row->size;
     for (p = rows->file.data + at->offset; p < end; p = rows->file.data + at->offset) {
-        const char *stop = find(p, end, '\n');
+        const char *stop = tune_rows_find(p, end, '\n');
         if (blank(p, stop))
             break;
         next_line(rows, at, &line);
         last = line.text + line.size;
     }
-    while (last > row->text && is_space(last[-1]))
+    while (last > row->text && tune_rows_space(last[-1]))
         last--;
     row->size = (size_t)(last - row->text);
-    return 1;
-}
-
-/* The end of the quoted field that begins before p, after its closing quote. NULL: it has none. */
-static const char *skip_field(const char *p, const char *end)
-{
-    while ((p = find(p, end, '"')) < end) {
-        if (p + 1 == end || p[1] != '"')
-            return p + 1;
-        p += 2;
-    }
-    return NULL;
-}
-
-/* The next record, by the rules of files/csv.h: a quote counts only at the start of a field. */
-static int next_record(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
-{
-    const char *p = rows->file.data + at->offset, *end = file_end(rows);
-    char separator = rows->format == TUNE_DATASET_TSV ? '\t' : ',';
-    int64_t line = at->line;
-    for (; p < end && (*p == '\n' || (*p == '\r' && (p + 1 == end || p[1] == '\n'))); line++)
-        p += *p == '\n' || p + 1 == end ? 1 : 2;
-    if (p == end) {
-        *at = place(rows, end, line);
-        return 0;
-    }
-    const char *stop = find(p, end, '\n'), *quote = find(p, stop, '"');
-    while (quote < stop) {
-        const char *next = quote + 1;
-        if (quote == p || quote[-1] == separator) {
-            if (!(next = skip_field(quote + 1, end)))
-                return fail_at(rows, at, quote, "a quote that is not closed by the end of the file");
-            if (next > stop)
-                stop = find(next, end, '\n');
-        }
-        quote = find(next, stop, '"');
-    }
-    *row = (struct tune_row){p, (size_t)(stop - p) - (stop[-1] == '\r'), line};
-    *at = place(rows, stop < end ? stop + 1 : end, line + count_lines(p, stop < end ? stop + 1 : end));
-    return 1;
-}
-
-/* p is after an opening quote. Returns the position after the closing one, or NULL. */
-static const char *skip_string(const char *p, const char *end)
-{
-    for (;;) {
-        const char *quote = find(p, end, '"'), *slash = quote;
-        if (quote == end)
-            return NULL;
-        while (slash > p && slash[-1] == '\\')
-            slash--;
-        if ((quote - slash) % 2 == 0)
-            return quote + 1;
-        p = quote + 1; /* it was an escaped quote */
-    }
-}
-
-/* The ',' or ']' that ends the array element at p, or NULL. */
-static const char *element_end(const char *p, const char *end)
-{
-    int64_t depth = 0;
-    while (p && p < end) {
-        switch (*p) {
-        case '"':
-            p = skip_string(p + 1, end);
-            continue;
-        case '{': case '[':
-            depth++;
-            break;
-        case '}': case ']':
-            if (depth == 0)
-                return *p == ']' ? p : NULL;
-            depth--;
-            break;
-        case ',':
-            if (depth == 0)
-                return p;
-            break;
-        default:
-            break;
-        }
-        p++;
-    }
-    return NULL;
-}
-
-/* *at is at the first byte of an element, or at the end of the file after the array. */
-static int next_element(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
-{
-    const char *begin = rows->file.data + at->offset, *end = file_end(rows);
-    if (begin == end)
-        return 0;
-    const char *stop = element_end(begin, end);
-    if (!stop)
-        return fail_at(rows, at, begin, "this element of the array never ends: a quote or bracket too many or too few; "
-                                          "expected [ {...}, {...} ]");
-    if (stop == begin)
-        return fail_at(rows, at, begin, "an element of the array is missing here (a comma too many?)");
-    const char *last = stop, *next = stop + 1;
-    while (last > begin && is_space(last[-1]))
-        last--;
-    while (next < end && is_space(*next))
-        next++;
-    if (*stop == ']' && next < end)
-        return fail_at(rows, at, next, "something follows the array's closing bracket, expected the end of the file");
-    if (*stop == ',' && next == end)
-        return fail_at(rows, at, stop, "the file ends inside its array: no closing bracket");
-    *row = (struct tune_row){begin, (size_t)(last - begin), at->line};
-    *at = place(rows, next, at->line + count_lines(begin, next));
     return 1;
 }
 
 static int next_row(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
 {
     switch (rows->format) {
-    case TUNE_DATASET_JSON: return next_element(rows, at, row);
+    case TUNE_DATASET_JSON: return tune_rows_next_element(rows, at, row);
     case TUNE_DATASET_TEXT: return rows->mark[0] ? next_document(rows, at, row) : next_paragraph(rows, at, row);
     case TUNE_DATASET_CSV:
-    case TUNE_DATASET_TSV: return next_record(rows, at, row);
-    default: return next_line(rows, at, row);
+    case TUNE_DATASET_TSV: return tune_rows_next_record(rows, at, row);
+    default: return rows->objects ? tune_rows_next_object(rows, at, row) : next_line(rows, at, row);
     }
 }
 
@@ -316,7 +199,7 @@ static int settle_format(struct tune_rows *rows, const char *first)
     const char *name = strrchr(rows->path, '/'), *ending = strrchr(name ? name : rows->path, '.');
     if (rows->format != TUNE_DATASET_BY_NAME)
         return 0;
-    bool object = first < file_end(rows) && *first == '{';
+    bool object = first < tune_rows_end(rows) && *first == '{';
     rows->format = object && (!ending || strcasecmp(ending, ".txt") != 0) ? TUNE_DATASET_JSONL : TUNE_DATASET_TEXT;
     if (!ending)
         return 0;
@@ -338,30 +221,41 @@ static int settle_format(struct tune_rows *rows, const char *first)
     return 0;
 }
 
+/* True if the first bytes are those of UTF-16: a byte order mark, or two letters beside zeros. */
+static bool is_utf16(const char *p, size_t size)
+{
+    if (size >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0))
+        return true;
+    return size >= 4 && ((!p[0] && p[1] > 0 && !p[2] && p[3] > 0) || (p[0] > 0 && !p[1] && p[2] > 0 && !p[3]));
+}
+
 /* Skip the byte order mark and, in a JSON file, the opening bracket. */
 static int begin(struct tune_rows *rows, struct tune_row_place *at)
 {
-    const char *p = rows->file.data, *end = file_end(rows);
-    if (rows->file.size >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0))
-        return tune_error_set("%s: is UTF-16 by its first bytes, expected UTF-8; save it as UTF-8",
+    const char *p = rows->file.data, *end = tune_rows_end(rows), *list = NULL;
+    if (is_utf16(p, rows->file.size))
+        return tune_error_set("%s: is UTF-16 by its first bytes, expected UTF-8; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)",
                               rows->path);
     if (rows->file.size >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
         p += 3;
-    *at = place(rows, p, 1);
-    while (p < end && is_space(*p))
-        p++;
+    *at = tune_rows_place(rows, p, 1);
+    p = tune_rows_skip(p, end);
     TRY(settle_format(rows, p));
+    if (rows->format == TUNE_DATASET_JSONL && p < end && *p == '{' && !rows->copied && (list = tune_rows_settle_object(rows, p))) {
+        rows->format = TUNE_DATASET_JSON;
+        end = tune_rows_end(rows);
+        p = list;
+    }
     if (rows->format != TUNE_DATASET_JSON || p == end)
         return 0;
     if (*p != '[')
-        return fail_at(rows, at, p, "expected '[': a .json file holds an array of objects (one object a line is .jsonl)");
-    for (p++; p < end && is_space(*p); p++)
-        ;
+        return tune_rows_fail(rows, at, p, "expected '[': a .json file holds an array of objects (one object a line is .jsonl)");
+    p = tune_rows_skip(p + 1, end);
     if (p == end)
-        return fail_at(rows, at, p, "the file ends inside its array: no closing bracket");
+        return tune_rows_fail(rows, at, p, "the file ends inside its array: no closing bracket");
     if (*p == ']' && blank(p + 1, end))
         p = end; /* an empty array has no rows */
-    *at = place(rows, p, 1 + count_lines(rows->file.data, p));
+    *at = tune_rows_place(rows, p, 1 + tune_rows_lines(rows->file.data, p));
     return 0;
 }
 
@@ -374,8 +268,10 @@ static int index_rows(struct tune_rows *rows, const char *end_token)
     TRY(begin(rows, &at));
     if (rows->format == TUNE_DATASET_TEXT)
         find_mark(rows, end_token);
-    if (tune_rows_are_csv(rows))
-        TRY(next_record(rows, &at, &rows->header));
+    if (tune_rows_are_csv(rows)) {
+        tune_rows_settle_separator(rows, &at);
+        TRY(tune_rows_next_record(rows, &at, &rows->header));
+    }
     while (here = at, (got = next_row(rows, &at, &row)) == 1) {
         if (rows->count % ROWS_APART == 0) {
             size_t place = (size_t)(rows->count / ROWS_APART);

@@ -9,11 +9,14 @@
  * rows.
  *
  * A row is:
- *     JSONL     a line that is not blank
- *     JSON      an element of the array
+ *     JSONL     a line that is not blank. If the first object goes on over several lines, a row is
+ *               an object
+ *     JSON      an element of the array. {"data": [...]} and its like is such an array, too
  *     text      a paragraph: lines up to a blank one. If a line of the file is the end token, or
  *               <|endoftext|>, a row is a document: all lines up to the next such line
- *     CSV, TSV  a record after the first, which names the columns; quoted fields may hold line ends
+ *     CSV, TSV  a record after the first, which names the columns; quoted fields may hold line ends.
+ *               Fields are parted by a comma (in TSV by a tab), or by another of TUNE_SEPARATORS
+ *               where the first records are
  *     Parquet   a row. The file is copied first: as JSONL, into a file without a name in $TMPDIR
  *
  * Lines end in LF or CRLF. A UTF-8 byte order mark is skipped. */
@@ -25,6 +28,8 @@
 #include "files/file.h"
 #include "datasets/dataset.h"
 #include "datasets/shards.h"
+
+#define TUNE_SEPARATORS ",;\t|"
 
 struct tune_row {
     const char *text; /* points into the mapping; a paragraph keeps the file's line ends */
@@ -49,6 +54,10 @@ struct tune_rows {
     int64_t count; /* number of rows */
     size_t longest; /* bytes of the longest row, at most TUNE_ROW_LIMIT */
     struct tune_row header; /* first record of a CSV or TSV file */
+    char separator;         /* of the fields of CSV and TSV */
+    bool objects;           /* JSONL: the first object goes on over several lines */
+    char list[16];          /* JSON: the rows are this list of an object; "": they are the file's */
+    size_t list_end;        /* where that list ends in the file; 0: there is none */
     char mark[64];          /* the line between documents of a text file; "": none */
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/print.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "datasets/copies.h"
@@ -47,6 +48,24 @@ static int compare_lengths(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Count what is between a prompt and its answer, and what a template leaves out. */
+static void look_at_text(struct tune_survey *s, const struct tune_example *x, double *said, double *left_out)
+{
+    if (x->joined && !*s->joined_token) {
+        snprintf(s->joined_token, sizeof s->joined_token, "%s", x->joined_token);
+        tune_utf8_mend(s->joined_token, strlen(s->joined_token)); /* it may be cut */
+        tune_blank_controls(s->joined_token);
+    }
+    s->joined[0] += x->joined == TUNE_JOINED_PROMPT;
+    s->joined[1] += x->joined == TUNE_JOINED_HEADER;
+    for (int i = 0; i < TUNE_ADAPTED_KINDS; i++)
+        s->adapted[i] += x->adapted >> i & 1;
+    s->left_out += x->left_out > 0;
+    *said += x->left_out > 0 ? (double)x->said : 0;
+    *left_out += (double)x->left_out;
+    s->left_out_share = *said > 0 ? *left_out / *said : 0;
+}
+
 static int look_at(struct tune_survey *s, struct tune_dataset *d, int64_t row, struct tune_example *x)
 {
     int status = tune_dataset_get(d, row, x);
@@ -64,6 +83,7 @@ static int look_at(struct tune_survey *s, struct tune_dataset *d, int64_t row, s
     s->cut_away += x->cut_away;
     s->empty += !label && !x->cut_away;
     s->unanswered += x->empty_answer;
+    s->unprompted += x->no_prompt;
     s->longest = x->longest > s->longest ? x->longest : s->longest;
     s->uncut[s->rows - s->bad] = (int32_t)x->longest;
     if (label)
@@ -76,6 +96,7 @@ int tune_survey(struct tune_survey *s, struct tune_dataset *d, const struct tune
 {
     struct tune_dataset_counts before = tune_dataset_counts(d);
     struct tune_example x = {0};
+    double said = 0, left_out = 0; /* bytes, in rows where the template leaves some out */
     int64_t known = 0; /* readable rows whose hash is kept */
     int status = 0;
     *s = (struct tune_survey){.of = mix ? tune_loader_rows(mix) : tune_dataset_rows(d)};
@@ -90,7 +111,10 @@ int tune_survey(struct tune_survey *s, struct tune_dataset *d, const struct tune
         int64_t row = (int64_t)((double)s->rows * (double)s->of / (double)rows);
         int64_t bad = s->bad;
         status = look_at(s, d, mix ? tune_loader_row(mix, 0, row) : row, &x);
-        if (s->bad == bad && x.hash)
+        if (status < 0 || s->bad > bad)
+            continue;
+        look_at_text(s, &x, &said, &left_out);
+        if (x.hash)
             hashes[known++] = x.hash;
     }
     tune_example_free(&x);

@@ -19,6 +19,11 @@ struct tune_survey {
     int64_t cut, cut_away; /* longer than max_length; those of them that lost all labels */
     int64_t empty;         /* nothing to train on, cut or not */
     int64_t unanswered;    /* train on an end token alone: an empty answer */
+    int64_t unprompted;    /* pairs without a prompt */
+    int64_t joined[2];     /* a token joins the prompt and the answer; a header and the answer */
+    int64_t left_out;      /* the template leaves out a part of the assistant's text */
+    double left_out_share; /* of that text in these rows */
+    int64_t adapted[8];    /* rows by enum tune_adapted */
     int64_t doubled;       /* a copy of an earlier row, by tune_dataset_row_hash; 0 for callbacks */
     int64_t unfilled;      /* hold a placeholder, such as {{name}} */
     int64_t longest;       /* tokens of the longest sequence before the cut */
@@ -28,6 +33,7 @@ struct tune_survey {
     int32_t *uncut;        /* [rows - bad] tokens of the longest sequence of each row before the cut,
                             * ascending; free: tune_survey_free */
     bool plain;            /* rows are plain text, which `chunk` parts */
+    char joined_token[64]; /* the first one; NULs and such are blanks */
     char placeholder[64];  /* the first one */
     char why[256];         /* why the first bad row cannot be read */
 };

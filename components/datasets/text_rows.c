@@ -99,6 +99,7 @@ static int read_field(const struct tune_text_rows *t, const struct tune_row *row
     const char *value = NULL;
     int more;
     tune_json_start(j, t->rows->path, row->text, row->size, row->line);
+    j->python = true;
     TRY(tune_json_object(j));
     while ((more = tune_json_key(j, &key)) == 1) {
         if (tune_text_equal(key, t->field)) {
@@ -121,6 +122,7 @@ static int read_field(const struct tune_text_rows *t, const struct tune_row *row
     struct fields f;
     tune_json_free(j);
     tune_json_start(j, t->rows->path, row->text, row->size, row->line);
+    j->python = true;
     TRY(read_fields(j, &f));
     j->at = row->text;
     return tune_json_fail(j, "no field \"%s\"; this row has: %s (choose with `text_field`)", t->field,
@@ -134,6 +136,7 @@ int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
     struct fields f;
     TRY(tune_text_rows_check(t, row));
     tune_json_start(&j, t->rows->path, row->text, row->size, row->line);
+    j.python = true;
     int status = read_fields(&j, &f);
     tune_json_free(&j);
     TRY(status);
@@ -141,6 +144,9 @@ int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
         char type[1024];
         tune_columns_suggest(type, sizeof type, t->columns, (const char *const[]){f.texts[0], f.texts[1]},
                              f.strings < 2 ? f.strings : 2, f.nested);
+        if (t->rows->count == 1 && *f.nested) /* "questions.0.text" */
+            tune_append(type, sizeof type, "; if its list \"%.*s\" holds the rows, let the file be that list alone: [ {...}, {...} ]",
+                        (int)strcspn(f.nested, "."), f.nested);
         tune_blank_controls(type);
         return tune_error_usage("%s:%lld: cannot tell which field to train on; this row has: %s; %s",
                                 t->rows->path, (long long)row->line, f.names[0] ? f.names : "none", type);
@@ -162,9 +168,9 @@ static int read_paragraph(const struct tune_text_rows *t, const struct tune_row 
                 line++;
                 begin = p + 1;
             }
-        return tune_error_set("%s:%lld:%lld: invalid UTF-8 (byte 0x%02x)", t->rows->path,
+        return tune_error_set("%s:%lld:%lld: invalid UTF-8 (byte 0x%02x)%s", t->rows->path,
                               (long long)line, (long long)(row->text + bad - begin) + 1,
-                              (unsigned char)row->text[bad]);
+                              (unsigned char)row->text[bad], tune_utf8_advice(row->text, row->size));
     }
     *text = (struct tune_text){row->text, row->size};
     if (!memmem(row->text, row->size, "\r\n", 2))

@@ -44,6 +44,11 @@ static struct tune_csv *new_csv(FILE *file, const char *name, bool own)
     return NULL;
 }
 
+const char *tune_csv_separator_name(char separator)
+{
+    return separator == ',' ? "a comma" : separator == ';' ? "a semicolon" : separator == '\t' ? "a tab" : "a bar (|)";
+}
+
 struct tune_csv *tune_csv_from(FILE *stream, const char *name)
 {
     return new_csv(stream, name, false);
@@ -171,9 +176,8 @@ static int read_field(struct tune_csv *csv)
         TRY(read_quoted(csv));
         c = getc_unlocked(csv->file);
         if (c != csv->separator && c != '\n' && c != '\r' && c != EOF)
-            return fail(csv, csv->line, csv->separator == '\t'
-                                            ? "something behind a closing quote; expected a tab or the line's end"
-                                            : "something behind a closing quote; expected a comma or the line's end");
+            return tune_error_set("%s:%lld: something behind a closing quote; expected %s or the line's end", csv->name,
+                                  (long long)csv->line, tune_csv_separator_name(csv->separator));
     }
     for (; c != csv->separator && c != '\n' && c != '\r' && c != EOF; c = getc_unlocked(csv->file)) {
         if (c == 0)
@@ -232,7 +236,8 @@ int tune_csv_row(struct tune_csv *csv, const char *const **fields, int *count)
     for (int i = 0; i < csv->count; i++) {
         csv->fields[i] = csv->bytes + csv->begins[i];
         if (!tune_utf8_valid(csv->fields[i], strlen(csv->fields[i]), NULL))
-            return fail(csv, csv->row_line, "no UTF-8");
+            return tune_error_set("%s:%lld: no UTF-8%s", csv->name, (long long)csv->row_line,
+                                  tune_utf8_advice(csv->fields[i], strlen(csv->fields[i])));
     }
     *fields = csv->fields;
     *count = csv->count;

@@ -25,7 +25,7 @@ struct tune_csv;
  * copied.
  *
  * tune_csv_from_text - read one row from size bytes (at least 1) that begin on line first_line of a
- * file. text is borrowed until free. separator: ',' or '\t'.
+ * file. text is borrowed until free. separator: ',', ';', '\t' or '|'.
  *
  * tune_csv_row - read the next row into fields[count]; the strings are valid until the next call.
  * 1: a row; 0: the end; -1 with "name:line: ...": invalid CSV, or a row above the limits.
@@ -41,6 +41,9 @@ int tune_csv_row(struct tune_csv *csv, const char *const **fields, int *count);
 int64_t tune_csv_line(const struct tune_csv *csv);
 int tune_csv_rewind(struct tune_csv *csv);
 void tune_csv_free(struct tune_csv *csv);
+
+/* tune_csv_separator_name - in words: "a comma". */
+const char *tune_csv_separator_name(char separator);
 
 /* tune_csv_put - write a field, quoted if necessary. */
 void tune_csv_put(FILE *out, const char *text);

@@ -50,9 +50,22 @@ static void space(struct tune_json *j)
         j->at++;
 }
 
+/* The word at this position that Python's json writes and JSON lacks. NULL: there is none. */
+static const char *python_word(const struct tune_json *j)
+{
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0, n; i < sizeof words / sizeof *words; i++)
+        if ((size_t)(j->end - j->at) >= (n = strlen(words[i])) && memcmp(j->at, words[i], n) == 0)
+            return words[i];
+    return NULL;
+}
+
 /* Report what is at this position instead of what was expected. */
 static int unexpected(struct tune_json *j, const char *expected)
 {
+    const char *word = j->at < j->end ? python_word(j) : NULL;
+    if (word)
+        return tune_json_fail(j, "found %s, which Python writes and JSON has not; expected %s", word, expected);
     if (j->at >= j->end)
         return tune_json_fail(j, "the JSON ends here, expected %s", expected);
     unsigned char c = (unsigned char)*j->at;
@@ -64,6 +77,8 @@ static int unexpected(struct tune_json *j, const char *expected)
 enum tune_json_type tune_json_peek(struct tune_json *j)
 {
     space(j);
+    if (j->python && python_word(j))
+        return TUNE_JSON_NULL;
     switch (j->at < j->end ? *j->at : 0) {
     case '{': return TUNE_JSON_OBJECT;
     case '[': return TUNE_JSON_ARRAY;
@@ -232,7 +247,8 @@ static int string(struct tune_json *j, int which, struct tune_text *text)
         size_t bad, n = (size_t)(j->at - run);
         if (!tune_utf8_valid(run, n, &bad)) {
             j->at = run + bad;
-            return tune_json_fail(j, "invalid UTF-8 (byte 0x%02x) in a string", (unsigned char)run[bad]);
+            return tune_json_fail(j, "invalid UTF-8 (byte 0x%02x) in a string%s", (unsigned char)run[bad],
+                                  tune_utf8_advice(run, n));
         }
         memcpy(out, run, n);
         out += n;
@@ -404,6 +420,12 @@ int tune_json_bool(struct tune_json *j, bool *value)
 
 int tune_json_null(struct tune_json *j)
 {
+    space(j);
+    const char *python = j->python ? python_word(j) : NULL;
+    if (python) {
+        j->at += strlen(python);
+        return 0;
+    }
     return word(j, "null");
 }
 
@@ -442,39 +464,4 @@ int tune_json_end(struct tune_json *j)
 bool tune_text_equal(struct tune_text text, const char *string)
 {
     return text.size == strlen(string) && memcmp(text.data, string, text.size) == 0;
-}
-
-bool tune_utf8_valid(const char *text, size_t size, size_t *bad)
-{
-    const unsigned char *s = (const unsigned char *)text;
-    size_t i = 0;
-    while (i < size) {
-        uint64_t eight;
-        while (size - i >= 8 && (memcpy(&eight, s + i, 8), !(eight & 0x8080808080808080u)))
-            i += 8;
-        if (i >= size)
-            break;
-        unsigned c = s[i], n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
-        bool good = n > 0 && n <= size - i;
-        for (unsigned k = 1; good && k < n; k++)
-            good = (s[i + k] & 0xC0) == 0x80;
-        if (good && n == 3) /* no overlong forms, no surrogates */
-            good = !(c == 0xE0 && s[i + 1] < 0xA0) && !(c == 0xED && s[i + 1] > 0x9F);
-        if (good && n == 4) /* no overlong forms, nothing above U+10FFFF */
-            good = !(c == 0xF0 && s[i + 1] < 0x90) && !(c == 0xF4 && s[i + 1] > 0x8F);
-        if (!good) {
-            if (bad)
-                *bad = i;
-            return false;
-        }
-        i += n;
-    }
-    return true;
-}
-
-void tune_utf8_mend(char *text, size_t size)
-{
-    size_t bad;
-    for (size_t at = 0; !tune_utf8_valid(text + at, size - at, &bad); at += bad + 1)
-        text[at + bad] = '?';
 }

@@ -53,6 +53,8 @@ struct tune_json {
     bool first;             /* nothing was read from the innermost array or object yet */
     /* turn a lone surrogate into U+FFFD, as lenient readers do; else it is an error */
     bool lone_surrogates;
+    /* NaN, Infinity and -Infinity, as Python writes them, are null; else they are errors */
+    bool python;
     uint64_t kind[TUNE_JSON_DEPTH / 64]; /* a bit per level: 1 is an object */
 };
 
@@ -111,6 +113,10 @@ bool tune_text_equal(struct tune_text text, const char *string);
 /* tune_utf8_valid - whether size bytes are well-formed UTF-8: no surrogates, no overlong forms, at
  * most U+10FFFF. If not, *bad, unless NULL, is the offset of the first bad byte. */
 bool tune_utf8_valid(const char *text, size_t size, size_t *bad);
+
+/* tune_utf8_advice - what to do about a text that is no UTF-8, to append to a message:
+ * "; it looks like Latin-1 ...". "": not known. */
+const char *tune_utf8_advice(const char *text, size_t size);
 
 /* tune_utf8_mend - replace each byte that breaks UTF-8 by '?'. */
 void tune_utf8_mend(char *text, size_t size);

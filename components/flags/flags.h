@@ -256,6 +256,10 @@ extern const struct tune_service tune_plan_memory;
     {"split-by", TUNE_ENUM, &(f).loader.split_by, "content", "content|number", "", \
      "what decides which rows --train-split holds out. content: copies of a row fall on one " \
      "side. number: the row's number, as in runs of earlier versions"}, \
+    {"strict", TUNE_BOOL, &(f).data.strict, "false", "", "", \
+     "refuse conversations with two turns of one speaker in a row, the assistant first, a late " \
+     "system message, a developer, or keys of another format. Otherwise they are taken, changed " \
+     "where the chat template does not take them, and counted"}, \
     {"skip-bad-rows", TUNE_FREE(TUNE_BOOL), &(f).data.skip_bad_rows, "false", "", "", \
      "leave out and count rows that cannot be read. Otherwise they are errors"}, \
     TUNE_OPTION_GROUP("")
@@ -381,7 +385,7 @@ extern const struct tune_service tune_plan_memory;
     TUNE_OPTION_GROUP("")
 
 #define TUNE_PREFERENCE_OPTIONS(f) \
-    {"format", .range = "auto|preference|sharegpt-preference|alpaca-preference", \
+    {"format", .range = "auto|preference|sharegpt-preference|alpaca-preference|instruct-preference", \
      .help = "format of the rows. auto: decided by the columns of the first rows"}, \
     {"train-on", .range = "default|completion", .help = "the answers are trained on"}, \
     {"batch-size", .help = "pairs of a micro-batch. Each has two answers"}, \

@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/print.h"
 #include "core/try.h"
+#include "datasets/dataset.h"
 #include "datasets/loader.h"
 #include "devices/ops.h"
 #include "loggers/state.h"
@@ -43,6 +44,44 @@ static int warn(struct tune_logger *log, const char *key, int64_t part, const st
     return tune_logger_note(log, key, line);
 }
 
+/* What is told of prompts, headers and templates. */
+static int warn_of_texts(struct tune_logger *log, const struct tune_survey *s)
+{
+    char text[700];
+    snprintf(text, sizeof text, "have a token that is both the end of the prompt and the beginning of the answer, such as \"%s\", and it is not "
+             "trained: the prompt ends in a space (or the like) that the tokenizer joins with the answer's first word. Let the prompt end "
+             "before the space, and the answer begin with it", s->joined_token);
+    TRY(warn(log, "warning: space", s->joined[0], s, text));
+    snprintf(text, sizeof text, "have a token that is both the end of the assistant's header and the beginning of what it says, such as \"%s\": the "
+             "header ends in a space (or the like). That token is trained, as in transformers; but a prompt to answer ends in the space "
+             "alone. Let the template write it with the content", s->joined_token);
+    TRY(warn(log, "warning: space", s->joined[1], s, text));
+    snprintf(text, sizeof text, "have text of the assistant that the chat template leaves out, %.3g %% of it, mostly reasoning. transformers leaves it "
+             "out, too. `show_tokens` 2 shows what is left; another `chat_template` may write it", 100 * s->left_out_share);
+    return warn(log, "warning: left out", s->left_out, s, text);
+}
+
+/* Conversations that are read differently, by kind. */
+static int note_adapted(struct tune_logger *log, const struct tune_survey *s)
+{
+    static const char *const what[TUNE_ADAPTED_KINDS] = {
+        [TUNE_ADAPTED_TURNS] = "have turns of one speaker that are joined",
+        [TUNE_ADAPTED_GREETING] = "lose a greeting, the assistant's message before the first of a user",
+        [TUNE_ADAPTED_SYSTEM] = "have a system text that is moved into the user's message",
+        [TUNE_ADAPTED_DEVELOPER] = "have a developer, who is read as system",
+        [TUNE_ADAPTED_KEYS] = "have messages with keys or roles of another format",
+        [TUNE_ADAPTED_CALLS] = "have calls whose arguments are put into the form that the template writes",
+        [TUNE_ADAPTED_ORDER] = "have an unusual order of turns, or a developer, which the template takes",
+    };
+    char text[700] = "";
+    for (int i = 0; i < TUNE_ADAPTED_KINDS; i++)
+        add_share(text, sizeof text, s->adapted[i], s->rows, what[i]);
+    if (!*text)
+        return 0;
+    tune_append(text, sizeof text, "; `strict` refuses such rows, and leaves arguments as they are");
+    return tune_logger_note(log, "conversations", text + 2);
+}
+
 /* Say which length takes 95 % of the rows whole, or what the model's context takes. */
 static void advise_length(char *text, size_t size, const struct tune_survey *s, int most, int context)
 {
@@ -74,9 +113,15 @@ int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_option
     add_share(text, sizeof text, s->cut_away, s->rows, "lose all they train on to the cut");
     add_share(text, sizeof text, s->empty, s->rows, "have nothing to train on");
     add_share(text, sizeof text, s->unanswered, s->rows, "have an empty answer");
+    add_share(text, sizeof text, s->joined[0] + s->joined[1], s->rows, "join prompt and answer in one token");
+    if (s->left_out > 0)
+        tune_append(text, sizeof text, "; the chat template leaves out %.3g %% of the assistant's text in %.3g %% of the rows",
+                    100 * s->left_out_share, percent(s->left_out, s->rows));
+    add_share(text, sizeof text, s->unprompted, s->rows, "have no prompt");
     add_share(text, sizeof text, s->doubled, s->rows, "are doubled");
     add_share(text, sizeof text, s->bad, s->rows, "cannot be read");
     TRY(tune_logger_note(log, "survey", text));
+    TRY(note_adapted(log, s));
     advise_length(longer, sizeof longer, s, most, context);
     snprintf(text, sizeof text, "are cut to %d tokens%s%s", most, longer,
              s->plain && !o->response_template ? "; `chunk` parts texts instead" : "");
@@ -87,6 +132,9 @@ int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_option
              "have nothing to train on, and are left out; `show_tokens` 3 shows why, `train_on` says what is trained"));
     TRY(warn(log, "warning: no answer", s->unanswered, s, "have an empty answer, so the model learns to say nothing there; take "
              "them out of the file, or give `append_token` none, which leaves them out"));
+    TRY(warn_of_texts(log, s));
+    TRY(warn(log, "warning: no prompt", s->unprompted, s, "have no prompt, so the model learns answers to nothing; the prompt is a "
+             "column prompt, or what both answers begin with; `columns` prompt=NAME names another column"));
     TRY(warn(log, "warning: doubled", s->doubled, s, "are the same as an earlier row, and are trained again; take them out of "
              "the file unless you mean it"));
     snprintf(text, sizeof text, "hold placeholders such as %s; fill them in, or the model learns to write them", s->placeholder);

@@ -7,13 +7,11 @@
 #include "templates/chat_parts.h"
 #include "templates/jinja_parts.h"
 
-/* A message in a render. The bytes of its strings carry its number, in the mark bits above
- * TUNE_JINJA_PIECE. */
+/* A message in a render. The bytes of its strings carry its mark. */
 struct told {
     bool assistant;
     struct tune_jinja_turn turn;
 };
-enum { ORIGINS = 63, ORIGIN = TUNE_JINJA_PIECE << 1 };
 enum { MOST_REPEATED = 256 << 20 }; /* bytes to search for a message's data outside its span */
 
 /* A copy of a render's result: text, marks, and the turns of its messages. */
@@ -22,6 +20,8 @@ struct rendered {
     uint8_t *marks;
     size_t size;
     struct told *told;
+    size_t said, left_out; /* of struct tune_chat_text; not of prompts */
+    bool calls_changed;
 };
 
 void tune_chat_text_free(struct tune_chat_text *text)
@@ -33,122 +33,28 @@ void tune_chat_text_free(struct tune_chat_text *text)
 }
 
 /* ---- one render ---- */
-static const jval *member(jrun *run, const jval *message, const char *name)
-{
-    return tune_jinja_dict_find(run, message->dict, (struct tune_text){name, strlen(name)});
-}
 
-/* Reasoning has several names. Store it under all of them, so that each template finds it, as in
- * transformers. */
-static int alias_reasoning(jrun *run, jval *message)
+static bool with_tools(const struct tune_chat_template *t, const struct tune_chat_messages *messages)
 {
-    static const char *const names[] = {"reasoning_content", "thinking", "reasoning"};
-    const jval *reasoning = NULL;
-    jval all;
-    for (int i = 0; i < 3 && !reasoning; i++)
-        reasoning = member(run, message, names[i]);
-    if (!reasoning)
-        return 0;
-    TRY(tune_jinja_dict_new(run, &all));
-    TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("thinking"), *reasoning));
-    for (size_t i = 0; i < message->dict->count; i++)
-        TRY(tune_jinja_dict_put(run, all.dict, message->dict->keys[i], message->dict->values[i]));
-    TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("reasoning_content"), *reasoning));
-    *message = all;
-    return 0;
-}
-
-/* Make a role that is a plain word part of the template's text. '<|' + message.role + '|>' is then
- * the token <|user|>, as in transformers. Any other role stays data. */
-static jval as_role(jval role)
-{
-    for (size_t i = 0; i < role.size; i++)
-        if (!(role.text[i] >= 'a' && role.text[i] <= 'z') && !(role.text[i] >= 'A' && role.text[i] <= 'Z') && role.text[i] != '_')
-            return role;
-    role.mark = 0;
-    return role;
-}
-
-static uint8_t mark_of(int index)
-{
-    return (uint8_t)(TUNE_JINJA_DATA | (index % ORIGINS + 1) * ORIGIN);
-}
-
-/* Join the texts of content that is a list of parts. */
-static int join_parts(jrun *run, jval *content)
-{
-    const struct tune_jinja_list *list = content->list;
-    char *text = NULL;
-    size_t size = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        if (pass && !(text = tune_jinja_take(&run->memory, size + 1)))
-            return -1;
-        size = 0;
-        for (size_t i = 0; i < list->count; i++) {
-            const jval *part = list->items[i].type == JINJA_DICT ? member(run, &list->items[i], "text") : NULL;
-            if (!part || part->type != JINJA_TEXT)
-                return 0; /* not of texts alone: left to the template */
-            if (pass && part->size > 0)
-                memcpy(text + size, part->text, part->size);
-            size += part->size;
-        }
-    }
-    *content = (jval){.type = JINJA_TEXT, .mark = run->mark, .text = text, .size = size};
-    return tune_jinja_step(run, size / 64);
-}
-
-static int read_message(jrun *run, bool joins, const struct tune_chat_messages *messages, int index, jval *v)
-{
-    const struct tune_chat_message *m = &messages->items[index];
-    jval all, role, content;
-    TRY(tune_jinja_dict_new(run, v));
-    run->mark = mark_of(index);
-    if (!m->json.data) {
-        size_t bad;
-        if (!tune_utf8_valid(m->content.data, m->content.size, &bad))
-            return tune_error_set("message %d is not UTF-8 at byte %zu", index + 1, bad);
-        TRY(tune_jinja_copy_text(run, m->role, strlen(m->role), run->mark, &role));
-        TRY(tune_jinja_copy_text(run, m->content.data, m->content.size, run->mark, &content));
-        TRY(tune_jinja_dict_put(run, v->dict, tune_jinja_word("role"), as_role(role)));
-        return tune_jinja_dict_put(run, v->dict, tune_jinja_word("content"), content);
-    }
-    struct tune_json j;
-    tune_json_start(&j, messages->name ? messages->name : "message", m->json.data, m->json.size, messages->line);
-    int failed = tune_jinja_read_json(run, &j, 2, &all) < 0 || tune_json_end(&j) < 0;
-    tune_json_free(&j);
-    if (failed)
-        return -1;
-    const jval *found = all.type == JINJA_DICT ? member(run, &all, "role") : NULL;
-    if (!found || found->type != JINJA_TEXT)
-        return tune_error_set("message %d is no object with a role", index + 1);
-    TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("role"), as_role(*found)));
-    found = joins ? member(run, &all, "content") : NULL;
-    if (found && found->type == JINJA_LIST) {
-        content = *found;
-        TRY(join_parts(run, &content));
-        TRY(tune_jinja_dict_put(run, all.dict, tune_jinja_word("content"), content));
-    }
-    for (size_t i = 0; i < all.dict->count; i++)
-        if (all.dict->values[i].type != JINJA_NONE)
-            TRY(tune_jinja_dict_put(run, v->dict, all.dict->keys[i], all.dict->values[i]));
-    return alias_reasoning(run, v);
+    return messages->tools.data && t->tools;
 }
 
 static int set_variables(const struct tune_chat_template *t, jrun *run, const struct tune_chat_messages *messages, int count,
-                         bool prompt, struct told *told)
+                         bool prompt, struct rendered *r, jval *list)
 {
-    jval list, item, key = tune_jinja_word("messages");
+    jval item, key = tune_jinja_word("messages");
+    enum tune_chat_calls calls = messages->strict ? TUNE_CALLS_AS_THEY_ARE : t->calls[with_tools(t, messages)];
     for (int i = 0; i < t->special_count; i++)
         TRY(tune_jinja_set_text(run, t->special[i].name, t->special[i].text, strlen(t->special[i].text)));
-    TRY(tune_jinja_list_new(run, (size_t)count, false, &list));
+    TRY(tune_jinja_list_new(run, (size_t)count, false, list));
     for (int i = 0; i < count; i++) {
-        TRY(read_message(run, t->joins, messages, i, &item));
-        TRY(tune_jinja_list_add(run, &list, item));
-        told[i].assistant = tune_jinja_is(member(run, &item, "role"), "assistant");
-        item.dict->turn = &told[i].turn;
+        TRY(tune_chat_read_message(run, t->joins, calls, messages, i, &item, &r->calls_changed));
+        TRY(tune_jinja_list_add(run, list, item));
+        r->told[i].assistant = tune_jinja_is(tune_chat_member(run, &item, "role"), "assistant");
+        item.dict->turn = &r->told[i].turn;
     }
     run->mark = TUNE_JINJA_DATA;
-    TRY(tune_jinja_dict_put(run, &run->globals.names, key, list));
+    TRY(tune_jinja_dict_put(run, &run->globals.names, key, *list));
     TRY(tune_jinja_set_bool(run, "add_generation_prompt", prompt));
     TRY(tune_jinja_set_none(run, "documents"));
     if (!messages->tools.data)
@@ -169,10 +75,14 @@ static int render(const struct tune_chat_template *t, const struct tune_chat_mes
                   struct rendered *r)
 {
     struct tune_jinja_output out;
-    jrun *run = tune_jinja_begin(messages->tools.data && t->tools ? t->tools : t->plain, t->seconds);
+    jval list;
+    jrun *run = tune_jinja_begin(with_tools(t, messages) ? t->tools : t->plain, t->seconds);
     *r = (struct rendered){.told = calloc((size_t)count + 1, sizeof *r->told)};
-    int failed = !run || (!r->told && tune_chat_no_memory()) || set_variables(t, run, messages, count, prompt, r->told) < 0 ||
+    int failed = !run || (!r->told && tune_chat_no_memory()) || set_variables(t, run, messages, count, prompt, r, &list) < 0 ||
                  tune_jinja_render(run, &out) < 0;
+    for (int i = 0; !failed && !prompt && i < count; i++)
+        if (r->told[i].assistant)
+            failed = tune_chat_left_out(run, &list.list->items[i], tune_chat_mark(i), &r->told[i].turn, &out, &r->said, &r->left_out) < 0;
     if (!failed) {
         r->text = malloc(out.size + 1);
         r->marks = malloc(out.size + 1);
@@ -205,6 +115,33 @@ void tune_chat_settle_content(struct tune_chat_template *t)
     static const char string[] = "{\"role\": \"user\", \"content\": \"a part of it\"}";
     t->joins = !writes(t, list) && writes(t, string);
     tune_error_clear();
+}
+
+/* True if the template writes a call with these arguments as JSON, or each of them by itself. */
+static bool writes_call(const struct tune_chat_template *t, bool tools, const char *arguments)
+{
+    char json[512];
+    struct tune_chat_message items[3] = {{.role = "user", .content = {"Hi", 2}}, {.json = {json, 0}},
+        {.json = {"{\"role\": \"tool\", \"name\": \"look\", \"tool_call_id\": \"abcdefghi\", \"content\": \"1\"}", 0}}};
+    struct tune_chat_messages chat = {.items = items, .count = 3, .tools = {tools ? "[]" : NULL, 2}, .strict = true};
+    struct rendered r;
+    snprintf(json, sizeof json, "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"id\": \"abcdefghi\", \"type\": \"function\", "
+             "\"function\": {\"name\": \"look\", \"arguments\": %s}}]}", arguments);
+    items[1].json.size = strlen(json);
+    items[2].json.size = strlen(items[2].json.data);
+    bool good = render(t, &chat, 3, false, &r) == 0 && strstr(r.text, "a key") && strstr(r.text, "a value") &&
+                !strstr(r.text, "\\\"a key") && !strstr(r.text, "'a key'");
+    drop(&r);
+    tune_error_clear();
+    return good;
+}
+
+void tune_chat_settle_calls(struct tune_chat_template *t)
+{
+    for (int tools = 0; tools <= (t->tools != NULL); tools++) {
+        bool text = writes_call(t, tools, "\"{\\\"a key\\\": \\\"a value\\\"}\""), object = writes_call(t, tools, "{\"a key\": \"a value\"}");
+        t->calls[tools] = text == object ? TUNE_CALLS_AS_THEY_ARE : text ? TUNE_CALLS_AS_TEXT : TUNE_CALLS_AS_OBJECTS;
+    }
 }
 
 /* ---- what assistants wrote ---- */
@@ -360,6 +297,30 @@ static int between(const struct tune_chat_template *t, const struct tune_chat_me
     return failed;
 }
 
+/* Find the first message's header if the generation prompt without messages does not tell it. It is
+ * what the generation prompt adds behind a user, and stands before what the assistant says. */
+static int behind_first_header(const struct tune_chat_template *t, const struct tune_chat_messages *messages,
+                               const struct rendered *full, size_t *begin)
+{
+    const struct tune_chat_message user = {.role = "user", .content = {"x", 1}};
+    const struct tune_chat_messages one = {.items = &user, .count = 1, .name = messages->name, .line = messages->line};
+    const struct tune_jinja_turn *turn = &full->told[0].turn;
+    struct rendered with = {0}, without = {0};
+    size_t at = turn->begin, size = 0;
+    bool found = false;
+    while (at < turn->end && !is_data(full, at))
+        at++;
+    if (render(t, &one, 1, true, &with) == 0 && render(t, &one, 1, false, &without) == 0) {
+        size_t from = common(&without, &with);
+        size = with.size - from;
+        found = size > 0 && at < turn->end && at - turn->begin >= size && memcmp(full->text + at - size, with.text + from, size) == 0;
+    }
+    drop(&with);
+    drop(&without);
+    *begin = at;
+    return found ? 0 : unplaced(t, 0, "the assistant speaks first");
+}
+
 /* Find a message's span in its turn, the text of one iteration of the loop over the messages. All
  * data in it must be the message's. It begins after the prompt, with which the whole text must
  * begin. */
@@ -377,17 +338,20 @@ static int place(const struct tune_chat_template *t, const struct tune_chat_mess
     if (turn->times > 1)
         return unplaced(t, i, "more than one loop over the messages writes it");
     for (size_t k = turn->begin; k < turn->end; k++) {
-        if (is_data(full, k) && (full->marks[k] & ~TUNE_JINJA_PIECE) != mark_of(i))
+        if (is_data(full, k) && (full->marks[k] & ~TUNE_JINJA_PIECE) != tune_chat_mark(i))
             return unplaced(t, i, "it is written together with something that it does not say");
         data = is_data(full, k) ? k + 1 : data;
     }
-    TRY(render(t, messages, i, true, &before));
     int failed = 0;
-    if (before.size >= turn->begin && before.size <= turn->end && memcmp(before.text, full->text, before.size) == 0)
+    if (render(t, messages, i, true, &before) < 0)
+        failed = -1;
+    else if (before.size >= turn->begin && before.size <= turn->end && memcmp(before.text, full->text, before.size) == 0)
         begin = before.size;
     else
         failed = behind_header(t, messages, i, full, &before, &begin);
     drop(&before);
+    if (failed && i == 0 && tune_error_kind() != TUNE_ERROR_CANNOT)
+        failed = behind_first_header(t, messages, full, &begin);
     if (failed)
         return -1;
     /* the end of turn is written after the loop */
@@ -403,13 +367,13 @@ static int place(const struct tune_chat_template *t, const struct tune_chat_mess
 static bool only_repeated(const struct rendered *full, const struct tune_chat_messages *messages, int i,
                           const struct tune_chat_span *span)
 {
-    const uint8_t mark = mark_of(i), pure = (uint8_t)~TUNE_JINJA_PIECE;
+    const uint8_t mark = tune_chat_mark(i), pure = (uint8_t)~TUNE_JINJA_PIECE;
     size_t work = 0;
     for (size_t k = 0, end; k < full->size; k = end) {
         for (end = k + 1; end < full->size && (full->marks[end] & pure) == (full->marks[k] & pure);)
             end++;
         bool mine = (full->marks[k] & pure) == mark && !(k >= full->told[i].turn.begin && k < span->end);
-        for (int j = i % ORIGINS; j < messages->count && mine; j += ORIGINS) {
+        for (int j = i % TUNE_CHAT_ORIGINS; j < messages->count && mine; j += TUNE_CHAT_ORIGINS) {
             const struct tune_jinja_turn *turn = &full->told[j].turn;
             mine = j == i || (turn->times > 0 && !(k >= turn->begin && k < turn->end));
         }
@@ -428,7 +392,7 @@ static int check(const struct tune_chat_template *t, const struct tune_chat_mess
     for (size_t k = span->begin; k < span->end; k++) {
         if (!is_data(full, k))
             continue;
-        if ((full->marks[k] & ~TUNE_JINJA_PIECE) != mark_of(i))
+        if ((full->marks[k] & ~TUNE_JINJA_PIECE) != tune_chat_mark(i))
             return unplaced(t, i, "it is written together with something that it does not say");
         first = first == span->end ? k : first;
         last = k + 1;
@@ -470,6 +434,7 @@ int tune_chat_template_render(struct tune_chat_template *t, const struct tune_ch
     struct rendered full;
     out->size = 0;
     out->span_count = 0;
+    out->said = out->left_out = 0;
     int failed = render(t, messages, messages->count, options == TUNE_CHAT_GENERATION_PROMPT, &full);
     if (!failed && (options & TUNE_CHAT_SPANS))
         failed = find_spans(t, messages, &full, out);
@@ -488,5 +453,8 @@ int tune_chat_template_render(struct tune_chat_template *t, const struct tune_ch
     out->text = full.text;
     out->data = full.marks;
     out->size = full.size;
+    out->said = full.said;
+    out->left_out = full.left_out;
+    out->calls_changed = full.calls_changed;
     return 0;
 }

@@ -271,6 +271,27 @@ static int choose(struct tune_chat_template *t, const char *folder, const char *
     return !chosen && named(t, "tool_use") ? use(t, &t->tools, named(t, "tool_use")) : 0;
 }
 
+/* Read the templates and special tokens of a model's folder. */
+static int read_folder(struct tune_chat_template *t, const char *model)
+{
+    static const char own[] = "chat_template.jinja";
+    if (tune_folder_has(model, own))
+        TRY(add_own(t, "default", model, own));
+    TRY(add_folder(t, model));
+    return tune_folder_has(model, "tokenizer_config.json") ? read_config(t, model) : 0;
+}
+
+bool tune_chat_template_is_in(const char *model_folder)
+{
+    struct tune_error before;
+    struct tune_chat_template *t = model_folder ? calloc(1, sizeof *t) : NULL;
+    tune_error_save(&before);
+    bool found = t && read_folder(t, model_folder) == 0 && named(t, "default");
+    tune_chat_template_free(t);
+    tune_error_restore(&before);
+    return found;
+}
+
 struct tune_chat_template *tune_chat_template_open(const char *model_folder, const char *chosen,
                                                    const char *end_token)
 {
@@ -280,15 +301,12 @@ struct tune_chat_template *tune_chat_template_open(const char *model_folder, con
         return NULL;
     }
     t->seconds = -1;
-    if (model_folder) {
-        static const char own[] = "chat_template.jinja";
-        if ((tune_folder_has(model_folder, own) && add_own(t, "default", model_folder, own) < 0) ||
-            add_folder(t, model_folder) < 0 ||
-            (tune_folder_has(model_folder, "tokenizer_config.json") && read_config(t, model_folder) < 0))
-            goto fail;
-    }
+    if (model_folder && read_folder(t, model_folder) < 0)
+        goto fail;
     if (add_end(t, end_token) == 0 && choose(t, model_folder, chosen) == 0) {
         tune_chat_settle_content(t);
+        tune_chat_settle_calls(t);
+        tune_chat_settle_takes(t);
         return t;
     }
 fail:

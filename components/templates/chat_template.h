@@ -30,8 +30,8 @@ extern "C" {
 #endif
 
 /* One message, borrowed. Either json is the object of the row; the template may use all its members
- * (role, content, tool_calls, name, ...). Or json.data is NULL, and there are a role and its
- * content. Null members count as absent, as in transformers. */
+ * (role, content, tool_calls, name, ...). A role beside it takes the place of its own. Or json.data
+ * is NULL, and there are a role and its content. Null members count as absent, as in transformers. */
 struct tune_chat_message {
     struct tune_text json;
     const char *role;
@@ -44,6 +44,7 @@ struct tune_chat_messages {
     struct tune_text tools;   /* JSON array of tool definitions; data NULL: none */
     const char *name;         /* source of the row, for messages; NULL: none */
     int64_t line;
+    bool strict;              /* calls keep their arguments as they are, see below */
 };
 
 /* The text of an assistant's message: from after its header to the end of its end-of-turn token. */
@@ -59,6 +60,10 @@ struct tune_chat_text {
     uint8_t *data;            /* [size]; 1: data, from a message or a tool */
     struct tune_chat_span *spans; /* one for each assistant message, in order */
     int span_count;
+    /* bytes of the assistant's content, reasoning and names of called functions, and those of them
+     * that the text lacks; white space does not count. 0 with a generation prompt */
+    size_t said, left_out;
+    bool calls_changed; /* a call's arguments were put into the other form */
 };
 /* tune_chat_text_free - free the arrays of text. */
 void tune_chat_text_free(struct tune_chat_text *text);
@@ -75,14 +80,30 @@ struct tune_chat_template;
  * or one in defaults/chat_templates ("chatml"). The special tokens of tokenizer_config.json
  * (bos_token, ...) are variables of the template. model_folder NULL: there are none. end_token is
  * eos_token for folders that name none there; NULL: none.
+ * tune_chat_template_is_in - whether a model's folder has a template of its own. NULL: no.
  * tune_chat_template_free - free it; NULL is fine.
  * tune_chat_template_name - where it was found, for run headers; borrowed.
  * tune_chat_template_hash - hash of its text and of the special tokens that the text names. */
 struct tune_chat_template *tune_chat_template_open(const char *model_folder, const char *chosen,
                                                    const char *end_token);
+bool tune_chat_template_is_in(const char *model_folder);
 void tune_chat_template_free(struct tune_chat_template *t);
 const char *tune_chat_template_name(const struct tune_chat_template *t);
 uint64_t tune_chat_template_hash(const struct tune_chat_template *t);
+
+/* tune_chat_template_takes - which conversations the template writes as they are, as bits. Two turns of
+ * a speaker one after the other; the assistant first; a system message that is not the first; a system
+ * message at all (it may be left out, but is not refused); a developer. Those of another template are
+ * refused, or not written whole. Found by renders when it was opened. */
+enum {
+    TUNE_CHAT_TAKES_USERS = 1,
+    TUNE_CHAT_TAKES_ASSISTANTS = 2,
+    TUNE_CHAT_TAKES_GREETING = 4,
+    TUNE_CHAT_TAKES_LATE_SYSTEM = 8,
+    TUNE_CHAT_TAKES_SYSTEM = 16,
+    TUNE_CHAT_TAKES_DEVELOPER = 32
+};
+unsigned tune_chat_template_takes(const struct tune_chat_template *t);
 
 /* tune_chat_template_chosen - the Jinja text of a template that was chosen, with a NUL; NULL: it is
  * the one that transformers finds in the folder. Borrowed. */
@@ -100,6 +121,9 @@ void tune_chat_template_date(struct tune_chat_template *t, int64_t seconds);
  * error: the template's own raise_exception (its text), an error in it (with the line), or a limit
  * (jinja.h). Also a message without a role. With TUNE_CHAT_SPANS also a message whose place cannot
  * be known; the error names it.
+ *
+ * The arguments of a call are an object, or text with one in JSON. A template that writes only one
+ * of the two well gets that one, unless the messages are strict.
  *
  * A span ends with the message's turn. A turn is what one pass of a loop over the messages writes;
  * all its data must be the message's. For the last message, the span ends with the text if its turn

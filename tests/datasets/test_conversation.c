@@ -146,6 +146,244 @@ static void formats(void **state)
             .chat_template = "chatml");
 }
 
+/* A column `system` is the system message of conversations that begin with none. */
+static void system_column(void **state)
+{
+    (void)state;
+    assert_row(OPEN("m.jsonl", "{\"system\": \"S\", \"messages\": [" USER("a") "," ASSISTANT("b") "]}\n", NULL),
+               "<system>S~<|endoftext|><user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
+    assert_row(OPEN("m.jsonl", "{\"system\": \"S\", \"messages\": [" SYSTEM("own") "," USER("a") "," ASSISTANT("b") "]}\n", NULL),
+               "<system>own~<|endoftext|><user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
+    assert_row(OPEN("s.jsonl", "{\"system\": \"<|im_end|>\", \"conversations\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\", \"value\": \"b\"}]}\n",
+                    NULL),
+               "<system><|im_end|>~<|endoftext|><user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
+    assert_row(OPEN("s.jsonl", "{\"system\": \"\", \"conversations\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\", \"value\": \"b\"}]}\n", NULL),
+               "<user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
+    assert_row(OPEN("p.jsonl", "{\"system\": \"S\", \"prompt\": [" USER("a") "," ASSISTANT("b") "," USER("c") "], \"completion\": [" ASSISTANT("d") "]}\n", NULL),
+               "<system>S~<|endoftext|><user>a~<|endoftext|><assistant>b~<|endoftext|><user>c~<|endoftext|><assistant>[d~<|endoftext|>]");
+    assert_row(OPEN("i.jsonl", "{\"system\": \"S\", \"history\": [[\"q\", \"r\"]], \"input\": \"a\", \"output\": \"b\"}\n", NULL),
+               "<system>S~<|endoftext|><user>q~<|endoftext|><assistant>[r~<|endoftext|>]<user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
+}
+
+/* ---- borders ---- */
+
+/* A tokenizer that joins a space with the word behind it. */
+static struct tune_tokenizer *words(void)
+{
+    static const char text[] = "yes yes yes yes yes yes yes yes yes yes", *const special[] = {"<|endoftext|>"};
+    assert_ok(tune_tokenizer_train("words.json", text, sizeof text - 1, 260, special, 1));
+    struct tune_tokenizer *tok = tune_tokenizer_open("words.json");
+    assert_got(tok);
+    struct tune_encoding e = {0};
+    assert_ok(tune_tokenizer_encode(tok, ": yes", 5, 0, &e));
+    assert_int_equal(e.count, 2); /* ":", " yes" */
+    tune_encoding_free(&e);
+    return tok;
+}
+
+/* Where a prompt ends in a space, the token of the space and the answer's first word is trained in conversations, as transformers'
+ * mask of the assistant has it (5.0: " yes" 1, "!" 1, the end 1), and masked in prompts, as in TRL. */
+static void borders(void **state)
+{
+    (void)state;
+    static const char chat[] = "{% for m in messages %}{{ m.role[0] + ': ' + m.content }}{% if m.role == 'assistant' %}{{ eos_token }}{% endif %}"
+                               "{% endfor %}{% if add_generation_prompt %}a: {% endif %}";
+    struct tune_tokenizer *single = bytes;
+    struct tune_example x = {0};
+    put("space.jinja", chat);
+    bytes = words();
+    struct tune_dataset *d = OPEN("m.jsonl", MESSAGES(USER("q") "," ASSISTANT("yes!")) MESSAGES(USER("q") "," ASSISTANT("no")),
+                                  .chat_template = "./space.jinja");
+    assert_string_equal(marked_row(d, 0, NULL), "u: qa:[~ yes!~<|endoftext|>]");
+    assert_ok(tune_dataset_get(d, 0, &x));
+    assert_int_equal(x.joined, TUNE_JOINED_HEADER);
+    assert_string_equal(x.joined_token, " yes");
+    assert_ok(tune_dataset_get(d, 1, &x));
+    assert_int_equal(x.joined, TUNE_JOINED_NOT);
+    tune_dataset_free(d);
+    d = OPEN("p.jsonl", "{\"prompt\": \"q: \", \"completion\": \"yes\"}\n{\"prompt\": \"q:\", \"completion\": \" yes\"}\n", NULL);
+    assert_string_equal(marked_row(d, 0, NULL), "q:~ yes[~<|endoftext|>]");
+    assert_ok(tune_dataset_get(d, 0, &x));
+    assert_int_equal(x.joined, TUNE_JOINED_PROMPT);
+    assert_false(x.empty_answer);
+    assert_string_equal(marked_row(d, 1, NULL), "q:[~ yes~<|endoftext|>]");
+    assert_ok(tune_dataset_get(d, 1, &x));
+    assert_int_equal(x.joined, TUNE_JOINED_NOT);
+    tune_dataset_free(d);
+    tune_example_free(&x);
+    tune_tokenizer_free(bytes);
+    bytes = single;
+}
+
+/* What a template leaves out of the assistant's text: bytes without white space. */
+static void left_out(void **state)
+{
+    (void)state;
+    static const char after[] = "{% for m in messages %}{{ m.role[0] }}:{{ m.content.split('</think>')[-1].lstrip() }};{% endfor %}";
+    static const struct {
+        const char *row, *template;
+        size_t said, lost;
+    } rows[] = {
+        {PAIR, "chatml", 1, 0},
+        {MESSAGES(USER("a") ",{\"role\": \"assistant\", \"reasoning_content\": \"add\", \"content\": \"2 \"}"), "chatml", 4, 3},
+        {MESSAGES(USER("a") ",{\"role\": \"assistant\", \"thinking\": \"add\", \"content\": \"2\"}"), "chatml", 4, 3},
+        {MESSAGES(USER("a") "," ASSISTANT("<think>one more</think>\\n\\n2")), "./after.jinja", 23, 22},
+        {MESSAGES(USER("a") "," ASSISTANT("<think>one more</think>\\n\\n2")), "chatml", 23, 0},
+        {MESSAGES(USER("a") "," ASSISTANT("  2  ")), "./after.jinja", 1, 0},
+        {MESSAGES(USER("x</think>a") "," ASSISTANT("2")), "./after.jinja", 1, 0}, /* not the assistant's */
+        {MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": \"b\", \"tool_calls\": [{\"name\": \"look\", \"arguments\": {}}]}"), "./after.jinja", 5, 4},
+        {MESSAGES(USER("a") "," ASSISTANT("<think>u</think>v") "," USER("b") "," ASSISTANT("<think>w</think>x")), "./after.jinja", 34, 32},
+    };
+    put("after.jinja", after);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct tune_example x = {0};
+        struct tune_dataset *d = OPEN("m.jsonl", rows[i].row, .chat_template = rows[i].template, .train_on = i % 2 ? "all" : NULL);
+        assert_got(d);
+        assert_ok(tune_dataset_get(d, 0, &x));
+        assert_int_equal(x.said, rows[i].said);
+        assert_int_equal(x.left_out, rows[i].lost);
+        tune_example_free(&x);
+        tune_dataset_free(d);
+    }
+}
+
+/* The arguments of a call as text and as an object: each template gets what it writes well. */
+static void arguments(void **state)
+{
+    (void)state;
+    static const char plain[] = "{% for m in messages %}{{ m.role[0] }}:{% for c in m.tool_calls %}{% set f = c.function or c %}{{ f.name }}", end[] = "{% endfor %}{{ m.content }};{% endfor %}";
+    static const char *const writes[][2] = {
+        {"{{ f.arguments | tojson }}", "{\"k\": [1, \"v\"]}"},
+        {"{% for k, v in f.arguments.items() %}{{ k }}={{ v }}{% endfor %}", "k=[1, 'v']"},
+        {"{{ '`' + f.arguments + '`' }}", "`{\"k\": [1, \"v\"]}`"},
+        {"{% if f.arguments is string %}{{ f.arguments }}{% else %}{{ f.arguments | tojson }}{% endif %}", "{\"k\": [1, \"v\"]}"},
+    };
+    static const char *const given[] = {"\"{\\\"k\\\": [1, \\\"v\\\"]}\"", "{\"k\": [1, \"v\"]}"};
+    for (size_t w = 0; w < sizeof writes / sizeof *writes; w++)
+        for (int g = 0; g < 4; g++) {
+            char text[1024], row[1024], expected[256];
+            snprintf(text, sizeof text, "%s%s%s", plain, writes[w][0], end);
+            put("calls.jinja", text);
+            snprintf(row, sizeof row, "{\"messages\": [" USER("a") ",{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [%s\"name\": \"f\", \"arguments\": %s%s]}]}",
+                     g < 2 ? "{" : "{\"type\": \"function\", \"function\": {", given[g % 2], g < 2 ? "}" : "}}");
+            snprintf(expected, sizeof expected, "u[:a;a:f%s;]", writes[w][1]);
+            assert_row(OPEN("m.jsonl", row, .chat_template = "./calls.jinja", .train_on = "all"), expected);
+        }
+    put("calls.jinja", "{% for m in messages %}{{ m.role[0] }}:{% for c in m.tool_calls %}{{ c.arguments | tojson }}{% endfor %}{{ m.content }};{% endfor %}");
+    assert_row(OPEN("m.jsonl", MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"name\": \"f\", \"arguments\": \"{Rome\"}]}"),
+                    .chat_template = "./calls.jinja", .train_on = "all"), "u[:a;a:\"{Rome\";]"); /* no JSON: as it is */
+}
+
+/* ---- as people have them ---- */
+
+#define FROM(who, text) "{\"from\": \"" who "\", \"value\": \"" text "\"}"
+#define DEVELOPER(text) "{\"role\": \"developer\", \"content\": \"" text "\"}"
+#define DID(what) (1u << TUNE_ADAPTED_##what)
+
+/* Templates: one that writes all, one that refuses turns that do not alternate, one that writes only what it knows, one that refuses
+ * systems. */
+static void put_templates(void)
+{
+    put("all.jinja", "{% for m in messages %}{{ m.role[0] + ':' + m.content + ';' }}{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
+    put("alternate.jinja", "{% set s = '' %}{% if messages and messages[0].role == 'system' %}{% set s = messages[0].content + '|' %}{% endif %}"
+                           "{% set n = namespace(i=0) %}{% for m in messages %}{% if not (loop.first and m.role == 'system') %}"
+                           "{% if m.role not in ['user', 'assistant'] or (m.role == 'user') != (n.i % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}"
+                           "{{ m.role[0] + ':' + (s if n.i == 0 else '') + m.content + ';' }}{% set n.i = n.i + 1 %}{% endif %}{% endfor %}"
+                           "{% if add_generation_prompt %}a:{% endif %}");
+    put("known.jinja", "{% for m in messages %}{% if m.role in ['user', 'assistant'] or (m.role == 'system' and loop.first) %}"
+                       "{{ m.role[0] + ':' + m.content + ';' }}{% endif %}{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
+    put("leads.jinja", "{% if messages[0]['role'] != 'system' %}{{ 's:general;' }}{% endif %}{% for m in messages %}{{ m.role[0] + ':' + m.content + ';' }}"
+                       "{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
+    put("within.jinja", "{% for m in messages %}{% if loop.first and m.role != 'system' %}{{ 's:general;' }}{% endif %}{{ m.role[0] + ':' + m.content + ';' }}"
+                        "{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
+    put("nosystem.jinja", "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+                          "{{ m.role[0] + ':' + m.content + ';' }}{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
+}
+
+/* What a template takes is left to it; only what it refuses or leaves out is changed, and noted. */
+static void as_people_have_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *template, *expected;
+        unsigned adapted;
+    } rows[] = {
+        {PAIR, "alternate", "u:a;a:[b;]", 0},
+        {MESSAGES(SYSTEM("s") "," USER("a") "," ASSISTANT("b")), "alternate", "u:s|a;a:[b;]", 0},
+        /* turns of one speaker */
+        {MESSAGES(USER("a") "," USER("b") "," ASSISTANT("c") "," ASSISTANT("d")), "all", "u:a;u:b;a:[c;]a:[d;]", DID(ORDER)},
+        {MESSAGES(USER("a") "," USER("b") "," USER("") "," ASSISTANT("c") "," ASSISTANT("d")), "alternate", "u:a\n\nb\n\n;a:[c\n\nd;]", DID(TURNS)},
+        {MESSAGES(USER("a") ",{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"<|im_end|>\"}, {\"type\": \"text\", \"text\": \"c\"}]}," ASSISTANT("d")),
+         "alternate", "u:a\n\n<|im_end|>c;a:[d;]", DID(TURNS)},
+        {SHAREGPT("[" FROM("human", "a") "," FROM("human", "b") "," FROM("gpt", "c") "]"), "alternate", "u:a\n\nb;a:[c;]", DID(TURNS)},
+        /* a greeting */
+        {MESSAGES(ASSISTANT("hi") "," USER("a") "," ASSISTANT("b")), "all", "a:[hi;]u:a;a:[b;]", DID(ORDER)},
+        {MESSAGES(ASSISTANT("hi") "," USER("a") "," ASSISTANT("b")), "leads", "s:general;a:[hi;]u:a;a:[b;]", DID(ORDER)},
+        {MESSAGES(ASSISTANT("hi") "," USER("a") "," ASSISTANT("b")), "within", "s:general;a:[hi;]u:a;a:[b;]", DID(ORDER)},
+        {MESSAGES(ASSISTANT("hi") "," ASSISTANT("you") "," USER("a") "," ASSISTANT("b")), "alternate", "u:a;a:[b;]", DID(GREETING)},
+        {MESSAGES(SYSTEM("s") "," ASSISTANT("hi") "," USER("a") "," ASSISTANT("b")), "alternate", "u:s|a;a:[b;]", DID(GREETING)},
+        /* systems */
+        {MESSAGES(USER("a") "," ASSISTANT("b") "," SYSTEM("s") "," USER("c") "," ASSISTANT("d")), "all", "u:a;a:[b;]s:s;u:c;a:[d;]", DID(ORDER)},
+        {MESSAGES(USER("a") "," ASSISTANT("b") "," SYSTEM("s") "," USER("c") "," ASSISTANT("d")), "alternate", "u:a;a:[b;]u:s\n\nc;a:[d;]", DID(SYSTEM)},
+        {MESSAGES(USER("a") "," ASSISTANT("b") "," SYSTEM("s") "," USER("c") "," ASSISTANT("d")), "known", "u:a;a:[b;]u:s\n\nc;a:[d;]", DID(SYSTEM)},
+        {MESSAGES(USER("a") "," SYSTEM("s") "," ASSISTANT("b")), "known", "u:a\n\ns;a:[b;]", DID(SYSTEM)},
+        {MESSAGES(SYSTEM("s") "," USER("a") "," ASSISTANT("b")), "known", "s:s;u:a;a:[b;]", 0},
+        {MESSAGES(SYSTEM("s") "," USER("a") "," ASSISTANT("b")), "nosystem", "u:s\n\na;a:[b;]", DID(SYSTEM)},
+        /* a developer */
+        {MESSAGES(DEVELOPER("s") "," USER("a") "," ASSISTANT("b")), "all", "d:s;u:a;a:[b;]", DID(ORDER)},
+        {MESSAGES(DEVELOPER("s") "," USER("a") "," ASSISTANT("b")), "known", "s:s;u:a;a:[b;]", DID(DEVELOPER)},
+        {MESSAGES(DEVELOPER("s") "," USER("a") "," ASSISTANT("b")), "nosystem", "d:s;u:a;a:[b;]", DID(ORDER)},
+        /* keys and names of roles */
+        {MESSAGES(FROM("human", "a") "," FROM("gpt", "b")), "all", "u:a;a:[b;]", DID(KEYS)},
+        {SHAREGPT("[" USER("a") "," ASSISTANT("b") "]"), "all", "u:a;a:[b;]", DID(KEYS)},
+        {SHAREGPT("[" FROM("human", "a") ",{\"from\": \"gpt\", \"content\": \"b\"}," USER("c") ",{\"role\": \"model\", \"value\": \"d\"}]"), "all",
+         "u:a;a:[b;]u:c;a:[d;]", DID(KEYS)},
+        {MESSAGES("{\"role\": \"human\", \"content\": \"a\"}, {\"role\": \"bot\", \"content\": \"b\"}"), "all", "u:a;a:[b;]", DID(KEYS)},
+        {MESSAGES("{\"role\": \"user\", \"content\": \"a\", \"from\": \"x\"}," ASSISTANT("b")), "all", "u:a;a:[b;]", 0},
+        /* all at once */
+        {SHAREGPT("[" FROM("gpt", "hi") "," FROM("human", "a") "," FROM("system", "s") "," USER("b") "," FROM("gpt", "c") "]"), "alternate",
+         "u:a\n\ns\n\nb;a:[c;]", DID(GREETING) | DID(SYSTEM) | DID(TURNS) | DID(KEYS)},
+    };
+    put_templates();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char name[64];
+        struct tune_example x = {0};
+        snprintf(name, sizeof name, "./%s.jinja", rows[i].template);
+        struct tune_dataset *d = OPEN("c.jsonl", rows[i].row, .chat_template = name);
+        assert_string_equal(marked_row(d, 0, NULL), rows[i].expected);
+        assert_ok(tune_dataset_get(d, 0, &x));
+        assert_int_equal(x.adapted, rows[i].adapted);
+        tune_example_free(&x);
+        tune_dataset_free(d);
+        if (rows[i].adapted & ~DID(SYSTEM))
+            REFUSED("c.jsonl", rows[i].row, "c.jsonl:1:", .chat_template = name, .strict = true);
+    }
+}
+
+/* What cannot be mended is a bad row; prompts and their answers stay apart. */
+static void not_mended(void **state)
+{
+    (void)state;
+    put_templates();
+    static const char call[] = "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"name\": \"f\"}]}";
+    char row[512];
+    snprintf(row, sizeof row, MESSAGES(USER("a") ",%s," ASSISTANT("b")), call);
+    REFUSED("c.jsonl", row, "roles must alternate", .chat_template = "./alternate.jinja"); /* joined, the call would be lost */
+    REFUSED("c.jsonl", MESSAGES(ASSISTANT("b") "," USER("a")), "c.jsonl:1: a conversation of 1 message, expected at least 2 (the greeting before the user's first is left out)",
+            .chat_template = "./alternate.jinja");
+    REFUSED("c.jsonl", MESSAGES("{\"role\": \"alien\", \"content\": \"a\"}"), "the role \"alien\"", NULL);
+    REFUSED("c.jsonl", MESSAGES(USER("a") ",{\"role\": \"function_call\", \"content\": \"a\"}"), "the role \"function_call\"", NULL);
+    REFUSED("c.jsonl", MESSAGES(FROM("human", "a") ",{\"from\": \"gpt\"}"), "a message without \"value\"", NULL);
+    assert_row(OPEN("p.jsonl", "{\"prompt\": [" USER("a") "," ASSISTANT("b") "], \"completion\": [" ASSISTANT("c") "]}\n", .chat_template = "./all.jinja"),
+               "u:a;a:b;a:[c;]");
+    REFUSED("p.jsonl", "{\"prompt\": [" USER("a") "," ASSISTANT("b") "], \"completion\": [" ASSISTANT("c") "]}\n", "roles must alternate",
+            .chat_template = "./alternate.jinja");
+    assert_row(OPEN("p.jsonl", "{\"prompt\": [" ASSISTANT("hi") "," USER("a") "," USER("b") "], \"completion\": [" ASSISTANT("c") "," ASSISTANT("d") "]}\n",
+                    .chat_template = "./alternate.jinja"), "u:a\n\nb;a:[c\n\nd;]");
+    assert_row(OPEN("g.jsonl", MESSAGES(ASSISTANT("hi") "," USER("a") "," USER("b")), .chat_template = "./alternate.jinja", .prompts = true),
+               "u:a\n\nb;a:");
+}
+
 /* ---- shown ---- */
 
 static void shown(void **state)
@@ -315,10 +553,10 @@ static void rules(void **state)
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         char text[1024];
         snprintf(text, sizeof text, "%s%s", PAIR, broken[i].row);
-        struct tune_dataset *d = OPEN("c.jsonl", text, NULL);
+        struct tune_dataset *d = OPEN("c.jsonl", text, .strict = true);
         assert_bad(d, 1, broken[i].error);
         tune_dataset_free(d);
-        REFUSED("c.jsonl", strchr(text, '\n') + 1, "c.jsonl:1:", NULL); /* as the first row: before anything starts */
+        REFUSED("c.jsonl", strchr(text, '\n') + 1, "c.jsonl:1:", .strict = true); /* as the first row: before anything starts */
     }
 }
 
@@ -529,7 +767,7 @@ static void forms_of_tools(void **state)
                                         "{\"role\": \"tool\", \"tool_call_id\": \"1\", \"content\": \"2\"},"
                                         "{\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": \"b\"}]}"),
                     .chat_template = "chatml"),
-               "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[<tool_call>{\"name\": \"f\", \"arguments\": \"{}\"}</tool_call>"
+               "~<|im_start|>user\na~<|im_end|>\n~<|im_start|>assistant\n[<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>"
                "~<|im_end|>]\n~<|im_start|>tool\n2~<|im_end|>\n~<|im_start|>assistant\n[b~<|im_end|>]\n");
     static const char listed[] = MESSAGES(USER("a") ",{\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": \"b\"}]}");
     assert_row(OPEN("l.jsonl", listed, .chat_template = "llama3"),
@@ -552,7 +790,9 @@ static void forms_of_tools(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(own),    cmocka_unit_test(formats),   cmocka_unit_test(shown),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(own),    cmocka_unit_test(formats), cmocka_unit_test(system_column),
+                                       cmocka_unit_test(borders), cmocka_unit_test(left_out), cmocka_unit_test(arguments),
+                                       cmocka_unit_test(as_people_have_them), cmocka_unit_test(not_mended),   cmocka_unit_test(shown),
                                        cmocka_unit_test(refused), cmocka_unit_test(hashes),    cmocka_unit_test(warned),
                                        cmocka_unit_test(rules),   cmocka_unit_test(long_rows), cmocka_unit_test(real_templates),
                                        cmocka_unit_test(tools),  cmocka_unit_test(forms_of_tools),

@@ -7,6 +7,7 @@
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
 #include "datasets/survey.h"
+#include "files/json.h"
 #include "flags/flags.h"
 #include "test.h"
 #include "tokenizers/tokenizer.h"
@@ -321,6 +322,7 @@ static void bad_files(void **state)
         {"e.json", "[", "the file ends inside"},
         {"e.json", "\xff\xfe[\0]\0", "UTF-16"},
         {"e.txt", "\xfe\xff\0a", "UTF-16"},
+        {"e.jsonl", "{\"text\": \"caf\xe9\"}", "e.jsonl:1:14: invalid UTF-8 (byte 0xe9) in a string; it looks like Latin-1"},
         {"e.csv", "a,b\n", "has no rows"},
         {"e.parquet", "PAR1", "too few for a Parquet file"},
         {"e.gz", "text", ".gz files are not read"},
@@ -345,6 +347,86 @@ static void bad_files(void **state)
     assert_error_has("max_length is 0 tokens, expected at least 1");
 }
 
+/* JSON that other programs write: objects over several lines, rows in an object's list, Python's NaN. */
+static void other_json(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text, *said, *rows[2], *source;
+    } files[] = {
+        {"o.json", "\n{\n  \"text\": \"a b\",\n  \"id\": {\"n\": [1, 2]}\n}\n{\n  \"text\": \"{\\\"c\"\n}\n", "; objects over several lines",
+         {"a b", "{\"c"}, "o.json:6"},
+        {"o.jsonl", "{ \"text\":\r\n\"a\"}{\"text\": \"b\"} ", "; objects over several lines", {"a", "b"}, "o.jsonl:2"},
+        {"o.json", "{\"data\": [{\"text\": \"a\"}, {\"text\": \"b\"}]}\n", "; rows are the list \"data\"", {"a", "b"}, "o.json:1"},
+        {"o.json", "{\n \"version\": \"1\", \"licenses\": [{\"id\": 1}],\n \"rows\": [\n{\"text\": \"a\"},\n{\"text\": \"b\"}\n], \"n\": 2\n}",
+         "; rows are the list \"rows\"", {"a", "b"}, "o.json:5"},
+        {"o.json", "{\"data\": [{\"text\": \"x\"}], \"train\": [{\"text\": \"a\"}, {\"text\": \"b\"} ] }", "; rows are the list \"train\"",
+         {"a", "b"}, "o.json:1"},
+        {"o.jsonl", "{\"text\": \"a\", \"score\": NaN, \"to\": [-Infinity, Infinity]}\n{\"text\": \"b\"}", "", {"a", "b"}, "o.jsonl:2"},
+        {"o.jsonl", "{\"text\": \"a\", \"n\": 123456789012345678901234567890, \"m\": -1e400}\n{\"text\": \"b\"}", "", {"a", "b"}, "o.jsonl:2"},
+    };
+    char source[TUNE_DATASET_SOURCE_SIZE];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct tune_dataset *d = open_with(files[i].name, files[i].text, strlen(files[i].text), (struct tune_dataset_options){0});
+        assert_got(d);
+        assert_int_equal(tune_dataset_rows(d), 2);
+        for (int row = 0; row < 2; row++)
+            assert_string_equal(text_of(d, row), files[i].rows[row]);
+        assert_non_null(strstr(tune_dataset_source(d, 1, source, sizeof source), files[i].source));
+        assert_non_null(strstr(tune_dataset_about(d), files[i].said));
+        assert_true(*files[i].said || !strstr(tune_dataset_about(d), "lines"));
+        tune_dataset_free(d);
+    }
+}
+
+/* What stays a row: an object of its own, and lines that are broken. */
+static void still_lines(void **state)
+{
+    (void)state;
+    static const char one[] = "{\"prompt\": \"q\", \"completion\": \"a\", \"data\": [{\"text\": \"x\"}]}\n";
+    struct tune_dataset *d = OPEN_AS("o.jsonl", one, .row_format = "auto", .append_token = "none");
+    assert_got(d);
+    assert_string_equal(tune_dataset_format(d), "prompt-completion");
+    tune_dataset_free(d);
+    d = OPEN("o.jsonl", "{\"text\": \"a\", \"data\": [{\"role\": \"user\"}]}");
+    assert_string_equal(text_of(d, 0), "a");
+    tune_dataset_free(d);
+    static const char *const broken[] = {"{\"a\": {\"text\": \"a\"}\n{\"text\": \"b\"}\n{\"text\": \"c\"}}\n", "{\"text\": \"a}\n{\"text\": \"b\"}\n{\"text\": \"c\"}\n",
+                                         "{\n{\"text\": \"b\"}\n{\"text\": \"c\"}\n"};
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        d = open_with("o.jsonl", broken[i], strlen(broken[i]),
+                      (struct tune_dataset_options){.skip_bad_rows = true, .text_field = "text"});
+        assert_got(d);
+        assert_int_equal(tune_dataset_rows(d), 3);
+        assert_string_equal(text_of(d, 1), "b");
+        tune_dataset_free(d);
+    }
+    static const struct {
+        const char *text, *error;
+    } refused[] = {
+        {"{\n\"text\": \"a\"\n},\n{\"text\": \"b\"}", "o.json:3: expected the next object"},
+        {"{\n\"text\": \"a\"\n}\n{\"text\": \"b\"", "o.json:4: this object never ends"},
+        {"{\"text\": NaN}", "o.json:1:10: the field \"text\" is null, expected a string"},
+        {"{\"questions\": [{\"q\": \"a\", \"b\": \"c\"}]}", "if its list \"questions\" holds the rows, let the file be that list alone"},
+        {"{\"data\": [{\"text\": 3}]}", "o.json:1:10: the field \"text\" is a number"},
+        {"{\"data\": [{\"text\": \"a\"} {\"text\": \"b\"}]}", "o.json:1:25: found '{', expected ',' or ']'"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct tune_example x = {0};
+        d = open_with("o.json", refused[i].text, strlen(refused[i].text), (struct tune_dataset_options){0});
+        if (d)
+            assert_int_equal(tune_dataset_get(d, 0, &x), -1);
+        assert_error_has(refused[i].error);
+        tune_dataset_free(d);
+        tune_example_free(&x);
+    }
+    struct tune_json j;
+    tune_json_start(&j, "f", "[-Infinity]", 11, 1);
+    assert_int_equal(tune_json_skip(&j), -1);
+    assert_error_has("f:1:3: found Infinity, which Python writes and JSON has not; expected a number");
+    tune_json_free(&j);
+}
+
 static void odd_text(void **state)
 {
     (void)state;
@@ -365,6 +447,10 @@ static void odd_text(void **state)
     assert_int_equal(x.count, 3);
     assert_row_fails(d, 1, "odd.txt:4:2: invalid UTF-8 (byte 0xc3)");
     assert_string_equal(text_of(d, 2), "fine");
+    tune_dataset_free(d);
+    d = OPEN("latin.txt", "ok\n\ncaf\xe9");
+    assert_got(d);
+    assert_row_fails(d, 1, "latin.txt:3:4: invalid UTF-8 (byte 0xe9); it looks like Latin-1: save it as UTF-8 (iconv -f WINDOWS-1252");
     tune_dataset_free(d);
     tune_example_free(&x);
 }
@@ -1003,7 +1089,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jsonl_rows), cmocka_unit_test(json_rows), cmocka_unit_test(text_rows), cmocka_unit_test(many_rows),
-        cmocka_unit_test(fields), cmocka_unit_test(bad_rows), cmocka_unit_test(bad_files), cmocka_unit_test(odd_text),
+        cmocka_unit_test(fields), cmocka_unit_test(bad_rows), cmocka_unit_test(bad_files), cmocka_unit_test(other_json),
+        cmocka_unit_test(still_lines), cmocka_unit_test(odd_text),
         cmocka_unit_test(giant_line), cmocka_unit_test(cuts), cmocka_unit_test(response_template),
         cmocka_unit_test(append_token), cmocka_unit_test(callbacks), cmocka_unit_test(held_out), cmocka_unit_test(show),
         cmocka_unit_test(real_mask), cmocka_unit_test(real_begin), cmocka_unit_test(threads), cmocka_unit_test(damaged),

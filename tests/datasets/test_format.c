@@ -276,7 +276,7 @@ static void by_template(void **state)
     uint64_t hash = tune_dataset_prompt_hash(d);
     assert_row(d, 0, "Q: {a}{}[AB$]"); /* a slot in a row's text is text */
     assert_true(hash != 0);
-    assert_about(d, "prompt-template, columns q, a; trained on completion; ended by <|end|>");
+    assert_about(d, "prompt-template, columns q, a; trained on completion; ended by <|end|>; not read: n");
     put_template("[completion]\n{a}\n[prompt]\n,{x}");
     d = OPEN("t.jsonl", rows, .prompt_template = "t.txt", .columns = "x=n");
     assert_row(d, 0, "A[B],2"); /* nothing ends a prompt */
@@ -360,6 +360,88 @@ static void csv_rows(void **state)
     tune_dataset_free(d);
 }
 
+/* Files of spreadsheets: fields parted by something else than a comma, which the format names. */
+#define TURN(q) "### Instruction:\n" q "\n\n### Response:\n"
+
+/* The columns of LLaMA-Factory's sets beside Alpaca's. All its answers are trained. */
+static void system_and_history(void **state)
+{
+    (void)state;
+    static const char below[] = "Below is an instruction that describes a task. Write a response that appropriately completes the request.\n\n";
+    static const char rows[] =
+        "{\"instruction\": \"q\", \"input\": \"i\", \"output\": \"o\", \"system\": \"Be <|end|>.\", \"history\": [[\"a\", \"b\"], [\"c\", \"d\"]]}\n"
+        "{\"instruction\": \"q\", \"output\": \"o\", \"system\": \"\", \"history\": []}\n"
+        "{\"instruction\": \"q\", \"output\": \"o\", \"system\": null, \"history\": [[\"a\", \"b\"]]}\n"
+        "{\"instruction\": \"q\", \"output\": \"o\"}\n"
+        "{\"instruction\": \"q\", \"output\": \"o\", \"history\": [[\"a\"]]}\n"
+        "{\"instruction\": \"q\", \"output\": \"o\", \"history\": [\"a\", \"b\"]}\n";
+    char plain[512];
+    snprintf(plain, sizeof plain, "%s" TURN("q") "[o$]", below);
+    struct tune_dataset *d = OPEN("s.jsonl", rows, NULL);
+    assert_string_equal(tune_dataset_about(d), "alpaca (recognised), columns instruction, output, input, system, history; trained on "
+                                               "completion; ended by <|end|>");
+    assert_row(d, 0, "Be <|end|>.\n\n" TURN("a") "[b$]\n\n" TURN("c") "[d$]\n\n### Instruction:\nq\n\n### Input:\ni\n\n### Response:\n[o$]");
+    assert_row(d, 1, plain);
+    assert_row(d, 3, plain);
+    snprintf(plain, sizeof plain, "%s" TURN("a") "[b$]\n\n" TURN("q") "[o$]", below);
+    assert_row(d, 2, plain);
+    assert_bad(d, 4, "s.jsonl:5: the column \"history\" is no list of [question, answer] in this row");
+    assert_bad(d, 5, "s.jsonl:6: the column \"history\" is no list of [question, answer] in this row");
+    tune_dataset_free(d);
+    d = OPEN("s.jsonl", rows, .append_token = "none"); /* the turns before end in none, either */
+    assert_row(d, 0, "Be <|end|>.\n\n" TURN("a") "[b]\n\n" TURN("c") "[d]\n\n### Instruction:\nq\n\n### Input:\ni\n\n### Response:\n[o]");
+    tune_dataset_free(d);
+    d = OPEN("s.jsonl", rows, .prompts = true);
+    snprintf(plain, sizeof plain, "%s" TURN("a") "b$\n\n" TURN("q"), below);
+    assert_row(d, 2, plain);
+    tune_dataset_free(d);
+    /* columns of these names that are something else */
+    assert_about(OPEN("s.jsonl", "{\"instruction\": \"q\", \"output\": \"o\", \"system\": 7, \"history\": \"long\", \"id\": 1, \"b\": \"x\"}", NULL),
+                 "alpaca (recognised), columns instruction, output; trained on completion; ended by <|end|>; not read: system, history, id, b");
+    assert_about(OPEN("s.csv", "prompt,completion,a,b,c,d,e,f,g,h,i,j\n1,2,3,4,5,6,7,8,9,0,1,2\n", NULL),
+                 "prompt-completion (recognised), columns prompt, completion; trained on completion; ended by <|end|>; not read: a, b, c, d, "
+                 "e, f, g, h and 2 more");
+    assert_about(OPEN("s.jsonl", "{\"text\": \"a\", \"url\": \"b\"}", NULL), "text; ended by <|end|>; not read: url");
+    assert_about(OPEN("s.jsonl", "{\"text\": \"a\", \"url\": \"b\"}", .text_field = "url"), "text; ended by <|end|>");
+}
+
+static void csv_separators(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text, *said, *row;
+    } all[] = {
+        {"c.csv", "\xef\xbb\xbfprompt;completion\r\nq, 1;\"a;\"\"\r\nb\"\r\n", "; fields parted by a semicolon", "q, 1[a;\"\r\nb$]"},
+        {"c.csv", "prompt\tcompletion\nq, 1;\ta\n", "; fields parted by a tab", "q, 1;[a$]"},
+        {"c.csv", "prompt|completion\nq;1|a\n", "; fields parted by a bar (|)", "q;1[a$]"},
+        {"c.csv", "prompt;completion;one, two\nq;a;b\n", "; fields parted by a semicolon", "q[a$]"},
+        {"c.csv", "sep=;\r\nprompt;completion\r\nq,1;a\r\n", "; fields parted by a semicolon", "q,1[a$]"},
+        {"c.csv", "sep=,\nprompt,completion\nq;1,a\n", "", "q;1[a$]"},
+        {"c.tsv", "prompt,completion\nq\t1,a\n", "; fields parted by a comma", "q\t1[a$]"},
+        {"c.tsv", "prompt\tcompletion\nq,1\ta,b\n", "", "q,1[a,b$]"},
+        {"c.csv", "prompt,completion\nq;1,a;b\n", "", "q;1[a;b$]"},      /* as ever: the heading parts by commas */
+        {"c.csv", "prompt,completion,a;b\nq;1,a,c\n", "", "q;1[a$]"},
+        {"c.csv", "prompt;completion\nq;a\nb\n", "; fields parted by a semicolon", "q[a$]"}, /* a bad row does not change it */
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct tune_dataset *d = OPEN(all[i].name, all[i].text, NULL);
+        assert_row(d, 0, all[i].row);
+        assert_non_null(strstr(tune_dataset_about(d), all[i].said));
+        assert_true(*all[i].said || !strstr(tune_dataset_about(d), "parted"));
+        tune_dataset_free(d);
+    }
+    struct tune_dataset *d = OPEN("c.csv", "Frage;Antwort\na;b\nc\n", .columns = "prompt=Frage,completion=Antwort");
+    assert_bad(d, 1, "c.csv:3: a record of 1 fields, the first line names 2 columns (a semicolon too many or too few, or a quote?)");
+    tune_dataset_free(d);
+    REFUSED("c.csv", "Frage;Antwort\na;b\n", "it has: Frage, Antwort; give", NULL);
+    REFUSED("c.csv", "a;b\nx y z\n", "c.csv: its first line names one column, \"a;b\", with a semicolon in it", NULL);
+    REFUSED("c.csv", "\"a,b\"\n\"c,d\"\n", "one column, \"a,b\", with a comma in it", NULL);
+    REFUSED("c.tsv", "a|b\nx y z\n", "one column, \"a|b\", with a bar (|) in it", .format = TUNE_DATASET_TSV);
+    d = OPEN("c.csv", "a;b\nx y z\n", .text_field = "a;b");
+    assert_row(d, 0, "x[ y z$]");
+    tune_dataset_free(d);
+}
+
 static void csv_refused(void **state)
 {
     (void)state;
@@ -368,6 +450,16 @@ static void csv_refused(void **state)
     assert_bad(d, 2, "c.csv:4: something behind a closing quote");
     assert_bad(d, 3, "c.csv:5: no UTF-8");
     assert_bad(d, 4, "c.csv:6: a record of 3 fields");
+    tune_dataset_free(d);
+    d = OPEN("c.csv", "prompt,completion\na,b\na,caf\xe9 cr\xe8me\n", NULL);
+    assert_bad(d, 1, "c.csv:3: no UTF-8; it looks like Latin-1: save it as UTF-8 (iconv -f WINDOWS-1252 -t UTF-8)");
+    tune_dataset_free(d);
+    d = OPEN("c.csv", "prompt,completion\na,b\na,\xcf\xf0\xe8\xe2\xe5\xf2 abc\n", NULL); /* Windows-1251 */
+    assert_bad(d, 1, "c.csv:3: no UTF-8; it is of another encoding: save it as UTF-8 (iconv -f ENCODING");
+    tune_dataset_free(d);
+    d = OPEN("c.csv", "prompt,completion\na,b\na,caf\xc3\xa9 \xe9!\n", NULL);
+    assert_bad(d, 1, "c.csv:3: no UTF-8"); /* UTF-8 with a damaged byte */
+    assert_null(strstr(tune_error_message(), "Latin"));
     tune_dataset_free(d);
     REFUSED("c.csv", "prompt,completion\na,\"b\n", "c.csv:2: a quote that is not closed", NULL);
     REFUSED("c.csv", "prompt,completion\n\n", "has no rows", NULL);
@@ -480,7 +572,7 @@ static void bad_conversations(void **state)
         char text[1024];
         snprintf(text, sizeof text, "{\"messages\": [%s, %s]}\n{\"messages\": [%s]}\n{\"messages\": \"x\"}", USER("a"),
                  ASSISTANT("b"), bad[i].messages);
-        struct tune_dataset *d = OPEN("bad.jsonl", text, .chat_template = plain());
+        struct tune_dataset *d = OPEN("bad.jsonl", text, .chat_template = plain(), .strict = true);
         assert_bad(d, 1, bad[i].error);
         assert_bad(d, 2, "bad.jsonl:3: the column \"messages\" is no list of messages");
         tune_dataset_free(d);
@@ -552,7 +644,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(prompts), cmocka_unit_test(templates), cmocka_unit_test(bad_templates), cmocka_unit_test(shipped),
                                        cmocka_unit_test(alpaca_rows), cmocka_unit_test(pairs), cmocka_unit_test(recognised),
                                        cmocka_unit_test(by_template), cmocka_unit_test(templates_refused),
-                                       cmocka_unit_test(trained), cmocka_unit_test(csv_rows), cmocka_unit_test(csv_refused),
+                                       cmocka_unit_test(trained), cmocka_unit_test(csv_rows), cmocka_unit_test(system_and_history), cmocka_unit_test(csv_separators), cmocka_unit_test(csv_refused),
                                        cmocka_unit_test(csv_many), cmocka_unit_test(conversations),
                                        cmocka_unit_test(bad_conversations)};
     return cmocka_run_group_tests(tests, setup, teardown);

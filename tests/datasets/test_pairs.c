@@ -94,6 +94,76 @@ static void formats(void **state)
     }
 }
 
+#define ASKED(before, q) before "### Instruction:\n" q "\n\n### Response:\n"
+#define GENERAL "Below is an instruction that describes a task. Write a response that appropriately completes the request.\n\n"
+
+/* Prompts under other names, as public sets have them. A model with a chat template gets conversations. */
+static void other_prompts(void **state)
+{
+    (void)state;
+    static const char orca[] = "{\"system\":\"S\",\"question\":\"Q\",\"chosen\":\"A\",\"rejected\":\"B\"}\n"
+                               "{\"system\":\"\",\"question\":\"Q\",\"chosen\":\"A\",\"rejected\":\"B\"}\n";
+    static const struct {
+        const char *row, *about, *expected, *chat;
+    } rows[] = {
+        {orca, "alpaca-preference (recognised), columns instruction=question, chosen, rejected, system;",
+         ASKED("S\n\n", "Q") "[A$]/" ASKED("S\n\n", "Q") "[B$]", NULL},
+        {orca, "instruct-preference (recognised), columns chosen, rejected, prompt=question, system;",
+         "s:S\nu:Q\na:[A$\n]/s:S\nu:Q\na:[B$\n]", "chat.jinja"},
+        {"{\"input\":\"Q\",\"chosen\":\"A\",\"rejected\":\"B\",\"id\":1}\n",
+         "alpaca-preference (recognised), columns instruction=input, chosen, rejected; trained on completion; ended by <|end|>; not read: id",
+         ASKED(GENERAL, "Q") "[A$]/" ASKED(GENERAL, "Q") "[B$]", NULL},
+        {"{\"instruction\":\"I\",\"system\":\"S\",\"history\":[[\"q\",\"a\"]],\"chosen\":\"A\",\"rejected\":\"B\"}\n", "alpaca-preference",
+         ASKED("S\n\n", "q") "a$\n\n" ASKED("", "I") "[A$]/" ASKED("S\n\n", "q") "a$\n\n" ASKED("", "I") "[B$]", NULL},
+        {"{\"system\":\"S\",\"prompt\":\"Q\",\"chosen\":\"A\",\"rejected\":\"B\"}\n", "preference (recognised), columns chosen, rejected, prompt, system;",
+         "S\n\nQ[A$]/S\n\nQ[B$]", NULL},
+        {"{\"prompt\":\"Q\",\"chosen\":\"A\",\"rejected\":\"B\"}\n", "instruct-preference", "u:Q\na:[A$\n]/u:Q\na:[B$\n]", "chat.jinja"},
+        {LISTS("\"system\":\"S\",\"question\":\"Hi\",", SAYS("assistant", "Yes"), SAYS("assistant", "No")),
+         "preference (recognised), columns chosen, rejected, prompt=question, system;", "s:S\nu:Hi\na:[Yes$\n]/s:S\nu:Hi\na:[No$\n]", "chat.jinja"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct tune_dataset *d = OPEN("p.jsonl", rows[i].row, .pairs = true, .chat_template = rows[i].chat);
+        assert_string_equal(pair_of(d, 0), rows[i].expected);
+        assert_int_equal(strncmp(tune_dataset_about(d), rows[i].about, strlen(rows[i].about)), 0);
+        tune_dataset_free(d);
+    }
+    assert_ok(tune_file_make_folder("model"));
+    static const char config[] = "{\"chat_template\": \"{% for m in messages %}{{ m.role[0] + m.content }}{% endfor %}\"}";
+    test_write("model", "tokenizer_config.json", config, strlen(config));
+    struct tune_dataset *d = OPEN("p.jsonl", orca, .pairs = true, .model_folder = "model");
+    assert_non_null(strstr(tune_dataset_about(d), "instruct-preference (recognised)"));
+    assert_string_equal(pair_of(d, 0), "sSuQ[aA]/sSuQ[aB]");
+    tune_dataset_free(d);
+    d = open_with("p.jsonl", orca, (struct tune_dataset_options){.pairs = true, .row_format = "preference"});
+    assert_string_equal(pair_of(d, 1), "Q[A$]/Q[B$]");
+    tune_dataset_free(d);
+}
+
+/* Answers that begin differently, and no column that is known to be the prompt. */
+static void no_prompt(void **state)
+{
+    (void)state;
+    static const char rows[] = "{\"asked\":\"Q\",\"n\":1,\"chosen\":\"A\",\"rejected\":\"B\"}\n{\"asked\":\"Q\",\"chosen\":\"The a\",\"rejected\":\"The b\"}\n";
+    struct tune_example x = {0};
+    REFUSED("p.jsonl", rows, "p.jsonl: the prompt is not known: the two answers begin differently in 1 of the first 2 rows, and these columns "
+            "of text are not read: asked; give `columns` prompt=NAME, or `format` preference to train without a prompt", .pairs = true);
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
+    struct tune_dataset *d = open_with("p.jsonl", rows, (struct tune_dataset_options){.pairs = true, .row_format = "preference"});
+    assert_string_equal(pair_of(d, 0), "A[$]/B[$]");
+    assert_ok(tune_dataset_get(d, 0, &x));
+    assert_true(x.no_prompt);
+    assert_ok(tune_dataset_get(d, 1, &x));
+    assert_false(x.no_prompt);
+    tune_dataset_free(d);
+    d = OPEN("p.jsonl", rows, .pairs = true, .columns = "prompt=asked");
+    assert_string_equal(pair_of(d, 0), "Q[A$]/Q[B$]");
+    tune_dataset_free(d);
+    d = OPEN("p.jsonl", "{\"n\":1,\"chosen\":\"A\",\"rejected\":\"B\"}\n", .pairs = true); /* no text that it could be */
+    assert_string_equal(pair_of(d, 0), "A[$]/B[$]");
+    tune_dataset_free(d);
+    tune_example_free(&x);
+}
+
 static void named(void **state)
 {
     (void)state;
@@ -152,6 +222,7 @@ static void refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(formats), cmocka_unit_test(named), cmocka_unit_test(cut), cmocka_unit_test(refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(formats), cmocka_unit_test(other_prompts),
+                                       cmocka_unit_test(no_prompt), cmocka_unit_test(named), cmocka_unit_test(cut), cmocka_unit_test(refused)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

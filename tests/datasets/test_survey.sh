@@ -40,6 +40,20 @@ awk 'BEGIN { for (i = 0; i < 9; i++) print "{\"prompt\": \"q" i "\", \"chosen\":
 dpo() { "$BUILD/finetune_dpo" --model model --dataset pairs.jsonl --max-steps 1 --no-save --output run --overwrite "$@" >out 2>&1; code=$?; cat out; return $code; }
 is "the length that takes a pair whole is that of its longest answer" eval 'dpo --max-length 20 && said survey ".* tokens on average for both answers, .* 100 % are cut" && dpo --max-length "$(sed -n "s/.*--max-length \([0-9]*\) would.*/\1/p" out)" && ! grep -q "^# warning" out'
 is "... and no more" eval 'dpo --max-length "$(($(sed -n "s/.* \([0-9]*\) in the longest.*/\1/p" out) - 1))" && said "warning: cut" ".*"'
+printf '{"chosen": "A", "rejected": "B"}\n{"chosen": "a: c", "rejected": "a: b"}\n' >pairs.jsonl
+is "pairs without a prompt" eval 'dpo && said survey ".*; 50 % have no prompt$" && said "warning: no prompt" "50 % of the rows have no prompt, .* --columns prompt=NAME"'
+rows 9 '{"prompt": "Answer: ", "completion": "the %"}' '{"prompt": "Answer:", "completion": " the %"}' >space.jsonl
+is "prompts that end in a space, by their cause" eval 'fit --dataset space.jsonl && said survey ".*; 50 % join prompt and answer in one token$" && said "warning: space" "50 % of the rows have a token that is both the end of the prompt and the beginning of the answer, such as \" the?\", and it is not trained: the prompt ends in a space" && ! grep -q "warning: no answer" out'
+printf '{"messages": [{"role": "user", "content": "1+1?"}, {"role": "assistant", "reasoning_content": "add", "content": "2"}]}\n{"messages": [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2"}]}\n' >think.jsonl
+is "reasoning that the template leaves out" eval 'fit --dataset think.jsonl --chat-template chatml && said survey ".*; the chat template leaves out 75 % of the assistant.s text in 50 % of the rows$" && said "warning: left out" "50 % of the rows .*; another --chat-template may write it"'
+say() { printf '{"role": "%s", "content": "%s"}' "$1" "$2"; }
+{ echo "{\"messages\": [$(say user a), $(say assistant b)]}"; echo "{\"messages\": [$(say user a), $(say user b), $(say assistant c)]}"
+  echo "{\"messages\": [$(say assistant hi), $(say user a), $(say assistant b)]}"; echo "{\"messages\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\", \"value\": \"b\"}]}"; } >people.jsonl
+echo "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('no') }}{% endif %}{{ m.role + m.content + eos_token }}{% endfor %}{% if add_generation_prompt %}assistant{% endif %}" >alternate.jinja
+is "conversations that are changed: each kind, and the option" eval 'fit --dataset people.jsonl --chat-template ./alternate.jinja && said conversations "25 % have turns of one speaker that are joined; 25 % lose a greeting, .*; 25 % have messages with keys or roles of another format; --strict refuses such rows"'
+is "... left to a template that takes them" eval 'fit --dataset people.jsonl --chat-template plain && said conversations "25 % have messages with keys .*; 50 % have an unusual order of turns, or a developer, which the template takes; --strict"'
+is "... refused by that option" eval 'fit --dataset people.jsonl --chat-template plain --strict && grep -q "people.jsonl:2: message 2 (user): two user messages in a row" out'
+is "... shown" eval '"$BUILD/finetune_full" --model model --dataset people.jsonl --chat-template ./alternate.jinja --show-tokens 4 >out && grep -q "^row 1, .* trained; turns joined$" out && grep -q "^row 0, .* trained$" out'
 rows 9 '{"text": "the same row"}' '{"text": "another %"}' >doubled.jsonl
 is "doubled rows: all but the first of them" eval 'fit --dataset doubled.jsonl && said survey ".*; 44.4 % are doubled" && said "warning: doubled" "44.4 % of the rows are the same as an earlier row"'
 rows 9 '{"text": "I am {{name}}, % years"}' '{"text": "I am {name} and {{ 1 }}, %"}' >unfilled.jsonl
