@@ -57,7 +57,8 @@ static inline const double *normal_numbers(uint64_t seed, int64_t n)
 static inline struct array array_random(enum tune_dtype dtype, int64_t rows, int64_t columns, double size, uint64_t seed)
 {
     int64_t n = (rows > 0 ? rows : 1) * columns;
-    assert_true(n >= 0);
+    if (n < 0)
+        abort();
     double *v = calloc((size_t)n, sizeof *v);
     const double *numbers = normal_numbers(seed, n);
     for (int64_t i = 0; i < n; i++)
