@@ -29,8 +29,8 @@ BEGIN { FS = "\n" }
     tests = substr($0, 7)
     n = split(tests, name, / /)
     for (i = 1; i <= n; i++) {
-        if (name[i] ~ /@/ && name[i] !~ /^[a-z_]+\/test_[a-z_0-9]*(:[^@]*)?@far$/)
-            error(name[i] ": expected core/test_x@far or core/test_x:y@far")
+        if (name[i] ~ /@/ && name[i] !~ /^[a-z_]+\/test_[a-z_0-9]*(:[^@]*)?@(far|avx2)$/)
+            error(name[i] ": expected core/test_x@far, core/test_x:y@far or @avx2")
         sub(/@.*/, "", name[i])
         text = "tests/" name[i] (name[i] ~ /\.sh$/ ? "" : name[i] ~ /^cuda_on_cpu\// ? ".cu" : ".c")
         sub(/:.*\.c$/, ".c", text)

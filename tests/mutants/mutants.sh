@@ -43,8 +43,11 @@ run() {
     mkdir -p "$1/tmp"
     (
         cd "$1" && export TMPDIR="$1/tmp"
-        what=${2%@far}
-        [ "$what" = "$2" ] || export TUNE_TEST_DEVICE=far
+        what=${2%@*}
+        case $2 in
+        *@far) export TUNE_TEST_DEVICE=far ;;
+        *@avx2) [ "$(uname -m)" != x86_64 ] || export TUNE_CPU=x86-64-v3 ;;
+        esac
         case $what in
         *.sh) timeout "$limit" sh "tests/$what" ;;
         cuda_on_cpu/*) timeout "$limit" "build/$what.$cxx" ;;

@@ -232,21 +232,21 @@ static void after_a_failure(void **state)
     tune_store_free(s);
 }
 
-/* Unfinished files: only an old one of a process of this host that is no more is removed. */
+/* Unfinished files: an old one of a process of this host that is no more is removed. One of another host stays for a day. */
 static void unfinished(void **state)
 {
     (void)state;
-    char host[65], path[3][TUNE_PATH_MAX];
+    char host[65], path[4][TUNE_PATH_MAX];
     pid_t gone = fork();
     if (gone == 0)
         _exit(0);
     assert_int_equal(waitpid(gone, NULL, 0), gone);
     struct tune_store *s = open_store("unfinished");
     tune_store_host(host);
-    const long pids[] = {gone, gone, getppid()};
-    for (int i = 0; i < 3; i++) {
+    const long pids[] = {gone, gone, getppid(), gone};
+    for (int i = 0; i < 4; i++) {
         const struct timespec hour_ago[2] = {{time(NULL) - 3600, 0}, {time(NULL) - 3600, 0}};
-        assert_ok(tune_path(path[i], "unfinished/%d-%s-%ld.h5.tmp-%ld", i, host, pids[i], pids[i]));
+        assert_ok(tune_path(path[i], "unfinished/%d-%s-%ld.h5.tmp-%ld", i, i == 3 ? "elsewhere" : host, pids[i], pids[i]));
         assert_ok(tune_file_write(path[i], "x", 1));
         if (i != 1)
             assert_int_equal(utimensat(AT_FDCWD, path[i], hour_ago, 0), 0);
@@ -254,7 +254,7 @@ static void unfinished(void **state)
     append(s, "exp", 1, 0);
     assert_false(tune_file_exists(path[0]));
     assert_true(tune_file_exists(path[1])); /* a minute has not passed */
-    assert_true(tune_file_exists(path[2]));
+    assert_true(tune_file_exists(path[2]) && tune_file_exists(path[3]));
     tune_store_free(s);
 }
 
