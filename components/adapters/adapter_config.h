@@ -29,6 +29,8 @@ struct tune_adapter_config {
     char *unknown;                 /* unknown keys, "a, b", for the caller to show; NULL: none */
     char *remark;                  /* what was not understood, and answered by the tensors; NULL:
                                       nothing */
+    bool implied;                  /* modules_to_save has a module that the file has whole, and
+                                      the config does not name: PEFT reads it into the base */
     char *text[5];                 /* strings that lora points to */
 };
 

@@ -319,6 +319,32 @@ static int read_layers(const struct tune_adapter_reader *r, struct tune_adapter_
     return good ? 0 : tune_adapter_refuse(r, "layers_to_transform", "expected numbers of layers, from 0");
 }
 
+/* Add the embedding and the output projection to modules_to_save, where the folder's file has them whole. PEFT saves them so if
+ * the vocabulary grew. */
+static int add_whole(const struct tune_adapter_reader *r, struct tune_adapter_config *c)
+{
+    static const char *const names[] = {"model.embed_tokens", "lm_head"};
+    char tensor[80], list[80] = "";
+    struct tune_error why;
+    tune_error_save(&why);
+    struct tune_safetensors *f = tune_safetensors_open_in(r->folder, "adapter_model.safetensors");
+    for (int i = 0; f && i < 2; i++) {
+        snprintf(tensor, sizeof tensor, "base_model.model.%s.weight", names[i]);
+        if (tune_safetensors_find(f, tensor) && tune_lora_rank(&c->lora, names[i]) == 0)
+            tune_append(list, sizeof list, "%s%s", *list ? "," : "", names[i]);
+    }
+    tune_safetensors_close(f);
+    tune_error_restore(&why); /* whoever reads the file reports what is wrong with it */
+    c->implied = *list != 0;
+    if (!c->implied)
+        return 0;
+    char remark[200];
+    snprintf(remark, sizeof remark, "the adapter's file has %s whole, which modules_to_save does not name: taken as if it did", list);
+    c->remark = c->remark ? c->remark : strdup(remark);
+    c->text[4] = strdup(list);
+    return c->text[4] && c->remark ? 0 : no_memory(r);
+}
+
 /* Read the modules that are trained whole. */
 static int read_saved(const struct tune_adapter_reader *r, struct tune_adapter_config *c)
 {
@@ -334,6 +360,8 @@ static int read_saved(const struct tune_adapter_reader *r, struct tune_adapter_c
             return tune_adapter_refuse(r, "modules_to_save", "of modules that are trained whole, embed_tokens and lm_head are supported; merge "
                                                 "the adapter with PEFT");
     }
+    if (!c->text[4])
+        TRY(add_whole(r, c));
     c->lora.modules_to_save = c->text[4];
     if (tied && (c->text[4] || tune_lora_low_rank(&c->lora, 0)))
         return tune_adapter_refuse(r, "ensure_weight_tying", "trained copies that stay tied are not supported; train with false, or merge the "

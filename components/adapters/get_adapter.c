@@ -34,6 +34,8 @@ static int check_base(const struct tune_flags *flags)
         return tune_error_usage("--adapter %s: no such folder; give a folder with adapter_config.json", flags->adapter);
     TRY(tune_parameters_new(&table, &config));
     struct tune_adapter_file *f = tune_adapter_file_open(flags->adapter);
+    if (f)
+        tune_adapter_file_tie(f, config.tied);
     int status = f ? tune_adapter_file_check(f, &table, NULL) : -1;
     if (f && status < 0)
         tune_error_usage("--adapter: %s%s", tune_error_message(),
