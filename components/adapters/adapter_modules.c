@@ -15,7 +15,7 @@
 #include "core/try.h"
 #include "files/safetensors.h"
 
-enum { MAX_NAMES = 8192, MAX_NAME = 255 };
+enum { MAX_NAMES = 8192, MAX_NAME = 255, MAX_KEY = 4096 };
 
 static const char all_linear[] = "all-linear";
 
@@ -183,8 +183,9 @@ static int read_targets(const struct tune_adapter_reader *r, struct tune_adapter
     FILE *out = open_memstream(&c->text[0], &size);
     if (!out)
         return no_memory(r);
+    int names = 1;
     if (cJSON_IsArray(v))
-        write_names(v, false, ",", out);
+        names = write_names(v, false, ",", out);
     else if (strcasecmp(v->valuestring, all_linear) == 0)
         fputs(all_linear, out);
     else if (tune_lora_is_expression(v->valuestring))
@@ -192,6 +193,8 @@ static int read_targets(const struct tune_adapter_reader *r, struct tune_adapter
     else
         write_targets(v, NULL, out); /* brackets: it is an expression for a whole name */
     fclose(out);
+    if (names == 0)
+        return tune_adapter_refuse(r, "target_modules", "no module can have such a name; in a list, PEFT takes names letter by letter");
     TRY(tune_adapter_is_empty(tune_adapter_key(r, "exclude_modules")) ? 0 : exclude(r, v, c));
     if (tune_lora_is_expression(c->text[0]) && tune_lora_expression_check(c->text[0]) < 0)
         TRY(from_file(r, c, "target_modules", false, &c->text[0]));
@@ -220,6 +223,19 @@ static int each_once(const struct tune_adapter_reader *r, const cJSON *v)
         good = good && strcmp(key[i - 1], key[i]) != 0;
     free(key);
     return good;
+}
+
+/* True if a list can hold the key: its brackets are closed. */
+static bool closed(const char *key)
+{
+    char text[MAX_KEY + 2];
+    size_t n = strlen(key);
+    if (n > MAX_KEY)
+        return false;
+    snprintf(text, sizeof text, "%s,", key);
+    for (const char *at = text;; at += tune_lora_piece(at) + 1)
+        if (at + tune_lora_piece(at) >= text + n)
+            return at[tune_lora_piece(at)] == ',';
 }
 
 /* Write a key so that a list can hold it: a comma outside of brackets is written as \x2c, which means the same. */
@@ -256,7 +272,7 @@ static int read_pattern(const struct tune_adapter_reader *r, struct tune_adapter
     for (const cJSON *p = v->child; p && good && known; p = p->next) {
         char number[32];
         double x = p->valuedouble;
-        good = cJSON_IsNumber(p) && p->string[0] &&
+        good = cJSON_IsNumber(p) && p->string[0] && closed(p->string) &&
                (ranks ? x >= 1 && x <= TUNE_LORA_MAX_RANK && x == floor(x) : x > 0 && x <= TUNE_LORA_MAX_ALPHA);
         known = !tune_lora_is_expression(p->string) || tune_lora_expression_check(p->string) == 0;
         fputs(p == v->child ? "" : ",", out);
