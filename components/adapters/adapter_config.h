@@ -40,11 +40,6 @@ struct tune_adapter_config {
 int tune_adapter_config_read(struct tune_adapter_config *c, const char *folder);
 void tune_adapter_config_free(struct tune_adapter_config *c);
 
-/* tune_adapter_config_whole - modules_to_save for a model that has the adapter and is not trained.
- * The embedding and the output projection are among them, if they have low-rank adapters. They
- * become whole copies with the adapter merged into them. A constant text, or NULL. */
-const char *tune_adapter_config_whole(const struct tune_lora_options *o);
-
 /* tune_adapter_config_write - write <folder>/adapter_config.json, replacing it. base NULL: null. -1
  * with an error. */
 int tune_adapter_config_write(const char *folder, const struct tune_lora_options *o,

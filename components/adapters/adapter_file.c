@@ -106,6 +106,22 @@ int64_t tune_adapter_file_vocabulary(const struct tune_adapter_file *f)
     return t && t->ndim == 2 ? t->shape[0] : 0;
 }
 
+const char *tune_adapter_file_whole(const struct tune_adapter_file *f)
+{
+    static const char *const texts[] = {NULL, "model.embed_tokens", "lm_head", "model.embed_tokens,lm_head"};
+    const struct tune_lora_options *o = &f->config.lora;
+    const char *name;
+    int which = 0;
+    for (int i = 0; (name = tune_lora_saved(o, i)); i++)
+        which |= strcmp(name, embedding) == 0 ? 1 : 2;
+    for (int i = 0; (name = tune_lora_low_rank(o, i)); i++) {
+        which |= strcmp(name, embedding) == 0 ? 1 : 2;
+        if (f->tied && tune_adapter_file_find(f, name, original))
+            which = 3; /* PEFT reads it into the one matrix of both */
+    }
+    return texts[which];
+}
+
 /* ---- checking against a base ---- */
 
 /* A list for a message: the first few entries, and the number of all. */

@@ -395,15 +395,3 @@ int tune_adapter_modules_read(const struct tune_adapter_reader *r, struct tune_a
     c->lora.alpha_pattern = c->text[2];
     return read_saved(r, c);
 }
-
-const char *tune_adapter_config_whole(const struct tune_lora_options *o)
-{
-    static const char *const texts[] = {NULL, "model.embed_tokens", "lm_head", "model.embed_tokens,lm_head"};
-    const char *name;
-    int which = 0;
-    for (int i = 0; (name = tune_lora_saved(o, i)); i++)
-        which |= strcmp(name, texts[1]) == 0 ? 1 : 2;
-    for (int i = 0; (name = tune_lora_low_rank(o, i)); i++)
-        which |= strcmp(name, texts[1]) == 0 ? 1 : 2;
-    return texts[which];
-}

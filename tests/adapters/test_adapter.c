@@ -491,6 +491,19 @@ static double merged_element(bool head, int64_t rows, int64_t width, int64_t i, 
     return w + 1.5 * sum;
 }
 
+/* An adapter of lm_head alone, with the base's matrix: in a tied base, PEFT reads that into the embedding, too. */
+static void head_alone(void)
+{
+    static const char config[] = "{\"peft_type\":\"LORA\",\"r\":2,\"lora_alpha\":3,\"target_modules\":[\"lm_head\"]}";
+    test_write(home, "adapter_config.json", config, strlen(config));
+    struct tune_adapter_file *f = tune_adapter_file_open(home);
+    assert_got(f);
+    assert_string_equal(tune_adapter_file_whole(f), "lm_head");
+    tune_adapter_file_tie(f, true);
+    assert_string_equal(tune_adapter_file_whole(f), "model.embed_tokens,lm_head");
+    tune_adapter_file_close(f);
+}
+
 /* Low-rank adapters of lm_head and of the embedding: merged; in a model that generates, as whole copies; not trained. */
 static void adapters_of_the_vocabulary(void **state)
 {
@@ -511,13 +524,13 @@ static void adapters_of_the_vocabulary(void **state)
         tune_model_free(m);
         m = tune_model_load_frozen(bases[tied], device, TUNE_F32, TUNE_F32);
         other = tune_model_load_frozen(bases[tied], device, TUNE_F32, TUNE_F32);
-        c.lora.modules_to_save = tune_adapter_config_whole(&c.lora);
-        assert_string_equal(c.lora.modules_to_save, "model.embed_tokens,lm_head");
-        assert_ok(tune_lora_add(m, &c.lora, 1));
-        tune_adapter_config_free(&c);
         struct tune_adapter_file *f = tune_adapter_file_open(home);
         assert_got(f);
         tune_adapter_file_tie(f, tied);
+        c.lora.modules_to_save = tune_adapter_file_whole(f);
+        assert_string_equal(c.lora.modules_to_save, "model.embed_tokens,lm_head");
+        assert_ok(tune_lora_add(m, &c.lora, 1));
+        tune_adapter_config_free(&c);
         int modules;
         assert_ok(tune_adapter_file_check(f, tune_model_parameters(other), &modules));
         assert_int_equal(modules, 2);
@@ -542,6 +555,7 @@ static void adapters_of_the_vocabulary(void **state)
         tune_model_free(m);
         tune_model_free(other);
     }
+    head_alone();
     assert_ok(remove(at_home("adapter_model.safetensors")));
 }
 
