@@ -138,19 +138,19 @@ int tune_get_frozen_storage(const struct tune_flags *flags, const char *folder, 
     return 0;
 }
 
-/* Have the embedding and the output projection as copies, where the adapter changes them. */
-static int set_whole(struct tune_adapter_config *c, const char *folder, bool tied)
+/* Have the embedding and the output projection as copies, where the adapter changes them. *rows: those of its vocabulary. */
+static int set_whole(struct tune_adapter_config *c, const char *folder, bool tied, int *rows)
 {
     struct tune_adapter_file *f = tune_adapter_file_open(folder);
     TRY(f ? 0 : -1);
     tune_adapter_file_tie(f, tied);
     c->lora.modules_to_save = tune_adapter_file_whole(f);
+    *rows = (int)tune_adapter_file_vocabulary(f);
     tune_adapter_file_close(f);
     return 0;
 }
 
-struct tune_model *tune_get_frozen(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok,
-                                   int rows, int tokens)
+struct tune_model *tune_get_frozen(const struct tune_flags *flags, struct tune_device *dev, int rows, int tokens)
 {
     char folder[TUNE_PATH_MAX];
     enum tune_dtype storage;
@@ -160,11 +160,10 @@ struct tune_model *tune_get_frozen(const struct tune_flags *flags, struct tune_d
         tune_get_frozen_storage(flags, folder, &storage) < 0 ||
         (flags->adapter && tune_adapter_config_read(&adapter, flags->adapter) < 0))
         return NULL;
-    bool grown = tune_lora_saved(&adapter.lora, 0) != NULL;
-    struct tune_model *m = tune_model_load_grown(folder, dev, flags->dtype, storage, grown ? tune_tokenizer_size(tok) : 0);
+    int rows_of_adapter = 0, status = flags->adapter ? set_whole(&adapter, flags->adapter, config.tied, &rows_of_adapter) : 0;
+    struct tune_model *m = status == 0 ? tune_model_load_grown(folder, dev, flags->dtype, storage, rows_of_adapter) : NULL;
     adapter.lora.dropout = 0;
-    int status = flags->adapter ? set_whole(&adapter, flags->adapter, config.tied) : 0;
-    status = status < 0 ? -1 : m && flags->adapter ? tune_lora_add(m, &adapter.lora, 0) : m ? 0 : -1;
+    status = m && flags->adapter ? tune_lora_add(m, &adapter.lora, 0) : m ? 0 : -1;
     if (status == 0 && flags->adapter)
         status = tune_adapter_read(m, flags->adapter);
     tune_adapter_config_free(&adapter);
