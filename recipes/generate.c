@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     struct tune_tokenizer *tok = GET(tune_get_prompts_tokenizer(flags));
     struct tune_prompts *prompts = GET(tune_get_prompts(flags, tok, stderr)); /* as tokens */
     struct tune_device *dev = GET(tune_get_device(flags));
-    struct tune_model *model = GET(tune_get_generation_model(flags, dev, tok, prompts));
+    struct tune_model *model = GET(tune_get_generation_model(flags, dev, prompts));
     struct tune_cache *cache = GET(tune_get_cache(flags, model, prompts)); /* keys and values */
     struct tune_token_sampler *sampler = GET(tune_get_token_sampler(flags, tok, model, prompts));
     const char *name = flags->generate.compare_model; /* answers, too */

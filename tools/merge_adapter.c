@@ -147,8 +147,8 @@ static int settle_model(struct merging *m)
     struct tune_weights *w = m->base;
     const struct tune_lora_options *o = &tune_adapter_file_config(m->adapter)->lora;
     int64_t rows = tune_lora_saved(o, 0) && tune_lora_saved(o, 1) ? tune_adapter_file_vocabulary(m->adapter) : 0;
-    m->untied = m->config.tied && tune_adapter_config_whole(o);
     tune_adapter_file_tie(m->adapter, m->config.tied);
+    m->untied = m->config.tied && tune_adapter_file_whole(m->adapter);
     m->grown = rows > m->config.vocabulary && rows <= INT32_MAX;
     if (!m->untied && !m->grown)
         return 0;

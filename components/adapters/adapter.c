@@ -102,11 +102,12 @@ int tune_adapter_write(struct tune_model *m, const char *folder, const char *bas
 /* ---- reading ---- */
 
 /* Check that config and model have the same modules, ranks and scales, and both DoRA or not. */
-static int same_options(const struct tune_parameters *t, const char *folder, const struct tune_lora_options *asked,
+static int same_options(const struct tune_parameters *t, const char *folder, const struct tune_adapter_file *f,
                         const struct tune_lora_options *have)
 {
+    const struct tune_lora_options *asked = &tune_adapter_file_config(f)->lora;
     struct tune_lora_options whole = *asked;
-    whole.modules_to_save = tune_adapter_config_whole(asked);
+    whole.modules_to_save = tune_adapter_file_whole(f);
     if (asked->dora != have->dora)
         return tune_error_set("%s: the adapter is %s, the model's is %s", folder,
                               asked->dora ? "DoRA" : "LoRA", have->dora ? "DoRA" : "LoRA");
@@ -143,7 +144,7 @@ static struct tune_adapter_file *open_for(struct tune_model *m, const char *fold
     if (f)
         tune_adapter_file_tie(f, tune_model_config(m)->tied);
     if (f && tune_adapter_file_check(f, t, NULL) == 0 &&
-        same_options(t, folder, &tune_adapter_file_config(f)->lora, tune_model_lora(m)) == 0)
+        same_options(t, folder, f, tune_model_lora(m)) == 0)
         return f;
     tune_adapter_file_close(f);
     return NULL;

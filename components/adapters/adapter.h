@@ -49,7 +49,7 @@ struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_dev
 int tune_get_lora_options(const struct tune_flags *flags, struct tune_adapter_config *config);
 
 struct tune_model *tune_get_frozen(const struct tune_flags *flags, struct tune_device *dev,
-                                   const struct tune_tokenizer *tok, int rows, int tokens);
+                                   int rows, int tokens);
 int tune_get_frozen_storage(const struct tune_flags *flags, const char *folder,
                             enum tune_dtype *storage);
 

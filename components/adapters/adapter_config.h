@@ -29,6 +29,8 @@ struct tune_adapter_config {
     char *unknown;                 /* unknown keys, "a, b", for the caller to show; NULL: none */
     char *remark;                  /* what was not understood, and answered by the tensors; NULL:
                                       nothing */
+    bool implied;                  /* modules_to_save has a module that the file has whole, and
+                                      the config does not name: PEFT reads it into the base */
     char *text[5];                 /* strings that lora points to */
 };
 
@@ -37,11 +39,6 @@ struct tune_adapter_config {
  * tune_adapter_config_free - free its strings. */
 int tune_adapter_config_read(struct tune_adapter_config *c, const char *folder);
 void tune_adapter_config_free(struct tune_adapter_config *c);
-
-/* tune_adapter_config_whole - modules_to_save for a model that has the adapter and is not trained.
- * The embedding and the output projection are among them, if they have low-rank adapters. They
- * become whole copies with the adapter merged into them. A constant text, or NULL. */
-const char *tune_adapter_config_whole(const struct tune_lora_options *o);
 
 /* tune_adapter_config_write - write <folder>/adapter_config.json, replacing it. base NULL: null. -1
  * with an error. */

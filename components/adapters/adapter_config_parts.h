@@ -17,7 +17,7 @@ struct tune_adapter_reader {
 /* tune_adapter_key - a member that exists and is not null; else NULL.
  * tune_adapter_is_empty - true if a value says nothing: null, false, an empty list or text.
  * tune_adapter_flag - read a member that is true or false; false if it is absent.
- * tune_adapter_refuse - report an error: the key, its value (shortened) and the reason. Returns -1. */
+ * tune_adapter_refuse - report an error: the key, its value (shortened), the reason. Returns -1. */
 const struct cJSON *tune_adapter_key(const struct tune_adapter_reader *r, const char *key);
 bool tune_adapter_is_empty(const struct cJSON *v);
 int tune_adapter_flag(const struct tune_adapter_reader *r, const char *key, bool *value);

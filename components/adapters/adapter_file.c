@@ -34,7 +34,7 @@ struct tune_adapter_file {
     int64_t r, in, out; /* r 0: none yet, or the module has no adapter */
     float scale;
     float *a, *b;       /* [r,in], [out,r] */
-    float *factor;      /* [out]: magnitude / norm; NULL: not DoRA */
+    float *factor;      /* [out], in the embedding [in]: magnitude / norm; NULL: not DoRA */
     float *line;        /* [in] a row of B A */
 };
 
@@ -106,6 +106,22 @@ int64_t tune_adapter_file_vocabulary(const struct tune_adapter_file *f)
     return t && t->ndim == 2 ? t->shape[0] : 0;
 }
 
+const char *tune_adapter_file_whole(const struct tune_adapter_file *f)
+{
+    static const char *const texts[] = {NULL, "model.embed_tokens", "lm_head", "model.embed_tokens,lm_head"};
+    const struct tune_lora_options *o = &f->config.lora;
+    const char *name;
+    int which = 0;
+    for (int i = 0; (name = tune_lora_saved(o, i)); i++)
+        which |= strcmp(name, embedding) == 0 ? 1 : 2;
+    for (int i = 0; (name = tune_lora_low_rank(o, i)); i++) {
+        which |= strcmp(name, embedding) == 0 ? 1 : 2;
+        if (f->tied && tune_adapter_file_find(f, name, original))
+            which = 3; /* PEFT reads it into the one matrix of both */
+    }
+    return texts[which];
+}
+
 /* ---- checking against a base ---- */
 
 /* A list for a message: the first few entries, and the number of all. */
@@ -131,7 +147,6 @@ static const char *list_more(const struct list *l, char more[40])
 struct differences {
     struct list missing, shapes, dtypes, strangers;
     int64_t found; /* tensors in the file that are expected */
-    bool whole;    /* a stranger is a whole embedding or output projection */
 };
 
 /* The end of the name of a module's tensor. */
@@ -242,9 +257,6 @@ static int report(const struct tune_adapter_file *f, const struct differences *d
     for (int i = 0; i < 4; i++)
         if (l[i]->count)
             tune_error_set("%s; %s%s%s", tune_error_message(), what[i], l[i]->text, list_more(l[i], more));
-    if (d->whole)
-        tune_error_set("%s; to read the embedding and the output projection that the file has whole, name them in "
-                       "\"modules_to_save\"", tune_error_message());
     return -1;
 }
 
@@ -268,6 +280,9 @@ int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune
 {
     struct differences d = {0};
     const char *saved, *low;
+    if (f->config.implied && f->tied)
+        return tune_error_set("%s/%s has an embedding or output projection of its own, which \"modules_to_save\" does not name, and "
+                              "the base has one matrix for both; merge the adapter with PEFT", f->folder, tensors);
     int count = 0;
     for (int i = 0; i < base->base; i++) {
         char module[NAME];
@@ -276,22 +291,14 @@ int tune_adapter_file_check(const struct tune_adapter_file *f, const struct tune
             compare_module(f, base->at[i].shape, module, rank, &d);
         count += rank > 0;
     }
-    for (int i = 0; (low = tune_lora_low_rank(&f->config.lora, i)); i++, count++) {
-        if (f->config.lora.dora && strcmp(low, embedding) == 0)
-            return tune_error_set("%s/adapter_config.json: DoRA of the embedding (\"target_modules\" has embed_tokens) is not "
-                                  "supported; merge the adapter with PEFT", f->folder);
+    for (int i = 0; (low = tune_lora_low_rank(&f->config.lora, i)); i++, count++)
         compare_module(f, base->at[0].shape, low, tune_lora_rank(&f->config.lora, low), &d);
-    }
     for (int i = 0; (saved = tune_lora_saved(&f->config.lora, i)); i++)
         compare_tensor(f, saved, whole, base->at[0].shape, 2, &d);
     int64_t all = tune_safetensors_count(f->file);
     for (int64_t i = 0; i < all && all > d.found; i++)
-        if (!asked_for(f, base, tune_safetensors_name(f->file, i))) {
-            const char *name = tune_safetensors_name(f->file, i);
-            LIST_ADD(&d.strangers, "%.120s", name);
-            d.whole = d.whole || !strcmp(name, TUNE_ADAPTER_PREFIX "model.embed_tokens.weight") ||
-                      !strcmp(name, TUNE_ADAPTER_PREFIX "lm_head.weight");
-        }
+        if (!asked_for(f, base, tune_safetensors_name(f->file, i)))
+            LIST_ADD(&d.strangers, "%.120s", tune_safetensors_name(f->file, i));
     if (modules)
         *modules = count;
     return count > 0 ? report(f, &d) : no_modules(f, base);
@@ -335,25 +342,30 @@ static void add_row(const struct tune_adapter_file *f, int64_t i, int64_t from, 
         w[j] += f->scale * f->line[j];
 }
 
-/* Compute factor[i] = magnitude / |row i of W + s B A|. It reads the whole matrix once. */
+/* Compute factor[i] = magnitude / |row i of W + s B A|, in the embedding of column i. It reads the whole matrix once. */
 static int norms(struct tune_adapter_file *f, const struct tune_weights_source *base, const struct tune_parameter *p)
 {
+    bool columns = p->role == TUNE_EMBEDDING;
+    int64_t n = columns ? f->in : f->out;
     float *row = tune_zeroed((size_t)f->in, sizeof *row, "the adapter %s", f->folder);
-    int status = row ? 0 : -1;
+    double *sum = tune_zeroed((size_t)n, sizeof *sum, "the adapter %s", f->folder);
+    int status = row && sum ? 0 : -1;
     for (int64_t i = 0; i < f->out && status == 0; i++) {
-        double sum = 0;
         status = base->read(base->context, p, i * f->in, f->in, row);
         if (status < 0)
             break;
         add_row(f, i, 0, f->in, row);
         for (int64_t j = 0; j < f->in; j++)
-            sum += (double)row[j] * row[j];
-        if (!(sum > 0))
-            status = tune_error_set("%s: row %lld of %s is zero with the adapter; DoRA divides by its norm", f->folder,
-                                    (long long)i, p->name);
-        f->factor[i] = (float)(f->factor[i] / sqrt(sum));
+            sum[columns ? j : i] += (double)row[j] * row[j];
+    }
+    for (int64_t i = 0; i < n && status == 0; i++) {
+        if (!(sum[i] > 0))
+            status = tune_error_set("%s: %s %lld of %s is zero with the adapter; DoRA divides by its norm", f->folder,
+                                    columns ? "column" : "row", (long long)i, p->name);
+        f->factor[i] = (float)(f->factor[i] / sqrt(sum[i]));
     }
     free(row);
+    free(sum);
     return status;
 }
 
@@ -448,7 +460,7 @@ int tune_adapter_file_merge(struct tune_adapter_file *f, const struct tune_weigh
         int64_t n = f->in - column < count - done ? f->in - column : count - done;
         add_row(f, row, column, n, out + done);
         for (int64_t j = 0; j < n && f->factor; j++)
-            out[done + j] *= f->factor[row];
+            out[done + j] *= f->factor[p->role == TUNE_EMBEDDING ? column + j : row];
         done += n;
     }
     return 0;

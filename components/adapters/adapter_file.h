@@ -42,6 +42,12 @@ int64_t tune_adapter_file_vocabulary(const struct tune_adapter_file *f);
  * adapter of one of them unties them. */
 void tune_adapter_file_tie(struct tune_adapter_file *f, bool tied);
 
+/* tune_adapter_file_whole - modules_to_save for a model that has the adapter and is not trained.
+ * The embedding and the output projection are among them, if they have low-rank adapters or the
+ * file has other numbers for them. They become whole copies with the adapter merged into them. A
+ * constant text, or NULL. Call tie first. */
+const char *tune_adapter_file_whole(const struct tune_adapter_file *f);
+
 /* tune_adapter_file_check - check that the file holds exactly the tensors that its config asks for,
  * in the shapes of this base. -1 with an error that lists the tensors: missing, unknown, or of
  * another shape or dtype; or a target that fits no module. *modules, unless NULL: modules with an

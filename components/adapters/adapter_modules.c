@@ -15,7 +15,7 @@
 #include "core/try.h"
 #include "files/safetensors.h"
 
-enum { MAX_NAMES = 8192, MAX_NAME = 255 };
+enum { MAX_NAMES = 8192, MAX_NAME = 255, MAX_KEY = 4096 };
 
 static const char all_linear[] = "all-linear";
 
@@ -183,8 +183,9 @@ static int read_targets(const struct tune_adapter_reader *r, struct tune_adapter
     FILE *out = open_memstream(&c->text[0], &size);
     if (!out)
         return no_memory(r);
+    int names = 1;
     if (cJSON_IsArray(v))
-        write_names(v, false, ",", out);
+        names = write_names(v, false, ",", out);
     else if (strcasecmp(v->valuestring, all_linear) == 0)
         fputs(all_linear, out);
     else if (tune_lora_is_expression(v->valuestring))
@@ -192,6 +193,8 @@ static int read_targets(const struct tune_adapter_reader *r, struct tune_adapter
     else
         write_targets(v, NULL, out); /* brackets: it is an expression for a whole name */
     fclose(out);
+    if (names == 0)
+        return tune_adapter_refuse(r, "target_modules", "no module can have such a name; in a list, PEFT takes names letter by letter");
     TRY(tune_adapter_is_empty(tune_adapter_key(r, "exclude_modules")) ? 0 : exclude(r, v, c));
     if (tune_lora_is_expression(c->text[0]) && tune_lora_expression_check(c->text[0]) < 0)
         TRY(from_file(r, c, "target_modules", false, &c->text[0]));
@@ -220,6 +223,19 @@ static int each_once(const struct tune_adapter_reader *r, const cJSON *v)
         good = good && strcmp(key[i - 1], key[i]) != 0;
     free(key);
     return good;
+}
+
+/* True if a list can hold the key: its brackets are closed. */
+static bool closed(const char *key)
+{
+    char text[MAX_KEY + 2];
+    size_t n = strlen(key);
+    if (n > MAX_KEY)
+        return false;
+    snprintf(text, sizeof text, "%s,", key);
+    for (const char *at = text;; at += tune_lora_piece(at) + 1)
+        if (at + tune_lora_piece(at) >= text + n)
+            return at[tune_lora_piece(at)] == ',';
 }
 
 /* Write a key so that a list can hold it: a comma outside of brackets is written as \x2c, which means the same. */
@@ -256,7 +272,7 @@ static int read_pattern(const struct tune_adapter_reader *r, struct tune_adapter
     for (const cJSON *p = v->child; p && good && known; p = p->next) {
         char number[32];
         double x = p->valuedouble;
-        good = cJSON_IsNumber(p) && p->string[0] &&
+        good = cJSON_IsNumber(p) && p->string[0] && closed(p->string) &&
                (ranks ? x >= 1 && x <= TUNE_LORA_MAX_RANK && x == floor(x) : x > 0 && x <= TUNE_LORA_MAX_ALPHA);
         known = !tune_lora_is_expression(p->string) || tune_lora_expression_check(p->string) == 0;
         fputs(p == v->child ? "" : ",", out);
@@ -319,6 +335,32 @@ static int read_layers(const struct tune_adapter_reader *r, struct tune_adapter_
     return good ? 0 : tune_adapter_refuse(r, "layers_to_transform", "expected numbers of layers, from 0");
 }
 
+/* Add the embedding and the output projection to modules_to_save, where the folder's file has them whole. PEFT saves them so if
+ * the vocabulary grew. */
+static int add_whole(const struct tune_adapter_reader *r, struct tune_adapter_config *c)
+{
+    static const char *const names[] = {"model.embed_tokens", "lm_head"};
+    char tensor[80], list[80] = "";
+    struct tune_error why;
+    tune_error_save(&why);
+    struct tune_safetensors *f = tune_safetensors_open_in(r->folder, "adapter_model.safetensors");
+    for (int i = 0; f && i < 2; i++) {
+        snprintf(tensor, sizeof tensor, "base_model.model.%s.weight", names[i]);
+        if (tune_safetensors_find(f, tensor) && tune_lora_rank(&c->lora, names[i]) == 0)
+            tune_append(list, sizeof list, "%s%s", *list ? "," : "", names[i]);
+    }
+    tune_safetensors_close(f);
+    tune_error_restore(&why); /* whoever reads the file reports what is wrong with it */
+    c->implied = *list != 0;
+    if (!c->implied)
+        return 0;
+    char remark[200];
+    snprintf(remark, sizeof remark, "the adapter's file has %s whole, which modules_to_save does not name: taken as if it did", list);
+    c->remark = c->remark ? c->remark : strdup(remark);
+    c->text[4] = strdup(list);
+    return c->text[4] && c->remark ? 0 : no_memory(r);
+}
+
 /* Read the modules that are trained whole. */
 static int read_saved(const struct tune_adapter_reader *r, struct tune_adapter_config *c)
 {
@@ -334,6 +376,8 @@ static int read_saved(const struct tune_adapter_reader *r, struct tune_adapter_c
             return tune_adapter_refuse(r, "modules_to_save", "of modules that are trained whole, embed_tokens and lm_head are supported; merge "
                                                 "the adapter with PEFT");
     }
+    if (!c->text[4])
+        TRY(add_whole(r, c));
     c->lora.modules_to_save = c->text[4];
     if (tied && (c->text[4] || tune_lora_low_rank(&c->lora, 0)))
         return tune_adapter_refuse(r, "ensure_weight_tying", "trained copies that stay tied are not supported; train with false, or merge the "
@@ -350,16 +394,4 @@ int tune_adapter_modules_read(const struct tune_adapter_reader *r, struct tune_a
     c->lora.rank_pattern = c->text[1];
     c->lora.alpha_pattern = c->text[2];
     return read_saved(r, c);
-}
-
-const char *tune_adapter_config_whole(const struct tune_lora_options *o)
-{
-    static const char *const texts[] = {NULL, "model.embed_tokens", "lm_head", "model.embed_tokens,lm_head"};
-    const char *name;
-    int which = 0;
-    for (int i = 0; (name = tune_lora_saved(o, i)); i++)
-        which |= strcmp(name, texts[1]) == 0 ? 1 : 2;
-    for (int i = 0; (name = tune_lora_low_rank(o, i)); i++)
-        which |= strcmp(name, texts[1]) == 0 ? 1 : 2;
-    return texts[which];
 }

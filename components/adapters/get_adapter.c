@@ -34,6 +34,8 @@ static int check_base(const struct tune_flags *flags)
         return tune_error_usage("--adapter %s: no such folder; give a folder with adapter_config.json", flags->adapter);
     TRY(tune_parameters_new(&table, &config));
     struct tune_adapter_file *f = tune_adapter_file_open(flags->adapter);
+    if (f)
+        tune_adapter_file_tie(f, config.tied);
     int status = f ? tune_adapter_file_check(f, &table, NULL) : -1;
     if (f && status < 0)
         tune_error_usage("--adapter: %s%s", tune_error_message(),
@@ -136,21 +138,32 @@ int tune_get_frozen_storage(const struct tune_flags *flags, const char *folder, 
     return 0;
 }
 
-struct tune_model *tune_get_frozen(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok,
-                                   int rows, int tokens)
+/* Have the embedding and the output projection as copies, where the adapter changes them. *rows: those of its vocabulary. */
+static int set_whole(struct tune_adapter_config *c, const char *folder, bool tied, int *rows)
+{
+    struct tune_adapter_file *f = tune_adapter_file_open(folder);
+    TRY(f ? 0 : -1);
+    tune_adapter_file_tie(f, tied);
+    c->lora.modules_to_save = tune_adapter_file_whole(f);
+    *rows = (int)tune_adapter_file_vocabulary(f);
+    tune_adapter_file_close(f);
+    return 0;
+}
+
+struct tune_model *tune_get_frozen(const struct tune_flags *flags, struct tune_device *dev, int rows, int tokens)
 {
     char folder[TUNE_PATH_MAX];
     enum tune_dtype storage;
     struct tune_adapter_config adapter = {0};
-    if (tune_get_model_config(flags, folder, &(struct tune_model_config){0}) < 0 || (flags->adapter && check_base(flags) < 0) ||
+    struct tune_model_config config;
+    if (tune_get_model_config(flags, folder, &config) < 0 || (flags->adapter && check_base(flags) < 0) ||
         tune_get_frozen_storage(flags, folder, &storage) < 0 ||
         (flags->adapter && tune_adapter_config_read(&adapter, flags->adapter) < 0))
         return NULL;
-    bool grown = tune_lora_saved(&adapter.lora, 0) != NULL;
-    struct tune_model *m = tune_model_load_grown(folder, dev, flags->dtype, storage, grown ? tune_tokenizer_size(tok) : 0);
+    int rows_of_adapter = 0, status = flags->adapter ? set_whole(&adapter, flags->adapter, config.tied, &rows_of_adapter) : 0;
+    struct tune_model *m = status == 0 ? tune_model_load_grown(folder, dev, flags->dtype, storage, rows_of_adapter) : NULL;
     adapter.lora.dropout = 0;
-    adapter.lora.modules_to_save = flags->adapter ? tune_adapter_config_whole(&adapter.lora) : NULL;
-    int status = m && flags->adapter ? tune_lora_add(m, &adapter.lora, 0) : m ? 0 : -1;
+    status = m && flags->adapter ? tune_lora_add(m, &adapter.lora, 0) : m ? 0 : -1;
     if (status == 0 && flags->adapter)
         status = tune_adapter_read(m, flags->adapter);
     tune_adapter_config_free(&adapter);

@@ -301,9 +301,10 @@ static int repeated(struct parser *p)
     int left = atom(p);
     struct node n = {.kind = REPEAT, .left = left, .most = INT_MAX};
     TRY(left);
-    if (*p->at == '{' ? !read_bounds(&p->at, &n) : !*p->at || !strchr("*+?", *p->at))
+    bool bounds = *p->at == '{' && read_bounds(&p->at, &n);
+    if (!bounds && (!*p->at || !strchr("*+?", *p->at)))
         return left;
-    if (p->at[-1] != '}') {
+    if (!bounds) {
         n.least = *p->at == '+';
         n.most = *p->at++ == '?' ? 1 : INT_MAX;
     }

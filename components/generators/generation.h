@@ -24,7 +24,6 @@ struct tune_tokenizer;
  * folder's generation_config.json; without one it is greedy. All: NULL with an error. */
 struct tune_model *tune_get_generation_model(const struct tune_flags *flags,
                                              struct tune_device *dev,
-                                             const struct tune_tokenizer *tok,
                                              const struct tune_prompts *prompts);
 struct tune_model *tune_get_compared_model(const struct tune_flags *flags, struct tune_device *dev,
                                            const struct tune_tokenizer *tok,

@@ -153,14 +153,14 @@ static int capacity_of(const struct tune_flags *flags, const struct tune_prompts
 }
 
 struct tune_model *tune_get_generation_model(const struct tune_flags *flags, struct tune_device *dev,
-                                             const struct tune_tokenizer *tok, const struct tune_prompts *prompts)
+                                             const struct tune_prompts *prompts)
 {
     int rows = tune_prompts_batch(prompts), longest = tune_prompts_longest(prompts), capacity;
     if (capacity_of(flags, prompts, &capacity) < 0)
         return NULL;
     int piece = AT_ONCE / rows > 0 ? AT_ONCE / rows : 1;
     longest = longest ? longest : capacity;
-    return tune_get_frozen(flags, dev, tok, rows, longest < piece ? longest : piece);
+    return tune_get_frozen(flags, dev, rows, longest < piece ? longest : piece);
 }
 
 /* The other model must read the same tokens, and have as many logits and room for the answers. */
@@ -198,7 +198,7 @@ struct tune_model *tune_get_compared_model(const struct tune_flags *flags, struc
     other.model = flags->generate.compare_model;
     other.adapter = NULL;
     if (tune_get_model_folder(&other, tok, folder) == 0 && check_compared(flags, tok, folder, prompts) == 0)
-        return tune_get_generation_model(&other, dev, tok, prompts);
+        return tune_get_generation_model(&other, dev, prompts);
     tune_error_prefix("--compare-model: ");
     return NULL;
 }

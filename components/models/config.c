@@ -266,7 +266,7 @@ static int read_sizes(struct tune_model_config *c, const struct tune_config_read
     TRY(tune_config_whole(r, "num_attention_heads", 1, 1 << 14, NAN, &c->heads));
     int kv_heads = family->kv_heads && !find(r->json, "num_key_value_heads") ? family->kv_heads : c->heads; /* null: heads */
     TRY(tune_config_whole(r, "num_key_value_heads", 1, 1 << 14, kv_heads, &c->kv_heads));
-    TRY(tune_config_whole(r, "max_position_embeddings", 1, 1 << 28, 2048, &c->max_positions));
+    TRY(tune_config_whole(r, "max_position_embeddings", 1, 1 << 28, family->max_positions, &c->max_positions));
     if (!get(r->json, "head_dim") && c->hidden % c->heads != 0)
         return tune_error_set(
             "%s: \"hidden_size\" %d does not divide by \"num_attention_heads\" %d and there is no \"head_dim\"", r->name,

@@ -339,6 +339,7 @@ static void what_is_not_supported_is_refused_by_key_and_value(void **state)
         {WITH("\"use_dora\":1"), "\"use_dora\" is 1"},
         {WITH("\"rank_pattern\":{\"q_proj\":0}"), "\"rank_pattern\""},
         {WITH("\"rank_pattern\":{\"q_proj\":2,\"q_proj\":3}"), "\"rank_pattern\""},
+        {WITH("\"rank_pattern\":{\"a{1\":2,\"q_proj\":3}"), "\"rank_pattern\""},
         {WITH("\"rank_pattern\":[2]"), "\"rank_pattern\""},
         {WITH("\"layers_to_transform\":[-1]"), "\"layers_to_transform\""},
         {WITH("\"exclude_modules\":\"(q_proj\""), "a '(' is not closed"},
@@ -353,6 +354,7 @@ static void what_is_not_supported_is_refused_by_key_and_value(void **state)
         {"{\"peft_type\":\"LORA\",\"target_modules\":\"(q)\\\\1_proj\"}", "references to groups are not known here"},
         {"{\"peft_type\":\"LORA\",\"target_modules\":\".*[qv_proj\"}", "a '[' is not closed"},
         {"{\"peft_type\":\"LORA\",\"target_modules\":\".*[qv]_proj\",\"layers_to_transform\":[0]}", "where target_modules is a list"},
+        {"{\"peft_type\":\"LORA\",\"target_modules\":[\"a,b\",\"\"]}", "no module can have such a name"},
         {"{\"peft_type\":\"LORA\",\"target_modules\":[3]}", "expected a list of module names"},
         {"{\"peft_type\":\"LORA\",\"target_modules\":\"all-linear\",\"layers_to_transform\":[0]}",
          "\"layers_to_transform\" is [0]"},
@@ -489,6 +491,19 @@ static double merged_element(bool head, int64_t rows, int64_t width, int64_t i, 
     return w + 1.5 * sum;
 }
 
+/* An adapter of lm_head alone, with the base's matrix: in a tied base, PEFT reads that into the embedding, too. */
+static void head_alone(void)
+{
+    static const char config[] = "{\"peft_type\":\"LORA\",\"r\":2,\"lora_alpha\":3,\"target_modules\":[\"lm_head\"]}";
+    test_write(home, "adapter_config.json", config, strlen(config));
+    struct tune_adapter_file *f = tune_adapter_file_open(home);
+    assert_got(f);
+    assert_string_equal(tune_adapter_file_whole(f), "lm_head");
+    tune_adapter_file_tie(f, true);
+    assert_string_equal(tune_adapter_file_whole(f), "model.embed_tokens,lm_head");
+    tune_adapter_file_close(f);
+}
+
 /* Low-rank adapters of lm_head and of the embedding: merged; in a model that generates, as whole copies; not trained. */
 static void adapters_of_the_vocabulary(void **state)
 {
@@ -509,13 +524,13 @@ static void adapters_of_the_vocabulary(void **state)
         tune_model_free(m);
         m = tune_model_load_frozen(bases[tied], device, TUNE_F32, TUNE_F32);
         other = tune_model_load_frozen(bases[tied], device, TUNE_F32, TUNE_F32);
-        c.lora.modules_to_save = tune_adapter_config_whole(&c.lora);
-        assert_string_equal(c.lora.modules_to_save, "model.embed_tokens,lm_head");
-        assert_ok(tune_lora_add(m, &c.lora, 1));
-        tune_adapter_config_free(&c);
         struct tune_adapter_file *f = tune_adapter_file_open(home);
         assert_got(f);
         tune_adapter_file_tie(f, tied);
+        c.lora.modules_to_save = tune_adapter_file_whole(f);
+        assert_string_equal(c.lora.modules_to_save, "model.embed_tokens,lm_head");
+        assert_ok(tune_lora_add(m, &c.lora, 1));
+        tune_adapter_config_free(&c);
         int modules;
         assert_ok(tune_adapter_file_check(f, tune_model_parameters(other), &modules));
         assert_int_equal(modules, 2);
@@ -540,6 +555,7 @@ static void adapters_of_the_vocabulary(void **state)
         tune_model_free(m);
         tune_model_free(other);
     }
+    head_alone();
     assert_ok(remove(at_home("adapter_model.safetensors")));
 }
 

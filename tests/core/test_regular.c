@@ -41,6 +41,7 @@ static void what_fits(void **state)
         {"a{2}b{,1}c{0,}", "aacc", true, true},
         {"a{x", "a{x", true, true},
         {"x{}", "x{}", true, true},
+        {"x{}*", "x{}}", true, true},
         {"[]a]+", "]a]", true, true},
         {"[^]a]+", "bc", true, true},
         {"[a\\-z]+", "a-z", true, true},

@@ -378,6 +378,14 @@ static void family_defaults(void **state)
     assert_true(c.qkv_bias && !c.out_bias && !c.mlp_bias);
     assert_ok(parse(&c, "mistral", 4, 2, ", \"attention_bias\": true, \"mlp_bias\": true"));
     assert_true(!c.qkv_bias && !c.out_bias && !c.mlp_bias);
+    static const struct {
+        const char *family;
+        int positions;
+    } contexts[] = {{"llama", 2048}, {"qwen2", 32768}, {"qwen3", 32768}, {"mistral", 131072}, {"granite", 2048}};
+    for (size_t i = 0; i < sizeof contexts / sizeof *contexts; i++) {
+        assert_ok(parse(&c, contexts[i].family, 4, 2, ""));
+        assert_int_equal(c.max_positions, contexts[i].positions);
+    }
     static const char window[] = ", \"sliding_window\": 8, \"max_window_layers\": 0, \"use_sliding_window\": ";
     for (int uses = 0; uses < 2; uses++) {
         char more[128];

@@ -200,7 +200,7 @@ def store(r, folder, t):
     if r.random() < 0.75:
         save_file(t, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
         return "one file"
-    form = r.choice(["shards", "shards", "ghost", "wrong shard", "twice"]) if r.random() < 0.95 else "twice, other"
+    form = r.choice(["shards", "shards", "ghost", "wrong shard", "twice"]) if r.random() < 0.98 else "twice, other"
     files = [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
     shard = {n: i for i, n in enumerate(t)}
     shard = {n: int(i >= len(t) // 2) for n, i in shard.items()}
@@ -273,7 +273,7 @@ def adapter_options(r):
         o["exclude_modules"] = r.choice([[a_name(r)], ["lm_head"], ["up_proj", "k_proj"], r".*\.(v_proj|o_proj)", r".*\.1\..*", "k_proj", [], [a_name(r, True), a_name(r, True)],
                                          r"(?!.*up).*mlp.*", "(a)|.*v_proj"])
     if r.random() < 0.15:
-        o["modules_to_save"] = r.choice([["lm_head"], ["embed_tokens"], ["embed_tokens", "lm_head"], ["model.embed_tokens"], []] + [["norm"], ["head"]] * (r.random() < 0.3))
+        o["modules_to_save"] = r.choice([["lm_head"], ["embed_tokens"], ["embed_tokens", "lm_head"], ["model.embed_tokens"], []] + [["norm"], ["head"]] * (r.random() < 0.1))
     o.update({k: True for k, p in (("use_rslora", 0.25), ("use_dora", 0.15)) if r.random() < p})
     if r.random() < 0.3:
         o.update(r.choice([{"fan_in_fan_out": True}, {"lora_dropout": 0.1}, {"init_lora_weights": False}, {"init_lora_weights": "gaussian"}, {"bias": "none"}]))
@@ -301,9 +301,9 @@ def change_adapter(r, folder, options):
     t = load_file(tensors)
     kind, form = r.choice([torch.float32] * 3 + [torch.float16, torch.bfloat16]), r.random()
     t = {n: x.to(kind) for n, x in t.items()}
-    if form < 0.01:
+    if form < 0.005:
         t.pop(r.choice(sorted(t)))
-    elif form < 0.02:
+    elif form < 0.01:
         t["base_model.model.model.layers.0.self_attn.c_attn.lora_A.weight"] = torch.ones(2, 2)
     save_file(t, tensors, metadata={"format": "pt"})
     return c
@@ -320,7 +320,7 @@ def make_adapter(r, base, folder, options):
                 p.copy_(0.6 * torch.randn(p.shape) / (p.shape[1] if p.shape[1] < 100 else 1) ** 0.5)
             elif "modules_to_save" in n:
                 p.add_(0.1 * torch.randn(p.shape))
-    model.save_pretrained(folder, save_embedding_layers=True if r.random() < 0.01 else "auto")
+    model.save_pretrained(folder, save_embedding_layers=True if r.random() < 0.03 else "auto")
 
 
 # ---- theirs and ours ----

@@ -35,8 +35,9 @@ int tune_config_window_read(struct tune_model_config *c, const struct tune_confi
 
 struct tune_family {
     const char *type, *class; /* value of "model_type"; the supported value of "architectures" */
-    int kv_heads, head_dim;   /* what transformers takes if config.json has no such key; 0: heads,
-                                 and hidden / heads */
+    /* Defaults of transformers if config.json has no such key. kv_heads 0: heads. head_dim 0:
+     * hidden / heads. */
+    int kv_heads, head_dim, max_positions;
     /* Reads this family's own keys: biases, head norms, multipliers, windows. The rest of *c is
      * set. */
     int (*read)(struct tune_model_config *c, const struct tune_config_reader *r);

@@ -10,4 +10,4 @@ static int read(struct tune_model_config *c, const struct tune_config_reader *r)
     return 0;
 }
 
-const struct tune_family tune_family_llama = {"llama", "LlamaForCausalLM", 0, 0, read};
+const struct tune_family tune_family_llama = {"llama", "LlamaForCausalLM", 0, 0, 2048, read};

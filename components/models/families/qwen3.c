@@ -10,4 +10,4 @@ static int read(struct tune_model_config *c, const struct tune_config_reader *r)
     return tune_qwen_window(c, r);
 }
 
-const struct tune_family tune_family_qwen3 = {"qwen3", "Qwen3ForCausalLM", 32, 128, read};
+const struct tune_family tune_family_qwen3 = {"qwen3", "Qwen3ForCausalLM", 32, 128, 32768, read};
