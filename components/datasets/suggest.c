@@ -60,12 +60,18 @@ static bool is_one_of(const char *name, const char *const *names)
     return *names != NULL;
 }
 
+/* True if the missing column is an answer. */
+static bool is_answer(const struct half *h)
+{
+    return strcmp(h->lacks, "prompt") != 0;
+}
+
 /* The column that may be the missing one: by a name that is known or near, else another text. A
  * question never stands in for an answer, nor an answer for a question; *wrong is such a column, or
  * NULL. */
 static const char *stand_in(const struct half *h, const struct tune_columns *have, const char *const *texts, int count, const char **wrong)
 {
-    bool wants_prompt = !strcmp(h->lacks, "prompt");
+    bool wants_prompt = !is_answer(h);
     const char *found = known(have, wants_prompt ? prompts : answers);
     *wrong = NULL;
     if (!found)
@@ -78,17 +84,25 @@ static const char *stand_in(const struct half *h, const struct tune_columns *hav
     return found && strcmp(found, h->has) ? found : NULL;
 }
 
+void tune_columns_suggest_messages(char *text, size_t size, const char *path, bool from_value)
+{
+    const char *name = from_value ? "conversations" : "messages", *columns[] = {path, path};
+    *text = 0;
+    tune_append(text, size, "the messages of a conversation are in \"%s\"; give ", path);
+    put_columns(text, size, from_value ? "sharegpt" : "messages", (const char *const[]){name, path}, columns);
+}
+
 void tune_columns_suggest(char *text, size_t size, const struct tune_columns *have, const char *const *texts, int count,
                           const char *nested)
 {
     static const char *const pair[] = {"prompt", "completion"};
     const char *prompt = known(have, prompts), *answer = known(have, answers);
     *text = 0;
-    for (size_t i = 0; i < sizeof halves / sizeof *halves && !(*nested && count == 1); i++) {
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
         const struct half *h = &halves[i];
         if (!tune_columns_has(have, h->has) || tune_columns_has(have, h->lacks))
             continue;
-        const char *wrong, *other = stand_in(h, have, texts, count, &wrong);
+        const char *wrong = NULL, *other = *nested && is_answer(h) ? nested : stand_in(h, have, texts, count, &wrong);
         if (!other && wrong) {
             tune_append(text, size, "the column \"%s\" of the format %s is missing, and \"%.150s\" is not the name of %s; give "
                         "`format` %s `columns` %s=NAME, or `text_field` NAME to train on one column alone", h->lacks, h->format,
@@ -107,8 +121,8 @@ void tune_columns_suggest(char *text, size_t size, const struct tune_columns *ha
     if (*nested && count == 1) {
         prompt = texts[0], answer = nested; /* a question whose answers are in a list */
     } else if (!prompt || !answer) {
-        prompt = count > 1 ? texts[0] : have->count > 1 ? have->names[0] : NULL;
-        answer = count > 1 ? texts[1] : have->count > 1 ? have->names[1] : NULL;
+        prompt = count > 1 ? texts[0] : NULL;
+        answer = count > 1 ? texts[1] : NULL;
     } else {
         put_columns(text, size, "prompt-completion", pair, (const char *const[]){prompt, answer});
         return;

@@ -10,4 +10,8 @@
 void tune_columns_suggest(char *text, size_t size, const struct tune_columns *have,
                           const char *const *texts, int count, const char *nested);
 
+/* tune_columns_suggest_messages - the same for a list of messages at this path. from_value: their
+ * keys are from and value, else role and content. */
+void tune_columns_suggest_messages(char *text, size_t size, const char *path, bool from_value);
+
 #endif

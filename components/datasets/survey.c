@@ -104,7 +104,8 @@ int tune_survey(struct tune_survey *s, struct tune_dataset *d, const struct tune
     uint64_t *hashes = tune_zeroed((size_t)rows, sizeof *hashes, "a look at %lld rows", (long long)rows);
     s->lengths = hashes ? tune_zeroed((size_t)rows, sizeof *s->lengths, "a look at %lld rows", (long long)rows) : NULL;
     s->uncut = s->lengths ? tune_zeroed((size_t)rows, sizeof *s->uncut, "a look at %lld rows", (long long)rows) : NULL;
-    s->plain = !strcmp(tune_dataset_format(d), "text");
+    const char *format = tune_dataset_format(d); /* NULL: joined sets of several */
+    s->plain = format && !strcmp(format, "text");
     if (!s->uncut)
         status = -1;
     for (; status == 0 && s->rows < rows; s->rows++) {

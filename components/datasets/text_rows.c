@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/nearest.h"
 #include "core/print.h"
 #include "core/try.h"
 #include "datasets/suggest.h"
@@ -20,40 +21,90 @@ int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_row *
 struct fields {
     char names[512]; /* "a, b, c", cut if too long */
     char chosen[256];
-    char nested[256]; /* path to a string of the first list of objects: "answers.0.text"; "": none */
-    char texts[2][256]; /* the first fields that hold strings */
+    char nested[256]; /* path to an answer in the first list of objects: "answers.0.text"; "": none */
+    char messages[256]; /* path to the first list of messages: "conversation.messages"; "": none */
+    bool from_value;  /* their keys are from and value, not role and content */
+    char texts[2][256]; /* the first fields that hold strings, ids and the like only if there are no others */
+    int count;        /* number of them */
+    bool objects;     /* a field holds a list of objects */
     int strings;      /* number of fields that hold strings */
     int rank;         /* rank of the chosen field: 3 text, 2 output, 1 content, 0 another string */
 };
 
-/* Read the array at j, the value of `name`. In a list of objects, nested becomes the path to a string of the first object. */
-static int read_list(struct tune_json *j, const char *name, char *nested, size_t size)
+/* Read the array at j, the value of `name`. The first object of a list of objects says whether they
+ * are messages, or which of its strings may be an answer. */
+static int read_list(struct tune_json *j, const char *name, struct fields *f)
 {
     static const char *const known[] = {"content", "text", "answer", "output"};
     struct tune_text key;
-    int more, best = -1;
+    int more, best = 0, role = 0, from = 0;
     TRY(tune_json_array(j));
     for (bool first = true; (more = tune_json_item(j)) == 1; first = false) {
-        if (!first || *nested || tune_json_peek(j) != TUNE_JSON_OBJECT) {
+        if (!first || *f->nested || *f->messages || tune_json_peek(j) != TUNE_JSON_OBJECT) {
             TRY(tune_json_skip(j));
             continue;
         }
+        f->objects = true;
         TRY(tune_json_object(j));
         while ((more = tune_json_key(j, &key)) == 1) {
             int rank = 0;
             for (int k = 0; k < 4; k++)
                 if (tune_text_equal(key, known[k]))
                     rank = k + 1;
+            role += tune_text_equal(key, "role") || tune_text_equal(key, "content");
+            from += tune_text_equal(key, "from") || tune_text_equal(key, "value");
             if (rank > best && tune_json_peek(j) == TUNE_JSON_STRING) {
                 best = rank;
-                snprintf(nested, size, "%s.0.%.100s", name, key.data);
+                snprintf(f->nested, sizeof f->nested, "%s.0.%.100s", name, key.data);
             }
             TRY(tune_json_skip(j));
         }
         TRY(more);
+        f->from_value = from == 2;
+        if (role == 2 || from == 2) {
+            snprintf(f->messages, sizeof f->messages, "%s", name);
+            *f->nested = 0;
+        }
     }
-    tune_blank_controls(nested);
+    tune_blank_controls(f->nested);
+    tune_blank_controls(f->messages);
     return more;
+}
+
+/* Read the object at j, the value of `name`, and its lists. */
+static int read_object(struct tune_json *j, const char *name, struct fields *f)
+{
+    struct tune_text key;
+    char path[256];
+    int more;
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        snprintf(path, sizeof path, "%s.%.100s", name, key.data);
+        TRY(tune_json_peek(j) == TUNE_JSON_ARRAY ? read_list(j, path, f) : tune_json_skip(j));
+    }
+    return more;
+}
+
+/* True for names of columns that are no text to train on. */
+static bool is_label(const char *name)
+{
+    static const char *const labels[] = {"id", "_id", "uuid", "uid", "name", "version", "type", "category", "source", "url", "lang",
+                                         "language", "date", "split"};
+    size_t n = strlen(name);
+    return tune_name_find(labels, (int)(sizeof labels / sizeof *labels), name) >= 0 || (n > 3 && !strcmp(name + n - 3, "_id"));
+}
+
+/* Keep the name of a field that holds a string. */
+static void note_string(struct fields *f, const char *name)
+{
+    bool label = is_label(name);
+    f->strings++;
+    if (label && f->count > 0)
+        return;
+    if (!label && f->count == 1 && is_label(f->texts[0]))
+        f->count = 0;
+    if (f->count < 2)
+        snprintf(f->texts[f->count++], sizeof f->texts[0], "%s", name);
 }
 
 /* Read the fields of the object at j; values are skipped. */
@@ -68,9 +119,7 @@ static int read_fields(struct tune_json *j, struct fields *f)
         int rank = -1;
         tune_append_item(f->names, sizeof f->names, "%.100s", key.data);
         if (tune_json_peek(j) == TUNE_JSON_STRING) {
-            if (f->strings < 2)
-                snprintf(f->texts[f->strings], sizeof f->texts[0], "%s", key.data);
-            f->strings++;
+            note_string(f, key.data);
             rank = 0;
         }
         for (int k = 0; k < 3; k++)
@@ -82,7 +131,10 @@ static int read_fields(struct tune_json *j, struct fields *f)
         }
         char name[101];
         snprintf(name, sizeof name, "%s", key.data);
-        TRY(tune_json_peek(j) == TUNE_JSON_ARRAY ? read_list(j, name, f->nested, sizeof f->nested) : tune_json_skip(j));
+        enum tune_json_type type = tune_json_peek(j);
+        TRY(type == TUNE_JSON_ARRAY    ? read_list(j, name, f)
+            : type == TUNE_JSON_OBJECT ? read_object(j, name, f)
+                                       : tune_json_skip(j));
     }
     TRY(more);
     tune_blank_controls(f->names); /* no escape sequences from a file may reach the terminal */
@@ -140,10 +192,13 @@ int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
     int status = read_fields(&j, &f);
     tune_json_free(&j);
     TRY(status);
-    if (f.rank < 0 || (f.rank == 0 && (f.strings > 1 || *f.nested))) {
+    if (f.rank < 0 || (f.rank == 0 && (f.strings > 1 || f.objects))) {
         char type[1024];
-        tune_columns_suggest(type, sizeof type, t->columns, (const char *const[]){f.texts[0], f.texts[1]},
-                             f.strings < 2 ? f.strings : 2, f.nested);
+        if (*f.messages)
+            tune_columns_suggest_messages(type, sizeof type, f.messages, f.from_value);
+        else
+            tune_columns_suggest(type, sizeof type, t->columns, (const char *const[]){f.texts[0], f.texts[1]},
+                                 f.count > 0 && is_label(f.texts[0]) ? 0 : f.count, f.nested);
         if (t->rows->count == 1 && *f.nested) /* "questions.0.text" */
             tune_append(type, sizeof type, "; if its list \"%.*s\" holds the rows, let the file be that list alone: [ {...}, {...} ]",
                         (int)strcspn(f.nested, "."), f.nested);

@@ -13,6 +13,9 @@
 #include "core/nearest.h"
 #include "core/try.h"
 #include "flags/known.h"
+#include "flags/model_hint.h"
+
+enum { HINT = TUNE_PATH_MAX + 32 };
 
 static bool has(const char *folder, const char *name)
 {
@@ -102,13 +105,33 @@ int tune_model_locate(const char *hub_id, char folder[TUNE_PATH_MAX])
 
 static int no_config(const char *folder)
 {
+    char hint[HINT];
     if (has(folder, "adapter_config.json"))
         tune_error_set("%s: no config.json, but an adapter_config.json: this is a LoRA adapter; give it with --adapter, "
                        "and its base with --model, or merge it into its base (build/merge_adapter --help)", folder);
+    else if (*tune_model_hint(folder, hint, sizeof hint))
+        tune_error_set("%s: no config.json in this folder of a run%s", folder, hint);
     else
         tune_error_set("%s: no config.json in this folder; expected a model in Hugging Face layout: config.json, "
                        "tokenizer.json and model.safetensors", folder);
     return -1;
+}
+
+/* True if the first folder of the path is here, so that it is no name of the Hub. */
+static bool is_path(const char *name)
+{
+    char first[TUNE_PATH_MAX];
+    return tune_path(first, "%.*s", (int)strcspn(name, "/"), name) == 0 && tune_file_is_folder(first);
+}
+
+static int no_such_folder(const char *name)
+{
+    char hint[HINT];
+    return tune_error_usage("%s: no such folder%s", name,
+                            *tune_model_hint(name, hint, sizeof hint)
+                                ? hint
+                                : "; expected a model folder, a known name (see --list-models) or a Hub id such as "
+                                  "HuggingFaceTB/SmolLM2-135M");
 }
 
 static int absent(const char *name, const char *hub_id, const struct tune_known_model *known)
@@ -135,10 +158,14 @@ static int no_such_name(const char *name)
     for (int i = 0; names && i < count; i++)
         names[i] = models[i].name;
     const char *nearest = names ? tune_nearest(name, names, count, NULL) : NULL;
-    tune_error_usage("model \"%s\": neither a folder, nor a known name%s%s%s, nor a Hub id such "
-                     "as ORG/NAME; --list-models shows the known ones", name,
-                     nearest ? " (the nearest is " : "", nearest ? nearest : "",
-                     nearest ? ")" : "");
+    char hint[HINT];
+    if (*tune_model_hint(name, hint, sizeof hint))
+        tune_error_usage("model \"%s\": neither a folder nor a known name%s", name, hint);
+    else
+        tune_error_usage("model \"%s\": neither a folder, nor a known name%s%s%s, nor a Hub id such "
+                         "as ORG/NAME; --list-models shows the known ones", name,
+                         nearest ? " (the nearest is " : "", nearest ? nearest : "",
+                         nearest ? ")" : "");
     free(names);
     free(models);
     return -1;
@@ -165,10 +192,10 @@ int tune_model_find(const char *name, char folder[TUNE_PATH_MAX])
     if (!found && !hub_shaped(name)) {
         if (!strchr(name, '/'))
             return no_such_name(name);
-        return tune_error_usage("%s: no such folder; expected a model folder, a known name (see "
-                              "--list-models) or a Hub id such as HuggingFaceTB/SmolLM2-135M",
-                              name);
+        return no_such_folder(name);
     }
+    if (!found && is_path(name))
+        return no_such_folder(name);
     const char *hub_id = found ? known.hub_id : name;
     /* a missing /elsewhere/SmolLM2-135M must not become another folder */
     if ((!found || named) && tune_model_locate(hub_id, folder))

@@ -243,7 +243,15 @@ static void recognised(void **state)
         {"{\"prompt\": \"a\", \"response\": \"b\"}", "the column \"completion\" of the format prompt-completion is missing; give `format` "
                                                      "prompt-completion `columns` completion=response"},
         {"{\"id\": 1, \"prompt\": \"a\", \"said\": \"b\"}", "`columns` completion=said"},
-        {"{\"id\": 1, \"n\": 2}", "has: id, n; give `format` prompt-completion `columns` prompt=id,completion=n"},
+        {"{\"id\": 1, \"n\": 2}", "has: id, n; give `text_field` NAME"},
+        {"{\"id\": \"s1\", \"name\": \"n\", \"instruction\": \"a\", \"instances\": [{\"input\": \"i\", \"output\": \"o\"}], \"is_classification\": false}",
+         "the column \"output\" of the format alpaca is missing; give `format` alpaca `columns` output=instances.0.output"},
+        {"{\"id\": \"s1\", \"conversation\": {\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}}", "the messages of a conversation are in "
+         "\"conversation.messages\"; give `format` messages `columns` messages=conversation.messages"},
+        {"{\"conversation\": [{\"role\": \"user\", \"content\": \"a\"}]}", "give `format` messages `columns` messages=conversation"},
+        {"{\"id\": 1, \"talk\": [{\"from\": \"human\", \"value\": \"a\"}]}", "give `format` sharegpt `columns` conversations=talk"},
+        {"{\"version\": \"1\", \"data\": [{\"prompt\": \"a\", \"completion\": \"b\"}], \"n\": [1]}", "this row has: version, data, n; give `text_field` NAME"},
+        {"{\"user_id\": \"7\", \"title\": \"a\", \"date\": \"d\", \"body\": \"b\"}", "`columns` prompt=title,completion=body"},
         {"{\"id\": 1, \"title\": \"a\", \"body\": \"b\"}", "give `text_field` title, or `format` prompt-completion `columns` prompt=title,"
                                                           "completion=body"},
         {"{\"my title\": \"a\", \"b\": \"b\"}", "give `text_field` 'my title', or `format` prompt-completion `columns` 'prompt=my title,"

@@ -9,10 +9,13 @@ enum { TOLD = 20 };
 static void tell_bad(void *context, const char *path, int64_t line, const char *what)
 {
     int *told = context;
+    char text[1024];
     if (++*told > TOLD)
         return;
+    snprintf(text, sizeof text, "%s", what);
+    tune_flags_spell(&my.tune, text);
     fprintf(stderr, "samples: %s:%lld: ", path, (long long)line);
-    tune_print_line_of(stderr, what);
+    tune_print_line_of(stderr, text);
     fputc('\n', stderr);
 }
 
