@@ -37,7 +37,7 @@ void tune_samples_free(struct tune_samples *s)
     free(s);
 }
 
-/* What the model's folder says, but with greedy answers of the length that the options say. */
+/* Read the model's folder. Answers are greedy, and as long as the options say. */
 static int read_config(const struct tune_flags *flags, struct tune_dataset *data, struct tune_tokenizer *tok,
                        struct tune_generation_config *c)
 {

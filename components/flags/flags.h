@@ -343,7 +343,8 @@ extern const struct tune_service tune_plan_memory;
      "layout of conversations: Jinja file, chatml, llama3, phi3, plain. Default: the model's"}, \
     TUNE_OPTION_GROUP("answers"), \
     {"max-new-tokens", TUNE_INT, &(f).generate.max_new_tokens, "256", "[1,inf)", "tokens", \
-     "most tokens of an answer. Default: what generation_config.json of the model says; else 256"}, \
+     "most tokens of an answer. Default: what generation_config.json of the model says; else " \
+     "256"}, \
     {"stop", TUNE_JOINED(TUNE_STRING), &(f).generate.stop, NULL, "", "", \
      "text that ends an answer; several with commas, or by several --stop. \\n is a line end, " \
      "\\, a comma"}, \

@@ -203,7 +203,7 @@ static void list_left_out(struct tune_generation_config *c, const cJSON *json)
     }
 }
 
-/* Of two limits that the file has, transformers takes the number of new tokens. */
+/* The number of new tokens holds where the file has both limits, as in transformers. */
 static void settle_limits(struct tune_generation_config *c, const cJSON *json)
 {
     static const char *const pairs[][2] = {{"max_new_tokens", "max_length"}, {"min_new_tokens", "min_length"}};

@@ -1,4 +1,5 @@
-/* generation_keys.h - the keys of generation_config.json beside sampling. Private to this folder. */
+/* generation_keys.h - the keys of generation_config.json beside sampling. Private to this
+ * folder. */
 #ifndef TUNE_GENERATION_KEYS_H
 #define TUNE_GENERATION_KEYS_H
 

@@ -37,8 +37,9 @@ struct tune_token_rules {
 
 /* tune_ids_add - append an id. -1 with an error: no memory.
  * tune_token_rules_any - whether some rule may rule out a token.
- * tune_token_rules_check - 0, or -1 with an error: a forced token or one of a bad word is not below
- * V, or a bad word has no token. file: where the rules stand; NULL: the error is of kind USAGE.
+ * tune_token_rules_check - check that forced tokens and those of bad words are below V, and that no
+ * bad word is empty. 0, or -1 with an error. file: the file of the rules; NULL: the error is of kind
+ * USAGE.
  * tune_token_rules_trim - take suppressed ids out that are not below V. Returns their number.
  * tune_token_rules_copy - a copy that owns its lists. -1 with an error: no memory.
  * tune_token_rules_hash - continue a hash over the rules.
