@@ -88,7 +88,7 @@ struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tun
             d = flags->generate.prompt ? tune_prompt_layout_open(flags, l, tok) : tune_prompt_layout_rows(flags, l, tok);
     }
     tune_prompt_layout_free(l);
-    return d ? tune_prompts_open_rows(d, flags->generate.batch_size, context, flags->generate.max_new_tokens) : p;
+    return d ? tune_prompts_open_rows(d, 0, flags->generate.batch_size, context, flags->generate.max_new_tokens) : p;
 }
 
 struct tune_prompts *tune_get_sample_prompts(const struct tune_flags *flags, struct tune_tokenizer *tok)
@@ -114,7 +114,8 @@ struct tune_prompts *tune_get_sample_prompts(const struct tune_flags *flags, str
     options.max_length = config.max_positions;
     struct tune_dataset *d = tune_dataset_open(path, &options, tok);
     free(end);
-    struct tune_prompts *p = d ? tune_prompts_open_rows(d, SAMPLED_AT_ONCE, config.max_positions, flags->sample.tokens) : NULL;
+    struct tune_prompts *p = d ? tune_prompts_open_rows(d, flags->sample.rows, SAMPLED_AT_ONCE, config.max_positions,
+                                                         flags->sample.tokens) : NULL;
     if (!p)
         tune_error_prefix("--sample-prompts: ");
     return p;
