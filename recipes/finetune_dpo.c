@@ -51,6 +51,7 @@ int main(int argc, char **argv)
     struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
     MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* header lines, run.json */
     MUST(tune_evaluator_note(eval, log)); /* the same for the rows it evaluates on */
+    MUST(tune_samples_note(samples, log)); /* and for the prompts it answers */
     struct tune_reference *reference = GET(tune_get_reference(flags, model, loss, data, eval, log));
     tune_evaluator_by(eval, tune_rewards_evaluate,
                       &(struct tune_rewards){&flags->preference, model, loss, reference});

@@ -42,6 +42,7 @@ struct tune_checkpoint {
     int64_t saved_step; /* -1: none yet */
     bool failed;        /* the last save failed */
     bool told;          /* note_good was called */
+    bool weights;       /* the save at hand has written all weights */
     struct work work;
 };
 
@@ -260,6 +261,7 @@ static int write_all(struct tune_checkpoint *c, const char *folder, struct tune_
     int status = write_and_prove(c, folder, m, at->step);
     TRY(tune_model_exchange(m));
     TRY(status);
+    c->weights = true;
     TRY(tune_state_write(folder, m, opt, at, narrower(m, c->options.save_dtype)));
     TRY(tune_model_lora(m) ? write_base_config(c, folder) : 0);
     /* the lines of earlier steps must be on disk before the rename */
@@ -283,10 +285,62 @@ static int note_good(struct tune_checkpoint *c)
     return tune_logger_note(c->options.log, "checkpoint", text);
 }
 
+/* The save failed behind its weights: keep these as weights-<step>, which is no checkpoint, since it
+ * has no state to resume from. The error says so. */
+static void keep_weights(struct tune_checkpoint *c, struct tune_folder_writer *w, int64_t step)
+{
+    struct tune_error why;
+    char state[TUNE_PATH_MAX];
+    tune_error_save(&why);
+    if (tune_path(state, "%s/state", w->temporary) == 0 && tune_file_remove_folder(state) == 0 &&
+        tune_path(w->path, "%s/weights-%" PRId64, c->run, step) == 0 && tune_file_discard_folder(w->path) == 0 &&
+        tune_file_commit_folder(w) == 0)
+        tune_error_set_kind(why.kind, "%s; the weights of step %" PRId64 " are whole and kept in %s, without the state to go on from",
+                            why.text, step, w->path);
+    else
+        tune_error_restore(&why);
+}
+
+/* Write the checkpoint of this step. -1 with an error: nothing appeared under its name. */
+static int try_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at,
+                    const char *path)
+{
+    struct tune_folder_writer w;
+    c->weights = false;
+    if (tune_file_begin_folder(&w, path) == 0 && write_all(c, w.temporary, m, opt, at) == 0 && tune_file_commit_folder(&w) == 0)
+        return 0;
+    bool held = !c->options.log || tune_logger_held(c->options.log) == 0;
+    if (c->weights && held)
+        keep_weights(c, &w, at->step);
+    tune_file_cancel_folder(&w);
+    return -1;
+}
+
+/* Save. While the disk has no room for the weights, try again for as long as the options say. */
+static int save_patiently(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at,
+                          const char *path)
+{
+    const struct tune_checkpoint_options *o = &c->options;
+    struct tune_disk_wait wait = {.folder = c->run, .seconds = o->wait_for_disk, .stop_signal = o->stop_signal, .log = o->log};
+    int status, again = 1;
+    while ((status = try_save(c, m, opt, at, path)) < 0 && !c->weights && tune_disk_is_full() && again == 1) {
+        wait.bytes = tune_disk_checkpoint_bytes(m, opt, o->save_dtype, narrower(m, o->save_dtype), c->source);
+        again = tune_disk_wait(&wait);
+    }
+    return status < 0 || again < 0 ? -1 : 0;
+}
+
+/* Remove weights-<step> of an earlier try: the checkpoint of that step has the same weights. */
+static int remove_kept(struct tune_checkpoint *c, int64_t step)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/weights-%" PRId64, c->run, step));
+    return tune_file_is_folder(path) ? tune_file_discard_folder(path) : 0;
+}
+
 static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at)
 {
     char path[TUNE_PATH_MAX];
-    struct tune_folder_writer w;
     bool ends = at->finished || at->stopped;
     if (c->options.diverged && *c->options.diverged) {
         bool told = c->told || !at->stopped || !c->options.log;
@@ -301,12 +355,12 @@ static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_opt
     if (at->step == c->saved_step) {
         TRY(c->options.log ? tune_logger_sync(c->options.log) : 0);
         TRY(tune_state_write_progress(path, at));
-    } else if (tune_file_begin_folder(&w, path) < 0 || write_all(c, w.temporary, m, opt, at) < 0 ||
-               tune_file_commit_folder(&w) < 0) {
-        tune_file_cancel_folder(&w);
+    } else if (save_patiently(c, m, opt, at, path) < 0) {
         /* the folder was moved meanwhile: report that instead */
         TRY(c->options.log ? tune_logger_held(c->options.log) : 0);
         return -1;
+    } else {
+        TRY(remove_kept(c, at->step));
     }
     c->saved_step = at->step;
     if (at->best)

@@ -8,6 +8,7 @@
  *       state/extra.safetensors            tune_model_extra's tensors, F32: "<their name>.<name>"
  *       state/weights.safetensors          F32 weights, if the saved ones are narrower
  *     <run>/checkpoint-best, checkpoint-final -> checkpoint-120
+ *     <run>/weights-120/                   the model alone, of a save whose state failed
  *
  * A model with adapters has these instead of weights, config.json and generation_config.json:
  *
@@ -46,8 +47,10 @@ void tune_checkpoint_free(struct tune_checkpoint *c);
  * progress.json again, with the evaluation since. Before the first step it does nothing. It links
  * checkpoint-best if at->best and checkpoint-final if at->finished, then removes what keep_last
  * leaves out. Adapters are proved (tune_adapter_prove) before the folder gets its name, and the log
- * has the result. opt NULL: no moments. -1 with an error: nothing appears under the name, and what
- * was there stays. */
+ * has the result. opt NULL: no moments. While a full disk has no room for the weights, it tries
+ * again for options.wait_for_disk. -1 with an error: nothing appears under the name, and what was
+ * there stays. If the weights were written and the rest failed, they are kept as weights-<step>,
+ * and the error names that folder. */
 int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m,
                          struct tune_optimizer *opt,
                          const struct tune_progress *at);

@@ -1,11 +1,18 @@
-/* disk.c - estimate the disk space of checkpoints, from the parameter table and the plan. */
+/* disk.c - estimate the disk space of checkpoints, from the parameter table and the plan; wait for
+ * it. */
 #include "checkpoints/disk.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 
-#include "core/try.h"
+#include "core/clock.h"
+#include "core/error.h"
 #include "core/print.h"
+#include "core/try.h"
+#include "files/file.h"
 #include "loggers/logger.h"
 #include "models/companions.h"
 #include "models/lora.h"
@@ -88,4 +95,45 @@ int tune_disk_plan_tell(const struct tune_disk_plan *p, const char *folder, stru
     snprintf(text, sizeof text, "the disk has %s, all checkpoints take up to %s: it may be full before the run ends%s", left, all,
              p->save_every > 0 ? "; `keep_last` N or a larger `save_every` needs less" : "");
     return tune_logger_note(log, "warning: disk", text);
+}
+
+bool tune_disk_is_full(void)
+{
+    return strstr(tune_error_message(), strerror(ENOSPC)) || strstr(tune_error_message(), strerror(EDQUOT));
+}
+
+/* Say why nothing goes on. */
+static int tell_wait(const struct tune_disk_wait *w)
+{
+    char text[256], need[32], left[32];
+    if (!w->log)
+        return 0;
+    snprintf(text, sizeof text, "it is full: a checkpoint takes about %s, and %s are free; trying again for %.0f s (`wait_for_disk`). "
+             "Free some; a signal ends the run", size_text((double)w->bytes, need),
+             size_text((double)tune_file_free_space(w->folder), left), w->seconds);
+    return tune_logger_note(w->log, "warning: disk", text);
+}
+
+int tune_disk_wait(struct tune_disk_wait *w)
+{
+    const double look_s = .5, most_s = 30; /* between two looks; until a try that nothing speaks for */
+    struct tune_error why;
+    int before = w->stop_signal ? *w->stop_signal : 0;
+    double now = tune_clock_s(), begin = now;
+    if (w->seconds <= 0)
+        return 0;
+    tune_error_save(&why);
+    if (w->began_s <= 0) {
+        w->began_s = now;
+        TRY(tell_wait(w));
+    }
+    for (; now < w->began_s + w->seconds && now < begin + most_s; now = tune_clock_s()) {
+        if (w->stop_signal && *w->stop_signal != before)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = (long)(look_s * 1e9)}, NULL);
+        if (tune_file_free_space(w->folder) >= w->bytes)
+            return 1;
+    }
+    tune_error_restore(&why);
+    return now < w->began_s + w->seconds && !(w->stop_signal && *w->stop_signal != before);
 }

@@ -2,6 +2,8 @@
 #ifndef TUNE_CHECKPOINTS_DISK_H
 #define TUNE_CHECKPOINTS_DISK_H
 
+#include <stdbool.h>
+
 #include "optimizers/optimizer.h"
 
 struct tune_logger;
@@ -28,5 +30,22 @@ int64_t tune_disk_checkpoint_bytes(struct tune_model *m, struct tune_optimizer *
  * with kind CANNOT: not even one fits. */
 int tune_disk_plan_tell(const struct tune_disk_plan *plan, const char *folder,
                         struct tune_logger *log);
+
+/* tune_disk_is_full - whether the last error is that of a full disk, or of a quota. */
+bool tune_disk_is_full(void);
+
+/* tune_disk_wait - wait until there may be room for a checkpoint, or for half a minute: quotas are
+ * not seen from here. The first call notes in the log that it waits. 1: try again. 0: the time is
+ * up, or a signal came, and the error before it stands. -1 with an error: the log cannot be
+ * written. */
+struct tune_disk_wait {
+    const char *folder;
+    double seconds;                  /* to wait in all; 0: not at all */
+    const volatile int *stop_signal; /* NULL, or a signal that comes into it ends the wait */
+    struct tune_logger *log;         /* NULL: none */
+    int64_t bytes;                   /* size of a checkpoint */
+    double began_s;                  /* when the first call began; 0: not yet */
+};
+int tune_disk_wait(struct tune_disk_wait *wait);
 
 #endif

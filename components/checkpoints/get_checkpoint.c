@@ -1,8 +1,12 @@
 /* get_checkpoint.c - checkpoints by the flags, in the run's folder. */
+#include <unistd.h>
+
 #include "checkpoints/checkpoint.h"
 #include "flags/find.h"
 #include "flags/flags.h"
 #include "loggers/logger.h"
+
+#define AT_TERMINAL_S 600 /* where somebody may see that the disk is full, and free some */
 
 struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, struct tune_logger *log)
 {
@@ -18,6 +22,9 @@ struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, stru
     options.add_tokens = flags->add_tokens;
     options.overwrite = flags->log.overwrite;
     options.unsaved = !flags->save;
+    options.stop_signal = flags->stop_signal;
+    if (options.wait_for_disk < 0)
+        options.wait_for_disk = isatty(STDOUT_FILENO) ? AT_TERMINAL_S : 0;
     if (!flags->log.stop_on_divergence)
         options.diverged = NULL;
     options.late = !tune_flags_saves(flags);

@@ -29,6 +29,9 @@ struct tune_checkpoint_options {
     const bool *diverged;       /* NULL, or where the logger notes that the loss rose and ends the
                                    run: save nothing more. The newest checkpoint from before
                                    (tune_logger_good_step) is kept beyond keep_last */
+    double wait_for_disk;       /* seconds to try again while the disk has no room for the weights;
+                                   0 or less: not */
+    const volatile int *stop_signal; /* NULL, or a signal in it ends that */
     bool late;                  /* read the source's files at the first save, which may never come
                                    */
     struct tune_logger *log;    /* checkpoints rely on its metrics; borrowed. NULL: none */

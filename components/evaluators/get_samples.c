@@ -1,8 +1,11 @@
 /* get_samples.c - answers to the prompts that the flags name, while a recipe trains. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
+#include "core/clock.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "evaluators/samples.h"
@@ -15,6 +18,8 @@
 #include "models/cache.h"
 #include "tokenizers/tokenizer.h"
 
+#define SAID_EVERY_S 10 /* seconds without a line */
+
 struct tune_samples {
     int every;
     struct tune_model *model;
@@ -24,6 +29,11 @@ struct tune_samples {
     struct tune_token_sampler *sampler;
     struct tune_answers *answers;
     const volatile int *stop_signal;
+    const char *path; /* of the prompts, borrowed */
+    int tokens;
+    bool noted;
+    int64_t answered; /* prompts of the step at hand */
+    double said_s;    /* when its last line was printed */
 };
 
 void tune_samples_free(struct tune_samples *s)
@@ -84,11 +94,37 @@ struct tune_samples *tune_get_samples(const struct tune_flags *flags, struct tun
     struct tune_samples *s = tune_zeroed(1, sizeof *s, "samples");
     if (!s)
         return NULL;
-    *s = (struct tune_samples){.every = flags->sample.every, .model = m, .tok = tok, .stop_signal = flags->stop_signal};
+    *s = (struct tune_samples){.every = flags->sample.every, .model = m, .tok = tok, .stop_signal = flags->stop_signal,
+                                .path = flags->sample.prompts, .tokens = flags->sample.tokens};
     if (s->every == 0 || open_all(s, flags, data) == 0)
         return s;
     tune_samples_free(s);
     return NULL;
+}
+
+int tune_samples_note(struct tune_samples *s, struct tune_logger *log)
+{
+    char text[400];
+    if (s->every == 0 || s->noted)
+        return 0;
+    s->noted = true;
+    int64_t rows = tune_prompts_rows(s->prompts), left = tune_prompts_left_out(s->prompts);
+    snprintf(text, sizeof text, "every %d steps: %" PRId64 " prompt%s of %.200s, at most %d tokens each", s->every, rows,
+             rows == 1 ? "" : "s", s->path, s->tokens);
+    if (left > 0)
+        tune_append(text, sizeof text, "; %" PRId64 " more are left out (`sample_rows`)", left);
+    return tune_logger_note(log, "samples", text);
+}
+
+/* Say how far the answers are, if no line said so for some time. */
+static int say_progress(struct tune_samples *s, struct tune_logger *log, const struct tune_progress *at, int token)
+{
+    double now = tune_clock_s();
+    if (now - s->said_s < SAID_EVERY_S)
+        return 0;
+    s->said_s = now;
+    return tune_logger_say(log, "sample %" PRId64 " | %" PRId64 " of %" PRId64 " prompts answered, token %d of at most %d", at->step,
+                           s->answered, tune_prompts_rows(s->prompts), token, s->tokens);
 }
 
 /* Log the answer to row b of the batch. */
@@ -123,8 +159,9 @@ static int answer(struct tune_samples *s, struct tune_logger *log, const struct 
     }
     TRY(tune_prompt_begin(batch, s->cache));
     TRY(tune_cache_forward(s->cache, batch->ids, batch->T));
-    while (going.rows > 0) {
+    for (int token = 1; going.rows > 0; token++) {
         float *logits;
+        TRY(say_progress(s, log, at, token));
         TRY(tune_cache_logits(s->cache, &logits));
         for (int i = 0; i < going.rows; i++)
             TRY(tune_token_sampler_next(s->sampler, going.slot[i], going.tokens, logits + i * V, &next[i], NULL));
@@ -137,6 +174,8 @@ static int answer(struct tune_samples *s, struct tune_logger *log, const struct 
     TRY(tune_answers_end(s->answers));
     for (int b = 0; b < batch->rows && !(s->stop_signal && *s->stop_signal); b++)
         TRY(log_answer(s, log, at, batch, b));
+    s->answered += batch->rows;
+    s->said_s = tune_clock_s();
     return 0;
 }
 
@@ -145,11 +184,14 @@ int tune_samples_step(struct tune_samples *s, struct tune_logger *log, const str
     struct tune_prompt_batch batch;
     int more = 1;
     bool last = at->step == at->planned_steps;
+    TRY(tune_samples_note(s, log));
     if (s->every == 0 || (at->step % s->every != 0 && !last) || at->signal)
         return 0;
     TRY(tune_logger_catch_up(log, at));
     TRY(tune_model_exchange(s->model));
     TRY(tune_prompts_skip(s->prompts, 0));
+    s->answered = 0;
+    s->said_s = tune_clock_s();
     while (!(s->stop_signal && *s->stop_signal) && (more = tune_prompts_next(s->prompts, &batch)) > 0)
         if ((more = answer(s, log, at, &batch)) < 0)
             break;

@@ -3,6 +3,8 @@
 #ifndef TUNE_EVALUATORS_OPTIONS_H
 #define TUNE_EVALUATORS_OPTIONS_H
 
+#include <stdint.h>
+
 struct tune_dataset;
 
 /* With zeroed options, evaluations never end a run. */
@@ -19,6 +21,7 @@ struct tune_evaluator_options {
 struct tune_sample_options {
     int every;           /* steps between answers; 0: none */
     int tokens;          /* most tokens of an answer */
+    int64_t rows;        /* most prompts: the first ones of the file; 0: all */
     const char *prompts; /* file of rows with prompts, as generators/prompts.h reads them */
 };
 

@@ -1,6 +1,7 @@
 /* samples.h - what the model says to some prompts while it trains.
  *
  *     struct tune_samples *samples = tune_get_samples(flags, model, data, tok);
+ *     tune_samples_note(samples, log);                what it answers, in the header
  *     while (...) {
  *         ... a step ...
  *         tune_samples_step(samples, log, &at);       every --sample-every steps, and at the end
@@ -30,11 +31,15 @@ struct tune_tokenizer;
  * are trained on; their answers may end with a token of their own. Without --sample-every it does
  * nothing in each step. NULL with an error: no prompts, a prompt that is too long, no memory.
  * tune_samples_free - free it before m; NULL is fine.
- * tune_samples_step - answer all prompts, if at->step is due, and log it (tune_logger_sample). With
- * moving averages of the weights, these answer. A signal leaves out the rest. */
+ * tune_samples_note - log how many prompts are answered, and how many are left out
+ * (sample_rows). The first tune_samples_step does it where nobody did.
+ * tune_samples_step - answer all prompts, if at->step is due, and log it (tune_logger_sample). A
+ * line says how far it is where ten seconds pass without one. With moving averages of the weights,
+ * these answer. A signal leaves out the rest. */
 struct tune_samples *tune_get_samples(const struct tune_flags *flags, struct tune_model *m,
                                       struct tune_dataset *data, struct tune_tokenizer *tok);
 void tune_samples_free(struct tune_samples *s);
+int tune_samples_note(struct tune_samples *s, struct tune_logger *log);
 int tune_samples_step(struct tune_samples *s, struct tune_logger *log,
                       const struct tune_progress *at);
 

@@ -494,6 +494,10 @@ extern const struct tune_service tune_plan_memory;
     {"save-dtype", TUNE_DTYPE, &(f).checkpoint.save_dtype, "as-read", \
      "as-read|float32|bfloat16|float16", "", \
      "format of the saved weights. For adapters, as-read is float32"}, \
+    {"wait-for-disk", TUNE_FREE(TUNE_DOUBLE), &(f).checkpoint.wait_for_disk, "-1", "[-1,inf)", \
+     "s", \
+     "while the disk has no room for the weights of a checkpoint, try again that long. -1: 600 " \
+     "if the standard output is a terminal, else 0"}, \
     {"profile", TUNE_FREE(TUNE_INT), &(f).profile, "0", "[0,1000000]", "steps", \
      "steps to profile, after one or two that warm up. Writes profile.txt, profile.json, and " \
      "profile.trace.json for chrome://tracing"}, \
@@ -514,6 +518,8 @@ extern const struct tune_service tune_plan_memory;
      "file of prompts for --sample-every, read like --dataset. It needs no columns of answers"}, \
     {"sample-tokens", TUNE_FREE(TUNE_INT), &(f).sample.tokens, "64", "[1,inf)", "tokens", \
      "most tokens of such an answer"}, \
+    {"sample-rows", TUNE_FREE(TUNE_INT64), &(f).sample.rows, "16", "[0,inf)", "prompts", \
+     "prompts to answer: the first ones of the file; 0: all"}, \
     {"eval-rows", TUNE_INT64, &(f).eval_rows, "0", "[0,inf)", "rows", \
      "rows to evaluate on, drawn once by the seed; 0: all"}, \
     {"min-delta", TUNE_DOUBLE, &(f).eval.min_delta, "0", "[0,inf)", "nats/token", \

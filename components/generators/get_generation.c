@@ -89,7 +89,7 @@ struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tun
             d = flags->generate.prompt ? tune_prompt_layout_open(flags, l, tok) : tune_prompt_layout_rows(flags, l, tok);
     }
     tune_prompt_layout_free(l);
-    p = d ? tune_prompts_open_rows(d, flags->generate.batch_size, context, answer) : p;
+    p = d ? tune_prompts_open_rows(d, 0, flags->generate.batch_size, context, answer) : p;
     if (!p || !most || tune_prompts_longest(p) < most)
         return p;
     tune_error_usage("the longest prompt has %d tokens; with an answer it must be at most max_length, which is %d (--max-length, or "
@@ -121,7 +121,8 @@ struct tune_prompts *tune_get_sample_prompts(const struct tune_flags *flags, str
     options.max_length = config.max_positions;
     struct tune_dataset *d = tune_dataset_open(path, &options, tok);
     free(end);
-    struct tune_prompts *p = d ? tune_prompts_open_rows(d, SAMPLED_AT_ONCE, config.max_positions, flags->sample.tokens) : NULL;
+    struct tune_prompts *p = d ? tune_prompts_open_rows(d, flags->sample.rows, SAMPLED_AT_ONCE, config.max_positions,
+                                                         flags->sample.tokens) : NULL;
     if (!p)
         tune_error_prefix("--sample-prompts: ");
     return p;

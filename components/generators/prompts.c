@@ -63,7 +63,7 @@ static int read_row(struct tune_prompts *p, int64_t i)
     return 0;
 }
 
-struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int batch_size, int context, int answer)
+struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int64_t most, int batch_size, int context, int answer)
 {
     struct tune_prompts *p = tune_prompts_new(batch_size, context);
     int status = p ? 0 : -1;
@@ -74,6 +74,7 @@ struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int batch
     p->data = data;
     p->answer = answer;
     p->rows = tune_dataset_rows(data);
+    p->rows = most > 0 && most < p->rows ? most : p->rows;
     for (int64_t i = 0; i < p->rows && status == 0; i++) {
         status = read_row(p, i);
         p->longest = p->row.count > p->longest ? (int)p->row.count : p->longest;
@@ -161,6 +162,11 @@ int tune_prompt_begin(const struct tune_prompt_batch *batch, struct tune_cache *
 int64_t tune_prompts_rows(const struct tune_prompts *p)
 {
     return p->rows;
+}
+
+int64_t tune_prompts_left_out(const struct tune_prompts *p)
+{
+    return p->data ? tune_dataset_rows(p->data) - p->rows : 0;
 }
 
 int tune_prompts_longest(const struct tune_prompts *p)

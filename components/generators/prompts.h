@@ -1,7 +1,7 @@
 /* prompts.h - the prompts that come next, as tokens: one text, the rows of a file, or the turns of
  * a chat.
  *
- *     struct tune_prompts *p = tune_prompts_open_rows(data, 8, context, 64);
+ *     struct tune_prompts *p = tune_prompts_open_rows(data, 0, 8, context, 64);
  *     struct tune_prompt_batch batch;
  *     while (tune_prompts_next(p, &batch) > 0) {
  *         int have = tune_prompt_begin(&batch, cache);
@@ -42,7 +42,8 @@ struct tune_prompt_batch {
 };
 
 /* tune_prompts_open_rows - the rows of data, batch_size at a time, of at most context - 1 tokens.
- * answer: most tokens of an answer. A batch ends before a row whose padding would take a shorter
+ * most: only so many of the first rows, the others are not read; 0: all. answer: most tokens of an
+ * answer. A batch ends before a row whose padding would take a shorter
  * row's room for it.
  * It frees data. NULL with an error: a row that is bad, empty or too long, by name.
  * tune_prompts_open_chat - a chat. It frees layout. system: the first system message; NULL: none.
@@ -50,8 +51,8 @@ struct tune_prompt_batch {
  * stop_signal: NULL, or where the program's handler stores a signal, which ends the wait for a
  * line.
  * tune_prompts_free - free them; NULL is fine. */
-struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int batch_size, int context,
-                                            int answer);
+struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int64_t most, int batch_size,
+                                            int context, int answer);
 struct tune_prompts *tune_prompts_open_chat(struct tune_chat_template *layout,
                                             struct tune_tokenizer *tok, const char *system,
                                             int context, int in, FILE *notes,
@@ -71,12 +72,14 @@ int tune_prompts_skip(struct tune_prompts *p, int64_t rows);
 int tune_prompt_begin(const struct tune_prompt_batch *batch, struct tune_cache *cache);
 
 /* tune_prompts_rows - number of rows; 0 in a chat.
+ * tune_prompts_left_out - rows of the data behind the most that were asked for.
  * tune_prompts_longest - tokens of the longest prompt; 0 in a chat.
  * tune_prompts_answer - most tokens of an answer; 0 in a chat.
  * tune_prompts_batch - rows of the largest batch.
  * tune_prompts_about - how a prompt is written, in words.
  * tune_prompts_hash - hash of a row's prompt, of its tokens. */
 int64_t tune_prompts_rows(const struct tune_prompts *p);
+int64_t tune_prompts_left_out(const struct tune_prompts *p);
 int tune_prompts_longest(const struct tune_prompts *p);
 int tune_prompts_answer(const struct tune_prompts *p);
 int tune_prompts_batch(const struct tune_prompts *p);

@@ -11,7 +11,7 @@ struct tune_prompts {
     struct tune_dataset *data; /* NULL: a chat */
     struct tune_talk *talk;    /* NULL: rows */
     struct tune_example row;
-    int64_t at, rows;          /* the next row; number of rows */
+    int64_t at, rows;          /* the next row; number of rows that are taken */
     int batch_size, context, answer, longest;
     int32_t *ids;              /* [room] the batch */
     int64_t room;

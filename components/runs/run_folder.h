@@ -18,6 +18,7 @@
  *       metrics.csv, events.out.tfevents...   the metrics for other programs (loggers/writers.h)
  *       profile.*        a profile (profilers/profiler.h)
  *       checkpoint-<step>/, checkpoint-best, checkpoint-final   (checkpoints/checkpoint.h)
+ *       weights-<step>/  the model of a save that had no room for the rest
  *
  * run_writer.h writes the first six; run.h reads them. The process that runs holds a lock on
  * metrics.jsonl; the lock ends with the process. After kill -9:

@@ -730,12 +730,17 @@ static void failed_save(void **state)
     t.at.finished = true;
     assert_int_equal(tune_checkpoint_save(c, t.m, t.opt, &t.at), -1);
     assert_error_has("checkpoint-1");
+    assert_error_has("the weights of step 1 are whole and kept in");
+    assert_ok(tune_path(path, "%s/weights-1/model.safetensors", tmp));
+    assert_true(tune_file_exists(path));
+    assert_ok(tune_path(path, "%s/weights-1/state", tmp));
+    assert_false(tune_file_exists(path));
     int entries = 0;
     DIR *d = opendir(tmp);
     for (struct dirent *e; (e = readdir(d));)
         entries += e->d_name[0] != '.';
     closedir(d);
-    assert_int_equal(entries, 1); /* no half-written folder, no link */
+    assert_int_equal(entries, 2); /* no half-written folder, no link */
     tune_checkpoint_free(c);
     close_trainer(&t);
     assert_ok(tune_file_remove_folder(tmp));

@@ -186,6 +186,17 @@ is "... its memory is in the plan" grep -qE "^# memory .*samples. keys and value
 refused "... without prompts" 2 "give --sample-prompts FILE" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 128 --sample-every 3 --output x1
 refused "... prompts without steps" 2 "--sample-prompts without --sample-every" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 128 --sample-prompts p.txt --output x2
 refused "... a prompt that is too long" 2 "--sample-prompts: long.jsonl:12: the prompt has" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 128 --sample-every 3 --sample-prompts long.jsonl --output x3
+for i in $(seq 40); do echo "Row $i"; echo; done >many.txt
+{ for i in $(seq 17); do echo '{"text": "One day"}'; done; echo '{"text": 7}'; } >odd.jsonl
+is "many prompts: the first 16 are answered, and the header says so" eval 'train y finetune_full --max-steps 2 --sample-every 2 --sample-prompts many.txt --sample-tokens 2 && [ "$(wc -l <y/samples.jsonl)" = 16 ] && grep -q "^# samples  *every 2 steps: 16 prompts of many.txt, at most 2 tokens each; 24 more are left out (--sample-rows)$" y.out && [ "$(grep -c "^# samples " y.out)" = 1 ] && [ "$(grep -n "^# samples" y.out | cut -d: -f1)" -lt "$(grep -n "^step" y.out | head -n 1 | cut -d: -f1)" ]'
+is "... --sample-rows 0 takes all, 3 three" eval 'train z0 finetune_full --max-steps 1 --sample-every 1 --sample-prompts many.txt --sample-tokens 2 --sample-rows 0 && [ "$(wc -l <z0/samples.jsonl)" = 40 ] && ! grep -q "left out (--sample-rows)" z0.out && train z3 finetune_full --max-steps 1 --sample-every 1 --sample-prompts many.txt --sample-tokens 2 --sample-rows 3 && [ "$(wc -l <z3/samples.jsonl)" = 3 ]'
+printf '#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <time.h>\nint clock_gettime(clockid_t id, struct timespec *t)\n{ static int (*real)(clockid_t, struct timespec *); static long late;\n  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");\n  int status = real(id, t); t->tv_sec += __atomic_add_fetch(&late, 11, __ATOMIC_RELAXED); return status; }\n' >late.c
+if sanitized || ! $CC -shared -fPIC -o late.so late.c -ldl; then
+    skip "a slow answer says how far it is" "no library can be put before this build"
+else
+    is "a slow answer says how far it is" eval '(export LD_PRELOAD=$PWD/late.so; train late finetune_full --max-steps 1 --sample-every 1 --sample-prompts many.txt --sample-tokens 3) && grep -q "^sample 1 | 8 of 16 prompts answered, token 2 of at most 3$" late.out'
+fi
+is "... rows that are left out need not be right" train odd finetune_full --max-steps 1 --sample-every 1 --sample-prompts odd.jsonl --sample-tokens 2
 is "... these leave no run folder" eval '! ls -d x1 x2 x3 2>/dev/null'
 
 # ---- refusals ----

@@ -54,6 +54,7 @@ int main(int argc, char **argv)
     struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
     MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* header lines, run.json */
     MUST(tune_evaluator_note(eval, log)); /* the same for the rows it evaluates on */
+    MUST(tune_samples_note(samples, log)); /* and for the prompts it answers */
 
     struct tune_progress at = {0}; /* where the run stands: steps, rows, tokens, evaluations */
     int batches;
