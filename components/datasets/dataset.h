@@ -28,11 +28,11 @@ struct tune_dataset;
 struct tune_flags;
 struct tune_tokenizer;
 
-/* Whether a token is both the end of a prompt and the beginning of its answer. That of a prompt is
- * not trained. That of a header in a conversation is trained, as in transformers. */
+/* A token may be both the end of a prompt and the beginning of its answer. That of a prompt is not
+ * trained. That of a header in a conversation is trained, as in transformers. */
 enum tune_joined { TUNE_JOINED_NOT, TUNE_JOINED_PROMPT, TUNE_JOINED_HEADER };
 
-/* What of a conversation is read differently, or breaks a rule and is taken as it is (ORDER). */
+/* Ways in which a conversation is read differently. ORDER breaks a rule and is taken as it is. */
 enum tune_adapted {
     TUNE_ADAPTED_TURNS,     /* turns of one speaker are joined */
     TUNE_ADAPTED_GREETING,  /* the assistant's first message is left out */

@@ -43,7 +43,7 @@ static int warn(struct tune_logger *log, const char *key, int64_t part, const st
     return tune_logger_note(log, key, line);
 }
 
-/* What is told of prompts, headers and templates. */
+/* Warn of prompts, headers and templates. */
 static int warn_of_texts(struct tune_logger *log, const struct tune_survey *s)
 {
     char text[700];
