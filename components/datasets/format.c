@@ -331,7 +331,7 @@ static int check_map(const struct tune_format *f, const struct tune_columns *hav
     return 0;
 }
 
-/* Whether column i is read only for the answer. */
+/* True if column i is read only for the answer. */
 static bool is_answer(const struct tune_format *f, int i)
 {
     const struct tune_prompt_template *t = &f->templates[0];
