@@ -372,8 +372,6 @@ static int find_broken(const struct tune_conversation *c, const char **rule)
             *rule = "two user messages in a row";
         else if (has_role(c, i, "assistant") && !has_role(c, i - 1, "user") && !has_role(c, i - 1, "tool") && !has_role(c, i - 1, "ipython"))
             *rule = "an assistant's message follows one of a user or a tool";
-        else if (has_role(c, i, "developer"))
-            *rule = "a developer";
         if (*rule)
             return i + 1;
     }
@@ -385,6 +383,9 @@ static int check_order(struct tune_conversation *c, const char *name, int64_t li
 {
     const char *rule;
     int at = find_broken(c, &rule);
+    for (int i = 0; i < c->count; i++)
+        if (has_role(c, i, "developer"))
+            c->adapted |= 1u << TUNE_ADAPTED_WRITTEN;
     if (at == 0)
         return 0;
     c->adapted |= 1u << TUNE_ADAPTED_ORDER;

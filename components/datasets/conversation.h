@@ -13,8 +13,8 @@
  * message. No two user messages follow each other. The assistant follows a user or a tool.
  *
  * A strict conversation that breaks a rule is an error. Otherwise only the first rule holds. Both
- * forms may then stand side by side, roles may have other names, and what the chat template does not
- * take is changed (tune_conversation_adapt). Private to datasets. */
+ * forms may then stand side by side, and roles may have other names. What the chat template does
+ * not take is changed (tune_conversation_adapt). Private to datasets. */
 #ifndef TUNE_DATASETS_CONVERSATION_H
 #define TUNE_DATASETS_CONVERSATION_H
 

@@ -28,19 +28,20 @@ struct tune_dataset;
 struct tune_flags;
 struct tune_tokenizer;
 
-/* Whether a token is both the end of a prompt and the beginning of its answer. That of a prompt is
- * not trained. That of a header in a conversation is trained, as in transformers. */
+/* A token may be both the end of a prompt and the beginning of its answer. That of a prompt is not
+ * trained. That of a header in a conversation is trained, as in transformers. */
 enum tune_joined { TUNE_JOINED_NOT, TUNE_JOINED_PROMPT, TUNE_JOINED_HEADER };
 
-/* What of a conversation is read differently, or breaks a rule and is taken as it is (ORDER). */
+/* Ways in which a conversation is read differently. The last two are left to the template. */
 enum tune_adapted {
     TUNE_ADAPTED_TURNS,     /* turns of one speaker are joined */
     TUNE_ADAPTED_GREETING,  /* the assistant's first message is left out */
     TUNE_ADAPTED_SYSTEM,    /* a system's text is moved into a user's message */
-    TUNE_ADAPTED_DEVELOPER, /* a developer is a system */
+    TUNE_ADAPTED_DEVELOPER, /* a developer is read as a system */
     TUNE_ADAPTED_KEYS,      /* keys or names of roles are those of another format */
     TUNE_ADAPTED_CALLS,     /* a call's arguments are put into the other form */
     TUNE_ADAPTED_ORDER,     /* an order of turns that breaks a rule, and that the template takes */
+    TUNE_ADAPTED_WRITTEN,   /* a developer that the template takes */
     TUNE_ADAPTED_KINDS
 };
 

@@ -94,7 +94,8 @@ static int show_sequence(const struct tune_dataset *d, struct tune_tokenizer *to
 static void show_adapted(unsigned adapted, FILE *stream)
 {
     static const char *const what[TUNE_ADAPTED_KINDS] = {"turns joined", "greeting left out", "system text moved", "developer as system",
-        "keys or roles of another format", "arguments put into the template's form", "unusual order of turns"};
+        "keys or roles of another format", "arguments put into the template's form", "unusual order of turns",
+        "a developer"};
     const char *before = "; ";
     for (int i = 0; i < TUNE_ADAPTED_KINDS; i++)
         if (adapted >> i & 1) {

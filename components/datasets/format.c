@@ -250,8 +250,8 @@ static int name_columns(struct tune_format *f)
     return 0;
 }
 
-/* Note the optional columns that are something else: `system` that is no text, `history` that is no
- * list, and the input that is the prompt already. */
+/* Note the optional columns that are something else than their names say. `system` may be no text,
+ * `history` no list, and `input` may be the prompt already. */
 static void leave_out(struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows)
 {
     for (int i = f->count - f->optional; i < f->count; i++) {
@@ -331,7 +331,7 @@ static int check_map(const struct tune_format *f, const struct tune_columns *hav
     return 0;
 }
 
-/* Whether column i is read only for the answer. */
+/* True if column i is read only for the answer. */
 static bool is_answer(const struct tune_format *f, int i)
 {
     const struct tune_prompt_template *t = &f->templates[0];

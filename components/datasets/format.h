@@ -50,8 +50,10 @@ struct tune_format {
     const char *columns[TUNE_PROMPT_SLOTS];
     int count;
     int optional; /* this many last columns may be absent, null or empty */
-    bool left_out[TUNE_PROMPT_SLOTS]; /* an optional column that is something else than its name says */
-    const char *stand_in; /* of preferences: the column that is the prompt under another name; NULL: none */
+    /* an optional column that is something else than its name says */
+    bool left_out[TUNE_PROMPT_SLOTS];
+    /* of preferences: the column that is the prompt under another name; NULL: none */
+    const char *stand_in;
     char *end;            /* spelling of the token that ends answers; NULL: none */
     char *map;                                /* --columns, split into strings */
     struct tune_chat_template *chat;          /* for conversations */

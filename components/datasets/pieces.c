@@ -146,8 +146,8 @@ static int put_message(const struct tune_format *f, struct tune_pieces *p, int a
     return tune_conversation_add_copy(&p->chat, answer ? "assistant" : "user", text);
 }
 
-/* Alpaca's prompt, as LLaMA-Factory has it: a text of the column system takes the place of its first
- * sentences, and the turns of the column history come before the question. */
+/* Write Alpaca's prompt. As in LLaMA-Factory, a text of the column system takes the place of its first
+ * sentences. The turns of the column history come before the question. */
 int tune_pieces_alpaca(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p,
                        const struct tune_text *answer)
 {

@@ -14,9 +14,9 @@
  *     JSON      an element of the array. {"data": [...]} and its like is such an array, too
  *     text      a paragraph: lines up to a blank one. If a line of the file is the end token, or
  *               <|endoftext|>, a row is a document: all lines up to the next such line
- *     CSV, TSV  a record after the first, which names the columns; quoted fields may hold line ends.
- *               Fields are parted by a comma (in TSV by a tab), or by another of TUNE_SEPARATORS
- *               where the first records are
+ *     CSV, TSV  a record after the first, which names the columns; quoted fields may hold line
+ *               ends. Fields are parted by a comma (in TSV by a tab), or by another of
+ *               TUNE_SEPARATORS where the first records are
  *     Parquet   a row. The file is copied first: as JSONL, into a file without a name in $TMPDIR
  *
  * Lines end in LF or CRLF. A UTF-8 byte order mark is skipped. */

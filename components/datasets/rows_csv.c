@@ -18,7 +18,7 @@ static const char *skip_field(const char *p, const char *end)
     return NULL;
 }
 
-/* By the rules of files/csv.h, a quote counts only at the start of a field. */
+/* A quote counts only at the start of a field, as in files/csv.h. */
 int tune_rows_next_record(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
 {
     const char *p = rows->file.data + at->offset, *end = tune_rows_end(rows);

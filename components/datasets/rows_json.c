@@ -172,18 +172,20 @@ static const char *find_list(struct tune_rows *rows, const char *p, const char *
         row = begin < stop && *begin == '"' && !is_one_of(key, facts);
         if (!(next = value_end(begin, stop)))
             break;
-        for (size_t i = 0; i < best && lists[i] && *begin == '['; i++)
-            if (tune_text_equal(key, lists[i]) && is_list_of_rows(begin, next)) {
+        const char *end = next; /* of the value, without space behind it */
+        while (end > begin && tune_rows_space(end[-1]))
+            end--;
+        bool array = end - begin >= 2 && *begin == '[' && end[-1] == ']';
+        for (size_t i = 0; i < best && lists[i] && array; i++)
+            if (tune_text_equal(key, lists[i]) && is_list_of_rows(begin, end)) {
                 best = i;
                 list = begin;
-                rows->list_end = (size_t)(next - rows->file.data);
+                rows->list_end = (size_t)(end - rows->file.data);
             }
         j.at = next;
     }
     tune_json_free(&j);
     tune_error_clear();
-    while (list && rows->file.data[rows->list_end - 1] != ']')
-        rows->list_end--;
     if (row || !list)
         rows->list_end = 0;
     else

@@ -23,7 +23,7 @@ struct tune_survey {
     int64_t joined[2];     /* a token joins the prompt and the answer; a header and the answer */
     int64_t left_out;      /* the template leaves out a part of the assistant's text */
     double left_out_share; /* of that text in these rows */
-    int64_t adapted[8];    /* rows by enum tune_adapted */
+    int64_t adapted[8];    /* rows by enum tune_adapted (dataset.h) */
     int64_t doubled;       /* a copy of an earlier row, by tune_dataset_row_hash; 0 for callbacks */
     int64_t unfilled;      /* hold a placeholder, such as {{name}} */
     int64_t longest;       /* tokens of the longest sequence before the cut */

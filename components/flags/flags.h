@@ -386,7 +386,8 @@ extern const struct tune_service tune_plan_memory;
     TUNE_OPTION_GROUP("")
 
 #define TUNE_PREFERENCE_OPTIONS(f) \
-    {"format", .range = "auto|preference|sharegpt-preference|alpaca-preference|instruct-preference", \
+    {"format", \
+     .range = "auto|preference|sharegpt-preference|alpaca-preference|instruct-preference", \
      .help = "format of the rows. auto: decided by the columns of the first rows"}, \
     {"train-on", .range = "default|completion", .help = "the answers are trained on"}, \
     {"batch-size", .help = "pairs of a micro-batch. Each has two answers"}, \

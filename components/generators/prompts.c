@@ -7,6 +7,7 @@
 
 #include "core/array.h"
 #include "core/error.h"
+#include "core/print.h"
 #include "files/file.h"
 #include "core/try.h"
 #include "models/cache.h"
@@ -75,13 +76,18 @@ struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int64_t m
     p->answer = answer;
     p->rows = tune_dataset_rows(data);
     p->rows = most > 0 && most < p->rows ? most : p->rows;
+    int64_t adapted = 0;
     for (int64_t i = 0; i < p->rows && status == 0; i++) {
         status = read_row(p, i);
+        adapted += p->row.adapted != 0;
         p->longest = p->row.count > p->longest ? (int)p->row.count : p->longest;
     }
     p->batch_size = p->rows < batch_size ? (int)p->rows : batch_size;
     const char *about = tune_dataset_about(data);
     snprintf(p->about, sizeof p->about, "%s", about ? about : "tokens");
+    if (adapted > 0)
+        tune_append(p->about, sizeof p->about, "; %lld of %lld conversations are of another order or form (docs/data-formats.md)",
+                    (long long)adapted, (long long)p->rows);
     if (status == 0)
         return p;
     tune_prompts_free(p);

@@ -44,7 +44,7 @@ static int warn(struct tune_logger *log, const char *key, int64_t part, const st
     return tune_logger_note(log, key, line);
 }
 
-/* What is told of prompts, headers and templates. */
+/* Warn of prompts, headers and templates. */
 static int warn_of_texts(struct tune_logger *log, const struct tune_survey *s)
 {
     char text[700];
@@ -71,14 +71,20 @@ static int note_adapted(struct tune_logger *log, const struct tune_survey *s)
         [TUNE_ADAPTED_DEVELOPER] = "have a developer, who is read as system",
         [TUNE_ADAPTED_KEYS] = "have messages with keys or roles of another format",
         [TUNE_ADAPTED_CALLS] = "have calls whose arguments are put into the form that the template writes",
-        [TUNE_ADAPTED_ORDER] = "have an unusual order of turns, or a developer, which the template takes",
+        [TUNE_ADAPTED_ORDER] = "have an unusual order of turns, which the template takes",
+        [TUNE_ADAPTED_WRITTEN] = "have a developer, whom the template takes",
     };
     char text[700] = "";
+    bool others = false;
     for (int i = 0; i < TUNE_ADAPTED_KINDS; i++)
         add_share(text, sizeof text, s->adapted[i], s->rows, what[i]);
     if (!*text)
         return 0;
-    tune_append(text, sizeof text, "; `strict` refuses such rows, and leaves arguments as they are");
+    bool calls = s->adapted[TUNE_ADAPTED_CALLS] > 0;
+    for (int i = 0; i < TUNE_ADAPTED_KINDS; i++)
+        others = others || (i != TUNE_ADAPTED_CALLS && s->adapted[i] > 0);
+    tune_append(text, sizeof text, "; `strict` %s%s%s", others ? "refuses such rows" : "", others && calls ? " and " : "",
+                calls ? "leaves arguments as they are" : "");
     return tune_logger_note(log, "conversations", text + 2);
 }
 

@@ -61,7 +61,7 @@ enum { TUNE_CHAT_ORIGINS = 63, TUNE_CHAT_ORIGIN = TUNE_JINJA_PIECE << 1 };
  * tune_chat_read_message - the message as the dict that a template gets. joins: join content that
  * is a list of texts. *changed: set if a call's arguments were put into the other form.
  * tune_chat_left_out - add to *said the bytes of an assistant's content, reasoning and names of
- * called functions, white space apart, and to *left_out those that its turn lacks. */
+ * called functions. Add to *left_out those that its turn lacks. White space does not count. */
 uint8_t tune_chat_mark(int index);
 const jval *tune_chat_member(jrun *run, const jval *message, const char *name);
 int tune_chat_read_message(jrun *run, bool joins, enum tune_chat_calls calls,

@@ -31,7 +31,8 @@ extern "C" {
 
 /* One message, borrowed. Either json is the object of the row; the template may use all its members
  * (role, content, tool_calls, name, ...). A role beside it takes the place of its own. Or json.data
- * is NULL, and there are a role and its content. Null members count as absent, as in transformers. */
+ * is NULL, and there are a role and its content. Null members count as absent, as in
+ * transformers. */
 struct tune_chat_message {
     struct tune_text json;
     const char *role;
@@ -91,16 +92,14 @@ void tune_chat_template_free(struct tune_chat_template *t);
 const char *tune_chat_template_name(const struct tune_chat_template *t);
 uint64_t tune_chat_template_hash(const struct tune_chat_template *t);
 
-/* tune_chat_template_takes - which conversations the template writes as they are, as bits. Two turns of
- * a speaker one after the other; the assistant first; a system message that is not the first; a system
- * message at all (it may be left out, but is not refused); a developer. Those of another template are
- * refused, or not written whole. Found by renders when it was opened. */
+/* tune_chat_template_takes - which conversations the template writes as they are, as bits. It
+ * refuses the others, or leaves a part out. Opening finds this by renders. */
 enum {
-    TUNE_CHAT_TAKES_USERS = 1,
-    TUNE_CHAT_TAKES_ASSISTANTS = 2,
-    TUNE_CHAT_TAKES_GREETING = 4,
-    TUNE_CHAT_TAKES_LATE_SYSTEM = 8,
-    TUNE_CHAT_TAKES_SYSTEM = 16,
+    TUNE_CHAT_TAKES_USERS = 1,       /* two turns of a user in a row */
+    TUNE_CHAT_TAKES_ASSISTANTS = 2,  /* two of the assistant */
+    TUNE_CHAT_TAKES_GREETING = 4,    /* the assistant first */
+    TUNE_CHAT_TAKES_LATE_SYSTEM = 8, /* a system message that is not the first */
+    TUNE_CHAT_TAKES_SYSTEM = 16,     /* a first system message; it may be left out */
     TUNE_CHAT_TAKES_DEVELOPER = 32
 };
 unsigned tune_chat_template_takes(const struct tune_chat_template *t);

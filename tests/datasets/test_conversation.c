@@ -330,9 +330,9 @@ static void as_people_have_them(void **state)
         {MESSAGES(SYSTEM("s") "," USER("a") "," ASSISTANT("b")), "known", "s:s;u:a;a:[b;]", 0},
         {MESSAGES(SYSTEM("s") "," USER("a") "," ASSISTANT("b")), "nosystem", "u:s\n\na;a:[b;]", DID(SYSTEM)},
         /* a developer */
-        {MESSAGES(DEVELOPER("s") "," USER("a") "," ASSISTANT("b")), "all", "d:s;u:a;a:[b;]", DID(ORDER)},
+        {MESSAGES(DEVELOPER("s") "," USER("a") "," ASSISTANT("b")), "all", "d:s;u:a;a:[b;]", DID(WRITTEN)},
         {MESSAGES(DEVELOPER("s") "," USER("a") "," ASSISTANT("b")), "known", "s:s;u:a;a:[b;]", DID(DEVELOPER)},
-        {MESSAGES(DEVELOPER("s") "," USER("a") "," ASSISTANT("b")), "nosystem", "d:s;u:a;a:[b;]", DID(ORDER)},
+        {MESSAGES(DEVELOPER("s") "," USER("a") "," ASSISTANT("b")), "nosystem", "d:s;u:a;a:[b;]", DID(WRITTEN)},
         /* keys and names of roles */
         {MESSAGES(FROM("human", "a") "," FROM("gpt", "b")), "all", "u:a;a:[b;]", DID(KEYS)},
         {SHAREGPT("[" USER("a") "," ASSISTANT("b") "]"), "all", "u:a;a:[b;]", DID(KEYS)},

@@ -287,7 +287,7 @@ static void json_trees(void **state)
         {"{'a': 1}", "f.json:1:2: found ''', expected a key in quotes"},
         {"[1] 2", "f.json:1:5: found '2', expected nothing more"},
         {"[01]", "f.json:1:2: found '0', expected a number without leading zeros"},
-        {"[NaN]", "f.json:1:2: found 'N', expected a value"},
+        {"[NaN]", "f.json:1:2: found NaN, which Python writes and JSON has not; expected a value"},
         {"[1,\n 9223372036854775808]",
          "f.json:2:2: 9223372036854775808 is a whole number beyond 64 bits; if it is a text, put it in quotes"},
         {"{\"a\": 1,\n\n \"a\": 2}", "f.json:3:2: the key \"a\" stands twice in this map; first on line 1"},

@@ -132,9 +132,9 @@ refused "conversations without a template: which there are" 2 "give --chat-templ
     chat chat.jsonl
 refused "a template that there is not" 2 "did you mean chatml" chat chat.jsonl --chat-template chatmll
 refused "a conversation against the rules: file and line" 1 "bad.jsonl:2: message 2 (user): two user messages" \
-    chat bad.jsonl --chat-template chatml
+    chat bad.jsonl --chat-template chatml --strict
 tail -1 bad.jsonl >first.jsonl && refused "in the first row: before anything starts" 1 "first.jsonl:1: message 2 (user)" \
-    fit --dataset first.jsonl --chat-template chatml --output unmade
+    fit --dataset first.jsonl --chat-template chatml --strict --output unmade
 is "nothing was written" test ! -e unmade
 refused "conversations in which nothing is trained" 1 "not one of the first 1 rows has a token to train on" \
     chat chat.jsonl --chat-template chatml --max-length 8
