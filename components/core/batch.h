@@ -64,7 +64,8 @@ static inline int64_t tune_batch_row(const struct tune_batch *batch, int b, int 
         return batch->row_at[(int64_t)b * batch->T + t];
     return batch->row_of && t < batch->lengths[b] ? batch->row_of[b] : -1;
 }
-/* The row's number for a message: that of its data set, else its place in the batch. */
+/* tune_batch_row_named - the row's number for a message: that of its data set, else its place in
+ * the batch. */
 static inline int64_t tune_batch_row_named(const struct tune_batch *batch, int b)
 {
     int64_t row = tune_batch_row(batch, b, 0);

@@ -26,7 +26,7 @@ struct fields {
     bool from_value;  /* their keys are from and value, not role and content */
     char texts[2][256]; /* the first fields that hold strings, ids and the like only if there are no others */
     int count;        /* number of them */
-    bool objects;     /* a field holds a list of objects */
+    char objects[256]; /* path to the first list of objects: "questions"; "": none */
     int strings;      /* number of fields that hold strings */
     int rank;         /* rank of the chosen field: 3 text, 2 output, 1 content, 0 another string */
 };
@@ -44,7 +44,8 @@ static int read_list(struct tune_json *j, const char *name, struct fields *f)
             TRY(tune_json_skip(j));
             continue;
         }
-        f->objects = true;
+        if (!*f->objects)
+            snprintf(f->objects, sizeof f->objects, "%s", name);
         TRY(tune_json_object(j));
         while ((more = tune_json_key(j, &key)) == 1) {
             int rank = 0;
@@ -192,16 +193,16 @@ int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
     int status = read_fields(&j, &f);
     tune_json_free(&j);
     TRY(status);
-    if (f.rank < 0 || (f.rank == 0 && (f.strings > 1 || f.objects))) {
+    if (f.rank < 0 || (f.rank == 0 && (f.strings > 1 || *f.objects))) {
         char type[1024];
         if (*f.messages)
             tune_columns_suggest_messages(type, sizeof type, f.messages, f.from_value);
         else
             tune_columns_suggest(type, sizeof type, t->columns, (const char *const[]){f.texts[0], f.texts[1]},
                                  f.count > 0 && is_label(f.texts[0]) ? 0 : f.count, f.nested);
-        if (t->rows->count == 1 && *f.nested) /* "questions.0.text" */
-            tune_append(type, sizeof type, "; if its list \"%.*s\" holds the rows, let the file be that list alone: [ {...}, {...} ]",
-                        (int)strcspn(f.nested, "."), f.nested);
+        if (t->rows->count == 1 && *f.objects && !*f.messages)
+            tune_append(type, sizeof type, "; if its list \"%s\" holds the rows, let the file be that list alone: [ {...}, {...} ]",
+                        f.objects);
         tune_blank_controls(type);
         return tune_error_usage("%s:%lld: cannot tell which field to train on; this row has: %s; %s",
                                 t->rows->path, (long long)row->line, f.names[0] ? f.names : "none", type);

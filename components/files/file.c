@@ -264,6 +264,8 @@ static bool is_abandoned(const char *temporary)
 static void remove_abandoned(const char *path)
 {
     char folder[TUNE_PATH_MAX], left[TUNE_PATH_MAX];
+    struct tune_error before;
+    tune_error_save(&before);
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t n = strlen(name);
     DIR *d = tune_file_parent(folder, path) == 0 ? opendir(folder) : NULL;
@@ -273,7 +275,7 @@ static void remove_abandoned(const char *path)
             tune_file_remove_folder(left);
     if (d)
         closedir(d);
-    tune_error_clear();
+    tune_error_restore(&before);
 }
 
 /* Begin a file with at most these permissions. Removes temporary files of dead processes. */
