@@ -30,7 +30,7 @@ struct tune_survey {
     double tokens;         /* mean tokens of a row that is trained on */
     int32_t *lengths;      /* [trained] tokens of these rows, ascending; free: tune_survey_free */
     int64_t trained;
-    int32_t *uncut;        /* [rows - bad] tokens of the longest sequence of each row before the cut,
+    int32_t *uncut;        /* [rows - bad] tokens of the longest sequence of a row, before the cut,
                             * ascending; free: tune_survey_free */
     bool plain;            /* rows are plain text, which `chunk` parts */
     char joined_token[64]; /* the first one; NULs and such are blanks */
@@ -43,7 +43,7 @@ struct tune_survey {
  * rows. The set's counts stay as they are. A bad row is no error. -1 with an error: no memory, or
  * the file was cut short.
  * tune_survey_free - free its arrays.
- * tune_survey_length - the least length that takes this share of the rows whole; 0: there is no row.
+ * tune_survey_length - the least length that takes this share of the rows whole; 0: no rows.
  * tune_survey_whole - the share of the rows that this length takes whole.
  * tune_survey_padded - mean tokens of a row when rows are padded to the longest of `rows` random
  * ones. */

@@ -121,8 +121,7 @@ void samples_say_unused(void)
     unused.known = NULL;
 }
 
-/* "9 results of these entities have other values of steps, as in steps=10; samples rows work --store
- * st shows them, and sweep --set steps=10 takes them" */
+/* "9 results of these entities under work have other parameters, steps=10; samples rows work ..." */
 static void tell_other(const struct tune_other *o)
 {
     bool one = o->rows == 1;
