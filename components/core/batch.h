@@ -64,13 +64,6 @@ static inline int64_t tune_batch_row(const struct tune_batch *batch, int b, int 
         return batch->row_at[(int64_t)b * batch->T + t];
     return batch->row_of && t < batch->lengths[b] ? batch->row_of[b] : -1;
 }
-/* tune_batch_row_named - the row's number for a message: that of its data set, else its place in
- * the batch. */
-static inline int64_t tune_batch_row_named(const struct tune_batch *batch, int b)
-{
-    int64_t row = tune_batch_row(batch, b, 0);
-    return row < 0 ? b : row;
-}
 static inline int32_t tune_batch_position(const struct tune_batch *batch, int b, int t)
 {
     return batch->positions ? batch->positions[(int64_t)b * batch->T + t] : t;

@@ -241,7 +241,7 @@ int tune_reference_log_probs(struct tune_reference *r, const struct tune_batch *
         const struct entry *e = r->kind == TUNE_REFERENCE_FILE ? get(r, hash_row(batch, b)) : NULL;
         if (!e && r->kind == TUNE_REFERENCE_FILE)
             return tune_error_set("%s has no log-probability for row %" PRId64 "; the data were changed while the run went on",
-                                  r->path, tune_batch_row_named(batch, b));
+                                  r->path, batch->row_of ? batch->row_of[b] : b);
         sums[b] = e ? e->log_prob : 0;
     }
     return 0;

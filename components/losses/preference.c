@@ -114,7 +114,7 @@ int tune_preference_batch(const struct tune_preference_options *o, const struct 
         if (!isfinite(one))
             return tune_error_set("the loss of the pair in row %lld is not finite: log-probabilities %g and %g, by the reference "
                                   "%g and %g; lower `lr`, or look for NaN in the model's weights",
-                                  (long long)tune_batch_row_named(batch, b), pair.chosen, pair.rejected,
+                                  batch->row_of ? (long long)batch->row_of[b] : (long long)b, pair.chosen, pair.rejected,
                                   pair.reference_chosen, pair.reference_rejected);
         for (int i = 0; factors && i < 2; i++)
             factors[b + i] = -d[i];
