@@ -23,6 +23,7 @@
 #include "generators/generation.h"
 #include "generators/prompts.h"
 #include "generators/text_stream.h"
+#include "generators/token_rules.h"
 #include "generators/token_sampler.h"
 #include "profilers/memory_plan.h"
 #include "profilers/profiler.h"

@@ -19,6 +19,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A list of ids; owns them. */
 struct tune_ids {
     int32_t *ids;
@@ -38,7 +42,7 @@ struct tune_token_rules {
 /* tune_ids_add - append an id. -1 with an error: no memory.
  * tune_token_rules_any - whether some rule may rule out a token.
  * tune_token_rules_check - check that forced tokens and those of bad words are below V, and that no
- * bad word is empty. 0, or -1 with an error. file: the file of the rules; NULL: the error is of kind
+ * bad word is empty. 0, or -1 with an error. file: the rules' file; NULL: the error is of kind
  * USAGE.
  * tune_token_rules_trim - take suppressed ids out that are not below V. Returns their number.
  * tune_token_rules_copy - a copy that owns its lists. -1 with an error: no memory.
@@ -57,4 +61,7 @@ void tune_token_rules_free(struct tune_token_rules *r);
 void tune_token_rules_apply(const struct tune_token_rules *r, const int32_t *past, int count,
                             int prompt, float *score, int V);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -74,8 +74,9 @@ links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -
 none "the files they link to are there" "$(links)"
 for p in fit finetune_full runs sweep space samples finetune_lora finetune_dpo merge_adapter generate; do build/$p --help all; done >"$tmp/help"
 sh tools/download.sh --help >>"$tmp/help"
-flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sed 's|^--no-|--|' | sort -u | while read -r f; do
-    grep -qE -e "(^| )--(\[no-\])?${f#--}( |$)" "$tmp/help" || case $f in --freeze-layers | --label-smoothing | --top-k) ;; *) echo "$f" ;; esac
+flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sort -u | while read -r f; do
+    positive=${f#--no-}
+    grep -qE -e "(^| )(--(\[no-\])?${positive#--}|$f)( |$)" "$tmp/help" || case $f in --freeze-layers | --label-smoothing | --top-k) ;; *) echo "$f" ;; esac
 done; }
 none "the options they name exist" "$(flags)"
 # Every program: --help fits on a page and says how to get the rest.
