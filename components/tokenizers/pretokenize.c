@@ -5,9 +5,12 @@
  *   Llama 3  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*
  *            |\s*[\r\n]+|\s+(?!\S)|\s+
  *   Qwen 2   Llama 3's with \p{N} in place of \p{N}{1,3}
- *   Qwen 3.5 Qwen 2's; marks (\p{M}) count as letters, except that one may stand before a word
+ *
+ * Qwen 3.5 has Qwen 2's pattern with [\p{L}\p{M}] for letters, except in [^\r\n\p{L}\p{N}]?. Mistral's
+ * Tekken and Llama 4 have these, where HEAD and TAIL are TUNE_HEAD and TUNE_TAIL:
+ *
  *   Tekken   [^\r\n\p{L}\p{N}]?HEAD*TAIL+|[^\r\n\p{L}\p{N}]?HEAD+TAIL*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*
- *            |\s*[\r\n]+|\s+(?!\S)|\s+     HEAD and TAIL: TUNE_HEAD, TUNE_TAIL
+ *            |\s*[\r\n]+|\s+(?!\S)|\s+
  *   Llama 4  Tekken's with (?i:'s|'t|'re|'ve|'m|'ll|'d)? behind both kinds of words, and \p{N}{1,3}
  *
  * Every character belongs to a match, so a scanner only finds the end of the match that begins
