@@ -3,8 +3,8 @@
  *
  * It reads a tokenizer.json with a BPE model and a known pipeline. Known are those of GPT-2,
  * SmolLM2, granite-code, Llama 2 to 4, TinyLlama, Qwen 2 to 3.5, Mistral, Yi and Phi-3. They are
- * read as transformers 4 and 5 save them. Any other normalizer, pre-tokenizer, pattern, post-processor or
- * decoder is refused by name. Example:
+ * read as transformers 4 and 5 save them. Any other normalizer, pre-tokenizer, pattern,
+ * post-processor or decoder is refused by name. Example:
  *
  *     struct tune_tokenizer *t = tune_tokenizer_open("models/SmolLM2-135M");
  *     struct tune_encoding e = {0};
