@@ -13,6 +13,15 @@
     "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define LLAMA3_PATTERN SPLIT_PATTERN("\\p{N}{1,3}")
 #define QWEN2_PATTERN SPLIT_PATTERN("\\p{N}")
+#define QWEN35_PATTERN                                                                               \
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"                        \
+    "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define CASED_PATTERN(suffix, numbers)                                                               \
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+" suffix \
+    "|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*" suffix \
+    "|" numbers "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define TEKKEN_PATTERN CASED_PATTERN("", "\\p{N}")
+#define LLAMA4_PATTERN CASED_PATTERN("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "\\p{N}{1,3}")
 
 /* A component, with the fields of all known types. */
 struct stage {
@@ -193,7 +202,15 @@ int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *par
     static const char *const known =
         "null (Llama 2); Metaspace (Llama 2, Mistral, Yi, Phi-3 as transformers 5 saves them); ByteLevel with its "
         "pattern (GPT-2); Digits(individual), ByteLevel (SmolLM, granite-code); "
-        "Split by Llama 3's or Qwen 2's pattern (Isolated), ByteLevel without pattern; no prefix space";
+        "Split by the pattern of Llama 3, Llama 4, Qwen 2, Qwen 3.5 or Mistral's Tekken (Isolated), ByteLevel without "
+        "pattern; no prefix space";
+    static const struct {
+        const char *pattern, *name;
+        enum tune_pretokenizer pre;
+    } patterns[] = {{GPT2_PATTERN, "gpt2", TUNE_PRE_GPT2}, /* the same pattern, spelled out */
+                    {LLAMA3_PATTERN, "llama3", TUNE_PRE_LLAMA3}, {QWEN2_PATTERN, "qwen2", TUNE_PRE_QWEN2},
+                    {QWEN35_PATTERN, "qwen35", TUNE_PRE_QWEN35}, {TEKKEN_PATTERN, "tekken", TUNE_PRE_TEKKEN},
+                    {LLAMA4_PATTERN, "llama4", TUNE_PRE_LLAMA4}};
     struct stages all = {.what = "pre_tokenizer"};
     TRY(read_stages(t, part, &all));
     const struct stage *s = all.at;
@@ -227,19 +244,13 @@ int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *par
     } else if (ok && n == 2 && strcmp(s[0].type, "Digits") == 0 && s[0].individual_digits && last->use_regex) {
         t->pre = TUNE_PRE_DIGITS_GPT2;
         t->pipeline = "smollm";
-    } else if (ok && split && !last->use_regex && strcmp(s[0].pattern, GPT2_PATTERN) == 0) {
-        t->pre = TUNE_PRE_GPT2; /* the same pattern, spelled out */
-        t->pipeline = "gpt2";
-    } else if (ok && split && !last->use_regex && strcmp(s[0].pattern, LLAMA3_PATTERN) == 0) {
-        t->pre = TUNE_PRE_LLAMA3;
-        t->pipeline = "llama3";
-    } else if (ok && split && !last->use_regex && strcmp(s[0].pattern, QWEN2_PATTERN) == 0) {
-        t->pre = TUNE_PRE_QWEN2;
-        t->pipeline = "qwen2";
-    } else {
-        return refuse(t, "pre_tokenizer", s, n, known);
     }
-    return 0;
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && ok && split && !last->use_regex; i++)
+        if (strcmp(s[0].pattern, patterns[i].pattern) == 0) {
+            t->pre = patterns[i].pre;
+            t->pipeline = patterns[i].name;
+        }
+    return t->pre == TUNE_PRE_NONE ? refuse(t, "pre_tokenizer", s, n, known) : 0;
 }
 
 int tune_load_decoder(struct tune_tokenizer *t, const struct tune_part *part)

@@ -6,6 +6,13 @@
  *            |\s*[\r\n]+|\s+(?!\S)|\s+
  *   Qwen 2   Llama 3's with \p{N} in place of \p{N}{1,3}
  *
+ * Qwen 3.5 has Qwen 2's pattern with [\p{L}\p{M}] for letters, except in [^\r\n\p{L}\p{N}]?. Mistral's
+ * Tekken and Llama 4 have these, where HEAD and TAIL are TUNE_HEAD and TUNE_TAIL:
+ *
+ *   Tekken   [^\r\n\p{L}\p{N}]?HEAD*TAIL+|[^\r\n\p{L}\p{N}]?HEAD+TAIL*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*
+ *            |\s*[\r\n]+|\s+(?!\S)|\s+
+ *   Llama 4  Tekken's with (?i:'s|'t|'re|'ve|'m|'ll|'d)? behind both kinds of words, and \p{N}{1,3}
+ *
  * Every character belongs to a match, so a scanner only finds the end of the match that begins
  * here. */
 #include <string.h>
@@ -42,6 +49,15 @@ static const char *over_space(const uint8_t *class, const char *p, const char *e
         last--;
     while (((unsigned char)*last & 0xC0) == 0x80);
     return last > p ? last : stop;
+}
+
+/* \s*[\r\n]+|\s+(?!\S)|\s+ */
+static const char *over_lines(const uint8_t *class, const char *p, const char *end)
+{
+    for (const char *q = over(class, p, end, TUNE_SPACE); q > p; q--)
+        if (q[-1] == '\r' || q[-1] == '\n')
+            return q;
+    return over_space(class, p, end);
 }
 
 /* Match 's 't 'm 'd 're 've 'll at p. Returns its end, or p if there is none. fold: ignore case,
@@ -109,11 +125,100 @@ static const char *llama3(const uint8_t *class, const char *p, const char *end, 
             q++;
         return q;
     }
-    const char *stop = over(class, p, end, TUNE_SPACE);
-    for (const char *q = stop; q > p; q--)
-        if (q[-1] == '\r' || q[-1] == '\n')
+    return over_lines(class, p, end);
+}
+
+static bool is_mark(int class)
+{
+    return !(class & TUNE_LETTER) && (class & TUNE_HEAD);
+}
+
+/* Skip characters with one of these bits. */
+static const char *over_any(const uint8_t *class, const char *p, const char *end, int bits)
+{
+    for (const char *next = p; p < end && (class[tune_utf8_next(&next)] & bits); )
+        p = next;
+    return p;
+}
+
+static const char *qwen35(const uint8_t *class, const char *p, const char *end)
+{
+    enum { PART = TUNE_HEAD | TUNE_TAIL | TUNE_LETTER };
+    const char *q = *p == '\'' ? contraction(p, end, true) : p, *after = p;
+    if (q > p)
+        return q;
+    int first = class[tune_utf8_next(&after)];
+    if (first & PART)
+        return over_any(class, p, end, PART);
+    if (first & TUNE_NUMBER)
+        return after;
+    if (*p != '\r' && *p != '\n' && after < end && (class_at(class, after) & PART))
+        return over_any(class, after, end, PART);
+    const char *from = *p == ' ' ? p + 1 : p;
+    for (q = from; q < end; q = after) {
+        after = q;
+        int c = class[tune_utf8_next(&after)];
+        if ((c & SOLID) || is_mark(c))
+            break;
+    }
+    if (q == from)
+        return over_lines(class, p, end);
+    while (q < end && (*q == '\r' || *q == '\n'))
+        q++;
+    return q;
+}
+
+/* HEAD*TAIL+ at p. Returns its end, or p if there is none. */
+static const char *lower_word(const uint8_t *class, const char *p, const char *end)
+{
+    const char *stop = over_any(class, p, end, TUNE_HEAD), *tail = over_any(class, stop, end, TUNE_TAIL);
+    while (tail == stop && stop > p) { /* HEAD* gives characters back until TAIL takes one */
+        const char *last = stop;
+        do
+            last--;
+        while (((unsigned char)*last & 0xC0) == 0x80);
+        if (class_at(class, last) & TUNE_TAIL)
+            return stop;
+        stop = tail = last;
+    }
+    return tail > stop ? tail : p;
+}
+
+/* A word by Tekken's first two alternatives. Returns its end, or p if there is none. */
+static const char *cased_word(const uint8_t *class, const char *p, const char *end)
+{
+    const char *after = p;
+    int first = class[tune_utf8_next(&after)];
+    bool prefix = *p != '\r' && *p != '\n' && !(first & (TUNE_LETTER | TUNE_NUMBER));
+    const char *from[2] = {prefix ? after : p, p};
+    for (int i = 0; i < 2; i++) {
+        const char *q = from[i] < end ? lower_word(class, from[i], end) : from[i];
+        if (q > from[i])
             return q;
-    return over_space(class, p, end);
+    }
+    for (int i = 0; i < 2; i++) { /* no TAIL stands behind HEAD+, or the loop above had a match */
+        const char *q = over_any(class, from[i], end, TUNE_HEAD);
+        if (q > from[i])
+            return q;
+    }
+    return p;
+}
+
+/* Tekken, or Llama 4 with three digits. */
+static const char *cased(const uint8_t *class, const char *p, const char *end, int digits)
+{
+    const char *q = cased_word(class, p, end);
+    if (q > p)
+        return digits > 1 && q < end && *q == '\'' ? contraction(q, end, true) : q;
+    if (class_at(class, p) & TUNE_NUMBER)
+        return numbers(class, p, end, digits);
+    const char *from = *p == ' ' ? p + 1 : p;
+    if (from == end || (class_at(class, from) & SOLID) != 0)
+        return over_lines(class, p, end);
+    q = over(class, from, end, 0);
+    while (q < end && (*q == '\r' || *q == '\n' || *q == '/'))
+        q++;
+    return q;
 }
 
 /* Digits(individual): each numeric character is a word; text between them is split separately. */
@@ -207,7 +312,10 @@ int tune_pretokenize(struct tune_work *w, const struct tune_piece *piece, size_t
     if (pre == TUNE_PRE_DIGITS_GPT2)
         return digits_gpt2(w, piece, p, end);
     while (p < end) {
-        const char *q = pre == TUNE_PRE_GPT2 ? gpt2(class, p, end) : llama3(class, p, end, pre == TUNE_PRE_LLAMA3 ? 3 : 1);
+        const char *q = pre == TUNE_PRE_GPT2     ? gpt2(class, p, end)
+                        : pre == TUNE_PRE_QWEN35 ? qwen35(class, p, end)
+                        : pre >= TUNE_PRE_TEKKEN ? cased(class, p, end, pre == TUNE_PRE_LLAMA4 ? 3 : 1)
+                                                 : llama3(class, p, end, pre == TUNE_PRE_LLAMA3 ? 3 : 1);
         TRY(w->word(w, piece, (size_t)(p - piece->text), (size_t)(q - piece->text), true));
         p = q;
     }

@@ -2,9 +2,9 @@
  * library.
  *
  * It reads a tokenizer.json with a BPE model and a known pipeline. Known are those of GPT-2,
- * SmolLM2, granite-code, Llama 3, Qwen 2/2.5/3, Llama 2, TinyLlama, Mistral, Yi and Phi-3, as
- * transformers 4 and 5 save them. Any other normalizer, pre-tokenizer, pattern, post-processor or
- * decoder is refused by name. Example:
+ * SmolLM2, granite-code, Llama 2 to 4, TinyLlama, Qwen 2 to 3.5, Mistral, Yi and Phi-3. They are
+ * read as transformers 4 and 5 save them. Any other normalizer, pre-tokenizer, pattern,
+ * post-processor or decoder is refused by name. Example:
  *
  *     struct tune_tokenizer *t = tune_tokenizer_open("models/SmolLM2-135M");
  *     struct tune_encoding e = {0};
@@ -106,7 +106,8 @@ int tune_tokenizer_decode_open(struct tune_tokenizer *t, const int32_t *ids, int
  * tune_tokenizer_id - the id of a token by its exact spelling in the file; -1 if there is none.
  * tune_tokenizer_token - the spelling of an id; NULL if there is none; borrowed until free.
  * tune_tokenizer_is_added - whether an id is an added token's, or nobody's.
- * tune_tokenizer_pipeline - "gpt2", "smollm", "llama3", "qwen2", "llama2" or "metaspace". */
+ * tune_tokenizer_pipeline - "gpt2", "smollm", "llama2", "llama3", "llama4", "qwen2", "qwen35",
+ * "tekken" or "metaspace". */
 int32_t tune_tokenizer_size(const struct tune_tokenizer *t);
 int32_t tune_tokenizer_id(const struct tune_tokenizer *t, const char *token);
 const char *tune_tokenizer_token(const struct tune_tokenizer *t, int32_t id);

@@ -51,6 +51,8 @@ uint8_t *tune_unicode_classes(void)
     mark(class, spaces, COUNT(spaces), TUNE_SPACE);
     mark(class, numerics, COUNT(numerics), TUNE_NUMERIC);
     mark(class, words, COUNT(words), TUNE_WORD);
+    mark(class, heads, COUNT(heads), TUNE_HEAD);
+    mark(class, tails, COUNT(tails), TUNE_TAIL);
     mark_unstable(class);
     return class;
 }

@@ -13,7 +13,9 @@ enum {
     TUNE_SPACE = 4,    /* \s */
     TUNE_NUMERIC = 8,  /* split by Digits; from a newer Unicode version than \p{N} */
     TUNE_WORD = 16,    /* \w, for single_word */
-    TUNE_UNSTABLE = 32 /* NFC may change it, or compose it with the character before */
+    TUNE_UNSTABLE = 32, /* NFC may change it, or compose it with the character before */
+    TUNE_HEAD = 64,    /* \p{Lu}, \p{Lt}, \p{Lm}, \p{Lo} or \p{M} */
+    TUNE_TAIL = 128    /* \p{Ll}, \p{Lm}, \p{Lo} or \p{M}. A mark (\p{M}) is no letter, and both */
 };
 
 #define TUNE_POINTS 0x110000

@@ -4,7 +4,7 @@
 #include "files/file.h"
 #include "files/json.h"
 
-enum { SHAPES = 13 };
+enum { SHAPES = 16 };
 
 static void open_all(struct tune_tokenizer *t[SHAPES])
 {

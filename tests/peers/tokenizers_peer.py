@@ -25,6 +25,12 @@ R3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 R1 = R3.replace("{1,3}", "")
+QWEN35 = R1.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]")
+WORDS = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+",
+         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*")
+OTHER = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+TEKKEN = "|".join(WORDS) + r"|\p{N}" + OTHER
+LLAMA4 = "|".join(w + "(?i:'s|'t|'re|'ve|'m|'ll|'d)?" for w in WORDS) + r"|\p{N}{1,3}" + OTHER
 MARK = "\u2581"
 VOCAB = 1500
 
@@ -74,6 +80,7 @@ class Hostile:
         self.marks = by["Mn"] + by["Mc"]
         self.digits = by["Nd"] + by["Nl"] + by["No"]
         self.letters = by["Lu"] + by["Ll"] + by["Lo"]
+        self.cased = by["Lu"][:300] + by["Ll"][:300] + by["Lt"] + by["Lm"] + by["Lo"][:99] + [*b"aAbB"] * 50
         self.assigned = [c for k, v in by.items() if k not in ("Cn", "Co") for c in v]
         self.unstable = [c for c in every if unicodedata.normalize("NFC", chr(c)) != chr(c) or unicodedata.normalize("NFD", chr(c)) != chr(c)]
         self.spaces = [*range(9, 14), 0x1C, 0x1D, 0x1E, 0x1F, 0x20, 0x85, 0xA0, 0x1680, 0x180E, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF]
@@ -86,7 +93,7 @@ class Hostile:
 
     def part(self):
         r = self.rng
-        k = r.randrange(22)
+        k = r.randrange(23)
         if k == 0:
             return self.pick(self.every, 4)
         if k == 1:
@@ -123,6 +130,8 @@ class Hostile:
             return r.choice(["<0x41>", "<s>", "</s>", "<unk>", "<|endoftext|>", "<", "|>", "\u0120", "\u010a", "\u0143"])
         if k == 17:
             return "".join(r.choice("!?.,;:-_=+*/\\'\"`~@#$%^&()[]{}<>|") for _ in range(r.randint(1, 6)))
+        if k == 19:
+            return self.pick(self.cased, 5) + self.pick(self.marks, 1) * r.randrange(2) + r.choice(["", "'s", "'LL", "/", "!/\n", "\r"])
         if k == 18:
             return r.choice("abc \u00e9\u4e2d") * r.randint(1, 150)
         return " ".join(r.choice(self.words) for _ in range(r.randint(1, 5)))
@@ -243,6 +252,9 @@ SHAPES = {
     "smollm": byte_level(pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)])),
     "llama3": byte_level(split(R3), post=lambda t: processors.Sequence([processors.ByteLevel(), template(t)]), ignore=True),
     "qwen2": byte_level(split(R1), normalizer=normalizers.NFC(), post=lambda t: processors.ByteLevel(trim_offsets=False)),
+    "qwen35": byte_level(split(QWEN35), normalizer=normalizers.NFC()),
+    "tekken": byte_level(split(TEKKEN), ignore=True),
+    "llama4": byte_level(split(LLAMA4)),
     "llama2": llama2(words=True),
     "llama2, merges across words": llama2(words=False),
     "llama2, ignore_merges": llama2(words=True, ignore=True),

@@ -122,6 +122,8 @@ def main():
         ("spaces", by_regex(r"\s")),
         ("numerics", by_digits()),
         ("words", by_single_word()),
+        ("heads", by_regex(r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]")),
+        ("tails", by_regex(r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]")),
     ):
         emit("uint32_t", name + "[][2]", [f"{{0x{a:X}, 0x{b:X}}}" for a, b in ranges(points)], 6)
     hangul = range(0xAC00, 0xD7A4)
