@@ -250,7 +250,8 @@ static void recognised(void **state)
          "\"conversation.messages\"; give `format` messages `columns` messages=conversation.messages"},
         {"{\"conversation\": [{\"role\": \"user\", \"content\": \"a\"}]}", "give `format` messages `columns` messages=conversation"},
         {"{\"id\": 1, \"talk\": [{\"from\": \"human\", \"value\": \"a\"}]}", "give `format` sharegpt `columns` conversations=talk"},
-        {"{\"version\": \"1\", \"data\": [{\"prompt\": \"a\", \"completion\": \"b\"}], \"n\": [1]}", "this row has: version, data, n; give `text_field` NAME"},
+        {"{\"version\": \"1\", \"questions\": [{\"q\": \"a\", \"b\": \"b\"}], \"n\": [1]}",
+         "this row has: version, questions, n; give `text_field` NAME; if its list \"questions\" holds the rows"},
         {"{\"user_id\": \"7\", \"title\": \"a\", \"date\": \"d\", \"body\": \"b\"}", "`columns` prompt=title,completion=body"},
         {"{\"id\": 1, \"title\": \"a\", \"body\": \"b\"}", "give `text_field` title, or `format` prompt-completion `columns` prompt=title,"
                                                           "completion=body"},
