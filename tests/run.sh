@@ -58,7 +58,8 @@ for t in "$@"; do
     fi
     case $t in
     */test_tiles.sh | */test_layers.sh | */test_docs.sh | */test_far.sh | */test_resume.sh | */test_halving.sh | */test_sweep.sh | \
-        */test_package.sh | */test_new_operation.sh | */test_training | */test_kernels) printf '%s\0' "$t" >>"$folder/list" ;;
+        */test_package.sh | */test_new_operation.sh | */test_kernels | */test_quickstart.sh | */test_requeue.sh | */test_finetune_lora.sh | \
+        */test_cpu_share.sh | */test_hostile_folders.sh | */test_proof.sh | */test_download.sh) printf '%s\0' "$t" >>"$folder/list" ;;
     *) printf '%s\0' "$t" >>"$folder/others" ;;
     esac
 done
