@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,7 +53,8 @@ static int daemon_of(const char *file, bool stubborn)
         return 0;
     }
     wait(NULL);
-    while (access(file, F_OK) < 0) /* it is what it shall be */
+    struct stat st;
+    while (stat(file, &st) < 0 || st.st_size == 0) /* its line is there: it is what it shall be */
         sleep_s(.001);
     return 0;
 }

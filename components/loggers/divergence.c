@@ -41,5 +41,6 @@ int tune_logger_rose(struct tune_logger *log, int change)
 
 int64_t tune_logger_good_step(const struct tune_logger *log)
 {
-    return tune_trend_good(&log->trend);
+    int64_t losses = tune_trend_good(&log->trend);
+    return losses > 0 ? losses - 1 : 0; /* a step's loss is that of the weights before its update */
 }

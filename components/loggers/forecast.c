@@ -83,8 +83,9 @@ static int note_adapted(struct tune_logger *log, const struct tune_survey *s)
     bool calls = s->adapted[TUNE_ADAPTED_CALLS] > 0;
     for (int i = 0; i < TUNE_ADAPTED_KINDS; i++)
         others = others || (i != TUNE_ADAPTED_CALLS && s->adapted[i] > 0);
-    tune_append(text, sizeof text, "; `strict` %s%s%s", others ? "refuses such rows" : "", others && calls ? " and " : "",
-                calls ? "leaves arguments as they are" : "");
+    tune_append(text, sizeof text, "%s", !calls ? "; `strict` refuses such rows"
+                                         : others ? "; `strict` refuses such rows and leaves arguments as they are"
+                                                  : "; `strict` leaves arguments as they are");
     return tune_logger_note(log, "conversations", text + 2);
 }
 

@@ -184,9 +184,9 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
 int tune_logger_sample(struct tune_logger *log, const struct tune_progress *at, int64_t row,
                        const char *prompt, const char *answer, const char *end);
 
-/* tune_logger_good_step - the last step before the loss began to rise: its weights are good. 0:
- * there is none. While the loss does not rise, it is one of the last steps, or the one with the
- * lowest smoothed loss. */
+/* tune_logger_good_step - the last step whose new weights had a low loss, before the loss began to
+ * rise. 0: there is none. While the loss does not rise, it is one of the last steps, or the one
+ * with the lowest smoothed loss. */
 int64_t tune_logger_good_step(const struct tune_logger *log);
 
 /* tune_logger_proof - log how far the saved adapter, merged into its base, is from base and

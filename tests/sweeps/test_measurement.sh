@@ -64,7 +64,7 @@ ends "no object" failed "no JSON object" "write '[1]'"
 ends "not a number, as Python writes it: the row stays, without the figure" measured "no figure, the report has NaN or an infinity: speed$" "write '{\"speed\": NaN, \"other\": [-Infinity, \"NaN\"]}'"
 is "... its figure is absent" eval 'store $file >out; cat out; tr -d "\r" <out | grep -qxE ",identifier,generatorid,experiment_id,a,is_valid" && tr -d "\r" <out | grep -qE "^0,a.1,.*,1,1$"'
 ends "an infinity" measured "no figure, .*: speed$" "write '{\"speed\": -Infinity}'"
-ends "what only begins like one" failed "the report makes no sense: found 'N', expected ',' or '}', 1:12 of " "write '{\"speed\": 1NaN}'"
+ends "what only begins like one" failed "the report makes no sense: found NaN, which Python writes and JSON has not; expected ',' or '}', 1:12 of " "write '{\"speed\": 1NaN}'"
 ends "... or ends otherwise" failed "makes no sense" "write '{\"speed\": NaN1}'"
 ends "half of it" failed "makes no sense" "write '{\"speed\": 1'"
 ends "more behind it" failed "makes no sense" "write '{\"speed\": 1}\\000{}'"

@@ -114,10 +114,33 @@ tip 'no known model; <--list-models> names them' "$BUILD/init_model" --like noth
 tip 'see <[^ ]+ --help>' "$BUILD/generate" --nothing
 ALONE=$BUILD/generate tip 'options begin with --, see <--help>' "$BUILD/generate" nothing
 
+# ---- a loss that rises ----
+rises="$BUILD/finetune_full --model model --dataset my.jsonl --max-length 64 --threads 1 --lr 3 --warmup-ratio 1 --max-steps 120 --overwrite --output runs"
+CODE=1 tip 'The run goes on; <--stop-on-divergence> would end it' $rises/rises
+PUT='s/$/ 1e-4/' tip 'the run diverged: [^;]*; lower <--lr>' $rises/rises
+PUT='s/$/ 2/' CODE=1 tip 'there is none from before the loss rose, and nothing was saved after; <--save-every> saves on the way' $rises/rises --stop-on-divergence
+good=$($rises/rises --stop-on-divergence --save-every 2 2>/dev/null | sed -n 's/^# checkpoint *\([^ ]*\) is from before.*/\1/p')
+PUT="s~--resume~& $good~; s/\$/ 1e-4/" ALONE=$BUILD/finetune_full \
+    tip ' is from before the loss rose; nothing was saved after. To go on from it: <--resume> with it, <--overwrite>, <--allow-changed> and a lower <--lr>' \
+    $rises/rises --stop-on-divergence --save-every 2
+
+# ---- conversations, pairs, previews ----
+rows odd.jsonl 9 '{"messages": [{"role": "user", "content": "a%s"}, {"role": "user", "content": "c"}, {"role": "assistant", "content": "b"}]}'
+CODE=1 tip '; <--strict> refuses such rows' $fit --dataset odd.jsonl --chat-template chatml
+pairs="$BUILD/finetune_dpo --model model --max-length 96 --threads 1 --no-save --max-steps 1 --output r --overwrite"
+rows odd.jsonl 9 '{"topic": "ask %s", "chosen": "yes %s", "rejected": "no"}'
+PUT='s/NAME/topic/' tip 'the two answers begin differently [^;]*; give <--columns prompt=NAME>' $pairs --dataset odd.jsonl
+tip 'or <--format preference> to train without a prompt' $pairs --dataset odd.jsonl
+PUT='s/NAME/topic/' tip 'have no prompt, so the model learns answers to nothing; [^;]*; <--columns prompt=NAME> names another column' $pairs --dataset odd.jsonl --format preference
+printf 'a;b\nxy\nzw\n' >odd.csv
+tip 'or give <--text-field [^ ]+> if it is one column' $fit --dataset odd.csv
+PUT='s/$/ 0/' tip ' more are left out \(<--sample-rows>\)' $fit --dataset my.jsonl --sample-every 1 --sample-prompts pc.jsonl --sample-tokens 1
+
 # ---- generate ----
 say="$BUILD/generate --model model --max-new-tokens 2"
 PUT='s/TEXT/hi/' tip 'nothing to answer: give <--prompt TEXT>' $say
 PUT='s/FILE/pc.jsonl/' tip 'give --prompt TEXT, <--input FILE> of rows' $say
+PUT='s/$/ 2/' ALONE="$BUILD/generate --model model --prompt hi" tip 'with an answer it must be at most max_length[^.]*[.]json\). Give <--max-new-tokens>' "$BUILD/generate" --model model --prompt "a long prompt" --max-length 2
 tip 'has no meaning for greedy answers; give <--temperature> above 0, such as <0\.8>' $say --prompt hi --top-k 3
 PUT='s/$/ runs\/lora\/checkpoint-final/' tip '--compare-base compares a model with and without an adapter; give <--adapter>' $say --prompt hi --compare-base
 PUT='s/$/ chatml/' tip 'and this prompt is written as [^;]+; leave it out, or give <--chat-template>' $say --prompt hi --system "be short"
