@@ -301,7 +301,8 @@ static void keep_weights(struct tune_checkpoint *c, struct tune_folder_writer *w
         tune_error_restore(&why);
 }
 
-/* Write the checkpoint of this step. -1 with an error: nothing appeared under its name. */
+/* Write the checkpoint of this step. -1 with an error: nothing appeared under its name, or it did
+ * and could not be synced. */
 static int try_save(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_progress *at,
                     const char *path)
 {
@@ -310,7 +311,7 @@ static int try_save(struct tune_checkpoint *c, struct tune_model *m, struct tune
     if (tune_file_begin_folder(&w, path) == 0 && write_all(c, w.temporary, m, opt, at) == 0 && tune_file_commit_folder(&w) == 0)
         return 0;
     bool held = !c->options.log || tune_logger_held(c->options.log) == 0;
-    if (c->weights && held)
+    if (c->weights && held && w.temporary[0])
         keep_weights(c, &w, at->step);
     tune_file_cancel_folder(&w);
     return -1;
@@ -322,12 +323,15 @@ static int save_patiently(struct tune_checkpoint *c, struct tune_model *m, struc
 {
     const struct tune_checkpoint_options *o = &c->options;
     struct tune_disk_wait wait = {.folder = c->run, .seconds = o->wait_for_disk, .stop_signal = o->stop_signal, .log = o->log};
-    int status, again = 1;
-    while ((status = try_save(c, m, opt, at, path)) < 0 && !c->weights && tune_disk_is_full() && again == 1) {
+    int status = try_save(c, m, opt, at, path), again = 1;
+    while (status < 0 && !c->weights && tune_disk_is_full()) {
         wait.bytes = tune_disk_checkpoint_bytes(m, opt, o->save_dtype, narrower(m, o->save_dtype), c->source);
         again = tune_disk_wait(&wait);
+        if (again != 1)
+            return -1;
+        status = try_save(c, m, opt, at, path);
     }
-    return status < 0 || again < 0 ? -1 : 0;
+    return status;
 }
 
 /* Remove weights-<step> of an earlier try: the checkpoint of that step has the same weights. */
@@ -343,7 +347,7 @@ static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_opt
     char path[TUNE_PATH_MAX];
     bool ends = at->finished || at->stopped;
     if (c->options.diverged && *c->options.diverged) {
-        bool told = c->told || !at->stopped || !c->options.log;
+        bool told = c->told || !ends || !c->options.log;
         c->told = !told || c->told;
         return told ? 0 : note_good(c);
     }

@@ -221,6 +221,8 @@ static int group(struct parser *p)
             return refuse(p, "a group begins with (? and something that is not known here");
         } else {
             TRY(read_flags(p));
+            if (!*p->at)
+                return refuse(p, "a '(' is not closed");
             if (*p->at++ == ')') /* for the whole expression */
                 return first ? add(p, n) : refuse(p, "flags stand elsewhere than at the beginning");
         }

@@ -62,6 +62,7 @@ static int write_message(const struct tune_chat_message *m, FILE *to)
         return 1;
     }
     tune_json_start(&j, "message", m->json.data, m->json.size, 1);
+    j.python = true; /* as the rows are read */
     more = tune_json_object(&j);
     while (more >= 0 && (more = tune_json_key(&j, &key)) == 1) {
         bool content = tune_text_equal(key, "content"), null = false;

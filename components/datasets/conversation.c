@@ -46,18 +46,29 @@ int tune_conversation_add(struct tune_conversation *c, const char *role, struct 
     return add(c, (struct tune_chat_message){.role = role, .content = text}, false);
 }
 
-/* Copy a text into the conversation, which has room for all texts of its row. */
-static struct tune_text keep(struct tune_conversation *c, struct tune_text text)
+/* Copy a text into the conversation. It has room for all texts of its row once. A column that is
+ * mapped twice is copied twice, so there may be more. -1 with an error: no memory. */
+static int keep(struct tune_conversation *c, struct tune_text text, struct tune_text *kept)
 {
-    struct tune_text kept = {memcpy(c->bytes + c->used, text.data, text.size), text.size};
-    c->bytes[c->used + text.size] = 0;
-    c->used += text.size + 1;
-    return kept;
+    char *to = c->bytes + c->used;
+    if (text.size + 1 > c->bytes_room - c->used) {
+        if (!tune_array_fit(&c->made, (size_t)c->made_count, sizeof *c->made) || !(to = malloc(text.size + 1)))
+            return tune_error_no_memory("a conversation");
+        c->made[c->made_count++] = to;
+    } else {
+        c->used += text.size + 1;
+    }
+    memcpy(to, text.data, text.size);
+    to[text.size] = 0;
+    *kept = (struct tune_text){to, text.size};
+    return 0;
 }
 
 int tune_conversation_add_copy(struct tune_conversation *c, const char *role, struct tune_text text)
 {
-    return tune_conversation_add(c, role, keep(c, text));
+    struct tune_text kept;
+    TRY(keep(c, text, &kept));
+    return tune_conversation_add(c, role, kept);
 }
 
 int tune_conversation_lead(struct tune_conversation *c, struct tune_text text)
@@ -301,7 +312,7 @@ static int read_turn(struct tune_conversation *c, struct tune_json *j, const str
             TRY(read_role(c, j, true, &message.role, &call));
         } else if (said) {
             TRY(tune_json_string(j, &value));
-            message.content = keep(c, value);
+            TRY(keep(c, value, &message.content));
         } else {
             TRY(tune_json_skip(j));
         }

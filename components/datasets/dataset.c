@@ -442,7 +442,7 @@ static int settle_format(struct tune_dataset *d, const struct tune_dataset_optio
         given.row_format = "text";
     if (!paragraphs && (!as_ever || csv))
         TRY(tune_columns_find(&d->columns, &d->rows, o->skip_bad_rows));
-    if (csv)
+    if (csv && !o->columns)
         TRY(check_heading(d, o->text_field));
     TRY(tune_format_settle(&d->format, &d->columns, &given, &d->rows));
     d->formatted = d->format.kind != TUNE_FORMAT_TEXT;

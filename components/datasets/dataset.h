@@ -117,7 +117,8 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
  * tune_dataset_number - a number, true or false (1, 0), or a text that is a number.
  * tune_dataset_text - a text; any other value as the file spells it. The caller frees it.
  * 1. 0: this row lacks the column, or has null or an empty cell; *value stays, *text is NULL. -1
- * with an error: no row has such a column, or it holds something else, or rows have no columns.
+ * with an error: none of the first 100 rows has such a column, or it holds something else, or rows
+ * have no columns.
  * Example:
  *     double weight = 1;
  *     MUST(tune_dataset_number(data, tune_batch_row(&batch, b, t), "weight", &weight));

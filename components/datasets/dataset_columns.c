@@ -8,7 +8,7 @@
 #include "datasets/dataset_state.h"
 #include "datasets/look.h"
 
-/* Report that no row has such a column, if the first ones have none. 0: a row without it. */
+/* Report that the first rows have no such column. 0: some have it. */
 static int missing(const struct tune_dataset *d, const char *column)
 {
     struct tune_columns have;
@@ -17,7 +17,7 @@ static int missing(const struct tune_dataset *d, const char *column)
     if (tune_columns_find(&have, &d->rows, true) < 0)
         status = -1;
     else if (!tune_columns_has(&have, column))
-        status = tune_error_usage("%s: no column \"%.200s\"; its rows have: %s", d->rows.path, column,
+        status = tune_error_usage("%s: its first rows have no column \"%.200s\"; they have: %s", d->rows.path, column,
                                   tune_columns_list(&have, list, sizeof list));
     tune_columns_free(&have);
     return status;

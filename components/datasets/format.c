@@ -133,7 +133,7 @@ static int type_of(const struct tune_format *f, const struct tune_columns *have,
     int type = -1;
     for (int64_t i = 0; i < rows->count && i < FIRST_ROWS; i++) {
         struct tune_row row = tune_rows_get(rows, i);
-        if (row.size > TUNE_ROW_LIMIT || tune_values_read(&v, rows, have, &row, &column, 1) < 0 || v.at[0].type < 0)
+        if (row.size > TUNE_ROW_LIMIT || tune_values_read(&v, rows, have, &row, &column, 1) < 0 || v.at[0].type <= TUNE_JSON_NULL)
             continue;
         type = v.at[0].type;
         break;
@@ -343,18 +343,29 @@ static bool is_answer(const struct tune_format *f, int i)
     return true;
 }
 
-static int check_columns(const struct tune_format *f, const struct tune_columns *have, const char *path)
+/* True if an optional column was named by a path into others, such as meta.system, and none of the
+ * first rows has it. Required columns are bad rows then. */
+static bool leads_nowhere(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows, int i)
+{
+    return i >= f->count - f->optional && strcmp(f->columns[i], f->names[i]) && strchr(f->columns[i], '.') &&
+           type_of(f, have, rows, f->names[i]) < 0;
+}
+
+static int check_columns(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows)
 {
     char list[512];
     for (int i = 0; i < f->count; i++) {
         /* a column named in --columns must exist */
         bool mapped = strcmp(f->columns[i], f->names[i]) != 0;
+        if (leads_nowhere(f, have, rows, i))
+            return tune_error_usage("%s: none of the first rows has a value at \"%.200s\" (`columns` %s=%.200s); its columns are: %s", rows->path,
+                                    f->columns[i], f->names[i], f->columns[i], tune_columns_list(have, list, sizeof list));
         if (tune_columns_has(have, f->columns[i]) || (i >= f->count - f->optional && !mapped) ||
             (f->prompts && is_answer(f, i)))
             continue;
         const char *nearest = tune_nearest(f->columns[i], (const char *const *)have->names, have->count, NULL);
         return tune_error_usage("%s: no column \"%.200s\" for %s's %s%.200s%s; it has: %s%s%.100s%s "
-                                "(`columns` %.100s=COLUMN says which one is meant)", path, f->columns[i], tune_format_name(f),
+                                "(`columns` %.100s=COLUMN says which one is meant)", rows->path, f->columns[i], tune_format_name(f),
                                 f->kind == TUNE_FORMAT_TEMPLATE ? "slot {" : "\"", f->names[i],
                                 f->kind == TUNE_FORMAT_TEMPLATE ? "}" : "\"",
                                 tune_columns_list(have, list, sizeof list),
@@ -433,7 +444,7 @@ int tune_format_settle(struct tune_format *f, const struct tune_columns *have, c
     TRY(name_columns(f));
     TRY(check_map(f, have));
     if (f->kind != TUNE_FORMAT_TEXT)
-        TRY(check_columns(f, have, rows->path));
+        TRY(check_columns(f, have, rows));
     leave_out(f, have, rows);
     TRY(check_prompt(f, have, rows));
     if ((o->append_token || o->end_token) && (!o->append_token || strcmp(o->append_token, "none")) &&

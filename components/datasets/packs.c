@@ -45,6 +45,7 @@ void tune_packs_free(struct tune_packs *p)
     free(p->by_room);
     free(p->by_length);
     free(p->rooms);
+    *p = (struct tune_packs){0};
 }
 
 /* Remove all rows from the packs. */

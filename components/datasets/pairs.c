@@ -29,6 +29,7 @@ static int texts(const struct tune_format *f, const struct tune_rows *rows, cons
     answer = p->values.at[p->side].text;
     const struct tune_field *system = tune_pieces_system(f, p);
     if (system) {
+        TRY(tune_pieces_need_text(f, rows, row, p, (int)(system - p->values.at)));
         TRY(tune_pieces_put(p, system->text.data, system->text.size, false, true));
         TRY(tune_pieces_put(p, "\n\n", 2, false, false));
     }

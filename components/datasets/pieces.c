@@ -158,6 +158,7 @@ int tune_pieces_alpaca(const struct tune_format *f, const struct tune_rows *rows
     size_t before = (size_t)(begin - first);
     bool all = f->train_on == TUNE_TRAIN_ON_ALL;
     if (system) {
+        TRY(tune_pieces_need_text(f, rows, row, p, column_named(f, "system")));
         TRY(tune_pieces_put(p, system->text.data, system->text.size, all, true));
         TRY(tune_pieces_put(p, gap, strlen(gap), all, false));
     } else {
@@ -216,8 +217,10 @@ int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows, 
     bool all = f->train_on == TUNE_TRAIN_ON_ALL || f->prompts;
     int how = f->prompts ? TUNE_CHAT_GENERATION_PROMPT : all ? 0 : TUNE_CHAT_SPANS;
     size_t at = 0;
-    if (system)
+    if (system) {
+        TRY(tune_pieces_need_text(f, rows, row, p, column_named(f, "system")));
         TRY(tune_conversation_lead(&p->chat, system->text));
+    }
     TRY(tune_conversation_adapt(&p->chat, tune_chat_template_takes(f->chat)));
     TRY(f->prompts ? tune_conversation_open(&p->chat, rows->path, row->line)
                    : tune_conversation_check(&p->chat, rows->path, row->line));

@@ -94,7 +94,7 @@ void tune_rows_settle_separator(struct tune_rows *rows, struct tune_row_place *a
     struct tune_row row;
     rows->separator = usual;
     if (tune_rows_next_record(rows, &first, &row) == 1 && row.size == 5 && strncasecmp(row.text, "sep=", 4) == 0 &&
-        strchr(TUNE_SEPARATORS, row.text[4])) {
+        row.text[4] && strchr(TUNE_SEPARATORS, row.text[4])) {
         rows->separator = row.text[4];
         *at = first;
         return;

@@ -158,6 +158,9 @@ static bool is_list_of_rows(const char *list, const char *end)
     return rows;
 }
 
+/* Columns of a row that is a conversation. */
+static const char *const conversations[] = {"messages", "conversations", "prompt", "chosen", NULL};
+
 /* Find the rows' list in the object from p to stop. NULL: it has none, or is a row itself. */
 static const char *find_list(struct tune_rows *rows, const char *p, const char *stop)
 {
@@ -169,7 +172,7 @@ static const char *find_list(struct tune_rows *rows, const char *p, const char *
     bool row = tune_json_object(&j) < 0;
     while (!row && tune_json_key(&j, &key) == 1) {
         const char *begin = tune_rows_skip(j.at, stop);
-        row = begin < stop && *begin == '"' && !is_one_of(key, facts);
+        row = (begin < stop && *begin == '"' && !is_one_of(key, facts)) || is_one_of(key, conversations);
         if (!(next = value_end(begin, stop)))
             break;
         const char *end = next; /* of the value, without space behind it */

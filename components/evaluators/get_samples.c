@@ -31,6 +31,7 @@ struct tune_samples {
     const volatile int *stop_signal;
     const char *path; /* of the prompts, borrowed */
     int tokens;
+    char left_out[512]; /* keys of generation_config.json that are not obeyed */
     bool noted;
     int64_t answered; /* prompts of the step at hand */
     double said_s;    /* when its last line was printed */
@@ -48,12 +49,14 @@ void tune_samples_free(struct tune_samples *s)
 }
 
 /* Read the model's folder. Answers are greedy, and as long as the options say. */
-static int read_config(const struct tune_flags *flags, struct tune_dataset *data, struct tune_tokenizer *tok,
+static int read_config(const struct tune_flags *flags, struct tune_dataset *data, struct tune_tokenizer *tok, int32_t vocabulary,
                        struct tune_generation_config *c)
 {
-    char folder[TUNE_PATH_MAX];
+    char folder[TUNE_PATH_MAX], file[TUNE_PATH_MAX];
     TRY(tune_get_model_folder(flags, tok, folder));
     TRY(tune_generation_config_read(c, folder, tok));
+    TRY(tune_path(file, "%s/generation_config.json", folder));
+    TRY(tune_token_rules_check(&c->rules, vocabulary, file));
     int32_t id = tune_dataset_end_id(data);
     TRY(id < 0 ? 0 : tune_generation_config_end(c, id));
     for (int i = 0; i < c->end_count; i++)
@@ -69,8 +72,9 @@ static int open_all(struct tune_samples *s, const struct tune_flags *flags, stru
     struct tune_generation_config c = {0};
     int context = tune_model_config(s->model)->max_positions;
     s->prompts = tune_get_sample_prompts(flags, s->tok);
-    int status = s->prompts ? read_config(flags, data, s->tok, &c) : -1;
+    int status = s->prompts ? read_config(flags, data, s->tok, (int32_t)tune_model_vocabulary(s->model), &c) : -1;
     if (status == 0) {
+        snprintf(s->left_out, sizeof s->left_out, "%s", c.left_out);
         int64_t capacity = (int64_t)tune_prompts_longest(s->prompts) + flags->sample.tokens;
         struct tune_answers_options o = {.stops = (const char *const *)c.stops, .stop_count = c.stop_count, .ends = c.ends,
                                          .end_count = c.end_count, .max_new_tokens = flags->sample.tokens,
@@ -113,7 +117,11 @@ int tune_samples_note(struct tune_samples *s, struct tune_logger *log)
              rows == 1 ? "" : "s", s->path, s->tokens);
     if (left > 0)
         tune_append(text, sizeof text, "; %" PRId64 " more are left out (`sample_rows`)", left);
-    return tune_logger_note(log, "samples", text);
+    TRY(tune_logger_note(log, "samples", text));
+    if (!*s->left_out)
+        return 0;
+    snprintf(text, sizeof text, "generation_config.json: left out, as not supported here: %.340s", s->left_out);
+    return tune_logger_note(log, "warning: samples", text);
 }
 
 /* Say how far the answers are, if no line said so for some time. */

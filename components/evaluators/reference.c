@@ -132,7 +132,7 @@ static int read_table(struct tune_reference *r, const struct tune_safetensors *f
         return tune_error_no_memory("a name");
     if (!made || strcmp(made, r->made))
         return tune_error_usage("%s: its log-probabilities are by %.200s, and this run's reference is %s; give another file, or "
-                                "remove this one", r->path, made ? made : "an unknown model", r->made);
+                                "remove this one", r->path, made ? made : "an unknown model", r->made ? r->made : "unknown, too");
     for (int64_t i = 0; i < rows->shape[0]; i++) {
         uint64_t row;
         double p;
@@ -240,7 +240,8 @@ int tune_reference_log_probs(struct tune_reference *r, const struct tune_batch *
     for (int b = 0; b < batch->B; b++) {
         const struct entry *e = r->kind == TUNE_REFERENCE_FILE ? get(r, hash_row(batch, b)) : NULL;
         if (!e && r->kind == TUNE_REFERENCE_FILE)
-            return tune_error_set("%s has no log-probability for row %" PRId64 "; the data were changed while the run went on",
+            return tune_error_set("%s has no log-probability for row %" PRId64 ": the data were changed while the run went on, or the recipe takes "
+                                  "rows in an order of its own (tune_loader_order) and ends before the first epoch does",
                                   r->path, batch->row_of ? batch->row_of[b] : b);
         sums[b] = e ? e->log_prob : 0;
     }

@@ -194,8 +194,8 @@ int tune_model_find(const char *name, char folder[TUNE_PATH_MAX])
             return no_such_name(name);
         return no_such_folder(name);
     }
-    if (!found && is_path(name))
-        return no_such_folder(name);
+    if (!found && is_path(name)) /* runs/NAME must not become models/NAME */
+        return in_cache(name, folder) ? 0 : no_such_folder(name);
     const char *hub_id = found ? known.hub_id : name;
     /* a missing /elsewhere/SmolLM2-135M must not become another folder */
     if ((!found || named) && tune_model_locate(hub_id, folder))

@@ -201,6 +201,7 @@ static void list_left_out(struct tune_generation_config *c, const cJSON *json)
             continue;
         tune_append_item(c->left_out, sizeof c->left_out, "%.60s %s", item->string, text_of(item, text));
     }
+    tune_blank_controls(c->left_out); /* a stranger's file moves no cursor */
 }
 
 /* The number of new tokens holds where the file has both limits, as in transformers. */

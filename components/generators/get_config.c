@@ -96,8 +96,22 @@ static void set_numbers(const struct tune_flags *flags, struct tune_token_rules 
         r->max_new_tokens = g->max_new_tokens;
 }
 
-/* The rules of the file, and the options over them. */
-static int settle_rules(const struct tune_flags *flags, struct tune_generation_config *c, char *told)
+/* Check that the model has the ids of the rules in this folder's file. Suppressed ones may be any. */
+static int check_ids(const struct tune_flags *flags, const char *from, struct tune_generation_config *c)
+{
+    char folder[TUNE_PATH_MAX], file[TUNE_PATH_MAX];
+    struct tune_model_config model;
+    TRY(tune_get_model_config(flags, folder, &model));
+    TRY(tune_path(file, "%s/generation_config.json", from));
+    TRY(tune_token_rules_check(&c->rules, model.vocabulary, file));
+    int dropped = tune_token_rules_trim(&c->rules, model.vocabulary);
+    if (dropped > 0)
+        tune_append_item(c->left_out, sizeof c->left_out, "%d suppressed ids that the model lacks", dropped);
+    return 0;
+}
+
+/* The rules of the file in folder `from`, and the options over them. */
+static int settle_rules(const struct tune_flags *flags, const char *from, struct tune_generation_config *c, char *told)
 {
     const struct tune_generation_options *g = &flags->generate;
     struct tune_token_rules *r = &c->rules;
@@ -117,6 +131,7 @@ static int settle_rules(const struct tune_flags *flags, struct tune_generation_c
     for (int i = 0; i < c->stop_count && g->stop; i++)
         free(c->stops[i]);
     c->stop_count = g->stop ? 0 : c->stop_count;
+    TRY(check_ids(flags, from, c));
     if (told)
         tune_generation_config_told(c, told, TUNE_CONFIG_TOLD);
     set_numbers(flags, r);
@@ -126,31 +141,16 @@ static int settle_rules(const struct tune_flags *flags, struct tune_generation_c
     return 0;
 }
 
-/* Check that the model has the ids of the file's rules. Suppressed ones may be any. */
-static int check_ids(const struct tune_flags *flags, struct tune_generation_config *c)
-{
-    char folder[TUNE_PATH_MAX], file[TUNE_PATH_MAX];
-    struct tune_model_config model;
-    TRY(tune_get_model_config(flags, folder, &model));
-    TRY(tune_path(file, "%s/generation_config.json", folder));
-    TRY(tune_token_rules_check(&c->rules, model.vocabulary, file));
-    int dropped = tune_token_rules_trim(&c->rules, model.vocabulary);
-    if (dropped > 0)
-        tune_append_item(c->left_out, sizeof c->left_out, "%d suppressed ids that the model lacks", dropped);
-    return 0;
-}
-
 /* All but the end of a chat's turn. */
 static int read_config(const struct tune_flags *flags, const struct tune_tokenizer *tok, struct tune_generation_config *c, char *told)
 {
     char folder[TUNE_PATH_MAX];
+    const char *from = folder; /* the folder whose rules hold */
     struct tune_generation_config adapter = {0};
     *c = (struct tune_generation_config){0};
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_generation_config_read(c, folder, tok));
-    int status = check_ids(flags, c);
-    if (flags->adapter && status == 0)
-        status = tune_generation_config_read(&adapter, flags->adapter, tok);
+    int status = flags->adapter ? tune_generation_config_read(&adapter, flags->adapter, tok) : 0;
     for (int i = 0; i < adapter.end_count && status == 0; i++)
         status = tune_generation_config_end(c, adapter.ends[i]);
     if (adapter.said) {
@@ -161,6 +161,7 @@ static int read_config(const struct tune_flags *flags, const struct tune_tokeniz
     tune_generation_config_told(&adapter, words, sizeof words);
     if (*words || *adapter.left_out) { /* the adapter's file takes the place of the model's */
         struct tune_generation_config old = *c;
+        from = flags->adapter;
         c->rules = adapter.rules;
         memcpy(c->stops, adapter.stops, sizeof c->stops);
         c->stop_count = adapter.stop_count;
@@ -170,7 +171,7 @@ static int read_config(const struct tune_flags *flags, const struct tune_tokeniz
     tune_generation_config_free(&adapter);
     TRY(status);
     TRY(read_sampling(flags, c));
-    return settle_rules(flags, c, told);
+    return settle_rules(flags, from, c, told);
 }
 
 /* The token that ends the assistant's turn, by the chat template. */

@@ -195,6 +195,9 @@ static int count_text(const jval *text, uint8_t mark, const char *turn, const ui
     return 0;
 }
 
+/* Each text is looked for in the whole turn, so only the first parts and calls of a message count. */
+enum { MOST_PARTS = 64 };
+
 int tune_chat_left_out(jrun *run, const jval *message, uint8_t mark, const struct tune_jinja_turn *turn,
                        const struct tune_jinja_output *out, size_t *said, size_t *left_out)
 {
@@ -205,10 +208,10 @@ int tune_chat_left_out(jrun *run, const jval *message, uint8_t mark, const struc
     const jval *content = tune_chat_member(run, message, "content"), *calls = tune_chat_member(run, message, "tool_calls");
     TRY(count_text(tune_chat_member(run, message, "reasoning_content"), mark, text, marks, size, said, left_out));
     TRY(count_text(content, mark, text, marks, size, said, left_out));
-    for (size_t i = 0; content && content->type == JINJA_LIST && i < content->list->count; i++)
+    for (size_t i = 0; content && content->type == JINJA_LIST && i < content->list->count && i < MOST_PARTS; i++)
         if (content->list->items[i].type == JINJA_DICT)
             TRY(count_text(tune_chat_member(run, &content->list->items[i], "text"), mark, text, marks, size, said, left_out));
-    for (size_t i = 0; calls && calls->type == JINJA_LIST && i < calls->list->count; i++) {
+    for (size_t i = 0; calls && calls->type == JINJA_LIST && i < calls->list->count && i < MOST_PARTS; i++) {
         const jval *call = &calls->list->items[i];
         const jval *function = call->type == JINJA_DICT ? tune_chat_member(run, call, "function") : NULL;
         call = function && function->type == JINJA_DICT ? function : call;

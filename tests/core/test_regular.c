@@ -76,7 +76,7 @@ static void what_is_refused(void **state)
         {"a**", "doubled repetition"}, {"a{2}{3}", "doubled repetition"}, {"a++", "possessive"}, {"a{3,2}", "bounds that no text has"},
         {"[b-a]", "the wrong way round"}, {"[a-\\d]", "the wrong way round"}, {"\\q", "a backslash stands before a letter"},
         {"a\\", "ends with a backslash"}, {"(a)\\1", "references to groups"}, {"(?P=a)", "references to groups"},
-        {"(?>a)", "not known here"}, {"(?(1)a)", "not known here"}, {"(?x)a", "of flags"}, {"a(?i)", "elsewhere than at the beginning"},
+        {"(?>a)", "not known here"}, {"(?(1)a)", "not known here"}, {"(?x)a", "of flags"}, {"(?i", "a '(' is not closed"}, {"a(?i)", "elsewhere than at the beginning"},
         {"\xc3\xa9", "outside ASCII"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -75,7 +75,7 @@ static void numbers_and_texts(void **state)
     assert_int_equal(tune_dataset_number(d, 3, "w", &value), -1);
     assert_error_has("a.jsonl:4: column \"w\" is much, expected a number");
     assert_int_equal(tune_dataset_number(d, 0, "weight", &value), -1);
-    assert_error_has("no column \"weight\"; its rows have: text, w, who, meta");
+    assert_error_has("its first rows have no column \"weight\"; they have: text, w, who, meta");
     assert_int_equal(tune_dataset_text(d, 4, "who", &text), -1);
     assert_error_has("row 4: the set has 4 rows");
     assert_int_equal(tune_dataset_number(d, -1, "w", &value), -1);

@@ -397,6 +397,15 @@ static void system_and_history(void **state)
     assert_bad(d, 4, "s.jsonl:5: the column \"history\" is no list of [question, answer] in this row");
     assert_bad(d, 5, "s.jsonl:6: the column \"history\" is no list of [question, answer] in this row");
     tune_dataset_free(d);
+    d = OPEN("s.jsonl", "{\"instruction\": \"q\", \"output\": \"o\", \"system\": null}\n"
+                        "{\"instruction\": \"q\", \"output\": \"o\", \"system\": \"Be.\"}\n"
+                        "{\"instruction\": \"q\", \"output\": \"o\", \"system\": [\"x\"]}\n", NULL);
+    assert_row(d, 1, "Be.\n\n" TURN("q") "[o$]"); /* the first row has none, and does not decide */
+    assert_bad(d, 2, "s.jsonl:3: the column \"system\" is a list or an object in this row, expected text");
+    tune_dataset_free(d);
+    REFUSED("s.jsonl", "{\"instruction\": \"q\", \"output\": \"o\", \"meta\": {\"system\": \"S\"}}",
+            "none of the first rows has a value at \"meta.sytem\" (`columns` system=meta.sytem); its columns are: instruction, output, meta",
+            .columns = "system=meta.sytem");
     d = OPEN("s.jsonl", rows, .append_token = "none"); /* the turns before end in none, either */
     assert_row(d, 0, "Be <|end|>.\n\n" TURN("a") "[b]\n\n" TURN("c") "[d]\n\n### Instruction:\nq\n\n### Input:\ni\n\n### Response:\n[o]");
     tune_dataset_free(d);
@@ -445,6 +454,8 @@ static void csv_separators(void **state)
     REFUSED("c.csv", "Frage;Antwort\na;b\n", "it has: Frage, Antwort; give", NULL);
     REFUSED("c.csv", "a;b\nx y z\n", "c.csv: its first line names one column, \"a;b\", with a semicolon in it", NULL);
     REFUSED("c.csv", "\"a,b\"\n\"c,d\"\n", "one column, \"a,b\", with a comma in it", NULL);
+    REFUSED("j.jsonl", "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"b\"}], "
+                       "\"data\": [{\"text\": \"x\"}]}", "its rows are conversations", NULL); /* a row, not a list of rows */
     REFUSED("c.tsv", "a|b\nx y z\n", "one column, \"a|b\", with a bar (|) in it", .format = TUNE_DATASET_TSV);
     d = OPEN("c.csv", "a;b\nx y z\n", .text_field = "a;b");
     assert_row(d, 0, "x[ y z$]");

@@ -53,12 +53,12 @@ touch "night/20200101T000000.000000Z-$(hostname | tr -c 'A-Za-z0-9._\n-' _)-4194
 touch "night/20200101T000000.000000Z-another-host-4194305.h5.tmp-4194305"
 touch "night/20200101T000000.000000Z-$(hostname | tr -c 'A-Za-z0-9._\n-' _)-$$.h5.tmp-$$" # this shell lives
 mkdir night/spaces && touch night/store.json.tmp-17 night/spaces/s.yaml.tmp-18446744073709551615 night/spaces/kept.tmp-x
-touch -d '1 hour ago' night/*.tmp-* night/spaces/*.tmp-*
+touch -d '2 hours ago' night/*.tmp-* night/spaces/*.tmp-*
 touch -d '2 days ago' "night/20200101T000000.000000Z-third-host-7.h5.tmp-7"
 touch "night/20200101T000001.000000Z-$(hostname | tr -c 'A-Za-z0-9._\n-' _)-4194305.h5.tmp-4194305" # a minute ago it was not there
 is "a later writer" "$store" write night 900 0 1
 is "removes what a dead process of this host left, and nothing else" test "$(ls night | grep -c tmp-4194305)" = 2
-is "nor a name without a number, but records of any age above a minute, and what another host left two days ago" test "$(cd night && ls -d store.json.tmp-* spaces/* *third-host* 2>/dev/null | tr '\n' ' ')" = "spaces/kept.tmp-x "
+is "nor a name without a number, but records of two hours, and what another host left two days ago" test "$(cd night && ls -d store.json.tmp-* spaces/* *third-host* 2>/dev/null | tr '\n' ' ')" = "spaces/kept.tmp-x "
 rm -r night/spaces
 is "nor what a live process began an hour ago" eval 'ls night/*.tmp-$$ && rm night/*.tmp-$$'
 is "readers do not mind" acknowledged night 900 /dev/null

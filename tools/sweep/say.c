@@ -222,11 +222,21 @@ static void say_next(int stopped)
     int n = snprintf(where, sizeof where, "operation == ");
     tune_value_json(&id, where + n, sizeof where - (size_t)n);
     snprintf(stable, sizeof stable, "%g", r->until_stable);
+    if (!stopped && r->set) { /* a line for each experiment */
+        for (int i = 0, k; i < sweep.space->reference_count; i++) {
+            for (k = 0; k < i && sweep.protocols[k].experiment != sweep.protocols[i].experiment;)
+                k++;
+            if (k < i)
+                continue;
+            say_word("# look at them        samples rows ", sweep.protocols[i].experiment->name);
+            say_word(" --where ", where);
+            say_word(" --store ", my.store);
+            putchar('\n');
+        }
+        return;
+    }
     if (stopped) {
         say_word("# go on with          sweep --resume ", r->id);
-    } else if (r->set) {
-        say_word("# look at them        samples rows ", sweep.protocols[0].experiment->name);
-        say_word(" --where ", where);
     } else if (r->budget) {
         say_word("# look at the last    samples best ", my.space);
         say_word(" --operation ", r->id);
@@ -235,7 +245,7 @@ static void say_next(int stopped)
         say_word("# look at them        samples show ", my.space);
     }
     say_word(" --store ", my.store);
-    if (!stopped && !r->set && r->until_stable > 0)
+    if (!stopped && r->until_stable > 0)
         say_word(" --until-stable ", stable);
     putchar('\n');
 }

@@ -28,7 +28,7 @@ static void tell_other(const struct tune_other *o)
 {
     printf("# other inputs        %lld result%s of these entities", (long long)o->rows, o->rows == 1 ? "" : "s");
     if (o->values > 1)
-        printf(" with %d other values of %s", o->values, o->names);
+        printf(" with %d %sother values of %s", o->values, o->values == TUNE_OTHER_VALUES ? "or more " : "", o->names);
     if (!o->settable) {
         sweep_print(" with ", o->inputs);
         puts(", which --set cannot give: they do not count here");

@@ -9,7 +9,7 @@
 #include "core/try.h"
 #include "sweeps/discovery/dimensions.h"
 
-enum { MOST = 16, VALUES = 256, TEXT = 512 };
+enum { MOST = 16, TEXT = 512 };
 
 /* Other values, and how many rows have them. */
 struct other_values {
@@ -23,7 +23,7 @@ struct other_names {
     char names[TEXT];
     int64_t rows;
     int count;                  /* of values */
-    struct other_values values[VALUES];
+    struct other_values values[TUNE_OTHER_VALUES];
 };
 
 /* A pass over the rows of an experiment. */
@@ -97,7 +97,7 @@ static void count_row(struct other_names *o, const struct difference *d)
     while (i < o->count && strcmp(o->values[i].inputs, d->inputs))
         i++;
     o->rows++;
-    if (i == VALUES)
+    if (i == TUNE_OTHER_VALUES)
         return;
     if (i == o->count) {
         o->values[o->count] = (struct other_values){.settable = d->settable};

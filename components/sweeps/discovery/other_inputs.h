@@ -5,12 +5,15 @@
 
 #include "sweeps/discovery/rows.h"
 
+enum { TUNE_OTHER_VALUES = 256 };
+
 /* Results with other values of some inputs. */
 struct tune_other {
     const struct tune_experiment *e;
     const char *names;          /* of the inputs: "steps,how" */
     int64_t rows;
-    int values;                 /* number of different values, or combinations of them */
+    int values;                 /* number of different values, or combinations of them; at most
+                                 * TUNE_OTHER_VALUES are counted */
     const char *inputs;         /* those of most rows: "steps=20,how=fast", as `set` takes them */
     bool settable;              /* false: `set` cannot give them */
     int64_t most;               /* number of rows with these */

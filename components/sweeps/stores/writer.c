@@ -92,7 +92,8 @@ static struct tune_store_writer *writer_of(struct tune_store *s)
 /* ---- the file ---- */
 
 /* The age in seconds above which this temporary file was left by a killed process; -1: its process
- * is alive. Rows of another host may wait in a stopped process: they get a day. */
+ * is alive. Rows of another host may wait in a stopped process: they get a day. A record, whose
+ * name does not say who writes it, gets an hour. */
 static int least_age(const char *name, const char *host)
 {
     char tail[128];
@@ -101,7 +102,7 @@ static int least_age(const char *name, const char *host)
     snprintf(tail, sizeof tail, "-%s-%ld.h5.tmp-%ld", host, pid, pid);
     size_t n = strlen(name), m = strlen(tail);
     if (!strstr(name, ".h5.tmp-"))
-        return LEFTOVER_S;
+        return 3600;
     if (pid <= 0 || n <= m || strcmp(name + n - m, tail))
         return 24 * 3600;
     return pid == getpid() || (kill((pid_t)pid, 0) < 0 && errno == ESRCH) ? LEFTOVER_S : -1;
