@@ -788,9 +788,28 @@ static void forms_of_tools(void **state)
                "~<|im_start|>assistant\n[b~<|im_end|>]\n");
 }
 
+/* More texts than the row has bytes, as where a column is read twice. */
+static void kept_twice(void **state)
+{
+    (void)state;
+    struct tune_conversation c = {0};
+    assert_ok(tune_conversation_begin(&c, 8));
+    for (int i = 0; i < 40; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "text %d", i);
+        assert_ok(tune_conversation_add_copy(&c, "user", (struct tune_text){text, strlen(text)}));
+    }
+    for (int i = 0; i < 40; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "text %d", i);
+        assert_string_equal(c.items[i].content.data, text);
+    }
+    tune_conversation_free(&c);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(own),    cmocka_unit_test(formats), cmocka_unit_test(system_column),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(own), cmocka_unit_test(kept_twice),    cmocka_unit_test(formats), cmocka_unit_test(system_column),
                                        cmocka_unit_test(borders), cmocka_unit_test(left_out), cmocka_unit_test(arguments),
                                        cmocka_unit_test(as_people_have_them), cmocka_unit_test(not_mended),   cmocka_unit_test(shown),
                                        cmocka_unit_test(refused), cmocka_unit_test(hashes),    cmocka_unit_test(warned),

@@ -43,6 +43,10 @@ sets "\"forced_eos_token_id\": $q, \"max_new_tokens\": 4, \"suppress_tokens\": [
 is "forced_eos_token_id: the last token" eval 'answer --prompt x >a && says kkkq'
 sets "\"forced_bos_token_id\": $q, \"max_new_tokens\": 2, \"suppress_tokens\": [$(all_but "$k|$q")], \"bad_words_ids\": [[$q]]"
 is "forced_bos_token_id: behind a prompt of one token" eval 'answer --prompt k --format text >a && says qk && answer --prompt kk --format text >a && says kk'
+sets "\"bad_words_ids\": [[99999]], \"max_new_tokens\": 2"
+refused "an id that the model lacks: the file is named" 1 "model/generation_config.json: \"bad_words_ids\" has the id 99999" "$generate" --model model --prompt x
+is "... --bad-words-ids none takes it out" eval 'answer --prompt x --bad-words-ids none >a'
+sets "\"forced_bos_token_id\": $q, \"max_new_tokens\": 2, \"suppress_tokens\": [$(all_but "$k|$q")], \"bad_words_ids\": [[$q]]"
 is "the ends are forbidden at first" eval 'answer --prompt x --forced-bos-token-id none --bad-words-ids none --max-new-tokens 1 >a'
 first=$(id_of "$(cat a)")
 eos="[0, $first]"

@@ -110,6 +110,7 @@ for f in model/*; do
     cp "$f" "$repository/blobs/b-${f##*/}" && ln -s "../../blobs/b-${f##*/}" "$repository/snapshots/$commit/${f##*/}"
     ln -s "../../../blobs/b-${f##*/}" "$repository/snapshots/$commit/deep/${f##*/}"
 done
+mkdir -p Org/another; rm -rf out; is "a snapshot by its id, beside a folder of the same owner" fit Org/Tiny out
 rm -rf out; is "a snapshot in the Hub cache, by its path" fit $repository/snapshots/$commit out
 rm -rf out; is "a folder below a snapshot" fit $repository/snapshots/$commit/deep out
 rm -rf out; is "the snapshot by its id" fit Org/Tiny out
