@@ -5,6 +5,7 @@
 #include <cjson/cJSON.h>
 
 #include "files/cjson.h"
+#include "datasets/conversation.h"
 #include "marked_rows.h"
 #include "models/companions.h"
 
