@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 {
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "text to token ids and back, JSON lines on stdin");
     struct tune_tokenizer *t = GET(tune_get_tokenizer(&my.tune));
-    tune_tokenizer_limit(t, 0); /* ids are shown, whatever rows a model has */
+    tune_tokenizer_limit(t, 0); /* ids of added tokens are shown, whatever rows a model has */
     if (tune_tokenizer_warning(t)) {
         fputs("tokenize: warning: ", stderr);
         tune_print_line_of(stderr, tune_tokenizer_warning(t)); /* it has what the file spells */

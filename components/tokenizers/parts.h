@@ -93,6 +93,7 @@ struct tune_tokenizer {
     char warning[768];       /* about added tokens whose id in the file is wrong; "": none */
     int lies;                /* number of these tokens */
     int32_t limit;           /* rows of the model's vocabulary; 0: not known */
+    size_t own_warning;      /* length of the warning before the limit added to it */
     uint64_t seed; /* random seed of the hash tables, so that a file cannot cause collisions */
     /* model */
     char *spellings;         /* storage of the vocabulary's spellings */

@@ -154,6 +154,8 @@ int tune_tokenizer_limit(struct tune_tokenizer *t, int32_t rows)
 {
     char names[200] = "";
     int32_t beyond = 0;
+    if (t->limit)
+        t->warning[t->own_warning] = 0;
     t->limit = 0;
     for (int32_t id = rows; rows > 0 && id < t->size; id++) {
         if (!tune_tokenizer_token(t, id))
@@ -165,9 +167,10 @@ int tune_tokenizer_limit(struct tune_tokenizer *t, int32_t rows)
             tune_append_item(names, sizeof names, "%.60s", tune_tokenizer_token(t, id));
     }
     t->limit = beyond ? rows : 0;
-    if (beyond && !*t->warning)
-        snprintf(t->warning, sizeof t->warning, "the model's vocabulary has %d rows, and none for %s%s: a row of data with one of them is "
-                 "an error", (int)rows, names, beyond > 3 ? " and others" : "");
+    t->own_warning = strlen(t->warning);
+    if (beyond)
+        tune_append(t->warning, sizeof t->warning, "%sthe model's vocabulary has %d rows, and none for %s%s: a row of data with one of them is "
+                 "an error", *t->warning ? "; " : "", (int)rows, names, beyond > 3 ? " and others" : "");
     return 0;
 }
 
