@@ -93,8 +93,10 @@ class Folder:
             ends.append((at, trained))
         at = 0
         for i in ids:
-            mask.append(next(trained for end, trained in ends if at < end))
+            first = next(k for k, (end, _) in enumerate(ends) if at < end)
             at += self.width(i)
+            covered = [trained for k, (_, trained) in enumerate(ends) if k == first or (k > first and ends[k - 1][0] < at)]
+            mask.append(any(covered) if conversation else covered[0])  # transformers' assistant mask has tokens that cover a border
         assert at == ends[-1][0], "bytes of the tokens are not those of the text"
         if self.bos and not conversation:  # masked, unless all of the row is trained; the first token never is
             ids, mask = [self.peer.convert_tokens_to_ids(BOS)] + ids, [False] + mask
