@@ -8,10 +8,12 @@ tiny model 1 --dtype float32 >/dev/null
 head -5 "$data" >rows.jsonl
 
 # cheap NAME TEXT COMMAND... - refused with exit code 1 and that text, in at most 20 s of processor time and 1.5 GB of memory.
+seconds=20 # of processor time
+! sanitized || seconds=60
 cheap() {
     cheap_name=$1 cheap_text=$2
     shift 2
-    refused "$cheap_name" 1 "$cheap_text" quick 20 within 1500000 timeout 300 "$@"
+    refused "$cheap_name" 1 "$cheap_text" quick $seconds within 1500000 timeout 300 "$@"
 }
 # root reads everything: what cannot be read is tried as nobody, where nobody reaches the programs
 as= nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
@@ -62,7 +64,7 @@ fit "nor a number in quotes" "expected a number" config
 sed 's/"hidden_size":[^,]*/"hidden_size": 1e999/' model/config.json >config/config.json
 fit "an infinite size" "hidden_size" config
 sed 's/"hidden_size":[^,]*/"hidden_size": 131072/; s/"vocab_size":[^,]*/"vocab_size": 16777216/; s/"num_hidden_layers":[^,]*/"num_hidden_layers": 1024/' model/config.json >config/config.json
-refused "a model of ten trillion weights: nothing is allocated" 3 "not enough memory" quick 20 within 1500000 timeout 300 \
+refused "a model of ten trillion weights: nothing is allocated" 3 "not enough memory" quick $seconds within 1500000 timeout 300 \
     "$BUILD/finetune_full" --model config --dataset rows.jsonl --max-length 32 --max-steps 1 --output run
 
 # ---- model.safetensors ----
@@ -121,5 +123,5 @@ tokens "an added token of 100 MB" "an added token of 100000000 bytes" words
 tokens "fifteen million keys nobody knows" 'no "model"' words
 { printf '%s"model":{"vocab":{"' "$stages"; head -c 100000000 /dev/zero | tr '\0' x; printf '":0},"merges":[]}}'; } >words/tokenizer.json
 echo '{"text":"x"}' >line
-is "a vocabulary of one word of 100 MB is one" quick 20 within 1500000 timeout 300 sh -c '"$0" --model words <line' "$BUILD/tokenize"
+is "a vocabulary of one word of 100 MB is one" quick $seconds within 1500000 timeout 300 sh -c '"$0" --model words <line' "$BUILD/tokenize"
 finish
