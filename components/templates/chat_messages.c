@@ -156,7 +156,7 @@ static size_t squeeze(const char *text, const uint8_t *marks, uint8_t mark, size
 {
     size_t n = 0;
     for (size_t i = 0; i < size; i++)
-        if ((text[i] < 0 || text[i] > ' ') && (!marks || (marks[i] & ~TUNE_JINJA_PIECE) == mark))
+        if ((unsigned char)text[i] > ' ' && (!marks || (marks[i] & ~TUNE_JINJA_PIECE) == mark))
             to[n++] = text[i];
     return n;
 }
