@@ -3,6 +3,10 @@
 # copy of the tree gets one. The checks, the far device and the profiler know it from the list.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
+if sanitized; then
+    skip "a new operation" "the copy is built without sanitizers, as by make test"
+    finish
+fi
 copy=$tmp/copy
 mkdir -p "$copy/build"
 cp -r Makefile components tools tests "$copy" || exit 1

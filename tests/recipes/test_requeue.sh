@@ -2,6 +2,10 @@
 # test_requeue.sh - --requeue: one command, given again and again, begins its run, goes on with it and finishes it. In a job of
 # Slurm it puts the job back into the queue. Slurm's scontrol is a script here; tests/slurm/slurm_requeue.sh asks a real Slurm.
 . tests/tap.sh
+if sanitized; then
+    skip "runs put back into the queue" "test_resume.sh stops and resumes runs with sanitizers"
+    finish
+fi
 full=$BUILD/finetune_full
 head -60 datasets/stories.jsonl >"$tmp/rows.jsonl"
 cd "$tmp" || exit 1

@@ -2,6 +2,10 @@
 # test_cpu_share.sh - rows say how much of its cores a measurement had, and whether its speed became stable. Disturbed ones are
 # measured again.
 . tests/tap.sh
+if sanitized; then
+    skip "shares of cores" "programs that only compute are measured; other tests of sweeps run the same code with sanitizers"
+    finish
+fi
 cd "$tmp" || exit 1
 sweep=$BUILD/sweep samples=$BUILD/samples
 mkdir exp
