@@ -72,5 +72,5 @@ for o in "" --packing; do
     is "weights of 1 change nothing $o" eval 'train w$n weights $o && train p$n finetune_full $o && each w$n loss >a.txt && each p$n loss | diff a.txt -'
     is "weights of 2 double the loss $o" eval 'train t$n weights $o --dataset two.jsonl && near "$(figure t$n loss_first)" "$(awk "BEGIN { printf \"%.17g\", 2 * $(figure p$n loss_first) }")"'
 done
-is "a column that no row has is an error that names the others" eval '! train no weights --dataset none.jsonl && [ $code = 2 ] && grep -q "none.jsonl: no column \"weight\"; its rows have: prompt, completion" no.out'
+is "a column that no row has is an error that names the others" eval '! train no weights --dataset none.jsonl && [ $code = 2 ] && grep -q "none.jsonl: its first rows have no column \"weight\"; they have: prompt, completion" no.out'
 finish
