@@ -7,8 +7,8 @@ CC=${CC:-cc}
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 mkdir -p "$(dirname "$out")"
-: >"$out.new"
-: >"$out.found.new"
+: >"$tmp/new"
+: >"$tmp/found.new"
 found=
 
 # look NAME pkg "default cflags" "default libs" "header" "expression" package
@@ -24,15 +24,15 @@ look() {
     if [ -z "$how" ] && $CC $cflags "$tmp/t.c" $libs -o "$tmp/t" 2>/dev/null; then
         how="compiles with ${libs:-$header}"
     fi
-    printf '%s_CFLAGS ?= %s\n' "$name" "$cflags" >>"$out.new"
-    [ -z "$libs" ] || printf '%s_LIBS ?= %s\n' "$name" "$libs" >>"$out.new"
+    printf '%s_CFLAGS ?= %s\n' "$name" "$cflags" >>"$tmp/new"
+    [ -z "$libs" ] || printf '%s_LIBS ?= %s\n' "$name" "$libs" >>"$tmp/new"
     if [ -n "$how" ]; then
-        printf '# %-8s found: %s\n' "$name" "$how" >>"$out.found.new"
+        printf '# %-8s found: %s\n' "$name" "$how" >>"$tmp/found.new"
         found="$found $name"
     else
-        [ "$name" != CMOCKA ] || { printf '# CMOCKA   not found; only the tests need it: make setup-test\n' >>"$out.found.new"; return; }
+        [ "$name" != CMOCKA ] || { printf '# CMOCKA   not found; only the tests need it: make setup-test\n' >>"$tmp/found.new"; return; }
         printf '# %-8s NOT FOUND: make setup (Debian: apt-get install %s), or set %s_CFLAGS%s\n' \
-            "$name" "$package" "$name" "${libs:+ and ${name}_LIBS}" >>"$out.found.new"
+            "$name" "$package" "$name" "${libs:+ and ${name}_LIBS}" >>"$tmp/found.new"
     fi
 }
 look CJSON libcjson "" "-lcjson" cjson/cJSON.h 'cJSON_Parse("1") != NULL' libcjson-dev
@@ -44,8 +44,8 @@ hdf5=hdf5 cflags= libs=-lhdf5
 pkg-config --exists hdf5-serial 2>/dev/null && hdf5=hdf5-serial
 [ ! -d /usr/include/hdf5/serial ] || { cflags=-I/usr/include/hdf5/serial; libs=-lhdf5_serial; }
 look HDF5 $hdf5 "$cflags" "$libs" hdf5.h 'H5Dget_chunk_info_by_coord(0, NULL, NULL, NULL, NULL)' libhdf5-dev
-case "$found" in *HDF5*) echo "SWEEPS_FOUND = yes" >>"$out.new" ;; esac
-case "$found" in *YAML*) echo "YAML_FOUND = yes" >>"$out.new" ;; esac
+case "$found" in *HDF5*) echo "SWEEPS_FOUND = yes" >>"$tmp/new" ;; esac
+case "$found" in *YAML*) echo "YAML_FOUND = yes" >>"$tmp/new" ;; esac
 # The instruction sets that devices/cpu is compiled for, from the oldest to the newest, and the flags of each.
 case $($CC -dumpmachine 2>/dev/null) in
 x86_64-*) sets="x86_64_v2 x86_64_v3 x86_64_v4 avx512_bf16 amx" ;;
@@ -66,19 +66,21 @@ for set in $sets; do
     neon_bf16) flags="-march=armv8.2-a+bf16" ;;
     *) flags= ;;
     esac
-    echo "CPU_$set ?= $flags" >>"$out.new"
+    echo "CPU_$set ?= $flags" >>"$tmp/new"
     # shellcheck disable=SC2086
     if compiles $flags; then
         can="$can $set"
     else
-        printf '# this compiler cannot make the kernels for %s\n' "$set" >>"$out.found.new"
+        printf '# this compiler cannot make the kernels for %s\n' "$set" >>"$tmp/found.new"
     fi
 done
-printf 'CPU_generic ?=\nCPU_native ?= %s\nCPU_SETS ?=%s\n' "$native" "${can:- generic}" >>"$out.new"
-printf '# kernels for:%s\n' "$(echo "${can:- generic}" | tr _ -)" >>"$out.found.new"
-# Unchanged results leave the files, and so all objects, as they are.
-for f in "$out.found" "$out"; do
-    if [ -f "$f" ] && cmp -s "$f.new" "$f"; then rm -f "$f.new"; else mv "$f.new" "$f"; fi
-done
+printf 'CPU_generic ?=\nCPU_native ?= %s\nCPU_SETS ?=%s\n' "$native" "${can:- generic}" >>"$tmp/new"
+printf '# kernels for:%s\n' "$(echo "${can:- generic}" | tr _ -)" >>"$tmp/found.new"
+# Unchanged results leave the files, and so all objects, as they are. Two at once each write whole files.
+put() { # NEW FILE
+    cmp -s "$1" "$2" || { cp "$1" "$2.$$" && mv -f "$2.$$" "$2"; }
+}
+put "$tmp/found.new" "$out.found"
+put "$tmp/new" "$out"
 touch "$out.found"
 [ "$out" -nt "$0" ] || touch "$out"
