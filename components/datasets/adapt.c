@@ -65,9 +65,9 @@ static int write_message(const struct tune_chat_message *m, FILE *to)
     j.python = true; /* as the rows are read */
     more = tune_json_object(&j);
     while (more >= 0 && (more = tune_json_key(&j, &key)) == 1) {
-        bool content = tune_text_equal(key, "content"), null = false;
+        bool content = tune_text_equal(key, "content");
         for (size_t i = 0; i < sizeof more_than_text / sizeof *more_than_text; i++)
-            if (tune_text_equal(key, more_than_text[i]) && !(null = tune_json_peek(&j) == TUNE_JSON_NULL))
+            if (tune_text_equal(key, more_than_text[i]) && tune_json_peek(&j) != TUNE_JSON_NULL)
                 plain = 0;
         if ((content ? write_content(&j, to) : tune_json_skip(&j)) < 0)
             more = -1;

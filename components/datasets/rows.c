@@ -221,12 +221,17 @@ static int settle_format(struct tune_rows *rows, const char *first)
     return 0;
 }
 
+static bool is_ascii(char c)
+{
+    return c && !(c & 0x80);
+}
+
 /* True if the first bytes are those of UTF-16: a byte order mark, or two letters beside zeros. */
 static bool is_utf16(const char *p, size_t size)
 {
     if (size >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0))
         return true;
-    return size >= 4 && ((!p[0] && p[1] > 0 && !p[2] && p[3] > 0) || (p[0] > 0 && !p[1] && p[2] > 0 && !p[3]));
+    return size >= 4 && ((!p[0] && is_ascii(p[1]) && !p[2] && is_ascii(p[3])) || (is_ascii(p[0]) && !p[1] && is_ascii(p[2]) && !p[3]));
 }
 
 /* Skip the byte order mark and, in a JSON file, the opening bracket. */

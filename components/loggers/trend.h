@@ -52,7 +52,8 @@ struct tune_trend {
 
 /* tune_trend_add - add the loss of a step. 1: it has risen by now. -1: it has come back: it is
  * below the mean of the first 5, or 1.5 times step 1 if it rose above that. 0: no change.
- * tune_trend_good - the number of losses before the rise began: its weights are good. 0: none. */
+ * tune_trend_good - the number of losses before the rise began. The last of them is that of good
+ * weights: those before its step's update. 0: none. */
 int tune_trend_add(struct tune_trend *t, double loss);
 int64_t tune_trend_good(const struct tune_trend *t);
 

@@ -386,7 +386,7 @@ static void folders_appear_whole(void **state)
     assert_error_has("new"); /* still the reason */
     assert_true(tune_file_exists(inner));
 
-    /* What killed processes left beside a path goes when somebody writes there: not what a living one writes, nor what is locked. */
+    /* Beginning a file removes the temporary files of killed processes beside it. Those of living processes stay, and locked ones. */
     static const char *const beside[] = {"out.tmp-4194303", "out.tmp-4194302", "out.tmp-1", "out.tmp-x", "outer.tmp-4194303"};
     struct tune_file_writer file;
     for (int i = 0; i < 5; i++)

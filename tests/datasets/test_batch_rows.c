@@ -1,32 +1,9 @@
 /* test_batch_rows.c - what a recipe knows of a batch's rows: their numbers, other columns of the file, and their order. */
+#include "byte_tokenizer.h"
+
 #include "core/batch.h"
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
-#include "files/file.h"
-#include "test.h"
-#include "tokenizers/tokenizer.h"
-
-static const char *folder;
-static struct tune_tokenizer *bytes;
-
-static int setup(void **state)
-{
-    (void)state;
-    char path[TUNE_PATH_MAX];
-    folder = test_folder();
-    snprintf(path, sizeof path, "%s/tokenizer.json", folder);
-    assert_ok(tune_tokenizer_train(path, "ab", 2, 257, (const char *const[]){"<|endoftext|>"}, 1));
-    bytes = tune_tokenizer_open(path);
-    assert_got(bytes);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    tune_tokenizer_free(bytes);
-    return tune_file_remove_folder(folder);
-}
 
 static struct tune_dataset *open_as(const char *name, const char *text, struct tune_dataset_options o)
 {

@@ -182,8 +182,8 @@ static struct tune_tokenizer *words(void)
     return tok;
 }
 
-/* Where a prompt ends in a space, the token of the space and the answer's first word is trained in conversations, as transformers'
- * mask of the assistant has it (5.0: " yes" 1, "!" 1, the end 1), and masked in prompts, as in TRL. */
+/* A prompt ends in a space, which the tokenizer joins with the answer's first word. In conversations that token is trained, as in
+ * transformers' mask of the assistant (5.0: " yes" 1, "!" 1, the end 1). After a prompt it is masked, as in TRL. */
 static void borders(void **state)
 {
     (void)state;
@@ -216,7 +216,7 @@ static void borders(void **state)
     bytes = single;
 }
 
-/* What a template leaves out of the assistant's text: bytes without white space. */
+/* The survey counts the bytes of the assistant's text that a template leaves out, without white space. */
 static void left_out(void **state)
 {
     (void)state;
@@ -301,7 +301,7 @@ static void put_templates(void)
                           "{{ m.role[0] + ':' + m.content + ';' }}{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
 }
 
-/* What a template takes is left to it; only what it refuses or leaves out is changed, and noted. */
+/* A conversation changes only where its template would refuse it or leave a part out, and each change is noted. */
 static void as_people_have_them(void **state)
 {
     (void)state;

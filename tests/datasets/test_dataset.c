@@ -3,38 +3,14 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
+#include "byte_tokenizer.h"
+
 #include "core/random.h"
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
 #include "datasets/survey.h"
 #include "files/json.h"
 #include "flags/flags.h"
-#include "test.h"
-#include "tokenizers/tokenizer.h"
-
-/* A tokenizer of single bytes: what a mask shall be can be counted by hand. */
-static const char *folder;
-static struct tune_tokenizer *bytes;
-
-static int setup(void **state)
-{
-    (void)state;
-    static const char *const special[] = {"<|endoftext|>"};
-    char path[TUNE_PATH_MAX];
-    folder = test_folder();
-    snprintf(path, sizeof path, "%s/tokenizer.json", folder);
-    assert_ok(tune_tokenizer_train(path, "ab", 2, 257, special, 1));
-    bytes = tune_tokenizer_open(path);
-    assert_got(bytes);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    tune_tokenizer_free(bytes);
-    return tune_file_remove_folder(folder);
-}
 
 static const char *path_of(const char *name)
 {
