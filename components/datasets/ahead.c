@@ -44,7 +44,7 @@ static void leave_out(struct tune_made *s, const struct tune_example *x)
 
 /* Make the step at w: take rows of the epoch until it has all the labelled rows that fit. 1:
  * interrupted. */
-static int make_step(struct tune_loader *load, const struct tune_loader_place *w)
+static int make_step(struct tune_loader *load, const struct tune_plan_at *w)
 {
     struct tune_made *s = tune_made_at(load, w);
     struct tune_packs *packs = load->o.packing ? tune_packs_at(load, w) : NULL;

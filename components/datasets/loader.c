@@ -136,7 +136,7 @@ int64_t tune_loader_row(const struct tune_loader *load, int64_t epoch, int64_t p
     return row_of(load, place);
 }
 
-void tune_loader_step_on(struct tune_loader *load, struct tune_loader_place *w)
+void tune_loader_step_on(struct tune_loader *load, struct tune_plan_at *w)
 {
     int64_t n = tune_made_at(load, w)->rows;
     w->step++;
@@ -154,7 +154,7 @@ static int64_t steps_of(const struct tune_loader *load, int64_t rows)
 }
 
 /* Number of steps from w to the end of the rows. */
-static int64_t steps_left(const struct tune_loader *load, const struct tune_loader_place *w)
+static int64_t steps_left(const struct tune_loader *load, const struct tune_plan_at *w)
 {
     int64_t here = tune_left_at(load, w), rest = load->total - w->used - here;
     return steps_of(load, here) + rest / load->rows * steps_of(load, load->rows) + steps_of(load, rest % load->rows);
@@ -168,7 +168,7 @@ static int64_t estimate(const struct tune_loader *load, int64_t steps, int64_t r
     if (rows >= load->total)
         return steps;
     double all = rows > 0 ? ceil((double)steps * ((double)load->total / (double)rows)) : 0;
-    const struct tune_loader_place here = {.epoch = rows / load->rows, .offset = rows % load->rows, .used = rows};
+    const struct tune_plan_at here = {.epoch = rows / load->rows, .offset = rows % load->rows, .used = rows};
     int64_t most = steps + steps_left(load, &here);
     return steps == 0 || all > (double)most ? most : all > (double)steps ? (int64_t)all : steps + 1;
 }
@@ -188,7 +188,7 @@ static int plan(struct tune_loader *load)
     load->total = (int64_t)ceil(rows * (1 - 1e-12));
     if (load->total < 1)
         load->total = 1;
-    load->planned = steps_left(load, &(struct tune_loader_place){0}); /* with packing an upper limit */
+    load->planned = steps_left(load, &(struct tune_plan_at){0}); /* with packing an upper limit */
     return 0;
 }
 
@@ -501,7 +501,7 @@ static int begin_step(struct tune_loader *load)
  * labelled. With packing it also sets the position before the current step. */
 static void plan_by_rows(struct tune_loader *load, struct tune_progress *at, int64_t rows)
 {
-    const struct tune_loader_place here = {.epoch = rows / load->rows, .offset = rows % load->rows, .used = rows};
+    const struct tune_plan_at here = {.epoch = rows / load->rows, .offset = rows % load->rows, .used = rows};
     if (load->o.max_steps >= 0)
         return;
     load->planned = load->o.packing ? estimate(load, load->done, rows) : load->done + steps_left(load, &here);
@@ -585,7 +585,7 @@ double tune_loader_waited_s(const struct tune_loader *load)
 }
 
 /* Move to the beginning of a step, before the helper makes its first row. */
-static void restart(struct tune_loader *load, int64_t step, const struct tune_loader_place *w)
+static void restart(struct tune_loader *load, int64_t step, const struct tune_plan_at *w)
 {
     tune_ahead_stop(load);
     load->at = load->ahead = *w;
@@ -607,7 +607,7 @@ int tune_loader_seek(struct tune_loader *load, const struct tune_progress *at)
         return tune_error_set("cannot go on behind step %lld and row %lld: the plan has %lld "
                               "rows; rows, `epochs` or `train_split` are not those of the run",
                               (long long)at->step, (long long)at->rows, (long long)load->total);
-    restart(load, at->step, &(struct tune_loader_place){.step = at->step, .epoch = at->rows / load->rows, .offset = at->rows % load->rows,
+    restart(load, at->step, &(struct tune_plan_at){.step = at->step, .epoch = at->rows / load->rows, .offset = at->rows % load->rows,
                                            .used = at->rows});
     return 0;
 }
@@ -649,6 +649,6 @@ bool tune_loader_bad_row(struct tune_loader *load)
 
 int tune_loader_rewind(struct tune_loader *load)
 {
-    restart(load, 0, &(struct tune_loader_place){0});
+    restart(load, 0, &(struct tune_plan_at){0});
     return 0;
 }

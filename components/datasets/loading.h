@@ -21,7 +21,7 @@
 enum { TUNE_SEGMENTS = 3 }; /* steps in memory, used in turn: the caller's and two ahead */
 
 /* A position in the plan: the beginning of a step. */
-struct tune_loader_place {
+struct tune_plan_at {
     /* offset: rows of this epoch before it; used: rows of all epochs before it */
     int64_t step, epoch, offset, used;
 };
@@ -58,7 +58,7 @@ struct tune_loader {
     struct tune_packs packs[TUNE_SEGMENTS];
     bool held;            /* helper: the example is the first row of the next step */
     /* used by the caller only */
-    struct tune_loader_place at;       /* its step */
+    struct tune_plan_at at;       /* its step */
     bool in_step;
     int64_t now, given;   /* rows of this step; rows up to the last micro-batch handed out */
     int64_t count, put;   /* kept rows, or packs, of this step; number handed out */
@@ -69,7 +69,7 @@ struct tune_loader {
     double waited_s;      /* see tune_loader_waited_s */
     double began_s;       /* monotonic clock at the first tune_loader_more; < 0: not yet */
     /* used by the helper thread only */
-    struct tune_loader_place ahead;
+    struct tune_plan_at ahead;
     pthread_t thread;
     bool running;
     /* shared, protected by lock */
@@ -89,18 +89,19 @@ static inline int64_t tune_smaller(int64_t a, int64_t b)
 }
 
 /* Rows from w to the end of its epoch or of the plan; 0 after the last. */
-static inline int64_t tune_left_at(const struct tune_loader *load, const struct tune_loader_place *w)
+static inline int64_t tune_left_at(const struct tune_loader *load, const struct tune_plan_at *w)
 {
     return tune_smaller(load->rows - w->offset, load->total - w->used);
 }
 
-static inline struct tune_packs *tune_packs_at(struct tune_loader *load, const struct tune_loader_place *w)
+static inline struct tune_packs *tune_packs_at(struct tune_loader *load,
+                                               const struct tune_plan_at *w)
 {
     return &load->packs[w->step % TUNE_SEGMENTS];
 }
 
 /* The step at w, which must be made. */
-static inline struct tune_made *tune_made_at(struct tune_loader *load, const struct tune_loader_place *w)
+static inline struct tune_made *tune_made_at(struct tune_loader *load, const struct tune_plan_at *w)
 {
     return &load->steps[w->step % TUNE_SEGMENTS];
 }
@@ -129,7 +130,7 @@ static inline uint64_t tune_hash_in_place(uint64_t content, int64_t row)
  * tune_loader_fits - 0, or -1 with an error: the row is too long for the loader, or its `pairs`
  * differs from the row. */
 int64_t tune_loader_row(const struct tune_loader *load, int64_t epoch, int64_t place);
-void tune_loader_step_on(struct tune_loader *load, struct tune_loader_place *w);
+void tune_loader_step_on(struct tune_loader *load, struct tune_plan_at *w);
 int tune_loader_fits(const struct tune_loader *load, int64_t row, const struct tune_example *x);
 
 /* tune_ahead_start - start the helper thread, unless it runs.
