@@ -201,10 +201,9 @@ enum { MOST_PARTS = 64 };
 int tune_chat_left_out(jrun *run, const jval *message, uint8_t mark, const struct tune_jinja_turn *turn,
                        const struct tune_jinja_output *out, size_t *said, size_t *left_out)
 {
-    bool one = turn->times == 1;
-    const char *text = out->text + (one ? turn->begin : 0);
-    const uint8_t *marks = out->marks + (one ? turn->begin : 0);
-    size_t size = one ? turn->end - turn->begin : out->size;
+    size_t begin = turn->times == 1 ? turn->begin : 0, size = turn->times == 1 ? turn->end - turn->begin : out->size;
+    const char *text = size > 0 ? out->text + begin : NULL; /* no bytes are allocated for an empty output */
+    const uint8_t *marks = size > 0 ? out->marks + begin : NULL;
     const jval *content = tune_chat_member(run, message, "content"), *calls = tune_chat_member(run, message, "tool_calls");
     TRY(count_text(tune_chat_member(run, message, "reasoning_content"), mark, text, marks, size, said, left_out));
     TRY(count_text(content, mark, text, marks, size, said, left_out));

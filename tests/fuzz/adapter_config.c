@@ -3,22 +3,14 @@
 #include "files/file.h"
 #include "fuzz.h"
 
-static char folder[] = "/tmp/tune-fuzz-XXXXXX", written[TUNE_PATH_MAX];
+static char written[TUNE_PATH_MAX];
 static struct fuzz_file file;
 
-static void remove_folder(void)
-{
-    (void)tune_file_remove_folder(folder);
-}
-
-/* adapter_config.json is a link to the file in memory; what is written goes to a folder beside it. */
+/* What is written goes to a folder beside adapter_config.json. */
 static void make_folder(void)
 {
-    char path[TUNE_PATH_MAX];
-    HOLDS(mkdtemp(folder) && atexit(remove_folder) == 0);
-    file = fuzz_file();
-    HOLDS(tune_path(path, "%s/adapter_config.json", folder) == 0 && tune_file_link(path, file.path) == 0);
-    HOLDS(tune_path(written, "%s/written", folder) == 0 && tune_file_make_folder(written) == 0);
+    file = fuzz_file_in_folder("adapter_config.json");
+    HOLDS(tune_path(written, "%s/written", fuzz_folder()) == 0 && tune_file_make_folder(written) == 0);
 }
 
 static bool same(const char *a, const char *b)
@@ -32,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!file.path[0])
         make_folder();
     fuzz_set(&file, data, size);
-    if (tune_adapter_config_read(&c, folder) < 0) {
+    if (tune_adapter_config_read(&c, fuzz_folder()) < 0) {
         fuzz_refused();
         return 0;
     }

@@ -6,30 +6,16 @@
 #include "models/parameters.h"
 #include "models/weights.h"
 
-static char folder[] = "/tmp/tune-fuzz-XXXXXX";
-static struct fuzz_file file;
+static struct fuzz_file config, index_file;
 
-static void remove_folder(void)
-{
-    (void)tune_file_remove_folder(folder);
-}
-
-static void put(const char *name, const char *target)
-{
-    char path[TUNE_PATH_MAX];
-    HOLDS(tune_path(path, "%s/%s", folder, name) == 0 && tune_file_link(path, target) == 0);
-}
-
-/* config.json and the index are links to the file in memory; beside them lie two shards of one tensor each. */
+/* Beside config.json and the index lie two shards of one tensor each. */
 static void make_folder(void)
 {
     char path[TUNE_PATH_MAX];
-    HOLDS(mkdtemp(folder) && atexit(remove_folder) == 0);
-    file = fuzz_file();
-    put("config.json", file.path);
-    put("model.safetensors.index.json", file.path);
+    config = fuzz_file_in_folder("config.json");
+    index_file = fuzz_file_in_folder("model.safetensors.index.json");
     for (int i = 0; i < 2; i++) {
-        HOLDS(tune_path(path, "%s/%c.safetensors", folder, 'a' + i) == 0);
+        HOLDS(tune_path(path, "%s/%c.safetensors", fuzz_folder(), 'a' + i) == 0);
         struct tune_safetensors_writer *w = tune_safetensors_writer_new(path);
         HOLDS(w && tune_safetensors_writer_declare(w, i ? "y" : "x", TUNE_F32, 1, (int64_t[]){1}) == 0 &&
               tune_safetensors_writer_write(w, "\0\0\0\0", 4) == 0 && tune_safetensors_writer_finish(w) == 0);
@@ -41,7 +27,7 @@ static void check_config(void)
 {
     struct tune_model_config c;
     struct tune_parameters p;
-    if (tune_model_config_read(&c, folder) < 0) {
+    if (tune_model_config_read(&c, fuzz_folder()) < 0) {
         fuzz_refused();
         return;
     }
@@ -63,7 +49,7 @@ static void check_config(void)
 
 static void check_index(void)
 {
-    struct tune_weights *w = tune_weights_open(folder);
+    struct tune_weights *w = tune_weights_open(fuzz_folder());
     if (!w) {
         fuzz_refused();
         return;
@@ -75,11 +61,11 @@ static void check_index(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (!file.path[0])
+    if (!config.path[0])
         make_folder();
     if (size < 1)
         return 0;
-    fuzz_set(&file, data + 1, size - 1);
+    fuzz_set(data[0] & 1 ? &index_file : &config, data + 1, size - 1);
     if (data[0] & 1)
         check_index();
     else

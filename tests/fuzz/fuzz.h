@@ -7,6 +7,7 @@
 #define TUNE_FUZZ_H
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "files/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* A file in memory: opened, mapped and measured like any other, through its path. */
 struct fuzz_file {
     int fd;
-    char path[32];
+    char path[64];
 };
 
 static inline struct fuzz_file fuzz_file(void)
@@ -64,11 +66,45 @@ static inline void fuzz_hold_libyaml(void)
     HOLDS(held);
 }
 
+/* A folder of this process in /tmp; it is removed at the end. */
+static inline const char *fuzz_folder(void);
+static inline void fuzz_remove_folder(void)
+{
+    (void)tune_file_remove_folder(fuzz_folder());
+}
+static inline const char *fuzz_folder(void)
+{
+    static char folder[] = "/tmp/tune-fuzz-XXXXXX";
+    static bool made;
+    if (!made)
+        HOLDS((made = mkdtemp(folder) != NULL) && atexit(fuzz_remove_folder) == 0);
+    return folder;
+}
+
+/* A file in that folder, for readers that take a folder: they refuse links that lead out of it. */
+static inline struct fuzz_file fuzz_file_in_folder(const char *name)
+{
+    struct fuzz_file f;
+    HOLDS((size_t)snprintf(f.path, sizeof f.path, "%s/%s", fuzz_folder(), name) < sizeof f.path);
+    HOLDS((f.fd = open(f.path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)) >= 0);
+    return f;
+}
+
+/* How often fuzz_refused was called: replay.c looks whether an input was read to its end. */
+__attribute__((weak)) unsigned fuzz_refusals;
+
 /* What failed said why. */
-static inline void fuzz_refused(void)
+static inline void fuzz_failed(void)
 {
     HOLDS(tune_error_message()[0]);
     tune_error_clear();
+}
+
+/* ... and nothing of the input was used. */
+static inline void fuzz_refused(void)
+{
+    fuzz_refusals++;
+    fuzz_failed();
 }
 
 #endif

@@ -1,10 +1,12 @@
-/* replay.c - main of a fuzz target without libFuzzer: FILE... each given to the target once; their number is printed. */
+/* replay.c - main of a fuzz target without libFuzzer: FILE... each given to the target once; their number is printed.
+ * If all are refused, that is a failure: nothing behind the first check is tested then. */
 #include <stdio.h>
 
 #include "fuzz.h"
 
 int main(int argc, char **argv)
 {
+    int accepted = 0;
     for (int i = 1; i < argc; i++) {
         FILE *f = fopen(argv[i], "rb");
         long size = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
@@ -14,9 +16,13 @@ int main(int argc, char **argv)
             return 1;
         }
         fclose(f);
+        unsigned before = fuzz_refusals;
         LLVMFuzzerTestOneInput(data, (size_t)size);
+        accepted += fuzz_refusals == before;
         free(data);
     }
     printf("%d inputs\n", argc - 1);
-    return 0;
+    if (!accepted)
+        fprintf(stderr, "each input was refused\n");
+    return !accepted;
 }

@@ -11,23 +11,13 @@
 static const char *const names[] = {"run.json", "metrics.jsonl", "report.json"};
 static const char *const usual[] = {"{\"status\":\"finished\",\"started\":\"2026-01-02T03:04:05Z\",\"options\":{\"lr\":0.1}}",
                                     "{\"step\":1,\"loss\":2,\"step_s\":1,\"tokens\":3,\"epoch\":1}\n", "{\"loss_last\":2}"};
-static char folder[] = "/tmp/tune-fuzz-XXXXXX";
 static struct fuzz_file files[3];
 static FILE *nowhere;
 
-static void remove_folder(void)
-{
-    (void)tune_file_remove_folder(folder);
-}
-
 static void make_folder(void)
 {
-    char path[TUNE_PATH_MAX];
-    HOLDS(mkdtemp(folder) && atexit(remove_folder) == 0);
-    for (int i = 0; i < 3; i++) {
-        files[i] = fuzz_file();
-        HOLDS(tune_path(path, "%s/%s", folder, names[i]) == 0 && tune_file_link(path, files[i].path) == 0);
-    }
+    for (int i = 0; i < 3; i++)
+        files[i] = fuzz_file_in_folder(names[i]);
     HOLDS((nowhere = fopen("/dev/null", "w")));
 }
 
@@ -64,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             fuzz_set(&files[i], data + 1, size - 1);
         else
             fuzz_set(&files[i], usual[i], strlen(usual[i]));
-    struct tune_run *r = tune_run_open(folder);
+    struct tune_run *r = tune_run_open(fuzz_folder());
     HOLDS(r && r->state < TUNE_RUN_STATES && memchr(r->reason, 0, sizeof r->reason));
     HOLDS(r->state != TUNE_RUN_BROKEN || r->reason[0]);
     for (int i = 0; i < r->series_count; i++) {

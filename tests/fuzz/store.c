@@ -1,5 +1,4 @@
 /* store.c - a sample file among the files of a store: its tables and columns, every row of them, rows read again, the check. */
-#include <fcntl.h>
 
 #include "files/file.h"
 #include "fuzz.h"
@@ -12,21 +11,14 @@ const char *__lsan_default_suppressions(void)
     return "leak:libhdf5";
 }
 
-static char folder[] = "/tmp/tune-fuzz-XXXXXX";
-static struct fuzz_file file; /* a real one: the library wants a path that leads somewhere */
-
-static void remove_folder(void)
-{
-    (void)tune_file_remove_folder(folder);
-}
+static struct fuzz_file file;
 
 static void make_folder(void)
 {
     static const char json[] = "{\"id\": \"0a1b2c\", \"schema_version\": 1}";
     char path[TUNE_PATH_MAX];
-    HOLDS(mkdtemp(folder) && atexit(remove_folder) == 0);
-    HOLDS(tune_path(path, "%s/store.json", folder) == 0 && tune_file_write(path, json, sizeof json - 1) == 0);
-    HOLDS(tune_path(path, "%s/1.h5", folder) == 0 && (file.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)) >= 0);
+    HOLDS(tune_path(path, "%s/store.json", fuzz_folder()) == 0 && tune_file_write(path, json, sizeof json - 1) == 0);
+    file = fuzz_file_in_folder("1.h5");
 }
 
 static void read_rows(struct tune_store *s, const char *table)
@@ -69,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (file.fd == 0)
         make_folder();
     fuzz_set(&file, data, size);
-    struct tune_store *s = tune_store_open(folder, false);
+    struct tune_store *s = tune_store_open(fuzz_folder(), false);
     HOLDS(s);
     const char *const *tables = tune_store_tables(s, &count);
     if (!tables)

@@ -59,7 +59,7 @@ static void walk(const struct tune_node *n, int depth)
 static void say(int status)
 {
     if (status < 0)
-        fuzz_refused();
+        fuzz_failed();
 }
 
 static void ask(struct tune_document *d, const struct tune_node *map)
