@@ -85,7 +85,7 @@ define set
 $(BUILD)/obj/sets/$1/%.o: %.c $(BUILD)/config.mk
 	@mkdir -p $$(@D)
 	$$(call say,cc,$$< $1)$$(CC) $$(CPPFLAGS) $$(OPENBLAS_CFLAGS) -DTUNE_CPU_SET=tune_cpu_set_$1 \
-	    -DTUNE_CPU_NAME='"$(subst _,-,$1)"' $$(CFLAGS) $(CPU_$1) -c $$< -o $$@
+	    -DTUNE_CPU_NAME='"$(subst _,-,$1)"' $$(CFLAGS) $(SETS_OPT) $(CPU_$1) -c $$< -o $$@
 $(BUILD)/obj/sets/$1.o: $(patsubst %.c,$(BUILD)/obj/sets/$1/%.o,$(KERNELS) components/core/nf4.c)
 	$$(call say,set,$$@)$$(CC) -r -nostdlib $$^ -o $$@ && $$(OBJCOPY) --keep-global-symbol=tune_cpu_set_$1 $$@
 endef
@@ -380,7 +380,7 @@ quickstart: setup
 # Built with AddressSanitizer (leaks too) and UndefinedBehaviorSanitizer, which end the program at the first error.
 ASAN_SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-pass-failed
 asan:
-	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/asan OPT=-O2 SAN="$(ASAN_SAN)" all tests
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/asan OPT=-O1 SETS_OPT=-O2 SAN="$(ASAN_SAN)" all tests
 
 # Every test on that build.
 test-asan: setup-test asan

@@ -97,7 +97,7 @@ static void gemm(void **state)
     struct worst w = {0};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int transposes = 0; transposes < 4; transposes++)
-            for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+            for (size_t t = emulated() ? (s + (size_t)transposes) % 3 : 0; t < sizeof types / sizeof *types; t += emulated() ? 3 : 1)
                 gemm_case(&w, sizes[s], transposes, types[t], 3);
     /* Depth in several blocks; more chunks than threads; a shared side in two parts; its depth in two parts. */
     static const int64_t large[][3] = {{60, 100, 1400}, {20, 2000, 90}, {970, 980, 30}, {240, 250, 4500},
