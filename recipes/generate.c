@@ -56,8 +56,8 @@ int main(int argc, char **argv)
             tune_cache_base(c, side == 1); /* the second time without the adapter */
             /* The prompts go through the model at once. A chat's beginning is in the cache. */
             int have = MUST(tune_prompt_begin(&batch, c));
-            MUST(tune_cache_forward(c, batch.ids + have, batch.T - have));
-            while (going.rows > 0) { /* a token of each row that goes on */
+            int stopped = MUST(tune_cache_forward(c, batch.ids + have, batch.T - have));
+            while (going.rows > 0 && !stopped) { /* a token of each row that goes on */
                 float *logits;       /* [rows,V], host memory: change them as you like */
                 MUST(tune_cache_logits(c, &logits)); /* of each row's last position */
                 for (int i = 0; i < going.rows; i++)
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
                 if (going.rows == 0)
                     break;
                 MUST(tune_cache_keep(c, going.kept, going.rows)); /* rows that ended drop out */
-                MUST(tune_cache_forward(c, next, 1));
+                stopped = MUST(tune_cache_forward(c, next, 1)); /* 1: by a signal */
             }
             MUST(tune_answers_end(answers)); /* lines are written; the chat learns its answer */
         }

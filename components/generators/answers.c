@@ -226,6 +226,10 @@ static void tell_speed(struct tune_answers *a, double now)
     double prompt = a->first_s - a->began_s, answer = now - a->first_s;
     if (!a->o.notes)
         return;
+    if (a->tokens == 0) {
+        fprintf(a->o.notes, "# a signal came while the prompt of %d tokens was read\n", r->prompt_tokens);
+        return;
+    }
     fprintf(a->o.notes, "# prompt %d tokens in %.2f s", r->prompt_tokens, prompt);
     if (!a->batch.chat) /* a chat computes only what is new */
         fprintf(a->o.notes, ", %.0f tokens/s", (double)a->prompt_tokens / prompt);
@@ -269,6 +273,11 @@ int tune_answers_end(struct tune_answers *a)
 {
     double now = tune_clock_s();
     size_t size;
+    for (int b = 0; b < a->batch.rows; b++) /* a signal came before the next token */
+        if (!a->row[a->side][b].end)
+            a->row[a->side][b].end = "signal";
+    if (a->tokens == 0)
+        a->first_s = now;
     TRY(flush(a));
     a->prompt_s += a->first_s - a->began_s;
     a->answer_s += now - a->first_s;
@@ -296,13 +305,14 @@ int tune_answers_end(struct tune_answers *a)
 
 int tune_answers_finish(struct tune_answers *a)
 {
-    if (!a->o.notes || shows(a) || a->rows == 0)
+    if (!a->o.notes || shows(a))
         return 0;
-    fprintf(a->o.notes, "# answered %lld rows: prompts %lld tokens, %.0f tokens/s; answers %lld tokens, "
-            "%.0f tokens/s\n", (long long)a->rows, (long long)a->all_prompt_tokens,
-            (double)a->all_prompt_tokens / (a->prompt_s > 0 ? a->prompt_s : 1),
-            (long long)a->all_tokens, (double)a->all_tokens / (a->answer_s > 0 ? a->answer_s : 1));
-    if (a->interrupted && a->o.file)
+    if (a->rows > 0)
+        fprintf(a->o.notes, "# answered %lld rows: prompts %lld tokens, %.0f tokens/s; answers %lld tokens, "
+                "%.0f tokens/s\n", (long long)a->rows, (long long)a->all_prompt_tokens,
+                (double)a->all_prompt_tokens / (a->prompt_s > 0 ? a->prompt_s : 1),
+                (long long)a->all_tokens, (double)a->all_tokens / (a->answer_s > 0 ? a->answer_s : 1));
+    if (a->o.file && a->o.stop_signal && *a->o.stop_signal)
         fprintf(a->o.notes, "# the same command goes on where this one stopped\n");
     return 0;
 }

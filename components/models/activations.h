@@ -28,6 +28,7 @@ struct tune_cached {
     /* [N] position, first visible key, row of kv, of each new token */
     struct tune_tensor positions, first, to;
     struct tune_tensor keys, begin; /* [rows] keys so far; position of the first new token */
+    const volatile int *stop;       /* tune_cache_stop */
 };
 
 struct tune_model {

@@ -5,6 +5,7 @@
  *              keys, position of the first query, and the last position of each row */
 #include "models/cache.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,30 +190,56 @@ static int forward_piece(struct tune_cache *c, const int32_t *ids, int all, int 
         memcpy(c->ids + (int64_t)b * T, ids + (int64_t)b * all + from, (size_t)T * sizeof *ids);
     struct tune_batch batch = {.B = c->rows, .T = T, .ids = c->ids};
     TRY(send_index(c, T));
-    TRY(tune_model_extend(c->model, &c->cached, &batch, c->bare, &c->output));
+    int status = tune_model_extend(c->model, &c->cached, &batch, c->bare, &c->output);
+    if (status != 0)
+        return status;
     memcpy(c->first + c->length, c->ids, (size_t)T * sizeof *c->ids);
     c->length += T;
     return 0;
 }
 
+void tune_cache_stop(struct tune_cache *c, const volatile int *signal)
+{
+    c->cached.stop = signal;
+}
+
+/* Tokens of each row in the next piece: what the model was reserved for. If a signal may end it, a
+ * layer on the CPU gets at most LAYER_FLOPS, about half a second of two cores. */
+static int piece_of(const struct tune_cache *c)
+{
+    const double LAYER_FLOPS = 5e10;
+    const struct tune_model_config *g = &c->model->config;
+    double piece = (double)(tune_model_max_tokens(c->model) / c->rows);
+    void *host;
+    if (!c->cached.stop || piece < 1 || tune_device_in_place(c->model->dev, c->logits, &host) < 0 || !host)
+        return (int)piece;
+    double layer = tune_model_config_flops(g, 2.0 * c->length) / 3 / g->layers;
+    double most = LAYER_FLOPS / (layer * c->rows);
+    return (int)fmin(piece, fmax(most, 32));
+}
+
 int tune_cache_forward(struct tune_cache *c, const int32_t *ids, int T)
 {
-    int before = c->length, piece = (int)(tune_model_max_tokens(c->model) / (c->rows ? c->rows : 1));
+    int before = c->length;
     if (c->rows < 1 || T < 1)
         return tune_error_set("tune_cache_forward: %s",
                               c->rows < 1 ? "call tune_cache_begin first" : "no tokens");
     if (T > c->capacity - c->length)
         return tune_error_set("%d more tokens behind %d: the cache has room for %d", T, c->length,
                               c->capacity);
-    if (piece < 1)
+    if (piece_of(c) < 1)
         return tune_error_set("a token of each of %d rows: the model is reserved for %lld tokens",
                               c->rows, (long long)tune_model_max_tokens(c->model));
-    for (int at = 0; at < T; at += piece)
-        if (forward_piece(c, ids, T, at, T - at < piece ? T - at : piece) < 0) {
+    for (int at = 0, piece; at < T; at += piece) {
+        piece = piece_of(c);
+        piece = piece < T - at ? piece : T - at;
+        int status = forward_piece(c, ids, T, at, piece);
+        if (status != 0) {
             c->length = before;
             c->output = NULL;
-            return -1;
+            return status;
         }
+    }
     return 0;
 }
 

@@ -50,12 +50,15 @@ int64_t tune_cache_bytes(const struct tune_model_config *config, enum tune_dtype
  * by others. Long prompts go through the model in pieces of what it was reserved for. It runs
  * without dropout and noise, and no backward may follow. -1 with an error: an id outside the
  * vocabulary, or more tokens than the capacity; the cache is then as before.
+ * tune_cache_stop - while *signal is not 0, tune_cache_forward stops before its next layer and
+ * returns 1; the cache is then as before. NULL: nothing stops it, which is the default.
  * tune_cache_logits - logits [rows,V] F32 of each row's last position, scaled and ready for a
  * softmax. Waits for the device. *host_logits is memory of the cache on the host, which the caller
  * may change. It is valid until the next call. Call it after tune_cache_forward, with nothing in
  * between that runs the model. */
 int tune_cache_begin(struct tune_cache *c, int rows, const int32_t *pads);
 int tune_cache_forward(struct tune_cache *c, const int32_t *ids, int T);
+void tune_cache_stop(struct tune_cache *c, const volatile int *signal);
 int tune_cache_logits(struct tune_cache *c, float **host_logits);
 
 /* tune_cache_base - from the next token on, compute with the base alone, without adapters.

@@ -347,8 +347,11 @@ static int all_forward(struct tune_model *m)
         float size = (float)(m->noise_alpha / sqrt((double)m->T * c->hidden) * c->embedding_multiplier);
         TRY(tune_noise(m->dev, &x, m->step_at, (struct tune_dropout){.seed = m->noise_seed, .past_steps = m->past_steps, .layer = -1}, size));
     }
-    for (int i = 0; i < c->layers; i++)
+    for (int i = 0; i < c->layers; i++) {
+        if (m->cached && m->cached->stop && *m->cached->stop)
+            return 1;
         TRY(layer_forward(m, i, false));
+    }
     m->hidden_tensor = rows(m, m->hidden, c->hidden);
     on(m, -1, "final");
     TRY(tune_rmsnorm_forward(m->dev, &m->hidden_tensor, &rstd, &last, &norm.w, c->norm_eps));
@@ -365,7 +368,7 @@ static int forward(struct tune_model *m, const struct tune_batch *batch, struct 
     TRY(tune_device_group_begin(m->dev));
     int status = all_forward(m), ended = tune_device_group_end(m->dev);
     *hidden = &m->hidden_tensor;
-    return status < 0 ? status : ended;
+    return status < 0 ? status : ended < 0 ? ended : status;
 }
 
 int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)

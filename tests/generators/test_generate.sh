@@ -127,6 +127,16 @@ compared() { # Ctrl-C while two models answer: what there is is shown
     [ $? = 130 ] && grep -q "^slow  *| slow" part && [ "$(wc -l <part)" -gt 1 ]
 }
 is "... while two models answer" compared
+reading() { # a prompt that takes half a minute or more: no token is drawn, and the prompt is not marked as answered
+    tiny long 1 --max-positions 300000 && awk 'BEGIN { printf "{\"prompt\": \""; for (i = 0; i < 80000; i++) printf "ab "; print "\"}" }' >long.jsonl || return
+    rm -f long.out
+    "$generate" --model long --input long.jsonl --output long.out --max-new-tokens 4 2>notes &
+    await $! grep "^# ends with" notes || return 1
+    kill -TERM $!
+    wait $!
+    [ $? = 143 ] && [ ! -s long.out ] && ! grep -q "^# answered" notes && grep -q "the same command goes on" notes
+}
+is "... while a long prompt is read" reading
 chatting() { # a chat that reads the pipe `lines`; its process is $!
     rm -f lines part
     mkfifo lines

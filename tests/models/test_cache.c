@@ -148,7 +148,18 @@ static void pieces(void **state)
     assert_got(other);
     assert_ok(tune_cache_begin(c, ROWS, x.pads));
     assert_ok(tune_cache_begin(other, 1, NULL)); /* two caches on one model do not meet */
+    int stop = 2;
+    int32_t ids[ROWS * 5] = {0};
+    float *logits;
+    tune_cache_stop(c, &stop);
+    assert_int_equal(tune_cache_forward(c, ids, 5), 1);
+    stop = 0;
+    assert_int_equal(tune_cache_logits(c, &logits), -1);
     feed(c, m, &x, all, ROWS, 0, 36, want, &worst);
+    stop = 2; /* by the next signal nothing is lost either */
+    assert_int_equal(tune_cache_forward(c, ids, 3), 1);
+    assert_int_equal(tune_cache_length(c), 36);
+    stop = 0;
     feed(other, m, &x, all, 1, 0, 20, want, &worst);
     for (int t = 36; t < T; t++) {
         feed(c, m, &x, all, ROWS, t, t + 1, want, &worst);
