@@ -11,13 +11,15 @@
  * It has memory of its own (tune_device_memory): as much as the CPU had when it was opened, or what
  * tune_far_room says.
  *
- *     struct tune_device *dev = test_device(2);      the far one if TUNE_TEST_DEVICE=far, else the CPU */
+ *     struct tune_device *dev = test_device(2);      the far one if TUNE_TEST_DEVICE=far, else the CPU, which
+ *                                                splits small operations over threads, too */
 #ifndef TUNE_TEST_FAR_H
 #define TUNE_TEST_FAR_H
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "devices/cpu/cpu.h"
 #include "devices/device.h"
 
 /* tune_far_open - threads as for tune_device_open. */
@@ -29,7 +31,10 @@ void tune_far_room(struct tune_device *dev, int64_t bytes);
 static inline struct tune_device *test_device(int threads)
 {
     const char *which = getenv("TUNE_TEST_DEVICE");
-    return which && !strcmp(which, "far") ? tune_far_open(threads) : tune_device_open("cpu", threads);
+    struct tune_device *dev = which && !strcmp(which, "far") ? tune_far_open(threads) : tune_device_open("cpu", threads);
+    if (dev && !strcmp(dev->name, "cpu"))
+        ((struct tune_cpu *)dev->state)->small = 0;
+    return dev;
 }
 
 #endif

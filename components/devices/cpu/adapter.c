@@ -36,7 +36,7 @@ int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struc
     float stays = plain + masked * (float)(1 / (1 - drop.p));
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
+#pragma omp parallel for num_threads(tune_cpu_threads(dev, N * C)) schedule(static)
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         uint64_t row = tune_random_u64(key, 0, (uint64_t)n);
@@ -58,7 +58,7 @@ int tune_cpu_noise(struct tune_device *dev, struct tune_tensor *y, tune_address 
 {
     int64_t N = y->shape[0], C = y->shape[1];
     uint64_t key = pass_key(tune_cpu_pointer(step), drop);
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
+#pragma omp parallel for num_threads(tune_cpu_threads(dev, N * C)) schedule(static)
     for (int64_t n = 0; n < N; n++) {
         uint64_t row = tune_random_u64(key, 0, (uint64_t)n);
         float *out = (float *)tune_cpu_data(y) + n * C;
@@ -76,7 +76,7 @@ int tune_cpu_scale_columns(struct tune_device *dev, struct tune_tensor *y, const
     const float *factor = tune_cpu_data(g);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
+#pragma omp parallel for num_threads(tune_cpu_threads(dev, N * C)) schedule(static)
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         const float *in = tune_cpu_in(x, n * C, C, work);
@@ -99,7 +99,7 @@ int tune_cpu_dot_columns(struct tune_device *dev, struct tune_tensor *dots, cons
     int64_t N = x->shape[0], C = x->shape[1], n = dots->shape[0];
     if (tune_cpu_reserve(dev, 3 * n) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, N * n))
     {
         /* Each thread sums its own columns in the order of rows, so the bits do not depend on the
          * number of threads. */
@@ -127,7 +127,7 @@ int tune_cpu_row_squares(struct tune_device *dev, struct tune_tensor *squares, c
     int64_t M = w->shape[0], K = w->shape[1];
     if (tune_cpu_reserve(dev, K) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
+#pragma omp parallel for num_threads(tune_cpu_threads(dev, M * K)) schedule(static)
     for (int64_t m = 0; m < M; m++) {
         const float *in = tune_cpu_in(w, m * K, K, tune_cpu_work(dev));
         double sum = 0;
@@ -159,7 +159,7 @@ int tune_cpu_dora_scale(struct tune_device *dev, struct tune_tensor *g, struct t
 {
     int64_t M = g->shape[0], r = magnitude ? b->shape[1] : 0;
     float *to = tune_cpu_data(g), *over = tune_cpu_data(inverse);
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
+#pragma omp parallel for num_threads(tune_cpu_threads(dev, M * r * r)) schedule(static)
     for (int64_t m = 0; m < M; m++) {
         to[m] = 1;
         over[m] = 0;

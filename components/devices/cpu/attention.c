@@ -395,7 +395,7 @@ int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out,
     if (tune_cpu_reserve(dev, tune_cpu_attention_floats(k->shape[1], s.D)) < 0)
         return -1;
     int64_t pieces = piece_count(s.B, s.T, s.H, s.K);
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, s.B * s.H * s.T * s.T * s.D / 16))
     {
         if (s.tiles->begin)
             s.tiles->begin();
@@ -582,7 +582,7 @@ int tune_cpu_attention_backward(struct tune_device *dev, struct tune_tensor *dq,
         return -1;
     void *keys = sums + heads * pieces * 2 * s.T * s.D;
     struct backward w = {s, dq, dk, dv, pieces, sums, keys, dout, out, tune_cpu_data(lse)};
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, s.B * s.H * s.T * s.T * s.D / 16))
     {
         if (s.tiles->begin)
             s.tiles->begin();

@@ -174,7 +174,7 @@ int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const str
         return -1;
     /* The serial build shares a buffer between callers without a lock, so only one thread may call
      * it. */
-    int threads = openblas_get_parallel() == 0 ? 1 : dev->threads;
+    int threads = openblas_get_parallel() == 0 ? 1 : tune_cpu_threads(dev, p.M * p.N * p.K / 16);
 #pragma omp parallel num_threads(threads)
     {
         omp_set_num_threads(1); /* OpenBLAS's OpenMP build reads this setting of the task */

@@ -21,7 +21,7 @@ enum { THREAD_BYTES = 1 << 17, BLAS_BYTES = 3 << 19 };
  * takes 0.4 s. */
 static void touch(struct tune_device *dev, char *memory, int64_t bytes)
 {
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, bytes / 64))
     {
         int64_t begin, end;
         tune_cpu_piece(bytes, HUGE_PAGE, &begin, &end);
@@ -152,7 +152,7 @@ static int cpu_memory(const struct tune_device *dev, struct tune_device_memory *
 /* Copy bytes; from NULL: set them to 0. */
 static int move_bytes(struct tune_device *dev, void *to, const void *from, int64_t bytes)
 {
-#pragma omp parallel num_threads(dev->threads) if (bytes > 4 * TUNE_CPU_SMALL)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, bytes / 4))
     {
         int64_t begin, end;
         tune_cpu_piece(bytes, 4096, &begin, &end);

@@ -57,10 +57,16 @@ struct tune_cpu {
     bool bf16;            /* activations are bfloat16, so that products take such operands */
     double *partial;      /* [threads] partial sums */
     int team;             /* threads in the last region with partial sums */
+    int64_t small;        /* TUNE_CPU_SMALL; tests set 0 */
 };
 
-/* Elements of an operation on rows that one thread does alone: waking the others takes longer. */
+/* The threads for an operation on so many numbers, or on 16 times as many products: one if it has
+ * few, because waking the others would take longer. */
 enum { TUNE_CPU_SMALL = 1 << 14 };
+static inline int tune_cpu_threads(const struct tune_device *dev, int64_t numbers)
+{
+    return numbers > ((const struct tune_cpu *)dev->state)->small ? dev->threads : 1;
+}
 
 /* Call first in a parallel region with partial sums. It records the number of threads to add up. */
 static inline void tune_cpu_team(struct tune_device *dev)

@@ -39,7 +39,7 @@ int tune_cpu_cross_entropy_rows(struct tune_device *dev, struct tune_tensor *log
     const float *weight = tune_cpu_data(weights);
     float *probs = tune_cpu_data(log_probs);
     int64_t M = logits->shape[0], V = logits->shape[1];
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, M * V))
     {
         int64_t begin, end;
         double loss = 0;

@@ -5,7 +5,7 @@ int tune_cpu_axpby(struct tune_device *dev, struct tune_tensor *y, const struct 
 {
     const float *in = tune_cpu_data(x);
     float *out = tune_cpu_data(y);
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, tune_tensor_elements(y)))
     {
         int64_t begin, end;
         tune_cpu_piece(tune_tensor_elements(y), 16, &begin, &end);
@@ -18,7 +18,7 @@ int tune_cpu_axpby(struct tune_device *dev, struct tune_tensor *y, const struct 
 int tune_cpu_exchange(struct tune_device *dev, struct tune_tensor *x, struct tune_tensor *y)
 {
     float *a = tune_cpu_data(x), *b = tune_cpu_data(y);
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, tune_tensor_elements(x)))
     {
         int64_t begin, end;
         tune_cpu_piece(tune_tensor_elements(x), 16, &begin, &end);
@@ -45,7 +45,7 @@ int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const
     const int32_t *id = tune_cpu_data(ids);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (N * C > TUNE_CPU_SMALL)
+#pragma omp parallel for num_threads(tune_cpu_threads(dev, N * C)) schedule(static)
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         const float *in = tune_cpu_in(w, id[n] * C, C, work);
@@ -64,7 +64,7 @@ static int add_rows(struct tune_device *dev, struct tune_tensor *sums, const str
     int64_t N = dx->shape[0], C = dx->shape[1];
     if (tune_cpu_reserve(dev, C) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, N * C))
     {
         /* Each thread adds its own columns of all rows, in the order of rows. No two threads share
          * an element. */
@@ -93,7 +93,7 @@ int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const 
     const float *b = tune_cpu_data(bias);
     if (tune_cpu_reserve(dev, C) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (N * C > TUNE_CPU_SMALL)
+#pragma omp parallel for num_threads(tune_cpu_threads(dev, N * C)) schedule(static)
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         float *out = tune_cpu_place(y, n * C, work);
@@ -118,7 +118,7 @@ int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct t
     const int32_t *places = tune_cpu_data(positions);
     if (tune_cpu_reserve(dev, D) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (N * Q > TUNE_CPU_SMALL)
+#pragma omp parallel for num_threads(tune_cpu_threads(dev, N * Q)) schedule(static)
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         int64_t position = places ? places[n] : n % T;
@@ -142,7 +142,7 @@ int tune_cpu_swiglu_forward(struct tune_device *dev, struct tune_tensor *h, cons
     int64_t N = h->shape[0], F = h->shape[1];
     if (tune_cpu_reserve(dev, 3 * F) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (N * F > TUNE_CPU_SMALL)
+#pragma omp parallel for num_threads(tune_cpu_threads(dev, N * F)) schedule(static)
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
@@ -161,7 +161,7 @@ int tune_cpu_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_
     int64_t N = dh->shape[0], F = dh->shape[1];
     if (tune_cpu_reserve(dev, 5 * F) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
+#pragma omp parallel for num_threads(tune_cpu_threads(dev, N * F)) schedule(static)
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
@@ -188,7 +188,7 @@ static int copy_rows(struct tune_device *dev, struct tune_tensor *y, const struc
     const int32_t *row = tune_cpu_data(rows);
     if (tune_cpu_reserve(dev, 2 * C) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (N * C > TUNE_CPU_SMALL)
+#pragma omp parallel for num_threads(tune_cpu_threads(dev, N * C)) schedule(static)
     for (int64_t n = 0; n < N; n++) {
         int64_t from = (gather ? row[n] : n) * x_step, to = (gather ? n : row[n]) * y_step;
         float *work = tune_cpu_work(dev), *out = tune_cpu_place(y, to, work + C);

@@ -23,7 +23,6 @@ enum {
     NEAR = 5 << 10,     /* floats of a block of a */
     AHEAD = 1 << 13,    /* bytes of b until a prefetched one is used */
     PIECES = 8,         /* pieces of b for each thread */
-    SMALL = 1 << 15,    /* numbers of b that one thread multiplies faster than several */
     /* below, the lanes take longer to add than the rows to pack; above, a has no place */
     LEAST_DEPTH = 64, MOST_DEPTH = 1 << 16,
 };
@@ -278,7 +277,7 @@ int tune_cpu_few_rows_gemm(struct tune_device *dev, struct tune_tensor *c,
     p.rows = p.rows < STRIP ? STRIP : p.rows;
     if (N <= STRIP * dev->threads) /* few rows of b, too */
         p.rows = up((N + dev->threads - 1) / dev->threads, VL);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(dev->threads) if (N * K > SMALL)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(tune_cpu_threads(dev, N * K / 2))
     for (int64_t n0 = 0; n0 < N; n0 += p.rows) {
         int64_t n1 = n0 + p.rows < N ? n0 + p.rows : N;
         for (int64_t n = n0; n < n1; n += STRIP)

@@ -297,18 +297,19 @@ int tune_cpu_gemm(struct tune_device *dev, struct tune_tensor *c, const struct t
     p.packed = tune_cpu_shared(dev, rows * words(t, depth));
     if (!p.packed || tune_cpu_reserve(dev, tune_cpu_gemm_floats(c->dtype != TUNE_F32)) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads) firstprivate(p)
+    int threads = tune_cpu_threads(dev, sa.n * sb.n * p.K / 16);
+#pragma omp parallel num_threads(threads) firstprivate(p)
     for (p.s0 = 0; p.s0 < p.shared.n; p.s0 = p.s1) {
         p.s1 = p.s0 + rows < p.shared.n ? p.s0 + rows : p.shared.n;
         for (p.k0 = 0; p.k0 < p.K; p.k0 = p.k1) {
             p.k1 = p.k0 + depth < p.K ? p.k0 + depth : p.K;
-            pack_shared(&p, dev->threads);
-            int64_t tasks = count_tasks(&p, dev->threads);
+            pack_shared(&p, threads);
+            int64_t tasks = count_tasks(&p, threads);
             if (t->begin)
                 t->begin();
 #pragma omp for schedule(dynamic, 1)
             for (int64_t task = 0; task < tasks; task++)
-                do_task(&p, task, dev->threads, tune_cpu_work(dev));
+                do_task(&p, task, threads, tune_cpu_work(dev));
             if (t->end)
                 t->end();
         }

@@ -39,7 +39,7 @@ int tune_cpu_headnorm_forward(struct tune_device *dev, struct tune_tensor *y, st
     const float *weight = tune_cpu_data(w);
     if (tune_cpu_reserve(dev, 2 * D) < 0)
         return -1;
-#pragma omp parallel for num_threads(dev->threads) schedule(static) if (N * heads * D > TUNE_CPU_SMALL)
+#pragma omp parallel for num_threads(tune_cpu_threads(dev, N * heads * D)) schedule(static)
     for (int64_t n = 0; n < N; n++)
         for (int64_t h = 0; h < heads; h++) {
             int64_t at = n * Q + (first + h) * D;
@@ -81,7 +81,7 @@ static int heads_backward(struct tune_device *dev, struct tune_tensor *dx, bool 
     const float *s = tune_cpu_data(rstd);
     if (tune_cpu_reserve(dev, 4 * D) < 0)
         return -1;
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, N * heads * D))
     {
         int64_t begin, end;
         float *work = tune_cpu_work(dev);

@@ -202,8 +202,10 @@ int tune_cpu_open(struct tune_device *dev)
 {
     TRY(start_threads(dev));
     struct tune_cpu *cpu = tune_zeroed(1, sizeof *cpu, "the CPU device");
-    if (cpu)
+    if (cpu) {
+        cpu->small = TUNE_CPU_SMALL;
         cpu->partial = tune_zeroed((size_t)dev->threads, sizeof *cpu->partial, "the CPU device");
+    }
     dev->state = cpu;
     dev->name = "cpu";
     if (cpu && cpu->partial && choose_kernels(dev) == 0)

@@ -13,7 +13,7 @@ int tune_cpu_sum_squares(struct tune_device *dev, tune_address step, const struc
     struct tune_cpu *cpu = dev->state;
     const float *x = tune_cpu_data(numbers);
     int64_t n = numbers->shape[0];
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, n))
     {
         int64_t begin, end;
         double total = 0;
@@ -115,7 +115,7 @@ int tune_cpu_adamw(struct tune_device *dev, struct tune_tensor *weights, const s
     double lr = s->lr * u->lr_scale;
     float keep = (float)(1 - lr * u->weight_decay), rate = (float)(lr / (1 - pow(u->beta1, s->updates)));
     float root = (float)(1 / sqrt(1 - pow(u->beta2, s->updates)));
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, count))
     {
         int64_t begin, end;
         tune_cpu_piece(count, 4096, &begin, &end);
@@ -143,7 +143,7 @@ int tune_cpu_sgd(struct tune_device *dev, struct tune_tensor *weights, const str
     float keep = (float)(1 - s->lr * u->lr_scale * u->weight_decay);
     if (scale == 0)
         return 0;
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, count))
     {
         int64_t begin, end;
         tune_cpu_piece(count, 4096, &begin, &end);
@@ -169,7 +169,7 @@ int tune_cpu_muon_moment(struct tune_device *dev, struct tune_tensor *to, const 
         memset(y, 0, (size_t)count * sizeof *y);
         return 0;
     }
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, count))
     {
         int64_t begin, end;
         tune_cpu_piece(count, 4096, &begin, &end);
@@ -188,7 +188,7 @@ int tune_cpu_unit(struct tune_device *dev, struct tune_tensor *numbers, double l
     struct tune_cpu *cpu = dev->state;
     float *y = tune_cpu_data(numbers);
     int64_t count = numbers->shape[0];
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, count))
     {
         int64_t begin, end;
         double squares = 0;
@@ -220,7 +220,7 @@ int tune_cpu_muon(struct tune_device *dev, struct tune_tensor *weights, const st
     float keep = (float)(1 - lr * how.weight_decay), rate = (float)(lr * size);
     if (s->gradient_scale == 0)
         return 0;
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, count))
     {
         int64_t begin, end;
         tune_cpu_piece(count, 4096, &begin, &end);
@@ -241,7 +241,7 @@ int tune_cpu_average(struct tune_device *dev, struct tune_tensor *average, const
     float rest = (float)(1 - (decay < most ? decay : most));
     if (s->gradient_scale == 0)
         return 0;
-#pragma omp parallel num_threads(dev->threads)
+#pragma omp parallel num_threads(tune_cpu_threads(dev, count))
     {
         int64_t begin, end;
         tune_cpu_piece(count, 4096, &begin, &end);
