@@ -25,7 +25,8 @@ $(BUILD)/config.mk: tools/configure.sh
 
 CFLAGS   = $(OPT) $(ARCH) -g -std=c11 -Wall -Wextra -Werror=implicit-function-declaration -Werror=incompatible-pointer-types \
            -ffp-contract=fast -fno-math-errno -fno-trapping-math $(OPENMP) -fPIC -ffile-prefix-map=$(CURDIR)=. $(SAN) $(EXTRA_CFLAGS)
-CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP $(CJSON_CFLAGS) $(EXTRA_CPPFLAGS)
+# The .d files name objects by $(BUILD), because make may be called with another name of the same folder.
+CPPFLAGS = -D_GNU_SOURCE -Icomponents -MMD -MP -MT '$$(BUILD)$(@:$(BUILD)%=%)' $(CJSON_CFLAGS) $(EXTRA_CPPFLAGS)
 # -rdynamic: tune_cuda.so calls functions of the program that opens it
 LDFLAGS  = -rdynamic -Wl,--as-needed -Wl,--build-id $(SAN) $(EXTRA_LDFLAGS)
 LIBS     = $(OPENBLAS_LIBS) $(CJSON_LIBS) $(OPENMP) -ldl -lpthread -lm
