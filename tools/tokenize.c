@@ -79,14 +79,15 @@ static int encode(struct tune_tokenizer *t, struct tune_json *value, struct tune
 static void put_string(const char *text, size_t size)
 {
     putchar('"');
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)text[i];
+    for (size_t n; size > 0; text += n, size -= n) {
+        unsigned c;
+        bool steers = tune_steers(text, size, &n, &c);
         if (c == '"' || c == '\\')
-            printf("\\%c", c);
-        else if (c < 0x20 || c == 0x7F)
+            printf("\\%c", (int)c);
+        else if (steers)
             printf("\\u%04x", c);
         else
-            putchar(c);
+            fwrite(text, 1, n, stdout);
     }
     putchar('"');
 }

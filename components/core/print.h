@@ -23,46 +23,24 @@ static inline const char *tune_number_text(char text[TUNE_DECIMAL_SIZE], double 
     return text;
 }
 
-/* tune_print_plain - print text with control characters escaped (\n, \x1b, and \x9b for U+009B,
- * which terminals also obey). Characters in keep are not escaped.
+/* tune_steers - true if the character at text, of size bytes, steers a terminal: control characters
+ * (U+0000 to U+001F, U+007F to U+009F), ends of lines (U+2028, U+2029), and what overrides the
+ * direction of text (U+202A to U+202E, U+2066 to U+2069). A byte from 0x80 to 0x9F that belongs to
+ * no character does too. *bytes: its bytes. *code: its code point, or that byte.
  *
- * tune_print_line_of - escape all of them, so that text from users and files stays on its line and
- * moves no cursor. */
-static inline void tune_print_plain(FILE *stream, const char *text, const char *keep)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == 0xc2 && ((unsigned char)text[1] & 0xe0) == 0x80)
-            fprintf(stream, "\\x%02x", (unsigned char)*++text);
-        else if ((c >= 32 && c != 127) || strchr(keep, c))
-            fputc(c, stream);
-        else if (c == '\n' || c == '\t')
-            fputs(c == '\n' ? "\\n" : "\\t", stream);
-        else
-            fprintf(stream, "\\x%02x", c);
-    }
-}
-
-static inline void tune_print_line_of(FILE *stream, const char *text)
-{
-    tune_print_plain(stream, text, "");
-}
+ * tune_print_plain - print text with such characters escaped: \n, \t, \x1b, \x9b for U+009B, \u202e.
+ * Those in keep, which are ASCII, are not escaped. Text from users and files then moves no cursor.
+ *
+ * tune_print_line_of - escape all of them, so that the text also stays on its line. */
+bool tune_steers(const char *text, size_t size, size_t *bytes, unsigned *code);
+void tune_print_plain(FILE *stream, const char *text, const char *keep);
+void tune_print_line_of(FILE *stream, const char *text);
 
 /* tune_print_word - print one word of a command for a POSIX shell, in quotes if it needs them. */
 void tune_print_word(FILE *stream, const char *word);
 
-/* tune_blank_controls - replace each byte of a control character by '?', in place, for a
- * message. */
-static inline void tune_blank_controls(char *text)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        bool c1 = c == 0xc2 && ((unsigned char)text[1] & 0xe0) == 0x80;
-        if (c1)
-            *text++ = '?';
-        if (c1 || c < 32 || c == 127)
-            *text = '?';
-    }
-}
+/* tune_blank_controls - replace each byte of a character that steers a terminal by '?', in place,
+ * for a message. */
+void tune_blank_controls(char *text);
 
 #endif

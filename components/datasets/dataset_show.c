@@ -8,23 +8,21 @@
 #include "datasets/format.h"
 #include "tokenizers/tokenizer.h"
 
-/* Print text in quotes. Control and invisible characters are escaped. */
+/* Print text in quotes. What steers a terminal is escaped. */
 static void put_quoted(const char *text, size_t size, FILE *stream)
 {
     static const char plain[] = "\n\r\t\"\\", letters[] = "nrt\"\\";
     fputc('"', stream);
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)text[i];
-        const char *known = c ? strchr(plain, c) : NULL;
+    for (size_t n; size > 0; text += n, size -= n) {
+        unsigned c;
+        bool steers = tune_steers(text, size, &n, &c);
+        const char *known = c > 0 && c < 0x80 ? strchr(plain, (int)c) : NULL;
         if (known)
             fprintf(stream, "\\%c", letters[known - plain]);
-        else if (c < 0x20 || c == 0x7f)
-            fprintf(stream, "\\x%02x", c);
-        /* U+0080..9F are control characters too */
-        else if (c == 0xc2 && i + 1 < size && (unsigned char)text[i + 1] < 0xa0)
-            fprintf(stream, "\\u00%02x", (unsigned char)text[++i]);
+        else if (steers)
+            fprintf(stream, c < 0x80 ? "\\x%02x" : "\\u%04x", c);
         else
-            fputc(c, stream);
+            fwrite(text, 1, n, stream);
     }
     fputc('"', stream);
 }

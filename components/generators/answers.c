@@ -8,6 +8,7 @@
 #include "core/array.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "views/side_by_side.h"
 
@@ -127,13 +128,15 @@ static int show(struct tune_answers *a, const char *piece, size_t size)
     if (!shows(a) || size == 0)
         return 0;
     bool good = true;
-    for (size_t i = 0; i < size && a->o.width > 0; i++) { /* no model moves a person's cursor */
-        unsigned char c = (unsigned char)piece[i];
-        bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F;
-        good = good && (control ? fprintf(a->o.text, "^%c", c ^ 0x40) > 0 : fputc(c, a->o.text) != EOF);
-    }
     if (a->o.width == 0)
         good = fwrite(piece, 1, size, a->o.text) == size;
+    for (size_t n; a->o.width > 0 && size > 0; piece += n, size -= n) { /* no model moves a person's cursor */
+        unsigned c;
+        if (!tune_steers(piece, size, &n, &c) || c == '\n' || c == '\t')
+            good = good && fwrite(piece, 1, n, a->o.text) == n;
+        else
+            good = good && fprintf(a->o.text, c < 0x80 ? "^%c" : "\\u%04x", c < 0x80 ? c ^ 0x40 : c) > 0;
+    }
     if (good && fflush(a->o.text) == 0)
         return 0;
     return tune_error_set("cannot write the answer: %s", strerror(errno));

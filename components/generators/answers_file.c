@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "files/cjson.h"
 #include "files/file.h"
@@ -130,12 +131,23 @@ static char *line_of(struct tune_answers *a, int b)
     return text;
 }
 
+/* A line of JSON whose texts steer no terminal: JSON spells every character as \uXXXX, too. */
+static bool put_line(FILE *to, const char *line)
+{
+    size_t left = strlen(line), n;
+    unsigned c;
+    bool good = true;
+    for (; left > 0; line += n, left -= n)
+        good = (tune_steers(line, left, &n, &c) ? fprintf(to, "\\u%04x", c) > 0 : fwrite(line, 1, n, to) == n) && good;
+    return fputc('\n', to) != EOF && good;
+}
+
 int tune_answers_write(struct tune_answers *a)
 {
     FILE *to = a->file ? a->file : a->o.text;
     for (int b = 0; b < a->batch.rows; b++) {
         char *line = line_of(a, b);
-        bool good = line && fprintf(to, "%s\n", line) > 0;
+        bool good = line && put_line(to, line);
         free(line);
         if (!good)
             return line ? tune_error_set("cannot write an answer: %s", strerror(errno)) : -1;

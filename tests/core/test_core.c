@@ -485,6 +485,8 @@ static void control_characters_are_blanked(void **state)
         {"a\x1b[2Jb\n\x7f", "a?[2Jb??"}, {"\xc2\x9b" "31m", "??31m"},
         {"\xc2\xa0\xc3\x9b\xc2", "\xc2\xa0\xc3\x9b\xc2"},
         {"\xc2\x80\x01", "???"},         {"na\xc3\xafve", "na\xc3\xafve"}, {"", ""},
+        {"\xe2\x80\xae" "a\xe2\x81\xa6", "???a???"}, {"\xe2\x80\xa8\xe2\x80\xa7\xe2\x80\x8d", "???\xe2\x80\xa7\xe2\x80\x8d"},
+        {"\x9b" "1m\xe2\x80", "?1m\xe2?"}, {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[32];

@@ -98,6 +98,12 @@ is "--system" eval 'printf "Hi\n/save y1.jsonl\n" | talk --system "Be brief." >a
 is "nothing to take back, an empty line, a file that cannot be written" eval 'printf "/undo\n\n/save s0.jsonl\nHi\n/save no/such/file\n/save\n" | talk >a && [ ! -e s0.jsonl ] && grep -q "nothing to save" notes && grep -q "nothing to take back" notes && grep -q "cannot write no/such/file" notes && grep -q "name of a file is missing" notes'
 is "a conversation beyond the context is taken back" eval '{ printf "Hi\n"; yes word | head -n 300 | tr "\n" " "; printf "\nBye\n/save s3.jsonl\n"; } | talk >a && grep -q "the context is 256; take something back with /undo" notes && ! grep -q "word word" s3.jsonl && grep -q Bye s3.jsonl'
 
+# ---- on a terminal ----
+printf '{"prompt": "x", "completion": "a\\u001b[2J\\u009b1m\\u202eb\\u007fc"}\n' >steers.jsonl
+is "a model that writes controls" eval '"$BUILD/finetune_full" --model model --dataset steers.jsonl --max-length 96 --max-steps 60 --lr 1e-2 --output steers >out && answer --model steers/checkpoint-final --prompt x --max-new-tokens 40 >a && grep -qF "$(printf "a\033[2J\302\2331m\342\200\256b\177c")" a'
+is "... steers no terminal" eval 'script -qec "$generate --model steers/checkpoint-final --prompt x --max-new-tokens 40" /dev/null >b && grep -qF "a^[[2J\u009b1m\u202eb^?c" b'
+is "... nor do lines of JSON" eval 'answer --model steers/checkpoint-final --input steers.jsonl --max-new-tokens 40 >b && grep -qF "\u001b[2J\u009b1m\u202eb\u007fc" b && ! grep -q "$(printf "\302\233")" b'
+
 # ---- interrupted ----
 slow_model() { # no token ends its answer, so 8000 tokens take half a minute or more
     [ -d slow ] && return
