@@ -547,7 +547,7 @@ struct tune_dataset *tune_dataset_open(const char *path, const struct tune_datas
     if (!d)
         return NULL;
     d->tok = tok;
-    return opened(d, tune_rows_open(&d->rows, path, options->format, options->end_token), options);
+    return opened(d, tune_rows_open(&d->rows, path, options), options);
 }
 
 struct tune_dataset *tune_dataset_open_text(const char *name, const char *rows, size_t size,

@@ -70,6 +70,9 @@ struct tune_dataset_options {
                                         template does not take them */
     bool skip_bad_rows;              /* count rows that cannot be read, and mark them bad; else an
                                         error */
+    double expansion;                /* a copy of Parquet files as JSON, and their pages in memory,
+                                        may take so many times the bytes of the files, and 256 MiB
+                                        in any case; 0: 100 times */
 };
 
 enum tune_part { TUNE_TRAIN, TUNE_HELD_OUT, TUNE_ALL };

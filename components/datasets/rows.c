@@ -302,7 +302,7 @@ static int index_rows(struct tune_rows *rows, const char *end_token)
 }
 
 /* Map the file, or a copy of its rows. */
-static int map_rows(struct tune_rows *rows)
+static int map_rows(struct tune_rows *rows, double expansion)
 {
     TRY(tune_shards_find(&rows->files, rows->name));
     TRY(tune_path(rows->path, "%s", rows->files.count == 1 ? rows->files.paths[0] : rows->name));
@@ -311,14 +311,14 @@ static int map_rows(struct tune_rows *rows)
     if (!rows->copied)
         return tune_file_map(&rows->file, rows->path);
     rows->format = TUNE_DATASET_JSONL;
-    return tune_rows_copy_parquet(&rows->files, &rows->file);
+    return tune_rows_copy_parquet(&rows->files, (int64_t)rows->stamp.size, expansion, &rows->file);
 }
 
-int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_format format, const char *end_token)
+int tune_rows_open(struct tune_rows *rows, const char *path, const struct tune_dataset_options *options)
 {
     memset(rows, 0, sizeof *rows);
-    rows->format = format;
-    if (tune_path(rows->name, "%s", path) < 0 || map_rows(rows) < 0 || index_rows(rows, end_token) < 0) {
+    rows->format = options->format;
+    if (tune_path(rows->name, "%s", path) < 0 || map_rows(rows, options->expansion) < 0 || index_rows(rows, options->end_token) < 0) {
         tune_rows_close(rows);
         return -1;
     }

@@ -64,13 +64,13 @@ struct tune_rows {
 /* tune_rows_open - map the file, or those that path means (shards.h), and find its rows. JSON's
  * brackets, quotes and commas are checked here, its elements when read. Returns 0, or -1 with an
  * error. Errors: the file cannot be mapped, has no rows, is of an unsupported kind, is JSON but no
- * array, or is a damaged Parquet file. end_token: a line that may part
- * documents; NULL: none.
+ * array, or is a damaged Parquet file. Of the options are read: format; end_token, a line that may
+ * part documents; expansion.
  *
  * tune_rows_open_text - the same for JSONL in memory, which is copied. name: for messages.
  * tune_rows_close - unmap it. A zeroed one is allowed. */
-int tune_rows_open(struct tune_rows *rows, const char *path, enum tune_dataset_format format,
-                   const char *end_token);
+int tune_rows_open(struct tune_rows *rows, const char *path,
+                   const struct tune_dataset_options *options);
 int tune_rows_open_text(struct tune_rows *rows, const char *name, const char *text, size_t size);
 void tune_rows_close(struct tune_rows *rows);
 
@@ -96,9 +96,11 @@ int tune_rows_too_long(const struct tune_rows *rows, const struct tune_row *row)
 void tune_rows_release(const struct tune_rows *rows);
 
 /* tune_rows_are_parquet - whether the file's name or first bytes say so.
- * tune_rows_copy_parquet - map a copy of Parquet files as JSONL. -1 with an error: of the files, or
- * no room for the copy (kind CANNOT). */
+ * tune_rows_copy_parquet - map a copy of Parquet files as JSONL. bytes: of the files. -1 with an
+ * error: of the files; the copy would take more than expansion allows (options.h), or no room for it
+ * (kind CANNOT). */
 bool tune_rows_are_parquet(const char *path);
-int tune_rows_copy_parquet(const struct tune_shards *files, struct tune_mapping *copy);
+int tune_rows_copy_parquet(const struct tune_shards *files, int64_t bytes, double expansion,
+                           struct tune_mapping *copy);
 
 #endif

@@ -51,22 +51,42 @@ static int open_nameless(void)
     return fd;
 }
 
-static int copy_rows(const char *path, FILE *out)
+/* The copy: the most bytes that it may take, and those that the disk can give. */
+struct copy {
+    FILE *out;
+    int64_t most, room, written;
+    double expansion;
+};
+
+static int no_room(const char *path, const char *why)
 {
-    struct tune_parquet *p = tune_parquet_open(path);
+    return tune_error_cannot("%s: its rows are copied into %s, which has no room for them (%s); set TMPDIR to a folder with "
+                             "more room", path, temporary_folder(), why);
+}
+
+static int copy_row(struct copy *c, const char *path, const struct tune_text *line)
+{
+    c->written += (int64_t)line->size + 1;
+    if (c->written > c->most)
+        return tune_error_cannot("%s: its rows would take more than %lld MiB as JSON, many times the file; if you trust it, give a larger "
+                                 "--max-expansion", path, (long long)(c->most >> 20));
+    if (c->written > c->room)
+        return no_room(path, "it would be nearly full");
+    return fwrite(line->data, 1, line->size, c->out) == line->size && fputc('\n', c->out) != EOF ? 1 : no_room(path, strerror(errno));
+}
+
+static int copy_rows(struct copy *c, const char *path)
+{
+    struct tune_parquet *p = tune_parquet_open(path, c->expansion);
     struct tune_text line;
-    int more = p ? 0 : -1;
-    while (p && (more = tune_parquet_next(p, &line)) == 1)
-        if (fwrite(line.data, 1, line.size, out) != line.size || fputc('\n', out) == EOF) {
-            more = tune_error_cannot("%s: its rows are copied into %s, which has no room for them (%s); set TMPDIR to a folder with "
-                                     "more room", path, temporary_folder(), strerror(errno));
-            break;
-        }
+    int more = p ? 1 : -1;
+    while (more == 1 && (more = tune_parquet_next(p, &line)) == 1)
+        more = copy_row(c, path, &line);
     tune_parquet_free(p);
     return more;
 }
 
-int tune_rows_copy_parquet(const struct tune_shards *files, struct tune_mapping *copy)
+int tune_rows_copy_parquet(const struct tune_shards *files, int64_t bytes, double expansion, struct tune_mapping *copy)
 {
     int fd = open_nameless(), status = 0;
     FILE *out = fd >= 0 ? fdopen(fd, "w+") : NULL;
@@ -75,11 +95,12 @@ int tune_rows_copy_parquet(const struct tune_shards *files, struct tune_mapping 
             close(fd);
         return fd < 0 ? -1 : tune_error_no_memory("a copy of the rows");
     }
+    /* a twentieth of the disk's room stays for others */
+    struct copy c = {out, tune_parquet_most(bytes, expansion), tune_file_free_space(temporary_folder()) / 20 * 19, 0, expansion};
     for (int i = 0; status == 0 && i < files->count; i++)
-        status = copy_rows(files->paths[i], out);
+        status = copy_rows(&c, files->paths[i]);
     if (status == 0 && fflush(out) == EOF)
-        status = tune_error_cannot("%s: its rows are copied into %s, which has no room for them (%s); set TMPDIR to a folder with more "
-                                   "room", files->paths[0], temporary_folder(), strerror(errno));
+        status = no_room(files->paths[0], strerror(errno));
     off_t size = status == 0 ? lseek(fileno(out), 0, SEEK_END) : 0;
     if (status == 0)
         status = tune_file_map_open(copy, fileno(out), files->paths[0], (size_t)size);

@@ -253,7 +253,7 @@ static int read_node(struct tune_parquet *p, struct tune_thrift *t, int64_t coun
     n->leaf = p->column_count;
     if (n->type != GROUP) {
         struct tune_parquet_column *c = &p->columns[p->column_count++];
-        *c = (struct tune_parquet_column){.path = p->path, .fd = p->fd, .codecs = &p->codecs, .entries = -1, .node = n};
+        *c = (struct tune_parquet_column){.path = p->path, .fd = p->fd, .codecs = &p->codecs, .memory = &p->memory, .entries = -1, .node = n};
         snprintf(c->name, sizeof c->name, "%s", name);
     } else if (n->children == 0) {
         return damaged(p, parent ? "its schema has a group without columns" : "it has no columns");
@@ -391,11 +391,12 @@ static int read_footer(struct tune_parquet *p, const char *footer, size_t size)
     return 0;
 }
 
-static int open_file(struct tune_parquet *p)
+static int open_file(struct tune_parquet *p, double expansion)
 {
     unsigned char tail[8];
     size_t size, footer;
     TRY(p->fd = tune_file_open(p->path, &size));
+    p->memory.most = (size_t)tune_parquet_most((int64_t)size, expansion);
     if (size < 12)
         return tune_error_set("%s: has %zu bytes, which is too few for a Parquet file; was its download cut short?", p->path, size);
     TRY(tune_file_read_at(p->fd, p->path, size - 8, tail, 8));
@@ -417,14 +418,20 @@ static int open_file(struct tune_parquet *p)
     return status;
 }
 
-struct tune_parquet *tune_parquet_open(const char *path)
+int64_t tune_parquet_most(int64_t bytes, double expansion)
+{
+    double most = (double)bytes * (expansion > 0 ? expansion : TUNE_EXPANSION);
+    return most > 0x1p62 ? (int64_t)1 << 62 : most > TUNE_EXPANSION_FREE ? (int64_t)most : TUNE_EXPANSION_FREE;
+}
+
+struct tune_parquet *tune_parquet_open(const char *path, double expansion)
 {
     struct tune_parquet *p = tune_zeroed(1, sizeof *p, "a Parquet file");
     if (!p)
         return NULL;
     p->fd = -1;
     p->group = -1;
-    if (tune_path(p->path, "%s", path) == 0 && open_file(p) == 0)
+    if (tune_path(p->path, "%s", path) == 0 && open_file(p, expansion) == 0)
         return p;
     tune_parquet_free(p);
     return NULL;

@@ -1,6 +1,6 @@
 /* parquet.h - the rows of a Parquet file as lines of JSON, one after the other.
  *
- *     struct tune_parquet *p = tune_parquet_open("train-00000-of-00001.parquet");
+ *     struct tune_parquet *p = tune_parquet_open("train-00000-of-00001.parquet", 0);
  *     while ((more = tune_parquet_next(p, &line)) == 1)
  *         fwrite(line.data, 1, line.size, stdout);     {"instruction":"Say hi.","output":"Hi."}
  *     tune_parquet_free(p);
@@ -30,13 +30,22 @@
 
 struct tune_parquet;
 
-/* tune_parquet_open - read the footer and check the schema. NULL with an error: no Parquet file, it
- * is damaged, or it has a column that is not read.
+/* A small file can hold pages of many GiB. What comes out of one may take TUNE_EXPANSION times its
+ * bytes, or TUNE_EXPANSION_FREE bytes if that is more. */
+#define TUNE_EXPANSION 100
+#define TUNE_EXPANSION_FREE ((int64_t)256 << 20)
+
+/* tune_parquet_most - the bytes that may come out of so many; expansion 0: TUNE_EXPANSION.
+ *
+ * tune_parquet_open - read the footer and check the schema. The pages in memory may take
+ * tune_parquet_most(bytes of the file, expansion); more is an error of the row. NULL with an error:
+ * no Parquet file, it is damaged, or it has a column that is not read.
  * tune_parquet_free - close it; NULL is fine.
  * tune_parquet_rows - number of rows, as the footer says.
  * tune_parquet_next - the next row, without a line end, valid until the next call. 1; 0: the end;
  * -1 with an error, and then on every later call. */
-struct tune_parquet *tune_parquet_open(const char *path);
+int64_t tune_parquet_most(int64_t bytes, double expansion);
+struct tune_parquet *tune_parquet_open(const char *path, double expansion);
 void tune_parquet_free(struct tune_parquet *p);
 int64_t tune_parquet_rows(const struct tune_parquet *p);
 int tune_parquet_next(struct tune_parquet *p, struct tune_text *line);

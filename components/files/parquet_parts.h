@@ -72,12 +72,18 @@ struct tune_parquet_codecs {
     size_t (*zstd_decompress)(void *to, size_t room, const void *data, size_t size);
 };
 
+/* Memory of the pages of all columns. */
+struct tune_parquet_memory {
+    size_t used, most; /* bytes */
+};
+
 /* The reading of one column in one row group. */
 struct tune_parquet_column {
     const struct tune_parquet_node *node;
     const char *path;       /* of the file */
     int fd;
     struct tune_parquet_codecs *codecs; /* of the file */
+    struct tune_parquet_memory *memory; /* of the file */
     char name[256];         /* "messages.content" */
     enum tune_parquet_codec codec;
     uint64_t offset, end;   /* the next page begins at offset; pages end before end */
@@ -106,6 +112,7 @@ struct tune_parquet {
     int fd;
     uint64_t end;   /* where the footer begins */
     struct tune_parquet_codecs codecs;
+    struct tune_parquet_memory memory;
     int64_t rows;
     struct tune_parquet_node *nodes; /* nodes[0] is the root */
     int node_count;

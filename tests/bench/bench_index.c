@@ -63,7 +63,7 @@ int main(int argc, char **argv)
         for (int pass = 0; pass < 3; pass++) {
             struct tune_rows rows;
             double begin = tune_moment_now().wall_s;
-            if (tune_rows_open(&rows, path, kinds[i].format, NULL) < 0) {
+            if (tune_rows_open(&rows, path, &(struct tune_dataset_options){.format = kinds[i].format}) < 0) {
                 unlink(path);
                 return fail();
             }

@@ -102,11 +102,35 @@ static void splits(void **state)
     assert_files("absent.jsonl", "absent.jsonl"); /* opening it says that it is not there */
 }
 
+/* A file of 1 MiB with 300 rows of 1 MiB each. */
+static void bomb(void **state)
+{
+    (void)state;
+    static char text[(1 << 20) + 4];
+    const struct parquet_node node = {"t", TEXT_TYPE, .converted = 1};
+    struct tune_rows r;
+    memset(text, 'x', sizeof text);
+    memcpy(text, "\0\0\x10\0", 4);
+    parquet_begin(&f);
+    parquet_chunk(&f, TEXT_TYPE, 300);
+    parquet_page(&f, PAGE_DICTIONARY, 0, 1, text, sizeof text);
+    parquet_page(&f, PAGE_1, 8, 300, "\1\xd8\4\0", 4);
+    parquet_end(&f, &node, 1, 1, 300);
+    test_write(".", "bomb.parquet", f.data, f.size);
+    assert_int_equal(tune_rows_open(&r, "bomb.parquet", &(struct tune_dataset_options){0}), -1);
+    assert_error_has("bomb.parquet: its rows would take more than 256 MiB as JSON");
+    assert_error_has("--max-expansion");
+    assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
+    assert_ok(tune_rows_open(&r, "bomb.parquet", &(struct tune_dataset_options){.expansion = 400}));
+    assert_int_equal(r.count, 300);
+    tune_rows_close(&r);
+}
+
 static void rows(void **state)
 {
     (void)state;
     struct tune_rows r;
-    assert_ok(tune_rows_open(&r, "a", TUNE_DATASET_BY_NAME, NULL));
+    assert_ok(tune_rows_open(&r, "a", &(struct tune_dataset_options){0}));
     assert_int_equal(r.count, 4);
     assert_true(r.copied && r.format == TUNE_DATASET_JSONL);
     for (int i = 0; i < 4; i++) {
@@ -122,17 +146,17 @@ static void rows(void **state)
     assert_int_equal(tune_rows_get(&r, 3).size, 7);
     tune_rows_close(&r);
     assert_ok(rename("one/rows.parquet", "one/rows")); /* known by its first bytes */
-    assert_ok(tune_rows_open(&r, "one/rows", TUNE_DATASET_BY_NAME, NULL));
+    assert_ok(tune_rows_open(&r, "one/rows", &(struct tune_dataset_options){0}));
     assert_true(r.copied && r.count == 1);
     tune_rows_close(&r);
     put("none.parquet", 0, 0);
-    assert_int_equal(tune_rows_open(&r, "none.parquet", TUNE_DATASET_BY_NAME, NULL), -1);
+    assert_int_equal(tune_rows_open(&r, "none.parquet", &(struct tune_dataset_options){0}), -1);
     assert_error_has("none.parquet: has no rows");
     test_write(".", "wrong.parquet", "{\"n\":0}\n{\"n\":0}\n", 16);
-    assert_int_equal(tune_rows_open(&r, "wrong.parquet", TUNE_DATASET_BY_NAME, NULL), -1);
+    assert_int_equal(tune_rows_open(&r, "wrong.parquet", &(struct tune_dataset_options){0}), -1);
     assert_error_has("wrong.parquet: does not end as a Parquet file does");
     setenv("TMPDIR", "/nowhere", 1);
-    assert_int_equal(tune_rows_open(&r, "g/main", TUNE_DATASET_BY_NAME, NULL), -1);
+    assert_int_equal(tune_rows_open(&r, "g/main", &(struct tune_dataset_options){0}), -1);
     assert_error_has("set TMPDIR");
     assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
     unsetenv("TMPDIR");
@@ -187,7 +211,7 @@ static void names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(splits), cmocka_unit_test(rows), cmocka_unit_test(facts), cmocka_unit_test(names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(splits), cmocka_unit_test(rows), cmocka_unit_test(bomb), cmocka_unit_test(facts), cmocka_unit_test(names)};
     int status = cmocka_run_group_tests(tests, test_home_begin, test_home_end);
     free(f.data);
     return status;

@@ -16,7 +16,7 @@ static struct tune_parquet *open_bytes(const void *data, size_t size)
 {
     test_write(test_home, "x.parquet", data, size);
     tune_error_clear();
-    return tune_parquet_open("x.parquet");
+    return tune_parquet_open("x.parquet", 0);
 }
 
 /* Rows into text. -1 with an error. */
@@ -530,7 +530,7 @@ static void damaged(void **state)
     assert_error_has("footer would be longer");
     assert_null(open_bytes("PAR1\0\0\0\0PAR1", 12));
     assert_error_has("its footer cannot be read");
-    assert_null(tune_parquet_open("absent.parquet"));
+    assert_null(tune_parquet_open("absent.parquet", 0));
     assert_error_has("absent.parquet");
 
     static const struct { const char *what; struct parquet_node nodes[3]; int count, fields; } schemas[] = {
@@ -631,6 +631,16 @@ static void bombs(void **state)
     PAGE(PAGE_1, 0, 1, "\1\0\0\0");
     END(1, 1, {"n", INT32_TYPE});
     assert_refused("more than 1 GiB");
+    parquet_begin(&f);
+    f.codec = 1; /* snappy */
+    parquet_chunk(&f, INT32_TYPE, 1);
+    f.more = (int64_t)300 << 20;
+    PAGE(PAGE_1, 0, 1, "\4\14\1\0\0\0");
+    END(1, 1, {"n", INT32_TYPE});
+    assert_refused("more than 256 MiB of memory");
+    assert_int_equal(tune_parquet_most(1000, 0), TUNE_EXPANSION_FREE);
+    assert_int_equal(tune_parquet_most((int64_t)1 << 30, 0), (int64_t)100 << 30);
+    assert_int_equal(tune_parquet_most((int64_t)1 << 30, 2.5), (int64_t)5 << 29);
 }
 
 /* A file with much in it, for changes of its bytes. */

@@ -21,7 +21,7 @@ static void check_row(struct tune_text line)
 
 static int64_t read_all(const char *path, uint64_t *hash)
 {
-    struct tune_parquet *p = tune_parquet_open(path);
+    struct tune_parquet *p = tune_parquet_open(path, 0);
     struct tune_text line;
     int64_t rows = 0;
     size_t bytes = 0;

@@ -74,7 +74,7 @@ static void read_rows(struct tune_dataset *d, struct tune_tokenizer *tok, const 
 static void check_rows(const char *path, enum tune_dataset_format format)
 {
     struct tune_rows rows;
-    if (tune_rows_open(&rows, path, format, "<|end|>") < 0) {
+    if (tune_rows_open(&rows, path, &(struct tune_dataset_options){.format = format, .end_token = "<|end|>"}) < 0) {
         fuzz_refused();
         return;
     }

@@ -11,7 +11,7 @@ int main(void)
     char path[4096];
     while (fgets(path, sizeof path, stdin)) {
         path[strcspn(path, "\n")] = 0;
-        struct tune_parquet *p = tune_parquet_open(path);
+        struct tune_parquet *p = tune_parquet_open(path, 0);
         struct tune_text line;
         int more = p ? 0 : -1;
         while (p && (more = tune_parquet_next(p, &line)) == 1)
