@@ -110,6 +110,9 @@ static const struct tune_option my_options[] = {
      "its actuator. Default: the known experiment's, else the file's, else replay"},
     {"inputs", TUNE_STRING, &my.inputs, NULL, "", "",
      "columns that are inputs, if neither identifiers nor the experiment say so"},
+    TUNE_OPTION_GROUP("merge"),
+    {"with-programs", TUNE_BOOL, &my.with_programs, "false", "", "",
+     "copy the programs of experiments, too: for stores of people you trust"},
     TUNE_OPTION_GROUP(""),
     {0},
 };

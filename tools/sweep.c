@@ -105,6 +105,8 @@ static const struct tune_option my_options[] = {
      "has a hash of the values"},
     {"env-secrets", TUNE_BOOL, &my.env_secrets, "false", "", "",
      "let --env take names with TOKEN, KEY, SECRET or PASSWORD"},
+    {"trust-store", TUNE_BOOL, &my.trust_store, "false", "", "",
+     "run launchers and programs that the store records, also if you never gave them on this machine"},
     {"dry-run", TUNE_BOOL, &my.dry_run, "false", "", "",
      "say what would be done and how long it would take"},
     {"keep-runs", TUNE_BOOL, &my.keep_runs, "false", "", "",
@@ -354,6 +356,7 @@ static int read_inputs(void)
                   strcmp(sweep.record.space + 6, sweep.space->id)))
         return tune_error_usage("operation %s is of %s, which is not the space in %s (space-%s)",
                                 sweep.record.id, sweep.record.space, my.space, sweep.space->id);
+    TRY(sweep_trust_programs());
     TRY(there ? sweep_check_options(&sweep.record) : 0);
     TRY(sweep_launch_check(&sweep.record));
     return set_until_stable(sweep.record.until_stable);
@@ -390,6 +393,7 @@ static int prepare(void)
     sweep.record.ended_s = 0;
     TRY(record_space());
     TRY(tune_keep_experiments(sweep.store, sweep.protocols, sweep.space->reference_count));
+    TRY(sweep_mark_programs());
     TRY(tune_operation_begin(sweep.store, sweep.record.id, &sweep.own));
     return tune_operation_record_write(sweep.store, &sweep.record);
 }

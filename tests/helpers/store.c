@@ -222,7 +222,7 @@ static void put_problem(void *context, const char *file, const char *what)
 static int merge(struct tune_store *into, const char *folder)
 {
     struct tune_store *from = tune_store_open(folder, false);
-    int64_t came = from ? tune_store_merge(into, from, NULL, NULL) : -1;
+    int64_t came = from ? tune_store_merge(into, from, NULL) : -1;
     tune_store_free(from);
     if (came < 0)
         return complain();

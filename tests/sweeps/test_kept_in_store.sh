@@ -67,7 +67,7 @@ cp -r ../user/mine moved && mv ../user/exp ../user/gone
 is "... nor a store that was copied, without the program" says "2.5" "$samples" show "$id" --store moved
 refused "measuring needs the program, and says where it was" 1 "user/exp" "$sweep" --resume two --store moved
 mv ../user/gone ../user/exp
-is "merge copies what is kept" eval '"$samples" merge moved --store merged >/dev/null && ls merged/experiments | grep -q toys.work.json.folder && ls merged/data | grep -q json && says 2.5 "$samples" show "$id" --store merged --include matching'
+is "merge copies what is kept" eval '"$samples" merge moved --store merged --with-programs >/dev/null && ls merged/experiments | grep -q toys.work.json.folder && ls merged/data | grep -q json && says 2.5 "$samples" show "$id" --store merged --include matching'
 cd ../user || exit 1
 is "an edited experiment replaces the copy" eval 'sed -i "s/\"1\/s\"/\"rows\/s\"/" exp/work.json && "$sweep" s.yaml --name three >/dev/null && grep -q "rows/s" mine/experiments/toys.work.json'
 is "... which the file given outweighs" eval 'sed "s/rows\/s/steps\/s/" exp/work.json >more.json && says "steps/s" "$space" experiments work --experiments more.json --store mine'

@@ -625,11 +625,11 @@ static void merging(void **state)
     assert_ok(tune_store_record(a, "spaces", "one.yaml", "1", 1));
     assert_ok(tune_store_record(b, "operations", "two.yaml", "2", 1));
     assert_true(tune_store_refresh(a) >= 0 && tune_store_refresh(b) >= 0);
-    assert_int_equal(tune_store_merge(into, a, NULL, NULL), 3);
+    assert_int_equal(tune_store_merge(into, a, NULL), 3);
     assert_string_equal(numbers(into), "0 1 2 ");
-    assert_int_equal(tune_store_merge(into, b, NULL, NULL), 2);
+    assert_int_equal(tune_store_merge(into, b, NULL), 2);
     assert_string_equal(numbers(into), "0 1 2 3 4 ");
-    assert_int_equal(tune_store_merge(into, a, NULL, NULL), 0);
+    assert_int_equal(tune_store_merge(into, a, NULL), 0);
     assert_true(tune_file_exists("ab/spaces/one.yaml") && tune_file_exists("ab/operations/two.yaml"));
     static const char *const names[] = {"uid"};
     const struct tune_cell *c;

@@ -390,11 +390,11 @@ static void merged(void **state)
         assert_ok(tune_store_record(into, kinds[i], "y", "ours", 4));
     }
     assert_true(tune_store_refresh(from) >= 0);
-    assert_int_equal(tune_store_merge(into, from, NULL, NULL), 5000);
+    assert_int_equal(tune_store_merge(into, from, NULL), 5000);
     assert_true(tune_store_refresh(into) >= 0);
     assert_int_equal(rows_of(into, "exp"), 5000);
     assert_int_equal(rows_of(into, "requests"), 5003);
-    assert_int_equal(tune_store_merge(into, from, NULL, NULL), 0);
+    assert_int_equal(tune_store_merge(into, from, NULL), 0);
     assert_true(tune_store_refresh(into) >= 0);
     assert_int_equal(rows_of(into, "requests"), 5003);
     for (int i = 0; i < 6; i++) {
@@ -420,7 +420,7 @@ static void merged_in_part(void **state)
     assert_ok(tune_store_table(into, "zzz", &c, 1)); /* a number there */
     append(into, "zzz", 3, 0);
     assert_true(tune_store_refresh(from) >= 0 && tune_store_refresh(into) >= 0);
-    assert_int_equal(tune_store_merge(into, from, NULL, NULL), -1);
+    assert_int_equal(tune_store_merge(into, from, NULL), -1);
     assert_error_has("the column \"name\" of zzz");
     assert_true(tune_store_refresh(into) >= 0);
     assert_int_equal(rows_of(into, "exp"), 1);

@@ -19,7 +19,7 @@ struct samples_flags {
         *output_file, *properties, *aggregate, *where, *operation, *columns, *sort, *group_by,
         *derive, *maximize, *minimize, *experiment, *actuator, *inputs, *x, *series, *svg, *color,
         *labels, *regression, *per, *facet;
-    bool all_properties, logarithmic, ascii, print_command;
+    bool all_properties, logarithmic, ascii, print_command, with_programs;
     int count, width, height;
     int64_t limit;
     double until_stable;

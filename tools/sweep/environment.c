@@ -14,7 +14,7 @@
 #include "sweeps/stores/exclusive.h"
 #include "sweep.h"
 
-enum { KEY_BYTES = 16 };
+enum { KEY_BYTES = SWEEP_KEY_BYTES };
 
 /* ---- the key ---- */
 
@@ -71,6 +71,16 @@ static int find_key(uint8_t key[KEY_BYTES])
     TRY(tune_random_fresh(key, KEY_BYTES));
     int made = my.dry_run ? 1 : write_key(path, key);
     return made == 0 ? read_key(path, key) : made < 0 ? -1 : 0; /* another sweep made it first */
+}
+
+int sweep_key(uint8_t key[SWEEP_KEY_BYTES])
+{
+    struct tune_error before;
+    tune_error_save(&before);
+    if (find_key(key) == 0)
+        return 1;
+    tune_error_restore(&before);
+    return 0;
 }
 
 /* ---- the variables ---- */

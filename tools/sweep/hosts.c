@@ -107,7 +107,9 @@ static int ended(struct host *h)
     h->given_up = final || h->failures >= FAILURES_MOST;
     sweep_clear_status();
     printf("# %s: %s %d", h->prefix, end.how == TUNE_CHILD_EXITED ? "exit code" : "signal", end.code);
-    if (end.code == 97)
+    if (end.code == 96)
+        printf(": its user cannot read the values of --env in %s/env", launch.folder);
+    else if (end.code == 97)
         printf(": this host does not see the store %s", launch.store);
     else if (end.code == 98)
         printf(": this host does not see the program or the folder; see %s", launch.script);

@@ -45,7 +45,7 @@ extern const struct launcher sweep_slurm, sweep_hosts;
  * launch_run - run a command; its output, at most size bytes of it, into text. 0: it ended well. 1:
  * it did not. -1 with an error.
  * launch_never_runs - whether a process of ours that ended with this exit code would do so again.
- * Such codes are our 2 and 3, the script's 97 and 98, and a shell's 126 and 127.
+ * Such codes are our 2 and 3, the script's 96, 97 and 98, and a shell's 126 and 127.
  * launch_last_line - the last line of a process's log; "": none. */
 int launch_read_rows(void);
 int launch_look(void);

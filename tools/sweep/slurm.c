@@ -317,6 +317,9 @@ static int jobs_for(int points)
 /* A failed job whose cause will end all others in the same way. */
 static int fail_of(const struct job *job, int code, const char *line)
 {
+    if (code == 96)
+        return tune_error_cannot("%s cannot read the values of --env in %s/env (job %s): its user must be the one that began the sweep",
+                                 job->host, launch.folder, job->id);
     if (code == 97)
         return tune_error_cannot("%s does not see the store %s (job %s): a store for jobs lies on a file system that all nodes share, "
                                  "under the same path", job->host, launch.store, job->id);

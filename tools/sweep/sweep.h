@@ -19,10 +19,10 @@ struct sweep_flags {
     int in_flight, retries, repeat, max_failures, points, points_per_job, max_jobs;
     int64_t seed;
     double time_limit, timeout, grace, until_stable, factor;
-    bool remeasure, dry_run, keep_runs, share_cores, env_secrets;
+    bool remeasure, dry_run, keep_runs, share_cores, env_secrets, trust_store;
 };
 
-enum { MOST_PATHS = 64, MOST_ENVIRONMENT = 256, LOG_LIMIT = 1 << 20 };
+enum { MOST_PATHS = 64, MOST_ENVIRONMENT = 256, LOG_LIMIT = 1 << 20, SWEEP_KEY_BYTES = 16 };
 
 /* A slot: its cores, and the measurement in it. */
 struct slot {
@@ -157,8 +157,10 @@ void sweep_release_gpus(struct slot *slot);
 int sweep_set_visible(struct slot *slot);
 
 /* environment.c - what is measured sees of our environment; what --env adds is part of the host
- * class. */
+ * class.
+ * sweep_key - this user's key of hashes. 1; 0: no folder can keep one. */
 int sweep_set_environment(void);
+int sweep_key(uint8_t key[SWEEP_KEY_BYTES]);
 
 /* origin.c - where figures come from: builds, fingerprints, and data files that are made on first
  * use.
@@ -252,6 +254,17 @@ bool sweep_launches(void);
 int sweep_launch(void);
 int sweep_launch_dry_run(void);
 int sweep_launch_tidy(void);
+
+/* trust.c - commands that the store records. Each function does nothing in a dry run or with
+ * --trust-store.
+ * sweep_trust_launcher - -1 with kind USAGE: the record has a launcher or options of Slurm that are
+ * not on this command line, and no mark of this user.
+ * sweep_trust_programs - the same for programs of experiments that are known from the store alone.
+ * sweep_mark_launcher, sweep_mark_programs - put this user's marks in the record, and in the store. */
+int sweep_trust_launcher(const struct tune_operation_record *r);
+int sweep_trust_programs(void);
+int sweep_mark_launcher(struct tune_operation_record *r);
+int sweep_mark_programs(void);
 
 /* which.c - what to measure of the space.
  * sweep_set - give inputs the values of --set, "a=1,b=2", before the space is bound.

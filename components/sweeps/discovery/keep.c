@@ -9,7 +9,7 @@
 #include "core/try.h"
 #include "files/cjson.h"
 
-enum { NOTE_LIMIT = 1 << 16, NAME = 2 * TUNE_STORE_NAME_MAX + 32 };
+enum { NOTE_LIMIT = 1 << 16 };
 
 /* ---- experiments ---- */
 
@@ -32,7 +32,7 @@ static int keep(struct tune_store *s, const char *name, const char *text, size_t
 /* The folder that e's program is relative to, if it is. */
 static int keep_folder(struct tune_store *s, const struct tune_experiment *e, const char *name)
 {
-    char file[NAME + 8], *folder = NULL, *line = NULL;
+    char file[TUNE_KEPT_NAME + 8], *folder = NULL, *line = NULL;
     if (!e->program || !strchr(e->program, '/') || e->program[0] == '/')
         return 0;
     folder = realpath(e->folder, NULL);
@@ -46,16 +46,31 @@ static int keep_folder(struct tune_store *s, const struct tune_experiment *e, co
     return code;
 }
 
+bool tune_is_kept(const struct tune_store *s, const struct tune_experiment *e)
+{
+    const char *own = tune_store_folder(s);
+    size_t length = strlen(own);
+    return !strncmp(e->document->path, own, length) && !strncmp(e->document->path + length, "/experiments/", 13);
+}
+
+void tune_kept_name(const struct tune_store *s, const struct tune_experiment *e, char name[TUNE_KEPT_NAME])
+{
+    const char *path = e->document->path, *dot = strrchr(path, '.');
+    bool json = dot && !strcmp(dot, ".json");
+    if (tune_is_kept(s, e))
+        snprintf(name, TUNE_KEPT_NAME, "%s", strrchr(path, '/') + 1);
+    else
+        snprintf(name, TUNE_KEPT_NAME, "%.200s.%.200s%s", e->actuator, e->name, json ? ".json" : ".yaml");
+}
+
 static int keep_experiment(struct tune_store *s, const struct tune_experiment *e)
 {
-    const char *path = e->document->path, *dot = strrchr(path, '.'), *own = tune_store_folder(s);
-    char name[NAME], *text;
-    size_t size, length = strlen(own);
-    if (!strncmp(path, own, length) && !strncmp(path + length, "/experiments/", 13))
-        return 0; /* it is the copy itself */
-    bool json = dot && !strcmp(dot, ".json");
-    snprintf(name, sizeof name, "%.200s.%.200s%s", e->actuator, e->name, json ? ".json" : ".yaml");
-    TRY(tune_file_read(path, TUNE_DOCUMENT_BYTES, &text, &size));
+    char name[TUNE_KEPT_NAME], *text;
+    size_t size;
+    if (tune_is_kept(s, e))
+        return 0;
+    tune_kept_name(s, e, name);
+    TRY(tune_file_read(e->document->path, TUNE_DOCUMENT_BYTES, &text, &size));
     int code = keep_folder(s, e, name);
     if (code == 0)
         code = keep(s, name, text, size);

@@ -67,6 +67,7 @@ static const struct member figures[] = {
     {"factor", NUMBER, AT(factor), 0, 1000},
     {"launcher", LINE, AT(launcher), 0, 0},
     {"slurm", LINE, AT(slurm), 0, 0},
+    {"launcher_mark", LINE, AT(launcher_mark), 0, 0},
     {"points_per_job", INT, AT(points_per_job), 0, 1000000},
     {"max_jobs", INT, AT(max_jobs), 0, 1000000},
 };

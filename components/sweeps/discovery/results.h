@@ -56,6 +56,7 @@ struct tune_operation_record {
     const char *stop_when;
     /* The same for --launcher and --slurm, with --points-per-job and --max-jobs. */
     const char *launcher, *slurm;
+    const char *launcher_mark; /* of who gave them (tools/sweep/trust.c); NULL: none */
     int points_per_job, max_jobs;
     /* The same for the actuator configuration that was used, its folders as absolute paths. */
     const char *actuator, *data_directory, *hf_home;

@@ -87,15 +87,14 @@ static int collect(struct tune_store *s, struct tune_map *uids, struct tune_map 
 
 /* The progress callback of a merge. */
 struct told {
-    tune_store_progress *progress; /* NULL: none */
-    void *context;
+    const struct tune_merge *how;
     int64_t done, all;
 };
 
 static void tell_progress(struct told *t)
 {
-    if (t->progress)
-        t->progress(t->context, ++t->done, t->all);
+    if (t->how->progress)
+        t->how->progress(t->how->context, ++t->done, t->all);
 }
 
 /* Count the rows of all tables and the requests; -1 with an error. */
@@ -164,29 +163,6 @@ static int merge_requests(struct tune_store *into, struct tune_store *from, stru
     return more;
 }
 
-static int merge_records(struct tune_store *into, struct tune_store *from, const char *kind)
-{
-    int count, status = 0;
-    char **names = tune_store_records(from, kind, &count);
-    TRY(names ? 0 : -1);
-    for (int i = 0; i < count && status == 0; i++) {
-        char path[TUNE_PATH_MAX], *text;
-        size_t size;
-        status = tune_path(path, "%s/%s/%s", into->folder, kind, names[i]);
-        if (status < 0 || tune_file_exists(path))
-            continue;
-        status = tune_path(path, "%s/%s/%s", from->folder, kind, names[i]);
-        if (status == 0)
-            status = tune_file_read(path, 1 << 24, &text, &size);
-        if (status == 0) {
-            status = tune_store_record(into, kind, names[i], text, size);
-            free(text);
-        }
-    }
-    tune_store_records_free(names, count);
-    return status;
-}
-
 /* Copied rows are kept, even if others failed. The next merge adds the rest. */
 static int finish_rows(struct tune_store *into, int status)
 {
@@ -198,11 +174,11 @@ static int finish_rows(struct tune_store *into, int status)
     return status < 0 ? -1 : kept;
 }
 
-int64_t tune_store_merge(struct tune_store *into, struct tune_store *from, tune_store_progress *progress, void *context)
+int64_t tune_store_merge(struct tune_store *into, struct tune_store *from, const struct tune_merge *how)
 {
-    static const char *const kinds[] = {"spaces", "operations", "experiments", "data"};
     struct tune_map uids = {0}, requests = {0};
-    struct told told = {progress, context, 0, progress ? count_rows(from) : 0};
+    how = how ? how : &(const struct tune_merge){0};
+    struct told told = {how, 0, how->progress ? count_rows(from) : 0};
     int count;
     int64_t came = 0;
     TRY(told.all < 0 ? -1 : 0);
@@ -217,8 +193,8 @@ int64_t tune_store_merge(struct tune_store *into, struct tune_store *from, tune_
     if (status == 0)
         status = merge_requests(into, from, &requests, &told);
     status = finish_rows(into, status);
-    for (int i = 0; i < 4 && status == 0; i++)
-        status = merge_records(into, from, kinds[i]);
+    if (status == 0)
+        status = tune_store_merge_records(into, from, how);
     tune_map_free(&uids);
     tune_map_free(&requests);
     return status < 0 ? -1 : came;

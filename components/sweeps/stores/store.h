@@ -218,16 +218,20 @@ void tune_store_records_free(char **names, int count);
 /* ---- whole stores ---- */
 
 /* tune_store_merge - copy rows of `from` whose uid `into` lacks, with their requests, and records.
- * Returns the number of rows, or -1 with an error. progress, unless NULL, is called after each row,
- * with rows done and in all.
+ * Returns the number of rows, or -1 with an error. how: see struct tune_merge; NULL: a zeroed one.
  * tune_store_check - read every file. problem is called for each problem: a damaged file, a uid
  * twice, an unknown status or schema, rows without experiment, requests without result. file,
  * unless NULL, is called for each file that opens, with its rows and whether checksums cover it.
  * Returns the number of problems, or -1 with an error: the folder cannot be read. Refreshes s. */
-/* tune_store_progress - told of rows done and in all. */
-typedef void tune_store_progress(void *context, int64_t done, int64_t all);
+struct tune_merge {
+    bool programs; /* copy the programs of experiments, too. Else copies of their files have null
+                      there, and nobody runs a stranger's program */
+    void *context; /* for the functions, which may be NULL */
+    void (*progress)(void *context, int64_t done, int64_t all); /* rows */
+    void (*left_out)(void *context, const char *experiment, const char *program);
+};
 int64_t tune_store_merge(struct tune_store *into, struct tune_store *from,
-                         tune_store_progress *progress, void *context);
+                         const struct tune_merge *how);
 int64_t tune_store_check(struct tune_store *s, void (*file)(void *context, const char *file,
                                                             int64_t rows, bool checked),
                          void (*problem)(void *context, const char *file, const char *what),

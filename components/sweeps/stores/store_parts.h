@@ -70,10 +70,13 @@ void tune_store_writer_free(struct tune_store_writer *w);
 
 /* tune_store_host - this machine's name as used in file names.
  * tune_store_no_memory - set the error; returns -1.
+ * tune_store_merge_records - copy the records that `into` lacks.
  * tune_store_check_name - check that a text can be a name in a path: not empty, not too long,
  * without '/', and without '.' at its start. */
 void tune_store_host(char host[65]);
 int tune_store_no_memory(const char *what);
+int tune_store_merge_records(struct tune_store *into, struct tune_store *from,
+                             const struct tune_merge *how);
 int tune_store_check_name(const char *what, const char *name);
 
 #endif
