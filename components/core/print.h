@@ -23,12 +23,15 @@ static inline const char *tune_number_text(char text[TUNE_DECIMAL_SIZE], double 
     return text;
 }
 
-/* tune_steers - true if the character at text, of size bytes, steers a terminal: control characters
- * (U+0000 to U+001F, U+007F to U+009F), ends of lines (U+2028, U+2029), and what overrides the
- * direction of text (U+202A to U+202E, U+2066 to U+2069). A byte from 0x80 to 0x9F that belongs to
- * no character does too. *bytes: its bytes. *code: its code point, or that byte.
+/* tune_steers - true if the character at text, of size bytes, steers a terminal. *bytes: its bytes.
+ * *code: its code point. These do:
  *
- * tune_print_plain - print text with such characters escaped: \n, \t, \x1b, \x9b for U+009B, \u202e.
+ *     control characters       U+0000 to U+001F, U+007F to U+009F
+ *     ends of lines            U+2028, U+2029
+ *     overrides of direction   U+202A to U+202E, U+2066 to U+2069
+ *     0x80 to 0x9F             a byte that belongs to no character; *code is the byte
+ *
+ * tune_print_plain - print text with such characters escaped: \n, \t, \x1b, \x9b (U+009B), \u202e.
  * Those in keep, which are ASCII, are not escaped. Text from users and files then moves no cursor.
  *
  * tune_print_line_of - escape all of them, so that the text also stays on its line. */

@@ -97,8 +97,8 @@ void tune_rows_release(const struct tune_rows *rows);
 
 /* tune_rows_are_parquet - whether the file's name or first bytes say so.
  * tune_rows_copy_parquet - map a copy of Parquet files as JSONL. bytes: of the files. -1 with an
- * error: of the files; the copy would take more than expansion allows (options.h), or no room for it
- * (kind CANNOT). */
+ * error: of the files; or the copy would take more than expansion allows (options.h), or than the
+ * disk has (kind CANNOT). */
 bool tune_rows_are_parquet(const char *path);
 int tune_rows_copy_parquet(const struct tune_shards *files, int64_t bytes, double expansion,
                            struct tune_mapping *copy);

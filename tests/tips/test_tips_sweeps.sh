@@ -53,6 +53,19 @@ tip 'leave it out, or give <--env-secrets>, too' env HF_TOKEN=x $sweep s.yaml $o
 tip 'or <--share-cores>' $sweep s.yaml $own --store many --in-flight 64
 PUT='s/\)//; s/$/ 1/' tip 'take fewer \(<--in-flight>\)' $sweep s.yaml $own --store many --in-flight 64
 
+# ---- stores of other people ----
+stranger="env XDG_CONFIG_HOME=$tmp/theirs"
+$stranger $sweep s.yaml $own --store "$tmp/theirs-st" --name op >/dev/null 2>&1
+$stranger $sweep s.yaml $own --store "$tmp/theirs-st" --name far --remeasure --share-cores --launcher env >/dev/null 2>&1
+mv tune.json project.json
+PUT='s/$/ exp/' tip 'if you want that, give its file by <--experiments>, or' $sweep --resume op --store "$tmp/theirs-st"
+cp -r theirs-st theirs-2 && rm -f theirs-2/experiments/*.marks
+tip 'by --experiments, or <--trust-store>' $sweep --resume op --store "$tmp/theirs-2"
+tip 'give these options again, or <--trust-store>' $sweep --resume far $own --store "$tmp/theirs-2"
+ALONE="$samples merge theirs-st --store together-2" tip 'or merge into a new store with <--with-programs>' $samples merge theirs-st --store together
+PUT='s/\),$/ exp/' ALONE="$sweep s.yaml --store together --share-cores" tip 'give sweep their files \(<--experiments\),>' $samples merge theirs-st --store together-3
+mv project.json tune.json
+
 printf '#!/bin/sh\necho >>"%s/fails"\n[ "$(wc -l <"%s/fails")" -gt 5 ] || exit 1\nexec "${0%%/*}/work.sh"\n' "$tmp" "$tmp" >exp/fail.sh && chmod +x exp/fail.sh
 sed 's/"work"/"fail"/; s/work.sh/fail.sh/' exp/work.json >exp/fail.json
 described fail.yaml fail

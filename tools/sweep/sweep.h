@@ -257,10 +257,11 @@ int sweep_launch_tidy(void);
 
 /* trust.c - commands that the store records. Each function does nothing in a dry run or with
  * --trust-store.
- * sweep_trust_launcher - -1 with kind USAGE: the record has a launcher or options of Slurm that are
- * not on this command line, and no mark of this user.
+ * sweep_trust_launcher - -1 with kind USAGE if this user never gave what the record would run: a
+ * launcher, or options of Slurm. What is on the command line is given.
  * sweep_trust_programs - the same for programs of experiments that are known from the store alone.
- * sweep_mark_launcher, sweep_mark_programs - put this user's marks in the record, and in the store. */
+ * sweep_mark_launcher - put this user's mark in the record.
+ * sweep_mark_programs - the same for programs, in the store. */
 int sweep_trust_launcher(const struct tune_operation_record *r);
 int sweep_trust_programs(void);
 int sweep_mark_launcher(struct tune_operation_record *r);

@@ -60,8 +60,8 @@ struct tune_cpu {
     int64_t small;        /* TUNE_CPU_SMALL; tests set 0 */
 };
 
-/* The threads for an operation on so many numbers, or on 16 times as many products: one if it has
- * few, because waking the others would take longer. */
+/* The threads for an operation on so many numbers, or on 16 times as many products. It is one if
+ * there are few: waking the others would take longer. */
 enum { TUNE_CPU_SMALL = 1 << 14 };
 static inline int tune_cpu_threads(const struct tune_device *dev, int64_t numbers)
 {

@@ -24,7 +24,8 @@ extern "C" {
  * tune_kept_data - the noted hash: 1; 0: there is none; -1 with an error. */
 enum { TUNE_KEPT_NAME = 2 * TUNE_STORE_NAME_MAX + 32 };
 int tune_keep_experiments(struct tune_store *s, const struct tune_protocol *protocols, int count);
-void tune_kept_name(const struct tune_store *s, const struct tune_experiment *e, char name[TUNE_KEPT_NAME]);
+void tune_kept_name(const struct tune_store *s, const struct tune_experiment *e,
+                    char name[TUNE_KEPT_NAME]);
 bool tune_is_kept(const struct tune_store *s, const struct tune_experiment *e);
 int tune_keep_data(struct tune_store *s, const char *path, const char *hash);
 int tune_kept_data(const struct tune_store *s, const char *path, char hash[33]);
