@@ -8,6 +8,12 @@ Authorization. Behaviour is read from the file FOLDER/../mode at each request, a
   norange      the CDN ignores Range                                   garble  the CDN changes a byte
   wrongetag    resolve sends another ETag than the tree lists          notree  the tree answers no JSON
   pages        the tree comes in pages of two files                    silent  the CDN never sends more than half
+and, as an enemy:
+  endless      the CDN sends chunks without end, and no length         drip    the CDN sends a byte of a connection
+  globs        resolve redirects to 100,000 addresses for curl         nested  the tree lists a file that is a folder, too
+  longsha      the commit has 3 MB                                     lines   the commit stands behind 3 million line ends
+  many         the tree lists 300,000 files more                       names   ... names with escape sequences
+  huge         ... a size of 23 digits
 Prints its two ports on one line, then serves until the process that started it ends.
 """
 import hashlib
@@ -56,6 +62,21 @@ def sha256(data):
 
 def lfs(name):
     return name.endswith((".safetensors", ".parquet"))
+
+
+def enemy(m, entries):
+    """What a hostile hub adds to its listing."""
+    if "nested" in m:
+        more = ["x.parquet", "x.parquet/y.parquet"]
+    elif "many" in m:
+        more = ["data/f%06d.txt" % i for i in range(300000)] + ['data/a\\"b.txt', 'data/{"]}.txt']
+    elif "names" in m:
+        more = ["data/\x1b]0;pwned\x07.parquet", "data/\x9b31m.jsonl"]
+    else:
+        more = []
+    if "huge" in m:
+        next(e for e in entries if e["path"] == "config.json")["size"] = 99999999999999999999999
+    return [{"type": "file", "oid": "1" * 40, "size": 5, "path": p} for p in more] + entries
 
 
 def listing():
@@ -107,7 +128,11 @@ class Hub(Handler):
         if path in (f"/api/models/owner/tiny/revision/{r}" for r in ("main", "v1", "refs%2Fpr%2F1", COMMIT)):
             files = [{"rfilename": e["path"], "sha": "wrong"} for e in listing() if e["type"] == "file"]
             model = {"_id": "1", "id": "owner/tiny", "siblings": files, "sha": COMMIT, "tags": ["x\\\"}]{"]}
-            return self.answer(200, json.dumps(model).encode())
+            if "longsha" in m:
+                model["sha"] = "a" * 3000000
+            if "lines" in m:
+                model["sha"] = "0" * 65
+            return self.answer(200, (b"\n" * 3000000 if "lines" in m else b"") + json.dumps(model).encode())
         if path == f"/api/models/owner/tiny/tree/{COMMIT}":
             return self.tree(parse_qs(url.query), m)
         for prefix in (f"/owner/tiny/resolve/{COMMIT}/", f"/datasets/owner/tiny/resolve/{COMMIT}/"):
@@ -121,9 +146,9 @@ class Hub(Handler):
     def tree(self, query, m):
         if "notree" in m:
             return self.answer(200, b'[{"type":"file","path":"config.json')
-        entries = listing()
+        entries = enemy(m, listing())
         if "pages" not in m:
-            return self.answer(200, json.dumps(entries, indent=1).encode())
+            return self.answer(200, json.dumps(entries, indent=None if "many" in m else 1, ensure_ascii="names" not in m).encode())
         at = int(query.get("cursor", ["0"])[0])
         link = f'<http://127.0.0.1:{hub.server_port}/api/models/owner/tiny/tree/{COMMIT}?recursive=true&cursor={at + 2}>; rel="next"'
         self.answer(200, json.dumps(entries[at : at + 2]).encode(), **({"Link": link} if at + 2 < len(entries) else {}))
@@ -138,6 +163,8 @@ class Hub(Handler):
         if "wrongetag" in m:
             etag = "1" * len(etag)
         to = f"http://127.0.0.1:{cdn.server_port}/{quote(name)}?sign=a%2Fb&c=d" if lfs(name) else f"/cache/{quote(name)}"
+        if "globs" in m and lfs(name):
+            to = f"http://127.0.0.1:{cdn.server_port}/[1-100000]"
         self.answer(302, Location=to, X_Linked_Etag=f'"{etag}"', X_Linked_Size=str(len(data)), X_Repo_Commit=COMMIT)
 
 
@@ -149,6 +176,17 @@ class Cdn(Handler):
         data = read(name)
         if data is None:
             return self.answer(404)
+        if "endless" in m:
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            try:
+                for _ in range(3000):
+                    self.wfile.write(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+            except OSError:
+                pass
+            self.close_connection = True
+            return None
         if "garble" in m:
             data = data[:-1] + bytes([data[-1] ^ 1])
         begin = 0
@@ -166,6 +204,8 @@ class Cdn(Handler):
         if ("break" in m and name not in broken) or "silent" in m:
             broken.add(name)
             end = max(begin, len(data) // 2)
+        if "drip" in m:
+            end = begin + 1
         self.wfile.write(data[begin:end])
         self.close_connection = True
 

@@ -75,11 +75,17 @@ made=
 mkdir -p "$dir/.cache/huggingface/download" || die "cannot make the folder $dir"
 cache=$dir/.cache/huggingface/download
 [ -f "$dir/.cache/huggingface/.gitignore" ] || echo '*' >"$dir/.cache/huggingface/.gitignore"
-tmp=$(mktemp -d) || die "cannot make a temporary folder"
+# One at a time. What a killed one left is removed.
+if command -v flock >/dev/null 2>&1; then
+    exec 9>"$cache/.lock" || die "cannot write to $dir"
+    flock -n 9 || die "another $name brings files to $dir; wait until it is done"
+fi
+tmp=$cache/.tmp
+rm -rf "$tmp" && mkdir "$tmp" || die "cannot make a temporary folder in $cache"
 # If nothing was fetched, no folder stays behind.
 clean() {
     rm -rf "$tmp"
-    [ -z "$made" ] || [ -n "$(find "$dir" -type f ! -path '*/.cache/huggingface/.gitignore' | head -n 1)" ] || rm -rf -- "$dir"
+    [ -z "$made" ] || [ -n "$(find "$dir" -type f ! -path '*/.cache/huggingface/.gitignore' ! -name .lock | head -n 1)" ] || rm -rf -- "$dir"
 }
 trap clean EXIT
 trap 'exit 130' INT
@@ -99,7 +105,7 @@ request() {
         if [ -n "${HF_TOKEN:-}" ] && [ "$(origin "$url")" = "$(origin "$endpoint")" ]; then
             printf 'header = "Authorization: Bearer %s"\n' "$HF_TOKEN"
         fi
-    } | curl -q --config - --proto '=http,https' --connect-timeout 20 --speed-limit 1 --speed-time 60 \
+    } | curl -q --config - --globoff --proto '=http,https' --connect-timeout 20 --speed-limit 1 --speed-time 60 \
         -A tune.c --suppress-connect-headers -w '%{http_code}' "$@" >"$tmp/code"
     curl=$?
     code=$(cat "$tmp/code")
@@ -140,124 +146,121 @@ api() {
     done
 }
 
-# Walks JSON and prints "depth<TAB>path of keys<TAB>value" for every string and number, a line "end" for each object
-# two deep: no JSON tool is part of a bare system.
+# Reads JSON by the pieces between quotation marks: no JSON tool is part of a bare system, and a set may have 300,000 files.
+# want=sha: the commit. Else a line "size hash name" for each file, and "-" for what the hub does not say. Bytes of names that
+# are no printable ASCII become "?".
 cat >"$tmp/json.awk" <<'AWK'
-{ text = text $0 "\n" }
-END {
-    n = length(text); depth = 0; key[0] = ""
+BEGIN { RS = "\""; inside = depth = 0; pending = 0 }
+inside { # a piece of a string: it goes on behind \"
+    s = s == "" ? $0 : length(s) < 8192 ? s $0 : s
+    if (index($0, "\\") && match($0, /\\+$/) && RLENGTH % 2 == 1) { if (length(s) < 8192) s = s "\""; next }
+    inside = 0; pending = 1
+    next
+}
+pending && $0 == ":" { pending = 0; key[depth] = s; s = ""; inside = 1; next } # most pieces are these two
+pending && $0 == "," { pending = 0; value(s); s = ""; inside = 1; next }
+{
+    if (/[ \t\r\n]/) gsub(/[ \t\r\n]+/, "")
+    n = length($0)
     for (i = 1; i <= n; i++) {
-        c = substr(text, i, 1)
-        if (c == "\"") {
-            s = ""
-            for (i++; i <= n; i++) {
-                c = substr(text, i, 1)
-                if (c == "\"") break
-                if (c == "\\") {
-                    i++; c = substr(text, i, 1)
-                    if (c == "u") { s = s "?"; i += 4; continue }  # no name we take holds one
-                    if (c != "\"" && c != "\\" && c != "/") c = "?"
-                }
-                s = s c
-            }
-            if (i > n) exit 1
-            rest = substr(text, i + 1, 16); sub(/^[ \t\r\n]*/, "", rest)
-            if (substr(rest, 1, 1) == ":") key[depth] = s; else value(s)
-        } else if (c == "{" || c == "[") {
-            depth++; key[depth] = ""
-        } else if (c == "}" || c == "]") {
-            key[depth] = ""; depth--
-            if (depth < 0) exit 1
-            if (depth == 1 && c == "}") print "end"
-        } else if (c ~ /[0-9]/) {
-            s = ""
-            while (c ~ /[0-9.eE+-]/ && i <= n) { s = s c; i++; c = substr(text, i, 1) }
-            i--; value(s)
+        c = substr($0, i, 1)
+        if (pending) { pending = 0; if (c == ":") { key[depth] = s; continue } value(s) }
+        if (c == "{" || c == "[") { if (++depth > 64) exit 1; key[depth] = "" }
+        else if (c == "}" || c == "]") { if (--depth < 0) exit 1; if (depth == 1 && c == "}") end_of_file() }
+        else if (c ~ /[0-9]/) {
+            for (from = i; i < n && substr($0, i + 1, 1) ~ /[0-9.eE+-]/; i++);
+            value(substr($0, from, i - from + 1 > 40 ? 40 : i - from + 1))
         }
     }
-    if (depth != 0) exit 1
+    s = ""; inside = 1
 }
-function value(s,    p, j) {
-    gsub(/[\t\r\n]/, "?", s)
-    p = ""
-    for (j = 1; j <= depth; j++) if (key[j] != "") p = p (p == "" ? "" : ".") key[j]
-    print depth "\t" p "\t" s
+END { if (depth != 0 || (inside && s != "")) exit 1 }
+function clean(t) { # no name that we take has an escaped character
+    if (length(t) > 4096) t = substr(t, 1, 4096)
+    if (index(t, "\\")) { gsub(/\\["\\\/]/, "?", t); gsub(/\\u..../, "?", t); gsub(/\\/, "?", t) }
+    if (t ~ /[^ -~]/) gsub(/[^ -~]/, "?", t)
+    return t
+}
+function value(v) {
+    if (want == "sha") { if (depth == 1 && key[1] == "sha" && !found) { print substr(v, 1, 80); found = 1 } return }
+    if (depth == 2) {
+        k = key[2]
+        if (k == "type") type = v; else if (k == "path") path = clean(v)
+        else if (k == "size") size = substr(v, 1, 40); else if (k == "oid") oid = substr(v, 1, 80)
+    } else if (depth == 3 && key[2] == "lfs" && key[3] == "oid") { lfs = substr(v, 1, 80); sub(/^sha256:/, "", lfs) }
+}
+function end_of_file() {
+    if (want == "files" && type == "file" && path != "")
+        print (size == "" ? "-" : size), (lfs != "" ? lfs : oid != "" ? oid : "-"), path
+    type = path = size = oid = lfs = ""
 }
 AWK
-json() { awk -f "$tmp/json.awk" "$1" || die "$repo: the hub's answer is no JSON"; }
+json() { awk -v want="$2" -f "$tmp/json.awk" "$1" || die "$repo: the hub's answer is no JSON"; }
 
 # The commit, so that every file comes from the same one whatever is pushed meanwhile.
 encoded=$(echo "$revision" | sed 's|/|%2F|g')
 api "revision/$encoded" "$tmp/model"
-commit=$(json "$tmp/model" | awk -F '\t' '$1 == 1 && $2 == "sha" { print $3; exit }')
+commit=$(json "$tmp/model" sha) || exit 1
 case $commit in *[!0-9a-f]* | '') die "$repo: the hub names no commit for \"$revision\"" ;; esac
+[ ${#commit} -le 64 ] || die "$repo: the hub names no commit for \"$revision\""
 
-# The files: "size hash name" of those we take, by the page.
+# The files, by the page.
 page="tree/$commit?recursive=true"
 pages=0
 while [ -n "$page" ]; do
     api "$page" "$tmp/tree"
-    json "$tmp/tree" >"$tmp/values"
-    awk -F '\t' '
-        $1 == 2 && $2 == "type" { type = $3 }
-        $1 == 2 && $2 == "path" { path = $3 }
-        $1 == 2 && $2 == "size" { size = $3 }
-        $1 == 2 && $2 == "oid" { oid = $3 }
-        $1 == 3 && $2 == "lfs.oid" { lfs = $3; sub(/^sha256:/, "", lfs) }
-        $1 == "end" { if (type == "file") print size, (lfs == "" ? oid : lfs), path; type = path = size = oid = lfs = "" }
-    ' "$tmp/values" >>"$tmp/files"
+    json "$tmp/tree" files >>"$tmp/files"
     page=$(sed -n 's/^[Ll][Ii][Nn][Kk]:.*<[^>]*\/\(tree\/[^>]*\)>; *rel="next".*/\1/p' "$tmp/headers" | tr -d '\r' | head -n 1)
     pages=$((pages + 1))
     [ $pages -lt 100 ] || die "$repo: more than 100 pages of files"
 done
-# asked FILE - whether it fits a pattern, if there are any.
-asked() {
-    [ -n "$patterns" ] || return 0
-    set -f
-    for p in $patterns; do
-        # shellcheck disable=SC2254 # it is a pattern
-        case $1 in $p) set +f; return 0 ;; esac
-    done
-    set +f
-    return 1
+# Those that we take, into wanted. Of a data set: files of rows. Of a model: what a recipe reads.
+cat >"$tmp/take.awk" <<'AWK'
+BEGIN {
+    count = split(patterns, pattern, " ")
+    for (p = 1; p <= count; p++) {
+        gsub(/\./, "[.]", pattern[p]); gsub(/\*/, ".*", pattern[p]); gsub(/\?/, ".", pattern[p])
+    }
 }
-# rows_in FILE - whether a data set's file holds rows that are read.
-rows_in() {
-    case $1 in
-    .* | -* | */.* | */-* | *//* | /*) return 1 ;; # a name we would not write
-    *[!A-Za-z0-9._/=-]*)
-        echo "$repo: a file is left out, because its name has other characters than letters, digits, . _ - and =" >&2
-        return 1 ;;
-    dataset_infos.json | */dataset_infos.json | dataset_info.json | */dataset_info.json | dataset_dict.json | */state.json) return 1 ;;
-    *.parquet) ;;
-    *.jsonl | *.ndjson | *.json | *.csv | *.tsv | *.txt) [ "$parquet" = 0 ] || return 1 ;;
-    *) return 1 ;;
-    esac
-    asked "$1"
+function asked(f,    p) {
+    for (p = 1; p <= count; p++) if (f ~ "^" pattern[p] "$") return 1
+    return count == 0
 }
-# of_model FILE - whether a recipe reads this file of a model.
-of_model() {
-    case $1 in
-    *[!A-Za-z0-9._-]* | .* | -*) return 1 ;; # of a sub-folder, or a name we would not write
-    consolidated*) return 1 ;;               # the same weights once more
-    config.json | generation_config.json | tokenizer*.json | tokenizer.model | vocab.json | merges.txt | added_tokens.json | \
-        special_tokens_map.json | chat_template.jinja | chat_template.json | adapter_config.json | *.safetensors | \
-        *.safetensors.index.json) return 0 ;;
-    *) return 1 ;;
-    esac
+function rows_in(f) {
+    if (f ~ /^[.-]|\/[.-]|\/\/|^\//) return 0 # a name we would not write
+    if (f ~ /(^|\/)(dataset_infos|dataset_info|dataset_dict|state)\.json$/ && f != "state.json") return 0
+    if (f !~ /\.parquet$/ && (parquet > 0 || f !~ /\.(jsonl|ndjson|json|csv|tsv|txt)$/)) return 0
+    if (f ~ /[^A-Za-z0-9._\/=-]/) { strange++; return 0 }
+    return asked(f)
 }
-parquet=$(grep -c '\.parquet$' "$tmp/files")
-take=of_model
-[ $kind = models ] || take=rows_in
-while read -r size hash file; do
-    $take "$file" || continue
-    case $size in *[!0-9]* | '') die "$repo: the hub gives no size for $file" ;; esac
-    case $hash in *[!0-9a-f]* | '') die "$repo: the hub gives no hash for $file" ;; esac
-    case ${#hash} in 40 | 64) ;; *) die "$repo: the hub gives no hash for $file" ;; esac
-    echo "$size $hash $file"
-done <"$tmp/files" >"$tmp/wanted" || exit 1
+function of_model(f) {
+    if (f ~ /[^A-Za-z0-9._-]|^[.-]|^consolidated/) return 0 # of a sub-folder; a name we would not write; the same weights once more
+    return f ~ /^(config|generation_config|vocab|added_tokens|special_tokens_map|chat_template|adapter_config)\.json$/ ||
+        f ~ /^tokenizer.*\.json$/ || f == "tokenizer.model" || f == "merges.txt" || f == "chat_template.jinja" ||
+        f ~ /\.safetensors(\.index\.json)?$/
+}
+{
+    file = substr($0, length($1) + length($2) + 3)
+    if (kind == "models" ? !of_model(file) : !rows_in(file)) next
+    if ($1 !~ /^[0-9]+$/ || length($1) > 15) { print "the hub gives no size for " file >wrong; exit 1 }
+    if ($2 !~ /^[0-9a-f]+$/ || (length($2) != 40 && length($2) != 64)) { print "the hub gives no hash for " file >wrong; exit 1 }
+    print $1, $2, file
+    taken[file] = 1
+}
+END {
+    for (file in taken) # a file cannot be the folder of another
+        for (folder = file; sub(/\/[^\/]*$/, "", folder) && !(folder in seen); seen[folder])
+            if (folder in taken) { print "the hub lists " file ", and a file " folder >wrong; exit 1 }
+    if (strange) print strange >left_out
+}
+AWK
+touch "$tmp/files" "$tmp/left_out"
+awk -v kind="$kind" -v patterns="$patterns" -v parquet="$(grep -c '\.parquet$' "$tmp/files")" -v wrong="$tmp/wrong" -v left_out="$tmp/left_out" \
+    -f "$tmp/take.awk" "$tmp/files" >"$tmp/wanted" ||
+    die "$repo: $(cat "$tmp/wrong")"
+[ ! -s "$tmp/left_out" ] || echo "$repo: left out: $(cat "$tmp/left_out"), for names with other characters than letters, digits, . _ - and =" >&2
 if [ $kind = datasets ]; then
-    [ -s "$tmp/wanted" ] || [ -z "$patterns" ] || die "$repo: no file of rows fits --include$patterns; it has $(cut -d ' ' -f 3- "$tmp/files" | head -n 8 | tr '\n' ' ')"
+    [ -s "$tmp/wanted" ] || [ -z "$patterns" ] || die "$repo: no file of rows fits --include$patterns; it has $(cut -d ' ' -f 3- "$tmp/files" | head -n 8 | cut -c1-200 | tr '\n' ' ')"
     [ -s "$tmp/wanted" ] || die "$repo: it holds no Parquet, JSON, CSV or text files at \"$revision\"; its copy on the Hub may: --revision refs/convert/parquet"
 else
     grep -q ' config\.json$' "$tmp/wanted" || grep -q ' adapter_config\.json$' "$tmp/wanted" ||
@@ -278,27 +281,27 @@ size_of() { wc -c <"$1" | tr -d ' '; }
 # in_folder PATH - make the folder of a file.
 in_folder() { mkdir -p "${1%/*}" || die "cannot make the folder ${1%/*}"; }
 
-# First what is here: a conflict should not show after ten gigabytes.
-needed=0
-: >"$tmp/missing"
+# First what is here: a conflict should not show after ten gigabytes. Only names that are here are looked at one by one.
+here() { (cd "$1" && find . ! -type d ! -path './.cache/*' | sed 's|^\./||'); }
+here "$dir" >"$tmp/here"
+awk 'FILENAME == list { here[$0] = 1; next } { file = $0; sub(/^[^ ]* [^ ]* /, "", file); print >((file in here) ? there : missing) }' \
+    list="$tmp/here" there="$tmp/there" missing="$tmp/missing" "$tmp/here" "$tmp/wanted"
+touch "$tmp/there" "$tmp/missing"
 while read -r size hash file; do
-    if [ -e "$dir/$file" ] || [ -L "$dir/$file" ]; then
-        if [ -f "$dir/$file" ] && [ "$(size_of "$dir/$file")" = "$size" ] && [ "$(hash_of "$dir/$file" "$hash")" = "$hash" ]; then
-            echo "$file: here already"
-            in_folder "$cache/$file"
-            printf '%s\n%s\n%s\n' "$commit" "$hash" "$(date +%s)" >"$cache/$file.metadata"
-            continue
-        fi
-        die "$dir/$file is there and differs from the hub's at \"$revision\"; nothing was changed. Move it away, or choose another folder"
+    if [ -f "$dir/$file" ] && [ "$(size_of "$dir/$file")" = "$size" ] && [ "$(hash_of "$dir/$file" "$hash")" = "$hash" ]; then
+        echo "$file: here already"
+        in_folder "$cache/$file"
+        printf '%s\n%s\n%s\n' "$commit" "$hash" "$(date +%s)" >"$cache/$file.metadata"
+        continue
     fi
-    part=$cache/$file.$hash.incomplete
-    in_folder "$part"
-    in_folder "$dir/$file"
-    have=0
-    [ -f "$part" ] && have=$(size_of "$part")
-    needed=$((needed + size - have))
-    echo "$size $hash $file" >>"$tmp/missing"
-done <"$tmp/wanted"
+    die "$dir/$file is there and differs from the hub's at \"$revision\"; nothing was changed. Move it away, or choose another folder"
+done <"$tmp/there" || exit 1
+cut -d ' ' -f 3- "$tmp/missing" | sed -n 's|/[^/]*$||p' | sort -u | while read -r folder; do
+    mkdir -p "$dir/$folder" "$cache/$folder" || exit 1
+done || die "cannot make a folder in $dir"
+needed=$(awk '{ all += $1 } END { printf "%.0f", all }' "$tmp/missing")
+have=$(find "$cache" -name '*.incomplete' -type f -exec cat {} + | wc -c)
+needed=$((needed > have ? needed - have : 0))
 room=$(df -Pk "$dir" | awk 'NR == 2 { print $4 }')
 if [ -n "$room" ] && [ $((needed / 1024)) -gt "$room" ]; then
     die "$dir: $((needed / 1048576)) MiB are to come, the disk has $((room / 1024)) MiB free"
@@ -343,6 +346,15 @@ locate() {
 }
 header() { awk -v name="$1" 'tolower(substr($0, 1, length(name) + 1)) == tolower(name) ":" { sub(/^[^:]*:[ \t]*/, ""); sub(/[ \t\r]*$/, ""); print; exit }' "$tmp/headers"; }
 
+# bound SIZE COMMAND... - what the command writes into a file has at most that size and a few KiB: a host may send bytes
+# without end, and say no length.
+bound() {
+    limit=$(($1 / 512 + 8))
+    shift
+    (trap '' XFSZ; ulimit -f $limit; "$@"; echo "$curl" >"$tmp/curl")
+    curl=$(cat "$tmp/curl") code=$(cat "$tmp/code")
+}
+
 # fetch SIZE HASH FILE
 fetch() {
     part=$cache/$3.$2.incomplete
@@ -361,7 +373,11 @@ fetch() {
             follow=
             [ "$(origin "$url")" = "$(origin "$endpoint")" ] || follow="-L --max-redirs 8 --proto-redir =${url%%:*},https"
             # shellcheck disable=SC2086
-            request "$url" "$bar" $follow --fail --max-filesize "$1" -C - -o "$part" 2>"${tty:-$tmp/error}"
+            bound "$1" request "$url" "$bar" $follow --fail --max-filesize "$1" -C - -o "$part" 2>"${tty:-$tmp/error}"
+            if [ -f "$part" ] && [ "$(size_of "$part")" -gt "$1" ]; then
+                rm -f "$part"
+                die "$3: the host sends more than the $1 bytes the hub lists"
+            fi
             case $curl in
             0) [ "$1" = 0 ] && : >>"$part" ;; # an empty file
             33 | 36) rm -f "$part" ;; # no ranges there: from the beginning
@@ -373,7 +389,8 @@ fetch() {
         [ -f "$part" ] && [ "$(size_of "$part")" = "$1" ] && break
         now=0
         [ -f "$part" ] && now=$(size_of "$part")
-        if [ "$now" -gt "$have" ]; then tries=0; else tries=$((tries + 1)); fi # progress counts as no failure
+        # a hundredth of the file, or 1 MiB, is progress, and no failure
+        if [ $((now - have)) -gt $(($1 / 100)) ] || [ $((now - have)) -ge 1048576 ]; then tries=0; else tries=$((tries + 1)); fi
         [ $tries -lt $retries ] || explain "$3"
         echo "$3: the connection broke at $now of $1 bytes; going on" >&2
         sleep 1
@@ -382,7 +399,7 @@ fetch() {
         rm -f "$part"
         die "$3: what came is not what the hub lists (its hash differs); it was removed, run the same command again"
     fi
-    mv "$part" "$dir/$3" || die "cannot write $dir/$3"
+    mv -T "$part" "$dir/$3" || die "cannot write $dir/$3"
     printf '%s\n%s\n%s\n' "$commit" "$2" "$(date +%s)" >"$cache/$3.metadata"
     echo "$3: $1 bytes"
 }

@@ -141,7 +141,7 @@ echo '{}' >repo/dataset_infos.json
 echo x >"repo/data/odd name.parquet"
 whole() { for f in data/train-00000-of-00002.parquet data/train-00001-of-00002.parquet data/test-00000-of-00001.parquet lang=en/0000.parquet; do cmp "repo/$f" "$1/$f" >>out 2>&1 || return 1; done; }
 check "a data set comes" get 0 --dataset owner/tiny s1
-check "a file of another name is told, not taken" says 'a file is left out'
+check "a file of another name is told, not taken" says 'left out: 1, for names with other characters'
 check "every file is right" whole s1
 check "Parquet files alone" sh -c '[ "$(find s1 -type f ! -path "*/.cache/*" | wc -l)" = 4 ]'
 check "from the data set's address" grep -q '^Hub HEAD /datasets/owner/tiny/resolve/' log
@@ -160,6 +160,46 @@ mkdir bare && mv repo/*.json* repo/*.txt repo/onnx bare
 check "no rows at all" get 1 --dataset owner/tiny s5
 check "is said, with the copy on the Hub" says 'revision refs/convert/parquet'
 mv bare/* repo
+
+# ---- a hostile hub ----
+mode endless
+check "a host that sends without end" get 1 owner/tiny h1
+check "is stopped" says 'sends more than the 300000 bytes the hub lists'
+check "... after a few KiB more" sh -c '[ "$(find h1 -type f -size +310k | wc -l)" = 0 ]'
+mode drip
+check "a byte a connection" get 1 owner/tiny h2
+check "... is no progress for ever" sh -c '[ "$(grep -c "^Cdn GET" log)" -lt 20 ]'
+mode globs
+check "an address that counts to 100,000" get 1 owner/tiny h3
+check "... is one address" sh -c '[ "$(grep -c "^Cdn GET" log)" -lt 20 ]'
+mode nested
+check "a file that is the folder of another" get 1 --dataset owner/tiny h4
+check "... is refused" says 'the hub lists x.parquet/y.parquet, and a file x.parquet'
+check "... and leaves nothing" test ! -e h4
+for m in longsha lines; do
+    mode $m
+    check "a hub that names a long commit: $m" get 1 owner/tiny h5
+    check "... is refused" says 'names no commit for "main"'
+done
+mkdir repo/only && mv repo/rows.jsonl repo/only
+mode many
+check "300,000 files and escaped quotes" get 0 --dataset owner/tiny h6 --include 'only/*'
+check "... of which one is asked for" sh -c '[ "$(find h6 -type f ! -path "*/.cache/*")" = h6/only/rows.jsonl ]'
+mv repo/only/rows.jsonl repo && rmdir repo/only
+mode names
+check "names that steer a terminal" get 1 --dataset owner/tiny h7 --include 'nope*'
+check "... do not" sh -c 'grep -q "it has .*pwned" out && ! grep -q "$(printf "[\033\007\233]")" out'
+mode huge
+check "a size beyond all numbers" get 1 owner/tiny h8
+check "... is none" says 'gives no size for config.json'
+mode
+mkdir -p h9/.cache/huggingface/download/.tmp && echo left >h9/.cache/huggingface/download/.tmp/over
+if command -v flock >/dev/null 2>&1; then
+    check "two at once into one folder" sh -c 'flock h9/.cache/huggingface/download/.lock timeout 60 sh "$0/../tools/download.sh" owner/tiny h9 >out 2>&1; [ $? = 1 ]' "$here"
+    check "... are told" says 'another download.sh brings files to h9'
+fi
+check "what a killed one left" get 0 owner/tiny h9
+check "... is removed" test ! -e h9/.cache/huggingface/download/.tmp
 
 check "no such repository" get 1 owner/none d11
 check "is said" says '404'
