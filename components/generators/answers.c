@@ -295,8 +295,6 @@ int tune_answers_end(struct tune_answers *a)
     }
     const char *text = tune_answers_text(a, 0, a->side, &size);
     TRY(tune_prompts_answered(a->prompts, text, size));
-    if (a->batch.chat)
-        a->interrupted = false;
     if (a->side + 1 < a->o.sides && !a->interrupted)
         return 0;
     bool lines = a->o.file || a->o.lines;

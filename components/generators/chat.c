@@ -34,6 +34,7 @@ struct tune_talk {
     struct tune_chat_template *template;
     struct tune_tokenizer *tok;
     volatile int *stop_signal;
+    int nuls; /* in the line */
     int in;               /* lines come from here */
     FILE *notes;          /* what is no answer goes here */
     struct said *said;
@@ -144,6 +145,10 @@ static int read_line(struct tune_talk *t)
             break;
         if (c == '\n')
             t->used--;
+        if (c == 0) { /* texts end there */
+            t->nuls++;
+            continue;
+        }
         if (t->used >= LINE_LIMIT)
             return tune_error_set("a line of the chat is longer than %d bytes", LINE_LIMIT);
         TRY(tune_array_reserve(&t->line, &t->room, t->used + 2, 1, what));
@@ -155,6 +160,9 @@ static int read_line(struct tune_talk *t)
     while (t->used > 0 && (t->line[t->used - 1] == '\r' || t->line[t->used - 1] == ' '))
         t->used--;
     t->line[t->used] = 0;
+    if (t->nuls > 0)
+        fprintf(t->notes, "# left out of the line: %d NUL byte%s\n", t->nuls, t->nuls == 1 ? "" : "s");
+    t->nuls = 0;
     if (t->stop_signal && *t->stop_signal)
         return 0;
     return t->used > 0 || !t->ended;

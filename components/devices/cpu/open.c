@@ -156,10 +156,11 @@ static int choose_kernels(struct tune_device *dev)
     struct tune_cpu *cpu = dev->state;
     const char *name = getenv("TUNE_CPU"), *matmul = getenv("TUNE_MATMUL");
     unsigned has = processor_has();
-    const struct tune_cpu_set *set = name ? find_set(name, has) : best_set(has);
+    const struct tune_cpu_set *set = name && *name ? find_set(name, has) : best_set(has);
     char processor[80], blas[64] = "own matmul";
     if (!set)
         return -1;
+    matmul = matmul && *matmul ? matmul : NULL;
     if (matmul && strcmp(matmul, "own") && strcmp(matmul, "openblas"))
         return tune_error_usage("TUNE_MATMUL=%s: expected own or openblas", matmul);
     cpu->blas = matmul ? !strcmp(matmul, "openblas") : !set->wide;
