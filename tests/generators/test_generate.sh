@@ -98,6 +98,10 @@ is "--system" eval 'printf "Hi\n/save y1.jsonl\n" | talk --system "Be brief." >a
 is "nothing to take back, an empty line, a file that cannot be written" eval 'printf "/undo\n\n/save s0.jsonl\nHi\n/save no/such/file\n/save\n" | talk >a && [ ! -e s0.jsonl ] && grep -q "nothing to save" notes && grep -q "nothing to take back" notes && grep -q "cannot write no/such/file" notes && grep -q "name of a file is missing" notes'
 is "a conversation beyond the context is taken back" eval '{ printf "Hi\n"; yes word | head -n 300 | tr "\n" " "; printf "\nBye\n/save s3.jsonl\n"; } | talk >a && grep -q "the context is 256; take something back with /undo" notes && ! grep -q "word word" s3.jsonl && grep -q Bye s3.jsonl'
 
+awk 'BEGIN { printf "{\"prompt\": \"ab\"}\n{\"prompt\": \""; for (i = 0; i < 230; i++) printf "q"; print "\"}" }' >crowd.jsonl
+is "a long row takes no room from a short one" eval 'answer --input crowd.jsonl --suppress-tokens 0 --max-new-tokens 40 --batch-size 2 >a && answer --input crowd.jsonl --suppress-tokens 0 --max-new-tokens 40 --batch-size 1 >b && cmp a b && grep -q "\"prompt_tokens\":230" a && head -n 1 a | grep -q "\"tokens\":40"'
+refused "a line of more than 1 MiB" 1 "a line of the chat is longer than 1048576 bytes" eval 'head -c 1050000 /dev/zero | tr "\0" q | "$generate" --model model --chat --chat-template chatml >/dev/null'
+
 # ---- on a terminal ----
 printf '{"prompt": "x", "completion": "a\\u001b[2J\\u009b1m\\u202eb\\u007fc"}\n' >steers.jsonl
 is "a model that writes controls" eval '"$BUILD/finetune_full" --model model --dataset steers.jsonl --max-length 96 --max-steps 60 --lr 1e-2 --output steers >out && answer --model steers/checkpoint-final --prompt x --max-new-tokens 40 >a && grep -qF "$(printf "a\033[2J\302\2331m\342\200\256b\177c")" a'
@@ -133,6 +137,18 @@ compared() { # Ctrl-C while two models answer: what there is is shown
     [ $? = 130 ] && grep -q "^slow  *| slow" part && [ "$(wc -l <part)" -gt 1 ]
 }
 is "... while two models answer" compared
+printf '{"prompt": "x"}\n{"prompt": "y"}\n' >two.jsonl
+batch() { # rows that were cut off are not written as answered
+    rm -f cut.jsonl
+    "$generate" --model slow --input two.jsonl --output cut.jsonl --temperature 1 --max-new-tokens 8000 2>notes &
+    await $! grep "^# ends with" notes || return 1
+    enough=$(($(ticks $!) + 100))
+    await $! eval '[ "$(ticks $!)" -ge $enough ]'
+    kill -INT $!
+    wait $!
+    [ $? = 130 ] && [ ! -s cut.jsonl ] && grep -q "the same command goes on" notes
+}
+is "... while rows are answered" batch
 reading() { # a prompt that takes half a minute or more: no token is drawn, and the prompt is not marked as answered
     tiny long 1 --max-positions 300000 && awk 'BEGIN { printf "{\"prompt\": \""; for (i = 0; i < 80000; i++) printf "ab "; print "\"}" }' >long.jsonl || return
     rm -f long.out
