@@ -213,6 +213,24 @@ static void dictionaries(void **state)
     PAGE(PAGE_1, 8, 3, "\1\3\2");
     END(3, 1, {"n", INT64_TYPE});
     assert_rows("{\"n\":5}\n{\"n\":6}\n{\"n\":5}\n");
+    parquet_begin(&f); /* a whole group of packed numbers, and a run behind it */
+    parquet_chunk(&f, INT64_TYPE, 10);
+    PAGE(PAGE_DICTIONARY, 0, 2, "\5\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0");
+    PAGE(PAGE_1, 8, 10, "\1\3\2\4\1");
+    END(10, 1, {"n", INT64_TYPE});
+    assert_rows("{\"n\":5}\n{\"n\":6}\n{\"n\":5}\n{\"n\":5}\n{\"n\":5}\n{\"n\":5}\n{\"n\":5}\n{\"n\":5}\n{\"n\":6}\n{\"n\":6}\n");
+    parquet_begin(&f); /* the length of a run in five bytes, which 2^28 numbers need */
+    parquet_chunk(&f, INT64_TYPE, 2);
+    PAGE(PAGE_DICTIONARY, 0, 2, "\5\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0");
+    PAGE(PAGE_1, 8, 2, "\1\x84\x80\x80\x80\0\1");
+    END(2, 1, {"n", INT64_TYPE});
+    assert_rows("{\"n\":6}\n{\"n\":6}\n");
+    parquet_begin(&f); /* ... and in six */
+    parquet_chunk(&f, INT64_TYPE, 2);
+    PAGE(PAGE_DICTIONARY, 0, 2, "\5\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0");
+    PAGE(PAGE_1, 8, 2, "\1\x84\x80\x80\x80\x80\0\1");
+    END(2, 1, {"n", INT64_TYPE});
+    assert_refused("missing or beyond");
     static const struct { const char *what; int count; const char *page; int size; bool none; } wrong[] = {
         {"beyond its end", 2, "\2\2\2", 3}, {"missing or beyond", 2, "\2", 1}, {"no dictionary", 2, "\0\2", 2, true},
         {"more than 32 bits", 2, "\x21\2\2", 3}, {"fewer values than it counts", 3, "\0\2", 2}, {"missing or beyond", 2, "", 0},
@@ -612,6 +630,28 @@ static void thrift(void **state)
     assert_true(t.bad);
 }
 
+/* A page that reaches into the footer; a column of type Null; the longest number of Thrift. */
+static void ends_and_types(void **state)
+{
+    (void)state;
+    struct tune_thrift t;
+    int id = 0;
+    parquet_begin(&f);
+    parquet_chunk(&f, INT32_TYPE, 1);
+    f.more = f.more_packed = 5;
+    PAGE(PAGE_1, 0, 1, "\1\0\0\0");
+    END(1, 1, {"n", INT32_TYPE});
+    assert_refused("a page does not fit into the file");
+    parquet_begin(&f);
+    parquet_chunk(&f, INT32_TYPE, 2);
+    PAGE(PAGE_1, 0, 2, "\2\0\0\0\4\0");
+    END(2, 1, {"n", INT32_TYPE, OPTIONAL, .logical = 11});
+    assert_rows("{\"n\":null}\n{\"n\":null}\n");
+    tune_thrift_start(&t, "\x16\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\0", 12);
+    assert_true(tune_thrift_field(&t, &id));
+    assert_true(tune_thrift_int(&t) == INT64_MIN && !t.bad);
+}
+
 /* A few bytes that would become gigabytes. */
 static void bombs(void **state)
 {
@@ -686,7 +726,7 @@ int main(void)
         cmocka_unit_test(numbers), cmocka_unit_test(decimals), cmocka_unit_test(times), cmocka_unit_test(texts),
         cmocka_unit_test(levels), cmocka_unit_test(dictionaries), cmocka_unit_test(pages_2), cmocka_unit_test(lists),
         cmocka_unit_test(maps), cmocka_unit_test(codecs), cmocka_unit_test(checksums), cmocka_unit_test(groups),
-        cmocka_unit_test(refused), cmocka_unit_test(damaged), cmocka_unit_test(thrift), cmocka_unit_test(bombs), cmocka_unit_test(every_byte),
+        cmocka_unit_test(refused), cmocka_unit_test(damaged), cmocka_unit_test(thrift), cmocka_unit_test(ends_and_types), cmocka_unit_test(bombs), cmocka_unit_test(every_byte),
     };
     int status = cmocka_run_group_tests(tests, test_home_begin, test_home_end);
     free(f.data);
