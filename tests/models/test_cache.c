@@ -287,6 +287,9 @@ static void shared(void **state)
     assert_ok(tune_cache_forward(c, x.ids, 4));
     assert_ok(tune_cache_keep(c, (int[]){1}, 1));
     assert_int_equal(tune_cache_share(c, x.ids, T), 0);
+    assert_ok(tune_cache_begin(c, 1, (int32_t[]){3})); /* behind padding, tokens have other positions */
+    assert_ok(tune_cache_forward(c, x.ids, 8));
+    assert_int_equal(tune_cache_share(c, x.ids, T), 0);
     free(want);
     tune_cache_free(c);
     tune_model_free(m);
@@ -305,6 +308,12 @@ static void refusals(void **state)
     assert_null(tune_cache_new(m, 0, 4));
     assert_null(tune_cache_new(m, 1, 1 << 20));
     assert_error_has("above the model's context of");
+    assert_null(tune_cache_new(m, 1 << 30, 4));
+    assert_error_has("more than 2^31 - 1");
+    struct tune_model_config config;
+    assert_ok(tune_model_config_read(&config, "tests/reference/llama-tied"));
+    int64_t kv = (int64_t)config.layers * 2 * 64 * 2 * config.kv_heads * config.head_dim;
+    assert_in_range(tune_cache_bytes(&config, TUNE_F32, 2, 64, 8) - tune_cache_bytes(&config, TUNE_BF16, 2, 64, 8), 2 * kv, 2 * kv + 4 * config.hidden + 256);
     struct tune_cache *c = tune_cache_new(m, 2, 4);
     assert_got(c);
     int32_t ids[] = {1, 2, 3, 4, 5, 6}, strange[] = {1, 1 << 20};

@@ -44,6 +44,7 @@ for n in 1 2; do
     is "then they are" less 0.9 "$(last a$n rewards/accuracies)"
     is "an evaluation has rewards, and no perplexity" eval 'grep -q "\"eval_rewards/margins\":" a$n/metrics.jsonl && ! grep -q perplexity a$n/metrics.jsonl a$n/report.json'
 done
+is "means of the pairs of a step, not sums" eval 'grep -oE "\"rewards/accuracies\":[0-9.e-]+" a1/metrics.jsonl | cut -d: -f2 | awk "{ n++; bad += \$1 > 1 } END { exit !(n > 4 && !bad) }"'
 is "the log has the six numbers" eval 'for k in rewards/chosen rewards/rejected rewards/margins rewards/accuracies logps/chosen logps/rejected; do [ -n "$(last a1 $k)" ] || exit 1; done'
 is "margins are differences" awk "BEGIN { d = $(last a1 rewards/chosen) - $(last a1 rewards/rejected) - $(last a1 rewards/margins); exit !(d * d < 1e-16) }"
 
