@@ -69,7 +69,7 @@ static int copy_row(struct copy *c, const char *path, const struct tune_text *li
     c->written += (int64_t)line->size + 1;
     if (c->written > c->most)
         return tune_error_cannot("%s: its rows would take more than %lld MiB as JSON, many times the file; if you trust it, raise "
-                                 "`max_expansion`", path, (long long)(c->most >> 20));
+                                 "`expansion_limit`", path, (long long)(c->most >> 20));
     if (c->written > c->room)
         return no_room(path, "it would be nearly full");
     return fwrite(line->data, 1, line->size, c->out) == line->size && fputc('\n', c->out) != EOF ? 1 : no_room(path, strerror(errno));

@@ -101,7 +101,7 @@ static int room(uint8_t **array, size_t *have, size_t need, const struct tune_pa
     *have = 0;
     if (need > c->memory->most - c->memory->used)
         return tune_error_cannot("%s: its pages would take more than %zu MiB of memory, many times the file; if you trust it, raise "
-                                 "`max_expansion`", c->path, c->memory->most >> 20);
+                                 "`expansion_limit`", c->path, c->memory->most >> 20);
     *array = malloc(need + 1);
     *have = *array ? need : 0;
     c->memory->used += *have;

@@ -262,7 +262,7 @@ extern const struct tune_service tune_plan_memory;
      "where the chat template does not take them, and counted"}, \
     {"skip-bad-rows", TUNE_FREE(TUNE_BOOL), &(f).data.skip_bad_rows, "false", "", "", \
      "leave out and count rows that cannot be read. Otherwise they are errors"}, \
-    {"max-expansion", TUNE_FREE(TUNE_DOUBLE), &(f).data.expansion, "100", "[1,inf)", "", \
+    {"expansion-limit", TUNE_FREE(TUNE_DOUBLE), &(f).data.expansion, "100", "[1,inf)", "", \
      "refuse Parquet files whose rows take more than so many times their bytes, and more than " \
      "256 MiB"}, \
     TUNE_OPTION_GROUP("")

@@ -119,7 +119,7 @@ static void bomb(void **state)
     test_write(".", "bomb.parquet", f.data, f.size);
     assert_int_equal(tune_rows_open(&r, "bomb.parquet", &(struct tune_dataset_options){0}), -1);
     assert_error_has("bomb.parquet: its rows would take more than 256 MiB as JSON");
-    assert_error_has("raise `max_expansion`");
+    assert_error_has("raise `expansion_limit`");
     assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
     assert_ok(tune_rows_open(&r, "bomb.parquet", &(struct tune_dataset_options){.expansion = 400}));
     assert_int_equal(r.count, 300);
