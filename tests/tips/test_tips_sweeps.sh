@@ -63,7 +63,7 @@ cp -r theirs-st theirs-2 && rm -f theirs-2/experiments/*.marks
 tip 'by --experiments, or <--trust-store>' $sweep --resume op --store "$tmp/theirs-2"
 tip 'give these options again, or <--trust-store>' $sweep --resume far $own --store "$tmp/theirs-2"
 ALONE="$samples merge theirs-st --store together-2" tip 'or merge into a new store with <--with-programs>' $samples merge theirs-st --store together
-PUT='s/\),$/ exp/' ALONE="$sweep s.yaml --store together --share-cores" tip 'give sweep their files \(<--experiments\),>' $samples merge theirs-st --store together-3
+PUT='s/$/ exp/' ALONE="$sweep s.yaml --store together --share-cores" tip 'give sweep their files \(<--experiments>\)' $samples merge theirs-st --store together-3
 mv project.json tune.json
 
 printf '#!/bin/sh\necho >>"%s/fails"\n[ "$(wc -l <"%s/fails")" -gt 5 ] || exit 1\nexec "${0%%/*}/work.sh"\n' "$tmp" "$tmp" >exp/fail.sh && chmod +x exp/fail.sh
