@@ -11,14 +11,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/array.h"
 #include "core/clock.h"
 #include "core/print.h"
 #include "sweeps/discovery/uids.h"
-#include "sweeps/stores/exclusive.h"
 
 struct launch launch;
 static const struct launcher *launcher;
@@ -62,23 +60,12 @@ bool sweep_launches(void)
     return launcher;
 }
 
-static void put_quoted(FILE *f, const char *word)
-{
-    fputc('\'', f);
-    for (; *word; word++)
-        if (*word == '\'')
-            fputs("'\\''", f);
-        else
-            fputc(*word, f);
-    fputc('\'', f);
-}
-
 static void put_flag(FILE *f, const char *name, const char *value)
 {
     if (!value)
         return;
     fprintf(f, " --%s ", name);
-    put_quoted(f, value);
+    launch_put_quoted(f, value);
 }
 
 static void put_number(FILE *f, const char *name, double value)
@@ -87,77 +74,12 @@ static void put_number(FILE *f, const char *name, double value)
         fprintf(f, " --%s %.17g", name, value);
 }
 
-/* ---- values of --env: in a file beside the script that only this user can read ---- */
-
-static bool is_name(const char *text, size_t n)
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-    return n > 0 && strspn(text, letters) >= n && (*text < '0' || *text > '9');
-}
-
-/* --env with names alone. */
-static void put_names(FILE *f)
-{
-    const char *at = my.environment;
-    if (!at)
-        return;
-    fputs(" --env ", f);
-    for (size_t n; *at; at += n + (at[n] == ',')) {
-        char name[256];
-        n = strcspn(at, ",");
-        snprintf(name, sizeof name, "%s%.*s", at > my.environment ? "," : "", (int)strcspn(at, "=,"), at);
-        put_quoted(f, name);
-    }
-}
-
-/* Whether --env has a value. -1: the name of one cannot be set by a shell. */
-static int has_values(void)
-{
-    int count = 0;
-    for (const char *at = my.environment ? my.environment : ""; *at; at += strcspn(at, ","), at += *at == ',') {
-        size_t n = strcspn(at, "=,");
-        if (at[n] != '=')
-            continue;
-        if (!is_name(at, n))
-            return tune_error_usage("--env %.*s: with --launcher, a shell sets it, so its name must have letters, digits and _ alone", (int)n, at);
-        count++;
-    }
-    return count > 0;
-}
-
-static int write_values(void)
-{
-    char path[TUNE_PATH_MAX], *text = NULL;
-    size_t size;
-    int have = has_values();
-    TRY(have);
-    TRY(tune_path(path, "%s/env", launch.folder));
-    FILE *f = have ? open_memstream(&text, &size) : NULL;
-    if (!f)
-        return have ? sweep_no_memory() : 0;
-    for (const char *at = my.environment; *at; at += strcspn(at, ","), at += *at == ',') {
-        size_t n = strcspn(at, "=,"), all = strcspn(at, ",");
-        char *value = at[n] == '=' ? strndup(at + n + 1, all - n - 1) : NULL;
-        if (!value)
-            continue;
-        fprintf(f, "export %.*s=", (int)n, at);
-        put_quoted(f, value);
-        fputc('\n', f);
-        free(value);
-    }
-    mode_t before = umask(077);
-    int code = fclose(f) == 0 ? tune_replace_write(path, text, size, false) : sweep_no_memory();
-    umask(before);
-    free(text);
-    return code;
-}
-
 /* The flags of this command line that are about measuring, not about what. */
 static void put_flags(FILE *f)
 {
     put_flag(f, "experiments", my.experiments);
     put_flag(f, "actuator-configuration", my.configuration);
-    put_names(f);
+    launch_put_names(f);
     put_flag(f, "gpus", my.gpus);
     put_number(f, "timeout", my.timeout);
     put_number(f, "grace", my.grace);
@@ -187,15 +109,15 @@ static int write_script(FILE *f, const char *store, int jobs)
     launcher->header(f, jobs);
     fputs("# Measure some points of an operation. 97: this host does not see the store; 98: nor the program or the folder;\n"
           "# 96: this user cannot read the values of --env.\nstore=", f);
-    put_quoted(f, store);
+    launch_put_quoted(f, store);
     fputs(" sweep=", f);
-    put_quoted(f, program);
+    launch_put_quoted(f, program);
     fputs(" name=", f);
-    put_quoted(f, sweep.record.id);
+    launch_put_quoted(f, sweep.record.id);
     fputs("\n[ -e \"$store/operations/$name.json\" ] || exit 97\n[ -x \"$sweep\" ] && cd ", f);
-    put_quoted(f, here);
+    launch_put_quoted(f, here);
     fputs(" || exit 98\n", f);
-    int values = has_values();
+    int values = launch_has_values();
     TRY(values);
     if (values)
         fputs("[ -r \"$store/launch/$name/env\" ] && . \"$store/launch/$name/env\" || exit 96\n", f);
@@ -211,7 +133,7 @@ int launch_write_script(int jobs)
 {
     struct tune_file_writer w;
     TRY(tune_file_make_folder(launch.folder));
-    TRY(write_values());
+    TRY(launch_write_values());
     TRY(tune_file_begin(&w, launch.script));
     if (write_script(w.file, launch.store, jobs) == 0 && tune_file_commit(&w) == 0)
         return 0;

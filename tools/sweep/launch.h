@@ -46,7 +46,17 @@ extern const struct launcher sweep_slurm, sweep_hosts;
  * it did not. -1 with an error.
  * launch_never_runs - whether a process of ours that ended with this exit code would do so again.
  * Such codes are our 2 and 3, the script's 96, 97 and 98, and a shell's 126 and 127.
- * launch_last_line - the last line of a process's log; "": none. */
+ * launch_last_line - the last line of a process's log; "": none.
+ *
+ * launch_values.c
+ * launch_put_quoted - print a word for a POSIX shell, in quotes.
+ * launch_put_names - print --env with names alone; nothing without --env.
+ * launch_has_values - whether --env has a value. -1: a shell cannot set the name of one.
+ * launch_write_values - write the values as a script, launch.folder/env, if there are any. */
+void launch_put_quoted(FILE *f, const char *word);
+void launch_put_names(FILE *f);
+int launch_has_values(void);
+int launch_write_values(void);
 int launch_read_rows(void);
 int launch_look(void);
 int launch_write_script(int jobs);
