@@ -69,6 +69,7 @@ http://?* | https://?*) ;;
 esac
 case ${HF_TOKEN:-} in *[!A-Za-z0-9._~+/=-]*) usage "HF_TOKEN holds characters that no token has; is a line end in it?" ;; esac
 command -v curl >/dev/null 2>&1 || die "curl is not installed (Debian: apt-get install curl)"
+command -v flock >/dev/null 2>&1 || die "flock is not installed (Debian: apt-get install util-linux)"
 
 made=
 [ -e "$dir" ] || made=1
@@ -76,10 +77,8 @@ mkdir -p "$dir/.cache/huggingface/download" || die "cannot make the folder $dir"
 cache=$dir/.cache/huggingface/download
 [ -f "$dir/.cache/huggingface/.gitignore" ] || echo '*' >"$dir/.cache/huggingface/.gitignore"
 # One at a time. What a killed one left is removed.
-if command -v flock >/dev/null 2>&1; then
-    exec 9>"$cache/.lock" || die "cannot write to $dir"
-    flock -n 9 || die "another $name brings files to $dir; wait until it is done"
-fi
+exec 9>"$cache/.lock" || die "cannot write to $dir"
+flock -n 9 || die "another $name brings files to $dir; wait until it is done"
 tmp=$cache/.tmp
 rm -rf "$tmp" && mkdir "$tmp" || die "cannot make a temporary folder in $cache"
 # If nothing was fetched, no folder stays behind.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_download.sh - tools/download.sh against a hub of our own on the loopback interface. TAP; exit 0, 1 or 77.
-for c in curl python3; do
+for c in curl python3 flock; do
     command -v $c >/dev/null 2>&1 || { echo "ok 1 - download # SKIP $c is not installed"; exit 77; }
 done
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -194,10 +194,8 @@ check "a size beyond all numbers" get 1 owner/tiny h8
 check "... is none" says 'gives no size for config.json'
 mode
 mkdir -p h9/.cache/huggingface/download/.tmp && echo left >h9/.cache/huggingface/download/.tmp/over
-if command -v flock >/dev/null 2>&1; then
-    check "two at once into one folder" sh -c 'flock h9/.cache/huggingface/download/.lock timeout 60 sh "$0/../tools/download.sh" owner/tiny h9 >out 2>&1; [ $? = 1 ]' "$here"
-    check "... are told" says 'another download.sh brings files to h9'
-fi
+check "two at once into one folder" sh -c 'flock h9/.cache/huggingface/download/.lock timeout 60 sh "$0/../tools/download.sh" owner/tiny h9 >out 2>&1; [ $? = 1 ]' "$here"
+check "... are told" says 'another download.sh brings files to h9'
 check "what a killed one left" get 0 owner/tiny h9
 check "... is removed" test ! -e h9/.cache/huggingface/download/.tmp
 
