@@ -39,6 +39,9 @@ int main(int argc, char **argv)
     struct tune_answers *answers = GET(tune_get_answers(flags, tok, prompts, stdout, stderr));
     int64_t V = tune_model_vocabulary(model);
     int sides = other || flags->generate.compare_base ? 2 : 1;
+    tune_cache_stop(cache, flags->stop_signal); /* a signal ends a long prompt, too */
+    if (others)
+        tune_cache_stop(others, flags->stop_signal);
 
     struct tune_prompt_batch batch;
     struct tune_progress at = {0};

@@ -207,10 +207,7 @@ struct tune_model *tune_get_compared_model(const struct tune_flags *flags, struc
 struct tune_cache *tune_get_cache(const struct tune_flags *flags, struct tune_model *m, const struct tune_prompts *prompts)
 {
     int capacity;
-    struct tune_cache *c = capacity_of(flags, prompts, &capacity) < 0 ? NULL : tune_cache_new(m, tune_prompts_batch(prompts), capacity);
-    if (c)
-        tune_cache_stop(c, flags->stop_signal);
-    return c;
+    return capacity_of(flags, prompts, &capacity) < 0 ? NULL : tune_cache_new(m, tune_prompts_batch(prompts), capacity);
 }
 
 /* ---- answers ---- */

@@ -142,7 +142,8 @@ static inline struct tune_tensor rows(const struct tune_model *m, tune_address d
 }
 
 /* tune_model_extend - tune_model_infer of a batch that goes on behind what is in a cache. bare:
- * with the base alone. The batch's labels, positions and starts are not read.
+ * with the base alone. The batch's labels, positions and starts are not read. 1: cached->stop came
+ * between two layers.
  * tune_model_reserve_keys - working memory of the device for B rows with so many keys. */
 int tune_model_extend(struct tune_model *m, const struct tune_cached *cached,
                       const struct tune_batch *batch, bool bare, struct tune_tensor **hidden);

@@ -204,7 +204,7 @@ void tune_cache_stop(struct tune_cache *c, const volatile int *signal)
 }
 
 /* Tokens of each row in the next piece: what the model was reserved for. If a signal may end it, a
- * layer on the CPU gets at most LAYER_FLOPS, about half a second of two cores. */
+ * layer on the CPU gets at most LAYER_FLOPS, about half a second of two cores, or 32 tokens. */
 static int piece_of(const struct tune_cache *c)
 {
     const double LAYER_FLOPS = 5e10;
