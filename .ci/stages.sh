@@ -5,7 +5,7 @@
 # TURNS counts the runs since the stage last ran all of its test programs; in between it runs those whose objects changed.
 always="test test-cuda test-peers"
 longer="test-cuda-compiled test-asan test-valgrind fuzz faults test-slurm test-aarch64"
-beside=test-slurm # the longer stage that runs beside the others
+beside="test-slurm faults" # the longer stages that mostly wait: they run beside the others, one after the other
 partial="test-asan test-aarch64" # stages that leave out test programs whose objects are those of a run that passed
 whole_every=5
 ran=.ci/ran.txt programs=.ci/programs.txt
@@ -62,11 +62,11 @@ due() {
     fi
 }
 
-# in_order - the longer stages but $beside, the one that ran longest ago first. Those without a line come before, in turns: by a hash of HEAD.
+# in_order - the longer stages but those in $beside, the one that ran longest ago first. Those without a line come before, in turns: by a hash of HEAD.
 in_order() {
     head=$(git rev-parse HEAD 2>/dev/null)
     for stage in $longer; do
-        [ "$stage" != $beside ] || continue
+        case " $beside " in *" $stage "*) continue ;; esac
         line "$stage"
         echo "${ran_on:-0} $(echo "$stage $head" | cksum | cut -d' ' -f1) $stage"
     done | sort | cut -d' ' -f3

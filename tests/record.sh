@@ -56,10 +56,12 @@ passed_before() {
     echo "$key $name $hash" >>"$folder/hashes"
     [ "${TUNE_TEST_WHOLE:-}" != 1 ] && grep -qxF "$key $name $hash" "$TUNE_TEST_RECORD" 2>/dev/null
 }
-# record_passed - writes the lines of the programs in $folder/passed, and keeps all others.
+# record_passed - writes the lines of the programs in $folder/passed, and keeps all others. Two runs may do so at once.
 record_passed() {
+    exec 8<"$(dirname "$TUNE_TEST_RECORD")" && flock 8 || return 1
     touch "$TUNE_TEST_RECORD" "$folder/hashes" "$folder/passed"
     awk 'FILENAME == ARGV[1] { passed[$0]; next } $2 in passed' "$folder/passed" "$folder/hashes" >"$folder/new"
     { awk 'FILENAME == ARGV[1] { new[$1, $2]; next } !(($1, $2) in new)' "$folder/new" "$TUNE_TEST_RECORD"; cat "$folder/new"; } |
         sort >"$TUNE_TEST_RECORD.new" && mv "$TUNE_TEST_RECORD.new" "$TUNE_TEST_RECORD"
+    exec 8<&-
 }
