@@ -352,7 +352,7 @@ test-slurm: setup-test
 
 # Small faults, one at a time: whether the tests notice each (see tests/mutants/mutants.sh). MUTANTS: words that choose some.
 mutants: setup-test
-	@sh tests/run.sh tests/mutants/check_lists.sh && sh tests/mutants/mutants.sh $(MUTANTS)
+	@sh tests/run.sh tests/mutants/test_lists.sh && sh tests/mutants/mutants.sh $(MUTANTS)
 
 # Whether the recipes teach: a model from random weights, tuned four ways (see tests/proof.sh). PROOF: its folder, --small.
 proof: setup
@@ -384,7 +384,7 @@ asan:
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/asan OPT=-O1 SETS_OPT=-O2 SAN="$(ASAN_SAN)" all tests
 
 # Every test on that build, but those of the sources, the pages and CI, for which all builds are the same.
-ASAN_SCRIPTS = $(filter-out $(addprefix tests/tree/test_,layers.sh docs.sh package.sh ci_stages.sh installed.sh),$(TEST_SCRIPTS))
+ASAN_SCRIPTS = $(filter-out $(addprefix tests/tree/test_,layers.sh docs.sh package.sh ci_stages.sh installed.sh) tests/mutants/test_lists.sh,$(TEST_SCRIPTS))
 test-asan: setup-test asan
 	@BUILD=$(BUILD)/asan sh tests/run.sh $(TESTS:$(BUILD)/%=$(BUILD)/asan/%) $(ASAN_SCRIPTS)
 

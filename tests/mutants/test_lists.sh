@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_lists.sh - the list of mutants is well formed and fits the sources as they are, so that `make mutants` can put each
+# test_lists.sh - the list of mutants is well formed and fits the sources as they are, so that `make mutants` can put each
 # one in. Wrong lists are refused.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
