@@ -1,117 +1,57 @@
-/* expression.h - the operators of all our expressions, their precedence, and Python's arithmetic on
- * 64-bit integers and doubles. Templates (jinja_*) and the constraints of spaces
- * (sweeps/spaces/expression.h) are built on it; each has its own operands, values and messages.
+/* expression.h - the expression language of constraints, of experiments' rules and flag values, and
+ * of --where.
  *
- * Source: the Python language reference, sections 6.5 to 6.16; CPython's float_divmod. */
+ *     batch_size % max(1, number_gpus) == 0 and model_name in ["a", "b"]
+ *
+ * It has Python's operators with Python's meaning and precedence: or, and, not, in, not in, == != <
+ * <= > >= (also chained), + - * / // % **, unary -. It has parentheses, lists, numbers, 'texts',
+ * "texts", True, False, None (also true, false, null), and the functions min max abs len round.
+ * Names of properties stand for their values. A name with other characters than letters, digits and
+ * _ is written in back quotes. // and % round down. There are no assignments and no other calls. An
+ * expression is compiled once and evaluated without allocation. It has at most
+ * TUNE_EXPRESSION_NODES nodes, parentheses and signs included, which limits time and depth.
+ *
+ * Each value and its type are those of Python. Some things are errors here but not in Python:
+ * integers beyond 64 bits, NaN and complex results, texts and lists joined by + or *. Also a result
+ * that is a list with names, numbers not in decimal, round() to tens, and min() or max() of a
+ * text's letters. Also backslashes other than \\ \' \" \n \t \r. */
 #ifndef TUNE_CORE_EXPRESSION_H
 #define TUNE_CORE_EXPRESSION_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "core/value.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* ---- operators ---- */
+#define TUNE_EXPRESSION_NODES 512
 
-enum tune_operator {
-    TUNE_NO_OPERATOR, TUNE_OR, TUNE_AND,
-    TUNE_EQUAL, TUNE_UNEQUAL, TUNE_LESS_EQUAL, TUNE_GREATER_EQUAL, TUNE_LESS, TUNE_GREATER,
-    TUNE_IN, TUNE_NOT_IN,
-    TUNE_ADD, TUNE_SUBTRACT, TUNE_CONCATENATE, TUNE_FLOOR, TUNE_POWER, TUNE_MULTIPLY, TUNE_DIVIDE,
-    TUNE_MODULO,
-};
+struct tune_expression;
 
-/* How tightly operators bind, the loosest first. An operand with a not before it is at
- * LEVEL_NOT. */
-enum tune_level {
-    TUNE_LEVEL_OR = 1, TUNE_LEVEL_AND, TUNE_LEVEL_NOT, TUNE_LEVEL_COMPARE, TUNE_LEVEL_ADD,
-    TUNE_LEVEL_CONCATENATE, TUNE_LEVEL_MULTIPLY,
-};
+/* tune_expression_new - compile an expression. names[count]: the names that may occur. NULL with an
+ * error of kind USAGE that marks the place in the text: bad syntax, an unknown name (with the
+ * nearest), or too long. where: begins the message ("space.yaml:12:5", "--where").
+ * tune_expression_query - the same for a query of rows, where None is a missing value. No
+ * comparison with it holds, apart from != and not in. What is computed from it is None. In Python,
+ * and in the constraints of a space, both are errors.
+ * tune_expression_free - free it; NULL is fine. */
+struct tune_expression *tune_expression_new(const char *text, const char *const *names, int count,
+                                            const char *where);
+struct tune_expression *tune_expression_query(const char *text, const char *const *names, int count,
+                                              const char *where);
+void tune_expression_free(struct tune_expression *e);
 
-/* tune_operator_level - the level of op; 0: none. ** has no level, because it belongs to an
- * operand. */
-enum tune_level tune_operator_level(enum tune_operator op);
-
-/* tune_operator_sign - "+", "not in". */
-const char *tune_operator_sign(enum tune_operator op);
-
-/* tune_operator_read - the operator that text[size] begins with, and its length in bytes. Words
- * (or, and, in, not in) are not read. TUNE_NO_OPERATOR: there is none. */
-enum tune_operator tune_operator_read(const char *text, size_t size, size_t *length);
-
-/* tune_number_length - bytes of the unsigned decimal number that text[size] begins with.
- * *whole: it has no point and no exponent. point_alone: "1." and ".5" are numbers, too. */
-size_t tune_number_length(const char *text, size_t size, bool point_alone, bool *whole);
-
-/* ---- parsing ---- */
-
-/* A row of operators of one level, as in a < b <= c. */
-struct tune_operator_row {
-    enum tune_operator op;  /* the current operator */
-    int place;              /* its index in the row, from 0 */
-    bool last;              /* in `after`: no operator of this level follows */
-    void *left, *right;     /* operands; `after` sets left to the result */
-    int mark;               /* for use by `before` and `after`; -1 until one of them sets it */
-};
-
-/* The functions that a language gives to the parser. The language's own parser struct begins with
- * this one. They return 0, or -1 with an error. */
-struct tune_expression_parser {
-    /* the operator at the current token; TUNE_NO_OPERATOR: none. It does not move to the next
-     * token. */
-    enum tune_operator (*operator_at)(struct tune_expression_parser *p);
-    /* reads an operand, with any `not` before it at level NOT or looser */
-    int (*operand)(struct tune_expression_parser *p, enum tune_level least, void **value);
-    /* moves past the operator; its left operand was read */
-    int (*before)(struct tune_expression_parser *p, struct tune_operator_row *row);
-    /* joins the operands */
-    int (*after)(struct tune_expression_parser *p, struct tune_operator_row *row);
-};
-
-/* tune_expression_parse - read an expression whose operators have at least this level, by
- * precedence climbing. *value: the result of `operand` and `after`. */
-int tune_expression_parse(struct tune_expression_parser *p, enum tune_level least, void **value);
-
-/* ---- numbers ---- */
-
-struct tune_number {
-    bool whole;
-    int64_t integer; /* if whole */
-    double number;   /* the value as a double; for an integer the nearest one */
-};
-
-/* tune_number_whole, tune_number_float - the number as an integer, as a float. */
-static inline struct tune_number tune_number_whole(int64_t integer)
-{
-    struct tune_number number = {true, integer, (double)integer};
-    return number;
-}
-static inline struct tune_number tune_number_float(double value)
-{
-    struct tune_number number = {false, 0, value};
-    return number;
-}
-
-enum tune_arithmetic {
-    TUNE_ARITHMETIC_GOOD,
-    TUNE_ARITHMETIC_BY_ZERO,
-    TUNE_ARITHMETIC_BEYOND_64_BITS, /* Python's integers have no limit */
-    TUNE_ARITHMETIC_BEYOND_FLOATS,  /* for ** only */
-};
-
-/* tune_number_arithmetic - a op b as Python has it, for + - * / // % **. A float result may be
- * infinite or NaN.
- * tune_number_compare - -1, 0 or 1, exact for every pair; 2: one is NaN.
- * tune_operator_holds - whether a comparison with this order is true. op: TUNE_EQUAL to
- * TUNE_GREATER. */
-enum tune_arithmetic tune_number_arithmetic(enum tune_operator op, const struct tune_number *a,
-                                            const struct tune_number *b,
-                                            struct tune_number *result);
-int tune_number_compare(const struct tune_number *a, const struct tune_number *b);
-bool tune_operator_holds(enum tune_operator op, int order);
+/* tune_expression_value - evaluate for values[count] of the names. Texts in *value are borrowed
+ * from values or the expression. -1 with an error: wrong types ('a' < 1), division by zero, or a
+ * result that is no number or 64-bit integer. The message shows the expression and the values used.
+ * tune_expression_true - 1 or 0, Python's bool() of the value; -1 with an error.
+ * tune_expression_uses - whether the expression has the name at that position.
+ * tune_expression_text - the text that was compiled; borrowed. */
+int tune_expression_value(const struct tune_expression *e, const struct tune_value *values,
+                          struct tune_value *value);
+int tune_expression_true(const struct tune_expression *e, const struct tune_value *values);
+bool tune_expression_uses(const struct tune_expression *e, int name);
+const char *tune_expression_text(const struct tune_expression *e);
 
 #ifdef __cplusplus
 }

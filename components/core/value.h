@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/expression.h"
+#include "core/operators.h"
 
 #ifdef __cplusplus
 extern "C" {

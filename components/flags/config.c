@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "core/error.h"
-#include "core/expression.h"
+#include "core/operators.h"
 #include "core/try.h"
 #include "files/document.h"
 #include "files/file.h"

@@ -13,7 +13,7 @@
 
 #include "files/json.h"
 #include "core/try.h"
-#include "core/expression.h"
+#include "core/operators.h"
 #include "templates/jinja.h"
 
 struct tune_jinja_block;

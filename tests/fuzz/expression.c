@@ -1,6 +1,6 @@
 /* expression.c - expressions over names of every type: the first byte picks their values. */
 #include "fuzz.h"
-#include "sweeps/spaces/expression.h"
+#include "core/expression.h"
 
 static const char *const names[] = {"a", "b", "x", "t", "l", "none", "an odd name"};
 enum { NAMES = sizeof names / sizeof *names };

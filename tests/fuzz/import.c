@@ -5,7 +5,7 @@
 #include "files/csv.h"
 #include "fuzz.h"
 #include "sweeps/discovery/import_parts.h"
-#include "sweeps/spaces/expression.h"
+#include "core/expression.h"
 
 enum { MOST = 16, KNOWN = 1, ACTUATOR = 2, ODD_NAME = 4 };
 

@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "files/document.h"
-#include "sweeps/spaces/expression.h"
+#include "core/expression.h"
 
 static void fail(void)
 {

@@ -10,7 +10,7 @@
 #ifndef TUNE_DISCOVERY_SELECT_H
 #define TUNE_DISCOVERY_SELECT_H
 
-#include "sweeps/spaces/expression.h"
+#include "core/expression.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -21,7 +21,7 @@
 #include <stdio.h>
 
 #include "sweeps/spaces/domain.h"
-#include "sweeps/spaces/expression.h"
+#include "core/expression.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-/* steps.h - a compiled expression. Private to expression.c, which makes it, and expression_value.c,
+/* expression_steps.h - a compiled expression. Private to expression.c, which makes it, and expression_value.c,
  * which runs it.
  *
  * Steps work on a stack of values. `a < b < c or d` is
@@ -8,11 +8,11 @@
  * CHAIN compares the two top values. If the comparison is true, the right one stays for the next
  * comparison. Otherwise False replaces both, and it jumps to the end. OR and AND jump and keep
  * their operand if it decides the result; otherwise they drop it. */
-#ifndef TUNE_SPACES_STEPS_H
-#define TUNE_SPACES_STEPS_H
+#ifndef TUNE_CORE_EXPRESSION_STEPS_H
+#define TUNE_CORE_EXPRESSION_STEPS_H
 
-#include "sweeps/spaces/expression.h"
 #include "core/expression.h"
+#include "core/operators.h"
 
 enum tune_step_kind {
     TUNE_STEP_CONSTANT, TUNE_STEP_NAME, TUNE_STEP_LIST, TUNE_STEP_CALL, TUNE_STEP_NEGATE,

@@ -1,7 +1,7 @@
 /* test_expression.c - what expressions give, as Python 3.11 does, what they refuse, and in which words. */
 #include "test.h"
 
-#include "sweeps/spaces/expression.h"
+#include "core/expression.h"
 
 static const char *const names[] = {"batch_size", "number_gpus", "model_name", "x", "flag", "none", "list", "an odd name", "e",
  "big"};

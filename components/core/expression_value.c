@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/try.h"
-#include "sweeps/spaces/steps.h"
+#include "core/expression_steps.h"
 
 struct run {
     const struct tune_expression *e;
