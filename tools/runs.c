@@ -4,6 +4,7 @@
  *     build/runs show first                               everything about runs/first
  *     build/runs compare first second                     figures and differing options side by side
  *     build/runs plot first second --svg loss.svg         curves: in the terminal, and as a picture
+ *     build/runs list --where 'lr < 1e-4' --sort eval_loss
  *     build/runs watch                                    those that run, live
  *
  * A run is a folder, a name in runs/, or a folder of run folders. Nothing is written to them. The
@@ -30,14 +31,23 @@ static const struct tune_option my_options[] = {
      "running ones"},
     {"output-format", TUNE_CHOICE, &my.format, "table", "table|csv|json", "",
      "output of list, show and compare"},
-    TUNE_OPTION_GROUP("list"),
-    {"sort", TUNE_CHOICE, &my.sort, "started",
-     "started|name|state|step|loss|eval_loss|best_eval_loss|tokens_per_s|seconds", "",
-     "what to sort by, lowest first"},
-    {"reverse", TUNE_BOOL, &my.reverse, "false", "", "", "highest first"},
+    TUNE_OPTION_GROUP("which runs"),
+    {"where", TUNE_STRING, &my.where, NULL, "", "",
+     "only runs for which this is true, such as 'lr < 1e-4 and eval_loss < 2'. Names: figures, "
+     "options, metrics (their last value) and numbers of the reports; name, program, state, started. "
+     "Others than letters, digits and _ stand in back quotes: `rewards/margins`"},
+    {"program", TUNE_STRING, &my.program, NULL, "", "", "only runs of these programs, with commas"},
     {"state", TUNE_STRING, &my.state, NULL, "", "",
-     "states of the runs to list, with commas: running, finished, stopped, failed, diverged, "
+     "only runs in these states, with commas: running, finished, stopped, failed, diverged, "
      "unfinished, stalled, dead, broken"},
+    {"since", TUNE_STRING, &my.since, NULL, "", "",
+     "only runs that started since then: 30m, 12h, 3d, 2w (so long ago), today, yesterday, 2026-11-26 "
+     "or \"2026-11-26 14:30\""},
+    TUNE_OPTION_GROUP("list"),
+    {"sort", TUNE_STRING, &my.sort, "started", "", "",
+     "what to sort by, lowest first: started, name, state, loss, eval_loss, best_eval_loss, "
+     "tokens_per_s, seconds, or any option, metric or number of the reports"},
+    {"reverse", TUNE_BOOL, &my.reverse, "false", "", "", "highest first"},
     TUNE_OPTION_GROUP("plot"),
     {"metric", TUNE_STRING, &my.metric, "loss,eval_loss", "", "",
      "metrics to plot, with commas. loss and eval_loss share one plot"},
@@ -145,25 +155,52 @@ static bool ends_in(const char *name, const char *end)
     return n >= m && !strcmp(name + n - m, end);
 }
 
-const char *runs_unit(const char *name)
+/* The unit of losses in the runs of earlier versions, which do not say it. */
+static const char *loss_unit(const struct tune_run *r)
+{
+    const cJSON *options = cJSON_GetObjectItemCaseSensitive(r->run, "options");
+    return cJSON_GetObjectItemCaseSensitive(options, "beta") ? "nats/pair" : "nats/token";
+}
+
+const char *runs_unit(const struct tune_run *r, const char *name)
 {
     static const struct tune_property known[] = {
-        {"step", "steps", ""}, {"planned_steps", "steps", ""}, {"loss", "nats/token", ""},
+        {"step", "steps", ""}, {"planned_steps", "steps", ""},
         {"tokens", "tokens", ""}, {"padded_tokens", "tokens", ""}, {"labels", "tokens", ""},
         {"rows", "rows", ""}, {"tokens_per_s", "tokens/s", ""}, {"seconds", "s", ""},
         TUNE_TRAINING_PROPERTIES, TUNE_LORA_PROPERTIES,
     };
+    bool loss = !strcmp(name, "loss") || ends_in(name, "eval_loss") || !strncmp(name, "loss_", 5);
+    const cJSON *units = cJSON_GetObjectItemCaseSensitive(r->run, "units");
+    const char *unit = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(units, !strcmp(name, "loss") ? "loss_last" : name));
+    if (unit || (loss && !units))
+        return unit ? unit : loss_unit(r);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i].name, name))
             return known[i].unit;
-    return ends_in(name, "_s") ? "s" : ends_in(name, "_bytes") ? "bytes" : ""; /* a metric of a recipe's
-                                                                                * own */
+    return ends_in(name, "_s") ? "s" : ends_in(name, "_bytes") ? "bytes" : ""; /* a recipe's own metric */
 }
 
 bool runs_has(const struct tune_run *r, const char *property)
 {
     bool of_gpu = strstr(property, "gpu_") || ends_in(property, "_per_gpu");
     return !of_gpu || strcmp(runs_member(r, "device"), "cpu") != 0;
+}
+
+/* Options that only some commands have. An option for another command is an error. */
+static void check_options(void)
+{
+    static const char *const of[][2] = {
+        {"where", "list show compare plot"}, {"program", "list show compare plot"}, {"state", "list show compare plot"},
+        {"since", "list show compare plot"}, {"sort", "list"}, {"reverse", "list"}, {"output-format", "list show compare"},
+        {"metric", "plot"}, {"x", "plot"}, {"svg", "plot"}, {"smooth", "plot"}, {"log", "plot"}, {"height", "plot"},
+        {"color", "plot"}, {"once", "watch"}, {"interval", "watch"},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (tune_flags_given(&my.tune, of[i][0]) && !strstr(of[i][1], my.command)) {
+            tune_error_set_kind(TUNE_ERROR_USAGE, "--%s does not go with %s; it is for: %s", of[i][0], my.command, of[i][1]);
+            tune_program_fail();
+        }
 }
 
 int main(int argc, char **argv)
@@ -174,22 +211,28 @@ int main(int argc, char **argv)
     tune_program_start(argc, argv, &my.tune, my_options, my_properties,
                        "list, show, compare, plot and watch runs, from their folders");
     const char *const *words = tune_flags_words(&my.tune, &given);
+    check_options();
     if (!strcmp(my.command, "show") && given == 0) {
         tune_error_usage("show: which run? Give its folder, or its name in runs/");
         tune_program_fail();
     }
     bool watch = !strcmp(my.command, "watch");
     int count = watch ? 0 : MUST(tune_runs_open(&runs, words, given));
+    int chosen = runs_select(runs, count);
+    if (count > 0 && chosen == 0 && strcmp(my.command, "list")) {
+        tune_error_set("none of %d runs meets --where, --program, --state and --since; runs list shows all", count);
+        tune_program_fail();
+    }
     if (watch)
         code = runs_watch(words, given);
     else if (!strcmp(my.command, "list"))
-        runs_list(runs, count);
+        runs_list(runs, chosen, count);
     else if (!strcmp(my.command, "compare"))
-        runs_compare(runs, count);
+        runs_compare(runs, chosen);
     else if (!strcmp(my.command, "plot"))
-        runs_plot(runs, count);
+        runs_plot(runs, chosen);
     else
-        runs_show(runs, count);
+        runs_show(runs, chosen);
     tune_runs_free(runs, count);
     tune_flags_free(&my.tune);
     if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -1,5 +1,5 @@
-/* expression_steps.h - a compiled expression. Private to expression.c, which makes it, and expression_value.c,
- * which runs it.
+/* expression_steps.h - a compiled expression. Private to expression.c, which makes it, and
+ * expression_value.c, which runs it.
  *
  * Steps work on a stack of values. `a < b < c or d` is
  *

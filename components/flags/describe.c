@@ -81,6 +81,15 @@ struct cJSON *tune_flags_sources_json(const struct tune_flags *flags)
     return checked(json, good);
 }
 
+struct cJSON *tune_flags_units_json(const struct tune_flags *flags)
+{
+    cJSON *json = cJSON_CreateObject();
+    bool good = json != NULL;
+    for (const struct tune_property *p = flags->properties; p && p->name && good; p++)
+        good = !*p->unit || cJSON_AddStringToObject(json, p->name, p->unit);
+    return checked(json, good);
+}
+
 static bool add_text(cJSON *json, const char *key, const char *text)
 {
     return cJSON_AddStringToObject(json, key, text ? text : "");

@@ -668,6 +668,7 @@ const struct tune_option *tune_flags_each(const struct tune_flags *flags, int i,
  * string "inf".
  * tune_flags_sources_json - their sources {name: "default" | "model defaults" | "run" | "config" |
  * "flag"}.
+ * tune_flags_units_json - the units of the measured properties {name: unit}, where there are any.
  * tune_flags_changes_json - {"--name": {"was", "now"}} of options that --allow-changed let differ
  * from the resumed run.
  * tune_flags_describe - the output of --describe: {program, options: [{name, flag, type, default,
@@ -675,6 +676,7 @@ const struct tune_option *tune_flags_each(const struct tune_flags *flags, int i,
  * help}]}. range is the table's text. */
 struct cJSON *tune_flags_json(const struct tune_flags *flags);
 struct cJSON *tune_flags_sources_json(const struct tune_flags *flags);
+struct cJSON *tune_flags_units_json(const struct tune_flags *flags);
 struct cJSON *tune_flags_changes_json(const struct tune_flags *flags);
 struct cJSON *tune_flags_describe(const struct tune_flags *flags);
 

@@ -44,6 +44,7 @@ static cJSON *settings(const struct tune_flags *flags)
                 cJSON_AddStringToObject(json, "working_folder", getcwd(folder, sizeof folder) ? folder : "") &&
                 cJSON_AddItemToObject(json, "options", tune_flags_json(flags)) &&
                 cJSON_AddItemToObject(json, "sources", tune_flags_sources_json(flags)) &&
+                cJSON_AddItemToObject(json, "units", tune_flags_units_json(flags)) &&
                 tune_cjson_put_whole(json, "seed", flags->seed) &&
                 cJSON_AddStringToObject(json, "device", flags->device ? flags->device : "cpu") &&
                 cJSON_AddNumberToObject(json, "threads", flags->threads > 0 ? flags->threads : host.cpus);

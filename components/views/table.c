@@ -25,6 +25,9 @@ struct tune_table {
     struct cell *cells;
     size_t used;
     bool lost; /* true: no memory for one of the cells */
+    int keys;  /* first columns, which each block of a wide table repeats */
+    int whole; /* first columns that are not shortened while a block has room */
+    int below[8], below_count; /* columns that may stand below their row */
 };
 
 struct tune_table *tune_table_new(const char *const *columns, int count)
@@ -32,6 +35,7 @@ struct tune_table *tune_table_new(const char *const *columns, int count)
     struct tune_table *t = calloc(1, sizeof *t);
     if (t && (t->columns = calloc((size_t)count + 1, sizeof *t->columns))) {
         t->count = count;
+        t->keys = count > 1;
         for (int i = 0; i < count; i++)
             t->lost |= !(t->columns[i] = strdup(columns[i]));
         return t;
@@ -52,6 +56,18 @@ void tune_table_free(struct tune_table *t)
     free(t->cells);
     free(t->columns);
     free(t);
+}
+
+void tune_table_keys(struct tune_table *t, int count)
+{
+    t->keys = count < t->count ? count : 0;
+    t->whole = t->keys;
+}
+
+void tune_table_below(struct tune_table *t, int column)
+{
+    if (column >= 0 && column < t->count && t->below_count < (int)(sizeof t->below / sizeof *t->below))
+        t->below[t->below_count++] = column;
 }
 
 static void add(struct tune_table *t, const char *text, double number)
@@ -100,52 +116,183 @@ const char *tune_table_cell(const struct tune_table *t, int row, int column)
 
 /* ---- for people ---- */
 
-/* Print a line without trailing spaces. If it is wider than width (0: any), cut it and add the
- * mark. */
-static void put_cut(FILE *out, char *line, int width, const char *mark)
+enum {
+    GAP = 2,     /* spaces between two columns */
+    INDENT = 4,  /* of what stands below a row */
+    SHORT = 8,   /* columns that a shortened text keeps */
+    HEADING = 12 /* columns that a shortened heading keeps */
+};
+
+/* How a table is laid out in the width that there is. */
+struct layout {
+    int width;        /* 0: any */
+    const char *mark; /* in the place of what is left out of a text */
+    struct fit {
+        int all, width, least; /* columns that its texts have, that it gets, and the fewest that it can get */
+        bool right, below;
+    } *column; /* [count] */
+};
+
+/* Print the first and last part of a plain text, with the mark between, if it is wider than that. */
+static void put_short(FILE *out, const char *text, int width, const char *mark)
 {
-    size_t n = strlen(line);
-    while (n > 0 && line[n - 1] == ' ')
-        n--;
-    line[n] = 0;
-    if (width <= 0 || tune_width(line) <= width) {
-        fprintf(out, "%s\n", line);
+    int all = tune_width(text), kept = width - tune_width(mark);
+    if (all <= width || kept < 1) {
+        fprintf(out, "%.*s", all <= width ? (int)strlen(text) : (int)tune_bytes_of(text, width), text);
         return;
     }
-    fprintf(out, "%.*s%s\n", (int)tune_bytes_of(line, width - tune_width(mark)), line, mark);
+    size_t first = tune_bytes_of(text, kept / 2), rest = tune_bytes_of(text, all - (kept - kept / 2));
+    if (tune_width(text + rest) > kept - kept / 2)
+        rest += tune_bytes_of(text + rest, 2); /* half of a wide character */
+    fprintf(out, "%.*s%s%s", (int)first, text, mark, text + rest);
 }
 
+static char *plain_cell(const struct tune_table *t, int row, int c)
+{
+    return tune_plain(row < 0 ? t->columns[c] : tune_table_cell(t, row, c));
+}
+
+static bool measure(const struct tune_table *t, struct layout *l)
+{
+    for (int row = -1; row < tune_table_rows(t); row++)
+        for (int c = 0; c < t->count; c++) {
+            struct fit *f = &l->column[c];
+            char *text = plain_cell(t, row, c);
+            if (!text)
+                return false;
+            bool number = row >= 0 && isfinite(cell(t, row, c)->number);
+            int w = tune_width(text), most = row < 0 ? HEADING : SHORT, least = number || c < t->whole || w < most ? w : most;
+            f->all = f->width = w > f->width ? w : f->width;
+            f->least = least > f->least ? least : f->least;
+            f->right |= number;
+            free(text);
+        }
+    return true;
+}
+
+/* The width of columns from to to-1 beside each other. */
+static int line_width(const struct layout *l, int from, int to)
+{
+    int width = 0;
+    for (int c = from; c < to; c++)
+        width += l->column[c].below ? 0 : l->column[c].width + (width > 0 ? GAP : 0);
+    return width;
+}
+
+/* The widest of columns from to to-1 that can be shortened; NULL: none. */
+static struct fit *widest(struct layout *l, int from, int to)
+{
+    struct fit *found = NULL;
+    for (int c = from; c < to; c++) {
+        struct fit *f = &l->column[c];
+        if (!f->below && f->width > f->least && (!found || f->width > found->width))
+            found = f;
+    }
+    return found;
+}
+
+/* The widths of a table that is printed in blocks, so that a block has its keys and one column. */
+static void fit_blocks(const struct tune_table *t, struct layout *l)
+{
+    int most = 0;
+    for (int c = 0; c < t->count; c++) {
+        struct fit *f = &l->column[c];
+        int enough = f->least > HEADING ? f->least : HEADING;
+        f->width = f->all < enough ? f->all : enough;
+        most = c >= t->keys && !f->below && f->width > most ? f->width : most;
+        if (c < t->keys && !f->right)
+            f->least = f->least < SHORT ? f->least : SHORT;
+    }
+    for (struct fit *f; line_width(l, 0, t->keys) + GAP + most > l->width && (f = widest(l, 0, t->keys));)
+        f->width--;
+}
+
+/* Move columns below, the last one that may first; then shorten the widest texts; then make
+ * blocks. */
+static void fit(const struct tune_table *t, struct layout *l)
+{
+    for (int i = t->below_count; i-- > 0 && line_width(l, 0, t->count) > l->width;)
+        l->column[t->below[i]].below = true;
+    for (struct fit *f; line_width(l, 0, t->count) > l->width; f->width--)
+        if (!(f = widest(l, 0, t->count))) {
+            fit_blocks(t, l);
+            break;
+        }
+}
+
+static bool put_row(const struct tune_table *t, const struct layout *l, int row, int from, int to, FILE *out)
+{
+    char *line = NULL;
+    size_t size;
+    FILE *words = open_memstream(&line, &size);
+    bool any = false;
+    for (int c = 0; c < to && words; c++) {
+        const struct fit *f = &l->column[c];
+        if (f->below || (c >= t->keys && c < from))
+            continue;
+        char *text = plain_cell(t, row, c);
+        int space = text ? f->width - tune_width(text) : 0;
+        fprintf(words, "%s%*s", any ? "  " : "", f->right && space > 0 ? space : 0, "");
+        put_short(words, text ? text : "", f->width, l->mark);
+        fprintf(words, "%*s", f->right || space < 0 ? 0 : space, "");
+        any = true;
+        free(text);
+    }
+    if (!words || fclose(words) != 0) {
+        free(line);
+        return false;
+    }
+    while (size > 0 && line[size - 1] == ' ')
+        size--;
+    fprintf(out, "%.*s\n", (int)size, line);
+    free(line);
+    return true;
+}
+
+/* Print the row's cells that stand below it, folded between words. */
+static bool put_below(const struct tune_table *t, const struct layout *l, int row, FILE *out)
+{
+    int used = 0;
+    for (int c = 0; c < t->count; c++) {
+        char *text = l->column[c].below ? plain_cell(t, row, c) : NULL;
+        if (l->column[c].below && !text)
+            return false;
+        int space = GAP;
+        for (char *word, *rest = text; rest && (word = strsep(&rest, " "));) {
+            if (!*word)
+                continue;
+            int w = tune_width(word), room = l->width - INDENT;
+            w = w < room ? w : room > 1 ? room : 1;
+            bool fresh = used == 0 || used + space + w > l->width;
+            fprintf(out, "%s%*s", used && fresh ? "\n" : "", fresh ? INDENT : space, "");
+            put_short(out, word, w, l->mark);
+            used = (fresh ? INDENT : used + space) + w;
+            space = 1;
+        }
+        free(text);
+    }
+    fputs(used ? "\n" : "", out);
+    return true;
+}
+
+/* Print the table. If it is too wide, print its columns in blocks, each behind the key columns. */
 static int put_aligned(const struct tune_table *t, int width, const char *mark, FILE *out)
 {
-    int *widths = calloc((size_t)t->count, sizeof *widths);
-    bool *right = calloc((size_t)t->count, sizeof *right);
-    bool good = widths && right;
-    for (int row = -1; good && row < tune_table_rows(t); row++)
-        for (int c = 0; c < t->count && good; c++) {
-            char *text = tune_plain(row < 0 ? t->columns[c] : tune_table_cell(t, row, c));
-            int w = text ? tune_width(text) : 0;
-            good = text != NULL;
-            widths[c] = w > widths[c] ? w : widths[c];
-            right[c] |= row >= 0 && isfinite(cell(t, row, c)->number);
-            free(text);
-        }
-    for (int row = -1; good && row < tune_table_rows(t); row++) {
-        char *line = NULL;
-        size_t size;
-        FILE *words = open_memstream(&line, &size);
-        for (int c = 0; c < t->count && words; c++) {
-            char *text = tune_plain(row < 0 ? t->columns[c] : tune_table_cell(t, row, c));
-            int space = text ? widths[c] - tune_width(text) : 0;
-            fprintf(words, "%s%*s%s%*s", c ? "  " : "", right[c] ? space : 0, "", text ? text : "", right[c] ? 0 : space, "");
-            free(text);
-        }
-        good = words && fclose(words) == 0;
-        if (good)
-            put_cut(out, line, width, mark);
-        free(line);
+    struct layout l = {width, mark, calloc((size_t)t->count + 1, sizeof *l.column)};
+    bool good = l.column && measure(t, &l);
+    if (good && width > 0)
+        fit(t, &l);
+    int keys = good ? line_width(&l, 0, t->keys) : 0;
+    for (int from = t->keys < t->count ? t->keys : 0, to; good && from < t->count; from = to) {
+        for (to = from; to < t->count && (to == from || width <= 0 || keys + GAP + line_width(&l, from, to + 1) <= width); to++)
+            ;
+        while (to < t->count && line_width(&l, to, t->count) == 0)
+            to++; /* all others stand below */
+        fputs(from > t->keys ? "\n" : "", out);
+        for (int row = -1; row < tune_table_rows(t) && good; row++)
+            good = put_row(t, &l, row, from, to, out) && (row < 0 || to < t->count || put_below(t, &l, row, out));
     }
-    free(widths);
-    free(right);
+    free(l.column);
     return good ? 0 : -1;
 }
 
@@ -190,13 +337,13 @@ static int put_json(const struct tune_table *t, FILE *out)
     return 0;
 }
 
-int tune_table_print(struct tune_table *t, const char *format, int width, const char *cut_mark, FILE *out)
+int tune_table_print(struct tune_table *t, const char *format, int width, const char *mark, FILE *out)
 {
     int status = t->lost ? -1 : 0;
     if (status == 0 && !strcmp(format, "csv"))
         put_csv(t, out);
     else if (status == 0)
-        status = !strcmp(format, "json") ? put_json(t, out) : put_aligned(t, width, cut_mark, out);
+        status = !strcmp(format, "json") ? put_json(t, out) : put_aligned(t, width, mark, out);
     if (status < 0)
         tune_error_cannot("out of memory for a table");
     return status;

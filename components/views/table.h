@@ -34,15 +34,26 @@ void tune_table_text(struct tune_table *t, const char *text);
 void tune_table_number(struct tune_table *t, double value, const char *format);
 void tune_table_shown(struct tune_table *t, double value, const char *shown);
 
+/* tune_table_keys - the first `count` columns name a row. If the table is too wide for one block,
+ * every block begins with them, whole if a block has room for one more column. Without this call it
+ * is the first column, which may be shortened.
+ * tune_table_below - this column may stand below its row, on lines of its own, if the table is too
+ * wide. Of several (at most 8), the one given last moves first. */
+void tune_table_keys(struct tune_table *t, int count);
+void tune_table_below(struct tune_table *t, int column);
+
 /* tune_table_rows - number of rows.
  * tune_table_cell - the text that people see in a cell; "" if empty. */
 int tune_table_rows(const struct tune_table *t);
 const char *tune_table_cell(const struct tune_table *t, int row, int column);
 
-/* tune_table_print - print the table. format "table" is aligned, with lines cut to width columns
- * (0: not cut) and cut_mark at their end. "csv" is RFC 4180 with a heading. "json" is an array of
- * objects, with null for empty cells. -1 with an error: no memory. */
-int tune_table_print(struct tune_table *t, const char *format, int width, const char *cut_mark,
+/* tune_table_print - print the table. "csv" is RFC 4180 with a heading. "json" is an array of
+ * objects, with null for empty cells. "table" is aligned, in lines of at most width columns (0:
+ * any). A wider table first moves columns below their rows (tune_table_below). Then it shortens
+ * texts in the middle, with mark in place of what is left out. At last it prints its columns in
+ * several blocks. Numbers are always whole, so a line with one wide number may be longer. -1 with an error:
+ * no memory. */
+int tune_table_print(struct tune_table *t, const char *format, int width, const char *mark,
                      FILE *out);
 
 #ifdef __cplusplus

@@ -128,6 +128,25 @@ void tune_put_in(FILE *out, const char *text, int width, char side, bool unicode
     free(plain);
 }
 
+void tune_put_folded(FILE *out, const char *lead, const char *text, int width)
+{
+    char *plain = tune_plain(text), *rest = plain;
+    int indent = tune_width(lead), used = indent;
+    fputs(lead, out);
+    for (char *word; rest && (word = strsep(&rest, " "));) {
+        int w = tune_width(word), space = used > indent;
+        if (width > 0 && used > indent && used + 1 + w > width) {
+            fprintf(out, "\n%*s", indent, "");
+            used = indent;
+            space = 0;
+        }
+        fprintf(out, "%s%s", space ? " " : "", word);
+        used += space + w;
+    }
+    fputc('\n', out);
+    free(plain);
+}
+
 void tune_put_note(FILE *out, int indent, const char *note, const char *more)
 {
     note = note ? note : "";

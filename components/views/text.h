@@ -26,6 +26,11 @@ void tune_put_plain(FILE *out, const char *text);
  * middle '^'. A wider text is cut with an ellipsis ("~" if unicode is false). */
 void tune_put_in(FILE *out, const char *text, int width, char side, bool unicode);
 
+/* tune_put_folded - print lead and a plain text, folded between words into lines of at most width
+ * columns (0: one line). Further lines begin with spaces below the text. A word that is wider than
+ * a line stands on one of its own. */
+void tune_put_folded(FILE *out, const char *lead, const char *text, int width);
+
 /* tune_put_note - print a line with both notes, "; " between them, after indent spaces. Nothing if
  * both are NULL or "". */
 void tune_put_note(FILE *out, int indent, const char *note, const char *more);

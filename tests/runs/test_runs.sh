@@ -26,10 +26,48 @@ is "and another" train "fast and long" --lr 3e-3 --max-steps 60 --eval-every 10
 is "list: state, steps and the options in which they differ" shows '^slow +finetune_full +finished +40/40 +[0-9.]+ +[0-9.]+ .*lr=0\.0001 max_steps=40$' "$runs" list
 is "in order of their start" eval '"$runs" list >a && sed -n 2p a | grep -q "^slow" && sed -n 3p a | grep -q "^fast and long  "'
 is "by loss, reversed" eval '"$runs" list --sort loss --reverse >a && sed -n 2p a | grep -q "^slow"'
-is "only in some states" eval '"$runs" list --state failed,dead >a && test $(wc -l <a) = 1'
+is "only in some states" eval '"$runs" list --state failed,dead >a && test $(wc -l <a) = 2 && grep -qx "# 0 of 2 runs" a'
 refused "a state that is none" 2 '"slow" is no state' "$runs" list --state finished,slow
-is "compare: figures and the options that differ, nothing else" eval '"$runs" compare slow "fast and long" >a && grep -qE "^option +lr +0.0001 +0.003$" a && grep -qE "^figure +step +steps +40 +60$" a && grep -qE "^report +train_runtime +s +[0-9]" a && ! grep -q "batch_size" a'
+is "compare: figures and the options that differ, nothing else" eval '"$runs" compare slow "fast and long" >a && grep -qE "^lr +0.0001 +0.003$" a && grep -qE "^step +steps +40 +60$" a && grep -qE "^train_runtime +s +[0-9]" a && ! grep -q "batch_size" a && [ "$(grep -c "^eval_loss " a)" = 1 ]'
+is "... what is equal in all stands below" eval 'grep -q "^# equal in all: .*is_valid 1" a && ! grep -q "^is_valid" a'
 is "show: options and where each came from, checkpoints" eval '"$runs" show slow >a && grep -qE "^  lr +0\.0001  \(flag\)$" a && grep -qE "^  checkpoint-40 .* MB, best, final$" a && grep -qE "^  training_steps +40 steps$" a'
+
+# ---- which ones, and in which order ----
+names() { sed -n 's/^\(slow\|fast and long\|pairs\|own\) .*/\1/p' a | paste -sd, -; } # of the rows of the list in a
+chosen() { # NAMES OPTION... - runs list with these options has these, in this order
+    want=$1 && shift && "$runs" list "$@" >a && [ "$(names)" = "$want" ] || { cat a; return 1; }
+}
+is "--where: figures, options, texts" chosen "fast and long" --where 'lr > 1e-3 and step >= 40 and name != "slow"'
+is "... metrics, numbers of the reports" chosen "slow,fast and long" --where 'grad_norm > 0 and training_steps in [40, 60]'
+is "... how many of all" eval '"$runs" list --where "lr > 1e-3" >a && tail -n 1 a | grep -qx "# 1 of 2 runs"'
+refused "... a name that no run has" 2 'unknown name "lrr"' "$runs" list --where 'lrr > 1'
+is "--program" chosen "" --program finetune_lora,finetune_dpo
+is "--since: a date, days, today" eval 'chosen "slow,fast and long" --since 2020-01-01 && chosen "slow,fast and long" --since 2d && chosen "" --since "2099-01-01 10:00"'
+refused "... what is no time" 2 '"soon" is no time; expected 30m, 12h' "$runs" list --since soon
+is "--sort by an option" chosen "fast and long,slow" --sort lr --reverse
+is "... by a metric, which becomes a column" eval 'chosen "slow,fast and long" --sort epoch && head -n 1 a | grep -qE "took +epoch +options"'
+refused "... by a name that no run has" 2 'no run has "losss" (the nearest is loss)' "$runs" list --sort losss
+refused "an option for another command" 2 "--sort does not go with compare; it is for: list" "$runs" compare --sort loss
+refused "no run that meets it, but in a list" 1 "none of 2 runs meets" "$runs" show slow "fast and long" --where 'lr > 1'
+cp -r runs/slow runs/pairs && sed -i 's|"loss_last":[^,]*|"loss_last": "nats/pair"|' runs/pairs/run.json && sed -i 's/"loss":[0-9.e-]*/"loss":0.01/' runs/pairs/metrics.jsonl
+is "losses per pair are not sorted among losses per token" eval 'chosen "fast and long,slow,pairs" --sort loss && grep -q "^# loss has several units here, which are sorted apart: nats/token, then nats/pair" a'
+is "... two plots, each with its unit" eval '"$runs" plot slow pairs --metric loss >a && grep -q "nats/token" a && grep -q "nats/pair" a'
+is "... compare has both units" eval '"$runs" compare slow pairs >a && grep -qE "^loss +nats/token, nats/pair" a'
+sed -i '/"units"/,/}/d' runs/pairs/run.json && sed -i 's/"options":[^{]*{/"options": { "beta": 0.1,/' runs/pairs/run.json
+is "... of a run whose run.json has no units" eval '"$runs" plot pairs --metric loss >a && grep -q "nats/pair" a'
+rm -r runs/pairs
+fits() { # WIDTH COMMAND... - its lines fit, and every loss is whole
+    most=$1 && shift && "$runs" "$@" --width $most --ascii >a && widest $most <a && grep -qE " $loss( |\$)" a || { cat a; return 1; }
+}
+widest() { awk -v most="$1" 'length > most && !/^#/ { print; bad = 1 } END { exit bad }'; }
+cp -r runs/slow "runs/a run of somebody who gives his runs very long names" && sed -i "s|$data|/home/somebody/a/very/long/path/to/the/sets/of/others/rows.jsonl|" runs/a*/run.json
+loss=$("$runs" list slow --output-format csv | awk -F, 'NR == 2 { printf "%.4f", $8 }')
+for width in 60 80 120 200; do
+    is "list in $width columns has each loss whole" fits $width list
+    is "... compare too" eval 'loss=${loss%??}[0-9]*; fits $width compare'
+done
+is "a long path is shortened to where it differs, or stands on a line of its own" eval '"$runs" list --width 80 >a && grep -qE "^    .*dataset=.*rows.jsonl" a'
+rm -r runs/a*
 
 # A machine without a GPU reports gpu_power_watts_avg 0; a GPU's run of another day does not.
 is "no rows of a GPU that is not there" eval 'grep -q gpu_power runs/slow/report.json && ! grep -q gpu a && "$runs" compare slow "fast and long" >a && ! grep -q gpu a'

@@ -278,10 +278,19 @@ static void tables(void **state)
                               "caf\xc3\xa9            1.84    1:30\n"
                               "a,\"b\"\\n\\x1b[2J\n");
     free(text);
-    text = table("table", 20);
-    assert_string_equal(text, "name            los\u2026\n"
-                              "caf\xc3\xa9            1.8\u2026\n"
-                              "a,\"b\"\\n\\x1b[2J\n");
+    text = table("table", 24); /* the text is shortened in the middle, the numbers are whole */
+    assert_string_equal(text, "name        loss  n, \"m\"\n"
+                              "caf\xc3\xa9        1.84    1:30\n"
+                              "a,\"b\u20261b[2J\n");
+    free(text);
+    text = table("table", 15); /* two blocks */
+    assert_string_equal(text, "name      loss\n"
+                              "caf\xc3\xa9      1.84\n"
+                              "a,\"\u2026b[2J\n"
+                              "\n"
+                              "name      n, \"m\"\n"
+                              "caf\xc3\xa9        1:30\n"
+                              "a,\"\u2026b[2J\n");
     free(text);
     text = table("csv", 20);
     assert_string_equal(text, "name,loss,\"n, \"\"m\"\"\"\r\n"
@@ -298,6 +307,65 @@ static void tables(void **state)
     assert_true(cJSON_IsNull(cJSON_GetObjectItem(second, "loss")) && cJSON_IsNull(cJSON_GetObjectItem(second, "n, \"m\"")));
     cJSON_Delete(json);
     free(text);
+}
+
+/* A table of two key columns, three numbers and two texts that may stand below their rows. */
+static char *wide_table(int width)
+{
+    static const char *const names[] = {"name of the row", "unit", "x", "y", "text", "options"};
+    struct tune_table *t = tune_table_new(names, 6);
+    assert_got(t);
+    tune_table_keys(t, 2);
+    tune_table_below(t, 4);
+    tune_table_below(t, 5);
+    for (int row = 0; row < 2; row++) {
+        tune_table_text(t, row ? "second" : "the first row");
+        tune_table_text(t, "s");
+        tune_table_number(t, row ? 1234567.5 : -1, "%.1f");
+        tune_table_number(t, 0.125, "%.3f");
+        tune_table_text(t, row ? NULL : "plain");
+        tune_table_text(t, "lr=1e-4 path=/a/long/path/of/somebody/to/rows.jsonl");
+    }
+    FILE *f = sink();
+    assert_ok(tune_table_print(t, "table", width, "\u2026", f));
+    tune_table_free(t);
+    return text_of(f);
+}
+
+static void wide_tables(void **state)
+{
+    (void)state;
+    char *text = wide_table(110);
+    assert_string_equal(text, "name of the row  unit          x      y  text   options\n"
+                              "the first row    s          -1.0  0.125  plain  lr=1e-4 path=/a/long/path/of/somebody/to/rows.jsonl\n"
+                              "second           s     1234567.5  0.125         lr=1e-4 path=/a/long/path/of/somebody/to/rows.jsonl\n");
+    free(text);
+    text = wide_table(60);
+    assert_string_equal(text, "name of the row  unit          x      y  text\n"
+                              "the first row    s          -1.0  0.125  plain\n"
+                              "    lr=1e-4 path=/a/long/path/of/somebody/to/rows.jsonl\n"
+                              "second           s     1234567.5  0.125\n"
+                              "    lr=1e-4 path=/a/long/path/of/somebody/to/rows.jsonl\n");
+    free(text);
+    text = wide_table(32);
+    assert_string_equal(text, "name of the row  unit          x\n"
+                              "the first row    s          -1.0\n"
+                              "second           s     1234567.5\n"
+                              "\n"
+                              "name of the row  unit      y\n"
+                              "the first row    s     0.125\n"
+                              "    plain  lr=1e-4\n"
+                              "    path=/a/long/\u2026/to/rows.jsonl\n"
+                              "second           s     0.125\n"
+                              "    lr=1e-4\n"
+                              "    path=/a/long/\u2026/to/rows.jsonl\n");
+    free(text);
+    for (int width = 1; width < 120; width++) { /* whatever the width: no number is cut */
+        text = wide_table(width);
+        assert_non_null(strstr(text, " 1234567.5"));
+        assert_non_null(strstr(text, " 0.125"));
+        free(text);
+    }
 }
 
 /* ---- what every drawing shares ---- */
@@ -930,7 +998,7 @@ int main(void)
     curves();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ticks),     cmocka_unit_test(smoothing), cmocka_unit_test(terminal), cmocka_unit_test(empty),
-        cmocka_unit_test(extremes),  cmocka_unit_test(svg),       cmocka_unit_test(tables),   cmocka_unit_test(axes),
+        cmocka_unit_test(extremes),  cmocka_unit_test(svg),       cmocka_unit_test(tables), cmocka_unit_test(wide_tables),   cmocka_unit_test(axes),
         cmocka_unit_test(shades),    cmocka_unit_test(texts),     cmocka_unit_test(spreads),  cmocka_unit_test(categories),
         cmocka_unit_test(heat),      cmocka_unit_test(large_heat), cmocka_unit_test(parallel), cmocka_unit_test(many_rows),
         cmocka_unit_test(anything),  cmocka_unit_test(sheets),

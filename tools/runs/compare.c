@@ -4,20 +4,56 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../drawing.h"
+#include "core/nearest.h"
 #include "runs.h"
+#include "views/text.h"
 
-enum { FIRST = 3 }; /* columns before the runs' columns */
+/* The rows that people see: those in which the runs differ. The names of the others, with their
+ * values, stand below. */
+struct compared {
+    struct tune_table *table;
+    struct tune_run *const *runs;
+    int count;
+    char equal[4096];
+};
 
 /* Begin a row with its first columns; the runs' columns follow. */
-static void add_row(struct tune_table *t, const char *what, const char *name)
+static void add_row(struct compared *c, const char *what, const char *name)
 {
-    tune_table_text(t, what);
-    tune_table_text(t, name);
-    tune_table_text(t, !strcmp(what, "figure") || !strcmp(what, "report") ? runs_unit(name) : NULL);
+    char units[256] = "";
+    for (int i = 0; i < c->count && (!strcmp(what, "figure") || !strcmp(what, "report")); i++) {
+        const char *unit = runs_unit(c->runs[i], name);
+        size_t n = strlen(units);
+        if (!strstr(units, unit))
+            snprintf(units + n, sizeof units - n, "%s%s", n ? ", " : "", unit);
+    }
+    if (!runs_for_people()) /* they see it by the order */
+        tune_table_text(c->table, what);
+    tune_table_text(c->table, name);
+    tune_table_text(c->table, units);
 }
 
-static void compare_settings(struct tune_table *t, struct tune_run *const *runs, int count)
+/* Add a row of numbers. For people: if all are equal, it is noted instead. */
+static void add_numbers(struct compared *c, const char *what, const char *name, const double *values)
 {
+    bool equal = runs_for_people() && c->count > 1;
+    for (int i = 0; i < c->count; i++)
+        equal = equal && (values[i] == values[0] || (isnan(values[i]) && isnan(values[0])));
+    if (!equal) {
+        add_row(c, what, name);
+        for (int i = 0; i < c->count; i++)
+            runs_add_number(c->table, values[i]);
+    } else if (!isnan(values[0])) {
+        size_t n = strlen(c->equal);
+        snprintf(c->equal + n, sizeof c->equal - n, "%s%s %.6g", n ? ", " : "", name, values[0]);
+    }
+}
+
+static void compare_settings(struct compared *c)
+{
+    struct tune_run *const *runs = c->runs;
+    int count = c->count;
     static const char *const paths[] = {"program", "version", "build.id", "host.name", "host.class", "weights", "weights_hash",
                                         "data.path", "data.fingerprint", "eval_data.path", "eval_data.fingerprint"};
     for (size_t p = 0; p < sizeof paths / sizeof *paths; p++) {
@@ -26,21 +62,21 @@ static void compare_settings(struct tune_table *t, struct tune_run *const *runs,
             same = same && !strcmp(runs_member(runs[i], paths[p]), runs_member(runs[0], paths[p]));
         if (same)
             continue;
-        add_row(t, "setting", paths[p]);
+        add_row(c, "setting", paths[p]);
         for (int i = 0; i < count; i++)
-            tune_table_text(t, runs_member(runs[i], paths[p]));
+            tune_table_text(c->table, runs_member(runs[i], paths[p]));
     }
 }
 
-static void compare_options(struct tune_table *t, struct tune_run *const *runs, int count)
+static void compare_options(struct compared *c)
 {
     const char **names;
     char value[1024];
-    int n = MUST(tune_runs_differing(runs, count, &names));
+    int n = MUST(tune_runs_differing(c->runs, c->count, &names));
     for (int k = 0; k < n; k++) {
-        add_row(t, "option", names[k]);
-        for (int i = 0; i < count; i++)
-            tune_table_text(t, tune_run_option(runs[i], names[k], value, sizeof value));
+        add_row(c, "option", names[k]);
+        for (int i = 0; i < c->count; i++)
+            tune_table_text(c->table, tune_run_option(c->runs[i], names[k], value, sizeof value));
     }
     free(names);
 }
@@ -52,64 +88,74 @@ static bool has(const struct tune_run *r, const char *property)
            cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(r->report, property));
 }
 
-/* Collect the names of numbers in all reports, in order of first appearance. */
-static void compare_reports(struct tune_table *t, struct tune_run *const *runs, int count)
+/* Add the numbers of all reports, in order of first appearance. People see a figure once. */
+static void compare_reports(struct compared *c)
 {
-    for (int i = 0; i < count; i++) {
+    struct tune_run *const *runs = c->runs;
+    double *values = GET(calloc((size_t)c->count + 1, sizeof *values));
+    for (int i = 0; i < c->count; i++) {
         const cJSON *item;
         cJSON_ArrayForEach(item, runs[i]->report) {
-            bool seen = !item->string || !has(runs[i], item->string);
+            bool seen = !item->string || !has(runs[i], item->string) ||
+                        (runs_for_people() && tune_name_find(runs_figures, RUNS_FIGURES, item->string) >= 0);
             for (int k = 0; k < i && !seen; k++)
                 seen = has(runs[k], item->string);
             if (seen)
                 continue;
-            add_row(t, "report", item->string);
-            for (int k = 0; k < count; k++) {
-                const cJSON *value = cJSON_GetObjectItemCaseSensitive(runs[k]->report, item->string);
-                runs_add_number(t, has(runs[k], item->string) ? value->valuedouble : NAN);
-            }
+            for (int k = 0; k < c->count; k++)
+                values[k] = has(runs[k], item->string) ? cJSON_GetObjectItemCaseSensitive(runs[k]->report, item->string)->valuedouble : NAN;
+            add_numbers(c, "report", item->string, values);
         }
     }
+    free(values);
 }
 
 /* Choose the columns' names. A name that is taken is replaced by the folder's path, or that with a
  * number, because JSON members need different names. */
-static char **name_columns(struct tune_run *const *runs, int count)
+static char **name_columns(struct tune_run *const *runs, int count, int *first)
 {
-    char text[TUNE_PATH_MAX + 16], **names = GET(calloc((size_t)count + FIRST, sizeof *names));
-    names[0] = GET(strdup("what"));
-    names[1] = GET(strdup("name"));
-    names[2] = GET(strdup("unit"));
-    for (int i = FIRST; i < count + FIRST; i++) {
-        snprintf(text, sizeof text, "%s", runs_label(runs, count, i - FIRST));
-        for (int k = 0, tries = 1; k < i; k++)
+    static const char *const leading[] = {"what", "name", "unit"};
+    char text[TUNE_PATH_MAX + 16], **names = GET(calloc((size_t)count + 3, sizeof *names));
+    int n = 0;
+    for (int i = runs_for_people(); i < 3; i++)
+        names[n++] = GET(strdup(leading[i]));
+    *first = n;
+    for (int i = 0; i < count; i++) {
+        snprintf(text, sizeof text, "%s", runs_label(runs, count, i));
+        for (int k = 0, tries = 1; k < n; k++)
             if (!strcmp(names[k], text)) {
-                snprintf(text, sizeof text, tries > 1 ? "%s (%d)" : "%s", runs[i - FIRST]->folder, tries);
+                snprintf(text, sizeof text, tries > 1 ? "%s (%d)" : "%s", runs[i]->folder, tries);
                 tries++;
                 k = -1; /* start again with the first name */
             }
-        names[i] = GET(strdup(text));
+        names[n++] = GET(strdup(text));
     }
     return names;
 }
 
 void runs_compare(struct tune_run *const *runs, int count)
 {
-    char **names = name_columns(runs, count);
-    struct tune_table *t = GET(tune_table_new((const char *const *)names, count + FIRST));
-    add_row(t, "state", "state");
+    int first;
+    char **names = name_columns(runs, count, &first);
+    struct compared c = {.table = GET(tune_table_new((const char *const *)names, count + first)), .runs = runs, .count = count};
+    double *values = GET(calloc((size_t)count + 1, sizeof *values));
+    tune_table_keys(c.table, first);
+    add_row(&c, "state", "state");
     for (int i = 0; i < count; i++)
-        tune_table_text(t, tune_run_state_name(runs[i]->state));
-    compare_options(t, runs, count);
-    compare_settings(t, runs, count);
+        tune_table_text(c.table, tune_run_state_name(runs[i]->state));
+    compare_options(&c);
+    compare_settings(&c);
     for (int f = 0; f < RUNS_FIGURES; f++) {
-        add_row(t, "figure", runs_figures[f]);
         for (int i = 0; i < count; i++)
-            runs_add_number(t, runs_figure(runs[i], f));
+            values[i] = runs_figure(runs[i], f);
+        add_numbers(&c, "figure", runs_figures[f], values);
     }
-    compare_reports(t, runs, count);
-    runs_print(t);
-    for (int i = 0; i < count + FIRST; i++)
+    compare_reports(&c);
+    runs_print(c.table);
+    if (*c.equal)
+        tune_put_folded(stdout, "# equal in all: ", c.equal, drawing_columns(my.width, 0));
+    free(values);
+    for (int i = 0; i < count + first; i++)
         free(names[i]);
     free(names);
 }

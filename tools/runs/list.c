@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../drawing.h"
 #include "core/array.h"
 #include "runs.h"
 
@@ -34,10 +35,11 @@ static const char *source_of(const struct tune_run *r, const char *name)
     return source ? source : "";
 }
 
-/* The default values of one option, as "program=value", each once. */
+/* The default values of one option, as "program=value", each once; and the folder that all its
+ * values begin with, which people need not read. */
 struct defaults {
     char **texts;
-    size_t count, room;
+    size_t count, room, folder;
 };
 
 static bool has(const struct defaults *d, const char *text)
@@ -69,6 +71,28 @@ static struct defaults find_defaults(struct tune_run *const *runs, int count, co
     return d;
 }
 
+/* The length of the folder, with its '/', that all values of the option begin with. */
+static size_t common_folder(struct tune_run *const *runs, int count, const char *name)
+{
+    char first[512] = "", value[512];
+    size_t same = 0;
+    for (int i = 0; i < count; i++) {
+        if (!tune_run_option(runs[i], name, value, sizeof value) || !strcmp(value, "none"))
+            continue;
+        if (!*first) {
+            snprintf(first, sizeof first, "%s", value);
+            same = strlen(first);
+        }
+        size_t n = 0;
+        while (n < same && first[n] == value[n])
+            n++;
+        same = n;
+    }
+    while (same > 0 && first[same - 1] != '/')
+        same--;
+    return same;
+}
+
 static void free_defaults(struct defaults *d)
 {
     for (size_t i = 0; i < d->count; i++)
@@ -94,9 +118,11 @@ static void add_options(struct tune_table *t, const struct tune_run *r, const ch
     char value[512], text[2048] = "";
     for (int i = 0; i < count; i++) {
         size_t n = strlen(text);
-        if (!is_default(r, names[i], &defaults[i]) &&
-            tune_run_option(r, names[i], value, sizeof value))
-            snprintf(text + n, sizeof text - n, "%s%s=%s", n ? " " : "", names[i], value);
+        if (is_default(r, names[i], &defaults[i]) || !tune_run_option(r, names[i], value, sizeof value))
+            continue;
+        bool cut = runs_for_people() && defaults[i].folder > 8 && strlen(value) > defaults[i].folder;
+        snprintf(text + n, sizeof text - n, "%s%s=%s%s", n ? " " : "", names[i], !cut ? "" : drawing_unicode(my.ascii) ? "…/" : ".../",
+                 value + (cut ? defaults[i].folder : 0));
     }
     tune_table_text(t, text);
 }
@@ -105,7 +131,7 @@ static const char *const brief[] = {"name", "program", "state", "step", "loss", 
                                     "tokens/s", "started", "took", "options"};
 static const char *const whole[] = {"name", "folder", "program", "state", "reason", "step", "planned_steps", "loss", "eval_loss", "best_eval_loss",
                                     "best_eval_step", "tokens_per_s", "seconds", "started", "ended", "options"};
-enum { BRIEF = sizeof brief / sizeof *brief, WHOLE = sizeof whole / sizeof *whole };
+enum { PROGRAM = 1, STARTED = 8, BRIEF = sizeof brief / sizeof *brief, WHOLE = sizeof whole / sizeof *whole };
 
 static void list_brief(struct tune_table *t, const struct tune_run *r)
 {
@@ -133,71 +159,117 @@ static void list_whole(struct tune_table *t, const struct tune_run *r)
     add_time(t, r->ended_s);
 }
 
-static double sort_key(const struct tune_run *r)
-{
-    for (int i = 0; i < RUNS_FIGURES; i++)
-        if (!strcmp(my.sort, runs_figures[i]))
-            return runs_figure(r, i);
-    return !strcmp(my.sort, "started") ? r->started_s : !strcmp(my.sort, "state") ? (double)r->state : 0;
-}
+/* What runs are sorted by, and the unit it has in each. */
+struct sorted {
+    struct tune_run *run;
+    struct tune_value value;
+    const char *unit;
+    char text[32];
+};
 
-/* Runs without the number come last in both directions. */
+/* Numbers of several units are sorted apart. Runs without the value come last in both directions. */
 static int in_order(const void *a, const void *b)
 {
-    const struct tune_run *r = *(struct tune_run *const *)a, *s = *(struct tune_run *const *)b;
-    double x = sort_key(r), y = sort_key(s);
-    if (isnan(x) != isnan(y))
-        return isnan(x) ? 1 : -1;
-    int order = x < y ? -1 : x > y ? 1 : strcmp(r->name, s->name);
+    const struct sorted *s = a, *t = b;
+    bool none = s->value.type == TUNE_VALUE_NONE;
+    if (none != (t->value.type == TUNE_VALUE_NONE))
+        return none ? 1 : -1;
+    int units = strcmp(t->unit, s->unit), order = none ? 0 : tune_value_compare(&s->value, &t->value);
+    if (units != 0 && !none)
+        return units;
+    order = order ? order : strcmp(s->run->name, t->run->name);
     return my.reverse ? -order : order;
 }
 
-/* Move runs in other states to the end. Returns the number of runs that stay. */
-static int by_state(struct tune_run **runs, int count)
+/* Sort the runs. *units: in how many units they have what they are sorted by. */
+static void sort(struct tune_run **runs, int count, char units[256])
 {
-    unsigned wanted = 0;
-    int kept = 0;
-    for (const char *at = my.state; at && *at; at += *at == ',') {
-        size_t n = strcspn(at, ",");
-        int state = tune_run_state_from(at, n);
-        if (state < 0) {
-            tune_error_set_kind(TUNE_ERROR_USAGE, "--state: \"%.*s\" is no state; expected running, finished, stopped, failed, "
-                                "diverged, unfinished, stalled, dead or broken", (int)n, at);
-            tune_program_fail();
+    struct sorted *all = GET(tune_zeroed((size_t)count + 1, sizeof *all, "the order of runs"));
+    *units = 0;
+    runs_check_name(runs, count, "--sort", my.sort);
+    for (int i = 0; i < count; i++) {
+        all[i] = (struct sorted){.run = runs[i], .unit = runs_unit(runs[i], my.sort)};
+        all[i].value = runs_value(runs[i], my.sort, all[i].text);
+    }
+    qsort(all, (size_t)count, sizeof *all, in_order);
+    for (int i = 0, groups = 0; i < count && all[i].value.type != TUNE_VALUE_NONE; i++) {
+        runs[i] = all[i].run;
+        if (i > 0 && strcmp(all[i].unit, all[i - 1].unit)) {
+            size_t n = strlen(units);
+            groups++;
+            snprintf(units + n, 256 - n, "%s%s, then %s", groups > 1 ? "" : all[i - 1].unit, groups > 1 ? "" : "", all[i].unit);
         }
-        wanted |= 1u << state;
-        at += n;
     }
     for (int i = 0; i < count; i++)
-        if (!wanted || wanted >> runs[i]->state & 1) {
-            struct tune_run *r = runs[i];
-            runs[i] = runs[kept];
-            runs[kept++] = r;
-        }
-    return kept;
+        runs[i] = all[i].run;
+    free(all);
 }
 
-void runs_list(struct tune_run **runs, int all)
+/* The column of what the runs are sorted by, if the list has it not anyway. */
+static bool sort_column(void)
+{
+    static const char *const shown[] = {"name", "program", "state", "step", "planned_steps", "loss", "eval_loss", "best_eval_loss", "tokens_per_s",
+                                        "started", "seconds"};
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (!strcmp(my.sort, shown[i]))
+            return false;
+    return runs_for_people();
+}
+
+static void add_sorted(struct tune_table *t, const struct tune_run *r)
+{
+    char text[32];
+    double number;
+    struct tune_value value = runs_value(r, my.sort, text);
+    if (value.type == TUNE_VALUE_TEXT)
+        tune_table_text(t, value.text);
+    else
+        runs_add_number(t, tune_value_number(&value, &number) ? number : NAN);
+}
+
+static struct tune_table *list_table(bool sorted)
+{
+    const char *names[BRIEF + 1];
+    if (!runs_for_people())
+        return GET(tune_table_new(whole, WHOLE));
+    memcpy(names, brief, sizeof brief);
+    if (sorted)
+        names[BRIEF - 1] = my.sort, names[BRIEF] = brief[BRIEF - 1];
+    struct tune_table *t = GET(tune_table_new(names, BRIEF + sorted));
+    tune_table_below(t, PROGRAM);
+    tune_table_below(t, STARTED);
+    tune_table_below(t, BRIEF - 1 + sorted); /* the options */
+    return t;
+}
+
+void runs_list(struct tune_run **runs, int count, int all)
 {
     const char **differing;
-    int count = by_state(runs, all), n = MUST(tune_runs_differing(runs, count, &differing));
-    struct tune_table *t = GET(tune_table_new(runs_for_people() ? brief : whole, runs_for_people() ? BRIEF : WHOLE));
+    char units[256];
+    int n = MUST(tune_runs_differing(runs, count, &differing));
+    bool sorted = sort_column();
+    struct tune_table *t = list_table(sorted);
     struct defaults *defaults = GET(tune_zeroed((size_t)n + 1, sizeof *defaults, "the defaults of runs"));
     for (int i = 0; i < n; i++)
-        defaults[i] = find_defaults(runs, count, differing[i]);
-    if (count > 0)
-        qsort(runs, (size_t)count, sizeof *runs, in_order);
+        defaults[i] = find_defaults(runs, count, differing[i]), defaults[i].folder = common_folder(runs, count, differing[i]);
+    sort(runs, count, units);
     for (int i = 0; i < count; i++) {
         tune_table_text(t, runs_label(runs, count, i));
         (runs_for_people() ? list_brief : list_whole)(t, runs[i]);
+        if (sorted)
+            add_sorted(t, runs[i]);
         add_options(t, runs[i], differing, defaults, n);
     }
     runs_print(t);
     for (int i = 0; i < count && runs_for_people(); i++)
         if (*runs[i]->reason)
             runs_put_reason(stdout, runs, count, i);
+    if (*units && runs_for_people())
+        printf("# %s has several units here, which are sorted apart: %s\n", my.sort, units);
     if (all == 0 && runs_for_people())
         puts("# no runs in runs/; a recipe makes them there, or where its --output says");
+    else if (count < all && runs_for_people())
+        printf("# %d of %d runs\n", count, all);
     for (int i = 0; i < n; i++)
         free_defaults(&defaults[i]);
     free(defaults);

@@ -3,16 +3,20 @@
 #include <string.h>
 
 #include "../drawing.h"
+#include "core/nearest.h"
 #include "runs.h"
 
-enum { MOST = 32 }; /* most metrics of one command */
+enum {
+    MOST = 32, /* most metrics of one command */
+    UNITS = 4, /* most plots of one metric */
+};
 
 struct drawing {
     struct tune_run **runs;
     int count, plots, curves;
     char metrics[MOST][48];
     int metric_count;
-    struct tune_plot plot[MOST];
+    struct tune_plot plot[MOST * UNITS];
     struct tune_curve *curve;
 };
 
@@ -54,15 +58,14 @@ static void check_metric(const struct drawing *d, const char *metric)
     tune_program_fail();
 }
 
-/* Append the curves of one metric, for all runs, to the last plot. */
-static void add_curves(struct drawing *d, const char *metric, bool shared)
+/* Append the curves of one metric, of the runs that have it in this unit, to the last plot. */
+static void add_curves(struct drawing *d, const char *metric, const char *unit, bool shared)
 {
     struct tune_plot *p = &d->plot[d->plots - 1];
-    check_metric(d, metric);
     for (int i = 0; i < d->count; i++) {
         const struct tune_run_series *s = tune_run_series(d->runs[i], metric);
         char text[TUNE_PATH_MAX + 64];
-        if (!s)
+        if (!s || strcmp(runs_unit(d->runs[i], metric), unit))
             continue;
         snprintf(text, sizeof text, "%s%s%s", runs_label(d->runs, d->count, i), shared ? " " : "", shared ? metric : "");
         d->curve[d->curves++] = (struct tune_curve){
@@ -77,12 +80,26 @@ static void add_curves(struct drawing *d, const char *metric, bool shared)
     }
 }
 
-/* room for one plot for each metric */
+/* The units of a metric in these runs, at most `most`. Losses per token and per pair are two plots. */
+static int find_units(const struct drawing *d, const char *metric, const char *other, const char **units, int most)
+{
+    int n = 0;
+    for (int i = 0; i < d->count; i++) {
+        bool has = tune_run_series(d->runs[i], metric) || (other && tune_run_series(d->runs[i], other));
+        const char *unit = runs_unit(d->runs[i], metric);
+        if (has && n < most && tune_name_find(units, n, unit) < 0)
+            units[n++] = unit;
+    }
+    return n;
+}
+
+/* Make a plot for each metric and unit. */
 static void make_plots(struct drawing *d)
 {
     bool done[MOST] = {false};
     for (int m = 0; m < d->metric_count; m++) {
-        char other[64];
+        char other[64], title[128];
+        const char *units[UNITS];
         int with = -1; /* draw eval_loss in the plot of loss */
         snprintf(other, sizeof other, "eval_%s", d->metrics[m]);
         for (int k = 0; k < d->metric_count; k++)
@@ -92,15 +109,20 @@ static void make_plots(struct drawing *d)
         if (done[m])
             continue;
         bool shared = with >= 0;
-        char title[128];
-        snprintf(title, sizeof title, "%s%s%s", d->metrics[m], shared ? " and " : "", shared ? d->metrics[with] : "");
-        d->plot[d->plots++] = (struct tune_plot){
-            .title = GET(strdup(title)), .x_title = !strcmp(my.x, "time") ? "seconds" : my.x, .y_title = runs_unit(d->metrics[m]),
-            .curves = d->curve + d->curves, .smooth = my.smooth, .logarithmic = my.logarithmic,
-        };
-        add_curves(d, d->metrics[m], shared);
+        check_metric(d, d->metrics[m]);
         if (shared)
-            add_curves(d, d->metrics[with], shared);
+            check_metric(d, d->metrics[with]);
+        snprintf(title, sizeof title, "%s%s%s", d->metrics[m], shared ? " and " : "", shared ? d->metrics[with] : "");
+        int n = find_units(d, d->metrics[m], shared ? d->metrics[with] : NULL, units, UNITS);
+        for (int u = 0; u < n; u++) {
+            d->plot[d->plots++] = (struct tune_plot){
+                .title = GET(strdup(title)), .x_title = !strcmp(my.x, "time") ? "seconds" : my.x, .y_title = units[u],
+                .curves = d->curve + d->curves, .smooth = my.smooth, .logarithmic = my.logarithmic,
+            };
+            add_curves(d, d->metrics[m], units[u], shared);
+            if (shared)
+                add_curves(d, d->metrics[with], units[u], shared);
+        }
         done[m] = done[shared ? with : m] = true;
     }
 }

@@ -2,13 +2,15 @@
 #ifndef TUNE_TOOLS_RUNS_H
 #define TUNE_TOOLS_RUNS_H
 
+#include "core/value.h"
 #include "flags/program.h"
 #include "runs/run.h"
 #include "views/table.h"
 
 struct runs_flags {
     struct tune_flags tune;
-    const char *command, *run, *format, *sort, *state, *metric, *x, *svg, *color;
+    const char *command, *run, *format, *metric, *x, *svg, *color;
+    const char *where, *program, *state, *since, *sort;
     bool reverse, logarithmic, ascii, once;
     double smooth, interval;
     int width, height;
@@ -38,16 +40,26 @@ void runs_add_number(struct tune_table *t, double value);
 const char *runs_label(struct tune_run *const *runs, int count, int i);
 void runs_put_reason(FILE *out, struct tune_run *const *runs, int count, int i);
 
-/* runs_member - the text of a member of the description, such as "host.class"; "": none. runs_unit
- * - the unit of a figure, metric or standard property; "": unknown.
+/* runs_member - the text of a member of the description, such as "host.class"; "": none.
+ * runs_unit - the unit of a figure, metric or property of that run; "": unknown.
  * runs_has - whether the run had the device that the property is about: GPU properties mean nothing
  * in a run without GPU. */
 const char *runs_member(const struct tune_run *r, const char *path);
-const char *runs_unit(const char *name);
+const char *runs_unit(const struct tune_run *r, const char *name);
 bool runs_has(const struct tune_run *r, const char *property);
 
+/* runs_value - the run's figure, option, report number or last metric of that name; None: it has
+ * none. The value may borrow text.
+ * runs_check_name - end with an error of that option if no run has the name.
+ * runs_select - move the runs that --program, --state, --since and --where choose to the front, in
+ * their order. Returns their number. */
+struct tune_value runs_value(const struct tune_run *r, const char *name, char text[32]);
+void runs_check_name(struct tune_run *const *runs, int count, const char *option, const char *name);
+int runs_select(struct tune_run **runs, int count);
+
 /* The commands. runs_watch returns the program's exit code. */
-void runs_list(struct tune_run **runs, int count);
+/* runs_list - all: how many there are before runs_select chose count of them. */
+void runs_list(struct tune_run **runs, int count, int all);
 void runs_show(struct tune_run *const *runs, int count);
 void runs_compare(struct tune_run *const *runs, int count);
 void runs_plot(struct tune_run **runs, int count);

@@ -25,7 +25,7 @@ static void add_text(struct tune_table *t, const cJSON *value, const char *sourc
     cJSON_free(text);
 }
 
-static void add_value(struct tune_table *t, const char *run, const char *section, const cJSON *value,
+static void add_value(struct tune_table *t, const char *run, const struct tune_run *r, const char *section, const cJSON *value,
                       const char *name, const char *source)
 {
     bool number = cJSON_IsNumber(value), sized = !strcmp(section, "memory");
@@ -34,29 +34,29 @@ static void add_value(struct tune_table *t, const char *run, const char *section
         runs_add_number(t, value->valuedouble);
     else
         add_text(t, value, source);
-    tune_table_text(t, !number || source ? NULL : sized ? "bytes" : runs_unit(name));
+    tune_table_text(t, !number || source ? NULL : sized ? "bytes" : runs_unit(r, name));
 }
 
 /* Every member of the description. Scalars and lists of them are under "run"; the members of objects
  * and the objects of lists are under the member's name. */
-static void add_members(struct tune_table *t, const char *name, const cJSON *run)
+static void add_members(struct tune_table *t, const char *name, const struct tune_run *r)
 {
-    const cJSON *sources = cJSON_GetObjectItemCaseSensitive(run, "sources"), *member, *inner;
+    const cJSON *run = r->run, *sources = cJSON_GetObjectItemCaseSensitive(run, "sources"), *member, *inner;
     for (int sections = 0; sections < 2; sections++)
         cJSON_ArrayForEach(member, run) {
             bool section = cJSON_IsObject(member) || cJSON_IsObject(member->child);
             int number = 0;
-            if (member == sources || section != sections)
+            if (member == sources || !strcmp(member->string, "units") || section != sections)
                 continue;
             if (!section)
-                add_value(t, name, "run", member, member->string, NULL);
+                add_value(t, name, r, "run", member, member->string, NULL);
             else
                 cJSON_ArrayForEach(inner, member) {
                     bool option = !strcmp(member->string, "options");
                     char text[16];
                     snprintf(text, sizeof text, "%d", ++number);
                     const cJSON *source = option ? cJSON_GetObjectItemCaseSensitive(sources, inner->string) : NULL;
-                    add_value(t, name, member->string, inner, inner->string ? inner->string : text,
+                    add_value(t, name, r, member->string, inner, inner->string ? inner->string : text,
                               cJSON_GetStringValue(source));
                 }
         }
@@ -108,14 +108,14 @@ static void add_run(struct tune_table *t, const char *run, const struct tune_run
     for (int i = 0; i < RUNS_FIGURES; i++) {
         add_row(t, run, "figures", runs_figures[i]);
         runs_add_number(t, runs_figure(r, i));
-        tune_table_text(t, runs_unit(runs_figures[i]));
+        tune_table_text(t, runs_unit(r, runs_figures[i]));
     }
     const cJSON *property;
     cJSON_ArrayForEach(property, r->report)
         if (property->string && runs_has(r, property->string))
-            add_value(t, run, "report", property, property->string, NULL);
+            add_value(t, run, r, "report", property, property->string, NULL);
     add_checkpoints(t, run, r);
-    add_members(t, run, r->run);
+    add_members(t, run, r);
 }
 
 /* One table for all runs, so that programs get one document. */

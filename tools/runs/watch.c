@@ -15,7 +15,8 @@
 
 enum {
     RECENT = 50, /* steps over which the speed is measured */
-    TREND = 16,  /* character cells of the loss curve */
+    TREND = 16,  /* fewest character cells of the loss curve */
+    TREND_MOST = 96,
     LINES = 3,   /* lines for each run */
 };
 
@@ -75,14 +76,14 @@ static void speed(const struct tune_run *r, double *step_s, double *tokens_per_s
     }
 }
 
-/* The losses so far as a small curve, with one mean for each cell. "": too few. */
-static const char *trend(const struct tune_run *r, char text[4 * TREND + 1])
+/* The losses so far as a small curve of at most `most` cells, with one mean for each. "": too few. */
+static const char *trend(const struct tune_run *r, int most, char text[4 * TREND_MOST + 1])
 {
     static const char *const drawn[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static const char *const plain[] = {"_", "_", ".", ".", "-", "-", "^", "^"};
     const struct tune_run_series *s = tune_run_series(r, "loss");
-    double mean[TREND], low = INFINITY, high = -INFINITY;
-    int cells = s && s->count < TREND ? (int)s->count : TREND;
+    double mean[TREND_MOST], low = INFINITY, high = -INFINITY;
+    int cells = s && s->count < most ? (int)s->count : most;
     *text = 0;
     if (!s || s->count < 2)
         return text;
@@ -198,15 +199,21 @@ static const char *loss_text(double value, char text[32])
 static void add_losses(struct line *l, const char *between, const struct tune_run *r, bool drawn)
 {
     const struct tune_run_series *eval = tune_run_series(r, "eval_loss");
-    char text[4 * TREND + 1], loss[32];
+    char text[4 * TREND_MOST + 1], loss[32];
+    double lr = last_of(r, "lr", 0), norm = last_of(r, "grad_norm", 0);
+    int cells = l->room < 80 + TREND ? TREND : l->room - 80 < TREND_MOST ? l->room - 80 : TREND_MOST;
     if (isfinite(r->loss))
         add(l, between, "loss %s", loss_text(r->loss, loss));
     if (drawn)
-        add(l, " ", "%s", trend(r, text));
+        add(l, " ", "%s", trend(r, cells, text));
     if (eval)
         add(l, between, "eval %s at %.0f", loss_text(r->eval_loss, loss), eval->step[eval->count - 1]);
     if (eval && r->best_eval_step < (int64_t)eval->step[eval->count - 1])
         add(l, between, "best %s at %" PRId64, loss_text(r->best_eval_loss, loss), r->best_eval_step);
+    if (isfinite(lr))
+        add(l, between, "lr %.3g", lr);
+    if (isfinite(norm))
+        add(l, between, "norm %.3g", norm);
 }
 
 static void make_line(struct line *l, int room)
