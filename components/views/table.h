@@ -51,8 +51,8 @@ const char *tune_table_cell(const struct tune_table *t, int row, int column);
  * objects, with null for empty cells. "table" is aligned, in lines of at most width columns (0:
  * any). A wider table first moves columns below their rows (tune_table_below). Then it shortens
  * texts in the middle, with mark in place of what is left out. At last it prints its columns in
- * several blocks. Numbers are always whole, so a line with one wide number may be longer. -1 with an error:
- * no memory. */
+ * several blocks. Numbers are always whole, so a line with one wide number may be longer. -1 with
+ * an error: no memory. */
 int tune_table_print(struct tune_table *t, const char *format, int width, const char *mark,
                      FILE *out);
 

@@ -99,8 +99,10 @@ static struct names all_names(struct tune_run *const *runs, int count)
 
 void runs_check_name(struct tune_run *const *runs, int count, const char *option, const char *name)
 {
-    struct names n = all_names(runs, count);
     char hint[TUNE_HINT];
+    if (tune_name_find(texts, TEXTS, name) >= 0 || tune_name_find(runs_figures, RUNS_FIGURES, name) >= 0)
+        return;
+    struct names n = all_names(runs, count);
     if (count > 0 && tune_name_find(n.at, (int)n.count, name) < 0) {
         tune_error_set_kind(TUNE_ERROR_USAGE, "%s: no run has \"%s\"%s; expected a figure such as loss, an option such as lr, a metric or "
                             "a number of the reports (runs show RUN lists them)", option, name,
