@@ -45,7 +45,7 @@ static int look(void *context, const struct tune_batch *batch)
     double now = tune_clock_s(), done = (double)p->rows / (double)p->planned;
     if (p->computed > 0 && now - p->said_s > SAY_S && done < 1) {
         p->said_s = now;
-        TRY(tune_logger_say(p->log, "# reference                  %" PRId64 " of %" PRId64 " pairs, %.0f s left", p->rows, p->planned,
+        TRY(tune_logger_say(p->log, "# reference    %" PRId64 " of %" PRId64 " pairs, %.0f s left", p->rows, p->planned,
                             (now - p->began_s) * (1 / done - 1)));
     }
     if (now - p->saved_s < SAVE_S)
@@ -123,13 +123,13 @@ static int fill(struct tune_reference *r, const struct tune_flags *flags, struct
     int old = tune_reference_open(r, path, gone ? NULL : made);
     TRY(old);
     if (old)
-        TRY(tune_logger_say(log, "# reference                  %s is of an older version without a checksum; it is computed again", path));
+        TRY(tune_logger_say(log, "# reference    %s is of an older version without a checksum; it is computed again", path));
     TRY(training_rows(&p, flags, data));
     TRY(tune_evaluator_each(eval, look, &p));
     TRY(tune_reference_save(r));
     if (p.computed == 0)
         return 0;
-    return tune_logger_say(log, "# reference                  %" PRId64 " answers in %.1f s, kept in %s", p.computed,
+    return tune_logger_say(log, "# reference    %" PRId64 " answers in %.1f s, kept in %s", p.computed,
                            tune_clock_s() - p.began_s, path);
 }
 

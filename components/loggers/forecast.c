@@ -113,8 +113,8 @@ int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_option
     else
         snprintf(text, sizeof text, "all %" PRId64 " rows were read", s->rows);
     if (s->trained > 0)
-        tune_append(text, sizeof text, ": %.0f tokens on average%s, %" PRId64 " in the longest", s->tokens,
-                    o->pairs ? " for both answers" : "", s->longest);
+        tune_append(text, sizeof text, ": mean %.0f tokens%s, longest %" PRId64, s->tokens, o->pairs ? " for both answers" : "",
+                    s->longest);
     snprintf(what, sizeof what, "are cut to %d", most);
     add_share(text, sizeof text, s->cut, s->rows, what);
     add_share(text, sizeof text, s->cut_away, s->rows, "lose all they train on to the cut");
@@ -256,8 +256,7 @@ int tune_forecast_time(struct tune_logger *log, const struct tune_loader_options
         return 0;
     double flops = tune_model_flops(model, row / sequences) * tokens;
     duration(time, sizeof time, flops / rate / PRODUCTS_SHARE);
-    snprintf(text, sizeof text, "about %s for %s tokens in %.0f steps; guessed from the speed of one product, the first steps tell "
-             "more", time, amount(tokens, count), o->packing && o->max_steps < 0 ? ceil(tokens / o->max_length / o->batch_size / o->accumulate) : steps);
+    snprintf(text, sizeof text, "a guess: %s for %s tokens in %.0f steps", time, amount(tokens, count), o->packing && o->max_steps < 0 ? ceil(tokens / o->max_length / o->batch_size / o->accumulate) : steps);
     if (plan)
         tune_append(text, sizeof text, "; at most %.1f MiB of memory", (double)plan->total / 1048576);
     return tune_logger_header(log, "estimate", text);

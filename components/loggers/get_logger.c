@@ -99,22 +99,52 @@ static bool same_value(const char *a, const char *b)
     return *a && *b && !*a_end && !*b_end && x == y;
 }
 
+/* True if the option is set, and not to the program's default. */
+static bool is_set(const struct tune_flags *flags, const struct tune_option *o, const char *text)
+{
+    return tune_flags_source(flags, o->name) != TUNE_FROM_DEFAULT && !same_value(o->value, text);
+}
+
 /* Print a `#` line for each setting that is not the program's default. */
-static int show_settings(const struct tune_flags *flags, FILE *out)
+static int show_settings(const struct tune_flags *flags, struct tune_line *line)
 {
     const char *text;
     const struct tune_option *o;
-    struct tune_line line;
-    tune_line_start(&line, out);
     for (int i = 0; (o = tune_flags_each(flags, i, &text)); i++) {
-        enum tune_source source = tune_flags_source(flags, o->name);
-        bool same = same_value(o->value, text);
         char name[160];
         snprintf(name, sizeof name, "%s%s", *o->name == '<' ? "" : "--", o->name);
-        if (source != TUNE_FROM_DEFAULT && !same &&
-            tune_line_print(&line, "# %-26s %s  (%s; default %s)", name, text, tune_source_name(source),
-                            o->value ? o->value : "none") < 0)
-            return -1;
+        if (is_set(flags, o, text))
+            TRY(tune_line_print(line, "# %-12s %s  (%s; default %s)", name, text, tune_source_name(tune_flags_source(flags, o->name)),
+                                o->value ? o->value : "none"));
+    }
+    return 0;
+}
+
+/* Print those settings in a line for each source, as they could be typed. In a terminal the user's own
+ * flags stand above anyway. */
+static int show_settings_briefly(const struct tune_flags *flags, struct tune_line *line)
+{
+    int last = line->terminal ? TUNE_FROM_FLAG - 1 : TUNE_FROM_FLAG;
+    for (int source = TUNE_FROM_DEFAULT + 1; source <= last; source++) {
+        char *words = NULL;
+        const char *text;
+        size_t size;
+        const struct tune_option *o;
+        FILE *out = open_memstream(&words, &size);
+        if (!out)
+            return tune_logger_no_memory();
+        for (int i = 0; (o = tune_flags_each(flags, i, &text)); i++) {
+            if ((int)tune_flags_source(flags, o->name) != source || !is_set(flags, o, text))
+                continue;
+            fprintf(out, "%s%s%s%s", ftell(out) ? " " : "", *o->name == '<' ? "" : "--", *o->name == '<' ? "" : o->name,
+                    *o->name == '<' ? "" : " ");
+            tune_print_word(out, text);
+        }
+        int status = fclose(out) == 0 ? 0 : tune_logger_no_memory();
+        if (status == 0 && *words)
+            status = tune_line_print(line, "# %-12s %s", source == TUNE_FROM_FLAG ? "options" : tune_source_name((enum tune_source)source), words);
+        free(words);
+        TRY(status);
     }
     return 0;
 }
@@ -174,7 +204,9 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
         *flags->starting = 0;
     struct tune_logger *log = tune_logger_new(&options);
     cJSON_Delete(json);
-    if (log && (show_settings(flags, stdout) < 0 || note_changes(log, flags) < 0)) {
+    struct tune_line line;
+    tune_line_start(&line, stdout);
+    if (log && ((options.verbose ? show_settings : show_settings_briefly)(flags, &line) < 0 || note_changes(log, flags) < 0)) {
         struct tune_error why;
         tune_error_save(&why);
         tune_logger_failed(log, why.text);

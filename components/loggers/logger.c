@@ -13,6 +13,7 @@
 #include "files/cjson.h"
 #include "files/json.h"
 #include "core/error.h"
+#include "core/nearest.h"
 #include "core/failure.h"
 #include "files/file.h"
 #include "machine/memory.h"
@@ -67,6 +68,34 @@ static bool put_hash(cJSON *object, const char *key, uint64_t hash)
     return tune_cjson_put_text(object, key, text);
 }
 
+/* Header lines that are printed with `verbose` only: what a reader can do without at the start, since
+ * the description has it. Warnings are always printed. */
+static bool is_detail(const char *key)
+{
+    static const char *const details[] = {"program", "weights", "data", "evaluation data", "memory", "evaluation", "disk", "averages"};
+    return tune_name_find(details, sizeof details / sizeof *details, key) >= 0;
+}
+
+/* Print a `#` line, or note its key for tune_logger_tell_hidden. */
+static int put_header(struct tune_logger *log, const char *key, const char *text)
+{
+    if (log->options.quiet)
+        return 0;
+    if (log->options.verbose || !is_detail(key))
+        return tune_line_print(&log->line, strlen(key) < 12 ? "# %-12s %s" : "# %s  %s", key, text); /* it is folded behind two spaces */
+    tune_append_item(log->hidden, sizeof log->hidden, "%s", key);
+    return 0;
+}
+
+int tune_logger_tell_hidden(struct tune_logger *log)
+{
+    if (!*log->hidden)
+        return 0;
+    int status = tune_line_print(&log->line, "# %-12s %s: `verbose`", "more", log->hidden);
+    *log->hidden = 0;
+    return status;
+}
+
 /* Begin the description, and print the first lines. */
 static int start(struct tune_logger *log)
 {
@@ -75,12 +104,11 @@ static int start(struct tune_logger *log)
     TRY(tune_run_writer_begin(&log->run, log->options.program, log->options.settings, &host));
     if (!log->waiting)
         TRY(tune_logger_save(log));
-    if (log->options.quiet)
-        return 0;
-    TRY(tune_line_print(&log->line, "# %-26s %s, tune.c %s, %s", "program", log->options.program, TUNE_VERSION, TUNE_COMPILER));
-    TRY(tune_line_print(&log->line, "# %-26s %s", "run folder", log->run.folder));
-    return tune_line_print(&log->line, "# %-26s %s, %d cores, %.1f GiB", "host", host.class_name, host.cores,
-                           (double)host.memory_bytes / (1 << 30));
+    char text[512];
+    snprintf(text, sizeof text, "%s, tune.c %s, %s, on %s, %d cores, %.1f GiB", log->options.program, TUNE_VERSION, TUNE_COMPILER,
+             host.class_name, host.cores, (double)host.memory_bytes / (1 << 30));
+    TRY(put_header(log, "program", text));
+    return put_header(log, "run folder", log->run.folder);
 }
 
 static int copy_properties(struct tune_logger *log, const struct tune_property *properties)
@@ -196,7 +224,7 @@ const char *tune_logger_folder(const struct tune_logger *log)
 int tune_logger_header(struct tune_logger *log, const char *key, const char *text)
 {
     log->run_changed = true;
-    return log->options.quiet ? 0 : tune_line_print(&log->line, "# %-26s %s", key, text);
+    return put_header(log, key, text);
 }
 
 bool tune_logger_put_message(struct tune_logger *log, cJSON *object, const char *key, const char *text)
@@ -238,7 +266,7 @@ int tune_logger_weights(struct tune_logger *log, const char *folder, const struc
         return tune_logger_no_memory();
     TRY(tune_logger_compare(log, "weights_hash", NULL, "the weights of `model` (their hash)"));
     snprintf(text, sizeof text, "%s, %s, hash %016" PRIx64, folder, identity->random ? "RANDOM" : what, identity->fingerprint);
-    return tune_logger_header(log, "weights", text);
+    return tune_logger_header(log, identity->random ? "random weights" : "weights", text);
 }
 
 /* The file must be unchanged, because other rows mean other steps. The rows of the training file
@@ -428,6 +456,7 @@ static int show(struct tune_logger *log, const struct tune_progress *at, const s
     log->line_steps = log->line_tokens = 0;
     log->line_s = 0;
     tune_logger_see_memory(log);
+    TRY(tune_logger_tell_hidden(log));
     return log->options.quiet ? 0 : tune_line_step(&log->line, &s, r->end.wall_s);
 }
 
@@ -492,6 +521,7 @@ int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *
     tune_logger_settle(log);
     if (!at->best)
         snprintf(best, sizeof best, " | best %.4f at step %" PRId64, at->best_loss, at->best_step);
+    TRY(tune_logger_tell_hidden(log));
     return log->options.quiet ? 0 : tune_line_print(&log->line, "eval %" PRId64 " | loss %7.4f%s%s",
                                                      at->eval_step, at->eval_loss, text, best);
 }
@@ -575,5 +605,5 @@ int tune_logger_profile(struct tune_logger *log, const struct tune_progress *at)
     free(table);
     if (status < 0 || none)
         return status;
-    return tune_line_print(&log->line, "# %-26s %s/profile.txt, profile.json, profile.trace.json", "profile", log->run.folder);
+    return tune_line_print(&log->line, "# %-12s %s/profile.txt, profile.json, profile.trace.json", "profile", log->run.folder);
 }

@@ -44,6 +44,7 @@ struct tune_logger_options {
     /* NULL, or gets a function that writes into the run folder why the program failed */
     struct tune_failure *failure;
     bool quiet;                /* print no lines */
+    bool verbose;              /* print the whole header; else details are only in the run folder */
     /* NULL, or a function that changes a message in place: `option` becomes --option */
     void (*spell)(const struct tune_flags *flags, char *text);
     const struct tune_flags *flags; /* for spell; borrowed */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/print.h"
+#include "views/text.h"
 
 void tune_line_start(struct tune_line *line, FILE *out)
 {
@@ -27,6 +28,29 @@ static int columns(FILE *out)
     if (n <= 0 && ioctl(fileno(out), TIOCGWINSZ, &w) == 0)
         n = w.ws_col;
     return n > 0 ? n : 80;
+}
+
+/* The text after the key of a `#` line; such a line is folded in a terminal. NULL: no such line. */
+static const char *after_key(const char *text)
+{
+    const char *gap = strncmp(text, "# ", 2) ? NULL : strstr(text + 2, "  ");
+    return gap && gap[strspn(gap, " ")] ? gap + strspn(gap, " ") : NULL;
+}
+
+/* Print a line. In a terminal, or where COLUMNS is set, a `#` line is folded between words. */
+static void put_text(const struct tune_line *line, char *text)
+{
+    const char *rest = line->terminal || getenv("COLUMNS") ? after_key(text) : NULL;
+    int width = columns(line->out);
+    if (!rest || tune_plain_width(text) < width) {
+        tune_print_line_of(line->out, text);
+        fputc('\n', line->out);
+        return;
+    }
+    char lead[64];
+    int n = (int)(rest - text);
+    snprintf(lead, sizeof lead, "%.*s", n < (int)sizeof lead ? n : (int)sizeof lead - 1, text);
+    tune_put_folded(line->out, lead, rest, width - 1);
 }
 
 static const char *eta_text(char text[32], double s)
@@ -133,8 +157,7 @@ int tune_line_print(struct tune_line *line, const char *format, ...)
     if (line->drawn)
         fputs("\033[1A\r\033[K", line->out); /* the next step draws the bar again below this line */
     line->drawn = false;
-    tune_print_line_of(line->out, text);
-    fputc('\n', line->out);
+    put_text(line, text);
     free(text);
     return flushed(line);
 }

@@ -35,7 +35,8 @@ void tune_line_start(struct tune_line *line, FILE *out);
 
 /* tune_line_step - print "step 120/1170 | loss 1.8432 | ... | ETA 0:12:31", or draw the bar, at
  * most ten times a second and at the last step.
- * tune_line_print - print a line; the bar moves down. -1 with an error: out cannot be written. If
+ * tune_line_print - print a line; the bar moves down. In a terminal, or where COLUMNS is set, a
+ * line "# key  text" is folded between words. -1 with an error: out cannot be written. If
  * line->stop is set, SIGPIPE is stored there instead (unless a signal was), and the line is
  * lost. */
 int tune_line_step(struct tune_line *line, const struct tune_line_step *s, double now_s);

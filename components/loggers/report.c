@@ -220,7 +220,7 @@ static int show_start(struct tune_logger *log)
     double started = log->options.started_s, setup = log->begin.wall_s - started;
     int i = tune_logger_declared(log, "model_load_time");
     double load = i >= 0 && isfinite(log->values[i]) ? log->values[i] : 0;
-    return tune_line_print(&log->line, "# %-26s %.2f s after the start: model %.2f, other set-up %.2f, the step %.2f", "first step",
+    return tune_line_print(&log->line, "# %-12s %.2f s after the start: model %.2f, other set-up %.2f, the step %.2f", "first step",
                            log->first_end_s - started, load, setup - load, log->first_end_s - log->begin.wall_s);
 }
 
@@ -231,7 +231,7 @@ static int show_stop(struct tune_logger *log, const struct tune_progress *at, co
                        : log->options.unsaved ? "; nothing was saved there, as asked"
                        : at->step > 0         ? "; to go on: `resume` "
                                               : "; nothing was trained, so nothing saved: start it again with `overwrite` `output` ";
-    return tune_line_print(&log->line, "# %-26s %s%s%s", status, why, at->stopped ? next : "",
+    return tune_line_print(&log->line, "# %-12s %s%s%s", status, why, at->stopped ? next : "",
                            at->stopped && !at->diverged && !log->options.unsaved ? log->run.folder : "");
 }
 
@@ -255,11 +255,11 @@ int tune_logger_report(struct tune_logger *log, struct tune_progress *at)
     if (log->own_steps > 0)
         TRY(show_start(log));
     if (log->steps == 0 && at->evaluated)
-        TRY(tune_line_print(&log->line, "# %-26s evaluated, nothing was trained: loss %.4f", status, at->eval_loss));
+        TRY(tune_line_print(&log->line, "# %-12s evaluated, nothing was trained: loss %.4f", status, at->eval_loss));
     if (log->steps > 0)
-        TRY(tune_line_print(&log->line, "# %-26s %" PRId64 " steps in %.1f s, %.0f tokens/s, %.1f %% padding, loss %.4f -> %.4f",
+        TRY(tune_line_print(&log->line, "# %-12s %" PRId64 " steps in %.1f s, %.0f tokens/s, %.1f %% padding, loss %.4f -> %.4f",
                             *why ? "figures" : status, log->steps, s, s > 0 ? (double)log->tokens / s : 0,
                             log->padded_tokens > 0 ? 100 * (1 - (double)log->tokens / (double)log->padded_tokens) : 0,
                             log->loss_first, log->loss_last));
-    return tune_line_print(&log->line, "# %-26s %s/" TUNE_RUN_REPORT, "report", log->run.folder);
+    return tune_line_print(&log->line, "# %-12s %s/" TUNE_RUN_REPORT, "report", log->run.folder);
 }

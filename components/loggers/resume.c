@@ -84,7 +84,7 @@ int tune_logger_data_agrees(struct tune_logger *log, int64_t rows, int agrees)
     if (agrees <= 0)
         return tune_logger_compare_file(log, "data", agrees < 0 ? "`dataset`" : "`dataset`, in rows that the run has read");
     snprintf(text, sizeof text, "the file was changed, but not in the %" PRId64 " rows that the run has read", rows);
-    return tune_logger_note(log, "data", text);
+    return tune_logger_note(log, "data file", text);
 }
 
 int tune_logger_warn_of(struct tune_logger *log, const char *member, const char *inner, const char *what)

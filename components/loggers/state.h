@@ -58,6 +58,7 @@ struct tune_logger {
     int64_t anonymous;    /* highest anonymous memory seen at steps, evaluations and the end */
     int64_t eval_step;    /* step of the last evaluation that was logged, if `evaluated` */
     bool evaluated;
+    char hidden[256]; /* keys of header lines that were not printed */
     double flops_token, flops_length; /* see tune_logger_flops; 0: unknown */
     /* since the last line */
     int64_t line_steps, line_tokens;
@@ -85,7 +86,9 @@ void tune_logger_why_diverged(const struct tune_logger *log, char *text, size_t 
 bool tune_logger_put_message(struct tune_logger *log, struct cJSON *object, const char *key,
                              const char *text);
 
-/* tune_logger_header - print a `#` line, and note that the description changed. */
+/* tune_logger_header - print a `#` line, or leave it to --verbose. The description has changed.
+ * tune_logger_tell_hidden - say which lines were left out, once, before the first step's line. */
+int tune_logger_tell_hidden(struct tune_logger *log);
 int tune_logger_header(struct tune_logger *log, const char *key, const char *text);
 
 /* tune_logger_declared - the property's row in the program's table, or -1.

@@ -12,7 +12,7 @@
 #include "core/try.h"
 #include "views/text.h"
 
-enum { NARROW = 40, PLAIN_WIDTH = 100 };
+enum { NARROW = 40, PLAIN_WIDTH = 100, FEW = 3 };
 #define COMPARED ((size_t)1 << 25) /* longer texts are shown without marks */
 
 /* A word, or a line's end (size 0). */
@@ -86,6 +86,9 @@ static int mark(struct column *a, struct column *b)
             LENGTH(i, j) = same(&a->words[i], &b->words[j]) ? LENGTH(i + 1, j + 1) + 1 : down > right ? down : right;
         }
     int i = 0, j = 0;
+    int most = n > m ? n : m, common = LENGTH(0, 0);
+    if (FEW * common < most) /* all but everything differs: marks would tell nothing */
+        i = n, j = m;
     while (i < n && j < m)
         if (same(&a->words[i], &b->words[j]))
             i++, j++;

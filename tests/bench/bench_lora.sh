@@ -15,7 +15,7 @@ for round in $(seq "$rounds"); do
     echo "# round $round of $rounds" >&2
     "$BUILD/tests/bench/bench_gemm" 10 0 16 >>"$tmp/gemm" || exit 1
     "$BUILD/finetune_lora" --model "$tmp/model" --dataset "$tmp/rows.jsonl" --max-length 512 --batch-size 1 --accumulate 4 --max-steps 4 \
-        --lora-r 16 --lora-alpha 32 --no-save "$@" --output "$tmp/run" --overwrite >"$tmp/out" || { cat "$tmp/out"; exit 1; }
+        --lora-r 16 --lora-alpha 32 --no-save --verbose "$@" --output "$tmp/run" --overwrite >"$tmp/out" || { cat "$tmp/out"; exit 1; }
     steps_of "$tmp/run" 2 >>"$tmp/steps"
 done
 grep -h '^# ' "$tmp/gemm" | sort -u | grep -v 'FMA peak'

@@ -9,7 +9,7 @@ run() { # NAME OPTION...: 34 steps, an evaluation at every second
     who=$1
     shift
     "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 48 --batch-size 3 --lr 3e-3 --threads 1 --train-split 0.9 \
-        --epochs 2 --eval-every 2 --seed 2 --output "$who" "$@" >"$who.out" 2>"$who.err"
+        --epochs 2 --eval-every 2 --seed 2 --verbose --output "$who" "$@" >"$who.out" 2>"$who.err"
     code=$?
     [ $code = 0 ] || tail -n 5 "$who.err"
     return $code
@@ -52,7 +52,7 @@ is "with --no-save and evaluations, the best" eval 'run unsaved --no-save && [ "
 is "with --no-save and none, nothing" eval 'run nothing --no-save --eval-every 0 && ! grep -q "^# disk" nothing.out'
 is "float32, by SGD" eval 'run sgd --model wide --optimizer sgd --eval-every 0 && close sgd'
 is "float32 saved narrower" eval 'run narrow --model wide --save-dtype bfloat16 --eval-every 0 && close narrow'
-is "adapters" eval '"$BUILD/finetune_lora" --model model --dataset rows.jsonl --max-length 48 --max-steps 4 --lora-r 8 --output lora >lora.out && close lora'
+is "adapters" eval '"$BUILD/finetune_lora" --model model --dataset rows.jsonl --max-length 48 --max-steps 4 --lora-r 8 --verbose --output lora >lora.out && close lora'
 
 # ---- interrupted ----
 is "stopped, and gone on with: the best of before goes when there is a better one" eval 'run stop --stop-at-step 7 && [ "$(left stop)" = "6 7 " ] && "$BUILD/finetune_full" --resume stop >/dev/null && [ "$(best stop)" = "$(best plain)" ] && [ ! -d stop/checkpoint-6 ]'

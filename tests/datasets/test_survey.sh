@@ -9,9 +9,9 @@ rows() { # N ROW... - N lines of rows, by turns
 fit() { "$BUILD/finetune_full" --model model --max-steps 1 --no-save --output run --overwrite "$@" >out 2>&1; code=$?; cat out; return $code; }
 said() { grep -qE -e "^# $1 +$2" out || { cat out; false; }; }
 rows 50 '{"text": "row % of fifty"}' >good.jsonl
-is "a set without surprises" eval 'fit --dataset good.jsonl && said survey "all 50 rows were read: 1[0-9] tokens on average, 1[0-9] in the longest$" && ! grep -q "^# warning" out'
-is "how long it will take, and the memory" said estimate "about 1 s for 1[0-9] tokens in 1 steps; .*; at most [0-9.]+ MiB of memory"
-is "... of all epochs" eval 'fit --dataset good.jsonl --max-steps -1 --epochs 3 && said estimate "about [0-9]+ s for 2[0-9]{3} tokens in 150 steps"'
+is "a set without surprises" eval 'fit --dataset good.jsonl && said survey "all 50 rows were read: mean 1[0-9] tokens, longest 1[0-9]$" && ! grep -q "^# warning" out'
+is "how long it will take, and the memory" said estimate "a guess: 1 s for 1[0-9] tokens in 1 steps; at most [0-9.]+ MiB of memory"
+is "... of all epochs" eval 'fit --dataset good.jsonl --max-steps -1 --epochs 3 && said estimate "a guess: [0-9]+ s for 2[0-9]{3} tokens in 150 steps"'
 is "run.json has the survey" grep -q '"survey":.*"all 50 rows were read' run/run.json
 is "counts of a run are its own" eval 'fit --dataset good.jsonl && said "rows met" "1 read by this process, 0 cut"'
 rows 9 '{"text": "short %"}' '{"text": "a longer row % that goes on and on and on and on until it is cut somewhere"}' >long.jsonl
@@ -38,8 +38,8 @@ rows 9 '{"prompt": "a question that is far too long for this length", "completio
 is "cut rows that lose all are among the cut, in both lines" eval 'fit --dataset partly.jsonl --max-length 20 && said survey ".*; 100 % are cut to 20; 50 % lose all they train on" && said "warning: cut" "100 % of the rows are cut"'
 awk 'BEGIN { for (i = 0; i < 9; i++) print "{\"prompt\": \"q" i "\", \"chosen\": \"a fairly long answer that is cut\", \"rejected\": \"b\"}" }' >pairs.jsonl
 dpo() { "$BUILD/finetune_dpo" --model model --dataset pairs.jsonl --max-steps 1 --no-save --output run --overwrite "$@" >out 2>&1; code=$?; cat out; return $code; }
-is "the length that takes a pair whole is that of its longest answer" eval 'dpo --max-length 20 && said survey ".* tokens on average for both answers, .* 100 % are cut" && dpo --max-length "$(sed -n "s/.*--max-length \([0-9]*\) would.*/\1/p" out)" && ! grep -q "^# warning" out'
-is "... and no more" eval 'dpo --max-length "$(($(sed -n "s/.* \([0-9]*\) in the longest.*/\1/p" out) - 1))" && said "warning: cut" ".*"'
+is "the length that takes a pair whole is that of its longest answer" eval 'dpo --max-length 20 && said survey ".*mean .* tokens for both answers, .* 100 % are cut" && dpo --max-length "$(sed -n "s/.*--max-length \([0-9]*\) would.*/\1/p" out)" && ! grep -q "^# warning" out'
+is "... and no more" eval 'dpo --max-length "$(($(sed -n "s/^# survey .*longest \([0-9]*\).*/\1/p" out) - 1))" && said "warning: cut" ".*"'
 printf '{"chosen": "A", "rejected": "B"}\n{"chosen": "a: c", "rejected": "a: b"}\n' >pairs.jsonl
 is "pairs without a prompt" eval 'dpo && said survey ".*; 50 % have no prompt$" && said "warning: no prompt" "50 % of the rows have no prompt, .* --columns prompt=NAME"'
 rows 9 '{"prompt": "Answer: ", "completion": "the %"}' '{"prompt": "Answer:", "completion": " the %"}' >space.jsonl

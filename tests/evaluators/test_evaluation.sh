@@ -9,7 +9,7 @@ program() { "$BUILD/finetune_full" --model model --dataset train.jsonl --max-len
 run() { # NAME OPTION...
     out=$1
     shift
-    program --log-every 100 --output "$out" "$@" >"$out.out" 2>&1 || { cat "$out.out"; false; }
+    program --log-every 100 --verbose --output "$out" "$@" >"$out.out" 2>&1 || { cat "$out.out"; false; }
 }
 value() { sed -n 's/.*"'"$2"'":[[:space:]]*\([-0-9.e]*\).*/\1/p' "$1" | tail -n 1; }
 near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; if (d < 0) d = -d; print a, b; exit !(a > 0 && d <= 1e-6 * b) }'; }

@@ -197,7 +197,7 @@ printf 'One day\n\nThe dog\n' >p.txt
 train() { # NAME PROGRAM OPTION...
     run=$1 recipe=$2
     shift 2
-    "$BUILD/$recipe" --model model --dataset "$here/datasets/stories.jsonl" --max-length 48 --max-steps 7 --lr 1e-2 --threads 2 --output "$run" "$@" >"$run.out" 2>&1 || { tail -n 3 "$run.out"; false; }
+    "$BUILD/$recipe" --model model --dataset "$here/datasets/stories.jsonl" --max-length 48 --max-steps 7 --lr 1e-2 --threads 2 --verbose --output "$run" "$@" >"$run.out" 2>&1 || { tail -n 3 "$run.out"; false; }
 }
 said="--sample-every 3 --sample-prompts p.txt --sample-tokens 9"
 for program in finetune_full "finetune_lora --lora-dropout 0.2" "finetune_full --ema 0.5 --packing --dtype bfloat16"; do

@@ -574,7 +574,7 @@ static void by_flags(void **state)
     assert_got(log);
     tune_logger_free(log);
     assert_ok(tune_file_read(out, 1 << 20, &text, &size));
-    assert_non_null(strstr(text, "# --lr                       3e-4  (flag; default 2e-5)\n"));
+    assert_non_null(strstr(text, " --lr 3e-4"));
     assert_null(strstr(text, "--beta1"));
     free(text);
     cJSON *json = read_json("runs/g/run.json");

@@ -14,7 +14,7 @@ run() { # NAME PROGRAM OPTION...
     case $program in finetune_dpo*) rows=pairs.jsonl ;; esac
     # shellcheck disable=SC2086 # words
     "$BUILD"/$program --model model --dataset "$rows" --max-length 64 --batch-size 2 --max-steps 8 --lr 1e-2 --train-split 0.8 \
-        --eval-every 3 --save-every 4 --threads 2 --output "$who" "$@" >"$who.out" 2>&1 || { tail -n 3 "$who.out"; false; }
+        --eval-every 3 --save-every 4 --threads 2 --verbose --output "$who" "$@" >"$who.out" 2>&1 || { tail -n 3 "$who.out"; false; }
 }
 more() { "$BUILD/${2%% *}" --resume "$1" >more.out 2>&1 || { tail -n 3 more.out; false; }; }
 last() { sed -n "s|.*\"$2\":\([-0-9.e+]*\).*|\1|p" "$1/metrics.jsonl" | tail -n 1; }

@@ -14,7 +14,7 @@ number() { sed -n "s/.*\"$2\":[^0-9]*\([0-9.e+]*\).*/\1/p" "$1"; }
 sanitized=
 if nm "$BUILD/finetune_full" 2>/dev/null | grep -q __asan_init; then sanitized=1; fi
 
-is "a run" eval 'train first --batch-size 4 --max-length 512 --train-split 0.99 >first.out'
+is "a run" eval 'train first --verbose --batch-size 4 --max-length 512 --train-split 0.99 >first.out'
 is "its header has the parts" grep -q '^# memory .* MiB: weights .*, gradients .*, moments .*, activations ' first.out
 planned=$(number first/report.json estimated_memory_bytes) seen=$(number first/report.json peak_anonymous_bytes)
 if [ "$sanitized" ]; then skip "the estimate is within its bound" "a sanitizer's memory is counted too"; else

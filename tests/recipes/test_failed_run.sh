@@ -35,7 +35,7 @@ is "--skip-bad-rows goes on" eval 'cp -r bad skip && more skip --skip-bad-rows &
 is "to the bits of the run that had it from the start" eval 'run skipped bad.jsonl --skip-bad-rows && same skipped skip'
 is "packed too" eval 'more packed --skip-bad-rows && run pskipped bad.jsonl --packing --batch-size 1 --skip-bad-rows && same pskipped packed'
 is "the row mended in its place" eval 'cp -r bad mended && cp -p bad.jsonl was.jsonl && cp rows.jsonl bad.jsonl && more mended'
-is "is noted" grep -q '^# data  *the file was changed, but not in the 48 rows that the run has read' mended.out
+is "is noted" grep -q '^# data file  *the file was changed, but not in the 48 rows that the run has read' mended.out
 is "to the bits of the run without an error" same straight mended
 sed '3s/e/E/; 50s/.*/{"text": 7}/' rows.jsonl >bad.jsonl
 refused "a changed row before the stop" 2 "the file of --dataset, in rows that the run has read: its fingerprint: was" "$BUILD/finetune_full" --resume bad
@@ -60,7 +60,7 @@ is "finds changed rows ($found)" test "${found:-0}" -ge 3
 is "... also where one fell to the other side of the split" grep -qh 'a changed row fell to the other side of --train-split (put the row back; --skip-bad-rows leaves a bad one out): was' sh?.err
 cp kept.jsonl rows.jsonl
 printf 'text,note\n' >rows.csv && awk 'BEGIN { for (i = 0; i < 30; i++) print "row " i " of it,x" }' >>rows.csv && sed '29s/,x//' rows.csv >bad.csv
-is "CSV" eval '! run csv bad.csv --batch-size 2 && stands csv 13 && cp rows.csv bad.csv && more csv && grep -q "^# data .*not in the 26 rows" csv.out'
+is "CSV" eval '! run csv bad.csv --batch-size 2 && stands csv 13 && cp rows.csv bad.csv && more csv && grep -q "^# data file .*not in the 26 rows" csv.out'
 
 # ---- other errors ----
 is "with --no-save nothing is saved, all is logged" eval '! run unsaved was.jsonl --no-save && [ "$(steps unsaved)" = 16 ] && ! ls -d unsaved/checkpoint* && ! grep -q "to go on" unsaved.err'

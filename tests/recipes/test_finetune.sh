@@ -8,7 +8,7 @@ run() { # NAME OPTION...
     name=$1
     shift
     "$BUILD/finetune_full" --model model --dataset "$data" --max-length 96 --batch-size 4 --accumulate 2 --lr 3e-3 --threads 2 \
-        --max-steps 8 --train-split 0.95 --output "$name" "$@" >"$name.out" 2>&1 || { cat "$name.out"; false; }
+        --max-steps 8 --train-split 0.95 --verbose --output "$name" "$@" >"$name.out" 2>&1 || { cat "$name.out"; false; }
 }
 same_numbers() { numbers "$1" >a.txt && numbers "$2" >b.txt && cmp a.txt b.txt; }
 same_weights() { cmp "$1/checkpoint-final/model.safetensors" "$2/checkpoint-final/model.safetensors"; }
@@ -98,7 +98,7 @@ is "recipe.c is the recipe" cmp "$here/recipes/finetune_full.c" first/recipe.c
 is "--stop-after-seconds stops a long run" test -f brief/report.json
 
 # Runs that are only measured.
-measure() { out=$1; shift; "$BUILD/finetune_full" --model model --dataset "$data" --max-length 32 --output "$out" "$@" >"$out.out"; }
+measure() { out=$1; shift; "$BUILD/finetune_full" --model model --dataset "$data" --max-length 32 --verbose --output "$out" "$@" >"$out.out"; }
 is "--no-save" measure unsaved --max-steps 4 --no-save
 is "leaves no checkpoint" sh -c '! ls -d unsaved/checkpoint* 2>/dev/null'
 is "plans no files to save" sh -c 'grep -q "^# memory" unsaved.out && ! grep -q "files to save" unsaved.out && grep -q "files to save" first.out'
@@ -126,4 +126,19 @@ is "SIGTERM: finishes the step, saves, exits 143" test $code = 143 -a -n "$(ls -
 is "and is not called final" test ! -e signalled/checkpoint-final
 "$BUILD/finetune_full" --model model --dataset "$data" --max-length 24 --show-tokens 2 >shown.txt
 is "--show-tokens shows tokens and makes no run" sh -c 'test $(wc -l <shown.txt) -gt 40 && ! test -e runs'
+
+# ---- the header ----
+typed="$BUILD/finetune_full --model first/checkpoint-final --dataset short.jsonl --max-length 128 --max-steps 1 --train-split 0.95"
+in_terminal() { # COLUMNS OPTION... - the run's lines, in a terminal of that width
+    COLUMNS= TERM=xterm script -qec "stty cols $1; unset COLUMNS; $typed $2" /dev/null </dev/null | tr -d '\r'
+}
+header() { in_terminal "$@" >shown.out; awk '/^# run folder/ { on = 1 } on && !/^#|^  /{ exit } on' shown.out >header.out; }
+if command -v script >/dev/null 2>&1; then
+    is "a header has at most 12 lines of 80 columns" eval 'header 80 "--output h80" && [ "$(wc -l <header.out)" -ge 8 ] && [ "$(wc -l <header.out)" -le 12 ] && [ "$(wc -L <header.out)" -lt 80 ] || { cat shown.out; false; }'
+    words_of() { tr -s ' \n' '\n\n' <header.out | sed '/^h[0-9]*$/d; s/[0-9.]*//g'; } # without figures of time
+    is "... is folded between words" eval 'header 300 "--output h300" && words_of >words.wide && header 50 "--output h50" && [ "$(wc -L <header.out)" -lt 50 ] && words_of >words.narrow && diff words.wide words.narrow'
+    is "... --verbose prints all that the last line names" eval 'header 300 "--output hmore" && sed -n "s/^# more  *\(.*\): .*/\1/p" header.out | sed "s/, /\n/g" >named && grep -q memory named && in_terminal 300 "--output hall --verbose" >all.out && while read -r key; do grep -q "^# $key " all.out || { echo "no $key"; exit 1; }; done <named'
+else
+    skip "the header in a terminal" "no script(1)"
+fi
 finish

@@ -55,7 +55,7 @@ is "holds out as many rows as earlier versions did" grep -q '^# rows  *field "te
 is "a run of then" eval 'run then --split-by number --stop-at-step 7 && older then && ! grep -q "\"split_by\"" then/run.json && cp -r then then2 && cp -r then then3'
 is "goes on" more then
 is "to the same bits" same numbered then
-is "and says and records by what" eval 'grep -q "^# --split-by  *number  (run; default content)" then.out && says then "\"split_by\":[^,]*\"number\""'
+is "and says and records by what" eval 'grep -q "^# run  .*--split-by number" then.out && says then "\"split_by\":[^,]*\"number\""'
 is "so it does by --requeue" eval 'run then2 --requeue && same numbered then2'
 refused "not by the content of rows" 2 "--split-by (was number, now content)" "$full" --resume then3 --split-by content
 is "--allow-changed does" more then3 --split-by content --allow-changed
