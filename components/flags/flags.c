@@ -363,7 +363,7 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
     flags->checkpoint.diverged = &flags->state->diverged;
     if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, RESUME) < 0 ||
         tune_flags_from_run(flags) < 0 || take_words(flags, CONFIGS) < 0 || take_words(flags, REST) < 0 ||
-        apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0 || tune_flags_requeued(flags) < 0 ||
+        tune_flags_find_places(flags) < 0 || apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0 || tune_flags_requeued(flags) < 0 ||
         tune_flags_check_run(flags) < 0)
         return -1; /* keep what was read until tune_flags_free: the program may still need its
                     * name */
@@ -382,6 +382,7 @@ void tune_flags_free(struct tune_flags *flags)
     free(state->at);
     free(state->resume_checkpoint);
     free(state->model_defaults);
+    free(state->said);
     free(state->configs);
     free(state->words);
     free(state);

@@ -641,6 +641,10 @@ int tune_flags_serve(const struct tune_flags *flags, FILE *out);
 /* tune_flags_wish - the request: --help, -h, --help all, --describe, --list-models or --version. */
 enum tune_wish tune_flags_wish(const struct tune_flags *flags);
 
+/* tune_flags_said - lines for the user about values that were taken to mean something else, such as
+ * a run's name as --model; "": none. Valid until tune_flags_free. */
+const char *tune_flags_said(const struct tune_flags *flags);
+
 /* tune_flags_source - the source of an option's value; an unknown option: TUNE_FROM_DEFAULT.
  * tune_flags_given - whether it came from a flag or --config.
  * tune_source_name - "default", "model defaults", "run", "config" or "flag". */

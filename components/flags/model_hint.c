@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/nearest.h"
 #include "core/print.h"
@@ -19,24 +20,34 @@ static bool has(const char *folder, const char *name)
     return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && tune_file_exists(path);
 }
 
-/* The folder if it is a model, or the last checkpoint of a run: "models/x", "runs/x/checkpoint-38". */
-static bool find_model(const char *folder, char path[TUNE_PATH_MAX])
+bool tune_model_in(const char *folder, char path[TUNE_PATH_MAX], bool *best)
 {
     long long last = -1;
-    if (has(folder, "config.json"))
-        return tune_path(path, "%s", folder) == 0;
-    if (has(folder, "checkpoint-final"))
-        return tune_path(path, "%s/checkpoint-final", folder) == 0;
+    *best = has(folder, "checkpoint-best");
+    if (*best && tune_path(path, "%s/checkpoint-best", folder) == 0) {
+        char target[256];
+        ssize_t n = readlink(path, target, sizeof target - 1);
+        if (n > 0 && !memchr(target, '/', (size_t)n)) /* by its step: another may become the best */
+            return tune_path(path, "%s/%.*s", folder, (int)n, target) == 0;
+        return true;
+    }
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));) {
         char *end;
         long long step = strncmp(e->d_name, "checkpoint-", 11) ? -1 : strtoll(e->d_name + 11, &end, 10);
-        if (step > last && !*end)
+        if (step > last && !*end && end > e->d_name + 11)
             last = step;
     }
     if (d)
         closedir(d);
     return last >= 0 && tune_path(path, "%s/checkpoint-%lld", folder, last) == 0;
+}
+
+/* The folder if it is a model, or a checkpoint of a run: "models/x", "runs/x/checkpoint-38". */
+static bool find_model(const char *folder, char path[TUNE_PATH_MAX])
+{
+    bool best;
+    return has(folder, "config.json") ? tune_path(path, "%s", folder) == 0 : tune_model_in(folder, path, &best);
 }
 
 /* The folder beside a missing one whose name is nearest and which has a model. */

@@ -2,11 +2,18 @@
 #ifndef TUNE_FLAGS_MODEL_HINT_H
 #define TUNE_FLAGS_MODEL_HINT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "files/file.h"
 
 /* tune_model_hint - look where models lie for what a name or folder may mean: a checkpoint of that
  * run, models/NAME, a folder of a similar name. Write "; give --model FOLDER" into text, or "".
  * Returns text. */
 const char *tune_model_hint(const char *name, char *text, size_t size);
+
+/* tune_model_in - the checkpoint of a run's folder that stands for its model: the best one, else the
+ * newest. false: the folder has none. */
+bool tune_model_in(const char *folder, char path[TUNE_PATH_MAX], bool *best);
 
 #endif

@@ -220,6 +220,8 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     sigemptyset(&bus.sa_mask);
     sigaction(SIGBUS, &bus, NULL);
     MUST(tune_flags_parse(flags, argc, argv, options, properties));
+    if (tune_flags_wish(flags) == TUNE_WISH_RUN)
+        tune_print_plain(stderr, tune_flags_said(flags), "\n");
     switch (tune_flags_wish(flags)) {
     case TUNE_WISH_RUN:
         if (MUST(tune_flags_serve(flags, stdout)) == 1)

@@ -46,6 +46,7 @@ struct tune_flags_state {
     bool comparing;            /* a run's options are read to compare with, not to take */
     bool again;                /* --requeue: that run has no checkpoint and begins again */
     char *model_defaults;      /* file of model defaults that was applied; NULL: none */
+    char *said;                /* lines of tune_flags_find_places; NULL: none */
 };
 
 /* Whether the option's value is text, and whether it is one of a list of words. */
@@ -92,6 +93,11 @@ int tune_flags_object(struct tune_flags_state *state, struct tune_json *j, enum 
 int tune_flags_from_run(struct tune_flags *flags);
 int tune_flags_requeued(struct tune_flags *flags);
 int tune_flags_check_run(struct tune_flags *flags);
+
+/* tune_flags_find_places - replace --model, --adapter and --compare-model by the folder that they
+ * mean: the best or newest checkpoint of a run, a name in models/ or runs/, the folder of a file.
+ * Take the base that an adapter names. state->said says each. */
+int tune_flags_find_places(struct tune_flags *flags);
 
 /* Room for a value of any type. */
 union tune_option_value {
