@@ -54,21 +54,21 @@ static int look(void *context, const struct tune_batch *batch)
     return tune_reference_save(p->reference);
 }
 
-/* The training rows of the first epoch, as far as the run plans to read them. */
+/* The training rows of the first epoch, as far as the run plans to read them. With --mix each epoch has other rows: then those
+ * of all epochs. */
 static int training_rows(struct pass *p, const struct tune_flags *flags, struct tune_dataset *data)
 {
     struct tune_loader_options options = tune_get_loader_options(flags);
     struct tune_progress at = {0};
     struct tune_batch batch;
     int left = 0, status = 0;
-    options.epochs = options.epochs < 1 ? options.epochs : 1;
     options.stop_at_step = 0;
     options.stop_after_seconds = -1;
     options.stable = NULL;
     struct tune_loader *load = tune_loader_new(data, &options);
     if (!load)
         return -1;
-    int64_t rows = tune_loader_rows(load), step = (int64_t)options.batch_size * options.accumulate;
+    int64_t rows = options.mix ? INT64_MAX : tune_loader_rows(load), step = (int64_t)options.batch_size * options.accumulate;
     p->planned = options.max_steps >= 0 && options.max_steps < rows / step ? options.max_steps * step : tune_loader_planned_rows(load);
     p->planned = p->planned < rows ? p->planned : rows;
     while (status == 0 && at.rows < rows && (left = tune_loader_more(load, &at)) > 0) {

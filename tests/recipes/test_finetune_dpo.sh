@@ -55,6 +55,8 @@ is "the header says what it took" grep -qE '^# reference  *[0-9]+ answers in [0-
 is "a file of one's own is made" eval 'run e --lora-r 0 --lr 5e-4 --reference ref.safetensors && test -s ref.safetensors && test ! -e e/reference.safetensors'
 is "it is the same run" same_run a2 e
 is "it is read the next time, for another beta" eval 'run f --lora-r 0 --beta 0.3 --reference ref.safetensors && ! grep -q "^# reference  *[0-9]* answers" f.out'
+head -6 rows.jsonl >few.jsonl
+is "with --mix each epoch has other rows: the file has them, too" eval 'run mixed --lora-r 0 --dataset few.jsonl,pairs.jsonl --mix 1,1 --epochs 3 && test "$(sed -n "s/^# reference  *\([0-9]*\) answers.*/\1/p" mixed.out)" -gt 24'
 is "simpo needs none" eval 'run g --lora-r 0 --loss simpo --beta 2 && test ! -e g/reference.safetensors'
 tiny other 2 >/dev/null
 is "an adapter that was trained is its own reference" eval 'run k --adapter a1/checkpoint-final --lr 1e-4 && near "$(first k loss)" 0.69314718056'
