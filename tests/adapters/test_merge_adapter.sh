@@ -59,15 +59,22 @@ is "to the same bits" cmp twice/model.safetensors twice-sharded/model.safetensor
 is "onto NF4" merge llama-untied lora-untied nf4 --base-dtype nf4 --dtype float32
 is "which is said" grep -q "onto the dequantised NF4 values of the weights of $reference/llama-untied, saved as float32" said.txt
 is "gives other weights" eval '! cmp -s nf4/model.safetensors wide/model.safetensors'
+same() { tensor "$1" "$3" >now.bin && tensor "$2" "$3" >was.bin && [ -s was.bin ] && cmp now.bin was.bin; } # FOLDER FOLDER NAME
+is "... of linear layers: embedding and output projection stay in bfloat16" eval 'same nf4 wide model.embed_tokens.weight && same nf4 wide lm_head.weight && ! same nf4 wide "$adapted.weight"'
 is "onto bfloat16" merge llama-untied lora-untied b --base-dtype bfloat16 --dtype float32
 is "what is kept so already stays" cmp b/model.safetensors wide/model.safetensors
 merge llama-rows lora exact
 is "float32 is rounded" eval 'merge llama-rows lora r --base-dtype bfloat16 && ! cmp -s r/model.safetensors exact/model.safetensors'
 
 is "DoRA is called so" eval 'merge llama-head-dim dora d && grep -q "DoRA of rank 4 on 14 modules" said.txt'
+is "an embedding of the base's size adds no tokens" eval 'merge llama-untied dora-whole w && grep -q "^model.embed_tokens is the adapter.s, whole$" said.txt && ! grep -q "tokens were added" said.txt'
 mkdir newer && cp "$reference/adapters/lora-untied/adapter_model.safetensors" newer &&
     sed 's/"task_type"/"shiny": 3,\n  "task_type"/' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
 is "keys that nobody knows are told" eval '"$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter newer --output n | grep -q "not looked at: shiny"'
+is "the base has no chat template" [ ! -e n/chat_template.jinja ]
+echo '{{ messages[0].content }}' >newer/chat_template.jinja
+is "the adapter's goes into the merged folder" eval '"$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter newer --output chat >/dev/null && cmp chat/chat_template.jinja newer/chat_template.jinja'
+rm newer/chat_template.jinja
 sed 's/"task_type"/"\\u001b[2Jshiny": 3,\n  "task_type"/' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
 is "without what would move a cursor" eval '"$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter newer --output c | grep -qF "not looked at: \\x1b[2Jshiny"'
 
@@ -110,9 +117,18 @@ sed '/"o_proj"/d' "$reference/adapters/lora-untied/adapter_config.json" >newer/a
 refused "tensors that nothing asks for" 2 "nothing asks for: base_model.model.model.layers.0.self_attn.o_proj.lora_A.weight" into_x
 sed 's/"o_proj"/"o_proj", "k_proj"/' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
 refused "tensors that are missing" 2 "missing: model.layers.0.self_attn.k_proj.lora_A.weight" into_x
+set_key use_dora true
+refused "DoRA's magnitudes that are missing" 2 "missing: model.layers.0.self_attn.o_proj.lora_magnitude_vector" into_x
 set_key bias '"all"'
 refused "what is not supported: by key and value" 1 '"bias" is "all"' "$BUILD/merge_adapter" --model "$reference/llama-untied" \
     --adapter newer --output x
+zeros() { # FOLDER FILE TO - the folder with zeros as its tensors' numbers
+    cp -r "$1" "$3" && header=$((8 + $(header_size "$1/$2"))) &&
+        { head -c $header "$1/$2" && head -c $(($(wc -c <"$1/$2") - header)) /dev/zero; } >"$3/$2"
+}
+zeros "$reference/llama-untied" model.safetensors zero.model && zeros "$reference/adapters/dora-whole" adapter_model.safetensors zero
+refused "a row of zeros, which DoRA cannot scale" 1 "row 0 of model.layers.0.mlp.gate_proj.weight is zero with the adapter; DoRA divides by its norm" \
+    "$BUILD/merge_adapter" --model zero.model --adapter zero --output x
 # ---- killed, or out of disk, at each call that changes a file: what stands under the name is whole, or there is nothing ----
 fails() { # WHAT
     set -- "$1" "$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter "$reference/adapters/lora-untied" --output faulty --shard-size 0.000004
