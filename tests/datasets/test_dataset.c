@@ -1007,6 +1007,48 @@ static void long_chunks(void **state)
     }
 }
 
+/* A tokenizer whose template puts a token before and behind each text: a text of several units has it before the first and behind
+ * the last one only. */
+static void template_of_units(void **state)
+{
+    (void)state;
+    static const char none[] = "\"post_processor\": null", name[] = "<|endoftext|>";
+    enum { SIZE = 300000 };
+    struct tune_example x = {0};
+    char *text, *with, *long_text = malloc(SIZE);
+    size_t size;
+    assert_non_null(long_text);
+    memset(long_text, 'a', SIZE);
+    assert_ok(tune_file_read(path_of("tokenizer.json"), 1 << 20, &text, &size));
+    char *at = strstr(text, none);
+    assert_non_null(at);
+    int id = tune_tokenizer_id(bytes, name);
+    assert_true(asprintf(&with, "%.*s\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"%s\"}}, "
+                         "{\"Sequence\": {\"id\": \"A\"}}, {\"SpecialToken\": {\"id\": \"%s\"}}], \"special_tokens\": {\"%s\": {\"id\": \"%s\", "
+                         "\"ids\": [%d], \"tokens\": [\"%s\"]}}}%s", (int)(at - text), text, name, name, name, name, id, name,
+                         at + sizeof none - 1) > 0);
+    test_write(folder, "template.json", with, strlen(with));
+    struct tune_tokenizer *tok = tune_tokenizer_open(path_of("template.json"));
+    assert_got(tok);
+    test_write(folder, "u.txt", long_text, SIZE);
+    struct tune_dataset *d = tune_dataset_open(path_of("u.txt"), &(struct tune_dataset_options){.max_length = 1000, .end_token = name}, tok);
+    assert_got(d);
+    int64_t rows = tune_dataset_rows(d), tokens = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        assert_ok(tune_dataset_get(d, i, &x));
+        for (int64_t k = 0; k < x.count; k++)
+            assert_int_equal(x.ids[k] == id, (i == 0 && k == 0) || (i == rows - 1 && k == x.count - 1));
+        tokens += x.count;
+    }
+    assert_true(tokens >= SIZE + 2 && tokens < SIZE + 2 + rows); /* a piece begins with the last token of the one before */
+    tune_example_free(&x);
+    tune_dataset_free(d);
+    tune_tokenizer_free(tok);
+    free(text);
+    free(with);
+    free(long_text);
+}
+
 /* The survey of a set, and the expected longest of several random rows against all draws. */
 static void survey(void **state)
 {
@@ -1071,7 +1113,8 @@ int main(void)
         cmocka_unit_test(append_token), cmocka_unit_test(callbacks), cmocka_unit_test(held_out), cmocka_unit_test(show),
         cmocka_unit_test(real_mask), cmocka_unit_test(real_begin), cmocka_unit_test(threads), cmocka_unit_test(damaged),
         cmocka_unit_test(cut_short), cmocka_unit_test(fingerprint), cmocka_unit_test(by_flags), cmocka_unit_test(rows_hash),
-        cmocka_unit_test(end_of_text), cmocka_unit_test(chunks), cmocka_unit_test(long_chunks), cmocka_unit_test(survey), cmocka_unit_test(documents),
+        cmocka_unit_test(end_of_text), cmocka_unit_test(chunks), cmocka_unit_test(long_chunks),
+        cmocka_unit_test(template_of_units), cmocka_unit_test(survey), cmocka_unit_test(documents),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
