@@ -1,9 +1,12 @@
 /* test_preference.c - losses of pairs against their formulas and central differences; the reference's table and file. */
+#include <inttypes.h>
+
 #include "values.h"
 #include "far/far.h"
 
 #include "core/random.h"
 #include "evaluators/reference.h"
+#include "files/safetensors.h"
 #include "losses/loss.h"
 #include "losses/preference.h"
 #include "models/lora.h"
@@ -244,6 +247,56 @@ static void damage(const char *path)
     assert_int_equal(fclose(f), 0);
 }
 
+/* A file as an earlier run of "this model" wrote it, with so many rows and numbers. */
+static void write_file(const char *path, int64_t rows, int64_t count, const double *log_probs)
+{
+    static const uint64_t row[] = {11, 12};
+    char sum[20];
+    struct tune_safetensors_writer *w = tune_safetensors_writer_new(path);
+    assert_got(w);
+    snprintf(sum, sizeof sum, "%016" PRIx64, tune_hash64(log_probs, (size_t)rows * 8, tune_hash64(row, (size_t)rows * 8, 0)));
+    assert_ok(tune_safetensors_writer_metadata(w, "made_by", "this model"));
+    assert_ok(tune_safetensors_writer_metadata(w, "checksum", sum));
+    assert_ok(tune_safetensors_writer_declare(w, "rows", TUNE_U64, 1, &rows));
+    assert_ok(tune_safetensors_writer_declare(w, "log_probs", TUNE_F64, 1, &count));
+    assert_ok(tune_safetensors_writer_write(w, row, rows * 8));
+    assert_ok(tune_safetensors_writer_write(w, log_probs, count * 8));
+    assert_ok(tune_safetensors_writer_finish(w));
+    tune_safetensors_writer_free(w);
+}
+
+/* Files whose checksum is right, and their numbers are not. */
+static void wrong_files(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t rows, count;
+        double log_probs[3];
+        const char *error; /* NULL: none */
+    } files[] = {
+        {2, 2, {-1, -2}, NULL},
+        {1, 2, {-1, -2}, "it has other tensors"},
+        {2, 3, {-1, -2, -3}, "it has other tensors"},
+        {2, 2, {-1, NAN}, "a number in it is no log-probability"},
+        {2, 2, {-INFINITY, -2}, "a number in it is no log-probability"},
+    };
+    struct bench x = bench(false);
+    char folder[64], path[128];
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    snprintf(path, sizeof path, "%s/reference.safetensors", folder);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        write_file(path, files[i].rows, files[i].count, files[i].log_probs);
+        struct tune_reference *r = tune_reference_new(x.m, x.loss, TUNE_REFERENCE_FILE);
+        assert_got(r);
+        assert_int_equal(tune_reference_open(r, path, "this model"), files[i].error ? -1 : 0);
+        if (files[i].error)
+            assert_error_has(files[i].error);
+        tune_reference_free(r);
+    }
+    assert_ok(tune_file_remove_folder(folder));
+    end(&x);
+}
+
 static void file(void **state)
 {
     (void)state;
@@ -298,6 +351,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formulas), cmocka_unit_test(extremes), cmocka_unit_test(refused),
         cmocka_unit_test(batches),  cmocka_unit_test(base),     cmocka_unit_test(file),
+        cmocka_unit_test(wrong_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
