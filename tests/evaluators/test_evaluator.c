@@ -27,6 +27,8 @@ struct bench {
     struct tune_model *m;
     struct tune_loss *loss;
     struct tune_dataset *data;
+    const struct tune_ops *ops; /* the device's own */
+    struct tune_ops broken;
 };
 
 static void setup(struct bench *b)
@@ -189,12 +191,56 @@ static void patience(void **state)
     teardown(&b);
 }
 
+static int no_exchange(struct tune_device *dev, struct tune_tensor *x, struct tune_tensor *y)
+{
+    (void)dev, (void)x, (void)y;
+    return tune_error_set("an exchange fails");
+}
+
+/* An evaluation behind which the device exchanges nothing any more. context: a struct bench. */
+static int breaks(void *context, const struct tune_batch *batch, struct tune_evaluation *sums)
+{
+    struct bench *b = context;
+    (void)batch;
+    b->broken = *b->ops;
+    b->broken.exchange = no_exchange;
+    b->dev->ops = &b->broken;
+    sums->loss++, sums->count++;
+    return 0;
+}
+
+/* The averages are evaluated. If the weights do not come back, there is no loss, and it is an error. */
+static void weights_that_stay_away(void **state)
+{
+    (void)state;
+    struct bench b;
+    double loss = 7;
+    setup(&b);
+    b.ops = b.dev->ops;
+    assert_ok(tune_model_averages(b.m));
+    assert_ok(tune_model_begin_averages(b.m));
+    struct tune_evaluator *e = evaluator(&b, 4, NULL);
+    assert_ok(tune_evaluator_loss(e, &loss));
+    assert_true(loss != 7);
+    tune_evaluator_by(e, breaks, &b);
+    struct tune_progress at = {.step = 1};
+    assert_int_equal(tune_evaluator_run(e, NULL, &at), -1);
+    assert_error_has("an exchange fails");
+    assert_false(at.evaluated);
+    b.dev->ops = b.ops;
+    assert_int_equal(tune_evaluator_loss(e, &loss), -1);
+    assert_error_has("failed earlier");
+    tune_evaluator_free(e);
+    teardown(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weighted),
         cmocka_unit_test(when),
         cmocka_unit_test(patience),
+        cmocka_unit_test(weights_that_stay_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }
