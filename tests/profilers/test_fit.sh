@@ -44,6 +44,11 @@ tiny small 1 >/dev/null
 is "a row for each known model and method" eval '"$fit" --gpu-memory 24GiB >out && [ "$(grep -cE " (full|lora|qlora) " out)" = $((3 * $(ls "$here"/defaults/models/*.json | wc -l))) ] && head -n 1 out | grep -q "^# 24GiB: 24.0 GiB, 0.9 of them for its driver (an estimate)$"'
 is "what is known: 24 GiB take QLoRA of 8 billion weights, not all of them" eval 'grep -qE "^llama3-8b +full +no +no " out && grep -qE "^llama3-8b +qlora +[1-9][0-9]* +8192 " out'
 is "a table for each GPU" eval '"$fit" --gpu h100-80gb,RTX-4090 --gpu h200 --gpu-memory "16 GB,16384MiB" --model smollm2-135m >out && [ "$(grep "^# .*its driver" out | sed "s/:.*//" | tr "\n" " ")" = "# h100-80gb # rtx-4090 # h200 # 16 GB # 16384MiB " ]'
+bytes() { "$fit" --gpu-memory "$1" --model smollm2-135m --method lora --json | sed -n 's/.*"gpu_memory_bytes":[^0-9]*\([0-9]*\).*/\1/p'; }
+is "units" [ "$(for m in 16GiB 16384MiB 16GB 16000MB 1TiB '16 gib'; do bytes "$m"; done | tr '\n' ' ')" = "17179869184 17179869184 16000000000 16000000000 1099511627776 17179869184 " ]
+parts() { "$fit" --gpu-memory 24GiB --model tinyllama-1.1b --max-length "$1" --json | sed 's/--max-length [0-9]*//'; }
+is "rows are no longer than the model's context" eval 'parts 2048 >a && parts 100000 >b && parts 1024 >c && cmp a b && ! cmp -s a c'
+is "... the command says so" eval '"$fit" --gpu-memory 24GiB --model tinyllama-1.1b --max-length 100000 --json >out && [ "$(grep -c -- "--max-length 2048 " out)" = 3 ]'
 is "the parts add up" eval '"$fit" --gpu rtx-3060-12gb --model smollm2-135m --json | tr -d "\t," | awk -F: "/\"(weights|gradients|optimizer|activations|loss|working)\"/ { sum += \$2 } /\"needed\"/ { if (sum != \$2) exit 1; sum = 0; n++ } END { exit n != 3 }"'
 is "a folder is a model, too" eval '"$fit" --gpu rtx-3060-12gb --model small --max-length 32 >out && grep -qE "^small +full +4096 " out'
 is "the known GPUs" eval '"$fit" --gpu list | grep -qE "^a100-80gb +79.1 GiB$"'
