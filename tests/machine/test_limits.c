@@ -62,6 +62,11 @@ static void version_2(void **state)
     g = read_tree(root);
     assert_int_equal(g.memory_limit, 1024 * MIB);
     assert_int_equal(g.memory_free, 148 * MIB);
+    put(root, "/sys/fs/cgroup/user.slice/memory.high", "4294967296\n"); /* above memory.max: no tighter */
+    put(root, "/sys/fs/cgroup/user.slice/my job/memory.high", "536870912\n"); /* 512, below memory.max */
+    g = read_tree(root);
+    assert_int_equal(g.memory_limit, 512 * MIB);
+    assert_int_equal(g.memory_free, (512 - 600 + 150) * MIB);
     put(root, "/sys/fs/cgroup/user.slice/my job/step/memory.high", "104857600\n");
     put(root, "/sys/fs/cgroup/user.slice/my job/step/memory.current", "209715200\n"); /* beyond it already */
     g = read_tree(root);
