@@ -3,7 +3,7 @@
  * excl: O_EXCL is ignored. rename-in-place: rename writes the contents into the file that is there. rename-copy: it makes a copy
  * and removes the old file. rename-EXDEV, rename-ENOSYS: it fails so. fsync-EINVAL, fsync-ENOSYS: fsync of files does.
  * folder-EINVAL, folder-ENOSYS: fsync of folders does. no-link: no hard links. no-names: no RENAME_NOREPLACE either.
- * link-replaces: link takes a name that is taken. unseen: a file that was written cannot be opened for reading. ENOSPC: no file
+ * link-replaces: link takes a name that is taken. noreplace-replaces: no hard links, and RENAME_NOREPLACE does. unseen: a file that was written cannot be opened for reading. ENOSPC: no file
  * can be made. nfs-locks: flock gives an exclusive lock only on a file that is open for writing. stale: each sample file fails
  * once to be read, as over NFS when its owner replaces it. lustre: statfs says that it is Lustre. */
 #include <errno.h>
@@ -72,7 +72,7 @@ int rename(const char *from, const char *to)
 int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
 {
     NEXT(renameat2);
-    return is_odd("no-names", to) ? fail(EINVAL) : next(a, from, b, to, flags);
+    return is_odd("no-names", to) ? fail(EINVAL) : next(a, from, b, to, is_odd("noreplace-replaces", to) ? 0 : flags);
 }
 
 int link(const char *from, const char *to)
@@ -80,7 +80,7 @@ int link(const char *from, const char *to)
     NEXT(link);
     if (is_odd("link-replaces", to))
         unlink(to);
-    return is_odd("no-link", to) || is_odd("no-names", to) ? fail(EPERM) : next(from, to);
+    return is_odd("no-link", to) || is_odd("no-names", to) || is_odd("noreplace-replaces", to) ? fail(EPERM) : next(from, to);
 }
 
 static void path_of(int fd, char path[4096])

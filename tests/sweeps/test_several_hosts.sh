@@ -115,6 +115,7 @@ for reason in EINVAL:"Invalid argument" ENOSYS:"Function not implemented"; do
 done
 no no-names "it has neither hard links nor RENAME_NOREPLACE"
 no link-replaces "link takes a name that is taken"
+no noreplace-replaces "RENAME_NOREPLACE takes a name that is taken"
 no unseen "a file that was written and closed cannot be read"
 rm -rf odd && mkdir odd
 refused "a full disk is no odd file system" 1 "No space left on device" odd ENOSPC
@@ -132,6 +133,13 @@ refused "a run that is going on is not overwritten" 2 "a run is still writing to
 kill $run
 wait $run 2>/dev/null
 is "after its end it is" eval '(nfs --overwrite --max-steps 1)'
+
+# ---- a host that gives its control group one core ----
+mkdir groups group && echo 0::/ >groups/cgroup && echo "31 23 0:28 / $tmp/group rw - cgroup2 cgroup2 rw" >groups/mountinfo
+two() { echo "$1 100000" >group/cpu.max && HOST_GROUPS=$tmp/groups on east 0 "$sweep" many.yaml --store two --in-flight 2 --dry-run; }
+if two max >/dev/null 2>&1; then refused "two at a time have no cores of their own there" 2 "on 1 core would disturb each other" two 100000
+else skip "a control group of one core" "this machine has one"
+fi
 
 # ---- once for each host and boot ----
 made() { touch mark && sleep 0.02 && "$@" >/dev/null && find st/hosts -newer mark -type f | grep -c .; }
