@@ -90,6 +90,10 @@ is "not worse; a property that should be low is worse if it is higher" eval 'tur
 speeds 1 "100 110" "101 111" "99 109" "100 110"
 speeds 2 "100 100" "101 101" "99 99.1" "100 100"
 is "against another property of the same results" eval 'turn --name within --repeat 4 --stop-when other:5% --maximize speed && grep -q "^# enough *size 1: worse by more than 5 %, after 3 repeats" shown && grep -q "^# enough *size 2: not worse by more than 5 %, after 3 repeats" shown'
+speeds 1 "100 110" "101 111" "99 109"
+known() { "$sweep" turns.yaml --experiments own/turns.json --store known --where "size == 1" "$@" >shown 2>&1; }
+is "... that the store has already" eval 'known --name three --repeat 3 && known --name more --repeat 8 --stop-when other:5% --maximize speed && grep -q "^# enough *size 1: worse by more than 5 %, after 3 repeats (3 pairs)$" shown && [ "$(wc -l <own/turn.1)" = 3 ]'
+is "... that an interrupted operation has" eval 'speeds 1 "100 110" "101 111" "nothing"; turn --name half --repeat 8 --stop-when other:5% --maximize speed --where "size == 1" --max-failures 1; grep -q "^# stopped" shown && sed -i "s/nothing/99 109/" own/speeds.1 && printf "\n\n" >own/turn.1 && "$sweep" --resume half --store turns >shown 2>&1; grep -q "^# enough *size 1: worse by more than 5 %, after 3 repeats (3 pairs)$" shown'
 is "a resumed operation counts what it has" eval 'speeds 1 "90 1" "91 1" "nothing"; turn --name part --repeat 8 --stop-when before:5% --maximize speed --where "size == 1" --max-failures 1; grep -q "^# stopped" shown && sed -i "s/nothing/89 1/" own/speeds.1 && printf "\n\n" >own/turn.1 && "$sweep" --resume part --store turns >shown 2>&1; grep -q "^# enough *size 1: worse by more than 5 %, after 3 repeats (3 pairs)$" shown'
 is "... and keeps the option" eval '! "$sweep" --resume part --store turns --stop-when before:6% >shown 2>&1 && grep -q "begun with --stop-when before:5%" shown'
 speeds 1 "90 1"
