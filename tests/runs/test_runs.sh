@@ -119,6 +119,17 @@ refused "an unknown command" 2 "expected one of list|show|compare|plot|watch" "$
 # ---- watched live ----
 is "watch shows what ended, once" eval '"$runs" watch slow cut >a && grep -qE "^slow \| finished \| step 40/40 \| 100%" a && grep -qE "^cut \| broken .*the JSON ends here" a && test $(wc -l <a) = 2'
 is "a signal ends it" eval '"$runs" watch none-yet >a & await $! grep "^none-yet | absent" a && kill -TERM $!; wait $!; test $? = 143'
+evaluated() { # EVAL_LOSS... - how watch shows a run with these evaluations
+    mkdir -p runs/evals && sed 's/"planned_steps":[^,]*/"planned_steps": 9/' runs/slow/run.json >runs/evals/run.json && : >runs/evals/metrics.jsonl || return 1
+    i=0
+    for l in "$@"; do i=$((i + 1)) && echo "{\"step\": $i, \"loss\": 3}" && echo "{\"step\": $i, \"eval_loss\": $l}"; done >runs/evals/metrics.jsonl
+    "$runs" watch evals
+}
+is "the best evaluation is shown beside the last" eval 'evaluated 2.5 2.25 2.75 >a && grep -q "| eval 2.7500 at 3 | best 2.2500 at 2 |" a'
+is "... unless the last is the best" eval 'evaluated 2.5 2.25 >a && grep -q "| eval 2.2500 at 2 |" a && ! grep -q best a'
+rm -r runs/evals
+is "where no run is running it waits for one" eval '"$runs" watch --interval 0.2 >a & watcher=$!; await $watcher grep "^# no run in runs/ is running; waiting for one, Ctrl-C ends$" a && train next --max-steps 5 --no-save && wait $watcher && tail -n 1 a | grep -q "^next | finished | step 5/5"'
+rm -r runs/next
 cat >terminal.py <<'PY'
 # terminal.py ROWS COLUMNS TEXT COMMAND... - in a terminal; ^C when it has drawn three times, and the pattern TEXT; its screen's lines, then its
 # exit code. With its first picture it makes the file `drawn`.
@@ -127,6 +138,9 @@ rows, columns, text = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3].encode()
 pid, fd = pty.fork()
 if pid == 0:
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    modes = termios.tcgetattr(0)
+    modes[3] |= termios.NOFLSH # else ^C takes back what is drawn and not yet read
+    termios.tcsetattr(0, termios.TCSANOW, modes)
     os.environ.update(TERM="xterm", LC_ALL="C")
     os.execv(sys.argv[4], sys.argv[4:])
 out, begin, sent, frames = b"", time.time(), False, 0
