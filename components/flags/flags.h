@@ -477,8 +477,8 @@ extern const struct tune_service tune_plan_memory;
     {"log-every", TUNE_FREE(TUNE_INT), &(f).log.log_every, "1", "[1,100000]", "steps", \
      "steps between log lines"}, \
     {"verbose", TUNE_FREE(TUNE_BOOL), &(f).log.verbose, "false", "", "", \
-     "print the whole header, with weights, memory, disk and the source of each option. run.json " \
-     "has all of it anyway"}, \
+     "print the whole header, with weights, memory, disk and the source of each option. The run " \
+     "folder has all of it anyway"}, \
     {"logger", TUNE_FREE(TUNE_STRING), &(f).logger, "jsonl", "", "", \
      "more files of metrics, with commas: csv, tensorboard. JSON lines are always written"}, \
     {"save-every", TUNE_FREE(TUNE_INT), &(f).checkpoint.save_every, "0", "[0,inf)", "steps", \

@@ -244,7 +244,7 @@ refused "two comparisons" 2 "exclude each other" "$generate" --model model --ada
 is "a model of another vocabulary" eval 'tiny more 1 --max-positions 256 --dtype float32 --vocab-size 320'
 refused "... is not compared" 2 "has a vocabulary of 320, and --model's is 300" "$generate" --model model --compare-model more --prompt x
 refused "another model that is not there" 2 "--compare-model:" "$generate" --model model --prompt x --compare-model none
-refused "an adapter as a model" 1 "this is a LoRA adapter; give it with --adapter" "$generate" --model lora/checkpoint-final --prompt x
+is "an adapter as a model is that adapter on its base" eval '"$generate" --adapter lora/checkpoint-final --model model --prompt x --max-new-tokens 8 >a.txt 2>notes && "$generate" --model lora/checkpoint-final --prompt x --max-new-tokens 8 >b.txt 2>notes && cmp a.txt b.txt && grep -q "taken as --adapter" notes'
 refused "an adapter of another model" 2 "--adapter" "$generate" --model slow --adapter lora/checkpoint-final --prompt x
 refused "a chat without a template" 2 "--chat: model has no chat template of its own" "$generate" --model model --chat
 refused "a negative temperature" 2 "--temperature is -1" "$generate" --model model --prompt x --temperature -1

@@ -77,7 +77,7 @@ is "config.json stands in state/: with it transformers would take the folder for
 is "what was asked is what was trained, and saved" eval 'grep -q "\"use_dora\": true" a2/checkpoint-final/adapter_config.json &&
     grep -q "\"use_rslora\": true" a3/checkpoint-final/adapter_config.json && run alphas --lora-alpha-pattern q_proj=3 --max-steps 1 &&
     grep -q "\"q_proj\": 3" alphas/checkpoint-final/adapter_config.json'
-refused "an adapter's folder is no model" 1 "this is a LoRA adapter" refuse --model a1/checkpoint-final
+is "an adapter's folder as the model trains that adapter on" eval '"$BUILD/finetune_lora" --model a1/checkpoint-final --dataset "$here/datasets/stories.jsonl" --max-length 32 --max-steps 1 --no-save --output on >on.out 2>&1 && grep -q "taken as --adapter" on.out && grep -q "\"adapter\":.*\"a1/checkpoint-final\"" on/run.json'
 # What a disk writes otherwise than it was told: at each write of a run with one save.
 head -6 rows.jsonl >six.jsonl
 small() { "$@" "$lora" --model model --dataset six.jsonl --max-length 16 --batch-size 2 --threads 1 --lora-r 1 --lora-targets q_proj --max-steps 1 --overwrite --output flipped >flipped.out 2>&1; }

@@ -101,13 +101,14 @@ tip 'which an adapter does not train; add <--modules-to-save embed_tokens,lm_hea
 ask="$BUILD/generate --prompt hi --max-new-tokens 2 --max-length 64"
 ask="$BUILD/generate --prompt hi --max-new-tokens 2"
 mkdir -p models runs && cp -r model models/quick && $run --output runs/first >/dev/null 2>&1 && cp -rL runs/first runs/cut && rm -r runs/cut/checkpoint-final
-for name in quick quik frist runs/first runs/firts models/quik runs/cut runs/cut/checkpoint-final; do
+for name in quik frist runs/firts models/quik runs/cut/checkpoint-final; do
     tip 'give <--model [^ ]+>' $ask --model $name
 done
 $BUILD/finetune_lora --model model --max-length 64 --dataset my.jsonl --max-steps 1 --output runs/lora >/dev/null 2>&1
-PUT='s/--model/--model model/' tip 'give <--adapter [^ ]+>, and its base with <--model>' $ask --model runs/lora
-PUT='s/--(adapter|model)/& \1/g; s/ adapter/ runs\/lora\/checkpoint-final/; s/ model/ model/' tip 'this is a LoRA adapter; give it with <--adapter>, and its base with <--model>' $ask --model runs/lora/checkpoint-final
-tip 'or merge it into its base \(<build/merge_adapter --help>\)' $ask --model runs/lora/checkpoint-final
+PUT='s/--model/--model model/' tip 'give <--adapter [^ ]+>, and its base with <--model>' $ask --model runs/lroa
+cp -rL runs/lora/checkpoint-final lonely && sed -i 's/"base_model_name_or_path": [^,]*/"base_model_name_or_path": null/' lonely/adapter_config.json
+PUT='s/--(adapter|model)/& \1/g; s/ adapter/ lonely/; s/ model/ model/' tip 'this is a LoRA adapter; give it with <--adapter>, and its base with <--model>' $ask --model lonely
+tip 'or merge it into its base \(<build/merge_adapter --help>\)' $ask --model lonely
 tip '; <--list-models> shows the known ones' $ask --model nothing-near
 tip 'expected a model folder, a known name \(see <--list-models>\)' $ask --model runs/none/at-all
 tip 'no known model; <--list-models> names them' "$BUILD/init_model" --like nothing x
