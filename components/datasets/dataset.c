@@ -12,6 +12,7 @@
 #include "datasets/dataset_state.h"
 #include "files/csv.h"
 #include "tokenizers/tokenizer.h"
+#include "core/nearest.h"
 
 enum { PROBED_ROWS = 1000 }; /* rows searched for a readable one if bad rows are skipped */
 #define TOUCHED_LIMIT ((size_t)64 << 20) /* most resident bytes of the mapping */
@@ -313,13 +314,14 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
 static int check_field(const struct tune_dataset *d)
 {
     struct tune_columns have;
-    char list[512];
+    char list[512], hint[TUNE_HINT];
     int status = 0;
     if (tune_columns_find(&have, &d->rows, true) < 0)
         tune_error_clear(); /* reading the rows reports it */
     else if (!tune_columns_has(&have, d->text.field))
-        status = tune_error_usage("%s: no field \"%.200s\"; its rows have: %s (choose with `text_field`)", d->rows.path,
-                                  d->text.field, tune_columns_list(&have, list, sizeof list));
+        status = tune_error_usage("%s: no field \"%.200s\"%s; its rows have: %s (choose with `text_field`)", d->rows.path,
+                                  d->text.field, tune_nearest_hint(d->text.field, (const char *const *)have.names, have.count, hint),
+                                  tune_columns_list(&have, list, sizeof list));
     tune_columns_free(&have);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "core/print.h"
 #include "core/nearest.h"
 #include "core/try.h"
+#include "datasets/suggest.h"
 
 /* The two prompts of Alpaca, with torchtune's line end after "### Response:". */
 static const char *const alpaca[2] = {
@@ -169,6 +170,22 @@ static int choose(struct tune_format *f, const struct tune_columns *have, const 
                             "alpaca-preference, instruct-preference", o->row_format);
 }
 
+/* Suggest what to type for the pair in the first row. */
+static bool suggest_pairs(const struct tune_rows *rows, char *text, size_t size)
+{
+    struct tune_json j;
+    if (rows->count == 0)
+        return false;
+    struct tune_row row = tune_rows_get(rows, 0);
+    if (row.size > TUNE_ROW_LIMIT || row.size == 0 || *row.text != '{')
+        return false;
+    tune_json_start(&j, rows->path, row.text, row.size, row.line);
+    j.python = true;
+    bool found = tune_columns_suggest_pairs(text, size, &j);
+    tune_json_free(&j);
+    return found;
+}
+
 /* Pairs are for recipes that compare two answers, and those recipes read nothing else. */
 static int check_pairs(const struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o,
                        const struct tune_rows *rows)
@@ -190,6 +207,10 @@ static int check_pairs(const struct tune_format *f, const struct tune_columns *h
     if (f->recognised && f->kind == TUNE_FORMAT_ALPACA && !o->pairs && type_of(f, have, rows, "output") == TUNE_JSON_ARRAY)
         return tune_error_usage("%s: these rows are preferences, an instruction and a list of two outputs: finetune_dpo trains on "
                                 "them", rows->path);
+    char type[1300];
+    if (o->pairs && !f->pairs && suggest_pairs(rows, type, sizeof type))
+        return tune_error_usage("%s: expected preferences, the columns chosen and rejected. It has: %s; give %s", rows->path,
+                                tune_columns_list(have, list, sizeof list), type);
     if (o->pairs && !f->pairs)
         return tune_error_usage("%s: expected preferences, pairs of answers: the columns chosen and rejected, beside prompt, "
                                 "conversations or instruction; or instruction and a list of two outputs. It has: %s (`columns` "
@@ -304,6 +325,18 @@ static int check_prompt(const struct tune_format *f, const struct tune_columns *
                             "a prompt", rows->path, (long long)(pairs - alike), (long long)pairs, list);
 }
 
+/* Check that the file has the column, or the one that a path begins in. */
+static int check_column(const struct tune_columns *have, const char *column)
+{
+    char first[256], list[512], hint[TUNE_HINT];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(column, "."), column);
+    if (have->count == 0 || tune_columns_has(have, column) || tune_columns_has(have, first))
+        return 0;
+    return tune_error_usage("`columns`: the file has no column \"%s\"%s; it has: %s", column,
+                            tune_nearest_hint(first, (const char *const *)have->names, have->count, hint),
+                            tune_columns_list(have, list, sizeof list));
+}
+
 /* Check that every name in --columns belongs to the format. */
 static int check_map(const struct tune_format *f, const struct tune_columns *have)
 {
@@ -322,6 +355,8 @@ static int check_map(const struct tune_format *f, const struct tune_columns *hav
             return tune_error_usage("`columns`: \"%s\" is a column of the file, and stands behind "
                                     "the '='; before it one of: %s (the format is %s; `format` "
                                     "says another)", p, names, tune_format_name(f));
+        if (i == f->count)
+            TRY(check_column(have, column));
         if (i == f->count)
             return tune_error_usage("`columns`: \"%s\" is nothing that the format %s reads; "
                                     "expected one of: %s (before the '=', the file's column "

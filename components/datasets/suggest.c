@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/error.h"
 #include "core/nearest.h"
 #include "core/print.h"
+#include "core/try.h"
 
 enum { VALUE = 400 };
 
@@ -133,4 +135,59 @@ void tune_columns_suggest(char *text, size_t size, const struct tune_columns *ha
         tune_append(text, size, ", or ");
     if (prompt)
         put_columns(text, size, "prompt-completion", pair, (const char *const[]){prompt, answer});
+}
+
+/* ---- pairs ---- */
+
+/* Names of the better and the worse answer of a pair. */
+static const char *const answers_of_pairs[][2] = {
+    {"chosen", "rejected"}, {"accepted", "rejected"},     {"preferred", "dispreferred"}, {"preferred", "rejected"}, {"better", "worse"},
+    {"good", "bad"},        {"positive", "negative"}, {"winner", "loser"},           {"win", "lose"},           {"response_w", "response_l"},
+};
+enum { PAIRS = sizeof answers_of_pairs / sizeof *answers_of_pairs, DEEPEST = 8 };
+
+/* Look for a pair in the object at j, whose path is "" or ends with a dot. 1: found. */
+static int find_pair(struct tune_json *j, const char *path, int depth, char *text, size_t size)
+{
+    struct tune_text key;
+    bool seen[PAIRS][2] = {{false}};
+    char prompt[101] = "", inner[256], name[101];
+    int more, found = 0;
+    TRY(tune_json_object(j));
+    while ((more = tune_json_key(j, &key)) == 1) {
+        snprintf(name, sizeof name, "%s", key.data);
+        for (int p = 0; p < PAIRS; p++)
+            for (int k = 0; k < 2; k++)
+                seen[p][k] = seen[p][k] || !strcmp(name, answers_of_pairs[p][k]);
+        if (!*prompt && is_one_of(name, prompts))
+            snprintf(prompt, sizeof prompt, "%s", name);
+        bool deeper = !found && depth < DEEPEST && tune_json_peek(j) == TUNE_JSON_OBJECT &&
+                      snprintf(inner, sizeof inner, "%s%s.", path, name) < (int)sizeof inner;
+        int inside = deeper ? find_pair(j, inner, depth + 1, text, size) : tune_json_skip(j);
+        TRY(inside);
+        found |= deeper && inside == 1;
+    }
+    TRY(more);
+    for (int p = 0; p < PAIRS && !found; p++)
+        if (seen[p][0] && seen[p][1]) {
+            char value[3 * VALUE] = "";
+            const char *const names[] = {"prompt", "chosen", "rejected"}, *const columns[] = {prompt, answers_of_pairs[p][0], answers_of_pairs[p][1]};
+            for (int k = 0; k < 3; k++)
+                if (*columns[k] && (*path || strcmp(names[k], columns[k])))
+                    tune_append(value, sizeof value, "%s%s=%s%s", *value ? "," : "", names[k], path, columns[k]);
+            put(text, size, "columns", value);
+            found = 1;
+        }
+    return found;
+}
+
+bool tune_columns_suggest_pairs(char *text, size_t size, struct tune_json *j)
+{
+    struct tune_error before;
+    tune_error_save(&before);
+    *text = 0;
+    bool found = find_pair(j, "", 0, text, size) == 1;
+    tune_error_restore(&before);
+    tune_blank_controls(text);
+    return found;
 }

@@ -2,7 +2,10 @@
 #ifndef TUNE_DATASETS_SUGGEST_H
 #define TUNE_DATASETS_SUGGEST_H
 
+#include <stdbool.h>
+
 #include "datasets/columns.h"
+#include "files/json.h"
 
 /* tune_columns_suggest - "give `text_field` body, or `format` ...", as a user would type it. If the
  * columns are those of a format but for one, that one is named first. texts: the count columns that
@@ -13,5 +16,9 @@ void tune_columns_suggest(char *text, size_t size, const struct tune_columns *ha
 /* tune_columns_suggest_messages - the same for a list of messages at this path. from_value: their
  * keys are from and value, else role and content. */
 void tune_columns_suggest_messages(char *text, size_t size, const char *path, bool from_value);
+
+/* tune_columns_suggest_pairs - "`columns` prompt=a.question,chosen=a.good,rejected=a.bad" for the row
+ * at j, if one of its objects has the two answers of a pair. */
+bool tune_columns_suggest_pairs(char *text, size_t size, struct tune_json *j);
 
 #endif

@@ -31,16 +31,35 @@ struct fields {
     int rank;         /* rank of the chosen field: 3 text, 2 output, 1 content, 0 another string */
 };
 
+enum { DEEPEST = 8 }; /* objects and lists in each other that are searched */
+
+static int read_list(struct tune_json *j, const char *name, int depth, struct fields *f);
+static int read_object(struct tune_json *j, const char *name, int depth, struct fields *f);
+
+/* Read the value of a key in what stands at this path: its lists, at any depth. */
+static int read_inside(struct tune_json *j, const char *path, const char *key, int depth, struct fields *f)
+{
+    char inner[256];
+    enum tune_json_type type = tune_json_peek(j);
+    if (depth >= DEEPEST || snprintf(inner, sizeof inner, "%s.%.100s", path, key) >= (int)sizeof inner)
+        return tune_json_skip(j);
+    return type == TUNE_JSON_ARRAY    ? read_list(j, inner, depth + 1, f)
+           : type == TUNE_JSON_OBJECT ? read_object(j, inner, depth + 1, f)
+                                      : tune_json_skip(j);
+}
+
 /* Read the array at j, the value of `name`. The first object of a list of objects says whether they
  * are messages, or which of its strings may be an answer. */
-static int read_list(struct tune_json *j, const char *name, struct fields *f)
+static int read_list(struct tune_json *j, const char *name, int depth, struct fields *f)
 {
     static const char *const known[] = {"content", "text", "answer", "output"};
     struct tune_text key;
+    char item[256];
     int more, best = 0, role = 0, from = 0;
     TRY(tune_json_array(j));
     for (bool first = true; (more = tune_json_item(j)) == 1; first = false) {
-        if (!first || *f->nested || *f->messages || tune_json_peek(j) != TUNE_JSON_OBJECT) {
+        if (!first || *f->nested || *f->messages || tune_json_peek(j) != TUNE_JSON_OBJECT ||
+            snprintf(item, sizeof item, "%s.0", name) >= (int)sizeof item) {
             TRY(tune_json_skip(j));
             continue;
         }
@@ -49,6 +68,7 @@ static int read_list(struct tune_json *j, const char *name, struct fields *f)
         TRY(tune_json_object(j));
         while ((more = tune_json_key(j, &key)) == 1) {
             int rank = 0;
+            char inner[101];
             for (int k = 0; k < 4; k++)
                 if (tune_text_equal(key, known[k]))
                     rank = k + 1;
@@ -58,11 +78,12 @@ static int read_list(struct tune_json *j, const char *name, struct fields *f)
                 best = rank;
                 snprintf(f->nested, sizeof f->nested, "%s.0.%.100s", name, key.data);
             }
-            TRY(tune_json_skip(j));
+            snprintf(inner, sizeof inner, "%s", key.data); /* the key lies in the reader's buffer */
+            TRY(read_inside(j, item, inner, depth, f));
         }
         TRY(more);
-        f->from_value = from == 2;
         if (role == 2 || from == 2) {
+            f->from_value = from == 2;
             snprintf(f->messages, sizeof f->messages, "%s", name);
             *f->nested = 0;
         }
@@ -73,15 +94,15 @@ static int read_list(struct tune_json *j, const char *name, struct fields *f)
 }
 
 /* Read the object at j, the value of `name`, and its lists. */
-static int read_object(struct tune_json *j, const char *name, struct fields *f)
+static int read_object(struct tune_json *j, const char *name, int depth, struct fields *f)
 {
     struct tune_text key;
-    char path[256];
+    char inner[101];
     int more;
     TRY(tune_json_object(j));
     while ((more = tune_json_key(j, &key)) == 1) {
-        snprintf(path, sizeof path, "%s.%.100s", name, key.data);
-        TRY(tune_json_peek(j) == TUNE_JSON_ARRAY ? read_list(j, path, f) : tune_json_skip(j));
+        snprintf(inner, sizeof inner, "%s", key.data);
+        TRY(read_inside(j, name, inner, depth, f));
     }
     return more;
 }
@@ -89,8 +110,8 @@ static int read_object(struct tune_json *j, const char *name, struct fields *f)
 /* True for names of columns that are no text to train on. */
 static bool is_label(const char *name)
 {
-    static const char *const labels[] = {"id", "_id", "uuid", "uid", "name", "version", "type", "category", "source", "url", "lang",
-                                         "language", "date", "split"};
+    static const char *const labels[] = {"id", "_id", "uuid", "uid", "guid", "sha", "sha1", "sha256", "md5", "hash", "name", "version", "type",
+                                         "category", "source", "url", "lang", "language", "date", "split", "timestamp"};
     size_t n = strlen(name);
     return tune_name_find(labels, (int)(sizeof labels / sizeof *labels), name) >= 0 || (n > 3 && !strcmp(name + n - 3, "_id"));
 }
@@ -133,8 +154,8 @@ static int read_fields(struct tune_json *j, struct fields *f)
         char name[101];
         snprintf(name, sizeof name, "%s", key.data);
         enum tune_json_type type = tune_json_peek(j);
-        TRY(type == TUNE_JSON_ARRAY    ? read_list(j, name, f)
-            : type == TUNE_JSON_OBJECT ? read_object(j, name, f)
+        TRY(type == TUNE_JSON_ARRAY    ? read_list(j, name, 0, f)
+            : type == TUNE_JSON_OBJECT ? read_object(j, name, 0, f)
                                        : tune_json_skip(j));
     }
     TRY(more);

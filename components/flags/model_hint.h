@@ -12,8 +12,8 @@
  * Returns text. */
 const char *tune_model_hint(const char *name, char *text, size_t size);
 
-/* tune_model_in - the checkpoint of a run's folder that stands for its model: the best one, else the
- * newest. false: the folder has none. */
+/* tune_model_in - the checkpoint that stands for the model of a run's folder: the best one, else
+ * the newest. false: the folder has none. */
 bool tune_model_in(const char *folder, char path[TUNE_PATH_MAX], bool *best);
 
 #endif

@@ -199,7 +199,7 @@ static void fields(void **state)
     assert_string_equal(text_of(d, 0), "a");
     tune_dataset_free(d);
     assert_null(OPEN_AS("f.jsonl", "{\"question\": \"q\", \"answer\": \"a\"}", .text_field = "anwser"));
-    assert_error_has("f.jsonl: no field \"anwser\"; its rows have: question, answer (choose with `text_field`)");
+    assert_error_has("f.jsonl: no field \"anwser\" (the nearest is answer); its rows have: question, answer (choose with `text_field`)");
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     assert_null(OPEN_AS("f.txt", "hello", .text_field = "text"));
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);

@@ -83,6 +83,7 @@ printf '\n\n' >bad.jsonl && refused "a set of empty lines" 1 "bad.jsonl" fit --d
 refused "no such file" 2 "absent.jsonl" fit --dataset absent.jsonl
 refused "a folder as data" 2 "is a folder with a model" fit --dataset model
 refused "no such --text-field" 2 'no field "nonsense"; its rows have: text' fit --text-field nonsense
+refused "a column of --columns that the file has not" 2 '--columns: the file has no column "Txt" (the nearest is text); it has: text' fit --columns prompt=Txt,completion=text
 printf '{"text": "one two three"}\n' >bad.jsonl
 refused "no label at all names a row" 1 "bad.jsonl:1" fit --dataset bad.jsonl --max-length 1 --overwrite
 refused "a response template that never comes" 1 "good.jsonl:" fit --response-template '### nothing' --overwrite

@@ -32,6 +32,8 @@ rows odd.jsonl 9 '{"id": 1, "talk": {"messages": [{"role": "user", "content": "a
 PUT='s/$/ --chat-template chatml/' tip 'the messages of a conversation are in [^ ]+; give <--format messages --columns [^ ]+>' $fit --dataset odd.jsonl
 rows odd.jsonl 9 '{"id": 1, "talk": [{"from": "human", "value": "a%s"}, {"from": "gpt", "value": "b"}]}'
 PUT='s/$/ --chat-template chatml/' tip 'give <--format sharegpt --columns [^ ]+>' $fit --dataset odd.jsonl
+rows odd.jsonl 9 '{"id": 1, "meta": {"x": {"turns": [{"talk": [{"role": "user", "content": "a%s"}, {"role": "assistant", "content": "b"}]}]}}}'
+PUT='s/$/ --chat-template chatml/' tip 'give <--format messages --columns messages=meta\.x\.turns\.0\.talk>' $fit --dataset odd.jsonl
 rows odd.jsonl 9 '{"q": "ask %s", "completion": "say %s"}'
 PUT='s/COLUMN/q/' tip '\(<--columns [^ ]+=COLUMN> says which one is meant\)' $fit --dataset odd.jsonl --format prompt-completion
 rows odd.jsonl 9 '{"prompt": "q%s", "question": "b"}'
@@ -62,8 +64,8 @@ rows odd.jsonl 9 '{"prompt": "q%s", "chosen": "x", "rejected": "y"}'
 tip 'To train on the chosen answers alone: <--format prompt-completion --columns completion=chosen>' $fit --dataset odd.jsonl
 rows odd.jsonl 9 '{"chosen": [{"role": "user", "content": "a%s"}, {"role": "assistant", "content": "b"}], "rejected": [{"role": "user", "content": "a%s"}, {"role": "assistant", "content": "c"}]}'
 PUT='s/$/ --chat-template chatml/' tip 'To train on the chosen conversations alone: <--format messages --columns messages=chosen>' $fit --dataset odd.jsonl
-rows odd.jsonl 9 '{"prompt": "q%s", "good": "x", "bad": "y"}'
-PUT='s/=COLUMN,/=good,/; s/COLUMN/bad/' tip '\(<--columns chosen=COLUMN,rejected=COLUMN> says which' "$BUILD/finetune_dpo" --model model --max-length 64 --max-steps 1 --no-save --output r --overwrite --dataset odd.jsonl
+rows odd.jsonl 9 '{"prompt": "q%s", "one": "x", "two": "y"}'
+PUT='s/=COLUMN,/=one,/; s/COLUMN/two/' tip '\(<--columns chosen=COLUMN,rejected=COLUMN> says which' "$BUILD/finetune_dpo" --model model --max-length 64 --max-steps 1 --no-save --output r --overwrite --dataset odd.jsonl
 ALONE="$fit --dataset m.jsonl" tip 'the column text is not read \(<--format text> trains on it\)' $fit --dataset m.jsonl --chat-template chatml
 PUT='s/$/ my.jsonl,pc.jsonl --mix 1,1/' tip 'there is one data set; name several in <--dataset>, with commas' $fit --dataset my.jsonl --mix 1
 
@@ -129,6 +131,8 @@ PUT="s~--resume~& $good~; s/\$/ 1e-4/" ALONE=$BUILD/finetune_full \
 rows odd.jsonl 9 '{"messages": [{"role": "user", "content": "a%s"}, {"role": "user", "content": "c"}, {"role": "assistant", "content": "b"}]}'
 CODE=1 tip '; <--strict> refuses such rows' $fit --dataset odd.jsonl --chat-template chatml
 pairs="$BUILD/finetune_dpo --model model --max-length 96 --threads 1 --no-save --max-steps 1 --output r --overwrite"
+rows odd.jsonl 9 '{"id": 1, "data": {"pair": {"better": "a%s", "worse": "b", "question": "c"}}}'
+tip 'It has: id, data; give <--columns prompt=data\.pair\.question,chosen=data\.pair\.better,rejected=data\.pair\.worse>' $pairs --dataset odd.jsonl
 rows odd.jsonl 9 '{"topic": "ask %s", "chosen": "yes %s", "rejected": "no"}'
 PUT='s/NAME/topic/' tip 'the two answers begin differently [^;]*; give <--columns prompt=NAME>' $pairs --dataset odd.jsonl
 tip 'or <--format preference> to train without a prompt' $pairs --dataset odd.jsonl

@@ -159,7 +159,7 @@ static void list_whole(struct tune_table *t, const struct tune_run *r)
     add_time(t, r->ended_s);
 }
 
-/* What runs are sorted by, and the unit it has in each. */
+/* A run, with the value that it is sorted by, and the unit of that. */
 struct sorted {
     struct tune_run *run;
     struct tune_value value;
