@@ -121,6 +121,11 @@ static void dora()
             both b(TUNE_F32, M, r, 0.1f, 5), p(TUNE_F32, M, r, 0.1f, 6),
                 a(TUNE_F32, r, r, 0.01f, 7);
             both w(TUNE_F32, M, 50, 1, 8);
+            if (M > 1) { /* a row of zeros has no direction */
+                memset(w.first.data(), 0, 50 * 4);
+                memset(b.first.data(), 0, (size_t)r * 4);
+                w.reset(), b.reset();
+            }
             tune_row_squares(cpu, &squares.c, &w.c);
             must(cudaMemcpy((void *)squares.g.data.at, (void *)squares.c.data.at, squares.size,
                             cudaMemcpyHostToDevice));

@@ -57,25 +57,34 @@ static void finish()
 {
     verdict v;
     for (double clip : {0.0, 0.01, 100.0})
-        for (double divisor : {0.0, 5.0})
-            for (double squares : {3.0, (double)INFINITY}) {
-                tune_scalars first = a_step();
-                first.divisor = divisor;
-                first.square_sum = squares;
-                both s(first);
-                tune_finish_step(cpu, s.c.data, clip);
-                /* infinity less infinity is no distance: compare the others */
-                if (squares > 1e300) {
-                    int status = tune_cuda_finish_step(&cuda, s.g.data, clip);
-                    check("finish_step: not finite",
-                          status == 0 && on_cuda(s, offsetof(tune_scalars, gradient_scale)) == 0 &&
-                              on_cuda(s, offsetof(tune_scalars, not_finite)) == 1 &&
-                              on_cuda(s, offsetof(tune_scalars, updates)) == 7);
-                    continue;
+        for (double divisor : {0.0, 5.0}) {
+            tune_scalars first = a_step();
+            first.divisor = divisor;
+            both s(first);
+            tune_finish_step(cpu, s.c.data, clip);
+            compare(&v, {&s}, [&] { return tune_cuda_finish_step(&cuda, s.g.data, clip); });
+            /* infinity less infinity is no distance: look at the others */
+            for (double bad : {(double)INFINITY, (double)NAN})
+                for (bool loss : {false, true}) {
+                    tune_scalars broken = first;
+                    (loss ? broken.loss_sum : broken.square_sum) = bad;
+                    both b(broken);
+                    int status = tune_cuda_finish_step(&cuda, b.g.data, clip);
+                    check(loss ? "finish_step: the loss is not finite"
+                               : "finish_step: the gradients are not finite",
+                          status == 0 && on_cuda(b, offsetof(tune_scalars, gradient_scale)) == 0 &&
+                              on_cuda(b, offsetof(tune_scalars, not_finite)) == 1 &&
+                              on_cuda(b, offsetof(tune_scalars, updates)) == 7);
                 }
-                compare(&v, {&s}, [&] { return tune_cuda_finish_step(&cuda, s.g.data, clip); });
-            }
+        }
     judge("finish_step", v);
+    /* clip_grad_norm_ of PyTorch divides by the norm and 1e-6 */
+    tune_scalars small = a_step();
+    small.square_sum = 3e-6 * small.labels * 3e-6 * small.labels;
+    both s(small);
+    check("finish_step: 1e-6 is added to the norm",
+          tune_cuda_finish_step(&cuda, s.g.data, 3e-6) == 0 &&
+              fabs(on_cuda(s, offsetof(tune_scalars, gradient_scale)) * small.labels - 0.75) < 1e-9);
 }
 
 static void squares()
