@@ -64,4 +64,24 @@ measuring oom oom 8
 kill -9 "$(field "$(echo "$claims" | sed -n 1p)" pid)"
 is "out of memory, as Slurm would say it (not made here): a row with the reason" eval 'ended 0 && says "failed .*Slurm ended job [0-9_]+ on n[1-4]: OUT_OF_MEMORY" && whole oom 1000 1008 && [ "$(rows oom status | grep -c failed)" = 1 ]'
 idle
+
+# ---- values of --env ----
+cat >work.sh <<E2
+#!/bin/sh
+echo "\$TUNE_INPUT_A \$MY_TOKEN" >>$tmp/seen
+until [ -e $tmp/go ]; do sleep 0.1; done
+echo "{\"t\": 1}" >"\$TUNE_OUTPUT/report.json"
+E2
+echo hf_SECRET >secret
+printf "%s\n" "6000 it's hf_SECRET" "6001 it's hf_SECRET" >expected
+space env.yaml 6000 6002
+(umask 022 && exec "$sweep" env.yaml --experiments work.json --store env --share-cores --launcher slurm --name env --env "MY_TOKEN=it's hf_SECRET" --env-secrets >env.out 2>&1) &
+pid=$! op=env
+is "--env: the values reach the programs of jobs" eval 'await $pid has 2 seen && sort seen | diff expected -'
+none "... they stand in no file of the store or of Slurm that others can read" "$(find env "$cluster" -type f -perm /044 -exec grep -lF -f secret {} +)"
+none "... nor in what Slurm says of a job" "$(for job in $(squeue -h -o %A); do scontrol show job -d "$job"; scontrol write batch_script "$job" -; done | grep -F -f secret)"
+none "... nor on a command line but ours" "$(grep -lF -f secret /proc/[0-9]*/cmdline 2>/dev/null | grep -v "^/proc/$pid/")"
+touch go
+is "... and nothing is left of them" eval 'ended 0 && says "^# finished +2 valid" && [ -z "$(grep -rlF -f secret env)" ] && [ ! -e env/launch ]'
+idle
 finish
