@@ -1,6 +1,6 @@
 #!/bin/sh
-# sweep_ssh.sh - sweep --launcher 'ssh HOST', with an sshd of its own on loopback; and other commands before the command that measures.
-# Called by `make test-slurm`, as root.
+# sweep_ssh.sh - sweep --launcher 'ssh HOST', with an sshd of its own on loopback. Called by `make test-slurm`, as root. Other commands:
+# tests/sweeps/test_launcher.sh.
 . tests/tap.sh
 sweep=$BUILD/sweep samples=$BUILD/samples
 cd "$tmp" || exit 1
@@ -8,15 +8,6 @@ cd "$tmp" || exit 1
 says() { grep -qE -e "$1" shown || { cat shown; false; }; }
 launch() { s=$1 st=$2; shift 2; timeout 200 "$sweep" "$s" --experiments work.json --store "$st" --share-cores "$@" >shown 2>&1; }
 
-space s.yaml 20 50 0.2
-is "two commands: each measures a part" eval 'launch s.yaml st --launcher env --launcher "nice -n 1" && says "^# finished +30 valid" && whole st 20 50 && [ "$(ls st/*.h5 | wc -l)" = 2 ]'
-is "... each program ran once" eval '[ "$(sort -n log | uniq -d)" = "" ] && [ ! -e st/launch ]'
-is "the same as one list" eval 'space two.yaml 100 110 0.1 && launch two.yaml st --launcher "env,nice -n 1" && says "^# finished +10 valid"'
-is "a command that does not start: said, and the other one measures" eval 'space three.yaml 200 210 0.1 && launch three.yaml st --launcher "/nowhere/run" --launcher env && says "^# /nowhere/run: exit code 127: .*it is not used any more" && says "^# finished +10 valid"'
-refused "none starts" 3 "no host measures any more; 10 points are left" eval 'space four.yaml 300 310 0.1; "$sweep" four.yaml --experiments work.json --store st --share-cores --launcher /nowhere/run >/dev/null'
-refused "slurm is no command" 2 "slurm stands alone" "$sweep" s.yaml --experiments work.json --store st --launcher slurm,env
-mkdir "a b"
-refused "a store whose path has a space" 2 "has no spaces" "$sweep" s.yaml --experiments work.json --store "a b/st" --launcher env
 if unshare -m true 2>/dev/null; then
     mkdir shared
     refused "a host that does not see the store" 3 "no host measures any more" eval 'space five.yaml 400 404 0.1; "$sweep" five.yaml --experiments work.json --store shared/st --launcher "unshare -m sh -c \"mount -t tmpfs none $tmp/shared; exec \\\$0 \\\$@\"" >shown'
