@@ -13,7 +13,11 @@ and, as an enemy:
   globs        resolve redirects to 100,000 addresses for curl         nested  the tree lists a file that is a folder, too
   longsha      the commit has 3 MB                                     lines   the commit stands behind 3 million line ends
   many         the tree lists 300,000 files more                       names   ... names with escape sequences
-  huge         ... a size of 23 digits
+  huge         ... a size of 23 digits                                 climbs  ... names that lead out of the folder, or hide
+  shorthash    ... a hash of 39 digits                                 pathhash  ... a hash that is a path
+  pathcommit   the commit is a path                                    forever the tree has 150 pages
+  circles      the hub redirects to itself again and again             around  the CDN does
+  plain        resolve redirects to https, the CDN from there to http  longer  the CDN sends a byte more, and says so
 Prints its two ports on one line, then serves until the process that started it ends.
 """
 import hashlib
@@ -29,6 +33,7 @@ ROOT = sys.argv[1]
 PARENT = os.getppid()
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TOKEN = "hf_secretForTests"
+EVIL = b"evil\n"
 broken = set()
 
 
@@ -72,11 +77,20 @@ def enemy(m, entries):
         more = ["data/f%06d.txt" % i for i in range(300000)] + ['data/a\\"b.txt', 'data/{"]}.txt']
     elif "names" in m:
         more = ["data/\x1b]0;pwned\x07.parquet", "data/\x9b31m.jsonl"]
+    elif "climbs" in m:
+        names = ("../out", "data/../../out", "a//b", "/out", ".hidden", "-rf", "data/.hidden", "data/-rf")
+        more = [name + end for name in names for end in (".parquet", ".safetensors")]
+        more += ["tokenizer/../../../out.json", "tokenizer/sub.json"]
     else:
         more = []
+    config = next((e for e in entries if e["path"] == "config.json"), {})
     if "huge" in m:
-        next(e for e in entries if e["path"] == "config.json")["size"] = 99999999999999999999999
-    return [{"type": "file", "oid": "1" * 40, "size": 5, "path": p} for p in more] + entries
+        config["size"] = 99999999999999999999999
+    if "shorthash" in m:
+        config["oid"] = "1" * 39
+    if "pathhash" in m:
+        config["oid"] = "../" * 13 + "x"
+    return [{"type": "file", "oid": blob(EVIL), "size": len(EVIL), "path": p} for p in more] + entries
 
 
 def listing():
@@ -130,6 +144,8 @@ class Hub(Handler):
             model = {"_id": "1", "id": "owner/tiny", "siblings": files, "sha": COMMIT, "tags": ["x\\\"}]{"]}
             if "longsha" in m:
                 model["sha"] = "a" * 3000000
+            if "pathcommit" in m:
+                model["sha"] = "../../main"
             if "lines" in m:
                 model["sha"] = "0" * 65
             return self.answer(200, (b"\n" * 3000000 if "lines" in m else b"") + json.dumps(model).encode())
@@ -141,20 +157,28 @@ class Hub(Handler):
         if url.path.startswith("/cache/"):
             data = read(unquote(url.path[7:]))
             return self.answer(200, data, ETag=f'W/"{blob(data)}"', X_Repo_Commit=COMMIT)
+        if "climbs" in m:
+            return self.answer(200, EVIL)
         self.answer(404, b"{}")
 
     def tree(self, query, m):
         if "notree" in m:
             return self.answer(200, b'[{"type":"file","path":"config.json')
         entries = enemy(m, listing())
-        if "pages" not in m:
+        if "pages" not in m and "forever" not in m:
             return self.answer(200, json.dumps(entries, indent=None if "many" in m else 1, ensure_ascii="names" not in m).encode())
         at = int(query.get("cursor", ["0"])[0])
         link = f'<http://127.0.0.1:{hub.server_port}/api/models/owner/tiny/tree/{COMMIT}?recursive=true&cursor={at + 2}>; rel="next"'
-        self.answer(200, json.dumps(entries[at : at + 2]).encode(), **({"Link": link} if at + 2 < len(entries) else {}))
+        more = at + 2 < max(len(entries), 300 if "forever" in m else 0)
+        self.answer(200, json.dumps(entries[at : at + 2]).encode(), **({"Link": link} if more else {}))
 
     def resolve(self, name, m):
+        hop = int(parse_qs(urlsplit(self.path).query).get("hop", ["0"])[0])
+        if "circles" in m and hop < 20:
+            return self.answer(302, Location=f"{urlsplit(self.path).path}?hop={hop + 1}")
         data = read(name)
+        if data is None and "climbs" in m:
+            data = EVIL
         if data is None:
             return self.answer(404)
         if "gated" in m:
@@ -163,6 +187,8 @@ class Hub(Handler):
         if "wrongetag" in m:
             etag = "1" * len(etag)
         to = f"http://127.0.0.1:{cdn.server_port}/{quote(name)}?sign=a%2Fb&c=d" if lfs(name) else f"/cache/{quote(name)}"
+        if "plain" in m and lfs(name):
+            to = to.replace("http", "https", 1)
         if "globs" in m and lfs(name):
             to = f"http://127.0.0.1:{cdn.server_port}/[1-100000]"
         self.answer(302, Location=to, X_Linked_Etag=f'"{etag}"', X_Linked_Size=str(len(data)), X_Repo_Commit=COMMIT)
@@ -176,15 +202,25 @@ class Cdn(Handler):
         data = read(name)
         if data is None:
             return self.answer(404)
+        if "plain" in m and "again" not in url.query:
+            return self.answer(302, Location=f"http://127.0.0.1:{cdn.server_port}{self.path}&again")
+        if "around" in m and url.query.count("again") < 100:
+            return self.answer(302, Location=f"{self.path}&again")
+        if "longer" in m:
+            data += b"x"
         if "endless" in m:
             self.send_response(200)
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
+            sent = 0
             try:
-                for _ in range(3000):
+                while sent < 3000:
                     self.wfile.write(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+                    sent += 1
             except OSError:
                 pass
+            with open(beside("log"), "a") as f:
+                f.write(f"Cdn sent {sent}\n")
             self.close_connection = True
             return None
         if "garble" in m:
