@@ -17,7 +17,7 @@ void tune_columns_suggest(char *text, size_t size, const struct tune_columns *ha
  * keys are from and value, else role and content. */
 void tune_columns_suggest_messages(char *text, size_t size, const char *path, bool from_value);
 
-/* tune_columns_suggest_pairs - "`columns` prompt=a.question,chosen=a.good,rejected=a.bad" for the row
+/* tune_columns_suggest_pairs - "`columns` prompt=a.ask,chosen=a.good,rejected=a.bad" for the row
  * at j, if one of its objects has the two answers of a pair. */
 bool tune_columns_suggest_pairs(char *text, size_t size, struct tune_json *j);
 
