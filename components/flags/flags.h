@@ -476,9 +476,6 @@ extern const struct tune_service tune_plan_memory;
      "checkpoint. All options come from there"}, \
     {"log-every", TUNE_FREE(TUNE_INT), &(f).log.log_every, "1", "[1,100000]", "steps", \
      "steps between log lines"}, \
-    {"verbose", TUNE_FREE(TUNE_BOOL), &(f).log.verbose, "false", "", "", \
-     "print the whole header, with weights, memory, disk and the source of each option. The run " \
-     "folder has all of it anyway"}, \
     {"logger", TUNE_FREE(TUNE_STRING), &(f).logger, "jsonl", "", "", \
      "more files of metrics, with commas: csv, tensorboard. JSON lines are always written"}, \
     {"save-every", TUNE_FREE(TUNE_INT), &(f).checkpoint.save_every, "0", "[0,inf)", "steps", \
@@ -487,6 +484,9 @@ extern const struct tune_service tune_plan_memory;
     {"keep-last", TUNE_FREE(TUNE_INT), &(f).checkpoint.keep_last, "0", "[0,inf)", "checkpoints", \
      "newest checkpoints to keep; 0: all. The best and the final one are kept too"}, \
     TUNE_OPTION_MORE, \
+    {"verbose", TUNE_FREE(TUNE_BOOL), &(f).log.verbose, "false", "", "", \
+     "print the whole header, with weights, memory, disk and the source of each option. The run " \
+     "folder has all of it anyway"}, \
     {"requeue", TUNE_OF_SESSION(TUNE_BOOL), &(f).requeue, "false", "", "", \
      "go on with the run in --output if this command began it, else begin it. In a Slurm job, a " \
      "signal such as that of the time limit also puts the job back into the queue"}, \

@@ -1,5 +1,5 @@
-/* model_place.c - what --model and --adapter may mean beside a folder of a model: a run, a name in
- * models/ or runs/, a file in the folder; and the base that an adapter names. */
+/* model_place.c - what --model and --adapter may mean beside a folder of a model. That is a run, a
+ * name in models/ or runs/, or a file in the folder. An adapter names its base. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -95,8 +95,8 @@ int tune_flags_requeued(struct tune_flags *flags);
 int tune_flags_check_run(struct tune_flags *flags);
 
 /* tune_flags_find_places - replace --model, --adapter and --compare-model by the folder that they
- * mean: the best or newest checkpoint of a run, a name in models/ or runs/, the folder of a file.
- * Take the base that an adapter names. state->said says each. */
+ * mean. That is a run's best or newest checkpoint, a name in models/ or runs/, or the folder of a
+ * file. Take the base that an adapter names. state->said says each. */
 int tune_flags_find_places(struct tune_flags *flags);
 
 /* Room for a value of any type. */
