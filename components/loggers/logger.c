@@ -450,7 +450,7 @@ static double eta(const struct tune_logger *log, const struct tune_progress *at)
 static int show(struct tune_logger *log, const struct tune_progress *at, const struct tune_step_record *r, double loss)
 {
     struct tune_line_step s = {.step = r->step, .planned = at->planned_steps, .loss = loss, .norm = r->grad_norm,
-                               .lr = r->lr, .eta_s = eta(log, at), .diverged = tune_logger_diverged(log)};
+                               .lr = r->lr, .eta_s = eta(log, at), .own = log->own, .diverged = tune_logger_diverged(log)};
     s.step_s = log->line_steps ? log->line_s / (double)log->line_steps : 0;
     s.tokens_per_s = log->line_s > 0 ? (double)log->line_tokens / log->line_s : 0;
     log->line_steps = log->line_tokens = 0;

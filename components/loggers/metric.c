@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "files/cjson.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "loggers/state.h"
 
@@ -88,13 +89,16 @@ void tune_logger_stamp_metrics(struct tune_logger *log, int64_t step)
 
 bool tune_logger_put_metrics(struct tune_logger *log, struct cJSON *line, int64_t step)
 {
-    int kept = 0;
+    int kept = 0, shown = 0;
     bool good = true;
+    *log->own = 0;
     for (int i = 0; i < log->held_count; i++) {
         const struct tune_own_metric *m = &log->metrics_held[i];
-        if (m->step == step)
+        if (m->step == step) {
+            if (shown++ < 4) /* the metrics have all */
+                tune_append(log->own, sizeof log->own, "%s%s %.4g", *log->own ? " | " : "", m->name, m->value);
             good = good && tune_cjson_put_number(line, m->name, m->value);
-        else if (m->step == 0 || m->step > step)
+        } else if (m->step == 0 || m->step > step)
             log->metrics_held[kept++] = *m;
     }
     log->held_count = kept;

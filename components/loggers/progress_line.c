@@ -76,7 +76,7 @@ static const char *step_text(char text[64], const struct tune_line_step *s)
 /* Take the widest of three texts that fits. The bar gets the remaining room. */
 void tune_line_bar(char *text, size_t size, const struct tune_line_step *s, int width)
 {
-    char eta[32], step[64], figures[160];
+    char eta[32], step[64], figures[320];
     int room = width > 1 ? width - 1 : 0; /* a character in the last column makes some terminals
                                            * wrap */
     const char *left = eta_text(eta, s->eta_s);
@@ -90,6 +90,9 @@ void tune_line_bar(char *text, size_t size, const struct tune_line_step *s, int 
         n = snprintf(figures, sizeof figures, "%s %.4f %s", step, s->loss, left);
     if (n > room)
         n = snprintf(figures, sizeof figures, "%s %.4f", step, s->loss);
+    int own = s->own ? (int)strlen(s->own) : 0;
+    if (own > 0 && n + 2 + own + (int)strlen("100% [] ") + 10 <= room && n + 2 + own < (int)sizeof figures)
+        n += snprintf(figures + n, sizeof figures - (size_t)n, "  %s", s->own);
     int bar = room - n - (int)strlen("100% [] ");
     bar = bar > 40 ? 40 : bar;
     if (s->planned <= 0 || bar < 6) {
@@ -136,8 +139,9 @@ int tune_line_step(struct tune_line *line, const struct tune_line_step *s, doubl
         return draw(line, s);
     }
     char eta[32], step[64];
-    fprintf(line->out, "step %s | loss %7.4f | norm %6.2f | lr %.1e | %6.0f ms | %7.0f tok/s | ETA %s%s\n", step_text(step, s),
-            s->loss, s->norm, s->lr, s->step_s * 1e3, s->tokens_per_s, eta_text(eta, s->eta_s), s->diverged ? " | diverged" : "");
+    fprintf(line->out, "step %s | loss %7.4f | norm %6.2f | lr %.1e | %6.0f ms | %7.0f tok/s | ETA %s%s%s%s\n", step_text(step, s),
+            s->loss, s->norm, s->lr, s->step_s * 1e3, s->tokens_per_s, eta_text(eta, s->eta_s), s->own && *s->own ? " | " : "",
+            s->own ? s->own : "", s->diverged ? " | diverged" : "");
     return flushed(line);
 }
 

@@ -28,6 +28,7 @@ struct tune_line_step {
     int64_t step, planned; /* 0: unknown */
     double loss, norm, lr, step_s, tokens_per_s;
     double eta_s;          /* negative: unknown */
+    const char *own;       /* a recipe's own numbers, such as "reward 0.5 | kl 0.1"; NULL: none */
     bool diverged;         /* the line ends with that word */
 };
 

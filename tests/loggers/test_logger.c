@@ -609,6 +609,13 @@ static void bar(void **state)
     }
     tune_line_bar(text, sizeof text, &s, 80);
     assert_string_equal(text, "  1% [...................] step   12/1170  loss 1.8432  9943 tok/s  ETA 0:12:31");
+    s.own = "reward 0.5"; /* where there is room */
+    tune_line_bar(text, sizeof text, &s, 110);
+    assert_non_null(strstr(text, "  reward 0.5"));
+    assert_true(strlen(text) < 110);
+    tune_line_bar(text, sizeof text, &s, 60);
+    assert_null(strstr(text, "reward"));
+    s.own = NULL;
     tune_line_bar(text, sizeof text, &s, 40);
     assert_string_equal(text, "  12/1170 1.8432 9943/s 0:12:31");
     tune_line_bar(text, sizeof text, &s, 20);
@@ -820,6 +827,9 @@ static void own_metrics(void **state)
     assert_ok(tune_logger_record(log, &at, &last));
     tune_logger_free(log);
     assert_non_null(strstr(shown(), "\nstep 2: the"));
+    const char *own = strstr(shown(), " | reward 0.5 | layers.0/norm -3\n"); /* in the line of their step, and in no other */
+    assert_non_null(own);
+    assert_null(strstr(own + 10, "reward"));
     assert_null(strstr(shown(), "best\033"));
     fclose(screen);
     char *text;
