@@ -40,7 +40,7 @@ struct tune_logger {
                                        * none yet */
     struct tune_own_metric *metrics_held; /* numbers of steps that are not logged yet */
     int held_count, held_room;
-    char own[256];        /* the first four of the step at hand, as its line shows them: "reward 0.5" */
+    char own[256]; /* the first four of the step at hand, as its line shows them: "reward 0.5" */
     int gpus;             /* GPUs that the run computes on */
     double *values;       /* value of each declared property; NaN: not set */
 
