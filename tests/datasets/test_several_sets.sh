@@ -15,7 +15,7 @@ both="--model model --dataset a.jsonl,b.csv --columns ;prompt=question,completio
 fit() { # NAME OPTION...
     who=$1
     shift
-    "$BUILD/finetune_full" --output "$who" "$@" >"$who.out" 2>&1
+    "$BUILD/finetune_full" --verbose --output "$who" "$@" >"$who.out" 2>&1
     code=$?
     [ $code = 0 ] || tail -n 4 "$who.out"
     return $code
