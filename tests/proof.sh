@@ -94,7 +94,7 @@ score() {
             row = $0; sub(/^\{"row": */, "", row); sub(/,.*/, "", row)
             if (row in answered || !(row in right)) { print "row " row " is answered twice or not asked" >"/dev/stderr"; exit 1 }
             answered[row] = 1
-            sub(/.*"answer": *"/, ""); sub(/", *"end":.*/, ""); sub(/^ +/, ""); sub(/ +$/, "")
+            sub(/.*"answer": *"/, ""); sub(/", *"(expected|end)":.*/, ""); sub(/^ +/, ""); sub(/ +$/, "")
             n++; k += $0 == right[row]
         }
         END {

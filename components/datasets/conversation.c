@@ -20,6 +20,7 @@ int tune_conversation_begin(struct tune_conversation *c, size_t row_size)
 {
     forget_made(c);
     c->count = c->prompt_count = 0;
+    c->answered = false;
     c->adapted = 0;
     c->used = 0;
     if (row_size + 1 <= c->bytes_room)
@@ -423,8 +424,8 @@ int tune_conversation_check(struct tune_conversation *c, const char *name, int64
 int tune_conversation_open(struct tune_conversation *c, const char *name, int64_t line)
 {
     TRY(check_order(c, name, line));
-    if (has_role(c, c->count - 1, "assistant"))
-        c->count--;
+    c->answered = has_role(c, c->count - 1, "assistant");
+    c->count -= c->answered;
     if (c->count > 0 && !has_role(c, c->count - 1, "system"))
         return 0;
     return tune_error_set("%s:%lld: a conversation without a message to answer", name, (long long)line);

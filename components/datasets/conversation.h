@@ -34,6 +34,8 @@ struct tune_conversation {
     /* [count]; true: the message has "weight": 0, so it is not trained */
     bool *untrained;
     int prompt_count; /* messages of the prompt, if prompt and completion are lists */
+    /* tune_conversation_open dropped the assistant's message at the end; it is items[count] */
+    bool answered;
     char **made;      /* messages that were made from function calls, or joined */
     int made_count;
     char *bytes;      /* decoded contents */

@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "files/file.h"
+#include "files/json.h"
 
 #include "datasets/options.h"
 
@@ -128,6 +129,18 @@ int tune_dataset_number(const struct tune_dataset *d, int64_t row, const char *c
                         double *value);
 int tune_dataset_text(const struct tune_dataset *d, int64_t row, const char *column, char **text);
 int tune_dataset_lengths(struct tune_dataset *d, int32_t *lengths);
+
+/* What a row asks, in a set that is opened for its prompts (options.h). */
+struct tune_asked {
+    struct tune_text prompt;   /* as the model reads it, template and all; data NULL: not known */
+    struct tune_text expected; /* the row's own answer; data NULL: it has none */
+};
+
+/* tune_dataset_asked - the text of a row's prompt, and the answer that the row expects. That is its
+ * completion or output; in a conversation, the text of the assistant's message at its end. An empty
+ * answer is none. Free it with tune_asked_free. -1 with an error: a bad row. */
+int tune_dataset_asked(const struct tune_dataset *d, int64_t row, struct tune_asked *asked);
+void tune_asked_free(struct tune_asked *asked);
 
 /* Several sets as one: the rows of the first, then those of the second, and so on.
  * tune_dataset_join - join count sets. The joined set frees them. Facts of it hold for all: its

@@ -4,6 +4,7 @@
  *     joined.c         several sets as one
  *     dataset_facts.c  what is known of a set
  *     dataset_columns.c  columns that are not trained on
+ *     dataset_asked.c  prompts as text, and expected answers
  *     dataset_about.c  a set in words
  *     row_hash.c       what a row is known by
  *     dataset_show.c   rows as the model sees them */

@@ -320,7 +320,7 @@ extern const struct tune_service tune_plan_memory;
      "talk: lines from the standard input. /help lists its commands"}, \
     {"input", TUNE_STRING, &(f).generate.input, NULL, "", "", \
      "file of rows to answer, as --dataset of a training recipe. Columns of answers need not be " \
-     "there"}, \
+     "there; where they are, answers are compared with them"}, \
     {"output", TUNE_STRING, &(f).generate.output, NULL, "", "", \
      "file for the answers to --input, a line of JSON each. One that is there is continued. " \
      "Default: the standard output"}, \

@@ -313,6 +313,14 @@ int tune_answers_finish(struct tune_answers *a)
                 "%.0f tokens/s\n", (long long)a->rows, (long long)a->all_prompt_tokens,
                 (double)a->all_prompt_tokens / (a->prompt_s > 0 ? a->prompt_s : 1),
                 (long long)a->all_tokens, (double)a->all_tokens / (a->answer_s > 0 ? a->answer_s : 1));
+    if (a->expected > 0) {
+        fprintf(a->o.notes, "# exact match  %lld of %lld rows (%.1f %%)", (long long)a->matches[0], (long long)a->expected,
+                100.0 * (double)a->matches[0] / (double)a->expected);
+        if (a->o.sides > 1)
+            fprintf(a->o.notes, "; %s %lld (%.1f %%)", a->o.names[0], (long long)a->matches[1],
+                    100.0 * (double)a->matches[1] / (double)a->expected);
+        fprintf(a->o.notes, ": the answer is the expected one, but for white space at its ends\n");
+    }
     if (a->o.file && a->o.stop_signal && *a->o.stop_signal)
         fprintf(a->o.notes, "# the same command goes on where this one stopped\n");
     return 0;

@@ -13,10 +13,13 @@
  * signal. The text of one row is shown as it comes. Several rows become
  * lines of JSON, in the order of the rows:
  *
- *     {"row": 0, "answer": "Red.", "end": "token", "prompt_tokens": 9, "tokens": 3, "of": "5c..."}
+ *     {"row": 0, "prompt": "Name a colour.\n", "answer": "Red.", "expected": "Red.",
+ *      "exact_match": true, "end": "token", "prompt_tokens": 9, "tokens": 3, "of": "5c..."}
  *
- * row counts from 0. end is token, stop, length or context. of is a hash of the prompt, the weights
- * and the options. A file of answers is continued only by a run with the same ones. */
+ * row counts from 0. prompt is the text that the model read. A row without an answer of its own has
+ * no expected and no exact_match. exact_match: both answers are the same bytes, without the white
+ * space at their ends. end is token, stop, length or context. of is a hash of the prompt, the
+ * weights and the options. A file of answers is continued only by a run with the same ones. */
 #ifndef TUNE_ANSWERS_H
 #define TUNE_ANSWERS_H
 
@@ -86,7 +89,8 @@ int tune_answers_end(struct tune_answers *a);
 const char *tune_answers_text(const struct tune_answers *a, int slot, int side, size_t *size);
 const char *tune_answers_end_of(const struct tune_answers *a, int slot, int side);
 
-/* tune_answers_finish - after the last batch: tell how many rows were answered, and how fast. */
+/* tune_answers_finish - after the last batch: tell how many rows were answered, how fast, and how
+ * many answers are those that the rows expect; lines that were in the file count, too. */
 int tune_answers_finish(struct tune_answers *a);
 
 /* tune_get_answers - answers to prompts as the options say. text: for answers; notes: for all else.

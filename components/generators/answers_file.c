@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/print.h"
 #include "core/try.h"
+#include "datasets/dataset.h"
 #include "files/cjson.h"
 #include "files/file.h"
 #include "generators/answers_parts.h"
@@ -25,6 +26,51 @@ static int hash_of(struct tune_answers *a, int64_t row, char of[17])
     TRY(tune_prompts_hash(a->prompts, row, &hash));
     snprintf(of, 17, "%016" PRIx64, tune_hash64(&hash, sizeof hash, a->o.settings));
     return 0;
+}
+
+static bool is_white(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static struct tune_text trim(struct tune_text t)
+{
+    for (; t.size > 0 && is_white(t.data[0]); t.size--)
+        t.data++;
+    while (t.size > 0 && is_white(t.data[t.size - 1]))
+        t.size--;
+    return t;
+}
+
+static bool matches(struct tune_text answer, struct tune_text expected)
+{
+    answer = trim(answer), expected = trim(expected);
+    return answer.size == expected.size && memcmp(answer.data, expected.data, answer.size) == 0;
+}
+
+/* Count a line that is there already. Lines of earlier versions have no exact_match. */
+static int count_line(struct tune_answers *a, const cJSON *json, int64_t row)
+{
+    static const char *const names[TUNE_SIDES] = {"answer", "base_answer"};
+    static const char *const found[TUNE_SIDES] = {"exact_match", "base_exact_match"};
+    const cJSON *said = cJSON_GetObjectItemCaseSensitive(json, "expected");
+    struct tune_asked asked;
+    TRY(tune_prompts_asked(a->prompts, row, &asked));
+    const char *text = asked.expected.data;
+    int status = 0;
+    if (cJSON_IsString(said) && (!text || strcmp(said->valuestring, text) != 0))
+        status = tune_error_usage("%s:%lld: the row's expected answer is another one now; give another `output`, or "
+                                  "`overwrite`", a->o.file, (long long)row + 1);
+    for (int s = 0; s < a->o.sides && text && status == 0; s++) {
+        const cJSON *answer = cJSON_GetObjectItemCaseSensitive(json, names[s]);
+        const cJSON *match = cJSON_GetObjectItemCaseSensitive(json, found[s]);
+        a->matches[s] += cJSON_IsBool(match) ? cJSON_IsTrue(match)
+                         : cJSON_IsString(answer) &&
+                           matches((struct tune_text){answer->valuestring, strlen(answer->valuestring)}, asked.expected);
+    }
+    a->expected += text != NULL;
+    tune_asked_free(&asked);
+    return status;
 }
 
 /* Check that a line answers this row, as this run would. */
@@ -47,6 +93,8 @@ static int check_line(struct tune_answers *a, const char *line, int64_t row)
         status = tune_error_usage("%s:%lld: the answer belongs to another prompt, to other weights or "
                                   "to other options; give another `output`, or `overwrite`",
                                   a->o.file, (long long)row + 1);
+    if (status == 0)
+        status = count_line(a, json, row);
     cJSON_Delete(json);
     return status;
 }
@@ -102,12 +150,18 @@ int tune_answers_open_file(struct tune_answers *a)
     return go_on(a);
 }
 
-static bool put_answer(struct tune_answers *a, cJSON *line, int b, int side)
+static bool put_answer(struct tune_answers *a, cJSON *line, int b, int side, const struct tune_asked *asked)
 {
     const struct tune_answer *r = &a->row[side][b];
-    size_t size;
-    const char *text = tune_answers_text(a, b, side, &size);
-    return tune_cjson_put_bytes(line, side ? "base_answer" : "answer", text, size) &&
+    const struct tune_text *expected = &asked->expected;
+    struct tune_text text;
+    text.data = tune_answers_text(a, b, side, &text.size);
+    bool match = expected->data && matches(text, *expected);
+    a->matches[side] += match;
+    a->expected += expected->data && side == 0;
+    return tune_cjson_put_bytes(line, side ? "base_answer" : "answer", text.data, text.size) &&
+           (side || !expected->data || tune_cjson_put_bytes(line, "expected", expected->data, expected->size)) &&
+           (!expected->data || tune_cjson_put(line, side ? "base_exact_match" : "exact_match", cJSON_CreateBool(match))) &&
            tune_cjson_put_text(line, side ? "base_end" : "end", r->end) &&
            (side || tune_cjson_put_whole(line, "prompt_tokens", r->prompt_tokens)) &&
            tune_cjson_put_whole(line, side ? "base_tokens" : "tokens", r->tokens);
@@ -117,12 +171,15 @@ static bool put_answer(struct tune_answers *a, cJSON *line, int b, int side)
 static char *line_of(struct tune_answers *a, int b)
 {
     char of[17];
-    if (hash_of(a, a->batch.numbers[b], of) < 0)
+    struct tune_asked asked;
+    if (hash_of(a, a->batch.numbers[b], of) < 0 || tune_prompts_asked(a->prompts, a->batch.numbers[b], &asked) < 0)
         return NULL;
     cJSON *line = cJSON_CreateObject();
-    bool good = tune_cjson_put_whole(line, "row", a->batch.numbers[b]);
+    bool good = tune_cjson_put_whole(line, "row", a->batch.numbers[b]) &&
+                (!asked.prompt.data || tune_cjson_put_bytes(line, "prompt", asked.prompt.data, asked.prompt.size));
     for (int s = 0; s < a->o.sides && good; s++)
-        good = put_answer(a, line, b, s);
+        good = put_answer(a, line, b, s, &asked);
+    tune_asked_free(&asked);
     good = good && tune_cjson_put_text(line, "of", of);
     char *text = good ? cJSON_PrintUnformatted(line) : NULL;
     cJSON_Delete(line);

@@ -34,6 +34,7 @@ struct tune_answers {
     int64_t rows, all_prompt_tokens, all_tokens;
     double prompt_s, answer_s;
     bool interrupted;
+    int64_t expected, matches[TUNE_SIDES]; /* rows with an expected answer; those that gave it */
 };
 
 /* tune_answers_open_file - open o.file, and skip the prompts that it answers.

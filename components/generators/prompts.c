@@ -201,3 +201,8 @@ int tune_prompts_hash(struct tune_prompts *p, int64_t row, uint64_t *hash)
     *hash = tune_hash64(p->row.ids, (size_t)p->row.count * sizeof *p->row.ids, 0);
     return 0;
 }
+
+int tune_prompts_asked(const struct tune_prompts *p, int64_t row, struct tune_asked *asked)
+{
+    return tune_dataset_asked(p->data, row, asked);
+}

@@ -25,6 +25,7 @@
 extern "C" {
 #endif
 
+struct tune_asked;
 struct tune_cache;
 struct tune_chat_template;
 struct tune_dataset;
@@ -77,7 +78,8 @@ int tune_prompt_begin(const struct tune_prompt_batch *batch, struct tune_cache *
  * tune_prompts_answer - most tokens of an answer; 0 in a chat.
  * tune_prompts_batch - rows of the largest batch.
  * tune_prompts_about - how a prompt is written, in words.
- * tune_prompts_hash - hash of a row's prompt, of its tokens. */
+ * tune_prompts_hash - hash of a row's prompt, of its tokens.
+ * tune_prompts_asked - a row's prompt and expected answer as text (tune_dataset_asked). */
 int64_t tune_prompts_rows(const struct tune_prompts *p);
 int64_t tune_prompts_left_out(const struct tune_prompts *p);
 int tune_prompts_longest(const struct tune_prompts *p);
@@ -85,6 +87,7 @@ int tune_prompts_answer(const struct tune_prompts *p);
 int tune_prompts_batch(const struct tune_prompts *p);
 const char *tune_prompts_about(const struct tune_prompts *p);
 int tune_prompts_hash(struct tune_prompts *p, int64_t row, uint64_t *hash);
+int tune_prompts_asked(const struct tune_prompts *p, int64_t row, struct tune_asked *asked);
 
 /* tune_get_prompts - the prompts that the options name, written as they say. Else they are written
  * as the rows of the run that made the model or the adapter. Else the model's chat template writes

@@ -43,7 +43,7 @@ is "... and --format takes another" eval '"$generate" --model chat/checkpoint-fi
 for i in 1 2 3 4 5 6 7 8 9 10 11; do printf '{"prompt": "Story %s: %s"}\n' $i "$(seq -s ' ' 1 $i)"; done >prompts.jsonl
 rows() { answer --input prompts.jsonl --max-new-tokens 20 "$@"; }
 texts() { sed 's/,"of":.*//' "$1"; }
-is "--input: a line of JSON for each row" eval 'rows --output one.jsonl --batch-size 1 && [ $(wc -l <one.jsonl) = 11 ] && sed -n 11p one.jsonl | grep -qE "^\{\"row\":10,\"answer\":\".*\",\"end\":\"(length|token)\",\"prompt_tokens\":[0-9]+,\"tokens\":[0-9]+,\"of\":\"[0-9a-f]{16}\"\}$"'
+is "--input: a line of JSON for each row" eval 'rows --output one.jsonl --batch-size 1 && [ $(wc -l <one.jsonl) = 11 ] && sed -n 11p one.jsonl | grep -qE "^\{\"row\":10,\"prompt\":\"Story 11: 1 2 3 4 5 6 7 8 9 10 11\",\"answer\":\".*\",\"end\":\"(length|token)\",\"prompt_tokens\":[0-9]+,\"tokens\":[0-9]+,\"of\":\"[0-9a-f]{16}\"\}$"'
 is "... the same alone and eight at a time" eval 'rows --output eight.jsonl --batch-size 8 && cmp one.jsonl eight.jsonl'
 is "... and to the standard output" eval 'rows >out.jsonl && cmp out.jsonl one.jsonl'
 is "... also where rows are sampled" eval 'rows --temperature 1 --top-k 9 --batch-size 1 >a && rows --temperature 1 --top-k 9 --batch-size 4 >b && cmp a b && ! cmp -s a one.jsonl'
@@ -83,10 +83,39 @@ held() {
     [ $? = 1 ] && grep -q "held.jsonl: another process writes answers there" notes
 }
 is "two processes do not share a file" held
-is "--compare-base in lines" eval 'answer --adapter lora/checkpoint-final --input prompts.jsonl --compare-base --output both.jsonl --max-new-tokens 20 && sed "s/.*base_answer\":/\"answer\":/; s/base_end/end/; s/,\"base_tokens.*//" both.jsonl >a && sed "s/.*\"answer\":/\"answer\":/; s/,\"prompt_tokens.*//" one.jsonl >b && cmp a b'
+is "--compare-base in lines" eval 'answer --adapter lora/checkpoint-final --input prompts.jsonl --compare-base --output both.jsonl --max-new-tokens 20 && sed "s/.*\"base_answer\":/\"answer\":/; s/base_end/end/; s/,\"base_tokens.*//" both.jsonl >a && sed "s/.*\"answer\":/\"answer\":/; s/,\"prompt_tokens.*//" one.jsonl >b && cmp a b'
 is "rows with answers are prompts, too" eval 'answer --input rows.jsonl --max-new-tokens 2 >a && [ $(wc -l <a) = 4 ] && grep -q "^# prompts  *alpaca (recognised), columns instruction, output$" notes'
 
 is "--compare-model: another model, side by side" eval '"$generate" --model merged --compare-model model --prompt "One day" --max-new-tokens 30 >c 2>notes && head -n 1 c | grep -q "^model  *| merged$" && answer --prompt "One day" --max-new-tokens 30 >a && tr -d "* \n|" <c >d && grep -qF "$(tr -d "*| \n" <a | cut -c 1-10)" d'
+
+# ---- expected answers ----
+# Four rows: the first two expect what the model answers, one of them with white space around it; the last has no answer.
+said=$(sed -n 's/^{"row":0,.*"answer":"\(.*\)","end".*/\1/p' one.jsonl)
+row='{"prompt": "Story 1: 1", "completion": "'
+printf '%s\n' "$row$said\"}" "$row \\n$said\\t\"}" "$row$said.\"}" "$row\"}" >score.jsonl
+score() { answer --input score.jsonl --max-new-tokens 20 "$@"; }
+is "exact matches, but for white space at the ends" eval 'score --output scored.jsonl && [ "$(sed -n "s/.*\"exact_match\":\([a-z]*\),.*/\1/p" scored.jsonl | tr "\n" " ")" = "true true false " ] && [ "$(grep -c "\"expected\":\"" scored.jsonl)" = 3 ] && ! sed -n 4p scored.jsonl | grep -q "expected\|exact_match"'
+is "... and their share" eval '[ "$(tail -n 1 notes)" = "# exact match  2 of 3 rows (66.7 %): the answer is the expected one, but for white space at its ends" ]'
+is "... also of a file that is continued" eval 'head -n 2 scored.jsonl >part.jsonl && score --output part.jsonl && cmp part.jsonl scored.jsonl && grep -q "^# exact match  2 of 3 rows" notes'
+is "... whose lines an earlier version wrote" eval 'sed "s/\"prompt\":\"[^\"]*\",//; s/,\"expected\":.*\"exact_match\":[a-z]*//" scored.jsonl | head -n 3 >old.jsonl && ! grep -q "expected\|\"prompt\"" old.jsonl && score --output old.jsonl && [ $(wc -l <old.jsonl) = 4 ] && grep -q "^# exact match  2 of 3 rows" notes'
+sed '3s/\."}$/!"}/' score.jsonl >expects.jsonl
+refused "... not where another answer is expected now" 2 "scored.jsonl:3: the row's expected answer is another one now" "$generate" --model model --input expects.jsonl --output scored.jsonl --max-new-tokens 20
+is "no share without expected answers" eval 'rows >a && ! grep -q "exact match" notes'
+expects() { # FILE TEXT [OPTION...] - the expected answer of FILE's one row
+    file=$1 text=$2
+    shift 2
+    answer --input "$file" --max-new-tokens 2 "$@" >a && grep -qF "\"expected\":\"$text\"," a
+}
+echo '{"instruction": "Say a.", "input": "", "output": "a"}' >alpaca.jsonl
+echo '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "One"}, {"role": "user", "content": "Go on"}, {"role": "assistant", "content": [{"type": "text", "text": "Tw"}, {"type": "text", "text": "o"}]}]}' >two.jsonl
+echo '{"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Yes"}]}' >gpt.jsonl
+echo '{"prompt": [{"role": "user", "content": "Hi"}], "completion": [{"role": "assistant", "content": "No"}]}' >lists.jsonl
+printf 'prompt,completion\nHi,"Well, ""so"""\n' >quoted.csv
+is "the expected answer of alpaca, instruct and a template" eval 'expects alpaca.jsonl a && expects alpaca.jsonl a --prompt-template own.txt && expects alpaca.jsonl a --format instruct --columns input=instruction --chat-template chatml'
+is "... of conversations: the assistant's last message" eval 'expects two.jsonl Two --chat-template chatml && expects gpt.jsonl Yes --chat-template chatml && expects lists.jsonl No --chat-template chatml'
+is "... whose prompt is the template's" eval 'expects gpt.jsonl Yes --chat-template chatml && grep -qF "\"prompt\":\"<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n\"" a'
+is "... of CSV" expects quoted.csv 'Well, \"so\"'
+is "... of both models" eval 'answer --adapter lora/checkpoint-final --input score.jsonl --compare-base --max-new-tokens 20 --output base.jsonl && grep -q "\"base_exact_match\":true" base.jsonl && grep -qE "^# exact match  [0-9] of 3 rows .*; base 2 \(66.7 %\)" notes'
 
 # ---- a chat ----
 talk() { "$generate" --model model --chat --chat-template chatml --max-new-tokens 12 "$@" 2>notes; }

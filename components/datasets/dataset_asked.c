@@ -1,0 +1,173 @@
+/* dataset_asked.c - what a row of prompts asks, as text, and the answer that it expects. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/try.h"
+#include "datasets/dataset_state.h"
+
+/* A text that grows. */
+struct grown {
+    char *text;
+    size_t size, room;
+};
+
+static int append(struct grown *g, struct tune_text text)
+{
+    TRY(tune_array_reserve(&g->text, &g->room, g->size + text.size + 1, 1, "the text of a row"));
+    if (text.size > 0)
+        memcpy(g->text + g->size, text.data, text.size);
+    g->text[g->size += text.size] = 0;
+    return 0;
+}
+
+/* Append the texts of content: a string, or a list of parts. Both were checked before. */
+static int append_content(struct tune_json *j, struct grown *g)
+{
+    struct tune_text key, text;
+    int more, inner = 0;
+    if (tune_json_peek(j) == TUNE_JSON_STRING) {
+        TRY(tune_json_string(j, &text));
+        return append(g, text);
+    }
+    if (tune_json_peek(j) != TUNE_JSON_ARRAY)
+        return tune_json_skip(j);
+    TRY(tune_json_array(j));
+    while ((more = tune_json_item(j)) == 1) {
+        TRY(tune_json_object(j));
+        while ((inner = tune_json_key(j, &key)) == 1) {
+            if (!tune_text_equal(key, "text")) {
+                TRY(tune_json_skip(j));
+                continue;
+            }
+            TRY(tune_json_string(j, &text));
+            TRY(append(g, text));
+        }
+        TRY(inner);
+    }
+    return more;
+}
+
+/* Append what a message says. */
+static int append_message(const struct tune_chat_message *m, struct grown *g)
+{
+    struct tune_text key;
+    struct tune_json j;
+    int more = 0, status = 0;
+    if (!m->json.data)
+        return append(g, m->content);
+    tune_json_start(&j, "a message", m->json.data, m->json.size, 1);
+    status = tune_json_object(&j);
+    while (status == 0 && (more = tune_json_key(&j, &key)) == 1)
+        status = tune_text_equal(key, "content") ? append_content(&j, g) : tune_json_skip(&j);
+    tune_json_free(&j);
+    return more < 0 ? -1 : status;
+}
+
+/* Append the completion that a prompt template makes of the row, unless a column of it is missing. */
+static int append_template(const struct tune_format *f, const struct tune_pieces *p, struct grown *g)
+{
+    const struct tune_prompt_template *t = &f->templates[0];
+    int i = 0;
+    while (i < t->count && !t->parts[i].trained)
+        i++;
+    for (; i < t->count && t->parts[i].trained; i++) {
+        struct tune_text text = {t->parts[i].text, t->parts[i].size};
+        int v = 0;
+        while (t->parts[i].slot >= 0 && strcmp(f->names[v], t->parts[i].text))
+            v++;
+        if (t->parts[i].slot >= 0 && tune_pieces_no_value(&p->values.at[v])) {
+            g->size = 0;
+            return 0;
+        }
+        TRY(append(g, t->parts[i].slot >= 0 ? p->values.at[v].text : text));
+    }
+    return 0;
+}
+
+/* Append the last message of a list of messages, if it is the assistant's. */
+static int append_list(struct tune_pieces *p, const struct tune_field *v, struct grown *g)
+{
+    struct tune_conversation *c = &p->chat;
+    int before = c->count;
+    if (v->type != TUNE_JSON_ARRAY)
+        return 0;
+    TRY(tune_conversation_read(c, &p->values.json, v->text, false));
+    const struct tune_chat_message *last = &c->items[c->count - 1];
+    return c->count > before && !strcmp(last->role, "assistant") ? append_message(last, g) : 0;
+}
+
+/* Append the answer that the row has, beside its prompt in p. */
+static int append_expected(const struct tune_format *f, struct tune_pieces *p, struct grown *g)
+{
+    int i = f->count - 1;
+    switch (f->kind) {
+    case TUNE_FORMAT_TEMPLATE:
+        return append_template(f, p, g);
+    case TUNE_FORMAT_MESSAGES:
+    case TUNE_FORMAT_SHAREGPT:
+        return p->chat.answered ? append_message(&p->chat.items[p->chat.count], g) : 0;
+    case TUNE_FORMAT_MESSAGE_LISTS:
+        return append_list(p, &p->values.at[1], g);
+    default:
+        while (i >= 0 && strcmp(f->names[i], "output") && strcmp(f->names[i], "completion"))
+            i--;
+        if (i < 0 || f->pairs || p->values.at[i].type == TUNE_JSON_ARRAY || p->values.at[i].type == TUNE_JSON_OBJECT ||
+            tune_pieces_no_value(&p->values.at[i]))
+            return 0;
+        return append(g, p->values.at[i].text);
+    }
+}
+
+/* The same for a row that is one text; what follows the response template is the answer. */
+static int ask_plain(const struct tune_dataset *d, int64_t row, struct grown *prompt, struct grown *expected)
+{
+    struct tune_text_row s = {0};
+    struct tune_text text;
+    struct tune_row at = tune_rows_get(&d->rows, row);
+    int status = tune_text_rows_get(&d->text, &at, &s, &text);
+    const char *found = status == 0 && d->response ? memmem(text.data, text.size, d->response, d->response_size) : NULL;
+    size_t size = found ? (size_t)(found - text.data) + d->response_size : text.size;
+    if (status == 0)
+        status = append(prompt, (struct tune_text){text.data, size});
+    if (status == 0 && found)
+        status = append(expected, (struct tune_text){text.data + size, text.size - size});
+    tune_text_row_free(&s);
+    return status;
+}
+
+int tune_dataset_asked(const struct tune_dataset *d, int64_t row, struct tune_asked *asked)
+{
+    struct grown prompt = {0}, expected = {0};
+    struct tune_pieces p = {0};
+    *asked = (struct tune_asked){0};
+    if (row < 0 || row >= d->count)
+        return tune_error_set("row %lld of a set of %lld rows", (long long)row, (long long)d->count);
+    if (d->sets) {
+        const struct tune_dataset *one = d->sets[tune_dataset_set_of(d, row, &row)];
+        return tune_dataset_asked(one, row, asked);
+    }
+    if (d->get || d->chunks.count > 0)
+        return 0;
+    TRY(tune_rows_uncut(&d->rows));
+    int status = d->formatted ? tune_dataset_pieces(d, row, &p) : ask_plain(d, row, &prompt, &expected);
+    if (status == 0 && d->formatted)
+        status = append(&prompt, (struct tune_text){p.text, p.size});
+    if (status == 0 && d->formatted)
+        status = append_expected(&d->format, &p, &expected);
+    tune_pieces_free(&p);
+    asked->prompt = (struct tune_text){prompt.text, prompt.size};
+    asked->expected = (struct tune_text){expected.size > 0 ? expected.text : NULL, expected.size};
+    if (expected.size == 0)
+        free(expected.text);
+    if (status < 0)
+        tune_asked_free(asked);
+    return status;
+}
+
+void tune_asked_free(struct tune_asked *asked)
+{
+    free((char *)asked->prompt.data);
+    free((char *)asked->expected.data);
+    *asked = (struct tune_asked){0};
+}
