@@ -503,14 +503,14 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
     TRY(settle_append(d, o));
     if (d->formatted) {
         TRY(check_chunk(d, o));
-        tune_dataset_describe(d);
+        tune_dataset_describe(d, o->limit);
         TRY(probe_formatted(d));
         return *d->warning || o->prompts ? 0 : tune_dataset_watch(d, d->tok, d->append_always, d->warning, sizeof d->warning);
     }
     if (d->rows.format != TUNE_DATASET_TEXT)
         TRY(d->rows.header.text ? tune_text_rows_choose_column(&d->text) : probe(d));
     TRY(settle_chunks(d, o));
-    tune_dataset_describe(d);
+    tune_dataset_describe(d, o->limit);
     return 0;
 }
 
@@ -534,6 +534,9 @@ struct tune_dataset *tune_dataset_make(int max_length)
 /* Settle a set whose rows were opened with this status. Where that fails, it is freed. */
 static struct tune_dataset *opened(struct tune_dataset *d, int status, const struct tune_dataset_options *options)
 {
+    d->rows.in_file = d->rows.count;
+    if (options->limit > 0 && options->limit < d->rows.count)
+        d->rows.count = options->limit;
     d->count = d->rows.count;
     d->stamp = d->rows.stamp;
     if (status == 0 && tune_shards_fingerprint(&d->rows.files, &d->fingerprint) == 0 && settle(d, options) == 0)

@@ -130,7 +130,7 @@ int tune_dataset_number(const struct tune_dataset *d, int64_t row, const char *c
 int tune_dataset_text(const struct tune_dataset *d, int64_t row, const char *column, char **text);
 int tune_dataset_lengths(struct tune_dataset *d, int32_t *lengths);
 
-/* What a row asks, in a set that is opened for its prompts (options.h). */
+/* A row's question, in a set that is opened for its prompts (options.h). */
 struct tune_asked {
     struct tune_text prompt;   /* as the model reads it, template and all; data NULL: not known */
     struct tune_text expected; /* the row's own answer; data NULL: it has none */
@@ -138,7 +138,8 @@ struct tune_asked {
 
 /* tune_dataset_asked - the text of a row's prompt, and the answer that the row expects. That is its
  * completion or output; in a conversation, the text of the assistant's message at its end. An empty
- * answer is none. Free it with tune_asked_free. -1 with an error: a bad row. */
+ * answer is none. -1 with an error: a bad row.
+ * tune_asked_free - free both texts. */
 int tune_dataset_asked(const struct tune_dataset *d, int64_t row, struct tune_asked *asked);
 void tune_asked_free(struct tune_asked *asked);
 
@@ -195,7 +196,8 @@ struct tune_dataset_counts tune_dataset_counts(const struct tune_dataset *d);
  * tune_dataset_fingerprint - hash of the file (tune_file_fingerprint); 0 for callbacks.
  * tune_dataset_file - stamp, and fingerprint if hash is not NULL, of what a path means, without a
  * data set. *hash must begin as 0. -1 with an error.
- * tune_dataset_hash - hash of the file and of the templates.
+ * tune_dataset_hash - hash of the file and of the templates, and of the number of rows if they were
+ * limited.
  * tune_dataset_stamp - size and time of change of the file when it was opened; NULL for callbacks.
  * tune_dataset_unchanged - 0, or -1 with an error: size or time of change differ now.
  * tune_dataset_whole - 0, or -1 with an error: the file was cut short since. */

@@ -7,9 +7,13 @@
 #include "tokenizers/tokenizer.h"
 
 /* Say how the file was read, where its name or first line does not. */
-static void describe_file(struct tune_dataset *d)
+static void describe_file(struct tune_dataset *d, int64_t limit)
 {
     const struct tune_rows *r = &d->rows;
+    if (r->count < r->in_file)
+        tune_append(d->about, sizeof d->about, "; the first %lld of %lld rows (`limit`)", (long long)r->count, (long long)r->in_file);
+    else if (limit > 0)
+        tune_append(d->about, sizeof d->about, "; all %lld rows (`limit` %lld)", (long long)r->count, (long long)limit);
     if (r->list_end)
         tune_append(d->about, sizeof d->about, "; rows are the list \"%s\"", r->list);
     if (r->objects && !r->list_end)
@@ -38,7 +42,7 @@ static void describe_unread(struct tune_dataset *d)
         tune_append(d->about, sizeof d->about, " and %d more", count - NAMED);
 }
 
-static void describe_columns(struct tune_dataset *d)
+static void describe_columns(struct tune_dataset *d, int64_t limit)
 {
     const struct tune_format *f = &d->format;
     snprintf(d->rows_are, sizeof d->rows_are, "of columns");
@@ -60,11 +64,11 @@ static void describe_columns(struct tune_dataset *d)
     if (d->append_id >= 0)
         tune_append(about, size, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
     describe_unread(d);
-    describe_file(d);
+    describe_file(d, limit);
     tune_blank_controls(d->about);
 }
 
-static void describe_text(struct tune_dataset *d)
+static void describe_text(struct tune_dataset *d, int64_t limit)
 {
     char *about = d->about;
     const char *field = d->text.field, *pieces = d->chunks.count > 0 ? "pieces of " : "";
@@ -83,14 +87,14 @@ static void describe_text(struct tune_dataset *d)
         tune_append(about, sizeof d->about, "; ended by no token");
     if (!d->text_named)
         describe_unread(d);
-    describe_file(d);
+    describe_file(d, limit);
     tune_blank_controls(d->about);
 }
 
-void tune_dataset_describe(struct tune_dataset *d)
+void tune_dataset_describe(struct tune_dataset *d, int64_t limit)
 {
     if (d->formatted)
-        describe_columns(d);
+        describe_columns(d, limit);
     else
-        describe_text(d);
+        describe_text(d, limit);
 }

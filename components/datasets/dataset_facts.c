@@ -245,7 +245,13 @@ uint64_t tune_dataset_fingerprint(const struct tune_dataset *d)
 uint64_t tune_dataset_hash(const struct tune_dataset *d)
 {
     uint64_t all[3] = {tune_dataset_fingerprint(d), tune_dataset_prompt_hash(d), tune_dataset_chat_hash(d)};
-    return all[1] || all[2] ? tune_hash64(all, sizeof all, 0) : all[0];
+    uint64_t hash = all[1] || all[2] ? tune_hash64(all, sizeof all, 0) : all[0];
+    for (int k = 0; k < tune_dataset_sets(d); k++) {
+        const struct tune_rows *r = d->sets ? &d->sets[k]->rows : &d->rows;
+        if (r->count < r->in_file)
+            hash = tune_hash64(&r->count, sizeof r->count, hash + (uint64_t)k);
+    }
+    return hash;
 }
 
 const struct tune_file_stamp *tune_dataset_stamp(const struct tune_dataset *d)

@@ -51,11 +51,11 @@ struct tune_dataset {
 };
 
 /* tune_dataset_make - a set without rows. NULL with an error.
- * tune_dataset_describe - set about and rows_are of an opened set.
+ * tune_dataset_describe - set about and rows_are of an opened set. limit: as in the options.
  * tune_joined_get - tune_dataset_get for a joined set. *lost: the cut took all trained tokens.
  * tune_rows_hash - tune_dataset_row_hash for a row of a file. */
 struct tune_dataset *tune_dataset_make(int max_length);
-void tune_dataset_describe(struct tune_dataset *d);
+void tune_dataset_describe(struct tune_dataset *d, int64_t limit);
 int tune_joined_get(struct tune_dataset *d, int64_t row, struct tune_example *x, bool *lost);
 uint64_t tune_rows_hash(const struct tune_rows *rows, const struct tune_row *row);
 

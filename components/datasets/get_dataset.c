@@ -33,7 +33,7 @@ static int find_files(const char *list, char paths[TUNE_PATH_MAX])
     return more;
 }
 
-static struct tune_dataset *open_file(const struct tune_flags *flags, const char *path, struct tune_tokenizer *tok)
+static struct tune_dataset *open_file(const struct tune_flags *flags, const char *path, int64_t limit, struct tune_tokenizer *tok)
 {
     char *end_token = NULL, folder[TUNE_PATH_MAX];
     bool model = flags->model && *flags->model;
@@ -45,6 +45,7 @@ static struct tune_dataset *open_file(const struct tune_flags *flags, const char
     struct tune_dataset_options options = flags->data;
     options.model_folder = model ? folder : NULL;
     options.end_token = end_token;
+    options.limit = limit;
     struct tune_dataset *data = tune_dataset_open_several(paths, &options, tok);
     free(end_token);
     return data;
@@ -60,7 +61,7 @@ struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tun
     }
     if (flags->starting)
         *flags->starting = 1;
-    return open_file(flags, flags->dataset, tok);
+    return open_file(flags, flags->dataset, flags->data.limit, tok);
 }
 
 static int show_tokens(const struct tune_flags *flags, FILE *out)
@@ -77,7 +78,7 @@ const struct tune_service tune_show_tokens = {show_tokens};
 
 struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok)
 {
-    struct tune_dataset *data = open_file(flags, flags->eval.path, tok);
+    struct tune_dataset *data = open_file(flags, flags->eval.path, 0, tok);
     if (!data)
         tune_error_prefix("--eval-dataset: ");
     return data;

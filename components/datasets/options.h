@@ -60,6 +60,9 @@ struct tune_dataset_options {
     int chunk;                       /* enum tune_chunking: part texts into pieces of max_length
                                         tokens, each a row (docs/data-formats.md). AUTO: if a text
                                         file is one paragraph */
+    int64_t limit;                   /* at most so many rows, the first ones of the file; 0: all.
+                                        The others are as if the file had none: they are not read,
+                                        split off or parted into pieces */
     bool pairs;                      /* a row is a pair of a chosen and a rejected answer: each
                                         becomes a sequence of its own (struct tune_example) */
     bool prompts;                    /* read only what comes before the answer, for generation:

@@ -52,6 +52,7 @@ struct tune_rows {
     enum tune_dataset_format format; /* never BY_NAME */
     struct tune_row_place *places;
     int64_t count; /* number of rows */
+    int64_t in_file; /* rows that the file has; more than count if they were limited */
     size_t longest; /* bytes of the longest row, at most TUNE_ROW_LIMIT */
     struct tune_row header; /* first record of a CSV or TSV file */
     char separator;         /* of the fields of CSV and TSV */

@@ -214,6 +214,9 @@ extern const struct tune_service tune_plan_memory;
      "which part of a row is trained on. assistant: all messages of the assistant. last: the " \
      "last one. The default is completion; for messages and sharegpt it is assistant. For text " \
      "it is all, or what follows --response-template"}, \
+    {"limit", TUNE_INT64, &(f).data.limit, "0", "[0,inf)", "rows", \
+     "take only the first rows of --dataset; 0: all. Of several files, each is limited. Rows held " \
+     "out are among them; --eval-dataset is read whole"}, \
     {"train-split", TUNE_DOUBLE, &(f).loader.train_split, "1", "(0,1]", "", \
      "share of rows to train on. The others are held out for evaluation"}, \
     {"max-length", TUNE_INT, &(f).data.max_length, "512", "[1,inf)", "tokens", \
@@ -333,6 +336,8 @@ extern const struct tune_service tune_plan_memory;
      "system message of --prompt and --chat"}, \
     {"batch-size", TUNE_INT, &(f).generate.batch_size, "8", "[1,4096]", "rows", \
      "rows of --input to answer at a time"}, \
+    {"limit", TUNE_INT64, &(f).data.limit, "0", "[0,inf)", "rows", \
+     "answer only the first rows of --input; 0: all"}, \
     {"format", TUNE_CHOICE, &(f).data.row_format, "auto", \
      "auto|text|alpaca|instruct|prompt-completion|messages|sharegpt", "", \
      "how a prompt is written. auto: as the rows of the run that made the model or the adapter; " \

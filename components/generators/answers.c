@@ -319,7 +319,7 @@ int tune_answers_finish(struct tune_answers *a)
         if (a->o.sides > 1)
             fprintf(a->o.notes, "; %s %lld (%.1f %%)", a->o.names[0], (long long)a->matches[1],
                     100.0 * (double)a->matches[1] / (double)a->expected);
-        fprintf(a->o.notes, ": the answer is the expected one, but for white space at its ends\n");
+        fprintf(a->o.notes, ", without white space at the ends of both answers\n");
     }
     if (a->o.file && a->o.stop_signal && *a->o.stop_signal)
         fprintf(a->o.notes, "# the same command goes on where this one stopped\n");

@@ -90,7 +90,7 @@ const char *tune_answers_text(const struct tune_answers *a, int slot, int side, 
 const char *tune_answers_end_of(const struct tune_answers *a, int slot, int side);
 
 /* tune_answers_finish - after the last batch: tell how many rows were answered, how fast, and how
- * many answers are those that the rows expect; lines that were in the file count, too. */
+ * many answers are the expected ones. The latter counts lines that were in the file, too. */
 int tune_answers_finish(struct tune_answers *a);
 
 /* tune_get_answers - answers to prompts as the options say. text: for answers; notes: for all else.

@@ -117,6 +117,7 @@ struct tune_prompts *tune_get_sample_prompts(const struct tune_flags *flags, str
     options.end_token = end;
     options.prompts = true;
     options.pairs = false;
+    options.limit = 0;
     options.chunk = TUNE_CHUNK_OFF;
     options.max_length = config.max_positions;
     struct tune_dataset *d = tune_dataset_open(path, &options, tok);

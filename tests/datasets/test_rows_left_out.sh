@@ -49,4 +49,18 @@ is "is said in run.json" grep -q '"failed"' never/run.json
 printf '{"text": ""}\n{"text": "a story"}\n{"text": ""}\n' >texts.jsonl
 is "empty texts" fit texts texts.jsonl --batch-size 1
 is "are no steps" test "$(figure texts training_steps)" = 2
+# ---- --limit ----
+head -n 20 kept.jsonl >twenty.jsonl
+is "--limit: a run on the first rows alone" eval 'fit l1 kept.jsonl --limit 20 --batch-size 2 && fit l2 twenty.jsonl --batch-size 2 && alike l1 l2'
+is "... said in the header" grep -qE "^# format .*; the first 20 of $kept rows \(--limit\)" l1.out
+is "... those held out are among them" eval 'fit l3 kept.jsonl --limit 20 --train-split 0.7 && fit l4 twenty.jsonl --train-split 0.7 && alike l3 l4'
+is "... of each of several files; --eval-dataset is read whole" eval 'fit l5 kept.jsonl,twenty.jsonl --limit 5 --eval-dataset twenty.jsonl --max-steps 2 --verbose && grep -q "^# rows  *of 2 sets, 10 to train on" l5.out && grep -q "^# evaluation .*20 rows" l5.out || { cat l5.out; false; }'
+is "... pieces of a text: of its first paragraphs" eval 'printf "one\n\ntwo\n\nthree\n" >p.txt && fit l6 p.txt --limit 2 --chunk && grep -q "2 to train on" l6.out'
+is "... more than there are" eval 'fit l7 twenty.jsonl --limit 90 && grep -q "^# format .*; all 20 rows (--limit 90)" l7.out && fit l8 twenty.jsonl && alike l7 l8'
+hash_of() { sed -n 's/.*"data_hash":[^"]*"\([^"]*\)".*/\1/p' "$1/report.json"; }
+is "... changes what a store of measurements knows the data by" eval 'fit l9 kept.jsonl --limit 21 --max-steps 1 && fit l10 kept.jsonl --max-steps 1 && [ -n "$(hash_of l1)" ] && [ "$(hash_of l1)" != "$(hash_of l9)" ] && [ "$(hash_of l1)" != "$(hash_of l10)" ] && [ "$(hash_of l7)" = "$(hash_of l8)" ]'
+is "... a run goes on with its limit" eval 'fit l11 kept.jsonl --limit 20 --batch-size 2 --stop-at-step 3 && "$BUILD/finetune_full" --resume l11 >/dev/null && same_run l1 l11'
+refused "... and with no other" 2 "--limit (was 20, now 30)" "$BUILD/finetune_full" --resume l11 --limit 30
+is "generate --limit" eval '"$BUILD/generate" --model model --input kept.jsonl --limit 3 --max-new-tokens 1 >answers 2>notes && [ $(wc -l <answers) = 3 ] && grep -q "the first 3 of $kept rows" notes'
+
 finish

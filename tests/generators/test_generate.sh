@@ -95,7 +95,7 @@ row='{"prompt": "Story 1: 1", "completion": "'
 printf '%s\n' "$row$said\"}" "$row \\n$said\\t\"}" "$row$said.\"}" "$row\"}" >score.jsonl
 score() { answer --input score.jsonl --max-new-tokens 20 "$@"; }
 is "exact matches, but for white space at the ends" eval 'score --output scored.jsonl && [ "$(sed -n "s/.*\"exact_match\":\([a-z]*\),.*/\1/p" scored.jsonl | tr "\n" " ")" = "true true false " ] && [ "$(grep -c "\"expected\":\"" scored.jsonl)" = 3 ] && ! sed -n 4p scored.jsonl | grep -q "expected\|exact_match"'
-is "... and their share" eval '[ "$(tail -n 1 notes)" = "# exact match  2 of 3 rows (66.7 %): the answer is the expected one, but for white space at its ends" ]'
+is "... and their share" eval '[ "$(tail -n 1 notes)" = "# exact match  2 of 3 rows (66.7 %), without white space at the ends of both answers" ]'
 is "... also of a file that is continued" eval 'head -n 2 scored.jsonl >part.jsonl && score --output part.jsonl && cmp part.jsonl scored.jsonl && grep -q "^# exact match  2 of 3 rows" notes'
 is "... whose lines an earlier version wrote" eval 'sed "s/\"prompt\":\"[^\"]*\",//; s/,\"expected\":.*\"exact_match\":[a-z]*//" scored.jsonl | head -n 3 >old.jsonl && ! grep -q "expected\|\"prompt\"" old.jsonl && score --output old.jsonl && [ $(wc -l <old.jsonl) = 4 ] && grep -q "^# exact match  2 of 3 rows" notes'
 sed '3s/\."}$/!"}/' score.jsonl >expects.jsonl
