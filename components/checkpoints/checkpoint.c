@@ -194,15 +194,29 @@ static int prune(struct tune_checkpoint *c)
     return status;
 }
 
+/* True if that step's checkpoint was due, and so is not there only because it was the best. */
+static bool was_due(const struct tune_checkpoint *c, int64_t step)
+{
+    char folder[TUNE_PATH_MAX];
+    struct tune_progress then = {.step = step};
+    double every = c->options.save_every;
+    bool finished;
+    if (every != TUNE_EACH_EPOCH && !(every > 0 && every < 1))
+        return tune_due(&then, every);
+    if (tune_path(folder, "%s/checkpoint-%" PRId64, c->run, step) == 0 && tune_state_read_progress(folder, &then, &finished) == 0)
+        return tune_due(&then, every);
+    tune_error_clear();
+    return true; /* what is not known stays */
+}
+
 /* Point checkpoint-best to that step's checkpoint, which is complete. Remove the previous best if
  * it was kept only because it was the best. */
 static int set_best(struct tune_checkpoint *c, int64_t step)
 {
     int64_t before = linked(c, "checkpoint-best");
     TRY(set_link(c, "checkpoint-best", step));
-    bool wanted = c->options.keep_last > 0 || tune_every(before, c->options.save_every) || before == c->saved_step ||
-                  before == linked(c, "checkpoint-final");
-    return step == 0 || before == 0 || before == step || wanted ? 0 : remove_one(c, before);
+    bool wanted = c->options.keep_last > 0 || before == c->saved_step || before == linked(c, "checkpoint-final");
+    return step == 0 || before == 0 || before == step || wanted || was_due(c, before) ? 0 : remove_one(c, before);
 }
 
 /* ---- saving ---- */
@@ -391,7 +405,7 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
 int tune_checkpoint_step(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                          const struct tune_progress *at)
 {
-    return at->best || tune_every(at->step, c->options.save_every) ? tune_checkpoint_save(c, m, opt, at) : 0;
+    return at->best || tune_due(at, c->options.save_every) ? tune_checkpoint_save(c, m, opt, at) : 0;
 }
 
 int tune_checkpoint_finish(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
@@ -556,6 +570,14 @@ static int begin(struct tune_checkpoint *c, struct tune_model *m)
     return status;
 }
 
+/* Steps between two times that something is due. With packing, epochs may be shorter. */
+static double steps_between(double every, const struct tune_loader *load)
+{
+    if (every == TUNE_EACH_EPOCH)
+        return (double)tune_loader_epoch_steps(load);
+    return every >= 1 ? every : every * (double)tune_loader_planned_steps(load);
+}
+
 /* Report the disk space that later checkpoints need. Too little is a warning or an error. */
 static int forecast(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, const struct tune_loader *load,
                     int64_t step)
@@ -564,9 +586,9 @@ static int forecast(struct tune_checkpoint *c, struct tune_model *m, struct tune
     struct tune_disk_plan plan = {
         .steps = tune_loader_planned_steps(load),
         .from = step,
-        .save_every = o->save_every,
+        .save_every = steps_between(o->save_every, load),
         .keep_last = o->keep_last + (o->keep_last > 0 && o->diverged), /* see prune */
-        .eval_every = o->eval_every,
+        .eval_every = steps_between(o->eval_every, load),
         .at_end = !o->unsaved,
     };
     if (!o->log || tune_disk_plan_count(&plan) == 0)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -21,17 +22,25 @@
 enum { ENTRY = 128, FILES = 4096 };
 #define MANY ((int64_t)1 << 40) /* checkpoints; no disk holds more */
 
-/* Number of future steps that n divides. */
-static int64_t times(const struct tune_disk_plan *p, int64_t n)
+/* How often something is due that comes after every n steps. */
+static int64_t times(const struct tune_disk_plan *p, double n)
 {
-    int64_t count = n > 0 ? p->steps / n - p->from / n : 0;
-    return count < MANY ? count : MANY;
+    const double slack = 1e-9; /* a share of the steps, such as 0.1, is not exact */
+    double count = n > 0 ? floor((double)p->steps / n + slack) - floor((double)p->from / n + slack) : 0;
+    return count < (double)MANY ? (int64_t)count : MANY;
+}
+
+/* True if the last step is one of them. */
+static bool ends_with(const struct tune_disk_plan *p, double n)
+{
+    double count = n > 0 ? (double)p->steps / n : 0.5;
+    return fabs(count - nearbyint(count)) < 1e-9 * count;
 }
 
 int64_t tune_disk_plan_count(const struct tune_disk_plan *p)
 {
     int64_t evaluations = times(p, p->eval_every), every = times(p, p->save_every);
-    bool last = p->at_end && p->steps > p->from && !(p->save_every > 0 && p->steps % p->save_every == 0);
+    bool last = p->at_end && p->steps > p->from && !ends_with(p, p->save_every);
     /* most at one time: keep_last, one that is being written, and the best */
     if (p->keep_last > 0) {
         int64_t saved = every + last + evaluations, most = (int64_t)p->keep_last + 1 + (evaluations > 0);

@@ -10,8 +10,8 @@ struct tune_logger;
 
 struct tune_disk_plan {
     int64_t steps, from;  /* planned steps; steps done before */
-    int64_t save_every;   /* steps; 0: never */
-    int64_t eval_every; /* steps; 0: never. Any evaluation may be the best so far, which is saved */
+    double save_every;    /* steps, on the average; 0: never */
+    double eval_every;  /* the same. Any evaluation may be the best so far, which is saved */
     int keep_last;        /* checkpoints; 0: all */
     bool at_end;          /* a checkpoint is saved at the end */
     int64_t bytes, free;  /* size of a checkpoint; free disk space; bytes */

@@ -15,10 +15,10 @@ struct tune_checkpoint_options {
                                    read */
     int keep_last;              /* keep that many newest ones, and those the links point at; 0: all
                                    */
-    int save_every;             /* steps between checkpoints; 0: none. One at another step, saved as
-                                   the best so far, goes when a better one is there, unless it is
-                                   final */
-    int eval_every;             /* steps between evaluations, 0: none; for the forecast of disk */
+    double save_every;          /* steps between checkpoints, as tune_due takes it; 0: none. One at
+                                   another step, saved as the best so far, goes when a better one
+                                   is there, unless it is final */
+    double eval_every;          /* the same between evaluations; for the forecast of disk */
     const char *resume;         /* the checkpoint to go on from; NULL: none */
     const char *adapter;        /* NULL, or a PEFT folder: a new run begins from its adapter */
     const char *add_tokens;     /* tokens that the saved tokenizer has beside the source's,

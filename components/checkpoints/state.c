@@ -44,6 +44,14 @@ static const struct field {
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
+/* Members that checkpoints of earlier versions lack. */
+static const struct field later[] = {
+#define FIELD(name) {#name, offsetof(struct tune_progress, name), REAL, false}
+    FIELD(fraction), FIELD(epoch_before), FIELD(fraction_before),
+#undef FIELD
+};
+enum { LATER = sizeof later / sizeof *later };
+
 static bool put(cJSON *json, const struct field *f, const struct tune_progress *at)
 {
     const char *place = (const char *)at + f->at;
@@ -93,6 +101,8 @@ int tune_state_write_progress(const char *checkpoint, const struct tune_progress
     for (int i = 0; i < FIELDS; i++)
         if (at->evaluated || !fields[i].evaluation)
             good = good && put(json, &fields[i], at);
+    for (int i = 0; i < LATER; i++)
+        good = good && put(json, &later[i], at);
     snprintf(text[0], sizeof text[0], "%016" PRIx64, at->rows_hash);
     good = good && tune_cjson_put_text(json, "content_hash", at->rows_hash ? text[0] : "");
     int status = tune_cjson_write(state, "progress.json", json, good);
@@ -139,6 +149,13 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
         if ((evaluated || !fields[i].evaluation) &&
             !get(cJSON_GetObjectItemCaseSensitive(json, fields[i].name), &fields[i], at))
             wrong = fields[i].name;
+    at->fraction = at->step < at->planned_steps ? (double)at->step / (double)at->planned_steps : 1;
+    at->fraction_before = at->fraction; /* nothing is due behind a step whose beginning is not known */
+    at->epoch_before = at->epoch;
+    for (int i = 0; i < LATER && !wrong; i++) {
+        const cJSON *value = cJSON_GetObjectItemCaseSensitive(json, later[i].name);
+        wrong = value && !get(value, &later[i], at) ? later[i].name : NULL;
+    }
     /* older files have none, or "rows_hash" by another rule */
     const cJSON *hash = cJSON_GetObjectItemCaseSensitive(json, "content_hash");
     at->rows_hash = cJSON_IsString(hash) ? strtoull(hash->valuestring, NULL, 16) : 0;
@@ -153,7 +170,6 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
     at->finished = false;
     at->evaluated = evaluated;
     at->best = evaluated && at->eval_step == at->step && at->best_step == at->step;
-    at->fraction = at->step < at->planned_steps ? (double)at->step / (double)at->planned_steps : 1;
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #ifndef TUNE_CORE_PROGRESS_H
 #define TUNE_CORE_PROGRESS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +23,9 @@ struct tune_progress {
     int64_t padded_tokens; /* positions computed: the sum of B*T */
     double epoch;          /* rows consumed / rows of the set */
     double fraction;       /* 0..1: step / planned_steps, or rows / planned_rows */
+    double epoch_before;   /* epoch and fraction at the end of the step before; tune_loader_more
+                              sets both */
+    double fraction_before;
     bool evaluated;        /* an evaluation has run; the next seven fields describe it */
     int64_t eval_step;     /* step of the last evaluation */
     double eval_loss;      /* its loss, nats per label */
@@ -42,6 +46,20 @@ struct tune_progress {
 static inline bool tune_every(int64_t step, int64_t n)
 {
     return n > 0 && step > 0 && step % n == 0;
+}
+
+/* tune_due - whether something is due behind step at->step. every: so many steps, as above; below
+ * 1: each time that this share of the run is done; TUNE_EACH_EPOCH: at the end of each epoch; 0:
+ * never. Where the last rows of an epoch are left out, the next step ends it. */
+#define TUNE_EACH_EPOCH (-1.0)
+static inline bool tune_due(const struct tune_progress *at, double every)
+{
+    const double slack = 1e-9; /* 0.3 / 0.1 is below 3 */
+    if (every == TUNE_EACH_EPOCH)
+        return at->step > 0 && floor(at->epoch) > floor(at->epoch_before);
+    if (every > 0 && every < 1)
+        return at->step > 0 && floor(at->fraction / every + slack) > floor(at->fraction_before / every + slack);
+    return tune_every(at->step, (int64_t)every);
 }
 
 #endif

@@ -423,6 +423,11 @@ int64_t tune_loader_set_rows(const struct tune_loader *load, int k, int64_t *epo
     return load->of_set[k];
 }
 
+int64_t tune_loader_epoch_steps(const struct tune_loader *load)
+{
+    return steps_of(load, load->rows);
+}
+
 int64_t tune_loader_planned_rows(const struct tune_loader *load)
 {
     return load->total;
@@ -527,6 +532,7 @@ static void consume(const struct tune_loader *load, struct tune_progress *at)
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
 {
     bool up = time_is_up(load);
+    const double epoch = at->epoch, fraction = at->fraction;
     if (load->o.starting)
         *load->o.starting = 0;
     at->planned_steps = load->planned;
@@ -560,6 +566,8 @@ int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
     }
     load->in_step = true;
     load->done++;
+    at->epoch_before = epoch;
+    at->fraction_before = fraction;
     plan_by_rows(load, at, load->at.used + load->now);
     return (int)((load->count + load->o.batch_size - 1) / load->o.batch_size);
 }

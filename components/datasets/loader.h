@@ -75,6 +75,8 @@ int64_t tune_loader_bytes(const struct tune_loader_options *options, int64_t row
  * tune_loader_set_rows - rows of the part in joined set k, and in *epoch_rows how many of them an
  * epoch takes.
  * tune_loader_has - whether a row of the set is in the loader's part.
+ * tune_loader_epoch_steps - steps of an epoch, if no row is left out; with packing, the most there
+ * can be.
  * tune_loader_planned_rows - rows over all epochs; 2^63 - 1 if max_steps decides.
  * tune_loader_planned_steps - steps over all epochs. With packing and by epochs, it is an estimate
  * from the steps so far; before the first one, the most there can be. */
@@ -82,6 +84,7 @@ struct tune_dataset *tune_loader_dataset(const struct tune_loader *load);
 int64_t tune_loader_rows(const struct tune_loader *load);
 int64_t tune_loader_set_rows(const struct tune_loader *load, int k, int64_t *epoch_rows);
 bool tune_loader_has(const struct tune_loader *load, int64_t row);
+int64_t tune_loader_epoch_steps(const struct tune_loader *load);
 int64_t tune_loader_planned_rows(const struct tune_loader *load);
 int64_t tune_loader_planned_steps(const struct tune_loader *load);
 

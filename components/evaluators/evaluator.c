@@ -243,7 +243,7 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
 
 int tune_evaluator_step(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
 {
-    return tune_every(at->step, e->options.every) ? tune_evaluator_run(e, log, at) : 0;
+    return tune_due(at, e->options.every) ? tune_evaluator_run(e, log, at) : 0;
 }
 
 int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)

@@ -32,7 +32,7 @@ static int check(const struct tune_flags *flags)
                                 "leave it out");
     if (flags->eval.path || split)
         return 0;
-    if (flags->eval.every > 0)
+    if (flags->eval.every != 0)
         return nothing("--eval-every");
     if (flags->loader.max_steps == 0)
         return nothing("--max-steps 0 only evaluates");

@@ -11,8 +11,8 @@ struct tune_dataset;
 struct tune_evaluator_options {
     int patience;              /* evaluations without improvement that end the run; 0: never */
     double min_delta;          /* nats per label; a loss must fall by more than this to improve */
-    int every;                 /* steps between evaluations, for tune_evaluator_step and _resume; 0:
-                                  none of them */
+    double every;              /* steps between evaluations, as tune_due takes it, for
+                                  tune_evaluator_step and _resume; 0: none of them */
     struct tune_dataset *data; /* dataset to free with the evaluator, or NULL */
     const char *path;          /* of data, for the log; borrowed */
 };

@@ -112,19 +112,21 @@ static int config_value(const struct input *in, const struct tune_option *row, c
     bool yes;
     *text = NULL;
     bool number = row->type == TUNE_INT || row->type == TUNE_INT64 || row->type == TUNE_DOUBLE;
-    const char *expected = number                     ? "a number"
+    const bool interval = row->type == TUNE_INTERVAL;
+    const char *expected = interval                   ? "a number or \"epoch\""
+                           : number                   ? "a number"
                            : row->type == TUNE_BOOL ? "true or false"
                                                       : "a string";
     if (type == TUNE_JSON_ERROR)
         return -1;
     if (type == TUNE_JSON_NULL)
         return in->json ? tune_json_null(in->json) : 0;
-    if (type == TUNE_JSON_NUMBER && number)
+    if (type == TUNE_JSON_NUMBER && (number || interval))
         return read_number(in, text);
     if (type == TUNE_JSON_BOOL && row->type == TUNE_BOOL) {
         TRY(read_bool(in, &yes));
         *text = strdup(yes ? "true" : "false");
-    } else if (type == TUNE_JSON_STRING && (tune_option_is_text(row) || row->type == TUNE_DOUBLE)) {
+    } else if (type == TUNE_JSON_STRING && (tune_option_is_text(row) || row->type == TUNE_DOUBLE || interval)) {
         TRY(read_string(in, &string));
         /* JSON has no infinity; run folders write "inf" */
         if (row->type == TUNE_DOUBLE && !tune_text_equal(string, "inf") && !tune_text_equal(string, "-inf"))

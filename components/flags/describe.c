@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/progress.h"
 #include "core/print.h"
 #include "flags/state.h"
 
@@ -21,6 +22,8 @@ static cJSON *number(const struct tune_option *row, const void *at)
         return cJSON_CreateRaw(text);
     default: {
         double value = *(const double *)at;
+        if (row->type == TUNE_INTERVAL && value == TUNE_EACH_EPOCH)
+            return cJSON_CreateString("epoch");
         return isfinite(value) ? cJSON_CreateRaw(tune_number_text(text, value)) : cJSON_CreateString(value > 0 ? "inf" : "-inf");
     }
     }
@@ -111,7 +114,7 @@ static bool add_choices(cJSON *json, const struct tune_option *row)
 
 static cJSON *option_json(const struct tune_flags_state *state, int i)
 {
-    static const char *const types[] = {"int", "int64", "double", "bool", "string", "choice", "choice", "choice", "choice"};
+    static const char *const types[] = {"int", "int64", "double", "bool", "interval", "string", "choice", "choice", "choice", "choice"};
     const struct tune_option *row = &state->at[i].row;
     bool positional = *row->name == '<';
     char key[128], flag[160];

@@ -421,7 +421,7 @@ void tune_flags_spell(const struct tune_flags *flags, char *text)
 
 bool tune_flags_saves(const struct tune_flags *flags)
 {
-    return flags->save || flags->checkpoint.save_every > 0 || flags->eval.every > 0 || flags->resume_checkpoint;
+    return flags->save || flags->checkpoint.save_every != 0 || flags->eval.every != 0 || flags->resume_checkpoint;
 }
 
 const char *tune_flags_config(const struct tune_flags *flags, int i)

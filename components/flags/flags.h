@@ -50,6 +50,8 @@ enum tune_option_type {
     TUNE_INT64,  /* int64_t */
     TUNE_DOUBLE, /* double */
     TUNE_BOOL,   /* bool; --x, --x=true, --x=false, --no-x */
+    TUNE_INTERVAL, /* double: whole steps, a share of the run below 1, or "epoch", which is
+                      TUNE_EACH_EPOCH (core/progress.h) */
     TUNE_STRING, /* const char *; NULL if the default is NULL and nothing was given */
     TUNE_CHOICE, /* const char *; range is "a|b|c" */
     TUNE_CHOICES, /* const char *; one of the words, or several with commas between them */
@@ -215,8 +217,8 @@ extern const struct tune_service tune_plan_memory;
      "last one. The default is completion; for messages and sharegpt it is assistant. For text " \
      "it is all, or what follows --response-template"}, \
     {"limit", TUNE_INT64, &(f).data.limit, "0", "[0,inf)", "rows", \
-     "take only the first rows of --dataset; 0: all. Of several files, each is limited. Rows held " \
-     "out are among them; --eval-dataset is read whole"}, \
+     "take only the first rows of --dataset; 0: all. Of several files, each is limited. Held-out " \
+     "rows are among them; --eval-dataset is read whole"}, \
     {"train-split", TUNE_DOUBLE, &(f).loader.train_split, "1", "(0,1]", "", \
      "share of rows to train on. The others are held out for evaluation"}, \
     {"max-length", TUNE_INT, &(f).data.max_length, "512", "[1,inf)", "tokens", \
@@ -483,9 +485,9 @@ extern const struct tune_service tune_plan_memory;
      "steps between log lines"}, \
     {"logger", TUNE_FREE(TUNE_STRING), &(f).logger, "jsonl", "", "", \
      "more files of metrics, with commas: csv, tensorboard. JSON lines are always written"}, \
-    {"save-every", TUNE_FREE(TUNE_INT), &(f).checkpoint.save_every, "0", "[0,inf)", "steps", \
-     "steps between checkpoints; 0: one at the end. With --eval-every, the best one is saved " \
-     "too"}, \
+    {"save-every", TUNE_FREE(TUNE_INTERVAL), &(f).checkpoint.save_every, "0", "[0,inf)", "steps", \
+     "steps between checkpoints; 0: one at the end. Below 1: a share of the run, such as 0.25; or " \
+     "epoch: at the end of each. With --eval-every, the best one is saved too"}, \
     {"keep-last", TUNE_FREE(TUNE_INT), &(f).checkpoint.keep_last, "0", "[0,inf)", "checkpoints", \
      "newest checkpoints to keep; 0: all. The best and the final one are kept too"}, \
     TUNE_OPTION_MORE, \
@@ -517,8 +519,9 @@ extern const struct tune_service tune_plan_memory;
 
 #define TUNE_EVALUATION_OPTIONS(f) \
     TUNE_OPTION_GROUP("evaluation"), \
-    {"eval-every", TUNE_FREE(TUNE_INT), &(f).eval.every, "0", "[0,inf)", "steps", \
-     "steps between evaluations; 0: one at the end. Rows held out are evaluated on"}, \
+    {"eval-every", TUNE_FREE(TUNE_INTERVAL), &(f).eval.every, "0", "[0,inf)", "steps", \
+     "steps between evaluations; 0: one at the end. Below 1: a share of the run, such as 0.25; or " \
+     "epoch: at the end of each. Rows held out are evaluated on"}, \
     {"eval-dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).eval.path, NULL, "", "", \
      "file of rows to evaluate on, in place of --train-split. It is read like --dataset"}, \
     {"sample-every", TUNE_FREE(TUNE_INT), &(f).sample.every, "0", "[0,inf)", "steps", \

@@ -87,6 +87,8 @@ static const struct foreign table[] = {
     {"logging-steps", "log-every", NULL},
     {"save-steps", "save-every", NULL},
     {"save-strategy", "save-every", NULL},
+    {"saves-per-epoch", "save-every", "epoch, or a share of the run such as 0.1"},
+    {"evals-per-epoch", "eval-every", "epoch, or a share of the run such as 0.1"},
     {"save-total-limit", "keep-last", NULL},
     {"eval-steps", "eval-every", NULL},
     {"eval-strategy", "eval-every", NULL},

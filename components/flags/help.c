@@ -46,6 +46,7 @@ static int left_column(FILE *out, const struct tune_option *row)
     if (*row->name == '<')
         return fprintf(out, "  %s", row->name);
     static const char *const values[] = {[TUNE_INT] = "N", [TUNE_INT64] = "N", [TUNE_DOUBLE] = "NUMBER",
+                                         [TUNE_INTERVAL] = "N|SHARE|epoch",
                                          [TUNE_STRING] = "TEXT"};
     if (tune_option_is_switch(row))
         return fprintf(out, "  --[no-]%s", row->name);

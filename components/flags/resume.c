@@ -255,7 +255,7 @@ static bool same(const struct tune_option *row, const char *now, const char *tex
         return false;
     }
     static const size_t sizes[] = {sizeof place.i, sizeof place.l, sizeof place.d, sizeof place.b};
-    return row->type == TUNE_DOUBLE ? *(const double *)row->at == place.d
+    return row->type == TUNE_DOUBLE || row->type == TUNE_INTERVAL ? *(const double *)row->at == place.d
                                     : !memcmp(row->at, &place, sizes[row->type]);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/progress.h"
 #include "flags/state.h"
 
 /* Read "[1,4096]", "(0,1]" or "[0,inf)". No text, or an empty one, means any value. */
@@ -31,6 +32,20 @@ static struct range read_range(const char *text)
 static bool in_range(struct range r, double value)
 {
     return (r.low_open ? value > r.low : value >= r.low) && (r.high_open ? value < r.high : value <= r.high);
+}
+
+/* Steps, a share of the run, or "epoch". */
+static int put_interval(const struct tune_option *row, const char *text, const char *where)
+{
+    char *end = NULL;
+    bool digits = *text && !text[strspn(text, "0123456789")], decimal = *text && !text[strspn(text, ".0123456789eE-+")];
+    double value = !strcmp(text, "epoch") ? TUNE_EACH_EPOCH : strtod(text, &end);
+    bool share = decimal && end && !*end && value > 0 && value < 1;
+    if (end && !share && !(digits && value <= INT32_MAX))
+        return tune_error_usage("%s: \"%s\" is no interval; expected a whole number of steps, a share of the run below 1 such as "
+                                "0.25, or epoch", where, text);
+    *(double *)row->at = value;
+    return 0;
 }
 
 /* "a whole number of rows in [1,4096]" */
@@ -135,6 +150,8 @@ int tune_flags_put(const struct tune_option *row, const char *text, const char *
         return put_whole(row, text, where);
     case TUNE_DOUBLE:
         return put_double(row, text, where);
+    case TUNE_INTERVAL:
+        return put_interval(row, text, where);
     case TUNE_CHOICE:
     case TUNE_CHOICES:
     case TUNE_ENUM:

@@ -2,6 +2,7 @@
  * data. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -343,10 +344,25 @@ static int note_tokens(struct tune_logger *log, const struct tune_tokenizer *tok
     return tune_logger_note(log, "added tokens", text);
 }
 
+/* Append how often something is done, if the option does not say it in steps. */
+static void append_interval(char *text, size_t size, const char *what, double every, const struct tune_loader *load, bool packing)
+{
+    char share[40];
+    int64_t epoch = tune_loader_epoch_steps(load);
+    snprintf(share, sizeof share, every == TUNE_EACH_EPOCH ? "epoch" : "%g of the run", every);
+    if (every == 0 || every >= 1)
+        return;
+    if (packing)
+        tune_append(text, size, "; %s after each %s, by rows, since `packing` fixes no number of steps", what, share);
+    else
+        tune_append(text, size, "; %s every %g steps (%s)", what,
+                    every == TUNE_EACH_EPOCH ? (double)epoch : fmax(1, every * (double)tune_loader_planned_steps(load)), share);
+}
+
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
                     struct tune_dataset *data, const struct tune_loader *load, const struct tune_memory_plan *plan)
 {
-    char folder[TUNE_PATH_MAX], text[256];
+    char folder[TUNE_PATH_MAX], text[400];
     struct tune_model_identity identity;
     const struct tune_device *dev = tune_model_device(model);
     TRY(tune_model_find(flags->model, folder));
@@ -374,6 +390,8 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     snprintf(text, sizeof text, "%s%" PRId64 " steps of %d x %d %s, at most %d tokens each",
              flags->loader.packing && flags->loader.max_steps < 0 ? "at most " : "", tune_loader_planned_steps(load), flags->loader.accumulate,
              flags->loader.batch_size, flags->loader.packing ? "packs of rows" : "rows", flags->data.max_length);
+    append_interval(text, sizeof text, "evaluated", flags->eval.every, load, flags->loader.packing);
+    append_interval(text, sizeof text, "saved", flags->checkpoint.save_every, load, flags->loader.packing);
     TRY(tune_logger_note(log, "plan", text));
     TRY(plan ? tune_logger_memory(log, plan) : 0);
     if (tune_dataset_stamp(data) && !flags->resume_checkpoint)

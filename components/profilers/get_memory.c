@@ -64,7 +64,7 @@ static int make_plan(struct tune_memory_plan *plan, const struct tune_flags *fla
         .log_every = flags->log.log_every,
         .profile = flags->profile,
         .files = folder && tune_flags_saves(flags) ? tune_companions_bytes(folder) : 0,
-        .saves_between = tune_flags_saves(flags) && (flags->checkpoint.save_every > 0 || flags->eval.every > 0),
+        .saves_between = tune_flags_saves(flags) && (flags->checkpoint.save_every != 0 || flags->eval.every != 0),
         .resumes = flags->resume,
         .proves = flags->lora.r > 0 && tune_flags_saves(flags),
     };
