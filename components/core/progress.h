@@ -48,9 +48,9 @@ static inline bool tune_every(int64_t step, int64_t n)
     return n > 0 && step > 0 && step % n == 0;
 }
 
-/* tune_due - whether something is due behind step at->step. every: so many steps, as above; below
- * 1: each time that this share of the run is done; TUNE_EACH_EPOCH: at the end of each epoch; 0:
- * never. Where the last rows of an epoch are left out, the next step ends it. */
+/* tune_due - whether something is due behind step at->step. From 1 on, every is a number of steps.
+ * Below 1 it is a share of the run. TUNE_EACH_EPOCH is the end of each epoch, and 0 is never. Where
+ * the last rows of an epoch are left out, the next step ends it. */
 #define TUNE_EACH_EPOCH (-1.0)
 static inline bool tune_due(const struct tune_progress *at, double every)
 {
@@ -58,7 +58,8 @@ static inline bool tune_due(const struct tune_progress *at, double every)
     if (every == TUNE_EACH_EPOCH)
         return at->step > 0 && floor(at->epoch) > floor(at->epoch_before);
     if (every > 0 && every < 1)
-        return at->step > 0 && floor(at->fraction / every + slack) > floor(at->fraction_before / every + slack);
+        return at->step > 0 &&
+               floor(at->fraction / every + slack) > floor(at->fraction_before / every + slack);
     return tune_every(at->step, (int64_t)every);
 }
 

@@ -423,8 +423,9 @@ extern const struct tune_service tune_plan_memory;
     {"optimizer", TUNE_ENUM, &(f).optimizer.kind, "adamw", "adamw|sgd|muon", "", \
      "update rule. muon: Muon for the matrices of the layers, AdamW for the rest"}, \
     {"lr", TUNE_DOUBLE, &(f).schedule.lr, "2e-5", "[0,1000]", "", "peak learning rate"}, \
-    {"schedule", TUNE_ENUM, &(f).schedule.kind, "cosine", "constant|linear|cosine", "", \
-     "course of the learning rate after warm-up"}, \
+    {"schedule", TUNE_ENUM, &(f).schedule.kind, "cosine", "constant|linear|cosine|wsd", "", \
+     "course of the learning rate after warm-up. wsd: warm up, stay, decay in the last " \
+     "--decay-ratio"}, \
     {"warmup-ratio", TUNE_DOUBLE, &(f).schedule.warmup_ratio, "0.03", "[0,1]", "", \
      "share of the steps in which lr rises linearly"}, \
     {"weight-decay", TUNE_DOUBLE, &(f).optimizer.weight_decay, "0.01", "[0,1000]", "", \
@@ -438,6 +439,10 @@ extern const struct tune_service tune_plan_memory;
     TUNE_OPTION_MORE, \
     {"warmup-steps", TUNE_INT64, &(f).schedule.warmup_steps, "-1", "[-1,inf)", "steps", \
      "steps of warm-up; -1: by --warmup-ratio"}, \
+    {"min-lr-ratio", TUNE_DOUBLE, &(f).schedule.min_lr_ratio, "0", "[0,1]", "", \
+     "learning rate at the end, as a share of --lr"}, \
+    {"decay-ratio", TUNE_DOUBLE, &(f).schedule.decay_ratio, "0.1", "(0,1]", "", \
+     "share of the steps in which --schedule wsd decays, as half a cosine"}, \
     {"beta1", TUNE_DOUBLE, &(f).optimizer.beta1, "0.9", "[0,1)", "", \
      "AdamW: decay of the first moment"}, \
     {"beta2", TUNE_DOUBLE, &(f).optimizer.beta2, "0.999", "[0,1)", "", \
@@ -486,8 +491,8 @@ extern const struct tune_service tune_plan_memory;
     {"logger", TUNE_FREE(TUNE_STRING), &(f).logger, "jsonl", "", "", \
      "more files of metrics, with commas: csv, tensorboard. JSON lines are always written"}, \
     {"save-every", TUNE_FREE(TUNE_INTERVAL), &(f).checkpoint.save_every, "0", "[0,inf)", "steps", \
-     "steps between checkpoints; 0: one at the end. Below 1: a share of the run, such as 0.25; or " \
-     "epoch: at the end of each. With --eval-every, the best one is saved too"}, \
+     "steps between checkpoints; 0: one at the end. Below 1: a share of the run, as 0.25. epoch: " \
+     "at the end of each. With --eval-every, the best one is saved too"}, \
     {"keep-last", TUNE_FREE(TUNE_INT), &(f).checkpoint.keep_last, "0", "[0,inf)", "checkpoints", \
      "newest checkpoints to keep; 0: all. The best and the final one are kept too"}, \
     TUNE_OPTION_MORE, \
@@ -520,8 +525,8 @@ extern const struct tune_service tune_plan_memory;
 #define TUNE_EVALUATION_OPTIONS(f) \
     TUNE_OPTION_GROUP("evaluation"), \
     {"eval-every", TUNE_FREE(TUNE_INTERVAL), &(f).eval.every, "0", "[0,inf)", "steps", \
-     "steps between evaluations; 0: one at the end. Below 1: a share of the run, such as 0.25; or " \
-     "epoch: at the end of each. Rows held out are evaluated on"}, \
+     "steps between evaluations; 0: one at the end. Below 1: a share of the run, as 0.25. epoch: " \
+     "at the end of each. Rows held out are evaluated on"}, \
     {"eval-dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).eval.path, NULL, "", "", \
      "file of rows to evaluate on, in place of --train-split. It is read like --dataset"}, \
     {"sample-every", TUNE_FREE(TUNE_INT), &(f).sample.every, "0", "[0,inf)", "steps", \

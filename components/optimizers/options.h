@@ -19,13 +19,15 @@ struct tune_optimizer_options {
     double ema;               /* decay of the weights' moving averages; 0: no averages */
 };
 
-enum tune_schedule_kind { TUNE_CONSTANT, TUNE_LINEAR, TUNE_COSINE };
+enum tune_schedule_kind { TUNE_CONSTANT, TUNE_LINEAR, TUNE_COSINE, TUNE_WSD };
 
 struct tune_schedule {
     enum tune_schedule_kind kind;
     double lr;            /* the peak */
     double warmup_ratio;  /* of the planned steps, rounded up; used where warmup_steps is -1 */
     int64_t warmup_steps;
+    double min_lr_ratio;  /* rate at the end / lr; not for a constant one */
+    double decay_ratio;   /* of the planned steps, rounded up: those in which TUNE_WSD decays */
 };
 
 #endif

@@ -1544,7 +1544,8 @@ static void assert_rate(const struct tune_schedule *s, int64_t step, int64_t pla
 static void schedules(void **state)
 {
     (void)state;
-    struct tune_schedule constant = {TUNE_CONSTANT, .5, 0, -1}, linear = {TUNE_LINEAR, .5, 0, -1}, cosine = {TUNE_COSINE, .5, 0, -1};
+    struct tune_schedule constant = {TUNE_CONSTANT, .5, 0, -1, 0, 0}, linear = {TUNE_LINEAR, .5, 0, -1, 0, 0};
+    struct tune_schedule cosine = {TUNE_COSINE, .5, 0, -1, 0, 0};
     for (int i = 0; i <= 10; i++)
         assert_rate(&constant, i, 10, .5);
     assert_rate(&linear, 0, 10, .5);
@@ -1588,11 +1589,42 @@ static void schedules(void **state)
     assert_rate(&linear, 2, 30, .5);
 }
 
+/* Plain loops: what stands in transformers' get_wsd_schedule and get_cosine_with_min_lr_schedule. */
+static void floors_and_wsd(void **state)
+{
+    (void)state;
+    const double pi = acos(-1), m = .2;
+    struct tune_schedule wsd = {TUNE_WSD, .5, 0, 3, m, .25}, linear = {TUNE_LINEAR, .5, 0, 3, m, 0}, cosine = {TUNE_COSINE, .5, 0, 3, m, 0};
+    for (int i = 0; i <= 22; i++) {
+        double warm = .5 * (i + 1) / 3, q = i < 18 ? (i - 3) / 15. : 1;
+        assert_rate(&linear, i, 18, i < 3 ? warm : .5 * ((1 - q) * (1 - m) + m));
+        assert_rate(&cosine, i, 18, i < 3 ? warm : .5 * (.5 * (1 + cos(pi * q)) * (1 - m) + m));
+        /* a quarter of 18 steps is 5, rounded up: 13 to 17 */
+        double p = i < 18 ? (i - 13) / 5. : 1;
+        assert_rate(&wsd, i, 18, i < 3 ? warm : i < 13 ? .5 : .5 * (.5 * (1 + cos(pi * p)) * (1 - m) + m));
+    }
+    wsd.decay_ratio = 1; /* no stable part: a cosine */
+    for (int i = 0; i < 18; i++)
+        assert_rate(&wsd, i, 18, tune_schedule_lr(&cosine, &(struct tune_progress){.step = i, .planned_steps = 18}));
+    wsd.min_lr_ratio = 0;
+    assert_rate(&wsd, 18, 18, 0);
+    wsd.warmup_steps = 20; /* more warm-up than steps */
+    assert_rate(&wsd, 17, 18, .5 * 18 / 20);
+    assert_rate(&wsd, 20, 20, .5);
+    wsd = (struct tune_schedule){TUNE_WSD, .5, .2, -1, m, .3}; /* by rows: 40 of 200 warm up, 60 decay */
+    for (int i = 0; i < 12; i++) {
+        double p = (16 * i - 140) / 60.;
+        double want = i < 2 ? .5 * 16 * (i + 1) / 40 : 16 * i < 140 ? .5 : .5 * (.5 * (1 + cos(pi * p)) * (1 - m) + m);
+        double got = tune_schedule_lr(&wsd, &(struct tune_progress){.planned_rows = 200, .planned_steps = 13, .step_rows = 16, .step = i, .rows = 16 * i});
+        assert_true(fabs(got - want) < 1e-12);
+    }
+}
+
 /* Where the number of steps is an estimate: 40 rows of 200 warm up by the ratio, steps of 16 rows. */
 static void schedules_by_rows(void **state)
 {
     (void)state;
-    struct tune_schedule linear = {TUNE_LINEAR, .5, .2, -1}, counted = {TUNE_LINEAR, .5, 0, 3}, constant = {TUNE_CONSTANT, .5, .2, -1};
+    struct tune_schedule linear = {TUNE_LINEAR, .5, .2, -1, 0, 0}, counted = {TUNE_LINEAR, .5, 0, 3, 0, 0}, constant = {TUNE_CONSTANT, .5, .2, -1, 0, 0};
     struct tune_progress at = {.planned_rows = 200, .planned_steps = 12, .step_rows = 16};
     static const double by_ratio[] = {.5 * 16 / 40, .5 * 32 / 40, .5, .5 * (1 - 8. / 160), .5 * (1 - 24. / 160)};
     for (int i = 0; i < 5; i++, at.step++, at.rows += at.step_rows) {
@@ -1712,7 +1744,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bad_places),           cmocka_unit_test(bad_ids),          cmocka_unit_test(accumulation),
         cmocka_unit_test(loss_in_chunks),       cmocka_unit_test(loss_edges),       cmocka_unit_test(decay),
         cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),
-        cmocka_unit_test(reserves),             cmocka_unit_test(schedules),
+        cmocka_unit_test(reserves),             cmocka_unit_test(schedules), cmocka_unit_test(floors_and_wsd),
         cmocka_unit_test(schedules_by_rows),    cmocka_unit_test(step_sums),
         cmocka_unit_test(steps),                cmocka_unit_test(rows_of_logits), cmocka_unit_test(chunks_abandoned), cmocka_unit_test(chunks_by_hand),
         cmocka_unit_test(own_rules), cmocka_unit_test(rules_in_the_loop), cmocka_unit_test(rules_refused),            cmocka_unit_test(last_step),

@@ -2,7 +2,7 @@
 # test_optimizer_flags.sh - each flag of optimizer and schedule reaches the arithmetic: both recipes are run
 # with the command lines of tests/reference/steps/runs.txt and compared with PyTorch's float64 numbers. Each
 # option of the group "optimizer" must be given, off its default, in one of a recipe's runs. So a new option
-# fails here until it has its numbers.
+# fails here until it has its numbers. Options that only change the learning rate may have a formula instead.
 . tests/tap.sh
 cd "$tmp" || exit 1
 cp -r "$here"/tests/reference/steps/. . || exit 1
@@ -34,6 +34,34 @@ while read -r name program options; do
     # shellcheck disable=SC2086
     changed "$program" $options >>"$program.options"
 done <runs.txt
+# ---- the learning rate's course: transformers' formulas, with our warm-up ----
+rates() { sed -n 's/.*"lr":\([^,}]*\).*/\1/p' "$1/metrics.jsonl"; }
+# wanted KIND - of 20 steps 3 warm up, the floor is 0.2, and wsd decays in 0.35 of the steps: 7 of them.
+wanted() {
+    awk -v kind="$1" 'BEGIN {
+        pi = atan2(0, -1); lr = 0.03; m = 0.2
+        for (s = 0; s < 20; s++) {
+            q = kind == "wsd" ? (s < 13 ? 0 : (s - 13) / 7) : (s - 3) / 17
+            f = kind == "linear" ? 1 - q : (1 + cos(pi * q)) / 2
+            printf "%.15g\n", s < 3 ? lr * (s + 1) / 3 : lr * (f * (1 - m) + m)
+        }
+    }'
+}
+close_to() { paste "$1" "$2" | awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > 1e-15 || NF != 2) bad = 1; n++ } END { exit bad || n != 20 }'; }
+for program in finetune_full finetune_lora; do
+    for kind in linear cosine wsd; do
+        decay=
+        [ $kind != wsd ] || decay="--decay-ratio 0.35"
+        options="--model model --dataset rows.jsonl --max-length 48 --max-steps 20 --lr 0.03 --schedule $kind --warmup-steps 3 --min-lr-ratio 0.2 $decay"
+        # shellcheck disable=SC2086
+        is "$program: $kind with a floor" eval '"$BUILD/$program" $options --output rate-$program-$kind >rate.out && rates rate-$program-$kind >got && wanted $kind >want && close_to got want || { paste got want; false; }'
+        # shellcheck disable=SC2086
+        changed "$program" $options >>"$program.options"
+    done
+done
+refused "a floor of a constant rate" 2 "--min-lr-ratio is where the learning rate ends, and --schedule constant has no end" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 48 --schedule constant --min-lr-ratio 0.1
+refused "a decay of another schedule" 2 "--decay-ratio is the last part of --schedule wsd" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 48 --decay-ratio 0.3
+
 for program in finetune_full finetune_lora; do
     is "$program: --describe names the options" \
         eval '[ "$(sort -u "$program.options" | wc -l)" -gt 10 ]'

@@ -40,6 +40,7 @@ is "stopped four times" eval 'run often --stop-at-step 2 && more often --stop-at
 is "to the same bits" same straight often
 for o in "--dtype bfloat16 --activation-checkpointing full" "--model wide --no-shuffle --batch-size 1 --accumulate 1 --max-steps 40" \
     "--optimizer sgd --momentum 0.9 --lr 0.1 --warmup-steps 3 --schedule linear" "--save-dtype bfloat16 --model wide --epochs 1.4" \
+    "--schedule wsd --decay-ratio 0.5 --min-lr-ratio 0.1 --warmup-steps 2" \
     "--model untied" "--packing --dataset short.jsonl --max-length 120 --batch-size 1" \
     "--packing --dataset short.jsonl --max-length 100 --schedule linear --warmup-steps 2 --batch-size 2 --accumulate 1" \
     "--packing --dataset short.jsonl --max-length 120 --max-steps 13"; do
