@@ -1,4 +1,5 @@
 /* config.c - read options from a config file, which is JSON or YAML, and from the file of a run.
+ * foreign_file.c reads a file of another tool.
  *
  * JSON is pulled value by value. YAML is a tree. Both give a key, and a value of a type of JSON, to
  * the same checks. */
@@ -13,7 +14,7 @@
 #include "files/document.h"
 #include "files/file.h"
 #include "files/json.h"
-#include "flags/state.h"
+#include "flags/foreign.h"
 
 /* The file, and the key or the value that is next in it. */
 struct input {
@@ -206,19 +207,37 @@ static int take_map(struct tune_flags_state *state, const struct tune_document *
 
 /* ---- files ---- */
 
-static int apply_yaml(struct tune_flags_state *state, const char *path, const char *text, size_t size, enum tune_source source)
+static int apply_yaml(struct tune_flags *flags, const char *path, const char *text, size_t size, enum tune_source source)
 {
     struct tune_document *d = tune_document_parse(path, text, size, false);
-    int result = d ? take_map(state, d, source) : -1;
+    int result = d ? 0 : -1;
+    if (d && source == TUNE_FROM_CONFIG)
+        result = tune_foreign_take(flags, d);
+    if (result == 0)
+        result = take_map(flags->state, d, source);
+    tune_document_free(d);
+    return result < 0 ? -1 : 0;
+}
+
+/* Take a JSON file of another tool. 0: it is none, or none that can be read. */
+static int apply_foreign_json(struct tune_flags *flags, const char *path, const char *text, size_t size)
+{
+    struct tune_document *d = tune_document_parse(path, text, size, true);
+    int result = d ? tune_foreign_take(flags, d) : 0;
+    if (!d)
+        tune_error_clear();
     tune_document_free(d);
     return result;
 }
 
-static int apply_json(struct tune_flags_state *state, const char *path, const char *text, size_t size, enum tune_source source)
+static int apply_json(struct tune_flags *flags, const char *path, const char *text, size_t size, enum tune_source source)
 {
     struct tune_json j;
+    int result = source == TUNE_FROM_CONFIG ? apply_foreign_json(flags, path, text, size) : 0;
+    if (result != 0)
+        return result < 0 ? -1 : 0;
     tune_json_start(&j, path, text, size, 1);
-    int result = tune_flags_object(state, &j, source);
+    result = tune_flags_object(flags->state, &j, source);
     if (result == 0)
         result = tune_json_end(&j);
     if (result < 0 && tune_error_kind() != TUNE_ERROR_CANNOT)
@@ -240,7 +259,7 @@ static bool is_yaml(const char *path, const char *text)
     return *text && *text != '{' && (!ending || strcasecmp(ending, ".json"));
 }
 
-int tune_flags_config_read(struct tune_flags_state *state, const char *path, enum tune_source source)
+int tune_flags_config_read(struct tune_flags *flags, const char *path, enum tune_source source)
 {
     char *text = NULL;
     size_t size;
@@ -249,7 +268,7 @@ int tune_flags_config_read(struct tune_flags_state *state, const char *path, enu
             tune_error_usage("--config: %s", tune_error_message());
         return -1;
     }
-    int result = (is_yaml(path, text) ? apply_yaml : apply_json)(state, path, text, size, source);
+    int result = (is_yaml(path, text) ? apply_yaml : apply_json)(flags, path, text, size, source);
     free(text);
     return result;
 }

@@ -13,6 +13,7 @@
 #include "files/file.h"
 #include "files/json.h"
 #include "core/nearest.h"
+#include "core/pool.h"
 #include "core/try.h"
 #include "flags/known.h"
 #include "flags/state.h"
@@ -23,8 +24,10 @@ static const struct tune_option builtin[] = {
     {"describe", TUNE_BOOL, NULL, NULL, "", "", ""},
     {"list-models", TUNE_BOOL, NULL, NULL, "", "", ""},
     {"version", TUNE_BOOL, NULL, NULL, "", "", ""},
+    {"show-config", TUNE_BOOL, NULL, NULL, "", "", ""},
+    {"ignore-keys", TUNE_STRING, NULL, NULL, "", "", ""},
 };
-enum { CONFIG, BUILTINS = sizeof builtin / sizeof *builtin, PLAIN = 0xff };
+enum { CONFIG, IGNORE_KEYS = 6, BUILTINS = sizeof builtin / sizeof *builtin, PLAIN = 0xff };
 
 static bool positional(const struct tune_option *row)
 {
@@ -67,6 +70,42 @@ static int no_memory(void)
     return -1;
 }
 
+int tune_flags_add_note(struct tune_flags_state *state, const char *text)
+{
+    const char **more = tune_pool_take(&state->pool, ((size_t)state->note_count + 1) * sizeof *more);
+    const char *copy = tune_pool_text(&state->pool, text, strlen(text));
+    if (!more || !copy)
+        return no_memory();
+    if (state->note_count > 0)
+        memcpy(more, state->notes, (size_t)state->note_count * sizeof *more);
+    more[state->note_count++] = copy;
+    state->notes = more;
+    return 0;
+}
+
+/* After a value was refused: take it as others write it, with a note. */
+static int put_word(struct tune_flags_state *state, int i, char **text, const char *where)
+{
+    char ours[64], said[512], *copy;
+    struct tune_error refusal;
+    tune_error_save(&refusal);
+    bool known = tune_flags_read_word(&state->at[i].row, *text, ours, said, sizeof said);
+    if (known && !(copy = strdup(ours)))
+        return no_memory();
+    if (known && tune_flags_put(&state->at[i].row, copy, where) == 0) {
+        tune_error_clear();
+        free(*text);
+        *text = copy;
+        return tune_flags_add_note(state, said);
+    }
+    if (known)
+        free(copy);
+    tune_error_restore(&refusal);
+    if (!known && *said)
+        tune_error_usage("%s%s", tune_error_message(), said);
+    return -1;
+}
+
 /* Strings point into the copy. */
 int tune_flags_set(struct tune_flags_state *state, int i, const char *text, enum tune_source source, const char *where)
 {
@@ -75,7 +114,10 @@ int tune_flags_set(struct tune_flags_state *state, int i, const char *text, enum
     char *copy = NULL;
     if (asprintf(&copy, "%s%s%s", joined ? e->text : "", joined ? "," : "", text) < 0)
         return no_memory();
-    if (tune_flags_put(&state->at[i].row, copy, where) < 0) {
+    int result = tune_flags_put(&state->at[i].row, copy, where);
+    if (result < 0 && source >= TUNE_FROM_CONFIG)
+        result = put_word(state, i, &copy, where);
+    if (result < 0) {
         free(copy);
         return -1;
     }
@@ -209,7 +251,7 @@ static int apply_model_defaults(struct tune_flags *flags)
     if (!tune_file_exists(path))
         return 0;
     state->model_defaults = strdup(path);
-    return state->model_defaults ? tune_flags_config_read(state, path, TUNE_FROM_MODEL_DEFAULTS) : no_memory();
+    return state->model_defaults ? tune_flags_config_read(flags, path, TUNE_FROM_MODEL_DEFAULTS) : no_memory();
 }
 
 /* ---- the command line ---- */
@@ -267,8 +309,10 @@ static int take_builtin(struct reader *r, int b, const char *equal)
         if (r->pass != CONFIGS)
             return 0;
         state->configs[state->config_count++] = path;
-        return tune_flags_config_read(state, path, TUNE_FROM_CONFIG);
+        return tune_flags_config_read(r->flags, path, TUNE_FROM_CONFIG);
     }
+    if (b == IGNORE_KEYS)
+        return (state->ignored = take_value(r, equal, "ignore-keys", false)) ? 0 : -1;
     state->wish = (enum tune_wish)b; /* same order */
     const char *word = equal ? equal + 1 : r->at < r->flags->argc ? r->flags->argv[r->at] : "";
     if (state->wish == TUNE_WISH_HELP && !strcmp(word, "all")) {
@@ -308,6 +352,7 @@ static int take_option(struct reader *r, const char *word)
     else if (!(value = take_value(r, equal, state->at[i].row.name, state->at[i].keeping == TUNE_TAKE_ANY)))
         return -1;
     snprintf(where, sizeof where, "--%s", state->at[i].row.name);
+    state->at[i].typed = true;
     bool mine = r->pass == REST || (r->pass == RESUME && !strcmp(state->at[i].row.name, "resume"));
     return mine ? tune_flags_set(state, i, value, TUNE_FROM_FLAG, where) : 0;
 }
@@ -385,6 +430,8 @@ void tune_flags_free(struct tune_flags *flags)
     free(state->said);
     free(state->configs);
     free(state->words);
+    free(state->findings);
+    tune_pool_free(state->pool);
     free(state);
     flags->state = NULL;
     flags->loader.stable = flags->log.stable = NULL;
@@ -427,6 +474,11 @@ bool tune_flags_saves(const struct tune_flags *flags)
 const char *tune_flags_config(const struct tune_flags *flags, int i)
 {
     return flags->state && i < flags->state->config_count ? flags->state->configs[i] : NULL;
+}
+
+const char *tune_flags_note(const struct tune_flags *flags, int i)
+{
+    return flags->state && i < flags->state->note_count ? flags->state->notes[i] : NULL;
 }
 
 const char *tune_source_name(enum tune_source source)

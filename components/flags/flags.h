@@ -101,6 +101,7 @@ enum tune_wish {
     TUNE_WISH_DESCRIBE,
     TUNE_WISH_LIST_MODELS,
     TUNE_WISH_VERSION,
+    TUNE_WISH_SHOW_CONFIG,
     TUNE_WISH_HELP_ALL,
 };
 
@@ -651,7 +652,8 @@ void tune_flags_free(struct tune_flags *flags);
  * program should end. 0: none was asked for. -1 with an error. */
 int tune_flags_serve(const struct tune_flags *flags, FILE *out);
 
-/* tune_flags_wish - the request: --help, -h, --help all, --describe, --list-models or --version. */
+/* tune_flags_wish - the request: --help, -h, --help all, --describe, --list-models, --version or
+ * --show-config. */
 enum tune_wish tune_flags_wish(const struct tune_flags *flags);
 
 /* tune_flags_said - lines for the user about values that were taken to mean something else, such as
@@ -672,6 +674,13 @@ void tune_flags_spell(const struct tune_flags *flags, char *text);
 
 /* tune_flags_saves - whether a checkpoint may be written or resumed. */
 bool tune_flags_saves(const struct tune_flags *flags);
+
+/* tune_flags_note - the i-th remark about how options were read, such as a value that is written in
+ * another tool's way; NULL after the last. Programs print them before a run.
+ * tune_flags_show_config - print what became of each setting of a --config file of another tool, and
+ * the options as they are set. Returns the number of settings that stop a run. */
+const char *tune_flags_note(const struct tune_flags *flags, int i);
+int tune_flags_show_config(const struct tune_flags *flags, FILE *stream);
 
 /* tune_flags_config - the i-th file of --config; NULL after the last. */
 const char *tune_flags_config(const struct tune_flags *flags, int i);

@@ -1,168 +1,145 @@
-/* foreign.c - options of other programs, and what they are called here. */
-#include "flags/state.h"
+/* foreign.c - names of other tools: what their settings and values are called here. */
+#include "flags/foreign.h"
 
+#include <cjson/cJSON.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/nearest.h"
+#include "core/error.h"
+#include "files/cjson.h"
+#include "files/file.h"
 
-/* A name that transformers, TRL, PEFT, torchtune, LLaMA-Factory or axolotl use. */
-struct foreign {
-    const char *name;   /* with '-' between words */
-    const char *option; /* our option; NULL: there is none */
-    const char *say;    /* the value to give, or why there is none */
+cJSON *tune_foreign_read(void)
+{
+    char path[TUNE_PATH_MAX];
+    struct tune_error before;
+    tune_error_save(&before);
+    cJSON *json = tune_defaults_path(path, "foreign_options.json") == 0 ? tune_cjson_read(path, 1 << 22) : NULL;
+    tune_error_restore(&before); /* a foreign program may not have our defaults */
+    return json;
+}
+
+const char *tune_foreign_text(const cJSON *row, const char *key)
+{
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(row, key));
+}
+
+/* True if one of the words, with spaces between, fits text: as a pattern, or as it is. */
+static bool is_listed(const char *words, const char *text, bool pattern)
+{
+    char word[128];
+    for (const char *at = words + strspn(words, " "); *at; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " ");
+        snprintf(word, sizeof word, "%.*s", (int)n, at);
+        if (pattern ? fnmatch(word, text, 0) == 0 : !strcmp(word, text))
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+const cJSON *tune_foreign_row(const cJSON *table, const char *tool, const char *name, const char *when)
+{
+    const cJSON *row;
+    cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(table, "settings")) {
+        const char *names = tune_foreign_text(row, "name"), *in = tune_foreign_text(row, "in"), *only = tune_foreign_text(row, "when");
+        if (names && (!tool || !in || is_listed(in, tool, false)) && (!when || !only || !strcmp(only, when)) &&
+            is_listed(names, name, true))
+            return row;
+    }
+    return NULL;
+}
+
+const cJSON *tune_foreign_match(const cJSON *patterns, const char *text)
+{
+    const cJSON *member;
+    cJSON_ArrayForEach(member, patterns)
+        if (fnmatch(member->string, text, FNM_CASEFOLD) == 0)
+            return member;
+    return NULL;
+}
+
+const char *tune_foreign_word(const cJSON *table, const char *option, const char *text, const char **note, const char **stops)
+{
+    const cJSON *words = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(table, "words"), option);
+    const cJSON *found = tune_foreign_match(words, text);
+    *note = tune_foreign_text(found, "note");
+    *stops = tune_foreign_text(found, "stops");
+    return cJSON_IsString(found) ? found->valuestring : tune_foreign_text(found, "value");
+}
+
+/* ---- options of our other programs ---- */
+
+static struct tune_flags nowhere; /* the rows below need places; nothing is written there */
+static const struct tune_option lora_options[] = {TUNE_LORA_OPTIONS(nowhere), {0}};
+static const struct tune_option preference_options[] = {TUNE_PREFERENCE_OPTIONS(nowhere), {0}};
+static const struct tune_option training_options[] = {TUNE_OPTIMIZER_OPTIONS(nowhere), TUNE_RUN_OPTIONS(nowhere),
+                                                      TUNE_EVALUATION_OPTIONS(nowhere), {0}};
+static const struct tune_option generation_options[] = {TUNE_GENERATION_OPTIONS(nowhere), {0}};
+static const struct { const struct tune_option *options; const char *program; } others[] = {
+    {lora_options, "finetune_lora"},
+    {preference_options, "finetune_dpo"},
+    {training_options, "finetune_full"},
+    {generation_options, "generate"},
 };
 
-static const struct foreign table[] = {
-    {"bf16", "dtype", "bfloat16"},
-    {"fp16", "dtype", "bfloat16 (there is no training in float16)"},
-    {"tf32", NULL, "products are float32 or bfloat16"},
-    {"torch-dtype", "dtype", NULL},
-    {"load-in-4bit", "base-dtype", "nf4"},
-    {"load-in-8bit", "base-dtype", "nf4 or bfloat16 (there are no 8-bit weights)"},
-    {"quantization-bit", "base-dtype", "nf4"},
-    {"gradient-checkpointing", "activation-checkpointing", "full"},
-    {"enable-activation-checkpointing", "activation-checkpointing", "full"},
-    {"model-name-or-path", "model", NULL},
-    {"model-name", "model", NULL},
-    {"pretrained-model", "model", NULL},
-    {"base-model", "model", NULL},
-    {"use-cpu", "device", "cpu"},
-    {"no-cuda", "device", "cpu"},
-    {"dataset-name", "dataset", NULL},
-    {"dataset-path", "dataset", NULL},
-    {"data-path", "dataset", NULL},
-    {"train-file", "dataset", NULL},
-    {"validation-file", "eval-dataset", NULL},
-    {"val-set-size", "train-split", "(0.95 holds out 5 %)"},
-    {"val-size", "train-split", "(0.95 holds out 5 %)"},
-    {"test-size", "train-split", "(0.95 holds out 5 %)"},
-    {"dataset-text-field", "text-field", NULL},
-    {"text-column", "text-field", NULL},
-    {"data-files", "dataset", NULL},
-    {"eos-token", "append-token", NULL},
-    {"max-prompt-length", "max-length", "(of prompt and answer together)"},
-    {"cutoff-len", "max-length", NULL},
-    {"max-seq-length", "max-length", NULL},
-    {"max-seq-len", "max-length", NULL},
-    {"model-max-length", "max-length", NULL},
-    {"sequence-len", "max-length", NULL},
-    {"block-size", "max-length", NULL},
-    {"per-device-train-batch-size", "batch-size", NULL},
-    {"micro-batch-size", "batch-size", NULL},
-    {"per-device-eval-batch-size", "batch-size", "(evaluations use it too)"},
-    {"gradient-accumulation-steps", "accumulate", NULL},
-    {"template", "chat-template", NULL},
-    {"completion-only-loss", "train-on", "completion"},
-    {"assistant-only-loss", "train-on", "assistant"},
-    {"train-on-inputs", "train-on", "all"},
-    {"train-on-prompt", "train-on", "all"},
-    {"group-texts", "chunk", NULL},
-    {"max-samples", "limit", NULL},
-    {"max-train-samples", "limit", NULL},
-    {"max-eval-samples", "eval-rows", NULL},
-    {"group-by-length", NULL, "--packing leaves less padding"},
-    {"streaming", NULL, "rows are always read when they are needed"},
-    {"dataloader-num-workers", NULL, "one thread always reads ahead"},
-    {"num-train-epochs", "epochs", NULL},
-    {"num-epochs", "epochs", NULL},
-    {"learning-rate", "lr", NULL},
-    {"lr-scheduler-type", "schedule", NULL},
-    {"lr-scheduler", "schedule", NULL},
-    {"num-warmup-steps", "warmup-steps", NULL},
-    {"num-decay-steps", "decay-ratio", "(a share of the steps)"},
-    {"cosine-min-lr-ratio", "min-lr-ratio", NULL},
-    {"min-lr-rate", "min-lr-ratio", NULL},
-    {"min-lr", "min-lr-ratio", "(a share of --lr)"},
-    {"max-grad-norm", "clip-norm", NULL},
-    {"optim", "optimizer", NULL},
-    {"adam-beta1", "beta1", NULL},
-    {"adam-beta2", "beta2", NULL},
-    {"adam-epsilon", "eps", NULL},
-    {"neftune-noise-alpha", "neftune-alpha", NULL},
-    {"ema-decay", "ema", NULL},
-    {"model-ema-decay", "ema", NULL},
-    {"use-ema", "ema", "0.999"},
-    {"label-smoothing-factor", "label-smoothing", NULL},
-    {"output-dir", "output", NULL},
-    {"run-name", "output", "runs/NAME"},
-    {"overwrite-output-dir", "overwrite", NULL},
-    {"resume-from-checkpoint", "resume", NULL},
-    {"logging-steps", "log-every", NULL},
-    {"save-steps", "save-every", NULL},
-    {"save-strategy", "save-every", NULL},
-    {"saves-per-epoch", "save-every", "epoch, or a share of the run such as 0.1"},
-    {"evals-per-epoch", "eval-every", "epoch, or a share of the run such as 0.1"},
-    {"save-total-limit", "keep-last", NULL},
-    {"eval-steps", "eval-every", NULL},
-    {"eval-strategy", "eval-every", NULL},
-    {"evaluation-strategy", "eval-every", NULL},
-    {"early-stopping-patience", "patience", NULL},
-    {"load-best-model-at-end", NULL, "checkpoint-best is always kept"},
-    {"report-to", "logger", "tensorboard or csv"},
-    {"lora-rank", "lora-r", NULL},
-    {"rank", "lora-r", NULL},
-    {"lora-target", "lora-targets", NULL},
-    {"target-modules", "lora-targets", NULL},
-    {"lora-target-modules", "lora-targets", NULL},
-    {"add-special-tokens", "add-tokens", NULL},
-    {"additional-special-tokens", "add-tokens", NULL},
-    {"lora-modules-to-save", "modules-to-save", NULL},
-    {"additional-target", "modules-to-save", NULL},
-    {"use-dora", "lora-dora", NULL},
-    {"use-rslora", "lora-rslora", NULL},
-    {"finetuning-type", NULL, "finetune_full and finetune_lora are two programs"},
-    {"use-peft", NULL, "finetune_full and finetune_lora are two programs"},
-    {"do-train", NULL, "a recipe always trains"},
-    {"stage", NULL, "each kind of training is a program: finetune_full, finetune_lora, finetune_dpo"},
-    {"dpo-beta", "beta", NULL},
-    {"pref-beta", "beta", NULL},
-    {"pref-loss", "loss", NULL},
-    {"loss-type", "loss", NULL},
-    {"ref-model", NULL, "the reference is the model as it was read"},
-    {"precompute-ref-log-probs", "reference", NULL},
-    {"torch-compile", NULL, "the programs are compiled already"},
-    {"flash-attn", NULL, "attention never stores all scores"},
-    {"attn-implementation", NULL, "there is one, which never stores all scores"},
-    {"flash-attention", NULL, "attention never stores all scores"},
-    {"use-liger-kernel", NULL, "the loss never stores all logits"},
-    {"use-flash-attention-2", NULL, "attention never stores all scores"},
-    {"deepspeed", NULL, "there is one process so far"},
-    {"fsdp", NULL, "there is one process so far"},
-    {"max-tokens", "max-new-tokens", NULL},
-    {"n-predict", "max-new-tokens", NULL},
-    {"temp", "temperature", NULL},
-    {"do-sample", "temperature", "(0 is greedy)"},
-    {"num-beams", NULL, "tokens are chosen one after the other, without beams"},
-    {"repeat-penalty", "repetition-penalty", NULL},
-    {"ctx-size", "context", NULL},
-    {"n-ctx", "context", NULL},
-    {"reverse-prompt", "stop", NULL},
-    {"stop-strings", "stop", NULL},
-    {"system-prompt", "system", NULL},
-    {"interactive", "chat", NULL},
-    {"conversation", "chat", NULL},
-    {"lora", "adapter", NULL},
-    {"adapter-path", "adapter", NULL},
-    {"adapter-name-or-path", "adapter", NULL},
-    {"push-to-hub", NULL, "checkpoints are folders that the Hub's client uploads"},
-};
+const char *tune_foreign_elsewhere(const struct tune_flags_state *state, const char *option)
+{
+    struct tune_flags_entry entry = {0};
+    struct tune_flags_state one = {.at = &entry, .count = 1};
+    if (tune_flags_row(state, option, strlen(option)) >= 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        for (const struct tune_option *o = others[i].options; o->name; o++) {
+            entry.row.name = o->name;
+            if (o->type != TUNE_GROUP && o->at && tune_flags_row(&one, option, strlen(option)) == 0)
+                return others[i].program;
+        }
+    return NULL;
+}
+
+/* ---- one name on the command line ---- */
 
 const char *tune_flags_foreign(const struct tune_flags_state *state, const char *name, char *text, size_t size)
 {
-    int distance;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        const struct foreign *f = &table[i];
-        tune_nearest(name, &f->name, 1, &distance); /* 0: equal but for '-' and '_' */
-        if (distance != 0)
-            continue;
-        if (!f->option)
-            snprintf(text, size, "; there is none here: %s", f->say);
-        else if (tune_flags_row(state, f->option, strlen(f->option)) >= 0)
-            snprintf(text, size, "; here it is --%s%s%s", f->option, f->say ? " " : "", f->say ? f->say : "");
-        else
-            snprintf(text, size, "; other recipes have it as --%s%s%s", f->option, f->say ? " " : "", f->say ? f->say : "");
+    char plain[128], option[64];
+    const char *program = tune_foreign_elsewhere(state, name);
+    if (program) {
+        snprintf(text, size, "; %s has it", program);
         return text;
     }
-    return NULL;
+    snprintf(plain, sizeof plain, "%s", name);
+    for (char *c = plain; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    cJSON *table = tune_foreign_read();
+    const cJSON *row = tune_foreign_row(table, NULL, plain, NULL);
+    const char *ours = tune_foreign_text(row, "option"), *say = tune_foreign_text(row, "say"), *why = tune_foreign_text(row, "left");
+    why = why ? why : tune_foreign_text(row, "stops");
+    snprintf(option, sizeof option, "%.*s", ours ? (int)strcspn(ours, "+?!") : 0, ours ? ours : "");
+    *text = 0;
+    if (ours && tune_flags_row(state, option, strlen(option)) >= 0)
+        snprintf(text, size, "; here it is --%s%s%s", option, say ? " " : "", say ? say : "");
+    else if (ours)
+        snprintf(text, size, "; other recipes have it as --%s%s%s", option, say ? " " : "", say ? say : "");
+    else if (why)
+        snprintf(text, size, "; there is none here: %s", why);
+    cJSON_Delete(table);
+    return *text ? text : NULL;
+}
+
+bool tune_flags_read_word(const struct tune_option *row, const char *text, char ours[64], char *said, size_t size)
+{
+    const char *note, *stops;
+    cJSON *table = tune_foreign_read();
+    const char *word = tune_foreign_word(table, row->name, text, &note, &stops);
+    *said = 0;
+    if (word) {
+        snprintf(ours, 64, "%s", word);
+        snprintf(said, size, "--%s %s is read as %s%s%s", row->name, text, word, note ? ": " : "", note ? note : "");
+    } else if (stops) {
+        snprintf(said, size, "; %s", stops);
+    }
+    cJSON_Delete(table);
+    return word != NULL;
 }

@@ -191,6 +191,23 @@ static void note_bus_error(int number, siginfo_t *info, void *context)
     _exit(1);
 }
 
+/* Print a message without control characters, except its line breaks. It is one write, because
+ * other ranks may print too. */
+static void complain(const char *lead, const char *text)
+{
+    char *plain = NULL;
+    size_t size;
+    FILE *out = open_memstream(&plain, &size);
+    if (out) {
+        tune_print_plain(out, text, "\n");
+        fclose(out);
+    }
+    if (plain && options_of)
+        tune_flags_spell(options_of, plain);
+    fprintf(stderr, "%s: %s%s\n", program, lead, plain ? plain : "failed, and has no memory to say why");
+    free(plain);
+}
+
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
                         const struct tune_property *properties, const char *what)
 {
@@ -222,6 +239,8 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     MUST(tune_flags_parse(flags, argc, argv, options, properties));
     if (tune_flags_wish(flags) == TUNE_WISH_RUN)
         tune_print_plain(stderr, tune_flags_said(flags), "\n");
+    for (int i = 0; tune_flags_wish(flags) == TUNE_WISH_RUN && tune_flags_note(flags, i); i++)
+        complain("", tune_flags_note(flags, i));
     switch (tune_flags_wish(flags)) {
     case TUNE_WISH_RUN:
         if (MUST(tune_flags_serve(flags, stdout)) == 1)
@@ -247,25 +266,12 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     case TUNE_WISH_VERSION:
         print_version();
         break;
+    case TUNE_WISH_SHOW_CONFIG:
+        if (tune_flags_show_config(flags, stdout) > 0 && fflush(stdout) == 0)
+            exit(TUNE_ERROR_USAGE);
+        break;
     }
     end_well();
-}
-
-/* Print a message without control characters, except its line breaks. It is one write, because
- * other ranks may print too. */
-static void complain(const char *lead, const char *text)
-{
-    char *plain = NULL;
-    size_t size;
-    FILE *out = open_memstream(&plain, &size);
-    if (out) {
-        tune_print_plain(out, text, "\n");
-        fclose(out);
-    }
-    if (plain && options_of)
-        tune_flags_spell(options_of, plain);
-    fprintf(stderr, "%s: %s%s\n", program, lead, plain ? plain : "failed, and has no memory to say why");
-    free(plain);
 }
 
 void tune_program_fail(void)

@@ -27,9 +27,27 @@ struct tune_flags_entry {
     /* its value in the resumed run, as it was written; NULL: none */
     char *run_text;
     bool in_run;                        /* the resumed run has written it down */
+    bool typed;                         /* it is on the command line */
     bool changed;                       /* it differs from the run's value, which --allow-changed
                                          * permits */
 };
+
+/* What became of a setting in a --config file of another tool. */
+enum tune_finding_kind {
+    TUNE_TAKEN,    /* it has become options of ours */
+    TUNE_ASSUMED,  /* the file leaves it out; it is the tool's default */
+    TUNE_LEFT_OUT, /* it has no part in what is trained */
+    TUNE_STOPS     /* without it, another thing would be trained */
+};
+struct tune_finding {
+    enum tune_finding_kind kind;
+    int line;                /* 0: none */
+    const char *name, *text; /* the setting, as the file has it; "": none */
+    const char *to;          /* our options; "": none */
+    const char *why;         /* "": nothing to say */
+};
+
+struct tune_pool;
 
 struct tune_flags_state {
     struct tune_flags_entry *at; /* [count] */
@@ -47,6 +65,14 @@ struct tune_flags_state {
     bool again;                /* --requeue: that run has no checkpoint and begins again */
     char *model_defaults;      /* file of model defaults that was applied; NULL: none */
     char *said;                /* lines of tune_flags_find_places; NULL: none */
+    const char *ignored;       /* --ignore-keys, from argv; NULL: none */
+    const char *tool;          /* the tool whose file --config is; NULL: it is ours */
+    const char *fits;          /* the program for such a file, if it is not this one; else NULL */
+    struct tune_finding *findings; /* [finding_count] */
+    int finding_count;
+    const char **notes;        /* [note_count] see tune_flags_note */
+    int note_count;
+    struct tune_pool *pool;    /* memory of the four above */
 };
 
 /* Whether the option's value is text, and whether it is one of a list of words. */
@@ -83,8 +109,7 @@ int tune_flags_unknown(const struct tune_flags_state *state, const char *where, 
  * options of one session are left out, and the others are kept to compare with. */
 int tune_flags_set(struct tune_flags_state *state, int i, const char *text,
                    enum tune_source source, const char *where);
-int tune_flags_config_read(struct tune_flags_state *state, const char *path,
-                           enum tune_source source);
+int tune_flags_config_read(struct tune_flags *flags, const char *path, enum tune_source source);
 int tune_flags_object(struct tune_flags_state *state, struct tune_json *j, enum tune_source source);
 
 /* tune_flags_from_run - read the options of the run that --resume names, if it is given.
@@ -110,9 +135,15 @@ union tune_option_value {
 };
 
 /* tune_flags_foreign - what an option of another program is called here, as the end of a message;
- * NULL: the name is not one of those. */
+ * NULL: the name is not one of those.
+ * tune_flags_read_word - a value as others write it. true: ours is what we write, and said tells of
+ * it. false: it is none; said may tell why, as the end of a message.
+ * tune_flags_add_note - add a note; text is copied. */
 const char *tune_flags_foreign(const struct tune_flags_state *state, const char *name, char *text,
                                size_t size);
+bool tune_flags_read_word(const struct tune_option *row, const char *text, char ours[64],
+                          char *said, size_t size);
+int tune_flags_add_note(struct tune_flags_state *state, const char *text);
 
 /* tune_flags_put - check text for type and range, and write it to the row's place; where: its name
  * in messages ("--lr").
