@@ -72,6 +72,21 @@ int tune_conversation_add_copy(struct tune_conversation *c, const char *role, st
     return tune_conversation_add(c, role, kept);
 }
 
+int tune_conversation_add_lines(struct tune_conversation *c, const char *role, struct tune_text first, const struct tune_text *second)
+{
+    if (!second)
+        return tune_conversation_add(c, role, first);
+    char *joined = tune_zeroed(first.size + 1 + second->size + 1, 1, "a conversation");
+    if (!joined)
+        return -1;
+    memcpy(joined, first.data, first.size);
+    joined[first.size] = '\n';
+    memcpy(joined + first.size + 1, second->data, second->size);
+    int result = tune_conversation_add_copy(c, role, (struct tune_text){joined, first.size + 1 + second->size});
+    free(joined);
+    return result;
+}
+
 int tune_conversation_lead(struct tune_conversation *c, struct tune_text text)
 {
     if (c->count > 0 && (!strcmp(c->items[0].role, "system") || !strcmp(c->items[0].role, "developer")))

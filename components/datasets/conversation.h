@@ -45,6 +45,7 @@ struct tune_conversation {
 /* tune_conversation_begin - empty it. row_size limits the size of the contents.
  * tune_conversation_add - append a message: role "user" or "assistant"; text is borrowed.
  * tune_conversation_add_copy - the same with a copy of a text of the row.
+ * tune_conversation_add_lines - the same for one or two texts, the second (or NULL) on a new line.
  * tune_conversation_lead - put a system message first, unless there is one. text is borrowed.
  * tune_conversation_read - append the messages of a JSON array in the row that j reads, or the one
  * message of an object. -1 with
@@ -62,6 +63,8 @@ int tune_conversation_begin(struct tune_conversation *c, size_t row_size);
 int tune_conversation_add(struct tune_conversation *c, const char *role, struct tune_text text);
 int tune_conversation_add_copy(struct tune_conversation *c, const char *role,
                                struct tune_text text);
+int tune_conversation_add_lines(struct tune_conversation *c, const char *role, struct tune_text first,
+                                const struct tune_text *second);
 int tune_conversation_lead(struct tune_conversation *c, struct tune_text text);
 int tune_conversation_read(struct tune_conversation *c, struct tune_json *j, struct tune_text array,
                            bool sharegpt);

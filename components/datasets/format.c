@@ -30,6 +30,7 @@ static const struct known {
     [TUNE_FORMAT_TEXT] = {"text", {"text"}, 0, {[TUNE_TRAIN_ON_COMPLETION] = true, [TUNE_TRAIN_ON_ALL] = true}},
     [TUNE_FORMAT_ALPACA] = {"alpaca", {"instruction", "output", "input", "system", "history"}, 3, {true, false, false, true}},
     [TUNE_FORMAT_INSTRUCT] = {"instruct", {"input", "output", "system", "history"}, 2, {true, false, false, true}},
+    [TUNE_FORMAT_ALPACA_CHAT] = {"alpaca-chat", {"instruction", "output", "input", "system", "history"}, 3, {true, false, false, true}},
     [TUNE_FORMAT_PROMPT_COMPLETION] = {"prompt-completion", {"prompt", "completion"}, 0, {true, false, false, true}},
     [TUNE_FORMAT_MESSAGES] = {"messages", {"messages", "tools", "system"}, 2, {false, true, true, true}},
     [TUNE_FORMAT_SHAREGPT] = {"sharegpt", {"conversations", "tools", "system"}, 2, {false, true, true, true}},
@@ -165,7 +166,7 @@ static int choose(struct tune_format *f, const struct tune_columns *have, const 
             f->kind = (enum tune_format_kind)i;
             return 0;
         }
-    return tune_error_usage("\"%s\" is no format of rows; expected auto, text, alpaca, instruct, "
+    return tune_error_usage("\"%s\" is no format of rows; expected auto, text, alpaca, alpaca-chat, instruct, "
                             "prompt-completion, messages or sharegpt; of pairs: preference, sharegpt-preference, "
                             "alpaca-preference, instruct-preference", o->row_format);
 }
@@ -443,15 +444,16 @@ static int settle_train_on(struct tune_format *f, const struct tune_dataset_opti
 
 static int open_chat(struct tune_format *f, const struct tune_dataset_options *o, const char *path)
 {
-    bool conversations = f->kind == TUNE_FORMAT_INSTRUCT || f->kind == TUNE_FORMAT_MESSAGES || f->kind == TUNE_FORMAT_SHAREGPT ||
-                         f->kind == TUNE_FORMAT_MESSAGE_LISTS || f->kind == TUNE_FORMAT_SHAREGPT_PREFERENCE ||
+    bool conversations = f->kind == TUNE_FORMAT_INSTRUCT || f->kind == TUNE_FORMAT_ALPACA_CHAT ||
+                         f->kind == TUNE_FORMAT_MESSAGES || f->kind == TUNE_FORMAT_SHAREGPT || f->kind == TUNE_FORMAT_MESSAGE_LISTS || f->kind == TUNE_FORMAT_SHAREGPT_PREFERENCE ||
                          f->kind == TUNE_FORMAT_INSTRUCT_PREFERENCE || f->kind == TUNE_FORMAT_PREFERENCE_LISTS;
     if (!conversations && !o->chat_template)
         return 0;
     if (!conversations)
         return tune_error_usage("%s: `chat_template` writes conversations, and these rows of the "
-                                "format %s are none; leave it out, or give another `format`",
-                                path, tune_format_name(f));
+                                "format %s are none; leave it out, or give another `format`%s",
+                                path, tune_format_name(f),
+                                f->kind == TUNE_FORMAT_ALPACA ? ", such as alpaca-chat" : "");
     f->chat = tune_chat_template_open(o->model_folder, o->chat_template, o->end_token);
     if (f->chat) {
         tune_chat_template_date(f->chat, CHAT_DATE);

@@ -21,6 +21,7 @@ enum tune_format_kind {
     TUNE_FORMAT_TEXT, /* rows of one text, which are not read here */
     TUNE_FORMAT_ALPACA,
     TUNE_FORMAT_INSTRUCT,
+    TUNE_FORMAT_ALPACA_CHAT, /* the columns of alpaca, as a conversation */
     TUNE_FORMAT_PROMPT_COMPLETION,
     TUNE_FORMAT_MESSAGES,
     TUNE_FORMAT_SHAREGPT,

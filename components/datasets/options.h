@@ -22,7 +22,7 @@ enum tune_chunking { TUNE_CHUNK_AUTO, TUNE_CHUNK_OFF, TUNE_CHUNK_ON };
  * text or an answer that does not end with it. In the other formats, columns hold plain text. In a
  * conversation, only the chat template writes special tokens, as in transformers.
  *
- * Formats of rows are text, alpaca, instruct, prompt-completion, messages and sharegpt.
+ * Formats of rows are text, alpaca, alpaca-chat, instruct, prompt-completion, messages, sharegpt.
  * docs/data-formats.md has their columns. A prompt template reads any columns
  * (templates/prompt_template.h). */
 struct tune_dataset_options {

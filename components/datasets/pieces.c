@@ -264,6 +264,24 @@ static int fill_lists(const struct tune_format *f, const struct tune_rows *rows,
     return tune_pieces_chat(f, rows, row, p);
 }
 
+/* As in LLaMA-Factory: the user says the instruction, and the input on the next line. */
+static int fill_alpaca_chat(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
+                            struct tune_pieces *p)
+{
+    int input = column_named(f, "input");
+    const struct tune_field *values = p->values.at;
+    bool more = !f->left_out[input] && !tune_pieces_no_value(&values[input]);
+    TRY(tune_pieces_history(f, rows, row, p));
+    for (int i = 0; i < (f->prompts ? 1 : 2); i++)
+        TRY(tune_pieces_need_text(f, rows, row, p, i));
+    if (more)
+        TRY(tune_pieces_need_text(f, rows, row, p, input));
+    TRY(tune_conversation_add_lines(&p->chat, "user", values[0].text, more ? &values[input].text : NULL));
+    if (!f->prompts)
+        TRY(tune_conversation_add(&p->chat, "assistant", values[1].text));
+    return tune_pieces_chat(f, rows, row, p);
+}
+
 static int fill_conversation(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
                              struct tune_pieces *p)
 {
@@ -276,6 +294,8 @@ static int fill_conversation(const struct tune_format *f, const struct tune_rows
         }
         return tune_pieces_chat(f, rows, row, p);
     }
+    if (f->kind == TUNE_FORMAT_ALPACA_CHAT)
+        return fill_alpaca_chat(f, rows, row, p);
     int type = p->values.at[0].type;
     if (type != TUNE_JSON_ARRAY)
         return tune_pieces_bad_row(rows, row, f->columns[0], type < 0 ? "is not in this row" : "is no list of messages in this row");

@@ -198,10 +198,11 @@ extern const struct tune_service tune_plan_memory;
      "shares of several files: 0.7,0.3. An epoch then has the most rows that keep the shares " \
      "while no row comes twice. Default: every row once"}, \
     {"format", TUNE_CHOICES, &(f).data.row_format, "auto", \
-     "auto|text|alpaca|instruct|prompt-completion|messages|sharegpt", "", \
+     "auto|text|alpaca|alpaca-chat|instruct|prompt-completion|messages|sharegpt", "", \
      "format of the rows. auto: decided by the columns of the first rows. Other programs call " \
      "messages openai, chat or chat_template; sharegpt conversations; instruct input_output; " \
-     "prompt-completion prompt/response; text completion or pretraining"}, \
+     "prompt-completion prompt/response; text completion or pretraining. alpaca-chat: the columns " \
+     "of alpaca as a conversation, as in LLaMA-Factory"}, \
     {"columns", TUNE_STRING, &(f).data.columns, NULL, "", "", \
      "names of columns in the file: \"prompt=question,completion=answer\". Before the '=' stands " \
      "what the format or the template calls it"}, \
@@ -342,7 +343,7 @@ extern const struct tune_service tune_plan_memory;
     {"limit", TUNE_INT64, &(f).data.limit, "0", "[0,inf)", "rows", \
      "answer only the first rows of --input; 0: all"}, \
     {"format", TUNE_CHOICE, &(f).data.row_format, "auto", \
-     "auto|text|alpaca|instruct|prompt-completion|messages|sharegpt", "", \
+     "auto|text|alpaca|alpaca-chat|instruct|prompt-completion|messages|sharegpt", "", \
      "how a prompt is written. auto: as the rows of the run that made the model or the adapter; " \
      "else by the model's chat template, if it has one; else as it is. Rows of --input are " \
      "recognised by their columns"}, \

@@ -53,8 +53,8 @@ static const char *spell_scalar(struct tune_foreign_file *f, const struct tune_n
         return "";
     if (node->value.type == TUNE_VALUE_BOOL)
         return node->value.boolean ? "true" : "false";
-    if (node->written)
-        return node->written;
+    if (node->written && !(node->value.type != TUNE_VALUE_TEXT && strchr(node->written, '_')))
+        return node->written; /* but 500_000 is spelled as 500000 */
     char *text = tune_value_spell(&node->value);
     const char *copy = tune_foreign_copy(f, text ? text : "");
     free(text);
@@ -521,13 +521,13 @@ static int write_line(const struct tune_flags *flags, const char *program, char 
 /* Say that another program is the one for this file. */
 static int send_to(struct tune_foreign_file *f, const struct tune_flags *flags, const char *program)
 {
-    char *line = NULL, why[1024];
+    char *line = NULL, text[2048];
     TRY(write_line(flags, program, &line));
-    f->state->fits = tune_foreign_copy(f, program);
-    snprintf(why, sizeof why, "it is for %s: %s", program, line);
-    add_finding(f, TUNE_STOPS, f->asks, f->asks ? f->asks->name : "the file", "", why);
+    snprintf(text, sizeof text, "this file is for %s%s%s%s%s: %s", program, f->asks ? ", by its " : "", f->asks ? f->asks->name : "",
+             f->asks ? " " : "", f->asks ? f->asks->text : "", line);
+    f->state->fits = tune_foreign_copy(f, text);
     free(line);
-    return 0;
+    return f->state->wish == TUNE_WISH_RUN ? tune_error_usage("--config %s: %s", f->path, text) : 0;
 }
 
 /* Count the findings of a kind, from one on. */

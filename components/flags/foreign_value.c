@@ -177,6 +177,11 @@ static void set_entry(struct tune_foreign_file *f, const cJSON *entry, const cha
         return;
     }
     tune_foreign_set(f, "dataset", path, index, false, effect);
+    const struct tune_foreign_leaf *stage = tune_foreign_leaf_of(f, "stage");
+    if (stage && !strcmp(stage->text, "pt")) { /* the column of prompts is the text */
+        tune_foreign_set(f, "text-field", text_or(columns, "prompt", "instruction"), index, false, effect);
+        return;
+    }
     const char *format = ranking ? (alpaca ? "alpaca-preference" : "sharegpt-preference") : alpaca ? "alpaca-chat" : roles ? "messages" : "sharegpt";
     tune_foreign_set(f, "format", format, index, false, effect);
     set_columns(f, columns, alpaca, index, roles && !ranking ? "messages" : "conversations", effect);

@@ -5,7 +5,7 @@
 
 #include "core/print.h"
 
-enum { MOST = 44 }; /* columns of the first part of a line */
+enum { MOST = 44, WIDTH = 100 }; /* columns of the first part of a line, and of a line */
 
 /* "name: value    --option value    why" */
 static void print_finding(FILE *stream, const struct tune_finding *x)
@@ -38,6 +38,38 @@ static int print_findings(FILE *stream, const struct tune_flags_state *state, en
     return count;
 }
 
+static bool is_alike(const struct tune_finding *a, const struct tune_finding *b)
+{
+    return a->kind == TUNE_LEFT_OUT && b->kind == TUNE_LEFT_OUT && !strcmp(a->why, b->why);
+}
+
+/* Print what is left out, once for each reason: the reason, and the settings below it. */
+static void print_left_out(FILE *stream, const struct tune_flags_state *state)
+{
+    for (int i = 0, count = 0; i < state->finding_count; i++) {
+        const struct tune_finding *x = &state->findings[i];
+        bool first = x->kind == TUNE_LEFT_OUT;
+        for (int k = 0; k < i && first; k++)
+            first = !is_alike(&state->findings[k], x);
+        if (!first)
+            continue;
+        fputs(count++ == 0 ? "\nleft out:\n  " : "  ", stream);
+        tune_print_line_of(stream, x->why);
+        for (int k = i, column = WIDTH; k < state->finding_count; k++) {
+            char text[128];
+            if (!is_alike(x, &state->findings[k]) || !*state->findings[k].name)
+                continue;
+            snprintf(text, sizeof text, "%.60s: %.40s", state->findings[k].name, state->findings[k].text);
+            tune_blank_controls(text);
+            column += 2 + (int)strlen(text);
+            column = column > WIDTH ? fprintf(stream, "%s\n      ", k > i ? "," : "") : (fputs(", ", stream), column);
+            fputs(text, stream);
+            column = column < 16 ? 6 + (int)strlen(text) : column;
+        }
+        fputc('\n', stream);
+    }
+}
+
 static void print_options(FILE *stream, const struct tune_flags_state *state)
 {
     fputs("options that are set, and where:\n", stream);
@@ -61,7 +93,7 @@ int tune_flags_show_config(const struct tune_flags *flags, FILE *stream)
         fprintf(stream, "a file of %s, read by %s\n", state->tool, flags->program);
         print_findings(stream, state, TUNE_TAKEN, "taken");
         print_findings(stream, state, TUNE_ASSUMED, "taken because the tool does so where its file says nothing");
-        print_findings(stream, state, TUNE_LEFT_OUT, "left out");
+        print_left_out(stream, state);
         stops = print_findings(stream, state, TUNE_STOPS, "stops the run (--ignore-keys NAME,... goes on without)");
         fputc('\n', stream);
     }
@@ -70,5 +102,7 @@ int tune_flags_show_config(const struct tune_flags *flags, FILE *stream)
         fprintf(stream, "%s\n", tune_flags_note(flags, i));
     if (stops > 0)
         fprintf(stream, "\n%d setting%s would stop the run\n", stops, stops == 1 ? "" : "s");
-    return stops;
+    if (state->fits)
+        fprintf(stream, "\n%s\n", state->fits);
+    return stops + (state->fits != NULL);
 }

@@ -67,7 +67,7 @@ struct tune_flags_state {
     char *said;                /* lines of tune_flags_find_places; NULL: none */
     const char *ignored;       /* --ignore-keys, from argv; NULL: none */
     const char *tool;          /* the tool whose file --config is; NULL: it is ours */
-    const char *fits;          /* the program for such a file, if it is not this one; else NULL */
+    const char *fits;          /* names the program for such a file; NULL: it is this one */
     struct tune_finding *findings; /* [finding_count] */
     int finding_count;
     const char **notes;        /* [note_count] see tune_flags_note */

@@ -143,7 +143,7 @@ const char *tune_prompt_layout_format(const struct tune_prompt_layout *l)
     if (l->options.prompt_template)
         return "prompt-template";
     if (given && strcmp(given, "auto") != 0)
-        return !strcmp(given, "instruct") || !strcmp(given, "sharegpt") ? "messages" : given;
+        return !strcmp(given, "instruct") || !strcmp(given, "alpaca-chat") || !strcmp(given, "sharegpt") ? "messages" : given;
     if (l->options.chat_template || l->conversations)
         return "messages";
     if (!strcmp(run, "alpaca") || !strcmp(run, "alpaca-preference"))
