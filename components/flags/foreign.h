@@ -88,25 +88,44 @@ struct tune_foreign_effect {
 
 /* tune_foreign_leaf_of - the leaf of that name; NULL: the file has none.
  * tune_foreign_copy - a copy of a text that lives as long as the options; "" without memory.
- * tune_foreign_set - keep a value for an option, which may end in +, ? or !. What it gives on the
- * command line is added to effect->to. is_new: a value that this program does not take is left out;
- * else it stops the run.
+ * tune_foreign_grow - room for one more item of an array of count items; NULL: no memory.
+ * tune_foreign_find - add a finding. leaf: NULL, or the setting that it is about. The texts are
+ * copied, but for name.
  * tune_foreign_stop - the setting stops the run. */
 const struct tune_foreign_leaf *tune_foreign_leaf_of(const struct tune_foreign_file *f,
                                                      const char *name);
 const char *tune_foreign_copy(struct tune_foreign_file *f, const char *text);
-void tune_foreign_set(struct tune_foreign_file *f, const char *option, const char *text, int index,
-                      bool is_new, struct tune_foreign_effect *effect);
+void *tune_foreign_grow(void *at, int count, size_t size);
+void tune_foreign_find(struct tune_foreign_file *f, enum tune_finding_kind kind,
+                       const struct tune_foreign_leaf *leaf, const char *name, const char *to,
+                       const char *why);
 void tune_foreign_stop(struct tune_foreign_effect *effect, const char *format, ...)
     TUNE_PRINTF(2, 3);
 
-/* tune_foreign_as - the rule `as` for a value of an option.
+/* tune_foreign_follow - do what the row of a leaf says, and add what became of it to the findings.
+ * tune_foreign_rule - the member of a row that says what to do with a value: of its values, or
+ * else, or the row itself.
+ * tune_foreign_ignored - whether --ignore-keys names the setting.
+ * tune_foreign_as - the rule `as` for a value of an option.
  * tune_foreign_info - the rule "info": names of LLaMA-Factory's dataset_info.json. */
+void tune_foreign_follow(struct tune_foreign_file *f, const struct tune_foreign_leaf *leaf);
+const struct cJSON *tune_foreign_rule(const struct cJSON *row, const char *text);
+bool tune_foreign_ignored(const struct tune_foreign_file *f, const char *name);
 void tune_foreign_as(struct tune_foreign_file *f, const struct tune_foreign_leaf *leaf,
                      const char *rule, const char *option, bool is_new,
                      struct tune_foreign_effect *effect);
 void tune_foreign_info(struct tune_foreign_file *f, const struct tune_foreign_leaf *leaf,
                        struct tune_foreign_effect *effect);
+
+/* tune_foreign_set - keep a value for an option, which may end in +, ? or !. What it gives on the
+ * command line is added to effect->to. is_new: a value that this program does not take is left out;
+ * else it stops the run.
+ * tune_foreign_assume - keep the tool's own values {option: value} for what the file leaves out.
+ * tune_foreign_finish - set the options. */
+void tune_foreign_set(struct tune_foreign_file *f, const char *option, const char *text, int index,
+                      bool is_new, struct tune_foreign_effect *effect);
+void tune_foreign_assume(struct tune_foreign_file *f, const struct cJSON *values);
+void tune_foreign_finish(struct tune_foreign_file *f);
 
 /* tune_foreign_take - take the options of a file, if it is one of another tool. 1: it was. 0: it is
  * ours. -1 with an error: something in it stops the run. */

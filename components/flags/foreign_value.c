@@ -53,14 +53,15 @@ static void set_betas(struct tune_foreign_file *f, const char *text, struct tune
 /* A split as the library datasets writes it: train, train[:95%], train[:500]. */
 static void set_split(struct tune_foreign_file *f, const char *text, struct tune_foreign_effect *effect)
 {
-    int n = 0, used = 0;
+    char *end = NULL;
+    long n = strncmp(text, "train[:", 7) ? 0 : strtol(text + 7, &end, 10);
     if (!strcmp(text, "train"))
         snprintf(effect->why, sizeof effect->why, "it is so anyway");
-    else if (sscanf(text, "train[:%d%%]%n", &n, &used) == 1 && used > 0 && !text[used] && n >= 50 && n <= 100) {
-        set_number(f, "train-split", n / 100.0, false, effect);
+    else if (n >= 50 && n <= 100 && !strcmp(end, "%]")) {
+        set_number(f, "train-split", (double)n / 100, false, effect);
         snprintf(effect->why, sizeof effect->why, "that share of the rows, by their content; the others are held out");
-    } else if (sscanf(text, "train[:%d]%n", &n, &used) == 1 && used > 0 && !text[used] && n > 0)
-        set_number(f, "limit", n, true, effect);
+    } else if (n > 0 && !strcmp(end, "]"))
+        set_number(f, "limit", (double)n, true, effect);
     else
         tune_foreign_stop(effect, "give a file with the rows that are meant, or --limit N for the first N");
 }

@@ -166,6 +166,26 @@ static void system_column(void **state)
                "<system>S~<|endoftext|><user>q~<|endoftext|><assistant>[r~<|endoftext|>]<user>a~<|endoftext|><assistant>[b~<|endoftext|>]");
 }
 
+/* The columns of alpaca as a conversation: the input is on the line after the instruction. */
+static void alpaca_chat(void **state)
+{
+    (void)state;
+    static const char rows[] = "{\"instruction\": \"Add\", \"input\": \"1 2\", \"output\": \"3\"}\n"
+                               "{\"instruction\": \"Say\", \"input\": \"\", \"output\": \"y\", \"system\": \"S\", \"history\": [[\"q\", \"r\"]]}\n"
+                               "{\"instruction\": \"Say\"}\n";
+    struct tune_dataset *d = open_with("a.jsonl", rows, (struct tune_dataset_options){.row_format = "alpaca-chat", .train_on = "default"});
+    assert_string_equal(marked_row(d, 0, NULL), "<user>Add\n1 2~<|endoftext|><assistant>[3~<|endoftext|>]");
+    assert_string_equal(marked_row(d, 1, NULL), "<system>S~<|endoftext|><user>q~<|endoftext|><assistant>[r~<|endoftext|>]<user>Say~<|endoftext|>"
+                                                "<assistant>[y~<|endoftext|>]");
+    assert_bad(d, 2, "\"output\"");
+    tune_dataset_free(d);
+    assert_row(open_with("a.jsonl", "{\"instruction\": \"Add\", \"input\": \"1\", \"output\": \"2\"}\n",
+                         (struct tune_dataset_options){.row_format = "alpaca-chat", .train_on = "all"}),
+               "<[user>Add\n1~<|endoftext|><assistant>2~<|endoftext|>]");
+    assert_null(OPEN("a.jsonl", "{\"instruction\": \"Add\", \"output\": \"2\"}\n", .chat_template = "chatml"));
+    assert_error_has("such as alpaca-chat");
+}
+
 /* ---- borders ---- */
 
 /* A tokenizer that joins a space with the word behind it. */
@@ -810,7 +830,7 @@ static void kept_twice(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(own), cmocka_unit_test(kept_twice),    cmocka_unit_test(formats), cmocka_unit_test(system_column),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(own), cmocka_unit_test(kept_twice),    cmocka_unit_test(formats), cmocka_unit_test(system_column), cmocka_unit_test(alpaca_chat),
                                        cmocka_unit_test(borders), cmocka_unit_test(left_out), cmocka_unit_test(arguments),
                                        cmocka_unit_test(as_people_have_them), cmocka_unit_test(not_mended),   cmocka_unit_test(shown),
                                        cmocka_unit_test(refused), cmocka_unit_test(hashes),    cmocka_unit_test(warned),

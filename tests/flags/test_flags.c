@@ -195,6 +195,12 @@ static void refuses(void **state)
     refused("--neftune-noise-alpha 5", "here it is --neftune-alpha");
     refused("--xyzzyplugh 3", "unknown option \"--xyzzyplugh\"");
     assert_null(strstr(tune_error_message(), "nearest")); /* nothing is near */
+    refused("--lora-r 8", "unknown option \"--lora-r\"; finetune_lora has it");
+    refused("--simpo-gamma 1", "finetune_dpo has it");
+    refused("--optimizer adafactor", "expected one of adamw|sgd|muon; there is no such optimizer");
+    refused("--gpu 0", "here it is --device cuda");
+    refused("--bs 2", "here it is --batch-size");
+    refused("--wandb_project x", "there is none here: metrics are in the run folder");
     refused("--torch-compile", "there is none here: the programs are compiled already");
     refused("--learning-rat 1", "unknown option \"--learning-rat\"");
     refused("--learning-rate 1", "here it is --lr");
