@@ -71,32 +71,32 @@ const char *tune_foreign_word(const cJSON *table, const char *option, const char
 
 /* ---- options of our other programs ---- */
 
-static struct tune_flags nowhere; /* the rows below need places; nothing is written there */
-static const struct tune_option lora_options[] = {TUNE_LORA_OPTIONS(nowhere), {0}};
-static const struct tune_option preference_options[] = {TUNE_PREFERENCE_OPTIONS(nowhere), {0}};
-static const struct tune_option training_options[] = {TUNE_OPTIMIZER_OPTIONS(nowhere), TUNE_RUN_OPTIONS(nowhere),
-                                                      TUNE_EVALUATION_OPTIONS(nowhere), {0}};
-static const struct tune_option generation_options[] = {TUNE_GENERATION_OPTIONS(nowhere), {0}};
-static const struct { const struct tune_option *options; const char *program; } others[] = {
-    {lora_options, "finetune_lora"},
-    {preference_options, "finetune_dpo"},
-    {training_options, "finetune_full"},
-    {generation_options, "generate"},
-};
-
-const char *tune_foreign_elsewhere(const struct tune_flags_state *state, const char *option)
+/* True if one of the rows has that name. */
+static bool has_row(const struct tune_option *options, const char *name)
 {
     struct tune_flags_entry entry = {0};
     struct tune_flags_state one = {.at = &entry, .count = 1};
+    for (const struct tune_option *o = options; o->name; o++) {
+        entry.row.name = o->name;
+        if (o->type != TUNE_GROUP && o->at && tune_flags_row(&one, name, strlen(name)) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *tune_foreign_elsewhere(const struct tune_flags_state *state, const char *option)
+{
+    struct tune_flags nowhere; /* the rows need places; nothing is written there */
+    const struct tune_option lora[] = {TUNE_LORA_OPTIONS(nowhere), {0}}, preference[] = {TUNE_PREFERENCE_OPTIONS(nowhere), {0}};
+    const struct tune_option training[] = {TUNE_OPTIMIZER_OPTIONS(nowhere), TUNE_RUN_OPTIONS(nowhere), TUNE_EVALUATION_OPTIONS(nowhere), {0}};
+    const struct tune_option generation[] = {TUNE_GENERATION_OPTIONS(nowhere), {0}};
     if (tune_flags_row(state, option, strlen(option)) >= 0)
         return NULL;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        for (const struct tune_option *o = others[i].options; o->name; o++) {
-            entry.row.name = o->name;
-            if (o->type != TUNE_GROUP && o->at && tune_flags_row(&one, option, strlen(option)) == 0)
-                return others[i].program;
-        }
-    return NULL;
+    return has_row(lora, option)         ? "finetune_lora"
+           : has_row(preference, option) ? "finetune_dpo"
+           : has_row(training, option)   ? "finetune_full"
+           : has_row(generation, option) ? "generate"
+                                         : NULL;
 }
 
 /* ---- one name on the command line ---- */
