@@ -115,8 +115,8 @@ static int show_settings(const struct tune_flags *flags, struct tune_line *line)
         char name[160];
         snprintf(name, sizeof name, "%s%s", *o->name == '<' ? "" : "--", o->name);
         if (is_set(flags, o, text))
-            TRY(tune_line_print(line, "# %-12s %s  (%s; default %s)", name, text, tune_source_name(tune_flags_source(flags, o->name)),
-                                o->value ? o->value : "none"));
+            TRY(tune_line_print(line, strlen(name) < 12 ? "# %-12s %s  (%s; default %s)" : "# %s  %s  (%s; default %s)", name, text,
+                                tune_source_name(tune_flags_source(flags, o->name)), o->value ? o->value : "none"));
     }
     return 0;
 }

@@ -30,11 +30,16 @@ static int columns(FILE *out)
     return n > 0 ? n : 80;
 }
 
-/* The text after the key of a `#` line; such a line is folded in a terminal. NULL: no such line. */
+enum { LEAD = 40 }; /* most bytes of "# ", a key and its spaces */
+
+/* The text after the key of a `#` line, or after the "# " of one without a key; such a line is folded
+ * in a terminal. NULL: no such line. */
 static const char *after_key(const char *text)
 {
-    const char *gap = strncmp(text, "# ", 2) ? NULL : strstr(text + 2, "  ");
-    return gap && gap[strspn(gap, " ")] ? gap + strspn(gap, " ") : NULL;
+    if (strncmp(text, "# ", 2) != 0)
+        return NULL;
+    const char *gap = strstr(text + 2, "  "), *rest = gap ? gap + strspn(gap, " ") : NULL;
+    return rest && *rest && rest - text <= LEAD ? rest : text + 2;
 }
 
 /* Print a line. In a terminal, or where COLUMNS is set, a `#` line is folded between words. */
@@ -47,9 +52,8 @@ static void put_text(const struct tune_line *line, char *text)
         fputc('\n', line->out);
         return;
     }
-    char lead[64];
-    int n = (int)(rest - text);
-    snprintf(lead, sizeof lead, "%.*s", n < (int)sizeof lead ? n : (int)sizeof lead - 1, text);
+    char lead[LEAD + 1];
+    snprintf(lead, sizeof lead, "%.*s", (int)(rest - text), text);
     tune_put_folded(line->out, lead, rest, width - 1);
 }
 

@@ -133,6 +133,13 @@ in_terminal() { # COLUMNS OPTION... - the run's lines, in a terminal of that wid
     COLUMNS= TERM=xterm script -qec "stty cols $1; unset COLUMNS; $typed $2" /dev/null </dev/null | tr -d '\r'
 }
 header() { in_terminal "$@" >shown.out; awk '/^# run folder/ { on = 1 } on && !/^#|^  /{ exit } on' shown.out >header.out; }
+deep=$(printf 'd%.0s' $(seq 60))/$(printf 'e%.0s' $(seq 60))
+mkdir -p "$deep" && cp short.jsonl "$deep/rows.jsonl"
+whole() { # COLUMNS - the header in that width has the path in one piece
+    COLUMNS=$1 $BUILD/finetune_full --model first/checkpoint-final --dataset short.jsonl --max-length 128 --max-steps 1 --eval-dataset "$deep/rows.jsonl" --verbose --output "deep$1" >deep.out 2>&1 &&
+        tr -s " \n" "\n\n" <deep.out | grep -A 1 -x -e --eval-dataset | grep -qxF "$deep/rows.jsonl" || { cat deep.out; false; }
+}
+is "a path longer than the line is printed whole" eval 'whole 40 && whole 80'
 if command -v script >/dev/null 2>&1; then
     is "a header has at most 12 lines of 80 columns" eval 'header 80 "--output h80" && [ "$(wc -l <header.out)" -ge 8 ] && [ "$(wc -l <header.out)" -le 12 ] && [ "$(wc -L <header.out)" -lt 80 ] || { cat shown.out; false; }'
     words_of() { tr -s ' \n' '\n\n' <header.out | sed '/^h[0-9]*$/d; s/[0-9.]*//g'; } # without figures of time
