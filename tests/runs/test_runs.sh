@@ -26,6 +26,25 @@ is "and another" train "fast and long" --lr 3e-3 --max-steps 60 --eval-every 10
 is "list: state, steps and the options in which they differ" shows '^slow +finetune_full +finished +40/40 +[0-9.]+ +[0-9.]+ .*lr=0\.0001 max_steps=40$' "$runs" list
 is "in order of their start" eval '"$runs" list >a && sed -n 2p a | grep -q "^slow" && sed -n 3p a | grep -q "^fast and long  "'
 is "by loss, reversed" eval '"$runs" list --sort loss --reverse >a && sed -n 2p a | grep -q "^slow"'
+if sanitized; then
+    skip "a qsort that moves the rows" "a sanitizer must be loaded first"
+else
+    cat >qsort.c <<'E2'
+#include <stddef.h>
+void qsort(void *base, size_t count, size_t size, int (*order)(const void *, const void *))
+{
+    for (size_t i = 1; i < count; i++)
+        for (char *b = (char *)base + i * size; b > (char *)base && order(b - size, b) > 0; b -= size)
+            for (size_t k = 0; k < size; k++) {
+                char c = b[k];
+                b[k] = b[k - size], b[k - size] = c;
+            }
+}
+E2
+    cp -r runs/slow runs/third && sed -i 's/"started":[^,]*/"started": "2001-01-01T00:00:00Z"/' runs/third/run.json
+    is "a qsort that moves the rows gives the same order" eval '$CC -shared -fPIC -o qsort.so qsort.c && "$runs" list >a && LD_PRELOAD="$tmp/qsort.so" "$runs" list >b && diff a b && sed -n 2p b | grep -q "^third"'
+    rm -r runs/third
+fi
 is "only in some states" eval '"$runs" list --state failed,dead >a && test $(wc -l <a) = 2 && grep -qx "# 0 of 2 runs" a'
 refused "a state that is none" 2 '"slow" is no state' "$runs" list --state finished,slow
 is "compare: figures and the options that differ, nothing else" eval '"$runs" compare slow "fast and long" >a && grep -qE "^lr +0.0001 +0.003$" a && grep -qE "^step +steps +40 +60$" a && grep -qE "^train_runtime +s +[0-9]" a && ! grep -q "batch_size" a && [ "$(grep -c "^eval_loss " a)" = 1 ]'

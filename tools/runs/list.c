@@ -164,7 +164,6 @@ struct sorted {
     struct tune_run *run;
     struct tune_value value;
     const char *unit;
-    char text[32];
 };
 
 /* Numbers of several units are sorted apart. Runs without the value come last in both directions. */
@@ -185,11 +184,12 @@ static int in_order(const void *a, const void *b)
 static void sort(struct tune_run **runs, int count, char units[256])
 {
     struct sorted *all = GET(tune_zeroed((size_t)count + 1, sizeof *all, "the order of runs"));
+    char (*texts)[32] = GET(tune_zeroed((size_t)count + 1, sizeof *texts, "the order of runs")); /* not in `all`, which qsort moves */
     *units = 0;
     runs_check_name(runs, count, "--sort", my.sort);
     for (int i = 0; i < count; i++) {
         all[i] = (struct sorted){.run = runs[i], .unit = runs_unit(runs[i], my.sort)};
-        all[i].value = runs_value(runs[i], my.sort, all[i].text);
+        all[i].value = runs_value(runs[i], my.sort, texts[i]);
     }
     qsort(all, (size_t)count, sizeof *all, in_order);
     for (int i = 0, groups = 0; i < count && all[i].value.type != TUNE_VALUE_NONE; i++) {
@@ -203,6 +203,7 @@ static void sort(struct tune_run **runs, int count, char units[256])
     for (int i = 0; i < count; i++)
         runs[i] = all[i].run;
     free(all);
+    free(texts);
 }
 
 /* The column of what the runs are sorted by, if the list has it not anyway. */
