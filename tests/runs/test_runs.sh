@@ -62,6 +62,7 @@ is "... how many of all" eval '"$runs" list --where "lr > 1e-3" >a && tail -n 1 
 refused "... a name that no run has" 2 'unknown name "lrr"' "$runs" list --where 'lrr > 1'
 is "--program" chosen "" --program finetune_lora,finetune_dpo
 is "--since: a date, days, today" eval 'chosen "slow,fast and long" --since 2020-01-01 && chosen "slow,fast and long" --since 2d && chosen "" --since "2099-01-01 10:00"'
+refused "... a day that is in no calendar" 2 '"2026-02-31" is no time' "$runs" list --since 2026-02-31
 refused "... what is no time" 2 '"soon" is no time; expected 30m, 12h' "$runs" list --since soon
 is "--sort by an option" chosen "fast and long,slow" --sort lr --reverse
 is "... by a metric, which becomes a column" eval 'chosen "slow,fast and long" --sort epoch && head -n 1 a | grep -qE "took +epoch +options"'

@@ -157,8 +157,10 @@ static double since(const char *text)
         char *minutes = strptime(rest + 1, "%H:%M", &t), *seconds = minutes ? strptime(minutes, ":%S", &t) : NULL;
         rest = seconds ? seconds : minutes;
     }
-    if (rest && !*rest)
-        return (double)mktime(&t);
+    int day_asked = t.tm_mday;
+    double when = rest && !*rest ? (double)mktime(&t) : 0;
+    if (rest && !*rest && t.tm_mday == day_asked) /* else there is no such day: 2026-02-31 */
+        return when;
     tune_error_set_kind(TUNE_ERROR_USAGE, "--since: \"%s\" is no time; expected 30m, 12h, 3d, 2w, today, yesterday, 2026-11-26 or "
                         "\"2026-11-26 14:30\"", text);
     tune_program_fail();
