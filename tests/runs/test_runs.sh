@@ -67,6 +67,9 @@ refused "... what is no time" 2 '"soon" is no time; expected 30m, 12h' "$runs" l
 is "--sort by an option" chosen "fast and long,slow" --sort lr --reverse
 is "... by a metric, which becomes a column" eval 'chosen "slow,fast and long" --sort epoch && head -n 1 a | grep -qE "took +epoch +options"'
 refused "... by a name that no run has" 2 'no run has "losss" (the nearest is loss)' "$runs" list --sort losss
+cp -r runs/slow runs/own && sed -i 's/"clip_norm":[^,]*/"clip_norm": "inf"/' runs/own/run.json
+is "an infinite option is a number" eval 'chosen "own" --where "clip_norm > 9" && chosen "slow,fast and long" --where "clip_norm < 9" && chosen "own" --sort clip_norm --where "clip_norm > 9" && grep -qE "  +inf$" a'
+rm -r runs/own
 refused "an option for another command" 2 "--sort does not go with compare; it is for: list" "$runs" compare --sort loss
 refused "no run that meets it, but in a list" 1 "none of 2 runs meets" "$runs" show slow "fast and long" --where 'lr > 1'
 cp -r runs/slow runs/pairs && sed -i 's|"loss_last":[^,]*|"loss_last": "nats/pair"|' runs/pairs/run.json && sed -i 's/"loss":[0-9.e-]*/"loss":0.01/' runs/pairs/metrics.jsonl

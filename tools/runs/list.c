@@ -220,12 +220,14 @@ static bool sort_column(void)
 static void add_sorted(struct tune_table *t, const struct tune_run *r)
 {
     char text[32];
-    double number;
+    double number = NAN;
     struct tune_value value = runs_value(r, my.sort, text);
     if (value.type == TUNE_VALUE_TEXT)
         tune_table_text(t, value.text);
+    else if (tune_value_number(&value, &number) && isinf(number))
+        tune_table_text(t, number > 0 ? "inf" : "-inf");
     else
-        runs_add_number(t, tune_value_number(&value, &number) ? number : NAN);
+        runs_add_number(t, number);
 }
 
 static struct tune_table *list_table(bool sorted)

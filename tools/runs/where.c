@@ -33,9 +33,13 @@ static struct tune_value number_value(double value)
                                                            : tune_value_float(value);
 }
 
+/* JSON has no infinity; run folders write "inf". */
 static struct tune_value json_value(const cJSON *item)
 {
-    return cJSON_IsString(item)   ? tune_value_text(item->valuestring)
+    const char *text = cJSON_GetStringValue(item);
+    if (text && (!strcmp(text, "inf") || !strcmp(text, "-inf")))
+        return tune_value_float(*text == '-' ? -INFINITY : INFINITY);
+    return text                   ? tune_value_text(text)
            : cJSON_IsNumber(item) ? number_value(item->valuedouble)
            : cJSON_IsBool(item)   ? tune_value_bool(cJSON_IsTrue(item))
                                   : tune_value_none();
