@@ -231,7 +231,8 @@ int tune_flags_unknown(const struct tune_flags_state *state, const char *where, 
 
 /* ---- the defaults of a known model ---- */
 
-/* Read defaults/<program>/<known model>.json, if --model is a known model and the file exists. */
+/* Read defaults/<program>/<known model>.json, if --model is a known model and the file exists. Other
+ * models have defaults by their size. */
 static int apply_model_defaults(struct tune_flags *flags)
 {
     struct tune_flags_state *state = flags->state;
@@ -242,7 +243,7 @@ static int apply_model_defaults(struct tune_flags *flags)
         return 0;
     int found = tune_known_model(state->at[i].text, &known);
     if (found <= 0)
-        return found;
+        return found < 0 ? -1 : tune_flags_by_size(state, flags->program, state->at[i].text);
     TRY(tune_path(name, "%s/%s.json", flags->program, known.name));
     if (tune_defaults_path(path, name) < 0) {
         tune_error_clear();
@@ -511,4 +512,9 @@ const struct tune_option *tune_flags_each(const struct tune_flags *flags, int i,
         return NULL;
     *text = flags->state->at[i].text;
     return &flags->state->at[i].row;
+}
+
+const char *tune_flags_size_defaults(const struct tune_flags *flags)
+{
+    return flags->state && *flags->state->by_size ? flags->state->by_size : NULL;
 }

@@ -18,8 +18,9 @@
  * last one may take all remaining words: "<run...>". Its place then holds the last word;
  * tune_flags_words has all.
  *
- * A later source wins: the table's default, defaults/<program>/<model>.json, the run of --resume,
- * --config, flags. Getters read struct tune_flags; nothing below them knows about flags. */
+ * A later source wins: the table's default, defaults/<program>/<model>.json or defaults/sizes.json,
+ * the run of --resume, --config, flags. Getters read struct tune_flags; nothing below them knows
+ * about flags. */
 #ifndef TUNE_FLAGS_H
 #define TUNE_FLAGS_H
 
@@ -667,6 +668,10 @@ const char *tune_flags_said(const struct tune_flags *flags);
 enum tune_source tune_flags_source(const struct tune_flags *flags, const char *name);
 bool tune_flags_given(const struct tune_flags *flags, const char *name);
 const char *tune_source_name(enum tune_source source);
+
+/* tune_flags_size_defaults - in words, whose defaults were taken by the model's size; NULL: none
+ * were. */
+const char *tune_flags_size_defaults(const struct tune_flags *flags);
 
 /* tune_flags_spell - write the options that a message of the library names as this program's flags.
  * The library writes `max_length`; where the program has that option it becomes --max-length, in

@@ -188,6 +188,8 @@ void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *str
           stream);
     if (state->model_defaults)
         fprintf(stream, "\nmodel defaults: %s\n", state->model_defaults);
+    if (*state->by_size)
+        fprintf(stream, "\nmodel defaults: %s\n", state->by_size);
     if (all && flags->properties && flags->properties->name)
         reported(stream, flags);
     if (!all)

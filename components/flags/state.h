@@ -73,6 +73,7 @@ struct tune_flags_state {
     const char **notes;        /* [note_count] see tune_flags_note */
     int note_count;
     struct tune_pool *pool;    /* memory of the four above */
+    char by_size[96];          /* whose defaults were taken by the model's size; "": none were */
 };
 
 /* Whether the option's value is text, and whether it is one of a list of words. */
@@ -123,6 +124,10 @@ int tune_flags_check_run(struct tune_flags *flags);
  * mean. That is a run's best or newest checkpoint, a name in models/ or runs/, or the folder of a
  * file. Take the base that an adapter names. state->said says each. */
 int tune_flags_find_places(struct tune_flags *flags);
+/* tune_flags_by_size - put defaults by the size of a model that is no known one. The classes of
+ * each program are in defaults/sizes.json. A model that is not here has none. -1 with an error: a
+ * bad file. */
+int tune_flags_by_size(struct tune_flags_state *state, const char *program, const char *model);
 
 /* Room for a value of any type. */
 union tune_option_value {

@@ -329,6 +329,25 @@ static int note_lr(struct tune_logger *log, const struct tune_flags *flags, stru
     return tune_logger_note(log, "warning: learning rate", text);
 }
 
+/* Tell whose defaults were taken by the model's size. Warn of a run whose defaults come to few
+ * steps. From 100 on a model begins to answer as the rows do; defaults/README.md has what was
+ * measured. */
+static int note_steps(struct tune_logger *log, const struct tune_flags *flags, const struct tune_loader *load)
+{
+    enum { FEW = 100 };
+    char text[256];
+    int64_t steps = tune_loader_planned_steps(load);
+    TRY(tune_flags_size_defaults(flags) ? tune_logger_note(log, "by size", tune_flags_size_defaults(flags)) : 0);
+    bool asked = tune_flags_given(flags, "epochs") || tune_flags_given(flags, "max-steps") || flags->resume_checkpoint;
+    if (asked || steps >= FEW || steps < 1)
+        return 0;
+    int64_t more = (FEW + steps - 1) / steps;
+    snprintf(text, sizeof text, "%" PRId64 " step%s of learning rate %g teach%s little; `epochs` %g makes about %" PRId64 " of them, and a "
+             "larger `lr` learns more in each", steps, steps == 1 ? "" : "s", flags->schedule.lr, steps == 1 ? "es" : "",
+             (double)more * flags->loader.epochs, more * steps);
+    return tune_logger_note(log, "warning: few steps", text);
+}
+
 /* Tell which tokens were added, and whether the vocabulary grew. */
 static int note_tokens(struct tune_logger *log, const struct tune_tokenizer *tok, const char *folder, const struct tune_model_config *c)
 {
@@ -393,6 +412,7 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     append_interval(text, sizeof text, "evaluated", flags->eval.every, load, flags->loader.packing);
     append_interval(text, sizeof text, "saved", flags->checkpoint.save_every, load, flags->loader.packing);
     TRY(tune_logger_note(log, "plan", text));
+    TRY(note_steps(log, flags, load));
     TRY(plan ? tune_logger_memory(log, plan) : 0);
     if (tune_dataset_stamp(data) && !flags->resume_checkpoint)
         TRY(forecast(log, flags, model, data, load, plan));

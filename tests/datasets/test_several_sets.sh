@@ -49,7 +49,7 @@ is "... each as it is alone" eval 'fit e1 --model model --dataset a.jsonl --eval
 mkdir -p other && cp q.jsonl other/a.jsonl
 is "two files of one name" eval 'fit e3 --model model --dataset a.jsonl --eval-dataset a.jsonl,other/a.jsonl --max-steps 2 --lr 1e-3 && [ "$(last e3 eval_a_loss) $(last e3 eval_a_2_loss)" = "$(last e eval_a_loss) $(last e eval_q_loss)" ]'
 is "one set has no name of its own" eval '! grep -q eval_a_loss e1/metrics.jsonl'
-is "a few rows of each" eval 'fit e4 --model model --dataset a.jsonl --eval-dataset a.jsonl,q.jsonl --eval-rows 31 --max-steps 1 && said e4 evaluation "on 31 rows"'
+is "a few rows of each" eval 'fit e4 --model model --dataset a.jsonl --eval-dataset a.jsonl,q.jsonl --eval-rows 31 --max-steps 1 --verbose && said e4 evaluation "on 31 rows"'
 
 # ---- templates, shown rows, adapters, pairs ----
 is "a chat template for the set that needs one" eval 'fit t --model model --dataset a.jsonl,c.jsonl --chat-template ,plain --max-steps 2 && said t "set 2" "c.jsonl: .*; messages \(recognised\), .*chat template .*plain.jinja"'

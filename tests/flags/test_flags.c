@@ -568,6 +568,48 @@ static void model_defaults(void **state)
     tune_file_remove_folder(folder);
 }
 
+/* A model without a known name has the values of its size, from the first class that it is below. */
+static void by_size(void **state)
+{
+    (void)state;
+    char folder[64], path[128], line[256];
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    setenv("TUNE_DEFAULTS", folder, 1);
+    snprintf(path, sizeof path, "%s/mine", folder);
+    assert_ok(tune_file_make_folder(path));
+    /* 300 x 64 embeddings, tied, and 2 layers of 64 x 32 x (2 + 1) x 2 + 3 x 64 x 128: 92,928 */
+    static const char config[] = "{\"vocab_size\": 300, \"hidden_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+                                 "\"num_key_value_heads\": 1, \"intermediate_size\": 128, \"tie_word_embeddings\": true}";
+    test_write(folder, "mine/config.json", config, sizeof config - 1);
+    snprintf(line, sizeof line, "--model %s", path);
+    assert_ok(parse(line)); /* no classes: fine */
+    assert_null(tune_flags_size_defaults(&my.tune));
+    static const struct { const char *limit; bool below; } limits[] = {{"92929", true}, {"92928", false}};
+    for (int i = 0; i < 2; i++) {
+        char classes[512];
+        snprintf(classes, sizeof classes, "{\"other\": [{\"parameters_below\": 1e9, \"options\": {\"lr\": 7}}], \"prog\": ["
+                 "{\"parameters_below\": 10, \"options\": {\"lr\": 6}}, {\"parameters_below\": %s, \"options\": {\"lr\": 0.5, "
+                 "\"max-length\": 77}}, {\"parameters_below\": 1e9, \"options\": {\"lr\": 0.25}}]}", limits[i].limit);
+        test_write(folder, "sizes.json", classes, strlen(classes));
+        assert_ok(parse(line));
+        assert_true(my.tune.schedule.lr == (limits[i].below ? 0.5 : 0.25));
+        assert_true((my.tune.data.max_length == 77) == limits[i].below);
+        assert_int_equal(tune_flags_source(&my.tune, "lr"), TUNE_FROM_MODEL_DEFAULTS);
+        assert_non_null(strstr(tune_flags_size_defaults(&my.tune), limits[i].below ? "below 0.092929 million" : "below 1000 million"));
+    }
+    snprintf(line, sizeof line, "--lr 2e-5 --model %s", path); /* the user's own value wins, and nothing is left to say */
+    assert_ok(parse(line));
+    assert_true(my.tune.schedule.lr == 2e-5);
+    assert_null(tune_flags_size_defaults(&my.tune));
+    assert_ok(parse("--model not/here")); /* the getter says so */
+    assert_true(my.tune.schedule.lr == 2e-5);
+    test_write(folder, "sizes.json", "{\"prog\": [{\"parameters_below\": 1e9, \"options\": {\"lrr\": 1}}]}", 62);
+    snprintf(line, sizeof line, "--model %s", path);
+    refused(line, "sizes.json:1:");
+    unsetenv("TUNE_DEFAULTS");
+    tune_file_remove_folder(folder);
+}
+
 /* What this distribution ships: each file's keys are options, its values in range. */
 static void shipped_defaults(void **state)
 {
@@ -870,7 +912,7 @@ int main(void)
         cmocka_unit_test(takes),          cmocka_unit_test(refuses), cmocka_unit_test(configs),
         cmocka_unit_test(yaml_configs),   cmocka_unit_test(config_names),
         cmocka_unit_test(resumes),      cmocka_unit_test(resume_points),
-        cmocka_unit_test(model_defaults), cmocka_unit_test(shipped_defaults), cmocka_unit_test(as_json), cmocka_unit_test(help),
+        cmocka_unit_test(model_defaults), cmocka_unit_test(by_size), cmocka_unit_test(shipped_defaults), cmocka_unit_test(as_json), cmocka_unit_test(help),
         cmocka_unit_test(help_of_words),
         cmocka_unit_test(serves), cmocka_unit_test(program_ends),
     };

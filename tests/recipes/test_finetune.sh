@@ -127,6 +127,10 @@ is "and is not called final" test ! -e signalled/checkpoint-final
 "$BUILD/finetune_full" --model model --dataset "$data" --max-length 24 --show-tokens 2 >shown.txt
 is "--show-tokens shows tokens and makes no run" sh -c 'test $(wc -l <shown.txt) -gt 40 && ! test -e runs'
 
+is "a model of no known name has the learning rate of its size" eval '"$BUILD/finetune_full" --model model --dataset short.jsonl --max-length 24 --max-steps 1 --output sized >sized.out && grep -q "^# model defaults --lr 5e-4$" sized.out && grep -q "^# by size  .*below 10 million parameters: defaults/sizes.json" sized.out'
+is "a short run by default is warned of" eval '"$BUILD/finetune_full" --model model --dataset short.jsonl --limit 40 --max-length 24 --output few >few.out && grep -q "^# warning: few steps  40 steps of learning rate 0.0005 teach little; --epochs 3 makes about 120 of them" few.out'
+is "... and not one that was asked for, or is long" eval '! grep -q "few steps" sized.out && "$BUILD/finetune_full" --model model --dataset short.jsonl --limit 100 --max-length 24 --output long >long.out && ! grep -q "few steps" long.out'
+
 # ---- the header ----
 typed="$BUILD/finetune_full --model first/checkpoint-final --dataset short.jsonl --max-length 128 --max-steps 1 --train-split 0.95"
 in_terminal() { # COLUMNS OPTION... - the run's lines, in a terminal of that width
@@ -141,7 +145,7 @@ whole() { # COLUMNS - the header in that width has the path in one piece
 }
 is "a path longer than the line is printed whole" eval 'whole 40 && whole 80'
 if command -v script >/dev/null 2>&1; then
-    is "a header has at most 12 lines of 80 columns" eval 'header 80 "--output h80" && [ "$(wc -l <header.out)" -ge 8 ] && [ "$(wc -l <header.out)" -le 12 ] && [ "$(wc -L <header.out)" -lt 80 ] || { cat shown.out; false; }'
+    is "a header has at most 12 lines of 80 columns" eval 'header 80 "--output h80 --lr 1e-3" && [ "$(wc -l <header.out)" -ge 8 ] && [ "$(wc -l <header.out)" -le 12 ] && [ "$(wc -L <header.out)" -lt 80 ] || { cat shown.out; false; }'
     words_of() { tr -s ' \n' '\n\n' <header.out | sed '/^h[0-9]*$/d; s/[0-9.]*//g'; } # without figures of time
     is "... is folded between words" eval 'header 300 "--output h300" && words_of >words.wide && header 50 "--output h50" && [ "$(wc -L <header.out)" -lt 50 ] && words_of >words.narrow && diff words.wide words.narrow'
     is "... --verbose prints all that the last line names" eval 'header 300 "--output hmore" && sed -n "s/^# more  *\(.*\): .*/\1/p" header.out | sed "s/, /\n/g" >named && grep -q memory named && in_terminal 300 "--output hall --verbose" >all.out && while read -r key; do grep -q "^# $key " all.out || { echo "no $key"; exit 1; }; done <named'
