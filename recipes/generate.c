@@ -53,6 +53,7 @@ int main(int argc, char **argv)
             for (int b = 0; b < batch.rows; b++) {
                 int pad = batch.pads[b], count = batch.T - pad;
                 MUST(tune_token_sampler_start(sampler, b, batch.numbers[b]));
+                MUST(tune_token_sampler_answer(sampler, b, batch.answers[b])); /* --answers N */
                 MUST(tune_token_sampler_see(sampler, b, batch.ids + b * batch.T + pad, count));
             }
             struct tune_cache *c = side == 1 && others ? others : cache;

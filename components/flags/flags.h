@@ -341,6 +341,8 @@ extern const struct tune_service tune_plan_memory;
      "system message of --prompt and --chat"}, \
     {"batch-size", TUNE_INT, &(f).generate.batch_size, "8", "[1,4096]", "rows", \
      "rows of --input to answer at a time"}, \
+    {"answers", TUNE_INT, &(f).generate.answers, "1", "[1,1000000]", "answers", \
+     "answers to each prompt, drawn apart from each other. More than one needs --temperature"}, \
     {"limit", TUNE_INT64, &(f).data.limit, "0", "[0,inf)", "rows", \
      "answer only the first rows of --input; 0: all"}, \
     {"format", TUNE_CHOICE, &(f).data.row_format, "auto", \

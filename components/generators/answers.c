@@ -96,6 +96,14 @@ static bool shows(const struct tune_answers *a)
     return a->o.text && !a->o.file && !a->o.lines && a->o.sides == 1;
 }
 
+/* Part the answers to one prompt, if there are several. */
+static int show_heading(struct tune_answers *a)
+{
+    if (!shows(a) || fprintf(a->o.text, "--- %d of %d ---\n", a->batch.answers[0] + 1, tune_prompts_each(a->prompts)) > 0)
+        return 0;
+    return tune_error_set("cannot write the answer: %s", strerror(errno));
+}
+
 int tune_answers_begin(struct tune_answers *a, const struct tune_prompt_batch *batch, int side,
                        struct tune_going *going)
 {
@@ -120,7 +128,7 @@ int tune_answers_begin(struct tune_answers *a, const struct tune_prompt_batch *b
     a->tokens = 0;
     a->began_s = tune_clock_s();
     *going = (struct tune_going){a->going, 0, a->slot, a->kept};
-    return 0;
+    return batch->chat || tune_prompts_each(a->prompts) == 1 ? 0 : show_heading(a);
 }
 
 static int show(struct tune_answers *a, const char *piece, size_t size)
@@ -179,12 +187,13 @@ static void tell_progress(struct tune_answers *a)
     double now = tune_clock_s();
     if (shows(a) || !a->o.notes || now - a->told_s < TELL_S)
         return;
-    double all = (double)tune_prompts_rows(a->prompts), done = (double)a->batch.numbers[0];
+    int each = tune_prompts_each(a->prompts);
+    double all = (double)tune_prompts_rows(a->prompts) * each, done = (double)a->batch.numbers[0] * each + a->batch.answers[0];
     double spent = a->prompt_s + a->answer_s;
     a->told_s = now;
     if (all <= a->batch.rows || a->rows == 0 || a->o.sides > 1)
         return;
-    fprintf(a->o.notes, "rows %.0f/%.0f | %.0f tok/s | ETA %d:%02d:%02d\n", done, all,
+    fprintf(a->o.notes, "%s %.0f/%.0f | %.0f tok/s | ETA %d:%02d:%02d\n", each > 1 ? "answers" : "rows", done, all,
             (double)a->all_tokens / (a->answer_s > 0 ? a->answer_s : 1),
             (int)((all - done) * spent / (double)a->rows / 3600),
             (int)((all - done) * spent / (double)a->rows / 60) % 60,
@@ -253,7 +262,12 @@ static int show_sides(struct tune_answers *a)
         struct tune_side_text side[TUNE_SIDES] = {{a->o.names[0], NULL, 0}, {a->o.names[1], NULL, 0}};
         for (int s = 0; s < TUNE_SIDES; s++)
             side[1 - s].text = tune_answers_text(a, b, s, &side[1 - s].size);
-        if (a->batch.rows > 1 && fprintf(a->o.text, "row %lld\n", (long long)a->batch.numbers[b]) < 0)
+        bool good = true;
+        if (tune_prompts_each(a->prompts) > 1)
+            good = fprintf(a->o.text, "row %lld, answer %d\n", (long long)a->batch.numbers[b], a->batch.answers[b]) > 0;
+        else if (a->batch.rows > 1)
+            good = fprintf(a->o.text, "row %lld\n", (long long)a->batch.numbers[b]) > 0;
+        if (!good)
             return tune_error_set("cannot write the answer: %s", strerror(errno));
         TRY(tune_side_by_side(a->o.text, &side[0], &side[1], a->o.width));
     }
@@ -308,13 +322,14 @@ int tune_answers_finish(struct tune_answers *a)
 {
     if (!a->o.notes || shows(a))
         return 0;
+    const char *what = tune_prompts_each(a->prompts) > 1 ? "answers" : "rows";
     if (a->rows > 0)
-        fprintf(a->o.notes, "# answered %lld rows: prompts %lld tokens, %.0f tokens/s; answers %lld tokens, "
-                "%.0f tokens/s\n", (long long)a->rows, (long long)a->all_prompt_tokens,
+        fprintf(a->o.notes, "# answered %lld %s: prompts %lld tokens, %.0f tokens/s; answers %lld tokens, "
+                "%.0f tokens/s\n", (long long)a->rows, what, (long long)a->all_prompt_tokens,
                 (double)a->all_prompt_tokens / (a->prompt_s > 0 ? a->prompt_s : 1),
                 (long long)a->all_tokens, (double)a->all_tokens / (a->answer_s > 0 ? a->answer_s : 1));
     if (a->expected > 0) {
-        fprintf(a->o.notes, "# exact match  %lld of %lld rows (%.1f %%)", (long long)a->matches[0], (long long)a->expected,
+        fprintf(a->o.notes, "# exact match  %lld of %lld %s (%.1f %%)", (long long)a->matches[0], (long long)a->expected, what,
                 100.0 * (double)a->matches[0] / (double)a->expected);
         if (a->o.sides > 1)
             fprintf(a->o.notes, "; %s %lld (%.1f %%)", a->o.names[0], (long long)a->matches[1],

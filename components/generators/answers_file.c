@@ -49,8 +49,9 @@ static bool matches(struct tune_text answer, struct tune_text expected)
 }
 
 /* Count a line that is there already. Lines of earlier versions have no exact_match. */
-static int count_line(struct tune_answers *a, const cJSON *json, int64_t row)
+static int count_line(struct tune_answers *a, const cJSON *json, int64_t line)
 {
+    int64_t row = line / tune_prompts_each(a->prompts);
     static const char *const names[TUNE_SIDES] = {"answer", "base_answer"};
     static const char *const found[TUNE_SIDES] = {"exact_match", "base_exact_match"};
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(json, "expected");
@@ -60,7 +61,7 @@ static int count_line(struct tune_answers *a, const cJSON *json, int64_t row)
     int status = 0;
     if (cJSON_IsString(said) && (!text || strcmp(said->valuestring, text) != 0))
         status = tune_error_usage("%s:%lld: the row's expected answer is another one now; give another `output`, or "
-                                  "`overwrite`", a->o.file, (long long)row + 1);
+                                  "`overwrite`", a->o.file, (long long)line + 1);
     for (int s = 0; s < a->o.sides && text && status == 0; s++) {
         const cJSON *answer = cJSON_GetObjectItemCaseSensitive(json, names[s]);
         const cJSON *match = cJSON_GetObjectItemCaseSensitive(json, found[s]);
@@ -73,28 +74,32 @@ static int count_line(struct tune_answers *a, const cJSON *json, int64_t row)
     return status;
 }
 
-/* Check that a line answers this row, as this run would. */
-static int check_line(struct tune_answers *a, const char *line, int64_t row)
+/* Check that line at, from 0, is the answer that this run would give there. */
+static int check_line(struct tune_answers *a, const char *line, int64_t at)
 {
     char of[17];
+    int each = tune_prompts_each(a->prompts);
+    int64_t row = at / each;
     cJSON *json = cJSON_Parse(line);
+    const cJSON *index = cJSON_GetObjectItemCaseSensitive(json, "answer_index");
     const cJSON *number = cJSON_GetObjectItemCaseSensitive(json, "row");
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(json, "of");
     bool good = cJSON_IsNumber(number) && cJSON_IsString(said);
     int status = 0;
-    if (!good || number->valuedouble != (double)row)
-        status = tune_error_usage("%s:%lld: expected the answer to row %lld; the file was not made by "
-                                  "this program, or was changed. Give another `output`, or "
-                                  "`overwrite`", a->o.file, (long long)row + 1, (long long)row);
+    bool indexed = each > 1 ? cJSON_IsNumber(index) && index->valuedouble == (double)(at % each) : !index;
+    if (!good || number->valuedouble != (double)row || !indexed)
+        status = tune_error_usage("%s:%lld: expected the answer to row %lld%s; the file was not made by this program, was changed, or "
+                                  "has another number of answers to a row. Give another `output`, or `overwrite`", a->o.file,
+                                  (long long)at + 1, (long long)row, each > 1 ? ", with its answer_index" : "");
     else if (row >= tune_prompts_rows(a->prompts))
         status = tune_error_usage("%s: it answers more rows than there are; give another `output`, or "
                                   "`overwrite`", a->o.file);
     else if ((status = hash_of(a, row, of)) == 0 && strcmp(said->valuestring, of) != 0)
         status = tune_error_usage("%s:%lld: the answer belongs to another prompt, to other weights or "
                                   "to other options; give another `output`, or `overwrite`",
-                                  a->o.file, (long long)row + 1);
+                                  a->o.file, (long long)at + 1);
     if (status == 0)
-        status = count_line(a, json, row);
+        status = count_line(a, json, at);
     cJSON_Delete(json);
     return status;
 }
@@ -112,24 +117,25 @@ static int go_on(struct tune_answers *a)
 {
     char *line = NULL;
     size_t room = 0;
-    int64_t row = 0;
+    int64_t at = 0;
+    int each = tune_prompts_each(a->prompts);
     long end = 0;
     ssize_t n;
     int status = 0;
     while (status == 0 && (n = getline(&line, &room, a->file)) > 0 && line[n - 1] == '\n') {
-        status = check_line(a, line, row++);
+        status = check_line(a, line, at++);
         end = ftell(a->file);
     }
-    if (status == 0 && n > 0 && !is_cut(line, (size_t)n, row))
-        status = check_line(a, "", row); /* nobody's half line: refuse it as a whole one */
+    if (status == 0 && n > 0 && !is_cut(line, (size_t)n, at / each))
+        status = check_line(a, "", at); /* nobody's half line: refuse it as a whole one */
     free(line);
     TRY(status);
     if (ferror(a->file) || ftruncate(fileno(a->file), end) < 0 || fseek(a->file, end, SEEK_SET) < 0)
         return tune_error_set("cannot go on with %s: %s", a->o.file, strerror(errno));
-    if (row > 0 && a->o.notes)
-        fprintf(a->o.notes, "# resumed      behind row %lld of %lld in %s\n", (long long)row,
-                (long long)tune_prompts_rows(a->prompts), a->o.file);
-    return tune_prompts_skip(a->prompts, row);
+    if (at > 0 && a->o.notes)
+        fprintf(a->o.notes, "# resumed      behind %s %lld of %lld in %s\n", each > 1 ? "answer" : "row", (long long)at,
+                (long long)tune_prompts_rows(a->prompts) * each, a->o.file);
+    return tune_prompts_skip(a->prompts, at);
 }
 
 int tune_answers_open_file(struct tune_answers *a)
@@ -176,6 +182,7 @@ static char *line_of(struct tune_answers *a, int b)
         return NULL;
     cJSON *line = cJSON_CreateObject();
     bool good = tune_cjson_put_whole(line, "row", a->batch.numbers[b]) &&
+                (tune_prompts_each(a->prompts) == 1 || tune_cjson_put_whole(line, "answer_index", a->batch.answers[b])) &&
                 (!asked.prompt.data || tune_cjson_put_bytes(line, "prompt", asked.prompt.data, asked.prompt.size));
     for (int s = 0; s < a->o.sides && good; s++)
         good = put_answer(a, line, b, s, &asked);

@@ -326,7 +326,7 @@ static int ask(struct tune_prompts *p, struct tune_prompt_batch *batch)
     TRY(tune_prompts_room(p, t->tokens.count));
     memcpy(p->ids, t->tokens.ids, (size_t)t->tokens.count * sizeof *p->ids);
     p->numbers[0] = t->turns++;
-    *batch = (struct tune_prompt_batch){1, (int)t->tokens.count, p->ids, p->pads, p->numbers, true};
+    *batch = (struct tune_prompt_batch){1, (int)t->tokens.count, p->ids, p->pads, p->numbers, true, p->answers};
     t->waiting = true;
     return 1;
 }

@@ -62,7 +62,23 @@ static int check_options(const struct tune_flags *flags)
         return tune_error_usage("a chat compares no models; compare them with --prompt or --input");
     if (g->compare_base && !flags->adapter)
         return tune_error_usage("--compare-base compares a model with and without an adapter; give --adapter");
+    if (g->answers > 1 && g->chat)
+        return tune_error_usage("--answers %d is for --prompt and --input; a chat has one answer to a turn", g->answers);
     return tune_sampling_check(&g->sampling);
+}
+
+/* Greedy answers to one prompt are all the same. */
+static int check_several(const struct tune_flags *flags, struct tune_tokenizer *tok)
+{
+    struct tune_generation_config c;
+    if (flags->generate.answers == 1)
+        return 0;
+    int status = tune_get_generation_config(flags, tok, &c, NULL);
+    if (status == 0 && c.sampling.temperature == 0)
+        status = tune_error_usage("--answers %d: without sampling they are all the same; give --temperature above 0, such as 0.8",
+                                  flags->generate.answers);
+    tune_generation_config_free(&c);
+    return status;
 }
 
 static struct tune_prompts *open_chat(const struct tune_flags *flags, const struct tune_prompt_layout *l, struct tune_tokenizer *tok,
@@ -81,7 +97,7 @@ struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tun
     struct tune_prompts *p = NULL;
     struct tune_dataset *d = NULL;
     int context = 0, most = 0, answer = 0;
-    if (l && check_options(flags) == 0 && context_of(flags, &context) == 0 && tune_get_answer_limits(flags, tok, &answer, &most) == 0 &&
+    if (l && check_options(flags) == 0 && check_several(flags, tok) == 0 && context_of(flags, &context) == 0 && tune_get_answer_limits(flags, tok, &answer, &most) == 0 &&
         tune_prompt_layout_settle(flags, tok, l, context) == 0) {
         if (flags->generate.chat)
             p = open_chat(flags, l, tok, most && most < context ? most : context, notes);
@@ -90,6 +106,8 @@ struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tun
     }
     tune_prompt_layout_free(l);
     p = d ? tune_prompts_open_rows(d, 0, flags->generate.batch_size, context, answer) : p;
+    if (d && p) /* the answers to one prompt are shown as they come */
+        tune_prompts_repeat(p, flags->generate.answers, flags->generate.prompt ? 1 : flags->generate.batch_size);
     if (!p || !most || tune_prompts_longest(p) < most)
         return p;
     tune_error_usage("the longest prompt has %d tokens; with an answer it must be at most max_length, which is %d (--max-length, or "

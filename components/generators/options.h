@@ -31,7 +31,8 @@ struct tune_generation_options {
     const char *bad_words_ids; /* the same; spaces part the ids of a word */
     int context;               /* most tokens of prompt and answer; 0: the model's context, in a
                                   chat at most 4096 */
-    int batch_size;            /* rows that are answered at a time */
+    int batch_size;            /* answers at a time */
+    int answers;               /* to each prompt, at least 1 */
 };
 
 #endif

@@ -19,9 +19,11 @@ struct tune_prompts *tune_prompts_new(int batch_size, int context)
         return NULL;
     p->batch_size = batch_size;
     p->context = context;
+    p->each = 1;
     p->pads = tune_zeroed((size_t)batch_size, sizeof *p->pads, "prompts");
     p->numbers = tune_zeroed((size_t)batch_size, sizeof *p->numbers, "prompts");
-    if (p->pads && p->numbers)
+    p->answers = tune_zeroed((size_t)batch_size, sizeof *p->answers, "prompts");
+    if (p->pads && p->numbers && p->answers)
         return p;
     tune_prompts_free(p);
     return NULL;
@@ -37,6 +39,7 @@ void tune_prompts_free(struct tune_prompts *p)
     free(p->ids);
     free(p->pads);
     free(p->numbers);
+    free(p->answers);
     free(p);
 }
 
@@ -94,6 +97,13 @@ struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int64_t m
     return NULL;
 }
 
+void tune_prompts_repeat(struct tune_prompts *p, int answers, int batch_size)
+{
+    int64_t all = p->rows * answers;
+    p->each = answers;
+    p->batch_size = all < batch_size ? (int)all : batch_size;
+}
+
 /* Move the tokens of each row to the end of its T places. */
 static void pad_left(struct tune_prompts *p, int rows, int T)
 {
@@ -119,8 +129,8 @@ static int next_rows(struct tune_prompts *p, struct tune_prompt_batch *batch)
 {
     int64_t used = 0;
     int rows = 0, T = 0, least = p->context;
-    for (; rows < p->batch_size && p->at < p->rows; rows++, p->at++) {
-        TRY(read_row(p, p->at));
+    for (; rows < p->batch_size && p->at < p->rows * p->each; rows++, p->at++) {
+        TRY(read_row(p, p->at / p->each));
         int count = (int)p->row.count;
         if (rows > 0 && crowds(p, count < least ? count : least, count > T ? count : T))
             break;
@@ -130,13 +140,14 @@ static int next_rows(struct tune_prompts *p, struct tune_prompt_batch *batch)
         memcpy(p->ids + used, p->row.ids, (size_t)count * sizeof *p->ids);
         used += count;
         p->pads[rows] = count;
-        p->numbers[rows] = p->at;
+        p->numbers[rows] = p->at / p->each;
+        p->answers[rows] = (int)(p->at % p->each);
     }
     if (rows == 0)
         return 0;
     TRY(tune_prompts_room(p, (int64_t)rows * T));
     pad_left(p, rows, T);
-    *batch = (struct tune_prompt_batch){rows, T, p->ids, p->pads, p->numbers, false};
+    *batch = (struct tune_prompt_batch){rows, T, p->ids, p->pads, p->numbers, false, p->answers};
     return 1;
 }
 
@@ -150,11 +161,12 @@ int tune_prompts_answered(struct tune_prompts *p, const char *text, size_t size)
     return p->talk ? tune_talk_answered(p->talk, text, size) : 0;
 }
 
-int tune_prompts_skip(struct tune_prompts *p, int64_t rows)
+int tune_prompts_skip(struct tune_prompts *p, int64_t answers)
 {
-    if (rows > p->rows)
-        return tune_error_set("%lld rows to leave out of %lld", (long long)rows, (long long)p->rows);
-    p->at = rows;
+    int64_t all = p->rows * p->each;
+    if (answers > all)
+        return tune_error_set("%lld answers to leave out of %lld", (long long)answers, (long long)all);
+    p->at = answers;
     return 0;
 }
 
@@ -168,6 +180,11 @@ int tune_prompt_begin(const struct tune_prompt_batch *batch, struct tune_cache *
 int64_t tune_prompts_rows(const struct tune_prompts *p)
 {
     return p->rows;
+}
+
+int tune_prompts_each(const struct tune_prompts *p)
+{
+    return p->each;
 }
 
 int64_t tune_prompts_left_out(const struct tune_prompts *p)

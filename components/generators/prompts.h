@@ -40,6 +40,7 @@ struct tune_prompt_batch {
     const int32_t *pads;     /* [rows] positions of padding */
     const int64_t *numbers;  /* [rows] number of each row in its set, or of the turn in a chat */
     bool chat;               /* it goes on with the text before */
+    const int *answers;      /* [rows] which of the answers to its row each is, from 0 */
 };
 
 /* tune_prompts_open_rows - the rows of data, batch_size at a time, of at most context - 1 tokens.
@@ -47,6 +48,8 @@ struct tune_prompt_batch {
  * answer. A batch ends before a row whose padding would take a shorter
  * row's room for it.
  * It frees data. NULL with an error: a row that is bad, empty or too long, by name.
+ * tune_prompts_repeat - answer each row that many times, one after the other, at most batch_size
+ * answers at a time. Call it before the first batch.
  * tune_prompts_open_chat - a chat. It frees layout. system: the first system message; NULL: none.
  * in: file descriptor to read lines from. notes: what is no answer goes there.
  * stop_signal: NULL, or where the program's handler stores a signal, which ends the wait for a
@@ -54,6 +57,7 @@ struct tune_prompt_batch {
  * tune_prompts_free - free them; NULL is fine. */
 struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int64_t most, int batch_size,
                                             int context, int answer);
+void tune_prompts_repeat(struct tune_prompts *p, int answers, int batch_size);
 struct tune_prompts *tune_prompts_open_chat(struct tune_chat_template *layout,
                                             struct tune_tokenizer *tok, const char *system,
                                             int context, int in, FILE *notes,
@@ -63,16 +67,17 @@ void tune_prompts_free(struct tune_prompts *p);
 /* tune_prompts_next - the next batch: 1; 0: there are no more. In a chat it reads a line, and
  * serves its commands. -1 with an error: the rows changed, no memory.
  * tune_prompts_answered - the answer to the last turn of a chat; elsewhere it does nothing.
- * tune_prompts_skip - leave out the first rows; they have answers already. */
+ * tune_prompts_skip - leave out the first answers to rows; they are there already. */
 int tune_prompts_next(struct tune_prompts *p, struct tune_prompt_batch *batch);
 int tune_prompts_answered(struct tune_prompts *p, const char *text, size_t size);
-int tune_prompts_skip(struct tune_prompts *p, int64_t rows);
+int tune_prompts_skip(struct tune_prompts *p, int64_t answers);
 
 /* tune_prompt_begin - begin the cache for a batch. Returns the number of its tokens that the cache
  * holds already: the beginning of a chat. */
 int tune_prompt_begin(const struct tune_prompt_batch *batch, struct tune_cache *cache);
 
 /* tune_prompts_rows - number of rows; 0 in a chat.
+ * tune_prompts_each - answers to each row.
  * tune_prompts_left_out - rows of the data behind the most that were asked for.
  * tune_prompts_longest - tokens of the longest prompt; 0 in a chat.
  * tune_prompts_answer - most tokens of an answer; 0 in a chat.
@@ -81,6 +86,7 @@ int tune_prompt_begin(const struct tune_prompt_batch *batch, struct tune_cache *
  * tune_prompts_hash - hash of a row's prompt, of its tokens.
  * tune_prompts_asked - a row's prompt and expected answer as text (tune_dataset_asked). */
 int64_t tune_prompts_rows(const struct tune_prompts *p);
+int tune_prompts_each(const struct tune_prompts *p);
 int64_t tune_prompts_left_out(const struct tune_prompts *p);
 int tune_prompts_longest(const struct tune_prompts *p);
 int tune_prompts_answer(const struct tune_prompts *p);

@@ -11,12 +11,14 @@ struct tune_prompts {
     struct tune_dataset *data; /* NULL: a chat */
     struct tune_talk *talk;    /* NULL: rows */
     struct tune_example row;
-    int64_t at, rows;          /* the next row; number of rows that are taken */
+    int64_t at, rows;          /* the next answer; number of rows that are taken */
+    int each;                  /* answers to each row */
     int batch_size, context, answer, longest;
     int32_t *ids;              /* [room] the batch */
     int64_t room;
     int32_t *pads;             /* [batch_size] */
     int64_t *numbers;          /* [batch_size] */
+    int *answers;              /* [batch_size] */
     char about[1200];
 };
 

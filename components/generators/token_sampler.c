@@ -23,6 +23,7 @@ struct tune_token_sampler {
     uint64_t seed;
     int V, slots, blocks;
     int64_t *row;    /* [slots] row of the input that the slot holds */
+    int *answer;     /* [slots] which answer to that row */
     float *score;    /* [V] logits after the penalty; then those that top_k keeps */
     float *weight;   /* [V] their weights; 0: dropped */
     int32_t *id;     /* [V] their ids, if top_k dropped any */
@@ -82,11 +83,12 @@ struct tune_token_sampler *tune_token_sampler_new(const struct tune_sampling_opt
     s->slots = slots;
     s->blocks = (V + BLOCK - 1) / BLOCK;
     s->row = tune_zeroed(rows, sizeof *s->row, "sampling");
+    s->answer = tune_zeroed(rows, sizeof *s->answer, "sampling");
     s->score = tune_zeroed(n, sizeof *s->score, "sampling");
     s->weight = tune_zeroed(n, sizeof *s->weight, "sampling");
     s->id = tune_zeroed(n, sizeof *s->id, "sampling");
     s->top = tune_zeroed((size_t)s->blocks, sizeof *s->top, "sampling");
-    bool failed = !s->row || !s->score || !s->weight || !s->id || !s->top;
+    bool failed = !s->row || !s->answer || !s->score || !s->weight || !s->id || !s->top;
     if (!failed && o->repetition_penalty != 1) {
         s->marked = tune_zeroed(rows * n, sizeof *s->marked, "the ids seen");
         s->seen = tune_zeroed(rows * n, sizeof *s->seen, "the ids seen");
@@ -107,6 +109,7 @@ void tune_token_sampler_free(struct tune_token_sampler *s)
     if (!s)
         return;
     free(s->row);
+    free(s->answer);
     free(s->score);
     free(s->weight);
     free(s->id);
@@ -147,6 +150,7 @@ int tune_token_sampler_start(struct tune_token_sampler *s, int slot, int64_t row
 {
     TRY(check_slot(s, slot));
     s->row[slot] = row;
+    s->answer[slot] = 0;
     if (s->past)
         s->past[slot].count = 0, s->past[slot].drawn = 0;
     if (!s->seen)
@@ -155,6 +159,13 @@ int tune_token_sampler_start(struct tune_token_sampler *s, int slot, int64_t row
     for (int i = 0; i < s->count[slot]; i++)
         s->marked[first + (size_t)s->seen[first + (size_t)i]] = 0;
     s->count[slot] = 0;
+    return 0;
+}
+
+int tune_token_sampler_answer(struct tune_token_sampler *s, int slot, int answer)
+{
+    TRY(check_slot(s, slot));
+    s->answer[slot] = answer;
     return 0;
 }
 
@@ -482,6 +493,7 @@ int tune_token_sampler_next(struct tune_token_sampler *s, int slot, int64_t posi
     } else {
         int n = filter(s, x, max);
         uint64_t stream = (uint64_t)s->row[slot] ^ (uint64_t)0x746F6B656E << 24; /* "token" */
+        stream ^= (uint64_t)s->answer[slot] * 0x9E3779B97F4A7C15u;
         int at = draw(s->weight, n, tune_random_uniform(s->seed, stream, (uint64_t)position));
         *id = n < s->V ? s->id[at] : at;
     }

@@ -63,10 +63,13 @@ int tune_token_sampler_obey(struct tune_token_sampler *s, const struct tune_toke
 
 /* tune_token_sampler_start - the slot holds this row of the input from now on, and has seen
  * nothing. -1 with an error: no such slot.
+ * tune_token_sampler_answer - of several answers to that row, it holds this one, from 0. Each has
+ * draws of its own, whatever their number. -1 with an error: no such slot.
  * tune_token_sampler_see - mark count ids as seen, for the penalty and the rules. Those before the
  * first tune_token_sampler_next are the prompt. An id may come several times. -1 with an error: no
  * such slot, or an id outside 0..V-1. */
 int tune_token_sampler_start(struct tune_token_sampler *s, int slot, int64_t row);
+int tune_token_sampler_answer(struct tune_token_sampler *s, int slot, int answer);
 int tune_token_sampler_see(struct tune_token_sampler *s, int slot, const int32_t *ids,
                            int64_t count);
 

@@ -117,6 +117,23 @@ is "... whose prompt is the template's" eval 'expects gpt.jsonl Yes --chat-templ
 is "... of CSV" expects quoted.csv 'Well, \"so\"'
 is "... of both models" eval 'answer --adapter lora/checkpoint-final --input score.jsonl --compare-base --max-new-tokens 20 --output base.jsonl && grep -q "\"base_exact_match\":true" base.jsonl && grep -qE "^# exact match  [0-9] of 3 rows .*; base 2 \(66.7 %\)" notes'
 
+# ---- several answers to a prompt ----
+several() { rows --temperature 1 --seed 7 "$@"; }
+is "--answers: in the order of the rows, with an index" eval 'several --answers 3 --output three.jsonl && [ $(wc -l <three.jsonl) = 33 ] && sed -n "s/^{\"row\":\([0-9]*\),\"answer_index\":\([0-9]\),.*/\1 \2/p" three.jsonl >got && for i in $(seq 0 32); do echo $((i / 3)) $((i % 3)); done >want && cmp got want'
+answers_of() { sed 's/.*"answer":"\(.*\)","end".*/\1/' "$1"; }
+is "... which differ" eval '[ "$(head -n 3 three.jsonl | answers_of - | sort -u | wc -l)" = 3 ] && [ "$(answers_of three.jsonl | sort -u | wc -l)" -gt 30 ]'
+is "... repeat, in any batch" eval 'several --answers 3 --batch-size 1 >a && cmp a three.jsonl && several --answers 3 --batch-size 5 >a && cmp a three.jsonl'
+is "... and by another seed are others" eval 'several --seed 8 --answers 3 >a && ! cmp -s a three.jsonl'
+is "... the first is that of one answer alone, and fewer are the first ones" eval 'several >a && grep "\"answer_index\":0" three.jsonl | answers_of - >got && answers_of a >want && cmp got want && ! grep -q answer_index a && several --answers 2 >a && answers_of a >got && grep "\"answer_index\":[01]" three.jsonl | answers_of - >want && cmp got want'
+is "... a file is continued within a row" eval '{ head -n 4 three.jsonl; sed -n 5p three.jsonl | cut -c 1-25 | tr -d "\n"; } >mid.jsonl && several --answers 3 --output mid.jsonl && cmp mid.jsonl three.jsonl && grep -q "^# resumed  *behind answer 4 of 33" notes'
+refused "... not by another number" 2 "three.jsonl:3: expected the answer to row 1, with its answer_index; the file was not made by this program, was changed, or has another number of answers" "$generate" --model model --input prompts.jsonl --max-new-tokens 20 --temperature 1 --seed 7 --answers 2 --output three.jsonl
+refused "... nor by one" 2 "three.jsonl:1: expected the answer to row 0;" "$generate" --model model --input prompts.jsonl --max-new-tokens 20 --temperature 1 --seed 7 --output three.jsonl
+is "... the score counts answers" eval 'answer --input score.jsonl --temperature 1 --answers 2 --max-new-tokens 3 >a && grep -q "^# exact match  0 of 6 answers" notes'
+is "... to one prompt" eval 'answer --prompt x --temperature 1 --answers 3 --max-new-tokens 4 >a && [ "$(grep "^---" a | tr "\n" " ")" = "--- 1 of 3 --- --- 2 of 3 --- --- 3 of 3 --- " ] && answer --prompt x --temperature 1 --max-new-tokens 4 >b && sed -n "1d; /^---/q; p" a | sed "/^---/d" >got && cmp got b'
+is "... of two models" eval 'answer --adapter lora/checkpoint-final --prompt x --temperature 1 --answers 2 --max-new-tokens 4 --compare-base >a && grep -q "^row 0, answer 1$" a'
+refused "... greedy ones are all the same" 2 "--answers 3: without sampling they are all the same; give --temperature above 0" "$generate" --model model --prompt x --answers 3
+refused "... not in a chat" 2 "--answers 2 is for --prompt and --input" "$generate" --model model --chat --temperature 1 --answers 2
+
 # ---- a chat ----
 talk() { "$generate" --model model --chat --chat-template chatml --max-new-tokens 12 "$@" 2>notes; }
 is "a chat remembers, and takes back" eval 'printf "Hello\nWho?\n/undo\nWhere?\n/save said.jsonl\n" | talk >a && [ $(grep -o "\"role\":\"user\"" said.jsonl | wc -l) = 2 ] && ! grep -q "Who?" said.jsonl && grep -q "Where?" said.jsonl'
