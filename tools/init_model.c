@@ -12,6 +12,7 @@
 
 #include "files/cjson.h"
 #include "files/file.h"
+#include "files/folder.h"
 #include "files/json.h"
 #include "core/try.h"
 #include "flags/known.h"
@@ -21,7 +22,7 @@
 
 static struct {
     struct tune_flags tune;
-    const char *folder, *like, *text;
+    const char *folder, *like, *text, *tokenizer;
     enum tune_dtype dtype;
     int64_t seed;
     int hidden, layers, heads, kv_heads, head_dim, ffn, vocabulary, positions;
@@ -36,6 +37,9 @@ static const struct tune_option my_options[] = {
      "format of the weights"},
     {"tokenizer-text", TUNE_STRING, &my.text, NULL, "", "",
      "text to learn the vocabulary from: .txt, or .jsonl with \"text\". Default: our sample set"},
+    {"tokenizer", TUNE_STRING, &my.tokenizer, NULL, "", "",
+     "folder whose tokenizer, special tokens and chat template are taken, instead of learning a "
+     "vocabulary. It gives the vocabulary its size"},
     {"layers", TUNE_INT, &my.layers, "0", "[0,1024]", "", "layers; 0: as the known model"},
     {"hidden-size", TUNE_INT, &my.hidden, "0", "[0,131072]", "",
      "width of the hidden states; 0: as the known model"},
@@ -150,6 +154,86 @@ static int make_tokenizer(const char *folder, int vocabulary)
     return tune_file_write(path, generation, sizeof generation - 1);
 }
 
+/* ---- the tokenizer of a folder ---- */
+
+static int copy_file(const char *name, const char *folder)
+{
+    char path[TUNE_PATH_MAX], *text;
+    size_t size;
+    if (!tune_folder_has(my.tokenizer, name))
+        return 0;
+    TRY(tune_folder_read(my.tokenizer, name, (size_t)256 << 20, &text, &size));
+    int status = tune_path(path, "%s/%s", folder, name);
+    if (status == 0)
+        status = tune_file_write(path, text, size);
+    free(text);
+    return status;
+}
+
+/* The id of the token that tokenizer_config.json calls key; -1: it names none, or one that is not
+ * there. */
+static int64_t named_id(const struct tune_tokenizer *tok, const char *key)
+{
+    bool there = tune_folder_has(my.tokenizer, "tokenizer_config.json");
+    cJSON *json = there ? tune_cjson_read_in(my.tokenizer, "tokenizer_config.json", (size_t)16 << 20) : NULL;
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    if (cJSON_IsObject(item))
+        item = cJSON_GetObjectItemCaseSensitive(item, "content");
+    int64_t id = cJSON_IsString(item) ? tune_tokenizer_id(tok, item->valuestring) : -1;
+    cJSON_Delete(json);
+    return id;
+}
+
+/* Name the tokens that begin and end texts in the config, and in generation_config.json. The other
+ * folder's generation_config.json may know more tokens that end an answer. */
+static int name_ends(const struct tune_tokenizer *tok, const char *folder, cJSON *config)
+{
+    static const char *const keys[] = {"bos_token_id", "eos_token_id"};
+    char *end = NULL;
+    cJSON *others = NULL, *generation = cJSON_CreateObject();
+    TRY(tune_tokenizer_end(tok, my.tokenizer, &end));
+    const int64_t ids[] = {named_id(tok, "bos_token"), end ? tune_tokenizer_id(tok, end) : -1};
+    free(end);
+    if (tune_folder_has(my.tokenizer, "generation_config.json") &&
+        !(others = tune_cjson_read_in(my.tokenizer, "generation_config.json", (size_t)16 << 20)))
+        return -1;
+    bool good = generation != NULL;
+    for (int i = 0; i < 2; i++) {
+        const cJSON *theirs = cJSON_GetObjectItemCaseSensitive(others, keys[i]);
+        good = good && tune_cjson_put(config, keys[i], ids[i] < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)ids[i]));
+        if (theirs && !cJSON_IsNull(theirs))
+            good = good && tune_cjson_put(generation, keys[i], cJSON_Duplicate(theirs, true));
+        else if (ids[i] >= 0)
+            good = good && tune_cjson_put_whole(generation, keys[i], ids[i]);
+    }
+    int status = tune_cjson_write(folder, "generation_config.json", generation, good);
+    cJSON_Delete(generation);
+    cJSON_Delete(others);
+    return status;
+}
+
+/* Take the tokenizer of --tokenizer, and give the config its size. */
+static int take_tokenizer(const char *folder, cJSON *config)
+{
+    static const char *const files[] = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+                                        "chat_template.jinja"};
+    struct tune_tokenizer *tok = tune_tokenizer_open(my.tokenizer);
+    if (!tok)
+        return tune_error_prefix("--tokenizer: ");
+    int size = tune_tokenizer_size(tok), rows = my.vocabulary > 0 ? my.vocabulary : size, status = 0;
+    if (rows < size)
+        status = tune_error_usage("--vocab-size %d: the tokenizer of %s has %d tokens; leave it out, or give at least that many", rows,
+                                  my.tokenizer, size);
+    for (size_t i = 0; i < sizeof files / sizeof *files && status == 0; i++)
+        status = copy_file(files[i], folder);
+    if (status == 0)
+        status = name_ends(tok, folder, config);
+    if (status == 0 && !tune_cjson_put(config, "vocab_size", cJSON_CreateNumber(rows)))
+        status = tune_error_no_memory("the config");
+    tune_tokenizer_free(tok);
+    return status;
+}
+
 static void show_progress(void *context, int64_t done, int64_t total)
 {
     int *percent = context, now = (int)(100.0 * (double)done / (double)total);
@@ -159,16 +243,17 @@ static void show_progress(void *context, int64_t done, int64_t total)
     fprintf(stderr, "\r%3d %% of %.1fM weights%s", now, (double)total / 1e6, done == total ? "\n" : "");
 }
 
-static int make(const char *folder, const cJSON *config, const char *name)
+static int make(const char *folder, cJSON *config, const char *name)
 {
     struct tune_model_config c;
     int percent = -1;
+    TRY(my.tokenizer ? take_tokenizer(folder, config) : 0);
     TRY(tune_model_config_parse(&c, config, "the config asked for"));
-    if (c.vocabulary < 259)
+    if (!my.tokenizer && c.vocabulary < 259)
         return tune_error_usage("--vocab-size %d: a vocabulary has at least 256 bytes and 3 "
                                 "special tokens", c.vocabulary);
     enum tune_dtype dtype = my.dtype == TUNE_DTYPES ? c.dtype : my.dtype;
-    TRY(make_tokenizer(folder, c.vocabulary));
+    TRY(my.tokenizer ? 0 : make_tokenizer(folder, c.vocabulary));
     return tune_model_init(folder, config, name, (uint64_t)my.seed, dtype, show_progress, &percent);
 }
 
@@ -178,6 +263,10 @@ int main(int argc, char **argv)
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "Make a model folder with random weights.");
     if (MUST(tune_known_model(my.like, &known)) == 0) {
         tune_error_usage("--like %s: no known model; --list-models names them", my.like);
+        tune_program_fail();
+    }
+    if (my.tokenizer && my.text) {
+        tune_error_usage("--tokenizer takes a vocabulary, and --tokenizer-text learns one; leave one of them out");
         tune_program_fail();
     }
     size_t n = strlen(my.folder);
