@@ -17,9 +17,10 @@
  *      "exact_match": true, "end": "token", "prompt_tokens": 9, "tokens": 3, "of": "5c..."}
  *
  * row counts from 0. With several answers to a row, answer_index does, too. prompt is the text that
- * the model read. A row without an answer of its own has no expected and no exact_match. exact_match: both answers are the same bytes, without the white
- * space at their ends. end is token, stop, length or context. of is a hash of the prompt, the
- * weights and the options. A file of answers is continued only by a run with the same ones. */
+ * the model read. A row without an answer of its own has no expected and no exact_match.
+ * exact_match: both answers are the same bytes, without the white space at their ends. end is
+ * token, stop, length or context. of is a hash of the prompt, the weights and the options. A file
+ * of answers is continued only by a run with the same ones. */
 #ifndef TUNE_ANSWERS_H
 #define TUNE_ANSWERS_H
 

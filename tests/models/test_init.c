@@ -5,7 +5,9 @@
 
 #include <cjson/cJSON.h>
 
+#include "files/cjson.h"
 #include "files/file.h"
+#include "flags/known.h"
 #include "core/random.h"
 #include "models/activations.h"
 #include "models/init.h"
@@ -175,8 +177,45 @@ static void by_tiles(void **state)
     tune_device_close(dev);
 }
 
+/* Each config of defaults/models makes the parameters that its file and, for some, the Hub's page count. */
+static void of_known_models(void **state)
+{
+    (void)state;
+    static const struct { const char *name; int64_t parameters; } hub[] = {
+        {"qwen3-1.7b", 1720574976}, {"qwen3-4b", 4022468096}, {"qwen3-8b", 8190735360}, {"qwen3-14b", 14768307200},
+        {"qwen3-32b", 32762123264}, {"llama-3.1-8b", 8030261248}, {"llama-3.2-3b", 3212749824}, {"mistral-nemo-12b", 12247782400}};
+    struct tune_known_model *models;
+    int count = tune_known_models(&models), found = 0;
+    if (count == 0)
+        skip();
+    for (int i = 0; i < count; i++) {
+        char path[TUNE_PATH_MAX], name[96];
+        struct tune_model_config c;
+        struct tune_parameters p;
+        snprintf(name, sizeof name, "models/%s.json", models[i].name);
+        assert_ok(tune_defaults_path(path, name));
+        cJSON *json = tune_cjson_read(path, 1 << 20);
+        assert_non_null(json);
+        assert_ok(tune_model_config_parse(&c, cJSON_GetObjectItemCaseSensitive(json, "config"), path));
+        assert_ok(tune_parameters_new(&p, &c));
+        if (tune_parameters_total(&p) != models[i].parameters)
+            fail_msg("%s: %lld parameters, its file says %lld", models[i].name, (long long)tune_parameters_total(&p),
+                     (long long)models[i].parameters);
+        for (size_t k = 0; k < sizeof hub / sizeof *hub; k++)
+            if (!strcmp(hub[k].name, models[i].name)) {
+                assert_int_equal(models[i].parameters, hub[k].parameters);
+                found++;
+            }
+        tune_parameters_free(&p);
+        cJSON_Delete(json);
+    }
+    assert_int_equal(found, sizeof hub / sizeof *hub);
+    free(models);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(of_models), cmocka_unit_test(of_adapters), cmocka_unit_test(by_tiles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(of_models), cmocka_unit_test(of_adapters), cmocka_unit_test(by_tiles),
+                                       cmocka_unit_test(of_known_models)};
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }
