@@ -164,4 +164,13 @@ PUT='s/NAME/h100-80gb/' tip 'which GPU\? <--gpu NAME>' "$BUILD/fit" --model smol
 tip '\(<--gpu list> prints the names\)' "$BUILD/fit" --model smollm2-135m
 tip 'or <--gpu-memory 24GiB>' "$BUILD/fit" --model smollm2-135m
 ALONE="$BUILD/fit --model smollm2-135m" tip 'For another: <--gpu-memory 24GiB>' "$BUILD/fit" --model smollm2-135m --gpu nothing
+
+# ---- files of other tools ----
+printf 'base_model: model\nmicro_batch_size: 1\nmystery: 1\ndatasets:\n  - {path: pc.jsonl, type: alpaca}\n' >ax.yml
+like="$fit --dataset pc.jsonl --format prompt-completion"
+PUT='s/NAME.*/mystery/' tip '<--ignore-keys NAME>,\.\.\. goes on without' $like --config ax.yml
+sed -i '/mystery/d' ax.yml
+tip '; <--show-config> lists them' $like --config ax.yml
+sed -i '1i adapter: lora' ax.yml
+tip 'this file is for [^:]*: [^ ]*/<finetune_lora .*ax.yml>' $like --config ax.yml
 finish
