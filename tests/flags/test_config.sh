@@ -29,7 +29,7 @@ is "a run by YAML" run c.yaml by_yaml
 is "the same losses" eval 'losses by_json >a && losses by_yaml | diff a - && [ "$(wc -l <a)" -ge 3 ]'
 is "the same options are recorded" eval 'options by_json >a && options by_yaml | diff a - && grep -q "\"seed\":.9007199254740993" a'
 is "their source is the config" grep -q '"batch_size":."config"' by_yaml/run.json
-sed -n '/^```yaml$/,/^```$/p' "$here/docs/other-tools.md" | grep -v '^```' >run.yaml
+sed -n '/^# run.yaml$/,/^```$/p' "$here/docs/other-tools.md" | grep -v '^```' >run.yaml
 is "the config that the page prints" eval '"$full" --config run.yaml --model model --dataset "$here/datasets/stories.jsonl" --max-length 32 --max-steps 2 --output page >said 2>&1 && grep -q "\"packing\":.true" page/run.json'
 sed -i 's/^lr:/learning_rate:/' run.yaml
 refused "the refusal that it prints" 2 "$(tr '\n' ' ' <"$here/docs/other-tools.md" | grep -o 'run.yaml:5:1: [^`]*')" "$full" --config run.yaml

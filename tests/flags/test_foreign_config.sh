@@ -92,6 +92,8 @@ refused "a split that is not known stops" 2 'datasets.0.split train[:3%] (line 4
 is "... unless --dataset replaces it" eval 'step "$full" split.yml --dataset alpaca.jsonl'
 printf '{"base_model": "model", "micro_batch_size": 1, "learning_rate": 5e-4, "datasets": [{"path": "alpaca.jsonl", "type": "alpaca"}]}' >ax.json
 is "the same as JSON" eval 'show "$full" ax.json && all_set lr 0.0005 format alpaca'
+sed -n '/^# axolotl.yml$/,/^```$/p' "$here/docs/other-tools.md" | grep -v '^```' >page.yml
+is "the file that the page prints" eval 'step "$lora" page.yml --model model --dataset alpaca.jsonl && recorded format "\"alpaca\""'
 
 # ---- LLaMA-Factory ----
 
