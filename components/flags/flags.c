@@ -379,6 +379,14 @@ static int take_words(struct tune_flags *flags, enum pass pass)
     return 0;
 }
 
+/* --ignore-keys without a file of another tool would do nothing. */
+static int check_ignored(const struct tune_flags_state *state)
+{
+    if (!state->ignored || state->tool)
+        return 0;
+    return tune_error_usage("--ignore-keys %s: it is for settings in a --config file of another tool, and none is given", state->ignored);
+}
+
 static int miss_positional(const struct tune_flags_state *state)
 {
     for (int i = 0; i < state->count && state->wish == TUNE_WISH_RUN; i++)
@@ -409,7 +417,8 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
     flags->checkpoint.diverged = &flags->state->diverged;
     if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, RESUME) < 0 ||
         tune_flags_from_run(flags) < 0 || take_words(flags, CONFIGS) < 0 || take_words(flags, REST) < 0 ||
-        tune_flags_find_places(flags) < 0 || apply_model_defaults(flags) < 0 || miss_positional(flags->state) < 0 || tune_flags_requeued(flags) < 0 ||
+        check_ignored(flags->state) < 0 || tune_flags_find_places(flags) < 0 || apply_model_defaults(flags) < 0 ||
+        miss_positional(flags->state) < 0 || tune_flags_requeued(flags) < 0 ||
         tune_flags_check_run(flags) < 0)
         return -1; /* keep what was read until tune_flags_free: the program may still need its
                     * name */

@@ -14,6 +14,8 @@
 #include "core/try.h"
 #include "files/file.h"
 
+enum { MOST_SETS = 1000, MOST_LEAVES = 10000 }; /* a file of settings has fewer */
+
 /* ---- leaves ---- */
 
 static int no_memory(void)
@@ -63,7 +65,7 @@ static int add_leaf(struct tune_foreign_file *f, const char *name, const char *t
     int index = -1;
     for (const char *part = name; part && index < 0; part = strchr(part, '.') ? strchr(part, '.') + 1 : NULL)
         if (isdigit((unsigned char)*part) && part[strspn(part, "0123456789")] != '_')
-            index = atoi(part);
+            index = strtol(part, NULL, 10) < MOST_SETS ? atoi(part) : -1;
     more[f->leaf_count++] = (struct tune_foreign_leaf){tune_foreign_copy(f, name), text, node, index};
     return 0;
 }
@@ -298,9 +300,9 @@ int tune_foreign_take(struct tune_flags *flags, const struct tune_document *d)
     cJSON *table = d->root->type == TUNE_NODE_MAP ? tune_foreign_read() : NULL;
     f.table = table;
     int result = table ? flatten(&f, "", d->root) : 0;
-    for (int i = 0; i < f.leaf_count; i++)
+    for (int i = 0; i < f.leaf_count && f.leaf_count <= MOST_LEAVES; i++)
         f.leaves[i].text = fill_in(&f, f.leaves[i].text);
-    if (result == 0 && table)
+    if (result == 0 && table && f.leaf_count <= MOST_LEAVES)
         find_tool(&f);
     if (result == 0 && f.tool)
         result = take_file(&f, flags);

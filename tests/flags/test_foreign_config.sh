@@ -94,6 +94,9 @@ printf '{"base_model": "model", "micro_batch_size": 1, "learning_rate": 5e-4, "d
 is "the same as JSON" eval 'show "$full" ax.json && all_set lr 0.0005 format alpaca'
 sed -n '/^# axolotl.yml$/,/^```$/p' "$here/docs/other-tools.md" | grep -v '^```' >page.yml
 is "the file that the page prints" eval 'step "$lora" page.yml --model model --dataset alpaca.jsonl && recorded format "\"alpaca\""'
+refused "--ignore-keys without such a file" 2 "--ignore-keys x: it is for settings in a --config file of another tool" "$full" --ignore-keys x
+printf 'base_model: model\nmicro_batch_size: 1\noutput_dir: "x${base_model}${y}${output_dir}"\ndatasets: {"4000000000": {path: a}, "7": {path: alpaca.jsonl}}\n' >odd.yml
+is "numbers and references without end do no harm" eval 'show "$full" odd.yml; [ $code -lt 3 ]'
 
 # ---- LLaMA-Factory ----
 
