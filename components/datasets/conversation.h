@@ -63,8 +63,8 @@ int tune_conversation_begin(struct tune_conversation *c, size_t row_size);
 int tune_conversation_add(struct tune_conversation *c, const char *role, struct tune_text text);
 int tune_conversation_add_copy(struct tune_conversation *c, const char *role,
                                struct tune_text text);
-int tune_conversation_add_lines(struct tune_conversation *c, const char *role, struct tune_text first,
-                                const struct tune_text *second);
+int tune_conversation_add_lines(struct tune_conversation *c, const char *role,
+                                struct tune_text first, const struct tune_text *second);
 int tune_conversation_lead(struct tune_conversation *c, struct tune_text text);
 int tune_conversation_read(struct tune_conversation *c, struct tune_json *j, struct tune_text array,
                            bool sharegpt);

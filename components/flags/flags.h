@@ -202,8 +202,8 @@ extern const struct tune_service tune_plan_memory;
      "auto|text|alpaca|alpaca-chat|instruct|prompt-completion|messages|sharegpt", "", \
      "format of the rows. auto: decided by the columns of the first rows. Other programs call " \
      "messages openai, chat or chat_template; sharegpt conversations; instruct input_output; " \
-     "prompt-completion prompt/response; text completion or pretraining. alpaca-chat: the columns " \
-     "of alpaca as a conversation, as in LLaMA-Factory"}, \
+     "prompt-completion prompt/response; text completion or pretraining. alpaca-chat: alpaca's " \
+     "columns as a conversation, as in LLaMA-Factory"}, \
     {"columns", TUNE_STRING, &(f).data.columns, NULL, "", "", \
      "names of columns in the file: \"prompt=question,completion=answer\". Before the '=' stands " \
      "what the format or the template calls it"}, \
@@ -685,8 +685,8 @@ bool tune_flags_saves(const struct tune_flags *flags);
 
 /* tune_flags_note - the i-th remark about how options were read, such as a value that is written in
  * another tool's way; NULL after the last. Programs print them before a run.
- * tune_flags_show_config - print what became of each setting of a --config file of another tool, and
- * the options as they are set. Returns the number of settings that stop a run. */
+ * tune_flags_show_config - print what became of each setting of a --config file of another tool,
+ * and the options as they are set. Returns the number of settings that stop a run. */
 const char *tune_flags_note(const struct tune_flags *flags, int i);
 int tune_flags_show_config(const struct tune_flags *flags, FILE *stream);
 

@@ -18,7 +18,6 @@
  *                left: the setting is left out, and why
  *                stops: without it another thing would be trained, and why
  *                by: an option; if it is on the command line, the setting stops nothing
- *                new: older programs lack the option or the value, and leave it out
  *                say: the value in messages about flags */
 #ifndef TUNE_FLAGS_FOREIGN_H
 #define TUNE_FLAGS_FOREIGN_H
@@ -34,7 +33,7 @@ struct cJSON *tune_foreign_read(void);
 
 /* tune_foreign_row - the row of a setting of that tool, or of any (NULL). when: NULL, sft or dpo.
  * NULL: there is none.
- * tune_foreign_match - the member of an object of patterns that fits text, the first one; NULL: none.
+ * tune_foreign_match - the member of an object of patterns that fits text, the first one, or NULL.
  * tune_foreign_text - a text member of a row; NULL: it has none. */
 const struct cJSON *tune_foreign_row(const struct cJSON *table, const char *tool, const char *name,
                                      const char *when);
@@ -80,7 +79,7 @@ struct tune_foreign_file {
     bool no_memory;
 };
 
-/* What a setting has become so far. */
+/* The outcome of a setting so far. */
 struct tune_foreign_effect {
     char to[512], why[640];
     bool stops, left;
@@ -112,18 +111,17 @@ void tune_foreign_follow(struct tune_foreign_file *f, const struct tune_foreign_
 const struct cJSON *tune_foreign_rule(const struct cJSON *row, const char *text);
 bool tune_foreign_ignored(const struct tune_foreign_file *f, const char *name);
 void tune_foreign_as(struct tune_foreign_file *f, const struct tune_foreign_leaf *leaf,
-                     const char *rule, const char *option, bool is_new,
-                     struct tune_foreign_effect *effect);
+                     const char *rule, const char *option, struct tune_foreign_effect *effect);
 void tune_foreign_info(struct tune_foreign_file *f, const struct tune_foreign_leaf *leaf,
                        struct tune_foreign_effect *effect);
 
 /* tune_foreign_set - keep a value for an option, which may end in +, ? or !. What it gives on the
- * command line is added to effect->to. is_new: a value that this program does not take is left out;
- * else it stops the run.
+ * command line is added to effect->to. optional: a value that this program does not take is left
+ * out; else it stops the run.
  * tune_foreign_assume - keep the tool's own values {option: value} for what the file leaves out.
  * tune_foreign_finish - set the options. */
 void tune_foreign_set(struct tune_foreign_file *f, const char *option, const char *text, int index,
-                      bool is_new, struct tune_foreign_effect *effect);
+                      bool optional, struct tune_foreign_effect *effect);
 void tune_foreign_assume(struct tune_foreign_file *f, const struct cJSON *values);
 void tune_foreign_finish(struct tune_foreign_file *f);
 

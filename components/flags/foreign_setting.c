@@ -49,7 +49,7 @@ void tune_foreign_find(struct tune_foreign_file *f, enum tune_finding_kind kind,
                                                          tune_foreign_copy(f, to), tune_foreign_copy(f, why)};
 }
 
-/* Whether an option that makes a setting pointless is on the command line. */
+/* True if an option that makes a setting pointless is on the command line. */
 static bool is_replaced(const struct tune_foreign_file *f, const char *by)
 {
     int i = by ? tune_flags_row(f->state, by, strlen(by)) : -1;
@@ -72,7 +72,6 @@ static void follow_rule(struct tune_foreign_file *f, const struct tune_foreign_l
     const char *option = tune_foreign_text(row, "option"), *stops = tune_foreign_text(rule, "stops"), *left = tune_foreign_text(rule, "left");
     const char *by = tune_foreign_text(rule, "by"), *as = tune_foreign_text(rule, "as"), *note = tune_foreign_text(rule, "note");
     const char *program = tune_foreign_text(rule, "program"), *value = tune_foreign_text(rule, "value");
-    bool is_new = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(row, "new"));
     by = by ? by : tune_foreign_text(row, "by");
     if (stops && is_replaced(f, by)) {
         effect->left = true;
@@ -88,9 +87,9 @@ static void follow_rule(struct tune_foreign_file *f, const struct tune_foreign_l
         tune_append(effect->to, sizeof effect->to, !strcmp(program, "sft") ? "a recipe for texts" : "finetune_%s", program);
     set_options(f, leaf, cJSON_GetObjectItemCaseSensitive(rule, "options"), effect);
     if (as)
-        tune_foreign_as(f, leaf, as, option, is_new, effect);
+        tune_foreign_as(f, leaf, as, option, effect);
     else if (option && !stops && !left && (rule == row || value))
-        tune_foreign_set(f, option, value ? value : leaf->text, leaf->index, is_new, effect);
+        tune_foreign_set(f, option, value ? value : leaf->text, leaf->index, false, effect);
     if (note)
         snprintf(effect->why, sizeof effect->why, "%s", note);
     if (effect->stops && as && is_replaced(f, by)) {
@@ -156,7 +155,7 @@ void tune_foreign_follow(struct tune_foreign_file *f, const struct tune_foreign_
             snprintf(effect.why, sizeof effect.why, "it is so anyway");
         else if (cJSON_IsString(rule))
             tune_foreign_set(f, tune_foreign_text(row, "option") ? tune_foreign_text(row, "option") : "", rule->valuestring, leaf.index,
-                             cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(row, "new")), &effect);
+                             false, &effect);
         else
             follow_rule(f, &leaf, row, rule, &effect);
     }

@@ -11,7 +11,7 @@
 #include "core/print.h"
 #include "files/file.h"
 
-/* Whether an option is one of those that may differ for each of several files. */
+/* True if an option may differ for each of several files. */
 static bool is_by_file(const char *option)
 {
     static const char *const names[] = {"dataset", "format", "columns", "text-field", "train-on", "chat-template"};
@@ -41,7 +41,7 @@ static bool fits_option(struct tune_foreign_file *f, int i, const char **text, s
     return good;
 }
 
-void tune_foreign_set(struct tune_foreign_file *f, const char *option, const char *text, int index, bool is_new,
+void tune_foreign_set(struct tune_foreign_file *f, const char *option, const char *text, int index, bool optional,
                       struct tune_foreign_effect *effect)
 {
     char name[64];
@@ -58,9 +58,9 @@ void tune_foreign_set(struct tune_foreign_file *f, const char *option, const cha
         return;
     }
     if (!is_by_file(name) && mark != '+' && !fits_option(f, i, &text, effect)) {
-        effect->left = is_new;
-        effect->stops = !is_new;
-        if (is_new)
+        effect->left = optional;
+        effect->stops = !optional;
+        if (optional)
             snprintf(effect->why, sizeof effect->why, "--%s does not take \"%.100s\" in this version", name, text);
         return;
     }

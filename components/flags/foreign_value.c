@@ -29,11 +29,11 @@ static double number_of(const struct tune_foreign_file *f, const char *name)
     return leaf && read_number(leaf->text, &number) && number > 0 ? number : 1;
 }
 
-static void set_number(struct tune_foreign_file *f, const char *option, double number, bool is_new, struct tune_foreign_effect *effect)
+static void set_number(struct tune_foreign_file *f, const char *option, double number, struct tune_foreign_effect *effect)
 {
     char text[64];
     snprintf(text, sizeof text, "%.6g", number);
-    tune_foreign_set(f, option, text, -1, is_new, effect);
+    tune_foreign_set(f, option, text, -1, false, effect);
 }
 
 /* Split a text at the comma into two numbers for two options. */
@@ -58,19 +58,19 @@ static void set_split(struct tune_foreign_file *f, const char *text, struct tune
     if (!strcmp(text, "train"))
         snprintf(effect->why, sizeof effect->why, "it is so anyway");
     else if (n >= 50 && n <= 100 && !strcmp(end, "%]")) {
-        set_number(f, "train-split", (double)n / 100, false, effect);
+        set_number(f, "train-split", (double)n / 100, effect);
         snprintf(effect->why, sizeof effect->why, "that share of the rows, by their content; the others are held out");
     } else if (n > 0 && !strcmp(end, "]"))
-        set_number(f, "limit", (double)n, true, effect);
+        set_number(f, "limit", (double)n, effect);
     else
         tune_foreign_stop(effect, "give a file with the rows that are meant, or --limit N for the first N");
 }
 
 /* val_set_size and others: a share to hold out, or a number of rows. */
-static void set_one_minus(struct tune_foreign_file *f, double number, const char *option, bool is_new, struct tune_foreign_effect *effect)
+static void set_one_minus(struct tune_foreign_file *f, double number, const char *option, struct tune_foreign_effect *effect)
 {
     if (number < 1)
-        set_number(f, option, 1 - number, is_new, effect);
+        set_number(f, option, 1 - number, effect);
     else
         tune_foreign_stop(effect, "it is a number of rows; --train-split takes the share that is trained");
 }
@@ -78,35 +78,35 @@ static void set_one_minus(struct tune_foreign_file *f, double number, const char
 static void set_warm_up(struct tune_foreign_file *f, double number, struct tune_foreign_effect *effect)
 {
     if (number < 1)
-        set_number(f, number > 0 ? "warmup-ratio" : "warmup-ratio?", number, false, effect);
+        set_number(f, number > 0 ? "warmup-ratio" : "warmup-ratio?", number, effect);
     else
-        set_number(f, "warmup-steps", number, false, effect);
+        set_number(f, "warmup-steps", number, effect);
 }
 
 /* Rules about numbers. false: `rule` is none of them. */
-static bool set_by_number(struct tune_foreign_file *f, const struct tune_foreign_leaf *leaf, const char *rule, const char *option, bool is_new,
+static bool set_by_number(struct tune_foreign_file *f, const struct tune_foreign_leaf *leaf, const char *rule, const char *option,
                           struct tune_foreign_effect *effect)
 {
     double number = 0;
     bool good = read_number(leaf->text, &number);
     if (!strcmp(rule, "one minus") && good)
-        set_one_minus(f, number, option, is_new, effect);
+        set_one_minus(f, number, option, effect);
     else if (!strcmp(rule, "warm-up") && good)
         set_warm_up(f, number, effect);
     else if (!strcmp(rule, "times epochs") && good)
-        set_number(f, option, number * number_of(f, "epochs"), is_new, effect);
+        set_number(f, option, number * number_of(f, "epochs"), effect);
     else if (!strncmp(rule, "over ", 5) && good)
-        set_number(f, option, number / number_of(f, rule + 5), is_new, effect);
+        set_number(f, option, number / number_of(f, rule + 5), effect);
     else if (!strcmp(rule, "per epoch") && good && number == 1)
-        tune_foreign_set(f, option, "epoch", -1, is_new, effect);
+        tune_foreign_set(f, option, "epoch", -1, false, effect);
     else if (!strcmp(rule, "per epoch") && good)
-        set_number(f, option, number > 0 ? 1 / (number * number_of(f, "num_epochs")) : 0, is_new, effect);
+        set_number(f, option, number > 0 ? 1 / (number * number_of(f, "num_epochs")) : 0, effect);
     else
         return false;
     return true;
 }
 
-void tune_foreign_as(struct tune_foreign_file *f, const struct tune_foreign_leaf *leaf, const char *rule, const char *option, bool is_new,
+void tune_foreign_as(struct tune_foreign_file *f, const struct tune_foreign_leaf *leaf, const char *rule, const char *option,
                      struct tune_foreign_effect *effect)
 {
     char text[512];
@@ -123,7 +123,7 @@ void tune_foreign_as(struct tune_foreign_file *f, const struct tune_foreign_leaf
     } else if (!strncmp(rule, "column", 6)) {
         snprintf(text, sizeof text, "%s=%s", rule[6] ? rule + 7 : last ? last + 1 : leaf->name, leaf->text);
         tune_foreign_set(f, "columns", text, leaf->index, false, effect);
-    } else if (!set_by_number(f, leaf, rule, option, is_new, effect)) {
+    } else if (!set_by_number(f, leaf, rule, option, effect)) {
         tune_foreign_stop(effect, "expected a number");
     }
 }

@@ -32,7 +32,7 @@ struct tune_flags_entry {
                                          * permits */
 };
 
-/* What became of a setting in a --config file of another tool. */
+/* The outcome of a setting in a --config file of another tool. */
 enum tune_finding_kind {
     TUNE_TAKEN,    /* it has become options of ours */
     TUNE_ASSUMED,  /* the file leaves it out; it is the tool's default */
