@@ -219,9 +219,6 @@ extern const struct tune_service tune_plan_memory;
      "which part of a row is trained on. assistant: all messages of the assistant. last: the " \
      "last one. The default is completion; for messages and sharegpt it is assistant. For text " \
      "it is all, or what follows --response-template"}, \
-    {"limit", TUNE_INT64, &(f).data.limit, "0", "[0,inf)", "rows", \
-     "take only the first rows of --dataset; 0: all. Of several files, each is limited. Held-out " \
-     "rows are among them; --eval-dataset is read whole"}, \
     {"train-split", TUNE_DOUBLE, &(f).loader.train_split, "1", "(0,1]", "", \
      "share of rows to train on. The others are held out for evaluation"}, \
     {"max-length", TUNE_INT, &(f).data.max_length, "512", "[1,inf)", "tokens", \
@@ -244,6 +241,9 @@ extern const struct tune_service tune_plan_memory;
      "rows to print as the model sees them. Nothing is trained"}, \
     TUNE_OPTION_SERVED("show-tokens", &tune_show_tokens), \
     TUNE_OPTION_MORE, \
+    {"limit", TUNE_INT64, &(f).data.limit, "0", "[0,inf)", "rows", \
+     "take only the first rows of --dataset; 0: all. Of several files, each is limited. Held-out " \
+     "rows are among them; --eval-dataset is read whole"}, \
     {"text-field", TUNE_STRING, &(f).data.text_field, NULL, "", "", \
      "field to train on. Default: found from the first row"}, \
     {"neftune-alpha", TUNE_DOUBLE, &(f).neftune_alpha, "0", "[0,inf)", "", \

@@ -1590,7 +1590,7 @@ static void schedules(void **state)
 }
 
 /* Plain loops: what stands in transformers' get_wsd_schedule and get_cosine_with_min_lr_schedule. */
-static void floors_and_wsd(void **state)
+static void schedules_with_floors(void **state)
 {
     (void)state;
     const double pi = acos(-1), m = .2;
@@ -1744,7 +1744,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bad_places),           cmocka_unit_test(bad_ids),          cmocka_unit_test(accumulation),
         cmocka_unit_test(loss_in_chunks),       cmocka_unit_test(loss_edges),       cmocka_unit_test(decay),
         cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),
-        cmocka_unit_test(reserves),             cmocka_unit_test(schedules), cmocka_unit_test(floors_and_wsd),
+        cmocka_unit_test(reserves),             cmocka_unit_test(schedules), cmocka_unit_test(schedules_with_floors),
         cmocka_unit_test(schedules_by_rows),    cmocka_unit_test(step_sums),
         cmocka_unit_test(steps),                cmocka_unit_test(rows_of_logits), cmocka_unit_test(chunks_abandoned), cmocka_unit_test(chunks_by_hand),
         cmocka_unit_test(own_rules), cmocka_unit_test(rules_in_the_loop), cmocka_unit_test(rules_refused),            cmocka_unit_test(last_step),

@@ -72,7 +72,7 @@ sed -n '/^    while (/,/^    }$/p' "$here/recipes/finetune_full.c" >"$tmp/loop"
 is "README.md shows the recipe's loop" diff "$tmp/loop" "$tmp/shown"
 links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
 none "the files they link to are there" "$(links)"
-for p in fit finetune_full runs sweep space samples finetune_lora finetune_dpo merge_adapter generate; do build/$p --help all; done >"$tmp/help"
+for p in fit finetune_full runs sweep space samples finetune_lora finetune_dpo merge_adapter generate init_model; do build/$p --help all; done >"$tmp/help"
 sh tools/download.sh --help >>"$tmp/help"
 flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sort -u | while read -r f; do
     positive=${f#--no-}
