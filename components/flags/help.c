@@ -179,13 +179,13 @@ void tune_flags_help(const struct tune_flags *flags, const char *what, FILE *str
     fputs("  --help                        this text; --help all: all options, long texts, what is measured\n"
           "  --describe                    options and measured properties as JSON\n"
           "  --list-models                 the models known by name, and where they lie\n"
-          "  --show-config                 what is taken from --config, what is left out, what stops a run\n"
           "  --version                     version and how it was built\n"
           "\nfor any run:\n"
-          "  --config FILE                 YAML or JSON, option names and values; flags override it. Also\n"
-          "                                a file of axolotl, LLaMA-Factory, torchtune or TRL\n"
-          "  --ignore-keys NAME,...        settings of such a file to go on without\n",
+          "  --config FILE                 YAML or JSON of options, or another tool's file; --show-config tells\n",
           stream);
+    if (all)
+        fputs("  --show-config                 instead of a run: what becomes of --config, what stops a run\n"
+              "  --ignore-keys NAME,...        settings in the file of another tool to go on without\n", stream);
     if (state->model_defaults)
         fprintf(stream, "\nmodel defaults: %s\n", state->model_defaults);
     if (*state->by_size)

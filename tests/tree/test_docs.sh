@@ -24,6 +24,7 @@ printf '[{"instruction": "Say a.", "input": "", "output": "a"},
 {"instruction": "Say b.", "input": "b", "output": "b"}]' >alpaca.json
 printf 'question,answer\n"Say a, or b.",a\n"Say c.",c\n' >questions.csv
 printf '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}\n' >chat.jsonl
+sed -n '/^# axolotl.yml$/,/^```$/p' "$here/docs/other-tools.md" | grep -v '^```' >axolotl.yml
 mkdir -p data/alpaca && cp alpaca.json data/alpaca/train.json
 TUNE_DEFAULTS="$here/defaults" "$BUILD/tests/helpers/fill" samples defaults/spaces/laptop.yaml 4 >/dev/null
 by() { is "$command: run by $1" grep -qF -- "$2" "$here/$1"; } # FILE TEXT - which stands there
