@@ -43,7 +43,8 @@ const cJSON *tune_foreign_row(const cJSON *table, const char *tool, const char *
 {
     const cJSON *row;
     cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(table, "settings")) {
-        const char *names = tune_foreign_text(row, "name"), *in = tune_foreign_text(row, "in"), *only = tune_foreign_text(row, "when");
+        const char *names = tune_foreign_text(row, "name"), *in = tune_foreign_text(row, "in");
+        const char *only = tune_foreign_text(row, "when");
         if (names && (!tool || !in || is_listed(in, tool, false)) && (!when || !only || !strcmp(only, when)) &&
             is_listed(names, name, true))
             return row;
@@ -88,7 +89,8 @@ const char *tune_foreign_elsewhere(const struct tune_flags_state *state, const c
 {
     struct tune_flags nowhere; /* the rows need places; nothing is written there */
     const struct tune_option lora[] = {TUNE_LORA_OPTIONS(nowhere), {0}}, preference[] = {TUNE_PREFERENCE_OPTIONS(nowhere), {0}};
-    const struct tune_option training[] = {TUNE_OPTIMIZER_OPTIONS(nowhere), TUNE_RUN_OPTIONS(nowhere), TUNE_EVALUATION_OPTIONS(nowhere), {0}};
+    const struct tune_option training[] = {TUNE_OPTIMIZER_OPTIONS(nowhere), TUNE_RUN_OPTIONS(nowhere),
+                                           TUNE_EVALUATION_OPTIONS(nowhere), {0}};
     const struct tune_option generation[] = {TUNE_GENERATION_OPTIONS(nowhere), {0}};
     if (tune_flags_row(state, option, strlen(option)) >= 0)
         return NULL;
@@ -114,7 +116,8 @@ const char *tune_flags_foreign(const struct tune_flags_state *state, const char 
         *c = *c == '-' ? '_' : *c;
     cJSON *table = tune_foreign_read();
     const cJSON *row = tune_foreign_row(table, NULL, plain, NULL);
-    const char *ours = tune_foreign_text(row, "option"), *say = tune_foreign_text(row, "say"), *why = tune_foreign_text(row, "left");
+    const char *ours = tune_foreign_text(row, "option"), *say = tune_foreign_text(row, "say");
+    const char *why = tune_foreign_text(row, "left");
     why = why ? why : tune_foreign_text(row, "stops");
     snprintf(option, sizeof option, "%.*s", ours ? (int)strcspn(ours, "+?!") : 0, ours ? ours : "");
     *text = 0;

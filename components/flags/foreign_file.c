@@ -90,7 +90,8 @@ static int flatten(struct tune_foreign_file *f, const char *name, const struct t
     if (maps || node->count == 0)
         return 0;
     for (int i = 0; i < node->count; i++)
-        tune_append(list, sizeof list, "%s%s", i ? "," : "", node->items[i]->type == TUNE_NODE_SCALAR ? spell_scalar(f, node->items[i]) : "[]");
+        tune_append(list, sizeof list, "%s%s", i ? "," : "",
+                    node->items[i]->type == TUNE_NODE_SCALAR ? spell_scalar(f, node->items[i]) : "[]");
     return add_leaf(f, name, tune_foreign_copy(f, list), node);
 }
 
@@ -197,8 +198,8 @@ static int send_to(struct tune_foreign_file *f, const struct tune_flags *flags, 
 {
     char *line = NULL, text[2048];
     TRY(write_line(flags, program, &line));
-    snprintf(text, sizeof text, "this file is for %s%s%s%s%s: %s", program, f->asks ? ", by its " : "", f->asks ? f->asks->name : "",
-             f->asks ? " " : "", f->asks ? f->asks->text : "", line);
+    snprintf(text, sizeof text, "this file is for %s%s%s%s%s: %s", program, f->asks ? ", by its " : "",
+             f->asks ? f->asks->name : "", f->asks ? " " : "", f->asks ? f->asks->text : "", line);
     f->state->fits = tune_foreign_copy(f, text);
     free(line);
     return 0;
@@ -227,7 +228,8 @@ static int complain(const struct tune_foreign_file *f, int from)
         named++;
         if (x->line)
             snprintf(place, sizeof place, " (line %d)", x->line);
-        tune_append(text, sizeof text, "%s%.100s%s%.60s%s: %.400s", named > 1 ? "; " : "", x->name, *x->text ? " " : "", x->text, place, x->why);
+        tune_append(text, sizeof text, "%s%.100s%s%.60s%s: %.400s", named > 1 ? "; " : "", x->name, *x->text ? " " : "",
+                    x->text, place, x->why);
     }
     if (count > named)
         tune_append(text, sizeof text, "; and %d more", count - named);

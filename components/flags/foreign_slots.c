@@ -54,7 +54,7 @@ void tune_foreign_set(struct tune_foreign_file *f, const char *option, const cha
     if (i < 0) {
         const char *program = tune_foreign_elsewhere(f->state, name);
         effect->left = !*effect->to;
-        snprintf(effect->why, sizeof effect->why, program ? "%s has --%s" : "%sno program of this version has --%s", program ? program : "", name);
+        snprintf(effect->why, sizeof effect->why, "%s has --%s", program ? program : "no program of this version", name);
         return;
     }
     if (!is_by_file(name) && mark != '+' && !fits_option(f, i, &text, effect)) {
@@ -70,8 +70,10 @@ void tune_foreign_set(struct tune_foreign_file *f, const char *option, const cha
         return;
     }
     f->slots = more;
-    more[f->slot_count++] = (struct tune_foreign_slot){f->state->at[i].row.name, tune_foreign_copy(f, text), index,
-                                                       mark == '!' ? 2 : mark == '?' ? 0 : 1, mark == '+' || !strcmp(name, "columns")};
+    more[f->slot_count++] = (struct tune_foreign_slot){
+        .option = f->state->at[i].row.name, .text = tune_foreign_copy(f, text), .index = index,
+        .rank = mark == '!' ? 2 : mark == '?' ? 0 : 1, .add = mark == '+' || !strcmp(name, "columns"),
+    };
     tune_append(effect->to, sizeof effect->to, "%s--%s %s", *effect->to ? " " : "", f->state->at[i].row.name, text);
 }
 
@@ -177,7 +179,8 @@ void tune_foreign_finish(struct tune_foreign_file *f)
             value_for(f, option, best->index, text, sizeof text);
         }
         snprintf(where, sizeof where, "%s: %s", f->path, option);
-        if (*text && tune_flags_set(f->state, tune_flags_row(f->state, option, strlen(option)), text, TUNE_FROM_CONFIG, where) < 0) {
+        int row = tune_flags_row(f->state, option, strlen(option));
+        if (*text && tune_flags_set(f->state, row, text, TUNE_FROM_CONFIG, where) < 0) {
             if (!f->state->fits) /* another program may take it */
                 tune_foreign_find(f, TUNE_STOPS, NULL, option, "", tune_error_message());
             tune_error_clear();
