@@ -44,6 +44,7 @@ tip 'is for rows of plain text, and these are [^;]+; leave it out, or give <--fo
 PUT='s/$/ messages/' tip 'and these rows of the format [^ ]+ are none; leave it out, or give another <--format>' $fit --dataset m.jsonl --format text --chat-template chatml
 tip '; <--max-length [0-9]+> would take' $fit --dataset long.jsonl --max-length 20
 tip '; <--chunk> parts texts instead' $fit --dataset long.jsonl --max-length 20
+tip 'has no end; leave it out, or give <--schedule cosine>, linear or wsd' $fit --dataset my.jsonl --schedule constant --min-lr-ratio 0.1
 rows beyond.jsonl 20 "{\"text\": \"%s $(printf '%0150d' 0)\"}"
 tip '<--max-length [0-9]+>, the model.s context, would take' $fit --dataset beyond.jsonl --max-length 20
 tip 'give <--max-length [0-9]+> or less' $fit --dataset my.jsonl --max-length 512
@@ -147,6 +148,7 @@ PUT='s/TEXT/hi/' tip 'nothing to answer: give <--prompt TEXT>' $say
 PUT='s/FILE/pc.jsonl/' tip 'give --prompt TEXT, <--input FILE> of rows' $say
 PUT='s/$/ 2/' ALONE="$BUILD/generate --model model --prompt hi" tip 'with an answer it must be at most max_length[^.]*[.]json\). Give <--max-new-tokens>' "$BUILD/generate" --model model --prompt "a long prompt" --max-length 2
 tip 'has no meaning for greedy answers; give <--temperature> above 0, such as <0\.8>' $say --prompt hi --top-k 3
+tip 'without sampling they are all the same; give <--temperature> above 0, such as <0\.8>' $say --prompt hi --answers 2
 PUT='s/$/ runs\/lora\/checkpoint-final/' tip '--compare-base compares a model with and without an adapter; give <--adapter>' $say --prompt hi --compare-base
 PUT='s/$/ chatml/' tip 'and this prompt is written as [^;]+; leave it out, or give <--chat-template>' $say --prompt hi --system "be short"
 $say --input pc.jsonl --output answers.jsonl >/dev/null 2>&1
