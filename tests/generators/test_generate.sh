@@ -70,6 +70,7 @@ is "--overwrite begins anew" eval 'rows --output strange.txt --overwrite && cmp 
 kill9() { # killed behind its first lines, wherever it is then
     rm -f killed.jsonl
     seq 1 400 | sed 's/.*/{"prompt": "Number &"}/' >many.jsonl
+    rm -f notes # whoever waits for a line must not find an earlier one
     "$generate" --model model --input many.jsonl --output killed.jsonl --max-new-tokens 40 2>notes &
     await $! [ -s killed.jsonl ] || return 1
     kill -9 $!
@@ -163,6 +164,7 @@ slow_model() { # no token ends its answer, so 8000 tokens take half a minute or 
 }
 slow() {
     rm -f part
+    rm -f notes
     "$generate" --model slow --prompt x --temperature 1 --max-new-tokens 8000 >part 2>notes &
     await $! [ -s part ] || return 1
     kill -"$1" $!
@@ -173,6 +175,7 @@ is "a model that answers for long" slow_model
 is "Ctrl-C: the answer so far is kept" slow INT 130
 is "SIGTERM: the same" slow TERM 143
 compared() { # Ctrl-C while two models answer: what there is is shown
+    rm -f notes
     "$generate" --model slow --compare-model slow --prompt x --temperature 1 --max-new-tokens 8000 >part 2>notes &
     await $! grep "^# ends with" notes || return 1
     ticks() { awk '{ print $3 == "Z" ? 1e9 : $14 + $15 }' /proc/$1/stat; }
@@ -186,6 +189,7 @@ is "... while two models answer" compared
 printf '{"prompt": "x"}\n{"prompt": "y"}\n' >two.jsonl
 batch() { # rows that were cut off are not written as answered
     rm -f cut.jsonl
+    rm -f notes
     "$generate" --model slow --input two.jsonl --output cut.jsonl --temperature 1 --max-new-tokens 8000 2>notes &
     await $! grep "^# ends with" notes || return 1
     enough=$(($(ticks $!) + 100))
@@ -198,6 +202,7 @@ is "... while rows are answered" batch
 reading() { # a prompt that takes half a minute or more: no token is drawn, and the prompt is not marked as answered
     tiny long 1 --max-positions 300000 && awk 'BEGIN { printf "{\"prompt\": \""; for (i = 0; i < 80000; i++) printf "ab "; print "\"}" }' >long.jsonl || return
     rm -f long.out
+    rm -f notes
     "$generate" --model long --input long.jsonl --output long.out --max-new-tokens 4 2>notes &
     await $! grep "^# ends with" notes || return 1
     kill -TERM $!
@@ -208,6 +213,7 @@ is "... while a long prompt is read" reading
 chatting() { # a chat that reads the pipe `lines`; its process is $!
     rm -f lines part
     mkfifo lines
+    rm -f notes
     "$generate" --model slow --chat --chat-template chatml --temperature 1 --max-new-tokens 8000 <lines >part 2>notes &
     exec 9>lines
 }

@@ -165,6 +165,7 @@ is "six processes, 80 claims: each is taken once" claim_all 80 80
 is "killed: the 40 that were not done are taken again, once" claim_all 80 40
 # holds FILE - a process that takes the claim, and has said so
 holds() {
+    rm -f "$1"
     "$store" hold claims slow >"$1" &
     job=$!
     await $job [ -s "$1" ]
