@@ -10,7 +10,8 @@ static int check_schedule(const struct tune_flags *flags)
     if (flags->schedule.kind == TUNE_CONSTANT && flags->schedule.min_lr_ratio > 0)
         return tune_error_usage("--min-lr-ratio is where the learning rate ends, and --schedule constant has no end; leave it out, "
                                 "or give --schedule cosine, linear or wsd");
-    if (flags->schedule.kind != TUNE_WSD && tune_flags_given(flags, "decay-ratio"))
+    bool other = flags->schedule.decay_ratio != 0.1; /* a sweep gives the default of every option, too */
+    if (flags->schedule.kind != TUNE_WSD && other && tune_flags_given(flags, "decay-ratio"))
         return tune_error_usage("--decay-ratio is the last part of --schedule wsd; leave it out, or give that schedule");
     return 0;
 }
