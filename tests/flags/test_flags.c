@@ -603,7 +603,8 @@ static void by_size(void **state)
     assert_null(tune_flags_size_defaults(&my.tune));
     assert_ok(parse("--model not/here")); /* the getter says so */
     assert_true(my.tune.schedule.lr == 2e-5);
-    test_write(folder, "sizes.json", "{\"prog\": [{\"parameters_below\": 1e9, \"options\": {\"lrr\": 1}}]}", 62);
+    static const char odd[] = "{\"prog\": [{\"parameters_below\": 1e9, \"options\": {\"lrr\": 1}}]}";
+    test_write(folder, "sizes.json", odd, sizeof odd - 1);
     snprintf(line, sizeof line, "--model %s", path);
     refused(line, "sizes.json:1:");
     unsetenv("TUNE_DEFAULTS");
