@@ -82,9 +82,9 @@ static void finish()
     tune_scalars small = a_step();
     small.square_sum = 3e-6 * small.labels * 3e-6 * small.labels;
     both s(small);
-    check("finish_step: 1e-6 is added to the norm",
-          tune_cuda_finish_step(&cuda, s.g.data, 3e-6) == 0 &&
-              fabs(on_cuda(s, offsetof(tune_scalars, gradient_scale)) * small.labels - 0.75) < 1e-9);
+    bool done = tune_cuda_finish_step(&cuda, s.g.data, 3e-6) == 0;
+    double scale = on_cuda(s, offsetof(tune_scalars, gradient_scale)) * small.labels;
+    check("finish_step: 1e-6 is added to the norm", done && fabs(scale - 0.75) < 1e-9);
 }
 
 static void squares()
