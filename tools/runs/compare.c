@@ -15,7 +15,7 @@ struct compared {
     struct tune_table *table;
     struct tune_run *const *runs;
     int count;
-    char equal[4096];
+    FILE *equal;
 };
 
 /* Begin a row with its first columns; the runs' columns follow. */
@@ -45,8 +45,7 @@ static void add_numbers(struct compared *c, const char *what, const char *name, 
         for (int i = 0; i < c->count; i++)
             runs_add_number(c->table, values[i]);
     } else if (!isnan(values[0])) {
-        size_t n = strlen(c->equal);
-        snprintf(c->equal + n, sizeof c->equal - n, "%s%s %.6g", n ? ", " : "", name, values[0]);
+        fprintf(c->equal, "%s%s %.6g", ftell(c->equal) ? ", " : "", name, values[0]);
     }
 }
 
@@ -136,8 +135,10 @@ static char **name_columns(struct tune_run *const *runs, int count, int *first)
 void runs_compare(struct tune_run *const *runs, int count)
 {
     int first;
-    char **names = name_columns(runs, count, &first);
-    struct compared c = {.table = GET(tune_table_new((const char *const *)names, count + first)), .runs = runs, .count = count};
+    char **names = name_columns(runs, count, &first), *equal = NULL;
+    size_t size;
+    struct compared c = {.table = GET(tune_table_new((const char *const *)names, count + first)), .runs = runs, .count = count,
+                         .equal = GET(open_memstream(&equal, &size))};
     double *values = GET(calloc((size_t)count + 1, sizeof *values));
     tune_table_keys(c.table, first);
     add_row(&c, "state", "state");
@@ -152,8 +153,10 @@ void runs_compare(struct tune_run *const *runs, int count)
     }
     compare_reports(&c);
     runs_print(c.table);
-    if (*c.equal)
-        tune_put_folded(stdout, "# equal in all: ", c.equal, drawing_columns(my.width, 0));
+    MUST(fclose(c.equal) == 0 ? 0 : -1);
+    if (*equal)
+        tune_put_folded(stdout, "# equal in all: ", equal, drawing_columns(my.width, 0));
+    free(equal);
     free(values);
     for (int i = 0; i < count + first; i++)
         free(names[i]);

@@ -8,6 +8,7 @@
 
 #include "../drawing.h"
 #include "core/array.h"
+#include "core/print.h"
 #include "runs.h"
 
 static void add_time(struct tune_table *t, double seconds)
@@ -115,16 +116,21 @@ static bool is_default(const struct tune_run *r, const char *name, const struct 
 static void add_options(struct tune_table *t, const struct tune_run *r, const char *const *names, const struct defaults *defaults,
                         int count)
 {
-    char value[512], text[2048] = "";
+    char value[512], *text = NULL;
+    size_t size;
+    bool first = true;
+    FILE *words = GET(open_memstream(&text, &size));
     for (int i = 0; i < count; i++) {
-        size_t n = strlen(text);
         if (is_default(r, names[i], &defaults[i]) || !tune_run_option(r, names[i], value, sizeof value))
             continue;
         bool cut = runs_for_people() && defaults[i].folder > 8 && strlen(value) > defaults[i].folder;
-        snprintf(text + n, sizeof text - n, "%s%s=%s%s", n ? " " : "", names[i], !cut ? "" : drawing_unicode(my.ascii) ? "…/" : ".../",
-                 value + (cut ? defaults[i].folder : 0));
+        fprintf(words, "%s%s=%s%s", first ? "" : " ", names[i], !cut ? "" : drawing_unicode(my.ascii) ? "…/" : ".../",
+                value + (cut ? defaults[i].folder : 0));
+        first = false;
     }
+    MUST(fclose(words) == 0 ? 0 : -1);
     tune_table_text(t, text);
+    free(text);
 }
 
 static const char *const brief[] = {"name", "program", "state", "step", "loss", "eval_loss", "best",
@@ -192,14 +198,9 @@ static void sort(struct tune_run **runs, int count, char units[256])
         all[i].value = runs_value(runs[i], my.sort, texts[i]);
     }
     qsort(all, (size_t)count, sizeof *all, in_order);
-    for (int i = 0, groups = 0; i < count && all[i].value.type != TUNE_VALUE_NONE; i++) {
-        runs[i] = all[i].run;
-        if (i > 0 && strcmp(all[i].unit, all[i - 1].unit)) {
-            size_t n = strlen(units);
-            groups++;
-            snprintf(units + n, 256 - n, "%s%s, then %s", groups > 1 ? "" : all[i - 1].unit, groups > 1 ? "" : "", all[i].unit);
-        }
-    }
+    for (int i = 1; i < count && all[i].value.type != TUNE_VALUE_NONE; i++)
+        if (strcmp(all[i].unit, all[i - 1].unit))
+            tune_append(units, 256, "%s, then %s", *units ? "" : all[i - 1].unit, all[i].unit);
     for (int i = 0; i < count; i++)
         runs[i] = all[i].run;
     free(all);

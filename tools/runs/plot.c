@@ -87,8 +87,13 @@ static int find_units(const struct drawing *d, const char *metric, const char *o
     for (int i = 0; i < d->count; i++) {
         bool has = tune_run_series(d->runs[i], metric) || (other && tune_run_series(d->runs[i], other));
         const char *unit = runs_unit(d->runs[i], metric);
-        if (has && n < most && tune_name_find(units, n, unit) < 0)
-            units[n++] = unit;
+        if (!has || tune_name_find(units, n, unit) >= 0)
+            continue;
+        if (n == most) {
+            tune_error_usage("--metric %s: these runs have it in more than %d units; plot fewer runs at a time", metric, most);
+            tune_program_fail();
+        }
+        units[n++] = unit;
     }
     return n;
 }
