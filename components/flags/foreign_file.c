@@ -300,6 +300,9 @@ int tune_foreign_take(struct tune_flags *flags, const struct tune_document *d)
 {
     struct tune_foreign_file f = {.state = flags->state, .program = flags->program, .path = d->path, .document = d};
     cJSON *table = d->root->type == TUNE_NODE_MAP ? tune_foreign_read() : NULL;
+    char names[TUNE_PATH_MAX];
+    if (!table && d->root->type == TUNE_NODE_MAP && tune_defaults_path(names, "foreign_options.json") == 0 && tune_file_exists(names))
+        return tune_error_set("%s: this file of other tools' names cannot be read; expected the JSON that came with the program", names);
     f.table = table;
     int result = table ? flatten(&f, "", d->root) : 0;
     for (int i = 0; i < f.leaf_count && f.leaf_count <= MOST_LEAVES; i++)

@@ -193,4 +193,6 @@ is "values as others write them are taken, and said" eval 'rm -rf words; "$full"
     grep -q -- "--dtype bf16 is read as bfloat16" printed && grep -q -- "--optimizer adamw_torch is read as adamw" printed && grep -q -- "--activation-checkpointing true is read as full" printed && grep -q "\"dtype\":.\"bfloat16\"" words/run.json'
 refused "a value that has no equivalent is told why" 2 "expected one of adamw|sgd|muon; there is no such optimizer" "$full" --optimizer adafactor
 refused "without the file of names, they are unknown" 2 'ax.json:1: unknown option "base_model"' env TUNE_DEFAULTS="$tmp/none" "$full" --config ax.json
+mkdir broken && echo '{"settings": [' >broken/foreign_options.json && echo 'base_model: m' >broken.yml
+refused "a damaged file of names" 1 "foreign_options.json: this file of other tools' names cannot be read" env TUNE_DEFAULTS="$tmp/broken" "$BUILD/finetune_full" --config broken.yml --show-config
 finish
