@@ -437,7 +437,6 @@ void tune_flags_free(struct tune_flags *flags)
     free(state->at);
     free(state->resume_checkpoint);
     free(state->model_defaults);
-    free(state->said);
     free(state->configs);
     free(state->words);
     free(state->findings);
@@ -457,6 +456,23 @@ enum tune_source tune_flags_source(const struct tune_flags *flags, const char *n
 {
     int i = flags->state ? tune_flags_row(flags->state, name, strlen(name)) : -1;
     return i < 0 ? TUNE_FROM_DEFAULT : flags->state->at[i].source;
+}
+
+/* True if both are the same value: "1e-8" and "1e-08" are. */
+static bool same_value(const char *a, const char *b)
+{
+    char *a_end, *b_end;
+    if (!a || !b || !strcmp(a, b))
+        return a && b;
+    double x = strtod(a, &a_end), y = strtod(b, &b_end);
+    return *a && *b && !*a_end && !*b_end && x == y;
+}
+
+bool tune_flags_differs(const struct tune_flags *flags, const char *name)
+{
+    int i = flags->state ? tune_flags_row(flags->state, name, strlen(name)) : -1;
+    const struct tune_flags_entry *e = i < 0 ? NULL : &flags->state->at[i];
+    return e && e->source != TUNE_FROM_DEFAULT && !same_value(e->row.value, e->text);
 }
 
 bool tune_flags_given(const struct tune_flags *flags, const char *name)

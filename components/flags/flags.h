@@ -660,15 +660,13 @@ int tune_flags_serve(const struct tune_flags *flags, FILE *out);
  * --show-config. */
 enum tune_wish tune_flags_wish(const struct tune_flags *flags);
 
-/* tune_flags_said - lines for the user about values that were taken to mean something else, such as
- * a run's name as --model; "": none. Valid until tune_flags_free. */
-const char *tune_flags_said(const struct tune_flags *flags);
-
 /* tune_flags_source - the source of an option's value; an unknown option: TUNE_FROM_DEFAULT.
  * tune_flags_given - whether it came from a flag or --config.
+ * tune_flags_differs - whether it was set, and not to the program's default.
  * tune_source_name - "default", "model defaults", "run", "config" or "flag". */
 enum tune_source tune_flags_source(const struct tune_flags *flags, const char *name);
 bool tune_flags_given(const struct tune_flags *flags, const char *name);
+bool tune_flags_differs(const struct tune_flags *flags, const char *name);
 const char *tune_source_name(enum tune_source source);
 
 /* tune_flags_size_defaults - in words, whose defaults were taken by the model's size; NULL: none

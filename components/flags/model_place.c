@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "files/file.h"
 #include "files/folder.h"
@@ -29,13 +30,10 @@ static bool is_model(const char *folder)
 static int say(struct tune_flags *flags, const char *format, ...) TUNE_PRINTF(2, 3);
 static int say(struct tune_flags *flags, const char *format, ...)
 {
-    char text[3 * TUNE_PATH_MAX], *all = NULL;
+    char text[3 * TUNE_PATH_MAX];
     FORMAT(text, format);
-    if (asprintf(&all, "%s%s\n", flags->state->said ? flags->state->said : "", text) < 0)
-        return tune_error_cannot("out of memory for a line");
-    free(flags->state->said);
-    flags->state->said = all;
-    return 0;
+    tune_blank_controls(text); /* a folder's name, or what a file says, stays on its line */
+    return tune_flags_add_note(flags->state, text);
 }
 
 /* The folder of a file that stands for its model: model.safetensors, config.json. */
@@ -159,7 +157,10 @@ static int take_base(struct tune_flags *flags, int model, int adapter)
     struct tune_flags_state *state = flags->state;
     if (state->at[model].text || !state->at[adapter].text)
         return 0;
-    char *base = base_of(state->at[adapter].text);
+    const char *folder = state->at[adapter].text;
+    char *base = base_of(folder);
+    if (!base && has(folder, "adapter_config.json"))
+        return tune_error_usage("--adapter %s: its adapter_config.json names no base (base_model_name_or_path); give --model", folder);
     int status = base ? tune_flags_set(state, model, base, state->at[adapter].source, "--model") : 0;
     if (base && status == 0)
         status = say(flags, "# %-12s %s: the base that the adapter names", "model", base);
@@ -177,9 +178,4 @@ int tune_flags_find_places(struct tune_flags *flags)
         return 0;
     TRY(take_adapter(flags, model, adapter));
     return take_base(flags, model, adapter);
-}
-
-const char *tune_flags_said(const struct tune_flags *flags)
-{
-    return flags->state && flags->state->said ? flags->state->said : "";
 }

@@ -237,10 +237,12 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     sigemptyset(&bus.sa_mask);
     sigaction(SIGBUS, &bus, NULL);
     MUST(tune_flags_parse(flags, argc, argv, options, properties));
-    if (tune_flags_wish(flags) == TUNE_WISH_RUN)
-        tune_print_plain(stderr, tune_flags_said(flags), "\n");
-    for (int i = 0; tune_flags_wish(flags) == TUNE_WISH_RUN && tune_flags_note(flags, i); i++)
-        complain("", tune_flags_note(flags, i));
+    const char *note;
+    for (int i = 0; tune_flags_wish(flags) == TUNE_WISH_RUN && (note = tune_flags_note(flags, i)); i++)
+        if (*note == '#') /* a line of the header */
+            fprintf(stderr, "%s\n", note);
+        else
+            complain("", note);
     switch (tune_flags_wish(flags)) {
     case TUNE_WISH_RUN:
         if (MUST(tune_flags_serve(flags, stdout)) == 1)

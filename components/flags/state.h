@@ -64,7 +64,6 @@ struct tune_flags_state {
     bool comparing;            /* a run's options are read to compare with, not to take */
     bool again;                /* --requeue: that run has no checkpoint and begins again */
     char *model_defaults;      /* file of model defaults that was applied; NULL: none */
-    char *said;                /* lines of tune_flags_find_places; NULL: none */
     const char *ignored;       /* --ignore-keys, from argv; NULL: none */
     const char *tool;          /* the tool whose file --config is; NULL: it is ours */
     const char *fits;          /* names the program for such a file; NULL: it is this one */
@@ -122,7 +121,7 @@ int tune_flags_check_run(struct tune_flags *flags);
 
 /* tune_flags_find_places - replace --model, --adapter and --compare-model by the folder that they
  * mean. That is a run's best or newest checkpoint, a name in models/ or runs/, or the folder of a
- * file. Take the base that an adapter names. state->said says each. */
+ * file. Take the base that an adapter names. A note says each. */
 int tune_flags_find_places(struct tune_flags *flags);
 /* tune_flags_by_size - put defaults by the size of a model that is no known one. The classes of
  * each program are in defaults/sizes.json. A model that is not here has none. -1 with an error: a

@@ -90,22 +90,6 @@ static int keeps_inputs(const struct tune_flags *flags)
     return 0;
 }
 
-/* True if both are the same value: "1e-8" and "1e-08" are. */
-static bool same_value(const char *a, const char *b)
-{
-    char *a_end, *b_end;
-    if (!a || !b || !strcmp(a, b))
-        return a && b;
-    double x = strtod(a, &a_end), y = strtod(b, &b_end);
-    return *a && *b && !*a_end && !*b_end && x == y;
-}
-
-/* True if the option is set, and not to the program's default. */
-static bool is_set(const struct tune_flags *flags, const struct tune_option *o, const char *text)
-{
-    return tune_flags_source(flags, o->name) != TUNE_FROM_DEFAULT && !same_value(o->value, text);
-}
-
 /* Print a `#` line for each setting that is not the program's default. */
 static int show_settings(const struct tune_flags *flags, struct tune_line *line)
 {
@@ -114,7 +98,7 @@ static int show_settings(const struct tune_flags *flags, struct tune_line *line)
     for (int i = 0; (o = tune_flags_each(flags, i, &text)); i++) {
         char name[160];
         snprintf(name, sizeof name, "%s%s", *o->name == '<' ? "" : "--", o->name);
-        if (is_set(flags, o, text))
+        if (tune_flags_differs(flags, o->name))
             TRY(tune_line_print(line, strlen(name) < 12 ? "# %-12s %s  (%s; default %s)" : "# %s  %s  (%s; default %s)", name, text,
                                 tune_source_name(tune_flags_source(flags, o->name)), o->value ? o->value : "none"));
     }
@@ -135,7 +119,7 @@ static int show_settings_briefly(const struct tune_flags *flags, struct tune_lin
         if (!out)
             return tune_logger_no_memory();
         for (int i = 0; (o = tune_flags_each(flags, i, &text)); i++) {
-            if ((int)tune_flags_source(flags, o->name) != source || !is_set(flags, o, text))
+            if ((int)tune_flags_source(flags, o->name) != source || !tune_flags_differs(flags, o->name))
                 continue;
             fprintf(out, "%s%s%s%s", ftell(out) ? " " : "", *o->name == '<' ? "" : "--", *o->name == '<' ? "" : o->name,
                     *o->name == '<' ? "" : " ");

@@ -10,8 +10,7 @@ static int check_schedule(const struct tune_flags *flags)
     if (flags->schedule.kind == TUNE_CONSTANT && flags->schedule.min_lr_ratio > 0)
         return tune_error_usage("--min-lr-ratio is where the learning rate ends, and --schedule constant has no end; leave it out, "
                                 "or give --schedule cosine, linear or wsd");
-    bool other = flags->schedule.decay_ratio != 0.1; /* a sweep gives the default of every option, too */
-    if (flags->schedule.kind != TUNE_WSD && other && tune_flags_given(flags, "decay-ratio"))
+    if (flags->schedule.kind != TUNE_WSD && tune_flags_differs(flags, "decay-ratio")) /* a sweep gives defaults, too */
         return tune_error_usage("--decay-ratio is the last part of --schedule wsd; leave it out, or give that schedule");
     return 0;
 }

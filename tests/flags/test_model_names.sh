@@ -35,5 +35,7 @@ refused "a checkpoint that is not there" 2 "give --model runs/full/checkpoint-" 
 mkdir runs/empty && echo '{}' >runs/empty/run.json
 refused "a run without checkpoints" 2 'neither a folder' "$BUILD/generate" --model empty --prompt x
 echo '{"base_model_name_or_path": null, "peft_type": "LORA"}' >runs/lora/checkpoint-3/adapter_config.json
-refused "an adapter that names no base" 2 "model" "$BUILD/generate" --adapter runs/lora/checkpoint-3 --prompt x
+refused "an adapter that names no base" 2 "its adapter_config.json names no base (base_model_name_or_path); give --model" "$BUILD/generate" --adapter runs/lora/checkpoint-3 --prompt x
+printf '{"base_model_name_or_path": "ba\\nse\\u001b[2J", "peft_type": "LORA"}' >runs/lora/checkpoint-3/adapter_config.json
+is "a base's name stays on its line" eval '! "$BUILD/generate" --adapter runs/lora/checkpoint-3 --prompt x >out 2>notes; grep -q "^# model  *ba?se?\[2J: the base" notes'
 finish

@@ -111,6 +111,7 @@ $BUILD/finetune_lora --model model --max-length 64 --dataset my.jsonl --max-step
 PUT='s/--model/--model model/' tip 'give <--adapter [^ ]+>, and its base with <--model>' $ask --model runs/lroa
 cp -rL runs/lora/checkpoint-final lonely && sed -i 's/"base_model_name_or_path": [^,]*/"base_model_name_or_path": null/' lonely/adapter_config.json
 PUT='s/--(adapter|model)/& \1/g; s/ adapter/ lonely/; s/ model/ model/' tip 'this is a LoRA adapter; give it with <--adapter>, and its base with <--model>' $ask --model lonely
+PUT='s/--model/--model model/' tip 'names no base \(base_model_name_or_path\); give <--model>' $ask --adapter lonely
 tip 'or merge it into its base \(<build/merge_adapter --help>\)' $ask --model lonely
 tip '; <--list-models> shows the known ones' $ask --model nothing-near
 tip 'expected a model folder, a known name \(see <--list-models>\)' $ask --model runs/none/at-all
