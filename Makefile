@@ -78,20 +78,20 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/config.mk
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(CPPFLAGS) $(OPENBLAS_CFLAGS) $(CFLAGS) -c $< -o $@
 
-# Its numbers are compared bit for bit with other people's: no product and sum in one rounding.
-$(BUILD)/obj/components/core/nf4.o $(CPU_SETS:%=$(BUILD)/obj/sets/%/components/core/nf4.o): CFLAGS += -ffp-contract=off
+# Their numbers are compared bit for bit with other people's: no product and sum in one rounding.
+$(BUILD)/obj/components/files/gguf_blocks.o $(BUILD)/obj/components/core/nf4.o $(CPU_SETS:%=$(BUILD)/obj/sets/%/components/core/nf4.o): CFLAGS += -ffp-contract=off
 
-# One object for each instruction set. Only its struct tune_cpu_set can be seen from outside. Kernels read NF4 with nf4.c.
+# One object for each instruction set. Only its struct tune_cpu_isa can be seen from outside. Kernels read NF4 with nf4.c.
 define set
 $(BUILD)/obj/sets/$1/%.o: %.c $(BUILD)/config.mk
 	@mkdir -p $$(@D)
-	$$(call say,cc,$$< $1)$$(CC) $$(CPPFLAGS) $$(OPENBLAS_CFLAGS) -DTUNE_CPU_SET=tune_cpu_set_$1 \
+	$$(call say,cc,$$< $1)$$(CC) $$(CPPFLAGS) $$(OPENBLAS_CFLAGS) -DTUNE_CPU_ISA=tune_cpu_isa_$1 \
 	    -DTUNE_CPU_NAME='"$(subst _,-,$1)"' $$(CFLAGS) $(SETS_OPT) $(CPU_$1) -c $$< -o $$@
 $(BUILD)/obj/sets/$1.o: $(patsubst %.c,$(BUILD)/obj/sets/$1/%.o,$(KERNELS) components/core/nf4.c)
-	$$(call say,set,$$@)$$(CC) -r -nostdlib $$^ -o $$@ && $$(OBJCOPY) --keep-global-symbol=tune_cpu_set_$1 $$@
+	$$(call say,set,$$@)$$(CC) -r -nostdlib $$^ -o $$@ && $$(OBJCOPY) --keep-global-symbol=tune_cpu_isa_$1 $$@
 endef
 $(foreach s,$(CPU_SETS),$(eval $(call set,$s)))
-$(BUILD)/obj/components/devices/cpu/open.o: CPPFLAGS += -D'TUNE_CPU_SETS(F)=$(foreach s,$(CPU_SETS),F($s))'
+$(BUILD)/obj/components/devices/cpu/open.o: CPPFLAGS += -D'TUNE_CPU_ISAS(F)=$(foreach s,$(CPU_SETS),F($s))'
 
 $(SWEEPS_OBJECTS): CPPFLAGS += $(HDF5_CFLAGS)
 $(BUILD)/obj/components/files/yaml.o: CPPFLAGS += $(if $(YAML),$(YAML_CFLAGS),-DTUNE_WITHOUT_YAML)
@@ -338,6 +338,11 @@ test-peers: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(HELPERS) $(PEER_PROGRAMS)
 	@BUILD=$(BUILD) sh tests/peers.sh
 
+# Task files beside lm-evaluation-harness.
+test-lm-eval: setup-test
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@BUILD=$(BUILD) sh tests/peers.sh lm-eval
+
 # A run that is killed, stopped, out of disk, at every moment there is (see tests/faults.sh).
 faults: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all
@@ -383,8 +388,11 @@ ASAN_SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fram
 asan:
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=$(BUILD)/asan OPT=-O1 SETS_OPT=-O2 SAN="$(ASAN_SAN)" all tests
 
-# Every test on that build, but those of the sources, the pages and CI, for which all builds are the same.
-ASAN_SCRIPTS = $(filter-out $(addprefix tests/tree/test_,layers.sh docs.sh package.sh ci_stages.sh installed.sh) tests/mutants/test_lists.sh,$(TEST_SCRIPTS))
+# Every test on that build, but those of the sources, the pages and CI, and those of the shell or of programs that they compile
+# themselves: for these all builds are the same.
+ASAN_SAME = $(addprefix tests/tree/test_,layers.sh docs.sh package.sh ci_stages.sh installed.sh) tests/mutants/test_lists.sh \
+            tests/datasets/test_download.sh tests/recipes/test_edit_a_recipe.sh tests/recipes/test_edits.sh tests/losses/test_own_losses.sh
+ASAN_SCRIPTS = $(filter-out $(ASAN_SAME),$(TEST_SCRIPTS))
 test-asan: setup-test asan
 	@BUILD=$(BUILD)/asan sh tests/run.sh $(TESTS:$(BUILD)/%=$(BUILD)/asan/%) $(ASAN_SCRIPTS)
 
@@ -432,4 +440,4 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(sort $(BUILD)/obj $(NVCC_BUILD)/obj) -name '*.d' 2>/dev/null)
-.PHONY: all cuda quickstart found install dist package uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers faults test-slurm mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
+.PHONY: all cuda quickstart found install dist package uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers test-lm-eval faults test-slurm mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help

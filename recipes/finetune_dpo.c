@@ -1,4 +1,5 @@
 /* finetune_dpo.c - train on preferences: pairs of a chosen and a rejected answer (DPO and others).
+ * With --loss kto they are single answers with a label, true or false.
  *
  *     build/finetune_dpo --model models/SmolLM2-135M --dataset pairs.jsonl --output runs/first
  *
@@ -8,7 +9,7 @@
 #include "flags/program.h"
 #include "tune.h"
 
-static struct { struct tune_flags tune; } my = {.tune = {.data = {.pairs = true}}};
+static struct { struct tune_flags tune; } my = {.tune = {.data = {.sequences = 2}}};
 
 static const struct tune_option my_options[] = {
     TUNE_TRAINING_OPTIONS(my.tune), /* another default: {"lr", .value = "1e-4"} in a row below */
@@ -29,10 +30,10 @@ int main(int argc, char **argv)
 {
     const struct tune_flags *flags = &my.tune; /* default < model's defaults < --config < flag */
     tune_program_start(argc, argv, &my.tune, my_options, my_properties,
-                       "Train on preferences: pairs of a chosen and a rejected answer.");
+                       "Train on preferences: pairs of answers, or answers with a label (KTO).");
     tune_program_catch_signals(&my.tune); /* SIGINT, SIGTERM, SIGHUP: finish the step, save, end */
 
-    MUST(tune_preference_check(&flags->preference));
+    MUST(tune_preference_check(&flags->preference, flags->loader.batch_size));
     struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
     struct tune_dataset *data = GET(tune_get_dataset(flags, tok)); /* tokenises rows as it reads */
     struct tune_device *dev = GET(tune_get_device(flags));
@@ -45,14 +46,14 @@ int main(int argc, char **argv)
     struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
     struct tune_schedule schedule = tune_get_schedule(flags);
     struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data, tok));
-    struct tune_samples *samples = GET(tune_get_samples(flags, model, data, tok));
+    struct tune_previews *previews = GET(tune_get_previews(flags, model, data, tok));
     struct tune_record *record = GET(tune_record_new(dev, flags->log.log_every)); /* step's sums */
     struct tune_logger *log = GET(tune_get_logger(flags)); /* makes the run folder */
     struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
     MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* header lines, run.json */
     MUST(tune_evaluator_note(eval, log)); /* the same for the rows it evaluates on */
-    MUST(tune_samples_note(samples, log)); /* and for the prompts it answers */
-    struct tune_reference *reference = GET(tune_get_reference(flags, model, loss, data, eval, log));
+    MUST(tune_previews_note(previews, log)); /* and for the prompts it answers */
+    struct tune_reference *reference = GET(tune_get_reference(flags, model, loss, load, eval, log));
     tune_evaluator_by(eval, tune_rewards_evaluate,
                       &(struct tune_rewards){&flags->preference, model, loss, reference});
 
@@ -66,17 +67,18 @@ int main(int argc, char **argv)
         MUST(tune_model_zero_grad(model, record)); /* gradients and the step's sums become 0 */
         struct tune_preference_sums sums = {0};
         while (batches-- > 0) {                  /* micro-batches, at most --accumulate */
-            struct tune_batch batch;             /* rows 2i and 2i + 1: chosen, rejected answer */
+            struct tune_batch batch;             /* of a pair, rows 2i and 2i + 1 */
             struct tune_tensor *hidden, weights; /* device memory, [B*T,width] and [B*T] */
             struct tune_chunk chunk;             /* some labels and their logits */
             MUST(tune_loader_next(load, &batch));
-            double theirs[batch.B], ours[batch.B], factors[batch.B]; /* log p of each answer */
+            double theirs[batch.B], ours[batch.B], factors[batch.B], kl; /* log p of each answer */
             MUST(tune_reference_log_probs(reference, &batch, theirs));
+            MUST(tune_reference_kl(reference, &batch, &kl)); /* --loss kto; of the others it is 0 */
             MUST(tune_model_forward(model, &batch, &hidden));
             MUST(tune_loss_row_log_probs(loss, hidden, &batch, ours)); /* waits for the device */
             /* The loss of each pair, and its derivatives by log p: one factor for each answer. */
-            MUST(tune_preference_batch(&flags->preference, &batch, ours, theirs, factors, record,
-                                       &sums));
+            MUST(tune_preference_batch(&flags->preference, &batch, ours, theirs, kl, factors,
+                                       record, &sums));
             MUST(tune_loss_row_weights(loss, &batch, factors, &weights));
             /* The gradient of log p is that of a cross entropy. Logits exist only in here. */
             while (MUST(tune_loss_chunk(loss, hidden, &batch, record, &chunk)) > 0) {
@@ -93,14 +95,14 @@ int main(int argc, char **argv)
         MUST(tune_rewards_log(&sums, log)); /* rewards, margins, accuracy of this step */
         MUST(tune_logger_step(log, &at, record));          /* --log-every: reads the sums */
         MUST(tune_evaluator_step(eval, log, &at));         /* --eval-every */
-        MUST(tune_samples_step(samples, log, &at));        /* --sample-every: prompts, answered */
+        MUST(tune_previews_step(previews, log, &at));      /* --preview-every: prompts, answered */
         MUST(tune_checkpoint_step(ckpt, model, opt, &at)); /* --save-every; a new best */
     }
     MUST(tune_checkpoint_finish(ckpt, model, opt, eval, &at)); /* saves, then evaluates */
     MUST(tune_logger_report(log, &at));                        /* report.json, closing lines */
 
     tune_checkpoint_free(ckpt), tune_logger_free(log), tune_record_free(record);
-    tune_samples_free(samples), tune_reference_free(reference), tune_evaluator_free(eval);
+    tune_previews_free(previews), tune_reference_free(reference), tune_evaluator_free(eval);
     tune_optimizer_free(opt), tune_loss_free(loss), tune_loader_free(load), tune_model_free(model);
     tune_device_close(dev), tune_dataset_free(data), tune_tokenizer_free(tok);
     tune_flags_free(&my.tune);

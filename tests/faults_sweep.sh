@@ -24,7 +24,7 @@ entitySpace: [{identifier: a, propertyDomain: {domainRange: [$2, $3], interval: 
 experiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: work}]
 E2
 }
-rows() { "$samples" show "$1" --experiments work.json --store "$2" --include matching --property-format target --output-format csv; }
+rows() { "$samples" show "$1" --experiments work.json --store "$2" --include matching --output-format csv; }
 # acknowledged FILE... - the entities that sweeps said they had measured; stored SPACE STORE - those of rows.
 acknowledged() { cat "$@" | sed -n 's/^ *[0-9]*\/[0-9]* *measured .* a \([0-9]*\)$/\1/p' | sort -n; }
 stored() { rows "$@" | sed -n 's/^[0-9]*,a\.\([0-9]*\),.*/\1/p' | sort -n; }

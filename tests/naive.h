@@ -1,6 +1,6 @@
-/* naive.h - every operation of kernels.h as plain float64 loops: the reference of the tests.
+/* naive.h - operations of devices/ops.h as plain float64 loops: the reference of the tests.
  *
- * Nothing here is fast or clever; each function is the formula of kernels.h written down.
+ * Nothing here is fast or clever; each function is the formula of ops.h written down.
  * The backward ones are themselves checked against central differences of the forward ones
  * (test_kernels.c, "naive_backward"), so they cannot be wrong together with the kernels. */
 #ifndef TUNE_TEST_NAIVE_H
@@ -15,14 +15,14 @@
 #include "devices/device.h"
 
 /* c [M,N] = alpha op(a) op(b) + beta c */
-static inline void naive_gemm(double *c, const double *a, bool at, const double *b, bool bt, int64_t M, int64_t N, int64_t K,
+static inline void naive_gemm(double *c, const double *a, bool trans_a, const double *b, bool trans_b, int64_t M, int64_t N, int64_t K,
                               double alpha, double beta)
 {
     for (int64_t m = 0; m < M; m++)
         for (int64_t n = 0; n < N; n++) {
             double sum = 0;
             for (int64_t k = 0; k < K; k++)
-                sum += a[at ? k * M + m : m * K + k] * b[bt ? n * K + k : k * N + n];
+                sum += a[trans_a ? k * M + m : m * K + k] * b[trans_b ? n * K + k : k * N + n];
             c[m * N + n] = alpha * sum + (beta == 0 ? 0 : beta * c[m * N + n]);
         }
 }
@@ -64,16 +64,16 @@ static inline void naive_norm_backward(double *dx, double *dw, const double *dy,
     }
 }
 
-/* The first heads of each row of x [N,Q], by position (NULL: n mod T); sign -1: backward. */
+/* The first R numbers of the first heads of each row of x [N,Q], by position (NULL: n mod T); sign -1: backward. */
 static inline void naive_rope(double *x, const double *table, const int32_t *positions, int64_t N, int64_t Q, int T, int heads,
-                              int D, double sign)
+                              int D, int R, double sign)
 {
     for (int64_t n = 0; n < N; n++)
         for (int h = 0; h < heads; h++)
-            for (int i = 0; i < D / 2; i++) {
-                double *first = x + n * Q + h * D + i, *second = first + D / 2, a = *first, b = *second;
+            for (int i = 0; i < R / 2; i++) {
+                double *first = x + n * Q + h * D + i, *second = first + R / 2, a = *first, b = *second;
                 int64_t position = positions ? positions[n] : n % T;
-                double c = table[position * D + i], s = sign * table[position * D + D / 2 + i];
+                double c = table[position * R + i], s = sign * table[position * R + R / 2 + i];
                 *first = a * c - b * s;
                 *second = b * c + a * s;
             }
@@ -145,14 +145,14 @@ struct naive_cache {
     int B, Tq, capacity, H, K, D;
     int window;
     float scale;
-    const int32_t *first, *keys, *begin; /* [B,Tq], [B], [B]; NULL: 0, capacity, 0 */
+    const int32_t *starts, *kv_length, *q_offset; /* [B,Tq], [B], [B]; NULL: 0, capacity, 0 */
 };
 
 static inline bool naive_cached_sees(const struct naive_cache *s, int64_t b, int64_t query, int64_t key)
 {
-    int64_t position = (s->begin ? s->begin[b] : 0) + query;
-    return key <= position && key < (s->keys ? s->keys[b] : s->capacity) &&
-           (!s->first || key >= s->first[b * s->Tq + query]) && (s->window <= 0 || key > position - s->window);
+    int64_t position = (s->q_offset ? s->q_offset[b] : 0) + query;
+    return key <= position && key < (s->kv_length ? s->kv_length[b] : s->capacity) &&
+           (!s->starts || key >= s->starts[b * s->Tq + query]) && (s->window <= 0 || key > position - s->window);
 }
 
 /* out [B Tq, H D], lse [B Tq, H] */
@@ -212,22 +212,28 @@ static inline void naive_attention_backward(double *dqkv, const double *dout, co
 }
 
 /* h [N,F], gate_up [N,2F] */
-static inline void naive_swiglu(double *h, const double *gate_up, int64_t N, int64_t F)
+/* f(gate) up, with f silu or gelu: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). */
+static inline void naive_glu(double *h, const double *gate_up, int64_t N, int64_t F, bool gelu)
 {
     for (int64_t n = 0; n < N; n++)
         for (int64_t i = 0; i < F; i++) {
             double g = gate_up[2 * n * F + i], u = gate_up[2 * n * F + F + i];
-            h[n * F + i] = g / (1 + exp(-g)) * u;
+            double f = gelu ? g / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (g + .044715 * g * g * g))) : g / (1 + exp(-g));
+            h[n * F + i] = f * u;
         }
 }
 
-static inline void naive_swiglu_backward(double *dgate_up, const double *dh, const double *gate_up, int64_t N, int64_t F)
+static inline void naive_glu_backward(double *dgate_up, const double *dh, const double *gate_up, int64_t N, int64_t F, bool gelu)
 {
     for (int64_t n = 0; n < N; n++)
         for (int64_t i = 0; i < F; i++) {
             double g = gate_up[2 * n * F + i], u = gate_up[2 * n * F + F + i], d = dh[n * F + i], e = exp(-g);
-            dgate_up[2 * n * F + i] = d * u * (1 / (1 + e) + g * e / ((1 + e) * (1 + e)));
-            dgate_up[2 * n * F + F + i] = d * g / (1 + e);
+            double t = tanh(sqrt(2 / acos(-1)) * (g + .044715 * g * g * g));
+            double f = gelu ? g / 2 * (1 + t) : g / (1 + e);
+            double slope = gelu ? (1 + t) / 2 + g / 2 * (1 - t * t) * sqrt(2 / acos(-1)) * (1 + 3 * .044715 * g * g)
+                                : 1 / (1 + e) + g * e / ((1 + e) * (1 + e));
+            dgate_up[2 * n * F + i] = d * u * slope;
+            dgate_up[2 * n * F + F + i] = d * f;
         }
 }
 

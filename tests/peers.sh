@@ -1,12 +1,18 @@
 #!/bin/sh
 # peers.sh - run every tests/peers/*_peer.py, each a live comparison with the field's own libraries.
 # Scripts named *_ado_peer.py compare with IBM's ado, which has a Python environment of its own, for its packages want other
-# versions of what the others use.
+# versions of what the others use. Scripts named *_llama_peer.py compare with llama.cpp, whose wheel is in one of its own, too:
+# it needs nothing of what the others have.
 #   TUNE_VENV      the environment of the others, filled from tests/requirements.txt (default ~/.cache/tune.c/venv)
 #   TUNE_VENV_ADO  ado's, filled from tests/requirements-ado.txt (default ~/.cache/tune.c/venv-ado)
+#   TUNE_VENV_LLAMA  llama.cpp's, filled from tests/requirements-llama.txt (default ~/.cache/tune.c/venv-llama)
 # Each is made, and filled with exactly those versions, if it does not have them; where that cannot be done, every script it
 # is for counts as skipped, with the reason. BUILD: where the programs to compare are (default build).
+# lm_eval_peer.py has an environment of its own, too, which sees the packages of the others'.
+#   TUNE_VENV_LM_EVAL  that one, filled from tests/requirements-lm-eval.txt (default ~/.cache/tune.c/venv-lm-eval)
 #   peers.sh ado              runs the scripts for ado alone
+#   peers.sh llama            those for llama.cpp alone
+#   peers.sh lm-eval          lm_eval_peer.py, which runs by this word alone
 #   peers.sh python COMMAND   runs the command in the environment of the others, whose "python" comes first
 cd "$(dirname "$0")/.." || exit 1
 cache=${HOME:-/tmp}/.cache/tune.c
@@ -32,7 +38,14 @@ PYTHON
 . tests/venv.sh
 
 make() { # VENV REQUIREMENTS MODULE...
-    make_venv "$1" "$log" || return 1
+    if [ "$2" = "$lm_eval" ]; then
+        # shellcheck disable=SC2086 # one word each
+        right "$venv" tests/requirements.txt $modules >/dev/null 2>&1 || make "$venv" tests/requirements.txt $modules || return 1
+        set -- "$own" "$lm_eval" lm_eval
+        make_venv_beside "$1" "$venv" "$log" || return 1
+    else
+        make_venv "$1" "$log" || return 1
+    fi
     echo "# installing the versions of $2 into $1 (once; up to some gigabytes)"
     timeout 2400 "$1/bin/python" -m pip install -q --disable-pip-version-check -r "$2" >"$log" 2>&1 ||
         { why="pip cannot install $2: $(grep -i error "$log" | tail -n 1 | cut -c1-200)"; return 1; }
@@ -46,7 +59,7 @@ compare() {
     why=
     if right "$@" >/dev/null 2>&1 || make "$@"; then
         isa=
-        [ "$2" = tests/requirements-ado.txt ] || isa=$("$1/bin/python" tests/peers/onednn.py)
+        [ "$2" != tests/requirements.txt ] || isa=$("$1/bin/python" tests/peers/onednn.py)
         if [ -n "$isa" ]; then
             echo "# PyTorch's AMX products end with an illegal instruction on this machine: ONEDNN_MAX_CPU_ISA=$isa"
             export ONEDNN_MAX_CPU_ISA="$isa"
@@ -67,6 +80,7 @@ log=$(mktemp)
 totals=$(mktemp)
 trap 'rm -f "$log" "$totals"' EXIT
 venv=${TUNE_VENV:-$cache/venv} modules="peft tokenizers torch transformers"
+own=${TUNE_VENV_LM_EVAL:-$cache/venv-lm-eval} lm_eval=tests/requirements-lm-eval.txt
 if [ "${1:-}" = python ]; then
     shift
     # shellcheck disable=SC2086 # one word each
@@ -75,14 +89,17 @@ if [ "${1:-}" = python ]; then
     rm -f "$log" "$totals"
     PATH=$venv/bin:$PATH exec "$@"
 fi
-failed=0 ado= others=
+failed=0 ado= llama= others= harness=tests/peers/lm_eval_peer.py
 for t in tests/peers/*_peer.py; do
-    case $t in *_ado_peer.py) ado="$ado $t" ;; *) others="$others $t" ;; esac
+    case $t in "$harness") ;; *_ado_peer.py) ado="$ado $t" ;; *_llama_peer.py) llama="$llama $t" ;; *) others="$others $t" ;; esac
 done
-case ${1:-} in ado) others= ;; esac
+case ${1:-} in ado) others= llama= harness= ;; llama) others= ado= harness= ;; lm-eval) others= ado= llama= ;; *) harness= ;; esac
 # shellcheck disable=SC2086
 [ -z "$others" ] || compare "$others" "$venv" tests/requirements.txt $modules
 [ -z "$ado" ] || compare "$ado" "${TUNE_VENV_ADO:-$cache/venv-ado}" tests/requirements-ado.txt ado
+# shellcheck disable=SC2086
+[ -z "$llama" ] || compare "$llama" "${TUNE_VENV_LLAMA:-$cache/venv-llama}" tests/requirements-llama.txt xllamacpp gguf
+[ -z "$harness" ] || compare "$harness" "$own" "$lm_eval" lm_eval
 if [ -n "${TUNE_TEST_TOTALS:-}" ]; then
     cat "$totals" >>"$TUNE_TEST_TOTALS"
 else

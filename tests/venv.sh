@@ -14,3 +14,11 @@ make_venv() {
     have_venv || { why="python3 has no venv module (Debian: apt-get install python3-venv)"; return 1; }
     mkdir -p "$(dirname "$1")" && python3 -m venv "$1" >"$2" 2>&1 || { why="cannot make $1: $(tail -n 1 "$2")"; return 1; }
 }
+# make_venv_beside VENV BASE LOG - the same, with the packages of the environment BASE in sight. What is installed in VENV comes before them.
+make_venv_beside() {
+    make_venv "$1" "$3" || return 1
+    for site in "$2"/lib/python3*/site-packages; do
+        [ -d "$site" ] || { why="$2 has no packages"; return 1; }
+        for own in "$1"/lib/python3*/site-packages; do echo "$site" >"$own/beside.pth"; done
+    done
+}

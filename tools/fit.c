@@ -207,7 +207,7 @@ static const struct part {
     const char *column, *names[2];
 } parts[] = {
     {"weights", {"weights", NULL}},         {"gradients", {"gradients", NULL}}, {"optimizer", {"moments", "averages"}},
-    {"activations", {"activations", NULL}}, {"loss", {"loss and logits", NULL}},    {"working", {"working memory", "merged tile"}},
+    {"activations", {"activations", NULL}}, {"loss", {"loss and logits", NULL}},    {"working", {"working memory", NULL}},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 

@@ -92,7 +92,9 @@ static cJSON *make_config(const struct tune_known_model *known)
         cJSON_DeleteItemFromObjectCaseSensitive(config, ends[i]);
         cJSON_AddNumberToObject(config, ends[i], 0);
     }
+    /* null, not absent: of some families transformers would take a default, which this vocabulary may lack */
     cJSON_DeleteItemFromObjectCaseSensitive(config, "pad_token_id");
+    cJSON_AddNullToObject(config, "pad_token_id");
     return config;
 }
 
@@ -252,7 +254,7 @@ static int make(const char *folder, cJSON *config, const char *name)
     if (!my.tokenizer && c.vocabulary < 259)
         return tune_error_usage("--vocab-size %d: a vocabulary has at least 256 bytes and 3 "
                                 "special tokens", c.vocabulary);
-    enum tune_dtype dtype = my.dtype == TUNE_DTYPES ? c.dtype : my.dtype;
+    enum tune_dtype dtype = my.dtype == TUNE_UNKNOWN_DTYPE ? c.dtype : my.dtype;
     TRY(my.tokenizer ? 0 : make_tokenizer(folder, c.vocabulary));
     return tune_model_init(folder, config, name, (uint64_t)my.seed, dtype, show_progress, &percent);
 }

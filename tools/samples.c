@@ -1,503 +1,358 @@
-/* samples.c - answer questions from a sample store: rows of a space, the best ones, differences,
- * origins.
+/* samples.c - answer questions from a sample store.
  *
- *     build/samples show space.yaml --store samples/ --property-format target --output-format csv    ado's CSV
- *     build/samples best space.yaml --store samples/ --maximize dataset_tokens_per_second --where 'batch_size<=2'
- *     build/samples plot space.yaml --store samples/ --property train_runtime --svg runtime.svg
- *     build/samples compare host=EPYC host=Xeon --store samples/
- *     build/samples stats --store samples/                operations, spaces, how many rows
- *     build/samples import csv theirs.csv --experiment finetune_full_benchmark-v1.0.0 --store samples/
+ *     build/samples show space.yaml --store samples/ --output-format csv       ado's CSV
+ *     build/samples best space.yaml --maximize dataset_tokens_per_second --where 'batch_size<=2'
+ *     build/samples plot space.yaml --property train_runtime --svg runtime.svg
+ *     build/samples compare batch_size=2 batch_size=4 --property train_runtime
+ *     build/samples status                               operations, spaces, how many rows
+ *     build/samples import csv theirs.csv --experiment finetune_full_benchmark-v1.0.0
  *
- * Nothing is measured here, and only merge and import write. */
+ * The answers are functions of components/sweeps/answers. This program measures nothing. Only
+ * import, merge and forget write to a store. */
 #include "samples/samples.h"
 
 #include <locale.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "core/array.h"
-#include "core/decimal.h"
 #include "core/nearest.h"
-#include "sweeps/discovery/confused.h"
-#include "sweeps/discovery/halving.h"
+#include "core/print.h"
+#include "drawing.h"
 #include "project.h"
+#include "sweeps/answers/print.h"
 
-struct samples_flags my;
-struct samples samples;
+static struct samples_flags my;
 
-enum { ID = 12 }; /* length of "space-1a2b3c" */
-
-#define COMMANDS "show|rows|stats|trace|entity|best|effect|missing|compare|plot|import|merge|check"
+#define COMMANDS "show, best, effect, compare, plot, missing, status, import, export, merge, forget, check"
 
 static const struct tune_option my_options[] = {
-    {"<command>", TUNE_CHOICE, &my.command, NULL, COMMANDS, "", "what to do"},
-    {"<word...>", TUNE_STRING, &my.words, "", "", "",
-     "what the command works on. show, best, effect, missing, plot: SPACE. stats: "
-     "[SPACE|OPERATION]; it counts what there is. rows: [EXPERIMENT]. trace: OPERATION. entity: "
-     "ID. compare: A B, each a store's folder, an operation, host=TEXT or build=TEXT. merge: "
-     "FROM, another store to copy rows from. import: csv FILE. check: nothing; it reads all files and says what is wrong. A SPACE is a file, or space-... as the "
-     "store recorded it"},
+    {"<command>", TUNE_STRING, &my.command, NULL, "", "", "what to do: " COMMANDS},
+    {"<word...>", TUNE_STRING, &my.word, "", "", "",
+     "subject of the command: a SPACE (file, or space-...), EXPERIMENT, OPERATION, or for show the "
+     "ID of an entity. Default: the only one of the store; for status and export the whole store. "
+     "compare: A B, each NAME=VALUE, build=ID, host=TEXT, an operation or a store. import: csv "
+     "FILE. merge: FROM, a store. forget: [UID...]. check: nothing, it reads all files"},
     {"store", TUNE_STRING, &my.store, "samples", "", "", "folder of sample files"},
     {"experiments", TUNE_STRING, &my.experiments, NULL, "", "",
-     "more folders and files of experiments, with commas"},
-    {"output-format", TUNE_CHOICE, &my.output_format, "console", "console|table|csv|json", "",
-     "format of the output"},
+     "further folders and files of experiments, with commas"},
+    {"output-format", TUNE_CHOICE, &my.output_format, "console", "console|csv|json|jsonl|parquet", "",
+     "format of the output. Default: by the ending of --output-file"},
     {"output-file", TUNE_STRING, &my.output_file, NULL, "", "",
      "file to write, in place of standard output"},
+    {"width", TUNE_INT, &my.width, "0", "[0,4096]", "columns",
+     "width of the output in characters; 0: the width of the terminal"},
     TUNE_OPTION_GROUP("which rows"),
-    {"include", TUNE_CHOICE, &my.include, "measured",
-     "measured|matching|missing|unmeasured|sampled|unsampled", "",
-     "which entities. measured: by operations on this space. matching: by any operation. missing: "
-     "by none. unmeasured: by none on this space"},
-    {"operation", TUNE_STRING, &my.operation, NULL, "", "", "operation that measured them. Of halving it shows the last rung"},
-    {"until-stable", TUNE_DOUBLE, &my.until_stable, "0", "[0,100]", "%",
-     "rows that sweep measured with this --until-stable. Default: as --operation did, else "
-     "without"},
+    {"build", TUNE_STRING, &my.build, NULL, "", "",
+     "builds of the program whose results are used: last (the default), previous, all, or the "
+     "beginning of a build's id"},
+    {"include", TUNE_CHOICE, &my.include, "measured", "measured|matching", "",
+     "measured: only results of operations on this space. matching: results of any operation"},
+    {"operation", TUNE_STRING, &my.operation, NULL, "", "",
+     "only results of this operation. For --order halving: results of the last rung"},
     {"where", TUNE_STRING, &my.where, NULL, "", "",
-     "expression over inputs, properties and new columns: 'batch_size <= 2 and train_runtime < 9'"},
+     "expression over inputs, properties, new columns, build, host, status, started ...: 'batch_size <= 2'"},
+    {"point", TUNE_STRING, &my.point, NULL, "", "",
+     "show who measured this point: 'batch_size=4,lr=0.1'"},
     {"label", TUNE_JOINED(TUNE_STRING), &my.labels, NULL, "", "",
-     "spaces that stats lists: key=value of their metadata, with commas or --label again"},
+     "status: list only spaces with this key=value in their metadata; several with commas or "
+     "--label again"},
     {"limit", TUNE_INT64, &my.limit, "0", "[0,inf)", "rows", "most rows to print; 0: all"},
     {"sort", TUNE_STRING, &my.sort, NULL, "", "",
-     "columns to sort by, with commas; -COLUMN: the highest first"},
+     "columns to sort by, with commas; -COLUMN: highest first"},
     {"group-by", TUNE_STRING, &my.group_by, NULL, "", "",
-     "columns, with commas: rows equal in them become one, with their count and the mean of each "
-     "property, or what --aggregate says"},
+     "columns, with commas: rows with equal values in them become one row, with their count and, "
+     "for each property, the mean or the --aggregate"},
     TUNE_OPTION_GROUP("which columns"),
     {"columns", TUNE_STRING, &my.columns, NULL, "", "", "columns to print, with commas"},
     {"derive", TUNE_STRING, &my.derive, NULL, "", "",
      "new columns, with semicolons: 'usd = 3.2 / 3600 * train_runtime; cheap = usd < 1'"},
-    {"property-format", TUNE_CHOICE, &my.property_format, NULL, "observed|target", "",
-     "what a row is. observed: an entity, with columns <experiment>-<target>. target: an entity "
-     "and an experiment. Default: observed in CSV and JSON, else target"},
+    {"table", TUNE_STRING, &my.table, NULL, "", "",
+     "CSV file with additional columns for values of inputs, such as the price of each GPU model"},
     {"property", TUNE_STRING, &my.properties, NULL, "", "",
-     "targets that show, compare, plot and import take, with commas"},
+     "targets for show, effect, compare, plot, import, with commas"},
     {"all-properties", TUNE_BOOL, &my.all_properties, "false", "", "",
-     "show also what is measured besides the experiment's targets"},
+     "show also properties that are not targets"},
     {"aggregate", TUNE_CHOICE, &my.aggregate, NULL, "mean|median|variance|std|min|max", "",
-     "how to join several results of an entity. Default: a list"},
+     "how to combine several results of an entity. Default: a list"},
     TUNE_OPTION_GROUP("best, compare"),
     {"maximize", TUNE_STRING, &my.maximize, NULL, "", "",
-     "property to maximize. Two or three, with commas or with --minimize: the Pareto front"},
+     "property to maximize. With two or three properties (with commas, or also --minimize): the "
+     "Pareto front"},
     {"minimize", TUNE_STRING, &my.minimize, NULL, "", "", "property to minimize"},
     {"regression", TUNE_STRING, &my.regression, NULL, "", "%",
-     "compare A B: is B worse than A by more than this share? Exit code 1: yes; 4: cannot tell yet"},
+     "compare A B: is B worse than A by more than this share? Exit code 0: no; 1: yes; 4: cannot "
+     "tell yet"},
     {"per", TUNE_STRING, &my.per, NULL, "", "",
      "dimensions, with commas: the best for each of their values"},
     {"count", TUNE_INT, &my.count, "5", "[1,inf)", "entities",
-     "how many of the best to print. Default: with --per the best one, of the Pareto front all"},
+     "number of the best to print. Default: with --per one for each value, for a Pareto front all"},
     {"print-command", TUNE_BOOL, &my.print_command, "false", "", "",
-     "print the command of the best one, in place of the table"},
-    TUNE_OPTION_GROUP("plot"),
+     "print the command of the best one instead of the table"},
+    TUNE_OPTION_GROUP("effect, plot"),
     {"x", TUNE_STRING, &my.x, NULL, "", "",
-     "dimension or property of the x axis; dimension of effect"},
-    {"series", TUNE_STRING, &my.series, NULL, "", "", "dimension with a curve for each value"},
-    {"facet", TUNE_STRING, &my.facet, NULL, "", "", "dimension with a plot for each value"},
+     "plot: dimension or property of the x axis. effect: dimension to look at"},
+    {"series", TUNE_STRING, &my.series, NULL, "", "", "dimension; each of its values has a curve"},
+    {"facet", TUNE_STRING, &my.facet, NULL, "", "", "dimension; each of its values has a plot"},
     {"svg", TUNE_STRING, &my.svg, NULL, "", "",
-     "SVG file to write as well. /dev/stdout: print the SVG in place of the drawing"},
+     "also write the plot to this SVG file. /dev/stdout: print the SVG instead of the drawing"},
     {"log", TUNE_BOOL, &my.logarithmic, "false", "", "", "logarithmic values"},
-    {"ascii", TUNE_BOOL, &my.ascii, "false", "", "", "draw with ASCII characters only"},
     {"color", TUNE_CHOICE, &my.color, "auto", "auto|always|never", "",
      "when to use colours. auto: in a terminal, unless NO_COLOR is set"},
-    {"width", TUNE_INT, &my.width, "0", "[0,4096]", "columns",
-     "width of the output; 0: the terminal's"},
-    {"height", TUNE_INT, &my.height, "16", "[3,400]", "rows", "height of a plot"},
     TUNE_OPTION_GROUP("import"),
     {"experiment", TUNE_STRING, &my.experiment, NULL, "", "",
-     "experiment that the rows belong to: its name, or actuator.name"},
+     "experiment of the rows: its name, or actuator.name"},
     {"actuator", TUNE_STRING, &my.actuator, NULL, "", "",
-     "its actuator. Default: the known experiment's, else the file's, else replay"},
+     "actuator of the experiment. Default: that of the known experiment, else that in the file, "
+     "else replay"},
     {"inputs", TUNE_STRING, &my.inputs, NULL, "", "",
-     "columns that are inputs, if neither identifiers nor the experiment say so"},
+     "columns that are inputs, if neither the identifiers nor the experiment name them"},
+    {"units", TUNE_STRING, &my.units, NULL, "", "",
+     "units of targets, with commas: 'speed=tokens/s'. A heading 'speed [tokens/s]' also gives the "
+     "unit"},
     TUNE_OPTION_GROUP("merge"),
     {"with-programs", TUNE_BOOL, &my.with_programs, "false", "", "",
-     "copy the programs of experiments, too: for stores of people you trust"},
+     "also copy the programs of experiments; only for stores of people you trust"},
+    TUNE_OPTION_GROUP("forget"),
+    {"yes", TUNE_BOOL, &my.yes, "false", "", "",
+     "leave the rows out of all answers. Without --yes, forget only lists the rows"},
+    {"note", TUNE_STRING, &my.note, NULL, "", "", "reason why the rows are forgotten"},
+    {"undo", TUNE_STRING, &my.undo, NULL, "", "",
+     "bring forgotten rows back: the id that forget printed, last or all"},
     TUNE_OPTION_GROUP(""),
     {0},
 };
 static const struct tune_property my_properties[] = {{0}};
 
-/* ---- memory ---- */
+/* ---- options of commands ---- */
 
-static void *must(void *memory)
-{
-    if (memory)
-        return memory;
-    tune_file_cancel(&samples.output);
-    tune_error_cannot("out of memory");
-    tune_program_fail();
-}
+#define ANSWER " experiments output-format output-file width columns sort limit "
+#define ROWS " include operation build where table derive aggregate "
 
-void *samples_take(int64_t count, size_t size)
-{
-    return must(tune_pool_take(&samples.memory, (size_t)count * size));
-}
+static const struct command {
+    const char *name;
+    /* NULL: the command is not a question */
+    struct tune_answer_table *(*ask)(const struct tune_question *q);
+    int (*run)(const struct samples_flags *my, struct tune_store *store, FILE *out);
+    enum { READS, WRITES, OPTIONAL } store; /* OPTIONAL: --store is not needed for two folders */
+    int words;                              /* maximum number of words after the command */
+    const char *options;                    /* options, in addition to --store */
+} commands[] = {
+    {"show", tune_ask_show, NULL, READS, 1, ANSWER ROWS "point group-by property all-properties "},
+    {"best", tune_ask_best, NULL, READS, 1, ANSWER ROWS "maximize minimize per count print-command "},
+    {"effect", tune_ask_effect, NULL, READS, 1, ANSWER ROWS "property maximize minimize x "},
+    {"compare", tune_ask_compare, NULL, OPTIONAL, 2, ANSWER "build where table derive aggregate property maximize minimize regression group-by "},
+    {"plot", tune_ask_plot, NULL, READS, 1, ANSWER ROWS "property maximize minimize x series facet svg log color "},
+    {"missing", tune_ask_missing, NULL, READS, 1, ANSWER "operation where group-by "},
+    {"status", tune_ask_status, NULL, READS, 1, ANSWER "label "},
+    {"import", NULL, samples_import, WRITES, 2, " experiments experiment actuator inputs property units "},
+    {"export", tune_ask_export, NULL, READS, 0, ANSWER "where table derive aggregate group-by "},
+    {"merge", NULL, samples_merge, WRITES, 1, " experiments where operation with-programs "},
+    {"forget", NULL, samples_forget, READS, 1 << 20, " experiments where operation yes note undo "},
+    {"check", NULL, samples_check, READS, 0, ""},
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
-char *samples_copy(const char *text)
-{
-    return must(tune_pool_text(&samples.memory, text, strlen(text)));
-}
+/* Old names of commands, and their replacements. */
+static const char *const renamed[][2] = {{"rows", "show"}, {"trace", "show"}, {"entity", "show"}, {"stats", "status"}};
 
-void samples_fit(void *array, int64_t count, size_t size)
-{
-    must(tune_array_fit(array, (size_t)count, size) ? array : NULL);
-}
-
-int samples_read_figures(struct samples_figures *f, struct tune_view *v, int results, bool finite)
-{
-    if (results > f->room) {
-        f->room = 2 * results;
-        f->count = samples_take(f->columns, sizeof *f->count);
-        f->values = samples_take((int64_t)f->columns * f->room, sizeof *f->values);
-    }
-    memset(f->count, 0, (size_t)f->columns * sizeof *f->count);
-    for (int k = 0; k < results; k++) {
-        const struct tune_cell *cells = tune_view_cells(v, k);
-        TRY(cells ? 0 : -1);
-        for (int c = 0; c < f->columns; c++)
-            if (!cells[c].absent && !cells[c].text && (!finite || isfinite(cells[c].number)))
-                samples_figures_of(f, c)[f->count[c]++] = cells[c].number;
-    }
-    return 0;
-}
-
-double *samples_figures_of(const struct samples_figures *f, int column)
-{
-    return f->values + (size_t)column * (size_t)f->room;
-}
-
-/* ---- names and words ---- */
-
-int samples_no_such(const char *what, const char *name, const char *const *names, int count)
-{
-    char others[1024] = "", hint[TUNE_HINT];
-    for (int i = 0; i < count; i++) {
-        size_t n = strlen(others);
-        if (tune_name_find(names, i, names[i]) >= 0)
-            continue;
-        if (n + strlen(names[i]) + 8 >= sizeof others) {
-            strcpy(others + n, n ? ", ..." : "...");
-            break;
-        }
-        snprintf(others + n, sizeof others - n, "%s%s", n ? ", " : "", names[i]);
-    }
-    return tune_error_usage("there is no %s %s%s; there are: %s", what, name, tune_nearest_hint(name, names, count, hint),
-                            *others ? others : "none");
-}
-
-int samples_check_properties(const char *const *properties, int count)
-{
-    int all = samples.derived_count;
-    for (int p = 0; p < samples.space->reference_count; p++)
-        all += samples.protocols[p].experiment->target_count;
-    const char **names = samples_take(all, sizeof *names);
-    for (all = 0; all < samples.derived_count; all++)
-        names[all] = samples.derived[all].name;
-    for (int p = 0; p < samples.space->reference_count; p++)
-        for (int i = 0; i < samples.protocols[p].experiment->target_count; i++)
-            names[all++] = samples.protocols[p].experiment->targets[i].name;
-    for (int i = 0; i < count; i++)
-        if (tune_name_find(names, all, properties[i]) < 0)
-            return samples_no_such("property", properties[i], names, all);
-    return 0;
-}
-
-const struct tune_target *samples_target(int protocol, const char *name)
-{
-    int count = samples.space->reference_count;
-    for (int p = protocol < 0 ? 0 : protocol; p < (protocol < 0 ? count : protocol + 1); p++) {
-        int i = tune_experiment_target(samples.protocols[p].experiment, name);
-        if (i >= 0)
-            return &samples.protocols[p].experiment->targets[i];
-    }
-    return samples_derived(name);
-}
-
-const struct tune_target *samples_derived(const char *name)
-{
-    static struct tune_target target = {.unit = "", .description = ""};
-    for (int d = 0; d < samples.derived_count; d++)
-        if (!strcmp(samples.derived[d].name, name)) {
-            target.name = samples.derived[d].name;
-            return &target;
-        }
-    return NULL;
-}
-
-bool samples_mentions(const char *name)
-{
-    const char *const lists[] = {my.columns, my.sort, my.group_by};
-    size_t n = strlen(name);
-    for (int i = 0; i < 3; i++)
-        for (const char *at = lists[i]; at && (at = strstr(at, name)); at++)
-            if ((at == lists[i] || strchr(",-", at[-1])) && (!at[n] || strchr(",-", at[n])))
-                return true;
-    return false;
-}
-
-bool samples_median(void)
-{
-    return my.aggregate && !strcmp(my.aggregate, "median");
-}
-
-int samples_check_aggregate(void)
-{
-    if (!my.aggregate || !strcmp(my.aggregate, "mean") || samples_median())
-        return 0;
-    return tune_error_usage("%s takes the mean or the median of several results, not --aggregate %s", my.command, my.aggregate);
-}
-
-double samples_middle(const struct tune_spread *spread)
-{
-    return samples_median() ? spread->median : spread->mean;
-}
-
-int samples_words(void)
+const char *samples_word(const struct samples_flags *flags, int i)
 {
     int count;
-    tune_flags_words(&my.tune, &count);
-    return count;
-}
-
-const char *samples_word(int i)
-{
-    int count;
-    const char *const *words = tune_flags_words(&my.tune, &count);
+    const char *const *words = tune_flags_words(&flags->tune, &count);
     return i < count ? words[i] : NULL;
 }
 
-int samples_split(const char *text, const char **parts, int most)
+/* Print the new command line for an old name. */
+static int print_renamed(const char *now, int argc, char **argv)
 {
-    return tune_name_split(text ? samples_copy(text) : NULL, parts, most);
+    char line[4096] = "";
+    FILE *out = fmemopen(line, sizeof line - 1, "w");
+    for (int i = 1; i < argc && out; i++) {
+        fputc(' ', out);
+        tune_print_word(out, strcmp(argv[i], my.command) ? argv[i] : now);
+    }
+    if (out)
+        fclose(out);
+    return tune_error_usage("%s is now %s: samples%s", my.command, now, line);
 }
 
-/* ---- the space ---- */
-
-int samples_read_catalog(void)
+static const struct command *find_command(int argc, char **argv)
 {
-    if (samples.catalog_read)
-        return 0;
-    TRY(tune_catalog_gather(&samples.catalog, my.store, my.experiments));
-    samples.catalog_read = true;
-    return 0;
+    const char *names[COMMAND_COUNT];
+    char hint[TUNE_HINT];
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        names[i] = commands[i].name;
+        if (!strcmp(my.command, commands[i].name))
+            return &commands[i];
+    }
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (!strcmp(my.command, renamed[i][0])) {
+            print_renamed(renamed[i][1], argc, argv);
+            return NULL;
+        }
+    tune_error_usage("there is no command %s%s; commands: " COMMANDS, my.command, tune_nearest_hint(my.command, names, COMMAND_COUNT, hint));
+    return NULL;
 }
 
-/* Find the store's record of "space-1a2b3c", perhaps followed by a store's id: this store's, or one
- * whose rows were merged. */
-static int find_recorded(const char *name, char path[TUNE_PATH_MAX])
+static bool takes(const struct command *c, const char *option)
 {
-    size_t length = strlen(name);
-    for (int json = 0; json < 2 && (length <= ID || name[ID] == '-'); json++) {
-        TRY(tune_path(path, "%s/spaces/%.*s%s", my.store, ID, name, json ? ".json" : ".yaml"));
-        if (!tune_file_exists(path))
+    char word[64];
+    snprintf(word, sizeof word, " %s ", option);
+    return !strcmp(option, "store") || strstr(c->options, word);
+}
+
+/* Check the words and options of the command line. Refuse those without effect. */
+static int check_options(const struct command *c)
+{
+    char others[256] = "";
+    if (samples_word(&my, c->words))
+        return tune_error_usage("unexpected argument \"%s\": %s takes %d word%s, see --help", samples_word(&my, c->words), c->name, c->words,
+                                c->words == 1 ? "" : "s");
+    for (const struct tune_option *o = my_options; o->name; o++) {
+        if (!*o->name || *o->name == '<' || !tune_flags_given(&my.tune, o->name) || takes(c, o->name))
             continue;
-        const char *store = tune_store_id(samples.store), *other = length > ID ? name + ID + 1 : store;
-        if (strcmp(other, store) && strcmp(other, "default")) /* the id of no store, as in space
-                                                               * describe */
-            fprintf(stderr, "samples: %s is of another store; this one, %s, has the same space\n", name, store);
-        return 0;
+        for (int i = 0; i < COMMAND_COUNT; i++)
+            if (takes(&commands[i], o->name))
+                tune_append_item(others, sizeof others, "%s", commands[i].name);
+        return tune_error_usage("%s takes no `%s`; %s do%s", c->name, o->name, others, strchr(others, ',') ? "" : "es");
     }
-    int count;
-    char **names = tune_store_records(samples.store, "spaces", &count);
-    TRY(names ? 0 : -1);
-    for (int i = 0; i < count; i++)
-        names[i][strcspn(names[i], ".")] = 0;
-    samples_no_such("space", name, (const char *const *)names, count);
-    tune_store_records_free(names, count);
-    return -1;
+    return 0;
 }
 
-/* The most of a budget that sweep --order halving measured with. */
-static int set_budget(const char *budget)
+/* ---- questions ---- */
+
+static struct tune_question make_question(const struct command *c, struct tune_store *store)
 {
-    struct tune_halving h;
-    char text[TUNE_DECIMAL_SIZE];
-    TRY(tune_halving_read(&h, budget));
-    tune_decimal_json(text, h.most);
-    return tune_space_set(samples.space, &samples.catalog, h.input, text);
+    bool people = !strcmp(my.output_format, "console");
+    bool compare = c->words == 2;
+    return (struct tune_question){
+        .store = store, .experiments = my.experiments, .about = compare ? NULL : samples_word(&my, 0), .brief = people,
+        .matching = !strcmp(my.include, "matching"), .operation = my.operation, .build = my.build,
+        .where = my.where, .table = my.table, .derive = my.derive, .point = my.point, .properties = my.properties, .all_properties = my.all_properties,
+        .aggregate = my.aggregate, .maximize = my.maximize, .minimize = my.minimize,
+        .per = my.per, .most = tune_flags_given(&my.tune, "count") ? my.count : 0, .x = my.x, .series = my.series, .facet = my.facet,
+        .sides = {compare ? samples_word(&my, 0) : NULL, compare ? samples_word(&my, 1) : NULL}, .regression = my.regression, .labels = my.labels,
+        .arrange = {.group_by = my.group_by, .aggregate = my.aggregate, .sort = my.sort, .columns = my.columns, .limit = my.limit}};
 }
 
-/* Bind the space as the operation of --operation did. sweep --until-stable makes this input a
- * parameter of the experiments that have it. */
-static int bind_space(void)
+static int print_answer(const struct tune_answer_table *a, FILE *out)
 {
-    struct tune_operation_record record = {0};
-    double percent = my.until_stable;
-    if (my.operation && samples.store)
-        TRY(tune_operation_record_read(samples.store, my.operation, &record));
-    if (my.operation && !tune_flags_given(&my.tune, "until-stable"))
-        percent = record.until_stable;
-    int code = record.budget ? set_budget(record.budget) : 0;
-    tune_operation_record_free(&record);
-    TRY(code);
-    TRY(tune_space_bind(samples.space, &samples.catalog, &samples.protocols));
-    const struct tune_value value = tune_value_float(percent);
-    return percent > 0 ? tune_protocols_set(samples.protocols, samples.space->reference_count, "until_stable", &value) : 0;
+    int width = out != stdout || (my.width == 0 && !isatty(STDOUT_FILENO)) ? my.width : drawing_columns(my.width, 0);
+    return !strcmp(my.output_format, "csv") ? tune_answer_csv(a, out)
+           : !strncmp(my.output_format, "json", 4) ? tune_answer_json(a, my.output_format[4], out)
+           : !strcmp(my.output_format, "parquet")  ? tune_answer_parquet(a, out)
+                                                   : tune_answer_print(a, width, drawing_unicode(false), out);
 }
 
-int samples_open_space(const char *name)
+/* Print lines for a shell. */
+static int print_commands(const struct tune_answer_table *a, FILE *out)
 {
-    char path[TUNE_PATH_MAX];
-    if (!name)
-        return tune_error_usage("which space? %s takes a space file, or space-... as the store recorded it",
-                            my.command);
-    TRY(tune_path(path, "%s", name));
-    if (!strncmp(name, "space-", 6) && !tune_file_exists(name))
-        TRY(find_recorded(name, path));
-    TRY(samples_read_catalog());
-    if (!(samples.space = tune_space_read(path)))
+    for (int64_t row = 0; row < a->rows; row++)
+        fprintf(out, "%s\n", tune_answer_at(a, row, 0)->text);
+    return 0;
+}
+
+/* The answer with its options spelled as flags. */
+struct tune_answer_table *samples_write_flags(const struct samples_flags *flags, struct tune_answer_table *a)
+{
+    for (int i = 0; a && i < a->note_count; i++)
+        tune_flags_name_options(&flags->tune, a->notes[i].text);
+    if (a && a->none)
+        tune_flags_name_options(&flags->tune, a->none);
+    if (a && a->advice)
+        tune_flags_name_options(&flags->tune, a->advice);
+    return a;
+}
+
+static void print_warnings(const struct tune_answer_table *a)
+{
+    for (int i = 0; i < a->note_count; i++)
+        if (a->notes[i].position == TUNE_NOTE_WARNING)
+            fprintf(stderr, "samples: %s\n", a->notes[i].text);
+}
+
+/* Refuse options of tables for a drawing, and options of drawings for a table. */
+static int check_plot(bool drawn)
+{
+    static const char *const of_tables[] = {"columns", "sort", "limit"}, *const of_drawings[] = {"svg", "log", "color", "series", "facet"};
+    for (int i = 0; i < (drawn ? 3 : 5); i++) {
+        const char *name = drawn ? of_tables[i] : of_drawings[i];
+        if (tune_flags_given(&my.tune, name))
+            return tune_error_usage(drawn ? "a drawing takes no `%s`; a table does: `output-format` csv" : "a table takes no `%s`, which is for a drawing",
+                                    name);
+    }
+    return 0;
+}
+
+static int answer(const struct command *c, struct tune_store *store, FILE *out)
+{
+    const struct tune_question q = make_question(c, store);
+    if (!strcmp(my.output_format, "parquet") && !my.print_command && isatty(fileno(out)))
+        return tune_error_usage("a terminal cannot show parquet; write a file: --output-file %s.parquet", c->name);
+    if (c->ask == tune_ask_plot)
+        TRY(check_plot(q.brief));
+    if (c->ask == tune_ask_plot && q.brief)
+        return samples_draw(&my, &q, out);
+    struct tune_answer_table *a = samples_write_flags(&my, my.print_command ? tune_ask_command(&q) : c->ask(&q));
+    if (!a)
         return -1;
-    if (samples.space->reference_count == 0)
-        return tune_error_usage("%s: an entity space without experiments has no measurements", path);
-    return bind_space();
-}
-
-static void tell_confused(const char *sentence)
-{
-    fprintf(stderr, "samples: %s\n", sentence);
-}
-
-struct tune_view *samples_open_view(const char *const *columns, int count, enum samples_which which)
-{
-    static const char *const names[] = {"measured", "matching", "missing", "unmeasured", "sampled", "", "", "unsampled"};
-    struct tune_view_options o = {.where = my.where, .operation = my.operation, .valid = which == SAMPLES_VALID,
-                                  .failed = which == SAMPLES_ALL, .columns = columns,
-                                  .column_count = count, .derived = samples.derived, .derived_count = samples.derived_count};
-    struct tune_operation_record record;
-    for (int i = 0; i < 8; i++)
-        if (!strcmp(my.include, names[i]))
-            o.include = (enum tune_view_include)(i % 4);
-    if (my.operation) {
-        if (tune_operation_record_read(samples.store, my.operation, &record) < 0)
-            return NULL;
-        bool own = !strncmp(record.space, "space-", 6) && !strcmp(record.space + 6, samples.space->id);
-        tune_operation_record_free(&record);
-        if (!own) {
-            tune_error_usage("operation %s is not of this space (space-%s)", my.operation, samples.space->id);
-            return NULL;
-        }
-    }
-    if (tune_confused_find(samples.store, samples.space, samples.protocols, &samples.catalog, tell_confused) < 0)
-        return NULL;
-    struct tune_view *v = tune_view_open(samples.store, samples.space, samples.protocols, &o);
-    if (v && tune_view_strays(v) > 0)
-        fprintf(stderr, "samples: %lld row%s of the store left out: they name no experiment, or have no uid; samples check --store %s "
-                "says which\n", (long long)tune_view_strays(v), tune_view_strays(v) == 1 ? " is" : "s are", my.store);
-    return v;
-}
-
-int samples_say_mixed(const struct tune_view *v)
-{
-    struct tune_view_origins o;
-    TRY(tune_view_mixed(v, &o));
-    if (o.host_classes > 1 || o.builds > 1)
-        fprintf(stderr, "samples: these figures come from %d host class%s and %d build%s; compare them with that in mind\n",
-                o.host_classes, o.host_classes == 1 ? "" : "es", o.builds, o.builds == 1 ? "" : "s");
-    if (o.weights || o.data)
-        fprintf(stderr, "samples: results of one and the same entity are of different %s%s%s\n", o.weights ? "weights" : "",
-                o.weights && o.data ? " and " : "", o.data ? "data" : "");
-    return 0;
-}
-
-/* Say how to see the rows of an operation that measured another value of some input. */
-static bool say_other_value(void)
-{
-    struct tune_operation_record record;
-    int count;
-    bool said = false;
-    char **names = tune_view_operations(samples.store, samples.space, &count);
-    for (int i = 0; names && i < count && !said; i++)
-        if (tune_operation_record_read(samples.store, names[i], &record) == 0) {
-            if ((said = record.budget))
-                fprintf(stderr, "samples: operation %s measured with %s by halving: --operation %s shows the last rung\n", names[i],
-                        record.budget, names[i]);
-            else if ((said = record.until_stable > 0 && my.until_stable == 0))
-                fprintf(stderr, "samples: what operations on this space measured with --until-stable %g is another experiment: give "
-                                "it here, too\n", record.until_stable);
-            tune_operation_record_free(&record);
-        }
-    tune_store_records_free(names, names ? count : 0);
-    tune_error_clear();
-    return said;
-}
-
-int samples_say_matching(struct tune_view *v)
-{
-    struct tune_view_counts c;
-    if (samples_rows() > 0 || (strcmp(my.include, "measured") && strcmp(my.include, "sampled")) || my.operation)
-        return 0;
-    TRY(tune_view_counted(v, &c));
-    if (c.measured == 0 && c.matching_results > 0)
-        fprintf(stderr, "samples: no operation on this space is recorded here; others measured %lld of its entities: --include "
-                        "matching\n",
-                (long long)c.matching_results);
-    else if (c.measured == 0 && !say_other_value())
-        return samples_say_other_inputs();
-    return 0;
+    int code = my.print_command ? print_commands(a, out) : print_answer(a, out);
+    print_warnings(a);
+    code = code < 0 ? -1 : a->verdict;
+    tune_answer_free(a);
+    return code;
 }
 
 /* ---- main ---- */
 
-static const struct command {
-    const char *name;
-    int (*run)(void);
-    bool derives;                        /* it takes --derive */
-    enum { READS, WRITES, OPENS } store; /* OPENS: the command opens the store itself and reports
-                                          * what is missing */
-    int words;                           /* words that the command takes */
-} commands[] = {
-    {"show", samples_show, true, READS, 1},      {"rows", samples_list, true, READS, 1},
-    {"stats", samples_stats, false, READS, 1},   {"trace", samples_trace, false, READS, 1},
-    {"entity", samples_entity, false, READS, 1}, {"best", samples_best, true, READS, 1},
-    {"effect", samples_effect, true, READS, 1},  {"missing", samples_missing, false, READS, 1},
-    {"compare", samples_compare, false, OPENS, 2}, {"plot", samples_plot, true, READS, 1},
-    {"import", samples_import, false, WRITES, 2},
-    {"merge", samples_merge, false, WRITES, 1},  {"check", samples_check, false, READS, 0},
-};
-
-static int run(const struct command *c)
+static int run(const struct command *c, FILE *out)
 {
-    if (samples_words() > c->words)
-        return tune_error_usage("unexpected argument \"%s\": %s takes %d word%s, see --help", samples_word(c->words),
-                            c->name, c->words, c->words == 1 ? "" : "s");
-    if (my.derive && !c->derives)
-        return tune_error_usage("%s takes no --derive; show, rows, best, effect and plot do", c->name);
-    if (c->store != OPENS && !(samples.store = tune_store_open(my.store, c->store == WRITES)))
+    const char *a = samples_word(&my, 0), *b = samples_word(&my, 1);
+    bool there = c->store != OPTIONAL || !a || !b || !tune_file_is_folder(a) || !tune_file_is_folder(b);
+    struct tune_store *store = there ? tune_store_open(my.store, c->store == WRITES) : NULL;
+    if (there && !store)
         return -1;
-    return c->run();
+    int code = c->ask ? answer(c, store, out) : c->run(&my, store, out);
+    tune_store_free(store);
+    return code;
 }
 
-/* Run the command with its output in a file, which appears complete or not at all. */
+/* Run the command with its output in a file, which is written atomically. */
 static int run_into(const struct command *c, const char *path)
 {
-    TRY(tune_file_begin_output(&samples.output, path));
-    samples.out = samples.output.file;
-    int code = run(c);
-    if (code >= 0 && tune_file_commit(&samples.output) == 0)
+    struct tune_file_writer output;
+    TRY(tune_file_begin_output(&output, path));
+    int code = run(c, output.file);
+    if (code >= 0 && tune_file_commit(&output) == 0)
         return code;
-    tune_file_cancel(&samples.output);
+    tune_file_cancel(&output);
     return -1;
+}
+
+/* Choose the format by the ending of the output file, if none is given. */
+static void choose_format(const struct command *c)
+{
+    static const char *const formats[] = {"csv", "json", "jsonl", "parquet"};
+    const char *ending = my.output_file ? strrchr(my.output_file, '.') : NULL;
+    if (tune_flags_given(&my.tune, "output-format"))
+        return;
+    if (c->ask == tune_ask_export)
+        my.output_format = "csv";
+    for (int i = 0; i < 4 && ending; i++)
+        if (!strcmp(ending + 1, formats[i]))
+            my.output_format = formats[i];
 }
 
 int main(int argc, char **argv)
 {
-    const struct command *c = commands;
-    setlocale(LC_CTYPE, ""); /* so that we know whether the terminal shows UTF-8 */
+    setlocale(LC_CTYPE, ""); /* to find out if the terminal shows UTF-8 */
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "What a sample store holds.");
-    while (strcmp(c->name, my.command))
-        c++;
-    samples.out = stdout;
+    const struct command *c = find_command(argc, argv);
+    MUST(c ? check_options(c) : -1);
     MUST(project_read(&my.tune, &my.store, &my.experiments, NULL));
-    MUST(tune_derived_read(my.derive, &samples.derived, &samples.derived_count));
-    int problems = MUST(my.output_file ? run_into(c, my.output_file) : run(c));
-    if (samples.space)
-        tune_protocols_free(samples.protocols, samples.space->reference_count);
-    tune_space_free(samples.space);
-    tune_catalog_free(&samples.catalog);
-    tune_derived_free(samples.derived, samples.derived_count);
-    tune_pool_free(samples.memory);
-    tune_store_free(samples.store);
+    choose_format(c);
+    int problems = MUST(my.output_file ? run_into(c, my.output_file) : run(c, stdout));
     struct tune_progress none = {0};
     int code = tune_program_exit(&none);
     return code ? code : problems;

@@ -9,9 +9,10 @@
  *     build/space experiments finetune_full_benchmark-v1.0.0              its inputs, defaults and outputs
  *     build/space template finetune_full_benchmark-v1.0.0 > space.yaml    a space file for it, to be edited
  *
- * Nothing is expanded but what is printed, so a space may have 10^12 entities. */
+ * Only printed entities are computed, so a space may have 10^12 entities. */
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "files/cjson.h"
@@ -36,20 +37,19 @@ static const struct tune_option my_options[] = {
      "space file: ado's YAML, or the same keys as JSON. For experiments and template: the name "
      "of one"},
     {"experiments", TUNE_STRING, &my.experiments, NULL, "", "",
-     "more folders and files of experiments, with commas"},
+     "further folders and files of experiments, with commas"},
     {"store", TUNE_STRING, &my.store, NULL, "", "",
-     "sample store. describe shows its id, and its imported experiments are known"},
+     "sample store. describe shows its id; the imported experiments in it can be used"},
     TUNE_OPTION_GROUP("list"),
     {"mode", TUNE_STRING, &my.mode, "sequential", "", "",
-     "order: sequential, random, sequential-grouped, random-grouped, weighted, sobol or lhs. "
-     "weighted goes by probabilityFunction"},
+     "order: sequential, random, sequential-grouped, random-grouped or sobol"},
     {"seed", TUNE_INT64, &my.seed, "0", "[0,inf)", "",
-     "seed of the orders that are not sequential"},
+     "seed of all orders except sequential"},
     {"limit", TUNE_INT64, &my.limit, "-1", "[-1,inf)", "entities",
      "most entities to list; -1: all"},
     {"grouping", TUNE_STRING, &my.grouping, "", "", "", "dimensions to group by, with commas"},
     {"format", TUNE_CHOICE, &my.format, "ids", "ids|csv|json", "",
-     "identifiers alone, or a table with the values"},
+     "only identifiers, or a table with the values"},
     TUNE_OPTION_GROUP(""),
     {0},
 };
@@ -62,7 +62,7 @@ static const char *plural(int count)
     return count == 1 ? "" : "s";
 }
 
-/* The experiments of this distribution, of --store, and of --experiments. */
+/* Read the experiments of this distribution, of --store and of --experiments. */
 static struct tune_catalog read_catalog(void)
 {
     struct tune_catalog c;
@@ -87,8 +87,8 @@ static void template(void)
     tune_catalog_free(&c);
 }
 
-/* The id of --store, else the store named in the space, else ado's name for no store. It is read
- * without HDF5, which this program does not use. */
+/* Find the store's id: that of --store, else the one in the space, else ado's name for no store.
+ * The id is read without HDF5, which this program does not use. */
 static const char *store_id(const struct tune_space *s)
 {
     static char id[64], path[TUNE_PATH_MAX];
@@ -98,7 +98,8 @@ static const char *store_id(const struct tune_space *s)
     cJSON *json = GET(tune_cjson_read(path, 1 << 16));
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, "id");
     if (!cJSON_IsString(item)) {
-        tune_error_set("%s: no \"id\" that is a text; is %s a sample store?", path, my.store);
+        tune_error_set("%s: \"id\" is missing or not a text; is %s a sample store?", path,
+                       my.store);
         tune_program_fail();
     }
     snprintf(id, sizeof id, "%s", item->valuestring);
@@ -109,14 +110,15 @@ static const char *store_id(const struct tune_space *s)
 static void describe(const struct tune_space *s)
 {
     struct tune_catalog c = read_catalog();
-    struct tune_protocol *protocols;
-    MUST(tune_space_bind(s, &c, &protocols));
-    MUST(tune_space_describe(s, protocols, store_id(s), stdout));
-    tune_protocols_free(protocols, s->reference_count);
+    struct tune_binding *bindings;
+    MUST(tune_space_bind(s, &c, &bindings));
+    MUST(tune_space_describe(s, bindings, store_id(s), stdout));
+    tune_bindings_free(bindings, s->reference_count);
     tune_catalog_free(&c);
 }
 
-/* The constraints leave no entity: say how many each excludes of those that the earlier ones left. */
+/* Report that the constraints leave no entity. For each constraint, print how many of the remaining
+ * entities it excludes. */
 static void fail_empty(const struct tune_space *s)
 {
     struct tune_space some = *s;
@@ -127,50 +129,65 @@ static void fail_empty(const struct tune_space *s)
     for (int c = 0; c < s->constraint_count; c++, left = allowed) {
         some.constraint_count = c + 1;
         MUST(tune_space_count_allowed(&some, &allowed, &error));
-        fprintf(out, "%s\"%s\" excludes %.0f of %.0f", c ? ", " : "", tune_expression_text(s->constraints[c]),
-                left - allowed, left);
+        fprintf(out, "%s\"%s\" excludes ", c ? ", " : "", tune_expression_text(s->constraints[c]));
+        if (isnan(allowed) || isnan(left))
+            fputs("an unknown number", out);
+        else
+            fprintf(out, "%s%.0f of %.0f", error > 0 ? "about " : "", left - allowed, left);
     }
     fclose(out);
-    tune_error_set("%s: no entity meets the constraints: %s; loosen one, or add values", my.file, GET(text));
+    tune_error_set("%s: no entity meets the constraints: %s; loosen a constraint, or add values",
+                   my.file, GET(text));
     tune_program_fail();
 }
 
-static void check(const struct tune_space *s)
+static void check_space(const struct tune_space *s)
 {
     double allowed, error;
-    char size[48];
+    char size[48], words[160];
     struct tune_catalog c = read_catalog();
-    struct tune_protocol *protocols;
-    MUST(tune_space_bind(s, &c, &protocols));
-    tune_protocols_free(protocols, s->reference_count);
+    struct tune_binding *bindings;
+    MUST(tune_space_bind(s, &c, &bindings));
+    tune_bindings_free(bindings, s->reference_count);
     tune_catalog_free(&c);
-    MUST(tune_space_count_allowed(s, &allowed, &error)); /* a constraint that cannot be evaluated */
+    MUST(tune_space_count_allowed(s, &allowed, &error)); /* reports a constraint that cannot be evaluated */
     if (s->size && allowed == 0 && error == 0)
         fail_empty(s);
     tune_print_line_of(stdout, my.file);
     printf(": fine: %d dimension%s, ", s->count, plural(s->count));
-    if (s->size)
+    int constraints = s->constraint_count - (s->points_path != NULL);
+    if (s->points_path) {
+        printf("%lld points of ", (long long)s->listed);
+        tune_print_line_of(stdout, s->points_path);
+        if (s->points_repeated)
+            printf(" (left out: %lld repeated points, the first in line %lld)",
+                   (long long)s->points_repeated,
+                   (long long)s->points_repeated_line);
+        fputs(", ", stdout);
+    } else if (s->size) {
         printf("%s%s entit%s, ", s->size == TUNE_INDEX_MAX ? "at least " : "", tune_index_text(s->size, size),
                s->size == 1 ? "y" : "ies");
-    else
+    } else {
         printf("entities that cannot be counted, ");
-    if (s->constraint_count)
-        printf("%d constraint%s, ", s->constraint_count, plural(s->constraint_count));
+    }
+    if (constraints)
+        printf("%d constraint%s that allow%s %s, ", constraints, plural(constraints), constraints == 1 ? "s" : "",
+               s->size ? tune_space_allowed_text(allowed, error, words) : "some");
     printf("%d experiment%s\n", s->reference_count, plural(s->reference_count));
 }
 
 /* ---- list ---- */
 
 /* Write a value with a function of value.h, at any length. Valid until the next call. */
-static const char *spelled(int (*spell)(const struct tune_value *v, char *text, size_t size), const struct tune_value *v)
+static const char *value_to_string(int (*to_string)(const struct tune_value *v, char *text, size_t size), const struct tune_value *v)
 {
     static char *text;
-    static size_t room;
-    size_t size = (size_t)spell(v, text, room) + 1;
-    if (size > room) {
-        room = size * 2;
-        text = GET(realloc(text, room));
-        spell(v, text, room);
+    static size_t capacity;
+    size_t size = (size_t)to_string(v, text, capacity) + 1;
+    if (size > capacity) {
+        capacity = size * 2;
+        text = GET(realloc(text, capacity));
+        to_string(v, text, capacity);
     }
     return text;
 }
@@ -178,8 +195,8 @@ static const char *spelled(int (*spell)(const struct tune_value *v, char *text, 
 static const char *identifier(const struct tune_space *s, const struct tune_value *values)
 {
     static char *text;
-    static size_t room;
-    MUST(tune_entity_spell(s->names, values, s->count, &text, &room));
+    static size_t capacity;
+    MUST(tune_entity_to_string(s->names, values, s->count, &text, &capacity));
     return text;
 }
 
@@ -188,7 +205,7 @@ static void put_csv_row(const struct tune_space *s, const struct tune_value *val
     tune_csv_put(stdout, values ? identifier(s, values) : "identifier");
     for (int i = 0; i < s->count; i++) {
         putchar(',');
-        tune_csv_put(stdout, values ? spelled(tune_value_id, &values[i]) : s->names[i]);
+        tune_csv_put(stdout, values ? value_to_string(tune_value_id, &values[i]) : s->names[i]);
     }
     fputs("\r\n", stdout);
 }
@@ -196,7 +213,7 @@ static void put_csv_row(const struct tune_space *s, const struct tune_value *val
 static void put_json_text(const char *text)
 {
     const struct tune_value v = tune_value_text(text);
-    fputs(spelled(tune_value_json, &v), stdout);
+    fputs(value_to_string(tune_value_json, &v), stdout);
 }
 
 static void put_json_row(const struct tune_space *s, const struct tune_value *values, bool first)
@@ -206,7 +223,7 @@ static void put_json_row(const struct tune_space *s, const struct tune_value *va
     for (int i = 0; i < s->count; i++) {
         fputs(", ", stdout);
         put_json_text(s->names[i]);
-        printf(": %s", spelled(tune_value_json, &values[i]));
+        printf(": %s", value_to_string(tune_value_json, &values[i]));
     }
     putchar('}');
 }
@@ -219,13 +236,13 @@ static struct tune_order *make_order(const struct tune_space *s)
                                    .group_count = MUST(tune_name_split(grouping, names, TUNE_SPACE_DIMENSIONS))};
     MUST(tune_order_mode(my.mode, &o.mode));
     if (s->size && o.limit >= 0 && (tune_index)o.limit > s->size)
-        o.limit = (int64_t)s->size; /* most names */
+        o.limit = (int64_t)s->size; /* maximum number of names */
     struct tune_order *order = GET(tune_order_new(s, &o));
     free(grouping);
     return order;
 }
 
-static void list(const struct tune_space *s)
+static void list_entities(const struct tune_space *s)
 {
     struct tune_order *order = make_order(s);
     const struct tune_value *values;
@@ -262,14 +279,15 @@ int main(int argc, char **argv)
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "describe, list and check spaces of configurations");
     MUST(project_read(&my.tune, &my.store, &my.experiments, NULL));
     if (my.store && !tune_flags_given(&my.tune, "store") && !tune_file_is_folder(my.store))
-        my.store = NULL; /* nothing was measured yet */
+        my.store = NULL; /* there are no results yet */
     if (!strcmp(my.command, "experiments")) {
         experiments();
         return finish();
     }
     if (!*my.file) {
         bool space = strcmp(my.command, "template") != 0;
-        tune_error_usage("%s: which %s? Give its %s", my.command, space ? "space" : "experiment", space ? "file" : "name");
+        tune_error_usage("%s needs one %s: give its %s", my.command, space ? "space" : "experiment",
+                         space ? "file" : "name");
         tune_program_fail();
     }
     if (!strcmp(my.command, "template")) {
@@ -278,9 +296,9 @@ int main(int argc, char **argv)
     }
     struct tune_space *s = GET(tune_space_read(my.file));
     if (!strcmp(my.command, "list"))
-        list(s);
+        list_entities(s);
     else if (!strcmp(my.command, "check"))
-        check(s);
+        check_space(s);
     else
         describe(s);
     tune_space_free(s);

@@ -7,133 +7,129 @@
  *     build/sweep --resume OPERATION --store samples/   goes on where it stopped
  *     build/sweep --describe-experiment build/mine      an experiment file for any program with --describe
  *
- * A measurement is a child process under guard; nothing it does can hurt the store or the next one.
- * What is known from the same machine, build, weights and data is replayed, not measured. Every row
- * is on the disk before the next measurement begins. */
+ * A measurement is a guarded child process, which cannot damage the store or the next measurement.
+ * Known results from the same host class, build, weights and data are replayed, not measured. Every
+ * row is on the disk before the next measurement begins. */
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "sweeps/actuators/from_program.h"
-#include "core/clock.h"
 #include "core/nearest.h"
-#include "core/print.h"
-#include "sweeps/discovery/confused.h"
-#include "sweeps/discovery/keep.h"
+#include "sweeps/discovery/type_conflicts.h"
+#include "sweeps/discovery/store_copies.h"
 #include "project.h"
-#include "sweep/sweep.h"
+#include "sweep/launch.h"
 
-struct sweep_flags my;
-struct sweep sweep;
+static struct sweep_flags my;
 
 static const struct tune_option my_options[] = {
     {"<space>", TUNE_STRING, &my.space, "", "", "",
      "space file: entitySpace and experiments (not with --resume)"},
     {"operation", TUNE_STRING, &my.operation, NULL, "", "",
-     "ado's operation file. Flags override what it says"},
+     "operation file of ado. Flags override its values"},
     {"store", TUNE_STRING, &my.store, "samples", "", "",
      "folder of sample files; it is made if needed"},
     {"experiments", TUNE_STRING, &my.experiments, NULL, "", "",
-     "more folders and files of experiments, with commas"},
+     "further folders and files of experiments, with commas"},
     {"actuator-configuration", TUNE_STRING, &my.configuration, NULL, "", "",
-     "ado's file. data_directory and hf_home are used"},
+     "actuator configuration of ado: data_directory and hf_home are used"},
     TUNE_OPTION_GROUP("what to measure"),
     {"order", TUNE_STRING, &my.order, NULL, "", "",
-     "order: sequential, random, sequential-grouped, random-grouped, weighted, sobol, lhs or "
-     "halving. "
-     "Default: the operation's, else sequential"},
-    {"sampler", TUNE_CHOICE, &my.sampler, NULL, "generator|selector", "",
-     "generator: all entities of the grid; selector: those in the store. Default: the "
-     "operation's, else generator"},
+     "order: sequential, random, sequential-grouped, random-grouped, sobol or halving. "
+     "Default: that of the operation, else sequential"},
     {"grouping", TUNE_STRING, &my.grouping, NULL, "", "",
-     "dimensions of the grouped orders, with commas"},
+     "dimensions to group by in the grouped orders, with commas"},
     {"entities", TUNE_STRING, &my.entities, NULL, "", "",
-     "number of entities to measure, or all. Default: the operation's, else all"},
-    {"filter", TUNE_CHOICE, &my.filter, NULL, "noFilter|measured|unmeasured|partial", "",
-     "take only entities in this state"},
+     "number of entities to measure, or all. Default: that of the operation, else all"},
     {"where", TUNE_STRING, &my.where, NULL, "", "",
-     "measure only where this expression over the inputs is true, as in samples"},
+     "measure only where this expression over the inputs is true"},
     {"entity", TUNE_JOINED(TUNE_STRING), &my.entity, NULL, "", "",
      "measure only these entities: identifiers, with commas or --entity again"},
+    {"points", TUNE_STRING, &my.points, NULL, "", "",
+     "measure only the points of this CSV file, in its order: a heading with the dimensions, a row for "
+     "each point"},
     {"set", TUNE_JOINED(TUNE_STRING), &my.set, NULL, "", "",
      "input=value: give an input this value in place of the space's; with commas or --set again"},
     {"seed", TUNE_INT64, &my.seed, "0", "[0,9007199254740992]", "",
-     "seed of the orders that are not sequential"},
+     "seed of all orders except sequential"},
     {"minimize", TUNE_STRING, &my.minimize, NULL, "", "",
      "halving, --stop-when: property whose low values are better"},
     {"maximize", TUNE_STRING, &my.maximize, NULL, "", "",
      "halving, --stop-when: property whose high values are better"},
     {"budget", TUNE_STRING, &my.budget, NULL, "", "",
-     "halving: INPUT=LEAST..MOST, an input that makes measurements longer. All entities are measured "
-     "with LEAST, the better half with twice as much, and so on up to MOST"},
-    {"factor", TUNE_DOUBLE, &my.factor, "2", "(1,1000]", "",
-     "halving: one of so many goes on, with so many times the budget"},
+     "halving: INPUT=LEAST..MOST, where higher values of INPUT make measurements longer. All "
+     "entities are measured with LEAST, the better half with twice as much, and so on up to MOST"},
     {"repeat", TUNE_INT, &my.repeat, "1", "[1,1000000]", "times",
-     "measurements of each entity. A row says which one it is"},
+     "measurements of each entity. The column repeat of a row has its number"},
     {"stop-when", TUNE_STRING, &my.stop_when, NULL, "", "",
-     "OPERATION:SHARE, such as before:5%: no more repeats of an entity when it is known, with 95 %, "
-     "whether it is worse than in that operation by more than this share. Or PROPERTY:SHARE: than "
-     "that property of the same results"},
+     "OPERATION:SHARE, such as before:5%: end the repeats of an entity when it is 95 % certain "
+     "whether it is worse than in that operation by more than this share. Or PROPERTY:SHARE: worse "
+     "than that property of the same results"},
     {"remeasure", TUNE_BOOL, &my.remeasure, "false", "", "", "measure known entities again"},
     {"accept", TUNE_STRING, &my.accept, NULL, "", "",
-     "rows to reuse though they differ: any-host, any-build, any-weights, any-data"},
+     "reuse rows although they differ in this: any-host, any-build, any-weights, any-data"},
     {"retries", TUNE_INT, &my.retries, "-1", "[-1,1000]", "",
-     "times to retry a failed measurement, or one that had less than 90 % of its cores. -1: the "
-     "operation's, else 0, but 1 for the latter"},
+     "number of retries of a measurement that failed or had less than 90 % of its cores. -1: that "
+     "of the operation, else 0 after a failure and 1 for too few cores"},
     {"max-failures", TUNE_INT, &my.max_failures, "5", "[0,1000000]", "",
-     "start no more after so many failures in a row with the same exit code and the same first line "
+     "stop after this number of failures in a row with the same exit code and the same first line "
      "of stderr; 0: no such limit"},
     {"until-stable", TUNE_DOUBLE, &my.until_stable, "0", "[0,100]", "%",
-     "end a measurement when its tokens/s are known within this share; 0: never. For experiments "
-     "with this input"},
+     "end a measurement when its tokens/s are known to this percentage; 0: never. Only for "
+     "experiments with the input until_stable"},
     TUNE_OPTION_GROUP("how"),
     {"in-flight", TUNE_INT, &my.in_flight, "0", "[0,1024]", "measurements",
-     "measurements at a time; 0: the operation's batchSize, else 1. Each has cores of its own"},
+     "number of measurements at a time; 0: the batchSize of the operation, else 1. Each has its "
+     "own cores"},
     {"gpus", TUNE_STRING, &my.gpus, NULL, "", "",
-     "GPUs to measure on: indexes, UUIDs or bus ids, with commas. A measurement whose number_gpus is "
-     "1 has one of them for itself. Default: CUDA_VISIBLE_DEVICES, else all of this machine"},
+     "GPUs to measure on: indexes, UUIDs or bus ids, with commas. A measurement with number_gpus 1 "
+     "has one of them for itself. Default: CUDA_VISIBLE_DEVICES, else all GPUs of this machine"},
     {"share-cores", TUNE_BOOL, &my.share_cores, "false", "", "",
-     "let measurements at a time use all cores. They disturb each other"},
+     "let simultaneous measurements use all cores. They disturb each other"},
     {"timeout", TUNE_DOUBLE, &my.timeout, "0", "[0,inf)", "s",
      "time limit of one run of a measurement; 0: none"},
     {"grace", TUNE_DOUBLE, &my.grace, "10", "[0,3600]", "s",
      "time between asking a run to end and killing it"},
     {"time-limit", TUNE_DOUBLE, &my.time_limit, "0", "[0,inf)", "s",
-     "time limit of the operation; 0: none. Measurements that run then are ended and not recorded"},
+     "time limit of the operation; 0: none. Measurements that run at its end are stopped and not "
+     "recorded"},
     {"env", TUNE_STRING, &my.environment, NULL, "", "",
-     "more environment of the measured programs: NAME=value or NAME, with commas. The host class "
-     "has a hash of the values"},
+     "additional environment variables of the measured programs: NAME=value or NAME, with commas. "
+     "The host class contains a hash of the values"},
     {"env-secrets", TUNE_BOOL, &my.env_secrets, "false", "", "",
      "let --env take names with TOKEN, KEY, SECRET or PASSWORD"},
     {"trust-store", TUNE_BOOL, &my.trust_store, "false", "", "",
-     "run launchers and programs that the store records, also if you never gave them on this machine"},
+     "run launchers and programs recorded in the store, even if you never gave them on this "
+     "machine"},
     {"dry-run", TUNE_BOOL, &my.dry_run, "false", "", "",
-     "say what would be done and how long it would take"},
+     "print what would be measured and how long it would take, and measure nothing"},
     {"keep-runs", TUNE_BOOL, &my.keep_runs, "false", "", "",
-     "also keep run folders of valid measurements, in <store>/runs"},
+     "also keep the run folders of valid measurements, in <store>/runs"},
     TUNE_OPTION_GROUP("on a cluster"),
     {"launcher", TUNE_JOINED(TUNE_STRING), &my.launcher, NULL, "", "",
-     "slurm: jobs measure, and this program follows them. Else a command to put before the command "
-     "that measures, such as 'ssh HOST' or 'docker exec NAME': one for each host, with commas or "
-     "--launcher again. All see the store's folder under the same name"},
+     "slurm: jobs of Slurm measure, and this program waits for them. Or a command that starts "
+     "another command on a host, such as 'ssh HOST' or 'docker exec NAME': one for each host, with "
+     "commas or --launcher again. All hosts must have the folder of the store under the same path"},
     {"slurm", TUNE_FOREIGN(TUNE_STRING), &my.slurm, NULL, "", "",
      "options for sbatch, such as \"--partition=gpu --gres=gpu:1 --time=30\""},
     {"points-per-job", TUNE_INT, &my.points_per_job, "1", "[1,1000000]", "measurements",
-     "measurements of one job, one after the other"},
+     "number of measurements of one job, one after the other"},
     {"max-jobs", TUNE_INT, &my.max_jobs, "0", "[0,1000000]", "jobs",
-     "jobs that run at a time; 0: as many as the cluster lets run"},
-    {"points", TUNE_INT, &my.points, "0", "[0,1000000]", "measurements",
-     "with --join: end after so many, and wait for no other sweep; 0: no such limit. Launchers "
-     "give it"},
+     "number of jobs that run at a time; 0: as many as the cluster allows"},
+    TUNE_OPTION_MORE,
+    {"at-most", TUNE_INT, &my.at_most, "0", "[0,1000000]", "measurements",
+     "with --join: end after this number of measurements, and do not wait for other sweeps; 0: no "
+     "such limit. For launchers"},
     {"job", TUNE_STRING, &my.job, NULL, "", "",
-     "with --points: our job in Slurm and its restarts, \"12_3/0\". --launcher slurm gives it"},
+     "with --at-most: the job in Slurm and its number of restarts, \"12_3/0\". For --launcher "
+     "slurm"},
     TUNE_OPTION_GROUP("operations"),
-    {"name", TUNE_STRING, &my.name, NULL, "", "", "name of the operation. Default: made up"},
+    {"name", TUNE_STRING, &my.name, NULL, "", "", "name of the operation. Default: a random name"},
     {"resume", TUNE_STRING, &my.resume, NULL, "", "",
-     "operation of the store to go on with, with its space, order and seed"},
+     "operation of the store to continue, with its space, order and seed"},
     {"join", TUNE_STRING, &my.join, NULL, "", "",
-     "operation to share with other sweeps; it is begun if needed. They may run on any machines "
-     "that share the store's folder"},
+     "operation to share with other sweeps; it is begun if needed. The sweeps can run on all "
+     "machines that share the folder of the store"},
     {"describe-experiment", TUNE_STRING, &my.describe, NULL, "", "",
      "program to print an experiment file for. It must have --describe"},
     TUNE_OPTION_GROUP(""),
@@ -141,95 +137,109 @@ static const struct tune_option my_options[] = {
 };
 static const struct tune_property my_properties[] = {{0}};
 
-int sweep_no_memory(void)
+int no_memory(void)
 {
     return tune_error_cannot("out of memory");
 }
 
-/* ---- set-up ---- */
+/* ---- the operation file ---- */
 
-static int set_order(void)
+static int read_entities(const char *text, int64_t *entities)
 {
-    static char *names;
-    static const char *grouping[MOST_PATHS];
-    struct tune_operation *o = &sweep.operation;
-    if (my.order)
-        TRY(tune_order_mode(my.order, &o->mode));
-    else if (!my.operation)
+    char *end;
+    *entities = -1;
+    if (!strcmp(text, "all"))
+        return 0;
+    errno = 0;
+    *entities = strtoll(text, &end, 10);
+    return errno || *end || *entities < 1 ? tune_error_usage("--entities takes a whole number of "
+                                                             "at least 1, or all") : 0;
+}
+
+/* Read flags about the order, which override the operation file. */
+static int read_order(struct plan *plan)
+{
+    const struct sweep_flags *flags = plan->flags;
+    struct tune_operation *o = &plan->operation;
+    if (!flags->operation || flags->points) {
         o->mode = TUNE_ORDER_SEQUENTIAL;
-    if (my.sampler || !my.operation)
-        o->selector = my.sampler && !strcmp(my.sampler, "selector");
-    if (my.grouping) {
-        names = strdup(my.grouping);
-        TRY(o->group_count = tune_name_split(names, grouping, MOST_PATHS));
-        o->grouping = grouping;
-    }
-    if (!my.operation)
-        o->entities = -1;
-    if (my.entities && strcmp(my.entities, "all")) {
-        char *end;
-        errno = 0;
-        long long n = strtoll(my.entities, &end, 10);
-        if (errno || *end || n < 1)
-            return tune_error_usage("--entities takes a whole number from 1, or all");
-        o->entities = n;
-    } else if (my.entities) {
+        o->selector = false;
         o->entities = -1;
     }
-    return 0;
+    if (flags->order)
+        TRY(tune_order_mode(flags->order, &o->mode));
+    if (flags->grouping) {
+        char *names = tune_pool_text(&plan->memory, flags->grouping, strlen(flags->grouping));
+        TRY(names ? o->group_count = tune_name_split(names, plan->grouping, MOST_PATHS) : no_memory());
+        o->grouping = plan->grouping;
+    }
+    return flags->entities ? read_entities(flags->entities, &o->entities) : 0;
 }
 
-/* Ids in an operation file belong to ado's database; here the command line names files. */
-static void tell_ids(void)
+/* Print ignored ids of an operation file. They belong to ado's database; here, files are given on
+ * the command line. */
+static void print_ignored_ids(const struct plan *plan)
 {
-    const struct tune_operation *o = &sweep.operation;
+    const struct tune_operation *o = &plan->operation;
+    const struct sweep_flags *flags = plan->flags;
     char id[16];
-    int length = snprintf(id, sizeof id, "space-%s", sweep.space->id);
-    if (o->space && (strncmp(o->space, id, (size_t)length) || (o->space[length] && o->space[length] != '-'))) {
-        fprintf(stderr, "sweep: %s names the space ", my.operation);
+    size_t length = (size_t)snprintf(id, sizeof id, "space-%s", plan->space->id);
+    if (o->space && (strncmp(o->space, id, length) || (o->space[length] && o->space[length] != '-'))) {
+        fprintf(stderr, "sweep: %s names the space ", flags->operation);
         tune_print_line_of(stderr, o->space);
-        fprintf(stderr, "; what is measured is %s, %s\n", id, my.space);
+        fprintf(stderr, ", but the space that is measured is %s, %s\n", id, plan->space_file);
     }
-    if (o->configuration && !my.configuration) {
-        fprintf(stderr, "sweep: %s names ", my.operation);
+    if (o->configuration && !flags->configuration) {
+        fprintf(stderr, "sweep: %s names ", flags->operation);
         tune_print_line_of(stderr, o->configuration);
-        fprintf(stderr, ", which is not looked up: --actuator-configuration takes its file\n");
+        fprintf(stderr, ", which is ignored: give its file with --actuator-configuration\n");
     }
 }
 
-static int read_operation(void)
+/* Print probabilities without effect. ado's random_walk ignores them, too. */
+static void print_ignored_probabilities(const struct tune_space *s)
 {
-    struct tune_operation *o = &sweep.operation;
+    for (int k = 0; k < s->count; k++)
+        if (s->dimensions[k].domain.probability == TUNE_NORMAL && s->dimensions[k].domain.type != TUNE_CONTINUOUS)
+            fprintf(stderr, "sweep: %s: probabilityFunction changes nothing here; all values are equally likely\n", s->names[k]);
+}
+
+static int read_operation(struct plan *plan)
+{
+    const struct sweep_flags *flags = plan->flags;
+    struct tune_operation *o = &plan->operation;
     tune_operation_default(o);
-    if (my.operation)
-        TRY(tune_operation_read(o, my.operation));
-    tell_ids();
-    TRY(set_order());
-    if (my.filter)
-        o->filter = (enum tune_filter)tune_filter_find(my.filter);
-    if (my.remeasure)
+    if (flags->operation)
+        TRY(tune_operation_read(o, flags->operation));
+    print_ignored_ids(plan);
+    print_ignored_probabilities(plan->space);
+    TRY(read_order(plan));
+    if (flags->remeasure)
         o->memoize = false;
-    if (my.retries >= 0)
-        o->retries = my.retries;
-    if (my.in_flight > 0)
-        o->in_flight = my.in_flight;
+    if (flags->retries >= 0)
+        o->retries = flags->retries;
+    if (flags->in_flight > 0)
+        o->in_flight = flags->in_flight;
     return 0;
 }
 
-/* Check that its actuator is one of the space's. tune.json may name one that this space does not
- * need. */
-static int read_configuration_file(void)
+/* ---- the actuator configuration ---- */
+
+/* Read the configuration, and check that the space has its actuator. A configuration from tune.json
+ * may be for another actuator. */
+static int read_configuration_file(struct plan *plan)
 {
-    struct tune_actuator_configuration *c = &sweep.configuration;
+    struct tune_actuator_configuration *c = &plan->configuration;
+    const struct sweep_flags *flags = plan->flags;
     bool used = false;
-    TRY(tune_actuator_configuration_read(c, my.configuration));
-    for (int p = 0; p < sweep.space->reference_count; p++)
-        used = used || !strcmp(sweep.protocols[p].experiment->actuator, c->actuator);
-    if (!used && tune_flags_given(&my.tune, "actuator-configuration"))
+    TRY(tune_actuator_configuration_read(c, flags->configuration));
+    for (int p = 0; p < plan->space->reference_count; p++)
+        used = used || !strcmp(plan->bindings[p].experiment->actuator, c->actuator);
+    if (!used && tune_flags_given(&flags->tune, "actuator-configuration"))
         return tune_document_fail(c->document, tune_node_get(c->document->root, "actuatorIdentifier"),
-                                  "no experiment of this space is one of %s", c->actuator);
+                                  "no experiment of this space has the actuator %s", c->actuator);
     for (int i = 0; i < c->inert_count && used; i++)
-        fprintf(stderr, "sweep: %s: %s changes nothing here\n", my.configuration, c->inert[i]);
+        fprintf(stderr, "sweep: %s: %s has no effect here\n", flags->configuration, c->inert[i]);
     if (!used) {
         tune_actuator_configuration_free(c);
         *c = (struct tune_actuator_configuration){0};
@@ -237,179 +247,205 @@ static int read_configuration_file(void)
     return 0;
 }
 
-/* The path from the root on; NULL of NULL. */
-static int whole_path(const char *path, const char **whole)
+/* Make a path absolute. NULL remains NULL. */
+static int whole_path(struct plan *plan, const char *path, const char **whole)
 {
-    char here[TUNE_PATH_MAX] = "", *text = NULL;
+    char here[TUNE_PATH_MAX] = "", text[TUNE_PATH_MAX];
     *whole = path;
     if (!path || path[0] == '/')
         return 0;
     if (!getcwd(here, sizeof here))
-        return tune_error_set("cannot say where %s is: the current folder: %s", path, strerror(errno));
-    if (asprintf(&text, "%s/%s", here, path) < 0)
-        return sweep_no_memory();
-    *whole = text; /* lives as long as the program */
-    return 0;
+        return tune_error_set("cannot find the full path of %s: the current folder cannot be read: "
+                              "%s", path, strerror(errno));
+    TRY(tune_path(text, "%s/%s", here, path));
+    *whole = tune_pool_text(&plan->memory, text, strlen(text));
+    return *whole ? 0 : no_memory();
 }
 
-/* A resumed operation goes on with its own, unless a flag names another. */
-static int read_configuration(bool there)
+/* Read the actuator configuration. A resumed operation keeps its own, unless a flag names
+ * another. */
+static int read_configuration(struct plan *plan, bool there)
 {
-    struct tune_actuator_configuration *c = &sweep.configuration;
-    struct tune_operation_record *r = &sweep.record;
-    if (there && !tune_flags_given(&my.tune, "actuator-configuration")) {
+    struct tune_actuator_configuration *c = &plan->configuration;
+    struct tune_operation_record *r = &plan->record;
+    if (there && !tune_flags_given(&plan->flags->tune, "actuator-configuration")) {
         *c = (struct tune_actuator_configuration){
             .actuator = r->actuator, .data_directory = r->data_directory, .hf_home = r->hf_home};
-    } else if (my.configuration) {
-        TRY(read_configuration_file());
+    } else if (plan->flags->configuration) {
+        TRY(read_configuration_file(plan));
         r->actuator = c->actuator;
-        TRY(whole_path(c->data_directory, &r->data_directory));
-        TRY(whole_path(c->hf_home, &r->hf_home));
+        TRY(whole_path(plan, c->data_directory, &r->data_directory));
+        TRY(whole_path(plan, c->hf_home, &r->hf_home));
     }
-    if (c->hf_home && setenv("HF_HOME", c->hf_home, 1) < 0)
-        return sweep_no_memory();
-    return 0;
+    return c->hf_home && setenv("HF_HOME", c->hf_home, 1) < 0 ? no_memory() : 0;
 }
 
-/* Set the parameter until_stable of every experiment that has it. */
-static int set_until_stable(double percent)
+/* ---- the plan ---- */
+
+/* Set the parameter until_stable of every experiment that has this input. */
+static int set_until_stable(struct plan *plan)
 {
-    const struct tune_value value = tune_value_float(percent);
-    int set = percent > 0 ? tune_protocols_set(sweep.protocols, sweep.protocol_count, "until_stable", &value) : 1;
-    TRY(set);
-    return set > 0 ? 0 : tune_error_usage("--until-stable: no experiment of this space has an input until_stable");
+    const struct tune_value value = tune_value_float(plan->record.until_stable);
+    if (plan->record.until_stable == 0)
+        return 0;
+    int set = tune_bindings_set(plan->bindings, plan->binding_count, "until_stable", &value);
+    return set == 0 ? tune_error_usage("--until-stable: no experiment of this space has the input "
+                                       "until_stable") : set < 0 ? -1 : 0;
 }
 
-static int find_programs(void)
+static int find_programs(struct plan *plan, struct progress *progress)
 {
-    if (!(sweep.programs = calloc((size_t)sweep.protocol_count, sizeof *sweep.programs)))
-        return sweep_no_memory();
-    for (int p = 0; p < sweep.protocol_count; p++) {
-        const struct tune_experiment *e = sweep.protocols[p].experiment;
-        if (!sweep.protocols[p].supported)
+    if (!(plan->provenance->programs = calloc((size_t)plan->binding_count, sizeof *plan->provenance->programs)))
+        return no_memory();
+    for (int p = 0; p < plan->binding_count; p++) {
+        const struct tune_experiment *e = plan->bindings[p].experiment;
+        if (!plan->bindings[p].supported)
             continue;
-        TRY(tune_program_find(e, e->program, sweep.programs[p].path));
-        TRY(sweep_build(p));
+        TRY(tune_program_find(e, e->program, plan->provenance->programs[p].path));
+        TRY(provenance_build(plan, progress, p));
     }
     return 0;
 }
 
-/* ---- main ---- */
-
-static void end_record(const char *status)
+static int bind_space(struct plan *plan, const char *set)
 {
-    snprintf(sweep.record.status, sizeof sweep.record.status, "%s", status);
-    sweep.record.ended_s = tune_clock_date_s();
+    if (!*plan->space_file)
+        return tune_error_usage("a space or an operation is missing: give sweep SPACE.yaml, or "
+                                "--resume OPERATION");
+    if (!(plan->space = tune_space_read(plan->space_file)))
+        return -1;
+    if (plan->space->reference_count == 0)
+        return tune_error_usage("%s: this space names no experiment, so it cannot be measured",
+                                plan->space_file);
+    TRY(tune_catalog_gather(&plan->catalog, plan->flags->store, plan->flags->experiments));
+    TRY(select_inputs(plan, set));
+    TRY(tune_space_bind(plan->space, &plan->catalog, &plan->bindings));
+    plan->binding_count = plan->space->reference_count;
+    return 0;
 }
 
-/* Report the error, end what runs, and mark the operation as failed. */
-static void give_up(void)
+static int read_inputs(struct plan *plan, struct queue *q, struct launch *launch)
 {
-    struct tune_error why;
-    tune_error_save(&why);
-    sweep_clear_status();
-    sweep_end_slots();
-    end_record("failed");
-    if (my.points == 0)
-        tune_operation_record_write(sweep.store, &sweep.record);
-    tune_error_restore(&why);
-    tune_program_fail();
+    struct tune_operation_record *r = &plan->record;
+    bool there;
+    TRY(record_find(plan, &there));
+    TRY(bind_space(plan, there ? r->set : plan->flags->set));
+    TRY(read_operation(plan));
+    TRY(points_read(plan));
+    TRY(there ? 0 : record_new(plan));
+    TRY(halving_bind(plan, &q->rungs));
+    TRY(read_configuration(plan, there));
+    TRY(find_programs(plan, q->progress));
+    TRY(record_open_store(plan, !plan->flags->dry_run));
+    if (plan->flags->join && !there)
+        TRY(record_find_late(plan, &there));
+    if (there && (strncmp(r->space, "space-", 6) || strcmp(r->space + 6, plan->space->id)))
+        return tune_error_usage("operation %s measures %s, but the space in %s is another one "
+                                "(space-%s)", r->id, r->space, plan->space_file,
+                                plan->space->id);
+    TRY(trust_programs(plan));
+    TRY(there ? record_check(plan) : 0);
+    TRY(launch_choose(launch, plan));
+    return set_until_stable(plan);
 }
 
-static int record_space(void)
+static void print_conflict(void *context, const char *sentence)
+{
+    (void)context;
+    fprintf(stderr, "sweep: %s\n", sentence);
+}
+
+static int read_results(struct plan *plan)
+{
+    const struct tune_operation_record *r = &plan->record;
+    if (!(plan->cache = tune_result_cache_read(plan->store, plan->bindings, plan->binding_count, r->id)))
+        return -1;
+    tune_result_cache_before(plan->cache, plan->machine.before);
+    if (plan->store)
+        TRY(tune_type_conflicts_find(plan->store, plan->space, plan->bindings, &plan->catalog,
+                               print_conflict, NULL));
+    plan->results = (struct tune_results){plan->store, plan->space, plan->bindings, r->id, r->space, "explicit_grid_sample_generator",
+                                          plan->machine.host.name};
+    return 0;
+}
+
+static int record_space(const struct plan *plan)
 {
     char name[64], *text;
     size_t size;
-    const char *dot = strrchr(my.space, '.');
-    snprintf(name, sizeof name, "%s%s", sweep.record.space, dot && !strcmp(dot, ".json") ? ".json" : ".yaml");
-    TRY(tune_file_read(my.space, TUNE_DOCUMENT_BYTES, &text, &size));
-    int code = tune_store_record(sweep.store, "spaces", name, text, size);
+    const char *dot = strrchr(plan->space_file, '.');
+    snprintf(name, sizeof name, "%s%s", plan->record.space, dot && !strcmp(dot, ".json") ? ".json" : ".yaml");
+    TRY(tune_file_read(plan->space_file, TUNE_DOCUMENT_BYTES, &text, &size));
+    int code = tune_store_record(plan->store, "spaces", name, text, size);
+    free(text);
+    TRY(code);
+    if (!plan->space->points_path)
+        return 0;
+    /* the name that the space's copy in the store uses */
+    snprintf(name, sizeof name, "%s%s.points.csv", plan->record.space, dot && !strcmp(dot, ".json") ? ".json" : ".yaml");
+    TRY(tune_file_read(plan->space->points_path, TUNE_DOCUMENT_BYTES, &text, &size));
+    code = tune_store_record(plan->store, "data", name, text, size);
     free(text);
     return code;
 }
 
-static int read_inputs(void)
+/* Write the record and everything it refers to, before the first measurement. A worker's record
+ * exists already. */
+static int begin_record(const struct plan *plan, struct queue *q)
 {
-    bool there;
-    TRY(project_read(&my.tune, &my.store, &my.experiments, &my.configuration));
-    TRY(sweep_find_record(&there));
-    if (!*my.space)
-        return tune_error_usage("which space? sweep SPACE.yaml, or --resume OPERATION");
-    if (!(sweep.space = tune_space_read(my.space)))
-        return -1;
-    if (sweep.space->reference_count == 0)
-        return tune_error_usage("%s: an entity space without experiments; nothing says how to "
-                                "measure it", my.space);
-    TRY(tune_catalog_gather(&sweep.catalog, my.store, my.experiments));
-    TRY(sweep_set(there ? sweep.record.set : my.set));
-    TRY(tune_space_bind(sweep.space, &sweep.catalog, &sweep.protocols));
-    sweep.protocol_count = sweep.space->reference_count;
-    TRY(read_operation());
-    TRY(there ? 0 : sweep_new_operation());
-    TRY(sweep_halving_bind(&sweep.record));
-    TRY(read_configuration(there));
-    TRY(find_programs());
-    TRY(sweep_open_store(!my.dry_run));
-    if (my.join && !there)
-        TRY(sweep_find_record_late(&there));
-    if (there && (strncmp(sweep.record.space, "space-", 6) ||
-                  strcmp(sweep.record.space + 6, sweep.space->id)))
-        return tune_error_usage("operation %s is of %s, which is not the space in %s (space-%s)",
-                                sweep.record.id, sweep.record.space, my.space, sweep.space->id);
-    TRY(sweep_trust_programs());
-    TRY(there ? sweep_check_options(&sweep.record) : 0);
-    TRY(sweep_launch_check(&sweep.record));
-    return set_until_stable(sweep.record.until_stable);
-}
-
-static void tell_confused(const char *sentence)
-{
-    fprintf(stderr, "sweep: %s\n", sentence);
-}
-
-static int prepare(void)
-{
-    tune_host_read(&sweep.host);
-    TRY(read_inputs());
-    TRY(sweep_find_gpus());
-    TRY(sweep_make_slots(sweep.operation.in_flight));
-    TRY(sweep_set_environment());
-    if (!(sweep.known = tune_known_read(sweep.store, sweep.protocols, sweep.protocol_count, sweep.record.id)))
-        return -1;
-    tune_known_before(sweep.known, sweep.host_class_before);
-    if (sweep.store)
-        TRY(tune_confused_find(sweep.store, sweep.space, sweep.protocols, &sweep.catalog, tell_confused));
-    sweep.results = (struct tune_results){sweep.store, sweep.space, sweep.protocols, sweep.record.id, sweep.record.space,
-                                          "explicit_grid_sample_generator", sweep.host.name};
-    TRY(sweep_choose(&sweep.record.options));
-    TRY(sweep_enough_begin());
-    TRY(sweep_make_jobs());
-    if (my.dry_run)
+    TRY(tune_results_announce(&plan->results));
+    if (is_worker(plan))
         return 0;
-    TRY(tune_results_announce(&sweep.results));
-    if (my.points > 0)
-        return 0;
-    snprintf(sweep.record.status, sizeof sweep.record.status, "running");
-    sweep.record.ended_s = 0;
-    TRY(record_space());
-    TRY(tune_keep_experiments(sweep.store, sweep.protocols, sweep.space->reference_count));
-    TRY(sweep_mark_programs());
-    TRY(tune_operation_begin(sweep.store, sweep.record.id, &sweep.own));
-    return tune_operation_record_write(sweep.store, &sweep.record);
+    TRY(record_space(plan));
+    TRY(tune_copy_experiments(plan->store, plan->bindings, plan->space->reference_count));
+    TRY(mark_programs(plan));
+    TRY(tune_operation_begin(plan->store, plan->record.id, &q->own));
+    return record_write(plan, q->progress, "running");
 }
 
-/* Remove the claims of a finished operation, and its folder of runs if it is empty, unless other
- * processes still work at it. */
-static int tidy(void)
+static int prepare(struct plan *plan, struct queue *q, struct slots *slots, struct launch *launch)
 {
+    tune_host_read(&plan->machine.host);
+    TRY(read_inputs(plan, q, launch));
+    TRY(gpus_find(plan));
+    TRY(slots_open(slots, plan));
+    TRY(environment_read(plan));
+    TRY(read_results(plan));
+    TRY(select_entities(plan));
+    record_counts(plan, q->progress);
+    TRY(stop_rule_open(plan, &q->stop_rule));
+    TRY(queue_open(q));
+    return plan->flags->dry_run ? 0 : begin_record(plan, q);
+}
+
+/* ---- main ---- */
+
+/* Report the error, end running measurements, and mark the operation as failed. */
+static void give_up(const struct plan *plan, struct slots *slots, struct progress *progress)
+{
+    struct tune_error why;
+    tune_error_save(&why);
+    progress_clear(progress);
+    slots_end(plan, slots);
+    if (!is_worker(plan))
+        record_write(plan, progress, "failed");
+    tune_error_restore(&why);
+    tune_program_fail();
+}
+
+/* Remove the leases of a finished operation, and its folder of runs if it is empty. Keep them while
+ * other processes work on it. */
+static int tidy(const struct plan *plan)
+{
+    const char *store = tune_store_folder(plan->store), *id = plan->record.id;
     char folder[TUNE_PATH_MAX];
-    TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(sweep.store), sweep.record.id));
-    int alive = tune_claim_alive(folder, TUNE_OPERATION_CLAIM);
+    TRY(tune_path(folder, "%s/claims/%s", store, id));
+    int alive = tune_lease_alive(folder, TUNE_OPERATION_LEASE);
     if (alive != 0)
         return alive < 0 ? -1 : 0;
     TRY(tune_file_remove_folder(folder));
-    TRY(sweep_launch_tidy());
-    TRY(tune_path(folder, "%s/runs/%s", tune_store_folder(sweep.store), sweep.record.id));
+    TRY(launch_tidy(plan));
+    TRY(tune_path(folder, "%s/runs/%s", store, id));
     rmdir(folder);
     return 0;
 }
@@ -425,21 +461,41 @@ static int describe(void)
     return tune_program_exit(&none);
 }
 
-/* Measure all, or let a launcher do it. */
-static int operate(void)
+/* Measure all jobs, or let a launcher do it. */
+static int measure(const struct plan *plan, struct queue *q, struct slots *slots,
+                   struct launch *launch)
 {
-    sweep_header();
-    int stopped = sweep_launches() ? sweep_launch() : sweep_operate();
+    progress_header(plan, slots, q->progress, &q->rungs);
+    int stopped = launch->launcher ? launch_follow(launch) : operate(q, slots);
     if (stopped < 0)
-        give_up();
-    if (my.points > 0) /* who launched us keeps the record */
-        return sweep_summary(stopped);
-    end_record(stopped ? "stopped" : "finished");
-    TRY(tune_operation_record_write(sweep.store, &sweep.record));
-    TRY(tune_claim_drop(&sweep.own));
-    if (!stopped && !my.join)
-        TRY(tidy());
-    return sweep_summary(stopped);
+        give_up(plan, slots, q->progress);
+    if (is_worker(plan)) /* the process that launched us writes the record */
+        return progress_summary(plan, q->progress, stopped);
+    TRY(record_write(plan, q->progress, stopped ? "stopped" : "finished"));
+    TRY(tune_lease_release(&q->own));
+    if (!stopped && !plan->flags->join)
+        TRY(tidy(plan));
+    return progress_summary(plan, q->progress, stopped);
+}
+
+static void free_plan(struct plan *plan)
+{
+    const struct machine *m = &plan->machine;
+    void *const lists[] = {m->gpus, m->cpus, m->cores, plan->provenance->programs, plan->only, plan->points, plan->point_list};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        free(lists[i]);
+    for (int i = 0; i < plan->environment_count; i++)
+        free(plan->environment[i]);
+    tune_where_free(plan->where);
+    tune_operation_free(&plan->operation);
+    tune_operation_record_free(&plan->record);
+    tune_actuator_configuration_free(&plan->configuration);
+    tune_result_cache_free(plan->cache);
+    tune_store_free(plan->store);
+    tune_bindings_free(plan->bindings, plan->binding_count);
+    tune_catalog_free(&plan->catalog);
+    tune_space_free(plan->space);
+    tune_pool_free(plan->memory);
 }
 
 int main(int argc, char **argv)
@@ -450,32 +506,28 @@ int main(int argc, char **argv)
     tune_program_start(argc, argv, &my.tune, my_options, my_properties,
                        "Measure the entities of a space, each under its experiments.");
     tune_program_catch_signals(&my.tune);
-    sweep.begin_s = tune_clock_s();
-    sweep.terminal = isatty(STDOUT_FILENO);
     if (my.describe)
         return describe();
-    MUST(sweep_points_check());
-    MUST(prepare());
+    struct provenance_cache provenance = {0};
+    struct plan plan = {.flags = &my, .space_file = my.space, .provenance = &provenance};
+    struct progress progress = {.begin_s = tune_clock_s(), .terminal = isatty(STDOUT_FILENO)};
+    struct queue queue = {.plan = &plan, .progress = &progress};
+    struct launch launch = {.plan = &plan, .queue = &queue, .progress = &progress};
+    struct slots slots = {0};
+    MUST(worker_check(&plan));
+    MUST(project_read(&my.tune, &my.store, &my.experiments, &my.configuration));
+    MUST(prepare(&plan, &queue, &slots, &launch));
     if (my.dry_run)
-        MUST(sweep_dry_run());
-    if (my.dry_run && sweep_launches())
-        MUST(sweep_launch_dry_run());
+        MUST(dry_run(&queue, &slots));
+    if (my.dry_run && launch.launcher)
+        MUST(launch_print_script(&launch));
     if (!my.dry_run)
-        MUST(operate());
-    bool bad = !my.dry_run && my.points == 0 && (sweep.braked || sweep_none_valid());
+        MUST(measure(&plan, &queue, &slots, &launch));
+    bool bad = !my.dry_run && !is_worker(&plan) && (progress.halted || progress_none_valid(&progress));
     struct tune_progress at = {.signal = *my.tune.stop_signal};
-    tune_operation_record_free(&sweep.record);
-    tune_job_free(&sweep.pending);
-    tune_jobs_free(sweep.jobs);
-    sweep_halving_free();
-    sweep_enough_free();
-    tune_where_free(sweep.where);
-    free(sweep.only);
-    tune_known_free(sweep.known);
-    tune_store_free(sweep.store);
-    tune_protocols_free(sweep.protocols, sweep.protocol_count);
-    tune_catalog_free(&sweep.catalog);
-    tune_space_free(sweep.space);
+    slots_free(&slots);
+    queue_free(&queue);
+    free_plan(&plan);
     int code = tune_program_exit(&at);
     return code ? code : bad;
 }

@@ -29,20 +29,18 @@ int tune_adapter_write(struct tune_model *m, const char *folder, const char *bas
  * tune_adapter_file_check refuses it. */
 int tune_adapter_read(struct tune_model *m, const char *folder);
 
-/* tune_adapter_prove - prove that folder holds the model's adapters. Its numbers, read again, must
- * be the model's, rounded, bit for bit. Then the base with merged weights computes batch, one tile
- * of weights at a time. *difference is the distance of the final norm's outputs from those of base
- * and adapter, relative to their norm. -1 with an error: a number differs. The caller judges the
- * difference. */
-int tune_adapter_prove(struct tune_model *m, const char *folder, const struct tune_batch *batch,
-                       double *difference);
+/* tune_adapter_compare - read the folder again and compare it with the model's adapters. The config
+ * must ask for the same modules, ranks and scales. Each number must be the model's, rounded to the
+ * file's dtype, bit for bit. -1 with an error that names the file and what differs. */
+int tune_adapter_compare(struct tune_model *m, const char *folder);
 
 /* tune_get_lora - the model that the options name, frozen, with new adapters or those of a PEFT
  * folder. tune_checkpoint_resume reads that folder's numbers.
  * tune_get_lora_options - the options of the adapters; the caller frees config.
  * tune_get_frozen - the model that the options name, frozen, to generate with. It has the numbers
  * of the adapter, if one is named. It is reserved for `tokens` tokens of `rows` rows at a time.
- * base_dtype TUNE_DTYPES: as the adapter was trained; else as the files are (tune_weights_kept).
+ * base_dtype TUNE_UNKNOWN_DTYPE: as the adapter was trained; else as the files are
+ * (tune_weights_kept).
  * tune_get_frozen_storage - the dtype that tune_get_frozen keeps the matrices in. */
 struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_device *dev,
                                  const struct tune_tokenizer *tok);

@@ -107,7 +107,7 @@ struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_dev
     return NULL;
 }
 
-/* The format in which the adapter's training kept the base; TUNE_DTYPES: its file does not say. */
+/* The format in which the adapter's training kept the base; TUNE_UNKNOWN_DTYPE: its file does not say. */
 static int trained_on(const char *folder, enum tune_dtype *storage)
 {
     static const struct {
@@ -116,7 +116,7 @@ static int trained_on(const char *folder, enum tune_dtype *storage)
     } known[] = {{"float32", TUNE_F32}, {"bfloat16", TUNE_BF16}, {"nf4", TUNE_NF4}};
     struct tune_adapter_file *f = tune_adapter_file_open(folder);
     const char *said = f ? tune_adapter_file_base_dtype(f) : NULL;
-    *storage = TUNE_DTYPES;
+    *storage = TUNE_UNKNOWN_DTYPE;
     for (size_t i = 0; i < sizeof known / sizeof *known && said; i++)
         if (!strcmp(said, known[i].name))
             *storage = known[i].dtype;
@@ -128,10 +128,10 @@ int tune_get_frozen_storage(const struct tune_flags *flags, const char *folder, 
 {
     enum tune_dtype kept;
     *storage = flags->base_dtype;
-    if (*storage == TUNE_DTYPES && flags->adapter)
+    if (*storage == TUNE_UNKNOWN_DTYPE && flags->adapter)
         TRY(trained_on(flags->adapter, storage));
     /* float32 in training may have been a bfloat16 file, whose numbers are the same */
-    if (*storage != TUNE_DTYPES && !(*storage == TUNE_F32 && flags->base_dtype == TUNE_DTYPES))
+    if (*storage != TUNE_UNKNOWN_DTYPE && !(*storage == TUNE_F32 && flags->base_dtype == TUNE_UNKNOWN_DTYPE))
         return 0;
     TRY(tune_weights_kept(folder, &kept));
     *storage = kept;

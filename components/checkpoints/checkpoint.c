@@ -19,7 +19,7 @@
 #include "core/try.h"
 #include "evaluators/evaluator.h"
 #include "loggers/logger.h"
-#include "models/companions.h"
+#include "models/auxiliary_files.h"
 #include "models/lora.h"
 #include "models/weights.h"
 
@@ -35,7 +35,7 @@ struct tune_checkpoint {
     struct tune_checkpoint_options options; /* its strings point to those below */
     char run[TUNE_PATH_MAX], source[TUNE_PATH_MAX], resume[TUNE_PATH_MAX], adapter[TUNE_PATH_MAX];
     char *add_tokens;
-    struct tune_companions *companions;
+    struct tune_auxiliary *auxiliary;
     const char *chat_template; /* the data set's, borrowed; NULL: none */
     const char *eos_token;     /* that the template uses and the model's folder does not name */
     int32_t end_id;            /* of the data set's answers; -1: none */
@@ -46,25 +46,25 @@ struct tune_checkpoint {
     struct work work;
 };
 
-static int put_chat(const struct tune_checkpoint *c, struct tune_companions *files)
+static int put_chat(const struct tune_checkpoint *c, struct tune_auxiliary *files)
 {
-    TRY(tune_companions_chat(files, c->chat_template, c->end_id));
-    return tune_companions_eos_token(files, c->eos_token);
+    TRY(tune_auxiliary_chat(files, c->chat_template, c->end_id));
+    return tune_auxiliary_eos_token(files, c->eos_token);
 }
 
 static int read_source(struct tune_checkpoint *c)
 {
-    if (c->companions)
+    if (c->auxiliary)
         return 0;
-    struct tune_companions *files = tune_companions_read(c->source);
-    int status = files && c->add_tokens ? tune_companions_add_tokens(files, c->add_tokens) : 0;
+    struct tune_auxiliary *files = tune_auxiliary_read(c->source);
+    int status = files && c->add_tokens ? tune_auxiliary_add_tokens(files, c->add_tokens) : 0;
     if (files && status == 0)
         status = put_chat(c, files);
     if (files && status == 0)
-        c->companions = files;
+        c->auxiliary = files;
     else
-        tune_companions_free(files);
-    return c->companions ? 0 : -1;
+        tune_auxiliary_free(files);
+    return c->auxiliary ? 0 : -1;
 }
 
 /* Find problems that would prevent a save before the run starts: an unreadable file, a path that is
@@ -104,33 +104,35 @@ void tune_checkpoint_free(struct tune_checkpoint *c)
         return;
     if (c->options.failure)
         c->options.failure->save = NULL;
-    tune_companions_free(c->companions);
+    tune_auxiliary_free(c->auxiliary);
     free(c->add_tokens);
     free(c);
 }
 
 /* ---- the model ---- */
 
-/* Write the model. source: the model folder, which an adapter's config names as its base. */
-static int write_model(struct tune_model *m, const char *folder, const char *source, const struct tune_companions *companions,
+/* Write the model. source: the model folder, which an adapter's config names as its base. What an
+ * adapter's files hold is read again and compared. */
+static int write_model(struct tune_model *m, const char *folder, const char *source, const struct tune_auxiliary *auxiliary,
                        enum tune_dtype save_dtype)
 {
     struct tune_weights_source weights = tune_model_source(m);
     if (tune_model_lora(m)) {
-        TRY(tune_companions_write_tokenizer(companions, folder));
-        return tune_adapter_write(m, folder, source, save_dtype == TUNE_DTYPES ? TUNE_F32 : save_dtype);
+        TRY(tune_auxiliary_write_tokenizer(auxiliary, folder));
+        TRY(tune_adapter_write(m, folder, source, save_dtype == TUNE_AS_READ ? TUNE_F32 : save_dtype));
+        return tune_adapter_compare(m, folder);
     }
-    TRY(tune_companions_write(companions, folder, save_dtype));
+    TRY(tune_auxiliary_write(auxiliary, folder, save_dtype));
     return tune_weights_write(folder, tune_model_parameters(m), save_dtype, 0, &weights);
 }
 
 int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source, enum tune_dtype save_dtype)
 {
-    struct tune_companions *companions = tune_companions_read(source);
-    int status = companions ? tune_file_make_folder(folder) : -1;
+    struct tune_auxiliary *auxiliary = tune_auxiliary_read(source);
+    int status = auxiliary ? tune_file_make_folder(folder) : -1;
     if (status == 0)
-        status = write_model(m, folder, source, companions, save_dtype);
-    tune_companions_free(companions);
+        status = write_model(m, folder, source, auxiliary, save_dtype);
+    tune_auxiliary_free(auxiliary);
     return status;
 }
 
@@ -229,28 +231,11 @@ static bool narrower(struct tune_model *m, enum tune_dtype save_dtype)
     if (tune_model_averages_kind(m))
         return true;
     if (tune_model_lora(m))
-        return save_dtype != TUNE_DTYPES && save_dtype != TUNE_F32;
+        return save_dtype != TUNE_AS_READ && save_dtype != TUNE_F32;
     for (int i = 0; i < p->count; i++)
-        if ((save_dtype == TUNE_DTYPES ? p->at[i].read_dtype : save_dtype) != TUNE_F32)
+        if ((save_dtype == TUNE_AS_READ ? p->at[i].read_dtype : save_dtype) != TUNE_F32)
             return true;
     return false;
-}
-
-/* Verify the adapter in folder: it equals the model's, and merged it computes the same on a fixed
- * random row of ids. */
-static int prove(struct tune_checkpoint *c, struct tune_model *m, const char *folder, int64_t step)
-{
-    int32_t ids[TUNE_LORA_PROOF], labels[TUNE_LORA_PROOF];
-    int most = tune_model_max_length(m), T = most < TUNE_LORA_PROOF ? most : TUNE_LORA_PROOF;
-    double difference;
-    for (int i = 0; i < T; i++) {
-        ids[i] = (int32_t)(tune_random_u64(0, 0, (uint64_t)i) % (uint64_t)tune_model_vocabulary(m));
-        labels[i] = TUNE_NO_LABEL;
-    }
-    struct tune_batch batch = {.B = 1, .T = T, .ids = ids, .labels = labels, .lengths = (int32_t[]){T}, .tokens = T};
-    if (tune_adapter_prove(m, folder, &batch, &difference) < 0)
-        return tune_error_prefix("checkpoint-%" PRId64 " cannot be proved: ", step);
-    return c->options.log ? tune_logger_proof(c->options.log, step, difference) : 0;
 }
 
 /* A folder with an adapter has no config.json. Save it in state/ for comparisons when resuming. */
@@ -258,21 +243,14 @@ static int write_base_config(struct tune_checkpoint *c, const char *folder)
 {
     char state[TUNE_PATH_MAX];
     TRY(tune_path(state, "%s/state", folder));
-    return tune_companions_write_config(c->companions, state);
-}
-
-/* Write the model that a user loads. */
-static int write_and_prove(struct tune_checkpoint *c, const char *folder, struct tune_model *m, int64_t step)
-{
-    TRY(write_model(m, folder, c->source, c->companions, c->options.save_dtype));
-    return tune_model_lora(m) ? prove(c, m, folder, step) : 0;
+    return tune_auxiliary_write_config(c->auxiliary, state);
 }
 
 static int write_all(struct tune_checkpoint *c, const char *folder, struct tune_model *m, struct tune_optimizer *opt,
                      const struct tune_progress *at)
 {
     TRY(tune_model_exchange(m)); /* the averages are saved, the weights go to state/ */
-    int status = write_and_prove(c, folder, m, at->step);
+    int status = write_model(m, folder, c->source, c->auxiliary, c->options.save_dtype);
     TRY(tune_model_exchange(m));
     TRY(status);
     c->weights = true;
@@ -461,7 +439,7 @@ static int same_source(struct tune_checkpoint *c, const struct tune_model *m)
     char what[64], state[TUNE_PATH_MAX];
     const char *differs;
     TRY(tune_path(state, "%s/state", c->resume));
-    if (tune_companions_compare(c->companions, c->resume, tune_model_lora(m) ? state : c->resume, &differs) < 0)
+    if (tune_auxiliary_compare(c->auxiliary, c->resume, tune_model_lora(m) ? state : c->resume, &differs) < 0)
         return broken(c);
     if (!differs)
         return 0;
@@ -642,8 +620,8 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
     c->chat_template = tune_dataset_chat_template(tune_loader_dataset(load));
     c->eos_token = tune_dataset_eos_token(tune_loader_dataset(load));
     c->end_id = tune_dataset_end_id(tune_loader_dataset(load));
-    if (c->companions)
-        TRY(put_chat(c, c->companions));
+    if (c->auxiliary)
+        TRY(put_chat(c, c->auxiliary));
     c->work = (struct work){m, opt, load, at};
     if (c->options.failure) {
         c->options.failure->save = rescue;

@@ -15,7 +15,7 @@
 #include "core/try.h"
 #include "files/file.h"
 #include "loggers/logger.h"
-#include "models/companions.h"
+#include "models/auxiliary_files.h"
 #include "models/lora.h"
 
 /* bytes: a tensor's entry in a header; the small files of a checkpoint */
@@ -54,17 +54,17 @@ int64_t tune_disk_checkpoint_bytes(struct tune_model *m, struct tune_optimizer *
                                    const char *source)
 {
     const struct tune_parameters *p = tune_model_parameters(m);
-    int64_t bytes = FILES + tune_companions_bytes(source);
+    int64_t bytes = FILES + tune_auxiliary_bytes(source);
     bool adapters = tune_model_lora(m) != NULL;
     for (int i = 0; i < p->count; i++) {
         const struct tune_parameter *at = &p->at[i];
         if (adapters && !at->trainable)
             continue;
-        enum tune_dtype as = save_dtype != TUNE_DTYPES ? save_dtype : adapters ? TUNE_F32 : at->read_dtype;
+        enum tune_dtype as = save_dtype != TUNE_AS_READ ? save_dtype : adapters ? TUNE_F32 : at->read_dtype;
         bytes += at->count * tune_dtype_bits(as) / 8 + ENTRY;
         if (wide)
             bytes += at->count * 4 + ENTRY;
-        for (int k = TUNE_MOMENT_1; k < TUNE_VALUES; k++)
+        for (int k = TUNE_MOMENT_1; k < TUNE_TENSOR_KINDS; k++)
             if (tune_model_has(m, at, k) && (opt || k >= TUNE_EXTRA))
                 bytes += at->count * 4 + ENTRY;
     }

@@ -11,7 +11,7 @@ struct tune_logger;
 struct tune_checkpoint_options {
     const char *run_folder;     /* where checkpoints go */
     const char *source;         /* the model folder; its config and tokenizer files are saved too */
-    enum tune_dtype save_dtype; /* of the saved weights: F32, BF16, F16; TUNE_DTYPES: as they were
+    enum tune_dtype save_dtype; /* of the saved weights: F32, BF16, F16; TUNE_AS_READ: as they were
                                    read */
     int keep_last;              /* keep that many newest ones, and those the links point at; 0: all
                                    */

@@ -179,7 +179,7 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
 struct tensor_list {
     struct tune_model *m;
     const char *prefix;
-    int which; /* enum tune_values; with adapters only trainable weights */
+    int which; /* enum tune_tensor_kind; with adapters only trainable weights */
 };
 
 /* True if the i-th parameter is in this list. */
@@ -254,7 +254,7 @@ static int moments_of(struct tensor_list lists[2], struct tune_model *m)
     static const char *const prefixes[] = {"m.", "v."};
     int n = 0;
     for (int i = 0; i < 2; i++)
-        if (tune_model_kept(m, TUNE_MOMENT_1 + i).shape[0] > 0)
+        if (tune_model_state(m, TUNE_MOMENT_1 + i).shape[0] > 0)
             lists[n++] = (struct tensor_list){m, prefixes[i], TUNE_MOMENT_1 + i};
     return n;
 }

@@ -20,17 +20,17 @@ void *tune_zeroed(size_t count, size_t size, const char *format, ...)
     return memory;
 }
 
-int tune_array_reserve(void *array, size_t *room, size_t need, size_t size, const char *what)
+int tune_array_reserve(void *array, size_t *capacity, size_t need, size_t size, const char *what)
 {
     void *old, *grown;
     size_t more = need + need / 2 + 64;
-    if (need <= *room)
+    if (need <= *capacity)
         return 0;
     memcpy(&old, array, sizeof old); /* any type of pointer */
     if (!(grown = reallocarray(old, more, size)))
         return tune_error_no_memory("%s (%zu times %zu bytes)", what, more, size);
     memcpy(array, &grown, sizeof grown);
-    *room = more;
+    *capacity = more;
     return 0;
 }
 

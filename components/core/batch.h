@@ -2,7 +2,6 @@
 #ifndef TUNE_CORE_BATCH_H
 #define TUNE_CORE_BATCH_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Label of a position that is not trained (PyTorch's ignore_index). */
@@ -36,8 +35,14 @@ struct tune_batch {
      * tune_batch_start */
     const int32_t *starts;
     int64_t row_count;       /* rows of the data set in the batch; 0: B */
-    /* true: rows 2i and 2i + 1 are the chosen and the rejected answer of one row of the data set */
-    bool pairs;
+    /* A row of the data set may have labelled sequences, such as two answers to a prompt. Those of
+     * one row follow each other in the batch. */
+    int sequences;          /* of each row of the data set; 0: one, without a label */
+    const double *label_of; /* [B]; NULL: no labels. 1: an answer that people want; 0: one that they
+                               reject. A data set of your own may have others, such as scores */
+    /* [B]; ids before the answer; NULL: those before the first label. A row whose first id is of
+     * the answer has 0. Labels do not tell it: nothing predicts a first id. */
+    const int32_t *prompts;
 };
 
 #ifdef __cplusplus
@@ -48,9 +53,14 @@ extern "C" {
  * lengths [B]: number of ids of each row. ids: all rows, one after the other. prompts [B]: number
  * of ids at each row's start that are not trained; NULL: all are trained. Everything is copied.
  * NULL with an error: no rows, an empty row, or no memory.
+ * tune_batch_mismatched - make a batch of another one's prompts with wrong answers. Row b gets the
+ * answer of row b - 1, and row 0 that of the last row. An answer is what is trained, up to the
+ * row's end. Rows are cut to `most` ids, and T is rounded up to a multiple of `multiple` (0: not),
+ * at most to `most`. The other batch is not packed.
  * tune_batch_free - free it; NULL is fine. */
 struct tune_batch *tune_batch_new(int B, const int32_t *lengths, const int32_t *ids,
                                   const int32_t *prompts);
+struct tune_batch *tune_batch_mismatched(const struct tune_batch *batch, int most, int multiple);
 void tune_batch_free(struct tune_batch *batch);
 
 /* These are about position t of row b, packed or not.

@@ -7,7 +7,7 @@
 
 static _Thread_local struct tune_error last;
 
-static void set(enum tune_error_kind kind, const char *before, const char *format, va_list args)
+static void set_last(enum tune_error_kind kind, const char *before, const char *format, va_list args)
 {
     /* a separate buffer, because the arguments may point into the old text */
     char text[sizeof last.text];
@@ -23,7 +23,7 @@ static void set(enum tune_error_kind kind, const char *before, const char *forma
 #define SET(kind, before)                         \
     va_list args;                                 \
     va_start(args, format);                       \
-    set(kind, before, format, args);              \
+    set_last(kind, before, format, args);         \
     va_end(args);                                 \
     return -1
 

@@ -15,11 +15,11 @@
 
 enum token {
     END, VALUE, NAME, /* operands, with a value */
-    OR, AND, NOT, IN, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, COMMA,
+    OR, AND, NOT, IN, IF, ELSE, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, COMMA,
     OPERATOR, /* a function: this + its number */
 };
 
-static const char *const functions[TUNE_CALLS] = {"abs", "len", "max", "min", "round"};
+static const char *const functions[TUNE_CALLS] = {"abs", "len", "log", "max", "min", "round", "sqrt"};
 
 struct parser {
     struct tune_expression_parser core; /* must be the first member: core/operators.h passes
@@ -28,7 +28,7 @@ struct parser {
     const char *const *names;
     int count;
     const char *at;          /* text after the token */
-    char *pool;              /* next next free byte byte */
+    char *pool;              /* next free byte */
     enum token token;
     const char *begin;       /* start of the token */
     enum tune_operator which;
@@ -143,7 +143,7 @@ static int word(struct parser *p)
         struct tune_value value;
     } words[] = {
         {"or", OR, {TUNE_VALUE_NONE, {0}}}, {"and", AND, {TUNE_VALUE_NONE, {0}}}, {"not", NOT, {TUNE_VALUE_NONE, {0}}},
-        {"in", IN, {TUNE_VALUE_NONE, {0}}}, {"None", VALUE, {TUNE_VALUE_NONE, {0}}}, {"null", VALUE, {TUNE_VALUE_NONE, {0}}},
+        {"in", IN, {TUNE_VALUE_NONE, {0}}}, {"if", IF, {TUNE_VALUE_NONE, {0}}}, {"else", ELSE, {TUNE_VALUE_NONE, {0}}}, {"None", VALUE, {TUNE_VALUE_NONE, {0}}}, {"null", VALUE, {TUNE_VALUE_NONE, {0}}},
         {"True", VALUE, {TUNE_VALUE_BOOL, {true}}}, {"true", VALUE, {TUNE_VALUE_BOOL, {true}}},
         {"False", VALUE, {TUNE_VALUE_BOOL, {false}}}, {"false", VALUE, {TUNE_VALUE_BOOL, {false}}},
     };
@@ -226,6 +226,49 @@ static int expect(struct parser *p, enum token token, const char *wanted)
     return p->token == token ? advance(p) : unexpected(p, wanted);
 }
 
+static void reverse(struct tune_step *steps, int count)
+{
+    for (int i = 0; i < count / 2; i++) {
+        struct tune_step step = steps[i];
+        steps[i] = steps[count - 1 - i];
+        steps[count - 1 - i] = step;
+    }
+}
+
+/* Move the steps from `middle` on before those from `begin` on. */
+static void swap(struct tune_expression *e, int begin, int middle)
+{
+    for (int i = begin; i < e->count; i++)
+        if (tune_step_jumps(e->steps[i].kind))
+            e->steps[i].n += i < middle ? e->count - middle : begin - middle;
+    reverse(e->steps + begin, middle - begin);
+    reverse(e->steps + middle, e->count - middle);
+    reverse(e->steps + begin, e->count - begin);
+}
+
+/* Parse a, or a if c else b: the steps of c, IF, a, JUMP, b. */
+static int whole_value(struct parser *p)
+{
+    struct tune_expression *e = p->e;
+    int begin = e->count, middle, otherwise;
+    TRY(binary(p, TUNE_LEVEL_OR));
+    if (p->token != IF)
+        return 0;
+    TRY(advance(p));
+    middle = e->count;
+    TRY(binary(p, TUNE_LEVEL_OR));
+    TRY(expect(p, ELSE, "an operator or \"else\""));
+    otherwise = begin + e->count - middle; /* where IF is going to be */
+    TRY(emit(p, TUNE_STEP_IF, 0, 0, tune_value_none()));
+    swap(e, begin, middle);
+    TRY(emit(p, TUNE_STEP_JUMP, 0, 0, tune_value_none()));
+    e->steps[otherwise].n = e->count;
+    int jump = e->count - 1;
+    TRY(whole_value(p));
+    e->steps[jump].n = e->count;
+    return 0;
+}
+
 /* Parse values between commas up to `close`; a last comma is allowed. *n: their number. */
 static int values(struct parser *p, enum token close, const char *wanted, int *n)
 {
@@ -233,7 +276,7 @@ static int values(struct parser *p, enum token close, const char *wanted, int *n
     TRY(count_part(p));
     TRY(advance(p));
     while (p->token != close) {
-        TRY(binary(p, TUNE_LEVEL_OR));
+        TRY(whole_value(p));
         ++*n;
         if (p->token != COMMA)
             break;
@@ -264,9 +307,11 @@ static int call(struct parser *p, const char *name, const char *at)
 {
     int f = tune_name_find(functions, TUNE_CALLS, name), n;
     if (f < 0)
-        return fail_at(p, at, "unknown function \"%.60s\"; there are abs, len, max, min and round", name);
+        return fail_at(p, at, "unknown function \"%.60s\"; there are abs, len, log, max, min, round and sqrt", name);
     TRY(values(p, CLOSE, "',' or ')'", &n));
-    int most = f == TUNE_CALL_ROUND ? 2 : f == TUNE_CALL_ABS || f == TUNE_CALL_LEN ? 1 : TUNE_EXPRESSION_NODES;
+    int most = f == TUNE_CALL_ROUND || f == TUNE_CALL_LOG         ? 2
+               : f == TUNE_CALL_MAX || f == TUNE_CALL_MIN         ? TUNE_EXPRESSION_NODES
+                                                                  : 1;
     if (n < 1 || n > most)
         return fail_at(p, at, "%s takes %s", name, most == 1 ? "one value" : most == 2 ? "one or two values" : "one value or more");
     return emit(p, TUNE_STEP_CALL, f, n, tune_value_none());
@@ -280,9 +325,9 @@ static int name(struct parser *p)
     TRY(advance(p));
     if (p->token == OPEN && !in_quotes)
         return call(p, value.text, at);
-    int place = tune_name_find(p->names, p->count, value.text);
-    if (place >= 0)
-        return emit(p, TUNE_STEP_NAME, 0, place, value);
+    int index = tune_name_find(p->names, p->count, value.text);
+    if (index >= 0)
+        return emit(p, TUNE_STEP_NAME, 0, index, value);
     const char *nearest = tune_nearest(value.text, p->names, p->count, NULL);
     return fail_at(p, at, "unknown name \"%.60s\"; %s%s%s%s", value.text, nearest ? "the nearest is \"" : "",
                    nearest ? nearest : "", nearest ? "\"; " : "",
@@ -300,7 +345,7 @@ static int primary(struct parser *p)
     case OPEN:
         TRY(count_part(p));
         TRY(advance(p));
-        TRY(binary(p, TUNE_LEVEL_OR));
+        TRY(whole_value(p));
         return expect(p, CLOSE, "an operator or ')'");
     default: return unexpected(p, "a value");
     }
@@ -399,19 +444,19 @@ static int after(struct tune_expression_parser *core, struct tune_operator_row *
 
 struct tune_expression *tune_expression_new(const char *text, const char *const *names, int count, const char *where)
 {
-    size_t length = strlen(text), place = strlen(where);
+    size_t length = strlen(text), extent = strlen(where);
     /* A name needs at most its own length plus a NUL, a text less than with its quotes. */
-    struct tune_expression *e = calloc(1, sizeof *e + length + 1 + place + 1 + 2 * length);
+    struct tune_expression *e = calloc(1, sizeof *e + length + 1 + extent + 1 + 2 * length);
     if (!e) {
         tune_error_cannot("%s: no memory for an expression", where);
         return NULL;
     }
     e->text = memcpy(e->pool, text, length + 1);
-    e->where = memcpy(e->pool + length + 1, where, place + 1);
+    e->where = memcpy(e->pool + length + 1, where, extent + 1);
     struct parser p = {.core = {operator_at, operand, before, after}, .e = e, .names = names,
                        .count = count, .at = e->text,
-                       .pool = e->pool + length + 1 + place + 1};
-    if (advance(&p) == 0 && binary(&p, TUNE_LEVEL_OR) == 0 && expect(&p, END, "an operator") == 0)
+                       .pool = e->pool + length + 1 + extent + 1};
+    if (advance(&p) == 0 && whole_value(&p) == 0 && expect(&p, END, "an operator") == 0)
         return e;
     tune_expression_free(e);
     return NULL;

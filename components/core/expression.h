@@ -4,8 +4,10 @@
  *     batch_size % max(1, number_gpus) == 0 and model_name in ["a", "b"]
  *
  * It has Python's operators with Python's meaning and precedence: or, and, not, in, not in, == != <
- * <= > >= (also chained), + - * / // % **, unary -. It has parentheses, lists, numbers, 'texts',
- * "texts", True, False, None (also true, false, null), and the functions min max abs len round.
+ * <= > >= (also chained), + - * / // % **, unary -, and a if c else b. Values are numbers, 'texts',
+ * "texts", lists, True, False and None. These may also be spelled true, false and null. The
+ * functions are min max abs len round log sqrt. log(x) is the natural logarithm, and log(x, 2) has
+ * base 2.
  * Names of properties stand for their values. A name with other characters than letters, digits and
  * _ is written in back quotes. // and % round down. There are no assignments and no other calls. An
  * expression is compiled once and evaluated without allocation. It has at most
@@ -52,6 +54,18 @@ int tune_expression_value(const struct tune_expression *e, const struct tune_val
 int tune_expression_true(const struct tune_expression *e, const struct tune_value *values);
 bool tune_expression_uses(const struct tune_expression *e, int name);
 const char *tune_expression_text(const struct tune_expression *e);
+
+/* a*x + b compared with 0, in whole numbers. a 0: no x meets it. */
+struct tune_linear {
+    enum tune_operator op;  /* TUNE_EQUAL, or an order */
+    int64_t a, b;
+    bool fixed;             /* a does not depend on the values of other names */
+};
+
+/* tune_expression_linear - find a comparison of this form that holds wherever the expression is
+ * true. x is the name at that position; the others have these values. false: there is none. */
+bool tune_expression_linear(const struct tune_expression *e, int name,
+                            const struct tune_value *values, struct tune_linear *found);
 
 #ifdef __cplusplus
 }

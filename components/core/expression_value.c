@@ -10,8 +10,8 @@
 
 struct run {
     const struct tune_expression *e;
-    const struct tune_value *values;                /* values values of the names */
-    struct tune_value stack[TUNE_EXPRESSION_NODES]; /* [used] stack stack */
+    const struct tune_value *values;                /* of the names */
+    struct tune_value stack[TUNE_EXPRESSION_NODES]; /* [used] */
     int used;
     struct tune_value items[TUNE_EXPRESSION_NODES]; /* items of lists that are made here */
     int items_used;
@@ -215,6 +215,30 @@ static int extreme(const struct run *r, enum tune_function f, const struct tune_
     return 0;
 }
 
+/* log and sqrt, as Python's math has them. base NULL: the natural logarithm. */
+static int root_or_log(const struct run *r, enum tune_function f, const struct tune_value *a, const struct tune_value *base,
+                       struct tune_value *v)
+{
+    char text[64];
+    double x, result;
+    bool root = f == TUNE_CALL_SQRT;
+    for (int k = 0; k < (base ? 2 : 1); k++) {
+        const struct tune_value *one = k ? base : a;
+        if (!tune_value_number(one, &x))
+            return fail(r, "%s takes a number, not %s", root ? "sqrt" : "log", kind(one));
+        tune_value_repr(one, text, sizeof text);
+        if (root ? !(x >= 0) : !(x > 0))
+            return fail(r, "%s takes a number %s, not %s", root ? "sqrt" : "log", root ? "of 0 or more" : "above 0", text);
+        result = root ? sqrt(x) : k ? result / log(x) : log(x);
+        if (k && x == 1)
+            return fail(r, "division by zero: the logarithm has base 1");
+    }
+    if (isnan(result))
+        return fail(r, "the result of log is no number");
+    *v = tune_value_float(result);
+    return 0;
+}
+
 static int characters(const char *text)
 {
     int n = 0;
@@ -235,6 +259,7 @@ static int call(const struct run *r, enum tune_function f, const struct tune_val
     switch (f) {
     case TUNE_CALL_MIN: case TUNE_CALL_MAX: return extreme(r, f, a, n, v);
     case TUNE_CALL_ROUND: return rounded(r, a, n > 1 ? a + 1 : NULL, v);
+    case TUNE_CALL_LOG: case TUNE_CALL_SQRT: return root_or_log(r, f, a, n > 1 ? a + 1 : NULL, v);
     case TUNE_CALL_LEN:
         if (a->type != TUNE_VALUE_TEXT && a->type != TUNE_VALUE_LIST)
             return fail(r, "len takes a text or a list, not %s", kind(a));
@@ -306,6 +331,11 @@ static int step(struct run *r, int *at)
         r->used--;
         *below = s->kind == TUNE_STEP_CHAIN && holds ? *top : tune_value_bool(holds);
         *at = s->kind == TUNE_STEP_CHAIN && !holds ? s->n : *at;
+        return 0;
+    case TUNE_STEP_JUMP: *at = s->n; return 0;
+    case TUNE_STEP_IF:
+        r->used--;
+        *at = truth(top) ? *at : s->n;
         return 0;
     default: /* or, and */
         if (truth(top) == (s->kind == TUNE_STEP_OR))

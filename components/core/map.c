@@ -7,19 +7,19 @@
 static struct tune_map_entry *find(const struct tune_map *m, const uint64_t key[2])
 {
     uint64_t hash = (key[0] ^ (key[1] << 32 | key[1] >> 32)) * 0x9e3779b97f4a7c15u;
-    size_t i = (hash >> 32) & (m->room - 1);
+    size_t i = (hash >> 32) & (m->capacity - 1);
     while (m->at[i].value && (m->at[i].key[0] != key[0] || m->at[i].key[1] != key[1]))
-        i = (i + 1) & (m->room - 1);
+        i = (i + 1) & (m->capacity - 1);
     return &m->at[i];
 }
 
 int64_t *tune_map_add(struct tune_map *m, const uint64_t key[2])
 {
-    if (m->count * 2 >= m->room) {
-        struct tune_map larger = {.count = m->count, .room = m->room ? m->room * 2 : 256};
-        if (!(larger.at = calloc(larger.room, sizeof *larger.at)))
+    if (m->count * 2 >= m->capacity) {
+        struct tune_map larger = {.count = m->count, .capacity = m->capacity ? m->capacity * 2 : 256};
+        if (!(larger.at = calloc(larger.capacity, sizeof *larger.at)))
             return NULL;
-        for (size_t i = 0; i < m->room; i++)
+        for (size_t i = 0; i < m->capacity; i++)
             if (m->at[i].value)
                 *find(&larger, m->at[i].key) = m->at[i];
         free(m->at);
@@ -35,7 +35,7 @@ int64_t *tune_map_add(struct tune_map *m, const uint64_t key[2])
 
 int64_t tune_map_get(const struct tune_map *m, const uint64_t key[2])
 {
-    return m->room ? find(m, key)->value : 0;
+    return m->capacity ? find(m, key)->value : 0;
 }
 
 void tune_map_free(struct tune_map *m)

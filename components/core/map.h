@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 struct tune_map {
-    struct tune_map_entry { uint64_t key[2]; int64_t value; } *at; /* [room] value 0: free */
-    size_t count, room;                                            /* room: a power of two */
+    struct tune_map_entry { uint64_t key[2]; int64_t value; } *at; /* [capacity] value 0: free */
+    size_t count, capacity;                                        /* capacity: a power of two */
 };
 
 /* tune_map_add - the value of key, which is 0 if the key is new: the caller must then set another

@@ -82,11 +82,11 @@ size_t tune_number_length(const char *text, size_t size, bool point_alone, bool 
 
 int tune_expression_parse(struct tune_expression_parser *p, enum tune_level least, void **value)
 {
-    struct tune_operator_row row = {.place = -1, .mark = -1};
+    struct tune_operator_row row = {.index = -1, .mark = -1};
     enum tune_level level, before = 0;
     TRY(p->operand(p, least, &row.left));
     while ((level = tune_operator_level(row.op = p->operator_at(p))) > 0 && level >= least) {
-        row.place = level == before ? row.place + 1 : 0;
+        row.index = level == before ? row.index + 1 : 0;
         before = level;
         TRY(p->before(p, &row));
         TRY(tune_expression_parse(p, level + 1, &row.right));

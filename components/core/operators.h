@@ -51,7 +51,7 @@ size_t tune_number_length(const char *text, size_t size, bool point_alone, bool 
 /* A row of operators of one level, as in a < b <= c. */
 struct tune_operator_row {
     enum tune_operator op;  /* the current operator */
-    int place;              /* its index in the row, from 0 */
+    int index;              /* its index in the row, from 0 */
     bool last;              /* in `after`: no operator of this level follows */
     void *left, *right;     /* operands; `after` sets left to the result */
     int mark;               /* for use by `before` and `after`; -1 until one of them sets it */

@@ -17,10 +17,10 @@ void *tune_pool_take(struct tune_pool **pool, size_t size)
     size_t rounded = size < limit ? (size + align - 1) / align * align : limit;
     struct tune_pool *p = *pool;
     if (!p || p->size - p->used < rounded) {
-        size_t room = rounded < LEAST ? LEAST : rounded;
-        if (rounded == limit || !(p = calloc(1, sizeof *p + room)))
+        size_t capacity = rounded < LEAST ? LEAST : rounded;
+        if (rounded == limit || !(p = calloc(1, sizeof *p + capacity)))
             return NULL;
-        p->size = room;
+        p->size = capacity;
         p->before = *pool;
         *pool = p;
     }

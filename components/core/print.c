@@ -5,8 +5,15 @@
 
 static void append(char *text, size_t size, const char *format, va_list args)
 {
+    static const char dots[] = "...";
     size_t used = strlen(text);
-    vsnprintf(text + used, size - used, format, args);
+    int added = vsnprintf(text + used, size - used, format, args);
+    if (added < 0 || used + (size_t)added < size || size < sizeof dots)
+        return;
+    char *end = text + size - sizeof dots;
+    while (end > text && (*end & 0xC0) == 0x80)
+        end--; /* not within a character of UTF-8 */
+    memcpy(end, dots, sizeof dots);
 }
 
 void tune_append(char *text, size_t size, const char *format, ...)

@@ -9,7 +9,8 @@
 #include "core/decimal.h"
 #include "core/error.h"
 
-/* tune_append - add to the string in text, a buffer of size bytes. The result is cut to fit.
+/* tune_append - add to the string in text, a buffer of size bytes. A result that does not
+ * fit is cut, and ends in "...".
  * tune_append_item - the same, with ", " between items. */
 void tune_append(char *text, size_t size, const char *format, ...) TUNE_PRINTF(3, 4);
 void tune_append_item(char *text, size_t size, const char *format, ...) TUNE_PRINTF(3, 4);

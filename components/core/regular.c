@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "core/try.h"
 
-enum { LONGEST = 1 << 16, DEEPEST = 200, STEPS = 1000000, DEEP = 10000, BYTES = 256 };
+enum { LONGEST = 1 << 16, DEEPEST = 200, STEPS = 1000000, DEEP = 10000, BYTES = 256, SEARCH_STEPS = 200000000 };
 
 enum kind {
     EMPTY,
@@ -24,6 +24,7 @@ enum kind {
     BEGIN, END, /* of the text, or with lines true of a line */
     LAST,       /* the end of the text, strictly */
     WORD,       /* between a word and what is none */
+    MARK,       /* a group begins or ends here: place number `least` of the match's */
 };
 
 struct node {
@@ -37,7 +38,7 @@ struct node {
 struct parser {
     const char *all, *at;
     struct node *node;
-    int count, room, depth;
+    int count, capacity, depth, groups;
     bool any_case, lines, dot_all;
 };
 
@@ -47,26 +48,26 @@ static int refuse(const struct parser *p, const char *why)
 }
 
 /* Add a node. Returns its number, or -1. */
-static int add(struct parser *p, struct node n)
+static int add_node(struct parser *p, struct node n)
 {
-    size_t room = (size_t)p->room;
-    if (p->count == p->room) {
-        struct node *more = realloc(p->node, sizeof *more * (room = room ? 2 * room : 32));
+    size_t capacity = (size_t)p->capacity;
+    if (p->count == p->capacity) {
+        struct node *more = realloc(p->node, sizeof *more * (capacity = capacity ? 2 * capacity : 32));
         if (!more)
             return tune_error_no_memory("a regular expression");
         p->node = more;
-        p->room = (int)room;
+        p->capacity = (int)capacity;
     }
     p->node[p->count] = n;
     return p->count++;
 }
 
-static void put(unsigned char *set, int c)
+static void add_character(unsigned char *set, int c)
 {
     set[c / 8] |= (unsigned char)(1 << c % 8);
 }
 
-static bool in(const unsigned char *set, int c)
+static bool has_character(const unsigned char *set, int c)
 {
     return set[c / 8] >> c % 8 & 1;
 }
@@ -85,7 +86,7 @@ static bool put_class(unsigned char *set, char letter)
     for (int c = 0; c < BYTES; c++) {
         bool is = kind == 'd' ? c >= '0' && c <= '9' : kind == 'w' ? is_word(c) : c == ' ' || (c >= '\t' && c <= '\r') || (c >= 28 && c <= 31);
         if (is == (letter == kind))
-            put(set, c);
+            add_character(set, c);
     }
     return true;
 }
@@ -113,9 +114,9 @@ static int escaped(struct parser *p)
 static void both_cases(unsigned char *set)
 {
     for (int c = 'a'; c <= 'z'; c++)
-        if (in(set, c) || in(set, c - 32)) {
-            put(set, c);
-            put(set, c - 32);
+        if (has_character(set, c) || has_character(set, c - 32)) {
+            add_character(set, c);
+            add_character(set, c - 32);
         }
 }
 
@@ -126,13 +127,13 @@ static int set_of(struct parser *p, struct node n, bool not)
     for (int i = 0; i < BYTES / 8 && not; i++)
         n.set[i] = (unsigned char)~n.set[i];
     n.kind = SET;
-    return add(p, n);
+    return add_node(p, n);
 }
 
 static int one_of(struct parser *p, int c)
 {
     struct node n = {0};
-    put(n.set, c);
+    add_character(n.set, c);
     return set_of(p, n, false);
 }
 
@@ -167,7 +168,7 @@ static int class_of(struct parser *p)
                 return refuse(p, "a range in brackets is the wrong way round");
         }
         for (int c = low; c <= high && c < BYTES; c++)
-            put(n.set, c);
+            add_character(n.set, c);
     }
     p->at++;
     return set_of(p, n, not);
@@ -201,11 +202,24 @@ static int skip_name(struct parser *p)
     return 0;
 }
 
+/* The node with its places as group of that number. */
+static int marked(struct parser *p, int node, int number)
+{
+    int begin, end;
+    TRY(begin = add_node(p, (struct node){.kind = MARK, .least = 2 * number}));
+    TRY(end = add_node(p, (struct node){.kind = MARK, .least = 2 * number + 1}));
+    TRY(node = add_node(p, (struct node){.kind = THEN, .left = node, .right = end}));
+    return add_node(p, (struct node){.kind = THEN, .left = begin, .right = node});
+}
+
 /* Parse behind '('. */
 static int group(struct parser *p)
 {
     struct node n = {0};
     bool any_case = p->any_case, lines = p->lines, dot_all = p->dot_all, first = p->at == p->all + 1;
+    int number = 0;
+    if (*p->at != '?' || p->at[1] == 'P')
+        number = ++p->groups;
     if (*p->at == '?') {
         char c = *++p->at;
         bool behind = c == '<' && (p->at[1] == '=' || p->at[1] == '!');
@@ -224,7 +238,7 @@ static int group(struct parser *p)
             if (!*p->at)
                 return refuse(p, "a '(' is not closed");
             if (*p->at++ == ')') /* for the whole expression */
-                return first ? add(p, n) : refuse(p, "flags stand elsewhere than at the beginning");
+                return first ? add_node(p, n) : refuse(p, "flags stand elsewhere than at the beginning");
         }
     }
     TRY(n.left = either(p));
@@ -234,7 +248,7 @@ static int group(struct parser *p)
     p->any_case = any_case;
     p->lines = lines;
     p->dot_all = dot_all;
-    return n.kind == EMPTY ? n.left : add(p, n);
+    return number > 0 ? marked(p, n.left, number) : n.kind == EMPTY ? n.left : add_node(p, n);
 }
 
 /* Parse what can be repeated. */
@@ -245,16 +259,16 @@ static int atom(struct parser *p)
     switch (c) {
     case '(': return group(p);
     case '[': return class_of(p);
-    case '^': n.kind = BEGIN; return add(p, n);
-    case '$': n.kind = END; return add(p, n);
+    case '^': n.kind = BEGIN; return add_node(p, n);
+    case '$': n.kind = END; return add_node(p, n);
     case '*': case '+': case '?': return refuse(p, "there is nothing to repeat");
     case '.':
         if (!p->dot_all)
-            put(n.set, '\n');
+            add_character(n.set, '\n');
         for (int i = 0; i < BYTES / 8; i++)
             n.set[i] = (unsigned char)~n.set[i];
         n.kind = SET;
-        return add(p, n);
+        return add_node(p, n);
     case '\\': break;
     default: return c & 0x80 ? refuse(p, "letters outside ASCII are not known here") : one_of(p, (unsigned char)c);
     }
@@ -263,7 +277,7 @@ static int atom(struct parser *p)
     n.lines = false;
     n.not = c == 'B';
     if (n.kind != EMPTY)
-        return p->at++, add(p, n);
+        return p->at++, add_node(p, n);
     if (c && put_class(n.set, c))
         return p->at++, set_of(p, n, false);
     int known = escaped(p);
@@ -317,15 +331,15 @@ static int repeated(struct parser *p)
         return refuse(p, "possessive or doubled repetition is not known here");
     if (n.least > n.most || n.least > LONGEST)
         return refuse(p, "a repetition has bounds that no text has");
-    return add(p, n);
+    return add_node(p, n);
 }
 
 static int sequence(struct parser *p)
 {
-    int all = add(p, (struct node){0});
+    int all = add_node(p, (struct node){0});
     while (all >= 0 && *p->at && *p->at != '|' && *p->at != ')') {
         int next = repeated(p);
-        all = next < 0 ? -1 : add(p, (struct node){.kind = THEN, .left = all, .right = next});
+        all = next < 0 ? -1 : add_node(p, (struct node){.kind = THEN, .left = all, .right = next});
     }
     return all;
 }
@@ -340,7 +354,7 @@ static int either(struct parser *p)
         p->at++;
         int next = sequence(p);
         TRY(next);
-        TRY(all = add(p, (struct node){.kind = EITHER, .left = all, .right = next}));
+        TRY(all = add_node(p, (struct node){.kind = EITHER, .left = all, .right = next}));
     }
     p->depth--;
     return all;
@@ -361,12 +375,13 @@ static int parse(struct parser *p, const char *expression)
 struct matcher {
     const struct node *node;
     const char *text, *end;
-    int steps, depth;
+    int steps, most, depth;
+    const char **marks;    /* [2 (groups + 1)] where groups begin and end; NULL: nobody asks */
 };
 
 /* The rest of the expression behind a node: another node, then what comes after that. */
 struct after {
-    int node;              /* -1: the match ends here */
+    int node;              /* -1: the match ends here; -2: the same, and its place is noted */
     int count;             /* of a REPEAT, the rounds done; else -1 */
     const char *from;      /* where its last round began; or, at the end, where it must be; NULL: anywhere */
     const struct after *then;
@@ -391,6 +406,8 @@ static bool repeat(struct matcher *m, const struct after *self, const char *at)
 
 static bool go_on(struct matcher *m, const char *at, const struct after *then)
 {
+    if (then->node == -2) /* the match ends; note where */
+        m->marks[1] = at;
     if (then->node < 0)
         return !then->from || at == then->from;
     return then->count < 0 ? fits(m, then->node, at, then->then) : repeat(m, then, at);
@@ -422,19 +439,75 @@ static bool stands(struct matcher *m, const struct node *n, const char *at)
     }
 }
 
+/* True if a set has the character at `at`. Sets know bytes; a letter outside ASCII is in all of them or in none. */
+static bool takes(const struct matcher *m, const struct node *set, const char *at)
+{
+    return at < m->end && has_character(set->set, (unsigned char)*at);
+}
+
+/* The place behind the character at `at`. */
+static const char *behind(const struct matcher *m, const char *at)
+{
+    for (at++; at < m->end && ((unsigned char)*at & 0xC0) == 0x80;)
+        at++;
+    return at;
+}
+
+/* A repetition of one set, without a call for each character. */
+static bool run_of(struct matcher *m, const struct node *n, const char *at, const struct after *then)
+{
+    const struct node *set = &m->node[n->left];
+    const char *first = at;
+    int count = 0;
+    for (; count < (n->lazy ? n->least : n->most) && takes(m, set, at); count++)
+        at = behind(m, at);
+    while (count >= n->least && m->steps <= m->most) {
+        if (go_on(m, at, then))
+            return true;
+        if (n->lazy ? count == n->most || !takes(m, set, at) : at == first)
+            return false;
+        count += n->lazy ? 1 : -1;
+        m->steps++;
+        if (n->lazy)
+            at = behind(m, at);
+        else
+            do
+                at--;
+            while (at > first && ((unsigned char)*at & 0xC0) == 0x80);
+    }
+    return false;
+}
+
+/* Note a place of a group. If the rest does not fit, the place is as it was. */
+static bool mark(struct matcher *m, const struct node *n, const char *at, const struct after *then)
+{
+    if (!m->marks)
+        return go_on(m, at, then);
+    const char *was = m->marks[n->least];
+    m->marks[n->least] = at;
+    if (go_on(m, at, then))
+        return true;
+    m->marks[n->least] = was;
+    return false;
+}
+
 static bool fits(struct matcher *m, int node, const char *at, const struct after *then)
 {
     const struct node *n = &m->node[node];
     bool good;
-    if (++m->steps > STEPS || ++m->depth > DEEP)
-        return m->steps = STEPS + 1, false;
+    if (++m->steps > m->most || ++m->depth > DEEP)
+        return m->steps = m->most + 1, false;
     if (n->kind == SET) {
-        good = at < m->end && in(n->set, (unsigned char)*at) && go_on(m, at + 1, then);
+        good = takes(m, n, at) && go_on(m, behind(m, at), then);
     } else if (n->kind == THEN) {
         struct after right = {n->right, -1, NULL, then};
         good = fits(m, n->left, at, &right);
     } else if (n->kind == EITHER) {
         good = fits(m, n->left, at, then) || fits(m, n->right, at, then);
+    } else if (n->kind == REPEAT && m->node[n->left].kind == SET) {
+        good = run_of(m, n, at, then);
+    } else if (n->kind == MARK) {
+        good = mark(m, n, at, then);
     } else if (n->kind == REPEAT) {
         struct after rounds = {node, 0, NULL, then};
         good = repeat(m, &rounds, at);
@@ -460,9 +533,67 @@ int tune_regular_matches(const char *expression, const char *text, bool whole)
     tune_error_save(&why);
     int root = parse(&p, expression);
     tune_error_restore(&why); /* tune_regular_check tells of it */
-    struct matcher m = {p.node, text, text + strlen(text), 0, 0};
+    struct matcher m = {.node = p.node, .text = text, .end = text + strlen(text), .most = STEPS};
     struct after end = {-1, -1, whole ? m.end : NULL, NULL};
     bool fit = root >= 0 && fits(&m, root, text, &end);
     free(p.node);
     return root < 0 || m.steps > STEPS ? -1 : fit;
+}
+
+/* ---- searching ---- */
+
+struct tune_regular {
+    struct node *node;
+    int root, groups;
+    const char **marks; /* [2 (groups + 1)] */
+};
+
+struct tune_regular *tune_regular_new(const char *expression)
+{
+    struct parser p;
+    struct tune_regular *r = tune_zeroed(1, sizeof *r, "a regular expression");
+    if (!r)
+        return NULL;
+    r->root = parse(&p, expression);
+    r->node = p.node;
+    r->groups = p.groups;
+    r->marks = r->root < 0 ? NULL : tune_zeroed(2 * (size_t)(r->groups + 1), sizeof *r->marks, "a regular expression");
+    if (r->marks)
+        return r;
+    tune_regular_free(r);
+    return NULL;
+}
+
+void tune_regular_free(struct tune_regular *r)
+{
+    if (!r)
+        return;
+    free(r->node);
+    free(r->marks);
+    free(r);
+}
+
+int tune_regular_groups(const struct tune_regular *r)
+{
+    return r->groups;
+}
+
+int tune_regular_search(struct tune_regular *r, const char *text, size_t size, size_t from, struct tune_regular_span *spans)
+{
+    struct matcher m = {.node = r->node, .text = text, .end = text + size, .most = SEARCH_STEPS, .marks = r->marks};
+    const struct after end = {-2, -1, NULL, NULL};
+    for (const char *at = text + from; at <= m.end && m.steps <= m.most; at = at < m.end ? behind(&m, at) : at + 1) {
+        m.depth = 0;
+        memset(r->marks, 0, 2 * (size_t)(r->groups + 1) * sizeof *r->marks);
+        if (!fits(&m, r->root, at, &end))
+            continue;
+        r->marks[0] = at;
+        for (int g = 0; g <= r->groups; g++) {
+            spans[g].found = r->marks[2 * g] && r->marks[2 * g + 1];
+            spans[g].begin = spans[g].found ? (size_t)(r->marks[2 * g] - text) : 0;
+            spans[g].end = spans[g].found ? (size_t)(r->marks[2 * g + 1] - text) : 0;
+        }
+        return 1;
+    }
+    return m.steps > m.most ? tune_error_set("a regular expression takes more than %d steps on a text of %zu bytes", SEARCH_STEPS, size) : 0;
 }

@@ -9,7 +9,7 @@ static uint64_t word(const uint8_t *bytes, size_t count)
     return w;
 }
 
-static uint64_t turn(uint64_t x, int bits)
+static uint64_t rotate_left(uint64_t x, int bits)
 {
     return x << bits | x >> (64 - bits);
 }
@@ -18,19 +18,19 @@ static void rounds(uint64_t v[4], int count)
 {
     while (count-- > 0) {
         v[0] += v[1];
-        v[1] = turn(v[1], 13) ^ v[0];
-        v[0] = turn(v[0], 32);
+        v[1] = rotate_left(v[1], 13) ^ v[0];
+        v[0] = rotate_left(v[0], 32);
         v[2] += v[3];
-        v[3] = turn(v[3], 16) ^ v[2];
+        v[3] = rotate_left(v[3], 16) ^ v[2];
         v[0] += v[3];
-        v[3] = turn(v[3], 21) ^ v[0];
+        v[3] = rotate_left(v[3], 21) ^ v[0];
         v[2] += v[1];
-        v[1] = turn(v[1], 17) ^ v[2];
-        v[2] = turn(v[2], 32);
+        v[1] = rotate_left(v[1], 17) ^ v[2];
+        v[2] = rotate_left(v[2], 32);
     }
 }
 
-static void take(uint64_t v[4], uint64_t w)
+static void absorb_word(uint64_t v[4], uint64_t w)
 {
     v[3] ^= w;
     rounds(v, 2);
@@ -44,8 +44,8 @@ uint64_t tune_siphash(const void *data, size_t size, const uint8_t key[16])
     uint64_t v[4] = {a ^ 0x736f6d6570736575, b ^ 0x646f72616e646f6d, a ^ 0x6c7967656e657261, b ^ 0x7465646279746573};
     size_t left = size;
     for (; left >= 8; left -= 8, at += 8)
-        take(v, word(at, 8));
-    take(v, word(at, left) | (uint64_t)size << 56);
+        absorb_word(v, word(at, 8));
+    absorb_word(v, word(at, left) | (uint64_t)size << 56);
     v[2] ^= 0xff;
     rounds(v, 4);
     return v[0] ^ v[1] ^ v[2] ^ v[3];

@@ -48,8 +48,9 @@ double tune_welch(const struct tune_spread *a, const struct tune_spread *b);
  * posterior with count - 1 degrees of freedom (normal values, Jeffreys' prior). NaN: fewer than two
  * values. 0 or 1 if the values do not vary; 0 if all are at the limit.
  *
- * tune_told - what that probability says: 1: it is below, 0: it is not, each with at least 95 %
- * probability. -1: it cannot be told yet, which is always so with fewer than TUNE_PAIRS values.
+ * tune_told - what that probability says: 1: the mean is below; 0: it is not; -1: it cannot be told
+ * yet. With fewer than TUNE_PAIRS values it never can. You may ask again after each value. A wrong
+ * 1 comes in at most 5 % of such series, and so does a wrong 0.
  *
  * tune_pairs_needed - how many values tell, if later ones have the same mean and deviation; at
  * least count. TUNE_PAIRS: there are fewer than two. 0: more than a million.

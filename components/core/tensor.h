@@ -39,7 +39,11 @@ enum tune_dtype {
     TUNE_F6_E3M2,
     TUNE_F4,
     TUNE_NF4,
-    TUNE_DTYPES /* the number of types */
+    TUNE_DTYPES,       /* the number of types */
+    /* An argument may have one of these instead of a type. No tensor has one. */
+    TUNE_AS_READ,      /* for weights that are saved: each keeps the type that its file had */
+    TUNE_TRAINED,      /* for the storage of frozen weights: none is frozen, all are trained */
+    TUNE_UNKNOWN_DTYPE /* nobody says which type */
 };
 
 #define TUNE_MAX_DIMS 8

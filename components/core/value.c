@@ -133,7 +133,7 @@ bool tune_value_read_as(const char *text, struct tune_value *value)
     return !*end && !isnan(value->number);
 }
 
-bool tune_value_confused(const struct tune_value *a, const struct tune_value *b)
+bool tune_value_conflicts(const struct tune_value *a, const struct tune_value *b)
 {
     const struct tune_value *text = a->type == TUNE_VALUE_TEXT ? a : b, *other = text == a ? b : a;
     struct tune_value as;
@@ -184,18 +184,18 @@ struct writer {
 static void put_bytes(struct writer *w, const char *bytes, size_t n)
 {
     if (w->length < w->size) {
-        size_t room = w->size - w->length;
-        memcpy(w->text + w->length, bytes, n < room ? n : room);
+        size_t left = w->size - w->length;
+        memcpy(w->text + w->length, bytes, n < left ? n : left);
     }
     w->length = n < INT_MAX - w->length ? w->length + n : INT_MAX;
 }
 
-static void put(struct writer *w, const char *text)
+static void put_text(struct writer *w, const char *text)
 {
     put_bytes(w, text, strlen(text));
 }
 
-static int finish(struct writer *w)
+static int end_text(struct writer *w)
 {
     if (w->size > 0)
         w->text[w->length < w->size ? w->length : w->size - 1] = 0;
@@ -250,14 +250,14 @@ static void put_quoted(struct writer *w, const char *text)
             put_bytes(w, text, (size_t)length);
         else
             snprintf(escape, sizeof escape, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
-        put(w, escape);
+        put_text(w, escape);
     }
     put_bytes(w, &quote, 1);
 }
 
 static void put_json_text(struct writer *w, const char *text)
 {
-    put(w, "\"");
+    put_text(w, "\"");
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
         char escape[8] = {(char)c};
@@ -265,27 +265,27 @@ static void put_json_text(struct writer *w, const char *text)
             snprintf(escape, sizeof escape, "\\%c", c);
         else if (c < 0x20)
             snprintf(escape, sizeof escape, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\u%04x", c);
-        put(w, escape);
+        put_text(w, escape);
     }
-    put(w, "\"");
+    put_text(w, "\"");
 }
 
 static void put_value(struct writer *w, const struct tune_value *v, bool json)
 {
     char text[TUNE_DECIMAL_SIZE];
     switch (v->type) {
-    case TUNE_VALUE_NONE: put(w, json ? "null" : "None"); break;
-    case TUNE_VALUE_BOOL: put(w, json ? v->boolean ? "true" : "false" : v->boolean ? "True" : "False"); break;
+    case TUNE_VALUE_NONE: put_text(w, json ? "null" : "None"); break;
+    case TUNE_VALUE_BOOL: put_text(w, json ? v->boolean ? "true" : "false" : v->boolean ? "True" : "False"); break;
     case TUNE_VALUE_INT:
         snprintf(text, sizeof text, "%lld", (long long)v->integer);
-        put(w, text);
+        put_text(w, text);
         break;
     case TUNE_VALUE_FLOAT:
         tune_decimal_python(text, v->number);
         if (json && !isfinite(v->number))
             put_json_text(w, text);
         else
-            put(w, text);
+            put_text(w, text);
         break;
     case TUNE_VALUE_TEXT:
         if (json)
@@ -294,13 +294,13 @@ static void put_value(struct writer *w, const struct tune_value *v, bool json)
             put_quoted(w, v->text);
         break;
     case TUNE_VALUE_LIST:
-        put(w, "[");
+        put_text(w, "[");
         for (int i = 0; i < v->list.count && w->length < INT_MAX; i++) {
             if (i > 0)
-                put(w, ", ");
+                put_text(w, ", ");
             put_value(w, v->list.items + i, json);
         }
-        put(w, "]");
+        put_text(w, "]");
         break;
     }
 }
@@ -309,20 +309,20 @@ int tune_value_repr(const struct tune_value *v, char *text, size_t size)
 {
     struct writer w = {text, size, 0};
     put_value(&w, v, false);
-    return finish(&w);
+    return end_text(&w);
 }
 
 int tune_value_str(const struct tune_value *v, char *text, size_t size)
 {
     struct writer w = {text, size, 0};
     if (v->type == TUNE_VALUE_TEXT)
-        put(&w, v->text);
+        put_text(&w, v->text);
     else
         put_value(&w, v, false);
-    return finish(&w);
+    return end_text(&w);
 }
 
-char *tune_value_spell(const struct tune_value *v)
+char *tune_value_to_string(const struct tune_value *v)
 {
     size_t size = (size_t)tune_value_str(v, NULL, 0) + 1;
     char *text = malloc(size);
@@ -341,5 +341,5 @@ int tune_value_json(const struct tune_value *v, char *text, size_t size)
 {
     struct writer w = {text, size, 0};
     put_value(&w, v, true);
-    return finish(&w);
+    return end_text(&w);
 }

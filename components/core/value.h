@@ -51,10 +51,10 @@ int tune_value_compare(const struct tune_value *a, const struct tune_value *b);
 
 /* tune_value_read_as - the number, boolean or None that a program may take a text for ("1", "1e3",
  * "true"). false: none.
- * tune_value_confused - whether one is a text, the other is not, and a program cannot tell them
+ * tune_value_conflicts - whether one is a text, the other is not, and a program cannot tell them
  * apart: "1" and 1, 1.0 or True. */
 bool tune_value_read_as(const char *text, struct tune_value *value);
-bool tune_value_confused(const struct tune_value *a, const struct tune_value *b);
+bool tune_value_conflicts(const struct tune_value *a, const struct tune_value *b);
 
 /* tune_value_number - true and *number if the value is a boolean, an int or a float.
  * tune_value_as_number - the same, exact. */
@@ -78,12 +78,12 @@ struct tune_value *tune_values_copy(void *to, const struct tune_value *values, i
 
 /* tune_value_str - str(v) into text[size], cut to size; returns the whole length, like snprintf.
  * Booleans are True and False.
- * tune_value_spell - the same in memory that the caller frees; NULL: no memory.
+ * tune_value_to_string - the same in memory that the caller frees; NULL: no memory.
  * tune_value_repr - repr(v): texts in quotes, escaped as Python does.
  * tune_value_id - as in ids of entities: str(v), but booleans are 1 and 0.
  * tune_value_json - as JSON; an infinity or NaN is a string. */
 int tune_value_str(const struct tune_value *v, char *text, size_t size);
-char *tune_value_spell(const struct tune_value *v);
+char *tune_value_to_string(const struct tune_value *v);
 int tune_value_repr(const struct tune_value *v, char *text, size_t size);
 int tune_value_id(const struct tune_value *v, char *text, size_t size);
 int tune_value_json(const struct tune_value *v, char *text, size_t size);

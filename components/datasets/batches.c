@@ -3,17 +3,17 @@
 
 #include "datasets/loading.h"
 
-/* One sequence of an example: of a pair the chosen one (0) or the rejected one (1). */
+/* One sequence of an example. */
 struct sequence {
     const int32_t *ids;
     const uint8_t *trained;
     int n;
 };
 
-static struct sequence sequence_of(const struct tune_example *x, int side)
+static struct sequence sequence_of(const struct tune_example *x, int i)
 {
-    int64_t begin = side ? x->second : 0, end = side || !x->second ? x->count : x->second;
-    return (struct sequence){x->ids + begin, x->trained + begin, (int)(end - begin)};
+    int64_t size, begin = tune_example_part(x, i, &size);
+    return (struct sequence){x->ids + begin, x->trained + begin, (int)size};
 }
 
 /* Write row b of the batch. labels[t] is ids[t+1]; the rest is padding. */
@@ -28,6 +28,15 @@ static void put_row(struct tune_loader *load, struct sequence s, int b, int T)
         load->label_count += trained;
     }
     load->lengths[b] = s.n;
+}
+
+/* Number of ids before the answer. */
+static int32_t prompt_of(const struct tune_example *x, struct sequence s)
+{
+    int n = x->answer_first ? 0 : 1;
+    while (n > 0 && n < s.n && !s.trained[n])
+        n++;
+    return n;
 }
 
 /* The length of a batch whose longest sequence has T tokens. */
@@ -63,22 +72,29 @@ static void next_packs(struct tune_loader *load, struct tune_batch *batch, int B
 static void next_rows(struct tune_loader *load, struct tune_batch *batch, int B)
 {
     int64_t step = load->at.step;
-    int T = 1, sides = load->o.pairs ? 2 : 1;
-    for (int b = 0; b < B * sides; b++) {
-        struct sequence s = sequence_of(tune_loader_example(load, step, load->put + b / sides), b % sides);
+    int T = 1, n = tune_sequences_of(&load->o);
+    for (int b = 0; b < B * n; b++) {
+        struct sequence s = sequence_of(tune_loader_example(load, step, load->put + b / n), b % n);
         T = s.n > T ? s.n : T;
     }
     T = length_of(load, T);
-    for (int b = 0; b < B * sides; b++) {
-        load->given = *tune_loader_place(load, step, load->put + b / sides) + 1;
-        put_row(load, sequence_of(tune_loader_example(load, step, load->put + b / sides), b % sides), b, T);
+    for (int b = 0; b < B * n; b++) {
+        const struct tune_example *x = tune_loader_example(load, step, load->put + b / n);
+        load->given = *tune_loader_place(load, step, load->put + b / n) + 1;
+        put_row(load, sequence_of(x, b % n), b, T);
         load->batch_rows[b] = tune_loader_row(load, load->at.epoch, load->at.offset + load->given - 1);
+        if (load->o.sequences > 0) {
+            load->label_of[b] = x->labels[b % n];
+            load->prompts[b] = prompt_of(x, sequence_of(x, b % n));
+        }
     }
-    batch->B = B * sides;
+    batch->B = B * n;
     batch->T = T;
     batch->row_of = load->batch_rows;
     batch->row_count = B;
-    batch->pairs = load->o.pairs;
+    batch->sequences = load->o.sequences;
+    batch->label_of = load->o.sequences > 0 ? load->label_of : NULL;
+    batch->prompts = load->o.sequences > 0 ? load->prompts : NULL;
 }
 
 int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)

@@ -42,10 +42,10 @@ static bool in_file(const struct tune_chunks *c)
 /* The text of a unit; *size, if the unit's is 0, becomes its size. */
 static int unit_text(const struct tune_chunks *c, struct tune_chunk_unit *u, struct tune_text_row *s, struct tune_text *text)
 {
-    struct tune_row row = tune_rows_get(c->text->rows, u->row);
+    struct tune_file_row row = tune_rows_get(c->text->rows, u->row);
     if (in_file(c)) {
         size_t end = u->size ? u->begin + u->size : unit_end(c, row.text, row.size, u->begin);
-        struct tune_row part = {row.text + u->begin, end - u->begin, u->line};
+        struct tune_file_row part = {row.text + u->begin, end - u->begin, u->line};
         u->last = end == row.size;
         u->size = part.size;
         return tune_text_rows_get(c->text, &part, s, text);

@@ -1,6 +1,7 @@
 /* columns.c - names and values of columns, in JSON objects and CSV records. */
 #include "datasets/columns.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 enum { FIRST_ROWS = 100 };
 
-static struct tune_csv *open_record(const struct tune_rows *rows, const struct tune_row *row)
+static struct tune_csv *open_record(const struct tune_rows *rows, const struct tune_file_row *row)
 {
     return tune_csv_from_text(row->text, row->size, rows->path, row->line, rows->separator);
 }
@@ -72,7 +73,7 @@ int tune_columns_find(struct tune_columns *c, const struct tune_rows *rows, bool
     if (tune_rows_are_csv(rows))
         return find_header(c, rows);
     for (int64_t i = 0; i < rows->count && i < FIRST_ROWS; i++) {
-        struct tune_row row = tune_rows_get(rows, i);
+        struct tune_file_row row = tune_rows_get(rows, i);
         struct tune_json j;
         int status = row.size > TUNE_ROW_LIMIT ? tune_rows_too_long(rows, &row) : 0;
         if (status == 0) {
@@ -121,7 +122,7 @@ void tune_columns_free(struct tune_columns *c)
 
 /* ---- values ---- */
 
-static int keep(struct tune_values *v, struct tune_text text, size_t *offset)
+static int keep(struct tune_row_values *v, struct tune_text text, size_t *offset)
 {
     TRY(tune_array_reserve(&v->bytes, &v->room, v->used + text.size + 1, 1, "the columns of a row"));
     *offset = v->used;
@@ -176,7 +177,7 @@ static int follow(const struct tune_json *row, struct tune_text text, const char
 
 /* Find the values first and decode strings afterwards, because skipping values uses the reader's
  * buffer. */
-static int find_values(struct tune_values *v, const char *const *names, int count)
+static int find_values(struct tune_row_values *v, const char *const *names, int count)
 {
     struct tune_json *j = &v->json;
     struct tune_text key;
@@ -207,7 +208,7 @@ static int find_values(struct tune_values *v, const char *const *names, int coun
     return tune_json_end(j);
 }
 
-static int read_object(struct tune_values *v, const struct tune_rows *rows, const struct tune_row *row,
+static int read_object(struct tune_row_values *v, const struct tune_rows *rows, const struct tune_file_row *row,
                        const char *const *names, int count)
 {
     tune_json_free(&v->json);
@@ -227,8 +228,8 @@ static int read_object(struct tune_values *v, const struct tune_rows *rows, cons
     return 0;
 }
 
-static int read_record(struct tune_values *v, const struct tune_rows *rows, const struct tune_columns *columns,
-                       const struct tune_row *row, const char *const *names, int count)
+static int read_record(struct tune_row_values *v, const struct tune_rows *rows, const struct tune_columns *columns,
+                       const struct tune_file_row *row, const char *const *names, int count)
 {
     const char *const *fields;
     int have;
@@ -247,8 +248,8 @@ static int read_record(struct tune_values *v, const struct tune_rows *rows, cons
     return 0;
 }
 
-int tune_values_read(struct tune_values *v, const struct tune_rows *rows, const struct tune_columns *columns,
-                     const struct tune_row *row, const char *const *names, int count)
+int tune_row_values_read(struct tune_row_values *v, const struct tune_rows *rows, const struct tune_columns *columns,
+                     const struct tune_file_row *row, const char *const *names, int count)
 {
     v->used = 0;
     for (int i = 0; i < count; i++)
@@ -257,7 +258,22 @@ int tune_values_read(struct tune_values *v, const struct tune_rows *rows, const 
                                    : read_object(v, rows, row, names, count);
 }
 
-void tune_values_free(struct tune_values *v)
+bool tune_field_number(const struct tune_field *f, double *value)
+{
+    char text[64], *end;
+    if (f->type == TUNE_JSON_BOOL) {
+        *value = *f->text.data == 't';
+        return true;
+    }
+    if ((f->type != TUNE_JSON_NUMBER && f->type != TUNE_JSON_STRING) || f->text.size == 0 || f->text.size >= sizeof text)
+        return false;
+    memcpy(text, f->text.data, f->text.size);
+    text[f->text.size] = 0;
+    *value = strtod(text, &end);
+    return strlen(text) == f->text.size && strcspn(text, "xXnN \t\r\n") == f->text.size && !*end && isfinite(*value);
+}
+
+void tune_row_values_free(struct tune_row_values *v)
 {
     tune_json_free(&v->json);
     tune_csv_free(v->csv);

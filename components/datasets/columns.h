@@ -37,7 +37,7 @@ struct tune_field {
 };
 
 /* Buffers to read a row. Values are valid until the next read. A zeroed one may be freed. */
-struct tune_values {
+struct tune_row_values {
     struct tune_field at[TUNE_PROMPT_SLOTS];
     /* reader of the row's JSON; to read an array, set json.at to the value's text */
     struct tune_json json;
@@ -46,11 +46,15 @@ struct tune_values {
     size_t used, room;
 };
 
-/* tune_values_read - read the values of count columns (at most TUNE_PROMPT_SLOTS) of a row. The
+/* tune_row_values_read - read the values of count columns (at most TUNE_PROMPT_SLOTS) of a row. The
  * whole row is checked. 0, or -1 with an error: a bad row. */
-int tune_values_read(struct tune_values *v, const struct tune_rows *rows,
-                     const struct tune_columns *columns, const struct tune_row *row,
+int tune_row_values_read(struct tune_row_values *v, const struct tune_rows *rows,
+                     const struct tune_columns *columns, const struct tune_file_row *row,
                      const char *const *names, int count);
-void tune_values_free(struct tune_values *v);
+void tune_row_values_free(struct tune_row_values *v);
+
+/* tune_field_number - the value as a number: a JSON number or bool, or a text that is a number as a
+ * whole. false: it is none. */
+bool tune_field_number(const struct tune_field *f, double *value);
 
 #endif

@@ -30,7 +30,7 @@ int64_t tune_copies_distinct(uint64_t *hashes, int64_t count)
  * callbacks make them. */
 static uint64_t writing_of(const struct tune_dataset *set)
 {
-    const struct tune_row *header = &set->rows.header;
+    const struct tune_file_row *header = &set->rows.header;
     if (set->get)
         return 0;
     if (set->chunks.count > 0)

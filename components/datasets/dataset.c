@@ -1,6 +1,7 @@
 /* dataset.c - from a row of a file, or a callback, to tokens and a mask. */
 #include "datasets/dataset.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,8 @@ void tune_example_free(struct tune_example *x)
 {
     free(x->ids);
     free(x->trained);
+    free(x->ends);
+    free(x->labels);
     memset(x, 0, sizeof *x);
 }
 
@@ -54,16 +57,37 @@ int tune_example_reserve(struct tune_example *x, int64_t count)
     return 0;
 }
 
+int tune_example_end(struct tune_example *x, double label)
+{
+    if (x->sequences == x->sequence_room) {
+        int room = 2 * x->sequence_room + 2;
+        int64_t *ends = realloc(x->ends, (size_t)room * sizeof *ends);
+        x->ends = ends ? ends : x->ends;
+        double *labels = ends ? realloc(x->labels, (size_t)room * sizeof *labels) : NULL;
+        if (!labels)
+            return tune_error_no_memory("the sequences of a row");
+        x->labels = labels;
+        x->sequence_room = room;
+    }
+    x->ends[x->sequences] = x->count;
+    x->labels[x->sequences++] = label;
+    return 0;
+}
+
 /* ---- from a row to tokens ---- */
 
 bool tune_example_has_label(const struct tune_example *x)
 {
-    int64_t end = x->second ? x->second : x->count;
-    return end > 0 && memchr(x->trained, 1, (size_t)end) && (!x->second || memchr(x->trained + end, 1, (size_t)(x->count - end)));
+    for (int i = 0; i < tune_example_parts(x); i++) {
+        int64_t size, begin = tune_example_part(x, i, &size);
+        if (size == 0 || !memchr(x->trained + begin, 1, (size_t)size))
+            return false;
+    }
+    return true;
 }
 
 /* True if a token that begins in the masked piece `at` and ends at `end` reaches into a trained one. */
-static bool reaches(const struct tune_piece *pieces, int count, int at, int64_t end)
+static bool reaches(const struct tune_text_piece *pieces, int count, int at, int64_t end)
 {
     for (int k = at + 1; !pieces[at].trained && k < count && (size_t)end > pieces[k - 1].end; k++)
         if (pieces[k].trained && pieces[k].end > pieces[k - 1].end)
@@ -77,7 +101,7 @@ static bool reaches(const struct tune_piece *pieces, int count, int at, int64_t 
  * before the text belong to the first piece, those after it to the last. An appended token is
  * trained. It is not appended where the text already ends with it. */
 static int fill(const struct tune_dataset *d, const struct tune_encoding *e, bool append, const char *text,
-                const struct tune_piece *pieces, int count, bool chat, struct tune_example *x, bool *lost)
+                const struct tune_text_piece *pieces, int count, bool chat, struct tune_example *x, bool *lost)
 {
     int64_t first = 0, have = 0;
     int at = 0;
@@ -110,6 +134,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
         }
         x->ids[before + have] = appended ? d->append_id : e->ids[i];
         x->trained[before + have] = trained && have > 0;
+        x->answer_first = x->answer_first || (trained && have == 0);
         labelled = labelled || (trained && have > 0);
     }
     *lost = *lost || (beyond && !labelled);
@@ -118,7 +143,7 @@ static int fill(const struct tune_dataset *d, const struct tune_encoding *e, boo
 }
 
 /* Make the error one of this row. */
-static int row_failed(const struct tune_dataset *d, const struct tune_row *row)
+static int row_failed(const struct tune_dataset *d, const struct tune_file_row *row)
 {
     return tune_error_prefix("%s:%lld: ", d->rows.path, (long long)row->line);
 }
@@ -130,11 +155,11 @@ struct found {
 };
 
 /* Read a row whose text is a field or the row itself. */
-static int read_plain(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x,
+static int read_plain(const struct tune_dataset *d, const struct tune_file_row *row, struct scratch *s, struct tune_example *x,
                       bool *lost)
 {
     struct tune_text text;
-    struct tune_piece pieces[2] = {{0, true}};
+    struct tune_text_piece pieces[2] = {{0, true}};
     int count = 1;
     TRY(tune_text_rows_get(&d->text, row, &s->text, &text));
     if (d->response) {
@@ -143,12 +168,12 @@ static int read_plain(const struct tune_dataset *d, const struct tune_row *row, 
             return tune_error_set("%s:%lld: the response template \"%.200s\" does not occur in "
                                   "this row's text", d->rows.path, (long long)row->line,
                                   d->response);
-        pieces[0] = (struct tune_piece){(size_t)(at - text.data) + d->response_size, false};
+        pieces[0] = (struct tune_text_piece){(size_t)(at - text.data) + d->response_size, false};
         count = 2;
         if (d->format.prompts)
             text.size = pieces[0].end;
     }
-    pieces[count - 1] = (struct tune_piece){text.size, !d->format.prompts};
+    pieces[count - 1] = (struct tune_text_piece){text.size, !d->format.prompts};
     if (tune_tokenizer_encode(d->tok, text.data, text.size, TUNE_ADD_SPECIAL, &s->tokens) < 0)
         return row_failed(d, row);
     return fill(d, &s->tokens, d->append_id >= 0 && text.size > 0, text.data, pieces, count, false, x, lost);
@@ -161,29 +186,32 @@ int tune_dataset_pieces(const struct tune_dataset *d, int64_t row, struct tune_p
     if (!d->formatted)
         return 0;
     TRY(tune_rows_uncut(&d->rows));
-    struct tune_row at = tune_rows_get(&d->rows, row);
+    struct tune_file_row at = tune_rows_get(&d->rows, d->parted ? tune_dataset_file_row(d, row, &p->side) : row);
     TRY(tune_text_rows_check(&d->text, &at));
     return tune_format_pieces(&d->format, &d->rows, &d->columns, &at, p);
 }
 
-static int read_formatted(const struct tune_dataset *d, const struct tune_row *row, struct scratch *s, struct tune_example *x,
-                          bool *lost)
+/* side: which of the row's sequences, where each is a row of the set. */
+static int read_formatted(const struct tune_dataset *d, const struct tune_file_row *row, int side, struct scratch *s,
+                          struct tune_example *x, bool *lost)
 {
     struct tune_pieces *p = &s->pieces;
+    int end = d->parted || d->format.sequences == 0 ? side + 1 : d->format.sequences;
     TRY(tune_text_rows_check(&d->text, row));
-    for (p->side = 0; p->side <= d->format.pairs; p->side++) {
+    for (p->side = side; p->side < end; p->side++) {
+        int64_t begin = x->count;
         TRY(tune_format_pieces(&d->format, &d->rows, &d->columns, row, p));
         if (tune_tokenizer_encode_text(d->tok, p->text, p->size, p->data, p->whole ? 0 : TUNE_ADD_SPECIAL, &s->tokens) < 0)
             return row_failed(d, row);
-        x->second = p->side ? x->count : 0;
-        x->no_prompt = d->format.pairs && p->count > 0 && (p->at[0].trained || p->at[0].end == 0);
+        x->no_prompt = d->format.sequences > 0 && p->count > 0 && (p->at[0].trained || p->at[0].end == 0);
         TRY(fill(d, &s->tokens, d->append_id >= 0 && p->size > 0 && (p->answer || d->append_always), p->text, p->at, p->count,
                  p->whole, x, lost));
         x->adapted |= p->whole ? p->chat.adapted : 0;
         x->said += p->whole ? p->rendered.said : 0;
         x->left_out += p->whole ? p->rendered.left_out : 0;
-        if (x->count == x->second && d->format.pairs)
+        if (x->count == begin && d->format.sequences > 0)
             return tune_error_set("%s:%lld: prompt and answer are both empty", d->rows.path, (long long)row->line);
+        TRY(d->format.sequences > 0 ? tune_example_end(x, p->label) : 0);
     }
     return 0;
 }
@@ -202,10 +230,11 @@ static int read_row(const struct tune_dataset *d, int64_t i, struct tune_example
     if (d->chunks.count > 0)
         return read_chunk(d, i, x, found);
     struct scratch s = {0};
-    struct tune_row row = tune_rows_get(&d->rows, i);
+    int side;
+    struct tune_file_row row = tune_rows_get(&d->rows, tune_dataset_file_row(d, i, &side));
     found->touched = TOUCHED_ROW + row.size;
-    x->hash = tune_rows_hash(&d->rows, &row);
-    int status = d->formatted ? read_formatted(d, &row, &s, x, &found->lost) : read_plain(d, &row, &s, x, &found->lost);
+    x->hash = tune_side_hash(tune_rows_hash(&d->rows, &row), side);
+    int status = d->formatted ? read_formatted(d, &row, side, &s, x, &found->lost) : read_plain(d, &row, &s, x, &found->lost);
     scratch_free(&s);
     return status;
 }
@@ -213,15 +242,39 @@ static int read_row(const struct tune_dataset *d, int64_t i, struct tune_example
 /* Cut each sequence of x to max_length. */
 static void cut(struct tune_example *x, int64_t max_length)
 {
-    int64_t first = x->second ? x->second : x->count, rest = x->count - first;
-    int64_t keep = first < max_length ? first : max_length;
+    int64_t kept = 0, next = 0;
     if (x->count == 0)
         return; /* there may be no arrays */
-    rest = rest < max_length ? rest : max_length;
-    memmove(x->ids + keep, x->ids + first, (size_t)rest * sizeof *x->ids);
-    memmove(x->trained + keep, x->trained + first, (size_t)rest);
-    x->second = x->second ? keep : 0;
-    x->count = keep + rest;
+    for (int i = 0; i < tune_example_parts(x); i++) {
+        int64_t begin = next, end = x->sequences > 0 ? x->ends[i] : x->count;
+        int64_t size = end - begin < max_length ? end - begin : max_length;
+        memmove(x->ids + kept, x->ids + begin, (size_t)size * sizeof *x->ids);
+        memmove(x->trained + kept, x->trained + begin, (size_t)size);
+        kept += size;
+        next = end;
+        if (x->sequences > 0)
+            x->ends[i] = kept;
+    }
+    x->count = kept;
+}
+
+/* Check the sequences of a callback's row, and count the longest. */
+static int check_sequences(int64_t row, struct tune_example *x)
+{
+    for (int i = 0; x->count > 0 && i < tune_example_parts(x); i++) {
+        int64_t size, begin = tune_example_part(x, i, &size);
+        if (size < 1 || begin + size > x->count || (i + 1 == tune_example_parts(x) && begin + size != x->count))
+            return tune_error_set("row %lld: the callback's sequence %d has the tokens from %lld up to %lld of %lld; expected at "
+                                  "least one, and the last to end at the last token", (long long)row, i + 1, (long long)begin,
+                                  (long long)(begin + size), (long long)x->count);
+        if (x->sequences > 0 && !isfinite(x->labels[i]))
+            return tune_error_set("row %lld: the callback's sequence %d has the label %g; expected a finite number", (long long)row, i + 1,
+                                  x->labels[i]);
+        x->answer_first = x->answer_first || x->trained[begin];
+        x->trained[begin] = 0;
+        x->longest = size > x->longest ? size : x->longest;
+    }
+    return 0;
 }
 
 /* Check the result of a callback, so that mistakes in the caller's code get a clear error. */
@@ -239,14 +292,8 @@ static int check_callback(struct tune_dataset *d, int64_t row, struct tune_examp
                                   "or more", (long long)row, (long long)i, x->ids[i]);
         x->trained[i] = x->trained[i] != 0;
     }
-    if (x->second < 0 || (x->second > 0 && x->second >= x->count))
-        return tune_error_set("row %lld: the callback's second sequence begins at token %lld of "
-                              "%lld; expected 0 for no pair, or a place within the tokens",
-                              (long long)row, (long long)x->second, (long long)x->count);
     x->full_count = x->count;
-    x->longest = x->second > x->count - x->second ? x->second : x->count - x->second;
-    if (x->count > 0)
-        x->trained[0] = x->trained[x->second] = 0;
+    TRY(check_sequences(row, x));
     bool had = tune_example_has_label(x);
     cut(x, d->max_length);
     found->lost = had && !tune_example_has_label(x);
@@ -263,8 +310,9 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
 {
     struct found found = {0};
     int status;
-    x->count = x->full_count = x->longest = x->second = 0;
-    x->bad = x->cut_away = x->empty_answer = x->no_prompt = false;
+    x->count = x->full_count = x->longest = 0;
+    x->sequences = 0;
+    x->bad = x->cut_away = x->empty_answer = x->no_prompt = x->answer_first = false;
     x->joined = TUNE_JOINED_NOT;
     x->said = x->left_out = 0;
     x->adapted = 0;
@@ -290,7 +338,7 @@ int tune_dataset_get(struct tune_dataset *d, int64_t row, struct tune_example *x
     }
     bool unread = status < 0 || x->bad;
     if (unread)
-        x->count = x->full_count = x->longest = 0;
+        x->count = x->full_count = x->longest = x->sequences = 0;
     x->cut_away = !unread && found.lost;
     pthread_mutex_lock(&d->lock);
     d->counts.rows++;
@@ -336,7 +384,7 @@ static int probe(struct tune_dataset *d)
     if (d->text.field)
         TRY(check_field(d));
     for (int64_t i = 0; i < rows; i++) {
-        struct tune_row row = tune_rows_get(&d->rows, i);
+        struct tune_file_row row = tune_rows_get(&d->rows, i);
         struct tune_text text;
         struct scratch s = {0};
         int status = d->text.field ? tune_text_rows_get(&d->text, &row, &s.text, &text) : tune_text_rows_choose(&d->text, &row);
@@ -360,7 +408,7 @@ static int settle_append(struct tune_dataset *d, const struct tune_dataset_optio
     enum tune_format_kind kind = d->format.kind;
     const struct tune_prompt_template *t = &d->format.templates[0];
     bool answer = kind == TUNE_FORMAT_ALPACA || kind == TUNE_FORMAT_PROMPT_COMPLETION || kind == TUNE_FORMAT_PREFERENCE ||
-                  kind == TUNE_FORMAT_ALPACA_PREFERENCE ||
+                  kind == TUNE_FORMAT_ALPACA_PREFERENCE || kind == TUNE_FORMAT_UNPAIRED ||
                   (kind == TUNE_FORMAT_TEMPLATE && t->parts[t->count - 1].trained);
     const char *token = o->append_token;
     if (o->prompts)
@@ -501,6 +549,8 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
                                 "`text_field` out", d->rows.path, o->text_field);
     TRY(settle_format(d, o));
     TRY(settle_append(d, o));
+    d->parted = o->sequences == 1 && d->format.sequences > 1;
+    d->count *= d->parted ? d->format.sequences : 1;
     if (d->formatted) {
         TRY(check_chunk(d, o));
         tune_dataset_describe(d, o->limit);

@@ -52,17 +52,20 @@ struct tune_example {
     /* [count]; 1: this token is trained. 0 for a row's first token, which nothing predicts. */
     uint8_t *trained;
     int64_t count, room;
-    /* of a pair: where the rejected sequence begins; the chosen one is before it. 0: no pair */
-    int64_t second;
+    /* Labelled sequences of the row, one after the other in ids. 0: it is one, without a label. */
+    int sequences, sequence_room;
+    int64_t *ends;      /* [sequences]; where each ends in ids: one ends where the next begins */
+    double *labels;     /* [sequences]; what each is: 1 chosen or wanted, 0 rejected; or a score */
     int64_t full_count; /* tokens before the cut to max_length */
-    int64_t longest;    /* of these, in one sequence; of a pair: the longer one */
+    int64_t longest;    /* of these, in the longest sequence */
     bool empty_answer;  /* a sequence trains on nothing but its end token */
     enum tune_joined joined;
     char joined_token[32]; /* the text of the first such token */
     /* bytes of the assistant's texts, and those that the chat template leaves out */
     size_t said, left_out;
     unsigned adapted;   /* a bit for each enum tune_adapted */
-    bool no_prompt;     /* of a pair: nothing stands before the answers */
+    bool no_prompt;     /* of preferences: nothing stands before an answer */
+    bool answer_first;  /* a sequence's first token would be trained, if something predicted it */
     bool bad;           /* the row cannot be read, and bad rows are skipped; count is 0 */
     bool cut_away;      /* the cut took all trained tokens of the row */
     uint64_t hash;      /* tune_dataset_row_hash of the row */
@@ -70,12 +73,27 @@ struct tune_example {
 
 /* tune_example_reserve - make room for count tokens in ids and trained. Their contents may be lost.
  * -1 with an error: no memory.
+ * tune_example_end - the tokens up to count that belong to no sequence yet become one with this
+ * label. -1 with an error: no memory.
  * tune_example_free - free the arrays of x. */
 int tune_example_reserve(struct tune_example *x, int64_t count);
+int tune_example_end(struct tune_example *x, double label);
 void tune_example_free(struct tune_example *x);
 
-/* tune_example_has_label - whether a token is trained; in a pair, whether one is in each sequence.
- * Loaders leave out other rows. */
+/* tune_example_parts - number of sequences, at least 1.
+ * tune_example_part - where the i-th begins in ids and trained, and in *size its tokens.
+ * tune_example_has_label - whether a token is trained; with several sequences, whether one is in
+ * each. Loaders leave out other rows. */
+static inline int tune_example_parts(const struct tune_example *x)
+{
+    return x->sequences > 0 ? x->sequences : 1;
+}
+static inline int64_t tune_example_part(const struct tune_example *x, int i, int64_t *size)
+{
+    int64_t begin = i > 0 ? x->ends[i - 1] : 0;
+    *size = (x->sequences > 0 ? x->ends[i] : x->count) - begin;
+    return begin;
+}
 bool tune_example_has_label(const struct tune_example *x);
 
 #define TUNE_ROW_LIMIT ((size_t)16 << 20) /* longest row, in bytes; a longer one is bad */
@@ -96,7 +114,9 @@ struct tune_dataset *tune_dataset_open_text(const char *name, const char *rows, 
 
 /* tune_dataset_from - a data set of count rows (1 to 2^52) that get makes. get fills x for row i
  * and returns 0, or -1 after tune_error_set. It calls tune_example_reserve and sets ids, trained
- * and count; or it sets x->bad to leave the row out. Longer rows are cut and counted like a file's.
+ * and count; or it sets x->bad to leave the row out. For a row of labelled sequences it writes one
+ * after the other, and calls tune_example_end after each. Longer sequences are cut and counted like
+ * a file's.
  * A helper thread may call get. Several threads call it only if you use the set from several; a
  * loader makes one call at a time. */
 struct tune_dataset *tune_dataset_from(int64_t count, int (*get)(void *context, int64_t row,
@@ -153,7 +173,9 @@ void tune_asked_free(struct tune_asked *asked);
  * is written is one file.
  * tune_dataset_sets - number of joined sets; 1 for any other set.
  * tune_dataset_set - joined set k; of any other set, the set itself.
- * tune_dataset_set_of - the number of the set that has this row, and the row's number in it. */
+ * tune_dataset_set_of - the number of the set that has this row, and the row's number in it.
+ * tune_dataset_first_part - the first of the rows that a pair was parted into (options.sequences);
+ * any other row itself. A loader's part has either all of them or none. */
 enum { TUNE_DATASET_SETS = 64 };
 struct tune_dataset *tune_dataset_join(struct tune_dataset *const *sets, int count);
 struct tune_dataset *tune_dataset_open_several(const char *paths,
@@ -162,6 +184,7 @@ struct tune_dataset *tune_dataset_open_several(const char *paths,
 int tune_dataset_sets(const struct tune_dataset *d);
 struct tune_dataset *tune_dataset_set(struct tune_dataset *d, int k);
 int tune_dataset_set_of(const struct tune_dataset *d, int64_t row, int64_t *own);
+int64_t tune_dataset_first_part(const struct tune_dataset *d, int64_t row);
 
 /* tune_dataset_counts - what rows were met so far, counted once per tune_dataset_get. */
 struct tune_dataset_counts {
@@ -237,8 +260,9 @@ int tune_dataset_whole(const struct tune_dataset *d);
  * before, beginning at 0. The bytes are those of the file, without line ends, so CRLF is LF. Of
  * Parquet they are the row as JSON. A CSV or TSV row begins at the hash of the file's first record,
  * since that says what its fields mean. A row beyond TUNE_ROW_LIMIT is known by its size alone. A
- * piece of a long text is known by its tokens: tune_hash64 of its ids. Neither the row's number nor
- * its set is in the hash. 0 for callbacks. Call tune_dataset_whole before.
+ * piece of a long text is known by its tokens: tune_hash64 of its ids. Where the answers of a row
+ * are rows of the set, the second has its number (an int, 1) hashed, too. Neither the row's number
+ * nor its set is in the hash. 0 for callbacks. Call tune_dataset_whole before.
  * tune_dataset_row_hashes - the same of count rows from first on, in one walk. -1 with an error:
  * the file was cut short. */
 uint64_t tune_dataset_row_hash(const struct tune_dataset *d, int64_t row);

@@ -63,6 +63,9 @@ static void describe_columns(struct tune_dataset *d, int64_t limit)
         tune_append(about, size, "; chat template %s", tune_chat_template_name(f->chat));
     if (d->append_id >= 0)
         tune_append(about, size, "; ended by %.100s", tune_tokenizer_token(d->tok, d->append_id));
+    if (d->parted)
+        tune_append(about, size, "; %lld pairs are parted into %lld rows, chosen answers with the label true and rejected ones with false "
+                    "(`loss` kto)", (long long)d->rows.count, (long long)d->count);
     describe_unread(d);
     describe_file(d, limit);
     tune_blank_controls(d->about);

@@ -112,7 +112,7 @@ static int append_expected(const struct tune_format *f, struct tune_pieces *p, s
     default:
         while (i >= 0 && strcmp(f->names[i], "output") && strcmp(f->names[i], "completion"))
             i--;
-        if (i < 0 || f->pairs || p->values.at[i].type == TUNE_JSON_ARRAY || p->values.at[i].type == TUNE_JSON_OBJECT ||
+        if (i < 0 || f->sequences > 0 || p->values.at[i].type == TUNE_JSON_ARRAY || p->values.at[i].type == TUNE_JSON_OBJECT ||
             tune_pieces_no_value(&p->values.at[i]))
             return 0;
         return append(g, p->values.at[i].text);
@@ -124,7 +124,7 @@ static int ask_plain(const struct tune_dataset *d, int64_t row, struct grown *pr
 {
     struct tune_text_row s = {0};
     struct tune_text text;
-    struct tune_row at = tune_rows_get(&d->rows, row);
+    struct tune_file_row at = tune_rows_get(&d->rows, row);
     int status = tune_text_rows_get(&d->text, &at, &s, &text);
     const char *found = status == 0 && d->response ? memmem(text.data, text.size, d->response, d->response_size) : NULL;
     size_t size = found ? (size_t)(found - text.data) + d->response_size : text.size;

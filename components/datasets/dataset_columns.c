@@ -1,5 +1,4 @@
 /* dataset_columns.c - columns of a row that are not trained on: numbers and texts for a recipe. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,14 +24,15 @@ static int missing(const struct tune_dataset *d, const char *column)
 
 /* Read the column's value in a row into v->at[0]. 1; 0: the row has none, or null; -1 with an
  * error. *line: of the row. */
-static int read_value(const struct tune_dataset *d, int64_t row, const char *column, struct tune_values *v, int64_t *line)
+static int read_value(const struct tune_dataset *d, int64_t row, const char *column, struct tune_row_values *v, int64_t *line)
 {
     TRY(tune_rows_uncut(&d->rows));
-    struct tune_row at = tune_rows_get(&d->rows, d->chunks.count > 0 ? tune_chunks_unit(&d->chunks, row)->row : row);
+    int side;
+    struct tune_file_row at = tune_rows_get(&d->rows, tune_dataset_file_row(d, row, &side));
     *line = at.line;
     if (at.size > TUNE_ROW_LIMIT)
         return tune_rows_too_long(&d->rows, &at);
-    TRY(tune_values_read(v, &d->rows, &d->columns, &at, &column, 1));
+    TRY(tune_row_values_read(v, &d->rows, &d->columns, &at, &column, 1));
     if (v->at[0].type == TUNE_JSON_NULL || (v->at[0].text.size == 0 && tune_rows_are_csv(&d->rows) && v->at[0].type >= 0))
         return 0;
     return v->at[0].type < 0 ? missing(d, column) : 1;
@@ -59,39 +59,23 @@ static const struct tune_dataset *holder(const struct tune_dataset *d, int64_t *
     return NULL;
 }
 
-/* The value as a number: a JSON number or bool, or a text that is a number as a whole. */
-static int number_of(const struct tune_field *f, double *value)
-{
-    char text[64], *end;
-    if (f->type == TUNE_JSON_BOOL) {
-        *value = *f->text.data == 't';
-        return 1;
-    }
-    if ((f->type != TUNE_JSON_NUMBER && f->type != TUNE_JSON_STRING) || f->text.size == 0 || f->text.size >= sizeof text)
-        return 0;
-    memcpy(text, f->text.data, f->text.size);
-    text[f->text.size] = 0;
-    *value = strtod(text, &end);
-    return strlen(text) == f->text.size && strcspn(text, "xXnN \t\r\n") == f->text.size && !*end && isfinite(*value);
-}
-
 int tune_dataset_number(const struct tune_dataset *d, int64_t row, const char *column, double *value)
 {
-    struct tune_values v = {0};
+    struct tune_row_values v = {0};
     int64_t line;
     if (!(d = holder(d, &row, column)))
         return -1;
     int status = read_value(d, row, column, &v, &line);
-    if (status == 1 && !number_of(&v.at[0], value))
+    if (status == 1 && !tune_field_number(&v.at[0], value))
         status = tune_error_set("%s:%lld: column \"%.200s\" is %.*s, expected a number", d->rows.path, (long long)line, column,
                                 v.at[0].text.size < 60 ? (int)v.at[0].text.size : 60, v.at[0].text.data);
-    tune_values_free(&v);
+    tune_row_values_free(&v);
     return status;
 }
 
 int tune_dataset_text(const struct tune_dataset *d, int64_t row, const char *column, char **text)
 {
-    struct tune_values v = {0};
+    struct tune_row_values v = {0};
     int64_t line;
     *text = NULL;
     if (!(d = holder(d, &row, column)))
@@ -99,7 +83,7 @@ int tune_dataset_text(const struct tune_dataset *d, int64_t row, const char *col
     int status = read_value(d, row, column, &v, &line);
     if (status == 1 && !(*text = strndup(v.at[0].text.data, v.at[0].text.size)))
         status = tune_error_no_memory("a text of column \"%.200s\"", column);
-    tune_values_free(&v);
+    tune_row_values_free(&v);
     return status;
 }
 

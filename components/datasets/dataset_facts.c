@@ -9,6 +9,7 @@
 #include "datasets/look.h"
 #include "tokenizers/tokenizer.h"
 
+enum { BLOCK = 1000 };               /* rows of the file whose answers stand together */
 enum { END_ROWS = 100 };            /* rows searched for the token that ends answers */
 #define LONG_ROW ((size_t)64 << 10) /* shorter rows do not count in the memory plan */
 /* memory in bytes for a byte of a row, measured by tests/bench/bench_rows, with reserve */
@@ -37,6 +38,32 @@ void tune_dataset_restore(struct tune_dataset *d, struct tune_dataset_counts cou
     pthread_mutex_unlock(&d->lock);
 }
 
+/* Where each sequence of a row is a row of the set, their order is that of TRL. Of each thousand rows of the file come first all
+ * first sequences, then all second ones. So the answers to one prompt are not KTO's mismatched ones of each other. */
+int64_t tune_dataset_file_row(const struct tune_dataset *d, int64_t row, int *side)
+{
+    *side = 0;
+    if (d->chunks.count > 0)
+        return tune_chunks_unit(&d->chunks, row)->row;
+    if (!d->parted)
+        return row;
+    int64_t first = row / (BLOCK * d->format.sequences) * BLOCK, at = row - first * d->format.sequences;
+    int64_t rows = d->rows.count - first < BLOCK ? d->rows.count - first : BLOCK;
+    *side = (int)(at / rows);
+    return first + at % rows;
+}
+
+int64_t tune_dataset_first_part(const struct tune_dataset *d, int64_t row)
+{
+    int64_t own;
+    int side, k = tune_dataset_set_of(d, row, &own);
+    const struct tune_dataset *set = d->sets ? d->sets[k] : d;
+    if (!set->parted)
+        return row;
+    int64_t at = tune_dataset_file_row(set, own, &side);
+    return row - own + at + at / BLOCK * BLOCK * (set->format.sequences - 1);
+}
+
 struct tune_text tune_dataset_raw(const struct tune_dataset *d, int64_t row)
 {
     if (d->sets) {
@@ -46,7 +73,8 @@ struct tune_text tune_dataset_raw(const struct tune_dataset *d, int64_t row)
     if (d->get || tune_rows_uncut(&d->rows) < 0)
         return (struct tune_text){"", 0};
     const struct tune_chunk_unit *u = d->chunks.count > 0 ? tune_chunks_unit(&d->chunks, row) : NULL;
-    struct tune_row at = tune_rows_get(&d->rows, u ? u->row : row);
+    int side;
+    struct tune_file_row at = tune_rows_get(&d->rows, tune_dataset_file_row(d, row, &side));
     if (u && d->rows.format == TUNE_DATASET_TEXT)
         return (struct tune_text){at.text + u->begin, u->size};
     return (struct tune_text){at.text, at.size <= TUNE_ROW_LIMIT ? at.size : 0};
@@ -220,9 +248,11 @@ const char *tune_dataset_source(const struct tune_dataset *d, int64_t row, char 
     }
     if (d->get || row < 0 || row >= d->count || tune_rows_uncut(&d->rows) < 0)
         snprintf(text, (size_t)size, "row %lld", (long long)row);
+    else if (d->chunks.count > 0)
+        snprintf(text, (size_t)size, "%s:%lld", d->rows.path, (long long)tune_chunks_unit(&d->chunks, row)->line);
     else
         snprintf(text, (size_t)size, "%s:%lld", d->rows.path,
-                 (long long)(d->chunks.count > 0 ? tune_chunks_unit(&d->chunks, row)->line : tune_rows_get(&d->rows, row).line));
+                 (long long)tune_rows_get(&d->rows, tune_dataset_file_row(d, row, &(int){0})).line);
     return text;
 }
 

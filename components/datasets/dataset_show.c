@@ -73,11 +73,11 @@ static int show_pieces(const struct tune_dataset *d, int64_t row, int side, FILE
     return status;
 }
 
-/* The pieces and tokens of a row; of a pair, those of one side. */
+/* The pieces and tokens of one of a row's sequences. */
 static int show_sequence(const struct tune_dataset *d, struct tune_tokenizer *tok, int64_t row, const struct tune_example *x,
                          int side, FILE *stream)
 {
-    int64_t begin = side ? x->second : 0, end = side || !x->second ? x->count : x->second;
+    int64_t size, begin = tune_example_part(x, side, &size), end = begin + size;
     TRY(show_pieces(d, row, side, stream));
     fprintf(stream, "%8s %8s  %-7s  %s\n", "position", "id", "loss", "token");
     for (int64_t i = begin; i < end; i++) {
@@ -120,11 +120,12 @@ static int show_row(struct tune_dataset *d, struct tune_tokenizer *tok, int64_t 
         fprintf(stream, ", cut from %lld", (long long)x->full_count);
     show_adapted(x->adapted, stream);
     fputc('\n', stream);
-    if (!x->second)
-        TRY(show_sequence(d, tok, row, x, 0, stream));
-    for (int side = 0; x->second && side < 2; side++) {
-        fprintf(stream, "%s\n", side ? "the rejected answer:" : "the chosen answer:");
-        TRY(show_sequence(d, tok, row, x, side, stream));
+    for (int i = 0; i < tune_example_parts(x); i++) {
+        if (x->sequences == 2 && x->labels[0] != x->labels[1])
+            fprintf(stream, "the %s answer:\n", x->labels[i] < x->labels[1 - i] ? "rejected" : "chosen");
+        else if (x->sequences > 0)
+            fprintf(stream, "sequence %d of %d, with the label %g:\n", i + 1, x->sequences, x->labels[i]);
+        TRY(show_sequence(d, tok, row, x, i, stream));
     }
     if (x->count < x->full_count)
         fprintf(stream, "-------- cut here: the model does not see the row's other %lld tokens\n",

@@ -38,6 +38,7 @@ struct tune_dataset {
     struct tune_chunks chunks; /* count 0: a row of the file is a row of the set */
     char *response;
     size_t response_size;
+    bool parted;       /* each of a row's sequences in the file is a row of the set */
     int32_t append_id; /* -1: none */
     bool append_always; /* also without an open answer */
     int max_length;
@@ -53,10 +54,18 @@ struct tune_dataset {
 /* tune_dataset_make - a set without rows. NULL with an error.
  * tune_dataset_describe - set about and rows_are of an opened set. limit: as in the options.
  * tune_joined_get - tune_dataset_get for a joined set. *lost: the cut took all trained tokens.
- * tune_rows_hash - tune_dataset_row_hash for a row of a file. */
+ * tune_rows_hash - tune_dataset_row_hash for a row of a file.
+ * tune_dataset_file_row - the row of the file that holds a row of the set. *side says which of its
+ * sequences that is; 0 where the row is all of it.
+ * tune_side_hash - the hash of such a row by that of the file's row. */
 struct tune_dataset *tune_dataset_make(int max_length);
 void tune_dataset_describe(struct tune_dataset *d, int64_t limit);
 int tune_joined_get(struct tune_dataset *d, int64_t row, struct tune_example *x, bool *lost);
-uint64_t tune_rows_hash(const struct tune_rows *rows, const struct tune_row *row);
+uint64_t tune_rows_hash(const struct tune_rows *rows, const struct tune_file_row *row);
+int64_t tune_dataset_file_row(const struct tune_dataset *d, int64_t row, int *side);
+static inline uint64_t tune_side_hash(uint64_t hash, int side)
+{
+    return side > 0 ? tune_hash64(&side, sizeof side, hash) : hash;
+}
 
 #endif

@@ -42,6 +42,9 @@ static const struct known {
                                        {"instruction", "input", "chosen", "rejected", "output", "system", "history"}, 6, {true}},
     [TUNE_FORMAT_INSTRUCT_PREFERENCE] = {"instruct-preference", {"chosen", "rejected", "prompt", "system", "history"}, 2, {true}},
     [TUNE_FORMAT_PREFERENCE_LISTS] = {"preference", {"chosen", "rejected", "prompt", "tools", "system"}, 3, {true}},
+    [TUNE_FORMAT_UNPAIRED] = {"unpaired", {"completion", "label", "prompt", "system"}, 1, {true}},
+    [TUNE_FORMAT_UNPAIRED_TURNS] = {"unpaired", {"completion", "label", "prompt", "system"}, 1, {true}},
+    [TUNE_FORMAT_UNPAIRED_LISTS] = {"unpaired", {"completion", "label", "prompt", "tools", "system"}, 2, {true}},
 };
 static const char *const train_on[] = {"completion", "assistant", "last", "all"};
 
@@ -98,11 +101,34 @@ static bool has(const struct tune_format *f, const struct tune_columns *have, co
     return tune_columns_has(have, column_of(f, name));
 }
 
-/* Recognise the format of pairs. TUNE_FORMAT_TEXT: there are none. */
-static enum tune_format_kind recognise_pairs(const struct tune_format *f, const struct tune_columns *have, bool wanted)
+/* The type of a column. The first readable row that has a value decides; -1: none has. */
+static int type_of(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows, const char *name)
 {
-    bool both = has(f, have, "chosen") && has(f, have, "rejected");
-    if (has(f, have, "instruction") && (both || (wanted && has(f, have, "output"))))
+    struct tune_row_values v = {0};
+    const char *column = column_of(f, name);
+    int type = -1;
+    for (int64_t i = 0; i < rows->count && i < FIRST_ROWS; i++) {
+        struct tune_file_row row = tune_rows_get(rows, i);
+        if (row.size > TUNE_ROW_LIMIT || tune_row_values_read(&v, rows, have, &row, &column, 1) < 0 || v.at[0].type <= TUNE_JSON_NULL)
+            continue;
+        type = v.at[0].type;
+        break;
+    }
+    tune_error_clear();
+    tune_row_values_free(&v);
+    return type;
+}
+
+/* Recognise the format of preferences. wanted: labelled sequences of a row. TUNE_FORMAT_TEXT: there are none. */
+static enum tune_format_kind recognise_preferences(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows,
+                                                   int wanted)
+{
+    bool both = has(f, have, "chosen") && has(f, have, "rejected"), outputs = wanted && has(f, have, "output");
+    if (wanted == 1 && outputs) /* it may be a single answer, whose label is elsewhere */
+        outputs = type_of(f, have, rows, "output") == TUNE_JSON_ARRAY;
+    if (wanted == 1 && has(f, have, "completion") && has(f, have, "label"))
+        return TUNE_FORMAT_UNPAIRED;
+    if (has(f, have, "instruction") && (both || outputs))
         return TUNE_FORMAT_ALPACA_PREFERENCE;
     if (both)
         return has(f, have, "conversations") ? TUNE_FORMAT_SHAREGPT_PREFERENCE : TUNE_FORMAT_PREFERENCE;
@@ -110,9 +136,9 @@ static enum tune_format_kind recognise_pairs(const struct tune_format *f, const 
 }
 
 /* Recognise the format. A more specific format wins over a column "text" beside it. */
-static enum tune_format_kind recognise(const struct tune_format *f, const struct tune_columns *have, bool pairs)
+static enum tune_format_kind recognise(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows, int wanted)
 {
-    enum tune_format_kind kind = f->prompts ? TUNE_FORMAT_TEXT : recognise_pairs(f, have, pairs);
+    enum tune_format_kind kind = f->prompts ? TUNE_FORMAT_TEXT : recognise_preferences(f, have, rows, wanted);
     bool answer = !f->prompts; /* whether a format needs its column of answers */
     if (kind != TUNE_FORMAT_TEXT)
         return kind;
@@ -127,25 +153,7 @@ static enum tune_format_kind recognise(const struct tune_format *f, const struct
     return has(f, have, "input") && has(f, have, "output") ? TUNE_FORMAT_INSTRUCT : TUNE_FORMAT_TEXT;
 }
 
-/* The type of a column. The first readable row that has a value decides; -1: none has. */
-static int type_of(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows, const char *name)
-{
-    struct tune_values v = {0};
-    const char *column = column_of(f, name);
-    int type = -1;
-    for (int64_t i = 0; i < rows->count && i < FIRST_ROWS; i++) {
-        struct tune_row row = tune_rows_get(rows, i);
-        if (row.size > TUNE_ROW_LIMIT || tune_values_read(&v, rows, have, &row, &column, 1) < 0 || v.at[0].type <= TUNE_JSON_NULL)
-            continue;
-        type = v.at[0].type;
-        break;
-    }
-    tune_error_clear();
-    tune_values_free(&v);
-    return type;
-}
-
-static int choose(struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o)
+static int choose(struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows, const struct tune_dataset_options *o)
 {
     f->recognised = !o->row_format || !strcmp(o->row_format, "auto");
     if (o->prompt_template) {
@@ -158,17 +166,19 @@ static int choose(struct tune_format *f, const struct tune_columns *have, const 
         return tune_prompt_template_open(&f->templates[0], o->prompt_template);
     }
     if (f->recognised) {
-        f->kind = recognise(f, have, o->pairs);
+        f->kind = recognise(f, have, rows, o->sequences);
         return 0;
     }
-    for (int i = 0; i < TUNE_FORMAT_PREFERENCE_LISTS; i++)
-        if (i != TUNE_FORMAT_TEMPLATE && i != TUNE_FORMAT_MESSAGE_LISTS && !strcmp(o->row_format, formats[i].name)) {
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) /* the first of several with a name */
+        if (i != TUNE_FORMAT_TEMPLATE && !strcmp(o->row_format, formats[i].name)) {
             f->kind = (enum tune_format_kind)i;
+            if (o->prompts && f->kind >= TUNE_FORMAT_PREFERENCE) /* a prompt is read without its answers */
+                f->kind = recognise(f, have, rows, 0);
             return 0;
         }
     return tune_error_usage("\"%s\" is no format of rows; expected auto, text, alpaca, alpaca-chat, instruct, "
                             "prompt-completion, messages or sharegpt; of pairs: preference, sharegpt-preference, "
-                            "alpaca-preference, instruct-preference", o->row_format);
+                            "alpaca-preference, instruct-preference; of labelled answers: unpaired", o->row_format);
 }
 
 /* Suggest what to type for the pair in the first row. */
@@ -177,7 +187,7 @@ static bool suggest_pairs(const struct tune_rows *rows, char *text, size_t size)
     struct tune_json j;
     if (rows->count == 0)
         return false;
-    struct tune_row row = tune_rows_get(rows, 0);
+    struct tune_file_row row = tune_rows_get(rows, 0);
     if (row.size > TUNE_ROW_LIMIT || row.size == 0 || *row.text != '{')
         return false;
     tune_json_start(&j, rows->path, row.text, row.size, row.line);
@@ -187,6 +197,25 @@ static bool suggest_pairs(const struct tune_rows *rows, char *text, size_t size)
     return found;
 }
 
+/* Single answers with a label are for a loss of its own. */
+static int check_unpaired(const struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o,
+                          const struct tune_rows *rows)
+{
+    bool columns = f->recognised && has(f, have, "prompt") && has(f, have, "completion") && has(f, have, "label") &&
+                   type_of(f, have, rows, "label") == TUNE_JSON_BOOL;
+    char list[512];
+    if (o->sequences == 1 && f->sequences == 0)
+        return tune_error_usage("%s: expected answers with a label, the columns prompt, completion and label (true or false); or pairs "
+                                "of answers, the columns chosen and rejected. It has: %s (`columns` prompt=COLUMN,completion=COLUMN,"
+                                "label=COLUMN says which are meant)", rows->path, tune_columns_list(have, list, sizeof list));
+    if (o->sequences == 1 || (f->sequences != 1 && !columns))
+        return 0;
+    return tune_error_usage("%s: these rows are unpaired preferences (prompt, completion, label): %s", rows->path, o->sequences > 0
+                            ? "`loss` kto trains on them; other losses compare the columns chosen and rejected"
+                            : "finetune_dpo trains on them, with its loss kto. `format` prompt-completion trains on every completion, also "
+                              "on those labelled false");
+}
+
 /* Pairs are for recipes that compare two answers, and those recipes read nothing else. */
 static int check_pairs(const struct tune_format *f, const struct tune_columns *have, const struct tune_dataset_options *o,
                        const struct tune_rows *rows)
@@ -194,25 +223,21 @@ static int check_pairs(const struct tune_format *f, const struct tune_columns *h
     char list[512];
     if (f->prompts)
         return 0;
-    if (f->recognised && has(f, have, "prompt") && has(f, have, "completion") && has(f, have, "label") &&
-        type_of(f, have, rows, "label") == TUNE_JSON_BOOL)
-        return tune_error_usage("%s: these rows are unpaired preferences (prompt, completion, label), and no recipe trains on "
-                                "them; `format` prompt-completion trains on every completion, also on those labelled false",
-                                rows->path);
-    if (f->pairs && !o->pairs)
+    TRY(check_unpaired(f, have, o, rows));
+    if (f->sequences > 0 && o->sequences == 0)
         return tune_error_usage("%s: these rows are preferences, pairs of a chosen and a rejected answer: finetune_dpo trains on "
                                 "them%s", rows->path, has(f, have, "prompt") ? ". To train on the chosen answers alone: `format` "
                                 "prompt-completion `columns` completion=chosen"
                                 : has(f, have, "chosen") && type_of(f, have, rows, "chosen") == TUNE_JSON_ARRAY
                                 ? ". To train on the chosen conversations alone: `format` messages `columns` messages=chosen" : "");
-    if (f->recognised && f->kind == TUNE_FORMAT_ALPACA && !o->pairs && type_of(f, have, rows, "output") == TUNE_JSON_ARRAY)
+    if (f->recognised && f->kind == TUNE_FORMAT_ALPACA && o->sequences == 0 && type_of(f, have, rows, "output") == TUNE_JSON_ARRAY)
         return tune_error_usage("%s: these rows are preferences, an instruction and a list of two outputs: finetune_dpo trains on "
                                 "them", rows->path);
     char type[1300];
-    if (o->pairs && !f->pairs && suggest_pairs(rows, type, sizeof type))
+    if (o->sequences > 0 && f->sequences == 0 && suggest_pairs(rows, type, sizeof type))
         return tune_error_usage("%s: expected preferences, the columns chosen and rejected. It has: %s; give %s", rows->path,
                                 tune_columns_list(have, list, sizeof list), type);
-    if (o->pairs && !f->pairs)
+    if (o->sequences > 0 && f->sequences == 0)
         return tune_error_usage("%s: expected preferences, pairs of answers: the columns chosen and rejected, beside prompt, "
                                 "conversations or instruction; or instruction and a list of two outputs. It has: %s (`columns` "
                                 "chosen=COLUMN,rejected=COLUMN says which are meant)", rows->path,
@@ -236,6 +261,12 @@ static void settle_prompt(struct tune_format *f, const struct tune_columns *have
 {
     int answers = type_of(f, have, rows, "chosen");
     bool alpaca_kind = f->kind == TUNE_FORMAT_ALPACA_PREFERENCE;
+    if (f->kind == TUNE_FORMAT_UNPAIRED) {
+        answers = type_of(f, have, rows, "completion");
+        f->kind = answers == TUNE_JSON_ARRAY || answers == TUNE_JSON_OBJECT ? TUNE_FORMAT_UNPAIRED_LISTS
+                  : o->chat_template ? TUNE_FORMAT_UNPAIRED_TURNS : f->kind;
+        return;
+    }
     if (!has(f, have, alpaca_kind ? "instruction" : "prompt"))
         f->stand_in = stand_in(f, have, rows);
     if (f->kind != TUNE_FORMAT_PREFERENCE)
@@ -267,7 +298,7 @@ static int name_columns(struct tune_format *f)
     }
     for (int i = 0; i < f->count; i++) {
         bool prompt = !strcmp(f->names[i], f->kind == TUNE_FORMAT_ALPACA_PREFERENCE ? "instruction" : "prompt");
-        f->columns[i] = f->stand_in && prompt && f->pairs ? f->stand_in : column_of(f, f->names[i]);
+        f->columns[i] = f->stand_in && prompt && f->sequences > 0 ? f->stand_in : column_of(f, f->names[i]);
     }
     return 0;
 }
@@ -299,21 +330,21 @@ bool tune_format_reads(const struct tune_format *f, const char *column)
  * differently and another column of text is there, that one may be the prompt. */
 static int check_prompt(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows)
 {
-    struct tune_values v = {0};
+    struct tune_row_values v = {0};
     char list[512] = "";
     int64_t pairs = 0, alike = 0;
     bool given = has(f, have, "prompt") || f->stand_in || has(f, have, "system");
     if (f->kind != TUNE_FORMAT_PREFERENCE || !f->recognised || given)
         return 0;
     for (int64_t i = 0; i < rows->count && i < FIRST_ROWS; i++) {
-        struct tune_row row = tune_rows_get(rows, i);
-        if (row.size > TUNE_ROW_LIMIT || tune_values_read(&v, rows, have, &row, f->columns, 2) < 0 ||
+        struct tune_file_row row = tune_rows_get(rows, i);
+        if (row.size > TUNE_ROW_LIMIT || tune_row_values_read(&v, rows, have, &row, f->columns, 2) < 0 ||
             v.at[0].type != TUNE_JSON_STRING || v.at[1].type != TUNE_JSON_STRING)
             continue;
         pairs++;
         alike += tune_pieces_beginning(v.at[0].text, v.at[1].text) > 0;
     }
-    tune_values_free(&v);
+    tune_row_values_free(&v);
     tune_error_clear();
     for (int i = 0; i < have->count; i++)
         if (!tune_format_reads(f, have->names[i]) && type_of(f, have, rows, have->names[i]) == TUNE_JSON_STRING)
@@ -338,7 +369,17 @@ static int check_column(const struct tune_columns *have, const char *column)
                             tune_columns_list(have, list, sizeof list));
 }
 
-/* Check that every name in --columns belongs to the format. */
+/* True if preferences have a column of that name. */
+static bool is_of_preferences(const char *name)
+{
+    for (size_t k = TUNE_FORMAT_PREFERENCE; k < sizeof formats / sizeof *formats; k++)
+        for (int i = 0; i < 8 && formats[k].names[i]; i++)
+            if (!strcmp(formats[k].names[i], name))
+                return true;
+    return false;
+}
+
+/* Check that every name in --columns belongs to the format. Where only prompts are read, it may be of their answers. */
 static int check_map(const struct tune_format *f, const struct tune_columns *have)
 {
     char names[1024] = "";
@@ -352,6 +393,10 @@ static int check_map(const struct tune_format *f, const struct tune_columns *hav
                                     "them out", p);
         while (i < f->count && strcmp(f->names[i], p))
             i++;
+        if (i == f->count && f->prompts && is_of_preferences(p)) {
+            p = column + strlen(column) + 1;
+            continue;
+        }
         if (i == f->count && tune_columns_has(have, p))
             return tune_error_usage("`columns`: \"%s\" is a column of the file, and stands behind "
                                     "the '='; before it one of: %s (the format is %s; `format` "
@@ -446,7 +491,8 @@ static int open_chat(struct tune_format *f, const struct tune_dataset_options *o
 {
     bool conversations = f->kind == TUNE_FORMAT_INSTRUCT || f->kind == TUNE_FORMAT_ALPACA_CHAT ||
                          f->kind == TUNE_FORMAT_MESSAGES || f->kind == TUNE_FORMAT_SHAREGPT || f->kind == TUNE_FORMAT_MESSAGE_LISTS || f->kind == TUNE_FORMAT_SHAREGPT_PREFERENCE ||
-                         f->kind == TUNE_FORMAT_INSTRUCT_PREFERENCE || f->kind == TUNE_FORMAT_PREFERENCE_LISTS;
+                         f->kind == TUNE_FORMAT_INSTRUCT_PREFERENCE || f->kind == TUNE_FORMAT_PREFERENCE_LISTS ||
+                         f->kind == TUNE_FORMAT_UNPAIRED_TURNS || f->kind == TUNE_FORMAT_UNPAIRED_LISTS;
     if (!conversations && !o->chat_template)
         return 0;
     if (!conversations)
@@ -471,12 +517,12 @@ int tune_format_settle(struct tune_format *f, const struct tune_columns *have, c
     f->strict = o->strict;
     if (o->columns)
         TRY(read_map(f, o->columns));
-    TRY(choose(f, have, o));
-    f->pairs = f->kind >= TUNE_FORMAT_PREFERENCE;
+    TRY(choose(f, have, rows, o));
+    f->sequences = f->kind >= TUNE_FORMAT_UNPAIRED ? 1 : f->kind >= TUNE_FORMAT_PREFERENCE ? 2 : 0;
     TRY(check_pairs(f, have, o, rows));
     if (f->kind == TUNE_FORMAT_PROMPT_COMPLETION && type_of(f, have, rows, "prompt") == TUNE_JSON_ARRAY)
         f->kind = TUNE_FORMAT_MESSAGE_LISTS;
-    if (f->pairs)
+    if (f->sequences > 0)
         settle_prompt(f, have, o, rows);
     TRY(name_columns(f));
     TRY(check_map(f, have));

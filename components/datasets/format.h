@@ -32,7 +32,11 @@ enum tune_format_kind {
     TUNE_FORMAT_SHAREGPT_PREFERENCE,
     TUNE_FORMAT_ALPACA_PREFERENCE,
     TUNE_FORMAT_INSTRUCT_PREFERENCE, /* texts as a conversation */
-    TUNE_FORMAT_PREFERENCE_LISTS /* preference with lists of messages */
+    TUNE_FORMAT_PREFERENCE_LISTS, /* preference with lists of messages */
+    /* single answers with a label (pairs.c, too) */
+    TUNE_FORMAT_UNPAIRED,
+    TUNE_FORMAT_UNPAIRED_TURNS, /* texts as a conversation */
+    TUNE_FORMAT_UNPAIRED_LISTS  /* with lists of messages */
 };
 
 enum tune_train_on { TUNE_TRAIN_ON_COMPLETION, TUNE_TRAIN_ON_ASSISTANT, TUNE_TRAIN_ON_LAST,
@@ -58,7 +62,7 @@ struct tune_format {
     char *end;            /* spelling of the token that ends answers; NULL: none */
     char *map;                                /* --columns, split into strings */
     struct tune_chat_template *chat;          /* for conversations */
-    bool pairs;      /* a row is a chosen and a rejected answer */
+    int sequences;   /* of preferences: answers of a row of the file, 2 are a pair; else 0 */
     bool strict;     /* conversations that break a rule are errors */
     bool prompts;    /* only what comes before the answer is read */
 };
@@ -76,7 +80,7 @@ const char *tune_format_name(const struct tune_format *f);
 const char *tune_format_train_on(const struct tune_format *f);
 bool tune_format_reads(const struct tune_format *f, const char *column);
 
-struct tune_piece {
+struct tune_text_piece {
     size_t end; /* a piece begins at the end of the one before */
     bool trained;
 };
@@ -86,20 +90,21 @@ struct tune_pieces {
     char *text; /* followed by a NUL */
     uint8_t *data;
     size_t size, room;
-    struct tune_piece *at;
+    struct tune_text_piece *at;
     int count;
     int side;                    /* of a pair: 0 the chosen answer, 1 the rejected one; set by the
                                     caller */
+    double label;                /* of preferences: 1 for an answer that people want, else 0 */
     bool answer;                 /* the text ends in an answer that still needs the end token */
     bool whole; /* a chat template wrote all special tokens; the tokenizer adds none */
-    struct tune_values values;   /* buffers for reading */
+    struct tune_row_values values;   /* buffers for reading */
     struct tune_conversation chat;
     struct tune_chat_text rendered;
 };
 
 /* tune_format_pieces - make the text of a row. -1 with file and line: a bad row. */
 int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows,
-                       const struct tune_columns *columns, const struct tune_row *row,
+                       const struct tune_columns *columns, const struct tune_file_row *row,
                        struct tune_pieces *p);
 void tune_pieces_free(struct tune_pieces *p);
 
@@ -116,20 +121,20 @@ void tune_pieces_free(struct tune_pieces *p);
  * tune_pieces_bad_row - the error "file:line: the column ... what". */
 int tune_pieces_put(struct tune_pieces *p, const char *text, size_t size, bool trained, bool data);
 int tune_pieces_need_text(const struct tune_format *f, const struct tune_rows *rows,
-                          const struct tune_row *row, const struct tune_pieces *p, int i);
+                          const struct tune_file_row *row, const struct tune_pieces *p, int i);
 int tune_pieces_alpaca(const struct tune_format *f, const struct tune_rows *rows,
-                       const struct tune_row *row, struct tune_pieces *p,
+                       const struct tune_file_row *row, struct tune_pieces *p,
                        const struct tune_text *answer);
 int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows,
-                     const struct tune_row *row, struct tune_pieces *p);
+                     const struct tune_file_row *row, struct tune_pieces *p);
 const struct tune_field *tune_pieces_system(const struct tune_format *f,
                                             const struct tune_pieces *p);
 int tune_pieces_history(const struct tune_format *f, const struct tune_rows *rows,
-                        const struct tune_row *row, struct tune_pieces *p);
+                        const struct tune_file_row *row, struct tune_pieces *p);
 size_t tune_pieces_beginning(struct tune_text a, struct tune_text b);
 int tune_pieces_pair(const struct tune_format *f, const struct tune_rows *rows,
-                     const struct tune_row *row, struct tune_pieces *p);
-int tune_pieces_bad_row(const struct tune_rows *rows, const struct tune_row *row,
+                     const struct tune_file_row *row, struct tune_pieces *p);
+int tune_pieces_bad_row(const struct tune_rows *rows, const struct tune_file_row *row,
                         const char *column, const char *what);
 bool tune_pieces_no_value(const struct tune_field *v);
 

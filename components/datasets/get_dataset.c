@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
+#include "datasets/loader.h"
 #include "flags/find.h"
 #include "flags/flags.h"
 #include "tokenizers/tokenizer.h"
@@ -46,6 +47,7 @@ static struct tune_dataset *open_file(const struct tune_flags *flags, const char
     options.model_folder = model ? folder : NULL;
     options.end_token = end_token;
     options.limit = limit;
+    options.sequences = tune_get_sequences(flags);
     struct tune_dataset *data = tune_dataset_open_several(paths, &options, tok);
     free(end_token);
     return data;

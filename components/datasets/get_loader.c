@@ -4,6 +4,11 @@
 #include "datasets/loader.h"
 #include "flags/flags.h"
 
+int tune_get_sequences(const struct tune_flags *flags)
+{
+    return flags->preference.kind == TUNE_PREFERENCE_KTO ? 1 : flags->data.sequences;
+}
+
 struct tune_loader_options tune_get_loader_options(const struct tune_flags *flags)
 {
     struct tune_loader_options options = flags->loader;
@@ -12,10 +17,10 @@ struct tune_loader_options tune_get_loader_options(const struct tune_flags *flag
     /* A GPU has graphs for each length, so there are few lengths. */
     if (options.pad_to_multiple_of == 0)
         options.pad_to_multiple_of = flags->device && strncmp(flags->device, "cuda", 4) == 0 ? 64 : 1;
-    options.pairs = flags->data.pairs;
+    options.sequences = tune_get_sequences(flags);
     options.stop_signal = flags->stop_signal;
     options.starting = flags->starting;
-    options.ahead = true;
+    options.prefetch = true;
     return options;
 }
 

@@ -27,12 +27,14 @@ enum { COUNTED = 256 }; /* rows between two stored counts of the part's rows */
 
 /* ---- the plan ---- */
 
-/* True if a row is in the part. hash: of its content; 0: go by its number. */
+/* True if a row is in the part. hash: of its content; 0: go by its number. The answers of a parted pair go by the first. */
 static bool in_part(const struct tune_loader *load, int64_t row, uint64_t hash)
 {
     const struct tune_loader_options *o = &load->o;
-    int64_t own;
-    int k = tune_dataset_set_of(load->data, row, &own);
+    int64_t own, first = tune_dataset_first_part(load->data, row);
+    int k = tune_dataset_set_of(load->data, first, &own);
+    if (hash && first != row)
+        hash = tune_dataset_row_hash(load->data, first);
     if (o->only_set > 0 && k != o->only_set - 1)
         return false;
     uint64_t key = hash ? hash : (uint64_t)(own + (int64_t)k * SET_ROWS);
@@ -194,10 +196,14 @@ static int plan(struct tune_loader *load)
 
 int tune_loader_fits(const struct tune_loader *load, int64_t row, const struct tune_example *x)
 {
-    int64_t longest = x->count - x->second > x->second ? x->count - x->second : x->second;
-    if (x->count > 0 && load->o.pairs != (x->second > 0))
-        return tune_error_set("row %lld is %s, and the loader was made for %s; give both the same `pairs`", (long long)row,
-                              x->second ? "a pair" : "no pair", x->second ? "single rows" : "pairs");
+    int64_t longest = 0, size;
+    if (x->count > 0 && load->o.sequences != x->sequences)
+        return tune_error_set("row %lld has %d labelled sequences, and the loader was made for %d; give both the same `sequences`",
+                              (long long)row, x->sequences, load->o.sequences);
+    for (int i = 0; x->count > 0 && i < tune_example_parts(x); i++) {
+        tune_example_part(x, i, &size);
+        longest = size > longest ? size : longest;
+    }
     if (longest <= load->o.max_length)
         return 0;
     return tune_error_set("row %lld has %lld tokens, the loader was made for max_length %d; give "
@@ -217,8 +223,10 @@ static int check(const struct tune_loader_options *o, int sets)
         return usage("batch_size", o->batch_size, "at least 1 row");
     if (o->accumulate < 1)
         return usage("accumulate", o->accumulate, "at least 1 micro-batch");
-    if (o->pairs && o->packing)
-        return tune_error_usage("`packing` puts several rows into one, and a pair's two answers need a row each; leave it out");
+    if (o->sequences < 0)
+        return usage("sequences", o->sequences, "0 or more labelled sequences of a row");
+    if (o->sequences > 0 && o->packing)
+        return tune_error_usage("answers that are compared or have a label cannot be packed in one row; leave `packing` out");
     if (o->max_length < 1)
         return usage("max_length", o->max_length, "at least 1 token");
     if (o->part != TUNE_ALL && !(o->train_split > 0 && o->train_split <= 1))
@@ -256,22 +264,25 @@ static int empty_part(const struct tune_loader *load)
 
 int tune_loader_sequences(const struct tune_loader_options *o)
 {
-    return o->pairs ? 2 * o->batch_size : o->batch_size;
+    return tune_sequences_of(o) * o->batch_size;
 }
 
 int64_t tune_loader_bytes(const struct tune_loader_options *o, int64_t rows)
 {
-    int64_t sides = o->pairs ? 2 : 1, B = sides * tune_smaller(o->batch_size, rows);
+    int64_t n = tune_sequences_of(o), B = n * tune_smaller(o->batch_size, rows);
     int64_t step_rows = tune_smaller((int64_t)o->batch_size * o->accumulate, rows);
     struct tune_loader *load = NULL;
     struct tune_example *x = NULL;
-    int64_t token = (int64_t)(sizeof *x->ids + sizeof *x->trained), room = sides * token * o->max_length + (int64_t)sizeof *x;
+    int64_t token = (int64_t)(sizeof *x->ids + sizeof *x->trained);
+    int64_t labels = o->sequences * (int64_t)(sizeof *x->ends + sizeof *x->labels);
+    int64_t room = n * token * o->max_length + labels + (int64_t)sizeof *x;
     int64_t places = o->packing ? (int64_t)(sizeof *load->positions + sizeof *load->starts + sizeof *load->batch_rows) : 0;
     int64_t row = room + (int64_t)sizeof *load->places;
     int64_t ahead = TUNE_SEGMENTS * (o->packing ? tune_packs_bytes(step_rows, o->max_length) : step_rows * row);
     ahead += o->packing ? room : 0;
     return B * o->max_length * ((int64_t)(sizeof *load->ids + sizeof *load->labels) + places) +
-           B * (int64_t)(sizeof *load->lengths + (o->packing ? 0 : sizeof *load->batch_rows)) + ahead;
+           B * (int64_t)(sizeof *load->lengths + (o->packing ? 0 : sizeof *load->batch_rows) +
+                         (o->sequences > 0 ? sizeof *load->label_of + sizeof *load->prompts : 0)) + ahead;
 }
 
 /* Allocate the memory for packing, with this many tokens in a batch. */
@@ -287,7 +298,7 @@ static bool make_packs(struct tune_loader *load, size_t tokens)
 
 static int make_buffers(struct tune_loader *load)
 {
-    size_t B = (size_t)tune_smaller(load->o.batch_size, load->rows) * (load->o.pairs ? 2 : 1), tokens = B * (size_t)load->o.max_length;
+    size_t B = (size_t)(tune_smaller(load->o.batch_size, load->rows) * tune_sequences_of(&load->o)), tokens = B * (size_t)load->o.max_length;
     bool good = true;
     /* so no product below overflows */
     if (tokens <= SENSIBLE && (size_t)load->step_rows <= SENSIBLE) {
@@ -298,7 +309,12 @@ static int make_buffers(struct tune_loader *load)
         load->examples = calloc(load->o.packing ? 1 : (size_t)load->step_rows, TUNE_SEGMENTS * sizeof *load->examples);
         if (!load->o.packing)
             load->places = calloc((size_t)load->step_rows, TUNE_SEGMENTS * sizeof *load->places);
-        good = load->o.packing ? make_packs(load, tokens) : load->places != NULL;
+        if (load->o.sequences > 0) {
+            load->label_of = calloc(B, sizeof *load->label_of);
+            load->prompts = calloc(B, sizeof *load->prompts);
+        }
+        good = (load->o.packing ? make_packs(load, tokens) : load->places != NULL) &&
+               (load->o.sequences == 0 || (load->label_of && load->prompts));
     }
     if (good && load->ids && load->labels && load->lengths && load->batch_rows && load->examples)
         return 0;
@@ -319,7 +335,7 @@ struct tune_loader *tune_loader_new(struct tune_dataset *d, const struct tune_lo
     pthread_mutex_init(&load->lock, NULL);
     pthread_cond_init(&load->wake_caller, NULL);
     pthread_cond_init(&load->wake_helper, NULL);
-    load->began_s = -1;
+    load->began_s = load->early_s = -1;
     int status = count_part(load);
     if (status == 0 && load->rows == 0)
         status = empty_part(load);
@@ -347,6 +363,8 @@ static void free_buffers(struct tune_loader *load)
     free(load->labels);
     free(load->lengths);
     free(load->batch_rows);
+    free(load->label_of);
+    free(load->prompts);
     load->positions = load->starts = load->ids = load->labels = load->lengths = NULL;
     load->examples = NULL;
     load->places = load->batch_rows = NULL;
@@ -356,7 +374,7 @@ void tune_loader_free(struct tune_loader *load)
 {
     if (!load)
         return;
-    tune_ahead_stop(load);
+    tune_prefetch_stop(load);
     free_buffers(load);
     free(load->in_part);
     free(load->before);
@@ -440,12 +458,29 @@ int64_t tune_loader_planned_steps(const struct tune_loader *load)
 
 /* ---- steps ---- */
 
+/* True if that long has passed since then. */
+static bool passed(const struct tune_loader *load, double since_s)
+{
+    return load->o.stop_after_seconds >= 0 && tune_moment_now().wall_s - since_s >= load->o.stop_after_seconds;
+}
+
 static bool time_is_up(struct tune_loader *load)
 {
     if (load->began_s < 0)
         load->began_s = tune_moment_now().wall_s;
-    return load->done > load->first && load->o.stop_after_seconds >= 0 &&
-           tune_moment_now().wall_s - load->began_s >= load->o.stop_after_seconds;
+    return load->over || (load->done > load->first && passed(load, load->early_s < 0 ? load->began_s : load->early_s));
+}
+
+void tune_loader_begin(struct tune_loader *load)
+{
+    if (load->early_s < 0)
+        load->early_s = tune_moment_now().wall_s;
+}
+
+bool tune_loader_time_is_up(struct tune_loader *load)
+{
+    load->over = load->over || (load->early_s >= 0 && passed(load, load->early_s));
+    return load->over;
 }
 
 /* The reason to stop before the planned end; NULL: continue. */
@@ -486,11 +521,11 @@ static int nothing(const struct tune_loader *load)
 static int begin_step(struct tune_loader *load)
 {
     load->given = load->put = load->tokens = load->label_count = load->padded = 0;
-    tune_ahead_again(load);
-    tune_ahead_allow(load);
-    if (load->o.ahead && !load->running)
-        TRY(tune_ahead_start(load));
-    int stopped = tune_ahead_ensure(load);
+    tune_prefetch_again(load);
+    tune_prefetch_allow(load);
+    if (load->o.prefetch && !load->running)
+        TRY(tune_prefetch_start(load));
+    int stopped = tune_prefetch_ensure(load);
     if (stopped)
         return stopped;
     const struct tune_made *s = tune_made_at(load, &load->at);
@@ -595,8 +630,8 @@ double tune_loader_waited_s(const struct tune_loader *load)
 /* Move to the beginning of a step, before the helper makes its first row. */
 static void restart(struct tune_loader *load, int64_t step, const struct tune_plan_at *w)
 {
-    tune_ahead_stop(load);
-    load->at = load->ahead = *w;
+    tune_prefetch_stop(load);
+    load->at = load->prefetch = *w;
     load->first = load->done = step;
     if (load->o.max_steps < 0)
         load->planned = load->o.packing ? estimate(load, step, w->used) : step + steps_left(load, w);

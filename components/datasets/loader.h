@@ -25,8 +25,8 @@
  * With mix, rows of several joined sets come in given shares. An epoch has the most rows that keep
  * the shares while no row comes twice. The next epoch goes on where the larger sets stopped.
  *
- * Of a data set of pairs, a batch has two sequences for each row: the chosen one and then the
- * rejected one (tune_batch.pairs). Pairs cannot be packed. */
+ * A row may have several labelled sequences. A batch holds all sequences of a row, one after the
+ * other (tune_batch.label_of). Labelled sequences cannot be packed. */
 #ifndef TUNE_LOADER_H
 #define TUNE_LOADER_H
 
@@ -65,7 +65,7 @@ void tune_loader_free(struct tune_loader *load);
 int tune_loader_order(struct tune_loader *load, const int64_t *rows, int64_t count);
 bool tune_loader_ordered(const struct tune_loader *load);
 
-/* tune_loader_sequences - sequences of a full micro-batch: batch_size, or twice that for pairs.
+/* tune_loader_sequences - sequences of a full micro-batch: batch_size times those of a row.
  * tune_loader_bytes - host memory of such a loader over rows rows of full length. */
 int tune_loader_sequences(const struct tune_loader_options *options);
 int64_t tune_loader_bytes(const struct tune_loader_options *options, int64_t rows);
@@ -93,6 +93,13 @@ int64_t tune_loader_planned_steps(const struct tune_loader *load);
  * the end it sets at->finished if the plan is done or after at->early_stop, else at->stopped and
  * at->signal. at->rows and at->epoch also count the rows that are left out at an epoch's end. */
 int tune_loader_more(struct tune_loader *load, struct tune_progress *at);
+
+/* A phase before the first step obeys options.stop_after_seconds by these two.
+ * tune_loader_begin - start the clock now, not at the first tune_loader_more.
+ * tune_loader_time_is_up - whether the time is over since then. Once it is, tune_loader_more stops
+ * the run, also before its first step. Ask only while the phase has something left to do. */
+void tune_loader_begin(struct tune_loader *load);
+bool tune_loader_time_is_up(struct tune_loader *load);
 
 /* tune_loader_next - the next micro-batch, borrowed until the next call. Every row has a label, so
  * T is at least 2. -1 with an error: the step has no more. */
@@ -123,7 +130,10 @@ int tune_loader_rewind(struct tune_loader *load);
 
 /* tune_get_loader - the loader of the training rows that the options describe. It stops at the
  * signal in *flags->stop_signal.
- * tune_get_loader_options - the options that it passes to tune_loader_new. */
+ * tune_get_loader_options - the options that it passes to tune_loader_new.
+ * tune_get_sequences - labelled sequences of a row: those of the recipe (data.sequences), but one
+ * where the loss is of single answers (--loss kto). */
+int tune_get_sequences(const struct tune_flags *flags);
 struct tune_loader_options tune_get_loader_options(const struct tune_flags *flags);
 struct tune_loader *tune_get_loader(const struct tune_flags *flags, struct tune_dataset *data);
 

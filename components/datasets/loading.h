@@ -1,7 +1,7 @@
 /* loading.h - declarations shared by the files of the loader. Private to this folder.
  *
  *     loader.c    the plan (the rows of each step and their order), steps, progress
- *     ahead.c     the helper thread that tokenizes, and packs, at most two steps ahead
+ *     prefetch.c  the helper thread that tokenizes, and packs, at most two steps ahead
  *     batches.c   micro-batches of a step's rows or packs
  *     packs.c     several rows in a pack
  *
@@ -49,6 +49,8 @@ struct tune_loader {
     int64_t ordered[TUNE_DATASET_SETS]; /* rows of the order in each joined set */
     int32_t *ids, *labels, *lengths; /* arrays of the batch */
     int64_t *batch_rows;             /* row_of of the batch; with packing its row_at */
+    double *label_of;                /* of the batch; NULL: sequences have no labels */
+    int32_t *prompts;                /* of the batch, beside label_of */
     /* [TUNE_SEGMENTS][step_rows]; with packing only the row to be packed */
     struct tune_example *examples;
     /* [TUNE_SEGMENTS][step_rows] an example's place among its step's rows; NULL with packing */
@@ -68,8 +70,10 @@ struct tune_loader {
     int64_t tokens, label_count, padded; /* sums of this step */
     double waited_s;      /* see tune_loader_waited_s */
     double began_s;       /* monotonic clock at the first tune_loader_more; < 0: not yet */
+    double early_s;       /* the same at tune_loader_begin */
+    bool over;            /* tune_loader_time_is_up returned true */
     /* used by the helper thread only */
-    struct tune_plan_at ahead;
+    struct tune_plan_at prefetch;
     pthread_t thread;
     bool running;
     /* shared, protected by lock */
@@ -82,6 +86,12 @@ struct tune_loader {
     bool interrupted;     /* a signal came while a step was made */
     struct tune_error error;
 };
+
+/* Sequences of a row in the batch. */
+static inline int tune_sequences_of(const struct tune_loader_options *o)
+{
+    return o->sequences > 0 ? o->sequences : 1;
+}
 
 static inline int64_t tune_smaller(int64_t a, int64_t b)
 {
@@ -127,22 +137,22 @@ static inline uint64_t tune_hash_in_place(uint64_t content, int64_t row)
 
 /* tune_loader_row - the row at this place of this epoch.
  * tune_loader_step_on - move w to the next step.
- * tune_loader_fits - 0, or -1 with an error: the row is too long for the loader, or its `pairs`
- * differs from the row. */
+ * tune_loader_fits - 0, or -1 with an error: the row is too long for the loader, or the loader was
+ * made for another number of `sequences`. */
 int64_t tune_loader_row(const struct tune_loader *load, int64_t epoch, int64_t place);
 void tune_loader_step_on(struct tune_loader *load, struct tune_plan_at *w);
 int tune_loader_fits(const struct tune_loader *load, int64_t row, const struct tune_example *x);
 
-/* tune_ahead_start - start the helper thread, unless it runs.
- * tune_ahead_stop - wait for its end.
- * tune_ahead_again - start it again if a signal ended it.
- * tune_ahead_allow - let it work up to two steps ahead of the caller, within the plan.
- * tune_ahead_ensure - wait until the caller's step is made, or make it. 1: a signal came before
+/* tune_prefetch_start - start the helper thread, unless it runs.
+ * tune_prefetch_stop - wait for its end.
+ * tune_prefetch_again - start it again if a signal ended it.
+ * tune_prefetch_allow - let it work up to two steps ahead of the caller, within the plan.
+ * tune_prefetch_ensure - wait until the caller's step is made, or make it. 1: a signal came before
  * that. -1 with an error. */
-int tune_ahead_start(struct tune_loader *load);
-void tune_ahead_stop(struct tune_loader *load);
-void tune_ahead_again(struct tune_loader *load);
-void tune_ahead_allow(struct tune_loader *load);
-int tune_ahead_ensure(struct tune_loader *load);
+int tune_prefetch_start(struct tune_loader *load);
+void tune_prefetch_stop(struct tune_loader *load);
+void tune_prefetch_again(struct tune_loader *load);
+void tune_prefetch_allow(struct tune_loader *load);
+int tune_prefetch_ensure(struct tune_loader *load);
 
 #endif

@@ -63,8 +63,10 @@ struct tune_dataset_options {
     int64_t limit;                   /* at most so many rows, the first ones of the file; 0: all.
                                         The others are as if the file had none: they are not read,
                                         split off or parted into pieces */
-    bool pairs;                      /* a row is a pair of a chosen and a rejected answer: each
-                                        becomes a sequence of its own (struct tune_example) */
+    int sequences;                   /* labelled sequences of a row (struct tune_example). 2: a
+                                        chosen and a rejected answer. 1: an answer with a label,
+                                        true or false; of rows with a chosen and a rejected answer,
+                                        each gives two such rows. 0: one, without a label */
     bool prompts;                    /* read only what comes before the answer, for generation:
                                         columns of answers may be absent, a conversation ends where
                                         the assistant speaks next, and nothing is appended */
@@ -94,7 +96,7 @@ struct tune_loader_options {
     int split_by;         /* enum tune_split */
     uint64_t seed;
     bool shuffle;         /* a new order each epoch */
-    int batch_size;       /* rows of a micro-batch; of pairs: two sequences to each row */
+    int batch_size;       /* rows of a micro-batch; each is one sequence or several */
     int accumulate;       /* micro-batches of a step */
     int pad_to_multiple_of; /* a batch's length is rounded up to a multiple of it, and is at most
                                max_length; 0: not */
@@ -103,7 +105,8 @@ struct tune_loader_options {
     int64_t max_steps;    /* -1: by epochs; else exactly that many, over as many epochs as it takes
                              */
     double stop_after_seconds; /* stop at the first step boundary this long after the first call of
-                                  tune_loader_more, and after one step at least; -1: never */
+                                  tune_loader_more (or tune_loader_begin), and after one step at
+                                  least; -1: never */
     const bool *stable;   /* NULL, or where the logger notes that its until_stable is reached: stop
                              there */
     const bool *diverged; /* NULL, or where the logger notes that the loss rose: stop there */
@@ -112,9 +115,9 @@ struct tune_loader_options {
                                to save */
     const volatile int *stop_signal; /* NULL, or where the program's handler notes the signal that
                                         it caught. Store it atomically: another thread reads it */
-    bool pairs;           /* as in the data set */
+    int sequences;        /* labelled sequences of a row, as in the data set; 0: one, without */
     bool packing;         /* several rows to a row of the batch (loader.h) */
-    bool ahead;           /* tokenise in a helper thread; else in the calls themselves */
+    bool prefetch;        /* tokenise in a helper thread; else in the calls themselves */
 };
 
 #endif

@@ -1,11 +1,13 @@
-/* pairs.c - rows with a chosen and a rejected answer: the text of one of the two, with its prompt. */
+/* pairs.c - rows of preferences: the text of one answer with its prompt, and its label. A row has a chosen and a rejected answer, or
+ * a single one and a column that says which of the two it is. */
 #include <string.h>
 
 #include "core/try.h"
 #include "datasets/format.h"
 
 /* The names of the formats, in format.c's order. */
-enum { CHOSEN, REJECTED, PROMPT };       /* all but alpaca-preference */
+enum { CHOSEN, REJECTED, PROMPT };       /* all but those below */
+enum { ANSWER, LABEL };                  /* of single answers; then PROMPT */
 enum { BETTER = 2, WORSE, OUTPUT };      /* alpaca-preference */
 
 /* ---- texts ---- */
@@ -20,12 +22,12 @@ size_t tune_pieces_beginning(struct tune_text a, struct tune_text b)
     return n > 0 && a.data[n - 1] == ' ' ? n - 1 : n;
 }
 
-static int texts(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+static int texts(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p)
 {
     const struct tune_field *prompt = &p->values.at[PROMPT];
     struct tune_text answer;
-    TRY(tune_pieces_need_text(f, rows, row, p, CHOSEN));
-    TRY(tune_pieces_need_text(f, rows, row, p, REJECTED));
+    for (int i = 0; i < f->sequences; i++)
+        TRY(tune_pieces_need_text(f, rows, row, p, i));
     answer = p->values.at[p->side].text;
     const struct tune_field *system = tune_pieces_system(f, p);
     if (system) {
@@ -33,7 +35,7 @@ static int texts(const struct tune_format *f, const struct tune_rows *rows, cons
         TRY(tune_pieces_put(p, system->text.data, system->text.size, false, true));
         TRY(tune_pieces_put(p, "\n\n", 2, false, false));
     }
-    if (prompt->type >= 0) {
+    if (prompt->type >= 0 || f->sequences == 1) {
         TRY(tune_pieces_need_text(f, rows, row, p, PROMPT));
         TRY(tune_pieces_put(p, prompt->text.data, prompt->text.size, false, true));
     } else {
@@ -49,7 +51,7 @@ static int texts(const struct tune_format *f, const struct tune_rows *rows, cons
 /* ---- alpaca ---- */
 
 /* The i-th of the two texts in the list `output`. */
-static int output_of(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p,
+static int output_of(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p,
                      struct tune_text *answer)
 {
     struct tune_json *j = &p->values.json;
@@ -73,7 +75,7 @@ static int output_of(const struct tune_format *f, const struct tune_rows *rows, 
     return count == 2 && more == 0 ? 0 : tune_pieces_bad_row(rows, row, f->columns[OUTPUT], expected);
 }
 
-static int alpaca(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+static int alpaca(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p)
 {
     const struct tune_field *v = p->values.at;
     struct tune_text answer = v[BETTER + p->side].text;
@@ -88,7 +90,7 @@ static int alpaca(const struct tune_format *f, const struct tune_rows *rows, con
 
 /* ---- conversations ---- */
 
-static int read_messages(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
+static int read_messages(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row,
                          struct tune_pieces *p, int column)
 {
     const struct tune_field *v = &p->values.at[column];
@@ -105,7 +107,7 @@ static bool same_message(const struct tune_chat_message *a, const struct tune_ch
 }
 
 /* Two whole conversations: the messages that both begin with are the prompt. */
-static int whole(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+static int whole(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p)
 {
     struct tune_conversation *c = &p->chat;
     TRY(read_messages(f, rows, row, p, 1 - p->side));
@@ -132,7 +134,7 @@ static int whole(const struct tune_format *f, const struct tune_rows *rows, cons
                                "expected the same prompt in both, or a column prompt");
 }
 
-static int conversation(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
+static int conversation(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row,
                         struct tune_pieces *p)
 {
     int prompt = p->values.at[PROMPT].type;
@@ -141,6 +143,11 @@ static int conversation(const struct tune_format *f, const struct tune_rows *row
         TRY(read_messages(f, rows, row, p, PROMPT));
         p->chat.prompt_count = p->chat.count;
         TRY(read_messages(f, rows, row, p, p->side));
+    } else if (f->sequences == 1) {
+        TRY(tune_pieces_need_text(f, rows, row, p, PROMPT));
+        TRY(tune_conversation_add(&p->chat, "user", p->values.at[PROMPT].text));
+        p->chat.prompt_count = p->chat.count;
+        TRY(read_messages(f, rows, row, p, ANSWER));
     } else { /* a prompt that is a text repeats what both answers begin with, as in UltraFeedback */
         TRY(whole(f, rows, row, p));
     }
@@ -153,7 +160,7 @@ static int conversation(const struct tune_format *f, const struct tune_rows *row
 }
 
 /* Texts as a conversation: the prompt is the user's, the answers are the assistant's. */
-static int turns(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+static int turns(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p)
 {
     TRY(tune_conversation_begin(&p->chat, row->size));
     TRY(tune_pieces_history(f, rows, row, p));
@@ -165,11 +172,30 @@ static int turns(const struct tune_format *f, const struct tune_rows *rows, cons
     return tune_pieces_chat(f, rows, row, p);
 }
 
-int tune_pieces_pair(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+/* Read the column label: true or false, 1 or 0, 1.0 or 0.0, or a text that says so. */
+static int read_label(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p)
 {
-    if (f->kind == TUNE_FORMAT_PREFERENCE)
+    static const char *const words[] = {"true", "True", "TRUE", "false", "False", "FALSE"};
+    const struct tune_field *v = &p->values.at[LABEL];
+    for (int i = 0; v->type == TUNE_JSON_STRING && i < 6; i++)
+        if (tune_text_equal(v->text, words[i])) {
+            p->label = i < 3;
+            return 0;
+        }
+    if (tune_field_number(v, &p->label) && (p->label == 0 || p->label == 1))
+        return 0;
+    return tune_pieces_bad_row(rows, row, f->columns[LABEL], v->type < 0 ? "is not in this row; expected true for an answer that people "
+                               "want, else false" : "is neither true nor false in this row");
+}
+
+int tune_pieces_pair(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p)
+{
+    p->label = p->side == 0;
+    if (f->sequences == 1)
+        TRY(read_label(f, rows, row, p));
+    if (f->kind == TUNE_FORMAT_PREFERENCE || f->kind == TUNE_FORMAT_UNPAIRED)
         return texts(f, rows, row, p);
-    if (f->kind == TUNE_FORMAT_INSTRUCT_PREFERENCE)
+    if (f->kind == TUNE_FORMAT_INSTRUCT_PREFERENCE || f->kind == TUNE_FORMAT_UNPAIRED_TURNS)
         return turns(f, rows, row, p);
     return f->kind == TUNE_FORMAT_ALPACA_PREFERENCE ? alpaca(f, rows, row, p) : conversation(f, rows, row, p);
 }

@@ -22,11 +22,11 @@ int tune_pieces_put(struct tune_pieces *p, const char *text, size_t size, bool t
     if (p->count > 0 && p->at[p->count - 1].trained == trained)
         p->at[p->count - 1].end = p->size;
     else
-        p->at[p->count++] = (struct tune_piece){p->size, trained};
+        p->at[p->count++] = (struct tune_text_piece){p->size, trained};
     return 0;
 }
 
-int tune_pieces_bad_row(const struct tune_rows *rows, const struct tune_row *row, const char *column, const char *what)
+int tune_pieces_bad_row(const struct tune_rows *rows, const struct tune_file_row *row, const char *column, const char *what)
 {
     return tune_error_set("%s:%lld: the column \"%.200s\" %s", rows->path, (long long)row->line,
                           column, what);
@@ -39,7 +39,7 @@ bool tune_pieces_no_value(const struct tune_field *v)
 }
 
 /* Append column i as text: a string, or a number or boolean as spelled. */
-int tune_pieces_need_text(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
+int tune_pieces_need_text(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row,
                      const struct tune_pieces *p, int i)
 {
     int type = p->values.at[i].type;
@@ -52,7 +52,7 @@ int tune_pieces_need_text(const struct tune_format *f, const struct tune_rows *r
 
 /* Fill a prompt template without the first `skip` bytes of its own text. */
 static int fill_template(const struct tune_format *f, const struct tune_prompt_template *t, size_t skip, const struct tune_rows *rows,
-                         const struct tune_row *row, struct tune_pieces *p, const struct tune_text *answer)
+                         const struct tune_file_row *row, struct tune_pieces *p, const struct tune_text *answer)
 {
     for (int i = 0; i < t->count; i++) {
         const struct tune_prompt_part *part = &t->parts[i];
@@ -95,7 +95,7 @@ const struct tune_field *tune_pieces_system(const struct tune_format *f, const s
 
 /* Call put for each text of the list of [question, answer] in the column history: 0 for a question,
  * 1 for an answer. */
-static int each_turn(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p,
+static int each_turn(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p,
                      int (*put)(const struct tune_format *f, struct tune_pieces *p, int answer, struct tune_text text))
 {
     static const char expected[] = "is no list of [question, answer] in this row";
@@ -130,7 +130,7 @@ static const char heading[] = "### Instruction:\n", reply[] = "\n\n### Response:
 
 static int put_turn(const struct tune_format *f, struct tune_pieces *p, int answer, struct tune_text text)
 {
-    bool all = f->train_on == TUNE_TRAIN_ON_ALL, trained = all || (answer && !f->pairs && !f->prompts);
+    bool all = f->train_on == TUNE_TRAIN_ON_ALL, trained = all || (answer && f->sequences == 0 && !f->prompts);
     if (!answer)
         TRY(tune_pieces_put(p, heading, strlen(heading), all, false));
     TRY(tune_pieces_put(p, text.data, text.size, trained, true));
@@ -148,7 +148,7 @@ static int put_message(const struct tune_format *f, struct tune_pieces *p, int a
 
 /* Write Alpaca's prompt. As in LLaMA-Factory, a text of the column system takes the place of its first
  * sentences. The turns of the column history come before the question. */
-int tune_pieces_alpaca(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p,
+int tune_pieces_alpaca(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p,
                        const struct tune_text *answer)
 {
     int input = column_named(f, "input");
@@ -168,12 +168,12 @@ int tune_pieces_alpaca(const struct tune_format *f, const struct tune_rows *rows
     return fill_template(f, t, before, rows, row, p, answer);
 }
 
-int tune_pieces_history(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+int tune_pieces_history(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p)
 {
     return each_turn(f, rows, row, p, put_message);
 }
 
-static int fill_pair(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+static int fill_pair(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p)
 {
     for (int i = 0; i < (f->prompts ? 1 : 2); i++) {
         TRY(tune_pieces_need_text(f, rows, row, p, i));
@@ -210,7 +210,7 @@ static bool is_list(const struct tune_field *v)
 }
 
 /* Apply the chat template to the conversation read so far. */
-int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p)
 {
     const struct tune_field *system = tune_pieces_system(f, p);
     int tools = column_named(f, "tools");
@@ -236,22 +236,22 @@ int tune_pieces_chat(const struct tune_format *f, const struct tune_rows *rows, 
     if (r->calls_changed)
         p->chat.adapted |= 1u << TUNE_ADAPTED_CALLS;
     for (int i = 0; !all && i < r->span_count; i++) {
-        if (f->pairs && !span_trained(f, p, i))
+        if (f->sequences > 0 && !span_trained(f, p, i))
             continue;
         TRY(tune_pieces_put(p, r->text + at, r->spans[i].begin - at, false, false));
         TRY(tune_pieces_put(p, r->text + r->spans[i].begin, r->spans[i].end - r->spans[i].begin, span_trained(f, p, i), false));
         at = r->spans[i].end;
-        if (f->pairs)
+        if (f->sequences > 0)
             break; /* all that follows the prompt is the answer, as in TRL */
     }
-    TRY(tune_pieces_put(p, r->text + at, r->size - at, (all || f->pairs) && !f->prompts, false));
+    TRY(tune_pieces_put(p, r->text + at, r->size - at, (all || f->sequences > 0) && !f->prompts, false));
     if (r->size > 0)
         memcpy(p->data, r->data, r->size);
     p->whole = true;
     return 0;
 }
 
-static int fill_lists(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row, struct tune_pieces *p)
+static int fill_lists(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p)
 {
     TRY(tune_conversation_begin(&p->chat, row->size));
     for (int i = 0; i < (f->prompts ? 1 : 2); i++) {
@@ -265,7 +265,7 @@ static int fill_lists(const struct tune_format *f, const struct tune_rows *rows,
 }
 
 /* As in LLaMA-Factory: the user says the instruction, and the input on the next line. */
-static int fill_alpaca_chat(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
+static int fill_alpaca_chat(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row,
                             struct tune_pieces *p)
 {
     int input = column_named(f, "input");
@@ -282,7 +282,7 @@ static int fill_alpaca_chat(const struct tune_format *f, const struct tune_rows 
     return tune_pieces_chat(f, rows, row, p);
 }
 
-static int fill_conversation(const struct tune_format *f, const struct tune_rows *rows, const struct tune_row *row,
+static int fill_conversation(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row,
                              struct tune_pieces *p)
 {
     TRY(tune_conversation_begin(&p->chat, row->size));
@@ -304,14 +304,14 @@ static int fill_conversation(const struct tune_format *f, const struct tune_rows
 }
 
 int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows, const struct tune_columns *columns,
-                       const struct tune_row *row, struct tune_pieces *p)
+                       const struct tune_file_row *row, struct tune_pieces *p)
 {
     p->size = 0;
     p->count = 0;
     p->answer = p->whole = false;
     p->chat.strict = f->strict;
     p->chat.adapted = 0;
-    TRY(tune_values_read(&p->values, rows, columns, row, f->columns, f->count));
+    TRY(tune_row_values_read(&p->values, rows, columns, row, f->columns, f->count));
     switch (f->kind) {
     case TUNE_FORMAT_ALPACA:
         return tune_pieces_alpaca(f, rows, row, p, NULL);
@@ -326,6 +326,9 @@ int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows
     case TUNE_FORMAT_ALPACA_PREFERENCE:
     case TUNE_FORMAT_INSTRUCT_PREFERENCE:
     case TUNE_FORMAT_PREFERENCE_LISTS:
+    case TUNE_FORMAT_UNPAIRED:
+    case TUNE_FORMAT_UNPAIRED_TURNS:
+    case TUNE_FORMAT_UNPAIRED_LISTS:
         return tune_pieces_pair(f, rows, row, p);
     default:
         return fill_conversation(f, rows, row, p);
@@ -337,7 +340,7 @@ void tune_pieces_free(struct tune_pieces *p)
     free(p->text);
     free(p->data);
     free(p->at);
-    tune_values_free(&p->values);
+    tune_row_values_free(&p->values);
     tune_conversation_free(&p->chat);
     tune_chat_text_free(&p->rendered);
     memset(p, 0, sizeof *p);

@@ -18,7 +18,7 @@ static uint64_t hash_lines(const char *p, size_t size, uint64_t hash)
     }
 }
 
-uint64_t tune_rows_hash(const struct tune_rows *rows, const struct tune_row *row)
+uint64_t tune_rows_hash(const struct tune_rows *rows, const struct tune_file_row *row)
 {
     uint64_t seed = rows->header.text ? hash_lines(rows->header.text, rows->header.size, 0) : 0;
     if (row->size > TUNE_ROW_LIMIT)
@@ -37,15 +37,16 @@ uint64_t tune_dataset_row_hash(const struct tune_dataset *d, int64_t row)
         return 0;
     if (d->chunks.count > 0)
         return d->chunks.hashes[row];
-    struct tune_row at = tune_rows_get(&d->rows, row);
-    return tune_rows_hash(&d->rows, &at);
+    int side;
+    struct tune_file_row at = tune_rows_get(&d->rows, tune_dataset_file_row(d, row, &side));
+    return tune_side_hash(tune_rows_hash(&d->rows, &at), side);
 }
 
 /* Rows of a file, in turn. */
 static int hash_rows(const struct tune_rows *rows, int64_t first, int64_t count, uint64_t *hash)
 {
     struct tune_row_place at;
-    struct tune_row row;
+    struct tune_file_row row;
     TRY(tune_rows_uncut(rows));
     tune_rows_seek(rows, first, &at);
     uint64_t released = at.offset;
@@ -59,6 +60,15 @@ static int hash_rows(const struct tune_rows *rows, int64_t first, int64_t count,
         }
     }
     return 0;
+}
+
+/* Answers of parted pairs. */
+static int hash_parts(const struct tune_dataset *d, int64_t first, int64_t count, uint64_t *hash)
+{
+    TRY(tune_rows_uncut(&d->rows));
+    for (int64_t i = 0; i < count; i++)
+        hash[i] = tune_dataset_row_hash(d, first + i);
+    return tune_rows_uncut(&d->rows);
 }
 
 int tune_dataset_row_hashes(const struct tune_dataset *d, int64_t first, int64_t count, uint64_t *hash)
@@ -76,6 +86,8 @@ int tune_dataset_row_hashes(const struct tune_dataset *d, int64_t first, int64_t
         memset(hash, 0, (size_t)count * sizeof *hash);
     else if (d->chunks.count > 0)
         memcpy(hash, d->chunks.hashes + first, (size_t)count * sizeof *hash);
+    else if (d->parted)
+        return hash_parts(d, first, count, hash);
     else if (count > 0)
         return hash_rows(&d->rows, first, count, hash);
     return 0;

@@ -21,7 +21,7 @@ bool tune_rows_are_csv(const struct tune_rows *rows)
     return rows->format == TUNE_DATASET_CSV || rows->format == TUNE_DATASET_TSV;
 }
 
-int tune_rows_too_long(const struct tune_rows *rows, const struct tune_row *row)
+int tune_rows_too_long(const struct tune_rows *rows, const struct tune_file_row *row)
 {
     return tune_error_set("%s:%lld: the row has %zu bytes, at most %zu are read%s", rows->path,
                           (long long)row->line, row->size, TUNE_ROW_LIMIT,
@@ -85,14 +85,14 @@ int tune_rows_fail(const struct tune_rows *rows, const struct tune_row_place *fr
 
 /* The walks over lines and paragraphs (rows_walk.h). */
 
-static int next_line(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+static int next_line(const struct tune_rows *rows, struct tune_row_place *at, struct tune_file_row *row)
 {
     const char *p = rows->file.data + at->offset, *end = tune_rows_end(rows);
     int64_t line = at->line;
     for (; p < end; line++) {
         const char *stop = tune_rows_find(p, end, '\n'), *after = stop < end ? stop + 1 : end;
         if (!blank(p, stop)) {
-            *row = (struct tune_row){p, (size_t)(stop - p), line};
+            *row = (struct tune_file_row){p, (size_t)(stop - p), line};
             *at = tune_rows_place(rows, after, line + 1);
             return 1;
         }
@@ -113,7 +113,7 @@ static bool is_mark(const char *p, const char *end, const char *mark, size_t siz
 }
 
 /* The lines up to the next mark, without blank ones at both ends. */
-static int next_document(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+static int next_document(const struct tune_rows *rows, struct tune_row_place *at, struct tune_file_row *row)
 {
     const char *p = rows->file.data + at->offset, *end = tune_rows_end(rows), *last = NULL;
     size_t size = strlen(rows->mark);
@@ -123,7 +123,7 @@ static int next_document(const struct tune_rows *rows, struct tune_row_place *at
         bool mark = is_mark(p, stop, rows->mark, size);
         if (!mark && !blank(p, stop)) {
             if (!last)
-                *row = (struct tune_row){p, 0, line};
+                *row = (struct tune_file_row){p, 0, line};
             last = stop;
         }
         p = after;
@@ -160,10 +160,10 @@ static void find_mark(struct tune_rows *rows, const char *end_token)
     }
 }
 
-static int next_paragraph(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+static int next_paragraph(const struct tune_rows *rows, struct tune_row_place *at, struct tune_file_row *row)
 {
     const char *p, *end = tune_rows_end(rows), *last;
-    struct tune_row line;
+    struct tune_file_row line;
     if (next_line(rows, at, row) == 0)
         return 0;
     last = row->text + row->size;
@@ -180,7 +180,7 @@ static int next_paragraph(const struct tune_rows *rows, struct tune_row_place *a
     return 1;
 }
 
-static int next_row(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+static int next_row(const struct tune_rows *rows, struct tune_row_place *at, struct tune_file_row *row)
 {
     switch (rows->format) {
     case TUNE_DATASET_JSON: return tune_rows_next_element(rows, at, row);
@@ -267,7 +267,7 @@ static int begin(struct tune_rows *rows, struct tune_row_place *at)
 static int index_rows(struct tune_rows *rows, const char *end_token)
 {
     struct tune_row_place at, here;
-    struct tune_row row;
+    struct tune_file_row row;
     int got;
     uint64_t released = 0;
     TRY(begin(rows, &at));
@@ -365,22 +365,22 @@ int tune_rows_uncut(const struct tune_rows *rows)
                           "whole file back", rows->path, rows->file.size, (long long)st.st_size);
 }
 
-void tune_rows_next(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+void tune_rows_next(const struct tune_rows *rows, struct tune_row_place *at, struct tune_file_row *row)
 {
     next_row(rows, at, row); /* cannot fail: each was found when opening */
 }
 
 void tune_rows_seek(const struct tune_rows *rows, int64_t i, struct tune_row_place *at)
 {
-    struct tune_row row;
+    struct tune_file_row row;
     *at = rows->places[i / ROWS_APART];
     for (int64_t k = i - i % ROWS_APART; k < i; k++)
         tune_rows_next(rows, at, &row);
 }
 
-struct tune_row tune_rows_get(const struct tune_rows *rows, int64_t i)
+struct tune_file_row tune_rows_get(const struct tune_rows *rows, int64_t i)
 {
-    struct tune_row row = {0};
+    struct tune_file_row row = {0};
     struct tune_row_place at;
     tune_rows_seek(rows, i, &at);
     tune_rows_next(rows, &at, &row);

@@ -5,8 +5,8 @@
  *     places   ^             ^             ^        {offset, line} of every 16th row: 1 byte a row
  *
  * The file is mapped and never read as a whole. Pages behind the scan are given back, so resident
- * memory stays small even for huge files or lines. Private to datasets. It does not look inside
- * rows.
+ * memory stays small even for huge files or lines. For datasets and task files. It does not look
+ * inside rows.
  *
  * A row is:
  *     JSONL     a line that is not blank. If the first object goes on over several lines, a row is
@@ -31,7 +31,7 @@
 
 #define TUNE_SEPARATORS ",;\t|"
 
-struct tune_row {
+struct tune_file_row {
     const char *text; /* points into the mapping; a paragraph keeps the file's line ends */
     size_t size;
     int64_t line;     /* line of its first byte */
@@ -54,7 +54,7 @@ struct tune_rows {
     int64_t count; /* number of rows */
     int64_t in_file; /* rows that the file has; more than count if they were limited */
     size_t longest; /* bytes of the longest row, at most TUNE_ROW_LIMIT */
-    struct tune_row header; /* first record of a CSV or TSV file */
+    struct tune_file_row header; /* first record of a CSV or TSV file */
     char separator;         /* of the fields of CSV and TSV */
     bool objects;           /* JSONL: the first object goes on over several lines */
     char list[16];          /* JSON: the rows are this list of an object; "": they are the file's */
@@ -78,9 +78,10 @@ void tune_rows_close(struct tune_rows *rows);
 /* tune_rows_get - row i (0 <= i < count), valid until close. Any number of threads may call it.
  * tune_rows_seek - set *at to the beginning of row i, to read the rows from there in turn.
  * tune_rows_next - the row at *at, which moves on behind it. There must be one. */
-struct tune_row tune_rows_get(const struct tune_rows *rows, int64_t i);
+struct tune_file_row tune_rows_get(const struct tune_rows *rows, int64_t i);
 void tune_rows_seek(const struct tune_rows *rows, int64_t i, struct tune_row_place *at);
-void tune_rows_next(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row);
+void tune_rows_next(const struct tune_rows *rows, struct tune_row_place *at,
+                    struct tune_file_row *row);
 
 /* tune_rows_uncut - 0, or -1 with an error: the file was truncated since opening. Reading the
  * mapping could then end the program with SIGBUS, so call this before reading a row. */
@@ -90,7 +91,7 @@ int tune_rows_uncut(const struct tune_rows *rows);
 bool tune_rows_are_csv(const struct tune_rows *rows);
 
 /* tune_rows_too_long - set the error that the row is longer than TUNE_ROW_LIMIT. Returns -1. */
-int tune_rows_too_long(const struct tune_rows *rows, const struct tune_row *row);
+int tune_rows_too_long(const struct tune_rows *rows, const struct tune_file_row *row);
 
 /* tune_rows_release - tell the system that the mapping's pages are not needed now. They return when
  * touched. */

@@ -19,7 +19,7 @@ static const char *skip_field(const char *p, const char *end)
 }
 
 /* A quote counts only at the start of a field, as in files/csv.h. */
-int tune_rows_next_record(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+int tune_rows_next_record(const struct tune_rows *rows, struct tune_row_place *at, struct tune_file_row *row)
 {
     const char *p = rows->file.data + at->offset, *end = tune_rows_end(rows);
     int64_t line = at->line;
@@ -40,14 +40,14 @@ int tune_rows_next_record(const struct tune_rows *rows, struct tune_row_place *a
         }
         quote = tune_rows_find(next, stop, '"');
     }
-    *row = (struct tune_row){p, (size_t)(stop - p) - (stop[-1] == '\r'), line};
+    *row = (struct tune_file_row){p, (size_t)(stop - p) - (stop[-1] == '\r'), line};
     *at = tune_rows_place(rows, stop < end ? stop + 1 : end, line + tune_rows_lines(p, stop < end ? stop + 1 : end));
     return 1;
 }
 
 /* ---- the separator ---- */
 
-static int count_fields(const struct tune_row *row, char separator)
+static int count_fields(const struct tune_file_row *row, char separator)
 {
     const char *p = row->text, *end = p + row->size;
     for (int count = 1;; count++) {
@@ -70,7 +70,7 @@ struct parting {
 static struct parting part(struct tune_rows *rows, struct tune_row_place at, char separator)
 {
     struct parting parts = {0};
-    struct tune_row row;
+    struct tune_file_row row;
     rows->separator = separator;
     for (int i = 0, more; i <= FIRST_RECORDS && (more = tune_rows_next_record(rows, &at, &row)) != 0; i++) {
         int fields = more < 0 ? 0 : count_fields(&row, separator);
@@ -91,7 +91,7 @@ void tune_rows_settle_separator(struct tune_rows *rows, struct tune_row_place *a
 {
     const char usual = rows->format == TUNE_DATASET_TSV ? '\t' : ',';
     struct tune_row_place first = *at;
-    struct tune_row row;
+    struct tune_file_row row;
     rows->separator = usual;
     if (tune_rows_next_record(rows, &first, &row) == 1 && row.size == 5 && strncasecmp(row.text, "sep=", 4) == 0 &&
         row.text[4] && strchr(TUNE_SEPARATORS, row.text[4])) {

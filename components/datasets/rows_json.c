@@ -53,7 +53,7 @@ static const char *value_end(const char *p, const char *end)
 }
 
 /* *at is at the first byte of an element, or at the end of the file after the array. */
-int tune_rows_next_element(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+int tune_rows_next_element(const struct tune_rows *rows, struct tune_row_place *at, struct tune_file_row *row)
 {
     const char *begin = rows->file.data + at->offset, *end = tune_rows_end(rows);
     if (begin == end)
@@ -73,7 +73,7 @@ int tune_rows_next_element(const struct tune_rows *rows, struct tune_row_place *
         return tune_rows_fail(rows, at, next, "something follows the array's closing bracket, expected the end of the file");
     if (*stop == ',' && next == end)
         return tune_rows_fail(rows, at, stop, "the file ends inside its array: no closing bracket");
-    *row = (struct tune_row){begin, (size_t)(last - begin), at->line};
+    *row = (struct tune_file_row){begin, (size_t)(last - begin), at->line};
     *at = tune_rows_place(rows, next, at->line + tune_rows_lines(begin, next));
     return 1;
 }
@@ -105,7 +105,7 @@ static const char *object_end(const char *p, const char *end)
     return NULL;
 }
 
-int tune_rows_next_object(const struct tune_rows *rows, struct tune_row_place *at, struct tune_row *row)
+int tune_rows_next_object(const struct tune_rows *rows, struct tune_row_place *at, struct tune_file_row *row)
 {
     const char *begin = rows->file.data + at->offset, *end = tune_rows_end(rows), *p = tune_rows_skip(begin, end);
     if (p == end)
@@ -116,7 +116,7 @@ int tune_rows_next_object(const struct tune_rows *rows, struct tune_row_place *a
                               : "expected the next object: the first one goes on over several lines, so rows are objects one "
                                 "after the other, without anything between them");
     int64_t line = at->line + tune_rows_lines(begin, p);
-    *row = (struct tune_row){p, (size_t)(stop - p), line};
+    *row = (struct tune_file_row){p, (size_t)(stop - p), line};
     *at = tune_rows_place(rows, stop, line + tune_rows_lines(p, stop));
     return 1;
 }

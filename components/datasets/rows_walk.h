@@ -43,11 +43,11 @@ static inline const char *tune_rows_skip(const char *p, const char *end)
  * or finds that the rows are a list in the object: then it returns the list's opening bracket and
  * sets rows->list_end. NULL: there is no such list. */
 int tune_rows_next_record(const struct tune_rows *rows, struct tune_row_place *at,
-                          struct tune_row *row);
+                          struct tune_file_row *row);
 int tune_rows_next_element(const struct tune_rows *rows, struct tune_row_place *at,
-                           struct tune_row *row);
+                           struct tune_file_row *row);
 int tune_rows_next_object(const struct tune_rows *rows, struct tune_row_place *at,
-                          struct tune_row *row);
+                          struct tune_file_row *row);
 void tune_rows_settle_separator(struct tune_rows *rows, struct tune_row_place *at);
 const char *tune_rows_settle_object(struct tune_rows *rows, const char *p);
 

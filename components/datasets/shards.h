@@ -7,7 +7,7 @@
  *
  * A folder with one split means that one, a folder with several the one that is called train.
  * FOLDER/test means the split test of FOLDER. A split's files are all Parquet, or one file of any
- * other kind. Private to datasets. */
+ * other kind. For datasets and task files. */
 #ifndef TUNE_DATASETS_SHARDS_H
 #define TUNE_DATASETS_SHARDS_H
 

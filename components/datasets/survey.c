@@ -84,12 +84,21 @@ static int look_at(struct tune_survey *s, struct tune_dataset *d, int64_t row, s
     s->empty += !label && !x->cut_away;
     s->unanswered += x->empty_answer;
     s->unprompted += x->no_prompt;
+    if (x->sequences == 1)
+        s->labelled[x->labels[0] > 0]++;
     s->longest = x->longest > s->longest ? x->longest : s->longest;
     s->uncut[s->rows - s->bad] = (int32_t)x->longest;
     if (label)
         s->lengths[s->trained++] = (int32_t)x->count;
     look_for_placeholder(s, d, row);
     return 0;
+}
+
+/* The i-th of so many rows to look at: one of each stretch, drawn, since rows of a kind may lie evenly apart. */
+static int64_t drawn(int64_t i, int64_t rows, int64_t of)
+{
+    int64_t begin = (int64_t)((double)i * (double)of / (double)rows), end = (int64_t)((double)(i + 1) * (double)of / (double)rows);
+    return begin + (int64_t)(tune_random_u64(0, 0, (uint64_t)i) % (uint64_t)(end - begin));
 }
 
 int tune_survey(struct tune_survey *s, struct tune_dataset *d, const struct tune_loader *mix)
@@ -109,7 +118,7 @@ int tune_survey(struct tune_survey *s, struct tune_dataset *d, const struct tune
     if (!s->uncut)
         status = -1;
     for (; status == 0 && s->rows < rows; s->rows++) {
-        int64_t row = (int64_t)((double)s->rows * (double)s->of / (double)rows);
+        int64_t row = drawn(s->rows, rows, s->of);
         int64_t bad = s->bad;
         status = look_at(s, d, mix ? tune_loader_row(mix, 0, row) : row, &x);
         if (status < 0 || s->bad > bad)

@@ -19,7 +19,8 @@ struct tune_survey {
     int64_t cut, cut_away; /* longer than max_length; those of them that lost all labels */
     int64_t empty;         /* nothing to train on, cut or not */
     int64_t unanswered;    /* train on an end token alone: an empty answer */
-    int64_t unprompted;    /* pairs without a prompt */
+    int64_t unprompted;    /* preferences without a prompt */
+    int64_t labelled[2];   /* single answers by their label: 0 and below, above 0 */
     int64_t joined[2];     /* a token joins the prompt and the answer; a header and the answer */
     int64_t left_out;      /* the template leaves out a part of the assistant's text */
     double left_out_share; /* of that text in these rows */
@@ -38,10 +39,10 @@ struct tune_survey {
     char why[256];         /* why the first bad row cannot be read */
 };
 
-/* tune_survey - look at all rows of a set of at most 20,000, else at 1,000 that lie evenly apart.
- * With mix, a loader's shares of the joined sets, rows are those of the first epoch; mix NULL: all
- * rows. The set's counts stay as they are. A bad row is no error. -1 with an error: no memory, or
- * the file was cut short.
+/* tune_survey - look at all rows of a set of at most 20,000, else at 1,000: one drawn from each
+ * thousandth. With mix, a loader's shares of the joined sets, rows are those of the first epoch;
+ * mix NULL: all rows. The set's counts stay as they are. A bad row is no error. -1 with an error:
+ * no memory, or the file was cut short.
  * tune_survey_free - free its arrays.
  * tune_survey_length - the least length that takes this share of the rows whole; 0: no rows.
  * tune_survey_whole - the share of the rows that this length takes whole.

@@ -11,7 +11,7 @@
 #include "core/try.h"
 #include "datasets/suggest.h"
 
-int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_row *row)
+int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_file_row *row)
 {
     if (row->size <= TUNE_ROW_LIMIT)
         return 0;
@@ -165,7 +165,7 @@ static int read_fields(struct tune_json *j, struct fields *f)
 
 /* Read the dataset's field into *text, valid until the reader is freed. The whole row is
  * checked. */
-static int read_field(const struct tune_text_rows *t, const struct tune_row *row, struct tune_json *j,
+static int read_field(const struct tune_text_rows *t, const struct tune_file_row *row, struct tune_json *j,
                       struct tune_text *text)
 {
     static const char *const types[] = {"null", "true or false", "a number", "a string", "an array", "an object"};
@@ -204,7 +204,7 @@ static int read_field(const struct tune_text_rows *t, const struct tune_row *row
 }
 
 /* Choose the field from a row. */
-int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
+int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_file_row *row)
 {
     struct tune_json j;
     struct fields f;
@@ -233,7 +233,7 @@ int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row)
 }
 
 /* Read a paragraph: checked as UTF-8, with lines that end in LF. */
-static int read_paragraph(const struct tune_text_rows *t, const struct tune_row *row, struct tune_text_row *s,
+static int read_paragraph(const struct tune_text_rows *t, const struct tune_file_row *row, struct tune_text_row *s,
                           struct tune_text *text)
 {
     size_t bad;
@@ -264,16 +264,16 @@ static int read_paragraph(const struct tune_text_rows *t, const struct tune_row 
 }
 
 /* Read the field of a record. */
-static int read_csv_field(const struct tune_text_rows *t, const struct tune_row *row, struct tune_text_row *s,
+static int read_csv_field(const struct tune_text_rows *t, const struct tune_file_row *row, struct tune_text_row *s,
                           struct tune_text *text)
 {
     const char *names[] = {t->field};
-    TRY(tune_values_read(&s->values, t->rows, t->columns, row, names, 1));
+    TRY(tune_row_values_read(&s->values, t->rows, t->columns, row, names, 1));
     *text = s->values.at[0].text;
     return 0;
 }
 
-int tune_text_rows_get(const struct tune_text_rows *t, const struct tune_row *row, struct tune_text_row *s,
+int tune_text_rows_get(const struct tune_text_rows *t, const struct tune_file_row *row, struct tune_text_row *s,
                      struct tune_text *text)
 {
     TRY(tune_text_rows_check(t, row));
@@ -312,7 +312,7 @@ int tune_text_rows_choose_column(struct tune_text_rows *t)
 void tune_text_row_free(struct tune_text_row *s)
 {
     tune_json_free(&s->json);
-    tune_values_free(&s->values);
+    tune_row_values_free(&s->values);
     free(s->plain);
     memset(s, 0, sizeof *s);
 }

@@ -16,7 +16,7 @@ struct tune_text_rows {
 struct tune_text_row {
     struct tune_json json;
     char *plain; /* a paragraph with CRLF replaced by LF */
-    struct tune_values values;
+    struct tune_row_values values;
 };
 void tune_text_row_free(struct tune_text_row *s);
 
@@ -26,10 +26,10 @@ void tune_text_row_free(struct tune_text_row *s);
  * tune_text_rows_choose - choose the field from a JSON row: "text", else "output", "content", else
  * its only string. -1 with an error.
  * tune_text_rows_choose_column - the same for CSV. A named field must be a column. */
-int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_row *row);
-int tune_text_rows_get(const struct tune_text_rows *t, const struct tune_row *row,
+int tune_text_rows_check(const struct tune_text_rows *t, const struct tune_file_row *row);
+int tune_text_rows_get(const struct tune_text_rows *t, const struct tune_file_row *row,
                        struct tune_text_row *s, struct tune_text *text);
-int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_row *row);
+int tune_text_rows_choose(struct tune_text_rows *t, const struct tune_file_row *row);
 int tune_text_rows_choose_column(struct tune_text_rows *t);
 
 #endif

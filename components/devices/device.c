@@ -206,6 +206,16 @@ int tune_device_group_end(struct tune_device *dev)
     return dev->ops->group_end ? dev->ops->group_end(dev) : 0;
 }
 
+int tune_device_acquire(struct tune_device *dev, tune_address memory, int64_t bytes)
+{
+    return dev->ops->acquire ? dev->ops->acquire(dev, memory, bytes) : 0;
+}
+
+int tune_device_release(struct tune_device *dev, tune_address memory, int64_t bytes)
+{
+    return dev->ops->release ? dev->ops->release(dev, memory, bytes) : 0;
+}
+
 int tune_device_in_place(struct tune_device *dev, tune_address memory, void **host)
 {
     *host = NULL;
@@ -225,18 +235,18 @@ int tune_device_memory(const struct tune_device *dev, struct tune_device_memory 
                           dev->name, (long long)memory->free, (long long)memory->total);
 }
 
-int tune_device_reserve(struct tune_device *dev, const struct tune_largest *largest)
+int tune_device_reserve(struct tune_device *dev, const struct tune_max_sizes *sizes)
 {
-    return dev->ops->reserve(dev, largest);
+    return dev->ops->reserve(dev, sizes);
 }
 
-int64_t tune_device_reserve_bytes(const struct tune_device *dev, const struct tune_largest *largest, int64_t *library)
+int64_t tune_device_reserve_bytes(const struct tune_device *dev, const struct tune_max_sizes *sizes, int64_t *library)
 {
-    return dev->ops->reserve_bytes(dev, largest, library);
+    return dev->ops->reserve_bytes(dev, sizes, library);
 }
 
-void tune_largest_product(struct tune_largest *l, struct tune_operand c, struct tune_operand a, struct tune_operand b,
-                          enum tune_dtype operands)
+void tune_max_sizes_add_product(struct tune_max_sizes *l, struct tune_operand c, struct tune_operand a, struct tune_operand b,
+                                enum tune_dtype operands)
 {
     /* products of F32 operands are F32: a BF16 result is rounded from a copy */
     int64_t result = c.dtype == TUNE_BF16 && operands == TUNE_F32 ? tune_copy_bytes(c, TUNE_F32) : 0;
@@ -244,10 +254,10 @@ void tune_largest_product(struct tune_largest *l, struct tune_operand c, struct 
     l->copies = bytes > l->copies ? bytes : l->copies;
 }
 
-int tune_device_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n)
+int tune_device_peak_rates(struct tune_device *dev, struct tune_peak_rates *peak_rates, tune_address memory, int64_t n)
 {
-    *ceilings = (struct tune_ceilings){0};
-    return dev->ops->ceilings ? dev->ops->ceilings(dev, ceilings, memory, n) : 0;
+    *peak_rates = (struct tune_peak_rates){0};
+    return dev->ops->peak_rates ? dev->ops->peak_rates(dev, peak_rates, memory, n) : 0;
 }
 
 /* ---- reading tensors on the host ---- */

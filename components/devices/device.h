@@ -40,6 +40,9 @@ struct tune_device;
 struct tune_flags;
 struct tune_ops;
 
+/* The function of a gated linear unit (ops.h, glu). */
+enum tune_gate { TUNE_GATE_SILU, TUNE_GATE_GELU };
+
 /* Parameters of an attention; its tensors give the sizes (ops.h). */
 struct tune_attention {
     int window;  /* keys that a query sees at most, itself included; 0: all up to it */
@@ -63,7 +66,7 @@ struct tune_update {
 
 /* The largest sizes of all operations to come. The device takes its working memory for them
  * once. */
-struct tune_largest {
+struct tune_max_sizes {
     int B, T, H, K, D;           /* largest attention: see ops.h */
     int64_t width;               /* longest row */
     int64_t depth;               /* longest sum in a product whose result is an activation */
@@ -80,15 +83,16 @@ struct tune_operand {
 
 /* tune_copy_bytes - what a device that converts an operand first takes for it, in multiples of 256
  * bytes. 0: it has that dtype already.
- * tune_largest_product - products c = a b with `operands` (tune_gemm) are to come. Raises
+ * tune_max_sizes_add_product - products c = a b with `operands` (tune_gemm) are to come. Raises
  * l->copies. */
 static inline int64_t tune_copy_bytes(struct tune_operand from, enum tune_dtype to)
 {
     int64_t size = to == TUNE_BF16 ? 2 : 4;
     return from.dtype == to ? 0 : (from.count * size + 255) / 256 * 256;
 }
-void tune_largest_product(struct tune_largest *l, struct tune_operand c, struct tune_operand a,
-                          struct tune_operand b, enum tune_dtype operands);
+void tune_max_sizes_add_product(struct tune_max_sizes *l, struct tune_operand c,
+                                struct tune_operand a, struct tune_operand b,
+                                enum tune_dtype operands);
 
 /* Memory of a device, in bytes. */
 struct tune_device_memory {
@@ -98,7 +102,7 @@ struct tune_device_memory {
 };
 
 /* Measured peak rates of the device, for one thread and for all. */
-struct tune_ceilings {
+struct tune_peak_rates {
     double flops_one, flops_all; /* multiply-adds of the dtype of products, FLOP/s */
     double bytes_one, bytes_all; /* memory streamed through, bytes/s */
 };
@@ -111,7 +115,7 @@ enum tune_phase {
 };
 struct tune_doing {
     enum tune_phase phase;
-    int layer;        /* -1: none */
+    int unit;         /* of the model, whose weights are taken (models/model.h); -1: none */
     const char *what; /* the weight in use: "qkv", "o", ...; "": none. A string literal */
 };
 
@@ -134,10 +138,10 @@ struct tune_device {
 };
 
 /* tune_device_does - tell dev what the operations from here on belong to. */
-static inline void tune_device_does(struct tune_device *dev, enum tune_phase phase, int layer,
+static inline void tune_device_does(struct tune_device *dev, enum tune_phase phase, int unit,
                                     const char *what)
 {
-    struct tune_doing doing = {phase, layer, what};
+    struct tune_doing doing = {phase, unit, what};
     dev->doing = doing;
 }
 
@@ -178,13 +182,20 @@ int tune_device_upload(struct tune_device *dev, tune_address to, const void *fro
 int tune_device_download(struct tune_device *dev, void *to, tune_address from, int64_t bytes);
 int tune_device_sync(struct tune_device *dev);
 
-/* tune_device_group_begin - begin a group: operations that belong together, such as a forward pass.
+/* tune_device_group_begin - begin a group: operations that belong together, such as a layer's.
  * The device may collect them, and queue them at the end of the group. Order and results stay those
  * of the calls. CUDA queues a group that it saw before as one graph. Groups do not nest. A transfer
  * within a group ends the collecting.
  * tune_device_group_end - end it, also after an error. -1: an operation of the group failed. */
 int tune_device_group_begin(struct tune_device *dev);
 int tune_device_group_end(struct tune_device *dev);
+
+/* tune_device_acquire - operations from here on may use this memory again.
+ * tune_device_release - no operation from here on uses it until tune_device_acquire. It keeps its
+ * contents. Both are queued. They do nothing on the CPU and on a GPU; the tests have a device that
+ * makes released memory unreadable (tests/far). */
+int tune_device_acquire(struct tune_device *dev, tune_address memory, int64_t bytes);
+int tune_device_release(struct tune_device *dev, tune_address memory, int64_t bytes);
 
 /* tune_device_in_place - wait, then point *host at the memory itself if the host can read it (the
  * CPU). Else *host is NULL; use a download. Valid until an operation that uses the memory is
@@ -203,14 +214,14 @@ int tune_device_memory(const struct tune_device *dev, struct tune_device_memory 
  * for more.
  * tune_device_reserve_bytes - the bytes that it would take; INT64_MAX if they do not fit 64 bits.
  * *library: an estimate of host memory that libraries such as OpenBLAS will hold besides.
- * tune_device_ceilings - measure peak rates in under a second. memory: n float32 zeros on the
+ * tune_device_peak_rates - measure peak rates in under a second. memory: n float32 zeros on the
  * device, more than its caches hold; they stay zero. All rates are 0 if the device has no
  * measurement. */
-int tune_device_reserve(struct tune_device *dev, const struct tune_largest *largest);
+int tune_device_reserve(struct tune_device *dev, const struct tune_max_sizes *sizes);
 int64_t tune_device_reserve_bytes(const struct tune_device *dev,
-                                  const struct tune_largest *largest, int64_t *library);
-int tune_device_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings,
-                         tune_address memory, int64_t n);
+                                  const struct tune_max_sizes *sizes, int64_t *library);
+int tune_device_peak_rates(struct tune_device *dev, struct tune_peak_rates *peak_rates,
+                           tune_address memory, int64_t n);
 
 /* tune_get_device - the device that the options name.
  * tune_get_logits_bytes - set dev->logits_bytes if the options do. */

@@ -71,10 +71,10 @@ static bool is_weight(const struct tune_tensor *t)
     return t->dtype == TUNE_NF4 ? tune_nf4_is_matrix(t) : is_factor(t);
 }
 
-static bool gemm_fits(const struct tune_tensor *c, const struct tune_tensor *a, bool at, const struct tune_tensor *b, bool bt)
+static bool gemm_fits(const struct tune_tensor *c, const struct tune_tensor *a, bool trans_a, const struct tune_tensor *b, bool trans_b)
 {
-    return is_factor(c) && (is_factor(a) ? is_weight(b) : is_weight(a) && is_factor(b)) && a->shape[!at] > 0 &&
-           a->shape[!at] == b->shape[bt] && c->shape[0] == a->shape[at] && c->shape[1] == b->shape[!bt];
+    return is_factor(c) && (is_factor(a) ? is_weight(b) : is_weight(a) && is_factor(b)) && a->shape[!trans_a] > 0 &&
+           a->shape[!trans_a] == b->shape[trans_b] && c->shape[0] == a->shape[trans_a] && c->shape[1] == b->shape[!trans_b];
 }
 
 static bool heads_fit(const struct tune_tensor *x, const struct tune_tensor *w, const struct tune_tensor *rstd, int first, int heads)
@@ -109,24 +109,30 @@ static bool have_columns(const struct tune_tensor *a, const struct tune_tensor *
     return is_factor(a) && is_factor(b) && a->shape[1] == b->shape[1];
 }
 
-static bool same_shape(const struct tune_tensor *a, const struct tune_tensor *b)
+static bool same_sizes(const struct tune_tensor *a, const struct tune_tensor *b)
 {
-    bool same = a->ndim == b->ndim && a->dtype == b->dtype;
+    bool same = a->ndim == b->ndim;
     for (int i = 0; i < a->ndim && same; i++)
         same = a->shape[i] == b->shape[i];
     return same;
 }
 
+static bool same_shape(const struct tune_tensor *a, const struct tune_tensor *b)
+{
+    return a->dtype == b->dtype && same_sizes(a, b);
+}
+
 static bool attention_fits(const struct tune_tensor *out, const struct tune_tensor *lse, const struct tune_tensor *q,
-                           const struct tune_tensor *k, const struct tune_tensor *v, const struct tune_tensor *first,
-                           const struct tune_tensor *keys, const struct tune_tensor *begin)
+                           const struct tune_tensor *k, const struct tune_tensor *v, const struct tune_tensor *starts,
+                           const struct tune_tensor *kv_length, const struct tune_tensor *q_offset)
 {
     if (!are_heads(q) || !are_heads(k) || !are_heads(v) || !same_shape(k, v))
         return false;
     int64_t B = q->shape[0], rows = B * q->shape[1], H = q->shape[2], D = q->shape[3];
     return k->shape[0] == B && k->shape[2] > 0 && H % k->shape[2] == 0 && k->shape[3] == D && q->dtype == k->dtype &&
-           is(out, rows, H * D) && out->dtype == q->dtype && is_f32(lse, rows, H) && (!first || is_index(first, rows)) &&
-           (!keys || is_index(keys, B)) && (!begin || is_index(begin, B)) && (keys || begin || q->shape[1] <= k->shape[1]);
+           is(out, rows, H * D) && out->dtype == q->dtype && is_f32(lse, rows, H) && (!starts || is_index(starts, rows)) &&
+           (!kv_length || is_index(kv_length, B)) && (!q_offset || is_index(q_offset, B)) &&
+           (kv_length || q_offset || q->shape[1] <= k->shape[1]);
 }
 
 /* ---- the functions ---- */
@@ -138,9 +144,30 @@ static bool attention_fits(const struct tune_tensor *out, const struct tune_tens
 #define SHOW_STEP(x)
 #define SHOW_VALUE(x, T)
 
+/* Numbers without an address. */
+static bool is_nowhere(const struct tune_tensor *t)
+{
+    return t && t->data.at == 0 && tune_tensor_elements(t) > 0;
+}
+
+static int refuse_nowhere(const char *op, const char *name)
+{
+    return tune_error_set("%s: its argument \"%s\" has no address. A weight has one from tune_unit_take to tune_unit_release.", op, name);
+}
+
+#define THERE(kind, ...) THERE_##kind(__VA_ARGS__)
+#define THERE_SET(x) if (is_nowhere(x)) return refuse_nowhere(op_, #x);
+#define THERE_EDIT(x, old) THERE_SET(x)
+#define THERE_GET(x) THERE_SET(x)
+#define THERE_STEP(x)
+#define THERE_VALUE(x, T)
+
 #define CHECKED(op)                                                                        \
     int tune_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER))                  \
     {                                                                                      \
+        const char *op_ = #op;                                                             \
+        (void)op_;                                                                         \
+        TUNE_ARGS_##op(THERE)                                                              \
         if (TUNE_FIT_##op)                                                                 \
             return dev->ops->op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                        \
         char text_[SHOWN] = "";                                                            \

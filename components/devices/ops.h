@@ -1,12 +1,19 @@
 /* ops.h - the operations of a transformer, in one list. Every device implements all of them.
  *
  * Each operation stands here once: what it computes, its arguments, what it reads and writes, its
- * checks, and its cost. Four things are made from the list. The first is the device's table
- * (device.h). Functions such as tune_gemm check their arguments and call the table. The CPU's
- * kernels get declarations (tune_cpu_gemm, ...). The profiler gets its timing. A new operation is
- * an entry here, a kernel for each device, and a test.
- *
+ * checks, and its cost. A new operation is an entry here, a kernel for each device, and a test.
  *     tune_gemm(dev, &c, &a, false, &b, true, 1, 0, TUNE_F32);
+ *
+ * An entry is written with these words:
+ *     arguments   SET, EDIT, GET, STEP, VALUE                  below
+ *     checks      is_row, is_f32, are_alike, gemm_fits, ...    devices/ops.c
+ *     costs       COST, count, bytes, part, pairs, ...         profilers/costs.h, timed.c
+ * These are made from the list, TUNE_OPS:
+ *     tune_gemm, ... check their arguments and call the device's table    devices/ops.c
+ *     that table, struct tune_ops                                         below
+ *     tables of kernels                       devices/cpu/cpu.c, devices/cuda/graph.cu
+ *     the profiler's table, which times each operation                    profilers/timed.c
+ * tests/naive.h has the larger operations, such as attention, as plain loops in float64.
  *
  * TUNE_ARGS_x lists the arguments after the device, in order:
  *     V(SET, x)        a tensor that is written whole and not read
@@ -48,11 +55,10 @@
 #define TUNE_COST_zero COST(0, all, "")
 
 /* tune_axpby(dev, y, x, alpha, beta) - y = alpha x + beta y.   y add, or set if beta is 0; x has
- * its shape; both F32 */
+ * its shape. Each is F32 or BF16, so it also changes the dtype. */
 #define TUNE_ARGS_axpby(V) V(EDIT, y, beta != 0) V(GET, x) V(VALUE, alpha, float) \
     V(VALUE, beta, float)
-#define TUNE_FIT_axpby (y->dtype == TUNE_F32 && x->dtype == TUNE_F32 && is_whole(x) && \
-    is_whole(y) && same_shape(y, x))
+#define TUNE_FIT_axpby (is_float(x) && is_float(y) && same_sizes(y, x))
 #define TUNE_COST_axpby COST(3 * count(y), all, "")
 
 /* tune_exchange(dev, x, y) - x and y change places.   x, y [n] */
@@ -60,19 +66,20 @@
 #define TUNE_FIT_exchange (is_row(x, y->shape[0]) && is_row(y, y->shape[0]))
 #define TUNE_COST_exchange COST(0, all, "")
 
-/* tune_gemm(dev, c, a, at, b, bt, alpha, beta, operands) - c = alpha op(a) op(b) + beta c, where op
- * transposes if at, bt.
- *     c [M,N] set (beta 0) or add   a [M,K], or [K,M] if at   b [K,N], or [N,K] if bt   K > 0
+/* tune_gemm(dev, c, a, trans_a, b, trans_b, alpha, beta, operands) - c = alpha op(a) op(b) + beta
+ * c. op transposes if trans_a, trans_b, as in BLAS.
+ *     c [M,N] set (beta 0) or add   a [M,K]; trans_a: [K,M]   b [K,N]; trans_b: [N,K]   K > 0
  * Each is F32 or BF16. Each may be some columns of a wider matrix; the other columns of c are left
  * alone. a or b may be NF4 (nf4.h): the result is that of its dequantized numbers, bit for bit.
  * operands BF16: a and b are rounded to bfloat16 first. Products are summed in float32. */
 #define TUNE_ARGS_gemm(V) \
-    V(EDIT, c, beta != 0) V(GET, a) V(VALUE, at, bool) V(GET, b) V(VALUE, bt, bool) \
+    V(EDIT, c, beta != 0) V(GET, a) V(VALUE, trans_a, bool) V(GET, b) V(VALUE, trans_b, bool) \
     V(VALUE, alpha, float) V(VALUE, beta, float) \
     V(VALUE, operands, enum tune_dtype)
-#define TUNE_FIT_gemm (gemm_fits(c, a, at, b, bt) && \
+#define TUNE_FIT_gemm (gemm_fits(c, a, trans_a, b, trans_b) && \
     (operands == TUNE_F32 || operands == TUNE_BF16))
-#define TUNE_COST_gemm COST(2 * count(c) * (double)a->shape[!at], all, at ? "dW" : bt ? "" : "dx")
+#define TUNE_COST_gemm \
+    COST(2 * count(c) * (double)a->shape[!trans_a], all, trans_a ? "dW" : trans_b ? "" : "dx")
 
 /* tune_gemm_add(dev, y, r, x, w, scale, operands) - y = r + scale x w^T: a linear layer that goes
  * on the residual stream. CUDA adds where it stores the product, without a copy of r.
@@ -107,30 +114,32 @@
     (have_rows(dx, dw) && dw->dtype == TUNE_F32 && is_index(ids, dx->shape[0]))
 #define TUNE_COST_embed_backward COST(2 * count(dx), bytes(dx) + 8 * count(dx), "dW")
 
-/* tune_rmsnorm_forward(dev, y, rstd, x, w, eps) - y = w x / sqrt(mean(x^2) + eps), for each row.
+/* tune_rmsnorm_forward(dev, y, rstd, x, w, eps, plus) - y = (w + plus) x / sqrt(mean(x^2) + eps),
+ * for each row. plus is 0, or 1 for norms whose weights count from 1.
  *     y [N,C] set   rstd [N] set, or NULL: 1/sqrt(..), kept for backward   x [N,C]   w [C]
- * tune_rmsnorm_backward(dev, dx, dw, dy, x, w, rstd) - with s = rstd, g = dy w:
+ * tune_rmsnorm_backward(dev, dx, dw, dy, x, w, rstd, plus) - with s = rstd, g = dy (w + plus):
  *     dx += s (g - x s^2 mean(g x));   dw += sum over rows of dy x s; dw may be NULL
  * Source: Zhang & Sennrich 2019, eq. 4. */
-#define TUNE_ARGS_rmsnorm_forward(V) V(SET, y) V(SET, rstd) V(GET, x) V(GET, w) V(VALUE, eps, float)
+#define TUNE_ARGS_rmsnorm_forward(V) V(SET, y) V(SET, rstd) V(GET, x) V(GET, w) \
+    V(VALUE, eps, float) V(VALUE, plus, float)
 #define TUNE_FIT_rmsnorm_forward \
     (are_alike(x, y) && is_row(w, x->shape[1]) && (!rstd || is_row(rstd, x->shape[0])))
 #define TUNE_COST_rmsnorm_forward COST(4 * count(x), all, "")
 #define TUNE_ARGS_rmsnorm_backward(V) V(EDIT, dx, true) V(EDIT, dw, true) V(GET, dy) V(GET, x) \
-    V(GET, w) V(GET, rstd)
+    V(GET, w) V(GET, rstd) V(VALUE, plus, float)
 #define TUNE_FIT_rmsnorm_backward \
     (are_alike(x, dy) && are_alike(x, dx) && is_row(w, x->shape[1]) && \
      is_row(rstd, x->shape[0]) && (!dw || is_row(dw, x->shape[1])))
 #define TUNE_COST_rmsnorm_backward COST(10 * count(x), all, "dx")
 
-/* tune_headnorm_forward(dev, y, rstd, x, w, first, heads, eps) - RMSNorm of each head by itself
- * (Qwen 3), for the heads first .. first+heads-1 of rows of Q numbers.
+/* tune_headnorm_forward(dev, y, rstd, x, w, first, heads, eps, plus) - RMSNorm of each head by
+ * itself (Qwen 3), for the heads first .. first+heads-1 of rows of Q numbers.
  *     y [N,Q]: those heads set, the others left   rstd [N,heads] set   x [N,Q]   w [D]
- * tune_headnorm_backward(dev, dy, dw, x, w, rstd, first, heads) - in place: in those heads, dy
- * [N,Q] becomes the gradient of x.   dw [D] add, or NULL */
+ * tune_headnorm_backward(dev, dy, dw, x, w, rstd, first, heads, plus) - in place: in those heads,
+ * dy [N,Q] becomes the gradient of x.   dw [D] add, or NULL */
 #define TUNE_ARGS_headnorm_forward(V) \
     V(EDIT, y, true) V(SET, rstd) V(GET, x) V(GET, w) V(VALUE, first, int) \
-    V(VALUE, heads, int) V(VALUE, eps, float)
+    V(VALUE, heads, int) V(VALUE, eps, float) V(VALUE, plus, float)
 #define TUNE_FIT_headnorm_forward \
     (x->ndim == 2 && is(y, x->shape[0], x->shape[1]) && x->dtype == y->dtype && \
      heads_fit(x, w, rstd, first, heads))
@@ -138,7 +147,7 @@
     2 * part(x, heads * w->shape[0]) + bytes(rstd), "")
 #define TUNE_ARGS_headnorm_backward(V) \
     V(EDIT, dy, true) V(EDIT, dw, true) V(GET, x) V(GET, w) V(GET, rstd) V(VALUE, first, int) \
-    V(VALUE, heads, int)
+    V(VALUE, heads, int) V(VALUE, plus, float)
 #define TUNE_FIT_headnorm_backward \
     (x->ndim == 2 && is(dy, x->shape[0], x->shape[1]) && x->dtype == dy->dtype && \
      heads_fit(x, w, rstd, first, heads) && \
@@ -148,8 +157,9 @@
     heads * w->shape[0]) + bytes(rstd), "dx")
 
 /* tune_rope(dev, x, table, positions, T, heads, D, backward) - rotate the first heads of each row
- * by its position, in place. Pairs are (i, i + D/2). backward: by the opposite angle.
- *     x [N,Q]   table [at least T, D]: D/2 cosines, then D/2 sines
+ * by its position, in place. Of each head it rotates the first R numbers. Pairs are (i, i + R/2).
+ * backward: by the opposite angle.
+ *     x [N,Q]   table [at least T, R]: R/2 cosines, then R/2 sines; R is even, at most D
  *     positions [N], each a row of the table; the caller checks them; NULL: n mod T
  * Source: Su et al. 2021, eq. 34. */
 #define TUNE_ARGS_rope(V) \
@@ -158,59 +168,65 @@
 #define TUNE_FIT_rope \
     (x->ndim == 2 && is_float(x) && (int64_t)heads * D <= x->shape[1] && table->ndim == 2 && \
      table->dtype == TUNE_F32 && \
-     is_whole(table) && table->shape[0] >= T && table->shape[1] == D && D % 2 == 0 && T > 0 && \
+     is_whole(table) && table->shape[0] >= T && table->shape[1] <= D && \
+     table->shape[1] % 2 == 0 && T > 0 && \
      x->shape[0] % T == 0 && \
      (!positions || is_index(positions, x->shape[0])))
-#define TUNE_COST_rope COST(3.0 * (double)x->shape[0] * heads * D, 2 * part(x, \
-    (int64_t)heads * D) + 4.0 * T * D, backward ? "dx" : "")
+#define TUNE_COST_rope COST(3.0 * (double)(x->shape[0] * heads * table->shape[1]), 2 * part(x, \
+    heads * table->shape[1]) + 4.0 * (double)(T * table->shape[1]), backward ? "dx" : "")
 
-/* tune_attention_forward(dev, out, lse, q, k, v, first, keys, begin, how) - out = softmax(scale q
- * k^T + mask) v for each head. Query head h uses key/value head h / (H/K). Query j of row b has
- * position begin[b] + j among the keys. It sees key i if i <= its position, i < keys[b], and i >=
- * first[b,j]. With window > 0, also i > its position - window. If it sees none, out is 0 and lse is
- * -infinity.
+/* tune_attention_forward(dev, out, lse, q, k, v, starts, kv_length, q_offset, params) - out =
+ * softmax(scale q k^T + mask) v for each head. Query head h uses key/value head h / (H/K). Query j
+ * of row b has position q_offset[b] + j among the keys. It sees key i if i <= its position, i <
+ * kv_length[b], and i >= starts[b,j]. With window > 0, also i > its position - window. If it sees
+ * none, out is 0 and lse is -infinity.
  *     out [B Tq, H D] set   lse [B Tq, H] set: log of the sum of exp, for backward
  *     q [B,Tq,H,D]   k, v [B,capacity,K,D]
- *     first [B Tq] or NULL: 0; never decreases along a row, never above the query (not checked)
- *     keys [B] or NULL: capacity   begin [B] or NULL: 0
+ *     starts [B Tq] or NULL: 0; never decreases along a row, never above the query (not checked)
+ *     kv_length [B] or NULL: capacity   q_offset [B] or NULL: 0
  * Scores exist for one block of queries of one head at a time. Blocks of keys that no query sees
  * are not computed.
- * tune_attention_backward(dev, dq, dk, dv, dout, q, k, v, out, lse, first, how) - dq, dk, dv set;
- * only for Tq = capacity.
+ * tune_attention_backward(dev, dq, dk, dv, dout, q, k, v, out, lse, starts, params) - dq, dk, dv
+ * set; only for Tq = capacity.
  * Source: Dao et al. 2022, algorithm 4 (computes the probabilities again from lse). */
 #define TUNE_ARGS_attention_forward(V) \
-    V(SET, out) V(SET, lse) V(GET, q) V(GET, k) V(GET, v) V(GET, first) V(GET, keys) \
-    V(GET, begin) V(VALUE, how, struct tune_attention)
-#define TUNE_FIT_attention_forward (attention_fits(out, lse, q, k, v, first, keys, begin))
-#define TUNE_COST_attention_forward COST(4 * pairs(dev, q, k, first, keys, begin, \
-    &how) * (double)q->shape[3], all, "")
+    V(SET, out) V(SET, lse) V(GET, q) V(GET, k) V(GET, v) V(GET, starts) V(GET, kv_length) \
+    V(GET, q_offset) V(VALUE, params, struct tune_attention)
+#define TUNE_FIT_attention_forward (attention_fits(out, lse, q, k, v, starts, kv_length, q_offset))
+#define TUNE_COST_attention_forward COST(4 * pairs(dev, q, k, starts, kv_length, q_offset, \
+    &params) * (double)q->shape[3], all, "")
 #define TUNE_ARGS_attention_backward(V) \
     V(SET, dq) V(SET, dk) V(SET, dv) V(GET, dout) V(GET, q) V(GET, k) V(GET, v) V(GET, out) \
-    V(GET, lse) V(GET, first) \
-        V(VALUE, how, struct tune_attention)
+    V(GET, lse) V(GET, starts) \
+    V(VALUE, params, struct tune_attention)
 #define TUNE_FIT_attention_backward \
-    (attention_fits(out, lse, q, k, v, first, NULL, NULL) && q->shape[1] == k->shape[1] && \
-     attention_fits(dout, lse, dq, dk, dv, first, NULL, NULL) && same_shape(dq, q) && \
+    (attention_fits(out, lse, q, k, v, starts, NULL, NULL) && q->shape[1] == k->shape[1] && \
+     attention_fits(dout, lse, dq, dk, dv, starts, NULL, NULL) && same_shape(dq, q) && \
      same_shape(dk, k) && dq->dtype == q->dtype)
-#define TUNE_COST_attention_backward COST(10 * pairs(dev, q, k, first, NULL, NULL, \
-    &how) * (double)q->shape[3], all, "dx")
+#define TUNE_COST_attention_backward COST(10 * pairs(dev, q, k, starts, NULL, NULL, \
+    &params) * (double)q->shape[3], all, "dx")
 
-/* tune_swiglu_forward(dev, h, gate_up) - h = silu(gate) up, with silu(x) = x / (1 + exp(-x)).
+/* tune_glu_forward(dev, h, gate_up, kind) - h = f(gate) up, with kind's f:
+ *     SILU: f(x) = x / (1 + exp(-x))                              (SwiGLU)
+ *     GELU: f(x) = x / (1 + exp(-2 z)), z = sqrt(2/pi) (x + 0.044715 x^3)   (GeGLU; equals
+ *           x/2 (1 + tanh z), the tanh approximation)
  *     h [N,F] set   gate_up [N,2F]: gate, then up
- * tune_swiglu_backward(dev, dgate_up, dh, gate_up) - the gradient of gate_up.
+ * tune_glu_backward(dev, dgate_up, dh, gate_up, kind) - the gradient of gate_up.
  *     dgate_up [N,2F] set, may be gate_up itself   dh [N,F]
- * Source: Shazeer 2020, eq. 6. */
-#define TUNE_ARGS_swiglu_forward(V) V(SET, h) V(GET, gate_up)
-#define TUNE_FIT_swiglu_forward \
+ * Source: Shazeer 2020, eq. 6; Hendrycks & Gimpel 2016. */
+#define TUNE_ARGS_glu_forward(V) V(SET, h) V(GET, gate_up) V(VALUE, kind, enum tune_gate)
+#define TUNE_FIT_glu_forward \
     (h->ndim == 2 && is(gate_up, h->shape[0], 2 * h->shape[1]) && is_float(h) && \
-     h->dtype == gate_up->dtype)
-#define TUNE_COST_swiglu_forward COST(5 * count(h), all, "")
-#define TUNE_ARGS_swiglu_backward(V) V(SET, dgate_up) V(GET, dh) V(GET, gate_up)
-#define TUNE_FIT_swiglu_backward \
+     h->dtype == gate_up->dtype && (kind == TUNE_GATE_SILU || kind == TUNE_GATE_GELU))
+#define TUNE_COST_glu_forward COST((kind == TUNE_GATE_GELU ? 9 : 5) * count(h), all, "")
+#define TUNE_ARGS_glu_backward(V) V(SET, dgate_up) V(GET, dh) V(GET, gate_up) \
+    V(VALUE, kind, enum tune_gate)
+#define TUNE_FIT_glu_backward \
     (dh->ndim == 2 && is(gate_up, dh->shape[0], 2 * dh->shape[1]) && \
      is(dgate_up, dh->shape[0], 2 * dh->shape[1]) && \
-     is_float(dh) && dh->dtype == gate_up->dtype && dgate_up->dtype == dh->dtype)
-#define TUNE_COST_swiglu_backward COST(12 * count(dh), all, "dx")
+     is_float(dh) && dh->dtype == gate_up->dtype && dgate_up->dtype == dh->dtype && \
+     (kind == TUNE_GATE_SILU || kind == TUNE_GATE_GELU))
+#define TUNE_COST_glu_backward COST((kind == TUNE_GATE_GELU ? 20 : 12) * count(dh), all, "dx")
 
 /* tune_gather(dev, y, x, rows) - y[i] = x[rows[i]].   y set
  * tune_scatter(dev, y, x, rows) - y[rows[i]] = x[i].   y: those rows set
@@ -350,35 +366,37 @@
 #define TUNE_FIT_finish_step (clip_norm >= 0)
 #define TUNE_COST_finish_step COST(0, 0, "")
 
-/* tune_adamw(dev, w, g, m, v, step, how) - one AdamW update. g is scaled by gradient_scale first; 0
- * leaves everything as it is. lr is the step's lr times how's lr_scale, t the step's updates.
+/* tune_adamw(dev, w, g, m, v, step, params) - one AdamW update. g is scaled by gradient_scale
+ * first; 0 leaves everything as it is. lr is the step's lr times params.lr_scale, t the step's
+ * updates.
  *     m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2
  *     w -= lr wd w;  w -= lr (m/c1) / (sqrt(v/c2) + eps)
  *     c1 = 1 - b1^t, c2 = 1 - b2^t   w, g, m, v [n]
  * Source: Loshchilov & Hutter 2019, algorithm 2; eps is outside the root, as in PyTorch.
- * tune_sgd(dev, w, g, m, step, how) - w -= lr wd w;  m = momentum m + g;  w -= lr m. m NULL: no
+ * tune_sgd(dev, w, g, m, step, params) - w -= lr wd w;  m = momentum m + g;  w -= lr m. m NULL: no
  * momentum.
  * All tensors are F32. Other dtypes of weights and moments are refused until a device has them. */
 #define TUNE_ARGS_adamw(V) V(EDIT, w, true) V(GET, g) V(EDIT, m, true) V(EDIT, v, true) \
-    V(STEP, step) V(VALUE, how, struct tune_update)
+    V(STEP, step) V(VALUE, params, struct tune_update)
 #define TUNE_FIT_adamw (is_row(w, g->shape[0]) && is_row(g, g->shape[0]) && \
     is_row(m, g->shape[0]) && is_row(v, g->shape[0]))
 #define TUNE_COST_adamw COST(14 * count(w), all, "")
 #define TUNE_ARGS_sgd(V) V(EDIT, w, true) V(GET, g) V(EDIT, m, true) V(STEP, step) \
-    V(VALUE, how, struct tune_update)
+    V(VALUE, params, struct tune_update)
 #define TUNE_FIT_sgd (is_row(w, g->shape[0]) && is_row(g, g->shape[0]) && \
     (!m || is_row(m, g->shape[0])))
 #define TUNE_COST_sgd COST((m ? 5 : 3) * count(w), all, "")
 
 /* Muon's three operations; between the last two, products make y nearly orthogonal.
- * tune_muon_moment(dev, y, g, m, step, how) - scale g by gradient_scale. Then m += (1 - b) (g - m)
- * and y = g + b (m - g), with b how's momentum. gradient_scale 0: m stays, y is 0.   y, g, m [n]
+ * tune_muon_moment(dev, y, g, m, step, params) - scale g by gradient_scale. Then m += (1 - b) (g -
+ * m) and y = g + b (m - g), with b = params.momentum. gradient_scale 0: m stays, y is 0.   y, g, m
+ * [n]
  * tune_unit(dev, y, least) - y /= max(|y|, least), |y| the root of the sum of squares.   y [n]
- * tune_muon(dev, w, y, step, size, how) - w -= lr wd w;  w -= lr size y. gradient_scale 0 leaves w
- * as it is.   w, y [n]
+ * tune_muon(dev, w, y, step, size, params) - w -= lr wd w;  w -= lr size y. gradient_scale 0
+ * leaves w as it is.   w, y [n]
  * Source: Jordan et al. 2024, "Muon"; as torch.optim.Muon. */
 #define TUNE_ARGS_muon_moment(V) V(SET, y) V(GET, g) V(EDIT, m, true) V(STEP, step) \
-    V(VALUE, how, struct tune_update)
+    V(VALUE, params, struct tune_update)
 #define TUNE_FIT_muon_moment (is_row(y, g->shape[0]) && is_row(g, g->shape[0]) && \
     is_row(m, g->shape[0]))
 #define TUNE_COST_muon_moment COST(6 * count(g), all, "")
@@ -386,7 +404,7 @@
 #define TUNE_FIT_unit (is_row(y, y->shape[0]) && least > 0)
 #define TUNE_COST_unit COST(3 * count(y), 2 * bytes(y), "")
 #define TUNE_ARGS_muon(V) V(EDIT, w, true) V(GET, y) V(STEP, step) V(VALUE, size, double) \
-    V(VALUE, how, struct tune_update)
+    V(VALUE, params, struct tune_update)
 #define TUNE_FIT_muon (is_row(w, y->shape[0]) && is_row(y, y->shape[0]))
 #define TUNE_COST_muon COST(3 * count(w), all, "")
 
@@ -404,7 +422,7 @@
     OP(embed_forward) OP(embed_backward) OP(rmsnorm_forward) \
     OP(rmsnorm_backward) OP(headnorm_forward) OP(headnorm_backward) OP(rope) \
     OP(attention_forward) OP(attention_backward) \
-    OP(swiglu_forward) OP(swiglu_backward) OP(gather) OP(scatter) OP(cross_entropy_rows) \
+    OP(glu_forward) OP(glu_backward) OP(gather) OP(scatter) OP(cross_entropy_rows) \
     OP(dropout) OP(noise) OP(scale_columns) \
     OP(dot_columns) OP(row_squares) OP(dora_scale) OP(begin_step) OP(begin_pass) \
     OP(add_labels) OP(add_loss) OP(add_divisor) OP(set_lr) OP(end_step) \
@@ -442,11 +460,11 @@ struct tune_ops {
     tune_address (*alloc)(struct tune_device *dev, int64_t bytes);
     void (*free)(struct tune_device *dev, tune_address memory, int64_t bytes);
     int (*memory)(const struct tune_device *dev, struct tune_device_memory *memory);
-    int (*reserve)(struct tune_device *dev, const struct tune_largest *largest);
-    int64_t (*reserve_bytes)(const struct tune_device *dev, const struct tune_largest *largest,
+    int (*reserve)(struct tune_device *dev, const struct tune_max_sizes *sizes);
+    int64_t (*reserve_bytes)(const struct tune_device *dev, const struct tune_max_sizes *sizes,
                              int64_t *library);
-    int (*ceilings)(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory,
-                    int64_t n); /* NULL: unknown */
+    int (*peak_rates)(struct tune_device *dev, struct tune_peak_rates *peak_rates,
+                      tune_address memory, int64_t n); /* NULL: unknown */
     int (*upload)(struct tune_device *dev, tune_address to, const void *from, int64_t bytes);
     int (*download)(struct tune_device *dev, void *to, tune_address from, int64_t bytes);
     int (*sync)(struct tune_device *dev);
@@ -455,6 +473,9 @@ struct tune_ops {
     /* NULL: the device queues each operation when it is called */
     int (*group_begin)(struct tune_device *dev);
     int (*group_end)(struct tune_device *dev);
+    /* NULL: nothing is to be done */
+    int (*acquire)(struct tune_device *dev, tune_address memory, int64_t bytes);
+    int (*release)(struct tune_device *dev, tune_address memory, int64_t bytes);
 #define TUNE_TABLE_ENTRY(op) int (*op)(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER));
     TUNE_OPS(TUNE_TABLE_ENTRY)
 #undef TUNE_TABLE_ENTRY

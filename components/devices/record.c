@@ -8,32 +8,32 @@
 
 struct tune_record {
     struct tune_device *dev;
-    int room, steps;  /* steps begun since the last read */
+    int capacity, steps;  /* steps begun since the last read */
     bool open;        /* the last step begun has not ended */
     bool scaled;      /* its gradient_scale is computed */
-    tune_address device; /* the current step's scalars, then the ring [room] */
-    struct tune_scalars *copy; /* [room] target of downloads */
+    tune_address device; /* the current step's scalars, then the ring [capacity] */
+    struct tune_scalars *copy; /* [capacity] target of downloads */
     struct tune_done_step *host;
     struct tune_done_step last; /* the last step that was read; begin.wall_s 0: none */
 };
 
-int64_t tune_record_bytes(int room)
+int64_t tune_record_bytes(int capacity)
 {
-    return ((room < 1 ? 1 : room) + 1) * (int64_t)sizeof(struct tune_scalars);
+    return ((capacity < 1 ? 1 : capacity) + 1) * (int64_t)sizeof(struct tune_scalars);
 }
 
-struct tune_record *tune_record_new(struct tune_device *dev, int room)
+struct tune_record *tune_record_new(struct tune_device *dev, int capacity)
 {
     struct tune_record *r = calloc(1, sizeof *r);
     if (r) {
         r->dev = dev;
-        r->room = room < 1 ? 1 : room;
-        r->copy = calloc((size_t)r->room, sizeof *r->copy);
-        r->host = calloc((size_t)r->room, sizeof *r->host);
-        r->device = tune_device_alloc(dev, tune_record_bytes(room), "the steps' scalars");
+        r->capacity = capacity < 1 ? 1 : capacity;
+        r->copy = calloc((size_t)r->capacity, sizeof *r->copy);
+        r->host = calloc((size_t)r->capacity, sizeof *r->host);
+        r->device = tune_device_alloc(dev, tune_record_bytes(capacity), "the steps' scalars");
     }
     if (!r || !r->copy || !r->host || !r->device.at) {
-        tune_error_no_memory("the scalars of %d steps", room);
+        tune_error_no_memory("the scalars of %d steps", capacity);
         tune_record_free(r);
         return NULL;
     }
@@ -44,7 +44,7 @@ void tune_record_free(struct tune_record *r)
 {
     if (!r)
         return;
-    tune_device_free(r->dev, r->device, tune_record_bytes(r->room));
+    tune_device_free(r->dev, r->device, tune_record_bytes(r->capacity));
     free(r->copy);
     free(r->host);
     free(r);
@@ -53,9 +53,9 @@ void tune_record_free(struct tune_record *r)
 int tune_record_begin(struct tune_record *r)
 {
     if (!r->open) {
-        if (r->steps == r->room)
+        if (r->steps == r->capacity)
             return tune_error_set("%d steps were not read, and the record has room for no more; call tune_record_read",
-                                  r->room);
+                                  r->capacity);
         r->steps++;
     }
     r->open = true;

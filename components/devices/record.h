@@ -3,7 +3,7 @@
  *
  * A training loop owns one record. Kernels read and write it at one fixed address. When a step
  * ends, the device copies the record into a ring. tune_record_read brings the finished steps to the
- * host. A program of your own makes a record with room 1 and reads it after each step.
+ * host. A program of your own makes a record with capacity 1 and reads it after each step.
  *
  *     struct tune_record *record = tune_record_new(dev, 10);   at most 10 steps between two reads
  *     tune_model_zero_grad(m, record); ... tune_optimizer_step(opt, lr, record);
@@ -57,16 +57,16 @@ struct tune_done_step {
 
 struct tune_record;
 
-/* tune_record_new - a record that holds up to room steps between two reads.
+/* tune_record_new - a record that holds up to `capacity` steps between two reads.
  * tune_record_free - free it; NULL is fine. */
-struct tune_record *tune_record_new(struct tune_device *dev, int room);
+struct tune_record *tune_record_new(struct tune_device *dev, int capacity);
 void tune_record_free(struct tune_record *r);
 
 /* tune_record_bytes - bytes that tune_record_new takes on the device. */
-int64_t tune_record_bytes(int room);
+int64_t tune_record_bytes(int capacity);
 
 /* The model, the loss and the optimizer call these.
- * tune_record_begin - begin a step. -1: room steps have not been read.
+ * tune_record_begin - begin a step. -1: that many steps have not been read.
  * tune_record_count - add the batch's rows and tokens to the step.
  * tune_record_scaled - note that the step's gradient_scale is computed.
  * tune_record_end - end the step; its update is queued.

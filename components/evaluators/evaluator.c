@@ -86,17 +86,55 @@ int tune_evaluator_add(struct tune_evaluator *e, struct tune_loader *load, const
     return 0;
 }
 
-int tune_evaluation_add(struct tune_evaluation *sums, const char *name, double more)
+/* The number of a metric; that of all: there is none with this name. */
+static int find(const struct tune_evaluation *sums, const char *name)
 {
     int i = 0;
     while (i < sums->metrics && strcmp(sums->metric[i].name, name))
         i++;
+    return i;
+}
+
+int tune_evaluation_add(struct tune_evaluation *sums, const char *name, double more, double count)
+{
+    int i = find(sums, name);
     if (i == TUNE_EVAL_METRICS || strlen(name) >= sizeof sums->metric->name)
         return tune_error_set("evaluation: \"%.60s\" is too long, or one name more than the %d there is room for", name,
                               TUNE_EVAL_METRICS);
     if (i == sums->metrics)
         strcpy(sums->metric[sums->metrics++].name, name);
     sums->metric[i].sum += more;
+    sums->metric[i].count += count;
+    return 0;
+}
+
+int tune_evaluation_difference(struct tune_evaluation *sums, const char *name, const char *more, const char *less)
+{
+    int a = find(sums, more), b = find(sums, less);
+    if (a == sums->metrics || b == sums->metrics)
+        return 0;
+    TRY(tune_evaluation_add(sums, name, 0, 0));
+    int i = find(sums, name);
+    sums->metric[i].more = a + 1;
+    sums->metric[i].less = b + 1;
+    return 0;
+}
+
+static double mean_of(const struct tune_evaluation *sums, int i)
+{
+    int more = sums->metric[i].more, less = sums->metric[i].less;
+    return more ? mean_of(sums, more - 1) - mean_of(sums, less - 1) : sums->metric[i].sum / sums->metric[i].count;
+}
+
+/* Add the sums of one set of rows to those of all. */
+static int add_metrics(struct tune_evaluation *sums, const struct tune_evaluation *own)
+{
+    for (int i = 0; i < own->metrics; i++)
+        TRY(own->metric[i].more ? 0 : tune_evaluation_add(sums, own->metric[i].name, own->metric[i].sum, own->metric[i].count));
+    for (int i = 0; i < own->metrics; i++)
+        if (own->metric[i].more)
+            TRY(tune_evaluation_difference(sums, own->metric[i].name, own->metric[own->metric[i].more - 1].name,
+                                           own->metric[own->metric[i].less - 1].name));
     return 0;
 }
 
@@ -159,8 +197,7 @@ static int add_all(struct tune_evaluator *e, struct tune_progress *at, struct tu
         e->rows[k].loss = own.loss / own.count;
         sums->loss += own.loss;
         sums->count += own.count;
-        for (int i = 0; i < own.metrics; i++)
-            TRY(tune_evaluation_add(sums, own.metric[i].name, own.metric[i].sum));
+        TRY(add_metrics(sums, &own));
     }
     if (!isfinite(sums->loss))
         return tune_error_set("the loss on the rows held out is not finite; lower `lr`, or look "
@@ -203,7 +240,7 @@ static int report(const struct tune_evaluator *e, struct tune_logger *log, const
     if (e->evaluate == cross_entropy)
         metrics[n++] = (struct tune_eval_metric){"perplexity", exp(at->eval_loss)};
     for (int i = 0; i < sums->metrics; i++)
-        metrics[n++] = (struct tune_eval_metric){sums->metric[i].name, sums->metric[i].sum / sums->count};
+        metrics[n++] = (struct tune_eval_metric){sums->metric[i].name, mean_of(sums, i)};
     return tune_logger_evaluation(log, at, metrics, n);
 }
 

@@ -42,22 +42,28 @@ struct tune_evaluation {
     double loss, count; /* eval_loss is loss / count */
     int metrics;
     struct {
-        char name[40];  /* logged as eval_<name>: the sum / count */
-        double sum;
+        char name[40];  /* logged as eval_<name>: the sum / its own count */
+        double sum, count;
+        int more, less; /* numbers of two others, from 1: it is their difference; 0: a sum */
     } metric[TUNE_EVAL_METRICS];
 };
 
 /* tune_evaluate - a function of your own that adds one batch to the sums. It returns 0, or -1 after
  * tune_error_set.
  * tune_evaluator_by - evaluate with that function; context is passed to it.
- * tune_evaluation_add - add to the sum of that name. The names are the same for every batch. -1
- * with an error: more than TUNE_EVAL_METRICS names.
+ * tune_evaluation_add - add to the sum of that name, and to the number of things that it is a sum
+ * of. -1 with an error: more than TUNE_EVAL_METRICS names.
+ * tune_evaluation_difference - log under that name the mean of `more` minus the mean of `less`. It
+ * does nothing before both have sums, so call it with each batch.
  * tune_evaluator_each - call each for every batch of the rows, until a signal arrives. Nothing is
  * evaluated. */
 typedef int tune_evaluate(void *context, const struct tune_batch *batch,
                           struct tune_evaluation *sums);
 void tune_evaluator_by(struct tune_evaluator *e, tune_evaluate *evaluate, void *context);
-int tune_evaluation_add(struct tune_evaluation *sums, const char *name, double more);
+int tune_evaluation_add(struct tune_evaluation *sums, const char *name, double more,
+                        double count);
+int tune_evaluation_difference(struct tune_evaluation *sums, const char *name, const char *more,
+                               const char *less);
 int tune_evaluator_each(struct tune_evaluator *e,
                         int (*each)(void *context, const struct tune_batch *batch), void *context);
 

@@ -50,7 +50,7 @@ static struct tune_loader *rows(const struct tune_flags *flags, struct tune_data
         .split_by = flags->loader.split_by,
         .seed = (uint64_t)flags->seed,
         .packing = flags->loader.packing,
-        .pairs = flags->data.pairs,
+        .sequences = tune_get_sequences(flags),
         .batch_size = flags->loader.batch_size,
         .accumulate = 1,
         .pad_to_multiple_of = tune_get_loader_options(flags).pad_to_multiple_of,

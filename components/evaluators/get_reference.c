@@ -20,13 +20,15 @@
 
 enum { SAY_S = 10, SAVE_S = 60 }; /* seconds between two lines, between two saves */
 
-/* What a pass over the rows has done so far. */
+/* The progress of a pass over the rows. */
 struct pass {
     struct tune_model *m;
     const char *adapter; /* folder to read before anything is computed; NULL: none, or it was read */
     struct tune_reference *reference;
     struct tune_logger *log;
-    int64_t rows, computed; /* rows seen; computed now */
+    struct tune_loader *run; /* the run's own, for its time limit */
+    bool over;               /* the time limit came before the end */
+    int64_t rows, computed;  /* rows seen; computed now */
     int64_t planned;        /* training rows */
     double began_s, said_s, saved_s;
 };
@@ -34,18 +36,23 @@ struct pass {
 static int look(void *context, const struct tune_batch *batch)
 {
     struct pass *p = context;
-    if (p->adapter && tune_reference_lacks(p->reference, batch) > 0) {
+    int lacks = p->over ? 0 : tune_reference_lacks(p->reference, batch);
+    TRY(lacks);
+    p->over = p->over || (lacks > 0 && p->computed > 0 && tune_loader_time_is_up(p->run));
+    if (p->over)
+        return 0;
+    if (lacks > 0 && p->adapter) {
         TRY(tune_adapter_read(p->m, p->adapter));
         p->adapter = NULL;
     }
     int more = tune_reference_compute(p->reference, batch);
     TRY(more);
-    p->rows += batch->B / 2;
+    p->rows += batch->row_count;
     p->computed += more;
     double now = tune_clock_s(), done = (double)p->rows / (double)p->planned;
     if (p->computed > 0 && now - p->said_s > SAY_S && done < 1) {
         p->said_s = now;
-        TRY(tune_logger_say(p->log, "# reference    %" PRId64 " of %" PRId64 " pairs, %.0f s left", p->rows, p->planned,
+        TRY(tune_logger_say(p->log, "# reference    %" PRId64 " of %" PRId64 " rows, %.0f s left", p->rows, p->planned,
                             (now - p->began_s) * (1 / done - 1)));
     }
     if (now - p->saved_s < SAVE_S)
@@ -54,9 +61,9 @@ static int look(void *context, const struct tune_batch *batch)
     return tune_reference_save(p->reference);
 }
 
-/* The training rows of the first epoch, as far as the run plans to read them. With --mix each epoch has other rows: then those
- * of all epochs. */
-static int training_rows(struct pass *p, const struct tune_flags *flags, struct tune_dataset *data)
+/* The training rows of the first epoch, as far as the run plans to read them. With --mix each epoch has other rows, and with
+ * --loss kto other mismatched answers: then those of all epochs. */
+static int training_rows(struct pass *p, const struct tune_flags *flags)
 {
     struct tune_loader_options options = tune_get_loader_options(flags);
     struct tune_progress at = {0};
@@ -65,13 +72,14 @@ static int training_rows(struct pass *p, const struct tune_flags *flags, struct 
     options.stop_at_step = 0;
     options.stop_after_seconds = -1;
     options.stable = NULL;
-    struct tune_loader *load = tune_loader_new(data, &options);
+    struct tune_loader *load = tune_loader_new(tune_loader_dataset(p->run), &options);
     if (!load)
         return -1;
-    int64_t rows = options.mix ? INT64_MAX : tune_loader_rows(load), step = (int64_t)options.batch_size * options.accumulate;
+    bool every = options.mix || tune_preference_needs_kl(&flags->preference);
+    int64_t rows = every ? INT64_MAX : tune_loader_rows(load), step = (int64_t)options.batch_size * options.accumulate;
     p->planned = options.max_steps >= 0 && options.max_steps < rows / step ? options.max_steps * step : tune_loader_planned_rows(load);
     p->planned = p->planned < rows ? p->planned : rows;
-    while (status == 0 && at.rows < rows && (left = tune_loader_more(load, &at)) > 0) {
+    while (status == 0 && !p->over && at.rows < rows && (left = tune_loader_more(load, &at)) > 0) {
         for (; status == 0 && left > 0; left--)
             status = tune_loader_next(load, &batch) < 0 ? -1 : look(p, &batch);
         tune_progress_step(&at, load);
@@ -80,7 +88,7 @@ static int training_rows(struct pass *p, const struct tune_flags *flags, struct 
     return status < 0 || left < 0 ? -1 : 0;
 }
 
-/* Describe the weights that the reference is computed by: their contents and how they are stored. */
+/* Describe the weights that the reference is computed by: their contents and how they are stored. Then what else its numbers hang on. */
 static int describe(const struct tune_flags *flags, struct tune_model *m, char *text, size_t size)
 {
     char folder[TUNE_PATH_MAX];
@@ -101,17 +109,20 @@ static int describe(const struct tune_flags *flags, struct tune_model *m, char *
     }
     if (flags->add_tokens)
         tune_append(text, size, ", tokens %.100s", flags->add_tokens);
+    /* A resumed run stands between two micro-batches: with others, it would want other mismatched answers. */
+    if (tune_preference_needs_kl(&flags->preference))
+        tune_append(text, size, ", micro-batches of %d", flags->loader.batch_size);
     tune_append(text, size, ")");
     return 0;
 }
 
 /* Compute what the file lacks, by the weights of --model, or by --adapter on them. */
-static int fill(struct tune_reference *r, const struct tune_flags *flags, struct tune_model *m, struct tune_dataset *data,
+static int fill(struct tune_reference *r, const struct tune_flags *flags, struct tune_model *m, struct tune_loader *run,
                 struct tune_evaluator *eval, struct tune_logger *log)
 {
     char path[TUNE_PATH_MAX], made[256];
     double now = tune_clock_s();
-    struct pass p = {.m = m, .adapter = flags->adapter, .reference = r, .log = log, .began_s = now, .said_s = now, .saved_s = now};
+    struct pass p = {.m = m, .adapter = flags->adapter, .reference = r, .log = log, .run = run, .began_s = now, .said_s = now, .saved_s = now};
     if (flags->reference)
         TRY(tune_path(path, "%s", flags->reference));
     else
@@ -124,9 +135,13 @@ static int fill(struct tune_reference *r, const struct tune_flags *flags, struct
     TRY(old);
     if (old)
         TRY(tune_logger_say(log, "# reference    %s is of an older version without a checksum; it is computed again", path));
-    TRY(training_rows(&p, flags, data));
-    TRY(tune_evaluator_each(eval, look, &p));
+    tune_loader_begin(run);
+    TRY(training_rows(&p, flags));
+    TRY(p.over ? 0 : tune_evaluator_each(eval, look, &p));
     TRY(tune_reference_save(r));
+    if (p.over)
+        return tune_logger_say(log, "# reference    `stop_after_seconds` is over: %" PRId64 " rows are computed, kept in %s. Another run with "
+                               "`reference` %s goes on there", p.rows, path, path);
     if (p.computed == 0)
         return 0;
     return tune_logger_say(log, "# reference    %" PRId64 " answers in %.1f s, kept in %s", p.computed,
@@ -134,13 +149,15 @@ static int fill(struct tune_reference *r, const struct tune_flags *flags, struct
 }
 
 struct tune_reference *tune_get_reference(const struct tune_flags *flags, struct tune_model *m, struct tune_loss *loss,
-                                          struct tune_dataset *data, struct tune_evaluator *eval, struct tune_logger *log)
+                                          struct tune_loader *load, struct tune_evaluator *eval, struct tune_logger *log)
 {
     bool fresh = tune_model_lora(m) && !flags->adapter;
     enum tune_reference_kind kind = !tune_preference_needs_reference(&flags->preference) ? TUNE_REFERENCE_NONE
                                     : fresh ? TUNE_REFERENCE_BASE : TUNE_REFERENCE_FILE;
     struct tune_reference *r = tune_reference_new(m, loss, kind);
-    if (!r || kind != TUNE_REFERENCE_FILE || fill(r, flags, m, data, eval, log) == 0)
+    if (r && tune_preference_needs_kl(&flags->preference))
+        tune_reference_mismatch(r, tune_get_loader_options(flags).pad_to_multiple_of);
+    if (!r || kind != TUNE_REFERENCE_FILE || fill(r, flags, m, load, eval, log) == 0)
         return r;
     tune_reference_free(r);
     return NULL;

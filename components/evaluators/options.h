@@ -3,6 +3,7 @@
 #ifndef TUNE_EVALUATORS_OPTIONS_H
 #define TUNE_EVALUATORS_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct tune_dataset;
@@ -18,11 +19,22 @@ struct tune_evaluator_options {
 };
 
 /* Answers of the model to some prompts while it trains. */
-struct tune_sample_options {
+struct tune_preview_options {
     int every;           /* steps between answers; 0: none */
     int tokens;          /* most tokens of an answer */
     int64_t rows;        /* most prompts: the first ones of the file; 0: all */
     const char *prompts; /* file of rows with prompts, as generators/prompts.h reads them */
+};
+
+/* How a model's answers are judged. */
+struct tune_scorecard_options {
+    const char *metrics; /* names of metrics/scores.h, with commas between */
+    const char *tasks;      /* task files, with commas between; NULL: none */
+    const char *tasks_data; /* folder of their data sets */
+    int64_t shots;          /* examples in a prompt; -1: as each file says */
+    bool chat;              /* prompts are written by the model's chat template */
+    const char *labels;  /* the labels of a closed set, with commas between; NULL: the references */
+    bool keep_trained;   /* judge rows, too, that the model was trained on */
 };
 
 #endif

@@ -26,6 +26,8 @@ struct tune_reference {
     struct entry *table; /* [room], a power of two, at most half full */
     int64_t count, room;
     int64_t added;       /* since the file was read */
+    bool mismatch;       /* estimate kl */
+    int multiple;        /* of the length of its batches */
     char *path, *made;
 };
 
@@ -205,7 +207,7 @@ static int infer(struct tune_reference *r, const struct tune_batch *batch, doubl
     return tune_loss_row_log_probs(r->loss, hidden, batch, sums);
 }
 
-int tune_reference_lacks(const struct tune_reference *r, const struct tune_batch *batch)
+static int lacks(const struct tune_reference *r, const struct tune_batch *batch)
 {
     int missing = 0;
     for (int b = 0; b < batch->B; b++)
@@ -213,9 +215,26 @@ int tune_reference_lacks(const struct tune_reference *r, const struct tune_batch
     return missing;
 }
 
-int tune_reference_compute(struct tune_reference *r, const struct tune_batch *batch)
+static struct tune_batch *mismatched(const struct tune_reference *r, const struct tune_batch *batch)
 {
-    int missing = tune_reference_lacks(r, batch), status = 0;
+    return tune_batch_mismatched(batch, tune_model_max_length(r->m), r->multiple);
+}
+
+int tune_reference_lacks(const struct tune_reference *r, const struct tune_batch *batch)
+{
+    int missing = lacks(r, batch);
+    if (!r->mismatch)
+        return missing;
+    struct tune_batch *wrong = mismatched(r, batch);
+    TRY(wrong ? 0 : -1);
+    missing += lacks(r, wrong);
+    tune_batch_free(wrong);
+    return missing;
+}
+
+static int compute(struct tune_reference *r, const struct tune_batch *batch)
+{
+    int missing = lacks(r, batch), status = 0;
     if (missing == 0)
         return 0;
     double *sums = tune_zeroed((size_t)batch->B, sizeof *sums, "the log-probabilities of a batch");
@@ -233,6 +252,18 @@ int tune_reference_compute(struct tune_reference *r, const struct tune_batch *ba
     return status < 0 ? -1 : missing;
 }
 
+int tune_reference_compute(struct tune_reference *r, const struct tune_batch *batch)
+{
+    int done = compute(r, batch);
+    TRY(done);
+    if (!r->mismatch)
+        return done;
+    struct tune_batch *wrong = mismatched(r, batch);
+    int more = wrong ? compute(r, wrong) : -1;
+    tune_batch_free(wrong);
+    return more < 0 ? -1 : done + more;
+}
+
 int tune_reference_log_probs(struct tune_reference *r, const struct tune_batch *batch, double *sums)
 {
     if (r->kind == TUNE_REFERENCE_BASE)
@@ -246,4 +277,39 @@ int tune_reference_log_probs(struct tune_reference *r, const struct tune_batch *
         sums[b] = e ? e->log_prob : 0;
     }
     return 0;
+}
+
+void tune_reference_mismatch(struct tune_reference *r, int multiple)
+{
+    r->mismatch = true;
+    r->multiple = multiple;
+}
+
+/* The mean difference of the log-probabilities of a batch. */
+static int departure(struct tune_reference *r, const struct tune_batch *batch, double *mean)
+{
+    double theirs[batch->B], ours[batch->B], sum = 0;
+    struct tune_tensor *hidden;
+    if (r->kind == TUNE_REFERENCE_FILE && lacks(r, batch) > 0)
+        return tune_error_usage("%s lacks mismatched answers: which answers those are depends on the rows of a micro-batch, so a run "
+                                "goes on with the `batch_size` and data that it began with", r->path);
+    TRY(tune_reference_log_probs(r, batch, theirs));
+    TRY(tune_model_infer(r->m, batch, &hidden));
+    TRY(tune_loss_row_log_probs(r->loss, hidden, batch, ours));
+    for (int b = 0; b < batch->B; b++)
+        sum += ours[b] - theirs[b];
+    *mean = sum / batch->B;
+    return 0;
+}
+
+int tune_reference_kl(struct tune_reference *r, const struct tune_batch *batch, double *kl)
+{
+    *kl = 0;
+    if (!r->mismatch)
+        return 0;
+    struct tune_batch *wrong = mismatched(r, batch);
+    int status = wrong ? departure(r, wrong, kl) : -1;
+    tune_batch_free(wrong);
+    *kl = *kl < 0 ? 0 : *kl; /* NaN stays, and is an error of the loss */
+    return status;
 }

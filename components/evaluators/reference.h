@@ -1,4 +1,5 @@
-/* reference.h - log-probabilities of answers by a frozen reference model, for losses of pairs.
+/* reference.h - log-probabilities of answers by a frozen reference model, for losses of
+ * preferences.
  *
  * The reference is the model as it was before its first step. There are two ways to get its
  * log-probabilities without a second model in memory:
@@ -26,9 +27,9 @@
 extern "C" {
 #endif
 
-struct tune_dataset;
 struct tune_evaluator;
 struct tune_flags;
+struct tune_loader;
 struct tune_logger;
 struct tune_loss;
 struct tune_model;
@@ -66,13 +67,23 @@ int tune_reference_save(struct tune_reference *r);
 int tune_reference_log_probs(struct tune_reference *r, const struct tune_batch *batch,
                              double *sums);
 
-/* tune_get_reference - the reference that the loss of pairs needs. It computes now what a file
- * lacks: the rows of the first epoch of data that the run plans, and those of eval. Call it before
- * tune_checkpoint_resume, which brings other weights. A signal ends it early; then tune_loader_more
- * ends the run before its first step. */
+/* tune_reference_mismatch - estimate kl, too. tune_reference_compute and _lacks then take the
+ * batch's mismatched answers (tune_batch_mismatched) for rows, too. multiple: batches of them are
+ * padded to a multiple of it.
+ * tune_reference_kl - how far the model is from the reference: the mean of log p of the model - log
+ * p of the reference, at least 0. It is over the batch's mismatched answers, and 0 without
+ * tune_reference_mismatch. It runs the model, so call it before the batch's forward. */
+void tune_reference_mismatch(struct tune_reference *r, int multiple);
+int tune_reference_kl(struct tune_reference *r, const struct tune_batch *batch, double *kl);
+
+/* tune_get_reference - the reference that the loss needs. It computes now what a file lacks: the
+ * rows of the first epoch of data that the run plans, and those of eval. With kl, or with a mix, it
+ * is the rows of all epochs, since each has others. Call it before tune_checkpoint_resume, which
+ * brings other weights. A signal ends it early, and so does load's stop_after_seconds, which counts
+ * from here on. Then tune_loader_more ends the run before its first step. */
 struct tune_reference *tune_get_reference(const struct tune_flags *flags,
                                           struct tune_model *m, struct tune_loss *loss,
-                                          struct tune_dataset *data, struct tune_evaluator *eval,
+                                          struct tune_loader *load, struct tune_evaluator *eval,
                                           struct tune_logger *log);
 
 #ifdef __cplusplus

@@ -134,7 +134,7 @@ bool tune_cjson_put_text(cJSON *object, const char *key, const char *text)
 bool tune_cjson_put_bytes(cJSON *object, const char *key, const char *text, size_t size)
 {
     char *copy = malloc(size + 1), *all = NULL;
-    size_t room = 0, used = 0;
+    size_t capacity = 0, used = 0;
     bool good = copy != NULL;
     if (good) {
         memcpy(copy, text, size);
@@ -144,7 +144,7 @@ bool tune_cjson_put_bytes(cJSON *object, const char *key, const char *text, size
         cJSON *piece = cJSON_CreateString(copy + at);
         char *printed = piece ? cJSON_PrintUnformatted(piece) : NULL;
         size_t length = printed ? strlen(printed) - 2 : 0; /* without quotes */
-        good = printed && tune_array_reserve(&all, &room, used + length + 10, 1, "a text") == 0;
+        good = printed && tune_array_reserve(&all, &capacity, used + length + 10, 1, "a text") == 0;
         if (good) {
             used += (size_t)sprintf(all + used, at > 0 ? "\\u0000" : "\"");
             memcpy(all + used, printed + 1, length);

@@ -18,7 +18,7 @@ struct tune_csv {
     char *name;
     int64_t line, row_line; /* the current line; the line on which the row began */
     char *bytes;            /* the row, with a NUL after each field */
-    size_t used, room;
+    size_t used, capacity;
     size_t *begins;         /* [count] offsets of the fields in bytes */
     const char **fields;
     int count;
@@ -117,12 +117,12 @@ int64_t tune_csv_line(const struct tune_csv *csv)
 
 /* ---- one row ---- */
 
-static int put(struct tune_csv *csv, int c)
+static int put_byte(struct tune_csv *csv, int c)
 {
     if (csv->used >= TUNE_CSV_ROW_BYTES)
         return fail(csv, csv->row_line, "a row that is too long: no closing quote?");
-    if (csv->used == csv->room)
-        TRY(tune_array_reserve(&csv->bytes, &csv->room, csv->used + 1, 1, "a row of CSV"));
+    if (csv->used == csv->capacity)
+        TRY(tune_array_reserve(&csv->bytes, &csv->capacity, csv->used + 1, 1, "a row of CSV"));
     csv->bytes[csv->used++] = (char)c;
     return 0;
 }
@@ -155,7 +155,7 @@ static int read_quoted(struct tune_csv *csv)
         } else if (c == 0) {
             return fail(csv, csv->line, "a NUL byte");
         }
-        TRY(put(csv, c));
+        TRY(put_byte(csv, c));
     }
 }
 
@@ -182,14 +182,14 @@ static int read_field(struct tune_csv *csv)
     for (; c != csv->separator && c != '\n' && c != '\r' && c != EOF; c = getc_unlocked(csv->file)) {
         if (c == 0)
             return fail(csv, csv->line, "a NUL byte");
-        TRY(put(csv, c));
+        TRY(put_byte(csv, c));
     }
     if (c == EOF && ferror(csv->file))
         return fail(csv, csv->line, strerror(errno));
     if (c == '\r')
         TRY(read_return(csv));
     csv->line += c == '\n' || c == '\r';
-    TRY(put(csv, 0));
+    TRY(put_byte(csv, 0));
     return c == csv->separator;
 }
 

@@ -64,9 +64,9 @@ static int check_encoding(const struct tune_tree *t, const char *text, size_t si
 }
 
 /* A NUL follows text. */
-static struct tune_document *parse(const char *path, const char *text, size_t size, bool json)
+static struct tune_document *parse(const char *path, const char *text, size_t size, bool json, bool functions)
 {
-    struct tune_tree t = {.document = new_document(path)};
+    struct tune_tree t = {.document = new_document(path), .functions = functions};
     if (!t.document)
         return NULL;
     int status = check_encoding(&t, text, size);
@@ -98,7 +98,7 @@ struct tune_document *tune_document_parse(const char *path, const char *text, si
     }
     memcpy(copy, text, size);
     copy[size] = 0;
-    struct tune_document *d = parse(path, copy, size, json);
+    struct tune_document *d = parse(path, copy, size, json, false);
     free(copy);
     return d;
 }
@@ -109,7 +109,18 @@ struct tune_document *tune_document_read(const char *path)
     size_t size, length = strlen(path);
     if (tune_file_read(path, TUNE_DOCUMENT_BYTES, &text, &size) < 0)
         return NULL;
-    struct tune_document *d = parse(path, text, size, length > 5 && strcmp(path + length - 5, ".json") == 0);
+    struct tune_document *d = parse(path, text, size, length > 5 && strcmp(path + length - 5, ".json") == 0, false);
+    free(text);
+    return d;
+}
+
+struct tune_document *tune_document_read_functions(const char *path)
+{
+    char *text;
+    size_t size;
+    if (tune_file_read(path, TUNE_DOCUMENT_BYTES, &text, &size) < 0)
+        return NULL;
+    struct tune_document *d = parse(path, text, size, false, true);
     free(text);
     return d;
 }
@@ -204,7 +215,7 @@ int tune_document_value(struct tune_document *d, const struct tune_node *node, s
     return 0;
 }
 
-const char *tune_document_spell(struct tune_document *d, const struct tune_value *value)
+const char *tune_document_to_string(struct tune_document *d, const struct tune_value *value)
 {
     size_t size = (size_t)tune_value_str(value, NULL, 0) + 1;
     char *text = tune_document_take(d, size);
@@ -225,7 +236,7 @@ int tune_document_texts(struct tune_document *d, const struct tune_node *map, co
         const struct tune_node *item = list->items[*count];
         if (tune_node_none(item) || item->type != TUNE_NODE_SCALAR || (item->value.type != TUNE_VALUE_TEXT && !loose))
             return tune_document_fail(d, item, "%s: item %d must be a text", key, *count);
-        if (!((*to)[*count] = tune_document_spell(d, &item->value)))
+        if (!((*to)[*count] = tune_document_to_string(d, &item->value)))
             return -1;
     }
     return 0;
@@ -278,7 +289,7 @@ static int text_of(struct tune_document *d, const struct tune_node *map, const c
         *to = node->value.text;
         return 0;
     }
-    const char *spelled = tune_document_spell(d, &node->value);
+    const char *spelled = tune_document_to_string(d, &node->value);
     if (!spelled)
         return -1;
     *to = spelled;

@@ -21,6 +21,7 @@
 #define TUNE_FILES_DOCUMENT_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 #include "core/error.h"
 #include "core/value.h"
@@ -39,6 +40,7 @@ struct tune_node {
     enum tune_node_type type;
     int line, column;                     /* from 1 */
     struct tune_value value;              /* scalar; never a list */
+    bool function;                        /* a text with the tag !function */
     const char *written;                  /* YAML: a scalar without quotes and tag, as it is
                                            * written; NULL: another node, or None */
     int count;                            /* number of items or pairs */
@@ -56,20 +58,24 @@ struct tune_document {
  * USAGE: bad syntax or UTF-8, two documents, an unknown tag, or a key that is no text. Also a whole
  * number beyond 64 bits, or a date with a time (it wants quotes). Kind FAILED: unreadable. Kind
  * CANNOT: no memory, or no libyaml.
+ * tune_document_read_functions - the same for YAML, whatever the file's name. Texts may have the
+ * tag !function, by which lm-evaluation-harness names Python code.
  * tune_document_parse - the same from memory; path is copied.
  * tune_document_free - free the document with all its nodes; NULL is fine. */
 struct tune_document *tune_document_read(const char *path);
+struct tune_document *tune_document_read_functions(const char *path);
 struct tune_document *tune_document_parse(const char *path, const char *text, size_t size,
                                           bool json);
 void tune_document_free(struct tune_document *d);
 
 /* tune_document_take - size zeroed bytes that live as long as the document; NULL with an error: no
  * memory.
- * tune_document_spell - str() of a value, in the document's memory; NULL with an error: no memory.
+ * tune_document_to_string - str() of a value, in the document's memory; NULL with an error: no
+ * memory.
  * tune_document_value - a scalar, or a nested list of scalars, as one value, in the document's
  * memory. -1: it holds a map. */
 void *tune_document_take(struct tune_document *d, size_t size);
-const char *tune_document_spell(struct tune_document *d, const struct tune_value *value);
+const char *tune_document_to_string(struct tune_document *d, const struct tune_value *value);
 int tune_document_value(struct tune_document *d, const struct tune_node *node,
                         struct tune_value *value);
 

@@ -65,14 +65,14 @@ int tune_tree_list(struct tune_tree *t, struct tune_node *node, size_t from)
 
 struct pair {
     const struct tune_node *key, *item;
-    size_t place; /* its number in the map; merged pairs come first */
+    size_t index; /* its number in the map; merged pairs come first */
 };
 
 static int by_key(const void *a, const void *b)
 {
     const struct pair *x = a, *y = b;
     int order = strcmp(x->key->value.text, y->key->value.text);
-    return order ? order : (x->place > y->place) - (x->place < y->place);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
 static int twice(const struct tune_tree *t, const struct pair *first, const struct pair *second)
@@ -99,13 +99,13 @@ int tune_tree_map(struct tune_tree *t, struct tune_node *node, size_t from, size
     for (size_t i = 0, first = 0; i < count; i++) {
         if (i > 0 && strcmp(pairs[i].key->value.text, pairs[i - 1].key->value.text) != 0)
             first = i;
-        if (i > first && pairs[i - 1].place >= merged) {
+        if (i > first && pairs[i - 1].index >= merged) {
             int status = twice(t, pairs + i - 1, pairs + i);
             free(pairs);
             return status;
         }
-        keys[pairs[first].place] = pairs[i].key;
-        items[pairs[first].place] = pairs[i].item;
+        keys[pairs[first].index] = pairs[i].key;
+        items[pairs[first].index] = pairs[i].item;
     }
     for (size_t i = 0; i < count; i++)
         if (keys[i]) {

@@ -12,6 +12,7 @@ struct tune_tree {
     const struct tune_node **stack; /* [used] items on the stack */
     size_t used;
     int64_t nodes; /* number of nodes, with aliases expanded */
+    bool functions; /* texts may have the tag !function */
 };
 
 /* tune_tree_node - make a node for line and column; NULL with an error: no memory, too many nodes.

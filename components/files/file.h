@@ -43,12 +43,14 @@ int tune_file_map_open(struct tune_mapping *m, int fd, const char *path, size_t 
 /* tune_file_read - read a whole file of at most limit bytes. A NUL follows; the caller frees *text.
  * tune_file_read_open - the same for an open file of size bytes.
  * tune_file_exists - whether path exists.
- * tune_file_is_folder - whether path is a folder. */
+ * tune_file_is_folder - whether path is a folder.
+ * tune_file_is_same - whether both paths exist and are one file. */
 int tune_file_read(const char *path, size_t limit, char **text, size_t *size);
 int tune_file_read_open(int fd, const char *path, size_t size, size_t limit, char **text);
 
 bool tune_file_exists(const char *path);
 bool tune_file_is_folder(const char *path);
+bool tune_file_is_same(const char *a, const char *b);
 
 /* tune_file_make_folder - make a folder and its parents, and sync their names. An existing folder
  * is fine.

@@ -16,17 +16,17 @@ void tune_hub_cache(char folder[TUNE_PATH_MAX])
 {
     static const struct {
         const char *variable, *below;
-    } places[] = {{"HF_HUB_CACHE", ""},
+    } caches[] = {{"HF_HUB_CACHE", ""},
                   {"HUGGINGFACE_HUB_CACHE", ""}, /* older name of the variable */
                   {"HF_HOME", "/hub"},
                   {"XDG_CACHE_HOME", "/huggingface/hub"},
                   {"HOME", "/.cache/huggingface/hub"}};
     *folder = 0;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const char *value = getenv(places[i].variable);
+    for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
+        const char *value = getenv(caches[i].variable);
         if (!value || !*value)
             continue;
-        if (snprintf(folder, TUNE_PATH_MAX, "%s%s", value, places[i].below) >= TUNE_PATH_MAX)
+        if (snprintf(folder, TUNE_PATH_MAX, "%s%s", value, caches[i].below) >= TUNE_PATH_MAX)
             *folder = 0;
         return;
     }
@@ -104,7 +104,7 @@ static bool is_private_of_git(const char *path)
            strncmp(inner, "lfs/objects/", 12) != 0;
 }
 
-static int check_place(int fd, int folder, const char *path)
+static int check_inside(int fd, int folder, const char *path)
 {
     char real[TUNE_PATH_MAX], home[TUNE_PATH_MAX];
     TRY(real_path(fd, path, real));
@@ -128,7 +128,7 @@ static int check(int fd, int folder, struct tune_folder_file *f)
         return tune_error_set("%s is %s, expected a file", f->path, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
     f->size = (size_t)st.st_size;
     f->mode = st.st_mode & 0777;
-    return check_place(fd, folder, f->path);
+    return check_inside(fd, folder, f->path);
 }
 
 /* Open the file with O_PATH first, which does not touch a pipe or device. After the checks, reopen
@@ -136,14 +136,14 @@ static int check(int fd, int folder, struct tune_folder_file *f)
 static int open_in(int folder, const char *name, struct tune_folder_file *f)
 {
     char again[64];
-    int place = openat(folder, name, O_PATH | O_CLOEXEC);
-    if (place < 0)
+    int found = openat(folder, name, O_PATH | O_CLOEXEC);
+    if (found < 0)
         return cannot_open(f->path);
-    int status = check(place, folder, f);
-    snprintf(again, sizeof again, "/proc/self/fd/%d", place);
+    int status = check(found, folder, f);
+    snprintf(again, sizeof again, "/proc/self/fd/%d", found);
     if (status == 0 && (f->fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
         status = cannot_open(f->path);
-    close(place);
+    close(found);
     return status;
 }
 

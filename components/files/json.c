@@ -20,7 +20,7 @@ void tune_json_free(struct tune_json *j)
     free(j->buffer[0]);
     free(j->buffer[1]);
     j->buffer[0] = j->buffer[1] = NULL;
-    j->room[0] = j->room[1] = 0;
+    j->capacity[0] = j->capacity[1] = 0;
 }
 
 int64_t tune_json_line(const struct tune_json *j)
@@ -238,7 +238,7 @@ static int string(struct tune_json *j, int which, struct tune_text *text)
     while (close < j->end && *close != '"')
         close += *close == '\\' && close + 1 < j->end ? 2 : 1;
     size_t need = (size_t)(close - begin) + 8; /* decoding never makes it longer */
-    TRY(tune_array_reserve(&j->buffer[which], &j->room[which], need, 1, "a string of JSON"));
+    TRY(tune_array_reserve(&j->buffer[which], &j->capacity[which], need, 1, "a string of JSON"));
     char *out = j->buffer[which];
     while (j->at < j->end && *j->at != '"') {
         const char *run = j->at;
@@ -464,4 +464,18 @@ int tune_json_end(struct tune_json *j)
 bool tune_text_equal(struct tune_text text, const char *string)
 {
     return text.size == strlen(string) && memcmp(text.data, string, text.size) == 0;
+}
+
+static bool is_ascii_white(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+struct tune_text tune_text_trim(struct tune_text t)
+{
+    for (; t.size > 0 && is_ascii_white(t.data[0]); t.size--)
+        t.data++;
+    while (t.size > 0 && is_ascii_white(t.data[t.size - 1]))
+        t.size--;
+    return t;
 }

@@ -48,7 +48,7 @@ struct tune_json {
     const char *at;
     int64_t first_line;     /* line number of text's first byte */
     char *buffer[2];        /* decoded texts: [0] strings, [1] keys */
-    size_t room[2];
+    size_t capacity[2];
     int depth;
     bool first;             /* nothing was read from the innermost array or object yet */
     /* turn a lone surrogate into U+FFFD, as lenient readers do; else it is an error */
@@ -107,8 +107,10 @@ int tune_json_fail(struct tune_json *j, const char *format, ...)
 #endif
     ;
 
-/* tune_text_equal - whether the text is exactly these characters. */
+/* tune_text_equal - whether the text is exactly these characters.
+ * tune_text_trim - the text without white space of ASCII at its ends. */
 bool tune_text_equal(struct tune_text text, const char *string);
+struct tune_text tune_text_trim(struct tune_text text);
 
 /* tune_utf8_valid - whether size bytes are well-formed UTF-8: no surrogates, no overlong forms, at
  * most U+10FFFF. If not, *bad, unless NULL, is the offset of the first bad byte. */

@@ -18,11 +18,11 @@ __extension__ typedef __int128 wide;
 
 /* ---- the line ---- */
 
-static int put(struct tune_parquet *p, const void *text, size_t size)
+static int put_bytes(struct tune_parquet *p, const void *text, size_t size)
 {
     if (size > TUNE_PARQUET_ROW_LIMIT - p->size)
         return tune_error_set("%s: row %lld is longer than %zu MiB as JSON", p->path, (long long)p->row + 1, TUNE_PARQUET_ROW_LIMIT >> 20);
-    TRY(tune_array_reserve(&p->line, &p->room, p->size + size + 1, 1, "a row of a Parquet file"));
+    TRY(tune_array_reserve(&p->line, &p->capacity, p->size + size + 1, 1, "a row of a Parquet file"));
     if (size > 0)
         memcpy(p->line + p->size, text, size);
     p->size += size;
@@ -31,7 +31,7 @@ static int put(struct tune_parquet *p, const void *text, size_t size)
 
 static int put_word(struct tune_parquet *p, const char *word)
 {
-    return put(p, word, strlen(word));
+    return put_bytes(p, word, strlen(word));
 }
 
 static int put_text(struct tune_parquet *p, const uint8_t *text, size_t size)
@@ -42,7 +42,7 @@ static int put_text(struct tune_parquet *p, const uint8_t *text, size_t size)
         char escaped[8];
         while (i < size && text[i] >= 0x20 && text[i] != '"' && text[i] != '\\')
             i++;
-        TRY(put(p, text + from, i - from));
+        TRY(put_bytes(p, text + from, i - from));
         if (i == size)
             break;
         uint8_t c = text[i++];

@@ -91,7 +91,7 @@ static int bits_of(int most)
 
 /* ---- pages ---- */
 
-static int room(uint8_t **array, size_t *have, size_t need, const struct tune_parquet_column *c)
+static int reserve_bytes(uint8_t **array, size_t *have, size_t need, const struct tune_parquet_column *c)
 {
     if (need <= *have && *array)
         return 0;
@@ -174,7 +174,7 @@ static int read_header(struct tune_parquet_column *c, struct header *h)
     for (size_t take = HEADER_FIRST;; take *= 16) {
         bool all = take >= left || take >= HEADER_LIMIT;
         size_t size = take < left ? take : left;
-        TRY(room(&c->raw, &c->raw_room, size, c));
+        TRY(reserve_bytes(&c->raw, &c->raw_capacity, size, c));
         TRY(tune_file_read_at(c->fd, c->path, c->offset, c->raw, size));
         if (parse_header(c->raw, size, h, &used))
             break;
@@ -210,12 +210,12 @@ static int read_body(struct tune_parquet_column *c, const struct header *h, size
     size_t size = (size_t)h->compressed, want = (size_t)h->size;
     if (open > size || open > want)
         return tune_parquet_damaged(c, "a page's levels are longer than the page");
-    TRY(room(&c->raw, &c->raw_room, size, c));
+    TRY(reserve_bytes(&c->raw, &c->raw_capacity, size, c));
     TRY(tune_file_read_at(c->fd, c->path, c->offset, c->raw, size));
     c->offset += size;
     if (h->has_crc && crc32_of(c->raw, size) != h->crc)
         return tune_parquet_damaged(c, "a page's checksum differs from its content");
-    TRY(room(&c->page, &c->page_room, want, c));
+    TRY(reserve_bytes(&c->page, &c->page_capacity, want, c));
     memcpy(c->page, c->raw, open);
     if (compressed)
         return tune_parquet_uncompress(c, c->raw + open, size - open, c->page + open, want - open);
@@ -264,16 +264,16 @@ static int read_dictionary(struct tune_parquet_column *c, const struct header *h
     if (h->count > h->size / (int64_t)(fixed ? fixed : 4))
         return tune_parquet_damaged(c, "its dictionary has fewer values than it counts");
     uint8_t *page = c->page;
-    size_t page_room = c->page_room;
-    c->page = c->dictionary, c->page_room = c->dictionary_room;
-    c->dictionary = page, c->dictionary_room = page_room;
+    size_t page_capacity = c->page_capacity;
+    c->page = c->dictionary, c->page_capacity = c->dictionary_capacity;
+    c->dictionary = page, c->dictionary_capacity = page_capacity;
     c->entries = h->count;
     if (fixed)
         return 0;
-    TRY(tune_array_reserve(&c->places, &c->places_room, (size_t)h->count, sizeof *c->places, "a column's dictionary"));
+    TRY(tune_array_reserve(&c->offsets, &c->offsets_capacity, (size_t)h->count, sizeof *c->offsets, "a column's dictionary"));
     struct tune_parquet_value rest = {c->dictionary, (size_t)h->size}, value;
     for (int64_t i = 0; i < c->entries; i++) {
-        c->places[i] = (uint32_t)(rest.data - c->dictionary);
+        c->offsets[i] = (uint32_t)(rest.data - c->dictionary);
         if (!take_plain(&rest, 0, &value))
             return tune_parquet_damaged(c, "its dictionary is cut short");
     }
@@ -417,7 +417,7 @@ static int from_dictionary(struct tune_parquet_column *c, struct tune_parquet_va
     if (fixed)
         *value = (struct tune_parquet_value){c->dictionary + (size_t)i * fixed, fixed};
     else
-        *value = (struct tune_parquet_value){c->dictionary + c->places[i] + 4, u32(c->dictionary + c->places[i])};
+        *value = (struct tune_parquet_value){c->dictionary + c->offsets[i] + 4, u32(c->dictionary + c->offsets[i])};
     return 0;
 }
 
@@ -445,5 +445,5 @@ void tune_parquet_column_free(struct tune_parquet_column *c)
     free(c->page);
     free(c->raw);
     free(c->dictionary);
-    free(c->places);
+    free(c->offsets);
 }

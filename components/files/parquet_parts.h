@@ -69,7 +69,7 @@ struct tune_parquet_codecs {
     struct tune_library snappy, zstd;
     int (*snappy_length)(const char *data, size_t size, size_t *length);
     int (*snappy_uncompress)(const char *data, size_t size, char *to, size_t *length);
-    size_t (*zstd_decompress)(void *to, size_t room, const void *data, size_t size);
+    size_t (*zstd_decompress)(void *to, size_t capacity, const void *data, size_t size);
 };
 
 /* Memory of the pages of all columns. */
@@ -96,10 +96,10 @@ struct tune_parquet_column {
     struct tune_parquet_value plain; /* what is left of the page's values */
     int bit;                /* of the first byte of plain, for booleans */
     uint8_t *page, *raw, *dictionary;
-    size_t page_room, raw_room, dictionary_room;
+    size_t page_capacity, raw_capacity, dictionary_capacity;
     int64_t entries;        /* of the dictionary; -1: none */
-    uint32_t *places;       /* [entries] of texts: where they begin in the dictionary */
-    size_t places_room;
+    uint32_t *offsets;       /* [entries] of texts: where they begin in the dictionary */
+    size_t offsets_capacity;
 };
 
 struct tune_parquet_chunk {
@@ -125,7 +125,7 @@ struct tune_parquet {
     int64_t row, group_row; /* rows that were given, of the file and of the group */
     bool broken;    /* a call failed */
     char *line;
-    size_t size, room;
+    size_t size, capacity;
 };
 
 /* tune_parquet_damaged - -1 with an error: the column's data cannot be right.

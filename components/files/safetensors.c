@@ -58,7 +58,7 @@ static const char *shown(char out[104], const char *name)
 }
 
 /* Copy text to the arena. NULL if it contains a NUL. */
-static const char *keep(struct tune_safetensors *f, struct tune_text text)
+static const char *copy_text(struct tune_safetensors *f, struct tune_text text)
 {
     if (memchr(text.data, 0, text.size))
         return NULL;
@@ -70,7 +70,7 @@ static const char *keep(struct tune_safetensors *f, struct tune_text text)
 }
 
 /* Make room for one more element in an array. */
-static int grow(void *array, size_t count, size_t size)
+static int grow_array(void *array, size_t count, size_t size)
 {
     return tune_array_fit(array, count, size)
                ? 0
@@ -88,12 +88,12 @@ static int read_metadata(struct tune_safetensors *f, struct tune_json *j)
         return tune_json_null(j);
     TRY(tune_json_object(j));
     while ((more = tune_json_key(j, &text)) == 1) {
-        TRY(grow(&f->metadata, f->pairs, sizeof *f->metadata));
+        TRY(grow_array(&f->metadata, f->pairs, sizeof *f->metadata));
         struct pair *p = &f->metadata[f->pairs];
-        if (!(p->key = keep(f, text)))
+        if (!(p->key = copy_text(f, text)))
             return tune_json_fail(j, "a key of __metadata__ holds a NUL character");
         TRY(tune_json_string(j, &text));
-        if (!(p->value = keep(f, text)))
+        if (!(p->value = copy_text(f, text)))
             return tune_json_fail(j, "a value of __metadata__ holds a NUL character");
         f->pairs++;
     }
@@ -169,9 +169,9 @@ static int sized(struct tune_json *j, const struct entry *e, uint64_t *bytes)
 
 static int read_entry(struct tune_safetensors *f, struct tune_json *j, struct tune_text key)
 {
-    TRY(grow(&f->entries, f->count, sizeof *f->entries));
+    TRY(grow_array(&f->entries, f->count, sizeof *f->entries));
     struct entry *e = &f->entries[f->count++];
-    *e = (struct entry){.name = keep(f, key)};
+    *e = (struct entry){.name = copy_text(f, key)};
     if (!e->name)
         return tune_json_fail(j, "a tensor's name holds a NUL character");
     bool dtype = false, shape = false, offsets = false;
@@ -243,7 +243,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Check that every byte of the data belongs to exactly one tensor, then set the views. */
-static int place(struct tune_safetensors *f, const char *path, const char *data, uint64_t size)
+static int set_views(struct tune_safetensors *f, const char *path, const char *data, uint64_t size)
 {
     char text[104];
     uint64_t at = 0;
@@ -329,7 +329,7 @@ static int read_file(struct tune_safetensors *f, int fd, const char *path, size_
     TRY(read_length(f, fd, path, size));
     TRY(read_text(f, fd, path));
     TRY(tune_file_map_open(&f->map, fd, path, size));
-    TRY(place(f, path, f->map.data + 8 + f->header, size - 8 - f->header));
+    TRY(set_views(f, path, f->map.data + 8 + f->header, size - 8 - f->header));
     return index_names(f, path);
 }
 

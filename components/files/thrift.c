@@ -6,7 +6,7 @@
 enum { TRUE_FIELD = 1, FALSE_FIELD, BYTE, I16, I32, I64, DOUBLE, SET = 10, MAP, UUID = 13 };
 enum { DEEPEST = 32 }; /* structs and lists within each other that are skipped */
 
-static void spoil(struct tune_thrift *t)
+static void set_bad(struct tune_thrift *t)
 {
     t->bad = true;
     t->at = t->end;
@@ -16,7 +16,7 @@ static uint8_t byte(struct tune_thrift *t)
 {
     if (t->at < t->end)
         return *t->at++;
-    spoil(t);
+    set_bad(t);
     return 0;
 }
 
@@ -29,7 +29,7 @@ static uint64_t varint(struct tune_thrift *t)
         if (!(b & 128))
             return value;
     }
-    spoil(t);
+    set_bad(t);
     return 0;
 }
 
@@ -39,10 +39,10 @@ static int64_t zigzag(struct tune_thrift *t)
     return (int64_t)(value >> 1 ^ (0 - (value & 1)));
 }
 
-static void pass(struct tune_thrift *t, uint64_t size)
+static void skip_bytes(struct tune_thrift *t, uint64_t size)
 {
     if (size > (uint64_t)(t->end - t->at))
-        spoil(t);
+        set_bad(t);
     else
         t->at += size;
 }
@@ -60,7 +60,7 @@ bool tune_thrift_field(struct tune_thrift *t, int *id)
         return false;
     int64_t next = head >> 4 ? *id + (head >> 4) : zigzag(t);
     if (next <= 0 || next > INT16_MAX)
-        spoil(t);
+        set_bad(t);
     *id = (int)next;
     return !t->bad;
 }
@@ -68,7 +68,7 @@ bool tune_thrift_field(struct tune_thrift *t, int *id)
 void tune_thrift_struct(struct tune_thrift *t)
 {
     if (t->type != TUNE_THRIFT_STRUCT)
-        spoil(t);
+        set_bad(t);
 }
 
 int64_t tune_thrift_int(struct tune_thrift *t)
@@ -77,14 +77,14 @@ int64_t tune_thrift_int(struct tune_thrift *t)
         return (int8_t)byte(t);
     if (t->type >= I16 && t->type <= I64)
         return zigzag(t);
-    spoil(t);
+    set_bad(t);
     return 0;
 }
 
 bool tune_thrift_bool(struct tune_thrift *t)
 {
     if (t->type != TRUE_FIELD && t->type != FALSE_FIELD)
-        spoil(t);
+        set_bad(t);
     return t->type == TRUE_FIELD;
 }
 
@@ -92,7 +92,7 @@ const char *tune_thrift_bytes(struct tune_thrift *t, size_t *size)
 {
     uint64_t n = t->type == TUNE_THRIFT_BINARY ? varint(t) : UINT64_MAX;
     const char *data = (const char *)t->at;
-    pass(t, n);
+    skip_bytes(t, n);
     *size = t->bad ? 0 : (size_t)n;
     return t->bad ? "" : data;
 }
@@ -104,7 +104,7 @@ static uint64_t list_head(struct tune_thrift *t, int *type)
     uint64_t count = head >> 4 < 15 ? (uint64_t)(head >> 4) : varint(t);
     *type = head & 15;
     if (count > (uint64_t)(t->end - t->at))
-        spoil(t);
+        set_bad(t);
     return t->bad ? 0 : count;
 }
 
@@ -113,7 +113,7 @@ int64_t tune_thrift_list(struct tune_thrift *t, int type)
     int found = 0;
     uint64_t count = t->type == TUNE_THRIFT_LIST ? list_head(t, &found) : UINT64_MAX;
     if (count == UINT64_MAX || (count > 0 && found != type))
-        spoil(t);
+        set_bad(t);
     t->type = type;
     return t->bad ? 0 : (int64_t)count;
 }
@@ -124,21 +124,21 @@ static void skip(struct tune_thrift *t, int type, bool element, int depth)
     uint64_t count;
     int inner[2];
     if (depth > DEEPEST)
-        spoil(t);
+        set_bad(t);
     if (t->bad)
         return;
     switch (type) {
     case TRUE_FIELD: case FALSE_FIELD: /* a field's value is in its head; an element has a byte */
-        pass(t, element);
+        skip_bytes(t, element);
         break;
     case BYTE:
-        pass(t, 1);
+        skip_bytes(t, 1);
         break;
     case I16: case I32: case I64:
         varint(t);
         break;
     case DOUBLE: case UUID:
-        pass(t, type == UUID ? 16 : 8);
+        skip_bytes(t, type == UUID ? 16 : 8);
         break;
     case TUNE_THRIFT_BINARY:
         t->type = type;
@@ -161,7 +161,7 @@ static void skip(struct tune_thrift *t, int type, bool element, int depth)
             skip(t, t->type, false, depth + 1);
         break;
     default:
-        spoil(t);
+        set_bad(t);
     }
 }
 

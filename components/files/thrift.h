@@ -23,7 +23,10 @@ struct tune_thrift {
 };
 
 /* A compact type's number. */
-enum { TUNE_THRIFT_I32 = 5, TUNE_THRIFT_BINARY = 8, TUNE_THRIFT_LIST = 9, TUNE_THRIFT_STRUCT = 12 };
+enum {
+    TUNE_THRIFT_TRUE = 1, TUNE_THRIFT_I32 = 5, TUNE_THRIFT_I64, TUNE_THRIFT_BINARY = 8,
+    TUNE_THRIFT_LIST, TUNE_THRIFT_STRUCT = 12
+};
 
 /* tune_thrift_start - begin to read size bytes that are one struct.
  * tune_thrift_field - go to the next field of a struct: true, and its number in *id, which is 0

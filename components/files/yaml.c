@@ -108,7 +108,7 @@ static int syntax(const struct reader *r)
     return fail_at(r, at, "%s%s", problem, hint);
 }
 
-static int next(struct reader *r, yaml_event_t *event)
+static int next_event(struct reader *r, yaml_event_t *event)
 {
     return r->yaml.parser_parse(&r->parser, event) ? 0 : syntax(r);
 }
@@ -120,7 +120,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct anchor *)a)->name, ((const struct anchor *)b)->name);
 }
 
-static void keep(void *anchor)
+static void free_nothing(void *anchor)
 {
     (void)anchor; /* text of the document */
 }
@@ -148,7 +148,7 @@ static int name_node(struct reader *r, const yaml_event_t *event, const yaml_cha
     return 0;
 }
 
-static void complete(const struct reader *r, struct anchor *a, int height)
+static void end_anchor(const struct reader *r, struct anchor *a, int height)
 {
     if (!a)
         return;
@@ -223,7 +223,11 @@ static int scalar(struct reader *r, const yaml_event_t *event, struct made *made
     if (!node)
         return -1;
     TRY(name_node(r, event, event->data.scalar.anchor, node, &anchor));
-    TRY(tag_of(r, event, event->data.scalar.tag, 0, SCALAR_TAGS, &tag));
+    node->function = r->tree->functions && event->data.scalar.tag && !strcmp((const char *)event->data.scalar.tag, "!function");
+    if (node->function)
+        tag = "str";
+    else
+        TRY(tag_of(r, event, event->data.scalar.tag, 0, SCALAR_TAGS, &tag));
     TRY(tune_yaml_scalar(r->tree, node, (const char *)event->data.scalar.value, event->data.scalar.length, tag,
                          event->data.scalar.plain_implicit));
     bool plain = !tag && event->data.scalar.plain_implicit;
@@ -231,7 +235,7 @@ static int scalar(struct reader *r, const yaml_event_t *event, struct made *made
         node->written = node->value.text;
     else if (plain && node->value.type != TUNE_VALUE_NONE)
         TRY(keep_written(r, event, node));
-    complete(r, anchor, 0);
+    end_anchor(r, anchor, 0);
     *made = (struct made){node, 0};
     return 0;
 }
@@ -315,7 +319,7 @@ static int collection(struct reader *r, const yaml_event_t *event, int depth, st
     o.key = o.map;
     for (bool more = true; more && status == 0;) {
         yaml_event_t inner;
-        TRY(next(r, &inner));
+        TRY(next_event(r, &inner));
         more = inner.type != YAML_SEQUENCE_END_EVENT && inner.type != YAML_MAPPING_END_EVENT;
         if (more)
             status = member(r, &inner, depth + 1, &o);
@@ -326,7 +330,7 @@ static int collection(struct reader *r, const yaml_event_t *event, int depth, st
     if (o.merged)
         TRY(push_merged(r, o.merged));
     TRY(o.map ? tune_tree_map(r->tree, node, from, own) : tune_tree_list(r->tree, node, from));
-    complete(r, anchor, o.height + 1);
+    end_anchor(r, anchor, o.height + 1);
     *made = (struct made){node, o.height + 1};
     return 0;
 }
@@ -348,7 +352,7 @@ static int document(struct reader *r, const struct tune_node **root)
     for (bool more = true; more;) {
         yaml_event_t event;
         int status = 0;
-        TRY(next(r, &event));
+        TRY(next_event(r, &event));
         switch (event.type) {
         case YAML_STREAM_END_EVENT: more = false; break;
         case YAML_STREAM_START_EVENT: case YAML_DOCUMENT_END_EVENT: break;
@@ -372,7 +376,7 @@ static int read_text(struct reader *r, const struct tune_node **root)
         return no_memory(r);
     r->yaml.parser_set_input_string(&r->parser, (const yaml_char_t *)r->text, r->size);
     int status = document(r, root);
-    tdestroy(r->anchors, keep);
+    tdestroy(r->anchors, free_nothing);
     r->yaml.parser_delete(&r->parser);
     return status;
 }

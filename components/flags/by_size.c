@@ -81,7 +81,7 @@ static int read_classes(struct tune_flags_state *state, struct tune_json *j, con
 }
 
 /* If values were taken, write down whose they are, for the header. */
-static void tell(struct tune_flags_state *state, double below)
+static void name_source(struct tune_flags_state *state, double below)
 {
     bool any = false;
     for (int i = 0; i < state->count; i++)
@@ -108,6 +108,6 @@ int tune_flags_by_size(struct tune_flags_state *state, const char *program, cons
     tune_json_free(&j);
     free(text);
     if (status == 0)
-        tell(state, below);
+        name_source(state, below);
     return status;
 }

@@ -1,5 +1,5 @@
 /* config.c - read options from a config file, which is JSON or YAML, and from the file of a run.
- * foreign_file.c reads a file of another tool.
+ * alias_file.c reads a file of another tool.
  *
  * JSON is pulled value by value. YAML is a tree. Both give a key, and a value of a type of JSON, to
  * the same checks. */
@@ -14,7 +14,7 @@
 #include "files/document.h"
 #include "files/file.h"
 #include "files/json.h"
-#include "flags/foreign.h"
+#include "flags/aliases.h"
 
 /* The file, and the key or the value that is next in it. */
 struct input {
@@ -37,7 +37,7 @@ static int fail(const struct input *in, const char *format, ...)
 }
 
 /* Write the place of the input, and then text, as the beginning of a message. */
-static void spell_place(const struct input *in, const char *text, char *where, size_t size)
+static void spell_position(const struct input *in, const char *text, char *where, size_t size)
 {
     if (in->json)
         snprintf(where, size, "%s:%lld: %s", in->json->name, (long long)tune_json_line(in->json), text);
@@ -76,7 +76,7 @@ static int read_number(const struct input *in, char **text)
 {
     if (!in->json) {
         const struct tune_node *node = in->node;
-        *text = node->written && is_json_number(node->written) ? strdup(node->written) : tune_value_spell(&node->value);
+        *text = node->written && is_json_number(node->written) ? strdup(node->written) : tune_value_to_string(&node->value);
         return *text ? 0 : no_memory();
     }
     const char *from = in->json->at;
@@ -153,15 +153,17 @@ static int take_pair(struct tune_flags_state *state, struct input *in, struct tu
     char where[TUNE_PATH_MAX + 256], *text;
     int i = tune_flags_row(state, key.data, key.size);
     if (i < 0) {
-        spell_place(in, "", where, sizeof where);
+        spell_position(in, "", where, sizeof where);
         return tune_flags_unknown(state, where, "", key.data);
     }
     if (seen[i])
         return fail(in, "%s: the key stands there twice", key.data);
     seen[i] = true;
+    if (source == TUNE_FROM_CONFIG)
+        TRY(tune_flags_note_old(state, i, key.data, key.size));
     in->node = item;
     TRY(config_value(in, &state->at[i].row, &text));
-    spell_place(in, state->at[i].row.name, where, sizeof where);
+    spell_position(in, state->at[i].row.name, where, sizeof where);
     int result = 0;
     bool run = source == TUNE_FROM_RUN, left = run && (state->comparing || state->at[i].keeping == TUNE_TAKE_NOT);
     if (text && !left && (source != TUNE_FROM_MODEL_DEFAULTS || state->at[i].source == TUNE_FROM_DEFAULT))
@@ -212,7 +214,7 @@ static int apply_yaml(struct tune_flags *flags, const char *path, const char *te
     struct tune_document *d = tune_document_parse(path, text, size, false);
     int result = d ? 0 : -1;
     if (d && source == TUNE_FROM_CONFIG)
-        result = tune_foreign_take(flags, d);
+        result = tune_alias_take(flags, d);
     if (result == 0)
         result = take_map(flags->state, d, source);
     tune_document_free(d);
@@ -220,10 +222,10 @@ static int apply_yaml(struct tune_flags *flags, const char *path, const char *te
 }
 
 /* Take a JSON file of another tool. 0: it is none, or none that can be read. */
-static int apply_foreign_json(struct tune_flags *flags, const char *path, const char *text, size_t size)
+static int apply_alias_json(struct tune_flags *flags, const char *path, const char *text, size_t size)
 {
     struct tune_document *d = tune_document_parse(path, text, size, true);
-    int result = d ? tune_foreign_take(flags, d) : 0;
+    int result = d ? tune_alias_take(flags, d) : 0;
     if (!d)
         tune_error_clear();
     tune_document_free(d);
@@ -233,7 +235,7 @@ static int apply_foreign_json(struct tune_flags *flags, const char *path, const 
 static int apply_json(struct tune_flags *flags, const char *path, const char *text, size_t size, enum tune_source source)
 {
     struct tune_json j;
-    int result = source == TUNE_FROM_CONFIG ? apply_foreign_json(flags, path, text, size) : 0;
+    int result = source == TUNE_FROM_CONFIG ? apply_alias_json(flags, path, text, size) : 0;
     if (result != 0)
         return result < 0 ? -1 : 0;
     tune_json_start(&j, path, text, size, 1);

@@ -42,11 +42,11 @@ static cJSON *value_json(const struct tune_option *row, const void *at, const ch
 /* The table's default, read through a copy of the row with another place. */
 static cJSON *default_json(const struct tune_option *row)
 {
-    union tune_option_value place;
+    union tune_option_value scratch;
     struct tune_option copy;
-    if (!row->value || tune_flags_put_elsewhere(&copy, &place, row, row->value) < 0)
+    if (!row->value || tune_flags_put_elsewhere(&copy, &scratch, row, row->value) < 0)
         return cJSON_CreateNull();
-    return value_json(&copy, &place, row->value);
+    return value_json(&copy, &scratch, row->value);
 }
 
 static cJSON *checked(cJSON *json, bool good)

@@ -17,7 +17,7 @@
 
 enum { HINT = TUNE_PATH_MAX + 32 };
 
-static bool has(const char *folder, const char *name)
+static bool has_file(const char *folder, const char *name)
 {
     char path[TUNE_PATH_MAX];
     return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && tune_file_exists(path);
@@ -25,7 +25,7 @@ static bool has(const char *folder, const char *name)
 
 static bool has_weights(const char *folder)
 {
-    return has(folder, "model.safetensors") || has(folder, "model.safetensors.index.json");
+    return has_file(folder, "model.safetensors") || has_file(folder, "model.safetensors.index.json");
 }
 
 /* True for ORG/NAME in letters that the Hub allows. Paths like ./x, ../x or a/b/c are none. */
@@ -88,14 +88,14 @@ static bool find_snapshot(const char *kind, const char *hub_id, size_t size, cha
 static bool in_cache(const char *hub_id, char folder[TUNE_PATH_MAX])
 {
     /* the cache often holds a tokenizer alone */
-    return find_snapshot("models", hub_id, strlen(hub_id), folder) && has(folder, "config.json") && has_weights(folder);
+    return find_snapshot("models", hub_id, strlen(hub_id), folder) && has_file(folder, "config.json") && has_weights(folder);
 }
 
 int tune_model_locate(const char *hub_id, char folder[TUNE_PATH_MAX])
 {
     struct tune_error before; /* not finding it is no error */
     tune_error_save(&before);
-    bool found = (tune_path(folder, "models/%s", tune_hub_name(hub_id)) == 0 && has(folder, "config.json")) ||
+    bool found = (tune_path(folder, "models/%s", tune_hub_name(hub_id)) == 0 && has_file(folder, "config.json")) ||
                  in_cache(hub_id, folder);
     tune_error_restore(&before);
     return found;
@@ -106,7 +106,7 @@ int tune_model_locate(const char *hub_id, char folder[TUNE_PATH_MAX])
 static int no_config(const char *folder)
 {
     char hint[HINT];
-    if (has(folder, "adapter_config.json"))
+    if (has_file(folder, "adapter_config.json"))
         tune_error_set("%s: no config.json, but an adapter_config.json: this is a LoRA adapter; give it with --adapter, "
                        "and its base with --model, or merge it into its base (build/merge_adapter --help)", folder);
     else if (*tune_model_hint(folder, hint, sizeof hint))
@@ -178,7 +178,7 @@ int tune_model_find(const char *name, char folder[TUNE_PATH_MAX])
         return tune_error_usage("--model is missing: a model folder, a known name (see "
                                 "--list-models) or a Hub id such as HuggingFaceTB/SmolLM2-135M");
     bool there = tune_file_is_folder(name);
-    if (there && has(name, "config.json"))
+    if (there && has_file(name, "config.json"))
         return tune_path(folder, "%s", name);
     int found = tune_known_model(name, &known);
     if (found < 0)

@@ -56,11 +56,21 @@ static bool same_name(const struct tune_option *row, const char *name, size_t si
     return true;
 }
 
+/* Options that had another name in earlier versions. */
+static const struct {
+    struct tune_option old;
+    const char *name;
+} renamed[] = {{{.name = "sample-every"}, "preview-every"}, {{.name = "sample-prompts"}, "preview-prompts"},
+               {{.name = "sample-tokens"}, "preview-tokens"}, {{.name = "sample-rows"}, "preview-rows"}};
+
 int tune_flags_row(const struct tune_flags_state *state, const char *name, size_t size)
 {
     for (int i = 0; i < state->count; i++)
         if (same_name(&state->at[i].row, name, size))
             return i;
+    for (size_t k = 0; k < sizeof renamed / sizeof *renamed; k++)
+        if (same_name(&renamed[k].old, name, size))
+            return tune_flags_row(state, renamed[k].name, strlen(renamed[k].name));
     return -1;
 }
 
@@ -223,10 +233,22 @@ int tune_flags_unknown(const struct tune_flags_state *state, const char *where, 
     char hint[256] = "";
     int distance, most = tune_nearest_limit(name);
     const char *nearest = tune_nearest(name, names, n, &distance), *explained = distance > most ? by_help(state, name) : NULL;
-    if (!tune_flags_foreign(state, name, hint, sizeof hint) && (explained || distance <= most))
+    if (!tune_flags_alias(state, name, hint, sizeof hint) && (explained || distance <= most))
         snprintf(hint, sizeof hint, "; the nearest is %s%s", dashes, explained ? explained : nearest);
     free(names);
     return tune_error_usage("%sunknown option \"%s%s\"%s", where, dashes, name, hint);
+}
+
+int tune_flags_note_old(struct tune_flags_state *state, int i, const char *name, size_t size)
+{
+    char note[256];
+    for (size_t k = 0; k < sizeof renamed / sizeof *renamed; k++)
+        if (same_name(&renamed[k].old, name, size) && !state->at[i].noted) {
+            state->at[i].noted = true;
+            snprintf(note, sizeof note, "# %-12s --%s is now called --%s", "renamed", renamed[k].old.name, renamed[k].name);
+            return tune_flags_add_note(state, note);
+        }
+    return 0;
 }
 
 /* ---- the defaults of a known model ---- */
@@ -354,6 +376,7 @@ static int take_option(struct reader *r, const char *word)
         return -1;
     snprintf(where, sizeof where, "--%s", state->at[i].row.name);
     state->at[i].typed = true;
+    TRY(tune_flags_note_old(state, i, name, size));
     bool mine = r->pass == REST || (r->pass == RESUME && !strcmp(state->at[i].row.name, "resume"));
     return mine ? tune_flags_set(state, i, value, TUNE_FROM_FLAG, where) : 0;
 }
@@ -417,7 +440,7 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
     flags->checkpoint.diverged = &flags->state->diverged;
     if (merge(flags->state, options) < 0 || put_defaults(flags->state) < 0 || take_words(flags, RESUME) < 0 ||
         tune_flags_from_run(flags) < 0 || take_words(flags, CONFIGS) < 0 || take_words(flags, REST) < 0 ||
-        check_ignored(flags->state) < 0 || tune_flags_find_places(flags) < 0 || apply_model_defaults(flags) < 0 ||
+        check_ignored(flags->state) < 0 || tune_flags_find_folders(flags) < 0 || apply_model_defaults(flags) < 0 ||
         miss_positional(flags->state) < 0 || tune_flags_requeued(flags) < 0 ||
         tune_flags_check_run(flags) < 0)
         return -1; /* keep what was read until tune_flags_free: the program may still need its
@@ -480,7 +503,7 @@ bool tune_flags_given(const struct tune_flags *flags, const char *name)
     return tune_flags_source(flags, name) >= TUNE_FROM_CONFIG;
 }
 
-void tune_flags_spell(const struct tune_flags *flags, char *text)
+void tune_flags_name_options(const struct tune_flags *flags, char *text)
 {
     for (char *end; (text = strchr(text, '`')) && (end = strchr(text + 1, '`')); text = end) {
         size_t size = (size_t)(end - text - 1);

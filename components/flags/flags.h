@@ -58,7 +58,8 @@ enum tune_option_type {
     TUNE_CHOICES, /* const char *; one of the words, or several with commas between them */
     TUNE_ENUM,   /* the same into an int or enum: 0 for a, 1 for b, ... With the range TUNE_SWITCH,
                     --x is --x=on and --no-x is --x=off; "--x auto" works too */
-    TUNE_DTYPE,  /* the same into an enum tune_dtype; TUNE_DTYPES for any other word */
+    TUNE_DTYPE,  /* the same into an enum tune_dtype; "as-read" is TUNE_AS_READ, any other word
+                    TUNE_UNKNOWN_DTYPE */
     TUNE_GROUP,  /* no option: a heading, see TUNE_OPTION_GROUP */
     TUNE_SERVE,  /* no option: see TUNE_OPTION_SERVED */
 };
@@ -125,7 +126,8 @@ struct tune_flags {
     struct tune_schedule schedule;
     struct tune_logger_options log; /* a resumed run: its own folder */
     struct tune_evaluator_options eval;
-    struct tune_sample_options sample;
+    struct tune_preview_options preview;
+    struct tune_scorecard_options scorecard;
     struct tune_checkpoint_options checkpoint;
     /* filled by tune_flags_parse */
     const char *program;                     /* last part of argv[0] */
@@ -306,8 +308,8 @@ extern const struct tune_service tune_plan_memory;
      "modules trained whole beside the adapters: embed_tokens, lm_head, or both with a comma"}, \
     TUNE_OPTION_GROUP("")
 
-/* The options of a program that generates. */
-#define TUNE_GENERATION_OPTIONS(f) \
+/* The model of a program that trains nothing. */
+#define TUNE_FROZEN_MODEL_OPTIONS(f) \
     TUNE_OPTION_GROUP("model"), \
     {"model", TUNE_STRING, &(f).model, NULL, "", "", \
      "model folder, known name (see --list-models) or Hub id"}, \
@@ -320,7 +322,25 @@ extern const struct tune_service tune_plan_memory;
      "format of activations, keys and values"}, \
     {"device", TUNE_STRING, &(f).device, "cpu", "", "", "cpu, cuda, or cuda:N for GPU N"}, \
     {"threads", TUNE_INT, &(f).threads, "0", "[0,4096]", "threads", \
-     "0: OMP_NUM_THREADS, else one for each core"}, \
+     "0: OMP_NUM_THREADS, else one for each core"}
+
+/* How a token is chosen from the logits. */
+#define TUNE_SAMPLING_OPTIONS(f) \
+    {"temperature", TUNE_DOUBLE, &(f).generate.sampling.temperature, "0", "", "", \
+     "0: greedy, always the most likely token. Default: what generation_config.json of the model " \
+     "says, as for the four options below; else greedy"}, \
+    {"top-k", TUNE_INT, &(f).generate.sampling.top_k, "0", "", "tokens", \
+     "draw from that many of the most likely tokens; 0: from all"}, \
+    {"top-p", TUNE_DOUBLE, &(f).generate.sampling.top_p, "1", "", "", \
+     "draw from the fewest tokens that have this probability together"}, \
+    {"min-p", TUNE_DOUBLE, &(f).generate.sampling.min_p, "0", "", "", \
+     "leave out tokens with less than this share of the largest probability"}, \
+    {"repetition-penalty", TUNE_DOUBLE, &(f).generate.sampling.repetition_penalty, "1", "", "", \
+     "above 1: tokens that were there become less likely"}
+
+/* The options of a program that generates. */
+#define TUNE_GENERATION_OPTIONS(f) \
+    TUNE_FROZEN_MODEL_OPTIONS(f), \
     TUNE_OPTION_GROUP("prompts"), \
     {"prompt", TUNE_STRING, &(f).generate.prompt, NULL, "", "", \
      "one prompt; '-': the standard input as a whole"}, \
@@ -365,17 +385,7 @@ extern const struct tune_service tune_plan_memory;
      "\\, a comma"}, \
     {"context", TUNE_INT, &(f).generate.context, "0", "[0,inf)", "tokens", \
      "most tokens of prompt and answer. 0: the model's context; in a chat at most 4096"}, \
-    {"temperature", TUNE_DOUBLE, &(f).generate.sampling.temperature, "0", "", "", \
-     "0: greedy, always the most likely token. Default: what generation_config.json of the model " \
-     "says, as for the four options below; else greedy"}, \
-    {"top-k", TUNE_INT, &(f).generate.sampling.top_k, "0", "", "tokens", \
-     "draw from that many of the most likely tokens; 0: from all"}, \
-    {"top-p", TUNE_DOUBLE, &(f).generate.sampling.top_p, "1", "", "", \
-     "draw from the fewest tokens that have this probability together"}, \
-    {"min-p", TUNE_DOUBLE, &(f).generate.sampling.min_p, "0", "", "", \
-     "leave out tokens with less than this share of the largest probability"}, \
-    {"repetition-penalty", TUNE_DOUBLE, &(f).generate.sampling.repetition_penalty, "1", "", "", \
-     "above 1: tokens that were there become less likely"}, \
+    TUNE_SAMPLING_OPTIONS(f), \
     {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", "seed of the draws"}, \
     {"no-repeat-ngram-size", TUNE_INT, &(f).generate.no_repeat_ngram_size, "0", "[0,inf)", \
      "tokens", \
@@ -400,15 +410,107 @@ extern const struct tune_service tune_plan_memory;
      "ids, one of which is the last token that --max-new-tokens or --max-length allows"}, \
     TUNE_OPTION_GROUP("")
 
+/* The options of a program that judges a model by its answers. */
+#define TUNE_SCORECARD_OPTIONS(f) \
+    TUNE_FROZEN_MODEL_OPTIONS(f), \
+    {"compare-base", TUNE_BOOL, &(f).generate.compare_base, "false", "", "", \
+     "judge the model without --adapter, too, and tell both apart"}, \
+    {"compare-model", TUNE_STRING, &(f).generate.compare_model, NULL, "", "", \
+     "another model with the same tokenizer to judge on the same rows"}, \
+    TUNE_OPTION_GROUP("rows"), \
+    {"dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).generate.input, NULL, "", "", \
+     "file of rows with prompts and answers, as training recipes read it"}, \
+    {"limit", TUNE_INT64, &(f).data.limit, "0", "[0,inf)", "rows", \
+     "take only the first rows of --dataset, or of each task; 0: all"}, \
+    {"keep-trained-rows", TUNE_BOOL, &(f).scorecard.keep_trained, "false", "", "", \
+     "judge copies of rows, too, that the model was trained on. Otherwise they are left out"}, \
+    {"batch-size", TUNE_INT, &(f).generate.batch_size, "8", "[1,4096]", "rows", \
+     "rows to answer at a time"}, \
+    {"format", TUNE_CHOICE, &(f).data.row_format, "auto", \
+     "auto|text|alpaca|alpaca-chat|instruct|prompt-completion|messages|sharegpt", "", \
+     "format of the rows. auto: recognised by their columns"}, \
+    {"columns", TUNE_STRING, &(f).data.columns, NULL, "", "", \
+     "names of columns in --dataset: \"prompt=question\""}, \
+    {"prompt-template", TUNE_STRING, &(f).data.prompt_template, NULL, "", "", \
+     "file with a prompt template; or instruction, sql, tone. Default: that of the model's run"}, \
+    {"chat-template", TUNE_STRING, &(f).data.chat_template, NULL, "", "", \
+     "layout of conversations: Jinja file, chatml, llama3, phi3, plain. Default: that of the " \
+     "model's run, else the model's"}, \
+    TUNE_OPTION_GROUP("task files"), \
+    {"tasks", TUNE_JOINED(TUNE_STRING), &(f).scorecard.tasks, NULL, "", "", \
+     "in place of --dataset: task files of lm-evaluation-harness, or files of its groups, with " \
+     "commas between"}, \
+    {"tasks-data", TUNE_STRING, &(f).scorecard.tasks_data, ".", "", "", \
+     "folder of their data sets: PATH/NAME/SPLIT.jsonl, .json or .parquet, PATH and NAME as in " \
+     "the task file"}, \
+    {"num-fewshot", TUNE_INT64, &(f).scorecard.shots, "-1", "[-1,1000]", "examples", \
+     "examples in a prompt. -1: as each task file says"}, \
+    {"apply-chat-template", TUNE_BOOL, &(f).scorecard.chat, "false", "", "", \
+     "have the model's chat template write the prompts of tasks"}, \
+    TUNE_OPTION_GROUP("answers"), \
+    {"metrics", TUNE_JOINED(TUNE_STRING), &(f).scorecard.metrics, "usual", "", "", \
+     "what to measure, with commas between. A name that is none lists them all. usual: losses, " \
+     "exact_match, token_f1, ended, answer_tokens"}, \
+    {"labels", TUNE_STRING, &(f).scorecard.labels, NULL, "", "", \
+     "labels of accuracy and macro_f1, with commas between. Default: the answers in the rows"}, \
+    {"max-new-tokens", TUNE_INT, &(f).generate.max_new_tokens, "256", "[1,inf)", "tokens", \
+     "most tokens of an answer. Default: what generation_config.json of the model says; else " \
+     "256"}, \
+    {"stop", TUNE_JOINED(TUNE_STRING), &(f).generate.stop, NULL, "", "", \
+     "text that ends an answer; several with commas, or by several --stop. \\n is a line end, " \
+     "\\, a comma"}, \
+    {"greedy", TUNE_BOOL, &(f).generate.greedy, "true", "", "", \
+     "always the most likely token. --no-greedy: the options below hold"}, \
+    {"context", TUNE_INT, &(f).generate.context, "0", "[0,inf)", "tokens", \
+     "most tokens of prompt and answer. 0: the model's context"}, \
+    {"seed", TUNE_INT64, &(f).seed, "0", "[0,inf)", "", \
+     "seed of the draws of rows for intervals, and of --no-greedy"}, \
+    TUNE_OPTION_MORE, \
+    TUNE_SAMPLING_OPTIONS(f), \
+    TUNE_OPTION_GROUP("results"), \
+    {"output", TUNE_STRING, &(f).generate.folder, NULL, "", "", \
+     "folder for rows.jsonl, with a line for each row, and the report. A rows.jsonl there is " \
+     "continued. Default: only the table"}, \
+    {"overwrite", TUNE_BOOL, &(f).generate.overwrite, "false", "", "", "begin --output anew"}, \
+    TUNE_OPTION_GROUP("")
+
+/* Its properties: those of the metrics that were asked for. The report also has intervals. */
+#define TUNE_SCORECARD_PROPERTIES \
+    {"rows", "rows", "rows that were judged"}, \
+    {"answer_tokens_per_second", "tokens/s", "tokens of answers, over all rows at a time"}, \
+    {"loss", "nats", "-log p of a token of the references"}, \
+    {"perplexity", "", "exp of that"}, \
+    {"bits_per_byte", "bits", "-log2 p of a byte of the references"}, \
+    {"exact_match_raw", "", "share of answers whose bytes are the reference's"}, \
+    {"exact_match_squad", "", "the same, as SQuAD normalises texts"}, \
+    {"token_f1", "", "F1 of words, as SQuAD normalises texts"}, \
+    {"rouge_1", "", "F1 of words"}, \
+    {"rouge_2", "", "F1 of pairs of words"}, \
+    {"rouge_l", "", "F1 of the longest common subsequence"}, \
+    {"rouge_lsum", "", "the same by lines"}, \
+    {"bleu", "", "0 to 100, n-grams of words"}, \
+    {"chrf", "", "0 to 100, n-grams of characters"}, \
+    {"accuracy", "", "share of answers that are the reference's label"}, \
+    {"macro_f1", "", "F1 of a label, as a mean over labels"}, \
+    {"last_number", "", "share of answers with the reference's last number"}, \
+    {"json_valid", "", "share of answers that are JSON"}, \
+    {"ended", "", "share of answers that ended by themselves"}, \
+    {"answer_tokens", "tokens", "mean length of answers"}, \
+    {"answer_characters", "characters", "mean length of answers"}
+
 #define TUNE_PREFERENCE_OPTIONS(f) \
     {"format", \
-     .range = "auto|preference|sharegpt-preference|alpaca-preference|instruct-preference", \
+     .range = "auto|preference|sharegpt-preference|alpaca-preference|instruct-preference|" \
+              "unpaired", \
      .help = "format of the rows. auto: decided by the columns of the first rows"}, \
     {"train-on", .range = "default|completion", .help = "the answers are trained on"}, \
-    {"batch-size", .help = "pairs of a micro-batch. Each has two answers"}, \
+    {"batch-size", \
+     .help = "pairs of a micro-batch. Each has two answers. With --loss kto: single answers"}, \
     TUNE_OPTION_GROUP("preferences"), \
-    {"loss", TUNE_ENUM, &(f).preference.kind, "sigmoid", "sigmoid|hinge|ipo|simpo|orpo", "", \
-     "loss of a pair. sigmoid is DPO's, hinge SLiC's. simpo and orpo need no reference"}, \
+    {"loss", TUNE_ENUM, &(f).preference.kind, "sigmoid", \
+     "sigmoid|hinge|ipo|simpo|orpo|kto", "", \
+     "loss of a pair. sigmoid is DPO's, hinge SLiC's. simpo and orpo need no reference. kto is " \
+     "of single answers, each with a label: true or false. Pairs are parted into two such rows"}, \
     {"beta", TUNE_DOUBLE, &(f).preference.beta, "0.1", "(0,inf)", "", \
      "how much a reward counts: larger keeps the model nearer to the reference. orpo: weight of " \
      "the odds' ratio. simpo is mostly used with 2"}, \
@@ -418,6 +520,10 @@ extern const struct tune_service tune_plan_memory;
      "compare log-probabilities per token. ipo, simpo and orpo always do"}, \
     {"simpo-gamma", TUNE_DOUBLE, &(f).preference.gamma, "0.5", "[0,inf)", "", \
      "simpo: the margin between the rewards that it aims at"}, \
+    {"desirable-weight", TUNE_DOUBLE, &(f).preference.desirable_weight, "1", "[0,inf)", "", \
+     "kto: weight of answers whose label is true"}, \
+    {"undesirable-weight", TUNE_DOUBLE, &(f).preference.undesirable_weight, "1", "[0,inf)", "", \
+     "kto: weight of answers whose label is false"}, \
     {"reference", TUNE_FREE(TUNE_STRING), &(f).reference, NULL, "", "", \
      "file of the reference's log-probabilities; made if it is not there. Default: in the run " \
      "folder. New adapters need none"}, \
@@ -473,8 +579,8 @@ extern const struct tune_service tune_plan_memory;
      "same, and there is no last evaluation"}, \
     {"stop-after-seconds", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).loader.stop_after_seconds, "-1", \
      "[-1,inf)", "s", \
-     "save and stop that long after this process began its first step; -1: never. The step at " \
-     "hand is finished first"}, \
+     "save and stop that long after this process began its first step, or finetune_dpo's " \
+     "reference before it; -1: never. The step at hand is finished first"}, \
     {"until-stable", TUNE_OF_SESSION(TUNE_DOUBLE), &(f).log.until_stable, "0", "[0,100]", "%", \
      "save and stop when the speed is known within this share; 0: never. Looked at in logged " \
      "steps: the 95 % confidence interval of tokens/s, over at least 10 steps after warm-up " \
@@ -534,16 +640,16 @@ extern const struct tune_service tune_plan_memory;
      "at the end of each. Rows held out are evaluated on"}, \
     {"eval-dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).eval.path, NULL, "", "", \
      "file of rows to evaluate on, in place of --train-split. It is read like --dataset"}, \
-    {"sample-every", TUNE_FREE(TUNE_INT), &(f).sample.every, "0", "[0,inf)", "steps", \
-     "steps between answers to --sample-prompts; 0: none"}, \
+    {"preview-every", TUNE_FREE(TUNE_INT), &(f).preview.every, "0", "[0,inf)", "steps", \
+     "steps between answers to --preview-prompts; 0: none"}, \
     {"patience", TUNE_INT, &(f).eval.patience, "0", "[0,inf)", "evaluations", \
      "end after so many without a lower loss; 0: never. They are counted in a row"}, \
     TUNE_OPTION_MORE, \
-    {"sample-prompts", TUNE_FREE(TUNE_STRING), &(f).sample.prompts, NULL, "", "", \
-     "file of prompts for --sample-every, read like --dataset. It needs no columns of answers"}, \
-    {"sample-tokens", TUNE_FREE(TUNE_INT), &(f).sample.tokens, "64", "[1,inf)", "tokens", \
+    {"preview-prompts", TUNE_FREE(TUNE_STRING), &(f).preview.prompts, NULL, "", "", \
+     "file of prompts for --preview-every, read like --dataset. It needs no columns of answers"}, \
+    {"preview-tokens", TUNE_FREE(TUNE_INT), &(f).preview.tokens, "64", "[1,inf)", "tokens", \
      "most tokens of such an answer"}, \
-    {"sample-rows", TUNE_FREE(TUNE_INT64), &(f).sample.rows, "16", "[0,inf)", "prompts", \
+    {"preview-rows", TUNE_FREE(TUNE_INT64), &(f).preview.rows, "16", "[0,inf)", "prompts", \
      "prompts to answer: the first ones of the file; 0: all"}, \
     {"eval-rows", TUNE_INT64, &(f).eval_rows, "0", "[0,inf)", "rows", \
      "rows to evaluate on, drawn once by the seed; 0: all"}, \
@@ -557,9 +663,7 @@ extern const struct tune_service tune_plan_memory;
 
 /* Further figures that a recipe with adapters reports. */
 #define TUNE_LORA_PROPERTIES \
-    {"trained_parameters", "", "weights that were trained"}, \
-    {"merge_difference", "", "final norm's outputs, base and adapter against merged, " \
-     "of the last checkpoint: distance / norm"}
+    {"trained_parameters", "", "weights that were trained"}
 
 /* The figures that every training recipe reports. Up to is_valid, they are ado's target properties
  * in their order. */
@@ -673,10 +777,10 @@ const char *tune_source_name(enum tune_source source);
  * were. */
 const char *tune_flags_size_defaults(const struct tune_flags *flags);
 
-/* tune_flags_spell - write the options that a message of the library names as this program's flags.
- * The library writes `max_length`; where the program has that option it becomes --max-length, in
- * place. Other texts stay. */
-void tune_flags_spell(const struct tune_flags *flags, char *text);
+/* tune_flags_name_options - write the options that a message of the library names as this
+ * program's flags. The library writes `max_length`; where the program has that option it becomes
+ * --max-length, in place. Other texts stay. */
+void tune_flags_name_options(const struct tune_flags *flags, char *text);
 
 /* tune_flags_saves - whether a checkpoint may be written or resumed. */
 bool tune_flags_saves(const struct tune_flags *flags);

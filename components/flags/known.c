@@ -60,7 +60,7 @@ static int by_size(const void *a, const void *b)
 int tune_known_models(struct tune_known_model **models)
 {
     char folder[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
-    int count = 0, room = 0;
+    int count = 0, capacity = 0;
     *models = NULL;
     if (tune_defaults_path(folder, "models") < 0) {
         tune_error_clear(); /* a foreign program may not have our defaults */
@@ -73,9 +73,9 @@ int tune_known_models(struct tune_known_model **models)
         size_t n = strlen(entry->d_name);
         if (n < 6 || *entry->d_name == '.' || strcmp(entry->d_name + n - 5, ".json"))
             continue;
-        if (count == room) {
-            room = room ? 2 * room : 16;
-            struct tune_known_model *more = realloc(*models, (size_t)room * sizeof *more);
+        if (count == capacity) {
+            capacity = capacity ? 2 * capacity : 16;
+            struct tune_known_model *more = realloc(*models, (size_t)capacity * sizeof *more);
             if (!more) {
                 tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for the table of known models");
                 goto fail;

@@ -14,7 +14,7 @@
 
 enum { MOST = 256 }; /* folders that are compared */
 
-static bool has(const char *folder, const char *name)
+static bool has_file(const char *folder, const char *name)
 {
     char path[TUNE_PATH_MAX];
     return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && tune_file_exists(path);
@@ -23,7 +23,7 @@ static bool has(const char *folder, const char *name)
 bool tune_model_in(const char *folder, char path[TUNE_PATH_MAX], bool *best)
 {
     long long last = -1;
-    *best = has(folder, "checkpoint-best");
+    *best = has_file(folder, "checkpoint-best");
     if (*best && tune_path(path, "%s/checkpoint-best", folder) == 0) {
         char target[256];
         ssize_t n = readlink(path, target, sizeof target - 1);
@@ -47,7 +47,7 @@ bool tune_model_in(const char *folder, char path[TUNE_PATH_MAX], bool *best)
 static bool find_model(const char *folder, char path[TUNE_PATH_MAX])
 {
     bool best;
-    return has(folder, "config.json") ? tune_path(path, "%s", folder) == 0 : tune_model_in(folder, path, &best);
+    return has_file(folder, "config.json") ? tune_path(path, "%s", folder) == 0 : tune_model_in(folder, path, &best);
 }
 
 /* The folder beside a missing one whose name is nearest and which has a model. */
@@ -71,16 +71,16 @@ static bool find_beside(const char *parent, const char *missing, char path[TUNE_
 
 static bool find(const char *name, char path[TUNE_PATH_MAX])
 {
-    static const char *const places[] = {"models", "runs"};
+    static const char *const parents[] = {"models", "runs"};
     char folder[TUNE_PATH_MAX];
     const char *slash = strrchr(name, '/');
     if (tune_file_is_folder(name))
         return find_model(name, path);
     for (int i = 0; i < 2 && !slash; i++)
-        if (tune_path(folder, "%s/%s", places[i], name) == 0 && find_model(folder, path))
+        if (tune_path(folder, "%s/%s", parents[i], name) == 0 && find_model(folder, path))
             return true;
     for (int i = 0; i < 2 && !slash; i++)
-        if (find_beside(places[i], name, path))
+        if (find_beside(parents[i], name, path))
             return true;
     if (!slash || tune_file_parent(folder, name) < 0)
         return false;
@@ -94,7 +94,7 @@ const char *tune_model_hint(const char *name, char *text, size_t size)
     tune_error_save(&before);
     *text = 0;
     if (*name && find(name, path))
-        tune_append(text, size, has(path, "adapter_config.json") ? "; give --adapter %s, and its base with --model" : "; give --model %s", path);
+        tune_append(text, size, has_file(path, "adapter_config.json") ? "; give --adapter %s, and its base with --model" : "; give --model %s", path);
     tune_error_restore(&before);
     return text;
 }

@@ -193,7 +193,7 @@ static void note_bus_error(int number, siginfo_t *info, void *context)
 
 /* Print a message without control characters, except its line breaks. It is one write, because
  * other ranks may print too. */
-static void complain(const char *lead, const char *text)
+static void put_message(const char *lead, const char *text)
 {
     char *plain = NULL;
     size_t size;
@@ -203,7 +203,7 @@ static void complain(const char *lead, const char *text)
         fclose(out);
     }
     if (plain && options_of)
-        tune_flags_spell(options_of, plain);
+        tune_flags_name_options(options_of, plain);
     fprintf(stderr, "%s: %s%s\n", program, lead, plain ? plain : "failed, and has no memory to say why");
     free(plain);
 }
@@ -242,7 +242,7 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
         if (*note == '#') /* a line of the header */
             fprintf(stderr, "%s\n", note);
         else
-            complain("", note);
+            put_message("", note);
     switch (tune_flags_wish(flags)) {
     case TUNE_WISH_RUN:
         if (MUST(tune_flags_serve(flags, stdout)) == 1)
@@ -283,17 +283,17 @@ void tune_program_fail(void)
     tune_error_save(&why);
     enum tune_error_kind kind = why.kind;
     fflush(stdout); /* keeps the order if both go to one place */
-    complain("", *why.text ? why.text : "failed without saying why, which is our own bug");
+    put_message("", *why.text ? why.text : "failed without saying why, which is our own bug");
     if (kind == TUNE_ERROR_USAGE)
         fprintf(stderr, "%s: see %s --help\n", program, program);
     if (failure.save && failure.save(failure.work, saved, sizeof saved) < 0)
-        complain("and ", tune_error_message());
+        put_message("and ", tune_error_message());
     fflush(stdout);
     if (*saved)
-        complain("", saved);
+        put_message("", saved);
     if (failure.tell && failure.tell(failure.log, why.text) < 0) /* printed after the error message,
                                                                   * which it explains */
-        complain("and ", tune_error_message());
+        put_message("and ", tune_error_message());
     exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
 }
 

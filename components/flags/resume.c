@@ -246,17 +246,17 @@ int tune_flags_requeued(struct tune_flags *flags)
 /* True if the current value is the one that text means (NULL: none). */
 static bool same(const struct tune_option *row, const char *now, const char *text)
 {
-    union tune_option_value place;
+    union tune_option_value scratch;
     struct tune_option copy;
     if (tune_option_is_text(row) || !text)
         return now && text ? !strcmp(now, text) : now == text;
-    if (tune_flags_put_elsewhere(&copy, &place, row, text) < 0) {
+    if (tune_flags_put_elsewhere(&copy, &scratch, row, text) < 0) {
         tune_error_clear(); /* outside its present range, so it differs */
         return false;
     }
-    static const size_t sizes[] = {sizeof place.i, sizeof place.l, sizeof place.d, sizeof place.b};
-    return row->type == TUNE_DOUBLE || row->type == TUNE_INTERVAL ? *(const double *)row->at == place.d
-                                    : !memcmp(row->at, &place, sizes[row->type]);
+    static const size_t sizes[] = {sizeof scratch.i, sizeof scratch.l, sizeof scratch.d, sizeof scratch.b};
+    return row->type == TUNE_DOUBLE || row->type == TUNE_INTERVAL ? *(const double *)row->at == scratch.d
+                                    : !memcmp(row->at, &scratch, sizes[row->type]);
 }
 
 static const char *shown(const char *text)

@@ -28,6 +28,7 @@ struct tune_flags_entry {
     char *run_text;
     bool in_run;                        /* the resumed run has written it down */
     bool typed;                         /* it is on the command line */
+    bool noted;                         /* a note has said that its old name was used */
     bool changed;                       /* it differs from the run's value, which --allow-changed
                                          * permits */
 };
@@ -91,8 +92,11 @@ static inline bool tune_option_is_choice(const struct tune_option *row)
 }
 
 /* tune_flags_row - index of the option of that name in state->rows, or -1. '-' and '_' are equal;
- * the "<>" of a positional row is ignored. */
+ * the "<>" of a positional row is ignored. Names of earlier versions are found, too.
+ * tune_flags_note_old - if that name of row i is one of an earlier version, note it once for the
+ * header. */
 int tune_flags_row(const struct tune_flags_state *state, const char *name, size_t size);
+int tune_flags_note_old(struct tune_flags_state *state, int i, const char *name, size_t size);
 
 /* tune_flags_key - the option's name as a JSON key: "batch_size", "folder" for "<folder>"; into
  * text, cut to size. */
@@ -119,10 +123,10 @@ int tune_flags_from_run(struct tune_flags *flags);
 int tune_flags_requeued(struct tune_flags *flags);
 int tune_flags_check_run(struct tune_flags *flags);
 
-/* tune_flags_find_places - replace --model, --adapter and --compare-model by the folder that they
+/* tune_flags_find_folders - replace --model, --adapter and --compare-model by the folder that they
  * mean. That is a run's best or newest checkpoint, a name in models/ or runs/, or the folder of a
  * file. Take the base that an adapter names. A note says each. */
-int tune_flags_find_places(struct tune_flags *flags);
+int tune_flags_find_folders(struct tune_flags *flags);
 /* tune_flags_by_size - put defaults by the size of a model that is no known one. The classes of
  * each program are in defaults/sizes.json. A model that is not here has none. -1 with an error: a
  * bad file. */
@@ -138,12 +142,12 @@ union tune_option_value {
     enum tune_dtype dtype;
 };
 
-/* tune_flags_foreign - what an option of another program is called here, as the end of a message;
+/* tune_flags_alias - what an option of another program is called here, as the end of a message;
  * NULL: the name is not one of those.
  * tune_flags_read_word - a value as others write it. true: ours is what we write, and said tells of
  * it. false: it is none; said may tell why, as the end of a message.
  * tune_flags_add_note - add a note; text is copied. */
-const char *tune_flags_foreign(const struct tune_flags_state *state, const char *name, char *text,
+const char *tune_flags_alias(const struct tune_flags_state *state, const char *name, char *text,
                                size_t size);
 bool tune_flags_read_word(const struct tune_option *row, const char *text, char ours[64],
                           char *said, size_t size);

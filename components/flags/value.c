@@ -106,7 +106,10 @@ static void put_word(const struct tune_option *row, const char *text, int positi
     else if (row->type == TUNE_ENUM)
         *(int *)row->at = position;
     else
-        *(enum tune_dtype *)row->at = !strcmp(text, "nf4") ? TUNE_NF4 : dtype < 0 ? TUNE_DTYPES : (enum tune_dtype)dtype;
+        *(enum tune_dtype *)row->at = !strcmp(text, "nf4")       ? TUNE_NF4
+                                      : !strcmp(text, "as-read") ? TUNE_AS_READ
+                                      : dtype < 0                ? TUNE_UNKNOWN_DTYPE
+                                                                 : (enum tune_dtype)dtype;
 }
 
 /* The position of a word in the range; -1: it is not there. */

@@ -2,6 +2,7 @@
 #include "generators/answers_parts.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "core/error.h"
 #include "core/print.h"
 #include "core/try.h"
+#include "generators/prompts_parts.h"
 #include "views/side_by_side.h"
 
 enum { TELL_S = 10 };
@@ -51,7 +53,7 @@ static int make_rows(struct tune_answers *a, struct tune_tokenizer *tok)
         a->row[s] = tune_zeroed((size_t)a->most, sizeof *a->row[s], "answers");
         TRY(a->row[s] ? 0 : -1);
         for (int b = 0; b < a->most; b++) {
-            a->row[s][b].stream = tune_text_stream_new(tok, a->stops, a->o.stop_count);
+            a->row[s][b].stream = tune_detokenizer_new(tok, a->stops, a->o.stop_count);
             TRY(a->row[s][b].stream ? 0 : -1);
         }
     }
@@ -79,7 +81,7 @@ void tune_answers_free(struct tune_answers *a)
         return;
     for (int s = 0; s < TUNE_SIDES; s++) {
         for (int b = 0; b < a->most && a->row[s]; b++)
-            tune_text_stream_free(a->row[s][b].stream);
+            tune_detokenizer_free(a->row[s][b].stream);
         free(a->row[s]);
     }
     if (a->file)
@@ -114,10 +116,10 @@ int tune_answers_begin(struct tune_answers *a, const struct tune_prompt_batch *b
     a->side = side;
     a->prompt_tokens = 0;
     for (int b = 0; b < batch->rows && side == 0 && a->o.sides > 1; b++)
-        tune_text_stream_reset(a->row[1][b].stream);
+        tune_detokenizer_reset(a->row[1][b].stream);
     for (int b = 0; b < batch->rows; b++) {
         struct tune_answer *r = &a->row[side][b];
-        tune_text_stream_reset(r->stream);
+        tune_detokenizer_reset(r->stream);
         r->prompt_tokens = batch->T - (batch->pads ? batch->pads[b] : 0);
         r->tokens = 0;
         r->end = NULL;
@@ -174,25 +176,23 @@ static int grow(struct tune_answers *a, struct tune_answer *r, int32_t id)
     r->end = end_of(a, r, id);
     if (r->end && !strcmp(r->end, "token"))
         return 0; /* it has no text of its own */
-    TRY(stopped = tune_text_stream_add(r->stream, id, &piece, &size));
+    TRY(stopped = tune_detokenizer_add(r->stream, id, &piece, &size));
     TRY(show(a, piece, size));
     if (stopped)
         r->end = "stop";
     return 0;
 }
 
-/* A line of progress now and then, while lines are written. */
+/* A line of progress behind the first batch, and now and then, while lines are written. */
 static void tell_progress(struct tune_answers *a)
 {
     double now = tune_clock_s();
-    if (shows(a) || !a->o.notes || now - a->told_s < TELL_S)
+    if (shows(a) || !a->o.notes || a->rows == 0 || now - a->told_s < TELL_S)
         return;
     int each = tune_prompts_each(a->prompts);
-    double all = (double)tune_prompts_rows(a->prompts) * each, done = (double)a->batch.numbers[0] * each + a->batch.answers[0];
+    double all = (double)tune_prompts_rows(a->prompts) * each, done = (double)(a->prompts->at - a->batch.rows);
     double spent = a->prompt_s + a->answer_s;
     a->told_s = now;
-    if (all <= a->batch.rows || a->rows == 0 || a->o.sides > 1)
-        return;
     fprintf(a->o.notes, "%s %.0f/%.0f | %.0f tok/s | ETA %d:%02d:%02d\n", each > 1 ? "answers" : "rows", done, all,
             (double)a->all_tokens / (a->answer_s > 0 ? a->answer_s : 1),
             (int)((all - done) * spent / (double)a->rows / 3600),
@@ -223,12 +223,22 @@ int tune_answers_add(struct tune_answers *a, int32_t *next, struct tune_going *g
 
 const char *tune_answers_text(const struct tune_answers *a, int slot, int side, size_t *size)
 {
-    return tune_text_stream_text(a->row[side][slot].stream, size);
+    return tune_detokenizer_text(a->row[side][slot].stream, size);
 }
 
 const char *tune_answers_end_of(const struct tune_answers *a, int slot, int side)
 {
     return a->row[side][slot].end;
+}
+
+int tune_answers_tokens(const struct tune_answers *a, int slot, int side)
+{
+    return a->row[side][slot].tokens;
+}
+
+double tune_answers_speed(const struct tune_answers *a)
+{
+    return a->answer_s > 0 ? (double)a->all_tokens / a->answer_s : NAN;
 }
 
 /* Tell the speed of this batch, whose text was shown. */
@@ -280,7 +290,7 @@ static int flush(struct tune_answers *a)
     const char *piece;
     size_t size;
     for (int b = 0; b < a->batch.rows; b++) {
-        TRY(tune_text_stream_end(a->row[a->side][b].stream, &piece, &size));
+        TRY(tune_detokenizer_end(a->row[a->side][b].stream, &piece, &size));
         TRY(show(a, piece, size));
     }
     return 0;

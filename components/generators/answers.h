@@ -9,8 +9,8 @@
  *     }
  *     tune_answers_end(answers);
  *
- * A row ends with a token of the model, a stop text, the number of tokens, a full context or a
- * signal. The text of one row is shown as it comes. Several rows become
+ * generator.h has that loop. A row ends with a token of the model, a stop text, the number of
+ * tokens, a full context or a signal. The text of one row is shown as it comes. Several rows become
  * lines of JSON, in the order of the rows:
  *
  *     {"row": 0, "prompt": "Name a colour.\n", "answer": "Red.", "expected": "Red.",
@@ -86,13 +86,17 @@ int tune_answers_end(struct tune_answers *a);
 
 /* tune_answers_text - the answer to row `slot` of the batch, *size bytes, on that side; valid until
  * the next batch. Not NUL-terminated.
- * tune_answers_end_of - why it ended: token, stop, length, context or signal. */
+ * tune_answers_end_of - why it ended: token, stop, length, context or signal.
+ * tune_answers_tokens - its tokens, with one that ended it. */
 const char *tune_answers_text(const struct tune_answers *a, int slot, int side, size_t *size);
 const char *tune_answers_end_of(const struct tune_answers *a, int slot, int side);
+int tune_answers_tokens(const struct tune_answers *a, int slot, int side);
 
 /* tune_answers_finish - after the last batch: tell how many rows were answered, how fast, and how
- * many answers are the expected ones. The latter counts lines that were in the file, too. */
+ * many answers are the expected ones. The latter counts lines that were in the file, too.
+ * tune_answers_speed - tokens of answers per second so far, over all rows at a time. NaN: none. */
 int tune_answers_finish(struct tune_answers *a);
+double tune_answers_speed(const struct tune_answers *a);
 
 /* tune_get_answers - answers to prompts as the options say. text: for answers; notes: for all else.
  * It also tells the options that are not the program's own. */

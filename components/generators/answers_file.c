@@ -18,6 +18,7 @@
 #include "files/cjson.h"
 #include "files/file.h"
 #include "generators/answers_parts.h"
+#include "generators/prompts_parts.h"
 
 /* The value of `of` for a row. */
 static int hash_of(struct tune_answers *a, int64_t row, char of[17])
@@ -28,30 +29,16 @@ static int hash_of(struct tune_answers *a, int64_t row, char of[17])
     return 0;
 }
 
-static bool is_white(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static struct tune_text trim(struct tune_text t)
-{
-    for (; t.size > 0 && is_white(t.data[0]); t.size--)
-        t.data++;
-    while (t.size > 0 && is_white(t.data[t.size - 1]))
-        t.size--;
-    return t;
-}
-
 static bool matches(struct tune_text answer, struct tune_text expected)
 {
-    answer = trim(answer), expected = trim(expected);
+    answer = tune_text_trim(answer), expected = tune_text_trim(expected);
     return answer.size == expected.size && memcmp(answer.data, expected.data, answer.size) == 0;
 }
 
 /* Count a line that is there already. Lines of earlier versions have no exact_match. */
 static int count_line(struct tune_answers *a, const cJSON *json, int64_t line)
 {
-    int64_t row = line / tune_prompts_each(a->prompts);
+    int64_t row = tune_prompts_row(a->prompts, line / tune_prompts_each(a->prompts));
     static const char *const names[TUNE_SIDES] = {"answer", "base_answer"};
     static const char *const found[TUNE_SIDES] = {"exact_match", "base_exact_match"};
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(json, "expected");
@@ -79,7 +66,8 @@ static int check_line(struct tune_answers *a, const char *line, int64_t at)
 {
     char of[17];
     int each = tune_prompts_each(a->prompts);
-    int64_t row = at / each;
+    bool beyond = at / each >= tune_prompts_rows(a->prompts);
+    int64_t row = beyond ? at / each : tune_prompts_row(a->prompts, at / each);
     cJSON *json = cJSON_Parse(line);
     const cJSON *index = cJSON_GetObjectItemCaseSensitive(json, "answer_index");
     const cJSON *number = cJSON_GetObjectItemCaseSensitive(json, "row");
@@ -91,7 +79,7 @@ static int check_line(struct tune_answers *a, const char *line, int64_t at)
         status = tune_error_usage("%s:%lld: expected the answer to row %lld%s; the file was not made by this program, was changed, or "
                                   "has another number of answers to a row. Give another `output`, or `overwrite`", a->o.file,
                                   (long long)at + 1, (long long)row, each > 1 ? ", with its answer_index" : "");
-    else if (row >= tune_prompts_rows(a->prompts))
+    else if (beyond)
         status = tune_error_usage("%s: it answers more rows than there are; give another `output`, or "
                                   "`overwrite`", a->o.file);
     else if ((status = hash_of(a, row, of)) == 0 && strcmp(said->valuestring, of) != 0)
@@ -100,6 +88,8 @@ static int check_line(struct tune_answers *a, const char *line, int64_t at)
                                   a->o.file, (long long)at + 1);
     if (status == 0)
         status = count_line(a, json, at);
+    if (status == 0 && a->prompts->lines.read)
+        status = a->prompts->lines.read(a->prompts->lines.context, row, json);
     cJSON_Delete(json);
     return status;
 }
@@ -126,7 +116,8 @@ static int go_on(struct tune_answers *a)
         status = check_line(a, line, at++);
         end = ftell(a->file);
     }
-    if (status == 0 && n > 0 && !is_cut(line, (size_t)n, at / each))
+    int64_t row = at / each < tune_prompts_rows(a->prompts) ? tune_prompts_row(a->prompts, at / each) : at / each;
+    if (status == 0 && n > 0 && !is_cut(line, (size_t)n, row))
         status = check_line(a, "", at); /* nobody's half line: refuse it as a whole one */
     free(line);
     TRY(status);
@@ -187,10 +178,12 @@ static char *line_of(struct tune_answers *a, int b)
     for (int s = 0; s < a->o.sides && good; s++)
         good = put_answer(a, line, b, s, &asked);
     tune_asked_free(&asked);
-    good = good && tune_cjson_put_text(line, "of", of);
+    const struct tune_answer_lines *more = &a->prompts->lines;
+    bool refused = good && more->write && more->write(more->context, a, b, a->batch.numbers[b], line) < 0;
+    good = good && !refused && tune_cjson_put_text(line, "of", of);
     char *text = good ? cJSON_PrintUnformatted(line) : NULL;
     cJSON_Delete(line);
-    if (!text)
+    if (!text && !refused)
         tune_error_no_memory("an answer");
     return text;
 }
@@ -208,15 +201,15 @@ static bool put_line(FILE *to, const char *line)
 
 int tune_answers_write(struct tune_answers *a)
 {
-    FILE *to = a->file ? a->file : a->o.text;
+    FILE *to = a->file ? a->file : a->o.text; /* NULL: only the lines' other members are wanted */
     for (int b = 0; b < a->batch.rows; b++) {
         char *line = line_of(a, b);
-        bool good = line && put_line(to, line);
+        bool good = line && (!to || put_line(to, line));
         free(line);
         if (!good)
             return line ? tune_error_set("cannot write an answer: %s", strerror(errno)) : -1;
     }
-    if (fflush(to) != 0)
+    if (to && fflush(to) != 0)
         return tune_error_set("cannot write an answer: %s", strerror(errno));
     return 0;
 }

@@ -5,13 +5,13 @@
 
 #include "generators/answers.h"
 #include "generators/prompts.h"
-#include "generators/text_stream.h"
+#include "generators/detokenizer.h"
 
 enum { TUNE_SIDES = 2, TUNE_ENDS = 16 };
 
 /* The answer to one prompt. */
 struct tune_answer {
-    struct tune_text_stream *stream;
+    struct tune_detokenizer *stream;
     int prompt_tokens, tokens;
     const char *end; /* "token", "stop", "length", "context", "signal"; NULL: it goes on */
 };

@@ -30,7 +30,7 @@ struct said {
     size_t size;
 };
 
-struct tune_talk {
+struct tune_chat_session {
     struct tune_chat_template *template;
     struct tune_tokenizer *tok;
     volatile int *stop_signal;
@@ -50,7 +50,7 @@ struct tune_talk {
     struct tune_encoding tokens;
 };
 
-void tune_talk_free(struct tune_talk *t)
+void tune_chat_session_free(struct tune_chat_session *t)
 {
     if (!t)
         return;
@@ -64,7 +64,7 @@ void tune_talk_free(struct tune_talk *t)
     free(t);
 }
 
-static int add(struct tune_talk *t, const char *role, const char *text, size_t size)
+static int add(struct tune_chat_session *t, const char *role, const char *text, size_t size)
 {
     char *copy = tune_zeroed(size + 1, 1, "a message");
     if (!copy)
@@ -78,7 +78,7 @@ static int add(struct tune_talk *t, const char *role, const char *text, size_t s
     return 0;
 }
 
-static void drop_last(struct tune_talk *t)
+static void drop_last(struct tune_chat_session *t)
 {
     free(t->said[--t->count].text);
 }
@@ -87,7 +87,7 @@ static void drop_last(struct tune_talk *t)
 
 /* Wait until there is something to read. 1; 0: a signal came first. Signals can come only inside
  * ppoll, so none is missed between the check and the wait. */
-static int wait_for_input(struct tune_talk *t)
+static int wait_for_input(struct tune_chat_session *t)
 {
     struct pollfd in = {.fd = t->in, .events = POLLIN};
     sigset_t all, before;
@@ -107,7 +107,7 @@ static int wait_for_input(struct tune_talk *t)
 }
 
 /* Read more bytes. 1; 0: the input ended, or a signal came. */
-static int fill(struct tune_talk *t)
+static int fill(struct tune_chat_session *t)
 {
     int ready;
     for (;;) {
@@ -126,7 +126,7 @@ static int fill(struct tune_talk *t)
 
 /* Read a line into t->line, without its end. A backslash at its end joins the next one. 1; 0: the
  * input ended. */
-static int read_line(struct tune_talk *t)
+static int read_line(struct tune_chat_session *t)
 {
     static const char what[] = "a line of the chat";
     int more;
@@ -170,13 +170,13 @@ static int read_line(struct tune_talk *t)
 
 /* ---- commands ---- */
 
-static void tell(const struct tune_talk *t, const char *text)
+static void tell(const struct tune_chat_session *t, const char *text)
 {
     fprintf(t->notes, "# %s\n", text);
 }
 
 /* Take back the last question and its answer. */
-static void undo(struct tune_talk *t)
+static void undo(struct tune_chat_session *t)
 {
     if (t->count == 0 || !strcmp(t->said[t->count - 1].role, "system")) {
         tell(t, "there is nothing to take back");
@@ -190,7 +190,7 @@ static void undo(struct tune_talk *t)
 }
 
 /* Set the system message; an empty text removes it. */
-static int set_system(struct tune_talk *t, const char *text)
+static int set_system(struct tune_chat_session *t, const char *text)
 {
     bool has = t->count > 0 && !strcmp(t->said[0].role, "system");
     size_t size = strlen(text);
@@ -215,7 +215,7 @@ static int set_system(struct tune_talk *t, const char *text)
 }
 
 /* Append the conversation to a file, as a row for training. */
-static int save(struct tune_talk *t, const char *path)
+static int save(struct tune_chat_session *t, const char *path)
 {
     if (t->count == 0) {
         tell(t, "there is nothing to save");
@@ -242,7 +242,7 @@ static int save(struct tune_talk *t, const char *path)
     return 0;
 }
 
-static void help(const struct tune_talk *t)
+static void help(const struct tune_chat_session *t)
 {
     static const char *const lines[] = {
         "/undo          take back the last question and its answer",
@@ -258,7 +258,7 @@ static void help(const struct tune_talk *t)
 }
 
 /* Serve a line that begins with a slash. 1: go on; 0: the chat ends. */
-static int serve(struct tune_talk *t)
+static int serve(struct tune_chat_session *t)
 {
     char *word = t->line + 1, *rest = word + strcspn(word, " ");
     if (*rest)
@@ -290,7 +290,7 @@ static int serve(struct tune_talk *t)
 /* ---- turns ---- */
 
 /* Write the conversation as tokens, ready for the answer. */
-static int render(struct tune_talk *t)
+static int render(struct tune_chat_session *t)
 {
     struct tune_chat_message *items = tune_zeroed((size_t)t->count, sizeof *items, "a conversation");
     if (!items)
@@ -309,7 +309,7 @@ static int render(struct tune_talk *t)
 /* Ask with the line. 1: the batch is ready. 0: the question was refused and taken back. */
 static int ask(struct tune_prompts *p, struct tune_prompt_batch *batch)
 {
-    struct tune_talk *t = p->talk;
+    struct tune_chat_session *t = p->session;
     const char *text = t->line + (t->line[0] == '/');
     TRY(add(t, "user", text, strlen(text)));
     if (render(t) < 0 || t->tokens.count >= p->context || t->tokens.count == 0) {
@@ -331,9 +331,9 @@ static int ask(struct tune_prompts *p, struct tune_prompt_batch *batch)
     return 1;
 }
 
-int tune_talk_next(struct tune_prompts *p, struct tune_prompt_batch *batch)
+int tune_chat_session_next(struct tune_prompts *p, struct tune_prompt_batch *batch)
 {
-    struct tune_talk *t = p->talk;
+    struct tune_chat_session *t = p->session;
     int more;
     while (!t->ended) {
         TRY(more = read_line(t));
@@ -356,7 +356,7 @@ int tune_talk_next(struct tune_prompts *p, struct tune_prompt_batch *batch)
     return 0;
 }
 
-int tune_talk_answered(struct tune_talk *t, const char *text, size_t size)
+int tune_chat_session_answered(struct tune_chat_session *t, const char *text, size_t size)
 {
     if (!t->waiting)
         return 0;
@@ -367,7 +367,7 @@ int tune_talk_answered(struct tune_talk *t, const char *text, size_t size)
 }
 
 /* Write a conversation of one question, so that a template that cannot is known at the start. */
-static int prove(struct tune_talk *t)
+static int prove(struct tune_chat_session *t)
 {
     TRY(add(t, "user", "Hello", 5));
     int status = render(t);
@@ -381,15 +381,15 @@ struct tune_prompts *tune_prompts_open_chat(struct tune_chat_template *template,
                                             volatile int *stop_signal)
 {
     struct tune_prompts *p = tune_prompts_new(1, context);
-    struct tune_talk *t = p ? tune_zeroed(1, sizeof *t, "a chat") : NULL;
+    struct tune_chat_session *t = p ? tune_zeroed(1, sizeof *t, "a chat") : NULL;
     if (!t) {
         tune_chat_template_free(template);
         tune_prompts_free(p);
         return NULL;
     }
-    *t = (struct tune_talk){.template = template, .tok = tok, .stop_signal = stop_signal,
+    *t = (struct tune_chat_session){.template = template, .tok = tok, .stop_signal = stop_signal,
                             .in = in, .notes = notes, .terminal = isatty(in) && isatty(fileno(notes))};
-    p->talk = t;
+    p->session = t;
     if (prove(t) < 0) {
         tune_prompts_free(p);
         return NULL;

@@ -29,6 +29,13 @@ static int read_sampling(const struct tune_flags *flags, struct tune_generation_
     s->top_p = given[2].given ? o->top_p : s->top_p;
     s->min_p = given[3].given ? o->min_p : s->min_p;
     s->repetition_penalty = given[4].given ? o->repetition_penalty : s->repetition_penalty;
+    for (int i = 0; i < 4 && flags->generate.greedy; i++)
+        if (given[i].given)
+            return tune_error_usage("--%s is for answers that are sampled; give --no-greedy, too", given[i].name);
+    if (flags->generate.greedy) { /* the filters of a file wait for a temperature */
+        *s = (struct tune_sampling_options){.top_p = 1, .repetition_penalty = s->repetition_penalty};
+        c->said = c->said && s->repetition_penalty != 1;
+    }
     for (int i = 0; i < 5; i++)
         c->said = c->said && !given[i].given;
     for (int i = 1; i < 4; i++)

@@ -1,8 +1,8 @@
 /* get_generation.c - prompts, sampler, cache and answers as the flags say. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "adapters/adapter.h"
@@ -20,10 +20,12 @@
 #include "generators/generation_config.h"
 #include "generators/prompt_layout.h"
 #include "generators/prompts.h"
-#include "generators/text_stream.h"
+#include "generators/prompts_parts.h"
+#include "generators/detokenizer.h"
 #include "generators/token_sampler.h"
 #include "models/cache.h"
 #include "models/weights.h"
+#include "runs/run_folder.h"
 #include "templates/chat_template.h"
 #include "tokenizers/tokenizer.h"
 
@@ -51,6 +53,8 @@ static int check_options(const struct tune_flags *flags)
 {
     const struct tune_generation_options *g = &flags->generate;
     int sources = (g->prompt != NULL) + (g->input != NULL) + g->chat;
+    if (!sources && flags->scorecard.metrics)
+        return tune_error_usage("nothing to judge a model by: give --dataset FILE of rows with prompts and answers");
     if (sources != 1)
         return tune_error_usage(sources ? "--prompt, --input and --chat exclude each other; give one of them"
                                         : "nothing to answer: give --prompt TEXT, --input FILE of rows, or --chat");
@@ -71,7 +75,7 @@ static int check_options(const struct tune_flags *flags)
 static int check_several(const struct tune_flags *flags, struct tune_tokenizer *tok)
 {
     struct tune_generation_config c;
-    if (flags->generate.answers == 1)
+    if (flags->generate.answers <= 1)
         return 0;
     int status = tune_get_generation_config(flags, tok, &c, NULL);
     if (status == 0 && c.sampling.temperature == 0)
@@ -107,7 +111,7 @@ struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tun
     tune_prompt_layout_free(l);
     p = d ? tune_prompts_open_rows(d, 0, flags->generate.batch_size, context, answer) : p;
     if (d && p) /* the answers to one prompt are shown as they come */
-        tune_prompts_repeat(p, flags->generate.answers, flags->generate.prompt ? 1 : flags->generate.batch_size);
+        tune_prompts_repeat(p, flags->generate.answers > 0 ? flags->generate.answers : 1, flags->generate.prompt ? 1 : flags->generate.batch_size);
     if (!p || !most || tune_prompts_longest(p) < most)
         return p;
     tune_error_usage("the longest prompt has %d tokens; with an answer it must be at most max_length, which is %d (--max-length, or "
@@ -116,17 +120,17 @@ struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tun
     return NULL;
 }
 
-struct tune_prompts *tune_get_sample_prompts(const struct tune_flags *flags, struct tune_tokenizer *tok)
+struct tune_prompts *tune_get_preview_prompts(const struct tune_flags *flags, struct tune_tokenizer *tok)
 {
     char folder[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
     struct tune_model_config config;
     struct tune_dataset_options options = flags->data;
-    if (!flags->sample.prompts) {
-        tune_error_usage("--sample-every: which prompts to answer? give --sample-prompts FILE: rows as in --dataset, or a .txt "
+    if (!flags->preview.prompts) {
+        tune_error_usage("--preview-every: which prompts to answer? give --preview-prompts FILE: rows as in --dataset, or a .txt "
                          "file with a prompt in each paragraph");
         return NULL;
     }
-    if (tune_get_model_config(flags, folder, &config) < 0 || tune_dataset_find(flags->sample.prompts, path) < 0)
+    if (tune_get_model_config(flags, folder, &config) < 0 || tune_dataset_find(flags->preview.prompts, path) < 0)
         return NULL;
     char *end;
     if (tune_tokenizer_end(tok, folder, &end) < 0)
@@ -134,16 +138,16 @@ struct tune_prompts *tune_get_sample_prompts(const struct tune_flags *flags, str
     options.model_folder = folder;
     options.end_token = end;
     options.prompts = true;
-    options.pairs = false;
+    options.sequences = 0;
     options.limit = 0;
     options.chunk = TUNE_CHUNK_OFF;
     options.max_length = config.max_positions;
     struct tune_dataset *d = tune_dataset_open(path, &options, tok);
     free(end);
-    struct tune_prompts *p = d ? tune_prompts_open_rows(d, flags->sample.rows, SAMPLED_AT_ONCE, config.max_positions,
-                                                         flags->sample.tokens) : NULL;
+    struct tune_prompts *p = d ? tune_prompts_open_rows(d, flags->preview.rows, SAMPLED_AT_ONCE, config.max_positions,
+                                                         flags->preview.tokens) : NULL;
     if (!p)
-        tune_error_prefix("--sample-prompts: ");
+        tune_error_prefix("--preview-prompts: ");
     return p;
 }
 
@@ -180,7 +184,8 @@ struct tune_model *tune_get_generation_model(const struct tune_flags *flags, str
         return NULL;
     int piece = AT_ONCE / rows > 0 ? AT_ONCE / rows : 1;
     longest = longest ? longest : capacity;
-    return tune_get_frozen(flags, dev, rows, longest < piece ? longest : piece);
+    longest = longest < piece ? longest : piece;
+    return tune_get_frozen(flags, dev, rows, longest > prompts->texts ? longest : prompts->texts);
 }
 
 /* The other model must read the same tokens, and have as many logits and room for the answers. */
@@ -270,7 +275,8 @@ static int hash_settings(const struct tune_flags *flags, const struct tune_gener
         TRY(tune_model_find(flags->model, folder));
     }
     snprintf(text, sizeof text, "%llx %llx %llx %d %d %d %lld %d %d %.17g %d %.17g %.17g %.17g", (unsigned long long)model.fingerprint,
-             (unsigned long long)adapter.fingerprint, (unsigned long long)other.fingerprint, (int)storage, (int)flags->dtype, c->rules.max_new_tokens, (long long)flags->seed,
+             (unsigned long long)adapter.fingerprint, (unsigned long long)other.fingerprint, (int)storage, (int)flags->dtype, c->rules.max_new_tokens,
+             c->sampling.temperature > 0 ? (long long)flags->seed : 0,
              g->context, g->compare_base, c->sampling.temperature, c->sampling.top_k, c->sampling.top_p, c->sampling.min_p,
              c->sampling.repetition_penalty);
     *hash = tune_hash64(text, strlen(text), 0);
@@ -333,18 +339,25 @@ static int tell(const struct tune_flags *flags, const struct tune_tokenizer *tok
     return tell_remarks(flags, notes);
 }
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int columns_of(FILE *out)
 {
     struct winsize w = {0};
-    if (!isatty(fileno(out)))
+    if (!out || !isatty(fileno(out)))
         return 0;
     return ioctl(fileno(out), TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+}
+
+/* Remove what was made of the rows: they become others. */
+static int remove_results(const char *folder)
+{
+    static const char *const made[] = {TUNE_RUN_REPORT, TUNE_RUN_ROWS_CSV, TUNE_RUN_FIGURE};
+    char path[TUNE_PATH_MAX];
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        TRY(tune_path(path, "%s/%s", folder, made[i]));
+        if (unlink(path) < 0 && errno != ENOENT)
+            return tune_error_set("cannot remove %s, which is of other rows: %s", path, strerror(errno));
+    }
+    return 0;
 }
 
 struct tune_answers *tune_get_answers(const struct tune_flags *flags, struct tune_tokenizer *tok, struct tune_prompts *prompts,
@@ -354,26 +367,33 @@ struct tune_answers *tune_get_answers(const struct tune_flags *flags, struct tun
     const char *stops[TUNE_STOPS];
     struct tune_generation_config c = {0};
     int count = 0, context = 0;
-    char told[TUNE_CONFIG_TOLD], *room = tune_zeroed(g->stop ? strlen(g->stop) + 2 : 1, 1, "--stop");
+    char told[TUNE_CONFIG_TOLD], file[TUNE_PATH_MAX], *room = tune_zeroed(g->stop ? strlen(g->stop) + 2 : 1, 1, "--stop");
     int status = room && context_of(flags, &context) == 0 && tune_get_generation_config(flags, tok, &c, told) == 0 ? 0 : -1;
     for (; count < c.stop_count; count++)
         stops[count] = c.stops[count];
     if (status == 0 && g->stop)
         status = read_stops(g->stop, room, stops, &count);
-    if (status == 0 && g->output && same_file(g->output, g->input))
+    if (status == 0 && g->output && tune_file_is_same(g->output, g->input))
         status = tune_error_usage("--output is the file of --input; give another one");
+    if (status == 0 && g->folder)
+        status = tune_file_make_folder(g->folder) < 0 ? -1 : tune_path(file, "%s/" TUNE_RUN_ROWS, g->folder);
     int sides = g->compare_base || g->compare_model ? 2 : 1;
+    bool lines = g->input && (sides == 1 || prompts->lines.write);
     struct tune_answers_options o = {.stops = stops, .stop_count = count, .ends = c.ends, .end_count = c.end_count,
                                      .max_new_tokens = c.rules.max_new_tokens, .max_length = c.rules.max_length,
-                                     .context = context, .file = g->output,
-                                     .lines = g->input && sides == 1, .overwrite = g->overwrite, .sides = sides,
+                                     .context = context, .file = g->folder ? file : g->output,
+                                     .lines = lines, .overwrite = g->overwrite, .sides = sides,
                                      .names = {g->compare_model ? g->compare_model : "base", g->compare_model ? flags->model : "tuned"},
                                      .text = text, .notes = notes, .width = columns_of(text), .stop_signal = flags->stop_signal};
-    if (status == 0 && (g->output || o.lines))
+    if (status == 0 && (o.file || o.lines))
         status = hash_settings(flags, &c, &o.settings);
     if (status == 0)
         status = tell(flags, tok, &c, told, prompts, notes);
     struct tune_answers *a = status == 0 ? tune_answers_new(tok, prompts, &o) : NULL;
+    if (a && g->folder && remove_results(g->folder) < 0) {
+        tune_answers_free(a);
+        a = NULL;
+    }
     tune_generation_config_free(&c);
     free(room);
     return a;

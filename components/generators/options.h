@@ -32,7 +32,9 @@ struct tune_generation_options {
     int context;               /* most tokens of prompt and answer; 0: the model's context, in a
                                   chat at most 4096 */
     int batch_size;            /* answers at a time */
-    int answers;               /* to each prompt, at least 1 */
+    int answers;               /* to each prompt; 0 is 1 */
+    bool greedy;               /* greedy, whatever generation_config.json says */
+    const char *folder;        /* folder for rows.jsonl, in place of output; NULL: none */
 };
 
 #endif

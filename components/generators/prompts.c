@@ -33,10 +33,11 @@ void tune_prompts_free(struct tune_prompts *p)
 {
     if (!p)
         return;
-    tune_talk_free(p->talk);
+    tune_chat_session_free(p->session);
     tune_dataset_free(p->data);
     tune_example_free(&p->row);
     free(p->ids);
+    free(p->kept);
     free(p->pads);
     free(p->numbers);
     free(p->answers);
@@ -104,6 +105,16 @@ void tune_prompts_repeat(struct tune_prompts *p, int answers, int batch_size)
     p->batch_size = all < batch_size ? (int)all : batch_size;
 }
 
+void tune_prompts_lines(struct tune_prompts *p, const struct tune_answer_lines *lines)
+{
+    p->lines = *lines;
+}
+
+void tune_prompts_texts(struct tune_prompts *p, int tokens)
+{
+    p->texts = tokens;
+}
+
 /* Move the tokens of each row to the end of its T places. */
 static void pad_left(struct tune_prompts *p, int rows, int T)
 {
@@ -130,7 +141,7 @@ static int next_rows(struct tune_prompts *p, struct tune_prompt_batch *batch)
     int64_t used = 0;
     int rows = 0, T = 0, least = p->context;
     for (; rows < p->batch_size && p->at < p->rows * p->each; rows++, p->at++) {
-        TRY(read_row(p, p->at / p->each));
+        TRY(read_row(p, tune_prompts_row(p, p->at / p->each)));
         int count = (int)p->row.count;
         if (rows > 0 && crowds(p, count < least ? count : least, count > T ? count : T))
             break;
@@ -140,7 +151,7 @@ static int next_rows(struct tune_prompts *p, struct tune_prompt_batch *batch)
         memcpy(p->ids + used, p->row.ids, (size_t)count * sizeof *p->ids);
         used += count;
         p->pads[rows] = count;
-        p->numbers[rows] = p->at / p->each;
+        p->numbers[rows] = tune_prompts_row(p, p->at / p->each);
         p->answers[rows] = (int)(p->at % p->each);
     }
     if (rows == 0)
@@ -153,12 +164,12 @@ static int next_rows(struct tune_prompts *p, struct tune_prompt_batch *batch)
 
 int tune_prompts_next(struct tune_prompts *p, struct tune_prompt_batch *batch)
 {
-    return p->talk ? tune_talk_next(p, batch) : next_rows(p, batch);
+    return p->session ? tune_chat_session_next(p, batch) : next_rows(p, batch);
 }
 
 int tune_prompts_answered(struct tune_prompts *p, const char *text, size_t size)
 {
-    return p->talk ? tune_talk_answered(p->talk, text, size) : 0;
+    return p->session ? tune_chat_session_answered(p->session, text, size) : 0;
 }
 
 int tune_prompts_skip(struct tune_prompts *p, int64_t answers)
@@ -168,6 +179,22 @@ int tune_prompts_skip(struct tune_prompts *p, int64_t answers)
         return tune_error_set("%lld answers to leave out of %lld", (long long)answers, (long long)all);
     p->at = answers;
     return 0;
+}
+
+int tune_prompts_keep(struct tune_prompts *p, const int64_t *rows, int64_t count)
+{
+    p->kept = tune_zeroed((size_t)count, sizeof *p->kept, "prompts");
+    if (!p->kept)
+        return -1;
+    memcpy(p->kept, rows, (size_t)count * sizeof *rows);
+    p->rows = count;
+    p->batch_size = count < p->batch_size ? (int)count : p->batch_size;
+    return 0;
+}
+
+int64_t tune_prompts_row(const struct tune_prompts *p, int64_t i)
+{
+    return p->kept ? p->kept[i] : i;
 }
 
 int tune_prompt_begin(const struct tune_prompt_batch *batch, struct tune_cache *cache)

@@ -25,6 +25,8 @@
 extern "C" {
 #endif
 
+struct cJSON;
+struct tune_answers;
 struct tune_asked;
 struct tune_cache;
 struct tune_chat_template;
@@ -72,13 +74,36 @@ int tune_prompts_next(struct tune_prompts *p, struct tune_prompt_batch *batch);
 int tune_prompts_answered(struct tune_prompts *p, const char *text, size_t size);
 int tune_prompts_skip(struct tune_prompts *p, int64_t answers);
 
+/* tune_prompts_keep - answer only these rows, ascending. Call it before the first batch. -1 with an
+ * error: no memory.
+ * tune_prompts_row - the number of the i-th row that is answered. */
+int tune_prompts_keep(struct tune_prompts *p, const int64_t *rows, int64_t count);
+int64_t tune_prompts_row(const struct tune_prompts *p, int64_t i);
+
+/* More members of the lines of JSON that answers.h writes. Both functions: 0, or -1 with an error.
+ * write - add them to the line of a row, the one in this slot of the batch.
+ * read - look at a line that is in the file already; answers to later rows follow it. */
+struct tune_answer_lines {
+    void *context;
+    int (*write)(void *context, const struct tune_answers *answers, int slot, int64_t row,
+                 struct cJSON *line);
+    int (*read)(void *context, int64_t row, const struct cJSON *line);
+};
+
+/* tune_prompts_lines - give the lines of answers these members, from tune_get_answers on. lines is
+ * copied.
+ * tune_prompts_texts - make room in models for texts of that many tokens, too, as many at a time as
+ * prompts. Call it before tune_get_generation_model. */
+void tune_prompts_lines(struct tune_prompts *p, const struct tune_answer_lines *lines);
+void tune_prompts_texts(struct tune_prompts *p, int tokens);
+
 /* tune_prompt_begin - begin the cache for a batch. Returns the number of its tokens that the cache
  * holds already: the beginning of a chat. */
 int tune_prompt_begin(const struct tune_prompt_batch *batch, struct tune_cache *cache);
 
 /* tune_prompts_rows - number of rows; 0 in a chat.
  * tune_prompts_each - answers to each row.
- * tune_prompts_left_out - rows of the data behind the most that were asked for.
+ * tune_prompts_left_out - rows of the data that are not answered.
  * tune_prompts_longest - tokens of the longest prompt; 0 in a chat.
  * tune_prompts_answer - most tokens of an answer; 0 in a chat.
  * tune_prompts_batch - rows of the largest batch.
@@ -98,13 +123,13 @@ int tune_prompts_asked(const struct tune_prompts *p, int64_t row, struct tune_as
 /* tune_get_prompts - the prompts that the options name, written as they say. Else they are written
  * as the rows of the run that made the model or the adapter. Else the model's chat template writes
  * them, if it has one. notes: for a chat. NULL with kind USAGE: none is named, or more than one.
- * tune_get_sample_prompts - the prompts that a recipe answers while it trains. They are written as
+ * tune_get_preview_prompts - the prompts that a recipe answers while it trains. They are written as
  * its rows. NULL with kind USAGE: no file is named, or it cannot be read.
  * tune_get_prompts_tokenizer - the tokenizer in the adapter's folder, if it has one, else the
  * model's. */
 struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tune_tokenizer *tok,
                                       FILE *notes);
-struct tune_prompts *tune_get_sample_prompts(const struct tune_flags *flags,
+struct tune_prompts *tune_get_preview_prompts(const struct tune_flags *flags,
                                              struct tune_tokenizer *tok);
 struct tune_tokenizer *tune_get_prompts_tokenizer(const struct tune_flags *flags);
 

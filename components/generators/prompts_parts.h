@@ -5,13 +5,14 @@
 #include "datasets/dataset.h"
 #include "generators/prompts.h"
 
-struct tune_talk; /* a chat, chat.c */
+struct tune_chat_session; /* a chat, chat.c */
 
 struct tune_prompts {
     struct tune_dataset *data; /* NULL: a chat */
-    struct tune_talk *talk;    /* NULL: rows */
+    struct tune_chat_session *session; /* NULL: rows */
     struct tune_example row;
     int64_t at, rows;          /* the next answer; number of rows that are taken */
+    int64_t *kept;             /* [rows] their numbers in data; NULL: the first ones */
     int each;                  /* answers to each row */
     int batch_size, context, answer, longest;
     int32_t *ids;              /* [room] the batch */
@@ -19,6 +20,8 @@ struct tune_prompts {
     int32_t *pads;             /* [batch_size] */
     int64_t *numbers;          /* [batch_size] */
     int *answers;              /* [batch_size] */
+    struct tune_answer_lines lines; /* write NULL: none */
+    int texts;                 /* tokens of the longest text that models must take at once; 0 */
     char about[1200];
 };
 
@@ -27,9 +30,10 @@ struct tune_prompts {
 struct tune_prompts *tune_prompts_new(int batch_size, int context);
 int tune_prompts_room(struct tune_prompts *p, int64_t count);
 
-/* tune_talk_next - tune_prompts_next of a chat; tune_talk_answered - tune_prompts_answered. */
-int tune_talk_next(struct tune_prompts *p, struct tune_prompt_batch *batch);
-int tune_talk_answered(struct tune_talk *t, const char *text, size_t size);
-void tune_talk_free(struct tune_talk *t);
+/* tune_chat_session_next - tune_prompts_next of a chat.
+ * tune_chat_session_answered - its tune_prompts_answered. */
+int tune_chat_session_next(struct tune_prompts *p, struct tune_prompt_batch *batch);
+int tune_chat_session_answered(struct tune_chat_session *t, const char *text, size_t size);
+void tune_chat_session_free(struct tune_chat_session *t);
 
 #endif

@@ -169,7 +169,7 @@ int tune_token_sampler_answer(struct tune_token_sampler *s, int slot, int answer
     return 0;
 }
 
-int tune_token_sampler_see(struct tune_token_sampler *s, int slot, const int32_t *ids,
+int tune_token_sampler_accept(struct tune_token_sampler *s, int slot, const int32_t *ids,
                            int64_t count)
 {
     TRY(check_slot(s, slot));
@@ -501,7 +501,7 @@ int tune_token_sampler_next(struct tune_token_sampler *s, int slot, int64_t posi
         *log_prob = logits[*id] - log_sum;
     if (s->past)
         s->past[slot].drawn++;
-    return tune_token_sampler_see(s, slot, id, 1);
+    return tune_token_sampler_accept(s, slot, id, 1);
 }
 
 int tune_token_sampler_distribution(struct tune_token_sampler *s, int slot, const float *logits,

@@ -20,7 +20,7 @@
  *     struct tune_token_sampler *s = tune_token_sampler_new(&o, seed, V, B);
  *     for (int b = 0; b < B; b++) {
  *         tune_token_sampler_start(s, b, first_row + b);
- *         tune_token_sampler_see(s, b, prompt[b], prompt_size[b]);
+ *         tune_token_sampler_accept(s, b, prompt[b], prompt_size[b]);
  *     }
  *     ... for each step t and slot b:
  *         tune_token_sampler_next(s, b, t, logits + b * V, &id, &log_prob);
@@ -65,12 +65,12 @@ int tune_token_sampler_obey(struct tune_token_sampler *s, const struct tune_toke
  * nothing. -1 with an error: no such slot.
  * tune_token_sampler_answer - of several answers to that row, it holds this one, from 0. Each has
  * draws of its own, whatever their number. -1 with an error: no such slot.
- * tune_token_sampler_see - mark count ids as seen, for the penalty and the rules. Those before the
- * first tune_token_sampler_next are the prompt. An id may come several times. -1 with an error: no
- * such slot, or an id outside 0..V-1. */
+ * tune_token_sampler_accept - mark count ids as seen, for the penalty and the rules. Those before
+ * the first tune_token_sampler_next are the prompt. An id may come several times. -1 with an error:
+ * no such slot, or an id outside 0..V-1. */
 int tune_token_sampler_start(struct tune_token_sampler *s, int slot, int64_t row);
 int tune_token_sampler_answer(struct tune_token_sampler *s, int slot, int answer);
-int tune_token_sampler_see(struct tune_token_sampler *s, int slot, const int32_t *ids,
+int tune_token_sampler_accept(struct tune_token_sampler *s, int slot, const int32_t *ids,
                            int64_t count);
 
 /* tune_token_sampler_next - choose a token for the slot, and mark it as seen. position: number of

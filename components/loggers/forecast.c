@@ -12,6 +12,7 @@
 #include "datasets/loader.h"
 #include "devices/ops.h"
 #include "loggers/state.h"
+#include "models/lora.h"
 #include "models/model.h"
 #include "profilers/memory_plan.h"
 
@@ -113,7 +114,7 @@ int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_option
     else
         snprintf(text, sizeof text, "all %" PRId64 " rows were read", s->rows);
     if (s->trained > 0)
-        tune_append(text, sizeof text, ": mean %.0f tokens%s, longest %" PRId64, s->tokens, o->pairs ? " for both answers" : "",
+        tune_append(text, sizeof text, ": mean %.0f tokens%s, longest %" PRId64, s->tokens, o->sequences == 2 ? " for both answers" : "",
                     s->longest);
     snprintf(what, sizeof what, "are cut to %d", most);
     add_share(text, sizeof text, s->cut, s->rows, what);
@@ -125,6 +126,7 @@ int tune_forecast_rows(struct tune_logger *log, const struct tune_dataset_option
         tune_append(text, sizeof text, "; the chat template leaves out %.3g %% of the assistant's text in %.3g %% of the rows",
                     100 * s->left_out_share, percent(s->left_out, s->rows));
     add_share(text, sizeof text, s->unprompted, s->rows, "have no prompt");
+    add_share(text, sizeof text, s->labelled[1], s->rows, "have the label true");
     add_share(text, sizeof text, s->doubled, s->rows, "are doubled");
     add_share(text, sizeof text, s->bad, s->rows, "cannot be read");
     TRY(tune_logger_note(log, "survey", text));
@@ -182,7 +184,7 @@ static int time_product(struct tune_device *dev, struct tune_tensor *y, struct t
 static tune_address room(struct tune_model *model, int64_t bytes, bool *own)
 {
     struct tune_device *dev = tune_model_device(model);
-    struct tune_tensor gradients = tune_model_kept(model, TUNE_GRADIENT);
+    struct tune_tensor gradients = tune_model_state(model, TUNE_GRADIENT);
     struct tune_device_memory memory;
     *own = false;
     if (gradients.data.at && gradients.shape[0] * 4 >= bytes)
@@ -240,23 +242,28 @@ static void duration(char *text, size_t size, double s)
 }
 
 int tune_forecast_time(struct tune_logger *log, const struct tune_loader_options *o, struct tune_model *model,
-                       const struct tune_loader *load, const struct tune_survey *s, const struct tune_memory_plan *plan)
+                       const struct tune_loader *load, const struct tune_survey *s, const struct tune_memory_plan *plan,
+                       double passes)
 {
     double rate, steps = (double)tune_loader_planned_steps(load), rows = (double)tune_loader_planned_rows(load);
     char text[512], time[32], count[32];
     if (s->trained == 0)
         return 0;
-    /* A pair is two sequences. A packed row has no padding. */
-    double sequences = o->pairs ? 2 : 1, row = (o->packing ? s->tokens : tune_survey_padded(s, o->batch_size));
+    /* A packed row has no padding. */
+    double sequences = o->sequences > 0 ? o->sequences : 1, row = (o->packing ? s->tokens : tune_survey_padded(s, o->batch_size));
     if (o->max_steps >= 0)
         rows = steps * o->accumulate * o->batch_size * (o->packing ? o->max_length / row : 1);
     double tokens = rows * row;
     TRY(measure(model, o->packing ? o->max_length : row * o->batch_size, &rate));
     if (rate <= 0)
         return 0;
-    double flops = tune_model_flops(model, row / sequences) * tokens;
+    double forward = tune_model_lora(model) ? 1. / 2 : 1. / 3; /* of a training step: 2 FLOP of 4 or 6 for each weight */
+    double flops = tune_model_flops(model, row / sequences) * tokens * (1 + passes * forward);
     duration(time, sizeof time, flops / rate / PRODUCTS_SHARE);
     snprintf(text, sizeof text, "a guess: %s for %s tokens in %.0f steps", time, amount(tokens, count), o->packing && o->max_steps < 0 ? ceil(tokens / o->max_length / o->batch_size / o->accumulate) : steps);
+    if (passes > 0)
+        tune_append(text, sizeof text, ", and %.3g forward passes more of each token for the reference%s", passes,
+                    passes > 1 ? " and wrong answers" : "");
     if (plan)
         tune_append(text, sizeof text, "; at most %.1f MiB of memory", (double)plan->total / 1048576);
     return tune_logger_header(log, "estimate", text);

@@ -177,7 +177,7 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
     options.unsaved = !flags->save;
     options.stop_signal = flags->stop_signal;
     options.failure = flags->failure;
-    options.spell = tune_flags_spell;
+    options.spell = tune_flags_name_options;
     options.flags = flags;
     if (keeps_inputs(flags) < 0 || read_writers(flags, &options.writers) < 0)
         return NULL;
@@ -229,16 +229,45 @@ static int note_model(struct tune_logger *log, struct tune_model *model, bool tr
     return tune_logger_property(log, "model_load_time", tune_model_load_seconds(model));
 }
 
+/* Warn if desirable answers weigh less than the others, or more than 4/3 of them (KTO's paper, equation 8). As many of both are
+ * taken as they are. */
+static int note_balance(struct tune_logger *log, const struct tune_preference_options *o, const struct tune_survey *s)
+{
+    char text[400];
+    double no = (double)s->labelled[0], yes = (double)s->labelled[1], ratio = o->desirable_weight * yes / (o->undesirable_weight * no);
+    bool one = yes == 0 || no == 0 || o->desirable_weight == 0 || o->undesirable_weight == 0;
+    if (one || yes == no || (ratio >= 0.995 && ratio <= 1.335))
+        return 0;
+    snprintf(text, sizeof text, "%.3g %% of the answers are desirable; with the weights they count %.3g times what the others do, and 1 to 1.33 "
+             "times is advised: `desirable_weight` %.3g to %.3g, or `undesirable_weight` %.3g to %.3g", 100 * yes / (yes + no), ratio,
+             o->undesirable_weight * no / yes, o->undesirable_weight * no / yes * 4 / 3, o->desirable_weight * yes / no * 3 / 4,
+             o->desirable_weight * yes / no);
+    return tune_logger_note(log, "warning: balance", text);
+}
+
+/* Forward passes besides training, for preferences. */
+static double passes_of(const struct tune_flags *flags, const struct tune_loader_options *o, const struct tune_model *model,
+                        const struct tune_loader *load)
+{
+    double rows = o->max_steps >= 0 ? (double)o->max_steps * o->accumulate * o->batch_size : (double)tune_loader_planned_rows(load);
+    double epochs = o->mix ? 1 : rows / (double)tune_loader_rows(load); /* each epoch of a mix has other rows */
+    return o->sequences > 0 ? tune_preference_passes(&flags->preference, tune_model_lora(model) && !flags->adapter, epochs) : 0;
+}
+
 /* Tell what the rows are like and what the run will take. */
 static int forecast(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model, struct tune_dataset *data,
                     const struct tune_loader *load, const struct tune_memory_plan *plan)
 {
     struct tune_survey survey;
     struct tune_loader_options loader = tune_get_loader_options(flags);
+    struct tune_dataset_options rows = flags->data;
+    rows.sequences = loader.sequences;
     TRY(tune_survey(&survey, data, flags->loader.mix ? load : NULL));
-    int status = tune_forecast_rows(log, &flags->data, &survey, tune_model_config(model)->max_positions);
+    int status = tune_forecast_rows(log, &rows, &survey, tune_model_config(model)->max_positions);
     if (status == 0)
-        status = tune_forecast_time(log, &loader, model, load, &survey, plan);
+        status = note_balance(log, &flags->preference, &survey);
+    if (status == 0)
+        status = tune_forecast_time(log, &loader, model, load, &survey, plan, passes_of(flags, &loader, model, load));
     tune_survey_free(&survey);
     return status;
 }
@@ -304,7 +333,7 @@ static int note_lr(struct tune_logger *log, const struct tune_flags *flags, stru
 {
     char text[256];
     double lr = flags->schedule.lr;
-    const struct usual *u = &usual[random ? 3 : flags->data.pairs ? 2 : tune_model_lora(model) != NULL];
+    const struct usual *u = &usual[random ? 3 : flags->data.sequences > 0 ? 2 : tune_model_lora(model) != NULL];
     bool low = lr < u->low / 100, high = lr > u->high * 10;
     if (lr == 0 || flags->optimizer.kind == TUNE_SGD || flags->loader.max_steps == 0 || (!low && !high))
         return 0;
@@ -400,8 +429,9 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(plan ? tune_logger_memory(log, plan) : 0);
     if (tune_dataset_stamp(data) && !flags->resume_checkpoint)
         TRY(forecast(log, flags, model, data, load, plan));
-    /* before the first update, the model is its own reference */
-    log->trend.exact = flags->data.pairs && tune_preference_needs_reference(&flags->preference);
+    /* before the first update, the model is its own reference; with two weights, the loss depends on the labels of a batch */
+    log->trend.exact = flags->data.sequences > 0 && tune_preference_needs_reference(&flags->preference) &&
+                       flags->preference.desirable_weight == flags->preference.undesirable_weight;
     log->data = data;
     log->device = dev;
     log->profiler = tune_get_profiler(flags, tune_model_device(model), model, load);

@@ -535,7 +535,7 @@ static const char *tail(const char *text, size_t most)
     return text + at;
 }
 
-int tune_logger_sample(struct tune_logger *log, const struct tune_progress *at, int64_t row, const char *prompt,
+int tune_logger_preview(struct tune_logger *log, const struct tune_progress *at, int64_t row, const char *prompt,
                        const char *answer, const char *end)
 {
     enum { SHOWN = 40 };
@@ -544,7 +544,7 @@ int tune_logger_sample(struct tune_logger *log, const struct tune_progress *at, 
     bool good = tune_cjson_put_whole(json, "step", at->step) && tune_cjson_put_whole(json, "row", row) &&
                 tune_cjson_put_text(json, "prompt", prompt) && tune_cjson_put_text(json, "answer", answer) &&
                 tune_cjson_put_text(json, "end", end);
-    int status = good ? tune_run_writer_sample(&log->run, json) : tune_logger_no_memory();
+    int status = good ? tune_run_writer_preview(&log->run, json) : tune_logger_no_memory();
     cJSON_Delete(json);
     TRY(status);
     snprintf(shown, sizeof shown, "%s%s", strlen(prompt) > SHOWN ? "..." : "", tail(prompt, SHOWN));
@@ -552,21 +552,7 @@ int tune_logger_sample(struct tune_logger *log, const struct tune_progress *at, 
     tune_utf8_mend(said, strlen(said)); /* it may be cut inside a character */
     tune_blank_controls(shown);
     tune_blank_controls(said);
-    return log->options.quiet ? 0 : tune_line_print(&log->line, "sample %" PRId64 " | %s | %s", at->step, shown, said);
-}
-
-int tune_logger_proof(struct tune_logger *log, int64_t step, double difference)
-{
-    if (!isfinite(difference)) {
-        tune_error_set("the adapter of step %" PRId64 " computes nothing finite, alone or merged; lower `lr`", step);
-        return -1;
-    }
-    int i = tune_logger_declared(log, "merge_difference");
-    if (i >= 0)
-        log->values[i] = difference;
-    if (log->options.quiet)
-        return 0;
-    return tune_line_print(&log->line, "save %" PRId64 " | adapter read again | merged differs by %.2g", step, difference);
+    return log->options.quiet ? 0 : tune_line_print(&log->line, "preview %" PRId64 " | %s | %s", at->step, shown, said);
 }
 
 /* Print the table as `#` lines. */

@@ -179,19 +179,15 @@ struct tune_eval_metric {
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at,
                            const struct tune_eval_metric *metrics, int count);
 
-/* tune_logger_sample - keep the model's answer to prompt number row at at->step, and print a line.
+/* tune_logger_preview - keep the model's answer to prompt number row at at->step, and print a line.
  * The texts are UTF-8; end as in generators/answers.h. */
-int tune_logger_sample(struct tune_logger *log, const struct tune_progress *at, int64_t row,
+int tune_logger_preview(struct tune_logger *log, const struct tune_progress *at, int64_t row,
                        const char *prompt, const char *answer, const char *end);
 
 /* tune_logger_good_step - the last step whose new weights had a low loss, before the loss began to
  * rise. 0: there is none. While the loss does not rise, it is one of the last steps, or the one
  * with the lowest smoothed loss. */
 int64_t tune_logger_good_step(const struct tune_logger *log);
-
-/* tune_logger_proof - log how far the saved adapter, merged into its base, is from base and
- * adapter: a line, and merge_difference if that is declared. -1 with an error: it is not finite. */
-int tune_logger_proof(struct tune_logger *log, int64_t step, double difference);
 
 /* tune_logger_flops - set the model FLOPs per trained token in rows of T tokens: per_token +
  * per_length * T. For model_flops_per_second. */

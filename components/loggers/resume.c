@@ -157,7 +157,7 @@ static int take(void *context, const struct tune_metrics_row *row)
 
 /* Add the kept lines to the logger's sums. */
 static int read_past(struct tune_logger *log, const struct tune_progress *at,
-                     struct tune_metrics_place *end)
+                     struct tune_metrics_position *end)
 {
     char was[64], now[64];
     struct past p = {log, at};
@@ -179,12 +179,12 @@ int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at)
 {
     char text[160];
     const struct tune_logger_options *o = &log->options;
-    struct tune_metrics_place end = {0};
+    struct tune_metrics_position end = {0};
     if (!log->waiting)
         return 0;
     TRY(read_past(log, at, &end));
     TRY(tune_run_writer_cut(&log->run, end.bytes));
-    TRY(tune_run_writer_cut_samples(&log->run, at->step));
+    TRY(tune_run_writer_cut_previews(&log->run, at->step));
     log->waiting = false;
     TRY(tune_run_writer_again(&log->run));
     int other = 0;

@@ -107,7 +107,7 @@ static int copy_row(void *writers, const struct tune_metrics_row *row)
 static int read_all(struct tune_writers *w,
                     int (*take)(void *writers, const struct tune_metrics_row *row))
 {
-    struct tune_metrics_place at = {0};
+    struct tune_metrics_position at = {0};
     return tune_metrics_read(&at, w->folder, take, w);
 }
 

@@ -28,12 +28,12 @@ struct tune_loss {
     struct tune_model_labels labels; /* labels of the current batch */
     int64_t chunks, next; /* number of chunks; the next chunk; next 0: no batch in progress */
     /* [chunk,V] host copy for tune_chunk_host, if the host cannot reach device memory */
-    float *room;
+    float *host_logits;
     void *numbers;                   /* [N] floats or doubles on the host; NULL until needed */
 };
 
-/* Place every buffer. */
-static void place(struct tune_loss *l, struct tune_arena *a, bool training)
+/* Give every buffer its address. */
+static void set_addresses(struct tune_loss *l, struct tune_arena *a, bool training)
 {
     l->training = training;
     int64_t e = tune_dtype_bits(l->dtype) / 8;
@@ -64,7 +64,7 @@ int64_t tune_loss_bytes(const struct tune_model_config *config, const struct tun
     struct tune_loss l = {0};
     struct tune_arena count = {0};
     set_sizes(&l, config, dev, activations, N);
-    place(&l, &count, training);
+    set_addresses(&l, &count, training);
     return count.used;
 }
 
@@ -77,14 +77,14 @@ struct tune_loss *tune_loss_new(struct tune_model *m, bool training)
     l->dev = tune_model_device(m);
     set_sizes(l, tune_model_config(m), l->dev, tune_model_dtype(m), tune_model_max_tokens(m));
     struct tune_arena count = {0};
-    place(l, &count, training);
+    set_addresses(l, &count, training);
     l->memory_bytes = count.used;
     l->memory = tune_device_alloc(l->dev, l->memory_bytes, "the loss");
     if (!l->memory.at) {
         tune_loss_free(l);
         return NULL;
     }
-    place(l, &(struct tune_arena){l->memory, 0}, training);
+    set_addresses(l, &(struct tune_arena){l->memory, 0}, training);
     return l;
 }
 
@@ -93,7 +93,7 @@ void tune_loss_free(struct tune_loss *l)
     if (!l)
         return;
     tune_device_free(l->dev, l->memory, l->memory_bytes);
-    free(l->room);
+    free(l->host_logits);
     free(l->numbers);
     free(l);
 }
@@ -156,10 +156,12 @@ static int project(struct tune_loss *l, const struct tune_tensor *hidden, int64_
     chunk->logits = tune_tensor_2d(l->logits, TUNE_F32, n, l->V);
     chunk->loss = l;
     chunk->host = NULL;
-    tune_model_output_weight(l->m, &w, &dw);
+    int unit = tune_model_output_unit(l->m);
     TRY(tune_gather(l->dev, &h, hidden, &chunk->rows));
+    TRY(tune_unit_take(l->m, unit));
+    tune_model_output_weight(l->m, &w, &dw);
     l->dev->doing.what = "lm_head";
-    TRY(tune_gemm(l->dev, &chunk->logits, &h, false, &w, true, l->scale, 0, l->dtype));
+    TRY(tune_unit_done(l->m, unit, tune_gemm(l->dev, &chunk->logits, &h, false, &w, true, l->scale, 0, l->dtype)));
     l->dev->doing.what = "";
     return 0;
 }
@@ -201,12 +203,15 @@ int tune_chunk_done(struct tune_chunk *chunk)
     struct tune_tensor dh = tune_tensor_2d(l->dh, l->dtype, chunk->rows.shape[0], l->C);
     if (!l->training)
         return tune_error_set("this loss was made for evaluation; tune_loss_new(model, true) makes one that trains");
-    if (chunk->host && chunk->host == l->room)
+    if (chunk->host && chunk->host == l->host_logits)
         TRY(tune_device_upload(l->dev, l->logits, chunk->host, tune_tensor_bytes(&chunk->logits)));
     chunk->host = NULL;
+    int unit = tune_model_output_unit(l->m);
+    TRY(tune_unit_take(l->m, unit));
     tune_model_output_weight(l->m, &w, &dw);
     l->dev->doing.what = "lm_head";
-    TRY(tune_linear_backward(l->dev, &dh, dw.data.at ? &dw : NULL, NULL, &chunk->logits, &h, &w, l->scale, 0, l->dtype));
+    TRY(tune_unit_done(l->m, unit, tune_linear_backward(l->dev, &dh, dw.data.at ? &dw : NULL, NULL, &chunk->logits, &h, &w, l->scale,
+                                                        0, l->dtype)));
     l->dev->doing.what = "";
     return tune_scatter(l->dev, &l->dhidden_tensor, &dh, &chunk->rows);
 }
@@ -226,11 +231,11 @@ float *tune_chunk_host(struct tune_chunk *chunk)
         return NULL;
     if (there)
         return chunk->host = there;
-    if (!l->room && !(l->room = tune_zeroed((size_t)(l->chunk * l->V), sizeof *l->room, "a copy of the logits")))
+    if (!l->host_logits && !(l->host_logits = tune_zeroed((size_t)(l->chunk * l->V), sizeof *l->host_logits, "a copy of the logits")))
         return NULL;
-    if (tune_device_download(l->dev, l->room, l->logits, tune_tensor_bytes(&chunk->logits)) < 0 || tune_device_sync(l->dev) < 0)
+    if (tune_device_download(l->dev, l->host_logits, l->logits, tune_tensor_bytes(&chunk->logits)) < 0 || tune_device_sync(l->dev) < 0)
         return NULL;
-    return chunk->host = l->room;
+    return chunk->host = l->host_logits;
 }
 
 int tune_chunk_add_loss(struct tune_chunk *chunk, double loss)

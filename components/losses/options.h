@@ -1,4 +1,4 @@
-/* options.h - which loss of pairs, and its numbers. */
+/* options.h - which loss of preferences, and its numbers. */
 #ifndef TUNE_LOSSES_OPTIONS_H
 #define TUNE_LOSSES_OPTIONS_H
 
@@ -10,7 +10,8 @@ enum tune_preference_kind {
     TUNE_PREFERENCE_HINGE,
     TUNE_PREFERENCE_IPO,
     TUNE_PREFERENCE_SIMPO,
-    TUNE_PREFERENCE_ORPO
+    TUNE_PREFERENCE_ORPO,
+    TUNE_PREFERENCE_KTO /* of single answers; the others are of pairs */
 };
 
 struct tune_preference_options {
@@ -19,6 +20,7 @@ struct tune_preference_options {
     double label_smoothing; /* [0,0.5): share of pairs whose labels may be swapped; 0: none */
     double gamma;           /* SimPO's target margin of the rewards */
     bool length_normalize;  /* sigmoid and hinge: scores per token */
+    double desirable_weight, undesirable_weight; /* KTO: of the losses of answers by their label */
 };
 
 #endif

@@ -15,8 +15,8 @@ struct tune_capped_log {
     int fd; /* borrowed */
     bool failed;
     int64_t limit, total;
-    char *last; /* [room] ring buffer: byte i of the output is at i % room */
-    size_t room;
+    char *last; /* [capacity] ring buffer: byte i of the output is at i % capacity */
+    size_t capacity;
 };
 
 /* tune_capped_log_begin - start a log in fd, an empty file. Without memory for the last half, only

@@ -156,11 +156,11 @@ static void unescape(char *text)
 static void find_mount(const struct walk *w, const char *controller, const char *path)
 {
     char file[TUNE_PATH_MAX], *line = NULL, top[TUNE_PATH_MAX], mount[TUNE_PATH_MAX];
-    size_t room = 0;
+    size_t capacity = 0;
     if (snprintf(file, sizeof file, "%s/proc/self/mountinfo", w->root) >= (int)sizeof file)
         return;
     FILE *f = fopen(file, "re");
-    while (f && getline(&line, &room, f) > 0) {
+    while (f && getline(&line, &capacity, f) > 0) {
         char type[32] = "", *options = strstr(line, " - ");
         line[strcspn(line, "\n")] = 0;
         if (strlen(line) >= TUNE_PATH_MAX || !options || sscanf(options, " - %31s", type) != 1 ||
@@ -195,11 +195,11 @@ static void read_groups(const struct walk *w, const char *controllers, const cha
 static void each_hierarchy(const struct walk *w)
 {
     char file[TUNE_PATH_MAX], *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     if (snprintf(file, sizeof file, "%s/proc/self/cgroup", w->root) >= (int)sizeof file)
         return;
     FILE *f = fopen(file, "re");
-    while (f && getline(&line, &room, f) > 0) { /* "4:memory:/path"; version 2: "0::/path" */
+    while (f && getline(&line, &capacity, f) > 0) { /* "4:memory:/path"; version 2: "0::/path" */
         line[strcspn(line, "\n")] = 0;
         char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!path)

@@ -152,7 +152,7 @@ static int spawn(pid_t *guard, char *const *argv, const int *from, int count)
     posix_spawnattr_t how;
     sigset_t all;
     char program[TUNE_PATH_MAX];
-    int high[3 + TUNE_CHILD_HELD], error = 0;
+    int high[3 + TUNE_CHILD_LOCKS], error = 0;
     own_program(program);
     sigfillset(&all);
     if ((error = posix_spawn_file_actions_init(&files)))
@@ -188,7 +188,7 @@ static int spawn(pid_t *guard, char *const *argv, const int *from, int count)
 }
 
 /* Open folder and log here, so that errors are reported at once. */
-static int open_places(const struct tune_child_options *o, int *log, int *folder)
+static int open_files(const struct tune_child_options *o, int *log, int *folder)
 {
     const char *path = o->log ? o->log : "/dev/null";
     *folder = open(o->folder ? o->folder : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -199,16 +199,16 @@ static int open_places(const struct tune_child_options *o, int *log, int *folder
     return *folder < 0 || *log < 0 ? -1 : 0;
 }
 
-static int start(struct tune_child *c, const struct tune_guard_plan *plan, int socket, int log, int folder,
-                 const struct tune_child_options *o)
+static int start_guard(struct tune_child *c, const struct tune_guard_plan *plan, int socket, int log, int folder,
+                       const struct tune_child_options *o)
 {
     const char *name = o->argv[0];
-    char self[] = "guard", word[] = TUNE_GUARD_WORD, *shown = strdup(name), held[16];
-    char *argv[] = {self, word, shown, held, NULL};
-    int from[3 + TUNE_CHILD_HELD] = {socket, log, folder}, count = 3;
-    for (int i = 0; i < o->held_count; i++)
-        from[count++] = o->held[i];
-    snprintf(held, sizeof held, "%d", o->held_count);
+    char self[] = "guard", word[] = TUNE_GUARD_WORD, *shown = strdup(name), locks[16];
+    char *argv[] = {self, word, shown, locks, NULL};
+    int from[3 + TUNE_CHILD_LOCKS] = {socket, log, folder}, count = 3;
+    for (int i = 0; i < o->lock_count; i++)
+        from[count++] = o->locks[i];
+    snprintf(locks, sizeof locks, "%d", o->lock_count);
     int error = shown ? spawn(&c->guard, argv, from, count) : ENOMEM;
     free(shown);
     if (error)
@@ -229,9 +229,9 @@ struct tune_child *tune_child_start(const struct tune_child_options *o)
 {
     char program[TUNE_PATH_MAX];
     int pair[2] = {-1, -1}, log = -1, folder = -1, status = -1;
-    if (o->held_count > TUNE_CHILD_HELD)
-        tune_error_set("cannot start \"%s\": %d descriptors to hold; at most %d", o->argv[0], o->held_count, TUNE_CHILD_HELD);
-    if (o->held_count > TUNE_CHILD_HELD || find_program(o->argv[0], program) < 0)
+    if (o->lock_count > TUNE_CHILD_LOCKS)
+        tune_error_set("cannot start \"%s\": %d locks; at most %d", o->argv[0], o->lock_count, TUNE_CHILD_LOCKS);
+    if (o->lock_count > TUNE_CHILD_LOCKS || find_program(o->argv[0], program) < 0)
         return NULL;
     struct tune_child *c = calloc(1, sizeof *c);
     struct tune_guard_plan *plan = make_plan(o, program);
@@ -239,9 +239,9 @@ struct tune_child *tune_child_start(const struct tune_child_options *o)
         tune_error_no_memory("starting \"%s\"", o->argv[0]);
     else if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         tune_error_set("cannot start \"%s\": %s", o->argv[0], strerror(errno));
-    else if (open_places(o, &log, &folder) == 0) {
+    else if (open_files(o, &log, &folder) == 0) {
         c->socket = pair[0];
-        status = start(c, plan, pair[1], log, folder, o);
+        status = start_guard(c, plan, pair[1], log, folder, o);
     }
     const int ours[] = {pair[1], log, folder, status < 0 ? pair[0] : -1};
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
@@ -254,9 +254,9 @@ struct tune_child *tune_child_start(const struct tune_child_options *o)
     return NULL;
 }
 
-int tune_child_claim(const char *name)
+int tune_child_lock(const char *name)
 {
-    return tune_guard_name(name);
+    return tune_guard_lock(name);
 }
 
 int tune_child_descriptor(const struct tune_child *c)

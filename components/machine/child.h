@@ -47,11 +47,12 @@ struct tune_child_options {
     /* Wait until nobody on this machine has reserved one of cpus with this function, then reserve
      * them until the end. The wait does not count for limit_s. */
     bool own_cpus;
-    const int *held; /* [held_count] descriptors, at most TUNE_CHILD_HELD, that the guard keeps open
-                      * until the end. The program does not get them */
-    int held_count;
+    /* [lock_count] descriptors, at most TUNE_CHILD_LOCKS, of tune_child_lock. The guard keeps them
+     * open until the end. The program does not get them. */
+    const int *locks;
+    int lock_count;
 };
-enum { TUNE_CHILD_HELD = 64 };
+enum { TUNE_CHILD_LOCKS = 64 };
 
 enum tune_child_how {
     TUNE_CHILD_EXITED, TUNE_CHILD_SIGNALLED, TUNE_CHILD_TIMED_OUT, TUNE_CHILD_STOPPED,
@@ -103,11 +104,11 @@ struct tune_child_holder {
  * would wait. *holder, unless NULL: by whom. */
 bool tune_child_cpus_taken(const int *cpus, int count, struct tune_child_holder *holder);
 
-/* tune_child_claim - reserve something of this machine by its name, such as "gpu/0", at most 90
- * characters. It is ours until the descriptor is closed here and in all guards that hold it; the
- * kernel closes it when a process dies. -1, without an error text: somebody has it (errno is
+/* tune_child_lock - lock something of this machine by its name, such as "gpu/0", at most 90
+ * characters. It is ours until the descriptor is closed here and in all guards that keep it open;
+ * the kernel closes it when a process dies. -1, without an error text: somebody has it (errno is
  * EADDRINUSE), or there is no socket. */
-int tune_child_claim(const char *name);
+int tune_child_lock(const char *name);
 
 /* tune_child_start - start the program. NULL with an error: no such program, no permission, or no
  * process. What the kernel refuses later (a file that is no program) is NOT_STARTED.

@@ -51,14 +51,14 @@ static int first_of(const char *list)
     }
 }
 
-int tune_cpus_threads(int wish)
+int tune_cpus_threads(int request)
 {
     const char *set = getenv("OMP_NUM_THREADS");
-    int threads = wish > 0 ? wish : set && *set ? first_of(set) : tune_cpus_cores("");
+    int threads = request > 0 ? request : set && *set ? first_of(set) : tune_cpus_cores("");
     if (threads > 0 && threads <= TUNE_THREADS)
         return threads;
-    if (wish > 0)
-        tune_error_usage("%d threads: expected at most %d", wish, TUNE_THREADS);
+    if (request > 0)
+        tune_error_usage("%d threads: expected at most %d", request, TUNE_THREADS);
     else if (!set || !*set)
         return TUNE_THREADS; /* a machine with more processors */
     else
@@ -81,13 +81,13 @@ static int topology(const char *root, int cpu, const char *name, int otherwise)
     return value;
 }
 
-struct place {
+struct location {
     int socket, core, cpu; /* core: its lowest processor */
 };
 
 static int compare(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct location *x = a, *y = b;
     return x->socket != y->socket ? (x->socket > y->socket) - (x->socket < y->socket)
            : x->core != y->core   ? (x->core > y->core) - (x->core < y->core)
                                   : (x->cpu > y->cpu) - (x->cpu < y->cpu);
@@ -95,16 +95,16 @@ static int compare(const void *a, const void *b)
 
 int tune_cpus_group(const char *root, int *cpus, int count, int *cores)
 {
-    struct place places[CPU_SETSIZE];
+    struct location locations[CPU_SETSIZE];
     for (int i = 0; i < count; i++) /* the second name is for kernels before 5.3 */
-        places[i] = (struct place){
+        locations[i] = (struct location){
             .socket = topology(root, cpus[i], "physical_package_id", 0),
             .core = topology(root, cpus[i], "core_cpus_list", topology(root, cpus[i], "thread_siblings_list", cpus[i])),
             .cpu = cpus[i]};
-    qsort(places, (size_t)count, sizeof *places, compare);
+    qsort(locations, (size_t)count, sizeof *locations, compare);
     for (int i = 0, core = -1; i < count; i++) {
-        core += i == 0 || places[i].socket != places[i - 1].socket || places[i].core != places[i - 1].core;
-        cpus[i] = places[i].cpu;
+        core += i == 0 || locations[i].socket != locations[i - 1].socket || locations[i].core != locations[i - 1].core;
+        cpus[i] = locations[i].cpu;
         cores[i] = core;
     }
     return count > 0 ? cores[count - 1] + 1 : 0;
@@ -114,7 +114,7 @@ int tune_cpus_cores(const char *root)
 {
     cpu_set_t set;
     int cpus[CPU_SETSIZE], cores[CPU_SETSIZE], count = 0, usable = tune_cpus_usable();
-    if (sched_getaffinity(getpid(), sizeof set, &set) != 0) /* more processors than the set has room for */
+    if (sched_getaffinity(getpid(), sizeof set, &set) != 0) /* more processors than the set can hold */
         return usable;
     for (int i = 0; i < CPU_SETSIZE; i++)
         if (CPU_ISSET(i, &set))

@@ -9,13 +9,13 @@ int tune_cpus_usable(void);
 /* tune_cpus_cores - number of cores that these processors belong to, at most tune_cpus_usable. Two
  * hardware threads of a core share its arithmetic. If OMP_PROC_BIND or OMP_PLACES chose processors,
  * each counts. root: as for tune_cpus_group.
- * tune_cpus_threads - number of compute threads: wish if above 0, else the first number of
+ * tune_cpus_threads - number of compute threads: request if above 0, else the first number of
  * OMP_NUM_THREADS, else tune_cpus_cores. Returns -1 with kind USAGE above TUNE_THREADS, because
  * OpenMP would end the process at its own limit. So it does if OMP_NUM_THREADS is no list of
  * integers. */
 enum { TUNE_THREADS = 4096 };
 int tune_cpus_cores(const char *root);
-int tune_cpus_threads(int wish);
+int tune_cpus_threads(int request);
 
 /* tune_cpus_group - sort cpus[count] (at most CPU_SETSIZE) by socket and core, so that threads of
  * one core are adjacent. cores[count] gets their core numbers from 0. Returns the number of cores.

@@ -32,9 +32,9 @@
 #include "machine/cgroup.h"
 #include "core/clock.h"
 
-enum { LAUNCH_STACK = 64 << 10, TOLD = 64 };
+enum { LAUNCH_STACK = 64 << 10, MOST_SIGNALLED = 64 };
 #define ROUND_S .02
-#define CLAIM_MS 20
+#define LOCK_POLL_MS 20
 enum phase { RUNS, ENDS, IS_KILLED };
 
 struct guard {
@@ -48,7 +48,7 @@ struct guard {
     double start_s, until_s; /* until_s: end of the grace period; then the next round of SIGKILL */
     bool changed;                  /* a child was reaped, so its children may now be ours */
     bool decided;                  /* end.how is set by us, not by how it ends */
-    pid_t told[TOLD];              /* processes outside the group that got SIGTERM; 0: unused */
+    pid_t signalled[MOST_SIGNALLED]; /* processes outside the group that got SIGTERM; 0: unused */
     int64_t oom_kills;
     struct tune_share share;
     double look_s; /* time of the next look at its threads */
@@ -95,13 +95,13 @@ static bool read_plan(struct guard *g)
     return g->argv && g->environment;
 }
 
-void tune_guard_release(const int *claims, int count)
+void tune_guard_unlock_cpus(const int *locks, int count)
 {
     for (int i = 0; i < count; i++)
-        close(claims[i]);
+        close(locks[i]);
 }
 
-int tune_guard_name(const char *name)
+int tune_guard_lock(const char *name)
 {
     /* sun_path begins with NUL: an abstract name, no file */
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -120,36 +120,36 @@ int tune_guard_name(const char *name)
     return -1;
 }
 
-bool tune_guard_claim(const int *cpus, int count, bool next, int *claims)
+bool tune_guard_lock_cpus(const int *cpus, int count, bool next, int *locks)
 {
     for (int i = 0; i < count; i++) {
         char name[48];
         snprintf(name, sizeof name, "cpu/%d%s", cpus[i], next ? "/next" : "");
-        claims[i] = tune_guard_name(name);
-        if (claims[i] >= 0)
+        locks[i] = tune_guard_lock(name);
+        if (locks[i] >= 0)
             continue;
         int error = errno;
-        tune_guard_release(claims, i);
+        tune_guard_unlock_cpus(locks, i);
         errno = error;
         return false;
     }
     return true;
 }
 
-/* Close all files that the parent had open, but for those that we hold. The program must inherit
+/* Close all files that the parent had open, but for ours. The program must inherit
  * none. */
-static void close_others(int held)
+static void close_others(int locks)
 {
     DIR *open_ones = opendir("/proc/self/fd");
     const struct dirent *entry;
     while (open_ones && (entry = readdir(open_ones))) {
         int fd = atoi(entry->d_name);
-        if (fd >= TUNE_GUARD_DESCRIPTORS + held && fd != dirfd(open_ones))
+        if (fd >= TUNE_GUARD_DESCRIPTORS + locks && fd != dirfd(open_ones))
             close(fd);
     }
     if (open_ones)
         closedir(open_ones);
-    for (int fd = TUNE_GUARD_SOCKET; fd < TUNE_GUARD_DESCRIPTORS + held; fd++)
+    for (int fd = TUNE_GUARD_SOCKET; fd < TUNE_GUARD_DESCRIPTORS + locks; fd++)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
@@ -263,17 +263,17 @@ static void start_program(struct guard *g)
 
 /* ---- the end ---- */
 
-static bool was_told(struct guard *g, pid_t pid)
+static bool was_signalled(struct guard *g, pid_t pid)
 {
     int free_one = -1;
-    for (int i = 0; i < TOLD; i++) {
-        if (g->told[i] == pid)
+    for (int i = 0; i < MOST_SIGNALLED; i++) {
+        if (g->signalled[i] == pid)
             return true;
-        free_one = g->told[i] == 0 ? i : free_one;
+        free_one = g->signalled[i] == 0 ? i : free_one;
     }
     if (free_one < 0)
         return true; /* too many: they wait until the grace period ends */
-    g->told[free_one] = pid;
+    g->signalled[free_one] = pid;
     return false;
 }
 
@@ -289,7 +289,7 @@ static void signal_all(struct guard *g, int number, bool with_group)
     while (proc && tune_process_next(proc, &p)) {
         if (p.group == g->group && p.session == g->self)
             group = true;
-        else if (p.parent == g->self && !p.dead && (number == SIGKILL || !was_told(g, p.pid))) {
+        else if (p.parent == g->self && !p.dead && (number == SIGKILL || !was_signalled(g, p.pid))) {
             kill(p.pid, number);
             kill(p.pid, SIGCONT); /* a stopped process would not receive SIGTERM */
         }
@@ -344,9 +344,9 @@ static bool reap(struct guard *g)
         g->changed = true;
         if (pid == g->program)
             program_ended(g, status);
-        for (int i = 0; i < TOLD; i++)
-            if (g->told[i] == pid)
-                g->told[i] = 0;
+        for (int i = 0; i < MOST_SIGNALLED; i++)
+            if (g->signalled[i] == pid)
+                g->signalled[i] = 0;
     }
     return pid == 0;
 }
@@ -382,7 +382,7 @@ static double next_s(const struct guard *g)
 }
 
 /* Look at the program's threads from time to time, and when it ends, before it is reaped. */
-static void look(struct guard *g, bool ends)
+static void look_at_threads(struct guard *g, bool ends)
 {
     double now = tune_clock_s();
     if (g->program == 0 || g->phase != RUNS || (now < g->look_s && !ends))
@@ -438,7 +438,7 @@ static void watch(struct guard *g)
         const int *from = g->streams.from;
         struct pollfd on[] = {{g->socket, POLLIN, 0}, {g->signals, POLLIN, 0}, {from[0], POLLIN, 0}, {from[1], POLLIN, 0}};
         int ready = poll(on, 4, wait_ms(g));
-        look(g, ready > 0 && on[1].revents);
+        look_at_threads(g, ready > 0 && on[1].revents);
         if (ready <= 0)
             continue;
         if (on[0].revents)
@@ -460,15 +460,15 @@ static bool too_late(struct guard *g)
     return late;
 }
 
-/* Wait for the processors, or for the place of the next holder. false: stopped, or an error in
+/* Wait for the processors, or for the name of the next holder. false: stopped, or an error in
  * g->end. */
-static bool wait_for_cpus(struct guard *g, bool next, int *claims)
+static bool wait_for_cpus(struct guard *g, bool next, int *locks)
 {
-    while (!too_late(g) && !tune_guard_claim(g->cpus, g->plan.cpu_count, next, claims)) {
+    while (!too_late(g) && !tune_guard_lock_cpus(g->cpus, g->plan.cpu_count, next, locks)) {
         struct pollfd on[] = {{g->socket, POLLIN, 0}, {g->signals, POLLIN, 0}};
         if (errno != EADDRINUSE)
             not_started(g, "have processors of its own", errno);
-        else if (poll(on, 2, CLAIM_MS) > 0 && on[1].revents)
+        else if (poll(on, 2, LOCK_POLL_MS) > 0 && on[1].revents)
             g->end.how = TUNE_CHILD_STOPPED;
         else
             continue;
@@ -481,18 +481,18 @@ static bool wait_for_cpus(struct guard *g, bool next, int *claims)
  * see g->end. */
 static bool own_cpus(struct guard *g)
 {
-    int count = g->plan.cpu_count, *claims = malloc(((size_t)count + 1) * 2 * sizeof *claims);
-    int *next = claims ? claims + count : NULL;
+    int count = g->plan.cpu_count, *locks = malloc(((size_t)count + 1) * 2 * sizeof *locks);
+    int *next = locks ? locks + count : NULL;
     double begin_s = tune_clock_s();
-    bool mine = claims && wait_for_cpus(g, true, next);
-    if (!claims)
+    bool mine = locks && wait_for_cpus(g, true, next);
+    if (!locks)
         not_started(g, "have processors of its own", ENOMEM);
     if (mine) {
-        mine = wait_for_cpus(g, false, claims);
-        tune_guard_release(next, count);
+        mine = wait_for_cpus(g, false, locks);
+        tune_guard_unlock_cpus(next, count);
     }
     g->end.waited_s = tune_clock_s() - begin_s;
-    free(claims);
+    free(locks);
     return mine;
 }
 
@@ -514,8 +514,8 @@ static int serve(struct guard *g)
     }
     tune_streams_end(&g->streams);
     memcpy(g->end.complaint, g->streams.first, sizeof g->end.complaint);
-    bool told = send(TUNE_GUARD_SOCKET, &g->end, sizeof g->end, MSG_NOSIGNAL) == sizeof g->end;
-    return told || g->socket < 0 ? 0 : 1;
+    bool sent = send(TUNE_GUARD_SOCKET, &g->end, sizeof g->end, MSG_NOSIGNAL) == sizeof g->end;
+    return sent || g->socket < 0 ? 0 : 1;
 }
 
 int tune_child_guard(int argc, char **argv)

@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 /* First argument of a guard. The program's name follows, for process lists, then how many
- * descriptors it holds (tune_child_options.held): they come after its own. */
+ * locks it keeps open (tune_child_options.locks): they come after its own. */
 #define TUNE_GUARD_WORD "--tune-child-guard"
 
 /* Descriptors of a guard, besides 0, 1 and 2, which are /dev/null. */
@@ -46,19 +46,19 @@ struct tune_process {
 bool tune_process_next(DIR *proc, struct tune_process *p);
 bool tune_process_read(pid_t pid, struct tune_process *p);
 
-/* tune_guard_name - claim one name on this machine: a descriptor, or -1 with errno, as below.
+/* tune_guard_lock - lock one name on this machine: a descriptor, or -1 with errno, as below.
  *
- * tune_guard_claim - claim cpus[count] with a descriptor each, in claims[count]. A claim ends when
- * its descriptor is closed or the process dies. true: all are claimed. false: none is; errno is
- * EADDRINUSE if another process holds one, or another error. next: claim the place of the next
+ * tune_guard_lock_cpus - lock cpus[count] with a descriptor each, in locks[count]. A lock ends when
+ * its descriptor is closed or the process dies. true: all are locked. false: none is; errno is
+ * EADDRINUSE if another process holds one, or another error. next: lock the name of the next
  * holder instead, so that waiting processes come before earlier holders.
  *
- * A claim is an abstract socket name, which the kernel gives to one process of the machine (of its
+ * A lock is an abstract socket name, which the kernel gives to one process of the machine (of its
  * network namespace).
  *
- * tune_guard_release - close claims[count]. */
-int tune_guard_name(const char *name);
-bool tune_guard_claim(const int *cpus, int count, bool next, int *claims);
-void tune_guard_release(const int *claims, int count);
+ * tune_guard_unlock_cpus - close locks[count]. */
+int tune_guard_lock(const char *name);
+bool tune_guard_lock_cpus(const int *cpus, int count, bool next, int *locks);
+void tune_guard_unlock_cpus(const int *locks, int count);
 
 #endif

@@ -89,7 +89,7 @@ static long ask_user(uint64_t inode)
         uint16_t pad;
         uint32_t states, inode, show, cookie[2];
     } ask = {{sizeof ask, BY_FAMILY, REQUEST, 1, 0}, AF_UNIX, 0, 0, ~0u, (uint32_t)inode, SHOW_UID, {~0u, ~0u}};
-    struct { uint8_t family, type, state, pad; uint32_t inode, cookie[2]; } told;
+    struct { uint8_t family, type, state, pad; uint32_t inode, cookie[2]; } details;
     struct { uint16_t length, type; } attribute;
     struct header header;
     char answer[1024];
@@ -98,12 +98,12 @@ static long ask_user(uint64_t inode)
     ssize_t n = fd >= 0 && send(fd, &ask, sizeof ask, 0) == sizeof ask ? recv(fd, answer, sizeof answer, 0) : -1;
     if (fd >= 0)
         close(fd);
-    if (n < (ssize_t)(sizeof header + sizeof told))
+    if (n < (ssize_t)(sizeof header + sizeof details))
         return -1;
     memcpy(&header, answer, sizeof header);
     if (header.type != BY_FAMILY || header.length > (size_t)n)
         return -1;
-    for (size_t at = sizeof header + sizeof told; at + sizeof attribute + 4 <= header.length;) {
+    for (size_t at = sizeof header + sizeof details; at + sizeof attribute + 4 <= header.length;) {
         uint32_t value;
         memcpy(&attribute, answer + at, sizeof attribute);
         memcpy(&value, answer + at + sizeof attribute, sizeof value);
@@ -144,15 +144,15 @@ static void find_holder(const int *cpus, int count, struct tune_child_holder *h)
 
 bool tune_child_cpus_taken(const int *cpus, int count, struct tune_child_holder *holder)
 {
-    int *claims = malloc((size_t)count * sizeof *claims);
+    int *locks = malloc((size_t)count * sizeof *locks);
     bool taken = false;
-    /* the processors, then the place of the next holder */
-    for (int next = 0; claims && !taken && next < 2; next++) {
-        taken = !tune_guard_claim(cpus, count, next, claims);
+    /* the processors, then the name of the next holder */
+    for (int next = 0; locks && !taken && next < 2; next++) {
+        taken = !tune_guard_lock_cpus(cpus, count, next, locks);
         if (!taken)
-            tune_guard_release(claims, count);
+            tune_guard_unlock_cpus(locks, count);
     }
-    free(claims);
+    free(locks);
     if (taken && holder)
         find_holder(cpus, count, holder);
     return taken;

@@ -69,8 +69,8 @@ double tune_memory_used(void)
     return total > 0 && available >= 0 ? 100 * (total - available) / total : -1;
 }
 
-static int add(struct tune_memory_limit *limits, int count, const char *what, int64_t bytes,
-               enum tune_memory_counts counts)
+static int add_limit(struct tune_memory_limit *limits, int count, const char *what, int64_t bytes,
+                     enum tune_memory_counts counts)
 {
     struct tune_memory_limit *l = &limits[count];
     snprintf(l->what, sizeof l->what, "%s", what);
@@ -86,7 +86,7 @@ static int add_resource(struct tune_memory_limit *limits, int count, int resourc
     struct rlimit limit;
     if (getrlimit(resource, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > INT64_MAX)
         return count;
-    return add(limits, count, what, (int64_t)limit.rlim_cur - positive(line_bytes("/proc/self/status", name)), counts);
+    return add_limit(limits, count, what, (int64_t)limit.rlim_cur - positive(line_bytes("/proc/self/status", name)), counts);
 }
 
 int tune_memory_limits(struct tune_memory_limit limits[TUNE_MEMORY_LIMITS])
@@ -96,19 +96,19 @@ int tune_memory_limits(struct tune_memory_limit limits[TUNE_MEMORY_LIMITS])
     int64_t available = line_bytes("/proc/meminfo", "MemAvailable");
     tune_cgroup_read(&group, "");
     if (available >= 0)
-        count = add(limits, count, "available on this machine (MemAvailable)", available, TUNE_MEMORY_FILLED);
+        count = add_limit(limits, count, "available on this machine (MemAvailable)", available, TUNE_MEMORY_FILLED);
     if (group.memory_limit > 0) {
         char what[sizeof limits->what];
         snprintf(what, sizeof what, "free in the control group %s", group.memory_group);
-        count = add(limits, count, what, group.memory_free, TUNE_MEMORY_FILLED);
+        count = add_limit(limits, count, what, group.memory_free, TUNE_MEMORY_FILLED);
     }
     count = add_resource(limits, count, RLIMIT_AS, "VmSize", "left of the address space (ulimit -v)", TUNE_MEMORY_ADDRESSES);
     count = add_resource(limits, count, RLIMIT_DATA, "VmData", "left of the data segment (ulimit -d)", TUNE_MEMORY_WRITABLE);
     FILE *f = fopen("/proc/sys/vm/overcommit_memory", "re");
     /* the kernel does not overcommit memory */
     if (f && fscanf(f, "%d", &strict) == 1 && strict == 2)
-        count = add(limits, count, "left to promise on this machine (CommitLimit)",
-                    line_bytes("/proc/meminfo", "CommitLimit") - line_bytes("/proc/meminfo", "Committed_AS"), TUNE_MEMORY_WRITABLE);
+        count = add_limit(limits, count, "left to promise on this machine (CommitLimit)",
+                          line_bytes("/proc/meminfo", "CommitLimit") - line_bytes("/proc/meminfo", "Committed_AS"), TUNE_MEMORY_WRITABLE);
     if (f)
         fclose(f);
     return count;

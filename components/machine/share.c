@@ -49,7 +49,7 @@ void tune_share_begin(struct tune_share *s, const int *cpus, int cpu_count)
 
 /* ---- threads ---- */
 
-static void note(struct tune_share *s, pid_t tid, uint64_t waited_ns)
+static void add_task(struct tune_share *s, pid_t tid, uint64_t waited_ns)
 {
     size_t i = s->count; /* the last ones are the likeliest */
     while (i > 0 && s->tasks[i - 1].tid != tid)
@@ -74,7 +74,7 @@ static void look_at(struct tune_share *s, pid_t pid)
         snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
         FILE *f = tid > 0 ? fopen(path, "re") : NULL;
         if (f && fscanf(f, "%" SCNu64 " %" SCNu64, &ran, &waited) == 2)
-            note(s, tid, waited);
+            add_task(s, tid, waited);
         if (f)
             fclose(f);
     }

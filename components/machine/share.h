@@ -36,7 +36,7 @@ struct tune_share {
 /* tune_share_begin - note the processors' times. cpus are borrowed.
  * tune_share_look - note what each thread of the session has waited so far.
  * tune_share_lost - the seconds lost until now, to a program that used own_s.
- * tune_share_free - free what it noted. */
+ * tune_share_free - free its memory. */
 void tune_share_begin(struct tune_share *s, const int *cpus, int cpu_count);
 void tune_share_look(struct tune_share *s, pid_t session);
 double tune_share_lost(const struct tune_share *s, double own_s);

@@ -24,7 +24,7 @@ const char *tune_slurm_job(void)
     return job && *job ? job : NULL;
 }
 
-/* Read up to size - 1 bytes to the end, and drop the rest. */
+/* Read up to size - 1 bytes to the end, and discard the rest. */
 static void read_all(int fd, char *text, size_t size)
 {
     size_t used = 0;
@@ -38,7 +38,7 @@ static void read_all(int fd, char *text, size_t size)
     text[used] = 0;
 }
 
-static int start(pid_t *pid, int out, char *const *argv)
+static int spawn_command(pid_t *pid, int out, char *const *argv)
 {
     posix_spawn_file_actions_t files;
     int error = posix_spawn_file_actions_init(&files);
@@ -61,7 +61,7 @@ static int scontrol(const char *verb, const char *what, const char *job, char *t
     pid_t pid, got;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return tune_error_set("scontrol %s %s: %s", verb, job, strerror(errno));
-    int error = start(&pid, ends[1], argv);
+    int error = spawn_command(&pid, ends[1], argv);
     close(ends[1]);
     if (error) {
         close(ends[0]);

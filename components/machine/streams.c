@@ -31,7 +31,7 @@ bool tune_streams_open(struct tune_streams *s, int to[2])
     return true;
 }
 
-static void note_first(struct tune_streams *s, const char *data, size_t size)
+static void keep_first_line(struct tune_streams *s, const char *data, size_t size)
 {
     size_t length = strlen(s->first);
     for (size_t i = 0; i < size && !s->whole; i++) {
@@ -51,7 +51,7 @@ void tune_streams_read(struct tune_streams *s, int which)
         if (n > 0) {
             tune_capped_log_add(&s->log, s->chunk, (size_t)n);
             if (which == 1)
-                note_first(s, s->chunk, (size_t)n);
+                keep_first_line(s, s->chunk, (size_t)n);
         } else {
             close(s->from[which]);
             s->from[which] = -1;

@@ -21,10 +21,10 @@ struct tune_cache {
     struct tune_model *model;
     int B, capacity;
     int rows, length;          /* rows in use; positions filled */
-    bool bare;
+    bool base;
     int32_t *pads;             /* [B] */
     int32_t *staging, *ids;    /* [index]; [tokens] a piece of the prompt */
-    int32_t *first;            /* [capacity] the tokens of row 0 */
+    int32_t *tokens;           /* [B,capacity] the tokens of each row */
     tune_address memory, index, hidden, logits;
     int64_t bytes;
     float *host;               /* [B,V]; NULL: the host reads the device's memory */
@@ -42,11 +42,11 @@ static int64_t width(const struct tune_model_config *g)
     return 2 * (int64_t)g->kv_heads * g->head_dim;
 }
 
-static void place(struct tune_cache *c, const struct tune_model_config *g, enum tune_dtype dtype,
-                  int64_t tokens, struct tune_arena *a)
+static void set_addresses(struct tune_cache *c, const struct tune_model_config *g, enum tune_dtype dtype,
+                          int64_t tokens, struct tune_arena *a)
 {
     int64_t size = tune_dtype_bits(dtype) / 8;
-    c->cached.rope = tune_arena_take(a, c->capacity, (int64_t)g->head_dim * 4);
+    c->cached.rope = tune_arena_take(a, tune_rope_count(g, c->capacity), 4);
     c->cached.kv = tune_arena_take(a, (int64_t)g->layers * c->B * c->capacity, width(g) * size);
     c->index = tune_arena_take(a, index_count(c->B, tokens), 4);
     c->hidden = tune_arena_take(a, c->B, g->hidden * size);
@@ -58,7 +58,7 @@ int64_t tune_cache_bytes(const struct tune_model_config *config, enum tune_dtype
 {
     struct tune_cache c = {.B = B, .capacity = capacity};
     struct tune_arena count = {0};
-    place(&c, config, activations, tokens, &count);
+    set_addresses(&c, config, activations, tokens, &count);
     return count.used;
 }
 
@@ -67,22 +67,22 @@ static int allocate(struct tune_cache *c)
     struct tune_model *m = c->model;
     const struct tune_model_config *g = &m->config;
     int64_t tokens = tune_model_max_tokens(m);
-    float *table = tune_zeroed((size_t)c->capacity * (size_t)g->head_dim, sizeof *table, "a cache");
+    float *table = tune_zeroed((size_t)tune_rope_count(g, c->capacity), sizeof *table, "a cache");
     c->pads = tune_zeroed((size_t)c->B, sizeof *c->pads, "a cache");
     c->ids = tune_zeroed((size_t)tokens, sizeof *c->ids, "a cache");
     c->staging = tune_zeroed((size_t)index_count(c->B, tokens), sizeof *c->staging, "a cache");
-    c->first = tune_zeroed((size_t)c->capacity, sizeof *c->first, "a cache");
+    c->tokens = tune_zeroed((size_t)c->B * (size_t)c->capacity, sizeof *c->tokens, "a cache");
     c->bytes = tune_cache_bytes(g, m->dtype, c->B, c->capacity, tokens);
-    int status = table && c->pads && c->ids && c->first && c->staging ? 0 : -1;
+    int status = table && c->pads && c->ids && c->tokens && c->staging ? 0 : -1;
     if (status == 0) {
         c->memory = tune_device_alloc(m->dev, c->bytes, "the keys and values of a cache");
         status = c->memory.at ? 0 : -1;
     }
     if (status == 0) {
-        place(c, g, m->dtype, tokens, &(struct tune_arena){c->memory, 0});
+        set_addresses(c, g, m->dtype, tokens, &(struct tune_arena){c->memory, 0});
         tune_rope_table(g, c->capacity, table);
         status = tune_device_upload(m->dev, c->cached.rope, table,
-                                    (int64_t)c->capacity * g->head_dim * 4);
+                                    tune_rope_count(g, c->capacity) * 4);
     }
     free(table);
     TRY(status);
@@ -126,7 +126,7 @@ void tune_cache_free(struct tune_cache *c)
     tune_device_free(c->model->dev, c->memory, c->bytes);
     free(c->pads);
     free(c->ids);
-    free(c->first);
+    free(c->tokens);
     free(c->staging);
     free(c->host);
     free(c);
@@ -159,26 +159,26 @@ static struct tune_tensor stage(struct tune_cache *c, int64_t *used, int64_t n)
 static int send_index(struct tune_cache *c, int T)
 {
     int64_t N = (int64_t)c->rows * T, used = 0;
-    int32_t *positions = c->staging, *first = positions + N, *to = first + N, *keys = to + N;
-    int32_t *begin = keys + c->rows, *last = begin + c->rows;
+    int32_t *positions = c->staging, *starts = positions + N, *to = starts + N, *kv_length = to + N;
+    int32_t *q_offset = kv_length + c->rows, *last = q_offset + c->rows;
     for (int b = 0; b < c->rows; b++) {
         int pad = c->pads[b];
         for (int t = 0; t < T; t++) {
             int64_t i = (int64_t)b * T + t;
             int at = c->length + t;
             positions[i] = at > pad ? at - pad : 0;
-            first[i] = at < pad ? at : pad; /* padding sees itself */
+            starts[i] = at < pad ? at : pad; /* padding sees itself */
             to[i] = (int32_t)((int64_t)b * c->capacity + at);
         }
-        keys[b] = c->length + T;
-        begin[b] = c->length;
+        kv_length[b] = c->length + T;
+        q_offset[b] = c->length;
         last[b] = b * T + T - 1;
     }
     c->cached.positions = stage(c, &used, N);
-    c->cached.first = stage(c, &used, N);
+    c->cached.starts = stage(c, &used, N);
     c->cached.to = stage(c, &used, N);
-    c->cached.keys = stage(c, &used, c->rows);
-    c->cached.begin = stage(c, &used, c->rows);
+    c->cached.kv_length = stage(c, &used, c->rows);
+    c->cached.q_offset = stage(c, &used, c->rows);
     c->last = stage(c, &used, c->rows);
     return tune_device_upload(c->model->dev, c->index, c->staging, used * 4);
 }
@@ -190,10 +190,12 @@ static int forward_piece(struct tune_cache *c, const int32_t *ids, int all, int 
         memcpy(c->ids + (int64_t)b * T, ids + (int64_t)b * all + from, (size_t)T * sizeof *ids);
     struct tune_batch batch = {.B = c->rows, .T = T, .ids = c->ids};
     TRY(send_index(c, T));
-    int status = tune_model_extend(c->model, &c->cached, &batch, c->bare, &c->output);
+    struct tune_model_pass pass = {.base = c->base, .cache = &c->cached};
+    int status = tune_model_run(c->model, &pass, &batch, &c->output);
     if (status != 0)
         return status;
-    memcpy(c->first + c->length, c->ids, (size_t)T * sizeof *c->ids);
+    for (int b = 0; b < c->rows; b++)
+        memcpy(c->tokens + (int64_t)b * c->capacity + c->length, c->ids + (int64_t)b * T, (size_t)T * sizeof *c->ids);
     c->length += T;
     return 0;
 }
@@ -218,6 +220,39 @@ static int piece_of(const struct tune_cache *c)
     return (int)fmin(piece, fmax(most, 32));
 }
 
+/* The next T tokens of each row, from ids [rows,T], in pieces. */
+static int forward_pieces(struct tune_cache *c, const int32_t *ids, int T)
+{
+    for (int at = 0, piece; at < T; at += piece) {
+        piece = piece_of(c);
+        piece = piece < T - at ? piece : T - at;
+        int status = forward_piece(c, ids, T, at, piece);
+        if (status != 0)
+            return status;
+    }
+    return 0;
+}
+
+/* Choose the rotary table for so many positions (longrope). If it is another one, compute the keys that are there again, as
+ * transformers does. */
+static int choose_table(struct tune_cache *c, int positions)
+{
+    int from = c->model->config.long_from, length = c->length;
+    bool longer = from > 0 && positions > from;
+    if (longer == c->cached.longer || length == 0) {
+        c->cached.longer = longer;
+        return 0;
+    }
+    int32_t *all = tune_zeroed((size_t)c->rows * (size_t)length, sizeof *all, "a cache");
+    for (int b = 0; all && b < c->rows; b++)
+        memcpy(all + (int64_t)b * length, c->tokens + (int64_t)b * c->capacity, (size_t)length * sizeof *all);
+    c->length = 0;
+    c->cached.longer = longer;
+    int status = all ? forward_pieces(c, all, length) : -1;
+    free(all);
+    return status;
+}
+
 int tune_cache_forward(struct tune_cache *c, const int32_t *ids, int T)
 {
     int before = c->length;
@@ -230,17 +265,18 @@ int tune_cache_forward(struct tune_cache *c, const int32_t *ids, int T)
     if (piece_of(c) < 1)
         return tune_error_set("a token of each of %d rows: the model is reserved for %lld tokens",
                               c->rows, (long long)tune_model_max_tokens(c->model));
-    for (int at = 0, piece; at < T; at += piece) {
-        piece = piece_of(c);
-        piece = piece < T - at ? piece : T - at;
-        int status = forward_piece(c, ids, T, at, piece);
-        if (status != 0) {
-            c->length = before;
-            c->output = NULL;
-            return status;
-        }
+    int status = choose_table(c, c->length + T);
+    if (status != 0) {
+        c->length = 0; /* the keys are gone */
+        c->output = NULL;
+        return status;
     }
-    return 0;
+    status = forward_pieces(c, ids, T);
+    if (status != 0) {
+        c->length = before;
+        c->output = NULL;
+    }
+    return status;
 }
 
 /* The hidden states of each row's last position, as a matrix [rows,C]. */
@@ -254,20 +290,19 @@ static int last_hidden(struct tune_cache *c, struct tune_tensor *hidden)
     return tune_gather(m->dev, hidden, c->output, &c->last);
 }
 
-int tune_cache_logits(struct tune_cache *c, float **logits)
+/* Hidden states [rows,C] become logits, on the host. */
+static int project(struct tune_cache *c, const struct tune_tensor *hidden, int rows, float **logits)
 {
     struct tune_model *m = c->model;
     const struct tune_model_config *g = &m->config;
-    struct tune_tensor hidden, w, dw;
-    struct tune_tensor out = tune_tensor_2d(c->logits, TUNE_F32, c->rows, g->vocabulary);
+    struct tune_tensor w, dw;
+    struct tune_tensor out = tune_tensor_2d(c->logits, TUNE_F32, rows, g->vocabulary);
     void *host;
-    if (!c->output)
-        return tune_error_set("tune_cache_logits: call tune_cache_forward first");
-    TRY(last_hidden(c, &hidden));
+    int unit = tune_model_output_unit(m);
+    TRY(tune_unit_take(m, unit));
     tune_model_output_weight(m, &w, &dw);
     m->dev->doing.what = "logits";
-    TRY(tune_gemm(m->dev, &out, &hidden, false, &w, true, 1 / c->model->config.logits_scaling, 0,
-                  m->dtype));
+    TRY(tune_unit_done(m, unit, tune_gemm(m->dev, &out, hidden, false, &w, true, 1 / g->logits_scaling, 0, m->dtype)));
     TRY(tune_device_in_place(m->dev, c->logits, &host));
     if (host) {
         *logits = host;
@@ -281,9 +316,35 @@ int tune_cache_logits(struct tune_cache *c, float **logits)
     return tune_device_sync(m->dev);
 }
 
-void tune_cache_base(struct tune_cache *c, bool bare)
+int tune_cache_logits(struct tune_cache *c, float **logits)
 {
-    c->bare = bare;
+    struct tune_tensor hidden;
+    if (!c->output)
+        return tune_error_set("tune_cache_logits: call tune_cache_forward first");
+    TRY(last_hidden(c, &hidden));
+    return project(c, &hidden, c->rows, logits);
+}
+
+int tune_cache_logits_of(struct tune_cache *c, const int32_t *at, int count, float **logits)
+{
+    struct tune_model *m = c->model;
+    if (!c->output || count < 1 || count > c->B)
+        return tune_error_set("tune_cache_logits_of: %s", c->output ? "no positions, or more than the cache has rows"
+                                                                     : "call tune_cache_forward first");
+    for (int i = 0; i < count; i++)
+        if (at[i] < 0 || at[i] >= c->rows * m->T)
+            return tune_error_set("tune_cache_logits_of: position %d of %d", (int)at[i], c->rows * m->T);
+    memcpy(c->staging, at, (size_t)count * sizeof *at);
+    TRY(tune_device_upload(m->dev, c->index, c->staging, (int64_t)count * 4));
+    struct tune_tensor places = tune_tensor_1d(c->index, TUNE_I32, count);
+    struct tune_tensor hidden = tune_tensor_2d(c->hidden, m->dtype, count, m->config.hidden);
+    TRY(tune_gather(m->dev, &hidden, c->output, &places));
+    return project(c, &hidden, count, logits);
+}
+
+void tune_cache_base(struct tune_cache *c, bool base)
+{
+    c->base = base;
 }
 
 void tune_cache_cut(struct tune_cache *c, int length)
@@ -305,6 +366,7 @@ static int move_row(struct tune_cache *c, int to, int from)
         struct tune_tensor here = tune_tensor_1d(b, c->model->dtype, n);
         TRY(tune_copy(c->model->dev, &there, &here));
     }
+    memcpy(c->tokens + (int64_t)to * c->capacity, c->tokens + (int64_t)from * c->capacity, (size_t)c->length * sizeof *c->tokens);
     c->pads[to] = c->pads[from];
     return 0;
 }
@@ -320,8 +382,21 @@ int tune_cache_keep(struct tune_cache *c, const int *which, int count)
     for (int i = 0; i < count; i++)
         if (which[i] != i)
             TRY(move_row(c, i, which[i]));
-    if (which[0] != 0)
-        memset(c->first, 255, (size_t)c->capacity * sizeof *c->first); /* ids that no token has */
+    c->rows = c->cached.rows = count;
+    c->output = NULL;
+    return 0;
+}
+
+int tune_cache_spread(struct tune_cache *c, const int *which, int count)
+{
+    if (count < 1 || count > c->B)
+        return tune_error_set("tune_cache_spread: %d rows for a cache of %d", count, c->B);
+    for (int i = 0; i < count; i++)
+        if (which[i] < (i ? which[i - 1] : 0) || which[i] > i || which[i] >= c->rows)
+            return tune_error_set("tune_cache_spread: row %d as number %d; expected ascending rows", which[i], i);
+    for (int i = count - 1; i > 0; i--) /* from the last: a row is read before it is written */
+        if (which[i] != i)
+            TRY(move_row(c, i, which[i]));
     c->rows = c->cached.rows = count;
     c->output = NULL;
     return 0;
@@ -331,12 +406,17 @@ int tune_cache_share(struct tune_cache *c, const int32_t *ids, int n)
 {
     int shared = 0;
     while (c->rows == 1 && c->pads[0] == 0 && shared < c->length && shared < n - 1 &&
-           c->first[shared] == ids[shared])
+           c->tokens[shared] == ids[shared])
         shared++;
     if (shared == 0)
         return tune_cache_begin(c, 1, NULL);
     tune_cache_cut(c, shared);
     return shared;
+}
+
+struct tune_model *tune_cache_model(const struct tune_cache *c)
+{
+    return c->model;
 }
 
 int tune_cache_length(const struct tune_cache *c)

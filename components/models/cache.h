@@ -55,26 +55,35 @@ int64_t tune_cache_bytes(const struct tune_model_config *config, enum tune_dtype
  * tune_cache_logits - logits [rows,V] F32 of each row's last position, scaled and ready for a
  * softmax. Waits for the device. *host_logits is memory of the cache on the host, which the caller
  * may change. It is valid until the next call. Call it after tune_cache_forward, with nothing in
- * between that runs the model. */
+ * between that runs the model.
+ * tune_cache_logits_of - the same at other positions of the last tune_cache_forward: at [count],
+ * each row * T + t, at most as many as the cache has rows. The T tokens must have gone through the
+ * model in one piece. logits [count,V]. */
 int tune_cache_begin(struct tune_cache *c, int rows, const int32_t *pads);
 int tune_cache_forward(struct tune_cache *c, const int32_t *ids, int T);
 void tune_cache_stop(struct tune_cache *c, const volatile int *signal);
 int tune_cache_logits(struct tune_cache *c, float **host_logits);
+int tune_cache_logits_of(struct tune_cache *c, const int32_t *at, int count, float **host_logits);
 
 /* tune_cache_base - from the next token on, compute with the base alone, without adapters.
  * tune_cache_cut - forget all but the first `length` positions. More than it has: nothing changes.
  * tune_cache_keep - keep only these rows, in this order: which [count], ascending. The others make
  * room.
+ * tune_cache_spread - row i becomes a copy of row which[i], for i below count: one text goes on in
+ * several ways. which is ascending, with repeats, and which[i] is at most i.
  * tune_cache_share - go on with a text that begins like the one row in it. The cache is cut to what
  * both begin with. Returns that length. It is below n, so that there is a token to go on with.
  * 0: nothing is shared; the cache is then empty, for one row. The model's weights must be as they
  * were.
+ * tune_cache_model - the model that it stands on.
  * tune_cache_length - positions in it, padding included.
  * tune_cache_capacity - positions that it has room for. */
-void tune_cache_base(struct tune_cache *c, bool bare);
+void tune_cache_base(struct tune_cache *c, bool base);
 void tune_cache_cut(struct tune_cache *c, int length);
 int tune_cache_keep(struct tune_cache *c, const int *which, int count);
+int tune_cache_spread(struct tune_cache *c, const int *which, int count);
 int tune_cache_share(struct tune_cache *c, const int32_t *ids, int n);
+struct tune_model *tune_cache_model(const struct tune_cache *c);
 int tune_cache_length(const struct tune_cache *c);
 int tune_cache_capacity(const struct tune_cache *c);
 

@@ -27,7 +27,7 @@ static const cJSON *find(const cJSON *object, const char *key)
     return found;
 }
 
-static const cJSON *get(const cJSON *object, const char *key)
+const cJSON *tune_config_get(const cJSON *object, const char *key)
 {
     const cJSON *v = find(object, key);
     return cJSON_IsNull(v) ? NULL : v;
@@ -36,7 +36,7 @@ static const cJSON *get(const cJSON *object, const char *key)
 int tune_config_number(const struct tune_config_reader *r, const cJSON *object, const char *key, double low, double high,
                        double missing, double *value)
 {
-    const cJSON *v = get(object, key);
+    const cJSON *v = tune_config_get(object, key);
     if (!v) {
         *value = missing;
         if (!isnan(missing))
@@ -65,7 +65,7 @@ int tune_config_whole(const struct tune_config_reader *r, const char *key, int l
 
 int tune_config_flag(const struct tune_config_reader *r, const char *key, bool missing, bool *value)
 {
-    const cJSON *v = get(r->json, key);
+    const cJSON *v = tune_config_get(r->json, key);
     if (v && !cJSON_IsBool(v))
         return tune_error_set("%s: \"%s\" is not true or false", r->name, key);
     *value = v ? cJSON_IsTrue(v) : missing;
@@ -80,10 +80,9 @@ int tune_config_scalar(const struct tune_config_reader *r, const char *key, doub
     return 0;
 }
 
-/* Read a string. *value NULL: the key is absent or null. -1: not a string. */
-static int text(const struct tune_config_reader *r, const cJSON *object, const char *key, const char **value)
+int tune_config_text(const struct tune_config_reader *r, const cJSON *object, const char *key, const char **value)
 {
-    const cJSON *v = get(object, key);
+    const cJSON *v = tune_config_get(object, key);
     *value = cJSON_IsString(v) ? v->valuestring : NULL;
     if (!v || *value)
         return 0;
@@ -97,9 +96,18 @@ void tune_model_config_remark(struct tune_model_config *c, const char *text)
 }
 
 static const struct tune_family *const families[] = {
-    &tune_family_llama, &tune_family_qwen2, &tune_family_qwen3, &tune_family_mistral, &tune_family_granite,
+    &tune_family_llama, &tune_family_qwen2, &tune_family_qwen3, &tune_family_mistral, &tune_family_granite, &tune_family_smollm3, &tune_family_phi3,
+    &tune_family_olmo2, &tune_family_gemma3,
 };
 enum { FAMILIES = sizeof families / sizeof *families };
+
+const struct tune_family *tune_family_of(const struct tune_model_config *c)
+{
+    int i = 0;
+    while (i < FAMILIES && strcmp(c->family, families[i]->type) != 0)
+        i++;
+    return i < FAMILIES ? families[i] : &tune_family_llama;
+}
 
 static int no_family(const char *name, const char *type)
 {
@@ -121,8 +129,8 @@ static bool is_of_class(const char *class, const char *known)
 static int read_family(struct tune_model_config *c, const struct tune_config_reader *r, const struct tune_family **family)
 {
     const char *type;
-    TRY(text(r, r->json, "model_type", &type));
-    const cJSON *first = cJSON_GetArrayItem(get(r->json, "architectures"), 0);
+    TRY(tune_config_text(r, r->json, "model_type", &type));
+    const cJSON *first = cJSON_GetArrayItem(tune_config_get(r->json, "architectures"), 0);
     const char *class = cJSON_IsString(first) ? first->valuestring : NULL;
     for (int i = 0; i < FAMILIES && type; i++) {
         if (strcmp(type, families[i]->type) != 0)
@@ -137,112 +145,12 @@ static int read_family(struct tune_model_config *c, const struct tune_config_rea
     return no_family(r->name, type);
 }
 
-/* Get the object with the rotary keys; NULL: there is none. As in transformers 5, "rope_scaling" holds before
- * "rope_parameters", unless it is empty. */
-static int rope_object(struct tune_model_config *c, const struct tune_config_reader *r, const cJSON **rope)
-{
-    const cJSON *new = get(r->json, "rope_parameters"), *old = get(r->json, "rope_scaling");
-    if ((new && !cJSON_IsObject(new)) || (old && !cJSON_IsObject(old)))
-        return tune_error_set("%s: \"rope_parameters\" or \"rope_scaling\" is not an object", r->name);
-    *rope = old && old->child ? old : new;
-    if (*rope == old && new && new->child && !cJSON_Compare(old, new, true))
-        tune_model_config_remark(c, "config.json has rope_scaling and rope_parameters, and they differ: rope_scaling holds, as in transformers");
-    return 0;
-}
-
-/* Read the context before scaling. As in transformers, the key at the top level holds before the one beside the factor. */
-static int read_original(struct tune_model_config *c, const struct tune_config_reader *r, const cJSON *rope)
-{
-    double original;
-    TRY(tune_config_number(r, rope, "original_max_position_embeddings", 1, 1 << 28, c->max_positions, &original));
-    TRY(tune_config_number(r, r->json, "original_max_position_embeddings", 1, 1 << 28, original, &original));
-    c->rope_original = (int)original;
-    return 0;
-}
-
-static double yarn_scale(double factor, double times)
-{
-    return factor <= 1 ? 1 : 0.1 * times * log(factor) + 1;
-}
-
-/* The pair of a head that turns so often within the original context. */
-static double yarn_pair(const struct tune_model_config *c, double turns)
-{
-    return c->head_dim * log(c->rope_original / (turns * 2 * acos(-1))) / (2 * log(c->rope_theta));
-}
-
-/* YaRN (Peng et al. 2023): rope_low and rope_high are the pairs between which it goes from the given to the scaled angles. */
-static int read_yarn(struct tune_model_config *c, const struct tune_config_reader *r, const cJSON *rope)
-{
-    double fast, slow, times, all;
-    const cJSON *truncate = get(rope, "truncate");
-    TRY(tune_config_number(r, rope, "beta_fast", 0, 1e6, 32, &fast));
-    TRY(tune_config_number(r, rope, "beta_slow", 0, 1e6, 1, &slow));
-    TRY(tune_config_number(r, rope, "mscale", 0, 1e6, 0, &times));
-    TRY(tune_config_number(r, rope, "mscale_all_dim", 0, 1e6, 0, &all));
-    double scale = times > 0 && all > 0 ? yarn_scale(c->rope_factor, times) / yarn_scale(c->rope_factor, all) : yarn_scale(c->rope_factor, 1);
-    TRY(tune_config_number(r, rope, "attention_factor", 0, 1e6, scale, &c->rope_scale));
-    if (truncate && !cJSON_IsBool(truncate))
-        return tune_error_set("%s: \"truncate\" is not true or false", r->name);
-    double low = yarn_pair(c, fast > 0 ? fast : 32), high = yarn_pair(c, slow > 0 ? slow : 1);
-    bool whole = !truncate || cJSON_IsTrue(truncate);
-    c->rope_low = fmax(whole ? floor(low) : low, 0);
-    c->rope_high = fmin(whole ? ceil(high) : high, c->head_dim - 1);
-    c->rope_high += c->rope_low == c->rope_high ? 0.001 : 0;
-    return 0;
-}
-
-static int read_llama3(struct tune_model_config *c, const struct tune_config_reader *r, const cJSON *rope)
-{
-    TRY(tune_config_number(r, rope, "low_freq_factor", 1e-6, 1e6, NAN, &c->rope_low));
-    TRY(tune_config_number(r, rope, "high_freq_factor", 1e-6, 1e6, NAN, &c->rope_high));
-    if (c->rope_high <= c->rope_low)
-        return tune_error_set("%s: \"high_freq_factor\" %g is not above \"low_freq_factor\" %g", r->name, c->rope_high,
-                              c->rope_low);
-    return 0;
-}
-
-static int read_rope(struct tune_model_config *c, const struct tune_config_reader *r)
-{
-    double partial, top_theta;
-    const char *type;
-    const cJSON *rope = NULL;
-    TRY(rope_object(c, r, &rope));
-    TRY(tune_config_number(r, r->json, "rope_theta", 1, 1e12, 10000, &top_theta));
-    TRY(tune_config_number(r, rope, "rope_theta", 1, 1e12, top_theta, &c->rope_theta));
-    TRY(tune_config_number(r, r->json, "partial_rotary_factor", 0, 1, 1, &partial));
-    if (partial == 1)
-        TRY(tune_config_number(r, rope, "partial_rotary_factor", 0, 1, 1, &partial));
-    if (partial != 1)
-        return tune_error_set("%s: \"partial_rotary_factor\" %g is not supported; supported: 1", r->name, partial);
-    TRY(text(r, rope, "rope_type", &type));
-    if (!type)
-        TRY(text(r, rope, "type", &type));
-    static const char *const types[] = {"default", "dynamic", "linear", "llama3", "yarn"};
-    /* dynamic scaling begins behind max_position_embeddings, where no row reaches */
-    static const enum tune_rope kinds[] = {TUNE_ROPE_DEFAULT, TUNE_ROPE_DEFAULT, TUNE_ROPE_LINEAR, TUNE_ROPE_LLAMA3, TUNE_ROPE_YARN};
-    int kind = 0;
-    while (type && kind < 5 && strcmp(type, types[kind]) != 0)
-        kind++;
-    if (kind == 5)
-        return tune_error_set("%s: rope type \"%.40s\" is not supported; supported: default, dynamic, linear, llama3, yarn", r->name,
-                              type);
-    c->rope = kinds[kind];
-    if (c->rope == TUNE_ROPE_DEFAULT)
-        return 0;
-    TRY(tune_config_number(r, rope, "factor", 1e-6, 1e6, NAN, &c->rope_factor));
-    if (c->rope == TUNE_ROPE_LINEAR)
-        return 0;
-    TRY(read_original(c, r, rope));
-    return c->rope == TUNE_ROPE_LLAMA3 ? read_llama3(c, r, rope) : read_yarn(c, r, rope);
-}
-
 int tune_config_window_read(struct tune_model_config *c, const struct tune_config_reader *r, int from, bool by_layer)
 {
     if (cJSON_IsNull(find(r->json, "sliding_window")))
         return 0;
     TRY(tune_config_whole(r, "sliding_window", 1, INT_MAX, 4096, &c->window));
-    const cJSON *types = by_layer ? get(r->json, "layer_types") : NULL;
+    const cJSON *types = by_layer ? tune_config_get(r->json, "layer_types") : NULL;
     if (types && cJSON_GetArraySize(types) != c->layers)
         return tune_error_set("%s: \"layer_types\" has %d entries, \"num_hidden_layers\" is %d", r->name,
                               cJSON_GetArraySize(types), c->layers);
@@ -267,7 +175,7 @@ static int read_sizes(struct tune_model_config *c, const struct tune_config_read
     int kv_heads = family->kv_heads && !find(r->json, "num_key_value_heads") ? family->kv_heads : c->heads; /* null: heads */
     TRY(tune_config_whole(r, "num_key_value_heads", 1, 1 << 14, kv_heads, &c->kv_heads));
     TRY(tune_config_whole(r, "max_position_embeddings", 1, 1 << 28, family->max_positions, &c->max_positions));
-    if (!get(r->json, "head_dim") && c->hidden % c->heads != 0)
+    if (!tune_config_get(r->json, "head_dim") && c->hidden % c->heads != 0)
         return tune_error_set(
             "%s: \"hidden_size\" %d does not divide by \"num_attention_heads\" %d and there is no \"head_dim\"", r->name,
             c->hidden, c->heads);
@@ -284,14 +192,14 @@ static int read_sizes(struct tune_model_config *c, const struct tune_config_read
 static int refuse_unsupported(const struct tune_config_reader *r)
 {
     const char *act;
-    TRY(text(r, r->json, "hidden_act", &act));
+    TRY(tune_config_text(r, r->json, "hidden_act", &act));
     if (act && strcmp(act, "silu") != 0 && strcmp(act, "swish") != 0)
         return tune_error_set("%s: \"hidden_act\" \"%.40s\" is not supported; supported: silu", r->name, act);
-    const cJSON *by_layer = get(r->json, "per_layer_config");
+    const cJSON *by_layer = tune_config_get(r->json, "per_layer_config");
     if (by_layer && (!cJSON_IsObject(by_layer) || by_layer->child))
         return tune_error_set("%s: \"per_layer_config\": layers that differ from one another are not supported; the model must be "
                               "the same in each layer", r->name);
-    if (get(r->json, "quantization_config"))
+    if (tune_config_get(r->json, "quantization_config"))
         return tune_error_set(
             "%s: \"quantization_config\": quantised weights are not supported; use the model's F32, F16 or BF16 "
             "folder",
@@ -299,20 +207,20 @@ static int refuse_unsupported(const struct tune_config_reader *r)
     return 0;
 }
 
-static int read_numbers(struct tune_model_config *c, const struct tune_config_reader *r)
+static int read_numbers(struct tune_model_config *c, const struct tune_config_reader *r, const struct tune_family *family)
 {
     double eps;
-    TRY(tune_config_number(r, r->json, "rms_norm_eps", 0, 1, 1e-6, &eps));
+    TRY(tune_config_number(r, r->json, "rms_norm_eps", 0, 1, family->norm_eps > 0 ? family->norm_eps : 1e-6, &eps));
     c->norm_eps = (float)eps;
     TRY(tune_config_scalar(r, "attention_dropout", 0, &c->attention_dropout));
     TRY(tune_config_scalar(r, "initializer_range", 0.02, &c->initializer_range));
-    TRY(tune_config_flag(r, "tie_word_embeddings", false, &c->tied));
+    TRY(tune_config_flag(r, "tie_word_embeddings", family->tied, &c->tied));
     c->embedding_multiplier = c->residual_multiplier = c->logits_scaling = 1;
     c->attention_scale = (float)(1 / sqrt((double)c->head_dim));
     const char *dtype;
-    TRY(text(r, r->json, "dtype", &dtype));
+    TRY(tune_config_text(r, r->json, "dtype", &dtype));
     if (!dtype)
-        TRY(text(r, r->json, "torch_dtype", &dtype));
+        TRY(tune_config_text(r, r->json, "torch_dtype", &dtype));
     int found = dtype ? tune_dtype_from(dtype) : TUNE_F32;
     c->dtype = found >= 0 && found <= TUNE_F16 ? (enum tune_dtype)found : TUNE_F32;
     return 0;
@@ -328,9 +236,9 @@ int tune_model_config_parse(struct tune_model_config *c, const struct cJSON *jso
     TRY(read_family(c, &r, &family));
     TRY(read_sizes(c, &r, family));
     TRY(refuse_unsupported(&r));
-    TRY(read_numbers(c, &r));
+    TRY(read_numbers(c, &r, family));
     TRY(family->read(c, &r));
-    return read_rope(c, &r);
+    return family->rotary ? family->rotary(c, &r) : tune_rotary_read_one(c, &r, family);
 }
 
 int tune_model_config_read(struct tune_model_config *c, const char *folder)
@@ -350,60 +258,21 @@ int tune_model_config_read(struct tune_model_config *c, const char *folder)
     return status;
 }
 
-int tune_model_config_window(const struct tune_model_config *c, int layer)
-{
-    return c->sliding[layer] ? c->window : 0;
-}
-
 /* Weights that are multiplied with every token, without the output projection. */
 static int64_t matmul_weights(const struct tune_model_config *c)
 {
-    int64_t q = (int64_t)c->heads * c->head_dim, k = (int64_t)c->kv_heads * c->head_dim, C = c->hidden;
-    return c->layers * (C * (2 * q + 2 * k) + 3 * C * c->ffn);
+    int64_t weights = 0;
+    for (int i = 1; i <= c->layers; i++) {
+        struct tune_layer l;
+        tune_layer_make(&l, c, i);
+        for (int k = 0; k < l.count; k++)
+            weights += l.module[k].out * l.module[k].in;
+    }
+    return weights;
 }
 
 double tune_model_config_flops(const struct tune_model_config *c, double T)
 {
     double weights = (double)matmul_weights(c) + (double)c->vocabulary * c->hidden;
     return 6 * weights + 6.0 * c->layers * T * c->heads * c->head_dim;
-}
-
-/* The inverse frequency of pair i, in float32 as in transformers. */
-static float inverse_frequency(const struct tune_model_config *c, int i)
-{
-    float frequency = powf((float)c->rope_theta, (float)(2 * i) / (float)c->head_dim), inverse = 1.0f / frequency;
-    float factor = (float)c->rope_factor;
-    if (c->rope == TUNE_ROPE_LINEAR)
-        return inverse / factor;
-    if (c->rope == TUNE_ROPE_LLAMA3) {
-        const float two_pi = 6.28318530717958648f;
-        float wave = two_pi / inverse, original = (float)c->rope_original;
-        if (wave > original / (float)c->rope_low)
-            return inverse / factor;
-        if (wave < original / (float)c->rope_high)
-            return inverse;
-        float s = (original / wave - (float)c->rope_low) / (float)(c->rope_high - c->rope_low);
-        return (1 - s) * inverse / factor + s * inverse;
-    }
-    if (c->rope == TUNE_ROPE_YARN) {
-        float ramp = ((float)i - (float)c->rope_low) / (float)(c->rope_high - c->rope_low);
-        float given = 1 - fminf(fmaxf(ramp, 0), 1);
-        return 1.0f / (factor * frequency) * (1 - given) + inverse * given;
-    }
-    return inverse;
-}
-
-void tune_rope_table(const struct tune_model_config *c, int T, float *table)
-{
-    int half = c->head_dim / 2;
-    double scale = c->rope == TUNE_ROPE_YARN ? c->rope_scale : 1;
-    for (int i = 0; i < half; i++) {
-        float inverse = inverse_frequency(c, i);
-        /* float32 angle as in transformers, then its sine in double */
-        for (int t = 0; t < T; t++) {
-            float angle = (float)t * inverse;
-            table[(int64_t)t * c->head_dim + i] = (float)(cos((double)angle) * scale);
-            table[(int64_t)t * c->head_dim + half + i] = (float)(sin((double)angle) * scale);
-        }
-    }
 }

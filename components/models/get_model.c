@@ -70,7 +70,7 @@ struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_de
     if (tune_get_model_folder(flags, tok, folder) < 0)
         return NULL;
     int rows = flags->add_tokens ? tune_tokenizer_size(tok) : 0;
-    struct tune_model *m = reserved(flags, tune_model_load_grown(folder, dev, flags->dtype, TUNE_DTYPES, rows),
+    struct tune_model *m = reserved(flags, tune_model_load_grown(folder, dev, flags->dtype, TUNE_TRAINED, rows),
                                     tune_get_model_use(flags));
     if (m)
         tune_model_noise(m, flags->neftune_alpha, (uint64_t)flags->seed);

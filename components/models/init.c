@@ -14,6 +14,7 @@
 struct source {
     uint64_t seed;
     double range;
+    float norm; /* first value of norms' weights */
     int threads;
     int64_t done, total;
     void (*progress)(void *context, int64_t done, int64_t total);
@@ -28,7 +29,7 @@ static int draw(void *context, const struct tune_parameter *p, int64_t at, int64
     uint64_t stream = tune_hash64(p->name, strlen(p->name), 0);
 #pragma omp parallel for schedule(static) num_threads(s->threads)
     for (int64_t i = 0; i < count; i++)
-        out[i] = tune_role_is_norm(p->role) ? 1.0f : p->ndim == 1 ? 0.0f : (float)(s->range * tune_random_normal(s->seed, stream, (uint64_t)(at + i)));
+        out[i] = tune_parameter_is_norm(p) ? s->norm : p->ndim == 1 ? 0.0f : (float)(s->range * tune_random_normal(s->seed, stream, (uint64_t)(at + i)));
     s->done += count;
     if (s->progress)
         s->progress(s->context, s->done, s->total);
@@ -62,7 +63,7 @@ int tune_model_init(const char *folder, const struct cJSON *config, const char *
     TRY(tune_file_make_folder(folder));
     TRY(write_texts(folder, config, name, seed, dtype));
     TRY(tune_parameters_new(&table, &c));
-    struct source s = {seed, c.initializer_range, threads, 0, tune_parameters_total(&table), progress, context};
+    struct source s = {seed, c.initializer_range, 1 - c.norm_plus, threads, 0, tune_parameters_total(&table), progress, context};
     struct tune_weights_source source = {draw, &s};
     int status = tune_weights_write(folder, &table, dtype, 0, &source);
     tune_parameters_free(&table);

@@ -34,7 +34,7 @@ void tune_lora_free(struct tune_lora *l, struct tune_device *dev)
 static struct tune_lora *make(const struct tune_lora_options *o, uint64_t seed, int layers)
 {
     struct tune_lora *l = calloc(1, sizeof *l);
-    bool good = l && (l->group = calloc((size_t)layers * LORA_PRODUCTS, sizeof *l->group));
+    bool good = l && (l->group = calloc((size_t)layers * TUNE_LINEARS, sizeof *l->group));
     if (good) {
         l->options = *o;
         l->seed = seed;
@@ -51,22 +51,16 @@ static struct tune_lora *make(const struct tune_lora_options *o, uint64_t seed, 
     return NULL;
 }
 
-/* ---- the plan: which products have which adapters ---- */
+/* ---- the plan: which linear layers have which adapters ---- */
 
-static enum lora_product product_of(enum tune_role role)
-{
-    return role == TUNE_DOWN ? LORA_DOWN : role == TUNE_GATE || role == TUNE_UP ? LORA_GATE_UP : role == TUNE_ATTENTION_OUT ? LORA_O
-                                                                                                                            : LORA_QKV;
-}
-
-/* Add row i of the base to its product, with an adapter if the options say so. */
+/* Add row i of the base to its linear layer, with an adapter if the options say so. */
 static void join(struct tune_lora *l, const struct tune_parameters *t, int i)
 {
     char module[sizeof t->at->name];
     const struct tune_parameter *p = &t->at[i];
     if (!tune_lora_module(p, module))
         return;
-    struct lora_group *g = &l->group[(p->unit - 1) * LORA_PRODUCTS + product_of(p->role)];
+    struct lora_group *g = &l->group[(p->unit - 1) * TUNE_LINEARS + (int)p->linear];
     int r = tune_lora_rank(&l->options, module);
     if (r > 0) {
         g->target[g->count++] = (struct lora_target){.base = i, .magnitude = -1, .at = g->out, .out = p->shape[0], .first = g->rank,
@@ -81,13 +75,13 @@ static void join(struct tune_lora *l, const struct tune_parameters *t, int i)
 }
 
 /* Append a row to the table. Returns its index, or -1. */
-static int append(struct tune_parameters *t, int base, enum tune_role role, bool glued, int64_t rows, int64_t columns)
+static int append(struct tune_parameters *t, int base, enum tune_role role, bool fused, int64_t rows, int64_t columns)
 {
     const char *tail = role == TUNE_LORA_A ? "lora_A.weight" : role == TUNE_LORA_B ? "lora_B.weight" : "lora_magnitude_vector";
     char module[sizeof t->at->name], name[128];
     tune_lora_module(&t->at[base], module);
     snprintf(name, sizeof name, "%s.%s", module, tail);
-    return tune_parameters_append(t, name, role, t->at[base].unit, glued, rows, columns) ? t->count - 1 : -1;
+    return tune_parameters_append(t, name, role, t->at[base].unit, fused, rows, columns) ? t->count - 1 : -1;
 }
 
 /* Append a group's rows. The A matrices are adjacent, so that one product computes all of h. */
@@ -133,10 +127,12 @@ static int draw(void *seed, const struct tune_parameter *p, int64_t at, int64_t 
 /* Store the squared row norms of W, and set the magnitude to the norms. */
 static int measure(struct tune_model *m, const struct lora_target *t)
 {
-    struct tune_tensor w = tune_model_tensor(m, &m->parameters.at[t->base], TUNE_WEIGHT);
+    const struct tune_parameter *base = &m->parameters.at[t->base];
+    TRY(tune_unit_take(m, base->unit));
+    struct tune_tensor w = tune_model_tensor(m, base, TUNE_WEIGHT);
     struct tune_tensor squares = tune_tensor_1d(tune_address_plus(m->lora->squares, t->squares * 4), TUNE_F32, t->out);
     float *lengths = tune_zeroed((size_t)t->out, sizeof *lengths, "adapters");
-    int status = lengths ? tune_row_squares(m->dev, &squares, &w) : -1;
+    int status = tune_unit_done(m, base->unit, lengths ? tune_row_squares(m->dev, &squares, &w) : -1);
     if (status == 0)
         status = tune_to_host(m->dev, &squares, lengths);
     for (int64_t i = 0; i < t->out && status == 0; i++)
@@ -173,7 +169,7 @@ static int fill(struct tune_model *m)
     TRY(copy(m, l->embedding, tune_model_base_embedding(m)));
     TRY(copy(m, l->output, tune_model_base_output(m)));
     struct tune_weights_source drawn = {draw, &l->seed};
-    for (int i = 0; i < m->config.layers * LORA_PRODUCTS; i++)
+    for (int i = 0; i < m->config.layers * TUNE_LINEARS; i++)
         for (int k = 0; k < l->group[i].count; k++) {
             TRY(tune_model_fill(m, &m->parameters.at[l->group[i].target[k].a], &drawn));
             if (l->options.dora)
@@ -185,23 +181,23 @@ static int fill(struct tune_model *m)
 /* ---- buffers ---- */
 
 /* The largest value of one member of struct lora_group, over all layers. */
-#define WIDEST(l, layers, product, member) widest(l, layers, product, offsetof(struct lora_group, member))
-static int64_t widest(const struct tune_lora *l, int layers, enum lora_product product, size_t member)
+#define WIDEST(l, layers, linear, member) widest(l, layers, linear, offsetof(struct lora_group, member))
+static int64_t widest(const struct tune_lora *l, int layers, enum tune_layer_linear linear, size_t member)
 {
     int64_t most = 0;
     for (int i = 0; i < layers; i++) {
-        const struct lora_group *g = &l->group[i * LORA_PRODUCTS + product];
+        const struct lora_group *g = &l->group[i * TUNE_LINEARS + linear];
         int64_t wide = *(const int64_t *)(const void *)((const char *)g + member);
         most = g->count > 0 && wide > most ? wide : most;
     }
     return most;
 }
 
-void tune_lora_place(const struct tune_lora *l, int layers, int layer, bool shared, struct lora_state *states, struct tune_arena *a,
-                     int64_t N, int64_t bytes)
+void tune_lora_set_addresses(const struct tune_lora *l, int layers, int layer, bool shared, struct lora_state *states, struct tune_arena *a,
+                             int64_t N, int64_t bytes)
 {
-    for (int k = 0; k < LORA_PRODUCTS; k++) {
-        const struct lora_group *g = &l->group[layer * LORA_PRODUCTS + k];
+    for (int k = 0; k < TUNE_LINEARS; k++) {
+        const struct lora_group *g = &l->group[layer * TUNE_LINEARS + k];
         int64_t rank = shared ? WIDEST(l, layers, k, rank) : g->rank;
         states[k] = (struct lora_state){0};
         if (rank == 0)
@@ -212,11 +208,11 @@ void tune_lora_place(const struct tune_lora *l, int layers, int layer, bool shar
     }
 }
 
-void tune_lora_place_work(const struct tune_lora *l, int layers, struct lora_work *work, struct tune_arena *a, int64_t N,
-                          int64_t bytes, bool training)
+void tune_lora_set_work_addresses(const struct tune_lora *l, int layers, struct lora_work *work, struct tune_arena *a, int64_t N,
+                                  int64_t bytes, bool training)
 {
     int64_t in = 0, out = 0, rank = 0;
-    for (int k = 0; k < LORA_PRODUCTS; k++) {
+    for (int k = 0; k < TUNE_LINEARS; k++) {
         int64_t wide[] = {WIDEST(l, layers, k, in), WIDEST(l, layers, k, out), WIDEST(l, layers, k, rank)};
         in = wide[0] > in ? wide[0] : in;
         out = wide[1] > out ? wide[1] : out;
@@ -248,21 +244,22 @@ int tune_lora_plan(struct tune_lora **lora, struct tune_parameters *t, const str
         join(l, t, i);
     }
     TRY(append_saved(l, t, 0));
-    for (int i = 0; i < layers * LORA_PRODUCTS; i++)
+    for (int i = 0; i < layers * TUNE_LINEARS; i++)
         TRY(append_group(t, &l->group[i], o->dora));
     TRY(append_saved(l, t, layers + 1));
-    tune_parameters_place(t);
+    tune_parameters_set_offsets(t);
     return 0;
 }
 
 int tune_lora_add(struct tune_model *m, const struct tune_lora_options *options, uint64_t seed)
 {
-    if (m->lora || m->memory.at || m->kept[TUNE_GRADIENT].at)
+    if (m->lora || m->memory.at || m->state[TUNE_GRADIENT].at)
         return tune_error_set("tune_lora_add: %s", m->lora
                                                        ? "the model has adapters already"
                                                        : "call it before tune_model_reserve and before there are gradients");
     int status = tune_lora_plan(&m->lora, &m->parameters, options, seed, m->config.layers);
     TRY(status);
+    TRY(tune_unit_find(m));
     m->adapters = tune_device_alloc(m->dev, m->parameters.adapters, "the adapters");
     if (options->dora)
         m->lora->squares = tune_device_alloc(m->dev, m->lora->squares_count * 4, "the lengths of rows");

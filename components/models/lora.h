@@ -32,9 +32,6 @@ extern "C" {
 enum { TUNE_LORA_MAX_RANK = 1 << 14 };
 #define TUNE_LORA_MAX_ALPHA 1e9 /* the limit of adapter_config.json */
 
-/* Most positions of the row that proves a saved adapter. */
-enum { TUNE_LORA_PROOF = 64 };
-
 /* tune_lora_add - freeze the model and append its adapters' rows. A is uniform in +-1/sqrt(in), a
  * function of (seed, name). B is 0 and the magnitude |W|, so the model computes what it did. Call
  * it once, before tune_model_reserve. Options and their strings are copied. -1 with kind USAGE: a

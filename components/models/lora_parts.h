@@ -4,10 +4,8 @@
 
 #include "models/lora.h"
 
-/* The products of a layer. Each multiplies by one matrix or by adjacent matrices. */
-enum lora_product { LORA_QKV, LORA_O, LORA_GATE_UP, LORA_DOWN, LORA_PRODUCTS };
-
-/* One adapter: its rows in the parameter table, its columns in the product's output and in h. */
+/* One adapter: its rows in the parameter table, its columns in the linear layer's output and in
+ * h. */
 struct lora_target {
     int base, a, b, magnitude; /* magnitude -1: not DoRA */
     int64_t at, out;           /* output columns [at, at + out) */
@@ -18,7 +16,7 @@ struct lora_target {
 };
 
 struct lora_group {
-    int count; /* adapters; 0: a product without adapters */
+    int count; /* adapters; 0: a linear layer without adapters */
     struct lora_target target[3];
     int64_t in, out, rank; /* columns of input and output; sum of the adapters' ranks */
 };
@@ -27,14 +25,14 @@ struct tune_lora {
     struct tune_lora_options options;
     char *text[5];             /* copies of the strings in options */
     uint64_t seed;
-    struct lora_group *group;  /* [layers * LORA_PRODUCTS] */
+    struct lora_group *group;  /* [layers * TUNE_LINEARS] */
     int embedding, output;     /* rows of their trained copies; 0: they are not trained */
     int64_t widest_r;          /* largest rank of an adapter */
     tune_address squares;      /* DoRA: F32, squared norms of the rows of W */
     int64_t squares_count;
 };
 
-/* Activations that forward keeps for a product with adapters. */
+/* Activations that forward keeps for a linear layer with adapters. */
 struct lora_state {
     tune_address h; /* [N,rank] A d */
     tune_address u; /* DoRA: [N,out] W d + s B A d */
@@ -54,17 +52,19 @@ struct tune_arena;
 int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lora_options *o,
                           int model_layers);
 
-/* tune_lora_plan - decide which products have adapters and append their rows to the table; the
- * other rows are frozen. The caller frees *lora, also after -1.
- * tune_lora_place - place the buffers of one layer in the arena. shared: one set serves all layers.
- * tune_lora_place_work - place the buffers that all layers share. bytes: size of an activation
- * element. */
+/* tune_lora_plan - decide which linear layers have adapters and append their rows to the table;
+ * the other rows are frozen. The caller frees *lora, also after -1.
+ * tune_lora_set_addresses - allocate the buffers of one layer in the arena. shared: one set serves
+ * all layers.
+ * tune_lora_set_work_addresses - allocate the buffers that all layers share. bytes: size of an
+ * activation element. */
 int tune_lora_plan(struct tune_lora **lora, struct tune_parameters *t,
                    const struct tune_lora_options *o, uint64_t seed, int layers);
-void tune_lora_place(const struct tune_lora *l, int layers, int layer, bool shared,
-                     struct lora_state *states, struct tune_arena *a, int64_t N, int64_t bytes);
-void tune_lora_place_work(const struct tune_lora *l, int layers, struct lora_work *work,
-                          struct tune_arena *a, int64_t N, int64_t bytes, bool training);
+void tune_lora_set_addresses(const struct tune_lora *l, int layers, int layer, bool shared,
+                             struct lora_state *states, struct tune_arena *a, int64_t N,
+                             int64_t bytes);
+void tune_lora_set_work_addresses(const struct tune_lora *l, int layers, struct lora_work *work,
+                                  struct tune_arena *a, int64_t N, int64_t bytes, bool training);
 
 void tune_lora_free(struct tune_lora *l, struct tune_device *dev);
 

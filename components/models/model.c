@@ -38,14 +38,14 @@ static int find_rows(struct tune_model *m)
 }
 
 /* Set each row's NF4 parts. A second copy links a row with the rows fused to it. */
-static void place_nf4(struct tune_model *m)
+static void set_nf4_addresses(struct tune_model *m)
 {
     int base = m->parameters.base;
     for (int i = base - 1; i >= 0 && m->nf4; i--) {
         const struct tune_parameter *p = &m->parameters.at[i];
         m->nf4[i] = (struct tune_nf4_part){tune_address_plus(m->weights, p->offset), 0, p->count, NULL};
         m->nf4[base + i] = m->nf4[i];
-        m->nf4[base + i].below = i + 1 < base && p[1].glued ? &m->nf4[base + i + 1] : NULL;
+        m->nf4[base + i].below = i + 1 < base && p[1].fused ? &m->nf4[base + i + 1] : NULL;
     }
 }
 
@@ -65,7 +65,7 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
         tune_error_set("activations in %s: supported are F32 and BF16", tune_dtype_name(dtype));
         goto fail;
     }
-    if (find_rows(m) < 0)
+    if (find_rows(m) < 0 || tune_unit_find(m) < 0)
         goto fail;
     for (int i = 0; i < m->parameters.base && !m->nf4; i++)
         if (m->parameters.at[i].storage == TUNE_NF4 &&
@@ -74,14 +74,14 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
     m->weights = tune_device_alloc(dev, weights_bytes(m), "the weights");
     if (!m->weights.at)
         goto fail;
-    place_nf4(m);
+    set_nf4_addresses(m);
     return m;
 fail:
     tune_model_free(m);
     return NULL;
 }
 
-/* storage TUNE_DTYPES: everything is trained. */
+/* storage TUNE_TRAINED: everything is trained. */
 static struct tune_model *new_of(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
                                  enum tune_dtype storage)
 {
@@ -89,17 +89,19 @@ static struct tune_model *new_of(const struct tune_model_config *config, struct 
     struct tune_model *m = NULL;
     if (tune_parameters_new(&table, config) < 0)
         return NULL;
-    if (storage == TUNE_DTYPES || tune_parameters_freeze(&table, storage) == 0)
+    if (storage == TUNE_TRAINED || tune_parameters_freeze(&table, storage) == 0)
         m = make(config, dev, dtype, &table);
     tune_parameters_free(&table);
-    int64_t widest = config->hidden > config->head_dim ? config->hidden : config->head_dim;
+    int64_t widest = 0;
+    for (int i = 0; m && i < m->parameters.count; i++)
+        widest = tune_parameter_is_norm(&m->parameters.at[i]) && m->parameters.at[i].count > widest ? m->parameters.at[i].count : widest;
     float *ones = m ? tune_zeroed((size_t)widest, sizeof *ones, "a model") : NULL;
     int status = ones ? 0 : -1;
     for (int64_t i = 0; i < widest && status == 0; i++)
-        ones[i] = 1;
+        ones[i] = 1 - config->norm_plus;
     for (int i = 0; status == 0 && i < m->parameters.count; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
-        if (tune_role_is_norm(p->role))
+        if (tune_parameter_is_norm(p))
             status = tune_model_write(m, p, TUNE_WEIGHT, 0, p->count, ones);
     }
     free(ones);
@@ -111,7 +113,7 @@ static struct tune_model *new_of(const struct tune_model_config *config, struct 
 
 struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
 {
-    return new_of(config, dev, dtype, TUNE_DTYPES);
+    return new_of(config, dev, dtype, TUNE_TRAINED);
 }
 
 struct tune_model *tune_model_new_frozen(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
@@ -125,8 +127,8 @@ static int load_all(struct tune_model *m, const struct tune_weights *w, int rows
 {
     struct tune_weights_source files = tune_weights_files(w), all;
     struct tune_weights_grown *grown = tune_weights_grow(&files, rows, m->config.hidden);
-    m->room = tune_zeroed(TUNE_PIECE, sizeof *m->room, "reading weights");
-    int status = grown && m->room ? 0 : -1;
+    m->buffer = tune_zeroed(TUNE_PIECE, sizeof *m->buffer, "reading weights");
+    int status = grown && m->buffer ? 0 : -1;
     all = tune_weights_grown(grown);
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
         const struct tune_array *t = tune_weights_find(w, m->parameters.at[i].name);
@@ -134,9 +136,9 @@ static int load_all(struct tune_model *m, const struct tune_weights *w, int rows
         /* otherwise the whole file would stay in memory */
         tune_file_release(t->data, (const char *)t->data + tune_array_bytes(t));
     }
-    free(m->room);
+    free(m->buffer);
     tune_weights_grown_free(grown);
-    m->room = NULL;
+    m->buffer = NULL;
     return status;
 }
 
@@ -171,7 +173,7 @@ struct tune_model *tune_model_load_grown(const char *folder, struct tune_device 
     struct tune_model *m = NULL;
     int rows = config.vocabulary;
     if (make_table(&table, &config, w, vocabulary) == 0 &&
-        (storage == TUNE_DTYPES || tune_parameters_freeze(&table, storage) == 0))
+        (storage == TUNE_TRAINED || tune_parameters_freeze(&table, storage) == 0))
         m = make(&config, dev, activations, &table);
     if (m && load_all(m, w, rows) < 0) {
         tune_model_free(m);
@@ -186,7 +188,7 @@ struct tune_model *tune_model_load_grown(const char *folder, struct tune_device 
 
 struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, enum tune_dtype activations)
 {
-    return tune_model_load_grown(folder, dev, activations, TUNE_DTYPES, 0);
+    return tune_model_load_grown(folder, dev, activations, TUNE_TRAINED, 0);
 }
 
 struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device *dev, enum tune_dtype activations,
@@ -201,65 +203,75 @@ void tune_model_free(struct tune_model *m)
         return;
     tune_device_free(m->dev, m->weights, weights_bytes(m));
     tune_device_free(m->dev, m->adapters, m->parameters.adapters);
-    for (int i = 0; i < TUNE_VALUES; i++)
-        tune_model_drop(m, i);
+    for (int i = 0; i < TUNE_TENSOR_KINDS; i++)
+        tune_model_release_state(m, i);
     tune_device_free(m->dev, m->memory, m->memory_bytes);
     tune_lora_free(m->lora, m->dev);
     tune_parameters_free(&m->parameters);
     free(m->nf4);
     free(m->row);
+    free(m->units);
     free(m->x);
     free(m->layer);
     free(m->staging);
     free(m);
 }
 
-static void place_layer(const struct tune_model *m, int i, bool shared, struct tune_arena *a, int64_t N)
+/* Give the state of layer i its addresses, for rows of these widths. */
+static void set_layer_addresses(const struct tune_model *m, int i, struct tune_widths w, bool shared, struct tune_arena *a, int64_t N)
 {
     struct layer_state *s = &m->layer[i];
     const struct tune_model_config *g = &m->config;
-    int64_t e = tune_dtype_bits(m->dtype) / 8, Q = tune_model_q(g), HD = (int64_t)g->heads * g->head_dim;
-    s->qkv = tune_arena_take(a, N, Q * e);
-    s->raw = g->qk_norm ? tune_arena_take(a, N, Q * e) : (tune_address){0};
-    s->att = tune_arena_take(a, N, HD * e);
+    int64_t e = tune_dtype_bits(m->dtype) / 8;
+    bool qk_norm = w.q_norms > 0;
+    s->qkv = tune_arena_take(a, N, w.qkv * e);
+    s->raw = qk_norm ? tune_arena_take(a, N, w.qkv * e) : (tune_address){0};
+    s->att = tune_arena_take(a, N, w.att * e);
     s->mid = tune_arena_take(a, N, (int64_t)g->hidden * 4);
-    s->gate_up = tune_arena_take(a, N, (int64_t)2 * g->ffn * e);
+    s->gate_up = tune_arena_take(a, N, w.gate_up * e);
     s->rstd1 = tune_arena_take(a, N, 4);
     s->rstd2 = tune_arena_take(a, N, 4);
-    s->rstd_q = g->qk_norm ? tune_arena_take(a, N, (int64_t)g->heads * 4) : (tune_address){0};
-    s->rstd_k = g->qk_norm ? tune_arena_take(a, N, (int64_t)g->kv_heads * 4) : (tune_address){0};
+    s->rstd_q = qk_norm ? tune_arena_take(a, N, w.q_norms * 4) : (tune_address){0};
+    s->rstd_k = qk_norm ? tune_arena_take(a, N, w.k_norms * 4) : (tune_address){0};
     s->lse = tune_arena_take(a, N, (int64_t)g->heads * 4);
+    s->post1 = w.post1 > 0 ? tune_arena_take(a, N, w.post1 * e) : (tune_address){0};
+    s->post2 = w.post2 > 0 ? tune_arena_take(a, N, w.post2 * e) : (tune_address){0};
+    s->rstd_post1 = w.post1 > 0 ? tune_arena_take(a, N, 4) : (tune_address){0};
+    s->rstd_post2 = w.post2 > 0 ? tune_arena_take(a, N, 4) : (tune_address){0};
     if (m->lora)
-        tune_lora_place(m->lora, g->layers, i, shared, s->lora, a, N, e);
+        tune_lora_set_addresses(m->lora, g->layers, i, shared, s->lora, a, N, e);
 }
 
 /* Place every buffer. Without training, all layers share one state and two residual buffers. */
-static void place(struct tune_model *m, struct tune_arena *a)
+static void set_addresses(struct tune_model *m, struct tune_arena *a)
 {
     const struct tune_model_config *g = &m->config;
-    int64_t N = (int64_t)m->max_B * m->max_T, e = tune_dtype_bits(m->dtype) / 8, HD = (int64_t)g->heads * g->head_dim;
-    m->rope = tune_arena_take(a, m->max_T, (int64_t)g->head_dim * 4);
+    struct tune_widths widest = tune_model_widest(m);
+    int64_t N = (int64_t)m->max_B * m->max_T, e = tune_dtype_bits(m->dtype) / 8;
+    bool shared = !m->training || m->checkpointing;
+    m->rope = tune_arena_take(a, tune_rope_count(g, m->max_T), 4);
     m->batch = tune_arena_take(a, N, 5 * 4);
     m->own_step = tune_arena_take(a, 1, sizeof(struct tune_scalars));
     for (int i = 0; i <= g->layers; i++)
         m->x[i] = m->training || i < 2 ? tune_arena_take(a, N, (int64_t)g->hidden * 4) : m->x[i - 2];
     for (int i = 0; i < g->layers; i++)
-        if (i == 0 || (m->training && !m->checkpointing))
-            place_layer(m, i, !m->training || m->checkpointing, a, N);
+        if (i == 0 || !shared)
+            set_layer_addresses(m, i, shared ? widest : tune_model_widths(m, i), shared, a, N);
         else
             m->layer[i] = m->layer[0];
     m->rstd = tune_arena_take(a, N, 4);
     m->hidden = tune_arena_take(a, N, g->hidden * e);
     m->norm = tune_arena_take(a, N, g->hidden * e);
-    m->h = tune_arena_take(a, N, g->ffn * e);
+    m->h = tune_arena_take(a, N, widest.h * e);
+    m->post = widest.post1 + widest.post2 > 0 ? tune_arena_take(a, N, (int64_t)g->hidden * 4) : (tune_address){0};
     if (m->lora)
-        tune_lora_place_work(m->lora, g->layers, &m->lora_work, a, N, e, m->training);
+        tune_lora_set_work_addresses(m->lora, g->layers, &m->lora_work, a, N, e, m->training);
     if (!m->training)
         return;
     m->dnorm = tune_arena_take(a, N, (int64_t)g->hidden * 4);
-    m->dqkv = tune_arena_take(a, N, tune_model_q(g) * e);
-    m->datt = tune_arena_take(a, N, HD * e);
-    m->dh = tune_arena_take(a, N, g->ffn * e);
+    m->dqkv = tune_arena_take(a, N, widest.qkv * e);
+    m->datt = tune_arena_take(a, N, widest.att * e);
+    m->dh = tune_arena_take(a, N, widest.h * e);
 }
 
 /* Set the largest batch, and allocate the tables for its buffers. */
@@ -297,15 +309,12 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
         bytes->muon = work > bytes->muon ? work : bytes->muon;
     }
     bytes->weights += m.lora ? m.lora->squares_count * 4 : 0;
-    if (status == 0 && m.lora)
-        tune_product_merged_bytes(m.lora, config->layers, &bytes->merged, &bytes->merged_host);
-    bytes->merged_host += bytes->merged ? (int64_t)TUNE_LORA_PROOF * config->hidden * 3 * 4 : 0;
     if (status == 0 && (status = set_sizes(&m, B, T, what)) == 0) {
-        struct tune_largest sizes = tune_model_largest(&m);
-        place(&m, &count);
+        struct tune_max_sizes sizes = tune_model_max_sizes(&m);
+        set_addresses(&m, &count);
         bytes->activations = count.used;
         bytes->working = tune_device_reserve_bytes(dev, &sizes, &bytes->library);
-        bytes->largest = sizes;
+        bytes->max_sizes = sizes;
     }
     tune_lora_free(m.lora, dev);
     tune_parameters_free(&m.parameters);
@@ -327,7 +336,7 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
         return tune_error_cannot("%d rows of %d positions are more than a batch can hold; lower `batch_size`", B, T);
     }
     TRY(set_sizes(m, B, T, what));
-    float *table = malloc(sizeof *table * (size_t)T * (size_t)m->config.head_dim);
+    float *table = malloc(sizeof *table * (size_t)tune_rope_count(&m->config, T));
     free(m->staging); /* left by a call that found no memory */
     m->staging = malloc(5 * (size_t)B * (size_t)T * sizeof *m->staging);
     int status = table && m->staging ? 0 : -1;
@@ -335,26 +344,26 @@ int tune_model_reserve(struct tune_model *m, int B, int T, int what)
         tune_error_no_memory("a batch of %d rows of %d", B, T);
     struct tune_arena count = {0};
     if (status == 0) {
-        place(m, &count);
+        set_addresses(m, &count);
         m->memory = tune_device_alloc(m->dev, count.used, "the activations");
         m->memory_bytes = count.used;
         status = m->memory.at ? 0 : -1;
     }
     if (status == 0) {
-        place(m, &(struct tune_arena){m->memory, 0});
+        set_addresses(m, &(struct tune_arena){m->memory, 0});
         tune_rope_table(&m->config, T, table);
-        status = tune_device_upload(m->dev, m->rope, table, (int64_t)T * m->config.head_dim * 4);
+        status = tune_device_upload(m->dev, m->rope, table, tune_rope_count(&m->config, T) * 4);
     }
     free(table);
     if (status < 0)
         return -1;
-    struct tune_largest sizes = tune_model_largest(m);
+    struct tune_max_sizes sizes = tune_model_max_sizes(m);
     return tune_device_reserve(m->dev, &sizes);
 }
 
 int tune_model_reserve_keys(struct tune_model *m, int B, int keys)
 {
-    struct tune_largest sizes = tune_model_largest(m);
+    struct tune_max_sizes sizes = tune_model_max_sizes(m);
     sizes.B = B > sizes.B ? B : sizes.B;
     sizes.T = keys > sizes.T ? keys : sizes.T;
     sizes.training = false; /* what backward needs is reserved already */
@@ -408,17 +417,17 @@ struct tune_parameters *tune_model_parameters(struct tune_model *m)
     return &m->parameters;
 }
 
-struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p, int which)
+struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p, int kind)
 {
-    bool weight = which == TUNE_WEIGHT;
-    if (weight && p->storage == TUNE_NF4)
+    bool weight = kind == TUNE_WEIGHT, there = weight && tune_unit_taken(m, p->unit);
+    if (there && p->storage == TUNE_NF4)
         return tune_nf4_matrix(&m->nf4[p - m->parameters.at], p->shape[0], p->shape[1]);
     enum tune_dtype dtype = weight ? p->storage : TUNE_F32;
     tune_address data = {0};
-    if (weight)
+    if (there)
         data = tune_address_plus(p->adapter ? m->adapters : m->weights, p->offset);
-    else if (tune_model_has(m, p, which))
-        data = tune_address_plus(m->kept[which], p->gradient * 4);
+    else if (!weight && tune_model_has(m, p, kind))
+        data = tune_address_plus(m->state[kind], p->gradient * 4);
     return p->ndim == 2 ? tune_tensor_2d(data, dtype, p->shape[0], p->shape[1]) : tune_tensor_1d(data, dtype, p->count);
 }
 
@@ -434,34 +443,39 @@ void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struc
     *dw = tune_tensor_2d(tune_model_gradient_at(m, p), TUNE_F32, m->config.vocabulary, m->config.hidden);
 }
 
+int tune_model_output_unit(const struct tune_model *m)
+{
+    return tune_model_output(m)->unit;
+}
+
 int tune_model_gradients(struct tune_model *m)
 {
-    if (m->kept[TUNE_GRADIENT].at)
+    if (m->state[TUNE_GRADIENT].at)
         return 0;
     for (int i = 0; i < m->parameters.base; i++) {
         const struct tune_parameter *p = &m->parameters.at[i];
         if (p->trainable && p->storage != TUNE_F32)
             return tune_error_set("%s is stored in %s; only F32 parameters can be trained", p->name,
                                   tune_dtype_name(p->storage));
-        if (p->glued && p->trainable != p[-1].trainable)
+        if (p->fused && p->trainable != p[-1].trainable)
             return tune_error_set("%s is %s and %s is not; they are one matrix: freeze both or none", p->name,
                                   p->trainable ? "trainable" : "frozen", p[-1].name);
     }
-    for (int i = 0; m->lora && m->lora->options.dora && i < m->config.layers * LORA_PRODUCTS; i++)
+    for (int i = 0; m->lora && m->lora->options.dora && i < m->config.layers * TUNE_LINEARS; i++)
         for (int k = 0; k < m->lora->group[i].count; k++)
             if (m->parameters.at[m->lora->group[i].target[k].base].trainable)
                 return tune_error_set("%s has a DoRA adapter, which is made for a frozen matrix",
                                       m->parameters.at[m->lora->group[i].target[k].base].name);
-    tune_parameters_place(&m->parameters);
+    tune_parameters_set_offsets(&m->parameters);
     if (m->parameters.gradients == 0)
         return tune_error_set("no parameter is trainable");
-    return tune_model_keep(m, TUNE_GRADIENT, "the gradients");
+    return tune_model_allocate_state(m, TUNE_GRADIENT, "the gradients");
 }
 
 int tune_model_zero_grad(struct tune_model *m, struct tune_record *record)
 {
     TRY(tune_model_gradients(m));
-    struct tune_tensor gradients = tune_model_kept(m, TUNE_GRADIENT);
+    struct tune_tensor gradients = tune_model_state(m, TUNE_GRADIENT);
     tune_device_does(m->dev, TUNE_DATA, -1, "gradients");
     TRY(tune_zero(m->dev, &gradients));
     tune_device_does(m->dev, TUNE_DATA, -1, "");

@@ -54,7 +54,7 @@ struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device
 
 /* tune_model_load_grown - read a folder with at least that many rows of the vocabulary. A row that
  * the files do not have is the mean of those that they have. So it is in the embedding, and in an
- * output projection that is not tied. storage is that of tune_model_load_frozen. TUNE_DTYPES:
+ * output projection that is not tied. storage is that of tune_model_load_frozen. TUNE_TRAINED:
  * everything is trained, as tune_model_load does. */
 struct tune_model *tune_model_load_grown(const char *folder, struct tune_device *dev,
                                          enum tune_dtype activations, enum tune_dtype storage,
@@ -79,11 +79,9 @@ struct tune_model_bytes {
     int64_t library;
     /* about the size of the base's weight files */
     int64_t files;
-    /* for tune_model_infer_merged: a tile of weights, on the device and on the host */
-    int64_t merged, merged_host;
     /* the largest tune_muon_bytes of what is trained */
     int64_t muon;
-    struct tune_largest largest; /* what `working` is for */
+    struct tune_max_sizes max_sizes; /* what `working` is for */
 };
 struct tune_lora_options;
 struct tune_model_adapted { /* the adapters of a model to plan for */
@@ -120,21 +118,44 @@ int tune_model_max_length(const struct tune_model *m);
 /* tune_model_parameters - the parameter table. To freeze a parameter, set trainable = false before
  * the optimizer and the first zero_grad.
  * tune_model_tensor - a parameter's numbers on the device. The weight has its own dtype, all others
- * are F32. Address 0: it has none.
+ * are F32. Address 0: it has none, or it is a weight whose unit is not taken.
  * tune_model_output_weight - the matrix [V,C] of the output projection, and its gradient. The
- * gradient has address 0 if it is frozen. */
+ * gradient has address 0 if it is frozen.
+ * tune_model_output_unit - the unit of that matrix, to be taken before. */
 struct tune_parameters *tune_model_parameters(struct tune_model *m);
 struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_parameter *p,
-                                     int which);
+                                     int kind);
 void tune_model_output_weight(struct tune_model *m, struct tune_tensor *w, struct tune_tensor *dw);
+int tune_model_output_unit(const struct tune_model *m);
 
-/* Kinds of numbers that a parameter can have. A trainable one may have all of them, a frozen one
+/* A unit's weights have an address only from take to release. Unit 0 is the embedding, 1..L the
+ * layers, L+1 the final norm and an untied output projection. Adapters are in the unit of what they
+ * adapt. Operations that use an address must be queued before the release. Gradients and moments
+ * are always there.
+ *     tune_unit_take(model, p->unit);
+ *     struct tune_tensor w = tune_model_tensor(model, p, TUNE_WEIGHT);
+ *     int status = tune_axpby(dev, &e, &w, 0.01f, 0.99f);
+ *     return tune_unit_done(model, p->unit, status);
+ *
+ * tune_unit_take - a unit may be taken several times; it stays until the last release. -1 with an
+ * error: there is no such unit.
+ * tune_unit_release - -1 with an error: it was not taken.
+ * tune_unit_done - release after operations that returned status. Returns status, or -1 if the
+ * release failed.
+ * tune_unit_taken - whether it is taken now. No unit may be when tune_model_run or
+ * tune_model_backward begins. */
+int tune_unit_take(struct tune_model *m, int unit);
+int tune_unit_release(struct tune_model *m, int unit);
+int tune_unit_done(struct tune_model *m, int unit, int status);
+bool tune_unit_taken(const struct tune_model *m, int unit);
+
+/* Kinds of tensors that a parameter can have. A trainable one may have all of them, a frozen one
  * has its weight. All but weights are F32. Each kind is one buffer, with the offsets of the
  * gradients. TUNE_EXTRA + i: see tune_model_extra. */
 enum { TUNE_EXTRAS = 4 };
-enum tune_values {
+enum tune_tensor_kind {
     TUNE_WEIGHT, TUNE_GRADIENT, TUNE_MOMENT_1, TUNE_MOMENT_2, TUNE_EXTRA,
-    TUNE_VALUES = TUNE_EXTRA + TUNE_EXTRAS
+    TUNE_TENSOR_KINDS = TUNE_EXTRA + TUNE_EXTRAS
 };
 
 /* tune_model_extra - make named tensors of your own: for each trainable parameter one of its shape,
@@ -142,12 +163,10 @@ enum tune_values {
  * tune_checkpoint_resume restores them if they were made before it. -1 with an error: a name that
  * is not 1 to 31 letters, digits and _; more than TUNE_EXTRAS names; no memory.
  *     int slow = tune_model_extra(model, "slow");
- *     struct tune_tensor w = tune_model_tensor(model, p, TUNE_WEIGHT);
  *     struct tune_tensor e = tune_model_tensor(model, p, slow);
- *     tune_axpby(dev, &e, &w, 0.01f, 0.99f);
  * tune_model_extra_name - the name of a kind; NULL: no such kind. */
 int tune_model_extra(struct tune_model *m, const char *name);
-const char *tune_model_extra_name(const struct tune_model *m, int which);
+const char *tune_model_extra_name(const struct tune_model *m, int kind);
 
 /* tune_model_averages - keep averages of the weights in the extra tensors "ema". Returns their
  * kind. The optimizer calls it, and updates them (options.ema).
@@ -170,23 +189,23 @@ int tune_model_averages_kind(const struct tune_model *m);
  * tune_model_fill - set a whole weight from source, in pieces.
  * tune_model_source - a source that reads m's weights. */
 struct tune_weights_source;
-bool tune_model_has(const struct tune_model *m, const struct tune_parameter *p, int which);
-int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at,
+bool tune_model_has(const struct tune_model *m, const struct tune_parameter *p, int kind);
+int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int kind, int64_t at,
                     int64_t n, float *out);
-int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at,
+int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int kind, int64_t at,
                      int64_t n, const float *in);
 int tune_model_fill(struct tune_model *m, const struct tune_parameter *p,
                     const struct tune_weights_source *source);
 struct tune_weights_source tune_model_source(struct tune_model *m);
 
-/* tune_model_keep - allocate a kind for everything trainable, zeroed. Allocates the gradients
- * first. A second call does nothing.
- * tune_model_drop - free a kind.
- * tune_model_kept - a kind as one vector on the device, with padding between parameters. 0
+/* tune_model_allocate_state - allocate a kind for everything trainable, zeroed. Allocates the
+ * gradients first. A second call does nothing.
+ * tune_model_release_state - free a kind.
+ * tune_model_state - a kind as one vector on the device, with padding between parameters. 0
  * elements: there is none. */
-int tune_model_keep(struct tune_model *m, int which, const char *what);
-void tune_model_drop(struct tune_model *m, int which);
-struct tune_tensor tune_model_kept(struct tune_model *m, int which);
+int tune_model_allocate_state(struct tune_model *m, int kind, const char *what);
+void tune_model_release_state(struct tune_model *m, int kind);
+struct tune_tensor tune_model_state(struct tune_model *m, int kind);
 
 /* tune_model_gradients - allocate the gradients for everything trainable. A second call does
  * nothing. */
@@ -215,6 +234,21 @@ int tune_model_labels(const struct tune_model *m, const struct tune_batch *batch
 int tune_model_same_labels(const struct tune_model *other, const struct tune_model *m,
                            struct tune_model_labels *labels);
 
+/* A way through the model. All zero: inference with the adapters. */
+struct tune_model_pass {
+    bool training;       /* tune_model_backward may follow */
+    bool dropout, noise; /* of adapters; NEFTune's */
+    bool base;           /* without adapters: the frozen model as it was read */
+    const struct tune_cached *cache;          /* set by tune_cache_forward (models/cache.h) */
+};
+
+/* tune_model_run - run a batch. Passes of one model may alternate, such as training and generation:
+ * each begins anew, and what it is lies in its argument alone. They share buffers, so hidden, a
+ * loss and a backward belong to the last pass: finish a step before the next pass. The functions
+ * below are the usual passes. 1: the cache's stop signal came between two layers. */
+int tune_model_run(struct tune_model *m, const struct tune_model_pass *pass,
+                   const struct tune_batch *batch, struct tune_tensor **hidden);
+
 /* tune_model_forward - run the model; *hidden [N,C] is the output of the final norm. It belongs to
  * the model and is valid until the next forward. The batch is copied. -1 with an error: an id or
  * label outside the vocabulary (with row and position), a batch larger than reserved, or bad
@@ -232,12 +266,6 @@ int tune_model_infer(struct tune_model *m, const struct tune_batch *batch,
                      struct tune_tensor **hidden);
 void tune_model_noise(struct tune_model *m, double alpha, uint64_t seed);
 void tune_model_set_step(struct tune_model *m, int64_t step);
-
-/* tune_model_infer_merged - tune_model_infer with merged weights in place of adapters. merged
- * (weights.h) gives the matrices; only some rows of one are on the device at a time. */
-int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch,
-                            const struct tune_weights_source *merged,
-                            struct tune_tensor **hidden);
 
 /* tune_model_infer_base - tune_model_infer without adapters: the frozen model as it was read. Until
  * the next forward, tune_model_output_weight is the base's too. */

@@ -16,7 +16,7 @@ static int64_t align(int64_t n, int64_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-static int64_t bytes_of(const struct tune_parameter *r)
+int64_t tune_parameter_bytes(const struct tune_parameter *r)
 {
     if (r->storage == TUNE_NF4)
         return tune_nf4_bytes(r->count); /* a multiple of 64 bytes */
@@ -24,132 +24,81 @@ static int64_t bytes_of(const struct tune_parameter *r)
 }
 
 /* Set a row's offset to the end of the buffer, aligned. */
-static void place(struct tune_parameter *r, int64_t *buffer)
+static void set_offset(struct tune_parameter *r, int64_t *buffer)
 {
-    if (!r->glued)
+    if (!r->fused)
         *buffer = align(*buffer, BYTES);
     r->offset = *buffer;
-    *buffer += bytes_of(r);
+    *buffer += tune_parameter_bytes(r);
 }
 
 /* Set the offsets of all rows of the base. */
-static void place_base(struct tune_parameters *p)
+static void set_base_offsets(struct tune_parameters *p)
 {
     p->weights = 0;
     for (int i = 0; i < p->base; i++)
-        place(&p->at[i], &p->weights);
+        set_offset(&p->at[i], &p->weights);
     p->weights = align(p->weights, BYTES);
 }
 
 /* ---- the rows ---- */
 
-/* Sizes of a row, and the condition under which a layer has it. */
-enum size { NONE, WIDTH, FFN, QUERIES, KEYS, HEAD, VOCABULARY };
-enum when { ALWAYS, QKV_BIAS, QK_NORM, OUT_BIAS, MLP_BIAS };
-
-/* The rows of a layer in order, with the names of Hugging Face's llama family. rows NONE: a vector.
- * glued: in one matrix product with the row before. */
-static const struct layer_row {
-    const char *name;
-    enum tune_role role;
-    bool bias, glued;
-    enum size rows, columns;
-    enum when when;
-} layer_rows[] = {
-    {"input_layernorm.weight", TUNE_INPUT_NORM, false, false, NONE, WIDTH, ALWAYS},
-    {"self_attn.q_proj.weight", TUNE_QUERY, false, false, QUERIES, WIDTH, ALWAYS},
-    {"self_attn.k_proj.weight", TUNE_KEY, false, true, KEYS, WIDTH, ALWAYS},
-    {"self_attn.v_proj.weight", TUNE_VALUE, false, true, KEYS, WIDTH, ALWAYS},
-    {"self_attn.q_proj.bias", TUNE_QUERY, true, false, NONE, QUERIES, QKV_BIAS},
-    {"self_attn.k_proj.bias", TUNE_KEY, true, true, NONE, KEYS, QKV_BIAS},
-    {"self_attn.v_proj.bias", TUNE_VALUE, true, true, NONE, KEYS, QKV_BIAS},
-    {"self_attn.q_norm.weight", TUNE_QUERY_NORM, false, false, NONE, HEAD, QK_NORM},
-    {"self_attn.k_norm.weight", TUNE_KEY_NORM, false, false, NONE, HEAD, QK_NORM},
-    {"self_attn.o_proj.weight", TUNE_ATTENTION_OUT, false, false, WIDTH, QUERIES, ALWAYS},
-    {"self_attn.o_proj.bias", TUNE_ATTENTION_OUT, true, false, NONE, WIDTH, OUT_BIAS},
-    {"post_attention_layernorm.weight", TUNE_MLP_NORM, false, false, NONE, WIDTH, ALWAYS},
-    {"mlp.gate_proj.weight", TUNE_GATE, false, false, FFN, WIDTH, ALWAYS},
-    {"mlp.up_proj.weight", TUNE_UP, false, true, FFN, WIDTH, ALWAYS},
-    {"mlp.gate_proj.bias", TUNE_GATE, true, false, NONE, FFN, MLP_BIAS},
-    {"mlp.up_proj.bias", TUNE_UP, true, true, NONE, FFN, MLP_BIAS},
-    {"mlp.down_proj.weight", TUNE_DOWN, false, false, WIDTH, FFN, ALWAYS},
-    {"mlp.down_proj.bias", TUNE_DOWN, true, false, NONE, WIDTH, MLP_BIAS},
-};
-enum { LAYER_ROWS = sizeof layer_rows / sizeof *layer_rows };
-static const struct layer_row embedding = {"model.embed_tokens.weight", TUNE_EMBEDDING, false, false, VOCABULARY, WIDTH, ALWAYS};
-static const struct layer_row final_norm = {"model.norm.weight", TUNE_FINAL_NORM, false, false, NONE, WIDTH, ALWAYS};
-static const struct layer_row output = {"lm_head.weight", TUNE_OUTPUT, false, false, VOCABULARY, WIDTH, ALWAYS};
-
-static int64_t size_of(const struct tune_model_config *c, enum size size)
-{
-    switch (size) {
-    case WIDTH: return c->hidden;
-    case FFN: return c->ffn;
-    case QUERIES: return (int64_t)c->heads * c->head_dim;
-    case KEYS: return (int64_t)c->kv_heads * c->head_dim;
-    case HEAD: return c->head_dim;
-    case VOCABULARY: return c->vocabulary;
-    default: return 0;
-    }
-}
-
-static bool has(const struct tune_model_config *c, enum when when)
-{
-    return when == QKV_BIAS ? c->qkv_bias : when == QK_NORM ? c->qk_norm : when == OUT_BIAS ? c->out_bias
-           : when == MLP_BIAS ? c->mlp_bias : true;
-}
-
-/* Add a row. layer -1: it belongs to no layer. */
-static void add(struct tune_parameters *p, const struct tune_model_config *c, const struct layer_row *row, int unit, int layer)
+/* Add the weight or the bias of a module. */
+static void add(struct tune_parameters *p, const struct tune_model_config *c, const struct tune_module *module, int unit, bool bias)
 {
     struct tune_parameter *r = &p->at[p->count++];
-    int64_t rows = size_of(c, row->rows), columns = size_of(c, row->columns);
-    *r = (struct tune_parameter){.role = row->role, .bias = row->bias, .unit = unit, .trainable = true, .glued = row->glued,
-                                 .gradient = -1, .lr_scale = 1, .weight_decay = -1, .storage = TUNE_F32, .read_dtype = TUNE_F32};
-    if (layer >= 0)
-        snprintf(r->name, sizeof r->name, "model.layers.%d.%s", layer, row->name);
-    else
-        snprintf(r->name, sizeof r->name, "%s", row->name);
-    r->ndim = rows > 0 ? 2 : 1;
+    int64_t rows = module->out, columns = bias ? 0 : module->in;
+    *r = (struct tune_parameter){.role = module->role, .kind = module->kind, .linear = module->linear, .bias = bias, .unit = unit,
+                                 .trainable = true, .fused = module->fused, .gradient = -1, .lr_scale = 1, .weight_decay = -1,
+                                 .storage = TUNE_F32, .read_dtype = TUNE_F32};
+    int n = unit > 0 && unit <= c->layers ? snprintf(r->name, sizeof r->name, "model.layers.%d.", unit - 1) : 0;
+    snprintf(r->name + n, sizeof r->name - (size_t)n, "%s.%s", module->name, bias ? "bias" : "weight");
+    const char *dot = strrchr(module->name, '.');
+    r->module = dot ? dot + 1 : module->name;
+    r->ndim = rows > 0 && columns > 0 ? 2 : 1;
     r->shape[0] = rows > 0 ? rows : columns;
-    r->shape[1] = rows > 0 ? columns : 0;
-    r->count = rows > 0 ? rows * columns : columns;
+    r->shape[1] = r->ndim == 2 ? columns : 0;
+    r->count = r->ndim == 2 ? rows * columns : r->shape[0];
+}
+
+/* Add the rows of a unit: of fused modules first all weights, then all biases. */
+static void add_unit(struct tune_parameters *p, const struct tune_model_config *c, int unit)
+{
+    struct tune_layer *l = &p->unit[unit];
+    tune_layer_make(l, c, unit);
+    for (int i = 0, end; i < l->count; i = end) {
+        for (end = i + 1; end < l->count && l->module[end].fused; end++)
+            ;
+        for (int k = i; k < end; k++)
+            add(p, c, &l->module[k], unit, false);
+        for (int k = i; k < end; k++)
+            if (l->module[k].bias)
+                add(p, c, &l->module[k], unit, true);
+    }
 }
 
 int tune_parameters_new(struct tune_parameters *p, const struct tune_model_config *c)
 {
-    *p = (struct tune_parameters){.at = calloc((size_t)c->layers * LAYER_ROWS + 3, sizeof *p->at)};
-    if (!p->at)
+    size_t units = (size_t)c->layers + 2;
+    *p = (struct tune_parameters){.at = calloc(units * 2 * TUNE_LAYER_MODULES, sizeof *p->at), .unit = calloc(units, sizeof *p->unit)};
+    if (!p->at || !p->unit)
         return tune_error_no_memory("the table of parameters");
-    add(p, c, &embedding, 0, -1);
-    for (int i = 0; i < c->layers; i++)
-        for (int k = 0; k < LAYER_ROWS; k++)
-            if (has(c, layer_rows[k].when))
-                add(p, c, &layer_rows[k], i + 1, i);
-    add(p, c, &final_norm, c->layers + 1, -1);
-    if (!c->tied)
-        add(p, c, &output, c->layers + 1, -1);
+    for (int unit = 0; unit <= c->layers + 1; unit++)
+        add_unit(p, c, unit);
     p->base = p->count;
-    place_base(p);
-    tune_parameters_place(p);
+    set_base_offsets(p);
+    tune_parameters_set_offsets(p);
     return 0;
 }
 
-bool tune_role_is_norm(enum tune_role role)
+bool tune_parameter_is_norm(const struct tune_parameter *p)
 {
-    return role == TUNE_INPUT_NORM || role == TUNE_QUERY_NORM || role == TUNE_KEY_NORM || role == TUNE_MLP_NORM ||
-           role == TUNE_FINAL_NORM;
-}
-
-bool tune_role_is_linear(enum tune_role role)
-{
-    return role == TUNE_QUERY || role == TUNE_KEY || role == TUNE_VALUE || role == TUNE_ATTENTION_OUT || role == TUNE_GATE ||
-           role == TUNE_UP || role == TUNE_DOWN;
+    return p->kind == TUNE_MODULE_NORM;
 }
 
 bool tune_parameter_is_linear(const struct tune_parameter *p)
 {
-    return !p->bias && tune_role_is_linear(p->role);
+    return p->kind == TUNE_MODULE_LINEAR && !p->bias;
 }
 
 bool tune_parameter_is_hidden(const struct tune_parameter *p)
@@ -174,13 +123,13 @@ int tune_parameters_freeze(struct tune_parameters *p, enum tune_dtype storage)
         p->at[i].storage = storage_of(&p->at[i], storage);
         TRY(p->at[i].storage == TUNE_NF4 && tune_nf4_bytes(p->at[i].count) < 0 ? -1 : 0);
     }
-    place_base(p);
-    tune_parameters_place(p);
+    set_base_offsets(p);
+    tune_parameters_set_offsets(p);
     return 0;
 }
 
 struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const char *name, enum tune_role role, int unit,
-                                              bool glued, int64_t rows, int64_t columns)
+                                              bool fused, int64_t rows, int64_t columns)
 {
     struct tune_parameter *more = realloc(p->at, sizeof *more * (size_t)(p->count + 1)), *r;
     if (more)
@@ -193,16 +142,18 @@ struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const c
     }
     r = &p->at[p->count++];
     *r = (struct tune_parameter){.ndim = columns > 0 ? 2 : 1, .shape = {rows, columns},
-                                 .count = columns > 0 ? rows * columns : rows, .role = role, .unit = unit, .trainable = true, .glued = glued,
+                                 .count = columns > 0 ? rows * columns : rows, .role = role, .unit = unit, .trainable = true, .fused = fused,
+                                 .kind = role == TUNE_EMBEDDING ? TUNE_MODULE_EMBEDDING : role == TUNE_OUTPUT ? TUNE_MODULE_HEAD : TUNE_MODULE_ADAPTER,
                                  .gradient = -1, .lr_scale = 1, .weight_decay = -1, .adapter = true, .storage = TUNE_F32, .read_dtype = TUNE_F32};
     snprintf(r->name, sizeof r->name, "%s", name);
-    place(r, &p->adapters);
+    set_offset(r, &p->adapters);
     return r;
 }
 
 void tune_parameters_free(struct tune_parameters *p)
 {
     free(p->at);
+    free(p->unit);
     *p = (struct tune_parameters){0};
 }
 
@@ -214,7 +165,7 @@ struct tune_parameter *tune_parameters_find(const struct tune_parameters *p, con
     return NULL;
 }
 
-void tune_parameters_place(struct tune_parameters *p)
+void tune_parameters_set_offsets(struct tune_parameters *p)
 {
     p->gradients = 0;
     for (int i = 0; i < p->count; i++) {
@@ -222,7 +173,7 @@ void tune_parameters_place(struct tune_parameters *p)
         r->gradient = -1;
         if (!r->trainable)
             continue;
-        if (!r->glued || !before || before->gradient < 0)
+        if (!r->fused || !before || before->gradient < 0)
             p->gradients = align(p->gradients, ELEMENTS);
         r->gradient = p->gradients;
         p->gradients += r->count;

@@ -12,35 +12,30 @@
 #ifndef TUNE_PARAMETERS_H
 #define TUNE_PARAMETERS_H
 
-#include "models/config.h"
+#include "models/layer.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The use of a parameter. */
-enum tune_role {
-    TUNE_EMBEDDING, TUNE_INPUT_NORM, TUNE_QUERY, TUNE_KEY, TUNE_VALUE, TUNE_QUERY_NORM,
-    TUNE_KEY_NORM, TUNE_ATTENTION_OUT, TUNE_MLP_NORM, TUNE_GATE, TUNE_UP, TUNE_DOWN,
-    TUNE_FINAL_NORM, TUNE_OUTPUT, TUNE_LORA_A, TUNE_LORA_B, TUNE_LORA_MAGNITUDE,
-    TUNE_ROLES /* the number of roles */
-};
-
 struct tune_parameter {
     char name[96];             /* "model.layers.0.self_attn.q_proj.weight", "...lora_A.weight" */
+    const char *module;        /* last part of its module's name: "q_proj"; NULL for adapters */
     int ndim;                  /* 1 or 2 */
     int64_t shape[2];          /* [out,in] or [n] */
     int64_t count;             /* number of elements */
     enum tune_role role;
-    bool bias;                 /* it is the bias of its role's product */
+    enum tune_module_kind kind;
+    enum tune_layer_linear linear;   /* LINEAR: the linear layer that computes it */
+    bool bias;                 /* it is the bias of its module */
     int unit;                  /* 0, 1..layers, layers+1 */
     int64_t offset;            /* byte offset in the weights or, for adapters, in their buffer */
     int64_t gradient;          /* element offset in gradients and moments; -1: frozen */
     /* set it to false to freeze. Before the gradients are made: it has none, for good. In the loop:
      * for the steps until it is true again (optimizers/optimizer.h) */
     bool trainable;
-    /* same product as the row before (k, v, up); both are frozen or none */
-    bool glued;
+    /* one product with the row before (k, v, up); both are frozen or none */
+    bool fused;
     double lr_scale;           /* factor on the learning rate; 1. Each step reads it */
     double weight_decay;       /* below 0: the optimizer's rule. Each step reads it */
     bool adapter;              /* belongs to an adapter */
@@ -51,6 +46,7 @@ struct tune_parameter {
 struct tune_parameters {
     struct tune_parameter *at;
     int count;
+    struct tune_layer *unit;   /* [layers+2] the modules of each unit of the base */
     int base;                  /* rows of the base model; they come first */
     int64_t weights, adapters; /* bytes of the two buffers, padding included */
     int64_t gradients;         /* elements of the gradient buffer, padding included */
@@ -69,19 +65,18 @@ void tune_parameters_free(struct tune_parameters *p);
 int tune_parameters_freeze(struct tune_parameters *p, enum tune_dtype storage);
 struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const char *name,
                                               enum tune_role role, int unit,
-                                              bool glued, int64_t rows, int64_t columns);
+                                              bool fused, int64_t rows, int64_t columns);
 
 /* tune_parameters_find - the row with that name; NULL if there is none. A trained copy comes before
  * the base's row that it replaces. */
 struct tune_parameter *tune_parameters_find(const struct tune_parameters *p, const char *name);
 
-/* tune_role_is_norm - whether a role is the weight of an RMSNorm. Such weights start at 1.
- * tune_role_is_linear - whether a role is a matrix product of a layer. */
-bool tune_role_is_norm(enum tune_role role);
-bool tune_role_is_linear(enum tune_role role);
-
-/* tune_parameter_is_linear - whether a row is the matrix of a layer's linear module. NF4 stores
+/* tune_parameter_bytes - bytes of a row's weight on the device.
+ * tune_parameter_is_norm - whether a row is the weight of an RMSNorm.
+ * tune_parameter_is_linear - whether a row is the matrix of a layer's linear module. NF4 stores
  * those, and adapters go on those. */
+int64_t tune_parameter_bytes(const struct tune_parameter *p);
+bool tune_parameter_is_norm(const struct tune_parameter *p);
 bool tune_parameter_is_linear(const struct tune_parameter *p);
 
 /* tune_parameter_is_hidden - whether a row is a matrix within the layers: of a linear module, or of
@@ -96,9 +91,9 @@ static inline int64_t tune_muon_bytes(int64_t rows, int64_t columns)
     return (2 * rows * columns + 2 * less * less) * 4;
 }
 
-/* tune_parameters_place - give each trainable row its offset in the gradient buffer. Call it again
- * after freezing. */
-void tune_parameters_place(struct tune_parameters *p);
+/* tune_parameters_set_offsets - give each trainable row its offset in the gradient buffer. Call it
+ * again after freezing. */
+void tune_parameters_set_offsets(struct tune_parameters *p);
 
 /* tune_parameters_total - elements of all rows, without padding.
  * tune_parameters_trainable - elements of the trainable rows. */

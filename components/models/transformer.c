@@ -4,7 +4,7 @@
  *              └───────────────────────────────────────────┘  └──────────────────────────────────┘
  *   kept:    x[i]  rstd1    qkv          att, lse              mid   rstd2    gate_up
  *
- * Backward recomputes the outputs of norm and swiglu. That is cheap elementwise work, and saves 8
+ * Backward recomputes the outputs of norm and gate. That is cheap elementwise work, and saves 8
  * bytes for each element. With checkpointing only x[i] is kept, and backward runs the layer's
  * forward again. It runs the same operations on the same numbers, so the gradients have the same
  * bits. */
@@ -16,28 +16,23 @@
 #include "devices/ops.h"
 #include "models/activations.h"
 
-/* A parameter, or a group that is one matrix, and its gradient (address 0: frozen). */
+/* A parameter, or a group that is one matrix, and its gradient (address 0: frozen). ndim 0: the unit has none. */
 struct weight {
     struct tune_tensor w, dw;
 };
 
-struct layer_weights {
-    struct weight norm1, q_norm, k_norm, norm2, w[LORA_PRODUCTS], bias[LORA_PRODUCTS];
+/* A layer: its modules, the columns of its activations, and its weights. */
+struct layer {
+    int i;
+    const struct tune_model_pass *pass;
+    const struct tune_layer *is;
+    struct tune_widths n;
+    struct weight norm1, q_norm, k_norm, post1, norm2, post2, w[TUNE_LINEARS], bias[TUNE_LINEARS];
 };
 
-/* The first matrix of each product, and the product's name. */
-static const struct {
-    enum tune_role role;
-    const char *name;
-} products[LORA_PRODUCTS] = {
-    [LORA_QKV] = {TUNE_QUERY, "qkv"},
-    [LORA_O] = {TUNE_ATTENTION_OUT, "o"},
-    [LORA_GATE_UP] = {TUNE_GATE, "gate_up"},
-    [LORA_DOWN] = {TUNE_DOWN, "down"},
-};
+static const char *const linear_names[TUNE_LINEARS] = {"qkv", "o", "gate_up", "down"};
 
-/* The weight of a role (or its bias) in a unit, with the rows fused to it. Address 0: there is
- * none. */
+/* The weight of a role (or its bias) in a unit, with the rows fused to it. ndim 0: there is none. */
 static struct weight view(struct tune_model *m, int unit, enum tune_role role, bool bias)
 {
     const struct tune_parameter *p = tune_model_row(m, unit, role, bias), *end = &m->parameters.at[m->parameters.base];
@@ -46,7 +41,7 @@ static struct weight view(struct tune_model *m, int unit, enum tune_role role, b
     int count = 0;
     if (!p)
         return v;
-    for (const struct tune_parameter *r = p; r == p || (r < end && r->glued); r++, count++)
+    for (const struct tune_parameter *r = p; r == p || (r < end && r->fused); r++, count++)
         rows += r->shape[0];
     v.w = tune_model_tensor(m, p, TUNE_WEIGHT);
     v.w.shape[0] = rows;
@@ -59,20 +54,34 @@ static struct weight view(struct tune_model *m, int unit, enum tune_role role, b
     return v;
 }
 
-static struct layer_weights layer_view(struct tune_model *m, int i)
+static struct layer layer_view(struct tune_model *m, const struct tune_model_pass *pass, int i)
 {
     int unit = i + 1;
-    struct layer_weights w = {
+    struct layer w = {
+        .i = i,
+        .pass = pass,
+        .is = &m->parameters.unit[unit],
+        .n = tune_model_widths(m, i),
         .norm1 = view(m, unit, TUNE_INPUT_NORM, false),
         .q_norm = view(m, unit, TUNE_QUERY_NORM, false),
         .k_norm = view(m, unit, TUNE_KEY_NORM, false),
+        .post1 = view(m, unit, TUNE_POST_ATTENTION_NORM, false),
         .norm2 = view(m, unit, TUNE_MLP_NORM, false),
+        .post2 = view(m, unit, TUNE_POST_MLP_NORM, false),
     };
-    for (int k = 0; k < LORA_PRODUCTS; k++) {
-        w.w[k] = view(m, unit, products[k].role, false);
-        w.bias[k] = view(m, unit, products[k].role, true);
+    for (int k = 0; k < TUNE_LINEARS; k++) {
+        int64_t out, in;
+        const struct tune_module *first = tune_layer_linear(w.is, (enum tune_layer_linear)k, &out, &in);
+        w.w[k] = view(m, unit, first->role, false);
+        w.bias[k] = view(m, unit, first->role, true);
     }
     return w;
+}
+
+/* Whether the unit has that weight, taken or not. */
+static bool exists(const struct weight *w)
+{
+    return w->w.ndim > 0;
 }
 
 static struct tune_tensor *gradient(struct weight *w)
@@ -92,34 +101,85 @@ static struct tune_tensor stat(const struct tune_model *m, tune_address data)
 }
 
 /* Tell the profiler which weight the next operations use. */
-static void on(struct tune_model *m, int i, const char *what)
+static void on(struct tune_model *m, const char *what)
 {
-    m->dev->doing.layer = i;
     m->dev->doing.what = what;
 }
 
-/* A product of layer i, with adapters if the model has them. The profiler is told. */
-static struct product product(struct tune_model *m, int i, struct layer_weights *w, enum lora_product which)
+/* A linear layer of layer i, with adapters if the model has them. The profiler is told. */
+static struct linear linear(struct tune_model *m, struct layer *w, enum tune_layer_linear which)
 {
     struct weight *matrix = &w->w[which], *bias = &w->bias[which];
-    bool to_residual = which == LORA_O || which == LORA_DOWN;
-    on(m, i, products[which].name);
-    return (struct product){i, which, &matrix->w, bias->w.data.at ? &bias->w : NULL, gradient(matrix), gradient(bias),
-                            to_residual ? m->config.residual_multiplier : 1};
+    on(m, linear_names[which]);
+    return (struct linear){w->pass, w->i, which, &matrix->w, exists(bias) ? &bias->w : NULL, gradient(matrix), gradient(bias),
+                            tune_layer_adds(w->is, which) ? m->config.residual_multiplier : 1};
 }
 
-static int product_forward(struct tune_model *m, int i, struct layer_weights *w, enum lora_product which,
-                           struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *r)
+static int linear_forward(struct tune_model *m, struct layer *w, enum tune_layer_linear which,
+                          struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *r)
 {
-    struct product p = product(m, i, w, which);
-    return tune_product_forward(m, &p, y, x, r);
+    struct linear p = linear(m, w, which);
+    return tune_model_linear_forward(m, &p, y, x, r);
 }
 
-static int product_backward(struct tune_model *m, int i, struct layer_weights *w, enum lora_product which,
-                            struct tune_tensor *dx, const struct tune_tensor *dy, const struct tune_tensor *x)
+static int linear_backward(struct tune_model *m, struct layer *w, enum tune_layer_linear which,
+                           struct tune_tensor *dx, const struct tune_tensor *dy, const struct tune_tensor *x)
 {
-    struct product p = product(m, i, w, which);
-    return tune_product_backward(m, &p, dx, dy, x);
+    struct linear p = linear(m, w, which);
+    return tune_model_linear_backward(m, &p, dx, dy, x);
+}
+
+/* ---- norms that a layer may lack ---- */
+
+/* y = norm(x), or x if there is no such norm. rstd NULL: for backward, which has it. */
+static int norm_forward(struct tune_model *m, const char *what, const struct weight *norm, struct tune_tensor *y,
+                        struct tune_tensor *rstd, const struct tune_tensor *x)
+{
+    on(m, what);
+    if (!exists(norm))
+        return tune_axpby(m->dev, y, x, 1, 0);
+    return tune_rmsnorm_forward(m->dev, y, rstd, x, &norm->w, m->config.norm_eps, m->config.norm_plus);
+}
+
+/* dx += the gradient of that. */
+static int norm_backward(struct tune_model *m, const char *what, struct weight *norm, struct tune_tensor *dx,
+                         const struct tune_tensor *dy, const struct tune_tensor *x, const struct tune_tensor *rstd)
+{
+    on(m, what);
+    if (!exists(norm))
+        return tune_axpby(m->dev, dx, dy, 1, 1);
+    return tune_rmsnorm_backward(m->dev, dx, gradient(norm), dy, x, &norm->w, rstd, m->config.norm_plus);
+}
+
+/* y = r + linear(x), through the post norm if there is one. kept, rstd: input and statistic of that norm. r NULL: only
+ * compute these two again. */
+static int add_linear(struct tune_model *m, struct layer *w, enum tune_layer_linear which, const struct weight *post, tune_address kept,
+                      tune_address rstd, struct tune_tensor *y, const struct tune_tensor *x, const struct tune_tensor *r)
+{
+    struct tune_tensor input = rows(m, kept, m->config.hidden), s = stat(m, rstd), normed = residual(m, m->post);
+    if (!exists(post))
+        return linear_forward(m, w, which, y, x, r);
+    TRY(linear_forward(m, w, which, &input, x, NULL));
+    on(m, which == TUNE_LINEAR_O ? "post 1" : "post 2");
+    TRY(tune_rmsnorm_forward(m->dev, &normed, &s, &input, &post->w, m->config.norm_eps, m->config.norm_plus));
+    if (!r)
+        return 0;
+    TRY(tune_copy(m->dev, y, r));
+    return tune_axpby(m->dev, y, &normed, 1, 1);
+}
+
+/* dx: set to the gradient of the linear layer's input. dy: that of y. */
+static int add_linear_backward(struct tune_model *m, struct layer *w, enum tune_layer_linear which, struct weight *post,
+                               tune_address kept, tune_address rstd, struct tune_tensor *dx, const struct tune_tensor *dy,
+                               const struct tune_tensor *x)
+{
+    struct tune_tensor input = rows(m, kept, m->config.hidden), s = stat(m, rstd), dinput = residual(m, m->post);
+    if (!exists(post))
+        return linear_backward(m, w, which, dx, dy, x);
+    on(m, which == TUNE_LINEAR_O ? "post 1" : "post 2");
+    TRY(tune_zero(m->dev, &dinput));
+    TRY(tune_rmsnorm_backward(m->dev, &dinput, gradient(post), dy, &input, &post->w, &s, m->config.norm_plus));
+    return linear_backward(m, w, which, dx, &dinput, x);
 }
 
 /* NULL if the batch has none. */
@@ -128,12 +188,16 @@ static const struct tune_tensor *some(const struct tune_tensor *index)
     return index->shape[0] > 0 ? index : NULL;
 }
 
-static int rotate(struct tune_model *m, struct tune_tensor *x, bool backward)
+static int rotate(struct tune_model *m, const struct layer *w, struct tune_tensor *x, bool backward)
 {
     const struct tune_model_config *c = &m->config;
-    const struct tune_cached *k = m->cached;
-    struct tune_tensor table = tune_tensor_2d(k ? k->rope : m->rope, TUNE_F32,
-                                              k ? k->capacity : m->max_T, c->head_dim);
+    const struct tune_cached *k = w->pass->cache;
+    int i = w->is->rotary, T = k ? k->capacity : m->max_T;
+    if (i < 0)
+        return 0;
+    i = c->long_from > 0 && (k ? k->longer : m->longest > c->long_from) ? 1 : i;
+    tune_address at = tune_address_plus(k ? k->rope : m->rope, i * (int64_t)T * c->rotary[0].dims * 4);
+    struct tune_tensor table = tune_tensor_2d(at, TUNE_F32, T, c->rotary[i].dims);
     return tune_rope(m->dev, x, &table, k ? &k->positions : some(&m->positions), m->T,
                      c->heads + c->kv_heads, c->head_dim, backward);
 }
@@ -151,15 +215,14 @@ static struct heads heads_of(const struct tune_model *m, const struct tune_tenso
                           tune_tensor_heads(qkv, m->B, q + k, c->kv_heads, D)};
 }
 
-static struct tune_attention attention_how(const struct tune_model *m, int layer)
+static struct tune_attention attention_params(const struct tune_model *m, const struct layer *w)
 {
-    return (struct tune_attention){tune_model_config_window(&m->config, layer), m->config.attention_scale};
+    return (struct tune_attention){w->is->window, m->config.attention_scale};
 }
 
 /* Put the keys and values of layer i into the cache, and let h name all that are there. */
-static int put_keys(struct tune_model *m, int i, const struct tune_tensor *qkv, struct heads *h)
+static int put_keys(struct tune_model *m, const struct tune_cached *k, int i, const struct tune_tensor *qkv, struct heads *h)
 {
-    const struct tune_cached *k = m->cached;
     int64_t D = m->config.head_dim, K = m->config.kv_heads, width = 2 * K * D;
     int64_t layer = (int64_t)i * k->layer_rows * width * tune_dtype_bits(m->dtype) / 8;
     struct tune_tensor all = tune_tensor_2d(tune_address_plus(k->kv, layer), m->dtype,
@@ -172,72 +235,79 @@ static int put_keys(struct tune_model *m, int i, const struct tune_tensor *qkv, 
 }
 
 /* Attention of the batch to itself, or to all that is in the cache. */
-static int attend(struct tune_model *m, int i, const struct tune_tensor *qkv, struct tune_tensor *att)
+static int attend(struct tune_model *m, const struct layer *w, const struct tune_tensor *qkv, struct tune_tensor *att)
 {
-    struct tune_tensor lse = tune_tensor_2d(m->layer[i].lse, TUNE_F32, (int64_t)m->B * m->T, m->config.heads);
+    struct tune_tensor lse = tune_tensor_2d(m->layer[w->i].lse, TUNE_F32, (int64_t)m->B * m->T, m->config.heads);
     struct heads h = heads_of(m, qkv);
-    const struct tune_cached *k = m->cached;
+    const struct tune_cached *k = w->pass->cache;
     if (k)
-        TRY(put_keys(m, i, qkv, &h));
-    return tune_attention_forward(m->dev, att, &lse, &h.q, &h.k, &h.v, k ? &k->first : some(&m->starts),
-                                  k ? &k->keys : NULL, k ? &k->begin : NULL, attention_how(m, i));
+        TRY(put_keys(m, k, w->i, qkv, &h));
+    return tune_attention_forward(m->dev, att, &lse, &h.q, &h.k, &h.v, k ? &k->starts : some(&m->starts),
+                                  k ? &k->kv_length : NULL, k ? &k->q_offset : NULL, attention_params(m, w));
+}
+
+/* The number of the first norm of a key in a row of queries and keys. */
+static int first_key(const struct layer *w)
+{
+    return (int)(w->n.att / w->k_norm.w.shape[0]);
 }
 
 /* Compute qkv from x[i], with bias, head norms and rope. */
-static int project_qkv(struct tune_model *m, int i, struct layer_weights *w)
+static int project_qkv(struct tune_model *m, struct layer *w)
 {
     const struct tune_model_config *c = &m->config;
-    struct layer_state *s = &m->layer[i];
-    int64_t N = (int64_t)m->B * m->T, Q = tune_model_q(c);
-    struct tune_tensor x = residual(m, m->x[i]), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd1);
-    struct tune_tensor qkv = rows(m, s->qkv, Q), raw = rows(m, c->qk_norm ? s->raw : s->qkv, Q);
-    on(m, i, "1");
-    TRY(tune_rmsnorm_forward(m->dev, &norm, &rstd, &x, &w->norm1.w, c->norm_eps));
-    TRY(product_forward(m, i, w, LORA_QKV, &raw, &norm, NULL));
-    on(m, i, "");
-    if (c->qk_norm) {
-        struct tune_tensor rq = tune_tensor_2d(s->rstd_q, TUNE_F32, N, c->heads);
-        struct tune_tensor rk = tune_tensor_2d(s->rstd_k, TUNE_F32, N, c->kv_heads);
+    struct layer_state *s = &m->layer[w->i];
+    int64_t N = (int64_t)m->B * m->T, Q = w->n.qkv;
+    bool qk_norm = w->n.q_norms > 0;
+    struct tune_tensor x = residual(m, m->x[w->i]), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd1);
+    struct tune_tensor qkv = rows(m, s->qkv, Q), raw = rows(m, qk_norm ? s->raw : s->qkv, Q);
+    TRY(norm_forward(m, "1", &w->norm1, &norm, &rstd, &x));
+    TRY(linear_forward(m, w, TUNE_LINEAR_QKV, &raw, &norm, NULL));
+    on(m, "");
+    if (qk_norm) {
+        struct tune_tensor rq = tune_tensor_2d(s->rstd_q, TUNE_F32, N, w->n.q_norms);
+        struct tune_tensor rk = tune_tensor_2d(s->rstd_k, TUNE_F32, N, w->n.k_norms);
         /* copies the values; queries and keys are overwritten below */
         TRY(tune_copy(m->dev, &qkv, &raw));
-        on(m, i, "q");
-        TRY(tune_headnorm_forward(m->dev, &qkv, &rq, &raw, &w->q_norm.w, 0, c->heads, c->norm_eps));
-        on(m, i, "k");
-        TRY(tune_headnorm_forward(m->dev, &qkv, &rk, &raw, &w->k_norm.w, c->heads, c->kv_heads, c->norm_eps));
-        on(m, i, "");
+        on(m, "q");
+        TRY(tune_headnorm_forward(m->dev, &qkv, &rq, &raw, &w->q_norm.w, 0, (int)w->n.q_norms, c->norm_eps, m->config.norm_plus));
+        on(m, "k");
+        TRY(tune_headnorm_forward(m->dev, &qkv, &rk, &raw, &w->k_norm.w, first_key(w), (int)w->n.k_norms, c->norm_eps, m->config.norm_plus));
+        on(m, "");
     }
-    return rotate(m, &qkv, false);
+    return rotate(m, w, &qkv, false);
 }
 
-/* Compute x[i+1] from x[i]. again: for backward; compute only the activations it reads. */
-static int layer_forward(struct tune_model *m, int i, bool again)
+/* Compute x[i+1] from x[i]. recompute: for backward; compute only the activations it reads. */
+static int layer_forward(struct tune_model *m, const struct tune_model_pass *pass, int i, bool recompute)
 {
     const struct tune_model_config *c = &m->config;
-    struct layer_weights w = layer_view(m, i);
+    struct layer w = layer_view(m, pass, i);
     struct layer_state *s = &m->layer[i];
     struct tune_tensor x = residual(m, m->x[i]), out = residual(m, m->x[i + 1]);
-    struct tune_tensor qkv = rows(m, s->qkv, tune_model_q(c)), att = rows(m, s->att, (int64_t)c->heads * c->head_dim);
+    struct tune_tensor qkv = rows(m, s->qkv, w.n.qkv), att = rows(m, s->att, w.n.att);
     struct tune_tensor mid = residual(m, s->mid), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd2);
-    struct tune_tensor gate_up = rows(m, s->gate_up, 2 * (int64_t)c->ffn), h = rows(m, m->h, c->ffn);
-    TRY(project_qkv(m, i, &w));
-    TRY(attend(m, i, &qkv, &att));
-    TRY(product_forward(m, i, &w, LORA_O, &mid, &att, &x));
-    on(m, i, "2");
-    TRY(tune_rmsnorm_forward(m->dev, &norm, &rstd, &mid, &w.norm2.w, c->norm_eps));
-    TRY(product_forward(m, i, &w, LORA_GATE_UP, &gate_up, &norm, NULL));
-    on(m, i, "");
-    if (again && !m->lora)
+    struct tune_tensor gate_up = rows(m, s->gate_up, w.n.gate_up), h = rows(m, m->h, w.n.h);
+    TRY(project_qkv(m, &w));
+    TRY(attend(m, &w, &qkv, &att));
+    TRY(add_linear(m, &w, TUNE_LINEAR_O, &w.post1, s->post1, s->rstd_post1, &mid, &att, &x));
+    TRY(norm_forward(m, "2", &w.norm2, &norm, &rstd, &mid));
+    TRY(linear_forward(m, &w, TUNE_LINEAR_GATE_UP, &gate_up, &norm, NULL));
+    on(m, "");
+    if (recompute && !m->lora && w.n.post2 == 0)
         return 0;
-    TRY(tune_swiglu_forward(m->dev, &h, &gate_up));
-    if (again) {
-        struct product down = product(m, i, &w, LORA_DOWN);
-        return tune_product_again(m, &down, &h);
+    TRY(tune_glu_forward(m->dev, &h, &gate_up, w.is->gate));
+    if (recompute && w.n.post2 == 0) {
+        struct linear down = linear(m, &w, TUNE_LINEAR_DOWN);
+        return tune_model_linear_recompute(m, &down, &h);
     }
-    return product_forward(m, i, &w, LORA_DOWN, &out, &h, &mid);
+    return add_linear(m, &w, TUNE_LINEAR_DOWN, &w.post2, s->post2, s->rstd_post2, &out, &h, recompute ? NULL : &mid);
 }
 
-static int check_places(const struct tune_model *m, const struct tune_batch *b)
+/* Check positions and starts, and find the longest text. */
+static int check_positions(struct tune_model *m, const struct tune_batch *b)
 {
+    m->longest = 0;
     for (int64_t i = 0; i < (int64_t)b->B * b->T; i++) {
         int64_t t = i % b->T, position = b->positions ? b->positions[i] : t, start = b->starts ? b->starts[i] : 0;
         int64_t before = b->starts && t > 0 ? b->starts[i - 1] : 0;
@@ -246,6 +316,7 @@ static int check_places(const struct tune_model *m, const struct tune_batch *b)
                 "row %lld, token %lld: position %lld, start %lld; expected a position below %d, and a start "
                 "from the previous token's start to this token",
                 (long long)(i / b->T), (long long)t, (long long)position, (long long)start, m->max_T);
+        m->longest = position >= m->longest ? (int)position + 1 : m->longest;
     }
     return 0;
 }
@@ -260,9 +331,9 @@ static int check_token(const struct tune_model *m, const struct tune_batch *b, i
         (long long)(i / b->T), (long long)(i % b->T), what, id, m->config.vocabulary);
 }
 
-static int check_batch(const struct tune_model *m, const struct tune_batch *b)
+static int check_batch(struct tune_model *m, const struct tune_model_pass *pass, const struct tune_batch *b)
 {
-    bool fits = m->cached ? (int64_t)b->B * b->T <= tune_model_max_tokens(m) : b->B <= m->max_B && b->T <= m->max_T;
+    bool fits = pass->cache ? (int64_t)b->B * b->T <= tune_model_max_tokens(m) : b->B <= m->max_B && b->T <= m->max_T;
     if (b->B < 1 || b->T < 1 || !fits)
         return tune_error_set("a batch of %d rows of %d positions; tune_model_reserve made room for %d of %d", b->B, b->T,
                               m->max_B, m->max_T);
@@ -271,7 +342,7 @@ static int check_batch(const struct tune_model *m, const struct tune_batch *b)
         if (b->labels && b->labels[i] != TUNE_NO_LABEL)
             TRY(check_token(m, b, i, "label", b->labels[i]));
     }
-    return m->cached ? 0 : check_places(m, b);
+    return pass->cache ? 0 : check_positions(m, b);
 }
 
 /* Append n values to the staging buffer. Returns their tensor on the device. */
@@ -333,56 +404,85 @@ int tune_model_same_labels(const struct tune_model *other, const struct tune_mod
     return tune_error_set("the other model's last batch is not the same");
 }
 
-/* Compute the hidden states of the batch that was uploaded. */
-static int all_forward(struct tune_model *m)
+/* ---- units ---- */
+
+/* Operations of one unit: its weights are there, and the device may queue them as one group. */
+static int begin_unit(struct tune_model *m, int unit)
+{
+    TRY(tune_unit_take(m, unit));
+    return tune_device_group_begin(m->dev) < 0 ? tune_unit_done(m, unit, -1) : 0;
+}
+
+/* status: of the operations. Returns it, or -1 if the end failed. */
+static int end_unit(struct tune_model *m, int unit, int status)
+{
+    int ended = tune_device_group_end(m->dev);
+    return tune_unit_done(m, unit, status < 0 || ended == 0 ? status : ended);
+}
+
+static int embed(struct tune_model *m, const struct tune_model_pass *pass)
 {
     const struct tune_model_config *c = &m->config;
-    struct tune_tensor x = residual(m, m->x[0]), last = residual(m, m->x[c->layers]);
-    struct tune_tensor rstd = stat(m, m->rstd);
-    struct tune_tensor table = tune_model_tensor(m, tune_model_embedding(m), TUNE_WEIGHT);
-    struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
-    on(m, -1, "");
+    struct tune_tensor x = residual(m, m->x[0]), table = tune_model_tensor(m, tune_model_embedding(m), TUNE_WEIGHT);
+    on(m, "");
     TRY(tune_embed_forward(m->dev, &x, &table, &m->ids, c->embedding_multiplier));
-    if (m->noisy) {
-        float size = (float)(m->noise_alpha / sqrt((double)m->T * c->hidden) * c->embedding_multiplier);
-        TRY(tune_noise(m->dev, &x, m->step_at, (struct tune_dropout){.seed = m->noise_seed, .past_steps = m->past_steps, .layer = -1}, size));
-    }
-    for (int i = 0; i < c->layers; i++) {
-        if (m->cached && m->cached->stop && *m->cached->stop)
-            return 1;
-        TRY(layer_forward(m, i, false));
-    }
+    if (!pass->noise)
+        return 0;
+    double scale = c->scaled_embedding ? 1 : c->embedding_multiplier;
+    float size = (float)(m->noise_alpha / sqrt((double)m->T * c->hidden) * scale);
+    return tune_noise(m->dev, &x, m->step_at, (struct tune_dropout){.seed = m->noise_seed, .past_steps = m->past_steps, .layer = -1}, size);
+}
+
+static int final_norm(struct tune_model *m)
+{
+    const struct tune_model_config *c = &m->config;
+    struct tune_tensor last = residual(m, m->x[c->layers]), rstd = stat(m, m->rstd);
+    struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
     m->hidden_tensor = rows(m, m->hidden, c->hidden);
-    on(m, -1, "final");
-    TRY(tune_rmsnorm_forward(m->dev, &m->hidden_tensor, &rstd, &last, &norm.w, c->norm_eps));
-    on(m, -1, "");
+    on(m, "final");
+    TRY(tune_rmsnorm_forward(m->dev, &m->hidden_tensor, &rstd, &last, &norm.w, c->norm_eps, c->norm_plus));
+    on(m, "");
     return 0;
 }
 
-static int forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
+/* Compute the hidden states of the batch that was uploaded. */
+static int all_forward(struct tune_model *m, const struct tune_model_pass *pass)
 {
-    TRY(check_batch(m, batch));
+    int layers = m->config.layers;
+    TRY(begin_unit(m, 0));
+    TRY(end_unit(m, 0, embed(m, pass)));
+    for (int i = 0; i < layers; i++) {
+        if (pass->cache && pass->cache->stop && *pass->cache->stop)
+            return 1;
+        TRY(begin_unit(m, i + 1));
+        TRY(end_unit(m, i + 1, layer_forward(m, pass, i, false)));
+    }
+    TRY(begin_unit(m, layers + 1));
+    return end_unit(m, layers + 1, final_norm(m));
+}
+
+int tune_model_run(struct tune_model *m, const struct tune_model_pass *pass, const struct tune_batch *batch, struct tune_tensor **hidden)
+{
+    TRY(tune_unit_check(m));
+    m->pass = *pass;
+    tune_device_does(m->dev, pass->training ? TUNE_FORWARD : TUNE_EVALUATION, -1, "");
+    if (pass->dropout || pass->noise) {
+        m->step_at = m->step_at.at ? m->step_at : m->own_step;
+        TRY(tune_begin_pass(m->dev, m->step_at));
+    }
+    TRY(check_batch(m, pass, batch));
     m->B = batch->B;
     m->T = batch->T;
     TRY(upload_batch(m, batch));
-    TRY(tune_device_group_begin(m->dev));
-    int status = all_forward(m), ended = tune_device_group_end(m->dev);
     *hidden = &m->hidden_tensor;
-    return status < 0 ? status : ended < 0 ? ended : status;
+    return all_forward(m, pass);
 }
 
 int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
 {
-    m->dropping = m->lora && m->lora->options.dropout > 0 && m->training;
-    tune_device_does(m->dev, TUNE_FORWARD, -1, "");
-    m->noisy = m->noise_alpha > 0 && m->training;
-    m->bare = false;
-    bool draws = m->dropping || m->noisy;
-    if (draws && !m->step_at.at)
-        m->step_at = m->own_step;
-    if (draws)
-        TRY(tune_begin_pass(m->dev, m->step_at));
-    return forward(m, batch, hidden);
+    struct tune_model_pass pass = {.training = true, .dropout = m->lora && m->lora->options.dropout > 0 && m->training,
+                             .noise = m->noise_alpha > 0 && m->training};
+    return tune_model_run(m, &pass, batch, hidden);
 }
 
 void tune_model_noise(struct tune_model *m, double alpha, uint64_t seed)
@@ -391,101 +491,71 @@ void tune_model_noise(struct tune_model *m, double alpha, uint64_t seed)
     m->noise_seed = seed;
 }
 
-static int infer(struct tune_model *m, const struct tune_batch *batch, bool bare, struct tune_tensor **hidden)
-{
-    m->dropping = m->noisy = false;
-    m->bare = bare;
-    tune_device_does(m->dev, TUNE_EVALUATION, -1, "");
-    return forward(m, batch, hidden);
-}
-
 int tune_model_infer(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
 {
-    return infer(m, batch, false, hidden);
-}
-
-int tune_model_extend(struct tune_model *m, const struct tune_cached *cached, const struct tune_batch *batch, bool bare,
-                      struct tune_tensor **hidden)
-{
-    m->cached = cached;
-    int status = infer(m, batch, bare, hidden);
-    m->cached = NULL;
-    return status;
-}
-
-int tune_model_infer_merged(struct tune_model *m, const struct tune_batch *batch, const struct tune_weights_source *merged,
-                            struct tune_tensor **hidden)
-{
-    m->merged = merged;
-    int status = infer(m, batch, false, hidden);
-    m->merged = NULL;
-    return status;
+    return tune_model_run(m, &(struct tune_model_pass){0}, batch, hidden);
 }
 
 int tune_model_infer_base(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
 {
-    return infer(m, batch, true, hidden);
+    return tune_model_run(m, &(struct tune_model_pass){.base = true}, batch, hidden);
 }
 
 /* Backward of the feed-forward half: dx is replaced, tmp is overwritten. bottom: no gradient is
- * wanted below this product; LORA_PRODUCTS: all are wanted. */
-static int feed_forward_backward(struct tune_model *m, int i, struct layer_weights *w, struct tune_tensor *dx,
-                                 struct tune_tensor *tmp, enum lora_product bottom)
+ * wanted below this linear layer; TUNE_LINEARS: all are wanted. */
+static int feed_forward_backward(struct tune_model *m, struct layer *w, struct tune_tensor *dx,
+                                 struct tune_tensor *tmp, enum tune_layer_linear bottom)
 {
     const struct tune_model_config *c = &m->config;
-    struct layer_state *s = &m->layer[i];
+    struct layer_state *s = &m->layer[w->i];
     struct tune_tensor mid = residual(m, s->mid), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd2);
-    struct tune_tensor gate_up = rows(m, s->gate_up, 2 * (int64_t)c->ffn), h = rows(m, m->h, c->ffn), dh = rows(m, m->dh, c->ffn);
-    on(m, i, "");
-    TRY(tune_swiglu_forward(m->dev, &h, &gate_up));
-    TRY(product_backward(m, i, w, LORA_DOWN, bottom == LORA_DOWN ? NULL : &dh, dx, &h));
-    if (bottom == LORA_DOWN)
+    struct tune_tensor gate_up = rows(m, s->gate_up, w->n.gate_up), h = rows(m, m->h, w->n.h), dh = rows(m, m->dh, w->n.h);
+    on(m, "");
+    TRY(tune_glu_forward(m->dev, &h, &gate_up, w->is->gate));
+    TRY(add_linear_backward(m, w, TUNE_LINEAR_DOWN, &w->post2, s->post2, s->rstd_post2, bottom == TUNE_LINEAR_DOWN ? NULL : &dh, dx, &h));
+    if (bottom == TUNE_LINEAR_DOWN)
         return 0;
-    on(m, i, "");
+    on(m, "");
     /* in place: gate_up becomes its own gradient */
-    TRY(tune_swiglu_backward(m->dev, &gate_up, &dh, &gate_up));
-    on(m, i, "2");
-    TRY(tune_rmsnorm_forward(m->dev, &norm, NULL, &mid, &w->norm2.w, c->norm_eps));
-    TRY(product_backward(m, i, w, LORA_GATE_UP, bottom == LORA_GATE_UP ? NULL : tmp, &gate_up, &norm));
-    if (bottom == LORA_GATE_UP)
+    TRY(tune_glu_backward(m->dev, &gate_up, &dh, &gate_up, w->is->gate));
+    TRY(norm_forward(m, "2", &w->norm2, &norm, NULL, &mid));
+    TRY(linear_backward(m, w, TUNE_LINEAR_GATE_UP, bottom == TUNE_LINEAR_GATE_UP ? NULL : tmp, &gate_up, &norm));
+    if (bottom == TUNE_LINEAR_GATE_UP)
         return 0;
-    on(m, i, "2");
-    return tune_rmsnorm_backward(m->dev, dx, gradient(&w->norm2), tmp, &mid, &w->norm2.w, &rstd);
+    return norm_backward(m, "2", &w->norm2, dx, tmp, &mid, &rstd);
 }
 
-static int attention_half_backward(struct tune_model *m, int i, struct layer_weights *w, struct tune_tensor *dx,
-                                   struct tune_tensor *tmp, enum lora_product bottom)
+static int attention_half_backward(struct tune_model *m, struct layer *w, struct tune_tensor *dx,
+                                   struct tune_tensor *tmp, enum tune_layer_linear bottom)
 {
     const struct tune_model_config *c = &m->config;
-    struct layer_state *s = &m->layer[i];
-    int64_t N = (int64_t)m->B * m->T, HD = (int64_t)c->heads * c->head_dim, Q = tune_model_q(c);
-    struct tune_tensor x = residual(m, m->x[i]), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd1);
+    struct layer_state *s = &m->layer[w->i];
+    int64_t N = (int64_t)m->B * m->T, HD = w->n.att, Q = w->n.qkv;
+    struct tune_tensor x = residual(m, m->x[w->i]), norm = rows(m, m->norm, c->hidden), rstd = stat(m, s->rstd1);
     struct tune_tensor qkv = rows(m, s->qkv, Q), att = rows(m, s->att, HD), dqkv = rows(m, m->dqkv, Q), datt = rows(m, m->datt, HD);
     struct tune_tensor lse = tune_tensor_2d(s->lse, TUNE_F32, N, c->heads);
     struct heads x3 = heads_of(m, &qkv), d3 = heads_of(m, &dqkv);
-    TRY(product_backward(m, i, w, LORA_O, bottom == LORA_O ? NULL : &datt, dx, &att));
-    if (bottom == LORA_O)
+    TRY(add_linear_backward(m, w, TUNE_LINEAR_O, &w->post1, s->post1, s->rstd_post1, bottom == TUNE_LINEAR_O ? NULL : &datt, dx, &att));
+    if (bottom == TUNE_LINEAR_O)
         return 0;
-    on(m, i, "");
+    on(m, "");
     TRY(tune_attention_backward(m->dev, &d3.q, &d3.k, &d3.v, &datt, &x3.q, &x3.k, &x3.v, &att, &lse, some(&m->starts),
-                                attention_how(m, i)));
-    TRY(rotate(m, &dqkv, true));
-    if (c->qk_norm) {
+                                attention_params(m, w)));
+    TRY(rotate(m, w, &dqkv, true));
+    if (w->n.q_norms > 0) {
         struct tune_tensor raw = rows(m, s->raw, Q);
-        struct tune_tensor rq = tune_tensor_2d(s->rstd_q, TUNE_F32, N, c->heads);
-        struct tune_tensor rk = tune_tensor_2d(s->rstd_k, TUNE_F32, N, c->kv_heads);
-        on(m, i, "q");
-        TRY(tune_headnorm_backward(m->dev, &dqkv, gradient(&w->q_norm), &raw, &w->q_norm.w, &rq, 0, c->heads));
-        on(m, i, "k");
-        TRY(tune_headnorm_backward(m->dev, &dqkv, gradient(&w->k_norm), &raw, &w->k_norm.w, &rk, c->heads, c->kv_heads));
+        struct tune_tensor rq = tune_tensor_2d(s->rstd_q, TUNE_F32, N, w->n.q_norms);
+        struct tune_tensor rk = tune_tensor_2d(s->rstd_k, TUNE_F32, N, w->n.k_norms);
+        on(m, "q");
+        TRY(tune_headnorm_backward(m->dev, &dqkv, gradient(&w->q_norm), &raw, &w->q_norm.w, &rq, 0, (int)w->n.q_norms, m->config.norm_plus));
+        on(m, "k");
+        TRY(tune_headnorm_backward(m->dev, &dqkv, gradient(&w->k_norm), &raw, &w->k_norm.w, &rk, first_key(w), (int)w->n.k_norms, m->config.norm_plus));
     }
-    on(m, i, "1");
-    TRY(tune_rmsnorm_forward(m->dev, &norm, NULL, &x, &w->norm1.w, c->norm_eps));
-    TRY(product_backward(m, i, w, LORA_QKV, bottom == LORA_QKV ? NULL : tmp, &dqkv, &norm));
-    if (bottom == LORA_QKV)
+    TRY(norm_forward(m, "1", &w->norm1, &norm, NULL, &x));
+    TRY(linear_backward(m, w, TUNE_LINEAR_QKV, bottom == TUNE_LINEAR_QKV ? NULL : tmp, &dqkv, &norm));
+    if (bottom == TUNE_LINEAR_QKV)
         return 0;
-    on(m, i, "1");
-    return tune_rmsnorm_backward(m->dev, dx, gradient(&w->norm1), tmp, &x, &w->norm1.w, &rstd);
+    return norm_backward(m, "1", &w->norm1, dx, tmp, &x, &rstd);
 }
 
 /* The lowest unit that has a gradient. Backward stops there. */
@@ -498,58 +568,79 @@ static int lowest_trainable(const struct tune_model *m)
     return lowest;
 }
 
-/* The product of layer i below which nothing has a gradient. LORA_PRODUCTS: something has, or may
+/* The linear layer of layer i below which nothing has a gradient. TUNE_LINEARS: something has, or may
  * have. */
-static enum lora_product bottom_of(const struct tune_model *m, int i, int lowest)
+static enum tune_layer_linear bottom_of(const struct tune_model *m, int i, int lowest)
 {
     int k = 0;
     if (!m->lora || i + 1 > lowest)
-        return LORA_PRODUCTS;
+        return TUNE_LINEARS;
     for (int row = 0; row < m->parameters.base; row++)
         if (m->parameters.at[row].gradient >= 0 && m->parameters.at[row].unit <= i + 1)
-            return LORA_PRODUCTS;
-    while (k < LORA_PRODUCTS && m->lora->group[i * LORA_PRODUCTS + k].count == 0)
+            return TUNE_LINEARS;
+    while (k < TUNE_LINEARS && m->lora->group[i * TUNE_LINEARS + k].count == 0)
         k++;
-    return (enum lora_product)k;
+    return (enum tune_layer_linear)k;
+}
+
+static int final_norm_backward(struct tune_model *m, struct tune_tensor *dx, const struct tune_tensor *dhidden)
+{
+    const struct tune_model_config *c = &m->config;
+    struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
+    struct tune_tensor last = residual(m, m->x[c->layers]), rstd = stat(m, m->rstd);
+    on(m, "final");
+    TRY(tune_zero(m->dev, dx));
+    return tune_rmsnorm_backward(m->dev, dx, gradient(&norm), dhidden, &last, &norm.w, &rstd, c->norm_plus);
+}
+
+/* dx: the gradient of the layer's output, then of its input. tmp is overwritten. */
+static int layer_backward(struct tune_model *m, int i, int lowest, struct tune_tensor *dx, struct tune_tensor *tmp)
+{
+    struct layer w = layer_view(m, &m->pass, i);
+    enum tune_layer_linear bottom = bottom_of(m, i, lowest);
+    if (m->checkpointing)
+        TRY(layer_forward(m, &m->pass, i, true));
+    TRY(feed_forward_backward(m, &w, dx, tmp, bottom));
+    if (bottom == TUNE_LINEAR_DOWN || bottom == TUNE_LINEAR_GATE_UP)
+        return 0;
+    return attention_half_backward(m, &w, dx, tmp, bottom);
+}
+
+static int embed_backward(struct tune_model *m, const struct tune_tensor *dx)
+{
+    const struct tune_parameter *p = tune_model_embedding(m);
+    struct tune_tensor dw = tune_tensor_2d(tune_model_gradient_at(m, p), TUNE_F32, p->shape[0], p->shape[1]);
+    on(m, "");
+    return tune_embed_backward(m->dev, &dw, dx, &m->ids, m->config.embedding_multiplier);
 }
 
 static int all_backward(struct tune_model *m, struct tune_tensor *dhidden)
 {
-    const struct tune_model_config *c = &m->config;
-    struct weight norm = view(m, c->layers + 1, TUNE_FINAL_NORM, false);
-    struct tune_tensor last = residual(m, m->x[c->layers]), rstd = stat(m, m->rstd), dx = residual(m, m->dnorm);
-    TRY(tune_zero(m->dev, &dx));
-    on(m, -1, "final");
-    TRY(tune_rmsnorm_backward(m->dev, &dx, gradient(&norm), dhidden, &last, &norm.w, &rstd));
-    int lowest = lowest_trainable(m);
-    for (int i = c->layers - 1; i >= 0 && i + 1 >= lowest; i--) {
-        struct layer_weights w = layer_view(m, i);
-        if (m->checkpointing)
-            TRY(layer_forward(m, i, true));
-        enum lora_product bottom = bottom_of(m, i, lowest);
-        TRY(feed_forward_backward(m, i, &w, &dx, dhidden, bottom));
-        if (bottom != LORA_DOWN && bottom != LORA_GATE_UP)
-            TRY(attention_half_backward(m, i, &w, &dx, dhidden, bottom));
+    int layers = m->config.layers, lowest = lowest_trainable(m);
+    struct tune_tensor dx = residual(m, m->dnorm);
+    TRY(begin_unit(m, layers + 1));
+    TRY(end_unit(m, layers + 1, final_norm_backward(m, &dx, dhidden)));
+    for (int i = layers - 1; i >= 0 && i + 1 >= lowest; i--) {
+        TRY(begin_unit(m, i + 1));
+        TRY(end_unit(m, i + 1, layer_backward(m, i, lowest, &dx, dhidden)));
     }
-    const struct tune_parameter *embedding = tune_model_embedding(m);
-    if (embedding->gradient < 0)
+    if (tune_model_embedding(m)->gradient < 0)
         return 0;
-    struct tune_tensor dw = tune_tensor_2d(tune_model_gradient_at(m, embedding), TUNE_F32, c->vocabulary, c->hidden);
-    on(m, -1, "");
-    return tune_embed_backward(m->dev, &dw, &dx, &m->ids, c->embedding_multiplier);
+    TRY(begin_unit(m, 0));
+    return end_unit(m, 0, embed_backward(m, &dx));
 }
 
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden)
 {
-    if (!m->training || !m->kept[TUNE_GRADIENT].at || batch->B != m->B || batch->T != m->T)
+    if (!m->training || !m->state[TUNE_GRADIENT].at || !m->pass.training || batch->B != m->B || batch->T != m->T)
         return tune_error_set("backward: %s", !m->training ? "the model was not reserved with TUNE_FOR_TRAINING"
-                                              : !m->kept[TUNE_GRADIENT].at
+                                              : !m->state[TUNE_GRADIENT].at
                                                   ? "there are no gradients; call tune_model_zero_grad first"
+                                              : !m->pass.training ? "the model's last pass was an inference; call tune_model_forward first"
                                                   : "the batch is not the last one given to tune_model_forward");
     tune_device_does(m->dev, TUNE_BACKWARD, -1, "");
-    TRY(tune_device_group_begin(m->dev));
-    int status = all_backward(m, dhidden), ended = tune_device_group_end(m->dev);
-    return status < 0 ? status : ended;
+    TRY(tune_unit_check(m));
+    return all_backward(m, dhidden);
 }
 
 int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, const int32_t *chosen, int count, float *logits)
@@ -557,6 +648,8 @@ int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, co
     const struct tune_model_config *c = &m->config;
     struct tune_tensor w, dw;
     int64_t e = tune_dtype_bits(m->dtype) / 8, V = c->vocabulary;
+    int unit = tune_model_output_unit(m);
+    TRY(tune_unit_take(m, unit));
     tune_model_output_weight(m, &w, &dw);
     tune_address out = tune_device_alloc(m->dev, V * 4, "logits");
     int status = out.at ? 0 : -1;
@@ -570,5 +663,5 @@ int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, co
     if (status == 0)
         status = tune_device_sync(m->dev);
     tune_device_free(m->dev, out, V * 4);
-    return status;
+    return tune_unit_done(m, unit, status);
 }

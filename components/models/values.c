@@ -13,15 +13,15 @@
 
 static const char *const names[] = {"weight", "gradient", "first moment", "second moment", "extra tensor"};
 
-bool tune_model_has(const struct tune_model *m, const struct tune_parameter *p, int which)
+bool tune_model_has(const struct tune_model *m, const struct tune_parameter *p, int kind)
 {
-    return which == TUNE_WEIGHT || (which > TUNE_WEIGHT && which < TUNE_VALUES && m->kept[which].at && p->gradient >= 0);
+    return kind == TUNE_WEIGHT || (kind > TUNE_WEIGHT && kind < TUNE_TENSOR_KINDS && m->state[kind].at && p->gradient >= 0);
 }
 
-static int check(const struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n)
+static int check(const struct tune_model *m, const struct tune_parameter *p, int kind, int64_t at, int64_t n)
 {
-    const char *name = names[which < 0 || which > TUNE_EXTRA ? TUNE_EXTRA : which];
-    if (!tune_model_has(m, p, which))
+    const char *name = names[kind < 0 || kind > TUNE_EXTRA ? TUNE_EXTRA : kind];
+    if (!tune_model_has(m, p, kind))
         return tune_error_set("%s has no %s", p->name, name);
     if (at >= 0 && n >= 0 && at <= p->count && n <= p->count - at)
         return 0;
@@ -29,16 +29,16 @@ static int check(const struct tune_model *m, const struct tune_parameter *p, int
                           (long long)n, (long long)at);
 }
 
-static enum tune_dtype dtype_of(const struct tune_parameter *p, int which)
+static enum tune_dtype dtype_of(const struct tune_parameter *p, int kind)
 {
-    return which == TUNE_WEIGHT ? p->storage : TUNE_F32;
+    return kind == TUNE_WEIGHT ? p->storage : TUNE_F32;
 }
 
 /* The address of an element. Not for NF4. */
-static tune_address place(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at)
+static tune_address address_of(struct tune_model *m, const struct tune_parameter *p, int kind, int64_t at)
 {
-    if (which != TUNE_WEIGHT)
-        return tune_address_plus(m->kept[which], (p->gradient + at) * 4);
+    if (kind != TUNE_WEIGHT)
+        return tune_address_plus(m->state[kind], (p->gradient + at) * 4);
     return tune_address_plus(p->adapter ? m->adapters : m->weights, p->offset + at * tune_dtype_bits(p->storage) / 8);
 }
 
@@ -74,15 +74,22 @@ static int read_nf4(struct tune_model *m, const struct tune_parameter *p, int64_
     return status;
 }
 
-int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n, float *out)
+static int read_numbers(struct tune_model *m, const struct tune_parameter *p, int kind, int64_t at, int64_t n, float *out)
 {
-    TRY(check(m, p, which, at, n));
-    enum tune_dtype dtype = dtype_of(p, which);
-    tune_device_does(m->dev, TUNE_AFTER, -1, "");
+    enum tune_dtype dtype = dtype_of(p, kind);
     if (dtype == TUNE_NF4)
         return read_nf4(m, p, at, n, out);
-    TRY(tune_device_download(m->dev, out, place(m, p, which, at), n * tune_dtype_bits(dtype) / 8));
-    TRY(tune_device_sync(m->dev));
+    TRY(tune_device_download(m->dev, out, address_of(m, p, kind, at), n * tune_dtype_bits(dtype) / 8));
+    return tune_device_sync(m->dev);
+}
+
+int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int kind, int64_t at, int64_t n, float *out)
+{
+    TRY(check(m, p, kind, at, n));
+    enum tune_dtype dtype = dtype_of(p, kind);
+    tune_device_does(m->dev, TUNE_AFTER, -1, "");
+    TRY(tune_unit_take(m, p->unit));
+    TRY(tune_unit_done(m, p->unit, read_numbers(m, p, kind, at, n, out)));
     for (int64_t i = n - 1; i >= 0 && dtype == TUNE_BF16; i--) { /* widen in place, from the end */
         uint16_t h;
         memcpy(&h, (char *)out + 2 * i, sizeof h);
@@ -104,16 +111,18 @@ struct tune_weights_source tune_model_source(struct tune_model *m)
 /* ---- writing ---- */
 
 /* Quantize on the host, then upload. */
-static int write_nf4(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source, float *room)
+static int write_nf4(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source, float *buffer)
 {
     struct tune_nf4_part *q = &m->nf4[p - m->parameters.at];
     struct tune_nf4 made;
     char *host = aligned_alloc(64, (size_t)tune_nf4_bytes(p->count));
     if (!host)
         return tune_error_no_memory("quantising %s", p->name);
-    int status = tune_weights_nf4(source, p, room, host, &made);
+    int status = tune_weights_nf4(source, p, buffer, host, &made);
     if (status == 0)
-        status = tune_device_upload(m->dev, q->memory, host, tune_nf4_bytes(p->count));
+        status = tune_unit_take(m, p->unit);
+    if (status == 0)
+        status = tune_unit_done(m, p->unit, tune_device_upload(m->dev, q->memory, host, tune_nf4_bytes(p->count)));
     if (status == 0) {
         q->offset = made.offset;
         m->nf4[m->parameters.base + (q - m->nf4)].offset = made.offset;
@@ -129,7 +138,7 @@ static int write_narrow(struct tune_model *m, const struct tune_parameter *p, in
     for (int64_t i = 0; i < n; i += most) {
         int64_t some = n - i < most ? n - i : most;
         TRY(tune_convert(narrow, p->storage, in + i, TUNE_F32, some));
-        TRY(tune_device_upload(m->dev, place(m, p, TUNE_WEIGHT, at + i), narrow, some * (int64_t)sizeof *narrow));
+        TRY(tune_device_upload(m->dev, address_of(m, p, TUNE_WEIGHT, at + i), narrow, some * (int64_t)sizeof *narrow));
     }
     return 0;
 }
@@ -142,15 +151,16 @@ static int read_array(void *from, const struct tune_parameter *p, int64_t at, in
     return 0;
 }
 
-int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at, int64_t n, const float *in)
+int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int kind, int64_t at, int64_t n, const float *in)
 {
-    TRY(check(m, p, which, at, n));
-    enum tune_dtype dtype = dtype_of(p, which);
-    m->averaged = m->averaged || (m->averages && which == m->averages);
-    if (dtype == TUNE_F32)
-        return tune_device_upload(m->dev, place(m, p, which, at), in, n * 4);
-    if (dtype == TUNE_BF16)
-        return write_narrow(m, p, at, n, in);
+    TRY(check(m, p, kind, at, n));
+    enum tune_dtype dtype = dtype_of(p, kind);
+    m->averaged = m->averaged || (m->averages && kind == m->averages);
+    if (dtype != TUNE_NF4) {
+        TRY(tune_unit_take(m, p->unit));
+        return tune_unit_done(m, p->unit, dtype == TUNE_BF16 ? write_narrow(m, p, at, n, in)
+                                                             : tune_device_upload(m->dev, address_of(m, p, kind, at), in, n * 4));
+    }
     if (at != 0 || n != p->count)
         return tune_error_set("%s is stored in NF4, whose scales depend on all values: write all %lld at once",
                               p->name, (long long)p->count);
@@ -166,24 +176,24 @@ static int put(void *model, const struct tune_parameter *p, int64_t at, int64_t 
 int tune_model_fill(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source)
 {
     int64_t piece = p->count < TUNE_PIECE ? p->count : TUNE_PIECE;
-    float *room = m->room ? m->room : malloc(sizeof *room * (size_t)piece);
-    if (!room)
+    float *buffer = m->buffer ? m->buffer : malloc(sizeof *buffer * (size_t)piece);
+    if (!buffer)
         return tune_error_no_memory("filling %s", p->name);
-    int status = p->storage == TUNE_NF4 ? write_nf4(m, p, source, room) : tune_weights_each(source, p, room, put, m);
-    if (room != m->room)
-        free(room);
+    int status = p->storage == TUNE_NF4 ? write_nf4(m, p, source, buffer) : tune_weights_each(source, p, buffer, put, m);
+    if (buffer != m->buffer)
+        free(buffer);
     return status;
 }
 
 /* ---- buffers ---- */
 
-int tune_model_keep(struct tune_model *m, int which, const char *what)
+int tune_model_allocate_state(struct tune_model *m, int kind, const char *what)
 {
-    if (which != TUNE_GRADIENT)
+    if (kind != TUNE_GRADIENT)
         TRY(tune_model_gradients(m)); /* after this, gradient offsets no longer change */
-    if (!m->kept[which].at)
-        m->kept[which] = tune_device_alloc(m->dev, m->parameters.gradients * 4, what);
-    return m->kept[which].at ? 0 : -1;
+    if (!m->state[kind].at)
+        m->state[kind] = tune_device_alloc(m->dev, m->parameters.gradients * 4, what);
+    return m->state[kind].at ? 0 : -1;
 }
 
 static bool is_name(const char *name)
@@ -204,26 +214,26 @@ int tune_model_extra(struct tune_model *m, const char *name)
     if (i == TUNE_EXTRAS)
         return tune_error_set("extra tensors \"%s\": the model has room for %d kinds, and has %d already", name, TUNE_EXTRAS,
                               TUNE_EXTRAS);
-    TRY(tune_model_keep(m, TUNE_EXTRA + i, name));
+    TRY(tune_model_allocate_state(m, TUNE_EXTRA + i, name));
     snprintf(m->extra[i], sizeof m->extra[i], "%s", name);
     return TUNE_EXTRA + i;
 }
 
-const char *tune_model_extra_name(const struct tune_model *m, int which)
+const char *tune_model_extra_name(const struct tune_model *m, int kind)
 {
-    int i = which - TUNE_EXTRA;
+    int i = kind - TUNE_EXTRA;
     return i >= 0 && i < TUNE_EXTRAS && *m->extra[i] ? m->extra[i] : NULL;
 }
 
-void tune_model_drop(struct tune_model *m, int which)
+void tune_model_release_state(struct tune_model *m, int kind)
 {
-    tune_device_free(m->dev, m->kept[which], m->parameters.gradients * 4);
-    m->kept[which].at = 0;
+    tune_device_free(m->dev, m->state[kind], m->parameters.gradients * 4);
+    m->state[kind].at = 0;
 }
 
-struct tune_tensor tune_model_kept(struct tune_model *m, int which)
+struct tune_tensor tune_model_state(struct tune_model *m, int kind)
 {
-    return tune_tensor_1d(m->kept[which], TUNE_F32, m->kept[which].at ? m->parameters.gradients : 0);
+    return tune_tensor_1d(m->state[kind], TUNE_F32, m->state[kind].at ? m->parameters.gradients : 0);
 }
 
 /* ---- averages of the weights ---- */
@@ -247,9 +257,10 @@ static int each_average(struct tune_model *m,
     for (const struct tune_parameter *p = m->parameters.at; p < m->parameters.at + m->parameters.count; p++) {
         if (!tune_model_has(m, p, m->averages))
             continue;
-        struct tune_tensor average = tune_tensor_1d(place(m, p, m->averages, 0), TUNE_F32, p->count);
-        struct tune_tensor weight = tune_tensor_1d(place(m, p, TUNE_WEIGHT, 0), TUNE_F32, p->count);
-        TRY(each(m->dev, &average, &weight));
+        TRY(tune_unit_take(m, p->unit));
+        struct tune_tensor average = tune_tensor_1d(address_of(m, p, m->averages, 0), TUNE_F32, p->count);
+        struct tune_tensor weight = tune_tensor_1d(address_of(m, p, TUNE_WEIGHT, 0), TUNE_F32, p->count);
+        TRY(tune_unit_done(m, p->unit, each(m->dev, &average, &weight)));
     }
     return 0;
 }
@@ -272,11 +283,11 @@ int tune_model_exchange(struct tune_model *m)
 {
     if (!m->averaged)
         return 0;
-    if (m->torn)
+    if (m->inconsistent)
         return tune_error_set("an exchange of the weights and their averages failed earlier");
-    m->torn = true;
+    m->inconsistent = true;
     tune_device_does(m->dev, TUNE_AFTER, -1, "");
     TRY(each_average(m, tune_exchange));
-    m->torn = false;
+    m->inconsistent = false;
     return 0;
 }

@@ -284,7 +284,7 @@ static bool is_of_model(const char *name)
 }
 
 /* Report a tensor of a part of the model that config.json does not ask for. Leaving it out would change the numbers. */
-static int no_place(const struct tune_weights *w, const struct named *n)
+static int not_in_model(const struct tune_weights *w, const struct named *n)
 {
     return tune_error_set("%s/%s: tensor \"%.90s\" has no place in the model that config.json describes; correct config.json, or "
                           "take the tensor out of the file", w->folder, w->name[n->shard], n->name);
@@ -307,7 +307,7 @@ static int check_strangers(struct tune_weights *w, const struct tune_parameters 
         if (ignored(name, tied) || has_row(names, p->base, name) || (w->embedding_is_head && strcmp(name, head) == 0))
             continue;
         if (is_of_model(name))
-            status = no_place(w, &w->named[i]);
+            status = not_in_model(w, &w->named[i]);
         else if (++count <= 3)
             tune_append_item(w->left_out, sizeof w->left_out, "%.90s", name);
     }
@@ -368,13 +368,13 @@ int tune_weights_check(struct tune_weights *w, struct tune_parameters *p, bool t
     return check_strangers(w, p, tied);
 }
 
-int tune_weights_each(const struct tune_weights_source *source, const struct tune_parameter *p, float *room,
+int tune_weights_each(const struct tune_weights_source *source, const struct tune_parameter *p, float *buffer,
                       int (*put)(void *context, const struct tune_parameter *p, int64_t at, int64_t n, const float *x), void *context)
 {
     for (int64_t at = 0; at < p->count; at += TUNE_PIECE) {
         int64_t n = p->count - at < TUNE_PIECE ? p->count - at : TUNE_PIECE;
-        TRY(source->read(source->context, p, at, n, room));
-        TRY(put(context, p, at, n, room));
+        TRY(source->read(source->context, p, at, n, buffer));
+        TRY(put(context, p, at, n, buffer));
     }
     return 0;
 }
@@ -386,13 +386,13 @@ static int put_nf4(void *context, const struct tune_parameter *p, int64_t at, in
     return tune_nf4_write(context, x, n);
 }
 
-int tune_weights_nf4(const struct tune_weights_source *source, const struct tune_parameter *p, float *room, void *memory,
+int tune_weights_nf4(const struct tune_weights_source *source, const struct tune_parameter *p, float *buffer, void *memory,
                      struct tune_nf4 *q)
 {
     struct tune_nf4_writer w = {0};
     int status = tune_nf4_begin(&w, p->name, memory, p->count);
     if (status == 0)
-        status = tune_weights_each(source, p, room, put_nf4, &w);
+        status = tune_weights_each(source, p, buffer, put_nf4, &w);
     if (status == 0)
         status = tune_nf4_finish(&w, q);
     tune_nf4_abandon(&w);

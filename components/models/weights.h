@@ -50,18 +50,18 @@ struct tune_weights_source {
     void *context;
 };
 
-/* tune_weights_each - read all numbers of p in order, in pieces, and hand each piece to put. room
+/* tune_weights_each - read all numbers of p in order, in pieces, and hand each piece to put. buffer
  * holds min(TUNE_PIECE, p->count) numbers. -1 if read or put fail. */
 enum { TUNE_PIECE = 1 << 20 };
 int tune_weights_each(const struct tune_weights_source *source, const struct tune_parameter *p,
-                      float *room,
+                      float *buffer,
                       int (*put)(void *context, const struct tune_parameter *p, int64_t at,
                                  int64_t n, const float *x), void *context);
 
 /* tune_weights_nf4 - quantize all numbers of p into memory of tune_nf4_bytes(p->count) bytes; *q
- * views it. room as above. */
+ * views it. buffer as above. */
 int tune_weights_nf4(const struct tune_weights_source *source, const struct tune_parameter *p,
-                     float *room, void *memory,
+                     float *buffer, void *memory,
                      struct tune_nf4 *q);
 
 /* tune_weights_files - a source that reads the files of w, which must stay open. */
@@ -80,7 +80,7 @@ struct tune_weights_source tune_weights_grown(struct tune_weights_grown *g);
 
 /* tune_weights_write - write the base's weights into a folder, without adapters: one
  * model.safetensors, or shards of at most shard_bytes (0: 5 GB) with an index. Tensors have the
- * order of transformers. dtype of a row: as, or its read_dtype if as is TUNE_DTYPES. */
+ * order of transformers. dtype of a row: as, or its read_dtype if as is TUNE_AS_READ. */
 int tune_weights_write(const char *folder, const struct tune_parameters *p, enum tune_dtype as,
                        int64_t shard_bytes,
                        const struct tune_weights_source *source);

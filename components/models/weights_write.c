@@ -17,7 +17,7 @@ static const char single[] = "model.safetensors", index_name[] = "model.safetens
 
 static enum tune_dtype dtype_of(const struct tune_parameter *p, enum tune_dtype as)
 {
-    return as == TUNE_DTYPES ? p->read_dtype : as;
+    return as == TUNE_AS_READ ? p->read_dtype : as;
 }
 
 static int64_t bytes_of(const struct tune_parameter *p, enum tune_dtype as)
@@ -76,16 +76,16 @@ static int put(void *context, const struct tune_parameter *p, int64_t at, int64_
 }
 
 static int write_file(const char *path, const struct item *items, int count, enum tune_dtype as,
-                      const struct tune_weights_source *source, float *room)
+                      const struct tune_weights_source *source, float *buffer)
 {
     struct tune_safetensors_writer *f = tune_safetensors_writer_new(path);
     int status = f ? 0 : -1;
     for (int i = 0; i < count && status == 0; i++)
         status = tune_safetensors_writer_declare(f, items[i].p->name, dtype_of(items[i].p, as), items[i].p->ndim,
                                                  items[i].p->shape);
-    struct output to = {f, as, room + TUNE_PIECE};
+    struct output to = {f, as, buffer + TUNE_PIECE};
     for (int i = 0; i < count && status == 0; i++)
-        status = tune_weights_each(source, items[i].p, room, put, &to);
+        status = tune_weights_each(source, items[i].p, buffer, put, &to);
     if (status == 0)
         status = tune_safetensors_writer_finish(f);
     tune_safetensors_writer_free(f);
@@ -119,8 +119,8 @@ int tune_weights_write(const char *folder, const struct tune_parameters *p, enum
     int64_t total = 0, in_shard = 0, limit = shard_bytes > 0 ? shard_bytes : 5000000000;
     int shards = 1;
     struct item *items = tune_zeroed((size_t)p->base, sizeof *items, "writing %s", folder);
-    float *room = items ? tune_zeroed(2 * TUNE_PIECE, sizeof *room, "writing %s", folder) : NULL;
-    int status = room ? 0 : -1;
+    float *buffer = items ? tune_zeroed(2 * TUNE_PIECE, sizeof *buffer, "writing %s", folder) : NULL;
+    int status = buffer ? 0 : -1;
     /* greedy, in the model's order, as transformers splits */
     for (int i = 0; i < p->base && status == 0; i++) {
         int64_t bytes = bytes_of(&p->at[i], as);
@@ -141,12 +141,12 @@ int tune_weights_write(const char *folder, const struct tune_parameters *p, enum
         shard_file(name, sizeof name, i, shards);
         status = tune_path(path, "%s/%s", folder, shards == 1 ? single : name);
         if (status == 0)
-            status = write_file(path, items + first, n, as, source, room);
+            status = write_file(path, items + first, n, as, source, buffer);
         first += n;
     }
     if (status == 0 && shards > 1)
         status = write_index(folder, items, p->base, shards, total);
     free(items);
-    free(room);
+    free(buffer);
     return status;
 }

@@ -7,9 +7,10 @@
 #include "core/try.h"
 #include "devices/ops.h"
 
-/* Adjacent parameters with the same learning rate and weight decay. */
+/* Adjacent parameters of a unit with the same learning rate and weight decay. */
 struct run {
-    tune_address weight;
+    int row; /* the first parameter */
+    int unit;
     int64_t gradient, count;
     double lr_scale, weight_decay;
     bool adapter;
@@ -39,17 +40,16 @@ static void make_runs(struct tune_optimizer *opt)
         const struct tune_parameter *r = &p->at[i];
         bool decays = opt->options.decay == TUNE_DECAY_ALL || r->ndim == 2;
         double decay = r->weight_decay >= 0 ? r->weight_decay : decays ? opt->options.weight_decay : 0;
-        tune_address weight = tune_model_tensor(opt->m, r, TUNE_WEIGHT).data;
         if (r->gradient < 0)
             continue;
         struct run *last = opt->run_count > 0 ? &opt->runs[opt->run_count - 1] : NULL;
         /* Padding is zero in weights, gradients and moments, and stays zero. A run may include
          * it. */
-        int64_t apart = last ? (int64_t)(weight.at - last->weight.at) / 4 : 0;
-        bool same = last && last->weight_decay == decay && last->lr_scale == r->lr_scale && last->adapter == r->adapter &&
+        int64_t apart = last ? (r->offset - p->at[last->row].offset) / 4 : 0;
+        bool same = last && last->unit == r->unit && last->weight_decay == decay && last->lr_scale == r->lr_scale && last->adapter == r->adapter &&
                     last->frozen != r->trainable;
         bool muon = opt->options.kind == TUNE_MUON && tune_parameter_is_hidden(r);
-        struct run one = {weight, r->gradient, r->count, r->lr_scale, decay, r->adapter, !r->trainable, {muon ? r->shape[0] : 0, muon ? r->shape[1] : 0}};
+        struct run one = {i, r->unit, r->gradient, r->count, r->lr_scale, decay, r->adapter, !r->trainable, {muon ? r->shape[0] : 0, muon ? r->shape[1] : 0}};
         int64_t bytes = muon ? tune_muon_bytes(r->shape[0], r->shape[1]) : 0;
         opt->work_bytes = bytes > opt->work_bytes ? bytes : opt->work_bytes;
         if (same && !muon && last->shape[0] == 0 && apart == r->gradient - last->gradient)
@@ -75,7 +75,7 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tun
     if (tune_model_gradients(m) < 0)
         return NULL;
     /* there is never a second moment without a first */
-    if (tune_model_kept(m, TUNE_MOMENT_1).shape[0] > 0) {
+    if (tune_model_state(m, TUNE_MOMENT_1).shape[0] > 0) {
         tune_error_set("the model has the moments of another optimizer; free that one first");
         return NULL;
     }
@@ -94,7 +94,7 @@ struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tun
         return NULL;
     }
     for (int i = 0; i < moments(options); i++)
-        if (tune_model_keep(m, TUNE_MOMENT_1 + i, "the optimizer's moments") < 0) {
+        if (tune_model_allocate_state(m, TUNE_MOMENT_1 + i, "the optimizer's moments") < 0) {
             tune_optimizer_free(opt);
             return NULL;
         }
@@ -114,8 +114,8 @@ void tune_optimizer_free(struct tune_optimizer *opt)
 {
     if (!opt)
         return;
-    tune_model_drop(opt->m, TUNE_MOMENT_1);
-    tune_model_drop(opt->m, TUNE_MOMENT_2);
+    tune_model_release_state(opt->m, TUNE_MOMENT_1);
+    tune_model_release_state(opt->m, TUNE_MOMENT_2);
     tune_device_free(opt->dev, opt->updates, (int64_t)sizeof(double));
     tune_device_free(opt->dev, opt->work, opt->work_bytes);
     free(opt->runs);
@@ -147,7 +147,7 @@ static int check_table(const struct tune_parameters *p)
 static int drop_frozen(struct tune_optimizer *opt)
 {
     const struct tune_parameters *p = tune_model_parameters(opt->m);
-    struct tune_tensor all = tune_model_kept(opt->m, TUNE_GRADIENT);
+    struct tune_tensor all = tune_model_state(opt->m, TUNE_GRADIENT);
     TRY(check_table(p));
     for (int i = 0; i < p->count; i++) {
         if (p->at[i].trainable || p->at[i].gradient < 0)
@@ -164,7 +164,7 @@ int tune_optimizer_scale(struct tune_optimizer *opt, double clip_norm, struct tu
     if (!step.at)
         return -1;
     TRY(drop_frozen(opt));
-    struct tune_tensor g = tune_model_kept(opt->m, TUNE_GRADIENT), to = TUNE_SCALAR(step, updates), from = updates(opt);
+    struct tune_tensor g = tune_model_state(opt->m, TUNE_GRADIENT), to = TUNE_SCALAR(step, updates), from = updates(opt);
     tune_device_does(opt->dev, TUNE_CLIP, -1, "");
     TRY(tune_sum_squares(opt->dev, step, &g));
     TRY(tune_copy(opt->dev, &to, &from));
@@ -174,11 +174,11 @@ int tune_optimizer_scale(struct tune_optimizer *opt, double clip_norm, struct tu
 }
 
 /* A run's part of a kind of values; NULL: the model has none. */
-static struct tune_tensor *part(struct tune_optimizer *opt, const struct run *r, int which, struct tune_tensor *room)
+static struct tune_tensor *part(struct tune_optimizer *opt, const struct run *r, int which, struct tune_tensor *view)
 {
-    struct tune_tensor all = tune_model_kept(opt->m, which);
-    *room = tune_tensor_part(&all, r->gradient, r->count);
-    return all.data.at ? room : NULL;
+    struct tune_tensor all = tune_model_state(opt->m, which);
+    *view = tune_tensor_part(&all, r->gradient, r->count);
+    return all.data.at ? view : NULL;
 }
 
 /* Make x [rows,columns] nearly orthogonal: its singular values come near to 1. Five steps of
@@ -221,24 +221,43 @@ static int muon(struct tune_optimizer *opt, const struct run *r, struct tune_ten
     return tune_muon(opt->dev, w, &flat, step, 0.2 * sqrt((double)more), u);
 }
 
-/* Update all runs. */
-static int update(struct tune_optimizer *opt, tune_address step)
+static int update_run(struct tune_optimizer *opt, const struct run *r, tune_address step)
 {
     const struct tune_optimizer_options *o = &opt->options;
-    struct tune_update u = {.beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .momentum = o->momentum};
-    for (int i = 0; i < opt->run_count; i++) {
-        const struct run *r = &opt->runs[i];
-        struct tune_tensor w = tune_tensor_1d(r->weight, TUNE_F32, r->count), room[3];
-        struct tune_tensor *g = part(opt, r, TUNE_GRADIENT, &room[0]);
-        struct tune_tensor *m = part(opt, r, TUNE_MOMENT_1, &room[1]), *v = part(opt, r, TUNE_MOMENT_2, &room[2]);
-        u.lr_scale = r->lr_scale;
-        u.weight_decay = r->weight_decay;
-        if (r->shape[0] > 0 && !r->frozen)
-            TRY(muon(opt, r, &w, g, m, step, u));
-        else if (!r->frozen)
-            TRY(o->kind != TUNE_SGD ? tune_adamw(opt->dev, &w, g, m, v, step, u) : tune_sgd(opt->dev, &w, g, m, step, u));
-        if (opt->ema)
-            TRY(tune_average(opt->dev, part(opt, r, opt->ema, &room[0]), &w, step, o->ema));
+    struct tune_update u = {.lr_scale = r->lr_scale, .weight_decay = r->weight_decay, .beta1 = o->beta1, .beta2 = o->beta2,
+                            .eps = o->eps, .momentum = o->momentum};
+    tune_address weight = tune_model_tensor(opt->m, &tune_model_parameters(opt->m)->at[r->row], TUNE_WEIGHT).data;
+    struct tune_tensor w = tune_tensor_1d(weight, TUNE_F32, r->count), view[3];
+    struct tune_tensor *g = part(opt, r, TUNE_GRADIENT, &view[0]);
+    struct tune_tensor *m = part(opt, r, TUNE_MOMENT_1, &view[1]), *v = part(opt, r, TUNE_MOMENT_2, &view[2]);
+    if (r->shape[0] > 0 && !r->frozen)
+        TRY(muon(opt, r, &w, g, m, step, u));
+    else if (!r->frozen)
+        TRY(o->kind != TUNE_SGD ? tune_adamw(opt->dev, &w, g, m, v, step, u) : tune_sgd(opt->dev, &w, g, m, step, u));
+    return opt->ema ? tune_average(opt->dev, part(opt, r, opt->ema, &view[0]), &w, step, o->ema) : 0;
+}
+
+/* Update the runs [begin, end), which are of one unit. */
+static int update_unit(struct tune_optimizer *opt, int begin, int end, tune_address step)
+{
+    int unit = opt->runs[begin].unit, status;
+    TRY(tune_unit_take(opt->m, unit));
+    status = tune_device_group_begin(opt->dev);
+    if (status == 0) {
+        for (int i = begin; i < end && status == 0; i++)
+            status = update_run(opt, &opt->runs[i], step);
+        int ended = tune_device_group_end(opt->dev);
+        status = status < 0 ? status : ended;
+    }
+    return tune_unit_done(opt->m, unit, status);
+}
+
+static int update(struct tune_optimizer *opt, tune_address step)
+{
+    for (int begin = 0, end; begin < opt->run_count; begin = end) {
+        for (end = begin + 1; end < opt->run_count && opt->runs[end].unit == opt->runs[begin].unit;)
+            end++;
+        TRY(update_unit(opt, begin, end, step));
     }
     struct tune_tensor to = updates(opt), from = TUNE_SCALAR(step, updates);
     return tune_copy(opt->dev, &to, &from);
@@ -257,10 +276,7 @@ int tune_optimizer_step(struct tune_optimizer *opt, double lr, struct tune_recor
     tune_device_does(opt->dev, TUNE_UPDATE, -1, "");
     TRY(tune_set_lr(opt->dev, step, lr));
     TRY(tune_model_begin_averages(opt->m));
-    TRY(tune_device_group_begin(opt->dev));
-    int status = update(opt, step), ended = tune_device_group_end(opt->dev);
-    if (status < 0 || ended < 0)
-        return -1;
+    TRY(update(opt, step));
     opt->half = false;
     tune_device_does(opt->dev, TUNE_AFTER, -1, "");
     return tune_record_end(record);

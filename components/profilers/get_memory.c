@@ -9,23 +9,24 @@
 #include "flags/flags.h"
 #include "flags/known.h"
 #include "generators/prompts.h"
+#include "losses/preference.h"
 #include "adapters/adapter.h"
-#include "models/companions.h"
+#include "models/auxiliary_files.h"
 #include "profilers/memory_plan.h"
 #include "tokenizers/tokenizer.h"
 
-/* The cache that samples of the run will need. */
+/* The cache that previews of the run will need. */
 static int plan_samples(struct tune_memory_request *request, const struct tune_flags *flags)
 {
     int context = request->config->max_positions;
-    if (flags->sample.every == 0)
+    if (flags->preview.every == 0)
         return 0;
     struct tune_tokenizer *tok = tune_get_tokenizer(flags);
-    struct tune_prompts *prompts = tok ? tune_get_sample_prompts(flags, tok) : NULL;
+    struct tune_prompts *prompts = tok ? tune_get_preview_prompts(flags, tok) : NULL;
     if (prompts) {
-        int64_t tokens = (int64_t)tune_prompts_longest(prompts) + flags->sample.tokens;
-        request->sample_rows = tune_prompts_batch(prompts);
-        request->sample_tokens = tokens < context ? (int)tokens : context;
+        int64_t tokens = (int64_t)tune_prompts_longest(prompts) + flags->preview.tokens;
+        request->preview_rows = tune_prompts_batch(prompts);
+        request->preview_tokens = tokens < context ? (int)tokens : context;
     }
     tune_prompts_free(prompts);
     tune_tokenizer_free(tok);
@@ -37,6 +38,16 @@ struct rows {
     int64_t rows, row_bytes;
     int sets;
 };
+
+/* Log-probabilities that a file of the reference will have (evaluators/get_reference.c); 0: there is none. With kto, each epoch has
+ * mismatched answers of its own. */
+static int64_t reference_answers(const struct tune_flags *flags, const struct tune_loader_options *o, int64_t rows)
+{
+    bool file = o->sequences > 0 && tune_preference_needs_reference(&flags->preference) && (flags->lora.r == 0 || flags->adapter);
+    double planned = o->max_steps >= 0 ? (double)o->max_steps * o->batch_size * o->accumulate : (double)rows * o->epochs;
+    double answers = (double)rows * o->sequences + (tune_preference_needs_kl(&flags->preference) ? planned + (double)rows : 0);
+    return !file ? 0 : answers < 1e15 ? (int64_t)answers : (int64_t)1e15;
+}
 
 /* folder: the model's; NULL: it is not here. check: compare it with what there is. */
 static int make_plan(struct tune_memory_plan *plan, const struct tune_flags *flags, struct tune_device *dev, const char *folder,
@@ -63,11 +74,11 @@ static int make_plan(struct tune_memory_plan *plan, const struct tune_flags *fla
         .evaluation_sets = sets,
         .log_every = flags->log.log_every,
         .profile = flags->profile,
-        .files = folder && tune_flags_saves(flags) ? tune_companions_bytes(folder) : 0,
+        .files = folder && tune_flags_saves(flags) ? tune_auxiliary_bytes(folder) : 0,
         .saves_between = tune_flags_saves(flags) && (flags->checkpoint.save_every != 0 || flags->eval.every != 0),
         .resumes = flags->resume,
-        .proves = flags->lora.r > 0 && tune_flags_saves(flags),
     };
+    request.reference = reference_answers(flags, &request.loader, rows->rows);
     int status = folder ? plan_samples(&request, flags) : 0; /* without the tokenizer they are not known */
     if (status == 0)
         status = tune_memory_plan_make(plan, &request, dev);

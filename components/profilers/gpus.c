@@ -158,15 +158,15 @@ void tune_gpus_read(struct tune_gpus *g, int i, struct tune_gpu_reading *now)
 static int find_one(struct tune_gpus *g, const char *word, struct tune_gpu *gpu)
 {
     struct nvml *n = &g->nvml;
-    unsigned place = 0;
+    unsigned position = 0;
     void *device = NULL;
     char *end;
     unsigned long index = strtoul(word, &end, 10);
     int error = *word && !*end ? n->by_index((unsigned)index, &device)
                 : strchr(word, ':') ? n->by_bus_id(word, &device) : n->by_uuid(word, &device);
     error = error ? error : n->uuid(device, gpu->name, sizeof gpu->name);
-    error = error ? error : n->index(device, &place);
-    gpu->place = (int)place;
+    error = error ? error : n->index(device, &position);
+    gpu->index = (int)position;
     return error ? tune_error_usage("GPU %s: %s; look at nvidia-smi -L", word, n->error_text(error)) : 0;
 }
 
@@ -176,7 +176,7 @@ static int add_one(struct tune_gpus *g, const char *word, struct tune_gpu *gpus,
     struct tune_gpu *gpu = &gpus[*count];
     if (*count == TUNE_GPUS)
         return tune_error_usage("more than %d GPUs", TUNE_GPUS);
-    gpu->place = *count;
+    gpu->index = *count;
     snprintf(gpu->name, sizeof gpu->name, "%s", word);
     TRY(g ? find_one(g, word, gpu) : 0);
     for (int i = 0; i < *count; i++)

@@ -32,7 +32,7 @@ void tune_gpus_read(struct tune_gpus *g, int i, struct tune_gpu_reading *now);
 enum { TUNE_GPU_NAME = 96, TUNE_GPUS = 64 };
 struct tune_gpu {
     char name[TUNE_GPU_NAME]; /* "GPU-6fa7ee6c-..." (UUID), as CUDA_VISIBLE_DEVICES takes it */
-    int place;                /* among all of the machine, from 0 */
+    int index;                /* among all of the machine, from 0 */
 };
 
 /* tune_gpus_find - the GPUs that a list names: indexes in the order of PCI bus ids, bus ids or

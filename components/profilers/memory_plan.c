@@ -16,6 +16,10 @@ enum { TRANSFER_BYTES = 4 << 20 }; /* heap buffers for reading and saving weight
 /* A save frees buffers of up to 8 MiB. glibc's malloc then keeps up to twice that for the process. */
 enum { KEPT_BYTES = (16 << 20) - TRANSFER_BYTES };
 
+/* A reference's log-probability has 16 bytes in a table of 2^k entries, at most half full. The table
+ * doubles by a copy, and a save has the numbers once more. */
+enum { LOG_PROB_BYTES = 16, LEAST_ENTRIES = 1024 };
+
 enum { ARENA_BYTES = 64 << 20 };   /* addresses that glibc's malloc reserves for a thread */
 
 /* The memory that holds a part. */
@@ -36,17 +40,29 @@ static void add(struct tune_memory_plan *plan, const char *name, int64_t bytes, 
     add_to(where == DEVICE ? &plan->device : &plan->host, bytes);
 }
 
-/* The device's working memory, that of the samples' many keys among it. */
+/* The device's working memory, that of the previews' many keys among it. */
 static int64_t working(const struct tune_model_bytes *model, const struct tune_memory_request *r, const struct tune_device *dev)
 {
-    struct tune_largest sizes = model->largest;
+    struct tune_max_sizes sizes = model->max_sizes;
     int64_t library, bytes, scalars = tune_record_bytes(r->log_every);
-    sizes.B = r->sample_rows > sizes.B ? r->sample_rows : sizes.B;
-    sizes.T = r->sample_tokens > sizes.T ? r->sample_tokens : sizes.T;
+    sizes.B = r->preview_rows > sizes.B ? r->preview_rows : sizes.B;
+    sizes.T = r->preview_tokens > sizes.T ? r->preview_tokens : sizes.T;
     sizes.training = false;
-    bytes = r->sample_rows ? tune_device_reserve_bytes(dev, &sizes, &library) : 0;
+    bytes = r->preview_rows ? tune_device_reserve_bytes(dev, &sizes, &library) : 0;
     bytes = bytes > model->working ? bytes : model->working;
     return bytes < INT64_MAX - scalars ? bytes + scalars : INT64_MAX;
+}
+
+/* The reference's numbers, and the loader that reads the rows for them. */
+static int64_t reference_bytes(const struct tune_memory_request *r)
+{
+    int64_t entries = LEAST_ENTRIES, bytes;
+    if (r->reference == 0)
+        return 0;
+    while (entries <= INT64_MAX / 4 && entries / 2 <= r->reference)
+        entries *= 2;
+    return __builtin_mul_overflow(entries + entries / 2, LOG_PROB_BYTES, &bytes) ||
+           __builtin_add_overflow(bytes, tune_loader_bytes(&r->loader, r->rows), &bytes) ? INT64_MAX : bytes;
 }
 
 int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memory_request *r, struct tune_device *dev)
@@ -74,13 +90,12 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "activations", model.activations, DEVICE);
     add(plan, "loss and logits", tune_loss_bytes(r->config, dev, r->activations, N, true), DEVICE);
     add(plan, plan->memory.shared ? "threads' work" : "working memory", working(&model, r, dev), DEVICE);
-    add(plan, "merged tile", r->proves ? model.merged : 0, DEVICE);
-    add(plan, "proof of adapters", r->proves ? model.merged_host : 0, HOST);
     add(plan, "profiler", profiler.device, DEVICE);
     add(plan, "profiler's trace", profiler.heap, HOST);
-    add(plan, "samples' keys and values", r->sample_rows ? tune_cache_bytes(r->config, r->activations, r->sample_rows,
-                                                                           r->sample_tokens, N) : 0, DEVICE);
+    add(plan, "previews' keys and values", r->preview_rows ? tune_cache_bytes(r->config, r->activations, r->preview_rows,
+                                                                           r->preview_tokens, N) : 0, DEVICE);
     add(plan, "loader", loader, HOST);
+    add(plan, "reference", reference_bytes(r), HOST);
     int64_t row = r->row_bytes * (1 + r->evaluation_sets); /* a thread for each loader */
     add(plan, "longest row", row, HOST);
     add(plan, "libraries' buffers", model.library + TRANSFER_BYTES + (r->saves_between ? KEPT_BYTES : 0), HOST);

@@ -43,10 +43,10 @@ struct tune_memory_request {
     int log_every;                     /* finished steps that wait on the device */
     int profile;                       /* steps to profile */
     int64_t files;                     /* bytes of files that are held to be saved */
-    int sample_rows, sample_tokens;    /* rows and tokens of the cache for samples; 0: none */
+    int preview_rows, preview_tokens;    /* rows and tokens of the cache for previews; 0: none */
     bool saves_between;       /* checkpoints are saved before the end, too */
     bool resumes;                      /* moments will be read from a file */
-    bool proves;                       /* saved adapters will be read again and merged */
+    int64_t reference;                 /* log-probabilities that a reference will keep; 0: none */
 };
 
 struct tune_memory_part {

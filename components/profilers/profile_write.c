@@ -17,13 +17,13 @@ static int64_t steps_of(const struct tune_profile *r)
     return r->last - r->first + 1;
 }
 
-/* Append a rate and its share of the ceiling, such as "  123.4  52%"; blanks if there is none. */
-static void put_rate(FILE *t, double amount, double seconds, double ceiling)
+/* Append a rate and its share of the peak rate, such as "  123.4  52%"; blanks if there is none. */
+static void put_rate(FILE *t, double amount, double seconds, double peak)
 {
     if (amount <= 0 || seconds <= 0)
         fprintf(t, "%8s %5s", "", "");
-    else if (ceiling > 0)
-        fprintf(t, " %7.1f %4.0f%%", amount / seconds / 1e9, 100 * amount / seconds / ceiling);
+    else if (peak > 0)
+        fprintf(t, " %7.1f %4.0f%%", amount / seconds / 1e9, 100 * amount / seconds / peak);
     else
         fprintf(t, " %7.1f %5s", amount / seconds / 1e9, "");
 }
@@ -36,8 +36,8 @@ static void put_row(FILE *t, const struct tune_profile *r, const char *name, con
     else
         fprintf(t, " %9.1f", (double)row->calls / (double)steps_of(r));
     fprintf(t, " %10.2f %5.1f%%", 1000 * row->seconds / (double)steps_of(r), 100 * row->seconds / r->seconds);
-    put_rate(t, row->flops, row->seconds, r->ceilings.flops_all);
-    put_rate(t, row->bytes, row->seconds, r->ceilings.bytes_all);
+    put_rate(t, row->flops, row->seconds, r->peak_rates.flops_all);
+    put_rate(t, row->bytes, row->seconds, r->peak_rates.bytes_all);
     fprintf(t, "\n");
 }
 
@@ -73,7 +73,7 @@ static void put_phase(FILE *t, const struct tune_profile *r, const char *phase)
     }
 }
 
-static void put_ceiling(FILE *t, const char *what, double one, double all, int threads, const char *unit)
+static void put_peak_rate(FILE *t, const char *what, double one, double all, int threads, const char *unit)
 {
     if (all > 0)
         fprintf(t, "%-26s %8.1f %s by 1 thread, %.1f by %d\n", what, one / 1e9, unit, all / 1e9, threads);
@@ -95,12 +95,12 @@ char *tune_profiler_table(const struct tune_profiler *p)
     } else {
         fprintf(t, "%-26s steps %" PRId64 " to %" PRId64 ", %.1f ms each\n", "profile", r->first, r->last,
             1000 * r->seconds / (double)steps_of(r));
-        put_ceiling(t, "ceiling, multiply-adds", r->ceilings.flops_one, r->ceilings.flops_all, r->threads, "GFLOP/s");
-        put_ceiling(t, "ceiling, memory", r->ceilings.bytes_one, r->ceilings.bytes_all, r->threads, "GB/s");
+        put_peak_rate(t, "ceiling, multiply-adds", r->peak_rates.flops_one, r->peak_rates.flops_all, r->threads, "GFLOP/s");
+        put_peak_rate(t, "ceiling, memory", r->peak_rates.bytes_one, r->peak_rates.bytes_all, r->threads, "GB/s");
         if (r->model_flops > 0) {
             fprintf(t, "%-26s %8.1f GFLOP/s", "model FLOP/s", r->model_flops / r->seconds / 1e9);
-            fprintf(t, r->ceilings.flops_all > 0 ? ", %.0f%% of the ceiling\n" : "\n",
-                100 * r->model_flops / r->seconds / r->ceilings.flops_all);
+            fprintf(t, r->peak_rates.flops_all > 0 ? ", %.0f%% of the ceiling\n" : "\n",
+                100 * r->model_flops / r->seconds / r->peak_rates.flops_all);
         }
         fprintf(t, "  %-26s %9s %10s %6s %8s %5s %8s %5s\n", "phase, operation", "calls", "ms a step", "share", "GFLOP/s",
                 "max", "GB/s", "max");
@@ -137,10 +137,10 @@ static int write_json(const struct tune_profile *r, const char *folder)
     bool good = tune_cjson_put_whole(json, "first_step", r->first) && tune_cjson_put_whole(json, "last_step", r->last) &&
                 tune_cjson_put_number(json, "seconds", r->seconds) && tune_cjson_put_whole(json, "threads", r->threads) &&
                 tune_cjson_put_number(json, "model_flops", r->model_flops) &&
-                tune_cjson_put_number(json, "ceiling_flops_per_s_one_thread", r->ceilings.flops_one) &&
-                tune_cjson_put_number(json, "ceiling_flops_per_s", r->ceilings.flops_all) &&
-                tune_cjson_put_number(json, "ceiling_bytes_per_s_one_thread", r->ceilings.bytes_one) &&
-                tune_cjson_put_number(json, "ceiling_bytes_per_s", r->ceilings.bytes_all) &&
+                tune_cjson_put_number(json, "ceiling_flops_per_s_one_thread", r->peak_rates.flops_one) &&
+                tune_cjson_put_number(json, "ceiling_flops_per_s", r->peak_rates.flops_all) &&
+                tune_cjson_put_number(json, "ceiling_bytes_per_s_one_thread", r->peak_rates.bytes_one) &&
+                tune_cjson_put_number(json, "ceiling_bytes_per_s", r->peak_rates.bytes_all) &&
                 tune_cjson_put_whole(json, "trace_events", r->events) &&
                 tune_cjson_put_whole(json, "trace_events_dropped", r->dropped);
     for (int i = 0; i < r->count && rows; i++)
@@ -175,8 +175,8 @@ static void put_operation(FILE *f, const struct tune_profiler *p, const struct t
 {
     put_event(f, OPERATIONS, p->rows[e->row].name, tune_phase_names[e->phase], e->begin_s - p->step_begin_s, e->seconds);
     fprintf(f, ",\"args\":{");
-    if (e->layer >= 0)
-        fprintf(f, "\"layer\":%d,", e->layer);
+    if (e->unit >= 0)
+        fprintf(f, "\"unit\":%d,", e->unit);
     if (e->shape[0] > 0)
         fprintf(f, "\"shape\":[%" PRId64 ",%" PRId64 ",%" PRId64 "],", e->shape[0], e->shape[1], e->shape[2]);
     fprintf(f, "\"flops\":%.0f,\"bytes\":%.0f}}", e->flops, e->bytes);

@@ -16,7 +16,7 @@ const char *const tune_phase_names[TUNE_PHASES] = {"data", "forward", "loss",   
 
 /* Size of the memory test: more than the last cache. A virtual machine may report its host's
  * cache. */
-static int64_t ceiling_bytes(void)
+static int64_t peak_test_bytes(void)
 {
     int64_t bytes = 0, least = 64 << 20, most = 256 << 20;
 #ifdef _SC_LEVEL3_CACHE_SIZE /* some C libraries lack it */
@@ -28,16 +28,16 @@ static int64_t ceiling_bytes(void)
 struct tune_profiler_bytes tune_profiler_bytes(int steps)
 {
     return (struct tune_profiler_bytes){
-        .device = steps > 0 ? ceiling_bytes() : 0,
+        .device = steps > 0 ? peak_test_bytes() : 0,
         .heap = steps > 0 ? (int64_t)sizeof(struct tune_profiler) + TUNE_PROFILE_EVENTS * (int64_t)sizeof(struct tune_event) : 0,
     };
 }
 
 /* Keep the better of this measurement and earlier ones; a busy machine only makes them lower. */
-static int measure_ceilings(struct tune_profiler *p)
+static int measure_peak_rates(struct tune_profiler *p)
 {
-    struct tune_ceilings *c = &p->result.ceilings, now = {0};
-    TRY(tune_device_ceilings(p->dev, &now, p->memory, p->memory_bytes / 4));
+    struct tune_peak_rates *c = &p->result.peak_rates, now = {0};
+    TRY(tune_device_peak_rates(p->dev, &now, p->memory, p->memory_bytes / 4));
     c->flops_one = now.flops_one > c->flops_one ? now.flops_one : c->flops_one;
     c->flops_all = now.flops_all > c->flops_all ? now.flops_all : c->flops_all;
     c->bytes_one = now.bytes_one > c->bytes_one ? now.bytes_one : c->bytes_one;
@@ -66,7 +66,7 @@ struct tune_profiler *tune_profiler_new(struct tune_device *dev, struct tune_mod
         return p;
     p->memory_bytes = tune_profiler_bytes(steps).device;
     p->memory = tune_device_alloc(dev, p->memory_bytes, "the profiler");
-    if (!p->memory.at || measure_ceilings(p) < 0) {
+    if (!p->memory.at || measure_peak_rates(p) < 0) {
         tune_profiler_free(p);
         return NULL;
     }
@@ -181,7 +181,7 @@ int tune_timed_end(struct tune_profiler *p, double begin_s, int status, const st
     p->rows[i].seconds += now - begin_s;
     p->rows[i].flops += op->flops;
     p->rows[i].bytes += op->bytes;
-    struct tune_event e = {begin_s, now - begin_s, op->flops, op->bytes, i, (int)p->phase, p->dev->doing.layer, {0}};
+    struct tune_event e = {begin_s, now - begin_s, op->flops, op->bytes, i, (int)p->phase, p->dev->doing.unit, {0}};
     memcpy(e.shape, op->shape, sizeof e.shape);
     note(p, &e);
     return status;
@@ -241,7 +241,7 @@ static int finish(struct tune_profiler *p)
     p->done = true;
     p->dev->ops = p->real;
     part_waiting(p);
-    TRY(measure_ceilings(p)); /* again, because the machine may have been busier before */
+    TRY(measure_peak_rates(p)); /* again, because the machine may have been busier before */
     stop_measuring(p);
     return 1;
 }

@@ -16,8 +16,8 @@
  *
  * FLOPs: 2 M N K for a matrix product. Attention counts 4 D per visible pair in forward and 10 D in
  * backward, which computes scores again. Elementwise operations count per element. Bytes: each
- * operand once, read or written. A rate near a ceiling leaves little to gain. Far from both
- * ceilings, something waits. */
+ * operand once, read or written. A rate near its peak leaves little to gain. Far from both
+ * peaks, something waits. */
 #ifndef TUNE_PROFILER_H
 #define TUNE_PROFILER_H
 
@@ -33,7 +33,7 @@ struct tune_flags;
 struct tune_loader;
 
 /* tune_profiler_new - measure steps steps, after two that warm up (one if there are too few). steps
- * 0: an object that does nothing. It measures the device's ceilings now, in under a second, and
+ * 0: an object that does nothing. It measures the device's peak rates now, in under a second, and
  * takes all its memory. model and load may be NULL: then matrices have no names, and waiting for
  * rows is not shown apart. All are borrowed; dev must outlive it.
  * tune_profiler_free - free it and restore the device's table. */
@@ -74,7 +74,7 @@ struct tune_profile {
     double seconds;           /* their time; the rows' seconds add up to it */
     double model_flops;       /* model FLOPs of their tokens; 0: unknown */
     int threads;
-    struct tune_ceilings ceilings; /* 0: unknown */
+    struct tune_peak_rates peak_rates; /* 0: unknown */
     const struct tune_profile_row *rows;
     int count;
     int64_t events, dropped;  /* operations in the trace; operations that found no room */

@@ -133,16 +133,16 @@ static void *run(void *context)
 static int start(struct tune_sampler *s)
 {
     sigset_t all, old;
-    pthread_attr_t how;
-    int error = pthread_attr_init(&how);
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
     if (error)
         return error;
     sigfillset(&all);
-    pthread_attr_setstacksize(&how, TUNE_SAMPLER_STACK);
+    pthread_attr_setstacksize(&attributes, TUNE_SAMPLER_STACK);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    error = pthread_create(&s->thread, &how, run, s);
+    error = pthread_create(&s->thread, &attributes, run, s);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&how);
+    pthread_attr_destroy(&attributes);
     s->runs = error == 0;
     return error;
 }

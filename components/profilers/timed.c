@@ -26,21 +26,21 @@ static int32_t *look(struct tune_device *dev, const struct tune_tensor *t)
 }
 
 /* Number of (query, key) pairs in the mask, over all heads and rows. */
-static double pairs(struct tune_device *dev, const struct tune_tensor *q, const struct tune_tensor *k, const struct tune_tensor *first,
-                    const struct tune_tensor *keys, const struct tune_tensor *begin, const struct tune_attention *how)
+static double pairs(struct tune_device *dev, const struct tune_tensor *q, const struct tune_tensor *k, const struct tune_tensor *starts,
+                    const struct tune_tensor *kv_length, const struct tune_tensor *q_offset, const struct tune_attention *params)
 {
-    int32_t *starts = look(dev, first), *most = look(dev, keys), *ahead = look(dev, begin);
+    int32_t *start = look(dev, starts), *length = look(dev, kv_length), *offset = look(dev, q_offset);
     int64_t T = q->shape[1], seen = 0;
     for (int64_t i = 0; i < q->shape[0] * T; i++) {
-        int64_t b = i / T, position = i % T + (ahead ? ahead[b] : 0), end = position + 1, limit = most ? most[b] : k->shape[1];
-        int64_t from = starts ? starts[i] : 0, window = how->window > 0 ? end - how->window : 0;
+        int64_t b = i / T, position = i % T + (offset ? offset[b] : 0), end = position + 1, limit = length ? length[b] : k->shape[1];
+        int64_t from = start ? start[i] : 0, window = params->window > 0 ? end - params->window : 0;
         end = end < limit ? end : limit;
         from = from > window ? from : window;
         seen += end > from ? end - from : 0;
     }
-    free(starts);
-    free(most);
-    free(ahead);
+    free(start);
+    free(length);
+    free(offset);
     return (double)seen * (double)q->shape[2];
 }
 

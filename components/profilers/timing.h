@@ -19,7 +19,7 @@ struct tune_timed_op {
 struct tune_event {
     double begin_s, seconds, flops, bytes;
     int row;                     /* row of the result; -1: a step ends here */
-    int phase, layer;            /* layer -1: none */
+    int phase, unit;             /* unit -1: none */
     int64_t shape[3];
 };
 

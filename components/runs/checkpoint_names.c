@@ -44,7 +44,7 @@ int tune_checkpoint_steps(const char *folder, int64_t **steps)
         int64_t step = tune_checkpoint_named(entry->d_name);
         if (step == 0 || tune_path(path, "%s/%s", folder, entry->d_name) < 0 || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
             continue;
-        if ((count & (count - 1)) == 0) { /* room is the power of two at or above count */
+        if ((count & (count - 1)) == 0) { /* capacity is the power of two at or above count */
             int64_t *more = realloc(*steps, (count ? 2 * (size_t)count : 1) * sizeof **steps);
             if (!more) {
                 free(*steps);

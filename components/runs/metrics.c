@@ -99,7 +99,7 @@ const struct tune_metric *tune_metrics_find(const struct tune_metrics_row *row, 
 
 /* Copy the open file into *text, from the last line taken to the end; *size is its length. It is a
  * copy because reading a mapped file that is cut short ends the program. */
-static int load(int fd, const struct tune_metrics_place *at, const char *path, char **text,
+static int load_text(int fd, const struct tune_metrics_position *at, const char *path, char **text,
                 size_t *size)
 {
     size_t from = (size_t)at->bytes - at->last_size;
@@ -116,7 +116,7 @@ static int load(int fd, const struct tune_metrics_place *at, const char *path, c
 }
 
 /* True if the open file is the file that `at` points into, and it has not become shorter. */
-static bool is_same(int fd, struct tune_metrics_place *at)
+static bool is_same(int fd, struct tune_metrics_position *at)
 {
     struct stat st;
     bool there = fstat(fd, &st) == 0 && st.st_size >= at->bytes;
@@ -127,7 +127,7 @@ static bool is_same(int fd, struct tune_metrics_place *at)
 }
 
 /* Give the whole lines in text to `take`; count the lines and bytes that remain. */
-static int give(struct tune_metrics_place *at, const char *path, const char *text, const char *end,
+static int give_lines(struct tune_metrics_position *at, const char *path, const char *text, const char *end,
                 int (*take)(void *context, const struct tune_metrics_row *row), void *context)
 {
     struct tune_metrics_row row = {.path = path};
@@ -156,7 +156,7 @@ static int give(struct tune_metrics_place *at, const char *path, const char *tex
     return 0;
 }
 
-int tune_metrics_read(struct tune_metrics_place *at, const char *folder,
+int tune_metrics_read(struct tune_metrics_position *at, const char *folder,
                       int (*take)(void *context, const struct tune_metrics_row *row), void *context)
 {
     char path[TUNE_PATH_MAX], *text = NULL;
@@ -165,18 +165,18 @@ int tune_metrics_read(struct tune_metrics_place *at, const char *folder,
     int fd = tune_file_open(path, &size);
     TRY(fd);
     bool same = is_same(fd, at);
-    int status = same ? load(fd, at, path, &text, &size) : 0;
+    int status = same ? load_text(fd, at, path, &text, &size) : 0;
     /* check again, because the file may have been cut while it was read */
     same = same && is_same(fd, at);
     if (same && status == 0 && skip > 0)
         same = tune_hash64(text, skip, 0) == at->last_hash;
     close(fd);
     if (same && status == 0)
-        status = give(at, path, text + skip, text + size, take, context);
+        status = give_lines(at, path, text + skip, text + size, take, context);
     free(text);
     if (same)
         return status;
     tune_error_clear();
-    *at = (struct tune_metrics_place){0};
+    *at = (struct tune_metrics_position){0};
     return 1;
 }

@@ -2,7 +2,7 @@
  *
  * Each line is a JSON object of numbers by name; "step" is among them. Example:
  *
- *     struct tune_metrics_place at = {0};
+ *     struct tune_metrics_position at = {0};
  *     tune_metrics_read(&at, "runs/a", take, context);    every whole line so far
  *     tune_metrics_read(&at, "runs/a", take, context);    those appended since */
 #ifndef TUNE_RUNS_METRICS_H
@@ -49,7 +49,7 @@ int tune_metrics_line(struct tune_metrics_row *row);
 const struct tune_metric *tune_metrics_find(const struct tune_metrics_row *row, const char *name);
 
 /* How much of the file was read. {0}: nothing yet. */
-struct tune_metrics_place {
+struct tune_metrics_position {
     int64_t bytes, lines; /* taken so far */
     int64_t left;         /* whole lines after the taken ones, not taken */
     int64_t torn;         /* bytes after the last newline: half a line */
@@ -72,7 +72,7 @@ enum {
  * replaced, or cut before *at; a resumed run does that. Then *at is at the beginning of the file:
  * forget the rows and call again. -1 with an error: the file cannot be read, a line is bad, or take
  * failed. */
-int tune_metrics_read(struct tune_metrics_place *at, const char *folder,
+int tune_metrics_read(struct tune_metrics_position *at, const char *folder,
                       int (*take)(void *context, const struct tune_metrics_row *row),
                       void *context);
 

@@ -245,15 +245,15 @@ static struct tune_run_series *series_of(struct tune_run *r, const char name[48]
 
 static int append(struct tune_run_series *s, double step, double value)
 {
-    if (s->count == s->room) {
-        int64_t room = s->room * 2 + 64;
-        double *steps = realloc(s->step, (size_t)room * sizeof *steps);
+    if (s->count == s->capacity) {
+        int64_t capacity = s->capacity * 2 + 64;
+        double *steps = realloc(s->step, (size_t)capacity * sizeof *steps);
         s->step = steps ? steps : s->step;
-        double *values = steps ? realloc(s->value, (size_t)room * sizeof *values) : NULL;
+        double *values = steps ? realloc(s->value, (size_t)capacity * sizeof *values) : NULL;
         s->value = values ? values : s->value;
         if (!values)
             return no_memory();
-        s->room = room;
+        s->capacity = capacity;
     }
     s->step[s->count] = step;
     s->value[s->count++] = value;
@@ -301,20 +301,20 @@ static void forget_rows(struct tune_run *r)
 static bool read_metrics(struct tune_run *r)
 {
     size_t n = strlen(r->reason);
-    int64_t lines = r->place->lines;
+    int64_t lines = r->position->lines;
     int status;
-    while ((status = tune_metrics_read(r->place, r->folder, take_row, r)) == 1) {
+    while ((status = tune_metrics_read(r->position, r->folder, take_row, r)) == 1) {
         forget_rows(r);
         lines = -1;
     }
     if (status < 0)
         broken(r, NULL);
-    bool changed = lines != r->place->lines;
-    if (r->place->torn == 0 || r->state == TUNE_RUN_RUNNING || r->state == TUNE_RUN_BROKEN)
+    bool changed = lines != r->position->lines;
+    if (r->position->torn == 0 || r->state == TUNE_RUN_RUNNING || r->state == TUNE_RUN_BROKEN)
         return changed;
     char text[128];
     snprintf(text, sizeof text, TUNE_RUN_METRICS ": its last line is torn, %" PRId64 " bytes of it "
-             "are there", r->place->torn);
+             "are there", r->position->torn);
     if (r->state == TUNE_RUN_DEAD || r->state == TUNE_RUN_FAILED)
         snprintf(r->reason + n, sizeof r->reason - n, "%s%s", n ? "; " : "", text);
     else
@@ -398,7 +398,7 @@ bool tune_run_ended(const struct tune_run *r)
 struct tune_run *tune_run_follow(const char *folder)
 {
     struct tune_run *r = calloc(1, sizeof *r);
-    if (!r || !(r->place = calloc(1, sizeof *r->place))) {
+    if (!r || !(r->position = calloc(1, sizeof *r->position))) {
         no_memory();
         tune_run_free(r);
         return NULL;
@@ -435,7 +435,7 @@ void tune_run_free(struct tune_run *r)
     if (!r)
         return;
     forget_rows(r);
-    free(r->place);
+    free(r->position);
     cJSON_Delete(r->run);
     cJSON_Delete(r->report);
     free(r);

@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 struct cJSON;
-struct tune_metrics_place;
+struct tune_metrics_position;
 
 enum tune_run_state {
     TUNE_RUN_RUNNING,    /* a process works on it */
@@ -51,7 +51,7 @@ enum tune_run_state {
 /* The values of one name in the run's metrics. */
 struct tune_run_series {
     char name[48];
-    int64_t count, room;
+    int64_t count, capacity;
     double *step, *value; /* [count], steps ascending */
 };
 
@@ -74,7 +74,7 @@ struct tune_run {
     int64_t best_eval_step;      /* -1: none */
     int series_count;
     struct tune_run_series *series;
-    struct tune_metrics_place *place; /* position in its metrics */
+    struct tune_metrics_position *position; /* position in its metrics */
 };
 
 /* tune_run_is - whether the folder holds a run.json or a metrics.jsonl.

@@ -31,7 +31,7 @@ static int make_parent(const char *path)
     return tune_file_make_folder(parent);
 }
 
-static int fail(const char *path)
+static int cannot_make(const char *path)
 {
     tune_error_set("cannot make the run folder %s: %s", path, strerror(errno));
     return -1;
@@ -52,7 +52,7 @@ static int make_dated(char path[TUNE_PATH_MAX], const char *program)
         if (errno != EEXIST)
             break;
     }
-    return fail(path);
+    return cannot_make(path);
 }
 
 /* False: another process has the lock. A reader that checks whether a run is alive takes a shared
@@ -120,7 +120,7 @@ static int still_written(const char *path)
 /* Remove the open folder, which was at path a moment ago, if it is a run folder without a working
  * process. The lock on metrics.jsonl makes sure that only one process removes it. If the file is
  * missing, it is made first. */
-static int clear(int folder, const char *path)
+static int remove_run(int folder, const char *path)
 {
     bool run = faccessat(folder, TUNE_RUN_JSON, F_OK, 0) == 0;
     if (!run && !hardly_begun(folder)) {
@@ -156,7 +156,7 @@ static int make_named(const char *path, bool overwrite)
         if (mkdir(path, 0777) == 0)
             return tune_file_sync_name(path);
         if (errno != EEXIST)
-            return fail(path);
+            return cannot_make(path);
         if (!overwrite) {
             tune_error_set_kind(TUNE_ERROR_USAGE, "the run folder %s is there already, and nothing is written over; "
                                 "give another `output`, or `overwrite` to remove it first", path);
@@ -166,7 +166,7 @@ static int make_named(const char *path, bool overwrite)
         struct stat there;
         if (folder < 0 && errno == ENOENT && lstat(path, &there) < 0)
             continue;
-        int status = clear(folder, path);
+        int status = remove_run(folder, path);
         if (folder >= 0)
             close(folder);
         TRY(status);
@@ -176,7 +176,7 @@ static int make_named(const char *path, bool overwrite)
 
 /* Make metrics.jsonl, the first file of the new folder, and lock it. If that fails, another process
  * took the folder. */
-static int begin(const char *path, FILE **metrics)
+static int make_metrics(const char *path, FILE **metrics)
 {
     char name[TUNE_PATH_MAX];
     TRY(tune_path(name, "%s/" TUNE_RUN_METRICS, path));
@@ -199,7 +199,7 @@ int tune_run_folder_make(char path[TUNE_PATH_MAX], FILE **metrics, const char *f
 {
     if (!folder) {
         TRY(make_dated(path, program));
-        return begin(path, metrics);
+        return make_metrics(path, metrics);
     }
     TRY(tune_path(path, "%s", folder));
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
@@ -210,7 +210,7 @@ int tune_run_folder_make(char path[TUNE_PATH_MAX], FILE **metrics, const char *f
     }
     TRY(make_parent(path));
     TRY(make_named(path, overwrite));
-    return begin(path, metrics);
+    return make_metrics(path, metrics);
 }
 
 bool tune_run_folder_holds(const char *folder, const char *path)

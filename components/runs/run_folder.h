@@ -44,7 +44,11 @@ extern "C" {
 #define TUNE_RUN_JSON "run.json"
 #define TUNE_RUN_METRICS "metrics.jsonl"
 #define TUNE_RUN_REPORT "report.json"
-#define TUNE_RUN_SAMPLES "samples.jsonl"
+#define TUNE_RUN_PREVIEWS "samples.jsonl"
+/* An evaluation's files: a line for each row that was judged, the same as CSV, metrics drawn. */
+#define TUNE_RUN_ROWS "rows.jsonl"
+#define TUNE_RUN_ROWS_CSV "rows.csv"
+#define TUNE_RUN_FIGURE "metrics.svg"
 
 enum { TUNE_RUN_JSON_MOST = 16 << 20 }; /* bytes of a run.json or report.json that is read */
 

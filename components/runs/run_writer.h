@@ -62,11 +62,11 @@ char *tune_run_writer_row(struct tune_run_writer *w, const struct cJSON *row);
 int tune_run_writer_sync(const struct tune_run_writer *w);
 int tune_run_writer_cut(struct tune_run_writer *w, int64_t bytes);
 
-/* tune_run_writer_sample - append an object with "step" to samples.jsonl.
- * tune_run_writer_cut_samples - keep only the lines of samples.jsonl up to this step. Without the
+/* tune_run_writer_preview - append an object with "step" to samples.jsonl.
+ * tune_run_writer_cut_previews - keep only the lines of samples.jsonl up to this step. Without the
  * file it does nothing. */
-int tune_run_writer_sample(struct tune_run_writer *w, const struct cJSON *row);
-int tune_run_writer_cut_samples(const struct tune_run_writer *w, int64_t step);
+int tune_run_writer_preview(struct tune_run_writer *w, const struct cJSON *row);
+int tune_run_writer_cut_previews(const struct tune_run_writer *w, int64_t step);
 
 /* tune_run_writer_again - prepare to resume: remove report.json of an earlier end, and files that a
  * killed process left half-written.

@@ -12,22 +12,22 @@
 
 struct list {
     struct tune_run **at;
-    int count, room;
+    int count, capacity;
     bool follow; /* a path that does not exist yet counts as a run too */
     bool more;   /* take only those runs of a folder that are not in the list yet */
 };
 
-static int add(struct list *l, const char *folder)
+static int add_run(struct list *l, const char *folder)
 {
-    if (l->count == l->room) {
-        int room = l->room * 2 + 16;
-        struct tune_run **more = realloc(l->at, (size_t)room * sizeof *more);
+    if (l->count == l->capacity) {
+        int capacity = l->capacity * 2 + 16;
+        struct tune_run **more = realloc(l->at, (size_t)capacity * sizeof *more);
         if (!more) {
             tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory for a list of runs");
             return -1;
         }
         l->at = more;
-        l->room = room;
+        l->capacity = capacity;
     }
     l->at[l->count] = tune_run_follow(folder);
     return l->at[l->count] ? l->count++, 0 : -1;
@@ -60,7 +60,7 @@ static int add_all(struct list *l, const char *folder)
     for (int i = 0; i < n; i++) {
         bool good = status == 0 && tune_path(path, "%s/%s", folder, entries[i]->d_name) == 0 && tune_run_is(path);
         if (good && !(l->more && is_listed(l, path)))
-            status = add(l, path);
+            status = add_run(l, path);
         free(entries[i]);
     }
     free(entries);
@@ -71,16 +71,16 @@ static int add_path(struct list *l, const char *given)
 {
     char path[TUNE_PATH_MAX];
     if (tune_run_is(given))
-        return add(l, given);
+        return add_run(l, given);
     TRY(tune_path(path, "runs/%s", given));
     if (!strchr(given, '/') && tune_run_is(path))
-        return add(l, path);
+        return add_run(l, path);
     int n = add_all(l, given);
     TRY(n);
     if (n > 0)
         return 0;
     if (l->follow)
-        return add(l, strchr(given, '/') ? given : path);
+        return add_run(l, strchr(given, '/') ? given : path);
     if (!tune_file_is_folder(given))
         return tune_error_usage("%s: no such run, neither here nor in runs/", given);
     return tune_error_set("%s: neither a run folder (no " TUNE_RUN_JSON " in it) nor a folder of run folders", given);
@@ -111,7 +111,7 @@ int tune_runs_follow(struct tune_run ***runs, const char *const *paths, int coun
 
 int tune_runs_more(struct tune_run ***runs, int count, const char *folder)
 {
-    struct list l = {.at = *runs, .count = count, .room = count, .more = true};
+    struct list l = {.at = *runs, .count = count, .capacity = count, .more = true};
     add_all(&l, folder); /* a run that could not be added is tried again later */
     *runs = l.at;
     return l.count;
@@ -191,7 +191,7 @@ static int find(const struct option *options, int n, const char *name, int next)
 int tune_runs_differing(struct tune_run *const *runs, int count, const char ***names)
 {
     int n = 0, kept = 0;
-    size_t room = 0;
+    size_t capacity = 0;
     struct option *options = NULL;
     for (int i = 0; i < count; i++) {
         const cJSON *item;
@@ -205,7 +205,7 @@ int tune_runs_differing(struct tune_run *const *runs, int count, const char ***n
                 options[at].differs |= !same(options[at].first, item);
                 continue;
             }
-            if (tune_array_reserve(&options, &room, (size_t)n + 1, sizeof *options, "the options of runs") < 0)
+            if (tune_array_reserve(&options, &capacity, (size_t)n + 1, sizeof *options, "the options of runs") < 0)
                 goto failed;
             options[n++] = (struct option){.first = item};
         }

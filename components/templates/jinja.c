@@ -21,7 +21,7 @@ int tune_jinja_refuse(const struct tune_jinja *t, int line, const char *format, 
     return tune_error_set("%s:%d: %s", t->name, line, what);
 }
 
-struct tune_jinja *tune_jinja_open(const char *name, const char *text, size_t size)
+static struct tune_jinja *open_template(const char *name, const char *text, size_t size, bool plain)
 {
     struct tune_jinja *t = calloc(1, sizeof *t);
     size_t bad;
@@ -30,6 +30,7 @@ struct tune_jinja *tune_jinja_open(const char *name, const char *text, size_t si
         return NULL;
     }
     t->memory.limit = TUNE_JINJA_PARSE_BYTES;
+    t->plain = plain;
     char *copy = tune_jinja_take(&t->memory, strlen(name) + 1);
     if (!copy)
         goto fail;
@@ -48,6 +49,16 @@ struct tune_jinja *tune_jinja_open(const char *name, const char *text, size_t si
 fail:
     tune_jinja_free(t);
     return NULL;
+}
+
+struct tune_jinja *tune_jinja_open(const char *name, const char *text, size_t size)
+{
+    return open_template(name, text, size, false);
+}
+
+struct tune_jinja *tune_jinja_open_plain(const char *name, const char *text, size_t size)
+{
+    return open_template(name, text, size, true);
 }
 
 void tune_jinja_free(struct tune_jinja *t)
@@ -246,11 +257,20 @@ static int for_(jrun *run, const node *n)
     return DONE;
 }
 
+/* StrictUndefined: what is undefined may neither be written nor tested. */
+static int check_defined(jrun *run, const jval *v)
+{
+    if (!run->t->plain || v->type != JINJA_UNDEFINED)
+        return 0;
+    return tune_jinja_fail(run, "%.*s is undefined", (int)(v->size > 60 ? 60 : v->size), v->text);
+}
+
 static int if_(jrun *run, const node *n)
 {
     jval condition;
     for (;; n = n->c) {
         TRY(tune_jinja_eval(run, n->a, &condition));
+        TRY(check_defined(run, &condition));
         if (tune_jinja_truth(&condition))
             return body(run, n->b);
         if (!n->c)
@@ -324,6 +344,7 @@ static int generation(jrun *run, const node *n)
 static int print(jrun *run, const jval *v)
 {
     size_t begin = run->out->size;
+    TRY(check_defined(run, v));
     TRY(tune_jinja_put_value(run, run->out, v));
     if (run->out->size > begin)
         run->out->marks[begin] |= TUNE_JINJA_PIECE;

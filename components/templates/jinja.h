@@ -16,6 +16,7 @@
  *              == != < <= > >= by name
  *  methods     capitalize endswith find get items join keys lower lstrip removeprefix removesuffix
  *              replace rsplit rstrip split splitlines startswith strip title upper values;
+ *              of lists count and index;
  *              append, pop and other methods that change a value give an error when called
  *  functions   dict namespace raise_exception range strftime_now;
  *              loop.* except recursion, cycle, changed and depth
@@ -64,6 +65,11 @@ struct tune_jinja_run;
  * construct. */
 struct tune_jinja *tune_jinja_open(const char *name, const char *text, size_t size);
 void tune_jinja_free(struct tune_jinja *t);
+
+/* tune_jinja_open_plain - the same in Jinja2's own setup, which lm-evaluation-harness uses. Blocks
+ * take no newline and no blanks away, and the template's last newline stays. To write or to test
+ * what is undefined is an error (StrictUndefined). */
+struct tune_jinja *tune_jinja_open_plain(const char *name, const char *text, size_t size);
 
 /* tune_jinja_begin - start a render with its own variables and memory. seconds: the time for
  * strftime_now, since 1970 UTC; -1: now. NULL with an error.

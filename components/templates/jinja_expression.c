@@ -49,7 +49,8 @@ bool tune_jinja_changes(struct tune_text name)
 static int attribute(jrun *run, const jval *of, struct tune_text name, jval *v)
 {
     const jval *there = NULL;
-    bool method = of->type == JINJA_TEXT && tune_jinja_known(JINJA_TEXT_METHOD, name);
+    bool method = (of->type == JINJA_TEXT && tune_jinja_known(JINJA_TEXT_METHOD, name)) ||
+                  (of->type == JINJA_LIST && !of->view && tune_jinja_known(JINJA_LIST_METHOD, name));
     *v = tune_jinja_undefined(name.data, name.size);
     if (of->type == JINJA_UNDEFINED)
         return tune_jinja_fail(run, "%.*s is undefined, and %.*s of it is asked for", (int)(of->size > 60 ? 60 : of->size),
@@ -357,6 +358,8 @@ static int call(jrun *run, const node *n, jval *v)
         callee = there ? *there : callee;
     } else if (of.type == JINJA_TEXT || of.type == JINJA_DICT) {
         what = tune_jinja_known(of.type == JINJA_TEXT ? JINJA_TEXT_METHOD : JINJA_DICT_METHOD, n->a->name);
+    } else if (of.type == JINJA_LIST && !of.view) {
+        what = tune_jinja_known(JINJA_LIST_METHOD, n->a->name);
     }
     if (of.safe)
         return tune_jinja_fail(run, "a method of what the filter safe gives is not supported");

@@ -7,7 +7,7 @@
 const struct tune_jinja_name *tune_jinja_known(int kind, struct tune_text name)
 {
     const struct tune_jinja_name *const tables[] = {tune_jinja_filters, tune_jinja_tests, tune_jinja_text_methods,
-                                                    tune_jinja_dict_methods, tune_jinja_functions};
+                                                    tune_jinja_dict_methods, tune_jinja_functions, tune_jinja_list_methods};
     for (const struct tune_jinja_name *k = tables[kind]; k->name; k++)
         if (tune_text_equal(name, k->name))
             return k;

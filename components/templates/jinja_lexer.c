@@ -3,7 +3,7 @@
  * "-" at a tag removes all white space on that side. A block tag removes one newline after it
  * (trim_blocks). It also removes the blanks before it if nothing else is before it on its line
  * (lstrip_blocks). "+" keeps them. All line ends become \n, and one at the end of the template is
- * dropped. */
+ * dropped. A plain template (tune_jinja_open_plain) keeps all but what "-" removes. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -77,7 +77,7 @@ static int data(struct lexer *l, size_t begin, size_t end, char sign, bool block
     size_t keep = end;
     if (sign == '-') {
         keep = space_before(l, begin, end);
-    } else if (sign != '+' && block) {
+    } else if (sign != '+' && block && !l->t->plain) {
         size_t line = end;
         while (line > begin && l->text[line - 1] != '\n')
             line--;
@@ -101,7 +101,7 @@ static size_t tag_end(const struct lexer *l, size_t at, const char *end, bool bl
         return at + 3;
     if (!here(l, at, end))
         return 0;
-    return at + 2 + (block && here(l, at + 2, "\n"));
+    return at + 2 + (block && !l->t->plain && here(l, at + 2, "\n"));
 }
 
 static int hex(const char *p, const char *end, int digits, uint32_t *c)
@@ -339,7 +339,7 @@ int tune_jinja_lex(struct tune_jinja *t, const char *text, size_t size)
             continue;
         lines[n++] = text[i] == '\r' ? '\n' : text[i];
     }
-    if (n > 0 && lines[n - 1] == '\n')
+    if (n > 0 && lines[n - 1] == '\n' && !t->plain)
         n--;
     lines[n] = 0;
     struct lexer l = {.t = t, .text = lines, .size = n, .line = 1};

@@ -183,7 +183,7 @@ static node *call(parser *p, node *of, int line)
     } else if (of->kind != JINJA_N_ATTRIBUTE) {
         return tune_jinja_stop(p, line, "a call of something without a name is not supported");
     } else if (!tune_jinja_known(JINJA_TEXT_METHOD, of->name) && !tune_jinja_known(JINJA_DICT_METHOD, of->name) &&
-               !tune_jinja_changes(of->name)) {
+               !tune_jinja_known(JINJA_LIST_METHOD, of->name) && !tune_jinja_changes(of->name)) {
         return tune_jinja_unknown(p, line, "method", of->name);
     }
     return n;
@@ -320,7 +320,7 @@ static int before(struct tune_expression_parser *core, struct tune_operator_row 
     parser *p = (parser *)core;
     row->mark = p->at->line;
     p->at += row->op == TUNE_NOT_IN ? 2 : 1;
-    if (tune_operator_level(row->op) > TUNE_LEVEL_COMPARE && row->place >= TUNE_JINJA_DEPTH / 2)
+    if (tune_operator_level(row->op) > TUNE_LEVEL_COMPARE && row->index >= TUNE_JINJA_DEPTH / 2)
         tune_jinja_stop(p, row->mark, "more than %d operators in a row", TUNE_JINJA_DEPTH / 2);
     return p->failed ? -1 : 0;
 }
@@ -339,7 +339,7 @@ static int after(struct tune_expression_parser *core, struct tune_operator_row *
         right = tune_jinja_make(p, JINJA_N_COMPARE, row->mark);
         right->op = row->op;
         right->a = row->right;
-        if (row->place == 0) {
+        if (row->index == 0) {
             n = tune_jinja_make(p, JINJA_N_COMPARE, row->mark);
             n->a = row->left;
             n->args = n->c = right;
@@ -347,7 +347,7 @@ static int after(struct tune_expression_parser *core, struct tune_operator_row *
             n->c = n->c->next = right;
         }
     } else {
-        if (row->place == 0) {
+        if (row->index == 0) {
             n = tune_jinja_make(p, row->op == TUNE_OR ? JINJA_N_OR : JINJA_N_AND, row->mark);
             n->args = n->c = row->left;
         }

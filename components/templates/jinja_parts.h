@@ -41,6 +41,7 @@ struct tune_jinja_token {
 struct tune_jinja {
     struct tune_jinja_memory memory;
     const char *name;
+    bool plain;             /* tune_jinja_open_plain */
     struct tune_jinja_token *tokens;
     size_t count;
     struct tune_jinja_node *body, *macros; /* macros: list linked by filter */
@@ -224,9 +225,11 @@ struct tune_jinja_name {
     static int f(jrun *run, const struct tune_jinja_name *what, const jval *of, \
                  const struct tune_jinja_args *args, jval *v)
 
-enum { JINJA_FILTER, JINJA_TEST, JINJA_TEXT_METHOD, JINJA_DICT_METHOD, JINJA_FUNCTION };
+enum { JINJA_FILTER, JINJA_TEST, JINJA_TEXT_METHOD, JINJA_DICT_METHOD, JINJA_FUNCTION,
+    JINJA_LIST_METHOD };
 extern const struct tune_jinja_name tune_jinja_filters[], tune_jinja_tests[],
-    tune_jinja_text_methods[], tune_jinja_dict_methods[], tune_jinja_functions[];
+    tune_jinja_text_methods[], tune_jinja_dict_methods[], tune_jinja_functions[],
+    tune_jinja_list_methods[];
 const struct tune_jinja_name *tune_jinja_known(int kind, struct tune_text name); /* NULL: none */
 int tune_jinja_apply(jrun *run, const struct tune_jinja_name *what, const jval *of,
                      const struct tune_jinja_args *args, jval *v);

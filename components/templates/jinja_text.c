@@ -330,6 +330,27 @@ JINJA_RUN(get)
     return 0;
 }
 
+JINJA_RUN(list_places) /* how: 'i', the place of the first equal item; 'c', how many there are */
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < of->list->count; i++) {
+        bool equal;
+        TRY(tune_jinja_equal(run, &of->list->items[i], args->at[0], 0, &equal));
+        if (equal && what->how == 'i') {
+            *v = tune_jinja_int((int64_t)i);
+            return 0;
+        }
+        count += equal;
+    }
+    if (what->how == 'i')
+        return tune_jinja_fail(run, "index: the list of %zu items has no such item", of->list->count);
+    *v = tune_jinja_int(count);
+    return 0;
+}
+
+const struct tune_jinja_name tune_jinja_list_methods[] = {
+    {"count", 1, 1, "", list_places, 'c'}, {"index", 1, 1, "", list_places, 'i'}, {0},
+};
 const struct tune_jinja_name tune_jinja_text_methods[] = {
     {"capitalize", 0, 0, "", change_case, 'c'}, {"endswith", 1, 1, "", starts, true}, {"find", 1, 1, "", find_text, 0},
     {"join", 1, 1, "", join, 0}, {"lower", 0, 0, "", change_case, 'l'}, {"lstrip", 0, 1, "", strip, 'l'},

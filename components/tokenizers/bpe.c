@@ -120,7 +120,7 @@ static void merge_short(const struct tune_tokenizer *t, struct symbols *s)
     int32_t joined[2 * SHORT + 1];
     size_t n = s->count;
     for (size_t i = 0; i + 1 < n; i++) {
-        const struct tune_pair *p = tune_pairs_find(t, s->ids[i], s->ids[i + 1]);
+        const struct tune_merge_pair *p = tune_pairs_find(t, s->ids[i], s->ids[i + 1]);
         rank[i] = p ? p->rank : UINT32_MAX;
         joined[i] = p ? p->id : -1;
     }
@@ -141,7 +141,7 @@ static void merge_short(const struct tune_tokenizer *t, struct symbols *s)
         }
         n--;
         for (size_t i = best > 0 ? best - 1 : 0; i <= best && i + 1 < n; i++) {
-            const struct tune_pair *p = tune_pairs_find(t, s->ids[i], s->ids[i + 1]);
+            const struct tune_merge_pair *p = tune_pairs_find(t, s->ids[i], s->ids[i + 1]);
             rank[i] = p ? p->rank : UINT32_MAX;
             joined[i] = p ? p->id : -1;
         }
@@ -176,7 +176,7 @@ static void merge_long(struct tune_work *w, struct symbols *s)
     const struct tune_tokenizer *t = w->t;
     int32_t *next = w->next, *previous = w->previous, n = (int32_t)s->count;
     size_t held = 0;
-    const struct tune_pair *p;
+    const struct tune_merge_pair *p;
     for (int32_t i = 0; i < n; i++) {
         next[i] = i + 1 < n ? i + 1 : -1;
         previous[i] = i - 1;

@@ -12,7 +12,7 @@
 enum { VERSION, MODEL, ADDED, NORMALIZER, PRETOKENIZER, PROCESSOR, DECODER, PARTS };
 enum { MODEL_TYPE, VOCAB, MERGES, DROPOUT, UNK, PREFIX, SUFFIX, FUSE, FALLBACK, IGNORE, MODEL_PARTS };
 
-int tune_part_take(struct tune_json *j, const char *key, struct tune_part *part)
+int tune_part_take(struct tune_json *j, const char *key, struct tune_json_part *part)
 {
     if (part->begin)
         return tune_json_fail(j, "the key \"%s\" stands there twice", key);
@@ -23,7 +23,7 @@ int tune_part_take(struct tune_json *j, const char *key, struct tune_part *part)
     return 0;
 }
 
-bool tune_part_absent(const struct tune_part *part)
+bool tune_part_absent(const struct tune_json_part *part)
 {
     const char *p = part->begin;
     while (p && p < part->end && strchr(" \t\r\n", *p))
@@ -31,7 +31,7 @@ bool tune_part_absent(const struct tune_part *part)
     return !p || (part->end - p >= 4 && memcmp(p, "null", 4) == 0);
 }
 
-int tune_part_read(struct tune_tokenizer *t, const struct tune_part *part, tune_part_reader *read, void *to)
+int tune_part_read(struct tune_tokenizer *t, const struct tune_json_part *part, tune_part_reader *read, void *to)
 {
     struct tune_json j;
     tune_json_start(&j, t->path, part->begin, (size_t)(part->end - part->begin), part->line);
@@ -53,7 +53,7 @@ int tune_short_text(struct tune_json *j, char *to, size_t room)
 /* The keys to look for, up to a NULL, and their parts. */
 struct wanted {
     const char *const *keys;
-    struct tune_part *parts;
+    struct tune_json_part *parts;
 };
 
 /* Find the values of these keys in an object; other values are checked only. */
@@ -100,7 +100,7 @@ static int read_short(struct tune_tokenizer *t, struct tune_json *j, void *to)
 }
 
 /* Read a part if the file has it. */
-static int read_some(struct tune_tokenizer *t, const struct tune_part *part, tune_part_reader *read, void *to)
+static int read_some(struct tune_tokenizer *t, const struct tune_json_part *part, tune_part_reader *read, void *to)
 {
     return tune_part_absent(part) ? 0 : tune_part_read(t, part, read, to);
 }
@@ -207,7 +207,7 @@ static int read_merges(struct tune_tokenizer *t, struct tune_json *j, void *to)
 }
 
 /* Refuse model features that are not supported. Absent, null, "" and a dropout of 0 mean none. */
-static int refuse_affixes(struct tune_tokenizer *t, const struct tune_part *parts)
+static int refuse_affixes(struct tune_tokenizer *t, const struct tune_json_part *parts)
 {
     double dropout = 0;
     static const char *const names[] = {"continuing_subword_prefix", "end_of_word_suffix"};
@@ -224,11 +224,11 @@ static int refuse_affixes(struct tune_tokenizer *t, const struct tune_part *part
                                          t->path, dropout);
 }
 
-static int read_model(struct tune_tokenizer *t, const struct tune_part *model)
+static int read_model(struct tune_tokenizer *t, const struct tune_json_part *model)
 {
     static const char *const keys[MODEL_PARTS + 1] = {"type", "vocab", "merges", "dropout", "unk_token",
         "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges"};
-    struct tune_part parts[MODEL_PARTS] = {0};
+    struct tune_json_part parts[MODEL_PARTS] = {0};
     char type[SHORT] = "";
     TRY(tune_part_read(t, model, find_parts, &(struct wanted){keys, parts}));
     TRY(read_some(t, &parts[MODEL_TYPE], read_short, type)); /* absent in old files */
@@ -412,9 +412,9 @@ int tune_load(struct tune_tokenizer *t, const char *text, size_t size)
 {
     static const char *const keys[PARTS + 1] = {"version", "model", "added_tokens", "normalizer", "pre_tokenizer",
         "post_processor", "decoder"};
-    struct tune_part parts[PARTS] = {0};
+    struct tune_json_part parts[PARTS] = {0};
     char version[SHORT] = "";
-    TRY(tune_part_read(t, &(struct tune_part){text, text + size, 1}, find_all_parts, &(struct wanted){keys, parts}));
+    TRY(tune_part_read(t, &(struct tune_json_part){text, text + size, 1}, find_all_parts, &(struct wanted){keys, parts}));
     TRY(read_some(t, &parts[VERSION], read_short, version));
     if (version[0] && strcmp(version, "1.0") != 0)
         return tune_error_set("%s: version \"%s\"; this program knows \"1.0\"", t->path, version);

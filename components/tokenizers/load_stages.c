@@ -30,7 +30,7 @@ struct stage {
     bool regex, invert, individual_digits, add_prefix_space, use_regex, split;
     bool prefix_said; /* the file has add_prefix_space */
     uint64_t start, stop;
-    struct tune_part list, single, specials; /* of a Sequence; of a template */
+    struct tune_json_part list, single, specials; /* of a Sequence; of a template */
 };
 
 /* Read {"String": ..} or {"Regex": ..}. */
@@ -64,7 +64,7 @@ static int read_field(struct tune_json *j, struct tune_text key, struct stage *s
                  {"add_prefix_space", &s->add_prefix_space}, {"use_regex", &s->use_regex}, {"split", &s->split}};
     struct {
         const char *name;
-        struct tune_part *part;
+        struct tune_json_part *part;
     } parts[] = {{"normalizers", &s->list}, {"pretokenizers", &s->list}, {"processors", &s->list}, {"decoders", &s->list},
                  {"single", &s->single}, {"special_tokens", &s->specials}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -127,14 +127,14 @@ static int read_list(struct tune_tokenizer *t, struct tune_json *j, void *to)
 }
 
 /* Read the part's components in order; Sequences are flattened. */
-static int read_stages(struct tune_tokenizer *t, const struct tune_part *part, struct stages *s)
+static int read_stages(struct tune_tokenizer *t, const struct tune_json_part *part, struct stages *s)
 {
     if (tune_part_absent(part))
         return 0;
     TRY(tune_part_read(t, part, read_stage, &s->at[s->count++]));
     if (strcmp(s->at[0].type, "Sequence") != 0)
         return 0;
-    struct tune_part list = s->at[0].list;
+    struct tune_json_part list = s->at[0].list;
     return list.begin ? tune_part_read(t, &list, read_list, s)
                       : tune_error_set("%s: the %s is a Sequence without a list", t->path, s->what);
 }
@@ -149,7 +149,7 @@ static int refuse(const struct tune_tokenizer *t, const char *what, const struct
                           t->path, what, count > 1 ? "Sequence[" : "", types, count > 1 ? "]" : "", known);
 }
 
-int tune_load_normalizer(struct tune_tokenizer *t, const struct tune_part *part)
+int tune_load_normalizer(struct tune_tokenizer *t, const struct tune_json_part *part)
 {
     struct stages all = {.what = "normalizer"};
     TRY(read_stages(t, part, &all));
@@ -197,7 +197,7 @@ static int read_metaspace(const struct tune_tokenizer *t, const char *what, cons
     return 0;
 }
 
-int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *part)
+int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_json_part *part)
 {
     static const char *const known =
         "null (Llama 2); Metaspace (Llama 2, Mistral, Yi, Phi-3 as transformers 5 saves them); ByteLevel with its "
@@ -253,7 +253,7 @@ int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *par
     return t->pre == TUNE_PRE_NONE ? refuse(t, "pre_tokenizer", s, n, known) : 0;
 }
 
-int tune_load_decoder(struct tune_tokenizer *t, const struct tune_part *part)
+int tune_load_decoder(struct tune_tokenizer *t, const struct tune_json_part *part)
 {
     struct stages all = {.what = "decoder"};
     TRY(read_stages(t, part, &all));
@@ -398,7 +398,7 @@ static int read_template(struct tune_tokenizer *t, const struct stage *s)
     return 0;
 }
 
-int tune_load_processor(struct tune_tokenizer *t, const struct tune_part *part)
+int tune_load_processor(struct tune_tokenizer *t, const struct tune_json_part *part)
 {
     struct stages all = {.what = "post_processor"};
     TRY(read_stages(t, part, &all));

@@ -68,7 +68,7 @@ struct tune_trie {
     bool first[256];         /* bytes with which a token begins */
 };
 
-struct tune_pair {
+struct tune_merge_pair {
     uint64_t key;            /* left id << 32 | right id; UINT64_MAX: unused */
     uint32_t rank;
     int32_t id;              /* id of the merged token */
@@ -103,7 +103,7 @@ struct tune_tokenizer {
     size_t longest;          /* bytes of the longest spelling */
     int32_t *slots;          /* spelling -> id; -1: unused */
     uint64_t slot_mask;
-    struct tune_pair *pairs;
+    struct tune_merge_pair *pairs;
     uint64_t pair_mask;
     int64_t pair_count;
     int32_t unk;             /* -1: characters without token are left out */
@@ -171,22 +171,22 @@ int tune_load(struct tune_tokenizer *t, const char *text, size_t size);
 /* A part of the file. begin NULL: absent. tune_part_take sets it to the value of this key, which is
  * skipped; a part that is set already is an error. tune_part_read calls read with a reader of the
  * part. tune_short_text reads a string of less than `room` bytes, without a NUL. */
-struct tune_part {
+struct tune_json_part {
     const char *begin, *end;
     int64_t line;
 };
 typedef int tune_part_reader(struct tune_tokenizer *t, struct tune_json *j, void *to);
-int tune_part_take(struct tune_json *j, const char *key, struct tune_part *part);
-bool tune_part_absent(const struct tune_part *part); /* or null */
-int tune_part_read(struct tune_tokenizer *t, const struct tune_part *part, tune_part_reader *read,
-                   void *to);
+int tune_part_take(struct tune_json *j, const char *key, struct tune_json_part *part);
+bool tune_part_absent(const struct tune_json_part *part); /* or null */
+int tune_part_read(struct tune_tokenizer *t, const struct tune_json_part *part,
+                   tune_part_reader *read, void *to);
 int tune_short_text(struct tune_json *j, char *to, size_t room);
 
 /* load_stages.c */
-int tune_load_normalizer(struct tune_tokenizer *t, const struct tune_part *part);
-int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_part *part);
-int tune_load_processor(struct tune_tokenizer *t, const struct tune_part *part);
-int tune_load_decoder(struct tune_tokenizer *t, const struct tune_part *part);
+int tune_load_normalizer(struct tune_tokenizer *t, const struct tune_json_part *part);
+int tune_load_pretokenizer(struct tune_tokenizer *t, const struct tune_json_part *part);
+int tune_load_processor(struct tune_tokenizer *t, const struct tune_json_part *part);
+int tune_load_decoder(struct tune_tokenizer *t, const struct tune_json_part *part);
 
 /* vocabulary.c */
 int32_t tune_vocab_find(const struct tune_tokenizer *t, const char *text, size_t size);
@@ -207,12 +207,12 @@ static inline uint64_t tune_mix(uint64_t x, uint64_t seed)
     return x ^ x >> 32;
 }
 
-static inline const struct tune_pair *tune_pairs_find(const struct tune_tokenizer *t, int32_t left,
-                                                      int32_t right)
+static inline const struct tune_merge_pair *tune_pairs_find(const struct tune_tokenizer *t,
+                                                            int32_t left, int32_t right)
 {
     uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
     for (uint64_t i = tune_mix(key, t->seed);; i++) {
-        const struct tune_pair *p = &t->pairs[i & t->pair_mask];
+        const struct tune_merge_pair *p = &t->pairs[i & t->pair_mask];
         if (p->key == key)
             return p;
         if (p->key == UINT64_MAX)

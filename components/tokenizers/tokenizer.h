@@ -114,6 +114,29 @@ const char *tune_tokenizer_token(const struct tune_tokenizer *t, int32_t id);
 bool tune_tokenizer_is_added(const struct tune_tokenizer *t, int32_t id);
 const char *tune_tokenizer_pipeline(const struct tune_tokenizer *t);
 
+/* For programs that write the whole tokenizer in another format:
+ * tune_tokenizer_is_special - whether an id is a special token's.
+ * tune_tokenizer_template - the i-th id that TUNE_ADD_SPECIAL puts before a text, or, if after,
+ * behind it; -1: there are no more.
+ * tune_tokenizer_unknown - the id of the unknown token; -1: none.
+ * tune_tokenizer_spaces - how the vocabulary spells bytes and spaces.
+ * tune_tokenizer_merges - all merges in the order in which they apply, *count of them, allocated.
+ * NULL with an error: no memory. */
+enum tune_spaces {
+    TUNE_SPACES_BYTES,  /* each byte is a character, as in GPT-2 */
+    TUNE_SPACES_MARKS,  /* U+2581 for a space, as in SentencePiece */
+    TUNE_SPACES_MARKS_FIRST, /* the same, with a mark before the text */
+    TUNE_SPACES_MARKS_EACH   /* the same, with a mark before each text between added tokens */
+};
+struct tune_token_merge {
+    int32_t left, right, id; /* id: of the joined token */
+};
+bool tune_tokenizer_is_special(const struct tune_tokenizer *t, int32_t id);
+int32_t tune_tokenizer_template(const struct tune_tokenizer *t, bool after, int i);
+int32_t tune_tokenizer_unknown(const struct tune_tokenizer *t);
+enum tune_spaces tune_tokenizer_spaces(const struct tune_tokenizer *t);
+struct tune_token_merge *tune_tokenizer_merges(const struct tune_tokenizer *t, int64_t *count);
+
 /* tune_tokenizer_end - the spelling of the token that ends the texts of a model, allocated; NULL:
  * its folder names none. It is eos_token of tokenizer_config.json, else the token of eos_token_id
  * in config.json, or the first of them. -1 with an error: a file that is no JSON, no memory. */

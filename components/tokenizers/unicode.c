@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "tokenizers/lower_table.h"
 #include "tokenizers/unicode_tables.h"
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof(table)[0]))
@@ -110,4 +111,39 @@ uint32_t tune_unicode_compose(uint32_t a, uint32_t b)
     const uint32_t pair[] = {a, b};
     const uint32_t *row = bsearch(pair, compositions, COUNT(compositions), sizeof *compositions, by_pair);
     return row ? row[2] : 0;
+}
+
+uint32_t tune_unicode_lower(uint32_t c)
+{
+    if (c < 0x80)
+        return c >= 'A' && c <= 'Z' ? c + 32 : c;
+    if (c == 0x130)
+        return 'i';
+    int low = 0, high = COUNT(lower) - 1;
+    while (low < high) { /* the last row that does not begin behind c */
+        int middle = (low + high + 1) / 2;
+        if (lower[middle][0] <= (int32_t)c)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    const int32_t *row = lower[low];
+    bool found = (int32_t)c >= row[0] && (int32_t)c <= row[1] && ((int32_t)c - row[0]) % row[2] == 0;
+    return found ? (uint32_t)((int32_t)c + row[3]) : c;
+}
+
+bool tune_unicode_is_word(uint32_t c)
+{
+    if (c < 0x80)
+        return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+    return bsearch(&c, letters, COUNT(letters), sizeof *letters, by_range) ||
+           bsearch(&c, numbers, COUNT(numbers), sizeof *numbers, by_range);
+}
+
+bool tune_unicode_is_space(uint32_t c)
+{
+    if (c < 0x80)
+        return (c >= 9 && c <= 13) || (c >= 28 && c <= 32);
+    return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+           c == 0x202F || c == 0x205F || c == 0x3000;
 }

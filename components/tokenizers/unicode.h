@@ -32,6 +32,14 @@ int tune_unicode_rank(uint32_t c);
 int tune_unicode_decompose(uint32_t c, uint32_t d[4]);
 uint32_t tune_unicode_compose(uint32_t a, uint32_t b);
 
+/* tune_unicode_lower - the lower case of one character, as Python's str.lower() has it. Two need
+ * more than that, and the caller decides: U+0130 (here "i") and a capital sigma at a word's end.
+ * tune_unicode_is_word - whether Python's \w takes c: a letter, a number or "_".
+ * tune_unicode_is_space - whether Python's str.split() splits at c. */
+uint32_t tune_unicode_lower(uint32_t c);
+bool tune_unicode_is_word(uint32_t c);
+bool tune_unicode_is_space(uint32_t c);
+
 /* tune_utf8_next - decode the character at *p and move *p behind it. Valid UTF-8 only.
  * tune_utf8_before - decode the character that ends at p.
  * tune_utf8_put - encode c into to[4]. Returns the number of bytes. */

@@ -77,7 +77,7 @@ int tune_vocab_index(struct tune_tokenizer *t)
     return 0;
 }
 
-static struct tune_pair *pair_slot(struct tune_tokenizer *t, uint64_t key)
+static struct tune_merge_pair *pair_slot(struct tune_tokenizer *t, uint64_t key)
 {
     uint64_t i = tune_mix(key, t->seed) & t->pair_mask;
     while (t->pairs[i].key != UINT64_MAX && t->pairs[i].key != key)
@@ -89,15 +89,15 @@ static struct tune_pair *pair_slot(struct tune_tokenizer *t, uint64_t key)
 static int grow_pairs(struct tune_tokenizer *t)
 {
     enum { FEW = 4096 };
-    struct tune_pair *old = t->pairs;
+    struct tune_merge_pair *old = t->pairs;
     uint64_t held = old ? t->pair_mask + 1 : 0, room = old ? held * 2 : FEW;
-    struct tune_pair *pairs = tune_zeroed(room, sizeof *pairs, "the merges");
+    struct tune_merge_pair *pairs = tune_zeroed(room, sizeof *pairs, "the merges");
     if (!pairs)
         return -1;
     t->pairs = pairs;
     t->pair_mask = room - 1;
     for (uint64_t i = 0; i < room; i++)
-        t->pairs[i] = (struct tune_pair){UINT64_MAX, 0, -1};
+        t->pairs[i] = (struct tune_merge_pair){UINT64_MAX, 0, -1};
     for (uint64_t i = 0; i < held; i++)
         if (old[i].key != UINT64_MAX)
             *pair_slot(t, old[i].key) = old[i];
@@ -110,10 +110,10 @@ int tune_pairs_set(struct tune_tokenizer *t, int32_t left, int32_t right, uint32
     uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
     if (!t->pairs || (uint64_t)t->pair_count * 2 > t->pair_mask)
         TRY(grow_pairs(t));
-    struct tune_pair *slot = pair_slot(t, key);
+    struct tune_merge_pair *slot = pair_slot(t, key);
     t->pair_count += slot->key != key;
     /* for a repeated pair the last rank counts, as in the reference */
-    *slot = (struct tune_pair){key, rank, id};
+    *slot = (struct tune_merge_pair){key, rank, id};
     return 0;
 }
 

@@ -44,10 +44,12 @@ struct tune_curve {
     bool marked;
     /* Mark each point, however many, and join none. The order of x does not matter. */
     bool apart;
+    const bool *front;   /* [count] points to draw a ring around; NULL: none */
 };
 
 struct tune_plot {
-    const char *title, *x_title, *y_title; /* y_title: the unit; "": none */
+    /* x_title: name and unit of the x axis: "memory, bytes"; y_title: the unit; "": none */
+    const char *title, *x_title, *y_title;
     const struct tune_curve *curves;
     int count;
     /* points on either side to average for smoothing; 0: none; below 0: as suits a noisy curve */
@@ -58,9 +60,14 @@ struct tune_plot {
     /* names of categories for x = 0, 1, ...; points are not joined; NULL: numbers */
     const char *const *x_names;
     int x_count;
-    const char *note;    /* a line below the title; NULL: none */
+    const char *note;    /* below the title, folded between words; NULL: none */
     /* [2] two values that an axis holds, so that plots can be compared; NULL: none */
     const double *x_holds, *y_holds;
+    /* The name of a facet: "dtype float32"; NULL: none. Facets one after the other with one title
+     * are one figure. In SVG they stand side by side, under the first one's note, with one
+     * legend. */
+    const char *facet;
+    const char *front;   /* the rings' name in the legend, such as "Pareto front"; NULL: no rings */
 };
 
 struct tune_terminal {
@@ -74,9 +81,15 @@ struct tune_terminal {
  * with an error: no curve has a point, or no memory. The caller checks ferror(stream). */
 int tune_plot_terminal(const struct tune_plot *plot, const struct tune_terminal *how, FILE *out);
 
-/* tune_plot_svg - write an SVG document with the plots one above the other. Its colours follow the
- * viewer's light or dark theme. */
+/* tune_plot_svg - write an SVG document with the figures one above the other. Its colours follow
+ * the viewer's light or dark theme. */
 int tune_plot_svg(const struct tune_plot *plots, int count, FILE *out);
+
+/* tune_plot_front - set front[i] if no other point beats point i: none is better in one direction
+ * and at least as good in the other. Directions: 1: more is better, -1: less. Points that an axis
+ * cannot show are not on the front. O(count log count). -1 with an error: no memory. */
+int tune_plot_front(const double *x, const double *y, int64_t count, int x_best, int y_best,
+                    bool *front);
 
 #ifdef __cplusplus
 }

@@ -2,18 +2,21 @@
  * only the lowest and highest point of each column are drawn. It looks the same. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/try.h"
 #include "views/scale.h"
 #include "views/svg.h"
 
-/* Sizes in pixels; PANEL is without its heading. FEW: a curve with at most so many points gets a
- * bar for each spread. */
-enum { PANEL = 400, LEFT = 76, RIGHT = 24, LEGEND = 22, BOTTOM = 52, FEW = 60 };
+/* Sizes in pixels: height of the area at most, margins, a row of the legend, a facet's name, and
+ * the least width of a panel. FEW: a curve with at most so many points gets a bar for each
+ * spread. */
+enum { AREA = 318, LEFT = 76, RIGHT = 24, LEGEND = 22, BOTTOM = 52, NAMED = 26, NARROWEST = 300, FEW = 60 };
 
 struct panel {
     const struct tune_plot *plot;
     FILE *out;
+    double side;     /* left end of the panel */
     double x_labels; /* height of the labels below */
     struct tune_scale x, y;
     double top, left, width, height; /* height of the area */
@@ -21,12 +24,12 @@ struct panel {
 
 static double x_of(const struct panel *p, double value)
 {
-    return p->left + p->width * tune_scale_place(&p->x, value);
+    return p->left + p->width * tune_scale_position(&p->x, value);
 }
 
 static double y_of(const struct panel *p, double value)
 {
-    return p->top + p->height * (1 - tune_scale_place(&p->y, value));
+    return p->top + p->height * (1 - tune_scale_position(&p->y, value));
 }
 
 static void put_axes(const struct panel *p)
@@ -42,7 +45,8 @@ static void put_axes(const struct panel *p)
     for (int i = 0; i < p->x.ticks; i++) {
         double x = x_of(p, p->x.tick[i]);
         fprintf(p->out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, p->top, x, bottom + 5);
-        tune_svg_below(p->out, x, bottom + 20, p->x_labels > 0, p->width / p->x.ticks, tune_scale_label(&p->x, i, text));
+        bool turned = p->x_labels > 0;
+        tune_svg_below(p->out, x, bottom + 20, turned, turned ? x - p->side : p->width / p->x.ticks, tune_scale_label(&p->x, i, text));
     }
     tune_svg_label(p->out, "note", p->left + p->width / 2, bottom + 40 + p->x_labels, "middle", 0, p->width, p->plot->x_title);
 }
@@ -111,7 +115,26 @@ static void put_dots(const struct panel *p, const struct tune_curve *c)
             fprintf(p->out, "%.6g", c->x[i]);
         if (tune_plot_spread(p->plot, c, i, &low, &high))
             fprintf(p->out, ", %.6g to %.6g", low, high);
+        if (tune_plot_ringed(p->plot, c, i)) {
+            fputs(", ", p->out);
+            tune_svg_text(p->out, p->plot->front);
+        }
         fputs("</title></circle>\n", p->out);
+    }
+}
+
+static void put_ring(FILE *out, double x, double y)
+{
+    fprintf(out, "<circle class=\"mark\" cx=\"%.1f\" cy=\"%.2f\" r=\"6.5\" pointer-events=\"none\"/>\n", x, y);
+}
+
+static void put_rings(const struct panel *p)
+{
+    for (int k = 0; k < p->plot->count; k++) {
+        const struct tune_curve *c = &p->plot->curves[k];
+        for (int64_t i = 0; i < c->count; i++)
+            if (tune_plot_ringed(p->plot, c, i) && tune_plot_drawn(p->plot, c->x[i], c->y[i]))
+                put_ring(p->out, x_of(p, c->x[i] + tune_plot_aside(p->plot, c)), y_of(p, c->y[i]));
     }
 }
 
@@ -182,71 +205,126 @@ static int put_curves(const struct panel *p)
                 put_dots(p, c);
             free(smooth);
         }
+    put_rings(p);
     return 0;
 }
 
-/* About the width of a legend's entry in pixels. The last value follows the curve's name. */
-static double entry_width(const struct tune_plot *plot, const struct tune_curve *c)
-{
-    return 28 + tune_svg_width(c->label) + (c->marked || plot->x_names ? 0 : tune_svg_width("12345678")) + 20;
-}
+/* The legend while it grows: the place of its next entry. */
+struct legend {
+    FILE *out; /* NULL: only count its rows */
+    double x, y;
+    int rows;
+};
 
-/* Draw the legend from top on, and return its number of rows; out NULL: only count them. */
-static int legend(FILE *out, const struct tune_plot *plot, double top)
+/* Go on by an entry of so many pixels. Returns its x; l->y is its middle. */
+static double next_entry(struct legend *l, double width)
 {
-    double x = LEFT;
-    int rows = 1;
-    if (plot->count == 1 && !*plot->curves[0].label)
-        return 0;
-    for (int k = 0; k < plot->count; k++) {
-        const struct tune_curve *c = &plot->curves[k];
-        if (x > LEFT && x + entry_width(plot, c) > TUNE_SVG_WIDTH - RIGHT) {
-            rows++;
-            x = LEFT;
-        }
-        double y = top + LEGEND * (rows - 1) + 10;
-        if (out) {
-            if (!plot->x_names && !c->apart)
-                fprintf(out, "<line class=\"curve%s c%d\" x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\"/>",
-                        c->dotted ? " dotted" : "", c->color % TUNE_SVG_COLORS, x, y, x + 20, y);
-            if (tune_plot_pointed(plot, c))
-                fprintf(out, "<circle class=\"f%d\" cx=\"%.0f\" cy=\"%.0f\" r=\"4\"/>", c->color % TUNE_SVG_COLORS, x + 10, y);
-            fprintf(out, "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\">", x + 27, y + 4.5);
-            tune_svg_text(out, c->label);
-            if (c->count > 0 && !c->marked && !plot->x_names)
-                fprintf(out, " <tspan class=\"note\">%.5g</tspan>", c->y[c->count - 1]);
-            fputs("</text>\n", out);
-        }
-        x += entry_width(plot, c);
+    if (l->rows == 0 || l->x + width > TUNE_SVG_WIDTH - RIGHT) {
+        l->y += l->rows++ > 0 ? LEGEND : 10;
+        l->x = LEFT;
     }
-    return rows;
+    l->x += width;
+    return l->x - width;
 }
 
-/* Extra height for category labels that do not fit side by side. */
-static double x_labels_height(const struct tune_plot *plot)
+static void put_entry(struct legend *l, const struct tune_plot *plot, const struct tune_curve *c)
 {
-    double most = plot->x_names ? tune_svg_widest(plot->x_names, plot->x_count) : 0, room = TUNE_SVG_WIDTH - LEFT - RIGHT;
-    return most > room / (plot->x_count > 0 ? plot->x_count : 1) - 8 ? tune_svg_below_height(most) : 0;
+    bool last = !c->marked && !plot->x_names; /* the last value follows the curve's name */
+    double x = next_entry(l, 48 + tune_svg_width(c->label) + (last ? tune_svg_width("12345678") : 0));
+    if (!l->out)
+        return;
+    if (!plot->x_names && !c->apart)
+        fprintf(l->out, "<line class=\"curve%s c%d\" x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\"/>",
+                c->dotted ? " dotted" : "", c->color % TUNE_SVG_COLORS, x, l->y, x + 20, l->y);
+    if (tune_plot_pointed(plot, c))
+        fprintf(l->out, "<circle class=\"f%d\" cx=\"%.0f\" cy=\"%.0f\" r=\"4\"/>", c->color % TUNE_SVG_COLORS, x + 10, l->y);
+    fprintf(l->out, "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\">", x + 27, l->y + 4.5);
+    tune_svg_text(l->out, c->label);
+    if (c->count > 0 && last)
+        fprintf(l->out, " <tspan class=\"note\">%.5g</tspan>", c->y[c->count - 1]);
+    fputs("</text>\n", l->out);
 }
 
-static double panel_height(const struct tune_plot *plot)
+/* Plots that share a heading and a legend: facets, or one plot alone. */
+struct figure {
+    const struct tune_plot *plots;
+    int count, across;        /* number of panels, and of those side by side */
+    double width, area;       /* of a panel, and the height of its area */
+    double named, x_labels;   /* height of a facet's name, and of the labels below */
+};
+
+/* True if an earlier facet has a curve of that name. */
+static bool is_listed(const struct figure *f, int facet, const char *label)
 {
-    return tune_svg_heading_height(plot->note, NULL) + PANEL + LEGEND * (legend(NULL, plot, 0) - 1) + x_labels_height(plot);
+    for (int i = 0; i < facet; i++)
+        for (int k = 0; k < f->plots[i].count; k++)
+            if (!strcmp(f->plots[i].curves[k].label, label))
+                return true;
+    return false;
 }
 
-static int put_panel(FILE *out, const struct tune_plot *plot, double top)
+/* Draw the legend from top on, and return its height; out NULL: only measure it. */
+static double legend(FILE *out, const struct figure *f, double top)
 {
-    struct panel p = {.plot = plot, .out = out, .left = LEFT, .width = TUNE_SVG_WIDTH - LEFT - RIGHT};
-    int rows = legend(NULL, plot, 0);
-    double legend_top = top + tune_svg_heading_height(plot->note, NULL);
-    p.x_labels = x_labels_height(plot);
-    p.top = legend_top + LEGEND * rows + 8;
-    p.height = top + panel_height(plot) - BOTTOM - p.x_labels - p.top;
+    struct legend l = {.out = out, .y = top};
+    for (int i = 0; i < f->count; i++)
+        for (int k = 0; k < f->plots[i].count; k++)
+            if (*f->plots[i].curves[k].label && !is_listed(f, i, f->plots[i].curves[k].label))
+                put_entry(&l, &f->plots[i], &f->plots[i].curves[k]);
+    const char *front = f->plots[0].front;
+    double x = front ? next_entry(&l, 48 + tune_svg_width(front)) : 0;
+    if (front && out) {
+        put_ring(out, x + 10, l.y);
+        tune_svg_label(out, "ink", x + 27, l.y + 4.5, "start", 0, 0, front);
+    }
+    return LEGEND * l.rows + 8;
+}
+
+static double heading(FILE *out, const struct figure *f, double top)
+{
+    const struct tune_plot *p = f->plots;
+    return tune_svg_heading(out, LEFT, top, TUNE_SVG_WIDTH - LEFT - RIGHT, p->title, p->y_title, p->note, NULL);
+}
+
+/* Make the next figure of these plots. */
+static struct figure next_figure(const struct tune_plot *plots, int count)
+{
+    struct figure f = {.plots = plots, .count = 1, .named = plots->facet ? NAMED : 0};
+    while (f.count < count && plots->facet && plots[f.count].facet && !strcmp(plots[f.count].title, plots->title))
+        f.count++;
+    f.across = tune_svg_across(f.count, TUNE_SVG_WIDTH, NARROWEST);
+    f.width = TUNE_SVG_WIDTH / (double)f.across;
+    f.area = fmin(AREA, 0.75 * (f.width - LEFT - RIGHT));
+    for (int i = 0; i < f.count; i++) { /* names of categories that do not fit side by side are turned */
+        double most = plots[i].x_names ? tune_svg_widest(plots[i].x_names, plots[i].x_count) : 0;
+        if (most > (f.width - LEFT - RIGHT) / fmax(plots[i].x_count, 1) - 8)
+            f.x_labels = fmax(f.x_labels, tune_svg_below_height(most));
+    }
+    return f;
+}
+
+static double panel_height(const struct figure *f)
+{
+    return f->named + f->area + BOTTOM + f->x_labels;
+}
+
+static double figure_height(const struct figure *f)
+{
+    return heading(NULL, f, 0) + legend(NULL, f, 0) + panel_height(f) * ((f->count + f->across - 1) / f->across);
+}
+
+static int put_panel(FILE *out, const struct figure *f, int i, double top)
+{
+    const struct tune_plot *plot = &f->plots[i];
+    struct panel p = {.plot = plot, .out = out, .side = f->width * (i % f->across), .top = top + f->named,
+                      .height = f->area, .x_labels = f->x_labels};
+    p.left = p.side + LEFT;
+    p.width = f->width - LEFT - RIGHT;
     TRY(tune_plot_scales(plot, &p.x, &p.y));
-    tune_plot_x_ticks(plot, &p.x, 10);
-    tune_scale_ticks(&p.y, 8);
-    tune_svg_heading(out, LEFT, top, plot->title, plot->y_title, plot->note, NULL);
-    legend(out, plot, legend_top);
+    tune_plot_x_ticks(plot, &p.x, (int)fmax(2, p.width / 86));
+    tune_scale_ticks(&p.y, f->area > 250 ? 8 : 5);
+    if (plot->facet)
+        tune_svg_label(out, "ink", p.left, top + NAMED - 10, "start", 0, p.width, plot->facet);
     put_axes(&p);
     return put_curves(&p);
 }
@@ -254,12 +332,19 @@ static int put_panel(FILE *out, const struct tune_plot *plot, double top)
 int tune_plot_svg(const struct tune_plot *plots, int count, FILE *out)
 {
     double height = 0, top = 0;
-    for (int i = 0; i < count; i++)
-        height += panel_height(&plots[i]);
+    struct figure f;
+    for (int i = 0; i < count; i += f.count) {
+        f = next_figure(plots + i, count - i);
+        height += figure_height(&f);
+    }
     tune_svg_begin(out, TUNE_SVG_WIDTH, height, false);
-    for (int i = 0; i < count; i++) {
-        TRY(put_panel(out, &plots[i], top));
-        top += panel_height(&plots[i]);
+    for (int i = 0; i < count; i += f.count) {
+        f = next_figure(plots + i, count - i);
+        double panels = top + heading(out, &f, top);
+        panels += legend(out, &f, panels);
+        for (int k = 0; k < f.count; k++)
+            TRY(put_panel(out, &f, k, panels + panel_height(&f) * (k / f.across)));
+        top += figure_height(&f);
     }
     tune_svg_end(out);
     return 0;

@@ -23,6 +23,7 @@ struct cell {
     bool strong, marked; /* a marked point, alone in its cell */
     bool thin;           /* in ASCII: part of a line between marked points */
     bool bar;            /* in ASCII: part of a spread */
+    bool ringed;
 };
 
 enum { FEW = 60 /* a curve with at most so many points gets a bar for each spread */ };
@@ -64,7 +65,7 @@ static void dot(struct canvas *c, int x, int y, int curve, bool strong)
     cell->thin = c->plot->curves[curve].marked && !tune_plot_crowded(c->plot, &c->plot->curves[curve]);
 }
 
-static void mark(struct canvas *c, int x, int y, int curve)
+static void mark(struct canvas *c, int x, int y, int curve, bool ringed)
 {
     struct cell *cell = cell_at(c, x, y);
     if (!cell)
@@ -73,6 +74,7 @@ static void mark(struct canvas *c, int x, int y, int curve)
         cell->dots = 0, cell->bar = false;
     dot(c, x, y, curve, true);
     cell->marked = true;
+    cell->ringed |= ringed;
 }
 
 static int dot_of(double place, int dots)
@@ -92,11 +94,11 @@ static void line(struct canvas *c, const int from[2], const int to[2], int curve
 }
 
 /* Position of a point of curve k, in dots. */
-static void place(const struct canvas *c, int k, double x, double y, int at[2])
+static void locate_point(const struct canvas *c, int k, double x, double y, int at[2])
 {
     double aside = tune_plot_aside(c->plot, &c->plot->curves[k]);
-    at[0] = dot_of(tune_scale_place(&c->x, x + aside), c->width * c->across);
-    at[1] = c->height * c->down - 1 - dot_of(tune_scale_place(&c->y, y), c->height * c->down);
+    at[0] = dot_of(tune_scale_position(&c->x, x + aside), c->width * c->across);
+    at[1] = c->height * c->down - 1 - dot_of(tune_scale_position(&c->y, y), c->height * c->down);
 }
 
 static void draw(struct canvas *c, int k, const double *y, bool strong)
@@ -107,7 +109,7 @@ static void draw(struct canvas *c, int k, const double *y, bool strong)
     for (int64_t i = 0; i < curve->count; i++) {
         if (!tune_plot_drawn(c->plot, curve->x[i], y[i]))
             continue;
-        place(c, k, curve->x[i], y[i], at);
+        locate_point(c, k, curve->x[i], y[i], at);
         line(c, first ? at : before, at, k, strong);
         memcpy(before, at, sizeof at);
         first = false;
@@ -120,8 +122,8 @@ static void draw_points(struct canvas *c, int k)
     int at[2];
     for (int64_t i = 0; i < curve->count; i++)
         if (tune_plot_drawn(c->plot, curve->x[i], curve->y[i])) {
-            place(c, k, curve->x[i], curve->y[i], at);
-            mark(c, at[0], at[1], k);
+            locate_point(c, k, curve->x[i], curve->y[i], at);
+            mark(c, at[0], at[1], k, tune_plot_ringed(c->plot, curve, i));
         }
 }
 
@@ -137,8 +139,8 @@ static void draw_spread(struct canvas *c, int k)
     for (int64_t i = 0; i < curve->count && (few || c->how->color); i++) {
         bool spread = tune_plot_drawn(c->plot, curve->x[i], curve->y[i]) && tune_plot_spread(c->plot, curve, i, &low, &high);
         if (spread) {
-            place(c, k, curve->x[i], low, from);
-            place(c, k, curve->x[i], high, to);
+            locate_point(c, k, curve->x[i], low, from);
+            locate_point(c, k, curve->x[i], high, to);
         }
         if (spread && few) {
             line(c, from, to, k, true);
@@ -201,9 +203,17 @@ static void put_plain(const struct canvas *c, FILE *out)
         fputs("\033[0m", out);
 }
 
+/* A point with a ring, without colours a letter. */
+static const char *ring(const struct canvas *c)
+{
+    return c->down == 4 ? "\u25c9" : "P";
+}
+
 static void put_cell(const struct canvas *c, const struct cell *cell, FILE *out)
 {
-    if (c->down == 4 && cell->marked)
+    if (cell->ringed)
+        fputs(ring(c), out);
+    else if (c->down == 4 && cell->marked)
         fputs(c->plot->curves[cell->curve].dotted ? "\u25cb" : "\u25cf", out);
     else if (c->down == 4)
         put_braille(out, cell->dots);
@@ -243,7 +253,7 @@ static void put_area(const struct canvas *c, FILE *out)
     for (int row = 0; row < c->height; row++) {
         int tick = -1;
         for (int i = 0; i < c->y.ticks; i++)
-            if ((c->height * c->down - 1 - dot_of(tune_scale_place(&c->y, c->y.tick[i]), c->height * c->down)) / c->down == row)
+            if ((c->height * c->down - 1 - dot_of(tune_scale_position(&c->y, c->y.tick[i]), c->height * c->down)) / c->down == row)
                 tick = i;
         fprintf(out, "%*s %s", c->labels, tick >= 0 ? tune_scale_label(&c->y, tick, text) : "",
                 c->how->unicode ? (tick >= 0 ? "\u2524" : "\u2502") : tick >= 0 ? "+" : "|");
@@ -254,7 +264,7 @@ static void put_area(const struct canvas *c, FILE *out)
 
 static int column_of(const struct canvas *c, int tick)
 {
-    return dot_of(tune_scale_place(&c->x, c->x.tick[tick]), c->width * c->across) / c->across;
+    return dot_of(tune_scale_position(&c->x, c->x.tick[tick]), c->width * c->across) / c->across;
 }
 
 /* Print the names of categories under their ticks, or letters in place of them. */
@@ -304,6 +314,7 @@ static void put_x_axis(const struct canvas *c, FILE *out)
         return;
     }
     int title = tune_plain_width(c->plot->x_title);
+    title = title < c->width ? title : c->width - 1;
     bool below = c->x.ticks > 0 && c->plot->curves[0].marked && title > 0; /* every measured value gets a
                                                                             * label */
     for (int i = 0; i < c->x.ticks; i++) {
@@ -316,22 +327,22 @@ static void put_x_axis(const struct canvas *c, FILE *out)
     if (below)
         at = fprintf(out, "\n%*s", c->labels + 2, "") - (c->labels + 3);
     fprintf(out, "%*s", c->width - title - at > 0 ? c->width - title - at : 1, "");
-    tune_put_plain(out, c->plot->x_title);
+    tune_put_in(out, c->plot->x_title, title, '<', c->how->unicode);
     fputc('\n', out);
 }
 
 /* Print the legend, names and last values, wrapped at the width. */
 static void put_legend(const struct canvas *c, FILE *out)
 {
-    int column = 0;
-    if (c->plot->count == 1 && !*c->plot->curves[0].label)
-        return;
-    for (int k = 0; k < c->plot->count; k++) {
-        const struct tune_curve *curve = &c->plot->curves[k];
+    const struct tune_plot *p = c->plot;
+    int column = 0, first = p->count == 1 && !*p->curves[0].label;
+    for (int k = first; k < p->count + (p->front != NULL); k++) { /* the rings are the last entry */
+        const struct tune_curve *curve = k < p->count ? &p->curves[k] : NULL;
+        const char *name = curve ? curve->label : p->front;
         char value[32] = "";
-        if (curve->count > 0 && !curve->marked && !c->plot->x_names)
+        if (curve && curve->count > 0 && !curve->marked && !p->x_names)
             snprintf(value, sizeof value, " %.5g", curve->y[curve->count - 1]);
-        int label = tune_plain_width(curve->label), most = c->how->width - 1 - (c->labels + 2) - 2 - (int)strlen(value);
+        int label = tune_plain_width(name), most = c->how->width - 1 - (c->labels + 2) - 2 - (int)strlen(value);
         label = label <= most ? label : most > 8 ? most : 8;
         int size = 2 + label + (int)strlen(value);
         if (column > 0 && column + 3 + size > c->how->width - 1) {
@@ -340,17 +351,22 @@ static void put_legend(const struct canvas *c, FILE *out)
         }
         fprintf(out, "%*s", column ? 3 : c->labels + 2, "");
         column += (column ? 3 : c->labels + 2) + size;
-        put_color(c, out, k, true);
-        if (c->down == 4)
+        if (curve)
+            put_color(c, out, k, true);
+        if (!curve)
+            fputs(ring(c), out);
+        else if (c->down == 4)
             fputs(curve->dotted ? "\u25cb" : "\u25cf", out);
         else
             fputc(marks[k % MARKS], out);
-        put_plain(c, out);
+        if (curve)
+            put_plain(c, out);
         fputc(' ', out);
-        tune_put_in(out, curve->label, label, '<', c->how->unicode);
+        tune_put_in(out, name, label, '<', c->how->unicode);
         fputs(value, out);
     }
-    fputc('\n', out);
+    if (column > 0)
+        fputc('\n', out);
 }
 
 int tune_plot_terminal(const struct tune_plot *plot, const struct tune_terminal *how, FILE *out)
@@ -379,8 +395,10 @@ int tune_plot_terminal(const struct tune_plot *plot, const struct tune_terminal 
         tune_put_plain(out, plot->title);
         fputs(*plot->y_title ? ", " : "", out);
         tune_put_plain(out, plot->y_title);
+        fputs(plot->facet ? ", " : "", out);
+        tune_put_plain(out, plot->facet ? plot->facet : "");
         fputc('\n', out);
-        tune_put_note(out, c.labels + 2, plot->note, NULL);
+        tune_put_note(out, c.labels + 2, plot->note, NULL, how->width - 1);
         put_area(&c, out);
         put_x_axis(&c, out);
         put_legend(&c, out);

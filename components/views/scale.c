@@ -55,7 +55,7 @@ static int suited_base(const double *level, int n)
     return middle > 0.25 || extent < 16 ? 0 : extent < 1000 ? 2 : 10;
 }
 
-double tune_scale_place(const struct tune_scale *s, double value)
+double tune_scale_position(const struct tune_scale *s, double value)
 {
     if (s->logarithmic)
         return (log10(value) - log10(s->low)) / (log10(s->high) - log10(s->low));
@@ -106,12 +106,13 @@ static void logarithmic_ticks(struct tune_scale *s, int most)
 }
 
 /* Choose the digits that tell neighbours apart, and a suffix that keeps labels short. */
-void tune_scale_spell(struct tune_scale *s, double step)
+void tune_scale_to_string(struct tune_scale *s, double step)
 {
     static const struct {
         double from, unit;
         const char *suffix;
-    } units[] = {{1e13, 0, ""}, {1e10, 1e9, "G"}, {1e7, 1e6, "M"}, {1e4, 1e3, "k"}, {1e-3, 1, ""}, {0, 0, ""}};
+    } units[] = {{1e15, 0, ""}, {1e12, 1e12, "T"}, {1e9, 1e9, "G"}, {1e6, 1e6, "M"},
+                 {1e4, 1e3, "k"}, {1e-3, 1, ""}, {0, 0, ""}};
     double most = fabs(s->low) > fabs(s->high) ? fabs(s->low) : fabs(s->high);
     int i = 0;
     while (most < units[i].from)
@@ -144,7 +145,7 @@ void tune_scale_ticks(struct tune_scale *s, int most)
             return;
         s->ticks = 0; /* less than a decade: round values with unequal distances */
     }
-    tune_scale_spell(s, linear_ticks(s, most));
+    tune_scale_to_string(s, linear_ticks(s, most));
 }
 
 const char *tune_scale_text(const struct tune_scale *s, double value, char text[32])
@@ -172,7 +173,7 @@ bool tune_scale_at_levels(struct tune_scale *s, const double *levels, int count,
     if (count < 1 || count > most)
         return false;
     for (int i = 0; i < count; i++) {
-        double place = tune_scale_place(s, levels[i]);
+        double place = tune_scale_position(s, levels[i]);
         if (!(place > -1e-9 && place < 1 + 1e-9) || strlen(tune_level_text(levels[i], text)) > 8 || place - before < 0.6 / most)
             return false;
         before = place;
@@ -377,6 +378,11 @@ bool tune_plot_crowded(const struct tune_plot *plot, const struct tune_curve *c)
 bool tune_plot_pointed(const struct tune_plot *plot, const struct tune_curve *c)
 {
     return plot->x_names || c->apart || (c->marked && !tune_plot_crowded(plot, c));
+}
+
+bool tune_plot_ringed(const struct tune_plot *plot, const struct tune_curve *c, int64_t i)
+{
+    return plot->front && c->front && c->front[i];
 }
 
 int tune_plot_smooth(const struct tune_plot *plot, const struct tune_curve *c, double **smooth)

@@ -23,10 +23,10 @@ struct tune_scale {
     int decimals;
 };
 
-/* tune_scale_place - the position of a value, 0..1 if it is on the axis.
+/* tune_scale_position - the position of a value, 0..1 if it is on the axis.
  * tune_scale_label - the label of tick i.
  * tune_scale_ticks - choose at most `most` ticks and the format of their labels. */
-double tune_scale_place(const struct tune_scale *s, double value);
+double tune_scale_position(const struct tune_scale *s, double value);
 const char *tune_scale_label(const struct tune_scale *s, int i, char text[32]);
 void tune_scale_ticks(struct tune_scale *s, int most);
 
@@ -36,14 +36,14 @@ void tune_scale_ticks(struct tune_scale *s, int most);
  * tune_scale_names - an axis over count categories.
  * tune_scale_at_levels - put ticks at these values instead, if an axis with room for `most` labels
  * can show them apart.
- * tune_scale_spell - choose unit and decimals that tell apart values that differ by step.
+ * tune_scale_to_string - choose unit and decimals that tell apart values that differ by step.
  * tune_scale_text - a value in that format. */
 bool tune_scale_over(struct tune_scale *s, const double *values, int64_t count, int base,
                      double margin);
 void tune_scale_hold(struct tune_scale *s, const double *values);
 void tune_scale_names(struct tune_scale *s, const char *const *names, int count);
 bool tune_scale_at_levels(struct tune_scale *s, const double *levels, int count, int most);
-void tune_scale_spell(struct tune_scale *s, double step);
+void tune_scale_to_string(struct tune_scale *s, double step);
 const char *tune_scale_text(const struct tune_scale *s, double value, char text[32]);
 
 /* tune_levels - add these values to n ascending levels, each once, if they can be drawn. Returns
@@ -77,6 +77,9 @@ bool tune_plot_crowded(const struct tune_plot *plot, const struct tune_curve *c)
 
 /* tune_plot_pointed - whether each of its points is shown. */
 bool tune_plot_pointed(const struct tune_plot *plot, const struct tune_curve *c);
+
+/* tune_plot_ringed - whether point i gets a ring. */
+bool tune_plot_ringed(const struct tune_plot *plot, const struct tune_curve *c, int64_t i);
 
 /* tune_plot_drawn - whether the point can be drawn. */
 bool tune_plot_drawn(const struct tune_plot *plot, double x, double y);

@@ -38,36 +38,11 @@ static const char *cell(const struct layout *l, int64_t row, int c)
     return l->cells[(size_t)row * (size_t)l->s->column_count + (size_t)c];
 }
 
-/* ---- names ---- */
-
-/* True if another heading may be called by that ending of heading c. */
-static bool ends_another(const struct tune_sheet *s, int c, const char *ending)
-{
-    size_t n = strlen(ending);
-    for (int i = 0; i < s->column_count; i++) {
-        size_t length = strlen(s->columns[i].heading);
-        const char *end = s->columns[i].heading + length - (n < length ? n : length);
-        if (i != c && !strcmp(end, ending) && (n == length || end[-1] == '-'))
-            return true;
-    }
-    return false;
-}
-
-/* The heading without as much of its prefix as other headings allow. */
-static const char *short_name(const struct tune_sheet *s, int c)
-{
-    const char *heading = s->columns[c].heading;
-    for (int at = s->columns[c].prefix; at > 0; at--)
-        if (heading[at - 1] == '-' && !ends_another(s, c, heading + at))
-            return heading + at;
-    return heading;
-}
-
 static int read_texts(struct layout *l)
 {
     const struct tune_sheet *s = l->s;
     for (int c = 0; c < s->column_count; c++)
-        if (!(l->columns[c].name = tune_plain(short_name(s, c))))
+        if (!(l->columns[c].name = tune_plain(s->columns[c].heading)))
             return no_memory();
     for (int64_t i = 0; i < s->rows * s->column_count; i++)
         if (s->cells[i] && *s->cells[i] && !(l->cells[i] = tune_plain(s->cells[i])))

@@ -16,9 +16,6 @@ extern "C" {
 
 struct tune_sheet_column {
     const char *heading;
-    /* bytes at the start of the heading that may be cut where a '-' ends them, as far as the names
-     * stay different; 0: none */
-    int prefix;
     bool right;                /* align its cells on the right */
     bool stays;                /* it is a column even if all its cells are equal */
 };

@@ -81,7 +81,7 @@ static void put_style(FILE *out, bool shades)
                 rules[d][0], rules[d][1], rules[d][2], rules[d][3], rules[d][4]);
         fprintf(out, ".frame{fill:none;stroke:%s;stroke-width:1}\n", rules[d][3]);
         fprintf(out, ".mark{fill:none;stroke:%s;stroke-width:2}\n", rules[d][1]);
-        fprintf(out, ".halo{stroke:%s;stroke-width:4;paint-order:stroke;stroke-linejoin:round}\n", rules[d][0]);
+        fprintf(out, ".halo{stroke:%s;stroke-width:4;stroke-linejoin:round}\n", rules[d][0]);
         for (int i = 0; i < TUNE_SVG_COLORS; i++)
             fprintf(out, ".c%d{stroke:%s}.f%d{fill:%s}\n", i, (d ? dark : light)[i], i, (d ? dark : light)[i]);
         if (shades)
@@ -136,6 +136,12 @@ void tune_svg_label(FILE *out, const char *class_name, double x, double y, const
     fputs("</text>\n", out);
 }
 
+int tune_svg_across(int count, double width, double least)
+{
+    int most = (int)fmax(1, width / least), rows = (count + most - 1) / most;
+    return (count + rows - 1) / rows;
+}
+
 double tune_svg_below_height(double width)
 {
     return fmin(width, TUNE_SVG_BELOW) * 0.643 + 4; /* sin 40 degrees */
@@ -144,32 +150,62 @@ double tune_svg_below_height(double width)
 void tune_svg_below(FILE *out, double x, double y, bool turned, double width, const char *text)
 {
     if (turned)
-        tune_svg_label(out, "note", x + 6, y - 4, "end", -40, fmin(TUNE_SVG_BELOW, x / 0.766), text); /* cos 40 degrees */
+        tune_svg_label(out, "note", x + 6, y - 4, "end", -40, fmin(TUNE_SVG_BELOW, width / 0.766), text); /* cos 40 degrees */
     else
         tune_svg_label(out, "note", x, y, "middle", 0, width, text);
 }
 
-double tune_svg_heading_height(const char *note, const char *more)
+/* Write a note in lines of at most width pixels, from y on. Returns the number of lines; out NULL:
+ * only count them. */
+static int put_note(FILE *out, double x, double y, double width, const char *note)
 {
-    return HEADING + NOTE * ((note && *note) + (more && *more));
+    int lines = 0, columns = (int)(width / tune_svg_width("x"));
+    for (size_t size; *note; note += size + strspn(note + size, " "), lines++) {
+        size = tune_bytes_of(note, columns);
+        size_t word = size; /* the line ends before the word that does not fit */
+        while (note[size] && word > 0 && note[word] != ' ')
+            word--;
+        size = word > 0 ? word : size > 0 ? size : strlen(note);
+        if (!out)
+            continue;
+        fprintf(out, "<text class=\"note\" x=\"%.1f\" y=\"%.1f\">", x, y + NOTE * lines);
+        put_text(out, note, size);
+        fputs("</text>\n", out);
+    }
+    return lines;
 }
 
-void tune_svg_heading(FILE *out, double x, double top, const char *title, const char *unit, const char *note, const char *more)
+double tune_svg_heading(FILE *out, double x, double top, double width, const char *title, const char *unit, const char *note,
+                        const char *more)
 {
-    const char *const notes[2] = {note, more};
-    double y = top + 48;
-
-    fprintf(out, "<text class=\"ink title\" x=\"%.0f\" y=\"%.0f\">", x, top + 28);
-    tune_svg_text(out, title);
-    if (unit && *unit) {
-        fputs("<tspan class=\"note\" font-weight=\"400\">, ", out);
-        tune_svg_text(out, unit);
-        fputs("</tspan>", out);
-    }
-    fputs("</text>\n", out);
-    for (int i = 0; i < 2; i++)
-        if (notes[i] && *notes[i]) {
-            tune_svg_label(out, "note", x, y, "start", 0, TUNE_SVG_WIDTH - x - 24, notes[i]);
-            y += NOTE;
+    int lines = put_note(out, x, top + 48, width, note ? note : "");
+    lines += put_note(out, x, top + 48 + NOTE * lines, width, more ? more : "");
+    if (out) {
+        fprintf(out, "<text class=\"ink title\" x=\"%.0f\" y=\"%.0f\">", x, top + 28);
+        tune_svg_text(out, title);
+        if (unit && *unit) {
+            fputs("<tspan class=\"note\" font-weight=\"400\">, ", out);
+            tune_svg_text(out, unit);
+            fputs("</tspan>", out);
         }
+        fputs("</text>\n", out);
+    }
+    return HEADING + NOTE * lines;
+}
+
+void tune_svg_key(FILE *out, double x, double top, double height, const struct tune_scale *scale, int first, bool falling)
+{
+    char text[32];
+    struct tune_scale ticks = *scale;
+    double each = height / (TUNE_SHADES - first);
+    for (int i = first; i < TUNE_SHADES; i++)
+        fprintf(out, "<rect class=\"q%d\" x=\"%.1f\" y=\"%.2f\" width=\"14\" height=\"%.2f\"/>",
+                falling ? TUNE_SHADES - 1 + first - i : i, x, top + height - (i - first + 1) * each, each + 0.3);
+    fputc('\n', out);
+    tune_scale_ticks(&ticks, height > 200 ? 8 : 5);
+    for (int i = 0; i < ticks.ticks; i++) {
+        double y = top + height * (1 - tune_scale_position(&ticks, ticks.tick[i]));
+        fprintf(out, "<path class=\"frame\" d=\"M%.1f %.1fh4\"/>", x + 14, y);
+        tune_svg_label(out, "note", x + 20, y + 4.5, "start", 0, 0, tune_scale_label(&ticks, i, text));
+    }
 }

@@ -147,17 +147,21 @@ void tune_put_folded(FILE *out, const char *lead, const char *text, int width)
     free(plain);
 }
 
-void tune_put_note(FILE *out, int indent, const char *note, const char *more)
+void tune_put_note(FILE *out, int indent, const char *note, const char *more, int width)
 {
+    char *text = NULL, *lead = NULL;
     note = note ? note : "";
     more = more ? more : "";
     if (!*note && !*more)
         return;
-    fprintf(out, "%*s", indent, "");
-    tune_put_plain(out, note);
-    fputs(*note && *more ? "; " : "", out);
-    tune_put_plain(out, more);
-    fputc('\n', out);
+    if (asprintf(&text, "%s%s%s", note, *note && *more ? "; " : "", more) < 0)
+        text = NULL;
+    if (asprintf(&lead, "%*s", indent, "") < 0)
+        lead = NULL;
+    if (text && lead)
+        tune_put_folded(out, lead, text, width);
+    free(text);
+    free(lead);
 }
 
 char tune_key_letter(int i)

@@ -31,9 +31,9 @@ void tune_put_in(FILE *out, const char *text, int width, char side, bool unicode
  * a line stands on one of its own. */
 void tune_put_folded(FILE *out, const char *lead, const char *text, int width);
 
-/* tune_put_note - print a line with both notes, "; " between them, after indent spaces. Nothing if
- * both are NULL or "". */
-void tune_put_note(FILE *out, int indent, const char *note, const char *more);
+/* tune_put_note - print both notes, "; " between them, after indent spaces, folded between words
+ * into lines of at most width columns. Nothing if both are NULL or "". */
+void tune_put_note(FILE *out, int indent, const char *note, const char *more, int width);
 
 /* If names do not fit under their columns, letters stand there, and a key below lists the names.
  * tune_key_letter - the letter of name i; ' ' if letters run out.

@@ -78,6 +78,33 @@ rm newer/chat_template.jinja
 sed 's/"task_type"/"\\u001b[2Jshiny": 3,\n  "task_type"/' "$reference/adapters/lora-untied/adapter_config.json" >newer/adapter_config.json
 is "without what would move a cursor" eval '"$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter newer --output c | grep -qF "not looked at: \\x1b[2Jshiny"'
 
+# ---- --check: each weight computed again ----
+checked() { # ADAPTER - merged in each dtype onto each base, and checked
+    base=$(sed -n 's/.*"base_model_name_or_path": "\(.*\)".*/\1/p' "$reference/adapters/$1/adapter_config.json")
+    for o in "" "--dtype float32" "--dtype float16" "--dtype bfloat16" "--base-dtype nf4" "--base-dtype bfloat16 --dtype float32"; do
+        rm -rf checked
+        merge "${base##*/}" "$1" checked --check $o && grep -q "^checked: .* weights, .* modules with an adapter; largest difference .* in .*, limit .*: ok$" said.txt &&
+            [ "$("$BUILD/merge_adapter" --model "$reference/${base##*/}" --adapter "$reference/adapters/$1" --output checked --check $o)" = "$(head -n 1 said.txt)" ] || return 1
+    done
+}
+for a in "$reference"/adapters/*; do is "--check: right, once made and once there: ${a##*/}" checked "${a##*/}"; done
+false_one() { "$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter "$reference/adapters/lora-untied" --output "$1" --check; }
+cp -r merged unmerged && cp "$reference/llama-untied/model.safetensors" unmerged/model.safetensors
+refused "--check: the base alone" 1 "unmerged: weight 0 of row 0 of model.layers.0.self_attn.o_proj.weight is -0.7421875, and base and adapter give -0.764764457: a difference of 0.0291, where rounding gives at most 0.00391" false_one unmerged
+cp -r merged cut && truncate -s -100 cut/model.safetensors
+refused "... a file that was cut" 1 "cut/model.safetensors" false_one cut
+cp -r merged another && cp wide/config.json another/config.json && sed -i 's/"num_hidden_layers":[^,]*/"num_hidden_layers": 1/' another/config.json
+refused "... another config.json" 1 "another: its config.json gives another model than base and adapter do" false_one another
+refused "... merged onto another base" 1 "nf4: weight 0 of row 0 of model.layers.0.self_attn.q_proj.weight is 0, and base and adapter give -0.0249" false_one nf4
+bit() { # FOLDER - a merged folder with one bit of its last weight turned
+    cp -r merged "$1" && size=$(wc -c <"$1/model.safetensors") &&
+        byte=$(tail -c 1 "$1/model.safetensors" | od -An -tu1) &&
+        printf "$(printf '\\%03o' $((byte ^ 1)))" | dd of="$1/model.safetensors" bs=1 seek=$((size - 1)) conv=notrunc 2>/dev/null
+}
+is "one bit of one weight is turned" eval 'bit bit && ! cmp -s bit/model.safetensors merged/model.safetensors'
+refused "... which is found" 1 "bit: weight 15 of row 0 of model.norm.weight is 0.298828125, and base and adapter give 1.1953125" false_one bit
+is "... and no folder is changed" eval 'false_one merged >said.txt && [ -e unmerged/config.json ]'
+
 # The weights take 40 MB, one matrix 16; a merge takes a piece of a matrix, and of a quantised base one matrix in NF4.
 tiny wide.model 1 --dtype float32 --vocab-size 8000 --hidden-size 512 --intermediate-size 1536 --heads 8 >/dev/null
 printf '{"text": "%0200d"}\n' 1 2 3 >rows.jsonl
@@ -92,6 +119,7 @@ small() { # DATA OPTION... - with so many KiB of data
 is "is merged in 16 MB of data" small 16000
 is "and made to shards of bfloat16" small 16000 --dtype bfloat16 --shard-size 0.01
 is "and merged onto NF4" small 16000 --base-dtype nf4
+is "and checked" small 16000 --check
 cp -rL adapter/checkpoint-final later && sed -i 's/"tune.base_dtype":"float32"/"tune.base_dtype":"int4bit"/' later/adapter_model.safetensors
 later() { "$BUILD/merge_adapter" --model wide.model --adapter later --output later.out "$@"; }
 refused "a base in what is not known here" 2 'its base was kept in "int4bit"' later
@@ -148,6 +176,22 @@ fails() { # WHAT
     done
     rm -rf sound
 }
+# A bit that the disk writes otherwise, at each write of a merge with --check.
+flips() {
+    false_one sound >/dev/null || return 1
+    noticed=0
+    for n in $(seq "$(cat calls)"); do
+        rm -rf flipped
+        ./fault FLIP "$n" "$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter "$reference/adapters/lora-untied" \
+            --output flipped --check >fault.out 2>&1
+        case $? in
+        0) cmp sound/model.safetensors flipped/model.safetensors || return 1 ;;
+        1) [ ! -e flipped ] && grep -q flipped fault.out && noticed=$((noticed + 1)) || return 1 ;;
+        *) return 1 ;;
+        esac
+    done
+    [ $noticed -ge 1 ]
+}
 if $CC -std=c11 -D_GNU_SOURCE -O1 -o fault "$here/tests/faults/fault.c"; then
     ./fault COUNT 0 "$BUILD/merge_adapter" --model "$reference/llama-untied" --adapter "$reference/adapters/lora-untied" \
         --output counted --shard-size 0.000004 9>calls >/dev/null
@@ -155,6 +199,7 @@ if $CC -std=c11 -D_GNU_SOURCE -O1 -o fault "$here/tests/faults/fault.c"; then
     0)
         is "there are some calls" test "$(cat calls)" -gt 10
         for what in KILL ENOSPC ENOSPC+ EIO; do is "$what at each of $(cat calls) calls" fails $what; done
+        is "a merge that is written otherwise is refused with --check" flips
         ;;
     77) skip "a fault at each call" "this system does not let programs be traced" ;;
     *) is "a merge that is traced" false ;;

@@ -68,7 +68,7 @@ int main(int argc, char **argv)
     tune_address q = fill(dev, dtype, LONGEST * WIDTH), k = fill(dev, dtype, LONGEST * K * D), v = fill(dev, dtype, LONGEST * K * D);
     tune_address out = fill(dev, dtype, LONGEST * WIDTH), dout = fill(dev, dtype, LONGEST * WIDTH), dq = fill(dev, dtype, LONGEST * WIDTH);
     tune_address dk = fill(dev, dtype, LONGEST * K * D), dv = fill(dev, dtype, LONGEST * K * D), lse = fill(dev, TUNE_F32, LONGEST * H);
-    struct tune_attention how = {.scale = .125f};
+    struct tune_attention params = {.scale = .125f};
     for (double end = tune_clock_s() + seconds; tune_clock_s() < end;) {
         for (int i = 0; i < LAYERS; i++) {
             int64_t in = layers[i][0], outs = layers[i][1];
@@ -92,10 +92,10 @@ int main(int argc, char **argv)
             struct tune_tensor tdv = heads(dv, dtype, T, K), tdo = tune_tensor_2d(dout, dtype, T, WIDTH);
             struct tune_tensor tlse = tune_tensor_2d(lse, TUNE_F32, T, H);
             double begin = tune_clock_s();
-            must(tune_attention_forward(dev, &to, &tlse, &tq, &tk, &tv, NULL, NULL, NULL, how));
+            must(tune_attention_forward(dev, &to, &tlse, &tq, &tk, &tv, NULL, NULL, NULL, params));
             keep(&attention_s[i][0], begin);
             begin = tune_clock_s();
-            must(tune_attention_backward(dev, &tdq, &tdk, &tdv, &tdo, &tq, &tk, &tv, &to, &tlse, NULL, how));
+            must(tune_attention_backward(dev, &tdq, &tdk, &tdv, &tdo, &tq, &tk, &tv, &to, &tlse, NULL, params));
             keep(&attention_s[i][1], begin);
         }
     }

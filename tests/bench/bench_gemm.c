@@ -128,10 +128,10 @@ static void total(int who, double *work, double *time)
 }
 
 /* The cores' multiply-adds in registers, GFLOP/s. */
-static double ceiling(struct tune_device *dev, tune_address zeros, int64_t n)
+static double peak_rate(struct tune_device *dev, tune_address zeros, int64_t n)
 {
-    struct tune_ceilings c = {0};
-    if (tune_device_ceilings(dev, &c, zeros, n) < 0)
+    struct tune_peak_rates c = {0};
+    if (tune_device_peak_rates(dev, &c, zeros, n) < 0)
         fail();
     return c.flops_all / 1e9;
 }
@@ -173,12 +173,12 @@ static void measure(double seconds, int threads, bool both, bool own)
         struct tune_tensor all = tune_tensor_1d(w, TUNE_F32, weights);
         if (tune_zero(dev[0], &all) < 0)
             fail();
-        printf("# FMA peak %.1f GFLOP/s\n", ceiling(dev[1], w, weights));
-        struct tune_largest l = {.B = 1, .T = 1, .H = 1, .K = 1, .D = 1, .width = F, .depth = T, .activations = TUNE_BF16};
-        if (tune_device_reserve(dev[1], &l) < 0) /* now its ceiling is that of bfloat16 products */
+        printf("# FMA peak %.1f GFLOP/s\n", peak_rate(dev[1], w, weights));
+        struct tune_max_sizes l = {.B = 1, .T = 1, .H = 1, .K = 1, .D = 1, .width = F, .depth = T, .activations = TUNE_BF16};
+        if (tune_device_reserve(dev[1], &l) < 0) /* now its peak is that of bfloat16 products */
             fail();
-        printf("# bfloat16 peak %.1f GFLOP/s\n", ceiling(dev[1], w, weights));
-        struct tune_cpu_rates rates = ((struct tune_cpu *)dev[1]->state)->set->rates();
+        printf("# bfloat16 peak %.1f GFLOP/s\n", peak_rate(dev[1], w, weights));
+        struct tune_cpu_rates rates = ((struct tune_cpu *)dev[1]->state)->isa->rates();
         printf("# tile, one thread: float32 %.1f GFLOP/s, bfloat16 %.1f\n", rates.f32 / 1e9, rates.bf16 / 1e9);
     }
     tune_device_free(dev[0], x, (int64_t)T * F * 4);

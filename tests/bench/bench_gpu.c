@@ -34,18 +34,18 @@ static int product_dx(struct work *w) { return tune_gemm(dev, &w->t[0], &w->t[1]
 static int product_dx_added(struct work *w) { return tune_gemm(dev, &w->t[0], &w->t[1], false, &w->t[2], false, 1, 1, TUNE_BF16); }
 static int product_dw(struct work *w) { return tune_gemm(dev, &w->t[0], &w->t[1], true, &w->t[2], false, 1, 1, TUNE_BF16); }
 static int copy(struct work *w) { return tune_copy(dev, &w->t[0], &w->t[1]); }
-static int swiglu(struct work *w) { return tune_swiglu_forward(dev, &w->t[0], &w->t[1]); }
-static int swiglu_backward(struct work *w) { return tune_swiglu_backward(dev, &w->t[0], &w->t[1], &w->t[2]); }
-static int rmsnorm(struct work *w) { return tune_rmsnorm_forward(dev, &w->t[0], &w->t[1], &w->t[2], &w->t[3], 1e-5f); }
+static int glu(struct work *w) { return tune_glu_forward(dev, &w->t[0], &w->t[1], TUNE_GATE_SILU); }
+static int glu_backward(struct work *w) { return tune_glu_backward(dev, &w->t[0], &w->t[1], &w->t[2], TUNE_GATE_SILU); }
+static int rmsnorm(struct work *w) { return tune_rmsnorm_forward(dev, &w->t[0], &w->t[1], &w->t[2], &w->t[3], 1e-5f, 0); }
 static int rmsnorm_backward(struct work *w)
 {
-    return tune_rmsnorm_backward(dev, &w->t[0], NULL, &w->t[1], &w->t[2], &w->t[3], &w->t[4]);
+    return tune_rmsnorm_backward(dev, &w->t[0], NULL, &w->t[1], &w->t[2], &w->t[3], &w->t[4], 0);
 }
 static int rope(struct work *w) { return tune_rope(dev, &w->t[0], &w->t[1], NULL, w->T, w->H, w->D, false); }
 static int adamw(struct work *w)
 {
-    struct tune_update how = {1, 0.9, 0.999, 1e-8, 0.01, 0};
-    return tune_adamw(dev, &w->t[0], &w->t[1], &w->t[2], &w->t[3], w->step, how);
+    struct tune_update params = {1, 0.9, 0.999, 1e-8, 0.01, 0};
+    return tune_adamw(dev, &w->t[0], &w->t[1], &w->t[2], &w->t[3], w->step, params);
 }
 static int cross_entropy(struct work *w)
 {
@@ -63,14 +63,14 @@ static int attention(struct work *w)
 {
     int64_t B = w->t[0].shape[0] / w->T, K = kv_of(w);
     struct tune_tensor q = heads(w, 0, B, 0, w->H), k = heads(w, 0, B, w->H, K), v = heads(w, 0, B, w->H + K, K);
-    return tune_attention_forward(dev, &w->t[1], &w->t[2], &q, &k, &v, w->first, NULL, NULL, w->how);
+    return tune_attention_forward(dev, &w->t[1], &w->t[2], &q, &k, &v, w->starts, NULL, NULL, w->params);
 }
 static int attention_backward(struct work *w)
 {
     int64_t B = w->t[0].shape[0] / w->T, K = kv_of(w);
     struct tune_tensor q = heads(w, 0, B, 0, w->H), k = heads(w, 0, B, w->H, K), v = heads(w, 0, B, w->H + K, K);
     struct tune_tensor dq = heads(w, 4, B, 0, w->H), dk = heads(w, 4, B, w->H, K), dv = heads(w, 4, B, w->H + K, K);
-    return tune_attention_backward(dev, &dq, &dk, &dv, &w->t[3], &q, &k, &v, &w->t[1], &w->t[2], w->first, w->how);
+    return tune_attention_backward(dev, &dq, &dk, &dv, &w->t[3], &q, &k, &v, &w->t[1], &w->t[2], w->starts, w->params);
 }
 
 /* ---- the figures ---- */
@@ -134,10 +134,10 @@ static void elementwise(const struct sizes *z)
     drop(&w);
     w.reference = false;
     add(&w, TUNE_BF16, z->rows, z->ffn), add(&w, TUNE_BF16, z->rows, 2 * z->ffn);
-    figure("swiglu_forward, bfloat16", swiglu, &w, 2, 0, 6 * N * F);
+    figure("glu_forward, bfloat16", glu, &w, 2, 0, 6 * N * F);
     drop(&w);
     add(&w, TUNE_BF16, z->rows, 2 * z->ffn), add(&w, TUNE_BF16, z->rows, z->ffn), add(&w, TUNE_BF16, z->rows, 2 * z->ffn);
-    figure("swiglu_backward, bfloat16", swiglu_backward, &w, 3, 0, 10 * N * F);
+    figure("glu_backward, bfloat16", glu_backward, &w, 3, 0, 10 * N * F);
     drop(&w);
     add(&w, TUNE_BF16, z->rows, z->width), add(&w, TUNE_F32, 0, z->rows), add(&w, TUNE_F32, z->rows, z->width);
     add(&w, TUNE_F32, 0, z->width);
@@ -251,17 +251,17 @@ static void attentions(const struct sizes *z)
     for (int packed = 0; packed < 2; packed++) {
         int text = packed ? z->text : z->T;
         double pairs = (double)z->B * z->H * z->T * (text + 1) / 2;
-        struct work w = {.how = {0, 1 / sqrtf((float)z->D)}, .T = z->T, .H = z->H, .D = z->D};
+        struct work w = {.params = {0, 1 / sqrtf((float)z->D)}, .T = z->T, .H = z->H, .D = z->D};
         char name[64];
         add(&w, TUNE_BF16, N, (int64_t)(z->H + 2 * z->K) * z->D), add(&w, TUNE_BF16, N, (int64_t)z->H * z->D);
         add(&w, TUNE_F32, N, z->H), add(&w, TUNE_BF16, N, (int64_t)z->H * z->D);
         add(&w, TUNE_BF16, N, (int64_t)(z->H + 2 * z->K) * z->D), add(&w, TUNE_I32, 0, N);
-        int32_t *first = (int32_t *)malloc((size_t)N * 4);
-        for (int64_t i = 0; first && i < N; i++)
-            first[i] = (int32_t)(i % z->T / text * text);
-        bool filled = w.count == 6 && first && tune_device_upload(dev, w.t[5].data, first, 4 * N) == 0;
-        free(first);
-        w.first = packed ? &w.t[5] : NULL;
+        int32_t *starts = (int32_t *)malloc((size_t)N * 4);
+        for (int64_t i = 0; starts && i < N; i++)
+            starts[i] = (int32_t)(i % z->T / text * text);
+        bool filled = w.count == 6 && starts && tune_device_upload(dev, w.t[5].data, starts, 4 * N) == 0;
+        free(starts);
+        w.starts = packed ? &w.t[5] : NULL;
         snprintf(name, sizeof name, "attention_forward, texts of %d", text);
         figure(name, attention, &w, filled ? 6 : -1, 4 * pairs * z->D, 0);
         snprintf(name, sizeof name, "attention_backward, texts of %d", text);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # bench_qlora.sh [MODEL] [STEPS] [OPTION...] - peak memory of finetune_lora on a base in NF4 beside that base's weights in bfloat16:
-# smollm2-1.7b's shape, all linear layers, r 16, length 512, batch 1, activations recomputed, to the end of the proved save.
+# smollm2-1.7b's shape, all linear layers, r 16, length 512, batch 1, activations recomputed, to the end of the save.
 #
 # Anonymous memory (RssAnon, sampled every tenth of a second from outside) is what the run needs. Resident memory (VmHWM) has the
 # pages of mapped files as well, which the kernel drops when memory is short; of the weights' file they are given back tensor by
@@ -24,7 +24,7 @@ while kill -0 $run 2>/dev/null; do
     sleep 0.1
 done >"$tmp/anonymous"
 wait $run || { cat "$tmp/out"; exit 1; }
-grep -E '^# (memory|first step)|merged differs' "$tmp/out"
+grep -E '^# (memory|first step)' "$tmp/out"
 steps_of "$tmp/run" 1 >"$tmp/steps"
 awk -v weights="$(cat "$tmp"/model/*.safetensors | wc -c)" -v resident="$(sed -n 's/.*"peak_memory_bytes":[^0-9]*\([0-9]*\).*/\1/p' "$tmp/run/report.json")" '
     FILENAME ~ /anonymous$/ && $1 * 1024 > most { most = $1 * 1024 }

@@ -85,7 +85,7 @@ static int follow(struct tune_dataset *d, bool packing, double seconds)
 {
     struct tune_loader_options o = {.part = TUNE_ALL, .seed = 1, .shuffle = true, .batch_size = 8, .accumulate = 1,
                                     .max_length = 1024, .epochs = 1, .max_steps = -1, .stop_after_seconds = seconds,
-                                    .packing = packing, .ahead = true};
+                                    .packing = packing, .prefetch = true};
     struct tune_progress at = {0};
     struct tune_batch batch;
     int64_t tokens = 0, held = 0;

@@ -27,19 +27,19 @@ for rows in ${*:-100000 1000000}; do
     space $((rows / 100)) >s.yaml
     "$fill" st s.yaml "$rows" || exit 1
     echo "# $rows rows, $(du -sm st | cut -f1) MB in $(ls st/*.h5 | wc -l) files"
-    "$timed" "show, target, csv" csv "$samples" show s.yaml --store st --include matching --property-format target --output-format csv || exit 1
+    "$timed" "show, target, csv" csv "$samples" show s.yaml --store st --include matching --output-format csv || exit 1
     [ "$(wc -l <csv)" = $((rows + 1)) ] || exit 1
-    "$timed" "the same of measured ones" out "$samples" show s.yaml --store st --property-format target --output-format csv
+    "$timed" "the same of measured ones" out "$samples" show s.yaml --store st --output-format csv
     "$timed" "show, observed, json" out "$samples" show s.yaml --store st --include matching --output-format json
     "$timed" "show --where, 1 in 100, two properties" out "$samples" show s.yaml --store st --include matching --where 'batch_size == 8' --property train_runtime,is_valid --output-format csv
-    "$timed" "missing" out "$samples" show s.yaml --store st --include missing --output-format csv
+    "$timed" "missing" out "$samples" missing s.yaml --store st --output-format csv
     "$timed" "best" out "$samples" best s.yaml --store st --maximize dataset_tokens_per_second --where 'batch_size <= 2'
     "$timed" "plot, a heat map" out "$samples" plot s.yaml --store st --property dataset_tokens_per_second --svg plot.svg
-    "$timed" "stats" out "$samples" stats --store st
-    "$timed" "stats SPACE" out "$samples" stats s.yaml --store st
-    "$timed" "trace" out "$samples" trace filled --store st --output-format csv
-    "$timed" "entity" out "$samples" entity model_name.smollm2-135m-number_gpus.0-model_max_length.7-batch_size.9 --store st
-    "$timed" "rows csv" rows.csv "$samples" rows finetune_full_benchmark-v1.0.0 --store st --output-format csv
+    "$timed" "stats" out "$samples" status --store st
+    "$timed" "stats SPACE" out "$samples" status s.yaml --store st
+    "$timed" "trace" out "$samples" show filled --store st --output-format csv
+    "$timed" "entity" out "$samples" show model_name.smollm2-135m-number_gpus.0-model_max_length.7-batch_size.9 --store st
+    "$timed" "rows csv" rows.csv "$samples" show finetune_full_benchmark-v1.0.0 --store st --output-format csv
     "$timed" "check" out "$samples" check --store st
     "$timed" "one append: the whole of a program that does it" out "$fill" st s.yaml 1 1 again && cat out
     "$timed" "import of what show wrote" out "$samples" import csv csv --experiment finetune_full_benchmark-v1.0.0 --store imported

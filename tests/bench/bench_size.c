@@ -78,7 +78,7 @@ static int fill(struct tune_model *m)
     uint32_t state = 1;
     struct tune_weights_source drawn = {draw, &state};
     for (int i = 0; i < p->count; i++)
-        if (!tune_role_is_norm(p->at[i].role) && tune_model_fill(m, &p->at[i], &drawn) < 0)
+        if (!tune_parameter_is_norm(&p->at[i]) && tune_model_fill(m, &p->at[i], &drawn) < 0)
             return -1;
     return 0;
 }

@@ -86,7 +86,6 @@ int main(int argc, char **argv)
     measure("100,000 random ones", "list", large, "--mode random --limit 100000");
     measure("1,000,000 in sequence", "list", large, "--limit 1000000");
     measure("100,000 of sobol", "list", large, "--mode sobol --limit 100000");
-    measure("100,000 of lhs", "list", large, "--mode lhs --limit 100000");
     measure("a constraint over 10^7 entities, counted", "check", counted, "");
     measure("a constraint over 10^12, estimated from 10^5", "check", estimated, "");
     return tune_file_remove_folder(folder) < 0;

@@ -123,25 +123,25 @@ static int64_t pass(struct tune_store *s, int count, double *sum)
 static int read_here_and_there(struct tune_store *s, int64_t rows, double *sum)
 {
     const char *const wanted[] = {"entity", "gpu_utilization_measured_40"};
-    struct tune_place *places = calloc((size_t)rows, sizeof *places);
+    struct tune_row_position *positions = calloc((size_t)rows, sizeof *positions);
     struct tune_scan *scan = tune_scan_open(s, TABLE, wanted, 2);
     const struct tune_cell *cells;
-    if (!places || !scan)
+    if (!positions || !scan)
         return -1;
     for (int64_t i = 0; i < rows; i++) {
         if (tune_scan_next(scan, &cells) != 1)
             return -1;
-        places[i] = tune_scan_place(scan);
+        positions[i] = tune_scan_position(scan);
     }
     double begin = tune_clock_s();
     for (int64_t i = 0; i < rows; i++) {
-        if (tune_scan_at(scan, places[tune_random_permute(1, 0, (uint64_t)rows, (uint64_t)i)], &cells) < 0)
+        if (tune_scan_at(scan, positions[tune_random_permute(1, 0, (uint64_t)rows, (uint64_t)i)], &cells) < 0)
             return -1;
         *sum += cells[1].number;
     }
     printf("%lld rows in random order: %.2f s\n", (long long)rows, tune_clock_s() - begin);
     tune_scan_free(scan);
-    free(places);
+    free(positions);
     return 0;
 }
 

@@ -24,8 +24,8 @@ struct work {
     bool reference; /* others are printed as a share of its rate */
     bool filled;    /* t are views of tensors that have numbers */
     bool lacking;   /* a tensor found no memory; those behind it are left out */
-    struct tune_attention how;
-    const struct tune_tensor *first;
+    struct tune_attention params;
+    const struct tune_tensor *starts;
     int T, H, D;
     tune_address step;
 };

@@ -89,7 +89,7 @@ static inline int gpu_step_config(struct tune_model_config *c, const struct gpu_
         c->ffn = 96;
         c->heads = 2;
         c->kv_heads = 1;
-        c->head_dim = 32;
+        c->head_dim = c->rotary[0].dims = 32;
     }
     return status;
 }
@@ -99,6 +99,8 @@ static inline int gpu_step_draw(struct gpu_step *s, const struct tune_parameter 
                                 tune_address step, tune_address tile, int64_t tile_floats,
                                 tune_address ones)
 {
+    if (tune_unit_take(s->m, p->unit) < 0)
+        return -1;
     struct tune_tensor w = tune_model_tensor(s->m, p, TUNE_WEIGHT);
     struct tune_tensor g = tune_tensor_1d(ones, TUNE_F32, p->shape[1]);
     int64_t most = tile_floats / p->shape[1], bytes = tune_dtype_bits(p->storage) / 8;
@@ -115,7 +117,7 @@ static inline int gpu_step_draw(struct gpu_step *s, const struct tune_parameter 
         if (status == 0)
             status = tune_scale_columns(s->dev, &y, &x, &g, 0, 1, 0);
     }
-    return status;
+    return tune_unit_done(s->m, p->unit, status);
 }
 
 /* Draw the base's weights on the device. Norms are 1, adapters as tune_lora_add made them. */

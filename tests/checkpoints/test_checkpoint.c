@@ -75,7 +75,7 @@ static void saved_as_read(void **state)
         assert_got(m);
         assert_ok(tune_path(out, "%s/out", tmp));
         assert_ok(tune_path(again, "%s/again", tmp));
-        assert_ok(tune_checkpoint_write_model(m, out, folder, TUNE_DTYPES));
+        assert_ok(tune_checkpoint_write_model(m, out, folder, TUNE_AS_READ));
         assert_same_tensors(m, folder, out);
         struct tune_model *back = tune_model_load(out, dev, TUNE_F32);
         assert_got(back);
@@ -103,7 +103,7 @@ static void sharded(void **state)
     struct tune_model *m = tune_model_load(folder, dev, TUNE_F32);
     assert_got(m);
     struct tune_weights_source source = tune_model_source(m);
-    assert_ok(tune_weights_write(tmp, tune_model_parameters(m), TUNE_DTYPES, 8000, &source));
+    assert_ok(tune_weights_write(tmp, tune_model_parameters(m), TUNE_AS_READ, 8000, &source));
     assert_ok(tune_path(path, "%s/model.safetensors.index.json", tmp));
     assert_true(tune_file_exists(path));
     assert_ok(tune_path(path, "%s/model.safetensors", tmp));
@@ -174,7 +174,7 @@ static void one_tensor_in_two_files(void **state)
 
 static struct tune_checkpoint *checkpoints(const char *run, const char *source)
 {
-    return tune_checkpoint_new(&(struct tune_checkpoint_options){.run_folder = run, .source = source, .save_dtype = TUNE_DTYPES});
+    return tune_checkpoint_new(&(struct tune_checkpoint_options){.run_folder = run, .source = source, .save_dtype = TUNE_AS_READ});
 }
 
 /* A model in training, on eight rows of a set of our own. */
@@ -264,7 +264,7 @@ static void assert_same(struct trainer *a, struct trainer *b)
         assert_int_equal(p->at[i].storage, tune_model_parameters(b->m)->at[i].storage);
         assert_true(same_values(a->m, b->m, i, TUNE_WEIGHT));
         for (int which = TUNE_MOMENT_1; which <= TUNE_MOMENT_2 && p->at[i].trainable; which++)
-            if (tune_model_kept(a->m, which).shape[0] > 0)
+            if (tune_model_state(a->m, which).shape[0] > 0)
                 assert_true(same_values(a->m, b->m, i, which));
     }
     assert_int_equal(tune_optimizer_steps(a->opt), tune_optimizer_steps(b->opt));
@@ -277,7 +277,7 @@ static void assert_same(struct trainer *a, struct trainer *b)
 static struct tune_checkpoint *going_on(const char *run, const char *source, const char *from, bool overwrite)
 {
     return tune_checkpoint_new(&(struct tune_checkpoint_options){
-        .run_folder = run, .source = source, .save_dtype = TUNE_DTYPES, .resume = from, .overwrite = overwrite});
+        .run_folder = run, .source = source, .save_dtype = TUNE_AS_READ, .resume = from, .overwrite = overwrite});
 }
 
 /* What is saved is what is in memory, and what goes on from it in a new process is what would have gone on here. */
@@ -454,7 +454,7 @@ static void adapters_go_on_bit_for_bit(void **state)
             const char *tmp = test_folder();
             char path[TUNE_PATH_MAX];
             struct tune_checkpoint_options o = {.run_folder = tmp, .source = folder,
-                                                .save_dtype = narrow ? TUNE_BF16 : TUNE_DTYPES, .resume = NULL};
+                                                .save_dtype = narrow ? TUNE_BF16 : TUNE_AS_READ, .resume = NULL};
             lora.dora = dora;
             struct trainer a = open_with(folder, TUNE_ADAMW, &lora), b;
             struct tune_checkpoint *c = tune_checkpoint_new(&o);
@@ -538,7 +538,7 @@ static void plan_of_a_rescue(void **state)
     assert_got(log);
     struct tune_failure failure = {.tell = NULL};
     struct tune_checkpoint *c = tune_checkpoint_new(&(struct tune_checkpoint_options){.run_folder = run, .source = folder,
-                                                    .save_dtype = TUNE_DTYPES, .log = log, .failure = &failure});
+                                                    .save_dtype = TUNE_AS_READ, .log = log, .failure = &failure});
     assert_got(c);
     assert_ok(tune_checkpoint_rescue(c, text, sizeof text));
     assert_string_equal(text, ""); /* nothing to save yet */
@@ -756,7 +756,7 @@ static void needs_no_source(void **state)
     assert_ok(tune_path(source, "%s/source", tmp));
     assert_ok(tune_path(run, "%s/run", tmp));
     assert_ok(tune_file_make_folder(run));
-    assert_ok(tune_checkpoint_write_model(t.m, source, folder, TUNE_DTYPES));
+    assert_ok(tune_checkpoint_write_model(t.m, source, folder, TUNE_AS_READ));
     struct tune_checkpoint *c = checkpoints(run, source);
     assert_got(c);
     assert_ok(tune_file_remove_folder(source));
@@ -795,7 +795,7 @@ static void keeps_the_last(void **state)
     char path[TUNE_PATH_MAX];
     struct trainer t = open_trainer(folder, TUNE_ADAMW);
     struct tune_checkpoint *c = tune_checkpoint_new(&(struct tune_checkpoint_options){
-        .run_folder = tmp, .source = folder, .save_dtype = TUNE_DTYPES, .keep_last = 2});
+        .run_folder = tmp, .source = folder, .save_dtype = TUNE_AS_READ, .keep_last = 2});
     assert_got(c);
     for (int i = 1; i <= 6; i++) {
         train(&t, 1);
@@ -832,7 +832,7 @@ static void keeps_the_last(void **state)
     assert_true(there(tmp, 6) && there(tmp, 5));
     tune_checkpoint_free(c);
     assert_got(c = tune_checkpoint_new(&(struct tune_checkpoint_options){
-        .run_folder = tmp, .source = folder, .save_dtype = TUNE_DTYPES, .keep_last = 1}));
+        .run_folder = tmp, .source = folder, .save_dtype = TUNE_AS_READ, .keep_last = 1}));
     for (int i = 7; i <= 9; i++) { /* the end of a plan, and steps behind it */
         train(&t, 1);
         t.at.finished = i == 7;
@@ -850,7 +850,7 @@ static void unsaved_end(void **state)
 {
     (void)state;
     const char *tmp = test_folder(), *folder = "tests/reference/llama-tied";
-    struct tune_checkpoint_options o = {.run_folder = tmp, .source = "/nowhere", .save_dtype = TUNE_DTYPES, .unsaved = true};
+    struct tune_checkpoint_options o = {.run_folder = tmp, .source = "/nowhere", .save_dtype = TUNE_AS_READ, .unsaved = true};
     struct trainer t = open_trainer(folder, TUNE_ADAMW);
     assert_null(tune_checkpoint_new(&o));
     o.late = true;

@@ -763,6 +763,59 @@ static void batch_from_ids(void **state)
     assert_error_has("a prompt of -1");
 }
 
+/* Each prompt with the answer of the row before, and the first with that of the last; cut, and rounded up. */
+static void mismatched_batches(void **state)
+{
+    (void)state;
+    const int32_t lengths[] = {4, 3, 5}, prompts[] = {2, 1, 3}, ids[] = {1, 2, 11, 12, 3, 13, 14, 4, 5, 6, 15, 16}, N = TUNE_NO_LABEL;
+    const struct {
+        int most, multiple, T;
+        int32_t lengths[3], ids[24], labels[24];
+    } cases[] = {
+        {9, 0, 5, {4, 3, 5}, {1, 2, 15, 16, 0, 3, 11, 12, 0, 0, 4, 5, 6, 13, 14}, {N, 15, 16, N, N, 11, 12, N, N, N, N, N, 13, 14, N}},
+        {4, 8, 4, {4, 3, 4}, {1, 2, 15, 16, 3, 11, 12, 0, 4, 5, 6, 13}, {N, 15, 16, N, 11, 12, N, N, N, N, 13, N}},
+        {9, 4, 8, {4, 3, 5}, {1, 2, 15, 16, 0, 0, 0, 0, 3, 11, 12, 0, 0, 0, 0, 0, 4, 5, 6, 13, 14, 0, 0, 0},
+         {N, 15, 16, N, N, N, N, N, 11, 12, N, N, N, N, N, N, N, N, 13, 14, N, N, N, N}},
+    };
+    struct tune_batch *b = tune_batch_new(3, lengths, ids, prompts);
+    assert_got(b);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct tune_batch *m = tune_batch_mismatched(b, cases[k].most, cases[k].multiple);
+        assert_got(m);
+        assert_true(m->B == 3 && m->T == cases[k].T);
+        assert_memory_equal(m->lengths, cases[k].lengths, sizeof cases->lengths);
+        assert_memory_equal(m->ids, cases[k].ids, 3 * (size_t)m->T * sizeof *m->ids);
+        assert_memory_equal(m->labels, cases[k].labels, 3 * (size_t)m->T * sizeof *m->labels);
+        tune_batch_free(m);
+    }
+    tune_batch_free(b);
+    assert_got(b = tune_batch_new(1, lengths, ids, prompts)); /* alone, it has its own answer */
+    struct tune_batch *m = tune_batch_mismatched(b, 9, 0);
+    assert_got(m);
+    assert_memory_equal(m->ids, ids, 4 * sizeof *ids);
+    assert_memory_equal(m->labels, b->labels, 4 * sizeof *ids);
+    tune_batch_free(m);
+    tune_batch_free(b);
+    /* Without a prompt, the first id is of the answer, too. */
+    const int32_t bare_lengths[] = {3, 4}, bare_prompts[] = {0, 2}, bare[] = {11, 12, 13, 1, 2, 14, 15};
+    const int32_t want[] = {14, 15, 0, 0, 0, 1, 2, 11, 12, 13}, want_labels[] = {15, N, N, N, N, N, 11, 12, 13, N};
+    for (int all = 0; all < 2; all++) {
+        assert_got(b = tune_batch_new(2, bare_lengths, bare, all ? NULL : bare_prompts));
+        assert_got(m = tune_batch_mismatched(b, 9, 0));
+        if (all) { /* nothing is a prompt */
+            assert_memory_equal(m->lengths, ((int32_t[]){4, 3}), sizeof bare_lengths);
+            assert_memory_equal(m->ids, bare + 3, 4 * sizeof *bare);
+            assert_memory_equal(m->ids + 4, bare, 3 * sizeof *bare);
+        } else {
+            assert_memory_equal(m->lengths, ((int32_t[]){2, 5}), sizeof bare_lengths);
+            assert_memory_equal(m->ids, want, sizeof want);
+            assert_memory_equal(m->labels, want_labels, sizeof want_labels);
+        }
+        tune_batch_free(m);
+        tune_batch_free(b);
+    }
+}
+
 static void maps_count_keys(void **state)
 {
     (void)state;
@@ -779,7 +832,7 @@ static void maps_count_keys(void **state)
         assert_int_equal(tune_map_get(&m, (const uint64_t[]){i % 7, i}), 2);
     assert_int_equal(tune_map_get(&m, (const uint64_t[]){1, 0}), 0); /* half of each of two keys */
     tune_map_free(&m);
-    assert_true(!m.at && m.count == 0 && m.room == 0);
+    assert_true(!m.at && m.count == 0 && m.capacity == 0);
 }
 
 static void pools_hold_pieces(void **state)
@@ -842,7 +895,7 @@ int main(void)
         cmocka_unit_test(arena_counts),             cmocka_unit_test(folders_appear_whole),
         cmocka_unit_test(checkpoints_by_name),      cmocka_unit_test(the_nearest_name),
         cmocka_unit_test(control_characters_are_blanked), cmocka_unit_test(host_classes_differ),
-        cmocka_unit_test(maps_count_keys),          cmocka_unit_test(pools_hold_pieces),
+        cmocka_unit_test(mismatched_batches), cmocka_unit_test(maps_count_keys),          cmocka_unit_test(pools_hold_pieces),
         cmocka_unit_test(names_between_commas),
         cmocka_unit_test(lost_writes_are_errors),   cmocka_unit_test(csv_round_trip),
         cmocka_unit_test(a_hash_with_a_key),        cmocka_unit_test(threads_by_wish),

@@ -138,7 +138,12 @@ static void syntax(void **state)
          "w: unknown name \"batchsize\"; the nearest is \"batch_size\"; a text stands in quotes\n  batchsize\n  ^"},
         {"1 + number-gpus",
          "w: unknown name \"number\"; the nearest is \"number_gpus\"; a text stands in quotes\n  1 + number-gpus\n      ^"},
-        {"open('x')", "w: unknown function \"open\"; there are abs, len, max, min and round\n  open('x')\n  ^"},
+        {"open('x')", "w: unknown function \"open\"; there are abs, len, log, max, min, round and sqrt\n  open('x')\n  ^"},
+        {"1 if 2", "w: the expression ends here, expected an operator or \"else\"\n  1 if 2\n        ^"},
+        {"1 if 2 if 3 else 4 else 5", "w: expected an operator or \"else\", found if\n  1 if 2 if 3 else 4 else 5\n         ^"},
+        {"1 else 2", "w: expected an operator, found else\n  1 else 2\n    ^"},
+        {"if 1 else 2", "w: expected a value, found if\n  if 1 else 2\n  ^"},
+        {"log()", "w: log takes one or two values\n  log()\n  ^"},
         {"`max`(1)", "w: unknown name \"max\"; the nearest is \"x\"; a text stands in quotes\n  `max`(1)\n  ^"},
         {"len()", "w: len takes one value\n  len()\n  ^"},
         {"abs(1, 2)", "w: abs takes one value\n  abs(1, 2)\n  ^"},
@@ -168,6 +173,24 @@ static void syntax(void **state)
     assert_int_equal(marked[before], '^');
     assert_true(marked - line < 130);
     assert_int_equal((unsigned char)marked[-4], 0xA9); /* the end of an e with its accent */
+}
+
+static void conditions(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {"1 if 2 > 1 else 3", "1"}, {"1 if 2 < 1 else 3", "3"}, {"'a' if 0 else 'b' if '' else 'c'", "'c'"},
+        {"(1 if 0 else 2) if 1 else 3", "2"}, {"1 if (0 if 1 else 1) else 3", "3"}, {"1 + 1 if 1 else 1 + 2", "2"},
+        {"1 + (1 if 0 else 5)", "6"}, {"[1 if 0 else 2, 3][1 if 1 else 0] == 3", "w: expected an operator, found [\n"
+                                       "  [1 if 0 else 2, 3][1 if 1 else 0] == 3\n                    ^"},
+        {"2 in [1, 2 if 1 else 3]", "True"}, {"max(1 if 0 else 7, 3)", "7"}, {"1 if 1 else 1 // 0", "1"}, {"1 // 0 if 0 else 2", "2"},
+        {"1 < 2 < 3 if 3 > 2 > 1 else 0", "True"}, {"0 or 5 if 1 and 2 else 7 or 8", "5"}, {"0 or 5 if 1 and 0 else 7 or 8", "7"},
+        {"(3 < 2 < 1 or 4) and (5 if not (1 and 0 or 0) else 6) and (7 if none else 8)", "8"},
+        {"x if x > 2 else -x", "2.5"}, {"not 1 if 0 else not 0", "True"}, {"-(1 if 1 else 2) ** 2", "-1"},
+        {"none if none else flag", "True"}, {"1 if batch_size // number_gpus else 2",
+         "w: 1 if batch_size // number_gpus else 2: division by zero, where batch_size is 4, number_gpus is 0"},
+    };
+    CHECK(rows);
 }
 
 static void numbers(void **state)
@@ -264,7 +287,7 @@ static void queries(void **state)
         {"x < 1", "False"}, {"x > 1", "False"}, {"1 >= x", "False"}, {"not x < 1", "True"}, {"0 < x < 1", "False"}, {"x < 'a'", "False"},
         {"x < 1 or batch_size == 4", "True"}, {"x in [1, 2]", "False"}, {"x not in [1, 2]", "True"}, {"x in [None]", "True"},
         {"x == None", "True"}, {"x != 3", "True"}, {"1 in x", "False"}, {"1 not in x", "True"}, {"x in 'abc'", "False"}, {"x not in 'abc'", "True"},
-        {"x + 1", "None"}, {"2 ** x", "None"}, {"1 / x", "None"}, {"-x", "None"}, {"abs(x)", "None"}, {"round(x, 1)", "None"}, {"len(x)", "None"},
+        {"x + 1", "None"}, {"2 ** x", "None"}, {"1 / x", "None"}, {"-x", "None"}, {"abs(x)", "None"}, {"log(x)", "None"}, {"log(2, x)", "None"}, {"sqrt(x)", "None"}, {"1 if x else 2", "2"}, {"x if 1 else 2", "None"}, {"round(x, 1)", "None"}, {"len(x)", "None"},
         {"min(1, x, 2)", "None"}, {"max(x, 1)", "None"}, {"max([1, x])", "None"}, {"(x + 1) * 2 > 0", "False"}, {"[1, x] < [1, 2]", "False"},
         {"batch_size < 'a'", "w: batch_size < 'a': < does not go with a whole number and a text, where batch_size is 4"},
         {"1 in 2", "w: 1 in 2: in does not go with a whole number and a whole number"},
@@ -309,6 +332,15 @@ static void functions(void **state)
         {"round(9007199254740993.0)", "9007199254740992"},
         {"round(1e19)", "w: round(1e19): a whole number beyond 64 bits"},
         {"round(1e999)", "w: round(1e999): round of what is no number"},
+        {"sqrt(2)", "1.4142135623730951"}, {"sqrt(0)", "0.0"}, {"sqrt(True)", "1.0"}, {"sqrt(-0.0)", "-0.0"}, {"sqrt(1e999)", "inf"},
+        {"log(8, 2)", "3.0"}, {"log(10)", "2.302585092994046"}, {"log(1)", "0.0"}, {"log(100, 10)", "2.0"}, {"log(1e999)", "inf"},
+        {"log(9223372036854775807)", "43.66827237527655"}, {"log(2, 0.5)", "-1.0"},
+        {"sqrt(-1)", "w: sqrt(-1): sqrt takes a number of 0 or more, not -1"},
+        {"log(0)", "w: log(0): log takes a number above 0, not 0"}, {"log(-2.5)", "w: log(-2.5): log takes a number above 0, not -2.5"},
+        {"log(2, 0)", "w: log(2, 0): log takes a number above 0, not 0"},
+        {"log(2, 1)", "w: log(2, 1): division by zero: the logarithm has base 1"},
+        {"log(1e999, 1e999)", "w: log(1e999, 1e999): the result of log is no number"},
+        {"sqrt('a')", "w: sqrt('a'): sqrt takes a number, not a text"}, {"log(none)", "w: log(none): log takes a number, not None, where none is None"},
         {"round('a')", "w: round('a'): round takes a number, not a text"},
         {"round(1.5, -1)", "w: round(1.5, -1): the digits of round are 0 or more"},
         {"round(1.5, 1.0)", "w: round(1.5, 1.0): the digits of round are a whole number, not a number"},
@@ -411,7 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(precedence), cmocka_unit_test(chains), cmocka_unit_test(literals), cmocka_unit_test(syntax),
-        cmocka_unit_test(numbers),
+        cmocka_unit_test(conditions), cmocka_unit_test(numbers),
         cmocka_unit_test(comparisons), cmocka_unit_test(queries), cmocka_unit_test(functions), cmocka_unit_test(rest), cmocka_unit_test(limits),
     };
     return cmocka_run_group_tests(tests, prepare, NULL) != 0;

@@ -104,8 +104,63 @@ static void what_takes_too_long(void **state)
     free(many);
 }
 
+/* What re.finditer finds first: the match and its groups as "begin-end", "." for a group that takes no part. */
+static void what_is_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *expression, *text, *spans;
+        size_t from;
+    } cases[] = {
+        {"#### (\\-?[0-9\\.\\,]+)", "so 3\n#### -1,234.", "5-17 10-17", 0},
+        {"(-?[$0-9.,]{2,})|(-?[0-9]+)", "it is 7 of $18", "6-7 . 6-7", 0},
+        {"(-?[$0-9.,]{2,})|(-?[0-9]+)", "it is 7 of $18", "11-14 11-14 .", 7},
+        {"(?s).*#### ", "a\nb #### c #### 5", "0-16", 0},
+        {"(?s).*?#### ", "a\nb #### c #### 5", "0-9", 0},
+        {"b*", "aab", "0-0", 0},
+        {"(a)|b", "cb", "1-2 .", 0},
+        {"((a)|b)+", "abc", "0-2 1-2 0-1", 0},
+        {"(?P<x>[^,])x", "\xc3\xa4x", "0-3 0-2", 0},
+        {".", "\xe2\x82\xac!", "0-3", 0},
+        {"(?i)answer is \\(?([A-J])\\)?", "The ANSWER is (c).", "4-17 15-16", 0},
+        {"\\.$", "18.", "2-3", 0},
+        {"(?!(a))b", "b", "0-1 .", 0},
+        {"(?=(b))", "ab", "1-1 1-2", 0},
+        {"x", "abc", "", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tune_regular *r = tune_regular_new(cases[i].expression);
+        struct tune_regular_span spans[8];
+        char text[200] = "";
+        assert_non_null(r);
+        int found = tune_regular_search(r, cases[i].text, strlen(cases[i].text), cases[i].from, spans);
+        for (int g = 0; found == 1 && g <= tune_regular_groups(r); g++) {
+            size_t used = strlen(text);
+            if (!spans[g].found)
+                snprintf(text + used, sizeof text - used, "%s.", g ? " " : "");
+            else
+                snprintf(text + used, sizeof text - used, "%s%zu-%zu", g ? " " : "", spans[g].begin, spans[g].end);
+        }
+        assert_string_equal(text, cases[i].spans);
+        tune_regular_free(r);
+    }
+    assert_null(tune_regular_new("(a"));
+    /* Long texts are searched in one go: no call for each character. */
+    size_t size = 200000;
+    char *text = malloc(size);
+    memset(text, 'a', size);
+    text[size - 1] = '!';
+    struct tune_regular *r = tune_regular_new("(a+)!");
+    struct tune_regular_span spans[2];
+    assert_int_equal(tune_regular_search(r, text, size, 0, spans), 1);
+    assert_int_equal(spans[1].end, size - 1);
+    tune_regular_free(r);
+    free(text);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_fits), cmocka_unit_test(what_is_refused), cmocka_unit_test(what_takes_too_long)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_fits), cmocka_unit_test(what_is_refused), cmocka_unit_test(what_takes_too_long),
+                                       cmocka_unit_test(what_is_found)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

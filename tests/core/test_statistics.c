@@ -75,15 +75,59 @@ static void posterior(void **state)
     assert_true(tune_below(&same, 2) == 1 && tune_below(&same, 1) == 0 && tune_below(&same, .5) == 0);
 }
 
-/* 95 % are at 2.353363 deviations of the mean for 4 values. */
 static void what_is_told(void **state)
 {
     (void)state;
+    double at = tune_student_t(.008, 3); /* of 4 values, for 0.4 % on one side */
+    assert_float_equal(closed(at, 3), .008, 1e-12);
     struct tune_spread s = spread(0, 2, 4), two = spread(0, 1e-9, 2), three = spread(0, 1e-9, 3);
-    assert_true(tune_told(&s, 2.3534) == 1 && tune_told(&s, 2.3533) == -1 && tune_told(&s, 0) == -1);
-    assert_true(tune_told(&s, -2.3533) == -1 && tune_told(&s, -2.3534) == 0);
+    assert_true(tune_told(&s, at * 1.0001) == 1 && tune_told(&s, at * .9999) == -1 && tune_told(&s, 0) == -1);
+    assert_true(tune_told(&s, -at * .9999) == -1 && tune_told(&s, -at * 1.0001) == 0);
     assert_true(tune_told(&two, 1) == -1 && tune_told(&two, -1) == -1); /* two may be alike by chance */
     assert_true(tune_told(&three, 1) == 1 && tune_told(&three, -1) == 0);
+}
+
+static double normal(uint64_t *random)
+{
+    double u[2];
+    for (int i = 0; i < 2; i++) {
+        *random = *random * 6364136223846793005u + 1442695040888963407u;
+        u[i] = ((double)(*random >> 11) + .5) / 9007199254740992.;
+    }
+    return sqrt(-2 * log(u[0])) * cos(2 * M_PI * u[1]);
+}
+
+/* The first thing that is told of values with this mean, asked after each of up to 300; -1: nothing. */
+static int told_in_time(uint64_t *random, double mean, double limit)
+{
+    double sum = 0, squares = 0;
+    int told = -1;
+    for (int n = 1; n <= 300 && told < 0; n++) {
+        double x = mean + normal(random);
+        sum += x;
+        squares += x * x;
+        struct tune_spread s = spread(sum / n, sqrt(fmax(0, (squares - sum * sum / n) / (n - 1))), n);
+        told = tune_told(&s, limit);
+    }
+    return told;
+}
+
+/* Whoever asks after each value errs in at most 5 % of series on each side, where the mean is at the limit. */
+static void many_looks(void **state)
+{
+    (void)state;
+    uint64_t random = 20261126;
+    enum { SERIES = 3000 };
+    int below = 0, above = 0, right = 0;
+    for (int i = 0; i < SERIES; i++) {
+        int told = told_in_time(&random, 0, 0);
+        below += told == 1;
+        above += told == 0;
+        right += told_in_time(&random, -1, 0) == 1;
+    }
+    assert_true(below <= .055 * SERIES && above <= .055 * SERIES); /* 5 % and more than its chance error */
+    assert_true(right >= .995 * SERIES);
+    printf("# told below in %.3f, above in %.3f of series at the limit\n", (double)below / SERIES, (double)above / SERIES);
 }
 
 static void gains(void **state)
@@ -127,7 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_deviation), cmocka_unit_test(student), cmocka_unit_test(posterior),
-        cmocka_unit_test(what_is_told),  cmocka_unit_test(needed),  cmocka_unit_test(gains),  cmocka_unit_test(welch),
+        cmocka_unit_test(what_is_told), cmocka_unit_test(many_looks),   cmocka_unit_test(needed),  cmocka_unit_test(gains),  cmocka_unit_test(welch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

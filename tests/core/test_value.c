@@ -175,17 +175,17 @@ static void texts_as_values(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_true(tune_value_read_as(rows[i].text, &as));
         assert_true(as.type == rows[i].as.type && tune_value_equal(&as, &rows[i].as));
-        assert_true(tune_value_confused(&TEXT_OF(rows[i].text), &rows[i].as));
-        assert_true(tune_value_confused(&rows[i].as, &TEXT_OF(rows[i].text)));
+        assert_true(tune_value_conflicts(&TEXT_OF(rows[i].text), &rows[i].as));
+        assert_true(tune_value_conflicts(&rows[i].as, &TEXT_OF(rows[i].text)));
     }
     static const char *const none[] = {"", " 1", "1 ", "\n1", "nan", "none", "1x", "0x", "truer", "--1"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_false(tune_value_read_as(none[i], &as));
     const struct tune_value one = INT(1), yes = BOOL(true), two = INT(2), text = TEXT("1");
-    assert_true(tune_value_confused(&TEXT_OF("1"), &yes) && tune_value_confused(&TEXT_OF("1.0"), &one));
-    assert_false(tune_value_confused(&TEXT_OF("true"), &one)); /* no program reads 1 from it */
-    assert_false(tune_value_confused(&TEXT_OF("1"), &two) || tune_value_confused(&one, &one));
-    assert_false(tune_value_confused(&text, &text) || tune_value_confused(&TEXT_OF("1.0"), &text));
+    assert_true(tune_value_conflicts(&TEXT_OF("1"), &yes) && tune_value_conflicts(&TEXT_OF("1.0"), &one));
+    assert_false(tune_value_conflicts(&TEXT_OF("true"), &one)); /* no program reads 1 from it */
+    assert_false(tune_value_conflicts(&TEXT_OF("1"), &two) || tune_value_conflicts(&one, &one));
+    assert_false(tune_value_conflicts(&text, &text) || tune_value_conflicts(&TEXT_OF("1.0"), &text));
 }
 
 int main(void)

@@ -46,6 +46,6 @@ static const double ROW_RATE = 8 * 128256 / 95e-6, LEAST_S = 2.5e-6, GAP_S = 1.2
 static const struct {
     const char *op;
     double each;
-} instructions[] = {{"swiglu_forward", 29}, {"swiglu_backward", 39 / 2.0}, {"rope", 24}};
+} instructions[] = {{"glu_forward", 29}, {"glu_backward", 39 / 2.0}, {"rope", 24}};
 
 #endif

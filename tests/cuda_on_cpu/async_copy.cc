@@ -36,7 +36,7 @@ void copy_async(void *to, const void *from, unsigned bytes, unsigned read)
     if (!is_shared(to, bytes))
         fail("cp.async to %p: no shared memory", to);
     if (read && !memory_holds(from, read))
-        fail("cp.async from %p: %s", from, memory_place(from));
+        fail("cp.async from %p: %s", from, memory_name(from));
     memset(to, 0xff, bytes);
     under_way[lane_number()].push_back({to, from, bytes, read, groups[lane_number()]});
 }

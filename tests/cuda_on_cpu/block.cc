@@ -228,14 +228,14 @@ static uint64_t draw(uint64_t below)
     return (drawn >> 33) % below;
 }
 
-static void arrange(int *places)
+static void arrange(int *turns)
 {
     for (int i = 0; i < count; i++)
-        places[i] = how.lanes == order::REVERSED ? count - 1 - i : i;
+        turns[i] = how.lanes == order::REVERSED ? count - 1 - i : i;
     for (int i = count - 1; i > 0 && how.lanes == order::RANDOM; i--) {
-        int j = (int)draw((uint64_t)i + 1), was = places[i];
-        places[i] = places[j];
-        places[j] = was;
+        int j = (int)draw((uint64_t)i + 1), was = turns[i];
+        turns[i] = turns[j];
+        turns[j] = was;
     }
 }
 
@@ -285,7 +285,7 @@ static bool run_ahead()
 
 static void run_block(const grid &g, unsigned x, unsigned y, unsigned z)
 {
-    static int places[MOST_LANES];
+    static int turns[MOST_LANES];
     blockIdx = {x, y, z};
     count = live = (int)(g.threads.x * g.threads.y * g.threads.z);
     for (int i = 0; i < count; i++) {
@@ -299,9 +299,9 @@ static void run_block(const grid &g, unsigned x, unsigned y, unsigned z)
     copies_begin();
     while (live > 0) {
         bool moved = how.lanes == order::RANDOM && run_ahead();
-        arrange(places);
+        arrange(turns);
         for (int i = 0; i < count; i++)
-            moved = go_on(places[i]) || moved;
+            moved = go_on(turns[i]) || moved;
         if (!moved)
             deadlock();
     }

@@ -117,7 +117,7 @@ static cublasStatus_t refused(question q)
 
 static size_t element_bytes(cudaDataType type) { return type == CUDA_R_16BF ? 2 : 4; }
 
-static size_t place(const emu_layout &l, uint64_t row, uint64_t column)
+static size_t offset_of(const emu_layout &l, uint64_t row, uint64_t column)
 {
     return l.order == CUBLASLT_ORDER_ROW ? row * (uint64_t)l.leading + column
                                          : column * (uint64_t)l.leading + row;
@@ -127,7 +127,7 @@ static size_t place(const emu_layout &l, uint64_t row, uint64_t column)
 static size_t span(const emu_layout &l)
 {
     size_t last =
-        place(l, l.rows - 1, l.columns - 1) + (size_t)(l.batches - 1) * (size_t)l.batch_stride;
+        offset_of(l, l.rows - 1, l.columns - 1) + (size_t)(l.batches - 1) * (size_t)l.batch_stride;
     return (last + 1) * element_bytes(l.type);
 }
 
@@ -149,7 +149,7 @@ static void set_element(void *at, cudaDataType type, size_t i, float x)
 static float operand(const void *at, const emu_layout &l, bool transposed, uint64_t row,
                      uint64_t column, size_t batch, cublasComputeType_t compute)
 {
-    size_t i = transposed ? place(l, column, row) : place(l, row, column);
+    size_t i = transposed ? offset_of(l, column, row) : offset_of(l, row, column);
     float x = element(at, l.type, batch * (size_t)l.batch_stride + i);
     return compute == CUBLAS_COMPUTE_32F_FAST_TF32
                ? __uint_as_float((__float_as_uint(x) + 0x1000) & 0xffffe000)
@@ -422,12 +422,13 @@ static void multiply(const job &j)
                     j.beta == 0
                         ? 0
                         : j.beta * element(j.c, j.lc.type,
-                                           batch * (size_t)j.lc.batch_stride + place(j.lc, m, n));
+                                           batch * (size_t)j.lc.batch_stride +
+                                               offset_of(j.lc, m, n));
                 sum = j.algorithm != IN_PLACE ? j.alpha * (sum + rest) + c
                       : turned                ? (c + j.alpha * sum) + j.alpha * rest
                                               : (c + j.alpha * rest) + j.alpha * sum;
-                set_element(j.d, j.ld.type, batch * (size_t)j.ld.batch_stride + place(j.ld, m, n),
-                            sum);
+                set_element(j.d, j.ld.type,
+                            batch * (size_t)j.ld.batch_stride + offset_of(j.ld, m, n), sum);
             }
 }
 

@@ -61,7 +61,7 @@ bool memory_load(const void *kernel)
 
 static size_t range() { return 4 * memory_total() + 64 * PAGE; }
 
-const char *memory_place(const void *at)
+const char *memory_name(const void *at)
 {
     const char *p = (const char *)at;
     if (fiber_owns_guard(at))
@@ -77,7 +77,7 @@ const char *memory_place(const void *at)
 static void on_fault(int number, siginfo_t *info, void *)
 {
     signal(number, SIG_DFL);
-    fail("a fault at address %p: %s", info->si_addr, memory_place(info->si_addr));
+    fail("a fault at address %p: %s", info->si_addr, memory_name(info->si_addr));
 }
 
 /* With CUDA_ON_CPU_REPORT=FILE, FILE gets a line at the end of the process. */
@@ -100,10 +100,10 @@ static void begin()
     if (base == MAP_FAILED)
         fail("no addresses for %zu bytes of device memory", range() + PAGE);
     base += PAGE - (uintptr_t)base % PAGE;
-    stack_t place = {};
-    place.ss_sp = stack;
-    place.ss_size = sizeof stack;
-    sigaltstack(&place, nullptr);
+    stack_t alternate = {};
+    alternate.ss_sp = stack;
+    alternate.ss_size = sizeof stack;
+    sigaltstack(&alternate, nullptr);
     struct sigaction action = {};
     action.sa_sigaction = on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
@@ -164,28 +164,28 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
     size_t mapped = (bytes + PAGE - 1) / PAGE * PAGE;
     if (bytes > memory_total() || used + mapped > memory_total())
         return returned(cudaErrorMemoryAllocation);
-    char *place = base + PAGE;
+    char *stretch = base + PAGE;
     for (auto &a : allocations) {
-        if (place + mapped + PAGE <= a.second.mapping)
+        if (stretch + mapped + PAGE <= a.second.mapping)
             break;
-        place = a.second.mapping + a.second.mapped + PAGE;
+        stretch = a.second.mapping + a.second.mapped + PAGE;
     }
-    if (mapped == 0 || place + mapped > base + range() - 2 * PAGE) {
+    if (mapped == 0 || stretch + mapped > base + range() - 2 * PAGE) {
         *at = nullptr;
         return returned(mapped ? cudaErrorMemoryAllocation : cudaSuccess);
     }
-    char *first = place + mapped - (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    char *first = stretch + mapped - (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (!counting()) {
-        mprotect(place, mapped, PROT_READ | PROT_WRITE);
+        mprotect(stretch, mapped, PROT_READ | PROT_WRITE);
         if (mapped <= MOST_FILLED) {
-            memset(place, FILL, mapped);
+            memset(stretch, FILL, mapped);
         } else {
-            memset(place, FILL, (size_t)(first - place));
-            memset(first + bytes, FILL, (size_t)(place + mapped - first) - bytes);
+            memset(stretch, FILL, (size_t)(first - stretch));
+            memset(first + bytes, FILL, (size_t)(stretch + mapped - first) - bytes);
         }
-        mprotect(place, mapped, PROT_NONE);
+        mprotect(stretch, mapped, PROT_NONE);
     }
-    allocations[first] = {bytes, mapped, place};
+    allocations[first] = {bytes, mapped, stretch};
     used += mapped;
     held += bytes;
     peak = held > peak ? held : peak;

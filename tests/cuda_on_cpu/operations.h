@@ -45,7 +45,7 @@ struct both {
         first.resize((size_t)tune_tensor_bytes(&c));
         if (tune_convert(first.data(), dtype, v.data(), TUNE_F32, n) < 0)
             abort();
-        place(offset);
+        allocate(offset);
     }
     /* A vector of indices. */
     explicit both(const std::vector<int> &numbers)
@@ -53,7 +53,7 @@ struct both {
         tune_address none = {0};
         c = tune_tensor_1d(none, TUNE_I32, (int64_t)numbers.size());
         first = raw(numbers);
-        place(0);
+        allocate(0);
     }
     /* The scalars of a step. */
     explicit both(const tune_scalars &s)
@@ -61,7 +61,7 @@ struct both {
         tune_address none = {0};
         c = tune_tensor_1d(none, TUNE_F64, (int64_t)(sizeof s / 8));
         first = raw(std::vector<tune_scalars>{s});
-        place(0);
+        allocate(0);
     }
     both(const both &) = delete;
     both &operator=(const both &) = delete;
@@ -121,7 +121,7 @@ struct both {
 
   private:
     char *base;
-    void place(int offset)
+    void allocate(int offset)
     {
         int64_t shift = offset * tune_dtype_bits(c.dtype) / 8;
         size = first.size();

@@ -29,13 +29,13 @@ struct open_memory {
 };
 
 /* memory_holds - whether these bytes lie in one allocation.
- * memory_place - "the host", a freed part, ...: what an address that faulted is.
+ * memory_name - "the host", a freed part, ...: what an address that faulted is.
  * memory_total - the bytes of device memory.
  * memory_take - the driver takes bytes for itself, or gives them back (< 0). False: there are not
  * so many.
  * memory_load - the driver takes memory for a kernel, at its first launch. False: there is none. */
 bool memory_holds(const void *at, size_t bytes);
-const char *memory_place(const void *at);
+const char *memory_name(const void *at);
 size_t memory_total();
 bool memory_take(int64_t bytes);
 bool memory_load(const void *kernel);

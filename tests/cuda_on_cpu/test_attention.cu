@@ -39,30 +39,30 @@ static void trains(verdict *forward, verdict *backward, enum tune_dtype dtype, c
     int64_t rows = t.B * t.T, width = (t.H + 2 * t.K) * t.D;
     both qkv(dtype, rows, width, 1, 1, t.offset), out(dtype, rows, t.H * t.D, NAN, 2);
     both lse(TUNE_F32, rows, t.H, NAN, 3), dout(dtype, rows, t.H * t.D, 1, 4, t.offset);
-    both dqkv(dtype, rows, width, NAN, 5, t.offset), first(text_starts(t.B, t.T, t.text));
+    both dqkv(dtype, rows, width, NAN, 5, t.offset), starts(text_starts(t.B, t.T, t.text));
     heads q(qkv, t.B, 0, t.H, t.D), k(qkv, t.B, t.H * t.D, t.K, t.D),
         v(qkv, t.B, (t.H + t.K) * t.D, t.K, t.D);
     heads dq(dqkv, t.B, 0, t.H, t.D), dk(dqkv, t.B, t.H * t.D, t.K, t.D),
         dv(dqkv, t.B, (t.H + t.K) * t.D, t.K, t.D);
-    struct tune_attention how = {t.window, 1 / sqrtf((float)t.D)};
-    struct tune_tensor *first_c = t.text ? &first.c : nullptr;
-    struct tune_tensor *first_g = t.text ? &first.g : nullptr;
-    if (tune_attention_forward(cpu, &out.c, &lse.c, &q.c, &k.c, &v.c, first_c, nullptr, nullptr,
-                               how) < 0 ||
+    struct tune_attention params = {t.window, 1 / sqrtf((float)t.D)};
+    struct tune_tensor *starts_c = t.text ? &starts.c : nullptr;
+    struct tune_tensor *starts_g = t.text ? &starts.g : nullptr;
+    if (tune_attention_forward(cpu, &out.c, &lse.c, &q.c, &k.c, &v.c, starts_c, nullptr, nullptr,
+                               params) < 0 ||
         tune_attention_backward(cpu, &dq.c, &dk.c, &dv.c, &dout.c, &q.c, &k.c, &v.c, &out.c, &lse.c,
-                                first_c, how) < 0) {
+                                starts_c, params) < 0) {
         check(std::string("the CPU computes it: ") + tune_error_message(), false);
         return;
     }
     compare(forward, {&out, &lse}, [&] {
-        return tune_cuda_attention_forward(&cuda, &out.g, &lse.g, &q.g, &k.g, &v.g, first_g,
-                                           nullptr, nullptr, how);
+        return tune_cuda_attention_forward(&cuda, &out.g, &lse.g, &q.g, &k.g, &v.g, starts_g,
+                                           nullptr, nullptr, params);
     });
     out.take();
     lse.take();
     compare(backward, {&dqkv}, [&] {
         return tune_cuda_attention_backward(&cuda, &dq.g, &dk.g, &dv.g, &dout.g, &q.g, &k.g, &v.g,
-                                            &out.g, &lse.g, first_g, how);
+                                            &out.g, &lse.g, starts_g, params);
     });
     note(backward, dtype, dqkv.apart(0, t.H * t.D));
     note(backward, dtype, dqkv.apart(t.H * t.D, (t.H + t.K) * t.D));
@@ -87,8 +87,8 @@ static void training_cases()
 
 struct generation {
     int64_t B, T, capacity, H, K, D;
-    std::vector<int32_t> keys, begin;
-    int first, window; /* first: padding before the keys; 0: none */
+    std::vector<int32_t> kv_length, q_offset;
+    int padding, window; /* padding: positions before the keys; 0: none */
 };
 
 /* Queries against a cache. Keys that are not there yet are NaN. */
@@ -96,12 +96,12 @@ static void generates(verdict *v, enum tune_dtype dtype, const generation &t)
 {
     int64_t rows = t.B * t.T, between = t.capacity + 3, width = t.K * t.D;
     both q(dtype, rows, t.H * t.D, 1, 1), out(dtype, rows, t.H * t.D, NAN, 2);
-    both lse(TUNE_F32, rows, t.H, NAN, 3), keys(t.keys), begin(t.begin);
+    both lse(TUNE_F32, rows, t.H, NAN, 3), kv_length(t.kv_length), q_offset(t.q_offset);
     both k(dtype, t.B * between, width, 1, 4), values(dtype, t.B * between, width, 1, 5);
-    both first(std::vector<int32_t>((size_t)rows, t.first));
+    both starts(std::vector<int32_t>((size_t)rows, t.padding));
     size_t element = dtype == TUNE_F32 ? 4 : 2, row = (size_t)width * element;
     for (int64_t b = 0; b < t.B; b++)
-        for (int64_t i = t.keys[(size_t)b]; i < between; i++)
+        for (int64_t i = t.kv_length[(size_t)b]; i < between; i++)
             for (both *x : {&k, &values})
                 memset(x->first.data() + (size_t)(b * between + i) * row, 0xff, row);
     k.reset();
@@ -112,15 +112,17 @@ static void generates(verdict *v, enum tune_dtype dtype, const generation &t)
         x->outer = between * width;
         x->shape[1] = t.capacity;
     }
-    struct tune_attention how = {t.window, 1 / sqrtf((float)t.D)};
+    struct tune_attention params = {t.window, 1 / sqrtf((float)t.D)};
     if (tune_attention_forward(cpu, &out.c, &lse.c, &view_q.c, &view_k.c, &view_v.c,
-                               t.first ? &first.c : nullptr, &keys.c, &begin.c, how) < 0) {
+                               t.padding ? &starts.c : nullptr, &kv_length.c, &q_offset.c,
+                               params) < 0) {
         check(std::string("the CPU computes it: ") + tune_error_message(), false);
         return;
     }
     compare(v, {&out, &lse}, [&] {
         return tune_cuda_attention_forward(&cuda, &out.g, &lse.g, &view_q.g, &view_k.g, &view_v.g,
-                                           t.first ? &first.g : nullptr, &keys.g, &begin.g, how);
+                                           t.padding ? &starts.g : nullptr, &kv_length.g,
+                                           &q_offset.g, params);
     });
 }
 
@@ -163,12 +165,12 @@ static bytes alone_or_not(enum tune_dtype dtype, bool alone)
     put(&values, (size_t)(last * capacity + pad) * row, same_v);
     std::vector<int32_t> n(size_t(B), 50);
     n[(size_t)last] = (int32_t)pad + 100;
-    both keys(n);
+    both kv_length(n);
     n[(size_t)last]--;
-    both begin(n), first(std::vector<int32_t>((size_t)B, (int32_t)pad));
+    both q_offset(n), starts(std::vector<int32_t>((size_t)B, (int32_t)pad));
     heads view_q(q, B, 0, H, D), view_k(k, B, 0, K, D), view_v(values, B, 0, K, D);
     if (tune_cuda_attention_forward(&cuda, &out.g, &lse.g, &view_q.g, &view_k.g, &view_v.g,
-                                    &first.g, &keys.g, &begin.g, {0, 0.125f}) < 0)
+                                    &starts.g, &kv_length.g, &q_offset.g, {0, 0.125f}) < 0)
         return bytes();
     bytes all = out.on_cuda(), more = lse.on_cuda();
     all.erase(all.begin(), all.begin() + (ptrdiff_t)((size_t)last * same_q.size));
@@ -191,14 +193,14 @@ static void too_wide()
 {
     both x(TUNE_BF16, 4, 264, 1, 1), out(TUNE_BF16, 4, 264, NAN, 2), lse(TUNE_F32, 4, 1, NAN, 3);
     heads h(x, 1, 0, 1, 264);
-    struct tune_attention how = {0, 1};
+    struct tune_attention params = {0, 1};
     check("a head of 264 numbers is refused, with a reason",
           tune_cuda_attention_forward(&cuda, &out.g, &lse.g, &h.g, &h.g, &h.g, nullptr, nullptr,
-                                      nullptr, how) == -1 &&
+                                      nullptr, params) == -1 &&
               strstr(tune_error_message(), "264") && tune_error_kind() == TUNE_ERROR_CANNOT);
     check("so is its gradient",
           tune_cuda_attention_backward(&cuda, &h.g, &h.g, &h.g, &out.g, &h.g, &h.g, &h.g, &out.g,
-                                       &lse.g, nullptr, how) == -1);
+                                       &lse.g, nullptr, params) == -1);
 }
 
 /* Working memory grows, and stays. */

@@ -32,7 +32,7 @@ csv=
 while [ "$1" != sh ]; do [ "$1" != --csv ] || csv=1; shift; done
 "$@" || exit
 [ -n "$csv" ] || { echo "  kernel (1, 1, 1)x(2, 1, 1), Context 1, Stream 7"; echo "    Duration  us  3"; exit; }
-printf '"ID","Kernel Name","Block Size","gpu__time_duration.sum"\n"","","","ns"\n"0","swiglu<a, b>(c, d)","(1, 1, 1)","1,000.5"\n"1","swiglu<a, b>(c, d)","(1, 1, 1)","20"\n"2","rotate(c)","(1, 1, 1)","7"\n'
+printf '"ID","Kernel Name","Block Size","gpu__time_duration.sum"\n"","","","ns"\n"0","glu<a, b>(c, d)","(1, 1, 1)","1,000.5"\n"1","glu<a, b>(c, d)","(1, 1, 1)","20"\n"2","rotate(c)","(1, 1, 1)","7"\n'
 S
 cat >"$tmp/bin/compute-sanitizer" <<'S'
 #!/bin/sh
@@ -58,7 +58,7 @@ done
 is "... the kernels are compiled there, for that GPU" eval 'has "^ok - kernels built anew for sm_90a: built in" && [ "$(grep -c "^-arch=sm_90a$" "$tmp/result.d/nvcc.txt")" = $(($(ls components/devices/cuda/*.cu | wc -l) + 1)) ]'
 is "... and the sum" has '^12 passed, 0 failed, 0 skipped, in [0-9]+ s$'
 is "gpu.sh: numbers, why and peers, by name" eval 'gpu "$tmp/programs" numbers why peers || { cat "$tmp/out"; false; }'
-for figure in "product 32x32x32" "copy, float32" swiglu_forward swiglu_backward rmsnorm_forward rmsnorm_backward rope adamw \
+for figure in "product 32x32x32" "copy, float32" glu_forward glu_backward rmsnorm_forward rmsnorm_backward rope adamw \
     "attention_forward, texts of 32" "attention_backward, texts of 16" "lm_head, 16 rows" "lm_head dx, 64 rows" "cross_entropy, 32 rows" \
     "rank_16 y \\+= h B'" "rank_16 dA \\+= dh' x" "NF4 product 64x48x32" "embed_backward, four tokens"; do
     is "... a figure: $figure" has "^$figure.* us .* of (the product|copying)"
@@ -70,8 +70,8 @@ for case in tiny-lora tiny-full; do
     is "... what nvidia-smi saw" has "^# $case: nvidia-smi saw at most 4321 MiB in use"
 done
 is "... chunks of logits of other sizes, to about the same loss" eval 'for c in tiny-lora tiny-full; do for m in 0.008 1; do cat "$tmp/result.d/$c--logits-of-$m-MiB.txt"; done; done | sed -n "s/.*loss \([0-9.]*\); logits of \([0-9]*\) rows.*/\2 \1/p" | awk "{ n[\$1]++; loss[NR] = \$2 } END { for (i = 1; i < 4; i += 2) { d = loss[i] - loss[i + 1]; if (d * d > 1e-6) exit 1 } exit n[64] != 2 || n[96] != 2 }"'
-is "... a time for every kernel" eval 'has "^ *1020\.5 ns +2 x swiglu<a, b>$" && has "^ *7\.0 ns +1 x rotate$"'
-for kernel in forward gradients cross_entropy swiglu swiglu_dx rotate rmsnorm_dx move_rows expand adamw; do is "... ncu of $kernel" has "^ok - ncu, $kernel$"; done
+is "... a time for every kernel" eval 'has "^ *1020\.5 ns +2 x glu<a, b>$" && has "^ *7\.0 ns +1 x rotate$"'
+for kernel in forward gradients cross_entropy glu glu_dx rotate rmsnorm_dx move_rows expand adamw; do is "... ncu of $kernel" has "^ok - ncu, $kernel$"; done
 is "... peers are skipped by name" has "^ok - peers # SKIP ended with 1"
 is "gpu.sh: sanitizers, of which one finds something" eval '! gpu "$tmp/programs" sanitizers'
 is "... it is named, with what was said" eval 'has "^not ok - racecheck, test_norms: exit code 9" && has "^ERROR SUMMARY: 1 error"'
@@ -89,7 +89,7 @@ short() {
 }
 is "all figures" eval 'figures && cp "$tmp/figures" "$tmp/all"'
 is "a product without memory fails by name, and those behind it go on" short 3 "product 32x32x32"
-is "... and a swiglu_forward" short 21 swiglu_forward
+is "... and a glu_forward" short 21 glu_forward
 is "... and the adapters, all six" short 71 rank_16 6
 is "what cuBLASLt refused is said" eval 'CUDA_ON_CPU_REFUSE=algorithm=0 figures && grep -q "^# warning: device: cuBLASLt refused products [0-9]* times, first \[" "$tmp/figures"'
 

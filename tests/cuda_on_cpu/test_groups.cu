@@ -44,7 +44,7 @@ static int five(float factor)
                 up = tune_tensor_columns(&b, 0, N / 2);
     return tune_gemm(dev, &c, &a, false, &b, true, factor, 0, TUNE_F32) < 0 ||
                    tune_gemm(dev, &right, &a, false, &up, false, 1, 1, TUNE_F32) < 0 ||
-                   tune_rmsnorm_forward(dev, &x, NULL, &c, &row, 1e-5f) < 0 ||
+                   tune_rmsnorm_forward(dev, &x, NULL, &c, &row, 1e-5f, 0) < 0 ||
                    tune_axpby(dev, &x, &c, factor, 0.5f) < 0 || tune_unit(dev, &flat, 1e-7) < 0
                ? -1
                : 0;
@@ -149,17 +149,17 @@ static void memory()
 static void many()
 {
     bool good = true;
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 4200; i++) {
         tune_device_group_begin(dev);
         tune_axpby(dev, &x, &a, (float)i, 0);
         good = good && tune_device_group_end(dev) == 0;
     }
     std::vector<float> from = read(a), to = read(x);
     for (size_t i = 0; i < to.size(); i++)
-        good = good && to[i] == 299 * from[i];
-    check("300 lists", good);
+        good = good && to[i] == 4199 * from[i];
+    check("4,200 lists", good);
     uint64_t before = emu::queued();
-    for (int i : {299, 0}) {
+    for (int i : {4199, 0}) {
         tune_device_group_begin(dev);
         tune_zero(dev, &x);
         tune_axpby(dev, &x, &a, (float)i, 1);
@@ -178,7 +178,7 @@ static uint64_t two(int i)
     return tune_device_group_end(dev) == 0 ? emu::queued() - begun : 0;
 }
 
-/* At the limit, as room() left it: 1000 to 1003 are graphs. */
+/* At the limit, as memory_is_full() left it: 1000 to 1003 are graphs. */
 static void limit()
 {
     struct tune_device_memory before, after;
@@ -208,7 +208,7 @@ static void limit()
     tune_device_memory(dev, &after);
     check("... and the memory is the same", after.free == before.free);
     /* what was used long ago is forgotten */
-    for (int i = 0; i < 8000; i++)
+    for (int i = 0; i < 32000; i++)
         two(1007);
     until = 0;
     while (two(1008) == 2 && until < 100)
@@ -217,7 +217,7 @@ static void limit()
 }
 
 /* The driver takes 40 MiB for each graph here, and 128 MiB is room for three and a bit. */
-static void room()
+static void memory_is_full()
 {
     int made = 0;
     struct tune_device_memory before, full, after;
@@ -276,7 +276,7 @@ int main()
     errors();
     memory();
     many();
-    room();
+    memory_is_full();
     for (tune_tensor *t : {&a, &b, &c, &x})
         give_back(t);
     switched_off();

@@ -87,13 +87,13 @@ static void row_operations(enum tune_dtype dtype)
     auto named = [&](const char *op) { return op + name; };
     rows(named("rmsnorm_forward").c_str(),
          [&](bool large) {
-             return tune_cuda_rmsnorm_forward(&cuda, T(y), nullptr, T(x), &w, 1e-5f);
+             return tune_cuda_rmsnorm_forward(&cuda, T(y), nullptr, T(x), &w, 1e-5f, 0);
          },
          {&y});
     rows(named("rmsnorm_backward").c_str(),
          [&](bool large) {
              return tune_cuda_rmsnorm_backward(&cuda, T(y), nullptr, T(y), T(x), &w,
-                                               large ? &many : &few);
+                                               large ? &many : &few, 0);
          },
          {&y});
     rows(named("bias_forward").c_str(),
@@ -109,10 +109,11 @@ static void row_operations(enum tune_dtype dtype)
          },
          {&y});
     tune_tensor table = vector(TUNE_F32, 4 * 64, 0.6f);
-    tune_tensor places = indices(ROWS, 3), small_places = indices(LAST, 3);
+    tune_tensor positions = indices(ROWS, 3), small_positions = indices(LAST, 3);
     rows(named("rope").c_str(),
          [&](bool large) {
-             return tune_cuda_rope(&cuda, T(y), &table, large ? &places : &small_places, 4, 16, 64,
+             return tune_cuda_rope(&cuda, T(y), &table,
+                                   large ? &positions : &small_positions, 4, 16, 64,
                                    false);
          },
          {&y});
@@ -131,7 +132,7 @@ static void row_operations(enum tune_dtype dtype)
         [&](bool large) {
             tune_tensor out = *T(norms);
             out = tune_tensor_1d(out.data, TUNE_F32, 2 * out.shape[0]);
-            return tune_cuda_headnorm_forward(&cuda, T(y), &out, T(x), &head, 1, 2, 1e-5f);
+            return tune_cuda_headnorm_forward(&cuda, T(y), &out, T(x), &head, 1, 2, 1e-5f, 0);
         },
         {&y, &norms}, 1);
     rows(
@@ -139,15 +140,19 @@ static void row_operations(enum tune_dtype dtype)
         [&](bool large) {
             tune_tensor out = *T(norms);
             out = tune_tensor_1d(out.data, TUNE_F32, 2 * out.shape[0]);
-            return tune_cuda_headnorm_backward(&cuda, T(y), nullptr, T(x), &head, &out, 1, 2);
+            return tune_cuda_headnorm_backward(&cuda, T(y), nullptr, T(x), &head, &out, 1, 2, 0);
         },
         {&y}, 1);
     tall half(dtype, ROWS, WIDE / 2, 5);
-    rows(named("swiglu_forward").c_str(),
-         [&](bool large) { return tune_cuda_swiglu_forward(&cuda, T(half), T(x)); }, {&half});
-    rows(named("swiglu_backward").c_str(),
-         [&](bool large) { return tune_cuda_swiglu_backward(&cuda, T(y), T(half), T(x)); }, {&y});
-    for (const tune_tensor *t : {&w, &many, &table, &places, &small_places})
+    rows(named("glu_forward").c_str(),
+         [&](bool large) { return tune_cuda_glu_forward(&cuda, T(half), T(x), TUNE_GATE_SILU); },
+         {&half});
+    rows(named("glu_backward").c_str(),
+         [&](bool large) {
+             return tune_cuda_glu_backward(&cuda, T(y), T(half), T(x), TUNE_GATE_SILU);
+         },
+         {&y});
+    for (const tune_tensor *t : {&w, &many, &table, &positions, &small_positions})
         must(cudaFree((void *)t->data.at));
     must(cudaFree((void *)step.at));
 }
@@ -204,7 +209,7 @@ static void loss()
 static void attention(enum tune_dtype dtype)
 {
     enum : int64_t { POSITIONS = 300, D = 16, FAR = 1 << 26 };
-    tune_attention how = {0, 0.25f};
+    tune_attention params = {0, 0.25f};
     both near(dtype, POSITIONS, 3 * D, 1, 1), out(dtype, POSITIONS, D, NAN, 2);
     both dnear(dtype, POSITIONS, 3 * D, NAN, 3), dout(dtype, POSITIONS, D, 1, 4);
     both lse(TUNE_F32, 0, POSITIONS, NAN, 5);
@@ -229,10 +234,10 @@ static void attention(enum tune_dtype dtype)
         tune_tensor dv = view(large ? dqkv : dnear.g, 2);
         l = tune_tensor_2d(l.data, TUNE_F32, POSITIONS, 1);
         good = good && tune_cuda_attention_forward(&cuda, &out.g, &l, &q, &k, &v, nullptr, nullptr,
-                                                   nullptr, how) == 0;
+                                                   nullptr, params) == 0;
         forward[large] = out.on_cuda();
         good = good && tune_cuda_attention_backward(&cuda, &dq, &dk, &dv, &dout.g, &q, &k, &v,
-                                                    &out.g, &l, nullptr, how) == 0;
+                                                    &out.g, &l, nullptr, params) == 0;
         for (int64_t t = 0; large && t < POSITIONS; t++)
             must(cudaMemcpyAsync((char *)dnear.g.data.at + t * 3 * D * size,
                                  (char *)dqkv.data.at + t * FAR * size, (size_t)(3 * D * size),
@@ -267,7 +272,7 @@ static void product()
 static void grids()
 {
     both x(TUNE_F32, 1, 70000, 0, 1), lse(TUNE_F32, 0, 70000, NAN, 2);
-    tune_attention how = {0, 1};
+    tune_attention params = {0, 1};
     for (bool many_rows : {true, false}) {
         int64_t B = many_rows ? 70000 : 1, H = 70000 / B;
         tune_tensor rows = tune_tensor_2d(x.g.data, TUNE_F32, B, H);
@@ -277,11 +282,11 @@ static void grids()
                                      : "70000 heads; on a GPU a layer may have at most 65535";
         std::string name = many_rows ? " of 70000 rows" : " of 70000 heads";
         int status = tune_cuda_attention_forward(&cuda, &rows, &l, &q, &q, &q, nullptr, nullptr,
-                                                 nullptr, how);
+                                                 nullptr, params);
         check("attention_forward" + name + " is refused in words",
               status < 0 && strstr(tune_error_message(), says));
         status = tune_cuda_attention_backward(&cuda, &q, &q, &q, &rows, &q, &q, &q, &rows, &l,
-                                              nullptr, how);
+                                              nullptr, params);
         check("attention_backward" + name + " is refused in words",
               status < 0 && strstr(tune_error_message(), says));
     }
@@ -290,13 +295,13 @@ static void grids()
 int main()
 {
     setenv("CUDA_ON_CPU_MEMORY", "549755813888", 1); /* addresses; few of them are used */
-    void *room = mmap(nullptr, (size_t)3 << 40, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) {
+    void *memory = mmap(nullptr, (size_t)3 << 40, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
         printf("ok 1 - large tensors # SKIP no 3 TiB of addresses here\n1..1\n");
         return 0;
     }
-    munmap(room, (size_t)3 << 40);
+    munmap(memory, (size_t)3 << 40);
     begin_operations();
     for (enum tune_dtype t : types) {
         row_operations(t);

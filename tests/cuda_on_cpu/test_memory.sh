@@ -86,6 +86,6 @@ plan "DoRA on NF4, with dropout" finetune_lora --dataset text.jsonl --lora-r 4 -
 plan "LoRA of two modules that trains the output, too" finetune_lora --dataset text.jsonl --lora-r 4 --lora-targets q_proj,down_proj \
     --modules-to-save lm_head,embed_tokens --base-dtype bfloat16 --dtype bfloat16
 plan "Muon, packed, averages" finetune_full --dataset text.jsonl --packing --optimizer muon --ema 0.9 --dtype bfloat16
-plan "held-out rows and samples" finetune_full --dataset text.jsonl --train-split 0.8 --sample-every 1 --sample-prompts prompts.txt \
-    --sample-tokens 20 --dtype bfloat16
+plan "held-out rows and previews" finetune_full --dataset text.jsonl --train-split 0.8 --preview-every 1 --preview-prompts prompts.txt \
+    --preview-tokens 20 --dtype bfloat16
 finish

@@ -10,25 +10,28 @@ static void rmsnorm()
         for (enum tune_dtype t : types)
             for (enum tune_dtype u : types)
                 for (int offset = 0; offset < 2; offset++) {
+                    float plus = offset ? 1 : 0;
                     both y(t, s[0], s[1], NAN, 1), x(u, s[0], s[1], 3, 2, offset);
                     both w(TUNE_F32, 0, s[1], 1, 3), rstd(TUNE_F32, 0, s[0], NAN, 4);
-                    tune_rmsnorm_forward(cpu, &y.c, &rstd.c, &x.c, &w.c, 1e-5f);
+                    tune_rmsnorm_forward(cpu, &y.c, &rstd.c, &x.c, &w.c, 1e-5f, plus);
                     compare(&forward, {&y, &rstd}, [&] {
-                        return tune_cuda_rmsnorm_forward(&cuda, &y.g, &rstd.g, &x.g, &w.g, 1e-5f);
+                        return tune_cuda_rmsnorm_forward(&cuda, &y.g, &rstd.g, &x.g, &w.g, 1e-5f,
+                                                         plus);
                     });
                     compare(&forward, {&y}, [&] {
-                        return tune_cuda_rmsnorm_forward(&cuda, &y.g, nullptr, &x.g, &w.g, 1e-5f);
+                        return tune_cuda_rmsnorm_forward(&cuda, &y.g, nullptr, &x.g, &w.g, 1e-5f,
+                                                         plus);
                     });
                     both dx(u, s[0], s[1], 1, 5, offset), dy(t, s[0], s[1], 1, 6);
                     both dw(TUNE_F32, 0, s[1], 1, 7);
-                    tune_rmsnorm_backward(cpu, &dx.c, &dw.c, &dy.c, &x.c, &w.c, &rstd.c);
+                    tune_rmsnorm_backward(cpu, &dx.c, &dw.c, &dy.c, &x.c, &w.c, &rstd.c, plus);
                     compare(&backward, {&dx, &dw}, [&] {
                         return tune_cuda_rmsnorm_backward(&cuda, &dx.g, &dw.g, &dy.g, &x.g, &w.g,
-                                                          &rstd.g);
+                                                          &rstd.g, plus);
                     });
                     compare(&backward, {&dx}, [&] {
                         return tune_cuda_rmsnorm_backward(&cuda, &dx.g, nullptr, &dy.g, &x.g, &w.g,
-                                                          &rstd.g);
+                                                          &rstd.g, plus);
                     });
                 }
     judge("rmsnorm_forward", forward);
@@ -41,18 +44,19 @@ static void headnorm()
     for (int D : {1, 16, 80})
         for (int heads : {1, 3, 9})
             for (enum tune_dtype t : types) {
+                float plus = D == 16 ? 1 : 0;
                 const int N = 5, first = 2, Q = (first + heads) * D + 4;
                 both y(t, N, Q, 1, 1), x(t, N, Q, 2, 2), w(TUNE_F32, 0, D, 1, 3);
                 both rstd(TUNE_F32, N, heads, NAN, 4), dw(TUNE_F32, 0, D, 1, 5), dy(t, N, Q, 1, 6);
-                tune_headnorm_forward(cpu, &y.c, &rstd.c, &x.c, &w.c, first, heads, 1e-6f);
+                tune_headnorm_forward(cpu, &y.c, &rstd.c, &x.c, &w.c, first, heads, 1e-6f, plus);
                 compare(&forward, {&y, &rstd}, [&] {
                     return tune_cuda_headnorm_forward(&cuda, &y.g, &rstd.g, &x.g, &w.g, first,
-                                                      heads, 1e-6f);
+                                                      heads, 1e-6f, plus);
                 });
-                tune_headnorm_backward(cpu, &dy.c, &dw.c, &x.c, &w.c, &rstd.c, first, heads);
+                tune_headnorm_backward(cpu, &dy.c, &dw.c, &x.c, &w.c, &rstd.c, first, heads, plus);
                 compare(&backward, {&dy, &dw}, [&] {
                     return tune_cuda_headnorm_backward(&cuda, &dy.g, &dw.g, &x.g, &w.g, &rstd.g,
-                                                       first, heads);
+                                                       first, heads, plus);
                 });
             }
     judge("headnorm_forward", forward);

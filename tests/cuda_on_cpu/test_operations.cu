@@ -44,28 +44,31 @@ static void exchange()
     judge("exchange", v);
 }
 
-static void swiglu()
+static void glu(enum tune_gate kind)
 {
     verdict forward, backward, in_place;
     for (auto &s : sizes)
         for (enum tune_dtype t : types)
             for (int offset = 0; offset < 2; offset++) {
                 both h(t, s[0], s[1], NAN, 1), gate_up(t, s[0], 2 * s[1], 4, 2, offset);
-                tune_swiglu_forward(cpu, &h.c, &gate_up.c);
+                tune_glu_forward(cpu, &h.c, &gate_up.c, kind);
                 compare(&forward, {&h},
-                        [&] { return tune_cuda_swiglu_forward(&cuda, &h.g, &gate_up.g); });
+                        [&] { return tune_cuda_glu_forward(&cuda, &h.g, &gate_up.g, kind); });
                 both dh(t, s[0], s[1], 1, 3), d(t, s[0], 2 * s[1], NAN, 4);
-                tune_swiglu_backward(cpu, &d.c, &dh.c, &gate_up.c);
+                tune_glu_backward(cpu, &d.c, &dh.c, &gate_up.c, kind);
                 compare(&backward, {&d},
-                        [&] { return tune_cuda_swiglu_backward(&cuda, &d.g, &dh.g, &gate_up.g); });
-                tune_swiglu_backward(cpu, &gate_up.c, &dh.c, &gate_up.c);
+                        [&] {
+                            return tune_cuda_glu_backward(&cuda, &d.g, &dh.g, &gate_up.g, kind);
+                        });
+                tune_glu_backward(cpu, &gate_up.c, &dh.c, &gate_up.c, kind);
                 compare(&in_place, {&gate_up}, [&] {
-                    return tune_cuda_swiglu_backward(&cuda, &gate_up.g, &dh.g, &gate_up.g);
+                    return tune_cuda_glu_backward(&cuda, &gate_up.g, &dh.g, &gate_up.g, kind);
                 });
             }
-    judge("swiglu_forward", forward);
-    judge("swiglu_backward", backward);
-    judge("swiglu_backward in place", in_place);
+    const char *name = kind == TUNE_GATE_GELU ? "gelu" : "silu";
+    judge((std::string(name) + ", forward").c_str(), forward);
+    judge((std::string(name) + ", backward").c_str(), backward);
+    judge((std::string(name) + ", backward in place").c_str(), in_place);
 }
 
 static void bias()
@@ -98,16 +101,16 @@ static void rope()
             for (enum tune_dtype t : types)
                 for (bool backward : {false, true}) {
                     both x(t, N, heads * D + 8, 1, 1), table(TUNE_F32, 9, D, 1, 2);
-                    both places(std::vector<int>{8, 0, 3, 3, 1, 7});
+                    both positions(std::vector<int>{8, 0, 3, 3, 1, 7});
                     tune_rope(cpu, &x.c, &table.c, nullptr, T, heads, D, backward);
                     compare(&v, {&x}, [&] {
                         return tune_cuda_rope(&cuda, &x.g, &table.g, nullptr, T, heads, D,
                                               backward);
                     });
                     x.reset();
-                    tune_rope(cpu, &x.c, &table.c, &places.c, T, heads, D, backward);
+                    tune_rope(cpu, &x.c, &table.c, &positions.c, T, heads, D, backward);
                     compare(&v, {&x}, [&] {
-                        return tune_cuda_rope(&cuda, &x.g, &table.g, &places.g, T, heads, D,
+                        return tune_cuda_rope(&cuda, &x.g, &table.g, &positions.g, T, heads, D,
                                               backward);
                     });
                 }
@@ -136,20 +139,20 @@ static void rows()
                 compare(&gradient, {&dw},
                         [&] { return tune_cuda_embed_backward(&cuda, &dw.g, &x.g, &id.g, 1.5f); });
                 both wide(t, 7, C + 4, 1, 4), y(u, 7, C + 8, 1, 5);
-                both places(std::vector<int>{4, 1, 6});
+                both rows(std::vector<int>{4, 1, 6});
                 tune_tensor from = view(wide.c, 4, C), to = view(y.c, 8, C), from_g, to_g;
                 from_g = view(wide.g, 4, C);
                 to_g = view(y.g, 8, C);
                 to.shape[0] = to_g.shape[0] = 3;
-                tune_gather(cpu, &to, &from, &places.c);
+                tune_gather(cpu, &to, &from, &rows.c);
                 compare(&gather, {&y},
-                        [&] { return tune_cuda_gather(&cuda, &to_g, &from_g, &places.g); });
+                        [&] { return tune_cuda_gather(&cuda, &to_g, &from_g, &rows.g); });
                 to.shape[0] = to_g.shape[0] = 7;
                 from.shape[0] = from_g.shape[0] = 3;
                 y.reset();
-                tune_scatter(cpu, &to, &from, &places.c);
+                tune_scatter(cpu, &to, &from, &rows.c);
                 compare(&scatter, {&y},
-                        [&] { return tune_cuda_scatter(&cuda, &to_g, &from_g, &places.g); });
+                        [&] { return tune_cuda_scatter(&cuda, &to_g, &from_g, &rows.g); });
             }
     /* more rows than a block has threads, and many of one token */
     std::vector<int> many(600);
@@ -171,7 +174,8 @@ int main()
     copies();
     axpby();
     exchange();
-    swiglu();
+    glu(TUNE_GATE_SILU);
+    glu(TUNE_GATE_GELU);
     bias();
     rope();
     rows();

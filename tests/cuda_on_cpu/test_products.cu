@@ -14,14 +14,15 @@ static void gemm()
             enum tune_dtype ta = types[bits & 1], tb = types[bits >> 1 & 1],
                             tc = types[bits >> 2 & 1];
             enum tune_dtype operands = types[bits >> 3 & 1];
-            bool at = bits & 16, bt = bits % 3 == 0;
+            bool trans_a = bits & 16, trans_b = bits % 3 == 0;
             float beta = bits % 5 < 3 ? 0.0f : 0.5f;
-            both a(ta, at ? s[2] : s[0], at ? s[0] : s[2], 1, 1);
-            both b(tb, bt ? s[1] : s[2], bt ? s[2] : s[1], 1, 2);
+            both a(ta, trans_a ? s[2] : s[0], trans_a ? s[0] : s[2], 1, 1);
+            both b(tb, trans_b ? s[1] : s[2], trans_b ? s[2] : s[1], 1, 2);
             both c(tc, s[0], s[1], beta == 0 ? NAN : 1, 3);
-            tune_gemm(cpu, &c.c, &a.c, at, &b.c, bt, 0.75f, beta, operands);
+            tune_gemm(cpu, &c.c, &a.c, trans_a, &b.c, trans_b, 0.75f, beta, operands);
             compare(&v, {&c}, [&] {
-                return tune_cuda_gemm(&cuda, &c.g, &a.g, at, &b.g, bt, 0.75f, beta, operands);
+                return tune_cuda_gemm(&cuda, &c.g, &a.g, trans_a, &b.g, trans_b, 0.75f, beta,
+                                      operands);
             });
         }
     judge("gemm", v);
@@ -111,16 +112,17 @@ static void nf4()
     for (auto &rows : parts)
         for (int64_t columns : {7, 64, 130})
             for (enum tune_dtype t : types)
-                for (bool bt : {false, true}) {
+                for (bool trans_b : {false, true}) {
                     nf4_both w(rows, columns);
                     int64_t M = w.c.shape[0];
-                    both x(t, 3, bt ? columns : M, 1, 1), y(t, 3, bt ? M : columns, NAN, 2);
-                    tune_gemm(cpu, &y.c, &x.c, false, &w.c, bt, 1, 0, t);
+                    both x(t, 3, trans_b ? columns : M, 1, 1);
+                    both y(t, 3, trans_b ? M : columns, NAN, 2);
+                    tune_gemm(cpu, &y.c, &x.c, false, &w.c, trans_b, 1, 0, t);
                     compare(&product, {&y}, [&] {
-                        return tune_cuda_gemm(&cuda, &y.g, &x.g, false, &w.g, bt, 1, 0, t);
+                        return tune_cuda_gemm(&cuda, &y.g, &x.g, false, &w.g, trans_b, 1, 0, t);
                     });
                     both r(TUNE_F32, 3, M, 1, 4), z(TUNE_F32, 3, M, NAN, 5);
-                    if (bt) {
+                    if (trans_b) {
                         tune_gemm_add(cpu, &z.c, &r.c, &x.c, &w.c, 0.75f, t);
                         compare(&sum, {&z}, [&] {
                             return tune_cuda_gemm_add(&cuda, &z.g, &r.g, &x.g, &w.g, 0.75f, t);

@@ -71,7 +71,7 @@ is "... profiled: the same bits" cmp g/checkpoint-final/model.safetensors first/
 agree "llama, full, bfloat16" 2e-2 finetune_full --model llama --dataset text.jsonl --dtype bfloat16
 agree "llama, packed, accumulated, Muon" 1e-5 finetune_full --model llama --dataset tasks.jsonl --chat-template plain \
     --packing --accumulate 2 --optimizer muon
-for like in qwen2.5-0.5b qwen3-0.6b mistral-7b granite-3.1-2b; do
+for like in qwen2.5-0.5b qwen3-0.6b mistral-7b granite-3.1-2b smollm3-3b phi-3-mini-4k olmo2-1b gemma-3-270m; do
     # not the known model's own name: its defaults would come with it, bfloat16 among them
     tiny "tiny-$like" "$like" --heads 4 --kv-heads 2 || { not_ok "a tiny $like"; continue; }
     agree "$like" 1e-5 finetune_full --model "tiny-$like" --dataset text.jsonl

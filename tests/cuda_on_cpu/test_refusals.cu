@@ -18,20 +18,20 @@ static std::string folder; /* of this test */
 static tune_device *dev;
 
 /* A matrix within a larger one: `before` columns, its own, and `after` more. */
-struct place {
+struct layout {
     int64_t before, after;
 };
 
 struct kind {
     int64_t M, N, K;
-    bool at, bt;
+    bool trans_a, trans_b;
     enum tune_dtype operands, result;
     float beta;
     bool other; /* the sum is with another matrix than the result */
-    place a, b, c;
+    layout a, b, c;
 };
 
-static const place dense = {0, 0}, slice = {8, 24}, uneven = {3, 2};
+static const layout dense = {0, 0}, slice = {8, 24}, uneven = {3, 2};
 static const std::vector<kind> kinds = {
     /* LoRA's: x A^T, and h B^T added to a slice of the result */
     {64, 16, 48, false, true, TUNE_BF16, TUNE_BF16, 0, false, dense, dense, slice},
@@ -50,10 +50,10 @@ static const std::vector<kind> kinds = {
 struct matrix {
     std::vector<float> all;
     int64_t rows, columns, step;
-    place at;
+    layout at;
     tune_tensor whole, part;
 
-    matrix(enum tune_dtype dtype, int64_t rows, int64_t columns, place at, int seed)
+    matrix(enum tune_dtype dtype, int64_t rows, int64_t columns, layout at, int seed)
         : rows(rows), columns(columns), step(at.before + columns + at.after), at(at)
     {
         for (int64_t i = 0; i < rows * step; i++)
@@ -92,9 +92,9 @@ struct work {
     matrix a, b, c, r;
 
     explicit work(const kind &k)
-        : k(k), a(k.operands, k.at ? k.K : k.M, k.at ? k.M : k.K, k.a, 1),
-          b(k.operands, k.bt ? k.N : k.K, k.bt ? k.K : k.N, k.b, 2), c(k.result, k.M, k.N, k.c, 3),
-          r(k.result, k.M, k.N, k.c, 4)
+        : k(k), a(k.operands, k.trans_a ? k.K : k.M, k.trans_a ? k.M : k.K, k.a, 1),
+          b(k.operands, k.trans_b ? k.N : k.K, k.trans_b ? k.K : k.N, k.b, 2),
+          c(k.result, k.M, k.N, k.c, 3), r(k.result, k.M, k.N, k.c, 4)
     {
     }
     std::vector<float> expected() const
@@ -104,8 +104,8 @@ struct work {
             for (int64_t n = 0; n < k.N; n++) {
                 float sum = k.beta * (k.other ? r : c).number(m, n);
                 for (int64_t i = 0; i < k.K; i++)
-                    sum += (k.at ? a.number(i, m) : a.number(m, i)) *
-                           (k.bt ? b.number(n, i) : b.number(i, n));
+                    sum += (k.trans_a ? a.number(i, m) : a.number(m, i)) *
+                           (k.trans_b ? b.number(n, i) : b.number(i, n));
                 to[(size_t)(m * c.step + c.at.before + n)] = sum;
             }
         return to;
@@ -117,8 +117,8 @@ struct work {
         if (tune_device_group_begin(dev) < 0)
             return -1;
         int status = k.other ? tune_gemm_add(dev, &c.part, &r.part, &a.part, &b.part, 1, k.operands)
-                             : tune_gemm(dev, &c.part, &a.part, k.at, &b.part, k.bt, 1, k.beta,
-                                         k.operands);
+                             : tune_gemm(dev, &c.part, &a.part, k.trans_a, &b.part, k.trans_b, 1,
+                                         k.beta, k.operands);
         int ended = tune_device_group_end(dev);
         return status < 0 ? status : ended;
     }

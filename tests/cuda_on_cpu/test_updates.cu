@@ -4,7 +4,7 @@
 #include <cstddef>
 
 static const int64_t lengths[] = {1, 255, 4096, 10000};
-static const struct tune_update how = {0.5, 0.9, 0.99, 1e-8, 0.1, 0.8};
+static const struct tune_update params = {0.5, 0.9, 0.99, 1e-8, 0.1, 0.8};
 
 /* One number of the scalars on the GPU. */
 static double on_cuda(const both &s, size_t offset)
@@ -114,25 +114,27 @@ static void updates()
             both s(first), w(TUNE_F32, 0, n, 1, 1), g(TUNE_F32, 0, n, 1, 2),
                 m(TUNE_F32, 0, n, 1, 3);
             both v(TUNE_F32, 0, n, 0, 4), y(TUNE_F32, 0, n, NAN, 5);
-            tune_adamw(cpu, &w.c, &g.c, &m.c, &v.c, s.c.data, how);
+            tune_adamw(cpu, &w.c, &g.c, &m.c, &v.c, s.c.data, params);
             compare(&adamw, {&w, &m, &v},
-                    [&] { return tune_cuda_adamw(&cuda, &w.g, &g.g, &m.g, &v.g, s.g.data, how); });
+                    [&] { return tune_cuda_adamw(&cuda, &w.g, &g.g, &m.g, &v.g, s.g.data,
+                                                 params); });
             w.reset(), m.reset();
-            tune_sgd(cpu, &w.c, &g.c, &m.c, s.c.data, how);
+            tune_sgd(cpu, &w.c, &g.c, &m.c, s.c.data, params);
             compare(&sgd, {&w, &m},
-                    [&] { return tune_cuda_sgd(&cuda, &w.g, &g.g, &m.g, s.g.data, how); });
+                    [&] { return tune_cuda_sgd(&cuda, &w.g, &g.g, &m.g, s.g.data, params); });
             w.reset();
-            tune_sgd(cpu, &w.c, &g.c, nullptr, s.c.data, how);
+            tune_sgd(cpu, &w.c, &g.c, nullptr, s.c.data, params);
             compare(&sgd, {&w},
-                    [&] { return tune_cuda_sgd(&cuda, &w.g, &g.g, nullptr, s.g.data, how); });
+                    [&] { return tune_cuda_sgd(&cuda, &w.g, &g.g, nullptr, s.g.data, params); });
             m.reset();
-            tune_muon_moment(cpu, &y.c, &g.c, &m.c, s.c.data, how);
+            tune_muon_moment(cpu, &y.c, &g.c, &m.c, s.c.data, params);
             compare(&moment, {&y, &m},
-                    [&] { return tune_cuda_muon_moment(&cuda, &y.g, &g.g, &m.g, s.g.data, how); });
+                    [&] { return tune_cuda_muon_moment(&cuda, &y.g, &g.g, &m.g, s.g.data,
+                                                       params); });
             w.reset();
-            tune_muon(cpu, &w.c, &g.c, s.c.data, 0.2, how);
+            tune_muon(cpu, &w.c, &g.c, s.c.data, 0.2, params);
             compare(&muon, {&w},
-                    [&] { return tune_cuda_muon(&cuda, &w.g, &g.g, s.g.data, 0.2, how); });
+                    [&] { return tune_cuda_muon(&cuda, &w.g, &g.g, s.g.data, 0.2, params); });
             w.reset();
             tune_average(cpu, &w.c, &g.c, s.c.data, 0.9);
             compare(&average, {&w},

@@ -95,7 +95,7 @@ static void kinds_of_files(void **state)
 static struct tune_loader_options options(bool packing)
 {
     return (struct tune_loader_options){.part = TUNE_ALL, .batch_size = 2, .accumulate = 1, .max_length = 64, .epochs = 1, .packing = packing,
-                                        .shuffle = true, .max_steps = -1, .stop_after_seconds = -1, .ahead = true};
+                                        .shuffle = true, .max_steps = -1, .stop_after_seconds = -1, .prefetch = true};
 }
 
 /* Each label of each batch has the weight of its row, packed or not. */

@@ -7,7 +7,7 @@
 #include "files/cjson.h"
 #include "datasets/conversation.h"
 #include "marked_rows.h"
-#include "models/companions.h"
+#include "models/auxiliary_files.h"
 
 static char shared[PATH_MAX]; /* folder of real templates; "": none */
 
@@ -713,20 +713,20 @@ static void saved(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put("from/config.json", cases[i].config);
         cases[i].generation ? put("from/generation_config.json", cases[i].generation) : (void)0;
-        struct tune_companions *c = tune_companions_read("from");
+        struct tune_auxiliary *c = tune_auxiliary_read("from");
         assert_got(c);
-        assert_ok(tune_companions_chat(c, "{{ 1 }}", 7));
-        assert_ok(tune_companions_chat(c, NULL, 7)); /* it is there already */
+        assert_ok(tune_auxiliary_chat(c, "{{ 1 }}", 7));
+        assert_ok(tune_auxiliary_chat(c, NULL, 7)); /* it is there already */
         put("from/tokenizer_config.json", i < 2 ? "{\"eos_token\": {\"content\": \"<e>\"}}" : "{\"eos_token\": null, \"a\": 1}");
         if (i == 3)
             assert_ok(remove("from/tokenizer_config.json"));
-        tune_companions_free(c);
-        assert_got(c = tune_companions_read("from"));
-        assert_ok(tune_companions_chat(c, "{{ 1 }}", 7));
-        assert_ok(tune_companions_eos_token(c, NULL));
-        assert_ok(tune_companions_eos_token(c, "<end>"));
-        assert_ok(tune_companions_write_tokenizer(c, "to"));
-        tune_companions_free(c);
+        tune_auxiliary_free(c);
+        assert_got(c = tune_auxiliary_read("from"));
+        assert_ok(tune_auxiliary_chat(c, "{{ 1 }}", 7));
+        assert_ok(tune_auxiliary_eos_token(c, NULL));
+        assert_ok(tune_auxiliary_eos_token(c, "<end>"));
+        assert_ok(tune_auxiliary_write_tokenizer(c, "to"));
+        tune_auxiliary_free(c);
         cJSON *json = tune_cjson_read_in("to", "tokenizer_config.json", 1000);
         char *tokens = cJSON_PrintUnformatted(json);
         assert_string_equal(tokens, i < 2    ? "{\"eos_token\":{\"content\":\"<e>\"}}"
@@ -744,19 +744,19 @@ static void saved(void **state)
         cJSON_Delete(json);
     }
     put("from/generation_config.json", "{ \"eos_token_id\": [7] }");
-    struct tune_companions *same = tune_companions_read("from");
-    assert_ok(tune_companions_chat(same, NULL, 7));
+    struct tune_auxiliary *same = tune_auxiliary_read("from");
+    assert_ok(tune_auxiliary_chat(same, NULL, 7));
     assert_ok(remove("to/generation_config.json"));
-    assert_ok(tune_companions_write_tokenizer(same, "to")); /* nothing to change: an adapter's folder has none */
+    assert_ok(tune_auxiliary_write_tokenizer(same, "to")); /* nothing to change: an adapter's folder has none */
     assert_true(!tune_file_exists("to/generation_config.json"));
-    tune_companions_free(same);
+    tune_auxiliary_free(same);
     put("from/generation_config.json", "[]");
-    struct tune_companions *c = tune_companions_read("from");
-    assert_int_equal(tune_companions_chat(c, NULL, 7), -1);
+    struct tune_auxiliary *c = tune_auxiliary_read("from");
+    assert_int_equal(tune_auxiliary_chat(c, NULL, 7), -1);
     assert_error_has("from/generation_config.json: expected an object");
-    assert_ok(tune_companions_take_chat(c, "to"));
-    assert_ok(tune_companions_write(c, "to", TUNE_DTYPES));
-    tune_companions_free(c);
+    assert_ok(tune_auxiliary_take_chat(c, "to"));
+    assert_ok(tune_auxiliary_write(c, "to", TUNE_AS_READ));
+    tune_auxiliary_free(c);
     char *text;
     size_t size;
     assert_ok(tune_file_read("to/chat_template.jinja", 100, &text, &size));

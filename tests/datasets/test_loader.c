@@ -81,7 +81,7 @@ static struct own own_new(void)
 static struct tune_loader_options options(void)
 {
     return (struct tune_loader_options){.part = TUNE_ALL, .batch_size = 2, .accumulate = 2, .max_length = 16, .epochs = 1,
-                                        .max_steps = -1, .stop_after_seconds = -1, .ahead = true};
+                                        .max_steps = -1, .stop_after_seconds = -1, .prefetch = true};
 }
 
 static struct tune_loader *loader_of(struct own *own, int64_t rows, struct tune_loader_options o, struct tune_dataset **d)
@@ -147,7 +147,7 @@ static void plans(void **state)
                     o.accumulate = accumulate;
                     o.epochs = epochs[e];
                     o.shuffle = true;
-                    o.ahead = (rows + B) % 2;
+                    o.prefetch = (rows + B) % 2;
                     struct tune_loader *load = loader_of(&own, rows, o, &d);
                     assert_got(load);
                     for (int64_t used = 0; used < total; steps++) {
@@ -277,7 +277,7 @@ static void orders(void **state)
         o.shuffle = true;
         o.seed = k == 2 ? 6 : 5;
         o.epochs = 2;
-        o.ahead = k != 1;
+        o.prefetch = k != 1;
         o.batch_size = k == 3 ? 7 : 2; /* the order does not know of batches */
         struct tune_loader *load = loader_of(&own, N, o, &d);
         assert_got(load);
@@ -375,6 +375,22 @@ static void stops(void **state)
     assert_int_equal(at.signal, 0);
     assert_string_equal(at.stopped, "`stop_after_seconds`");
     assert_int_equal(at.planned_steps, 25); /* the schedule is untouched */
+    done(load, d);
+
+    at = (struct tune_progress){0}; /* a phase before the first step */
+    load = loader_of(&own, 100, o, &d);
+    assert_false(tune_loader_time_is_up(load)); /* nothing began */
+    tune_loader_begin(load);
+    assert_int_equal(tune_loader_more(load, &at), 2); /* the phase was over in time: a step at least */
+    assert_int_equal(tune_loader_more(load, &at), 0);
+    done(load, d);
+    at = (struct tune_progress){0};
+    load = loader_of(&own, 100, o, &d);
+    tune_loader_begin(load);
+    assert_true(tune_loader_time_is_up(load)); /* the phase is not over */
+    assert_int_equal(tune_loader_more(load, &at), 0);
+    assert_true(!at.finished && at.signal == 0 && at.step == 0);
+    assert_string_equal(at.stopped, "`stop_after_seconds`");
     done(load, d);
 
     int second = 0; /* a limit that a busy machine does not reach before the second step */
@@ -514,7 +530,7 @@ static void hand_over(void **state)
             int64_t given = 0;
             int micros;
             own.fails = fails;
-            o.ahead = ahead;
+            o.prefetch = ahead;
             struct tune_loader *load = loader_of(&own, 9, o, &d);
             while ((micros = tune_loader_more(load, &at)) > 0)
                 while (micros-- > 0) {
@@ -574,7 +590,7 @@ static void left_out(void **state)
         o.batch_size = sizes[k / 3 % 3];
         o.accumulate = 1 + (k / 9 & 1);
         o.shuffle = k / 9 & 2;
-        o.ahead = k / 9 & 4;
+        o.prefetch = k / 9 & 4;
         own.bad_from = 4, own.bad_to = k < 72 ? 6 : 20; /* few rows left out, or most of them */
         own.empty = 5, own.mute = 4;
         struct tune_loader *load = loader_of(&plain, N, o, &d);
@@ -626,7 +642,7 @@ static void bad_rows(void **state)
         struct tune_progress at = {0};
         struct tune_loader_options o = options();
         int64_t rows[40];
-        o.ahead = ahead;
+        o.prefetch = ahead;
         own.bad_from = 3;
         own.bad_to = 13; /* 8 rows of 18 are left */
         struct tune_loader *load = loader_of(&own, 18, o, &d);
@@ -653,7 +669,7 @@ static void bad_rows(void **state)
         done(load, d);
 
         o = options();
-        o.ahead = ahead;
+        o.prefetch = ahead;
         own.bad_from = 0;
         own.bad_to = 18;
         for (o.max_steps = -1; o.max_steps < 5; o.max_steps += 5) {
@@ -675,14 +691,14 @@ static void no_labels(void **state)
         struct tune_progress at = {0};
         struct tune_loader_options o = options();
         o.packing = kind & 1;
-        o.ahead = kind & 2;
+        o.prefetch = kind & 2;
         o.epochs = kind & 4 ? .5 : 3;
         own.length = 1; /* a single token predicts nothing */
         struct tune_loader *load = loader_of(&own, 20, o, &d);
         assert_int_equal(tune_loader_more(load, &at), -1);
         assert_error_has(kind & 4 ? "not one of 10 rows" : "not one of 20 rows");
         assert_error_has("have no text or answer to train on, 0 lost theirs to max_length 16; the first is row 0");
-        assert_true(own.calls >= (kind & 4 ? 10 : 20) && (o.ahead || own.calls <= 20));
+        assert_true(own.calls >= (kind & 4 ? 10 : 20) && (o.prefetch || own.calls <= 20));
         done(load, d);
 
         own = own_new();
@@ -712,7 +728,7 @@ static void interrupted(void **state)
         own.bad_from = 4;
         own.bad_to = 1000000;
         o.packing = kind & 1;
-        o.ahead = kind & 2;
+        o.prefetch = kind & 2;
         o.max_length = 4;
         o.stop_signal = &signal_number;
         own.length = 4;
@@ -728,7 +744,7 @@ static void interrupted(void **state)
             tune_progress_step(&at, load);
         }
         assert_true(at.signal == SIGTERM && !at.finished);
-        if (!o.ahead) /* the helper may be that far before the first step is asked for */
+        if (!o.prefetch) /* the helper may be that far before the first step is asked for */
             assert_true(at.step == (o.packing ? 0 : 1) && at.rows == 4 * at.step);
         assert_true(own.calls <= 1001);
         signal_number = at.signal = 0; /* and it can go on */
@@ -752,7 +768,7 @@ static void rewinds(void **state)
     o.batch_size = o.accumulate = 1;
     for (int ahead = 0; ahead < 2; ahead++) {
         struct tune_progress at = {0};
-        o.ahead = ahead;
+        o.prefetch = ahead;
         struct tune_loader *load = loader_of(&own, 40, o, &d);
         assert_int_equal(run(load, &at, first, 40), 39);
         assert_int_equal(tune_loader_planned_steps(load), 39);
@@ -787,7 +803,7 @@ static void seeks(void **state)
         struct tune_loader_options o = options();
         struct tune_dataset *d;
         o.shuffle = kind & 1;
-        o.ahead = kind & 2;
+        o.prefetch = kind & 2;
         o.epochs = 2.6;
         o.max_steps = kind & 4 ? 13 : -1;
         int64_t whole[MOST], part[MOST], n;
@@ -858,9 +874,11 @@ static int own_pair(void *context, int64_t row, struct tune_example *x)
         x->ids[t] = (int32_t)(100 * row + t);
         x->trained[t] = (t < first && t >= 2) || (t >= first + 3 && row != 2);
     }
+    x->count = first;
+    if (tune_example_end(x, 1) < 0)
+        return -1;
     x->count = first + 9;
-    x->second = first;
-    return 0;
+    return tune_example_end(x, 0);
 }
 
 static void pairs(void **state)
@@ -870,15 +888,17 @@ static void pairs(void **state)
     struct tune_dataset *d = tune_dataset_from(5, own_pair, NULL, 6);
     struct tune_progress at = {0};
     struct tune_batch batch;
-    o.pairs = true, o.max_length = 6, o.accumulate = 1;
+    o.sequences = 2, o.max_length = 6, o.accumulate = 1;
     assert_int_equal(tune_loader_sequences(&o), 4);
     struct tune_loader *load = tune_loader_new(d, &o);
     assert_got(load);
     assert_int_equal(tune_loader_more(load, &at), 1);
     assert_ok(tune_loader_next(load, &batch));
-    assert_true(batch.pairs && batch.B == 4 && batch.T == 6 && batch.row_count == 2 && tune_batch_row(&batch, 0, 0) == 0 && tune_batch_row(&batch, 1, 0) == 0 &&
+    assert_true(batch.sequences == 2 && batch.B == 4 && batch.T == 6 && batch.row_count == 2 && tune_batch_row(&batch, 0, 0) == 0 && tune_batch_row(&batch, 1, 0) == 0 &&
                 tune_batch_row(&batch, 2, 0) == 1 && tune_batch_row(&batch, 3, 0) == 1);
     assert_true(batch.lengths[0] == 4 && batch.lengths[1] == 6 && batch.lengths[2] == 5 && batch.lengths[3] == 6 && batch.tokens == 21);
+    for (int b = 0; b < 4; b++)
+        assert_true(batch.label_of[b] == (b % 2 == 0));
     for (int t = 0; t < 6; t++) { /* row 0: 4 tokens, 2 of them trained; then its rejected answer, cut from 9 to 6 */
         assert_int_equal(batch.ids[t], t < 4 ? t : 0);
         assert_int_equal(batch.labels[t], t == 1 || t == 2 ? t + 1 : TUNE_NO_LABEL);
@@ -892,17 +912,123 @@ static void pairs(void **state)
     tune_progress_step(&at, load);
     assert_true(at.rows == 5 && tune_loader_more(load, &at) == 0);
     tune_loader_free(load);
-    o.pairs = false;
+    o.sequences = 0;
     assert_got(load = tune_loader_new(d, &o));
     at = (struct tune_progress){0};
     assert_int_equal(tune_loader_more(load, &at), -1);
-    assert_error_has("row 0 is a pair, and the loader was made for single rows");
+    assert_error_has("row 0 has 2 labelled sequences, and the loader was made for 0; give both the same `sequences`");
     done(load, d);
-    o.pairs = o.packing = true;
+    o.sequences = 2, o.packing = true;
     d = tune_dataset_from(5, own_pair, NULL, 6);
     assert_null(tune_loader_new(d, &o));
     assert_error_has("`packing`");
     tune_dataset_free(d);
+}
+
+/* A row of *context sequences. Sequence i has 2 + i tokens, its last ones 1000 row + i, and the label row + i / 8. */
+static int own_group(void *context, int64_t row, struct tune_example *x)
+{
+    int n = *(const int *)context;
+    if (tune_example_reserve(x, n * (n + 3)) < 0)
+        return -1;
+    x->count = 0;
+    for (int i = 0; i < n; i++) {
+        for (int t = 0; t < 2 + i; t++, x->count++) {
+            x->ids[x->count] = (int32_t)(t ? 1000 * row + i : 7);
+            x->trained[x->count] = 1;
+        }
+        if (tune_example_end(x, (double)row + i / 8.) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The next batch holds whole rows, each with its n sequences and their labels. */
+static void is_of_groups(const struct tune_batch *batch, int n, int64_t first, int64_t last)
+{
+    assert_true(batch->sequences == n && batch->B % n == 0 && batch->row_count * n == batch->B);
+    for (int b = 0; b < batch->B; b++) {
+        int64_t row = tune_batch_row(batch, b, 0);
+        assert_true(row >= first && row <= last && row == tune_batch_row(batch, b - b % n, 0));
+        assert_int_equal(batch->lengths[b], 2 + b % n);
+        assert_int_equal(batch->ids[b * batch->T + 1], 1000 * row + b % n);
+        assert_int_equal(batch->labels[b * batch->T], 1000 * row + b % n);
+        assert_true(batch->label_of[b] == (double)row + b % n / 8.);
+    }
+}
+
+/* One labelled sequence, two, and many: shuffled, over steps and epochs, and gone on with. */
+static void groups(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 5; n += 1 + (n > 1)) {
+        struct tune_loader_options o = options();
+        struct tune_dataset *d = tune_dataset_from(7, own_group, &n, 16);
+        struct tune_progress at = {0}, half = {0};
+        struct tune_batch batch;
+        int64_t order[14] = {0}, rows = 0, met = 0;
+        int more;
+        o.sequences = n, o.shuffle = true, o.epochs = 2, o.max_length = 16;
+        for (int again = 0; again < 2; again++) {
+            struct tune_loader *load = tune_loader_new(d, &o);
+            assert_got(load);
+            at = half;
+            assert_ok(again ? tune_loader_seek(load, &at) : 0);
+            rows = at.rows;
+            while ((more = tune_loader_more(load, &at)) > 0) {
+                for (; more > 0; more--) {
+                    assert_ok(tune_loader_next(load, &batch));
+                    is_of_groups(&batch, n, 0, 6);
+                    for (int b = 0; b < batch.B; b += n, rows++) {
+                        assert_true(!again || order[rows] == tune_batch_row(&batch, b, 0));
+                        order[rows] = tune_batch_row(&batch, b, 0);
+                        met += again == 0;
+                    }
+                }
+                tune_progress_step(&at, load);
+                half = !again && half.step == 0 ? at : half;
+            }
+            assert_ok(more);
+            tune_loader_free(load);
+        }
+        assert_true(rows == 14 && met == 14 && half.step == 1);
+        int64_t sum = 0;
+        for (int i = 0; i < 7; i++)
+            sum += order[i] + order[7 + i];
+        assert_int_equal(sum, 2 * 21); /* each row once an epoch */
+        tune_dataset_free(d);
+    }
+}
+
+static int own_odd_group(void *context, int64_t row, struct tune_example *x)
+{
+    int n = 2;
+    int status = own_group(&n, row, x);
+    int odd = *(const int *)context;
+    if (odd == 1)
+        x->ends[0] = 0; /* the first sequence has no token */
+    else if (odd > 1)
+        x->labels[1] = odd == 2 ? (double)NAN : (double)-INFINITY;
+    else
+        x->count--; /* the last sequence ends beyond them */
+    return status;
+}
+
+static void odd_groups(void **state)
+{
+    (void)state;
+    static const char *const errors[] = {
+        "the callback's sequence 2 has the tokens from 2 up to 5 of 4", "the callback's sequence 1 has the tokens from 0 up to 0 of 5",
+        "row 1: the callback's sequence 2 has the label nan; expected a finite number",
+        "row 1: the callback's sequence 2 has the label -inf; expected a finite number"};
+    for (int k = 0; k < 4; k++) {
+        struct tune_dataset *d = tune_dataset_from(2, own_odd_group, &k, 16);
+        struct tune_example x = {0};
+        assert_int_equal(tune_dataset_get(d, 1, &x), -1);
+        assert_error_has(errors[k]);
+        tune_example_free(&x);
+        tune_dataset_free(d);
+    }
 }
 
 static void nonsense(void **state)
@@ -921,6 +1047,7 @@ static void nonsense(void **state)
         assert_error_has(words);                                   \
     } while (0)
     REFUSED(batch_size, 0, "batch_size is 0");
+    REFUSED(sequences, -1, "sequences is -1");
     REFUSED(batch_size, -3, "batch_size is -3");
     REFUSED(accumulate, 0, "accumulate is 0");
     REFUSED(max_length, 0, "max_length is 0");
@@ -1144,7 +1271,7 @@ static void packed(void **state)
         o.max_length = 8 + k % 19;
         o.shuffle = k % 4 != 0;
         o.epochs = k % 5 == 0 ? 2 : k % 5 == 1 ? .4 : 1;
-        o.ahead = k % 2;
+        o.prefetch = k % 2;
         o.seed = (uint64_t)k;
         own.empty = k % 7 == 0 ? 3 : 0;
         own.mute = k % 6 == 5 ? 4 : 0;
@@ -1195,7 +1322,7 @@ static void packed_resume(void **state)
         assert_true(at.finished && steps > 12 && (!by_steps || steps == 31));
         assert_true(by_steps ? at.planned_rows == 0 && at.planned_steps == 31 : at.rows == 225);
         done(load, d);
-        o.ahead = false;
+        o.prefetch = false;
         load = loader_of(&own, 90, o, &d);
         for (int from = 0; from < steps; from++) {
             at = states[from];
@@ -1221,7 +1348,7 @@ static void packed_bad_rows(void **state)
         struct tune_progress at = {0};
         struct tune_batch batch;
         struct tune_loader_options o = options();
-        o.ahead = ahead;
+        o.prefetch = ahead;
         o.packing = true;
         own.length = 8; /* 2 to a pack, 8 to a step */
         own.bad_from = 6;
@@ -1286,7 +1413,7 @@ static void packed_edges(void **state)
         struct own own = own_new();
         struct tune_loader_options o = options();
         struct tune_progress at = {0};
-        o.ahead = k % 2;
+        o.prefetch = k % 2;
         o.batch_size = k & 2 ? 1 : 3;
         o.accumulate = k & 4 ? 1 : 2;
         o.max_length = k & 8 ? 2 : 5;
@@ -1323,7 +1450,7 @@ static void packed_orders(void **state)
         o.packing = o.shuffle = true;
         o.epochs = 3;
         o.seed = i == 2 ? 8 : 7;
-        o.ahead = i == 0;
+        o.prefetch = i == 0;
         struct tune_loader *load = loader_of(&own, 60, o, &d);
         for (steps[i] = 0; (micros = tune_loader_more(load, &at)) > 0; steps[i]++) {
             assert_in_range(steps[i], 0, 63);
@@ -1352,7 +1479,7 @@ static void packed_stream(void **state)
         struct tune_dataset *d;
         o.packing = true;
         o.shuffle = shuffle;
-        o.ahead = false;
+        o.prefetch = false;
         struct tune_loader *load = loader_of(&own, 1000000, o, &d);
         assert_got(load);
         assert_int_equal(own.calls, 0);
@@ -1372,7 +1499,7 @@ static void sizes(void **state)
     struct tune_progress at = {.best = true};
     struct tune_batch batch;
     o.batch_size = 1; /* rows 0, 1, ... of 2, 3, ... 8, then 2 and 3 tokens: two to a step */
-    o.ahead = false;
+    o.prefetch = false;
     struct tune_loader *load = loader_of(&own, 9, o, &d);
     for (int64_t row = 0, micros = 0; row < 9; row++, micros--) {
         if (micros == 0) {
@@ -1473,7 +1600,7 @@ int main(void)
         cmocka_unit_test(exact_share), cmocka_unit_test(two_ahead),
         cmocka_unit_test(hand_over), cmocka_unit_test(frees), cmocka_unit_test(left_out), cmocka_unit_test(interrupted),
         cmocka_unit_test(bad_rows), cmocka_unit_test(no_labels), cmocka_unit_test(prompts), cmocka_unit_test(no_labels_at_the_end),
-        cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(pairs), cmocka_unit_test(nonsense),
+        cmocka_unit_test(rewinds), cmocka_unit_test(seeks), cmocka_unit_test(too_long), cmocka_unit_test(pairs), cmocka_unit_test(groups), cmocka_unit_test(odd_groups), cmocka_unit_test(nonsense),
         cmocka_unit_test(huge), cmocka_unit_test(by_flags),  cmocka_unit_test(sizes), cmocka_unit_test(packed_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ if ! $CC -fsanitize=thread -o "$tmp/one" "$tmp/one.c" 2>/dev/null || ! again "$t
     finish
 fi
 is "the test of the loader is built" $CC -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=thread -Icomponents -Itests $include -o "$tmp/loader" tests/datasets/test_loader.c \
-    components/datasets/loader.c components/datasets/ahead.c components/datasets/batches.c components/datasets/packs.c \
+    components/datasets/loader.c components/datasets/prefetch.c components/datasets/batches.c components/datasets/packs.c \
     "$BUILD/libtune.a" -lcmocka $libs
 is "no race is found" eval 'again "$tmp/loader" >"$tmp/found" 2>&1 || { grep -A 12 "WARNING: ThreadSanitizer" "$tmp/found"; false; }'
 finish

@@ -135,7 +135,7 @@ static void rows(void **state)
     assert_true(r.copied && r.format == TUNE_DATASET_JSONL);
     for (int i = 0; i < 4; i++) {
         char want[16];
-        struct tune_row row = tune_rows_get(&r, i);
+        struct tune_file_row row = tune_rows_get(&r, i);
         int size = snprintf(want, sizeof want, "{\"n\":%d}", i + 1);
         assert_int_equal(row.size, size);
         assert_memory_equal(row.text, want, row.size);

@@ -45,7 +45,7 @@ int tune_cpu_axpy(struct tune_device *dev, struct tune_tensor *y, const struct t
         for (int64_t n = begin; n < end; n++) {
             const float *in = tune_cpu_in(x, n * C, C, work);
             const float *old = tune_cpu_in(y, n * C, C, work + C);
-            float *out = tune_cpu_place(y, n * C, work + C);
+            float *out = tune_cpu_target(y, n * C, work + C);
             for (int64_t i = 0; i < C; i++)
                 out[i] = old[i] + a * in[i];
             tune_cpu_out(y, n * C, C, out);

@@ -24,15 +24,15 @@ built() {
         CPU_amx_in_c="$common $avx512 -DAMX_IN_C" "$@" >"$tmp/log" 2>&1 && ! grep -i warning "$tmp/log"
 }
 others() { # the kernels of other processors; if this one has an instruction, its form in C is left out
-    is "other processors' tiles are built, without a warning" built "$twins/tests/devices/test_kernels" "$twins/tests/devices/test_few_rows" "$twins/tests/models/test_model"
+    is "other processors' tiles are built, without a warning" built "$twins/tests/devices/test_kernels" "$twins/tests/devices/test_decode" "$twins/tests/models/test_model"
     is "every operation, neon-tiles" env $fewer TUNE_CPU=neon-tiles "$twins/tests/devices/test_kernels"
     for set in neon-bf16-in-c amx-in-c avx512-bf16-in-c; do # only products and attention differ
         case " $known " in *" ${set%-in-c} "*) continue ;; esac
         is "products, $set" env $fewer TUNE_CPU=$set TUNE_TEST_ONLY='gemm*' "$twins/tests/devices/test_kernels"
         is "attention, $set" env $fewer TUNE_CPU=$set TUNE_TEST_ONLY='attention*' "$twins/tests/devices/test_kernels"
     done
-    is "few rows, few queries, NEON's tiles" env TUNE_CPU=neon-tiles "$twins/tests/devices/test_few_rows"
-    is "few rows, few queries, AVX-512's tiles" env TUNE_CPU=avx512-bf16-in-c "$twins/tests/devices/test_few_rows"
+    is "gemv, decode attention, NEON's tiles" env TUNE_CPU=neon-tiles "$twins/tests/devices/test_decode"
+    is "gemv, decode attention, AVX-512's tiles" env TUNE_CPU=avx512-bf16-in-c "$twins/tests/devices/test_decode"
     is "whole models, AMX in C" env TUNE_CPU=amx-in-c "$twins/tests/models/test_model"
 }
 if sanitized; then

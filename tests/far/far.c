@@ -28,13 +28,21 @@ struct block {
     struct block *next;
 };
 
+/* Memory that was released: its contents, while it holds garbage. */
+struct released {
+    char *memory, *contents;
+    size_t size;
+    struct released *next;
+};
+
 struct far {
     struct tune_device *cpu;
     struct block *blocks;
+    struct released *released;
     struct call *first, **last;
     bool failed;     /* since the last sync */
     int64_t counted; /* of the bytes that the CPU device took: working memory */
-    int64_t room;    /* bytes of memory in all */
+    int64_t limit;   /* bytes of memory in all */
 };
 
 static void give_up(const char *why)
@@ -75,7 +83,7 @@ static void open_all(struct far *far, bool open)
 static tune_address far_alloc(struct tune_device *dev, int64_t bytes)
 {
     struct far *far = dev->state;
-    if (bytes > far->room - dev->bytes)
+    if (bytes > far->limit - dev->bytes)
         return (tune_address){0};
     struct block *b = malloc(sizeof *b);
     void *memory = mmap(NULL, pages(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -90,6 +98,75 @@ static tune_address far_alloc(struct tune_device *dev, int64_t bytes)
     return (tune_address){(uint64_t)(uintptr_t)memory};
 }
 
+/* Memory from tune_device_release to tune_device_acquire. */
+struct range {
+    tune_address memory;
+    size_t size;
+};
+
+static int run_release(struct far *far, void *arguments)
+{
+    const struct range *range = arguments;
+    struct released *r = malloc(sizeof *r);
+    char *contents = malloc(range->size);
+    if (!r || !contents)
+        give_up("no memory for what was released");
+    *r = (struct released){(char *)(uintptr_t)range->memory.at, contents, range->size, far->released};
+    memcpy(r->contents, r->memory, r->size);
+    memset(r->memory, GARBAGE, r->size);
+    far->released = r;
+    return 0;
+}
+
+/* Put the contents back; without `back`, the memory is freed. */
+static void end_release(struct released **at, bool back)
+{
+    struct released *r = *at;
+    for (size_t i = 0; i < r->size; i++)
+        if ((unsigned char)r->memory[i] != GARBAGE)
+            give_up("released memory was written to");
+    if (back)
+        memcpy(r->memory, r->contents, r->size);
+    *at = r->next;
+    free(r->contents);
+    free(r);
+}
+
+/* What was never released is there already. */
+static int run_acquire(struct far *far, void *arguments)
+{
+    const struct range *range = arguments;
+    for (struct released **at = &far->released; *at; at = &(*at)->next)
+        if ((uintptr_t)(*at)->memory == range->memory.at) {
+            if ((*at)->size != range->size)
+                give_up("memory is acquired in another size than it was released in");
+            end_release(at, true);
+            return 0;
+        }
+    return 0;
+}
+
+static int far_release(struct tune_device *dev, tune_address memory, int64_t bytes)
+{
+    struct range range = {memory, (size_t)bytes};
+    return enqueue(dev, run_release, &range, sizeof range);
+}
+
+static int far_acquire(struct tune_device *dev, tune_address memory, int64_t bytes)
+{
+    struct range range = {memory, (size_t)bytes};
+    return enqueue(dev, run_acquire, &range, sizeof range);
+}
+
+static void forget_released(struct far *far, const struct block *b)
+{
+    for (struct released **at = &far->released; *at;)
+        if ((*at)->memory >= b->memory && (*at)->memory < b->memory + b->size)
+            end_release(at, false);
+        else
+            at = &(*at)->next;
+}
+
 static int run_free(struct far *far, void *arguments)
 {
     const tune_address *memory = arguments;
@@ -97,6 +174,7 @@ static int run_free(struct far *far, void *arguments)
         if ((uintptr_t)(*at)->memory == memory->at) {
             struct block *b = *at;
             *at = b->next;
+            forget_released(far, b);
             munmap(b->memory, b->size);
             free(b);
             return 0;
@@ -172,9 +250,9 @@ static int far_sync(struct tune_device *dev)
         struct call *call = far->first;
         far->first = call->next;
         if (!far->failed && call->run(far, call->arguments) < 0)
-            far->failed = true; /* what was queued behind it does not run, but memory is freed */
-        else if (far->failed && call->run == run_free)
-            run_free(far, call->arguments);
+            far->failed = true; /* what was queued behind it does not run, but for what concerns memory alone */
+        else if (far->failed && (call->run == run_free || call->run == run_acquire || call->run == run_release))
+            call->run(far, call->arguments);
         free(call->arguments);
         free(call);
     }
@@ -400,44 +478,44 @@ TUNE_OPS(FAR)
 static int far_memory(const struct tune_device *dev, struct tune_device_memory *memory)
 {
     const struct far *far = dev->state;
-    *memory = (struct tune_device_memory){.free = far->room - dev->bytes, .total = far->room};
+    *memory = (struct tune_device_memory){.free = far->limit - dev->bytes, .total = far->limit};
     return 0;
 }
 
-void tune_far_room(struct tune_device *dev, int64_t bytes)
+void tune_far_limit(struct tune_device *dev, int64_t bytes)
 {
-    ((struct far *)dev->state)->room = bytes;
+    ((struct far *)dev->state)->limit = bytes;
 }
 
-static int far_reserve(struct tune_device *dev, const struct tune_largest *largest)
+static int far_reserve(struct tune_device *dev, const struct tune_max_sizes *sizes)
 {
     struct tune_device *cpu = ((struct far *)dev->state)->cpu;
     TRY(far_sync(dev));
-    int64_t library, more = cpu->ops->reserve_bytes(cpu, largest, &library) - cpu->bytes;
-    if (more > ((struct far *)dev->state)->room - dev->bytes) {
+    int64_t library, more = cpu->ops->reserve_bytes(cpu, sizes, &library) - cpu->bytes;
+    if (more > ((struct far *)dev->state)->limit - dev->bytes) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "no memory on far for its operations: %lld bytes more",
                             (long long)more);
         return -1;
     }
-    TRY(cpu->ops->reserve(cpu, largest));
+    TRY(cpu->ops->reserve(cpu, sizes));
     count_work(dev);
     return 0;
 }
 
-static int far_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory, int64_t n)
+static int far_peak_rates(struct tune_device *dev, struct tune_peak_rates *peak_rates, tune_address memory, int64_t n)
 {
     struct far *far = dev->state;
     TRY(far_sync(dev));
     open_all(far, true);
-    int status = far->cpu->ops->ceilings(far->cpu, ceilings, memory, n);
+    int status = far->cpu->ops->peak_rates(far->cpu, peak_rates, memory, n);
     open_all(far, false);
     return status;
 }
 
-static int64_t far_reserve_bytes(const struct tune_device *dev, const struct tune_largest *largest, int64_t *library)
+static int64_t far_reserve_bytes(const struct tune_device *dev, const struct tune_max_sizes *sizes, int64_t *library)
 {
     const struct tune_device *cpu = ((const struct far *)dev->state)->cpu;
-    return cpu->ops->reserve_bytes(cpu, largest, library);
+    return cpu->ops->reserve_bytes(cpu, sizes, library);
 }
 
 static void far_close(struct tune_device *dev)
@@ -457,10 +535,12 @@ static const struct tune_ops far_ops = {
     .memory = far_memory,
     .reserve = far_reserve,
     .reserve_bytes = far_reserve_bytes,
-    .ceilings = far_ceilings,
+    .peak_rates = far_peak_rates,
     .upload = far_upload,
     .download = far_download,
     .sync = far_sync,
+    .acquire = far_acquire,
+    .release = far_release,
 #define ENTRY(op) .op = far_##op,
     TUNE_OPS(ENTRY)
 };
@@ -482,6 +562,6 @@ struct tune_device *tune_far_open(int threads)
     dev->bytes = dev->bytes_peak = dev->allocations = 0;
     dev->state = far;
     far->last = &far->first;
-    far->room = memory.free;
+    far->limit = memory.free;
     return dev;
 }

@@ -105,7 +105,7 @@ static void words_to_numbers(void **state)
     assert_ok(parse_with(adapters, ""));
     assert_int_equal(f->dtype, TUNE_F32);
     assert_int_equal(f->base_dtype, TUNE_F32);
-    assert_int_equal(f->checkpoint.save_dtype, TUNE_DTYPES);
+    assert_int_equal(f->checkpoint.save_dtype, TUNE_AS_READ);
     assert_int_equal(f->optimizer.kind, TUNE_ADAMW);
     assert_int_equal(f->optimizer.decay, TUNE_DECAY_MATRICES);
     assert_int_equal(f->schedule.kind, TUNE_COSINE);
@@ -142,12 +142,12 @@ static void spells(void **state)
     assert_ok(parse(""));
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         snprintf(text, sizeof text, "%s", texts[i][0]);
-        tune_flags_spell(&my.tune, text);
+        tune_flags_name_options(&my.tune, text);
         assert_string_equal(text, texts[i][1]);
     }
     tune_flags_free(&my.tune);
     snprintf(text, sizeof text, "`lr`");
-    tune_flags_spell(&my.tune, text);
+    tune_flags_name_options(&my.tune, text);
     assert_string_equal(text, "`lr`");
 }
 

@@ -61,7 +61,6 @@ int main(int argc, char **argv)
     struct tune_batch batch = {.B = 1, .T = LENGTH, .ids = ids, .labels = labels, .lengths = &length, .tokens = LENGTH,
                                .label_count = LENGTH - 1};
     struct tune_adapter_config config;
-    double difference;
     if (argc != 3)
         return 2;
     for (int t = 0; t < LENGTH; t++) {
@@ -79,9 +78,9 @@ int main(int argc, char **argv)
     double after = loss_of(a, loss, &batch);
     printf("%s\n", after > 0 && after < before ? "it learns" : "it DOES NOT learn");
     if (tune_file_make_folder(argv[2]) < 0 || tune_adapter_write(a, argv[2], argv[1], TUNE_F32) < 0 ||
-        tune_adapter_prove(a, argv[2], &batch, &difference) < 0)
+        tune_adapter_compare(a, argv[2]) < 0)
         return give_up("save");
-    printf("%s\n", difference < 1e-4 ? "merged, the same" : "merged, ANOTHER");
+    printf("saved, the same\n");
 
     if (tune_adapter_config_read(&config, argv[2]) < 0)
         return give_up("read");

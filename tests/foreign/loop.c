@@ -47,7 +47,7 @@ static int start(struct training *t, const char *folder, struct tune_device *dev
     struct tune_optimizer_options adamw = {.kind = TUNE_ADAMW, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01};
     struct tune_loader_options order = {.part = TUNE_ALL, .seed = 7, .shuffle = true, .batch_size = BATCH, .accumulate = 2,
                                         .max_length = LENGTH, .epochs = 1, .max_steps = STEPS, .stop_after_seconds = -1,
-                                        .ahead = true};
+                                        .prefetch = true};
     memset(t, 0, sizeof *t);
     return (t->model = tune_model_load(folder, dev, TUNE_F32)) &&
            tune_model_reserve(t->model, BATCH, LENGTH, TUNE_FOR_TRAINING) == 0 &&

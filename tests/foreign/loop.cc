@@ -64,7 +64,7 @@ std::vector<double> train(const std::string &folder, int first)
     order.epochs = 1;
     order.max_steps = steps;
     order.stop_after_seconds = -1;
-    order.ahead = true;
+    order.prefetch = true;
     Own<tune_loader, tune_loader_free> loader(got(tune_loader_new(data.get(), &order)));
     Own<tune_loss, tune_loss_free> loss(got(tune_loss_new(model.get(), true)));
     tune_optimizer_options sgd = tune_optimizer_options();

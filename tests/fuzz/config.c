@@ -32,16 +32,19 @@ static void check_config(void)
         return;
     }
     HOLDS(c.layers >= 1 && c.layers <= TUNE_MAX_LAYERS && c.heads % c.kv_heads == 0 && c.head_dim % 2 == 0);
-    HOLDS(c.norm_eps >= 0 && c.rope_theta >= 1 && c.vocabulary > 0 && memchr(c.family, 0, sizeof c.family));
-    for (int i = 0; i < c.layers; i++)
-        HOLDS(tune_model_config_window(&c, i) >= 0);
+    HOLDS(c.norm_eps >= 0 && c.rotary[0].theta >= 1 && c.vocabulary > 0 && memchr(c.family, 0, sizeof c.family));
+    for (int i = 0; i <= c.layers + 1; i++) {
+        struct tune_layer l;
+        tune_layer_make(&l, &c, i);
+        HOLDS(l.window >= 0 && l.count > 0 && l.count <= TUNE_LAYER_MODULES);
+    }
     HOLDS(tune_model_config_flops(&c, 512) > 0);
-    float *table = malloc(sizeof *table * 4 * (size_t)c.head_dim);
+    float *table = malloc(sizeof *table * (size_t)tune_rope_count(&c, 4));
     HOLDS(table);
     tune_rope_table(&c, 4, table);
     free(table);
     HOLDS(tune_parameters_new(&p, &c) == 0);
-    tune_parameters_place(&p);
+    tune_parameters_set_offsets(&p);
     HOLDS(p.count > 0 && tune_parameters_total(&p) > 0 && tune_parameters_trainable(&p) == tune_parameters_total(&p));
     HOLDS(p.weights >= 4 * tune_parameters_total(&p));
     tune_parameters_free(&p);

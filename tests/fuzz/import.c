@@ -37,7 +37,7 @@ static int choose(const char *path, int bits, char names[MOST][256], const char 
 }
 
 static int problems;
-static void note_bad(void *context, const char *path, int64_t line, const char *what)
+static void count_bad(void *context, const char *path, int64_t line, const char *what)
 {
     HOLDS(context == &problems && *path && line > 0 && *what);
     problems++;
@@ -132,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct tune_catalog *catalog = catalog_in(folder);
     struct tune_store *store = tune_store_open(folder, true);
     HOLDS(store);
-    struct tune_import i = {.store = store, .catalog = catalog, .path = file.path, .problem = note_bad, .context = &problems,
+    struct tune_import i = {.store = store, .catalog = catalog, .path = file.path, .problem = count_bad, .context = &problems,
                             .experiment = data[0] & KNOWN ? "work" : data[0] & ODD_NAME ? "a.new" : "new",
                             .actuator = data[0] & ACTUATOR ? "mock" : NULL, .inputs = inputs, .targets = targets,
                             .input_count = choose(file.path, data[1], input_names, inputs),

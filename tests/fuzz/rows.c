@@ -81,7 +81,7 @@ static void check_rows(const char *path, enum tune_dataset_format format)
     const char *at = rows.file.data;
     int64_t line = 1;
     for (int64_t i = 0; i < rows.count && i < 100; i++) {
-        struct tune_row row = tune_rows_get(&rows, i);
+        struct tune_file_row row = tune_rows_get(&rows, i);
         HOLDS(row.size > 0 && row.text >= at && row.text + row.size <= rows.file.data + rows.file.size && row.line >= line);
         at = row.text + row.size;
         line = row.line;

@@ -36,12 +36,12 @@ static void read_rows(struct tune_store *s, const char *table)
     struct tune_scan *scan = tune_scan_open(s, table, names, count);
     HOLDS(scan);
     for (int row = 0; (more = tune_scan_next(scan, &cells)) == 1; row++) {
-        struct tune_place place = tune_scan_place(scan);
-        HOLDS(place.file == 0 && place.row == row);
+        struct tune_row_position position = tune_scan_position(scan);
+        HOLDS(position.file == 0 && position.row == row);
         for (int i = 0; i < count; i++)
             HOLDS(columns[i].type != TUNE_CELL_TEXT || strlen(cells[i].text) <= TUNE_STORE_TEXT_MAX + 8);
         if (row % 16 == 0)
-            HOLDS(tune_scan_at(scan, place, &cells) == 0);
+            HOLDS(tune_scan_at(scan, position, &cells) == 0);
     }
     if (more < 0)
         fuzz_refused();

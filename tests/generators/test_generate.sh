@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_generate.sh - recipes/generate.c and --sample-every: prompts, rows, chats; what is refused, interrupted, continued.
-# (The cache: test_cache.c. Choosing tokens: test_token_sampler.c. Text as it comes: test_text_stream.c. Beside transformers:
+# test_generate.sh - recipes/generate.c and --preview-every: prompts, rows, chats; what is refused, interrupted, continued.
+# (The cache: test_cache.c. Choosing tokens: test_token_sampler.c. Text as it comes: test_detokenizer.c. Beside transformers:
 # peers/generate_peer.py.)
 . tests/tap.sh
 generate=$BUILD/generate
@@ -251,36 +251,41 @@ train() { # NAME PROGRAM OPTION...
     shift 2
     "$BUILD/$recipe" --model model --dataset "$here/datasets/stories.jsonl" --max-length 48 --max-steps 7 --lr 1e-2 --threads 2 --verbose --output "$run" "$@" >"$run.out" 2>&1 || { tail -n 3 "$run.out"; false; }
 }
-said="--sample-every 3 --sample-prompts p.txt --sample-tokens 9"
+said="--preview-every 3 --preview-prompts p.txt --preview-tokens 9"
 for program in finetune_full "finetune_lora --lora-dropout 0.2" "finetune_full --ema 0.5 --packing --dtype bfloat16"; do
     n=$((n + 1))
     # shellcheck disable=SC2086 # words
-    is "$program --sample-every 3: after steps 3, 6 and the last" eval 'train s$n $program $said && [ "$(sed "s/{\"step\":\([0-9]*\),\"row\":\([0-9]*\),.*/\1:\2/" s$n/samples.jsonl | tr "\n" " ")" = "3:0 3:1 6:0 6:1 7:0 7:1 " ]'
-    is "... in the run's lines, too" grep -q "^sample 6 | One day | " s$n.out
+    is "$program --preview-every 3: after steps 3, 6 and the last" eval 'train s$n $program $said && [ "$(sed "s/{\"step\":\([0-9]*\),\"row\":\([0-9]*\),.*/\1:\2/" s$n/samples.jsonl | tr "\n" " ")" = "3:0 3:1 6:0 6:1 7:0 7:1 " ]'
+    is "... in the run's lines, too" grep -q "^preview 6 | One day | " s$n.out
     # shellcheck disable=SC2086 # words
     is "... the same training as without" eval 'train t$n $program && numbers s$n >a.txt && numbers t$n >b.txt && cmp a.txt b.txt && diff -r s$n/checkpoint-final t$n/checkpoint-final'
     # shellcheck disable=SC2086 # words
-    is "... stopped and gone on: the same samples" eval 'train u$n $program $said --save-every 2 --stop-at-step 4 && "$BUILD/${program%% *}" --resume u$n >out && cmp s$n/samples.jsonl u$n/samples.jsonl'
+    is "... stopped and gone on: the same previews" eval 'train u$n $program $said --save-every 2 --stop-at-step 4 && "$BUILD/${program%% *}" --resume u$n >out && cmp s$n/samples.jsonl u$n/samples.jsonl'
 done
 is "... gone on from an earlier step: later lines are dropped" eval 'train v finetune_full $said --save-every 2 && "$BUILD/finetune_full" --resume v/checkpoint-2 --overwrite >out && cmp s1/samples.jsonl v/samples.jsonl && [ $(wc -l <v/samples.jsonl) = 6 ]'
 is "... are what generate says" eval 'text=$(sed -n "5s/.*\"answer\":\"\(.*\)\",\"end.*/\1/p" s1/samples.jsonl) && "$generate" --model s1/checkpoint-final --prompt "One day" --max-new-tokens 9 >out 2>notes && [ "$(cat out)" = "$text" ]'
 is "... of the averages with --ema" eval 'text=$(sed -n "5s/.*\"answer\":\"\(.*\)\",\"end.*/\1/p" s3/samples.jsonl) && "$generate" --model s3/checkpoint-final --prompt "One day" --max-new-tokens 9 --dtype bfloat16 --base-dtype float32 >out 2>notes && [ "$(cat out)" = "$text" ]'
-is "... rows of a chat" eval '"$BUILD/finetune_full" --model model --dataset said.jsonl --chat-template chatml --max-length 128 --max-steps 1 --sample-every 1 --sample-prompts open.jsonl --output w >out && grep -q "<|im_start|>assistant" w/samples.jsonl'
-is "... its memory is in the plan" grep -qE "^# memory .*samples. keys and values [0-9]" s1.out
-refused "... without prompts" 2 "give --sample-prompts FILE" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 128 --sample-every 3 --output x1
-refused "... prompts without steps" 2 "--sample-prompts without --sample-every" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 128 --sample-prompts p.txt --output x2
-refused "... a prompt that is too long" 2 "--sample-prompts: long.jsonl:12: the prompt has" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 128 --sample-every 3 --sample-prompts long.jsonl --output x3
+is "... rows of a chat" eval '"$BUILD/finetune_full" --model model --dataset said.jsonl --chat-template chatml --max-length 128 --max-steps 1 --preview-every 1 --preview-prompts open.jsonl --output w >out && grep -q "<|im_start|>assistant" w/samples.jsonl'
+is "... its memory is in the plan" grep -qE "^# memory .*previews. keys and values [0-9]" s1.out
+old="$(echo "$said" | sed s/preview/sample/g)"
+# shellcheck disable=SC2086 # words
+is "... by the options' old names: accepted, said once each" eval 'train old finetune_full $old && cmp s1/samples.jsonl old/samples.jsonl && [ "$(grep -c "is now called --preview" old.out)" = 3 ] && grep -q "^# renamed  *--sample-every is now called --preview-every$" old.out'
+is "... in a --config file, too" eval 'echo "{\"sample_every\": 3, \"sample-prompts\": \"p.txt\", \"sample_tokens\": 9}" >old.json && train older finetune_full --config old.json && cmp s1/samples.jsonl older/samples.jsonl && [ "$(grep -c "is now called --preview" older.out)" = 3 ]'
+is "... of a run that an earlier version began" eval 'train began finetune_full $said --save-every 2 --stop-at-step 4 && sed -i "s/\"preview_/\"sample_/" began/run.json && grep -q "\"sample_every\"" began/run.json && "$BUILD/finetune_full" --resume began >out && cmp s1/samples.jsonl began/samples.jsonl && ! grep -q "is now called" out'
+refused "... without prompts" 2 "give --preview-prompts FILE" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 128 --preview-every 3 --output x1
+refused "... prompts without steps" 2 "--preview-prompts without --preview-every" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 128 --preview-prompts p.txt --output x2
+refused "... a prompt that is too long" 2 "--preview-prompts: long.jsonl:12: the prompt has" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 128 --preview-every 3 --preview-prompts long.jsonl --output x3
 for i in $(seq 40); do echo "Row $i"; echo; done >many.txt
 { for i in $(seq 17); do echo '{"text": "One day"}'; done; echo '{"text": 7}'; } >odd.jsonl
-is "many prompts: the first 16 are answered, and the header says so" eval 'train y finetune_full --max-steps 2 --sample-every 2 --sample-prompts many.txt --sample-tokens 2 && [ "$(wc -l <y/samples.jsonl)" = 16 ] && grep -q "^# samples  *every 2 steps: 16 prompts of many.txt, at most 2 tokens each; 24 more are left out (--sample-rows)$" y.out && [ "$(grep -c "^# samples " y.out)" = 1 ] && [ "$(grep -n "^# samples" y.out | cut -d: -f1)" -lt "$(grep -n "^step" y.out | head -n 1 | cut -d: -f1)" ]'
-is "... --sample-rows 0 takes all, 3 three" eval 'train z0 finetune_full --max-steps 1 --sample-every 1 --sample-prompts many.txt --sample-tokens 2 --sample-rows 0 && [ "$(wc -l <z0/samples.jsonl)" = 40 ] && ! grep -q "left out (--sample-rows)" z0.out && train z3 finetune_full --max-steps 1 --sample-every 1 --sample-prompts many.txt --sample-tokens 2 --sample-rows 3 && [ "$(wc -l <z3/samples.jsonl)" = 3 ]'
+is "many prompts: the first 16 are answered, and the header says so" eval 'train y finetune_full --max-steps 2 --preview-every 2 --preview-prompts many.txt --preview-tokens 2 && [ "$(wc -l <y/samples.jsonl)" = 16 ] && grep -q "^# previews  *every 2 steps: 16 prompts of many.txt, at most 2 tokens each; 24 more are left out (--preview-rows)$" y.out && [ "$(grep -c "^# previews " y.out)" = 1 ] && [ "$(grep -n "^# previews" y.out | cut -d: -f1)" -lt "$(grep -n "^step" y.out | head -n 1 | cut -d: -f1)" ]'
+is "... --preview-rows 0 takes all, 3 three" eval 'train z0 finetune_full --max-steps 1 --preview-every 1 --preview-prompts many.txt --preview-tokens 2 --preview-rows 0 && [ "$(wc -l <z0/samples.jsonl)" = 40 ] && ! grep -q "left out (--preview-rows)" z0.out && train z3 finetune_full --max-steps 1 --preview-every 1 --preview-prompts many.txt --preview-tokens 2 --preview-rows 3 && [ "$(wc -l <z3/samples.jsonl)" = 3 ]'
 printf '#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <time.h>\nint clock_gettime(clockid_t id, struct timespec *t)\n{ static int (*real)(clockid_t, struct timespec *); static long late;\n  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");\n  int status = real(id, t); t->tv_sec += __atomic_add_fetch(&late, 11, __ATOMIC_RELAXED); return status; }\n' >late.c
 if sanitized || ! $CC -shared -fPIC -o late.so late.c -ldl; then
     skip "a slow answer says how far it is" "no library can be put before this build"
 else
-    is "a slow answer says how far it is" eval '(export LD_PRELOAD=$PWD/late.so; train late finetune_full --max-steps 1 --sample-every 1 --sample-prompts many.txt --sample-tokens 3) && grep -q "^sample 1 | 8 of 16 prompts answered, token 2 of at most 3$" late.out'
+    is "a slow answer says how far it is" eval '(export LD_PRELOAD=$PWD/late.so; train late finetune_full --max-steps 1 --preview-every 1 --preview-prompts many.txt --preview-tokens 3) && grep -q "^preview 1 | 8 of 16 prompts answered, token 2 of at most 3$" late.out'
 fi
-is "... rows that are left out need not be right" train odd finetune_full --max-steps 1 --sample-every 1 --sample-prompts odd.jsonl --sample-tokens 2
+is "... rows that are left out need not be right" train odd finetune_full --max-steps 1 --preview-every 1 --preview-prompts odd.jsonl --preview-tokens 2
 is "... these leave no run folder" eval '! ls -d x1 x2 x3 2>/dev/null'
 
 # ---- refusals ----

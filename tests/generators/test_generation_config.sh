@@ -71,7 +71,7 @@ again() { paste -sd' ' a | grep -qE '([kq]{4}).* .*\1'; } # a later answer says 
 is "a chat: what was said counts" eval 'talk --no-repeat-ngram-size 0 && again && talk --no-repeat-ngram-size 4 && ! again && grep -q "^# generation_config.json sets" notes'
 is "an adapter: the model's rules hold" eval '"$BUILD/finetune_lora" --model model --dataset "$here/datasets/stories.jsonl" --max-steps 1 --max-length 64 --output lora >out && answer --adapter lora/checkpoint-final --prompt x >a && [ "$(tr -d "kq\n" <a)" = "" ] && grep -q "^# generation_config.json sets" notes'
 printf 'One day\n' >p.txt
-is "previews while it trains are what generate says" eval '"$BUILD/finetune_full" --model model --dataset "$here/datasets/stories.jsonl" --max-length 48 --max-steps 2 --sample-every 2 --sample-prompts p.txt --sample-tokens 8 --output run >out && text=$(sed -n "s/.*\"answer\":\"\(.*\)\",\"end.*/\1/p" run/samples.jsonl) && "$generate" --model run/checkpoint-final --prompt "One day" --max-new-tokens 8 >a 2>notes && says "$text" && [ "$(tr -d "kq\n" <a)" = "" ]'
+is "previews while it trains are what generate says" eval '"$BUILD/finetune_full" --model model --dataset "$here/datasets/stories.jsonl" --max-length 48 --max-steps 2 --preview-every 2 --preview-prompts p.txt --preview-tokens 8 --output run >out && text=$(sed -n "s/.*\"answer\":\"\(.*\)\",\"end.*/\1/p" run/samples.jsonl) && "$generate" --model run/checkpoint-final --prompt "One day" --max-new-tokens 8 >a 2>notes && says "$text" && [ "$(tr -d "kq\n" <a)" = "" ]'
 
 # ---- left out, and said so ----
 sets '"num_beams": 4, "typical_p": 0.5, "chat_format": "chatml", "sequence_bias": [[[1], 2.0]], "max_new_tokens": 1, "max_length": 7'

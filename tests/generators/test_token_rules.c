@@ -82,7 +82,7 @@ static void in_a_sampler(void **state)
         struct tune_token_sampler *s = tune_token_sampler_new(&o, 1, V, 2);
         assert_got(s);
         assert_ok(tune_token_sampler_obey(s, &r));
-        assert_ok(tune_token_sampler_see(s, 1, (int32_t[]){7, 5}, 2));
+        assert_ok(tune_token_sampler_accept(s, 1, (int32_t[]){7, 5}, 2));
         for (int want = 7; want >= 4; want--) {
             assert_ok(tune_token_sampler_next(s, 0, 7 - want, logits, &id, NULL));
             assert_int_equal(id, want);

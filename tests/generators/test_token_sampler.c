@@ -119,7 +119,7 @@ static void filters(void **state)
         for (int i = 0; i < V / 3; i++) {
             int32_t id = (int32_t)(draw(turn, c++) * V);
             seen[id] = true;
-            assert_ok(tune_token_sampler_see(s, 1, &id, 1));
+            assert_ok(tune_token_sampler_accept(s, 1, &id, 1));
         }
         double margin;
         reference(&o, V, logits, seen, p, &margin);
@@ -167,12 +167,12 @@ static void borders(void **state)
     /* extreme temperatures and logits */
     float far[4] = {-FLT_MAX, 5, FLT_MAX, -3};
     s = new_sampler((struct tune_sampling_options){1e-300, 0, 1, 0, 2}, 1, 4, 1);
-    assert_ok(tune_token_sampler_see(s, 0, (int32_t[]){0}, 1));
+    assert_ok(tune_token_sampler_accept(s, 0, (int32_t[]){0}, 1));
     assert_ok(tune_token_sampler_distribution(s, 0, far, p));
     assert_true(p[0] == 0 && p[1] == 0 && p[2] == 1 && p[3] == 0);
     tune_token_sampler_free(s);
     s = new_sampler((struct tune_sampling_options){1, 0, 1, 0, 0.5}, 1, 4, 1); /* no infinity from the penalty */
-    assert_ok(tune_token_sampler_see(s, 0, (int32_t[]){2}, 1));
+    assert_ok(tune_token_sampler_accept(s, 0, (int32_t[]){2}, 1));
     assert_ok(tune_token_sampler_distribution(s, 0, far, p));
     assert_true(p[0] == 0 && p[1] == 0 && p[2] == 1 && p[3] == 0);
     tune_token_sampler_free(s);
@@ -250,7 +250,7 @@ static void penalty(void **state)
     assert_ok(tune_token_sampler_start(s, 0, 9));
     assert_ok(tune_token_sampler_next(s, 0, 0, (float[]){-1, -1.5f, -1.9f, -9}, &id, NULL));
     assert_int_equal(id, 0); /* forgotten; if seen, it had -2 */
-    assert_ok(tune_token_sampler_see(s, 0, (int32_t[]){0, 0, 1, 0}, 4));
+    assert_ok(tune_token_sampler_accept(s, 0, (int32_t[]){0, 0, 1, 0}, 4));
     assert_ok(tune_token_sampler_next(s, 0, 0, low, &id, NULL));
     assert_int_equal(id, 3); /* seen twice counts once */
     tune_token_sampler_free(s);
@@ -444,10 +444,10 @@ static void bad_logits(void **state)
         assert_int_equal(tune_token_sampler_next(s, -1, 0, logits, &id, NULL), -1);
         assert_int_equal(tune_token_sampler_distribution(s, 2, logits, p), -1);
         assert_int_equal(tune_token_sampler_start(s, 2, 0), -1);
-        assert_int_equal(tune_token_sampler_see(s, 2, &id, 1), -1);
-        assert_int_equal(tune_token_sampler_see(s, 1, (int32_t[]){3, 130}, 2), -1);
+        assert_int_equal(tune_token_sampler_accept(s, 2, &id, 1), -1);
+        assert_int_equal(tune_token_sampler_accept(s, 1, (int32_t[]){3, 130}, 2), -1);
         assert_error_has("row 31: id 130 is not below 130");
-        assert_int_equal(tune_token_sampler_see(s, 1, (int32_t[]){-1}, 1), -1);
+        assert_int_equal(tune_token_sampler_accept(s, 1, (int32_t[]){-1}, 1), -1);
         assert_ok(tune_token_sampler_next(s, 1, 0, logits, &id, NULL));
         tune_token_sampler_free(s);
     }

@@ -19,17 +19,17 @@ struct filling {
     struct tune_store *store;
     struct tune_space *space;
     struct tune_catalog catalog;
-    struct tune_protocol *protocols;
+    struct tune_binding *bindings;
     struct tune_results results;
     uint64_t seed;
 };
 
 static void draw_targets(const struct filling *f, const struct tune_job *job, double *targets)
 {
-    const struct tune_experiment *e = f->protocols[job->protocol].experiment;
+    const struct tune_experiment *e = f->bindings[job->binding].experiment;
     for (int t = 0; t < e->target_count; t++) {
         uint64_t at = (uint64_t)job->index * 1000 + (uint64_t)t;
-        double v = pow(10, 3 * tune_random_uniform(f->seed, 1 + (uint64_t)job->protocol, at)) *
+        double v = pow(10, 3 * tune_random_uniform(f->seed, 1 + (uint64_t)job->binding, at)) *
                    (1 + 0.02 * tune_random_uniform(f->seed + 1, 1 + (uint64_t)job->repeat, at));
         targets[t] = !strcmp(e->targets[t].name, "is_valid")   ? 1
                      : strstr(e->targets[t].name, "_peak")     ? NAN
@@ -41,12 +41,12 @@ static void draw_targets(const struct filling *f, const struct tune_job *job, do
 
 static int fill_job(struct filling *f, struct tune_job *job, double started_s)
 {
-    const struct tune_protocol *p = &f->protocols[job->protocol];
+    const struct tune_binding *p = &f->bindings[job->binding];
     double *targets = calloc((size_t)p->experiment->target_count + 1, sizeof *targets);
     job->inputs = calloc((size_t)p->experiment->input_count + 1, sizeof *job->inputs);
     if (!targets || !job->inputs)
         return -1;
-    tune_protocol_inputs(p, job->entity, job->inputs);
+    tune_binding_inputs(p, job->entity, job->inputs);
     draw_targets(f, job, targets);
     struct tune_result result = {.status = TUNE_VALID, .targets = targets, .started_s = started_s, .seconds = 31.5, .run = 1};
     uint8_t uid[16];
@@ -56,7 +56,7 @@ static int fill_job(struct filling *f, struct tune_job *job, double started_s)
     return code;
 }
 
-static int fill(struct filling *f, int64_t rows, int repeat, const struct tune_origin *origin)
+static int fill(struct filling *f, int64_t rows, int repeat, const struct tune_provenance *provenance)
 {
     struct tune_value *entity = calloc((size_t)f->space->count + 1, sizeof *entity);
     double started_s = 1.75e9;
@@ -66,9 +66,9 @@ static int fill(struct filling *f, int64_t rows, int repeat, const struct tune_o
     double begin_s = tune_clock_s();
     tune_store_begin(f->store);
     for (int64_t i = 0; i < rows; i++) {
-        struct tune_job job = {.index = i, .entity = entity, .origin = *origin};
+        struct tune_job job = {.index = i, .entity = entity, .provenance = *provenance};
         tune_space_entity(f->space, (tune_index)i, entity);
-        for (job.protocol = 0; job.protocol < f->space->reference_count; job.protocol++)
+        for (job.binding = 0; job.binding < f->space->reference_count; job.binding++)
             for (job.repeat = 0; job.repeat < repeat; job.repeat++)
                 TRY(fill_job(f, &job, started_s += 32));
     }
@@ -98,27 +98,27 @@ static int record(struct filling *f, const char *space_path, int64_t rows)
 static int run(int argc, char **argv)
 {
     struct filling f = {.seed = argc > 8 ? strtoull(argv[8], NULL, 10) : 1};
-    struct tune_origin origin = {.weights = "0123456789abcdef0123456789abcdef", .data = "fedcba9876543210fedcba9876543210"};
+    struct tune_provenance provenance = {.weights = "0123456789abcdef0123456789abcdef", .data = "fedcba9876543210fedcba9876543210"};
     char folder[TUNE_PATH_MAX], space_id[32];
     const char *paths[] = {folder};
     int64_t rows = atoll(argv[3]);
-    snprintf(origin.host_class, sizeof origin.host_class, "%s",
+    snprintf(provenance.host_class, sizeof provenance.host_class, "%s",
              argc > 6 ? argv[6] : "x86_64 Intel(R) Xeon(R) Platinum 8568Y+ x16, 128 GiB, NVIDIA H100 80GB HBM3 x1, driver 550.90");
-    snprintf(origin.build, sizeof origin.build, "%s", argc > 7 ? argv[7] : "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00");
+    snprintf(provenance.build, sizeof provenance.build, "%s", argc > 7 ? argv[7] : "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00");
     TRY(tune_defaults_path(folder, "experiments"));
     TRY(tune_catalog_read(&f.catalog, paths, 1));
     if (!(f.space = tune_space_read(argv[2])) || !(f.store = tune_store_open(argv[1], true)))
         return -1;
-    TRY(tune_space_bind(f.space, &f.catalog, &f.protocols));
+    TRY(tune_space_bind(f.space, &f.catalog, &f.bindings));
     if (f.space->size > 0 && (tune_index)rows > f.space->size)
         rows = (int64_t)f.space->size;
     snprintf(space_id, sizeof space_id, "space-%s", f.space->id);
-    f.results = (struct tune_results){f.store, f.space, f.protocols, argc > 5 ? argv[5] : "filled", space_id,
+    f.results = (struct tune_results){f.store, f.space, f.bindings, argc > 5 ? argv[5] : "filled", space_id,
                                       "explicit_grid_sample_generator", "measuring-host"};
-    TRY(fill(&f, rows, argc > 4 ? atoi(argv[4]) : 1, &origin));
+    TRY(fill(&f, rows, argc > 4 ? atoi(argv[4]) : 1, &provenance));
     TRY(record(&f, argv[2], rows));
     tune_store_free(f.store);
-    tune_protocols_free(f.protocols, f.space->reference_count);
+    tune_bindings_free(f.bindings, f.space->reference_count);
     tune_space_free(f.space);
     tune_catalog_free(&f.catalog);
     return 0;

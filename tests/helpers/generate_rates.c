@@ -79,10 +79,11 @@ static double products(struct tune_model *m, struct tune_tensor *x, struct tune_
     for (int i = 0; i < p->count; i++) {
         if (p->at[i].ndim != 2 || p->at[i].role == TUNE_EMBEDDING || p->at[i].role == TUNE_OUTPUT)
             continue;
+        must(tune_unit_take(m, p->at[i].unit));
         struct tune_tensor w = tune_model_tensor(m, &p->at[i], TUNE_WEIGHT);
         struct tune_tensor in = tune_tensor_2d(x->data, TUNE_F32, PROMPT, w.shape[1]);
         struct tune_tensor out = tune_tensor_2d(y->data, TUNE_F32, PROMPT, w.shape[0]);
-        must(tune_gemm(tune_model_device(m), &out, &in, false, &w, true, 1, 0, TUNE_F32));
+        must(tune_unit_done(m, p->at[i].unit, tune_gemm(tune_model_device(m), &out, &in, false, &w, true, 1, 0, TUNE_F32)));
         *flops += 2.0 * PROMPT * (double)p->at[i].count;
     }
     return tune_clock_s() - begin;

@@ -1,14 +1,18 @@
 /* store.c - a user of sample stores for the shell tests: writes rows that can be told from their uid, reads them back, merges,
- * checks, claims.
+ * checks, leases.
  *
  *     store write FOLDER WRITER FROM TO     rows FROM .. TO - 1 of that writer; the number of each on a line once it is there
  *     store fill FOLDER WRITER FROM TO      the same at once
  *     store list FOLDER                     "<writer> <number>" of each row, every cell checked
  *     store dump FOLDER                     every cell of every table, tab-separated, for whoever compares
  *     store check FOLDER                    a line for each problem
- *     store merge INTO FROM                 how many rows came
+ *     store merge INTO FROM                 how many rows came, were there, were forgotten, and how many tombstones came
+ *     store forget FOLDER WRITER FROM TO    forgets these rows in tombstones of one row; the number of each on a line once it is there
+ *     store forget-all FOLDER WRITER FROM TO    forgets them in one tombstone; its id
+ *     store remember FOLDER ID              how many rows are back
+ *     store forgotten FOLDER                how many rows are left out, then "<id> <rows> <note>" of each tombstone
  *     store id FOLDER                       its id; the store is made if it is not there
- *     store claim FOLDER COUNT              takes what it can get of COUNT claims, in an order of its own; the number of each
+ *     store lease FOLDER COUNT              takes what it can get of COUNT leases, in an order of its own; the number of each
  *     store hold FOLDER NAME                takes one and holds it until it is killed */
 #include <inttypes.h>
 #include <signal.h>
@@ -19,7 +23,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "sweeps/stores/claim.h"
+#include "sweeps/stores/lease.h"
 #include "sweeps/stores/store.h"
 
 static const char table[] = "test-experiment-v1.0.0";
@@ -165,6 +169,53 @@ static int list(struct tune_store *s)
     return more < 0 ? complain() : bad;
 }
 
+static int forget(struct tune_store *s, unsigned writer, int from, int to, bool at_once)
+{
+    char id[TUNE_TOMBSTONE_ID], line[32];
+    int count = to - from;
+    char (*texts)[40] = calloc((size_t)count + 1, sizeof *texts);
+    const char **uids = calloc((size_t)count + 1, sizeof *uids);
+    int status = texts && uids ? 0 : 1;
+    for (int i = 0; i < count && status == 0; i++) {
+        snprintf(texts[i], sizeof *texts, "%08x%024x", writer, (unsigned)(from + i));
+        uids[i] = texts[i];
+        if (at_once)
+            continue;
+        int size = snprintf(line, sizeof line, "%d\n", from + i);
+        if (tune_store_forget(s, &uids[i], 1, "one by one", id) < 0)
+            status = complain();
+        else if (write(STDOUT_FILENO, line, (size_t)size) != size) /* at once: we may be killed any moment */
+            status = 1;
+    }
+    if (at_once && status == 0)
+        status = tune_store_forget(s, uids, count, "at once", id) < 0 ? complain() : puts(id) < 0;
+    free(texts);
+    free(uids);
+    return status;
+}
+
+static int remember(struct tune_store *s, const char *id)
+{
+    int64_t rows = tune_store_remember(s, id);
+    if (rows < 0)
+        return complain();
+    printf("%" PRId64 "\n", rows);
+    return 0;
+}
+
+static int forgotten(struct tune_store *s)
+{
+    int count;
+    const struct tune_tombstone *t = tune_store_forgotten(s, &count);
+    int64_t rows = t ? tune_store_forgotten_rows(s, NULL) : -1;
+    if (rows < 0)
+        return complain();
+    printf("%" PRId64 "\n", rows);
+    for (int i = 0; i < count; i++)
+        printf("%s %" PRId64 " %s\n", t[i].id, t[i].rows, t[i].note);
+    return 0;
+}
+
 static void put_cell(const struct tune_cell *c, enum tune_cell_type type)
 {
     if (c->absent)
@@ -222,37 +273,38 @@ static void put_problem(void *context, const char *file, const char *what)
 static int merge(struct tune_store *into, const char *folder)
 {
     struct tune_store *from = tune_store_open(folder, false);
-    int64_t came = from ? tune_store_merge(into, from, NULL) : -1;
+    struct tune_merged m;
+    int64_t came = from ? tune_store_merge(into, from, &(const struct tune_merge){.merged = &m}) : -1;
     tune_store_free(from);
     if (came < 0)
         return complain();
-    printf("%" PRId64 "\n", came);
+    printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", came, m.there, m.forgotten, m.tombstones);
     return 0;
 }
 
-static int take_claims(const char *folder, int count)
+static int take_leases(const char *folder, int count)
 {
     for (int i = 0; i < count; i++) {
-        struct tune_claim c;
+        struct tune_lease c;
         char name[32], who[128];
         int n = (int)tune_random_permute((uint64_t)getpid(), 0, (uint64_t)count, (uint64_t)i);
         snprintf(name, sizeof name, "entity-%d", n);
-        int mine = tune_claim_take(&c, folder, name, NULL, who, sizeof who);
-        if (mine < 0 || (mine && n % 2 == 0 && tune_claim_done(&c) < 0))
+        int mine = tune_lease_take(&c, folder, name, NULL, who, sizeof who);
+        if (mine < 0 || (mine && n % 2 == 0 && tune_lease_done(&c) < 0))
             return complain();
         if (mine)
             printf("%d\n", n);
     }
     fflush(stdout);
-    pause(); /* whose claims are not done holds them */
+    pause(); /* whose leases are not done holds them */
     return 0;
 }
 
 static int hold(const char *folder, const char *name)
 {
-    struct tune_claim c;
+    struct tune_lease c;
     char who[128];
-    int mine = tune_claim_take(&c, folder, name, NULL, who, sizeof who);
+    int mine = tune_lease_take(&c, folder, name, NULL, who, sizeof who);
     if (mine < 0)
         return complain();
     puts(mine ? "mine" : who);
@@ -267,6 +319,12 @@ static int work(const char *what, int count, char **arguments, struct tune_store
     int64_t problems;
     if (count == 5 && (!strcmp(what, "write") || !strcmp(what, "fill")))
         return write_rows(s, atoi(arguments[1]), atoi(arguments[2]), atoi(arguments[3]), *what == 'f');
+    if (count == 5 && !strncmp(what, "forget", 6))
+        return forget(s, (unsigned)atoi(arguments[1]), atoi(arguments[2]), atoi(arguments[3]), what[6] != 0);
+    if (!strcmp(what, "remember") && count == 3)
+        return remember(s, arguments[1]);
+    if (!strcmp(what, "forgotten"))
+        return forgotten(s);
     if (!strcmp(what, "list"))
         return list(s);
     if (!strcmp(what, "dump"))
@@ -287,11 +345,11 @@ int main(int argc, char **argv)
     if (argc < 3)
         return 64;
     signal(SIGXFSZ, SIG_IGN); /* as programs of this tree do: a limit is an error, not the end */
-    if (!strcmp(argv[1], "claim") && argc == 4)
-        return take_claims(argv[2], atoi(argv[3]));
+    if (!strcmp(argv[1], "lease") && argc == 4)
+        return take_leases(argv[2], atoi(argv[3]));
     if (!strcmp(argv[1], "hold") && argc == 4)
         return hold(argv[2], argv[3]);
-    bool writes = strchr("wfmi", argv[1][0]) != NULL;
+    bool writes = strchr("wfmi", argv[1][0]) && strncmp(argv[1], "forg", 4);
     struct tune_store *s = tune_store_open(argv[2], writes);
     int status = s ? work(argv[1], argc - 1, argv + 2, s) : complain();
     tune_store_free(s);

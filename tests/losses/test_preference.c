@@ -1,4 +1,5 @@
-/* test_preference.c - losses of pairs against their formulas and central differences; the reference's table and file. */
+/* test_preference.c - losses of pairs and of single answers against their formulas and central differences; the reference's table and
+ * file, and the kl of mismatched answers. */
 #include <inttypes.h>
 
 #include "values.h"
@@ -42,11 +43,11 @@ static double draw(uint64_t i, double low, double high)
 }
 
 static const struct tune_preference_options all[] = {
-    {TUNE_PREFERENCE_SIGMOID, 0.1, 0, 0.5, false}, {TUNE_PREFERENCE_SIGMOID, 0.3, 0.2, 0.5, false},
-    {TUNE_PREFERENCE_SIGMOID, 2, 0.1, 0.5, true},  {TUNE_PREFERENCE_HINGE, 0.1, 0, 0.5, false},
-    {TUNE_PREFERENCE_HINGE, 1, 0, 0.5, true},      {TUNE_PREFERENCE_IPO, 0.2, 0, 0.5, false},
-    {TUNE_PREFERENCE_SIMPO, 2, 0, 0.7, false},     {TUNE_PREFERENCE_SIMPO, 2, 0.3, 0.7, false},
-    {TUNE_PREFERENCE_ORPO, 0.5, 0, 0.5, false},
+    {TUNE_PREFERENCE_SIGMOID, 0.1, 0, 0.5, false, 1, 1}, {TUNE_PREFERENCE_SIGMOID, 0.3, 0.2, 0.5, false, 1, 1},
+    {TUNE_PREFERENCE_SIGMOID, 2, 0.1, 0.5, true, 1, 1},  {TUNE_PREFERENCE_HINGE, 0.1, 0, 0.5, false, 1, 1},
+    {TUNE_PREFERENCE_HINGE, 1, 0, 0.5, true, 1, 1},      {TUNE_PREFERENCE_IPO, 0.2, 0, 0.5, false, 1, 1},
+    {TUNE_PREFERENCE_SIMPO, 2, 0, 0.7, false, 1, 1},     {TUNE_PREFERENCE_SIMPO, 2, 0.3, 0.7, false, 1, 1},
+    {TUNE_PREFERENCE_ORPO, 0.5, 0, 0.5, false, 1, 1},
 };
 enum { ALL = sizeof all / sizeof *all };
 
@@ -73,6 +74,17 @@ static void formulas(void **state)
         }
 }
 
+/* Passes besides training: in each step, or once for all epochs. */
+static void passes(void **state)
+{
+    (void)state;
+    const struct tune_preference_options kto = {.kind = TUNE_PREFERENCE_KTO}, sigmoid = {.kind = TUNE_PREFERENCE_SIGMOID},
+                                         orpo = {.kind = TUNE_PREFERENCE_ORPO};
+    assert_true(tune_preference_passes(&kto, true, 4) == 3 && tune_preference_passes(&kto, false, 4) == 2.25);
+    assert_true(tune_preference_passes(&sigmoid, true, 4) == 1 && tune_preference_passes(&sigmoid, false, 4) == 0.25);
+    assert_true(tune_preference_passes(&sigmoid, false, 0.5) == 1 && tune_preference_passes(&orpo, true, 4) == 0);
+}
+
 /* Where exp would overflow, and where an answer is certain. */
 static void extremes(void **state)
 {
@@ -92,19 +104,56 @@ static void refused(void **state)
 {
     (void)state;
     struct tune_preference_options o = {.kind = TUNE_PREFERENCE_HINGE, .beta = 0.1, .label_smoothing = 0.1};
-    assert_int_equal(tune_preference_check(&o), -1);
+    assert_int_equal(tune_preference_check(&o, 2), -1);
     assert_error_has("`label_smoothing` is for the losses sigmoid and simpo, not for hinge");
-    o = (struct tune_preference_options){.kind = TUNE_PREFERENCE_ORPO, .beta = 0.1, .length_normalize = true};
-    assert_int_equal(tune_preference_check(&o), -1);
+    o = (struct tune_preference_options){.kind = TUNE_PREFERENCE_ORPO, .beta = 0.1, .length_normalize = true, .desirable_weight = 1,
+                                         .undesirable_weight = 1};
+    assert_int_equal(tune_preference_check(&o, 2), -1);
     assert_error_has("orpo always counts per token");
     for (int k = 0; k < ALL; k++)
-        assert_ok(tune_preference_check(&all[k]));
+        assert_ok(tune_preference_check(&all[k], 1));
+    o = (struct tune_preference_options){.kind = TUNE_PREFERENCE_KTO, .beta = 0.1, .desirable_weight = 2, .undesirable_weight = 0.5};
+    assert_ok(tune_preference_check(&o, 2));
+    assert_int_equal(tune_preference_check(&o, 1), -1);
+    assert_error_has("other rows of a micro-batch, so `batch_size` is at least 2, not 1");
+    o.length_normalize = true;
+    assert_int_equal(tune_preference_check(&o, 2), -1);
+    assert_error_has("kto counts whole answers");
+    o.length_normalize = false, o.kind = TUNE_PREFERENCE_SIGMOID;
+    assert_int_equal(tune_preference_check(&o, 2), -1);
+    assert_error_has("`desirable_weight` and `undesirable_weight` are for the loss kto, not for sigmoid");
+}
+
+/* KTO: the paper's equations 7 and 8, and their slope. kl is a constant of the batch. */
+static void answers(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 400; i++) {
+        struct tune_preference_options o = {.kind = TUNE_PREFERENCE_KTO, .beta = draw(5 * i, 0.01, 2), .desirable_weight = draw(5 * i + 1, 0, 3),
+                                            .undesirable_weight = draw(5 * i + 2, 0, 3)};
+        double score = draw(5 * i + 3, -20, 20), kl = i % 3 ? draw(5 * i + 4, 0, 9) : 0, h = 1e-5, value[3], d;
+        bool desirable = i & 1;
+        for (int k = -1; k <= 1; k++) {
+            double away = score + k * h - kl;
+            value[k + 1] = desirable ? o.desirable_weight * (1 - 1 / (1 + exp(-o.beta * away)))
+                                     : o.undesirable_weight * (1 - 1 / (1 + exp(o.beta * away)));
+        }
+        double loss = tune_preference_answer(&o, desirable, score, kl, &d), central = (value[2] - value[0]) / (2 * h);
+        assert_true(fabs(loss - value[1]) <= 1e-12 * (1 + loss));
+        assert_true(fabs(d - central) <= 1e-8 * (1 + fabs(central)));
+        assert_true(desirable ? d <= 0 : d >= 0);
+        for (int sign = -1; sign <= 1; sign += 2) { /* where exp would overflow */
+            loss = tune_preference_answer(&o, desirable, sign * 1e6, kl, &d);
+            assert_true(isfinite(loss) && isfinite(d) && loss >= 0 && d == 0);
+        }
+    }
 }
 
 /* ---- batches ---- */
 
 enum { B = 4, T = 6 };
 static int32_t ids[B * T], labels[B * T], lengths[B] = {6, 5, 6, 4};
+static const double chosen_first[B] = {1, 0, 1, 0}, chosen_last[B] = {0, 1, 0, 1};
 
 static struct tune_batch pairs(void)
 {
@@ -113,7 +162,7 @@ static struct tune_batch pairs(void)
         ids[i] = t < lengths[b] ? (7 * i + 3) % 61 : 0;
         labels[i] = t >= 2 && t + 1 < lengths[b] ? (7 * (i + 1) + 3) % 61 : TUNE_NO_LABEL;
     }
-    return (struct tune_batch){.B = B, .T = T, .ids = ids, .labels = labels, .lengths = lengths, .pairs = true,
+    return (struct tune_batch){.B = B, .T = T, .ids = ids, .labels = labels, .lengths = lengths, .sequences = 2, .label_of = chosen_first,
                                .tokens = 21, .label_count = 9, .row_count = 2};
 }
 
@@ -125,21 +174,78 @@ static void batches(void **state)
     struct tune_preference_sums sums = {0};
     double factors[B], d[2], want = 0, rewards[2];
     const struct tune_preference_options *o = &all[2];
-    assert_ok(tune_preference_batch(o, &batch, ours, theirs, factors, NULL, &sums));
+    assert_ok(tune_preference_batch(o, &batch, ours, theirs, 0, factors, NULL, &sums));
     for (int b = 0; b < B; b += 2) { /* 3 and 2 labels, 3 and 1 */
         struct tune_pair p = {ours[b], ours[b + 1], theirs[b], theirs[b + 1], 3, b ? 1 : 2};
         want += tune_preference_pair(o, &p, d, rewards);
         assert_true(factors[b] == -d[0] && factors[b + 1] == -d[1]);
     }
-    assert_true(sums.loss == want && sums.pairs == 2 && sums.accurate == 1 && sums.chosen_log_prob == -16 && sums.rejected_log_prob == -16);
-    assert_true(fabs(sums.chosen_reward - 2 * (1 - 1)) < 1e-12 && fabs(sums.rejected_reward - 2 * (-1 + 2)) < 1e-12);
-    batch.pairs = false;
-    assert_int_equal(tune_preference_batch(o, &batch, ours, theirs, factors, NULL, &sums), -1);
-    assert_error_has("needs batches of pairs");
-    batch.pairs = true;
+    assert_true(sums.loss == want && sums.count == 2 && sums.accurate.sum == 1 && sums.accurate.count == 2 && sums.kl.count == 0);
+    assert_true(sums.chosen_log_prob.sum == -16 && sums.rejected_log_prob.sum == -16 && sums.margin.count == 2);
+    assert_true(fabs(sums.chosen_reward.sum - 2 * (1 - 1)) < 1e-12 && fabs(sums.rejected_reward.sum - 2 * (-1 + 2)) < 1e-12);
+    assert_true(fabs(sums.margin.sum + 2) < 1e-12);
+    double turned[B], ours_turned[B] = {-12, -9, -4, -7}, theirs_turned[B] = {-11, -10, -6, -6};
+    struct tune_preference_sums again = {0};
+    o = &all[0]; /* which one is chosen is up to the labels */
+    sums = again;
+    assert_ok(tune_preference_batch(o, &batch, ours, theirs, 0, factors, NULL, &sums));
+    batch.label_of = chosen_last;
+    assert_ok(tune_preference_batch(o, &batch, ours_turned, theirs_turned, 0, turned, NULL, &again));
+    for (int b = 0; b < B; b++)
+        assert_true(turned[b] == factors[b ^ 1]);
+    assert_memory_equal(&sums, &again, sizeof sums);
+    static const double alike[B] = {1, 0, 1, 1};
+    batch.label_of = alike;
+    assert_int_equal(tune_preference_batch(o, &batch, ours, theirs, 0, factors, NULL, &sums), -1);
+    assert_error_has("both answers in row 2 have the label 1");
+    batch.label_of = NULL;
+    assert_int_equal(tune_preference_batch(o, &batch, ours, theirs, 0, factors, NULL, &sums), -1);
+    assert_error_has("needs two labelled sequences of each row");
+    batch.label_of = chosen_first;
     static const double broken[B] = {-9, -12, NAN, -4};
-    assert_int_equal(tune_preference_batch(o, &batch, broken, theirs, factors, NULL, &sums), -1);
+    assert_int_equal(tune_preference_batch(o, &batch, broken, theirs, 0, factors, NULL, &sums), -1);
     assert_error_has("not finite");
+}
+
+static bool is(struct tune_preference_mean m, double sum, double count)
+{
+    return fabs(m.sum - sum) < 1e-12 && m.count == count;
+}
+
+/* Batches of single answers: of both labels, and of one alone. Each adds the means of its own answers. */
+static void batches_of_answers(void **state)
+{
+    (void)state;
+    static const double ours[B] = {-9, -12, -7, -4}, theirs[B] = {-10, -11, -6, -6}, label[B] = {1, 0, 1, 1}, zeros[B];
+    static const double score[B] = {1, -1, -1, 2};
+    struct tune_preference_options o = {.kind = TUNE_PREFERENCE_KTO, .beta = 0.5, .desirable_weight = 2, .undesirable_weight = 3};
+    struct tune_batch batch = pairs();
+    struct tune_preference_sums sums = {0};
+    double factors[B], want = 0, d, kl = 0.75;
+    batch.sequences = 1, batch.label_of = label, batch.row_count = B;
+    assert_ok(tune_preference_batch(&o, &batch, ours, theirs, kl, factors, NULL, &sums));
+    for (int b = 0; b < B; b++) {
+        want += tune_preference_answer(&o, label[b] > 0, score[b], kl, &d);
+        assert_true(factors[b] == -d && (label[b] > 0 ? factors[b] > 0 : factors[b] < 0));
+    }
+    assert_true(sums.loss == want && sums.count == B && sums.accurate.count == 0 && is(sums.kl, kl, 1));
+    assert_true(is(sums.chosen_reward, 0.5 * 2 / 3, 1) && is(sums.rejected_reward, -0.5, 1) && is(sums.margin, 1. / 3 + 0.5, 1));
+    assert_true(is(sums.chosen_log_prob, -20. / 3, 1) && is(sums.rejected_log_prob, -12, 1));
+    batch.label_of = zeros;
+    assert_ok(tune_preference_batch(&o, &batch, ours, theirs, 0, NULL, NULL, &sums));
+    assert_true(sums.count == 2 * B && is(sums.kl, kl, 2) && is(sums.margin, 1. / 3 + 0.5, 1) && is(sums.chosen_reward, 1. / 3, 1));
+    assert_true(is(sums.rejected_reward, -0.5 + 0.125, 2) && is(sums.rejected_log_prob, -12 - 8, 2));
+    for (int k = 0; k < 2; k++) {
+        batch.sequences = k ? 2 : 1, batch.label_of = k ? label : NULL;
+        assert_int_equal(tune_preference_batch(&o, &batch, ours, theirs, kl, factors, NULL, &sums), -1);
+        assert_error_has("the loss kto needs one labelled sequence of each row");
+    }
+    batch.sequences = 1, batch.label_of = label;
+    static const double broken[B] = {-9, -INFINITY, -7, -4};
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(tune_preference_batch(&o, &batch, k ? ours : broken, theirs, k ? NAN : 0, factors, NULL, &sums), -1);
+        assert_error_has("is not finite");
+    }
 }
 
 /* ---- the reference ---- */
@@ -184,8 +290,8 @@ static void by_model(struct bench *x, const struct tune_batch *batch, double *su
     assert_ok(tune_loss_row_log_probs(x->loss, hidden, batch, sums));
 }
 
-/* One step of SGD on the pairs, so that the model is another one than the reference. */
-static void step(struct bench *x, const struct tune_batch *batch)
+/* Steps of SGD on the answers, so that the model is another one than the reference. lr below 0: away from them. */
+static void step_by(struct bench *x, const struct tune_batch *batch, double lr)
 {
     struct tune_tensor *hidden, *dhidden;
     struct tune_record *record = tune_record_new(x->dev, 1);
@@ -199,11 +305,16 @@ static void step(struct bench *x, const struct tune_batch *batch)
         assert_ok(tune_loss_forward_backward(x->loss, hidden, batch, record, &dhidden));
         assert_ok(tune_model_backward(x->m, batch, dhidden));
         assert_ok(tune_optimizer_scale(opt, 1, record));
-        assert_ok(tune_optimizer_step(opt, 0.5, record));
+        assert_ok(tune_optimizer_step(opt, lr, record));
         assert_int_equal(tune_record_read(record, &steps), 1);
     }
     tune_optimizer_free(opt);
     tune_record_free(record);
+}
+
+static void step(struct bench *x, const struct tune_batch *batch)
+{
+    step_by(x, batch, 0.5);
 }
 
 static void is_the_base(const char *modules_to_save)
@@ -346,12 +457,59 @@ static void file(void **state)
     end(&x);
 }
 
+/* kl against the mean over the mismatched answers, written out; with adapters, and by a file. */
+static void kl_of_mismatched(void **state)
+{
+    (void)state;
+    struct tune_batch batch = pairs();
+    char folder[64], path[128];
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    snprintf(path, sizeof path, "%s/reference.safetensors", folder);
+    for (int k = 0; k < 4; k++) {
+        bool adapters = k / 2, away = k % 2;
+        struct bench x = bench(adapters);
+        struct tune_batch *wrong = tune_batch_mismatched(&batch, T, 0);
+        struct tune_reference *r = tune_reference_new(x.m, x.loss, adapters ? TUNE_REFERENCE_BASE : TUNE_REFERENCE_FILE);
+        double first[B], later[B], kl, mean = 0;
+        assert_got(wrong);
+        assert_got(r);
+        assert_ok(tune_reference_kl(r, &batch, &kl));
+        assert_true(kl == 0); /* not asked for */
+        if (!adapters)
+            assert_ok(tune_reference_open(r, path, "this model"));
+        tune_reference_mismatch(r, 4);
+        assert_int_equal(tune_reference_lacks(r, &batch), !adapters && away ? 0 : 2 * B);
+        if (!adapters && !away) { /* nothing was computed */
+            assert_int_equal(tune_reference_kl(r, &batch, &kl), -1);
+            assert_error_has("lacks mismatched answers");
+        }
+        if (!adapters)
+            assert_int_equal(tune_reference_compute(r, &batch), away ? 0 : 2 * B); /* the file has them then */
+        by_model(&x, wrong, first);
+        assert_ok(tune_reference_kl(r, &batch, &kl));
+        assert_true(kl < 1e-5); /* the model is its own reference */
+        step_by(&x, wrong, away ? -0.5 : 0.5);
+        by_model(&x, wrong, later);
+        for (int b = 0; b < B; b++)
+            mean += (later[b] - first[b]) / B;
+        assert_ok(tune_reference_kl(r, &batch, &kl));
+        assert_true(away ? mean < -0.1 && kl == 0 : kl > 0.1 && fabs(kl - mean) < 1e-4 * (1 + mean));
+        if (!adapters)
+            assert_ok(tune_reference_save(r));
+        tune_batch_free(wrong);
+        tune_reference_free(r);
+        end(&x);
+    }
+    assert_ok(tune_file_remove_folder(folder));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formulas), cmocka_unit_test(extremes), cmocka_unit_test(refused),
+        cmocka_unit_test(formulas), cmocka_unit_test(extremes), cmocka_unit_test(passes), cmocka_unit_test(refused),
         cmocka_unit_test(batches),  cmocka_unit_test(base),     cmocka_unit_test(file),
-        cmocka_unit_test(wrong_files),
+        cmocka_unit_test(wrong_files), cmocka_unit_test(answers), cmocka_unit_test(batches_of_answers),
+        cmocka_unit_test(kl_of_mismatched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -595,13 +595,13 @@ static void processors(void **state)
 static void own_processors(void **state)
 {
     (void)state;
-    /* Of hardly any machine, and another program's are others: claims of other programs are not met here. */
+    /* Processors that hardly any machine has. Each process of this test takes other ones, so it meets no locks of others. */
     const int first = CPU_SETSIZE - 2 - 2 * (getpid() % 200), own[] = {first, first + 1};
-    int claims[3];
+    int locks[3];
     assert_false(tune_child_cpus_taken(own, 2, NULL));
-    assert_true(tune_guard_claim(&own[1], 1, false, claims));
+    assert_true(tune_guard_lock_cpus(&own[1], 1, false, locks));
     assert_true(tune_child_cpus_taken(own, 2, NULL));
-    assert_false(tune_guard_claim(own, 2, false, claims + 1)); /* all or none */
+    assert_false(tune_guard_lock_cpus(own, 2, false, locks + 1)); /* all or none */
     assert_int_equal(errno, EADDRINUSE);
     assert_false(tune_child_cpus_taken(own, 1, NULL));
     struct tune_child_options o = options(PLAY("exit", "0"));
@@ -613,22 +613,22 @@ static void own_processors(void **state)
     struct tune_child *c = tune_child_start(&o);
     struct pollfd ended = {tune_child_descriptor(c), POLLIN, 0};
     assert_int_equal(poll(&ended, 1, 500), 0); /* it waits, and that is not its time */
-    close(claims[0]);
+    close(locks[0]);
     struct tune_child_end end = end_of(c);
     assert_int_equal(end.how, TUNE_CHILD_NOT_STARTED); /* for that machine lacks them */
     assert_true(end.waited_s > 0 && end.waited_s + end.seconds < tune_clock_s() - begin);
     /* stopped while it waits */
-    assert_true(tune_guard_claim(own, 1, false, claims));
+    assert_true(tune_guard_lock_cpus(own, 1, false, locks));
     c = tune_child_start(&o);
     assert_int_equal(poll(&(struct pollfd){tune_child_descriptor(c), POLLIN, 0}, 1, 200), 0);
     tune_child_stop(c);
     end = end_of(c);
     ends(&end, TUNE_CHILD_STOPPED, 0);
-    close(claims[0]);
+    close(locks[0]);
     assert_false(tune_child_cpus_taken(own, 2, NULL));
 }
 
-/* The guard of the program claims them, so they stay claimed when the parent was killed. */
+/* The guard of the program locks them, so they stay locked when the parent was killed. */
 static void own_processors_while_it_ends(void **state)
 {
     (void)state;
@@ -656,46 +656,46 @@ static void own_processors_while_it_ends(void **state)
 
 /* A guard keeps the descriptors it was given until its program has ended, even if its parent was killed. The program does not
  * get them. */
-static void held(void **state)
+static void locks_of_others(void **state)
 {
     (void)state;
     pid_t pid;
     struct tune_child_options o = options(PLAY("descriptors"));
-    int claims[2] = {tune_child_claim("gpu/held-1"), tune_child_claim("gpu/held-2")};
-    assert_true(claims[0] >= 0 && claims[1] >= 0);
-    assert_int_equal(tune_child_claim("gpu/held-1"), -1);
+    int locks[2] = {tune_child_lock("gpu/locked-1"), tune_child_lock("gpu/locked-2")};
+    assert_true(locks[0] >= 0 && locks[1] >= 0);
+    assert_int_equal(tune_child_lock("gpu/locked-1"), -1);
     assert_int_equal(errno, EADDRINUSE);
-    o.held = claims;
-    o.held_count = 2;
+    o.locks = locks;
+    o.lock_count = 2;
     struct tune_child_end end = run(&o);
     ends(&end, TUNE_CHILD_EXITED, 0);
     log_is("0 /dev/null\n1 pipe\n2 pipe\n");
     o.argv = PLAY("ignore", "pids");
     pid_t parent = parent_of(&o);
     numbers("pids", 1, &pid);
-    close(claims[0]);
-    close(claims[1]);
+    close(locks[0]);
+    close(locks[1]);
     kill(parent, SIGKILL);
     waitpid(parent, NULL, 0);
-    assert_int_equal(tune_child_claim("gpu/held-1"), -1); /* it heeds no SIGTERM, and the guard waits */
-    assert_int_equal(tune_child_claim("gpu/held-2"), -1);
+    assert_int_equal(tune_child_lock("gpu/locked-1"), -1); /* it heeds no SIGTERM, and the guard waits */
+    assert_int_equal(tune_child_lock("gpu/locked-2"), -1);
     assert_true(lives(pid));
     kill(pid, SIGKILL);
     for (int i = 0; i < 2; i++) {
-        for (int k = 0; k < POLLS && (claims[i] = tune_child_claim(i ? "gpu/held-2" : "gpu/held-1")) < 0; k++)
+        for (int k = 0; k < POLLS && (locks[i] = tune_child_lock(i ? "gpu/locked-2" : "gpu/locked-1")) < 0; k++)
             sleep_s(.001);
-        assert_true(claims[i] >= 0);
+        assert_true(locks[i] >= 0);
     }
     assert_false(lives(pid));
-    close(claims[0]);
-    close(claims[1]);
+    close(locks[0]);
+    close(locks[1]);
     char name[200];
     memset(name, 'x', sizeof name);
     name[sizeof name - 1] = 0;
-    assert_int_equal(tune_child_claim(name), -1); /* it does not fit a socket's name */
-    o.held_count = TUNE_CHILD_HELD + 1;
+    assert_int_equal(tune_child_lock(name), -1); /* it does not fit a socket's name */
+    o.lock_count = TUNE_CHILD_LOCKS + 1;
     assert_null(tune_child_start(&o));
-    assert_error_has("descriptors to hold");
+    assert_error_has(" locks; at most ");
 }
 
 static void folders(void **state)
@@ -940,7 +940,7 @@ int main(int argc, char **argv)
         IN_A_FOLDER(processors),
         IN_A_FOLDER(own_processors),
         IN_A_FOLDER(own_processors_while_it_ends),
-        IN_A_FOLDER(held),
+        IN_A_FOLDER(locks_of_others),
         IN_A_FOLDER(folders),
         IN_A_FOLDER(not_started),
         IN_A_FOLDER(not_executed),

@@ -16,9 +16,19 @@ ran() {
     got=$("$drive" drive "$1" "$2" log sh -c "$3" sh "$4") || return 1
     [ "$got" = "$expected" ] || { echo "got \"$got\", expected \"$expected\""; cat log; return 1; }
 }
-# sleeping - whether any of ours does; none_sleep - waits until none does.
+# sleeping - whether any of ours does; none_sleep - waits until none does. If one stays, it says what it does and ends it, so that
+# it does not fail the tests that follow.
 sleeping() { grep -lsazE "^(sleep|guard)" /proc/[0-9]*/cmdline | while read -r f; do tr '\0' ' ' <"$f" 2>/dev/null | grep -F -- "$long"; done; }
-none_sleep() { await 0 eval '[ -z "$(sleeping)" ]' || { sleeping; return 1; }; }
+none_sleep() {
+    await 0 eval '[ -z "$(sleeping)" ]' && return
+    for p in /proc/[0-9]*; do
+        tr '\0' ' ' <"$p/cmdline" | grep -F -- "$long" || continue
+        grep -E "^(Pid|PPid|NSsid|State|SigPnd|ShdPnd|SigBlk|SigIgn):" "$p/status"
+        cat "$p/wchan" "$p/stack"
+        kill -KILL "${p#/proc/}"
+    done 2>/dev/null
+    return 1
+}
 # late EXPECTED GRACE PROGRAM - as ran, with a time limit that the program meets after it made the file `there`.
 late() {
     for limit in 0.2 2 20 200; do

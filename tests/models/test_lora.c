@@ -6,11 +6,13 @@
 #include "devices/ops.h"
 #include "losses/loss.h"
 #include "models/activations.h"
+#include "models/cache.h"
 #include "models/lora.h"
 
 static const char *const folders[] = {"tests/reference/llama-biases", "tests/reference/qwen2", "tests/reference/qwen3",
-                                      "tests/reference/granite"};
-enum { FOLDERS = 4, B = 2, T = 7, N = B * T };
+                                      "tests/reference/granite", "tests/reference/smollm3", "tests/reference/olmo2",
+                                      "tests/reference/gemma3", "tests/reference/phi3"};
+enum { FOLDERS = sizeof folders / sizeof *folders, B = 2, T = 7, N = B * T };
 
 /* Every option by itself and with the others. */
 static const struct tune_lora_options cases[] = {
@@ -30,6 +32,29 @@ static const struct tune_lora_options cases[] = {
     {.r = 2, .alpha = 4, .targets = "layers.1.mlp.down_proj", .modules_to_save = "lm_head"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
+
+/* The same for a family that has one module for queries, keys and values, and one for gate and up (phi3). */
+static const struct tune_lora_options fused_cases[CASES] = {
+    {.r = 4, .alpha = 8, .targets = "all-linear"},
+    {.r = 4, .alpha = 8, .targets = "all-linear", .rslora = true},
+    {.r = 3, .alpha = 8, .targets = "all-linear", .dropout = .25},
+    {.r = 4, .alpha = 8, .targets = "all-linear", .dora = true},
+    {.r = 3, .alpha = 5, .targets = "all-linear", .dora = true, .dropout = .25, .rslora = true},
+    {.r = 4, .alpha = 8, .targets = "qkv_proj,o_proj", .rank_pattern = "o_proj=7", .alpha_pattern = "layers.0.self_attn.qkv_proj=3"},
+    {.r = 4, .alpha = 8, .targets = "qkv_proj,gate_up_proj,layers.1.mlp.down_proj", .dora = true, .dropout = .5,
+     .rank_pattern = "qkv_proj=1"},
+    {.r = 2, .alpha = 2, .targets = "all-linear", .layers = "1", .dropout = .1},
+    {.r = 2, .alpha = 2, .targets = "layers.1.mlp.gate_up_proj,layers.1.mlp.down_proj"},
+    {.r = 2, .alpha = 2, .targets = "layers.0.self_attn.o_proj,layers.1.mlp.gate_up_proj", .dora = true},
+    {.r = 2, .alpha = 4, .targets = "qkv_proj,down_proj", .modules_to_save = "lm_head,embed_tokens"},
+    {.r = 2, .alpha = 4, .targets = "layers.1.mlp.down_proj", .dropout = .1, .modules_to_save = "embed_tokens"},
+    {.r = 2, .alpha = 4, .targets = "layers.1.mlp.down_proj", .modules_to_save = "lm_head"},
+};
+
+static const struct tune_lora_options *case_of(int folder, int c)
+{
+    return strstr(folders[folder], "phi3") ? &fused_cases[c] : &cases[c];
+}
 
 static double noise(uint64_t stream, int64_t i)
 {
@@ -78,7 +103,7 @@ static void new_base(void **state)
             assert_int_equal(p->storage, p->ndim == 2 ? TUNE_BF16 : TUNE_F32);
             float *w = values(m, p, TUNE_WEIGHT);
             for (int64_t k = 0; k < p->count; k++)
-                assert_float_equal(w[k], tune_role_is_norm(p->role) ? 1 : 0, 0);
+                assert_float_equal(w[k], tune_parameter_is_norm(p) ? 1 - m->config.norm_plus : 0, 0);
             free(w);
         }
         assert_ok(tune_lora_add(m, &cases[0], 42));
@@ -90,7 +115,7 @@ static void new_base(void **state)
     tune_device_close(dev);
 }
 
-/* ---- one product ---- */
+/* ---- one linear layer ---- */
 
 struct arrays {
     double *x, *y, *dy, *dx, *d, *v, *keep; /* keep [N,in]: 0 or 1/(1-p) */
@@ -134,8 +159,8 @@ static void same_gradient(const char *what, struct tune_model *m, int row, const
     free(got);
 }
 
-/* One member of a product, columns [at, at + out): y, dx and the gradients of its adapter by the formulas of lora.h. */
-static void member(struct tune_model *m, const struct product *p, int base, const struct lora_target *t, int64_t at, int64_t in,
+/* One module of a linear layer, columns [at, at + out): y, dx and the gradients of its adapter by the formulas of lora.h. */
+static void member(struct tune_model *m, const struct linear *p, int base, const struct lora_target *t, int64_t at, int64_t in,
                    int64_t all, struct arrays *a)
 {
     const struct tune_parameter *rows = m->parameters.at;
@@ -184,14 +209,14 @@ static void member(struct tune_model *m, const struct product *p, int base, cons
 }
 
 /* What the kernel keeps of ones. */
-static void read_mask(struct tune_model *m, const struct product *p, double *keep, int64_t in)
+static void read_mask(struct tune_model *m, const struct linear *p, double *keep, int64_t in)
 {
     struct tune_dropout drop = {42, m->past_steps, p->layer, (int)p->which, m->lora->options.dropout};
     float *ones = malloc((size_t)(N * in) * 4);
     for (int64_t i = 0; i < N * in; i++)
         ones[i] = 1;
     struct tune_tensor t = put_tensor(m->dev, N, in, ones);
-    if (m->dropping)
+    if (m->pass.dropout)
         assert_ok(tune_dropout(m->dev, &t, &t, m->step_at, drop, 0, 0, 1));
     float *kept = get_tensor(m->dev, &t);
     for (int64_t i = 0; i < N * in; i++)
@@ -208,15 +233,17 @@ static float *nans(int64_t n)
     return v;
 }
 
-static void one_product(struct tune_model *m, int layer, enum lora_product which, bool biased)
+static void one_linear(struct tune_model *m, int layer, enum tune_layer_linear which, bool biased)
 {
-    const struct lora_group *g = &m->lora->group[layer * LORA_PRODUCTS + which];
-    static const char *const names[LORA_PRODUCTS][3] = {
+    const struct lora_group *g = &m->lora->group[layer * TUNE_LINEARS + which];
+    static const char *const parted[TUNE_LINEARS][3] = {
         {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
         {"self_attn.o_proj"},
         {"mlp.gate_proj", "mlp.up_proj"},
         {"mlp.down_proj"},
     };
+    static const char *const whole[TUNE_LINEARS][3] = {{"self_attn.qkv_proj"}, {"self_attn.o_proj"}, {"mlp.gate_up_proj"}, {"mlp.down_proj"}};
+    const char *const(*names)[3] = strcmp(m->config.family, "phi3") ? parted : whole;
     int64_t in = g->in, all = g->out, big = N * (in > all ? in : all);
     struct arrays a;
     for (double **p = &a.x; p <= &a.keep; p++)
@@ -225,13 +252,14 @@ static void one_product(struct tune_model *m, int layer, enum lora_product which
     char name[96];
     snprintf(name, sizeof name, "model.layers.%d.%s.weight", layer, names[which][0]);
     struct tune_parameter *first = tune_parameters_find(&m->parameters, name);
+    assert_ok(tune_unit_take(m, first->unit));
     struct tune_tensor w = tune_model_tensor(m, first, TUNE_WEIGHT);
     w.shape[0] = all;
     float *some = malloc((size_t)all * 4);
     for (int64_t i = 0; i < all; i++)
         some[i] = (float)noise(99, i);
     struct tune_tensor bias = put_tensor(m->dev, 0, all, some);
-    struct product p = {layer, which, &w, biased ? &bias : NULL, NULL, NULL, biased ? .5f : 1};
+    struct linear p = {&m->pass, layer, which, &w, biased ? &bias : NULL, NULL, NULL, biased ? .5f : 1};
     a.bias = biased ? some : NULL;
     fill(a.x, 1, N * in);
     fill(a.y, 2, N * all);
@@ -249,9 +277,10 @@ static void one_product(struct tune_model *m, int layer, enum lora_product which
     m->step_at = m->own_step;
     for (int i = 0; i < 3; i++)
         assert_ok(tune_begin_pass(m->dev, m->step_at));
-    m->dropping = m->lora->options.dropout > 0;
-    assert_ok(tune_product_forward(m, &p, &ty, &tx, biased ? &tr : NULL));
-    assert_ok(tune_product_backward(m, &p, &tdx, &tdy, &tx));
+    m->pass.dropout = m->lora->options.dropout > 0;
+    assert_ok(tune_model_linear_forward(m, &p, &ty, &tx, biased ? &tr : NULL));
+    assert_ok(tune_model_linear_backward(m, &p, &tdx, &tdy, &tx));
+    assert_ok(tune_unit_release(m, first->unit));
     read_mask(m, &p, a.keep, in);
     int64_t at = 0;
     for (int i = 0; i < 3 && names[which][i]; i++) {
@@ -280,10 +309,10 @@ static void products(void **state)
     struct tune_device *dev = test_device(2);
     for (int f = 0; f < FOLDERS; f++)
         for (int c = 0; c < CASES; c++) {
-            struct tune_model *m = open_model(folders[f], dev, &cases[c], 0);
-            for (int which = 0; which < LORA_PRODUCTS; which++) {
-                one_product(m, 1, (enum lora_product)which, false);
-                one_product(m, 0, (enum lora_product)which, true);
+            struct tune_model *m = open_model(folders[f], dev, case_of(f, c), 0);
+            for (int which = 0; which < TUNE_LINEARS; which++) {
+                one_linear(m, 1, (enum tune_layer_linear)which, false);
+                one_linear(m, 0, (enum tune_layer_linear)which, true);
             }
             tune_model_free(m);
         }
@@ -398,7 +427,7 @@ static struct tune_model *merged(const char *folder, struct tune_model *from)
         set_values(m, p, TUNE_WEIGHT, w);
         free(w);
     }
-    for (int i = 0; i < from->config.layers * LORA_PRODUCTS; i++)
+    for (int i = 0; i < from->config.layers * TUNE_LINEARS; i++)
         for (int k = 0; k < from->lora->group[i].count; k++) {
             const struct lora_target *t = &from->lora->group[i].target[k];
             const struct tune_parameter *rows = from->parameters.at;
@@ -434,12 +463,12 @@ static void against_merged(void **state)
     for (int f = 0; f < FOLDERS; f++)
         for (int c = 0; c < CASES; c++) {
             struct run a, b;
-            start(&a, open_model(folders[f], dev, &cases[c], 0));
+            start(&a, open_model(folders[f], dev, case_of(f, c), 0));
             start(&b, merged(folders[f], a.m));
             double x = loss_of(&a, 0, true), y = loss_of(&b, 0, true);
             most = test_worse(most, fabs(x / y - 1));
             assert_true(fabs(x / y - 1) < 2e-6);
-            if (cases[c].dropout > 0)
+            if (case_of(f, c)->dropout > 0)
                 assert_true(fabs(loss_of(&a, 0, false) / y - 1) > 1e-5);
             stop(&a);
             stop(&b);
@@ -492,11 +521,11 @@ static void central_differences(void **state)
     for (int f = 0; f < FOLDERS; f++)
         for (int c = 0; c < CASES; c++) {
             struct run r;
-            start(&r, open_model(folders[f], dev, &cases[c], 0));
+            start(&r, open_model(folders[f], dev, case_of(f, c), 0));
             gradients(&r);
-            double by_gradient = sqrt(squares_of_gradient(r.m, cases[c].dora)), loss[2] = {0, 0};
+            double by_gradient = sqrt(squares_of_gradient(r.m, case_of(f, c)->dora)), loss[2] = {0, 0};
             for (int side = 0; side < 2; side++) {
-                move(r.m, cases[c].dora, (side ? -2 : 1) * 4e-4 / by_gradient);
+                move(r.m, case_of(f, c)->dora, (side ? -2 : 1) * 4e-4 / by_gradient);
                 loss[side] = loss_of(&r, 0, false) + loss_of(&r, 1, false);
             }
             double difference = (loss[0] - loss[1]) / 8e-4, error = fabs(difference / by_gradient - 1);
@@ -518,14 +547,14 @@ static void same_bits(void **state)
         for (int c = 0; c < CASES; c++) {
             struct run r[3];
             for (int i = 0; i < 3; i++) {
-                start(&r[i], open_model(folders[f], dev, &cases[c], i == 2 ? TUNE_CHECKPOINTING : 0));
+                start(&r[i], open_model(folders[f], dev, case_of(f, c), i == 2 ? TUNE_CHECKPOINTING : 0));
                 gradients(&r[i]);
                 int64_t held = dev->bytes;
                 gradients(&r[i]);
                 assert_int_equal(dev->bytes, held);
             }
             for (int i = 1; i < 3; i++) {
-                float *x = all_kept(r[0].m, TUNE_GRADIENT), *y = all_kept(r[i].m, TUNE_GRADIENT);
+                float *x = all_state(r[0].m, TUNE_GRADIENT), *y = all_state(r[i].m, TUNE_GRADIENT);
                 assert_memory_equal(x, y, (size_t)r[0].m->parameters.gradients * 4);
                 free(x), free(y);
             }
@@ -567,6 +596,47 @@ static double loss_and_gradients(struct run *r)
     return sum;
 }
 
+/* Passes alternate on one model: what a training step computes does not depend on what came before it. */
+static void passes_alternate(void **state)
+{
+    (void)state;
+    struct tune_device *dev = test_device(2);
+    for (int f = 0; f < FOLDERS; f++)
+        for (int dropout = 0; dropout < 2; dropout++) {
+            struct tune_lora_options o = {.r = 3, .alpha = 8, .targets = "all-linear", .dropout = dropout ? .25 : 0, .modules_to_save = "lm_head"};
+            double sums[2];
+            struct tune_tensor *hidden;
+            for (int between = 0; between < 2; between++) {
+                struct run r;
+                start(&r, open_model(folders[f], dev, &o, TUNE_FOR_TRAINING));
+                assert_ok(tune_model_zero_grad(r.m, NULL));
+                sums[between] = loss_and_gradients(&r);
+                struct tune_cache *c = tune_cache_new(r.m, 1, T);
+                assert_got(c);
+                if (between) {
+                    float *logits;
+                    assert_ok(tune_cache_begin(c, 1, NULL));
+                    assert_ok(tune_cache_forward(c, r.ids, T - 1));
+                    assert_ok(tune_cache_logits(c, &logits));
+                    assert_ok(tune_model_infer_base(r.m, &r.batch, &hidden));
+                    assert_int_equal(tune_model_backward(r.m, &r.batch, hidden), -1);
+                    assert_error_has("the model's last pass was an inference");
+                }
+                assert_ok(tune_model_zero_grad(r.m, NULL));
+                sums[between] += loss_and_gradients(&r);
+                struct tune_tensor g = tune_model_state(r.m, TUNE_GRADIENT);
+                float *numbers = get_tensor(dev, &g);
+                for (int64_t i = 0; i < g.shape[0]; i++)
+                    sums[between] += (double)numbers[i] * (double)(i % 7 + 1);
+                free(numbers);
+                tune_cache_free(c);
+                stop(&r);
+            }
+            assert_true(sums[0] == sums[1]);
+        }
+    tune_device_close(dev);
+}
+
 static void packing(void **state)
 {
     (void)state;
@@ -574,7 +644,7 @@ static void packing(void **state)
     struct tune_device *dev = test_device(2);
     for (int f = 0; f < FOLDERS; f++)
         for (int c = 0; c < 2 * CASES; c++) {
-            struct tune_lora_options o = cases[c % CASES];
+            struct tune_lora_options o = *case_of(f, c % CASES);
             struct run r;
             int32_t positions[N], starts[N];
             double apart = 0, packed, e = 0, size = 0;
@@ -588,14 +658,14 @@ static void packing(void **state)
                 r.batch = (struct tune_batch){.B = 1, .T = n, .ids = r.ids, .labels = r.labels, .lengths = &n, .tokens = n};
                 apart += loss_and_gradients(&r);
             }
-            float *want = all_kept(r.m, TUNE_GRADIENT);
+            float *want = all_state(r.m, TUNE_GRADIENT);
             assert_ok(tune_model_zero_grad(r.m, NULL));
             for (int k = 0, at = 0; k < TEXTS; at += text_length[k++])
                 lay(&r, k, at, positions, starts);
             r.batch = (struct tune_batch){.B = B, .T = T, .ids = r.ids, .labels = r.labels, .lengths = r.lengths, .tokens = N,
                                           .positions = positions, .starts = starts, .row_count = TEXTS};
             packed = loss_and_gradients(&r);
-            float *got = all_kept(r.m, TUNE_GRADIENT);
+            float *got = all_state(r.m, TUNE_GRADIENT);
             for (size_t i = 0; i < count; i++) {
                 e += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
                 size += (double)want[i] * want[i];
@@ -620,7 +690,7 @@ static void planned_bytes(void **state)
             struct tune_device *dev = test_device(2);
             int what = TUNE_FOR_TRAINING | (c < CASES ? 0 : TUNE_CHECKPOINTING);
             struct tune_model_bytes bytes;
-            struct tune_model_adapted adapted = {&cases[c % CASES], TUNE_BF16};
+            struct tune_model_adapted adapted = {case_of(f, c % CASES), TUNE_BF16};
             int64_t before = dev->bytes;
             struct tune_model *m = tune_model_load_frozen(folders[f], dev, TUNE_F32, TUNE_BF16);
             assert_got(m);
@@ -686,11 +756,11 @@ static void beginnings(void **state)
 /* How many matrix products a backward pass makes: none of frozen weights' gradients, none below the lowest adapter. */
 static int products_made;
 static const struct tune_ops *real;
-static int counted(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
-                   const struct tune_tensor *b, bool bt, float alpha, float beta, enum tune_dtype operands)
+static int counted(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool trans_a,
+                   const struct tune_tensor *b, bool trans_b, float alpha, float beta, enum tune_dtype operands)
 {
     products_made++;
-    return real->gemm(dev, c, a, at, b, bt, alpha, beta, operands);
+    return real->gemm(dev, c, a, trans_a, b, trans_b, alpha, beta, operands);
 }
 
 static void work(void **state)
@@ -938,7 +1008,7 @@ int main(void)
         cmocka_unit_test(options),        cmocka_unit_test(dropping), cmocka_unit_test(dropping_goes_on),           cmocka_unit_test(products),
         cmocka_unit_test(against_merged), cmocka_unit_test(central_differences), cmocka_unit_test(same_bits),
         cmocka_unit_test(beginnings),     cmocka_unit_test(planned_bytes),       cmocka_unit_test(work),
-        cmocka_unit_test(packing),        cmocka_unit_test(first_values),        cmocka_unit_test(row_of_zeros),
+        cmocka_unit_test(passes_alternate), cmocka_unit_test(packing),        cmocka_unit_test(first_values),        cmocka_unit_test(row_of_zeros),
         cmocka_unit_test(flops),          cmocka_unit_test(new_base),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;

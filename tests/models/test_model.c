@@ -282,6 +282,13 @@ static void every_family(void **state)
 }
 
 /* What would change the numbers and is not written here is refused, not passed over. */
+static int window_of(const struct tune_model_config *c, int layer)
+{
+    struct tune_layer l;
+    tune_layer_make(&l, c, layer + 1);
+    return l.window;
+}
+
 static void configs(void **state)
 {
     (void)state;
@@ -291,7 +298,8 @@ static void configs(void **state)
         {"", NULL},
         {", \"hidden_act\": 5", "\"hidden_act\" is no string"},
         {", \"rope_parameters\": {\"rope_type\": 3}", "\"rope_type\" is no string"},
-        {", \"rope_parameters\": {\"rope_type\": \"longrope\"}", "longrope"},
+        {", \"rope_parameters\": {\"rope_type\": \"longrope\"}", "short_factor"},
+        {", \"rope_parameters\": {\"rope_type\": \"su\"}", "rope type \"su\""},
         {", \"per_layer_config\": {\"1\": {\"num_attention_heads\": 1}}", "per_layer_config"},
         {", \"architectures\": [\"Qwen3MoeForCausalLM\"]", "architecture \"Qwen3MoeForCausalLM\" is not supported"},
         {", \"layer_types\": [\"full_attention\", \"sliding_attention\"]", NULL},
@@ -314,7 +322,7 @@ static void configs(void **state)
         if (cases[i].message)
             assert_error_has(cases[i].message);
         else
-            assert_int_equal(tune_model_config_window(&c, 1), *cases[i].more ? 8 : 0);
+            assert_int_equal(window_of(&c, 1), *cases[i].more ? 8 : 0);
     }
 }
 
@@ -381,7 +389,8 @@ static void family_defaults(void **state)
     static const struct {
         const char *family;
         int positions;
-    } contexts[] = {{"llama", 2048}, {"qwen2", 32768}, {"qwen3", 32768}, {"mistral", 131072}, {"granite", 2048}};
+    } contexts[] = {{"llama", 2048}, {"qwen2", 32768}, {"qwen3", 32768}, {"mistral", 131072}, {"granite", 2048}, {"smollm3", 32768}, {"phi3", 4096}, {"olmo2", 2048},
+                  {"gemma3_text", 131072}};
     for (size_t i = 0; i < sizeof contexts / sizeof *contexts; i++) {
         assert_ok(parse(&c, contexts[i].family, 4, 2, ""));
         assert_int_equal(c.max_positions, contexts[i].positions);
@@ -391,7 +400,7 @@ static void family_defaults(void **state)
         char more[128];
         snprintf(more, sizeof more, "%s%s", window, uses ? "true" : "false");
         assert_ok(parse(&c, "qwen2", 4, 2, more));
-        assert_int_equal(tune_model_config_window(&c, 0), uses ? 8 : 0);
+        assert_int_equal(window_of(&c, 0), uses ? 8 : 0);
     }
     cJSON *json = cJSON_Parse("{\"model_type\": \"mistral\", \"vocab_size\": 50, \"hidden_size\": 32, \"intermediate_size\": 8, "
                               "\"num_hidden_layers\": 1, \"num_attention_heads\": 16}");
@@ -402,6 +411,36 @@ static void family_defaults(void **state)
     assert_true(c.head_dim == 128 && c.qkv_bias && c.out_bias && !c.mlp_bias && c.qk_norm);
     assert_int_equal(parse(&c, "llama", 6, 4, ""), -1);
     assert_error_has("\"num_attention_heads\" 6 does not divide by \"num_key_value_heads\" 4");
+}
+
+/* Settings that one family alone refuses, or reads in its own way. */
+static void keys_of_families(void **state)
+{
+    (void)state;
+    struct tune_model_config c;
+    static const struct {
+        const char *family, *more, *message;
+    } refused[] = {
+        {"gemma3_text", ", \"sliding_window\": null", "\"sliding_window\" is null"},
+        {"gemma3_text", ", \"head_dim\": 4, \"rope_scaling\": {\"rope_type\": \"longrope\", \"short_factor\": [1, 1], \"long_factor\": [1, 1]}",
+         "\"longrope\" is not supported for model_type gemma3_text"},
+        {"gemma3_text", ", \"final_logit_softcapping\": 30", "final_logit_softcapping"},
+        {"gemma3_text", ", \"hidden_activation\": \"silu\"", "gelu_pytorch_tanh"},
+        {"phi3", ", \"rope_scaling\": {\"type\": \"linear\", \"factor\": 2}", "\"linear\" is not supported for model_type phi3"},
+        {"llama", ", \"partial_rotary_factor\": 0.5", "partial_rotary_factor"},
+        {"smollm3", ", \"no_rope_layers\": [1]", "\"no_rope_layers\" has 1 entries"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        assert_int_equal(parse(&c, refused[i].family, 4, 2, refused[i].more), -1);
+        assert_error_has(refused[i].message);
+    }
+    /* Phi-3's original context is 4096 unless the key at the top level says another */
+    assert_ok(parse(&c, "phi3", 4, 2, ", \"max_position_embeddings\": 131072, \"rope_scaling\": {\"type\": \"longrope\", "
+                                      "\"short_factor\": [1, 1, 1], \"long_factor\": [2, 2, 2]}"));
+    assert_true(c.long_from == 4096 && fabs(c.rotary[0].scale - sqrt(1 + log(32) / log(4096))) < 1e-12);
+    /* windows by layer_types hold without use_sliding_window */
+    assert_ok(parse(&c, "smollm3", 4, 2, ", \"sliding_window\": 8, \"layer_types\": [\"sliding_attention\", \"full_attention\", \"full_attention\"]"));
+    assert_true(window_of(&c, 0) == 8 && window_of(&c, 1) == 0);
 }
 
 /* Keys of transformers 4 and 5 side by side: which holds is as in transformers 5.23. */
@@ -427,8 +466,8 @@ static void both_generations(void **state)
         char more[256];
         snprintf(more, sizeof more, ", %s", cases[i].more);
         assert_ok(parse(&c, "llama", 4, 2, more));
-        assert_int_equal(c.rope, cases[i].rope);
-        assert_true(c.rope_theta == cases[i].theta && c.rope_factor == cases[i].factor);
+        assert_int_equal(c.rotary[0].kind, cases[i].rope);
+        assert_true(c.rotary[0].theta == cases[i].theta && c.rotary[0].factor == cases[i].factor);
         assert_int_equal(*c.remarks != 0, i == 3);
     }
     struct tune_model_config c;
@@ -443,7 +482,7 @@ static void both_generations(void **state)
         char more[512];
         snprintf(more, sizeof more, llama3, origins[i].in, origins[i].top);
         assert_ok(parse(&c, "llama", 4, 2, more));
-        assert_int_equal(c.rope_original, origins[i].original);
+        assert_int_equal(c.rotary[0].original, origins[i].original);
     }
     /* YaRN: the table of transformers 5.23 at position 5, for heads of 6 */
     assert_ok(parse(&c, "llama", 4, 2, ", \"max_position_embeddings\": 64, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4, "
@@ -476,7 +515,7 @@ int main(void)
         cmocka_unit_test(pretrained_stories260K),
         cmocka_unit_test(every_family),
         cmocka_unit_test(nothing_grows),
-        cmocka_unit_test(family_defaults),
+        cmocka_unit_test(family_defaults), cmocka_unit_test(keys_of_families),
         cmocka_unit_test(both_generations),
         cmocka_unit_test(flops),
     };

@@ -124,12 +124,12 @@ static void assert_seed(struct tune_model *m, const struct tune_parameter *p, in
 }
 
 /* Stretches that begin and end beside the borders of bytes, blocks, blocks of scales and pieces. */
-static const int64_t places[] = {0,     1,         31,    63,        64,
+static const int64_t offsets[] = {0,     1,         31,    63,        64,
                                  65,    LARGE - 1, LARGE, LARGE + 1, 2 * LARGE,
                                  40001, 3 * LARGE + 1, TUNE_PIECE - 1, TUNE_PIECE, TUNE_PIECE + 1};
 static const int64_t lengths[] = {0,         1,     2,         63,    64,         65, 1000,
                                   LARGE - 1, LARGE, LARGE + 1, 40001, TUNE_PIECE, TUNE_PIECE + 1};
-enum { PLACES = sizeof places / sizeof *places, LENGTHS = sizeof lengths / sizeof *lengths };
+enum { OFFSETS = sizeof offsets / sizeof *offsets, LENGTHS = sizeof lengths / sizeof *lengths };
 
 static void read_one(struct tune_model *m, const struct tune_parameter *p, int which, int64_t at,
                      int64_t n, const float *want)
@@ -150,9 +150,9 @@ static void read_stretches(struct tune_model *m, const struct tune_parameter *p,
     for (int k = 0; k < LENGTHS; k++) {
         if (lengths[k] > p->count)
             continue;
-        for (int i = 0; i < PLACES; i++)
-            if (places[i] <= p->count - lengths[k])
-                read_one(m, p, which, places[i], lengths[k], want);
+        for (int i = 0; i < OFFSETS; i++)
+            if (offsets[i] <= p->count - lengths[k])
+                read_one(m, p, which, offsets[i], lengths[k], want);
         read_one(m, p, which, p->count - lengths[k], lengths[k], want); /* up to its end */
     }
 }
@@ -210,8 +210,8 @@ static void written_in_stretches(void **state)
         const struct tune_parameter *p = row(m, DOWN);
         float *want = values(m, p, TUNE_WEIGHT), *other = numbers(p, 2);
         for (int k = 0; k < LENGTHS; k++)
-            for (int i = 0; i < PLACES; i++) {
-                int64_t at = places[i], n = lengths[k];
+            for (int i = 0; i < OFFSETS; i++) {
+                int64_t at = offsets[i], n = lengths[k];
                 if (at > p->count - n)
                     at = p->count - n;
                 for (int64_t j = at; j < at + n; j++)
@@ -391,9 +391,9 @@ static void assert_kinds(struct tune_model *m)
             if (tune_model_has(m, &table->at[i], kinds[k]))
                 assert_seed(m, &table->at[i], kinds[k], 10 + (uint64_t)k);
     for (int k = 1; k < 5; k++) {
-        struct tune_tensor kept = tune_model_kept(m, kinds[k]);
+        struct tune_tensor kept = tune_model_state(m, kinds[k]);
         assert_int_equal(kept.shape[0], table->gradients);
-        float *all = all_kept(m, kinds[k]);
+        float *all = all_state(m, kinds[k]);
         for (int i = 0; i < table->count; i++) {
             const struct tune_parameter *p = &table->at[i];
             uint64_t stream = stream_of(p, 10 + (uint64_t)k);
@@ -449,10 +449,10 @@ static void every_kind(void **state)
     tune_parameters_find(table, "model.norm.weight")->trainable = false;
     for (int k = 1; k < 5; k++) {
         refused(m, row(m, DOWN), kinds[k], kind_names[k]);
-        assert_int_equal(tune_model_kept(m, kinds[k]).shape[0], 0);
+        assert_int_equal(tune_model_state(m, kinds[k]).shape[0], 0);
     }
     int64_t held = dev->bytes;
-    assert_ok(tune_model_keep(m, MINE, "a test's numbers")); /* the gradients, too */
+    assert_ok(tune_model_allocate_state(m, MINE, "a test's numbers")); /* the gradients, too */
     assert_int_equal(dev->bytes, held + 2 * 4 * table->gradients);
     assert_true(tune_model_has(m, row(m, DOWN), TUNE_GRADIENT));
     refused(m, row(m, DOWN), MINE + 1, "extra tensor");
@@ -467,7 +467,7 @@ static void every_kind(void **state)
     float *want = values(m, row(m, DOWN), TUNE_MOMENT_2);
     read_stretches(m, row(m, DOWN), TUNE_MOMENT_2, want);
     free(want);
-    assert_ok(tune_model_keep(m, MINE, "a test's numbers")); /* again: nothing happens */
+    assert_ok(tune_model_allocate_state(m, MINE, "a test's numbers")); /* again: nothing happens */
     assert_null(optimizer(m, TUNE_SGD));
     assert_error_has("another optimizer");
     assert_kinds(m);
@@ -481,10 +481,10 @@ static void every_kind(void **state)
     assert_error_has("another optimizer");
     refused(m, row(m, DOWN), TUNE_MOMENT_2, "second moment");
     tune_optimizer_free(opt);
-    tune_model_drop(m, MINE);
+    tune_model_release_state(m, MINE);
     refused(m, row(m, DOWN), MINE, "extra tensor");
     refused(m, row(m, DOWN), -1, "extra tensor");
-    refused(m, row(m, DOWN), TUNE_VALUES, "extra tensor");
+    refused(m, row(m, DOWN), TUNE_TENSOR_KINDS, "extra tensor");
     assert_int_equal(dev->bytes, held + 4 * table->gradients);
     tune_model_free(m);
 }
@@ -514,9 +514,11 @@ static void extras(void **state)
     assert_int_equal(tune_model_extra(m, "one_more"), -1);
     assert_error_has("room for 4 kinds");
     assert_null(tune_model_extra_name(m, TUNE_EXTRA - 1));
-    assert_null(tune_model_extra_name(m, TUNE_VALUES));
+    assert_null(tune_model_extra_name(m, TUNE_TENSOR_KINDS));
+    assert_int_equal(tune_model_tensor(m, p, TUNE_WEIGHT).data.at, 0); /* its unit is not taken */
+    assert_ok(tune_unit_take(m, p->unit));
     struct tune_tensor w = tune_model_tensor(m, p, TUNE_WEIGHT), e = tune_model_tensor(m, p, TUNE_EXTRA + 2);
-    assert_ok(tune_axpby(dev, &e, &w, 2, 0));
+    assert_ok(tune_unit_done(m, p->unit, tune_axpby(dev, &e, &w, 2, 0)));
     float *want = values(m, p, TUNE_WEIGHT), *got = values(m, p, TUNE_EXTRA + 2);
     for (int64_t i = 0; i < p->count; i++)
         assert_true(got[i] == 2 * want[i]);
@@ -525,6 +527,85 @@ static void extras(void **state)
         assert_true(untouched[i] == 0);
     free(want), free(got), free(untouched);
     tune_model_free(m);
+}
+
+/* ---- units ---- */
+
+static void weights_have_an_address_while_taken(void **state)
+{
+    (void)state;
+    struct tune_model *m = load_frozen(TUNE_F32);
+    const struct tune_parameter *down = row(m, DOWN), *embed = row(m, EMBED);
+    assert_int_equal(tune_model_tensor(m, down, TUNE_WEIGHT).data.at, 0);
+    assert_ok(tune_unit_take(m, down->unit));
+    uint64_t at = tune_model_tensor(m, down, TUNE_WEIGHT).data.at;
+    assert_true(at != 0 && tune_unit_taken(m, down->unit));
+    assert_true(tune_model_tensor(m, embed, TUNE_WEIGHT).data.at == 0 && !tune_unit_taken(m, embed->unit));
+    assert_int_equal(dev->doing.unit, down->unit);
+    assert_ok(tune_unit_take(m, down->unit));
+    assert_ok(tune_unit_release(m, down->unit));
+    assert_true(tune_model_tensor(m, down, TUNE_WEIGHT).data.at == at);
+    assert_ok(tune_unit_release(m, down->unit));
+    assert_int_equal(dev->doing.unit, -1);
+    assert_int_equal(tune_model_tensor(m, down, TUNE_WEIGHT).data.at, 0);
+    tune_model_free(m);
+}
+
+static void units_are_refused(void **state)
+{
+    (void)state;
+    static int32_t ids[T] = {1, 2, 3};
+    struct tune_batch batch = {.B = 1, .T = T, .ids = ids, .tokens = T};
+    struct tune_model *m = load_frozen(TUNE_BF16);
+    struct tune_tensor *hidden, w = tune_model_tensor(m, row(m, DOWN), TUNE_WEIGHT);
+    float *zeros = calloc((size_t)(w.shape[0] + w.shape[1]), sizeof *zeros);
+    struct tune_tensor y = put_tensor(dev, 1, w.shape[0], zeros), x = put_tensor(dev, 1, w.shape[1], zeros);
+    assert_int_equal(tune_unit_take(m, 3), -1);
+    assert_error_has("unit 3 of a model with units 0 to 2");
+    assert_int_equal(tune_unit_take(m, -1), -1);
+    assert_int_equal(tune_unit_release(m, 1), -1);
+    assert_error_has("unit 1 is released and was not taken");
+    assert_int_equal(tune_gemm(dev, &y, &x, false, &w, true, 1, 0, TUNE_F32), -1);
+    assert_error_has("gemm: its argument \"b\" has no address. A weight has one from tune_unit_take");
+    assert_ok(tune_model_reserve(m, 1, T, 0));
+    assert_ok(tune_unit_take(m, 2));
+    assert_int_equal(tune_model_infer(m, &batch, &hidden), -1);
+    assert_error_has("a pass begins while unit 2 of the model is taken");
+    tune_error_set("what the operations said");
+    assert_int_equal(tune_unit_done(m, 2, -1), -1);
+    assert_error_has("what the operations said");
+    assert_ok(tune_model_infer(m, &batch, &hidden));
+    for (int unit = 0; unit < 3; unit++)
+        assert_false(tune_unit_taken(m, unit));
+    drop_tensor(dev, &x);
+    drop_tensor(dev, &y);
+    free(zeros);
+    tune_model_free(m);
+}
+
+/* On the far device an address that was kept reads as NaN behind the release, for every storage, and the numbers come back. */
+static void released_weights_are_poisoned(void **state)
+{
+    static const char *const names[] = {EMBED, K, DOWN};
+    (void)state;
+    bool far = !strcmp(dev->name, "far");
+    for (size_t k = 0; k < 3 * sizeof storages / sizeof *storages; k++) {
+        struct tune_model *m = load_frozen(storages[k / 3]);
+        const struct tune_parameter *p = row(m, names[k % 3]);
+        float *before = values(m, p, TUNE_WEIGHT), *kept = malloc((size_t)p->count * sizeof *kept);
+        assert_ok(tune_unit_take(m, p->unit));
+        struct tune_tensor w = tune_model_tensor(m, p, TUNE_WEIGHT);
+        assert_ok(tune_to_host(dev, &w, kept));
+        assert_memory_equal(kept, before, (size_t)p->count * sizeof *kept);
+        assert_ok(tune_unit_release(m, p->unit));
+        assert_ok(tune_to_host(dev, &w, kept));
+        for (int64_t i = 0; i < p->count; i++)
+            assert_true(far ? kept[i] != kept[i] : kept[i] == before[i]);
+        float *after = values(m, p, TUNE_WEIGHT);
+        assert_memory_equal(after, before, (size_t)p->count * sizeof *after);
+        free(before), free(kept), free(after);
+        tune_model_free(m);
+    }
 }
 
 /* Adapters' rows have all kinds, and lie in a buffer of their own; the base has its weights. */
@@ -538,7 +619,7 @@ static void adapters(void **state)
         const struct tune_parameters *table = tune_model_parameters(m);
         struct tune_optimizer *opt = optimizer(m, TUNE_ADAMW);
         assert_got(opt);
-        assert_ok(tune_model_keep(m, MINE, "a test's numbers"));
+        assert_ok(tune_model_allocate_state(m, MINE, "a test's numbers"));
         for (int i = table->base; i < table->count; i++)
             for (int k = 0; k < 5; k++) {
                 float *x = numbers(&table->at[i], 10 + (uint64_t)k);
@@ -635,7 +716,7 @@ static void waits(void **state)
 /* ---- pieces ---- */
 
 struct taker {
-    const float *room;
+    const float *buffer;
     int64_t next, count;
     int pieces, limit; /* limit: that piece is refused */
 };
@@ -644,7 +725,7 @@ static int take(void *context, const struct tune_parameter *p, int64_t at, int64
                 const float *x)
 {
     struct taker *t = context;
-    assert_ptr_equal(x, t->room);
+    assert_ptr_equal(x, t->buffer);
     assert_int_equal(at, t->next);
     assert_true(n > 0 && n <= TUNE_PIECE && at + n <= t->count);
     uint64_t stream = stream_of(p, 9);
@@ -655,7 +736,7 @@ static int take(void *context, const struct tune_parameter *p, int64_t at, int64
     return t->pieces++ == t->limit ? -1 : 0;
 }
 
-/* A row cut into pieces, each read and handed on once, in room that is no longer than it says. */
+/* A row cut into pieces, each read and handed on once, in a buffer that is no longer than it says. */
 static void pieces(void **state)
 {
     (void)state;
@@ -665,26 +746,26 @@ static void pieces(void **state)
         struct tune_parameter p = {.name = "a row", .count = counts[i], .ndim = 1};
         int64_t most = counts[i] < TUNE_PIECE ? counts[i] : TUNE_PIECE;
         int whole = (int)((counts[i] + TUNE_PIECE - 1) / TUNE_PIECE);
-        float *room = malloc((size_t)(most + 1) * sizeof *room);
-        room[most] = 12345;
+        float *buffer = malloc((size_t)(most + 1) * sizeof *buffer);
+        buffer[most] = 12345;
         struct maker k = {.seed = 9, .limit = INT64_MAX};
-        struct taker t = {.room = room, .count = counts[i], .limit = -1};
+        struct taker t = {.buffer = buffer, .count = counts[i], .limit = -1};
         struct tune_weights_source source = {make, &k};
-        assert_ok(tune_weights_each(&source, &p, room, take, &t));
+        assert_ok(tune_weights_each(&source, &p, buffer, take, &t));
         assert_true(k.next == counts[i] && t.next == counts[i] && t.pieces == whole);
-        assert_true(k.most == most && room[most] == 12345);
+        assert_true(k.most == most && buffer[most] == 12345);
         for (int bad = 0; bad < whole; bad++) { /* it ends with the piece that fails */
             k = (struct maker){.seed = 9, .limit = INT64_MAX};
-            t = (struct taker){.room = room, .count = counts[i], .limit = bad};
-            assert_int_equal(tune_weights_each(&source, &p, room, take, &t), -1);
+            t = (struct taker){.buffer = buffer, .count = counts[i], .limit = bad};
+            assert_int_equal(tune_weights_each(&source, &p, buffer, take, &t), -1);
             assert_true(t.pieces == bad + 1 && k.next == t.next);
             k = (struct maker){.seed = 9, .limit = (int64_t)bad * TUNE_PIECE};
-            t = (struct taker){.room = room, .count = counts[i], .limit = -1};
-            assert_int_equal(tune_weights_each(&source, &p, room, take, &t), -1);
+            t = (struct taker){.buffer = buffer, .count = counts[i], .limit = -1};
+            assert_int_equal(tune_weights_each(&source, &p, buffer, take, &t), -1);
             assert_error_has("no more numbers for a row");
             assert_int_equal(t.pieces, bad);
         }
-        free(room);
+        free(buffer);
     }
 }
 
@@ -704,6 +785,8 @@ int main(void)
         cmocka_unit_test(out_of_bounds),
         cmocka_unit_test(waits),
         cmocka_unit_test(pieces),
+        cmocka_unit_test(weights_have_an_address_while_taken), cmocka_unit_test(units_are_refused),
+        cmocka_unit_test(released_weights_are_poisoned),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

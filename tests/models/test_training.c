@@ -26,7 +26,7 @@ static double difference(const float *a, const float *b, int64_t n)
 static struct tune_model_config base(const char *family)
 {
     struct tune_model_config c = {.hidden = 24, .ffn = 40, .layers = 2, .heads = 4, .kv_heads = 2, .head_dim = 6, .vocabulary = 61,
-                                  .max_positions = 128, .norm_eps = 1e-5f, .rope = TUNE_ROPE_DEFAULT, .rope_theta = 10000,
+                                  .max_positions = 128, .norm_eps = 1e-5f, .rotary = {{.dims = 6, .theta = 10000}},
                                   .embedding_multiplier = 1, .residual_multiplier = 1, .logits_scaling = 1, .initializer_range = .02f,
                                   .dtype = TUNE_F32};
     snprintf(c.family, sizeof c.family, "%s", family);
@@ -45,7 +45,7 @@ static struct tune_model_config qwen3(void)
 {
     struct tune_model_config c = base("qwen3");
     c.qk_norm = c.tied = true;
-    c.head_dim = 10; /* not hidden / heads */
+    c.head_dim = c.rotary[0].dims = 10; /* not hidden / heads */
     return c;
 }
 
@@ -68,8 +68,40 @@ static struct tune_model_config mistral(void)
     return c;
 }
 
-static struct tune_model_config (*const families[])(void) = {llama, qwen3, granite, mistral};
-enum { FAMILIES = 4 };
+static struct tune_model_config smollm3(void)
+{
+    struct tune_model_config c = base("smollm3");
+    c.tied = true;
+    c.unrotated[0] = 1;
+    return c;
+}
+
+static struct tune_model_config olmo2(void)
+{
+    return base("olmo2");
+}
+
+static struct tune_model_config phi3(void)
+{
+    struct tune_model_config c = base("phi3");
+    c.rotary[0].dims = 4;
+    return c;
+}
+
+static struct tune_model_config gemma3(void)
+{
+    struct tune_model_config c = base("gemma3_text");
+    c.qk_norm = c.tied = true;
+    c.norm_plus = 1;
+    c.embedding_multiplier = sqrtf(24);
+    c.window = 5;
+    c.sliding[0] = 1;
+    c.rotary[1] = (struct tune_rotary){.dims = 6, .theta = 500};
+    return c;
+}
+
+static struct tune_model_config (*const families[])(void) = {llama, qwen3, granite, mistral, smollm3, olmo2, phi3, gemma3};
+enum { FAMILIES = sizeof families / sizeof *families };
 
 /* A model, its loss, its sums, and a batch of random ids, a third of whose labels are masked. */
 struct trainer {
@@ -111,9 +143,9 @@ static void random_weights(struct tune_model *m, double size)
 {
     struct tune_parameters *p = tune_model_parameters(m);
     for (int i = 0; i < p->count; i++) {
-        struct array a = array_random(TUNE_F32, 0, p->at[i].count, tune_role_is_norm(p->at[i].role) ? .2 : size, 100 + (uint64_t)i);
+        struct array a = array_random(TUNE_F32, 0, p->at[i].count, tune_parameter_is_norm(&p->at[i]) ? .2 : size, 100 + (uint64_t)i);
         float *w = (float *)(void *)a.raw;
-        for (int64_t k = 0; k < a.n && tune_role_is_norm(p->at[i].role); k++)
+        for (int64_t k = 0; k < a.n && tune_parameter_is_norm(&p->at[i]); k++)
             w[k] += 1;
         set_values(m, &p->at[i], TUNE_WEIGHT, w);
         drop(&a);
@@ -203,7 +235,7 @@ static float *gradients(struct trainer *t)
 {
     assert_ok(tune_model_zero_grad(t->m, t->sums));
     accumulate(t, &t->batch);
-    return all_kept(t->m, TUNE_GRADIENT);
+    return all_state(t->m, TUNE_GRADIENT);
 }
 
 static double loss_of(struct trainer *t)
@@ -421,20 +453,20 @@ static void positions_matter(void **state)
     (void)state;
     struct tune_model_config c = llama();
     struct trainer t;
-    int32_t places[2 * 8];
+    int32_t positions[2 * 8];
     open_trainer(&t, &c, 2, 16, TUNE_F32, TUNE_FOR_TRAINING);
     t.batch.T = 8; /* positions up to 15 */
     double plain = loss_of(&t);
     for (int apart = 1; apart <= 2; apart++) {
         for (int i = 0; i < 16; i++)
-            places[i] = i % 8 * apart;
-        t.batch.positions = places;
+            positions[i] = i % 8 * apart;
+        t.batch.positions = positions;
         assert_true((loss_of(&t) == plain) == (apart == 1));
     }
     close_trainer(&t);
 }
 
-static void bad_places(void **state)
+static void bad_positions(void **state)
 {
     (void)state;
     static const int packs[] = {0, 0, 1, 1, 1, 1};
@@ -509,7 +541,7 @@ static void accumulation(void **state)
             }
             accumulate(&t[i], &part);
         }
-        g[i] = all_kept(t[i].m, TUNE_GRADIENT);
+        g[i] = all_state(t[i].m, TUNE_GRADIENT);
         assert_ok(tune_optimizer_scale(opt, 1, t[i].sums));
         assert_ok(tune_optimizer_step(opt, 1e-3, t[i].sums));
         assert_int_equal(tune_record_read(t[i].sums, &record), 1);
@@ -546,7 +578,7 @@ static void loss_in_chunks(void **state)
     (void)state;
     enum { C = 8, V = 8192, B = 3, T = 120, N = B * T };
     struct tune_model_config c = base("llama");
-    c.hidden = C, c.heads = 2, c.kv_heads = 1, c.head_dim = 4, c.layers = 1, c.ffn = 8, c.vocabulary = V, c.logits_scaling = 1.25f;
+    c.hidden = C, c.heads = 2, c.kv_heads = 1, c.head_dim = c.rotary[0].dims = 4, c.layers = 1, c.ffn = 8, c.vocabulary = V, c.logits_scaling = 1.25f;
     for (int half = 0; half < 2; half++) {
         enum tune_dtype type = half ? TUNE_BF16 : TUNE_F32;
         struct trainer t;
@@ -562,9 +594,11 @@ static void loss_in_chunks(void **state)
         struct tune_tensor w, dw, *dhidden, *unused;
         assert_ok(tune_model_zero_grad(t.m, t.sums));
         assert_ok(tune_model_forward(t.m, &t.batch, &unused)); /* brings the labels; hidden is our own */
+        assert_ok(tune_unit_take(t.m, tune_model_output_unit(t.m)));
         tune_model_output_weight(t.m, &w, &dw);
         float *weights = malloc((size_t)V * C * 4), *got_dw = malloc((size_t)V * C * 4);
         get_bytes(t.dev, weights, w.data, (int64_t)V * C * 4);
+        assert_ok(tune_unit_release(t.m, tune_model_output_unit(t.m)));
         double *wide = calloc((size_t)V * C, 8), *logits = calloc(V, 8), *gradient = calloc(V, 8), *want_dw = calloc((size_t)V * C, 8);
         double *want_dh = calloc((size_t)N * C, 8), want = 0, *want_p = calloc(N, 8);
         int64_t count = 0;
@@ -699,7 +733,7 @@ enum { LONG_ROWS = 3, LONG = 80, POSITIONS = LONG_ROWS * LONG };
 static struct tune_model_config many_logits(void)
 {
     struct tune_model_config c = base("llama");
-    c.hidden = 8, c.heads = 2, c.kv_heads = 1, c.head_dim = 4, c.layers = 1, c.ffn = 8, c.vocabulary = 8192, c.logits_scaling = 1.25f;
+    c.hidden = 8, c.heads = 2, c.kv_heads = 1, c.head_dim = c.rotary[0].dims = 4, c.layers = 1, c.ffn = 8, c.vocabulary = 8192, c.logits_scaling = 1.25f;
     return c;
 }
 
@@ -1516,8 +1550,8 @@ static void not_finite(void **state)
             assert_true(isfinite(record->scalars.grad_norm) == (step != 1));
             assert_int_equal(tune_optimizer_steps(opt), step == 2 ? 2 : 1); /* t stands where no weight moved */
             w[step] = all_weights(t.m);
-            m[step] = all_kept(t.m, kind ? TUNE_MOMENT_1 : TUNE_MOMENT_2);
-            e[step] = all_kept(t.m, TUNE_EXTRA);
+            m[step] = all_state(t.m, kind ? TUNE_MOMENT_1 : TUNE_MOMENT_2);
+            e[step] = all_state(t.m, TUNE_EXTRA);
         }
         size_t weights = (size_t)tune_parameters_total(p) * 4;
         assert_memory_equal(w[0], w[1], weights);
@@ -1741,7 +1775,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradient_of_families), cmocka_unit_test(gradient_in_bf16), cmocka_unit_test(packing),
         cmocka_unit_test(residual_stays_wide),  cmocka_unit_test(positions_matter),
-        cmocka_unit_test(bad_places),           cmocka_unit_test(bad_ids),          cmocka_unit_test(accumulation),
+        cmocka_unit_test(bad_positions),        cmocka_unit_test(bad_ids),          cmocka_unit_test(accumulation),
         cmocka_unit_test(loss_in_chunks),       cmocka_unit_test(loss_edges),       cmocka_unit_test(decay),
         cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),
         cmocka_unit_test(reserves),             cmocka_unit_test(schedules), cmocka_unit_test(schedules_with_floors),

@@ -13,6 +13,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import subprocess
 import tempfile
@@ -32,13 +33,19 @@ MERGE = os.path.join(BUILD, "merge_adapter")
 CONFIGS = 300
 LIMIT = 1e-4  # of the logits' norm; what is observed is printed
 
-BASE = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, vocab_size=67,
+LAYERS = 3
+BASE = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=LAYERS, num_attention_heads=4, num_key_value_heads=2, vocab_size=67,
             max_position_embeddings=64, rms_norm_eps=1e-5, tie_word_embeddings=True, bos_token_id=0, eos_token_id=0)
 FAMILIES = {
     "Llama": dict(tie_word_embeddings=False, attention_bias=True, mlp_bias=True),
     "Qwen2": dict(),
     "Qwen3": dict(head_dim=12),
     "Granite": dict(embedding_multiplier=3.0, attention_multiplier=0.35, residual_multiplier=0.7, logits_scaling=2.0),
+    "SmolLM3": dict(no_rope_layers=[1, 0, 1], pad_token_id=0),
+    "Olmo2": dict(pad_token_id=0),
+    "Gemma3Text": dict(head_dim=12, pad_token_id=0, query_pre_attn_scalar=9, sliding_window=9,
+                       layer_types=["sliding_attention", "full_attention", "sliding_attention"][:LAYERS]),
+    "Phi3": dict(pad_token_id=0, tie_word_embeddings=False),
 }
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 ADAPTERS = {
@@ -60,10 +67,20 @@ ADAPTERS = {
 }
 
 
+def of_family(options, family):
+    """The same adapter with the names that this family's modules have."""
+    if family != "Phi3":
+        return options
+    fused = lambda x: re.sub(r"\b(q|k|v)_proj", "qkv_proj", re.sub(r"\b(gate|up)_proj", "gate_up_proj", x))
+    change = lambda v: fused(v) if isinstance(v, str) else list(dict.fromkeys(map(fused, v))) if isinstance(v, list) and isinstance(v[0], str) \
+        else {fused(k): x for k, x in v.items()} if isinstance(v, dict) else v
+    return {k: change(v) for k, v in options.items()}
+
+
 def make_model(family, folder):
     torch.manual_seed(len(family))
     config = getattr(transformers, family + "Config")(**(BASE | FAMILIES[family]))
-    model = getattr(transformers, family + "ForCausalLM")(config)
+    model = getattr(transformers, family.removesuffix("Text") + "ForCausalLM")(config)
     with torch.no_grad():
         for n, p in model.named_parameters():
             p.copy_(torch.randn(p.shape) * (0.15 if p.dim() == 2 else 0.2) + (1.0 if "norm" in n else 0.0))
@@ -318,7 +335,7 @@ def main():
             for i, (title, options) in enumerate(ADAPTERS.items()):
                 half = [None, torch.bfloat16, torch.float16][i % 3]
                 folder = os.path.join(root, f"{family}-{i}")
-                tap.case(f"{family}, {title}: merged as PEFT merges", compare_merged, base, folder, options, half)
+                tap.case(f"{family}, {title}: merged as PEFT merges", compare_merged, base, folder, of_family(options, family), half)
         for like in ("smollm2-135m", "qwen3-0.6b"):
             base = os.path.join(root, like)
             run(os.path.join(BUILD, "init_model"), "--like", like, "--layers", 2, "--hidden-size", 64, "--intermediate-size", 128,

@@ -22,7 +22,8 @@ def check(path):
     n = sum(p.numel() for p in model.parameters())
     if n != d["parameters"]:
         return f"{n} parameters, not {d['parameters']}"
-    if config.rope_parameters["rope_theta"] != c["rope_theta"]:
+    rope = config.rope_parameters.get("full_attention", config.rope_parameters)
+    if rope["rope_theta"] != c["rope_theta"]:
         return f"rope {config.rope_parameters}"
 
 

@@ -29,7 +29,7 @@ NAMES = {"batch_size": 4, "number_gpus": 0, "n": -7, "big": 2**63 - 1, "least": 
 BINARY = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod}
 COMPARE = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
            ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b}
-FUNCTIONS = {"min": min, "max": max, "abs": abs, "len": len, "round": round}
+FUNCTIONS = {"min": min, "max": max, "abs": abs, "len": len, "round": round, "log": math.log, "sqrt": math.sqrt}
 WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -60,9 +60,9 @@ def check(tree):
         if isinstance(n, ast.Name) and n.id.replace("_Q_", " ") not in (FUNCTIONS if id(n) in functions else {**NAMES, **WORDS}):
             raise Refused("name")
         if isinstance(n, ast.Call):
-            if not isinstance(n.func, ast.Name) or n.keywords or not 1 <= len(n.args) <= {"len": 1, "abs": 1, "round": 2}.get(n.func.id, 512):
+            if not isinstance(n.func, ast.Name) or n.keywords or not 1 <= len(n.args) <= {"len": 1, "abs": 1, "sqrt": 1, "log": 2, "round": 2}.get(n.func.id, 512):
                 raise Refused("call")
-        elif not isinstance(n, (ast.Constant, ast.Name, ast.List, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Load, ast.boolop, ast.Not, ast.USub, ast.Pow, *BINARY, *COMPARE)):
+        elif not isinstance(n, (ast.Constant, ast.Name, ast.List, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.IfExp, ast.Load, ast.boolop, ast.Not, ast.USub, ast.Pow, *BINARY, *COMPARE)):
             raise Refused(type(n).__name__)
 
 
@@ -92,6 +92,8 @@ def value(node, made):
             if bool(v) == isinstance(node.op, ast.Or):
                 break
         return v
+    if isinstance(node, ast.IfExp):
+        return value(node.body if value(node.test, made) else node.orelse, made)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return not value(node.operand, made)
     if isinstance(node, ast.UnaryOp):
@@ -186,8 +188,10 @@ def expression(r, depth):
         return text
     if kind < 0.62:
         return f"{inner()} {r.choice(['and', 'or'])} {inner()}"
-    if kind < 0.72:
+    if kind < 0.68:
         return f"({inner()})"
+    if kind < 0.74:
+        return f"{inner()} if {inner()} else {inner()}"
     if kind < 0.8:
         return f"{r.choice(['-', 'not ', '- -'])}{inner()}"
     if kind < 0.9:
@@ -220,7 +224,7 @@ def operations():
 
 def grammar():
     r = random.Random(3)
-    tokens = ["1", "2.5", "x", "n", "'a'", "(", ")", "[", "]", ",", "+", "-", "*", "**", "//", "%", "/", "<", "==", "!=", ">=", "not", "and", "or", "in", "min", "len", "True", "None", "not in", "(", ")", "x", "1"]
+    tokens = ["1", "2.5", "x", "n", "'a'", "(", ")", "[", "]", ",", "+", "-", "*", "**", "//", "%", "/", "<", "==", "!=", ">=", "not", "and", "or", "in", "min", "len", "if", "else", "if", "else", "sqrt", "True", "None", "not in", "(", ")", "x", "1"]
     rows = []
     while len(rows) < 20000:
         row = " ".join(r.choices(tokens, k=r.randint(1, 7)))

@@ -30,7 +30,8 @@ STEPS, BATCH, ACCUMULATE, LENGTH, SPLIT, SEED = 10, 2, 2, 24, 0.4, 4
 LR, WARMUP, DECAY, CLIP = 1e-3, 3, 0.1, 1.0
 LOSS_LIMIT, NORM_LIMIT, WEIGHT_LIMIT = 1e-6, 5e-6, 1e-5
 
-BASE = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+LAYERS = 2
+BASE = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=LAYERS, num_attention_heads=4, num_key_value_heads=2,
             max_position_embeddings=64, rms_norm_eps=1e-5, tie_word_embeddings=True, bos_token_id=0, eos_token_id=0)
 FAMILIES = {
     "Llama": dict(),
@@ -39,6 +40,13 @@ FAMILIES = {
     "Qwen3": dict(head_dim=12, rms_norm_eps=1e-6),
     "Mistral": dict(sliding_window=9, tie_word_embeddings=False),
     "Granite": dict(embedding_multiplier=3.0, attention_multiplier=0.35, residual_multiplier=0.7, logits_scaling=2.0),
+    "SmolLM3": dict(no_rope_layers=[0, 1], pad_token_id=0),
+    "Olmo2": dict(pad_token_id=0),
+    "Gemma3Text": dict(head_dim=12, pad_token_id=0, query_pre_attn_scalar=9, sliding_window=9,
+                       layer_types=["sliding_attention", "full_attention", "sliding_attention"][:LAYERS]),
+    "Phi3": dict(pad_token_id=0, sliding_window=9, original_max_position_embeddings=LENGTH,
+                 rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0, 1.25], "long_factor": [1.5, 3.0],
+                                  "original_max_position_embeddings": LENGTH, "partial_rotary_factor": 0.5}),
 }
 
 
@@ -64,7 +72,7 @@ def make_model(name, folder, vocabulary):
     prefix = name.split()[0]
     config = getattr(transformers, prefix + "Config")(vocab_size=vocabulary + 5, **(BASE | FAMILIES[name]))
     torch.manual_seed(len(name))
-    model = getattr(transformers, prefix + "ForCausalLM")(config)
+    model = getattr(transformers, prefix.removesuffix("Text") + "ForCausalLM")(config)
     with torch.no_grad():
         for n, p in model.named_parameters():
             p.copy_(torch.randn(p.shape) * (0.15 if p.dim() == 2 else 0.2) + (1.0 if "norm" in n else 0.0))
@@ -230,7 +238,8 @@ if __name__ == "__main__":  # bfloat16_peer.py has functions of it
     transformers.utils.logging.disable_progress_bar()
     torch.set_num_threads(2)
     with tempfile.TemporaryDirectory() as root:
-        for like in ("smollm2-135m", "qwen2.5-0.5b", "qwen3-0.6b", "granite-3.1-2b", "mistral-7b") if os.path.exists(INIT) else ():
+        for like in ("smollm2-135m", "qwen2.5-0.5b", "qwen3-0.6b", "granite-3.1-2b", "mistral-7b",
+                     "smollm3-3b", "phi-3-mini-4k", "olmo2-1b", "gemma-3-270m") if os.path.exists(INIT) else ():
             tap.case(f"init_model --like {like}: transformers loads it", random_model, like, root)
         for name in FAMILIES if len(sys.argv) < 2 else sys.argv[1:]:
             try:

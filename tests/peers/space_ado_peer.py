@@ -31,13 +31,7 @@ BUILD = os.environ.get("BUILD", "build")
 SPACE = os.path.join(BUILD, "space")
 PEER = os.path.join(BUILD, "tests", "peers", "space_ado_peer")
 WORK = tempfile.TemporaryDirectory()
-TYPE = {
-    "Categorical properties:": "CATEGORICAL_VARIABLE_TYPE",
-    "Discrete properties:": "DISCRETE_VARIABLE_TYPE",
-    "Binary properties:": "BINARY_VARIABLE_TYPE",
-    "Continuous properties:": "CONTINUOUS_VARIABLE_TYPE",
-    "Properties with unknown type:": "UNKNOWN_VARIABLE_TYPE",
-}
+TYPES = ("categorical", "discrete", "binary", "continuous", "unknown")
 
 
 def run(*arguments):
@@ -56,15 +50,13 @@ def ado_space(path):
 
 def described(path):
     """What describe prints: the number of entities (None: not counted) and {dimension: type}."""
-    size, types, kind = None, {}, None
-    for line in run("describe", path).split("\nMeasurement Space:")[0].splitlines():
+    size, types = None, {}
+    for line in run("describe", path).split("\nMeasurement Space")[0].splitlines():
         words = line.split()
         if line.startswith("  Number entities: "):
             size = int(words[2])
-        elif line.strip() in TYPE:
-            kind = TYPE[line.strip()]
-        elif kind and words and words[0].isdigit():
-            types[words[1]] = kind
+        elif len(words) > 1 and words[1] in TYPES:
+            types[words[0]] = words[1].upper() + "_VARIABLE_TYPE"
     return size, types
 
 

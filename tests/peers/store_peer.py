@@ -151,7 +151,7 @@ def damaged(folder):
             f.seek(at + 2)
             f.write(bytes([byte[0] ^ 4]))
         message = ours("dump", where, fail=True)
-        assert f"x.h5: damaged: table {EXPERIMENT}: its rows 0 to " in message, message
+        assert f"x.h5: the file is damaged: table {EXPERIMENT}: its rows 0 to " in message, message
         with h5py.File(copy, "r") as h:
             assert refuses(lambda: h["measurements/" + EXPERIMENT][:]), "h5py reads it"
 
@@ -267,27 +267,27 @@ ACCEPTED = {
 }
 REFUSED = {
     "no schema_version": (lambda h, t: h.attrs.__delitem__("schema_version"), {}, 'lacks the attribute "schema_version"'),
-    "schema 2": (schema(np.int64(2)), {}, "has schema version 2; this program knows up to 1"),
+    "schema 2": (schema(np.int64(2)), {}, "has schema version 2, but this program reads only versions up to 1"),
     "schema 0": (schema(np.int64(0)), {}, "its schema_version is 0"),
-    "schema as text": (schema("1"), {}, 'attribute "schema_version" is not as expected'),
-    "schema as float": (schema(1.0), {}, 'attribute "schema_version" is not as expected'),
-    "schema as array": (schema(np.ones(3, np.int64)), {}, 'attribute "schema_version" is not as expected'),
+    "schema as text": (schema("1"), {}, 'the attribute "schema_version" has a wrong type or size'),
+    "schema as float": (schema(1.0), {}, 'the attribute "schema_version" has a wrong type or size'),
+    "schema as array": (schema(np.ones(3, np.int64)), {}, 'the attribute "schema_version" has a wrong type or size'),
     "the format of before": (NOTHING, {"libver": "earliest"}, "superblock version 0, expected 3"),
-    "a user block": (NOTHING, {"userblock": True}, "it is no HDF5 file"),
+    "a user block": (NOTHING, {"userblock": True}, "the file is not an HDF5 file"),
     "compressed": (NOTHING, {"compression": "gzip"}, "its rows are compressed"),
     "shuffled": (NOTHING, {"shuffle": True}, "its rows are compressed"),
-    "virtual": (virtual, {}, "stored in a way that is not read here"), "compact": (compact, {}, "stored in a way that is not read here"),
+    "virtual": (virtual, {}, "a storage layout that tune.c does not read"), "compact": (compact, {}, "a storage layout that tune.c does not read"),
     "in another file": (lambda h, t: replace(h, shape=(5,), dtype=GOOD, external=[("other.raw", 0, 10000)]), {}, "are not in the file"),
     "a claim of 2^40 rows": (lambda h, t: replace(h, shape=(2**40,), dtype=GOOD, chunks=(1000,)), {}, "do not fit a file of"),
     "a claim of 400 rows": (lambda h, t: replace(h, shape=(400,), dtype=np.dtype([("uid", "S4")]), chunks=(100,)), {}, "are not in the file"),
     "chunks of 2^30 rows": (lambda h, t: replace(h, shape=(1,), dtype=np.dtype([("uid", "S2")]), chunks=(2**30,), maxshape=(None,)), {}, "do not fit a file"),
-    "two dimensions": (lambda h, t: replace(h, data=rows_of(GOOD).reshape(1, 5), chunks=(1, 5)), {}, "not one dimension"),
-    "a scalar": (lambda h, t: replace(h, data=rows_of(GOOD)[0]), {}, "not one dimension"),
-    "no columns": (lambda h, t: replace(h, data=np.arange(5)), {}, "no table of columns"),
+    "two dimensions": (lambda h, t: replace(h, data=rows_of(GOOD).reshape(1, 5), chunks=(1, 5)), {}, "expected a dataset of one dimension"),
+    "a scalar": (lambda h, t: replace(h, data=rows_of(GOOD)[0]), {}, "expected a dataset of one dimension"),
+    "no columns": (lambda h, t: replace(h, data=np.arange(5)), {}, "expected a table of columns"),
     "a group": (lambda h, t: (h.__delitem__("measurements/" + EXPERIMENT), h.create_group("measurements/" + EXPERIMENT)), {}, "cannot be opened as a table"),
     "measurements a table": (lambda h, t: (h.__delitem__("measurements"), h.create_dataset("measurements", data=[1])), {}, "measurements"),
-    "a soft link": (link(h5py.SoftLink("/reasons")), {}, "is a link to elsewhere"),
-    "an external link": (link(h5py.ExternalLink("other.h5", "/x")), {}, "is a link to elsewhere"),
+    "a soft link": (link(h5py.SoftLink("/reasons")), {}, "is a link to something outside the file"),
+    "an external link": (link(h5py.ExternalLink("other.h5", "/x")), {}, "is a link to something outside the file"),
     "texts of any length": (odd(h5py.string_dtype()), {}, 'its column "odd" is neither'),
     "texts too long": (odd("S5000"), {}, 'its column "odd" is neither'),
     "texts filled with spaces": (spaces, {}, 'its column "uid" is neither'),
@@ -298,19 +298,19 @@ REFUSED = {
     "columns in columns": (odd(GOOD), {}, 'its column "odd" is neither'),
     "arrays": (odd("(3,)<i8"), {}, 'its column "odd" is neither'),
     "no roles": (lambda h, t: t.attrs.__delitem__("roles"), {}, 'lacks the attribute "roles"'),
-    "too few roles": (attribute("roles", np.array(["key"], "S8")), {}, 'attribute "roles" is not as expected'),
-    "roles as one text": (attribute("roles", "key"), {}, 'attribute "roles" is not as expected'),
-    "roles as numbers": (attribute("roles", np.arange(4)), {}, 'attribute "roles" is not as expected'),
-    "roles of any length": (attribute("roles", np.array(GOOD_ROLES, object)), {}, 'attribute "roles" is not as expected'),
+    "too few roles": (attribute("roles", np.array(["key"], "S8")), {}, 'the attribute "roles" has a wrong type or size'),
+    "roles as one text": (attribute("roles", "key"), {}, 'the attribute "roles" has a wrong type or size'),
+    "roles as numbers": (attribute("roles", np.arange(4)), {}, 'the attribute "roles" has a wrong type or size'),
+    "roles of any length": (attribute("roles", np.array(GOOD_ROLES, object)), {}, 'the attribute "roles" has a wrong type or size'),
     "an unknown role": (attribute("roles", np.array(["key", "input", "king", "key"], "S8")), {}, 'has the role "king"'),
-    "units too long": (attribute("units", np.array(["x"] * 4, "S14000")), {}, 'attribute "units" is not as expected'),
-    "whole as floats": (attribute("whole", np.zeros(4)), {}, 'attribute "whole" is not as expected'),
-    "reasons as numbers": (reasons(np.arange(2)), {}, "table reasons: these are no short fixed strings"),
-    "reasons of any length": (reasons(["", "x"], dtype=h5py.string_dtype()), {}, "table reasons: these are no short fixed strings"),
-    "reasons in two dimensions": (reasons(np.zeros((2, 2), "S4")), {}, "not one dimension"),
+    "units too long": (attribute("units", np.array(["x"] * 4, "S14000")), {}, 'the attribute "units" has a wrong type or size'),
+    "whole as floats": (attribute("whole", np.zeros(4)), {}, 'the attribute "whole" has a wrong type or size'),
+    "reasons as numbers": (reasons(np.arange(2)), {}, "table reasons: expected strings of a short fixed length"),
+    "reasons of any length": (reasons(["", "x"], dtype=h5py.string_dtype()), {}, "table reasons: expected strings of a short fixed length"),
+    "reasons in two dimensions": (reasons(np.zeros((2, 2), "S4")), {}, "expected a dataset of one dimension"),
     "reasons compressed": (reasons(np.zeros(9, "S4"), compression="gzip"), {}, "its rows are compressed"),
-    "one reason too few": (reasons(np.zeros(1, "S4")), {}, "has the reason number 1, and there are 1"),
-    "no reasons": (lambda h, t: h.__delitem__("reasons"), {}, "has the reason number 1, and there are 0"),
+    "one reason too few": (reasons(np.zeros(1, "S4")), {}, "has the reason number 1, but there are only 1 reasons"),
+    "no reasons": (lambda h, t: h.__delitem__("reasons"), {}, "has the reason number 1, but there are only 0 reasons"),
 }
 
 

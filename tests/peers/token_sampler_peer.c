@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     if (!x || !p || !ids)
         return 2;
     for (int row = 0; s && fread(ids, sizeof *ids, seen, stdin) == seen && fread(x, sizeof *x, (size_t)V, stdin) == (size_t)V; row++) {
-        if (tune_token_sampler_start(s, 0, row) < 0 || tune_token_sampler_see(s, 0, ids, (int64_t)seen) < 0 ||
+        if (tune_token_sampler_start(s, 0, row) < 0 || tune_token_sampler_accept(s, 0, ids, (int64_t)seen) < 0 ||
             tune_token_sampler_distribution(s, 0, x, p) < 0) {
             fprintf(stderr, "%s\n", tune_error_message());
             return 1;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "generators/text_stream.h"
+#include "generators/detokenizer.h"
 #include "tokenizers/tokenizer.h"
 
 static int print_offsets(struct tune_tokenizer *t, const cJSON *row)
@@ -25,20 +25,20 @@ static int print_offsets(struct tune_tokenizer *t, const cJSON *row)
     return 0;
 }
 
-static int print_stream(struct tune_text_stream *s, const cJSON *row)
+static int print_stream(struct tune_detokenizer *s, const cJSON *row)
 {
     const cJSON *id;
     const char *piece;
     char *text = NULL;
     size_t size, n;
     FILE *to = open_memstream(&text, &n);
-    tune_text_stream_reset(s);
+    tune_detokenizer_reset(s);
     cJSON_ArrayForEach(id, cJSON_GetObjectItemCaseSensitive(row, "ids")) {
-        if (tune_text_stream_add(s, id->valueint, &piece, &size) < 0)
+        if (tune_detokenizer_add(s, id->valueint, &piece, &size) < 0)
             return -1;
         fwrite(piece, 1, size, to);
     }
-    if (tune_text_stream_end(s, &piece, &size) < 0)
+    if (tune_detokenizer_end(s, &piece, &size) < 0)
         return -1;
     fwrite(piece, 1, size, to);
     fclose(to);
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
     char *line = NULL;
     size_t room = 0;
     struct tune_tokenizer *t = argc == 3 ? tune_tokenizer_open(argv[1]) : NULL;
-    struct tune_text_stream *s = t ? tune_text_stream_new(t, NULL, 0) : NULL;
+    struct tune_detokenizer *s = t ? tune_detokenizer_new(t, NULL, 0) : NULL;
     int status = s ? 0 : -1;
     while (status == 0 && getline(&line, &room, stdin) > 0) {
         cJSON *row = cJSON_Parse(line);
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
         cJSON_Delete(row);
     }
     free(line);
-    tune_text_stream_free(s);
+    tune_detokenizer_free(s);
     tune_tokenizer_free(t);
     if (status < 0)
         fprintf(stderr, "tokenizers_peer: %s\n", tune_error_message());

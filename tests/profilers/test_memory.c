@@ -39,8 +39,7 @@ static struct tune_model_config small(const char *family)
                                   .vocabulary = 501,
                                   .max_positions = 4096,
                                   .norm_eps = 1e-5f,
-                                  .rope = TUNE_ROPE_DEFAULT,
-                                  .rope_theta = 10000,
+                                  .rotary = {{.dims = 16, .theta = 10000}},
                                   .attention_scale = .25f,
                                   .embedding_multiplier = 1,
                                   .residual_multiplier = 1,
@@ -92,7 +91,7 @@ static struct tune_model_config shape(const struct use *u)
     if (u->family == 4) {
         c.hidden = 512;
         c.ffn = 1536;
-        c.head_dim = 64;
+        c.head_dim = c.rotary[0].dims = 64;
         c.vocabulary = 8000;
     }
     return c;
@@ -114,7 +113,7 @@ static struct tune_memory_request request(const struct use *u, const struct tune
                    .epochs = 1,
                    .max_steps = 3,
                    .stop_after_seconds = -1,
-                   .ahead = true},
+                   .prefetch = true},
         .rows = ROWS,
         .evaluation_sets = u->evaluation_sets,
         .log_every = u->log_every ? u->log_every : 1,
@@ -136,7 +135,7 @@ static void run(const struct use *u, char *text, size_t size)
     }
     bool far = !plan.memory.shared;
     if (far)
-        tune_far_room(dev, plan.device); /* not a byte more */
+        tune_far_limit(dev, plan.device); /* not a byte more */
     struct tune_model *m = tune_model_new(&c, dev, r.activations);
     if (!m || tune_model_reserve(m, u->B, u->T, r.use) < 0) {
         snprintf(text, size, "no model: %s", tune_error_message());
@@ -149,7 +148,7 @@ static void run(const struct use *u, char *text, size_t size)
     if (u->evaluation_sets) {
         struct tune_loader_options o = r.loader;
         o.accumulate = 1;
-        o.ahead = false;
+        o.prefetch = false;
         held_out = tune_loader_new(data, &o);
     }
     if (!load || !loss || !opt || !sums || (u->evaluation_sets && !held_out)) {
@@ -327,7 +326,7 @@ static void memory_of_its_own(void **state)
     assert_true(!plan.memory.shared && plan.device > 8 * MIB && plan.host > plan.held);
     assert_true(plan.device + plan.host == plan.total);
     struct tune_memory_limit host = {"left of the test", plan.host - plan.held, TUNE_MEMORY_FILLED};
-    tune_far_room(dev, plan.device + MIB);
+    tune_far_limit(dev, plan.device + MIB);
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
     host.bytes = plan.host - plan.held;
     assert_ok(tune_memory_plan_check(&plan, &r, dev, &host, 1));
@@ -339,12 +338,12 @@ static void memory_of_its_own(void **state)
     assert_error_has("are left of the test");
     assert_null(strstr(tune_error_message(), "`batch_size` 1 saves")); /* nothing of the host */
 
-    tune_far_room(dev, plan.device + MIB - 1); /* the device is short by one byte */
+    tune_far_limit(dev, plan.device + MIB - 1); /* the device is short by one byte */
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
     assert_int_equal(tune_memory_plan_check(&plan, &r, dev, &wide, 1), -1);
     assert_error_has("not enough memory on the device far:");
 
-    tune_far_room(dev, 8 * MIB); /* the device is short, and the host is not */
+    tune_far_limit(dev, 8 * MIB); /* the device is short, and the host is not */
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
     assert_int_equal(tune_memory_plan_check(&plan, &r, dev, &wide, 1), -1);
     assert_int_equal(tune_error_kind(), TUNE_ERROR_CANNOT);
@@ -370,7 +369,7 @@ static void not_a_byte_less(void **state)
     struct tune_device *dev = tune_far_open(1);
     assert_got(dev);
     assert_ok(tune_memory_plan_make(&plan, &r, dev));
-    tune_far_room(dev, plan.device - 1);
+    tune_far_limit(dev, plan.device - 1);
     struct tune_model *m = tune_model_new(&c, dev, r.activations);
     assert_got(m);
     assert_ok(tune_model_reserve(m, uses[0].B, uses[0].T, r.use));
@@ -403,14 +402,14 @@ static void what_a_device_has(void **state)
             tight = tight && now.free <= limits[i].bytes + 64 * MIB;
     }
     assert_true(tight);
-    tune_far_room(far, MIB);
+    tune_far_limit(far, MIB);
     assert_ok(tune_device_memory(far, &before));
     assert_true(!before.shared && before.free == MIB && before.total == MIB);
     tune_address some = tune_device_alloc(far, MIB / 4, "a test");
     assert_ok(tune_device_memory(far, &now));
     assert_true(now.free == MIB - MIB / 4 && now.total == MIB);
     assert_true(tune_device_alloc(far, MIB, "a test").at == 0);
-    tune_far_room(far, 1);
+    tune_far_limit(far, 1);
     assert_int_equal(tune_device_memory(far, &now), -1);
     assert_error_has("far reports -262143 of 1 bytes of memory as free");
     tune_device_free(far, some, MIB / 4);

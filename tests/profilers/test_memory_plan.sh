@@ -29,7 +29,7 @@ entitySpace:
 experiments: [{actuatorIdentifier: SFTTrainer, experimentIdentifier: finetune_full_benchmark-v1.0.0}]
 constraints: ['model_name == "smollm2-135m" or batch_size > 1']
 E2
-is "a dry run says which entities will not fit, without their models" eval '"$sweep" space.yaml --store nowhere --dry-run >out && grep -q "smollm2-135m.*length.8192-batch_size.4096 .* will not fit: not enough memory: [0-9.]* MiB are still to be taken, [0-9.]* MiB are available" out && grep -q "^run .*smollm2-135m.*length.8-batch_size.1 .*benchmark-v1.0.0  its model is not on this machine$" out && n=$(grep -c "will not fit:" out) && [ "$n" -ge 3 ] && grep -q "^# memory *$n of these will not fit" out && [ ! -e nowhere ]'
+is "a dry run says which entities will not fit, without their models" eval '"$sweep" space.yaml --store nowhere --dry-run >out && grep -q "smollm2-135m.*length.8192-batch_size.4096  will not fit: not enough memory: [0-9.]* MiB are still to be taken, [0-9.]* MiB are available" out && grep -q "^run .*smollm2-135m.*length.8-batch_size.1 .*its model is not on this machine  .*benchmark-v1.0.0" out && n=$(grep -c "will not fit:" out) && [ "$n" -ge 3 ] && grep -q "^# memory *$n of these will not fit" out && [ ! -e nowhere ]'
 mkdir exp
 printf '#!/bin/sh\necho "$@" >>"$(dirname "$0")/log"\ncase "$*" in *--check*) [ "$2" -lt 3 ] || { echo "toy: too much: $2. And more." >&2; exit $((2 + $2 %% 2)); } ;; esac\n' >exp/toy.sh
 chmod +x exp/toy.sh
@@ -37,6 +37,6 @@ echo '{"identifier": "toy", "program": "./toy.sh", "arguments": [], "output": nu
  "inputs": [{"identifier": "a", "required": true, "flag": "--a", "domain": {"domainRange": [0, 10], "interval": 1}}],
  "targets": [{"identifier": "x", "unit": ""}]}' >exp/toy.json
 printf 'entitySpace: [{identifier: a, propertyDomain: {values: [1, 2, 3, 4]}}]\nexperiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: toy}]\n' >toy.yaml
-is "any program with a plan is asked, once for each entity" eval '"$sweep" toy.yaml --experiments exp --store nowhere --dry-run --repeat 3 >out; cat out exp/log; [ "$(grep -c "will not fit:" out)" = 1 ] && grep -q "^run .*a.3 .*  will not fit: too much: 3$" out && [ "$(cat exp/log)" = "$(for a in 1 2 3 4; do echo "--a $a --check only"; done)" ]'
+is "any program with a plan is asked, once for each entity" eval '"$sweep" toy.yaml --experiments exp --store nowhere --dry-run --repeat 3 >out; cat out exp/log; [ "$(grep -c "will not fit:" out)" = 1 ] && grep -q "^run .*a.3  will not fit: too much: 3  custom_experiments.toy$" out && [ "$(cat exp/log)" = "$(for a in 1 2 3 4; do echo "--a $a --check only"; done)" ]'
 is "... only in a dry run" eval 'rm exp/log; "$sweep" toy.yaml --experiments exp --store st >out 2>&1; ! grep -q check exp/log'
 finish

@@ -56,8 +56,7 @@ static void setup(struct trainer *t, int threads, bool checkpointing, int64_t ma
                                   .vocabulary = 61,
                                   .max_positions = 128,
                                   .norm_eps = 1e-5f,
-                                  .rope = TUNE_ROPE_DEFAULT,
-                                  .rope_theta = 10000,
+                                  .rotary = {{.dims = 6, .theta = 10000}},
                                   .attention_scale = .4f,
                                   .embedding_multiplier = 1,
                                   .residual_multiplier = 1,
@@ -71,7 +70,7 @@ static void setup(struct trainer *t, int threads, bool checkpointing, int64_t ma
     const struct tune_parameters *p = tune_model_parameters(t->m);
     for (int i = 0; i < p->count; i++) { /* weights of some size, so that steps differ */
         float *w = values(t->m, &p->at[i], TUNE_WEIGHT);
-        for (int64_t k = 0; k < p->at[i].count && !tune_role_is_norm(p->at[i].role); k++)
+        for (int64_t k = 0; k < p->at[i].count && !tune_parameter_is_norm(&p->at[i]); k++)
             w[k] = .3f * sinf((float)(k * 7 + i));
         set_values(t->m, &p->at[i], TUNE_WEIGHT, w);
         free(w);
@@ -80,7 +79,7 @@ static void setup(struct trainer *t, int threads, bool checkpointing, int64_t ma
     t->data = tune_dataset_from(ROWS, get, NULL, LENGTH);
     assert_got(t->data);
     t->load = tune_loader_new(t->data, &(struct tune_loader_options){.part = TUNE_ALL, .batch_size = BATCH, .accumulate = MICROS,
-                              .max_length = LENGTH, .epochs = 1, .max_steps = max_steps, .stop_after_seconds = -1, .ahead = true});
+                              .max_length = LENGTH, .epochs = 1, .max_steps = max_steps, .stop_after_seconds = -1, .prefetch = true});
     assert_got(t->load);
     t->loss = tune_loss_new(t->m, true);
     assert_got(t->loss);
@@ -205,8 +204,9 @@ static void all_timed(const struct tune_ops *own, const struct tune_ops *timed)
     memcpy(b, timed, sizeof b);
     for (size_t i = 0; i < sizeof a / sizeof *a; i++)
         same += a[i] == b[i];
-    /* close, alloc, free, memory, reserve, reserve_bytes, ceilings, in_place; the CPU has no groups, which are two entries */
-    assert_int_equal(same, 10);
+    /* close, alloc, free, memory, reserve, reserve_bytes, peak_rates, in_place; the CPU lacks four entries: group_begin, group_end,
+     * acquire, release */
+    assert_int_equal(same, 12);
 }
 
 static void what_ran(bool checkpointing, bool packing)
@@ -245,8 +245,8 @@ static void what_ran(bool checkpointing, bool packing)
     double pairs = LENGTH * (LENGTH + 1) / 2. * BATCH * 4 * MICROS * 3 * LAYERS;
     assert_float_equal(flops(r, "attention"), pairs * 6 * (4 + 10 + (checkpointing ? 4 : 0)), 1);
     assert_float_equal(r->model_flops, tokens * tune_model_config_flops(tune_model_config(t.m), LENGTH), 1);
-    assert_true(r->ceilings.flops_one > 1e8 && r->ceilings.flops_all > 1e8 && r->ceilings.bytes_all > 1e7 &&
-                r->ceilings.bytes_one > 1e7);
+    assert_true(r->peak_rates.flops_one > 1e8 && r->peak_rates.flops_all > 1e8 && r->peak_rates.bytes_all > 1e7 &&
+                r->peak_rates.bytes_one > 1e7);
     tune_profiler_free(p);
     teardown(&t);
 }
@@ -506,10 +506,10 @@ static void found(void **state)
     if (!fake.library)
         skip();
     assert_int_equal(tune_gpus_find(NULL, gpus, &machine), 2);
-    assert_true(machine == 2 && gpus[0].place == 0 && gpus[1].place == 1);
+    assert_true(machine == 2 && gpus[0].index == 0 && gpus[1].index == 1);
     assert_string_equal(gpus[0].name, "GPU-aaaa");
     assert_int_equal(tune_gpus_find("0000:02:00.0", gpus, &machine), 1);
-    assert_true(machine == 2 && gpus[0].place == 1);
+    assert_true(machine == 2 && gpus[0].index == 1);
     assert_string_equal(gpus[0].name, "GPU-bbbb");
     assert_int_equal(tune_gpus_find("1,0", gpus, &machine), 2);
     assert_string_equal(gpus[0].name, "GPU-bbbb");

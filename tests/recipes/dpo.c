@@ -56,13 +56,13 @@ int main(int argc, char **argv)
     struct tune_optimizer *opt = GET(tune_get_optimizer(flags, model));
     struct tune_schedule schedule = tune_get_schedule(flags);
     struct tune_evaluator *eval = GET(tune_get_eval(flags, model, loss, data, tok));
-    struct tune_samples *samples = GET(tune_get_samples(flags, model, data, tok));
+    struct tune_previews *previews = GET(tune_get_previews(flags, model, data, tok));
     struct tune_record *record = GET(tune_record_new(dev, flags->log.log_every)); /* step's sums */
     struct tune_logger *log = GET(tune_get_logger(flags)); /* makes the run folder */
     struct tune_checkpoint *ckpt = GET(tune_get_checkpoint(flags, log));
     MUST(tune_logger_run(log, flags, model, data, load, &memory)); /* header lines, run.json */
     MUST(tune_evaluator_note(eval, log)); /* the same for the rows it evaluates on */
-    MUST(tune_samples_note(samples, log)); /* and for the prompts it answers */
+    MUST(tune_previews_note(previews, log)); /* and for the prompts it answers */
 
     struct tune_progress at = {0}; /* where the run stands: steps, rows, tokens, evaluations */
     int batches;
@@ -112,14 +112,14 @@ int main(int argc, char **argv)
         /* The log-probabilities above wait for the device. These three do so where they are due. */
         MUST(tune_logger_step(log, &at, record));          /* --log-every: reads the sums */
         MUST(tune_evaluator_step(eval, log, &at));         /* --eval-every */
-        MUST(tune_samples_step(samples, log, &at));        /* --sample-every: prompts, answered */
+        MUST(tune_previews_step(previews, log, &at));      /* --preview-every: prompts, answered */
         MUST(tune_checkpoint_step(ckpt, model, opt, &at)); /* --save-every; a new best */
     }
     MUST(tune_checkpoint_finish(ckpt, model, opt, eval, &at)); /* saves, then evaluates */
     MUST(tune_logger_report(log, &at));                        /* report.json, closing lines */
 
     tune_checkpoint_free(ckpt), tune_logger_free(log), tune_record_free(record);
-    tune_samples_free(samples), tune_evaluator_free(eval), tune_optimizer_free(opt);
+    tune_previews_free(previews), tune_evaluator_free(eval), tune_optimizer_free(opt);
     tune_loss_free(loss), tune_loss_free(loss2), tune_model_free(reference);
     tune_loader_free(load), tune_model_free(model), tune_device_close(dev);
     tune_dataset_free(data), tune_tokenizer_free(tok), tune_flags_free(&my.tune);

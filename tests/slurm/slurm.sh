@@ -15,7 +15,7 @@ is "packs of 7: three jobs" eval 'slurm packs.yaml st --name packs --points-per-
 space few.yaml 200 206 0.5
 is "at most two jobs at a time" eval '(while [ ! -e over ]; do squeue -h -t running -o %i | wc -l; sleep 0.1; done >live) & slurm few.yaml st --name few --max-jobs 2; touch over; wait; says "^# finished +6 valid" && [ "$(sort -n live | tail -n 1)" = 2 ]'
 is "--repeat: results are numbered" eval 'space one.yaml 300 302 && slurm one.yaml st --name repeat --repeat 3 && says "^# finished +6 valid" && [ "$(rows st a,repeat | grep "^30" | sort | tr "\n" " ")" = "300,0 300,1 300,2 301,0 301,1 301,2 " ]'
-is "--dry-run prints the script, and submits nothing" eval 'space dry.yaml 400 410 && slurm dry.yaml st --dry-run --slurm "--partition=all --time=30" && says "^#SBATCH --job-name=sweep-[a-z0-9]+-.* --array=1-10$" && says "^#SBATCH --partition=all --time=30$" && says "^exec .*--points 1 --job" && [ -z "$(squeue -h)" ]'
+is "--dry-run prints the script, and submits nothing" eval 'space dry.yaml 400 410 && slurm dry.yaml st --dry-run --slurm "--partition=all --time=30" && says "^#SBATCH --job-name=sweep-[a-z0-9]+-.* --array=1-10$" && says "^#SBATCH --partition=all --time=30$" && says "^exec .*--at-most 1 --job" && [ -z "$(squeue -h)" ]'
 is "... which the shell reads" eval 'sed -n "/^#!/,\$p" shown | sh -n'
 idle
 
@@ -34,7 +34,7 @@ restart
 
 behind requeued long.yaml req
 measuring req requeued 8
-job=$(field "$(echo "$claims" | sed -n 1p)" job) other=$(echo "$claims" | sed -n 2p)
+job=$(field "$(echo "$leases" | sed -n 1p)" job) other=$(echo "$leases" | sed -n 2p)
 scontrol requeue "$job"
 kill -9 "$(field "$other" pid)"
 is "a requeued job, and a sweep that was killed in its job: both points are tried again" eval 'ended 0 && says "^# tried again .*Slurm ended job $job on [a-z0-9]+: REQUEUED" && says "^# tried again .*: FAILED" && whole req 1000 1008'
@@ -61,7 +61,7 @@ E2
 chmod +x fake/squeue
 PATH="$tmp/fake:$PATH" behind oom long.yaml oom
 measuring oom oom 8
-kill -9 "$(field "$(echo "$claims" | sed -n 1p)" pid)"
+kill -9 "$(field "$(echo "$leases" | sed -n 1p)" pid)"
 is "out of memory, as Slurm would say it (not made here): a row with the reason" eval 'ended 0 && says "failed .*Slurm ended job [0-9_]+ on n[1-4]: OUT_OF_MEMORY" && whole oom 1000 1008 && [ "$(rows oom status | grep -c failed)" = 1 ]'
 idle
 

@@ -14,10 +14,10 @@ says() { grep -qE -e "$1" "$tmp/shown" || { cat "$tmp/shown"; false; }; }
 dead() { ! grep -q '^State:.[^ZX]' "/proc/$1/status"; } # PID: nobody may have reaped it yet
 idle() { until [ -z "$(squeue -h -o %i)" ]; do sleep 0.2; done; }
 
-field() { sed -n "s/.*\"$2\":\"*\([^,\"}]*\).*/\1/p" "$1"; } # CLAIM KEY
-# measuring STORE OPERATION N - waits until that many jobs measure; their claims are in $claims.
+field() { sed -n "s/.*\"$2\":\"*\([^,\"}]*\).*/\1/p" "$1"; } # LEASE KEY
+# measuring STORE OPERATION N - waits until that many jobs measure; their leases are in $leases.
 measuring() {
-    await $pid eval 'claims=$(grep -l "^{\"state\":\"held\".*\"job\"" '"$1/claims/$2"'/*) && [ "$(echo "$claims" | wc -l)" -ge '"$3"' ]'
+    await $pid eval 'leases=$(grep -l "^{\"state\":\"held\".*\"job\"" '"$1/claims/$2"'/*) && [ "$(echo "$leases" | wc -l)" -ge '"$3"' ]'
 }
 # behind NAME SPACE STORE OPTION... - the sweep as a process of its own, $pid; its output is in $tmp/NAME.out.
 behind() {

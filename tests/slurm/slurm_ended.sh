@@ -28,7 +28,7 @@ if [ -n "${SLURM_CGROUPS:-}" ]; then
     is "... others fit" eval 'slurm fine.yaml eat --name fine --slurm "$mem" && says "^# finished +4 valid"'
     space spare.yaml 30 31 0.1 spare
     is "the sweep in its job is killed for its memory: a row with Slurm's reason" eval '! slurm spare.yaml spare --name spare --slurm "$mem" && says "Slurm ended job [0-9_]+ on n[1-4]: OUT_OF_MEMORY" && whole spare 30 31 && [ "$(grep -c "jobs in Slurm" shown)" = 1 ]'
-    is "... no claim and no job is left" eval '[ -z "$(ls spare/claims)" ] && idle'
+    is "... no lease and no job is left" eval '[ -z "$(ls spare/claims)" ] && idle'
 else
     skip "limits of memory" "no control groups of version 1 here"
 fi
@@ -47,15 +47,15 @@ measuring later later 4
 kill -9 $pid
 jobs=
 for i in 1 2 3 4; do
-    claim=$(echo "$claims" | sed -n ${i}p)
-    jobs="$jobs$(field "$claim" job) "
+    lease=$(echo "$leases" | sed -n ${i}p)
+    jobs="$jobs$(field "$lease" job) "
 done
 set -- $jobs
 cancelled=$1 killed=$2 long=$3 longer=$4
 scancel "$cancelled"
-kill -9 "$(field "$(echo "$claims" | sed -n 2p)" pid)"
+kill -9 "$(field "$(echo "$leases" | sed -n 2p)" pid)"
 is "jobs that end after their sweep, and that squeue forgets" eval 'idle && forgotten "$(echo $jobs | tr " " ,)" && sacct -n -X -P -o JobID,State >told; grep "^$cancelled|CANCELLED" told && grep "^$killed|FAILED" told && grep "^$long|TIMEOUT" told && grep "^$longer|TIMEOUT" told'
-is "... sweep --resume asks sacct: rows for those that met the limit" eval '{ resume later later --time-limit 20 || true; } && says "failed .*Slurm ended job $long on n[1-4]: TIMEOUT" && says "failed .*Slurm ended job $longer on n[1-4]: TIMEOUT" && says "^# tried again .*Slurm ended job $killed on n[1-4]: FAILED" && [ "$(rows later status)" = "failed
+is "... sweep --resume asks sacct: rows for those that met the limit" eval '{ resume later later --time-limit 20 || true; } && says "failed .*Slurm ended job $long on n[1-4]: TIMEOUT" && says "failed .*Slurm ended job $longer on n[1-4]: TIMEOUT" && says "^# tried again .*Slurm ended job $killed on n[1-4]: FAILED" && says "^# tried again .*Slurm ended job $cancelled on n[1-4]: CANCELLED" && [ "$(rows later status)" = "failed
 failed" ]'
 scancel -u root
 idle

@@ -20,10 +20,12 @@ draw() {
 }
 # hit - kill something of the operation, or of Slurm.
 hit() {
-    claims=$(grep -l '^{"state":"held".*"job"' any/claims/any/* 2>/dev/null)
+    leases=$(grep -l '^{"state":"held".*"job"' any/claims/any/* 2>/dev/null)
     draw 8
-    claim=$(echo "$claims" | sed -n "$((drawn + 1))p")
-    victim=$([ -z "$claim" ] || field "$claim" pid)
+    lease=$(echo "$leases" | sed -n "$((drawn + 1))p")
+    victim=$([ -z "$lease" ] || field "$lease" pid)
+    # A lease may outlive its process: then the number is nobody's, or a stranger's.
+    [ -z "$victim" ] || grep -qsx sweep "/proc/$victim/comm" || victim=
     draw 4
     node=n$((drawn + 1))
     draw 7
@@ -33,7 +35,7 @@ hit() {
     3) [ -z "$victim" ] || kill -9 $(pgrep -P "$victim") ;; # the guard of what it measures
     4) p=$(cat "$cluster/slurmd-$node.pid"); kill -9 "$p"; await 0 dead "$p"; daemon slurmd $node ;;
     5) p=$(cat "$cluster/slurmctld.pid"); kill -9 "$p"; await 0 dead "$p"; daemon slurmctld ;;
-    6) [ -z "$claim" ] || scontrol requeue "$(field "$claim" job)" ;;
+    6) [ -z "$lease" ] || scontrol requeue "$(field "$lease" job)" ;;
     esac >>hits 2>&1
     echo "$drawn $node $victim" >>hits
 }

@@ -14,17 +14,17 @@ once() {
     [ $code = "$wanted" ] && [ "$(grep -cF -e "$text" shown)" = 1 ]
 }
 wrong() { n=$1; shift; is "$n" once "$@"; } # NAME, and as for once
-wrong "a partition that does not exist: Slurm's message, once" 3 "Slurm does not take the jobs: invalid partition specified: nope" bad --slurm "--partition=nope"
-wrong "an option that sbatch does not know" 3 "Slurm does not take the jobs: " bad --slurm "--nonsense=1"
-wrong "--join and --launcher" 2 "--launcher is for an operation of its own" bad --join x
+wrong "a partition that does not exist: Slurm's message, once" 3 "Slurm does not accept the jobs: invalid partition specified: nope" bad --slurm "--partition=nope"
+wrong "an option that sbatch does not know" 3 "Slurm does not accept the jobs: " bad --slurm "--nonsense=1"
+wrong "--join and --launcher" 2 "--launcher cannot share an operation" bad --join x
 wrong "--stop-when and --launcher" 2 "--stop-when is not for --launcher" bad --stop-when one:5%
-refused "--slurm without --launcher" 2 "are for --launcher slurm" "$sweep" bad.yaml --experiments work.json --store bad --slurm "--time=1"
-refused "--points without --join" 2 "--join names that" "$sweep" bad.yaml --experiments work.json --store bad --points 1
-refused "--job that is none" 2 "such as 12_3/0" "$sweep" bad.yaml --experiments work.json --store bad --points 1 --join x --job 12
+refused "--slurm without --launcher" 2 "are only for --launcher slurm" "$sweep" bad.yaml --experiments work.json --store bad --slurm "--time=1"
+refused "--at-most without --join" 2 "--at-most needs --join OPERATION" "$sweep" bad.yaml --experiments work.json --store bad --at-most 1
+refused "--job that is none" 2 "such as 12_3/0" "$sweep" bad.yaml --experiments work.json --store bad --at-most 1 --join x --job 12
 "$sweep" bad.yaml --experiments work.json --store one --entities 1 >shown 2>&1
-refused "--points: an operation that is not there is not begun" 2 "there is no operation nobody" "$sweep" --experiments work.json --store one --join nobody --points 1
+refused "--at-most: an operation that is not there is not begun" 2 "there is no operation nobody" "$sweep" --experiments work.json --store one --join nobody --at-most 1
 mkdir none
-refused "no sbatch here" 3 "needs Slurm's programs here" env PATH="$tmp/none" "$sweep" bad.yaml --experiments work.json --store bad2 --launcher slurm
+refused "no sbatch here" 3 "needs the programs of Slurm on this machine" env PATH="$tmp/none" "$sweep" bad.yaml --experiments work.json --store bad2 --launcher slurm
 
 # All measurements fail: the brake.
 space fails.yaml 4100 4130 0.001 fail
@@ -61,12 +61,12 @@ if unshare -m true 2>/dev/null; then
 
     cp work.sh local/work.sh && sed 's|./work.sh|local/work.sh|' work.json >other.json
     { cat work.sh; echo "# another build"; } >another.sh && chmod +x another.sh
-    printf '#!/bin/sh\necho "sweep: unknown option --points" >&2\nexit 2\n' >oldsweep && chmod +x oldsweep
+    printf '#!/bin/sh\necho "sweep: unknown option --at-most" >&2\nexit 2\n' >oldsweep && chmod +x oldsweep
     nodes "[ \$node != n2 ] || mount --bind '$tmp/another.sh' '$tmp/local/work.sh'"
     space builds.yaml 4300 4316 1
-    is "a node with another build: its rows say so" eval '"$sweep" builds.yaml --experiments other.json --store builds --launcher slurm --share-cores >shown 2>&1; says "^# finished +16 valid" && [ "$("$samples" rows custom_experiments.work --experiments other.json --store builds --columns build_id --output-format csv | tail -n +2 | sort -u | wc -l)" = 2 ]'
+    is "a node with another build: its rows say so" eval '"$sweep" builds.yaml --experiments other.json --store builds --launcher slurm --share-cores >shown 2>&1; says "^# finished +16 valid" && [ "$("$samples" show custom_experiments.work --experiments other.json --store builds --columns build_id --output-format csv | tail -n +2 | sort -u | wc -l)" = 2 ]'
     nodes "[ \$node != n1 ] || mount --bind '$tmp/oldsweep' '$sweep'"
-    wrong "a node with another sweep: its message" 3 "ended with exit code 2: sweep: unknown option --points" old --slurm --partition=one
+    wrong "a node with another sweep: its message" 3 "ended with exit code 2: sweep: unknown option --at-most" old --slurm --partition=one
 
     "$sweep" s.yaml --experiments work.json --store disk --entities 1 >shown 2>&1
     mkdir -p disk/runs

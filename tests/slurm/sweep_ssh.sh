@@ -10,7 +10,7 @@ launch() { s=$1 st=$2; shift 2; timeout 200 "$sweep" "$s" --experiments work.jso
 
 if unshare -m true 2>/dev/null; then
     mkdir shared
-    refused "a host that does not see the store" 3 "no host measures any more" eval 'space five.yaml 400 404 0.1; "$sweep" five.yaml --experiments work.json --store shared/st --launcher "unshare -m sh -c \"mount -t tmpfs none $tmp/shared; exec \\\$0 \\\$@\"" >shown'
+    refused "a host that does not see the store" 3 "no host is left that can measure" eval 'space five.yaml 400 404 0.1; "$sweep" five.yaml --experiments work.json --store shared/st --launcher "unshare -m sh -c \"mount -t tmpfs none $tmp/shared; exec \\\$0 \\\$@\"" >shown'
 fi
 
 # ---- ssh ----
@@ -47,7 +47,7 @@ await 0 ssh -F ssh.conf near true || { is "sshd answers" sh -c 'cat sshd.log; fa
 space far.yaml 1000 1040 0.2
 is "ssh to two hosts" eval 'launch far.yaml far --launcher "ssh -F $tmp/ssh.conf near" --launcher "ssh -F $tmp/ssh.conf other" && says "^# finished +40 valid" && whole far 1000 1040 && [ "$(ls far/*.h5 | wc -l)" = 2 ]'
 is "a host that ssh cannot reach: the other one measures" eval 'space gone.yaml 1100 1110 0.1; launch gone.yaml far --launcher "ssh -F $tmp/ssh.conf -p 1 near" --launcher "ssh -F $tmp/ssh.conf near" && says "^# ssh .* exit code 255: .*refused" && says "^# finished +10 valid"'
-is "... no other one: it is tried three times" eval 'space none.yaml 1200 1210 0.1; ! launch none.yaml far --launcher "ssh -F $tmp/ssh.conf -p 1 near" && [ "$(grep -c "^# ssh .* exit code 255: .*refused" shown)" = 3 ] && says "not used any more" && says "^sweep: no host measures any more; 10 points are left"'
+is "... no other one: it is tried three times" eval 'space none.yaml 1200 1210 0.1; ! launch none.yaml far --launcher "ssh -F $tmp/ssh.conf -p 1 near" && [ "$(grep -c "^# ssh .* exit code 255: .*refused" shown)" = 3 ] && says "not used any more" && says "^sweep: no host is left that can measure; 10 points are left"'
 space killed.yaml 2000 2040 0.3
 "$sweep" killed.yaml --experiments work.json --store kil --share-cores --name killed --launcher "ssh -F $tmp/ssh.conf near" >shown 2>&1 &
 pid=$!

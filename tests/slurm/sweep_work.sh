@@ -27,6 +27,6 @@ experiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: wor
   {property: {identifier: seconds}, value: ${4:-0.001}}${5:+, {property: {identifier: how\}, value: $5\}}]}]
 E2
 }
-rows() { "$samples" rows custom_experiments.work --experiments work.json --store "$1" --columns "$2" --output-format csv | tail -n +2; }
+rows() { "$samples" show custom_experiments.work --experiments work.json --store "$1" --columns "$2" --output-format csv | tail -n +2; }
 # whole STORE LOW HIGH - the store is sound and has each point once.
 whole() { "$samples" check --store "$1" && rows "$1" a | sort -n >"$tmp/got" && seq "$2" $(($3 - 1)) | diff - "$tmp/got"; }

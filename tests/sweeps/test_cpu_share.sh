@@ -23,17 +23,17 @@ echo '{"identifier": "burn", "program": "./burn.sh", "output": null, "inputs": [
  "targets": [{"identifier": "speed", "unit": "1/s"}]}' >exp/burn.json
 printf 'entitySpace: [{identifier: n, propertyDomain: {values: [1]}}]\nexperiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: burn}]\n' >s.yaml
 echo '{"store": "st", "experiments": "exp"}' >tune.json
-row() { "$samples" rows burn --sort started --columns "$1" --output-format csv --store "${2:-st}" | tail -n 1; }
+row() { "$samples" show burn --sort started --columns "$1" --output-format csv --store "${2:-st}" | tail -n 1; }
 
 # ---- the share ----
 # Each core gets two busy processes, for as long as this test's first part runs. Each has a session of its own, as a
 # measurement has: Linux may share the cores between sessions first (autogroups).
 busy() { for i in $(seq $(($(nproc) * 2))); do setsid sh -c 'while :; do :; done' & pids="$pids $!"; done; }
 busy
-is "beside two busy processes a core: it is measured again" eval '"$sweep" s.yaml >out && grep -qE "^ +0/1 +again +[0-9.]+ s .*disturbed: it had [0-9]+ % of its cores$" out && [ "$(wc -l <exp/log)" = 2 ]'
-is "... and marked" eval 'grep -qE "^ +1/1 +measured .*disturbed: it had [0-9]+ % of its cores$" out && grep -q "^# finished *1 valid, 0 invalid, 0 failed" out'
-is "... in the row, with the share" eval 'row core_share,status,reason | awk -F, "{ exit !(\$1 > 0 && \$1 < 0.9 && \$2 == \"valid\" && \$3 ~ /^disturbed: it had/) }"'
-is "... the first try is failed, for none to use" eval '[ "$("$samples" rows burn --columns status --output-format csv | sed 1d | sort | tr "\n" " ")" = "failed valid " ]'
+is "beside two busy processes a core: it is measured again" eval '"$sweep" s.yaml >out && grep -qE "^ +0/1 +again +[0-9.]+ s .*disturbed: the program got only [0-9]+ % of the time of its cores$" out && [ "$(wc -l <exp/log)" = 2 ]'
+is "... and marked" eval 'grep -qE "^ +1/1 +measured .*disturbed: the program got only [0-9]+ % of the time of its cores$" out && grep -q "^# finished *1 valid, 0 invalid, 0 failed" out'
+is "... in the row, with the share" eval 'row core_share,status,reason | awk -F, "{ exit !(\$1 > 0 && \$1 < 0.9 && \$2 == \"valid\" && \$3 ~ /^disturbed: the program got only/) }"'
+is "... the first try is failed, for none to use" eval '[ "$("$samples" show burn --columns status --output-format csv | sed 1d | sort | tr "\n" " ")" = "failed valid " ]'
 is "... --where leaves it out" eval '[ "$("$samples" show s.yaml --where "core_share >= 0.9" --output-format csv | wc -l)" = 1 ] && [ "$("$samples" show s.yaml --where "core_share < 0.9" --output-format csv | wc -l)" = 2 ]'
 is "--retries 0: not again, and marked" eval 'rm exp/log; "$sweep" s.yaml --remeasure --retries 0 >out && [ "$(wc -l <exp/log)" = 1 ] && grep -q "measured .*disturbed" out'
 is "--retries 2: twice" eval 'rm exp/log; "$sweep" s.yaml --remeasure --retries 2 >out && [ "$(wc -l <exp/log)" = 3 ]'
@@ -44,7 +44,7 @@ sed s/burn/many/g exp/burn.json >exp/many.json
 sed s/burn/many/ s.yaml >m.yaml
 printf '#!/bin/sh\nfor i in $(seq $(($(nproc) * 4))); do awk "BEGIN { while (i < 4e6) i++ }" & done\nwait\necho "{\\"speed\\": 1}" >"$TUNE_OUTPUT/report.json"\n' >exp/many.sh
 chmod +x exp/many.sh
-many() { "$sweep" m.yaml --remeasure --retries 0 >out; "$samples" rows many --sort started --columns core_share --output-format csv | tail -n 1; }
+many() { "$sweep" m.yaml --remeasure --retries 0 >out; "$samples" show many --sort started --columns core_share --output-format csv | tail -n 1; }
 # Only a try counts in which other processes and the hypervisor took less than a twentieth of the processors' busy time. Both
 # counts are in ticks of 0.01 s.
 busy_ticks() { awk '/^cpu / { print $2 + $3 + $4 + $7 + $8 + $9 }' /proc/stat; }
@@ -67,7 +67,7 @@ if awk "BEGIN { exit !($others <= 0.05) }"; then
 else
     skip "more threads than cores are no loss" "other processes are on this machine's cores"
 fi
-is "too short to tell: no share" eval 'printf "#!/bin/sh\necho \"{\\\"speed\\\": 1}\" >\$TUNE_OUTPUT/report.json\n" >exp/many.sh; "$sweep" m.yaml >out; [ "$("$samples" rows many --sort started --columns core_share,speed --output-format csv | tail -n 1)" = ,1.0 ]'
+is "too short to tell: no share" eval 'printf "#!/bin/sh\necho \"{\\\"speed\\\": 1}\" >\$TUNE_OUTPUT/report.json\n" >exp/many.sh; "$sweep" m.yaml >out; [ "$("$samples" show many --sort started --columns core_share,speed --output-format csv | tail -n 1)" = ,1.0 ]'
 
 # ---- stable ----
 # stable SAYS REASON REPORT OPTION... - a row of that report
@@ -76,7 +76,7 @@ stable() {
     shift 3
     rm -rf other
     "$sweep" s.yaml --store other --retries 0 --set "report=$report" "$@" >out 2>&1 || { cat out; return 1; }
-    row stable,reason other | sed 's/disturbed: it had [0-9]* % of its cores\(; \)*//' >got
+    row stable,reason other | sed 's/disturbed: the program got only [0-9]* % of the time of its cores\(; \)*//' >got
     [ "$(cat got)" = "$says,$reason" ] || { cat got; return 1; }
 }
 cat >exp/burn.sh <<'E2'
@@ -89,11 +89,11 @@ more drift '"training_steps": 70'
 more wide '"training_steps": 70, "tokens_per_second_stable": 100, "tokens_per_second_stable_half_width": 6'
 more good '"training_steps": 70, "tokens_per_second_stable": 100, "tokens_per_second_stable_half_width": 4'
 : >exp/more.none
-is "few steps are marked" stable 0 "few steps: 7" few
-is "so is a speed that never settled" stable 0 "its speed was not stable" drift
-is "... or only roughly" stable 0 "its speed was not stable" wide
+is "few steps are marked" stable 0 "too few steps for a stable speed: 7" few
+is "so is a speed that never settled" stable 0 "the speed was not stable" drift
+is "... or only roughly" stable 0 "the speed was not stable" wide
 is "within 5 % it is stable" stable 1 "" good
 is "... --until-stable says within what" stable 1 "" wide --until-stable 7
-is "... also less" stable 0 "its speed was not stable" good --until-stable 3
+is "... also less" stable 0 "the speed was not stable" good --until-stable 3
 is "a program that says nothing of it" stable "" "" none
 finish

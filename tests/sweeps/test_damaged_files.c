@@ -215,7 +215,7 @@ static void every_byte(void **state)
         data[8] = was;
         char *after = dump("hurt");
         if (!after)
-            assert_error_has("it is an HDF5 file of the superblock version ");
+            assert_error_has("the HDF5 file has superblock version ");
         assert_int_equal(after != NULL, version == 3);
         free(after);
     }
@@ -245,27 +245,27 @@ static char *old_file(void)
     return data;
 }
 
-static void note_file(void *said, const char *file, int64_t rows, bool checked)
+static void print_file(void *output, const char *file, int64_t rows, bool checked)
 {
     const char *name = strrchr(file, '.');
-    snprintf((char *)said + strlen(said), PART - strlen(said), "%s %lld %d\n", name, (long long)rows, checked);
+    snprintf((char *)output + strlen(output), PART - strlen(output), "%s %lld %d\n", name, (long long)rows, checked);
 }
 
-static void note_problem(void *said, const char *file, const char *what)
+static void print_problem(void *output, const char *file, const char *what)
 {
-    snprintf((char *)said + strlen(said), PART - strlen(said), "%s: %s\n", file, what);
+    snprintf((char *)output + strlen(output), PART - strlen(output), "%s: %s\n", file, what);
 }
 
 /* The output of the check: a line for each file that opens, then one for each problem. */
 static const char *checked(const char *folder)
 {
-    static char said[PART];
+    static char output[PART];
     struct tune_store *s = tune_store_open(folder, false);
     assert_got(s);
-    said[0] = 0;
-    assert_ok(tune_store_check(s, note_file, note_problem, said));
+    output[0] = 0;
+    assert_ok(tune_store_check(s, print_file, print_problem, output));
     tune_store_free(s);
-    return said;
+    return output;
 }
 
 static void old_files(void **state)
@@ -273,10 +273,10 @@ static void old_files(void **state)
     (void)state;
     char *data = old_file(), *rows, *merged;
     put_store("old", data, STORE_WITHOUT_CHECKSUMS);
-    test_write("old", "y.h5", "no sample file", 14); /* it does not keep the other from being told */
-    const char *said = checked("old");
-    if (!strstr(said, "\n.h5 2 0\n") || strncmp(said, "old/y.h5: ", 10) != 0)
-        fail_msg("the check says:\n%s", said);
+    test_write("old", "y.h5", "does not write such sample files", 14); /* it does not keep the other from being told */
+    const char *output = checked("old");
+    if (!strstr(output, "\n.h5 2 0\n") || strncmp(output, "old/y.h5: ", 10) != 0)
+        fail_msg("the check says:\n%s", output);
     assert_ok(tune_file_remove_folder("old/y.h5"));
     assert_got(rows = dump("old"));
     static const char *const parts[] = {"table test-experiment-v1.0.0\n", "00000001000000000000000000000002|", "|out of memory, kind 2|",
@@ -346,9 +346,9 @@ static void bad_texts(void **state)
     memset(status + 3, 0, 4); /* "inv" */
     class[3] = '\xff';
     put_store("texts", data, STORE_WITHOUT_CHECKSUMS);
-    const char *said = checked("texts");
-    assert_non_null(strstr(said, "its status is \"inv\""));
-    assert_non_null(strstr(said, "is no UTF-8"));
+    const char *output = checked("texts");
+    assert_non_null(strstr(output, "the status is \"inv\""));
+    assert_non_null(strstr(output, "is not UTF-8"));
     free(data);
 }
 
@@ -408,7 +408,7 @@ static void read_pieces(int kind, int64_t rows, int64_t row_bytes, int64_t piece
     int status = tune_sample_load(fd, "pieces", "exp", &x, rows - 1, 1, &block);
     assert_int_equal(status, kind == NO_SUMS ? 0 : -1);
     if (kind != NO_SUMS) {
-        assert_error_has("pieces: damaged: table exp: its rows ");
+        assert_error_has("pieces: the file is damaged: table exp: its rows ");
         assert_int_equal(tune_sample_load(fd, "pieces", "exp", &x, rows - 1, 1, &block), -1); /* no row is there */
         assert_int_equal(tune_sample_load(fd, "pieces", "exp", &x, 0, 1, &block), count > 1 ? 0 : -1);
         assert_int_equal(tune_sample_load(fd, "pieces", "exp", &x, rows - 1, 1, &block), -1); /* and what was there is gone */

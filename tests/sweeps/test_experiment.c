@@ -245,14 +245,14 @@ static struct tune_value inputs_of(int i, int64_t n, struct tune_value k, bool o
     return all[i];
 }
 
-static void says(const struct tune_experiment *e, int64_t n, struct tune_value k, bool on, const char *kind, const char *expected)
+static void check_command(const struct tune_experiment *e, int64_t n, struct tune_value k, bool on, const char *kind, const char *expected)
 {
     struct tune_value inputs[6];
     struct tune_command c;
     char line[512] = "";
     for (int i = 0; i < 6; i++)
         inputs[i] = inputs_of(i, n, k, on, kind, "s");
-    if (tune_experiment_command(e, inputs, &(struct tune_word){"data", "/d"}, 1, &c) < 0)
+    if (tune_experiment_command(e, inputs, &(struct tune_placeholder){"data", "/d"}, 1, &c) < 0)
         fail_msg("%s", tune_error_message());
     for (int i = 0; i < c.argument_count; i++)
         snprintf(line + strlen(line), sizeof line - strlen(line), "%s%s", i ? " " : "", c.arguments[i]);
@@ -267,9 +267,9 @@ static void test_command(void **state)
     (void)state;
     if (!e)
         fail_msg("%s", tune_error_message());
-    says(e, 5, tune_value_int(3), false, "a", "--always 1 --n 5 -k=3 --no-on --kind x --set /d/s-5{}.txt");
-    says(e, 5, tune_value_float(4.5), true, "b", "--always 1 --n 6.5 -k=4.5 --on --set /d/s-5{}.txt");
-    says(e, 0, tune_value_int(3), true, "c", "--always 1 --n 3 -k=3 --on --two c --set /d/s-0{}.txt");
+    check_command(e, 5, tune_value_int(3), false, "a", "--always 1 --n 5 -k=3 --no-on --kind x --set /d/s-5{}.txt");
+    check_command(e, 5, tune_value_float(4.5), true, "b", "--always 1 --n 6.5 -k=4.5 --on --set /d/s-5{}.txt");
+    check_command(e, 0, tune_value_int(3), true, "c", "--always 1 --n 3 -k=3 --on --two c --set /d/s-0{}.txt");
     struct tune_value inputs[6];
     struct tune_command c;
     char why[128];
@@ -331,7 +331,7 @@ static void binds(const char *yaml, const char *expected)
 {
     const char *paths[] = {folder};
     struct tune_catalog c;
-    struct tune_protocol *p = NULL;
+    struct tune_binding *p = NULL;
     put("small.json", small);
     assert_int_equal(tune_catalog_read(&c, paths, 1), 0);
     struct tune_document *d = tune_document_parse("s.yaml", yaml, strlen(yaml), false);
@@ -345,7 +345,7 @@ static void binds(const char *yaml, const char *expected)
         assert_string_equal(tune_error_message(), expected);
         assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     }
-    tune_protocols_free(p, s->reference_count);
+    tune_bindings_free(p, s->reference_count);
     tune_space_free(s);
     tune_catalog_free(&c);
 }
@@ -360,21 +360,21 @@ static void test_bind(void **state)
           "custom_experiments.small-active.1-k.4.5");
     binds(DIMENSION "- {identifier: k, propertyDomain: {values: [3, 4.5]}}\n" SMALL, "custom_experiments.small");
     binds(DIMENSION SMALL "  parameterization:\n  - {property: {identifier: k}, value: 3}\n",
-          "s.yaml:7:5: k is 3 by default; leave it out, so that ids stay one for one measurement");
+          "s.yaml:7:5: parameter k has its default value 3; leave it out, so that a measurement has only one id");
     binds(DIMENSION SMALL "  parameterization:\n  - {property: {identifier: k}, value: 3.0}\n",
-          "s.yaml:7:5: k is 3.0 by default; leave it out, so that ids stay one for one measurement");
+          "s.yaml:7:5: parameter k has its default value 3.0; leave it out, so that a measurement has only one id");
     binds(DIMENSION SMALL "  parameterization:\n  - {property: {identifier: k}, value: 5}\n",
           "s.yaml:7:5: k of small cannot be 5 (space experiments small shows its domain)");
     binds(DIMENSION SMALL "  parameterization:\n  - {property: {identifier: n}, value: 5}\n",
           "s.yaml:7:5: n is a required input of small: make it a dimension of entitySpace (values: [5])");
     binds(DIMENSION "- {identifier: k, propertyDomain: {values: [3]}}\n" SMALL "  parameterization:\n  - {property: {identifier: k}, value: 4.5}\n",
-          "s.yaml:8:5: k is a dimension of entitySpace and a parameter; leave one of them out");
+          "s.yaml:8:5: k is both a dimension of entitySpace and a parameter; leave one of them out");
     binds(DIMENSION SMALL "- actuatorIdentifier: custom_experiments\n  experimentIdentifier: small\n",
-          "s.yaml:6:3: small is here a second time with the same parameters");
-    binds(DIMENSION SMALL "  experimentVersion: 1.0.0\n", "s.yaml:6:22: there is no version 1.0.0 of small: experiments here have no "
-          "version but what their identifier says; leave experimentVersion out");
+          "s.yaml:6:3: experiment small is listed twice with the same parameters");
+    binds(DIMENSION SMALL "  experimentVersion: 1.0.0\n", "s.yaml:6:22: there is no version 1.0.0 of experiment small, because the only "
+          "version of an experiment is the one in its identifier; leave experimentVersion out");
     binds("entitySpace:\n- {identifier: k, propertyDomain: {values: [3]}}\n" SMALL,
-          "s.yaml:4:3: small needs n, which is no dimension of entitySpace");
+          "s.yaml:4:3: experiment small needs the input n, which is not a dimension of entitySpace");
 }
 
 /* ---- what experiment files must not be ---- */
@@ -397,31 +397,35 @@ static void test_bad_files(void **state)
 {
     (void)state;
     refuses(HEAD "\"inputs\": []}", "1:1: an experiment needs \"targets\": what it measures");
-    refuses(HEAD "\"runs\": 0, " TARGETS, "2:9: runs must be 1 to 1000");
+    refuses(HEAD "\"runs\": 0, " TARGETS, "2:9: runs must be from 1 to 1000");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"domain\": {}}], " TARGETS,
             "2:12: input x needs either \"required\": true or a default");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"default\": 3, \"domain\": {\"values\": [1, 2]}}], " TARGETS,
-            "2:43: input x: the default 3 is outside its own domain");
+            "2:43: input x: the default 3 is not in the domain of this input");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true, \"domain\": {}, \"inert\": \"i\", \"flag\": \"-x\"}], " TARGETS,
-            "2:12: input x is inert: it can have no flag, format, map or value");
+            "2:12: input x is inert, so it must not have a flag, format, map or value");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true, \"role\": \"data\", \"map\": {\"a\": [\"-x\", \"a\"]}}], " TARGETS,
-            "2:12: input x has a role: its map can hold texts, not a list of arguments");
+            "2:12: input x has a role, so the values in its map must be texts, not lists of arguments");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true}, {\"identifier\": \"x\", \"required\": true}], " TARGETS,
-            "2:51: a second input x");
+            "2:51: there are two inputs x");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x-Y\", \"required\": true}, {\"identifier\": \"X_y\", \"required\": true}], "
-            TARGETS, "2:53: x-Y and X_y are one environment variable; give one of them another name");
+            TARGETS, "2:53: inputs x-Y and X_y have the same environment variable; give one of them another name");
     refuses(HEAD "\"inputs\": [3], " TARGETS, "2:12: an input must be a map of keys to values, found a whole number");
-    refuses(HEAD "\"inputs\": [{\"identifier\": \"\", \"required\": true}], " TARGETS, "2:27: an empty identifier");
+    refuses(HEAD "\"inputs\": [{\"identifier\": \"\", \"required\": true}], " TARGETS, "2:27: the identifier is empty");
     refuses(HEAD "\"inputs\": [{\"identifier\": \"x\", \"required\": true, \"flag\": \"\"}], " TARGETS,
-            "2:58: input x: an empty flag; leave the key out for none");
-    refuses(HEAD "\"targets\": [{\"identifier\": \"\"}]}", "2:28: an empty identifier");
+            "2:58: input x: the flag is empty; for no flag, leave the key out");
+    refuses(HEAD "\"targets\": [{\"identifier\": \"\"}]}", "2:28: the identifier is empty");
     refuses("{\"identifier\": \"e\", \"actuator\": \"a\", \"program\": \"\", " TARGETS,
-            "1:49: program must name what to run: a name, or a path with a '/'");
+            "1:49: program must be the name of a program, or a path with a '/'");
     refuses(HEAD "\"targets\": [{\"identifier\": \"t\", \"reduce\": \"mode\"}]}",
-            "2:43: reduce is mean, median, min, max, sum, std, first, last, count oom, count error or count ok, not mode");
-    refuses(HEAD "\"targets\": [{\"identifier\": \"t\"}, {\"identifier\": \"t\"}]}", "2:34: a second target t");
+            "2:43: reduce must be mean, median, min, max, sum, std, first, last, count oom, count error or count ok, not mode");
+    refuses(HEAD "\"targets\": [{\"identifier\": \"t\"}, {\"identifier\": \"t\"}]}", "2:34: there are two targets t");
+    refuses(HEAD "\"targets\": [{\"identifier\": \"t\", \"type\": \"vector\"}]}", "2:41: the type of target t must be number or text, not vector");
+    refuses(HEAD "\"targets\": [{\"identifier\": \"t\", \"type\": \"text\", \"reduce\": \"mean\"}]}", "2:13: target t is a text, so it must have no unit, must not be whole, and its reduce must be first or last");
+    refuses(HEAD "\"targets\": [{\"identifier\": \"t\", \"type\": \"text\", \"unit\": \"s\"}]}", "2:13: target t is a text, so it must have no unit, must not be whole, and its reduce must be first or last");
+    refuses(HEAD "\"targets\": [{\"identifier\": \"t\", \"type\": \"text\", \"whole\": true}]}", "2:13: target t is a text, so it must have no unit, must not be whole, and its reduce must be first or last");
     refuses("{\"identifier\": \"e/f\", \"actuator\": \"a\", \"program\": \"p\", " TARGETS,
-            "1:1: identifier and actuator may have no '/' (and the actuator no '.'): tables and ids are named after them");
+            "1:1: identifier and actuator must not contain '/' (nor the actuator '.'), because tables and ids are named after them");
 }
 
 /* ---- operations ---- */
@@ -455,13 +459,13 @@ static void test_operation(void **state)
     assert_true(o.entities == 1 && o.in_flight == 1 && o.memoize && o.selector && o.mode == TUNE_ORDER_RANDOM);
     operation(MODULE, NULL);
     operation(MODULE "  parameters: {mode: sequential, samplerType: selector}\n", NULL); /* as older files have it */
-    operation("spaces: [a, b]\n" MODULE, "o.yaml:1:9: an operation works on one space; 2 are named");
-    operation("operation: {module: {operatorName: ray_tune}}\n", "operator ray_tune is not there; random_walk is");
-    operation(MODULE "  parameters: {numberEntities: 0}\n", "numberEntities must be all or a whole number from 1");
-    operation(MODULE "  parameters: {numberEntities: 2, batchSize: 3}\n", "batchSize 3 is more than numberEntities 2");
-    operation(MODULE "  parameters: {numberEntities: all, batchSize: 1025}\n", "batchSize must be 1 to 1024");
+    operation("spaces: [a, b]\n" MODULE, "o.yaml:1:9: an operation works on one space, but 2 are named");
+    operation("operation: {module: {operatorName: ray_tune}}\n", "there is no operator ray_tune; use random_walk");
+    operation(MODULE "  parameters: {numberEntities: 0}\n", "numberEntities must be all or a whole number of at least 1");
+    operation(MODULE "  parameters: {numberEntities: 2, batchSize: 3}\n", "batchSize 3 must not be more than numberEntities 2");
+    operation(MODULE "  parameters: {numberEntities: all, batchSize: 1025}\n", "batchSize must be from 1 to 1024");
     operation(MODULE "  parameters: {samplerConfig: {mode: backwards}}\n", "backwards");
-    operation(MODULE "  parameters: {mode: sequential, samplerConfig: {mode: random}}\n", "mode stands in samplerConfig, too");
+    operation(MODULE "  parameters: {mode: sequential, samplerConfig: {mode: random}}\n", "mode is also in samplerConfig");
     operation(MODULE "  parameters: {numberEntites: 2}\n", "numberEntities");
     operation(MODULE "metadata: [a]\n", "o.yaml:3:11: metadata must be a map");
     operation(MODULE "metadata:\n", NULL);

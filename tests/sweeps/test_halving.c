@@ -4,9 +4,9 @@
 #include "core/random.h"
 #include "sweeps/discovery/halving.h"
 
-static void budgets_are(double least, double most, double factor, const char *expected)
+static void budgets_are(double least, double most, const char *expected)
 {
-    struct tune_halving h = {.input = "steps", .least = least, .most = most, .factor = factor};
+    struct tune_halving h = {.input = "steps", .least = least, .most = most};
     double budgets[TUNE_HALVING_RUNGS];
     char text[512] = "";
     int count = tune_halving_rungs(&h, budgets);
@@ -19,15 +19,13 @@ static void budgets_are(double least, double most, double factor, const char *ex
 static void rungs(void **state)
 {
     (void)state;
-    budgets_are(1, 16, 2, "1 2 4 8 16");
-    budgets_are(1, 10, 2, "1 2 4 10");    /* not 8: each rung has at least twice as much */
-    budgets_are(5, 500, 10, "5 50 500");
-    budgets_are(1, 6, 1.5, "1 2 3 6");    /* whole numbers, none twice */
-    budgets_are(1, 2, 1.4, "1 2");
-    budgets_are(.1, .9, 3, "0.1 0.3 0.9"); /* 0.1 * 3 * 3 is a little more than 0.9 */
-    budgets_are(.5, 3, 2, "0.5 1 3");
-    budgets_are(7, 7, 2, "7");
-    struct tune_halving h = {.input = "steps", .least = 1, .most = 1e6, .factor = 1.001};
+    budgets_are(1, 16, "1 2 4 8 16");
+    budgets_are(1, 10, "1 2 4 10"); /* not 8: each rung has at least twice as much */
+    budgets_are(5, 9, "9");
+    budgets_are(.1, .4, "0.1 0.2 0.4");
+    budgets_are(.5, 3, "0.5 1 3");
+    budgets_are(7, 7, "7");
+    struct tune_halving h = {.input = "steps", .least = 1e-9, .most = 1e12};
     double budgets[TUNE_HALVING_RUNGS];
     assert_int_equal(tune_halving_rungs(&h, budgets), -1);
     assert_error_has("more than 64 rungs");
@@ -51,33 +49,31 @@ static void read_budget(void **state)
     }
 }
 
-/* The places that go on, as text. */
-static void keeps(bool maximize, double factor, const double *values, int count, const char *expected)
+/* The indexes that continue, as text. */
+static void selects(bool maximize, const double *values, int count, const char *expected)
 {
-    struct tune_halving h = {.factor = factor, .maximize = maximize};
-    int kept[16];
+    struct tune_halving h = {.maximize = maximize};
+    int selected[16];
     char text[64] = "";
-    int n = tune_halving_keep(&h, values, count, kept);
+    int n = tune_halving_select(&h, values, count, selected);
     assert_ok(n);
     for (int i = 0; i < n; i++)
-        sprintf(text + strlen(text), "%s%d", i ? " " : "", kept[i]);
+        sprintf(text + strlen(text), "%s%d", i ? " " : "", selected[i]);
     assert_string_equal(text, expected);
 }
 
-static void keep(void **state)
+static void selection(void **state)
 {
     const double five[] = {5, 1, 4, 2, 3}, ties[] = {2, 1, 1, 1, 1, 2}, some[] = {NAN, 7, NAN, 5, 6, 8, NAN}, none[] = {NAN, NAN};
     (void)state;
-    keeps(false, 2, five, 5, "1 3 4"); /* half of 5 is 3; in order of place */
-    keeps(true, 2, five, 5, "0 2 4");
-    keeps(false, 3, five, 5, "1 3");
-    keeps(false, 5, five, 5, "1");
-    keeps(false, 100, five, 5, "1");   /* one at least */
-    keeps(false, 3, ties, 6, "1 2");   /* the first among equal ones */
-    keeps(true, 2, ties, 6, "0 1 5");
-    keeps(false, 2, some, 7, "3 4");   /* half of those with a value */
-    keeps(true, 1.5, none, 2, "");
-    keeps(false, 2, none, 0, "");
+    selects(false, five, 5, "1 3 4"); /* half of 5 is 3; in their order */
+    selects(true, five, 5, "0 2 4");
+    selects(false, five, 1, "0");     /* one at least */
+    selects(false, ties, 6, "1 2 3"); /* the first among equal ones */
+    selects(true, ties, 6, "0 1 5");
+    selects(false, some, 7, "3 4");   /* half of those with a value */
+    selects(true, none, 2, "");
+    selects(false, none, 0, "");
 }
 
 static void next_rung(void **state)
@@ -87,12 +83,11 @@ static void next_rung(void **state)
     assert_int_equal(tune_halving_next(1, 5, 1), 4); /* nothing to compare: to the end */
     assert_int_equal(tune_halving_next(1, 5, 0), 5);
     assert_int_equal(tune_halving_next(4, 5, 3), 5);
-    struct tune_halving h = {.factor = 2};
     const double budgets[] = {1, 2, 4, 8, 16};
     int64_t counts[5];
-    assert_true(tune_halving_plan(&h, budgets, 5, 0, 80, counts) == 400);
+    assert_true(tune_halving_plan(budgets, 5, 0, 80, counts) == 400);
     assert_int_equal(counts[4], 5);
-    assert_true(tune_halving_plan(&h, budgets, 5, 1, 3, counts) == 3 * 2 + 2 * 4 + 16);
+    assert_true(tune_halving_plan(budgets, 5, 1, 3, counts) == 3 * 2 + 2 * 4 + 16);
     assert_true(counts[0] == 0 && counts[1] == 3 && counts[2] == 2 && counts[3] == 0 && counts[4] == 1);
 }
 
@@ -117,9 +112,9 @@ static double measure(uint64_t seed, int point, double budget)
 /* The point that halving finds; *cost grows by the budgets of all measurements. */
 static int found(uint64_t seed, bool maximize, double *cost)
 {
-    struct tune_halving h = {.input = "steps", .least = 1, .most = 16, .factor = 2, .maximize = maximize};
+    struct tune_halving h = {.input = "steps", .least = 1, .most = 16, .maximize = maximize};
     double budgets[TUNE_HALVING_RUNGS], values[POINTS];
-    int points[POINTS], kept[POINTS], count = POINTS, best = 0, rungs = tune_halving_rungs(&h, budgets);
+    int points[POINTS], selected[POINTS], count = POINTS, best = 0, rungs = tune_halving_rungs(&h, budgets);
     for (int i = 0; i < POINTS; i++)
         points[i] = i;
     for (int rung = 0; rung < rungs; rung = tune_halving_next(rung, rungs, count)) {
@@ -130,9 +125,9 @@ static int found(uint64_t seed, bool maximize, double *cost)
             best = maximize ? (values[i] > values[best] ? i : best) : (values[i] < values[best] ? i : best);
         }
         best = points[best];
-        count = tune_halving_keep(&h, values, count, kept);
+        count = tune_halving_select(&h, values, count, selected);
         for (int i = 0; i < count; i++)
-            points[i] = points[kept[i]];
+            points[i] = points[selected[i]];
     }
     return best;
 }
@@ -164,7 +159,7 @@ static void finds_the_best(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rungs),     cmocka_unit_test(read_budget),   cmocka_unit_test(keep),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rungs),     cmocka_unit_test(read_budget),   cmocka_unit_test(selection),
                                        cmocka_unit_test(next_rung), cmocka_unit_test(finds_the_best)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

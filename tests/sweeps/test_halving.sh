@@ -46,7 +46,7 @@ halve() { # STORE FLAG... - a halving sweep
     shift
     "$sweep" s.yaml $own --store "$into" --order halving --budget steps=1..16 "$@"
 }
-rows() { "$samples" rows custom_experiments.work $own --store "$1" --columns steps,a,b,status,cost --output-format csv | sed 1d | sort; }
+rows() { "$samples" show custom_experiments.work $own --store "$1" --columns steps,a,b,status,cost --output-format csv | sed 1d | sort; }
 
 # ---- rungs ----
 is "rungs of 1, 2, 4, 8, 16 steps; what failed and what is invalid drops out" eval 'halve st --minimize cost --name h --seed 3 >out && cat out && [ "$(cut -d" " -f3 log | uniq -c | awk "{ print \$2 \":\" \$1 }" | tr "\n" " ")" = "1:40 2:16 4:8 8:4 16:2 " ]'
@@ -57,7 +57,6 @@ better() { # STEPS - the better half of the valid points with so many steps, by 
 is "... and those are the better half" eval 'for s in 1 2 4 8; do better $s >half; awk -v s=$((2 * s)) "\$3 == s { print \$1, \$2 }" log | sort >next; diff half next || return 1; done'
 is "the points come in random order, by the seed" eval '[ "$(head -n 5 log)" != "$(sort log | head -n 5)" ] && mv log log.h && halve seed --minimize cost --seed 3 >out2 && cmp log log.h && rm log && halve seed4 --minimize cost --seed 4 >out2 && ! cmp -s log log.h'
 is "--maximize takes the other end: here the same points" eval 'rm -f log; halve max --maximize gain --seed 3 >out2 && cmp log log.h'
-is "--factor 4: 1, 4, 16 steps" eval 'rm -f log; halve four --minimize cost --factor 4 >out2 && [ "$(cut -d" " -f3 log | uniq -c | awk "{ print \$2 \":\" \$1 }" | tr "\n" " ")" = "1:40 4:8 16:2 " ]'
 is "--entities, --where and --entity choose the points" eval 'rm -f log; halve some --minimize cost --entities 6 >out2 && [ "$(grep -c " 1$" log)" = 6 ] && rm log && halve some2 --minimize cost --where "b == 2 and a < 4" >out2 && [ "$(cut -d" " -f3 log | uniq -c | awk "{ print \$1 }" | tr "\n" " ")" = "4 2 1 " ] && [ "$(tail -n 1 log)" = "3 2 16" ] && rm log && halve some3 --minimize cost --entity a.1-b.4,a.3-b.4 >out2 && [ "$(sort -u log | tr "\n" ,)" = "1 4 1,3 4 1,3 4 16," ]'
 is "--repeat 2: the mean of both decides, each rung has both" eval 'rm -f log; halve twice --minimize cost --repeat 2 >out2 && [ "$(sort log | uniq -c | awk "{ print \$1 }" | sort -u)" = 2 ] && grep -qE "^# rung 2 of 5 +steps 2: 16 points, 8 go on" out2'
 is "nothing valid: nothing goes on" eval 'rm -f log; halve none --minimize cost --where "a >= 8" >out2; code=$?; cat out2; [ $code = 1 ] && [ $(wc -l <log) = 8 ] && grep -qE "^# rung 1 of 5 +steps 1: 8 points, none of them valid$" out2'
@@ -66,11 +65,11 @@ is "two at a time take the same points" eval 'rm -f log; halve flight --minimize
 # ---- the store ----
 is "rows are like any others: another sweep knows them" eval 'rm -f log; says "2 valid, 0 invalid, 0 failed, 2 known" "$sweep" s.yaml $own --store st --set steps=16 --where "b == 4 and a in [2, 3, 4, 5]" || says "3 valid, 0 invalid, 0 failed, 1 known" true'
 is "... and halving knows theirs" eval 'rm -f log; "$sweep" s.yaml $own --store other --set steps=2 >out2; rm log; halve other --minimize cost >out2 && ! grep -q " 2$" log && grep -qE "^# rung 2 of 5 +steps 2: 16 points, 8 go on" out2'
-is "samples best --operation shows the last rung" eval 'says "^ +1 +1 +[0-9.]+ +3$" "$samples" best s.yaml $own --store st --operation h --minimize cost && grep -q "of 2: 1 lowest" shown'
-is "... and without it says so" eval '"$sweep" s.yaml $own --store three --order halving --budget steps=1..3 --minimize cost --entities 4 --name t >out2; says "measured with steps=1..3 by halving: --operation t shows the last rung$" "$samples" show s.yaml $own --store three'
+is "samples best --operation shows the last rung" eval 'says "^ +1 +1 +[0-9.]+ +3$" "$samples" best s.yaml $own --store st --operation h --minimize cost && grep -q "of all 2: lowest 1," shown'
+is "... and without it says so" eval '"$sweep" s.yaml $own --store three --order halving --budget steps=1..3 --minimize cost --entities 4 --name t >out2; says "measured with steps=1..3 in rungs of halving; to see the last rung, give --operation t$" "$samples" show s.yaml $own --store three'
 space ", parameterization: [{property: {identifier: steps}, value: 16}]" >sixteen.yaml
 is "a space with the most of the budget has the rows of the last rung" eval 'rm -f log; "$sweep" sixteen.yaml $own --store sixteen --order halving --minimize cost --budget steps=1..16 >out2 && [ "$("$samples" show sixteen.yaml $own --store sixteen --output-format csv | wc -l)" = 3 ]'
-is "the default as a rung is no parameter" eval '"$samples" trace h $own --store st | grep -qE " custom_experiments.work +a" && "$samples" trace h $own --store st | grep -q "work-steps.8 "'
+is "the default as a rung is no parameter" eval '"$samples" show h $own --store st | grep -qE " custom_experiments.work +a" && "$samples" show h $own --store st | grep -q "work-steps.8 "'
 
 # ---- killed, resumed ----
 rm -f log
@@ -86,7 +85,7 @@ is "resumed when it is done: nothing is measured" eval 'rm log; says "^# rung 5 
 is "two processes share one" eval 'halve joined --minimize cost --seed 3 --join j --share-cores >j1 & halve joined --minimize cost --seed 3 --join j --share-cores >j2; wait; rows joined >r1; diff r1 r2 && grep -q "^# rung 5 of 5 .*a 3, b 4" j1 && grep -q "^# rung 5 of 5 .*a 3, b 4" j2'
 
 # ---- the dry run ----
-is "a dry run shows the rungs and their cost" eval 'says "^# cost +208 steps, 32.5 % of the 640 that all 40 points take with steps 16$" halve nowhere --minimize cost --dry-run && [ "$(grep "^# rung" shown | sed "s/.*: //" | tr "\n" ,)" = "40 points,20 points,10 points,5 points,3 points," ] && [ ! -e nowhere ]'
+is "a dry run shows the rungs and their cost" eval 'says "^# cost +208 steps, 32.5 % of the 640 that all 40 points need with steps 16$" halve nowhere --minimize cost --dry-run && [ "$(grep "^# rung" shown | sed "s/.*: //" | tr "\n" ,)" = "40 points,20 points,10 points,5 points,3 points," ] && [ ! -e nowhere ]'
 is "... of a killed one: the rungs that are left" eval 'echo 45 >kill; rm -f log; killed s.yaml --store parted --order halving --budget steps=1..16 --minimize cost --seed 3 --name k && rm kill; says "^# rung 2 of 5 +steps 2: 16 points$" "$sweep" --resume k $own --store parted --dry-run && grep -q "^# 12 of 56 would be measured, 44 are known" shown && [ "$(grep -c "^# rung . of 5" shown)" = 5 ] && grep -q "^# estimated time" shown'
 
 # ---- wrong options ----
@@ -98,20 +97,22 @@ wrong() { # NAME TEXT FLAG... - refused, and nothing is made
 wrong "no property" "--minimize PROPERTY or --maximize PROPERTY" --order halving --budget steps=1..4
 wrong "two properties" "--minimize PROPERTY or --maximize PROPERTY" --order halving --budget steps=1..4 --minimize cost --maximize gain
 wrong "no budget" "--budget max_steps=1..16" --order halving --minimize cost
-wrong "no such property" "work has no property time" --order halving --budget steps=1..4 --minimize time
+wrong "no such property" "experiment work has no property time" --order halving --budget steps=1..4 --minimize time
 wrong "no such input" "work has no input step (the nearest is steps)" --order halving --budget step=1..4 --minimize cost
-wrong "an input without effect" "idle changes nothing" --order halving --budget idle=1..4 --minimize cost
+wrong "an input without effect" "input idle has no effect" --order halving --budget idle=1..4 --minimize cost
 wrong "a dimension" "a is a dimension of s.yaml" --order halving --budget a=1..4 --minimize cost
 wrong "a budget outside the domain" "steps=1000: work cannot take this value" --order halving --budget steps=10..1000 --minimize cost
 wrong "a budget that is none" "--budget steps=4: expected" --order halving --budget steps=4 --minimize cost
-wrong "a factor of 1" "factor" --order halving --budget steps=1..4 --minimize cost --factor 1
-wrong "a selector" "leave out --sampler and --filter" --order halving --budget steps=1..4 --minimize cost --sampler selector
-wrong "another order" "are for --order halving" --order random --budget steps=1..4
-refused "--resume with another budget" 2 "was begun with --budget steps=1..16, and the command line asks for --budget steps=1..8" "$sweep" --resume h $own --store st --budget steps=1..8
-refused "--resume with another factor" 2 "was begun with another --factor" "$sweep" --resume h $own --store st --factor 3
+echo 'operation: {module: {operatorName: random_walk}, parameters: {numberEntities: all, samplerConfig: {samplerType: selector}}}' >selector.yaml
+wrong "a selector" "leave samplerType and filter out of selector.yaml" --order halving --budget steps=1..4 --minimize cost --operation selector.yaml
+wrong "another order" "are only for --order halving" --order random --budget steps=1..4
+refused "--resume with another budget" 2 "was begun with --budget steps=1..16, but the command line has --budget steps=1..8" "$sweep" --resume h $own --store st --budget steps=1..8
+cp -r st older && sed 's/"factor":.*/"factor": 4,/' st/operations/h.json >older/operations/h.json
+refused "--resume of an operation with another factor, of an older version" 2 "operation h keeps one of 4 points in each rung, and this version keeps the better half" "$sweep" --resume h $own --store older
+is "... its rows are shown" eval 'rows older >had && [ "$(wc -l <had)" -ge 62 ]'
 sed 's/^experiments: \[\(.*\)\]$/experiments: [\1, {actuatorIdentifier: custom_experiments, experimentIdentifier: work, parameterization: [{property: {identifier: steps}, value: 8}]}]/' s.yaml >two.yaml
-refused "two experiments" 2 "compares the points of one experiment, and two.yaml has 2" "$sweep" two.yaml $own --store wrong --order halving --budget steps=1..4 --minimize cost
-refused "space list cannot take it" 2 "only a sweep can take it" "$BUILD/space" list s.yaml --mode halving
+refused "two experiments" 2 "works with one experiment, but two.yaml has 2" "$sweep" two.yaml $own --store wrong --order halving --budget steps=1..4 --minimize cost
+refused "space list cannot take it" 2 "so only sweep has it" "$BUILD/space" list s.yaml --mode halving
 is "nothing was made of these" [ ! -e wrong ]
 
 finish

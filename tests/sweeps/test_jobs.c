@@ -24,17 +24,17 @@ static const char nine[] = SPACE("1, 2, 3", "1, 2, 3") BOTH;
 struct work {
     struct tune_catalog catalog;
     struct tune_space *space;
-    struct tune_protocol *protocols;
+    struct tune_binding *bindings;
     struct tune_store *store;
-    struct tune_known *known;
+    struct tune_result_cache *cache;
     struct tune_jobs *jobs;
     struct tune_results results;
 };
 
-static int origin_of(void *context, const struct tune_protocol *p, const struct tune_value *inputs, struct tune_origin *origin)
+static int provenance_of(void *context, const struct tune_binding *p, const struct tune_value *inputs, struct tune_provenance *provenance)
 {
     (void)context, (void)p, (void)inputs;
-    *origin = (struct tune_origin){.host_class = "host", .build = "build"};
+    *provenance = (struct tune_provenance){.host_class = "host", .build = "build"};
     return 0;
 }
 
@@ -47,16 +47,16 @@ static struct work begin(const char *store, const char *yaml, const char *operat
     assert_got(d);
     assert_got(w.space = tune_space_parse(d));
     assert_ok(tune_catalog_read(&w.catalog, paths, 1));
-    assert_ok(tune_space_bind(w.space, &w.catalog, &w.protocols));
+    assert_ok(tune_space_bind(w.space, &w.catalog, &w.bindings));
     assert_got(w.store = tune_store_open(store, true));
-    w.results = (struct tune_results){w.store, w.space, w.protocols, operation, "space-000000", "g", "host"};
+    w.results = (struct tune_results){w.store, w.space, w.bindings, operation, "space-000000", "g", "host"};
     assert_ok(tune_results_announce(&w.results));
-    assert_got(w.known = tune_known_read(w.store, w.protocols, w.space->reference_count, operation));
+    assert_got(w.cache = tune_result_cache_read(w.store, w.bindings, w.space->reference_count, operation));
     o.space = w.space;
-    o.protocols = w.protocols;
+    o.bindings = w.bindings;
     o.count = w.space->reference_count;
-    o.known = w.known;
-    o.origin = origin_of;
+    o.cache = w.cache;
+    o.provenance = provenance_of;
     o.repeat = o.repeat ? o.repeat : 1;
     o.memoize = true;
     w.jobs = tune_jobs_new(&o);
@@ -66,9 +66,9 @@ static struct work begin(const char *store, const char *yaml, const char *operat
 static void end(struct work *w)
 {
     tune_jobs_free(w->jobs);
-    tune_known_free(w->known);
+    tune_result_cache_free(w->cache);
     tune_store_free(w->store);
-    tune_protocols_free(w->protocols, w->space->reference_count);
+    tune_bindings_free(w->bindings, w->space->reference_count);
     tune_catalog_free(&w->catalog);
     tune_space_free(w->space);
 }
@@ -99,7 +99,7 @@ static const char *next(struct work *w, int most)
     for (; most > 0 && (more = tune_jobs_next(w->jobs, &job)) != 0; most--) {
         assert_ok(more);
         at += sprintf(at, "%s%d%d%s %s", at > text ? ", " : "", (int)job.entity[0].integer, (int)job.entity[1].integer,
-                      w->space->reference_count == 1 ? "" : job.protocol ? " second" : " first", kinds[job.kind]);
+                      w->space->reference_count == 1 ? "" : job.binding ? " second" : " first", kinds[job.kind]);
         record(w, &job, TUNE_VALID, true);
         tune_job_free(&job);
     }
@@ -199,7 +199,7 @@ static void refused(const char *message, struct tune_jobs_options o)
 static void refusals(void **state)
 {
     (void)state;
-    refused("wants the names of the dimensions to group by", selected(TUNE_ORDER_RANDOM_GROUPED, 0, NULL));
+    refused("needs the names of the dimensions to group by", selected(TUNE_ORDER_RANDOM_GROUPED, 0, NULL));
     refused("no dimension \"c\" to group by", selected(TUNE_ORDER_SEQUENTIAL_GROUPED, 0, "c"));
     refused("makes no groups", selected(TUNE_ORDER_RANDOM, 0, "a"));
     refused("not sobol", selected(TUNE_ORDER_SOBOL, 0, NULL));
@@ -208,7 +208,7 @@ static void refusals(void **state)
     struct work w = begin("sel", large, "no", ask(TUNE_ORDER_SEQUENTIAL, 0, -1));
     assert_null(w.jobs);
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
-    assert_error_has("s.yaml:2:3: all of 1001000000 entities are more than can be measured");
+    assert_error_has("s.yaml:2:3: the space has 1001000000 entities, too many to measure all");
     end(&w);
 }
 
@@ -228,7 +228,7 @@ static void filtered(void **state)
     assert_string_equal(all("fil", nine, "x", o), "11 done, 13 done, 21 done, 22 done");
     o.filter = TUNE_FILTER_MEASURED;
     assert_string_equal(all("fil", nine, "y", o), "11 known, 12 known, 13 known, 21 known");
-    o = ask(TUNE_ORDER_WEIGHTED, 3, 4);
+    o = ask(TUNE_ORDER_SOBOL, 3, 4);
     o.filter = TUNE_FILTER_UNMEASURED; /* 9 entities less the 5 known */
     struct work v = begin("fil", nine, "z", o);
     const char *drawn = next(&v, 100);
@@ -297,10 +297,10 @@ static void shared(void **state)
     char names[4][33];
     for (int i = 0; i < 4; i++) {
         assert_int_equal(tune_jobs_next(w.jobs, &job), 1);
-        assert_ok(tune_known_name(w.known, job.protocol, job.inputs, names[i]));
+        assert_ok(tune_result_cache_name(w.cache, job.binding, job.inputs, names[i]));
         tune_job_free(&job);
     }
-    assert_string_equal(names[1], names[3]); /* one claim for both */
+    assert_string_equal(names[1], names[3]); /* one lease for both */
     assert_string_not_equal(names[0], names[2]);
     assert_string_not_equal(names[0], names[1]);
     end(&w);
@@ -334,7 +334,7 @@ static void counts(void **state)
     }
 }
 
-/* Entities of a list, under one of several protocols. */
+/* Entities of a list, under one of several bindings. */
 static void given(void **state)
 {
     const struct tune_value first[] = {tune_value_int(3), tune_value_int(1)}, second[] = {tune_value_int(1), tune_value_int(2)};
@@ -354,18 +354,18 @@ static void given(void **state)
     assert_string_equal(next(&w, 9), "31 run, 12 run, 12 run");
     end(&w);
     w = begin("given2", nine, "x", o);
-    struct tune_protocol two[2] = {w.protocols[0], w.protocols[0]};
+    struct tune_binding two[2] = {w.bindings[0], w.bindings[0]};
     o.space = w.space;
-    o.protocols = two;
+    o.bindings = two;
     o.first = o.count = 1;
-    tune_known_free(w.known);
-    assert_got(o.known = w.known = tune_known_read(w.store, two, 2, "x"));
-    o.origin = origin_of;
+    tune_result_cache_free(w.cache);
+    assert_got(o.cache = w.cache = tune_result_cache_read(w.store, two, 2, "x"));
+    o.provenance = provenance_of;
     tune_jobs_free(w.jobs);
     assert_got(w.jobs = tune_jobs_new(&o));
     for (int i = 0; i < 4; i++) {
         assert_int_equal(tune_jobs_next(w.jobs, &job), 1);
-        assert_int_equal(job.protocol, 1);
+        assert_int_equal(job.binding, 1);
         assert_int_equal(job.index, 40 + i / 2);
         tune_job_free(&job);
     }
@@ -374,27 +374,27 @@ static void given(void **state)
     end(&w);
 }
 
-/* The expected time is in proportion to the budget, if the protocol has one. */
+/* The expected time is in proportion to the budget, if the binding has one. */
 static void weighed(void **state)
 {
     const struct tune_value far[] = {tune_value_int(9), tune_value_int(6)}, known[] = {tune_value_int(1), tune_value_int(3)};
-    const struct tune_known_row row = {.status = TUNE_VALID, .seconds = 30};
-    struct tune_origin origin;
+    const struct tune_cached_row row = {.status = TUNE_VALID, .seconds = 30};
+    struct tune_provenance provenance;
     struct work w = begin("weighed", nine, "x", ask(TUNE_ORDER_SEQUENTIAL, 0, -1));
     (void)state;
     next(&w, 9); /* each takes a second: a median of 1/2 for b = 1 */
-    assert_true(tune_known_weight(w.protocols, far) == 1);
-    w.protocols[0].budget = 1;
-    assert_true(tune_known_weight(w.protocols, far) == 6);
-    tune_known_free(w.known);
+    assert_true(tune_binding_weight(w.bindings, far) == 1);
+    w.bindings[0].budget = 1;
+    assert_true(tune_binding_weight(w.bindings, far) == 6);
+    tune_result_cache_free(w.cache);
     assert_ok(tune_store_refresh(w.store));
-    assert_got(w.known = tune_known_read(w.store, w.protocols, 1, "x"));
-    assert_true(tune_known_seconds(w.known, 0, far) == 3);
-    assert_true(tune_known_seconds(w.known, 0, known) == 1);
-    origin_of(NULL, w.protocols, far, &origin);
+    assert_got(w.cache = tune_result_cache_read(w.store, w.bindings, 1, "x"));
+    assert_true(tune_result_cache_seconds(w.cache, 0, far) == 3);
+    assert_true(tune_result_cache_seconds(w.cache, 0, known) == 1);
+    provenance_of(NULL, w.bindings, far, &provenance);
     for (int i = 0; i < 10; i++)
-        assert_ok(tune_known_add(w.known, 0, far, &origin, &row)); /* 5 seconds for b = 1 */
-    assert_true(tune_known_seconds(w.known, 0, (const struct tune_value[]){tune_value_int(8), tune_value_int(2)}) == 10);
+        assert_ok(tune_result_cache_add(w.cache, 0, far, &provenance, &row)); /* 5 seconds for b = 1 */
+    assert_true(tune_result_cache_seconds(w.cache, 0, (const struct tune_value[]){tune_value_int(8), tune_value_int(2)}) == 10);
     end(&w);
 }
 

@@ -37,20 +37,20 @@ printf 'actuatorIdentifier: toys\nparameters: {data_directory: elsewhere}\n' >ma
 # ---- tune.json ----
 echo '{"store": "mine", "experiments": ["exp"], "actuator_configuration": "machine.yaml"}' >tune.json
 is "tune.json names store, experiments and configuration" eval 'says "^# store +mine$" "$sweep" s.yaml --name one --where "a < 3" && grep -q "2 valid" ../shown && [ -s elsewhere/news.txt ] && [ ! -e data ]'
-is "... of samples" eval '[ "$("$samples" show s.yaml --output-format csv | tail -n 1 | cut -d, -f5)" = 2.5 ]'
+is "... of samples" eval '[ "$("$samples" show s.yaml --output-format csv | tail -n 1 | cut -d, -f6)" = 2.5 ]'
 is "... of space" eval 'says "Identifier: space-[0-9a-f]*-[0-9a-f]{6}$" "$space" describe s.yaml && says toys "$space" experiments && says "^s.yaml: fine" "$space" check s.yaml'
 is "a flag takes its place" eval 'says "^# store +other$" "$sweep" s.yaml --store other --where "a == 1" && [ -e other/store.json ]'
 is "... a space without its actuator does not need the configuration" eval 'cp -r exp others && sed -i s/toys/others/ others/work.json && sed s/toys/others/ s.yaml >o.yaml && says "^# 3 of 3 would be" "$sweep" o.yaml --experiments others --store new --dry-run'
-refused "... a flag's must fit" 2 "no experiment of this space is one of toys" "$sweep" o.yaml --experiments others --store new --actuator-configuration machine.yaml
+refused "... a flag's must fit" 2 "no experiment of this space has the actuator toys" "$sweep" o.yaml --experiments others --store new --actuator-configuration machine.yaml
 is "one path is enough" eval 'mv tune.json all.json && echo "{\"experiments\": \"exp/work.json\"}" >tune.json && says toys "$space" experiments'
 echo '{"stores": "mine"}' >tune.json
-refused "a key that is none" 2 'tune.json:1:2: unknown key "stores" in tune.json; the nearest is "store"' "$samples" stats
+refused "a key that is none" 2 'tune.json:1:2: unknown key "stores" in tune.json; the nearest is "store"' "$samples" status
 echo '{"store": 3}' >tune.json
 refused "a store that is none" 2 'tune.json:1:11: "store" must be a text' "$sweep" s.yaml
 echo '{"experiments": ["a", 3]}' >tune.json
-refused "experiments that are none" 2 "tune.json:1:23: experiments are files and folders" "$space" check s.yaml
+refused "experiments that are none" 2 "tune.json:1:23: each of experiments must be the path of a file or folder" "$space" check s.yaml
 echo '{' >tune.json
-refused "a file that is no JSON" 2 "tune.json:" "$samples" stats
+refused "a file that is no JSON" 2 "tune.json:" "$samples" status
 mv all.json tune.json
 
 # ---- the store alone ----
@@ -62,7 +62,7 @@ is "--resume from another folder needs nothing else" says "3 valid|1 valid" "$sw
 is "... and nothing is measured twice" eval '[ "$(sort ../user/exp/log | tr "\n" " ")" = "1 1 2 3 3 " ]'
 is "samples need no experiment" eval 'id=$(ls ../user/mine/spaces | sed "s/\..*//") && [ "$("$samples" best "$id" --store ../user/mine --maximize speed --columns identifier --output-format csv | sed -n 2p)" = a.3 ]'
 is "the command has the configuration's folder" says "work.sh --data $tmp/user/elsewhere/news.txt$" "$samples" best "$id" --store ../user/mine --maximize speed --print-command
-is "the store says which data file had which hash" eval 'hash=$("$samples" rows work --store ../user/mine --columns data_hash --output-format csv | sed -n 2p) && [ -n "$hash" ] && grep -l "$hash" ../user/mine/data/*.json >noted && grep -q "elsewhere/news.txt\"" $(cat noted)'
+is "the store says which data file had which hash" eval 'hash=$("$samples" show work --store ../user/mine --columns data_hash --output-format csv | sed -n 2p) && [ -n "$hash" ] && grep -l "$hash" ../user/mine/data/*.json >noted && grep -q "elsewhere/news.txt\"" $(cat noted)'
 cp -r ../user/mine moved && mv ../user/exp ../user/gone
 is "... nor a store that was copied, without the program" says "2.5" "$samples" show "$id" --store moved
 refused "measuring needs the program, and says where it was" 1 "user/exp" "$sweep" --resume two --store moved

@@ -26,9 +26,9 @@ space often.yaml 10 12
 often=$!
 final() { "$sweep" final.yaml --experiments work.json --store final --share-cores --launcher "./once.sh $1"; } # NAME
 space final.yaml 20 22
-refused "a host that does not see the store" 3 "no host measures any more; 2 points are left" eval "final store >shown"
+refused "a host that does not see the store" 3 "no host is left that can measure; 2 points are left" eval "final store >shown"
 is "... is not tried again" says "^# ./once.sh store: exit code 97: this host does not see the store $tmp/final; it is not used any more"
-refused "a host that does not see the program" 3 "no host measures any more; 2 points are left" eval "final sweep >shown"
+refused "a host that does not see the program" 3 "no host is left that can measure; 2 points are left" eval "final sweep >shown"
 is "... is not tried again" says "^# ./once.sh sweep: exit code 98: this host does not see the program or the folder; .*it is not used any more"
 
 # ---- who measures ----
@@ -37,8 +37,8 @@ is "two commands: each measures a part" eval 'launch s.yaml st --launcher env --
 is "... each program ran once" eval '[ "$(sort -n log | uniq -d)" = "" ] && [ ! -e st/launch ]'
 is "the same as one list" eval 'space two.yaml 100 110 0.1 && launch two.yaml st --launcher "env,nice -n 1" && says "^# finished +10 valid"'
 is "a command that does not start: said, and the other one measures" eval 'space three.yaml 200 210 0.1 && launch three.yaml st --launcher "/nowhere/run" --launcher env && says "^# /nowhere/run: exit code 127: .*it is not used any more" && says "^# finished +10 valid"'
-refused "none starts" 3 "no host measures any more; 10 points are left" eval 'space four.yaml 300 310 0.1; "$sweep" four.yaml --experiments work.json --store st --share-cores --launcher /nowhere/run >/dev/null'
-refused "slurm is no command" 2 "slurm stands alone" "$sweep" s.yaml --experiments work.json --store st --launcher slurm,env
+refused "none starts" 3 "no host is left that can measure; 10 points are left" eval 'space four.yaml 300 310 0.1; "$sweep" four.yaml --experiments work.json --store st --share-cores --launcher /nowhere/run >/dev/null'
+refused "slurm is no command" 2 "slurm cannot be combined" "$sweep" s.yaml --experiments work.json --store st --launcher slurm,env
 mkdir "a b"
 refused "a store whose path has a space" 2 "has no spaces" "$sweep" s.yaml --experiments work.json --store "a b/st" --launcher env
 refused "--stop-when" 2 "--stop-when is not for --launcher" "$sweep" s.yaml --experiments work.json --store st --launcher env --dry-run --stop-when t:5% --maximize t --repeat 4
@@ -57,10 +57,10 @@ is "... it is known later, too" eval '"$sweep" --resume three --experiments work
 
 # ---- the time limit ----
 printf '#!/bin/sh\nsleep 60\necho "{\\"t\\": 1}" >"$TUNE_OUTPUT/report.json"\n' >work.sh
-is "--time-limit" eval 'space end.yaml 700 701 && launch end.yaml end --launcher env --time-limit 0.5 && says "^# the time limit is over: the jobs are ended$" && says "^# stopped +0 valid" && [ -z "$(rows end a)" ]'
+is "--time-limit" eval 'space end.yaml 700 701 && launch end.yaml end --launcher env --time-limit 0.5 && says "^# the time limit is reached: the jobs are ended$" && says "^# stopped +0 valid" && [ -z "$(rows end a)" ]'
 
 wait $often
 code=$?
 cp often.out shown
-is "a command that fails is started three times" eval '[ $code = 3 ] && [ "$(wc -l <often)" = 3 ] && [ "$(grep -c "^# ./often.sh: exit code 5" shown)" = 3 ] && says "not used any more" && says "^sweep: no host measures any more; 2 points are left"'
+is "a command that fails is started three times" eval '[ $code = 3 ] && [ "$(wc -l <often)" = 3 ] && [ "$(grep -c "^# ./often.sh: exit code 5" shown)" = 3 ] && says "not used any more" && says "^sweep: no host is left that can measure; 2 points are left"'
 finish

@@ -32,7 +32,7 @@ space() { # NAME VALUES DOES [DATA]
         [ -z "$4" ] || printf '      - {property: {identifier: data}, value: %s}\n' "$4"
     } >"$1.yaml"
 }
-store() { "$samples" show "$1.yaml" $own --store "$1" --include matching --property-format target --output-format csv; }
+store() { "$samples" show "$1.yaml" $own --store "$1" --include matching --output-format csv; }
 count() { store "$1" | awk 'END { print NR - 1 }'; }
 # ends NAME STATUS TEXT DOES [FLAG...] - one that does this is told so.
 ends() {
@@ -60,24 +60,24 @@ is "... of which one is kept" eval 'find . -name "log-0.txt" -size +1000k | grep
 ends "it removes the folder of its measurement" failed "exit code 4" 'rm -r "${TUNE_OUTPUT%/*}"; exit 4'
 
 # ---- reports ----
-ends "no object" failed "no JSON object" "write '[1]'"
-ends "not a number, as Python writes it: the row stays, without the figure" measured "no figure, the report has NaN or an infinity: speed$" "write '{\"speed\": NaN, \"other\": [-Infinity, \"NaN\"]}'"
+ends "no object" failed "not a JSON object" "write '[1]'"
+ends "not a number, as Python writes it: the row stays, without the figure" measured "not stored, because the report has NaN or an infinity there: speed$" "write '{\"speed\": NaN, \"other\": [-Infinity, \"NaN\"]}'"
 is "... its figure is absent" eval 'store $file >out; cat out; tr -d "\r" <out | grep -qxE ",identifier,generatorid,experiment_id,a,is_valid" && tr -d "\r" <out | grep -qE "^0,a.1,.*,1,1$"'
-ends "an infinity" measured "no figure, .*: speed$" "write '{\"speed\": -Infinity}'"
-ends "what only begins like one" failed "the report makes no sense: found NaN, which Python writes and JSON has not; expected ',' or '}', 1:12 of " "write '{\"speed\": 1NaN}'"
-ends "... or ends otherwise" failed "makes no sense" "write '{\"speed\": NaN1}'"
-ends "half of it" failed "makes no sense" "write '{\"speed\": 1'"
-ends "more behind it" failed "makes no sense" "write '{\"speed\": 1}\\000{}'"
+ends "an infinity" measured "not stored, .*: speed$" "write '{\"speed\": -Infinity}'"
+ends "what only begins like one" failed "the report is not valid JSON: found NaN, which Python writes and JSON has not; expected ',' or '}', 1:12 of " "write '{\"speed\": 1NaN}'"
+ends "... or ends otherwise" failed "the report is not valid JSON" "write '{\"speed\": NaN1}'"
+ends "half of it" failed "the report is not valid JSON" "write '{\"speed\": 1'"
+ends "more behind it" failed "the report is not valid JSON" "write '{\"speed\": 1}\\000{}'"
 ends "a device" failed "not a regular file" 'ln -s /dev/zero "$TUNE_OUTPUT/report.json"'
 ends "a pipe" failed "not a regular file" 'mkfifo "$TUNE_OUTPUT/report.json"'
 ends "a folder" failed "is a folder" 'mkdir "$TUNE_OUTPUT/report.json"'
 ends "a link to a file" measured "speed 7" 'report 7; mv "$TUNE_OUTPUT/report.json" kept.json; ln -s "$PWD/kept.json" "$TUNE_OUTPUT"/report.json'
-ends "of the run before" failed "another run's" 'cp kept.json "$TUNE_OUTPUT/report.json"'
-ends "a nonce that is a number" failed "another run's" "write '{\"speed\": 1, \"nonce\": 7}'"
+ends "of the run before" failed "of another run" 'cp kept.json "$TUNE_OUTPUT/report.json"'
+ends "a nonce that is a number" failed "of another run" "write '{\"speed\": 1, \"nonce\": 7}'"
 ends "16 MiB and more" failed "more than the" 'head -c 17000000 /dev/zero | tr "\000" " " >"$TUNE_OUTPUT/report.json"'
 ends "is_valid false" invalid "is_valid 0" "write '{\"is_valid\": false}'"
-ends "half valid" failed "is_valid is neither 0 nor 1" "write '{\"speed\": 1, \"is_valid\": 0.5}'"
-ends "valid by word" failed "is_valid is neither 0 nor 1" "write '{\"speed\": 1, \"is_valid\": \"no\"}'"
+ends "half valid" failed "is_valid must be 0 or 1" "write '{\"speed\": 1, \"is_valid\": 0.5}'"
+ends "valid by word" failed "is_valid must be 0 or 1" "write '{\"speed\": 1, \"is_valid\": \"no\"}'"
 
 # ---- out of memory ----
 for group in /sys/fs/cgroup/memory/tune-test-$$ /sys/fs/cgroup/tune-test-$$; do mkdir $group 2>/dev/null && break; done
@@ -97,16 +97,17 @@ sed 's/"identifier": "work"/"identifier": "counted"/; s/"output": null,/"output"
 space counted 1 'n=$(wc -l <ran); [ $n != 2 ] || { echo "the second one broke" >&2; exit 1; }; report $n'
 sed -i 's/: work$/: counted/' counted.yaml
 rm -f ran
-is "of three runs that are counted two end well" eval '"$sweep" counted.yaml --experiments own/counted.json --store counted && "$samples" show counted.yaml --experiments own/counted.json --store counted --property-format target --output-format csv >csv; cat csv; tail -n 1 csv | grep -q ",2,2.0,1$"'
-is "... and why one did not is told" eval '"$samples" trace "$(ls counted/operations | sed s/.json//)" --store counted >out; cat out; grep -q "run 2 of 3: exit code 1: the second one broke" out'
+is "of three runs that are counted two end well" eval '"$sweep" counted.yaml --experiments own/counted.json --store counted && "$samples" show counted.yaml --experiments own/counted.json --store counted --output-format csv >csv; cat csv; tail -n 1 csv | grep -q ",2,2.0,1$"'
+is "... and why one did not is told" eval '"$samples" show "$(ls counted/operations | sed s/.json//)" --store counted >out; cat out; grep -q "run 2 of 3: exit code 1: the second one broke" out'
 
 # ---- beside others ----
+printf "operation:\n  module: {operatorName: random_walk}\n  parameters: {numberEntities: all, samplerConfig: {mode: sequential, samplerType: generator}, filter: {filterMode: unmeasured}}\n" >unmeasured.yaml
 space beside "0, 1, 2" 'if [ $TUNE_INPUT_A = 1 ] && [ ! -e at1 ]; then echo >at1; until [ -e go1 ]; do sleep 0.01; done; fi; report'
 sed 's/0, 1, 2/1/' beside.yaml >one.yaml
-"$sweep" beside.yaml $own --store beside --join all --filter unmeasured --share-cores >out1 2>&1 &
+"$sweep" beside.yaml $own --store beside --join all --operation unmeasured.yaml --share-cores >out1 2>&1 &
 await $! [ -e at1 ]
 "$sweep" one.yaml $own --store beside --share-cores --remeasure >out2 2>&1
-"$sweep" beside.yaml $own --store beside --join all --filter unmeasured --share-cores >out3 2>&1 &
+"$sweep" beside.yaml $own --store beside --join all --operation unmeasured.yaml --share-cores >out3 2>&1 &
 await $! grep "measured .* a 2" out3
 touch go1
 wait
@@ -123,7 +124,7 @@ await $! [ -e at2 ]
 rebuild another
 touch go2
 wait
-is "a program that is built anew meanwhile: that run fails, others are of the build that they are" eval 'cat out; grep -q "failed .*the program changed while it was measured" out && grep -q "is another build from here on" out && grep -q "^# finished  *3 valid, 0 invalid, 0 failed" out'
+is "a program that is built anew meanwhile: that run fails, others are of the build that they are" eval 'cat out; grep -q "failed .*the program changed during the measurement" out && grep -q "was built again; further results are of build" out && grep -q "^# finished  *3 valid, 0 invalid, 0 failed" out'
 is "... by their rows" eval '"$sweep" built.yaml $own --store built --dry-run | tee dry | grep -c ^known | grep -qx 2 && cp kept.sh own/work.sh && "$sweep" built.yaml $own --store built --dry-run | tee -a dry | grep ^known | grep -q " a.1 "; cat dry'
 cp kept.sh own/work.sh
 echo old >set.dat
@@ -133,11 +134,11 @@ await $! [ -e fed1 ]
 echo newer >set.dat
 touch eat1 eat2
 wait
-is "data that changes meanwhile" eval 'cat out; grep -qE "failed .* a 1 .*the data changed while it was measured" out && grep -qE "measured .* a 2" out'
+is "data that changes meanwhile" eval 'cat out; grep -qE "failed .* a 1 .*the data changed during the measurement" out && grep -qE "measured .* a 2" out'
 space made 1 'cat new.dat >shown; report' new.dat
 for i in 1 2; do "$sweep" made.yaml $own --store made$i --share-cores >made.out$i 2>&1 & done
 wait
-is "two sweeps that lack the same data: one makes it, the other waits" eval 'cat made.out1 made.out2; [ "$(wc -l <made)" = 1 ] && [ "$(cat made.out1 made.out2 | grep -c "made once by")" = 1 ] && grep -q "1 valid, 0 invalid, 0 failed" made.out1 && grep -q "1 valid, 0 invalid, 0 failed" made.out2'
+is "two sweeps that lack the same data: one makes it, the other waits" eval 'cat made.out1 made.out2; [ "$(wc -l <made)" = 1 ] && [ "$(cat made.out1 made.out2 | grep -c "makes it once")" = 1 ] && grep -q "1 valid, 0 invalid, 0 failed" made.out1 && grep -q "1 valid, 0 invalid, 0 failed" made.out2'
 rm -f made ran
 # A model is its weights, its configuration and its tokenizer.
 sed '/"identifier": "does"/s/.*/  {"identifier": "does", "default": "", "domain": {"variableType": "OPEN_CATEGORICAL_VARIABLE_TYPE"}, "role": "weights"},/; s/"work"/"of-model"/; s/work\.sh/of-model.sh/' own/work.json >own/of-model.json
@@ -184,14 +185,14 @@ experiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: siz
 sized number 1 && sized text '"1"' && sized other '"2", x'
 sweep_sized() { "$sweep" "$1.yaml" --experiments own/sized.json --store sized >out 2>err && cat out err; }
 is "a number where any text may stand" eval 'sweep_sized number && grep -q "1 valid" out && [ ! -s err ]'
-is "the same as a text: its rows count, and that is told" eval 'sweep_sized text && grep -q "0 valid, 0 invalid, 0 failed, 1 known" out && grep -qE "^sweep: size is .1. here and 1 in space-[0-9a-f]{6}: " err'
-is "... by samples show, too, either way" eval '"$samples" show number.yaml --experiments own/sized.json --store sized --include matching 2>err && cat err && grep -qE "^samples: size is 1 here and .1. in space-" err'
+is "the same as a text: its rows count, and that is told" eval 'sweep_sized text && grep -q "0 valid, 0 invalid, 0 failed, 1 known" out && grep -qE "^sweep: the values of size are .1. here and 1 in space-[0-9a-f]{6}: " err'
+is "... by samples show, too, either way" eval '"$samples" show number.yaml --experiments own/sized.json --store sized --include matching 2>err && cat err && grep -qE "^samples: the values of size are 1 here and .1. in space-" err'
 is "another text: nothing is told" eval 'sweep_sized other && grep -q "2 valid" out && [ ! -s err ]'
 
 # ---- surroundings ----
 space s 1 report
 wide=$(head -c 512 /dev/zero | tr '\000' X)
-refused "more surroundings than a host class holds" 2 "the host class of what is measured is longer" "$sweep" s.yaml $own --store s --env "$wide=1"
+refused "more surroundings than a host class holds" 2 "the host class of the rows would be longer" "$sweep" s.yaml $own --store s --env "$wide=1"
 space env 1 'echo $SETTING >>seen; report'
 environment() { # MEASURED KNOWN VALUE [FLAG...] - that many measured and known with this value of SETTING
     want="$1 valid, 0 invalid, 0 failed, $2 known;" SETTING=$3
@@ -210,19 +211,19 @@ is "... the same value is known, another is not" eval 'environment 0 1 plain-val
 is "... by a key that only its user can read" eval '[ "$(stat -c %a config/tune.c/env.key)" = 600 ] && grep -qxE "[0-9a-f]{32}" config/tune.c/env.key'
 cp -r config kept && rm -r config
 is "... with another key it is another" eval 'environment 1 0 other && [ -e config/tune.c/env.key ] && rm -r config && mv kept config && environment 0 1 other'
-mv env hashed && "$samples" rows work --store hashed --output-format csv --output-file rows.csv
+mv env hashed && "$samples" show work --store hashed --output-format csv --output-file rows.csv
 sed 's/SETTING=#[0-9a-f]*/SETTING=of-before/' rows.csv | head -n 2 >old.csv
 "$samples" import csv old.csv $own --experiment work --store env >/dev/null
 is "... rows of before, with the value itself, are known" eval 'environment 1 0 other && environment 0 1 of-before'
 for name in HF_TOKEN aws_Secret_access WANDB_API_KEY PGPASSWORD=x keyboard; do
-    refused "a name that sounds like a secret: $name" 2 "sounds like a secret" env HF_TOKEN=hf_x "$sweep" env.yaml $own --store env --env "SETTING=1,$name"
+    refused "a name that sounds like a secret: $name" 2 "may be a secret" env HF_TOKEN=hf_x "$sweep" env.yaml $own --store env --env "SETTING=1,$name"
 done
 refused "a value without a name" 2 "a value without a name" "$sweep" env.yaml $own --store env --env SETTING=1,=hidden
 is "... is passed where that is forced, and hashed" eval 'HF_TOKEN=hf_very "$sweep" env.yaml $own --store env --env HF_TOKEN --env-secrets >out && grep -q "HF_TOKEN=#" out && ! grep -rlaF hf_very env out'
 echo nonsense >config/tune.c/env.key
 refused "a key that is none" 1 "config/tune.c/env.key: expected one line of 32 hexadecimal digits" "$sweep" env.yaml $own --store env --env A=1
 rm -r config
-refused "nowhere to keep a key" 2 "no place for the key" env -u XDG_CONFIG_HOME -u HOME "$sweep" env.yaml $own --store env --env A=1
+refused "nowhere to keep a key" 2 "no folder for the key" env -u XDG_CONFIG_HOME -u HOME "$sweep" env.yaml $own --store env --env A=1
 refused "more of them than 64" 2 "at most 64 can be listed" "$sweep" s.yaml $own --store s --env "$(seq -s, 1 65)"
 rm -f ran
 space lines "1, 2, 3, 4, 5, 6, 7, 8" '[ "$TUNE_INPUT_A" -lt 5 ] || until [ -e left ]; do sleep 0.01; done; report'
@@ -241,8 +242,9 @@ is "... and it is not" [ ! -e ran ]
 sed 's/"domainRange": \[0, 100000\], "interval": 1/"values": [9007199254740992, 9007199254740993, 9007199254740994]/; s/"identifier": "work"/"identifier": "large"/' own/work.json >own/large.json
 space large "9007199254740992, 9007199254740993" 'report ${TUNE_INPUT_A#900719925474099}'
 sed -i 's/: work$/: large/' large.yaml
-large() { "$sweep" large.yaml --experiments own/large.json --store large && "$samples" show large.yaml --experiments own/large.json --store large --property-format target --output-format csv; }
+large() { "$sweep" large.yaml --experiments own/large.json --store large && "$samples" show large.yaml --experiments own/large.json --store large --output-format csv; }
 is "whole numbers that are one as floats are two" eval 'large >out; cat out; grep -q "2 valid, 0 invalid, 0 failed, 0 known" out && grep -q "^0,a.9007199254740992,.*,2.0,1$" out && grep -q "^1,a.9007199254740993,.*,3.0,1$" out'
+is "... sorted and grouped as two" eval 'for o in "--sort -a" "--group-by a"; do "$samples" show large --experiments own/large.json --store large --columns a --output-format csv $o | sed 1d | sort -r | paste -sd" "; done >out; cat out; [ "$(uniq out)" = "9007199254740993 9007199254740992" ]'
 is "... and known as such" eval 'large >out; cat out; grep -q "0 valid, 0 invalid, 0 failed, 2 known" out'
 
 # ---- where it stands ----

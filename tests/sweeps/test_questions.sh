@@ -12,7 +12,7 @@ page=$here/docs/questions.md
 sed -n '/^```sh$/,/^```$/p' "$page" | sed '/^```/d' >measure.sh
 eval "$(grep "^q=" measure.sh)"
 is "the page's sweeps" sh -e measure.sh
-rows() { build/samples rows training --store training --output-format csv --columns "$@"; } # COLUMNS [OPTION...]
+rows() { build/samples show training --store training --output-format csv --columns "$@"; } # COLUMNS [OPTION...]
 is "at least 200 rows, measured here" eval '[ "$(rows status | sed 1d | grep -c .)" -ge 200 ]'
 rows operation,model_name,model_max_length,batch_size,torch_dtype,status,dataset_tokens_per_second,peak_anonymous_bytes >rows.csv
 
@@ -45,7 +45,7 @@ done <commands
 
 # ---- the same answers from the rows, by other means ----
 # Of each entity: model, length, batch size, type, mean speed, memory, number of valid rows; -1 without one.
-awk -F, -v OFMT=%.15g -v CONVFMT=%.15g 'NR > 1 { e = $2 " " $3 " " $4 " " $5; seen[e] = 1; if ($6 == "valid") { n[e]++; speed[e] += $7; memory[e] = $8 } }
+awk -F, -v OFMT=%.15g -v CONVFMT=%.15g 'NR > 1 && $1 == "second" { e = $2 " " $3 " " $4 " " $5; seen[e] = 1; if ($6 == "valid") { n[e]++; speed[e] += $7; memory[e] = $8 } }
     END { for (e in seen) print e, n[e] ? speed[e] / n[e] : -1, n[e] ? memory[e] : -1, n[e] + 0 }' rows.csv >entities
 ask() { command=$1; shift; build/samples "$command" $q "$@" --output-format csv 2>/dev/null | sed 1d; }
 same_numbers() { # EXPECTED GOT - lines of names and numbers, the numbers to 9 digits
@@ -81,7 +81,7 @@ ratios() {
 }
 is "effect: the same from the rows" ratios
 cost() {
-    awk -F, 'NR > 1 && $6 == "valid" { e = $2 " " $3 " " $4 " " $5; n[e]++; c[e] += 3.2 / 3600 * 1e6 / $7 }
+    awk -F, 'NR > 1 && $6 == "valid" && $1 == "second" { e = $2 " " $3 " " $4 " " $5; n[e]++; c[e] += 3.2 / 3600 * 1e6 / $7 }
         END { for (e in n) { v = c[e] / n[e]; if (!least || v < least) { least = v; of = e } } printf "%s %.12g\n", of, least }' rows.csv >wanted
     ask best --derive 'usd = 3.2 / 3600 * 1e6 / dataset_tokens_per_second' --minimize usd --count 1 \
         --columns model_name,model_max_length,batch_size,torch_dtype,usd >got && same_numbers wanted got
@@ -130,19 +130,19 @@ by_hand() {
 }
 is "effect: pairs that differ in nothing else, by a paired t test" by_hand
 is "... one pair says nothing of chance; each dimension that varies" eval 'build/samples effect $pairs --property speed --columns dimension,from,to,ratio,p,differs --output-format csv >got && grep -qx "kind,x,y,2.0,," got && [ $(grep -c "^a," got) = 3 ]'
-is "... values that have no ratio are left out, and counted" eval 'build/samples effect $pairs --x b --property loss --output-format csv >got 2>said && grep -q "1 pairs are left out" said && grep -qx "b,1,2,loss,2.0,2.0,2.0,2,0.0,yes" got'
+is "... values that have no ratio are left out, and counted" eval 'build/samples effect $pairs --x b --property loss --output-format csv >got 2>said && grep -q "1 pair is left out" said && grep -qx "b,1,2,loss,2.0,2.0,2.0,2,0.0,yes" got'
 refused "... of a dimension that is none" 2 "there is no dimension c" build/samples effect $pairs --x c --property speed
-refused "... of one value" 1 "b has one value in these results" build/samples effect $pairs --x b --property speed --where "b == 1"
+refused "... of one value" 1 "b has only one value in these results" build/samples effect $pairs --x b --property speed --where "b == 1"
 refused "... without pairs" 1 "no two entities with a valid result differ in one dimension alone" build/samples effect $pairs --property speed --where "a == 1 and b == 1 and kind == \"x\" or a == 2 and b == 2"
-refused "... of what" 2 "effect what? --property PROPERTY" build/samples effect $pairs
+refused "... of what" 2 "effect needs a property: give --property PROPERTY" build/samples effect $pairs
 cat >wanted <<'E2'
 a,b,kind,status,tries,reason
 4,1,y,unmeasured,0,
 4,2,x,unmeasured,0,
 4,2,y,unmeasured,0,
 E2
-is "missing: --where over inputs, for programs" eval 'build/samples missing $pairs --where "a == 4" --columns a,b,kind,status,tries,reason --output-format csv | diff wanted -'
-is "... --limit; nothing" eval '[ $(build/samples missing $pairs --limit 2 --output-format csv | wc -l) = 3 ] && build/samples missing $pairs --where "a == 4 and b == 1 and kind == \"x\"" | grep -qx "# nothing is missing: each entity that fits has a valid result"'
+is "missing: --where over inputs, for programs" eval 'build/samples missing ${pairs%% --include*} --where "a == 4" --columns a,b,kind,status,tries,reason --output-format csv | diff wanted -'
+is "... --limit; nothing" eval '[ $(build/samples missing ${pairs%% --include*} --limit 2 --output-format csv | wc -l) = 3 ] && build/samples missing ${pairs%% --include*} --where "a == 4 and b == 1 and kind == \"x\"" | grep -qx "# nothing is missing: each entity that fits --where has a valid result"'
 cat >open.yaml <<'E2'
 entitySpace:
   - {identifier: text, propertyDomain: {variableType: OPEN_CATEGORICAL_VARIABLE_TYPE}}
@@ -178,6 +178,6 @@ is "... it runs in a shell, with variables and quotes where they are needed" odd
 sed 's/values: .*/values: [bad]}}]/' odd.yaml >bad.yaml
 printf '#!/bin/sh\necho too bad >&2\nexit 1\n' >odd.sh
 is "missing of what cannot be counted: what was tried" eval '! build/sweep bad.yaml --experiments odd.json --store odd >said 2>&1
-    build/samples missing open.yaml --experiments odd.json --store odd --output-format csv >got 2>said && grep -q "cannot be counted, so what nobody measured is not listed" said &&
+    build/samples missing open.yaml --experiments odd.json --store odd --output-format csv >got 2>said && grep -q "cannot be counted, so those that nobody measured are not listed" said &&
     [ $(wc -l <got) = 2 ] && grep -qx "text.bad,bad,failed,1,exit code 1: too bad" got'
 finish

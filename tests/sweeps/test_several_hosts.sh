@@ -32,7 +32,7 @@ space 7 >one.yaml
 # on HOST CLOCK COMMAND... - as on that host, whose clock is so many seconds ahead
 on() { host=$1 clock=$2; shift 2; env LD_PRELOAD="$tmp/odd_host.so" HOST_NAME=$host HOST_CLOCK=$clock "$@"; }
 once() { sort log | uniq -d | grep . && return 1; [ "$(wc -l <log)" = "$1" ] || { wc -l log; false; }; }
-rows() { "$samples" rows toys.work --store "$1" --columns a,host --output-format csv | tail -n +2; }
+rows() { "$samples" show toys.work --store "$1" --columns a,host --output-format csv | tail -n +2; }
 
 # ---- clocks that differ by minutes ----
 together() { # STORE: three hosts at one operation
@@ -74,7 +74,7 @@ goes_on() { # STORE [SETTING...]: on another host
 waits() { # STORE [SETTING...]: it says that it waits, and does
     (exec 2>/dev/null; goes_on "$@") &
     one=$!
-    await $one grep "other sweeps measure what is left (1)" "$1.2" && sleep 1 && kill -0 $one && ! grep -q finished "$1.2"
+    await $one grep "other sweeps measure the remaining entities (1)" "$1.2" && sleep 1 && kill -0 $one && ! grep -q finished "$1.2"
     waits=$?
     pkill -P $one
     wait $one
@@ -83,7 +83,7 @@ waits() { # STORE [SETTING...]: it says that it waits, and does
 ODD_FOLDER=own2
 dies own2
 aged own2 900 # and 240 more by the clock of the other host
-is "on such a file system its claims hold for 20 minutes" waits own2
+is "on such a file system its leases hold for 20 minutes" waits own2
 aged own2 1000
 is "then another host takes over" goes_on own2
 unset HOST_DATES ODD ODD_FOLDER
@@ -101,7 +101,7 @@ is "the same machine, started anew, goes on at once" goes_on again HOST_NAME=nor
 odd() { ODD=$1 ODD_FOLDER="$tmp/odd" LD_PRELOAD="$tmp/odd_files.so" "$sweep" one.yaml --store "$tmp/odd/st"; }
 no() { # HOW TEXT
     rm -rf odd && mkdir -p odd/st
-    refused "$1 is refused" 1 "odd/st: no store can lie on this file system: $2" odd "$1"
+    refused "$1 is refused" 1 "odd/st: a store cannot be on this file system: $2" odd "$1"
     is "and leaves nothing behind" eval '[ -z "$(find odd -name ".try*" -o -name "*.tmp-*" -o -name "*.h5")" ]'
 }
 no excl "O_EXCL is ignored, so two processes can make the same file"
@@ -114,15 +114,15 @@ for reason in EINVAL:"Invalid argument" ENOSYS:"Function not implemented"; do
     no folder-${reason%:*} "fsync of a folder fails with \"${reason#*:}\""
 done
 no no-names "it has neither hard links nor RENAME_NOREPLACE"
-no link-replaces "link takes a name that is taken"
-no noreplace-replaces "RENAME_NOREPLACE takes a name that is taken"
+no link-replaces "link does not refuse the name of an existing file"
+no noreplace-replaces "RENAME_NOREPLACE does not refuse the name of an existing file"
 no unseen "a file that was written and closed cannot be read"
 rm -rf odd && mkdir odd
 refused "a full disk is no odd file system" 1 "No space left on device" odd ENOSPC
 rm -rf odd && mkdir odd
 is "no hard links alone are no reason" odd no-link
 is "it measured" test "$(rows odd/st | wc -l)" = 1
-is "a sample file that is replaced while it is opened" eval 'ODD=stale ODD_FOLDER=$tmp/odd/st LD_PRELOAD=$tmp/odd_files.so "$samples" rows toys.work --store "$tmp/odd/st" >stale.out && grep -q 7 stale.out'
+is "a sample file that is replaced while it is opened" eval 'ODD=stale ODD_FOLDER=$tmp/odd/st LD_PRELOAD=$tmp/odd_files.so "$samples" show toys.work --store "$tmp/odd/st" >stale.out && grep -q 7 stale.out'
 # ---- a run folder over NFS ----
 tiny model 1 >/dev/null && head -20 "$here/datasets/stories.jsonl" >rows.jsonl
 nfs() { LD_PRELOAD="$tmp/odd_files.so" ODD=nfs-locks ODD_FOLDER=run exec "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 32 --output run "$@"; }

@@ -146,25 +146,25 @@ static void identity(void **state)
     int count = -1;
     assert_true(tune_store_tables(s, &count) && count == 0);
     assert_null(tune_store_columns(s, "exp", &count));
-    assert_error_has("no measurements of \"exp\"");
+    assert_error_has("no measurements of experiment \"exp\"");
     assert_true(tune_store_columns(s, TUNE_STORE_REQUESTS, &count) && count == TUNE_REQUEST_KEYS);
     tune_store_free(s);
 
-    refused("gone", false, "gone: no sample store there");
+    refused("gone", false, "gone is not a sample store");
     assert_ok(tune_file_make_folder("files"));
     test_write("files", "a.txt", "x", 1);
     refused("files", true, "neither a sample store (it has no store.json) nor empty");
-    refused("files", false, "no sample store there");
+    refused("files", false, "is not a sample store");
     test_write(".", "plain", "x", 1);
     refused("plain", true, "cannot make folder plain");
     put_json("newer", "{\"id\":\"0a1b2c\",\"schema_version\":2}");
-    refused("newer", true, "newer/store.json has schema version 2; this program knows up to 1");
+    refused("newer", true, "newer/store.json has schema version 2, but this program reads only versions up to 1");
     put_json("odd", "{\"id\":\"0a1b2c\"}");
-    refused("odd", true, "no \"schema_version\"");
+    refused("odd", true, "\"schema_version\" is missing or below 1");
     put_json("odd", "{\"id\":\"0a/../\",\"schema_version\":1}");
-    refused("odd", true, "no \"id\"");
+    refused("odd", true, "\"id\" must be six digits");
     put_json("odd", "{\"id\":7,\"schema_version\":1}");
-    refused("odd", true, "no \"id\"");
+    refused("odd", true, "\"id\" must be six digits");
     put_json("odd", "nonsense");
     refused("odd", true, "odd/store.json:1:1");
     put_json("killed", "");
@@ -297,7 +297,7 @@ static void round_trip(void **state)
     assert_true(!r[0].absent && r[1].absent && !r[1].text);
     tune_scan_free(scan);
     assert_null(tune_scan_open(s, "other", unknown, 1));
-    assert_error_has("no measurements of \"other\"; it has those of: exp");
+    assert_error_has("no measurements of experiment \"other\"; it has measurements of: exp");
     tune_store_free(s);
 }
 
@@ -318,7 +318,7 @@ static void many_rows(void **state)
     static const char *const names[] = {"model_name", "request_index"};
     struct tune_scan *scan = tune_scan_open(other, "exp", names, 2);
     assert_got(scan);
-    static struct tune_place places[2502];
+    static struct tune_row_position positions[2502];
     const struct tune_cell *c;
     char text[32];
     for (int n = 0; n < 2502; n++) {
@@ -326,20 +326,20 @@ static void many_rows(void **state)
         snprintf(text, sizeof text, "model %d", n);
         assert_string_equal(c[0].text, text);
         assert_int_equal(c[1].whole, n + TUNE_KEY_REQUEST);
-        places[n] = tune_scan_place(scan);
+        positions[n] = tune_scan_position(scan);
         if (n % 700 == 13) { /* reading again does not disturb the pass */
-            assert_ok(tune_scan_at(scan, places[n / 2], &c));
+            assert_ok(tune_scan_at(scan, positions[n / 2], &c));
             assert_int_equal(c[1].whole, n / 2 + TUNE_KEY_REQUEST);
         }
     }
     append(s, 2502, 2503); /* the file is replaced: a row stays where it was */
     for (int n = 2501; n >= 0; n -= 3) {
-        assert_ok(tune_scan_at(scan, places[n * 7 % 2502], &c));
+        assert_ok(tune_scan_at(scan, positions[n * 7 % 2502], &c));
         assert_int_equal(c[1].whole, n * 7 % 2502 + TUNE_KEY_REQUEST);
     }
-    assert_int_equal(tune_scan_at(scan, (struct tune_place){0, 1024}, &c), -1);
-    assert_int_equal(tune_scan_at(scan, (struct tune_place){3, 0}, &c), -1);
-    assert_int_equal(tune_scan_at(scan, (struct tune_place){-1, -1}, &c), -1);
+    assert_int_equal(tune_scan_at(scan, (struct tune_row_position){0, 1024}, &c), -1);
+    assert_int_equal(tune_scan_at(scan, (struct tune_row_position){3, 0}, &c), -1);
+    assert_int_equal(tune_scan_at(scan, (struct tune_row_position){-1, -1}, &c), -1);
     tune_scan_free(scan);
     tune_store_free(other);
     tune_store_free(s);
@@ -401,9 +401,9 @@ static void not_appended(void **state)
     static const struct {
         int column;
         const char *text, *error;
-    } bad[] = {{TUNE_KEYS, NULL, "exp: the text of \"model_name\" has 4097 bytes, more than the 4096"},
+    } bad[] = {{TUNE_KEYS, NULL, "exp: the text of \"model_name\" has 4097 bytes, but a store takes at most 4096"},
                {TUNE_KEY_REASON, NULL, "the text of \"reason\" has 4097 bytes"},
-               {TUNE_KEY_ENTITY, "a\xff", "the text of \"entity\" is no UTF-8 from its byte 1 on"}};
+               {TUNE_KEY_ENTITY, "a\xff", "the text of \"entity\" is not UTF-8 from byte 1 on"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         make_row(9);
         assert_int_equal(tune_store_fits(s, "exp", cells), 0);
@@ -416,15 +416,15 @@ static void not_appended(void **state)
     make_row(9);
     cells[TUNE_KEYS + 2].absent = true;
     assert_int_equal(tune_store_append(s, "exp", cells, request), -1);
-    assert_error_has("the whole number \"batch_size\" has no value");
+    assert_error_has("the column \"batch_size\" of whole numbers has no value");
     make_row(9);
     request[TUNE_REQUEST_TYPE].text = longer; /* then the row does not come either */
     assert_int_equal(tune_store_append(s, "exp", cells, request), -1);
     assert_error_has("requests: the text of \"type\"");
     assert_int_equal(tune_store_append(s, "other", cells, request), -1);
-    assert_error_has("no table of \"other\"");
+    assert_error_has("no table \"other\"");
     assert_int_equal(tune_store_fits(s, "other", cells), -1);
-    assert_error_has("no table of \"other\"");
+    assert_error_has("no table \"other\"");
 
     struct rlimit limit, before;
     signal(SIGXFSZ, SIG_IGN);
@@ -485,7 +485,7 @@ static void announced(void **state)
     struct tune_column c[2] = {columns[0], columns[1]};
     c[1].name = "model_name";
     assert_int_equal(tune_store_table(s, "twice", c, 2), -1);
-    assert_error_has("twice: a store has another column called \"model_name\"");
+    assert_error_has("twice: the table of this experiment has another column \"model_name\"");
     assert_int_equal(tune_error_kind(), TUNE_ERROR_USAGE);
     c[1].name = "host";
     assert_int_equal(tune_store_table(s, "twice", c, 2), -1);
@@ -528,7 +528,7 @@ static void announced(void **state)
     /* a number where there are texts */
     other[0].type = TUNE_CELL_NUMBER;
     assert_int_equal(tune_store_table(s, "exp", other, 3), -1);
-    assert_error_has("the column \"model_name\" of exp is a text in ");
+    assert_error_has("the column \"model_name\" of experiment exp is a text in ");
     /* other columns in the same process: another file */
     other[0].type = TUNE_CELL_TEXT;
     assert_ok(tune_store_table(s, "exp", other, 2));
@@ -576,7 +576,7 @@ static void foreign(void **state)
     judge_table("exp", &request_text, 1, "its column \"request_index\" is a text, expected an int64");
     judge_table("exp", &reason_text, 1, "its column \"reason\" is a text, expected an int64");
     judge_table(NULL, &request_text, 1, "table requests: its column \"request_index\"");
-    judge_table("requests", &own, 1, "a table of measurements is called \"requests\"");
+    judge_table("requests", &own, 1, "a table of measurements must not have the name \"requests\"");
     judge_table("exp", &own, 1, NULL); /* none of our columns: all absent */
     struct tune_store *s = tune_store_open("judged", false);
     int count;
@@ -606,7 +606,7 @@ static void not_files(void **state)
     static const char text[] = "this is no HDF5 file, and says so in more bytes than a signature has, a superblock too";
     test_write("others", "t.h5", text, sizeof text);
     assert_true(tune_store_refresh(s) == 1 && !tune_store_tables(s, &count));
-    assert_error_has("others/t.h5: it is no HDF5 file");
+    assert_error_has("others/t.h5: the file is not an HDF5 file");
     assert_int_equal(symlink("nowhere", "others/l.h5"), 0);
     assert_int_equal(unlink("others/t.h5"), 0);
     assert_true(tune_store_refresh(s) == 1 && !tune_store_tables(s, &count));
@@ -644,7 +644,7 @@ static void merging(void **state)
     tune_store_free(into);
 }
 
-static void note(void *text, const char *file, const char *what)
+static void append_problem(void *text, const char *file, const char *what)
 {
     snprintf((char *)text + strlen(text), 8192 - strlen(text), "%s: %s\n", file, what);
 }
@@ -655,7 +655,7 @@ static void checking(void **state)
     static char said[8192];
     struct tune_store *s = open_store("checked");
     append(s, 0, 3);
-    assert_int_equal(tune_store_check(s, NULL, note, said), 0);
+    assert_int_equal(tune_store_check(s, NULL, append_problem, said), 0);
     make_row(1); /* again, and other things */
     cells[TUNE_KEY_STATUS].text = "splendid";
     cells[TUNE_KEY_EXPERIMENT].absent = true;
@@ -673,12 +673,12 @@ static void checking(void **state)
     test_write("checked", "broken.h5", data, size);
     free(data);
     static const char *const expected[] = {
-        "checked/broken.h5: ", ", row 3: the uid 00000000000000000000000000000001 stands in this store twice",
-        "row 3: its status is \"splendid\"", "row 3: it does not say of which experiment",
-        "requests, row 3: its type is \"dreamt\"",
-        "requests, row 3: its result \"00000000000000000000000000000077\" is not in this store",
+        "checked/broken.h5: ", ", row 3: the uid 00000000000000000000000000000001 is in this store twice",
+        "row 3: the status is \"splendid\"", "row 3: the row has no experiment",
+        "requests, row 3: the type is \"dreamt\"",
+        "requests, row 3: the result \"00000000000000000000000000000077\" of this request is not in this store",
         "checked/zz.h5: exp, row 0: the uid"};
-    int64_t problems = tune_store_check(s, NULL, note, said);
+    int64_t problems = tune_store_check(s, NULL, append_problem, said);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         if (!strstr(said, expected[i]))
             fail_msg("no \"%s\" in\n%s", expected[i], said);

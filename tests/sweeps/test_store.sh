@@ -75,8 +75,8 @@ four() {
 }
 is "four writers of one new store: no row lost or torn" four
 is "one id" test "$("$store" id four | wc -c)" = 7
-is "merged into another: the same rows" eval '"$store" merge merged four >came && [ "$(cat came)" = 600 ] && "$store" list four | sort >a && "$store" list merged | sort | cmp - a'
-is "merged again: none" eval '"$store" merge merged four >came && [ "$(cat came)" = 0 ]'
+is "merged into another: the same rows" eval '"$store" merge merged four >came && [ "$(cat came)" = "600 0 0 0" ] && "$store" list four | sort >a && "$store" list merged | sort | cmp - a'
+is "merged again: none" eval '"$store" merge merged four >came && [ "$(cat came)" = "0 600 0 0" ]'
 
 # ---- a fault at each call that changes a file ----
 # walk WHAT - that fault at every call of a process that makes a store and writes three rows into it. It ends well or with an error that
@@ -147,31 +147,31 @@ else
     skip "folders without permission" "root, and nobody cannot reach $store"
 fi
 
-# ---- claims ----
-claim_all() { # CLAIMS - six processes that all want them, killed when nobody gets any more
+# ---- leases ----
+lease_all() { # LEASES - six processes that all want them, killed when nobody gets any more
     jobs=
     for w in 1 2 3 4 5 6; do
-        "$store" claim claims "$1" >claim.$w 2>claim.$w.err &
+        "$store" lease leases "$1" >lease.$w 2>lease.$w.err &
         jobs="$jobs $!"
     done
-    await 0 eval '[ "$(cat claim.? | wc -l)" -ge '"$2"' ]'
+    await 0 eval '[ "$(cat lease.? | wc -l)" -ge '"$2"' ]'
     sleep 0.2 # somebody might take one more
     kill -9 $jobs
     wait
-    cat claim.?.err
-    [ "$(cat claim.? | wc -l)" = "$2" ] && [ "$(cat claim.? | sort -u | wc -l)" = "$2" ]
+    cat lease.?.err
+    [ "$(cat lease.? | wc -l)" = "$2" ] && [ "$(cat lease.? | sort -u | wc -l)" = "$2" ]
 }
-is "six processes, 80 claims: each is taken once" claim_all 80 80
-is "killed: the 40 that were not done are taken again, once" claim_all 80 40
-# holds FILE - a process that takes the claim, and has said so
+is "six processes, 80 leases: each is taken once" lease_all 80 80
+is "killed: the 40 that were not done are taken again, once" lease_all 80 40
+# holds FILE - a process that takes the lease, and has said so
 holds() {
     rm -f "$1"
-    "$store" hold claims slow >"$1" &
+    "$store" hold leases slow >"$1" &
     job=$!
     await $job [ -s "$1" ]
 }
 holds first
-is "a claim that is held" eval '"$store" hold claims slow | grep -q "^pid $job on "'
+is "a lease that is held" eval '"$store" hold leases slow | grep -q "^pid $job on "'
 kill -9 $job
 wait $job 2>/dev/null
 holds second

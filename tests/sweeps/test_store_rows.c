@@ -281,7 +281,7 @@ static void other_columns(void **state)
     assert_int_equal(rows_of(s, "exp"), 4);
     c[1].role = TUNE_COLUMN_KEY;
     assert_int_equal(tune_store_table(s, "exp", c, MORE), -1);
-    assert_error_has("another column called \"size\"");
+    assert_error_has("another column \"size\"");
     /* whole numbers everywhere, then not in one file: before the others, and behind them */
     c[1] = columns[1];
     c[1].whole = false;
@@ -421,7 +421,7 @@ static void merged_in_part(void **state)
     append(into, "zzz", 3, 0);
     assert_true(tune_store_refresh(from) >= 0 && tune_store_refresh(into) >= 0);
     assert_int_equal(tune_store_merge(into, from, NULL), -1);
-    assert_error_has("the column \"name\" of zzz");
+    assert_error_has("the column \"name\" of experiment zzz");
     assert_true(tune_store_refresh(into) >= 0);
     assert_int_equal(rows_of(into, "exp"), 1);
     tune_store_free(from);

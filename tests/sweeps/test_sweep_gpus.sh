@@ -48,14 +48,14 @@ together() { rm -f exp/log; echo "$1" >exp/together; }
 # Names that no other test has: GPUs are reserved on the whole machine.
 gpu=$$.0 two=$$.0,$$.1 four=$$.0,$$.1,$$.2,$$.3 back=$$.3,$$.2,$$.1,$$.0
 space eight.yaml 1 "0, 1, 2, 3, 4, 5, 6, 7"
-is "four GPUs: four at a time, each with one that nobody else has" eval 'together 4; run eight.yaml --store st --gpus $four >out 2>&1 && is_history "4 1 8 8 4" && said "^# on GPUs *4 at a time, each on a GPU of its own, of 4$" out && said "8 valid" out'
+is "four GPUs: four at a time, each with one that nobody else has" eval 'together 4; run eight.yaml --store st --gpus $four >out 2>&1 && is_history "4 1 8 8 4" && said "^# on GPUs *4 at a time, each on its own GPU, of 4$" out && said "8 valid" out'
 is "--in-flight: fewer" eval 'together 1; run eight.yaml --store st2 --gpus $four --in-flight 1 >out 2>&1 && is_history "1 1 8 8 1"'
 space both.yaml "0, 1" "0, 1, 2, 3"
 is "on the CPU alone: one at a time, beside none on a GPU" eval 'together 2; run both.yaml --store st3 --gpus $two --order sequential-grouped --grouping number_gpus >out 2>&1 && is_history "2 1 8 8 3" && sort -k3,3n exp/log | awk "\$1 == \"+\" { if (\$2 == \"none\" ? cpu + gpu : cpu) bad = 1; if (\$2 == \"none\") cpu++; else gpu++ } \$1 == \"-\" { if (\$2 == \"none\") cpu--; else gpu-- } END { exit bad }"'
 space two.yaml "2, 5" "0, 1, 2"
-is "number_gpus 2 has two; more than there are is unknown here" eval 'together 2; run two.yaml --store st4 --gpus $four >out 2>&1; is_history "2 1 3 3 4" && [ "$(grep -c "it needs 5 GPUs; 4 are here. --gpus names GPUs" out)" = 3 ]'
-is "without a GPU: unknown, said, and exit code 1" eval 'space one.yaml 1 0; rm exp/log; run one.yaml --store st5 --gpus "" >out 2>&1; [ $? = 1 ] && [ ! -e exp/log ] && said "it needs 1 GPU; 0 are here" out'
-is "... a dry run says it too" eval 'run one.yaml --store nowhere --gpus "" --dry-run >out && said "it needs more GPUs than are here" out'
+is "number_gpus 2 has two; more than there are is unknown here" eval 'together 2; run two.yaml --store st4 --gpus $four >out 2>&1; is_history "2 1 3 3 4" && [ "$(grep -c "it needs 5 GPUs, but 4 are available; --gpus chooses GPUs" out)" = 3 ]'
+is "without a GPU: unknown, said, and exit code 1" eval 'space one.yaml 1 0; rm exp/log; run one.yaml --store st5 --gpus "" >out 2>&1; [ $? = 1 ] && [ ! -e exp/log ] && said "it needs 1 GPU, but 0 are available" out'
+is "... a dry run says it too" eval 'run one.yaml --store nowhere --gpus "" --dry-run >out && said "it needs more GPUs than this machine has" out'
 space bad.yaml 1 "130, 131, 1, 132, 2, 133, 3"
 is "a measurement that fails gives its GPU back" eval 'together 2; run bad.yaml --store st6 --gpus $two --max-failures 0 >out 2>&1; is_history "2 1 7 7 2" && said "3 valid, 0 invalid, 4 failed" out'
 refused "--env may not say which GPUs" 2 "--gpus says which GPUs" run eight.yaml --store st7 --env CUDA_VISIBLE_DEVICES=0
@@ -66,7 +66,7 @@ is "CUDA_VISIBLE_DEVICES is taken for --gpus" eval 'together 1; CUDA_VISIBLE_DEV
 
 # ---- several sweeps ----
 is "two sweeps at once never share a GPU, and use them all" eval 'together 4; run eight.yaml --store a --gpus $four >out1 2>&1 & run eight.yaml --store b --gpus $back >out2 2>&1 & wait; is_history "4 1 16 16 4" && said "8 valid" out1 && said "8 valid" out2'
-is "... who finds none free waits, and says so" eval 'together 1; touch exp/hold; space two.yaml 1 "0, 1"; run two.yaml --store c --gpus $gpu >out1 2>&1 & await $! has 1 exp/log; run two.yaml --store d --gpus $gpu >out2 2>&1 & await $! grep "^# other sweeps measure on these GPUs: we wait until they let go of some" out2; told=$?; rm exp/hold; wait; [ $told = 0 ] && is_history "1 1 4 4 1"'
+is "... who finds none free waits, and says so" eval 'together 1; touch exp/hold; space two.yaml 1 "0, 1"; run two.yaml --store c --gpus $gpu >out1 2>&1 & await $! has 1 exp/log; run two.yaml --store d --gpus $gpu >out2 2>&1 & await $! grep "^# other sweeps measure on these GPUs: waiting until enough GPUs are free" out2; told=$?; rm exp/hold; wait; [ $told = 0 ] && is_history "1 1 4 4 1"'
 
 # ---- the end of a sweep ----
 is "Ctrl-C ends what runs, and gives the GPUs back" eval 'together 2; touch exp/hold; setsid "$sweep" eight.yaml --experiments exp --store e --gpus $two >out 2>&1 & pid=$!; await $pid has 2 exp/log && kill -INT $pid; wait $pid; [ $? = 130 ] && is_history "2 1 2 2 2" && said "^# go on with" out && rm exp/hold && run two.yaml --store e2 --gpus $two >out 2>&1 && is_history "2 1 4 4 2"'

@@ -265,6 +265,38 @@ static void test_marks(void **state)
     tune_jinja_free(t);
 }
 
+/* Jinja2's own setup, and methods of lists. */
+static void test_plain(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *expected; /* NULL: an error */
+    } cases[] = {
+        {"a\n  {% if n %}\nb\n  {% endif %}\n", "a\n  \nb\n  \n"},
+        {"{{ n }}\n", "-7\n"},
+        {"a \n {%- if n %} b{% endif -%} \n c", "a bc"},
+        {"{{ l.index('x') }}{{ l.count(2) }}", "31"},
+        {"{{ [a.x, s.split(' ')[0]] }}", "[1, 'Hi']"},
+        {"{{ missing }}", NULL},
+        {"{% if missing %}{% endif %}", NULL},
+        {"{% if missing is defined %}x{% endif %}{{ missing|default('y') }}", "y"},
+        {"{{ l.index('no') }}", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tune_jinja_output out;
+        struct tune_jinja *t = tune_jinja_open_plain("t", cases[i].source, strlen(cases[i].source));
+        assert_got(t);
+        struct tune_jinja_run *run = begin(t);
+        int status = tune_jinja_render(run, &out);
+        assert_int_equal(status, cases[i].expected ? 0 : -1);
+        if (cases[i].expected)
+            assert_string_equal(out.text, cases[i].expected);
+        tune_jinja_end(run);
+        tune_jinja_free(t);
+    }
+    gives("{{ l.index(3) }}", "2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,7 +304,7 @@ int main(void)
         cmocka_unit_test(test_names), cmocka_unit_test(test_no_lists),
         cmocka_unit_test(test_refused), cmocka_unit_test(test_errors),
         cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_work), cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_work), cmocka_unit_test(test_marks), cmocka_unit_test(test_plain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,28 +29,28 @@ $sweep s.yaml $own --store st --name first >/dev/null 2>&1
 
 # ---- sweep ----
 tip '# look at them *<samples show [^#]*--store st>' $sweep s.yaml $own --store st
-tip '# look at them *<samples rows [^#]*--store st>' $sweep s.yaml $own --store st --set steps=30
+tip '# look at them *<samples show [^#]*--store st>' $sweep s.yaml $own --store st --set steps=30
 tip '# go on with *<sweep --resume [^ ]+ --store st2>' $sweep s.yaml $own --store st2 --time-limit 0.001
 tip '# look at the last *<samples best [^#]*--store halved>' $sweep s.yaml $own --store halved --order halving --maximize speed --budget steps=1..4 --name h
-PUT='s/SPACE.yaml/s.yaml --store st --dry-run/' tip 'which space\? <sweep SPACE.yaml>' $sweep
+PUT='s/SPACE.yaml/s.yaml --store st --dry-run/' tip 'a space or an operation is missing: give <sweep SPACE.yaml>' $sweep
 PUT='s/OPERATION/first --store st/' tip 'or <--resume OPERATION>' $sweep
-ALONE="$sweep --store st" tip 'has an operation [^ ]+ already: <--resume [^ ]+> goes on with it' $sweep s.yaml $own --store st --name first
-ALONE="$sweep --store st" tip 'goes on with it, <--join [^ ]+> shares it' $sweep s.yaml $own --store st --name first
-PUT='s/$/ second/' tip 'a new one needs another <--name>' $sweep s.yaml $own --store st --name first
-PUT='s/$/ st/' tip 'there is no store to go on in; <--store> names its folder' $sweep --resume first
-tip ': <--set [^ ]+> would take' $sweep steps.yaml $own --store st --dry-run
+ALONE="$sweep --store st" tip 'has an operation [^ ]+ already: <--resume [^ ]+> continues it' $sweep s.yaml $own --store st --name first
+ALONE="$sweep --store st" tip 'continues it, <--join [^ ]+> shares it' $sweep s.yaml $own --store st --name first
+PUT='s/$/ second/' tip 'a new operation needs another <--name>' $sweep s.yaml $own --store st --name first
+PUT='s/$/ st/' tip 'there is no store with operations here; give its folder with <--store>' $sweep --resume first
+tip ': <--set [^ ]+> would use' $sweep steps.yaml $own --store st --dry-run
 cp -r st moved && sed -i 's/3}/4}/' exp/work.sh
-tip 'though results match but for [^:]+: <--accept [^ ]+> takes them' $sweep s.yaml $own --store st --dry-run
-tip 'a stored result matches but for [^;]+; <--accept [^ ]+> would take it' $sweep s.yaml $own --store moved
+tip 'although stored results differ only in [^:]+: <--accept [^ ]+> uses them' $sweep s.yaml $own --store st --dry-run
+tip 'a stored result differs only in [^;]+; <--accept [^ ]+> would use it' $sweep s.yaml $own --store moved
 cp -r st st3
 PUT='s/PROPERTY/speed/' tip 'needs a property: <--minimize PROPERTY> or' $sweep s.yaml $own --store h2 --order halving --budget steps=1..4
 PUT='s/PROPERTY/speed/' tip 'or <--maximize PROPERTY>' $sweep s.yaml $own --store h2 --order halving --budget steps=1..4 --name m
 PUT='s/max_steps/steps/' tip 'needs an input that makes measurements longer: <--budget max_steps=1\.\.16>' $sweep s.yaml $own --store h3 --order halving --maximize speed
-PUT='s/PROPERTY/speed/' tip 'the property that it looks at: <--maximize PROPERTY>' $sweep s.yaml $own --store st --stop-when first:5% --repeat 3
-PUT='s/$/ 3/' tip '--stop-when needs <--repeat>, the most repeats' $sweep s.yaml $own --store st --stop-when first:5% --maximize speed
+PUT='s/PROPERTY/speed/' tip 'needs a property to compare: <--maximize PROPERTY>' $sweep s.yaml $own --store st --stop-when first:5% --repeat 3
+PUT='s/$/ 3/' tip '--stop-when needs <--repeat>, the highest number' $sweep s.yaml $own --store st --stop-when first:5% --maximize speed
 ALONE="$sweep s.yaml $own --store st4 --dry-run" PUT='s/batch_size/steps/' tip 'expected input=value, such as <--set batch_size=4>' $sweep s.yaml $own --store st4 --dry-run --set nothing
 tip 'leave it out, or give <--env-secrets>, too' env HF_TOKEN=x $sweep s.yaml $own --store secrets --env HF_TOKEN
-tip 'or <--share-cores>' $sweep s.yaml $own --store many --in-flight 64
+tip 'or give <--share-cores>' $sweep s.yaml $own --store many --in-flight 64
 PUT='s/\)//; s/$/ 1/' tip 'take fewer \(<--in-flight>\)' $sweep s.yaml $own --store many --in-flight 64
 
 # ---- stores of other people ----
@@ -58,7 +58,7 @@ stranger="env XDG_CONFIG_HOME=$tmp/theirs"
 $stranger $sweep s.yaml $own --store "$tmp/theirs-st" --name op >/dev/null 2>&1
 $stranger $sweep s.yaml $own --store "$tmp/theirs-st" --name far --remeasure --share-cores --launcher env >/dev/null 2>&1
 mv tune.json project.json
-PUT='s/$/ exp/' tip 'if you want that, give its file by <--experiments>, or' $sweep --resume op --store "$tmp/theirs-st"
+PUT='s/$/ exp/' tip 'to allow this, give its file by <--experiments>, or' $sweep --resume op --store "$tmp/theirs-st"
 cp -r theirs-st theirs-2 && rm -f theirs-2/experiments/*.marks
 tip 'by --experiments, or <--trust-store>' $sweep --resume op --store "$tmp/theirs-2"
 tip 'give these options again, or <--trust-store>' $sweep --resume far $own --store "$tmp/theirs-2"
@@ -74,40 +74,54 @@ ALONE="$sweep --store broken" PUT='s/--resume/& broken/' tip 'remove the cause, 
 # ---- spaces ----
 PUT='s/$/ --experiments exp/' tip '\(<space experiments [^ ]+> shows its domain\)' $sweep s.yaml $own --store st --dry-run --set steps=900
 PUT='s/$/ --experiments exp/' tip '\(<space experiments [^ ]+> lists them\)' $sweep s.yaml $own --store st5 --order halving --maximize nothing --budget steps=1..4
-PUT='s#$# ../exp#' tip '; <--experiments> names folders and files of more' env -C exp "$space" check ../s.yaml
+PUT='s#$# ../exp#' tip 'to add folders or files of experiments, give <--experiments>' env -C exp "$space" check ../s.yaml
 
-PUT='s/$/ s.yaml/' tip 'this is no entity of [^ ]+; <space list> and samples show print identifiers' $sweep s.yaml $own --store st --dry-run --entity nothing
+printf 'a,b\n4,1\n' >points.csv
+PUT='s/$/ --experiments exp/' tip '\(<space describe [^ ]+> shows its values\)' $sweep s.yaml $own --store st --dry-run --points points.csv
+PUT='s/$/ s.yaml/' tip 'this is not an entity of [^ ]+; <space list> and samples show print identifiers' $sweep s.yaml $own --store st --dry-run --entity nothing
 
 # ---- samples ----
-PUT='s/--accept/s.yaml --experiments exp --store st3 --dry-run &/' tip '; <sweep --accept [^ ]+> takes the results' $samples missing s.yaml $own --store st3
+PUT='s/--accept/s.yaml --experiments exp --store st3 --dry-run &/' tip '; <sweep --accept [^ ]+> uses the results' $samples missing s.yaml $own --store st3
 printf 'entitySpace: [{identifier: a, propertyDomain: {values: [1, 2]}}, {identifier: b, propertyDomain: {values: [0, 1]}}, {identifier: steps, propertyDomain: {values: [10, 20]}}]\nexperiments: [{actuatorIdentifier: toys, experimentIdentifier: work}]\n' >three.yaml
 $sweep three.yaml $own --store three >/dev/null 2>&1
-PUT='s/\.\.\./10/' tip 'varies, too: hold it with <--where [^,]*>, or' $samples plot three.yaml $own --store three --property speed --x a --series b
-tip 'which experiment\? .*: <samples stats --store [^ ]+> lists them' eval '$sweep r.yaml $own --store st >/dev/null; $samples rows --store st'
-tip 'which operation\? <samples stats --store [^ ]+> lists them' $samples trace --store st
-tip 'what it has: <samples stats --store [^ ]+>' $samples show steps.yaml $own --store st
-tip '; <samples rows [^ ]+ --store [^ ]+> shows them, sweep --set' $samples show steps.yaml $own --store st
-PUT='s/--set/steps.yaml --experiments exp --store st --dry-run &/' tip ', <sweep --set [^ ]+> takes' $samples show steps.yaml $own --store st
+PUT='s/\.\.\./10/' tip 'also varies: choose one value with <--where [^,]*>, or' $samples plot three.yaml $own --store three --property speed --x a --series b
+tip 'needs the name of one of these, .*; for details: <samples status --store [^ ]+>' eval '$sweep r.yaml $own --store st >/dev/null; $samples show --store st'
+tip 'to see what it has: <samples status --store [^ ]+>' $samples show steps.yaml $own --store st
+tip '; <samples show [^ ]+ --store [^ ]+> shows them; sweep --set' $samples show steps.yaml $own --store st
+PUT='s/--set/steps.yaml --experiments exp --store st --dry-run &/' tip '; <sweep --set [^ ]+> uses' $samples show steps.yaml $own --store st
 sed 's/1, 2, 3/1, 2/' s.yaml >half.yaml
-tip 'others measured [0-9]+ of its entities: <--include matching>' $samples show half.yaml $own --store st
-PUT='s/PROPERTY/speed/' tip 'best of what\? <--maximize PROPERTY>' $samples best s.yaml $own --store st
-PUT='s/PROPERTY/speed/' tip 'or <--minimize PROPERTY>; two' $samples best s.yaml $own --store st
-PUT='s/PROPERTY/speed/' tip '[^ ]+ what\? <--property PROPERTY>' $samples plot s.yaml $own --store st
-PUT='s/PROPERTY/speed/' tip 'or <--maximize> or --minimize <PROPERTY>, which marks the best' $samples plot s.yaml $own --store st
-tip 'operation [^ ]+ measured with [^ ]+ by halving: <--operation [^ ]+> shows the last rung' $samples show s.yaml $own --store halved
-CODE=4 tip 'is more of [^ ]+ better, or less\? Say <--maximize [^ ]+>' $samples compare first first --store st --property cost --regression 5%
-CODE=4 tip 'Say --maximize [^ ]+ or <--minimize [^ ]+>' $samples compare first first --store st --property cost --regression 5%
-CODE=4 PUT='s/PROPERTY/speed/' tip '--regression of what\? <--maximize PROPERTY>' $samples compare first first --store st --regression 5%
+tip 'measured [0-9]+ of its entities; to see these, give <--include matching>' $samples show half.yaml $own --store st
+PUT='s/PROPERTY/speed/' tip 'best needs a property: give <--maximize PROPERTY>' $samples best s.yaml $own --store st
+PUT='s/PROPERTY/speed/' tip 'or <--minimize PROPERTY>; with two' $samples best s.yaml $own --store st
+PUT='s/PROPERTY/speed/' tip '[^ ]+ needs a property: give <--property PROPERTY>' $samples plot s.yaml $own --store st
+PUT='s/PROPERTY/speed/' tip 'or <--maximize> or --minimize <PROPERTY>, to mark the best value' $samples plot s.yaml $own --store st
+tip 'measured with [^ ]+ in rungs of halving; to see the last rung, give <--operation [^ ]+>' $samples show s.yaml $own --store halved
+CODE=4 tip 'high or low values of [^ ]+ are better; give <--maximize [^ ]+>' $samples compare first first --store st --property cost --regression 5%
+CODE=4 tip 'give --maximize [^ ]+ or <--minimize [^ ]+>' $samples compare first first --store st --property cost --regression 5%
+CODE=4 PUT='s/PROPERTY/speed/' tip '--regression needs a property: give <--maximize PROPERTY>' $samples compare first first --store st --regression 5%
 CODE=4 PUT='s/PROPERTY/speed/' tip 'or <--property PROPERTY> if its unit' $samples compare first first --store st --regression 5%
-PUT='s/$/ speed,a/' tip '<--columns> chooses' $samples rows work --store st --width 20
+# ---- samples: builds, points, what is forgotten ----
+$sweep s.yaml $own --store two >/dev/null 2>&1
+sed -i 's/echo/: a newer build; echo/' exp/work.sh
+$sweep s.yaml $own --store two --where 'a < 3' >/dev/null 2>&1
+tip 'results of other builds are left out: to see them, give <--build all>, previous' $samples best s.yaml $own --store two --maximize speed
+tip 'rows of other builds are left out: to see them, give <--build all>, previous' $samples compare a=1 a=2 $own --store two --property speed
+tip 'rows of other builds are left out: to see them, give <--build all> or ID' $samples show a.1-b.0 $own --store two
+PUT='s/.*/--point a=1/' tip 'point is empty; expected <NAME=VALUE>' $samples show --store two --point ,
+printf 'entitySpace:\n  - {identifier: a, propertyDomain: {values: [1, 2, 3, 4]}}\n  - {identifier: b, propertyDomain: {values: [0, 1]}}\nexperiments: [{actuatorIdentifier: toys, experimentIdentifier: work}]\n' >four.yaml
+PUT='s/$/ a,status/' tip 'to list them one by one, give <--columns>, --sort or another output format' $samples missing four.yaml $own --store two
+PUT='s/EXPRESSION/a==9/' tip 'forget needs a choice of rows: give <--where EXPRESSION>' $samples forget --store two
+tip '# with <--yes>, [a-z]+ rows* would be left out' $samples forget --store two --where 'a == 1'
+tip 'left out of all answers; <samples check --store [^ ]+> lists' $samples show s.yaml $own --store two
+PUT='s/$/ speed,a/' tip '<--columns> chooses' $samples show work --store st --width 20
 printf 'lr,score,note\n0.5,1,x\n' >in.csv
 PUT='s/FILE/in.csv/; s/NAME/e/; s/STORE/in --inputs lr --property score/' tip 'expected: <samples import csv FILE --experiment NAME --store STORE>' $samples import csv --store in
-PUT='s/$/ lr --property score/' tip 'say which are \(<--inputs>\)' $samples import csv in.csv --experiment e2 --store in
-PUT='s/$/ score/' tip '; <--property> names the columns to take' $samples import csv in.csv --experiment e3 --inputs lr --store in3
+PUT='s/$/ lr --property score/' tip 'name these columns \(<--inputs>\)' $samples import csv in.csv --experiment e2 --store in
+PUT='s/$/ score/' tip 'to import only some columns, give <--property>' $samples import csv in.csv --experiment e3 --inputs lr --store in3
 printf 'name.lr,lr,a,speed,cost\nx,1,1,2,3\n' >work.csv
 PUT='s#$# ../exp#' tip 'or give the experiment.s file \(<--experiments>\)' env -C exp "$samples" import csv ../work.csv --experiment work --store ../in4
-$samples rows work --store st --output-format csv --output-file own.csv >/dev/null
-PUT='s#$# ../exp#' tip 'without the experiment.s file; name it with <--experiments>' env -C exp "$samples" import csv ../own.csv --experiment work --store ../in6
-PUT='s/$/ fresh/' tip 'under another name of <--experiment> one is made of what is in the file' $samples import csv in.csv --experiment work --inputs lr --property score --store in7 --experiments exp
+$samples show work --store st --output-format csv --output-file own.csv >/dev/null
+PUT='s#$# ../exp#' tip 'unknown which columns are inputs; give the experiment.s file with <--experiments>' env -C exp "$samples" import csv ../own.csv --experiment work --store ../in6
+PUT='s/$/ fresh/' tip 'to make a new experiment from this file, give <--experiment> another name' $samples import csv in.csv --experiment work --inputs lr --property score --store in7 --experiments exp
 PUT='s/FROM/st/; s/INTO/in5/' tip 'expected: <samples merge FROM --store INTO>' $samples merge --store in5
 finish

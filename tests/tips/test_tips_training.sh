@@ -60,7 +60,16 @@ tip 'copies of a row stay on one side \(<--split-by number> parts them\)' $fit -
 PUT='s/$/ 64/' tip 'or lie beyond --max-length [0-9]+; give a larger <--max-length>' $fit --dataset pc.jsonl --max-length 4
 tip 'give a larger --max-length, or <--train-on all>' $fit --dataset pc.jsonl --max-length 4
 rows odd.jsonl 9 '{"prompt": "q%s", "completion": "x", "label": true}'
-tip 'no recipe trains on them; <--format prompt-completion> trains on every completion' $fit --dataset odd.jsonl
+tip 'with its loss kto. <--format prompt-completion> trains on every completion' $fit --dataset odd.jsonl
+pairs="$BUILD/finetune_dpo --model model --max-length 96 --threads 1 --no-save --max-steps 1 --output r --overwrite"
+PUT='s/$/ --batch-size 2/' tip 'label\): <--loss kto> trains on them' $pairs --dataset odd.jsonl
+PUT='s/$/ 2/' tip 'so <--batch-size> is at least 2' $pairs --loss kto --dataset odd.jsonl
+rows odd.jsonl 9 '{"prompt": "q%s", "completion": "x", "good": true}'
+PUT='s/COLUMN/prompt/; s/COLUMN/completion/; s/COLUMN/good/' tip '\(<--columns prompt=COLUMN,completion=COLUMN,label=COLUMN> says which' $pairs --loss kto --batch-size 2 --dataset odd.jsonl
+rows odd.jsonl 9 '{"prompt": "q%s", "completion": "x", "label": true}'
+echo '{"prompt": "q", "completion": "y", "label": false}' >>odd.jsonl
+tip 'is advised: <--desirable-weight [0-9.]+> to' $pairs --loss kto --batch-size 2 --dataset odd.jsonl
+tip 'or <--undesirable-weight [0-9.]+> to' $pairs --loss kto --batch-size 2 --dataset odd.jsonl
 rows odd.jsonl 9 '{"prompt": "q%s", "chosen": "x", "rejected": "y"}'
 tip 'To train on the chosen answers alone: <--format prompt-completion --columns completion=chosen>' $fit --dataset odd.jsonl
 rows odd.jsonl 9 '{"chosen": [{"role": "user", "content": "a%s"}, {"role": "assistant", "content": "b"}], "rejected": [{"role": "user", "content": "a%s"}, {"role": "assistant", "content": "c"}]}'
@@ -75,7 +84,7 @@ PUT='s/FILE/my.jsonl/' tip 'no rows are held out to evaluate on; give <--eval-da
 tip 'or <--train-split> below 1, say <0\.95>' $fit --dataset my.jsonl --eval-every 1
 PUT='s/ N/ 1/' tip 'there is one, at the end; give <--eval-every N>' $fit --dataset my.jsonl --eval-dataset my.jsonl --patience 1
 PUT='s/ N/ 1/' tip '--min-delta is what --patience goes by; give <--patience N>' $fit --dataset my.jsonl --eval-dataset my.jsonl --eval-every 1 --min-delta 0.1
-PUT='s/FILE/my.jsonl/' tip 'which prompts to answer\? give <--sample-prompts FILE>' $fit --dataset my.jsonl --sample-every 1
+PUT='s/FILE/my.jsonl/' tip 'which prompts to answer\? give <--preview-prompts FILE>' $fit --dataset my.jsonl --preview-every 1
 PUT='s/--lr/--lr 1e-4/' tip 'lower <--lr> \(it was' $fit --dataset my.jsonl --lr 1000 --warmup-ratio 0 --clip-norm 0 --max-steps 30
 
 # ---- runs ----
@@ -113,6 +122,14 @@ cp -rL runs/lora/checkpoint-final lonely && sed -i 's/"base_model_name_or_path":
 PUT='s/--(adapter|model)/& \1/g; s/ adapter/ lonely/; s/ model/ model/' tip 'this is a LoRA adapter; give it with <--adapter>, and its base with <--model>' $ask --model lonely
 PUT='s/--model/--model model/' tip 'names no base \(base_model_name_or_path\); give <--model>' $ask --adapter lonely
 tip 'or merge it into its base \(<build/merge_adapter --help>\)' $ask --model lonely
+
+# ---- the file for llama.cpp ----
+gguf="$BUILD/export_gguf --model model"
+tip 'if its vocabulary alone is another, give <--pre [^ ]+>' $gguf x1.gguf
+$BUILD/finetune_lora --model model --max-length 64 --dataset my.jsonl --max-steps 1 --lora-dora --output runs/dora >/dev/null 2>&1
+tip 'merge the adapter into the file: add <--merge> to the command' $gguf x2.gguf --pre smollm --adapter runs/dora/checkpoint-final
+PUT='s|$| runs/lora/checkpoint-final|' tip '--merge needs <--adapter>' $gguf x3.gguf --pre smollm --merge
+tip 'with --adapter give <--merge>' $gguf x4.gguf --pre smollm --adapter runs/lora/checkpoint-final --modelfile Modelfile4
 tip '; <--list-models> shows the known ones' $ask --model nothing-near
 tip 'expected a model folder, a known name \(see <--list-models>\)' $ask --model runs/none/at-all
 tip 'no known model; <--list-models> names them' "$BUILD/init_model" --like nothing x
@@ -132,7 +149,6 @@ PUT="s~--resume~& $good~; s/\$/ 1e-4/" ALONE=$BUILD/finetune_full \
 # ---- conversations, pairs, previews ----
 rows odd.jsonl 9 '{"messages": [{"role": "user", "content": "a%s"}, {"role": "user", "content": "c"}, {"role": "assistant", "content": "b"}]}'
 CODE=1 tip '; <--strict> refuses such rows' $fit --dataset odd.jsonl --chat-template chatml
-pairs="$BUILD/finetune_dpo --model model --max-length 96 --threads 1 --no-save --max-steps 1 --output r --overwrite"
 rows odd.jsonl 9 '{"id": 1, "data": {"pair": {"better": "a%s", "worse": "b", "question": "c"}}}'
 tip 'It has: id, data; give <--columns prompt=data\.pair\.question,chosen=data\.pair\.better,rejected=data\.pair\.worse>' $pairs --dataset odd.jsonl
 rows odd.jsonl 9 '{"topic": "ask %s", "chosen": "yes %s", "rejected": "no"}'
@@ -141,7 +157,7 @@ tip 'or <--format preference> to train without a prompt' $pairs --dataset odd.js
 PUT='s/NAME/topic/' tip 'have no prompt, so the model learns answers to nothing; [^;]*; <--columns prompt=NAME> names another column' $pairs --dataset odd.jsonl --format preference
 printf 'a;b\nxy\nzw\n' >odd.csv
 tip 'or give <--text-field [^ ]+> if it is one column' $fit --dataset odd.csv
-PUT='s/$/ 0/' tip ' more are left out \(<--sample-rows>\)' $fit --dataset my.jsonl --sample-every 1 --sample-prompts pc.jsonl --sample-tokens 1
+PUT='s/$/ 0/' tip ' more are left out \(<--preview-rows>\)' $fit --dataset my.jsonl --preview-every 1 --preview-prompts pc.jsonl --preview-tokens 1
 
 # ---- generate ----
 say="$BUILD/generate --model model --max-new-tokens 2"
@@ -161,6 +177,16 @@ tip 'or <--overwrite>' $say --input few.jsonl --output answers.jsonl
 PUT='s/$/ hi/' ALONE="$say --compare-model model" tip 'a chat compares no models; compare them with <--prompt> or --input' $say --chat --compare-model model
 printf '[prompt]\n{prompt}{completion}\n[completion]\n{x}\n' >template.txt
 PUT='s/$/ pc.jsonl/' ALONE="$say --prompt-template template.txt" tip 'and --prompt is one text; give <--input> with a file of rows' $say --prompt-template template.txt --prompt hi
+
+# ---- evaluate ----
+judge="$BUILD/evaluate --model model --max-new-tokens 2 --metrics loss"
+PUT='s/FILE/pc.jsonl/' tip 'give <--dataset FILE> of rows' $judge
+tip 'give <--no-greedy>, too' $judge --dataset pc.jsonl --temperature 1
+"$BUILD/finetune_full" --model model --max-length 64 --max-steps 1 --dataset pc.jsonl --output judged >/dev/null 2>&1
+judge="$BUILD/evaluate --model judged/checkpoint-final --max-new-tokens 2 --metrics loss"
+tip 'no row is left; the model was trained on all of them [^ ]* Give other rows, or <--keep-trained-rows>' $judge --dataset pc.jsonl
+echo '{"prompt": "Something", "completion": " new."}' | cat pc.jsonl - >more.jsonl
+tip 'trained on; <--keep-trained-rows> takes them' $judge --dataset more.jsonl
 
 # ---- fit ----
 PUT='s/NAME/h100-80gb/' tip 'which GPU\? <--gpu NAME>' "$BUILD/fit" --model smollm2-135m

@@ -2,7 +2,7 @@
  * Phi-3. Ids, texts and offsets were taken from tokenizers 0.23; tests/peers/tokenizers_peer.py compares with it at length. */
 #include "test.h"
 
-#include "generators/text_stream.h"
+#include "generators/detokenizer.h"
 #include "tokenizers/tokenizer.h"
 
 #define MARK "\xE2\x96\x81"
@@ -26,7 +26,7 @@ static struct tune_tokenizer *open_fields(const char *fields)
 static void check(struct tune_tokenizer *t, const char *text, const char *ids, const char *decoded)
 {
     struct tune_encoding e = {0};
-    struct tune_text_stream *s = tune_text_stream_new(t, NULL, 0);
+    struct tune_detokenizer *s = tune_detokenizer_new(t, NULL, 0);
     char line[512] = "", *back;
     const char *piece;
     size_t n = 0, size;
@@ -34,7 +34,7 @@ static void check(struct tune_tokenizer *t, const char *text, const char *ids, c
     assert_ok(tune_tokenizer_encode(t, text, strlen(text), 0, &e));
     for (int64_t i = 0; i < e.count; i++) {
         n += (size_t)snprintf(line + n, sizeof line - n, i ? " %d" : "%d", (int)e.ids[i]);
-        assert_ok(tune_text_stream_add(s, e.ids[i], &piece, &size));
+        assert_ok(tune_detokenizer_add(s, e.ids[i], &piece, &size));
     }
     if (strcmp(line, ids) != 0)
         fail_msg("\"%s\" gives %s, expected %s", text, line, ids);
@@ -42,12 +42,12 @@ static void check(struct tune_tokenizer *t, const char *text, const char *ids, c
     assert_string_equal(back, decoded);
     free(back);
     assert_ok(tune_tokenizer_decode(t, e.ids, e.count, true, &back, &n));
-    assert_ok(tune_text_stream_end(s, &piece, &size));
-    piece = tune_text_stream_text(s, &size);
+    assert_ok(tune_detokenizer_end(s, &piece, &size));
+    piece = tune_detokenizer_text(s, &size);
     if (size != n || memcmp(piece, back, n) != 0)
         fail_msg("streamed \"%.*s\", expected \"%s\"", (int)size, piece, back);
     free(back);
-    tune_text_stream_free(s);
+    tune_detokenizer_free(s);
     tune_encoding_free(&e);
 }
 

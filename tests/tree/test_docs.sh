@@ -20,6 +20,7 @@ cp my.jsonl stories.jsonl
 printf 'One day\n\nThe dog\n' >prompts.txt
 printf 'text\nWater is wet.\nFire is hot.\n' >facts.csv
 echo '{"prompt": "Name a colour.", "chosen": " Red.", "rejected": " Seven."}' >pairs.jsonl
+printf '{"prompt": "Name a colour.", "completion": " Red.", "label": true}\n{"prompt": "Add.", "completion": " No.", "label": false}\n' >judged.jsonl
 printf '[{"instruction": "Say a.", "input": "", "output": "a"},
 {"instruction": "Say b.", "input": "b", "output": "b"}]' >alpaca.json
 printf 'question,answer\n"Say a, or b.",a\n"Say c.",c\n' >questions.csv
@@ -34,7 +35,7 @@ while IFS= read -r command; do
     "make proof") by tests/recipes/test_proof.sh 'sh tests/proof.sh --small' ;;
     "make package") by tests/tree/test_package.sh '"make package" pack one' ;;
     "make BUILD=build/native "*) # minutes of compiling: what it would compile
-        is "$command" eval 'make -C "$here" -n BUILD="$tmp/native" ${command#*build/native} | grep -q -- "-DTUNE_CPU_SET=tune_cpu_set_native .* -march=native .*gemm"'
+        is "$command" eval 'make -C "$here" -n BUILD="$tmp/native" ${command#*build/native} | grep -q -- "-DTUNE_CPU_ISA=tune_cpu_isa_native .* -march=native .*gemm"'
         ;;
     "make test") by .ci/stages.sh 'always="test ' ;;
     "make cuda" | "make CUDA=0") by tests/devices/test_without_cuda.sh "without CUDA=0 cuda" ;;
@@ -56,7 +57,8 @@ while IFS= read -r command; do
         is "$command" sh -c "$command"
         ;;
     *'$q'*) by tests/sweeps/test_questions.sh 'page=$here/docs/questions.md' ;;
-    "build/samples compare first second "*) by tests/sweeps/test_questions.sh 'page=$here/docs/questions.md' ;;
+    "build/samples compare build=previous "*) by tests/sweeps/test_questions.sh 'page=$here/docs/questions.md' ;;
+    "build/export_gguf --model "*) is "$command" sh -c "$command --pre smollm" ;; # the tiny model's vocabulary is its own
     "build/sweep "*) is "$command" sh -c "${command% --dry-run} --dry-run" ;;
     build/*) # "..." stands for a model and rows
         # a chat would read the commands behind it
@@ -73,7 +75,7 @@ sed -n '/^    while (/,/^    }$/p' "$here/recipes/finetune_full.c" >"$tmp/loop"
 is "README.md shows the recipe's loop" diff "$tmp/loop" "$tmp/shown"
 links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
 none "the files they link to are there" "$(links)"
-for p in fit finetune_full runs sweep space samples finetune_lora finetune_dpo merge_adapter generate init_model; do build/$p --help all; done >"$tmp/help"
+for p in fit finetune_full runs sweep space samples finetune_lora finetune_dpo merge_adapter export_gguf generate evaluate init_model; do build/$p --help all; done >"$tmp/help"
 sh tools/download.sh --help >>"$tmp/help"
 flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sort -u | while read -r f; do
     positive=${f#--no-}

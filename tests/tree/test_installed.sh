@@ -63,9 +63,30 @@ for place in "build $build" "installed $tmp/inst/lib/pkgconfig"; do
 done
 # ---- an adapter trained, saved as PEFT does and read again, by the installed headers ----
 is "a program that trains an adapter" built adapter "$tmp/inst/lib/pkgconfig" "$CC" c11 tests/foreign/adapter.c
-adapter() { "$tmp/loop-adapter" "$tmp/a" "$tmp/adapter" >"$tmp/out" 2>&1; cat "$tmp/out"; same 'it learns\nmerged, the same\nread, the same\n' "$tmp/out"; }
+adapter() { "$tmp/loop-adapter" "$tmp/a" "$tmp/adapter" >"$tmp/out" 2>&1; cat "$tmp/out"; same 'it learns\nsaved, the same\nread, the same\n' "$tmp/out"; }
 is "it learns, is saved, and read; no line but its own" adapter
 is "as PEFT's folder" grep -q '"peft_type": "LORA"' "$tmp/adapter/adapter_config.json"
+# ---- a sample store, asked by the library that measures ----
+if [ -e "$tmp/inst/lib/pkgconfig/tune_sweeps.pc" ]; then
+    printf 'a,speed\n1,10\n2,"[30, 32]"\n3,20\n' >"$tmp/rows.csv"
+    cat >"$tmp/space.yaml" <<'END'
+entitySpace: [{identifier: a, propertyDomain: {values: [1, 2, 3, 4]}}]
+experiments: [{actuatorIdentifier: replay, experimentIdentifier: made}]
+END
+    is "a store of three points" quietly "$tmp/inst/bin/samples" import csv "$tmp/rows.csv" --experiment made --inputs a --property speed --store "$tmp/store"
+    asks() {
+        for place in "$build" "$tmp/inst/lib/pkgconfig"; do
+            flags=$(PKG_CONFIG_PATH=$place pkg-config --cflags --libs tune_sweeps) &&
+                $CC $warn $san -std=c11 tests/foreign/questions.c $flags -o "$tmp/questions" || return 1
+            "$tmp/questions" "$tmp/store" "$tmp/space.yaml" speed >"$tmp/out" 2>"$tmp/err" || { cat "$tmp/out" "$tmp/err"; return 1; }
+            same '1. a 2: 31\n2. a 3: 20\na.4 is unmeasured\nidentifier,a,status,tries,reason\na.4,4,unmeasured,0,\n' "$tmp/out" && same "" "$tmp/err" || return 1
+        done
+    }
+    is "a C program by both tune_sweeps.pc: what is best and what is missing; no line but its own" asks
+    is "... says what is wrong" eval '! "$tmp/questions" "$tmp/store" "$tmp/gone.yaml" speed >"$tmp/out" && grep -q "^best: .*gone.yaml" "$tmp/out"'
+else
+    skip "a program that asks a sample store" "no HDF5"
+fi
 # ---- the program of docs/use-the-components.md, as it is printed there ----
 page=docs/use-the-components.md
 # block NUMBER - that block of C on the page.

@@ -58,7 +58,7 @@ if [ "$machine" = x86_64 ]; then
     stage && echo 'void f(double *a, long n) { while (n--) a[n] *= 2; }' | $CC -O3 -mavx2 -x c -c - -o "$tmp/stage/usr/share/tune.c/program/program.o"
     refused "compiled with ARCH for newer ones" 1 "make package: this build was compiled for newer processors" packs
     # Everything but the kernels of newer sets, instruction by instruction: nothing that x86-64-v2 lacks. The loops of
-    # devices/cpu/ceilings.c ask the processor first.
+    # devices/cpu/peak_rates.c ask the processor first.
     newer='\t(v[a-z0-9]+ .*%[xyz]mm|k[a-z]+ .*%k[0-7]|v?[a-z0-9]+ .*%(ymm|zmm|tmm)|(andn|bextr|blsi|blsr|mulx|pdep|pext|rorx|sarx|shlx|shrx|movbe) )'
     instructions() { objdump -d --no-show-raw-insn "$@" | awk '/file format/ { skip = $1 ~ /^(x86_64_v[34]|avx512_bf16|amx)\.o:$/ } /^[0-9a-f]+ </ { asks = $2 ~ /^<multiply_add_(32|64)>:$/ } !skip && !asks' | grep -P "$newer"; }
     none "no newer instruction in libraries and programs, kernels apart" "$(instructions "$tree"/lib/libtune*.a $(find "$BUILD/obj/recipes" "$BUILD/obj/tools" "$BUILD/obj/datasets" "$BUILD/obj/components/flags" -name '*.o') | head -n 5)"

@@ -26,7 +26,7 @@ patterns() {
     sed -nE "s/^.*\btip '([^']*)'.*/\1/p" tests/tips/test_*.sh | tr '|' '\n' | sed -E 's/[<>]//g; s/\[0-9\.?\]\+/%/g' |
         sed -E 's/^(.*(--[a-z]|build\/|samples |sweep |space )[a-z-]*)( [^*.[]*)?(\[\^|\.\*|%).*$/&\n\1/' | awk 'length >= 14'
 }
-files=$(find components recipes tools -name '*.[ch]' | grep -v -e flags/help.c -e flags/flags.h -e flags/foreign.c)
+files=$(find components recipes tools -name '*.[ch]' | grep -v -e flags/help.c -e flags/flags.h -e flags/aliases.c)
 literals $files >"$tmp/literals"
 advice "$tmp/literals" >"$tmp/advice"
 patterns >"$tmp/patterns"

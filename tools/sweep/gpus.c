@@ -1,10 +1,8 @@
-/* gpus.c - GPUs of measurements. Each measurement has GPUs of its own: as many as its input
- * number_gpus says. A GPU is reserved by a socket named after its UUID, so that other sweeps of
- * this machine, and of other users, take others. The kernel drops the socket when the last process
- * that holds it ends, so nothing is left after kill -9. */
+/* gpus.c - reserve GPUs for measurements. The input number_gpus is the number of GPUs of a
+ * measurement, which does not share them. A socket named after the UUID reserves a GPU, so that
+ * other sweeps on this machine use other GPUs. This includes sweeps of other users. The kernel
+ * removes the socket when its last process ends, even after kill -9. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "profilers/gpus.h"
@@ -12,127 +10,116 @@
 
 static const char input_name[] = "number_gpus", visible[] = "CUDA_VISIBLE_DEVICES";
 
-static const struct tune_input *input_of(const struct tune_protocol *p)
-{
-    int i = tune_experiment_input(p->experiment, input_name);
-    return i < 0 ? NULL : &p->experiment->inputs[i];
-}
-
-int sweep_gpus_of(const struct tune_protocol *p, const struct tune_value *inputs)
+int gpus_of(const struct tune_binding *p, const struct tune_value *inputs)
 {
     double n = 0;
     int i = tune_experiment_input(p->experiment, input_name);
     if (i >= 0)
         tune_value_number(&inputs[i], &n);
-    return n > 0 && n <= TUNE_CHILD_HELD ? (int)n : n > 0 ? TUNE_CHILD_HELD + 1 : 0;
+    return n > 0 && n <= TUNE_CHILD_LOCKS ? (int)n : n > 0 ? TUNE_CHILD_LOCKS + 1 : 0;
 }
 
-/* True if an entity of the space may have a GPU. */
-static bool may_have(const struct tune_protocol *p)
+/* True if an entity of the space may need a GPU. */
+static bool may_have(const struct tune_space *space, const struct tune_binding *p)
 {
     static const struct tune_value none = {.type = TUNE_VALUE_INT};
-    double n = 0;
-    if (!input_of(p))
+    int i = tune_experiment_input(p->experiment, input_name);
+    if (i < 0)
         return false;
-    int i = tune_experiment_input(p->experiment, input_name), d = p->dimension[i];
-    if (d < 0)
-        return tune_value_number(&p->fixed[i], &n) && n > 0;
-    const struct tune_domain *domain = &sweep.space->dimensions[d].domain;
+    if (p->dimension[i] < 0)
+        return gpus_of(p, p->fixed) > 0;
+    const struct tune_domain *domain = &space->dimensions[p->dimension[i]].domain;
     return tune_domain_size(domain) != 1 || !tune_domain_has(domain, &none);
 }
 
-int sweep_find_gpus(void)
+int gpus_find(struct plan *plan)
 {
-    const char *list = my.gpus ? my.gpus : getenv(visible);
+    struct machine *m = &plan->machine;
+    const char *asked = plan->flags->gpus;
     bool wanted = false;
-    for (int p = 0; p < sweep.protocol_count; p++)
-        wanted = wanted || may_have(&sweep.protocols[p]);
+    for (int p = 0; p < plan->binding_count; p++)
+        wanted = wanted || may_have(plan->space, &plan->bindings[p]);
     if (!wanted)
-        return my.gpus ? tune_error_usage("--gpus: no entity of this space has a number_gpus above 0") : 0;
-    sweep.gpus = calloc(TUNE_GPUS, sizeof *sweep.gpus);
-    if (!sweep.gpus)
-        return sweep_no_memory();
-    TRY(sweep.gpu_count = tune_gpus_find(list, sweep.gpus, &sweep.machine_gpus));
+        return asked ? tune_error_usage("--gpus: no entity of this space has a number_gpus above 0") : 0;
+    if (!(m->gpus = calloc(TUNE_GPUS, sizeof *m->gpus)))
+        return no_memory();
+    TRY(m->gpu_count = tune_gpus_find(asked ? asked : getenv(visible), m->gpus, &m->all_gpus));
     return 0;
 }
 
-static bool is_ours(int gpu)
+static bool is_ours(const struct slots *slots, int gpu)
 {
-    for (int s = 0; s < sweep.slot_count; s++)
-        for (int i = 0; i < sweep.slots[s].gpu_count; i++)
-            if (sweep.slots[s].gpu[i] == gpu)
+    for (int s = 0; s < slots->count; s++)
+        for (int i = 0; i < slots->all[s].gpu_count; i++)
+            if (slots->all[s].gpu[i] == gpu)
                 return true;
     return false;
 }
 
-void sweep_release_gpus(struct slot *slot)
+void gpus_release(struct slot *slot)
 {
     for (int i = 0; i < slot->gpu_count; i++)
-        close(slot->claims[i]);
+        close(slot->locks[i]);
     slot->gpu_count = 0;
 }
 
-/* Reserve one more GPU for the slot: 1; 0: other sweeps have all that we do not; -1. */
-static int take_one(struct slot *slot)
+/* Reserve one more GPU for the slot. 1; 0: all are in use; -1 with an error. */
+static int reserve_one(const struct machine *m, const struct slots *slots, struct slot *slot)
 {
-    for (int g = 0; g < sweep.gpu_count; g++) {
+    for (int g = 0; g < m->gpu_count; g++) {
         char name[TUNE_GPU_NAME + 8];
-        if (is_ours(g))
+        if (is_ours(slots, g))
             continue;
-        snprintf(name, sizeof name, "gpu/%s", sweep.gpus[g].name);
-        int claim = tune_child_claim(name);
-        if (claim < 0 && errno != EADDRINUSE)
-            return tune_error_set("cannot reserve GPU %s: %s", sweep.gpus[g].name, strerror(errno));
-        if (claim < 0)
+        snprintf(name, sizeof name, "gpu/%s", m->gpus[g].name);
+        int lock = tune_child_lock(name);
+        if (lock < 0 && errno != EADDRINUSE)
+            return tune_error_set("cannot reserve GPU %s: %s", m->gpus[g].name, strerror(errno));
+        if (lock < 0)
             continue;
         slot->gpu[slot->gpu_count] = g;
-        slot->claims[slot->gpu_count++] = claim;
+        slot->locks[slot->gpu_count++] = lock;
         return 1;
     }
     return 0;
 }
 
-int sweep_take_gpus(struct slot *slot, int count)
+int gpus_reserve(const struct machine *m, const struct slots *slots, struct slot *slot, int count)
 {
-    for (int i = 0; i < count; i++) {
-        int taken = take_one(slot);
-        if (taken <= 0) {
-            sweep_release_gpus(slot);
-            return taken;
-        }
-    }
-    return 1;
+    int reserved = 1;
+    while (reserved == 1 && slot->gpu_count < count)
+        reserved = reserve_one(m, slots, slot);
+    if (reserved <= 0)
+        gpus_release(slot);
+    return reserved;
 }
 
-/* Each GPU of the machine has an equal share of whole cores. Those of the slot's GPUs, into its
- * list. With more GPUs than cores there are no shares, and it may use all. */
-static void choose_cores(struct slot *slot)
+/* Give the slot the cores of its GPUs. Each GPU of the machine has an equal share of whole cores.
+ * With more GPUs than cores, the slot may use all cores. */
+static void choose_cores(const struct machine *m, struct slot *slot)
 {
-    int there = sweep.core_count, each = sweep.machine_gpus > 0 ? there / sweep.machine_gpus : 0;
+    int each = m->all_gpus > 0 ? m->core_count / m->all_gpus : 0;
     slot->cpu_count = 0;
-    for (int i = 0; i < sweep.cpu_count; i++)
+    for (int i = 0; i < m->cpu_count; i++)
         for (int k = 0; k < slot->gpu_count; k++)
-            if (each == 0 || sweep.cores[i] / each == sweep.gpus[slot->gpu[k]].place) {
-                slot->cpus[slot->cpu_count++] = sweep.cpus[i];
+            if (each == 0 || m->cores[i] / each == m->gpus[slot->gpu[k]].index) {
+                slot->cpus[slot->cpu_count++] = m->cpus[i];
                 break;
             }
 }
 
-/* The program sees our environment and its own GPUs. With the input at 0 it sees none. */
-int sweep_set_visible(struct slot *slot)
+/* Show the program our environment and only its own GPUs. With number_gpus 0 it sees none. */
+void gpus_show(const struct plan *plan, struct slot *slot)
 {
-    const struct tune_protocol *p = &sweep.protocols[slot->job.protocol];
-    int n = sweep.environment_count;
+    const struct machine *m = &plan->machine;
+    int n = plan->environment_count;
     size_t used = (size_t)snprintf(slot->visible, sizeof slot->visible, "%s=", visible);
-    memcpy(slot->environment, sweep.environment, (size_t)n * sizeof *slot->environment);
-    slot->environment[n] = NULL;
-    if (!input_of(p))
-        return 0;
+    memcpy(slot->environment, plan->environment, (size_t)n * sizeof *slot->environment);
+    slot->environment[n] = slot->environment[n + 1] = NULL;
+    if (tune_experiment_input(binding_of(plan, &slot->job)->experiment, input_name) < 0)
+        return;
     for (int i = 0; i < slot->gpu_count; i++)
-        used += (size_t)snprintf(slot->visible + used, sizeof slot->visible - used, "%s%s", i ? "," : "", sweep.gpus[slot->gpu[i]].name);
+        used += (size_t)snprintf(slot->visible + used, sizeof slot->visible - used, "%s%s", i ? "," : "", m->gpus[slot->gpu[i]].name);
     if (slot->gpu_count > 0)
-        choose_cores(slot);
+        choose_cores(m, slot);
     slot->environment[n] = slot->visible;
-    slot->environment[n + 1] = NULL;
-    return 0;
 }

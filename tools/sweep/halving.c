@@ -1,312 +1,313 @@
-/* halving.c - --order halving: rungs with fewer and fewer points, and more and more of the budget.
+/* halving.c - --order halving: each rung has fewer points, and a larger budget.
  *
- * The protocols are those of the rungs: the space's experiment with each value of the budget. Rows
- * of the operation alone decide which points go on. So a resumed operation takes the same rungs. */
+ * Each rung has a binding: the space's experiment with the rung's budget. Only rows of this
+ * operation decide which points continue. So a resumed operation has the same rungs. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/array.h"
 #include "core/decimal.h"
 #include "core/map.h"
 #include "core/nearest.h"
-#include "core/print.h"
 #include "sweep.h"
-#include "sweeps/discovery/halving.h"
 #include "sweeps/discovery/view.h"
-
-struct point {
-    struct tune_value *entity;
-    uint64_t hash;
-};
-
-static struct {
-    struct tune_halving h;
-    const char *property;
-    double budgets[TUNE_HALVING_RUNGS];
-    int rungs, rung;
-    struct point *points; /* [count] of this rung, in the order of the first */
-    int count;
-    int64_t before; /* points of the earlier rungs */
-} halving;
 
 /* ---- begin ---- */
 
-static int check_record(const struct tune_operation_record *r)
+static int check_record(const struct plan *plan)
 {
-    bool given = (!r->stop_when && (r->minimize || r->maximize)) || r->budget || (my.factor != 2 && tune_flags_given(&my.tune, "factor"));
+    const struct tune_operation_record *r = &plan->record;
+    bool given = (!r->stop_when && (r->minimize || r->maximize)) || r->budget;
     if (r->options.order.mode != TUNE_ORDER_HALVING)
-        return given ? tune_error_usage("--minimize, --maximize, --budget and --factor are for --order halving (the first two "
-                                        "also for --stop-when)") : 0;
+        return given ? tune_error_usage("--minimize, --maximize and --budget are only for --order "
+                                        "halving (the first two also for --stop-when)") : 0;
+    if (r->factor != 2)
+        return tune_error_usage("operation %s keeps one of %g points in each rung, and this version keeps the better half; begin an "
+                                "operation of another name, which takes over its results", r->id, r->factor);
     if (r->stop_when)
-        return tune_error_usage("--stop-when is not for --order halving, which ends points by itself");
+        return tune_error_usage("--stop-when is not for --order halving, which itself decides when "
+                                "an entity ends");
     if (!r->minimize == !r->maximize)
         return tune_error_usage("--order halving needs a property: --minimize PROPERTY or --maximize PROPERTY");
     if (!r->budget)
         return tune_error_usage("--order halving needs an input that makes measurements longer: --budget max_steps=1..16");
     if (r->options.selector || r->options.filter != TUNE_FILTER_NONE)
-        return tune_error_usage("--order halving takes the points of the grid: leave out --sampler and --filter; "
-                                "--where and --entities choose among them");
-    if (sweep.space->reference_count != 1)
-        return tune_error_usage("--order halving compares the points of one experiment, and %s has %d", my.space,
-                                sweep.space->reference_count);
+        return tune_error_usage("--order halving takes the points of the grid: leave samplerType and filter out of %s; "
+                                "--where and --entities choose among them", plan->flags->operation);
+    if (plan->space->reference_count != 1)
+        return tune_error_usage("--order halving works with one experiment, but %s has %d",
+                                plan->space_file,
+                                plan->space->reference_count);
     return 0;
 }
 
-/* Check property and budget against the experiment. Returns the place of the budget among its
+/* Check that the experiment has the property and the budget. Returns the budget's index among the
  * inputs. */
-static int find_budget(const struct tune_protocol *p)
+static int find_budget(const struct plan *plan, const struct rungs *rungs)
 {
-    const struct tune_experiment *e = p->experiment;
-    int input = tune_experiment_input(e, halving.h.input);
+    const struct tune_experiment *e = plan->bindings->experiment;
+    const char *name = rungs->halving.input;
+    int input = tune_experiment_input(e, name);
     char hint[TUNE_HINT];
-    if (tune_experiment_target(e, halving.property) < 0)
-        return tune_error_usage("%s has no property %s (space experiments %s lists them)", e->name, halving.property, e->name);
+    TRY(check_property(e, rungs->property));
     if (input < 0)
-        return tune_error_usage("--budget: %s has no input %s%s", e->name, halving.h.input,
-                                tune_nearest_hint(halving.h.input, e->names, e->input_count, hint));
+        return tune_error_usage("--budget: experiment %s has no input %s%s", e->name, name,
+                                tune_nearest_hint(name, e->names, e->input_count, hint));
     if (e->inputs[input].inert)
-        return tune_error_usage("--budget: %s changes nothing in %s", halving.h.input, e->name);
-    if (p->dimension[input] >= 0)
-        return tune_error_usage("--budget: %s is a dimension of %s; leave it out there", halving.h.input, my.space);
+        return tune_error_usage("--budget: input %s has no effect in experiment %s", name, e->name);
+    if (plan->bindings->dimension[input] >= 0)
+        return tune_error_usage("--budget: %s is a dimension of %s; leave it out there", name, plan->space_file);
     return input;
 }
 
-int sweep_halving_bind(const struct tune_operation_record *r)
+int halving_bind(struct plan *plan, struct rungs *rungs)
 {
+    const struct tune_operation_record *r = &plan->record;
     int input;
-    TRY(check_record(r));
+    TRY(check_record(plan));
     if (r->options.order.mode != TUNE_ORDER_HALVING)
         return 0;
-    halving.property = r->minimize ? r->minimize : r->maximize;
-    halving.h = (struct tune_halving){.factor = r->factor, .maximize = r->maximize};
-    TRY(tune_halving_read(&halving.h, r->budget));
-    TRY(halving.rungs = tune_halving_rungs(&halving.h, halving.budgets));
-    TRY(input = find_budget(sweep.protocols));
-    struct tune_protocol *all = calloc((size_t)halving.rungs, sizeof *all), *one;
+    rungs->property = r->minimize ? r->minimize : r->maximize;
+    rungs->halving = (struct tune_halving){.maximize = r->maximize};
+    TRY(tune_halving_read(&rungs->halving, r->budget));
+    TRY(rungs->count = tune_halving_rungs(&rungs->halving, rungs->budgets));
+    TRY(input = find_budget(plan, rungs));
+    struct tune_binding *all = calloc((size_t)rungs->count, sizeof *all), *one;
     if (!all)
-        return sweep_no_memory();
-    tune_protocols_free(sweep.protocols, sweep.protocol_count);
-    sweep.protocols = all;
-    for (sweep.protocol_count = 0; sweep.protocol_count < halving.rungs; sweep.protocol_count++) {
+        return no_memory();
+    tune_bindings_free(plan->bindings, plan->binding_count);
+    plan->bindings = all;
+    for (plan->binding_count = 0; plan->binding_count < rungs->count; plan->binding_count++) {
         char text[TUNE_DECIMAL_SIZE];
-        tune_decimal_json(text, halving.budgets[sweep.protocol_count]);
-        TRY(tune_space_set(sweep.space, &sweep.catalog, halving.h.input, text));
-        TRY(tune_space_bind(sweep.space, &sweep.catalog, &one));
-        all[sweep.protocol_count] = *one;
-        all[sweep.protocol_count].budget = input;
+        tune_decimal_json(text, rungs->budgets[plan->binding_count]);
+        TRY(tune_space_set(plan->space, &plan->catalog, rungs->halving.input, text));
+        TRY(tune_space_bind(plan->space, &plan->catalog, &one));
+        all[plan->binding_count] = *one;
+        all[plan->binding_count].budget = input;
         free(one);
     }
     return 0;
 }
 
-/* ---- rungs ---- */
+/* ---- jobs ---- */
 
-int sweep_make_jobs(void)
+static void count_planned(struct queue *q, int repeat)
 {
-    struct tune_jobs_options o = sweep.record.options;
-    const struct tune_value **given = NULL;
-    o.space = sweep.space;
-    o.protocols = sweep.protocols;
-    o.first = halving.rung;
-    o.count = sweep.space->reference_count;
-    o.known = sweep.known;
-    o.origin = sweep_origin;
-    o.enough = sweep.record.stop_when && !my.dry_run ? sweep_enough : NULL;
-    o.before = halving.before;
+    const struct rungs *rungs = &q->rungs;
+    int64_t count = tune_jobs_count(q->jobs), counts[TUNE_HALVING_RUNGS];
+    double weight = (double)count;
+    if (rungs->count > 0) {
+        weight = repeat * tune_halving_plan(rungs->budgets, rungs->count, rungs->now, count / repeat, counts);
+        for (int k = rungs->now + 1; k < rungs->count; k++)
+            count += counts[k] * repeat;
+    }
+    q->progress->planned = count > 0 ? q->progress->done + count : 0;
+    q->progress->planned_weight = q->progress->done_weight + weight;
+}
+
+int queue_open(struct queue *q)
+{
+    const struct plan *plan = q->plan;
+    struct tune_jobs_options o = plan->record.options;
+    o.space = plan->space;
+    o.bindings = plan->bindings;
+    o.first = q->rungs.now;
+    o.count = plan->space->reference_count;
+    o.cache = plan->cache;
+    o.provenance = provenance_asked;
+    o.stop_rule = plan->record.stop_when && !plan->flags->dry_run ? stop_rule_holds : NULL;
+    o.context = q;
+    o.before = q->rungs.before;
     if (o.order.mode == TUNE_ORDER_HALVING)
         o.order.mode = TUNE_ORDER_RANDOM;
-    if (halving.rung > 0) {
-        if (!(given = calloc((size_t)halving.count, sizeof *given)))
-            return sweep_no_memory();
-        for (int i = 0; i < halving.count; i++)
-            given[i] = halving.points[i].entity;
-        o.given = given;
-        o.given_count = halving.count;
+    if (q->rungs.now > 0) { /* the points of this rung replace the order */
+        o.given = (const struct tune_value *const *)q->rungs.points;
+        o.given_count = q->rungs.point_count;
         o.order.limit = -1;
-        o.where = NULL; /* it chose the points of the first rung, and so did --entity */
+        o.where = NULL; /* --where and --entity only select points of the first rung */
         o.only_count = 0;
+    } else if (plan->point_count > 0) {
+        o.given = (const struct tune_value *const *)plan->points;
+        o.given_count = plan->point_count;
     }
-    tune_jobs_free(sweep.jobs);
-    free(sweep.given);
-    sweep.given = given;
-    if (!(sweep.jobs = tune_jobs_new(&o)))
+    tune_jobs_free(q->jobs);
+    if (!(q->jobs = tune_jobs_new(&o)))
         return -1;
-    int64_t count = tune_jobs_count(sweep.jobs), counts[TUNE_HALVING_RUNGS];
-    double weight = (double)count;
-    if (halving.rungs > 0) {
-        weight = o.repeat * tune_halving_plan(&halving.h, halving.budgets, halving.rungs, halving.rung, count / o.repeat, counts);
-        for (int k = halving.rung + 1; k < halving.rungs; k++)
-            count += counts[k] * o.repeat;
-    }
-    sweep.record.planned = count > 0 ? sweep.done + count : 0;
-    sweep.planned_weight = sweep.done_weight + weight;
+    q->more = true;
+    count_planned(q, o.repeat);
     return 0;
 }
 
-int sweep_note_point(const struct tune_job *job)
+int queue_add_point(struct queue *q, const struct tune_job *job)
 {
-    if (halving.rungs == 0 || halving.rung > 0 || job->repeat > 0)
+    struct rungs *rungs = &q->rungs;
+    int dimensions = q->plan->space->count;
+    if (rungs->count == 0 || rungs->now > 0 || job->repeat > 0)
         return 0;
-    if (!tune_array_fit(&halving.points, (size_t)halving.count, sizeof *halving.points))
-        return sweep_no_memory();
-    struct point *point = &halving.points[halving.count];
-    point->hash = job->hash;
-    point->entity = tune_values_copy(malloc(tune_values_size(job->entity, sweep.space->count) + 1), job->entity, sweep.space->count);
-    halving.count += point->entity != NULL;
-    return point->entity ? 0 : sweep_no_memory();
+    if (!tune_array_fit(&rungs->points, (size_t)rungs->point_count, sizeof *rungs->points) ||
+        !tune_array_fit(&rungs->hashes, (size_t)rungs->point_count, sizeof *rungs->hashes))
+        return no_memory();
+    struct tune_value *entity = tune_values_copy(malloc(tune_values_size(job->entity, dimensions) + 1), job->entity, dimensions);
+    if (!entity)
+        return no_memory();
+    rungs->hashes[rungs->point_count] = job->hash;
+    rungs->points[rungs->point_count++] = entity;
+    return 0;
 }
 
-/* Add the result of a group to the mean of its point. */
-static int add_group(struct tune_view *v, const struct tune_view_group *group, const struct tune_map *places, double *values)
+/* ---- rungs ---- */
+
+/* Set the value of the group's point to the mean of its results. indexes: from a point's hash to
+ * its index + 1. */
+static int add_group(const struct tune_space *space, struct tune_view *v,
+                     const struct tune_view_group *group, const struct tune_map *indexes,
+                     double *values)
 {
     char *text = NULL;
-    int length = tune_entity_spell(sweep.space->names, group->entity, sweep.space->count, &text, &(size_t){0}), count = 0;
+    int length = tune_entity_to_string(space->names, group->entity, space->count, &text, &(size_t){0}), count = 0;
     double sum = 0;
     TRY(length);
-    int64_t place = tune_map_get(places, (const uint64_t[]){tune_entity_hash(text, (size_t)length), 0});
+    int64_t index = tune_map_get(indexes, (const uint64_t[]){tune_entity_hash(text, (size_t)length), 0});
     free(text);
-    for (int k = 0; k < group->results && place > 0; k++) {
+    for (int k = 0; k < group->results && index > 0; k++) {
         const struct tune_cell *cells = tune_view_cells(v, k);
         TRY(cells ? 0 : -1);
         count += !cells[0].absent;
         sum += cells[0].absent ? 0 : cells[0].number;
     }
     if (count > 0)
-        values[place - 1] = sum / count;
+        values[index - 1] = sum / count;
     return 0;
 }
 
-/* The points' means of the property over their valid results in this operation; NAN: none. */
-static int read_values(double *values)
+/* Read the mean of each point's valid results in this operation. NAN: it has none. */
+static int read_values(const struct plan *plan, const struct rungs *rungs, double *values)
 {
-    const char *const columns[] = {halving.property};
-    const struct tune_view_options o = {.include = TUNE_VIEW_MEASURED, .operation = sweep.record.id, .valid = true,
+    const char *const columns[] = {rungs->property};
+    const struct tune_view_options o = {.include = TUNE_VIEW_MEASURED, .operation = plan->record.id, .valid = true,
                                         .columns = columns, .column_count = 1};
-    struct tune_map places = {0};
+    struct tune_map indexes = {0};
     struct tune_view_group group;
-    int64_t *place = NULL;
+    int64_t *index = NULL;
     int more = -1;
-    TRY(tune_known_refresh(sweep.known)); /* other processes may have measured, too */
-    for (int i = 0; i < halving.count; i++) {
+    TRY(tune_result_cache_refresh(plan->cache)); /* other processes may have added rows */
+    for (int i = 0; i < rungs->point_count; i++) {
         values[i] = NAN;
-        if (!(place = tune_map_add(&places, (const uint64_t[]){halving.points[i].hash, 0})))
+        if (!(index = tune_map_add(&indexes, (const uint64_t[]){rungs->hashes[i], 0})))
             break;
-        *place = i + 1;
+        *index = i + 1;
     }
-    struct tune_view *v = place ? tune_view_open(sweep.store, sweep.space, &sweep.protocols[halving.rung], &o) : NULL;
-    if (!place)
-        sweep_no_memory();
+    struct tune_view *v = index ? tune_view_open(plan->store, plan->space, &plan->bindings[rungs->now], &o) : NULL;
+    if (!index)
+        no_memory();
     while (v && (more = tune_view_next(v, &group)) == 1)
-        if ((more = add_group(v, &group, &places, values)) < 0)
+        if ((more = add_group(plan->space, v, &group, &indexes, values)) < 0)
             break;
     tune_view_free(v);
-    tune_map_free(&places);
+    tune_map_free(&indexes);
     return more;
 }
 
-static void tell_rung(const double *values, int left)
+static void print_rung(const struct queue *q, const double *values, int left)
 {
+    const struct rungs *rungs = &q->rungs;
+    char entity[ENTITY_TEXT], on[48] = "", best_text[ENTITY_TEXT + 256] = ", none of them valid";
     int best = -1;
-    for (int i = 0; i < halving.count; i++)
-        if (!isnan(values[i]) && (best < 0 || (halving.h.maximize ? values[i] > values[best] : values[i] < values[best])))
+    for (int i = 0; i < rungs->point_count; i++)
+        if (!isnan(values[i]) && (best < 0 || (rungs->halving.maximize ? values[i] > values[best] : values[i] < values[best])))
             best = i;
-    sweep_clear_status();
-    printf("# rung %d of %d         %s %g: %d point%s", halving.rung + 1, halving.rungs, halving.h.input,
-           halving.budgets[halving.rung], halving.count, halving.count == 1 ? "" : "s");
-    if (best < 0)
-        printf(", none of them valid");
-    else {
-        if (halving.rung < halving.rungs - 1)
-            printf(", %d %s on", left, left == 1 ? "goes" : "go");
-        printf("; best %s %.5g at ", halving.property, values[best]);
-        sweep_print_entity(halving.points[best].entity);
+    if (best >= 0) {
+        snprintf(best_text, sizeof best_text, "; best %s %.5g at %s", rungs->property, values[best],
+                 entity_text(q->plan->space, rungs->points[best], entity));
+        if (rungs->now < rungs->count - 1)
+            snprintf(on, sizeof on, ", %d %s on", left, left == 1 ? "goes" : "go");
     }
-    putchar('\n');
-    fflush(stdout);
+    progress_log(q->progress, "rung %d of %d         %s %g: %d point%s%s%s", rungs->now + 1, rungs->count, rungs->halving.input,
+                 rungs->budgets[rungs->now], rungs->point_count, rungs->point_count == 1 ? "" : "s", on, best_text);
 }
 
-/* Keep the points that go on. Returns their number. */
-static int keep(void)
+/* Select the points that continue. Returns their number. */
+static int select_points(struct queue *q)
 {
-    double *values = malloc(((size_t)halving.count + 1) * sizeof *values);
-    int *kept = malloc(((size_t)halving.count + 1) * sizeof *kept), left = -1;
-    if (!values || !kept)
-        sweep_no_memory();
-    else if (read_values(values) == 0 && (left = tune_halving_keep(&halving.h, values, halving.count, kept)) >= 0)
-        tell_rung(values, left);
-    for (int i = 0, k = 0; i < halving.count && left >= 0; i++)
-        if (k < left && kept[k] == i)
-            halving.points[k++] = halving.points[i];
-        else
-            free(halving.points[i].entity);
+    struct rungs *rungs = &q->rungs;
+    int count = rungs->point_count, left = -1;
+    double *values = malloc(((size_t)count + 1) * sizeof *values);
+    int *selected = malloc(((size_t)count + 1) * sizeof *selected);
+    if (!values || !selected)
+        no_memory();
+    else if (read_values(q->plan, rungs, values) == 0 &&
+             (left = tune_halving_select(&rungs->halving, values, count, selected)) >= 0)
+        print_rung(q, values, left);
+    for (int i = 0, k = 0; i < count && left >= 0; i++)
+        if (k < left && selected[k] == i) {
+            rungs->hashes[k] = rungs->hashes[i];
+            rungs->points[k++] = rungs->points[i];
+        } else {
+            free(rungs->points[i]);
+        }
     free(values);
-    free(kept);
+    free(selected);
     return left;
 }
 
-int sweep_next_rung(void)
+int queue_next_rung(struct queue *q)
 {
-    if (halving.rungs == 0 || halving.count == 0)
+    struct rungs *rungs = &q->rungs;
+    if (rungs->count == 0 || rungs->point_count == 0)
         return 0;
-    int before = halving.count, left = keep();
+    int before = rungs->point_count, left = select_points(q);
     TRY(left);
-    halving.count = left;
-    halving.before += before;
-    int next = tune_halving_next(halving.rung, halving.rungs, left);
-    if (next == halving.rungs)
+    rungs->point_count = left;
+    rungs->before += before;
+    int next = tune_halving_next(rungs->now, rungs->count, left);
+    if (next == rungs->count)
         return 0;
-    halving.rung = next;
-    TRY(sweep_make_jobs());
-    sweep.more = true;
-    return 1;
+    rungs->now = next;
+    return queue_open(q) < 0 ? -1 : 1;
 }
 
-/* ---- what is printed ---- */
-
-double sweep_weight(const struct tune_job *job)
+void queue_free(struct queue *q)
 {
-    return tune_known_weight(&sweep.protocols[job->protocol], job->inputs);
+    tune_job_free(&q->pending);
+    for (int i = 0; i < q->waiting_count; i++)
+        tune_job_free(&q->waiting[i]);
+    free(q->waiting);
+    tune_jobs_free(q->jobs);
+    for (int i = 0; i < q->rungs.point_count; i++)
+        free(q->rungs.points[i]);
+    free(q->rungs.points);
+    free(q->rungs.hashes);
+    stop_rule_free(&q->stop_rule);
 }
 
-void sweep_say_rung(const struct tune_job *job)
-{
-    if (halving.rungs > 0)
-        printf("  %s %g", halving.h.input, sweep_weight(job));
-}
+/* ---- output ---- */
 
-void sweep_say_halving(void)
+void halving_print(const struct rungs *rungs)
 {
-    if (halving.rungs == 0)
+    const struct tune_halving *h = &rungs->halving;
+    if (rungs->count == 0)
         return;
-    printf("# halving             %s %s, %s", halving.h.maximize ? "maximize" : "minimize", halving.property, halving.h.input);
-    for (int k = 0; k < halving.rungs; k++)
-        printf("%s %g", k ? "," : "", halving.budgets[k]);
+    printf("# halving             %s %s, %s", h->maximize ? "maximize" : "minimize", rungs->property, h->input);
+    for (int k = 0; k < rungs->count; k++)
+        printf("%s %g", k ? "," : "", rungs->budgets[k]);
     putchar('\n');
 }
 
-double sweep_say_rungs(void)
+double halving_print_rest(const struct rungs *rungs, int repeat)
 {
+    const struct tune_halving *h = &rungs->halving;
     int64_t counts[TUNE_HALVING_RUNGS];
-    int repeat = sweep.record.options.repeat, first = halving.rung;
-    double cost = tune_halving_plan(&halving.h, halving.budgets, halving.rungs, first, halving.count, counts);
-    if (halving.rungs == 0)
+    int first = rungs->now, count = rungs->point_count;
+    if (rungs->count == 0)
         return 0;
-    for (int k = first; k < halving.rungs; k++)
+    double cost = tune_halving_plan(rungs->budgets, rungs->count, first, count, counts);
+    for (int k = first; k < rungs->count; k++)
         if (counts[k] > 0)
-            printf("# rung %d of %d         %s %g: %lld point%s\n", k + 1, halving.rungs, halving.h.input, halving.budgets[k],
-                   (long long)counts[k], counts[k] == 1 ? "" : "s");
-    double full = (double)(first == 0 ? halving.count : halving.before) * halving.h.most;
+            printf("# rung %d of %d         %s %g: %lld point%s\n", k + 1, rungs->count, h->input,
+                   rungs->budgets[k], (long long)counts[k], counts[k] == 1 ? "" : "s");
+    double full = count * h->most;
     if (first == 0)
-        printf("# cost                %g %s, %.1f %% of the %g that all %d points take with %s %g\n", repeat * cost, halving.h.input,
-               100 * cost / full, repeat * full, halving.count, halving.h.input, halving.h.most);
-    return repeat * (cost - (double)halving.count * halving.budgets[first]);
-}
-
-void sweep_halving_free(void)
-{
-    for (int i = 0; i < halving.count; i++)
-        free(halving.points[i].entity);
-    free(halving.points);
-    free(sweep.given);
+        printf("# cost                %g %s, %.1f %% of the %g that all %d points need with %s "
+               "%g\n",
+               repeat * cost, h->input,
+               100 * cost / full, repeat * full, count, h->input, h->most);
+    return repeat * (cost - count * rungs->budgets[first]);
 }

@@ -1,76 +1,76 @@
-/* hosts.c - --launcher 'ssh HOST': one sweep on each host, started by a command of the user. They share the operation by --join, and
- * each goes on until nothing is left. */
+/* hosts.c - --launcher 'ssh HOST': start one sweep on each host, by a command of the user. These
+ * sweeps share the operation by --join, and run until nothing is left. A container can be a host,
+ * too: 'docker exec NAME'. */
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/array.h"
-#include "core/clock.h"
 #include "core/nearest.h"
-#include "core/print.h"
 #include "launch.h"
 
 enum {
-    FAILURES_MOST = 3, /* in a row, each soon after its start or without a row */
+    FAILURES_MOST = 3, /* consecutive failures, each soon after its start or without a row */
     SOON_S = 30,
-    PAUSE_S = 5,       /* before the next start, times the failures in a row */
-    LAST_S = 5,        /* for the processes to end when nothing is left */
+    PAUSE_S = 5,       /* pause before the next start, times the consecutive failures */
+    LAST_S = 5,        /* time for the processes to end when nothing is left */
 };
 
 struct host {
     const char *prefix;
-    char job[16]; /* names its log */
+    char name[16]; /* name of its log */
     struct tune_child *child;
     int failures;
-    int64_t rows;             /* launch.rows at its start */
-    double started_s, next_s; /* next_s: no start before that */
+    int64_t rows;             /* launch.rows when it started */
+    double started_s, next_s; /* next_s: earliest time of the next start */
     bool given_up;
 };
 
-static struct {
+struct hosts {
     char *text;
-    struct host *hosts;
+    struct host all[MOST_PATHS];
     int count;
-} list;
+    bool begun; /* the script has been written */
+};
 
-static int check(void)
+static bool accepts(const char *text)
+{
+    return text;
+}
+
+static int open_hosts(struct launch *l)
 {
     const char *prefixes[MOST_PATHS];
-    if (!(list.text = strdup(sweep.record.launcher)))
-        return sweep_no_memory();
-    int n = tune_name_split(list.text, prefixes, MOST_PATHS);
-    TRY(n);
-    if (n == 0)
+    struct hosts *hosts = l->own = calloc(1, sizeof *hosts);
+    if (!hosts || !(hosts->text = strdup(l->plan->record.launcher)))
+        return no_memory();
+    TRY(hosts->count = tune_name_split(hosts->text, prefixes, MOST_PATHS));
+    if (hosts->count == 0)
         return tune_error_usage("--launcher: expected slurm, or a command for each host, such as 'ssh HOST'");
-    if (!(list.hosts = calloc((size_t)n, sizeof *list.hosts)))
-        return sweep_no_memory();
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < hosts->count; i++) {
         if (!strcmp(prefixes[i], "slurm"))
-            return tune_error_usage("--launcher: slurm stands alone");
-        list.hosts[i].prefix = prefixes[i];
-        snprintf(list.hosts[i].job, sizeof list.hosts[i].job, "host-%d", i + 1);
+            return tune_error_usage("--launcher: slurm cannot be combined with other launchers");
+        hosts->all[i].prefix = prefixes[i];
+        snprintf(hosts->all[i].name, sizeof hosts->all[i].name, "host-%d", i + 1);
     }
-    list.count = n;
     return 0;
 }
 
-static void header(FILE *f, int jobs)
+static void header(const struct launch *l, FILE *f, int jobs)
 {
+    (void)l;
     (void)jobs;
     fputs("job=$1\n", f);
 }
 
-static int start(struct host *h)
+static int start_host(const struct launch *l, struct host *h)
 {
     extern char **environ;
     char line[2 * TUNE_PATH_MAX + 64], log[TUNE_PATH_MAX];
     const char *const argv[] = {"sh", "-c", line, NULL};
-    snprintf(line, sizeof line, "exec %s sh %s %s", h->prefix, launch.script, h->job);
-    TRY(tune_path(log, "%s/%s.out.log", launch.folder, h->job));
+    snprintf(line, sizeof line, "exec %s sh %s %s", h->prefix, l->script, h->name);
+    TRY(tune_path(log, "%s/%s.out.log", l->folder, h->name));
     const struct tune_child_options o = {.argv = argv, .environment = (const char *const *)environ, .log = log,
-                                         .log_limit = LOG_LIMIT, .grace_s = my.grace};
+                                         .log_limit = LOG_LIMIT, .grace_s = l->plan->flags->grace};
     h->started_s = tune_clock_s();
-    h->rows = launch.rows;
+    h->rows = l->rows;
     return (h->child = tune_child_start(&o)) ? 0 : -1;
 }
 
@@ -79,98 +79,105 @@ static bool is_plain(const char *path)
     return !path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_/.,:=@%+-")];
 }
 
-static void last_words(const struct host *h, char *text, size_t size)
+/* Find the cause of a host's failure: the meaning of its exit code, or the last line of its log. */
+static void find_cause(const struct launch *l, const struct host *h, int code, char *text,
+                       size_t size)
 {
     char out[32];
-    launch_last_line(h->job, text, size);
-    snprintf(out, sizeof out, "%s.out", h->job);
+    if (launch_cause(l, "this host", code, text, size))
+        return;
+    snprintf(out, sizeof out, "%s.out", h->name);
+    launch_last_line(l, h->name, text, size);
     if (!*text)
-        launch_last_line(out, text, size);
+        launch_last_line(l, out, text, size);
 }
 
-static int ended(struct host *h)
+static int end_host(const struct launch *l, struct host *h)
 {
     struct tune_child_end end;
-    char words[512];
+    char why[TUNE_PATH_MAX + 128];
     TRY(tune_child_end(h->child, &end));
     h->child = NULL;
     double now = tune_clock_s();
-    if (end.how == TUNE_CHILD_EXITED && end.code == 0) {
+    bool exited = end.how == TUNE_CHILD_EXITED;
+    if (exited && end.code == 0) {
         h->failures = 0;
         h->next_s = now + 1;
         return 0;
     }
-    last_words(h, words, sizeof words);
-    h->failures = now - h->started_s > SOON_S && launch.rows > h->rows ? 1 : h->failures + 1;
+    h->failures = now - h->started_s > SOON_S && l->rows > h->rows ? 1 : h->failures + 1;
     h->next_s = now + PAUSE_S * h->failures;
-    bool final = end.how == TUNE_CHILD_EXITED && launch_never_runs(end.code);
-    h->given_up = final || h->failures >= FAILURES_MOST;
-    sweep_clear_status();
-    printf("# %s: %s %d", h->prefix, end.how == TUNE_CHILD_EXITED ? "exit code" : "signal", end.code);
-    if (end.code == 96)
-        printf(": its user cannot read the values of --env in %s/env", launch.folder);
-    else if (end.code == 97)
-        printf(": this host does not see the store %s", launch.store);
-    else if (end.code == 98)
-        printf(": this host does not see the program or the folder; see %s", launch.script);
-    else
-        sweep_print(*words ? ": " : "", words);
-    printf("%s\n", h->given_up ? "; it is not used any more" : "");
-    fflush(stdout);
+    h->given_up = (exited && launch_never_runs(end.code)) || h->failures >= FAILURES_MOST;
+    find_cause(l, h, end.code, why, sizeof why);
+    progress_log(l->progress, "%s: %s %d%s%s%s", h->prefix, exited ? "exit code" : "signal", end.code, *why ? ": " : "", why,
+                 h->given_up ? "; it is not used any more" : "");
     return 0;
 }
 
-static int begin(void)
+static bool has_ended(const struct host *h, int wait_ms)
 {
-    if (!is_plain(launch.script))
-        return tune_error_usage("%s: --launcher needs a store whose path has no spaces and no characters of the shell", launch.script);
-    return launch_write_script(list.count);
+    struct pollfd over = {.fd = tune_child_descriptor(h->child), .events = POLLIN};
+    return poll(&over, 1, wait_ms) > 0;
 }
 
-static int step(void)
+static int look_at_hosts(struct launch *l)
 {
-    static bool begun;
+    struct hosts *hosts = l->own;
+    for (int i = 0; i < hosts->count; i++) {
+        struct host *h = &hosts->all[i];
+        if (!h->child || !has_ended(h, 0))
+            continue;
+        TRY(end_host(l, h));
+        TRY(launch_read_rows(l));
+    }
+    return 1;
+}
+
+static int begin_hosts(struct launch *l, struct hosts *hosts)
+{
+    if (!is_plain(l->script))
+        return tune_error_usage("%s: --launcher needs a store whose path has no spaces and no characters of the shell", l->script);
+    hosts->begun = true;
+    return launch_write_script(l, hosts->count);
+}
+
+static int start_hosts(struct launch *l)
+{
+    struct hosts *hosts = l->own;
     int used = 0;
-    TRY(begun ? 0 : begin());
-    begun = true;
-    launch.running = 0;
-    for (int i = 0; i < list.count; i++) {
-        struct host *h = &list.hosts[i];
-        struct pollfd over = {.fd = h->child ? tune_child_descriptor(h->child) : -1, .events = POLLIN};
-        if (h->child && poll(&over, 1, 0) > 0) {
-            TRY(ended(h));
-            TRY(launch_read_rows());
-        }
-        if (!h->child && !h->given_up && launch.count > 0 && tune_clock_s() >= h->next_s)
-            TRY(start(h));
-        launch.running += h->child != NULL;
+    TRY(hosts->begun ? 0 : begin_hosts(l, hosts));
+    l->running = 0;
+    for (int i = 0; i < hosts->count; i++) {
+        struct host *h = &hosts->all[i];
+        if (!h->child && !h->given_up && tune_clock_s() >= h->next_s)
+            TRY(start_host(l, h));
+        l->running += h->child != NULL;
         used += !h->given_up;
     }
-    if (used == 0 && launch.count > 0)
-        return tune_error_cannot("no host measures any more; %d point%s left", launch.count, launch.count == 1 ? " is" : "s are");
-    return 0;
+    return used > 0 ? 0 : tune_error_cannot("no host is left that can measure; %d point%s left",
+                                            l->count, l->count == 1 ? " is" : "s are");
 }
 
-static void end(void)
+static void close_hosts(struct launch *l)
 {
+    struct hosts *hosts = l->own;
     struct tune_child_end end;
     struct tune_error why;
     tune_error_save(&why);
-    double until = tune_clock_s() + (launch.count > 0 ? 0 : LAST_S);
-    for (int i = 0; i < list.count; i++) {
-        if (!list.hosts[i].child)
-            continue;
+    double until = tune_clock_s() + (l->count > 0 ? 0 : LAST_S);
+    for (int i = 0; i < hosts->count; i++) {
         double left = until - tune_clock_s();
-        struct pollfd over = {.fd = tune_child_descriptor(list.hosts[i].child), .events = POLLIN};
-        if (poll(&over, 1, left > 0 ? (int)(left * 1e3) : 0) <= 0) /* such as an ssh to a host that does not answer */
-            tune_child_stop(list.hosts[i].child);
+        struct host *h = &hosts->all[i];
+        /* for example an ssh to a host that does not answer */
+        if (h->child && !has_ended(h, left > 0 ? (int)(left * 1e3) : 0))
+            tune_child_stop(h->child);
     }
-    for (int i = 0; i < list.count; i++)
-        if (list.hosts[i].child)
-            tune_child_end(list.hosts[i].child, &end);
+    for (int i = 0; i < hosts->count; i++)
+        if (hosts->all[i].child)
+            tune_child_end(hosts->all[i].child, &end);
     tune_error_restore(&why);
-    free(list.hosts);
-    free(list.text);
+    free(hosts->text);
+    free(hosts);
 }
 
-const struct launcher sweep_hosts = {check, header, step, end};
+const struct launcher launcher_hosts = {accepts, open_hosts, header, NULL, look_at_hosts, start_hosts, close_hosts};

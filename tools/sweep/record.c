@@ -1,37 +1,37 @@
-/* record.c - the record of the operation: a new one, or the one to go on with. */
-#include <stdlib.h>
-#include <string.h>
+/* record.c - the record of the operation, which is new or resumed. */
 
-#include "core/clock.h"
 #include "core/random.h"
 #include "core/version.h"
 #include "files/json.h"
 #include "sweep.h"
 
-static int has_record(const char *id, bool *there)
+static int has_record(const struct plan *plan, const char *id, bool *there)
 {
     char path[TUNE_PATH_MAX];
-    TRY(tune_path(path, "%s/operations/%s.json", my.store, id));
+    TRY(tune_path(path, "%s/operations/%s.json", plan->flags->store, id));
     *there = tune_file_exists(path);
     return 0;
 }
 
-/* A name from the user must be new. A name from an operation file may be used again; it then gets
- * an ending. */
-static int name_operation(char id[128])
+/* Name the operation. A name from the command line must be new. A name from an operation file may
+ * exist; it then gets a suffix. */
+static int name_operation(struct plan *plan)
 {
-    const char *name = my.join ? my.join : my.name ? my.name : sweep.operation.name;
+    const struct sweep_flags *flags = plan->flags;
+    const char *name = flags->join ? flags->join : flags->name ? flags->name : plan->operation.name;
+    char *id = plan->record.id;
     unsigned char bytes[3];
     bool taken = false;
     if (name) {
         if (!*name || strlen(name) > 100 || strchr(name, '/') || *name == '.' || !tune_utf8_valid(name, strlen(name), NULL))
-            return tune_error_usage("an operation's name has 1 to 100 bytes of UTF-8, no '/', no '.' at its begin");
-        TRY(my.join ? 0 : has_record(name, &taken));
+            return tune_error_usage("the name of an operation must have 1 to 100 bytes of UTF-8, "
+                                    "no '/', and no '.' at the beginning");
+        TRY(flags->join ? 0 : has_record(plan, name, &taken));
         snprintf(id, 128, "%s", name);
     }
-    if (taken && my.name)
-        return tune_error_usage("%s has an operation %s already: --resume %s goes on with it, "
-                                "--join %s shares it; a new one needs another --name", my.store,
+    if (taken && flags->name)
+        return tune_error_usage("%s has an operation %s already: --resume %s continues it, --join "
+                                "%s shares it; a new operation needs another --name", flags->store,
                                 name, name, name);
     if (name && !taken)
         return 0;
@@ -40,27 +40,28 @@ static int name_operation(char id[128])
     return 0;
 }
 
-/* Options from flags and operation file. */
-static int read_options(struct tune_operation_record *r)
+/* Read the options from flags and operation file. */
+static int read_options(const struct plan *plan, struct tune_operation_record *r)
 {
+    const struct sweep_flags *flags = plan->flags;
+    const struct tune_operation *file = &plan->operation;
     struct tune_jobs_options *o = &r->options;
-    o->order = (struct tune_order_options){sweep.operation.mode, (uint64_t)my.seed, sweep.operation.grouping,
-                                           sweep.operation.group_count, sweep.operation.entities};
-    o->selector = sweep.operation.selector;
-    o->filter = sweep.operation.filter;
-    o->memoize = sweep.operation.memoize;
-    o->repeat = my.repeat;
-    r->retries = sweep.operation.retries;
-    r->until_stable = my.until_stable;
-    r->where = my.where;
-    r->entity = my.entity;
-    r->set = my.set;
-    r->minimize = my.minimize;
-    r->maximize = my.maximize;
-    r->budget = my.budget;
-    r->stop_when = my.stop_when;
-    r->factor = my.factor;
-    return tune_accept_read(my.accept, &o->accept);
+    o->order = (struct tune_order_options){file->mode, (uint64_t)flags->seed, file->grouping, file->group_count, file->entities};
+    o->selector = file->selector;
+    o->filter = file->filter;
+    o->memoize = file->memoize;
+    o->repeat = flags->repeat;
+    r->retries = file->retries;
+    r->until_stable = flags->until_stable;
+    r->where = flags->where;
+    r->entity = plan->point_list ? plan->point_list : flags->entity;
+    r->set = flags->set;
+    r->minimize = flags->minimize;
+    r->maximize = flags->maximize;
+    r->budget = flags->budget;
+    r->stop_when = flags->stop_when;
+    r->factor = 2;
+    return tune_accept_read(flags->accept, &o->accept);
 }
 
 static bool same_grouping(const struct tune_order_options *a, const struct tune_order_options *b)
@@ -71,104 +72,145 @@ static bool same_grouping(const struct tune_order_options *a, const struct tune_
     return same;
 }
 
-static int check_text(const char *id, const char *flag, const char *asked, const char *known)
+int record_check(const struct plan *plan)
 {
-    if (!tune_flags_given(&my.tune, flag) || (known && !strcmp(asked, known)))
-        return 0;
-    return tune_error_usage("operation %s was begun %s--%s%s%s, and the command line asks for --%s %s; leave that out, or "
-                            "begin an operation of another name", id, known ? "with " : "without ", flag,
-                            known ? " " : "", known ? known : "", flag, asked);
-}
-
-int sweep_check_options(const struct tune_operation_record *known)
-{
+    const struct sweep_flags *flags = plan->flags;
+    const struct tune_operation_record *recorded = &plan->record;
     struct tune_operation_record asked = {0};
-    TRY(read_options(&asked));
-    TRY(check_text(known->id, "where", asked.where, known->where));
-    TRY(check_text(known->id, "entity", asked.entity, known->entity));
-    TRY(check_text(known->id, "set", asked.set, known->set));
-    TRY(check_text(known->id, "minimize", asked.minimize, known->minimize));
-    TRY(check_text(known->id, "maximize", asked.maximize, known->maximize));
-    TRY(check_text(known->id, "budget", asked.budget, known->budget));
-    TRY(check_text(known->id, "stop-when", asked.stop_when, known->stop_when));
-    const struct tune_jobs_options *a = &asked.options, *k = &known->options;
-    const struct { const char *flag; bool in_file, differs; } all[] = {
-        {"order", true, a->order.mode != k->order.mode},
-        {"sampler", true, a->selector != k->selector},
-        {"grouping", true, !same_grouping(&a->order, &k->order)},
-        {"entities", true, a->order.limit != k->order.limit},
-        {"filter", true, a->filter != k->filter},
-        {"seed", false, a->order.seed != k->order.seed},
-        {"repeat", false, a->repeat != k->repeat},
-        {"remeasure", true, a->memoize != k->memoize},
-        {"accept", false, a->accept != k->accept},
-        {"retries", true, asked.retries != known->retries},
-        {"factor", false, asked.factor != known->factor},
-        {"until-stable", false, asked.until_stable != known->until_stable},
+    TRY(points_check(plan));
+    TRY(read_options(plan, &asked));
+    const struct { const char *flag, *asked, *recorded; } texts[] = {
+        {"where", asked.where, recorded->where},
+        {"entity", asked.entity, recorded->entity},
+        {"set", asked.set, recorded->set},
+        {"minimize", asked.minimize, recorded->minimize},
+        {"maximize", asked.maximize, recorded->maximize},
+        {"budget", asked.budget, recorded->budget},
+        {"stop-when", asked.stop_when, recorded->stop_when},
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        bool flag = tune_flags_given(&my.tune, all[i].flag);
-        if (!all[i].differs || !(flag || (my.operation && all[i].in_file)))
-            continue;
-        return tune_error_usage("operation %s was begun with another --%s than %s asks for; leave "
-                                "that out, or begin an operation of another name", known->id,
-                                all[i].flag, flag ? "the command line" : my.operation);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *flag = texts[i].flag, *text = texts[i].recorded;
+        if (tune_flags_given(&flags->tune, flag) && !(text && !strcmp(texts[i].asked, text)))
+            return tune_error_usage("operation %s was begun %s--%s%s%s, but the command line has "
+                                    "--%s %s; leave that out, or give another --name", recorded->id,
+                                    text ? "with " : "without ", flag,
+                                    text ? " " : "", text ? text : "", flag, texts[i].asked);
+    }
+    const struct tune_jobs_options *a = &asked.options, *k = &recorded->options;
+    const struct { const char *name; bool in_file, differs; } others[] = {
+        {"--order", true, a->order.mode != k->order.mode},
+        {"samplerType", true, a->selector != k->selector},
+        {"--grouping", true, !same_grouping(&a->order, &k->order)},
+        {"--entities", true, a->order.limit != k->order.limit},
+        {"filter", true, a->filter != k->filter},
+        {"--seed", false, a->order.seed != k->order.seed},
+        {"--repeat", false, a->repeat != k->repeat},
+        {"--remeasure", true, a->memoize != k->memoize},
+        {"--accept", false, a->accept != k->accept},
+        {"--retries", true, asked.retries != recorded->retries},
+        {"--until-stable", false, asked.until_stable != recorded->until_stable},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        bool given = others[i].name[0] == '-' && tune_flags_given(&flags->tune, others[i].name + 2);
+        if (others[i].differs && (given || (flags->operation && others[i].in_file)))
+            return tune_error_usage("operation %s was begun with another %s than that of %s; leave "
+                                    "that out, or give another --name", recorded->id, others[i].name,
+                                    given ? "the command line" : flags->operation);
     }
     return 0;
 }
 
-int sweep_new_operation(void)
+int record_new(struct plan *plan)
 {
-    TRY(read_options(&sweep.record));
-    sweep.record.started_s = tune_clock_date_s();
-    snprintf(sweep.record.space, sizeof sweep.record.space, "space-%s", sweep.space->id);
-    return name_operation(sweep.record.id);
+    TRY(read_options(plan, &plan->record));
+    plan->record.started_s = tune_clock_date_s();
+    snprintf(plan->record.space, sizeof plan->record.space, "space-%s", plan->space->id);
+    return name_operation(plan);
 }
 
-/* Read the space file of a recorded operation from the store. */
-static int find_recorded_space(const struct tune_operation_record *r)
+int record_open_store(struct plan *plan, bool make)
 {
-    static char path[TUNE_PATH_MAX];
-    TRY(tune_path(path, "%s/spaces/%s.yaml", my.store, r->space));
-    if (!tune_file_exists(path))
-        TRY(tune_path(path, "%s/spaces/%s.json", my.store, r->space));
-    my.space = path;
+    const struct sweep_flags *flags = plan->flags;
+    if (!plan->store && (make || tune_file_is_folder(flags->store)))
+        plan->store = tune_store_open(flags->store, !flags->dry_run && !flags->resume && !is_worker(plan));
+    else
+        return 0;
+    return plan->store ? 0 : -1;
+}
+
+/* Find a recorded operation's space file in the store. */
+static int find_space(struct plan *plan)
+{
+    TRY(tune_path(plan->recorded_space, "%s/spaces/%s.yaml", plan->flags->store,
+                  plan->record.space));
+    if (!tune_file_exists(plan->recorded_space))
+        TRY(tune_path(plan->recorded_space, "%s/spaces/%s.json", plan->flags->store,
+                      plan->record.space));
+    plan->space_file = plan->recorded_space;
     return 0;
 }
 
-int sweep_open_store(bool make)
+int record_find(struct plan *plan, bool *there)
 {
-    if (!sweep.store && (make || tune_file_is_folder(my.store)))
-        return (sweep.store = tune_store_open(my.store, !my.dry_run && !my.resume && my.points == 0)) ? 0 : -1;
-    return 0;
-}
-
-int sweep_find_record(bool *there)
-{
-    const char *id = my.resume ? my.resume : my.join;
+    const struct sweep_flags *flags = plan->flags;
+    const char *id = flags->resume ? flags->resume : flags->join;
     *there = false;
-    if (!!my.resume + !!my.join + !!my.name > 1)
-        return tune_error_usage("--resume, --join and --name each name the operation; give one of them");
+    if (!!flags->resume + !!flags->join + !!flags->name > 1)
+        return tune_error_usage("--resume, --join and --name all give the name of the operation; "
+                                "give only one of them");
     if (!id)
         return 0;
-    TRY(has_record(id, there));
-    if (!*there && my.join && my.points == 0)
+    TRY(has_record(plan, id, there));
+    if (!*there && flags->join && !is_worker(plan))
         return 0;
-    TRY(sweep_open_store(false));
-    if (!sweep.store)
-        return tune_error_usage("there is no store to go on in; --store names its folder");
-    TRY(tune_operation_record_read(sweep.store, id, &sweep.record)); /* the error lists the
-                                                                      * operations */
-    return *my.space ? 0 : find_recorded_space(&sweep.record);
+    TRY(record_open_store(plan, false));
+    if (!plan->store)
+        return tune_error_usage("there is no store with operations here; give its folder with "
+                                "--store");
+    /* if it fails, the error lists the operations */
+    TRY(tune_operation_record_read(plan->store, id, &plan->record));
+    if (plan->record.options.order.mode == TUNE_ORDER_UNKNOWN)
+        return tune_error_usage("operation %s has an --order that this version does not know, such as weighted or lhs; begin an "
+                                "operation of another name, which takes over its results", id);
+    return *plan->space_file ? 0 : find_space(plan);
 }
 
-int sweep_find_record_late(bool *there)
+int record_find_late(struct plan *plan, bool *there)
 {
-    TRY(sweep_find_record(there));
-    const char *set = *there ? sweep.record.set : my.set;
-    if (*there && (sweep.record.options.order.mode == TUNE_ORDER_HALVING) != (sweep.operation.mode == TUNE_ORDER_HALVING))
-        return tune_error_usage("operation %s has just been begun with another --order; give the same", sweep.record.id);
-    if (!set == !my.set && (!set || !strcmp(set, my.set)))
+    TRY(record_find(plan, there));
+    const struct tune_operation_record *r = &plan->record;
+    const char *asked = plan->flags->set, *set = *there ? r->set : asked;
+    if (*there && (r->options.order.mode == TUNE_ORDER_HALVING) != (plan->operation.mode == TUNE_ORDER_HALVING))
+        return tune_error_usage("another sweep has just begun operation %s with another --order; "
+                                "give the same --order", r->id);
+    if (!set == !asked && (!set || !strcmp(set, asked)))
         return 0;
-    return tune_error_usage("operation %s has just been begun with another --set; give the same", sweep.record.id);
+    return tune_error_usage("another sweep has just begun operation %s with another --set; give "
+                            "the same --set", r->id);
+}
+
+void record_counts(const struct plan *plan, struct progress *p)
+{
+    const struct tune_operation_record *r = &plan->record;
+    p->measured = r->measured;
+    p->failed = r->failed;
+    p->invalid = r->invalid;
+    p->refused = r->refused;
+    p->replayed = r->replayed;
+    p->replayed_invalid = r->replayed_invalid;
+}
+
+int record_write(const struct plan *plan, const struct progress *p, const char *status)
+{
+    struct tune_operation_record r = plan->record;
+    snprintf(r.status, sizeof r.status, "%s", status);
+    r.ended_s = strcmp(status, "running") ? tune_clock_date_s() : 0;
+    r.planned = p->planned;
+    r.measured = p->measured;
+    r.failed = p->failed;
+    r.invalid = p->invalid;
+    r.refused = p->refused;
+    r.replayed = p->replayed;
+    r.replayed_invalid = p->replayed_invalid;
+    return tune_operation_record_write(plan->store, &r);
 }

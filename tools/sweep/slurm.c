@@ -1,121 +1,137 @@
-/* slurm.c - --launcher slurm: job arrays measure the points.
+/* slurm.c - --launcher slurm: measure the points in job arrays.
  *
- * All jobs of an operation have one name, which holds the ids of the store and of the operation. So
- * one question to Slurm tells about all of them, and no job id is kept. A question is asked every
- * 10 s at most. Rows are read from the store meanwhile. */
-#include <stdlib.h>
-#include <string.h>
+ * All jobs of an operation have the same name, which contains the ids of the store and the
+ * operation. So one query to Slurm covers all of them, and no job ids are stored. Slurm is queried
+ * every 10 s at most. Meanwhile, rows are read from the store. */
 
-#include "core/array.h"
-#include "core/clock.h"
 #include "core/hash.h"
 #include "core/map.h"
-#include "core/print.h"
 #include "launch.h"
 
 enum {
-    ASK_S = 10,             /* seconds from one question to the next */
-    FIRST_ASK_S = 2,        /* until the first one, when the jobs are new */
-    ARRAY_MOST = 1000,      /* jobs of one array: Slurm's default limit */
-    WAVE_MOST = 10000,      /* jobs that are submitted at once */
-    TRIES_MOST = 3,         /* jobs that may be lost with a point, before it becomes a row */
-    FAILURES_MOST = 5,      /* jobs that may fail in a row without a row */
+    ASK_S = 10,             /* seconds between two queries */
+    FIRST_ASK_S = 2,        /* seconds until the first query after a submission */
+    ARRAY_MOST = 1000,      /* maximum jobs in an array, Slurm's default limit */
+    WAVE_MOST = 10000,      /* maximum jobs in a submission */
+    TRIES_MOST = 3,         /* lost jobs of a point before it is recorded as failed */
+    FAILURES_MOST = 5,      /* consecutive job failures without a row before an error */
     ANSWER_BYTES = 16 << 20,
 };
 
-/* A job as squeue or sacct tells. */
+/* A job, as reported by squeue or sacct. */
 struct job {
     char id[49], state[25], host[65], reason[65];
-    int code, restarts; /* code: as wait(2) has it */
+    int code, restarts; /* code: a status as of wait(2) */
 };
 
-static struct {
-    char name[200]; /* of the jobs */
+struct slurm {
+    char option[208]; /* "--name=" and the name of the jobs */
+    const char *name;
     struct job *jobs;
     int count;
-    bool deaf;       /* Slurm did not answer the last question */
-    bool no_sacct;   /* there is no accounting */
-    bool cancelled;  /* somebody cancelled jobs: when the others end, no new ones are started */
-    bool stopped;    /* ... and jobs that waited: no new ones at all */
-    int delayed;     /* jobs that were requeued, and wait for minutes */
+    bool away;       /* Slurm did not answer the last query */
+    bool no_sacct;   /* accounting (sacct) is not available */
+    bool cancelled;  /* jobs were cancelled: start no new ones when the others have ended */
+    bool stopped;    /* waiting jobs were cancelled: start no new ones */
+    int delayed;     /* requeued jobs, which wait for minutes */
     bool submitted;
-    double next_s;   /* time of the next question */
-    int lost;        /* points that need a new job */
-    int failures;    /* jobs that failed since the last answer with new rows */
-    int waves;       /* submissions in a row without a row */
-    int64_t rows, wave_rows; /* launch.rows at the last answer, and at the last submission */
-    struct tune_map told; /* jobs whose end was looked at */
-    char held_back[65], excluded[1024];
-} slurm;
+    bool resumed;    /* resumed, and earlier jobs have not been checked yet */
+    double next_s;   /* time of the next query */
+    int lost;        /* number of points that need a new job */
+    int failures;    /* failed jobs since the last query with new rows */
+    int waves;       /* consecutive submissions without a row */
+    int64_t rows, wave_rows; /* launch.rows at the last query and submission */
+    struct tune_map seen; /* jobs whose end was handled */
+    char pending[65], excluded[1024];
+};
 
 /* ---- names and states ---- */
 
-static bool is_one_of(const char *word, const char *list)
+/* True if the word is in the list, whose words this separator parts. */
+static bool is_one_of(const char *word, const char *list, char separator)
 {
     size_t n = strlen(word);
     for (const char *at = list; n > 0 && (at = strstr(at, word)); at++)
-        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+        if ((at == list || at[-1] == separator) && (at[n] == separator || !at[n]))
             return true;
     return false;
 }
 
-/* True if the job has ended for good. COMPLETING is not: its processes may still write. */
+/* True if the job has ended. A COMPLETING job has not, because its processes may still write. */
 static bool has_ended(const struct job *job)
 {
     return is_one_of(job->state, "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED "
-                                 "RECONFIG_FAIL REVOKED TIMEOUT");
+                                 "RECONFIG_FAIL REVOKED TIMEOUT", ' ');
 }
 
-/* The operation's name in letters that Slurm takes everywhere, with a hash of it if it has others. */
-static int name_jobs(void)
+/* Name the jobs after the operation, with characters that Slurm always accepts. If others are
+ * replaced, a hash is appended. */
+static void name_jobs(const struct plan *plan, char *option, size_t size)
 {
+    const char *own = plan->record.id;
     char id[129];
     bool changed = false;
-    snprintf(id, sizeof id, "%s", sweep.record.id);
+    snprintf(id, sizeof id, "%s", own);
     for (char *c = id; *c; c++)
         if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("._-", *c))) {
             *c = '_';
             changed = true;
         }
-    snprintf(slurm.name, sizeof slurm.name, "sweep-%s-%s", sweep.store ? tune_store_id(sweep.store) : "new", id);
-    size_t n = strlen(slurm.name);
+    int n = snprintf(option, size, "--name=sweep-%s-%s", plan->store ? tune_store_id(plan->store) : "new", id);
     if (changed)
-        snprintf(slurm.name + n, sizeof slurm.name - n, "-%08x", (unsigned)tune_hash64(sweep.record.id, strlen(sweep.record.id), 0));
-    return 0;
+        snprintf(option + n, size - (size_t)n, "-%08x", (unsigned)tune_hash64(own, strlen(own), 0));
 }
 
-static int check(void)
+static bool accepts(const char *text)
 {
-    if (sweep.record.slurm && strpbrk(sweep.record.slurm, "\n\r"))
-        return tune_error_usage("--slurm: the options stand in one line");
-    const char *const argv[] = {"sbatch", "--version", NULL};
+    return !strcmp(text, "slurm");
+}
+
+static int open_slurm(struct launch *l)
+{
+    const char *const argv[] = {"sbatch", "--version", NULL}, *options = l->plan->record.slurm;
     char text[256];
-    if (!my.dry_run && launch_run(argv, text, sizeof text) < 0) {
+    struct slurm *s = l->own = calloc(1, sizeof *s);
+    if (!s)
+        return no_memory();
+    if (options && strpbrk(options, "\n\r"))
+        return tune_error_usage("--slurm: the options must be on one line");
+    name_jobs(l->plan, s->option, sizeof s->option);
+    s->name = s->option + strlen("--name=");
+    s->resumed = l->plan->flags->resume;
+    if (!l->plan->flags->dry_run && launch_run(l, argv, text, sizeof text) < 0) {
         snprintf(text, sizeof text, "%s", tune_error_message());
-        return tune_error_cannot("--launcher slurm needs Slurm's programs here: %s", text);
+        return tune_error_cannot("--launcher slurm needs the programs of Slurm on this machine: %s",
+                                 text);
     }
     return 0;
 }
 
-/* max_jobs counts per array; so arrays of one submission follow each other if it is given. */
-static void header(FILE *f, int jobs)
+/* Print the header of the script. max_jobs applies per array, so with max_jobs the arrays of a
+ * submission run one after another. */
+static void header(const struct launch *l, FILE *f, int jobs)
 {
-    if (!slurm.name[0])
-        name_jobs();
-    fprintf(f, "#SBATCH --job-name=%s --output=/dev/null --array=1-%d", slurm.name, jobs < 1 ? 1 : jobs > ARRAY_MOST ? ARRAY_MOST : jobs);
-    if (sweep.record.max_jobs > 0)
-        fprintf(f, "%%%d", sweep.record.max_jobs);
+    const struct slurm *s = l->own;
+    const struct tune_operation_record *r = &l->plan->record;
+    fprintf(f, "#SBATCH --job-name=%s --output=/dev/null --array=1-%d", s->name, jobs < 1 ? 1 : jobs > ARRAY_MOST ? ARRAY_MOST : jobs);
+    if (r->max_jobs > 0)
+        fprintf(f, "%%%d", r->max_jobs);
     fputc('\n', f);
-    if (slurm.excluded[0])
-        fprintf(f, "#SBATCH --exclude=%s\n", slurm.excluded);
-    if (sweep.record.slurm && *sweep.record.slurm)
-        fprintf(f, "#SBATCH %s\n", sweep.record.slurm);
+    if (s->excluded[0])
+        fprintf(f, "#SBATCH --exclude=%s\n", s->excluded);
+    if (r->slurm && *r->slurm)
+        fprintf(f, "#SBATCH %s\n", r->slurm);
     fputs("job=\"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"\n", f);
+}
+
+static void arguments(const struct launch *l, FILE *f)
+{
+    fprintf(f, " --at-most %d --job \"$job/${SLURM_RESTART_COUNT:-0}\"", l->plan->record.points_per_job);
 }
 
 /* ---- questions ---- */
 
-/* Cut "sbatch: error: " and what follows the first line. */
+/* The first line of a message, without "sbatch: error: ". */
 static const char *first_message(char *text)
 {
     text[strcspn(text, "\n")] = 0;
@@ -129,20 +145,22 @@ static bool is_unreachable(const char *text)
     return strstr(text, "Unable to contact") || strstr(text, "timed out") || strstr(text, "onnection") || strstr(text, "no answer");
 }
 
-static void column(const char *line, size_t from, size_t width, char *text, size_t size)
+/* Read a column of `width` characters at *at, and advance *at. */
+static void read_column(const char **at, size_t width, char *text, size_t size)
 {
-    size_t length = strcspn(line, "\n");
-    size_t n = from >= length ? 0 : length - from < width ? length - from : width;
-    while (n > 0 && line[from + n - 1] == ' ')
+    size_t length = strcspn(*at, "\n"), n = length < width ? length : width;
+    const char *column = *at;
+    *at += n;
+    while (n > 0 && column[n - 1] == ' ')
         n--;
-    snprintf(text, size, "%.*s", (int)n, from < length ? line + from : "");
+    snprintf(text, size, "%.*s", (int)n, column);
 }
 
-static int add_job(const struct job *job)
+static int add_job(struct slurm *s, const struct job *job)
 {
-    if (!tune_array_fit(&slurm.jobs, (size_t)slurm.count, sizeof *slurm.jobs))
-        return sweep_no_memory();
-    slurm.jobs[slurm.count++] = *job;
+    if (!tune_array_fit(&s->jobs, (size_t)s->count, sizeof *s->jobs))
+        return no_memory();
+    s->jobs[s->count++] = *job;
     return 0;
 }
 
@@ -151,77 +169,81 @@ static int by_id(const void *a, const void *b)
     return strcmp(((const struct job *)a)->id, ((const struct job *)b)->id);
 }
 
-static const struct job *find_job(const char *id)
+static const struct job *find_job(const struct slurm *s, const char *id)
 {
     struct job key = {0};
     snprintf(key.id, sizeof key.id, "%s", id);
-    return slurm.count ? bsearch(&key, slurm.jobs, (size_t)slurm.count, sizeof key, by_id) : NULL;
+    return s->count ? bsearch(&key, s->jobs, (size_t)s->count, sizeof key, by_id) : NULL;
 }
 
-static void tell_deaf(const char *message)
+/* Log that Slurm does not answer, with its message. */
+static void log_away(const struct launch *l, struct slurm *s, const char *message)
 {
-    if (!slurm.deaf) {
-        sweep_clear_status();
-        sweep_print("# Slurm says          ", message);
-        printf("\n#                     it is asked again every %d s; jobs that run go on\n", ASK_S);
-        fflush(stdout);
+    if (!s->away) {
+        progress_log(l->progress, "Slurm says          %s", message);
+        progress_log(l->progress, "                    next question to Slurm in %d s; running jobs continue", ASK_S);
     }
-    slurm.deaf = true;
+    s->away = true;
 }
 
-static void tell_hearing(void)
+static void log_answer(const struct launch *l, struct slurm *s)
 {
-    if (slurm.deaf) {
-        sweep_clear_status();
-        puts("# Slurm answers again");
-        fflush(stdout);
-    }
-    slurm.deaf = false;
+    if (s->away)
+        progress_log(l->progress, "Slurm answers again");
+    s->away = false;
 }
 
-/* squeue prints columns of these widths. */
+/* Run a query. 0: *text is the answer, which the caller frees; 1: *text is an error of Slurm;
+ * -1. */
+static int ask_slurm(const struct launch *l, const char *const *argv, char **text)
+{
+    *text = malloc(ANSWER_BYTES);
+    return *text ? launch_run(l, argv, *text, ANSWER_BYTES) : no_memory();
+}
+
+/* The columns of squeue, with their widths. */
 #define FORMAT_OPTION "--Format=JobArrayID:48,State:24,exit_code:12,RestartCnt:8,NodeList:64,Reason:64"
 
-static int read_squeue(const char *text)
+static int read_squeue(struct slurm *s, const char *text)
 {
-    char number[16];
-    slurm.count = 0;
-    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+    char code[16], restarts[16];
+    s->count = 0;
+    for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         struct job job = {0};
-        column(line, 0, 48, job.id, sizeof job.id);
-        column(line, 48, 24, job.state, sizeof job.state);
-        column(line, 72, 12, number, sizeof number);
-        job.code = atoi(number);
-        column(line, 84, 8, number, sizeof number);
-        job.restarts = atoi(number);
-        column(line, 92, 64, job.host, sizeof job.host);
-        column(line, 156, 64, job.reason, sizeof job.reason);
+        read_column(&at, 48, job.id, sizeof job.id);
+        read_column(&at, 24, job.state, sizeof job.state);
+        read_column(&at, 12, code, sizeof code);
+        read_column(&at, 8, restarts, sizeof restarts);
+        read_column(&at, 64, job.host, sizeof job.host);
+        read_column(&at, 64, job.reason, sizeof job.reason);
+        job.code = atoi(code);
+        job.restarts = atoi(restarts);
         if (*job.id)
-            TRY(add_job(&job));
+            TRY(add_job(s, &job));
     }
-    qsort(slurm.jobs, (size_t)slurm.count, sizeof *slurm.jobs, by_id);
+    qsort(s->jobs, (size_t)s->count, sizeof *s->jobs, by_id);
     return 0;
 }
 
-/* Ask about all jobs of the operation. 1: there is an answer; 0: not; -1. */
-static int ask_squeue(void)
+/* Query squeue. 1: it answered; 0: it did not; -1. */
+static int ask_squeue(const struct launch *l)
 {
-    char name[256], *text = malloc(ANSWER_BYTES);
-    const char *const argv[] = {"squeue", "--me", "--noheader", "--array", "--states=all", name, FORMAT_OPTION, NULL};
-    snprintf(name, sizeof name, "--name=%s", slurm.name);
-    int code = text ? launch_run(argv, text, ANSWER_BYTES) : sweep_no_memory();
+    struct slurm *s = l->own;
+    const char *const argv[] = {"squeue", "--me", "--noheader", "--array", "--states=all", s->option, FORMAT_OPTION, NULL};
+    char *text;
+    int code = ask_slurm(l, argv, &text), answered = code == 0;
     if (code == 1)
-        tell_deaf(first_message(text));
-    if (code == 0) {
-        tell_hearing();
-        code = read_squeue(text) < 0 ? -1 : 2;
+        log_away(l, s, first_message(text));
+    if (answered) {
+        log_answer(l, s);
+        code = read_squeue(s, text);
     }
     free(text);
-    return code < 0 ? -1 : code == 2;
+    return code < 0 ? -1 : answered;
 }
 
-/* "12_3|OUT_OF_MEMORY|0:125|n2" and "12_4|CANCELLED by 0|0:15|n1" */
-static int read_sacct(char *text)
+/* Read lines such as "12_3|OUT_OF_MEMORY|0:125|n2" and "12_4|CANCELLED by 0|0:15|n1". */
+static int read_sacct(struct slurm *s, char *text)
 {
     char *save = NULL;
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -231,327 +253,321 @@ static int read_sacct(char *text)
             sscanf(line, "%48[^|]|%24[^| ]|%d:%d|%64s", job.id, job.state, &exit, &signal, job.host) < 4)
             continue;
         job.code = exit << 8 | signal;
-        if (!find_job(job.id))
-            TRY(add_job(&job));
+        if (!find_job(s, job.id))
+            TRY(add_job(s, &job));
     }
-    qsort(slurm.jobs, (size_t)slurm.count, sizeof *slurm.jobs, by_id);
+    qsort(s->jobs, (size_t)s->count, sizeof *s->jobs, by_id);
     return 0;
 }
 
-/* Ask the accounting about jobs that squeue has forgotten. 0, also if there is none. */
-static int ask_sacct(void)
+/* Query the accounting for jobs that squeue no longer lists. 0, also if there is no accounting;
+ * -1. */
+static int ask_sacct(const struct launch *l)
 {
-    char name[256], *text = malloc(ANSWER_BYTES);
+    struct slurm *s = l->own;
     const char *const argv[] = {"sacct", "--noheader", "--parsable2", "--allocations", "--starttime=now-30days",
-                                "--format=JobID,State,ExitCode,NodeList", name, NULL};
-    snprintf(name, sizeof name, "--name=%s", slurm.name);
-    int code = text ? launch_run(argv, text, ANSWER_BYTES) : sweep_no_memory();
+                                "--format=JobID,State,ExitCode,NodeList", s->option, NULL};
+    char *text;
+    int code = ask_slurm(l, argv, &text);
     if (code == 1)
-        slurm.no_sacct = true; /* not installed, or switched off */
+        s->no_sacct = true; /* not installed, or switched off */
     if (code == 0)
-        code = read_sacct(text);
+        code = read_sacct(s, text);
     free(text);
     return code < 0 ? -1 : 0;
 }
 
 /* ---- submitting ---- */
 
-static int submit_array(int jobs, const char *after, char *id, size_t size, char *text, size_t text_size)
+static int submit_array(const struct launch *l, int jobs, const char *after, char *id, size_t size,
+                        char *text, size_t text_size)
 {
     char array[64], dependency[96];
     const char *argv[8] = {"sbatch", "--parsable", array};
-    int n = 3;
-    snprintf(array, sizeof array, sweep.record.max_jobs > 0 ? "--array=1-%d%%%d" : "--array=1-%d", jobs, sweep.record.max_jobs);
+    int n = 3, most = l->plan->record.max_jobs;
+    snprintf(array, sizeof array, most > 0 ? "--array=1-%d%%%d" : "--array=1-%d", jobs, most);
     snprintf(dependency, sizeof dependency, "--dependency=afterany:%s", after);
-    if (*after && sweep.record.max_jobs > 0)
+    if (*after && most > 0)
         argv[n++] = dependency;
-    argv[n++] = launch.script;
-    int code = launch_run(argv, text, text_size);
+    argv[n++] = l->script;
+    int code = launch_run(l, argv, text, text_size);
     if (code == 0)
         snprintf(id, size, "%.*s", (int)strcspn(text, ";\n"), text);
     return code;
 }
 
-/* Submit so many jobs, in as many arrays as needed. Slurm's refusal of the first one is an error, unless Slurm is away and jobs were
- * submitted before. */
-static int submit(int jobs)
+/* Submit jobs, in as many arrays as needed. If Slurm refuses the first array, this is an error,
+ * unless Slurm is unavailable and jobs were submitted before. */
+static int submit(struct launch *l, int jobs)
 {
+    struct slurm *s = l->own;
     char id[64] = "", after[64] = "", text[4096] = "";
     int accepted = 0, code = 0;
     jobs = jobs > WAVE_MOST ? WAVE_MOST : jobs;
-    TRY(launch_write_script(jobs));
+    TRY(launch_write_script(l, jobs));
     for (int left = jobs; left > 0 && code == 0;) {
         int n = left < ARRAY_MOST ? left : ARRAY_MOST;
-        TRY(code = submit_array(n, after, id, sizeof id, text, sizeof text));
+        TRY(code = submit_array(l, n, after, id, sizeof id, text, sizeof text));
         accepted += code == 0 ? n : 0;
         left -= n;
         snprintf(after, sizeof after, "%s", id);
     }
     const char *message = first_message(text);
-    if (accepted == 0 && slurm.submitted && is_unreachable(message)) {
-        tell_deaf(message);
+    if (accepted == 0 && s->submitted && is_unreachable(message)) {
+        log_away(l, s, message);
         return 0;
     }
     if (accepted == 0)
-        return tune_error_cannot("Slurm does not take the jobs: %s", message);
-    sweep_clear_status();
-    printf("# jobs in Slurm       %d, called %s\n", accepted, slurm.name);
-    fflush(stdout);
-    slurm.lost = 0;
-    slurm.waves = launch.rows > slurm.wave_rows ? 1 : slurm.waves + 1;
-    slurm.wave_rows = launch.rows;
-    if (!slurm.submitted)
-        slurm.next_s = tune_clock_s() + FIRST_ASK_S;
-    slurm.submitted = true;
+        return tune_error_cannot("Slurm does not accept the jobs: %s", message);
+    progress_log(l->progress, "jobs in Slurm       %d, called %s", accepted, s->name);
+    s->lost = 0;
+    s->waves = l->rows > s->wave_rows ? 1 : s->waves + 1;
+    s->wave_rows = l->rows;
+    if (!s->submitted)
+        s->next_s = tune_clock_s() + FIRST_ASK_S;
+    s->submitted = true;
     return 0;
 }
 
-static int jobs_for(int points)
+static int jobs_for(const struct launch *l, int points)
 {
-    int each = sweep.record.points_per_job;
+    int each = l->plan->record.points_per_job;
     return points / each + (points % each > 0);
 }
 
-/* ---- what became of jobs ---- */
+/* ---- ends of jobs ---- */
 
-/* A failed job whose cause will end all others in the same way. */
-static int fail_of(const struct job *job, int code, const char *line)
+/* Set the error for a failed job, if all other jobs would fail for the same reason. */
+static int fail_of(const struct launch *l, const struct job *job, int code, const char *line)
 {
-    if (code == 96)
-        return tune_error_cannot("%s cannot read the values of --env in %s/env (job %s): its user must be the one that began the sweep",
-                                 job->host, launch.folder, job->id);
-    if (code == 97)
-        return tune_error_cannot("%s does not see the store %s (job %s): a store for jobs lies on a file system that all nodes share, "
-                                 "under the same path", job->host, launch.store, job->id);
-    if (code == 98)
-        return tune_error_cannot("%s does not see the program sweep or the folder from which it was called (job %s): both must be there "
-                                 "under the same path; see %s", job->host, job->id, launch.script);
+    char cause[TUNE_PATH_MAX + 128];
+    if (launch_cause(l, job->host, code, cause, sizeof cause))
+        return tune_error_cannot("job %s: %s%s", job->id, cause, code == LAUNCH_NO_VALUES ? "" : "; all nodes must have it under the same path");
     return tune_error_cannot("job %s on %s ended with exit code %d: %s", job->id, job->host, code, *line ? line : "it wrote nothing");
 }
 
-/* Do not use that host any more: jobs that wait, and later ones. */
-static int exclude(const char *host)
+/* Exclude a host for waiting and later jobs. */
+static int exclude_host(const struct launch *l, const char *host)
 {
+    struct slurm *s = l->own;
     char text[512], nodes[1100], name[256];
-    size_t n = strlen(slurm.excluded);
-    if (!*host || strstr(slurm.excluded, host) || n + strlen(host) + 2 > sizeof slurm.excluded)
+    size_t n = strlen(s->excluded);
+    if (!*host || is_one_of(host, s->excluded, ','))
         return 0;
-    snprintf(slurm.excluded + n, sizeof slurm.excluded - n, "%s%s", n ? "," : "", host);
-    snprintf(nodes, sizeof nodes, "ExcNodeList=%s", slurm.excluded);
-    snprintf(name, sizeof name, "JobName=%s", slurm.name);
+    if (n + strlen(host) + 2 > sizeof s->excluded) {
+        progress_log(l->progress, "%s also failed, but jobs may still start there: the list of excluded hosts is full (%zu bytes)", host, n);
+        return 0;
+    }
+    snprintf(s->excluded + n, sizeof s->excluded - n, "%s%s", n ? "," : "", host);
+    snprintf(nodes, sizeof nodes, "ExcNodeList=%s", s->excluded);
+    snprintf(name, sizeof name, "JobName=%s", s->name);
     const char *const argv[] = {"scontrol", "update", name, nodes, NULL};
-    int code = launch_run(argv, text, sizeof text); /* no job may wait: then there is nothing to change */
+    int code = launch_run(l, argv, text, sizeof text); /* this fails if no job waits, which is fine */
     return code < 0 ? -1 : 0;
 }
 
-/* A job failed: our side of it, not what it measured. */
-static int look_at_failure(const struct job *job)
+/* Handle a failed job. The worker failed, not the program that it measured. */
+static int look_at_failure(const struct launch *l, const struct job *job)
 {
-    char line[512], signal[80];
+    struct slurm *s = l->own;
+    char line[512] = "", how[80];
     int code = job->code >> 8 & 0xff;
     bool ran = (job->code & 0x7f) == 0;
-    line[0] = 0;
     if (ran)
-        launch_last_line(job->id, line, sizeof line);
+        launch_last_line(l, job->id, line, sizeof line);
     if (ran && launch_never_runs(code))
-        return fail_of(job, code, line);
-    slurm.failures++;
-    if (!ran)
-        snprintf(signal, sizeof signal, "%s", job->reason);
+        return fail_of(l, job, code, line);
+    s->failures++;
+    if (ran)
+        snprintf(how, sizeof how, "exit code %d", code);
     else
-        snprintf(signal, sizeof signal, "exit code %d", code);
-    sweep_clear_status();
-    printf("# job %s on %s failed (%s)", job->id, job->host, signal);
-    sweep_print(*line ? ": " : "", line);
-    printf("\n");
-    fflush(stdout);
-    if (slurm.failures >= FAILURES_MOST && launch.rows == slurm.rows)
-        return tune_error_set("%d jobs in a row failed without a row; the last one was job %s on %s (%s)%s%s", slurm.failures, job->id,
-                              job->host, signal, *line ? ": " : "", line);
-    return ran && code == 1 ? exclude(job->host) : 0;
+        snprintf(how, sizeof how, "%s", job->reason);
+    const char *colon = *line ? ": " : "";
+    progress_log(l->progress, "job %s on %s failed (%s)%s%s", job->id, job->host, how, colon, line);
+    if (s->failures >= FAILURES_MOST && l->rows == s->rows)
+        return tune_error_set("%d jobs in a row ended without a result; the last one was job %s on "
+                              "%s (%s)%s%s", s->failures, job->id,
+                              job->host, how, colon, line);
+    return ran && code == 1 ? exclude_host(l, job->host) : 0;
 }
 
-/* Look at the jobs that ended, each once. quiet: they are of earlier times. */
-static int look_at_ends(bool quiet)
+/* Handle each ended job once. quiet: do not report them, because they are from before a resume. */
+static int look_at_ends(const struct launch *l, bool quiet)
 {
-    for (int i = 0; i < slurm.count; i++) {
-        const struct job *job = &slurm.jobs[i];
+    struct slurm *s = l->own;
+    for (int i = 0; i < s->count; i++) {
+        const struct job *job = &s->jobs[i];
         if (!has_ended(job))
             continue;
         uint64_t key[2] = {tune_hash64(job->id, strlen(job->id), (uint64_t)job->restarts), 1};
-        int64_t *told = tune_map_add(&slurm.told, key);
-        if (!told)
-            return sweep_no_memory();
-        bool new = *told == 0;
-        *told = 1;
+        int64_t *seen = tune_map_add(&s->seen, key);
+        if (!seen)
+            return no_memory();
+        bool new = *seen == 0;
+        *seen = 1;
         if (!new || quiet)
             continue;
         bool cancelled = !strcmp(job->state, "CANCELLED");
-        slurm.cancelled |= cancelled;
-        slurm.stopped |= cancelled && !*job->host;
+        s->cancelled |= cancelled;
+        s->stopped |= cancelled && !*job->host;
         if (!strcmp(job->state, "FAILED"))
-            TRY(look_at_failure(job));
+            TRY(look_at_failure(l, job));
     }
     return 0;
 }
 
-static void tell_held_back(const char *reason)
+static void log_pending(const struct launch *l, struct slurm *s, const char *reason)
 {
-    if (!*reason || !strcmp(reason, slurm.held_back) ||
-        is_one_of(reason, "None Priority Resources Dependency JobArrayTaskLimit BeginTime Cleaning Prolog Licenses"))
+    if (!*reason || !strcmp(reason, s->pending) ||
+        is_one_of(reason, "None Priority Resources Dependency JobArrayTaskLimit BeginTime Cleaning Prolog Licenses", ' '))
         return;
-    snprintf(slurm.held_back, sizeof slurm.held_back, "%s", reason);
-    sweep_clear_status();
-    sweep_print("# Slurm lets jobs wait, because: ", reason);
-    printf(" (squeue --name=%s)\n", slurm.name);
-    fflush(stdout);
+    snprintf(s->pending, sizeof s->pending, "%s", reason);
+    progress_log(l->progress, "Slurm does not start jobs yet, because: %s (squeue --name=%s)",
+                 reason, s->name);
 }
 
-static void count_jobs(void)
+static void count_jobs(struct launch *l)
 {
-    launch.running = launch.waiting = slurm.delayed = 0;
-    for (int i = 0; i < slurm.count; i++) {
-        const struct job *job = &slurm.jobs[i];
-        if (has_ended(job) || is_one_of(job->reason, "JobHeldAdmin launch_failed_requeued_held"))
-            continue; /* jobs that Slurm holds after a failure do not start by themselves */
-        bool waits = is_one_of(job->state, "PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT");
-        launch.waiting += waits;
-        launch.running += !waits;
-        slurm.delayed += waits && !strcmp(job->reason, "BeginTime");
+    struct slurm *s = l->own;
+    l->running = l->waiting = s->delayed = 0;
+    for (int i = 0; i < s->count; i++) {
+        const struct job *job = &s->jobs[i];
+        if (has_ended(job) || is_one_of(job->reason, "JobHeldAdmin launch_failed_requeued_held", ' '))
+            continue; /* Slurm holds such jobs after a failure and never starts them */
+        bool waits = is_one_of(job->state, "PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT", ' ');
+        l->waiting += waits;
+        l->running += !waits;
+        s->delayed += waits && !strcmp(job->reason, "BeginTime");
         if (waits)
-            tell_held_back(job->reason);
+            log_pending(l, s, job->reason);
     }
 }
 
-/* The job that had a point has ended: a row that says so, or another try. job NULL: Slurm has forgotten it. */
-static int settle(struct launch_point *p, const struct job *job)
+/* ---- ends of points ---- */
+
+/* Handle a point whose job has ended: record a failure, or try again. job NULL: Slurm no longer
+ * knows the job. */
+static int settle_point(struct launch *l, struct launch_point *p, const struct job *job)
 {
-    char why[256];
-    const struct tune_claim_job *c = &p->holder.job;
-    const char *state = job ? has_ended(job) ? job->state : "REQUEUED" : "it has forgotten the job";
-    bool own = is_one_of(state, "OUT_OF_MEMORY DEADLINE") || (!strcmp(state, "TIMEOUT") && c->turn == 0);
-    int most = own ? sweep.record.retries : TRIES_MOST + sweep.record.retries;
-    bool cancelled = !strcmp(state, "CANCELLED"), again = cancelled || p->holder.takes <= most;
+    struct slurm *s = l->own;
+    const struct tune_lease_job *c = &p->holder.job;
+    char why[256], entity[ENTITY_TEXT];
+    int retries = l->plan->record.retries;
+    const char *state = job ? has_ended(job) ? job->state : "REQUEUED" : "Slurm does not know the "
+                                                                         "job any more";
+    bool own = is_one_of(state, "OUT_OF_MEMORY DEADLINE", ' ') || (!strcmp(state, "TIMEOUT") && c->turn == 0);
+    bool cancelled = !strcmp(state, "CANCELLED"), again = cancelled || p->holder.takes <= (own ? retries : TRIES_MOST + retries);
     snprintf(why, sizeof why, "Slurm ended job %s on %s: %s", c->id, job && *job->host ? job->host : p->holder.host, state);
-    TRY(launch_lost(p, again, why));
-    p->held = false;
+    TRY(launch_lost(l, p, again, why));
+    p->leased = false;
+    cancelled &= !s->resumed; /* a resume measures what was cancelled before */
+    s->cancelled |= cancelled;
     p->given_up = cancelled || !again;
-    if (!again || cancelled)
+    if (p->given_up)
         return 0;
-    slurm.lost++;
-    sweep_clear_status();
-    printf("# tried again         ");
-    sweep_print_entity(p->job.entity);
-    sweep_print(": ", why);
-    putchar('\n');
-    fflush(stdout);
+    s->lost++;
+    progress_log(l->progress, "tried again         %s: %s", entity_text(l->plan->space, p->job.entity, entity), why);
     return 0;
 }
 
-/* 1: the job that has the point is over, and *job says how (NULL: forgotten); 0: it may live. */
-static bool is_over(const struct launch_point *p, const struct job **job)
+/* True if the point's job has ended. *job is the job, or NULL if Slurm no longer knows it. */
+static bool is_over(const struct slurm *s, const struct launch_point *p, const struct job **job)
 {
-    const struct tune_claim_job *c = &p->holder.job;
-    if (!p->held || !*c->id)
+    const struct tune_lease_job *c = &p->holder.job;
+    if (!p->leased || !*c->id)
         return false;
-    *job = find_job(c->id);
+    *job = find_job(s, c->id);
     return !*job || has_ended(*job) || (*job)->restarts > c->restarts;
 }
 
-static int settle_points(void)
+static int settle_points(struct launch *l)
 {
+    struct slurm *s = l->own;
     const struct job *job;
     bool forgotten = false;
-    for (int i = 0; i < launch.count && !slurm.no_sacct && !forgotten; i++)
-        forgotten = is_over(&launch.points[i], &job) && !job;
+    for (int i = 0; i < l->count && !s->no_sacct && !forgotten; i++)
+        forgotten = is_over(s, &l->points[i], &job) && !job;
     if (forgotten) {
-        TRY(ask_sacct());
-        slurm.next_s = tune_clock_s() + ASK_S;
+        TRY(ask_sacct(l));
+        s->next_s = tune_clock_s() + ASK_S;
     }
-    for (int i = 0; i < launch.count; i++)
-        if (is_over(&launch.points[i], &job))
-            TRY(settle(&launch.points[i], job));
+    for (int i = 0; i < l->count; i++)
+        if (is_over(s, &l->points[i], &job))
+            TRY(settle_point(l, &l->points[i], job));
     return 0;
 }
 
 /* ---- steps ---- */
 
-static int free_points(void)
+/* Count the points without a job. */
+static int count_free(const struct launch *l)
 {
     int n = 0;
-    for (int i = 0; i < launch.count; i++)
-        n += !launch.points[i].held && !launch.points[i].given_up;
+    for (int i = 0; i < l->count; i++)
+        n += !l->points[i].leased && !l->points[i].given_up;
     return n;
 }
 
-static int say_left(void)
+/* Start jobs for the remaining points, if there are none for them. */
+static int start_jobs(struct launch *l)
 {
-    sweep_clear_status();
-    printf("# %d %s left, because jobs were cancelled\n", launch.count, launch.count == 1 ? "point is" : "points are");
-    fflush(stdout);
+    struct slurm *s = l->own;
+    int live = l->running + l->waiting, most = l->plan->record.max_jobs;
+    if (s->cancelled && live == 0) {
+        progress_log(l->progress, "%d %s left, because jobs were cancelled", l->count, l->count == 1 ? "point is" : "points are");
+        return 1;
+    }
+    if (s->stopped)
+        return 0;
+    if (live == 0 && s->waves > 2)
+        return tune_error_set("the jobs of Slurm end again and again without a result of this "
+                              "operation; see %s", l->folder);
+    int n = live == 0 ? jobs_for(l, count_free(l)) : l->waiting == s->delayed ? jobs_for(l, s->lost) : 0;
+    if (live > 0 && most > 0 && n > most - live)
+        n = most - live;
+    return n > 0 ? submit(l, n) : 0;
+}
+
+static int look_at_jobs(struct launch *l)
+{
+    struct slurm *s = l->own;
+    if (!s->submitted && !s->resumed)
+        return 1; /* no job was submitted */
+    if (tune_clock_s() < s->next_s)
+        return 0;
+    TRY(launch_look(l)); /* read leases before the query, so that it knows their jobs */
+    int answered = ask_squeue(l);
+    s->next_s = tune_clock_s() + ASK_S;
+    if (answered <= 0)
+        return answered;
+    s->submitted = true;
+    TRY(launch_read_rows(l));
+    s->failures = l->rows > s->rows ? 0 : s->failures;
+    TRY(look_at_ends(l, s->resumed));
+    s->rows = l->rows;
+    count_jobs(l);
+    TRY(settle_points(l));
+    s->resumed = false;
     return 1;
 }
 
-/* Start jobs for what is left, if none are there for it. */
-static int refill(void)
+/* Cancel jobs. After the last point, cancel waiting ones, which have nothing to do. After an error,
+ * cancel all. */
+static void close_slurm(struct launch *l)
 {
-    int live = launch.running + launch.waiting, most = sweep.record.max_jobs;
-    if (slurm.cancelled && live == 0)
-        return say_left();
-    if (slurm.stopped)
-        return 0;
-    if (live == 0 && slurm.waves > 2)
-        return tune_error_set("Slurm's jobs end without a row of this operation, time and again; see %s", launch.folder);
-    int n = live == 0 ? jobs_for(free_points()) : launch.waiting == slurm.delayed ? jobs_for(slurm.lost) : 0;
-    if (live > 0 && most > 0 && n > most - live)
-        n = most - live;
-    return n > 0 ? submit(n) : 0;
-}
-
-static int step(void)
-{
-    double now = tune_clock_s();
-    if (!slurm.submitted && !launch.resumed)
-        return name_jobs() < 0 ? -1 : submit(jobs_for(launch.count));
-    if (now < slurm.next_s)
-        return 0;
-    bool first = !slurm.name[0];
-    TRY(first ? name_jobs() : 0);
-    TRY(launch_look()); /* before the question: so each of these jobs had started when it was asked */
-    int answered = ask_squeue();
-    slurm.next_s = tune_clock_s() + ASK_S;
-    if (answered <= 0)
-        return answered;
-    slurm.submitted = true;
-    TRY(launch_read_rows());
-    slurm.failures = launch.rows > slurm.rows ? 0 : slurm.failures;
-    TRY(look_at_ends(first));
-    slurm.rows = launch.rows;
-    count_jobs();
-    if (launch.count == 0)
-        return 0;
-    TRY(settle_points());
-    return launch.count > 0 ? refill() : 0;
-}
-
-/* After the last point jobs may wait that have nothing to do. After an error all are ended. */
-static void end(void)
-{
+    struct slurm *s = l->own;
     char name[256], text[1024];
-    const char *argv[] = {"scancel", "--quiet", name, launch.count == 0 ? "--state=PENDING" : NULL, NULL};
+    const char *argv[] = {"scancel", "--quiet", name, l->count == 0 ? "--state=PENDING" : NULL, NULL};
     struct tune_error why;
-    snprintf(name, sizeof name, "--jobname=%s", slurm.name);
+    snprintf(name, sizeof name, "--jobname=%s", s->name);
     tune_error_save(&why);
-    if (slurm.submitted && launch_run(argv, text, sizeof text) == 1 && launch.count > 0) {
-        sweep_clear_status();
-        sweep_print("# the jobs may go on, because Slurm says: ", first_message(text));
-        printf(" (scancel --jobname=%s)\n", slurm.name);
-    }
+    if (s->submitted && launch_run(l, argv, text, sizeof text) == 1 && l->count > 0)
+        progress_log(l->progress, "the jobs may still run, because Slurm says: %s (to end them: "
+                                  "scancel --jobname=%s)", first_message(text), s->name);
     tune_error_restore(&why);
-    tune_map_free(&slurm.told);
-    free(slurm.jobs);
-    slurm.jobs = NULL;
-    slurm.count = 0;
+    tune_map_free(&s->seen);
+    free(s->jobs);
+    free(s);
 }
 
-const struct launcher sweep_slurm = {check, header, step, end};
+const struct launcher launcher_slurm = {accepts, open_slurm, header, arguments, look_at_jobs, start_jobs, close_slurm};

@@ -1,279 +1,441 @@
-/* sweep.h - shared by the files of this tool: its flags, and the state of one operation. */
+/* sweep.h - types and functions shared by the files of this tool. An operation has four parts. Each
+ * function gets those that it needs:
+ *
+ *     plan       what is measured, and how. It is complete before the first measurement
+ *     queue      the jobs: what comes next, what waits, rungs, and when repeats end
+ *     slots      the measurements that run
+ *     progress   counts and times, and what was printed
+ */
 #ifndef TUNE_TOOLS_SWEEP_H
 #define TUNE_TOOLS_SWEEP_H
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/clock.h"
+#include "core/pool.h"
+#include "core/print.h"
+#include "core/try.h"
+#include "flags/program.h"
 #include "machine/child.h"
 #include "machine/host.h"
 #include "profilers/gpus.h"
-#include "core/try.h"
+#include "sweeps/actuators/provenance.h"
+#include "sweeps/discovery/halving.h"
 #include "sweeps/discovery/results.h"
-#include "flags/program.h"
-#include "sweeps/stores/claim.h"
+#include "sweeps/discovery/uids.h"
+#include "sweeps/stores/lease.h"
 
+/* The options. at_most > 0: a launcher started this process, which ends after this number of
+ * measurements. */
 struct sweep_flags {
     struct tune_flags tune;
-    const char *space, *operation, *store, *experiments, *configuration, *order, *sampler,
-        *grouping, *entities, *filter, *name, *join, *resume, *accept, *environment, *describe,
+    const char *space, *operation, *store, *experiments, *configuration, *order,
+        *grouping, *entities, *name, *join, *resume, *accept, *environment, *describe,
         *where, *entity, *set, *gpus, *minimize, *maximize, *budget, *stop_when, *launcher, *slurm,
-        *job;
-    int in_flight, retries, repeat, max_failures, points, points_per_job, max_jobs;
+        *job, *points;
+    int in_flight, retries, repeat, max_failures, at_most, points_per_job, max_jobs;
     int64_t seed;
-    double time_limit, timeout, grace, until_stable, factor;
+    double time_limit, timeout, grace, until_stable;
     bool remeasure, dry_run, keep_runs, share_cores, env_secrets, trust_store;
 };
 
-enum { MOST_PATHS = 64, MOST_ENVIRONMENT = 256, LOG_LIMIT = 1 << 20, SWEEP_KEY_BYTES = 16 };
+enum {
+    MOST_PATHS = 64, MOST_ENVIRONMENT = 256, LOG_LIMIT = 1 << 20, KEY_BYTES = 16, MARK_SIZE = 20,
+    ENTITY_TEXT = 512
+};
+
+/* This machine: its host classes, and its resources for measurements. */
+struct machine {
+    struct tune_host host;
+    /* before: the form in older rows, which has the values of --env. gpu_class: for measurements on
+     * GPUs, which have fewer cores */
+    char host_class[512], before[512], gpu_class[512];
+    struct tune_gpu *gpus; /* [gpu_count] GPUs for measurements */
+    int gpu_count, all_gpus; /* all_gpus: number in the machine */
+    int *cpus, *cores, cpu_count, core_count; /* the processors, and the core of each */
+};
+
+/* A program to start, and the build id of its file at the last check. */
+struct program {
+    char path[TUNE_PATH_MAX], build[TUNE_BUILD_ID_SIZE];
+    struct tune_file_stamp stamp;
+};
+
+/* Cached build ids and hashes of programs, models and data files of this machine. */
+struct provenance_cache {
+    struct program *programs; /* of the bindings */
+    struct tune_hashed hashed;
+    /* dry run: how to get the first missing model; "": none is missing */
+    char absent[1024];
+};
+
+/* The plan is constant while it is measured, but objects behind its pointers change. */
+struct plan {
+    const struct sweep_flags *flags;
+    const char *space_file;
+    char recorded_space[TUNE_PATH_MAX]; /* a recorded operation's space file in the store */
+    struct tune_space *space;
+    struct tune_catalog catalog;
+    struct tune_binding *bindings; /* [binding_count] one per experiment of the space, or per
+                                      * rung */
+    int binding_count;
+    struct tune_operation operation; /* the operation file, overridden by flags */
+    const char *grouping[MOST_PATHS];
+    struct tune_actuator_configuration configuration;
+    struct tune_operation_record record; /* options only; the counts are in struct progress */
+    char launcher_mark[MARK_SIZE];
+    struct tune_where *where;
+    uint64_t *only; /* the entities of --entity */
+    char *point_list; /* the list of --points, as in the record */
+    struct tune_value **points; /* [point_count] points of the record, in order; 0: all */
+    int point_count;
+    struct tune_lease_job job; /* our job of the scheduler; id "": none */
+    struct machine machine;
+    char *environment[MOST_ENVIRONMENT]; /* [environment_count] of measured programs */
+    int environment_count;
+    struct tune_store *store; /* NULL: a dry run without a store */
+    struct tune_result_cache *cache;
+    struct provenance_cache *provenance;
+    struct tune_results results;
+    struct tune_pool *memory; /* memory for texts and points */
+};
+
+/* Counts and times of this operation, and the state of the output. */
+struct progress {
+    double begin_s;
+    int64_t planned, done;
+    int64_t measured, failed, invalid, refused, replayed, replayed_invalid; /* as in the record */
+    int64_t not_measurable; /* neither known nor measurable here */
+    int64_t unused[TUNE_ACCEPT_DATA * 2]; /* unused results, by what differs (unused.c) */
+    /* measured_s: seconds of finished measurements. Weights: of them, of done jobs, and of all */
+    double measured_s, measured_weight, done_weight, planned_weight;
+    int same_failures; /* consecutive measurements that failed in the same way */
+    char how_failed[TUNE_HOW_SIZE];
+    bool halted; /* --max-failures was reached: no more are started */
+    bool terminal, status_drawn;
+    /* true if the note was printed: who holds our cores, who holds our GPUs, who measures the
+     * rest */
+    bool cpus_logged, stranger_logged, gpus_logged, waiting_logged;
+    double cpus_looked_s; /* time of the last check for other users of our cores */
+};
 
 /* A slot: its cores, and the measurement in it. */
 struct slot {
-    /* held: the point is locked for all operations of the store; over: its row is written */
-    bool busy, claimed, held, over;
-    uint64_t point;
+    /* locked: the point is locked for the whole store; over: the row is written */
+    bool busy, leased, locked, over;
+    uint64_t point; /* the locked point */
     struct tune_job job;
     struct tune_command command;
     struct tune_measurement *measurement;
-    struct tune_claim claim;
-    /* name of the measurement's claim, because sweeps that share an operation have different
+    struct tune_lease lease;
+    /* name of the lease: the measurement's, because sweeps that share an operation have different
      * indexes */
     char name[48];
     char folder[TUNE_PATH_MAX];
     int attempt;
     double begin_s;
     int *cpus, cpu_count;
-    bool has_cpus; /* we saw that its measurement has them, and does not wait */
-    /* Slots of measurements on GPUs: which of sweep.gpus, and what reserves them. The others have
-     * none. */
+    bool has_cpus; /* true once the measurement is known to have its cores */
+    /* For measurements on GPUs: indexes of the GPUs, and the sockets that reserve them */
     bool for_gpus;
-    int gpu[TUNE_CHILD_HELD], claims[TUNE_CHILD_HELD], gpu_count;
-    const char *environment[MOST_ENVIRONMENT + 2]; /* of the program; ends with NULL */
-    char visible[TUNE_CHILD_HELD * TUNE_GPU_NAME + 32];
+    int gpu[TUNE_CHILD_LOCKS], locks[TUNE_CHILD_LOCKS], gpu_count;
+    const char *environment[MOST_ENVIRONMENT + 2]; /* of the program; NULL at the end */
+    char visible[TUNE_CHILD_LOCKS * TUNE_GPU_NAME + 32];
 };
 
-/* A program to start, and the build id of its file when it was last examined. */
-struct program {
-    char path[TUNE_PATH_MAX], build[TUNE_BUILD_ID_SIZE];
-    struct tune_file_stamp stamp;
+struct slots {
+    struct slot *all; /* [count] first those on the CPU, then those on GPUs */
+    int count, on_cpu;
 };
 
-struct sweep {
-    struct tune_space *space;
-    struct tune_catalog catalog;
-    struct tune_protocol *protocols; /* [protocol_count] of the space's experiments, or of rungs */
-    int protocol_count;
-    struct tune_operation operation;
-    struct tune_actuator_configuration configuration;
-    struct tune_store *store;
-    struct tune_known *known;
+/* The rungs of --order halving. */
+struct rungs {
+    struct tune_halving halving;
+    const char *property;
+    double budgets[TUNE_HALVING_RUNGS];
+    int count, now; /* count 0: the order is not halving */
+    struct tune_value **points; /* [point_count] of this rung, in the order of the first rung */
+    uint64_t *hashes;
+    int point_count;
+    int64_t before;  /* number of points in earlier rungs */
+};
+
+/* State of --stop-when: the other side, and the values of both sides. */
+struct stop_rule {
+    char other[128]; /* an operation or a property; "": no --stop-when */
+    bool operation;
+    const char *property;
+    double share, limit;
+    struct tune_uids uids;      /* uids of valid results in the store */
+    struct stored_pair *stored; /* [uids.count] */
+    struct side_value *values;  /* [count] in the order of measurement */
+    size_t count;
+};
+
+struct queue {
+    const struct plan *plan;   /* the plan of these jobs */
+    struct progress *progress; /* counts these jobs */
     struct tune_jobs *jobs;
-    const struct tune_value **given; /* the points of a rung */
-    struct tune_operation_record record;
-    struct tune_claim own; /* the claim that shows that the operation is alive */
-    struct tune_where *where;
-    uint64_t *only; /* the entities of --entity */
-    struct tune_results results;
-    struct tune_host host;
-    /* before: the form in older rows, with the values of --env */
-    char host_class[512], host_class_before[512];
-    char gpu_class[512]; /* host class of measurements on GPUs, which have fewer cores */
-    struct tune_gpu *gpus; /* [gpu_count] that measurements may use */
-    int gpu_count, machine_gpus; /* machine_gpus: all of the machine */
-    int *cpus, *cores, cpu_count, core_count; /* the processors, and the core of each */
-    struct program *programs; /* programs of the protocols */
-    char *environment[MOST_ENVIRONMENT];
-    int environment_count;
-    struct slot *slots; /* [slot_count]: the CPU's, then those on GPUs */
-    int slot_count, cpu_slots;
-    struct tune_job pending; /* a job that no slot could take yet */
-    bool has_pending, told_of_gpus;
-    struct tune_claim_job job; /* the scheduler's job that we are; id "": none */
-    int taken;                 /* measurements begun, for --points */
-    bool left_to_others;       /* another process has a job of this rung */
-    struct tune_job *waiting; /* jobs claimed by others, checked again at the end */
+    bool more;                 /* there may be more jobs */
+    struct tune_job pending;   /* a job that waits for a slot */
+    bool has_pending;
+    struct tune_job *waiting;  /* [waiting_count] jobs taken by others, checked again at the
+                                * end */
     int waiting_count;
-    int64_t done, hopeless; /* hopeless: neither known nor measurable here */
-    double begin_s;
-    /* seconds of finished measurements; weights: of them, of what is done, and of all */
-    double measured_s, measured_weight, done_weight, planned_weight;
-    char absent[1024]; /* of a dry run: how to get the first model that is not here; "" : all are */
-    bool disturbed;    /* the result at hand had too little of its cores */
-    int same_failures; /* measurements in a row that failed in the same way */
-    bool braked;       /* they were --max-failures: no more are started */
-    bool terminal, status_drawn, more, told_of_cpus, told_of_stranger, told_of_waiting;
-    bool takes;      /* a job is about to be measured: its data file must be there */
-    double looked_s; /* time of the last check of who holds our cores */
+    bool left_to_others;       /* another process has a job of this rung */
+    bool starting;             /* true while a job starts: its data file must exist */
+    int taken;                 /* number of measurements begun */
+    struct tune_lease own;     /* shows that the operation is alive */
+    struct rungs rungs;
+    struct stop_rule stop_rule;
 };
 
-extern struct sweep_flags my;
-extern struct sweep sweep;
+static inline bool is_stopped(const struct plan *plan)
+{
+    return *plan->flags->tune.stop_signal;
+}
+
+static inline bool is_worker(const struct plan *plan)
+{
+    return plan->flags->at_most > 0;
+}
+
+static inline const struct tune_binding *binding_of(const struct plan *plan,
+                                                      const struct tune_job *job)
+{
+    return &plan->bindings[job->binding];
+}
+
+/* The job's budget, or 1 without one. Its time is proportional to it. */
+static inline double weight_of(const struct plan *plan, const struct tune_job *job)
+{
+    return tune_binding_weight(binding_of(plan, job), job->inputs);
+}
 
 /* record.c - the record of the operation.
- * sweep_open_store - open it, once all options have been checked; make: make it if needed.
- * sweep_find_record - the record of --resume or --join, if it is there.
- * sweep_find_record_late - the same for --join when the space is bound: another process may just
- * have begun it.
- * sweep_new_operation - a new record, from flags and operation file.
- * sweep_check_options - a resumed operation keeps its options: -1 if the command line differs. */
-int sweep_open_store(bool make);
-int sweep_find_record(bool *there);
-int sweep_find_record_late(bool *there);
-int sweep_new_operation(void);
-int sweep_check_options(const struct tune_operation_record *known);
+ * record_open_store - open the store. Call it after all options are checked. make: create it if
+ * needed.
+ * record_find - find the record of --resume or --join.
+ * record_find_late - the same for --join after the space is bound, because another process may have
+ * just begun the operation.
+ * record_new - make a new record from flags and operation file.
+ * record_check - check that the command line does not change options of a resumed operation. 0 or
+ * -1.
+ * record_counts - start the counts of a resumed operation from its record.
+ * record_write - write the record with a status, such as "running", and the counts. */
+int record_open_store(struct plan *plan, bool make);
+int record_find(struct plan *plan, bool *there);
+int record_find_late(struct plan *plan, bool *there);
+int record_new(struct plan *plan);
+int record_check(const struct plan *plan);
+void record_counts(const struct plan *plan, struct progress *progress);
+int record_write(const struct plan *plan, const struct progress *progress, const char *status);
 
-/* halving.c - the order halving, and the jobs of any order.
- * sweep_halving_bind - replace the protocols by those of the record's rungs, if it has that order.
- * sweep_make_jobs - the jobs of the operation, or of its rung.
- * sweep_note_point - a job of the first rung names a point.
- * sweep_next_rung - all jobs are done: 1: another rung begins; 0: the end; -1.
- * sweep_weight - the job's budget, to which its time is in proportion; 1 without one.
- * sweep_say_rung, sweep_say_halving - print the job's budget, the rungs; nothing without halving.
- * sweep_say_rungs - print the rungs that are left and their cost. Returns the budget of those after
+/* selection.c - select the entities to measure.
+ * select_inputs - set inputs from --set, "a=1,b=2", before the space is bound.
+ * select_value - find a value of a domain by its text, as written by Python or in an identifier. A
+ * number matches any equal number.
+ * select_entity - read an identifier, up to a comma or the end. Returns its end. NULL: the space
+ * has no such entity.
+ * check_property - check that the experiment has the property. -1 with kind USAGE.
+ * select_entities - set the options of the record from its --where and --entity. */
+int select_inputs(const struct plan *plan, const char *set);
+int check_property(const struct tune_experiment *e, const char *property);
+bool select_value(const struct tune_domain *d, const char *text, struct tune_value *value);
+const char *select_entity(const struct tune_space *s, const char *text, struct tune_value *values);
+int select_entities(struct plan *plan);
+
+/* points.c - the list of --points.
+ * points_read - read the file into point_list, once the space is bound.
+ * points_recorded - true if the record has a list.
+ * points_check - check that the command line asks for the list in the record. 0 or -1.
+ * points_take - make points from the list in the record. */
+int points_read(struct plan *plan);
+bool points_recorded(const struct tune_operation_record *r);
+int points_check(const struct plan *plan);
+int points_take(struct plan *plan);
+
+/* halving.c - --order halving, and the queue of jobs for any order.
+ * halving_bind - with --order halving, replace the bindings by one for each rung.
+ * queue_open - make the jobs of the operation, or of its current rung.
+ * queue_add_point - add the point of a job to the first rung.
+ * queue_next_rung - begin the next rung when all jobs are done. 1: it began; 0: there is none; -1.
+ * halving_print - print property, budget and rungs; nothing without halving.
+ * halving_print_rest - print the remaining rungs and their cost. Returns the budget of those after
  * the current one. */
-int sweep_halving_bind(const struct tune_operation_record *r);
-int sweep_make_jobs(void);
-int sweep_note_point(const struct tune_job *job);
-int sweep_next_rung(void);
-double sweep_weight(const struct tune_job *job);
-void sweep_say_rung(const struct tune_job *job);
-void sweep_say_halving(void);
-double sweep_say_rungs(void);
-void sweep_halving_free(void);
+int halving_bind(struct plan *plan, struct rungs *rungs);
+int queue_open(struct queue *q);
+int queue_add_point(struct queue *q, const struct tune_job *job);
+int queue_next_rung(struct queue *q);
+void halving_print(const struct rungs *rungs);
+double halving_print_rest(const struct rungs *rungs, int repeat);
+void queue_free(struct queue *q);
 
-/* slots.c - as many slots as measurements go on at a time: count on the CPU, and one for each GPU.
- * sweep_at_a_time - how many there are of the kind that most entities take. */
-int sweep_make_slots(int count);
-int sweep_at_a_time(void);
+/* stop_rule.c - --stop-when.
+ * stop_rule_open - read the option, and the stored results of both sides.
+ * stop_rule_measured, stop_rule_replayed - add the results of a job.
+ * stop_rule_holds - decide whether the repeats of this point end; a callback of tune_jobs. 1: they
+ * end, and a line is printed; 0: they do not; -1. */
+int stop_rule_open(const struct plan *plan, struct stop_rule *rule);
+int stop_rule_measured(const struct plan *plan, struct stop_rule *rule, const struct tune_job *job,
+                       const double *targets);
+int stop_rule_replayed(struct stop_rule *rule, const struct tune_job *job);
+int stop_rule_holds(void *queue, int binding, const struct tune_value *entity, uint64_t hash);
+void stop_rule_free(struct stop_rule *rule);
+
+/* environment.c - the environment of measured programs. Variables of --env are part of the host
+ * class.
+ * environment_read - make the environment.
+ * environment_key - read this user's key for hashes. 1; 0: there is no folder to keep one. */
+int environment_read(struct plan *plan);
+int environment_key(const struct plan *plan, uint8_t key[KEY_BYTES]);
+
+/* slots.c - slots for concurrent measurements: --in-flight on the CPU, and one for each GPU.
+ * slots_at_a_time - number of slots of the kind that most entities need. */
+int slots_open(struct slots *slots, struct plan *plan);
+void slots_free(struct slots *slots);
+int slots_at_a_time(const struct slots *slots);
 
 /* gpus.c
- * sweep_find_gpus - those of --gpus, else of CUDA_VISIBLE_DEVICES, else all, if an entity of the
- * space may have one.
- * sweep_gpus_of - how many GPUs such a measurement has: its number_gpus.
- * sweep_take_gpus - reserve so many for a slot. 1; 0: they are not free now; -1.
- * sweep_release_gpus - give them back.
- * sweep_set_visible - the environment and the cores of the slot's program. */
-int sweep_find_gpus(void);
-int sweep_gpus_of(const struct tune_protocol *p, const struct tune_value *inputs);
-int sweep_take_gpus(struct slot *slot, int count);
-void sweep_release_gpus(struct slot *slot);
-int sweep_set_visible(struct slot *slot);
+ * gpus_find - find the GPUs, if an entity of the space may need one: those of --gpus, else of
+ * CUDA_VISIBLE_DEVICES, else all.
+ * gpus_of - the number of GPUs for a measurement, its number_gpus.
+ * gpus_reserve - reserve count GPUs for a slot. 1; 0: not enough are free now; -1.
+ * gpus_release - release the slot's GPUs.
+ * gpus_show - set the environment and the cores of the slot's program. */
+int gpus_find(struct plan *plan);
+int gpus_of(const struct tune_binding *p, const struct tune_value *inputs);
+int gpus_reserve(const struct machine *machine, const struct slots *slots, struct slot *slot,
+                 int count);
+void gpus_release(struct slot *slot);
+void gpus_show(const struct plan *plan, struct slot *slot);
 
-/* environment.c - what is measured sees of our environment; what --env adds is part of the host
- * class.
- * sweep_key - this user's key of hashes. 1; 0: no folder can keep one. */
-int sweep_set_environment(void);
-int sweep_key(uint8_t key[SWEEP_KEY_BYTES]);
+/* provenance.c - the provenance of figures: builds, and hashes of weights and data. Data files are
+ * made on first use.
+ * provenance_command - the command of an experiment, with the placeholders of the actuator
+ * configuration.
+ * provenance_build - read the current build id of the binding's program, which may be rebuilt
+ * during a sweep.
+ * provenance_asked - find the provenance of a job; a callback of tune_jobs. It makes a missing data
+ * file, except in a dry run.
+ * provenance_changed - true if the provenance of a job changed during its measurement. why: an
+ * explanation. */
+#define WEIGHTS_ABSENT "absent" /* weights of a known model that is missing, in a dry run */
+int provenance_command(const struct plan *plan, const struct tune_experiment *e,
+                       const struct tune_value *inputs, struct tune_command *command);
+int provenance_build(const struct plan *plan, struct progress *progress, int binding);
+int provenance_asked(void *queue, const struct tune_binding *p, const struct tune_value *inputs,
+                     struct tune_provenance *provenance);
+bool provenance_changed(struct queue *q, const struct tune_job *job, char *why, size_t size);
 
-/* origin.c - where figures come from: builds, fingerprints, and data files that are made on first
- * use.
- *
- * sweep_build - the build of the protocol's program as its file is now: it may be built anew while
- * we measure.
- * sweep_origin - tune_jobs' question. A data file that is not there yet is made, unless nothing
- * shall be done.
- * sweep_origin_changed - whether a job that was measured comes from elsewhere than it did when it
- * was begun; why says it. */
-#define SWEEP_ABSENT "absent" /* weights of a known model that is not here, in a dry run */
-int sweep_words(const struct tune_experiment *e, struct tune_word words[2]);
-int sweep_build(int protocol);
-int sweep_origin(void *context, const struct tune_protocol *p, const struct tune_value *inputs,
-                 struct tune_origin *origin);
-bool sweep_origin_changed(const struct tune_job *job, char *why, size_t size);
+/* progress.c - the output.
+ * progress_log - print a line that begins with "# ", above the status line. Control characters are
+ * escaped.
+ * progress_draw - draw a status line, on a terminal.
+ * progress_draw_status - draw a status line about the running measurements.
+ * progress_clear - erase the status line.
+ * progress_job - print the line of a job.
+ * progress_count_failure - count a failure. After --max-failures in a row with the same exit code
+ * and the same first line of stderr, set halted and print a note.
+ * progress_none_valid - true if there were measurements, and none is valid.
+ * progress_counts - format counts as "3 valid, 0 invalid, 1 failed". Returns text.
+ * progress_planned - format the number of jobs, or "?". Returns text.
+ * clock_text - format a duration as "1:02:03" or "2:03". Returns text.
+ * entity_text - format an entity's values of the varying dimensions. Returns text.
+ * print_text - print before and text, with control characters in text escaped. */
+void progress_log(struct progress *p, const char *format, ...) TUNE_PRINTF(2, 3);
+void progress_draw(struct progress *p, const char *line);
+void progress_draw_status(const struct plan *plan, const struct slots *slots, struct progress *p);
+void progress_clear(struct progress *p);
+void progress_job(const struct plan *plan, struct progress *p, const struct tune_job *job,
+                  const char *what, double seconds, const double *targets, const char *why);
+void progress_count_failure(struct progress *p, const struct tune_result *result, int most);
+void progress_header(const struct plan *plan, const struct slots *slots, struct progress *p,
+                     const struct rungs *rungs);
+int progress_summary(const struct plan *plan, struct progress *p, bool stopped);
+bool progress_none_valid(const struct progress *p);
+const char *progress_counts(const struct progress *p, char text[96]);
+const char *progress_planned(const struct progress *p, char text[24]);
+const char *clock_text(double seconds, char text[32]);
+const char *entity_text(const struct tune_space *space, const struct tune_value *entity,
+                        char text[ENTITY_TEXT]);
+void print_text(const char *before, const char *text);
 
-/* say.c - what is printed.
- * sweep_none_valid - there were measurements, and none of them is valid.
- * sweep_clock_text - "1:02:03" or "2:03"; returns text.
- * sweep_draw_line - the status line, on a terminal.
- * sweep_counts_text - "3 valid, 0 invalid, 1 failed"; returns text.
- * sweep_planned_text - the number of jobs, or "?"; returns text.
- * sweep_print_entity - print the dimensions that vary.
- * sweep_print - before, and the text of a file with its control characters spelled out. */
-void sweep_print(const char *before, const char *text);
-void sweep_print_entity(const struct tune_value *entity);
-void sweep_clear_status(void);
-const char *sweep_clock_text(double seconds, char text[32]);
-void sweep_draw_status(void);
-void sweep_tell(const struct tune_job *job, const char *what, double seconds,
-                const double *targets, const char *why);
-void sweep_header(void);
-void sweep_draw_line(const char *line);
-const char *sweep_counts_text(char text[96]);
-const char *sweep_planned_text(char text[24]);
-int sweep_summary(int stopped);
-bool sweep_none_valid(void);
+/* unused.c - stored results that are not used.
+ * unused_count - before a job is measured, count results that match except for their provenance.
+ * unused_print - print the counts. measured: number of measured jobs. If it is above 0, print also
+ * which other inputs the store has for these entities. */
+int unused_count(const struct plan *plan, struct progress *progress, const struct tune_job *job);
+int unused_print(const struct plan *plan, const struct progress *progress, int64_t measured);
 
-/* enough.c - --stop-when.
- * sweep_enough_begin - read the option, and what the store has of both sides.
- * sweep_enough_measured, sweep_enough_known - a job has these results.
- * sweep_enough - jobs' question: no more repeats of this point? 1, and it is said; 0; -1. */
-int sweep_enough_begin(void);
-int sweep_enough_measured(const struct tune_job *job, const double *targets);
-int sweep_enough_known(const struct tune_job *job);
-int sweep_enough(void *context, int protocol, const struct tune_value *entity, uint64_t hash);
-void sweep_enough_free(void);
+/* memory.c
+ * memory_lacks - ask the program whether the memory suffices for the job. 1: it does not; why: the
+ * reason. 0: it does, or the program does not say. -1 with an error. */
+int memory_lacks(const struct plan *plan, const struct tune_job *job, char *why, size_t size);
 
-/* unused.c - stored results that do not count.
- * sweep_note_unused - a job is about to be measured: count results that match but for their origin.
- * sweep_say_unused - print the counts. measured: number of jobs that are measured. With any, print
- * also what other inputs the store has for these entities. */
-int sweep_note_unused(const struct tune_job *job);
-int sweep_say_unused(int64_t measured);
+/* dry_run.c
+ * dry_run - print the plan and the estimated time. */
+int dry_run(struct queue *q, const struct slots *slots);
 
-/* plan.c - sweep_plan: ask the program whether it has the memory for the job. 1, and why: it has
- * not; 0: it has, or does not say; -1. */
-int sweep_plan(const struct tune_job *job, char *why, size_t size);
+/* operate.c
+ * operate - run all jobs in slots, and write a row for each result. 0: all are done; 1: stopped by
+ * a signal, the time limit or --max-failures; -1. */
+int operate(struct queue *q, struct slots *slots);
 
-/* dry_run.c - say what would be done, and how long it would take. */
-int sweep_dry_run(void);
+/* measure.c - the measurement in a slot.
+ * measure_begin - begin the job in the slot. The slot takes ownership of it.
+ * measure_next - handle the end of the slot's run: write a row, retry, or begin the next run.
+ * measure_look_at_cpus - note measurements that wait for cores. Another sweep may have taken the
+ * cores after our check.
+ * measure_cache_row - add a written row to the result cache. last: it is the result of the job.
+ * slot_release - release the slot's GPUs, lock and lease.
+ * slots_end - end all running measurements, without recording them. */
+int measure_begin(const struct plan *plan, struct progress *progress, struct slot *slot,
+                  struct tune_job *job);
+int measure_next(struct queue *q, struct slot *slot);
+void measure_look_at_cpus(const struct plan *plan, struct progress *progress,
+                          struct slots *slots);
+int measure_cache_row(const struct plan *plan, const struct tune_job *job, const uint8_t uid[16],
+                      enum tune_status status, double seconds, bool last);
+int slot_release(const struct plan *plan, struct slot *slot);
+void slots_end(const struct plan *plan, struct slots *slots);
 
-/* operate.c - sweep_operate: every job into a slot, every end into a row. 0: all is done; 1:
- * stopped by a signal, the time limit or --max-failures; -1.
- * sweep_end_slots - end what runs; nothing of it is recorded. */
-int sweep_operate(void);
-void sweep_end_slots(void);
+/* worker.c - a process that a launcher started: --at-most and --job.
+ * worker_check - check that the flags fit together, and read --job.
+ * worker_may_take - true if this process may begin another measurement.
+ * worker_cut_short - true if a program ended because the scheduler ended the whole job. If the
+ * scheduler may still be doing that, wait for our own signal. */
+int worker_check(struct plan *plan);
+bool worker_may_take(const struct plan *plan, const struct queue *q);
+bool worker_cut_short(const struct plan *plan, const struct tune_result *result);
 
-/* brake.c - sweep_brake: a measurement ended so. Sets braked, and says it, after --max-failures in
- * a row with the same exit code and the same first line of stderr. */
-void sweep_brake(const struct tune_result *result);
+/* command.c - run programs to their end, or until a signal arrives.
+ * command_run - run a program.
+ * command_output - run a program with a time limit, and read up to size bytes of its output into
+ * text.
+ * last_line - the last line of a text, which is modified. */
+int command_run(const struct plan *plan, const struct tune_child_options *o,
+                struct tune_child_end *end);
+int command_output(const struct plan *plan, const char *const *argv,
+                   const char *const *environment, double limit_s, char *text, size_t size,
+                   struct tune_child_end *end);
+const char *last_line(char *text);
 
-/* points.c - --points and --job: this process is one of a launcher's.
- * sweep_points_check - whether the flags fit together; read --job.
- * sweep_points_left - whether it may begin one more measurement.
- * sweep_cut_short - whether a program ended because Slurm was ending its whole job. Where Slurm may
- * be in the middle of that, it waits for our own signal. */
-int sweep_points_check(void);
-bool sweep_points_left(void);
-bool sweep_cut_short(const struct tune_result *result);
+/* trust.c - trust in commands that the store records. These functions do nothing in a dry run or
+ * with --trust-store.
+ * trust_launcher - check that this user gave the record's launcher and options of Slurm, now or
+ * earlier. -1 with kind USAGE if not.
+ * trust_programs - the same for the programs of experiments that only the store has.
+ * mark_launcher - put this user's mark in the record.
+ * mark_programs - put this user's mark of each program in the store. */
+int trust_launcher(const struct plan *plan);
+int trust_programs(const struct plan *plan);
+int mark_launcher(struct plan *plan);
+int mark_programs(const struct plan *plan);
 
-/* launch.c - sweep_launch: let a launcher's processes measure, and follow them. 0: all is done; 1:
- * stopped by a signal, the time limit or --max-failures; -1.
- * sweep_launch_check - whether the flags fit together; they are kept in the record.
- * sweep_launches - whether a launcher measures.
- * sweep_launch_dry_run - print the script that would be given to the launcher.
- * sweep_launch_tidy - remove what the launcher left in the store. */
-int sweep_launch_check(struct tune_operation_record *r);
-bool sweep_launches(void);
-int sweep_launch(void);
-int sweep_launch_dry_run(void);
-int sweep_launch_tidy(void);
-
-/* trust.c - commands that the store records. Each function does nothing in a dry run or with
- * --trust-store.
- * sweep_trust_launcher - -1 with kind USAGE if this user never gave what the record would run: a
- * launcher, or options of Slurm. What is on the command line is given.
- * sweep_trust_programs - the same for programs of experiments that are known from the store alone.
- * sweep_mark_launcher - put this user's mark in the record.
- * sweep_mark_programs - the same for programs, in the store. */
-int sweep_trust_launcher(const struct tune_operation_record *r);
-int sweep_trust_programs(void);
-int sweep_mark_launcher(struct tune_operation_record *r);
-int sweep_mark_programs(void);
-
-/* which.c - what to measure of the space.
- * sweep_set - give inputs the values of --set, "a=1,b=2", before the space is bound.
- * sweep_choose - read the record's --where and --entity into the options. */
-int sweep_set(const char *set);
-int sweep_choose(struct tune_jobs_options *o);
-
-/* sweep_no_memory - set the error; -1. */
-int sweep_no_memory(void);
+/* no_memory - set the error, and return -1. */
+int no_memory(void);
 
 #endif

@@ -41,7 +41,7 @@ int tune_cpu_dropout(struct tune_device *dev, struct tune_tensor *y, const struc
         float *work = tune_cpu_work(dev);
         uint64_t row = tune_random_u64(key, 0, (uint64_t)n);
         const float *in = tune_cpu_in(x, n * C, C, work);
-        float *out = tune_cpu_place(y, n * C, work + C);
+        float *out = tune_cpu_target(y, n * C, work + C);
         if (beta != 0)
             tune_cpu_in(y, n * C, C, out);
 #pragma omp simd
@@ -80,7 +80,7 @@ int tune_cpu_scale_columns(struct tune_device *dev, struct tune_tensor *y, const
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         const float *in = tune_cpu_in(x, n * C, C, work);
-        float *out = tune_cpu_place(y, n * C, work + C);
+        float *out = tune_cpu_target(y, n * C, work + C);
         if (beta != 0)
             tune_cpu_in(y, n * C, C, out);
 #pragma omp simd
@@ -106,13 +106,13 @@ int tune_cpu_dot_columns(struct tune_device *dev, struct tune_tensor *dots, cons
         int64_t begin, end;
         tune_cpu_piece(n, 16, &begin, &end);
         int64_t wide = end - begin;
-        float *sum = tune_cpu_work(dev), *room = sum + wide, *to = (float *)tune_cpu_data(dots) + begin;
+        float *sum = tune_cpu_work(dev), *buffer = sum + wide, *to = (float *)tune_cpu_data(dots) + begin;
         const float *factor = (const float *)tune_cpu_data(g) + begin;
         for (int64_t i = 0; i < wide; i++)
             sum[i] = 0;
         for (int64_t r = 0; r < N; r++) {
-            const float *a = tune_cpu_in(x, r * C + first + begin, wide, room);
-            const float *b = tune_cpu_in(y, r * C + first + begin, wide, room + wide);
+            const float *a = tune_cpu_in(x, r * C + first + begin, wide, buffer);
+            const float *b = tune_cpu_in(y, r * C + first + begin, wide, buffer + wide);
             for (int64_t i = 0; i < wide; i++)
                 sum[i] += a[i] * b[i];
         }

@@ -83,7 +83,7 @@ static void multiply(const struct tiles *t, const struct left *l, int64_t M, con
 }
 
 /* Buffers in a thread's working memory. Forward uses the first six only. */
-struct room {
+struct buffers {
     /* S' [keys, NR]; K as a left side; V as a right side, in backward as a left side */
     float *scores, *kept, *value;
     float *left; /* one panel of P' or dS', packed as a left side for bfloat16 tiles */
@@ -92,14 +92,14 @@ struct room {
 };
 
 /* Total size of the buffers in floats. work NULL: compute the size only. */
-static int64_t rooms(int64_t T, int64_t width, float *work, bool backward, struct room *r)
+static int64_t set_buffers(int64_t T, int64_t width, float *work, bool backward, struct buffers *r)
 {
     int64_t keys = up(T, TALL), D = up(width, VL), at = 0;
-    float **places[] = {&r->scores, &r->kept, &r->value, &r->left, &r->query, &r->out,
+    float **members[] = {&r->scores, &r->kept, &r->value, &r->left, &r->query, &r->out,
                         &r->dscores, &r->key, &r->query_columns, &r->dout, &r->dout_columns};
     int64_t sizes[] = {keys * NR, keys * D, keys * D, keys * TALL, NR * D, NR * D, keys * NR, keys * D, NR * D, NR * D, NR * D};
     for (int i = 0; i < (backward ? 11 : 6); i++) {
-        *places[i] = work ? work + at : NULL;
+        *members[i] = work ? work + at : NULL;
         at += up(sizes[i], 16);
     }
     return at;
@@ -107,8 +107,8 @@ static int64_t rooms(int64_t T, int64_t width, float *work, bool backward, struc
 
 int64_t tune_cpu_attention_floats(int64_t keys, int64_t D)
 {
-    struct room r;
-    return rooms(keys, D, NULL, true, &r);
+    struct buffers r;
+    return set_buffers(keys, D, NULL, true, &r);
 }
 
 /* Pieces of a row. There are at most TASKS tasks, unless there are more heads. A piece has
@@ -148,7 +148,7 @@ struct part {
 
 static int64_t start_of(const struct attention *s, int64_t b, int64_t q)
 {
-    return s->first ? s->first[b * s->T + q] : 0;
+    return s->starts ? s->starts[b * s->T + q] : 0;
 }
 
 /* Advance p to the next part; false: there is none. Before the first call p has its b, and
@@ -161,11 +161,11 @@ static bool next_part(const struct attention *s, struct part *p)
     /* every query may see all keys, up to the mask */
     if (is_cache(s)) {
         p->T = s->T;
-        p->keys = s->keys ? s->keys[p->b] : s->k->shape[1];
-        p->ahead = s->begin ? s->begin[p->b] : 0;
+        p->keys = s->kv_length ? s->kv_length[p->b] : s->k->shape[1];
+        p->ahead = s->q_offset ? s->q_offset[p->b] : 0;
         return true;
     }
-    p->T = s->first ? 0 : s->T;
+    p->T = s->starts ? 0 : s->T;
     while (p->q + p->T < s->T && p->T < NR) {
         int64_t end = p->T + 1;
         while (p->q + end < s->T && start_of(s, p->b, p->q + end) != p->q + end)
@@ -328,7 +328,7 @@ static bool next_run(struct piece *piece, const struct attention *s)
 /* o [rows,D] = p V, for the queries of a block. Each panel of queries stops at the last key that it
  * sees. p: a row for each key from k0 on, a lane for each query. v: panels packed to depth `full`; the
  * block's first key is at depth `skip`. */
-static void weigh(const struct attention *s, const struct block *block, const float *p, float *room, const float *v, int64_t full,
+static void weigh(const struct attention *s, const struct block *block, const float *p, float *buffer, const float *v, int64_t full,
                   int64_t skip, float *o, int64_t ldo)
 {
     const struct tiles *t = s->tiles;
@@ -338,8 +338,8 @@ static void weigh(const struct attention *s, const struct block *block, const fl
         struct left l = {p + i, 1, NR, 0};
         if (t != &tune_cpu_f32_tiles) {
             struct operand from = {p + i, TUNE_F32, NR, true};
-            t->pack(&from, true, 0, lanes, t->rows, 0, K, room);
-            l = packed(t, room, K);
+            t->pack(&from, true, 0, lanes, t->rows, 0, K, buffer);
+            l = packed(t, buffer, K);
         }
         multiply(t, &l, rows, v, full, skip, K, s->D, 1, 0, o + i * ldo, ldo);
     }
@@ -352,9 +352,9 @@ static void forward_run(const struct attention *s, struct tune_tensor *out, floa
     const struct tiles *t = s->tiles;
     /* operands of products are rounded, sums are not: here, or while they are packed */
     bool round = s->q->dtype == TUNE_BF16 && t == &tune_cpu_f32_tiles;
-    struct room r;
+    struct buffers r;
     struct operand k = head(s->k, part->b, part->k + run->k0, kv), v = head(s->v, part->b, part->k + run->k0, kv);
-    rooms(n, D, work, false, &r); /* buffers sized for this run, so that they stay in cache */
+    set_buffers(n, D, work, false, &r); /* buffers sized for this run, so that they stay in cache */
     pack_left(t, &k, n, D, r.kept);
     pack_right_columns(t, &v, n, D, r.value);
     for (int64_t q0 = run->q0; q0 < run->q1; q0 += NR) {
@@ -373,7 +373,7 @@ static void forward_run(const struct attention *s, struct tune_tensor *out, floa
             weigh(s, &block, r.scores, r.left, r.value, n, skip, r.out, D);
             for (int64_t j = 0; j < rows; j++) {
                 int64_t row = part->b * s->T + part->q + q0 + j, at = row * width + h * D;
-                float *o = tune_cpu_place(out, at, r.out + j * D), inverse = 1 / sum[j];
+                float *o = tune_cpu_target(out, at, r.out + j * D), inverse = 1 / sum[j];
                 for (int64_t i = 0; i < D; i++)
                     o[i] = r.out[j * D + i] * inverse;
                 tune_cpu_out(out, at, D, o);
@@ -384,14 +384,14 @@ static void forward_run(const struct attention *s, struct tune_tensor *out, floa
 }
 
 int tune_cpu_attention_forward(struct tune_device *dev, struct tune_tensor *out, struct tune_tensor *lse, const struct tune_tensor *q,
-                               const struct tune_tensor *k, const struct tune_tensor *v, const struct tune_tensor *first,
-                               const struct tune_tensor *keys, const struct tune_tensor *begin, struct tune_attention how)
+                               const struct tune_tensor *k, const struct tune_tensor *v, const struct tune_tensor *starts,
+                               const struct tune_tensor *kv_length, const struct tune_tensor *q_offset, struct tune_attention params)
 {
-    struct attention s = attention(q, k, v, first, &how);
-    s.keys = tune_cpu_data(keys);
-    s.begin = tune_cpu_data(begin);
-    if (is_cache(&s) && s.T <= FEW_QUERIES)
-        return tune_cpu_few_queries(dev, &s, out, tune_cpu_data(lse));
+    struct attention s = attention(q, k, v, starts, &params);
+    s.kv_length = tune_cpu_data(kv_length);
+    s.q_offset = tune_cpu_data(q_offset);
+    if (is_cache(&s) && s.T <= DECODE_QUERIES)
+        return tune_cpu_decode_attention(dev, &s, out, tune_cpu_data(lse));
     if (tune_cpu_reserve(dev, tune_cpu_attention_floats(k->shape[1], s.D)) < 0)
         return -1;
     int64_t pieces = piece_count(s.B, s.T, s.H, s.K);
@@ -443,7 +443,7 @@ static void score_gradient(const struct block *block, float scale, float *p, flo
 }
 
 /* lse and delta of a block's queries, from `row` on. Lanes after the last query are unused. */
-static void query_sums(const struct backward *w, int64_t row, int64_t rows, int64_t h, const struct room *r, float *lse,
+static void query_sums(const struct backward *w, int64_t row, int64_t rows, int64_t h, const struct buffers *r, float *lse,
                        float *delta)
 {
     int64_t D = w->s.D, width = w->s.H * D;
@@ -464,7 +464,7 @@ static void query_sums(const struct backward *w, int64_t row, int64_t rows, int6
 
 /* sum [n,D] += x right, for the keys of a block. x: a row for each key, a lane for each query. right:
  * panels packed to depth rows. Queries before a panel's first key are left out. */
-static void gather(const struct attention *s, const struct block *block, const float *x, float *room, const float *right, float *sum)
+static void gather(const struct attention *s, const struct block *block, const float *x, float *buffer, const float *right, float *sum)
 {
     const struct tiles *t = s->tiles;
     int64_t n = block->k1 - block->k0, seen = block->at + 1 - block->k0, D = s->D; /* seen: keys that the first query sees */
@@ -473,8 +473,8 @@ static void gather(const struct attention *s, const struct block *block, const f
         struct left l = {x + i * NR + skip, NR, 1, 0};
         if (t != &tune_cpu_f32_tiles) {
             struct operand from = {x + i * NR + skip, TUNE_F32, NR, false};
-            t->pack(&from, true, 0, rows, t->rows, 0, block->rows - skip, room);
-            l = packed(t, room, 0);
+            t->pack(&from, true, 0, rows, t->rows, 0, block->rows - skip, buffer);
+            l = packed(t, buffer, 0);
         }
         multiply(t, &l, rows, right, block->rows, skip, block->rows - skip, D, 1, 1, sum + i * D, D);
     }
@@ -488,9 +488,9 @@ static void backward_run(const struct backward *w, const struct run *run, int64_
     int64_t n = run->k1 - run->k0, D = s->D, group = s->H / s->K, width = s->H * D, apart = position_stride(w->dq);
     const struct tiles *t = s->tiles;
     bool f32 = w->dq->dtype == TUNE_F32;
-    struct room r;
+    struct buffers r;
     struct operand k = head(s->k, part->b, part->k + run->k0, kv), v = head(s->v, part->b, part->k + run->k0, kv);
-    rooms(n, D, work, true, &r);
+    set_buffers(n, D, work, true, &r);
     memset(dk + run->k0 * D, 0, (size_t)(n * D) * 4);
     memset(dv + run->k0 * D, 0, (size_t)(n * D) * 4);
     pack_left(t, &k, n, D, r.kept);
@@ -555,7 +555,7 @@ static void add_pieces(const struct backward *w, int64_t b, int64_t kv, int64_t 
     for (int64_t which = 0; which < 2; which++) {
         struct tune_tensor *to = which ? w->dv : w->dk;
         int64_t at = head_at(to, b, t, kv);
-        float *sum = tune_cpu_place(to, at, work);
+        float *sum = tune_cpu_target(to, at, work);
         bool any = false;
         for (int64_t p = 0; p < w->pieces; p++) {
             const int32_t *keys = w->keys + (b * w->pieces + p) * 2;
@@ -573,9 +573,9 @@ static void add_pieces(const struct backward *w, int64_t b, int64_t kv, int64_t 
 int tune_cpu_attention_backward(struct tune_device *dev, struct tune_tensor *dq, struct tune_tensor *dk, struct tune_tensor *dv,
                                 const struct tune_tensor *dout, const struct tune_tensor *q, const struct tune_tensor *k,
                                 const struct tune_tensor *v, const struct tune_tensor *out, const struct tune_tensor *lse,
-                                const struct tune_tensor *first, struct tune_attention how)
+                                const struct tune_tensor *starts, struct tune_attention params)
 {
-    struct attention s = attention(q, k, v, first, &how);
+    struct attention s = attention(q, k, v, starts, &params);
     int64_t pieces = piece_count(s.B, s.T, s.H, s.K), heads = s.B * s.K;
     float *sums = tune_cpu_sums(dev, tune_cpu_attention_sums(s.B, s.T, s.H, s.K, s.D));
     if (!sums || tune_cpu_reserve(dev, tune_cpu_attention_floats(s.T, s.D)) < 0)

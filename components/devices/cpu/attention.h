@@ -1,17 +1,17 @@
 /* attention.h - the arguments of an attention, for the kernels for many queries (attention.c) and
- * for few (few_queries.c). Private to this folder. */
+ * for few (decode_attention.c). Private to this folder. */
 #ifndef TUNE_CPU_ATTENTION_H
 #define TUNE_CPU_ATTENTION_H
 
 #include "devices/cpu/tiles.h"
 
-enum { FEW_QUERIES = 16 }; /* most queries of a row for which few_queries.c is faster */
+enum { DECODE_QUERIES = 16 }; /* most queries of a row for which decode_attention.c is faster */
 
 /* Queries [B,Tq,H,D], keys and values [B,capacity,K,D], their strides and the mask. */
 struct attention {
     const struct tune_tensor *q, *k, *v;
-    const int32_t *first, *keys, *begin; /* NULL: first position 0, all keys, begin 0 */
-    int64_t B, T, H, K, D;               /* T: queries in a row */
+    const int32_t *starts, *kv_length, *q_offset; /* NULL: 0, all keys, 0 */
+    int64_t B, T, H, K, D;                 /* T: queries in a row */
     int64_t window;
     float scale;
     const struct tiles *tiles; /* of attention.c's products */
@@ -19,22 +19,22 @@ struct attention {
 
 static inline struct attention attention(const struct tune_tensor *q, const struct tune_tensor *k,
                                          const struct tune_tensor *v,
-                                         const struct tune_tensor *first,
-                                         const struct tune_attention *how)
+                                         const struct tune_tensor *starts,
+                                         const struct tune_attention *params)
 {
     const struct tiles *tiles = &tune_cpu_f32_tiles;
 #ifdef TUNE_BF16_TILES
     tiles = q->dtype == TUNE_BF16 ? &tune_cpu_bf16_tiles : tiles;
 #endif
-    return (struct attention){q, k, v, tune_cpu_data(first), NULL, NULL, q->shape[0], q->shape[1],
-                              q->shape[2], k->shape[2], q->shape[3], how->window, how->scale,
+    return (struct attention){q, k, v, tune_cpu_data(starts), NULL, NULL, q->shape[0], q->shape[1],
+                              q->shape[2], k->shape[2], q->shape[3], params->window, params->scale,
                               tiles};
 }
 
 /* The keys are a cache, not those of the queries themselves. */
 static inline bool is_cache(const struct attention *s)
 {
-    return s->keys || s->begin || s->T != s->k->shape[1];
+    return s->kv_length || s->q_offset || s->T != s->k->shape[1];
 }
 
 static inline int64_t position_stride(const struct tune_tensor *t)
@@ -75,8 +75,9 @@ static inline vec exponential(vec x)
     return p * (vec)((k + 127) << 23);
 }
 
-/* tune_cpu_few_queries - attention over a cache for at most FEW_QUERIES queries of each row. */
-int tune_cpu_few_queries(struct tune_device *dev, const struct attention *s,
-                         struct tune_tensor *out, float *lse);
+/* tune_cpu_decode_attention - attention over a cache for at most DECODE_QUERIES queries of each
+ * row. */
+int tune_cpu_decode_attention(struct tune_device *dev, const struct attention *s,
+                              struct tune_tensor *out, float *lse);
 
 #endif

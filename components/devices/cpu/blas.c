@@ -93,7 +93,7 @@ void tune_cpu_use_blas(struct tune_device *dev, char *text, size_t size)
 struct product {
     struct tune_tensor *c;
     const struct tune_tensor *a, *b;
-    bool at, bt, round; /* round: round operands to bfloat16 */
+    bool trans_a, trans_b, round; /* round: round operands to bfloat16 */
     float alpha, beta;
     int64_t M, N, K;
 };
@@ -103,16 +103,16 @@ enum { BLOCK = 256 }; /* rows, columns and depth of a widened block */
 static void f32_piece(const struct product *p, int64_t r0, int64_t r1, int64_t c0, int64_t c1)
 {
     int64_t lda = tune_tensor_stride(p->a), ldb = tune_tensor_stride(p->b), ldc = tune_tensor_stride(p->c);
-    const float *a = (const float *)tune_cpu_data(p->a) + (p->at ? r0 : r0 * lda);
-    const float *b = (const float *)tune_cpu_data(p->b) + (p->bt ? c0 * ldb : c0);
-    cblas_sgemm(CblasRowMajor, p->at ? CblasTrans : CblasNoTrans, p->bt ? CblasTrans : CblasNoTrans, (blasint)(r1 - r0),
+    const float *a = (const float *)tune_cpu_data(p->a) + (p->trans_a ? r0 : r0 * lda);
+    const float *b = (const float *)tune_cpu_data(p->b) + (p->trans_b ? c0 * ldb : c0);
+    cblas_sgemm(CblasRowMajor, p->trans_a ? CblasTrans : CblasNoTrans, p->trans_b ? CblasTrans : CblasNoTrans, (blasint)(r1 - r0),
                 (blasint)(c1 - c0), (blasint)p->K, p->alpha, a, (blasint)lda, b, (blasint)ldb, p->beta,
                 (float *)tune_cpu_data(p->c) + r0 * ldc + c0, (blasint)ldc);
 }
 
-/* A block of rows x columns of t from (r,c) as float32, in place or in room. *ld: its leading
+/* A block of rows x columns of t from (r,c) as float32, in place or in the buffer. *ld: its leading
  * dimension. */
-static const float *block(const struct tune_tensor *t, bool round, int64_t r, int64_t c, int64_t rows, int64_t columns, float *room,
+static const float *block(const struct tune_tensor *t, bool round, int64_t r, int64_t c, int64_t rows, int64_t columns, float *buffer,
                           int64_t *ld)
 {
     int64_t width = tune_tensor_stride(t);
@@ -121,14 +121,14 @@ static const float *block(const struct tune_tensor *t, bool round, int64_t r, in
         return (const float *)tune_cpu_data(t) + r * width + c;
     }
     for (int64_t i = 0; i < rows; i++) {
-        const float *row = tune_cpu_in(t, (r + i) * width + c, columns, room + i * columns);
+        const float *row = tune_cpu_in(t, (r + i) * width + c, columns, buffer + i * columns);
         if (t->dtype == TUNE_F32)
-            memcpy(room + i * columns, row, (size_t)columns * sizeof *room);
+            memcpy(buffer + i * columns, row, (size_t)columns * sizeof *buffer);
         if (round && t->dtype != TUNE_BF16)
-            tune_cpu_round(room + i * columns, columns);
+            tune_cpu_round(buffer + i * columns, columns);
     }
     *ld = columns;
-    return room;
+    return buffer;
 }
 
 static void mixed_piece(const struct product *p, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *work)
@@ -146,10 +146,10 @@ static void mixed_piece(const struct product *p, int64_t r0, int64_t r1, int64_t
                     tune_cpu_in(p->c, (r + i) * apart + c, columns, out + i * columns);
             for (int64_t k = 0; k < p->K; k += BLOCK) {
                 int64_t depth = p->K - k < BLOCK ? p->K - k : BLOCK;
-                const float *a = p->at ? block(p->a, p->round, k, r, depth, rows, wa, &lda) : block(p->a, p->round, r, k, rows, depth, wa, &lda);
+                const float *a = p->trans_a ? block(p->a, p->round, k, r, depth, rows, wa, &lda) : block(p->a, p->round, r, k, rows, depth, wa, &lda);
                 const float *b =
-                    p->bt ? block(p->b, p->round, c, k, columns, depth, wb, &ldb) : block(p->b, p->round, k, c, depth, columns, wb, &ldb);
-                cblas_sgemm(CblasRowMajor, p->at ? CblasTrans : CblasNoTrans, p->bt ? CblasTrans : CblasNoTrans,
+                    p->trans_b ? block(p->b, p->round, c, k, columns, depth, wb, &ldb) : block(p->b, p->round, k, c, depth, columns, wb, &ldb);
+                cblas_sgemm(CblasRowMajor, p->trans_a ? CblasTrans : CblasNoTrans, p->trans_b ? CblasTrans : CblasNoTrans,
                             (blasint)rows, (blasint)columns, (blasint)depth, p->alpha, a, (blasint)lda, b, (blasint)ldb,
                             k == 0 ? p->beta : 1, out, (blasint)ldc);
             }
@@ -163,10 +163,10 @@ int64_t tune_cpu_blas_floats(void)
     return 3 * BLOCK * BLOCK;
 }
 
-int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool at,
-                       const struct tune_tensor *b, bool bt, float alpha, float beta, enum tune_dtype operands)
+int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a, bool trans_a,
+                       const struct tune_tensor *b, bool trans_b, float alpha, float beta, enum tune_dtype operands)
 {
-    struct product p = {c, a, b, at, bt, operands == TUNE_BF16, alpha, beta, c->shape[0], c->shape[1], a->shape[!at]};
+    struct product p = {c, a, b, trans_a, trans_b, operands == TUNE_BF16, alpha, beta, c->shape[0], c->shape[1], a->shape[!trans_a]};
     bool mixed = p.round || a->dtype != TUNE_F32 || b->dtype != TUNE_F32 || c->dtype != TUNE_F32;
     if (p.M == 0 || p.N == 0)
         return 0;

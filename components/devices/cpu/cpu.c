@@ -92,7 +92,7 @@ float *tune_cpu_sums(struct tune_device *dev, int64_t floats)
 }
 
 /* Most floats one thread needs, then those all threads share. Row kernels need five rows. */
-static int64_t thread_floats(const struct tune_device *dev, const struct tune_largest *l)
+static int64_t thread_floats(const struct tune_device *dev, const struct tune_max_sizes *l)
 {
     const struct tune_cpu *cpu = dev->state;
     int64_t floats = 5 * l->width, attention = tune_cpu_attention_floats(l->T, l->D);
@@ -102,20 +102,20 @@ static int64_t thread_floats(const struct tune_device *dev, const struct tune_la
     return floats > gemm ? floats : gemm;
 }
 
-static int64_t shared_floats(const struct tune_device *dev, const struct tune_largest *l)
+static int64_t shared_floats(const struct tune_device *dev, const struct tune_max_sizes *l)
 {
     const struct tune_cpu *cpu = dev->state;
     int64_t gemm = cpu->blas ? 0 : tune_cpu_gemm_shared_floats(l->activations != TUNE_F32, l->depth);
-    int64_t queries = tune_cpu_few_queries_floats(l->B, l->T, l->H, l->D);
+    int64_t queries = tune_cpu_decode_attention_floats(l->B, l->T, l->H, l->D);
     return gemm > queries ? gemm : queries;
 }
 
-static int64_t sums_floats(const struct tune_largest *l)
+static int64_t sums_floats(const struct tune_max_sizes *l)
 {
     return l->training ? tune_cpu_attention_sums(l->B, l->T, l->H, l->K, l->D) : 0;
 }
 
-static int cpu_reserve(struct tune_device *dev, const struct tune_largest *l)
+static int cpu_reserve(struct tune_device *dev, const struct tune_max_sizes *l)
 {
     ((struct tune_cpu *)dev->state)->bf16 = l->activations == TUNE_BF16;
     if (shared_floats(dev, l) > 0 && !tune_cpu_shared(dev, shared_floats(dev, l)))
@@ -125,7 +125,7 @@ static int cpu_reserve(struct tune_device *dev, const struct tune_largest *l)
     return tune_cpu_reserve(dev, thread_floats(dev, l));
 }
 
-static int64_t cpu_reserve_bytes(const struct tune_device *dev, const struct tune_largest *l, int64_t *library)
+static int64_t cpu_reserve_bytes(const struct tune_device *dev, const struct tune_max_sizes *l, int64_t *library)
 {
     const struct tune_cpu *cpu = dev->state;
     int64_t threads = whole_pages(thread_floats(dev, l)) * dev->threads, floats, bytes;
@@ -213,7 +213,7 @@ static const struct tune_ops cpu_ops = {
     .memory = cpu_memory,
     .reserve = cpu_reserve,
     .reserve_bytes = cpu_reserve_bytes,
-    .ceilings = tune_cpu_ceilings,
+    .peak_rates = tune_cpu_peak_rates,
     .upload = cpu_upload,
     .download = cpu_download,
     .sync = cpu_sync,
@@ -222,7 +222,7 @@ static const struct tune_ops cpu_ops = {
     TUNE_OPS(CPU_ENTRY)
 };
 
-/* What the compiler was told that this set's processors have. */
+/* Features that the compiler may use for this instruction set. */
 static const unsigned needs = 0
 #if defined(__SSE4_2__) && defined(__POPCNT__)
                               | TUNE_CPU_SSE42
@@ -253,7 +253,7 @@ static struct tune_cpu_rates rates(void)
 #endif
 }
 
-const struct tune_cpu_set TUNE_CPU_SET = {
+const struct tune_cpu_isa TUNE_CPU_ISA = {
     .name = TUNE_CPU_NAME,
     .needs = needs,
     .ops = &cpu_ops,

@@ -33,7 +33,7 @@ struct tune_cpu_rates {
 
 /* The kernels compiled for one instruction set. Everything else of theirs has internal linkage:
  * see open.c. */
-struct tune_cpu_set {
+struct tune_cpu_isa {
     const char *name; /* as TUNE_CPU names it */
     unsigned needs;   /* what the processor must have */
     const struct tune_ops *ops;
@@ -46,7 +46,7 @@ struct tune_cpu_set {
 };
 
 struct tune_cpu {
-    const struct tune_cpu_set *set;
+    const struct tune_cpu_isa *isa;
     float *work;          /* threads * floats */
     int64_t floats;       /* working memory of a thread, a multiple of 16 */
     float *shared;        /* a packed matrix that all threads read */
@@ -123,37 +123,37 @@ static inline const struct tune_nf4 *tune_cpu_nf4(const struct tune_tensor *t,
     return n > 0 ? parts : NULL;
 }
 
-/* n elements of a tensor from element at, as float32: in place, or widened into room. */
+/* n elements of a tensor from element at, as float32: in place, or widened into the buffer. */
 static inline const float *tune_cpu_in(const struct tune_tensor *t, int64_t at, int64_t n,
-                                       float *room)
+                                       float *buffer)
 {
     if (t->dtype == TUNE_F32)
         return (const float *)tune_cpu_data(t) + at;
     if (t->dtype == TUNE_NF4) {
         struct tune_nf4 parts[TUNE_NF4_PARTS];
-        tune_nf4_read(tune_cpu_nf4(t, parts), at, n, room);
-        return room;
+        tune_nf4_read(tune_cpu_nf4(t, parts), at, n, buffer);
+        return buffer;
     }
     const uint16_t *h = (const uint16_t *)tune_cpu_data(t) + at;
     for (int64_t i = 0; i < n; i++)
-        room[i] = tune_bf16_to_float(h[i]);
-    return room;
+        buffer[i] = tune_bf16_to_float(h[i]);
+    return buffer;
 }
 
-/* The place to write n elements from element at: the tensor itself, or room, which tune_cpu_out
- * then narrows. */
-static inline float *tune_cpu_place(struct tune_tensor *t, int64_t at, float *room)
+/* The memory to write n elements from element at to: the tensor itself, or the buffer, which
+ * tune_cpu_out then narrows. */
+static inline float *tune_cpu_target(struct tune_tensor *t, int64_t at, float *buffer)
 {
-    return t->dtype == TUNE_F32 ? (float *)tune_cpu_data(t) + at : room;
+    return t->dtype == TUNE_F32 ? (float *)tune_cpu_data(t) + at : buffer;
 }
 
-static inline void tune_cpu_out(struct tune_tensor *t, int64_t at, int64_t n, const float *room)
+static inline void tune_cpu_out(struct tune_tensor *t, int64_t at, int64_t n, const float *buffer)
 {
     if (t->dtype == TUNE_F32)
         return;
     uint16_t *h = (uint16_t *)tune_cpu_data(t) + at;
     for (int64_t i = 0; i < n; i++)
-        h[i] = tune_float_to_bf16(room[i]);
+        h[i] = tune_float_to_bf16(buffer[i]);
 }
 
 /* Round n floats to the nearest bfloat16, in place. */
@@ -199,14 +199,14 @@ int64_t tune_cpu_attention_sums(int64_t B, int64_t T, int64_t H, int64_t K, int6
 /* depth: largest inner dimension */
 int64_t tune_cpu_gemm_shared_floats(bool narrow, int64_t depth);
 /* INT64_MAX: more than 64 bits count */
-int64_t tune_cpu_few_queries_floats(int64_t B, int64_t capacity, int64_t H, int64_t D);
+int64_t tune_cpu_decode_attention_floats(int64_t B, int64_t capacity, int64_t H, int64_t D);
 
 void tune_cpu_use_blas(struct tune_device *dev, char *text, size_t size);
-int tune_cpu_ceilings(struct tune_device *dev, struct tune_ceilings *ceilings, tune_address memory,
-                      int64_t n);
+int tune_cpu_peak_rates(struct tune_device *dev, struct tune_peak_rates *peak_rates,
+                        tune_address memory, int64_t n);
 int tune_cpu_blas_gemm(struct tune_device *dev, struct tune_tensor *c, const struct tune_tensor *a,
-                       bool at, const struct tune_tensor *b, bool bt, float alpha, float beta,
-                       enum tune_dtype operands);
+                       bool trans_a, const struct tune_tensor *b, bool trans_b, float alpha,
+                       float beta, enum tune_dtype operands);
 
 #define TUNE_CPU_KERNEL(op) \
     int tune_cpu_##op(struct tune_device *dev TUNE_ARGS_##op(TUNE_PARAMETER));

@@ -1,8 +1,32 @@
-/* elementwise.c - operations limited by memory bandwidth: embedding, bias, rope, swiglu, gather. */
+/* elementwise.c - operations limited by memory bandwidth: embedding, bias, rope, glu, gather. */
 #include "devices/cpu/cpu.h"
+
+/* axpby where a tensor is BF16, in blocks. */
+static int axpby_narrow(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, float alpha, float beta)
+{
+    enum { BLOCK = 1024 };
+    int64_t n = tune_tensor_elements(y);
+    if (tune_cpu_reserve(dev, 2 * BLOCK) < 0)
+        return -1;
+#pragma omp parallel for num_threads(tune_cpu_threads(dev, n)) schedule(static)
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        int64_t count = n - at < BLOCK ? n - at : BLOCK;
+        float *work = tune_cpu_work(dev);
+        const float *in = tune_cpu_in(x, at, count, work);
+        float *out = tune_cpu_target(y, at, work + BLOCK);
+        if (beta != 0)
+            tune_cpu_in(y, at, count, out);
+        for (int64_t i = 0; i < count; i++)
+            out[i] = alpha * in[i] + (beta == 0 ? 0 : beta * out[i]);
+        tune_cpu_out(y, at, count, out);
+    }
+    return 0;
+}
 
 int tune_cpu_axpby(struct tune_device *dev, struct tune_tensor *y, const struct tune_tensor *x, float alpha, float beta)
 {
+    if (x->dtype != TUNE_F32 || y->dtype != TUNE_F32)
+        return axpby_narrow(dev, y, x, alpha, beta);
     const float *in = tune_cpu_data(x);
     float *out = tune_cpu_data(y);
 #pragma omp parallel num_threads(tune_cpu_threads(dev, tune_tensor_elements(y)))
@@ -49,7 +73,7 @@ int tune_cpu_embed_forward(struct tune_device *dev, struct tune_tensor *x, const
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         const float *in = tune_cpu_in(w, id[n] * C, C, work);
-        float *out = tune_cpu_place(x, n * C, work + C);
+        float *out = tune_cpu_target(x, n * C, work + C);
         for (int64_t i = 0; i < C; i++)
             out[i] = scale * in[i];
         tune_cpu_out(x, n * C, C, out);
@@ -96,7 +120,7 @@ int tune_cpu_bias_forward(struct tune_device *dev, struct tune_tensor *y, const 
 #pragma omp parallel for num_threads(tune_cpu_threads(dev, N * C)) schedule(static)
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        float *out = tune_cpu_place(y, n * C, work);
+        float *out = tune_cpu_target(y, n * C, work);
         tune_cpu_in(y, n * C, C, out);
         for (int64_t i = 0; i < C; i++)
             out[i] += scale * b[i];
@@ -113,31 +137,60 @@ int tune_cpu_bias_backward(struct tune_device *dev, struct tune_tensor *dbias, c
 int tune_cpu_rope(struct tune_device *dev, struct tune_tensor *x, const struct tune_tensor *table, const struct tune_tensor *positions,
                   int T, int heads, int D, bool backward)
 {
-    int64_t N = x->shape[0], Q = x->shape[1], half = D / 2;
+    int64_t N = x->shape[0], Q = x->shape[1], R = table->shape[1], half = R / 2;
     float sign = backward ? -1.0f : 1.0f;
-    const int32_t *places = tune_cpu_data(positions);
+    const int32_t *given = tune_cpu_data(positions);
     if (tune_cpu_reserve(dev, D) < 0)
         return -1;
 #pragma omp parallel for num_threads(tune_cpu_threads(dev, N * Q)) schedule(static)
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
-        int64_t position = places ? places[n] : n % T;
-        const float *cosine = (const float *)tune_cpu_data(table) + position * D, *sine = cosine + half;
+        int64_t position = given ? given[n] : n % T;
+        const float *cosine = (const float *)tune_cpu_data(table) + position * R, *sine = cosine + half;
         for (int64_t h = 0; h < heads; h++) {
-            float *v = tune_cpu_place(x, n * Q + h * D, work);
-            tune_cpu_in(x, n * Q + h * D, D, v);
+            float *v = tune_cpu_target(x, n * Q + h * D, work);
+            tune_cpu_in(x, n * Q + h * D, R, v);
             for (int64_t i = 0; i < half; i++) {
                 float a = v[i], b = v[i + half], s = sign * sine[i];
                 v[i] = a * cosine[i] - b * s;
                 v[i + half] = b * cosine[i] + a * s;
             }
-            tune_cpu_out(x, n * Q + h * D, D, v);
+            tune_cpu_out(x, n * Q + h * D, R, v);
         }
     }
     return 0;
 }
 
-int tune_cpu_swiglu_forward(struct tune_device *dev, struct tune_tensor *h, const struct tune_tensor *gate_up)
+/* The argument of the sigmoid that gates x, and its derivative. */
+static inline float gate_of(float x, bool gelu)
+{
+    return gelu ? 1.5957691216f * x * (1.0f + 0.044715f * x * x) : x;
+}
+
+static inline float gate_slope(float x, bool gelu)
+{
+    return gelu ? 1.5957691216f * (1.0f + 0.134145f * x * x) : 1.0f;
+}
+
+static inline void glu_row(float *out, const float *gate, const float *up, int64_t F, bool gelu)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < F; i++)
+        out[i] = gate[i] / (1.0f + tune_cpu_exp(-gate_of(gate[i], gelu))) * up[i];
+}
+
+/* dgate, dup may be gate, up, so read before writing. */
+static inline void glu_row_backward(float *dgate, float *dup, const float *d, const float *gate, const float *up, int64_t F, bool gelu)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < F; i++) {
+        float g = gate[i], u = up[i], s = 1.0f / (1.0f + tune_cpu_exp(-gate_of(g, gelu)));
+        dgate[i] = d[i] * u * s * (1.0f + g * gate_slope(g, gelu) * (1.0f - s));
+        dup[i] = d[i] * g * s;
+    }
+}
+
+int tune_cpu_glu_forward(struct tune_device *dev, struct tune_tensor *h, const struct tune_tensor *gate_up, enum tune_gate kind)
 {
     int64_t N = h->shape[0], F = h->shape[1];
     if (tune_cpu_reserve(dev, 3 * F) < 0)
@@ -146,17 +199,18 @@ int tune_cpu_swiglu_forward(struct tune_device *dev, struct tune_tensor *h, cons
     for (int64_t n = 0; n < N; n++) {
         float *work = tune_cpu_work(dev);
         const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
-        float *out = tune_cpu_place(h, n * F, work + 2 * F);
-#pragma omp simd
-        for (int64_t i = 0; i < F; i++)
-            out[i] = gate[i] / (1.0f + tune_cpu_exp(-gate[i])) * up[i];
+        float *out = tune_cpu_target(h, n * F, work + 2 * F);
+        if (kind == TUNE_GATE_GELU) /* two loops, each with one function */
+            glu_row(out, gate, up, F, true);
+        else
+            glu_row(out, gate, up, F, false);
         tune_cpu_out(h, n * F, F, out);
     }
     return 0;
 }
 
-int tune_cpu_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_up, const struct tune_tensor *dh,
-                             const struct tune_tensor *gate_up)
+int tune_cpu_glu_backward(struct tune_device *dev, struct tune_tensor *dgate_up, const struct tune_tensor *dh,
+                          const struct tune_tensor *gate_up, enum tune_gate kind)
 {
     int64_t N = dh->shape[0], F = dh->shape[1];
     if (tune_cpu_reserve(dev, 5 * F) < 0)
@@ -166,13 +220,11 @@ int tune_cpu_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_
         float *work = tune_cpu_work(dev);
         const float *gate = tune_cpu_in(gate_up, 2 * n * F, 2 * F, work), *up = gate + F;
         const float *d = tune_cpu_in(dh, n * F, F, work + 2 * F);
-        float *dgate = tune_cpu_place(dgate_up, 2 * n * F, work + 3 * F), *dup = dgate + F;
-#pragma omp simd
-        for (int64_t i = 0; i < F; i++) { /* dgate_up may be gate_up, so read before writing */
-            float g = gate[i], u = up[i], s = 1.0f / (1.0f + tune_cpu_exp(-g));
-            dgate[i] = d[i] * u * s * (1.0f + g * (1.0f - s));
-            dup[i] = d[i] * g * s;
-        }
+        float *dgate = tune_cpu_target(dgate_up, 2 * n * F, work + 3 * F), *dup = dgate + F;
+        if (kind == TUNE_GATE_GELU)
+            glu_row_backward(dgate, dup, d, gate, up, F, true);
+        else
+            glu_row_backward(dgate, dup, d, gate, up, F, false);
         tune_cpu_out(dgate_up, 2 * n * F, 2 * F, dgate);
     }
     return 0;
@@ -191,7 +243,7 @@ static int copy_rows(struct tune_device *dev, struct tune_tensor *y, const struc
 #pragma omp parallel for num_threads(tune_cpu_threads(dev, N * C)) schedule(static)
     for (int64_t n = 0; n < N; n++) {
         int64_t from = (gather ? row[n] : n) * x_step, to = (gather ? n : row[n]) * y_step;
-        float *work = tune_cpu_work(dev), *out = tune_cpu_place(y, to, work + C);
+        float *work = tune_cpu_work(dev), *out = tune_cpu_target(y, to, work + C);
         memcpy(out, tune_cpu_in(x, from, C, work), (size_t)C * 4);
         tune_cpu_out(y, to, C, out);
     }

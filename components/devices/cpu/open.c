@@ -2,7 +2,7 @@
  *
  * The other files of this folder are compiled once for each instruction set (CPU_SETS in the
  * Makefile). Each time they become one object with one name that others can see, a struct
- * tune_cpu_set. So one program runs on every processor of its kind, and at its full speed. */
+ * tune_cpu_isa. So one program runs on every processor of its kind, and at its full speed. */
 #include "devices/cpu/cpu.h"
 
 #include <stdio.h>
@@ -13,12 +13,12 @@
 #include "core/try.h"
 #include "machine/memory.h"
 
-#define DECLARE(set) extern const struct tune_cpu_set tune_cpu_set_##set;
-TUNE_CPU_SETS(DECLARE)
-#define ADDRESS(set) &tune_cpu_set_##set,
+#define DECLARE(isa) extern const struct tune_cpu_isa tune_cpu_isa_##isa;
+TUNE_CPU_ISAS(DECLARE)
+#define ADDRESS(isa) &tune_cpu_isa_##isa,
 /* from the oldest instructions to the newest */
-static const struct tune_cpu_set *const sets[] = {TUNE_CPU_SETS(ADDRESS)};
-enum { SETS = sizeof sets / sizeof *sets };
+static const struct tune_cpu_isa *const isas[] = {TUNE_CPU_ISAS(ADDRESS)};
+enum { ISAS = sizeof isas / sizeof *isas };
 
 /* ---- the processor ---- */
 
@@ -94,23 +94,23 @@ static void names(unsigned has, char *text, size_t size)
 {
     size_t at = 0;
     *text = 0;
-    for (int i = 0; i < SETS && at < size; i++)
-        if (!(sets[i]->needs & ~has))
-            at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "", sets[i]->name);
+    for (int i = 0; i < ISAS && at < size; i++)
+        if (!(isas[i]->needs & ~has))
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "", isas[i]->name);
 }
 
-static const struct tune_cpu_set *find_set(const char *name, unsigned has)
+static const struct tune_cpu_isa *find_isa(const char *name, unsigned has)
 {
     char runs[160];
     names(has, runs, sizeof runs);
-    for (int i = 0; i < SETS; i++) {
-        unsigned lacks = sets[i]->needs & ~has;
-        if (strcmp(sets[i]->name, name) != 0)
+    for (int i = 0; i < ISAS; i++) {
+        unsigned lacks = isas[i]->needs & ~has;
+        if (strcmp(isas[i]->name, name) != 0)
             continue;
         if (lacks)
             tune_error_cannot("TUNE_CPU=%s: this processor has no %s; it can run: %s", name,
                               features[__builtin_ctz(lacks)], runs);
-        return lacks ? NULL : sets[i];
+        return lacks ? NULL : isas[i];
     }
     tune_error_usage("TUNE_CPU=%s: expected one of: %s", name, runs);
     return NULL;
@@ -135,17 +135,17 @@ static bool is_amd(void)
 
 /* The newest set that this processor runs; those with bfloat16 instructions only where these are
  * faster than float32 products. */
-static const struct tune_cpu_set *best_set(unsigned has)
+static const struct tune_cpu_isa *best_isa(unsigned has)
 {
-    const struct tune_cpu_set *best = NULL;
-    for (int i = 0; i < SETS; i++) {
-        bool runs = !(sets[i]->needs & ~has);
-        if (runs && (!sets[i]->bf16_tiles || !best || tune_cpu_bf16_is_faster(sets[i]->needs, is_amd())))
-            best = sets[i];
+    const struct tune_cpu_isa *best = NULL;
+    for (int i = 0; i < ISAS; i++) {
+        bool runs = !(isas[i]->needs & ~has);
+        if (runs && (!isas[i]->bf16_tiles || !best || tune_cpu_bf16_is_faster(isas[i]->needs, is_amd())))
+            best = isas[i];
     }
     if (!best)
         tune_error_cannot("this processor has no %s, which the oldest of these kernels needs; build "
-                          "with CPU_SETS=generic", features[__builtin_ctz(sets[0]->needs & ~has)]);
+                          "with CPU_SETS=generic", features[__builtin_ctz(isas[0]->needs & ~has)]);
     return best;
 }
 
@@ -156,21 +156,21 @@ static int choose_kernels(struct tune_device *dev)
     struct tune_cpu *cpu = dev->state;
     const char *name = getenv("TUNE_CPU"), *matmul = getenv("TUNE_MATMUL");
     unsigned has = processor_has();
-    const struct tune_cpu_set *set = name && *name ? find_set(name, has) : best_set(has);
+    const struct tune_cpu_isa *isa = name && *name ? find_isa(name, has) : best_isa(has);
     char processor[80], blas[64] = "own matmul";
-    if (!set)
+    if (!isa)
         return -1;
     matmul = matmul && *matmul ? matmul : NULL;
     if (matmul && strcmp(matmul, "own") && strcmp(matmul, "openblas"))
         return tune_error_usage("TUNE_MATMUL=%s: expected own or openblas", matmul);
-    cpu->blas = matmul ? !strcmp(matmul, "openblas") : !set->wide;
+    cpu->blas = matmul ? !strcmp(matmul, "openblas") : !isa->wide;
     if (cpu->blas)
-        set->use_blas(dev, blas, sizeof blas);
-    dev->ops = set->ops;
-    cpu->set = set;
+        isa->use_blas(dev, blas, sizeof blas);
+    dev->ops = isa->ops;
+    cpu->isa = isa;
     processor_name(processor, sizeof processor);
     snprintf(dev->description, sizeof dev->description, "%s, %d thread%s, %s kernels, %s", processor,
-             dev->threads, dev->threads == 1 ? "" : "s", set->name, blas);
+             dev->threads, dev->threads == 1 ? "" : "s", isa->name, blas);
     return 0;
 }
 

@@ -101,10 +101,10 @@ int tune_cpu_finish_step(struct tune_device *dev, tune_address step, double clip
 /* ---- updates ---- */
 
 int tune_cpu_adamw(struct tune_device *dev, struct tune_tensor *weights, const struct tune_tensor *gradients,
-                   struct tune_tensor *moment1, struct tune_tensor *moment2, tune_address step, struct tune_update how)
+                   struct tune_tensor *moment1, struct tune_tensor *moment2, tune_address step, struct tune_update params)
 {
     const struct tune_scalars *s = tune_cpu_pointer(step);
-    const struct tune_update *u = &how;
+    const struct tune_update *u = &params;
     float *w = tune_cpu_data(weights), *m = tune_cpu_data(moment1), *v = tune_cpu_data(moment2);
     const float *g = tune_cpu_data(gradients);
     int64_t count = gradients->shape[0];
@@ -132,9 +132,9 @@ int tune_cpu_adamw(struct tune_device *dev, struct tune_tensor *weights, const s
 }
 
 int tune_cpu_sgd(struct tune_device *dev, struct tune_tensor *weights, const struct tune_tensor *gradients,
-                 struct tune_tensor *moment, tune_address step, struct tune_update how)
+                 struct tune_tensor *moment, tune_address step, struct tune_update params)
 {
-    const struct tune_update *u = &how;
+    const struct tune_update *u = &params;
     float *w = tune_cpu_data(weights), *m = tune_cpu_data(moment);
     const float *g = tune_cpu_data(gradients);
     int64_t count = gradients->shape[0];
@@ -158,13 +158,13 @@ int tune_cpu_sgd(struct tune_device *dev, struct tune_tensor *weights, const str
 }
 
 int tune_cpu_muon_moment(struct tune_device *dev, struct tune_tensor *to, const struct tune_tensor *gradients,
-                         struct tune_tensor *moment, tune_address step, struct tune_update how)
+                         struct tune_tensor *moment, tune_address step, struct tune_update params)
 {
     float *y = tune_cpu_data(to), *m = tune_cpu_data(moment);
     const float *g = tune_cpu_data(gradients);
     int64_t count = gradients->shape[0];
     const struct tune_scalars *s = tune_cpu_pointer(step);
-    float scale = (float)s->gradient_scale, momentum = (float)how.momentum, rest = (float)(1 - how.momentum);
+    float scale = (float)s->gradient_scale, momentum = (float)params.momentum, rest = (float)(1 - params.momentum);
     if (scale == 0) {
         memset(y, 0, (size_t)count * sizeof *y);
         return 0;
@@ -210,14 +210,14 @@ int tune_cpu_unit(struct tune_device *dev, struct tune_tensor *numbers, double l
 }
 
 int tune_cpu_muon(struct tune_device *dev, struct tune_tensor *weights, const struct tune_tensor *direction, tune_address step,
-                  double size, struct tune_update how)
+                  double size, struct tune_update params)
 {
     float *w = tune_cpu_data(weights);
     const float *y = tune_cpu_data(direction);
     int64_t count = direction->shape[0];
     const struct tune_scalars *s = tune_cpu_pointer(step);
-    double lr = s->lr * how.lr_scale;
-    float keep = (float)(1 - lr * how.weight_decay), rate = (float)(lr * size);
+    double lr = s->lr * params.lr_scale;
+    float keep = (float)(1 - lr * params.weight_decay), rate = (float)(lr * size);
     if (s->gradient_scale == 0)
         return 0;
 #pragma omp parallel num_threads(tune_cpu_threads(dev, count))

@@ -160,8 +160,8 @@ extern "C" int tune_cuda_row_squares(struct tune_device *dev, struct tune_tensor
     if (M == 0)
         return 0;
     if (w->dtype == TUNE_NF4) {
-        float *room = tune_cuda_scratch(dev, tune_copy_bytes({M * K, TUNE_NF4}, TUNE_F32) / 4);
-        if (!room || tune_cuda_dequantize(dev, &plain, TUNE_F32, room) < 0)
+        float *scratch = tune_cuda_scratch(dev, tune_copy_bytes({M * K, TUNE_NF4}, TUNE_F32) / 4);
+        if (!scratch || tune_cuda_dequantize(dev, &plain, TUNE_F32, scratch) < 0)
             return -1;
     }
     tune_cuda_typed(&plain, [&](auto t) {

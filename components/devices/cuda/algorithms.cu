@@ -1,5 +1,5 @@
 /* algorithms.cu - the file that keeps the choice of algorithms. A line for each kind of product:
- *     rows columns depth a_step b_step c_step a_dtype c_dtype at bt, four alignments,
+ *     rows columns depth a_step b_step c_step a_dtype c_dtype trans_a trans_b, four alignments,
  *     the algorithm's nine numbers, microseconds (0: not timed; it replaced one that was refused)
  * Nothing of the file is given to cuBLASLt. It only chooses among the algorithms that cuBLASLt
  * offers for the product, so no file can make a product wrong. */
@@ -29,7 +29,7 @@ static void set_kind(struct line *l, const struct tune_cuda_kind *k)
 {
     const int64_t number[KIND] = {k->rows,       k->columns,   k->depth,      k->a_step,
                                   k->b_step,     k->c_step,    k->a_dtype,    k->c_dtype,
-                                  k->at,         k->bt,        k->aligned[0], k->aligned[1],
+                                  k->trans_a,    k->trans_b,    k->aligned[0], k->aligned[1],
                                   k->aligned[2], k->aligned[3]};
     memcpy(l->number, number, sizeof number);
 }

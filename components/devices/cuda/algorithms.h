@@ -16,7 +16,7 @@
 /* A kind of product has these sizes. No padding, since it is compared as bytes. */
 struct tune_cuda_kind {
     int64_t rows, columns, depth, a_step, b_step, c_step; /* of c; elements between rows */
-    int32_t a_dtype, c_dtype, at, bt;                     /* b has a's */
+    int32_t a_dtype, c_dtype, trans_a, trans_b;                     /* b has a's */
     uint32_t aligned[4]; /* bytes: of cuBLASLt's A, which is b, of its B, which is a, of C, D */
 };
 static_assert(sizeof(struct tune_cuda_kind) == 6 * 8 + 4 * 4 + 4 * 4, "tune_cuda_kind has padding");

@@ -27,7 +27,7 @@ struct tune_cuda_heads {
 struct tune_cuda_attention {
     struct tune_cuda_heads q, k, v, out, dout, dq, dk, dv; /* the last four: backward */
     float *lse;
-    const int32_t *first, *keys, *begin; /* NULL: 0, capacity, 0 */
+    const int32_t *starts, *kv_length, *q_offset; /* NULL: 0, capacity, 0 */
     int B, T, capacity, H, K, D, window;
     float scale;
     bool wide; /* all heads can be moved by 16 bytes */
@@ -46,25 +46,25 @@ struct tune_cuda_sight {
 __device__ __forceinline__ struct tune_cuda_sight
 tune_cuda_keys(const struct tune_cuda_attention &a, int b, int j)
 {
-    int at = (a.begin ? a.begin[b] : 0) + j, end = a.keys ? a.keys[b] : a.capacity;
-    int from = a.first ? a.first[static_cast<int64_t>(b) * a.T + j] : 0;
+    int at = (a.q_offset ? a.q_offset[b] : 0) + j, end = a.kv_length ? a.kv_length[b] : a.capacity;
+    int from = a.starts ? a.starts[static_cast<int64_t>(b) * a.T + j] : 0;
     if (a.window > 0)
         from = max(from, at - a.window + 1);
     end = min(at + 1, min(end, a.capacity));
     return {min(from, end), end};
 }
 
-/* The queries that see a key, where keys are the queries' own. They are an interval, because first
+/* The queries that see a key, where keys are the queries' own. They are an interval, because starts
  * never decreases. */
 __device__ __forceinline__ struct tune_cuda_sight
 tune_cuda_queries(const struct tune_cuda_attention &a, int b, int key)
 {
     int low = key, high = a.window > 0 && a.window < a.T - key ? key + a.window : a.T;
-    if (a.first) {
-        const int32_t *first = a.first + static_cast<int64_t>(b) * a.T;
-        for (int end = low; end < high;) { /* the first query whose `first` is above the key */
+    if (a.starts) {
+        const int32_t *starts = a.starts + static_cast<int64_t>(b) * a.T;
+        for (int end = low; end < high;) { /* the first query whose start is above the key */
             int middle = end + (high - end) / 2;
-            if (first[middle] > key)
+            if (starts[middle] > key)
                 high = middle;
             else
                 end = middle + 1;
@@ -139,7 +139,7 @@ tune_cuda_piece(struct tune_cuda_sight all, int piece)
     return {from, min(from + each, all.to)};
 }
 
-/* A result's place in `found`. */
+/* The address of a result in `found`. */
 __device__ __forceinline__ float *tune_cuda_found(const struct tune_cuda_attention &a, int b, int j,
                                                   int h, int piece)
 {
@@ -194,7 +194,10 @@ static inline int64_t tune_cuda_multiple(int64_t n, int64_t of)
     return tune_cuda_quotient(n, of) * of;
 }
 
-__host__ __device__ static inline int tune_cuda_sums_room(int T) { return TUNE_CUDA_SUMS_ROOM(T); }
+__host__ __device__ static inline int tune_cuda_sums_stride(int T)
+{
+    return TUNE_CUDA_SUMS_STRIDE(T);
+}
 
 static inline struct tune_cuda_heads tune_cuda_heads_of(const struct tune_tensor *t)
 {
@@ -218,8 +221,8 @@ static inline bool tune_cuda_wide_heads(const struct tune_cuda_heads &x, int64_t
 static inline struct tune_cuda_attention
 tune_cuda_attention_of(const struct tune_tensor *out, const struct tune_tensor *lse,
                        const struct tune_tensor *q, const struct tune_tensor *k,
-                       const struct tune_tensor *v, const struct tune_tensor *first,
-                       const struct tune_attention &how)
+                       const struct tune_tensor *v, const struct tune_tensor *starts,
+                       const struct tune_attention &params)
 {
     struct tune_cuda_attention a = {};
     bool narrow = q->dtype == TUNE_BF16;
@@ -228,15 +231,15 @@ tune_cuda_attention_of(const struct tune_tensor *out, const struct tune_tensor *
     a.v = tune_cuda_heads_of(v);
     a.out = tune_cuda_heads_of_rows(out, q->shape[1]);
     a.lse = tune_cuda_data<float>(lse);
-    a.first = tune_cuda_data<const int32_t>(first);
+    a.starts = tune_cuda_data<const int32_t>(starts);
     a.B = static_cast<int>(q->shape[0]);
     a.T = static_cast<int>(q->shape[1]);
     a.capacity = static_cast<int>(k->shape[1]);
     a.H = static_cast<int>(q->shape[2]);
     a.K = static_cast<int>(k->shape[2]);
     a.D = static_cast<int>(q->shape[3]);
-    a.window = how.window;
-    a.scale = how.scale;
+    a.window = params.window;
+    a.scale = params.scale;
     a.per = 1;
     a.wide = tune_cuda_wide_heads(a.q, a.D, narrow) && tune_cuda_wide_heads(a.k, a.D, narrow) &&
              tune_cuda_wide_heads(a.v, a.D, narrow) && tune_cuda_wide_heads(a.out, a.D, narrow);
@@ -253,7 +256,7 @@ tune_cuda_attention_of(const struct tune_tensor *out, const struct tune_tensor *
     } while (0)
 
 /* The kernels in float32 (attention_exact.cu), and the second kernel for few queries
- * (few_queries.cu). All queue work in the stream. */
+ * (decode_attention.cu). All queue work in the stream. */
 void tune_cuda_exact_forward(const struct tune_cuda_attention &a, cudaStream_t stream);
 void tune_cuda_exact_backward(const struct tune_cuda_attention &a, cudaStream_t stream);
 void tune_cuda_add_pieces(const struct tune_cuda_attention &a, bool narrow, cudaStream_t stream);

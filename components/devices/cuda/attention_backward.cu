@@ -24,11 +24,11 @@ __global__ void __launch_bounds__(SUM_THREADS)
 {
     typedef tune_cuda_pack<T, W> pack;
     int64_t i = (static_cast<int64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x) / SUM_LANES;
-    int room = tune_cuda_sums_room(a.T), lane = static_cast<int>(threadIdx.x) % SUM_LANES;
-    int h = static_cast<int>(i % a.H), j = static_cast<int>(i / a.H % room);
-    int64_t b = i / a.H / room;
+    int stride = tune_cuda_sums_stride(a.T), lane = static_cast<int>(threadIdx.x) % SUM_LANES;
+    int h = static_cast<int>(i % a.H), j = static_cast<int>(i / a.H % stride);
+    int64_t b = i / a.H / stride;
     if (b >= a.B)
-        return; /* whole warps: room is a multiple of 64 */
+        return; /* whole warps: stride is a multiple of 64 */
     float sum = 0;
     if (j < a.T) {
         const T *x = tune_cuda_head<T>(a.dout, static_cast<int>(b), h, a.D) + j * a.dout.position;
@@ -44,14 +44,14 @@ __global__ void __launch_bounds__(SUM_THREADS)
         sum += __shfl_xor_sync(0xffffffff, sum, by);
     if (lane == 0) {
         float lse = j < a.T ? a.lse[(b * a.T + j) * a.H + h] * unit : 0.0f;
-        a.sums[(b * a.H + h) * room + j] = make_float2(lse, sum);
+        a.sums[(b * a.H + h) * stride + j] = make_float2(lse, sum);
     }
 }
 
 template <class T>
 static void launch_sums(const struct tune_cuda_attention &a, float unit, cudaStream_t stream)
 {
-    int64_t lanes = static_cast<int64_t>(a.B) * a.H * tune_cuda_sums_room(a.T) * SUM_LANES;
+    int64_t lanes = static_cast<int64_t>(a.B) * a.H * tune_cuda_sums_stride(a.T) * SUM_LANES;
     unsigned blocks = static_cast<unsigned>(tune_cuda_quotient(lanes, SUM_THREADS));
     if (a.wide)
         LAUNCH((query_sums<T, 16 / sizeof(T)>), blocks, SUM_THREADS, 0, stream, a, unit);
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(S::THREADS) gradients(const struct tune_cuda_a
     /* the first keys and the last queries have most work, so they come first */
     int row = static_cast<int>(S::KEYS ? blockIdx.x : gridDim.x - 1 - blockIdx.x) * S::BM;
     int b = static_cast<int>(blockIdx.z), h = static_cast<int>(blockIdx.y), group = a.H / a.K;
-    int room = tune_cuda_sums_room(a.T);
+    int stride = tune_cuda_sums_stride(a.T);
 
     /* rows after the last repeat its sight; they are zeros and are not written */
     struct tune_cuda_sight *sights =
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(S::THREADS) gradients(const struct tune_cuda_a
             int i = mine + 16 * m + lane / 4 + 8 * half;
             r.sight[m][half] = sights[i];
             if (!S::KEYS)
-                r.sums[m][half] = a.sums[(static_cast<int64_t>(b) * a.H + h) * room +
+                r.sums[m][half] = a.sums[(static_cast<int64_t>(b) * a.H + h) * stride +
                                          min(row + i, a.T - 1)];
         }
 
@@ -218,7 +218,7 @@ __global__ void __launch_bounds__(S::THREADS) gradients(const struct tune_cuda_a
         if (at < to && at + S::BN > from) {
             const tune_cuda_bf16 *y1 = stages + stage * S::STAGE, *y2 = y1 + S::BN * S::PITCH;
             const float4 *columns = reinterpret_cast<const float4 *>(
-                a.sums + (static_cast<int64_t>(b) * a.H + head) * room + at + lane % 4 * 2);
+                a.sums + (static_cast<int64_t>(b) * a.H + head) * stride + at + lane % 4 * 2);
             tune_cuda_scores<S::D, S::MT, S::BN, false>(s, none, x1 + mine * S::PITCH, y1);
             probabilities<S>(s, r, columns, a.scale * LOG2_E, at + lane % 4 * 2,
                              at < full_from || at + S::BN > full_to);
@@ -266,9 +266,9 @@ extern "C" int tune_cuda_attention_backward(
     struct tune_device *dev, struct tune_tensor *dq, struct tune_tensor *dk, struct tune_tensor *dv,
     const struct tune_tensor *dout, const struct tune_tensor *q, const struct tune_tensor *k,
     const struct tune_tensor *v, const struct tune_tensor *out, const struct tune_tensor *lse,
-    const struct tune_tensor *first, struct tune_attention how)
+    const struct tune_tensor *starts, struct tune_attention params)
 {
-    struct tune_cuda_attention a = tune_cuda_attention_of(out, lse, q, k, v, first, how);
+    struct tune_cuda_attention a = tune_cuda_attention_of(out, lse, q, k, v, starts, params);
     cudaStream_t stream = tune_cuda_of(dev)->stream;
     bool narrow = q->dtype == TUNE_BF16;
     a.dout = tune_cuda_heads_of_rows(dout, a.T);
@@ -283,7 +283,7 @@ extern "C" int tune_cuda_attention_backward(
     if (a.B == 0 || a.T == 0)
         return 0;
     a.sums = reinterpret_cast<float2 *>(tune_cuda_scratch(
-        dev, static_cast<int64_t>(a.B) * a.H * tune_cuda_sums_room(a.T) * 2));
+        dev, static_cast<int64_t>(a.B) * a.H * tune_cuda_sums_stride(a.T) * 2));
     if (!a.sums)
         return -1;
     if (narrow) {

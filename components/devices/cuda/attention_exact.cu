@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(THREADS, 1) exact_backward(const struct tune_c
     for (int g = 0; g < (KEYS ? group : 1); g++) {
         int other = KEYS ? h * group + g : h / group;
         const float2 *sums = a.sums + (static_cast<int64_t>(b) * a.H + (KEYS ? other : h)) *
-                                          tune_cuda_sums_room(a.T);
+                                          tune_cuda_sums_stride(a.T);
         for (int at = from; at < to; at += S::C) {
             __syncthreads(); /* all threads have used the tiles */
             tune_cuda_load_rows<S::C, S::D, THREADS>(y1, tune_cuda_head<float>(columns1, b, other,

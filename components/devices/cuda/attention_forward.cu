@@ -227,21 +227,21 @@ template <int D> static void launch(const struct tune_cuda_attention &a, cudaStr
 extern "C" int tune_cuda_attention_forward(struct tune_device *dev, struct tune_tensor *out,
                                            struct tune_tensor *lse, const struct tune_tensor *q,
                                            const struct tune_tensor *k, const struct tune_tensor *v,
-                                           const struct tune_tensor *first,
-                                           const struct tune_tensor *keys,
-                                           const struct tune_tensor *begin,
-                                           struct tune_attention how)
+                                           const struct tune_tensor *starts,
+                                           const struct tune_tensor *kv_length,
+                                           const struct tune_tensor *q_offset,
+                                           struct tune_attention params)
 {
-    struct tune_cuda_attention a = tune_cuda_attention_of(out, lse, q, k, v, first, how);
+    struct tune_cuda_attention a = tune_cuda_attention_of(out, lse, q, k, v, starts, params);
     cudaStream_t stream = tune_cuda_of(dev)->stream;
     bool narrow = q->dtype == TUNE_BF16;
-    a.keys = tune_cuda_data<const int32_t>(keys);
-    a.begin = tune_cuda_data<const int32_t>(begin);
+    a.kv_length = tune_cuda_data<const int32_t>(kv_length);
+    a.q_offset = tune_cuda_data<const int32_t>(q_offset);
     if (tune_cuda_attention_fits(a) < 0)
         return -1;
     if (a.B == 0 || a.T == 0)
         return 0;
-    if (a.T <= TUNE_CUDA_FEW_QUERIES && tune_cuda_split(dev, &a) < 0)
+    if (a.T <= TUNE_CUDA_DECODE_QUERIES && tune_cuda_split(dev, &a) < 0)
         return -1;
     if (narrow)
         tune_cuda_by_width(a.D, [&](auto w) { launch<decltype(w)::value>(a, stream); });

@@ -28,7 +28,7 @@ struct transfers {
     int half;
     int64_t used;            /* of this half */
     struct pending *pending; /* downloads */
-    int count, room;
+    int count, capacity;
     int64_t down_used;
 };
 
@@ -100,14 +100,14 @@ static int cuda_memory(const struct tune_device *dev, struct tune_device_memory 
     return 0;
 }
 
-static int cuda_reserve(struct tune_device *dev, const struct tune_largest *l)
+static int cuda_reserve(struct tune_device *dev, const struct tune_max_sizes *l)
 {
     if (tune_cuda_products_begin(dev) < 0)
         return tune_error_prefix("cuda, ");
     return tune_cuda_scratch(dev, tune_cuda_scratch_floats(l)) ? 0 : tune_error_prefix("cuda, ");
 }
 
-static int64_t cuda_reserve_bytes(const struct tune_device *, const struct tune_largest *l,
+static int64_t cuda_reserve_bytes(const struct tune_device *, const struct tune_max_sizes *l,
                                   int64_t *library)
 {
     *library = 0;
@@ -185,7 +185,7 @@ static int cuda_download(struct tune_device *dev, void *to, tune_address from, i
     cudaStream_t stream = state_of(dev)->cuda.stream;
     void *target = to, *source = reinterpret_cast<void *>(from.at);
     tune_cuda_graph_flush(dev);
-    if (bytes <= SMALL - m->down_used && m->count < m->room) {
+    if (bytes <= SMALL - m->down_used && m->count < m->capacity) {
         struct pending p = {to, m->down_used, bytes};
         target = m->down + m->down_used;
         m->pending[m->count++] = p;
@@ -204,8 +204,8 @@ static int cuda_download(struct tune_device *dev, void *to, tune_address from, i
 int tune_cuda_op_failed(struct tune_device *dev, const char *op)
 {
     char what[96] = "", where[32] = "";
-    if (dev->doing.layer >= 0)
-        snprintf(where, sizeof where, "layer %d, ", dev->doing.layer);
+    if (dev->doing.unit >= 0)
+        snprintf(where, sizeof where, "unit %d, ", dev->doing.unit);
     if (dev->doing.what && dev->doing.what[0])
         snprintf(what, sizeof what, " (%s%s)", where, dev->doing.what);
     if (tune_cuda_of(dev)->failed != cudaSuccess)
@@ -358,9 +358,9 @@ static int start(struct tune_device *dev, int index)
     CUDA_TRY("pinned memory", cudaMallocHost(&s->move.down, SMALL));
     for (cudaEvent_t &e : s->move.read)
         CUDA_TRY("opening the GPU", cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
-    s->move.room = SMALL / 64;
+    s->move.capacity = SMALL / 64;
     s->move.pending = static_cast<struct pending *>(
-        calloc(static_cast<size_t>(s->move.room), sizeof *s->move.pending));
+        calloc(static_cast<size_t>(s->move.capacity), sizeof *s->move.pending));
     if (!s->move.pending)
         return tune_error_cannot("cuda: no memory for its downloads");
     if (tune_cuda_algorithms_path(dev, s->algorithms) < 0)

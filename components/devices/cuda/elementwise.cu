@@ -1,5 +1,5 @@
 /* elementwise.cu - operations limited by memory bandwidth, each element by itself: copy, zero,
- * axpby, exchange, swiglu, bias, rope, and rows that move: embed, gather, scatter. */
+ * axpby, exchange, glu, bias, rope, and rows that move: embed, gather, scatter. */
 #include "devices/cuda/cuda.h"
 
 constexpr int THREADS = TUNE_CUDA_THREADS;
@@ -19,18 +19,21 @@ extern "C" int tune_cuda_zero(struct tune_device *dev, struct tune_tensor *y)
 }
 
 /* y and x in packs of W numbers; packs: n / W. */
-template <int W>
+template <class Y, class X, int W>
 __global__ void __launch_bounds__(THREADS)
-    axpby(float *y, const float *x, int64_t packs, float alpha, float beta)
+    axpby(Y *y, const X *x, int64_t packs, float alpha, float beta)
 {
-    typedef tune_cuda_pack<float, W> pack;
+    typedef tune_cuda_pack<Y, W> out_pack;
+    typedef tune_cuda_pack<X, W> in_pack;
     for (int64_t i = tune_cuda_first(); i < packs; i += tune_cuda_step()) {
-        pack in = reinterpret_cast<const pack *>(x)[i], out = {};
+        in_pack in = reinterpret_cast<const in_pack *>(x)[i];
+        out_pack out = {};
         if (beta != 0)
-            out = reinterpret_cast<pack *>(y)[i];
+            out = reinterpret_cast<out_pack *>(y)[i];
         for (int j = 0; j < W; j++)
-            out.v[j] = alpha * in.v[j] + (beta == 0 ? 0 : beta * out.v[j]);
-        reinterpret_cast<pack *>(y)[i] = out;
+            tune_cuda_store(&out.v[j], alpha * tune_cuda_load(in.v[j]) +
+                                           (beta == 0 ? 0 : beta * tune_cuda_load(out.v[j])));
+        reinterpret_cast<out_pack *>(y)[i] = out;
     }
 }
 
@@ -38,11 +41,19 @@ extern "C" int tune_cuda_axpby(struct tune_device *dev, struct tune_tensor *y,
                                const struct tune_tensor *x, float alpha, float beta)
 {
     int64_t n = tune_cuda_elements(y);
-    tune_cuda_fours(tune_cuda_has(4, x, n) && tune_cuda_has(4, y, n), [&](auto w) {
+    bool four = tune_cuda_has(4, x, n) && tune_cuda_has(4, y, n);
+    auto add = [&](auto y_type, auto x_type, auto w) {
+        typedef TUNE_CUDA_TYPE(y_type) Y;
+        typedef TUNE_CUDA_TYPE(x_type) X;
         constexpr int W = decltype(w)::value;
         if (n > 0)
-            LAUNCH(axpby<W>, tune_cuda_blocks(n / W), THREADS, 0, tune_cuda_of(dev)->stream,
-                   tune_cuda_data<float>(y), tune_cuda_data<const float>(x), n / W, alpha, beta);
+            LAUNCH((axpby<Y, X, W>), tune_cuda_blocks(n / W), THREADS, 0, tune_cuda_of(dev)->stream,
+                   tune_cuda_data<Y>(y), tune_cuda_data<const X>(x), n / W, alpha, beta);
+    };
+    tune_cuda_typed(y, [&](auto y_type) {
+        tune_cuda_typed(x, [&](auto x_type) {
+            tune_cuda_fours(four, [&](auto w) { add(y_type, x_type, w); });
+        });
     });
     return tune_cuda_queued(dev);
 }
@@ -68,9 +79,20 @@ extern "C" int tune_cuda_exchange(struct tune_device *dev, struct tune_tensor *x
 
 /* ---- rows: one block each ---- */
 
+/* The argument of the sigmoid that gates x, and its derivative. */
+template <bool GELU> static __device__ float gate_of(float x)
+{
+    return GELU ? 1.5957691216f * x * (1.0f + 0.044715f * x * x) : x;
+}
+
+template <bool GELU> static __device__ float gate_slope(float x)
+{
+    return GELU ? 1.5957691216f * (1.0f + 0.134145f * x * x) : 1.0f;
+}
+
 /* h [N,F], gate_up [N,2F]; packs: F / W. */
-template <class T, int W>
-__global__ void __launch_bounds__(THREADS) swiglu(T *h, const T *gate_up, int64_t packs)
+template <class T, int W, bool GELU>
+__global__ void __launch_bounds__(THREADS) glu(T *h, const T *gate_up, int64_t packs)
 {
     typedef tune_cuda_pack<T, W> pack;
     const pack *gate = reinterpret_cast<const pack *>(gate_up) + blockIdx.x * 2 * packs;
@@ -79,14 +101,16 @@ __global__ void __launch_bounds__(THREADS) swiglu(T *h, const T *gate_up, int64_
         pack g = gate[i], up = gate[packs + i];
         for (int j = 0; j < W; j++) {
             float x = tune_cuda_load(g.v[j]);
-            tune_cuda_store(&g.v[j], x / (1.0f + __expf(-x)) * tune_cuda_load(up.v[j]));
+            float f = x / (1.0f + __expf(-gate_of<GELU>(x)));
+            tune_cuda_store(&g.v[j], f * tune_cuda_load(up.v[j]));
         }
         out[i] = g;
     }
 }
 
-extern "C" int tune_cuda_swiglu_forward(struct tune_device *dev, struct tune_tensor *h,
-                                        const struct tune_tensor *gate_up)
+template <bool GELU>
+static int glu_forward(struct tune_device *dev, struct tune_tensor *h,
+                       const struct tune_tensor *gate_up)
 {
     int64_t N = h->shape[0], F = h->shape[1];
     tune_cuda_typed(h, [&](auto t) {
@@ -94,7 +118,7 @@ extern "C" int tune_cuda_swiglu_forward(struct tune_device *dev, struct tune_ten
             typedef TUNE_CUDA_TYPE(t) T;
             constexpr int W = decltype(w)::value;
             if (N > 0 && F > 0)
-                LAUNCH((swiglu<T, W>), static_cast<unsigned>(N), tune_cuda_row_threads(F / W), 0,
+                LAUNCH((glu<T, W, GELU>), static_cast<unsigned>(N), tune_cuda_row_threads(F / W), 0,
                        tune_cuda_of(dev)->stream, tune_cuda_data<T>(h),
                        tune_cuda_data<const T>(gate_up), F / W);
         });
@@ -102,10 +126,17 @@ extern "C" int tune_cuda_swiglu_forward(struct tune_device *dev, struct tune_ten
     return tune_cuda_queued(dev);
 }
 
+extern "C" int tune_cuda_glu_forward(struct tune_device *dev, struct tune_tensor *h,
+                                     const struct tune_tensor *gate_up, enum tune_gate kind)
+{
+    return kind == TUNE_GATE_GELU ? glu_forward<true>(dev, h, gate_up)
+                                  : glu_forward<false>(dev, h, gate_up);
+}
+
 /* dgate_up may be gate_up. */
-template <class T, int W>
+template <class T, int W, bool GELU>
 __global__ void __launch_bounds__(THREADS)
-    swiglu_dx(T *dgate_up, const T *dh, const T *gate_up, int64_t packs)
+    glu_dx(T *dgate_up, const T *dh, const T *gate_up, int64_t packs)
 {
     typedef tune_cuda_pack<T, W> pack;
     const pack *gate = reinterpret_cast<const pack *>(gate_up) + blockIdx.x * 2 * packs;
@@ -115,8 +146,8 @@ __global__ void __launch_bounds__(THREADS)
         pack g = gate[i], up = gate[packs + i], dy = d[i];
         for (int j = 0; j < W; j++) {
             float x = tune_cuda_load(g.v[j]), u = tune_cuda_load(up.v[j]);
-            float s = 1.0f / (1.0f + __expf(-x)), by = tune_cuda_load(dy.v[j]);
-            tune_cuda_store(&g.v[j], by * u * s * (1.0f + x * (1.0f - s)));
+            float s = 1.0f / (1.0f + __expf(-gate_of<GELU>(x))), by = tune_cuda_load(dy.v[j]);
+            tune_cuda_store(&g.v[j], by * u * s * (1.0f + x * gate_slope<GELU>(x) * (1.0f - s)));
             tune_cuda_store(&up.v[j], by * x * s);
         }
         out[i] = g;
@@ -124,9 +155,9 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-extern "C" int tune_cuda_swiglu_backward(struct tune_device *dev, struct tune_tensor *dgate_up,
-                                         const struct tune_tensor *dh,
-                                         const struct tune_tensor *gate_up)
+template <bool GELU>
+static int glu_backward(struct tune_device *dev, struct tune_tensor *dgate_up,
+                        const struct tune_tensor *dh, const struct tune_tensor *gate_up)
 {
     int64_t N = dh->shape[0], F = dh->shape[1];
     bool four =
@@ -136,12 +167,20 @@ extern "C" int tune_cuda_swiglu_backward(struct tune_device *dev, struct tune_te
             typedef TUNE_CUDA_TYPE(t) T;
             constexpr int W = decltype(w)::value;
             if (N > 0 && F > 0)
-                LAUNCH((swiglu_dx<T, W>), static_cast<unsigned>(N), tune_cuda_row_threads(F / W), 0,
-                       tune_cuda_of(dev)->stream, tune_cuda_data<T>(dgate_up),
+                LAUNCH((glu_dx<T, W, GELU>), static_cast<unsigned>(N), tune_cuda_row_threads(F / W),
+                       0, tune_cuda_of(dev)->stream, tune_cuda_data<T>(dgate_up),
                        tune_cuda_data<const T>(dh), tune_cuda_data<const T>(gate_up), F / W);
         });
     });
     return tune_cuda_queued(dev);
+}
+
+extern "C" int tune_cuda_glu_backward(struct tune_device *dev, struct tune_tensor *dgate_up,
+                                      const struct tune_tensor *dh,
+                                      const struct tune_tensor *gate_up, enum tune_gate kind)
+{
+    return kind == TUNE_GATE_GELU ? glu_backward<true>(dev, dgate_up, dh, gate_up)
+                                  : glu_backward<false>(dev, dgate_up, dh, gate_up);
 }
 
 template <class T>
@@ -171,14 +210,14 @@ extern "C" int tune_cuda_bias_forward(struct tune_device *dev, struct tune_tenso
  * table once. */
 template <class T>
 __global__ void __launch_bounds__(THREADS)
-    rotate(T *x, const float *table, const int *positions, int64_t Q, int T_, int heads, int half,
-           float sign)
+    rotate(T *x, const float *table, const int *positions, int64_t Q, int T_, int heads, int D,
+           int half, float sign)
 {
     int64_t n = blockIdx.x, position = positions ? positions[n] : n % T_;
     const float *cosine = table + position * 2 * half, *sine = cosine + half;
     for (int i = static_cast<int>(threadIdx.x); i < heads * half;
          i += static_cast<int>(blockDim.x)) {
-        T *v = x + n * Q + i / half * 2 * half + i % half;
+        T *v = x + n * Q + i / half * D + i % half;
         float a = tune_cuda_load(v[0]), b = tune_cuda_load(v[half]);
         float c = cosine[i % half], s = sign * sine[i % half];
         tune_cuda_store(&v[0], a * c - b * s);
@@ -191,13 +230,14 @@ extern "C" int tune_cuda_rope(struct tune_device *dev, struct tune_tensor *x,
                               int T, int heads, int D, bool backward)
 {
     int64_t N = x->shape[0];
+    int half = static_cast<int>(table->shape[1] / 2);
     tune_cuda_typed(x, [&](auto t) {
         typedef TUNE_CUDA_TYPE(t) E;
-        if (N > 0 && heads > 0)
-            LAUNCH(rotate<E>, static_cast<unsigned>(N), tune_cuda_row_threads(heads * (D / 2)), 0,
+        if (N > 0 && heads > 0 && half > 0)
+            LAUNCH(rotate<E>, static_cast<unsigned>(N), tune_cuda_row_threads(heads * half), 0,
                    tune_cuda_of(dev)->stream, tune_cuda_data<E>(x),
                    tune_cuda_data<const float>(table), tune_cuda_data<const int>(positions),
-                   x->shape[1], T, heads, D / 2, backward ? -1.0f : 1.0f);
+                   x->shape[1], T, heads, D, half, backward ? -1.0f : 1.0f);
     });
     return tune_cuda_queued(dev);
 }

@@ -8,28 +8,29 @@
 struct gemm {
     struct tune_tensor *c;
     const struct tune_tensor *r, *a, *b;
-    bool at, bt;
+    bool trans_a, trans_b;
     float alpha, beta;
     enum tune_dtype operands;
 };
 
-/* Make *t a dense matrix of dtype in room. Returns 0. */
-static int dense_of(struct tune_device *, struct tune_tensor *t, enum tune_dtype dtype, float *room)
+/* Make *t a dense matrix of dtype in scratch. Returns 0. */
+static int dense_of(struct tune_device *, struct tune_tensor *t, enum tune_dtype dtype,
+                    float *scratch)
 {
     t->dtype = dtype;
     t->stride = 0;
-    t->data.at = reinterpret_cast<uint64_t>(room);
+    t->data.at = reinterpret_cast<uint64_t>(scratch);
     return 0;
 }
 
 /* The same, with a copy of its numbers. */
 static int copy_of(struct tune_device *dev, struct tune_tensor *t, enum tune_dtype dtype,
-                   float *room)
+                   float *scratch)
 {
     const struct tune_tensor from = *t;
     if (t->dtype == TUNE_NF4)
-        return tune_cuda_dequantize(dev, t, dtype, room);
-    dense_of(dev, t, dtype, room);
+        return tune_cuda_dequantize(dev, t, dtype, scratch);
+    dense_of(dev, t, dtype, scratch);
     return tune_cuda_cast(dev, t, &from);
 }
 
@@ -52,28 +53,28 @@ static int64_t even_floats(const struct tune_tensor *t, enum tune_dtype dtype)
     return (bytes + 255) / 256 * 64;
 }
 
-/* Make *t such a copy, in room; `filled`: of its numbers. */
-static int even_of(struct tune_device *dev, struct tune_tensor *t, bool filled, float *room)
+/* Make *t such a copy, in scratch; `filled`: of its numbers. */
+static int even_of(struct tune_device *dev, struct tune_tensor *t, bool filled, float *scratch)
 {
     const struct tune_tensor from = *t;
     t->stride = even_step(t, t->dtype);
-    t->data.at = reinterpret_cast<uint64_t>(room);
+    t->data.at = reinterpret_cast<uint64_t>(scratch);
     return filled ? tune_cuda_cast(dev, t, &from) : 0;
 }
 
-/* Queue the product of copies whose rows lie evenly. room: even_floats of a, b and c. */
+/* Queue the product of copies whose rows lie evenly. scratch: even_floats of a, b and c. */
 static int multiply_evenly(struct tune_device *dev, const struct gemm *g, struct tune_tensor *c,
                            const struct tune_tensor *r, const struct tune_tensor *a,
-                           const struct tune_tensor *b, float *room)
+                           const struct tune_tensor *b, float *scratch)
 {
     struct tune_tensor x = *a, y = *b, z = *r;
-    if (even_of(dev, &x, true, room) < 0)
+    if (even_of(dev, &x, true, scratch) < 0)
         return -1;
-    room += even_floats(a, a->dtype);
-    if (even_of(dev, &y, true, room) < 0 ||
-        even_of(dev, &z, g->beta != 0, room + even_floats(b, b->dtype)) < 0)
+    scratch += even_floats(a, a->dtype);
+    if (even_of(dev, &y, true, scratch) < 0 ||
+        even_of(dev, &z, g->beta != 0, scratch + even_floats(b, b->dtype)) < 0)
         return -1;
-    int status = tune_cuda_multiply(dev, &z, &z, &x, g->at, &y, g->bt, g->alpha, g->beta);
+    int status = tune_cuda_multiply(dev, &z, &z, &x, g->trans_a, &y, g->trans_b, g->alpha, g->beta);
     return status != 0 ? status : tune_cuda_cast(dev, c, &z);
 }
 
@@ -84,27 +85,28 @@ static int compute(struct tune_device *dev, const struct gemm *g, bool evenly)
     /* cuBLASLt has no such product */
     bool wide = g->c->dtype == TUNE_BF16 && g->operands == TUNE_F32;
     enum tune_dtype result = wide ? TUNE_F32 : z.dtype;
-    int64_t a_room = tune_copy_bytes(operand_of(&x), g->operands) / 4;
-    int64_t b_room = tune_copy_bytes(operand_of(&y), g->operands) / 4;
-    int64_t c_room = wide ? tune_copy_bytes(operand_of(&z), TUNE_F32) / 4 : 0;
+    int64_t a_floats = tune_copy_bytes(operand_of(&x), g->operands) / 4;
+    int64_t b_floats = tune_copy_bytes(operand_of(&y), g->operands) / 4;
+    int64_t c_floats = wide ? tune_copy_bytes(operand_of(&z), TUNE_F32) / 4 : 0;
     int64_t more = !evenly ? 0 : even_floats(&x, g->operands) + even_floats(&y, g->operands) +
                                      even_floats(&z, result);
-    float *room = nullptr;
-    if (a_room + b_room + c_room + more > 0) {
-        room = tune_cuda_scratch(dev, a_room + b_room + c_room + more);
-        if (!room)
+    float *scratch = nullptr;
+    if (a_floats + b_floats + c_floats + more > 0) {
+        scratch = tune_cuda_scratch(dev, a_floats + b_floats + c_floats + more);
+        if (!scratch)
             return -1;
     }
-    if (a_room && copy_of(dev, &x, g->operands, room) < 0)
+    if (a_floats && copy_of(dev, &x, g->operands, scratch) < 0)
         return -1;
-    if (b_room && copy_of(dev, &y, g->operands, room + a_room) < 0)
+    if (b_floats && copy_of(dev, &y, g->operands, scratch + a_floats) < 0)
         return -1;
-    if (wide && (g->beta != 0 ? copy_of : dense_of)(dev, &z, TUNE_F32, room + a_room + b_room) < 0)
+    if (wide && (g->beta != 0 ? copy_of : dense_of)(dev, &z, TUNE_F32,
+                                                    scratch + a_floats + b_floats) < 0)
         return -1;
     const struct tune_tensor *r = wide ? &z : g->r;
     int status =
-        evenly ? multiply_evenly(dev, g, &z, r, &x, &y, room + a_room + b_room + c_room)
-               : tune_cuda_multiply(dev, &z, r, &x, g->at, &y, g->bt, g->alpha, g->beta);
+        evenly ? multiply_evenly(dev, g, &z, r, &x, &y, scratch + a_floats + b_floats + c_floats)
+               : tune_cuda_multiply(dev, &z, r, &x, g->trans_a, &y, g->trans_b, g->alpha, g->beta);
     return status != 0 || !wide ? status : tune_cuda_cast(dev, g->c, &z);
 }
 
@@ -129,10 +131,11 @@ static int run(struct tune_device *dev, const struct gemm *g)
 }
 
 extern "C" int tune_cuda_gemm(struct tune_device *dev, struct tune_tensor *c,
-                              const struct tune_tensor *a, bool at, const struct tune_tensor *b,
-                              bool bt, float alpha, float beta, enum tune_dtype operands)
+                              const struct tune_tensor *a, bool trans_a,
+                              const struct tune_tensor *b, bool trans_b, float alpha, float beta,
+                              enum tune_dtype operands)
 {
-    const struct gemm g = {c, c, a, b, at, bt, alpha, beta, operands};
+    const struct gemm g = {c, c, a, b, trans_a, trans_b, alpha, beta, operands};
     return run(dev, &g);
 }
 

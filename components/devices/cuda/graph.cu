@@ -16,7 +16,7 @@ namespace {
 /* The calls of a group, one after the other: a head, then the arguments. */
 struct calls {
     char *at;
-    size_t used, room;
+    size_t used, capacity;
 };
 
 struct graph {
@@ -27,16 +27,17 @@ struct graph {
     uint64_t uses;        /* how often; it is halved after each AGE groups */
 };
 
-enum { MOST = 256, AGE = 1024 }; /* MOST: graphs that are kept */
+enum { MOST = 4096, AGE = 1 << 12 }; /* MOST: graphs that are kept */
 
 } // namespace
 
 struct tune_cuda_graphs {
     bool off, open, collecting;
+    bool broken; /* a call of the group could not be written down */
     int failed; /* -1: an operation of the group failed before its end */
     struct calls now;
     struct graph kept[MOST];
-    int count;
+    int count, found; /* found: the one that was looked up last */
     uint64_t clock;
     int64_t taken; /* of the GPU's memory */
 };
@@ -48,15 +49,15 @@ enum { TUNE_OPS(NUMBER) CALLS };
 
 static bool put(struct calls *c, const void *from, size_t bytes)
 {
-    if (c->used + bytes > c->room) {
-        size_t room = c->room ? 2 * c->room : 1 << 16;
-        char *more = static_cast<char *>(realloc(c->at, room));
+    if (c->used + bytes > c->capacity) {
+        size_t capacity = c->capacity ? 2 * c->capacity : 1 << 16;
+        char *more = static_cast<char *>(realloc(c->at, capacity));
         if (!more) {
             tune_error_no_memory("the calls of a CUDA graph");
             return false;
         }
         c->at = more;
-        c->room = room;
+        c->capacity = capacity;
     }
     memcpy(c->at + c->used, from, bytes);
     c->used += bytes;
@@ -81,36 +82,36 @@ template <class T> static void take(const char **from, T *to)
     *from += sizeof *to;
 }
 
-/* The tensor, made in *room; NULL: none. */
-static struct tune_tensor *take_tensor(const char **from, struct tune_tensor *room)
+/* The tensor, made in *tensor; NULL: none. */
+static struct tune_tensor *take_tensor(const char **from, struct tune_tensor *tensor)
 {
     int32_t head[2];
     int64_t steps[2];
     take(from, &head);
     if (head[0] < 0)
         return nullptr;
-    *room = {};
-    room->ndim = head[0];
-    room->dtype = static_cast<enum tune_dtype>(head[1]);
-    take(from, &room->data);
+    *tensor = {};
+    tensor->ndim = head[0];
+    tensor->dtype = static_cast<enum tune_dtype>(head[1]);
+    take(from, &tensor->data);
     take(from, &steps);
-    take(from, &room->nf4);
-    room->stride = steps[0];
-    room->outer = steps[1];
-    memcpy(room->shape, *from, static_cast<size_t>(room->ndim) * sizeof *room->shape);
-    *from += static_cast<size_t>(room->ndim) * sizeof *room->shape;
-    return room;
+    take(from, &tensor->nf4);
+    tensor->stride = steps[0];
+    tensor->outer = steps[1];
+    memcpy(tensor->shape, *from, static_cast<size_t>(tensor->ndim) * sizeof *tensor->shape);
+    *from += static_cast<size_t>(tensor->ndim) * sizeof *tensor->shape;
+    return tensor;
 }
 
 /* The operation, and the weight that an error names. */
 struct head {
     const char *what;
-    int32_t layer, number;
+    int32_t unit, number;
 };
 
 static bool put_head(struct calls *c, int number, const struct tune_device *dev)
 {
-    struct head h = {dev->doing.what, dev->doing.layer, number};
+    struct head h = {dev->doing.what, dev->doing.unit, number};
     return put(c, &h, sizeof h);
 }
 
@@ -122,8 +123,8 @@ static bool put_head(struct calls *c, int number, const struct tune_device *dev)
 #define PUT_VALUE(x, T) &&put(calls_, &x, sizeof x)
 #define TAKE(kind, ...) TAKE_##kind(__VA_ARGS__)
 #define TAKE_TENSOR(x)                                                                             \
-    struct tune_tensor room_##x;                                                                   \
-    struct tune_tensor *x = take_tensor(from_, &room_##x);
+    struct tune_tensor tensor_##x;                                                                 \
+    struct tune_tensor *x = take_tensor(from_, &tensor_##x);
 #define TAKE_SET(x) TAKE_TENSOR(x)
 #define TAKE_EDIT(x, old) TAKE_TENSOR(x)
 #define TAKE_GET(x) TAKE_TENSOR(x)
@@ -152,7 +153,12 @@ TUNE_OPS(NOW)
         if (!all_ || !all_->collecting)                                                            \
             return now_##op(dev TUNE_ARGS_##op(TUNE_ARGUMENT));                                    \
         struct calls *calls_ = &all_->now;                                                         \
-        return put_head(calls_, CALL_##op, dev) TUNE_ARGS_##op(PUT) ? 0 : -1;                      \
+        size_t used_ = calls_->used;                                                               \
+        if (put_head(calls_, CALL_##op, dev) TUNE_ARGS_##op(PUT))                                  \
+            return 0;                                                                              \
+        calls_->used = used_;                                                                      \
+        all_->broken = true;                                                                       \
+        return -1;                                                                                 \
     }
 TUNE_OPS(CALL)
 
@@ -175,7 +181,7 @@ static int play(struct tune_device *dev, const struct calls *c)
         struct head h;
         take(&at, &h);
         dev->doing.what = h.what;
-        dev->doing.layer = h.layer;
+        dev->doing.unit = h.unit;
         status = table[h.number](dev, &at);
     }
     dev->doing = doing;
@@ -261,12 +267,16 @@ static int capture(struct tune_device *dev, struct graph *g)
     return 0;
 }
 
+/* Groups come in the same order in each step: look behind the one that was found last first. */
 static struct graph *find(struct tune_cuda_graphs *all, const struct calls *c, uint64_t hash)
 {
-    for (int i = 0; i < all->count; i++) {
-        struct graph *g = &all->kept[i];
-        if (g->hash == hash && g->calls.used == c->used && !memcmp(g->calls.at, c->at, c->used))
+    for (int i = 1; i <= all->count; i++) {
+        int at = (all->found + i) % all->count;
+        struct graph *g = &all->kept[at];
+        if (g->hash == hash && g->calls.used == c->used && !memcmp(g->calls.at, c->at, c->used)) {
+            all->found = at;
             return g;
+        }
     }
     return nullptr;
 }
@@ -294,7 +304,7 @@ static void keep(struct tune_device *dev, const struct calls *c, uint64_t hash)
 /* Whether there is memory for the graph of g. At the limit, graphs that are used much less are
  * dropped. If they were used nearly as much, they would soon take its place, and each change costs
  * more than a graph saves. */
-static bool has_room(struct tune_device *dev, struct tune_cuda_graphs *all, const struct graph *g)
+static bool has_memory(struct tune_device *dev, struct tune_cuda_graphs *all, const struct graph *g)
 {
     while (all->taken >= TUNE_CUDA_GRAPHS) {
         struct graph *least = nullptr;
@@ -333,7 +343,7 @@ static int run(struct tune_device *dev, struct tune_cuda_graphs *all)
     g->last = all->clock;
     g->uses++;
     bool is_new = !g->exec;
-    if (is_new && !has_room(dev, all, g))
+    if (is_new && !has_memory(dev, all, g))
         return play(dev, &all->now);
     int64_t before = is_new ? free_memory() : 0;
     int refusals = tune_cuda_refusals(tune_cuda_of(dev));
@@ -371,6 +381,7 @@ static int group_begin(struct tune_device *dev)
     g->collecting = !g->off;
     g->failed = 0;
     g->now.used = 0;
+    g->broken = false;
     return 0;
 }
 
@@ -379,6 +390,8 @@ static int group_end(struct tune_device *dev)
     struct tune_cuda_graphs *g = tune_cuda_of(dev)->graphs;
     bool collected = g->collecting && g->now.used > 0;
     g->open = g->collecting = false;
+    if (g->broken)
+        return -1; /* half a group is not queued */
     return collected ? run(dev, g) : g->failed;
 }
 

@@ -52,12 +52,12 @@ static void expand_part(struct tune_device *dev, T *out, const struct tune_nf4_p
 }
 
 int tune_cuda_dequantize(struct tune_device *dev, struct tune_tensor *w, enum tune_dtype dtype,
-                         float *room)
+                         float *scratch)
 {
     const struct tune_nf4_part *part = w->nf4;
     w->dtype = dtype;
     w->nf4 = nullptr;
-    w->data.at = reinterpret_cast<uint64_t>(room);
+    w->data.at = reinterpret_cast<uint64_t>(scratch);
     tune_cuda_typed(w, [&](auto t) {
         typedef TUNE_CUDA_TYPE(t) T;
         T *out = tune_cuda_data<T>(w);

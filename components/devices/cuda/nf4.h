@@ -4,9 +4,9 @@
 
 #include "devices/cuda/cuda.h"
 
-/* tune_cuda_dequantize - replace *w, an NF4 matrix, by its dense copy in room, which has
+/* tune_cuda_dequantize - replace *w, an NF4 matrix, by its dense copy in scratch, which has
  * tune_copy_bytes. The numbers are those of tune_nf4_read; BF16 rounds them. dtype: F32 or BF16. */
 int tune_cuda_dequantize(struct tune_device *dev, struct tune_tensor *w, enum tune_dtype dtype,
-                         float *room);
+                         float *scratch);
 
 #endif

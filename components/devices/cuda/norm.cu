@@ -7,7 +7,8 @@ constexpr int THREADS = TUNE_CUDA_THREADS;
 /* y [N,C], rstd [N] or NULL, x [N,C], w [C]; packs: C / W. */
 template <class Y, class X, int W>
 __global__ void __launch_bounds__(THREADS)
-    rmsnorm(Y *y, float *rstd, const X *x, const float *w, int64_t packs, float eps)
+    rmsnorm(Y *y, float *rstd, const X *x, const float *w, int64_t packs, float eps,
+            float plus)
 {
     typedef tune_cuda_pack<X, W> in_pack;
     typedef tune_cuda_pack<Y, W> out_pack;
@@ -27,14 +28,14 @@ __global__ void __launch_bounds__(THREADS)
         in_pack p = in[i];
         out_pack q;
         for (int j = 0; j < W; j++)
-            tune_cuda_store(&q.v[j], w[i * W + j] * (tune_cuda_load(p.v[j]) * s));
+            tune_cuda_store(&q.v[j], (w[i * W + j] + plus) * (tune_cuda_load(p.v[j]) * s));
         out[i] = q;
     }
 }
 
 extern "C" int tune_cuda_rmsnorm_forward(struct tune_device *dev, struct tune_tensor *y,
                                          struct tune_tensor *rstd, const struct tune_tensor *x,
-                                         const struct tune_tensor *w, float eps)
+                                         const struct tune_tensor *w, float eps, float plus)
 {
     int64_t N = x->shape[0], C = x->shape[1];
     tune_cuda_typed(y, [&](auto a) {
@@ -47,7 +48,8 @@ extern "C" int tune_cuda_rmsnorm_forward(struct tune_device *dev, struct tune_te
                     LAUNCH((rmsnorm<Y, X, W>), static_cast<unsigned>(N),
                            tune_cuda_row_threads(C / W), 0, tune_cuda_of(dev)->stream,
                            tune_cuda_data<Y>(y), tune_cuda_data<float>(rstd),
-                           tune_cuda_data<const X>(x), tune_cuda_data<const float>(w), C / W, eps);
+                           tune_cuda_data<const X>(x), tune_cuda_data<const float>(w), C / W, eps,
+                           plus);
             });
         });
     });
@@ -57,7 +59,8 @@ extern "C" int tune_cuda_rmsnorm_forward(struct tune_device *dev, struct tune_te
 /* dx += s (g - x s^2 mean(g x)), with g = dy w and s = rstd. */
 template <class D, class Y, class X, int W>
 __global__ void __launch_bounds__(THREADS)
-    rmsnorm_dx(D *dx, const Y *dy, const X *x, const float *w, const float *rstd, int64_t packs)
+    rmsnorm_dx(D *dx, const Y *dy, const X *x, const float *w, const float *rstd, int64_t packs,
+               float plus)
 {
     typedef tune_cuda_pack<D, W> d_pack;
     typedef tune_cuda_pack<Y, W> y_pack;
@@ -70,7 +73,7 @@ __global__ void __launch_bounds__(THREADS)
         y_pack g = dys[i];
         x_pack p = xs[i];
         for (int j = 0; j < W; j++)
-            dot += tune_cuda_load(g.v[j]) * w[i * W + j] * tune_cuda_load(p.v[j]);
+            dot += tune_cuda_load(g.v[j]) * (w[i * W + j] + plus) * tune_cuda_load(p.v[j]);
     }
     float mean = tune_cuda_block_sum(dot) / static_cast<float>(packs * W) * s * s;
     for (int64_t i = threadIdx.x; i < packs; i += blockDim.x) {
@@ -79,8 +82,9 @@ __global__ void __launch_bounds__(THREADS)
         d_pack d = out[i];
         for (int j = 0; j < W; j++)
             tune_cuda_store(&d.v[j],
-                            tune_cuda_load(d.v[j]) + s * (tune_cuda_load(g.v[j]) * w[i * W + j] -
-                                                          tune_cuda_load(p.v[j]) * mean));
+                            tune_cuda_load(d.v[j]) +
+                                s * (tune_cuda_load(g.v[j]) * (w[i * W + j] + plus) -
+                                     tune_cuda_load(p.v[j]) * mean));
         out[i] = d;
     }
 }
@@ -125,7 +129,7 @@ static int add_dw(struct tune_device *dev, struct tune_tensor *dw, const struct 
 extern "C" int tune_cuda_rmsnorm_backward(struct tune_device *dev, struct tune_tensor *dx,
                                           struct tune_tensor *dw, const struct tune_tensor *dy,
                                           const struct tune_tensor *x, const struct tune_tensor *w,
-                                          const struct tune_tensor *rstd)
+                                          const struct tune_tensor *rstd, float plus)
 {
     int64_t N = x->shape[0], C = x->shape[1];
     if (dw && add_dw(dev, dw, dy, x, rstd, 0, 1) < 0)
@@ -144,7 +148,7 @@ extern "C" int tune_cuda_rmsnorm_backward(struct tune_device *dev, struct tune_t
                                tune_cuda_row_threads(C / W), 0, tune_cuda_of(dev)->stream,
                                tune_cuda_data<D>(dx), tune_cuda_data<const Y>(dy),
                                tune_cuda_data<const X>(x), tune_cuda_data<const float>(w),
-                               tune_cuda_data<const float>(rstd), C / W);
+                               tune_cuda_data<const float>(rstd), C / W, plus);
                 });
             });
         });
@@ -165,7 +169,7 @@ static unsigned head_blocks(int64_t heads)
 template <class T>
 __global__ void __launch_bounds__(THREADS)
     headnorm(T *y, float *rstd, const T *x, const float *w, int64_t count, int64_t Q, int D,
-             int first, int heads, float eps)
+             int first, int heads, float eps, float plus)
 {
     int64_t i = static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / 32;
     int lane = static_cast<int>(threadIdx.x) % 32;
@@ -179,13 +183,13 @@ __global__ void __launch_bounds__(THREADS)
     if (lane == 0)
         rstd[i] = s;
     for (int c = lane; c < D; c += 32)
-        tune_cuda_store(&y[at + c], w[c] * (tune_cuda_load(x[at + c]) * s));
+        tune_cuda_store(&y[at + c], (w[c] + plus) * (tune_cuda_load(x[at + c]) * s));
 }
 
 extern "C" int tune_cuda_headnorm_forward(struct tune_device *dev, struct tune_tensor *y,
                                           struct tune_tensor *rstd, const struct tune_tensor *x,
                                           const struct tune_tensor *w, int first, int heads,
-                                          float eps)
+                                          float eps, float plus)
 {
     int64_t count = x->shape[0] * heads;
     tune_cuda_typed(x, [&](auto t) {
@@ -194,7 +198,7 @@ extern "C" int tune_cuda_headnorm_forward(struct tune_device *dev, struct tune_t
             LAUNCH(headnorm<T>, head_blocks(count), THREADS, 0, tune_cuda_of(dev)->stream,
                    tune_cuda_data<T>(y), tune_cuda_data<float>(rstd), tune_cuda_data<const T>(x),
                    tune_cuda_data<const float>(w), count, x->shape[1],
-                   static_cast<int>(w->shape[0]), first, heads, eps);
+                   static_cast<int>(w->shape[0]), first, heads, eps, plus);
     });
     return tune_cuda_queued(dev);
 }
@@ -203,7 +207,7 @@ extern "C" int tune_cuda_headnorm_forward(struct tune_device *dev, struct tune_t
 template <class T>
 __global__ void __launch_bounds__(THREADS)
     headnorm_dx(T *dy, const T *x, const float *w, const float *rstd, int64_t count, int64_t Q,
-                int D, int first, int heads)
+                int D, int first, int heads, float plus)
 {
     int64_t i = static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / 32;
     int lane = static_cast<int>(threadIdx.x) % 32;
@@ -212,17 +216,19 @@ __global__ void __launch_bounds__(THREADS)
     int64_t at = i / heads * Q + (first + i % heads) * D;
     float dot = 0, s = rstd[i];
     for (int c = lane; c < D; c += 32)
-        dot += tune_cuda_load(dy[at + c]) * w[c] * tune_cuda_load(x[at + c]);
+        dot += tune_cuda_load(dy[at + c]) * (w[c] + plus) * tune_cuda_load(x[at + c]);
     float mean = tune_cuda_warp_sum(dot) / static_cast<float>(D) * s * s;
     for (int c = lane; c < D; c += 32)
         tune_cuda_store(&dy[at + c],
-                        s * (tune_cuda_load(dy[at + c]) * w[c] - tune_cuda_load(x[at + c]) * mean));
+                        s * (tune_cuda_load(dy[at + c]) * (w[c] + plus) -
+                             tune_cuda_load(x[at + c]) * mean));
 }
 
 extern "C" int tune_cuda_headnorm_backward(struct tune_device *dev, struct tune_tensor *dy,
                                            struct tune_tensor *dw, const struct tune_tensor *x,
                                            const struct tune_tensor *w,
-                                           const struct tune_tensor *rstd, int first, int heads)
+                                           const struct tune_tensor *rstd, int first, int heads,
+                                           float plus)
 {
     int64_t count = x->shape[0] * heads;
     if (dw && add_dw(dev, dw, dy, x, rstd, first, heads) < 0)
@@ -233,7 +239,7 @@ extern "C" int tune_cuda_headnorm_backward(struct tune_device *dev, struct tune_
             LAUNCH(headnorm_dx<T>, head_blocks(count), THREADS, 0, tune_cuda_of(dev)->stream,
                    tune_cuda_data<T>(dy), tune_cuda_data<const T>(x),
                    tune_cuda_data<const float>(w), tune_cuda_data<const float>(rstd), count,
-                   x->shape[1], static_cast<int>(w->shape[0]), first, heads);
+                   x->shape[1], static_cast<int>(w->shape[0]), first, heads, plus);
     });
     return tune_cuda_queued(dev);
 }

@@ -20,7 +20,7 @@ static int plan_memory(const struct tune_device *dev, struct tune_device_memory 
     return 0;
 }
 
-static int64_t plan_reserve_bytes(const struct tune_device *dev, const struct tune_largest *l,
+static int64_t plan_reserve_bytes(const struct tune_device *dev, const struct tune_max_sizes *l,
                                   int64_t *library)
 {
     (void)dev;

@@ -24,7 +24,7 @@ struct algorithm {
 /* A product that is ready to run. */
 struct product {
     struct tune_cuda_kind kind;
-    cublasLtMatmulDesc_t how;
+    cublasLtMatmulDesc_t descriptor;
     cublasLtMatrixLayout_t a, b, c;
     struct algorithm offered[CANDIDATES]; /* the first one computes; refused ones are gone */
     int count;
@@ -43,7 +43,7 @@ struct tune_cuda_products {
     cublasLtHandle_t handle;
     void *workspace;
     struct product *ready;
-    int count, room;
+    int count, capacity;
     int refusals;
     char first[200]; /* the first one */
 };
@@ -112,8 +112,8 @@ static void free_product(struct product *p)
     for (cublasLtMatrixLayout_t l : layouts)
         if (l)
             cublasLtMatrixLayoutDestroy(l);
-    if (p->how)
-        cublasLtMatmulDescDestroy(p->how);
+    if (p->descriptor)
+        cublasLtMatmulDescDestroy(p->descriptor);
 }
 
 void tune_cuda_products_free(struct tune_cuda *cuda)
@@ -145,23 +145,23 @@ static cudaDataType cuda_type(int32_t dtype)
 static cublasStatus_t describe(struct product *p)
 {
     const struct tune_cuda_kind *k = &p->kind;
-    cublasOperation_t first = k->bt ? CUBLAS_OP_T : CUBLAS_OP_N;
-    cublasOperation_t second = k->at ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasOperation_t first = k->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasOperation_t second = k->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     uint64_t M = static_cast<uint64_t>(k->rows), N = static_cast<uint64_t>(k->columns);
     uint64_t K = static_cast<uint64_t>(k->depth);
-    cublasStatus_t s = cublasLtMatmulDescCreate(&p->how, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    cublasStatus_t s = cublasLtMatmulDescCreate(&p->descriptor, CUBLAS_COMPUTE_32F, CUDA_R_32F);
     if (s == CUBLAS_STATUS_SUCCESS)
-        s = cublasLtMatmulDescSetAttribute(p->how, CUBLASLT_MATMUL_DESC_TRANSA, &first,
+        s = cublasLtMatmulDescSetAttribute(p->descriptor, CUBLASLT_MATMUL_DESC_TRANSA, &first,
                                            sizeof first);
     if (s == CUBLAS_STATUS_SUCCESS)
-        s = cublasLtMatmulDescSetAttribute(p->how, CUBLASLT_MATMUL_DESC_TRANSB, &second,
+        s = cublasLtMatmulDescSetAttribute(p->descriptor, CUBLASLT_MATMUL_DESC_TRANSB, &second,
                                            sizeof second);
     if (s == CUBLAS_STATUS_SUCCESS)
-        s = cublasLtMatrixLayoutCreate(&p->a, cuda_type(k->a_dtype), k->bt ? K : N, k->bt ? N : K,
-                                       k->b_step);
+        s = cublasLtMatrixLayoutCreate(&p->a, cuda_type(k->a_dtype), k->trans_b ? K : N,
+                                       k->trans_b ? N : K, k->b_step);
     if (s == CUBLAS_STATUS_SUCCESS)
-        s = cublasLtMatrixLayoutCreate(&p->b, cuda_type(k->a_dtype), k->at ? M : K, k->at ? K : M,
-                                       k->a_step);
+        s = cublasLtMatrixLayoutCreate(&p->b, cuda_type(k->a_dtype), k->trans_a ? M : K,
+                                       k->trans_a ? K : M, k->a_step);
     if (s == CUBLAS_STATUS_SUCCESS)
         s = cublasLtMatrixLayoutCreate(&p->c, cuda_type(k->c_dtype), N, M, k->c_step);
     return s;
@@ -192,7 +192,7 @@ static cublasStatus_t offers(struct tune_cuda_products *all, const struct produc
         s = cublasLtMatmulPreferenceSetAttribute(wish, alignments[i], &p->kind.aligned[i],
                                                  sizeof p->kind.aligned[i]);
     if (s == CUBLAS_STATUS_SUCCESS)
-        s = cublasLtMatmulAlgoGetHeuristic(all->handle, p->how, p->a, p->b, p->c, p->c, wish,
+        s = cublasLtMatmulAlgoGetHeuristic(all->handle, p->descriptor, p->a, p->b, p->c, p->c, wish,
                                            CANDIDATES, offered, &found);
     cublasLtMatmulPreferenceDestroy(wish);
     if (s != CUBLAS_STATUS_SUCCESS)
@@ -207,8 +207,8 @@ static cublasStatus_t queue(struct tune_device *dev, const struct product *p,
                             const struct operands *x, const struct algorithm *by)
 {
     const struct tune_cuda_products *all = tune_cuda_of(dev)->products;
-    return cublasLtMatmul(all->handle, p->how, &x->alpha, x->a, p->a, x->b, p->b, &x->beta, x->c,
-                          p->c, x->d, p->c, &by->algo, all->workspace, by->workspace,
+    return cublasLtMatmul(all->handle, p->descriptor, &x->alpha, x->a, p->a, x->b, p->b, &x->beta,
+                          x->c, p->c, x->d, p->c, &by->algo, all->workspace, by->workspace,
                           tune_cuda_of(dev)->stream);
 }
 
@@ -296,27 +296,27 @@ static int time_all(struct tune_device *dev, struct product *p, const struct ope
 static int time_on_operands(struct tune_device *dev, struct product *p, struct operands x,
                             const struct algorithm *candidates, int count, float *ms, bool *timed)
 {
-    void *room = nullptr;
+    void *scratch = nullptr;
     size_t element = p->kind.c_dtype == TUNE_BF16 ? 2 : 4;
     *timed = false;
     if (x.beta != 0 && x.c == x.d) {
         size_t bytes = static_cast<size_t>(p->kind.rows * p->kind.c_step) * element;
-        cudaError_t error = cudaMalloc(&room, bytes);
+        cudaError_t error = cudaMalloc(&scratch, bytes);
         if (error == cudaErrorMemoryAllocation) {
             cudaGetLastError();
             return 0;
         }
         if (error == cudaSuccess)
-            error = cudaMemsetAsync(room, 0, bytes, tune_cuda_of(dev)->stream);
+            error = cudaMemsetAsync(scratch, 0, bytes, tune_cuda_of(dev)->stream);
         if (error != cudaSuccess) {
-            cudaFree(room);
+            cudaFree(scratch);
             return tune_cuda_failed(error, "timing cuBLASLt's algorithms");
         }
-        x.c = x.d = room;
+        x.c = x.d = scratch;
     }
     int status = time_all(dev, p, &x, candidates, count, ms);
     *timed = status == 0;
-    cudaFree(room);
+    cudaFree(scratch);
     return status < 0 ? -1 : 0;
 }
 
@@ -325,7 +325,7 @@ static int time_on_operands(struct tune_device *dev, struct product *p, struct o
  * batch. */
 static bool is_timed(const struct tune_cuda *cuda, const struct tune_cuda_kind *k)
 {
-    return cuda->algorithms && *cuda->algorithms && (k->at ? k->depth : k->rows) % TOKENS == 0;
+    return cuda->algorithms && *cuda->algorithms && (k->trans_a ? k->depth : k->rows) % TOKENS == 0;
 }
 
 /* The candidate that the file names, else the fastest; -1: neither. While the stream is captured
@@ -390,15 +390,15 @@ static struct product *find(struct tune_device *dev, const struct tune_cuda_kind
     for (int i = 0; i < all->count; i++)
         if (memcmp(&all->ready[i].kind, kind, sizeof *kind) == 0)
             return &all->ready[i];
-    if (all->count == all->room) {
-        int room = all->room ? 2 * all->room : 32;
-        void *more = realloc(all->ready, static_cast<size_t>(room) * sizeof *all->ready);
+    if (all->count == all->capacity) {
+        int capacity = all->capacity ? 2 * all->capacity : 32;
+        void *more = realloc(all->ready, static_cast<size_t>(capacity) * sizeof *all->ready);
         if (!more) {
-            tune_error_no_memory("%d kinds of products", room);
+            tune_error_no_memory("%d kinds of products", capacity);
             return nullptr;
         }
         all->ready = static_cast<struct product *>(more);
-        all->room = room;
+        all->capacity = capacity;
     }
     struct product p = {};
     p.kind = *kind;
@@ -436,21 +436,21 @@ static uint32_t alignment(uint64_t at)
 static int64_t step_of(const struct tune_tensor *t) { return t->stride ? t->stride : t->shape[1]; }
 
 int tune_cuda_multiply(struct tune_device *dev, const struct tune_tensor *c,
-                       const struct tune_tensor *r, const struct tune_tensor *a, bool at,
-                       const struct tune_tensor *b, bool bt, float alpha, float beta)
+                       const struct tune_tensor *r, const struct tune_tensor *a, bool trans_a,
+                       const struct tune_tensor *b, bool trans_b, float alpha, float beta)
 {
     if (!products_of(dev))
         return -1;
     struct tune_cuda_kind kind = {c->shape[0],
                                   c->shape[1],
-                                  a->shape[!at],
+                                  a->shape[!trans_a],
                                   step_of(a),
                                   step_of(b),
                                   step_of(c),
                                   a->dtype,
                                   c->dtype,
-                                  at,
-                                  bt,
+                                  trans_a,
+                                  trans_b,
                                   {alignment(b->data.at), alignment(a->data.at),
                                    alignment(r->data.at), alignment(c->data.at)}};
     struct operands x = {tune_cuda_data<void>(b),

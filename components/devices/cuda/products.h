@@ -9,7 +9,7 @@
  * algorithm that it offers for operands that lie so. c is as before. It is not asked again. */
 constexpr int TUNE_CUDA_REFUSED = 1;
 int tune_cuda_multiply(struct tune_device *dev, const struct tune_tensor *c,
-                       const struct tune_tensor *r, const struct tune_tensor *a, bool at,
-                       const struct tune_tensor *b, bool bt, float alpha, float beta);
+                       const struct tune_tensor *r, const struct tune_tensor *a, bool trans_a,
+                       const struct tune_tensor *b, bool trans_b, float alpha, float beta);
 
 #endif

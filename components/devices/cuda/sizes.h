@@ -8,7 +8,7 @@
 /* Bytes that cuBLASLt may use; more does not help on any GPU so far. */
 static const int64_t TUNE_CUDA_WORKSPACE = (int64_t)32 << 20;
 
-static const int TUNE_CUDA_FEW_QUERIES = 8; /* most queries of a row whose keys are split */
+static const int TUNE_CUDA_DECODE_QUERIES = 8; /* most queries of a row whose keys are split */
 static const int TUNE_CUDA_PIECES = 32;     /* most pieces of a row's keys; */
 static const int TUNE_CUDA_PIECE = 64;      /* ... fewest keys of a piece that is not the last */
 
@@ -18,11 +18,11 @@ static const int TUNE_CUDA_PARTS = 1024;
 
 static inline int64_t tune_cuda_most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Room for the sums of a head's queries: whole tiles of columns. */
-#define TUNE_CUDA_SUMS_ROOM(T) (((T) + 63) / 64 * 64)
+/* Sums of a head's queries, up to those of the next head: whole tiles of columns. */
+#define TUNE_CUDA_SUMS_STRIDE(T) (((T) + 63) / 64 * 64)
 
 /* tune_cuda_pieces - pieces of so many keys.
- * tune_cuda_found_floats - what these pieces of all queries find (few_queries.cu).
+ * tune_cuda_found_floats - what these pieces of all queries find (decode_attention.cu).
  * tune_cuda_attention_floats - the floats of scratch that attentions up to this size take: B rows
  * of T keys. queries: the most queries of a row. training: backward runs too.
  * tune_cuda_column_most - sums over rows of so many columns, at most (columns.h). */
@@ -41,9 +41,9 @@ static inline int64_t tune_cuda_found_floats(int64_t B, int64_t T, int64_t keys,
 static inline int64_t tune_cuda_attention_floats(int64_t B, int64_t queries, int64_t T, int64_t H,
                                                  int64_t D, bool training)
 {
-    int64_t few = queries < TUNE_CUDA_FEW_QUERIES ? queries : TUNE_CUDA_FEW_QUERIES;
-    int64_t found = tune_cuda_found_floats(B, few, T, H, D);
-    return tune_cuda_most(found, training ? B * H * TUNE_CUDA_SUMS_ROOM(T) * 2 : 0);
+    int64_t decoded = queries < TUNE_CUDA_DECODE_QUERIES ? queries : TUNE_CUDA_DECODE_QUERIES;
+    int64_t found = tune_cuda_found_floats(B, decoded, T, H, D);
+    return tune_cuda_most(found, training ? B * H * TUNE_CUDA_SUMS_STRIDE(T) * 2 : 0);
 }
 
 static inline int64_t tune_cuda_column_most(int64_t columns)
@@ -64,7 +64,7 @@ static inline int64_t tune_cuda_logits_bytes(int64_t memory)
 }
 
 /* tune_cuda_scratch_floats - the working memory that all operations up to these sizes share. */
-static inline int64_t tune_cuda_scratch_floats(const struct tune_largest *l)
+static inline int64_t tune_cuda_scratch_floats(const struct tune_max_sizes *l)
 {
     int64_t most = tune_cuda_attention_floats(l->B, l->T, l->T, l->H, l->D, l->training);
     most = tune_cuda_most(most, tune_cuda_column_most(l->width));
@@ -74,7 +74,7 @@ static inline int64_t tune_cuda_scratch_floats(const struct tune_largest *l)
 }
 
 /* tune_cuda_reserve_bytes - all that tune_device_reserve takes. */
-static inline int64_t tune_cuda_reserve_bytes(const struct tune_largest *l)
+static inline int64_t tune_cuda_reserve_bytes(const struct tune_max_sizes *l)
 {
     return tune_cuda_scratch_floats(l) * 4 + TUNE_CUDA_WORKSPACE;
 }

@@ -211,13 +211,13 @@ __global__ void __launch_bounds__(THREADS)
 
 extern "C" int tune_cuda_adamw(struct tune_device *dev, struct tune_tensor *w,
                                const struct tune_tensor *g, struct tune_tensor *m,
-                               struct tune_tensor *v, tune_address step, struct tune_update how)
+                               struct tune_tensor *v, tune_address step, struct tune_update params)
 {
     int64_t n = g->shape[0];
     if (n > 0)
         LAUNCH(adamw, tune_cuda_blocks(n), THREADS, 0, tune_cuda_of(dev)->stream,
                tune_cuda_data<float>(w), tune_cuda_data<const float>(g), tune_cuda_data<float>(m),
-               tune_cuda_data<float>(v), scalars(step), how, n);
+               tune_cuda_data<float>(v), scalars(step), params, n);
     return tune_cuda_queued(dev);
 }
 
@@ -241,13 +241,13 @@ __global__ void __launch_bounds__(THREADS)
 
 extern "C" int tune_cuda_sgd(struct tune_device *dev, struct tune_tensor *w,
                              const struct tune_tensor *g, struct tune_tensor *m, tune_address step,
-                             struct tune_update how)
+                             struct tune_update params)
 {
     int64_t n = g->shape[0];
     if (n > 0)
         LAUNCH(sgd, tune_cuda_blocks(n), THREADS, 0, tune_cuda_of(dev)->stream,
                tune_cuda_data<float>(w), tune_cuda_data<const float>(g), tune_cuda_data<float>(m),
-               scalars(step), how, n);
+               scalars(step), params, n);
     return tune_cuda_queued(dev);
 }
 
@@ -269,14 +269,14 @@ __global__ void __launch_bounds__(THREADS)
 
 extern "C" int tune_cuda_muon_moment(struct tune_device *dev, struct tune_tensor *y,
                                      const struct tune_tensor *g, struct tune_tensor *m,
-                                     tune_address step, struct tune_update how)
+                                     tune_address step, struct tune_update params)
 {
     int64_t n = g->shape[0];
     if (n > 0)
         LAUNCH(muon_moment, tune_cuda_blocks(n), THREADS, 0, tune_cuda_of(dev)->stream,
                tune_cuda_data<float>(y), tune_cuda_data<const float>(g), tune_cuda_data<float>(m),
-               scalars(step), static_cast<float>(how.momentum),
-               static_cast<float>(1 - how.momentum), n);
+               scalars(step), static_cast<float>(params.momentum),
+               static_cast<float>(1 - params.momentum), n);
     return tune_cuda_queued(dev);
 }
 
@@ -294,13 +294,13 @@ __global__ void __launch_bounds__(THREADS)
 
 extern "C" int tune_cuda_muon(struct tune_device *dev, struct tune_tensor *w,
                               const struct tune_tensor *y, tune_address step, double size,
-                              struct tune_update how)
+                              struct tune_update params)
 {
     int64_t n = y->shape[0];
     if (n > 0)
         LAUNCH(muon, tune_cuda_blocks(n), THREADS, 0, tune_cuda_of(dev)->stream,
-               tune_cuda_data<float>(w), tune_cuda_data<const float>(y), scalars(step), size, how,
-               n);
+               tune_cuda_data<float>(w), tune_cuda_data<const float>(y), scalars(step), size,
+               params, n);
     return tune_cuda_queued(dev);
 }
 

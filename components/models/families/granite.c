@@ -15,4 +15,5 @@ static int read(struct tune_model_config *c, const struct tune_config_reader *r)
     return tune_error_set("%s: \"logits_scaling\" is 0; logits are divided by it", r->name);
 }
 
-const struct tune_family tune_family_granite = {"granite", "GraniteForCausalLM", 0, 0, 2048, read};
+const struct tune_family tune_family_granite = {
+    .type = "granite", .class = "GraniteForCausalLM", .max_positions = 2048, .read = read, .layer = tune_llama_layer};

@@ -19,4 +19,5 @@ static int read(struct tune_model_config *c, const struct tune_config_reader *r)
     return tune_qwen_window(c, r);
 }
 
-const struct tune_family tune_family_qwen2 = {"qwen2", "Qwen2ForCausalLM", 32, 0, 32768, read};
+const struct tune_family tune_family_qwen2 = {
+    .type = "qwen2", .class = "Qwen2ForCausalLM", .kv_heads = 32, .max_positions = 32768, .read = read, .layer = tune_llama_layer};

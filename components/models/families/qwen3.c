@@ -10,4 +10,5 @@ static int read(struct tune_model_config *c, const struct tune_config_reader *r)
     return tune_qwen_window(c, r);
 }
 
-const struct tune_family tune_family_qwen3 = {"qwen3", "Qwen3ForCausalLM", 32, 128, 32768, read};
+const struct tune_family tune_family_qwen3 = {
+    .type = "qwen3", .class = "Qwen3ForCausalLM", .kv_heads = 32, .head_dim = 128, .max_positions = 32768, .read = read, .layer = tune_llama_layer};

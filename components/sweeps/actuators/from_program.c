@@ -15,9 +15,8 @@
 
 enum { LIMIT = 4 << 20, SECONDS = 30 };
 
-/* Options that are not inputs: where a run is written, what it resumes, its other files, and its
- * output. Every option that changes the computation or its length is an input, also the device and
- * all ways to stop early. */
+/* Options that are not inputs: they control files, resuming and output. Options that change the
+ * computation or its length are inputs, including the device and all ways to stop early. */
 static const char *const skipped[] = {"output",     "overwrite", "resume",    "allow_changed", "config", "save",
                                       "save_every", "save_dtype", "keep_last", "logger",        "log_every", "profile",
                                       "show_tokens", "plan_memory", "requeue"};
@@ -57,7 +56,7 @@ static bool read_range(const char *range, double *low, double *high)
     return *end == ']' || *end == ')';
 }
 
-/* Our ranges are half-open, so the end of an integer range is one more. */
+/* Write the domain. Our ranges are half-open, so the end of an integer range is one higher. */
 static void put_domain(FILE *out, const cJSON *option, const char *type)
 {
     double low = 0, high = 0;
@@ -106,7 +105,8 @@ static bool wanted(const cJSON *option)
     return !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(option, "positional"));
 }
 
-/* An option without a default is required if no run works without it; else it is optional. */
+/* Write the input for an option. An option without a default is required if no run works without
+ * it, else optional. */
 static void put_input(FILE *out, const cJSON *option)
 {
     const char *name = text_of(option, "name"), *type = text_of(option, "type");
@@ -180,7 +180,7 @@ static void put_experiment(FILE *out, const cJSON *json, const char *path)
     fputs("\n  ]\n}\n", out);
 }
 
-/* Read a list of objects with names. */
+/* True if the value is a list of objects that all have names. */
 static bool all_named(const cJSON *json, const char *key)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, key), *item;
@@ -218,16 +218,16 @@ static cJSON *ask(const char *program)
                              "written by hand", program,
                              end.how == TUNE_CHILD_EXITED ? "exit code" : "signal", end.code);
         else if (!(json = tune_cjson_read(log, LIMIT)))
-            tune_error_usage("%s --describe prints something else than a description in JSON; an "
-                             "experiment file for it must be written by hand", program);
+            tune_error_usage("%s --describe does not print a description in JSON; an experiment "
+                             "file for it must be written by hand", program);
     }
     bool reports = json && cJSON_GetObjectItemCaseSensitive(json, "properties");
     if (json && (!all_named(json, "options") || (reports && !all_named(json, "properties")))) {
         cJSON_Delete(json);
         json = NULL;
-        tune_error_usage("%s --describe prints JSON without \"options\", or options or "
-                         "\"properties\" without a \"name\" each; an experiment file for it must "
-                         "be written by hand", program);
+        tune_error_usage("%s --describe prints JSON without \"options\", or an option or a "
+                         "property without a \"name\"; an experiment file for it must be written "
+                         "by hand", program);
     }
     unlink(log);
     return json;
@@ -240,7 +240,7 @@ char *tune_experiment_from_program(const char *program)
     cJSON *json = ask(program);
     if (!json)
         return NULL;
-    /* for a program beside the tools its name is enough; otherwise write the absolute path */
+    /* a program beside the tools needs only its name; others need the absolute path */
     const char *slash = strrchr(program, '/');
     if (!slash || !realpath(program, path))
         snprintf(path, sizeof path, "%s", program);

@@ -5,7 +5,7 @@
 #define TUNE_ACTUATORS_FROM_PROGRAM_H
 
 /* tune_experiment_from_program - run "program --describe" and make the text of the file from its
- * output. The caller frees it. NULL with an error: no such program, or its output is no
+ * output. The caller frees it. NULL with an error: no such program, or its output is not a
  * description. */
 char *tune_experiment_from_program(const char *program);
 

@@ -7,7 +7,7 @@
  *     tune_heat_terminal(&h, &how, stdout);
  *     tune_heat_svg(&h, 1, file);
  *
- * Colours run from near the background to its opposite, in steps of equal distance to the eye. */
+ * Colours range from near the background to its opposite, in perceptually equal steps. */
 #ifndef TUNE_HEAT_H
 #define TUNE_HEAT_H
 
@@ -23,27 +23,31 @@ struct tune_heat {
     const char *x_title, *y_title;
     const char *const *x_names, *const *y_names; /* [columns] from the left, [rows] from the top */
     int columns, rows;
-    /* [rows,columns]; not finite or above 1e300: missing, and marked */
+    /* [rows,columns]; values that are not finite or above 1e300 are marked as missing */
     const double *values;
-    /* [rows,columns] uncertainty in percent, shown if there is room; not finite: unknown; NULL:
+    /* [rows,columns] uncertainty in percent, shown if they fit; not finite: unknown; NULL:
      * none */
     const double *spreads;
-    /* [rows,columns] text that shows on hover, each may be NULL; NULL: none */
+    /* [rows,columns] texts shown on hover, each may be NULL; NULL: none */
     const char *const *hints;
     bool logarithmic;              /* logarithmic colours; values of 0 and below are missing then */
     /* 1: mark the highest value, -1: the lowest; 0: none */
     int best;
-    const char *note;              /* a line below the title; NULL: none */
-    /* [2] two values that the scale of colours holds, so that maps can be compared; NULL: none */
+    const char *note;              /* below the title, folded between words; NULL: none */
+    /* [2] values that the colour scale includes, so that maps can be compared; NULL: none */
     const double *holds;
+    /* The name of a facet: "dtype float32"; NULL: none. Consecutive facets with the same title and
+     * size are one figure. In SVG they are drawn side by side, with the first one's note and one
+     * colour scale. */
+    const char *facet;
 };
 
-/* tune_heat_terminal - draw numbers in rows and columns, on colours if there are any. Where numbers
- * do not fit, it draws colours alone, or digits 0 to 9. Where cells do not fit, neighbours are
- * joined to their mean, and a note says so. Lines other than title and note have at most width - 1
+/* tune_heat_terminal - draw numbers in rows and columns, with background colours if possible. If
+ * numbers do not fit, it draws only colours, or digits 0 to 9. If cells do not fit, neighbours are
+ * replaced by their mean, and a note says so. Lines other than the title have at most width - 1
  * columns, for a width of 40 or more. height is not used. -1 with an error: no value, or no memory.
- * tune_heat_svg - write an SVG document with the maps one above the other. Above 10,000 cells,
- * neighbours are joined too. */
+ * tune_heat_svg - write an SVG document with the figures one above the other. Above 100 rows or
+ * columns, neighbours are also replaced by their mean. */
 int tune_heat_terminal(const struct tune_heat *heat, const struct tune_terminal *how, FILE *out);
 int tune_heat_svg(const struct tune_heat *heats, int count, FILE *out);
 

@@ -1,5 +1,4 @@
-/* parallel.h - rows over many dimensions: see which values lead to the best rows, in a terminal or
- * as SVG.
+/* parallel.h - draw rows over many dimensions as SVG, to see which values lead to the best rows.
  *
  *     struct tune_axis a[] = {{.title = "batch_size", .values = sizes, .base = -1},
  *                             {.title = "dtype", .values = which, .names = types, .name_count = 2},
@@ -8,13 +7,9 @@
  *                               .best = 1};
  *     tune_parallel_svg(&p, 1, file);
  *
- * SVG has parallel coordinates. Each dimension is an upright axis and each row a line, coloured by
- * the last axis, the target. The best rows lie on top, thick. Where many rows share a value, their
- * lines stand side by side, ordered by the target.
- *
- * A terminal cannot show crossing lines. So it shows, for each value of each dimension, the lowest,
- * mean and highest target, all on one scale. The more these marks move, the more the dimension
- * matters. The best rows follow below. */
+ * These are parallel coordinates. Each dimension is a vertical axis, and each row a line, coloured
+ * by the last axis, the target. The best rows are drawn on top with thick lines. If many rows share
+ * a value, their lines are drawn side by side, in the order of the target. */
 #ifndef TUNE_PARALLEL_H
 #define TUNE_PARALLEL_H
 
@@ -26,12 +21,12 @@ extern "C" {
 
 struct tune_axis {
     const char *title, *unit; /* NULL or "": none */
-    const double *values;     /* [rows]; not finite or above 1e300: missing */
+    const double *values;     /* [rows]; values that are not finite or above 1e300 are missing */
     /* [name_count] categories for the values 0, 1, ...; NULL: numbers */
     const char *const *names;
     int name_count;
     int base;                 /* for numbers: as x_base of struct tune_plot */
-    const double *holds;      /* [2] for numbers: values that are on the axis, too; NULL: none */
+    const double *holds;      /* [2] for numbers: values that the axis includes; NULL: none */
 };
 
 struct tune_parallel {
@@ -39,19 +34,13 @@ struct tune_parallel {
     const struct tune_axis *axes; /* [count]; the last one is the target, with numbers */
     int count;
     int64_t rows;
-    const char *const *names; /* [rows] text that shows on hover; NULL: none */
-    int best;                 /* 1: the highest target is best, -1: the lowest, 0: none is */
-    const char *note;         /* a line below the title; NULL: none */
+    const char *const *names; /* [rows] texts shown on hover; NULL: none */
+    int best;                 /* 1: the highest target is best; -1: the lowest; 0: none */
+    const char *note;         /* below the title, folded between words; NULL: none */
 };
 
-/* tune_parallel_terminal - draw it. Lines other than title and note have at most width - 1 columns,
- * for a width of 40 or more. height is not used. -1 with an error: fewer than two axes, no row with
- * a target, or no memory.
- * tune_parallel_svg - write an SVG document with the drawings one above the other. Of more than
- * 10,000 rows, only 10,000 are drawn: chosen evenly over the target, the best ones included. A note
- * says so. */
-int tune_parallel_terminal(const struct tune_parallel *parallel, const struct tune_terminal *how,
-                           FILE *out);
+/* tune_parallel_svg - write an SVG document with the drawings one above the other. At most 10,000
+ * rows are drawn, chosen evenly over the target, including the best ones. A note says so. */
 int tune_parallel_svg(const struct tune_parallel *parallels, int count, FILE *out);
 
 #ifdef __cplusplus

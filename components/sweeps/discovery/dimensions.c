@@ -10,8 +10,8 @@ enum { SEEN = 256, SPELLED = 40 };
 struct tune_seen_value {
     bool used, in, text;
     char spelled[SPELLED]; /* the cell, if it is a text */
-    double number;         /* the cell, if it is a number; and its exact integer, which the double
-                            * may have rounded */
+    double number;         /* the cell as a number, and as an exact integer, because a double may
+                            * round it */
     int64_t whole;
     struct tune_value value;
     tune_index at;
@@ -70,7 +70,7 @@ static struct tune_seen_value *place_of(const struct tune_axis_of_rows *a, const
     return &a->seen[hash % SEEN];
 }
 
-/* True if the cell's value can be cached: it does not point into the row. */
+/* True if the value can be cached, because it does not point into the row. */
 static bool is_lasting(const struct tune_cell *cell, const struct tune_value *value)
 {
     return (!cell->text || strlen(cell->text) < SPELLED) &&

@@ -11,11 +11,13 @@
 struct tune_seen_value;
 
 struct tune_axis_of_rows {
-    const struct tune_domain *wanted, *own; /* the space's dimension; the experiment's input */
+    const struct tune_domain *wanted, *own; /* wanted: of the space's dimension; own: of the
+                                             * experiment's input */
     struct tune_column column;
-    /* index of the input; -1: none, the dimension is open */
+    /* index of the input; -1: none, which makes the dimension open */
     int input;
-    /* number of values, 0: it cannot be counted; step in the grid's index for its next value */
+    /* size: number of values, 0 if it cannot be counted. weight: step of the grid's index for the
+     * next value */
     tune_index size, weight;
     struct tune_seen_value *seen; /* cache of recent cells */
 };
@@ -25,7 +27,7 @@ struct tune_dimensions {
     struct tune_axis_of_rows *axes; /* [count] */
     /* [count] values of the current row; the caller sets those of open dimensions */
     struct tune_value *values;
-    tune_index *at;                 /* [count] their indexes, if the dimensions can be counted */
+    tune_index *at;                 /* [count] indexes of the values, if they can be counted */
     tune_index index;               /* index of the current row, with open dimensions at their first
                                      * value */
 };

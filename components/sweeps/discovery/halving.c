@@ -1,4 +1,4 @@
-/* halving.c - the budgets of the rungs, and which points go on. */
+/* halving.c - compute the budgets of the rungs, and choose the points that continue. */
 #include "sweeps/discovery/halving.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 
-/* Read all of text[length] as a number. NAN: it is none. */
+/* Read text[length] as a number. NAN: it is not a number. */
 static double number(const char *text, size_t length)
 {
     char part[64], *end;
@@ -31,41 +31,26 @@ int tune_halving_read(struct tune_halving *h, const char *text)
     h->most = number(dots + 2, strlen(dots + 2));
     if (h->least > 0 && h->most >= h->least && h->most < INFINITY)
         return 0;
-    return tune_error_usage("`budget` %s: expected two numbers above 0 with two dots between them, the lower one first", text);
-}
-
-static bool is_whole(double x)
-{
-    return x == floor(x) && x < 0x1p53;
+    return tune_error_usage("`budget` %s: expected two numbers above 0, the lower one first, with "
+                            "two dots between them, such as max_steps=1..16", text);
 }
 
 int tune_halving_rungs(const struct tune_halving *h, double budgets[TUNE_HALVING_RUNGS])
 {
-    bool whole = is_whole(h->least) && is_whole(h->most);
-    double enough = 1 + 1e-9; /* products of fractions are not exact */
     int count = 0;
-    for (double b = h->least; b * h->factor <= h->most * enough; b *= h->factor) {
-        double budget = whole ? floor(b + .5) : b;
-        if (budget == h->most || (count > 0 && budget == budgets[count - 1]))
-            continue;
+    for (double b = h->least; b * 2 <= h->most; b *= 2) {
         if (count == TUNE_HALVING_RUNGS - 1)
-            return tune_error_usage("`budget` %s: more than %d rungs from %g to %g by factors of %g; give a larger `factor`", h->input,
-                                    TUNE_HALVING_RUNGS, h->least, h->most, h->factor);
-        budgets[count++] = budget;
+            return tune_error_usage("`budget` %s: more than %d rungs from %g to %g, each with twice the budget; raise the lower number",
+                                    h->input, TUNE_HALVING_RUNGS, h->least, h->most);
+        budgets[count++] = b;
     }
     budgets[count++] = h->most;
     return count;
 }
 
-static int64_t share(const struct tune_halving *h, int64_t count)
-{
-    double part = ceil((double)count / h->factor - 1e-9);
-    return part < 1 && count > 0 ? 1 : (int64_t)part;
-}
-
 struct ranked {
     double value;
-    int place;
+    int index;
 };
 
 static int better(const void *a, const void *b)
@@ -73,7 +58,7 @@ static int better(const void *a, const void *b)
     const struct ranked *x = a, *y = b;
     if (x->value != y->value)
         return x->value < y->value ? -1 : 1;
-    return (x->place > y->place) - (x->place < y->place);
+    return (x->index > y->index) - (x->index < y->index);
 }
 
 static int ascending(const void *a, const void *b)
@@ -81,7 +66,7 @@ static int ascending(const void *a, const void *b)
     return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
-int tune_halving_keep(const struct tune_halving *h, const double *values, int count, int *kept)
+int tune_halving_select(const struct tune_halving *h, const double *values, int count, int *selected)
 {
     struct ranked *all = malloc(((size_t)count + 1) * sizeof *all);
     int n = 0;
@@ -91,10 +76,10 @@ int tune_halving_keep(const struct tune_halving *h, const double *values, int co
         if (!isnan(values[i]))
             all[n++] = (struct ranked){h->maximize ? -values[i] : values[i], i};
     qsort(all, (size_t)n, sizeof *all, better);
-    n = (int)share(h, n);
+    n = (n + 1) / 2;
     for (int i = 0; i < n; i++)
-        kept[i] = all[i].place;
-    qsort(kept, (size_t)n, sizeof *kept, ascending);
+        selected[i] = all[i].index;
+    qsort(selected, (size_t)n, sizeof *selected, ascending);
     free(all);
     return n;
 }
@@ -106,7 +91,7 @@ int tune_halving_next(int rung, int rungs, int64_t left)
     return left == 1 ? rungs - 1 : rung + 1;
 }
 
-double tune_halving_plan(const struct tune_halving *h, const double *budgets, int rungs, int rung, int64_t count, int64_t *counts)
+double tune_halving_plan(const double *budgets, int rungs, int rung, int64_t count, int64_t *counts)
 {
     double cost = 0;
     for (int k = 0; k < rungs; k++)
@@ -114,7 +99,7 @@ double tune_halving_plan(const struct tune_halving *h, const double *budgets, in
     for (; rung < rungs; rung = tune_halving_next(rung, rungs, count)) {
         counts[rung] = count;
         cost += (double)count * budgets[rung];
-        count = share(h, count);
+        count = (count + 1) / 2;
     }
     return cost;
 }

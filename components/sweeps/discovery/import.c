@@ -14,7 +14,7 @@ enum { MOST_RESULTS = 65536, TEXT = TUNE_STORE_TEXT_MAX + 1 };
 struct line {
     struct importing *m;
     struct tune_cell *cells;  /* [TUNE_KEYS + inputs + targets] cells of the row being made */
-    char *texts;              /* [inputs][TEXT] their texts */
+    char *texts;              /* [inputs][TEXT] the inputs' texts */
     bool *given;              /* [inputs] true: given in the file; false: the default */
     double *values;           /* [targets][MOST_RESULTS] */
     int *counts;              /* [targets] */
@@ -25,12 +25,9 @@ struct line {
     bool writing;
 };
 
-static int no_memory(void)
-{
-    return tune_error_cannot("out of memory while a CSV file is imported");
-}
-
-int tune_import_bad(struct importing *m, const char *format, ...)
+/* Report a bad row in the current line. Returns 0, because reading continues. */
+static int bad(struct importing *m, const char *format, ...) TUNE_PRINTF(2, 3);
+static int bad(struct importing *m, const char *format, ...)
 {
     char what[1024];
     FORMAT(what, format);
@@ -55,9 +52,10 @@ static uint64_t mix_cell(const struct tune_cell *cell, uint64_t hash)
                         : tune_hash64(&number, sizeof number, ~hash);
 }
 
-/* A uid of what the row says, for files that have none. The same row imported again has the same one,
- * whatever its identifier and the order of its columns: hashes of cells are added. Inputs with defaults and absent targets
- * are not in it, so an experiment may get more of them later. */
+/* Make a uid from the contents of a row, for files without uids. Importing the row again gives the
+ * same uid. It does not depend on the identifier or the order of columns, because hashes of cells
+ * are added. Inputs with defaults and absent targets are left out, so an experiment may get more of
+ * them later. */
 static void make_uid(struct line *n, int result)
 {
     const struct importing *m = n->m;
@@ -77,9 +75,9 @@ static void make_uid(struct line *n, int result)
     snprintf(n->uid, sizeof n->uid, "%016llx%016llx", (unsigned long long)hash[0], (unsigned long long)hash[1]);
 }
 
-/* The row in n->cells is complete: count it. In the second pass, write it if neither the store nor
- * an earlier line has it. */
-static int take(struct line *n)
+/* Count the complete row in n->cells. In the second pass, write it, unless the store or an earlier
+ * line has it. */
+static int add_row(struct line *n)
 {
     struct tune_import *i = n->m->i;
     uint8_t uid[16];
@@ -115,158 +113,137 @@ static int take_result(struct line *n, int k, int row)
     n->cells[TUNE_KEY_REQUEST] = tune_cell_whole(row);
     n->cells[TUNE_KEY_REPEAT] = tune_cell_whole(k);
     n->cells[TUNE_KEY_STATUS] = tune_cell_text(invalid ? "invalid" : "valid");
-    return take(n);
+    return add_row(n);
 }
 
 /* ---- ado's rows ---- */
-
-/* With fewer figures than results, the figures belong to the valid results; otherwise their
- * assignment is unknown. */
-static int line_up(struct line *n, int results)
-{
-    const struct tune_experiment *e = n->m->e;
-    const double *valid = NULL;
-    int good = 0;
-    for (int i = 0; i < e->target_count; i++)
-        if (!strcmp(e->targets[i].name, "is_valid") && n->counts[i] == results)
-            valid = n->values + (size_t)i * MOST_RESULTS;
-    for (int k = 0; k < results && valid; k++)
-        good += valid[k] != 0;
-    for (int i = 0; i < e->target_count; i++) {
-        double *v = n->values + (size_t)i * MOST_RESULTS;
-        if (n->counts[i] == 0 || n->counts[i] == results)
-            continue;
-        if (!valid || n->counts[i] != good) {
-            tune_import_bad(n->m, "%d results, and %s has %d figures: whose they are cannot be told", results, e->targets[i].name,
-                            n->counts[i]);
-            return -1;
-        }
-        for (int k = results - 1, from = good - 1; k >= 0; k--)
-            v[k] = valid[k] != 0 ? v[from--] : NAN;
-        n->counts[i] = results;
-    }
-    return 0;
-}
 
 /* Read the figures of one variant into values and counts. Returns the number of results; -1: the
  * row is bad. */
 static int read_figures(struct line *n, const char *const *fields, int variant)
 {
-    const struct import_layout *l = &n->m->layout;
+    struct importing *m = n->m;
+    const struct tune_experiment *e = m->e;
     int results = 0;
-    memset(n->counts, 0, (size_t)n->m->e->target_count * sizeof *n->counts);
-    for (int i = 0; i < l->count; i++) {
-        const struct import_field *f = &l->fields[i];
+    memset(n->counts, 0, (size_t)e->target_count * sizeof *n->counts);
+    for (int i = 0; i < m->count; i++) {
+        const struct import_field *f = &m->fields[i];
         if (f->role != IMPORT_TARGET || f->which < 0 || f->variant != variant)
             continue;
         int count = tune_import_values(fields[i], n->values + (size_t)f->which * MOST_RESULTS, MOST_RESULTS);
         if (count < 0) {
-            tune_import_bad(n->m, "%s: \"%.60s\" is no number, and no list of them; `property` names the columns to take",
-                            l->headings[i], fields[i]);
+            bad(m, "%s: \"%.60s\" is neither a number nor a list of numbers; to import only some "
+                   "columns, give `property`", f->heading, fields[i]);
             return -1;
         }
-        n->m->i->missing += count == 0 && *fields[i];
+        m->i->missing += count == 0 && *fields[i];
         n->counts[f->which] = count;
         results = count > results ? count : results;
     }
-    return results > 0 && line_up(n, results) < 0 ? -1 : results;
+    for (int i = 0; i < e->target_count; i++)
+        if (n->counts[i] != 0 && n->counts[i] != results) {
+            bad(m, "other columns of this row have %d results, but %s has %d, so they cannot be "
+                   "matched", results, e->targets[i].name, n->counts[i]);
+            return -1;
+        }
+    return results;
+}
+
+/* Read the text as a value of the input, and convert it to a cell. false: it is not in the
+ * domain. */
+static bool read_input(const struct tune_input *in, const struct tune_column *column, const char *spelled, struct tune_cell *cell,
+                       char *text)
+{
+    struct tune_value value;
+    bool missing = column->type == TUNE_CELL_NUMBER && tune_import_is_missing(spelled);
+    if (missing && !in->required && in->standard.type == TUNE_VALUE_NONE) {
+        *cell = tune_cell_number(NAN);
+        return true;
+    }
+    if (tune_domain_parse(&in->domain, spelled, &value) && tune_rows_cell(column, &value, cell, text, TEXT) == 0)
+        return true;
+    tune_error_clear();
+    return false;
 }
 
 static bool set_input(struct line *n, int input, const char *spelled)
 {
-    const struct importing *m = n->m;
+    struct importing *m = n->m;
     const struct tune_input *in = &m->e->inputs[input];
     struct tune_cell *cell = &n->cells[TUNE_KEYS + input];
     n->given[input] = true;
-    if (tune_import_input(in, &m->columns[input], spelled, cell, input_text(n, input), TEXT)) {
+    if (read_input(in, &m->columns[input], spelled, cell, input_text(n, input))) {
         m->i->missing += cell->absent && !cell->text;
         return true;
     }
-    tune_import_bad(n->m, "%s of %s cannot be \"%.60s\"%s", in->name, m->e->name, spelled,
-                    tune_import_is_missing(spelled) ? "; None is not among its values, and not its default" : "");
+    bad(m, "input %s of experiment %s cannot be \"%.60s\"%s", in->name, m->e->name, spelled,
+        tune_import_is_missing(spelled) ? "; an empty cell is None, which is neither among its "
+                                          "values nor its default" : "");
     return false;
 }
 
-static bool set_part(struct line *n, const struct import_part *part, const char *what)
-{
-    char spelled[TEXT];
-    snprintf(spelled, sizeof spelled, "%.*s", part->value_length, part->value);
-    for (int i = 0; i < n->m->e->input_count; i++)
-        if ((int)strlen(n->m->e->names[i]) == part->name_length &&
-            !strncmp(n->m->e->names[i], part->name, (size_t)part->name_length))
-            return set_input(n, i, spelled);
-    tune_import_bad(n->m, "%s %.*s is no input of %s", what, part->name_length, part->name, n->m->e->name);
-    return false;
-}
-
-/* false: the row is bad, and was told. */
+/* Set the defaults of inputs. false: the row is bad, and was reported. */
 static bool set_defaults(struct line *n)
 {
-    const struct importing *m = n->m;
+    struct importing *m = n->m;
     for (int i = 0; i < m->e->input_count; i++) {
         n->given[i] = false;
         if (!m->e->inputs[i].required &&
             tune_rows_cell(&m->columns[i], &m->e->inputs[i].standard, &n->cells[TUNE_KEYS + i], input_text(n, i), TEXT) < 0) {
-            tune_import_bad(n->m, "%s", tune_error_message());
+            bad(m, "%s", tune_error_message());
             return false;
         }
     }
     return true;
 }
 
-/* Set defaults, then the identifier's dimensions, then parameters. false: the row is bad, and was
+/* Set defaults, then inputs from columns, then parameters. false: the row is bad, and was
  * reported. */
 static bool set_inputs(struct line *n, const char *const *fields, const char *parameters)
 {
     const struct importing *m = n->m;
     struct import_part parts[TUNE_SPACE_DIMENSIONS];
+    char text[TEXT];
     if (!set_defaults(n))
         return false;
-    if (!tune_import_identifier(&m->layout, fields, parts)) {
-        tune_import_bad(n->m, "the identifier \"%.100s\" does not say what the columns do",
-                        tune_import_field(&m->layout, fields, IMPORT_IDENTIFIER));
-        return false;
+    for (int i = 0; i < m->count; i++)
+        if (m->fields[i].role == IMPORT_INPUT && !set_input(n, m->fields[i].which, fields[i]))
+            return false;
+    int count = tune_import_parameters(parameters, m->e, parts);
+    for (int i = 0; i < count; i++) {
+        snprintf(text, sizeof text, "%.*s", parts[i].name_length, parts[i].name);
+        int input = tune_experiment_input(m->e, text);
+        snprintf(text, sizeof text, "%.*s", parts[i].value_length, parts[i].value);
+        if (!set_input(n, input, text))
+            return false;
     }
-    for (int i = 0; i < m->layout.inputs; i++)
-        if (!set_part(n, &parts[i], "dimension"))
-            return false;
-    int count = tune_import_parameters(parameters, m->e, parts, TUNE_SPACE_DIMENSIONS);
-    for (int i = 0; i < count; i++)
-        if (!set_part(n, &parts[i], "parameter"))
-            return false;
     return true;
-}
-
-/* True if the column's cell is None: its cell in the row has no value. */
-static bool is_none(const struct line *n, const char *const *fields, int i)
-{
-    const struct import_layout *l = &n->m->layout;
-    int column = l->input[i];
-    enum tune_cell_type type = n->m->columns[l->fields[column].which].type;
-    return type == TUNE_CELL_TEXT ? tune_import_is_none(fields[column]) : tune_import_is_missing(fields[column]);
 }
 
 /* Take the identifier from the file, or make it from the inputs. false: it is too long. */
 static bool name_entity(struct line *n, const char *const *fields)
 {
-    const struct import_layout *l = &n->m->layout;
-    const char *identifier = tune_import_field(&n->m->layout, fields, IMPORT_IDENTIFIER);
+    const struct importing *m = n->m;
+    const char *identifier = tune_import_field(m, fields, IMPORT_IDENTIFIER);
     size_t length = (size_t)snprintf(n->entity, sizeof n->entity, "%s", identifier);
-    for (int i = 0; !*identifier && i < l->inputs && length < sizeof n->entity; i++) {
-        const char *value = fields[l->input[i]];
-        value = is_none(n, fields, i) ? "None" : !strcmp(value, "True") ? "1" : !strcmp(value, "False") ? "0" : value;
-        length += (size_t)snprintf(n->entity + length, sizeof n->entity - length, "%s%s.%s", i ? "-" : "", l->headings[l->input[i]],
-                                   value);
+    for (int i = 0; !*identifier && i < m->count && length < sizeof n->entity; i++) {
+        const struct import_field *f = &m->fields[i];
+        if (f->role != IMPORT_INPUT)
+            continue;
+        const char *value = fields[i];
+        bool none = m->columns[f->which].type == TUNE_CELL_TEXT ? !strcmp(value, "None") : tune_import_is_missing(value);
+        value = none ? "None" : !strcmp(value, "True") ? "1" : !strcmp(value, "False") ? "0" : value;
+        length += (size_t)snprintf(n->entity + length, sizeof n->entity - length, "%s%s.%s", length ? "-" : "", f->heading, value);
     }
     return length < sizeof n->entity;
 }
 
 static bool set_keys(struct line *n, const char *const *fields, const char *parameters)
 {
-    const struct importing *m = n->m;
+    struct importing *m = n->m;
     int length = snprintf(n->experiment, sizeof n->experiment, "%s.%s%s", m->actuator, m->name, parameters);
     if (!name_entity(n, fields) || length >= (int)sizeof n->experiment) {
-        tune_import_bad(n->m, "an identifier of more than %d bytes", TUNE_STORE_TEXT_MAX);
+        bad(n->m, "the identifier has more than %d bytes", TUNE_STORE_TEXT_MAX);
         return false;
     }
     for (int k = 0; k < TUNE_KEYS; k++)
@@ -274,7 +251,7 @@ static bool set_keys(struct line *n, const char *const *fields, const char *para
     n->cells[TUNE_KEY_OPERATION] = tune_cell_text(n->operation);
     n->cells[TUNE_KEY_EXPERIMENT] = tune_cell_text(n->experiment);
     n->cells[TUNE_KEY_ENTITY] = tune_cell_text(n->entity);
-    n->cells[TUNE_KEY_GENERATOR] = tune_cell_text(tune_import_field(&m->layout, fields, IMPORT_GENERATOR));
+    n->cells[TUNE_KEY_GENERATOR] = tune_cell_text(tune_import_field(m, fields, IMPORT_GENERATOR));
     return true;
 }
 
@@ -292,87 +269,68 @@ static int take_variant(struct line *n, const char *const *fields, int variant, 
 static int take_ado(struct line *n, const char *const *fields, int row)
 {
     const struct importing *m = n->m;
-    if (m->layout.format != IMPORT_OBSERVED) {
-        bool plain = m->layout.format == IMPORT_PLAIN;
-        const char *experiment = tune_import_field(&m->layout, fields, IMPORT_EXPERIMENT);
-        const char *parameters = plain ? "" : tune_import_own_experiment(m, experiment);
-        if (!parameters) {
-            m->i->others++;
-            return 0;
-        }
-        m->i->rows++;
-        return take_variant(n, fields, 0, parameters, row);
+    if (m->variant_count == 0) { /* the row names its experiment */
+        const char *parameters = tune_import_suffix(m, tune_import_field(m, fields, IMPORT_EXPERIMENT));
+        m->i->others += !parameters;
+        m->i->rows += parameters != NULL;
+        return parameters ? take_variant(n, fields, 0, parameters, row) : 0;
     }
     m->i->rows++;
-    for (int v = 0; v < m->layout.variant_count; v++)
-        TRY(take_variant(n, fields, v, m->layout.variants[v], row));
+    for (int v = 0; v < m->variant_count; v++)
+        TRY(take_variant(n, fields, v, m->variants[v], row));
     return 0;
 }
 
 /* ---- our own rows ---- */
-
-static bool read_whole(const char *text, int64_t *whole)
-{
-    char *end;
-    double number;
-    errno = 0;
-    *whole = strtoll(text, &end, 10);
-    if (*text && !*end && errno == 0)
-        return true;
-    if (!tune_import_number(text, &number) || number != floor(number) || fabs(number) > 9007199254740992.0)
-        return false;
-    *whole = (int64_t)number;
-    return true;
-}
-
-/* Convert a field to its column's type. */
-static bool read_cell(const struct tune_column *c, const char *text, struct tune_cell *cell)
-{
-    *cell = c->type == TUNE_CELL_TEXT ? tune_cell_text(text) : tune_cell_number(NAN);
-    if (c->type == TUNE_CELL_WHOLE) {
-        cell->absent = false;
-        bool good = read_whole(text, &cell->whole);
-        cell->number = (double)cell->whole;
-        return good;
-    }
-    if (c->type == TUNE_CELL_TEXT || !*text)
-        return true;
-    cell->absent = !tune_import_number(text, &cell->number) || isnan(cell->number);
-    return !cell->absent || !strcasecmp(text, "nan");
-}
 
 static const struct tune_column *column_of(const struct importing *m, int cell)
 {
     return cell < TUNE_KEYS ? tune_key_column((enum tune_key)cell) : &m->columns[cell - TUNE_KEYS];
 }
 
-/* The row has keys, inputs and targets, in this order. */
-static int cell_of(const struct importing *m, const struct import_field *f)
+/* Convert a field to its column's type. */
+static bool read_cell(const struct tune_column *c, const char *text, struct tune_cell *cell)
 {
-    return f->role == IMPORT_KEY                       ? f->which
-           : f->role == IMPORT_INPUT                   ? TUNE_KEYS + f->which
-           : f->role == IMPORT_TARGET && f->which >= 0 ? TUNE_KEYS + m->e->input_count + f->which
-                                                       : -1;
+    char *end;
+    *cell = c->type == TUNE_CELL_TEXT ? tune_cell_text(text) : tune_cell_number(NAN);
+    if (c->type == TUNE_CELL_TEXT || (c->type == TUNE_CELL_NUMBER && tune_import_is_missing(text)))
+        return true;
+    bool good = tune_import_number(text, &cell->number);
+    cell->absent = false;
+    if (c->type == TUNE_CELL_NUMBER)
+        return good;
+    errno = 0;
+    cell->whole = strtoll(text, &end, 10);
+    bool exact = !*end && errno == 0;
+    if (!exact && good && cell->number == floor(cell->number) && fabs(cell->number) <= 9007199254740992.0)
+        cell->whole = (int64_t)cell->number;
+    else
+        good = good && exact;
+    cell->number = (double)cell->whole;
+    return good;
 }
 
 static bool read_own(struct line *n, const char *const *fields)
 {
-    const struct importing *m = n->m;
+    struct importing *m = n->m;
     int all = TUNE_KEYS + m->e->input_count + m->e->target_count;
     for (int c = 0; c < all; c++)
         n->cells[c] = column_of(m, c)->type == TUNE_CELL_TEXT ? tune_cell_text("") : tune_cell_number(NAN);
     n->cells[TUNE_KEY_REQUEST] = n->cells[TUNE_KEY_REPEAT] = (struct tune_cell){0};
     if (!set_defaults(n))
         return false;
-    for (int i = 0; i < m->layout.count; i++) {
-        int c = cell_of(m, &m->layout.fields[i]);
-        if (c >= 0 && !read_cell(column_of(m, c), fields[i], &n->cells[c])) {
-            tune_import_bad(n->m, "%s: \"%.60s\" is no %s", m->layout.headings[i], fields[i],
-                            column_of(m, c)->type == TUNE_CELL_WHOLE ? "whole number" : "number");
+    for (int i = 0; i < m->count; i++) {
+        const struct import_field *f = &m->fields[i];
+        int c = f->which + (f->role == IMPORT_KEY ? 0 : f->role == IMPORT_INPUT ? TUNE_KEYS : TUNE_KEYS + m->e->input_count);
+        if (f->role == IMPORT_IGNORED || f->which < 0)
+            continue;
+        if (!read_cell(column_of(m, c), fields[i], &n->cells[c])) {
+            bad(m, "%s: \"%.60s\" is not a %s", f->heading, fields[i],
+                column_of(m, c)->type == TUNE_CELL_WHOLE ? "whole number" : "number");
             return false;
         }
-        if (c >= 0 && n->cells[c].text && strlen(n->cells[c].text) > TUNE_STORE_TEXT_MAX) {
-            tune_import_bad(n->m, "%s: a text of more than %d bytes", m->layout.headings[i], TUNE_STORE_TEXT_MAX);
+        if (n->cells[c].text && strlen(n->cells[c].text) > TUNE_STORE_TEXT_MAX) {
+            bad(m, "%s: the text has more than %d bytes", f->heading, TUNE_STORE_TEXT_MAX);
             return false;
         }
     }
@@ -385,20 +343,20 @@ static int take_own(struct line *n, const char *const *fields)
     const struct tune_cell *keys = n->cells;
     if (!read_own(n, fields))
         return 0;
-    if (!tune_import_own_experiment(m, keys[TUNE_KEY_EXPERIMENT].text)) {
+    if (!tune_import_suffix(m, keys[TUNE_KEY_EXPERIMENT].text)) {
         m->i->others++;
         return 0;
     }
     m->i->rows++;
     const char *uid = keys[TUNE_KEY_UID].text, *status = keys[TUNE_KEY_STATUS].text;
     if (strlen(uid) != 32 || strspn(uid, "0123456789abcdef") != 32)
-        return tune_import_bad(m, "uid: \"%.60s\" is none; expected 32 hexadecimal digits", uid);
+        return bad(m, "uid: \"%.60s\" is not a uid; expected 32 hexadecimal digits", uid);
     if (strcmp(status, "valid") && strcmp(status, "invalid") && strcmp(status, "failed"))
-        return tune_import_bad(m, "status: \"%.60s\"; expected valid, invalid or failed", status);
+        return bad(m, "status: found \"%.60s\", expected valid, invalid or failed", status);
     if (keys[TUNE_KEY_ENTITY].absent)
-        return tune_import_bad(m, "it names no entity");
+        return bad(m, "the row names no entity");
     strcpy(n->uid, uid);
-    return take(n);
+    return add_row(n);
 }
 
 /* ---- passes ---- */
@@ -412,12 +370,12 @@ static int pass(struct line *n)
     TRY(tune_csv_rewind(m->csv));
     TRY(tune_csv_row(m->csv, &fields, &count));
     for (; (more = tune_csv_row(m->csv, &fields, &count)) == 1; row++) {
-        if (count != m->layout.count)
-            tune_import_bad(m, "%d fields; the heading has %d", count, m->layout.count);
+        if (count != m->count)
+            bad(m, "the row has %d fields, but the heading has %d", count, m->count);
         else
-            TRY(m->layout.format == IMPORT_OWN ? take_own(n, fields) : take_ado(n, fields, row));
+            TRY(m->own ? take_own(n, fields) : take_ado(n, fields, row));
     }
-    m->i->others += m->layout.others;
+    m->i->others += m->others;
     return more;
 }
 
@@ -429,6 +387,7 @@ static int read_uids(struct line *n)
     for (int t = 0; t < tables && more == 0; t++) {
         const struct tune_cell *cells;
         struct tune_scan *scan = TUNE_SCAN(n->m->i->store, names[t], TUNE_KEY_UID);
+        tune_scan_everything(scan); /* include forgotten rows */
         while ((more = tune_scan_next(scan, &cells)) == 1)
             if ((more = tune_uids_add_text(&n->there, cells[0].text)) < 0)
                 break;
@@ -450,10 +409,10 @@ static int write_rows(struct line *n)
     int code = pass(n);
     struct tune_error why;
     tune_error_save(&why);
-    int kept = tune_store_commit(s);
+    int committed = tune_store_commit(s);
     if (code < 0)
         tune_error_restore(&why);
-    return code < 0 ? -1 : kept;
+    return code < 0 ? -1 : committed;
 }
 
 static int read_lines(struct importing *m)
@@ -467,12 +426,13 @@ static int read_lines(struct importing *m)
     n.values = tune_pool_take(&m->memory, (size_t)e->target_count * MOST_RESULTS * sizeof *n.values);
     n.counts = tune_pool_take(&m->memory, (size_t)e->target_count * sizeof *n.counts);
     n.given = tune_pool_take(&m->memory, (size_t)e->input_count * sizeof *n.given);
-    int code = n.cells && n.texts && n.values && n.counts && n.given ? pass(&n) : no_memory();
+    int code = n.cells && n.texts && n.values && n.counts && n.given ? pass(&n) : tune_error_no_memory("the rows of a CSV file");
     if (code == 0 && m->i->bad > 0) {
         tune_error_set("%s: %lld bad row%s; nothing was imported", m->i->path, (long long)m->i->bad, m->i->bad == 1 ? "" : "s");
         code = -1;
     } else if (code == 0 && m->i->results == 0) {
-        tune_error_set("%s: no row of it is a result of %s.%s", m->i->path, m->actuator, m->name);
+        tune_error_set("%s: none of its rows is a result of experiment %s.%s", m->i->path,
+                       m->actuator, m->name);
         code = -1;
     }
     if (code == 0)
@@ -482,28 +442,21 @@ static int read_lines(struct importing *m)
     return code;
 }
 
-/* ---- the whole ---- */
+/* ---- the entry point ---- */
 
 static int name_it(struct importing *m, const char *actuator, size_t length, const char *name)
 {
     char *copy = tune_pool_text(&m->memory, name, strlen(name));
     m->actuator = tune_pool_text(&m->memory, actuator, length);
     m->name = copy;
-    return copy && m->actuator ? 0 : no_memory();
+    return copy && m->actuator ? 0 : tune_error_no_memory("a name");
 }
 
 /* Find the experiment: a known one, or the name of a new one. */
 static int find_experiment(struct importing *m)
 {
-    const struct tune_catalog *c = m->i->catalog;
     const char *wanted = m->i->experiment, *actuator = m->i->actuator;
-    for (int k = 0; k < c->count && !m->e; k++) {
-        const struct tune_experiment *e = c->experiments[k];
-        size_t n = strlen(e->actuator);
-        bool full = !strncmp(wanted, e->actuator, n) && wanted[n] == '.' && !strcmp(wanted + n + 1, e->name);
-        if ((full || !strcmp(wanted, e->name)) && (!actuator || !strcmp(actuator, e->actuator)))
-            m->e = e;
-    }
+    m->e = tune_catalog_known(m->i->catalog, actuator, wanted);
     const char *of = m->e ? m->e->actuator : actuator ? actuator : "replay";
     size_t n = strlen(of);
     bool full = !m->e && !strncmp(wanted, of, n) && wanted[n] == '.';
@@ -512,20 +465,20 @@ static int find_experiment(struct importing *m)
 }
 
 /* Take the actuator of an unknown experiment from the file's experiment_id, "actuator.name...". */
-static int keep_actuator(struct importing *m)
+static int find_actuator(struct importing *m)
 {
     const char *const *fields;
     size_t length = strlen(m->name);
     int count, more;
-    if (m->e || m->i->actuator || m->layout.format != IMPORT_TARGETS)
+    if (m->e || m->i->actuator || m->own || m->variant_count > 0)
         return 0;
     TRY(tune_csv_rewind(m->csv));
     TRY(tune_csv_row(m->csv, &fields, &count));
     while ((more = tune_csv_row(m->csv, &fields, &count)) == 1) {
-        const char *id = count == m->layout.count ? tune_import_field(&m->layout, fields, IMPORT_EXPERIMENT) : "";
+        const char *id = count == m->count ? tune_import_field(m, fields, IMPORT_EXPERIMENT) : "";
         size_t n = strcspn(id, ".");
         bool full = !strncmp(id, m->name, length) && n > 0 && n < length;
-        if (id[n] && (full || tune_import_own_experiment(m, id)))
+        if (id[n] && (full || tune_import_suffix(m, id)))
             return name_it(m, id, n, full ? m->name + n + 1 : m->name);
     }
     return more;
@@ -536,14 +489,13 @@ static int import(struct importing *m)
     TRY(find_experiment(m));
     if (!(m->csv = tune_csv_open(m->i->path)))
         return -1;
-    TRY(tune_import_layout_read(m));
-    TRY(keep_actuator(m));
-    TRY(tune_csv_rewind(m->csv));
+    TRY(tune_import_layout(m));
+    TRY(find_actuator(m));
     if (!m->e) {
-        TRY(tune_import_experiment_make(m));
+        TRY(tune_import_make(m));
         m->e = m->made;
     }
-    TRY(tune_import_layout_bind(m));
+    TRY(tune_import_bind(m));
     TRY(tune_rows_columns(m->e, &m->columns));
     return read_lines(m);
 }
@@ -556,8 +508,8 @@ int tune_import_csv(struct tune_import *i)
     *i->left_out = 0;
     int code = import(&m);
     if (code < 0 && i->added == 0)
-        tune_import_experiment_forget(&m);
-    free(m.layout.variants);
+        tune_import_forget(&m);
+    free(m.variants);
     tune_csv_free(m.csv);
     tune_experiment_free(m.made);
     free(m.columns);

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/array.h"
 #include "files/cjson.h"
 #include "sweeps/discovery/import_parts.h"
 
@@ -13,85 +12,63 @@ enum { MOST_VALUES = 65536 };
 
 /* Common properties of all values of an input or target in the file. */
 struct kind {
-    char *name;
-    bool whole, number; /* all of them */
-    bool any, missing;  /* some cell has a value; some cell has none */
+    bool whole, number, truth; /* all are whole numbers; all are numbers; all are True or False */
+    bool any, missing;  /* any: a cell has a value; missing: a cell has none */
 };
 
 struct inference {
     struct importing *m;
-    struct kind *inputs;    /* [layout.inputs] */
-    struct kind *targets;   /* [layout.count], by field */
-    struct kind *parameters; /* [parameter_count] */
+    struct kind *columns;   /* [count of columns] */
+    const char **parameters; /* [parameter_count] */
     int parameter_count;
     int64_t rows;
-    char other[256];        /* first other experiment in the file; "": none */
+    char other[256];        /* another experiment in the file; "": none */
     double *values;
 };
 
-static int no_memory(void)
+static void infer_input(struct kind *k, const char *text)
 {
-    return tune_error_cannot("out of memory while an experiment is made of a CSV file");
-}
-
-static void note(struct kind *k, const char *text, int length)
-{
-    char copy[64];
     double number;
-    snprintf(copy, sizeof copy, "%.*s", length, text);
-    if (length < (int)sizeof copy && tune_import_is_missing(copy)) {
+    if (tune_import_is_missing(text)) {
         k->missing = true;
         return;
     }
+    bool is_number = tune_import_number(text, &number) && isfinite(number);
     k->any = true;
-    bool is_number = length < (int)sizeof copy && tune_import_number(copy, &number) && isfinite(number);
     k->number = k->number && is_number;
+    k->truth = k->truth && (!strcmp(text, "True") || !strcmp(text, "False"));
     k->whole = k->whole && is_number && number == floor(number) && fabs(number) <= 9007199254740992.0;
 }
 
-static int note_parameters(struct inference *f, const char *text)
+static int add_parameters(struct inference *f, const char *text)
 {
     struct import_part parts[TUNE_SPACE_DIMENSIONS];
-    int count = tune_import_parameters(text, NULL, parts, TUNE_SPACE_DIMENSIONS);
-    for (int i = 0; i < count; i++) {
-        int k = 0;
-        while (k < f->parameter_count && (strncmp(f->parameters[k].name, parts[i].name, (size_t)parts[i].name_length) ||
-                                          f->parameters[k].name[parts[i].name_length]))
-            k++;
-        if (k < f->parameter_count)
-            continue;
-        if (!tune_array_fit(&f->parameters, (size_t)k, sizeof *f->parameters) ||
-            !(f->parameters[k].name = strndup(parts[i].name, (size_t)parts[i].name_length)))
-            return no_memory();
-        f->parameter_count++;
-    }
+    int count = tune_import_parameters(text, NULL, parts);
+    for (int i = 0; i < count; i++)
+        TRY(tune_import_add(f->m, &f->parameters, &f->parameter_count, parts[i].name, (size_t)parts[i].name_length));
     return 0;
 }
 
-/* Bad rows are reported later, when all rows are read again. */
-static int note_row(struct inference *f, const char *const *fields)
+/* Infer the kinds of a row's cells. Bad rows are reported in the second pass. */
+static int infer_row(struct inference *f, const char *const *fields)
 {
-    const struct import_layout *l = &f->m->layout;
-    struct import_part parts[TUNE_SPACE_DIMENSIONS];
-    const char *suffix = NULL;
-    for (int i = 0; i < l->count; i++)
-        if (l->fields[i].role == IMPORT_EXPERIMENT && !(suffix = tune_import_own_experiment(f->m, fields[i]))) {
-            if (!*f->other)
-                snprintf(f->other, sizeof f->other, "%s", fields[i]);
+    struct importing *m = f->m;
+    for (int i = 0; i < m->count; i++) {
+        const char *suffix = m->fields[i].role == IMPORT_EXPERIMENT ? tune_import_suffix(m, fields[i]) : "";
+        if (!suffix && !*f->other)
+            snprintf(f->other, sizeof f->other, "%s", fields[i]);
+        if (!suffix)
             return 0;
-        }
-    if (suffix)
-        TRY(note_parameters(f, suffix));
-    if (!tune_import_identifier(l, fields, parts))
-        return 0;
+        TRY(add_parameters(f, suffix));
+    }
     f->rows++;
-    for (int i = 0; i < l->inputs; i++)
-        note(&f->inputs[i], parts[i].value, parts[i].value_length);
-    for (int i = 0; i < l->count; i++) {
-        int n = l->fields[i].role == IMPORT_TARGET ? tune_import_values(fields[i], f->values, MOST_VALUES) : 0;
-        for (int k = 0; k < n; k++)
-            f->targets[i].whole = f->targets[i].whole && (isnan(f->values[k]) || f->values[k] == floor(f->values[k])) &&
-                                  !strpbrk(fields[i], ".eE");
+    for (int i = 0; i < m->count; i++) {
+        struct kind *k = &f->columns[i];
+        if (m->fields[i].role == IMPORT_INPUT)
+            infer_input(k, fields[i]);
+        int n = m->fields[i].role == IMPORT_TARGET ? tune_import_values(fields[i], f->values, MOST_VALUES) : 0;
+        for (int v = 0; v < n; v++)
+            k->whole = k->whole && (isnan(f->values[v]) || f->values[v] == floor(f->values[v])) && !strpbrk(fields[i], ".eE");
     }
     return 0;
 }
@@ -101,79 +78,83 @@ static int infer(struct inference *f)
     struct importing *m = f->m;
     const char *const *fields;
     int count, more;
-    f->inputs = calloc((size_t)m->layout.inputs + 1, sizeof *f->inputs);
-    f->targets = calloc((size_t)m->layout.count + 1, sizeof *f->targets);
+    f->columns = calloc((size_t)m->count + 1, sizeof *f->columns);
     f->values = calloc(MOST_VALUES, sizeof *f->values);
-    if (!f->inputs || !f->targets || !f->values)
-        return no_memory();
-    for (int i = 0; i < m->layout.inputs; i++)
-        f->inputs[i].whole = f->inputs[i].number = true;
-    for (int i = 0; i < m->layout.count; i++)
-        f->targets[i].whole = true;
-    for (int v = 0; v < m->layout.variant_count; v++)
-        TRY(note_parameters(f, m->layout.variants[v]));
+    if (!f->columns || !f->values)
+        return tune_error_no_memory("an experiment of a CSV file");
+    for (int i = 0; i < m->count; i++)
+        f->columns[i].whole = f->columns[i].number = f->columns[i].truth = true;
+    for (int v = 0; v < m->variant_count; v++)
+        TRY(add_parameters(f, m->variants[v]));
     TRY(tune_csv_rewind(m->csv));
     TRY(tune_csv_row(m->csv, &fields, &count));
     while ((more = tune_csv_row(m->csv, &fields, &count)) == 1)
-        if (count == m->layout.count)
-            TRY(note_row(f, fields));
+        if (count == m->count)
+            TRY(infer_row(f, fields));
     return more;
 }
 
 /* ---- the file ---- */
 
-/* Make the domain: numbers of any size, in steps of 1 if all are integers; or any text. Numbers that
- * some rows lack are optional: the default is None. */
+/* Write the domain: numbers, in steps of 1 if all are integers; booleans; or any text. If some rows
+ * lack a number, the input is optional, with default None. */
 static bool put_domain(cJSON *input, const struct kind *k)
 {
-    bool whole = k->any && k->whole, number = k->any && k->number;
+    bool whole = k->any && k->whole, number = k->any && k->number, truth = k->any && k->truth && !k->missing;
     bool good = number && k->missing ? cJSON_AddNullToObject(input, "default") : cJSON_AddTrueToObject(input, "required");
     cJSON *domain = cJSON_AddObjectToObject(input, "domain");
     good = good && domain && tune_cjson_put_text(domain, "variableType", whole    ? "DISCRETE_VARIABLE_TYPE"
                                                                          : number ? "CONTINUOUS_VARIABLE_TYPE"
+                                                                         : truth  ? "BINARY_VARIABLE_TYPE"
                                                                                   : "OPEN_CATEGORICAL_VARIABLE_TYPE");
     return good && (!whole || tune_cjson_put_whole(domain, "interval", 1));
+}
+
+/* Append an object with this identifier to the list; NULL: no memory. */
+static cJSON *put_named(cJSON *all, const char *name)
+{
+    cJSON *object = cJSON_CreateObject();
+    return cJSON_AddItemToArray(all, object) && tune_cjson_put_text(object, "identifier", name) ? object : NULL;
 }
 
 static bool put_inputs(cJSON *all, const struct inference *f)
 {
     bool good = all != NULL;
-    for (int i = 0; i < f->m->layout.inputs && good; i++) {
-        cJSON *input = cJSON_CreateObject();
-        good = cJSON_AddItemToArray(all, input) &&
-               tune_cjson_put_text(input, "identifier", f->m->layout.headings[f->m->layout.input[i]]) && put_domain(input, &f->inputs[i]);
-    }
+    for (int i = 0; i < f->m->count && good; i++)
+        if (f->m->fields[i].role == IMPORT_INPUT) {
+            cJSON *input = put_named(all, f->m->fields[i].name);
+            good = input && put_domain(input, &f->columns[i]);
+        }
     for (int i = 0; i < f->parameter_count && good; i++) {
-        cJSON *input = cJSON_CreateObject();
-        good = cJSON_AddItemToArray(all, input) && tune_cjson_put_text(input, "identifier", f->parameters[i].name) &&
-               cJSON_AddNullToObject(input, "default") && cJSON_AddObjectToObject(input, "domain");
+        cJSON *input = put_named(all, f->parameters[i]);
+        good = input && cJSON_AddNullToObject(input, "default") && cJSON_AddObjectToObject(input, "domain");
     }
     return good;
 }
 
 static bool put_targets(cJSON *all, const struct inference *f)
 {
-    const struct import_layout *l = &f->m->layout;
+    const struct import_field *fields = f->m->fields;
     bool good = all != NULL;
-    for (int i = 0; i < l->count && good; i++) {
-        bool again = l->fields[i].role != IMPORT_TARGET, whole = true;
-        for (int k = 0; k < l->count && !again; k++) /* the same target has other columns under
-                                                      * other parameters */
-            if (l->fields[k].role == IMPORT_TARGET && !strcmp(l->fields[k].name, l->fields[i].name)) {
+    for (int i = 0; i < f->m->count && good; i++) {
+        bool again = fields[i].role != IMPORT_TARGET, whole = true;
+        const char *unit = NULL;
+        for (int k = 0; k < f->m->count && !again; k++) /* its other columns have other parameters */
+            if (fields[k].role == IMPORT_TARGET && !strcmp(fields[k].name, fields[i].name)) {
                 again = k < i;
-                whole = whole && f->targets[k].whole;
+                whole = whole && f->columns[k].whole;
+                unit = unit ? unit : fields[k].unit;
             }
         if (again)
             continue;
-        cJSON *target = cJSON_CreateObject();
-        good = cJSON_AddItemToArray(all, target) && tune_cjson_put_text(target, "identifier", l->fields[i].name) &&
-               cJSON_AddBoolToObject(target, "optional", true) &&
+        cJSON *target = put_named(all, fields[i].name);
+        good = target && (!unit || tune_cjson_put_text(target, "unit", unit)) && cJSON_AddBoolToObject(target, "optional", true) &&
                (!whole || cJSON_AddBoolToObject(target, "whole", true));
     }
     return good;
 }
 
-static char *spell(const struct inference *f)
+static char *experiment_to_string(const struct inference *f)
 {
     char what[TUNE_PATH_MAX + 64];
     const char *slash = strrchr(f->m->i->path, '/');
@@ -198,39 +179,36 @@ static int write_and_read(struct importing *m, const char *text)
     char path[TUNE_PATH_MAX], name[256];
     TRY(experiment_path(m, path, name));
     if (tune_file_exists(path))
-        return tune_error_set("%s is there already, of another experiment than %s.%s; import "
-                              "under another name", path, m->actuator, m->name);
+        return tune_error_set("the file %s exists already, but describes another experiment than "
+                              "%s.%s; import under another name", path, m->actuator, m->name);
     TRY(tune_store_record(m->i->store, "experiments", name, text, strlen(text)));
     m->i->made = true;
     if ((m->made = tune_experiment_read(path)))
         return 0;
-    tune_import_experiment_forget(m);
+    tune_import_forget(m);
     return -1;
 }
 
-int tune_import_experiment_make(struct importing *m)
+int tune_import_make(struct importing *m)
 {
     struct inference f = {.m = m};
     int code = infer(&f);
     if (code == 0 && f.rows == 0) {
-        tune_error_set("%s: no row of it is of an experiment %s%s%s", m->i->path, m->name,
+        tune_error_set("%s: none of its rows is of experiment %s%s%s", m->i->path, m->name,
                        *f.other ? "; the first is of " : "", f.other);
         code = -1;
     }
-    char *text = code == 0 ? spell(&f) : NULL;
+    char *text = code == 0 ? experiment_to_string(&f) : NULL;
     if (code == 0)
-        code = text ? write_and_read(m, text) : no_memory();
+        code = text ? write_and_read(m, text) : tune_error_no_memory("an experiment of a CSV file");
     cJSON_free(text);
-    for (int i = 0; i < f.parameter_count; i++)
-        free(f.parameters[i].name);
     free(f.parameters);
-    free(f.inputs);
-    free(f.targets);
+    free(f.columns);
     free(f.values);
     return code;
 }
 
-void tune_import_experiment_forget(struct importing *m)
+void tune_import_forget(struct importing *m)
 {
     char path[TUNE_PATH_MAX], name[256];
     struct tune_error why;

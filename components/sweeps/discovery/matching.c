@@ -12,11 +12,11 @@
 #include "sweeps/discovery/uids.h"
 
 /* Key columns that are read before the inputs. */
-enum { STATUS, EXPERIMENT, UID, HOST_CLASS, BUILD, WEIGHTS, DATA, KEYS };
-static const enum tune_key keys[KEYS] = {TUNE_KEY_STATUS, TUNE_KEY_EXPERIMENT, TUNE_KEY_UID, TUNE_KEY_HOST_CLASS,
-                                         TUNE_KEY_BUILD,  TUNE_KEY_WEIGHTS,    TUNE_KEY_DATA};
+enum { STATUS, EXPERIMENT, UID, HOST_CLASS, BUILD, WEIGHTS, DATA, STARTED, KEYS };
+static const enum tune_key keys[KEYS] = {TUNE_KEY_STATUS, TUNE_KEY_EXPERIMENT, TUNE_KEY_UID,  TUNE_KEY_HOST_CLASS,
+                                         TUNE_KEY_BUILD,  TUNE_KEY_WEIGHTS,    TUNE_KEY_DATA, TUNE_KEY_STARTED};
 
-/* The fixed inputs of a protocol, which are not dimensions. */
+/* The fixed inputs of a binding, which are not dimensions. */
 struct fixed {
     struct tune_cell *cells; /* [input_count] */
     char *texts;
@@ -26,10 +26,10 @@ struct reading {
     struct tune_matching *m;
     struct tune_store *store;
     const struct tune_space *space;
-    const struct tune_protocol *protocols;
+    const struct tune_binding *bindings;
     int count;
     bool counted;                /* true: entities are indexes */
-    struct tune_map places;      /* by index, or by a hash of the values: an entity with it + 1 */
+    struct tune_map by_key;      /* from an index, or a hash of the values, to an entity + 1 */
     int64_t *next;               /* [m->count] another entity with the same hash + 1 */
     struct fixed *fixed;         /* [count] */
 };
@@ -40,8 +40,9 @@ struct table {
     const struct tune_experiment *e;
     struct tune_column *columns;
     struct tune_dimensions d;
-    struct tune_map known; /* by a hash of the values in this experiment's dimensions: an entity + 1 */
-    int64_t *next;         /* another entity with the same hash + 1 */
+    /* from a hash of the values in this experiment's dimensions to an entity + 1 */
+    struct tune_map entities;
+    int64_t *next; /* another entity with the same hash + 1 */
 };
 
 static int no_memory(void)
@@ -51,7 +52,7 @@ static int no_memory(void)
 
 /* ---- entities ---- */
 
-/* Equal values have equal hashes: 4 and 4.0 are one. */
+/* Hash a value. Equal values have equal hashes, such as 4 and 4.0. */
 static uint64_t mix_value(uint64_t hash, const struct tune_value *v)
 {
     double number;
@@ -66,7 +67,7 @@ static uint64_t mix_value(uint64_t hash, const struct tune_value *v)
     return tune_hash64("", 1, hash);
 }
 
-static bool same(const struct tune_value *a, const struct tune_value *b, int count)
+static bool same_values(const struct tune_value *a, const struct tune_value *b, int count)
 {
     for (int i = 0; i < count; i++)
         if (!tune_value_equal(&a[i], &b[i]))
@@ -74,8 +75,8 @@ static bool same(const struct tune_value *a, const struct tune_value *b, int cou
     return true;
 }
 
-/* The index of an entity, which is added if it is new; -1: no memory. */
-static int place(struct reading *r, tune_index index, const struct tune_value *values)
+/* Find an entity, or add it. Returns its index; -1: no memory. */
+static int find_or_add(struct reading *r, tune_index index, const struct tune_value *values)
 {
     struct tune_matching *m = r->m;
     uint64_t key[2] = {7, 0};
@@ -84,12 +85,12 @@ static int place(struct reading *r, tune_index index, const struct tune_value *v
         key[0] = mix_value(key[0], &values[d]);
     if (r->counted)
         memcpy(key, &index, sizeof index);
-    int64_t *first = tune_map_add(&r->places, key);
+    int64_t *first = tune_map_add(&r->by_key, key);
     if (!first || !tune_array_fit(&m->entities, (size_t)m->count, sizeof *m->entities) ||
         !tune_array_fit(&r->next, (size_t)m->count, sizeof *r->next))
         return no_memory();
     for (int64_t i = *first; i > 0; i = r->next[i - 1])
-        if (r->counted || same(m->entities[i - 1].values, values, count))
+        if (r->counted || same_values(m->entities[i - 1].values, values, count))
             return (int)i - 1;
     struct tune_matching_entity *e = &m->entities[m->count];
     *e = (struct tune_matching_entity){.index = r->counted ? index : 0};
@@ -105,8 +106,8 @@ static int place(struct reading *r, tune_index index, const struct tune_value *v
 
 static int fix(struct reading *r, int p)
 {
-    const struct tune_protocol *protocol = &r->protocols[p];
-    const struct tune_experiment *e = protocol->experiment;
+    const struct tune_binding *binding = &r->bindings[p];
+    const struct tune_experiment *e = binding->experiment;
     struct tune_column *columns;
     struct fixed *f = &r->fixed[p];
     TRY(tune_rows_columns(e, &columns));
@@ -116,14 +117,15 @@ static int fix(struct reading *r, int p)
     if (!f->cells || !f->texts)
         code = no_memory();
     for (int i = 0; i < e->input_count && code == 0; i++)
-        if (protocol->dimension[i] < 0)
-            code = tune_rows_cell(&columns[i], &protocol->fixed[i], &f->cells[i], f->texts + (size_t)i * (TUNE_STORE_TEXT_MAX + 1),
+        if (binding->dimension[i] < 0)
+            code = tune_rows_cell(&columns[i], &binding->fixed[i], &f->cells[i], f->texts + (size_t)i * (TUNE_STORE_TEXT_MAX + 1),
                                   TUNE_STORE_TEXT_MAX + 1);
     free(columns);
     return code;
 }
 
-/* True if a text is the fixed value. Imported rows spell booleans as 1 and 0, like ids. */
+/* True if the text is the fixed value. Imported rows have 1 and 0 for booleans, as identifiers
+ * do. */
 static bool same_text(const struct tune_value *value, const char *fixed, const char *text)
 {
     return !strcmp(fixed, text) || (value->type == TUNE_VALUE_BOOL && !strcmp(text, value->boolean ? "1" : "0"));
@@ -135,7 +137,7 @@ static bool same_number(const struct tune_cell *a, const struct tune_cell *b)
     return a->number == b->number && (!tune_rows_whole(a, &x) || (tune_rows_whole(b, &y) && x == y));
 }
 
-static bool fits(const struct tune_protocol *p, const struct fixed *f, const struct tune_cell *inputs)
+static bool fits(const struct tune_binding *p, const struct fixed *f, const struct tune_cell *inputs)
 {
     for (int i = 0; i < p->experiment->input_count; i++) {
         const struct tune_cell *cell = &f->cells[i], *in = &inputs[i];
@@ -154,8 +156,8 @@ static int add_row(struct reading *r, const struct tune_matching_row *row)
     struct tune_matching *m = r->m;
     if (!tune_array_fit(&m->rows, (size_t)m->row_count, sizeof *m->rows))
         return no_memory();
-    if (row->protocol >= 0 && row->status != TUNE_FAILED)
-        m->entities[row->entity].measured |= UINT64_C(1) << row->protocol;
+    if (row->binding >= 0 && row->status != TUNE_FAILED)
+        m->entities[row->entity].measured |= UINT64_C(1) << row->binding;
     m->rows[m->row_count++] = *row;
     return 0;
 }
@@ -163,10 +165,10 @@ static int add_row(struct reading *r, const struct tune_matching_row *row)
 static int add_entity(struct table *t, tune_index index, struct tune_matching_row *row)
 {
     if (t->r->space->constraint_count > 0 && tune_space_allowed(t->r->space, t->d.values) != 1) {
-        tune_error_clear(); /* if constraints cannot be evaluated, it is not in the space */
+        tune_error_clear(); /* if constraints cannot be evaluated, the row is not in the space */
         return 0;
     }
-    TRY(row->entity = place(t->r, index, t->d.values));
+    TRY(row->entity = find_or_add(t->r, index, t->d.values));
     return add_row(t->r, row);
 }
 
@@ -181,8 +183,8 @@ static uint64_t hash_shared(const struct table *t, const struct tune_value *valu
     return hash;
 }
 
-/* The number of entities of one row, over all open dimensions; 0: too many, or they cannot be
- * counted. */
+/* The number of entities that share one row, over all open dimensions. 0: there are too many, or
+ * they cannot be counted. */
 static tune_index shared_by(const struct table *t)
 {
     tune_index count = t->r->counted;
@@ -194,8 +196,8 @@ static tune_index shared_by(const struct table *t)
     return count;
 }
 
-/* Index the entities of other rows by their values in this experiment's dimensions. */
-static int index_known(struct table *t)
+/* Index the entities by their values in this experiment's dimensions. */
+static int index_entities(struct table *t)
 {
     const struct tune_matching *m = t->r->m;
     struct tune_value *values = calloc((size_t)t->d.count + 1, sizeof *values);
@@ -203,7 +205,7 @@ static int index_known(struct table *t)
     bool good = values && t->next;
     for (int i = m->count - 1; i >= 0 && good; i--) {
         tune_matching_values(m, i, values);
-        int64_t *first = tune_map_add(&t->known, (const uint64_t[]){hash_shared(t, values), 0});
+        int64_t *first = tune_map_add(&t->entities, (const uint64_t[]){hash_shared(t, values), 0});
         if ((good = first != NULL)) {
             t->next[i] = *first;
             *first = i + 1;
@@ -213,9 +215,9 @@ static int index_known(struct table *t)
     return good ? 0 : no_memory();
 }
 
-static int add_to_known(struct table *t, struct tune_matching_row *row)
+static int add_to_indexed(struct table *t, struct tune_matching_row *row)
 {
-    for (int64_t i = tune_map_get(&t->known, (const uint64_t[]){hash_shared(t, t->d.values), 0}); i > 0; i = t->next[i - 1]) {
+    for (int64_t i = tune_map_get(&t->entities, (const uint64_t[]){hash_shared(t, t->d.values), 0}); i > 0; i = t->next[i - 1]) {
         row->entity = (int)i - 1;
         TRY(add_row(t->r, row));
     }
@@ -242,7 +244,7 @@ static int add_to_all(struct table *t, tune_index count, struct tune_matching_ro
 
 /* ---- tables ---- */
 
-/* True if the cell is "actuator.name", perhaps with parameters. */
+/* True if the cell is "actuator.name", with or without parameters. */
 static bool is_named(const struct tune_cell *cell, const char *name)
 {
     const char *dot = cell->absent ? NULL : strchr(cell->text, '.');
@@ -250,12 +252,28 @@ static bool is_named(const struct tune_cell *cell, const char *name)
     return dot && !strncmp(dot + 1, name, length) && (!dot[1 + length] || dot[1 + length] == '-');
 }
 
-static int take_row(struct table *t, const struct tune_cell *cells, struct tune_place at)
+/* Find or add the row's provenance, and set *provenance to its index. */
+static int add_provenance(struct tune_matching *m, const struct tune_cell *cells, int *provenance)
+{
+    int before = m->provenance_count;
+    TRY(*provenance = tune_provenances_add(&m->provenances, &m->provenance_count, cells[HOST_CLASS].text,
+                                           cells[BUILD].text, cells[WEIGHTS].text, cells[DATA].text));
+    if (m->provenance_count > before) {
+        if (!tune_array_fit(&m->provenance_started, (size_t)before, sizeof *m->provenance_started))
+            return no_memory();
+        m->provenance_started[before] = 0;
+    }
+    if (cells[STARTED].number > m->provenance_started[*provenance])
+        m->provenance_started[*provenance] = cells[STARTED].number;
+    return 0;
+}
+
+static int take_row(struct table *t, const struct tune_cell *cells, struct tune_row_position at)
 {
     struct reading *r = t->r;
     const struct tune_cell *inputs = cells + KEYS;
-    struct tune_matching_row row = {.protocol = -1, .status = (uint8_t)tune_rows_status(&cells[STATUS]), .shared = t->d.open > 0,
-                                    .place = at};
+    struct tune_matching_row row = {.binding = -1, .status = (uint8_t)tune_rows_status(&cells[STATUS]), .shared = t->d.open > 0,
+                                    .position = at};
     if (cells[UID].absent || !is_named(&cells[EXPERIMENT], t->e->name)) {
         r->m->strays++;
         return 0;
@@ -263,15 +281,14 @@ static int take_row(struct table *t, const struct tune_cell *cells, struct tune_
     if (!tune_rows_of(&cells[EXPERIMENT], t->e) || !tune_dimensions_read(&t->d, inputs))
         return 0;
     tune_uid_read(row.uid, cells[UID].text);
-    TRY(row.origin = tune_origins_add(&r->m->origins, &r->m->origin_count, cells[HOST_CLASS].text, cells[BUILD].text,
-                                      cells[WEIGHTS].text, cells[DATA].text));
-    for (int p = 0; p < r->count && row.protocol < 0; p++)
-        if (r->protocols[p].experiment == t->e && fits(&r->protocols[p], &r->fixed[p], inputs))
-            row.protocol = (int16_t)p;
+    TRY(add_provenance(r->m, cells, &row.provenance));
+    for (int p = 0; p < r->count && row.binding < 0; p++)
+        if (r->bindings[p].experiment == t->e && fits(&r->bindings[p], &r->fixed[p], inputs))
+            row.binding = (int16_t)p;
     if (t->d.open == 0)
         return add_entity(t, t->d.index, &row);
     tune_index count = shared_by(t);
-    return count > 0 ? add_to_all(t, count, &row) : add_to_known(t, &row);
+    return count > 0 ? add_to_all(t, count, &row) : add_to_indexed(t, &row);
 }
 
 static int scan_rows(struct table *t)
@@ -280,14 +297,13 @@ static int scan_rows(struct table *t)
     struct tune_scan *scan = tune_rows_scan(t->r->store, t->e, keys, KEYS);
     int more;
     while ((more = tune_scan_next(scan, &cells)) == 1)
-        if ((more = take_row(t, cells, tune_scan_place(scan))) < 0)
+        if ((more = take_row(t, cells, tune_scan_position(scan))) < 0)
             break;
     tune_scan_free(scan);
     return more;
 }
 
-/* Read the rows of one experiment. It has all dimensions; with `open` it may be one that lacks
- * some. */
+/* Read the rows of one experiment. open: it may lack some of the space's dimensions. */
 static int read_experiment(struct reading *r, const struct tune_experiment *e, bool open)
 {
     struct table t = {.r = r, .e = e};
@@ -295,14 +311,14 @@ static int read_experiment(struct reading *r, const struct tune_experiment *e, b
     int code = tune_dimensions_new(&t.d, r->space, e, t.columns);
     if (code == 0 && (t.d.open > 0) == open) {
         if (open && shared_by(&t) == 0)
-            code = index_known(&t);
+            code = index_entities(&t);
         if (code == 0)
             code = scan_rows(&t);
     }
     tune_dimensions_free(&t.d);
     free(t.columns);
     free(t.next);
-    tune_map_free(&t.known);
+    tune_map_free(&t.entities);
     return code;
 }
 
@@ -310,24 +326,23 @@ static int read_all(struct reading *r)
 {
     int tables;
     TRY(tune_store_tables(r->store, &tables) ? 0 : -1);
-    for (int pass = 0; pass < 2; pass++) /* rows that have all dimensions come first */
+    for (int pass = 0; pass < 2; pass++) /* first the experiments that have all dimensions */
         for (int p = 0; p < r->count; p++) {
-            const struct tune_experiment *e = r->protocols[p].experiment;
-            if (tune_protocol_is_first(r->protocols, p) && tune_store_has(r->store, e->name))
+            const struct tune_experiment *e = r->bindings[p].experiment;
+            if (tune_binding_is_first(r->bindings, p) && tune_store_has(r->store, e->name))
                 TRY(read_experiment(r, e, pass == 1));
         }
     return 0;
 }
 
 int tune_matching_read(struct tune_matching *m, struct tune_store *s, const struct tune_space *space,
-                       const struct tune_protocol *protocols, int count)
+                       const struct tune_binding *bindings, int count)
 {
-    struct reading r = {.m = m, .store = s, .space = space, .protocols = protocols, .count = count,
+    struct reading r = {.m = m, .store = s, .space = space, .bindings = bindings, .count = count,
                         .counted = space->size > 0 && space->size != TUNE_INDEX_MAX};
     *m = (struct tune_matching){.space = space};
     if (count > 64)
-        return tune_error_usage("a space of more than 64 experiments cannot be looked up in a "
-                                "store");
+        return tune_error_usage("a space can have at most 64 experiments when a store is searched");
     int code = (r.fixed = calloc((size_t)count + 1, sizeof *r.fixed)) ? 0 : no_memory();
     for (int p = 0; p < count && code == 0; p++)
         code = fix(&r, p);
@@ -339,7 +354,7 @@ int tune_matching_read(struct tune_matching *m, struct tune_store *s, const stru
     }
     free(r.fixed);
     free(r.next);
-    tune_map_free(&r.places);
+    tune_map_free(&r.by_key);
     if (code < 0)
         tune_matching_free(m);
     return code;
@@ -358,6 +373,7 @@ void tune_matching_free(struct tune_matching *m)
     tune_pool_free(m->memory);
     free(m->entities);
     free(m->rows);
-    free(m->origins);
+    free(m->provenances);
+    free(m->provenance_started);
     *m = (struct tune_matching){0};
 }

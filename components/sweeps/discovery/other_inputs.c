@@ -11,25 +11,25 @@
 
 enum { MOST = 16, TEXT = 512 };
 
-/* Other values, and how many rows have them. */
+/* A combination of other values, and its number of rows. */
 struct other_values {
     char inputs[TEXT];
     bool settable;
     int64_t rows;
 };
 
-/* Inputs that have other values. */
+/* A set of inputs that differ from the space, with their values. */
 struct other_names {
     char names[TEXT];
     int64_t rows;
-    int count;                  /* of values */
+    int count;                  /* number of combinations */
     struct other_values values[TUNE_OTHER_VALUES];
 };
 
 /* A pass over the rows of an experiment. */
 struct pass {
     const struct tune_space *space;
-    const struct tune_protocol *protocols;
+    const struct tune_binding *bindings;
     const struct tune_experiment *e;
     struct tune_column *columns;
     struct tune_dimensions dimensions;
@@ -37,7 +37,7 @@ struct pass {
     int count;
 };
 
-/* Inputs of a row that differ from a protocol's own, as texts. */
+/* The inputs of a row that differ from those of a binding, as texts. */
 struct difference {
     char names[TEXT], inputs[TEXT];
     bool settable;
@@ -56,8 +56,9 @@ static bool same_cell(const struct tune_cell *a, const struct tune_cell *b)
     return a->number == b->number;
 }
 
-/* Spell the value as in ids, or in quotes if `set` needs them. False: it takes the value in no way. */
-static bool spell(const struct tune_input *in, const struct tune_value *v, char *text, int size)
+/* Write the value as in identifiers, or in quotes if --set needs them. False: --set cannot express
+ * it. */
+static bool setting_to_string(const struct tune_input *in, const struct tune_value *v, char *text, int size)
 {
     if (tune_value_id(v, text, (size_t)size) < size && tune_space_settable(in, text, v))
         return true;
@@ -67,23 +68,23 @@ static bool spell(const struct tune_input *in, const struct tune_value *v, char 
     return false;
 }
 
-/* Find the inputs that differ from the protocol's own. -1 with an error. */
-static int find_difference(const struct pass *p, const struct tune_protocol *protocol, const struct tune_cell *inputs,
+/* Find the inputs that differ from those of the binding. -1 with an error. */
+static int find_difference(const struct pass *p, const struct tune_binding *binding, const struct tune_cell *inputs,
                            struct difference *d)
 {
     char own_text[TUNE_STORE_TEXT_MAX + 1], spelled[256];
     *d = (struct difference){.settable = true};
     for (int i = 0; i < p->e->input_count; i++) {
         struct tune_cell own;
-        if (protocol->dimension[i] >= 0)
+        if (binding->dimension[i] >= 0)
             continue;
-        TRY(tune_rows_cell(&p->columns[i], &protocol->fixed[i], &own, own_text, sizeof own_text));
+        TRY(tune_rows_cell(&p->columns[i], &binding->fixed[i], &own, own_text, sizeof own_text));
         if (same_cell(&own, &inputs[i]))
             continue;
         struct tune_value v = tune_rows_value(&p->columns[i], &p->e->inputs[i].domain, NULL, &inputs[i]);
         if (inputs[i].absent && inputs[i].text)
             v = tune_value_none();
-        d->settable = spell(&p->e->inputs[i], &v, spelled, sizeof spelled) && d->settable;
+        d->settable = setting_to_string(&p->e->inputs[i], &v, spelled, sizeof spelled) && d->settable;
         tune_append(d->names, TEXT, "%s%s", d->count ? "," : "", p->e->names[i]);
         tune_append(d->inputs, TEXT, "%s%s=%s", d->count++ ? "," : "", p->e->names[i], spelled);
     }
@@ -106,15 +107,15 @@ static void count_row(struct other_names *o, const struct difference *d)
     o->values[i].rows++;
 }
 
-/* The row is of an entity of the space. Count it, unless a protocol has its parameters. */
-static int take(struct pass *p, const struct tune_cell *inputs)
+/* Count a row of an entity of the space, unless a binding has the same parameters. */
+static int add_row(struct pass *p, const struct tune_cell *inputs)
 {
     struct difference best = {.count = -1}, d;
     int i = 0;
     for (int k = 0; k < p->space->reference_count; k++) {
-        if (p->protocols[k].experiment != p->e)
+        if (p->bindings[k].experiment != p->e)
             continue;
-        TRY(find_difference(p, &p->protocols[k], inputs, &d));
+        TRY(find_difference(p, &p->bindings[k], inputs, &d));
         if (d.count == 0)
             return 0;
         if (best.count < 0 || d.count < best.count)
@@ -130,8 +131,8 @@ static int take(struct pass *p, const struct tune_cell *inputs)
     return 0;
 }
 
-/* The values of most rows, those first that can be set. */
-static void tell_names(const struct tune_experiment *e, const struct other_names *o, tune_other_tell *tell)
+/* Report the most frequent values; values that --set accepts are preferred. */
+static void report_names(const struct tune_experiment *e, const struct other_names *o, tune_other_report *report, void *context)
 {
     const struct other_values *best = &o->values[0];
     for (int i = 1; i < o->count; i++) {
@@ -139,7 +140,7 @@ static void tell_names(const struct tune_experiment *e, const struct other_names
         if (v->settable != best->settable ? v->settable : v->rows > best->rows)
             best = v;
     }
-    tell(&(struct tune_other){e, o->names, o->rows, o->count, best->inputs, best->settable, best->rows});
+    report(context, &(struct tune_other){e, o->names, o->rows, o->count, best->inputs, best->settable, best->rows});
 }
 
 static int read_rows(struct pass *p, struct tune_store *s)
@@ -152,7 +153,7 @@ static int read_rows(struct pass *p, struct tune_store *s)
         if (tune_rows_status(&cells[0]) == TUNE_FAILED || !tune_rows_of(&cells[1], p->e))
             continue;
         int inside = tune_dimensions_read(&p->dimensions, cells + 2);
-        if (inside < 0 || (inside && take(p, cells + 2) < 0)) {
+        if (inside < 0 || (inside && add_row(p, cells + 2) < 0)) {
             more = -1;
             break;
         }
@@ -161,7 +162,7 @@ static int read_rows(struct pass *p, struct tune_store *s)
     return more;
 }
 
-static int look(struct tune_store *s, struct pass *p, tune_other_tell *tell)
+static int find_in_experiment(struct tune_store *s, struct pass *p, tune_other_report *report, void *context)
 {
     if (!tune_store_has(s, p->e->name))
         return 0;
@@ -172,21 +173,21 @@ static int look(struct tune_store *s, struct pass *p, tune_other_tell *tell)
     tune_dimensions_free(&p->dimensions);
     free(p->columns);
     for (int i = 0; i < p->count && code == 0; i++)
-        tell_names(p->e, &p->found[i], tell);
+        report_names(p->e, &p->found[i], report, context);
     return code;
 }
 
-int tune_other_inputs(struct tune_store *s, const struct tune_space *space, const struct tune_protocol *protocols,
-                      tune_other_tell *tell)
+int tune_other_inputs(struct tune_store *s, const struct tune_space *space, const struct tune_binding *bindings,
+                      tune_other_report *report, void *context)
 {
     for (int k = 0; k < space->reference_count; k++) {
         struct pass *p = tune_zeroed(1, sizeof *p, "rows with other inputs");
         if (!p)
             return -1;
         p->space = space;
-        p->protocols = protocols;
-        p->e = protocols[k].experiment;
-        int code = tune_protocol_is_first(protocols, k) ? look(s, p, tell) : 0;
+        p->bindings = bindings;
+        p->e = bindings[k].experiment;
+        int code = tune_binding_is_first(bindings, k) ? find_in_experiment(s, p, report, context) : 0;
         free(p);
         TRY(code);
     }

@@ -8,17 +8,19 @@
 
 #include "files/cjson.h"
 #include "core/nearest.h"
+#include "core/print.h"
 #include "core/random.h"
 #include "core/try.h"
 #include "sweeps/discovery/results.h"
+#include "sweeps/discovery/uids.h"
 
 enum { LIMIT = 1 << 20 };
 
 enum kind { TEXT, BOOL, INT, WHOLE, NUMBER, TIME, ORDER, FILTER, LINE };
 
-/* A member of the file and of the record: a text of at most high bytes, or a number of low to high. TIME: seconds since 1970,
- * left out if 0. The member before it has the same time as text. LINE: a text of any
- * length, left out if NULL. */
+/* A member of the file and of the record. It is a text of at most `high` bytes, or a number from
+ * `low` to `high`. TIME: seconds since 1970, left out if 0; the time is also written as text. LINE:
+ * a text of any length, left out if NULL. */
 struct member {
     const char *key;
     enum kind kind;
@@ -75,7 +77,7 @@ enum { FIGURES = sizeof figures / sizeof *figures, OPTIONS = sizeof options / si
 
 /* ---- writing ---- */
 
-/* "started" as a text before "started_s". */
+/* Write a time twice: "started" as text, and "started_s" in seconds. */
 static bool put_time(cJSON *object, const char *key, double seconds)
 {
     char text[40], name[16];
@@ -115,14 +117,14 @@ static bool put_options(cJSON *object, const struct tune_operation_record *r)
     return good;
 }
 
-int tune_operation_begin(struct tune_store *s, const char *id, struct tune_claim *claim)
+int tune_operation_begin(struct tune_store *s, const char *id, struct tune_lease *lease)
 {
     char folder[TUNE_PATH_MAX], name[64], who[128];
     uint64_t number;
     TRY(tune_random_fresh(&number, sizeof number));
     TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(s), id));
-    snprintf(name, sizeof name, TUNE_OPERATION_CLAIM "%016" PRIx64, number);
-    int mine = tune_claim_take(claim, folder, name, NULL, who, sizeof who);
+    snprintf(name, sizeof name, TUNE_OPERATION_LEASE "%016" PRIx64, number);
+    int mine = tune_lease_take(lease, folder, name, NULL, who, sizeof who);
     return mine < 0 ? -1 : 0;
 }
 
@@ -143,7 +145,7 @@ int tune_operation_record_write(struct tune_store *s, const struct tune_operatio
 
 /* ---- reading ---- */
 
-/* The key of the first member that makes no sense, or NULL. */
+/* Read the members. Returns the key of the first bad one, or NULL. */
 static const char *read_members(const cJSON *object, const struct member *m, int count, struct tune_operation_record *r)
 {
     for (; count > 0; m++, count--) {
@@ -153,7 +155,7 @@ static const char *read_members(const cJSON *object, const struct member *m, int
         const char *text = cJSON_IsString(item) ? item->valuestring : NULL;
         bool good = number >= m->low && number <= m->high;
         int filter;
-        /* records of earlier builds do not have these */
+        /* records of older builds lack these members */
         if (!item && (m->kind == LINE || !strcmp(m->key, "invalid") || !strcmp(m->key, "replayed_invalid") || !strcmp(m->key, "ended_s") ||
                       !strcmp(m->key, "factor") || !strcmp(m->key, "points_per_job") || !strcmp(m->key, "max_jobs")))
             continue;
@@ -172,7 +174,11 @@ static const char *read_members(const cJSON *object, const struct member *m, int
             good = text;
             *(const char **)at = text;
             break;
-        case ORDER: good = text && tune_order_mode(text, at) == 0; break;
+        case ORDER:
+            if ((good = text) && tune_order_mode(text, at) < 0)
+                *(enum tune_order_mode *)at = TUNE_ORDER_UNKNOWN; /* its results can be read all the same */
+            tune_error_clear();
+            break;
         case FILTER:
             good = text && (filter = tune_filter_find(text)) >= 0;
             *(enum tune_filter *)at = good ? (enum tune_filter)filter : TUNE_FILTER_NONE;
@@ -207,13 +213,10 @@ static int no_such(struct tune_store *s, const char *id)
     int count;
     char **names = tune_store_records(s, "operations", &count);
     for (int i = 0; names && i < count; i++) {
-        size_t n = strlen(others), length = strlen(names[i]);
+        size_t length = strlen(names[i]);
         if (length > 5 && !strcmp(names[i] + length - 5, ".json"))
             names[i][length - 5] = 0;
-        if (n + length + 8 < sizeof others)
-            snprintf(others + n, sizeof others - n, "%s%s", n ? ", " : "", names[i]);
-        else if (n + 5 < sizeof others && strcmp(others + n - 3, "..."))
-            strcpy(others + n, ", ...");
+        tune_append_item(others, sizeof others, "%s", names[i]);
     }
     char hint[TUNE_HINT];
     tune_error_usage("%s: there is no operation %s in this store%s; there are: %s", tune_store_folder(s), id,
@@ -222,15 +225,15 @@ static int no_such(struct tune_store *s, const char *id)
     return -1;
 }
 
-/* A killed process cannot change its record. If "running" and without a claim, the operation is
- * dead. */
+/* Set the status to "dead" if it is "running", but no process has a lease. A killed process cannot
+ * change its record. */
 static int find_dead(struct tune_store *s, struct tune_operation_record *r)
 {
     char folder[TUNE_PATH_MAX];
     if (strcmp(r->status, "running"))
         return 0;
     TRY(tune_path(folder, "%s/claims/%s", tune_store_folder(s), r->id));
-    int alive = tune_claim_alive(folder, TUNE_OPERATION_CLAIM);
+    int alive = tune_lease_alive(folder, TUNE_OPERATION_LEASE);
     if (alive == 0)
         strcpy(r->status, "dead");
     return alive < 0 ? -1 : 0;
@@ -241,7 +244,8 @@ int tune_operation_record_read(struct tune_store *s, const char *id, struct tune
     char path[TUNE_PATH_MAX];
     *r = (struct tune_operation_record){0};
     if (!*id || strchr(id, '/') || strlen(id) >= sizeof r->id)
-        return tune_error_usage("an operation is named by 1 to %zu characters without '/'",
+        return tune_error_usage("the name of an operation must have 1 to %zu characters, without "
+                                "'/'",
                                 sizeof r->id - 1);
     TRY(tune_path(path, "%s/operations/%s.json", tune_store_folder(s), id));
     if (!tune_file_exists(path))
@@ -253,7 +257,8 @@ int tune_operation_record_read(struct tune_store *s, const char *id, struct tune
     wrong = wrong ? wrong : strcmp(r->id, id) ? "operation" : read_members(asked, options, OPTIONS, r);
     int code = read_grouping(cJSON_GetObjectItemCaseSensitive(asked, "grouping"), r, &wrong);
     if (wrong && code == 0)
-        code = tune_error_set("%s: the record of this operation makes no sense at \"%s\"", path, wrong);
+        code = tune_error_set("%s: the record of this operation has a wrong value or none for "
+                              "\"%s\"", path, wrong);
     if (code == 0)
         code = find_dead(s, r);
     if (code < 0)
@@ -267,4 +272,24 @@ void tune_operation_record_free(struct tune_operation_record *r)
     free(r->grouping);
     r->json = NULL;
     r->grouping = NULL;
+}
+
+int tune_operation_uids(struct tune_store *s, const char *id, struct tune_uids *uids)
+{
+    const struct tune_cell *cells;
+    struct tune_operation_record record;
+    int more;
+    struct tune_scan *scan = TUNE_SCAN(s, TUNE_STORE_REQUESTS, TUNE_REQUEST_OPERATION, TUNE_REQUEST_UID);
+    tune_scan_everything(scan);
+    while ((more = tune_scan_next(scan, &cells)) == 1)
+        if (!strcmp(cells[0].text, id) && !cells[1].absent && (more = tune_uids_add_text(uids, cells[1].text)) < 0)
+            break;
+    tune_scan_free(scan);
+    TRY(more);
+    tune_uids_sort(uids);
+    if (uids->count > 0)
+        return 0;
+    TRY(tune_operation_record_read(s, id, &record)); /* the error lists the operations */
+    tune_operation_record_free(&record);
+    return 0;
 }

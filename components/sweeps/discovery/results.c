@@ -10,17 +10,19 @@
 #include "core/random.h"
 #include "core/try.h"
 
+_Static_assert(TUNE_TARGET_TEXT <= TUNE_STORE_TEXT_MAX, "a store takes the text of every target");
+
 static int no_memory(void)
 {
-    return tune_error_cannot("out of memory while a row is put together");
+    return tune_error_cannot("out of memory while a row is made");
 }
 
 int tune_results_announce(const struct tune_results *r)
 {
     for (int p = 0; p < r->space->reference_count; p++) {
-        const struct tune_experiment *e = r->protocols[p].experiment;
+        const struct tune_experiment *e = r->bindings[p].experiment;
         struct tune_column *columns;
-        if (!tune_protocol_is_first(r->protocols, p))
+        if (!tune_binding_is_first(r->bindings, p))
             continue;
         int count = tune_rows_columns(e, &columns), code = count < 0 ? -1 : tune_store_table(r->store, e->name, columns, count);
         free(count < 0 ? NULL : columns);
@@ -34,7 +36,7 @@ static void fill_request(const struct tune_results *r, const struct tune_job *jo
 {
     request[TUNE_REQUEST_OPERATION] = tune_cell_text(r->operation);
     request[TUNE_REQUEST_INDEX] = tune_cell_whole(job->index);
-    request[TUNE_REQUEST_EXPERIMENT] = tune_cell_text(r->protocols[job->protocol].full_identifier);
+    request[TUNE_REQUEST_EXPERIMENT] = tune_cell_text(r->bindings[job->binding].full_identifier);
     request[TUNE_REQUEST_ENTITY] = tune_cell_text(entity);
     request[TUNE_REQUEST_TYPE] = tune_cell_text(type);
     request[TUNE_REQUEST_UID] = tune_cell_text(uid);
@@ -45,7 +47,7 @@ static void fill_request(const struct tune_results *r, const struct tune_job *jo
 static char *entity_identifier(const struct tune_results *r, const struct tune_job *job)
 {
     char *text = NULL;
-    tune_entity_spell(r->space->names, job->entity, r->space->count, &text, &(size_t){0});
+    tune_entity_to_string(r->space->names, job->entity, r->space->count, &text, &(size_t){0});
     return text;
 }
 
@@ -57,7 +59,7 @@ static void fill_keys(const struct tune_results *r, const struct tune_job *job, 
     keys[TUNE_KEY_SPACE] = tune_cell_text(r->space_id);
     keys[TUNE_KEY_REQUEST] = tune_cell_whole(job->index);
     keys[TUNE_KEY_REPEAT] = tune_cell_whole(job->repeat);
-    keys[TUNE_KEY_EXPERIMENT] = tune_cell_text(r->protocols[job->protocol].full_identifier);
+    keys[TUNE_KEY_EXPERIMENT] = tune_cell_text(r->bindings[job->binding].full_identifier);
     keys[TUNE_KEY_ENTITY] = tune_cell_text(entity);
     keys[TUNE_KEY_GENERATOR] = tune_cell_text(r->generator);
     keys[TUNE_KEY_STARTED] = tune_cell_number(result->started_s);
@@ -65,15 +67,15 @@ static void fill_keys(const struct tune_results *r, const struct tune_job *job, 
     keys[TUNE_KEY_STATUS] = tune_cell_text(tune_status_name(result->status));
     keys[TUNE_KEY_REASON] = tune_cell_text(result->reason);
     keys[TUNE_KEY_HOST] = tune_cell_text(r->host);
-    keys[TUNE_KEY_HOST_CLASS] = tune_cell_text(job->origin.host_class);
-    keys[TUNE_KEY_BUILD] = tune_cell_text(job->origin.build);
-    keys[TUNE_KEY_WEIGHTS] = tune_cell_text(job->origin.weights);
-    keys[TUNE_KEY_DATA] = tune_cell_text(job->origin.data);
+    keys[TUNE_KEY_HOST_CLASS] = tune_cell_text(job->provenance.host_class);
+    keys[TUNE_KEY_BUILD] = tune_cell_text(job->provenance.build);
+    keys[TUNE_KEY_WEIGHTS] = tune_cell_text(job->provenance.weights);
+    keys[TUNE_KEY_DATA] = tune_cell_text(job->provenance.data);
     keys[TUNE_KEY_CORE_SHARE] = tune_cell_number(result->core_share);
     keys[TUNE_KEY_STABLE] = tune_cell_number(result->stable);
 }
 
-/* A row of a job, with the memory of its cells. */
+/* A row of a job, with memory for its cells. */
 struct row {
     struct tune_column *columns;
     struct tune_cell *cells;
@@ -91,7 +93,7 @@ static void free_row(struct row *row)
 
 static int fill_row(const struct tune_results *r, const struct tune_job *job, const struct tune_result *result, struct row *row)
 {
-    const struct tune_experiment *e = r->protocols[job->protocol].experiment;
+    const struct tune_experiment *e = r->bindings[job->binding].experiment;
     int count = tune_rows_columns(e, &row->columns);
     TRY(count);
     row->cells = calloc((size_t)count + TUNE_KEYS, sizeof *row->cells);
@@ -107,7 +109,8 @@ static int fill_row(const struct tune_results *r, const struct tune_job *job, co
         TRY(tune_rows_cell(&row->columns[i], &job->inputs[i], at, row->texts + (size_t)i * (TUNE_STORE_TEXT_MAX + 1),
                            TUNE_STORE_TEXT_MAX + 1));
     for (int i = 0; i < e->target_count; i++, at++)
-        *at = tune_cell_number(result->targets ? result->targets[i] : NAN);
+        *at = e->targets[i].text ? tune_cell_text(result->targets && result->texts ? result->texts[i] : NULL)
+                                 : tune_cell_number(result->targets ? result->targets[i] : NAN);
     return 0;
 }
 
@@ -116,7 +119,7 @@ int tune_results_fit(const struct tune_results *r, const struct tune_job *job)
     struct row row = {0};
     int code = fill_row(r, job, &(struct tune_result){.status = TUNE_VALID, .core_share = NAN, .stable = NAN}, &row);
     if (code == 0)
-        code = tune_store_fits(r->store, r->protocols[job->protocol].experiment->name, row.cells);
+        code = tune_store_fits(r->store, r->bindings[job->binding].experiment->name, row.cells);
     free_row(&row);
     return code;
 }
@@ -130,7 +133,7 @@ int tune_results_measured(const struct tune_results *r, const struct tune_job *j
     if (code == 0) {
         memcpy(uid, row.raw, sizeof row.raw);
         fill_request(r, job, row.entity, "measured", row.uid, tune_status_name(result->status), request);
-        code = tune_store_append(r->store, r->protocols[job->protocol].experiment->name, row.cells, last ? request : NULL);
+        code = tune_store_append(r->store, r->bindings[job->binding].experiment->name, row.cells, last ? request : NULL);
     }
     free_row(&row);
     return code;
@@ -138,7 +141,7 @@ int tune_results_measured(const struct tune_results *r, const struct tune_job *j
 
 int tune_results_refused(const struct tune_results *r, const struct tune_job *job, uint8_t uid[16])
 {
-    const struct tune_experiment *e = r->protocols[job->protocol].experiment;
+    const struct tune_experiment *e = r->bindings[job->binding].experiment;
     struct tune_result result = {.status = TUNE_INVALID, .started_s = tune_clock_date_s(), .core_share = NAN, .stable = NAN};
     double *targets = malloc((size_t)(e->target_count + 1) * sizeof *targets);
     if (!targets)

@@ -44,7 +44,8 @@ static enum tune_cell_type type_of(const struct tune_domain *d)
     }
 }
 
-/* A default that is no integer (-1.0 in a domain with step 1, or None) makes it a NUMBER column. */
+/* The type of an input's column. It is NUMBER if the default is not an integer, such as -1.0 or
+ * None. */
 static enum tune_cell_type input_type(const struct tune_input *in)
 {
     enum tune_cell_type type = type_of(&in->domain);
@@ -62,8 +63,8 @@ int tune_rows_columns(const struct tune_experiment *e, struct tune_column **colu
     for (int i = 0; i < e->input_count; i++, c++)
         *c = (struct tune_column){.name = e->names[i], .unit = "", .type = input_type(&e->inputs[i]), .role = TUNE_COLUMN_INPUT};
     for (int i = 0; i < e->target_count; i++, c++)
-        *c = (struct tune_column){.name = e->targets[i].name, .unit = e->targets[i].unit, .type = TUNE_CELL_NUMBER,
-                                  .role = TUNE_COLUMN_TARGET, .whole = e->targets[i].whole};
+        *c = (struct tune_column){.name = e->targets[i].name, .unit = e->targets[i].unit,
+                                  .type = e->targets[i].text ? TUNE_CELL_TEXT : TUNE_CELL_NUMBER, .role = TUNE_COLUMN_TARGET, .whole = e->targets[i].whole};
     return e->input_count + e->target_count;
 }
 
@@ -77,7 +78,7 @@ int tune_rows_cell(const struct tune_column *column, const struct tune_value *va
             cell->absent = !*text;
             return 0;
         }
-        return tune_error_set("input %s: a value longer than %zu bytes cannot be stored",
+        return tune_error_set("input %s: its value has more than %zu bytes, too many for a store",
                               column->name, size - 1);
     }
     if (column->type == TUNE_CELL_NUMBER && value->type == TUNE_VALUE_NONE) {
@@ -86,7 +87,8 @@ int tune_rows_cell(const struct tune_column *column, const struct tune_value *va
     }
     if (!tune_value_number(value, &number)) {
         tune_value_repr(value, text, size);
-        return tune_error_set("input %s is a number in its experiment; %s is none", column->name,
+        return tune_error_set("input %s must be a number in its experiment, but its value is %s",
+                              column->name,
                               text);
     }
     cell->number = number;
@@ -94,7 +96,8 @@ int tune_rows_cell(const struct tune_column *column, const struct tune_value *va
         return 0;
     if (value->type == TUNE_VALUE_FLOAT && (number != floor(number) || fabs(number) > 9007199254740992.0)) {
         tune_value_repr(value, text, size);
-        return tune_error_set("input %s is a whole number in its experiment; %s is none",
+        return tune_error_set("input %s must be a whole number in its experiment, but its value is "
+                              "%s",
                               column->name, text);
     }
     cell->whole = value->type == TUNE_VALUE_INT ? value->integer : (int64_t)number;
@@ -108,8 +111,8 @@ static bool find_spelled(const struct tune_domain *d, const char *text, struct t
     for (int i = 0; i < d->count; i++) {
         const struct tune_value *v = &d->values[i];
         if ((tune_value_str(v, spelled, sizeof spelled) < (int)sizeof spelled && !strcmp(spelled, text)) ||
-            (v->type == TUNE_VALUE_BOOL && !strcmp(text, v->boolean ? "1" : "0"))) { /* as in ids, and so in
-                                                                                      * imported rows */
+            /* as in identifiers, and in imported rows */
+            (v->type == TUNE_VALUE_BOOL && !strcmp(text, v->boolean ? "1" : "0"))) {
             *value = *v;
             return true;
         }
@@ -178,10 +181,26 @@ struct tune_value tune_rows_value(const struct tune_column *column, const struct
     return column->type == TUNE_CELL_WHOLE && tune_rows_whole(cell, &whole) ? tune_value_int(whole) : tune_value_float(cell->number);
 }
 
+struct tune_value tune_rows_read(const struct tune_experiment *e, const struct tune_column *column, const struct tune_cell *cell)
+{
+    int i = e ? tune_experiment_input(e, column->name) : -1;
+    const struct tune_input *in = i < 0 ? NULL : &e->inputs[i];
+    bool optional = in && !in->required && in->standard.type == TUNE_VALUE_NONE;
+    char *end;
+    if (cell->absent || (optional && cell->text && !strcmp(cell->text, "None")))
+        return tune_value_none();
+    if (in && in->domain.type == TUNE_UNKNOWN && cell->text && strspn(cell->text, "+-.0123456789eE") == strlen(cell->text)) {
+        double number = strtod(cell->text, &end);
+        if (!*end)
+            return tune_value_float(number);
+    }
+    return tune_rows_value(column, in ? &in->domain : NULL, NULL, cell);
+}
+
 static const char *const names[] = {"any-host", "any-build", "any-weights", "any-data"};
 
-/* Join those of four names that the bits stand for. */
-static const char *join(const char *const *words, int bits, const char *between, char text[64])
+/* Join the words of the set bits. */
+static const char *concatenate(const char *const *words, int bits, const char *between, char text[64])
 {
     size_t n = 0;
     text[0] = 0;
@@ -193,13 +212,13 @@ static const char *join(const char *const *words, int bits, const char *between,
 
 const char *tune_accept_words(int accept, char text[64])
 {
-    return join(names, accept, ",", text);
+    return concatenate(names, accept, ",", text);
 }
 
 const char *tune_accept_things(int accept, char text[64])
 {
     static const char *const things[] = {"the host", "the build", "the model", "the data"};
-    return join(things, accept, " and ", text);
+    return concatenate(things, accept, " and ", text);
 }
 
 int tune_accept_read(const char *text, int *accept)
@@ -211,8 +230,8 @@ int tune_accept_read(const char *text, int *accept)
         while (i < 4 && (strlen(names[i]) != length || strncmp(names[i], text, length)))
             i++;
         if (i == 4)
-            return tune_error_usage("`accept` takes any-host, any-build, any-weights and "
-                                    "any-data, separated by commas; %.*s is none of them",
+            return tune_error_usage("`accept` takes any-host, any-build, any-weights and any-data, "
+                                    "separated by commas, not %.*s",
                                     (int)length, text);
         *accept |= 1 << i;
         text += length + (text[length] == ',');
@@ -220,17 +239,17 @@ int tune_accept_read(const char *text, int *accept)
     return 0;
 }
 
-int tune_origins_add(struct tune_origin **origins, int *count, const char *host_class, const char *build, const char *weights,
-                     const char *data)
+int tune_provenances_add(struct tune_provenance **provenances, int *count, const char *host_class, const char *build, const char *weights,
+                         const char *data)
 {
     for (int i = *count - 1; i >= 0; i--) {
-        const struct tune_origin *o = &(*origins)[i];
+        const struct tune_provenance *o = &(*provenances)[i];
         if (!strcmp(o->host_class, host_class) && !strcmp(o->build, build) && !strcmp(o->weights, weights) && !strcmp(o->data, data))
             return i;
     }
-    if (!tune_array_fit(origins, (size_t)*count, sizeof **origins))
-        return tune_error_cannot("out of memory for the origins of a store's rows");
-    struct tune_origin *o = &(*origins)[*count];
+    if (!tune_array_fit(provenances, (size_t)*count, sizeof **provenances))
+        return tune_error_cannot("out of memory for the provenances of a store's rows");
+    struct tune_provenance *o = &(*provenances)[*count];
     snprintf(o->host_class, sizeof o->host_class, "%s", host_class);
     snprintf(o->build, sizeof o->build, "%s", build);
     snprintf(o->weights, sizeof o->weights, "%s", weights);

@@ -1,4 +1,5 @@
-/* select.c - expressions over the columns of a row: which rows are wanted, and new columns. */
+/* select.c - evaluate expressions over the columns of a row: select rows, and compute new
+ * columns. */
 #include "sweeps/discovery/select.h"
 
 #include <ctype.h>
@@ -15,7 +16,7 @@ struct tune_select {
     const char *where_text;
     struct tune_expression *where;
     struct tune_expression **derived; /* [derived_count] NULL: not compiled */
-    int *place;                       /* [derived_count] place of its name among the names */
+    int *name_index;                  /* [derived_count] index of its name in names */
     const char **names;               /* [count + derived_count] */
 };
 
@@ -26,7 +27,7 @@ static int no_memory(void)
 
 /* ---- "name = expression; ..." ---- */
 
-/* The length up to a semicolon that is not in a text or a back-quoted name. */
+/* The length up to the next semicolon outside texts and back-quoted names. */
 static size_t length_of(const char *text)
 {
     char quote = 0;
@@ -51,7 +52,7 @@ static char *trimmed(const char *text, size_t length)
     return strndup(text, length);
 }
 
-static int add(struct tune_derived **derived, int *count, const char *text, size_t length)
+static int add_derived(struct tune_derived **derived, int *count, const char *text, size_t length)
 {
     size_t name = strspn(text, " \t\n"), end = name;
     while (isalnum((unsigned char)text[end]) || text[end] == '_')
@@ -66,7 +67,8 @@ static int add(struct tune_derived **derived, int *count, const char *text, size
     *d = (struct tune_derived){trimmed(text + name, end - name), trimmed(text + equals + 1, length - equals - 1)};
     for (int i = 0; d->name && i < *count - 1; i++)
         if (!strcmp((*derived)[i].name, d->name))
-            return tune_error_usage("`derive` makes %s twice; give each new column its own name", d->name);
+            return tune_error_usage("`derive` defines %s twice; give each new column its own name",
+                                    d->name);
     return d->name && d->text ? 0 : no_memory();
 }
 
@@ -76,7 +78,7 @@ int tune_derived_read(const char *text, struct tune_derived **derived, int *coun
     *count = 0;
     while (text && *text) {
         size_t length = length_of(text);
-        if (strspn(text, " \t\n") < length && add(derived, count, text, length) < 0) {
+        if (strspn(text, " \t\n") < length && add_derived(derived, count, text, length) < 0) {
             tune_derived_free(*derived, *count);
             *derived = NULL;
             *count = 0;
@@ -104,11 +106,12 @@ static int compile(struct tune_select *s, const struct tune_derived *derived)
     char where[320];
     for (int d = 0; d < s->derived_count; d++) {
         if (tune_name_find(s->names, s->count, derived[d].name) >= 0)
-            return tune_error_usage("`derive` %s: there is a column %s already; choose another name", derived[d].name,
+            return tune_error_usage("`derive` %s: a column %s exists already; choose another name",
+                                    derived[d].name,
                                     derived[d].name);
         snprintf(where, sizeof where, "`derive` %s", derived[d].name);
         s->derived[d] = tune_expression_query(derived[d].text, s->names, names, where);
-        s->place[d] = names;
+        s->name_index[d] = names;
         if (s->derived[d])
             s->names[names++] = derived[d].name;
         else if (tune_error_kind() == TUNE_ERROR_CANNOT)
@@ -126,10 +129,10 @@ struct tune_select *tune_select_new(const char *const *names, int count, int mea
     if (s) {
         *s = (struct tune_select){.count = count, .measured = measured, .derived_count = derived_count, .where_text = where};
         s->derived = calloc((size_t)derived_count + 1, sizeof *s->derived);
-        s->place = calloc((size_t)derived_count + 1, sizeof *s->place);
+        s->name_index = calloc((size_t)derived_count + 1, sizeof *s->name_index);
         s->names = calloc((size_t)(count + derived_count) + 1, sizeof *s->names);
     }
-    if (!s || !s->derived || !s->place || !s->names) {
+    if (!s || !s->derived || !s->name_index || !s->names) {
         tune_select_free(s);
         no_memory();
         return NULL;
@@ -149,7 +152,7 @@ void tune_select_free(struct tune_select *s)
         tune_expression_free(s->derived[d]);
     tune_expression_free(s->where);
     free(s->derived);
-    free(s->place);
+    free(s->name_index);
     free(s->names);
     free(s);
 }
@@ -175,14 +178,14 @@ bool tune_select_by_inputs(const struct tune_select *s)
     return true;
 }
 
-/* Compute the new columns that the expression uses, and tell if it lacks a measured value. */
+/* Compute the new columns that the expression uses. Returns whether a measured value is absent. */
 static int prepare(const struct tune_select *s, const struct tune_expression *e, struct tune_value *values)
 {
     bool lacks = false;
     for (int d = 0; d < s->derived_count; d++)
-        if (s->derived[d] && tune_expression_uses(e, s->place[d])) {
-            TRY(tune_select_value(s, d, values, &values[s->place[d]]));
-            lacks = lacks || values[s->place[d]].type == TUNE_VALUE_NONE;
+        if (s->derived[d] && tune_expression_uses(e, s->name_index[d])) {
+            TRY(tune_select_value(s, d, values, &values[s->name_index[d]]));
+            lacks = lacks || values[s->name_index[d]].type == TUNE_VALUE_NONE;
         }
     for (int i = s->measured; i < s->count && !lacks; i++)
         lacks = tune_expression_uses(e, i) && values[i].type == TUNE_VALUE_NONE;

@@ -43,7 +43,7 @@ int tune_uids_add_text(struct tune_uids *u, const char *text)
     return tune_uids_add(u, uid, 0);
 }
 
-/* Compare as machine words, because any order will do. */
+/* Compare as machine words. Any consistent order is sufficient. */
 static int compare(const void *a, const void *b)
 {
     const struct tune_uid *x = a, *y = b;
@@ -64,8 +64,8 @@ void tune_uids_sort(struct tune_uids *u)
     u->sorted = true;
 }
 
-/* Find the first entry that is not before the given one. */
-static const struct tune_uid *find(const struct tune_uids *u, const uint8_t bytes[16], uint64_t with)
+/* Find the first entry that is not less than the given one. */
+static const struct tune_uid *find_uid(const struct tune_uids *u, const uint8_t bytes[16], uint64_t with)
 {
     struct tune_uid wanted = {.with = with};
     size_t low = 0, high = u->count;
@@ -82,12 +82,12 @@ static const struct tune_uid *find(const struct tune_uids *u, const uint8_t byte
 
 bool tune_uids_has(const struct tune_uids *u, const uint8_t bytes[16])
 {
-    return find(u, bytes, 0) != NULL;
+    return find_uid(u, bytes, 0) != NULL;
 }
 
 bool tune_uids_first(const struct tune_uids *u, const uint8_t bytes[16], uint64_t *with)
 {
-    const struct tune_uid *found = find(u, bytes, 0);
+    const struct tune_uid *found = find_uid(u, bytes, 0);
     if (found)
         *with = found->with;
     return found != NULL;
@@ -95,7 +95,7 @@ bool tune_uids_first(const struct tune_uids *u, const uint8_t bytes[16], uint64_
 
 bool tune_uids_has_with(const struct tune_uids *u, const uint8_t bytes[16], uint64_t with)
 {
-    const struct tune_uid *found = find(u, bytes, with);
+    const struct tune_uid *found = find_uid(u, bytes, with);
     return found && found->with == with;
 }
 

@@ -22,9 +22,9 @@ struct tune_uids {
  * tune_uid_text - the reverse.
  * tune_uids_add - add a uid; -1: no memory.
  * tune_uids_sort - call it after the last add and before the first query.
- * tune_uids_has - whether the uid is in the set, with any number.
- * tune_uids_has_with - whether it is there with this number.
- * tune_uids_first - whether it is there; *with is its lowest number. */
+ * tune_uids_has - true if the uid is in the set, with any number.
+ * tune_uids_has_with - true if the uid is in the set with this number.
+ * tune_uids_first - true if the uid is in the set; *with is then its lowest number. */
 void tune_uid_read(uint8_t bytes[16], const char *text);
 void tune_uid_text(char text[33], const uint8_t bytes[16]);
 int tune_uids_add(struct tune_uids *u, const uint8_t bytes[16], uint64_t with);

@@ -1,4 +1,4 @@
-/* view_select.c - the expressions of a view: which results are wanted, and new columns. */
+/* view_select.c - evaluate the expressions of a view: select results, and compute new columns. */
 #include "sweeps/discovery/view_parts.h"
 
 #include <math.h>
@@ -9,45 +9,47 @@
 #include "core/nearest.h"
 #include "core/try.h"
 
-/* Two columns say how good a row's figures are. */
-static const char *quality(int k)
+/* True if expressions can use this fact, because nothing else has its name. */
+static bool has_fact(const struct tune_view *v, int p, int fact)
 {
-    return tune_key_column(k ? TUNE_KEY_STABLE : TUNE_KEY_CORE_SHARE)->name;
-}
-
-/* True if nothing else has that name. */
-static bool has_quality(const struct tune_view *v, int p, int k)
-{
-    const struct tune_experiment *e = v->protocols[p].experiment;
-    const char *name = quality(k);
+    const struct tune_experiment *e = v->bindings[p].experiment;
+    const char *name = tune_fact_name(fact);
     return tune_experiment_target(e, name) < 0 && tune_experiment_input(e, name) < 0 && tune_name_find(v->space->names, v->space->count, name) < 0;
 }
 
-bool tune_view_of_entities(const struct tune_view *v)
-{
-    return v->o.include == TUNE_VIEW_MISSING || v->o.include == TUNE_VIEW_UNMEASURED;
-}
-
-/* Names that expressions may use under a protocol: those of tune_protocol_names. From *measured on:
- * its targets, and how good its figures are. Returns their number. */
+/* List the names that expressions may use under a binding. First are those of tune_binding_names.
+ * From *measured on there are targets, and facts about the result. Returns their number. */
 static int list_names(const struct tune_view *v, int p, const char **names, int *measured)
 {
-    const struct tune_experiment *e = v->protocols[p].experiment;
-    int count = *measured = tune_protocol_names(&v->protocols[p], v->space, names);
-    for (int t = 0; t < e->target_count && !tune_view_of_entities(v); t++)
+    const struct tune_experiment *e = v->bindings[p].experiment;
+    int count = *measured = tune_binding_names(&v->bindings[p], v->space, names);
+    for (int t = 0; t < e->target_count; t++)
         names[count++] = e->targets[t].name;
-    for (int k = 0; k < 2 && !tune_view_of_entities(v); k++)
-        if (has_quality(v, p, k))
-            names[count++] = quality(k);
+    for (int k = 0; k < TUNE_FACTS; k++)
+        if (v->facts[p] >> k & 1)
+            names[count++] = tune_fact_name(k);
+    for (int k = 0; v->lookups[p] && k < v->lookups[p]->count; k++)
+        names[count++] = v->lookups[p]->names[k];
     return count;
 }
 
-/* Read the targets that expressions use, too. */
+/* The store's column for a name in expressions. */
+static const char *stored_name(const char *name)
+{
+    return strcmp(name, tune_fact_name(0)) ? name : tune_key_column(tune_fact_key(0))->name;
+}
+
+/* Add the columns of targets and facts that expressions use. */
 static void add_columns(struct tune_view *v, int p, const char *const *names, int from, int count)
 {
-    for (int i = from; i < count; i++)
-        if (tune_select_uses(v->select[p], i) && tune_name_find(v->columns, v->column_count, names[i]) < 0)
-            v->columns[v->column_count++] = names[i];
+    for (int i = from; i < count; i++) {
+        bool target = i - from < v->bindings[p].experiment->target_count;
+        if (v->lookups[p] && i >= count - v->lookups[p]->count)
+            break; /* a name of the lookup table */
+        const char *name = target ? names[i] : stored_name(names[i]);
+        if (tune_select_uses(v->select[p], i) && tune_name_find(v->columns, v->column_count, name) < 0)
+            v->columns[v->column_count++] = name;
+    }
 }
 
 /* Set the error of `where` (d = -1) or of new column d, under the first experiment. */
@@ -60,32 +62,34 @@ static int not_compiled(struct tune_view *v, int d, const char **names)
 }
 
 /* Compile `where` and the new columns for each experiment. If an experiment lacks a name, none of
- * its rows match. If all lack it, that is an error. */
+ * its rows match. It is an error if all lack it. */
 static int compile(struct tune_view *v, const char **names)
 {
-    int protocols = v->space->reference_count, measured;
+    int bindings = v->space->reference_count, measured;
     if (!v->o.where && v->o.derived_count == 0)
         return 0;
-    if (!(v->select = calloc((size_t)protocols + 1, sizeof *v->select)))
+    if (!(v->select = calloc((size_t)bindings + 1, sizeof *v->select)))
         return tune_view_no_memory();
-    for (int p = 0; p < protocols; p++) {
+    for (int p = 0; p < bindings; p++) {
+        for (int k = 0; k < TUNE_FACTS; k++)
+            v->facts[p] |= (unsigned)has_fact(v, p, k) << k;
         int count = list_names(v, p, names, &measured);
         v->select[p] = tune_select_new(names, count, measured, v->o.where, v->o.derived, v->o.derived_count);
         TRY(v->select[p] ? 0 : -1);
         add_columns(v, p, names, measured, count);
     }
-    for (int k = 0; k <= v->o.derived_count && protocols > 0; k++) {
+    for (int k = 0; k <= v->o.derived_count && bindings > 0; k++) {
         int d = k < v->o.derived_count ? k : -1, p = 0;
-        while (p < protocols && !tune_select_compiled(v->select[p], d))
+        while (p < bindings && !tune_select_compiled(v->select[p], d))
             p++;
-        if (p == protocols)
+        if (p == bindings)
             return not_compiled(v, d, names);
     }
     tune_error_clear();
     return 0;
 }
 
-/* The columns to read: the wanted ones that are stored; compile adds those of expressions. */
+/* Choose the columns to read. compile adds those that expressions use. */
 int tune_view_choose(struct tune_view *v, const char **names, int targets)
 {
     v->columns = calloc((size_t)(v->o.column_count + targets) + 1, sizeof *v->columns);
@@ -109,39 +113,43 @@ int tune_view_choose(struct tune_view *v, const char **names, int targets)
 const struct tune_cell *tune_view_read(struct tune_view *v, const struct tune_matching_row *row)
 {
     const struct tune_cell *cells;
-    int p = row->protocol; /* each protocol has its own scan, also of the same experiment */
+    int p = row->binding; /* each binding has its own scan, even for the same experiment */
     if (!v->scans[p])
-        v->scans[p] = tune_scan_open(v->store, v->protocols[p].experiment->name, v->columns, v->column_count);
-    return v->scans[p] && tune_scan_at(v->scans[p], row->place, &cells) == 0 ? cells : NULL;
+        v->scans[p] = tune_scan_open(v->store, v->bindings[p].experiment->name, v->columns, v->column_count);
+    return v->scans[p] && tune_scan_at(v->scans[p], row->position, &cells) == 0 ? cells : NULL;
 }
 
-/* Fill v->inputs for the entity in v->values under protocol p, in the order of list_names. cells:
- * of the result; NULL: there is none. */
-static void fill(struct tune_view *v, int p, const struct tune_cell *cells)
+/* Fill v->inputs for the entity in v->values under binding p, in the order of list_names. cells:
+ * those of the result, or NULL. */
+static void fill_inputs(struct tune_view *v, int p, const struct tune_cell *cells)
 {
-    const struct tune_protocol *protocol = &v->protocols[p];
-    int at = tune_protocol_values(protocol, v->space, v->values, v->inputs);
-    for (int t = 0; t < protocol->experiment->target_count + 2; t++) {
-        int k = t - protocol->experiment->target_count;
-        if (k >= 0 && !has_quality(v, p, k))
-            continue;
-        const char *name = k < 0 ? protocol->experiment->targets[t].name : quality(k);
-        int c = cells ? tune_name_find(v->columns, v->column_count, name) : -1;
-        struct tune_column plain = {.type = TUNE_CELL_NUMBER};
+    const struct tune_binding *binding = &v->bindings[p];
+    int at = tune_binding_values(binding, v->space, v->values, v->inputs);
+    for (int t = 0; t < binding->experiment->target_count; t++) {
+        int c = cells ? tune_name_find(v->columns, v->column_count, binding->experiment->targets[t].name) : -1;
+        struct tune_column plain = {.type = c >= 0 && cells[c].text ? TUNE_CELL_TEXT : TUNE_CELL_NUMBER};
         v->inputs[at++] = c < 0 ? tune_value_none() : tune_rows_value(&plain, NULL, NULL, &cells[c]);
     }
+    for (int k = 0; k < TUNE_FACTS; k++) {
+        if (!(v->facts[p] >> k & 1))
+            continue;
+        int c = cells ? tune_name_find(v->columns, v->column_count, tune_key_column(tune_fact_key(k))->name) : -1;
+        v->inputs[at++] = c < 0 ? tune_value_none() : tune_fact_value(k, &cells[c], v->time);
+    }
+    if (v->lookups[p])
+        tune_lookup_values(v->lookups[p], v->inputs, v->inputs + at);
 }
 
-/* Check if v->values, or its result with these cells, is wanted under protocol p. */
+/* Check if the entity in v->values, or its result with these cells, is wanted under binding p. */
 int tune_view_meets(struct tune_view *v, int p, const struct tune_cell *cells)
 {
     if (!v->select)
         return 1;
-    fill(v, p, cells);
+    fill_inputs(v, p, cells);
     return tune_select_row(v->select[p], v->inputs);
 }
 
-/* The options' columns of a row of the entity in v->values. */
+/* Read the requested columns of a row. Its entity is in v->values. */
 const struct tune_cell *tune_view_row(struct tune_view *v, const struct tune_matching_row *row)
 {
     const struct tune_cell *cells = tune_view_read(v, row);
@@ -156,9 +164,9 @@ const struct tune_cell *tune_view_row(struct tune_view *v, const struct tune_mat
             continue;
         }
         if (!filled)
-            fill(v, row->protocol, cells);
+            fill_inputs(v, row->binding, cells);
         filled = true;
-        if (tune_select_value(v->select[row->protocol], -1 - v->from[i], v->inputs, &value) < 0)
+        if (tune_select_value(v->select[row->binding], -1 - v->from[i], v->inputs, &value) < 0)
             return NULL;
         v->cells[i] = value.type == TUNE_VALUE_TEXT ? tune_cell_text(value.text)
                                                     : tune_cell_number(tune_value_number(&value, &number) ? number : NAN);

@@ -7,8 +7,8 @@
 
 struct tune_where {
     const struct tune_space *space;
-    const struct tune_protocol *protocols;
-    struct tune_expression **compiled; /* [reference_count]; NULL: the experiment lacks a name in it */
+    const struct tune_binding *bindings;
+    struct tune_expression **compiled; /* [reference_count] NULL: the experiment lacks a name */
     struct tune_value *inputs;         /* scratch */
 };
 
@@ -16,7 +16,7 @@ static int compile(struct tune_where *w, const char *text, const char **names)
 {
     bool any = w->space->reference_count == 0;
     for (int p = w->space->reference_count - 1; p >= 0; p--) {
-        int count = tune_protocol_names(&w->protocols[p], w->space, names);
+        int count = tune_binding_names(&w->bindings[p], w->space, names);
         w->compiled[p] = tune_expression_query(text, names, count, "`where`");
         any = any || w->compiled[p];
         if (!w->compiled[p] && tune_error_kind() == TUNE_ERROR_CANNOT)
@@ -25,16 +25,16 @@ static int compile(struct tune_where *w, const char *text, const char **names)
     return any ? 0 : -1;
 }
 
-struct tune_where *tune_where_new(const char *text, const struct tune_space *space, const struct tune_protocol *protocols)
+struct tune_where *tune_where_new(const char *text, const struct tune_space *space, const struct tune_binding *bindings)
 {
     size_t most = 1;
     for (int p = 0; p < space->reference_count; p++)
-        if ((size_t)(protocols[p].experiment->input_count + space->count) > most)
-            most = (size_t)(protocols[p].experiment->input_count + space->count);
+        if ((size_t)(bindings[p].experiment->input_count + space->count) > most)
+            most = (size_t)(bindings[p].experiment->input_count + space->count);
     struct tune_where *w = calloc(1, sizeof *w);
     const char **names = calloc(most, sizeof *names);
     if (w) {
-        *w = (struct tune_where){.space = space, .protocols = protocols};
+        *w = (struct tune_where){.space = space, .bindings = bindings};
         w->compiled = calloc((size_t)space->reference_count + 1, sizeof *w->compiled);
         w->inputs = calloc(most, sizeof *w->inputs);
     }
@@ -53,7 +53,7 @@ int tune_where_meets(const struct tune_where *w, int p, const struct tune_value 
 {
     if (!w || !w->compiled[p])
         return !w;
-    tune_protocol_values(&w->protocols[p], w->space, entity, w->inputs);
+    tune_binding_values(&w->bindings[p], w->space, entity, w->inputs);
     return tune_expression_true(w->compiled[p], w->inputs);
 }
 

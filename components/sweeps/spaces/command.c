@@ -11,13 +11,13 @@
 struct building {
     const struct tune_experiment *e;
     const struct tune_value *inputs;
-    const struct tune_word *words;
+    const struct tune_placeholder *words;
     int word_count;
     struct tune_command *command;
 };
 
-/* Memory of the command; NULL with an error. */
-static char *take(struct building *b, size_t size)
+/* Allocate memory of the command. NULL with an error. */
+static char *allocate(struct building *b, size_t size)
 {
     char *text = tune_pool_take(&b->command->memory, size);
     if (!text)
@@ -25,23 +25,23 @@ static char *take(struct building *b, size_t size)
     return text;
 }
 
-static char *spell(struct building *b, const struct tune_value *v)
+static char *value_to_string(struct building *b, const struct tune_value *v)
 {
     size_t size = (size_t)tune_value_str(v, NULL, 0) + 1;
-    char *text = take(b, size);
+    char *text = allocate(b, size);
     if (text)
         tune_value_str(v, text, size);
     return text;
 }
 
-static char *join(struct building *b, const char *first, const char *second)
+static char *concatenate(struct building *b, const char *first, const char *second)
 {
-    char *text = take(b, strlen(first) + strlen(second) + 1);
+    char *text = allocate(b, strlen(first) + strlen(second) + 1);
     return text ? strcat(strcpy(text, first), second) : NULL;
 }
 
-/* Append text to the list. NULL: it could not be made. */
-static int push(const char ***list, int *count, const char *text)
+/* Append text to the list. text NULL: making it failed, so return -1. */
+static int push_text(const char ***list, int *count, const char *text)
 {
     if (!text)
         return -1;
@@ -52,19 +52,13 @@ static int push(const char ***list, int *count, const char *text)
     return 0;
 }
 
-/* True if a key of a map means the value: in the spelling of ids, Python or JSON, or as a number of
- * equal value. */
+/* True if the key of a map is the value, or an equal number. */
 static bool names(const char *key, const struct tune_value *v)
 {
-    char text[512];
-    if (tune_value_id(v, text, sizeof text) < (int)sizeof text && !strcmp(text, key))
-        return true;
-    if (tune_value_str(v, text, sizeof text) < (int)sizeof text && !strcmp(text, key))
-        return true;
-    if (v->type != TUNE_VALUE_TEXT && tune_value_json(v, text, sizeof text) < (int)sizeof text && !strcmp(text, key))
-        return true;
     double number, wanted;
     char *end;
+    if (tune_value_means(v, key))
+        return true;
     if (!tune_value_number(v, &number) || !*key)
         return false;
     wanted = strtod(key, &end);
@@ -76,12 +70,12 @@ static bool is_named(const char *name, const char *text, size_t length)
     return strlen(name) == length && !strncmp(name, text, length);
 }
 
-/* The value of {name}: a word of the caller, a folder of the experiment, or an input. "" means the
+/* The value of {name}: a word of the caller, a folder of the experiment, or an input. {} is the
  * input's own value. */
 static const char *word(struct building *b, const char *name, size_t length, const struct tune_value *own)
 {
     if (length == 0)
-        return own ? spell(b, own) : NULL;
+        return own ? value_to_string(b, own) : NULL;
     for (int i = 0; i < b->word_count; i++)
         if (is_named(b->words[i].name, name, length))
             return b->words[i].text;
@@ -90,30 +84,31 @@ static const char *word(struct building *b, const char *name, size_t length, con
             return b->e->folders[i];
     for (int i = 0; i < b->e->input_count; i++)
         if (is_named(b->e->names[i], name, length))
-            return spell(b, &b->inputs[i]);
+            return value_to_string(b, &b->inputs[i]);
     return NULL;
 }
 
-/* Fill in the {words} of format. "{{" and "}}" are braces. NULL with an error. */
-static char *fill(struct building *b, const char *format, const struct tune_value *own, const struct tune_input *in)
+/* Replace the {words} in format. "{{" and "}}" are braces. NULL with an error. */
+static char *fill_format(struct building *b, const char *format, const struct tune_value *own, const struct tune_input *in)
 {
-    char *text = take(b, 1);
+    char *text = allocate(b, 1);
     for (const char *at = format; *at && text;) {
         bool brace = (*at == '{' || *at == '}') && at[1] == *at;
         size_t plain = brace || *at == '}' ? 1 : strcspn(at, "{}"), length = strcspn(at + 1, "}");
         if (plain > 0) {
-            char *piece = take(b, plain + 1);
-            text = piece ? join(b, text, memcpy(piece, at, plain)) : NULL;
+            char *piece = allocate(b, plain + 1);
+            text = piece ? concatenate(b, text, memcpy(piece, at, plain)) : NULL;
             at += plain + brace;
             continue;
         }
         const char *found = at[1 + length] ? word(b, at + 1, length, own) : NULL;
         if (!found) {
-            tune_document_fail(b->e->document, in->at, "input %s: \"%s\" has {%.*s}, which is neither a folder nor an input of %s",
+            tune_document_fail(b->e->document, in->at, "input %s: \"%s\" contains {%.*s}, which is "
+                                                       "neither a folder nor an input of %s",
                                in->name, format, (int)length, at + 1, b->e->name);
             return NULL;
         }
-        text = join(b, text, found);
+        text = concatenate(b, text, found);
         at += length + 2;
     }
     return text;
@@ -129,7 +124,7 @@ static const struct tune_translation *translate(const struct tune_input *in, con
 
 static int argument(struct building *b, const char *text)
 {
-    return push(&b->command->arguments, &b->command->argument_count, text);
+    return push_text(&b->command->arguments, &b->command->argument_count, text);
 }
 
 static bool ends_in_equals(const char *flag)
@@ -146,9 +141,9 @@ static int give(struct building *b, const struct tune_input *in, const struct tu
         TRY(tune_expression_value(in->expression, b->inputs, &v));
     const struct tune_translation *t = translate(in, &v);
     const char *format = t && t->count > 0 ? t->arguments[0] : in->format;
-    if (t && (t->whole || t->count == 0)) { /* the map's own arguments in place of flag and value */
+    if (t && (t->whole || t->count == 0)) { /* the map's arguments replace flag and value */
         for (int i = 0; i < t->count; i++)
-            TRY(argument(b, fill(b, t->arguments[i], &v, in)));
+            TRY(argument(b, fill_format(b, t->arguments[i], &v, in)));
         return 0;
     }
     if (!t && in->map_count > 0) {
@@ -158,8 +153,8 @@ static int give(struct building *b, const struct tune_input *in, const struct tu
     if (!t && v.type == TUNE_VALUE_NONE)
         return 0;
     if (v.type == TUNE_VALUE_BOOL && in->flag && !format && !strncmp(in->flag, "--", 2) && !ends_in_equals(in->flag))
-        return argument(b, v.boolean ? in->flag : join(b, "--no-", in->flag + 2));
-    const char *text = format ? fill(b, format, &v, in) : spell(b, &v);
+        return argument(b, v.boolean ? in->flag : concatenate(b, "--no-", in->flag + 2));
+    const char *text = format ? fill_format(b, format, &v, in) : value_to_string(b, &v);
     if (!text)
         return -1;
     if (in->role == TUNE_ROLE_WEIGHTS)
@@ -167,11 +162,11 @@ static int give(struct building *b, const struct tune_input *in, const struct tu
     if (in->role == TUNE_ROLE_DATA)
         b->command->data = text;
     for (int i = 0; i < in->make_count; i++)
-        TRY(push(&b->command->make, &b->command->make_count, fill(b, in->make[i], &v, in)));
+        TRY(push_text(&b->command->make, &b->command->make_count, fill_format(b, in->make[i], &v, in)));
     if (!in->flag)
         return t ? argument(b, text) : 0;
     if (ends_in_equals(in->flag))
-        return argument(b, join(b, in->flag, text));
+        return argument(b, concatenate(b, in->flag, text));
     TRY(argument(b, in->flag));
     return argument(b, text);
 }
@@ -183,14 +178,14 @@ char tune_input_variable(char c)
 
 static int set_environment(struct building *b, const struct tune_input *in, const struct tune_value *v)
 {
-    char *name = join(b, "TUNE_INPUT_", in->name), *value = spell(b, v);
+    char *name = concatenate(b, "TUNE_INPUT_", in->name), *value = value_to_string(b, v);
     for (char *c = name; c && *c; c++)
         *c = tune_input_variable(*c);
-    char *begin = name && value ? join(b, name, "=") : NULL;
-    return push(&b->command->environment, &b->command->environment_count, begin ? join(b, begin, value) : NULL);
+    char *begin = name && value ? concatenate(b, name, "=") : NULL;
+    return push_text(&b->command->environment, &b->command->environment_count, begin ? concatenate(b, begin, value) : NULL);
 }
 
-int tune_experiment_command(const struct tune_experiment *e, const struct tune_value *inputs, const struct tune_word *words,
+int tune_experiment_command(const struct tune_experiment *e, const struct tune_value *inputs, const struct tune_placeholder *words,
                             int count, struct tune_command *command)
 {
     struct building b = {e, inputs, words, count, command};

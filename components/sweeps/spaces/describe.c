@@ -1,24 +1,49 @@
-/* describe.c - print a space's dimensions in tables, in the layout of pandas, as ado does.
- *
- * Row numbers are left-aligned, everything else right-aligned. There is one space between columns,
- * one before each cell, and one before the heading of a column of numbers. So a column as wide as
- * its heading is one space from its neighbour; others are two. */
-#include <math.h>
+/* describe.c - print the pages of spaces and experiments. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/print.h"
-#include "sweeps/spaces/frame.h"
-#include "sweeps/spaces/space.h"
+#include "core/try.h"
+#include "sweeps/spaces/experiment.h"
+#include "views/table.h"
 
-enum { SHOWN_ITEMS = 100, MOST_COLUMNS = 5 };
+enum { SHOWN_ITEMS = 100 };
 
-/* Write a value as pandas does: control characters escaped, lists without quotes and cut after
+/* Print before, text and after, with control characters in text escaped. */
+static void print_text(const char *before, const char *text, const char *after, FILE *out)
+{
+    fputs(before, out);
+    tune_print_line_of(out, text);
+    fputs(after, out);
+}
+
+/* Print the table indented, and free it. -1: no memory, or t is NULL. */
+static int print_table(struct tune_table *t, int indent, FILE *out)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *whole = t ? open_memstream(&text, &size) : NULL;
+    int code = whole ? tune_table_print(t, "table", 0, "...", whole) : -1;
+    if (whole && fclose(whole) != 0)
+        code = tune_error_no_memory("a table");
+    for (char *line = code == 0 ? text : NULL, *end; line && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        fprintf(out, "%*s%.*s\n", indent, "", (int)(end - line), line);
+    }
+    free(text);
+    tune_table_free(t);
+    return code;
+}
+
+/* ---- the dimensions of a space ---- */
+
+/* Write a value for people. Texts have no quotes unless they are empty. Lists are cut after
  * SHOWN_ITEMS. */
 static void put_value(FILE *out, const struct tune_value *v)
 {
     char text[64];
     if (v->type == TUNE_VALUE_TEXT) {
-        tune_print_line_of(out, v->text);
+        tune_print_line_of(out, *v->text ? v->text : "''");
     } else if (v->type != TUNE_VALUE_LIST) {
         tune_value_str(v, text, sizeof text);
         fputs(text, out);
@@ -32,105 +57,92 @@ static void put_value(FILE *out, const struct tune_value *v)
     }
 }
 
-static void put_values(FILE *out, const struct tune_domain *d)
+enum column { NAME, TYPE, RANGE, INTERVAL, VALUES, PROBABILITY, DESCRIPTION, COLUMNS };
+static const char *const column_names[COLUMNS] = {"name", "type", "range", "interval", "values", "probability", "description"};
+
+static void put_cell(FILE *out, const struct tune_dimension *dimension, enum column column)
 {
-    const struct tune_value all = {.type = TUNE_VALUE_LIST, .list = {d->values, d->count}}, none = tune_value_none();
-    put_value(out, d->count ? &all : &none);
+    static const char *const types[] = {"unknown", "continuous", "discrete", "categorical", "binary", "open"};
+    const struct tune_domain *d = &dimension->domain;
+    const struct tune_value ends[] = {d->low, d->high}, range = {.type = TUNE_VALUE_LIST, .list = {ends, 2}};
+    const struct tune_value values = {.type = TUNE_VALUE_LIST, .list = {d->values, d->count}};
+    switch (column) {
+    case NAME: fputs(dimension->name, out); break;
+    case TYPE: fputs(d->identifier ? "identifier" : types[d->type], out); break;
+    case RANGE:
+        if (d->low.type != TUNE_VALUE_NONE)
+            put_value(out, &range);
+        break;
+    case INTERVAL:
+        if (d->has_interval)
+            put_value(out, &d->interval);
+        break;
+    case VALUES:
+        if (d->count)
+            put_value(out, &values);
+        break;
+    case PROBABILITY:
+        if (d->probability == TUNE_NORMAL)
+            fprintf(out, "normal(%g, %g)%s", d->mean, d->deviation, d->type == TUNE_CONTINUOUS ? "" : ", unused");
+        break;
+    default: fputs(dimension->description ? dimension->description : "", out);
+    }
 }
 
-static void put_range(FILE *out, const struct tune_domain *d)
+/* Make the text of a cell, which the caller frees. NULL: no memory. */
+static char *cell(const struct tune_dimension *dimension, enum column column)
 {
-    const struct tune_value ends[] = {d->low, d->high}, none = tune_value_none();
-    const struct tune_value range = {.type = TUNE_VALUE_LIST, .list = {ends, 2}};
-    put_value(out, d->low.type == TUNE_VALUE_NONE ? &none : &range);
-}
-
-static void put_interval(FILE *out, const struct tune_domain *d)
-{
-    const struct tune_value none = tune_value_none();
-    put_value(out, d->has_interval ? &d->interval : &none);
-}
-
-struct column {
-    const char *heading;
-    void (*put)(FILE *out, const struct tune_domain *d); /* NULL: use the dimension's name */
-};
-
-/* The tables in ado's order: which dimensions each has, and which columns. */
-struct kind {
-    enum tune_variable type;
-    const char *title;
-    struct column columns[MOST_COLUMNS];
-};
-static const struct kind kinds[] = {
-    {TUNE_CATEGORICAL, "Categorical properties:", {{"name", NULL}, {"values", put_values}}},
-    {TUNE_DISCRETE,
-     "Discrete properties:",
-     {{"name", NULL}, {"range", put_range}, {"interval", put_interval}, {"values", put_values}}},
-    {TUNE_BINARY, "Binary properties:", {{"name", NULL}}},
-    {TUNE_CONTINUOUS, "Continuous properties:", {{"name", NULL}, {"range", put_range}}},
-    {TUNE_OPEN_CATEGORICAL, "Identifier properties:", {{"name", NULL}}},
-    {TUNE_UNKNOWN, "Properties with unknown type:", {{"name", NULL}}},
-};
-enum { KINDS = sizeof kinds / sizeof *kinds };
-
-/* The text of a cell; the caller frees it. NULL: no memory. */
-static char *cell(const struct tune_dimension *dimension, const struct column *column)
-{
-    const struct tune_domain *domain = &dimension->domain;
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    if (!column->put)
-        tune_print_line_of(out, dimension->name);
-    else
-        column->put(out, domain);
+    put_cell(out, dimension, column);
     if (fclose(out) == 0)
         return text;
     free(text);
     return NULL;
 }
 
-/* Print the table of one kind, if a dimension has that kind. */
-static int describe_kind(const struct tune_space *s, const struct kind *kind, int indent, bool *first, FILE *out)
+/* Print the table of dimensions, without columns that are empty in every row. */
+static int print_dimensions(const struct tune_space *s, int indent, FILE *out)
 {
-    const char *headings[MOST_COLUMNS];
-    int columns = 0, rows = 0;
-    while (columns < MOST_COLUMNS && kind->columns[columns].heading) {
-        headings[columns] = kind->columns[columns].heading;
-        columns++;
-    }
-    struct tune_frame *f = tune_frame_new(headings, columns);
-    for (int i = 0; f && i < s->count; i++) {
-        if (s->dimensions[i].domain.type != kind->type)
-            continue;
-        for (int c = 0; c < columns; c++) {
-            char *text = cell(&s->dimensions[i], &kind->columns[c]);
-            if (kind->columns[c].put == put_interval && text && strcmp(text, "None"))
-                tune_frame_numbers(f, c);
-            tune_frame_cell(f, text);
+    const char *headings[COLUMNS];
+    enum column shown[COLUMNS];
+    int count = 0;
+    for (int c = 0; c < COLUMNS; c++) {
+        bool any = false;
+        for (int i = 0; i < s->count && !any; i++) {
+            char *text = cell(&s->dimensions[i], (enum column)c);
+            any = text && *text;
             free(text);
         }
-        rows++;
+        if (any) {
+            headings[count] = column_names[c];
+            shown[count++] = (enum column)c;
+        }
     }
-    if (f && rows) {
-        fprintf(out, "%s%*s%s\n", *first ? "" : "\n", indent, "", kind->title);
-        *first = false;
-        return tune_frame_print(f, indent + 2, out);
+    struct tune_table *t = tune_table_new(headings, count);
+    for (int i = 0; t && i < s->count * count; i++) {
+        char *text = cell(&s->dimensions[i / count], shown[i % count]);
+        tune_table_text(t, text);
+        free(text);
     }
-    tune_frame_free(f);
-    return f ? 0 : -1;
+    return print_table(t, indent, out);
 }
 
-/* "Number entities: 80 (allowed by the constraints: 64)" */
+/* Print "Number entities: 80 (allowed by the constraints: 64)". */
 static int describe_size(const struct tune_space *s, int indent, FILE *out)
 {
     double allowed, error;
-    char text[48];
+    char text[48], words[160];
     if (s->size == 0) {
         fprintf(out, "%*sSpace with non-discrete dimensions. Cannot count entities\n", indent, "");
+        return 0;
+    }
+    if (s->points_path) {
+        fprintf(out, "%*sNumber entities: %lld, listed in ", indent, "", (long long)s->listed);
+        print_text("", s->points_path, "\n", out);
         return 0;
     }
     fprintf(out, "%*sNumber entities: %s%s", indent, "", s->size == TUNE_INDEX_MAX ? "at least " : "",
@@ -140,12 +152,7 @@ static int describe_size(const struct tune_space *s, int indent, FILE *out)
             fputc('\n', out);
             return -1;
         }
-        if (error == 0 && allowed < 0x1p53)
-            fprintf(out, " (allowed by the constraints: %.0f)", allowed);
-        else if (isinf(allowed))
-            fprintf(out, " (allowed by the constraints: over 1e+300)");
-        else
-            fprintf(out, " (allowed by the constraints: about %.4g, give or take %.2g)", allowed, error);
+        fprintf(out, " (allowed by the constraints: %s)", tune_space_allowed_text(allowed, error, words));
     }
     fputc('\n', out);
     return 0;
@@ -153,18 +160,187 @@ static int describe_size(const struct tune_space *s, int indent, FILE *out)
 
 int tune_space_describe_entities(const struct tune_space *s, int indent, FILE *out)
 {
-    bool first = true;
-    if (describe_size(s, indent, out) < 0)
-        return -1;
-    for (int k = 0; k < KINDS; k++)
-        if (describe_kind(s, &kinds[k], indent, &first, out) < 0)
-            return -1;
-    if (s->constraint_count)
+    TRY(describe_size(s, indent, out));
+    TRY(print_dimensions(s, indent, out));
+    int constraints = s->constraint_count - (s->points_path != NULL);
+    if (constraints)
         fprintf(out, "\n%*sConstraints:\n", indent, "");
-    for (int c = 0; c < s->constraint_count; c++) {
+    for (int c = 0; c < constraints; c++) {
         fprintf(out, "%*s", indent + 2, "");
-        tune_print_line_of(out, tune_expression_text(s->constraints[c]));
-        fputc('\n', out);
+        print_text("", tune_expression_text(s->constraints[c]), "\n", out);
     }
     return 0;
+}
+
+/* ---- a space ---- */
+
+static void value_cell(struct tune_table *t, const struct tune_value *v)
+{
+    char *text = tune_value_to_string(v);
+    tune_table_text(t, text && !*text ? "''" : text);
+    free(text);
+}
+
+static int print_inputs(const struct tune_binding *p, int indent, FILE *out)
+{
+    static const char *const headings[] = {"parameter", "type", "value", "parameterized"};
+    const struct tune_experiment *e = p->experiment;
+    struct tune_table *t = tune_table_new(headings, 4);
+    for (int k = 0; t && k < 2 * e->input_count; k++) { /* required ones first */
+        int i = k % e->input_count;
+        bool required = e->inputs[i].required;
+        if (required != (k < e->input_count))
+            continue;
+        tune_table_text(t, e->names[i]);
+        tune_table_text(t, required ? "required" : "optional");
+        if (p->dimension[i] >= 0)
+            tune_table_text(t, "a dimension");
+        else
+            value_cell(t, &p->fixed[i]);
+        tune_table_text(t, required ? "" : p->parameterized[i] ? "yes" : "no");
+    }
+    return print_table(t, indent, out);
+}
+
+static int print_measurement_space(const struct tune_space *s, const struct tune_binding *bindings, FILE *out)
+{
+    static const char *const headings[] = {"experiment", "supported"};
+    struct tune_table *t = tune_table_new(headings, 2);
+    for (int i = 0; t && i < s->reference_count; i++) {
+        tune_table_text(t, bindings[i].full_identifier);
+        tune_table_text(t, bindings[i].supported ? "yes" : "no");
+    }
+    TRY(print_table(t, 2, out));
+    for (int i = 0; i < s->reference_count; i++) {
+        const struct tune_experiment *e = bindings[i].experiment;
+        print_text("\n  ", bindings[i].full_identifier, "\n\n  Inputs:\n", out);
+        TRY(print_inputs(&bindings[i], 4, out));
+        fprintf(out, "\n  Outputs:\n");
+        for (int k = 0; k < e->target_count; k++)
+            if (tune_binding_shows(&bindings[i], &e->targets[k]))
+                print_text("    ", e->targets[k].name, "\n", out);
+    }
+    return 0;
+}
+
+static void print_metadata(const struct tune_space *s, FILE *out)
+{
+    if (!s->name && !s->description && s->label_count == 0)
+        return;
+    fputs("\nMetadata:\n\n", out);
+    if (s->name)
+        print_text("  Name: ", s->name, "\n", out);
+    if (s->description)
+        print_text("  Description: ", s->description, "\n", out);
+    for (int i = 0; i < s->label_count; i++)
+        print_text(i ? ", " : "  Labels: ", s->labels[i], i + 1 == s->label_count ? "\n" : "", out);
+}
+
+int tune_space_describe(const struct tune_space *s, const struct tune_binding *bindings, const char *store_id, FILE *out)
+{
+    fprintf(out, "Identifier: space-%s", s->id);
+    print_text("-", store_id, "\n\nEntity Space:\n\n", out);
+    TRY(tune_space_describe_entities(s, 2, out));
+    if (s->reference_count > 0) {
+        fprintf(out, "\nMeasurement Space:\n\n");
+        TRY(print_measurement_space(s, bindings, out));
+    } else {
+        fprintf(out, "\nMeasurement Space: none, so nothing can be measured\n");
+    }
+    print_metadata(s, out);
+    print_text("\nSample Store identifier: '", store_id, "'\n", out);
+    return 0;
+}
+
+/* ---- an experiment ---- */
+
+static void print_domain(const struct tune_input *in, FILE *out)
+{
+    const struct tune_dimension dimension = {.name = in->name, .domain = in->domain};
+    for (enum column c = TYPE; c <= PROBABILITY; c++) {
+        char *text = cell(&dimension, c);
+        if (text && *text)
+            fprintf(out, "      %s: %s\n", column_names[c], text);
+        free(text);
+    }
+}
+
+static void print_input(const struct tune_input *in, FILE *out)
+{
+    print_text("  ", in->name, "", out);
+    if (in->description)
+        print_text(": ", in->description, "", out);
+    fputs("\n    Domain:\n", out);
+    print_domain(in, out);
+    if (!in->required) {
+        fputs("    Default value: ", out);
+        put_value(out, &in->standard);
+        fputc('\n', out);
+    }
+    if (in->inert)
+        print_text("    Inert: ", in->inert, "\n", out);
+    for (int i = 0; i < in->unsupported_count; i++) {
+        print_text("    Not supported: ", in->unsupported[i], ", ", out);
+        print_text("", in->unsupported_reasons[i], "\n", out);
+    }
+    fputc('\n', out);
+}
+
+static int print_inputs_of(const struct tune_experiment *e, bool required, FILE *out)
+{
+    int count = 0;
+    for (int i = 0; i < e->input_count; i++)
+        if (e->inputs[i].required == required) {
+            print_input(&e->inputs[i], out);
+            count++;
+        }
+    return count;
+}
+
+static void print_target(const struct tune_experiment *e, const struct tune_target *t, FILE *out)
+{
+    print_text("  ", e->name, "-", out);
+    print_text("", t->name, "", out);
+    if (*t->unit)
+        print_text(" [", t->unit, "]", out);
+    if (*t->description)
+        print_text(": ", t->description, "", out);
+    fputc('\n', out);
+}
+
+int tune_experiment_describe(const struct tune_experiment *e, FILE *out)
+{
+    print_text("Identifier: ", e->actuator, ".", out);
+    print_text("", e->name, "\n\n", out);
+    print_text("", e->description, *e->description ? "\n\n" : "", out);
+    fputs("Required Inputs:\n\nConstitutive Properties:\n\n", out);
+    if (print_inputs_of(e, true, out) == 0)
+        fputs("  none\n\n", out);
+    fputs("Optional Inputs and Default Values:\n\n", out);
+    if (print_inputs_of(e, false, out) == 0)
+        fputs("  none\n\n", out);
+    if (e->rule_count > 0)
+        fputs("Rules (if one is not met: is_valid 0, nothing is run):\n\n", out);
+    for (int i = 0; i < e->rule_count; i++) {
+        print_text("  ", tune_expression_text(e->rules[i].require), ": ", out);
+        print_text("", e->rules[i].reason, i + 1 == e->rule_count ? "\n\n" : "\n", out);
+    }
+    if (e->runs > 1)
+        fprintf(out, "Runs of one measurement: %d\n\n", e->runs);
+    fputs("Outputs:\n\n", out);
+    for (int i = 0; i < e->target_count; i++)
+        print_target(e, &e->targets[i], out);
+    return 0;
+}
+
+int tune_catalog_list(const struct tune_catalog *c, FILE *out)
+{
+    static const char *const headings[] = {"actuator", "experiment", "program"};
+    struct tune_table *t = tune_table_new(headings, 3);
+    for (int i = 0; t && i < c->count; i++) {
+        tune_table_text(t, c->experiments[i]->actuator);
+        tune_table_text(t, c->experiments[i]->name);
+        tune_table_text(t, c->experiments[i]->program ? c->experiments[i]->program : "none");
+    }
+    return print_table(t, 0, out);
 }

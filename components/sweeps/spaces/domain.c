@@ -1,11 +1,13 @@
-/* domain.c - values of a domain by index and back, draws, and whether one domain contains another.
+/* domain.c - convert between values and indexes of a domain, draw values, and check if one domain
+ * contains another.
  *
- * Steps of floats are ado's, which are numpy's: low + i*interval, rounded to 10 decimals by
- * scaling. There is no fused multiply-add, because the last bit is part of an entity's id. */
+ * Steps of floats are the same as in ado and numpy: low + i*interval, rounded to 10 decimals by
+ * scaling. Fused multiply-add is avoided, because the last bit is part of an entity's id. */
 #include "sweeps/spaces/domain.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- ranges in steps ---- */
@@ -22,11 +24,10 @@ static double number(const struct tune_value *v)
     return n;
 }
 
-/* Value i of a range that is not all integers, before and after rounding. */
+/* Value i of a range of floats, before and after rounding. */
 static double exact_step(const struct tune_domain *d, double i)
 {
-    volatile double up = i * number(&d->interval); /* volatile, so that it is not fused with the
-                                                    * sum */
+    volatile double up = i * number(&d->interval); /* volatile prevents fused multiply-add */
     return number(&d->low) + up;
 }
 
@@ -40,8 +41,8 @@ static tune_index count_steps(const struct tune_domain *d)
     if (is_whole(&d->low) && is_whole(&d->high) && is_whole(&d->interval))
         return ((uint64_t)d->high.integer - (uint64_t)d->low.integer - 1) / (uint64_t)d->interval.integer + 1;
     double high = number(&d->high), count = floor((high - number(&d->low)) / number(&d->interval)) + 1;
-    /* The quotient was rounded, so check the last values: neither the end nor a value rounded to it
-     * belongs to the range. */
+    /* The quotient was rounded, so check the last values. The end is excluded, and so are values
+     * that round to it. */
     while (count > 1 && (step_at(d, count - 1) >= high || exact_step(d, count - 1) == high))
         count--;
     return (tune_index)count;
@@ -64,8 +65,7 @@ static int find_step(const struct tune_domain *d, const struct tune_value *value
         at = 0;
         *i = whole < d->low.integer ? TUNE_INDEX_MAX : ((uint64_t)whole - (uint64_t)d->low.integer) / (uint64_t)d->interval.integer;
     } else {
-        at = rint((n - number(&d->low)) / number(&d->interval)) - 1; /* or a neighbour, because
-                                                                      * values are rounded */
+        at = rint((n - number(&d->low)) / number(&d->interval)) - 1; /* or a neighbour, because of rounding */
         *i = at >= 0 && at < 0x1p53 ? (tune_index)at : 0;
         at = 2;
     }
@@ -93,6 +93,12 @@ tune_index tune_domain_size(const struct tune_domain *domain)
     }
 }
 
+int tune_index_compare(const void *a, const void *b)
+{
+    tune_index x = *(const tune_index *)a, y = *(const tune_index *)b;
+    return (x > y) - (x < y);
+}
+
 const char *tune_index_text(tune_index i, char text[48])
 {
     char *at = text + 47;
@@ -108,6 +114,11 @@ void tune_domain_value(const struct tune_domain *domain, tune_index i, struct tu
     *value = domain->type == TUNE_BINARY ? tune_value_bool(i > 0) : domain->count ? domain->values[i] : step_value(domain, i);
 }
 
+static int by_value(const void *a, const void *b)
+{
+    return tune_value_compare(a, b);
+}
+
 int tune_domain_find(const struct tune_domain *domain, const struct tune_value *value, tune_index *i)
 {
     const struct tune_value binary[] = {tune_value_bool(false), tune_value_bool(true)};
@@ -117,12 +128,14 @@ int tune_domain_find(const struct tune_domain *domain, const struct tune_value *
         return 0;
     if (count == 0)
         return find_step(domain, value, i);
-    for (int k = 0; k < count; k++)
-        if (tune_value_equal(&values[k], value)) {
-            *i = (tune_index)k;
-            return 1;
-        }
-    return 0;
+    const struct tune_value *found = domain->ascending ? bsearch(value, values, (size_t)count, sizeof *values, by_value) : NULL;
+    for (int k = 0; k < count && !domain->ascending && !found; k++)
+        if (tune_value_equal(&values[k], value))
+            found = &values[k];
+    if (!found || !tune_value_equal(found, value)) /* NaN compares equal to itself */
+        return 0;
+    *i = (tune_index)(found - values);
+    return 1;
 }
 
 static bool is_number(const struct tune_value *value)
@@ -147,6 +160,40 @@ bool tune_domain_has(const struct tune_domain *domain, const struct tune_value *
     }
 }
 
+bool tune_value_means(const struct tune_value *v, const char *text)
+{
+    int (*const to_string[])(const struct tune_value *, char *, size_t) = {tune_value_str, tune_value_id, tune_value_json};
+    char spelled[1024];
+    for (int i = 0; i < (v->type == TUNE_VALUE_TEXT ? 2 : 3); i++)
+        if (to_string[i](v, spelled, sizeof spelled) < (int)sizeof spelled && !strcmp(spelled, text))
+            return true;
+    return false;
+}
+
+bool tune_domain_parse(const struct tune_domain *domain, const char *text, struct tune_value *value)
+{
+    tune_index i;
+    bool any = domain->type == TUNE_UNKNOWN || domain->type == TUNE_OPEN_CATEGORICAL;
+    if (domain->type == TUNE_DISCRETE && domain->count && tune_value_read_as(text, value) && tune_domain_find(domain, value, &i) &&
+        tune_value_means(&domain->values[i], text)) { /* the usual case, found faster than below */
+        *value = domain->values[i];
+        return true;
+    }
+    for (int texts = 1; texts >= 0; texts--) /* texts first, so that "null" is preferred to None */
+        for (int k = 0; k < domain->count; k++)
+            if ((domain->values[k].type == TUNE_VALUE_TEXT) == texts && tune_value_means(&domain->values[k], text)) {
+                *value = domain->values[k];
+                return true;
+            }
+    if (any || !tune_value_read_as(text, value))
+        *value = *text ? tune_value_text(text) : tune_value_none();
+    if (any)
+        return true;
+    if (tune_domain_find(domain, value, &i)) /* the domain's own form: 1 for 1.0 */
+        tune_domain_value(domain, i, value);
+    return tune_domain_has(domain, value);
+}
+
 /* ---- drawing ---- */
 
 /* The share of a normal distribution above z. */
@@ -155,7 +202,7 @@ static double above(double z)
     return 0.5 * erfc(z * 0.70710678118654752);
 }
 
-/* Find z in [a, b]: the fraction u of the probability in [a, b] is below z. Bisect 60 times. */
+/* Find z such that the fraction u of the probability in [a, b] is below z. Bisects 60 times. */
 static double normal_between(double a, double b, double u)
 {
     if (a + b < 0) /* mirror it, so that the upper tail loses no digits */
@@ -172,82 +219,12 @@ static double normal_between(double a, double b, double u)
     return low;
 }
 
-/* Report a distribution whose values are all 30 or more deviations from its mean. Their weights
- * would be 0. */
+/* Refuse a distribution if all values are 30 or more deviations from its mean, because their
+ * weights would be 0. */
 static int refuse_far(const struct tune_domain *d)
 {
-    return tune_error_usage("normal of mean %g and std %g has nothing in its domain; change mean "
-                            "or std, or the range", d->mean, d->deviation);
-}
-
-/* Draw from a long range whose step is far smaller than the deviation: the step with the same share
- * of the density below it. */
-static int draw_dense(const struct tune_domain *d, double u, tune_index size, tune_index *i)
-{
-    double half = number(&d->interval) / d->deviation / 2, low = (number(&d->low) - d->mean) / d->deviation - half;
-    double high = low + 2 * half * (double)size;
-    if (low > 30 || high < -30)
-        return refuse_far(d);
-    double at = floor((normal_between(low, high, u) - low) / (2 * half));
-    *i = at < 0 ? 0 : at >= (double)size ? size - 1 : (tune_index)at;
-    return 0;
-}
-
-/* Choose the values of a grid that can have weight: all of a short grid, those near the mean of a
- * long one. False: there are too many. */
-static bool find_weighty(const struct tune_domain *d, tune_index size, tune_index *from, tune_index *to)
-{
-    enum { LONG = 4096 };
-    *from = 0;
-    *to = size;
-    if (d->count || size <= LONG)
-        return true;
-    double step = number(&d->interval), middle = (d->mean - number(&d->low)) / step, far = 38 * d->deviation / step;
-    if (step < d->deviation / 10)
-        return false;
-    *to = middle + far < 0 ? 0 : middle + far + 1 < (double)size ? (tune_index)(middle + far) + 1 : size;
-    *from = middle - far >= (double)size ? *to : middle > far ? (tune_index)(middle - far) : 0;
-    return true;
-}
-
-int tune_domain_weigh(struct tune_domain *domain, struct tune_document *document)
-{
-    tune_index size = tune_domain_size(domain), from, to;
-    struct tune_value value;
-    double sum = 0, *sums;
-    if (domain->probability != TUNE_NORMAL || size == 0 || !find_weighty(domain, size, &from, &to))
-        return 0;
-    if (!(sums = tune_document_take(document, (size_t)(to - from) * sizeof *sums)))
-        return -1;
-    for (tune_index k = from; k < to; k++) {
-        tune_domain_value(domain, k, &value);
-        double z = (number(&value) - domain->mean) / domain->deviation;
-        sums[k - from] = sum += exp(-0.5 * z * z);
-    }
-    domain->sums = sums;
-    domain->first = from;
-    domain->summed = (int)(to - from);
-    return 0;
-}
-
-/* Draw from a grid, weighted by the density at each value. */
-static int draw_normal(const struct tune_domain *d, double u, tune_index size, tune_index *i)
-{
-    if (!d->sums)
-        return draw_dense(d, u, size, i);
-    if (d->summed == 0 || d->sums[d->summed - 1] < 1e-196) /* smallest density: smallest density:
-                                                            * exp(-30^2/2) */
-        return refuse_far(d);
-    int low = 0, high = d->summed - 1;
-    while (low < high) { /* the first value with a running sum above the number drawn */
-        int middle = low + (high - low) / 2;
-        if (d->sums[middle] > u * d->sums[d->summed - 1])
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    *i = d->first + (tune_index)low;
-    return 0;
+    return tune_error_usage("a normal distribution of mean %g and std %g has no weight in this "
+                            "domain; change mean, std or the range", d->mean, d->deviation);
 }
 
 static int draw_continuous(const struct tune_domain *d, double u, struct tune_value *value)
@@ -260,8 +237,8 @@ static int draw_continuous(const struct tune_domain *d, double u, struct tune_va
         x = d->mean + d->deviation * normal_between(a, b, u);
     } else {
         if (!isfinite(low) || !isfinite(high))
-            return tune_error_usage("a value cannot be drawn from a domain without two finite "
-                                    "ends: give it a domainRange");
+            return tune_error_usage("no value can be drawn from a domain without two finite ends: "
+                                    "give it a domainRange");
         x = low * (1 - u) + high * u;
     }
     x = fmax(x, low);
@@ -275,18 +252,17 @@ int tune_domain_draw(const struct tune_domain *domain, double u, struct tune_val
     if (domain->type == TUNE_CONTINUOUS)
         return draw_continuous(domain, u, value);
     if (size == 0)
-        return tune_error_usage("no value can be listed or drawn: the domain, of %s, names none; give "
-                                "it values", tune_variable_name(domain));
+        return tune_error_usage("no value can be listed or drawn, because the domain of type %s "
+                                "has no values; give it values", tune_variable_name(domain));
     i = (tune_index)(u * (double)size);
-    if (domain->probability == TUNE_NORMAL && draw_normal(domain, u, size, &i) < 0)
-        return -1;
     tune_domain_value(domain, i < size ? i : size - 1, value);
     return 0;
 }
 
-/* ---- one domain in another ---- */
+/* ---- containment of domains ---- */
 
-/* With more values than this, only the ends and the step are compared, if they decide it. */
+/* Ranges with more values than this are only compared by their ends and steps, if that is
+ * sufficient. */
 enum { LOOKED_AT = 1000000 };
 
 static int refuse(char *why, size_t size, const char *text)
@@ -299,7 +275,7 @@ static int refuse_value(char *why, size_t size, const struct tune_value *value)
 {
     char text[128];
     tune_value_repr(value, text, sizeof text);
-    snprintf(why, size, "%s is none of its values", text);
+    snprintf(why, size, "%s is not one of the allowed values", text);
     return 0;
 }
 
@@ -310,13 +286,13 @@ static int all_in(const struct tune_domain *child, const struct tune_domain *par
     struct tune_value value;
     int within = 1;
     if (count == 0)
-        return refuse(why, size, "it has no finite number of values");
+        return refuse(why, size, "the number of its values is not finite");
     if (most && count > most)
-        return refuse(why, size, "it has more values");
+        return refuse(why, size, "it has more values than are allowed");
     for (tune_index i = 0; i < count && within; i++) {
         if (i == LOOKED_AT && child->count == 0)
-            i = count - 1; /* in a range, the first million values and the last one decide for
-                            * all */
+            i = count - 1; /* in a range, the first million values and the last one are
+                            * sufficient */
         tune_domain_value(child, i, &value);
         if (!tune_domain_has(parent, &value))
             within = refuse_value(why, size, &value);
@@ -324,11 +300,25 @@ static int all_in(const struct tune_domain *child, const struct tune_domain *par
     return within;
 }
 
+/* Set the reason: the first value that is not a number, or else `what`. */
+static int refuse_texts(char *why, size_t size, const struct tune_domain *child, const char *what)
+{
+    char text[128];
+    double n;
+    for (int i = 0; i < child->count; i++)
+        if (!tune_value_number(&child->values[i], &n)) {
+            tune_value_repr(&child->values[i], text, sizeof text);
+            snprintf(why, size, "%s is not a number", text);
+            return 0;
+        }
+    return refuse(why, size, what);
+}
+
 static int in_continuous(const struct tune_domain *child, const struct tune_domain *parent, char *why, size_t size)
 {
     const struct tune_value zero = tune_value_int(0), one = tune_value_int(1);
     if (child->type != TUNE_CONTINUOUS && child->type != TUNE_DISCRETE && child->type != TUNE_BINARY)
-        return refuse(why, size, "it is not a domain of numbers");
+        return refuse_texts(why, size, child, "its values must be numbers");
     if (!parent->has_range)
         return 1;
     if (child->type == TUNE_DISCRETE)
@@ -336,23 +326,23 @@ static int in_continuous(const struct tune_domain *child, const struct tune_doma
     if (child->type == TUNE_BINARY)
         return tune_domain_has(parent, &zero) && tune_domain_has(parent, &one)
                    ? 1
-                   : refuse(why, size, "0 and 1 are not both in its range");
+                   : refuse(why, size, "0 and 1 are not both in the allowed range");
     if (!child->has_range || tune_value_compare(&child->low, &parent->low) < 0 ||
         tune_value_compare(&child->high, &parent->high) > 0)
-        return refuse(why, size, "its range is not within the other");
+        return refuse(why, size, "its range is not within the allowed range");
     return 1;
 }
 
 static int in_discrete(const struct tune_domain *child, const struct tune_domain *parent, char *why, size_t size)
 {
     if (child->type != TUNE_DISCRETE && child->type != TUNE_BINARY)
-        return refuse(why, size, "it is not a discrete domain");
+        return refuse_texts(why, size, child, "it is not a discrete domain");
     if (tune_domain_size(parent) || !child->has_interval)
         return all_in(child, parent, why, size);
-    double step = number(&parent->interval); /* such a parent has no other condition */
+    double step = number(&parent->interval); /* the parent has no other condition */
     return fabs(remainder(number(&child->interval), step)) <= 1e-9 * step
                ? 1
-               : refuse(why, size, "its interval is no multiple of the other");
+               : refuse(why, size, "its interval is not a multiple of the allowed interval");
 }
 
 int tune_domain_within(const struct tune_domain *child, const struct tune_domain *parent, char *why, size_t size)
@@ -367,9 +357,12 @@ int tune_domain_within(const struct tune_domain *child, const struct tune_domain
         return in_discrete(child, parent, why, size);
     case TUNE_CATEGORICAL:
     case TUNE_BINARY:
-        return finite ? all_in(child, parent, why, size) : refuse(why, size, "it does not name its values");
+        return finite ? all_in(child, parent, why, size) : refuse(why, size, "its values are not "
+                                                                             "listed");
     case TUNE_OPEN_CATEGORICAL:
-        return finite || child->type == TUNE_OPEN_CATEGORICAL ? 1 : refuse(why, size, "it does not name its values");
+        return finite || child->type == TUNE_OPEN_CATEGORICAL ? 1 : refuse(why, size, "its values "
+                                                                                      "are not "
+                                                                                      "listed");
     }
     return 0;
 }

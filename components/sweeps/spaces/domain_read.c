@@ -1,4 +1,4 @@
-/* domain_read.c - read a propertyDomain from a file, and report every mistake in it. */
+/* domain_read.c - read a propertyDomain from a file, and report mistakes in it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ const char *tune_variable_name(const struct tune_domain *domain)
     return domain->identifier ? IDENTIFIER : variables[domain->type];
 }
 
-/* The member; NULL if it is None. */
+/* Get a member; NULL if it is absent or None. */
 static const struct tune_node *get(const struct reader *r, const char *key)
 {
     const struct tune_node *node = tune_node_get(r->node, key);
@@ -46,19 +46,37 @@ static int refuse(const struct reader *r, const struct tune_node *at, const char
     return tune_document_fail(r->document, at, "%s: %s", r->what, text);
 }
 
+const char *tune_domain_number_hint(const struct tune_node *node, char hint[256])
+{
+    struct tune_value number;
+    const char *text = node ? node->written : NULL, *e = text ? strpbrk(text, "eE") : NULL;
+    *hint = 0;
+    for (int i = 0; node && node->type == TUNE_NODE_LIST && i < node->count && !*hint; i++)
+        tune_domain_number_hint(node->items[i], hint);
+    if (!e || e == text || node->value.type != TUNE_VALUE_TEXT || !tune_value_read_as(text, &number) || strlen(text) > 60 ||
+        number.type != TUNE_VALUE_FLOAT)
+        return hint;
+    char whole[64] = "";
+    if (fabs(number.number) < 1e15 && number.number == floor(number.number))
+        snprintf(whole, sizeof whole, "%.0f or ", number.number);
+    snprintf(hint, 256, "; YAML 1.1 reads %s as a text: write %s%.*s%se%s%s", text, whole, (int)(e - text), text,
+             memchr(text, '.', (size_t)(e - text)) ? "" : ".0", e[1] == '-' || e[1] == '+' ? "" : "+", e + 1);
+    return hint;
+}
+
 /* ---- values ---- */
 
 /* A value and its item in the file. */
 struct item {
     const struct tune_value *value;
-    int place;
+    int index;
 };
 
 static int by_value(const void *a, const void *b)
 {
     const struct item *x = a, *y = b;
     int order = tune_value_compare(x->value, y->value);
-    return order ? order : (x->place > y->place) - (x->place < y->place);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
 static int like_value(const void *a, const void *b)
@@ -66,26 +84,27 @@ static int like_value(const void *a, const void *b)
     return tune_value_compare(((const struct item *)a)->value, ((const struct item *)b)->value);
 }
 
-/* Report a text that programs would confuse with another item, because their rows could not be told
- * apart. */
-static int refuse_confused(const struct reader *r, const struct tune_domain *domain, const struct tune_node *list,
-                           const struct item *items, int place)
+/* Refuse a text that a program cannot distinguish from another item. */
+static int refuse_type_conflict(const struct reader *r, const struct tune_domain *domain, const struct tune_node *list,
+                                const struct item *items, int index)
 {
-    const struct tune_value *text = &domain->values[place];
+    const struct tune_value *text = &domain->values[index];
     struct tune_value as;
     char spelled[64], other[64];
     if (text->type != TUNE_VALUE_TEXT || !tune_value_read_as(text->text, &as))
         return 0;
     const struct item key = {&as, 0}, *found = bsearch(&key, items, (size_t)domain->count, sizeof *items, like_value);
-    if (!found || !tune_value_confused(text, found->value))
+    if (!found || !tune_value_conflicts(text, found->value))
         return 0;
     tune_value_repr(text, spelled, sizeof spelled);
     tune_value_repr(found->value, other, sizeof other);
-    return refuse(r, list->items[place],
-                  "%s, a text, and %s are the same to a program that is given them; keep one of them", spelled, other);
+    return refuse(r, list->items[index],
+                  "the text %s and the value %s are the same for a program; keep one of them",
+                  spelled, other);
 }
 
-static int refuse_twice(const struct reader *r, const struct tune_domain *domain, const struct tune_node *list)
+/* Refuse duplicates. Sets ascending. */
+static int refuse_twice(const struct reader *r, struct tune_domain *domain, const struct tune_node *list)
 {
     struct item *items = malloc((size_t)domain->count * sizeof *items);
     char text[64];
@@ -95,19 +114,23 @@ static int refuse_twice(const struct reader *r, const struct tune_domain *domain
     for (int i = 0; i < domain->count; i++)
         items[i] = (struct item){&domain->values[i], i};
     qsort(items, (size_t)domain->count, sizeof *items, by_value);
+    domain->ascending = true;
+    for (int i = 0; i < domain->count; i++)
+        domain->ascending = domain->ascending && items[i].index == i;
     for (int i = 1; i < domain->count && status == 0; i++)
         if (tune_value_equal(items[i - 1].value, items[i].value)) {
             tune_value_repr(items[i].value, text, sizeof text);
-            status = refuse(r, list->items[items[i].place],
-                            "%s stands twice in values; name each value once (True is 1, and 1 is 1.0)", text);
+            status = refuse(r, list->items[items[i].index],
+                            "%s is in values twice; name each value once (True is 1, and 1 is 1.0)",
+                            text);
         }
     for (int i = 0; i < domain->count && status == 0; i++)
-        status = refuse_confused(r, domain, list, items, i);
+        status = refuse_type_conflict(r, domain, list, items, i);
     free(items);
     return status;
 }
 
-/* Refuse NaN. It equals nothing, so no entity with it could be found again. */
+/* True if the value contains NaN. NaN equals nothing, so no entity with it could be found again. */
 static bool holds_nan(const struct tune_value *v)
 {
     for (int i = 0; v->type == TUNE_VALUE_LIST && i < v->list.count; i++)
@@ -129,7 +152,8 @@ static int read_values(const struct reader *r, struct tune_domain *domain)
     domain->count = all.list.count;
     for (int i = 0; i < domain->count; i++)
         if (holds_nan(&domain->values[i]))
-            return refuse(r, list->items[i], "NaN is no value: it equals nothing, not even itself");
+            return refuse(r, list->items[i], "NaN cannot be a value, because it equals nothing, "
+                                             "not even itself");
     return refuse_twice(r, domain, list);
 }
 
@@ -145,37 +169,42 @@ static int read_range(const struct reader *r, struct tune_domain *domain)
     const struct tune_node *list = get(r, "domainRange"), *step = get(r, "interval");
     const struct tune_value zero = tune_value_int(0);
     struct tune_value ends;
+    char hint[256];
     if (list) {
         if (list->type != TUNE_NODE_LIST || list->count != 2 || tune_document_value(r->document, list, &ends) < 0 ||
             !is_number(&ends.list.items[0]) || !is_number(&ends.list.items[1]))
-            return refuse(r, list, "domainRange must be two numbers, [start, end): the end is not in it");
+            return refuse(r, list, "domainRange must be two numbers, [start, end], and the end "
+                                   "itself is not in the range%s",
+                          tune_domain_number_hint(list, hint));
         domain->has_range = true;
         domain->low = ends.list.items[0];
         domain->high = ends.list.items[1];
         if (tune_value_compare(&domain->low, &domain->high) >= 0)
             return refuse(r, list,
-                          "the end of domainRange must be above its start; the end itself is not in the range");
+                          "the end of domainRange must be above its start, because the end itself "
+                          "is not in the range");
     }
     if (step) {
         if (step->type != TUNE_NODE_SCALAR || !is_number(&step->value) || tune_value_compare(&step->value, &zero) <= 0 ||
             (step->value.type == TUNE_VALUE_FLOAT && isinf(step->value.number)))
-            return refuse(r, step, "interval must be a number above 0");
+            return refuse(r, step, "interval must be a number above 0%s", tune_domain_number_hint(step, hint));
         domain->has_interval = true;
         domain->interval = step->value;
     }
     return 0;
 }
 
-/* True if all values low + i*step differ after rounding to 10 decimals; each has an error of at
- * most `noise`. That is so for steps above 1e-10. For a step of exactly 1e-10, low must have at
- * most 10 decimals. */
+/* True if all values low + i*step differ after rounding to 10 decimals, with errors of at most
+ * `noise`. This holds for steps above 1e-10. For a step of exactly 1e-10, low must have at most 10
+ * decimals. */
 static bool apart(double low, double step, double noise)
 {
     double shift = low * 1e10 - rint(low * 1e10);
     return step > 1e-10 + noise || (step == 1e-10 && fabs(shift) + noise * 1e10 < 0.25);
 }
 
-/* A range in steps of floats: its values, rounded to 10 decimals, must differ and be counted in 53 bits. */
+/* Check a range of floats. Its values must differ after rounding to 10 decimals, and their number
+ * must fit 53 bits. */
 static int check_steps(const struct reader *r, const struct tune_domain *domain)
 {
     double low, high, step;
@@ -186,11 +215,13 @@ static int check_steps(const struct reader *r, const struct tune_domain *domain)
         return 0;
     if (isinf(low) || isinf(high))
         return refuse(r, get(r, "domainRange"),
-                      "with an interval, both ends of domainRange must be finite; or leave domainRange out");
+                      "with an interval, both ends of domainRange must be finite, or domainRange "
+                      "must be left out");
     double largest = fmax(fabs(low), fabs(high)), ulp = nextafter(largest, INFINITY) - largest;
     if (!isfinite(largest * 1e10) || !apart(low, step, 4 * ulp) || step < 8 * ulp || (high - low) / step >= 0x1p53)
         return refuse(r, get(r, "interval"),
-                      "steps of %g between %g and %g cannot be told apart; values are rounded to 10 decimals", step, low, high);
+                      "steps of %g between %g and %g are too small, because values are rounded to "
+                      "10 decimals", step, low, high);
     return 0;
 }
 
@@ -211,18 +242,19 @@ static int read_probability(const struct reader *r, struct tune_domain *domain)
         return 0;
     if (strcmp(name, "normal"))
         return refuse(r, tune_node_get(node, "identifier"),
-                      "no probabilityFunction \"%s\"; there are uniform and normal", name);
+                      "there is no probabilityFunction \"%s\"; expected uniform or normal", name);
     if (tune_node_none(parameters))
-        return refuse(r, node, "a normal probabilityFunction wants parameters: {mean: ..., std: ...}");
+        return refuse(r, node, "a normal probabilityFunction needs parameters: {mean: ..., std: "
+                               "...}");
     domain->probability = TUNE_NORMAL;
     TRY(tune_document_number(r->document, parameters, "mean", true, &domain->mean));
     TRY(tune_document_number(r->document, parameters, "std", true, &domain->deviation));
     if (!isfinite(domain->mean) || !isfinite(domain->deviation) || domain->deviation <= 0)
-        return refuse(r, parameters, "mean must be a number, std one above 0");
+        return refuse(r, parameters, "mean must be a number, and std a number above 0");
     return 0;
 }
 
-/* ---- the type, and what goes with it ---- */
+/* ---- types and their keys ---- */
 
 static int read_type(const struct reader *r, struct tune_domain *domain)
 {
@@ -240,8 +272,9 @@ static int read_type(const struct reader *r, struct tune_domain *domain)
         return 0;
     }
     return refuse(r, get(r, "variableType"),
-                  "no variableType \"%s\"; there are CONTINUOUS, DISCRETE, CATEGORICAL, BINARY, OPEN_CATEGORICAL (IDENTIFIER) "
-                  "and UNKNOWN, each with _VARIABLE_TYPE behind it", name);
+                  "there is no variableType \"%s\"; expected CONTINUOUS, DISCRETE, CATEGORICAL, "
+                  "BINARY, OPEN_CATEGORICAL (or IDENTIFIER) or UNKNOWN, each followed by "
+                  "_VARIABLE_TYPE", name);
 }
 
 static bool all_numbers(const struct tune_domain *domain)
@@ -279,7 +312,8 @@ static int check_type(const struct reader *r, const struct tune_domain *domain)
 {
     const char *name = tune_variable_name(domain), *key = NULL;
     if (domain->has_interval && domain->count)
-        return refuse(r, get(r, "interval"), "interval does not go with values; name one of them");
+        return refuse(r, get(r, "interval"), "interval and values exclude each other; keep one of "
+                                             "them");
     if (domain->has_range && refused[domain->type].range)
         key = "domainRange";
     if (domain->has_interval && refused[domain->type].interval)
@@ -287,11 +321,12 @@ static int check_type(const struct reader *r, const struct tune_domain *domain)
     if (domain->count && refused[domain->type].values)
         key = "values";
     if (key)
-        return refuse(r, get(r, key), "%s does not go with %s", key, name);
+        return refuse(r, get(r, key), "%s and %s exclude each other", key, name);
     if (domain->type == TUNE_DISCRETE && !domain->count && !domain->has_interval)
-        return refuse(r, r->node, "%s wants values, or an interval (and a domainRange, to be countable)", name);
+        return refuse(r, r->node, "%s needs values or an interval; to be countable, also a "
+                                  "domainRange", name);
     if (domain->type == TUNE_CATEGORICAL && !domain->count)
-        return refuse(r, r->node, "%s wants values", name);
+        return refuse(r, r->node, "%s needs values", name);
     return 0;
 }
 
@@ -307,19 +342,20 @@ static int check_binary(const struct reader *r, struct tune_domain *domain)
     return 0;
 }
 
-/* A range beside values must contain them, and have no others. It stays in low and high, to be
- * shown. */
+/* Check a range that is given together with values. It must contain exactly these values. It is
+ * kept in low and high for output. */
 static int check_range(const struct reader *r, struct tune_domain *domain)
 {
     const struct tune_node *list = get(r, "values");
     char text[64];
     if (!all_numbers(domain))
-        return refuse(r, get(r, "domainRange"), "domainRange does not go with values that are no numbers");
+        return refuse(r, get(r, "domainRange"), "domainRange is only for values that are numbers");
     for (int i = 0; i < domain->count; i++)
         if (tune_value_compare(&domain->values[i], &domain->low) < 0 ||
             tune_value_compare(&domain->values[i], &domain->high) >= 0) {
             tune_value_repr(&domain->values[i], text, sizeof text);
-            return refuse(r, list->items[i], "%s is not in domainRange, whose end is not in it either", text);
+            return refuse(r, list->items[i], "%s is not in domainRange; the end of a domainRange "
+                                             "is not in it", text);
         }
     domain->has_range = false;
     return 0;
@@ -329,7 +365,9 @@ static int check_probability(const struct reader *r, const struct tune_domain *d
 {
     bool numbers = domain->type == TUNE_CONTINUOUS || (domain->type == TUNE_DISCRETE && all_numbers(domain));
     if (domain->probability == TUNE_NORMAL && !numbers)
-        return refuse(r, get(r, "probabilityFunction"), "normal is for numbers, not for %s", tune_variable_name(domain));
+        return refuse(r, get(r, "probabilityFunction"), "a normal probabilityFunction is only for "
+                                                        "numbers, not for %s",
+                      tune_variable_name(domain));
     return 0;
 }
 
@@ -354,6 +392,5 @@ int tune_domain_read(struct tune_domain *domain, struct tune_document *document,
         TRY(check_range(&r, domain));
     if (domain->has_range && domain->has_interval)
         TRY(check_steps(&r, domain));
-    TRY(check_probability(&r, domain));
-    return tune_domain_weigh(domain, document);
+    return check_probability(&r, domain);
 }

@@ -17,7 +17,7 @@ struct reading {
 #define FAIL(r, ...) tune_document_fail((r)->document, __VA_ARGS__)
 
 /* Allocate count elements in the document's memory; never NULL for count 0. */
-static void *take(struct reading *r, int count, size_t size)
+static void *allocate(struct reading *r, int count, size_t size)
 {
     return tune_document_take(r->document, (size_t)(count > 0 ? count : 1) * size);
 }
@@ -45,10 +45,11 @@ static int translation(struct reading *r, const struct tune_node *map, int i, st
         return tune_document_texts(r->document, map, t->key, true, &t->arguments, &t->count);
     }
     if (node->type != TUNE_NODE_SCALAR)
-        return FAIL(r, node, "a map's value must be a text, null (no flag) or a list of arguments");
+        return FAIL(r, node, "a value in map must be a text, null (no flag) or a list of "
+                             "arguments");
     if (node->value.type == TUNE_VALUE_NONE)
         return 0;
-    if (!(t->arguments = take(r, 1, sizeof *t->arguments)) || !(t->arguments[0] = tune_document_spell(r->document, &node->value)))
+    if (!(t->arguments = allocate(r, 1, sizeof *t->arguments)) || !(t->arguments[0] = tune_document_to_string(r->document, &node->value)))
         return -1;
     t->count = 1;
     return 0;
@@ -60,8 +61,8 @@ static int translations(struct reading *r, const struct tune_node *map, struct t
     if (!node)
         return 0;
     if (node->type != TUNE_NODE_MAP)
-        return FAIL(r, node, "map must hold \"<value>\": \"<text of the flag>\"");
-    if (!(in->map = take(r, node->count, sizeof *in->map)))
+        return FAIL(r, node, "map must consist of entries \"<value>\": \"<text of the flag>\"");
+    if (!(in->map = allocate(r, node->count, sizeof *in->map)))
         return -1;
     for (int i = 0; i < node->count; i++)
         TRY(translation(r, node, i, &in->map[i]));
@@ -69,7 +70,7 @@ static int translations(struct reading *r, const struct tune_node *map, struct t
     return 0;
 }
 
-/* A map of texts to texts: its keys in names, its values in values. */
+/* Read a map of texts to texts into names and values. */
 static int pairs(struct reading *r, const struct tune_node *map, const char *key, const char *what, const char ***names,
                  const char ***values, int *count)
 {
@@ -77,8 +78,8 @@ static int pairs(struct reading *r, const struct tune_node *map, const char *key
     if (!node)
         return 0;
     if (node->type != TUNE_NODE_MAP)
-        return FAIL(r, node, "%s must hold %s", key, what);
-    if (!(*names = take(r, node->count, sizeof **names)) || !(*values = take(r, node->count, sizeof **values)))
+        return FAIL(r, node, "%s must consist of entries %s", key, what);
+    if (!(*names = allocate(r, node->count, sizeof **names)) || !(*values = allocate(r, node->count, sizeof **values)))
         return -1;
     for (; *count < node->count; ++*count) {
         (*names)[*count] = node->keys[*count]->value.text;
@@ -87,7 +88,7 @@ static int pairs(struct reading *r, const struct tune_node *map, const char *key
     return 0;
 }
 
-static int role(struct reading *r, const struct tune_node *map, enum tune_role *to)
+static int role(struct reading *r, const struct tune_node *map, enum tune_input_role *to)
 {
     const char *text = NULL;
     TRY(tune_document_text(r->document, map, "role", false, &text));
@@ -98,11 +99,11 @@ static int role(struct reading *r, const struct tune_node *map, enum tune_role *
     else if (!strcmp(text, "data"))
         *to = TUNE_ROLE_DATA;
     else
-        return FAIL(r, tune_node_get(map, "role"), "role is weights or data, not %s", text);
+        return FAIL(r, tune_node_get(map, "role"), "role must be weights or data, not %s", text);
     return 0;
 }
 
-/* Check that an input is required, or has a default from its domain, or None: it may be left out. */
+/* Check that an input is required, or has a default in its domain or None. */
 static int standard(struct reading *r, const struct tune_node *map, struct tune_input *in)
 {
     const struct tune_node *node = tune_node_get(map, "default");
@@ -116,7 +117,8 @@ static int standard(struct reading *r, const struct tune_node *map, struct tune_
     if (in->standard.type == TUNE_VALUE_NONE || tune_domain_has(&in->domain, &in->standard))
         return 0;
     tune_value_repr(&in->standard, text, sizeof text);
-    return FAIL(r, node, "input %s: the default %s is outside its own domain", in->name, text);
+    return FAIL(r, node, "input %s: the default %s is not in the domain of this input", in->name,
+                text);
 }
 
 #define INPUT_KEYS \
@@ -130,7 +132,9 @@ static int read_input(struct reading *r, const struct tune_node *node, struct tu
     TRY(tune_document_text(d, node, "description", false, &in->description));
     TRY(tune_document_text(d, node, "flag", false, &in->flag));
     if (in->flag && !*in->flag)
-        return tune_document_fail(d, tune_node_get(node, "flag"), "input %s: an empty flag; leave the key out for none", in->name);
+        return tune_document_fail(d, tune_node_get(node, "flag"), "input %s: the flag is empty; "
+                                                                  "for no flag, leave the key out",
+                                  in->name);
     TRY(tune_document_text(d, node, "format", false, &in->format));
     TRY(tune_document_text(d, node, "inert", false, &in->inert));
     snprintf(what, sizeof what, "input %.200s", in->name);
@@ -143,9 +147,11 @@ static int read_input(struct reading *r, const struct tune_node *node, struct tu
     TRY(tune_document_texts(r->document, node, "make", true, &in->make, &in->make_count));
     for (int i = 0; i < in->map_count && in->role != TUNE_ROLE_PLAIN; i++)
         if (in->map[i].whole)
-            return tune_document_fail(d, node, "input %s has a role: its map can hold texts, not a list of arguments", in->name);
+            return tune_document_fail(d, node, "input %s has a role, so the values in its map must "
+                                               "be texts, not lists of arguments", in->name);
     if (in->inert && (in->flag || in->format || in->map || tune_node_get(node, "value")))
-        return tune_document_fail(d, node, "input %s is inert: it can have no flag, format, map or value", in->name);
+        return tune_document_fail(d, node, "input %s is inert, so it must not have a flag, format, "
+                                           "map or value", in->name);
     return expression(r, node, "value", &in->expression);
 }
 
@@ -153,10 +159,10 @@ static int read_input(struct reading *r, const struct tune_node *node, struct tu
 static int identifier(struct reading *r, const struct tune_node *node, const char **to)
 {
     TRY(tune_document_text(r->document, node, "identifier", true, to));
-    return **to ? 0 : FAIL(r, tune_node_get(node, "identifier"), "an empty identifier");
+    return **to ? 0 : FAIL(r, tune_node_get(node, "identifier"), "the identifier is empty");
 }
 
-/* Error for values that a script could not distinguish. */
+/* True if two identifiers have the same environment variable. */
 static bool same_variable(const char *a, const char *b)
 {
     while (*a && *b && tune_input_variable(*a) == tune_input_variable(*b)) {
@@ -172,7 +178,7 @@ static int read_inputs(struct reading *r, const struct tune_node *root)
     struct tune_experiment *e = r->e;
     const struct tune_node *node;
     int count = tune_document_list(r->document, root, "inputs", &node);
-    if (count < 0 || !(e->inputs = take(r, count, sizeof *e->inputs)) || !(e->names = take(r, count, sizeof *e->names)))
+    if (count < 0 || !(e->inputs = allocate(r, count, sizeof *e->inputs)) || !(e->names = allocate(r, count, sizeof *e->names)))
         return -1;
     for (int i = 0; i < count; i++) {
         TRY(tune_document_map(r->document, node->items[i], "an input", INPUT_KEYS));
@@ -180,10 +186,11 @@ static int read_inputs(struct reading *r, const struct tune_node *root)
         e->names[i] = e->inputs[i].name;
         for (int k = 0; k < i; k++)
             if (!strcmp(e->names[k], e->names[i]))
-                return FAIL(r, node->items[i], "a second input %s", e->names[i]);
+                return FAIL(r, node->items[i], "there are two inputs %s", e->names[i]);
             else if (same_variable(e->names[k], e->names[i]))
-                return FAIL(r, node->items[i], "%s and %s are one environment variable; give one of them "
-                                          "another name", e->names[k], e->names[i]);
+                return FAIL(r, node->items[i], "inputs %s and %s have the same environment "
+                                               "variable; give one of them another name",
+                            e->names[k], e->names[i]);
     }
     e->input_count = count;
     for (int i = 0; i < count; i++)
@@ -197,18 +204,30 @@ static const char *const reductions[] = {"mean", "median", "min", "max", "sum", 
 static int read_target(struct reading *r, const struct tune_node *node, struct tune_target *t)
 {
     struct tune_document *d = r->document;
-    const char *reduce = "mean";
+    const char *reduce = NULL, *type = "number";
     t->unit = t->description = "";
-    TRY(tune_document_map(d, node, "a target", "identifier|unit|description|reduce|optional|whole|shown"));
+    TRY(tune_document_map(d, node, "a target", "identifier|unit|description|type|reduce|optional|whole|shown"));
     TRY(identifier(r, node, &t->name));
     TRY(tune_document_text(d, node, "unit", false, &t->unit));
     TRY(tune_document_text(d, node, "description", false, &t->description));
     TRY(tune_document_text(d, node, "reduce", false, &reduce));
     TRY(tune_document_bool(d, node, "optional", false, &t->optional));
     TRY(tune_document_bool(d, node, "whole", false, &t->whole));
+    TRY(tune_document_text(d, node, "type", false, &type));
+    if (strcmp(type, "number") && strcmp(type, "text"))
+        return tune_document_fail(d, tune_node_get(node, "type"), "the type of target %s must be "
+                                                                  "number or text, not %s", t->name,
+                                  type);
+    t->text = !strcmp(type, "text");
+    reduce = reduce ? reduce : t->text ? "first" : "mean";
+    if (t->text && (t->whole || *t->unit || (strcmp(reduce, "first") && strcmp(reduce, "last"))))
+        return tune_document_fail(d, node, "target %s is a text, so it must have no unit, must not "
+                                           "be whole, and its reduce must be first or last",
+                                  t->name);
     int i = tune_name_find(reductions, sizeof reductions / sizeof *reductions, reduce);
     if (i < 0)
-        return tune_document_fail(d, tune_node_get(node, "reduce"), "reduce is mean, median, min, max, sum, std, first, last, "
+        return tune_document_fail(d, tune_node_get(node, "reduce"),
+                                  "reduce must be mean, median, min, max, sum, std, first, last, "
                                   "count oom, count error or count ok, not %s", reduce);
     t->reduce = (enum tune_reduce)i;
     return expression(r, node, "shown", &t->shown);
@@ -219,7 +238,7 @@ static int read_targets(struct reading *r, const struct tune_node *root)
     struct tune_experiment *e = r->e;
     const struct tune_node *node;
     int count = tune_document_list(r->document, root, "targets", &node);
-    if (count < 0 || !(e->targets = take(r, count, sizeof *e->targets)))
+    if (count < 0 || !(e->targets = allocate(r, count, sizeof *e->targets)))
         return -1;
     if (count == 0)
         return FAIL(r, root, "an experiment needs \"targets\": what it measures");
@@ -227,9 +246,10 @@ static int read_targets(struct reading *r, const struct tune_node *root)
         struct tune_target *t = &e->targets[e->target_count];
         TRY(read_target(r, node->items[e->target_count], t));
         if (tune_experiment_input(e, t->name) >= 0)
-            return FAIL(r, node->items[e->target_count], "%s is an input already", t->name);
+            return FAIL(r, node->items[e->target_count], "%s is both an input and a target; give "
+                                                         "one of them another name", t->name);
         if (tune_experiment_target(e, t->name) >= 0)
-            return FAIL(r, node->items[e->target_count], "a second target %s", t->name);
+            return FAIL(r, node->items[e->target_count], "there are two targets %s", t->name);
     }
     return 0;
 }
@@ -239,7 +259,7 @@ static int read_rules(struct reading *r, const struct tune_node *root)
     struct tune_experiment *e = r->e;
     const struct tune_node *node;
     int count = tune_document_list(r->document, root, "rules", &node);
-    if (count < 0 || !(e->rules = take(r, count, sizeof *e->rules)))
+    if (count < 0 || !(e->rules = allocate(r, count, sizeof *e->rules)))
         return -1;
     for (; e->rule_count < count; e->rule_count++) {
         struct tune_rule *rule = &e->rules[e->rule_count];
@@ -267,17 +287,19 @@ static int read_all(struct reading *r)
     bool none = !strcmp(e->actuator, "replay") || (tune_node_get(root, "program") && tune_node_none(tune_node_get(root, "program")));
     TRY(tune_document_text(d, root, "program", !none, &e->program));
     if (e->program && !*e->program)
-        return FAIL(r, tune_node_get(root, "program"), "program must name what to run: a name, or a path with a '/'");
+        return FAIL(r, tune_node_get(root, "program"), "program must be the name of a program, or "
+                                                       "a path with a '/'");
     TRY(tune_document_text(d, root, "output", false, &e->output));
     TRY(tune_document_text(d, root, "report", false, &e->report));
     TRY(tune_document_texts(r->document, root, "arguments", true, &e->arguments, &e->argument_count));
     TRY(tune_document_texts(r->document, root, "plan", true, &e->plan, &e->plan_count));
     if (strchr(e->name, '/') || strchr(e->actuator, '/') || strchr(e->actuator, '.') || !e->name[0] || !e->actuator[0])
         return FAIL(r, root,
-                    "identifier and actuator may have no '/' (and the actuator no '.'): tables and ids are named after them");
+                    "identifier and actuator must not contain '/' (nor the actuator '.'), because "
+                    "tables and ids are named after them");
     TRY(tune_document_whole(d, root, "runs", false, &runs));
     if (runs < 1 || runs > 1000)
-        return FAIL(r, tune_node_get(root, "runs"), "runs must be 1 to 1000");
+        return FAIL(r, tune_node_get(root, "runs"), "runs must be from 1 to 1000");
     e->runs = (int)runs;
     TRY(pairs(r, root, "folders", "\"<word>\": \"<folder>\"", &e->folder_names, &e->folders, &e->folder_count));
     TRY(read_inputs(r, root));
@@ -285,7 +307,7 @@ static int read_all(struct reading *r)
     return read_targets(r, root);
 }
 
-/* The folder of the file, or what the file beside it says. */
+/* Find the experiment's folder: that of the file, or the one in FILE.folder. */
 static int read_folder(struct reading *r)
 {
     char path[TUNE_PATH_MAX], folder[TUNE_PATH_MAX], *text = NULL;
@@ -297,9 +319,9 @@ static int read_folder(struct reading *r)
         snprintf(folder, sizeof folder, "%.*s", (int)strcspn(text, "\n"), text);
         free(text);
     }
-    char *kept = take(r, (int)strlen(folder) + 1, 1);
-    r->e->folder = kept;
-    return kept ? (strcpy(kept, folder), 0) : -1;
+    char *copy = allocate(r, (int)strlen(folder) + 1, 1);
+    r->e->folder = copy;
+    return copy ? (strcpy(copy, folder), 0) : -1;
 }
 
 struct tune_experiment *tune_experiment_read(const char *path)

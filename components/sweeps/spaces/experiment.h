@@ -1,4 +1,4 @@
-/* experiment.h - how an entity is measured: a program, its flags, and what it reports.
+/* experiment.h - how an entity is measured: by a program with flags and a report.
  *
  * An experiment is a file, JSON or YAML, in defaults/experiments or anywhere:
  *
@@ -27,44 +27,44 @@
  *      "targets": [{"identifier": "train_runtime", "unit": "s", "description": "...",
  *                   "reduce": "mean"}, ...]}
  *
- * actuator: absent, it is ado's custom_experiments.
- * program: with a '/', relative to this file; else beside the tool's own program, or in PATH. null:
- * there is none here, so rows are only looked up. The actuator replay may leave it out. A store's
- * copy of this file has another beside it, FILE.folder, with the folder that it came from.
- * arguments: always given.
- * output: the flag for the new folder that a run reports into; null: only $TUNE_OUTPUT names it.
- * plan: arguments that make the program say whether it has the memory for these inputs, and end.
- * Exit code 3: it has not. It must need neither the model's weights nor the data.
- * report: file name in that folder.
+ * actuator: the default is ado's custom_experiments. program: a name with a '/' is relative to this
+ * file; others are beside the tool's own program, or in PATH. null: there is no program, so rows
+ * are only looked up. With the actuator replay, program is optional. Beside its copy of this file,
+ * a store has FILE.folder, with the original folder. arguments: given in every run. output: the
+ * flag for the run's new output folder. null: the folder is only in $TUNE_OUTPUT. plan: arguments
+ * that make the program only check that memory suffices for the inputs. Exit code 3: it does not.
+ * The check must not need the model's weights or the data. report: file name in the output folder.
  * folders: words for {braces}, relative to the current folder; --actuator-configuration may set
- * them.
- * rules: if one is not met, the row has is_valid 0 and nothing is run.
- * runs: number of runs of one measurement; their reports are reduced.
+ * them. rules: if one is not met, the row has is_valid 0 and nothing is run. runs: number of runs
+ * of one measurement; their reports are reduced.
  *
  * Inputs:
- * - default: the value if nobody gives one. null: the input may be left out, whatever its domain.
- * - value: an expression over the inputs, in place of the input's own value.
- * - map: the flag's text for each value. null leaves the flag out. A list stands for whole
- * arguments in place of flag and value. A value that the map lacks is not supported.
+ * - default: the value if none is given. null: the input is optional, regardless of its domain.
+ * - value: an expression over the inputs, which replaces the input's own value.
+ * - map: the flag's text for each value. null leaves out the flag. A list replaces flag and value
+ * by complete arguments. Values that are not in the map are not supported.
  * - flag: a boolean input without a map becomes --flag or --no-flag, unless flag ends in '='.
- * Without a flag, a map's text stands alone. An input without flag, map and inert is an environment
- * variable only.
- * - role: "weights" or "data" means that the flag's text is a folder or file, whose hash belongs to
+ * Without a flag, the map's text is an argument itself. An input without flag, map and inert is
+ * only an environment variable.
+ * - role: "weights" or "data" means that the flag's text is a folder or file. Its hash is part of
  * the row.
- * - make: a program that makes the file complete or not at all.
- * Every input is also in the child's environment as TUNE_INPUT_<IDENTIFIER>, in capitals, with '_'
- * for any character that is no letter or digit.
+ * - make: a program that creates the file atomically. Every input is also in the child's
+ * environment as TUNE_INPUT_<IDENTIFIER>, in capitals, with '_' for any character that is no letter
+ * or digit.
  *
  * Targets:
  * - reduce: mean (default), median, min, max, sum, std, first, last. "count oom", "count error" and
  * "count ok" count how runs ended.
- * - shown: an expression over the inputs; where it is false, the target is hidden by default.
- * - optional: true if a report may lack it. whole: true for a count, printed without decimals.
+ * - shown: an expression over the inputs. If it is false, the target is hidden by default.
+ * - optional: true if a report may lack the target. whole: true for a count, printed without
+ * decimals.
+ * - type: number (default) or text, such as the kernel that was chosen. A text is reduced by first
+ * (its default) or last.
  *
- * A report is one JSON object with a number for each target. NaN and infinities, as Python writes
- * them, are no figures: the row has none of them, and names them. "is_valid" 0 means that this
- * configuration cannot run. "nonce", if present, must be the text of $TUNE_NONCE, which no earlier
- * run has. */
+ * A report is one JSON object with a number, or a text, for each target. NaN and infinities, as
+ * Python writes them, are not stored as figures; the row's reason names these targets. "is_valid" 0
+ * means that this configuration cannot run. "nonce", if present, must be the text of $TUNE_NONCE,
+ * which is different for each run. */
 #ifndef TUNE_SPACES_EXPERIMENT_H
 #define TUNE_SPACES_EXPERIMENT_H
 
@@ -75,14 +75,14 @@
 extern "C" {
 #endif
 
-enum tune_role { TUNE_ROLE_PLAIN, TUNE_ROLE_WEIGHTS, TUNE_ROLE_DATA };
+enum tune_input_role { TUNE_ROLE_PLAIN, TUNE_ROLE_WEIGHTS, TUNE_ROLE_DATA };
 
 struct tune_translation {
-    const char *key;            /* the value, spelled as in ids, Python or JSON */
+    const char *key;            /* the value, as in identifiers, Python or JSON */
     /* [count]; 0: null, no argument; 1 and not whole: the flag's value */
     const char **arguments;
     int count;
-    bool whole;                 /* they replace flag and value */
+    bool whole;                 /* the arguments replace flag and value */
 };
 
 struct tune_input {
@@ -97,7 +97,7 @@ struct tune_input {
     /* [unsupported_count] values as in a map, and the reason */
     const char **unsupported, **unsupported_reasons;
     int unsupported_count;
-    enum tune_role role;
+    enum tune_input_role role;
     /* [make_count] program and arguments that make a missing file */
     const char **make;
     int make_count;
@@ -115,6 +115,7 @@ struct tune_target {
     enum tune_reduce reduce;
     bool optional;              /* a report may lack it */
     bool whole;                 /* a count: shown without decimals */
+    bool text;                  /* a text; else a number */
     struct tune_expression *shown; /* NULL: always shown */
 };
 
@@ -127,10 +128,10 @@ struct tune_experiment {
     struct tune_document *document;
     const char *name, *actuator, *description; /* "finetune_full_benchmark-v1.0.0" */
     const char *program, *output, *report;
-    const char *folder;         /* that a program with a '/' is relative to */
+    const char *folder;         /* folder of relative programs with a '/' */
     const char **arguments;     /* [argument_count] */
     int argument_count;
-    const char **plan;          /* [plan_count]; 0: the program has no such */
+    const char **plan;          /* [plan_count]; 0: the program cannot plan */
     int plan_count;
     const char **folder_names, **folders; /* [folder_count] */
     int folder_count;
@@ -163,77 +164,81 @@ struct tune_catalog {
 
 /* tune_catalog_read - read paths[count]: files, and folders with *.json, *.yaml, *.yml. -1 with an
  * error: one cannot be read, or two have one name.
- * tune_catalog_gather - read what tools look in: the experiments of this distribution; more, files
- * and folders separated by commas; and those that the store keeps. Of these, one whose name is
- * known already is left out. Both may be NULL.
- * tune_catalog_find - find by "name" or "actuator.name". NULL with kind USAGE; the error names the
+ * tune_catalog_gather - read the experiments of this distribution, of `more` (files and folders
+ * separated by commas), and of the store. An experiment of the store is left out if its name is
+ * known already. more and store may be NULL.
+ * tune_catalog_known - find an experiment by "name" or "actuator.name". actuator: NULL for any.
+ * Returns NULL without an error if there is none.
+ * tune_catalog_find - the same, with an error of kind USAGE if there is none. It suggests the
  * nearest and lists the others.
  * tune_catalog_free - free it. */
 int tune_catalog_read(struct tune_catalog *c, const char *const *paths, int count);
 int tune_catalog_gather(struct tune_catalog *c, const char *store, const char *more);
 void tune_catalog_free(struct tune_catalog *c);
+const struct tune_experiment *tune_catalog_known(const struct tune_catalog *c, const char *actuator,
+                                                 const char *name);
 const struct tune_experiment *tune_catalog_find(const struct tune_catalog *c, const char *actuator,
                                                 const char *name);
 
-/* An experiment of a space, bound: the source of each of its inputs. */
-struct tune_protocol {
+/* A binding: an experiment bound to a space, with the source of each of its inputs. */
+struct tune_binding {
     const struct tune_experiment *experiment;
-    const struct tune_reference *reference; /* NULL: the experiment alone, with defaults */
+    /* NULL: the experiment alone, with defaults */
+    const struct tune_experiment_reference *reference;
     int *dimension;             /* [input_count] dimension of the space, or -1 */
-    /* [input_count] parameter or default, where there is no dimension */
+    /* [input_count] parameter or default, if there is no dimension */
     struct tune_value *fixed;
     bool *parameterized;        /* [input_count] */
-    int budget;                 /* input that the time of a measurement grows with; -1: none */
+    int budget;                 /* input that determines the time of a measurement; -1: none */
     /* "finetune_full_benchmark-v1.0.0-fms_hf_tuning_version.2.8.2-...", in the user's order */
     char identifier[1024];
-    char full_identifier[1100]; /* the same after "SFTTrainer." */
+    char full_identifier[1100]; /* the same with the prefix "SFTTrainer." */
     bool supported;             /* false: it cannot be run, because it has no program */
 };
 
 /* tune_space_bind - check that space and experiments fit together, and bind them into
- * protocols[reference_count]. -1 with an error (file:line):
+ * bindings[reference_count]. -1 with an error (file:line):
  * - an unknown experiment
- * - a required input that is no dimension
+ * - a required input that is not a dimension
  * - a dimension with values outside the input's domain
  * - an optional input that is both dimension and parameter
  * - a dimension that no experiment uses
- * - a parameter that is no optional input, is outside its domain, or equals its default
- * tune_space_set - before bind: give an input one value, in place of its dimension, parameter or
- * default. The value's text is YAML. The id of the space stays. -1 with kind USAGE: no experiment
- * of the space has it, or the value is outside its domain.
- * tune_space_settable - whether the text gives the input this value, in a list with commas.
- * tune_protocols_free - free what bind took.
- * tune_protocols_set - add a parameter to each protocol that has such an optional input, not inert,
- * and neither dimension nor parameter. Returns their number. -1 with an error: the value is outside
+ * - a parameter that is not an optional input, is outside its domain, or equals its default
+ * tune_space_set - set an input to one value, before tune_space_bind. It replaces the dimension,
+ * parameter or default. The value's text is YAML. The id of the space does not change. -1 with kind
+ * USAGE: no experiment of the space has the input, or the value is outside its domain.
+ * tune_space_settable - true if the text gives the input this value, in a list with commas.
+ * tune_bindings_free - free the bindings.
+ * tune_bindings_set - add a parameter to each binding with such an optional input, unless it is
+ * inert, a dimension or a parameter. Returns their number. -1 with an error: the value is outside
  * its domain, or an identifier becomes too long.
- * tune_protocol_is_first - whether no protocol before protocols[p] has its experiment, so that a
- * pass over experiments takes each once.
- * tune_protocol_inputs - the whole input vector of an entity of the space, into
- * inputs[input_count].
- * tune_protocol_names - what expressions over entities may use: the experiment's inputs, then the
- * space's other dimensions, into names[]. Returns their number.
- * tune_protocol_values - the values of an entity in the order of these names. Returns their
+ * tune_binding_is_first - true if no binding before bindings[p] has its experiment. Used to
+ * visit each experiment once.
+ * tune_binding_inputs - write all inputs for an entity of the space into inputs[input_count].
+ * tune_binding_names - list names for expressions over entities: the experiment's inputs, then the
+ * space's other dimensions. Returns their number.
+ * tune_binding_values - list the values of an entity in the order of these names. Returns their
  * number. */
 int tune_space_bind(const struct tune_space *s, const struct tune_catalog *c,
-                    struct tune_protocol **protocols);
+                    struct tune_binding **bindings);
 bool tune_space_settable(const struct tune_input *in, const char *text,
                          const struct tune_value *value);
 int tune_space_set(struct tune_space *s, const struct tune_catalog *c, const char *input,
                    const char *text);
-int tune_protocols_set(struct tune_protocol *protocols, int count, const char *input,
+int tune_bindings_set(struct tune_binding *bindings, int count, const char *input,
                        const struct tune_value *value);
-void tune_protocols_free(struct tune_protocol *protocols, int count);
-bool tune_protocol_is_first(const struct tune_protocol *protocols, int p);
-void tune_protocol_inputs(const struct tune_protocol *p, const struct tune_value *entity,
+void tune_bindings_free(struct tune_binding *bindings, int count);
+bool tune_binding_is_first(const struct tune_binding *bindings, int p);
+void tune_binding_inputs(const struct tune_binding *p, const struct tune_value *entity,
                           struct tune_value *inputs);
-int tune_protocol_names(const struct tune_protocol *p, const struct tune_space *s,
+int tune_binding_names(const struct tune_binding *p, const struct tune_space *s,
                         const char **names);
-int tune_protocol_values(const struct tune_protocol *p, const struct tune_space *s,
+int tune_binding_values(const struct tune_binding *p, const struct tune_space *s,
                          const struct tune_value *entity, struct tune_value *values);
 
-/* tune_protocol_shows - whether the experiment shows the target under these parameters. Dimensions
- * are None there. A target is shown if that cannot be decided. */
-bool tune_protocol_shows(const struct tune_protocol *p, const struct tune_target *t);
+/* tune_binding_shows - true if the experiment shows the target under the binding's parameters.
+ * Dimensions are None in `shown`. If it cannot be evaluated, the target is shown. */
+bool tune_binding_shows(const struct tune_binding *p, const struct tune_target *t);
 
 /* tune_experiment_refuses - 1 if these inputs cannot be measured, with the reason in why[size]: a
  * rule is not met, or a value is not supported. 0: they can. -1 with an error: an expression
@@ -255,9 +260,9 @@ struct tune_command {
     struct tune_pool *memory;
 };
 
-struct tune_word { const char *name, *text; };
+struct tune_placeholder { const char *name, *text; };
 
-/* tune_input_variable - a character of an identifier as it stands in the name of its environment
+/* tune_input_variable - convert a character of an identifier to that in its environment
  * variable. */
 char tune_input_variable(char c);
 
@@ -265,19 +270,19 @@ char tune_input_variable(char c);
  * {name} in formats and make, before the experiment's own folders. {name} may also be an input; {}
  * is the input's own value. -1 with an error: an expression failed, an unknown {word}, or a value
  * that a map lacks.
- * tune_command_free - free what it took. */
+ * tune_command_free - free the command. */
 int tune_experiment_command(const struct tune_experiment *e, const struct tune_value *inputs,
-                            const struct tune_word *words,
+                            const struct tune_placeholder *words,
                             int count, struct tune_command *command);
 void tune_command_free(struct tune_command *command);
 
-/* tune_space_describe - print a space as ado does: identifier, entity space, measurement space,
+/* tune_space_describe - print a space: identifier, entity space, measurement space,
  * sample store.
  * tune_experiment_describe - print one experiment's page.
- * tune_experiment_template - print a space file for it: required inputs with their domains, the
- * others as comments. -1 with kind USAGE: it has no inputs.
+ * tune_experiment_template - print a space file for an experiment: required inputs with their
+ * domains, the others as comments. -1 with kind USAGE: it has no inputs.
  * tune_catalog_list - print the list of experiments. */
-int tune_space_describe(const struct tune_space *s, const struct tune_protocol *protocols,
+int tune_space_describe(const struct tune_space *s, const struct tune_binding *bindings,
                         const char *store_id, FILE *out);
 int tune_experiment_describe(const struct tune_experiment *e, FILE *out);
 int tune_experiment_template(const struct tune_experiment *e, FILE *out);

@@ -11,7 +11,7 @@ void tune_operation_default(struct tune_operation *o)
     *o = (struct tune_operation){.mode = TUNE_ORDER_RANDOM, .selector = true, .entities = 1, .in_flight = 1, .memoize = true};
 }
 
-/* Accept only the operator that exists here, and name another one in the error. */
+/* Check that the operator is the supported one. The error names any other. */
 static int read_module(struct tune_document *d, const struct tune_node *module)
 {
     const char *operator = NULL, *type = NULL, *class = NULL;
@@ -20,21 +20,23 @@ static int read_module(struct tune_document *d, const struct tune_node *module)
     TRY(tune_document_text(d, module, "operationType", false, &type));
     TRY(tune_document_text(d, module, "moduleClass", false, &class));
     if (class && !operator)
-        return tune_document_fail(d, tune_node_get(module, "moduleClass"), "operators of Python modules (%s) cannot be run here; "
-                                  "operatorName: random_walk can", class);
+        return tune_document_fail(d, tune_node_get(module, "moduleClass"),
+                                  "operators of Python modules (%s) cannot be run here; use "
+                                  "operatorName: random_walk", class);
     if (!operator)
         return tune_document_fail(d, module, "module needs operatorName: random_walk");
     if (strcmp(operator, "random_walk") && strcmp(operator, "randomwalk"))
         return tune_document_fail(d, tune_node_get(module, "operatorName"),
-                                  "operator %s is not there; random_walk is (with `order` sobol or lhs it fills a space evenly)",
+                                  "there is no operator %s; use random_walk (with `order` sobol it fills a space evenly)",
                                   operator);
     if (type && strcmp(type, "search") && strcmp(type, "explore"))
         return tune_document_fail(d, tune_node_get(module, "operationType"),
-                                  "random_walk's operationType is search (or explore), not %s", type);
+                                  "the operationType of random_walk must be search or explore, not "
+                                  "%s", type);
     return 0;
 }
 
-/* Read samplerConfig, or the same keys one level higher, as in older files. */
+/* Read samplerConfig. In older files, its keys are one level higher. */
 static int read_sampler(struct tune_operation *o, const struct tune_node *sampler)
 {
     struct tune_document *d = o->document;
@@ -45,7 +47,8 @@ static int read_sampler(struct tune_operation *o, const struct tune_node *sample
         return tune_document_fail(d, tune_node_get(sampler, "mode"), "%s", tune_error_message());
     if (type && strcmp(type, "generator") && strcmp(type, "selector"))
         return tune_document_fail(d, tune_node_get(sampler, "samplerType"),
-                                  "samplerType is generator (the grid) or selector (what the store has), not %s", type);
+                                  "samplerType must be generator (entities of the grid) or "
+                                  "selector (entities in the store), not %s", type);
     if (type)
         o->selector = !strcmp(type, "selector");
     if (tune_node_get(sampler, "module"))
@@ -72,15 +75,17 @@ static int read_filter(struct tune_operation *o, const struct tune_node *filter)
     TRY(tune_document_text(o->document, filter, "filterMode", false, &mode));
     int found = mode ? tune_filter_find(mode) : 0;
     o->filter = (enum tune_filter)(found < 0 ? 0 : found);
-    return found >= 0 ? 0 : tune_document_fail(o->document, tune_node_get(filter, "filterMode"), "filterMode is noFilter, measured, "
-                                          "unmeasured or partial, not %s", mode);
+    return found >= 0 ? 0 : tune_document_fail(o->document, tune_node_get(filter, "filterMode"),
+                                               "filterMode must be noFilter, measured, unmeasured "
+                                               "or partial, not %s", mode);
 }
 
 static int whole(struct tune_document *d, const struct tune_node *map, const char *key, int64_t low, int64_t high, int64_t *to)
 {
     TRY(tune_document_whole(d, map, key, false, to));
     if (*to < low || *to > high)
-        return tune_document_fail(d, tune_node_get(map, key), "%s must be %lld to %lld", key, (long long)low, (long long)high);
+        return tune_document_fail(d, tune_node_get(map, key), "%s must be from %lld to %lld", key,
+                                  (long long)low, (long long)high);
     return 0;
 }
 
@@ -95,7 +100,8 @@ static int read_entities(struct tune_document *d, const struct tune_node *node, 
     else if (scalar && node->value.type == TUNE_VALUE_INT && node->value.integer >= 1)
         *entities = node->value.integer;
     else
-        return tune_document_fail(d, node, "numberEntities must be all or a whole number from 1");
+        return tune_document_fail(d, node, "numberEntities must be all or a whole number of at "
+                                           "least 1");
     return 0;
 }
 
@@ -113,22 +119,24 @@ static int read_parameters(struct tune_operation *o, const struct tune_node *p)
     TRY(whole(d, p, "maxRetries", 0, 1000, &retries));
     TRY(tune_document_bool(d, p, "singleMeasurement", false, &o->memoize));
     if (o->entities > 0 && in_flight > o->entities)
-        return tune_document_fail(d, tune_node_get(p, "batchSize"), "batchSize %lld is more than numberEntities %lld",
+        return tune_document_fail(d, tune_node_get(p, "batchSize"), "batchSize %lld must not be "
+                                                                    "more than numberEntities %lld",
                                   (long long)in_flight, (long long)o->entities);
     o->in_flight = (int)in_flight;
     o->retries = (int)retries;
     if (sampler) {
         TRY(tune_document_map(d, sampler, "samplerConfig", "mode|samplerType|grouping|module|parameters"));
-        for (int i = 0; i < p->count; i++) /* as in older files; only one place may have it */
+        for (int i = 0; i < p->count; i++) /* older files have it here; it may not be in both places */
             if (tune_node_get(sampler, p->keys[i]->value.text))
-                return tune_document_fail(d, p->keys[i], "%s stands in samplerConfig, too; leave one of them out",
+                return tune_document_fail(d, p->keys[i], "%s is also in samplerConfig; leave one "
+                                                         "of them out",
                                           p->keys[i]->value.text);
     }
     TRY(read_sampler(o, sampler ? sampler : p));
     return read_filter(o, tune_node_get(p, "filter"));
 }
 
-/* Read only the name in it. */
+/* Read the name in the metadata, and ignore other keys. */
 static int read_metadata(struct tune_document *d, const char **name)
 {
     const struct tune_node *metadata = tune_node_get(d->root, "metadata");
@@ -159,11 +167,14 @@ static int read_operation(struct tune_operation *o)
     TRY(tune_document_texts(d, root, "spaces", false, &spaces, &count));
     o->space = first_id(spaces, count);
     if (count > 1)
-        return tune_document_fail(d, tune_node_get(root, "spaces"), "an operation works on one space; %d are named", count);
+        return tune_document_fail(d, tune_node_get(root, "spaces"), "an operation works on one "
+                                                                    "space, but %d are named",
+                                  count);
     TRY(read_metadata(d, &o->name));
     if (!(operation = tune_node_get(root, "operation")))
         return tune_document_fail(d, root,
-                                  "the key operation is missing: what to do (operation: {module: {operatorName: random_walk}})");
+                                  "the key operation is missing; expected operation: {module: "
+                                  "{operatorName: random_walk}}");
     TRY(tune_document_map(d, operation, "operation", "module|parameters"));
     if (!(module = tune_node_get(operation, "module")))
         return tune_document_fail(d, operation, "operation needs module: {operatorName: random_walk}");

@@ -12,18 +12,18 @@ enum tune_filter {
     TUNE_FILTER_NONE, TUNE_FILTER_MEASURED, TUNE_FILTER_UNMEASURED, TUNE_FILTER_PARTIAL
 };
 
-/* tune_filter_names - their names.
- * tune_filter_find - the filter of a name, in small letters or capitals; -1: there is none. */
+/* tune_filter_names - the names of the filters.
+ * tune_filter_find - find a filter by its name, ignoring case; -1: there is none. */
 extern const char *const tune_filter_names[4];
 int tune_filter_find(const char *name);
 
 struct tune_operation {
     struct tune_document *document; /* NULL: the operation comes from flags */
     const char *name;             /* from metadata; NULL: none */
-    /* first id that is named; NULL: none, or ado would set it */
+    /* first id in the file; NULL: none, or left to ado */
     const char *space, *configuration;
     enum tune_order_mode mode;
-    bool selector;                /* sample entities of the store instead of the grid's */
+    bool selector;                /* take entities from the store instead of the grid */
     const char **grouping;        /* [group_count] */
     int group_count;
     int64_t entities;             /* number of entities; -1: all */
@@ -33,17 +33,17 @@ struct tune_operation {
     enum tune_filter filter;
 };
 
-/* tune_operation_default - ado's defaults: one entity, random, selector, memoized.
- * tune_operation_read - read ado's file. Its operator must be random_walk; another is an error that
- * says so. "<will be set by ado>" and ids in spaces and actuatorConfigurationIdentifiers are
- * accepted and not looked up. Two spaces are an error. -1 with file:line:column.
- * tune_operation_free - free what read took. */
+/* tune_operation_default - set ado's defaults: one entity, random, selector, memoized.
+ * tune_operation_read - read ado's file. The only supported operator is random_walk; others are an
+ * error. "<will be set by ado>" and ids in spaces and actuatorConfigurationIdentifiers are accepted
+ * and not looked up. Two spaces are an error. -1 with file:line:column.
+ * tune_operation_free - free the operation. */
 void tune_operation_default(struct tune_operation *o);
 int tune_operation_read(struct tune_operation *o, const char *path);
 void tune_operation_free(struct tune_operation *o);
 
-/* An actuator configuration. data_directory and hf_home have an effect. `inert` lists the other
- * keys that ado knows, for the caller to show. */
+/* An actuator configuration. Only data_directory and hf_home have an effect. `inert` lists ado's
+ * other keys, so that the caller can print them. */
 struct tune_actuator_configuration {
     struct tune_document *document;
     const char *actuator, *data_directory, *hf_home; /* NULL: not set; a leading ~ means $HOME */
@@ -51,7 +51,7 @@ struct tune_actuator_configuration {
     int inert_count;
 };
 /* tune_actuator_configuration_read - read the file. -1 with file:line:column.
- * tune_actuator_configuration_free - free what read took. */
+ * tune_actuator_configuration_free - free the configuration. */
 int tune_actuator_configuration_read(struct tune_actuator_configuration *a, const char *path);
 void tune_actuator_configuration_free(struct tune_actuator_configuration *a);
 

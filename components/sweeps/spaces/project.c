@@ -16,7 +16,8 @@ static int read_list(struct tune_project *p, const struct tune_node *list)
         bool text = list->items[i]->type == TUNE_NODE_SCALAR && v->type == TUNE_VALUE_TEXT;
         if (!text || !*v->text || strchr(v->text, ','))
             return tune_document_fail(p->document, list->items[i],
-                                      "experiments are files and folders: texts without commas");
+                                      "each of experiments must be the path of a file or folder, a "
+                                      "text without commas");
         size += strlen(v->text) + 1;
     }
     char *all = tune_document_take(p->document, size), *at = all;

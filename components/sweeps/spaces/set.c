@@ -1,11 +1,12 @@
-/* set.c - give an input of a space one value, before the space is bound. */
+/* set.c - set an input of a space to one value, before the space is bound. */
 #include <string.h>
 
 #include "core/nearest.h"
 #include "core/try.h"
 #include "sweeps/spaces/experiment.h"
+#include "sweeps/spaces/points.h"
 
-/* Parse the text, as a file of a space would have it. The caller frees it; NULL with an error. */
+/* Parse the text as in a space file. The caller frees the document. NULL with an error. */
 static struct tune_document *parse(const char *input, const char *text)
 {
     struct tune_document *d = tune_document_parse("`set`", text, strlen(text), false);
@@ -22,20 +23,27 @@ static int read_value(struct tune_space *s, const char *input, const char *text,
     int code = d ? 0 : -1;
     if (code == 0)
         *value = d->root->value;
-    if (code == 0 && value->type == TUNE_VALUE_TEXT && !(value->text = tune_document_spell(s->document, value)))
+    if (code == 0 && value->type == TUNE_VALUE_TEXT && !(value->text = tune_document_to_string(s->document, value)))
         code = -1;
     tune_document_free(d);
     return code;
 }
 
-/* True if the input can have the value. "None" is None where that is the default, unless the input
- * has such a text. */
+/* True if the input can have the value. "None" becomes None if the input can be None but not this
+ * text. In the same way, "1e-5", which is a text in YAML, becomes a number. */
 static bool takes(const struct tune_input *in, struct tune_value *value)
 {
-    bool has = tune_domain_has(&in->domain, value), optional = !in->required && in->standard.type == TUNE_VALUE_NONE;
-    if (!has && optional && value->type == TUNE_VALUE_TEXT && !strcmp(value->text, "None"))
-        *value = tune_value_none();
-    return has || (optional && value->type == TUNE_VALUE_NONE);
+    const struct tune_value none = tune_value_none();
+    bool nothing = tune_domain_has(&in->domain, &none) || (!in->required && in->standard.type == TUNE_VALUE_NONE);
+    struct tune_value number;
+    bool has = tune_domain_has(&in->domain, value);
+    if (!has && value->type == TUNE_VALUE_TEXT && tune_value_read_as(value->text, &number) && tune_domain_has(&in->domain, &number)) {
+        *value = number;
+        return true;
+    }
+    if (!has && nothing && value->type == TUNE_VALUE_TEXT && !strcmp(value->text, "None"))
+        *value = none;
+    return has || (nothing && value->type == TUNE_VALUE_NONE);
 }
 
 bool tune_space_settable(const struct tune_input *in, const char *text, const struct tune_value *value)
@@ -49,23 +57,23 @@ bool tune_space_settable(const struct tune_input *in, const char *text, const st
 }
 
 /* Set the parameter of one experiment. A parameter equal to the default is left out. */
-static int set_parameter(struct tune_space *s, struct tune_reference *r, const char *input, const struct tune_value *value,
+static int set_parameter(struct tune_space *s, struct tune_experiment_reference *r, const char *input, const struct tune_value *value,
                          bool usual)
 {
-    struct tune_parameter *all = tune_document_take(s->document, ((size_t)r->count + 2) * sizeof *all);
+    struct tune_space_parameter *all = tune_document_take(s->document, ((size_t)r->count + 2) * sizeof *all);
     int at = 0, count = 0;
     TRY(all ? 0 : -1);
     for (; at < r->count; at++)
         if (strcmp(r->parameters[at].name, input))
             all[count++] = r->parameters[at];
         else if (!usual)
-            all[count++] = (struct tune_parameter){r->parameters[at].name, *value, r->parameters[at].at};
+            all[count++] = (struct tune_space_parameter){r->parameters[at].name, *value, r->parameters[at].at};
     bool there = false;
     for (int i = 0; i < count; i++)
         there = there || !strcmp(all[i].name, input);
     if (!there && !usual) {
         struct tune_value name = tune_value_text(input);
-        all[count] = (struct tune_parameter){tune_document_spell(s->document, &name), *value, r->at};
+        all[count] = (struct tune_space_parameter){tune_document_to_string(s->document, &name), *value, r->at};
         TRY(all[count++].name ? 0 : -1);
     }
     r->parameters = all;
@@ -73,7 +81,7 @@ static int set_parameter(struct tune_space *s, struct tune_reference *r, const c
     return 0;
 }
 
-/* The dimension has this one value from here on. */
+/* Set the dimension's domain to this one value. */
 static int set_dimension(struct tune_space *s, int k, const struct tune_value *value)
 {
     struct tune_value *one = tune_document_take(s->document, sizeof *one);
@@ -82,6 +90,10 @@ static int set_dimension(struct tune_space *s, int k, const struct tune_value *v
     bool number = value->type != TUNE_VALUE_TEXT && value->type != TUNE_VALUE_LIST && value->type != TUNE_VALUE_NONE;
     enum tune_variable type = number ? TUNE_DISCRETE : TUNE_CATEGORICAL;
     s->dimensions[k].domain = (struct tune_domain){.type = type, .values = one, .count = 1};
+    for (int64_t i = 0; i < s->point_count; i++)
+        s->point_values[i * s->count + k] = *value;
+    if (s->points_path)
+        return tune_points_index(s);
     tune_space_measure(s);
     return 0;
 }

@@ -1,9 +1,9 @@
 /* sobol.h - points of a Sobol sequence, scrambled by a seed. The first points fill the cube evenly,
  * for any number of them.
  *
- * Divide an axis into 2^k equal parts: each part has exactly one of the first 2^k points. Pairs of
- * axes are filled almost as evenly. Scrambling keeps this property, and gives each single point a
- * uniform distribution. Point n is computed from n, without state. Sources: Joe & Kuo 2008
+ * If an axis is divided into 2^k equal parts, each part has exactly one of the first 2^k points.
+ * Pairs of axes are filled almost as evenly. Scrambling keeps this property, and gives each single
+ * point a uniform distribution. Point n is computed from n, without state. Sources: Joe & Kuo 2008
  * (new-joe-kuo-6: polynomials and first direction numbers, chosen for good pairs of axes); Matousek
  * 1998 (random triangular matrices and a digital shift). Used by order.c. */
 #ifndef TUNE_SPACES_SOBOL_H

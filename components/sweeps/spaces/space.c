@@ -1,49 +1,47 @@
-/* space.c - read a space from its file, find entities by index and back, and count those that
- * constraints allow. */
+/* space.c - read a space from its file, and convert between entities and indexes. */
 #include "sweeps/spaces/space.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "files/file.h"
-#include "core/random.h"
+#include "sweeps/spaces/points.h"
 #include "core/try.h"
-#include "sweeps/spaces/walk.h"
 
 /* ---- reading ---- */
 
-static int read_dimension(struct tune_space *s, const struct tune_node *node, int place)
+static int read_dimension(struct tune_space *s, const struct tune_node *node, int index)
 {
     struct tune_document *d = s->document;
-    struct tune_dimension *dimension = &s->dimensions[place];
-    const struct tune_node *metadata = tune_node_get(node, "metadata"), *said;
+    struct tune_dimension *dimension = &s->dimensions[index];
+    const struct tune_node *metadata = tune_node_get(node, "metadata"), *text;
     const char *kind = "CONSTITUTIVE_PROPERTY_TYPE";
     char what[160];
-    snprintf(what, sizeof what, "entitySpace[%d]", place);
+    snprintf(what, sizeof what, "entitySpace[%d]", index);
     TRY(tune_document_map(d, node, what, "identifier|metadata|propertyType|propertyDomain"));
     TRY(tune_document_text(d, node, "identifier", true, &dimension->name));
     TRY(tune_document_text(d, node, "propertyType", false, &kind));
     if (!*dimension->name)
-        return tune_document_fail(d, node, "%s: an empty identifier", what);
-    snprintf(what, sizeof what, "entitySpace[%d] (%s)", place, dimension->name);
+        return tune_document_fail(d, node, "%s: the identifier is empty", what);
+    snprintf(what, sizeof what, "entitySpace[%d] (%s)", index, dimension->name);
     if (strcmp(kind, "CONSTITUTIVE_PROPERTY_TYPE"))
         return tune_document_fail(d, tune_node_get(node, "propertyType"),
                                   "%s: propertyType must be CONSTITUTIVE_PROPERTY_TYPE, not %s", what, kind);
     if (!tune_node_none(metadata) && metadata->type != TUNE_NODE_MAP)
         return tune_document_fail(d, metadata, "%s: metadata must be a map of keys and values", what);
-    said = tune_node_get(metadata, "description");
-    if (!tune_node_none(said) && said->type == TUNE_NODE_SCALAR && said->value.type == TUNE_VALUE_TEXT)
-        dimension->description = said->value.text;
-    for (int i = 0; i < place; i++)
+    text = tune_node_get(metadata, "description");
+    if (!tune_node_none(text) && text->type == TUNE_NODE_SCALAR && text->value.type == TUNE_VALUE_TEXT)
+        dimension->description = text->value.text;
+    for (int i = 0; i < index; i++)
         if (!strcmp(s->dimensions[i].name, dimension->name))
-            return tune_document_fail(d, node, "%s: this dimension stands in line %d already; one name, one dimension", what,
+            return tune_document_fail(d, node, "%s: a dimension of this name is already in line "
+                                               "%d; keep one of them", what,
                                       s->dimensions[i].at->line);
     TRY(tune_domain_read(&dimension->domain, d, tune_node_get(node, "propertyDomain"), what));
-    if (dimension->domain.type == TUNE_OPEN_CATEGORICAL && dimension->domain.count) /* a space names what it is about */
+    if (dimension->domain.type == TUNE_OPEN_CATEGORICAL && dimension->domain.count) /* a space lists its own values */
         dimension->domain.type = TUNE_CATEGORICAL, dimension->domain.identifier = false;
     dimension->at = node;
-    s->names[place] = dimension->name;
+    s->names[index] = dimension->name;
     return 0;
 }
 
@@ -54,7 +52,8 @@ static int read_dimensions(struct tune_space *s)
     int count = tune_document_list(d, d->root, "entitySpace", &list);
     TRY(count);
     if (count == 0)
-        return tune_document_fail(d, list ? list : d->root, "a space wants entitySpace: a list of at least one dimension");
+        return tune_document_fail(d, list ? list : d->root, "a space needs entitySpace, a list of "
+                                                            "at least one dimension");
     if (count > TUNE_SPACE_DIMENSIONS)
         return tune_document_fail(d, list, "entitySpace has %d dimensions; at most %d are supported", count, TUNE_SPACE_DIMENSIONS);
     s->dimensions = tune_document_take(d, (size_t)count * sizeof *s->dimensions);
@@ -66,23 +65,25 @@ static int read_dimensions(struct tune_space *s)
     return 0;
 }
 
-static int read_parameter(struct tune_document *d, struct tune_reference *r, const struct tune_node *node)
+static int read_parameter(struct tune_document *d, struct tune_experiment_reference *r, const struct tune_node *node)
 {
-    struct tune_parameter *p = &r->parameters[r->count];
+    struct tune_space_parameter *p = &r->parameters[r->count];
     const struct tune_node *property = tune_node_get(node, "property"), *value = tune_node_get(node, "value");
     TRY(tune_document_map(d, node, "an item of parameterization", "property|value|valueType|uncertainty"));
     if (!property)
-        return tune_document_fail(d, node, "an item of parameterization wants property: {identifier: ...}");
+        return tune_document_fail(d, node, "an item of parameterization needs property: "
+                                           "{identifier: ...}");
     TRY(tune_document_map(d, property, "the property of a parameter", "identifier|metadata|propertyType|propertyDomain"));
     TRY(tune_document_text(d, property, "identifier", true, &p->name));
     if (!value)
-        return tune_document_fail(d, node, "the parameter %s wants a value", p->name);
+        return tune_document_fail(d, node, "the parameter %s needs a value", p->name);
     if (tune_document_value(d, value, &p->value) < 0)
         return tune_document_fail(d, value, "the value of the parameter %s must be a number, a text, a boolean, or a list of them",
                                   p->name);
     for (int i = 0; i < r->count; i++)
         if (!strcmp(r->parameters[i].name, p->name))
-            return tune_document_fail(d, node, "the parameter %s stands in line %d already", p->name, r->parameters[i].at->line);
+            return tune_document_fail(d, node, "the parameter %s is already in line %d; keep one "
+                                               "of them", p->name, r->parameters[i].at->line);
     p->at = node;
     r->count++;
     return 0;
@@ -91,7 +92,7 @@ static int read_parameter(struct tune_document *d, struct tune_reference *r, con
 static int read_reference(struct tune_space *s, const struct tune_node *node)
 {
     struct tune_document *d = s->document;
-    struct tune_reference *r = &s->references[s->reference_count];
+    struct tune_experiment_reference *r = &s->references[s->reference_count];
     const struct tune_node *list;
     TRY(tune_document_map(d, node, "an item of experiments",
                           "actuatorIdentifier|experimentIdentifier|experimentVersion|parameterization"));
@@ -102,7 +103,8 @@ static int read_reference(struct tune_space *s, const struct tune_node *node)
     int count = tune_document_list(d, node, "parameterization", &list);
     TRY(count);
     if (count == 0 && !tune_node_none(list))
-        return tune_document_fail(d, list, "an empty parameterization; leave the key out where all defaults stay");
+        return tune_document_fail(d, list, "parameterization is empty; to keep all defaults, leave "
+                                           "the key out");
     if (!(r->parameters = tune_document_take(d, ((size_t)count + 1) * sizeof *r->parameters)))
         return -1;
     for (int i = 0; i < count; i++)
@@ -132,7 +134,10 @@ static int read_constraints(struct tune_space *s)
     int count = tune_document_list(d, d->root, "constraints", &list);
     TRY(count);
     if (count > TUNE_SPACE_CONSTRAINTS)
-        return tune_document_fail(d, list, "%d constraints; at most %d are supported, and one may say \"a and b\"", count,
+        return tune_document_fail(d, list, "there are %d constraints, but at most %d are "
+                                           "supported; one constraint can join several: \"a and "
+                                           "b\"",
+                                  count,
                                   TUNE_SPACE_CONSTRAINTS);
     if (!(s->constraints = tune_document_take(d, ((size_t)count + 1) * sizeof *s->constraints)))
         return -1;
@@ -185,13 +190,32 @@ static int read_metadata(struct tune_space *s)
     return read_labels(s, tune_node_get(metadata, "labels"));
 }
 
+static int read_points(struct tune_space *s)
+{
+    const struct tune_document *d = s->document;
+    const struct tune_node *node = tune_node_get(d->root, "points");
+    const char *name = NULL, *base = strrchr(d->path, '/');
+    char folder[TUNE_PATH_MAX], path[TUNE_PATH_MAX], stored[TUNE_PATH_MAX];
+    TRY(tune_document_text(s->document, d->root, "points", false, &name));
+    if (!name)
+        return 0;
+    TRY(tune_file_parent(folder, d->path));
+    TRY(*name == '/' ? tune_path(path, "%s", name) : tune_path(path, "%s/%s", folder, name));
+    TRY(tune_path(stored, "%s/../data/%s.points.csv", folder, base ? base + 1 : d->path));
+    bool copy = !tune_file_exists(path) && tune_file_exists(stored);
+    if (tune_points_restrict(s, copy ? stored : !strncmp(path, "./", 2) ? path + 2 : path) == 0)
+        return 0;
+    return tune_document_fail(d, node, "%s", tune_error_message());
+}
+
 static int read_all(struct tune_space *s)
 {
     TRY(tune_document_map(s->document, s->document->root, "a space",
-                          "sampleStoreIdentifier|entitySpace|experiments|metadata|constraints"));
+                          "sampleStoreIdentifier|entitySpace|experiments|metadata|constraints|points"));
     TRY(read_dimensions(s));
     TRY(read_references(s));
     TRY(read_constraints(s));
+    TRY(read_points(s));
     return read_metadata(s);
 }
 
@@ -243,8 +267,8 @@ static uint64_t hash_domain(uint64_t hash, const struct tune_domain *d)
     return hash;
 }
 
-/* The order of parameters does not count, so their hashes are added. */
-static uint64_t hash_reference(uint64_t hash, const struct tune_reference *r)
+/* Hash a reference. Hashes of parameters are added, because their order does not matter. */
+static uint64_t hash_reference(uint64_t hash, const struct tune_experiment_reference *r)
 {
     uint64_t sum = 0;
     for (int i = 0; i < r->count; i++)
@@ -253,7 +277,8 @@ static uint64_t hash_reference(uint64_t hash, const struct tune_reference *r)
     return hash_number(hash_text(hash, r->version ? r->version : ""), (int64_t)sum);
 }
 
-/* Some YAML readers take 123456, 310e50 or 0b1010 for numbers, so the id must not look like one. */
+/* True if the id looks like a number. Some YAML readers take 123456, 310e50 or 0b1010 for
+ * numbers. */
 static bool reads_as_number(const char *id)
 {
     size_t digits = strspn(id, "0123456789"), more = id[digits] == 'e' ? strspn(id + digits + 1, "0123456789") + 1 : 0;
@@ -267,8 +292,10 @@ static void make_id(struct tune_space *s)
         hash = hash_domain(hash_text(hash, s->names[i]), &s->dimensions[i].domain);
     for (int i = 0; i < s->reference_count; i++)
         hash = hash_reference(hash, &s->references[i]);
-    for (int i = 0; i < s->constraint_count; i++)
+    for (int i = 0; i < s->constraint_count - (s->points_path != NULL); i++)
         hash = hash_text(hash, tune_expression_text(s->constraints[i]));
+    for (int64_t i = 0; i < s->listed; i++)
+        hash = tune_hash64(&s->points[i], sizeof s->points[i], hash);
     do
         snprintf(s->id, sizeof s->id, "%06x", (unsigned)(hash & 0xffffff));
     while (reads_as_number(s->id) && (hash = hash_number(hash, 0), true));
@@ -324,8 +351,7 @@ void tune_space_entity(const struct tune_space *s, tune_index i, struct tune_val
     for (int k = s->count - 1; k >= 0; k--) {
         const struct tune_domain *domain = &s->dimensions[k].domain;
         tune_index size = tune_domain_size(domain), at;
-        if (i <= UINT64_MAX && size <= UINT64_MAX) { /* 64-bit division is several times as fast as
-                                                      * 128-bit division */
+        if (i <= UINT64_MAX && size <= UINT64_MAX) { /* 64-bit division is several times faster than 128-bit division */
             at = (uint64_t)i % (uint64_t)size;
             i = (uint64_t)i / (uint64_t)size;
         } else {
@@ -348,8 +374,29 @@ int tune_space_find(const struct tune_space *s, const struct tune_value *values,
     return 1;
 }
 
+/* True if there is no list of points, or the values are in it. */
+static bool is_listed(const struct tune_space *s, const struct tune_value *values)
+{
+    tune_index at;
+    int64_t low = 0, high = s->listed;
+    if (!s->points_path)
+        return true;
+    if (!tune_space_find(s, values, &at))
+        return false;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (s->sorted_points[middle] < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->listed && s->sorted_points[low] == at;
+}
+
 int tune_space_allowed(const struct tune_space *s, const struct tune_value *values)
 {
+    if (!is_listed(s, values))
+        return 0;
     for (int c = 0; c < s->constraint_count; c++) {
         int holds = tune_expression_true(s->constraints[c], values);
         if (holds <= 0)
@@ -378,8 +425,8 @@ int tune_entity_identifier(const char *const *names, const struct tune_value *va
     return (int)used;
 }
 
-int tune_entity_spell(const char *const *names, const struct tune_value *values, int count,
-                      char **text, size_t *size)
+int tune_entity_to_string(const char *const *names, const struct tune_value *values, int count,
+                          char **text, size_t *size)
 {
     int length = tune_entity_identifier(names, values, count, *text, *size);
     if ((size_t)length < *size)
@@ -390,89 +437,4 @@ int tune_entity_spell(const char *const *names, const struct tune_value *values,
     *text = grown;
     *size = (size_t)length * 2 + 1;
     return tune_entity_identifier(names, values, count, *text, *size);
-}
-
-/* ---- counting ---- */
-
-#define COUNTED 1e7 /* most combinations of constrained dimensions that are counted one by one */
-#define SAMPLED 100000
-
-/* Put the dimensions that a constraint uses into wheels. Count their combinations, and those of the
- * other dimensions. */
-static int used_dimensions(const struct tune_space *s, int *wheels, double *combinations, double *rest)
-{
-    int count = 0;
-    *combinations = *rest = 1;
-    for (int i = 0; i < s->count; i++) {
-        bool used = false;
-        for (int c = 0; c < s->constraint_count; c++)
-            used |= tune_expression_uses(s->constraints[c], i);
-        *(used ? combinations : rest) *= (double)tune_domain_size(&s->dimensions[i].domain);
-        if (used)
-            wheels[count++] = i;
-    }
-    return count;
-}
-
-static int count_all(struct tune_walk *w, double *allowed)
-{
-    uint64_t count = 0;
-    for (int at = 0, next; at >= 0; at = tune_walk_turn(w, next)) {
-        int holds = tune_walk_allowed(w, &next);
-        if (holds < 0)
-            return -1;
-        if (holds) {
-            count++;
-            next = w->count - 1;
-        }
-    }
-    *allowed = (double)count;
-    return 0;
-}
-
-/* Scale the 64-bit number u to an integer below n. */
-static tune_index below(tune_index n, uint64_t u)
-{
-    return (n >> 64) * u + ((tune_index)(uint64_t)n * u >> 64);
-}
-
-/* Wilson 1927: middle and half width of the 95 % confidence interval of a share. */
-static int sample(struct tune_walk *w, double combinations, double *allowed, double *error)
-{
-    const double n = SAMPLED, z = 1.959963984540054;
-    double met = 0;
-    int failed;
-    for (uint64_t i = 0; i < SAMPLED; i++) {
-        for (int k = 0; k < w->count; k++)
-            tune_walk_set(w, k, below(w->wheels[k].size, tune_random_u64(0, (uint64_t)k, i)));
-        int holds = tune_walk_allowed(w, &failed);
-        if (holds < 0)
-            return -1;
-        met += holds;
-    }
-    double p = met / n, shrink = 1 + z * z / n;
-    *allowed = (p + z * z / (2 * n)) / shrink * combinations;
-    *error = z / shrink * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) * combinations;
-    return 0;
-}
-
-int tune_space_count_allowed(const struct tune_space *s, double *allowed, double *error)
-{
-    int wheels[TUNE_SPACE_DIMENSIONS] = {0};
-    double combinations, rest;
-    *allowed = (double)s->size;
-    *error = 0;
-    if (s->size == 0 || s->constraint_count == 0)
-        return 0;
-    int count = used_dimensions(s, wheels, &combinations, &rest);
-    struct tune_walk *w = tune_walk_new(s, wheels, count);
-    if (!w)
-        return -1;
-    int status = combinations <= COUNTED ? count_all(w, allowed) : sample(w, combinations, allowed, error);
-    if (*allowed > 0) /* 0 times infinity is 0 here */
-        *allowed *= rest;
-    if (*error > 0)
-        *error *= rest;
-    tune_walk_free(w);
-    return status;
 }

@@ -6,10 +6,10 @@
 #include "core/try.h"
 #include "sweeps/spaces/experiment.h"
 
-/* Print a value as YAML reads it back: texts in double quotes, numbers as Python has them. */
+/* Print a value as YAML: texts in double quotes, numbers as Python prints them. */
 static int put_value(const struct tune_value *v, FILE *out)
 {
-    int (*spell)(const struct tune_value *v, char *text, size_t size) =
+    int (*to_string)(const struct tune_value *v, char *text, size_t size) =
         v->type == TUNE_VALUE_TEXT || v->type == TUNE_VALUE_NONE ? tune_value_json : tune_value_repr;
     if (v->type == TUNE_VALUE_LIST) {
         fputc('[', out);
@@ -20,11 +20,11 @@ static int put_value(const struct tune_value *v, FILE *out)
         fputc(']', out);
         return 0;
     }
-    size_t size = (size_t)spell(v, NULL, 0) + 1;
+    size_t size = (size_t)to_string(v, NULL, 0) + 1;
     char *text = malloc(size);
     if (!text)
         return tune_error_cannot("out of memory for a template");
-    spell(v, text, size);
+    to_string(v, text, size);
     const char *e = v->type == TUNE_VALUE_FLOAT && !strchr(text, '.') ? strchr(text, 'e') : NULL;
     if (e) /* 1e+16 is a text in YAML */
         fprintf(out, "%.*s.0%s", (int)(e - text), text, e);
@@ -97,7 +97,8 @@ int tune_experiment_template(const struct tune_experiment *e, FILE *out)
 {
     int required = 0, put = 0;
     if (e->input_count == 0)
-        return tune_error_usage("%s.%s has no inputs, and a space needs one", e->actuator, e->name);
+        return tune_error_usage("experiment %s.%s has no inputs, but a space needs at least one",
+                                e->actuator, e->name);
     for (int i = 0; i < e->input_count; i++)
         required += e->inputs[i].required;
     fputs("# Choose the values to measure; each is a dimension of the grid.\nentitySpace:\n", out);

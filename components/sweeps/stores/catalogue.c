@@ -1,9 +1,10 @@
-/* catalogue.c - the union of tables and columns over all files of a store. */
+/* catalogue.c - collect the tables and columns of all files of a store. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/array.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "sweeps/stores/store_parts.h"
 
@@ -38,7 +39,7 @@ static int add_column(struct tune_store_union *u, const struct tune_column *colu
     return copy.name && copy.unit ? 0 : tune_store_no_memory("the columns of a store");
 }
 
-/* A union begins with the columns that every table has. */
+/* Add a union. It begins with the columns that every table has. */
 static struct tune_store_union *add_union(struct tune_store *s, const char *name)
 {
     if (!tune_array_fit(&s->unions, (size_t)s->union_count, sizeof *s->unions)) {
@@ -53,8 +54,8 @@ static struct tune_store_union *add_union(struct tune_store *s, const char *name
     return status < 0 ? NULL : u;
 }
 
-/* Index of the column in u. Files usually have the same columns in the same order, so hint is tried
- * first. */
+/* Find the index of a column in u. hint is tried first, because files usually have the same columns
+ * in the same order. */
 static int find_column(const struct tune_store_union *u, const char *name, int hint)
 {
     if (hint < u->count && !strcmp(u->columns[hint].name, name))
@@ -65,16 +66,17 @@ static int find_column(const struct tune_store_union *u, const char *name, int h
     return -1;
 }
 
-/* Report a column that is a text here and a number there. have: column i of u. */
+/* Report a column that is a text in one file and a number in another. */
 static int check_types(const struct tune_store *s, const struct tune_store_union *u, int i, const struct tune_column *c,
                        const char *where)
 {
     const struct tune_column *have = &u->columns[i];
     if ((have->type == TUNE_CELL_TEXT) == (c->type == TUNE_CELL_TEXT))
         return 0;
-    return tune_error_set("%s: the column \"%s\" of %s is a %s in %s and a %s in %s: two "
-                          "experiments of one name; give one of them another name, or a store of "
-                          "its own", s->folder, c->name, tune_sample_title(u->name),
+    return tune_error_set("%s: the column \"%s\" of experiment %s is a %s in %s but a %s in %s, so "
+                          "two experiments have the same name; give one of them another name, or "
+                          "use another store for it", s->folder, c->name,
+                          tune_sample_title(u->name),
                           have->type == TUNE_CELL_TEXT ? "text" : "number",
                           u->files[i] < 0 ? "every table" : s->files[u->files[i]].name,
                           c->type == TUNE_CELL_TEXT ? "text" : "number", where);
@@ -85,7 +87,8 @@ static bool is_count(const struct tune_column *c)
     return c->whole || c->type == TUNE_CELL_WHOLE;
 }
 
-/* A column with integers in one file and other numbers in another is a NUMBER. */
+/* Add a column to the union. If it is WHOLE in one file and NUMBER in another, it becomes
+ * NUMBER. */
 static int unite_column(struct tune_store *s, struct tune_store_union *u, const struct tune_column *c, int file, int hint)
 {
     int i = find_column(u, c->name, hint);
@@ -235,11 +238,10 @@ const struct tune_column *tune_store_columns(struct tune_store *s, const char *e
     const struct tune_store_union *u = tune_store_find_union(s, strcmp(experiment, TUNE_STORE_REQUESTS) ? experiment : NULL);
     if (!u) {
         char names[512] = "";
-        for (int i = 1; i < s->union_count; i++) {
-            size_t n = strlen(names);
-            snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", s->names[i - 1]);
-        }
-        tune_error_set("%s has no measurements of \"%s\"; it has those of: %s", s->folder, experiment,
+        for (int i = 1; i < s->union_count; i++)
+            tune_append_item(names, sizeof names, "%s", s->names[i - 1]);
+        tune_error_set("%s has no measurements of experiment \"%s\"; it has measurements of: %s",
+                       s->folder, experiment,
                        *names ? names : "nothing yet");
         return NULL;
     }

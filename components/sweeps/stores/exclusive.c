@@ -1,5 +1,5 @@
-/* exclusive.c - files written under a name of their own, then linked to the one that others look for. A link, unlike a
- * rename, fails if that name is taken. */
+/* exclusive.c - write a file under a temporary name, and then link it to its final name. Unlike a
+ * rename, a link fails if the name is taken. */
 #include "sweeps/stores/exclusive.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "files/file.h"
 #include "core/try.h"
 
-static int fail(const char *what, const char *path)
+static int fail_with_errno(const char *what, const char *path)
 {
     return tune_error_set("cannot %s %s: %s", what, path, strerror(errno));
 }
@@ -23,7 +23,7 @@ static int write_all(const char *path, const void *data, size_t size, bool sync)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
-        return fail("write", path);
+        return fail_with_errno("write", path);
     const char *from = data;
     bool good = true;
     while (size > 0 && good) {
@@ -39,34 +39,33 @@ static int write_all(const char *path, const void *data, size_t size, bool sync)
         code = errno;
     }
     errno = code;
-    return good ? 0 : fail("write", path);
+    return good ? 0 : fail_with_errno("write", path);
 }
 
-/* Returns 1, 0 or -1 as above. */
+/* Link the file to its name. Returns 1, 0 or -1 as tune_exclusive_write does. */
 static int give_name(const char *temporary, const char *path)
 {
     struct stat st;
     if (link(temporary, path) == 0)
         return 1;
     int code = errno;
-    if (stat(temporary, &st) == 0 && st.st_nlink == 2) /* done, but the file server's answer was
-                                                        * lost */
+    if (stat(temporary, &st) == 0 && st.st_nlink == 2) /* the link exists, but the file server's answer was lost */
         return 1;
-    if (code != EEXIST && renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0) /* this file system has no
-                                                                                                  * hard links */
+    /* this file system has no hard links */
+    if (code != EEXIST && renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
         return 1;
     if (code == EEXIST || errno == EEXIST)
         return 0;
     errno = code;
-    return fail("make", path);
+    return fail_with_errno("make", path);
 }
 
-/* Draw a name beside path. */
+/* Draw a temporary name in the same folder as path. */
 static int draw_name(char temporary[TUNE_PATH_MAX], const char *path)
 {
     uint64_t number = 0;
     if (getrandom(&number, sizeof number, 0) < 0)
-        return fail("draw a name beside", path);
+        return fail_with_errno("make a temporary name for", path);
     return tune_path(temporary, "%s.tmp-%" PRIu64, path, number);
 }
 
@@ -77,7 +76,7 @@ int tune_replace_write(const char *path, const void *data, size_t size, bool syn
     TRY(tune_file_parent(folder, path));
     int status = write_all(temporary, data, size, sync);
     if (status == 0 && rename(temporary, path) < 0)
-        status = fail("rename to", path);
+        status = fail_with_errno("rename to", path);
     if (status < 0)
         unlink(temporary);
     return status < 0 ? -1 : sync ? tune_file_sync_folder(folder) : 0;

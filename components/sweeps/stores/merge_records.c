@@ -1,9 +1,11 @@
-/* merge_records.c - merge the records of a store: what both have stays as it is. */
+/* merge_records.c - merge the records of a store. Records that both stores have are not changed. */
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/try.h"
+#include "files/cjson.h"
 #include "files/document.h"
 #include "sweeps/stores/store_parts.h"
 
@@ -26,13 +28,13 @@ static int put_scalar(FILE *out, const struct tune_value *v)
     return 0;
 }
 
-/* The commands of an experiment: its program, and what makes the data of an input. */
+/* True for keys of commands: the program, and the commands that make data of inputs. */
 static bool is_command(const char *key, int depth)
 {
     return depth == 0 ? !strcmp(key, "program") : depth == 2 && !strcmp(key, "make");
 }
 
-/* The tree as JSON, which YAML reads, too; commands are null. */
+/* Write the tree as JSON, which is also YAML, with null for commands. */
 static int put_node(FILE *out, const struct tune_node *n, int depth)
 {
     if (n->type == TUNE_NODE_SCALAR)
@@ -60,7 +62,7 @@ static bool ends_in(const char *name, const char *ending)
     return n >= length && !strcmp(name + n - length, ending);
 }
 
-/* Replace *text by one without a program. */
+/* Replace *text by a copy without a program. */
 static int take_program(const struct tune_merge *how, const char *name, const char *path, char **text, size_t *size)
 {
     struct tune_document *d = tune_document_parse(path, *text, *size, ends_in(name, ".json"));
@@ -90,13 +92,66 @@ static int take_program(const struct tune_merge *how, const char *name, const ch
 
 /* ---- records ---- */
 
-static int merge_record(struct tune_store *into, struct tune_store *from, const struct tune_merge *how, const char *kind, const char *name)
+/* The length of the name without the ending, if it has the ending. */
+static int without(const char *name, int length, const char *ending)
+{
+    int n = (int)strlen(ending);
+    return length > n && !strncmp(name + length - n, ending, (size_t)n) ? length - n : length;
+}
+
+/* Read the text under a key of the record `name`; "": none. */
+static int read_member(struct tune_store *s, const char *kind, const char *name, const char *key, char *text, size_t size)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/%s/%s", s->folder, kind, name));
+    cJSON *json = tune_cjson_read(path, RECORD_BYTES);
+    TRY(json ? 0 : -1);
+    const char *found = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, key));
+    snprintf(text, size, "%s", found ? found : "");
+    cJSON_Delete(json);
+    return 0;
+}
+
+/* 1: the record belongs to a wanted row; 0: it does not; -1 with an error. If an operation belongs
+ * to a wanted row, its space does, too. */
+static int belongs(struct tune_store *from, struct tune_map *belong, const char *kind, const char *name)
+{
+    static const char *const endings[] = {".folder", ".marks", ".json", ".yaml", ".yml"};
+    char text[TUNE_STORE_NAME_MAX + 300], member[TUNE_STORE_NAME_MAX + 1];
+    int length = (int)strlen(name);
+    for (int i = 0; i < 5; i++)
+        length = without(name, length, endings[i]);
+    if (!strcmp(kind, "data")) { /* its name is the hash of a path; rows have the hash of the data */
+        TRY(read_member(from, kind, name, "hash", member, sizeof member));
+        snprintf(text, sizeof text, "%s/%s", kind, member);
+    } else {
+        snprintf(text, sizeof text, "%s/%.*s", kind, length, name);
+    }
+    if (!tune_map_get(belong, tune_store_mark(text, strlen(text)).key))
+        return 0;
+    if (strcmp(kind, "operations"))
+        return 1;
+    TRY(read_member(from, kind, name, "space", member, sizeof member));
+    snprintf(text, sizeof text, "spaces/%s", member);
+    int64_t *there = tune_map_add(belong, tune_store_mark(text, strlen(text)).key);
+    if (!there)
+        return tune_store_no_memory("merging");
+    *there = 1;
+    return 1;
+}
+
+static int merge_record(struct tune_store *into, struct tune_store *from, const struct tune_merge *how, struct tune_map *belong,
+                        const char *kind, const char *name)
 {
     char path[TUNE_PATH_MAX], *text;
     size_t size;
     bool experiment = !strcmp(kind, "experiments");
     if (experiment && !how->programs && (ends_in(name, ".folder") || ends_in(name, ".marks")))
-        return 0; /* they are of the program */
+        return 0; /* they belong to programs */
+    int wanted = belong ? belongs(from, belong, kind, name) : 1;
+    TRY(wanted);
+    if (!wanted)
+        return 0;
     TRY(tune_path(path, "%s/%s/%s", into->folder, kind, name));
     if (tune_file_exists(path))
         return 0;
@@ -109,16 +164,16 @@ static int merge_record(struct tune_store *into, struct tune_store *from, const 
     return status;
 }
 
-int tune_store_merge_records(struct tune_store *into, struct tune_store *from, const struct tune_merge *how)
+int tune_store_merge_records(struct tune_store *into, struct tune_store *from, const struct tune_merge *how, struct tune_map *belong)
 {
-    static const char *const kinds[] = {"spaces", "operations", "experiments", "data"};
+    static const char *const kinds[] = {"operations", "spaces", "experiments", "data"};
     int status = 0;
     for (int k = 0; k < 4 && status == 0; k++) {
         int count;
         char **names = tune_store_records(from, kinds[k], &count);
         status = names ? 0 : -1;
         for (int i = 0; names && i < count && status == 0; i++)
-            status = merge_record(into, from, how, kinds[k], names[i]);
+            status = merge_record(into, from, how, belong, kinds[k], names[i]);
         tune_store_records_free(names, count);
     }
     return status;

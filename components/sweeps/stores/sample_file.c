@@ -20,7 +20,7 @@ struct reading {
     hid_t file;
     const char *path;
     size_t size;
-    const char *table; /* "": not about a table */
+    const char *table; /* "": the message is not about a table */
     struct tune_hdf5_quiet quiet;
 };
 
@@ -29,16 +29,16 @@ static int broken(const struct reading *r, const char *format, ...)
 {
     char text[512];
     FORMAT(text, format);
-    return tune_error_set("%s%s%s: %s; this is no sample file as this program writes them: move "
-                          "it out of the store", r->path, r->table[0] ? ": table " : "", r->table,
+    return tune_error_set("%s%s%s: %s; tune.c does not write such sample files: move it out of the "
+                          "store", r->path, r->table[0] ? ": table " : "", r->table,
                           text);
 }
 
-/* Report that the library cannot read it, mostly because of a wrong checksum. */
+/* Report that the library cannot read something, usually because of a wrong checksum. */
 static int unreadable(const struct reading *r, const char *what)
 {
-    return tune_error_set("%s: damaged: %s%s%s%s: %s; put a copy of the file in its place, or "
-                          "move it out of the store", r->path, r->table[0] ? "table " : "",
+    return tune_error_set("%s: the file is damaged: %s%s%s%s: %s; replace it by a copy, or move it "
+                          "out of the store", r->path, r->table[0] ? "table " : "",
                           r->table, r->table[0] ? ": " : "", what, r->quiet.why);
 }
 
@@ -47,7 +47,7 @@ static int no_memory(const struct reading *r)
     return tune_error_cannot("out of memory while reading %s", r->path);
 }
 
-/* 1: the group has a hard link of that name; 0: it has none. */
+/* 1: the group has a hard link with this name; 0: it has none. */
 static int has_link(const struct reading *r, hid_t group, const char *name)
 {
     H5L_info_t info;
@@ -56,7 +56,8 @@ static int has_link(const struct reading *r, hid_t group, const char *name)
         return there < 0 ? unreadable(r, name) : 0;
     if (H5Lget_info(group, name, &info, H5P_DEFAULT) < 0)
         return unreadable(r, name);
-    return info.type == H5L_TYPE_HARD ? 1 : broken(r, "\"%.100s\" is a link to elsewhere", name);
+    return info.type == H5L_TYPE_HARD ? 1 : broken(r, "\"%.100s\" is a link to something outside "
+                                                      "the file", name);
 }
 
 static bool is_text_type(hid_t type)
@@ -66,8 +67,8 @@ static bool is_text_type(hid_t type)
 
 /* ---- attributes ---- */
 
-/* Read an attribute of count elements, with its own type, if accept() allows it. *width: bytes of
- * an element; the caller frees *data. Attributes above 64 KiB are not read. */
+/* Read an attribute of count elements, if accept() accepts its type. *width: bytes of an element.
+ * The caller frees *data. Attributes above 64 KiB are not read. */
 static int read_attribute(const struct reading *r, hid_t object, const char *name, int64_t count, bool (*accept)(hid_t type),
                           char **data, size_t *width)
 {
@@ -82,7 +83,8 @@ static int read_attribute(const struct reading *r, hid_t object, const char *nam
     if (*width == 0)
         return unreadable(r, name);
     if (H5Sget_simple_extent_npoints(space) != count || *width > 65536 / (size_t)(count + 1) || !accept(type))
-        return broken(r, "its attribute \"%s\" is not as expected: %lld short element%s of its type", name, (long long)count,
+        return broken(r, "the attribute \"%s\" has a wrong type or size: expected %lld short "
+                         "element%s", name, (long long)count,
                       count == 1 ? "" : "s");
     if (!(*data = calloc((size_t)count + 1, *width)))
         return no_memory(r);
@@ -114,8 +116,9 @@ static int check_schema(const struct reading *r)
     if (version < 1)
         return broken(r, "its schema_version is %lld, expected %d", (long long)version, TUNE_STORE_SCHEMA);
     if (version > TUNE_STORE_SCHEMA)
-        return tune_error_set("%s has schema version %lld; this program knows up to %d: use a "
-                              "newer one", r->path, (long long)version, TUNE_STORE_SCHEMA);
+        return tune_error_set("%s has schema version %lld, but this program reads only versions up "
+                              "to %d: use a newer tune.c", r->path, (long long)version,
+                              TUNE_STORE_SCHEMA);
     return 0;
 }
 
@@ -140,7 +143,7 @@ static int locate_contiguous(const struct reading *r, hid_t dataset, struct tune
     if (!(at->pieces = calloc(1, sizeof *at->pieces)))
         return no_memory(r);
     at->piece_rows = at->rows;
-    at->pieces[0] = H5Dget_offset(dataset); /* undefined also if the rows are in another file */
+    at->pieces[0] = H5Dget_offset(dataset); /* this is also undefined if the rows are in another file */
     return check_piece(r, at, 0);
 }
 
@@ -152,7 +155,7 @@ static int has_fletcher(const struct reading *r, hid_t plist)
     size_t values = 0;
     if (count == 0 || (count == 1 && H5Pget_filter2(plist, 0, &flags, &values, NULL, 0, NULL, &config) == H5Z_FILTER_FLETCHER32))
         return count;
-    return broken(r, "its rows are compressed (h5repack -f FLET undoes that)");
+    return broken(r, "its rows are compressed (to undo this: h5repack -f FLET)");
 }
 
 static int locate_chunks(const struct reading *r, hid_t dataset, hid_t plist, struct tune_sample_extent *at)
@@ -210,7 +213,7 @@ static int locate(const struct reading *r, hid_t dataset, size_t row_bytes, stru
     if (space < 0 || plist < 0)
         return unreadable(r, "its layout");
     if (H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_dims(space, &rows, NULL) != 1)
-        return broken(r, "it has not one dimension");
+        return broken(r, "expected a dataset of one dimension");
     if (row_bytes == 0 || row_bytes > ROW_BYTES_MAX || rows > r->size / row_bytes || rows > INT32_MAX)
         return broken(r, "%llu rows of %zu bytes do not fit a file of %zu bytes", (unsigned long long)rows, row_bytes, r->size);
     *at = (struct tune_sample_extent){.rows = (int64_t)rows, .row_bytes = (int64_t)row_bytes};
@@ -219,13 +222,14 @@ static int locate(const struct reading *r, hid_t dataset, size_t row_bytes, stru
         return 0;
     TRY(layout == H5D_CONTIGUOUS ? locate_contiguous(r, dataset, at)
         : layout == H5D_CHUNKED  ? locate_chunks(r, dataset, plist, at)
-                                 : broken(r, "its rows are stored in a way that is not read here (compact, virtual)"));
+                                 : broken(r, "its rows have a storage layout that tune.c does not "
+                                             "read (compact or virtual)"));
     return read_hashes(r, dataset, at);
 }
 
 /* ---- columns ---- */
 
-/* The key or request column of that name; NULL: none. */
+/* Find the key or request column with this name; NULL: none. */
 static const struct tune_column *known_column(const char *table, const char *name)
 {
     for (int i = 0; i < (table ? TUNE_KEYS : TUNE_REQUEST_KEYS); i++) {
@@ -325,7 +329,7 @@ static int read_columns(const struct reading *r, hid_t dataset, hid_t type, stru
         TRY(read_column_type(r, t, member, c));
         for (int k = 0; k < i; k++)
             if (!strcmp(t->columns[k].column.name, c->column.name))
-                return broken(r, "its column \"%.100s\" stands there twice", c->column.name);
+                return broken(r, "two columns have the name \"%.100s\"", c->column.name);
     }
     return read_roles(r, dataset, t);
 }
@@ -340,7 +344,7 @@ static int read_table(struct reading *r, hid_t group, const char *link, struct t
     if (type < 0)
         return unreadable(r, "it cannot be opened as a table");
     if (H5Tget_class(type) != H5T_COMPOUND)
-        return broken(r, "it is no table of columns (a compound dataset)");
+        return broken(r, "expected a table of columns (a compound dataset)");
     TRY(locate(r, dataset, H5Tget_size(type), &t->at));
     TRY(read_columns(r, dataset, type, t));
     r->table = "";
@@ -358,7 +362,7 @@ static int read_reasons(struct reading *r, struct tune_sample_extent *at)
     if (type < 0)
         return unreadable(r, "it cannot be opened");
     if (!is_text_type(type) || H5Tget_size(type) > TUNE_STORE_TEXT_MAX + 8)
-        return broken(r, "these are no short fixed strings");
+        return broken(r, "expected strings of a short fixed length");
     return locate(r, dataset, H5Tget_size(type), at);
 }
 
@@ -379,7 +383,8 @@ static int read_measurements(struct reading *r, struct tune_sample_file *f, hid_
     if (H5Gget_info(group, &info) < 0)
         return unreadable(r, "measurements");
     if (info.nlinks > r->size / 8)
-        return broken(r, "measurements claims %llu tables", (unsigned long long)info.nlinks);
+        return broken(r, "the group measurements has %llu tables, which is impossible in a file of "
+                         "this size", (unsigned long long)info.nlinks);
     f->tables = calloc((size_t)info.nlinks + 1, sizeof *f->tables);
     if (!f->tables)
         return no_memory(r);
@@ -388,7 +393,7 @@ static int read_measurements(struct reading *r, struct tune_sample_file *f, hid_
         if (n < 0)
             return unreadable(r, "measurements");
         if (n == 0 || (size_t)n >= sizeof name || !strcmp(name, TUNE_STORE_REQUESTS))
-            return broken(r, "a table of measurements is called \"%.100s\"", name);
+            return broken(r, "a table of measurements must not have the name \"%.100s\"", name);
         TRY(has_link(r, group, name));
         TRY(add_table(r, f, group, name, name));
     }
@@ -401,7 +406,7 @@ static int read_file(struct reading *r, struct tune_sample_file *f)
     TUNE_HDF5 plist = H5Fget_create_plist(r->file);
     hsize_t block = 1;
     if (H5Pget_userblock(plist, &block) < 0 || block != 0)
-        return broken(r, "it begins with a block that is not HDF5's");
+        return broken(r, "the file begins with a user block, which tune.c does not read");
     int there = has_link(r, r->file, "measurements");
     TRY(there);
     if (there) {
@@ -416,7 +421,7 @@ static int read_file(struct reading *r, struct tune_sample_file *f)
     return read_reasons(r, &f->reasons);
 }
 
-/* Duplicate the library's descriptor, because the file's name may mean another file now. */
+/* Duplicate the library's descriptor, because the file's name may refer to another file by now. */
 static int take_descriptor(struct reading *r)
 {
     struct stat st;
@@ -432,18 +437,19 @@ static int take_descriptor(struct reading *r)
     return -1;
 }
 
-/* Check for superblock version 3. It and everything that it leads to have checksums. Other files
- * are refused, because the library can crash on damaged ones. */
+/* Check for superblock version 3, because then all metadata have checksums. Other files are
+ * refused, because the library can crash on damaged ones. */
 static int check_head(const struct reading *r, int fd)
 {
     static const char signature[] = "\x89HDF\r\n\x1a\n\x03";
     char head[sizeof signature - 1];
     if (r->size < sizeof head)
-        return broken(r, "it has %zu bytes, too few for an HDF5 file", r->size);
+        return broken(r, "the file has %zu bytes, too few for an HDF5 file", r->size);
     TRY(tune_file_read_at(fd, r->path, 0, head, sizeof head));
     if (memcmp(head, signature, 8) != 0)
-        return broken(r, "it is no HDF5 file");
-    return head[8] == signature[8] ? 0 : broken(r, "it is an HDF5 file of the superblock version %d, expected 3", head[8]);
+        return broken(r, "the file is not an HDF5 file");
+    return head[8] == signature[8] ? 0 : broken(r, "the HDF5 file has superblock version %d, "
+                                                   "expected 3", head[8]);
 }
 
 struct tune_sample_file *tune_sample_open(const char *path, int *fd)

@@ -1,13 +1,12 @@
 /* sample_file.h - one HDF5 file of a store: build it in memory, and read its structure. Only these
  * files use HDF5.
  *
- * A file is small and is replaced whole. So HDF5's core driver builds it in memory, and it is
- * written like any other file. So a full disk is an error of write(). Inside HDF5 it would be an
- * error from which the library does not recover. For reading, the library says what tables there
- * are, of what columns, and where their rows lie; rows are then read from there. Rows are read
- * whole, and columns are taken out of them here. That is faster than the library's conversion. It
- * also leaves nothing behind in the library's table of conversions, which grows with each new pair
- * of types until the program ends.
+ * A file is small and is replaced as a whole. HDF5's core driver builds it in memory, and it is
+ * written like any other file. So a full disk is an error of write(); the library would not recover
+ * from it. For reading, the library finds the tables, their columns, and the offsets of their rows.
+ * Complete rows are then read from these offsets, and columns are extracted here. This is faster
+ * than the library's conversion. It also does not fill the library's table of conversions, which
+ * grows with each new pair of types.
  *
  *     /measurements/<experiment>   chunked compound datasets: TEXT fixed UTF-8 strings, a NUL
  *                                  behind, WHOLE int64, NUMBER float64, little-endian; `reason`
@@ -17,17 +16,17 @@
  *     /reasons                     fixed strings, the first one empty; `reason` is an index
  *
  * Each chunk of rows has two checksums. HDF5's Fletcher-32 (the filter fletcher32) is for other
- * readers. It does not see a word 0x0000 that becomes 0xffff, and rows have many zeros. So the
- * attribute row_hashes has a hash of 64 bits for each chunk. HDF5 guards the attribute by a
- * checksum of its own. The hashes are checked whenever rows are read; a file without them goes by
- * Fletcher-32, if it has that. Older files have neither, and are read unchecked. A program that
+ * readers. It does not detect a word 0x0000 that becomes 0xffff, and rows have many zeros. So the
+ * attribute row_hashes has a 64-bit hash for each chunk. HDF5 protects the attribute by its own
+ * checksum. The hashes are checked whenever rows are read. Files without them are checked by
+ * Fletcher-32, if they have it. Older files have neither, and are read unchecked. A program that
  * edits rows in a file must delete row_hashes. */
 #ifndef TUNE_STORES_SAMPLE_FILE_H
 #define TUNE_STORES_SAMPLE_FILE_H
 
 #include "sweeps/stores/store.h"
 
-#define TUNE_SAMPLE_PIECE_BYTES (32 << 10) /* of rows under one checksum */
+#define TUNE_SAMPLE_PIECE_BYTES (32 << 10) /* bytes of rows under one checksum */
 /* uint64 [pieces]: tune_hash64, seed 0, of a piece's rows */
 #define TUNE_SAMPLE_HASHES "row_hashes"
 
@@ -53,7 +52,7 @@ int tune_sample_image(const struct tune_sample_rows *tables, int count, char **i
 /* Location of rows in a file: pieces of piece_rows, one after another. */
 struct tune_sample_extent {
     int64_t rows, row_bytes, piece_rows;
-    uint64_t *pieces; /* offsets; the last piece has room for piece_rows too */
+    uint64_t *pieces; /* offsets; the last piece has space for piece_rows too */
     bool fletcher;    /* each piece has its Fletcher-32 behind it */
     uint64_t *hashes; /* hashes of the pieces' rows, or NULL */
 };
@@ -66,7 +65,7 @@ struct tune_sample_column {
 };
 
 struct tune_sample_table {
-    char *name; /* as above */
+    char *name; /* name of its experiment; NULL: the requests */
     struct tune_sample_extent at;
     struct tune_sample_column *columns;
     int column_count;
@@ -76,12 +75,12 @@ struct tune_sample_file {
     struct tune_sample_table *tables;
     int table_count;
     struct tune_sample_extent reasons; /* rows 0: none */
-    int users;                         /* number of users that share it */
+    int users;                         /* number of users that share the structure */
 };
 
 /* tune_sample_open - read the structure of a file. *fd: a descriptor to read rows from; the caller
  * closes it. Everything in the file's headers is checked, so every row is inside the file. NULL
- * with an error: not an HDF5 file, a newer schema, or a table that differs from the above. */
+ * with an error: not an HDF5 file, a newer schema, or a table with another layout. */
 struct tune_sample_file *tune_sample_open(const char *path, int *fd);
 void tune_sample_free(struct tune_sample_file *f);
 
@@ -89,19 +88,19 @@ void tune_sample_free(struct tune_sample_file *f);
 struct tune_sample_block {
     int64_t first, rows;
     char *data; /* [rows][row_bytes] */
-    size_t room;
+    size_t capacity;
 };
 
 /* tune_sample_load - load `row` into the block, with about `bytes` of rows around it, unless it is
- * there. table: for messages. -1 with an error, and an empty block: wrong checksum ("damaged"), a
+ * loaded. table: for messages. -1 with an error, and an empty block: wrong checksum ("damaged"), a
  * file that became shorter, or no memory.
- * tune_sample_checked - whether checksums cover every row of the file. */
+ * tune_sample_checked - true if checksums cover every row of the file. */
 int tune_sample_load(int fd, const char *path, const char *table,
                      const struct tune_sample_extent *at, int64_t row, int64_t bytes,
                      struct tune_sample_block *block);
 bool tune_sample_checked(const struct tune_sample_file *f);
 
-/* tune_sample_table - the table of that name (NULL: the requests), or NULL. */
+/* tune_sample_table - find the table with this name (NULL: the requests), or NULL. */
 const struct tune_sample_table *tune_sample_table(const struct tune_sample_file *f,
                                                   const char *name);
 

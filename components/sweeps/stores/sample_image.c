@@ -8,7 +8,7 @@
 #include "sweeps/stores/hdf5_quiet.h"
 #include "sweeps/stores/sample_file.h"
 
-/* The different reasons in all rows, in first-seen order; number 0 is "". */
+/* The distinct reasons in all rows, in first-seen order. Number 0 is "". */
 struct reasons {
     const char **texts;
     size_t count;
@@ -34,22 +34,22 @@ static hid_t text_type(size_t bytes)
     return type;
 }
 
-/* Bytes for the longest text with a NUL, rounded up to a multiple of 8. */
-static int text_room(size_t longest)
+/* The size of a text column: the longest text with a NUL, rounded up to a multiple of 8 bytes. */
+static int text_size(size_t longest)
 {
     return (int)(longest / 8 + 1) * 8;
 }
 
-/* Lay out texts as in the file, each in *room bytes. The caller frees them. */
-static char *pack(const char *const *texts, size_t count, size_t *room)
+/* Lay out texts as in the file, each in *width bytes. The caller frees them. */
+static char *pack(const char *const *texts, size_t count, size_t *width)
 {
     size_t longest = 0;
     for (size_t i = 0; i < count; i++)
         longest = strlen(texts[i]) > longest ? strlen(texts[i]) : longest;
-    *room = (size_t)text_room(longest);
-    char *data = calloc(count, *room);
+    *width = (size_t)text_size(longest);
+    char *data = calloc(count, *width);
     for (size_t i = 0; i < count && data; i++)
-        memcpy(data + i * *room, texts[i], strlen(texts[i]));
+        memcpy(data + i * *width, texts[i], strlen(texts[i]));
     return data;
 }
 
@@ -82,16 +82,16 @@ static int put_text(hid_t object, const char *name, const char *text)
 
 static int put_texts(hid_t object, const char *name, const char *const *texts, size_t count)
 {
-    size_t room;
-    char *data = pack(texts, count, &room);
-    TUNE_HDF5 type = text_type(room);
+    size_t width;
+    char *data = pack(texts, count, &width);
+    TUNE_HDF5 type = text_type(width);
     int status = data ? put_attribute(object, name, type, count, data) : -1;
     free(data);
     return status;
 }
 
-/* Write the attributes of H5TB, which PyTables and HDFView expect, then the meaning of each
- * column. */
+/* Write the attributes of H5TB, which PyTables and HDFView expect, then the roles and units of
+ * columns. */
 static int put_attributes(hid_t dataset, const struct tune_sample_rows *t)
 {
     static const char *const roles[] = {"key", "input", "target"};
@@ -162,7 +162,7 @@ static bool is_reason(const struct tune_sample_rows *t, int column)
 }
 
 /* Compute widths[i], the bytes of each column in a row. Returns their sum. */
-static size_t measure(const struct tune_sample_rows *t, int *widths)
+static size_t set_widths(const struct tune_sample_rows *t, int *widths)
 {
     size_t sum = 0;
     for (int c = 0; c < t->column_count; c++) {
@@ -172,14 +172,14 @@ static size_t measure(const struct tune_sample_rows *t, int *widths)
             size_t n = t->rows[r][c].absent ? 0 : strlen(t->rows[r][c].text);
             longest = n > longest ? n : longest;
         }
-        widths[c] = text ? text_room(longest) : 8;
+        widths[c] = text ? text_size(longest) : 8;
         sum += (size_t)widths[c];
     }
     return sum;
 }
 
 /* Write the rows as in the file; data is zeroed. */
-static void fill(const struct tune_sample_rows *t, const int *widths, struct reasons *reasons, char *data)
+static void write_rows(const struct tune_sample_rows *t, const int *widths, struct reasons *reasons, char *data)
 {
     for (int r = 0; r < t->row_count; r++)
         for (int c = 0; c < t->column_count; c++) {
@@ -217,11 +217,11 @@ static hid_t row_type(const struct tune_sample_rows *t, const int *widths, size_
 static int put_table(hid_t group, const struct tune_sample_rows *t, struct reasons *reasons)
 {
     int *widths = calloc((size_t)t->column_count, sizeof *widths);
-    size_t row_bytes = widths ? measure(t, widths) : 0;
+    size_t row_bytes = widths ? set_widths(t, widths) : 0;
     char *data = widths ? calloc((size_t)t->row_count + 1, row_bytes) : NULL;
     TUNE_HDF5 type = data ? row_type(t, widths, row_bytes) : H5I_INVALID_HID;
     if (data)
-        fill(t, widths, reasons, data);
+        write_rows(t, widths, reasons, data);
     TUNE_HDF5 dataset = type < 0 ? H5I_INVALID_HID
                                  : put_dataset(group, tune_sample_title(t->name), type, (hsize_t)t->row_count, data);
     int status = dataset < 0 ? -1 : put_attributes(dataset, t);
@@ -232,9 +232,9 @@ static int put_table(hid_t group, const struct tune_sample_rows *t, struct reaso
 
 static int put_reasons(hid_t file, const struct reasons *reasons)
 {
-    size_t room;
-    char *data = pack(reasons->texts, reasons->count, &room);
-    TUNE_HDF5 type = data ? text_type(room) : H5I_INVALID_HID;
+    size_t width;
+    char *data = pack(reasons->texts, reasons->count, &width);
+    TUNE_HDF5 type = data ? text_type(width) : H5I_INVALID_HID;
     TUNE_HDF5 dataset = type < 0 ? H5I_INVALID_HID : put_dataset(file, "reasons", type, reasons->count, data);
     free(data);
     return dataset < 0 ? -1 : 0;
@@ -255,11 +255,11 @@ static int put_file(hid_t file, const struct tune_sample_rows *tables, int count
 
 /* ---- the file in memory ---- */
 
-/* Take the core driver's buffer when the file is closed, because then its superblock is
+/* Receives the core driver's buffer when the file is closed, because only then is its superblock
  * complete. */
 struct buffer {
     char *data;
-    size_t room;
+    size_t capacity;
 };
 
 static void *resize_buffer(void *data, size_t size, H5FD_file_image_op_t op, void *buffer)
@@ -267,7 +267,7 @@ static void *resize_buffer(void *data, size_t size, H5FD_file_image_op_t op, voi
     (void)op;
     void *larger = realloc(data, size);
     if (larger)
-        ((struct buffer *)buffer)->room = size;
+        ((struct buffer *)buffer)->capacity = size;
     return larger;
 }
 
@@ -296,8 +296,8 @@ static herr_t unshare_buffer(void *buffer)
     return 0;
 }
 
-/* Create a file in memory. In the format of HDF5 1.10 all metadata have checksums, like the rows.
- * So damage is detected before it is used. */
+/* Create a file in memory. In the format of HDF5 1.10 all metadata have checksums, as rows do. So
+ * damaged metadata are detected before use. */
 static hid_t create(struct buffer *buffer)
 {
     H5FD_file_image_callbacks_t calls = {make_buffer, NULL, resize_buffer, take_buffer, share_buffer, unshare_buffer, buffer};
@@ -310,15 +310,15 @@ static hid_t create(struct buffer *buffer)
     return file;
 }
 
-/* The end of the file in its buffer, which is larger. The superblock has it (version 3: byte
- * 28). */
+/* Find the size of the file in its buffer, which may be larger. It is in the superblock (version 3:
+ * byte 28). */
 static int measure_file(const struct buffer *b, size_t *size)
 {
     uint64_t end = 0;
-    if (b->data && b->room > 48 && b->data[8] == 3)
+    if (b->data && b->capacity > 48 && b->data[8] == 3)
         memcpy(&end, b->data + 28, sizeof end);
     *size = (size_t)end;
-    return end > 48 && end <= b->room ? 0 : -1;
+    return end > 48 && end <= b->capacity ? 0 : -1;
 }
 
 int tune_sample_image(const struct tune_sample_rows *tables, int count, char **image, size_t *size)

@@ -1,5 +1,5 @@
-/* sample_rows.c - read rows of a sample file, and compare their checksums, without the library (see
- * sample_file.h). */
+/* sample_rows.c - read rows of a sample file, and check their checksums, without the HDF5 library
+ * (see sample_file.h). */
 #include <stdlib.h>
 
 #include "core/try.h"
@@ -20,7 +20,8 @@ bool tune_sample_checked(const struct tune_sample_file *f)
     return checked;
 }
 
-/* A sum of 16-bit words, with carries added at the low end. It is 0 only if all words are 0. */
+/* Fold a sum of 16-bit words, with carries added at the low end. It is 0 only if all words are
+ * 0. */
 static uint32_t fold(uint64_t sum)
 {
     while (sum >> 16)
@@ -54,8 +55,8 @@ static uint32_t fletcher32(const unsigned char *data, size_t size)
     return (uint32_t)(two << 16 | one);
 }
 
-/* True if a piece matches the Fletcher-32 after it. Only zeros have the sum 0; a piece with rows never does, so that is a
- * wiped part of a file. */
+/* True if a piece matches the Fletcher-32 after it. The sum 0 means that the piece is all zeros.
+ * Rows are never all zeros, so this part of the file was wiped. */
 static bool matches_fletcher(const char *data, size_t bytes)
 {
     const unsigned char *sum = (const unsigned char *)data + bytes;
@@ -72,14 +73,14 @@ struct source {
 
 static int damaged(const struct source *s, int64_t first, int64_t count)
 {
-    return tune_error_set("%s: damaged: table %s: its rows %lld to %lld do not match their "
-                          "checksum; put a copy of the file in its place, or move it out of the "
-                          "store", s->path, s->table, (long long)first,
+    return tune_error_set("%s: the file is damaged: table %s: its rows %lld to %lld do not match "
+                          "their checksum; replace the file by a copy, or move it out of the store",
+                          s->path, s->table, (long long)first,
                           (long long)(first + count - 1));
 }
 
-/* Read rows first to first + count - 1 into data. They are whole pieces, except perhaps the last one. data has room for the
- * rest of that piece, and for a checksum behind it. */
+/* Read rows first to first + count - 1 into data, in whole pieces except perhaps the last one. data
+ * has space for the rest of the last piece and a checksum. */
 static int read_checked(const struct source *s, int64_t first, int64_t count, char *data)
 {
     const struct tune_sample_extent *at = s->at;
@@ -118,12 +119,12 @@ int tune_sample_load(int fd, const char *path, const char *table, const struct t
     most = most > 0 ? most : unit;
     int64_t first = row - row % most, rows = most < at->rows - first ? most : at->rows - first;
     size_t size = (size_t)((rows + unit - 1) / unit * unit * at->row_bytes) + SUM_BYTES;
-    if (size > block->room) {
+    if (size > block->capacity) {
         char *data = realloc(block->data, size);
         if (!data)
             return tune_store_no_memory("a block of rows");
         block->data = data;
-        block->room = size;
+        block->capacity = size;
     }
     block->rows = 0;
     TRY(is_checked(at) ? read_checked(&source, first, rows, block->data) : read_plain(&source, first, rows, block->data));

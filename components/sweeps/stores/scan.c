@@ -7,10 +7,10 @@
 #include "core/try.h"
 #include "sweeps/stores/store_parts.h"
 
-/* Bytes per read: a megabyte for a pass in order, a few rows for single places. */
+/* Bytes per read: a megabyte for a pass in order, a few rows for single rows. */
 enum { BLOCK_ON = 1 << 20, BLOCK_AT = 32 << 10 };
-/* Files kept open for reading here and there. Results of one entity lie in as many files as operations measured it; those of
- * the next entity lie beside them. */
+/* Maximum number of files kept open for tune_scan_at. The results of an entity are in one file for
+ * each of its operations. Those of the next entity are near them. */
 enum { WINDOWS = 16 };
 
 /* A block of rows of one file. */
@@ -20,6 +20,7 @@ struct window {
     struct tune_sample_file *content;
     const struct tune_sample_table *table; /* NULL: the file has no such table */
     int *map;                              /* [scan->count] index of the file's column; -1: none */
+    int uid;                               /* index of the column uid; -1: none */
     struct tune_sample_block block, reasons;
     int64_t used;                          /* time of the last read */
 };
@@ -29,16 +30,17 @@ struct tune_scan {
     char *table; /* NULL: the requests */
     int count, files;
     char **names;
-    struct tune_column *columns; /* [count] columns as the store shows them; only the type is
-                                  * used */
+    struct tune_column *columns; /* [count] columns of the store; only their types are used */
     struct tune_cell *cells;
     char *texts;                 /* [count][TUNE_STORE_TEXT_MAX + 16] copies of texts without a NUL
                                   * in the block */
     struct window on, at[WINDOWS];
-    int64_t reads;               /* of `at` */
+    int64_t reads;               /* number of calls of tune_scan_at */
     int file;                    /* file of tune_scan_next */
-    int64_t next;                /* row of tune_scan_next in it */
-    struct tune_place place;
+    int64_t next;                /* next row of tune_scan_next in the file */
+    struct tune_row_position position;
+    bool everything;             /* read forgotten rows, too */
+    int64_t forgotten;           /* number of rows that tune_scan_next left out */
 };
 
 static void close_window(struct window *w)
@@ -77,12 +79,14 @@ static int open_window(struct tune_scan *s, struct window *w, int file)
     TRY(w->fd);
     w->file = file;
     w->table = tune_sample_table(w->content, s->table);
+    w->uid = w->table ? find_column(w->table, "uid") : -1; /* the name in rows and requests */
     for (int i = 0; i < s->count && w->table; i++) {
         w->map[i] = find_column(w->table, s->names[i]);
         bool text = w->map[i] >= 0 && w->table->columns[w->map[i]].column.type == TUNE_CELL_TEXT;
-        if (w->map[i] >= 0 && text != (s->columns[i].type == TUNE_CELL_TEXT)) { /* the file was replaced since
-                                                                                 * the catalogue was made */
-            tune_error_set("%s/%s: the column \"%s\" is a %s, in other files it is none", store->folder, store->files[file].name,
+        /* the file was replaced since the catalogue was made */
+        if (w->map[i] >= 0 && text != (s->columns[i].type == TUNE_CELL_TEXT)) {
+            tune_error_set("%s/%s: the column \"%s\" is a %s, but not in the other files",
+                           store->folder, store->files[file].name,
                            s->names[i], text ? "text" : "number");
             close_window(w);
             return -1;
@@ -91,14 +95,14 @@ static int open_window(struct tune_scan *s, struct window *w, int file)
     return 0;
 }
 
-static int load(struct tune_scan *s, struct window *w, int64_t row, int64_t bytes)
+static int load_block(struct tune_scan *s, struct window *w, int64_t row, int64_t bytes)
 {
     char path[TUNE_PATH_MAX];
     TRY(tune_store_path(s->store, path, s->store->files[w->file].name));
     return tune_sample_load(w->fd, path, tune_sample_title(s->table), &w->table->at, row, bytes, &w->block);
 }
 
-/* Copy the text that a number in the row stands for to `to`. */
+/* Copy the text of a reason's number to `to`. */
 static int read_reason(struct tune_scan *s, struct window *w, int64_t number, char *to)
 {
     const struct tune_sample_extent *at = &w->content->reasons;
@@ -108,8 +112,9 @@ static int read_reason(struct tune_scan *s, struct window *w, int64_t number, ch
         return 0;
     TRY(tune_store_path(s->store, path, s->store->files[w->file].name));
     if (number < 0 || number >= at->rows)
-        return tune_error_set("%s: table %s: row %d has the reason number %lld, and there are %lld",
-                              path, tune_sample_title(s->table), s->place.row, (long long)number,
+        return tune_error_set("%s: table %s: row %d has the reason number %lld, but there are only "
+                              "%lld reasons",
+                              path, tune_sample_title(s->table), s->position.row, (long long)number,
                               (long long)at->rows);
     TRY(tune_sample_load(w->fd, path, "reasons", at, number, BLOCK_AT, &w->reasons));
     memcpy(to, w->reasons.data + (number - w->reasons.first) * at->row_bytes, (size_t)at->row_bytes);
@@ -152,14 +157,24 @@ static int take_cell(struct tune_scan *s, struct window *w, int i, const char *r
     return 0;
 }
 
-static int take(struct tune_scan *s, struct window *w, int64_t row, const struct tune_cell **cells)
+static int read_cells(struct tune_scan *s, struct window *w, int64_t row, const struct tune_cell **cells)
 {
     const char *data = w->block.data + (row - w->block.first) * w->table->at.row_bytes;
-    s->place = (struct tune_place){w->file, (int)row};
+    s->position = (struct tune_row_position){w->file, (int)row};
     for (int i = 0; i < s->count; i++)
         TRY(take_cell(s, w, i, data));
     *cells = s->cells;
     return 0;
+}
+
+/* True if the loaded row is forgotten. */
+static bool is_forgotten(const struct tune_scan *s, const struct window *w, int64_t row)
+{
+    if (s->everything || w->uid < 0 || s->store->tombstones.rows.count == 0)
+        return false;
+    const struct tune_sample_column *c = &w->table->columns[w->uid];
+    const char *uid = w->block.data + (row - w->block.first) * w->table->at.row_bytes + c->offset;
+    return tune_tombstones_has(s->store, uid, strnlen(uid, (size_t)c->size));
 }
 
 /* ---- public functions ---- */
@@ -190,7 +205,7 @@ static int prepare(struct tune_scan *scan, const struct tune_store_union *u, con
 struct tune_scan *tune_scan_open(struct tune_store *s, const char *experiment, const char *const *names, int count)
 {
     int all;
-    if (!tune_store_columns(s, experiment, &all))
+    if (!tune_store_columns(s, experiment, &all) || tune_tombstones_read(s, NULL, NULL) < 0)
         return NULL;
     struct tune_scan *scan = calloc(1, sizeof *scan);
     if (!scan) {
@@ -202,7 +217,7 @@ struct tune_scan *tune_scan_open(struct tune_store *s, const char *experiment, c
     for (int i = 0; i < WINDOWS; i++)
         scan->at[i].file = -1;
     scan->files = s->file_count;
-    scan->place = (struct tune_place){-1, -1};
+    scan->position = (struct tune_row_position){-1, -1};
     if (prepare(scan, tune_store_find_union(s, strcmp(experiment, TUNE_STORE_REQUESTS) ? experiment : NULL), names, count) == 0)
         return scan;
     tune_scan_free(scan);
@@ -237,21 +252,28 @@ void tune_scan_free(struct tune_scan *scan)
 
 int tune_scan_next(struct tune_scan *scan, const struct tune_cell **cells)
 {
+    if (scan && !scan->everything) /* a refresh may have found other tombstones */
+        TRY(tune_tombstones_read(scan->store, NULL, NULL));
     while (scan && scan->file < scan->files) {
         struct window *w = &scan->on;
         const struct tune_store_file *f = &scan->store->files[scan->file];
         bool skip = f->gone || f->broken;
         int status = skip ? 0 : open_window(scan, w, scan->file);
         if (status == 0 && !skip && w->table && scan->next < w->table->at.rows) {
-            status = load(scan, w, scan->next, BLOCK_ON);
-            if (status == 0 && take(scan, w, scan->next, cells) == 0) {
+            status = load_block(scan, w, scan->next, BLOCK_ON);
+            if (status == 0 && is_forgotten(scan, w, scan->next)) {
+                scan->forgotten++;
+                scan->next++;
+                continue;
+            }
+            if (status == 0 && read_cells(scan, w, scan->next, cells) == 0) {
                 scan->next++;
                 return 1;
             }
             status = -1;
         }
         if (status < 0)
-            scan->place = (struct tune_place){scan->file, (int)scan->next};
+            scan->position = (struct tune_row_position){scan->file, (int)scan->next};
         close_window(w);
         scan->file++; /* also for a broken file, so that the next call reads the next file */
         scan->next = 0;
@@ -260,12 +282,23 @@ int tune_scan_next(struct tune_scan *scan, const struct tune_cell **cells)
     return scan ? 0 : -1;
 }
 
-struct tune_place tune_scan_place(const struct tune_scan *scan)
+void tune_scan_everything(struct tune_scan *scan)
 {
-    return scan->place;
+    if (scan)
+        scan->everything = true;
 }
 
-/* Take the block that has the file, else the least recently used one. */
+int64_t tune_scan_forgotten(const struct tune_scan *scan)
+{
+    return scan->forgotten;
+}
+
+struct tune_row_position tune_scan_position(const struct tune_scan *scan)
+{
+    return scan->position;
+}
+
+/* Find the window of the file, or reuse the least recently used one. */
 static struct window *window_of(struct tune_scan *scan, int file)
 {
     struct window *oldest = &scan->at[0];
@@ -277,16 +310,16 @@ static struct window *window_of(struct tune_scan *scan, int file)
     return oldest;
 }
 
-int tune_scan_at(struct tune_scan *scan, struct tune_place place, const struct tune_cell **cells)
+int tune_scan_at(struct tune_scan *scan, struct tune_row_position position, const struct tune_cell **cells)
 {
-    struct window *w = window_of(scan, place.file);
+    struct window *w = window_of(scan, position.file);
     w->used = ++scan->reads;
-    if (place.file < 0 || place.file >= scan->files)
-        return tune_error_set("%s has no file of number %d", scan->store->folder, place.file);
-    TRY(open_window(scan, w, place.file));
-    if (!w->table || place.row < 0 || place.row >= w->table->at.rows)
+    if (position.file < 0 || position.file >= scan->files)
+        return tune_error_set("%s has no file with the number %d", scan->store->folder, position.file);
+    TRY(open_window(scan, w, position.file));
+    if (!w->table || position.row < 0 || position.row >= w->table->at.rows)
         return tune_error_set("%s/%s has no row %d any more", scan->store->folder,
-                              scan->store->files[place.file].name, place.row);
-    TRY(load(scan, w, place.row, BLOCK_AT));
-    return take(scan, w, place.row, cells);
+                              scan->store->files[position.file].name, position.row);
+    TRY(load_block(scan, w, position.row, BLOCK_AT));
+    return read_cells(scan, w, position.row, cells);
 }

@@ -1,4 +1,4 @@
-/* shared.c - the clock of a file system, and whether it does what a store relies on. */
+/* shared.c - the clock of a file system, and tests of what a store needs from it. */
 #include "sweeps/stores/shared.h"
 
 #include <errno.h>
@@ -15,10 +15,10 @@
 #include "sweeps/stores/exclusive.h"
 #include "sweeps/stores/store_parts.h"
 
-/* ---- its clock ---- */
+/* ---- the clock ---- */
 
-/* True if one clock dates all files: this kernel's, or that of an NFS server. Elsewhere it may be
- * the clock of each host, as in Lustre. The numbers stand in statfs(2). */
+/* True if a single clock dates all files: that of this kernel or of an NFS server. Elsewhere, each
+ * host may use its own clock, as in Lustre. The numbers are from statfs(2). */
 static bool has_one_clock(const char *path)
 {
     static const long kinds[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC, RAMFS_MAGIC,
@@ -32,7 +32,7 @@ static bool has_one_clock(const char *path)
     return false;
 }
 
-/* The present time of the file system, from a new file beside path. */
+/* Get the file system's current time, from a new file beside path. */
 static int time_beside(const char *path, time_t *now)
 {
     char probe[TUNE_PATH_MAX];
@@ -60,20 +60,21 @@ bool tune_shared_older(const char *path, int seconds)
     return st.st_mtime + seconds + (has_one_clock(path) ? 0 : TUNE_CLOCKS_S) < now;
 }
 
-/* ---- what it does ---- */
+/* ---- tests ---- */
 
 struct probe {
     const char *store;
-    char first[TUNE_PATH_MAX], second[TUNE_PATH_MAX], hosts[TUNE_PATH_MAX]; /* two files, and their folder */
+    char first[TUNE_PATH_MAX], second[TUNE_PATH_MAX], hosts[TUNE_PATH_MAX]; /* two test files, and their folder */
 };
 
 static int refuse(const struct probe *p, const char *what)
 {
-    return tune_error_set("%s: no store can lie on this file system: %s. Rows could be lost or measured twice. Use a folder on "
-                          "another one, such as a local disk or NFS", p->store, what);
+    return tune_error_set("%s: a store cannot be on this file system: %s. Rows could be lost or "
+                          "measured twice. Use a folder on another file system, such as a local "
+                          "disk or NFS", p->store, what);
 }
 
-/* Refuse it for what an error number says, unless that is the lack of space or a bad disk. */
+/* Refuse the file system because of an error number, unless the disk is full or damaged. */
 static int refuse_error(const struct probe *p, const char *call)
 {
     char what[160];
@@ -84,8 +85,8 @@ static int refuse_error(const struct probe *p, const char *call)
     return refuse(p, what);
 }
 
-/* Make the file with one letter in it. */
-static int make(const struct probe *p, const char *path, char letter, bool sync)
+/* Make a file with one letter in it. */
+static int make_file(const struct probe *p, const char *path, char letter, bool sync)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
@@ -96,7 +97,7 @@ static int make(const struct probe *p, const char *path, char letter, bool sync)
     return status;
 }
 
-/* The letter in an open file, or 0; it closes it. */
+/* Read the letter in an open file, or 0, and close the file. */
 static char letter_of(int fd)
 {
     char letter = 0;
@@ -115,46 +116,47 @@ static int try_exclusive(const struct probe *p)
         return refuse(p, "O_EXCL is ignored, so two processes can make the same file");
     }
     if (errno != EEXIST)
-        return refuse_error(p, "O_EXCL on a file that is there");
+        return refuse_error(p, "O_EXCL on an existing file");
     if (letter_of(open(p->first, O_RDONLY | O_CLOEXEC)) != 'a')
         return refuse(p, "a file that was written and closed cannot be read");
     return 0;
 }
 
-/* Two ways to give a file a name that is free, as exclusive.c does. */
+/* Test the two ways of exclusive.c to give a file a free name. */
 static int try_names(const struct probe *p)
 {
     if (link(p->first, p->second) == 0) {
         if (link(p->first, p->second) == 0)
-            return refuse(p, "link takes a name that is taken");
+            return refuse(p, "link does not refuse the name of an existing file");
         return unlink(p->second) < 0 ? refuse_error(p, "removing a file") : 0;
     }
-    TRY(make(p, p->second, 'b', false));
+    TRY(make_file(p, p->second, 'b', false));
     int taken = renameat2(AT_FDCWD, p->second, AT_FDCWD, p->first, RENAME_NOREPLACE);
     if (taken == 0)
-        return refuse(p, "RENAME_NOREPLACE takes a name that is taken");
+        return refuse(p, "RENAME_NOREPLACE does not refuse the name of an existing file");
     if (errno != EEXIST)
         return refuse(p, "it has neither hard links nor RENAME_NOREPLACE");
     return unlink(p->second) < 0 ? refuse_error(p, "removing a file") : 0;
 }
 
-/* A reader of the old file must keep it whole. The new one must have its name, and be the same file,
- * not a copy. */
+/* Test a rename over an open file. The reader must still see the complete old file. The name must
+ * refer to the new file, not to a copy. */
 static int try_rename(const struct probe *p)
 {
     struct stat was, is;
     int old = open(p->first, O_RDONLY | O_CLOEXEC);
-    int status = make(p, p->second, 'c', false);
+    int status = make_file(p, p->second, 'c', false);
     if (status == 0 && (stat(p->second, &was) < 0 || rename(p->second, p->first) < 0))
         status = refuse_error(p, "rename over a file");
-    char kept = letter_of(old);
+    char letter = letter_of(old);
     TRY(status);
-    if (kept != 'a')
-        return refuse(p, "rename changes the file that it replaces, so a reader can meet half a file");
+    if (letter != 'a')
+        return refuse(p, "rename changes the file that it replaces, so a process can read half a "
+                         "file");
     if (letter_of(open(p->first, O_RDONLY | O_CLOEXEC)) != 'c')
         return refuse(p, "rename does not replace a file");
     if (stat(p->first, &is) < 0 || is.st_ino != was.st_ino || stat(p->second, &is) == 0)
-        return refuse(p, "rename makes a copy, so a reader can meet half a file");
+        return refuse(p, "rename makes a copy, so a process can read half a file");
     return 0;
 }
 
@@ -169,7 +171,7 @@ static int try_folder(const struct probe *p)
 
 static int try_all(const struct probe *p)
 {
-    int status = make(p, p->first, 'a', true);
+    int status = make_file(p, p->first, 'a', true);
     if (status == 0)
         status = try_exclusive(p);
     if (status == 0)
@@ -181,12 +183,13 @@ static int try_all(const struct probe *p)
     unlink(p->first);
     unlink(p->second);
     if (status < 0)
-        rmdir(p->hosts); /* unless other hosts are in it */
+        rmdir(p->hosts); /* fails if other hosts are in it */
     return status;
 }
 
-/* The last trial counts if this text is the same: the boot, and the file system. */
-static int note_of(const char *hosts, char *text, size_t size)
+/* Write a text with the boot and the file system. If it has not changed, the last test is still
+ * valid. */
+static int describe_test(const char *hosts, char *text, size_t size)
 {
     char boot[64] = "";
     struct statfs fs;
@@ -201,7 +204,7 @@ static int note_of(const char *hosts, char *text, size_t size)
     return snprintf(text, size, "boot %s, device %llx, kind %lx\n", boot, (unsigned long long)st.st_dev, (long)fs.f_type);
 }
 
-static bool is_noted(const char *path, const char *note)
+static bool is_unchanged(const char *path, const char *note)
 {
     char text[256] = "";
     FILE *f = fopen(path, "re");
@@ -223,8 +226,8 @@ int tune_shared_probe(const char *folder)
         return tune_error_set("cannot make folder %s: %s", p.hosts, strerror(errno));
     tune_store_host(host);
     TRY(tune_path(path, "%s/%s", p.hosts, host));
-    TRY(note_of(p.hosts, note, sizeof note));
-    if (is_noted(path, note))
+    TRY(describe_test(p.hosts, note, sizeof note));
+    if (is_unchanged(path, note))
         return 0;
     TRY(tune_random_fresh(&number, sizeof number));
     TRY(tune_path(p.first, "%s/.try-%" PRIu32 "-1", p.hosts, number));

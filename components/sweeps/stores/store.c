@@ -1,4 +1,4 @@
-/* store.c - the store's folder: its id, its files, its records. */
+/* store.c - the store's folder, with its id, files and records. */
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
@@ -103,8 +103,8 @@ int tune_store_check_name(const char *what, const char *name)
 {
     if (*name && *name != '.' && !strchr(name, '/') && strlen(name) <= TUNE_STORE_NAME_MAX)
         return 0;
-    return tune_error_set("%s cannot be called \"%.100s\": expected 1 to %d bytes without '/', "
-                          "and no '.' at the begin", what, name, TUNE_STORE_NAME_MAX);
+    return tune_error_set("%s cannot have the name \"%.100s\": expected 1 to %d bytes without '/', "
+                          "and no '.' at the beginning", what, name, TUNE_STORE_NAME_MAX);
 }
 
 /* ---- identity ---- */
@@ -136,18 +136,21 @@ static int read_identity(struct tune_store *s, const char *path)
     double number = cJSON_IsNumber(version) ? version->valuedouble : 0;
     int status = -1;
     if (!(number >= 1) || number != (double)(int64_t)number)
-        tune_error_set("%s: no \"schema_version\" of 1 or above; this is no store.json of a sample store", path);
+        tune_error_set("%s: \"schema_version\" is missing or below 1, so this is not the "
+                       "store.json of a sample store", path);
     else if (number > TUNE_STORE_SCHEMA)
-        tune_error_set("%s has schema version %.0f; this program knows up to %d: use a newer one", path, number, TUNE_STORE_SCHEMA);
+        tune_error_set("%s has schema version %.0f, but this program reads only versions up to %d: "
+                       "use a newer tune.c", path, number, TUNE_STORE_SCHEMA);
     else if (!is_id(id))
-        tune_error_set("%s: no \"id\" of six digits and small letters; this is no store.json of a sample store", path);
+        tune_error_set("%s: \"id\" must be six digits and small letters, so this is not the "
+                       "store.json of a sample store", path);
     else
         status = snprintf(s->id, sizeof s->id, "%s", id) < 0 ? -1 : 0;
     cJSON_Delete(json);
     return status;
 }
 
-/* 1: the folder is empty, apart from what a killed or refused creation left; 0: it is not; -1 with an
+/* 1: the folder is empty, except for leftovers of a failed creation; 0: it is not; -1 with an
  * error. */
 static int is_empty(const char *folder)
 {
@@ -182,13 +185,13 @@ static int identify(struct tune_store *s, bool create)
     if (stat(path, &st) == 0 || errno != ENOENT)
         return read_identity(s, path) < 0 ? -1 : create ? tune_shared_probe(s->folder) : 0;
     if (!create)
-        return tune_error_usage("%s: no sample store there (no store.json); expected a folder that "
-                                "sweep or samples import wrote into", s->folder);
+        return tune_error_usage("%s is not a sample store (it has no store.json); expected a "
+                                "folder that sweep or samples import wrote into", s->folder);
     int empty = is_empty(s->folder);
     TRY(empty);
     if (empty)
         return tune_shared_probe(s->folder) < 0 ? -1 : write_identity(s, path);
-    if (stat(path, &st) == 0) /* another process made it meanwhile */
+    if (stat(path, &st) == 0) /* another process has made it */
         return read_identity(s, path) < 0 ? -1 : tune_shared_probe(s->folder);
     return tune_error_set("%s is neither a sample store (it has no store.json) nor empty; name "
                           "another folder", s->folder);
@@ -278,7 +281,8 @@ int tune_store_refresh(struct tune_store *s)
         free(entries[i]);
     }
     free(entries);
-    return status < 0 ? -1 : s->file_count - before + changed;
+    int tombstones = status < 0 ? -1 : tune_tombstones_list(s);
+    return tombstones < 0 ? -1 : s->file_count - before + changed + tombstones;
 }
 
 int64_t tune_store_version(struct tune_store *s)
@@ -307,7 +311,7 @@ int tune_store_open_file(struct tune_store *s, int i, struct tune_sample_file **
     if (fstat(fd, &st) < 0 || !is_known(f, &st)) {
         close(fd);
         struct tune_sample_file *now = tune_sample_open(path, &fd);
-        if (!now) /* over NFS its owner on another host may have replaced it just now */
+        if (!now) /* over NFS, its owner on another host may have just replaced it */
             now = tune_sample_open(path, &fd);
         TRY(now ? 0 : -1);
         tune_sample_free(f->content);
@@ -342,6 +346,7 @@ void tune_store_free(struct tune_store *s)
         return;
     tune_store_forget_catalogue(s);
     tune_store_writer_free(s->writer);
+    tune_tombstones_free(s);
     for (int i = 0; i < s->file_count; i++) {
         tune_sample_free(s->files[i].content);
         free(s->files[i].name);

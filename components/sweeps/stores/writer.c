@@ -1,8 +1,8 @@
 /* writer.c - the file that this process writes. Its rows are kept in memory, and every append
  * writes the whole file again.
  *
- * Two megabytes at most, so that costs milliseconds; the fsync costs more. So the file on the disk
- * is whole at every moment, and a failed write is nothing but a row taken back. */
+ * A file has at most two megabytes, so this costs milliseconds, less than the fsync. So the file on
+ * the disk is always complete. If a write fails, only the new row is removed. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +19,8 @@
 
 /* A file above this size is finished before it has TUNE_STORE_FILE_ROWS. */
 #define FILE_BYTES (6 << 20)
-/* Writing such a temporary file takes milliseconds; an older one was left by a killed process. */
+/* Age of leftover temporary files. Writing one takes milliseconds, so an older one was left by a
+ * killed process. */
 #define LEFTOVER_S 60
 
 struct table {
@@ -27,15 +28,15 @@ struct table {
     struct tune_column *columns; /* [count] columns, keys first; NULL: static ones */
     const struct tune_column *shown;
     int count;
-    struct tune_cell **rows;     /* of the present file */
-    int row_count, written;      /* number of these that are on the disk */
+    struct tune_cell **rows;     /* rows of the current file */
+    int row_count, written;      /* written: number of rows on the disk */
 };
 
 struct tune_store_writer {
     struct table *tables; /* tables, the requests first */
     int table_count;
     char name[192];       /* name of the current file; "": not named yet */
-    size_t bytes;         /* rows of it on the disk */
+    size_t bytes;         /* bytes of its rows on the disk */
     bool batch;
 };
 
@@ -46,7 +47,7 @@ static void free_columns(struct table *t)
     t->count = 0;
 }
 
-static void drop_rows(struct table *t, int from)
+static void remove_rows(struct table *t, int from)
 {
     for (int i = from; i < t->row_count; i++)
         free(t->rows[i]);
@@ -58,7 +59,7 @@ void tune_store_writer_free(struct tune_store_writer *w)
     if (!w)
         return;
     for (int i = 0; i < w->table_count; i++) {
-        drop_rows(&w->tables[i], 0);
+        remove_rows(&w->tables[i], 0);
         free_columns(&w->tables[i]);
         free(w->tables[i].rows);
         free(w->tables[i].name);
@@ -91,9 +92,9 @@ static struct tune_store_writer *writer_of(struct tune_store *s)
 
 /* ---- the file ---- */
 
-/* The age in seconds above which this temporary file was left by a killed process; -1: its process
- * is alive. Rows of another host may wait in a stopped process: they get a day. A record, whose
- * name does not say who writes it, gets an hour. */
+/* The minimum age in seconds of a leftover temporary file; -1: its process is alive. It is a day
+ * for rows of another host, where the process may be suspended. It is an hour for records, whose
+ * names do not include the process. */
 static int least_age(const char *name, const char *host)
 {
     char tail[128];
@@ -126,7 +127,7 @@ static void remove_left_behind(const struct tune_store *s, const char *folder, c
         closedir(d);
 }
 
-/* Make a name; names sort by the time at which files were begun. */
+/* Name the current file. Names sort by the time at which files were begun. */
 static int name_file(struct tune_store *s, struct tune_store_writer *w)
 {
     char host[65], path[TUNE_PATH_MAX], stamp[32];
@@ -146,7 +147,7 @@ static int name_file(struct tune_store *s, struct tune_store_writer *w)
 static void next_file(struct tune_store_writer *w)
 {
     for (int i = 0; i < w->table_count; i++) {
-        drop_rows(&w->tables[i], 0);
+        remove_rows(&w->tables[i], 0);
         w->tables[i].written = 0;
     }
     w->name[0] = 0;
@@ -183,14 +184,14 @@ static int write_file(struct tune_store *s, struct tune_store_writer *w)
     return status < 0 ? -1 : fresh ? tune_store_add_file(s, w->name) : 0;
 }
 
-/* Write all rows to the disk, or drop those that are not there yet. */
+/* Write all rows to the disk, or remove those that are not there yet. */
 static int flush(struct tune_store *s, struct tune_store_writer *w)
 {
     int status = write_file(s, w);
     for (int i = 0; i < w->table_count; i++) {
         struct table *t = &w->tables[i];
         if (status < 0)
-            drop_rows(t, t->written);
+            remove_rows(t, t->written);
         t->written = t->row_count;
     }
     w->batch = w->batch && status == 0;
@@ -206,7 +207,7 @@ static bool is_dirty(const struct tune_store_writer *w)
 }
 
 /* Begin the next file if the current one is full. */
-static int make_room(struct tune_store *s, struct tune_store_writer *w)
+static int begin_file_if_full(struct tune_store *s, struct tune_store_writer *w)
 {
     int measured = 0;
     for (int i = 1; i < w->table_count; i++)
@@ -227,17 +228,18 @@ static int check_cell(const struct table *t, int i, const struct tune_cell *cell
     const char *table = tune_sample_title(t->name);
     size_t bad;
     if (c->type == TUNE_CELL_WHOLE && cell->absent)
-        return tune_error_set("%s: the whole number \"%s\" has no value; every row needs one",
+        return tune_error_set("%s: the column \"%s\" of whole numbers has no value in this row, "
+                              "but every row needs one",
                               table, c->name);
     if (c->type != TUNE_CELL_TEXT || cell->absent)
         return 0;
     size_t n = strlen(cell->text);
     if (n > TUNE_STORE_TEXT_MAX)
-        return tune_error_usage("%s: the text of \"%s\" has %zu bytes, more than the %d that a "
-                                "store takes: %.40s...", table, c->name, n, TUNE_STORE_TEXT_MAX,
+        return tune_error_usage("%s: the text of \"%s\" has %zu bytes, but a store takes at most "
+                                "%d: %.40s...", table, c->name, n, TUNE_STORE_TEXT_MAX,
                                 cell->text);
     if (!tune_utf8_valid(cell->text, n, &bad))
-        return tune_error_usage("%s: the text of \"%s\" is no UTF-8 from its byte %zu on", table,
+        return tune_error_usage("%s: the text of \"%s\" is not UTF-8 from byte %zu on", table,
                                 c->name, bad);
     return 0;
 }
@@ -278,16 +280,16 @@ static int add_row(struct table *t, const struct tune_cell *cells)
     return 0;
 }
 
-/* Append both rows at once, those that are not NULL. */
-static int add(struct tune_store *s, struct table *t, const struct tune_cell *cells, const struct tune_cell *request)
+/* Append the row and the request at once. Either may be NULL. */
+static int append_row(struct tune_store *s, struct table *t, const struct tune_cell *cells, const struct tune_cell *request)
 {
     struct tune_store_writer *w = s->writer;
-    TRY(make_room(s, w));
+    TRY(begin_file_if_full(s, w));
     if (cells && add_row(t, cells) < 0)
         return -1;
     if (request && add_row(&w->tables[0], request) < 0) {
         if (cells)
-            drop_rows(t, t->row_count - 1);
+            remove_rows(t, t->row_count - 1);
         return -1;
     }
     return w->batch ? 0 : flush(s, w);
@@ -307,20 +309,21 @@ static int check_columns(const char *experiment, const struct tune_column *colum
 {
     TRY(tune_store_check_name("an experiment", experiment));
     if (!strcmp(experiment, TUNE_STORE_REQUESTS))
-        return tune_error_set("an experiment cannot be called \"%s\" in a store, which has a "
-                              "table of that name", experiment);
+        return tune_error_set("an experiment cannot have the name \"%s\", because each store has "
+                              "another table of that name", experiment);
     for (int i = 0; i < count; i++) {
         const struct tune_column *c = &columns[i];
         bool twice = false;
         for (int k = 0; k < TUNE_KEYS + i && !twice; k++)
             twice = !strcmp(c->name, k < TUNE_KEYS ? tune_key_column((enum tune_key)k)->name : columns[k - TUNE_KEYS].name);
         if (twice || c->role == TUNE_COLUMN_KEY)
-            return tune_error_usage("%s: a store has another column called \"%s\"; give this one "
-                                    "another name", experiment, c->name);
+            return tune_error_usage("%s: the table of this experiment has another column \"%s\"; "
+                                    "give this one another name", experiment, c->name);
         if (!*c->name || strlen(c->name) > TUNE_STORE_NAME_MAX || strlen(c->unit) > TUNE_STORE_NAME_MAX ||
             !tune_utf8_valid(c->name, strlen(c->name), NULL) || !tune_utf8_valid(c->unit, strlen(c->unit), NULL)) {
-            return tune_error_usage("%s: a column is called \"%.100s\", its unit \"%.100s\": "
-                                    "expected at most %d bytes of UTF-8, and a name", experiment,
+            return tune_error_usage("%s: the column \"%.100s\" with the unit \"%.100s\": expected "
+                                    "a name that is not empty, and at most %d bytes of UTF-8 for "
+                                    "each", experiment,
                                     c->name, c->unit, TUNE_STORE_NAME_MAX);
         }
     }
@@ -357,7 +360,7 @@ static bool same_columns(const struct table *t, const struct tune_column *column
     return same;
 }
 
-/* True if HDF5 can hold such a table. It makes a file without rows to find out. */
+/* Check that HDF5 can store the table, by making a file without rows. */
 static int try_table(const struct table *t)
 {
     char *image = NULL;
@@ -370,7 +373,7 @@ static int try_table(const struct table *t)
     return status;
 }
 
-/* Find a table of that name without columns. */
+/* Find or add a table with this name. */
 static struct table *place_table(struct tune_store_writer *w, const char *name)
 {
     struct table *t = find_table(w, name);
@@ -399,7 +402,7 @@ int tune_store_table(struct tune_store *s, const char *experiment, const struct 
         free_columns(&fresh);
         return -1;
     }
-    if (t) /* the columns changed: the rows of the current file have the old ones */
+    if (t) /* the columns changed, but the current file's rows have the old ones */
         next_file(w);
     if (!(t = place_table(w, experiment))) {
         free_columns(&fresh);
@@ -416,7 +419,7 @@ static struct table *announced(const struct tune_store *s, const char *experimen
 {
     struct table *t = s->writer ? find_table(s->writer, experiment) : NULL;
     if (!t)
-        tune_error_set("no table of \"%s\" was announced", experiment);
+        tune_error_set("no table \"%s\" was announced before its rows", experiment);
     return t;
 }
 
@@ -432,12 +435,12 @@ int tune_store_fits(const struct tune_store *s, const char *experiment, const st
 int tune_store_append(struct tune_store *s, const char *experiment, const struct tune_cell *cells, const struct tune_cell *request)
 {
     struct table *t = announced(s, experiment);
-    return t ? add(s, t, cells, request) : -1;
+    return t ? append_row(s, t, cells, request) : -1;
 }
 
 int tune_store_request(struct tune_store *s, const struct tune_cell *request)
 {
-    return writer_of(s) ? add(s, NULL, NULL, request) : -1;
+    return writer_of(s) ? append_row(s, NULL, NULL, request) : -1;
 }
 
 void tune_store_begin(struct tune_store *s)

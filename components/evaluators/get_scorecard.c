@@ -1,0 +1,280 @@
+/* get_scorecard.c - rows, metrics and labels to judge answers by, as the flags say. */
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/nearest.h"
+#include "core/try.h"
+#include "evaluators/scorecard.h"
+#include "evaluators/scorecard_parts.h"
+#include "evaluators/trained.h"
+#include "files/cjson.h"
+#include "flags/find.h"
+#include "flags/flags.h"
+#include "generators/generation_config.h"
+#include "generators/prompt_layout.h"
+#include "generators/prompts.h"
+#include "models/model.h"
+#include "runs/run.h"
+#include "runs/run_folder.h"
+#include "tokenizers/tokenizer.h"
+
+/* ---- the folder for the results ---- */
+/* Refuse a folder whose report another program wrote: this one's would take its place. */
+static int check_report(const char *folder)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/" TUNE_RUN_REPORT, folder));
+    if (!tune_file_exists(path))
+        return 0;
+    cJSON *json = tune_cjson_read_report(path, TUNE_RUN_JSON_MOST);
+    bool own = cJSON_GetObjectItemCaseSensitive(json, "rows_cut");
+    cJSON_Delete(json);
+    return own ? 0 : tune_error_usage("--output: %s is no evaluation's report, and would be replaced; give another folder", path);
+}
+
+/* Refuse a folder in which a file would be lost that is no evaluation's. */
+static int check_folder(const struct tune_flags *flags)
+{
+    static const char *const written[] = {TUNE_RUN_ROWS, TUNE_RUN_ROWS_CSV, TUNE_RUN_FIGURE, TUNE_RUN_REPORT};
+    const char *folder = flags->generate.folder;
+    char path[TUNE_PATH_MAX], dataset[TUNE_PATH_MAX];
+    if (!folder)
+        return 0;
+    if (tune_run_is(folder))
+        return tune_error_usage("--output: %s is the folder of a training run, whose report would be replaced; give another folder", folder);
+    TRY(tune_dataset_find(flags->generate.input, dataset));
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
+        TRY(tune_path(path, "%s/%s", folder, written[i]));
+        if (tune_file_is_same(path, dataset))
+            return tune_error_usage("--output: %s is the data set itself, and would be replaced; give another folder", path);
+    }
+    return check_report(folder);
+}
+
+/* ---- the rows ---- */
+/* The rows with their answers, written as the prompts are. In a conversation only its last answer
+ * is labelled, the expected one; formats without several answers refuse that. */
+static struct tune_dataset *open_rows(const struct tune_flags *flags, struct tune_tokenizer *tok)
+{
+    char path[TUNE_PATH_MAX], folder[TUNE_PATH_MAX];
+    struct tune_model_config config;
+    struct tune_prompt_layout *l = tune_zeroed(1, sizeof *l, "rows");
+    struct tune_dataset *d = NULL;
+    if (l && tune_get_model_config(flags, folder, &config) == 0 &&
+        tune_prompt_layout_settle(flags, tok, l, flags->generate.context ? flags->generate.context : config.max_positions) == 0 &&
+        tune_dataset_find(flags->generate.input, path) == 0) {
+        l->options.prompts = false;
+        l->options.train_on = "last";
+        d = tune_dataset_open(path, &l->options, tok);
+        if (!d) {
+            tune_error_clear();
+            l->options.train_on = NULL;
+            d = tune_dataset_open(path, &l->options, tok);
+        }
+    }
+    tune_prompt_layout_free(l);
+    return d;
+}
+
+static int check_count(const struct tune_scorecard *card)
+{
+    return tune_dataset_rows(card->data) == card->rows
+               ? 0 : tune_error_set("%s: %" PRId64 " rows with answers, and %" PRId64 " prompts", card->path,
+                                    tune_dataset_rows(card->data), card->rows);
+}
+
+/* Find the longest text, count those that are cut, and check that every row has an answer. */
+static int look_at_rows(struct tune_scorecard *card, int *longest)
+{
+    char where[TUNE_DATASET_SOURCE_SIZE];
+    for (int64_t i = 0; i < card->rows; i++) {
+        struct tune_asked asked;
+        int64_t row = tune_prompts_row(card->prompts, i);
+        TRY(tune_dataset_get(card->data, row, &card->row));
+        TRY(tune_prompts_asked(card->prompts, row, &asked));
+        bool has = asked.expected.data;
+        tune_asked_free(&asked);
+        if (!has)
+            return tune_error_usage("%s: the row has no answer to compare with; rows have a prompt and an answer "
+                                    "(docs/data-formats.md), and this one is of format %s",
+                                    tune_dataset_source(card->data, row, where, sizeof where), tune_dataset_format(card->data));
+        *longest = card->row.count > *longest ? (int)card->row.count : *longest;
+        card->cut += card->row.full_count > card->row.count;
+    }
+    return 0;
+}
+
+/* ---- rows that were trained on ---- */
+/* Take the rows out of kept that the model `made` was trained on. */
+static int leave_out(struct tune_scorecard *card, const struct tune_flags *flags, const char *made, int64_t *kept, int64_t *count, FILE *notes)
+{
+    struct tune_trained t;
+    int64_t left = 0, before = *count;
+    int status = tune_get_trained(flags, card->tok, made, &t);
+    if (status == 0 && (!*t.run || *t.unknown)) {
+        fprintf(notes, *t.run ? "# warning: which rows %s trained on is not known: %s\n" : "# trained on   not known: no run made %s\n",
+                *t.run ? t.run : made, t.unknown);
+    } else if (status == 0) {
+        for (int64_t i = 0; i < before; i++)
+            if (!tune_trained_has(&t, card->data, kept[i]))
+                kept[left++] = kept[i];
+        *count = left;
+        card->trained = (card->trained > 0 ? card->trained : 0) + before - left;
+        if (left < before)
+            fprintf(notes, "# left out     %" PRId64 " of %" PRId64 " rows, which %s trained on; --keep-trained-rows takes them\n", before - left, before, t.run);
+        if (left == 0)
+            status = tune_error_usage("%s: no row is left; the model was trained on all of them (%s). Give other rows, or "
+                                      "--keep-trained-rows", card->path, t.run);
+    }
+    tune_trained_free(&t);
+    return status;
+}
+
+static int leave_out_trained(struct tune_scorecard *card, const struct tune_flags *flags, FILE *notes)
+{
+    int64_t count = card->rows;
+    card->trained = -1;
+    if (flags->scorecard.keep_trained)
+        return 0;
+    int64_t *kept = tune_zeroed((size_t)count, sizeof *kept, "%" PRId64 " rows", count);
+    if (!kept)
+        return -1;
+    for (int64_t i = 0; i < count; i++)
+        kept[i] = i;
+    const char *const made[] = {flags->adapter, flags->model, flags->generate.compare_model};
+    int status = 0;
+    for (size_t i = 0; i < sizeof made / sizeof *made && status == 0; i++)
+        if (made[i])
+            status = leave_out(card, flags, made[i], kept, &count, notes);
+    if (status == 0 && count < card->rows)
+        status = tune_prompts_keep(card->prompts, kept, count);
+    card->rows = tune_prompts_rows(card->prompts);
+    free(kept);
+    return status;
+}
+
+/* ---- labels ---- */
+static int labels_of_text(struct tune_scorecard *card, const char *names)
+{
+    const char *name[TUNE_SCORE_LABELS];
+    char *copy = strdup(names);
+    int count = copy ? tune_name_split(copy, name, TUNE_SCORE_LABELS) : tune_error_no_memory("labels"), status = count < 0 ? -1 : 0;
+    for (int i = 0; i < count && status == 0; i++) {
+        status = tune_score_labels_add(card->labels, (struct tune_text){name[i], strlen(name[i])}) < 0 ? -1 : 0;
+        if (status == 0 && tune_score_labels_count(card->labels) != i + 1)
+            status = tune_error_usage("\"%.100s\" is there twice, but for case and punctuation", name[i]);
+    }
+    free(copy);
+    return status == 0 ? 0 : tune_error_prefix("--labels: ");
+}
+
+/* The different answers of the rows, in their order. */
+static int labels_of_rows(struct tune_scorecard *card)
+{
+    for (int64_t i = 0; i < card->rows; i++) {
+        struct tune_asked asked;
+        TRY(tune_prompts_asked(card->prompts, tune_prompts_row(card->prompts, i), &asked));
+        int added = tune_score_labels_add(card->labels, asked.expected);
+        tune_asked_free(&asked);
+        if (added < 0)
+            return tune_error_prefix("labels are the different answers of the rows: ");
+    }
+    return 0;
+}
+
+/* Check that every reference is one of --labels, before a model answers. */
+static int check_references(const struct tune_scorecard *card)
+{
+    for (int64_t i = 0; i < card->rows; i++) {
+        struct tune_asked asked;
+        int64_t row = tune_prompts_row(card->prompts, i);
+        TRY(tune_prompts_asked(card->prompts, row, &asked));
+        struct tune_text expected = tune_text_trim(asked.expected);
+        int at = tune_score_label_of(card->labels, expected), shown = expected.size < 100 ? (int)expected.size : 100;
+        if (at == -1)
+            tune_error_usage("--labels: row %" PRId64 ": the reference \"%.*s\" is none of the labels", row, shown, expected.data);
+        tune_asked_free(&asked);
+        if (at < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int choose_metrics(struct tune_scorecard *card, const struct tune_flags *flags)
+{
+    bool labels = false;
+    card->metrics = tune_score_list(flags->scorecard.metrics, card->metric, TUNE_CARD_METRICS);
+    if (card->metrics < 0)
+        return tune_error_prefix("--metrics: ");
+    for (int m = 0; m < card->metrics; m++) {
+        labels = labels || (card->metric[m]->needs & TUNE_NEEDS_LABELS);
+        if (card->metric[m]->needs & TUNE_NEEDS_PAIR)
+            return tune_error_usage("--metrics: %s is of preference pairs, and these rows have one answer each", card->metric[m]->name);
+    }
+    if (flags->scorecard.labels && !labels)
+        return tune_error_usage("--labels is for accuracy and macro_f1, and --metrics has neither");
+    card->labels = labels ? tune_score_labels_new() : NULL;
+    if (labels && !card->labels)
+        return -1;
+    if (labels)
+        TRY(flags->scorecard.labels ? labels_of_text(card, flags->scorecard.labels) : labels_of_rows(card));
+    if (flags->scorecard.labels)
+        TRY(check_references(card));
+    card->label_count = tune_score_labels_count(card->labels);
+    return 0;
+}
+
+/* ---- what is judged, and how ---- */
+static bool put_rules(cJSON *to, const struct tune_generation_config *c)
+{
+    const struct tune_sampling_options *s = &c->sampling;
+    return tune_cjson_put_number(to, "temperature", s->temperature) && tune_cjson_put_whole(to, "top_k", s->top_k) &&
+           tune_cjson_put_number(to, "top_p", s->top_p) && tune_cjson_put_number(to, "min_p", s->min_p) &&
+           tune_cjson_put_number(to, "repetition_penalty", s->repetition_penalty) &&
+           tune_cjson_put_whole(to, "max_new_tokens", c->rules.max_new_tokens) && tune_cjson_put_whole(to, "max_length", c->rules.max_length);
+}
+
+/* Options, the hash of the rows, and how answers are made by options and generation_config.json. */
+static int describe(struct tune_scorecard *card, const struct tune_flags *flags)
+{
+    struct tune_generation_config c = {0};
+    char hash[17];
+    TRY(tune_get_generation_config(flags, card->tok, &c, NULL));
+    snprintf(hash, sizeof hash, "%016" PRIx64, tune_dataset_hash(card->data));
+    card->about = cJSON_CreateObject();
+    cJSON *options = tune_flags_json(flags);
+    cJSON_DeleteItemFromObject(options, "output"); /* the same answers are the same anywhere */
+    cJSON_DeleteItemFromObject(options, "overwrite");
+    bool good = tune_cjson_put(card->about, "options", options) && tune_cjson_put_text(card->about, "data_hash", hash) &&
+                (!flags->adapter || tune_cjson_put_text(card->about, "adapter", flags->adapter)) &&
+                put_rules(cJSON_AddObjectToObject(card->about, "generation"), &c);
+    tune_generation_config_free(&c);
+    return good ? 0 : tune_error_no_memory("a report");
+}
+
+struct tune_scorecard *tune_get_scorecard(const struct tune_flags *flags, struct tune_tokenizer *tok, struct tune_prompts *prompts,
+                                          FILE *notes)
+{
+    const struct tune_generation_options *g = &flags->generate;
+    struct tune_scorecard *card = tune_zeroed(1, sizeof *card, "a scorecard");
+    int longest = 0;
+    if (!card)
+        return NULL;
+    *card = (struct tune_scorecard){.prompts = prompts, .tok = tok, .sides = g->compare_base || g->compare_model ? 2 : 1,
+                                    .names = {g->compare_base ? "tuned" : "model", g->compare_base ? "base" : "compared"},
+                                    .model = flags->model, .other = g->compare_model,
+                                    .folder = g->folder, .path = g->input, .seed = (uint64_t)flags->seed,
+                                    .rows = tune_prompts_rows(prompts), .stop_signal = flags->stop_signal};
+    card->data = check_folder(flags) == 0 ? open_rows(flags, tok) : NULL;
+    if (card->data && check_count(card) == 0 && leave_out_trained(card, flags, notes) == 0 && look_at_rows(card, &longest) == 0 && choose_metrics(card, flags) == 0 && describe(card, flags) == 0 &&
+        tune_scorecard_new(card, tune_prompts_batch(prompts)) == 0) {
+        tune_prompts_texts(prompts, longest);
+        tune_prompts_lines(prompts, &(struct tune_answer_lines){card, tune_scorecard_write, tune_scorecard_read});
+        return card;
+    }
+    tune_scorecard_free(card);
+    return NULL;
+}

@@ -1,0 +1,65 @@
+/* scorecard_parts.h - struct tune_scorecard. Private to this folder. */
+#ifndef TUNE_SCORECARD_PARTS_H
+#define TUNE_SCORECARD_PARTS_H
+
+#include "datasets/dataset.h"
+#include "evaluators/scorecard.h"
+#include "metrics/estimates.h"
+#include "metrics/scores.h"
+
+enum { TUNE_CARD_METRICS = 32, TUNE_CARD_SIDES = 2 };
+
+/* The loss of a row's reference. */
+struct tune_card_loss {
+    double sum;
+    int64_t tokens, bytes;
+};
+
+struct cJSON;
+
+struct tune_scorecard {
+    struct tune_prompts *prompts;
+    struct tune_dataset *data; /* the same rows, with their answers */
+    struct tune_tokenizer *tok;
+    const struct tune_score *metric[TUNE_CARD_METRICS];
+    int metrics, sides, label_count;
+    struct tune_score_labels *labels;
+    const char *names[TUNE_CARD_SIDES]; /* of the models, in tables */
+    const char *model, *other;          /* the models; other NULL: none, or the base. Borrowed */
+    struct cJSON *about;                /* what is judged, and how, for the report */
+    const char *folder, *path;          /* for the report; of the rows. Borrowed */
+    uint64_t seed;
+    int64_t rows, done;        /* below, a row is its turn; tune_prompts_row has its number */
+    double *sums[TUNE_CARD_SIDES][TUNE_CARD_METRICS]; /* [rows][width] */
+    int *answered[TUNE_CARD_SIDES], *truth;           /* [rows] places of labels; NULL: no labels */
+    const volatile int *stop_signal;
+    int64_t cut;               /* rows whose references were cut to the context */
+    int64_t trained;           /* rows left out that the model was trained on; -1: unknown */
+    /* the batch at hand */
+    struct tune_example row;
+    int32_t *ids, *labels_of, *lengths; /* [room], [room], [batch] */
+    int64_t room;
+    struct tune_card_loss *loss[TUNE_CARD_SIDES]; /* [batch] */
+    int texts;                 /* its rows */
+};
+
+/* A metric over all rows. */
+struct tune_verdict {
+    const struct tune_score *metric;
+    struct tune_estimate side[TUNE_CARD_SIDES];
+    struct tune_comparison compared;
+};
+
+/* tune_scorecard_new - memory for the card's rows, and for batches of so many. -1 with an error.
+ * tune_scorecard_write - write of struct tune_answer_lines.
+ * tune_scorecard_read - read of struct tune_answer_lines.
+ * tune_scorecard_csv - copy the folder's lines of rows as CSV. The first line has the columns.
+ * tune_scorecard_svg - draw verdicts [metrics] into the folder. */
+int tune_scorecard_new(struct tune_scorecard *card, int batch);
+int tune_scorecard_write(void *card, const struct tune_answers *answers, int slot, int64_t row,
+                         struct cJSON *line);
+int tune_scorecard_read(void *card, int64_t row, const struct cJSON *line);
+int tune_scorecard_csv(const struct tune_scorecard *card);
+int tune_scorecard_svg(const struct tune_scorecard *card, const struct tune_verdict *v);
+
+#endif

@@ -1,0 +1,156 @@
+/* task_score.c - the scores of a question: numbers whose sums over all questions make a value.
+ *
+ *     means               the score
+ *     perplexity          the log-likelihood
+ *     f1                  true positives, false positives, false negatives of the label 1
+ *     bleu, chrf          the sums of metrics/scores.h */
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evaluators/tasks/parts.h"
+#include "metrics/scores.h"
+#include "metrics/texts.h"
+#include "tokenizers/unicode.h"
+
+/* ---- choices ---- */
+static int64_t characters(struct tune_text text)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < text.size; i++)
+        count += ((unsigned char)text.data[i] & 0xC0) != 0x80;
+    return count;
+}
+
+/* The first choice with the largest log-likelihood, divided by its length as the metric says. */
+static int best(const struct task_question *q, enum task_metric_kind kind)
+{
+    int at = 0;
+    double most = -INFINITY;
+    for (int i = 0; i < q->choice_count; i++) {
+        double length = kind == TASK_ACC_NORM ? (double)characters(q->choices[i].text)
+                        : kind == TASK_ACC_BYTES ? (double)q->choices[i].text.size : 1;
+        double value = q->choices[i].log_prob / length;
+        if (i == 0 || value > most) {
+            at = i;
+            most = value;
+        }
+    }
+    return at;
+}
+
+static bool is_gold(const struct task_question *q, int64_t choice)
+{
+    for (int i = 0; i < q->gold_count; i++)
+        if (q->gold[i] == choice)
+            return true;
+    return false;
+}
+
+/* True if a right choice is the one that the model would say. */
+static bool says_gold(const struct task_question *q)
+{
+    for (int i = 0; i < q->gold_count; i++) {
+        int64_t at = q->gold[i] < 0 && q->gold[i] != TASK_NO_GOLD ? q->gold[i] + q->choice_count : q->gold[i];
+        if (at >= 0 && at < q->choice_count && q->choices[at].greedy)
+            return true;
+    }
+    return false;
+}
+
+static int judge_choices(const struct task *t, const struct task_question *q, const struct task_metric *m, double *sums)
+{
+    int chosen = best(q, m->kind);
+    if (m->kind == TASK_EXACT_MATCH)
+        sums[0] = says_gold(q);
+    else if (m->kind == TASK_F1) {
+        if (q->several || q->choice_count != 2 || q->gold[0] < 0 || q->gold[0] > 1)
+            return tune_error_usage("%s: row %" PRId64 ": f1 is of two choices, of which one is right", t->path, q->row);
+        sums[0] = chosen == 1 && q->gold[0] == 1;
+        sums[1] = chosen == 1 && q->gold[0] == 0;
+        sums[2] = chosen == 0 && q->gold[0] == 1;
+    } else
+        sums[0] = is_gold(q, chosen);
+    return 0;
+}
+
+/* ---- answers ---- */
+/* A text as exact_match compares it. */
+static int normalize(const struct task_metric *m, struct tune_text text, struct tune_pool **pool, struct tune_text *out)
+{
+    *out = text;
+    for (int i = 0; i < m->ignore_count; i++)
+        TRY(tune_task_replace(m->ignore[i], *out, pool, out));
+    if (m->ignore_case) {
+        size_t size;
+        char *low = tune_text_lower(*out, &size);
+        TRY(low ? 0 : -1);
+        const char *copy = tune_pool_text(pool, low, size);
+        free(low);
+        *out = (struct tune_text){copy, size};
+    }
+    char *to = tune_pool_take(pool, out->size + 1);
+    if (!to || !out->data)
+        return tune_error_no_memory("an answer");
+    size_t size = 0;
+    for (size_t i = 0; i < out->size; i++) {
+        unsigned char c = (unsigned char)out->data[i];
+        if (!(m->ignore_punctuation && c < 128 && ispunct(c)) && !(m->ignore_numbers && c >= '0' && c <= '9'))
+            to[size++] = (char)c;
+    }
+    *out = (struct tune_text){to, size};
+    return 0;
+}
+
+static int match(const struct task_question *q, const struct task_metric *m, struct tune_text answer, struct tune_pool **pool, double *sums)
+{
+    struct tune_text a, b;
+    TRY(normalize(m, answer, pool, &a));
+    for (int i = 0; i < q->reference_count; i++) {
+        TRY(normalize(m, q->references[i], pool, &b));
+        if (a.size == b.size && !memcmp(a.data, b.data, a.size))
+            sums[0] = 1;
+    }
+    return 0;
+}
+
+static int judge_answer(const struct task_question *q, const struct task_metric *m, struct tune_text answer, struct tune_pool **pool, double *sums)
+{
+    if (m->kind == TASK_EXACT_MATCH)
+        return match(q, m, answer, pool, sums);
+    const struct tune_score *score = tune_score_find(tune_task_metrics[m->kind].name);
+    const struct tune_score_row row = {.answer = answer, .references = q->references, .reference_count = q->reference_count};
+    TRY(score ? 0 : -1);
+    if (q->several)
+        return tune_error_usage("%s: row %" PRId64 ": a list of targets is not read for this metric, only for exact_match", score->name, q->row);
+    if (tune_score_width(score, 0) > TASK_SUMS)
+        return tune_error_set("%s has %d sums", score->name, tune_score_width(score, 0));
+    return tune_score_of(score, &row, sums);
+}
+
+int tune_task_judge(struct task *t, struct task_question *q)
+{
+    struct tune_pool *pool = NULL;
+    int status = 0;
+    q->scores = tune_task_take(t, (size_t)t->filter_count * (size_t)t->metric_count * TASK_SUMS * sizeof *q->scores);
+    q->filtered = tune_task_take(t, (size_t)t->filter_count * sizeof *q->filtered);
+    TRY(q->scores && q->filtered ? 0 : -1);
+    for (int f = 0; f < t->filter_count && status == 0; f++) {
+        if (t->kind == TASK_GENERATE)
+            status = tune_task_filter_apply(&t->filters[f], q->answer, &t->pool, &q->filtered[f]);
+        for (int i = 0; i < t->metric_count && status == 0; i++) {
+            const struct task_metric *m = &t->metrics[i];
+            double *sums = q->scores + (f * t->metric_count + i) * TASK_SUMS;
+            if (t->kind == TASK_LOGLIKELIHOOD)
+                sums[0] = m->kind == TASK_PERPLEXITY ? q->choices[0].log_prob : q->choices[0].greedy;
+            else if (t->kind == TASK_MULTIPLE_CHOICE)
+                status = judge_choices(t, q, m, sums);
+            else
+                status = judge_answer(q, m, q->filtered[f], &pool, sums);
+        }
+    }
+    tune_pool_free(pool);
+    return status;
+}

@@ -1,0 +1,89 @@
+/* plot.c - the points of a plot, as a table: property, experiment, dimensions, x, value, and the
+ * spread of several results. */
+#include <math.h>
+
+#include "sweeps/answers/entity_figures.h"
+
+/* Set the column's levels to the values of the dimension. */
+static int add_levels(struct tune_answer_table *a, struct tune_answer_column *column, const struct levels *l)
+{
+    struct tune_answer_cell *cells;
+    TAKE(cells, a, l->count);
+    for (int i = 0; i < l->count; i++)
+        tune_answer_space_value(a, &l->values[i]);
+    if (a->broken)
+        return tune_answer_no_memory();
+    a->filled -= l->count; /* move them out of the table's cells */
+    for (int i = 0; i < l->count; i++)
+        cells[i] = a->cells[a->filled + i];
+    column->levels = cells;
+    column->level_count = l->count;
+    return 0;
+}
+
+static int add_columns(struct points *p)
+{
+    static const char *const figures[] = {"x", "value", "lowest", "highest", "results"};
+    struct tune_subject *s = p->s;
+    struct tune_answer_table *a = s->a;
+    tune_answer_column(a, "property");
+    tune_answer_column(a, "unit");
+    tune_answer_column(a, "experiment");
+    for (int d = 0; d < s->space->count; d++) {
+        struct tune_answer_column *c = tune_answer_column(a, s->space->names[d]);
+        c->dimension = true;
+        TRY(add_levels(a, c, &p->levels[d]));
+    }
+    for (int i = p->x < 0; i < 5; i++) {
+        struct tune_answer_column *c = tune_answer_column(a, figures[i]);
+        c->measured = true;
+        const struct tune_target *t = i == 0 ? tune_subject_target(s, -1, p->properties[p->x]) : NULL;
+        c->unit = t ? t->unit : "";
+    }
+    return 0;
+}
+
+static int add_point(struct points *p, const struct point *at)
+{
+    struct tune_subject *s = p->s;
+    struct tune_answer_table *a = s->a;
+    const struct tune_target *t = tune_subject_target(s, at->binding, p->properties[at->property]);
+    tune_answer_text(a, p->properties[at->property]);
+    tune_answer_text(a, t ? t->unit : "");
+    tune_answer_text(a, s->bindings[at->binding].identifier);
+    for (int d = 0; d < s->space->count; d++)
+        tune_answer_space_value(a, &p->levels[d].values[at->at[d]]);
+    if (p->x >= 0)
+        tune_answer_figure(a, at->x, false);
+    tune_answer_figure(a, at->value, false);
+    tune_answer_figure(a, at->spread.low, false);
+    tune_answer_figure(a, at->spread.high, false);
+    tune_answer_whole(a, at->spread.count);
+    return tune_answer_end_row(a);
+}
+
+static int add_points(struct points *p)
+{
+    TRY(add_columns(p));
+    for (int64_t i = 0; i < p->count; i++)
+        TRY(add_point(p, &p->all[i]));
+    if (p->without_x > 0)
+        tune_answer_add_note(p->s->a, TUNE_NOTE_WARNING, "%lld points have no %s",
+                             (long long)p->without_x, p->properties[p->x]);
+    return 0;
+}
+
+static int plot(struct tune_subject *s)
+{
+    struct points p = {0};
+    int code = tune_entity_figures_read(&p, s, true);
+    if (code == 0)
+        code = add_points(&p);
+    tune_entity_figures_free(&p);
+    return code;
+}
+
+struct tune_answer_table *tune_ask_plot(const struct tune_question *q)
+{
+    return tune_subject_answer(q, "plot", plot);
+}

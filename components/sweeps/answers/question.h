@@ -1,0 +1,91 @@
+/* question.h - questions about a sample store. The answer to each is a table (answer.h).
+ *
+ *     struct tune_question q = {.store = store, .about = "space.yaml", .maximize = "speed"};
+ *     struct tune_answer_table *best = tune_ask_best(&q);
+ *     if (!best)
+ *         return -1;      tune_error_message() says why
+ *
+ * Questions print nothing and measure nothing. They only read the store. */
+#ifndef TUNE_ANSWERS_QUESTION_H
+#define TUNE_ANSWERS_QUESTION_H
+
+#include "sweeps/answers/answer.h"
+#include "sweeps/answers/arrange.h"
+#include "sweeps/stores/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A member that is zero asks for nothing special. Texts are borrowed. Lists are names separated by
+ * commas. */
+struct tune_question {
+    struct tune_store *store;
+    const char *experiments; /* files and folders of experiments, in addition to the store's */
+    /* A space file, the id of a recorded space ("space-1a2b3c"), an experiment, an operation, or
+     * the identifier of an entity. NULL: the store's only space, else its only experiment */
+    const char *about;
+    bool brief;              /* for people: leave out what only programs need */
+
+    /* Which results are read */
+    bool matching;           /* include results of operations on other spaces */
+    const char *operation;   /* only this operation's; of halving, the last rung */
+    /* "last" (default): for each experiment, the build that measured last. Else "previous", "all",
+     * or the beginning of a build id */
+    const char *build;
+    const char *where;       /* an expression over inputs, targets, new columns and facts.h */
+    /* a CSV file with more names for `where` and `derive`, such as a price for each model
+     * (spaces/lookup.h) */
+    const char *table;
+    const char *derive;      /* new columns: "usd = 3.2 * seconds / 3600; cheap = usd < 1" */
+    const char *point;       /* show: what measured this point, "batch_size=4,lr=0.1" */
+
+    /* Which figures are shown */
+    const char *properties;  /* list of targets and new columns */
+    bool all_properties;     /* include those that the experiment hides */
+    const char *aggregate;   /* how to aggregate several results, see tune_statistic */
+    const char *maximize, *minimize; /* lists, for best, plot and compare */
+    const char *per;         /* best: list of dimensions; the best for each value */
+    int most;                /* best: how many; 0: 5, with `per` 1, a Pareto front: all */
+    const char *x, *series, *facet;  /* effect and plot */
+    const char *sides[2];    /* of compare */
+    const char *regression;  /* compare: a share, "5%" */
+    const char *labels;      /* status: list of "key=value", the labels of spaces */
+    struct tune_arrangement arrange;
+};
+
+/* All return the answer, which the caller frees with tune_answer_free. NULL with an error; its kind
+ * is USAGE for a bad question.
+ *
+ * tune_ask_show - list what was measured. The rows depend on the subject:
+ * - a space: each entity under each experiment
+ * - an experiment: its rows in the store
+ * - an operation: its requests, in their order
+ * - an entity: each of its figures
+ * - with `point`: the experiments and operations that measured it
+ * tune_ask_best - find the entities with the best figure, their margin, and whether it is
+ * significant. Two or three figures give the Pareto front.
+ * tune_ask_effect - show the effect of a dimension, all else equal: ratios between entities that
+ * differ only in it.
+ * tune_ask_compare - compare two sides, entity by entity. A side is a configuration
+ * ("batch_size=2"), a build, a host, an operation or a store.
+ * tune_ask_plot - list the points of a plot: x, figure, spread, and the values of dimensions.
+ * tune_ask_missing - list the entities of a space that have no valid result, and why. If brief,
+ * group them by reason.
+ * tune_ask_status - count the contents of the store, a space or an operation.
+ * tune_ask_export - list all rows of all experiments in the store.
+ * tune_ask_command - the command line that measures the best entity. */
+struct tune_answer_table *tune_ask_show(const struct tune_question *q);
+struct tune_answer_table *tune_ask_best(const struct tune_question *q);
+struct tune_answer_table *tune_ask_effect(const struct tune_question *q);
+struct tune_answer_table *tune_ask_compare(const struct tune_question *q);
+struct tune_answer_table *tune_ask_plot(const struct tune_question *q);
+struct tune_answer_table *tune_ask_missing(const struct tune_question *q);
+struct tune_answer_table *tune_ask_status(const struct tune_question *q);
+struct tune_answer_table *tune_ask_export(const struct tune_question *q);
+struct tune_answer_table *tune_ask_command(const struct tune_question *q);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,148 @@
+#!/bin/sh
+# test_tasks.sh - build/evaluate --tasks: task files with and without includes, groups, examples, filters, output, and what is refused.
+# (Values beside lm-eval's own: peers/lm_eval_peer.py.)
+. tests/tap.sh
+evaluate=$BUILD/evaluate
+cd "$tmp" || exit 1
+mkdir -p data/arc/Easy data/sums tasks
+# ---- a model that says what is right, and rows ----
+for i in 1 2 3 4 5 6; do
+    printf '{"text": "Question: What is %s and 2?\\nAnswer: %s and 2 is %s.\\n#### %s\\n\\n"}\n' $i $i $((i + 2)) $((i + 2))
+done >facts.jsonl
+is "a model that has learned some sums" eval 'tiny model 1 --dtype float32 --max-positions 256 && "$BUILD/finetune_full" --model model --dataset facts.jsonl --max-steps 300 --batch-size 6 --lr 5e-3 --max-length 96 --output run >out'
+model=run/checkpoint-final
+for i in 1 2 3 4 5 6; do
+    printf '{"question": "What is %s and 2?", "choices": {"text": ["%s and 2 is %s.", "%s and blue"], "label": ["A", "B"]}, "answerKey": "A"}\n' $i $i $((i + 2)) $i
+done >data/arc/Easy/test.jsonl
+for i in 1 2 3 4; do
+    printf '{"question": "What is %s and 2?", "answer": "%s and 2 is %s.\\n#### %s"}\n' $i $i $((i + 2)) $((i + 2 + (i > 3)))
+done >data/sums/test.jsonl
+for i in 5 6 7; do printf '{"question": "What is %s and 1?", "answer": "%s and 1 is %s.\\n#### %s"}\n' $i $i $((i + 1)) $((i + 1)); done >data/sums/train.jsonl
+cat >tasks/_choices_yaml <<'YAML'
+dataset_path: someone/arc
+dataset_name: Easy
+output_type: multiple_choice
+test_split: test
+doc_to_text: "Question: {{question}}\nAnswer:"
+doc_to_target: "{{choices.label.index(answerKey)}}"
+doc_to_choice: "{{choices.text}}"
+metric_list:
+  - metric: acc
+    aggregation: mean
+    higher_is_better: true
+  - metric: acc_norm
+metadata:
+  version: 1.0
+YAML
+printf 'include: _choices_yaml\ntask: arc\ntag: both\n' >tasks/arc.yaml
+printf 'include: _choices_yaml\ntask: wrong\ntag:\n  - both\n  - other\ndoc_to_target: 1\n' >tasks/wrong.yaml
+printf 'group: all\ntask:\n  - half\nmetadata:\n  version: 2\naggregate_metric_list:\n  - metric: acc\n    weight_by_size: false\n  - metric: acc_norm\n' >tasks/_all.yaml
+printf 'group: half\ngroup_alias: a half\ntask:\n  - both\n' >tasks/_half.yaml
+cat >tasks/sums.yaml <<'YAML'
+task: sums
+dataset_path: sums
+output_type: generate_until
+training_split: train
+test_split: test
+doc_to_text: "Question: {{question}}\nAnswer:"
+doc_to_target: "{{answer}}"
+generation_kwargs:
+  until: ["Question:"]
+  do_sample: false
+  max_gen_toks: 60
+metric_list:
+  - metric: exact_match
+    ignore_case: true
+    regexes_to_ignore: [",", "(?s).*#### "]
+filter_list:
+  - name: strict
+    filter:
+      - function: regex
+        regex_pattern: "#### (\\-?[0-9\\.\\,]+)"
+      - function: take_first
+  - name: first
+    filter:
+      - function: regex
+        regex_pattern: "[0-9]+"
+      - function: take_first
+YAML
+judge() { "$evaluate" --model $model --tasks-data data --overwrite "$@" >table 2>notes; }
+value() { sed -n "s/^[[:space:]]*\"$2\":[[:space:]]*\([-0-9.e]*\),*$/\1/p" "$1/report.json"; }
+
+# ---- choices ----
+is "choices: a table, rows, a report" eval 'judge --tasks tasks/arc.yaml --output a && grep -qE "^arc +1.0 +none +0 +acc +1.0000 +± +0.0000$" table && [ $(wc -l <a/rows.jsonl) = 6 ] && [ "$(value a arc_acc)" = 1 ] && [ "$(value a arc_acc_error)" = 0 ] && [ "$(value a arc_rows)" = 6 ]'
+is "... a row has what the model thinks of each choice" grep -q '^{"task":"arc","row":0,"prompt":"Question: What is 1 and 2?\\nAnswer:","choices":\["1 and 2 is 3.","1 and blue"\],"log_probs":\[-[0-9.e-]*,-[0-9.e-]*\],"greedy":\[true,false\],"gold":\[0\],"acc":1,"acc_norm":1}$' a/rows.jsonl
+is "... it is said what was read" grep -q '^# task  *arc: 6 of 6 rows of data/arc/Easy/test.jsonl$' notes
+probs() { sed 's/.*"log_probs":\[\([^]]*\)\].*/\1/' "$1/rows.jsonl" | tr , '\n'; }
+same_probs() { probs "$1" >x; probs "$2" >y; [ -s x ] && paste x y | awk '{ d = $1 - $2; if (d * d > 1e-8) exit 1 }'; }
+is "one question at a time: the same log-likelihoods" eval 'judge --tasks tasks/arc.yaml --output b --batch-size 1 && same_probs a b'
+is "--limit" eval 'judge --tasks tasks/arc.yaml --output c --limit 2 && [ $(wc -l <c/rows.jsonl) = 2 ] && grep -q "^# arc: the first 2 of 6 rows$" table'
+is "another target: the other choice" eval 'judge --tasks tasks/wrong.yaml --output d && [ "$(value d wrong_acc)" = 0 ]'
+is "data in the Hub's layout, in Parquet's place JSON" eval 'mkdir -p hub/someone/arc/Easy && cp data/arc/Easy/test.jsonl hub/someone/arc/Easy/ && judge --tasks tasks/arc.yaml --tasks-data hub --output e && [ "$(value e arc_acc)" = 1 ]'
+
+# ---- groups ----
+is "a group: its tasks by tag, means" eval 'judge --tasks tasks/_all.yaml --output g && [ "$(value g all_acc)" = 0.5 ] && [ "$(value g all_acc_norm)" = 0.5 ] && [ "$(value g all_rows)" = 12 ] && [ "$(value g wrong_acc)" = 0 ]'
+is "... the table shows who is in whom" eval 'grep -q "^all  *2  *none  *0  *acc  *0.5000" table && grep -q "^ - a half  *N/A" table && grep -q "^  - arc  *1.0" table && grep -q "^  - wrong " table'
+
+# ---- answers ----
+is "answers: filters, each with its value" eval 'judge --tasks tasks/sums.yaml --output h && [ "$(value h sums_exact_match_strict)" = 0.75 ] && [ "$(value h sums_exact_match_first)" = 0 ] && grep -q "^sums  *Yaml  *strict  *0  *exact_match  *0.7500  *±  *0.2500$" table'
+is "... the texts of until end them" eval '! grep -q "\"answer\":\"[^\"]*Question:" h/rows.jsonl && grep -q "\"answer\":\" 1 and 2 is 3" h/rows.jsonl && grep -q "\"filtered\":{\"strict\":\"3\",\"first\":\"1\"}" h/rows.jsonl'
+is "examples: drawn from the training rows" eval 'judge --tasks tasks/sums.yaml --output i --num-fewshot 2 && [ $(grep -o "Question:" i/rows.jsonl | wc -l) = 12 ] && grep -q "; 2 examples, drawn of data/sums/train.jsonl" notes && grep -q "\"num_fewshot\":[[:space:]]*2" i/report.json'
+printf 'include: sums.yaml\ntask: first\nfewshot_config:\n  sampler: first_n\nnum_fewshot: 1\n' >tasks/first.yaml
+is "... or the first ones" eval 'judge --tasks tasks/first.yaml --output j && [ $(grep -c "\"prompt\":\"Question: What is 5 and 1?.nAnswer: 5 and 1 is 6..n#### 6.n.nQuestion: " j/rows.jsonl) = 4 ]'
+printf 'include: sums.yaml\ntask: zero\nnum_fewshot: 0\n' >tasks/zero.yaml
+is "a file that says 0 examples keeps them" eval 'judge --tasks tasks/zero.yaml --output j --num-fewshot 2 && grep -q "num_fewshot is 0 in the file" notes && [ $(grep -o "Question:" j/rows.jsonl | wc -l) = 4 ]'
+sed '$d' $model/tokenizer_config.json | sed '$s/[^,]$/&,/' >x && printf '"chat_template": "{%% for m in messages %%}<{{ m.role }}>{{ m.content }}{%% endfor %%}<assistant>"}\n' >>x
+cp -rL $model chat && cp x chat/tokenizer_config.json && rm -f chat/chat_template.jinja
+is "a chat template" eval 'judge --model chat --tasks tasks/first.yaml --output k --apply-chat-template && grep -q "\"prompt\":\"<user>Question: What is 5 and 1?.nAnswer:<assistant>5 and 1 is 6..n#### 6<user>Question: What is 1 and 2?.nAnswer:<assistant>\"" k/rows.jsonl && grep -q "prompts by the model.s chat template" table'
+cat >tasks/word.yaml <<'YAML'
+task: word
+dataset_path: sums
+output_type: loglikelihood
+test_split: test
+doc_to_text: "{{('Question: ' + question + '\nAnswer: 1 and').split(' ')[:-1]|join(' ')}}"
+doc_to_target: " and"
+YAML
+is "log-likelihood of a word: perplexity, and acc if it is what the model would say" eval 'judge --tasks tasks/word.yaml --output l && awk "BEGIN { p = $(value l word_perplexity); exit !(p > 1 && p < 2) }" && [ "$(value l word_acc)" = 1 ] && [ -n "$(value l word_perplexity_error)" ]'
+is "several files" eval 'judge --tasks tasks/arc.yaml,tasks/word.yaml --output m && [ "$(value m arc_acc)" = 1 ] && [ "$(value m word_acc)" = 1 ]'
+for i in $(seq 1 300); do cat data/sums/test.jsonl; done >many.jsonl && mkdir -p many/sums && cp many.jsonl many/sums/test.jsonl
+"$evaluate" --model $model --tasks tasks/sums.yaml --tasks-data many --batch-size 2 --output n >table 2>notes & pid=$!
+is "a signal ends it after a batch" eval 'await $pid has 2 n/rows.jsonl; kill -TERM $pid; wait $pid; [ $? = 143 ] && grep -q "^# stopped in sums, after [0-9]* of 1200 questions" table && [ ! -e n/report.json ]'
+
+# ---- what is refused ----
+bad() { # NAME LINE TEXT - a change of arc.yaml whose line of that number is refused
+    printf 'include: tasks/_choices_yaml\ntask: bad\n%b\n' "$4" >bad.yaml
+    refused "$1" ${5:-2} "bad.yaml:$2$3" "$evaluate" --model $model --tasks bad.yaml --tasks-data data
+}
+bad "Python in process_docs" 3 ':15: process_docs: !function utils.process_docs is Python code' 'process_docs: !function utils.process_docs'
+bad "Python in doc_to_text" 3 ':14: doc_to_text: !function utils.text is Python code' 'doc_to_text: !function utils.text'
+bad "Python in a list" 5 ':18: aggregation: !function utils.mean is Python code' 'metric_list:\n  - metric: acc\n    aggregation: !function utils.mean'
+bad "a key that is not known" 3 ':15: the key doc_to_texts is not read here (the nearest is doc_to_text)' 'doc_to_texts: "x"'
+bad "a metric that is not known" 4 ':5: metric_list: acc_normed is no metric that is read here for multiple_choice (the nearest is acc_norm); there are acc, acc_norm, acc_bytes, exact_match, f1' 'metric_list:\n  - metric: acc_normed'
+bad "another output" 3 ':14: output_type: loglikelihood_rolling is not read here' 'output_type: loglikelihood_rolling'
+bad "a template with a mistake" 3 ': doc_to_text:1: ' 'doc_to_text: "{{ question"' 1
+bad "filters of choices" 4 ':3: filter_list: filters are read for output_type generate_until only' 'filter_list:\n  - name: x\n    filter: []'
+bad "repeats" 3 ':10: repeats: answers are greedy' 'repeats: 3'
+bad "another sampler" 4 ':3: fewshot_config: the sampler balanced is not known here' 'fewshot_config:\n  sampler: balanced'
+more() { # NAME LINE TEXT CHANGE - the same of sums.yaml
+    printf 'include: tasks/sums.yaml\ntask: bad\n%b\n' "$4" >bad.yaml
+    refused "$1" 2 "bad.yaml:$2$3" "$evaluate" --model $model --tasks bad.yaml --tasks-data data
+}
+more "a filter that is not known" 6 ':9: filter_list: the filter "take_frist" is not known here (the nearest is take_first)' 'filter_list:\n  - name: x\n    filter:\n      - function: take_frist'
+more "a filter without take_first" 4 ':5: filter_list: x has no take_first' 'filter_list:\n  - name: x\n    filter:\n      - function: lowercase'
+more "an expression with a mistake" 6 ': regex_pattern: the regular expression "(": ' 'filter_list:\n  - name: x\n    filter:\n      - function: regex\n        regex_pattern: "("'
+more "sampled answers" 4 ':14: generation_kwargs: answers are greedy here' 'generation_kwargs:\n  do_sample: true'
+printf 'include: tasks/_choices_yaml\ntask: bad\ndoc_to_text: "{{ nothing }}"\n' >bad.yaml
+refused "a column that is not there" 1 "bad.yaml: row 0: " "$evaluate" --model $model --tasks bad.yaml --tasks-data data
+refused "no data" 2 "the split test of someone/arc/Easy is not there. Looked for nowhere/someone/arc/Easy/test.jsonl" "$evaluate" --model $model --tasks tasks/arc.yaml --tasks-data nowhere
+refused "no such file" 2 "there is no task file arc_easy" "$evaluate" --model $model --tasks arc_easy
+printf 'include: again.yaml\ntask: x\n' >again.yaml
+refused "a file that includes itself" 2 "perhaps a file includes itself" "$evaluate" --model $model --tasks again.yaml
+printf 'group: g\ntask:\n  - nobody\n' >tasks/_g.yaml
+refused "a group of nobody" 2 "tasks/_g.yaml:3:5: nobody: no task, group or tag in the " "$evaluate" --model $model --tasks tasks/_g.yaml
+printf 'group: g\ntask:\n  - task: arc\n    num_fewshot: 3\n' >tasks/_g.yaml
+refused "a group that changes a task" 2 "tasks/_g.yaml:3:5: task: expected the names of tasks" "$evaluate" --model $model --tasks tasks/_g.yaml
+refused "a task twice" 2 "the task arc is there twice" "$evaluate" --model $model --tasks tasks/arc.yaml,tasks/arc.yaml --tasks-data data
+refused "rows that are there" 2 "a/rows.jsonl is there already" "$evaluate" --model $model --tasks tasks/arc.yaml --tasks-data data --output a
+refused "--dataset, too" 2 "--dataset and --tasks exclude each other" "$evaluate" --model $model --tasks tasks/arc.yaml --dataset facts.jsonl
+finish

@@ -1,0 +1,51 @@
+/* memory.c - ask a program whether it has the memory for a job, before anything is measured. */
+#include "sweep.h"
+
+enum { PLAN_S = 30, PLAN_LOG = 1 << 16 };
+
+/* Read the reason: the first sentence of the output's last line, without the program's name. */
+static void read_reason(char *output, char *why, size_t size)
+{
+    const char *line = last_line(output), *colon = strstr(line, ": ");
+    line = colon && !memchr(line, ' ', (size_t)(colon - line)) ? colon + 2 : line;
+    const char *stop = strstr(line, ". ");
+    snprintf(why, size, "%.*s", stop ? (int)(stop - line) : (int)strlen(line), line);
+}
+
+/* Ask the program. 1: the job does not fit; why: the reason. 0: it fits, or the program does not
+ * say; -1. */
+static int ask_program(const struct plan *plan, const struct tune_experiment *e,
+                       const char *program, const struct tune_command *c, char *why, size_t size)
+{
+    char output[PLAN_LOG];
+    struct tune_child_end end;
+    int n = 0;
+    const char **argv = calloc((size_t)(c->argument_count + e->plan_count) + 2, sizeof *argv);
+    if (!argv)
+        return no_memory();
+    argv[n++] = program;
+    for (int i = 0; i < c->argument_count; i++)
+        argv[n++] = c->arguments[i];
+    for (int i = 0; i < e->plan_count; i++)
+        argv[n++] = e->plan[i];
+    int code = command_output(plan, argv, (const char *const *)plan->environment, PLAN_S, output, sizeof output, &end);
+    free(argv);
+    TRY(code);
+    if (end.how != TUNE_CHILD_EXITED || end.code != TUNE_ERROR_CANNOT)
+        return 0;
+    read_reason(output, why, size);
+    return 1;
+}
+
+int memory_lacks(const struct plan *plan, const struct tune_job *job, char *why, size_t size)
+{
+    const struct tune_experiment *e = binding_of(plan, job)->experiment;
+    const char *program = plan->provenance->programs[job->binding].path;
+    struct tune_command c;
+    if (e->plan_count == 0 || !*program)
+        return 0;
+    TRY(provenance_command(plan, e, job->inputs, &c));
+    int code = ask_program(plan, e, program, &c, why, size);
+    tune_command_free(&c);
+    return code;
+}
