@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     struct tune_prompt_batch batch;
     while (!*flags->stop_signal && MUST(tune_prompts_next(prompts, &batch)) > 0) { /* 0: the end */
         struct tune_batch texts; /* the same rows, each with its own answer, which is labelled */
-        double log_probs[batch.rows];
+        const float *log_probs;  /* [B,T] of each label */
         MUST(tune_scorecard_texts(card, &batch, &texts));
         for (int side = 0; side < generator->sides; side++) { /* 1: the model to compare with */
             struct tune_tensor *hidden;
@@ -79,8 +79,8 @@ int main(int argc, char **argv)
                 MUST(tune_model_infer_base(model, &texts, &hidden));
             else
                 MUST(tune_model_infer(side ? other : model, &texts, &hidden));
-            MUST(tune_loss_row_log_probs(side && other ? other_loss : loss, hidden, &texts,
-                                         log_probs)); /* sums over the labels of each row */
+            MUST(tune_loss_label_log_probs(side && other ? other_loss : loss, hidden, &texts,
+                                           &log_probs));
             tune_scorecard_log_probs(card, side, log_probs);
         }
         /* Both models answer. Then the metrics of each row are computed and its line is written. */

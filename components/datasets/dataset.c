@@ -564,6 +564,24 @@ static int settle(struct tune_dataset *d, const struct tune_dataset_options *o)
     return 0;
 }
 
+int tune_dataset_kind(const char *path, const struct tune_dataset_options *options, enum tune_dataset_kind *kind)
+{
+    struct tune_rows rows = {0};
+    struct tune_columns have = {0};
+    struct tune_dataset_options o = *options;
+    int status = tune_rows_open(&rows, path, options);
+    bool text = status == 0 && rows.format == TUNE_DATASET_TEXT;
+    o.prompts = false; /* a format of pairs is one, whether answers are read or not */
+    *kind = TUNE_ROWS_TEXTS;
+    if (status == 0 && !text)
+        status = tune_columns_find(&have, &rows, options->skip_bad_rows);
+    if (status == 0 && !text)
+        status = tune_format_kind_of(&have, &o, &rows, kind);
+    tune_columns_free(&have);
+    tune_rows_close(&rows);
+    return status;
+}
+
 struct tune_dataset *tune_dataset_make(int max_length)
 {
     if (max_length < 1) {

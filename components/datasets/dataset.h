@@ -150,18 +150,36 @@ int tune_dataset_number(const struct tune_dataset *d, int64_t row, const char *c
 int tune_dataset_text(const struct tune_dataset *d, int64_t row, const char *column, char **text);
 int tune_dataset_lengths(struct tune_dataset *d, int32_t *lengths);
 
-/* A row's question, in a set that is opened for its prompts (options.h). */
+/* A row's question and answers, as texts. */
 struct tune_asked {
     struct tune_text prompt;   /* as the model reads it, template and all; data NULL: not known */
     struct tune_text expected; /* the row's own answer; data NULL: it has none */
+    struct tune_text *more;    /* [more_count] other answers that are as good */
+    int more_count;
+    struct tune_text rejected; /* of a pair, whose chosen answer is expected; data NULL: no pair */
 };
 
-/* tune_dataset_asked - the text of a row's prompt, and the answer that the row expects. That is its
- * completion or output; in a conversation, the text of the assistant's message at its end. An empty
- * answer is none. -1 with an error: a bad row.
- * tune_asked_free - free both texts. */
+/* tune_dataset_asked - the text of a row's prompt, and the answer that the row expects, in a set
+ * that is opened for its prompts (options.h). The answer is its completion or output; in a
+ * conversation, the text of the assistant's message at its end. An empty answer is none, unless
+ * options.references is set; a list of answers is none then, either. In a set of pairs: the prompt
+ * and both answers, special tokens and all. In a set of plain texts that is not opened for prompts,
+ * expected is the text; pieces of long texts have none. -1 with an error: a bad row.
+ * tune_asked_free - free the texts. */
 int tune_dataset_asked(const struct tune_dataset *d, int64_t row, struct tune_asked *asked);
 void tune_asked_free(struct tune_asked *asked);
+
+/* What the rows of a file are: by options.row_format, else by the columns of the first rows. */
+enum tune_dataset_kind {
+    TUNE_ROWS_ANSWERS, /* prompts, mostly with an answer */
+    TUNE_ROWS_PAIRS,   /* a chosen and a rejected answer each: options.sequences is 2 for these */
+    TUNE_ROWS_TEXTS    /* plain texts */
+};
+
+/* tune_dataset_kind - the kind of a file's rows, in *kind. It scans the file as opening does. -1
+ * with an error: no file, no rows, or none of the first rows is readable. */
+int tune_dataset_kind(const char *path, const struct tune_dataset_options *options,
+                      enum tune_dataset_kind *kind);
 
 /* Several sets as one: the rows of the first, then those of the second, and so on.
  * tune_dataset_join - join count sets. The joined set frees them. Facts of it hold for all: its

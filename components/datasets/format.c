@@ -230,7 +230,7 @@ static int check_pairs(const struct tune_format *f, const struct tune_columns *h
                                 "prompt-completion `columns` completion=chosen"
                                 : has(f, have, "chosen") && type_of(f, have, rows, "chosen") == TUNE_JSON_ARRAY
                                 ? ". To train on the chosen conversations alone: `format` messages `columns` messages=chosen" : "");
-    if (f->recognised && f->kind == TUNE_FORMAT_ALPACA && o->sequences == 0 && type_of(f, have, rows, "output") == TUNE_JSON_ARRAY)
+    if (f->recognised && f->kind == TUNE_FORMAT_ALPACA && o->sequences == 0 && !o->references && type_of(f, have, rows, "output") == TUNE_JSON_ARRAY)
         return tune_error_usage("%s: these rows are preferences, an instruction and a list of two outputs: finetune_dpo trains on "
                                 "them", rows->path);
     char type[1300];
@@ -514,6 +514,7 @@ int tune_format_settle(struct tune_format *f, const struct tune_columns *have, c
 {
     memset(f, 0, sizeof *f);
     f->prompts = o->prompts;
+    f->references = o->references;
     f->strict = o->strict;
     if (o->columns)
         TRY(read_map(f, o->columns));
@@ -538,6 +539,23 @@ int tune_format_settle(struct tune_format *f, const struct tune_columns *have, c
         return tune_error_usage("`response_template` looks for text in rows of plain text; rows "
                                 "of the format %s say what is trained", tune_format_name(f));
     return open_chat(f, o, rows->path);
+}
+
+int tune_format_kind_of(const struct tune_columns *have, const struct tune_dataset_options *o, const struct tune_rows *rows,
+                        enum tune_dataset_kind *kind)
+{
+    struct tune_format f = {.prompts = true};
+    int status = o->columns ? read_map(&f, o->columns) : 0;
+    if (status == 0)
+        status = choose(&f, have, rows, o);
+    bool pairs = f.kind >= TUNE_FORMAT_PREFERENCE && f.kind < TUNE_FORMAT_UNPAIRED;
+    if (status == 0 && f.recognised) { /* an instruction with one output is no pair */
+        bool both = has(&f, have, "chosen") && has(&f, have, "rejected");
+        pairs = both || (has(&f, have, "instruction") && has(&f, have, "output") && type_of(&f, have, rows, "output") == TUNE_JSON_ARRAY);
+    }
+    *kind = pairs ? TUNE_ROWS_PAIRS : f.kind == TUNE_FORMAT_TEXT ? TUNE_ROWS_TEXTS : TUNE_ROWS_ANSWERS;
+    tune_format_free(&f);
+    return status;
 }
 
 void tune_format_free(struct tune_format *f)

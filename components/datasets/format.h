@@ -65,16 +65,20 @@ struct tune_format {
     int sequences;   /* of preferences: answers of a row of the file, 2 are a pair; else 0 */
     bool strict;     /* conversations that break a rule are errors */
     bool prompts;    /* only what comes before the answer is read */
+    bool references; /* an answer may be empty or a list */
 };
 
 /* tune_format_settle - choose the format from options (row_format, columns, prompt_template,
  * train_on), the columns and the first rows. It opens templates and checks every slot and name. -1
  * with an error, usually of kind USAGE.
  *
+ * tune_format_kind_of - what rows with these columns are, by the same options.
  * tune_format_name, tune_format_train_on - the values for --format and --train-on.
  * tune_format_reads - whether a column of the file, or a part of it, is read. */
 int tune_format_settle(struct tune_format *f, const struct tune_columns *have,
                        const struct tune_dataset_options *options, const struct tune_rows *rows);
+int tune_format_kind_of(const struct tune_columns *have, const struct tune_dataset_options *options,
+                        const struct tune_rows *rows, enum tune_dataset_kind *kind);
 void tune_format_free(struct tune_format *f);
 const char *tune_format_name(const struct tune_format *f);
 const char *tune_format_train_on(const struct tune_format *f);
@@ -100,6 +104,8 @@ struct tune_pieces {
     struct tune_row_values values;   /* buffers for reading */
     struct tune_conversation chat;
     struct tune_chat_text rendered;
+    char *first; /* [first_room] the first of several answers */
+    size_t first_room;
 };
 
 /* tune_format_pieces - make the text of a row. -1 with file and line: a bad row. */

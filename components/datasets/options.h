@@ -70,6 +70,8 @@ struct tune_dataset_options {
     bool prompts;                    /* read only what comes before the answer, for generation:
                                         columns of answers may be absent, a conversation ends where
                                         the assistant speaks next, and nothing is appended */
+    bool references;                 /* for evaluation: an answer may be empty, or a list of texts
+                                        that are equally good. The first one is the row's text */
     bool strict;                     /* conversations that break a rule of conversation.h are bad
                                         rows; else they are taken, and changed where the chat
                                         template does not take them */

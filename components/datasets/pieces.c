@@ -303,6 +303,29 @@ static int fill_conversation(const struct tune_format *f, const struct tune_rows
     return tune_pieces_chat(f, rows, row, p);
 }
 
+/* Make a list of answers the first one of it; of an empty list, an empty text. */
+static int take_first(const struct tune_format *f, const struct tune_rows *rows, const struct tune_file_row *row, struct tune_pieces *p)
+{
+    struct tune_json *j = &p->values.json;
+    struct tune_text text = {"", 0};
+    int i = f->count - 1, more;
+    while (i >= 0 && strcmp(f->names[i], "output") && strcmp(f->names[i], "completion"))
+        i--;
+    if (i < 0 || p->values.at[i].type != TUNE_JSON_ARRAY)
+        return 0;
+    j->at = p->values.at[i].text.data;
+    TRY(tune_json_array(j));
+    TRY(more = tune_json_item(j));
+    if (more && tune_json_peek(j) != TUNE_JSON_STRING)
+        return tune_pieces_bad_row(rows, row, f->columns[i], "is a list of something else than texts in this row");
+    if (more)
+        TRY(tune_json_string(j, &text));
+    TRY(tune_array_reserve(&p->first, &p->first_room, text.size + 1, 1, "a row's answer"));
+    memcpy(p->first, text.data, text.size);
+    p->values.at[i] = (struct tune_field){.type = TUNE_JSON_STRING, .text = {p->first, text.size}};
+    return 0;
+}
+
 int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows, const struct tune_columns *columns,
                        const struct tune_file_row *row, struct tune_pieces *p)
 {
@@ -312,6 +335,8 @@ int tune_format_pieces(const struct tune_format *f, const struct tune_rows *rows
     p->chat.strict = f->strict;
     p->chat.adapted = 0;
     TRY(tune_row_values_read(&p->values, rows, columns, row, f->columns, f->count));
+    if (f->references && !f->prompts && f->sequences == 0 && f->kind != TUNE_FORMAT_MESSAGE_LISTS)
+        TRY(take_first(f, rows, row, p));
     switch (f->kind) {
     case TUNE_FORMAT_ALPACA:
         return tune_pieces_alpaca(f, rows, row, p, NULL);
@@ -340,6 +365,7 @@ void tune_pieces_free(struct tune_pieces *p)
     free(p->text);
     free(p->data);
     free(p->at);
+    free(p->first);
     tune_row_values_free(&p->values);
     tune_conversation_free(&p->chat);
     tune_chat_text_free(&p->rendered);

@@ -86,23 +86,46 @@ static int check_count(const struct tune_scorecard *card)
                                     tune_dataset_rows(card->data), card->rows);
 }
 
-/* Find the longest text, count those that are cut, and check that every row has an answer. */
-static int look_at_rows(struct tune_scorecard *card, int *longest)
+/* Check that every row has an answer to compare with. */
+static int check_answers(const struct tune_scorecard *card)
 {
     char where[TUNE_DATASET_SOURCE_SIZE];
+    const struct tune_dataset *d = tune_prompts_data(card->prompts);
+    int64_t without = 0, first = 0;
+    for (int64_t i = 0; i < card->rows && !card->unanswered; i++) {
+        struct tune_asked asked;
+        TRY(tune_prompts_asked(card->prompts, i, &asked));
+        if (!asked.expected.data && without++ == 0)
+            first = i;
+        tune_asked_free(&asked);
+    }
+    return without == 0 ? 0 : tune_error_usage("%s: the row has no answer to compare with. Rows have a prompt and an answer (a "
+                                               "text, or a list of equally good ones: docs/data-formats.md); %" PRId64 " of these %" PRId64 " rows of format %s have none",
+                                               tune_dataset_source(d, first, where, sizeof where), without, card->rows,
+                                               tune_dataset_format(d));
+}
+
+/* Find the longest text, and count rows that are special. */
+static int look_at_rows(struct tune_scorecard *card, int *longest)
+{
     for (int64_t i = 0; i < card->rows; i++) {
         struct tune_asked asked;
         int64_t row = tune_prompts_row(card->prompts, i);
         TRY(tune_dataset_get(card->data, row, &card->row));
         TRY(tune_prompts_asked(card->prompts, row, &asked));
-        bool has = asked.expected.data;
+        int references = 1 + asked.more_count;
+        card->empty += !card->unanswered && tune_text_trim(asked.expected).size == 0;
+        card->several += references > 1;
+        card->references = i == 0 || card->references == references ? references : 0;
         tune_asked_free(&asked);
-        if (!has)
-            return tune_error_usage("%s: the row has no answer to compare with; rows have a prompt and an answer "
-                                    "(docs/data-formats.md), and this one is of format %s",
-                                    tune_dataset_source(card->data, row, where, sizeof where), tune_dataset_format(card->data));
-        *longest = card->row.count > *longest ? (int)card->row.count : *longest;
+        for (int k = 0; k < tune_example_parts(&card->row); k++) {
+            int64_t count;
+            tune_example_part(&card->row, k, &count);
+            *longest = count > *longest ? (int)count : *longest;
+        }
+        card->parts = tune_example_parts(&card->row);
         card->cut += card->row.full_count > card->row.count;
+        card->unlabelled += !tune_example_has_label(&card->row);
     }
     return 0;
 }
@@ -178,6 +201,8 @@ static int labels_of_rows(struct tune_scorecard *card)
         struct tune_asked asked;
         TRY(tune_prompts_asked(card->prompts, tune_prompts_row(card->prompts, i), &asked));
         int added = tune_score_labels_add(card->labels, asked.expected);
+        for (int k = 0; k < asked.more_count && added >= 0; k++)
+            added = tune_score_labels_add(card->labels, asked.more[k]);
         tune_asked_free(&asked);
         if (added < 0)
             return tune_error_prefix("labels are the different answers of the rows: ");
@@ -191,11 +216,15 @@ static int check_references(const struct tune_scorecard *card)
     for (int64_t i = 0; i < card->rows; i++) {
         struct tune_asked asked;
         int64_t row = tune_prompts_row(card->prompts, i);
+        int at = 0;
         TRY(tune_prompts_asked(card->prompts, row, &asked));
-        struct tune_text expected = tune_text_trim(asked.expected);
-        int at = tune_score_label_of(card->labels, expected), shown = expected.size < 100 ? (int)expected.size : 100;
-        if (at == -1)
-            tune_error_usage("--labels: row %" PRId64 ": the reference \"%.*s\" is none of the labels", row, shown, expected.data);
+        for (int k = 0; k <= asked.more_count && at >= 0; k++) {
+            struct tune_text expected = tune_text_trim(k ? asked.more[k - 1] : asked.expected);
+            at = tune_score_label_of(card->labels, expected);
+            if (at == -1)
+                tune_error_usage("--labels: row %" PRId64 ": the reference \"%.*s\" is none of the labels", row,
+                                 expected.size < 100 ? (int)expected.size : 100, expected.data);
+        }
         tune_asked_free(&asked);
         if (at < 0)
             return -1;
@@ -203,16 +232,32 @@ static int check_references(const struct tune_scorecard *card)
     return 0;
 }
 
+/* Check that these rows have what a metric needs. */
+static int check_metric(const struct tune_scorecard *card, const struct tune_score *m)
+{
+    if ((m->needs & TUNE_NEEDS_PAIR) && card->parts == 1)
+        return tune_error_usage("--metrics: %s is of preference pairs, and these rows %s", m->name,
+                                card->unanswered ? "are plain texts" : "have one answer each");
+    if (!(m->needs & TUNE_NEEDS_ANSWER) || !card->unanswered)
+        return 0;
+    return tune_error_usage(card->parts > 1 ? "--metrics: %s judges an answer, and pairs get none. Give --metrics pairs,losses; or, to have "
+                                              "the prompts answered, --format prompt-completion --columns completion=chosen"
+                                            : "--metrics: %s judges an answer, and plain texts get none. Give --metrics losses; or rows with a "
+                                              "prompt and an answer (docs/data-formats.md)", m->name);
+}
+
 static int choose_metrics(struct tune_scorecard *card, const struct tune_flags *flags)
 {
     bool labels = false;
-    card->metrics = tune_score_list(flags->scorecard.metrics, card->metric, TUNE_CARD_METRICS);
+    const char *names = flags->scorecard.metrics;
+    if (card->unanswered && !strcmp(names, "usual"))
+        names = card->parts > 1 ? "pairs,losses" : "losses";
+    card->metrics = tune_score_list(names, card->metric, TUNE_CARD_METRICS);
     if (card->metrics < 0)
         return tune_error_prefix("--metrics: ");
     for (int m = 0; m < card->metrics; m++) {
         labels = labels || (card->metric[m]->needs & TUNE_NEEDS_LABELS);
-        if (card->metric[m]->needs & TUNE_NEEDS_PAIR)
-            return tune_error_usage("--metrics: %s is of preference pairs, and these rows have one answer each", card->metric[m]->name);
+        TRY(check_metric(card, card->metric[m]));
     }
     if (flags->scorecard.labels && !labels)
         return tune_error_usage("--labels is for accuracy and macro_f1, and --metrics has neither");
@@ -268,10 +313,12 @@ struct tune_scorecard *tune_get_scorecard(const struct tune_flags *flags, struct
                                     .model = flags->model, .other = g->compare_model,
                                     .folder = g->folder, .path = g->input, .seed = (uint64_t)flags->seed,
                                     .rows = tune_prompts_rows(prompts), .stop_signal = flags->stop_signal};
-    card->data = check_folder(flags) == 0 ? open_rows(flags, tok) : NULL;
+    card->unanswered = tune_prompts_unanswered(prompts);
+    if (check_folder(flags) == 0 && check_answers(card) == 0)
+        card->data = card->unanswered ? tune_prompts_data(prompts) : open_rows(flags, tok);
     if (card->data && check_count(card) == 0 && leave_out_trained(card, flags, notes) == 0 && look_at_rows(card, &longest) == 0 && choose_metrics(card, flags) == 0 && describe(card, flags) == 0 &&
         tune_scorecard_new(card, tune_prompts_batch(prompts)) == 0) {
-        tune_prompts_texts(prompts, longest);
+        tune_prompts_texts(prompts, longest, card->parts);
         tune_prompts_lines(prompts, &(struct tune_answer_lines){card, tune_scorecard_write, tune_scorecard_read});
         return card;
     }

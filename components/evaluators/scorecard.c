@@ -20,22 +20,25 @@ static const char *const prefix[TUNE_CARD_SIDES] = {"", "base_"};
 int tune_scorecard_new(struct tune_scorecard *card, int batch)
 {
     bool good = true;
-    card->lengths = tune_zeroed((size_t)batch, sizeof *card->lengths, "a batch");
+    size_t texts = (size_t)batch * (size_t)card->parts;
+    card->lengths = tune_zeroed(texts, sizeof *card->lengths, "a batch");
+    card->numbers = tune_zeroed(texts, sizeof *card->numbers, "a batch");
+    good = card->numbers;
     for (int s = 0; s < card->sides; s++) {
-        card->loss[s] = tune_zeroed((size_t)batch, sizeof **card->loss, "a batch");
+        card->loss[s] = tune_zeroed(texts, sizeof **card->loss, "a batch");
         good = good && card->lengths && card->loss[s];
         for (int m = 0; m < card->metrics && good; m++) {
             int width = tune_score_width(card->metric[m], card->label_count);
             card->sums[s][m] = tune_zeroed((size_t)card->rows * (size_t)width, sizeof(double), "metrics of %" PRId64 " rows", card->rows);
             good = card->sums[s][m];
         }
-        if (card->labels && good)
+        if (card->labels && good) {
             card->answered[s] = tune_zeroed((size_t)card->rows, sizeof(int), "labels of %" PRId64 " rows", card->rows);
-        good = good && (!card->labels || card->answered[s]);
+            card->truth[s] = tune_zeroed((size_t)card->rows, sizeof(int), "labels of %" PRId64 " rows", card->rows);
+            good = card->answered[s] && card->truth[s];
+        }
     }
-    if (card->labels && good)
-        card->truth = tune_zeroed((size_t)card->rows, sizeof(int), "labels of %" PRId64 " rows", card->rows);
-    return good && (!card->labels || card->truth) ? 0 : -1;
+    return good ? 0 : -1;
 }
 
 void tune_scorecard_free(struct tune_scorecard *card)
@@ -46,16 +49,18 @@ void tune_scorecard_free(struct tune_scorecard *card)
         for (int m = 0; m < TUNE_CARD_METRICS; m++)
             free(card->sums[s][m]);
         free(card->answered[s]);
+        free(card->truth[s]);
         free(card->loss[s]);
     }
     tune_score_labels_free(card->labels);
-    tune_dataset_free(card->data);
+    if (!card->unanswered)
+        tune_dataset_free(card->data);
     tune_example_free(&card->row);
     cJSON_Delete(card->about);
-    free(card->truth);
     free(card->ids);
     free(card->labels_of);
     free(card->lengths);
+    free(card->numbers);
     free(card);
 }
 
@@ -70,17 +75,16 @@ static int text_size(struct tune_scorecard *card, const int32_t *ids, int64_t co
     return 0;
 }
 
-/* Bytes of the row at hand that its trained tokens spell: those of the whole row less those of the
- * others. Decoded alone, an answer could lose the space that it begins with. */
-static int count_bytes(struct tune_scorecard *card, int64_t *bytes)
+/* Bytes that the trained ones of count tokens spell: those of all less those of the others. Decoded
+ * alone, an answer could lose the space that it begins with. It moves the others to the front. */
+static int count_bytes(struct tune_scorecard *card, int32_t *ids, const uint8_t *trained, int64_t count, int64_t *bytes)
 {
-    struct tune_example *x = &card->row;
-    int64_t all, others, count = 0;
-    TRY(text_size(card, x->ids, x->count, &all));
-    for (int64_t i = 0; i < x->count; i++)
-        if (!x->trained[i])
-            x->ids[count++] = x->ids[i]; /* the batch has a copy of them all */
-    TRY(text_size(card, x->ids, count, &others));
+    int64_t all, others, left = 0;
+    TRY(text_size(card, ids, count, &all));
+    for (int64_t i = 0; i < count; i++)
+        if (!trained[i])
+            ids[left++] = ids[i]; /* the batch has a copy of them all */
+    TRY(text_size(card, ids, left, &others));
     *bytes = all > others ? all - others : 0;
     return 0;
 }
@@ -99,77 +103,115 @@ static int make_room(struct tune_scorecard *card, int64_t N)
     return card->room ? 0 : -1;
 }
 
-/* Copy the row at hand to row b of the batch. Labels are shifted, as in core/batch.h. */
-static void copy_row(struct tune_scorecard *card, int b, struct tune_batch *texts)
+/* Copy part i of the row at hand to row b of the batch. Labels are shifted, as in core/batch.h. */
+static int copy_part(struct tune_scorecard *card, int i, int b, struct tune_batch *texts)
 {
-    const struct tune_example *x = &card->row;
-    int32_t *ids = card->ids + (int64_t)b * texts->T, *labels = card->labels_of + (int64_t)b * texts->T;
+    struct tune_example *x = &card->row;
+    int64_t count, begin = tune_example_part(x, i, &count);
+    int32_t *from = x->ids + begin, *ids = card->ids + (int64_t)b * texts->T, *labels = card->labels_of + (int64_t)b * texts->T;
+    const uint8_t *trained = x->trained + begin;
+    struct tune_card_loss *loss = &card->loss[0][b];
+    *loss = (struct tune_card_loss){0};
     for (int t = 0; t < texts->T; t++) {
-        bool labelled = t + 1 < x->count && x->trained[t + 1];
-        ids[t] = t < x->count ? x->ids[t] : 0;
-        labels[t] = labelled ? x->ids[t + 1] : TUNE_NO_LABEL;
-        card->loss[0][b].tokens += labelled;
+        bool labelled = t + 1 < count && trained[t + 1];
+        ids[t] = t < count ? from[t] : 0;
+        labels[t] = labelled ? from[t + 1] : TUNE_NO_LABEL;
+        loss->tokens += labelled;
     }
-    texts->tokens += x->count;
-    texts->label_count += card->loss[0][b].tokens;
+    texts->tokens += count;
+    texts->label_count += loss->tokens;
+    return count_bytes(card, from, trained, count, &loss->bytes);
 }
 
 int tune_scorecard_texts(struct tune_scorecard *card, const struct tune_prompt_batch *batch, struct tune_batch *texts)
 {
-    card->texts = batch->rows;
-    *texts = (struct tune_batch){.B = batch->rows, .lengths = card->lengths, .row_of = batch->numbers};
-    for (int b = 0; b < batch->rows; b++) {
-        TRY(tune_dataset_get(card->data, batch->numbers[b], &card->row));
-        card->lengths[b] = (int32_t)card->row.count;
+    int parts = card->parts;
+    *texts = (struct tune_batch){.B = batch->rows * parts, .T = 1, .lengths = card->lengths, .row_of = card->numbers};
+    for (int b = 0; b < texts->B; b++) {
+        int64_t count;
+        if (b % parts == 0)
+            TRY(tune_dataset_get(card->data, batch->numbers[b / parts], &card->row));
+        tune_example_part(&card->row, b % parts, &count);
+        card->numbers[b] = batch->numbers[b / parts];
+        card->lengths[b] = count > 0 ? (int32_t)count : 1; /* an empty text is a token without a label */
         texts->T = card->lengths[b] > texts->T ? card->lengths[b] : texts->T;
     }
     TRY(make_room(card, (int64_t)texts->B * texts->T));
     texts->ids = card->ids;
     texts->labels = card->labels_of;
-    for (int b = 0; b < batch->rows; b++) {
-        TRY(tune_dataset_get(card->data, batch->numbers[b], &card->row));
-        card->loss[0][b] = (struct tune_card_loss){0};
-        copy_row(card, b, texts);
-        TRY(count_bytes(card, &card->loss[0][b].bytes));
+    for (int b = 0; b < texts->B; b++) {
+        if (b % parts == 0)
+            TRY(tune_dataset_get(card->data, batch->numbers[b / parts], &card->row));
+        TRY(copy_part(card, b % parts, b, texts));
         if (card->sides > 1)
             card->loss[1][b] = card->loss[0][b];
     }
+    card->texts = texts->B;
+    card->T = texts->T;
     return 0;
 }
 
-void tune_scorecard_log_probs(struct tune_scorecard *card, int side, const double *log_probs)
+void tune_scorecard_log_probs(struct tune_scorecard *card, int side, const float *log_probs)
 {
-    for (int b = 0; b < card->texts; b++)
-        card->loss[side][b].sum = -log_probs[b];
+    for (int b = 0; b < card->texts; b++) {
+        struct tune_card_loss *loss = &card->loss[side][b];
+        const int32_t *labels = card->labels_of + (int64_t)b * card->T;
+        loss->sum = loss->text = 0;
+        for (int t = 0; t < card->T; t++, log_probs++) {
+            if (labels[t] == TUNE_NO_LABEL)
+                continue;
+            loss->sum -= *log_probs;
+            loss->text -= tune_tokenizer_is_special(card->tok, labels[t]) ? 0 : *log_probs;
+        }
+    }
 }
 
 /* ---- metrics of a row ---- */
 
+/* The references of a row, without white space at their ends. asked must outlive them; the caller
+ * frees *list. Returns how many; -1 with an error. */
+static int references_of(const struct tune_asked *asked, struct tune_text **list)
+{
+    int count = asked->expected.data ? 1 + asked->more_count : 0;
+    *list = tune_zeroed((size_t)count + 1, sizeof **list, "the references of a row");
+    for (int i = 0; i < count && *list; i++)
+        (*list)[i] = tune_text_trim(i ? asked->more[i - 1] : asked->expected);
+    return *list ? count : -1;
+}
+
+/* Note the label that the row's answer is, and the true one. With several references, a right answer
+ * is the truth. */
+static int note_labels(struct tune_scorecard *card, int side, int64_t turn, const struct tune_score_row *r)
+{
+    int answer = card->answered[side][turn] = tune_score_label_of(card->labels, r->answer), truth = -1;
+    for (int i = r->reference_count - 1; i >= 0; i--) {
+        int label = tune_score_label_of(card->labels, r->references[i]);
+        TRY(label == -2 ? -1 : 0);
+        truth = truth >= 0 && truth == answer ? truth : label;
+    }
+    card->truth[side][turn] = truth;
+    return answer == -2 || truth < 0 ? -1 : 0;
+}
+
 /* The row is the one whose turn it is. */
-static int score(struct tune_scorecard *card, int side, int64_t row, struct tune_score_row *r)
+static int score(struct tune_scorecard *card, int side, int64_t row, const struct tune_asked *asked, struct tune_score_row *r)
 {
     int64_t turn = card->done;
-    struct tune_asked asked;
-    TRY(tune_prompts_asked(card->prompts, row, &asked));
-    struct tune_text expected = asked.expected.data ? tune_text_trim(asked.expected) : asked.expected;
+    struct tune_text *references = NULL;
     r->answer = tune_text_trim(r->answer);
-    r->references = &expected;
-    r->reference_count = asked.expected.data != NULL;
+    if (!card->unanswered)
+        TRY(r->reference_count = references_of(asked, &references));
+    r->references = references;
     r->labels = card->labels;
     int status = 0;
     for (int m = 0; m < card->metrics && status == 0; m++) {
         int width = tune_score_width(card->metric[m], card->label_count);
         status = tune_score_of(card->metric[m], r, card->sums[side][m] + turn * width);
     }
-    if (card->labels && status == 0) {
-        card->answered[side][turn] = tune_score_label_of(card->labels, r->answer);
-        card->truth[turn] = tune_score_label_of(card->labels, expected);
-        status = card->answered[side][turn] == -2 || card->truth[turn] < 0 ? -1 : 0;
-    }
-    tune_asked_free(&asked);
-    if (status < 0)
-        tune_error_prefix("row %" PRId64 ": ", row);
-    return status;
+    if (card->labels && status == 0)
+        status = note_labels(card, side, turn, r);
+    free(references);
+    return status < 0 ? tune_error_prefix("row %" PRId64 ": ", row) : 0;
 }
 
 static bool put(cJSON *line, int side, const char *name, double value)
@@ -179,11 +221,15 @@ static bool put(cJSON *line, int side, const char *name, double value)
     return isfinite(value) ? tune_cjson_put_number(line, text, value) : tune_cjson_put(line, text, cJSON_CreateNull());
 }
 
-/* Write what is known of a row on one side. */
+/* Write what is known of a row on one side. Lines of one file have the same members in one order, so
+ * that they are records of rows.csv. */
 static bool put_row(const struct tune_scorecard *card, cJSON *line, int side, const struct tune_card_loss *loss)
 {
-    bool good = put(line, side, "loss_sum", loss->sum) &&
+    bool good = put(line, side, "loss_sum", loss->sum) && put(line, side, "text_loss_sum", loss->text) &&
                 (side > 0 || (put(line, 0, "loss_tokens", (double)loss->tokens) && put(line, 0, "loss_bytes", (double)loss->bytes)));
+    if (card->parts > 1)
+        good = good && put(line, side, "rejected_loss_sum", loss[1].sum) &&
+               (side > 0 || put(line, 0, "rejected_loss_tokens", (double)loss[1].tokens));
     for (int m = 0; m < card->metrics && good; m++) {
         const struct tune_score *s = card->metric[m];
         int width = tune_score_width(s, card->label_count);
@@ -193,32 +239,84 @@ static bool put_row(const struct tune_scorecard *card, cJSON *line, int side, co
     return good;
 }
 
+static bool add_text(cJSON *list, struct tune_text text)
+{
+    cJSON *one = cJSON_CreateObject();
+    bool good = tune_cjson_put_bytes(one, "text", text.data, text.size) &&
+                cJSON_AddItemToArray(list, cJSON_DetachItemFromObjectCaseSensitive(one, "text"));
+    cJSON_Delete(one);
+    return good;
+}
+
+/* Write the texts of a row that answers.h does not: all references, if some row has several, or the
+ * texts of a row without an answer. */
+static bool put_texts(const struct tune_scorecard *card, cJSON *line, const struct tune_asked *asked)
+{
+    const struct tune_text *e = &asked->expected, *r = &asked->rejected;
+    if (card->unanswered)
+        return !e->data || (tune_cjson_put_bytes(line, card->parts > 1 ? "chosen" : "text", e->data, e->size) &&
+                            (!r->data || tune_cjson_put_bytes(line, "rejected", r->data, r->size)));
+    cJSON *list = card->several > 0 ? cJSON_AddArrayToObject(line, "references") : NULL;
+    for (int i = 0; i <= asked->more_count && list; i++) {
+        if (!add_text(list, i ? asked->more[i - 1] : *e))
+            return false;
+    }
+    return card->several == 0 || list;
+}
+
 static bool is_ended(const char *end)
 {
     return !strcmp(end, "token") || !strcmp(end, "stop");
 }
 
-int tune_scorecard_write(void *context, const struct tune_answers *answers, int slot, int64_t row, cJSON *line)
+/* What is known of the texts of a row. */
+static struct tune_score_row row_of(const struct tune_scorecard *card, const struct tune_card_loss *loss)
 {
-    struct tune_scorecard *card = context;
-    for (int side = 0; side < card->sides; side++) {
-        const struct tune_card_loss *loss = &card->loss[side][slot];
-        struct tune_score_row r = {.loss = loss->sum, .loss_tokens = loss->tokens, .loss_bytes = loss->bytes,
-                                   .answer_tokens = tune_answers_tokens(answers, slot, side),
-                                   .ended = is_ended(tune_answers_end_of(answers, slot, side))};
-        r.answer.data = tune_answers_text(answers, slot, side, &r.answer.size);
-        TRY(score(card, side, row, &r));
-        if (!put_row(card, line, side, loss))
-            return tune_error_no_memory("a line of rows");
+    struct tune_score_row r = {.loss = loss->sum, .text_loss = loss->text, .loss_tokens = loss->tokens, .loss_bytes = loss->bytes};
+    if (card->parts > 1) {
+        r.chosen = -loss[0].sum, r.chosen_tokens = loss[0].tokens;
+        r.rejected = -loss[1].sum, r.rejected_tokens = loss[1].tokens;
+    }
+    return r;
+}
+
+static int write_row(struct tune_scorecard *card, const struct tune_answers *answers, int slot, int64_t row, const struct tune_asked *asked,
+                     cJSON *line)
+{
+    bool good = put_texts(card, line, asked);
+    for (int side = 0; side < card->sides && good; side++) {
+        const struct tune_card_loss *loss = &card->loss[side][slot * card->parts];
+        struct tune_score_row r = row_of(card, loss);
+        if (!card->unanswered) {
+            r.answer_tokens = tune_answers_tokens(answers, slot, side);
+            r.ended = is_ended(tune_answers_end_of(answers, slot, side));
+            r.answer.data = tune_answers_text(answers, slot, side, &r.answer.size);
+        }
+        TRY(score(card, side, row, asked, &r));
+        good = put_row(card, line, side, loss);
     }
     card->done++;
-    return 0;
+    return good ? 0 : tune_error_no_memory("a line of rows");
+}
+
+int tune_scorecard_write(void *context, const struct tune_answers *answers, int slot, int64_t row, cJSON *line)
+{
+    struct tune_asked asked;
+    TRY(tune_prompts_asked(((struct tune_scorecard *)context)->prompts, row, &asked));
+    int status = write_row(context, answers, slot, row, &asked, line);
+    tune_asked_free(&asked);
+    return status;
 }
 
 /* A loss that is not finite is written as null. */
 static bool is_number(const cJSON *value)
 {
     return cJSON_IsNumber(value) || cJSON_IsNull(value);
+}
+
+static double number_of(const cJSON *value)
+{
+    return cJSON_IsNull(value) ? NAN : value->valuedouble;
 }
 
 static const cJSON *member(const cJSON *line, int side, const char *name)
@@ -228,21 +326,49 @@ static const cJSON *member(const cJSON *line, int side, const char *name)
     return cJSON_GetObjectItemCaseSensitive(line, text);
 }
 
-int tune_scorecard_read(void *context, int64_t row, const cJSON *line)
+/* Read the numbers of a line's texts on one side. false: it has not all. */
+static bool read_loss(const struct tune_scorecard *card, int side, const cJSON *line, struct tune_card_loss *loss)
 {
-    struct tune_scorecard *card = context;
+    const cJSON *sum = member(line, side, "loss_sum"), *text = member(line, side, "text_loss_sum");
+    const cJSON *tokens = member(line, 0, "loss_tokens"), *bytes = member(line, 0, "loss_bytes");
+    if (!is_number(sum) || !is_number(text) || !cJSON_IsNumber(tokens) || !cJSON_IsNumber(bytes))
+        return false;
+    loss[0] = (struct tune_card_loss){number_of(sum), number_of(text), (int64_t)tokens->valuedouble, (int64_t)bytes->valuedouble};
+    if (card->parts == 1)
+        return true;
+    sum = member(line, side, "rejected_loss_sum"), tokens = member(line, 0, "rejected_loss_tokens");
+    if (!is_number(sum) || !cJSON_IsNumber(tokens))
+        return false;
+    loss[1] = (struct tune_card_loss){.sum = number_of(sum), .tokens = (int64_t)tokens->valuedouble};
+    return true;
+}
+
+static int read_row(struct tune_scorecard *card, int64_t row, const struct tune_asked *asked, const cJSON *line)
+{
     for (int side = 0; side < card->sides; side++) {
+        struct tune_card_loss loss[TUNE_CARD_PARTS];
         const cJSON *answer = member(line, side, "answer"), *end = member(line, side, "end"), *tokens = member(line, side, "tokens");
-        const cJSON *sum = member(line, side, "loss_sum"), *labels = member(line, 0, "loss_tokens"), *bytes = member(line, 0, "loss_bytes");
-        if (!cJSON_IsString(answer) || !cJSON_IsString(end) || !cJSON_IsNumber(tokens) || !is_number(sum) ||
-            !cJSON_IsNumber(labels) || !cJSON_IsNumber(bytes))
-            return tune_error_usage("row %" PRId64 " of rows.jsonl was not written by an evaluation; give another `output`, or "
+        bool answered = cJSON_IsString(answer) && cJSON_IsString(end) && cJSON_IsNumber(tokens);
+        if (!read_loss(card, side, line, loss) || answered == card->unanswered)
+            return tune_error_usage("row %" PRId64 " of rows.jsonl was not written by such an evaluation; give another `output`, or "
                                     "`overwrite`", row);
-        struct tune_score_row r = {.answer = {answer->valuestring, strlen(answer->valuestring)}, .loss = cJSON_IsNull(sum) ? NAN : sum->valuedouble,
-                                   .loss_tokens = (int64_t)labels->valuedouble, .loss_bytes = (int64_t)bytes->valuedouble,
-                                   .answer_tokens = (int64_t)tokens->valuedouble, .ended = is_ended(end->valuestring)};
-        TRY(score(card, side, row, &r));
+        struct tune_score_row r = row_of(card, loss);
+        if (answered) {
+            r.answer = (struct tune_text){answer->valuestring, strlen(answer->valuestring)};
+            r.answer_tokens = (int64_t)tokens->valuedouble;
+            r.ended = is_ended(end->valuestring);
+        }
+        TRY(score(card, side, row, asked, &r));
     }
     card->done++;
     return 0;
+}
+
+int tune_scorecard_read(void *context, int64_t row, const cJSON *line)
+{
+    struct tune_asked asked;
+    TRY(tune_prompts_asked(((struct tune_scorecard *)context)->prompts, row, &asked));
+    int status = read_row(context, row, &asked, line);
+    tune_asked_free(&asked);
+    return status;
 }

@@ -3,7 +3,7 @@
  *     struct tune_scorecard *card = tune_get_scorecard(flags, tok, prompts, stderr);
  *     while (tune_prompts_next(prompts, &batch) > 0) {
  *         tune_scorecard_texts(card, &batch, &texts);         the rows with their references
- *         ... log_probs[b] = the sum of log p over the labels of row b of texts ...
+ *         ... log_probs = log p of each label of texts, tune_loss_label_log_probs ...
  *         tune_scorecard_log_probs(card, 0, log_probs);
  *         tune_generate(generator, &batch, tune_choose_token, NULL);
  *     }
@@ -54,13 +54,13 @@ struct tune_scorecard *tune_get_scorecard(const struct tune_flags *flags,
                                           FILE *notes);
 void tune_scorecard_free(struct tune_scorecard *card);
 
-/* tune_scorecard_texts - the rows of batch with their references: labels are on the answers. *texts
- * is valid until the next call.
- * tune_scorecard_log_probs - the sums of log p [rows] of those labels. side 1: by the model to
- * compare with. Call it before the rows are answered. */
+/* tune_scorecard_texts - the rows of batch with their references: labels are on the answers. Of a
+ * pair it is two texts, the chosen answer first. *texts is valid until the next call.
+ * tune_scorecard_log_probs - log p [B,T] of those labels, 0 where there is none. side 1: by the
+ * model to compare with. Call it before the rows are answered. */
 int tune_scorecard_texts(struct tune_scorecard *card, const struct tune_prompt_batch *batch,
                          struct tune_batch *texts);
-void tune_scorecard_log_probs(struct tune_scorecard *card, int side, const double *log_probs);
+void tune_scorecard_log_probs(struct tune_scorecard *card, int side, const float *log_probs);
 
 /* tune_scorecard_finish - after the last batch: print the table, and write the report if there is
  * a folder. If a signal left rows out, it only says so. */

@@ -24,20 +24,23 @@ static const char *text_of(const cJSON *value, char number[TUNE_DECIMAL_SIZE])
     return cJSON_IsNumber(value) ? tune_number_text(number, value->valuedouble) : "";
 }
 
-/* Write the members of a line, or their names, as a record. */
+/* Write the members of a line, or their names, as a record. A list is one field, as JSON. */
 static bool write_record(FILE *out, const cJSON *line, bool names)
 {
     const char *separator = "";
     const cJSON *member;
+    bool good = true;
     cJSON_ArrayForEach(member, line)
     {
-        char number[TUNE_DECIMAL_SIZE];
+        char number[TUNE_DECIMAL_SIZE], *list = !names && cJSON_IsArray(member) ? cJSON_PrintUnformatted(member) : NULL;
+        good = good && (names || !cJSON_IsArray(member) || list);
         fputs(separator, out);
-        tune_csv_put(out, names ? member->string : text_of(member, number));
+        tune_csv_put(out, names ? member->string : list ? list : text_of(member, number));
+        cJSON_free(list);
         separator = ",";
     }
     fputs("\r\n", out);
-    return !ferror(out);
+    return good && !ferror(out);
 }
 
 static int copy_rows(FILE *from, FILE *to, const char *path)

@@ -7,12 +7,12 @@
 #include "metrics/estimates.h"
 #include "metrics/scores.h"
 
-enum { TUNE_CARD_METRICS = 32, TUNE_CARD_SIDES = 2 };
+enum { TUNE_CARD_METRICS = 32, TUNE_CARD_SIDES = 2, TUNE_CARD_PARTS = 2 };
 
-/* The loss of a row's reference. */
+/* The loss of a row's reference, or of an answer of a pair. */
 struct tune_card_loss {
-    double sum;
-    int64_t tokens, bytes;
+    double sum, text;      /* -log p of its tokens; of those that are no special tokens */
+    int64_t tokens, bytes; /* special tokens have no byte */
 };
 
 struct cJSON;
@@ -20,6 +20,8 @@ struct cJSON;
 struct tune_scorecard {
     struct tune_prompts *prompts;
     struct tune_dataset *data; /* the same rows, with their answers */
+    bool unanswered;           /* rows get no answer, and data is that of prompts */
+    int parts;                 /* texts of a row: 2 are a pair, the chosen answer first */
     struct tune_tokenizer *tok;
     const struct tune_score *metric[TUNE_CARD_METRICS];
     int metrics, sides, label_count;
@@ -31,16 +33,21 @@ struct tune_scorecard {
     uint64_t seed;
     int64_t rows, done;        /* below, a row is its turn; tune_prompts_row has its number */
     double *sums[TUNE_CARD_SIDES][TUNE_CARD_METRICS]; /* [rows][width] */
-    int *answered[TUNE_CARD_SIDES], *truth;           /* [rows] places of labels; NULL: no labels */
+    /* [rows] places of labels; NULL: no labels. Where a row has several, the truth is that of a side */
+    int *answered[TUNE_CARD_SIDES], *truth[TUNE_CARD_SIDES];
     const volatile int *stop_signal;
     int64_t cut;               /* rows whose references were cut to the context */
+    int64_t empty, several;    /* rows whose reference is empty; that have several */
+    int64_t unlabelled;        /* rows with a text that has no token to predict */
+    int references;            /* of each row; 0: rows differ */
     int64_t trained;           /* rows left out that the model was trained on; -1: unknown */
     /* the batch at hand */
     struct tune_example row;
-    int32_t *ids, *labels_of, *lengths; /* [room], [room], [batch] */
+    int32_t *ids, *labels_of, *lengths; /* [room], [room], [batch,parts] */
+    int64_t *numbers;          /* [batch,parts] of rows */
     int64_t room;
-    struct tune_card_loss *loss[TUNE_CARD_SIDES]; /* [batch] */
-    int texts;                 /* its rows */
+    struct tune_card_loss *loss[TUNE_CARD_SIDES]; /* [batch,parts] */
+    int texts, T;              /* rows * parts; tokens of the longest */
 };
 
 /* A metric over all rows. */

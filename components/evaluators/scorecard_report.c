@@ -76,7 +76,7 @@ static void explain(const struct tune_scorecard *card, const struct tune_verdict
     bool drawn = false, mcnemar = false, other = false;
     for (int m = 0; m < card->metrics; m++) {
         char signature[200];
-        if (*tune_score_signature(v[m].metric, 1, signature, sizeof signature))
+        if (*tune_score_signature(v[m].metric, card->references, signature, sizeof signature))
             fprintf(out, "# %s|%s\n", v[m].metric->name, signature);
         drawn = drawn || v[m].side[0].bootstrapped;
         mcnemar = mcnemar || v[m].compared.mcnemar;
@@ -112,7 +112,7 @@ static void print_rows(const struct tune_scorecard *card, int m, bool better, FI
 static void print_different_rows(const struct tune_scorecard *card, FILE *out)
 {
     for (int m = 0; m < card->metrics; m++)
-        if (card->metric[m]->right_or_wrong && (card->metric[m]->needs & TUNE_NEEDS_REFERENCE)) {
+        if (card->metric[m]->right_or_wrong && (card->metric[m]->needs & (TUNE_NEEDS_REFERENCE | TUNE_NEEDS_PAIR))) {
             fprintf(out, "# %s: rows right only with %s: ", card->metric[m]->name, card->names[0]);
             print_rows(card, m, true, out);
             fprintf(out, "; only with %s: ", card->names[1]);
@@ -127,7 +127,7 @@ static int64_t *confusion_of(const struct tune_scorecard *card, int side)
     int n = card->label_count;
     int64_t *counts = tune_zeroed((size_t)n * (size_t)(n + 1), sizeof *counts, "a confusion matrix");
     if (counts)
-        tune_score_confusion(card->truth, card->answered[side], card->rows, n, counts);
+        tune_score_confusion(card->truth[side], card->answered[side], card->rows, n, counts);
     return counts;
 }
 
@@ -228,13 +228,15 @@ static int write_report(const struct tune_scorecard *card, const struct tune_ver
                 tune_cjson_put_text(json, "model", card->model) &&
                 tune_cjson_put_whole(json, "rows", card->rows) &&
                 tune_cjson_put_whole(json, "rows_cut", card->cut) &&
+                (card->several == 0 || tune_cjson_put_whole(json, "rows_with_several_references", card->several)) &&
+                (card->empty == 0 || tune_cjson_put_whole(json, "rows_with_empty_reference", card->empty)) &&
                 (card->trained < 0 || tune_cjson_put_whole(json, "rows_trained_on", card->trained)) &&
                 put_as(json, "", "answer_tokens_per_second", "", speed);
     for (const cJSON *what = card->about->child; what && good; what = what->next)
         good = tune_cjson_put(json, what->string, cJSON_Duplicate(what, true));
     for (int m = 0; m < card->metrics && good; m++) {
         good = put_estimate(json, "", v[m].metric->name, &v[m].side[0]);
-        if (good && *tune_score_signature(v[m].metric, 1, signature, sizeof signature)) {
+        if (good && *tune_score_signature(v[m].metric, card->references, signature, sizeof signature)) {
             char key[64];
             snprintf(key, sizeof key, "%s_signature", v[m].metric->name);
             good = tune_cjson_put_text(json, key, signature);
@@ -272,6 +274,15 @@ int tune_scorecard_finish(struct tune_scorecard *card, const struct tune_answers
     if (card->cut > 0)
         fprintf(out, "# warning: %" PRId64 " of %" PRId64 " rows are longer than the context, so their references were cut\n", card->cut,
                 card->rows);
+    if (card->several > 0)
+        fprintf(out, "# %" PRId64 " of %" PRId64 " rows have several references: the best counts, and losses are those of the first\n",
+                card->several, card->rows);
+    if (card->empty > 0)
+        fprintf(out, "# warning: %" PRId64 " of %" PRId64 " rows have an empty reference, which only an empty answer matches\n", card->empty,
+                card->rows);
+    if (card->unlabelled > 0)
+        fprintf(out, "# warning: %" PRId64 " of %" PRId64 " rows have no token with a loss: the text is empty, or one token\n",
+                card->unlabelled, card->rows);
     if (fflush(out) != 0 || ferror(out))
         return tune_error_set("cannot write the table: the output is closed or full");
     if (!card->folder)

@@ -427,7 +427,8 @@ extern const struct tune_service tune_plan_memory;
     {"batch-size", TUNE_INT, &(f).generate.batch_size, "8", "[1,4096]", "rows", \
      "rows to answer at a time"}, \
     {"format", TUNE_CHOICE, &(f).data.row_format, "auto", \
-     "auto|text|alpaca|alpaca-chat|instruct|prompt-completion|messages|sharegpt", "", \
+     "auto|text|alpaca|alpaca-chat|instruct|prompt-completion|messages|sharegpt|preference|" \
+     "sharegpt-preference|alpaca-preference|instruct-preference", "", \
      "format of the rows. auto: recognised by their columns"}, \
     {"columns", TUNE_STRING, &(f).data.columns, NULL, "", "", \
      "names of columns in --dataset: \"prompt=question\""}, \
@@ -450,7 +451,7 @@ extern const struct tune_service tune_plan_memory;
     TUNE_OPTION_GROUP("answers"), \
     {"metrics", TUNE_JOINED(TUNE_STRING), &(f).scorecard.metrics, "usual", "", "", \
      "what to measure, with commas between. A name that is none lists them all. usual: losses, " \
-     "exact_match, token_f1, ended, answer_tokens"}, \
+     "exact_match, token_f1, ended, answer_tokens; of pairs: pairs, losses; of texts: losses"}, \
     {"labels", TUNE_STRING, &(f).scorecard.labels, NULL, "", "", \
      "labels of accuracy and macro_f1, with commas between. Default: the answers in the rows"}, \
     {"max-new-tokens", TUNE_INT, &(f).generate.max_new_tokens, "256", "[1,inf)", "tokens", \
@@ -496,7 +497,9 @@ extern const struct tune_service tune_plan_memory;
     {"json_valid", "", "share of answers that are JSON"}, \
     {"ended", "", "share of answers that ended by themselves"}, \
     {"answer_tokens", "tokens", "mean length of answers"}, \
-    {"answer_characters", "characters", "mean length of answers"}
+    {"answer_characters", "characters", "mean length of answers"}, \
+    {"pair_accuracy", "", "share of pairs whose chosen answer is likelier than the rejected"}, \
+    {"pair_accuracy_norm", "", "the same by token"}
 
 #define TUNE_PREFERENCE_OPTIONS(f) \
     {"format", \

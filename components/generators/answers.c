@@ -67,6 +67,7 @@ struct tune_answers *tune_answers_new(struct tune_tokenizer *tok, struct tune_pr
     if (!a)
         return NULL;
     a->prompts = prompts;
+    a->opened_s = tune_clock_s();
     a->most = tune_prompts_batch(prompts);
     if (copy_options(a, options) == 0 && make_rows(a, tok) == 0 &&
         (!a->o.file || tune_answers_open_file(a) == 0))
@@ -126,9 +127,9 @@ int tune_answers_begin(struct tune_answers *a, const struct tune_prompt_batch *b
         a->prompt_tokens += r->prompt_tokens;
         a->slot[b] = a->kept[b] = b;
     }
-    a->going = batch->rows;
+    a->going = a->prompts->unanswered ? 0 : batch->rows;
     a->tokens = 0;
-    a->began_s = tune_clock_s();
+    a->began_s = a->first_s = tune_clock_s();
     *going = (struct tune_going){a->going, 0, a->slot, a->kept};
     return batch->chat || tune_prompts_each(a->prompts) == 1 ? 0 : show_heading(a);
 }
@@ -190,14 +191,15 @@ static void tell_progress(struct tune_answers *a)
     if (shows(a) || !a->o.notes || a->rows == 0 || now - a->told_s < TELL_S)
         return;
     int each = tune_prompts_each(a->prompts);
-    double all = (double)tune_prompts_rows(a->prompts) * each, done = (double)(a->prompts->at - a->batch.rows);
-    double spent = a->prompt_s + a->answer_s;
+    bool unanswered = a->prompts->unanswered; /* then the batch is done, and time went into its losses */
+    double all = (double)tune_prompts_rows(a->prompts) * each, done = (double)(a->prompts->at - (unanswered ? 0 : a->batch.rows));
+    double spent = unanswered ? now - a->opened_s : a->prompt_s + a->answer_s, left = (all - done) * spent / (double)a->rows;
     a->told_s = now;
-    fprintf(a->o.notes, "%s %.0f/%.0f | %.0f tok/s | ETA %d:%02d:%02d\n", each > 1 ? "answers" : "rows", done, all,
-            (double)a->all_tokens / (a->answer_s > 0 ? a->answer_s : 1),
-            (int)((all - done) * spent / (double)a->rows / 3600),
-            (int)((all - done) * spent / (double)a->rows / 60) % 60,
-            (int)((all - done) * spent / (double)a->rows) % 60);
+    if (unanswered)
+        fprintf(a->o.notes, "rows %.0f/%.0f | ETA %d:%02d:%02d\n", done, all, (int)(left / 3600), (int)(left / 60) % 60, (int)left % 60);
+    else
+        fprintf(a->o.notes, "%s %.0f/%.0f | %.0f tok/s | ETA %d:%02d:%02d\n", each > 1 ? "answers" : "rows", done, all,
+                (double)a->all_tokens / (a->answer_s > 0 ? a->answer_s : 1), (int)(left / 3600), (int)(left / 60) % 60, (int)left % 60);
     fflush(a->o.notes);
 }
 
@@ -238,7 +240,7 @@ int tune_answers_tokens(const struct tune_answers *a, int slot, int side)
 
 double tune_answers_speed(const struct tune_answers *a)
 {
-    return a->answer_s > 0 ? (double)a->all_tokens / a->answer_s : NAN;
+    return a->answer_s > 0 && a->all_tokens > 0 ? (double)a->all_tokens / a->answer_s : NAN;
 }
 
 /* Tell the speed of this batch, whose text was shown. */
@@ -302,7 +304,7 @@ int tune_answers_end(struct tune_answers *a)
     size_t size;
     for (int b = 0; b < a->batch.rows; b++) /* a signal came before the next token */
         if (!a->row[a->side][b].end)
-            a->row[a->side][b].end = "signal";
+            a->row[a->side][b].end = a->prompts->unanswered ? "none" : "signal";
     if (a->tokens == 0)
         a->first_s = now;
     TRY(flush(a));
@@ -325,6 +327,8 @@ int tune_answers_end(struct tune_answers *a)
     if (a->interrupted && lines)
         return 0; /* a batch that is cut off is answered anew */
     a->rows += a->batch.rows;
+    if (a->prompts->unanswered)
+        tell_progress(a);
     return lines ? tune_answers_write(a) : a->o.text && a->o.sides > 1 ? show_sides(a) : 0;
 }
 
@@ -333,7 +337,7 @@ int tune_answers_finish(struct tune_answers *a)
     if (!a->o.notes || shows(a))
         return 0;
     const char *what = tune_prompts_each(a->prompts) > 1 ? "answers" : "rows";
-    if (a->rows > 0)
+    if (a->rows > 0 && !a->prompts->unanswered)
         fprintf(a->o.notes, "# answered %lld %s: prompts %lld tokens, %.0f tokens/s; answers %lld tokens, "
                 "%.0f tokens/s\n", (long long)a->rows, what, (long long)a->all_prompt_tokens,
                 (double)a->all_prompt_tokens / (a->prompt_s > 0 ? a->prompt_s : 1),

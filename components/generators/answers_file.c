@@ -29,10 +29,15 @@ static int hash_of(struct tune_answers *a, int64_t row, char of[17])
     return 0;
 }
 
-static bool matches(struct tune_text answer, struct tune_text expected)
+static bool matches(struct tune_text answer, const struct tune_asked *asked)
 {
-    answer = tune_text_trim(answer), expected = tune_text_trim(expected);
-    return answer.size == expected.size && memcmp(answer.data, expected.data, answer.size) == 0;
+    answer = tune_text_trim(answer);
+    for (int i = 0; i <= asked->more_count; i++) {
+        struct tune_text expected = tune_text_trim(i ? asked->more[i - 1] : asked->expected);
+        if (answer.size == expected.size && memcmp(answer.data, expected.data, answer.size) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* Count a line that is there already. Lines of earlier versions have no exact_match. */
@@ -54,9 +59,9 @@ static int count_line(struct tune_answers *a, const cJSON *json, int64_t line)
         const cJSON *match = cJSON_GetObjectItemCaseSensitive(json, found[s]);
         a->matches[s] += cJSON_IsBool(match) ? cJSON_IsTrue(match)
                          : cJSON_IsString(answer) &&
-                           matches((struct tune_text){answer->valuestring, strlen(answer->valuestring)}, asked.expected);
+                           matches((struct tune_text){answer->valuestring, strlen(answer->valuestring)}, &asked);
     }
-    a->expected += text != NULL;
+    a->expected += text != NULL && !a->prompts->unanswered;
     tune_asked_free(&asked);
     return status;
 }
@@ -153,7 +158,7 @@ static bool put_answer(struct tune_answers *a, cJSON *line, int b, int side, con
     const struct tune_text *expected = &asked->expected;
     struct tune_text text;
     text.data = tune_answers_text(a, b, side, &text.size);
-    bool match = expected->data && matches(text, *expected);
+    bool match = expected->data && matches(text, asked);
     a->matches[side] += match;
     a->expected += expected->data && side == 0;
     return tune_cjson_put_bytes(line, side ? "base_answer" : "answer", text.data, text.size) &&
@@ -175,7 +180,7 @@ static char *line_of(struct tune_answers *a, int b)
     bool good = tune_cjson_put_whole(line, "row", a->batch.numbers[b]) &&
                 (tune_prompts_each(a->prompts) == 1 || tune_cjson_put_whole(line, "answer_index", a->batch.answers[b])) &&
                 (!asked.prompt.data || tune_cjson_put_bytes(line, "prompt", asked.prompt.data, asked.prompt.size));
-    for (int s = 0; s < a->o.sides && good; s++)
+    for (int s = 0; s < a->o.sides && good && !a->prompts->unanswered; s++)
         good = put_answer(a, line, b, s, &asked);
     tune_asked_free(&asked);
     const struct tune_answer_lines *more = &a->prompts->lines;

@@ -29,6 +29,7 @@ struct tune_answers {
     int going, tokens;
     FILE *file;                  /* of o.file; NULL: none */
     double began_s, first_s, told_s; /* of this batch; last line of progress */
+    double opened_s;             /* when the first batch could begin */
     int64_t prompt_tokens;       /* of this batch */
     /* of all batches */
     int64_t rows, all_prompt_tokens, all_tokens;

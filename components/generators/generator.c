@@ -54,10 +54,11 @@ static int answer_side(struct tune_generator *g, const struct tune_prompt_batch 
     struct tune_going going;
     struct tune_cache *c = side == 1 && g->other ? g->other : g->cache;
     int32_t next[batch->rows];
-    int stopped;
+    int stopped = 0;
     TRY(tune_answers_begin(g->answers, batch, side, &going));
     tune_cache_base(c, side == 1); /* the second time without the adapter */
-    TRY(stopped = read_prompts(g, batch, c));
+    if (going.rows > 0)
+        TRY(stopped = read_prompts(g, batch, c));
     while (going.rows > 0 && !stopped) {
         TRY(choose_tokens(g, c, &going, side, next, choose, context));
         TRY(tune_answers_add(g->answers, next, &going)); /* shows text; ends rows */

@@ -95,14 +95,37 @@ static struct tune_prompts *open_chat(const struct tune_flags *flags, const stru
     return NULL;
 }
 
+/* Open rows that are judged without an answer, pairs and plain texts, as *p. 1; 0: they are no such
+ * rows; -1 with an error. */
+static int open_unanswered(const struct tune_flags *flags, const struct tune_prompt_layout *l, struct tune_tokenizer *tok,
+                           struct tune_prompts **p)
+{
+    char path[TUNE_PATH_MAX];
+    enum tune_dataset_kind kind;
+    struct tune_dataset_options o = l->options;
+    int rows = flags->generate.batch_size;
+    if (!flags->scorecard.metrics)
+        return 0;
+    TRY(tune_dataset_find(flags->generate.input, path));
+    TRY(tune_dataset_kind(path, &o, &kind));
+    if (kind == TUNE_ROWS_ANSWERS)
+        return 0;
+    o.prompts = false;
+    o.chunk = TUNE_CHUNK_AUTO;
+    o.sequences = kind == TUNE_ROWS_PAIRS ? 2 : 0;
+    struct tune_dataset *d = tune_dataset_open(path, &o, tok);
+    *p = d ? tune_prompts_open_texts(d, o.sequences && rows > 1 ? rows / 2 : rows) : NULL;
+    return *p ? 1 : -1;
+}
+
 struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tune_tokenizer *tok, FILE *notes)
 {
     struct tune_prompt_layout *l = tune_zeroed(1, sizeof *l, "prompts");
     struct tune_prompts *p = NULL;
     struct tune_dataset *d = NULL;
-    int context = 0, most = 0, answer = 0;
+    int context = 0, most = 0, answer = 0, rows = 0;
     if (l && check_options(flags) == 0 && check_several(flags, tok) == 0 && context_of(flags, &context) == 0 && tune_get_answer_limits(flags, tok, &answer, &most) == 0 &&
-        tune_prompt_layout_settle(flags, tok, l, context) == 0) {
+        tune_prompt_layout_settle(flags, tok, l, context) == 0 && (rows = open_unanswered(flags, l, tok, &p)) == 0) {
         if (flags->generate.chat)
             p = open_chat(flags, l, tok, most && most < context ? most : context, notes);
         else
@@ -112,7 +135,7 @@ struct tune_prompts *tune_get_prompts(const struct tune_flags *flags, struct tun
     p = d ? tune_prompts_open_rows(d, 0, flags->generate.batch_size, context, answer) : p;
     if (d && p) /* the answers to one prompt are shown as they come */
         tune_prompts_repeat(p, flags->generate.answers > 0 ? flags->generate.answers : 1, flags->generate.prompt ? 1 : flags->generate.batch_size);
-    if (!p || !most || tune_prompts_longest(p) < most)
+    if (!p || rows || !most || tune_prompts_longest(p) < most)
         return p;
     tune_error_usage("the longest prompt has %d tokens; with an answer it must be at most max_length, which is %d (--max-length, or "
                      "the model's generation_config.json). Give --max-new-tokens", tune_prompts_longest(p), most);
@@ -185,6 +208,7 @@ struct tune_model *tune_get_generation_model(const struct tune_flags *flags, str
     int piece = AT_ONCE / rows > 0 ? AT_ONCE / rows : 1;
     longest = longest ? longest : capacity;
     longest = longest < piece ? longest : piece;
+    rows = prompts->each_text > 1 ? rows * prompts->each_text : rows;
     return tune_get_frozen(flags, dev, rows, longest > prompts->texts ? longest : prompts->texts);
 }
 
@@ -198,6 +222,7 @@ static int check_compared(const struct tune_flags *flags, const struct tune_toke
     TRY(tune_get_model_config(flags, mine, &a));
     TRY(tune_model_config_read(&b, folder));
     TRY(capacity_of(flags, prompts, &capacity));
+    capacity = capacity > prompts->texts ? capacity : prompts->texts;
     if (a.vocabulary != b.vocabulary)
         return tune_error_usage("%s has a vocabulary of %d, and --model's is %d; only models of one vocabulary are compared", folder,
                                 b.vocabulary, a.vocabulary);
@@ -328,6 +353,10 @@ static int tell(const struct tune_flags *flags, const struct tune_tokenizer *tok
     tune_blank_controls(ends);
     snprintf(limit, sizeof limit, c->rules.max_length ? "at %d tokens with the prompt" : "after %d tokens",
              c->rules.max_length ? c->rules.max_length : c->rules.max_new_tokens);
+    if (tune_prompts_unanswered(prompts)) {
+        fprintf(notes, "# rows         %s; they get no answer\n", tune_prompts_about(prompts));
+        return tell_remarks(flags, notes);
+    }
     fprintf(notes, "# prompts      %s\n# sampling     %s%s\n# ends with    %s, or %s\n", tune_prompts_about(prompts), how,
             c->said ? " (generation_config.json)" : "", *ends ? ends : "no token of the model", limit);
     if (*told)

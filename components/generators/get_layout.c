@@ -127,6 +127,7 @@ int tune_prompt_layout_settle(const struct tune_flags *flags, const struct tune_
     l->options.model_folder = l->folder;
     l->options.end_token = l->end_token;
     l->options.prompts = true;
+    l->options.references = flags->scorecard.metrics;
     l->options.chunk = TUNE_CHUNK_OFF;
     l->options.max_length = context;
     if (*l->prompt && !strcmp(l->format, "prompt-template"))

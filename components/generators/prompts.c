@@ -57,6 +57,8 @@ static int read_row(struct tune_prompts *p, int64_t i)
 {
     char source[TUNE_DATASET_SOURCE_SIZE];
     TRY(tune_dataset_get(p->data, i, &p->row));
+    if (p->unanswered)
+        return 0;
     const char *name = tune_dataset_source(p->data, i, source, sizeof source);
     if (p->row.count == 0)
         return tune_error_usage("%s: the prompt is empty, and the tokenizer adds no token that "
@@ -68,7 +70,7 @@ static int read_row(struct tune_prompts *p, int64_t i)
     return 0;
 }
 
-struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int64_t most, int batch_size, int context, int answer)
+static struct tune_prompts *open_rows(struct tune_dataset *data, int64_t most, int batch_size, int context, int answer, bool unanswered)
 {
     struct tune_prompts *p = tune_prompts_new(batch_size, context);
     int status = p ? 0 : -1;
@@ -78,6 +80,7 @@ struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int64_t m
     }
     p->data = data;
     p->answer = answer;
+    p->unanswered = unanswered;
     p->rows = tune_dataset_rows(data);
     p->rows = most > 0 && most < p->rows ? most : p->rows;
     int64_t adapted = 0;
@@ -98,6 +101,29 @@ struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int64_t m
     return NULL;
 }
 
+struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int64_t most, int batch_size, int context, int answer)
+{
+    return open_rows(data, most, batch_size, context, answer, false);
+}
+
+struct tune_prompts *tune_prompts_open_texts(struct tune_dataset *data, int batch_size)
+{
+    struct tune_prompts *p = open_rows(data, 0, batch_size, INT32_MAX, 0, true);
+    if (p)
+        p->longest = 1; /* nothing is generated */
+    return p;
+}
+
+bool tune_prompts_unanswered(const struct tune_prompts *p)
+{
+    return p->unanswered;
+}
+
+struct tune_dataset *tune_prompts_data(const struct tune_prompts *p)
+{
+    return p->data;
+}
+
 void tune_prompts_repeat(struct tune_prompts *p, int answers, int batch_size)
 {
     int64_t all = p->rows * answers;
@@ -110,9 +136,10 @@ void tune_prompts_lines(struct tune_prompts *p, const struct tune_answer_lines *
     p->lines = *lines;
 }
 
-void tune_prompts_texts(struct tune_prompts *p, int tokens)
+void tune_prompts_texts(struct tune_prompts *p, int tokens, int each)
 {
     p->texts = tokens;
+    p->each_text = each;
 }
 
 /* Move the tokens of each row to the end of its T places. */

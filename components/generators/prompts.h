@@ -50,6 +50,8 @@ struct tune_prompt_batch {
  * answer. A batch ends before a row whose padding would take a shorter
  * row's room for it.
  * It frees data. NULL with an error: a row that is bad, empty or too long, by name.
+ * tune_prompts_open_texts - rows that get no answer, such as plain texts and pairs: tune_generate
+ * only writes their lines (tune_prompts_lines). Such a row may be empty, or longer than a context.
  * tune_prompts_repeat - answer each row that many times, one after the other, at most batch_size
  * answers at a time. Call it before the first batch.
  * tune_prompts_open_chat - a chat. It frees layout. system: the first system message; NULL: none.
@@ -59,6 +61,7 @@ struct tune_prompt_batch {
  * tune_prompts_free - free them; NULL is fine. */
 struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int64_t most, int batch_size,
                                             int context, int answer);
+struct tune_prompts *tune_prompts_open_texts(struct tune_dataset *data, int batch_size);
 void tune_prompts_repeat(struct tune_prompts *p, int answers, int batch_size);
 struct tune_prompts *tune_prompts_open_chat(struct tune_chat_template *layout,
                                             struct tune_tokenizer *tok, const char *system,
@@ -92,10 +95,10 @@ struct tune_answer_lines {
 
 /* tune_prompts_lines - give the lines of answers these members, from tune_get_answers on. lines is
  * copied.
- * tune_prompts_texts - make room in models for texts of that many tokens, too, as many at a time as
- * prompts. Call it before tune_get_generation_model. */
+ * tune_prompts_texts - make room in models for texts of that many tokens, too, `each` of them at a
+ * time for each prompt. Call it before tune_get_generation_model. */
 void tune_prompts_lines(struct tune_prompts *p, const struct tune_answer_lines *lines);
-void tune_prompts_texts(struct tune_prompts *p, int tokens);
+void tune_prompts_texts(struct tune_prompts *p, int tokens, int each);
 
 /* tune_prompt_begin - begin the cache for a batch. Returns the number of its tokens that the cache
  * holds already: the beginning of a chat. */
@@ -107,6 +110,8 @@ int tune_prompt_begin(const struct tune_prompt_batch *batch, struct tune_cache *
  * tune_prompts_longest - tokens of the longest prompt; 0 in a chat.
  * tune_prompts_answer - most tokens of an answer; 0 in a chat.
  * tune_prompts_batch - rows of the largest batch.
+ * tune_prompts_unanswered - whether they are those of tune_prompts_open_texts.
+ * tune_prompts_data - the rows that they are of, borrowed; NULL in a chat.
  * tune_prompts_about - how a prompt is written, in words.
  * tune_prompts_hash - hash of a row's prompt, of its tokens.
  * tune_prompts_asked - a row's prompt and expected answer as text (tune_dataset_asked). */
@@ -116,13 +121,16 @@ int64_t tune_prompts_left_out(const struct tune_prompts *p);
 int tune_prompts_longest(const struct tune_prompts *p);
 int tune_prompts_answer(const struct tune_prompts *p);
 int tune_prompts_batch(const struct tune_prompts *p);
+bool tune_prompts_unanswered(const struct tune_prompts *p);
+struct tune_dataset *tune_prompts_data(const struct tune_prompts *p);
 const char *tune_prompts_about(const struct tune_prompts *p);
 int tune_prompts_hash(struct tune_prompts *p, int64_t row, uint64_t *hash);
 int tune_prompts_asked(const struct tune_prompts *p, int64_t row, struct tune_asked *asked);
 
 /* tune_get_prompts - the prompts that the options name, written as they say. Else they are written
  * as the rows of the run that made the model or the adapter. Else the model's chat template writes
- * them, if it has one. notes: for a chat. NULL with kind USAGE: none is named, or more than one.
+ * them, if it has one. notes: for a chat. Where a model is judged, pairs and plain texts are rows
+ * without an answer. NULL with kind USAGE: none is named, or more than one.
  * tune_get_preview_prompts - the prompts that a recipe answers while it trains. They are written as
  * its rows. NULL with kind USAGE: no file is named, or it cannot be read.
  * tune_get_prompts_tokenizer - the tokenizer in the adapter's folder, if it has one, else the

@@ -21,7 +21,9 @@ struct tune_prompts {
     int64_t *numbers;          /* [batch_size] */
     int *answers;              /* [batch_size] */
     struct tune_answer_lines lines; /* write NULL: none */
-    int texts;                 /* tokens of the longest text that models must take at once; 0 */
+    int texts, each_text;      /* tokens of the longest text that models must take at once, and
+                                  texts of a row; 0 */
+    bool unanswered;           /* rows get no answer */
     char about[1200];
 };
 

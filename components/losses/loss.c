@@ -367,13 +367,20 @@ static int one_text_a_row(const struct tune_batch *batch)
                                "train without packing");
 }
 
-int tune_loss_row_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, double *sums)
+int tune_loss_label_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, const float **log_probs)
 {
     struct tune_tensor on_device;
     float *p = numbers(l);
-    TRY(one_text_a_row(batch));
     TRY(p ? tune_loss_log_probs(l, hidden, batch, &on_device) : -1);
-    TRY(tune_to_host(l->dev, &on_device, p));
+    *log_probs = p;
+    return tune_to_host(l->dev, &on_device, p);
+}
+
+int tune_loss_row_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, double *sums)
+{
+    const float *p;
+    TRY(one_text_a_row(batch));
+    TRY(tune_loss_label_log_probs(l, hidden, batch, &p));
     for (int b = 0; b < batch->B; b++) {
         sums[b] = 0;
         for (int t = 0; t < batch->T; t++)

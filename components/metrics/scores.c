@@ -11,16 +11,18 @@
 #include "core/try.h"
 #include "metrics/texts.h"
 
-/* ---- losses: sums are nats, tokens, bytes ---- */
-static int loss(const struct tune_score_row *row, double *sums)
+/* ---- losses: sums are nats; tokens or bytes ---- */
+static int put_loss(double nats, int64_t count, double *sums)
 {
-    if (!isfinite(row->loss))
-        return tune_error_set("a reference's loss is %g: the model has numbers that are not finite", row->loss);
-    sums[0] = row->loss;
-    sums[1] = (double)row->loss_tokens;
-    sums[2] = (double)row->loss_bytes;
+    if (!isfinite(nats))
+        return tune_error_set("a reference's loss is %g: the model has numbers that are not finite", nats);
+    sums[0] = nats;
+    sums[1] = (double)count;
     return 0;
 }
+
+static int loss(const struct tune_score_row *row, double *sums) { return put_loss(row->loss, row->loss_tokens, sums); }
+static int bytes(const struct tune_score_row *row, double *sums) { return put_loss(row->text_loss, row->loss_bytes, sums); }
 
 static double per_token(const double *sums, int labels)
 {
@@ -36,7 +38,7 @@ static double perplexity(const double *sums, int labels)
 static double per_byte(const double *sums, int labels)
 {
     (void)labels;
-    return sums[2] > 0 ? sums[0] / (sums[2] * log(2)) : NAN;
+    return sums[1] > 0 ? sums[0] / (sums[1] * log(2)) : NAN;
 }
 
 /* ---- means: sums are the row's value, 1 ---- */
@@ -55,7 +57,21 @@ static int one(double value, double *sums)
 
 static int ended(const struct tune_score_row *row, double *sums) { return one(row->ended, sums); }
 static int tokens(const struct tune_score_row *row, double *sums) { return one((double)row->answer_tokens, sums); }
-static int pair(const struct tune_score_row *row, double *sums) { return one(row->chosen > row->rejected, sums); }
+
+static int pair(const struct tune_score_row *row, double *sums)
+{
+    if (!isfinite(row->chosen) || !isfinite(row->rejected))
+        return tune_error_set("log p of the answers is %g and %g: the model has numbers that are not finite", row->chosen, row->rejected);
+    return one(row->chosen > row->rejected, sums);
+}
+
+static int pair_norm(const struct tune_score_row *row, double *sums)
+{
+    struct tune_score_row by_token = *row;
+    by_token.chosen /= row->chosen_tokens > 0 ? (double)row->chosen_tokens : 1;
+    by_token.rejected /= row->rejected_tokens > 0 ? (double)row->rejected_tokens : 1;
+    return pair(&by_token, sums);
+}
 
 static int characters(const struct tune_score_row *row, double *sums)
 {
@@ -205,11 +221,11 @@ enum {
 };
 
 static const struct tune_score table[] = {
-    {"loss", "nats", TUNE_SCORE_CORPUS, TUNE_NEEDS_LOSS, -1, false, 3, loss, per_token,
+    {"loss", "nats", TUNE_SCORE_CORPUS, TUNE_NEEDS_LOSS, -1, false, 2, loss, per_token,
      "-log p of a token of the references"},
-    {"perplexity", "", TUNE_SCORE_CORPUS, TUNE_NEEDS_LOSS, -1, false, 3, loss, perplexity,
+    {"perplexity", "", TUNE_SCORE_CORPUS, TUNE_NEEDS_LOSS, -1, false, 2, loss, perplexity,
      "exp of that"},
-    {"bits_per_byte", "bits", TUNE_SCORE_CORPUS, TUNE_NEEDS_LOSS, -1, false, 3, loss, per_byte,
+    {"bits_per_byte", "bits", TUNE_SCORE_CORPUS, TUNE_NEEDS_LOSS, -1, false, 2, bytes, per_byte,
      "-log2 p of a byte of the references"},
     {"exact_match_raw", "0-1", TUNE_SCORE_MEAN, TEXTS, 1, true, 2, tune_exact_match_raw, mean,
      "the answer's bytes are a reference's"},
@@ -245,11 +261,15 @@ static const struct tune_score table[] = {
      "length of the answer"},
     {"pair_accuracy", "0-1", TUNE_SCORE_PAIR, TUNE_NEEDS_PAIR, 1, true, 2, pair, mean,
      "the chosen answer is likelier than the rejected"},
+    {"pair_accuracy_norm", "0-1", TUNE_SCORE_PAIR, TUNE_NEEDS_PAIR, 1, true, 2, pair_norm, mean,
+     "the same by token"},
 };
 
 static const struct { const char *name, *members; } groups[] = {
     {"exact_match", "exact_match_raw,exact_match_squad"},
     {"rouge", "rouge_1,rouge_2,rouge_l,rouge_lsum"},
+    {"losses", "loss,perplexity,bits_per_byte"},
+    {"pairs", "pair_accuracy,pair_accuracy_norm"},
     {"usual", "loss,perplexity,bits_per_byte,exact_match_raw,exact_match_squad,token_f1,ended,answer_tokens"},
 };
 

@@ -18,8 +18,8 @@
  * Rules, and where they come from:
  *
  *     loss, perplexity    sum of -log p of the reference's tokens / their number; exp of it
- *     bits_per_byte       sum of -log p / (bytes of the references * ln 2). -log p of an end token
- *                         is in the sum, and it has no byte
+ *     bits_per_byte       sum of -log p / (bytes of the references * ln 2), over tokens that spell
+ *                         text: special tokens, such as the end token, count in neither
  *     exact_match_raw     1 if the answer's bytes are a reference's
  *     exact_match_squad   the same after SQuAD's normalisation: lower case, without ASCII
  *                         punctuation and the words a, an, the; white space becomes one space
@@ -38,7 +38,9 @@
  *     json_valid          1 if the answer is one JSON value by RFC 8259
  *     ended               1 if the answer ended by itself, 0 if a limit cut it
  *     answer_tokens, answer_characters   length of the answer
- *     pair_accuracy       1 if the chosen answer is more likely than the rejected one
+ *     pair_accuracy       1 if the chosen answer is more likely than the rejected one: the sum of
+ *                         log p over its tokens is greater, end tokens too
+ *     pair_accuracy_norm  the same by log p / tokens, as SimPO and TRL's average_log_prob have it
  *
  * Lower case is Python's, with Unicode 14. Of its rule for a final sigma, only letters count. */
 #ifndef TUNE_SCORES_H
@@ -67,8 +69,8 @@ enum {
     TUNE_NEEDS_ANSWER = 1,
     TUNE_NEEDS_REFERENCE = 2,
     TUNE_NEEDS_LABELS = 4,
-    TUNE_NEEDS_LOSS = 8,  /* loss, loss_tokens, loss_bytes */
-    TUNE_NEEDS_PAIR = 16, /* chosen, rejected */
+    TUNE_NEEDS_LOSS = 8,  /* loss, text_loss, loss_tokens, loss_bytes */
+    TUNE_NEEDS_PAIR = 16, /* chosen, rejected, chosen_tokens, rejected_tokens */
 };
 
 struct tune_score_labels;
@@ -80,8 +82,10 @@ struct tune_score_row {
     int reference_count;
     const struct tune_score_labels *labels; /* NULL: there is no closed set */
     double loss;                        /* sum of -log p of the reference's tokens, in nats */
-    int64_t loss_tokens, loss_bytes;    /* tokens and bytes that it is over */
+    double text_loss;                   /* the same of those that are no special tokens */
+    int64_t loss_tokens, loss_bytes;    /* tokens and bytes that they are over */
     double chosen, rejected;            /* log p of both answers of a pair */
+    int64_t chosen_tokens, rejected_tokens; /* tokens that they are over */
     int64_t answer_tokens;
     bool ended;                         /* by an end token or a stop text */
 };
@@ -102,8 +106,8 @@ struct tune_score {
  * tune_score_find - the metric of that name. NULL with an error of kind USAGE that names the
  * nearest one.
  * tune_score_list - the metrics that a list with commas names, each once, in its order. Names of
- * groups stand for their metrics: exact_match (both), rouge (all four), usual (losses, exact_match,
- * token_f1, ended, answer_tokens). found [most]. Returns how many; -1 with an error of kind USAGE:
+ * groups stand for their metrics: exact_match (both), rouge (all four), losses (all three), pairs
+ * (both), usual (losses, exact_match, token_f1, ended, answer_tokens). found [most]. Returns how many; -1 with an error of kind USAGE:
  * an unknown name, none, or more than most. */
 const struct tune_score *tune_scores(int *count);
 const struct tune_score *tune_score_find(const char *name);

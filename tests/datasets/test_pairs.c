@@ -433,11 +433,91 @@ static void surveyed(void **state)
     free(text);
 }
 
+/* What rows are before they are opened, for programs that read several kinds. */
+static void kinds(void **state)
+{
+    (void)state;
+    static const struct { const char *row, *format, *columns; enum tune_dataset_kind kind; } rows[] = {
+        {"{\"prompt\":\"Q\",\"chosen\":\"A\",\"rejected\":\"B\"}\n", "auto", NULL, TUNE_ROWS_PAIRS},
+        {"{\"chosen\":\"A\",\"rejected\":\"B\"}\n", "auto", NULL, TUNE_ROWS_PAIRS},
+        {"{\"q\":\"Q\",\"good\":\"A\",\"bad\":\"B\"}\n", "auto", "prompt=q,chosen=good,rejected=bad", TUNE_ROWS_PAIRS},
+        {"{\"q\":\"Q\",\"good\":\"A\",\"bad\":\"B\"}\n", "preference", NULL, TUNE_ROWS_PAIRS},
+        {"{\"prompt\":\"Q\",\"chosen\":\"A\",\"rejected\":\"B\"}\n", "prompt-completion", NULL, TUNE_ROWS_ANSWERS},
+        {"{\"prompt\":\"Q\",\"chosen\":\"A\"}\n", "auto", NULL, TUNE_ROWS_ANSWERS},
+        {"{\"instruction\":\"I\",\"output\":\"O\"}\n", "auto", NULL, TUNE_ROWS_ANSWERS},
+        {"{\"instruction\":\"I\",\"output\":[\"A\",\"B\"]}\n", "auto", NULL, TUNE_ROWS_PAIRS},
+        {"{\"prompt\":\"Q\",\"completion\":\"A\",\"label\":true}\n", "auto", NULL, TUNE_ROWS_ANSWERS},
+        {"{\"messages\":[]}\n", "auto", NULL, TUNE_ROWS_ANSWERS},
+        {"{\"text\":\"T\"}\n", "auto", NULL, TUNE_ROWS_TEXTS},
+        {"{\"prompt\":\"Q\",\"text\":\"T\"}\n", "text", NULL, TUNE_ROWS_TEXTS},
+    };
+    enum tune_dataset_kind kind;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct tune_dataset_options o = {.row_format = rows[i].format, .columns = rows[i].columns};
+        test_write(".", "kind.jsonl", rows[i].row, strlen(rows[i].row));
+        assert_ok(tune_dataset_kind("kind.jsonl", &o, &kind));
+        assert_int_equal(kind, rows[i].kind);
+    }
+    test_write(".", "kind.txt", "A text.\n", 8);
+    assert_ok(tune_dataset_kind("kind.txt", &(struct tune_dataset_options){.row_format = "auto"}, &kind));
+    assert_int_equal(kind, TUNE_ROWS_TEXTS);
+    assert_int_equal(tune_dataset_kind("none.jsonl", &(struct tune_dataset_options){0}, &kind), -1);
+}
+
+static bool is(struct tune_text text, const char *want)
+{
+    return text.size == strlen(want) && memcmp(text.data, want, text.size) == 0;
+}
+
+/* The texts of a pair, and several answers that are equally good. */
+static void asked(void **state)
+{
+    (void)state;
+    static const char row[] = "{\"chosen\":\"Q: A\",\"rejected\":\"Q: no\"}\n";
+    static const char several[] = "{\"prompt\":\"Q\",\"completion\":[\"A\",\"B\\n\",\"\"]}\n{\"prompt\":\"Q\",\"completion\":[]}\n"
+                                  "{\"prompt\":\"Q\",\"completion\":\"\"}\n{\"prompt\":\"Q\",\"completion\":[1]}\n{\"prompt\":\"Q\"}\n";
+    struct tune_asked a;
+    struct tune_dataset *d = open_with("pair.jsonl", row, (struct tune_dataset_options){.row_format = "auto", .sequences = 2});
+    assert_got(d);
+    assert_ok(tune_dataset_asked(d, 0, &a));
+    assert_true(is(a.prompt, "Q:") && is(a.expected, " A") && is(a.rejected, " no") && a.more_count == 0);
+    tune_asked_free(&a);
+    tune_dataset_free(d);
+    for (int references = 0; references < 2; references++) {
+        d = open_with("several.jsonl", several, (struct tune_dataset_options){.row_format = "auto", .prompts = true, .references = references});
+        assert_got(d);
+        for (int i = 0; i < 5; i++) {
+            assert_ok(tune_dataset_asked(d, i, &a));
+            assert_true(is(a.prompt, "Q") && !a.rejected.data);
+            assert_true(!a.expected.data == !(references && i < 3));
+            assert_int_equal(a.more_count, references && i == 0 ? 2 : 0);
+            if (a.more_count)
+                assert_true(is(a.expected, "A") && is(a.more[0], "B\n") && is(a.more[1], ""));
+            else if (a.expected.data)
+                assert_true(is(a.expected, ""));
+            tune_asked_free(&a);
+        }
+        tune_dataset_free(d);
+    }
+    d = open_with("several.jsonl", several, (struct tune_dataset_options){.row_format = "auto", .references = true});
+    assert_got(d);
+    assert_string_equal(marked_row(d, 0, "$"), "Q[A$]");
+    assert_string_equal(marked_row(d, 1, "$"), "Q[$]");
+    struct tune_example x = {0};
+    assert_int_equal(tune_dataset_get(d, 3, &x), -1);
+    assert_error_has("is a list of something else than texts");
+    tune_example_free(&x);
+    tune_dataset_free(d);
+    d = open_with("several.jsonl", several, (struct tune_dataset_options){.row_format = "auto"}); /* lists are no text to train on */
+    assert_null(d);
+    assert_error_has("is a list or an object in this row, expected text");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(formats), cmocka_unit_test(other_prompts),
                                        cmocka_unit_test(no_prompt), cmocka_unit_test(named), cmocka_unit_test(cut), cmocka_unit_test(refused),
                                        cmocka_unit_test(unpaired), cmocka_unit_test(parted), cmocka_unit_test(begins), cmocka_unit_test(surveyed),
-                                       cmocka_unit_test(cut_file)};
+                                       cmocka_unit_test(cut_file), cmocka_unit_test(kinds), cmocka_unit_test(asked)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

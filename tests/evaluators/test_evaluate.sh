@@ -24,8 +24,9 @@ is "... and surely only above 1 / (1 + z^2 / n)" near "$(value a exact_match_raw
 is "the loss is that of an evaluation in training" near "$(value a loss)" "$(sed -n 's/.*"eval_loss":\([^,}]*\).*/\1/p' loss/metrics.jsonl | head -n 1)"
 is "perplexity is exp of it" near "$(value a perplexity)" "$(awk "BEGIN { print exp($(value a loss)) }")"
 sum() { sed -n "s/.*\"$1\":\([-0-9.e]*\),.*/\1/p" "$2" | awk '{ s += $1; n++ } END { printf "%.12g\n", s / (M ? n : 1) }' M="$3"; }
-is "bits per byte are nats over bytes" near "$(value a bits_per_byte)" "$(awk "BEGIN { print $(sum loss_sum a/rows.jsonl) / $(sum loss_bytes a/rows.jsonl) / log(2) }")"
+is "bits per byte are nats over bytes" near "$(value a bits_per_byte)" "$(awk "BEGIN { print $(sum text_loss_sum a/rows.jsonl) / $(sum loss_bytes a/rows.jsonl) / log(2) }")"
 is "... bytes of the answers alone" [ "$(sum loss_bytes a/rows.jsonl)" = 50 ]
+is "... without those of the end token, which has none" [ "$(awk "BEGIN { print ($(sum text_loss_sum a/rows.jsonl) < $(sum loss_sum a/rows.jsonl)) }")" = 1 ]
 is "... the end token counts in the loss" [ "$(sum loss_tokens a/rows.jsonl)" -ge 22 ]
 is "another model: means are those of the rows" eval 'judge --model model --output b --metrics loss,token_f1,rouge_1,answer_tokens,chrf && near "$(value b answer_tokens)" "$(sum tokens b/rows.jsonl 1)" && [ "$(value b token_f1)" = "$(sum token_f1 b/rows.jsonl 1)" ]'
 answers() { sed 's/.*"answer":\(.*\),"expected.*/\1/' "$1"; }
@@ -34,7 +35,7 @@ is "without --output only the table" eval 'judge --model model --metrics loss &&
 is "--limit" eval 'judge --model model --limit 3 --output d --metrics loss && [ $(wc -l <d/rows.jsonl) = 3 ]'
 is "bleu and chrf tell their signature" eval 'judge --model model --metrics bleu,chrf && grep -q "^# bleu|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:tune.c-" table'
 
-is "rows.csv has a record for each row" eval '[ $(wc -l <b/rows.csv) -ge 12 ] && head -n 1 b/rows.csv | grep -q "^row,prompt,answer,expected,exact_match,end,prompt_tokens,tokens,loss_sum,loss_tokens,loss_bytes,loss,token_f1,rouge_1,chrf,of" && grep -q "^3,Number 3 is," b/rows.csv'
+is "rows.csv has a record for each row" eval '[ $(wc -l <b/rows.csv) -ge 12 ] && head -n 1 b/rows.csv | grep -q "^row,prompt,answer,expected,exact_match,end,prompt_tokens,tokens,loss_sum,text_loss_sum,loss_tokens,loss_bytes,loss,token_f1,rouge_1,chrf,of" && grep -q "^3,Number 3 is," b/rows.csv'
 drawn() { for m in "$@"; do grep -q ">$m<" b/metrics.svg || return 1; done; }
 is "metrics.svg has their names" drawn loss token_f1 rouge_1 answer_tokens chrf
 
@@ -123,6 +124,59 @@ mkdir linked && ln rows.jsonl linked/rows.csv
 refused "... or rows.csv, by a link" 2 "--output: linked/rows.csv is the data set itself, and would" "$evaluate" --model model --dataset rows.jsonl --metrics loss --output linked
 is "... which stays" cmp rows.jsonl rows.before
 
+# ---- several references, none, an empty one ----
+printf '%s\n' '{"prompt": "Who?", "completion": [" nobody", " even"]}' '{"prompt": "What?", "completion": [" odd"]}' '{"prompt": "Why?", "completion": " so"}' >several.jsonl
+of_several() { "$evaluate" --model model --dataset several.jsonl --max-new-tokens 4 "$@" >table 2>notes; }
+is "a row with several references" eval 'of_several --output several && grep -q "^# 1 of 3 rows have several references: the best counts" table && [ "$(value several rows_with_several_references)" = 1 ] && head -n 1 several/rows.jsonl | grep -q "\"expected\":\" nobody\",.*\"references\":\[\" nobody\",\" even\"\]"'
+is "... the loss is that of the first" eval 'sed "s/\[\(\"[^]\",]*\"\)[^]]*\]/\1/" several.jsonl >first.jsonl && "$evaluate" --model model --dataset first.jsonl --max-new-tokens 4 --output first >x 2>&1 && [ "$(value first loss)" = "$(value several loss)" ]'
+is "... a record of rows.csv each" eval 'head -n 2 several/rows.csv | tail -n 1 | grep -qF "\"[\"\" nobody\"\",\"\" even\"\"]\""'
+is "... rows that differ in their number are no corpus of one" eval 'of_several --metrics bleu && grep -q "^# bleu|nrefs:var|" table'
+sed 's/"answer":"[^"]*","expected":" nobody","exact_match":false/"answer":"even","expected":" nobody","exact_match":true/' several/rows.jsonl >x && mv x several/rows.jsonl
+is "... the best reference counts" eval 'of_several --metrics exact_match,token_f1 --output several && near "$(value several exact_match_raw)" 0.33333333333 && grep -q "^# exact match  1 of 3 rows" notes'
+is "... and is the true label" eval 'of_several --metrics accuracy --output several && grep -qE "^ *even +0 +1 +0 +0 +0$" table && near "$(value several accuracy)" 0.33333333333'
+printf '%s\n' '{"prompt": "Who?", "completion": ""}' '{"prompt": "What?", "completion": []}' '{"prompt": "Why?", "completion": " so"}' >empty.jsonl
+is "an empty reference, and an empty list of them" eval '"$evaluate" --model model --dataset empty.jsonl --max-new-tokens 4 --output empty >table 2>notes && grep -q "^# warning: 2 of 3 rows have an empty reference, which only an empty answer matches" table && [ "$(value empty rows_with_empty_reference)" = 2 ] && grep -q "\"expected\":\"\",.*\"bits_per_byte\":null" empty/rows.jsonl'
+sed 's/"answer":"[^"]*","expected":"","exact_match":false/"answer":"","expected":"","exact_match":true/' empty/rows.jsonl >x && mv x empty/rows.jsonl
+is "... an empty answer matches it" eval '"$evaluate" --model model --dataset empty.jsonl --max-new-tokens 4 --metrics exact_match_raw --output empty >table 2>notes && near "$(value empty exact_match_raw)" 0.66666666667'
+printf '{"prompt": "Who?", "completion": [1, 2]}\n' >numbers.jsonl
+refused "a list that is no answers" 2 'numbers.jsonl:1: the row has no answer to compare with. Rows have a prompt and an answer (a text, or a list of equally good ones:' "$evaluate" --model model --dataset numbers.jsonl
+printf '%s\n' '{"prompt": "Who?", "completion": "I"}' '{"prompt": "What?", "completion": null}' '{"prompt": "Why?"}' >none.jsonl
+refused "rows without an answer are counted" 2 "none.jsonl:2: the row has no answer to compare with. Rows have a prompt and an answer (a text, or a list of equally good ones: docs/data-formats.md); 2 of these 3 rows" "$evaluate" --model model --dataset none.jsonl
+
+# ---- plain texts ----
+printf '{"text": "Number one is odd"}\n{"text": "Number two is even"}\n{"text": ""}\n' >text.jsonl
+is "plain texts have losses, and get no answer" eval '"$evaluate" --model model --dataset text.jsonl --output text >table 2>notes && grep -q "^# rows  *text; .*they get no answer" notes && grep -q "^loss " table && grep -q "^bits_per_byte " table && ! grep -q exact table && ! grep -q "\"answer\"" text/rows.jsonl && grep -q "^# warning: 1 of 3 rows have no token with a loss" table && [ "$(wc -l <text/rows.jsonl)" = 3 ]'
+"$BUILD/finetune_full" --model model --dataset text.jsonl --eval-dataset text.jsonl --max-steps 0 --max-length 64 --output textloss >out 2>&1
+is "... the loss of an evaluation in training" near "$(value text loss)" "$(sed -n 's/.*"eval_loss":\([^,}]*\).*/\1/p' textloss/metrics.jsonl | head -n 1)"
+is "... bytes are those of the texts behind their first token" [ "$(sum loss_bytes text/rows.jsonl)" = 33 ]
+is "... rows that are there are not read again" eval '"$evaluate" --model model --dataset text.jsonl --output text --metrics bits_per_byte >table 2>notes && grep -q "^# resumed  *behind row 3 of 3" notes'
+refused "... they have no exact match" 2 "--metrics: exact_match_raw judges an answer, and plain texts get none. Give --metrics losses" "$evaluate" --model model --dataset text.jsonl --metrics exact_match
+seq 1 200 | tr '\n' ' ' >lengthy.txt
+is "a long text is parted, and nothing is cut" eval '"$evaluate" --model model --dataset lengthy.txt --output lengthy >table 2>notes && [ "$(value lengthy rows)" -gt 1 ] && [ "$(value lengthy rows_cut)" = 0 ] && [ "$(sum loss_bytes lengthy/rows.jsonl)" -gt 600 ]'
+
+# ---- pairs ----
+for i in 0 1 2 3 4 5 6 7 8 9; do
+    case $((i % 2)) in 0) words='" even", "rejected": " odd one"' ;; *) words='" odd", "rejected": " even"' ;; esac
+    printf '{"prompt": "Number %s is", "chosen": %s}\n' $i "$words"
+done >pairs.jsonl
+of_pairs() { "$evaluate" --keep-trained-rows --dataset pairs.jsonl "$@" >table 2>notes; }
+is "pairs: is the chosen answer likelier?" eval 'of_pairs --model learned/checkpoint-final --output pairs && [ "$(value pairs pair_accuracy)" = 1 ] && [ "$(value pairs pair_accuracy_norm)" = 1 ] && near "$(value pairs pair_accuracy_low)" "$(awk "BEGIN { print 1 / (1 + 1.959964 ^ 2 / 10) }")" && grep -q "^# rows  *preference (recognised), .*they get no answer" notes'
+of_one() { sed "s/\"rejected\": .*/\"x\": 0}/; s/\"chosen\"/\"completion\"/" pairs.jsonl >one.jsonl; "$evaluate" --keep-trained-rows --dataset one.jsonl --max-new-tokens 2 --model model --output one >out 2>&1; }
+is "... losses are those of the chosen answers" eval 'of_pairs --model model --output pairs2 && of_one && near "$(value pairs2 loss)" "$(value one loss)" && near "$(value pairs2 bits_per_byte)" "$(value one bits_per_byte)"'
+is "... a rejected one has the loss of that row" eval 'sed "s/\"chosen\": [^,]*, \"rejected\"/\"completion\"/" pairs.jsonl >other.jsonl && "$evaluate" --keep-trained-rows --dataset other.jsonl --max-new-tokens 2 --model model --metrics loss --output otherwise >out 2>&1 && near "$(sum rejected_loss_sum pairs2/rows.jsonl)" "$(sum loss_sum otherwise/rows.jsonl)" && [ "$(sum rejected_loss_tokens pairs2/rows.jsonl)" = "$(sum loss_tokens otherwise/rows.jsonl)" ]'
+right() { awk -F'[:,]' -v by="$1" '{ for (i = 1; i < NF; i++) v[$i] = $(i + 1); c = v["\"loss_sum\""]; r = v["\"rejected_loss_sum\""]
+    if (by) { c /= v["\"loss_tokens\""]; r /= v["\"rejected_loss_tokens\""] } n += c < r } END { print n / NR }' pairs2/rows.jsonl; }
+is "... shares are those of the rows, by sum and by token" eval '[ "$(value pairs2 pair_accuracy)" = "$(right)" ] && [ "$(value pairs2 pair_accuracy_norm)" = "$(right 1)" ] && [ "$(value pairs2 pair_accuracy)" != "$(value pairs2 pair_accuracy_norm)" ]'
+is "... two models" eval 'of_pairs --model learned/checkpoint-final --compare-model model --output pairs3 && [ "$(value pairs3 base_pair_accuracy)" = "$(value pairs2 pair_accuracy)" ] && [ "$(value pairs3 pair_accuracy)" = 1 ] && [ $(($(value pairs3 wins_pair_accuracy) + $(value pairs3 ties_pair_accuracy))) = 10 ] && grep -q "^# pair_accuracy: rows right only with model: " table'
+is "... with and without an adapter" eval 'of_pairs --model model --adapter lora/checkpoint-final --compare-base --output pairs4 --batch-size 1 && [ "$(value pairs4 base_pair_accuracy)" = "$(value pairs2 pair_accuracy)" ]'
+is "... they go on where they were stopped" eval 'cp -r pairs2 pairs5 && head -n 3 pairs2/rows.jsonl >pairs5/rows.jsonl && of_pairs --model model --output pairs5 && grep -q "behind row 3 of 10" notes && [ "$(value pairs5 pair_accuracy)" = "$(value pairs2 pair_accuracy)" ] && near "$(value pairs5 loss)" "$(value pairs2 loss)"'
+is "... without a column of prompts" eval 'sed "s/\"prompt\": \"\(Number [0-9] is\)\", \"chosen\": \" \([^\"]*\)\", \"rejected\": \" /\"chosen\": \"\1 \2\", \"rejected\": \"\1 /" pairs.jsonl >whole.jsonl && grep -q "^{\"chosen\": \"Number 0 is even\"" whole.jsonl && "$evaluate" --model model --dataset whole.jsonl --output pairs6 >table 2>notes && near "$(value pairs6 loss)" "$(value pairs2 loss)"'
+is "... conversations by a chat template" eval 'of_pairs --model model --chat-template chatml --output pairs7 && grep -q "<|im_start|>assistant" pairs7/rows.jsonl'
+is "... an instruction and two outputs" eval 'printf "{\"instruction\": \"Say it\", \"output\": [\"yes\", \"no\"]}\n" >two.jsonl && "$evaluate" --model model --dataset two.jsonl --metrics pairs --output pairs8 >table 2>notes && [ "$(value pairs8 rows)" = 1 ] && grep -q "\"chosen\":\"yes" pairs8/rows.jsonl'
+refused "... they get no answer to match" 2 "--metrics: exact_match_raw judges an answer, and pairs get none. Give --metrics pairs,losses; or" "$evaluate" --model model --dataset pairs.jsonl --metrics exact_match
+is "... but as prompts they do" eval '"$evaluate" --model model --dataset pairs.jsonl --format prompt-completion --columns completion=chosen --max-new-tokens 2 --metrics exact_match >table 2>notes && grep -q "^exact_match_raw " table'
+refused "... nor are others pairs" 2 "pair_accuracy is of preference pairs, and these rows are plain texts" "$evaluate" --model model --dataset text.jsonl --metrics pairs
+
 # ---- what is refused ----
 refused "no rows" 2 "give --dataset" "$evaluate" --model model
 refused "a metric that is none" 2 '--metrics: no metric is called "exakt_match" (the nearest is exact_match); there are loss, ' "$evaluate" --model model --dataset rows.jsonl --metrics loss,exakt_match
@@ -133,6 +187,4 @@ refused "both comparisons" 2 "exclude each other" "$evaluate" --model model --ad
 refused "sampling without --no-greedy" 2 "give --no-greedy" "$evaluate" --model model --dataset rows.jsonl --temperature 1
 printf '{"prompt": "Number"}\n' >asked.jsonl
 refused "rows without answers" 2 "asked.jsonl" "$evaluate" --model model --dataset asked.jsonl
-printf '{"text": "Number one is odd"}\n' >text.jsonl
-refused "rows of text" 2 "text.jsonl:1: the row has no answer to compare with" "$evaluate" --model model --dataset text.jsonl
 finish

@@ -146,9 +146,10 @@ static void others(void **state)
     assert_string_equal(tune_error_message(), "");
     EQUAL("answer_characters", "\xC3\xA9\xF0\x9F\x99\x82\xFFx", NULL, NULL, 4);
     double sums[TUNE_SCORE_SUMS];
-    struct tune_score_row row = {.loss = 6 * log(2), .loss_tokens = 3, .loss_bytes = 12, .answer_tokens = 7, .ended = true, .chosen = -2, .rejected = -3};
+    struct tune_score_row row = {.loss = 6 * log(2), .text_loss = 4 * log(2), .loss_tokens = 3, .loss_bytes = 8, .answer_tokens = 7, .ended = true,
+                                 .chosen = -2, .rejected = -3, .chosen_tokens = 2, .rejected_tokens = 4};
     static const struct { const char *name; double want; } numbers[] = {
-        {"perplexity", 4}, {"bits_per_byte", 0.5}, {"answer_tokens", 7}, {"ended", 1}, {"pair_accuracy", 1},
+        {"perplexity", 4}, {"bits_per_byte", 0.5}, {"answer_tokens", 7}, {"ended", 1}, {"pair_accuracy", 1}, {"pair_accuracy_norm", 0},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const struct tune_score *m = tune_score_find(numbers[i].name);
@@ -158,6 +159,17 @@ static void others(void **state)
     row.chosen = row.rejected;
     assert_ok(tune_score_of(tune_score_find("pair_accuracy"), &row, sums));
     assert_true(sums[0] == 0);
+    assert_ok(tune_score_of(tune_score_find("pair_accuracy_norm"), &row, sums)); /* -3 / 2 and -3 / 4 */
+    assert_true(sums[0] == 0);
+    row.chosen = -1;
+    assert_ok(tune_score_of(tune_score_find("pair_accuracy_norm"), &row, sums));
+    assert_true(sums[0] == 1);
+    row.rejected = -INFINITY;
+    assert_int_equal(tune_score_of(tune_score_find("pair_accuracy"), &row, sums), -1);
+    assert_error_has("not finite");
+    row.text_loss = NAN;
+    assert_int_equal(tune_score_of(tune_score_find("bits_per_byte"), &row, sums), -1);
+    assert_ok(tune_score_of(tune_score_find("loss"), &row, sums));
     row.loss = NAN;
     assert_int_equal(tune_score_of(tune_score_find("loss"), &row, sums), -1);
     assert_error_has("nan");
