@@ -86,9 +86,9 @@ int main(int argc, char **argv)
         /* Both models answer. Then the metrics of each row are computed and its line is written. */
         MUST(tune_generate(generator, &batch, tune_choose_token, NULL));
     }
-    at.signal = *flags->stop_signal;
     MUST(tune_answers_finish(generator->answers));                     /* speed */
     MUST(tune_scorecard_finish(card, generator->answers, stdout));     /* table, report.json */
+    at.signal = *flags->stop_signal;
     if (*dev->met)
         fprintf(stderr, "# warning: device: %s\n", dev->met);
 

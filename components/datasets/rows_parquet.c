@@ -34,23 +34,6 @@ static const char *temporary_folder(void)
     return folder && *folder ? folder : "/tmp";
 }
 
-/* Open a file that goes when the program ends. */
-static int open_nameless(void)
-{
-    char name[TUNE_PATH_MAX];
-    const char *folder = temporary_folder();
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        return fd;
-    TRY(tune_path(name, "%s/tune-rows-XXXXXX", folder)); /* not every file system has O_TMPFILE */
-    fd = mkostemp(name, O_CLOEXEC);
-    if (fd < 0)
-        return tune_error_cannot("%s: rows of Parquet files are copied into this folder, and it cannot be written (%s); set TMPDIR "
-                                 "to a folder that can", folder, strerror(errno));
-    unlink(name);
-    return fd;
-}
-
 /* The copy: the most bytes that it may take, and those that the disk can give. */
 struct copy {
     FILE *out;
@@ -88,7 +71,7 @@ static int copy_rows(struct copy *c, const char *path)
 
 int tune_rows_copy_parquet(const struct tune_shards *files, int64_t bytes, double expansion, struct tune_mapping *copy)
 {
-    int fd = open_nameless(), status = 0;
+    int fd = tune_file_nameless("rows of Parquet files are copied into this folder"), status = 0;
     FILE *out = fd >= 0 ? fdopen(fd, "w+") : NULL;
     if (!out) {
         if (fd >= 0)

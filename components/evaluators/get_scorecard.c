@@ -246,13 +246,26 @@ static int check_metric(const struct tune_scorecard *card, const struct tune_sco
                                               "prompt and an answer (docs/data-formats.md)", m->name);
 }
 
+static int start_program(struct tune_scorecard *card, const struct tune_flags *flags)
+{
+    const char *command = flags->scorecard.program;
+    if (!command)
+        return 0;
+    if (card->unanswered)
+        return tune_error_usage("--metric-program judges answers, and %s get none; leave it out", card->parts > 1 ? "pairs" : "plain texts");
+    if (!command[strspn(command, " \t")])
+        return tune_error_usage("--metric-program is empty; give a command, such as ./score, or leave it out");
+    card->program = tune_metric_program_new(command, flags->scorecard.program_s, card->sides);
+    return card->program ? 0 : -1;
+}
+
 static int choose_metrics(struct tune_scorecard *card, const struct tune_flags *flags)
 {
     bool labels = false;
     const char *names = flags->scorecard.metrics;
     if (card->unanswered && !strcmp(names, "usual"))
         names = card->parts > 1 ? "pairs,losses" : "losses";
-    card->metrics = tune_score_list(names, card->metric, TUNE_CARD_METRICS);
+    card->metrics = tune_score_list(names, card->metric, TUNE_CARD_METRICS - TUNE_PROGRAM_METRICS);
     if (card->metrics < 0)
         return tune_error_prefix("--metrics: ");
     for (int m = 0; m < card->metrics; m++) {
@@ -316,7 +329,8 @@ struct tune_scorecard *tune_get_scorecard(const struct tune_flags *flags, struct
     card->unanswered = tune_prompts_unanswered(prompts);
     if (check_folder(flags) == 0 && check_answers(card) == 0)
         card->data = card->unanswered ? tune_prompts_data(prompts) : open_rows(flags, tok);
-    if (card->data && check_count(card) == 0 && leave_out_trained(card, flags, notes) == 0 && look_at_rows(card, &longest) == 0 && choose_metrics(card, flags) == 0 && describe(card, flags) == 0 &&
+    if (card->data && check_count(card) == 0 && leave_out_trained(card, flags, notes) == 0 && look_at_rows(card, &longest) == 0 && choose_metrics(card, flags) == 0 &&
+        start_program(card, flags) == 0 && describe(card, flags) == 0 &&
         tune_scorecard_new(card, tune_prompts_batch(prompts)) == 0) {
         tune_prompts_texts(prompts, longest, card->parts);
         tune_prompts_lines(prompts, &(struct tune_answer_lines){card, tune_scorecard_write, tune_scorecard_read});

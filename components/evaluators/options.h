@@ -34,6 +34,8 @@ struct tune_scorecard_options {
     int64_t shots;          /* examples in a prompt; -1: as each file says */
     bool chat;              /* prompts are written by the model's chat template */
     const char *labels;  /* the labels of a closed set, with commas between; NULL: the references */
+    const char *program; /* command that makes metrics of answers; NULL: none */
+    double program_s;    /* seconds that it may take for the answers of a model */
     bool keep_trained;   /* judge rows, too, that the model was trained on */
 };
 

@@ -46,12 +46,14 @@ void tune_scorecard_free(struct tune_scorecard *card)
     if (!card)
         return;
     for (int s = 0; s < TUNE_CARD_SIDES; s++) {
-        for (int m = 0; m < TUNE_CARD_METRICS; m++)
-            free(card->sums[s][m]);
+        for (int m = 0; m < card->metrics - card->own.count; m++)
+            free(card->sums[s][m]); /* the program's are its own */
         free(card->answered[s]);
         free(card->truth[s]);
         free(card->loss[s]);
     }
+    tune_metric_program_free(card->program);
+    tune_program_metrics_free(&card->own);
     tune_score_labels_free(card->labels);
     if (!card->unanswered)
         tune_dataset_free(card->data);
@@ -210,6 +212,8 @@ static int score(struct tune_scorecard *card, int side, int64_t row, const struc
     }
     if (card->labels && status == 0)
         status = note_labels(card, side, turn, r);
+    if (card->program && status == 0)
+        status = tune_metric_program_row(card->program, side, row, asked, r->answer);
     free(references);
     return status < 0 ? tune_error_prefix("row %" PRId64 ": ", row) : 0;
 }

@@ -1,6 +1,7 @@
 /* scorecard_files.c - what stands beside the report: the rows as CSV, and a figure. */
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,71 @@
 #include "files/csv.h"
 #include "runs/run_folder.h"
 #include "views/plot.h"
+
+/* ---- rows.jsonl ---- */
+/* Lines end with the program's metrics, behind a list of their names. */
+static const char own_mark[] = ",\"metric_program\":[";
+
+static void put_own(FILE *to, const struct tune_scorecard *card, int64_t turn)
+{
+    const struct tune_program_metrics *own = &card->own;
+    fputs(own_mark, to);
+    for (int s = 0; s < card->sides; s++)
+        for (int k = 0; k < own->count; k++)
+            fprintf(to, "%s\"%s%s\"", s + k > 0 ? "," : "", s ? "base_" : "", own->name[k]);
+    fputc(']', to);
+    for (int s = 0; s < card->sides; s++)
+        for (int k = 0; k < own->count; k++) {
+            char number[TUNE_DECIMAL_SIZE];
+            fprintf(to, ",\"%s%s\":%s", s ? "base_" : "", own->name[k], tune_number_text(number, own->sums[s][k][2 * turn]));
+        }
+    fputs("}\n", to);
+}
+
+static int add_own(const struct tune_scorecard *card, FILE *from, FILE *to, const char *path)
+{
+    char *line = NULL;
+    size_t room = 0;
+    int64_t i = 0;
+    for (; getline(&line, &room, from) > 0 && i < card->rows; i++) {
+        const char *end = strstr(line, own_mark);
+        if (!end)
+            end = strrchr(line, '}');
+        fwrite(line, 1, end ? (size_t)(end - line) : 0, to);
+        put_own(to, card, i);
+    }
+    free(line);
+    if (i != card->rows)
+        return tune_error_set("%s has %" PRId64 " lines for %" PRId64 " rows; it was changed while the rows were judged", path, i, card->rows);
+    return ferror(to) ? tune_error_set("cannot write %s: %s", path, strerror(errno)) : 0;
+}
+
+/* Replace a file of the folder by what `make` writes of rows.jsonl. */
+static int make_file(const struct tune_scorecard *card, const char *name,
+                     int (*make)(const struct tune_scorecard *card, FILE *from, FILE *to, const char *path))
+{
+    char from[TUNE_PATH_MAX], to[TUNE_PATH_MAX];
+    struct tune_file_writer w;
+    TRY(tune_path(from, "%s/" TUNE_RUN_ROWS, card->folder));
+    TRY(tune_path(to, "%s/%s", card->folder, name));
+    FILE *rows = fopen(from, "r");
+    if (!rows)
+        return tune_error_set("cannot read %s: %s", from, strerror(errno));
+    int status = tune_file_begin(&w, to);
+    if (status == 0) {
+        status = make(card, rows, w.file, from);
+        status = status == 0 ? tune_file_commit(&w) : -1;
+        if (status < 0)
+            tune_file_cancel(&w);
+    }
+    fclose(rows);
+    return status;
+}
+
+int tune_scorecard_add_own(const struct tune_scorecard *card)
+{
+    return make_file(card, TUNE_RUN_ROWS, add_own);
+}
 
 /* ---- rows.csv ---- */
 /* A value as text; null is empty. number: room for it. */
@@ -32,6 +98,8 @@ static bool write_record(FILE *out, const cJSON *line, bool names)
     bool good = true;
     cJSON_ArrayForEach(member, line)
     {
+        if (!strcmp(member->string, "metric_program"))
+            continue; /* the names of members that follow */
         char number[TUNE_DECIMAL_SIZE], *list = !names && cJSON_IsArray(member) ? cJSON_PrintUnformatted(member) : NULL;
         good = good && (names || !cJSON_IsArray(member) || list);
         fputs(separator, out);
@@ -43,8 +111,9 @@ static bool write_record(FILE *out, const cJSON *line, bool names)
     return good && !ferror(out);
 }
 
-static int copy_rows(FILE *from, FILE *to, const char *path)
+static int copy_rows(const struct tune_scorecard *card, FILE *from, FILE *to, const char *path)
 {
+    (void)card;
     char *line = NULL;
     size_t room = 0;
     int status = 0;
@@ -62,22 +131,7 @@ static int copy_rows(FILE *from, FILE *to, const char *path)
 
 int tune_scorecard_csv(const struct tune_scorecard *card)
 {
-    char from[TUNE_PATH_MAX], to[TUNE_PATH_MAX];
-    struct tune_file_writer w;
-    TRY(tune_path(from, "%s/" TUNE_RUN_ROWS, card->folder));
-    TRY(tune_path(to, "%s/" TUNE_RUN_ROWS_CSV, card->folder));
-    FILE *rows = fopen(from, "r");
-    if (!rows)
-        return tune_error_set("cannot read %s: %s", from, strerror(errno));
-    int status = tune_file_begin(&w, to);
-    if (status == 0) {
-        status = copy_rows(rows, w.file, from);
-        status = status == 0 ? tune_file_commit(&w) : -1;
-        if (status < 0)
-            tune_file_cancel(&w);
-    }
-    fclose(rows);
-    return status;
+    return make_file(card, TUNE_RUN_ROWS_CSV, copy_rows);
 }
 
 /* ---- the figure ---- */

@@ -3,11 +3,12 @@
 #define TUNE_SCORECARD_PARTS_H
 
 #include "datasets/dataset.h"
+#include "evaluators/metric_program.h"
 #include "evaluators/scorecard.h"
 #include "metrics/estimates.h"
 #include "metrics/scores.h"
 
-enum { TUNE_CARD_METRICS = 32, TUNE_CARD_SIDES = 2, TUNE_CARD_PARTS = 2 };
+enum { TUNE_CARD_METRICS = 48, TUNE_CARD_SIDES = 2, TUNE_CARD_PARTS = 2 };
 
 /* The loss of a row's reference, or of an answer of a pair. */
 struct tune_card_loss {
@@ -33,6 +34,8 @@ struct tune_scorecard {
     uint64_t seed;
     int64_t rows, done;        /* below, a row is its turn; tune_prompts_row has its number */
     double *sums[TUNE_CARD_SIDES][TUNE_CARD_METRICS]; /* [rows][width] */
+    struct tune_metric_program *program;  /* NULL: none */
+    struct tune_program_metrics own;      /* what it said; the last metrics are these */
     /* [rows] places of labels; NULL: no labels. Where a row has several, the truth is that of a side */
     int *answered[TUNE_CARD_SIDES], *truth[TUNE_CARD_SIDES];
     const volatile int *stop_signal;
@@ -60,12 +63,15 @@ struct tune_verdict {
 /* tune_scorecard_new - memory for the card's rows, and for batches of so many. -1 with an error.
  * tune_scorecard_write - write of struct tune_answer_lines.
  * tune_scorecard_read - read of struct tune_answer_lines.
+ * tune_scorecard_add_own - add the program's metrics to the folder's lines of rows, in place of
+ * earlier ones.
  * tune_scorecard_csv - copy the folder's lines of rows as CSV. The first line has the columns.
  * tune_scorecard_svg - draw verdicts [metrics] into the folder. */
 int tune_scorecard_new(struct tune_scorecard *card, int batch);
 int tune_scorecard_write(void *card, const struct tune_answers *answers, int slot, int64_t row,
                          struct cJSON *line);
 int tune_scorecard_read(void *card, int64_t row, const struct cJSON *line);
+int tune_scorecard_add_own(const struct tune_scorecard *card);
 int tune_scorecard_csv(const struct tune_scorecard *card);
 int tune_scorecard_svg(const struct tune_scorecard *card, const struct tune_verdict *v);
 

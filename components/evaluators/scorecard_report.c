@@ -112,7 +112,7 @@ static void print_rows(const struct tune_scorecard *card, int m, bool better, FI
 static void print_different_rows(const struct tune_scorecard *card, FILE *out)
 {
     for (int m = 0; m < card->metrics; m++)
-        if (card->metric[m]->right_or_wrong && (card->metric[m]->needs & (TUNE_NEEDS_REFERENCE | TUNE_NEEDS_PAIR))) {
+        if (card->metric[m]->right_or_wrong && (card->metric[m]->needs & (TUNE_NEEDS_REFERENCE | TUNE_NEEDS_PAIR) || !card->metric[m]->row)) {
             fprintf(out, "# %s: rows right only with %s: ", card->metric[m]->name, card->names[0]);
             print_rows(card, m, true, out);
             fprintf(out, "; only with %s: ", card->names[1]);
@@ -251,6 +251,25 @@ static int write_report(const struct tune_scorecard *card, const struct tune_ver
     return status;
 }
 
+/* Have the program judge all answers. 1; 0: a signal came; -1 with an error: no answer is lost. */
+static int run_program(struct tune_scorecard *card)
+{
+    int status = tune_metric_program_run(card->program, card->stop_signal, &card->own);
+    if (status < 0) {
+        struct tune_error e;
+        tune_error_save(&e);
+        tune_error_set("%s (%s)", e.text, card->folder ? "no answer is lost: the same command goes on with them"
+                                                       : "with --output, answers are kept, and the same command would go on with them");
+    }
+    for (int k = 0; k < card->own.count; k++) {
+        card->metric[card->metrics] = &card->own.score[k];
+        for (int s = 0; s < card->sides; s++)
+            card->sums[s][card->metrics] = card->own.sums[s][k];
+        card->metrics++;
+    }
+    return status;
+}
+
 int tune_scorecard_finish(struct tune_scorecard *card, const struct tune_answers *answers, FILE *out)
 {
     struct tune_verdict v[TUNE_CARD_METRICS] = {{0}};
@@ -258,6 +277,12 @@ int tune_scorecard_finish(struct tune_scorecard *card, const struct tune_answers
     if (card->done < card->rows) {
         fprintf(out, "# stopped after %" PRId64 " of %" PRId64 " rows, so there is no result yet%s\n", card->done, card->rows,
                 card->folder ? "; the same command answers the others" : "");
+        return 0;
+    }
+    int ran = card->program ? run_program(card) : 1;
+    TRY(ran);
+    if (ran == 0) {
+        fprintf(out, "# stopped in --metric-program, so there is no result yet\n");
         return 0;
     }
     for (int m = 0; m < card->metrics; m++)
@@ -287,6 +312,8 @@ int tune_scorecard_finish(struct tune_scorecard *card, const struct tune_answers
         return tune_error_set("cannot write the table: the output is closed or full");
     if (!card->folder)
         return 0;
+    if (card->program)
+        TRY(tune_scorecard_add_own(card));
     TRY(tune_scorecard_csv(card));
     TRY(tune_scorecard_svg(card, v));
     return write_report(card, v, speed);

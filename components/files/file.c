@@ -32,6 +32,22 @@ static int fail_open(const char *path)
     return errno == ENOENT ? tune_error_usage("cannot open %s: %s", path, strerror(ENOENT)) : fail("open", path);
 }
 
+int tune_file_nameless(const char *what)
+{
+    const char *folder = getenv("TMPDIR");
+    char name[TUNE_PATH_MAX];
+    folder = folder && *folder ? folder : "/tmp";
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    TRY(tune_path(name, "%s/tune-rows-XXXXXX", folder)); /* not every file system has O_TMPFILE */
+    fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0)
+        return tune_error_cannot("%s: %s, and it cannot be written (%s); set TMPDIR to a folder that can", folder, what, strerror(errno));
+    unlink(name);
+    return fd;
+}
+
 int tune_file_open(const char *path, size_t *size)
 {
     struct stat st;

@@ -454,6 +454,11 @@ extern const struct tune_service tune_plan_memory;
      "exact_match, token_f1, ended, answer_tokens; of pairs: pairs, losses; of texts: losses"}, \
     {"labels", TUNE_STRING, &(f).scorecard.labels, NULL, "", "", \
      "labels of accuracy and macro_f1, with commas between. Default: the answers in the rows"}, \
+    {"metric-program", TUNE_STRING, &(f).scorecard.program, NULL, "", "", \
+     "command that reads answers as lines of JSON, and writes numbers for each: metrics of your " \
+     "own"}, \
+    {"metric-limit", TUNE_DOUBLE, &(f).scorecard.program_s, "600", "(0,inf)", "s", \
+     "most time that --metric-program takes for the answers of a model"}, \
     {"max-new-tokens", TUNE_INT, &(f).generate.max_new_tokens, "256", "[1,inf)", "tokens", \
      "most tokens of an answer. Default: what generation_config.json of the model says; else " \
      "256"}, \

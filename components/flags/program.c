@@ -18,6 +18,7 @@
 #include "core/version.h"
 #include "flags/known.h"
 #include "flags/find.h"
+#include "machine/child.h"
 #include "machine/slurm.h"
 
 /* The Makefile links these into recipes; tools do not have them. */
@@ -211,6 +212,9 @@ static void put_message(const char *lead, const char *text)
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
                         const struct tune_property *properties, const char *what)
 {
+    int guarded = tune_child_guard(argc, argv); /* this process was started to guard a program */
+    if (guarded >= 0)
+        exit(guarded);
     settle_threads(argv);
     options_of = flags;
     flags->log.started_s = tune_moment_now().wall_s;

@@ -76,7 +76,7 @@ static void interval_of_mean(const struct tune_score *m, const double *sums, int
         e->high = p == 1 ? 1 : middle + half;
     } else {
         double t = tune_student_t(0.05, n - 1);
-        e->low = fmax(e->value - t * e->error, 0);
+        e->low = fmax(e->value - t * e->error, *m->unit ? 0 : -INFINITY);
         e->high = fmin(e->value + t * e->error, strcmp(m->unit, "0-1") ? INFINITY : 1);
     }
 }

@@ -10,7 +10,7 @@
  *
  *     right or wrong      Wilson's score interval. It has a width where all rows are right, too
  *     other means         value +- t s / sqrt(n), s the sample deviation (n - 1), t Student's. Cut
- *                         at 0, and at 1 for metrics from 0 to 1
+ *                         at 0, but for metrics of one's own, and at 1 for metrics from 0 to 1
  *     others, differences   percentiles of TUNE_DRAWS bootstrap draws of rows. The same seed draws
  *                         the same rows for every metric and both models
  *

@@ -361,6 +361,12 @@ int tune_score_list(const char *names, const struct tune_score **found, int most
     return listed < 0 ? -1 : count;
 }
 
+void tune_score_own(struct tune_score *m, const char *name, bool right_or_wrong)
+{
+    *m = (struct tune_score){.name = name, .unit = "", .kind = TUNE_SCORE_MEAN, .better = 1, .right_or_wrong = right_or_wrong, .sums = 2,
+                             .value = mean, .what = "a number for each row"};
+}
+
 int tune_score_width(const struct tune_score *m, int labels)
 {
     return m->sums ? m->sums : 3 * labels;

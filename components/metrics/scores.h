@@ -113,6 +113,10 @@ const struct tune_score *tune_scores(int *count);
 const struct tune_score *tune_score_find(const char *name);
 int tune_score_list(const char *names, const struct tune_score **found, int most);
 
+/* tune_score_own - make m a metric of one's own: the mean of a number for each row, of which more is
+ * better. Sums of a row are the number and 1; tune_score_of cannot make them. name is borrowed. */
+void tune_score_own(struct tune_score *m, const char *name, bool right_or_wrong);
+
 /* tune_score_width - how many sums the metric has, with so many labels.
  * tune_score_of - set a row's sums [width]. -1 with an error: the row lacks what the metric
  * needs, a reference is no label, a loss is not finite, or no memory.

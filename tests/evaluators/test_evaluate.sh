@@ -124,6 +124,53 @@ mkdir linked && ln rows.jsonl linked/rows.csv
 refused "... or rows.csv, by a link" 2 "--output: linked/rows.csv is the data set itself, and would" "$evaluate" --model model --dataset rows.jsonl --metrics loss --output linked
 is "... which stays" cmp rows.jsonl rows.before
 
+# ---- metrics by a program ----
+printf '{"text": "Number one is odd"}\n{"text": "Number two is even"}\n{"text": ""}\n' >text.jsonl
+cat >score.sh <<'EOF'
+# Of each answer: its length, whether it is the expected one, and a number below 0.
+sed 's/.*"answer":"\([^"]*\)","expected":"\([^"]*\)".*/\1|\2/' | awk -F'|' '{ sub(/^ /, "", $2); sub(/^ /, "", $1)
+    printf "{\"length\": %d, \"same\": %s, \"below\": %g}\n", length($1), $1 == $2 ? "true" : "false", -1.5 * (NR - 1) }'
+EOF
+each() { echo "while read -r x; do echo '$1'; done"; }
+by() { program=$1; shift; judge --metrics exact_match,loss --metric-program "$program" "$@"; }
+refused_by() { name=$1 text=$2 program=$3; refused "$name" 1 "$text" "$evaluate" --keep-trained-rows --dataset rows.jsonl --max-new-tokens 8 --model model --metrics exact_match,loss --output own --metric-program "$program"; }
+refused_by "a program that is not there" "--metric-program ./nothing: it ended with exit code 127. The last that it wrote to stderr: " ./nothing
+is "... all answers are kept, and there is no report" eval '[ $(wc -l <own/rows.jsonl) = 11 ] && [ ! -e own/report.json ] && cp own/rows.jsonl own.before'
+refused_by "... that fails, with the last line of its stderr" "it ended with exit code 3. The last that it wrote to stderr: KeyError: 3 (no answer is lost: the same command goes on with them)" 'echo first >&2; echo "KeyError: 3" >&2; exit 3'
+refused_by "... that crashes" "it was ended by signal 11" 'kill -SEGV $$'
+refused_by "... that writes too few lines" "it wrote 1 lines for 11 rows; expected one line for each" 'echo 1'
+refused_by "... that writes too many" "it wrote 12 lines for 11 rows; expected one line for each" "$(each 1); echo 1"
+refused_by "... that never ends to write" "it wrote more than 1093632 bytes" yes
+refused_by "... that writes no JSON" "line 1 of its output, for row 0: expected an object of numbers or one number, in JSON (which has no NaN), not: good" "$(each good)"
+refused_by "... a blank line" "not: a blank line" "$(each '')"
+refused_by "... NaN" "(which has no NaN), not: {\"a\": NaN}" "$(each '{"a": NaN}')"
+refused_by "... a number beyond all" "\"score\" is beyond all numbers" "$(each 1e999)"
+refused_by "... a text" "\"a\" is no number" "$(each '{"a": "1"}')"
+refused_by "... nothing" "the object is empty" "$(each '{}')"
+refused_by "... a name twice" "\"a\" is there twice" "$(each '{"a": 1, "a": 2}')"
+refused_by "... a name of evaluate's" 'the name "loss" is taken in rows.jsonl or report.json' "$(each '{"loss": 1}')"
+refused_by "... a name that is none" '"a b" cannot name a metric' "$(each '{"a b": 1}')"
+refused_by "... another name in line 3" 'line 3 of its output, for row 2: "b" is not in line 1' "awk '{ print NR == 3 ? \"{\\\"b\\\": 1}\" : \"{\\\"a\\\": 1}\" }'"
+refused_by "... a name less in line 3" 'line 3 of its output, for row 2: "a" is missing, which line 1 has' "awk '{ print NR == 3 ? \"{}\" : \"{\\\"a\\\": 1}\" }'"
+refused "... that takes too long" 1 "it took longer than 0.1 s and was ended; --metric-limit gives it more" "$evaluate" --keep-trained-rows --dataset rows.jsonl --max-new-tokens 8 --model model --metrics exact_match,loss --output own --metric-program 'sleep 1000' --metric-limit 0.1
+is "... none of them changed an answer" cmp own/rows.jsonl own.before
+is "a program's numbers are metrics, and the answers are those that are there" eval 'by "sh score.sh" --model model --output own && grep -q "^# resumed  *behind row 11 of 11" notes && grep -qE "^below +-7.5 +-1[0-9.]+ to -[0-9.]+ *$" table && grep -qE "^same +[0-9.]+ +[0-9.]+ to [0-9.]+ *$" table && near "$(value own below)" -7.5'
+is "... in rows.jsonl, rows.csv and the figure" eval 'tail -n 1 own/rows.jsonl | grep -q ",\"metric_program\":\[\"length\",\"same\",\"below\"\],\"length\":[0-9]*,\"same\":[01],\"below\":-15}$" && head -n 1 own/rows.csv | grep -q ",of,length,same,below" && tail -n 1 own/rows.csv | grep -q ",-15" && grep -q ">below<" own/metrics.svg'
+is "... a share of right answers has its interval" eval 'by "sh score.sh" --model learned/checkpoint-final --output own2 && [ "$(value own2 same)" = 1 ] && near "$(value own2 same_low)" "$(value own2 exact_match_raw_low)"'
+is "... another program's numbers take their place" eval 'by "$(each 0.5)" --model model --output own && [ "$(value own score)" = 0.5 ] && [ -z "$(value own below)" ] && ! grep -q below own/rows.jsonl && head -n 1 own/rows.jsonl | grep -q ",\"metric_program\":\[\"score\"\],\"score\":0.5}$"'
+is "... without changing the answers" eval 'sed "s/,\"metric_program\":.*/}/" own/rows.jsonl | cmp - own.before'
+is "... two models" eval 'by "sh score.sh" --model learned/checkpoint-final --compare-model model --output own3 && [ "$(value own3 wins_same)" = "$(value own3 wins_exact_match_raw)" ] && [ "$(value own3 p_same)" = "$(value own3 p_exact_match_raw)" ] && [ "$(value own3 difference_below)" = 0 ] && grep -q "^# same: rows right only with model: " table && grep -q "\"same\":1,\"below\":-15,\"base_length\":[0-9]*,\"base_same\":[01],\"base_below\":-15}$" own3/rows.jsonl'
+is "... each reference of a row" eval 'printf "%s\n" "{\"prompt\": \"Who?\", \"completion\": [\" a\", \" b\"]}" >ab.jsonl && "$evaluate" --model model --dataset ab.jsonl --max-new-tokens 1 --metric-program "tee seen; echo 1" >x 2>&1; grep -q "{\"row\":0,\"prompt\":\"Who?\",\"answer\":\"[^,]*\",\"expected\":\" a\",\"references\":\[\" a\",\" b\"\]}" seen'
+refused "... pairs get no answer to judge" 2 "--metric-program judges answers" "$evaluate" --model model --dataset text.jsonl --metric-program true
+slow='echo $$ >slow.pid; exec sleep 1000'
+slowly() { rm -f slow.pid; "$evaluate" --keep-trained-rows --dataset rows.jsonl --max-new-tokens 8 --model model --metrics exact_match,loss --output own --metric-program "$slow" >x 2>notes & pid=$!; await $pid [ -s slow.pid ]; }
+gone() { ! kill -0 "$(cat slow.pid)" 2>/dev/null; }
+slowly
+is "a signal ends the program, too" eval 'kill -TERM $pid; wait $pid; [ $? = 143 ] && gone && grep -q "^# stopped in --metric-program, so there is no result yet" x && [ ! -e own/report.json ]'
+slowly
+is "... and a killed one leaves none behind" eval 'kill -9 $pid; wait $pid; await $$ gone'
+is "... the same command goes on" eval 'by "$(each 0.5)" --model model --output own && [ "$(value own score)" = 0.5 ]'
+
 # ---- several references, none, an empty one ----
 printf '%s\n' '{"prompt": "Who?", "completion": [" nobody", " even"]}' '{"prompt": "What?", "completion": [" odd"]}' '{"prompt": "Why?", "completion": " so"}' >several.jsonl
 of_several() { "$evaluate" --model model --dataset several.jsonl --max-new-tokens 4 "$@" >table 2>notes; }
@@ -144,7 +191,6 @@ printf '%s\n' '{"prompt": "Who?", "completion": "I"}' '{"prompt": "What?", "comp
 refused "rows without an answer are counted" 2 "none.jsonl:2: the row has no answer to compare with. Rows have a prompt and an answer (a text, or a list of equally good ones: docs/data-formats.md); 2 of these 3 rows" "$evaluate" --model model --dataset none.jsonl
 
 # ---- plain texts ----
-printf '{"text": "Number one is odd"}\n{"text": "Number two is even"}\n{"text": ""}\n' >text.jsonl
 is "plain texts have losses, and get no answer" eval '"$evaluate" --model model --dataset text.jsonl --output text >table 2>notes && grep -q "^# rows  *text; .*they get no answer" notes && grep -q "^loss " table && grep -q "^bits_per_byte " table && ! grep -q exact table && ! grep -q "\"answer\"" text/rows.jsonl && grep -q "^# warning: 1 of 3 rows have no token with a loss" table && [ "$(wc -l <text/rows.jsonl)" = 3 ]'
 "$BUILD/finetune_full" --model model --dataset text.jsonl --eval-dataset text.jsonl --max-steps 0 --max-length 64 --output textloss >out 2>&1
 is "... the loss of an evaluation in training" near "$(value text loss)" "$(sed -n 's/.*"eval_loss":\([^,}]*\).*/\1/p' textloss/metrics.jsonl | head -n 1)"
