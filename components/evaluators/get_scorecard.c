@@ -1,6 +1,8 @@
 /* get_scorecard.c - rows, metrics and labels to judge answers by, as the flags say. */
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,21 +37,54 @@ static int check_report(const char *folder)
     return own ? 0 : tune_error_usage("--output: %s is no evaluation's report, and would be replaced; give another folder", path);
 }
 
+/* The files that an evaluation writes beside its report, and what they begin and end with. */
+static const struct written { const char *name, *begin, *first_line, *end; } written[] = {
+    {TUNE_RUN_ROWS, "{\"row\":", ",\"of\":\"", ""},
+    {TUNE_RUN_ROWS_CSV, "row,", ",loss_sum,", ""},
+    {TUNE_RUN_FIGURE, "<svg ", "", TUNE_CARD_MARK},
+    {TUNE_RUN_CONFUSION, "<svg ", "", TUNE_CARD_MARK},
+    {TUNE_RUN_CONFUSION_CSV, "model,label,", "", ""},
+};
+
+/* Whether a file is such a one: 1; 0: it is not; -1 with an error. A line may be cut. */
+static int is_own(const char *path, const struct written *w)
+{
+    char *line = NULL, end[64] = "";
+    size_t room = 0, size = strlen(w->end), begin = strlen(w->begin);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return tune_error_usage("--output: cannot read %s, which would be replaced: %s", path, strerror(errno));
+    ssize_t n = getline(&line, &room, f);
+    bool whole = n > 0 && line[n - 1] == '\n';
+    bool own = n <= 0 || (!strncmp(line, w->begin, (size_t)n < begin ? (size_t)n : begin) && (!whole || strstr(line, w->first_line)));
+    if (own && size > 0)
+        own = fseek(f, -(long)size, SEEK_END) == 0 && fread(end, 1, size, f) == size && !memcmp(end, w->end, size);
+    free(line);
+    fclose(f);
+    return own;
+}
+
 /* Refuse a folder in which a file would be lost that is no evaluation's. */
 static int check_folder(const struct tune_flags *flags)
 {
-    static const char *const written[] = {TUNE_RUN_ROWS, TUNE_RUN_ROWS_CSV, TUNE_RUN_FIGURE, TUNE_RUN_REPORT};
     const char *folder = flags->generate.folder;
     char path[TUNE_PATH_MAX], dataset[TUNE_PATH_MAX];
     if (!folder)
         return 0;
     if (tune_run_is(folder))
         return tune_error_usage("--output: %s is the folder of a training run, whose report would be replaced; give another folder", folder);
+    TRY(tune_path(path, "%s/" TUNE_RUN_REPORT, folder));
     TRY(tune_dataset_find(flags->generate.input, dataset));
+    if (tune_file_is_same(path, dataset))
+        return tune_error_usage("--output: %s is the data set itself, and would be replaced; give another folder", path);
     for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
-        TRY(tune_path(path, "%s/%s", folder, written[i]));
+        TRY(tune_path(path, "%s/%s", folder, written[i].name));
         if (tune_file_is_same(path, dataset))
             return tune_error_usage("--output: %s is the data set itself, and would be replaced; give another folder", path);
+        int own = tune_file_exists(path) ? is_own(path, &written[i]) : 1;
+        TRY(own);
+        if (!own)
+            return tune_error_usage("--output: %s is no evaluation's file, and would be replaced; give another folder", path);
     }
     return check_report(folder);
 }
@@ -200,9 +235,9 @@ static int labels_of_rows(struct tune_scorecard *card)
     for (int64_t i = 0; i < card->rows; i++) {
         struct tune_asked asked;
         TRY(tune_prompts_asked(card->prompts, tune_prompts_row(card->prompts, i), &asked));
-        int added = tune_score_labels_add(card->labels, asked.expected);
+        int added = tune_score_labels_add(card->labels, tune_text_trim(asked.expected));
         for (int k = 0; k < asked.more_count && added >= 0; k++)
-            added = tune_score_labels_add(card->labels, asked.more[k]);
+            added = tune_score_labels_add(card->labels, tune_text_trim(asked.more[k]));
         tune_asked_free(&asked);
         if (added < 0)
             return tune_error_prefix("labels are the different answers of the rows: ");

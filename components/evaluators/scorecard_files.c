@@ -1,4 +1,4 @@
-/* scorecard_files.c - what stands beside the report: the rows as CSV, and a figure. */
+/* scorecard_files.c - what stands beside the report: the rows as CSV, and figures. */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +12,7 @@
 #include "evaluators/scorecard_parts.h"
 #include "files/csv.h"
 #include "runs/run_folder.h"
+#include "views/matrix.h"
 #include "views/plot.h"
 
 /* ---- rows.jsonl ---- */
@@ -52,24 +53,36 @@ static int add_own(const struct tune_scorecard *card, FILE *from, FILE *to, cons
     return ferror(to) ? tune_error_set("cannot write %s: %s", path, strerror(errno)) : 0;
 }
 
+/* Begin to replace a file of the folder. */
+static int begin_file(const struct tune_scorecard *card, const char *name, struct tune_file_writer *w)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/%s", card->folder, name));
+    return tune_file_begin(w, path);
+}
+
+/* Replace it, unless it failed. */
+static int end_file(struct tune_file_writer *w, int status)
+{
+    if (status == 0 && tune_file_commit(w) == 0)
+        return 0;
+    tune_file_cancel(w);
+    return -1;
+}
+
 /* Replace a file of the folder by what `make` writes of rows.jsonl. */
 static int make_file(const struct tune_scorecard *card, const char *name,
                      int (*make)(const struct tune_scorecard *card, FILE *from, FILE *to, const char *path))
 {
-    char from[TUNE_PATH_MAX], to[TUNE_PATH_MAX];
+    char from[TUNE_PATH_MAX];
     struct tune_file_writer w;
     TRY(tune_path(from, "%s/" TUNE_RUN_ROWS, card->folder));
-    TRY(tune_path(to, "%s/%s", card->folder, name));
     FILE *rows = fopen(from, "r");
     if (!rows)
         return tune_error_set("cannot read %s: %s", from, strerror(errno));
-    int status = tune_file_begin(&w, to);
-    if (status == 0) {
-        status = make(card, rows, w.file, from);
-        status = status == 0 ? tune_file_commit(&w) : -1;
-        if (status < 0)
-            tune_file_cancel(&w);
-    }
+    int status = begin_file(card, name, &w);
+    if (status == 0)
+        status = end_file(&w, make(card, rows, w.file, from));
     fclose(rows);
     return status;
 }
@@ -167,7 +180,6 @@ static void draw(const struct tune_scorecard *card, const struct tune_verdict *v
 
 int tune_scorecard_svg(const struct tune_scorecard *card, const struct tune_verdict *v)
 {
-    char path[TUNE_PATH_MAX];
     struct tune_plot plots[TUNE_CARD_METRICS];
     struct tune_file_writer w;
     int count = 0;
@@ -183,13 +195,77 @@ int tune_scorecard_svg(const struct tune_scorecard *card, const struct tune_verd
             count++;
         }
     }
-    int status = tune_path(path, "%s/" TUNE_RUN_FIGURE, card->folder);
-    status = status == 0 ? tune_file_begin(&w, path) : -1;
+    int status = begin_file(card, TUNE_RUN_FIGURE, &w);
     if (status == 0) {
-        status = tune_plot_svg(plots, count, w.file) < 0 || tune_file_commit(&w) < 0 ? -1 : 0;
-        if (status < 0)
-            tune_file_cancel(&w);
+        status = tune_plot_svg(plots, count, w.file);
+        fputs(TUNE_CARD_MARK, w.file);
+        status = end_file(&w, status);
     }
     free(figures);
+    return status;
+}
+
+/* ---- the confusion matrix ---- */
+/* A side's matrix, in numbers that the figure reads. */
+struct confusion {
+    const char *names[TUNE_SCORE_LABELS + 1];
+    char title[64];
+    double *counts;
+};
+
+static int read_confusion(const struct tune_scorecard *card, int side, struct confusion *c, struct tune_matrix *m)
+{
+    int n = card->label_count;
+    int64_t *counts = tune_scorecard_confusion(card, side);
+    c->counts = counts ? tune_zeroed((size_t)n * (size_t)(n + 1), sizeof *c->counts, "a confusion matrix") : NULL;
+    for (int i = 0; i < n * (n + 1) && c->counts; i++)
+        c->counts[i] = (double)counts[i];
+    free(counts);
+    for (int i = 0; i < n; i++)
+        c->names[i] = tune_score_label(card->labels, i);
+    c->names[n] = "(other)";
+    snprintf(c->title, sizeof c->title, "confusion matrix%s%s", card->sides > 1 ? " of " : "", card->sides > 1 ? card->names[side] : "");
+    *m = (struct tune_matrix){.title = c->title, .note = side == 0 ? card->path : NULL, .row_title = "label", .column_title = "answered as",
+                              .row_names = c->names, .column_names = c->names, .rows = n, .columns = n + 1, .counts = c->counts};
+    return c->counts ? 0 : -1;
+}
+
+/* A record for each model and label. */
+static void write_confusion(const struct tune_scorecard *card, const struct tune_matrix *m, FILE *out)
+{
+    fputs("model,label", out);
+    for (int k = 0; k < m->columns; k++) {
+        fputc(',', out);
+        tune_csv_put(out, m->column_names[k]);
+    }
+    for (int i = 0; i < card->sides * m->rows; i++) {
+        fprintf(out, "\r\n%s,", card->names[i / m->rows]);
+        tune_csv_put(out, m->row_names[i % m->rows]);
+        for (int k = 0; k < m->columns; k++)
+            fprintf(out, ",%.0f", m[i / m->rows].counts[i % m->rows * m->columns + k]);
+    }
+    fputs("\r\n", out);
+}
+
+int tune_scorecard_confusions(const struct tune_scorecard *card)
+{
+    struct confusion *c = tune_zeroed(TUNE_CARD_SIDES, sizeof *c, "confusion matrices");
+    struct tune_matrix m[TUNE_CARD_SIDES];
+    struct tune_file_writer w;
+    int status = c ? 0 : -1;
+    for (int s = 0; s < card->sides && status == 0; s++)
+        status = read_confusion(card, s, &c[s], &m[s]);
+    if (status == 0 && (status = begin_file(card, TUNE_RUN_CONFUSION, &w)) == 0) {
+        tune_matrix_svg(m, card->sides, w.file);
+        fputs(TUNE_CARD_MARK, w.file);
+        status = end_file(&w, 0);
+    }
+    if (status == 0 && (status = begin_file(card, TUNE_RUN_CONFUSION_CSV, &w)) == 0) {
+        write_confusion(card, m, w.file);
+        status = end_file(&w, 0);
+    }
+    for (int s = 0; s < card->sides && c; s++)
+        free(c[s].counts);
+    free(c);
     return status;
 }

@@ -121,8 +121,7 @@ static void print_different_rows(const struct tune_scorecard *card, FILE *out)
         }
 }
 
-/* counts [labels][labels + 1] of a side; the caller frees it. */
-static int64_t *confusion_of(const struct tune_scorecard *card, int side)
+int64_t *tune_scorecard_confusion(const struct tune_scorecard *card, int side)
 {
     int n = card->label_count;
     int64_t *counts = tune_zeroed((size_t)n * (size_t)(n + 1), sizeof *counts, "a confusion matrix");
@@ -135,7 +134,7 @@ static int print_confusion(const struct tune_scorecard *card, int side, FILE *ou
 {
     int n = card->label_count;
     const char *columns[TUNE_SCORE_LABELS + 2] = {"label \\ answer"};
-    int64_t *counts = confusion_of(card, side);
+    int64_t *counts = tune_scorecard_confusion(card, side);
     for (int i = 0; i < n; i++)
         columns[i + 1] = tune_score_label(card->labels, i);
     columns[n + 1] = "(other)";
@@ -204,7 +203,7 @@ static bool put_confusion(cJSON *to, const struct tune_scorecard *card)
         cJSON_AddItemToArray(labels, cJSON_CreateString(tune_score_label(card->labels, i)));
     for (int s = 0; s < card->sides; s++) {
         cJSON *rows = cJSON_AddArrayToObject(to, s ? "base_confusion" : "confusion");
-        int64_t *counts = confusion_of(card, s);
+        int64_t *counts = tune_scorecard_confusion(card, s);
         for (int i = 0; i < n && counts; i++) {
             cJSON *row = cJSON_CreateArray();
             for (int k = 0; k <= n; k++)
@@ -316,5 +315,7 @@ int tune_scorecard_finish(struct tune_scorecard *card, const struct tune_answers
         TRY(tune_scorecard_add_own(card));
     TRY(tune_scorecard_csv(card));
     TRY(tune_scorecard_svg(card, v));
+    if (card->labels)
+        TRY(tune_scorecard_confusions(card));
     return write_report(card, v, speed);
 }

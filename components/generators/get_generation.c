@@ -379,7 +379,7 @@ static int columns_of(FILE *out)
 /* Remove what was made of the rows: they become others. */
 static int remove_results(const char *folder)
 {
-    static const char *const made[] = {TUNE_RUN_REPORT, TUNE_RUN_ROWS_CSV, TUNE_RUN_FIGURE};
+    static const char *const made[] = {TUNE_RUN_REPORT, TUNE_RUN_ROWS_CSV, TUNE_RUN_FIGURE, TUNE_RUN_CONFUSION, TUNE_RUN_CONFUSION_CSV};
     char path[TUNE_PATH_MAX];
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
         TRY(tune_path(path, "%s/%s", folder, made[i]));

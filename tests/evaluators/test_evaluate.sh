@@ -47,6 +47,8 @@ is "of a conversation the loss is that of the last answer" eval 'cp rows.jsonl k
 # ---- labels ----
 is "labels are the rows' answers" eval 'judge --model learned/checkpoint-final --output e --metrics accuracy,macro_f1 && [ "$(value e accuracy)" = 1 ] && [ "$(value e macro_f1)" = 1 ] && grep -qE "^ *even +6 +0 +0$" table && grep -qE "^ *odd +0 +5 +0$" table'
 is "... or given, in another order" eval 'judge --model learned/checkpoint-final --output e --metrics accuracy --labels odd,even && grep -qE "^ *odd +5 +0 +0$" table'
+is "... drawn as a figure, with both models" eval 'judge --model learned/checkpoint-final --compare-model model --output confused --metrics accuracy && grep -q "confusion matrix of model" confused/confusion.svg && grep -q "confusion matrix of compared" confused/confusion.svg && [ "$(grep -c "<rect class=\"q" confused/confusion.svg)" = 12 ] && grep -q "<title>6 even as even, 100.0 %</title>" confused/confusion.svg'
+is "... and as CSV" eval 'tr -d "\r" <confused/confusion.csv >x && printf "%s\\n" "model,label,even,odd,(other)" model,even,6,0,0 model,odd,0,5,0 >y && head -n 3 x | cmp - y && [ "$(wc -l <x)" = 5 ] && [ "$(awk -F, "NR > 3 { n += \$3 + \$4 + \$5 } END { print n }" x)" = 11 ]'
 is "an answer that is no label" eval 'judge --model model --metrics accuracy && grep -qE "^ *even +[0-9]+ +[0-9]+ +[1-6]$" table'
 refused "a reference that is no label" 2 '--labels: row 1: the reference "odd" is none of the labels' "$evaluate" --keep-trained-rows --model learned/checkpoint-final --dataset rows.jsonl --metrics accuracy --labels even,uneven --output unlabelled
 is "... before a row is answered" [ ! -e unlabelled ]
@@ -92,6 +94,7 @@ is "... and the same command goes on" eval 'many --output stopped >table 2>notes
 
 cp -r whole again && start --output again --overwrite
 is "--overwrite removes the old report when it begins" eval 'await $pid [ ! -e again/report.json ]; kill -TERM $pid; wait $pid; [ $? = 143 ] && [ $(wc -l <again/rows.jsonl) -lt 400 ] && [ "$(ls again)" = rows.jsonl ]'
+is "... and a confusion matrix" eval 'judge --model model --output confused2 --metrics accuracy && [ -s confused2/confusion.svg ] && judge --model model --output confused2 --metrics loss && [ ! -e confused2/confusion.svg ] && [ ! -e confused2/confusion.csv ]'
 
 # ---- rows that were trained on ----
 sed -n 1,4p rows.jsonl >half.jsonl
@@ -118,6 +121,16 @@ is "... which stays as it was" diff -r run before
 mkdir other && echo '{"status": "finished", "rows": 3}' >other/report.json && cp other/report.json report.before
 refused "a report of another program" 2 "--output: other/report.json is no evaluation's report" "$evaluate" --model model --dataset rows.jsonl --metrics loss --output other --overwrite
 is "... which stays, and nothing is added" eval 'cmp other/report.json report.before && [ "$(ls other)" = report.json ]'
+foreign() { file=$1 && rm -rf foreign && mkdir foreign && echo "$2" >"foreign/$1" && cp "foreign/$1" foreign.before
+    for more in --overwrite --seed=0; do
+        refused "$1 of another program" 2 "--output: foreign/$1 is no evaluation's file, and would be replaced; give another folder" "$evaluate" --model model --dataset two.jsonl --max-new-tokens 2 --metrics loss --output foreign $more
+    done
+    is "... which stays, and nothing is added" eval 'cmp "foreign/$file" foreign.before && [ "$(ls foreign)" = "$file" ]'; }
+foreign rows.csv "row,name,of"
+foreign rows.jsonl '{"row": 1, "mine": true}'
+foreign metrics.svg '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+foreign confusion.svg '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+foreign confusion.csv 'label,a,b'
 cp rows.jsonl rows.before
 refused "rows.jsonl that is the data set" 2 "--output: ./rows.jsonl is the data set itself, and would" "$evaluate" --model model --dataset rows.jsonl --metrics loss --output . --overwrite
 mkdir linked && ln rows.jsonl linked/rows.csv

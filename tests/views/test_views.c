@@ -6,6 +6,7 @@
 #include "files/json.h"
 #include "sweeps/charts/heat.h"
 #include "sweeps/charts/parallel.h"
+#include "views/matrix.h"
 #include "views/plot.h"
 #include "views/scale.h"
 #include "views/shades.h"
@@ -251,6 +252,42 @@ static void svg(void **state)
     free(text);
     free(x);
     free(y);
+}
+
+static int times_in(const char *text, const char *what)
+{
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
+        count++;
+    return count;
+}
+
+static void matrix(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a <b> & \"c\" \xff", "dog", "(other)"};
+    static const double counts[] = {8, 1, 1, 0, 0, 0};
+    enum { MANY = 100 };
+    static const char *many[MANY];
+    static double zeros[MANY * MANY];
+    for (int i = 0; i < MANY; i++)
+        many[i] = i % 2 ? "odd label" : "even label";
+    struct tune_matrix m[] = {{.title = "confusion & more", .note = "x.jsonl", .row_title = "label", .column_title = "answer", .row_names = names,
+                               .column_names = names, .rows = 2, .columns = 3, .counts = counts},
+                              {.title = "many", .row_title = "label", .column_title = "answer", .row_names = many, .column_names = many,
+                               .rows = MANY, .columns = MANY, .counts = zeros}};
+    FILE *f = sink();
+    tune_matrix_svg(m, 2, f);
+    char *text = text_of(f);
+    assert_true(tune_utf8_valid(text, written_size, NULL));
+    well_formed(text);
+    assert_int_equal(times_in(text, "<rect class=\"q"), 6 + MANY * MANY);
+    assert_non_null(strstr(text, "<title>8 a &#60;b&#62; &#38; &#34;c&#34; ? as a &#60;b&#62; &#38; &#34;c&#34; ?, 80.0 %</title>"));
+    assert_non_null(strstr(text, "<title>0 dog as (other), 0.0 %</title>")); /* a label that no row has */
+    assert_non_null(strstr(text, "pointer-events=\"none\">8</text>"));
+    assert_int_equal(times_in(text, "pointer-events=\"none\">"), 6); /* no room for numbers in the large one */
+    assert_int_equal(times_in(text, "text-anchor=\"end\">even label"), MANY / 2); /* every second row is named */
+    free(text);
 }
 
 static char *table(const char *format, int width)
@@ -1116,7 +1153,7 @@ int main(void)
     curves();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ticks),     cmocka_unit_test(smoothing), cmocka_unit_test(terminal), cmocka_unit_test(empty),
-        cmocka_unit_test(extremes),  cmocka_unit_test(svg),       cmocka_unit_test(tables), cmocka_unit_test(wide_tables),   cmocka_unit_test(axes),
+        cmocka_unit_test(extremes),  cmocka_unit_test(svg), cmocka_unit_test(matrix),       cmocka_unit_test(tables), cmocka_unit_test(wide_tables),   cmocka_unit_test(axes),
         cmocka_unit_test(shades),    cmocka_unit_test(texts),     cmocka_unit_test(spreads),  cmocka_unit_test(categories),
         cmocka_unit_test(fronts),    cmocka_unit_test(rings),
         cmocka_unit_test(heat),      cmocka_unit_test(large_heat), cmocka_unit_test(facets), cmocka_unit_test(parallel), cmocka_unit_test(many_rows),
