@@ -7,8 +7,9 @@
  *     build/evaluate --model models/SmolLM2-135M --tasks arc_easy.yaml,gsm8k.yaml --tasks-data data
  *
  * The model reads each row's prompt and answers it. Metrics compare the answer with the row's own;
- * losses are of the row's own. To measure something else, copy this file and change the loop.
- * finetune_full.c says how to copy and change a recipe. */
+ * losses are of the row's own. Pairs of answers and plain texts only have losses. To measure
+ * something else, give --metric-program, or copy this file and change the loop. finetune_full.c
+ * says how to copy and change a recipe. */
 #include "flags/program.h"
 #include "tune.h"
 
@@ -71,7 +72,6 @@ int main(int argc, char **argv)
     struct tune_prompt_batch batch;
     while (!*flags->stop_signal && MUST(tune_prompts_next(prompts, &batch)) > 0) { /* 0: the end */
         struct tune_batch texts; /* the same rows, each with its own answer, which is labelled */
-        const float *log_probs;  /* [B,T] of each label */
         MUST(tune_scorecard_texts(card, &batch, &texts));
         for (int side = 0; side < generator->sides; side++) { /* 1: the model to compare with */
             struct tune_tensor *hidden;
@@ -79,11 +79,11 @@ int main(int argc, char **argv)
                 MUST(tune_model_infer_base(model, &texts, &hidden));
             else
                 MUST(tune_model_infer(side ? other : model, &texts, &hidden));
-            MUST(tune_loss_label_log_probs(side && other ? other_loss : loss, hidden, &texts,
-                                           &log_probs));
+            const float *log_probs = /* [B,T] of each label */
+                GET(tune_loss_host_log_probs(side && other ? other_loss : loss, hidden, &texts));
             tune_scorecard_log_probs(card, side, log_probs);
         }
-        /* Both models answer. Then the metrics of each row are computed and its line is written. */
+        /* Both models answer, if rows ask. Then each row's metrics are computed, its line written. */
         MUST(tune_generate(generator, &batch, tune_choose_token, NULL));
     }
     MUST(tune_answers_finish(generator->answers));                     /* speed */

@@ -37,13 +37,14 @@ static int check_report(const char *folder)
     return own ? 0 : tune_error_usage("--output: %s is no evaluation's report, and would be replaced; give another folder", path);
 }
 
-/* The files that an evaluation writes beside its report, and what they begin and end with. */
+/* The files that an evaluation writes, and what they begin and end with. */
 static const struct written { const char *name, *begin, *first_line, *end; } written[] = {
     {TUNE_RUN_ROWS, "{\"row\":", ",\"of\":\"", ""},
     {TUNE_RUN_ROWS_CSV, "row,", ",loss_sum,", ""},
     {TUNE_RUN_FIGURE, "<svg ", "", TUNE_CARD_MARK},
     {TUNE_RUN_CONFUSION, "<svg ", "", TUNE_CARD_MARK},
     {TUNE_RUN_CONFUSION_CSV, "model,label,", "", ""},
+    {TUNE_RUN_REPORT, "", "", ""}, /* check_report reads it */
 };
 
 /* Whether a file is such a one: 1; 0: it is not; -1 with an error. A line may be cut. */
@@ -73,10 +74,7 @@ static int check_folder(const struct tune_flags *flags)
         return 0;
     if (tune_run_is(folder))
         return tune_error_usage("--output: %s is the folder of a training run, whose report would be replaced; give another folder", folder);
-    TRY(tune_path(path, "%s/" TUNE_RUN_REPORT, folder));
     TRY(tune_dataset_find(flags->generate.input, dataset));
-    if (tune_file_is_same(path, dataset))
-        return tune_error_usage("--output: %s is the data set itself, and would be replaced; give another folder", path);
     for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
         TRY(tune_path(path, "%s/%s", folder, written[i].name));
         if (tune_file_is_same(path, dataset))
@@ -275,8 +273,8 @@ static int check_metric(const struct tune_scorecard *card, const struct tune_sco
                                 card->unanswered ? "are plain texts" : "have one answer each");
     if (!(m->needs & TUNE_NEEDS_ANSWER) || !card->unanswered)
         return 0;
-    return tune_error_usage(card->parts > 1 ? "--metrics: %s judges an answer, and pairs get none. Give --metrics pairs,losses; or, to have "
-                                              "the prompts answered, --format prompt-completion --columns completion=chosen"
+    return tune_error_usage(card->parts > 1 ? "--metrics: %s judges an answer, and pairs get none. Give --metrics pairs,losses; or "
+                                              "--format prompt-completion --columns completion=chosen, to have the prompts answered"
                                             : "--metrics: %s judges an answer, and plain texts get none. Give --metrics losses; or rows with a "
                                               "prompt and an answer (docs/data-formats.md)", m->name);
 }

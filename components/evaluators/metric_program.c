@@ -34,7 +34,7 @@ extern char **environ;
 /* A file without a name, to write and read. */
 static FILE *open_file(void)
 {
-    int fd = tune_file_nameless("answers for --metric-program are written into this folder");
+    int fd = tune_file_nameless("answers for `metric_program` are written into this folder");
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
     if (fd >= 0 && !file) {
         tune_error_no_memory("a file");
@@ -104,7 +104,7 @@ int tune_metric_program_row(struct tune_metric_program *p, int side, int64_t row
     bool good = fprintf(p->rows[side], "%s\n", text) > 0;
     cJSON_free(text);
     if (!good)
-        return tune_error_cannot("cannot write an answer for --metric-program: %s", strerror(errno));
+        return tune_error_cannot("cannot write an answer for `metric_program`: %s", strerror(errno));
     TRY(tune_array_reserve(&p->numbers, &p->room, (size_t)p->count[side] + 1, sizeof *p->numbers, "numbers of rows"));
     p->numbers[p->count[side]++] = row;
     return 0;
@@ -141,14 +141,14 @@ static int complain(const struct tune_metric_program *p, int side, const struct 
     if (end->how == TUNE_CHILD_NOT_STARTED)
         snprintf(how, sizeof how, "did not start: %.300s", end->reason);
     else if (end->how == TUNE_CHILD_TIMED_OUT)
-        snprintf(how, sizeof how, "took longer than %g s and was ended; --metric-limit gives it more", p->limit_s);
+        snprintf(how, sizeof how, "took longer than %g s and was ended; `metric_limit` gives it more", p->limit_s);
     else if (signal == SIGXFSZ)
         snprintf(how, sizeof how, "wrote more than %lld bytes, and was ended; expected a short line for each row", output_most(p->count[side]));
     else if (signal)
         snprintf(how, sizeof how, "was ended by signal %d (%s)%s", signal, strsignal(signal), end->oom_killed ? ", for want of memory" : "");
     else
         snprintf(how, sizeof how, "ended with exit code %d", end->code);
-    return tune_error_set("it %s%s%s", how, *said ? ". The last that it wrote to stderr: " : "", said);
+    return tune_error_set("it %s%s%s", how, *said ? ". The last line of its errors: " : "", said);
 }
 
 /* Run the program on a side's answers. 1: it ran well; 0: a signal came; -1 with an error. */
@@ -185,7 +185,7 @@ static int run(const struct tune_metric_program *p, int side, const volatile int
 
 /* ---- what it wrote ---- */
 
-/* Names that rows.jsonl and report.json have already. */
+/* Names that a row or the report has already. */
 static bool is_taken(const char *name)
 {
     static const char *const taken[] = {"row", "prompt", "answer", "expected", "exact_match", "end", "tokens", "prompt_tokens", "references",
@@ -214,7 +214,7 @@ static int add_name(struct tune_program_metrics *m, const char *name)
     if (size == 0 || size >= sizeof *m->name || name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")])
         return tune_error_set("\"%.60s\" cannot name a metric; expected 1 to %d letters, digits, _, - and .", name, (int)sizeof *m->name - 1);
     if (is_taken(name))
-        return tune_error_set("the name \"%s\" is taken in rows.jsonl or report.json; expected another one", name);
+        return tune_error_set("the name \"%s\" is that of another number of a row or of the report; expected another one", name);
     if (m->count == TUNE_PROGRAM_METRICS)
         return tune_error_set("expected at most %d numbers", TUNE_PROGRAM_METRICS);
     snprintf(m->name[m->count++], sizeof *m->name, "%s", name);
@@ -331,7 +331,7 @@ int tune_metric_program_run(struct tune_metric_program *p, const volatile int *s
         tune_score_own(&m->score[k], m->name[k], is_right_or_wrong(p, m, k));
     if (status <= 0)
         tune_program_metrics_free(m);
-    return status < 0 ? tune_error_prefix("--metric-program %s: ", p->command) : status;
+    return status < 0 ? tune_error_prefix("`metric_program` %s: ", p->command) : status;
 }
 
 void tune_program_metrics_free(struct tune_program_metrics *m)

@@ -14,13 +14,13 @@
  * It writes a line for each, in their order: an object of numbers, {"length": 3, "right": true}, or
  * one number, whose name is then "score". true is 1, false 0. Every line has the same names.
  *
- * It runs under guard (machine/child.h): when it takes longer than its limit, when a signal comes,
- * or when this process ends, it and all that it started are ended. Its output may take 4 KiB a row,
- * and 1 MiB in any case. Its standard error is kept for messages.
+ * It runs under guard (machine/child.h). The guard ends it, and all that it started, when it takes
+ * longer than its limit, when a signal comes, and when this process ends. Its output may take 4 KiB
+ * a row, and 1 MiB in any case. Its standard error is kept for messages.
  *
- * An error says the line and what was expected there: the program did not start, ended with another
- * code than 0, took too long, wrote fewer or more lines, a line that is no such JSON, a number that
- * is not finite, or other names than line 1. */
+ * Errors say the line and what was expected there. They are: the program did not start, ended with
+ * another code than 0, or took too long. It wrote fewer or more lines, a line that is no such JSON,
+ * a number that is not finite, or other names than in line 1. */
 #ifndef TUNE_METRIC_PROGRAM_H
 #define TUNE_METRIC_PROGRAM_H
 
@@ -49,7 +49,8 @@ struct tune_program_metrics {
  * take. NULL with an error: no temporary file, no memory.
  * tune_metric_program_free - free it; NULL is fine.
  * tune_metric_program_row - the next row's answer on a side. -1 with an error: the disk is full. */
-struct tune_metric_program *tune_metric_program_new(const char *command, double limit_s, int sides);
+struct tune_metric_program *tune_metric_program_new(const char *command, double limit_s,
+                                                    int sides);
 void tune_metric_program_free(struct tune_metric_program *p);
 int tune_metric_program_row(struct tune_metric_program *p, int side, int64_t row,
                             const struct tune_asked *asked, struct tune_text answer);

@@ -252,8 +252,8 @@ static bool add_text(cJSON *list, struct tune_text text)
     return good;
 }
 
-/* Write the texts of a row that answers.h does not: all references, if some row has several, or the
- * texts of a row without an answer. */
+/* Write the texts of a row that answers.h does not. They are all references, if some row has several,
+ * or the texts of a row without an answer. */
 static bool put_texts(const struct tune_scorecard *card, cJSON *line, const struct tune_asked *asked)
 {
     const struct tune_text *e = &asked->expected, *r = &asked->rejected;

@@ -36,7 +36,7 @@ struct tune_scorecard {
     double *sums[TUNE_CARD_SIDES][TUNE_CARD_METRICS]; /* [rows][width] */
     struct tune_metric_program *program;  /* NULL: none */
     struct tune_program_metrics own;      /* what it said; the last metrics are these */
-    /* [rows] places of labels; NULL: no labels. Where a row has several, the truth is that of a side */
+    /* [rows] places of labels; NULL: no labels. Of several true ones, a side's answer is the truth */
     int *answered[TUNE_CARD_SIDES], *truth[TUNE_CARD_SIDES];
     const volatile int *stop_signal;
     int64_t cut;               /* rows whose references were cut to the context */
@@ -67,8 +67,8 @@ struct tune_verdict {
  * earlier ones.
  * tune_scorecard_csv - copy the folder's lines of rows as CSV. The first line has the columns.
  * tune_scorecard_svg - draw verdicts [metrics] into the folder.
- * tune_scorecard_confusion - counts [labels][labels + 1] of a side; the caller frees them. NULL with
- * an error: no memory.
+ * tune_scorecard_confusion - counts [labels][labels + 1] of a side; the caller frees them. NULL
+ * with an error: no memory.
  * tune_scorecard_confusions - draw them into the folder, and write them as CSV. */
 int tune_scorecard_new(struct tune_scorecard *card, int batch);
 int tune_scorecard_write(void *card, const struct tune_answers *answers, int slot, int64_t row,

@@ -258,7 +258,7 @@ static int run_program(struct tune_scorecard *card)
         struct tune_error e;
         tune_error_save(&e);
         tune_error_set("%s (%s)", e.text, card->folder ? "no answer is lost: the same command goes on with them"
-                                                       : "with --output, answers are kept, and the same command would go on with them");
+                                                       : "with `output`, answers are kept, and the same command would go on with them");
     }
     for (int k = 0; k < card->own.count; k++) {
         card->metric[card->metrics] = &card->own.score[k];
@@ -281,7 +281,7 @@ int tune_scorecard_finish(struct tune_scorecard *card, const struct tune_answers
     int ran = card->program ? run_program(card) : 1;
     TRY(ran);
     if (ran == 0) {
-        fprintf(out, "# stopped in --metric-program, so there is no result yet\n");
+        fprintf(out, "# stopped while the metric program ran, so there is no result yet\n");
         return 0;
     }
     for (int m = 0; m < card->metrics; m++)

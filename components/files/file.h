@@ -52,8 +52,8 @@ bool tune_file_exists(const char *path);
 bool tune_file_is_folder(const char *path);
 bool tune_file_is_same(const char *a, const char *b);
 
-/* tune_file_nameless - a file in $TMPDIR, else /tmp, that goes when it is closed: a descriptor to read
- * and write. -1 with an error of kind CANNOT; what says what the folder is for. */
+/* tune_file_nameless - a file in $TMPDIR, else /tmp, that goes when it is closed: a descriptor to
+ * read and write. -1 with an error of kind CANNOT; what says what the folder is for. */
 int tune_file_nameless(const char *what);
 
 /* tune_file_make_folder - make a folder and its parents, and sync their names. An existing folder

@@ -427,8 +427,8 @@ extern const struct tune_service tune_plan_memory;
     {"batch-size", TUNE_INT, &(f).generate.batch_size, "8", "[1,4096]", "rows", \
      "rows to answer at a time"}, \
     {"format", TUNE_CHOICE, &(f).data.row_format, "auto", \
-     "auto|text|alpaca|alpaca-chat|instruct|prompt-completion|messages|sharegpt|preference|" \
-     "sharegpt-preference|alpaca-preference|instruct-preference", "", \
+     "auto|text|alpaca|alpaca-chat|instruct|prompt-completion|messages|sharegpt|preference", \
+     "", \
      "format of the rows. auto: recognised by their columns"}, \
     {"columns", TUNE_STRING, &(f).data.columns, NULL, "", "", \
      "names of columns in --dataset: \"prompt=question\""}, \

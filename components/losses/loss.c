@@ -367,20 +367,20 @@ static int one_text_a_row(const struct tune_batch *batch)
                                "train without packing");
 }
 
-int tune_loss_label_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, const float **log_probs)
+const float *tune_loss_host_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch)
 {
     struct tune_tensor on_device;
     float *p = numbers(l);
-    TRY(p ? tune_loss_log_probs(l, hidden, batch, &on_device) : -1);
-    *log_probs = p;
-    return tune_to_host(l->dev, &on_device, p);
+    bool good = p && tune_loss_log_probs(l, hidden, batch, &on_device) == 0 && tune_to_host(l->dev, &on_device, p) == 0;
+    return good ? p : NULL;
 }
 
 int tune_loss_row_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, double *sums)
 {
-    const float *p;
     TRY(one_text_a_row(batch));
-    TRY(tune_loss_label_log_probs(l, hidden, batch, &p));
+    const float *p = tune_loss_host_log_probs(l, hidden, batch);
+    if (!p)
+        return -1;
     for (int b = 0; b < batch->B; b++) {
         sums[b] = 0;
         for (int t = 0; t < batch->T; t++)

@@ -107,14 +107,15 @@ struct tune_score {
  * nearest one.
  * tune_score_list - the metrics that a list with commas names, each once, in its order. Names of
  * groups stand for their metrics: exact_match (both), rouge (all four), losses (all three), pairs
- * (both), usual (losses, exact_match, token_f1, ended, answer_tokens). found [most]. Returns how many; -1 with an error of kind USAGE:
- * an unknown name, none, or more than most. */
+ * (both), usual (losses, exact_match, token_f1, ended, answer_tokens). found [most]. Returns how
+ * many; -1 with an error of kind USAGE: an unknown name, none, or more than most. */
 const struct tune_score *tune_scores(int *count);
 const struct tune_score *tune_score_find(const char *name);
 int tune_score_list(const char *names, const struct tune_score **found, int most);
 
-/* tune_score_own - make m a metric of one's own: the mean of a number for each row, of which more is
- * better. Sums of a row are the number and 1; tune_score_of cannot make them. name is borrowed. */
+/* tune_score_own - make m a metric of one's own: the mean of a number for each row, of which more
+ * is better. Sums of a row are the number and 1; tune_score_of cannot make them. name is
+ * borrowed. */
 void tune_score_own(struct tune_score *m, const char *name, bool right_or_wrong);
 
 /* tune_score_width - how many sums the metric has, with so many labels.

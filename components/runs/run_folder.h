@@ -45,8 +45,8 @@ extern "C" {
 #define TUNE_RUN_METRICS "metrics.jsonl"
 #define TUNE_RUN_REPORT "report.json"
 #define TUNE_RUN_PREVIEWS "samples.jsonl"
-/* An evaluation's files: a line for each row that was judged, the same as CSV, metrics drawn, and how
- * often a label was answered as which. */
+/* An evaluation's files: a line for each row that was judged, the same as CSV, metrics drawn. The
+ * last two say how often a label was answered as which. */
 #define TUNE_RUN_ROWS "rows.jsonl"
 #define TUNE_RUN_ROWS_CSV "rows.csv"
 #define TUNE_RUN_FIGURE "metrics.svg"

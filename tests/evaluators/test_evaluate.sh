@@ -147,9 +147,9 @@ EOF
 each() { echo "while read -r x; do echo '$1'; done"; }
 by() { program=$1; shift; judge --metrics exact_match,loss --metric-program "$program" "$@"; }
 refused_by() { name=$1 text=$2 program=$3; refused "$name" 1 "$text" "$evaluate" --keep-trained-rows --dataset rows.jsonl --max-new-tokens 8 --model model --metrics exact_match,loss --output own --metric-program "$program"; }
-refused_by "a program that is not there" "--metric-program ./nothing: it ended with exit code 127. The last that it wrote to stderr: " ./nothing
+refused_by "a program that is not there" "--metric-program ./nothing: it ended with exit code 127. The last line of its errors: " ./nothing
 is "... all answers are kept, and there is no report" eval '[ $(wc -l <own/rows.jsonl) = 11 ] && [ ! -e own/report.json ] && cp own/rows.jsonl own.before'
-refused_by "... that fails, with the last line of its stderr" "it ended with exit code 3. The last that it wrote to stderr: KeyError: 3 (no answer is lost: the same command goes on with them)" 'echo first >&2; echo "KeyError: 3" >&2; exit 3'
+refused_by "... that fails, with the last line of its stderr" "it ended with exit code 3. The last line of its errors: KeyError: 3 (no answer is lost: the same command goes on with them)" 'echo first >&2; echo "KeyError: 3" >&2; exit 3'
 refused_by "... that crashes" "it was ended by signal 11" 'kill -SEGV $$'
 refused_by "... that writes too few lines" "it wrote 1 lines for 11 rows; expected one line for each" 'echo 1'
 refused_by "... that writes too many" "it wrote 12 lines for 11 rows; expected one line for each" "$(each 1); echo 1"
@@ -161,7 +161,7 @@ refused_by "... a number beyond all" "\"score\" is beyond all numbers" "$(each 1
 refused_by "... a text" "\"a\" is no number" "$(each '{"a": "1"}')"
 refused_by "... nothing" "the object is empty" "$(each '{}')"
 refused_by "... a name twice" "\"a\" is there twice" "$(each '{"a": 1, "a": 2}')"
-refused_by "... a name of evaluate's" 'the name "loss" is taken in rows.jsonl or report.json' "$(each '{"loss": 1}')"
+refused_by "... a name of evaluate's" 'the name "loss" is that of another number of a row or of the report' "$(each '{"loss": 1}')"
 refused_by "... a name that is none" '"a b" cannot name a metric' "$(each '{"a b": 1}')"
 refused_by "... another name in line 3" 'line 3 of its output, for row 2: "b" is not in line 1' "awk '{ print NR == 3 ? \"{\\\"b\\\": 1}\" : \"{\\\"a\\\": 1}\" }'"
 refused_by "... a name less in line 3" 'line 3 of its output, for row 2: "a" is missing, which line 1 has' "awk '{ print NR == 3 ? \"{}\" : \"{\\\"a\\\": 1}\" }'"
@@ -179,7 +179,7 @@ slow='echo $$ >slow.pid; exec sleep 1000'
 slowly() { rm -f slow.pid; "$evaluate" --keep-trained-rows --dataset rows.jsonl --max-new-tokens 8 --model model --metrics exact_match,loss --output own --metric-program "$slow" >x 2>notes & pid=$!; await $pid [ -s slow.pid ]; }
 gone() { ! kill -0 "$(cat slow.pid)" 2>/dev/null; }
 slowly
-is "a signal ends the program, too" eval 'kill -TERM $pid; wait $pid; [ $? = 143 ] && gone && grep -q "^# stopped in --metric-program, so there is no result yet" x && [ ! -e own/report.json ]'
+is "a signal ends the program, too" eval 'kill -TERM $pid; wait $pid; [ $? = 143 ] && gone && grep -q "^# stopped while the metric program ran, so there is no result yet" x && [ ! -e own/report.json ]'
 slowly
 is "... and a killed one leaves none behind" eval 'kill -9 $pid; wait $pid; await $$ gone'
 is "... the same command goes on" eval 'by "$(each 0.5)" --model model --output own && [ "$(value own score)" = 0.5 ]'
