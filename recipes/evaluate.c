@@ -80,7 +80,7 @@ int main(int argc, char **argv)
             else
                 MUST(tune_model_infer(side ? other : model, &texts, &hidden));
             const float *log_probs = /* [B,T] of each label */
-                GET(tune_loss_host_log_probs(side && other ? other_loss : loss, hidden, &texts));
+                GET(tune_loss_log_probs_host(side && other ? other_loss : loss, hidden, &texts));
             tune_scorecard_log_probs(card, side, log_probs);
         }
         /* Both models answer, if rows ask. Then each row's metrics are computed, its line written. */

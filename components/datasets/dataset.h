@@ -173,7 +173,8 @@ void tune_asked_free(struct tune_asked *asked);
 enum tune_dataset_kind {
     TUNE_ROWS_ANSWERS, /* prompts, mostly with an answer */
     TUNE_ROWS_PAIRS,   /* a chosen and a rejected answer each: options.sequences is 2 for these */
-    TUNE_ROWS_TEXTS    /* plain texts */
+    TUNE_ROWS_TEXTS,   /* plain texts */
+    TUNE_ROWS_CHOICES  /* questions with a list of choices and no written answer: not opened */
 };
 
 /* tune_dataset_kind - the kind of a file's rows, in *kind. It scans the file as opening does. -1

@@ -541,6 +541,20 @@ int tune_format_settle(struct tune_format *f, const struct tune_columns *have, c
     return open_chat(f, o, rows->path);
 }
 
+/* True if rows have a list of choices, and no text that is the answer. */
+static bool has_choices(const struct tune_format *f, const struct tune_columns *have, const struct tune_rows *rows)
+{
+    static const char *const lists[] = {"choices", "options", "endings"}, *const answers[] = {"completion", "output", "text"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists && !found; i++) {
+        int type = tune_columns_has(have, lists[i]) ? type_of(f, have, rows, lists[i]) : -1;
+        found = type == TUNE_JSON_ARRAY || type == TUNE_JSON_OBJECT;
+    }
+    for (size_t i = 0; i < sizeof answers / sizeof *answers && found; i++)
+        found = !has(f, have, answers[i]);
+    return found;
+}
+
 int tune_format_kind_of(const struct tune_columns *have, const struct tune_dataset_options *o, const struct tune_rows *rows,
                         enum tune_dataset_kind *kind)
 {
@@ -553,7 +567,9 @@ int tune_format_kind_of(const struct tune_columns *have, const struct tune_datas
         bool both = has(&f, have, "chosen") && has(&f, have, "rejected");
         pairs = both || (has(&f, have, "instruction") && has(&f, have, "output") && type_of(&f, have, rows, "output") == TUNE_JSON_ARRAY);
     }
-    *kind = pairs ? TUNE_ROWS_PAIRS : f.kind == TUNE_FORMAT_TEXT ? TUNE_ROWS_TEXTS : TUNE_ROWS_ANSWERS;
+    bool choices = status == 0 && f.recognised && !pairs && f.kind != TUNE_FORMAT_MESSAGES && f.kind != TUNE_FORMAT_SHAREGPT &&
+                   has_choices(&f, have, rows);
+    *kind = choices ? TUNE_ROWS_CHOICES : pairs ? TUNE_ROWS_PAIRS : f.kind == TUNE_FORMAT_TEXT ? TUNE_ROWS_TEXTS : TUNE_ROWS_ANSWERS;
     tune_format_free(&f);
     return status;
 }

@@ -20,7 +20,7 @@
  *
  * Errors say the line and what was expected there. They are: the program did not start, ended with
  * another code than 0, or took too long. It wrote fewer or more lines, a line that is no such JSON,
- * a number that is not finite, or other names than in line 1. */
+ * or a number that is not finite. Names that differ from those of line 1 are an error, too. */
 #ifndef TUNE_METRIC_PROGRAM_H
 #define TUNE_METRIC_PROGRAM_H
 
@@ -55,7 +55,7 @@ void tune_metric_program_free(struct tune_metric_program *p);
 int tune_metric_program_row(struct tune_metric_program *p, int side, int64_t row,
                             const struct tune_asked *asked, struct tune_text answer);
 
-/* tune_metric_program_run - run it on all rows, and fill m, which then may not be moved. 1: it ran; 0: a
+/* tune_metric_program_run - run it on all rows, and fill m, which may not be moved. 1: it ran; 0: a
  * signal ended it; -1 with an error. stop_signal: where a program's handler stores one; NULL.
  * tune_program_metrics_free - free the sums. */
 int tune_metric_program_run(struct tune_metric_program *p, const volatile int *stop_signal,

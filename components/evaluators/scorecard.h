@@ -3,7 +3,7 @@
  *     struct tune_scorecard *card = tune_get_scorecard(flags, tok, prompts, stderr);
  *     while (tune_prompts_next(prompts, &batch) > 0) {
  *         tune_scorecard_texts(card, &batch, &texts);         the rows with their references
- *         ... log_probs = log p of each label of texts, tune_loss_host_log_probs ...
+ *         ... log_probs = log p of each label of texts, tune_loss_log_probs_host ...
  *         tune_scorecard_log_probs(card, 0, log_probs);
  *         tune_generate(generator, &batch, tune_choose_token, NULL);
  *     }

@@ -36,7 +36,7 @@ struct tune_scorecard {
     double *sums[TUNE_CARD_SIDES][TUNE_CARD_METRICS]; /* [rows][width] */
     struct tune_metric_program *program;  /* NULL: none */
     struct tune_program_metrics own;      /* what it said; the last metrics are these */
-    /* [rows] places of labels; NULL: no labels. Of several true ones, a side's answer is the truth */
+    /* [rows] places of labels; NULL: no labels. Of several true ones, the answer is the truth */
     int *answered[TUNE_CARD_SIDES], *truth[TUNE_CARD_SIDES];
     const volatile int *stop_signal;
     int64_t cut;               /* rows whose references were cut to the context */

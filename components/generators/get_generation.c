@@ -110,6 +110,9 @@ static int open_unanswered(const struct tune_flags *flags, const struct tune_pro
     TRY(tune_dataset_kind(path, &o, &kind));
     if (kind == TUNE_ROWS_ANSWERS)
         return 0;
+    if (kind == TUNE_ROWS_CHOICES)
+        return tune_error_usage("%s: these rows are questions with choices, which a task file weighs: give --tasks FILE --tasks-data FOLDER "
+                                "in place of --dataset, with a file as in docs/evaluate.md (Multiple choice)", path);
     o.prompts = false;
     o.chunk = TUNE_CHUNK_AUTO;
     o.sequences = kind == TUNE_ROWS_PAIRS ? 2 : 0;

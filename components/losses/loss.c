@@ -367,7 +367,7 @@ static int one_text_a_row(const struct tune_batch *batch)
                                "train without packing");
 }
 
-const float *tune_loss_host_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch)
+const float *tune_loss_log_probs_host(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch)
 {
     struct tune_tensor on_device;
     float *p = numbers(l);
@@ -378,7 +378,7 @@ const float *tune_loss_host_log_probs(struct tune_loss *l, const struct tune_ten
 int tune_loss_row_log_probs(struct tune_loss *l, const struct tune_tensor *hidden, const struct tune_batch *batch, double *sums)
 {
     TRY(one_text_a_row(batch));
-    const float *p = tune_loss_host_log_probs(l, hidden, batch);
+    const float *p = tune_loss_log_probs_host(l, hidden, batch);
     if (!p)
         return -1;
     for (int b = 0; b < batch->B; b++) {

@@ -116,9 +116,9 @@ int tune_loss_log_probs(struct tune_loss *l, const struct tune_tensor *hidden,
                         const struct tune_batch *batch,
                         struct tune_tensor *log_probs);
 
-/* tune_loss_host_log_probs - the same on the host: [N], valid until the next call of any function of
- * this loss. Waits for the device. NULL with an error. */
-const float *tune_loss_host_log_probs(struct tune_loss *l, const struct tune_tensor *hidden,
+/* tune_loss_log_probs_host - the same on the host: [N], valid until the next call of any function
+ * of this loss. Waits for the device. NULL with an error. */
+const float *tune_loss_log_probs_host(struct tune_loss *l, const struct tune_tensor *hidden,
                                       const struct tune_batch *batch);
 
 /* tune_loss_weights - *weights [N] on the device for tune_cross_entropy: factors [B,T], a number

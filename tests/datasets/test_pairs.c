@@ -448,6 +448,12 @@ static void kinds(void **state)
         {"{\"instruction\":\"I\",\"output\":[\"A\",\"B\"]}\n", "auto", NULL, TUNE_ROWS_PAIRS},
         {"{\"prompt\":\"Q\",\"completion\":\"A\",\"label\":true}\n", "auto", NULL, TUNE_ROWS_ANSWERS},
         {"{\"messages\":[]}\n", "auto", NULL, TUNE_ROWS_ANSWERS},
+        {"{\"question\":\"Q\",\"choices\":[\"A\",\"B\"],\"answer\":1}\n", "auto", NULL, TUNE_ROWS_CHOICES},
+        {"{\"question\":\"Q\",\"choices\":{\"text\":[\"A\"],\"label\":[\"A\"]},\"answerKey\":\"A\"}\n", "auto", NULL, TUNE_ROWS_CHOICES},
+        {"{\"prompt\":\"Q\",\"options\":[\"A\",\"B\"]}\n", "auto", NULL, TUNE_ROWS_CHOICES},
+        {"{\"prompt\":\"Q\",\"options\":[\"A\",\"B\"],\"completion\":\"A\"}\n", "auto", NULL, TUNE_ROWS_ANSWERS},
+        {"{\"q\":\"Q\",\"choices\":[\"A\",\"B\"],\"a\":\"A\"}\n", "auto", "prompt=q,completion=a", TUNE_ROWS_ANSWERS},
+        {"{\"question\":\"Q\",\"choices\":\"A or B\"}\n", "auto", NULL, TUNE_ROWS_TEXTS},
         {"{\"text\":\"T\"}\n", "auto", NULL, TUNE_ROWS_TEXTS},
         {"{\"prompt\":\"Q\",\"text\":\"T\"}\n", "text", NULL, TUNE_ROWS_TEXTS},
     };

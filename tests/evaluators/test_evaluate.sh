@@ -236,6 +236,14 @@ refused "... they get no answer to match" 2 "--metrics: exact_match_raw judges a
 is "... but as prompts they do" eval '"$evaluate" --model model --dataset pairs.jsonl --format prompt-completion --columns completion=chosen --max-new-tokens 2 --metrics exact_match >table 2>notes && grep -q "^exact_match_raw " table'
 refused "... nor are others pairs" 2 "pair_accuracy is of preference pairs, and these rows are plain texts" "$evaluate" --model model --dataset text.jsonl --metrics pairs
 
+# ---- choices ----
+printf '%s\n' '{"question": "Is 2 even?", "choices": ["yes", "no"], "answer": 0}' '{"question": "Is 3 even?", "choices": ["yes", "no"], "answer": 1}' >quiz.jsonl
+refused "questions with choices are for a task file" 2 "quiz.jsonl: these rows are questions with choices, which a task file weighs: give --tasks FILE --tasks-data FOLDER" "$evaluate" --model model --dataset quiz.jsonl
+sed -n '/^    task: quiz/,/^    metric_list/s/^    //p' "$here/docs/evaluate.md" >quiz.yaml
+of_quiz() { "$evaluate" --model model --tasks quiz.yaml --tasks-data . --output "$1" >table 2>notes; }
+is "... the one of the page weighs them" eval 'of_quiz quiz && [ -n "$(value quiz quiz_acc)" ] && [ -n "$(value quiz quiz_acc_norm)" ] && [ "$(wc -l <quiz/rows.jsonl)" = 2 ]'
+is "... with letters as answers, too" eval 'sed -i "s/\"answer\": 0/\"answer\": \"A\"/; s/\"answer\": 1/\"answer\": \"B\"/" quiz.jsonl && sed -i "s/^doc_to_target:.*/$(grep -o "doc_to_target: .{{.*index.*}}." "$here/docs/evaluate.md")/" quiz.yaml && grep -q index quiz.yaml && of_quiz quiz2 && [ "$(value quiz2 quiz_acc)" = "$(value quiz quiz_acc)" ] && [ "$(value quiz2 quiz_acc_norm)" = "$(value quiz quiz_acc_norm)" ]'
+
 # ---- what is refused ----
 refused "no rows" 2 "give --dataset" "$evaluate" --model model
 refused "a metric that is none" 2 '--metrics: no metric is called "exakt_match" (the nearest is exact_match); there are loss, ' "$evaluate" --model model --dataset rows.jsonl --metrics loss,exakt_match

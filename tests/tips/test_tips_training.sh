@@ -188,6 +188,19 @@ tip 'no row is left; the model was trained on all of them [^ ]* Give other rows,
 echo '{"prompt": "Something", "completion": " new."}' | cat pc.jsonl - >more.jsonl
 tip 'trained on; <--keep-trained-rows> takes them' $judge --dataset more.jsonl
 
+judge="$BUILD/evaluate --model model --max-new-tokens 2"
+echo '{"prompt": "Something", "chosen": " new.", "rejected": " old."}' >pair.jsonl
+echo '{"text": "Something new."}' >plain.jsonl
+ALONE="$judge --dataset pair.jsonl" tip 'and pairs get none\. Give <--metrics pairs,losses>; or' $judge --dataset pair.jsonl --metrics exact_match
+tip '; or <--format prompt-completion --columns completion=chosen>, to have' $judge --dataset pair.jsonl --metrics exact_match
+ALONE="$judge --dataset plain.jsonl" tip 'plain texts get none\. Give <--metrics losses>' $judge --dataset plain.jsonl --metrics exact_match
+PUT='s/$/ kept/' CODE=1 tip 'with <--output>, answers are kept' $judge --dataset pc.jsonl --metric-program false
+echo '{"question": "Is 2 even?", "choices": ["yes", "no"], "answer": 0}' >quiz.jsonl
+sed -n '/^    task: quiz/,/^    metric_list/s/^    //p' "$here/docs/evaluate.md" >quiz.yaml
+PUT='s/FILE/quiz.yaml/; s/FOLDER/./' ALONE="$judge" tip 'a task file weighs: give <--tasks FILE --tasks-data FOLDER> in place of --dataset' $judge --dataset quiz.jsonl
+printf '#!/bin/sh\nwhile read -r x; do sleep 0.1; echo 1; done\n' >slow.sh && chmod +x slow.sh
+PUT='s/$/ 600/' ALONE="$judge --dataset pc.jsonl --metric-program ./slow.sh" tip 'was ended; <--metric-limit> gives it more' $judge --dataset pc.jsonl --metric-program ./slow.sh --metric-limit 0.01
+
 # ---- fit ----
 PUT='s/NAME/h100-80gb/' tip 'which GPU\? <--gpu NAME>' "$BUILD/fit" --model smollm2-135m
 tip '\(<--gpu list> prints the names\)' "$BUILD/fit" --model smollm2-135m
