@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/array.h"
 #include "core/nearest.h"
@@ -47,22 +48,28 @@ static const struct written { const char *name, *begin, *first_line, *end; } wri
     {TUNE_RUN_REPORT, "", "", ""}, /* check_report reads it */
 };
 
-/* Whether a file is such a one: 1; 0: it is not; -1 with an error. A line may be cut. */
+/* Whether a file is such a one: 1; 0: it is not; -1 with an error. Its first line may be cut. */
 static int is_own(const char *path, const struct written *w)
 {
-    char *line = NULL, end[64] = "";
-    size_t room = 0, size = strlen(w->end), begin = strlen(w->begin);
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return tune_error_usage("--output: cannot read %s, which would be replaced: %s", path, strerror(errno));
-    ssize_t n = getline(&line, &room, f);
-    bool whole = n > 0 && line[n - 1] == '\n';
-    bool own = n <= 0 || (!strncmp(line, w->begin, (size_t)n < begin ? (size_t)n : begin) && (!whole || strstr(line, w->first_line)));
-    if (own && size > 0)
-        own = fseek(f, -(long)size, SEEK_END) == 0 && fread(end, 1, size, f) == size && !memcmp(end, w->end, size);
-    free(line);
-    fclose(f);
-    return own;
+    char text[65536], end[64];
+    size_t size, begin = strlen(w->begin), last = strlen(w->end);
+    int fd = tune_file_open(path, &size);
+    if (fd < 0)
+        return tune_error_prefix("--output: ");
+    size_t n = size < sizeof text - 1 ? size : sizeof text - 1;
+    int status = tune_file_read_at(fd, path, 0, text, n);
+    text[status == 0 ? n : 0] = 0;
+    char *line_end = strchr(text, '\n');
+    if (line_end)
+        *line_end = 0;
+    bool own = !strncmp(text, w->begin, n < begin ? n : begin) && (!line_end || strstr(text, w->first_line));
+    if (status == 0 && own && size > 0 && last > 0) {
+        own = size >= last;
+        status = own ? tune_file_read_at(fd, path, size - last, end, last) : 0;
+        own = own && status == 0 && !memcmp(end, w->end, last);
+    }
+    close(fd);
+    return status < 0 ? -1 : own;
 }
 
 /* Refuse a folder in which a file would be lost that is no evaluation's. */

@@ -125,6 +125,9 @@ static int open_rows(struct tune_tasks *all, bool overwrite)
 
 static int fill(struct tune_tasks *all, const struct tune_flags *flags, struct tune_tokenizer *tok, FILE *notes)
 {
+    if (flags->scorecard.program)
+        return tune_error_usage("--metric-program judges answers to the rows of --dataset, and task files have metrics of their own; leave "
+                                "one of them out");
     TRY(prepare(all, flags, tok));
     if (tune_tasks_load(all, flags->scorecard.tasks, flags->scorecard.shots) < 0)
         return -1;

@@ -72,16 +72,6 @@ void tune_metric_program_free(struct tune_metric_program *p)
     free(p);
 }
 
-/* Add a text to a list. */
-static bool add_text(cJSON *list, struct tune_text text)
-{
-    cJSON *one = cJSON_CreateObject();
-    bool good = tune_cjson_put_bytes(one, "text", text.data, text.size) &&
-                cJSON_AddItemToArray(list, cJSON_DetachItemFromObjectCaseSensitive(one, "text"));
-    cJSON_Delete(one);
-    return good;
-}
-
 static bool put_line(cJSON *line, int64_t row, const struct tune_asked *asked, struct tune_text answer)
 {
     const struct tune_text *e = &asked->expected;
@@ -90,7 +80,7 @@ static bool put_line(cJSON *line, int64_t row, const struct tune_asked *asked, s
                 tune_cjson_put_bytes(line, "answer", answer.data, answer.size) && tune_cjson_put_bytes(line, "expected", e->data, e->size);
     cJSON *list = cJSON_AddArrayToObject(line, "references");
     for (int i = 0; i <= asked->more_count && good; i++)
-        good = add_text(list, i ? asked->more[i - 1] : *e);
+        good = i ? tune_cjson_add_bytes(list, asked->more[i - 1].data, asked->more[i - 1].size) : tune_cjson_add_bytes(list, e->data, e->size);
     return good;
 }
 

@@ -243,15 +243,6 @@ static bool put_row(const struct tune_scorecard *card, cJSON *line, int side, co
     return good;
 }
 
-static bool add_text(cJSON *list, struct tune_text text)
-{
-    cJSON *one = cJSON_CreateObject();
-    bool good = tune_cjson_put_bytes(one, "text", text.data, text.size) &&
-                cJSON_AddItemToArray(list, cJSON_DetachItemFromObjectCaseSensitive(one, "text"));
-    cJSON_Delete(one);
-    return good;
-}
-
 /* Write the texts of a row that answers.h does not. They are all references, if some row has several,
  * or the texts of a row without an answer. */
 static bool put_texts(const struct tune_scorecard *card, cJSON *line, const struct tune_asked *asked)
@@ -262,7 +253,8 @@ static bool put_texts(const struct tune_scorecard *card, cJSON *line, const stru
                             (!r->data || tune_cjson_put_bytes(line, "rejected", r->data, r->size)));
     cJSON *list = card->several > 0 ? cJSON_AddArrayToObject(line, "references") : NULL;
     for (int i = 0; i <= asked->more_count && list; i++) {
-        if (!add_text(list, i ? asked->more[i - 1] : *e))
+        const struct tune_text *one = i ? &asked->more[i - 1] : e;
+        if (!tune_cjson_add_bytes(list, one->data, one->size))
             return false;
     }
     return card->several == 0 || list;

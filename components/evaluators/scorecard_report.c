@@ -257,7 +257,7 @@ static int run_program(struct tune_scorecard *card)
     if (status < 0) {
         struct tune_error e;
         tune_error_save(&e);
-        tune_error_set("%s (%s)", e.text, card->folder ? "no answer is lost: the same command goes on with them"
+        tune_error_set_kind(e.kind, "%s (%s)", e.text, card->folder ? "no answer is lost: the same command goes on with them"
                                                        : "with `output`, answers are kept, and the same command would go on with them");
     }
     for (int k = 0; k < card->own.count; k++) {

@@ -161,6 +161,15 @@ bool tune_cjson_put_bytes(cJSON *object, const char *key, const char *text, size
     return good;
 }
 
+bool tune_cjson_add_bytes(cJSON *list, const char *text, size_t size)
+{
+    cJSON *one = cJSON_CreateObject();
+    bool good = tune_cjson_put_bytes(one, "text", text, size) &&
+                cJSON_AddItemToArray(list, cJSON_DetachItemFromObjectCaseSensitive(one, "text"));
+    cJSON_Delete(one);
+    return good;
+}
+
 bool tune_cjson_put_whole(cJSON *object, const char *key, int64_t value)
 {
     char text[32];

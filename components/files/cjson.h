@@ -37,10 +37,12 @@ int tune_cjson_write_as(const char *folder, const char *name, const struct cJSON
  * tune_cjson_put_text, _whole, _number - the same for a string, an integer (exact) or a finite
  * double (the shortest text that reads back).
  * tune_cjson_put_bytes - the same for a string of size bytes, NULs among them.
+ * tune_cjson_add_bytes - append such a string to a list.
  * false: no memory, or value or object is NULL. */
 bool tune_cjson_put(struct cJSON *object, const char *key, struct cJSON *value);
 bool tune_cjson_put_text(struct cJSON *object, const char *key, const char *text);
 bool tune_cjson_put_bytes(struct cJSON *object, const char *key, const char *text, size_t size);
+bool tune_cjson_add_bytes(struct cJSON *list, const char *text, size_t size);
 bool tune_cjson_put_whole(struct cJSON *object, const char *key, int64_t value);
 bool tune_cjson_put_number(struct cJSON *object, const char *key, double value);
 
