@@ -198,15 +198,15 @@ static bool is_ended(const char *end)
     return !strcmp(end, "token") || !strcmp(end, "stop");
 }
 
-int tune_scorecard_write(void *context, const struct tune_answers *answers, int slot, int64_t row, cJSON *line)
+int tune_scorecard_write(void *context, const struct tune_answers *answers, int batch_row, int64_t row, cJSON *line)
 {
     struct tune_scorecard *card = context;
     for (int side = 0; side < card->sides; side++) {
-        const struct tune_card_loss *loss = &card->loss[side][slot];
+        const struct tune_card_loss *loss = &card->loss[side][batch_row];
         struct tune_score_row r = {.loss = loss->sum, .loss_tokens = loss->tokens, .loss_bytes = loss->bytes,
-                                   .answer_tokens = tune_answers_tokens(answers, slot, side),
-                                   .ended = is_ended(tune_answers_end_of(answers, slot, side))};
-        r.answer.data = tune_answers_text(answers, slot, side, &r.answer.size);
+                                   .answer_tokens = tune_answers_tokens(answers, batch_row, side),
+                                   .ended = is_ended(tune_answers_end_of(answers, batch_row, side))};
+        r.answer.data = tune_answers_text(answers, batch_row, side, &r.answer.size);
         TRY(score(card, side, row, &r));
         if (!put_row(card, line, side, loss))
             return tune_error_no_memory("a line of rows");
