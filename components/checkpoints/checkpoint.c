@@ -19,7 +19,7 @@
 #include "core/try.h"
 #include "evaluators/evaluator.h"
 #include "loggers/logger.h"
-#include "models/auxiliary_files.h"
+#include "tokenizers/auxiliary_files.h"
 #include "models/lora.h"
 #include "models/weights.h"
 
@@ -52,11 +52,21 @@ static int put_chat(const struct tune_checkpoint *c, struct tune_auxiliary *file
     return tune_auxiliary_eos_token(files, c->eos_token);
 }
 
+/* Read the files beside the weights. A config.json that ties two matrices that differ is copied as what it is read as. */
+static struct tune_auxiliary *read_auxiliary(const char *source)
+{
+    struct tune_auxiliary *files = tune_auxiliary_read(source);
+    if (!files || !tune_weights_own_head(source) || tune_auxiliary_untie(files) == 0)
+        return files;
+    tune_auxiliary_free(files);
+    return NULL;
+}
+
 static int read_source(struct tune_checkpoint *c)
 {
     if (c->auxiliary)
         return 0;
-    struct tune_auxiliary *files = tune_auxiliary_read(c->source);
+    struct tune_auxiliary *files = read_auxiliary(c->source);
     int status = files && c->add_tokens ? tune_auxiliary_add_tokens(files, c->add_tokens) : 0;
     if (files && status == 0)
         status = put_chat(c, files);
@@ -128,7 +138,7 @@ static int write_model(struct tune_model *m, const char *folder, const char *sou
 
 int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source, enum tune_dtype save_dtype)
 {
-    struct tune_auxiliary *auxiliary = tune_auxiliary_read(source);
+    struct tune_auxiliary *auxiliary = read_auxiliary(source);
     int status = auxiliary ? tune_file_make_folder(folder) : -1;
     if (status == 0)
         status = write_model(m, folder, source, auxiliary, save_dtype);
