@@ -277,12 +277,6 @@ int tune_model_infer_base(struct tune_model *m, const struct tune_batch *batch,
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch,
                         struct tune_tensor *dhidden);
 
-/* tune_model_logits - logits [count,V] F32 of count rows of hidden, into host memory. rows:
- * positions 0..N-1. For generation and tests; training never makes them all. */
-int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, const int32_t *rows,
-                      int count,
-                      float *logits);
-
 /* tune_model_load_seconds - time that reading the folder took, seconds. */
 double tune_model_load_seconds(const struct tune_model *m);
 
