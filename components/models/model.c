@@ -13,16 +13,6 @@
 #include "models/activations.h"
 #include "models/weights.h"
 
-static int64_t weights_bytes(const struct tune_model *m)
-{
-    return m->parameters.weights;
-}
-
-static int64_t gradients_bytes(const struct tune_model *m)
-{
-    return m->parameters.gradients * 4;
-}
-
 /* Index the table's rows by unit, role and bias. */
 static int find_rows(struct tune_model *m)
 {
@@ -49,10 +39,12 @@ static void set_nf4_addresses(struct tune_model *m)
     }
 }
 
-/* Make a model without values for its weights. It takes over table. */
+/* Make a model without values for its weights. It takes over table. storage TUNE_TRAINED: everything is trained. */
 static struct tune_model *make(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
-                               struct tune_parameters *table)
+                               enum tune_dtype storage, struct tune_parameters *table)
 {
+    if (storage != TUNE_TRAINED && tune_parameters_freeze(table, storage) < 0)
+        return NULL;
     struct tune_model *m = tune_zeroed(1, sizeof *m, "a model");
     if (!m)
         return NULL;
@@ -71,7 +63,7 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
         if (m->parameters.at[i].storage == TUNE_NF4 &&
             !(m->nf4 = tune_zeroed(2 * (size_t)m->parameters.base, sizeof *m->nf4, "a model")))
             goto fail;
-    m->weights = tune_device_alloc(dev, weights_bytes(m), "the weights");
+    m->weights = tune_device_alloc(dev, m->parameters.weights, "the weights");
     if (!m->weights.at)
         goto fail;
     set_nf4_addresses(m);
@@ -81,45 +73,35 @@ fail:
     return NULL;
 }
 
-/* storage TUNE_TRAINED: everything is trained. */
-static struct tune_model *new_of(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
-                                 enum tune_dtype storage)
+/* The weights of norms that change nothing. */
+static int read_ones(void *config, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
-    struct tune_parameters table;
-    struct tune_model *m = NULL;
-    if (tune_parameters_new(&table, config) < 0)
-        return NULL;
-    if (storage == TUNE_TRAINED || tune_parameters_freeze(&table, storage) == 0)
-        m = make(config, dev, dtype, &table);
-    tune_parameters_free(&table);
-    int64_t widest = 0;
-    for (int i = 0; m && i < m->parameters.count; i++)
-        widest = tune_parameter_is_norm(&m->parameters.at[i]) && m->parameters.at[i].count > widest ? m->parameters.at[i].count : widest;
-    float *ones = m ? tune_zeroed((size_t)widest, sizeof *ones, "a model") : NULL;
-    int status = ones ? 0 : -1;
-    for (int64_t i = 0; i < widest && status == 0; i++)
-        ones[i] = 1 - config->norm_plus;
-    for (int i = 0; status == 0 && i < m->parameters.count; i++) {
-        const struct tune_parameter *p = &m->parameters.at[i];
-        if (tune_parameter_is_norm(p))
-            status = tune_model_write(m, p, TUNE_WEIGHT, 0, p->count, ones);
-    }
-    free(ones);
-    if (status == 0)
-        return m;
-    tune_model_free(m);
-    return NULL;
-}
-
-struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
-{
-    return new_of(config, dev, dtype, TUNE_TRAINED);
+    (void)p, (void)at;
+    for (int64_t i = 0; i < count; i++)
+        out[i] = 1 - ((const struct tune_model_config *)config)->norm_plus;
+    return 0;
 }
 
 struct tune_model *tune_model_new_frozen(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
                                          enum tune_dtype storage)
 {
-    return new_of(config, dev, dtype, storage);
+    struct tune_parameters table;
+    if (tune_parameters_new(&table, config) < 0)
+        return NULL;
+    struct tune_model *m = make(config, dev, dtype, storage, &table);
+    tune_parameters_free(&table);
+    struct tune_weights_source ones = {read_ones, m ? &m->config : NULL};
+    for (int i = 0; m && i < m->parameters.count; i++)
+        if (tune_parameter_is_norm(&m->parameters.at[i]) && tune_model_fill(m, &m->parameters.at[i], &ones) < 0) {
+            tune_model_free(m);
+            return NULL;
+        }
+    return m;
+}
+
+struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
+{
+    return tune_model_new_frozen(config, dev, dtype, TUNE_TRAINED);
 }
 
 /* rows: of the vocabulary in the files. */
@@ -172,9 +154,8 @@ struct tune_model *tune_model_load_grown(const char *folder, struct tune_device 
     struct tune_parameters table = {0}; /* check the table before allocating the weights */
     struct tune_model *m = NULL;
     int rows = config.vocabulary;
-    if (make_table(&table, &config, w, vocabulary) == 0 &&
-        (storage == TUNE_TRAINED || tune_parameters_freeze(&table, storage) == 0))
-        m = make(&config, dev, activations, &table);
+    if (make_table(&table, &config, w, vocabulary) == 0)
+        m = make(&config, dev, activations, storage, &table);
     if (m && load_all(m, w, rows) < 0) {
         tune_model_free(m);
         m = NULL;
@@ -201,7 +182,7 @@ void tune_model_free(struct tune_model *m)
 {
     if (!m)
         return;
-    tune_device_free(m->dev, m->weights, weights_bytes(m));
+    tune_device_free(m->dev, m->weights, m->parameters.weights);
     tune_device_free(m->dev, m->adapters, m->parameters.adapters);
     for (int i = 0; i < TUNE_TENSOR_KINDS; i++)
         tune_model_release_state(m, i);
@@ -301,8 +282,8 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
         status = tune_parameters_freeze(&m.parameters, adapted->storage);
     if (status == 0 && adapted)
         status = tune_lora_plan(&m.lora, &m.parameters, adapted->lora, 0, config->layers);
-    *bytes = (struct tune_model_bytes){.files = files, .weights = weights_bytes(&m) + m.parameters.adapters,
-                                       .gradients = gradients_bytes(&m)};
+    *bytes = (struct tune_model_bytes){.files = files, .weights = m.parameters.weights + m.parameters.adapters,
+                                       .gradients = m.parameters.gradients * 4};
     for (int i = 0; i < m.parameters.count; i++) {
         const struct tune_parameter *p = &m.parameters.at[i];
         int64_t work = p->trainable && tune_parameter_is_hidden(p) ? tune_muon_bytes(p->shape[0], p->shape[1]) : 0;
