@@ -198,27 +198,26 @@ void tune_model_free(struct tune_model *m)
     free(m);
 }
 
-/* Give the state of layer i its addresses, for rows of these widths. */
+/* Give the state of layer i its addresses, for rows of these widths. A buffer that it lacks takes no memory. */
 static void set_layer_addresses(const struct tune_model *m, int i, struct tune_widths w, bool shared, struct tune_arena *a, int64_t N)
 {
     struct layer_state *s = &m->layer[i];
     const struct tune_model_config *g = &m->config;
     int64_t e = tune_dtype_bits(m->dtype) / 8;
-    bool qk_norm = w.q_norms > 0;
     s->qkv = tune_arena_take(a, N, w.qkv * e);
-    s->raw = qk_norm ? tune_arena_take(a, N, w.qkv * e) : (tune_address){0};
+    s->raw = tune_arena_take(a, w.q_norms > 0 ? N : 0, w.qkv * e);
     s->att = tune_arena_take(a, N, w.att * e);
     s->mid = tune_arena_take(a, N, (int64_t)g->hidden * 4);
     s->gate_up = tune_arena_take(a, N, w.gate_up * e);
     s->rstd1 = tune_arena_take(a, N, 4);
     s->rstd2 = tune_arena_take(a, N, 4);
-    s->rstd_q = qk_norm ? tune_arena_take(a, N, w.q_norms * 4) : (tune_address){0};
-    s->rstd_k = qk_norm ? tune_arena_take(a, N, w.k_norms * 4) : (tune_address){0};
+    s->rstd_q = tune_arena_take(a, N, w.q_norms * 4);
+    s->rstd_k = tune_arena_take(a, N, w.k_norms * 4);
     s->lse = tune_arena_take(a, N, (int64_t)g->heads * 4);
-    s->post1 = w.post1 > 0 ? tune_arena_take(a, N, w.post1 * e) : (tune_address){0};
-    s->post2 = w.post2 > 0 ? tune_arena_take(a, N, w.post2 * e) : (tune_address){0};
-    s->rstd_post1 = w.post1 > 0 ? tune_arena_take(a, N, 4) : (tune_address){0};
-    s->rstd_post2 = w.post2 > 0 ? tune_arena_take(a, N, 4) : (tune_address){0};
+    s->post1 = tune_arena_take(a, N, w.post1 * e);
+    s->post2 = tune_arena_take(a, N, w.post2 * e);
+    s->rstd_post1 = tune_arena_take(a, w.post1 > 0 ? N : 0, 4);
+    s->rstd_post2 = tune_arena_take(a, w.post2 > 0 ? N : 0, 4);
     if (m->lora)
         tune_lora_set_addresses(m->lora, g->layers, i, shared, s->lora, a, N, e);
 }
@@ -244,7 +243,7 @@ static void set_addresses(struct tune_model *m, struct tune_arena *a)
     m->hidden = tune_arena_take(a, N, g->hidden * e);
     m->norm = tune_arena_take(a, N, g->hidden * e);
     m->h = tune_arena_take(a, N, widest.h * e);
-    m->post = widest.post1 + widest.post2 > 0 ? tune_arena_take(a, N, (int64_t)g->hidden * 4) : (tune_address){0};
+    m->post = tune_arena_take(a, widest.post1 + widest.post2 > 0 ? N : 0, (int64_t)g->hidden * 4);
     if (m->lora)
         tune_lora_set_work_addresses(m->lora, g->layers, &m->lora_work, a, N, e, m->training);
     if (!m->training)
