@@ -355,12 +355,7 @@ int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lor
     }
     TRY(o->loose ? 0 : check_names(t, o, "LoRA's rank pattern", o->rank_pattern, true));
     TRY(o->loose ? 0 : check_names(t, o, "LoRA's alpha pattern", o->alpha_pattern, true));
-    for (int i = 0; i < t->base; i++) {
-        char module[sizeof t->at->name];
-        if (tune_lora_module(&t->at[i], module) && tune_lora_rank(o, module) > 0)
-            return 0;
-    }
-    if (o->loose && tune_lora_saved(o, 0))
+    if (any_adapter(t, o) || (o->loose && tune_lora_saved(o, 0)))
         return 0;
     if (!o->layers)
         return no_module(t, "LoRA's targets", (struct piece){o->targets, strlen(o->targets)}, false);
