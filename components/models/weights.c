@@ -119,10 +119,14 @@ static int by_name(const void *a, const void *b)
     return order ? order : x->shard - y->shard;
 }
 
+static bool same_shape(const struct tune_array *a, const struct tune_array *b)
+{
+    return a->ndim == b->ndim && memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->ndim) == 0;
+}
+
 static bool same_values(const struct tune_array *a, const struct tune_array *b)
 {
-    return a->dtype == b->dtype && a->ndim == b->ndim && memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->ndim) == 0 &&
-           memcmp(a->data, b->data, (size_t)tune_array_bytes(a)) == 0;
+    return a->dtype == b->dtype && same_shape(a, b) && memcmp(a->data, b->data, (size_t)tune_array_bytes(a)) == 0;
 }
 
 /* List the tensors of all files by name. A tensor in two files is an error, unless both hold the same numbers. */
@@ -221,8 +225,8 @@ static bool same_numbers(const struct tune_array *a, const struct tune_array *b)
     enum { PIECE = 1024 };
     float x[PIECE], y[PIECE];
     int64_t n = tune_array_elements(a);
-    bool same = a->ndim == b->ndim && memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->ndim) == 0;
-    if (same && a->dtype == b->dtype && memcmp(a->data, b->data, (size_t)(n * tune_dtype_bits(a->dtype) / 8)) == 0)
+    bool same = same_shape(a, b);
+    if (same_values(a, b))
         return true;
     for (int64_t at = 0; at < n && same; at += PIECE) {
         int64_t count = n - at < PIECE ? n - at : PIECE;
@@ -480,16 +484,24 @@ void tune_weights_remark(const struct tune_weights *w, struct tune_model_config 
         tune_model_config_remark(c, text);
 }
 
-int tune_weights_remarks(const char *folder, struct tune_model_config *c)
+/* Read a folder's config with all its remarks, and the table of its checked tensors, which the caller frees. */
+static int read_table(const char *folder, struct tune_model_config *c, struct tune_parameters *table)
 {
-    struct tune_parameters table = {0};
+    *table = (struct tune_parameters){0};
     TRY(tune_model_config_read(c, folder));
     struct tune_weights *w = tune_weights_open(folder);
-    int status = w && tune_parameters_new(&table, c) == 0 ? tune_weights_check(w, &table, c->tied) : -1;
+    int status = w && tune_parameters_new(table, c) == 0 ? tune_weights_check(w, table, c->tied) : -1;
     if (status == 0)
         tune_weights_remark(w, c);
-    tune_parameters_free(&table);
     tune_weights_close(w);
+    return status;
+}
+
+int tune_weights_remarks(const char *folder, struct tune_model_config *c)
+{
+    struct tune_parameters table;
+    int status = read_table(folder, c, &table);
+    tune_parameters_free(&table);
     return status;
 }
 
@@ -497,15 +509,11 @@ int tune_weights_kept(const char *folder, enum tune_dtype *dtype)
 {
     struct tune_model_config config;
     struct tune_parameters table;
-    TRY(tune_model_config_read(&config, folder));
-    struct tune_weights *w = tune_weights_open(folder);
-    TRY(w ? tune_parameters_new(&table, &config) : -1);
-    int status = tune_weights_check(w, &table, config.tied);
+    int status = read_table(folder, &config, &table);
     *dtype = TUNE_BF16;
     for (int i = 0; i < table.count && status == 0; i++)
         if (table.at[i].ndim == 2 && table.at[i].read_dtype != TUNE_BF16)
             *dtype = TUNE_F32;
     tune_parameters_free(&table);
-    tune_weights_close(w);
     return status;
 }
