@@ -59,12 +59,18 @@ struct tune_layer {
 /* tune_layer_make - the modules of a unit: 0 the embedding, 1..layers the layers, layers+1 the
  * final norm and an untied output projection.
  * tune_layer_add - append a module.
+ * tune_layer_add_norm - append a norm of n weights.
+ * tune_layer_add_linear - append a matrix [out,in], with a bias [out] or without one. It is fused
+ * to the module before if that is of the same linear layer.
  * tune_layer_has - the module of that role; NULL: there is none.
  * tune_layer_linear - a linear layer of it: sets *out and *in to its columns, returns the first
  * module; NULL: the unit has no such linear layer.
  * tune_layer_adds - whether a linear layer's result is added to the residual stream. */
 void tune_layer_make(struct tune_layer *l, const struct tune_model_config *c, int unit);
 void tune_layer_add(struct tune_layer *l, struct tune_module module);
+void tune_layer_add_norm(struct tune_layer *l, const char *name, enum tune_role role, int64_t n);
+void tune_layer_add_linear(struct tune_layer *l, const char *name, enum tune_role role,
+                           enum tune_layer_linear linear, int64_t out, int64_t in, bool bias);
 const struct tune_module *tune_layer_has(const struct tune_layer *l, enum tune_role role);
 const struct tune_module *tune_layer_linear(const struct tune_layer *l,
                                             enum tune_layer_linear linear, int64_t *out,
