@@ -204,19 +204,26 @@ static const struct tune_array *find(const struct tune_weights *w, const char *n
 static const char prefix[] = "model.", head[] = "lm_head.weight", embedding[] = "model.embed_tokens.weight";
 enum { PREFIX = sizeof prefix - 1, NAME = 200 };
 
+/* The name without "model." before it. */
+static const char *short_name(const char *name)
+{
+    return strncmp(name, prefix, PREFIX) == 0 ? name + PREFIX : name;
+}
+
 /* The name that transformers reads in place of this one: without "model." before it, or with it. */
 static const char *other_name(const char *name, char other[NAME])
 {
-    bool has = strncmp(name, prefix, PREFIX) == 0;
-    snprintf(other, NAME, "%s%s", has ? "" : prefix, has ? name + PREFIX : name);
+    const char *without = short_name(name);
+    snprintf(other, NAME, "%s%s", without == name ? prefix : "", without);
     return other;
 }
 
 const struct tune_array *tune_weights_find(const struct tune_weights *w, const char *name)
 {
     char other[NAME];
-    const struct tune_array *t = find(w, w->embedding_is_head && strcmp(name, embedding) == 0 ? head : name);
-    return t ? t : find(w, other_name(w->embedding_is_head && strcmp(name, embedding) == 0 ? head : name, other));
+    name = w->embedding_is_head && strcmp(name, embedding) == 0 ? head : name;
+    const struct tune_array *t = find(w, name);
+    return t ? t : find(w, other_name(name, other));
 }
 
 /* True if two tensors of floats have the same shape and numbers, in whatever dtypes. */
@@ -258,8 +265,7 @@ static bool ignored(const char *name, bool tied)
 {
     const char *tail = ".rotary_emb.inv_freq";
     size_t n = strlen(name), k = strlen(tail);
-    return (n > k && strcmp(name + n - k, tail) == 0) ||
-           (tied && (strcmp(name, head) == 0 || (strncmp(name, prefix, PREFIX) == 0 && strcmp(name + PREFIX, head) == 0)));
+    return (n > k && strcmp(name + n - k, tail) == 0) || (tied && strcmp(short_name(name), head) == 0);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -280,9 +286,8 @@ static bool has_row(const char *const *names, int count, const char *name)
 static bool is_of_model(const char *name)
 {
     static const char *const parts[] = {"layers.", "embed_tokens.", "norm.", "lm_head."};
-    name += strncmp(name, prefix, PREFIX) == 0 ? PREFIX : 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strncmp(name, parts[i], strlen(parts[i])) == 0)
+        if (strncmp(short_name(name), parts[i], strlen(parts[i])) == 0)
             return true;
     return false;
 }
