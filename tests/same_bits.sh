@@ -30,7 +30,7 @@ same() {
     diff a.numbers b.numbers >difference || { echo "$family $name $kind: they differ"; head -n 4 difference; exit 1; }
     compared=$((compared + 1))
 }
-for model in smollm2-135m qwen2.5-0.5b qwen3-0.6b mistral-7b granite-3.1-2b; do
+for model in smollm2-135m qwen2.5-0.5b qwen3-0.6b mistral-7b granite-3.1-2b smollm3-3b phi-3-mini-4k olmo2-1b gemma-3-270m; do
     "$a/init_model" "models/$model" --like $model --layers 3 --hidden-size 64 --intermediate-size 96 --heads 4 --kv-heads 2 --head-dim 16 \
         --vocab-size 300 --dtype float32 >said 2>&1 || { cat said; exit 1; }
 done
