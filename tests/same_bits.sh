@@ -40,12 +40,13 @@ for kind in ${TUNE_CPU_KINDS:-$(tried none | sed -n 's/.*TUNE_CPU=none: expected
     tried "$kind" >said || { grep -q "TUNE_CPU" said && echo "$kind: this CPU has it not" && continue; cat said; exit 1; }
     export TUNE_CPU=$kind
     for family in $(ls models); do
+        case $family in phi*) targets=qkv_proj,gate_up_proj ;; *) targets=q_proj,up_proj ;; esac
         same full finetune_full --dataset rows.jsonl
         same packed finetune_full --dataset rows.jsonl --packing --activation-checkpointing full
         same bfloat16 finetune_full --dataset rows.jsonl --dtype bfloat16 --optimizer muon
         same lora finetune_lora --dataset rows.jsonl --lora-dropout 0.1
         same dora finetune_lora --dataset rows.jsonl --lora-dora --base-dtype bfloat16 --neftune-alpha 5
-        same qlora finetune_lora --dataset rows.jsonl --base-dtype nf4 --activation-checkpointing full --lora-targets q_proj,up_proj
+        same qlora finetune_lora --dataset rows.jsonl --base-dtype nf4 --activation-checkpointing full --lora-targets $targets
         same dpo finetune_dpo --dataset pairs.jsonl
         same dpo-full finetune_dpo --dataset pairs.jsonl --lora-r 0
         for side in a b; do

@@ -5,7 +5,25 @@
  *     x ── input norm ── QKV ── q/k norms, rotary, attention ── O ── post norm ──(+)── mid
  *     mid ── MLP norm ── GATE_UP ── gate ── DOWN ── post norm ──(+)── x of the next layer
  *
- * A layer may lack any of the norms. */
+ * A layer may lack any of the norms.
+ *
+ * How a module's weight is mapped to the tensors of the files:
+ *
+ *     as it is        the tensor NAME.weight has the weight's shape and order
+ *     fused           each module has its tensor; in memory their weights are adjacent (q, k, v)
+ *     one tensor      the files have several matrices as one: so does the module
+ *                     (TUNE_QUERY_KEY_VALUE, TUNE_GATE_UP)
+ *     same as another a tied model has no TUNE_OUTPUT; the embedding is used. weights.c reads it
+ *                     under either name
+ *     norm minus 1    the weight stays as in the file; operations add config.norm_plus
+ *
+ * There is no other mapping: no interleaved or transposed matrix, slice of a stack or permuted
+ * heads. To add one, give tune_module and tune_parameter a member that names it, and copy it where
+ * parameters.c adds a row. Three functions use it: tune_weights_check (name and shape of the
+ * tensor), read_file in weights.c (which numbers of the tensor are elements `at` to `at + count` of
+ * the weight) and put in weights_write.c (the reverse). Everything else sees weights as [out,in].
+ * What a save reads again, it reads as read_file does (compare_weights in checkpoint.c). The order
+ * of heads in GGUF is that format's alone: tools/export_gguf/tensors.c. */
 #ifndef TUNE_LAYER_H
 #define TUNE_LAYER_H
 
