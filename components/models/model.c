@@ -107,11 +107,11 @@ struct tune_model *tune_model_new(const struct tune_model_config *config, struct
 /* rows: of the vocabulary in the files. */
 static int load_all(struct tune_model *m, const struct tune_weights *w, int rows)
 {
-    struct tune_weights_source files = tune_weights_files(w), all;
-    struct tune_weights_grown *grown = tune_weights_grow(&files, rows, m->config.hidden);
+    float *mean = tune_zeroed((size_t)m->config.hidden, sizeof *mean, "reading weights");
+    struct tune_weights_grown grown = {tune_weights_files(w), rows, m->config.hidden, mean, NULL};
+    struct tune_weights_source all = tune_weights_grown(&grown);
     m->buffer = tune_zeroed(TUNE_PIECE, sizeof *m->buffer, "reading weights");
-    int status = grown && m->buffer ? 0 : -1;
-    all = tune_weights_grown(grown);
+    int status = mean && m->buffer ? 0 : -1;
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
         const struct tune_array *t = tune_weights_find(w, m->parameters.at[i].name);
         status = tune_model_fill(m, &m->parameters.at[i], &all);
@@ -119,7 +119,7 @@ static int load_all(struct tune_model *m, const struct tune_weights *w, int rows
         tune_file_release(t->data, (const char *)t->data + tune_array_bytes(t));
     }
     free(m->buffer);
-    tune_weights_grown_free(grown);
+    free(mean);
     m->buffer = NULL;
     return status;
 }

@@ -419,31 +419,6 @@ struct tune_weights_source tune_weights_files(const struct tune_weights *w)
     return (struct tune_weights_source){read_file, (void *)(uintptr_t)w};
 }
 
-struct tune_weights_grown {
-    struct tune_weights_source base;
-    int64_t rows, columns;
-    const struct tune_parameter *of; /* whose mean it is; NULL: nobody's yet */
-    float *mean;                     /* [columns] */
-};
-
-struct tune_weights_grown *tune_weights_grow(const struct tune_weights_source *base, int64_t rows, int64_t columns)
-{
-    struct tune_weights_grown *g = tune_zeroed(1, sizeof *g, "more rows of the vocabulary");
-    if (g)
-        *g = (struct tune_weights_grown){*base, rows, columns, NULL, tune_zeroed((size_t)columns, sizeof *g->mean, "a mean row")};
-    if (g && g->mean)
-        return g;
-    free(g);
-    return NULL;
-}
-
-void tune_weights_grown_free(struct tune_weights_grown *g)
-{
-    if (g)
-        free(g->mean);
-    free(g);
-}
-
 /* Compute the mean of the rows that there are, summed in double. */
 static int take_mean(struct tune_weights_grown *g, const struct tune_parameter *p)
 {
