@@ -19,11 +19,16 @@
  *
  * There is no other mapping: no interleaved or transposed matrix, slice of a stack or permuted
  * heads. To add one, give tune_module and tune_parameter a member that names it, and copy it where
- * parameters.c adds a row. Three functions use it: tune_weights_check (name and shape of the
- * tensor), read_file in weights.c (which numbers of the tensor are elements `at` to `at + count` of
- * the weight) and put in weights_write.c (the reverse). Everything else sees weights as [out,in].
- * What a save reads again, it reads as read_file does (compare_weights in checkpoint.c). The order
- * of heads in GGUF is that format's alone: tools/export_gguf/tensors.c. */
+ * parameters.c adds a row. Then these functions obey it:
+ *
+ *     tune_weights_check                     the tensor's name and shape
+ *     read_file (weights.c)                  which numbers of the tensor the weight has
+ *     write_file, put (weights_write.c)      the tensor's shape, and the reverse of read_file
+ *
+ *     tune_model_compare                     a saved tensor against the weight
+ *
+ * All other code sees weights as [out,in]. The order of heads in GGUF is that format's alone
+ * (tools/export_gguf/tensors.c). */
 #ifndef TUNE_LAYER_H
 #define TUNE_LAYER_H
 
