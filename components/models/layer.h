@@ -24,7 +24,6 @@
  *     tune_weights_check                     the tensor's name and shape
  *     read_file (weights.c)                  which numbers of the tensor the weight has
  *     write_file, put (weights_write.c)      the tensor's shape, and the reverse of read_file
- *
  *     tune_model_compare                     a saved tensor against the weight
  *
  * All other code sees weights as [out,in]. The order of heads in GGUF is that format's alone
