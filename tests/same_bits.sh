@@ -30,7 +30,7 @@ same() {
     diff a.numbers b.numbers >difference || { echo "$family $name $kind: they differ"; head -n 4 difference; exit 1; }
     compared=$((compared + 1))
 }
-for model in smollm2-135m qwen2.5-0.5b qwen3-0.6b mistral-7b granite-3.1-2b; do
+for model in smollm2-135m qwen2.5-0.5b qwen3-0.6b mistral-7b granite-3.1-2b smollm3-3b phi-3-mini-4k olmo2-1b gemma-3-270m; do
     "$a/init_model" "models/$model" --like $model --layers 3 --hidden-size 64 --intermediate-size 96 --heads 4 --kv-heads 2 --head-dim 16 \
         --vocab-size 300 --dtype float32 >said 2>&1 || { cat said; exit 1; }
 done
@@ -40,12 +40,13 @@ for kind in ${TUNE_CPU_KINDS:-$(tried none | sed -n 's/.*TUNE_CPU=none: expected
     tried "$kind" >said || { grep -q "TUNE_CPU" said && echo "$kind: this CPU has it not" && continue; cat said; exit 1; }
     export TUNE_CPU=$kind
     for family in $(ls models); do
+        case $family in phi*) targets=qkv_proj,gate_up_proj ;; *) targets=q_proj,up_proj ;; esac
         same full finetune_full --dataset rows.jsonl
         same packed finetune_full --dataset rows.jsonl --packing --activation-checkpointing full
         same bfloat16 finetune_full --dataset rows.jsonl --dtype bfloat16 --optimizer muon
         same lora finetune_lora --dataset rows.jsonl --lora-dropout 0.1
         same dora finetune_lora --dataset rows.jsonl --lora-dora --base-dtype bfloat16 --neftune-alpha 5
-        same qlora finetune_lora --dataset rows.jsonl --base-dtype nf4 --activation-checkpointing full --lora-targets q_proj,up_proj
+        same qlora finetune_lora --dataset rows.jsonl --base-dtype nf4 --activation-checkpointing full --lora-targets $targets
         same dpo finetune_dpo --dataset pairs.jsonl
         same dpo-full finetune_dpo --dataset pairs.jsonl --lora-r 0
         for side in a b; do

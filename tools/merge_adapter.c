@@ -19,7 +19,7 @@
 #include "flags/program.h"
 #include "adapters/merged.h"
 #include "merge_adapter/check.h"
-#include "models/auxiliary_files.h"
+#include "tokenizers/auxiliary_files.h"
 #include "models/weights.h"
 
 static struct {
@@ -100,7 +100,7 @@ static int write_all(struct merging *m, const char *folder)
         status = tune_auxiliary_take_tokenizer(auxiliary, my.adapter);
     if (status == 0 && m->of.grown)
         status = tune_auxiliary_vocabulary(auxiliary, m->of.config.vocabulary);
-    if (status == 0 && m->of.untied)
+    if (status == 0 && (m->of.untied || tune_weights_own_head(m->of.folder)))
         status = tune_auxiliary_untie(auxiliary);
     if (status == 0)
         status = tune_auxiliary_write(auxiliary, folder, dtype);

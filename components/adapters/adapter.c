@@ -221,32 +221,6 @@ int tune_adapter_read(struct tune_model *m, const char *folder)
 
 /* ---- comparing ---- */
 
-enum { COMPARED = 1 << 18 }; /* numbers that are compared at a time */
-
-/* Check that n of a row's numbers, rounded, equal those in the file. room: 2 * n floats. */
-static int same_piece(struct tune_model *m, const struct tune_array *t, const char *folder, const struct tune_parameter *p, int64_t at,
-                      int64_t n, float *room)
-{
-    int bits = tune_dtype_bits(t->dtype);
-    float *rounded = room + n;
-    TRY(tune_model_read(m, p, TUNE_WEIGHT, at, n, room));
-    TRY(tune_convert(rounded, t->dtype, room, TUNE_F32, n));
-    if (memcmp(rounded, (const char *)t->data + at * bits / 8, (size_t)(n * bits / 8)) == 0)
-        return 0;
-    return tune_error_set("%s/adapter_model.safetensors: %s, read again, is not what was saved", folder, p->name);
-}
-
-static int same_numbers(struct tune_model *m, const struct tune_adapter_file *f, const char *folder, const struct tune_parameter *p)
-{
-    int64_t most = p->count < COMPARED ? p->count : COMPARED;
-    float *room = tune_zeroed(2 * (size_t)most, sizeof *room, "reading %s again", folder);
-    int status = room ? 0 : -1;
-    for (int64_t at = 0; at < p->count && status == 0; at += most)
-        status = same_piece(m, tensor_of(f, p), folder, p, at, p->count - at < most ? p->count - at : most, room);
-    free(room);
-    return status;
-}
-
 /* Check the base's dtype. Files of PEFT do not state it. */
 static int same_base(struct tune_model *m, const struct tune_adapter_file *f, const char *folder)
 {
@@ -263,7 +237,8 @@ int tune_adapter_compare(struct tune_model *m, const char *folder)
     struct tune_adapter_file *f = open_for(m, folder);
     int status = f ? same_base(m, f, folder) : -1;
     for (int i = t->base; i < t->count && status == 0; i++)
-        status = same_numbers(m, f, folder, &t->at[i]);
+        if ((status = tune_model_compare(m, &t->at[i], tensor_of(f, &t->at[i]))) < 0)
+            tune_error_prefix("%s/adapter_model.safetensors: ", folder);
     tune_adapter_file_close(f);
     return status;
 }

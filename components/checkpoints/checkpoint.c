@@ -19,7 +19,7 @@
 #include "core/try.h"
 #include "evaluators/evaluator.h"
 #include "loggers/logger.h"
-#include "models/auxiliary_files.h"
+#include "tokenizers/auxiliary_files.h"
 #include "models/lora.h"
 #include "models/weights.h"
 
@@ -52,11 +52,21 @@ static int put_chat(const struct tune_checkpoint *c, struct tune_auxiliary *file
     return tune_auxiliary_eos_token(files, c->eos_token);
 }
 
+/* Read the files beside the weights. A config.json that ties two matrices that differ is copied as what it is read as. */
+static struct tune_auxiliary *read_auxiliary(const char *source)
+{
+    struct tune_auxiliary *files = tune_auxiliary_read(source);
+    if (!files || !tune_weights_own_head(source) || tune_auxiliary_untie(files) == 0)
+        return files;
+    tune_auxiliary_free(files);
+    return NULL;
+}
+
 static int read_source(struct tune_checkpoint *c)
 {
     if (c->auxiliary)
         return 0;
-    struct tune_auxiliary *files = tune_auxiliary_read(c->source);
+    struct tune_auxiliary *files = read_auxiliary(c->source);
     int status = files && c->add_tokens ? tune_auxiliary_add_tokens(files, c->add_tokens) : 0;
     if (files && status == 0)
         status = put_chat(c, files);
@@ -111,8 +121,27 @@ void tune_checkpoint_free(struct tune_checkpoint *c)
 
 /* ---- the model ---- */
 
-/* Write the model. source: the model folder, which an adapter's config names as its base. What an
- * adapter's files hold is read again and compared. */
+/* Read a folder's weights again, and compare each number with the model's. */
+static int compare_weights(struct tune_model *m, const char *folder)
+{
+    const struct tune_parameters *p = tune_model_parameters(m);
+    struct tune_weights *w = tune_weights_open(folder);
+    int status = w ? 0 : -1;
+    for (int i = 0; i < p->base && status == 0; i++) {
+        const struct tune_array *t = tune_weights_find(w, p->at[i].name);
+        if (!t || tune_array_elements(t) != p->at[i].count) {
+            status = tune_error_set("%s, read again, is missing or has another size", p->at[i].name);
+        } else {
+            status = tune_model_compare(m, &p->at[i], t);
+            tune_file_release(t->data, (const char *)t->data + tune_array_bytes(t)); /* or the whole file would stay in memory */
+        }
+    }
+    tune_weights_close(w);
+    return status < 0 ? tune_error_prefix("%s: ", folder) : 0;
+}
+
+/* Write the model. source: the model folder, which an adapter's config names as its base. The weights are read again and
+ * compared. */
 static int write_model(struct tune_model *m, const char *folder, const char *source, const struct tune_auxiliary *auxiliary,
                        enum tune_dtype save_dtype)
 {
@@ -123,12 +152,13 @@ static int write_model(struct tune_model *m, const char *folder, const char *sou
         return tune_adapter_compare(m, folder);
     }
     TRY(tune_auxiliary_write(auxiliary, folder, save_dtype));
-    return tune_weights_write(folder, tune_model_parameters(m), save_dtype, 0, &weights);
+    TRY(tune_weights_write(folder, tune_model_parameters(m), save_dtype, 0, &weights));
+    return compare_weights(m, folder);
 }
 
 int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source, enum tune_dtype save_dtype)
 {
-    struct tune_auxiliary *auxiliary = tune_auxiliary_read(source);
+    struct tune_auxiliary *auxiliary = read_auxiliary(source);
     int status = auxiliary ? tune_file_make_folder(folder) : -1;
     if (status == 0)
         status = write_model(m, folder, source, auxiliary, save_dtype);

@@ -46,11 +46,11 @@ void tune_checkpoint_free(struct tune_checkpoint *c);
 /* tune_checkpoint_save - save checkpoint-<at->step>. A second call at one step only writes
  * progress.json again, with the evaluation since. Before the first step it does nothing. It links
  * checkpoint-best if at->best and checkpoint-final if at->finished, then removes what keep_last
- * leaves out. An adapter's files are read again and compared (tune_adapter_compare) before the
- * folder gets its name. opt NULL: no moments. While a full disk has no room for the weights, it
- * tries again for options.wait_for_disk. -1 with an error: nothing appears under the name, and what
- * was there stays. If the weights were written and the rest failed, they are kept as
- * weights-<step>, and the error names that folder. */
+ * leaves out. Before the folder gets its name, the weights (tune_model_compare) or the adapter's
+ * files (tune_adapter_compare) are read again and compared with the model. opt NULL: no moments.
+ * While a full disk has no room for the weights, it tries again for options.wait_for_disk. -1 with
+ * an error: nothing appears under the name, and what was there stays. If the weights were written
+ * and the rest failed, they are kept as weights-<step>, and the error names that folder. */
 int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m,
                          struct tune_optimizer *opt,
                          const struct tune_progress *at);

@@ -15,7 +15,7 @@
 #include "core/try.h"
 #include "files/file.h"
 #include "loggers/logger.h"
-#include "models/auxiliary_files.h"
+#include "tokenizers/auxiliary_files.h"
 #include "models/lora.h"
 
 /* bytes: a tensor's entry in a header; the small files of a checkpoint */

@@ -179,14 +179,14 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
 struct tensor_list {
     struct tune_model *m;
     const char *prefix;
-    int which; /* enum tune_tensor_kind; with adapters only trainable weights */
+    enum tune_tensor_kind kind; /* with adapters only trainable weights */
 };
 
 /* True if the i-th parameter is in this list. */
 static bool listed(const struct tensor_list *l, int i)
 {
     const struct tune_parameter *p = &tune_model_parameters(l->m)->at[i];
-    return tune_model_has(l->m, p, l->which) && (p->trainable || p->gradient >= 0 || !tune_model_lora(l->m));
+    return tune_model_has(l->m, p, l->kind) && (p->trainable || p->gradient >= 0 || !tune_model_lora(l->m));
 }
 
 static const char *name_of(const struct tensor_list *l, int i, char text[144])
@@ -208,7 +208,7 @@ static int declare(struct tune_safetensors_writer *f, const struct tensor_list *
 static int read_kind(void *list, const struct tune_parameter *p, int64_t at, int64_t n, float *out)
 {
     const struct tensor_list *l = list;
-    return tune_model_read(l->m, p, l->which, at, n, out);
+    return tune_model_read(l->m, p, l->kind, at, n, out);
 }
 
 static int put_piece(void *file, const struct tune_parameter *p, int64_t at, int64_t n, const float *x)
@@ -312,7 +312,7 @@ static int put_values(const char *path, const char *name, const struct tune_arra
     if (!t || t->dtype != TUNE_F32 || !same_shape(t, p))
         return tune_error_set("%s: tensor %s is %s; it is not the state of this model", path, name,
                               !t ? "missing" : t->dtype != TUNE_F32 ? "not F32" : "of another shape than the model's");
-    return tune_model_write(l->m, p, l->which, 0, p->count, t->data);
+    return tune_model_write(l->m, p, l->kind, 0, p->count, t->data);
 }
 
 /* Read a whole F32 file of the checkpoint, which must hold exactly these tensors. */

@@ -11,10 +11,12 @@ struct tune_arena {
 };
 
 /* tune_arena_take - the next piece: count elements of size bytes, aligned to 64 bytes. Address 0
- * while computing the size. */
+ * while computing the size, and for a piece of 0 bytes. */
 static inline tune_address tune_arena_take(struct tune_arena *a, int64_t count, int64_t size)
 {
     int64_t bytes, end;
+    if (count == 0 || size == 0)
+        return (tune_address){0};
     tune_address piece = tune_address_plus(a->base, a->used);
     if (__builtin_mul_overflow(count, size, &bytes) ||
         __builtin_add_overflow(a->used, bytes, &end) || end > INT64_MAX - 63)

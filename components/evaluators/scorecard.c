@@ -276,17 +276,17 @@ static struct tune_score_row row_of(const struct tune_scorecard *card, const str
     return r;
 }
 
-static int write_row(struct tune_scorecard *card, const struct tune_answers *answers, int slot, int64_t row, const struct tune_asked *asked,
+static int write_row(struct tune_scorecard *card, const struct tune_answers *answers, int batch_row, int64_t row, const struct tune_asked *asked,
                      cJSON *line)
 {
     bool good = put_texts(card, line, asked);
     for (int side = 0; side < card->sides && good; side++) {
-        const struct tune_card_loss *loss = &card->loss[side][slot * card->parts];
+        const struct tune_card_loss *loss = &card->loss[side][batch_row * card->parts];
         struct tune_score_row r = row_of(card, loss);
         if (!card->unanswered) {
-            r.answer_tokens = tune_answers_tokens(answers, slot, side);
-            r.ended = is_ended(tune_answers_end_of(answers, slot, side));
-            r.answer.data = tune_answers_text(answers, slot, side, &r.answer.size);
+            r.answer_tokens = tune_answers_tokens(answers, batch_row, side);
+            r.ended = is_ended(tune_answers_end_of(answers, batch_row, side));
+            r.answer.data = tune_answers_text(answers, batch_row, side, &r.answer.size);
         }
         TRY(score(card, side, row, asked, &r));
         good = put_row(card, line, side, loss);
@@ -295,11 +295,11 @@ static int write_row(struct tune_scorecard *card, const struct tune_answers *ans
     return good ? 0 : tune_error_no_memory("a line of rows");
 }
 
-int tune_scorecard_write(void *context, const struct tune_answers *answers, int slot, int64_t row, cJSON *line)
+int tune_scorecard_write(void *context, const struct tune_answers *answers, int batch_row, int64_t row, cJSON *line)
 {
     struct tune_asked asked;
     TRY(tune_prompts_asked(((struct tune_scorecard *)context)->prompts, row, &asked));
-    int status = write_row(context, answers, slot, row, &asked, line);
+    int status = write_row(context, answers, batch_row, row, &asked, line);
     tune_asked_free(&asked);
     return status;
 }

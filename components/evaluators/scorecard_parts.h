@@ -71,7 +71,7 @@ struct tune_verdict {
  * with an error: no memory.
  * tune_scorecard_confusions - draw them into the folder, and write them as CSV. */
 int tune_scorecard_new(struct tune_scorecard *card, int batch);
-int tune_scorecard_write(void *card, const struct tune_answers *answers, int slot, int64_t row,
+int tune_scorecard_write(void *card, const struct tune_answers *answers, int batch_row, int64_t row,
                          struct cJSON *line);
 int tune_scorecard_read(void *card, int64_t row, const struct cJSON *line);
 int tune_scorecard_add_own(const struct tune_scorecard *card);

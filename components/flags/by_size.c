@@ -17,14 +17,26 @@ static double number_in(const cJSON *config, const char *key, double otherwise)
     return cJSON_IsNumber(item) ? item->valuedouble : otherwise;
 }
 
+/* Whether the output projection is the embedding. Without the key it is in these families, as in transformers; the files of
+ * models/families have the same default. */
+static bool is_tied(const cJSON *config)
+{
+    static const char *const families[] = {"gemma3_text", "smollm3"};
+    const cJSON *tied = cJSON_GetObjectItemCaseSensitive(config, "tie_word_embeddings");
+    const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, "model_type"));
+    bool usual = false;
+    for (size_t i = 0; type && i < sizeof families / sizeof *families; i++)
+        usual = usual || strcmp(type, families[i]) == 0;
+    return cJSON_IsBool(tied) ? cJSON_IsTrue(tied) : usual;
+}
+
 /* About as many parameters as config.json says, without vectors: models/ counts exactly. */
 static double parameters_of(const cJSON *config)
 {
     double H = number_in(config, "hidden_size", 0), layers = number_in(config, "num_hidden_layers", 0);
     double heads = number_in(config, "num_attention_heads", 1), kv = number_in(config, "num_key_value_heads", heads);
     double D = number_in(config, "head_dim", heads > 0 ? H / heads : 0), inner = number_in(config, "intermediate_size", 0);
-    bool tied = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(config, "tie_word_embeddings"));
-    return number_in(config, "vocab_size", 0) * H * (tied ? 1 : 2) + layers * (2 * H * D * (heads + kv) + 3 * H * inner);
+    return number_in(config, "vocab_size", 0) * H * (is_tied(config) ? 1 : 2) + layers * (2 * H * D * (heads + kv) + 3 * H * inner);
 }
 
 /* About how many parameters the model in that place has; 0: not known. */

@@ -46,9 +46,9 @@ static int copy_options(struct tune_answers *a, const struct tune_answers_option
 
 static int make_rows(struct tune_answers *a, struct tune_tokenizer *tok)
 {
-    a->slot = tune_zeroed((size_t)a->most, sizeof *a->slot, "answers");
-    a->kept = tune_zeroed((size_t)a->most, sizeof *a->kept, "answers");
-    TRY(a->slot && a->kept ? 0 : -1);
+    a->active_row = tune_zeroed((size_t)a->most, sizeof *a->active_row, "answers");
+    a->previous = tune_zeroed((size_t)a->most, sizeof *a->previous, "answers");
+    TRY(a->active_row && a->previous ? 0 : -1);
     for (int s = 0; s < a->o.sides; s++) {
         a->row[s] = tune_zeroed((size_t)a->most, sizeof *a->row[s], "answers");
         TRY(a->row[s] ? 0 : -1);
@@ -87,8 +87,8 @@ void tune_answers_free(struct tune_answers *a)
     }
     if (a->file)
         fclose(a->file);
-    free(a->slot);
-    free(a->kept);
+    free(a->active_row);
+    free(a->previous);
     free(a->words);
     free(a);
 }
@@ -108,7 +108,7 @@ static int show_heading(struct tune_answers *a)
 }
 
 int tune_answers_begin(struct tune_answers *a, const struct tune_prompt_batch *batch, int side,
-                       struct tune_going *going)
+                       struct tune_active_rows *active)
 {
     if (batch->rows > a->most || side >= a->o.sides)
         return tune_error_set("%d rows on side %d; expected at most %d rows, and %d sides",
@@ -125,12 +125,12 @@ int tune_answers_begin(struct tune_answers *a, const struct tune_prompt_batch *b
         r->tokens = 0;
         r->end = NULL;
         a->prompt_tokens += r->prompt_tokens;
-        a->slot[b] = a->kept[b] = b;
+        a->active_row[b] = a->previous[b] = b;
     }
-    a->going = a->prompts->unanswered ? 0 : batch->rows;
+    a->active = a->prompts->unanswered ? 0 : batch->rows;
     a->tokens = 0;
     a->began_s = a->first_s = tune_clock_s();
-    *going = (struct tune_going){a->going, 0, a->slot, a->kept};
+    *active = (struct tune_active_rows){a->active, 0, a->active_row, a->previous};
     return batch->chat || tune_prompts_each(a->prompts) == 1 ? 0 : show_heading(a);
 }
 
@@ -203,39 +203,39 @@ static void tell_progress(struct tune_answers *a)
     fflush(a->o.notes);
 }
 
-int tune_answers_add(struct tune_answers *a, int32_t *next, struct tune_going *going)
+int tune_answers_add(struct tune_answers *a, int32_t *next, struct tune_active_rows *active)
 {
     int rows = 0;
     if (a->tokens++ == 0)
         a->first_s = tune_clock_s();
-    for (int i = 0; i < a->going; i++) {
-        struct tune_answer *r = &a->row[a->side][a->slot[i]];
+    for (int i = 0; i < a->active; i++) {
+        struct tune_answer *r = &a->row[a->side][a->active_row[i]];
         TRY(grow(a, r, next[i]));
         if (r->end)
             continue;
         next[rows] = next[i];
-        a->slot[rows] = a->slot[i];
-        a->kept[rows++] = i;
+        a->active_row[rows] = a->active_row[i];
+        a->previous[rows++] = i;
     }
-    a->going = rows;
-    *going = (struct tune_going){rows, a->tokens, a->slot, a->kept};
+    a->active = rows;
+    *active = (struct tune_active_rows){rows, a->tokens, a->active_row, a->previous};
     tell_progress(a);
     return 0;
 }
 
-const char *tune_answers_text(const struct tune_answers *a, int slot, int side, size_t *size)
+const char *tune_answers_text(const struct tune_answers *a, int row, int side, size_t *size)
 {
-    return tune_detokenizer_text(a->row[side][slot].stream, size);
+    return tune_detokenizer_text(a->row[side][row].stream, size);
 }
 
-const char *tune_answers_end_of(const struct tune_answers *a, int slot, int side)
+const char *tune_answers_end_of(const struct tune_answers *a, int row, int side)
 {
-    return a->row[side][slot].end;
+    return a->row[side][row].end;
 }
 
-int tune_answers_tokens(const struct tune_answers *a, int slot, int side)
+int tune_answers_tokens(const struct tune_answers *a, int row, int side)
 {
-    return a->row[side][slot].tokens;
+    return a->row[side][row].tokens;
 }
 
 double tune_answers_speed(const struct tune_answers *a)

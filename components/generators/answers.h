@@ -1,11 +1,11 @@
 /* answers.h - answers as they grow: which rows go on, where their text goes, how fast it came.
  *
- *     struct tune_going going;
- *     tune_answers_begin(answers, &batch, 0, &going);
- *     while (going.rows > 0) {
- *         ... next[i] = a token for row going.slot[i] of the batch ...
- *         tune_answers_add(answers, next, &going);       rows that have ended drop out
- *         ... tune_cache_keep(cache, going.kept, going.rows), and on with next ...
+ *     struct tune_active_rows active;
+ *     tune_answers_begin(answers, &batch, 0, &active);
+ *     while (active.count > 0) {
+ *         ... next[i] = a token for row active.row[i] of the batch ...
+ *         tune_answers_add(answers, next, &active);      rows that have ended drop out
+ *         ... tune_cache_keep(cache, active.previous, active.count), and on with next ...
  *     }
  *     tune_answers_end(answers);
  *
@@ -59,11 +59,12 @@ struct tune_answers_options {
     const volatile int *stop_signal; /* NULL, or where the program's handler stores a signal */
 };
 
-/* Rows of the batch that go on. */
-struct tune_going {
-    int rows, tokens;      /* how many; tokens that each has so far */
-    const int *slot;       /* [rows] their numbers in the batch */
-    const int *kept;       /* [rows] their places among the rows of the step before */
+/* The rows of the batch whose answers are not finished. */
+struct tune_active_rows {
+    int count;
+    int tokens;            /* tokens that each answer has so far */
+    const int *row;        /* [count] their numbers in the batch */
+    const int *previous;   /* [count] their indices among the active rows of the step before */
 };
 
 /* tune_answers_new - answers to prompts, which must outlive them. A file that is there is
@@ -75,22 +76,22 @@ struct tune_answers *tune_answers_new(struct tune_tokenizer *tok, struct tune_pr
 void tune_answers_free(struct tune_answers *a);
 
 /* tune_answers_begin - begin to answer a batch. side: 0; 1: once more, by the base.
- * tune_answers_add - a token for each row of *going. It shows text, and moves the tokens of rows
+ * tune_answers_add - a token for each active row. It shows text, and moves the tokens of rows
  * that go on to the front of next.
  * tune_answers_end - the batch is done: lines are written, a chat learns its answer. All three: -1
  * with an error, also if text cannot be written. */
 int tune_answers_begin(struct tune_answers *a, const struct tune_prompt_batch *batch, int side,
-                       struct tune_going *going);
-int tune_answers_add(struct tune_answers *a, int32_t *next, struct tune_going *going);
+                       struct tune_active_rows *active);
+int tune_answers_add(struct tune_answers *a, int32_t *next, struct tune_active_rows *active);
 int tune_answers_end(struct tune_answers *a);
 
-/* tune_answers_text - the answer to row `slot` of the batch, *size bytes, on that side; valid until
+/* tune_answers_text - the answer to that row of the batch, *size bytes, on that side; valid until
  * the next batch. Not NUL-terminated.
  * tune_answers_end_of - why it ended: token, stop, length, context or signal.
  * tune_answers_tokens - its tokens, with one that ended it. */
-const char *tune_answers_text(const struct tune_answers *a, int slot, int side, size_t *size);
-const char *tune_answers_end_of(const struct tune_answers *a, int slot, int side);
-int tune_answers_tokens(const struct tune_answers *a, int slot, int side);
+const char *tune_answers_text(const struct tune_answers *a, int row, int side, size_t *size);
+const char *tune_answers_end_of(const struct tune_answers *a, int row, int side);
+int tune_answers_tokens(const struct tune_answers *a, int row, int side);
 
 /* tune_answers_finish - after the last batch: tell how many rows were answered, how fast, and how
  * many answers are the expected ones. The latter counts lines that were in the file, too.

@@ -25,8 +25,8 @@ struct tune_answers {
     struct tune_prompt_batch batch;
     struct tune_answer *row[TUNE_SIDES]; /* [rows of the largest batch] */
     int most, side;
-    int *slot, *kept;            /* [most] of struct tune_going */
-    int going, tokens;
+    int *active_row, *previous;  /* [most] of struct tune_active_rows */
+    int active, tokens;
     FILE *file;                  /* of o.file; NULL: none */
     double began_s, first_s, told_s; /* of this batch; last line of progress */
     double opened_s;             /* when the first batch could begin */

@@ -35,14 +35,14 @@ static int read_prompts(struct tune_generator *g, const struct tune_prompt_batch
 }
 
 /* Choose the next token of each row that goes on. */
-static int choose_tokens(struct tune_generator *g, struct tune_cache *c, const struct tune_going *going, int side, int32_t *next,
+static int choose_tokens(struct tune_generator *g, struct tune_cache *c, const struct tune_active_rows *active, int side, int32_t *next,
                          tune_choose *choose, void *context)
 {
     float *logits; /* [rows,V] of each row's last position */
     int64_t V = tune_model_vocabulary(g->model);
     TRY(tune_cache_logits(c, &logits));
-    for (int i = 0; i < going->rows; i++) {
-        struct tune_choice choice = {g->sampler, going->slot[i], going->tokens, side, logits + i * V, V, 0};
+    for (int i = 0; i < active->count; i++) {
+        struct tune_choice choice = {g->sampler, active->row[i], active->tokens, side, logits + i * V, V, 0};
         TRY(choose(context, &choice));
         next[i] = choice.id;
     }
@@ -51,20 +51,20 @@ static int choose_tokens(struct tune_generator *g, struct tune_cache *c, const s
 
 static int answer_side(struct tune_generator *g, const struct tune_prompt_batch *batch, int side, tune_choose *choose, void *context)
 {
-    struct tune_going going;
+    struct tune_active_rows active;
     struct tune_cache *c = side == 1 && g->other ? g->other : g->cache;
     int32_t next[batch->rows];
     int stopped = 0;
-    TRY(tune_answers_begin(g->answers, batch, side, &going));
+    TRY(tune_answers_begin(g->answers, batch, side, &active));
     tune_cache_base(c, side == 1); /* the second time without the adapter */
-    if (going.rows > 0)
+    if (active.count > 0)
         TRY(stopped = read_prompts(g, batch, c));
-    while (going.rows > 0 && !stopped) {
-        TRY(choose_tokens(g, c, &going, side, next, choose, context));
-        TRY(tune_answers_add(g->answers, next, &going)); /* shows text; ends rows */
-        if (going.rows == 0)
+    while (active.count > 0 && !stopped) {
+        TRY(choose_tokens(g, c, &active, side, next, choose, context));
+        TRY(tune_answers_add(g->answers, next, &active)); /* shows text; ends rows */
+        if (active.count == 0)
             break;
-        TRY(tune_cache_keep(c, going.kept, going.rows)); /* rows that ended drop out */
+        TRY(tune_cache_keep(c, active.previous, active.count)); /* rows that ended drop out */
         TRY(stopped = tune_cache_forward(c, next, 1));
     }
     return tune_answers_end(g->answers);

@@ -84,11 +84,11 @@ int tune_prompts_keep(struct tune_prompts *p, const int64_t *rows, int64_t count
 int64_t tune_prompts_row(const struct tune_prompts *p, int64_t i);
 
 /* More members of the lines of JSON that answers.h writes. Both functions: 0, or -1 with an error.
- * write - add them to the line of a row, the one in this slot of the batch.
+ * write - add them to the line of a row; batch_row: its number in the batch.
  * read - look at a line that is in the file already; answers to later rows follow it. */
 struct tune_answer_lines {
     void *context;
-    int (*write)(void *context, const struct tune_answers *answers, int slot, int64_t row,
+    int (*write)(void *context, const struct tune_answers *answers, int batch_row, int64_t row,
                  struct cJSON *line);
     int (*read)(void *context, int64_t row, const struct cJSON *line);
 };

@@ -423,8 +423,3 @@ int tune_cache_length(const struct tune_cache *c)
 {
     return c->length;
 }
-
-int tune_cache_capacity(const struct tune_cache *c)
-{
-    return c->capacity;
-}

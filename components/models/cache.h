@@ -76,8 +76,7 @@ int tune_cache_logits_of(struct tune_cache *c, const int32_t *at, int count, flo
  * 0: nothing is shared; the cache is then empty, for one row. The model's weights must be as they
  * were.
  * tune_cache_model - the model that it stands on.
- * tune_cache_length - positions in it, padding included.
- * tune_cache_capacity - positions that it has room for. */
+ * tune_cache_length - positions in it, padding included. */
 void tune_cache_base(struct tune_cache *c, bool base);
 void tune_cache_cut(struct tune_cache *c, int length);
 int tune_cache_keep(struct tune_cache *c, const int *which, int count);
@@ -85,7 +84,6 @@ int tune_cache_spread(struct tune_cache *c, const int *which, int count);
 int tune_cache_share(struct tune_cache *c, const int32_t *ids, int n);
 struct tune_model *tune_cache_model(const struct tune_cache *c);
 int tune_cache_length(const struct tune_cache *c);
-int tune_cache_capacity(const struct tune_cache *c);
 
 #ifdef __cplusplus
 }

@@ -11,6 +11,19 @@ void tune_layer_add(struct tune_layer *l, struct tune_module module)
     l->module[l->count++] = module;
 }
 
+void tune_layer_add_norm(struct tune_layer *l, const char *name, enum tune_role role, int64_t n)
+{
+    tune_layer_add(l, (struct tune_module){name, role, TUNE_MODULE_NORM, .in = n});
+}
+
+void tune_layer_add_linear(struct tune_layer *l, const char *name, enum tune_role role, enum tune_layer_linear linear, int64_t out,
+                           int64_t in, bool bias)
+{
+    const struct tune_module *before = l->count > 0 ? &l->module[l->count - 1] : NULL;
+    bool fused = before && before->kind == TUNE_MODULE_LINEAR && before->linear == linear;
+    tune_layer_add(l, (struct tune_module){name, role, TUNE_MODULE_LINEAR, linear, out, in, bias, fused});
+}
+
 void tune_layer_make(struct tune_layer *l, const struct tune_model_config *c, int unit)
 {
     *l = (struct tune_layer){0};
@@ -19,7 +32,7 @@ void tune_layer_make(struct tune_layer *l, const struct tune_model_config *c, in
     } else if (unit <= c->layers) {
         tune_family_of(c)->layer(l, c, unit - 1);
     } else {
-        tune_layer_add(l, (struct tune_module){"model.norm", TUNE_FINAL_NORM, TUNE_MODULE_NORM, .in = c->hidden});
+        tune_layer_add_norm(l, "model.norm", TUNE_FINAL_NORM, c->hidden);
         if (!c->tied)
             tune_layer_add(l, (struct tune_module){"lm_head", TUNE_OUTPUT, TUNE_MODULE_HEAD, .out = c->vocabulary, .in = c->hidden});
     }

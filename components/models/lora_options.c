@@ -279,23 +279,14 @@ int tune_lora_check(const struct tune_lora_options *o)
 
 /* ---- checks against a model ---- */
 
-/* True if `end` matches a module of the model. adapted: a module with an adapter; otherwise any. */
-static bool fits_some(const struct tune_parameters *t, const struct tune_lora_options *o, struct piece end, bool adapted)
+/* True if key matches a module of the model; NULL: all match. adapted: a module with an adapter; otherwise any. */
+static bool fits_some(const struct tune_parameters *t, const struct tune_lora_options *o, const struct piece *key, bool adapted)
 {
     for (int i = 0; i < t->base; i++) {
         char module[sizeof t->at->name];
-        if (tune_lora_module(&t->at[i], module) && key_fits(end, module) && (!adapted || tune_lora_rank(o, module) > 0))
+        if (tune_lora_module(&t->at[i], module) && (!key || key_fits(*key, module)) && (!adapted || tune_lora_rank(o, module) > 0))
             return true;
     }
-    return false;
-}
-
-static bool any_adapter(const struct tune_parameters *t, const struct tune_lora_options *o)
-{
-    char module[sizeof t->at->name];
-    for (int i = 0; i < t->base; i++)
-        if (tune_lora_module(&t->at[i], module) && tune_lora_rank(o, module) > 0)
-            return true;
     return false;
 }
 
@@ -319,7 +310,7 @@ static int check_names(const struct tune_parameters *t, const struct tune_lora_o
         name = p;
         if (pattern)
             read_assignment(p, &name, &value);
-        if (!fits_some(t, o, name, pattern))
+        if (!fits_some(t, o, &name, pattern))
             return no_module(t, what, name, pattern);
     }
     return 0;
@@ -348,19 +339,14 @@ int tune_lora_check_model(const struct tune_parameters *t, const struct tune_lor
             return tune_error_usage("LoRA's layers: \"%.*s\"; the model has layers 0 to %d", (int)p.size, p.text,
                                        model_layers - 1);
     if (!o->loose && tune_lora_is_expression(o->targets)) {
-        if (!any_adapter(t, o))
+        if (!fits_some(t, o, NULL, true))
             return no_module(t, "LoRA's targets", (struct piece){o->targets, strlen(o->targets)}, false);
     } else if (!o->loose && strcmp(o->targets, "all-linear")) {
         TRY(check_names(t, o, "LoRA's targets", o->targets, false));
     }
     TRY(o->loose ? 0 : check_names(t, o, "LoRA's rank pattern", o->rank_pattern, true));
     TRY(o->loose ? 0 : check_names(t, o, "LoRA's alpha pattern", o->alpha_pattern, true));
-    for (int i = 0; i < t->base; i++) {
-        char module[sizeof t->at->name];
-        if (tune_lora_module(&t->at[i], module) && tune_lora_rank(o, module) > 0)
-            return 0;
-    }
-    if (o->loose && tune_lora_saved(o, 0))
+    if (fits_some(t, o, NULL, true) || (o->loose && tune_lora_saved(o, 0)))
         return 0;
     if (!o->layers)
         return no_module(t, "LoRA's targets", (struct piece){o->targets, strlen(o->targets)}, false);

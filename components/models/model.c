@@ -13,16 +13,6 @@
 #include "models/activations.h"
 #include "models/weights.h"
 
-static int64_t weights_bytes(const struct tune_model *m)
-{
-    return m->parameters.weights;
-}
-
-static int64_t gradients_bytes(const struct tune_model *m)
-{
-    return m->parameters.gradients * 4;
-}
-
 /* Index the table's rows by unit, role and bias. */
 static int find_rows(struct tune_model *m)
 {
@@ -49,10 +39,12 @@ static void set_nf4_addresses(struct tune_model *m)
     }
 }
 
-/* Make a model without values for its weights. It takes over table. */
+/* Make a model without values for its weights. It takes over table. storage TUNE_TRAINED: everything is trained. */
 static struct tune_model *make(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
-                               struct tune_parameters *table)
+                               enum tune_dtype storage, struct tune_parameters *table)
 {
+    if (storage != TUNE_TRAINED && tune_parameters_freeze(table, storage) < 0)
+        return NULL;
     struct tune_model *m = tune_zeroed(1, sizeof *m, "a model");
     if (!m)
         return NULL;
@@ -71,7 +63,7 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
         if (m->parameters.at[i].storage == TUNE_NF4 &&
             !(m->nf4 = tune_zeroed(2 * (size_t)m->parameters.base, sizeof *m->nf4, "a model")))
             goto fail;
-    m->weights = tune_device_alloc(dev, weights_bytes(m), "the weights");
+    m->weights = tune_device_alloc(dev, m->parameters.weights, "the weights");
     if (!m->weights.at)
         goto fail;
     set_nf4_addresses(m);
@@ -81,55 +73,45 @@ fail:
     return NULL;
 }
 
-/* storage TUNE_TRAINED: everything is trained. */
-static struct tune_model *new_of(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
-                                 enum tune_dtype storage)
+/* The weights of norms that change nothing. */
+static int read_ones(void *config, const struct tune_parameter *p, int64_t at, int64_t count, float *out)
 {
-    struct tune_parameters table;
-    struct tune_model *m = NULL;
-    if (tune_parameters_new(&table, config) < 0)
-        return NULL;
-    if (storage == TUNE_TRAINED || tune_parameters_freeze(&table, storage) == 0)
-        m = make(config, dev, dtype, &table);
-    tune_parameters_free(&table);
-    int64_t widest = 0;
-    for (int i = 0; m && i < m->parameters.count; i++)
-        widest = tune_parameter_is_norm(&m->parameters.at[i]) && m->parameters.at[i].count > widest ? m->parameters.at[i].count : widest;
-    float *ones = m ? tune_zeroed((size_t)widest, sizeof *ones, "a model") : NULL;
-    int status = ones ? 0 : -1;
-    for (int64_t i = 0; i < widest && status == 0; i++)
-        ones[i] = 1 - config->norm_plus;
-    for (int i = 0; status == 0 && i < m->parameters.count; i++) {
-        const struct tune_parameter *p = &m->parameters.at[i];
-        if (tune_parameter_is_norm(p))
-            status = tune_model_write(m, p, TUNE_WEIGHT, 0, p->count, ones);
-    }
-    free(ones);
-    if (status == 0)
-        return m;
-    tune_model_free(m);
-    return NULL;
-}
-
-struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
-{
-    return new_of(config, dev, dtype, TUNE_TRAINED);
+    (void)p, (void)at;
+    for (int64_t i = 0; i < count; i++)
+        out[i] = 1 - ((const struct tune_model_config *)config)->norm_plus;
+    return 0;
 }
 
 struct tune_model *tune_model_new_frozen(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
                                          enum tune_dtype storage)
 {
-    return new_of(config, dev, dtype, storage);
+    struct tune_parameters table;
+    if (tune_parameters_new(&table, config) < 0)
+        return NULL;
+    struct tune_model *m = make(config, dev, dtype, storage, &table);
+    tune_parameters_free(&table);
+    struct tune_weights_source ones = {read_ones, m ? &m->config : NULL};
+    for (int i = 0; m && i < m->parameters.count; i++)
+        if (tune_parameter_is_norm(&m->parameters.at[i]) && tune_model_fill(m, &m->parameters.at[i], &ones) < 0) {
+            tune_model_free(m);
+            return NULL;
+        }
+    return m;
+}
+
+struct tune_model *tune_model_new(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype)
+{
+    return tune_model_new_frozen(config, dev, dtype, TUNE_TRAINED);
 }
 
 /* rows: of the vocabulary in the files. */
 static int load_all(struct tune_model *m, const struct tune_weights *w, int rows)
 {
-    struct tune_weights_source files = tune_weights_files(w), all;
-    struct tune_weights_grown *grown = tune_weights_grow(&files, rows, m->config.hidden);
+    float *mean = tune_zeroed((size_t)m->config.hidden, sizeof *mean, "reading weights");
+    struct tune_weights_grown grown = {tune_weights_files(w), rows, m->config.hidden, mean, NULL};
+    struct tune_weights_source all = tune_weights_grown(&grown);
     m->buffer = tune_zeroed(TUNE_PIECE, sizeof *m->buffer, "reading weights");
-    int status = grown && m->buffer ? 0 : -1;
-    all = tune_weights_grown(grown);
+    int status = mean && m->buffer ? 0 : -1;
     for (int i = 0; i < m->parameters.count && status == 0; i++) {
         const struct tune_array *t = tune_weights_find(w, m->parameters.at[i].name);
         status = tune_model_fill(m, &m->parameters.at[i], &all);
@@ -137,7 +119,7 @@ static int load_all(struct tune_model *m, const struct tune_weights *w, int rows
         tune_file_release(t->data, (const char *)t->data + tune_array_bytes(t));
     }
     free(m->buffer);
-    tune_weights_grown_free(grown);
+    free(mean);
     m->buffer = NULL;
     return status;
 }
@@ -172,9 +154,8 @@ struct tune_model *tune_model_load_grown(const char *folder, struct tune_device 
     struct tune_parameters table = {0}; /* check the table before allocating the weights */
     struct tune_model *m = NULL;
     int rows = config.vocabulary;
-    if (make_table(&table, &config, w, vocabulary) == 0 &&
-        (storage == TUNE_TRAINED || tune_parameters_freeze(&table, storage) == 0))
-        m = make(&config, dev, activations, &table);
+    if (make_table(&table, &config, w, vocabulary) == 0)
+        m = make(&config, dev, activations, storage, &table);
     if (m && load_all(m, w, rows) < 0) {
         tune_model_free(m);
         m = NULL;
@@ -201,7 +182,7 @@ void tune_model_free(struct tune_model *m)
 {
     if (!m)
         return;
-    tune_device_free(m->dev, m->weights, weights_bytes(m));
+    tune_device_free(m->dev, m->weights, m->parameters.weights);
     tune_device_free(m->dev, m->adapters, m->parameters.adapters);
     for (int i = 0; i < TUNE_TENSOR_KINDS; i++)
         tune_model_release_state(m, i);
@@ -217,27 +198,26 @@ void tune_model_free(struct tune_model *m)
     free(m);
 }
 
-/* Give the state of layer i its addresses, for rows of these widths. */
+/* Give the state of layer i its addresses, for rows of these widths. A buffer that it lacks takes no memory. */
 static void set_layer_addresses(const struct tune_model *m, int i, struct tune_widths w, bool shared, struct tune_arena *a, int64_t N)
 {
     struct layer_state *s = &m->layer[i];
     const struct tune_model_config *g = &m->config;
     int64_t e = tune_dtype_bits(m->dtype) / 8;
-    bool qk_norm = w.q_norms > 0;
     s->qkv = tune_arena_take(a, N, w.qkv * e);
-    s->raw = qk_norm ? tune_arena_take(a, N, w.qkv * e) : (tune_address){0};
+    s->raw = tune_arena_take(a, w.q_norms > 0 ? N : 0, w.qkv * e);
     s->att = tune_arena_take(a, N, w.att * e);
     s->mid = tune_arena_take(a, N, (int64_t)g->hidden * 4);
     s->gate_up = tune_arena_take(a, N, w.gate_up * e);
     s->rstd1 = tune_arena_take(a, N, 4);
     s->rstd2 = tune_arena_take(a, N, 4);
-    s->rstd_q = qk_norm ? tune_arena_take(a, N, w.q_norms * 4) : (tune_address){0};
-    s->rstd_k = qk_norm ? tune_arena_take(a, N, w.k_norms * 4) : (tune_address){0};
+    s->rstd_q = tune_arena_take(a, N, w.q_norms * 4);
+    s->rstd_k = tune_arena_take(a, N, w.k_norms * 4);
     s->lse = tune_arena_take(a, N, (int64_t)g->heads * 4);
-    s->post1 = w.post1 > 0 ? tune_arena_take(a, N, w.post1 * e) : (tune_address){0};
-    s->post2 = w.post2 > 0 ? tune_arena_take(a, N, w.post2 * e) : (tune_address){0};
-    s->rstd_post1 = w.post1 > 0 ? tune_arena_take(a, N, 4) : (tune_address){0};
-    s->rstd_post2 = w.post2 > 0 ? tune_arena_take(a, N, 4) : (tune_address){0};
+    s->post1 = tune_arena_take(a, N, w.post1 * e);
+    s->post2 = tune_arena_take(a, N, w.post2 * e);
+    s->rstd_post1 = tune_arena_take(a, w.post1 > 0 ? N : 0, 4);
+    s->rstd_post2 = tune_arena_take(a, w.post2 > 0 ? N : 0, 4);
     if (m->lora)
         tune_lora_set_addresses(m->lora, g->layers, i, shared, s->lora, a, N, e);
 }
@@ -263,7 +243,7 @@ static void set_addresses(struct tune_model *m, struct tune_arena *a)
     m->hidden = tune_arena_take(a, N, g->hidden * e);
     m->norm = tune_arena_take(a, N, g->hidden * e);
     m->h = tune_arena_take(a, N, widest.h * e);
-    m->post = widest.post1 + widest.post2 > 0 ? tune_arena_take(a, N, (int64_t)g->hidden * 4) : (tune_address){0};
+    m->post = tune_arena_take(a, widest.post1 + widest.post2 > 0 ? N : 0, (int64_t)g->hidden * 4);
     if (m->lora)
         tune_lora_set_work_addresses(m->lora, g->layers, &m->lora_work, a, N, e, m->training);
     if (!m->training)
@@ -301,8 +281,8 @@ int tune_model_bytes(struct tune_model_bytes *bytes, const struct tune_model_con
         status = tune_parameters_freeze(&m.parameters, adapted->storage);
     if (status == 0 && adapted)
         status = tune_lora_plan(&m.lora, &m.parameters, adapted->lora, 0, config->layers);
-    *bytes = (struct tune_model_bytes){.files = files, .weights = weights_bytes(&m) + m.parameters.adapters,
-                                       .gradients = gradients_bytes(&m)};
+    *bytes = (struct tune_model_bytes){.files = files, .weights = m.parameters.weights + m.parameters.adapters,
+                                       .gradients = m.parameters.gradients * 4};
     for (int i = 0; i < m.parameters.count; i++) {
         const struct tune_parameter *p = &m.parameters.at[i];
         int64_t work = p->trainable && tune_parameter_is_hidden(p) ? tune_muon_bytes(p->shape[0], p->shape[1]) : 0;

@@ -186,6 +186,8 @@ int tune_model_averages_kind(const struct tune_model *m);
  * tune_model_write - set n numbers from element at, rounded to their dtype. in has been read when
  * it returns. An NF4 weight is written whole: at 0, n = p->count. Both return -1 with an error if p
  * has no such numbers.
+ * tune_model_compare - check that a whole weight, rounded to the dtype of t, has the bits of t, an
+ * array of its shape. -1 with an error that names p.
  * tune_model_fill - set a whole weight from source, in pieces.
  * tune_model_source - a source that reads m's weights. */
 struct tune_weights_source;
@@ -194,6 +196,8 @@ int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int ki
                     int64_t n, float *out);
 int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int kind, int64_t at,
                      int64_t n, const float *in);
+int tune_model_compare(struct tune_model *m, const struct tune_parameter *p,
+                       const struct tune_array *t);
 int tune_model_fill(struct tune_model *m, const struct tune_parameter *p,
                     const struct tune_weights_source *source);
 struct tune_weights_source tune_model_source(struct tune_model *m);
@@ -276,12 +280,6 @@ int tune_model_infer_base(struct tune_model *m, const struct tune_batch *batch,
  * overwritten. */
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch,
                         struct tune_tensor *dhidden);
-
-/* tune_model_logits - logits [count,V] F32 of count rows of hidden, into host memory. rows:
- * positions 0..N-1. For generation and tests; training never makes them all. */
-int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, const int32_t *rows,
-                      int count,
-                      float *logits);
 
 /* tune_model_load_seconds - time that reading the folder took, seconds. */
 double tune_model_load_seconds(const struct tune_model *m);

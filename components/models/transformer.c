@@ -642,26 +642,3 @@ int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, st
     TRY(tune_unit_check(m));
     return all_backward(m, dhidden);
 }
-
-int tune_model_logits(struct tune_model *m, const struct tune_tensor *hidden, const int32_t *chosen, int count, float *logits)
-{
-    const struct tune_model_config *c = &m->config;
-    struct tune_tensor w, dw;
-    int64_t e = tune_dtype_bits(m->dtype) / 8, V = c->vocabulary;
-    int unit = tune_model_output_unit(m);
-    TRY(tune_unit_take(m, unit));
-    tune_model_output_weight(m, &w, &dw);
-    tune_address out = tune_device_alloc(m->dev, V * 4, "logits");
-    int status = out.at ? 0 : -1;
-    for (int i = 0; i < count && status == 0; i++) {
-        struct tune_tensor row = tune_tensor_2d(tune_address_plus(hidden->data, (int64_t)chosen[i] * c->hidden * e), m->dtype, 1, c->hidden);
-        struct tune_tensor y = tune_tensor_2d(out, TUNE_F32, 1, V);
-        status = tune_gemm(m->dev, &y, &row, false, &w, true, 1 / c->logits_scaling, 0, m->dtype);
-        if (status == 0)
-            status = tune_device_download(m->dev, logits + i * V, out, V * 4);
-    }
-    if (status == 0)
-        status = tune_device_sync(m->dev);
-    tune_device_free(m->dev, out, V * 4);
-    return tune_unit_done(m, unit, status);
-}

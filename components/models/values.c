@@ -98,6 +98,20 @@ int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int ki
     return 0;
 }
 
+int tune_model_compare(struct tune_model *m, const struct tune_parameter *p, const struct tune_array *t)
+{
+    float x[1 << 14], rounded[1 << 14];
+    int64_t most = sizeof x / sizeof *x, bits = tune_dtype_bits(t->dtype), n;
+    for (int64_t at = 0; at < p->count; at += n) {
+        n = p->count - at < most ? p->count - at : most;
+        TRY(tune_model_read(m, p, TUNE_WEIGHT, at, n, x));
+        TRY(tune_convert(rounded, t->dtype, x, TUNE_F32, n));
+        if (memcmp(rounded, (const char *)t->data + at * bits / 8, (size_t)(n * bits / 8)))
+            return tune_error_set("%s, read again, is not what was saved", p->name);
+    }
+    return 0;
+}
+
 static int read_weight(void *model, const struct tune_parameter *p, int64_t at, int64_t n, float *out)
 {
     return tune_model_read(model, p, TUNE_WEIGHT, at, n, out);

@@ -119,10 +119,14 @@ static int by_name(const void *a, const void *b)
     return order ? order : x->shard - y->shard;
 }
 
+static bool same_shape(const struct tune_array *a, const struct tune_array *b)
+{
+    return a->ndim == b->ndim && memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->ndim) == 0;
+}
+
 static bool same_values(const struct tune_array *a, const struct tune_array *b)
 {
-    return a->dtype == b->dtype && a->ndim == b->ndim && memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->ndim) == 0 &&
-           memcmp(a->data, b->data, (size_t)tune_array_bytes(a)) == 0;
+    return a->dtype == b->dtype && same_shape(a, b) && memcmp(a->data, b->data, (size_t)tune_array_bytes(a)) == 0;
 }
 
 /* List the tensors of all files by name. A tensor in two files is an error, unless both hold the same numbers. */
@@ -200,19 +204,26 @@ static const struct tune_array *find(const struct tune_weights *w, const char *n
 static const char prefix[] = "model.", head[] = "lm_head.weight", embedding[] = "model.embed_tokens.weight";
 enum { PREFIX = sizeof prefix - 1, NAME = 200 };
 
+/* The name without "model." before it. */
+static const char *short_name(const char *name)
+{
+    return strncmp(name, prefix, PREFIX) == 0 ? name + PREFIX : name;
+}
+
 /* The name that transformers reads in place of this one: without "model." before it, or with it. */
 static const char *other_name(const char *name, char other[NAME])
 {
-    bool has = strncmp(name, prefix, PREFIX) == 0;
-    snprintf(other, NAME, "%s%s", has ? "" : prefix, has ? name + PREFIX : name);
+    const char *without = short_name(name);
+    snprintf(other, NAME, "%s%s", without == name ? prefix : "", without);
     return other;
 }
 
 const struct tune_array *tune_weights_find(const struct tune_weights *w, const char *name)
 {
     char other[NAME];
-    const struct tune_array *t = find(w, w->embedding_is_head && strcmp(name, embedding) == 0 ? head : name);
-    return t ? t : find(w, other_name(w->embedding_is_head && strcmp(name, embedding) == 0 ? head : name, other));
+    name = w->embedding_is_head && strcmp(name, embedding) == 0 ? head : name;
+    const struct tune_array *t = find(w, name);
+    return t ? t : find(w, other_name(name, other));
 }
 
 /* True if two tensors of floats have the same shape and numbers, in whatever dtypes. */
@@ -221,8 +232,8 @@ static bool same_numbers(const struct tune_array *a, const struct tune_array *b)
     enum { PIECE = 1024 };
     float x[PIECE], y[PIECE];
     int64_t n = tune_array_elements(a);
-    bool same = a->ndim == b->ndim && memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->ndim) == 0;
-    if (same && a->dtype == b->dtype && memcmp(a->data, b->data, (size_t)(n * tune_dtype_bits(a->dtype) / 8)) == 0)
+    bool same = same_shape(a, b);
+    if (same_values(a, b))
         return true;
     for (int64_t at = 0; at < n && same; at += PIECE) {
         int64_t count = n - at < PIECE ? n - at : PIECE;
@@ -254,8 +265,7 @@ static bool ignored(const char *name, bool tied)
 {
     const char *tail = ".rotary_emb.inv_freq";
     size_t n = strlen(name), k = strlen(tail);
-    return (n > k && strcmp(name + n - k, tail) == 0) ||
-           (tied && (strcmp(name, head) == 0 || (strncmp(name, prefix, PREFIX) == 0 && strcmp(name + PREFIX, head) == 0)));
+    return (n > k && strcmp(name + n - k, tail) == 0) || (tied && strcmp(short_name(name), head) == 0);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -276,9 +286,8 @@ static bool has_row(const char *const *names, int count, const char *name)
 static bool is_of_model(const char *name)
 {
     static const char *const parts[] = {"layers.", "embed_tokens.", "norm.", "lm_head."};
-    name += strncmp(name, prefix, PREFIX) == 0 ? PREFIX : 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strncmp(name, parts[i], strlen(parts[i])) == 0)
+        if (strncmp(short_name(name), parts[i], strlen(parts[i])) == 0)
             return true;
     return false;
 }
@@ -410,31 +419,6 @@ struct tune_weights_source tune_weights_files(const struct tune_weights *w)
     return (struct tune_weights_source){read_file, (void *)(uintptr_t)w};
 }
 
-struct tune_weights_grown {
-    struct tune_weights_source base;
-    int64_t rows, columns;
-    const struct tune_parameter *of; /* whose mean it is; NULL: nobody's yet */
-    float *mean;                     /* [columns] */
-};
-
-struct tune_weights_grown *tune_weights_grow(const struct tune_weights_source *base, int64_t rows, int64_t columns)
-{
-    struct tune_weights_grown *g = tune_zeroed(1, sizeof *g, "more rows of the vocabulary");
-    if (g)
-        *g = (struct tune_weights_grown){*base, rows, columns, NULL, tune_zeroed((size_t)columns, sizeof *g->mean, "a mean row")};
-    if (g && g->mean)
-        return g;
-    free(g);
-    return NULL;
-}
-
-void tune_weights_grown_free(struct tune_weights_grown *g)
-{
-    if (g)
-        free(g->mean);
-    free(g);
-}
-
 /* Compute the mean of the rows that there are, summed in double. */
 static int take_mean(struct tune_weights_grown *g, const struct tune_parameter *p)
 {
@@ -480,16 +464,24 @@ void tune_weights_remark(const struct tune_weights *w, struct tune_model_config 
         tune_model_config_remark(c, text);
 }
 
-int tune_weights_remarks(const char *folder, struct tune_model_config *c)
+/* Read a folder's config with all its remarks, and the table of its checked tensors, which the caller frees. */
+static int read_table(const char *folder, struct tune_model_config *c, struct tune_parameters *table)
 {
-    struct tune_parameters table = {0};
+    *table = (struct tune_parameters){0};
     TRY(tune_model_config_read(c, folder));
     struct tune_weights *w = tune_weights_open(folder);
-    int status = w && tune_parameters_new(&table, c) == 0 ? tune_weights_check(w, &table, c->tied) : -1;
+    int status = w && tune_parameters_new(table, c) == 0 ? tune_weights_check(w, table, c->tied) : -1;
     if (status == 0)
         tune_weights_remark(w, c);
-    tune_parameters_free(&table);
     tune_weights_close(w);
+    return status;
+}
+
+int tune_weights_remarks(const char *folder, struct tune_model_config *c)
+{
+    struct tune_parameters table;
+    int status = read_table(folder, c, &table);
+    tune_parameters_free(&table);
     return status;
 }
 
@@ -497,15 +489,11 @@ int tune_weights_kept(const char *folder, enum tune_dtype *dtype)
 {
     struct tune_model_config config;
     struct tune_parameters table;
-    TRY(tune_model_config_read(&config, folder));
-    struct tune_weights *w = tune_weights_open(folder);
-    TRY(w ? tune_parameters_new(&table, &config) : -1);
-    int status = tune_weights_check(w, &table, config.tied);
+    int status = read_table(folder, &config, &table);
     *dtype = TUNE_BF16;
     for (int i = 0; i < table.count && status == 0; i++)
         if (table.at[i].ndim == 2 && table.at[i].read_dtype != TUNE_BF16)
             *dtype = TUNE_F32;
     tune_parameters_free(&table);
-    tune_weights_close(w);
     return status;
 }

@@ -67,15 +67,17 @@ int tune_weights_nf4(const struct tune_weights_source *source, const struct tune
 /* tune_weights_files - a source that reads the files of w, which must stay open. */
 struct tune_weights_source tune_weights_files(const struct tune_weights *w);
 
-/* tune_weights_grow - more rows of the vocabulary than base has. In the embedding and the output
- * projection, row number rows and those after it are the mean of the rows before. NULL with an
- * error.
- * tune_weights_grown_free - free it; NULL is fine.
- * tune_weights_grown - the source that reads them. */
-struct tune_weights_grown;
-struct tune_weights_grown *tune_weights_grow(const struct tune_weights_source *base, int64_t rows,
-                                             int64_t columns);
-void tune_weights_grown_free(struct tune_weights_grown *g);
+/* More rows of the vocabulary than base has. In the embedding and the output projection, row number
+ * rows and those after it are the mean of the rows before.
+ *     struct tune_weights_grown g = {tune_weights_files(w), rows, columns, .mean = room};
+ *
+ * tune_weights_grown - the source that reads them. g and its members must stay. */
+struct tune_weights_grown {
+    struct tune_weights_source base;
+    int64_t rows, columns;           /* that base has */
+    float *mean;                     /* [columns] working memory */
+    const struct tune_parameter *of; /* whose mean it is; NULL: nobody's yet */
+};
 struct tune_weights_source tune_weights_grown(struct tune_weights_grown *g);
 
 /* tune_weights_write - write the base's weights into a folder, without adapters: one

@@ -174,9 +174,9 @@ int tune_optimizer_scale(struct tune_optimizer *opt, double clip_norm, struct tu
 }
 
 /* A run's part of a kind of values; NULL: the model has none. */
-static struct tune_tensor *part(struct tune_optimizer *opt, const struct run *r, int which, struct tune_tensor *view)
+static struct tune_tensor *part(struct tune_optimizer *opt, const struct run *r, enum tune_tensor_kind kind, struct tune_tensor *view)
 {
-    struct tune_tensor all = tune_model_state(opt->m, which);
+    struct tune_tensor all = tune_model_state(opt->m, kind);
     *view = tune_tensor_part(&all, r->gradient, r->count);
     return all.data.at ? view : NULL;
 }

@@ -11,7 +11,7 @@
 #include "generators/prompts.h"
 #include "losses/preference.h"
 #include "adapters/adapter.h"
-#include "models/auxiliary_files.h"
+#include "tokenizers/auxiliary_files.h"
 #include "profilers/memory_plan.h"
 #include "tokenizers/tokenizer.h"
 

@@ -3,6 +3,7 @@
 #include <cjson/cJSON.h>
 
 #include "adapter_folders.h"
+#include "logits.h"
 #include "adapters/adapter_file.h"
 #include "core/print.h"
 #include "files/cjson.h"
@@ -418,12 +419,11 @@ static double logits_error(struct tune_model *m, const char *base, const char *a
     assert_got(expected);
     const struct tune_array *ids = tune_safetensors_find(inputs, "input_ids"), *logits = tune_safetensors_find(expected, "logits");
     int B = (int)ids->shape[0], T = (int)ids->shape[1], N = B * T, V = (int)tune_model_vocabulary(m);
-    int32_t *id = malloc(4 * (size_t)N), *row = malloc(4 * (size_t)N), *length = malloc(4 * (size_t)B);
+    int32_t *id = malloc(4 * (size_t)N), *length = malloc(4 * (size_t)B);
     for (int i = 0; i < N; i++) {
         int64_t v;
         memcpy(&v, (char *)ids->data + 8 * i, 8);
         id[i] = (int32_t)v;
-        row[i] = i;
     }
     for (int b = 0; b < B; b++)
         length[b] = T;
@@ -432,7 +432,7 @@ static double logits_error(struct tune_model *m, const char *base, const char *a
     float *got = malloc(sizeof *got * (size_t)N * (size_t)V);
     assert_ok(tune_model_reserve(m, B, T, 0));
     assert_ok(tune_model_forward(m, &batch, &hidden));
-    assert_ok(tune_model_logits(m, hidden, row, N, got));
+    assert_ok(model_logits(m, hidden, 0, N, got));
     double d = 0, size = 0;
     for (int64_t i = 0; i < (int64_t)N * V; i++) {
         double x;
@@ -441,7 +441,6 @@ static double logits_error(struct tune_model *m, const char *base, const char *a
         size += x * x;
     }
     free(id);
-    free(row);
     free(length);
     free(got);
     tune_safetensors_close(inputs);

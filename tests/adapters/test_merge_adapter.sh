@@ -15,6 +15,10 @@ is "it says what, of which rank, on how many modules" grep -qF "merged: LoRA of 
 is "it says what it merged onto" grep -qF "onto the weights of $reference/llama-untied as they are there" said.txt
 is "weights keep the base's dtype" [ "$(dtype merged)" = '"dtype":"BF16"' ]
 is "config.json is the base's" cmp merged/config.json "$reference/llama-untied/config.json"
+cp -r "$reference/llama-untied" own && sed -i 's/"tie_word_embeddings": false/"tie_word_embeddings": true/' own/config.json
+is "a config.json that ties two matrices that differ" eval 'grep -q "embeddings\": true" own/config.json && "$BUILD/merge_adapter" --model ./own --adapter "$reference/adapters/lora-untied" --output merged-own >said-own.txt'
+is "... is merged to one that does not" grep -q '"tie_word_embeddings":.false' merged-own/config.json
+is "... with the same weights" cmp merged-own/model.safetensors merged/model.safetensors
 is "float32" merge llama-untied lora-untied wide --dtype float32
 is "is what the weights are then" [ "$(dtype wide)" = '"dtype":"F32"' ]
 is "and what config.json says" grep -q '"dtype":.*"float32"' wide/config.json

@@ -7,6 +7,7 @@
 #include "losses/loss.h"
 #include "optimizers/optimizer.h"
 #include "values.h"
+#include "logits.h"
 
 static const char *const made_by_peft[] = {"lora",       "lora-biases", "lora-untied", "lora-granite", "lora-embedding", "lora-head", "dora-whole",
                                            "lora-layer", "dora",        "dora-biases", "rslora-patterns",
@@ -107,20 +108,16 @@ static double logits_error(struct tune_model *m, const struct reference *r)
 {
     struct tune_tensor *hidden;
     int64_t N = r->batch.tokens, V = tune_model_vocabulary(m);
-    int32_t *row = malloc(4 * (size_t)N);
     float *got = malloc(sizeof *got * (size_t)(N * V));
     double d = 0, size = 0;
-    for (int i = 0; i < N; i++)
-        row[i] = i;
     assert_ok(tune_model_infer(m, &r->batch, &hidden));
-    assert_ok(tune_model_logits(m, hidden, row, (int)N, got));
+    assert_ok(model_logits(m, hidden, 0, N, got));
     const struct tune_array *logits = tune_safetensors_find(r->expected, "logits");
     for (int64_t i = 0; i < N * V; i++) {
         double x = real(logits, i);
         d += (got[i] - x) * (got[i] - x);
         size += x * x;
     }
-    free(row);
     free(got);
     return sqrt(d / size);
 }

@@ -11,6 +11,7 @@
 #include "checkpoints/checkpoint.h"
 #include "checkpoints/disk.h"
 #include "core/failure.h"
+#include "files/cjson.h"
 #include "files/file.h"
 #include "files/safetensors.h"
 #include "datasets/dataset.h"
@@ -746,6 +747,46 @@ static void failed_save(void **state)
     assert_ok(tune_file_remove_folder(tmp));
 }
 
+/* What config.json of a folder says about tying. */
+static bool says_untied(const char *folder)
+{
+    cJSON *json = tune_cjson_read_in(folder, "config.json", 1 << 16);
+    assert_got(json);
+    bool untied = cJSON_IsFalse(cJSON_GetObjectItem(json, "tie_word_embeddings"));
+    cJSON_Delete(json);
+    return untied;
+}
+
+/* A config.json that ties two matrices that differ: a saved one says that they are not tied. */
+static void a_head_of_its_own(void **state)
+{
+    (void)state;
+    const char *tmp = test_folder(), *folder = "tests/reference/llama-untied";
+    char source[TUNE_PATH_MAX], run[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
+    struct trainer t = open_trainer(folder, TUNE_ADAMW);
+    assert_ok(tune_path(source, "%s/source", tmp));
+    assert_ok(tune_checkpoint_write_model(t.m, source, folder, TUNE_AS_READ));
+    cJSON *config = tune_cjson_read_in(source, "config.json", 1 << 16);
+    assert_true(cJSON_ReplaceItemInObject(config, "tie_word_embeddings", cJSON_CreateTrue()));
+    assert_ok(tune_cjson_write(source, "config.json", config, true));
+    cJSON_Delete(config);
+    assert_false(says_untied(source));
+    assert_ok(tune_path(path, "%s/again", tmp));
+    assert_ok(tune_checkpoint_write_model(t.m, path, source, TUNE_AS_READ));
+    assert_true(says_untied(path));
+    assert_ok(tune_path(run, "%s/run", tmp));
+    assert_ok(tune_file_make_folder(run));
+    struct tune_checkpoint *c = checkpoints(run, source);
+    assert_got(c);
+    train(&t, 1);
+    assert_ok(tune_checkpoint_save(c, t.m, t.opt, &t.at));
+    assert_ok(tune_path(path, "%s/checkpoint-1", run));
+    assert_true(says_untied(path));
+    tune_checkpoint_free(c);
+    close_trainer(&t);
+    assert_ok(tune_file_remove_folder(tmp));
+}
+
 /* The folder the model came from may go while it is trained. */
 static void needs_no_source(void **state)
 {
@@ -1030,7 +1071,7 @@ int main(void)
         cmocka_unit_test(extras_go_on),
         cmocka_unit_test(half_a_step), cmocka_unit_test(disk_plans), cmocka_unit_test(plan_of_a_rescue),
         cmocka_unit_test(failed_save),
-        cmocka_unit_test(needs_no_source),
+        cmocka_unit_test(a_head_of_its_own), cmocka_unit_test(needs_no_source),
         cmocka_unit_test(keeps_the_last),
         cmocka_unit_test(unsaved_end),
         cmocka_unit_test(refuses_what_is_broken),

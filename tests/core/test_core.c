@@ -326,6 +326,8 @@ static void arena_counts(void **state)
     assert_int_equal(tune_arena_take(&count, 1, 64).at, 0);
     assert_int_equal(count.used, 128);
     assert_int_equal(tune_arena_take(&a, 3, 5).at, 64);
+    assert_int_equal(tune_arena_take(&a, 0, 64).at, 0);
+    assert_int_equal(tune_arena_take(&a, 3, 0).at, 0);
     assert_int_equal(tune_arena_take(&a, 1, 64).at, 128);
     tune_arena_take(&count, (int64_t)1 << 31, (int64_t)1 << 32); /* more than 64 bits: never wraps to something small */
     assert_true(count.used == INT64_MAX);

@@ -7,7 +7,7 @@
 #include "files/cjson.h"
 #include "datasets/conversation.h"
 #include "marked_rows.h"
-#include "models/auxiliary_files.h"
+#include "tokenizers/auxiliary_files.h"
 
 static char shared[PATH_MAX]; /* folder of real templates; "": none */
 

@@ -1,10 +1,13 @@
 /* test_flags.c - the option table: what is taken, what is refused and in which words; and program.c, in child processes. */
 #include <cjson/cJSON.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "files/cjson.h"
 #include "hidden_library.h"
+#include "models/config.h"
 #include "test.h"
 
 #include "../components/flags/program.c" /* not in the library; its exits are met in children */
@@ -611,6 +614,45 @@ static void by_size(void **state)
     tune_file_remove_folder(folder);
 }
 
+static char top[PATH_MAX]; /* this source tree */
+
+/* A config.json without "tie_word_embeddings" is counted as its family reads it. */
+static void size_of_families(void **state)
+{
+    (void)state;
+    char folder[64], path[128], line[256];
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    setenv("TUNE_DEFAULTS", folder, 1);
+    snprintf(path, sizeof path, "%s/mine", folder);
+    assert_ok(tune_file_make_folder(path));
+    snprintf(line, sizeof line, "--model %s", path);
+    /* the vocabulary has 16 million rows: nearly all weights are the embedding's, once or twice */
+    static const char *const models[] = {"llama-tied", "qwen2", "qwen3", "mistral", "granite", "smollm3", "phi3", "olmo2", "gemma3"};
+    int tied = 0;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        char from[PATH_MAX + 64], classes[256];
+        struct tune_model_config c;
+        snprintf(from, sizeof from, "%s/tests/reference/%s", top, models[i]);
+        cJSON *config = tune_cjson_read_in(from, "config.json", 1 << 16);
+        assert_got(config);
+        cJSON_DeleteItemFromObject(config, "tie_word_embeddings");
+        cJSON_ReplaceItemInObject(config, "vocab_size", cJSON_CreateNumber(1 << 24));
+        assert_ok(tune_model_config_parse(&c, config, models[i]));
+        assert_ok(tune_cjson_write(path, "config.json", config, true));
+        snprintf(classes, sizeof classes, "{\"prog\": [{\"parameters_below\": %.0f, \"options\": {\"lr\": 0.5}}, "
+                 "{\"parameters_below\": 1e13, \"options\": {\"lr\": 0.25}}]}", 1.5 * (1 << 24) * c.hidden);
+        test_write(folder, "sizes.json", classes, strlen(classes));
+        assert_ok(parse(line));
+        if (my.tune.schedule.lr != (c.tied ? 0.5 : 0.25))
+            fail_msg("%s: tied is %d, and the learning rate %g", models[i], c.tied, my.tune.schedule.lr);
+        tied += c.tied;
+        cJSON_Delete(config);
+    }
+    assert_int_equal(tied, 2);
+    unsetenv("TUNE_DEFAULTS");
+    tune_file_remove_folder(folder);
+}
+
 /* What this distribution ships: each file's keys are options, its values in range. */
 static void shipped_defaults(void **state)
 {
@@ -913,9 +955,12 @@ int main(void)
         cmocka_unit_test(takes),          cmocka_unit_test(refuses), cmocka_unit_test(configs),
         cmocka_unit_test(yaml_configs),   cmocka_unit_test(config_names),
         cmocka_unit_test(resumes),      cmocka_unit_test(resume_points),
-        cmocka_unit_test(model_defaults), cmocka_unit_test(by_size), cmocka_unit_test(shipped_defaults), cmocka_unit_test(as_json), cmocka_unit_test(help),
+        cmocka_unit_test(model_defaults), cmocka_unit_test(by_size), cmocka_unit_test(size_of_families),
+        cmocka_unit_test(shipped_defaults), cmocka_unit_test(as_json), cmocka_unit_test(help),
         cmocka_unit_test(help_of_words),
         cmocka_unit_test(serves), cmocka_unit_test(program_ends),
     };
+    if (!realpath(".", top))
+        return 1;
     return cmocka_run_group_tests(tests, NULL, end);
 }

@@ -1,5 +1,6 @@
 /* test_model.c - whole models against PyTorch's float64 numbers (tests/reference) and a real pretrained one. */
 #include "values.h"
+#include "logits.h"
 #include "far/far.h"
 
 #include <cjson/cJSON.h>
@@ -94,8 +95,8 @@ static void check_logits(struct reference *r, struct tune_model *m, struct tune_
     int64_t V = tune_model_vocabulary(m), N = (int64_t)r->B * r->T;
     float *got = malloc((size_t)V * 4);
     assert_int_equal(tune_array_elements(want), N * V);
-    for (int32_t n = 0; n < N; n++) {
-        assert_ok(tune_model_logits(m, hidden, &n, 1, got));
+    for (int64_t n = 0; n < N; n++) {
+        assert_ok(model_logits(m, hidden, n, 1, got));
         for (int64_t v = 0; v < V; v++)
             worst->logits = test_worse(worst->logits, fabs(got[v] - real(want, n * V + v)));
     }

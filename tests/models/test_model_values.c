@@ -368,6 +368,34 @@ static const int kinds[] = {TUNE_WEIGHT, TUNE_GRADIENT, TUNE_MOMENT_1, TUNE_MOME
 static const char *const kind_names[] = {"weight", "gradient", "first moment", "second moment",
                                          "extra tensor"};
 
+/* A weight in each storage against arrays of each dtype: equal, and with the last bit of one number changed. */
+static void compared(void **state)
+{
+    (void)state;
+    static const enum tune_dtype dtypes[] = {TUNE_F32, TUNE_BF16, TUNE_F16};
+    for (size_t s = 0; s < 3; s++)
+        for (size_t d = 0; d < 3; d++) {
+            struct tune_model *m = load_frozen(storages[s]);
+            const struct tune_parameter *p = row(m, DOWN);
+            float *x = values(m, p, TUNE_WEIGHT);
+            char *file = malloc((size_t)p->count * 4);
+            struct tune_array t = {.dtype = dtypes[d], .ndim = 2, .shape = {p->shape[0], p->shape[1]}, .data = file};
+            assert_ok(tune_convert(file, t.dtype, x, TUNE_F32, p->count));
+            assert_ok(tune_model_compare(m, p, &t));
+            int64_t bytes = tune_array_bytes(&t), size = bytes / p->count;
+            const int64_t numbers[] = {0, (1 << 14) - 1, 1 << 14, p->count - 1}; /* at the ends of pieces, too */
+            for (int i = 0; i < 4; i++) {
+                file[numbers[i] * size] ^= 1;
+                assert_int_equal(tune_model_compare(m, p, &t), -1);
+                assert_error_has(DOWN ", read again, is not what was saved");
+                file[numbers[i] * size] ^= 1;
+            }
+            free(file);
+            free(x);
+            tune_model_free(m);
+        }
+}
+
 static void refused(struct tune_model *m, const struct tune_parameter *p, int which,
                     const char *name)
 {
@@ -778,7 +806,7 @@ int main(void)
         cmocka_unit_test(written_is_multiplied),
         cmocka_unit_test(nf4_is_whole),
         cmocka_unit_test(filled),
-        cmocka_unit_test(a_model_is_a_source),
+        cmocka_unit_test(a_model_is_a_source), cmocka_unit_test(compared),
         cmocka_unit_test(every_kind),
         cmocka_unit_test(extras),
         cmocka_unit_test(adapters),

@@ -371,6 +371,47 @@ static void residual_stays_wide(void **state)
         assert_true(tune_bf16_to_float(tune_float_to_bf16(hidden[0][i])) == hidden[1][i]);
 }
 
+/* NEFTune's noise is even in [-a, a), a = alpha / sqrt(T C). transformers adds it to what the embedding's module gives: granite
+ * multiplies after that, gemma3 within the module. The embedding and all matrices are 0: the final norm sees the noise alone. With
+ * an eps of 1 its result tells how large it was. */
+static void size_of_noise(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"tests/reference/llama-tied", "tests/reference/granite", "tests/reference/gemma3"};
+    enum { B = 4, T = 32 };
+    for (int f = 0; f < 3; f++) {
+        struct trainer t = {.dev = test_device(2)};
+        struct tune_model_config c;
+        struct tune_tensor *out;
+        assert_got(t.dev);
+        assert_ok(tune_model_config_read(&c, folders[f]));
+        assert_true(f == 0 ? c.embedding_multiplier == 1 : c.embedding_multiplier > 1.5f);
+        c.norm_eps = 1;
+        t.m = tune_model_new(&c, t.dev, TUNE_F32);
+        assert_got(t.m);
+        assert_ok(tune_model_reserve(t.m, B, T, TUNE_FOR_TRAINING));
+        make_batch(&t, B, T, c.vocabulary);
+        tune_model_noise(t.m, 5, 7);
+        assert_ok(tune_model_forward(t.m, &t.batch, &out));
+        float *hidden = calloc((size_t)tune_tensor_elements(out), sizeof *hidden);
+        assert_ok(tune_to_host(t.dev, out, hidden));
+        double want = 5 / sqrt((double)T * c.hidden) * (f == 1 ? c.embedding_multiplier : 1), most = 0;
+        for (int n = 0; n < B * T; n++) {
+            double squares = 0;
+            for (int i = 0; i < c.hidden; i++)
+                squares += hidden[n * c.hidden + i] * hidden[n * c.hidden + i] / c.hidden;
+            for (int i = 0; i < c.hidden; i++)
+                most = fmax(most, fabs(hidden[n * c.hidden + i]) / sqrt(1 - squares));
+        }
+        print_message("# %s: %.4f of %.4f\n", folders[f], most, want);
+        assert_true(most <= want * (1 + 1e-5) && most > want * .98);
+        free(hidden);
+        tune_model_free(t.m);
+        tune_device_close(t.dev);
+        free(t.ids), free(t.labels), free(t.lengths);
+    }
+}
+
 /* Rows one behind the other in packs, and the same rows padded: ids and labels [B,T], positions and starts for packs. */
 struct laid {
     int32_t ids[6 * 64], labels[6 * 64], positions[6 * 64], starts[6 * 64], lengths[6];
@@ -1777,7 +1818,7 @@ int main(int argc, char **argv)
     sleep_while_waiting(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradient_of_families), cmocka_unit_test(gradient_in_bf16), cmocka_unit_test(packing),
-        cmocka_unit_test(residual_stays_wide),  cmocka_unit_test(positions_matter),
+        cmocka_unit_test(residual_stays_wide),  cmocka_unit_test(size_of_noise), cmocka_unit_test(positions_matter),
         cmocka_unit_test(bad_positions),        cmocka_unit_test(bad_ids),          cmocka_unit_test(accumulation),
         cmocka_unit_test(loss_in_chunks),       cmocka_unit_test(loss_edges),       cmocka_unit_test(decay),
         cmocka_unit_test(frozen),               cmocka_unit_test(frozen_in_part),   cmocka_unit_test(not_finite),

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "files/file.h"
 #include "core/try.h"
+#include "../logits.h"
 #include "models/lora.h"
 
 static int show(const struct tune_parameters *table, const char *adapter, const char *output)
@@ -46,23 +47,21 @@ static void answer(const struct tune_parameters *table, const char *adapter, con
 
 static int write_logits(struct tune_model *m, const char *adapter, const char *output, char **id, int count)
 {
-    int32_t *ids = malloc(sizeof *ids * (size_t)count * 2), *rows = ids + count;
+    int32_t *ids = malloc(sizeof *ids * (size_t)count);
     float *logits = malloc(sizeof *logits * (size_t)count * (size_t)tune_model_vocabulary(m));
     struct tune_adapter_config c;
     struct tune_tensor *hidden;
     if (!ids || !logits)
         return -1;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         ids[i] = (int32_t)atoi(id[i]);
-        rows[i] = i;
-    }
     struct tune_batch batch = {.B = 1, .T = count, .ids = ids, .labels = ids, .lengths = &(int32_t){count}, .tokens = count};
     TRY(tune_adapter_config_read(&c, adapter));
     TRY(tune_lora_add(m, &c.lora, 1));
     TRY(tune_model_reserve(m, 1, count, 0));
     TRY(tune_adapter_read(m, adapter));
     TRY(tune_model_infer(m, &batch, &hidden));
-    TRY(tune_model_logits(m, hidden, rows, count, logits));
+    TRY(model_logits(m, hidden, 0, count, logits));
     TRY(tune_file_write(output, (char *)logits, sizeof *logits * (size_t)count * (size_t)tune_model_vocabulary(m)));
     tune_adapter_config_free(&c);
     free(ids);

@@ -152,4 +152,10 @@ if command -v script >/dev/null 2>&1; then
 else
     skip "the header in a terminal" "no script(1)"
 fi
+# ---- what a disk writes otherwise than it was told ----
+. "$here/tests/faults/flips.sh"
+head -6 "$data" >six.jsonl
+tiny little 1 --dtype float32 --layers 1 --hidden-size 16 --intermediate-size 16 --heads 1 --head-dim 16 >/dev/null
+small() { "$@" "$BUILD/finetune_full" --model little --dataset six.jsonl --max-length 16 --batch-size 2 --threads 1 --max-steps 1 --overwrite --output flipped >flipped.out 2>&1; }
+wrong_bits model.safetensors
 finish

@@ -76,35 +76,10 @@ is "what was asked is what was trained, and saved" eval 'grep -q "\"use_dora\": 
     grep -q "\"use_rslora\": true" a3/checkpoint-final/adapter_config.json && run alphas --lora-alpha-pattern q_proj=3 --max-steps 1 &&
     grep -q "\"q_proj\": 3" alphas/checkpoint-final/adapter_config.json'
 is "an adapter's folder as the model trains that adapter on" eval '"$BUILD/finetune_lora" --model a1/checkpoint-final --dataset "$here/datasets/stories.jsonl" --max-length 32 --max-steps 1 --no-save --output on >on.out 2>&1 && grep -q "taken as --adapter" on.out && grep -q "\"adapter\":.*\"a1/checkpoint-final\"" on/run.json'
-# What a disk writes otherwise than it was told: at each write of a run with one save.
+. "$here/tests/faults/flips.sh"
 head -6 rows.jsonl >six.jsonl
 small() { "$@" "$lora" --model model --dataset six.jsonl --max-length 16 --batch-size 2 --threads 1 --lora-r 1 --lora-targets q_proj --max-steps 1 --overwrite --output flipped >flipped.out 2>&1; }
-flips() {
-    cp -r flipped/checkpoint-1 sound
-    for n in $(seq "$(cat calls)"); do
-        small ./fault FLIP "$n"
-        code=$?
-        if [ $code = 0 ]; then
-            cmp sound/adapter_model.safetensors flipped/checkpoint-1/adapter_model.safetensors || return 1
-        elif grep -q "checkpoint-1.tmp-[0-9]*/adapter_model.safetensors.*, read again, is not what was saved" flipped.out; then
-            [ ! -e flipped/checkpoint-1 ] && noticed=$((noticed + 1)) || return 1
-        elif [ $code -gt 128 ]; then
-            return 1
-        fi
-    done
-    echo "$noticed noticed of $(cat calls)"
-    [ "$noticed" -ge 1 ]
-}
-if $CC -std=c11 -D_GNU_SOURCE -O1 -o fault "$here/tests/faults/fault.c"; then
-    small ./fault COUNT 0 9>calls
-    case $? in
-    0) is "a save that is not what was trained ends the run" flips ;;
-    77) skip "a save that is not what was trained" "this system does not let programs be traced" ;;
-    *) is "a run that is traced" false ;;
-    esac
-else
-    is "fault.c is compiled" false
-fi
+wrong_bits adapter_model.safetensors
 # ---- merged: what base and adapter compute, the merged model computes ----
 loss_of() { sed -n '1s/.*"loss":\([-0-9.e]*\).*/\1/p' "$1/metrics.jsonl"; }
 merges() { # NAME BASE-DTYPE OPTION... - the first loss of the model with the adapter of run NAME, and of what they are merged to

@@ -4,6 +4,7 @@
 . tests/tap.sh
 cd "$tmp" || exit 1
 is "a model" tiny model 1 --max-positions 512
+is "a model whose embedding is scaled before the noise" tiny gemma 1 --like gemma-3-270m --head-dim 32 --max-positions 512
 run() { # NAME PROGRAM OPTION...
     who=$1 program=$2
     shift 2
@@ -13,7 +14,7 @@ run() { # NAME PROGRAM OPTION...
 last() { sed -n "s|.*\"$2\":\([-0-9.e+]*\).*|\1|p" "$1/metrics.jsonl" | tail -n 1; }
 first() { sed -n "s|^{\"step\":1,.*\"$2\":\([-0-9.e+]*\).*|\1|p" "$1/metrics.jsonl"; }
 differ() { awk "BEGIN { d = $1 - $2; exit !(d * d > 1e-10) }"; }
-for program in finetune_full "finetune_lora --lora-dropout 0.1" "finetune_full --dtype bfloat16" "finetune_full --packing"; do
+for program in finetune_full "finetune_lora --lora-dropout 0.1" "finetune_full --dtype bfloat16" "finetune_full --packing" "finetune_full --model gemma"; do
     n=$((n + 1))
     # shellcheck disable=SC2086 # words
     {

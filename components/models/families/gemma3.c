@@ -77,17 +77,14 @@ static int rotary(struct tune_model_config *c, const struct tune_config_reader *
 
 static void layer(struct tune_layer *l, const struct tune_model_config *c, int i)
 {
-    struct tune_module post = {"post_attention_layernorm", TUNE_POST_ATTENTION_NORM, TUNE_MODULE_NORM, .in = c->hidden};
     tune_llama_layer(l, c, i);
     l->gate = TUNE_GATE_GELU;
     l->rotary = c->sliding[i] ? 1 : 0;
     for (int n = 0; n < l->count; n++)
         if (l->module[n].role == TUNE_MLP_NORM)
             l->module[n].name = "pre_feedforward_layernorm";
-    tune_layer_add(l, post);
-    post.name = "post_feedforward_layernorm";
-    post.role = TUNE_POST_MLP_NORM;
-    tune_layer_add(l, post);
+    tune_layer_add_norm(l, "post_attention_layernorm", TUNE_POST_ATTENTION_NORM, c->hidden);
+    tune_layer_add_norm(l, "post_feedforward_layernorm", TUNE_POST_MLP_NORM, c->hidden);
 }
 
 const struct tune_family tune_family_gemma3 = {

@@ -16,19 +16,19 @@ void tune_llama_layer(struct tune_layer *l, const struct tune_model_config *c, i
     int64_t C = c->hidden, F = c->ffn, q = (int64_t)c->heads * c->head_dim, k = (int64_t)c->kv_heads * c->head_dim;
     l->window = c->sliding[i] ? c->window : 0;
     l->rotary = c->unrotated[i] ? -1 : 0;
-    tune_layer_add(l, (struct tune_module){"input_layernorm", TUNE_INPUT_NORM, TUNE_MODULE_NORM, .in = C});
-    tune_layer_add(l, (struct tune_module){"self_attn.q_proj", TUNE_QUERY, TUNE_MODULE_LINEAR, TUNE_LINEAR_QKV, q, C, c->qkv_bias, false});
-    tune_layer_add(l, (struct tune_module){"self_attn.k_proj", TUNE_KEY, TUNE_MODULE_LINEAR, TUNE_LINEAR_QKV, k, C, c->qkv_bias, true});
-    tune_layer_add(l, (struct tune_module){"self_attn.v_proj", TUNE_VALUE, TUNE_MODULE_LINEAR, TUNE_LINEAR_QKV, k, C, c->qkv_bias, true});
+    tune_layer_add_norm(l, "input_layernorm", TUNE_INPUT_NORM, C);
+    tune_layer_add_linear(l, "self_attn.q_proj", TUNE_QUERY, TUNE_LINEAR_QKV, q, C, c->qkv_bias);
+    tune_layer_add_linear(l, "self_attn.k_proj", TUNE_KEY, TUNE_LINEAR_QKV, k, C, c->qkv_bias);
+    tune_layer_add_linear(l, "self_attn.v_proj", TUNE_VALUE, TUNE_LINEAR_QKV, k, C, c->qkv_bias);
     if (c->qk_norm) {
-        tune_layer_add(l, (struct tune_module){"self_attn.q_norm", TUNE_QUERY_NORM, TUNE_MODULE_NORM, .in = c->head_dim});
-        tune_layer_add(l, (struct tune_module){"self_attn.k_norm", TUNE_KEY_NORM, TUNE_MODULE_NORM, .in = c->head_dim});
+        tune_layer_add_norm(l, "self_attn.q_norm", TUNE_QUERY_NORM, c->head_dim);
+        tune_layer_add_norm(l, "self_attn.k_norm", TUNE_KEY_NORM, c->head_dim);
     }
-    tune_layer_add(l, (struct tune_module){"self_attn.o_proj", TUNE_ATTENTION_OUT, TUNE_MODULE_LINEAR, TUNE_LINEAR_O, C, q, c->out_bias, false});
-    tune_layer_add(l, (struct tune_module){"post_attention_layernorm", TUNE_MLP_NORM, TUNE_MODULE_NORM, .in = C});
-    tune_layer_add(l, (struct tune_module){"mlp.gate_proj", TUNE_GATE, TUNE_MODULE_LINEAR, TUNE_LINEAR_GATE_UP, F, C, c->mlp_bias, false});
-    tune_layer_add(l, (struct tune_module){"mlp.up_proj", TUNE_UP, TUNE_MODULE_LINEAR, TUNE_LINEAR_GATE_UP, F, C, c->mlp_bias, true});
-    tune_layer_add(l, (struct tune_module){"mlp.down_proj", TUNE_DOWN, TUNE_MODULE_LINEAR, TUNE_LINEAR_DOWN, C, F, c->mlp_bias, false});
+    tune_layer_add_linear(l, "self_attn.o_proj", TUNE_ATTENTION_OUT, TUNE_LINEAR_O, C, q, c->out_bias);
+    tune_layer_add_norm(l, "post_attention_layernorm", TUNE_MLP_NORM, C);
+    tune_layer_add_linear(l, "mlp.gate_proj", TUNE_GATE, TUNE_LINEAR_GATE_UP, F, C, c->mlp_bias);
+    tune_layer_add_linear(l, "mlp.up_proj", TUNE_UP, TUNE_LINEAR_GATE_UP, F, C, c->mlp_bias);
+    tune_layer_add_linear(l, "mlp.down_proj", TUNE_DOWN, TUNE_LINEAR_DOWN, C, F, c->mlp_bias);
 }
 
 const struct tune_family tune_family_llama = {

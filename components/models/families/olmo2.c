@@ -20,14 +20,14 @@ static void layer(struct tune_layer *l, const struct tune_model_config *c, int i
     for (int n = 0; n < plain.count; n++) {
         const struct tune_module *module = &plain.module[n];
         if (module->role == TUNE_ATTENTION_OUT) {
-            tune_layer_add(l, (struct tune_module){"self_attn.q_norm", TUNE_QUERY_NORM, TUNE_MODULE_NORM, .in = q});
-            tune_layer_add(l, (struct tune_module){"self_attn.k_norm", TUNE_KEY_NORM, TUNE_MODULE_NORM, .in = k});
+            tune_layer_add_norm(l, "self_attn.q_norm", TUNE_QUERY_NORM, q);
+            tune_layer_add_norm(l, "self_attn.k_norm", TUNE_KEY_NORM, k);
         }
         if (module->kind == TUNE_MODULE_LINEAR)
             tune_layer_add(l, *module);
     }
-    tune_layer_add(l, (struct tune_module){"post_attention_layernorm", TUNE_POST_ATTENTION_NORM, TUNE_MODULE_NORM, .in = c->hidden});
-    tune_layer_add(l, (struct tune_module){"post_feedforward_layernorm", TUNE_POST_MLP_NORM, TUNE_MODULE_NORM, .in = c->hidden});
+    tune_layer_add_norm(l, "post_attention_layernorm", TUNE_POST_ATTENTION_NORM, c->hidden);
+    tune_layer_add_norm(l, "post_feedforward_layernorm", TUNE_POST_MLP_NORM, c->hidden);
 }
 
 const struct tune_family tune_family_olmo2 = {

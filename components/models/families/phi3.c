@@ -16,12 +16,12 @@ static void layer(struct tune_layer *l, const struct tune_model_config *c, int i
 {
     int64_t C = c->hidden, F = c->ffn, q = (int64_t)c->heads * c->head_dim, k = (int64_t)c->kv_heads * c->head_dim;
     l->window = c->sliding[i] ? c->window : 0;
-    tune_layer_add(l, (struct tune_module){"input_layernorm", TUNE_INPUT_NORM, TUNE_MODULE_NORM, .in = C});
-    tune_layer_add(l, (struct tune_module){"self_attn.qkv_proj", TUNE_QUERY_KEY_VALUE, TUNE_MODULE_LINEAR, TUNE_LINEAR_QKV, q + 2 * k, C, false, false});
-    tune_layer_add(l, (struct tune_module){"self_attn.o_proj", TUNE_ATTENTION_OUT, TUNE_MODULE_LINEAR, TUNE_LINEAR_O, C, q, false, false});
-    tune_layer_add(l, (struct tune_module){"post_attention_layernorm", TUNE_MLP_NORM, TUNE_MODULE_NORM, .in = C});
-    tune_layer_add(l, (struct tune_module){"mlp.gate_up_proj", TUNE_GATE_UP, TUNE_MODULE_LINEAR, TUNE_LINEAR_GATE_UP, 2 * F, C, false, false});
-    tune_layer_add(l, (struct tune_module){"mlp.down_proj", TUNE_DOWN, TUNE_MODULE_LINEAR, TUNE_LINEAR_DOWN, C, F, false, false});
+    tune_layer_add_norm(l, "input_layernorm", TUNE_INPUT_NORM, C);
+    tune_layer_add_linear(l, "self_attn.qkv_proj", TUNE_QUERY_KEY_VALUE, TUNE_LINEAR_QKV, q + 2 * k, C, false);
+    tune_layer_add_linear(l, "self_attn.o_proj", TUNE_ATTENTION_OUT, TUNE_LINEAR_O, C, q, false);
+    tune_layer_add_norm(l, "post_attention_layernorm", TUNE_MLP_NORM, C);
+    tune_layer_add_linear(l, "mlp.gate_up_proj", TUNE_GATE_UP, TUNE_LINEAR_GATE_UP, 2 * F, C, false);
+    tune_layer_add_linear(l, "mlp.down_proj", TUNE_DOWN, TUNE_LINEAR_DOWN, C, F, false);
 }
 
 const struct tune_family tune_family_phi3 = {

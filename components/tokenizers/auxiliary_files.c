@@ -1,5 +1,5 @@
 /* auxiliary_files.c - the files beside a model's weights, held in memory. */
-#include "models/auxiliary_files.h"
+#include "tokenizers/auxiliary_files.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -13,7 +13,6 @@
 #include "core/error.h"
 #include "files/folder.h"
 #include "files/json.h"
-#include "models/weights.h"
 #include "core/try.h"
 #include "tokenizers/tokenizer.h"
 
@@ -88,23 +87,12 @@ static cJSON *config_of(const struct tune_auxiliary *c)
     return json;
 }
 
-/* A config.json that ties two matrices that differ is copied as what it is read as. */
-static int settle_head(struct tune_auxiliary *c)
-{
-    cJSON *json = config_of(c);
-    TRY(json ? 0 : -1);
-    /* absent: what it means depends on the family, so that false is written if the matrices differ */
-    bool tied = !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(json, "tie_word_embeddings"));
-    cJSON_Delete(json);
-    return tied && tune_weights_own_head(c->folder) ? tune_auxiliary_untie(c) : 0;
-}
-
 struct tune_auxiliary *tune_auxiliary_read(const char *folder)
 {
     struct tune_auxiliary *c = tune_zeroed(1, sizeof *c, "the files of %s", folder);
     if (!c)
         return NULL;
-    if (tune_path(c->folder, "%s", folder) == 0 && read_all(c) == 0 && settle_head(c) == 0)
+    if (tune_path(c->folder, "%s", folder) == 0 && read_all(c) == 0)
         return c;
     tune_auxiliary_free(c);
     return NULL;
@@ -180,27 +168,36 @@ int tune_auxiliary_write_config(const struct tune_auxiliary *c, const char *fold
 
 /* ---- changes of config.json ---- */
 
+/* Put an object's text in the place of the file's. It takes over json. */
+static int put_text(struct tune_auxiliary *c, int i, cJSON *json, bool good)
+{
+    char *text = good ? cJSON_Print(json) : NULL;
+    cJSON_Delete(json);
+    if (!text)
+        return tune_error_no_memory("%s", names[i]);
+    free(c->text[i]);
+    c->text[i] = text;
+    c->size[i] = strlen(text);
+    return 0;
+}
+
 /* Set a member. It takes over value. */
 static int set_config(struct tune_auxiliary *c, const char *key, cJSON *value)
 {
     cJSON *json = value ? config_of(c) : NULL;
     bool there = json && cJSON_GetObjectItemCaseSensitive(json, key);
     bool good = there ? cJSON_ReplaceItemInObjectCaseSensitive(json, key, value) : json && cJSON_AddItemToObject(json, key, value);
-    char *text = good ? cJSON_Print(json) : NULL;
-    cJSON_Delete(json);
     if (!good)
         cJSON_Delete(value);
-    if (!text)
-        return tune_error_no_memory("config.json");
-    free(c->text[CONFIG]);
-    c->text[CONFIG] = text;
-    c->size[CONFIG] = strlen(text);
-    return 0;
+    return put_text(c, CONFIG, json, good);
 }
 
 int tune_auxiliary_untie(struct tune_auxiliary *c)
 {
-    return set_config(c, "tie_word_embeddings", cJSON_CreateFalse());
+    cJSON *json = config_of(c);
+    bool untied = cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(json, "tie_word_embeddings"));
+    cJSON_Delete(json);
+    return untied ? 0 : set_config(c, "tie_word_embeddings", cJSON_CreateFalse());
 }
 
 int tune_auxiliary_vocabulary(struct tune_auxiliary *c, int rows)
@@ -218,19 +215,6 @@ static int parse(const struct tune_auxiliary *c, int i, cJSON **json)
         return 0;
     cJSON_Delete(*json);
     return tune_error_set("%s/%s: expected an object", c->folder, names[i]);
-}
-
-/* Put an object's text in the place of the file's. It takes over json. */
-static int put_text(struct tune_auxiliary *c, int i, cJSON *json, bool good)
-{
-    char *text = good ? cJSON_Print(json) : NULL;
-    cJSON_Delete(json);
-    if (!text)
-        return tune_error_no_memory("%s", names[i]);
-    free(c->text[i]);
-    c->text[i] = text;
-    c->size[i] = strlen(text);
-    return 0;
 }
 
 /* An entry of tokenizer_config.json's "added_tokens_decoder". */

@@ -1,5 +1,5 @@
-/* auxiliary_files.h - the files beside the weights in a Hugging Face folder: config.json, tokenizer
- * files etc.
+/* auxiliary_files.h - the files beside the weights in a Hugging Face folder: the tokenizer's files,
+ * the chat template, config.json, generation_config.json.
  *
  * They are read once and kept in memory (a few megabytes). A save hours later then does not need
  * the original folder. */
@@ -45,7 +45,8 @@ int tune_auxiliary_write_config(const struct tune_auxiliary *c, const char *fold
 int tune_auxiliary_add_tokens(struct tune_auxiliary *c, const char *tokens);
 
 /* tune_auxiliary_untie - from now on write a config.json that says that embedding and output
- * projection are not tied.
+ * projection are not tied. For a folder whose config.json ties two matrices that differ
+ * (tune_weights_own_head), and for a model whose output projection was trained alone.
  * tune_auxiliary_vocabulary - ... that says that the vocabulary has so many rows. Both: 0, or -1
  * with an error. */
 int tune_auxiliary_untie(struct tune_auxiliary *c);
