@@ -110,8 +110,9 @@ static int copy_part(struct tune_scorecard *card, int i, int b, struct tune_batc
 {
     struct tune_example *x = &card->row;
     int64_t count, begin = tune_example_part(x, i, &count);
-    int32_t *from = x->ids + begin, *ids = card->ids + (int64_t)b * texts->T, *labels = card->labels_of + (int64_t)b * texts->T;
-    const uint8_t *trained = x->trained + begin;
+    int32_t *from = begin > 0 ? x->ids + begin : x->ids, *ids = card->ids + (int64_t)b * texts->T; /* an empty row has none */
+    int32_t *labels = card->labels_of + (int64_t)b * texts->T;
+    const uint8_t *trained = begin > 0 ? x->trained + begin : x->trained;
     struct tune_card_loss *loss = &card->loss[0][b];
     *loss = (struct tune_card_loss){0};
     for (int t = 0; t < texts->T; t++) {

@@ -13,12 +13,17 @@
  * It adds members to the lines of answers (answers.h). A line of rows.jsonl then is:
  *
  *     {"row": 0, "prompt": "Name a colour.", "answer": "Red.", "expected": "Red.", ...,
- *      "loss_sum": 0.71, "loss_tokens": 3, "loss_bytes": 4, "exact_match_raw": 1, "loss": 0.237}
+ *      "loss_sum": 0.71, "text_loss_sum": 0.7, "loss_tokens": 3, "loss_bytes": 4,
+ *      "exact_match_raw": 1, "loss": 0.237}
  *
  * Metrics see answer and reference without white space at their ends: tokenizers differ in whether
  * an answer begins with a space. Members of the model to compare with begin with "base_". A file
  * that is continued is read again, so other metrics may be asked of the same answers. loss_tokens
- * counts the end token; loss_bytes has none for it.
+ * counts the end token; loss_bytes has none for it, and text_loss_sum leaves out special tokens.
+ *
+ * Where some row has several references, lines have all as "references". Lines of pairs have chosen,
+ * rejected, and numbers of both in place of an answer; lines of plain texts have text. The numbers
+ * of --metric-program (metric_program.h) stand at the end, behind a list of their names.
  *
  * The report has a member for each metric: its value, and with _low, _high and _error behind the
  * name its interval and standard error (metrics/estimates.h). Compared ones begin with base_ and
