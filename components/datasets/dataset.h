@@ -169,7 +169,7 @@ struct tune_asked {
 int tune_dataset_asked(const struct tune_dataset *d, int64_t row, struct tune_asked *asked);
 void tune_asked_free(struct tune_asked *asked);
 
-/* What the rows of a file are: by options.row_format, else by the columns of the first rows. */
+/* Kinds of rows. They are known by options.row_format, else by the columns of the first rows. */
 enum tune_dataset_kind {
     TUNE_ROWS_ANSWERS, /* prompts, mostly with an answer */
     TUNE_ROWS_PAIRS,   /* a chosen and a rejected answer each: options.sequences is 2 for these */

@@ -48,7 +48,7 @@ static const struct written { const char *name, *begin, *first_line, *end; } wri
     {TUNE_RUN_REPORT, "", "", ""}, /* check_report reads it */
 };
 
-/* Whether a file is such a one: 1; 0: it is not; -1 with an error. Its first line may be cut. */
+/* Look whether a file is such a one: 1; 0: it is not; -1 with an error. Its first line may be cut. */
 static int is_own(const char *path, const struct written *w)
 {
     char text[65536], end[64];

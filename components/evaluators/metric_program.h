@@ -37,7 +37,7 @@ enum { TUNE_PROGRAM_METRICS = 16, TUNE_PROGRAM_SIDES = 2 };
 
 struct tune_metric_program;
 
-/* What the program said. */
+/* The program's numbers. */
 struct tune_program_metrics {
     struct tune_score score[TUNE_PROGRAM_METRICS]; /* their names; means of the rows' numbers */
     char name[TUNE_PROGRAM_METRICS][64];

@@ -266,7 +266,7 @@ static bool is_ended(const char *end)
     return !strcmp(end, "token") || !strcmp(end, "stop");
 }
 
-/* What is known of the texts of a row. */
+/* The numbers of a row's texts, for metrics. */
 static struct tune_score_row row_of(const struct tune_scorecard *card, const struct tune_card_loss *loss)
 {
     struct tune_score_row r = {.loss = loss->sum, .text_loss = loss->text, .loss_tokens = loss->tokens, .loss_bytes = loss->bytes};

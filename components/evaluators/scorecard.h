@@ -21,9 +21,9 @@
  * that is continued is read again, so other metrics may be asked of the same answers. loss_tokens
  * counts the end token; loss_bytes has none for it, and text_loss_sum leaves out special tokens.
  *
- * Where some row has several references, lines have all as "references". Lines of pairs have chosen,
+ * If some row has several references, lines have all as "references". Lines of pairs have chosen,
  * rejected, and numbers of both in place of an answer; lines of plain texts have text. The numbers
- * of --metric-program (metric_program.h) stand at the end, behind a list of their names.
+ * of a program (metric_program.h) stand at the end, behind a list of their names.
  *
  * The report has a member for each metric: its value, and with _low, _high and _error behind the
  * name its interval and standard error (metrics/estimates.h). Compared ones begin with base_ and
