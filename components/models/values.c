@@ -100,7 +100,8 @@ int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int ki
 
 int tune_model_compare(struct tune_model *m, const struct tune_parameter *p, const struct tune_array *t)
 {
-    float x[1 << 14], rounded[1 << 14];
+    float x[1 << 14];
+    double rounded[sizeof x / sizeof *x]; /* of any dtype */
     int64_t most = sizeof x / sizeof *x, bits = tune_dtype_bits(t->dtype), n;
     for (int64_t at = 0; at < p->count; at += n) {
         n = p->count - at < most ? p->count - at : most;

@@ -46,7 +46,8 @@ int tune_auxiliary_add_tokens(struct tune_auxiliary *c, const char *tokens);
 
 /* tune_auxiliary_untie - from now on write a config.json that says that embedding and output
  * projection are not tied. For a folder whose config.json ties two matrices that differ
- * (tune_weights_own_head), and for a model whose output projection was trained alone.
+ * (tune_weights_own_head), and for a model whose output projection was trained alone. A file that
+ * says so already stays as it is.
  * tune_auxiliary_vocabulary - ... that says that the vocabulary has so many rows. Both: 0, or -1
  * with an error. */
 int tune_auxiliary_untie(struct tune_auxiliary *c);

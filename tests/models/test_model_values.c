@@ -372,13 +372,13 @@ static const char *const kind_names[] = {"weight", "gradient", "first moment", "
 static void compared(void **state)
 {
     (void)state;
-    static const enum tune_dtype dtypes[] = {TUNE_F32, TUNE_BF16, TUNE_F16};
+    static const enum tune_dtype dtypes[] = {TUNE_F32, TUNE_BF16, TUNE_F16, TUNE_F64};
     for (size_t s = 0; s < 3; s++)
-        for (size_t d = 0; d < 3; d++) {
+        for (size_t d = 0; d < 4; d++) {
             struct tune_model *m = load_frozen(storages[s]);
             const struct tune_parameter *p = row(m, DOWN);
             float *x = values(m, p, TUNE_WEIGHT);
-            char *file = malloc((size_t)p->count * 4);
+            char *file = malloc((size_t)p->count * 8);
             struct tune_array t = {.dtype = dtypes[d], .ndim = 2, .shape = {p->shape[0], p->shape[1]}, .data = file};
             assert_ok(tune_convert(file, t.dtype, x, TUNE_F32, p->count));
             assert_ok(tune_model_compare(m, p, &t));
