@@ -373,16 +373,16 @@ static void compared(void **state)
 {
     (void)state;
     static const enum tune_dtype dtypes[] = {TUNE_F32, TUNE_BF16, TUNE_F16, TUNE_F64};
-    for (size_t s = 0; s < 3; s++)
+    for (size_t s = 0; s < 3; s++) {
+        struct tune_model *m = load_frozen(storages[s]);
+        const struct tune_parameter *p = row(m, DOWN);
+        float *x = values(m, p, TUNE_WEIGHT);
+        char *file = malloc((size_t)p->count * 8);
         for (size_t d = 0; d < 4; d++) {
-            struct tune_model *m = load_frozen(storages[s]);
-            const struct tune_parameter *p = row(m, DOWN);
-            float *x = values(m, p, TUNE_WEIGHT);
-            char *file = malloc((size_t)p->count * 8);
             struct tune_array t = {.dtype = dtypes[d], .ndim = 2, .shape = {p->shape[0], p->shape[1]}, .data = file};
             assert_ok(tune_convert(file, t.dtype, x, TUNE_F32, p->count));
             assert_ok(tune_model_compare(m, p, &t));
-            int64_t bytes = tune_array_bytes(&t), size = bytes / p->count;
+            int64_t size = tune_array_bytes(&t) / p->count;
             const int64_t numbers[] = {0, (1 << 14) - 1, 1 << 14, p->count - 1}; /* at the ends of pieces, too */
             for (int i = 0; i < 4; i++) {
                 file[numbers[i] * size] ^= 1;
@@ -390,10 +390,11 @@ static void compared(void **state)
                 assert_error_has(DOWN ", read again, is not what was saved");
                 file[numbers[i] * size] ^= 1;
             }
-            free(file);
-            free(x);
-            tune_model_free(m);
         }
+        free(file);
+        free(x);
+        tune_model_free(m);
+    }
 }
 
 static void refused(struct tune_model *m, const struct tune_parameter *p, int which,
