@@ -425,12 +425,12 @@ static int take_mean(struct tune_weights_grown *g, const struct tune_parameter *
     double *sum = tune_zeroed((size_t)g->columns, sizeof *sum, "the mean of %s", p->name);
     int status = sum ? 0 : -1;
     for (int64_t i = 0; i < g->rows && status == 0; i++) {
-        status = g->base.read(g->base.context, p, i * g->columns, g->columns, g->mean);
+        status = g->base.read(g->base.context, p, i * g->columns, g->columns, g->host_mean);
         for (int64_t k = 0; k < g->columns && status == 0; k++)
-            sum[k] += (double)g->mean[k];
+            sum[k] += (double)g->host_mean[k];
     }
     for (int64_t k = 0; k < g->columns && status == 0; k++)
-        g->mean[k] = (float)(sum[k] / (double)g->rows);
+        g->host_mean[k] = (float)(sum[k] / (double)g->rows);
     g->of = status == 0 ? p : NULL;
     free(sum);
     return status;
@@ -446,7 +446,7 @@ static int read_grown(void *context, const struct tune_parameter *p, int64_t at,
     TRY(g->of == p ? 0 : take_mean(g, p));
     TRY(old ? g->base.read(g->base.context, p, at, old, out) : 0);
     for (int64_t i = old; i < count; i++)
-        out[i] = g->mean[(at + i) % g->columns];
+        out[i] = g->host_mean[(at + i) % g->columns];
     return 0;
 }
 

@@ -69,13 +69,13 @@ struct tune_weights_source tune_weights_files(const struct tune_weights *w);
 
 /* More rows of the vocabulary than base has. In the embedding and the output projection, row number
  * rows and those after it are the mean of the rows before.
- *     struct tune_weights_grown g = {tune_weights_files(w), rows, columns, .mean = room};
+ *     struct tune_weights_grown g = {tune_weights_files(w), rows, columns, .host_mean = room};
  *
  * tune_weights_grown - the source that reads them. g and its members must stay. */
 struct tune_weights_grown {
     struct tune_weights_source base;
     int64_t rows, columns;           /* that base has */
-    float *mean;                     /* [columns] working memory */
+    float *host_mean;                /* [columns] working memory */
     const struct tune_parameter *of; /* whose mean it is; NULL: nobody's yet */
 };
 struct tune_weights_source tune_weights_grown(struct tune_weights_grown *g);
