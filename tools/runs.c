@@ -1,4 +1,4 @@
-/* runs.c - list, show, compare, plot and watch runs, from their folders alone.
+/* runs.c - list, show, compare, plot, watch and export runs, from their folders alone.
  *
  *     build/runs list                                     the folders in runs/
  *     build/runs show first                               everything about runs/first
@@ -6,6 +6,7 @@
  *     build/runs plot first second --svg loss.svg         curves: in the terminal, and as a picture
  *     build/runs list --where 'lr < 1e-4' --sort eval_loss
  *     build/runs watch                                    those that run, live
+ *     build/runs export --format trackio --output out     their metrics for other programs
  *
  * A run is a folder, a name in runs/, or a folder of run folders. Nothing is written to them. The
  * commands are in tools/runs/. */
@@ -25,7 +26,7 @@
 struct runs_flags my;
 
 static const struct tune_option my_options[] = {
-    {"<command>", TUNE_CHOICE, &my.command, NULL, "list|show|compare|plot|watch", "", "what to do"},
+    {"<command>", TUNE_CHOICE, &my.command, NULL, "list|show|compare|plot|watch|export", "", "what to do"},
     {"<run...>", TUNE_STRING, &my.run, "", "", "",
      "run folders, names in runs/, or folders of run folders. Default: all in runs/; for watch, the "
      "running ones"},
@@ -65,6 +66,13 @@ static const struct tune_option my_options[] = {
     {"once", TUNE_BOOL, &my.once, "false", "", "", "print the runs as they are now, and end"},
     {"interval", TUNE_DOUBLE, &my.interval, "0", "[0,3600]", "seconds",
      "time between two drawings, at least 0.2; 0: 0.5 in a terminal, 10 elsewhere"},
+    TUNE_OPTION_GROUP("export"),
+    {"format", TUNE_CHOICE, &my.export_format, "csv", "csv|tensorboard|trackio", "",
+     "csv: a file for each run. tensorboard: a folder with an event file for each run. trackio: a "
+     "file for each run, which trackio.import_csv reads"},
+    {"output", TUNE_STRING, &my.output, NULL, "", "", "folder to write to. It is made if needed"},
+    {"overwrite", TUNE_BOOL, &my.overwrite, "false", "", "",
+     "replace the files of an earlier export"},
     TUNE_OPTION_GROUP(""),
     {"width", TUNE_INT, &my.width, "0", "[0,4096]", "columns",
      "width of the output; 0: the terminal's"},
@@ -191,10 +199,10 @@ bool runs_has(const struct tune_run *r, const char *property)
 static void check_options(void)
 {
     static const char *const of[][2] = {
-        {"where", "list show compare plot"}, {"program", "list show compare plot"}, {"state", "list show compare plot"},
-        {"since", "list show compare plot"}, {"sort", "list"}, {"reverse", "list"}, {"output-format", "list show compare"},
+        {"where", "list show compare plot export"}, {"program", "list show compare plot export"}, {"state", "list show compare plot export"},
+        {"since", "list show compare plot export"}, {"sort", "list"}, {"reverse", "list"}, {"output-format", "list show compare"},
         {"metric", "plot"}, {"x", "plot"}, {"svg", "plot"}, {"smooth", "plot"}, {"log", "plot"}, {"height", "plot"},
-        {"color", "plot"}, {"once", "watch"}, {"interval", "watch"},
+        {"color", "plot"}, {"once", "watch"}, {"interval", "watch"}, {"format", "export"}, {"output", "export"}, {"overwrite", "export"},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (tune_flags_given(&my.tune, of[i][0]) && !strstr(of[i][1], my.command)) {
@@ -209,7 +217,7 @@ int main(int argc, char **argv)
     int given, code = 0;
     setlocale(LC_CTYPE, ""); /* whether the terminal shows UTF-8 */
     tune_program_start(argc, argv, &my.tune, my_options, my_properties,
-                       "list, show, compare, plot and watch runs, from their folders");
+                       "list, show, compare, plot, watch and export runs, from their folders");
     const char *const *words = tune_flags_words(&my.tune, &given);
     check_options();
     if (!strcmp(my.command, "show") && given == 0) {
@@ -231,6 +239,8 @@ int main(int argc, char **argv)
         runs_compare(runs, chosen);
     else if (!strcmp(my.command, "plot"))
         runs_plot(runs, chosen);
+    else if (!strcmp(my.command, "export"))
+        runs_export(runs, chosen);
     else
         runs_show(runs, chosen);
     tune_runs_free(runs, count);

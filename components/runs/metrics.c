@@ -43,7 +43,7 @@ static int take_number(struct tune_json *j, struct tune_metric *m, bool *whole)
     return 0;
 }
 
-static int take_members(struct tune_json *j, struct tune_metric *metrics, int64_t *step)
+static int take_members(struct tune_json *j, struct tune_metric *metrics, int64_t *step, int *others)
 {
     struct tune_text key;
     int more, n = 0;
@@ -55,6 +55,7 @@ static int take_members(struct tune_json *j, struct tune_metric *metrics, int64_
             return -1;
         if (type != TUNE_JSON_NUMBER) {
             TRY(tune_json_skip(j));
+            ++*others;
             continue;
         }
         if (n == TUNE_METRICS_MOST || key.size >= sizeof metrics->name || strlen(key.data) != key.size)
@@ -84,7 +85,8 @@ int tune_metrics_line(struct tune_metrics_row *row)
 {
     struct tune_json j;
     tune_json_start(&j, row->path, row->text, row->size, row->line);
-    row->count = take_members(&j, row->metrics, &row->step);
+    row->others = 0;
+    row->count = take_members(&j, row->metrics, &row->step, &row->others);
     tune_json_free(&j);
     return row->count < 0 ? -1 : 0;
 }

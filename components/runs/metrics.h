@@ -35,11 +35,12 @@ struct tune_metrics_row {
     size_t size;
     int64_t step;
     int count;
+    int others;       /* members that are not numbers */
     struct tune_metric metrics[TUNE_METRICS_MOST]; /* [count]; step is one of them */
 };
 
 /* tune_metrics_line - read row->text into step, count and metrics. Members that are not numbers are
- * left out. -1 with an error if the line is not a JSON object, or "step" is missing or not an
+ * only counted. -1 with an error if the line is not a JSON object, or "step" is missing or not an
  * integer. Other errors: a name twice, a name over 47 bytes, or more than TUNE_METRICS_MOST
  * numbers. The last error: "rows", "tokens", "padded_tokens" or "elapsed_s" outside [0,
  * TUNE_METRICS_BEYOND). */

@@ -86,7 +86,7 @@ static const char *text_of(const cJSON *json, const char *key)
     return cJSON_IsString(item) ? item->valuestring : NULL;
 }
 
-static double time_of(const cJSON *json, const char *key)
+double tune_run_time(const cJSON *json, const char *key)
 {
     struct tm utc = {0};
     const char *text = text_of(json, key);
@@ -133,8 +133,8 @@ static void read_run_json(struct tune_run *r)
     }
     r->state = (enum tune_run_state)state;
     snprintf(r->reason, sizeof r->reason, "%s", reason ? reason : "");
-    r->started_s = time_of(r->run, "started");
-    r->ended_s = time_of(r->run, "ended");
+    r->started_s = tune_run_time(r->run, "started");
+    r->ended_s = tune_run_time(r->run, "ended");
     r->planned_steps = whole_of(r->run, "planned_steps");
 }
 

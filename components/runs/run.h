@@ -102,6 +102,10 @@ struct tune_run *tune_run_follow(const char *folder);
 int tune_run_update(struct tune_run *r);
 bool tune_run_ended(const struct tune_run *r);
 
+/* tune_run_time - the time under this key of run.json or of a session in it, such as "started", in
+ * seconds since 1970; 0: none. */
+double tune_run_time(const struct cJSON *object, const char *key);
+
 /* tune_run_series - the values of that name, or NULL. */
 const struct tune_run_series *tune_run_series(const struct tune_run *r, const char *name);
 

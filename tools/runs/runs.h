@@ -10,8 +10,8 @@
 struct runs_flags {
     struct tune_flags tune;
     const char *command, *run, *format, *metric, *x, *svg, *color;
-    const char *where, *program, *state, *since, *sort;
-    bool reverse, logarithmic, ascii, once;
+    const char *where, *program, *state, *since, *sort, *export_format, *output;
+    bool reverse, logarithmic, ascii, once, overwrite;
     double smooth, interval;
     int width, height;
 };
@@ -63,6 +63,7 @@ void runs_list(struct tune_run **runs, int count, int all);
 void runs_show(struct tune_run *const *runs, int count);
 void runs_compare(struct tune_run *const *runs, int count);
 void runs_plot(struct tune_run **runs, int count);
+void runs_export(struct tune_run **runs, int count);
 int runs_watch(const char *const *words, int count);
 
 #endif
