@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "adapters/adapter.h"
+#include "checkpoints/card.h"
 #include "checkpoints/disk.h"
 #include "checkpoints/state.h"
 #include "runs/checkpoint_names.h"
@@ -39,6 +40,7 @@ struct tune_checkpoint {
     const char *chat_template; /* the data set's, borrowed; NULL: none */
     const char *eos_token;     /* that the template uses and the model's folder does not name */
     int32_t end_id;            /* of the data set's answers; -1: none */
+    struct tune_card *card;    /* NULL: none */
     int64_t saved_step; /* -1: none yet */
     bool failed;        /* the last save failed */
     bool told;          /* note_good was called */
@@ -115,8 +117,14 @@ void tune_checkpoint_free(struct tune_checkpoint *c)
     if (c->options.failure)
         c->options.failure->save = NULL;
     tune_auxiliary_free(c->auxiliary);
+    tune_card_free(c->card);
     free(c->add_tokens);
     free(c);
+}
+
+void tune_checkpoint_set_card(struct tune_checkpoint *c, struct tune_card *card)
+{
+    c->card = card;
 }
 
 /* ---- the model ---- */
@@ -279,6 +287,7 @@ static int write_base_config(struct tune_checkpoint *c, const char *folder)
 static int write_all(struct tune_checkpoint *c, const char *folder, struct tune_model *m, struct tune_optimizer *opt,
                      const struct tune_progress *at)
 {
+    TRY(c->card ? tune_card_write(c->card, folder, m, c->options.log, at) : 0);
     TRY(tune_model_exchange(m)); /* the averages are saved, the weights go to state/ */
     int status = write_model(m, folder, c->source, c->auxiliary, c->options.save_dtype);
     TRY(tune_model_exchange(m));
@@ -381,6 +390,7 @@ static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_opt
     if (at->step == c->saved_step) {
         TRY(c->options.log ? tune_logger_sync(c->options.log) : 0);
         TRY(tune_state_write_progress(path, at));
+        TRY(c->card ? tune_card_renew(c->card, path, m, c->options.log, at) : 0);
     } else if (save_patiently(c, m, opt, at, path) < 0) {
         /* the folder was moved meanwhile: report that instead */
         TRY(c->options.log ? tune_logger_held(c->options.log) : 0);

@@ -2,6 +2,7 @@
  *
  *     <run>/checkpoint-120/
  *       config.json generation_config.json tokenizer.json ...   the source model's files
+ *       README.md                          a model card (card.h)
  *       model.safetensors                  the weights, in the dtype they were read in
  *       state/progress.json                place in the run, and hashes of weights and moments
  *       state/optimizer.safetensors        the moments, F32: "m.<name>", "v.<name>"
@@ -96,7 +97,8 @@ int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size);
 int tune_checkpoint_write_model(struct tune_model *m, const char *folder, const char *source,
                                 enum tune_dtype save_dtype);
 
-/* tune_get_checkpoint - the checkpoints that the options describe, in the logger's run folder. */
+/* tune_get_checkpoint - the checkpoints that the options describe, in the logger's run folder. They
+ * get a model card, unless flags->card is false. */
 struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags,
                                             struct tune_logger *log);
 

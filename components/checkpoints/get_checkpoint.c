@@ -1,6 +1,7 @@
 /* get_checkpoint.c - checkpoints by the flags, in the run's folder. */
 #include <unistd.h>
 
+#include "checkpoints/card.h"
 #include "checkpoints/checkpoint.h"
 #include "flags/find.h"
 #include "flags/flags.h"
@@ -30,5 +31,13 @@ struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, stru
     options.late = !tune_flags_saves(flags);
     options.log = log;
     options.failure = flags->failure;
-    return tune_checkpoint_new(&options);
+    struct tune_checkpoint *c = tune_checkpoint_new(&options);
+    struct tune_card *card = c && flags->card && tune_flags_saves(flags) ? tune_get_card(flags, folder) : NULL;
+    if (c && flags->card && tune_flags_saves(flags) && !card) {
+        tune_checkpoint_free(c);
+        return NULL;
+    }
+    if (card)
+        tune_checkpoint_set_card(c, card);
+    return c;
 }

@@ -203,6 +203,33 @@ int tune_model_find(const char *name, char folder[TUNE_PATH_MAX])
     return absent(name, hub_id, found ? &known : NULL);
 }
 
+/* ORG/NAME of a snapshot in the Hub client's cache: .../models--ORG--NAME/snapshots/... */
+static bool id_of_snapshot(const char *folder, char id[128])
+{
+    static const char lead[] = "/models--";
+    const char *at = strstr(folder, lead), *end = at ? strstr(at, "/snapshots/") : NULL;
+    const char *parts = end ? strstr(at + sizeof lead - 1, "--") : NULL;
+    if (!parts || parts >= end || end - at >= 128)
+        return false;
+    at += sizeof lead - 1;
+    snprintf(id, 128, "%.*s/%.*s", (int)(parts - at), at, (int)(end - parts - 2), parts + 2);
+    return hub_shaped(id);
+}
+
+bool tune_model_hub_id(const char *name, const char *folder, char id[128])
+{
+    struct tune_known_model known;
+    if (id_of_snapshot(folder, id))
+        return true;
+    if (!name || tune_file_is_folder(name))
+        return false;
+    bool found = tune_known_model(name, &known) > 0 && (!strcasecmp(name, known.name) || !strcasecmp(name, known.hub_id));
+    if (!found && !hub_shaped(name))
+        return false;
+    snprintf(id, 128, "%s", found ? known.hub_id : name);
+    return true;
+}
+
 /* ---- data sets ---- */
 
 /* Length of OWNER/NAME at the beginning of OWNER/NAME or OWNER/NAME/SPLIT; 0: it is none of them. */
@@ -255,6 +282,18 @@ int tune_dataset_find(const char *name, char path[TUNE_PATH_MAX])
     int n = (int)(size - (size_t)(last - name));
     return tune_error_usage("%s: no such file, and neither in data/%.*s nor in the Hub client's cache. To get it from the Hub:\n"
                             "  tools/download.sh --dataset %.*s data/%.*s", name, n, last, (int)size, name, n, last);
+}
+
+bool tune_dataset_hub_id(const char *name, char id[128])
+{
+    char path[TUNE_PATH_MAX];
+    size_t size = hub_part(name);
+    if (size == 0 || ends_as_rows(name) || tune_file_exists(name) || is_path(name))
+        return false;
+    bool found = tune_dataset_find(name, path) == 0;
+    tune_error_clear();
+    snprintf(id, 128, "%.*s", (int)size, name);
+    return found;
 }
 
 /* ---- which weights ---- */

@@ -30,6 +30,13 @@ int tune_model_find(const char *name, char folder[TUNE_PATH_MAX]);
  * this machine. */
 int tune_model_locate(const char *hub_id, char folder[TUNE_PATH_MAX]);
 
+/* tune_model_hub_id - the Hub id of the model that a name means, which was found in folder. true: the
+ * name says so (a known name, a Hub id), or folder is a snapshot in the Hub client's cache.
+ * tune_dataset_hub_id - OWNER/NAME, if the name of a data set is one and means no path here. Both
+ * write to id. */
+bool tune_model_hub_id(const char *name, const char *folder, char id[128]);
+bool tune_dataset_hub_id(const char *name, char id[128]);
+
 /* tune_dataset_find - the path that the name of a data set means. A file or folder is taken as it
  * is, and so is FOLDER/SPLIT. OWNER/NAME and OWNER/NAME/SPLIT mean data/NAME below the current
  * folder, else the snapshot in the Hub client's cache, with /SPLIT behind it. -1 with kind USAGE:

@@ -116,7 +116,7 @@ struct tune_flags {
     int64_t seed, eval_rows;
     double clip_norm, label_smoothing, neftune_alpha;
     int logits_chunk; /* MiB; 0: the device's own size */
-    bool save, plan_memory, requeue;
+    bool save, card, plan_memory, requeue;
     struct tune_dataset_options data;
     struct tune_loader_options loader;
     struct tune_lora_options lora; /* r is 0 in a program without adapters */
@@ -632,6 +632,8 @@ extern const struct tune_service tune_plan_memory;
     {"save-dtype", TUNE_DTYPE, &(f).checkpoint.save_dtype, "as-read", \
      "as-read|float32|bfloat16|float16", "", \
      "format of the saved weights. For adapters, as-read is float32"}, \
+    {"card", TUNE_FREE(TUNE_BOOL), &(f).card, "true", "", "", \
+     "write a model card, README.md, into each checkpoint. One that was edited is not replaced"}, \
     {"wait-for-disk", TUNE_FREE(TUNE_DOUBLE), &(f).checkpoint.wait_for_disk, "-1", "[-1,inf)", \
      "s", \
      "while the disk has no room for the weights of a checkpoint, try again that long. -1: 600 " \
@@ -775,10 +777,13 @@ enum tune_wish tune_flags_wish(const struct tune_flags *flags);
 /* tune_flags_source - the source of an option's value; an unknown option: TUNE_FROM_DEFAULT.
  * tune_flags_given - whether it came from a flag or --config.
  * tune_flags_differs - whether it was set, and not to the program's default.
+ * tune_flags_repeats - whether it differs and is needed to repeat the run: what is computed, or when
+ * it is evaluated and saved, depends on it.
  * tune_source_name - "default", "model defaults", "run", "config" or "flag". */
 enum tune_source tune_flags_source(const struct tune_flags *flags, const char *name);
 bool tune_flags_given(const struct tune_flags *flags, const char *name);
 bool tune_flags_differs(const struct tune_flags *flags, const char *name);
+bool tune_flags_repeats(const struct tune_flags *flags, const char *name);
 const char *tune_source_name(enum tune_source source);
 
 /* tune_flags_size_defaults - in words, whose defaults were taken by the model's size; NULL: none

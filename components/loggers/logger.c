@@ -216,6 +216,16 @@ int64_t tune_logger_last_step(const struct tune_logger *log)
     return log->written_step;
 }
 
+const cJSON *tune_logger_description(const struct tune_logger *log)
+{
+    return log->run.now;
+}
+
+double tune_logger_loss(const struct tune_logger *log)
+{
+    return log->loss_last;
+}
+
 const char *tune_logger_folder(const struct tune_logger *log)
 {
     return log->run.folder;

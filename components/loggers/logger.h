@@ -58,6 +58,12 @@ int tune_logger_held(const struct tune_logger *log);
 /* tune_logger_folder - the run folder; borrowed until free. */
 const char *tune_logger_folder(const struct tune_logger *log);
 
+/* tune_logger_description - the description of the run so far, as run.json will have it; borrowed
+ * until the next call.
+ * tune_logger_loss - the loss of the last step in the metrics. */
+const struct cJSON *tune_logger_description(const struct tune_logger *log);
+double tune_logger_loss(const struct tune_logger *log);
+
 /* tune_logger_note, _device, _weights, _data, _eval_data - record what the run depends on. Each
  * prints a `#` line and writes a member of the description: "notes" {key: text}, "weights", "data",
  * "eval_data". Call them before the first step, with the folder and path that were opened. In a

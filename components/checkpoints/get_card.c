@@ -1,0 +1,195 @@
+/* get_card.c - what the flags say for a model card. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoints/card.h"
+#include "core/array.h"
+#include "core/print.h"
+#include "core/try.h"
+#include "files/folder.h"
+#include "flags/find.h"
+#include "flags/flags.h"
+#include "flags/known.h"
+
+enum { BASE_CARD_MOST = 4 << 20 };
+
+/* ---- names for other people ---- */
+
+/* The last name of a path; of a run's checkpoint with that of the run. */
+static const char *last_name(const char *path, size_t size, size_t *name_size)
+{
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    size_t from = size;
+    for (int parts = 0; from > 0 && parts < 2; parts++) {
+        while (from > 0 && path[from - 1] != '/')
+            from--;
+        if (parts == 0 && !strncmp(path + from, "checkpoint-", 11) && from > 1)
+            from--;
+        else
+            break;
+    }
+    *name_size = size - from;
+    return path + from;
+}
+
+/* Print a value of an option. Of paths that lead out of the current folder, only the last name is
+ * printed. true: there was one. */
+static bool put_public(FILE *out, const char *text)
+{
+    bool shortened = false;
+    while (*text) {
+        size_t size = strcspn(text, " ,;="), kept;
+        bool path = size > 1 && (*text == '/' || *text == '~' || !strncmp(text, "../", 3));
+        const char *name = path ? last_name(text, size, &kept) : text;
+        fprintf(out, "%.*s", (int)(path ? kept : size), name);
+        shortened = shortened || path;
+        text += size;
+        if (*text)
+            fputc(*text++, out);
+    }
+    return shortened;
+}
+
+/* The same as a new string. */
+static char *public_text(const char *text, bool *shortened)
+{
+    char *result = NULL;
+    size_t size;
+    FILE *out = open_memstream(&result, &size);
+    *shortened = (out && put_public(out, text)) || *shortened;
+    if (out && fclose(out) == 0)
+        return result;
+    free(result);
+    return NULL;
+}
+
+/* ---- options ---- */
+
+static int put_options(struct tune_card *c, const struct tune_flags *flags, FILE *table, FILE *command)
+{
+    const struct tune_option *o;
+    const char *text;
+    fprintf(command, "build/%s", c->program);
+    for (int i = 0; (o = tune_flags_each(flags, i, &text)); i++) {
+        bool positional = *o->name == '<', model = !strcmp(o->name, "model");
+        if (!text || !tune_flags_repeats(flags, o->name))
+            continue;
+        char *value = model && c->hub_id && c->parameters == 0 ? strdup(c->hub_id) : public_text(text, &c->shortened);
+        TRY(value ? 0 : tune_error_no_memory("the model card"));
+        if (o->type == TUNE_BOOL && !positional) {
+            fprintf(command, " --%s%s", !strcmp(value, "true") ? "" : "no-", o->name);
+        } else {
+            fprintf(command, "%s%s ", positional ? "" : " --", positional ? "" : o->name);
+            tune_print_word(command, value);
+        }
+        if (!model && strcmp(o->name, "dataset") != 0) {
+            fprintf(table, "| `%s` | ", o->name);
+            tune_card_cell(table, value);
+            fputs(" | ", table);
+            tune_card_cell(table, o->value ? o->value : "none");
+            fputs(" |\n", table);
+        }
+        free(value);
+    }
+    return 0;
+}
+
+static int make_options(struct tune_card *c, const struct tune_flags *flags)
+{
+    size_t size, more;
+    FILE *table = open_memstream(&c->options, &size), *command = open_memstream(&c->command, &more);
+    int status = table && command ? put_options(c, flags, table, command) : tune_error_no_memory("the model card");
+    if ((table && fclose(table) != 0) | (command && fclose(command) != 0))
+        status = tune_error_no_memory("the model card");
+    return status;
+}
+
+static int make_data(struct tune_card *c, const struct tune_flags *flags)
+{
+    char path[TUNE_PATH_MAX], id[128];
+    size_t size;
+    int more = 0;
+    FILE *out = open_memstream(&c->data, &size);
+    for (int k = 0; out && flags->dataset && (more = tune_path_listed(flags->dataset, k, path)) == 1; k++)
+        if (tune_dataset_hub_id(path, id))
+            fprintf(out, "%s\n", id);
+    return !out || fclose(out) != 0 ? tune_error_no_memory("the model card") : more;
+}
+
+/* ---- the base's licence ---- */
+
+/* The value of a line "key: value" of the front matter that begins at text, or the first entry of a
+ * list below it; NULL: none. Only what can stand in front matter as it is counts. */
+static char *front_value(const char *text, const char *key)
+{
+    size_t n = strlen(key);
+    if (strncmp(text, "---\n", 4))
+        return NULL;
+    for (const char *line = strchr(text, '\n') + 1; line && *line && strncmp(line, "---", 3); line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        if (strncmp(line, key, n) || line[n] != ':')
+            continue;
+        const char *value = line + n + 1;
+        value += strspn(value, " \t");
+        if (*value == '\n' && !strncmp(value + 1 + strspn(value + 1, " "), "- ", 2))
+            value = strchr(value, '-') + 2;
+        value += strspn(value, " \t\"'[");
+        size_t size = strcspn(value, "\n\r\"'],#");
+        while (size > 0 && value[size - 1] == ' ')
+            size--;
+        bool good = size > 0 && size < 200;
+        for (size_t i = 0; i < size; i++)
+            good = good && value[i] > 32 && value[i] < 127 && value[i] != '\\';
+        return good ? strndup(value, size) : NULL;
+    }
+    return NULL;
+}
+
+/* A card that cannot be read names no licence. */
+static void find_license(struct tune_card *c, const char *folder)
+{
+    char *text = NULL;
+    size_t size;
+    struct tune_error before;
+    tune_error_save(&before);
+    if (tune_folder_has(folder, "README.md") && tune_folder_read(folder, "README.md", BASE_CARD_MOST, &text, &size) == 0) {
+        c->license = front_value(text, "license");
+        c->license_name = front_value(text, "license_name");
+        c->license_link = front_value(text, "license_link");
+    }
+    c->license_file = tune_folder_has(folder, "LICENSE") || tune_folder_has(folder, "LICENSE.txt") || tune_folder_has(folder, "LICENSE.md");
+    free(text);
+    tune_error_restore(&before);
+}
+
+/* ---- all of it ---- */
+
+static int find_base(struct tune_card *c, const struct tune_flags *flags, const char *folder)
+{
+    char id[128];
+    struct tune_known_model known;
+    size_t size;
+    const char *name = last_name(folder, strlen(folder), &size);
+    bool sure = tune_model_hub_id(flags->model, folder, id), alike = !sure && tune_known_model(flags->model, &known) > 0 && known.parameters > 0;
+    if (alike) {
+        c->parameters = known.parameters;
+        snprintf(id, sizeof id, "%s", known.hub_id);
+    }
+    c->base = strndup(name, size);
+    c->hub_id = sure || alike ? strdup(id) : NULL;
+    return c->base && (c->hub_id || !(sure || alike)) ? 0 : tune_error_no_memory("the model card");
+}
+
+struct tune_card *tune_get_card(const struct tune_flags *flags, const char *folder)
+{
+    struct tune_card *c = tune_zeroed(1, sizeof *c, "the model card");
+    if (!c)
+        return NULL;
+    c->program = strdup(flags->program ? flags->program : "");
+    find_license(c, folder);
+    if (c->program && find_base(c, flags, folder) == 0 && make_data(c, flags) == 0 && make_options(c, flags) == 0)
+        return c;
+    tune_card_free(c);
+    return NULL;
+}
