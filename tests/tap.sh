@@ -81,7 +81,8 @@ tiny() {
 # Of run folders: metrics.jsonl without its times; a figure of report.json; the same numbers and the same last checkpoint.
 numbers() { sed 's/"step_s":[^,]*,//; s/"tokens_per_s":[^,]*,//; s/"elapsed_s":[^,]*,//' "$1/metrics.jsonl"; }
 figure() { sed -n "s/.*\"$2\":[^0-9-]*\([-0-9.e]*\).*/\1/p" "$1/report.json"; }
-same_run() { numbers "$1" >a.txt && numbers "$2" >b.txt && diff a.txt b.txt && diff -r "$1/checkpoint-final" "$2/checkpoint-final"; }
+# But for the files that a third argument names: cards tell which folder a process was given.
+same_run() { numbers "$1" >a.txt && numbers "$2" >b.txt && diff a.txt b.txt && diff -r -x "$3" "$1/checkpoint-final" "$2/checkpoint-final"; }
 # near A B - within 1e-5 of each other.
 near() { [ -n "$1" ] && [ -n "$2" ] && awk "BEGIN { d = $1 / $2 - 1; exit !(d * d <= 1e-10) }"; }
 # await PID COMMAND... - waits until the command succeeds. It fails, and says what it waited for, if process PID (0: none) ended

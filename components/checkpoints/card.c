@@ -172,8 +172,7 @@ static void put_all(FILE *out, const struct tune_card *c, struct tune_model *m, 
     put_losses(out, log, run, at);
     if (*c->options)
         fprintf(out, "\n## Options that differ from the defaults\n\n| option | value | default |\n|---|---|---|\n%s", c->options);
-    fprintf(out, "\n## To repeat it\n\n```sh\n%s\n```\n%s", c->command,
-            c->shortened ? "\nPaths are given by their last names here.\n" : "");
+    fprintf(out, "\n## To repeat it\n\n```sh\n%s\n```\n\nOf paths outside the working folder, only the last name is given.\n", c->command);
     put_license(out, c);
 }
 

@@ -2,8 +2,8 @@
  * to this folder.
  *
  * It says base, data, what was trained, losses, options, the command to repeat it, and the licence
- * that the base's own card names. Paths are given by their last names: a card is for other people.
- * It has no dates and no names of machines, so the same run gives the same card.
+ * that the base's own card names. Of paths outside the working folder it has the last name only: a
+ * card is for other people. It has no dates and no names of machines, so the same run gives the same card.
  *
  * Its last line is a comment with a hash of all that stands before it. A text that has another hash
  * was edited, and is never replaced. */
@@ -31,7 +31,6 @@ struct tune_card {
     char *data;           /* Hub ids of the data sets, each with a newline behind it; "": none */
     char *options;        /* rows of a table: options that differ from their defaults */
     char *command;        /* the command that repeats the run */
-    bool shortened;       /* a path in one of them is given by its last name */
     char *license, *license_name, *license_link; /* of the base's card; NULL: it names none */
     bool license_file;    /* the base's folder has a file LICENSE */
 };

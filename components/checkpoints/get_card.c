@@ -1,4 +1,5 @@
 /* get_card.c - what the flags say for a model card. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,30 +36,28 @@ static const char *last_name(const char *path, size_t size, size_t *name_size)
 }
 
 /* Print a value of an option. Of paths that lead out of the current folder, only the last name is
- * printed. true: there was one. */
-static bool put_public(FILE *out, const char *text)
+ * printed. */
+static void put_public(FILE *out, const char *text)
 {
-    bool shortened = false;
     while (*text) {
         size_t size = strcspn(text, " ,;="), kept;
         bool path = size > 1 && (*text == '/' || *text == '~' || !strncmp(text, "../", 3));
         const char *name = path ? last_name(text, size, &kept) : text;
         fprintf(out, "%.*s", (int)(path ? kept : size), name);
-        shortened = shortened || path;
         text += size;
         if (*text)
             fputc(*text++, out);
     }
-    return shortened;
 }
 
 /* The same as a new string. */
-static char *public_text(const char *text, bool *shortened)
+static char *public_text(const char *text)
 {
     char *result = NULL;
     size_t size;
     FILE *out = open_memstream(&result, &size);
-    *shortened = (out && put_public(out, text)) || *shortened;
+    if (out)
+        put_public(out, text);
     if (out && fclose(out) == 0)
         return result;
     free(result);
@@ -67,16 +66,28 @@ static char *public_text(const char *text, bool *shortened)
 
 /* ---- options ---- */
 
-static int put_options(struct tune_card *c, const struct tune_flags *flags, FILE *table, FILE *command)
+/* The value of an option. A number has one spelling: a resumed run knows only its value. */
+static char *value_of(const struct tune_card *c, const struct tune_option *o, const char *text)
+{
+    char number[TUNE_DECIMAL_SIZE], *end;
+    double value = o->type == TUNE_DOUBLE || o->type == TUNE_INTERVAL ? strtod(text, &end) : NAN;
+    if (!strcmp(o->name, "model") && c->hub_id && c->parameters == 0)
+        return strdup(c->hub_id);
+    return isfinite(value) && !*end ? strdup(tune_number_text(number, value)) : public_text(text);
+}
+
+static int put_options(const struct tune_card *c, const struct tune_flags *flags, FILE *table, FILE *command)
 {
     const struct tune_option *o;
     const char *text;
     fprintf(command, "build/%s", c->program);
     for (int i = 0; (o = tune_flags_each(flags, i, &text)); i++) {
         bool positional = *o->name == '<', model = !strcmp(o->name, "model");
-        if (!text || !tune_flags_repeats(flags, o->name))
+        /* which checkpoint is the best depends on it */
+        bool evaluations = !strcmp(o->name, "eval-every") && tune_flags_differs(flags, o->name);
+        if (!text || !(evaluations || tune_flags_repeats(flags, o->name)))
             continue;
-        char *value = model && c->hub_id && c->parameters == 0 ? strdup(c->hub_id) : public_text(text, &c->shortened);
+        char *value = value_of(c, o, text);
         TRY(value ? 0 : tune_error_no_memory("the model card"));
         if (o->type == TUNE_BOOL && !positional) {
             fprintf(command, " --%s%s", !strcmp(value, "true") ? "" : "no-", o->name);

@@ -502,8 +502,7 @@ bool tune_flags_repeats(const struct tune_flags *flags, const char *name)
 {
     int i = flags->state ? tune_flags_row(flags->state, name, strlen(name)) : -1;
     const struct tune_flags_entry *e = i < 0 ? NULL : &flags->state->at[i];
-    bool counts = e && !(e->keeping & TUNE_TAKE_NOT) && (!(e->keeping & TUNE_CHANGE_FREELY) || e->row.type == TUNE_INTERVAL);
-    return counts && tune_flags_differs(flags, name);
+    return e && !(e->keeping & (TUNE_TAKE_NOT | TUNE_CHANGE_FREELY)) && tune_flags_differs(flags, name);
 }
 
 bool tune_flags_given(const struct tune_flags *flags, const char *name)

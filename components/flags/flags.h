@@ -777,8 +777,7 @@ enum tune_wish tune_flags_wish(const struct tune_flags *flags);
 /* tune_flags_source - the source of an option's value; an unknown option: TUNE_FROM_DEFAULT.
  * tune_flags_given - whether it came from a flag or --config.
  * tune_flags_differs - whether it was set, and not to the program's default.
- * tune_flags_repeats - whether it differs and is needed to repeat the run: what is computed, or when
- * it is evaluated and saved, depends on it.
+ * tune_flags_repeats - whether it differs, and numbers of the run depend on it.
  * tune_source_name - "default", "model defaults", "run", "config" or "flag". */
 enum tune_source tune_flags_source(const struct tune_flags *flags, const char *name);
 bool tune_flags_given(const struct tune_flags *flags, const char *name);

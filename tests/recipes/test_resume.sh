@@ -22,7 +22,7 @@ run() { # NAME OPTION...; 54 rows, 9 steps an epoch, 18 in all
 }
 more() { who=$1; shift; "$full" --resume "$who" "$@" >>"${who%/*}.out" 2>&1; code=$?; [ $code = 0 ] || tail -n 5 "${who%/*}.out"; return $code; }
 same() { # the whole of two runs: every line, the last checkpoint's every file, where the best one is
-    same_run "$1" "$2" && [ "$(readlink "$1/checkpoint-best")" = "$(readlink "$2/checkpoint-best")" ]
+    same_run "$1" "$2" "$3" && [ "$(readlink "$1/checkpoint-best")" = "$(readlink "$2/checkpoint-best")" ]
 }
 says() { grep -q "$2" "$1/run.json"; }
 
@@ -79,7 +79,7 @@ is "a moved folder" eval 'run moved --stop-at-step 7 && mkdir far && mv moved fa
 is "to the same bits, from another working folder too" same straight moved
 is "a model's path as the last process was given it" eval 'mkdir -p apart && cp -r model apart/near && run paths --stop-at-step 5 &&
     (cd apart && "$full" --resume ../paths --model near --stop-at-step 7) && more paths'
-is "is meant from where that ran" same straight paths
+is "is meant from where that ran" same straight paths README.md
 
 # ---- kill -9 ----
 run killed --eval-every 0 --save-every 4 --epochs 400 >killed.out 2>&1 &
@@ -192,7 +192,7 @@ mv model away
 refused "a model folder that is gone" 2 "model" "$full" --resume gone
 is "the checkpoint stands in for it" more gone --model gone/checkpoint-8 --allow-changed
 mv away model
-is "to the same bits" same straight gone
+is "to the same bits" same straight gone README.md
 run early --save-every 0 --eval-every 0 --epochs 4000 >/dev/null 2>&1 & # until its first line
 await $! [ -s early/metrics.jsonl ]
 pid=$(sed -n 's/.*"pid":[^0-9]*\([0-9]*\).*/\1/p' early/run.json | head -n 1)
