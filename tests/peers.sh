@@ -14,6 +14,7 @@
 #   peers.sh llama            those for llama.cpp alone
 #   peers.sh lm-eval          lm_eval_peer.py, which runs by this word alone
 #   peers.sh python COMMAND   runs the command in the environment of the others, whose "python" comes first
+#   peers.sh llama-python COMMAND   the same in llama.cpp's
 cd "$(dirname "$0")/.." || exit 1
 cache=${HOME:-/tmp}/.cache/tune.c
 BUILD=${BUILD:-build}
@@ -81,10 +82,14 @@ totals=$(mktemp)
 trap 'rm -f "$log" "$totals"' EXIT
 venv=${TUNE_VENV:-$cache/venv} modules="peft tokenizers torch transformers"
 own=${TUNE_VENV_LM_EVAL:-$cache/venv-lm-eval} lm_eval=tests/requirements-lm-eval.txt
-if [ "${1:-}" = python ]; then
+requirements=tests/requirements.txt
+if [ "${1:-}" = llama-python ]; then
+    venv=${TUNE_VENV_LLAMA:-$cache/venv-llama} requirements=tests/requirements-llama.txt modules="xllamacpp gguf"
+fi
+if [ "${1:-}" = python ] || [ "${1:-}" = llama-python ]; then
     shift
     # shellcheck disable=SC2086 # one word each
-    right "$venv" tests/requirements.txt $modules >/dev/null 2>&1 || make "$venv" tests/requirements.txt $modules ||
+    right "$venv" $requirements $modules >/dev/null 2>&1 || make "$venv" $requirements $modules ||
         { echo "tests/peers.sh: $why" >&2; exit 1; }
     rm -f "$log" "$totals"
     PATH=$venv/bin:$PATH exec "$@"

@@ -5,8 +5,8 @@
 #     tools/download.sh HuggingFaceTB/SmolLM2-135M models/SmolLM2-135M
 #     tools/download.sh --dataset tatsu-lab/alpaca data/alpaca
 #
-# Takes what a recipe reads. Of a model: config, tokenizer, chat template and safetensors weights; no pickles, no other
-# formats. Of a data set: its Parquet files, or if it has none .jsonl, .json, .csv, .tsv and .txt, in their folders.
+# Takes what a recipe reads. Of a model: config, tokenizer, chat template, safetensors weights, card and licence; no pickles,
+# no other formats. Of a data set: its Parquet files, or if it has none .jsonl, .json, .csv, .tsv and .txt, in their folders.
 # --include: only the files of a data set that fit a pattern of the shell, such as 'data/train-*'; may be given again.
 # Some sets have no such files, only a script. The Hub then keeps a copy: --revision refs/convert/parquet.
 # Every file is checked against the hub's hash before it gets its name. A broken download goes on where it stopped; a
@@ -236,7 +236,7 @@ function of_model(f) {
     if (f ~ /[^A-Za-z0-9._-]|^[.-]|^consolidated/) return 0 # of a sub-folder; a name we would not write; the same weights once more
     return f ~ /^(config|generation_config|vocab|added_tokens|special_tokens_map|chat_template|adapter_config)\.json$/ ||
         f ~ /^tokenizer.*\.json$/ || f == "tokenizer.model" || f == "merges.txt" || f == "chat_template.jinja" ||
-        f ~ /\.safetensors(\.index\.json)?$/
+        f ~ /\.safetensors(\.index\.json)?$/ || f ~ /^(README\.md|LICENSE(\.txt|\.md)?)$/
 }
 {
     file = substr($0, length($1) + length($2) + 3)

@@ -2,8 +2,9 @@
  * to this folder.
  *
  * It says base, data, what was trained, losses, options, the command to repeat it, and the licence
- * that the base's own card names. Of paths outside the working folder it has the last name only: a
- * card is for other people. It has no dates and no names of machines, so the same run gives the same card.
+ * that the base's own card names. A card is for other people: of paths outside the working folder
+ * it has the last name only, and it names no machine. It has no dates, so the same run gives the
+ * same card.
  *
  * Its last line is a comment with a hash of all that stands before it. A text that has another hash
  * was edited, and is never replaced. */
@@ -21,7 +22,7 @@ struct tune_flags;
 struct tune_logger;
 struct tune_model;
 
-/* What a card says that does not change in a run. Strings belong to it. */
+/* The parts of a card that stay the same during a run. It owns its strings. */
 struct tune_card {
     char *program;        /* the recipe: "finetune_full" */
     char *base;           /* the name of the base's folder */
@@ -48,8 +49,8 @@ int tune_card_write(const struct tune_card *c, const char *folder, struct tune_m
 int tune_card_renew(const struct tune_card *c, const char *folder, struct tune_model *m,
                     const struct tune_logger *log, const struct tune_progress *at);
 
-/* tune_checkpoint_set_card - write this card into checkpoints from now on. It belongs to c, which has
- * a log. */
+/* tune_checkpoint_set_card - write this card into checkpoints from now on. It then belongs to c,
+ * which has a log. */
 void tune_checkpoint_set_card(struct tune_checkpoint *c, struct tune_card *card);
 
 /* tune_card_cell - print a text as code in a cell of a Markdown table. */

@@ -88,7 +88,7 @@ static int put_options(const struct tune_card *c, const struct tune_flags *flags
         if (!text || !(evaluations || tune_flags_repeats(flags, o->name)))
             continue;
         char *value = value_of(c, o, text);
-        TRY(value ? 0 : tune_error_no_memory("the model card"));
+        TRY(value ? 0 : -1);
         if (o->type == TUNE_BOOL && !positional) {
             fprintf(command, " --%s%s", !strcmp(value, "true") ? "" : "no-", o->name);
         } else {
@@ -111,10 +111,12 @@ static int make_options(struct tune_card *c, const struct tune_flags *flags)
 {
     size_t size, more;
     FILE *table = open_memstream(&c->options, &size), *command = open_memstream(&c->command, &more);
-    int status = table && command ? put_options(c, flags, table, command) : tune_error_no_memory("the model card");
-    if ((table && fclose(table) != 0) | (command && fclose(command) != 0))
-        status = tune_error_no_memory("the model card");
-    return status;
+    int status = table && command ? put_options(c, flags, table, command) : -1;
+    if (table && fclose(table) != 0)
+        status = -1;
+    if (command && fclose(command) != 0)
+        status = -1;
+    return status == 0 ? 0 : tune_error_no_memory("the model card");
 }
 
 static int make_data(struct tune_card *c, const struct tune_flags *flags)
@@ -131,8 +133,8 @@ static int make_data(struct tune_card *c, const struct tune_flags *flags)
 
 /* ---- the base's licence ---- */
 
-/* The value of a line "key: value" of the front matter that begins at text, or the first entry of a
- * list below it; NULL: none. Only what can stand in front matter as it is counts. */
+/* The value of a key in the front matter at the beginning of a text, of a list its first entry.
+ * NULL: none, or it has letters that need other quotes. */
 static char *front_value(const char *text, const char *key)
 {
     size_t n = strlen(key);

@@ -30,10 +30,10 @@ int tune_model_find(const char *name, char folder[TUNE_PATH_MAX]);
  * this machine. */
 int tune_model_locate(const char *hub_id, char folder[TUNE_PATH_MAX]);
 
-/* tune_model_hub_id - the Hub id of the model that a name means, which was found in folder. true: the
- * name says so (a known name, a Hub id), or folder is a snapshot in the Hub client's cache.
- * tune_dataset_hub_id - OWNER/NAME, if the name of a data set is one and means no path here. Both
- * write to id. */
+/* tune_model_hub_id - the Hub id of a model, into id. name: how it was named; folder: where it was
+ * found. true: name is a known name or a Hub id, or folder is a snapshot in the Hub client's cache.
+ * tune_dataset_hub_id - OWNER/NAME into id. true: the name of a data set begins with it, and is no
+ * path here. */
 bool tune_model_hub_id(const char *name, const char *folder, char id[128]);
 bool tune_dataset_hub_id(const char *name, char id[128]);
 

@@ -58,8 +58,8 @@ int tune_logger_held(const struct tune_logger *log);
 /* tune_logger_folder - the run folder; borrowed until free. */
 const char *tune_logger_folder(const struct tune_logger *log);
 
-/* tune_logger_description - the description of the run so far, as run.json will have it; borrowed
- * until the next call.
+/* tune_logger_description - the description of the run so far (runs/run_folder.h); borrowed until
+ * the next call.
  * tune_logger_loss - the loss of the last step in the metrics. */
 const struct cJSON *tune_logger_description(const struct tune_logger *log);
 double tune_logger_loss(const struct tune_logger *log);

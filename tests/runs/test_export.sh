@@ -68,5 +68,5 @@ is "... times: the start and the seconds of the steps" eval 'cut -d, -f1,2 track
 echo '{"program":"mine","status":"finished","started":"2026-11-26T10:00:00Z","sessions":[{"started":"2026-11-26T10:00:00Z","from_step":0},{"started":"2026-11-27T10:00:00Z","from_step":1}]}' >runs/long/run.json
 is "... of the session that made the step" eval '"$runs" export long --format trackio --output track --overwrite && cut -d, -f1,2 track/long.csv | paste -sd" " | grep -qFx "step,timestamp 1,2026-11-26T10:00:01.250000+00:00 2,2026-11-27T10:00:01.250000+00:00"'
 echo '{"program":"mine","status":"finished"}' >runs/long/run.json
-is "... a run that does not say when it began has none" eval '"$runs" export long --format trackio --output track --overwrite >a && grep -q "^# long: run.json does not tell when it began, so it has no times" a && grep -q "^2,,2,,,,,,2.5$" track/long.csv'
+is "... a run that does not say when it began has none" eval '"$runs" export long --format trackio --output track --overwrite >a && grep -q "^# long: its folder does not tell when it began, so it has no times" a && grep -q "^2,,2,,,,,,2.5$" track/long.csv'
 finish

@@ -116,6 +116,11 @@ mkdir -p models runs && cp -r model models/quick && $run --output runs/first >/d
 for name in quik frist runs/firts models/quik runs/cut/checkpoint-final; do
     tip 'give <--model [^ ]+>' $ask --model $name
 done
+export="$BUILD/runs export runs/first"
+PUT='s/$/ tables/' tip 'export: where to\? Give a folder with <--output>' $export
+tip 'is there already; give another --output, or <--overwrite>' $export --output tables
+mkdir -p boards/first && echo mine >boards/first/notes.txt
+PUT='s/$/ other/' tip 'so --overwrite does not replace it; give another <--output>' $export --format tensorboard --output boards --overwrite
 $BUILD/finetune_lora --model model --max-length 64 --dataset my.jsonl --max-steps 1 --output runs/lora >/dev/null 2>&1
 PUT='s/--model/--model model/' tip 'give <--adapter [^ ]+>, and its base with <--model>' $ask --model runs/lroa
 cp -rL runs/lora/checkpoint-final lonely && sed -i 's/"base_model_name_or_path": [^,]*/"base_model_name_or_path": null/' lonely/adapter_config.json

@@ -1,8 +1,8 @@
 /* export.c - `runs export`: the metrics of runs in the formats of other programs.
  *
- *   csv          <output>/<run>.csv: a row for each line of the metrics, numbers as they are there
- *   tensorboard  <output>/<run>/events.out.tfevents...: a folder for each run
- *   trackio      <output>/<run>.csv: as trackio.import_csv reads it, with a column of times
+ * csv: <output>/<run>.csv has a row for each line of the metrics, with the numbers as they are
+ * there. tensorboard: <output>/<run>/ has an event file. trackio: <output>/<run>.csv has a column
+ * of times, too, and names that trackio.import_csv keeps.
  *
  * Lines have no time of their own. It is the start of the session plus the seconds of its steps. */
 #include <cjson/cJSON.h>
@@ -291,7 +291,7 @@ static void tell(const struct exported *e)
     }
     if (e->lines > 0 && e->start_s <= 0 && (to_board() || to_trackio())) {
         put_label("# ", e);
-        printf("run.json does not tell when it began, so %s\n", to_board() ? "its times begin in 1970" : "it has no times");
+        printf("its folder does not tell when it began, so %s\n", to_board() ? "its times begin in 1970" : "it has no times");
     }
 }
 
