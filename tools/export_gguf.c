@@ -28,12 +28,11 @@ static struct {
 static const struct tune_option my_options[] = {
     {"<file>", TUNE_STRING, &my.out, NULL, "", "", "the .gguf file to make"},
     {"model", TUNE_STRING, &my.tune.model, NULL, "", "", "model: folder, known name or Hub id"},
-    {"type", TUNE_ENUM, &my.type, "as-read", "as-read|f32|f16|bf16|q8_0|q4_0|q5_0|q6_k|q4_k|q4_k_m",
-     "",
+    {"type", TUNE_ENUM, &my.type, "as-read",
+     "as-read|f32|f16|bf16|q8_0|q4_0|q5_0|q5_1|q6_k|q4_k|q4_k_m|q5_k_m", "",
      "format of the matrices. Vectors are float32. as-read: each as in the model. q4_k_m: q4_k, "
-     "and q6_k "
-     "for what suffers most. q4_0, q5_0, q6_k and q4_k_m give the output projection q6_k, as "
-     "llama.cpp does"},
+     "and q6_k for what suffers most; q5_k_m: the same with q5_k. All of fewer bits than q8_0, but "
+     "q4_k, give the output projection q6_k, as llama.cpp does"},
     {"adapter", TUNE_STRING, &my.adapter, NULL, "", "",
      "folder with adapter_config.json: the file has the adapter alone, for this base"},
     {"merge", TUNE_BOOL, &my.merge, "false", "", "",

@@ -14,7 +14,8 @@ static const struct tune_gguf_format formats[TUNE_GGUF_BLOCKS] = {
     [TUNE_GGUF_F32] = {"F32", 0, 1, 4},          [TUNE_GGUF_F16] = {"F16", 1, 1, 2},
     [TUNE_GGUF_BF16] = {"BF16", 30, 1, 2},       [TUNE_GGUF_Q8_0] = {"Q8_0", 8, SMALL, 34},
     [TUNE_GGUF_Q4_0] = {"Q4_0", 2, SMALL, 18},   [TUNE_GGUF_Q5_0] = {"Q5_0", 6, SMALL, 22},
-    [TUNE_GGUF_Q6_K] = {"Q6_K", 14, LARGE, 210}, [TUNE_GGUF_Q4_K] = {"Q4_K", 12, LARGE, 144},
+    [TUNE_GGUF_Q5_1] = {"Q5_1", 7, SMALL, 24},   [TUNE_GGUF_Q6_K] = {"Q6_K", 14, LARGE, 210},
+    [TUNE_GGUF_Q5_K] = {"Q5_K", 13, LARGE, 176}, [TUNE_GGUF_Q4_K] = {"Q4_K", 12, LARGE, 144},
 };
 
 const struct tune_gguf_format *tune_gguf_format(enum tune_gguf_block block)
@@ -93,17 +94,39 @@ static void block_q4_0(const float *x, uint8_t *to)
         to[2 + i] = (uint8_t)(code[i] | code[i + SMALL / 2] << 4);
 }
 
-static void block_q5_0(const float *x, uint8_t *to)
+/* 32 codes of 5 bits: the fifth bits, then the low 4. */
+static void pack_q5(const int *code, uint8_t *to)
 {
-    int code[SMALL];
-    uint32_t high = 0; /* the fifth bits */
-    symmetric(x, 16, to, code);
+    uint32_t high = 0;
     for (int i = 0; i < SMALL; i++)
         high |= (uint32_t)(code[i] >> 4) << i;
     for (int i = 0; i < 4; i++)
-        to[2 + i] = (uint8_t)(high >> 8 * i);
+        to[i] = (uint8_t)(high >> 8 * i);
     for (int i = 0; i < SMALL / 2; i++)
-        to[6 + i] = (uint8_t)((code[i] & 15) | (code[i + SMALL / 2] & 15) << 4);
+        to[4 + i] = (uint8_t)((code[i] & 15) | (code[i + SMALL / 2] & 15) << 4);
+}
+
+static void block_q5_0(const float *x, uint8_t *to)
+{
+    int code[SMALL];
+    symmetric(x, 16, to, code);
+    pack_q5(code, to + 2);
+}
+
+static void block_q5_1(const float *x, uint8_t *to)
+{
+    int code[SMALL];
+    float low = x[0], high = x[0];
+    for (int i = 1; i < SMALL; i++) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+    }
+    float d = (high - low) / 31, inverse = reciprocal(d);
+    put16(to, tune_float_to_f16(d));
+    put16(to + 2, tune_float_to_f16(low));
+    for (int i = 0; i < SMALL; i++)
+        code[i] = (int)((x[i] - low) * inverse + 0.5f);
+    pack_q5(code, to + 4);
 }
 
 /* ---- Q6_K ---- */
@@ -184,9 +207,9 @@ static void block_q6_k(const float *x, uint8_t *to)
     put16(to + D, d);
 }
 
-/* ---- Q4_K ---- */
+/* ---- Q4_K, Q5_K ---- */
 
-/* A part of Q4_K: x is about scale * code + low, codes from 0 to 15. low is at most 0. */
+/* A part: x is about scale * code + low, codes from 0 to 15 or 31. low is at most 0. */
 struct line {
     float scale, low, error;
     uint8_t codes[SMALL];
@@ -202,14 +225,21 @@ static float line_error(const float *x, const float *w, const struct line *l)
     return error;
 }
 
+/* The reciprocal scales that are tried make the largest code `first` more than most, and each a
+ * tenth more than the one before. */
+struct search {
+    int most, steps;
+    float first;
+};
+
 /* The line through the codes of a reciprocal scale that has the least weighted squared error.
  * false: there is none. sum_w, sum_x: of the weights, and of weights times numbers. */
-static bool fit_line(const float *x, const float *w, float inverse, float low, float sum_w,
-                     float sum_x, struct line *l)
+static bool fit_line(const float *x, const float *w, int most, float inverse, float low,
+                     float sum_w, float sum_x, struct line *l)
 {
     float sum_l = 0, sum_ll = 0, sum_xl = 0;
     for (int i = 0; i < SMALL; i++) {
-        int c = between(0, nearest(inverse * (x[i] - low)), 15);
+        int c = between(0, nearest(inverse * (x[i] - low)), most);
         float code = (float)c;
         l->codes[i] = (uint8_t)c;
         sum_l += w[i] * code;
@@ -229,9 +259,9 @@ static bool fit_line(const float *x, const float *w, float inverse, float low, f
     return true;
 }
 
-/* The best line for 32 numbers among 22. Each number weighs as much as its magnitude and the root
+/* The best line for 32 numbers. Each number weighs as much as its magnitude and the root
  * of the mean square. */
-static void best_line(const float *x, struct line *best)
+static void best_line(const float *x, const struct search *try, struct line *best)
 {
     float w[SMALL], square = 0, low = x[0], high = x[0], sum_w, sum_x;
     for (int i = 0; i < SMALL; i++)
@@ -249,29 +279,30 @@ static void best_line(const float *x, struct line *best)
     }
     low = low > 0 ? 0 : low;
     *best = (struct line){.low = low};
-    float inverse = 15 / (high - low);
+    float most = (float)try->most, inverse = most / (high - low);
     if (high == low || !isfinite(inverse))
         return;
     best->scale = 1 / inverse;
     for (int i = 0; i < SMALL; i++)
-        best->codes[i] = (uint8_t)between(0, nearest(inverse * (x[i] - low)), 15);
+        best->codes[i] = (uint8_t)between(0, nearest(inverse * (x[i] - low)), try->most);
     best->error = line_error(x, w, best);
-    for (int step = 0; step <= 20; step++) {
+    for (int step = 0; step <= try->steps; step++) {
         struct line l;
-        inverse = (-1.f + 0.1f * (float)step + 15) / (high - best->low);
-        if (fit_line(x, w, inverse, best->low, sum_w, sum_x, &l) && l.error < best->error)
+        inverse = (try->first + 0.1f * (float)step + most) / (high - best->low);
+        if (fit_line(x, w, try->most, inverse, best->low, sum_w, sum_x, &l) && l.error < best->error)
             *best = l;
     }
 }
 
-static void block_q4_k(const float *x, uint8_t *to)
+enum { PARTS = LARGE / SMALL };
+
+/* The lines of all parts, and the first 16 bytes of the block. */
+static void fit_lines(const float *x, const struct search *try, uint8_t *to, struct line *lines)
 {
-    enum { PARTS = LARGE / SMALL };
-    struct line lines[PARTS];
     float scale = 0, depth = 0; /* the largest of the scales, and of the negated lows */
-    uint8_t *packed = to + 4, *codes = to + 16, s[PARTS], t[PARTS];
+    uint8_t *packed = to + 4, s[PARTS], t[PARTS];
     for (int p = 0; p < PARTS; p++) {
-        best_line(x + SMALL * p, &lines[p]);
+        best_line(x + SMALL * p, try, &lines[p]);
         scale = lines[p].scale > scale ? lines[p].scale : scale;
         depth = -lines[p].low > depth ? -lines[p].low : depth;
     }
@@ -295,11 +326,35 @@ static void block_q4_k(const float *x, uint8_t *to)
     for (int p = 0; p < PARTS; p++) {
         float step = tune_f16_to_float(d) * (float)s[p], low = tune_f16_to_float(m) * (float)t[p];
         for (int i = 0; i < SMALL && step != 0; i++)
-            lines[p].codes[i] = (uint8_t)between(0, nearest((x[SMALL * p + i] + low) / step), 15);
+            lines[p].codes[i] = (uint8_t)between(0, nearest((x[SMALL * p + i] + low) / step), try->most);
     }
+}
+
+static void block_q4_k(const float *x, uint8_t *to)
+{
+    static const struct search try = {15, 20, -1.f};
+    struct line lines[PARTS];
+    uint8_t *codes = to + 16;
+    fit_lines(x, &try, to, lines);
     for (int p = 0; p < PARTS; p += 2)
         for (int i = 0; i < SMALL; i++)
             *codes++ = (uint8_t)(lines[p].codes[i] | lines[p + 1].codes[i] << 4);
+}
+
+static void block_q5_k(const float *x, uint8_t *to)
+{
+    static const struct search try = {31, 15, -0.5f};
+    struct line lines[PARTS];
+    uint8_t *high = to + 16, *low = to + 48;
+    fit_lines(x, &try, to, lines);
+    for (int i = 0; i < SMALL; i++) {
+        high[i] = 0;
+        for (int p = 0; p < PARTS; p++)
+            high[i] |= (uint8_t)(lines[p].codes[i] >> 4 << p);
+    }
+    for (int p = 0; p < PARTS; p += 2)
+        for (int i = 0; i < SMALL; i++)
+            *low++ = (uint8_t)((lines[p].codes[i] & 15) | (lines[p + 1].codes[i] & 15) << 4);
 }
 
 /* ---- rows ---- */
@@ -332,7 +387,9 @@ int tune_gguf_rows(enum tune_gguf_block block, const float *x, int64_t rows, int
     static quantiser *const quantise[TUNE_GGUF_BLOCKS] = {[TUNE_GGUF_Q8_0] = block_q8_0,
                                                           [TUNE_GGUF_Q4_0] = block_q4_0,
                                                           [TUNE_GGUF_Q5_0] = block_q5_0,
+                                                          [TUNE_GGUF_Q5_1] = block_q5_1,
                                                           [TUNE_GGUF_Q6_K] = block_q6_k,
+                                                          [TUNE_GGUF_Q5_K] = block_q5_k,
                                                           [TUNE_GGUF_Q4_K] = block_q4_k};
     const struct tune_gguf_format *f = &formats[block];
     int64_t bytes = tune_gguf_row_bytes(block, columns), bad = 0;

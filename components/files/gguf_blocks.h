@@ -6,7 +6,9 @@
  *     Q8_0   32 numbers, 34 bytes: d q                      q of 8 bits
  *     Q4_0   32 numbers, 18 bytes: d (q - 8)                q of 4 bits
  *     Q5_0   32 numbers, 22 bytes: d (q - 16)               q of 5 bits
+ *     Q5_1   32 numbers, 24 bytes: d q + m                  q of 5 bits
  *     Q4_K   256 numbers, 144 bytes: d s q - m t            s, t of 6 bits for each 32 numbers
+ *     Q5_K   256 numbers, 176 bytes: d s q - m t            the same with q of 5 bits
  *     Q6_K   256 numbers, 210 bytes: d s (q - 32)           s of 8 bits for each 16 numbers
  *
  * The bits are those of ggml's quantisation without an importance matrix. So the Makefile compiles
@@ -22,7 +24,7 @@ extern "C" {
 
 enum tune_gguf_block {
     TUNE_GGUF_F32, TUNE_GGUF_F16, TUNE_GGUF_BF16, TUNE_GGUF_Q8_0, TUNE_GGUF_Q4_0, TUNE_GGUF_Q5_0,
-    TUNE_GGUF_Q6_K, TUNE_GGUF_Q4_K,
+    TUNE_GGUF_Q5_1, TUNE_GGUF_Q6_K, TUNE_GGUF_Q5_K, TUNE_GGUF_Q4_K,
     TUNE_GGUF_BLOCKS /* the number of kinds */
 };
 

@@ -256,7 +256,7 @@ def every_type(home):
     folder = os.path.join(home, "wide")
     run("init_model", "--like", "smollm2-135m", *SIZES, "--hidden-size", "256", "--intermediate-size", "512", "--seed", "3", folder)
     best, prompts = {}, prompts_of(400, (4, 9, 17, 33))
-    for kind in ("f32", "bf16", "f16", "q8_0", "q6_k", "q5_0", "q4_k_m", "q4_k", "q4_0"):
+    for kind in ("f32", "bf16", "f16", "q8_0", "q6_k", "q5_k_m", "q5_1", "q5_0", "q4_k_m", "q4_k", "q4_0"):
         served = Served(export(folder, f"{folder}-{kind}.gguf", "--type", kind, "--pre", "smollm"))
         best[kind] = []
         for prompt in prompts:
@@ -271,7 +271,8 @@ def every_type(home):
             return f"{kind}: only {len(pairs)} probabilities"
         far[kind] = float(np.mean(np.abs(pairs[:, 0] - pairs[:, 1])) / np.std(pairs[:, 0]))
     print("# mean distance of log-probabilities from F32's, in their spreads: " + ", ".join(f"{kind} {x:.3g}" for kind, x in far.items()))
-    limits = {"f32": 0, "bf16": far["q6_k"], "f16": far["bf16"], "q8_0": far["q6_k"], "q6_k": far["q5_0"], "q5_0": far["q4_0"], "q4_k_m": far["q4_k"]}
+    limits = {"f32": 0, "bf16": far["q6_k"], "f16": far["bf16"], "q8_0": far["q6_k"], "q6_k": far["q5_k_m"], "q5_k_m": far["q4_k_m"], "q5_1": far["q4_0"], "q5_0": far["q4_0"],
+              "q4_k_m": far["q4_k"]}
     wrong = [kind for kind, most in limits.items() if far[kind] > most] + [kind for kind in far if not far[kind] < 0.4]
     return f"too far: {wrong}" if wrong else ""
 
@@ -343,7 +344,7 @@ def blocks(name, id):
 def main():
     home = tempfile.mkdtemp()
     try:
-        for name, id in {"F32": 0, "F16": 1, "BF16": 30, "Q8_0": 8, "Q4_0": 2, "Q5_0": 6, "Q6_K": 14, "Q4_K": 12}.items():
+        for name, id in {"F32": 0, "F16": 1, "BF16": 30, "Q8_0": 8, "Q4_0": 2, "Q5_0": 6, "Q5_1": 7, "Q6_K": 14, "Q5_K": 13, "Q4_K": 12}.items():
             tap.case(f"blocks of {name} are ggml's to the bit", blocks, name, id)
         for name in FAMILIES:
             if name == LONG:  # llama.cpp chooses by its context, and we by the text

@@ -26,7 +26,7 @@ struct export_family {
 /* Types that the option names. */
 enum export_type {
     EXPORT_AS_READ, EXPORT_F32, EXPORT_F16, EXPORT_BF16, EXPORT_Q8_0, EXPORT_Q4_0, EXPORT_Q5_0,
-    EXPORT_Q6_K, EXPORT_Q4_K, EXPORT_Q4_K_M
+    EXPORT_Q5_1, EXPORT_Q6_K, EXPORT_Q4_K, EXPORT_Q4_K_M, EXPORT_Q5_K_M
 };
 
 /* A tensor to be written. */

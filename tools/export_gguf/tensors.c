@@ -17,8 +17,9 @@ static const enum tune_gguf_block blocks[] = {
     [EXPORT_AS_READ] = TUNE_GGUF_F32, [EXPORT_F32] = TUNE_GGUF_F32,
     [EXPORT_F16] = TUNE_GGUF_F16,     [EXPORT_BF16] = TUNE_GGUF_BF16,
     [EXPORT_Q8_0] = TUNE_GGUF_Q8_0,   [EXPORT_Q4_0] = TUNE_GGUF_Q4_0,
-    [EXPORT_Q5_0] = TUNE_GGUF_Q5_0,   [EXPORT_Q6_K] = TUNE_GGUF_Q6_K,
-    [EXPORT_Q4_K] = TUNE_GGUF_Q4_K,   [EXPORT_Q4_K_M] = TUNE_GGUF_Q4_K};
+    [EXPORT_Q5_0] = TUNE_GGUF_Q5_0,   [EXPORT_Q5_1] = TUNE_GGUF_Q5_1,
+    [EXPORT_Q6_K] = TUNE_GGUF_Q6_K,   [EXPORT_Q4_K] = TUNE_GGUF_Q4_K,
+    [EXPORT_Q4_K_M] = TUNE_GGUF_Q4_K, [EXPORT_Q5_K_M] = TUNE_GGUF_Q5_K};
 
 static enum tune_gguf_block of_dtype(enum tune_dtype dtype)
 {
@@ -30,7 +31,8 @@ int export_file_type(const struct export *e)
 {
     static const int numbers[] = {[EXPORT_F32] = 0,   [EXPORT_F16] = 1,   [EXPORT_BF16] = 32,
                                   [EXPORT_Q8_0] = 7,  [EXPORT_Q4_0] = 2,  [EXPORT_Q5_0] = 8,
-                                  [EXPORT_Q6_K] = 18, [EXPORT_Q4_K] = 14, [EXPORT_Q4_K_M] = 15};
+                                  [EXPORT_Q5_1] = 9,  [EXPORT_Q6_K] = 18, [EXPORT_Q4_K] = 14,
+                                  [EXPORT_Q4_K_M] = 15, [EXPORT_Q5_K_M] = 17};
     enum tune_gguf_block read = of_dtype(e->m.table.at[0].read_dtype);
     return e->type != EXPORT_AS_READ ? numbers[e->type]
            : read == TUNE_GGUF_BF16  ? 32
@@ -43,6 +45,14 @@ int export_file_type(const struct export *e)
 static bool more_bits(int i, int n)
 {
     return i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2;
+}
+
+/* true for the models that llama.cpp calls 70B: some heads share a small attn_v. */
+static bool is_70b(const struct export *e)
+{
+    const struct tune_model_config *c = &e->m.config;
+    return c->layers == 80 && (!strcmp(e->family->arch, "qwen2") ||
+                               (!strcmp(e->family->arch, "llama") && c->heads != c->kv_heads));
 }
 
 /* The type that llama.cpp's quantiser chooses for a matrix. projects: it is the output projection.
@@ -59,9 +69,10 @@ static enum tune_gguf_block choose(const struct export *e, const struct tune_par
         return block;
     if (projects)
         return p->shape[1] % tune_gguf_format(block)->numbers ? TUNE_GGUF_Q8_0 : TUNE_GGUF_Q6_K;
-    return e->type == EXPORT_Q4_K_M && sensitive && more_bits(p->unit - 1, e->m.config.layers)
-               ? TUNE_GGUF_Q6_K
-               : block;
+    bool mixture = e->type == EXPORT_Q4_K_M || e->type == EXPORT_Q5_K_M;
+    if (mixture && sensitive && more_bits(p->unit - 1, e->m.config.layers))
+        return TUNE_GGUF_Q6_K;
+    return e->type == EXPORT_Q4_K_M && p->role == TUNE_VALUE && is_70b(e) ? TUNE_GGUF_Q5_K : block;
 }
 
 /* The type in its place if its blocks do not divide a row. */
@@ -69,6 +80,7 @@ static enum tune_gguf_block fall_back(enum tune_gguf_block block, int64_t column
 {
     if (tune_gguf_row_bytes(block, columns) < 0)
         block = block == TUNE_GGUF_Q4_K   ? TUNE_GGUF_Q5_0
+                : block == TUNE_GGUF_Q5_K ? TUNE_GGUF_Q5_1
                 : block == TUNE_GGUF_Q6_K ? TUNE_GGUF_Q8_0
                                           : block;
     return tune_gguf_row_bytes(block, columns) < 0 ? TUNE_GGUF_F16 : block;
@@ -158,7 +170,7 @@ static void note_types(const struct export *e)
         }
     }
     fprintf(e->notes, "tensors: %s%s\n", text,
-            e->type == EXPORT_Q4_K_M
+            e->type == EXPORT_Q4_K_M || e->type == EXPORT_Q5_K_M
                 ? "; more bits for attn_v and ffn_down of the first and last eighth of the "
                   "layers and each third between, as llama.cpp chooses"
                 : "");
