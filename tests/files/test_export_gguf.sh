@@ -111,7 +111,7 @@ is "and those that it does take theirs" eval 'show narrow.gguf | grep ffn_down |
 is "rows that 32 does not divide become F16" eval 'export_gguf --model "$reference/llama-tied" x.gguf --type q8_0 && has x.gguf "blk.0.attn_q.weight F16 [16,16]" && rm x.gguf'
 is "q5_k_m: the same choice" eval 'export_gguf --model wide five.gguf --type q5_k_m --pre smollm && grep -qE "^tensors: 17 F32, 9 Q6_K, 48 Q5_K; more bits" said.txt && has five.gguf "general.file_type = 17" && show five.gguf | grep Q6_K | sed "s/ Q6_K.*//" | sort | tr "\n" " " | cmp - got'
 tiny 80 3 --layers 80 >/dev/null || exit 1
-is "80 layers with shared heads: attn_v has more bits" eval 'export_gguf --model 80 x.gguf --type q4_k_m --pre smollm && grep -q "Q5_1 in place of Q5_K (40)" said.txt && has x.gguf "blk.11.attn_v.weight Q5_1 [64,32]" && has x.gguf "blk.11.attn_k.weight Q5_0 [64,32]" && rm -r x.gguf 80'
+is "80 layers with shared heads: attn_v has more bits" eval 'export_gguf --model 80 x.gguf --type q4_k_m --pre smollm && grep -q "Q5_1 in place of Q5_K (40)" said.txt && has x.gguf "blk.11.attn_v.weight Q5_1 [32,64]" && has x.gguf "blk.11.attn_k.weight Q5_0 [32,64]" && rm -r x.gguf 80'
 for type in f32 f16 bf16 q8_0 q4_0 q5_0 q5_1 q6_k q4_k; do
     is "$type" export_gguf --model wide $type.gguf --type $type --pre smollm
     is "$type: matrices" eval 'show $type.gguf | grep -q "^blk.1.attn_q.weight $(echo $type | tr a-z A-Z) "'
