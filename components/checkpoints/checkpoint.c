@@ -389,8 +389,9 @@ static int save(struct tune_checkpoint *c, struct tune_model *m, struct tune_opt
     TRY(name_of(c, at->step, path));
     if (at->step == c->saved_step) {
         TRY(c->options.log ? tune_logger_sync(c->options.log) : 0);
-        TRY(tune_state_write_progress(path, at));
+        /* the card first: if a kill comes between, the evaluation is repeated, and so is the card */
         TRY(c->card ? tune_card_renew(c->card, path, m, c->options.log, at) : 0);
+        TRY(tune_state_write_progress(path, at));
     } else if (save_patiently(c, m, opt, at, path) < 0) {
         /* the folder was moved meanwhile: report that instead */
         TRY(c->options.log ? tune_logger_held(c->options.log) : 0);

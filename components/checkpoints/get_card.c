@@ -40,7 +40,7 @@ static const char *last_name(const char *path, size_t size, size_t *name_size)
 static void put_public(FILE *out, const char *text)
 {
     while (*text) {
-        size_t size = strcspn(text, " ,;="), kept;
+        size_t size = strcspn(text, " ,;:="), kept;
         bool path = size > 1 && (*text == '/' || *text == '~' || !strncmp(text, "../", 3));
         const char *name = path ? last_name(text, size, &kept) : text;
         fprintf(out, "%.*s", (int)(path ? kept : size), name);

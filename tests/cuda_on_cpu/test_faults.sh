@@ -45,7 +45,7 @@ is "none of them left a folder" [ ! -e refused ]
 is "a run without a fault" train straight
 is "what it timed is kept" eval '[ "$(ls algorithms/*.txt | wc -l)" = 1 ]'
 numbers straight >straight.numbers
-(cd straight/checkpoint-final && find . -type f ! -name progress.json -printf '%P %s\n' | sort) >sizes.txt
+(cd straight/checkpoint-final && find . -type f ! -name progress.json ! -name README.md -printf '%P %s\n' | sort) >sizes.txt
 
 # ---- the walk ----
 # A call before the first step is named by its number, a later one by its distance from the step's beginning. In between, the
@@ -63,7 +63,7 @@ is "the walk has calls of all kinds, before and in the steps" \
 whole() { # RUN - each checkpoint under its name has all its files
     for c in "$1"/checkpoint-*; do
         case $c in *[!0-9]) continue ;; esac
-        [ ! -d "$c" ] || (cd "$c" && find . -type f ! -name progress.json -printf '%P %s\n' | sort) | cmp - sizes.txt || { echo "$c is not whole"; return 1; }
+        [ ! -d "$c" ] || (cd "$c" && find . -type f ! -name progress.json ! -name README.md -printf '%P %s\n' | sort) | cmp - sizes.txt || { echo "$c is not whole"; return 1; }
     done
 }
 same() { numbers "$1" | cmp - straight.numbers && diff -r "$1/checkpoint-final" straight/checkpoint-final; }
