@@ -7,6 +7,7 @@
 #include "core/array.h"
 #include "core/nearest.h"
 #include "core/try.h"
+#include "evaluators/result_files.h"
 #include "evaluators/scorecard.h"
 #include "evaluators/scorecard_parts.h"
 #include "evaluators/trained.h"
@@ -22,19 +23,6 @@
 #include "tokenizers/tokenizer.h"
 
 /* ---- the folder for the results ---- */
-/* Refuse a folder whose report another program wrote: this one's would take its place. */
-static int check_report(const char *folder)
-{
-    char path[TUNE_PATH_MAX];
-    TRY(tune_path(path, "%s/" TUNE_RUN_REPORT, folder));
-    if (!tune_file_exists(path))
-        return 0;
-    cJSON *json = tune_cjson_read_report(path, TUNE_RUN_JSON_MOST);
-    bool own = cJSON_GetObjectItemCaseSensitive(json, "rows_cut");
-    cJSON_Delete(json);
-    return own ? 0 : tune_error_usage("--output: %s is no evaluation's report, and would be replaced; give another folder", path);
-}
-
 /* Refuse a folder in which a file would be lost that is no evaluation's. */
 static int check_folder(const struct tune_flags *flags)
 {
@@ -43,15 +31,13 @@ static int check_folder(const struct tune_flags *flags)
     char path[TUNE_PATH_MAX], dataset[TUNE_PATH_MAX];
     if (!folder)
         return 0;
-    if (tune_run_is(folder))
-        return tune_error_usage("--output: %s is the folder of a training run, whose report would be replaced; give another folder", folder);
     TRY(tune_dataset_find(flags->generate.input, dataset));
     for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
         TRY(tune_path(path, "%s/%s", folder, written[i]));
         if (tune_file_is_same(path, dataset))
             return tune_error_usage("--output: %s is the data set itself, and would be replaced; give another folder", path);
     }
-    return check_report(folder);
+    return tune_result_check_folder(folder, "rows_cut");
 }
 
 /* ---- the rows ---- */

@@ -53,13 +53,11 @@ struct tune_verdict {
 /* tune_scorecard_new - memory for the card's rows, and for batches of so many. -1 with an error.
  * tune_scorecard_write - write of struct tune_answer_lines.
  * tune_scorecard_read - read of struct tune_answer_lines.
- * tune_scorecard_csv - copy the folder's lines of rows as CSV. The first line has the columns.
  * tune_scorecard_svg - draw verdicts [metrics] into the folder. */
 int tune_scorecard_new(struct tune_scorecard *card, int batch);
 int tune_scorecard_write(void *card, const struct tune_answers *answers, int slot, int64_t row,
                          struct cJSON *line);
 int tune_scorecard_read(void *card, int64_t row, const struct cJSON *line);
-int tune_scorecard_csv(const struct tune_scorecard *card);
 int tune_scorecard_svg(const struct tune_scorecard *card, const struct tune_verdict *v);
 
 #endif

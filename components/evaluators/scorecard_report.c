@@ -9,6 +9,7 @@
 #include "core/print.h"
 #include "core/try.h"
 #include "core/version.h"
+#include "evaluators/result_files.h"
 #include "evaluators/scorecard_parts.h"
 #include "files/cjson.h"
 #include "generators/answers.h"
@@ -276,7 +277,7 @@ int tune_scorecard_finish(struct tune_scorecard *card, const struct tune_answers
         return tune_error_set("cannot write the table: the output is closed or full");
     if (!card->folder)
         return 0;
-    TRY(tune_scorecard_csv(card));
+    TRY(tune_result_csv(card->folder));
     TRY(tune_scorecard_svg(card, v));
     return write_report(card, v, speed);
 }

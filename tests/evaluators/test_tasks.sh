@@ -71,7 +71,7 @@ value() { sed -n "s/^[[:space:]]*\"$2\":[[:space:]]*\([-0-9.e]*\),*$/\1/p" "$1/r
 
 # ---- choices ----
 is "choices: a table, rows, a report" eval 'judge --tasks tasks/arc.yaml --output a && grep -qE "^arc +1.0 +none +0 +acc +1.0000 +± +0.0000$" table && [ $(wc -l <a/rows.jsonl) = 6 ] && [ "$(value a arc_acc)" = 1 ] && [ "$(value a arc_acc_error)" = 0 ] && [ "$(value a arc_rows)" = 6 ]'
-is "... a row has what the model thinks of each choice" grep -q '^{"task":"arc","row":0,"prompt":"Question: What is 1 and 2?\\nAnswer:","choices":\["1 and 2 is 3.","1 and blue"\],"log_probs":\[-[0-9.e-]*,-[0-9.e-]*\],"greedy":\[true,false\],"gold":\[0\],"acc":1,"acc_norm":1}$' a/rows.jsonl
+is "... a row has what the model thinks of each choice" grep -q '^{"task":"arc","row":0,"prompt":"Question: What is 1 and 2?\\nAnswer:","choices":\["1 and 2 is 3.","1 and blue"\],"log_probs":\[-[0-9.e-]*,-[0-9.e-]*\],"greedy":\[true,false\],"gold":\[0\],"acc":1,"acc_norm":1,"of":"[0-9a-f]*"}$' a/rows.jsonl
 is "... it is said what was read" grep -q '^# task  *arc: 6 of 6 rows of data/arc/Easy/test.jsonl$' notes
 probs() { sed 's/.*"log_probs":\[\([^]]*\)\].*/\1/' "$1/rows.jsonl" | tr , '\n'; }
 same_probs() { probs "$1" >x; probs "$2" >y; [ -s x ] && paste x y | awk '{ d = $1 - $2; if (d * d > 1e-8) exit 1 }'; }
@@ -119,7 +119,7 @@ bad "Python in doc_to_text" 3 ':14: doc_to_text: !function utils.text is Python 
 bad "Python in a list" 5 ':18: aggregation: !function utils.mean is Python code' 'metric_list:\n  - metric: acc\n    aggregation: !function utils.mean'
 bad "a key that is not known" 3 ':15: the key doc_to_texts is not read here (the nearest is doc_to_text)' 'doc_to_texts: "x"'
 bad "a metric that is not known" 4 ':5: metric_list: acc_normed is no metric that is read here for multiple_choice (the nearest is acc_norm); there are acc, acc_norm, acc_bytes, exact_match, f1' 'metric_list:\n  - metric: acc_normed'
-bad "another output" 3 ':14: output_type: loglikelihood_rolling is not read here' 'output_type: loglikelihood_rolling'
+bad "another output" 3 ':14: output_type: loglikelihoods is not read here; known are multiple_choice, loglikelihood, generate_until and loglikelihood_rolling' 'output_type: loglikelihoods'
 bad "a template with a mistake" 3 ': doc_to_text:1: ' 'doc_to_text: "{{ question"' 1
 bad "filters of choices" 4 ':3: filter_list: filters are read for output_type generate_until only' 'filter_list:\n  - name: x\n    filter: []'
 bad "repeats" 3 ':10: repeats: answers are greedy' 'repeats: 3'
@@ -143,6 +143,5 @@ refused "a group of nobody" 2 "tasks/_g.yaml:3:5: nobody: no task, group or tag 
 printf 'group: g\ntask:\n  - task: arc\n    num_fewshot: 3\n' >tasks/_g.yaml
 refused "a group that changes a task" 2 "tasks/_g.yaml:3:5: task: expected the names of tasks" "$evaluate" --model $model --tasks tasks/_g.yaml
 refused "a task twice" 2 "the task arc is there twice" "$evaluate" --model $model --tasks tasks/arc.yaml,tasks/arc.yaml --tasks-data data
-refused "rows that are there" 2 "a/rows.jsonl is there already" "$evaluate" --model $model --tasks tasks/arc.yaml --tasks-data data --output a
 refused "--dataset, too" 2 "--dataset and --tasks exclude each other" "$evaluate" --model $model --tasks tasks/arc.yaml --dataset facts.jsonl
 finish

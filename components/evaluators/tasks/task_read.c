@@ -7,18 +7,21 @@
 #include "core/print.h"
 #include "evaluators/tasks/parts.h"
 
-const char *const tune_task_kinds[] = {"multiple_choice", "loglikelihood", "generate_until"};
+const char *const tune_task_kinds[TASK_KINDS] = {"multiple_choice", "loglikelihood", "generate_until", "loglikelihood_rolling"};
 
-enum { CHOICES = 1 << TASK_MULTIPLE_CHOICE, LIKELY = 1 << TASK_LOGLIKELIHOOD, ANSWERS = 1 << TASK_GENERATE };
+enum { CHOICES = 1 << TASK_MULTIPLE_CHOICE, LIKELY = 1 << TASK_LOGLIKELIHOOD, ANSWERS = 1 << TASK_GENERATE, TEXTS = 1 << TASK_ROLLING };
 const struct task_metric_info tune_task_metrics[TASK_METRIC_KINDS] = {
-    [TASK_ACC] = {"acc", CHOICES | LIKELY, "mean", false, 0},
-    [TASK_ACC_NORM] = {"acc_norm", CHOICES, "mean", false, 0},
-    [TASK_ACC_BYTES] = {"acc_bytes", CHOICES, "mean", false, 0},
-    [TASK_EXACT_MATCH] = {"exact_match", CHOICES | ANSWERS, "mean", false, 0},
-    [TASK_PERPLEXITY] = {"perplexity", LIKELY, "perplexity", true, 100000},
-    [TASK_F1] = {"f1", CHOICES, "f1", true, 100000},
-    [TASK_BLEU] = {"bleu", ANSWERS, "bleu", true, 100},
-    [TASK_CHRF] = {"chrf", ANSWERS, "chrf", true, 100},
+    [TASK_ACC] = {"acc", CHOICES | LIKELY, "mean", 0, true},
+    [TASK_ACC_NORM] = {"acc_norm", CHOICES, "mean", 0, true},
+    [TASK_ACC_BYTES] = {"acc_bytes", CHOICES, "mean", 0, true},
+    [TASK_EXACT_MATCH] = {"exact_match", CHOICES | ANSWERS, "mean", 0, true},
+    [TASK_PERPLEXITY] = {"perplexity", LIKELY, "perplexity", 100000, false},
+    [TASK_F1] = {"f1", CHOICES, "f1", 100000, false},
+    [TASK_BLEU] = {"bleu", ANSWERS, "bleu", 100, false},
+    [TASK_CHRF] = {"chrf", ANSWERS, "chrf", 100, false},
+    [TASK_WORD_PERPLEXITY] = {"word_perplexity", TEXTS, "weighted_perplexity", 0, false},
+    [TASK_BYTE_PERPLEXITY] = {"byte_perplexity", TEXTS, "weighted_perplexity", 0, false},
+    [TASK_BITS_PER_BYTE] = {"bits_per_byte", TEXTS, "bits_per_byte", 0, false},
 };
 
 /* Keys that change no number, or that are read here; the others are refused. */
@@ -259,7 +262,7 @@ static int read_metrics(struct task *t)
 {
     static const struct { int count; enum task_metric_kind kinds[3]; } usual[] = {
         [TASK_MULTIPLE_CHOICE] = {2, {TASK_ACC, TASK_ACC_NORM}}, [TASK_LOGLIKELIHOOD] = {2, {TASK_PERPLEXITY, TASK_ACC}},
-        [TASK_GENERATE] = {1, {TASK_EXACT_MATCH}}};
+        [TASK_GENERATE] = {1, {TASK_EXACT_MATCH}}, [TASK_ROLLING] = {3, {TASK_WORD_PERPLEXITY, TASK_BYTE_PERPLEXITY, TASK_BITS_PER_BYTE}}};
     const struct task_entry *e = tune_task_config_get(&t->config, "metric_list");
     if (!e) {
         t->metric_count = usual[t->kind].count;
@@ -399,9 +402,9 @@ static int read_kind(struct task *t)
     const struct task_entry *e = tune_task_config_get(&t->config, "output_type"), *r = tune_task_config_get(&t->config, "repeats");
     const char *name = "generate_until";
     TRY(text_of(t, "output_type", &name));
-    int kind = tune_name_find(tune_task_kinds, 3, name);
+    int kind = tune_name_find(tune_task_kinds, TASK_KINDS, name);
     if (kind < 0)
-        return tune_task_entry_fail(e, "output_type: %s is not read here; known are multiple_choice, loglikelihood and generate_until", name);
+        return tune_task_entry_fail(e, "output_type: %s is not read here; known are multiple_choice, loglikelihood, generate_until and loglikelihood_rolling", name);
     t->kind = kind;
     if (r && (r->node->value.type != TUNE_VALUE_INT || r->node->value.integer != 1))
         return tune_task_entry_fail(r, "repeats: answers are greedy, so each would be the same; expected 1");
@@ -435,7 +438,8 @@ int tune_task_read(struct task *t, struct task_config *config, int64_t shots)
     TRY(config_field(t, "doc_to_target", &t->target));
     TRY(config_field(t, "doc_to_choice", &t->choice));
     TRY(config_field(t, "description", &t->description));
-    if (t->text.kind == TASK_ABSENT || t->target.kind == TASK_ABSENT || (t->kind == TASK_MULTIPLE_CHOICE && t->choice.kind == TASK_ABSENT))
+    bool text = t->text.kind != TASK_ABSENT || t->kind == TASK_ROLLING;
+    if (!text || t->target.kind == TASK_ABSENT || (t->kind == TASK_MULTIPLE_CHOICE && t->choice.kind == TASK_ABSENT))
         return tune_error_usage("%s: the task needs doc_to_text, doc_to_target%s", t->path, t->kind == TASK_MULTIPLE_CHOICE ? " and doc_to_choice" : "");
     TRY(read_filters(t));
     TRY(read_metrics(t));

@@ -1,0 +1,27 @@
+/* result_files.h - what an evaluation writes beside its lines of rows: the same as CSV, and a
+ * figure of its values. Private to this folder and tasks/. */
+#ifndef TUNE_RESULT_FILES_H
+#define TUNE_RESULT_FILES_H
+
+#include <stdbool.h>
+
+#include "metrics/estimates.h"
+
+/* A value of one model, or of two. */
+struct tune_result {
+    const char *name, *unit;
+    const struct tune_estimate *side[2]; /* [1] NULL: there is one model */
+};
+
+/* tune_result_check_folder - refuse a folder whose report another program wrote, or another kind of
+ * evaluation: this one's would take its place. member: what this one's report has.
+ * tune_result_csv - copy the folder's lines of rows as CSV. The first line has the columns: the
+ * members of all lines, in the order in which they first come.
+ * tune_result_svg - draw values with their intervals into the folder, a plot for each unit. names:
+ * of the sides. All: -1 with an error. */
+int tune_result_check_folder(const char *folder, const char *member);
+int tune_result_csv(const char *folder);
+int tune_result_svg(const char *folder, const char *title, const struct tune_result *results,
+                    int count, const char *const names[2]);
+
+#endif
