@@ -134,6 +134,8 @@ static void tell(const struct tune_tasks *all, const struct tune_flags *flags)
         fprintf(notes, "# task         %s: %" PRId64 " of %" PRId64 " rows of %s", t->name, t->count, t->in_file, t->rows_path);
         if (t->shots > 0)
             fprintf(notes, "; %" PRId64 " examples, %s of %s", t->shots, t->first_n ? "the first" : "drawn", t->examples_path);
+        if (t->repeats > 1)
+            fprintf(notes, "; repeats is %" PRId64 ", and answers are greedy, so each question is asked once", t->repeats);
         fprintf(notes, "%s\n", t->fixed_shots ? "; num_fewshot is 0 in the file, so --num-fewshot does not hold" : "");
         answers = answers || t->kind == TASK_GENERATE;
     }

@@ -72,13 +72,25 @@ struct task_field {
 enum task_kind { TASK_MULTIPLE_CHOICE, TASK_LOGLIKELIHOOD, TASK_GENERATE, TASK_ROLLING, TASK_KINDS };
 extern const char *const tune_task_kinds[TASK_KINDS]; /* their names */
 
+/* What does not count when texts are compared. */
+struct task_ignored {
+    bool letters, punctuation, numbers; /* letters: upper and lower case are the same */
+    struct tune_regular *regexes[TASK_REGEXES];
+    int count;
+};
+
+enum task_step_kind {
+    TASK_REGEX, TASK_MULTI_CHOICE, TASK_TAKE_FIRST, TASK_TAKE_SOME, TASK_MAJORITY, TASK_STRIP, TASK_LOWER,
+    TASK_UPPER, TASK_STEP_KINDS
+};
 struct task_filter {
     const char *name;
     struct task_step {
-        enum { TASK_REGEX, TASK_TAKE_FIRST, TASK_STRIP, TASK_LOWER, TASK_UPPER } kind;
+        enum task_step_kind kind;
         struct tune_regular *regex;
         int64_t group;         /* which match counts; negative: from the end */
         const char *fallback;
+        struct task_ignored ignored; /* of TASK_MULTI_CHOICE */
     } steps[TASK_STEPS];
     int count;
 };
@@ -90,9 +102,7 @@ enum task_metric_kind {
 };
 struct task_metric {
     enum task_metric_kind kind;
-    bool ignore_case, ignore_punctuation, ignore_numbers; /* of exact_match */
-    struct tune_regular *ignore[TASK_REGEXES];
-    int ignore_count;
+    struct task_ignored ignored; /* of exact_match */
 };
 extern const struct task_metric_info {
     const char *name;
@@ -124,6 +134,8 @@ struct task_question {
     struct tune_text *references; /* [reference_count] of generated answers */
     int reference_count;
     bool several;              /* gold or references are a list */
+    struct tune_text *options; /* [option_count] of TASK_MULTI_CHOICE: the row's column choices */
+    int option_count;
     struct tune_text answer[TASK_SIDES]; /* generated */
     struct tune_text *filtered[TASK_SIDES]; /* [filters] */
     double *scores[TASK_SIDES]; /* [filters][metrics][TASK_SUMS] */
@@ -152,6 +164,7 @@ struct task {
     bool first_n;              /* the sampler of examples; else Python's random */
     const char *until[TASK_UNTIL];
     int until_count, max_tokens;
+    int64_t repeats;           /* greedy answers are the same, so a question is asked once */
     struct task_filter filters[TASK_FILTERS];
     int filter_count;
     struct task_metric metrics[TASK_METRICS];
@@ -218,11 +231,16 @@ struct task_writer {
 int tune_task_questions(struct task *t, const struct task_writer *w, int64_t limit);
 
 /* ---- scores ---- */
-/* tune_task_filter_apply - what a filter makes of an answer. Memory of the pool.
+/* tune_task_filter_apply - what a filter makes of an answer to q. Memory of the pool.
+ * tune_task_replace - re.sub(r, "", text).
+ * tune_task_ignore - text without what does not count. ascii: of punctuation only ASCII's.
  * tune_task_judge - filter and score a question whose choices or answer are known.
  * tune_task_sum_up - values and errors of a task, from its questions. */
-int tune_task_filter_apply(const struct task_filter *f, struct tune_text answer,
-                           struct tune_pool **pool, struct tune_text *out);
+int tune_task_filter_apply(const struct task_filter *f, const struct task_question *q,
+                           struct tune_text answer, struct tune_pool **pool,
+                           struct tune_text *out);
+int tune_task_ignore(const struct task_ignored *ignored, bool ascii, struct tune_text text,
+                     struct tune_pool **pool, struct tune_text *out);
 int tune_task_replace(struct tune_regular *r, struct tune_text text, struct tune_pool **pool,
                       struct tune_text *out);
 int tune_task_judge(struct task *t, struct task_question *q, int sides);

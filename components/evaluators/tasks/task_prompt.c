@@ -364,6 +364,29 @@ static int make_windows(struct maker *m, struct task_question *q)
     return 0;
 }
 
+/* The column choices, for filters of kind TASK_MULTI_CHOICE. */
+static int set_options(struct task *t, struct task_row *row, struct task_question *q)
+{
+    bool wanted = false, has = false;
+    struct task_value v;
+    for (int f = 0; f < t->filter_count; f++)
+        for (int s = 0; s < t->filters[f].count; s++)
+            wanted = wanted || t->filters[f].steps[s].kind == TASK_MULTI_CHOICE;
+    for (int i = 0; i < row->count; i++)
+        has = has || !strcmp(row->columns[i].name, "choices");
+    if (!wanted || !has)
+        return wanted ? tune_error_usage("%s: row %" PRId64 ": multi_choice_regex needs a column choices, and the row has none", t->path, q->row) : 0;
+    TRY(tune_task_value_of(t, &(struct task_field){.kind = TASK_NAMED, .name = "multi_choice_regex", .text = "choices"}, row, TASK_AS_CHOICES, &v));
+    if (v.count > 26)
+        return tune_error_usage("%s: row %" PRId64 ": %d choices; multi_choice_regex has letters for 26", t->path, q->row, v.count);
+    q->option_count = v.count;
+    q->options = tune_task_take(t, (size_t)v.count * sizeof *q->options);
+    TRY(q->options ? 0 : -1);
+    for (int i = 0; i < v.count; i++)
+        TRY(copy_text(t, v.items[i].text, &q->options[i]));
+    return 0;
+}
+
 /* ---- questions ---- */
 static int make_choices(struct task *t, struct task_question *q, const struct task_value *choices)
 {
@@ -398,8 +421,10 @@ static int make_question(struct maker *m, struct task_row *row, struct task_ques
         if (target.type != TASK_TEXT)
             return tune_error_usage("%s: row %" PRId64 ": doc_to_target gives no text", t->path, q->row);
         TRY(make_choices(t, q, &(struct task_value){.type = TASK_LIST, .items = &target, .count = 1}));
-    } else
+    } else {
         TRY(set_references(t, row, q, &target));
+        TRY(set_options(t, row, q));
+    }
     if (t->kind != TASK_LOGLIKELIHOOD && q != t->questions && q->several != t->questions[0].several)
         return tune_error_usage("%s: row %" PRId64 ": doc_to_target gives %s, and in the first row %s", t->path, q->row,
                                 q->several ? "a list" : "no list", q->several ? "none" : "one");

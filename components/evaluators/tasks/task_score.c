@@ -5,16 +5,12 @@
  *     those of texts      the log-likelihood, and the words or bytes
  *     f1                  true positives, false positives, false negatives of the label 1
  *     bleu, chrf          the sums of metrics/scores.h */
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "evaluators/tasks/parts.h"
 #include "metrics/scores.h"
-#include "metrics/texts.h"
-#include "tokenizers/unicode.h"
 
 /* ---- metrics ---- */
 static double mean_of(const double *sums, int labels)
@@ -118,39 +114,12 @@ static int judge_choices(const struct task *t, const struct task_question *q, in
 }
 
 /* ---- answers ---- */
-/* A text as exact_match compares it. */
-static int normalize(const struct task_metric *m, struct tune_text text, struct tune_pool **pool, struct tune_text *out)
-{
-    *out = text;
-    for (int i = 0; i < m->ignore_count; i++)
-        TRY(tune_task_replace(m->ignore[i], *out, pool, out));
-    if (m->ignore_case) {
-        size_t size;
-        char *low = tune_text_lower(*out, &size);
-        TRY(low ? 0 : -1);
-        const char *copy = tune_pool_text(pool, low, size);
-        free(low);
-        *out = (struct tune_text){copy, size};
-    }
-    char *to = tune_pool_take(pool, out->size + 1);
-    if (!to || !out->data)
-        return tune_error_no_memory("an answer");
-    size_t size = 0;
-    for (size_t i = 0; i < out->size; i++) {
-        unsigned char c = (unsigned char)out->data[i];
-        if (!(m->ignore_punctuation && c < 128 && ispunct(c)) && !(m->ignore_numbers && c >= '0' && c <= '9'))
-            to[size++] = (char)c;
-    }
-    *out = (struct tune_text){to, size};
-    return 0;
-}
-
 static int match(const struct task_question *q, const struct task_metric *m, struct tune_text answer, struct tune_pool **pool, double *sums)
 {
     struct tune_text a, b;
-    TRY(normalize(m, answer, pool, &a));
+    TRY(tune_task_ignore(&m->ignored, true, answer, pool, &a));
     for (int i = 0; i < q->reference_count; i++) {
-        TRY(normalize(m, q->references[i], pool, &b));
+        TRY(tune_task_ignore(&m->ignored, true, q->references[i], pool, &b));
         if (a.size == b.size && !memcmp(a.data, b.data, a.size))
             sums[0] = 1;
     }
@@ -186,7 +155,7 @@ static void judge_likely(const struct task *t, const struct task_question *q, in
 static int judge(struct task *t, struct task_question *q, int side, int f, struct tune_pool **pool)
 {
     if (t->kind == TASK_GENERATE)
-        TRY(tune_task_filter_apply(&t->filters[f], q->answer[side], &t->pool, &q->filtered[side][f]));
+        TRY(tune_task_filter_apply(&t->filters[f], q, q->answer[side], &t->pool, &q->filtered[side][f]));
     for (int i = 0; i < t->metric_count; i++) {
         const struct task_metric *m = &t->metrics[i];
         double *sums = q->scores[side] + (f * t->metric_count + i) * TASK_SUMS;
