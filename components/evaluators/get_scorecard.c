@@ -115,6 +115,8 @@ static int leave_out(struct tune_scorecard *card, const struct tune_flags *flags
             status = tune_error_usage("%s: no row is left; the model was trained on all of them (%s). Give other rows, or "
                                       "--keep-trained-rows", card->path, t.run);
     }
+    if (status == 0 && *t.before)
+        fprintf(notes, "# trained on   %s began with a model of %s; what that run was trained on is not looked for\n", t.run, t.before);
     tune_trained_free(&t);
     return status;
 }

@@ -121,15 +121,17 @@ int tune_get_trained(const struct tune_flags *flags, struct tune_tokenizer *tok,
         tune_run_free(r);
         return 0;
     }
+    const char *model = text_of(cJSON_GetObjectItemCaseSensitive(r->run, "options"), "model");
+    char path[TUNE_PATH_MAX];
+    int status = model && path_of(r->run, model, path) == 0 ? tune_get_run_of(path, t->before) : 0;
     struct tune_dataset *d = open_rows(flags, tok, r->run);
-    int status = 0;
     if (!d)
         snprintf(t->unknown, sizeof t->unknown, "%s", tune_error_message());
-    else
+    else if (status >= 0)
         status = hash_rows(t, d, cJSON_GetObjectItemCaseSensitive(r->run, "options"));
     tune_dataset_free(d);
     tune_run_free(r);
-    return status;
+    return status < 0 ? -1 : 0;
 }
 
 bool tune_trained_has(const struct tune_trained *t, const struct tune_dataset *d, int64_t row)

@@ -16,6 +16,7 @@ struct tune_trained {
     uint64_t *hashes;         /* [count] of the rows' content, ascending */
     int64_t count;
     char run[TUNE_PATH_MAX];  /* the run folder; "": none made the model */
+    char before[TUNE_PATH_MAX]; /* the run that made its model, which is not looked at; "": none */
     char unknown[512];        /* why its rows are not known; "": they are */
 };
 

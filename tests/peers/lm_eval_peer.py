@@ -250,12 +250,12 @@ def quick_f1():
     sklearn.metrics.f1_score = f1
 
 
-def theirs(model, names, chat):
+def theirs(model, names, chat, batch=4):
     """lm-eval's results; a task that is in two groups is judged twice."""
     from lm_eval import simple_evaluate
     from lm_eval.models.huggingface import HFLM
     from lm_eval.tasks import TaskManager
-    lm = HFLM(pretrained=model, dtype="float32", device="cpu", batch_size=4)
+    lm = HFLM(pretrained=model, dtype="float32", device="cpu", batch_size=batch)
     all_ = {"results": {}, "samples": {}}
     for tasks in names:
         done = simple_evaluate(model=lm, tasks=tasks, apply_chat_template=chat, fewshot_as_multiturn=chat, log_samples=True,
@@ -336,6 +336,14 @@ def main():
             for name in names + ["m_one", "m_two", "m_three"] + groups:
                 wrong, seen = compare(report, done, [name])
                 tap.ok(seen > 0 and not wrong, f"{how}: {name}, {seen} values and errors", ", ".join(wrong))
+        # transformers obeys the model's generation_config.json, and counts padding as said: one row at a time has none
+        json.dump({"repetition_penalty": 1.3, "no_repeat_ngram_size": 4}, open(f"{model}/generation_config.json", "w"))
+        names = ["t_gsm", "t_trivia"]
+        report, rows = ours(model, [f"tasks/{n}.yaml" for n in names], "strict")
+        done = theirs(model, [names], False, 1)
+        prompts, answers = largest_difference(rows, done)[1:]
+        tap.ok(prompts == 0 and answers == 0, "generation_config.json: answers are the same", f"{prompts} prompts and {answers} answers differ")
+        tap.ok(not compare(report, done, names)[0], "generation_config.json: values and errors")
     tap.done()
 
 
