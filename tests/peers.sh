@@ -14,6 +14,7 @@
 #   peers.sh llama            those for llama.cpp alone
 #   peers.sh lm-eval          lm_eval_peer.py, which runs by this word alone
 #   peers.sh python COMMAND   runs the command in the environment of the others, whose "python" comes first
+#   peers.sh lm-eval COMMAND  the same in lm-eval's
 cd "$(dirname "$0")/.." || exit 1
 cache=${HOME:-/tmp}/.cache/tune.c
 BUILD=${BUILD:-build}
@@ -88,6 +89,12 @@ if [ "${1:-}" = python ]; then
         { echo "tests/peers.sh: $why" >&2; exit 1; }
     rm -f "$log" "$totals"
     PATH=$venv/bin:$PATH exec "$@"
+fi
+if [ "${1:-}" = lm-eval ] && [ $# -gt 1 ]; then
+    shift
+    right "$own" "$lm_eval" lm_eval >/dev/null 2>&1 || make "$own" "$lm_eval" lm_eval || { echo "tests/peers.sh: $why" >&2; exit 1; }
+    rm -f "$log" "$totals"
+    PATH=$own/bin:$PATH exec "$@"
 fi
 failed=0 ado= llama= others= harness=tests/peers/lm_eval_peer.py
 for t in tests/peers/*_peer.py; do

@@ -76,6 +76,12 @@ is "... it is said what was read" grep -q '^# task  *arc: 6 of 6 rows of data/ar
 probs() { sed 's/.*"log_probs":\[\([^]]*\)\].*/\1/' "$1/rows.jsonl" | tr , '\n'; }
 same_probs() { probs "$1" >x; probs "$2" >y; [ -s x ] && paste x y | awk '{ d = $1 - $2; if (d * d > 1e-8) exit 1 }'; }
 is "one question at a time: the same log-likelihoods" eval 'judge --tasks tasks/arc.yaml --output b --batch-size 1 && same_probs a b'
+printf 'task: mixed\ndataset_path: mixed\noutput_type: multiple_choice\ntest_split: test\ndoc_to_text: "{{q}}:"\ndoc_to_target: 0\ndoc_to_choice: "{{o}}"\ntarget_delimiter: ""\n' >tasks/mixed.yaml
+mkdir -p data/mixed && printf '{"q": "%s", "o": ["%s", "%s"]}\n' "a long one, and so the first" A B "colour" "one two" "red" "another, whose prompt is long" C D x y "blue and red" >data/mixed/test.jsonl
+is "choices of one token beside longer ones" eval 'judge --tasks tasks/mixed.yaml --output a1 && judge --tasks tasks/mixed.yaml --output a2 --batch-size 1 && same_probs a1 a2'
+printf 'include: arc.yaml\ntask: shots\ntag: shots\ntraining_split: train\nfewshot_split: train\nfewshot_config:\n  sampler: first_n\nnum_fewshot: 2\n' >tasks/shots.yaml
+head -n 2 data/arc/Easy/test.jsonl >data/arc/Easy/train.jsonl
+is "examples that all prompts begin with: the same log-likelihoods" eval 'judge --tasks tasks/shots.yaml --output a3 && judge --tasks tasks/shots.yaml --output a4 --batch-size 1 && judge --tasks tasks/shots.yaml --output a5 --batch-size 4 && same_probs a3 a4 && same_probs a3 a5 && [ $(grep -o Question: a3/rows.jsonl | wc -l) = 18 ]'
 is "--limit" eval 'judge --tasks tasks/arc.yaml --output c --limit 2 && [ $(wc -l <c/rows.jsonl) = 2 ] && grep -q "^# arc: the first 2 of 6 rows$" table'
 is "another target: the other choice" eval 'judge --tasks tasks/wrong.yaml --output d && [ "$(value d wrong_acc)" = 0 ]'
 is "data in the Hub's layout, in Parquet's place JSON" eval 'mkdir -p hub/someone/arc/Easy && cp data/arc/Easy/test.jsonl hub/someone/arc/Easy/ && judge --tasks tasks/arc.yaml --tasks-data hub --output e && [ "$(value e arc_acc)" = 1 ]'

@@ -24,11 +24,9 @@ static double log_prob(const float *logits, int64_t V, int32_t id, bool *greedy)
 }
 
 /* The first token of each choice, by the logits behind the prompts. */
-static int weigh_first(struct tune_tasks *all, const struct task *t, int side, struct tune_cache *cache)
+static int weigh_first(struct tune_tasks *all, const struct task *t, int side, struct tune_cache *cache, const float *logits)
 {
     int64_t V = tune_model_vocabulary(tune_cache_model(cache));
-    float *logits;
-    TRY(tune_cache_logits(cache, &logits));
     for (int b = 0; b < all->batch; b++)
         for (int i = 0; i < all->questions[b]->choice_count; i++) {
             struct task_choice *c = &all->questions[b]->choices[i];
@@ -50,6 +48,13 @@ struct longer {
 static int weigh_rest(struct longer *l, int side, struct tune_cache *cache, int most)
 {
     int64_t V = tune_model_vocabulary(tune_cache_model(cache));
+    int rows = 0, kept[l->count]; /* prompts without such choices make room */
+    for (int i = 0; i < l->count; i++) {
+        if (i == 0 || l->rows[i] != kept[rows - 1])
+            kept[rows++] = l->rows[i];
+        l->rows[i] = rows - 1;
+    }
+    TRY(tune_cache_keep(cache, kept, rows));
     TRY(tune_cache_spread(cache, l->rows, l->count));
     TRY(tune_cache_forward(cache, l->ids, l->T));
     for (int from = 0; from < l->positions; from += most) {
@@ -109,12 +114,81 @@ static int weigh_longer(struct tune_tasks *all, int side, struct tune_cache *cac
     return status;
 }
 
+/* ---- prompts ---- */
+/* The tokens with which all prompts of the batch begin. Each has one behind them. *rest: the most that one has. */
+static int common_tokens(const struct tune_tasks *all, int *rest)
+{
+    const struct task_question *first = all->questions[0];
+    int common = first->context_count - 1;
+    *rest = 0;
+    for (int b = 1; b < all->batch; b++) {
+        const struct task_question *q = all->questions[b];
+        int same = 0;
+        while (same < common && same < q->context_count - 1 && q->context[same] == first->context[same])
+            same++;
+        common = same;
+    }
+    for (int b = 0; b < all->batch; b++)
+        *rest = all->questions[b]->context_count - common > *rest ? all->questions[b]->context_count - common : *rest;
+    return common;
+}
+
+/* Have one row with the beginning that the batch shares. *common: its tokens; of a single prompt, as many as are there already. kept:
+ * the cache may hold them from the batch before. */
+static int begin_shared(const struct tune_tasks *all, struct tune_cache *cache, int *common, bool kept)
+{
+    const struct task_question *q = all->questions[0];
+    int have = 0;
+    if (kept && tune_cache_length(cache) > 0) {
+        TRY(tune_cache_keep(cache, (int[]){0}, 1));
+        have = tune_cache_share(cache, q->context, *common + 1);
+    } else
+        TRY(tune_cache_begin(cache, 1, NULL));
+    if (all->batch == 1) { /* the rest is one piece */
+        int least = q->context_count - (int)tune_model_max_tokens(tune_cache_model(cache));
+        *common = have > least ? have : least;
+    }
+    return have < *common ? tune_cache_forward(cache, q->context + have, *common - have) : 0;
+}
+
+/* What follows the beginning, in a row for each prompt, padded on the right. logits: behind the prompts. */
+static int forward_rest(const struct tune_tasks *all, struct tune_cache *cache, int common, float **logits)
+{
+    int rest = 1, rows[all->batch], lengths[all->batch];
+    int32_t at[all->batch];
+    memset(rows, 0, sizeof rows);
+    for (int b = 0; b < all->batch; b++) {
+        lengths[b] = all->questions[b]->context_count;
+        rest = lengths[b] - common > rest ? lengths[b] - common : rest;
+    }
+    int32_t *ids = tune_zeroed((size_t)all->batch * (size_t)rest, sizeof *ids, "questions");
+    TRY(ids ? 0 : -1);
+    for (int b = 0; b < all->batch; b++) {
+        at[b] = b * rest + lengths[b] - common - 1;
+        memcpy(ids + (int64_t)b * rest, all->questions[b]->context + common, (size_t)(lengths[b] - common) * sizeof *ids);
+    }
+    int status = tune_cache_spread(cache, rows, all->batch);
+    status = status == 0 ? tune_cache_forward(cache, ids, rest) : -1;
+    free(ids);
+    TRY(status);
+    TRY(tune_cache_logits_of(cache, at, all->batch, logits));
+    return tune_cache_trim(cache, lengths);
+}
+
 static int weigh_choices(struct tune_tasks *all, const struct task *t, int side, struct tune_cache *cache)
 {
-    int T = all->pads[0] + all->questions[0]->context_count;
-    TRY(tune_cache_begin(cache, all->batch, all->pads));
-    TRY(tune_cache_forward(cache, all->ids, T));
-    TRY(weigh_first(all, t, side, cache));
+    enum { WORTH = 8 }; /* tokens for which a copy of their keys pays */
+    int rest, common = common_tokens(all, &rest);
+    float *logits;
+    if (common >= WORTH && (int64_t)rest * all->batch <= tune_model_max_tokens(tune_cache_model(cache))) {
+        TRY(begin_shared(all, cache, &common, all->sides == 1 || all->models[1].model));
+        TRY(forward_rest(all, cache, common, &logits));
+    } else {
+        TRY(tune_cache_begin(cache, all->batch, all->pads));
+        TRY(tune_cache_forward(cache, all->ids, all->pads[0] + all->questions[0]->context_count));
+        TRY(tune_cache_logits(cache, &logits));
+    }
+    TRY(weigh_first(all, t, side, cache, logits));
     return weigh_longer(all, side, cache);
 }
 
