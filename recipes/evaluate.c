@@ -27,7 +27,7 @@ static const struct tune_property my_properties[] = {
 /* Task files of lm-evaluation-harness: choices are weighed, questions answered. */
 static void judge_tasks(const struct tune_flags *flags, struct tune_tokenizer *tok)
 {
-    struct tune_tasks *tasks = GET(tune_get_tasks(flags, tok, stderr)); /* their questions as tokens */
+    struct tune_tasks *tasks = GET(tune_get_tasks(flags, tok, stderr)); /* questions as tokens */
     struct tune_device *dev = GET(tune_get_device(flags));
     struct tune_task_batch batch;
     MUST(tune_get_tasks_models(flags, dev, tok, tasks)); /* one, or two to compare */

@@ -17,6 +17,7 @@
 #include "generators/generation.h"
 #include "losses/loss.h"
 #include "models/cache.h"
+#include "runs/run_folder.h"
 #include "templates/chat_template.h"
 #include "tokenizers/tokenizer.h"
 
@@ -154,6 +155,21 @@ static void tell(const struct tune_tasks *all, const struct tune_flags *flags)
     tell_trained(flags, notes);
 }
 
+/* Refuse a folder in which a file of rows would be lost. */
+static int check_data(const struct tune_tasks *all)
+{
+    static const char *const written[] = {TUNE_RUN_ROWS, TUNE_RUN_ROWS_CSV, TUNE_RUN_FIGURE, TUNE_RUN_REPORT};
+    char path[TUNE_PATH_MAX];
+    for (size_t k = 0; k < sizeof written / sizeof *written && all->folder; k++) {
+        TRY(tune_path(path, "%s/%s", all->folder, written[k]));
+        for (int i = 0; i < all->count; i++)
+            if (tune_file_is_same(path, all->tasks[i].rows_path) ||
+                (all->tasks[i].shots > 0 && tune_file_is_same(path, all->tasks[i].examples_path)))
+                return tune_error_usage("--output: %s is a file of the task's rows, and would be replaced; give another folder", path);
+    }
+    return 0;
+}
+
 static int fill(struct tune_tasks *all, const struct tune_flags *flags, struct tune_tokenizer *tok)
 {
     TRY(prepare(all, flags, tok));
@@ -166,6 +182,7 @@ static int fill(struct tune_tasks *all, const struct tune_flags *flags, struct t
             measure_question(all, &all->tasks[i], &all->tasks[i].questions[k]);
     }
     TRY(make_room(all));
+    TRY(check_data(all));
     tell(all, flags);
     return tune_tasks_open_lines(all, flags->generate.overwrite);
 }

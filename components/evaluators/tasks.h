@@ -50,7 +50,7 @@ struct tune_tokenizer;
 
 /* Questions of one task. */
 struct tune_task_batch {
-    struct tune_generator *generator; /* answers prompts on each side; NULL: tune_tasks_weigh does */
+    struct tune_generator *generator; /* answers prompts on each side; NULL: use tune_tasks_weigh */
     struct tune_prompt_batch prompts;
     int sides;                        /* 2: there is a model to compare with */
 };

@@ -69,7 +69,10 @@ struct task_field {
     struct task_value value;   /* FIXED: a number, or a list of texts */
 };
 
-enum task_kind { TASK_MULTIPLE_CHOICE, TASK_LOGLIKELIHOOD, TASK_GENERATE, TASK_ROLLING, TASK_KINDS };
+enum task_kind {
+    TASK_MULTIPLE_CHOICE, TASK_LOGLIKELIHOOD, TASK_GENERATE, TASK_ROLLING,
+    TASK_KINDS
+};
 extern const char *const tune_task_kinds[TASK_KINDS]; /* their names */
 
 /* What does not count when texts are compared. */
@@ -80,8 +83,9 @@ struct task_ignored {
 };
 
 enum task_step_kind {
-    TASK_REGEX, TASK_MULTI_CHOICE, TASK_TAKE_FIRST, TASK_TAKE_SOME, TASK_MAJORITY, TASK_STRIP, TASK_LOWER,
-    TASK_UPPER, TASK_STEP_KINDS
+    TASK_REGEX, TASK_MULTI_CHOICE, TASK_TAKE_FIRST, TASK_TAKE_SOME, TASK_MAJORITY, TASK_STRIP,
+    TASK_LOWER, TASK_UPPER,
+    TASK_STEP_KINDS
 };
 struct task_filter {
     const char *name;

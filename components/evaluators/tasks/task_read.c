@@ -464,7 +464,9 @@ int tune_task_read(struct task *t, struct task_config *config, int64_t shots)
     TRY(read_filters(t));
     TRY(read_metrics(t));
     TRY(read_generation(t));
-    return read_examples(t, shots);
+    TRY(read_examples(t, shots));
+    t->shots = t->kind == TASK_ROLLING ? 0 : t->shots; /* a text has no prompt */
+    return 0;
 }
 
 static void free_ignored(struct task_ignored *g)
