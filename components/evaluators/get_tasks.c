@@ -42,7 +42,7 @@ static int find_bos(struct tune_tasks *all, const char *folder)
     return 0;
 }
 
-/* What generation_config.json says, as transformers obeys it where lm-eval answers greedily. Its lengths are the task's. */
+/* Read generation_config.json. transformers obeys it where lm-eval answers greedily, but lengths are the task's. */
 static int read_config(struct tune_tasks *all, const struct tune_flags *flags, struct tune_tokenizer *tok)
 {
     TRY(tune_get_generation_config(flags, tok, &all->config, NULL));

@@ -75,7 +75,7 @@ enum task_kind {
 };
 extern const char *const tune_task_kinds[TASK_KINDS]; /* their names */
 
-/* What does not count when texts are compared. */
+/* Parts of texts that do not count when they are compared. */
 struct task_ignored {
     bool letters, punctuation, numbers; /* letters: upper and lower case are the same */
     struct tune_regular *regexes[TASK_REGEXES];

@@ -62,7 +62,7 @@ static int64_t select_match(const struct task_step *s, size_t count)
     return tune_error_usage("group_select: %" PRId64 ", and the expression is found %zu times in an answer", s->group, count);
 }
 
-/* Of re.findall, match number `group`: FOUND, NOWHERE, or EMPTY if all its groups are. */
+/* Find match number `group` of re.findall: FOUND, NOWHERE, or EMPTY if all its groups are. */
 enum { NOWHERE, FOUND, EMPTY };
 static int find(const struct task_step *s, struct tune_text text, struct tune_text *out)
 {
@@ -152,7 +152,7 @@ static int option_at(const struct tune_text *options, int count, struct tune_tex
     return best;
 }
 
-/* What a found text stands for: the letter of the last option that it is, "(A)"; else itself. */
+/* A found text becomes the letter of the last option that it is, "(A)"; else it stays. */
 static int letter_of(const struct tune_text *options, int count, struct tune_text found, struct tune_pool **pool, struct tune_text *out)
 {
     found = strip(found);

@@ -338,8 +338,8 @@ static int64_t count_words(struct tune_text text)
     return words;
 }
 
-/* Cut a text's tokens into windows of what the model reads. Each token is judged once: the first window begins with the token of an
- * empty context, the last one with as many tokens before as it has room for. */
+/* Cut a text's tokens into windows of what the model reads. Each token is judged once. The first window begins with the token of an
+ * empty context. Each later one begins with as many tokens before as it has room for. */
 static int make_windows(struct maker *m, struct task_question *q)
 {
     struct task *t = m->t;

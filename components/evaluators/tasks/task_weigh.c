@@ -151,7 +151,7 @@ static int begin_shared(const struct tune_tasks *all, struct tune_cache *cache, 
     return have < *common ? tune_cache_forward(cache, q->context + have, *common - have) : 0;
 }
 
-/* What follows the beginning, in a row for each prompt, padded on the right. logits: behind the prompts. */
+/* Each prompt goes on behind the beginning, in a row of its own, padded on the right. logits: behind the prompts. */
 static int forward_rest(const struct tune_tasks *all, struct tune_cache *cache, int common, float **logits)
 {
     int rest = 1, rows[all->batch], lengths[all->batch];
