@@ -168,7 +168,7 @@ static int make_figure(struct figure *f, int count)
     return numbers && f->names ? 0 : -1;
 }
 
-static void draw(const char *title, const struct tune_result *results, int count, const char *unit, const char *const names[2],
+static void draw(const char *title, const struct tune_figure_value *results, int count, const char *unit, const char *const names[2],
                  struct figure *f, struct tune_plot *plot)
 {
     int sides = results[0].side[1] ? 2 : 1;
@@ -191,7 +191,7 @@ static void draw(const char *title, const struct tune_result *results, int count
                                .x_names = f->names, .x_count = f->count, .note = "bars: intervals of 95 %"};
 }
 
-int tune_result_svg(const char *folder, const char *title, const struct tune_result *results, int all, const char *const names[2])
+int tune_result_svg(const char *folder, const char *title, const struct tune_figure_value *results, int all, const char *const names[2])
 {
     char path[TUNE_PATH_MAX];
     struct tune_file_writer w;

@@ -8,7 +8,7 @@
 #include "metrics/estimates.h"
 
 /* A value of one model, or of two. */
-struct tune_result {
+struct tune_figure_value {
     const char *name, *unit;
     const struct tune_estimate *side[2]; /* [1] NULL: there is one model */
 };
@@ -21,7 +21,7 @@ struct tune_result {
  * of the sides. All: -1 with an error. */
 int tune_result_check_folder(const char *folder, const char *member);
 int tune_result_csv(const char *folder);
-int tune_result_svg(const char *folder, const char *title, const struct tune_result *results,
+int tune_result_svg(const char *folder, const char *title, const struct tune_figure_value *results,
                     int count, const char *const names[2]);
 
 #endif

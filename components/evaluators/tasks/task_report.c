@@ -278,7 +278,7 @@ static int draw(const struct tune_tasks *all)
     size_t count = 0, most = 0;
     for (int i = 0; i < all->count; i++)
         most += (size_t)all->tasks[i].metric_count * (size_t)all->tasks[i].filter_count;
-    struct tune_result *results = tune_zeroed(most, sizeof *results, "a figure");
+    struct tune_figure_value *results = tune_zeroed(most, sizeof *results, "a figure");
     char (*names)[200] = tune_zeroed(most, sizeof *names, "a figure");
     int status = results && names ? 0 : -1;
     for (int i = 0; i < all->count && status == 0; i++) {
@@ -288,7 +288,7 @@ static int draw(const struct tune_tasks *all)
                 const struct task_result *of = &t->results[f * t->metric_count + m];
                 const struct tune_score *score = tune_task_score_of(t->metrics[m].kind);
                 name_of(names[count], sizeof *names, t->name, score->name, t->filters[f].name);
-                results[count] = (struct tune_result){names[count], score->unit, {&of->side[0], all->sides > 1 ? &of->side[1] : NULL}};
+                results[count] = (struct tune_figure_value){names[count], score->unit, {&of->side[0], all->sides > 1 ? &of->side[1] : NULL}};
             }
     }
     status = status == 0 ? tune_result_svg(all->folder, all->model, results, (int)count, all->names) : -1;
