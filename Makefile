@@ -372,11 +372,11 @@ bench: setup
 	for b in tests/bench/bench_*.sh; do echo "== $$(basename $$b)"; sh $$b || exit 1; done
 
 # The same work by the field's libraries, in the environment of test-peers, which is made if it is not there: the table of training.
-# PEERS: "table --quick" and its other options; generate; tokenizers; llama, in the environment of llama.cpp's tests.
+# PEERS: "table --quick" and its other options; generate; tokenizers; llama; tasks, beside lm-evaluation-harness.
 PEERS = table
 bench-peers: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES) $(HELPERS)
-	@BUILD=$(BUILD) sh tests/peers.sh $(if $(filter llama,$(firstword $(PEERS))),llama-)python python tests/bench/peer_$(firstword $(PEERS)).py $(wordlist 2,99,$(PEERS))
+	@BUILD=$(BUILD) sh tests/peers.sh $(if $(filter llama,$(PEERS)),llama,$(if $(filter tasks,$(PEERS)),lm-eval,python)) python tests/bench/peer_$(firstword $(PEERS)).py $(wordlist 2,99,$(PEERS))
 
 # Everything from nothing: set-up, build, a model, a training, its result.
 quickstart: setup

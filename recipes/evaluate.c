@@ -28,20 +28,19 @@ static const struct tune_property my_properties[] = {
 /* Task files of lm-evaluation-harness: choices are weighed, questions answered. */
 static void judge_tasks(const struct tune_flags *flags, struct tune_tokenizer *tok)
 {
-    struct tune_tasks *tasks = GET(tune_get_tasks(flags, tok, stderr)); /* their questions as tokens */
+    struct tune_tasks *tasks = GET(tune_get_tasks(flags, tok, stderr)); /* questions as tokens */
     struct tune_device *dev = GET(tune_get_device(flags));
-    struct tune_model *model = GET(tune_get_tasks_model(flags, dev, tasks));
-    struct tune_cache *cache = GET(tune_tasks_cache(tasks, model));
     struct tune_task_batch batch;
-    while (!*flags->stop_signal && MUST(tune_tasks_next(tasks, cache, &batch)) > 0) {
-        if (batch.generator)
+    MUST(tune_get_tasks_models(flags, dev, tok, tasks)); /* one, or two to compare */
+    while (!*flags->stop_signal && MUST(tune_tasks_next(tasks, &batch)) > 0) {
+        if (batch.generator) /* decodes, on each side */
             MUST(tune_generate(batch.generator, &batch.prompts, tune_choose_token, NULL));
-        else
-            MUST(tune_tasks_weigh(tasks, cache)); /* log p of each choice */
-        MUST(tune_tasks_judge(tasks));
+        for (int side = 0; side < batch.sides && !batch.generator; side++)
+            MUST(tune_tasks_weigh(tasks, side)); /* log p of each choice */
+        MUST(tune_tasks_judge(tasks));           /* a line of rows.jsonl for each question */
     }
     MUST(tune_tasks_finish(tasks, stdout)); /* table, report.json */
-    tune_tasks_free(tasks), tune_cache_free(cache), tune_model_free(model), tune_device_close(dev);
+    tune_tasks_free(tasks), tune_device_close(dev);
 }
 
 int main(int argc, char **argv)

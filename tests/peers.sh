@@ -14,7 +14,7 @@
 #   peers.sh llama            those for llama.cpp alone
 #   peers.sh lm-eval          lm_eval_peer.py, which runs by this word alone
 #   peers.sh python COMMAND   runs the command in the environment of the others, whose "python" comes first
-#   peers.sh llama-python COMMAND   the same in llama.cpp's
+#   peers.sh llama COMMAND    the same in llama.cpp's; lm-eval COMMAND in lm-eval's
 cd "$(dirname "$0")/.." || exit 1
 cache=${HOME:-/tmp}/.cache/tune.c
 BUILD=${BUILD:-build}
@@ -82,11 +82,12 @@ totals=$(mktemp)
 trap 'rm -f "$log" "$totals"' EXIT
 venv=${TUNE_VENV:-$cache/venv} modules="peft tokenizers torch transformers"
 own=${TUNE_VENV_LM_EVAL:-$cache/venv-lm-eval} lm_eval=tests/requirements-lm-eval.txt
-requirements=tests/requirements.txt
-if [ "${1:-}" = llama-python ]; then
-    venv=${TUNE_VENV_LLAMA:-$cache/venv-llama} requirements=tests/requirements-llama.txt modules="xllamacpp gguf"
-fi
-if [ "${1:-}" = python ] || [ "${1:-}" = llama-python ]; then
+if [ $# -gt 1 ]; then
+    requirements=tests/requirements.txt
+    case $1 in
+    llama) venv=${TUNE_VENV_LLAMA:-$cache/venv-llama} requirements=tests/requirements-llama.txt modules="xllamacpp gguf" ;;
+    lm-eval) venv=$own requirements=$lm_eval modules=lm_eval ;;
+    esac
     shift
     # shellcheck disable=SC2086 # one word each
     right "$venv" $requirements $modules >/dev/null 2>&1 || make "$venv" $requirements $modules ||

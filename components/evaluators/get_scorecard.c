@@ -1,15 +1,13 @@
 /* get_scorecard.c - rows, metrics and labels to judge answers by, as the flags say. */
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/array.h"
 #include "core/nearest.h"
 #include "core/try.h"
+#include "evaluators/result_files.h"
 #include "evaluators/scorecard.h"
 #include "evaluators/scorecard_parts.h"
 #include "evaluators/trained.h"
@@ -20,78 +18,16 @@
 #include "generators/prompt_layout.h"
 #include "generators/prompts.h"
 #include "models/model.h"
-#include "runs/run.h"
-#include "runs/run_folder.h"
 #include "tokenizers/tokenizer.h"
 
 /* ---- the folder for the results ---- */
-/* Refuse a folder whose report another program wrote: this one's would take its place. */
-static int check_report(const char *folder)
-{
-    char path[TUNE_PATH_MAX];
-    TRY(tune_path(path, "%s/" TUNE_RUN_REPORT, folder));
-    if (!tune_file_exists(path))
-        return 0;
-    cJSON *json = tune_cjson_read_report(path, TUNE_RUN_JSON_MOST);
-    bool own = cJSON_GetObjectItemCaseSensitive(json, "rows_cut");
-    cJSON_Delete(json);
-    return own ? 0 : tune_error_usage("--output: %s is no evaluation's report, and would be replaced; give another folder", path);
-}
-
-/* The files that an evaluation writes, and what they begin and end with. */
-static const struct written { const char *name, *begin, *first_line, *end; } written[] = {
-    {TUNE_RUN_ROWS, "{\"row\":", ",\"of\":\"", ""},
-    {TUNE_RUN_ROWS_CSV, "row,", ",loss_sum,", ""},
-    {TUNE_RUN_FIGURE, "<svg ", "", TUNE_CARD_MARK},
-    {TUNE_RUN_CONFUSION, "<svg ", "", TUNE_CARD_MARK},
-    {TUNE_RUN_CONFUSION_CSV, "model,label,", "", ""},
-    {TUNE_RUN_REPORT, "", "", ""}, /* check_report reads it */
-};
-
-/* Look whether a file is such a one: 1; 0: it is not; -1 with an error. Its first line may be cut. */
-static int is_own(const char *path, const struct written *w)
-{
-    char text[65536], end[64];
-    size_t size, begin = strlen(w->begin), last = strlen(w->end);
-    int fd = tune_file_open(path, &size);
-    if (fd < 0)
-        return tune_error_prefix("--output: ");
-    size_t n = size < sizeof text - 1 ? size : sizeof text - 1;
-    int status = tune_file_read_at(fd, path, 0, text, n);
-    text[status == 0 ? n : 0] = 0;
-    char *line_end = strchr(text, '\n');
-    if (line_end)
-        *line_end = 0;
-    bool own = !strncmp(text, w->begin, n < begin ? n : begin) && (!line_end || strstr(text, w->first_line));
-    if (status == 0 && own && size > 0 && last > 0) {
-        own = size >= last;
-        status = own ? tune_file_read_at(fd, path, size - last, end, last) : 0;
-        own = own && status == 0 && !memcmp(end, w->end, last);
-    }
-    close(fd);
-    return status < 0 ? -1 : own;
-}
-
-/* Refuse a folder in which a file would be lost that is no evaluation's. */
 static int check_folder(const struct tune_flags *flags)
 {
-    const char *folder = flags->generate.folder;
-    char path[TUNE_PATH_MAX], dataset[TUNE_PATH_MAX];
-    if (!folder)
+    char dataset[TUNE_PATH_MAX];
+    if (!flags->generate.folder)
         return 0;
-    if (tune_run_is(folder))
-        return tune_error_usage("--output: %s is the folder of a training run, whose report would be replaced; give another folder", folder);
     TRY(tune_dataset_find(flags->generate.input, dataset));
-    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
-        TRY(tune_path(path, "%s/%s", folder, written[i].name));
-        if (tune_file_is_same(path, dataset))
-            return tune_error_usage("--output: %s is the data set itself, and would be replaced; give another folder", path);
-        int own = tune_file_exists(path) ? is_own(path, &written[i]) : 1;
-        TRY(own);
-        if (!own)
-            return tune_error_usage("--output: %s is no evaluation's file, and would be replaced; give another folder", path);
-    }
-    return check_report(folder);
+    return tune_result_check_folder(flags->generate.folder, TUNE_RESULT_ROWS, dataset);
 }
 
 /* ---- the rows ---- */
@@ -192,6 +128,8 @@ static int leave_out(struct tune_scorecard *card, const struct tune_flags *flags
             status = tune_error_usage("%s: no row is left; the model was trained on all of them (%s). Give other rows, or "
                                       "--keep-trained-rows", card->path, t.run);
     }
+    if (status == 0 && *t.before)
+        fprintf(notes, "# trained on   %s began with a model of %s; what that run was trained on is not looked for\n", t.run, t.before);
     tune_trained_free(&t);
     return status;
 }

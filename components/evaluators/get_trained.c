@@ -90,36 +90,48 @@ static int hash_rows(struct tune_trained *t, const struct tune_dataset *d, const
     return 0;
 }
 
-int tune_get_trained(const struct tune_flags *flags, struct tune_tokenizer *tok, const char *made, struct tune_trained *t)
+int tune_get_run_of(const char *made, char run[TUNE_PATH_MAX])
 {
     char folder[TUNE_PATH_MAX];
-    *t = (struct tune_trained){0};
+    *run = 0;
     if (!made || tune_model_find(made, folder) < 0)
         TRY(made && tune_file_is_folder(made) ? tune_path(folder, "%s", made) : 0);
     if (!made || !tune_file_is_folder(folder))
         return 0;
-    TRY(tune_path(t->run, "%s", folder));
-    char *slash = strrchr(t->run, '/');
-    bool plain = slash && slash > t->run && slash[1] && slash[1] != '.';
+    TRY(tune_path(run, "%s", folder));
+    char *slash = strrchr(run, '/');
+    bool plain = slash && slash > run && slash[1] && slash[1] != '.';
     if (plain)
         *slash = 0;
     else
-        TRY(tune_path(t->run, "%s/..", folder));
-    struct tune_run *r = tune_run_is(t->run) ? tune_run_open(t->run) : NULL;
+        TRY(tune_path(run, "%s/..", folder));
+    if (tune_run_is(run))
+        return 1;
+    *run = 0;
+    return 0;
+}
+
+int tune_get_trained(const struct tune_flags *flags, struct tune_tokenizer *tok, const char *made, struct tune_trained *t)
+{
+    *t = (struct tune_trained){0};
+    TRY(tune_get_run_of(made, t->run));
+    struct tune_run *r = *t->run ? tune_run_open(t->run) : NULL;
     if (!r || !r->run) {
         *t->run = 0;
         tune_run_free(r);
         return 0;
     }
+    const char *model = text_of(cJSON_GetObjectItemCaseSensitive(r->run, "options"), "model");
+    char path[TUNE_PATH_MAX];
+    int status = model && path_of(r->run, model, path) == 0 ? tune_get_run_of(path, t->before) : 0;
     struct tune_dataset *d = open_rows(flags, tok, r->run);
-    int status = 0;
     if (!d)
         snprintf(t->unknown, sizeof t->unknown, "%s", tune_error_message());
-    else
+    else if (status >= 0)
         status = hash_rows(t, d, cJSON_GetObjectItemCaseSensitive(r->run, "options"));
     tune_dataset_free(d);
     tune_run_free(r);
-    return status;
+    return status < 0 ? -1 : 0;
 }
 
 bool tune_trained_has(const struct tune_trained *t, const struct tune_dataset *d, int64_t row)

@@ -1,19 +1,18 @@
-/* scorecard_files.c - what stands beside the report: the rows as CSV, and figures. */
+/* scorecard_files.c - the program's metrics in the lines of rows, and figures. */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
 #include "core/print.h"
 #include "core/try.h"
+#include "evaluators/result_files.h"
 #include "evaluators/scorecard_parts.h"
 #include "files/csv.h"
 #include "runs/run_folder.h"
 #include "views/matrix.h"
-#include "views/plot.h"
 
 /* ---- rows.jsonl ---- */
 /* Lines end with the program's metrics, behind a list of their names. */
@@ -70,139 +69,28 @@ static int end_file(struct tune_file_writer *w, int status)
     return -1;
 }
 
-/* Replace a file of the folder by what `make` writes of rows.jsonl. */
-static int make_file(const struct tune_scorecard *card, const char *name,
-                     int (*make)(const struct tune_scorecard *card, FILE *from, FILE *to, const char *path))
+int tune_scorecard_add_own(const struct tune_scorecard *card)
 {
-    char from[TUNE_PATH_MAX];
+    char path[TUNE_PATH_MAX];
     struct tune_file_writer w;
-    TRY(tune_path(from, "%s/" TUNE_RUN_ROWS, card->folder));
-    FILE *rows = fopen(from, "r");
+    TRY(tune_path(path, "%s/" TUNE_RUN_ROWS, card->folder));
+    FILE *rows = fopen(path, "r");
     if (!rows)
-        return tune_error_set("cannot read %s: %s", from, strerror(errno));
-    int status = begin_file(card, name, &w);
+        return tune_error_set("cannot read %s: %s", path, strerror(errno));
+    int status = begin_file(card, TUNE_RUN_ROWS, &w);
     if (status == 0)
-        status = end_file(&w, make(card, rows, w.file, from));
+        status = end_file(&w, add_own(card, rows, w.file, path));
     fclose(rows);
     return status;
 }
 
-int tune_scorecard_add_own(const struct tune_scorecard *card)
-{
-    return make_file(card, TUNE_RUN_ROWS, add_own);
-}
-
-/* ---- rows.csv ---- */
-/* A value as text; null is empty. number: room for it. */
-static const char *text_of(const cJSON *value, char number[TUNE_DECIMAL_SIZE])
-{
-    if (cJSON_IsString(value))
-        return value->valuestring;
-    if (cJSON_IsBool(value))
-        return cJSON_IsTrue(value) ? "true" : "false";
-    return cJSON_IsNumber(value) ? tune_number_text(number, value->valuedouble) : "";
-}
-
-/* Write the members of a line, or their names, as a record. A list is one field, as JSON. */
-static bool write_record(FILE *out, const cJSON *line, bool names)
-{
-    const char *separator = "";
-    const cJSON *member;
-    bool good = true;
-    cJSON_ArrayForEach(member, line)
-    {
-        if (!strcmp(member->string, "metric_program"))
-            continue; /* the names of members that follow */
-        char number[TUNE_DECIMAL_SIZE], *list = !names && cJSON_IsArray(member) ? cJSON_PrintUnformatted(member) : NULL;
-        good = good && (names || !cJSON_IsArray(member) || list);
-        fputs(separator, out);
-        tune_csv_put(out, names ? member->string : list ? list : text_of(member, number));
-        cJSON_free(list);
-        separator = ",";
-    }
-    fputs("\r\n", out);
-    return good && !ferror(out);
-}
-
-static int copy_rows(const struct tune_scorecard *card, FILE *from, FILE *to, const char *path)
-{
-    (void)card;
-    char *line = NULL;
-    size_t room = 0;
-    int status = 0;
-    for (int64_t i = 0; status == 0 && getline(&line, &room, from) > 0; i++) {
-        cJSON *json = cJSON_Parse(line);
-        if (!json)
-            status = tune_error_set("%s:%lld: no line of JSON any more; it was changed while the rows were judged", path, (long long)i + 1);
-        else if ((i == 0 && !write_record(to, json, true)) || !write_record(to, json, false))
-            status = tune_error_set("cannot write the rows as CSV: %s", strerror(errno));
-        cJSON_Delete(json);
-    }
-    free(line);
-    return status;
-}
-
-int tune_scorecard_csv(const struct tune_scorecard *card)
-{
-    return make_file(card, TUNE_RUN_ROWS_CSV, copy_rows);
-}
-
-/* ---- the figure ---- */
-/* The values of one unit: a curve for each side. */
-struct figure {
-    const char *names[TUNE_CARD_METRICS];
-    double x[TUNE_CARD_METRICS], y[TUNE_CARD_SIDES][TUNE_CARD_METRICS];
-    double low[TUNE_CARD_SIDES][TUNE_CARD_METRICS], high[TUNE_CARD_SIDES][TUNE_CARD_METRICS];
-    struct tune_curve curves[TUNE_CARD_SIDES];
-    int count;
-};
-
-static void draw(const struct tune_scorecard *card, const struct tune_verdict *v, const char *unit, struct figure *f, struct tune_plot *plot)
-{
-    for (int m = 0; m < card->metrics; m++) {
-        if (strcmp(v[m].metric->unit, unit) != 0)
-            continue;
-        f->names[f->count] = v[m].metric->name;
-        f->x[f->count] = f->count;
-        for (int s = 0; s < card->sides; s++) {
-            f->y[s][f->count] = v[m].side[s].value;
-            f->low[s][f->count] = v[m].side[s].low;
-            f->high[s][f->count] = v[m].side[s].high;
-        }
-        f->count++;
-    }
-    for (int s = 0; s < card->sides; s++)
-        f->curves[s] = (struct tune_curve){.label = card->sides > 1 ? card->names[s] : "", .x = f->x, .y = f->y[s], .low = f->low[s],
-                                           .high = f->high[s], .count = f->count, .color = s, .marked = true};
-    *plot = (struct tune_plot){.title = card->path, .x_title = "metric", .y_title = unit, .curves = f->curves, .count = card->sides,
-                               .x_names = f->names, .x_count = f->count, .note = "bars: intervals of 95 %"};
-}
-
+/* ---- figures ---- */
 int tune_scorecard_svg(const struct tune_scorecard *card, const struct tune_verdict *v)
 {
-    struct tune_plot plots[TUNE_CARD_METRICS];
-    struct tune_file_writer w;
-    int count = 0;
-    struct figure *figures = tune_zeroed((size_t)card->metrics, sizeof *figures, "a figure");
-    if (!figures)
-        return -1;
-    for (int m = 0; m < card->metrics; m++) {
-        bool first = isfinite(v[m].side[0].value);
-        for (int k = 0; k < m && first; k++)
-            first = strcmp(v[k].metric->unit, v[m].metric->unit) != 0;
-        if (first) {
-            draw(card, v, v[m].metric->unit, &figures[count], &plots[count]);
-            count++;
-        }
-    }
-    int status = begin_file(card, TUNE_RUN_FIGURE, &w);
-    if (status == 0) {
-        status = tune_plot_svg(plots, count, w.file);
-        fputs(TUNE_CARD_MARK, w.file);
-        status = end_file(&w, status);
-    }
-    free(figures);
-    return status;
+    struct tune_figure_value results[TUNE_CARD_METRICS];
+    for (int m = 0; m < card->metrics; m++)
+        results[m] = (struct tune_figure_value){v[m].metric->name, v[m].metric->unit, {&v[m].side[0], card->sides > 1 ? &v[m].side[1] : NULL}};
+    return tune_result_svg(card->folder, card->path, results, card->metrics, card->names);
 }
 
 /* ---- the confusion matrix ---- */
@@ -257,7 +145,7 @@ int tune_scorecard_confusions(const struct tune_scorecard *card)
         status = read_confusion(card, s, &c[s], &m[s]);
     if (status == 0 && (status = begin_file(card, TUNE_RUN_CONFUSION, &w)) == 0) {
         tune_matrix_svg(m, card->sides, w.file);
-        fputs(TUNE_CARD_MARK, w.file);
+        fputs(TUNE_RESULT_MARK, w.file);
         status = end_file(&w, 0);
     }
     if (status == 0 && (status = begin_file(card, TUNE_RUN_CONFUSION_CSV, &w)) == 0) {

@@ -65,7 +65,6 @@ struct tune_verdict {
  * tune_scorecard_read - read of struct tune_answer_lines.
  * tune_scorecard_add_own - add the program's metrics to the folder's lines of rows, in place of
  * earlier ones.
- * tune_scorecard_csv - copy the folder's lines of rows as CSV. The first line has the columns.
  * tune_scorecard_svg - draw verdicts [metrics] into the folder.
  * tune_scorecard_confusion - counts [labels][labels + 1] of a side; the caller frees them. NULL
  * with an error: no memory.
@@ -75,12 +74,8 @@ int tune_scorecard_write(void *card, const struct tune_answers *answers, int bat
                          struct cJSON *line);
 int tune_scorecard_read(void *card, int64_t row, const struct cJSON *line);
 int tune_scorecard_add_own(const struct tune_scorecard *card);
-int tune_scorecard_csv(const struct tune_scorecard *card);
 int tune_scorecard_svg(const struct tune_scorecard *card, const struct tune_verdict *v);
 int64_t *tune_scorecard_confusion(const struct tune_scorecard *card, int side);
 int tune_scorecard_confusions(const struct tune_scorecard *card);
-
-/* The last line of the figures, by which they are known again. */
-#define TUNE_CARD_MARK "<!-- evaluate, tune.c -->\n"
 
 #endif

@@ -9,6 +9,7 @@
 #include "core/print.h"
 #include "core/try.h"
 #include "core/version.h"
+#include "evaluators/result_files.h"
 #include "evaluators/scorecard_parts.h"
 #include "files/cjson.h"
 #include "generators/answers.h"
@@ -313,7 +314,7 @@ int tune_scorecard_finish(struct tune_scorecard *card, const struct tune_answers
         return 0;
     if (card->program)
         TRY(tune_scorecard_add_own(card));
-    TRY(tune_scorecard_csv(card));
+    TRY(tune_result_csv(card->folder));
     TRY(tune_scorecard_svg(card, v));
     if (card->labels)
         TRY(tune_scorecard_confusions(card));

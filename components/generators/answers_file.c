@@ -1,22 +1,17 @@
 /* answers_file.c - answers as lines of JSON, and a file of them that is continued.
  *
- * A batch is written when all its rows are done. A killed process leaves whole batches, and at most
- * one line that is cut short; it is cut off when the file is continued. */
+ * A batch is written when all its rows are done, so a killed process leaves whole batches. */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/error.h"
-#include "core/print.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
 #include "files/cjson.h"
-#include "files/file.h"
+#include "files/lines.h"
 #include "generators/answers_parts.h"
 #include "generators/prompts_parts.h"
 
@@ -99,57 +94,32 @@ static int check_line(struct tune_answers *a, const char *line, int64_t at)
     return status;
 }
 
-/* True if a line that was cut short is the begin of this row's answer. */
-static bool is_cut(const char *line, size_t size, int64_t row)
+static int read_line(void *answers, const char *line, int64_t at)
 {
-    char begin[40];
-    size_t length = (size_t)snprintf(begin, sizeof begin, "{\"row\":%lld,", (long long)row);
-    return strncmp(line, begin, size < length ? size : length) == 0;
+    return check_line(answers, line, at);
 }
 
-/* Read the lines that are there. The file is then at the end of the last whole one. */
-static int go_on(struct tune_answers *a)
+/* True if a line that was cut short is the begin of the answer that stands there. */
+static bool begins_line(void *answers, const char *cut, size_t size, int64_t at)
 {
-    char *line = NULL;
-    size_t room = 0;
-    int64_t at = 0;
-    int each = tune_prompts_each(a->prompts);
-    long end = 0;
-    ssize_t n;
-    int status = 0;
-    while (status == 0 && (n = getline(&line, &room, a->file)) > 0 && line[n - 1] == '\n') {
-        status = check_line(a, line, at++);
-        end = ftell(a->file);
-    }
-    int64_t row = at / each < tune_prompts_rows(a->prompts) ? tune_prompts_row(a->prompts, at / each) : at / each;
-    if (status == 0 && n > 0 && !is_cut(line, (size_t)n, row))
-        status = check_line(a, "", at); /* nobody's half line: refuse it as a whole one */
-    free(line);
-    TRY(status);
-    if (ferror(a->file) || ftruncate(fileno(a->file), end) < 0 || fseek(a->file, end, SEEK_SET) < 0)
-        return tune_error_set("cannot go on with %s: %s", a->o.file, strerror(errno));
-    if (at > 0 && a->o.notes)
-        fprintf(a->o.notes, "# resumed      behind %s %lld of %lld in %s\n", each > 1 ? "answer" : "row", (long long)at,
-                (long long)tune_prompts_rows(a->prompts) * each, a->o.file);
-    return tune_prompts_skip(a->prompts, at);
+    struct tune_answers *a = answers;
+    char begin[40];
+    int64_t row = at / tune_prompts_each(a->prompts);
+    row = row < tune_prompts_rows(a->prompts) ? tune_prompts_row(a->prompts, row) : row;
+    size_t length = (size_t)snprintf(begin, sizeof begin, "{\"row\":%lld,", (long long)row);
+    return strncmp(cut, begin, size < length ? size : length) == 0;
 }
 
 int tune_answers_open_file(struct tune_answers *a)
 {
-    struct stat st;
-    if (stat(a->o.file, &st) == 0 && !S_ISREG(st.st_mode))
-        return tune_error_usage("%s is no regular file; without `output` the answers go to the "
-                                "standard output", a->o.file);
-    a->file = fopen(a->o.file, "a+");
-    if (!a->file)
-        return tune_error_usage("cannot open %s: %s", a->o.file, strerror(errno));
-    if (flock(fileno(a->file), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        return tune_error_set("%s: another process writes answers there", a->o.file);
-    if (a->o.overwrite)
-        return ftruncate(fileno(a->file), 0) == 0
-                   ? 0 : tune_error_set("cannot empty %s: %s", a->o.file, strerror(errno));
-    rewind(a->file);
-    return go_on(a);
+    int64_t there;
+    const struct tune_lines lines = {a->o.file, a->o.overwrite, read_line, begins_line, a};
+    a->file = tune_lines_open(&lines, &there);
+    TRY(a->file ? 0 : -1);
+    if (there > 0 && a->o.notes)
+        fprintf(a->o.notes, "# resumed      behind %s %lld of %lld in %s\n", tune_prompts_each(a->prompts) > 1 ? "answer" : "row",
+                (long long)there, (long long)tune_prompts_rows(a->prompts) * tune_prompts_each(a->prompts), a->o.file);
+    return tune_prompts_skip(a->prompts, there);
 }
 
 static bool put_answer(struct tune_answers *a, cJSON *line, int b, int side, const struct tune_asked *asked)
@@ -193,23 +163,12 @@ static char *line_of(struct tune_answers *a, int b)
     return text;
 }
 
-/* A line of JSON whose texts steer no terminal: JSON spells every character as \uXXXX, too. */
-static bool put_line(FILE *to, const char *line)
-{
-    size_t left = strlen(line), n;
-    unsigned c;
-    bool good = true;
-    for (; left > 0; line += n, left -= n)
-        good = (tune_steers(line, left, &n, &c) ? fprintf(to, "\\u%04x", c) > 0 : fwrite(line, 1, n, to) == n) && good;
-    return fputc('\n', to) != EOF && good;
-}
-
 int tune_answers_write(struct tune_answers *a)
 {
     FILE *to = a->file ? a->file : a->o.text; /* NULL: only the lines' other members are wanted */
     for (int b = 0; b < a->batch.rows; b++) {
         char *line = line_of(a, b);
-        bool good = line && (!to || put_line(to, line));
+        bool good = line && (!to || tune_lines_put(to, line));
         free(line);
         if (!good)
             return line ? tune_error_set("cannot write an answer: %s", strerror(errno)) : -1;

@@ -50,8 +50,12 @@ enum { TUNE_CONFIG_TOLD = 512 };
 int tune_get_generation_config(const struct tune_flags *flags, struct tune_tokenizer *tok,
                                struct tune_generation_config *c, char *told);
 
-/* tune_get_answer_limits - of the same: the most tokens of an answer, and the most of prompt and
+/* tune_get_answer_settings - *hash: of all that answers depend on but the prompts: weights,
+ * options, and what c says.
+ * tune_get_answer_limits - of the same: the most tokens of an answer, and the most of prompt and
  * answer; 0: there is no such limit. */
+int tune_get_answer_settings(const struct tune_flags *flags,
+                             const struct tune_generation_config *c, uint64_t *hash);
 int tune_get_answer_limits(const struct tune_flags *flags, struct tune_tokenizer *tok, int *answer,
                            int *most);
 

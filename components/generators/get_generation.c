@@ -1,5 +1,4 @@
 /* get_generation.c - prompts, sampler, cache and answers as the flags say. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -216,16 +215,12 @@ struct tune_model *tune_get_generation_model(const struct tune_flags *flags, str
 }
 
 /* The other model must read the same tokens, and have as many logits and room for the answers. */
-static int check_compared(const struct tune_flags *flags, const struct tune_tokenizer *tok, const char *folder,
-                          const struct tune_prompts *prompts)
+static int check_compared(const struct tune_flags *flags, const struct tune_tokenizer *tok, const char *folder, int capacity)
 {
     char mine[TUNE_PATH_MAX];
     struct tune_model_config a, b;
-    int capacity;
     TRY(tune_get_model_config(flags, mine, &a));
     TRY(tune_model_config_read(&b, folder));
-    TRY(capacity_of(flags, prompts, &capacity));
-    capacity = capacity > prompts->texts ? capacity : prompts->texts;
     if (a.vocabulary != b.vocabulary)
         return tune_error_usage("%s has a vocabulary of %d, and --model's is %d; only models of one vocabulary are compared", folder,
                                 b.vocabulary, a.vocabulary);
@@ -243,17 +238,29 @@ static int check_compared(const struct tune_flags *flags, const struct tune_toke
     return status;
 }
 
+int tune_get_compared_flags(const struct tune_flags *flags, const struct tune_tokenizer *tok, int capacity, struct tune_flags *other)
+{
+    char folder[TUNE_PATH_MAX];
+    *other = *flags;
+    other->model = flags->generate.compare_model;
+    other->adapter = NULL;
+    if (tune_get_model_folder(other, tok, folder) == 0 && check_compared(flags, tok, folder, capacity) == 0)
+        return 0;
+    return tune_error_prefix("--compare-model: ");
+}
+
 struct tune_model *tune_get_compared_model(const struct tune_flags *flags, struct tune_device *dev, const struct tune_tokenizer *tok,
                                            const struct tune_prompts *prompts)
 {
-    char folder[TUNE_PATH_MAX];
-    struct tune_flags other = *flags;
-    other.model = flags->generate.compare_model;
-    other.adapter = NULL;
-    if (tune_get_model_folder(&other, tok, folder) == 0 && check_compared(flags, tok, folder, prompts) == 0)
-        return tune_get_generation_model(&other, dev, prompts);
-    tune_error_prefix("--compare-model: ");
-    return NULL;
+    struct tune_flags other;
+    int capacity;
+    if (capacity_of(flags, prompts, &capacity) < 0 ||
+        tune_get_compared_flags(flags, tok, capacity > prompts->texts ? capacity : prompts->texts, &other) < 0)
+        return NULL;
+    struct tune_model *m = tune_get_generation_model(&other, dev, prompts);
+    if (!m)
+        tune_error_prefix("--compare-model: ");
+    return m;
 }
 
 struct tune_cache *tune_get_cache(const struct tune_flags *flags, struct tune_model *m, const struct tune_prompts *prompts)
@@ -285,8 +292,7 @@ static int read_stops(const char *text, char *room, const char **stops, int *cou
     return 0;
 }
 
-/* Hash all that the answers depend on but the prompts. */
-static int hash_settings(const struct tune_flags *flags, const struct tune_generation_config *c, uint64_t *hash)
+int tune_get_answer_settings(const struct tune_flags *flags, const struct tune_generation_config *c, uint64_t *hash)
 {
     char folder[TUNE_PATH_MAX], text[512];
     struct tune_model_identity model, adapter = {0}, other = {0};
@@ -379,19 +385,6 @@ static int columns_of(FILE *out)
     return ioctl(fileno(out), TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
 }
 
-/* Remove what was made of the rows: they become others. */
-static int remove_results(const char *folder)
-{
-    static const char *const made[] = {TUNE_RUN_REPORT, TUNE_RUN_ROWS_CSV, TUNE_RUN_FIGURE, TUNE_RUN_CONFUSION, TUNE_RUN_CONFUSION_CSV};
-    char path[TUNE_PATH_MAX];
-    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
-        TRY(tune_path(path, "%s/%s", folder, made[i]));
-        if (unlink(path) < 0 && errno != ENOENT)
-            return tune_error_set("cannot remove %s, which is of other rows: %s", path, strerror(errno));
-    }
-    return 0;
-}
-
 struct tune_answers *tune_get_answers(const struct tune_flags *flags, struct tune_tokenizer *tok, struct tune_prompts *prompts,
                                       FILE *text, FILE *notes)
 {
@@ -418,11 +411,11 @@ struct tune_answers *tune_get_answers(const struct tune_flags *flags, struct tun
                                      .names = {g->compare_model ? g->compare_model : "base", g->compare_model ? flags->model : "tuned"},
                                      .text = text, .notes = notes, .width = columns_of(text), .stop_signal = flags->stop_signal};
     if (status == 0 && (o.file || o.lines))
-        status = hash_settings(flags, &c, &o.settings);
+        status = tune_get_answer_settings(flags, &c, &o.settings);
     if (status == 0)
         status = tell(flags, tok, &c, told, prompts, notes);
     struct tune_answers *a = status == 0 ? tune_answers_new(tok, prompts, &o) : NULL;
-    if (a && g->folder && remove_results(g->folder) < 0) {
+    if (a && g->folder && tune_run_folder_forget(g->folder) < 0) {
         tune_answers_free(a);
         a = NULL;
     }

@@ -20,7 +20,8 @@ struct tune_cache {
     struct tune_cached cached; /* first: what the model's layers use */
     struct tune_model *model;
     int B, capacity;
-    int rows, length;          /* rows in use; positions filled */
+    int rows, length;          /* rows in use; positions filled in the longest */
+    int *lengths;              /* [B] positions filled in each */
     bool base;
     int32_t *pads;             /* [B] */
     int32_t *staging, *ids;    /* [index]; [tokens] a piece of the prompt */
@@ -69,11 +70,12 @@ static int allocate(struct tune_cache *c)
     int64_t tokens = tune_model_max_tokens(m);
     float *table = tune_zeroed((size_t)tune_rope_count(g, c->capacity), sizeof *table, "a cache");
     c->pads = tune_zeroed((size_t)c->B, sizeof *c->pads, "a cache");
+    c->lengths = tune_zeroed((size_t)c->B, sizeof *c->lengths, "a cache");
     c->ids = tune_zeroed((size_t)tokens, sizeof *c->ids, "a cache");
     c->staging = tune_zeroed((size_t)index_count(c->B, tokens), sizeof *c->staging, "a cache");
     c->tokens = tune_zeroed((size_t)c->B * (size_t)c->capacity, sizeof *c->tokens, "a cache");
     c->bytes = tune_cache_bytes(g, m->dtype, c->B, c->capacity, tokens);
-    int status = table && c->pads && c->ids && c->tokens && c->staging ? 0 : -1;
+    int status = table && c->pads && c->lengths && c->ids && c->tokens && c->staging ? 0 : -1;
     if (status == 0) {
         c->memory = tune_device_alloc(m->dev, c->bytes, "the keys and values of a cache");
         status = c->memory.at ? 0 : -1;
@@ -125,11 +127,30 @@ void tune_cache_free(struct tune_cache *c)
         return;
     tune_device_free(c->model->dev, c->memory, c->bytes);
     free(c->pads);
+    free(c->lengths);
     free(c->ids);
     free(c->tokens);
     free(c->staging);
     free(c->host);
     free(c);
+}
+
+/* Add so many positions to each row; take them away below 0. */
+static void add_length(struct tune_cache *c, int count)
+{
+    c->length = 0;
+    for (int b = 0; b < c->rows; b++) {
+        c->lengths[b] += count;
+        c->length = c->lengths[b] > c->length ? c->lengths[b] : c->length;
+    }
+}
+
+/* Forget what is behind the first `length` positions. */
+static void cut_rows(struct tune_cache *c, int length)
+{
+    for (int b = 0; b < c->rows; b++)
+        c->lengths[b] = length < c->lengths[b] ? length : c->lengths[b];
+    add_length(c, 0);
 }
 
 int tune_cache_begin(struct tune_cache *c, int rows, const int32_t *pads)
@@ -142,7 +163,7 @@ int tune_cache_begin(struct tune_cache *c, int rows, const int32_t *pads)
     for (int b = 0; b < rows; b++)
         c->pads[b] = pads ? pads[b] : 0;
     c->rows = c->cached.rows = rows;
-    c->length = 0;
+    cut_rows(c, 0);
     c->output = NULL;
     return 0;
 }
@@ -165,13 +186,13 @@ static int send_index(struct tune_cache *c, int T)
         int pad = c->pads[b];
         for (int t = 0; t < T; t++) {
             int64_t i = (int64_t)b * T + t;
-            int at = c->length + t;
+            int at = c->lengths[b] + t;
             positions[i] = at > pad ? at - pad : 0;
             starts[i] = at < pad ? at : pad; /* padding sees itself */
             to[i] = (int32_t)((int64_t)b * c->capacity + at);
         }
-        kv_length[b] = c->length + T;
-        q_offset[b] = c->length;
+        kv_length[b] = c->lengths[b] + T;
+        q_offset[b] = c->lengths[b];
         last[b] = b * T + T - 1;
     }
     c->cached.positions = stage(c, &used, N);
@@ -195,8 +216,8 @@ static int forward_piece(struct tune_cache *c, const int32_t *ids, int all, int 
     if (status != 0)
         return status;
     for (int b = 0; b < c->rows; b++)
-        memcpy(c->tokens + (int64_t)b * c->capacity + c->length, c->ids + (int64_t)b * T, (size_t)T * sizeof *c->ids);
-    c->length += T;
+        memcpy(c->tokens + (int64_t)b * c->capacity + c->lengths[b], c->ids + (int64_t)b * T, (size_t)T * sizeof *c->ids);
+    add_length(c, T);
     return 0;
 }
 
@@ -244,13 +265,15 @@ static int choose_table(struct tune_cache *c, int positions)
         return 0;
     }
     int32_t *all = tune_zeroed((size_t)c->rows * (size_t)length, sizeof *all, "a cache");
+    int lengths[c->rows];
+    memcpy(lengths, c->lengths, sizeof lengths);
     for (int b = 0; all && b < c->rows; b++)
-        memcpy(all + (int64_t)b * length, c->tokens + (int64_t)b * c->capacity, (size_t)length * sizeof *all);
-    c->length = 0;
+        memcpy(all + (int64_t)b * length, c->tokens + (int64_t)b * c->capacity, (size_t)lengths[b] * sizeof *all);
+    cut_rows(c, 0);
     c->cached.longer = longer;
     int status = all ? forward_pieces(c, all, length) : -1;
     free(all);
-    return status;
+    return status == 0 ? tune_cache_trim(c, lengths) : status;
 }
 
 int tune_cache_forward(struct tune_cache *c, const int32_t *ids, int T)
@@ -267,13 +290,13 @@ int tune_cache_forward(struct tune_cache *c, const int32_t *ids, int T)
                               c->rows, (long long)tune_model_max_tokens(c->model));
     int status = choose_table(c, c->length + T);
     if (status != 0) {
-        c->length = 0; /* the keys are gone */
+        cut_rows(c, 0); /* the keys are gone */
         c->output = NULL;
         return status;
     }
     status = forward_pieces(c, ids, T);
     if (status != 0) {
-        c->length = before;
+        add_length(c, before - c->length);
         c->output = NULL;
     }
     return status;
@@ -349,15 +372,26 @@ void tune_cache_base(struct tune_cache *c, bool base)
 
 void tune_cache_cut(struct tune_cache *c, int length)
 {
-    c->length = length < c->length ? length : c->length;
+    cut_rows(c, length);
     c->output = NULL;
+}
+
+int tune_cache_trim(struct tune_cache *c, const int *lengths)
+{
+    for (int b = 0; b < c->rows; b++)
+        if (lengths[b] < 0 || lengths[b] > c->lengths[b])
+            return tune_error_set("tune_cache_trim: %d positions of row %d, which has %d", lengths[b], b, c->lengths[b]);
+    memcpy(c->lengths, lengths, (size_t)c->rows * sizeof *lengths);
+    add_length(c, 0);
+    c->output = NULL;
+    return 0;
 }
 
 /* Move row `from` to row `to` in every layer. */
 static int move_row(struct tune_cache *c, int to, int from)
 {
     int64_t row = (int64_t)c->capacity * width(&c->model->config);
-    int64_t n = c->length * width(&c->model->config), size = tune_dtype_bits(c->model->dtype) / 8;
+    int64_t n = c->lengths[from] * width(&c->model->config), size = tune_dtype_bits(c->model->dtype) / 8;
     for (int i = 0; i < c->model->config.layers; i++) {
         int64_t layer = i * c->cached.layer_rows * width(&c->model->config);
         tune_address a = tune_address_plus(c->cached.kv, (layer + to * row) * size);
@@ -366,8 +400,9 @@ static int move_row(struct tune_cache *c, int to, int from)
         struct tune_tensor here = tune_tensor_1d(b, c->model->dtype, n);
         TRY(tune_copy(c->model->dev, &there, &here));
     }
-    memcpy(c->tokens + (int64_t)to * c->capacity, c->tokens + (int64_t)from * c->capacity, (size_t)c->length * sizeof *c->tokens);
+    memcpy(c->tokens + (int64_t)to * c->capacity, c->tokens + (int64_t)from * c->capacity, (size_t)c->lengths[from] * sizeof *c->tokens);
     c->pads[to] = c->pads[from];
+    c->lengths[to] = c->lengths[from];
     return 0;
 }
 
@@ -383,6 +418,7 @@ int tune_cache_keep(struct tune_cache *c, const int *which, int count)
         if (which[i] != i)
             TRY(move_row(c, i, which[i]));
     c->rows = c->cached.rows = count;
+    add_length(c, 0);
     c->output = NULL;
     return 0;
 }
@@ -398,6 +434,7 @@ int tune_cache_spread(struct tune_cache *c, const int *which, int count)
         if (which[i] != i)
             TRY(move_row(c, i, which[i]));
     c->rows = c->cached.rows = count;
+    add_length(c, 0);
     c->output = NULL;
     return 0;
 }

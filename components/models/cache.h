@@ -67,6 +67,9 @@ int tune_cache_logits_of(struct tune_cache *c, const int32_t *at, int count, flo
 
 /* tune_cache_base - from the next token on, compute with the base alone, without adapters.
  * tune_cache_cut - forget all but the first `length` positions. More than it has: nothing changes.
+ * tune_cache_trim - row b keeps its first lengths[b] positions, for texts that were padded on the
+ * right. Rows then have different lengths, and each goes on behind its own. -1 with an error: more
+ * than a row has.
  * tune_cache_keep - keep only these rows, in this order: which [count], ascending. The others make
  * room.
  * tune_cache_spread - row i becomes a copy of row which[i], for i below count: one text goes on in
@@ -76,9 +79,11 @@ int tune_cache_logits_of(struct tune_cache *c, const int32_t *at, int count, flo
  * 0: nothing is shared; the cache is then empty, for one row. The model's weights must be as they
  * were.
  * tune_cache_model - the model that it stands on.
- * tune_cache_length - positions in it, padding included. */
+ * tune_cache_length - positions in its longest row, padding included.
+ * tune_cache_capacity - positions that it has room for. */
 void tune_cache_base(struct tune_cache *c, bool base);
 void tune_cache_cut(struct tune_cache *c, int length);
+int tune_cache_trim(struct tune_cache *c, const int *lengths);
 int tune_cache_keep(struct tune_cache *c, const int *which, int count);
 int tune_cache_spread(struct tune_cache *c, const int *which, int count);
 int tune_cache_share(struct tune_cache *c, const int32_t *ids, int n);

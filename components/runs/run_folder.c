@@ -222,3 +222,15 @@ bool tune_run_folder_holds(const char *folder, const char *path)
     free(inner);
     return holds;
 }
+
+int tune_run_folder_forget(const char *folder)
+{
+    static const char *const made[] = {TUNE_RUN_REPORT, TUNE_RUN_ROWS_CSV, TUNE_RUN_FIGURE, TUNE_RUN_CONFUSION, TUNE_RUN_CONFUSION_CSV};
+    char path[TUNE_PATH_MAX];
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        TRY(tune_path(path, "%s/%s", folder, made[i]));
+        if (unlink(path) < 0 && errno != ENOENT)
+            return tune_error_set("cannot remove %s, which is of other rows: %s", path, strerror(errno));
+    }
+    return 0;
+}

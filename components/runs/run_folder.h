@@ -80,6 +80,10 @@ bool tune_run_folder_has(const char *folder, const char *name);
  * followed. */
 bool tune_run_folder_holds(const char *folder, const char *path);
 
+/* tune_run_folder_forget - remove an evaluation's report, CSV and figure, for its rows become
+ * others. 0, or -1 with an error. */
+int tune_run_folder_forget(const char *folder);
+
 #ifdef __cplusplus
 }
 #endif

@@ -81,20 +81,65 @@ static void filters(void **state)
         f.steps[0].regex = tune_regular_new(cases[i].expression);
         f.steps[0].group = cases[i].group;
         f.steps[0].fallback = "[none]";
-        assert_ok(tune_task_filter_apply(&f, answer, &pool, &out));
+        assert_ok(tune_task_filter_apply(&f, NULL, answer, &pool, &out));
         assert_string_equal(out.data, cases[i].expected);
         tune_regular_free(f.steps[0].regex);
     }
     struct task_filter f = {.count = 2};
     f.steps[0].kind = TASK_STRIP;
     f.steps[1].kind = TASK_LOWER;
-    assert_ok(tune_task_filter_apply(&f, (struct tune_text){" \xC2\xA0\xC3\x84 B\n", 8}, &pool, &out));
+    assert_ok(tune_task_filter_apply(&f, NULL, (struct tune_text){" \xC2\xA0\xC3\x84 B\n", 8}, &pool, &out));
     assert_string_equal(out.data, "\xC3\xA4 b");
+    tune_pool_free(pool);
+}
+
+/* A letter by the regular expression, by the text of a choice, by a letter behind a colon. Expected: lm-eval 0.4.13's. */
+static void choices(void **state)
+{
+    (void)state;
+    struct tune_pool *pool = NULL;
+    struct tune_text out, options[] = {{"Red cat.", 8}, {"red", 3}, {"Guilty of Romance", 17}, {"Guilty", 6}, {"blue; (sky)", 11}},
+                     others[] = {{"red !", 5}, {"say !", 5}};
+    struct task_question question = {.options = options, .option_count = 5};
+    static const char usual[] = "#### (\\-?[0-9\\.\\,]+)";
+    static const struct { const char *answer, *expected, *regex, *ignored; bool letters, punctuation; int64_t group; } cases[] = {
+        {"the answer is #### 7", "7", usual, NULL, false, false, 0},
+        {"It is Guilty of Romance, I say", "(C)", usual, NULL, false, false, 0},
+        {"It is Guilty", "(D)", usual, NULL, false, false, 0},
+        {"none: D", "(D)", usual, NULL, false, false, 0},
+        {"nothing", "[invalid]", usual, NULL, false, false, 0},
+        {"RED CAT. or so", "(A)", usual, NULL, true, false, 0},
+        {"a (RED) \xE2\x80\x94 cat!", "(B)", usual, NULL, true, true, 0},
+        {"blue sky", "(E)", usual, NULL, false, true, 0},
+        {"red and Guilty", "(D)", usual, NULL, false, false, -1},
+        {"of Romance", "(C)", usual, "Guilty ", false, false, 0},
+        {"q: A", "(A)", "(x)|(y)?", NULL, false, false, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct task_filter f = {.count = 1};
+        f.steps[0] = (struct task_step){.kind = TASK_MULTI_CHOICE, .regex = tune_regular_new(cases[i].regex), .group = cases[i].group,
+                                        .fallback = "[invalid]", .ignored = {.letters = cases[i].letters, .punctuation = cases[i].punctuation}};
+        if (cases[i].ignored)
+            f.steps[0].ignored.regexes[f.steps[0].ignored.count++] = tune_regular_new(cases[i].ignored);
+        assert_ok(tune_task_filter_apply(&f, &question, (struct tune_text){cases[i].answer, strlen(cases[i].answer)}, &pool, &out));
+        assert_string_equal(out.data, cases[i].expected);
+        tune_regular_free(f.steps[0].regex);
+        tune_regular_free(f.steps[0].ignored.regexes[0]);
+    }
+    /* a text that is no choice any more without its punctuation stays as it is */
+    struct task_filter f = {.count = 1};
+    f.steps[0] = (struct task_step){.kind = TASK_MULTI_CHOICE, .regex = tune_regular_new(usual), .fallback = "", .ignored = {.punctuation = true}};
+    question = (struct task_question){.options = others, .option_count = 2};
+    assert_ok(tune_task_filter_apply(&f, &question, (struct tune_text){"red: B", 6}, &pool, &out));
+    assert_string_equal(out.data, "red");
+    f.steps[0].group = 3;
+    assert_int_equal(tune_task_filter_apply(&f, &question, (struct tune_text){"red: B", 6}, &pool, &out), -1);
+    assert_error_has("group_select: 3");
+    tune_regular_free(f.steps[0].regex);
     tune_pool_free(pool);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(draws), cmocka_unit_test(literals), cmocka_unit_test(filters)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(draws), cmocka_unit_test(literals), cmocka_unit_test(filters), cmocka_unit_test(choices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

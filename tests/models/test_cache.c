@@ -210,6 +210,60 @@ static void cut_and_keep(void **state)
     tune_device_close(dev);
 }
 
+/* A beginning that rows share, then rests of different lengths, padded on the right, then each goes on behind its own. */
+static void trimmed(void **state)
+{
+    (void)state;
+    enum { BEGIN = 11, REST = 9 };
+    static const int same[ROWS] = {0, 0, 0}, lengths[ROWS] = {BEGIN + REST, BEGIN + 3, BEGIN + 6}, spread[] = {0, 1, 1};
+    struct text x;
+    struct tune_device *dev = test_device(2);
+    struct tune_model *m = load("tests/reference/qwen3", dev, TUNE_F32, ROWS, T);
+    int64_t V = tune_model_vocabulary(m);
+    write_text(&x, ROWS, (int)V);
+    for (int b = 0; b < ROWS; b++) {
+        memcpy(x.ids + b * T, x.ids, BEGIN * sizeof *x.ids);
+        x.pads[b] = 0;
+    }
+    float *want = whole(m, &x, false), *got;
+    struct tune_cache *c = tune_cache_new(m, ROWS, T);
+    assert_got(c);
+    int32_t ids[ROWS * REST], at[ROWS];
+    assert_ok(tune_cache_begin(c, 1, NULL));
+    assert_ok(tune_cache_forward(c, x.ids, BEGIN));
+    assert_ok(tune_cache_spread(c, same, ROWS));
+    for (int b = 0; b < ROWS; b++) {
+        memcpy(ids + b * REST, x.ids + b * T + BEGIN, REST * sizeof *ids);
+        at[b] = b * REST + lengths[b] - BEGIN - 1;
+    }
+    assert_ok(tune_cache_forward(c, ids, REST));
+    assert_ok(tune_cache_logits_of(c, at, ROWS, &got));
+    for (int b = 0; b < ROWS; b++)
+        for (int64_t v = 0; v < V; v++)
+            assert_float_equal(got[b * V + v], want[(b * T + lengths[b] - 1) * V + v], 1e-4);
+    assert_ok(tune_cache_trim(c, lengths));
+    assert_int_equal(tune_cache_length(c), BEGIN + REST);
+    for (int step = 0; step < 3; step++) { /* the last time row 1 twice, in place of row 2 */
+        for (int b = 0; b < ROWS; b++)
+            ids[b] = x.ids[(step == 2 ? spread[b] : b) * T + lengths[step == 2 ? spread[b] : b] + step];
+        assert_ok(tune_cache_forward(c, ids, 1));
+        assert_ok(tune_cache_logits(c, &got));
+        for (int b = 0; b < ROWS; b++) {
+            int row = step == 2 ? spread[b] : b;
+            for (int64_t v = 0; v < V; v++)
+                assert_float_equal(got[b * V + v], want[(row * T + lengths[row] + step) * V + v], 1e-4);
+        }
+        if (step == 1)
+            assert_ok(tune_cache_spread(c, spread, ROWS));
+    }
+    assert_int_equal(tune_cache_trim(c, (int[]){1, BEGIN + 9, 1}), -1);
+    assert_error_has("positions of row 1");
+    free(want);
+    tune_cache_free(c);
+    tune_model_free(m);
+    tune_device_close(dev);
+}
+
 /* Adapters count, and the base alone can be asked. */
 static void adapters(void **state)
 {
@@ -341,7 +395,7 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_family), cmocka_unit_test(pieces), cmocka_unit_test(cut_and_keep), cmocka_unit_test(adapters),
+        cmocka_unit_test(every_family), cmocka_unit_test(pieces), cmocka_unit_test(cut_and_keep), cmocka_unit_test(trimmed), cmocka_unit_test(adapters),
         cmocka_unit_test(bfloat16), cmocka_unit_test(shared), cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -324,6 +324,69 @@ static int set_references(struct task *t, struct task_row *row, struct task_ques
     return 0;
 }
 
+/* ---- texts ---- */
+/* Words as re.split of white space counts them. */
+static int64_t count_words(struct tune_text text)
+{
+    int64_t words = 1;
+    bool space = false;
+    for (const char *at = text.data, *end = at + text.size; at < end;) {
+        bool now = tune_unicode_is_space(tune_utf8_next(&at));
+        words += now && !space;
+        space = now;
+    }
+    return words;
+}
+
+/* Cut a text's tokens into windows of what the model reads. Each token is judged once. The first window begins with the token of an
+ * empty context. Each later one begins with as many tokens before as it has room for. */
+static int make_windows(struct maker *m, struct task_question *q)
+{
+    struct task *t = m->t;
+    int64_t all, most = m->w->context;
+    TRY(encode(m, q->prompt, true, &m->whole));
+    all = m->whole.count;
+    if (all < 1)
+        return tune_error_usage("%s: row %" PRId64 ": the text has no tokens", t->path, q->row);
+    int32_t *ids = tune_task_take(t, (size_t)(all + 1) * sizeof *ids);
+    q->choice_count = (int)((all + most - 1) / most);
+    q->choices = tune_task_take(t, (size_t)q->choice_count * sizeof *q->choices);
+    TRY(ids && q->choices ? 0 : -1);
+    ids[0] = m->w->bos;
+    memcpy(ids + 1, m->whole.ids, (size_t)all * sizeof *ids);
+    for (int i = 0; i < q->choice_count; i++) {
+        int64_t begin = i * most, end = begin + most < all ? begin + most : all; /* of the tokens that are judged */
+        int64_t from = i > 0 ? end - most : 0;
+        q->choices[i] = (struct task_choice){.ids = ids + from, .count = (int)(end + 1 - from), .skip = (int)(begin + 1 - from)};
+    }
+    q->words = count_words(q->prompt);
+    q->bytes = (int64_t)q->prompt.size;
+    return 0;
+}
+
+/* The column choices, for filters of kind TASK_MULTI_CHOICE. */
+static int set_options(struct task *t, struct task_row *row, struct task_question *q)
+{
+    bool wanted = false, has = false;
+    struct task_value v;
+    for (int f = 0; f < t->filter_count; f++)
+        for (int s = 0; s < t->filters[f].count; s++)
+            wanted = wanted || t->filters[f].steps[s].kind == TASK_MULTI_CHOICE;
+    for (int i = 0; i < row->count; i++)
+        has = has || !strcmp(row->columns[i].name, "choices");
+    if (!wanted || !has)
+        return wanted ? tune_error_usage("%s: row %" PRId64 ": multi_choice_regex needs a column choices, and the row has none", t->path, q->row) : 0;
+    TRY(tune_task_value_of(t, &(struct task_field){.kind = TASK_NAMED, .name = "multi_choice_regex", .text = "choices"}, row, TASK_AS_CHOICES, &v));
+    if (v.count > 26)
+        return tune_error_usage("%s: row %" PRId64 ": %d choices; multi_choice_regex has letters for 26", t->path, q->row, v.count);
+    q->option_count = v.count;
+    q->options = tune_task_take(t, (size_t)v.count * sizeof *q->options);
+    TRY(q->options ? 0 : -1);
+    for (int i = 0; i < v.count; i++)
+        TRY(copy_text(t, v.items[i].text, &q->options[i]));
+    return 0;
+}
+
 /* ---- questions ---- */
 static int make_choices(struct task *t, struct task_question *q, const struct task_value *choices)
 {
@@ -342,6 +405,11 @@ static int make_question(struct maker *m, struct task_row *row, struct task_ques
     struct tune_text prompt;
     const char *delimiter = t->kind == TASK_MULTIPLE_CHOICE && !m->w->chat ? t->target_delimiter : "";
     q->row = row->number;
+    if (t->kind == TASK_ROLLING) {
+        TRY(tune_task_value_of(t, &t->target, row, TASK_AS_TEXT, &target));
+        TRY(copy_text(t, target.text, &q->prompt));
+        return make_windows(m, q);
+    }
     TRY(write_prompt(m, row, &prompt));
     TRY(copy_text(t, prompt, &q->prompt));
     TRY(tune_task_value_of(t, &t->target, row, TASK_AS_TARGET, &target));
@@ -353,12 +421,48 @@ static int make_question(struct maker *m, struct task_row *row, struct task_ques
         if (target.type != TASK_TEXT)
             return tune_error_usage("%s: row %" PRId64 ": doc_to_target gives no text", t->path, q->row);
         TRY(make_choices(t, q, &(struct task_value){.type = TASK_LIST, .items = &target, .count = 1}));
-    } else
+    } else {
         TRY(set_references(t, row, q, &target));
+        TRY(set_options(t, row, q));
+    }
     if (t->kind != TASK_LOGLIKELIHOOD && q != t->questions && q->several != t->questions[0].several)
         return tune_error_usage("%s: row %" PRId64 ": doc_to_target gives %s, and in the first row %s", t->path, q->row,
                                 q->several ? "a list" : "no list", q->several ? "none" : "one");
     return encode_question(m, q, q->prompt, delimiter);
+}
+
+/* Tokens that a question takes of the model. */
+static int64_t length_of(const struct task_question *q)
+{
+    int64_t count = q->context_count, longest = 0;
+    for (int i = 0; i < q->choice_count; i++)
+        longest = q->choices[i].count > longest ? q->choices[i].count : longest;
+    return count + longest;
+}
+
+struct place {
+    int64_t length, at;
+};
+
+static int by_length(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    return x->length != y->length ? (x->length < y->length) - (x->length > y->length) : (x->at > y->at) - (x->at < y->at);
+}
+
+static int order_questions(struct task *t)
+{
+    struct place *places = tune_zeroed((size_t)t->count + 1, sizeof *places, "questions");
+    t->order = tune_task_take(t, (size_t)(t->count + 1) * sizeof *t->order);
+    for (int64_t i = 0; i < t->count && places && t->order; i++)
+        places[i] = (struct place){length_of(&t->questions[i]), i};
+    if (places && t->order)
+        qsort(places, (size_t)t->count, sizeof *places, by_length);
+    for (int64_t i = 0; i < t->count && places && t->order; i++)
+        t->order[i] = places[i].at;
+    int status = places && t->order ? 0 : -1;
+    free(places);
+    return status;
 }
 
 int tune_task_questions(struct task *t, const struct task_writer *w, int64_t limit)
@@ -380,6 +484,7 @@ int tune_task_questions(struct task *t, const struct task_writer *w, int64_t lim
         tune_pool_free(m.pool);
         m.pool = NULL;
     }
+    status = status == 0 ? order_questions(t) : -1;
     free(m.prompt.data);
     free(m.messages);
     free(m.chosen);

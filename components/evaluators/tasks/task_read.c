@@ -7,18 +7,21 @@
 #include "core/print.h"
 #include "evaluators/tasks/parts.h"
 
-const char *const tune_task_kinds[] = {"multiple_choice", "loglikelihood", "generate_until"};
+const char *const tune_task_kinds[TASK_KINDS] = {"multiple_choice", "loglikelihood", "generate_until", "loglikelihood_rolling"};
 
-enum { CHOICES = 1 << TASK_MULTIPLE_CHOICE, LIKELY = 1 << TASK_LOGLIKELIHOOD, ANSWERS = 1 << TASK_GENERATE };
+enum { CHOICES = 1 << TASK_MULTIPLE_CHOICE, LIKELY = 1 << TASK_LOGLIKELIHOOD, ANSWERS = 1 << TASK_GENERATE, TEXTS = 1 << TASK_ROLLING };
 const struct task_metric_info tune_task_metrics[TASK_METRIC_KINDS] = {
-    [TASK_ACC] = {"acc", CHOICES | LIKELY, "mean", false, 0},
-    [TASK_ACC_NORM] = {"acc_norm", CHOICES, "mean", false, 0},
-    [TASK_ACC_BYTES] = {"acc_bytes", CHOICES, "mean", false, 0},
-    [TASK_EXACT_MATCH] = {"exact_match", CHOICES | ANSWERS, "mean", false, 0},
-    [TASK_PERPLEXITY] = {"perplexity", LIKELY, "perplexity", true, 100000},
-    [TASK_F1] = {"f1", CHOICES, "f1", true, 100000},
-    [TASK_BLEU] = {"bleu", ANSWERS, "bleu", true, 100},
-    [TASK_CHRF] = {"chrf", ANSWERS, "chrf", true, 100},
+    [TASK_ACC] = {"acc", CHOICES | LIKELY, "mean", 0, true},
+    [TASK_ACC_NORM] = {"acc_norm", CHOICES, "mean", 0, true},
+    [TASK_ACC_BYTES] = {"acc_bytes", CHOICES, "mean", 0, true},
+    [TASK_EXACT_MATCH] = {"exact_match", CHOICES | ANSWERS, "mean", 0, true},
+    [TASK_PERPLEXITY] = {"perplexity", LIKELY, "perplexity", 100000, false},
+    [TASK_F1] = {"f1", CHOICES, "f1", 100000, false},
+    [TASK_BLEU] = {"bleu", ANSWERS, "bleu", 100, false},
+    [TASK_CHRF] = {"chrf", ANSWERS, "chrf", 100, false},
+    [TASK_WORD_PERPLEXITY] = {"word_perplexity", TEXTS, "weighted_perplexity", 0, false},
+    [TASK_BYTE_PERPLEXITY] = {"byte_perplexity", TEXTS, "weighted_perplexity", 0, false},
+    [TASK_BITS_PER_BYTE] = {"bits_per_byte", TEXTS, "bits_per_byte", 0, false},
 };
 
 /* Keys that change no number, or that are read here; the others are refused. */
@@ -147,28 +150,68 @@ static int config_field(struct task *t, const char *key, struct task_field *f)
     return e ? field_of(t, e, e->node, key, f) : 0;
 }
 
+/* ---- what does not count ---- */
+static int read_ignored(const struct task_entry *e, const struct tune_node *node, struct task_ignored *g)
+{
+    const struct tune_node *list = tune_node_get(node, "regexes_to_ignore");
+    TRY(member_flag(e, node, "ignore_case", &g->letters));
+    TRY(member_flag(e, node, "ignore_punctuation", &g->punctuation));
+    TRY(member_flag(e, node, "ignore_numbers", &g->numbers));
+    if (tune_node_none(list))
+        return 0;
+    if (list->type != TUNE_NODE_LIST || list->count > TASK_REGEXES)
+        return tune_document_fail(e->document, list, "regexes_to_ignore: expected a list of at most %d expressions", TASK_REGEXES);
+    for (; g->count < list->count; g->count++) {
+        const struct tune_node *n = list->items[g->count];
+        if (n->type != TUNE_NODE_SCALAR || n->value.type != TUNE_VALUE_TEXT)
+            return tune_document_fail(e->document, n, "regexes_to_ignore: expected texts");
+        g->regexes[g->count] = tune_regular_new(n->value.text);
+        if (!g->regexes[g->count])
+            return tune_error_prefix("%s:%d: regexes_to_ignore: ", e->document->path, n->line);
+    }
+    return 0;
+}
+
 /* ---- filters ---- */
+/* The members of a filter that are read for its kind. */
+static int check_step(const struct task *t, const struct task_entry *e, const struct tune_node *node, enum task_step_kind kind)
+{
+    static const char *const known_of[TASK_STEP_KINDS] = {
+        [TASK_REGEX] = "function|regex_pattern|group_select|fallback",
+        [TASK_MULTI_CHOICE] = "function|regex_pattern|group_select|fallback|ignore_case|ignore_punctuation|regexes_to_ignore",
+        [TASK_TAKE_SOME] = "function|k"};
+    int64_t some = 0;
+    TRY(members(e, node, "a filter", known_of[kind] ? known_of[kind] : "function"));
+    if (kind != TASK_TAKE_SOME)
+        return 0;
+    TRY(member_whole(e, node, "k", &some));
+    return some >= 1 && some <= t->repeats ? 0 : tune_document_fail(e->document, node, "take_first_k: k is %" PRId64 "; expected 1 to %" PRId64
+                                                                    ", which is repeats", some, t->repeats);
+}
+
 static int read_step(struct task *t, const struct task_entry *e, const struct tune_node *node, struct task_step *s)
 {
-    static const char *const names[] = {"regex", "take_first", "remove_whitespace", "lowercase", "uppercase"};
+    static const char *const names[TASK_STEP_KINDS] = {"regex", "multi_choice_regex", "take_first", "take_first_k", "majority_vote",
+                                                       "remove_whitespace", "lowercase", "uppercase"};
     const char *name = NULL, *regex = "#### (\\-?[0-9\\.\\,]+)";
     char hint[TUNE_HINT];
-    (void)t;
     TRY(member_text(e, node, "function", &name));
     if (!name)
         return tune_document_fail(e->document, node, "filter_list: expected a function, such as \"function: take_first\"");
-    int kind = tune_name_find(names, 5, name);
+    int kind = tune_name_find(names, TASK_STEP_KINDS, name);
     if (kind < 0)
-        return tune_document_fail(e->document, node, "filter_list: the filter \"%s\" is not known here%s; known are regex, take_first, "
-                                  "remove_whitespace, lowercase and uppercase", name, tune_nearest_hint(name, names, 5, hint));
-    TRY(members(e, node, "a filter", kind == 0 ? "function|regex_pattern|group_select|fallback" : "function"));
+        return tune_document_fail(e->document, node, "filter_list: the filter \"%s\" is not known here%s; known are regex, multi_choice_regex, "
+                                  "take_first, take_first_k, majority_vote, remove_whitespace, lowercase and uppercase", name,
+                                  tune_nearest_hint(name, names, TASK_STEP_KINDS, hint));
+    TRY(check_step(t, e, node, kind));
     s->kind = kind;
     s->fallback = "[invalid]";
-    if (kind != TASK_REGEX)
+    if (kind != TASK_REGEX && kind != TASK_MULTI_CHOICE)
         return 0;
     TRY(member_text(e, node, "regex_pattern", &regex));
     TRY(member_text(e, node, "fallback", &s->fallback));
     TRY(member_whole(e, node, "group_select", &s->group));
+    TRY(read_ignored(e, node, &s->ignored));
     s->regex = tune_regular_new(regex);
     return s->regex ? 0 : tune_error_prefix("%s:%d: regex_pattern: ", e->document->path, node->line);
 }
@@ -207,27 +250,6 @@ static int read_filters(struct task *t)
 }
 
 /* ---- metrics ---- */
-static int read_ignored(const struct task_entry *e, const struct tune_node *node, struct task_metric *m)
-{
-    const struct tune_node *list = tune_node_get(node, "regexes_to_ignore");
-    TRY(member_flag(e, node, "ignore_case", &m->ignore_case));
-    TRY(member_flag(e, node, "ignore_punctuation", &m->ignore_punctuation));
-    TRY(member_flag(e, node, "ignore_numbers", &m->ignore_numbers));
-    if (tune_node_none(list))
-        return 0;
-    if (list->type != TUNE_NODE_LIST || list->count > TASK_REGEXES)
-        return tune_document_fail(e->document, list, "regexes_to_ignore: expected a list of at most %d expressions", TASK_REGEXES);
-    for (; m->ignore_count < list->count; m->ignore_count++) {
-        const struct tune_node *n = list->items[m->ignore_count];
-        if (n->type != TUNE_NODE_SCALAR || n->value.type != TUNE_VALUE_TEXT)
-            return tune_document_fail(e->document, n, "regexes_to_ignore: expected texts");
-        m->ignore[m->ignore_count] = tune_regular_new(n->value.text);
-        if (!m->ignore[m->ignore_count])
-            return tune_error_prefix("%s:%d: regexes_to_ignore: ", e->document->path, n->line);
-    }
-    return 0;
-}
-
 static int read_metric(struct task *t, const struct task_entry *e, const struct tune_node *node, struct task_metric *m)
 {
     const char *name = NULL, *names[TASK_METRIC_KINDS], *aggregation = NULL;
@@ -252,14 +274,14 @@ static int read_metric(struct task *t, const struct task_entry *e, const struct 
     if (kind != TASK_EXACT_MATCH || t->kind != TASK_GENERATE)
         return members(e, node, "a metric", "metric|aggregation|higher_is_better");
     TRY(members(e, node, "a metric", "metric|aggregation|higher_is_better|ignore_case|ignore_punctuation|ignore_numbers|regexes_to_ignore"));
-    return read_ignored(e, node, m);
+    return read_ignored(e, node, &m->ignored);
 }
 
 static int read_metrics(struct task *t)
 {
     static const struct { int count; enum task_metric_kind kinds[3]; } usual[] = {
         [TASK_MULTIPLE_CHOICE] = {2, {TASK_ACC, TASK_ACC_NORM}}, [TASK_LOGLIKELIHOOD] = {2, {TASK_PERPLEXITY, TASK_ACC}},
-        [TASK_GENERATE] = {1, {TASK_EXACT_MATCH}}};
+        [TASK_GENERATE] = {1, {TASK_EXACT_MATCH}}, [TASK_ROLLING] = {3, {TASK_WORD_PERPLEXITY, TASK_BYTE_PERPLEXITY, TASK_BITS_PER_BYTE}}};
     const struct task_entry *e = tune_task_config_get(&t->config, "metric_list");
     if (!e) {
         t->metric_count = usual[t->kind].count;
@@ -399,12 +421,13 @@ static int read_kind(struct task *t)
     const struct task_entry *e = tune_task_config_get(&t->config, "output_type"), *r = tune_task_config_get(&t->config, "repeats");
     const char *name = "generate_until";
     TRY(text_of(t, "output_type", &name));
-    int kind = tune_name_find(tune_task_kinds, 3, name);
+    int kind = tune_name_find(tune_task_kinds, TASK_KINDS, name);
     if (kind < 0)
-        return tune_task_entry_fail(e, "output_type: %s is not read here; known are multiple_choice, loglikelihood and generate_until", name);
+        return tune_task_entry_fail(e, "output_type: %s is not read here; known are multiple_choice, loglikelihood, generate_until and loglikelihood_rolling", name);
     t->kind = kind;
-    if (r && (r->node->value.type != TUNE_VALUE_INT || r->node->value.integer != 1))
-        return tune_task_entry_fail(r, "repeats: answers are greedy, so each would be the same; expected 1");
+    t->repeats = r && r->node->value.type == TUNE_VALUE_INT ? r->node->value.integer : 1;
+    if (r && (r->node->value.type != TUNE_VALUE_INT || t->repeats < 1))
+        return tune_task_entry_fail(r, "repeats: expected a whole number from 1");
     return 0;
 }
 
@@ -435,30 +458,35 @@ int tune_task_read(struct task *t, struct task_config *config, int64_t shots)
     TRY(config_field(t, "doc_to_target", &t->target));
     TRY(config_field(t, "doc_to_choice", &t->choice));
     TRY(config_field(t, "description", &t->description));
-    if (t->text.kind == TASK_ABSENT || t->target.kind == TASK_ABSENT || (t->kind == TASK_MULTIPLE_CHOICE && t->choice.kind == TASK_ABSENT))
+    bool text = t->text.kind != TASK_ABSENT || t->kind == TASK_ROLLING;
+    if (!text || t->target.kind == TASK_ABSENT || (t->kind == TASK_MULTIPLE_CHOICE && t->choice.kind == TASK_ABSENT))
         return tune_error_usage("%s: the task needs doc_to_text, doc_to_target%s", t->path, t->kind == TASK_MULTIPLE_CHOICE ? " and doc_to_choice" : "");
     TRY(read_filters(t));
     TRY(read_metrics(t));
     TRY(read_generation(t));
-    return read_examples(t, shots);
+    TRY(read_examples(t, shots));
+    t->shots = t->kind == TASK_ROLLING ? 0 : t->shots; /* a text has no prompt */
+    return 0;
 }
 
-static void free_field(struct task_field *f)
+static void free_ignored(struct task_ignored *g)
 {
-    tune_jinja_free(f->jinja);
+    for (int i = 0; i < g->count; i++)
+        tune_regular_free(g->regexes[i]);
 }
 
 void tune_task_free(struct task *t)
 {
     struct task_field *const fields[] = {&t->text, &t->target, &t->choice, &t->description, &t->shot_text, &t->shot_target, &t->shot_choice};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        free_field(fields[i]);
+        tune_jinja_free(fields[i]->jinja);
     for (int f = 0; f < TASK_FILTERS; f++)
-        for (int s = 0; s < TASK_STEPS; s++)
+        for (int s = 0; s < TASK_STEPS; s++) {
             tune_regular_free(t->filters[f].steps[s].regex);
+            free_ignored(&t->filters[f].steps[s].ignored);
+        }
     for (int m = 0; m < TASK_METRICS; m++)
-        for (int r = 0; r < TASK_REGEXES; r++)
-            tune_regular_free(t->metrics[m].ignore[r]);
+        free_ignored(&t->metrics[m].ignored);
     tune_rows_close(&t->rows);
     tune_rows_close(&t->examples);
     tune_pool_free(t->pool);

@@ -1,12 +1,13 @@
-/* task_report.c - the table of tasks and groups, the report, and a line for each question. */
+/* task_report.c - the table of tasks and groups, the report and the figure. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/print.h"
+#include "core/array.h"
 #include "core/version.h"
+#include "evaluators/result_files.h"
 #include "evaluators/tasks/parts.h"
 #include "files/cjson.h"
 #include "runs/run_folder.h"
@@ -16,7 +17,7 @@
 struct line {
     const char *name, *version, *filter, *metric;
     char shots[24];
-    double value, error;
+    struct task_result result;
     int depth;
 };
 
@@ -28,9 +29,32 @@ static int depth_of(const struct tune_tasks *all, int group)
     return depth;
 }
 
-static void add_line(struct tune_table *t, const struct line *l, bool first)
+static void add_interval(struct tune_table *t, const struct tune_estimate *e)
+{
+    char text[64] = "";
+    if (isfinite(e->low) && isfinite(e->high))
+        snprintf(text, sizeof text, "%.4f to %.4f", e->low, e->high);
+    tune_table_text(t, text);
+}
+
+static void add_comparison(struct tune_table *t, const struct task_result *r, bool wins)
+{
+    const struct tune_comparison *c = &r->compared;
+    char text[96] = "";
+    tune_table_number(t, r->side[1].value, "%.4f");
+    tune_table_number(t, c->difference.value, "%+.4f");
+    add_interval(t, &c->difference);
+    if (wins)
+        snprintf(text, sizeof text, "%" PRId64 "/%" PRId64 "/%" PRId64, c->wins, c->losses, c->ties);
+    tune_table_text(t, text);
+    snprintf(text, sizeof text, c->p < 0.001 ? "%.1e" : "%.3f", c->p);
+    tune_table_text(t, isnan(c->p) ? "" : text);
+}
+
+static void add_line(struct tune_table *t, const struct tune_tasks *all, const struct line *l, bool first)
 {
     char name[200] = "";
+    const struct task_result *r = &l->result;
     if (first)
         snprintf(name, sizeof name, "%*s%s%s", l->depth, "", l->depth ? "- " : "", l->name);
     tune_table_text(t, name);
@@ -38,12 +62,16 @@ static void add_line(struct tune_table *t, const struct line *l, bool first)
     tune_table_text(t, l->filter);
     tune_table_text(t, l->shots);
     tune_table_text(t, l->metric);
-    tune_table_number(t, l->value, "%.4f");
+    tune_table_number(t, r->side[0].value, "%.4f");
+    if (all->sides > 1) {
+        add_comparison(t, r, r->compared.wins + r->compared.losses + r->compared.ties > 0);
+        return;
+    }
     tune_table_text(t, l->metric[0] ? "\xC2\xB1" : "");
-    if (isnan(l->error))
+    if (isnan(r->side[0].error))
         tune_table_text(t, l->metric[0] ? "N/A" : "");
     else
-        tune_table_number(t, l->error, "%.4f");
+        tune_table_number(t, r->side[0].error, "%.4f");
 }
 
 static void add_task(struct tune_table *table, const struct tune_tasks *all, const struct task *t)
@@ -54,9 +82,8 @@ static void add_task(struct tune_table *table, const struct tune_tasks *all, con
         for (int f = 0; f < t->filter_count; f++) {
             l.metric = tune_task_metrics[t->metrics[m].kind].name;
             l.filter = t->filters[f].name;
-            l.value = t->values[f][m];
-            l.error = t->errors[f][m];
-            add_line(table, &l, m == 0 && f == 0);
+            l.result = t->results[f * t->metric_count + m];
+            add_line(table, all, &l, m == 0 && f == 0);
         }
 }
 
@@ -104,7 +131,7 @@ static int each_mean(const struct tune_tasks *all, int group, bool (*call)(void 
             int64_t rows;
             l.metric = tune_task_metrics[g->means[m].kind].name;
             l.filter = names[f];
-            if (!tune_task_group_mean(all, group, m, names[f], &l.value, &l.error, &rows))
+            if (!tune_task_group_mean(all, group, m, names[f], &l.result, &rows))
                 continue;
             if (!call(to, &l, rows, count++ == 0))
                 return -1;
@@ -113,27 +140,38 @@ static int each_mean(const struct tune_tasks *all, int group, bool (*call)(void 
     return count;
 }
 
-static bool add_mean(void *table, struct line *l, int64_t rows, bool first)
+struct table_of {
+    struct tune_table *table;
+    const struct tune_tasks *all;
+};
+
+static bool add_mean(void *to, struct line *l, int64_t rows, bool first)
 {
+    struct table_of *t = to;
     (void)rows;
-    add_line(table, l, first);
+    add_line(t->table, t->all, l, first);
     return true;
 }
 
 static int print_table(const struct tune_tasks *all, FILE *out)
 {
-    static const char *const columns[] = {"task", "version", "filter", "n-shot", "metric", "value", "", "error"};
-    struct tune_table *t = tune_table_new(columns, 8);
+    static const char *const alone[] = {"task", "version", "filter", "n-shot", "metric", "value", "", "error"};
+    const char *const both[] = {"task", "version", "filter", "n-shot", "metric", all->names[0], all->names[1], "difference",
+                                "its 95 % interval", "better/worse/same", "p"};
+    struct tune_table *t = all->sides > 1 ? tune_table_new(both, 11) : tune_table_new(alone, 8);
+    struct table_of to = {t, all};
     if (!t)
         return -1;
     for (int i = 0; i < all->order_count; i++) {
         int place = all->order[i].place;
         if (all->order[i].task)
             add_task(t, all, &all->tasks[place]);
-        else if (each_mean(all, place, add_mean, t) == 0) {
-            struct line l = {.name = all->groups[place].alias, .version = all->groups[place].version, .filter = "", .metric = "", .value = NAN,
-                             .error = NAN, .depth = depth_of(all, all->groups[place].parent)};
-            add_line(t, &l, true);
+        else if (each_mean(all, place, add_mean, &to) == 0) {
+            struct line l = {.name = all->groups[place].alias, .version = all->groups[place].version, .filter = "", .metric = "",
+                             .result = {.side = {{.value = NAN, .error = NAN}, {.value = NAN}},
+                                        .compared = {.difference = {.value = NAN, .low = NAN}, .p = NAN}},
+                             .depth = depth_of(all, all->groups[place].parent)};
+            add_line(t, all, &l, true);
         }
     }
     int status = tune_table_print(t, "table", 0, "", out);
@@ -142,14 +180,37 @@ static int print_table(const struct tune_tasks *all, FILE *out)
 }
 
 /* ---- the report ---- */
-static bool put_value(cJSON *to, const char *name, const char *metric, const char *filter, double value, double error)
+static bool put_number(cJSON *to, const char *before, const char *key, const char *behind, double value)
 {
-    char key[400];
+    char name[400];
+    snprintf(name, sizeof name, "%s%s%s", before, key, behind);
+    return !isfinite(value) || tune_cjson_put_number(to, name, value);
+}
+
+static bool put_estimate(cJSON *to, const char *before, const char *key, const struct tune_estimate *e)
+{
+    return put_number(to, before, key, "", e->value) && put_number(to, before, key, "_error", e->error) &&
+           put_number(to, before, key, "_low", e->low) && put_number(to, before, key, "_high", e->high);
+}
+
+/* TASK_METRIC, or TASK_METRIC_FILTER where there are filters. */
+static void name_of(char *key, size_t size, const char *name, const char *metric, const char *filter)
+{
     bool plain = !strcmp(filter, "none");
-    snprintf(key, sizeof key, "%s_%s%s%s", name, metric, plain ? "" : "_", plain ? "" : filter);
-    bool good = !isfinite(value) || tune_cjson_put_number(to, key, value);
-    tune_append(key, sizeof key, "_error");
-    return good && (!isfinite(error) || tune_cjson_put_number(to, key, error));
+    snprintf(key, size, "%s_%s%s%s", name, metric, plain ? "" : "_", plain ? "" : filter);
+}
+
+static bool put_result(cJSON *to, const char *name, const char *metric, const char *filter, int sides, const struct task_result *r)
+{
+    char key[300];
+    const struct tune_comparison *c = &r->compared;
+    name_of(key, sizeof key, name, metric, filter);
+    bool good = put_estimate(to, "", key, &r->side[0]);
+    if (sides == 1 || !good)
+        return good;
+    return put_estimate(to, "base_", key, &r->side[1]) && put_estimate(to, "difference_", key, &c->difference) &&
+           put_number(to, "wins_", key, "", (double)c->wins) && put_number(to, "losses_", key, "", (double)c->losses) &&
+           put_number(to, "ties_", key, "", (double)c->ties) && put_number(to, "p_", key, "", c->p);
 }
 
 static bool put_rows(cJSON *to, const char *name, int64_t rows)
@@ -162,20 +223,22 @@ static bool put_rows(cJSON *to, const char *name, int64_t rows)
 struct group_report {
     cJSON *json;
     const char *name;
+    int sides;
 };
 
 static bool put_mean(void *to, struct line *l, int64_t rows, bool first)
 {
     struct group_report *r = to;
-    return (!first || put_rows(r->json, r->name, rows)) && put_value(r->json, r->name, l->metric, l->filter, l->value, l->error);
+    return (!first || put_rows(r->json, r->name, rows)) && put_result(r->json, r->name, l->metric, l->filter, r->sides, &l->result);
 }
 
-static bool put_task(cJSON *to, const struct task *t)
+static bool put_task(cJSON *to, const struct task *t, int sides)
 {
     bool good = put_rows(to, t->name, t->count);
     for (int f = 0; f < t->filter_count; f++)
         for (int m = 0; m < t->metric_count && good; m++)
-            good = put_value(to, t->name, tune_task_metrics[t->metrics[m].kind].name, t->filters[f].name, t->values[f][m], t->errors[f][m]);
+            good = put_result(to, t->name, tune_task_metrics[t->metrics[m].kind].name, t->filters[f].name, sides,
+                              &t->results[f * t->metric_count + m]);
     return good;
 }
 
@@ -194,11 +257,12 @@ static int write_report(const struct tune_tasks *all)
     cJSON *json = cJSON_CreateObject(), *list;
     bool good = tune_cjson_put_text(json, "version", TUNE_VERSION) && tune_cjson_put_text(json, "status", "finished") &&
                 (!nonce || tune_cjson_put_text(json, "nonce", nonce)) && tune_cjson_put_text(json, "model", all->model) &&
+                (all->sides == 1 || tune_cjson_put_text(json, "compared_with", all->other ? all->other : all->names[1])) &&
                 tune_cjson_put(json, "apply_chat_template", cJSON_CreateBool(all->chat));
     for (int i = 0; i < all->order_count && good; i++) {
         int place = all->order[i].place;
-        struct group_report group = {json, all->order[i].task ? NULL : all->groups[place].name};
-        good = all->order[i].task ? put_task(json, &all->tasks[place]) : each_mean(all, place, put_mean, &group) >= 0;
+        struct group_report group = {json, all->order[i].task ? NULL : all->groups[place].name, all->sides};
+        good = all->order[i].task ? put_task(json, &all->tasks[place], all->sides) : each_mean(all, place, put_mean, &group) >= 0;
     }
     good = good && (list = cJSON_AddArrayToObject(json, "tasks"));
     for (int i = 0; i < all->count && good; i++)
@@ -208,10 +272,38 @@ static int write_report(const struct tune_tasks *all)
     return status;
 }
 
-int tune_tasks_report(struct tune_tasks *all, FILE *out)
+/* ---- the figure ---- */
+static int draw(const struct tune_tasks *all)
 {
-    TRY(print_table(all, out));
+    size_t count = 0, most = 0;
+    for (int i = 0; i < all->count; i++)
+        most += (size_t)all->tasks[i].metric_count * (size_t)all->tasks[i].filter_count;
+    struct tune_figure_value *results = tune_zeroed(most, sizeof *results, "a figure");
+    char (*names)[200] = tune_zeroed(most, sizeof *names, "a figure");
+    int status = results && names ? 0 : -1;
+    for (int i = 0; i < all->count && status == 0; i++) {
+        const struct task *t = &all->tasks[i];
+        for (int m = 0; m < t->metric_count; m++)
+            for (int f = 0; f < t->filter_count; f++, count++) {
+                const struct task_result *of = &t->results[f * t->metric_count + m];
+                const struct tune_score *score = tune_task_score_of(t->metrics[m].kind);
+                name_of(names[count], sizeof *names, t->name, score->name, t->filters[f].name);
+                results[count] = (struct tune_figure_value){names[count], score->unit, {&of->side[0], all->sides > 1 ? &of->side[1] : NULL}};
+            }
+    }
+    status = status == 0 ? tune_result_svg(all->folder, all->model, results, (int)count, all->names) : -1;
+    free(results);
+    free(names);
+    return status;
+}
+
+static void explain(const struct tune_tasks *all, FILE *out)
+{
     fprintf(out, "\n# %s; prompts %s\n", all->model, all->chat ? "by the model's chat template" : "without a chat template");
+    if (all->sides > 1)
+        fprintf(out, "# %s: %s. Intervals of differences are percentiles of %d bootstrap draws of the rows, seed %" PRIu64 ". p: how likely such "
+                "a difference is between equal models; McNemar's test where a row is right or wrong, else by the draws\n", all->names[1],
+                all->other ? all->other : "the model without its adapter", TUNE_DRAWS, all->seed);
     for (int i = 0; i < all->count; i++) {
         const struct task *t = &all->tasks[i];
         if (t->count < t->in_file)
@@ -219,65 +311,18 @@ int tune_tasks_report(struct tune_tasks *all, FILE *out)
         if (t->cut)
             fprintf(out, "# warning: %s: %" PRId64 " prompts are longer than the context and lost their beginning\n", t->name, t->cut);
     }
+}
+
+int tune_tasks_report(struct tune_tasks *all, FILE *out)
+{
+    TRY(print_table(all, out));
+    explain(all, out);
     if (fflush(out) != 0 || ferror(out))
         return tune_error_set("cannot write the table: the output is closed or full");
-    return all->folder ? write_report(all) : 0;
-}
-
-/* ---- rows ---- */
-static bool put_choices(cJSON *line, const struct task_question *q)
-{
-    cJSON *choices = cJSON_AddArrayToObject(line, "choices"), *values = cJSON_AddArrayToObject(line, "log_probs"),
-          *greedy = cJSON_AddArrayToObject(line, "greedy"), *gold = cJSON_AddArrayToObject(line, "gold");
-    bool good = choices && values && greedy && gold;
-    for (int i = 0; i < q->choice_count && good; i++)
-        good = cJSON_AddItemToArray(choices, cJSON_CreateString(q->choices[i].text.data)) &&
-               cJSON_AddItemToArray(values, cJSON_CreateNumber(q->choices[i].log_prob)) &&
-               cJSON_AddItemToArray(greedy, cJSON_CreateBool(q->choices[i].greedy));
-    for (int i = 0; i < q->gold_count && good; i++)
-        good = cJSON_AddItemToArray(gold, cJSON_CreateNumber((double)q->gold[i]));
-    return good;
-}
-
-static bool put_answer(cJSON *line, const struct task *t, const struct task_question *q)
-{
-    cJSON *references;
-    bool good = tune_cjson_put_bytes(line, "answer", q->answer.data, q->answer.size) && (references = cJSON_AddArrayToObject(line, "expected"));
-    for (int i = 0; i < q->reference_count && good; i++)
-        good = cJSON_AddItemToArray(references, cJSON_CreateString(q->references[i].data));
-    cJSON *filtered = t->filters[0].count ? cJSON_AddObjectToObject(line, "filtered") : NULL;
-    for (int f = 0; f < t->filter_count && good && filtered; f++)
-        good = tune_cjson_put_bytes(filtered, t->filters[f].name, q->filtered[f].data, q->filtered[f].size);
-    return good;
-}
-
-static bool put_scores(cJSON *line, const struct task *t, const struct task_question *q)
-{
-    for (int f = 0; f < t->filter_count; f++)
-        for (int m = 0; m < t->metric_count; m++) {
-            const struct task_metric_info *info = &tune_task_metrics[t->metrics[m].kind];
-            char key[200];
-            if (info->drawn && t->metrics[m].kind != TASK_PERPLEXITY)
-                continue; /* these are of all rows together */
-            bool plain = !strcmp(t->filters[f].name, "none");
-            snprintf(key, sizeof key, "%s%s%s", info->name, plain ? "" : "_", plain ? "" : t->filters[f].name);
-            if (t->metrics[m].kind != TASK_PERPLEXITY && !tune_cjson_put_number(line, key, q->scores[(f * t->metric_count + m) * TASK_SUMS]))
-                return false;
-        }
-    return true;
-}
-
-int tune_tasks_write_row(struct tune_tasks *all, const struct task *t, const struct task_question *q)
-{
-    if (!all->rows_file)
+    if (!all->folder)
         return 0;
-    cJSON *line = cJSON_CreateObject();
-    bool good = tune_cjson_put_text(line, "task", t->name) && tune_cjson_put_whole(line, "row", q->row) &&
-                tune_cjson_put_bytes(line, "prompt", q->prompt.data, q->prompt.size) &&
-                (t->kind == TASK_GENERATE ? put_answer(line, t, q) : put_choices(line, q)) && put_scores(line, t, q);
-    char *text = good ? cJSON_PrintUnformatted(line) : NULL;
-    int status = !text ? tune_error_no_memory("a line of rows") : fprintf(all->rows_file, "%s\n", text) < 0 ? tune_error_set("%s: cannot write the rows", all->folder) : 0;
-    free(text);
-    cJSON_Delete(line);
-    return status;
+    TRY(tune_tasks_sort_lines(all));
+    TRY(tune_result_csv(all->folder));
+    TRY(draw(all));
+    return write_report(all);
 }

@@ -3,48 +3,35 @@
  * The error of a mean is s / sqrt(n), s with n - 1. Other errors are the deviation of bootstrap
  * draws, which are lm-eval's own: draw number i of a thousand is Python's random.choices. A group's
  * value is the mean of its tasks' values. by_size: weighted by their rows; its error then is
- * sqrt(sum((n - 1) n e^2) / (sum(n) - tasks) / sum(n)), else sqrt(sum(e^2)) / tasks. */
+ * sqrt(sum((n - 1) n e^2) / (sum(n) - tasks) / sum(n)), else sqrt(sum(e^2)) / tasks. A group's
+ * intervals are 1.96 errors on either side. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
 #include "evaluators/tasks/parts.h"
-#include "metrics/scores.h"
+#include "metrics/estimates.h"
 
 enum { CHUNK = 1000 };
+static const double NORMAL = 1.959963984540054; /* quantile of 0.975 */
 
-static double value_of(const struct task_metric *m, const double *sums, int64_t n)
-{
-    switch (m->kind) {
-    case TASK_PERPLEXITY: return exp(-sums[0] / (double)n);
-    case TASK_F1: return sums[0] > 0 ? 2 * sums[0] / (2 * sums[0] + sums[1] + sums[2]) : 0;
-    case TASK_BLEU: case TASK_CHRF: return tune_score_value(tune_score_find(tune_task_metrics[m->kind].name), sums, 0);
-    default: return sums[0] / (double)n;
-    }
-}
-
-static int width_of(const struct task_metric *m)
-{
-    bool corpus = m->kind == TASK_BLEU || m->kind == TASK_CHRF;
-    return corpus ? tune_score_width(tune_score_find(tune_task_metrics[m->kind].name), 0) : m->kind == TASK_F1 ? 3 : 1;
-}
-
-/* The deviation (n - 1) of numbers. */
-static double deviation(const double *x, int64_t n)
+/* The deviation (n - 1) of n numbers, each so many behind the one before. */
+static double deviation(const double *x, int64_t n, int stride)
 {
     double mean = 0, squares = 0;
     for (int64_t i = 0; i < n; i++)
-        mean += x[i];
+        mean += x[i * stride];
     mean /= (double)n;
     for (int64_t i = 0; i < n; i++)
-        squares += (x[i] - mean) * (x[i] - mean);
+        squares += (x[i * stride] - mean) * (x[i * stride] - mean);
     return sqrt(squares / (double)(n - 1));
 }
 
 /* rows [n][width] */
 static int bootstrap(const struct task_metric *m, const double *rows, int64_t n, int width, double *error)
 {
+    const struct tune_score *score = tune_task_score_of(m->kind);
     int draws = tune_task_metrics[m->kind].draws, chunk = draws < CHUNK ? draws : CHUNK;
     double *values = tune_zeroed((size_t)draws, sizeof *values, "bootstrap draws");
     struct python_random r;
@@ -58,40 +45,53 @@ static int bootstrap(const struct task_metric *m, const double *rows, int64_t n,
             for (int k = 0; k < width; k++)
                 sums[k] += row[k];
         }
-        values[d] = value_of(m, sums, n);
+        values[d] = score->value(sums, 0);
     }
-    *error = deviation(values, draws);
+    *error = deviation(values, draws, 1);
     free(values);
     return 0;
 }
 
-static int sum_up(struct task *t, int f, int at)
+/* Value, interval and lm-eval's error on one side. rows [n][width] are its sums. */
+static int sum_side(const struct task *t, const struct task_metric *m, const double *rows, uint64_t seed, struct tune_estimate *e)
+{
+    const struct tune_score *score = tune_task_score_of(m->kind);
+    int width = tune_score_width(score, 0);
+    TRY(tune_score_estimate(score, rows, t->count, 0, seed, e));
+    e->error = NAN;
+    if (t->count > 1 && tune_task_metrics[m->kind].plain)
+        e->error = deviation(rows, t->count, width) / sqrt((double)t->count);
+    return t->count > 1 && tune_task_metrics[m->kind].draws ? bootstrap(m, rows, t->count, width, &e->error) : 0;
+}
+
+static int sum_up(struct task *t, int f, int at, int sides, uint64_t seed)
 {
     const struct task_metric *m = &t->metrics[at];
-    int width = width_of(m);
-    double sums[TASK_SUMS] = {0}, *rows = tune_zeroed((size_t)t->count * (size_t)width, sizeof *rows, "scores");
-    int status = 0;
-    TRY(rows ? 0 : -1);
-    for (int64_t i = 0; i < t->count; i++)
-        for (int k = 0; k < width; k++) {
-            rows[i * width + k] = t->questions[i].scores[(f * t->metric_count + at) * TASK_SUMS + k];
-            sums[k] += rows[i * width + k];
-        }
-    t->values[f][at] = value_of(m, sums, t->count);
-    t->errors[f][at] = NAN;
-    if (t->count > 1 && tune_task_metrics[m->kind].drawn)
-        status = bootstrap(m, rows, t->count, width, &t->errors[f][at]);
-    else if (t->count > 1)
-        t->errors[f][at] = deviation(rows, t->count) / sqrt((double)t->count);
-    free(rows);
+    const struct tune_score *score = tune_task_score_of(m->kind);
+    struct task_result *result = &t->results[f * t->metric_count + at];
+    int width = tune_score_width(score, 0), status = 0;
+    double *rows[TASK_SIDES] = {NULL};
+    for (int side = 0; side < sides && status == 0; side++) {
+        rows[side] = tune_zeroed((size_t)t->count * (size_t)width, sizeof **rows, "scores");
+        status = rows[side] ? 0 : -1;
+        for (int64_t i = 0; i < t->count && status == 0; i++)
+            memcpy(rows[side] + i * width, t->questions[i].scores[side] + (f * t->metric_count + at) * TASK_SUMS, (size_t)width * sizeof **rows);
+        status = status == 0 ? sum_side(t, m, rows[side], seed, &result->side[side]) : -1;
+    }
+    if (sides > 1 && status == 0)
+        status = tune_score_compare(score, rows[1], rows[0], t->count, 0, seed, &result->compared);
+    free(rows[0]);
+    free(rows[1]);
     return status;
 }
 
-int tune_task_sum_up(struct task *t)
+int tune_task_sum_up(struct task *t, int sides, uint64_t seed)
 {
+    t->results = tune_task_take(t, (size_t)t->filter_count * (size_t)t->metric_count * sizeof *t->results);
+    TRY(t->results ? 0 : -1);
     for (int f = 0; f < t->filter_count; f++)
         for (int m = 0; m < t->metric_count; m++)
-            TRY(sum_up(t, f, m));
+            TRY(sum_up(t, f, m, sides, seed));
     return 0;
 }
 
@@ -114,24 +114,63 @@ static bool place_in(const struct task *t, enum task_metric_kind kind, const cha
     return false;
 }
 
-bool tune_task_group_mean(const struct tune_tasks *all, int group, int mean, const char *filter, double *value, double *error, int64_t *rows)
+/* Tasks of a group are independent: the squares of their errors add up. */
+static void add_difference(struct tune_comparison *c, const struct tune_comparison *of, double share)
+{
+    double error = share * of->difference.error;
+    c->difference.error += error * error;
+    c->wins += of->wins;
+    c->losses += of->losses;
+    c->ties += of->ties;
+    c->mcnemar = of->mcnemar;
+}
+
+static void set_interval(struct tune_estimate *e)
+{
+    e->low = e->value - NORMAL * e->error;
+    e->high = e->value + NORMAL * e->error;
+}
+
+static void compare_means(struct task_result *r)
+{
+    struct tune_comparison *c = &r->compared;
+    c->difference.value = r->side[0].value - r->side[1].value;
+    c->difference.error = sqrt(c->difference.error);
+    set_interval(&c->difference);
+    c->p = c->mcnemar ? tune_mcnemar(c->losses, c->wins) : erfc(fabs(c->difference.value) / c->difference.error / sqrt(2));
+}
+
+bool tune_task_group_mean(const struct tune_tasks *all, int group, int mean, const char *filter, struct task_result *result, int64_t *rows)
 {
     bool by_size = all->groups[group].means[mean].by_size;
-    double weights = 0, sum = 0, squares = 0;
     int tasks = 0, f, m;
     *rows = 0;
-    for (int i = 0; i < all->count; i++) {
-        const struct task *t = &all->tasks[i];
-        if (!tune_task_group_has(all, group, i) || !place_in(t, all->groups[group].means[mean].kind, filter, &f, &m))
-            continue;
-        double n = (double)t->count, e = t->errors[f][m];
-        sum += t->values[f][m] * (by_size ? n : 1);
-        weights += by_size ? n : 1;
-        squares += by_size ? (n - 1) * e * e * n : e * e;
-        *rows += t->count;
-        tasks++;
+    *result = (struct task_result){0};
+    for (int pass = 0; pass < 2; pass++) /* first their number and rows, then their shares */
+        for (int i = 0; i < all->count; i++) {
+            const struct task *t = &all->tasks[i];
+            if (!tune_task_group_has(all, group, i) || !place_in(t, all->groups[group].means[mean].kind, filter, &f, &m))
+                continue;
+            const struct task_result *of = &t->results[f * t->metric_count + m];
+            double n = (double)t->count;
+            if (pass == 0) {
+                *rows += t->count;
+                tasks++;
+            } else
+                add_difference(&result->compared, &of->compared, by_size ? n / (double)*rows : 1. / tasks);
+            for (int side = 0; side < all->sides && pass == 1; side++) {
+                double e = of->side[side].error;
+                result->side[side].value += of->side[side].value * (by_size ? n : 1);
+                result->side[side].error += by_size ? (n - 1) * e * e * n : e * e;
+            }
+        }
+    for (int side = 0; side < all->sides && tasks > 0; side++) {
+        struct tune_estimate *e = &result->side[side];
+        e->value /= by_size ? (double)*rows : tasks;
+        e->error = by_size ? sqrt(e->error / ((double)*rows - tasks) / (double)*rows) : sqrt(e->error) / tasks;
+        set_interval(e);
     }
-    *value = sum / weights;
-    *error = by_size ? sqrt(squares / ((double)*rows - tasks) / (double)*rows) : sqrt(squares) / tasks;
+    if (tasks > 0 && all->sides > 1)
+        compare_means(result);
     return tasks > 0;
 }
