@@ -50,6 +50,7 @@ struct tune_prompt_batch {
  * answer. A batch ends before a row whose padding would take a shorter
  * row's room for it.
  * It frees data. NULL with an error: a row that is bad, empty or too long, by name.
+ * tune_prompts_open_some - the same for these rows alone, ascending; the others are not read.
  * tune_prompts_repeat - answer each row that many times, one after the other, at most batch_size
  * answers at a time. Call it before the first batch.
  * tune_prompts_open_chat - a chat. It frees layout. system: the first system message; NULL: none.
@@ -59,6 +60,9 @@ struct tune_prompt_batch {
  * tune_prompts_free - free them; NULL is fine. */
 struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int64_t most, int batch_size,
                                             int context, int answer);
+struct tune_prompts *tune_prompts_open_some(struct tune_dataset *data, const int64_t *rows,
+                                            int64_t count, int batch_size, int context,
+                                            int answer);
 void tune_prompts_repeat(struct tune_prompts *p, int answers, int batch_size);
 struct tune_prompts *tune_prompts_open_chat(struct tune_chat_template *layout,
                                             struct tune_tokenizer *tok, const char *system,
