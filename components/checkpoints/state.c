@@ -47,7 +47,7 @@ enum { FIELDS = sizeof fields / sizeof *fields };
 /* Members that checkpoints of earlier versions lack. */
 static const struct field later[] = {
 #define FIELD(name) {#name, offsetof(struct tune_progress, name), REAL, false}
-    FIELD(fraction), FIELD(epoch_before), FIELD(fraction_before),
+    FIELD(fraction), FIELD(epoch_before), FIELD(fraction_before), FIELD(best_value),
 #undef FIELD
 };
 enum { LATER = sizeof later / sizeof *later };
@@ -103,6 +103,8 @@ int tune_state_write_progress(const char *checkpoint, const struct tune_progress
             good = good && put(json, &fields[i], at);
     for (int i = 0; i < LATER; i++)
         good = good && put(json, &later[i], at);
+    if (at->evaluated && *at->best_by)
+        good = good && tune_cjson_put_text(json, "best_by", at->best_by);
     snprintf(text[0], sizeof text[0], "%016" PRIx64, at->rows_hash);
     good = good && tune_cjson_put_text(json, "content_hash", at->rows_hash ? text[0] : "");
     int status = tune_cjson_write(state, "progress.json", json, good);
@@ -152,10 +154,13 @@ int tune_state_read_progress(const char *checkpoint, struct tune_progress *at, b
     at->fraction = at->step < at->planned_steps ? (double)at->step / (double)at->planned_steps : 1;
     at->fraction_before = at->fraction; /* nothing is due behind a step whose beginning is not known */
     at->epoch_before = at->epoch;
+    at->best_value = at->best_loss;
     for (int i = 0; i < LATER && !wrong; i++) {
         const cJSON *value = cJSON_GetObjectItemCaseSensitive(json, later[i].name);
         wrong = value && !get(value, &later[i], at) ? later[i].name : NULL;
     }
+    const cJSON *by = cJSON_GetObjectItemCaseSensitive(json, "best_by");
+    snprintf(at->best_by, sizeof at->best_by, "%s", cJSON_IsString(by) ? by->valuestring : "");
     /* older files have none, or "rows_hash" by another rule */
     const cJSON *hash = cJSON_GetObjectItemCaseSensitive(json, "content_hash");
     at->rows_hash = cJSON_IsString(hash) ? strtoull(hash->valuestring, NULL, 16) : 0;

@@ -26,14 +26,16 @@ struct tune_progress {
     double epoch_before;   /* epoch and fraction at the end of the step before; tune_loader_more
                               sets both */
     double fraction_before;
-    bool evaluated;        /* an evaluation has run; the next seven fields describe it */
+    bool evaluated;        /* an evaluation has run; the next nine fields describe it */
     int64_t eval_step;     /* step of the last evaluation */
     double eval_loss;      /* its loss, nats per label */
     double best_loss;      /* lowest eval_loss so far */
-    int64_t best_step;     /* the step with best_loss */
+    char best_by[48];      /* the number that the best goes by: "loss", "exact_match_raw", ... */
+    double best_value;     /* the best one so far: of a loss the lowest */
+    int64_t best_step;     /* its step */
     bool best;             /* the last evaluation is the best so far, and was at this step */
-    int stale;             /* evaluations since the loss last fell by min_delta */
-    double patience_loss;  /* the loss at that evaluation */
+    int stale;             /* evaluations since that number last became better by min_delta */
+    double patience_loss;  /* what it was at that evaluation */
     bool early_stop;       /* patience is exhausted: the run ends */
     bool finished;         /* the loop reached its planned end */
     bool diverged;         /* the loss rose, to the end or where that ended the run;

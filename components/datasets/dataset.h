@@ -295,10 +295,19 @@ int tune_dataset_row_hashes(const struct tune_dataset *d, int64_t first, int64_t
 bool tune_dataset_held_out(uint64_t seed, uint64_t key, double share);
 
 /* tune_get_dataset - the data set that the options describe. NULL with kind USAGE: none is named.
- * tune_get_eval_dataset - the data set to evaluate on, with the same options. */
+ * tune_get_eval_dataset - the data set to evaluate on, with the same options.
+ * tune_get_general_dataset - the general rows to evaluate on. Their format is recognised.
+ * tune_get_asked_dataset - the same rows as one of these has, opened for their prompts of at most
+ * context tokens (options.prompts). */
+enum tune_rows_of { TUNE_ROWS_TRAINING, TUNE_ROWS_EVALUATION, TUNE_ROWS_GENERAL };
 struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok);
 struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags,
                                            struct tune_tokenizer *tok);
+struct tune_dataset *tune_get_general_dataset(const struct tune_flags *flags,
+                                              struct tune_tokenizer *tok);
+struct tune_dataset *tune_get_asked_dataset(const struct tune_flags *flags,
+                                            enum tune_rows_of which, int context,
+                                            struct tune_tokenizer *tok);
 
 /* tune_dataset_show - print the first n rows as the model sees them. In formats other than text,
  * the pieces of the text come first: trained or masked, from the template or from the row. Then one

@@ -34,8 +34,24 @@ static int find_files(const char *list, char paths[TUNE_PATH_MAX])
     return more;
 }
 
-static struct tune_dataset *open_file(const struct tune_flags *flags, const char *path, int64_t limit, struct tune_tokenizer *tok)
+/* The path of a kind of rows. */
+static const char *path_of(const struct tune_flags *flags, enum tune_rows_of which)
 {
+    return which == TUNE_ROWS_TRAINING ? flags->dataset : which == TUNE_ROWS_GENERAL ? flags->eval.general : flags->eval.path;
+}
+
+/* General rows are recognised by their columns: what the options say is of the others. */
+static void forget_layout(struct tune_dataset_options *o)
+{
+    o->row_format = "auto";
+    o->columns = o->prompt_template = o->response_template = o->text_field = NULL;
+    o->train_on = NULL;
+}
+
+/* context > 0: read the rows' prompts, of at most that many tokens. */
+static struct tune_dataset *open_file(const struct tune_flags *flags, enum tune_rows_of which, int context, struct tune_tokenizer *tok)
+{
+    const char *path = path_of(flags, which);
     char *end_token = NULL, folder[TUNE_PATH_MAX];
     bool model = flags->model && *flags->model;
     char paths[TUNE_PATH_MAX];
@@ -46,9 +62,21 @@ static struct tune_dataset *open_file(const struct tune_flags *flags, const char
     struct tune_dataset_options options = flags->data;
     options.model_folder = model ? folder : NULL;
     options.end_token = end_token;
-    options.limit = limit;
-    options.sequences = tune_get_sequences(flags);
+    options.limit = which == TUNE_ROWS_TRAINING ? flags->data.limit : 0;
+    options.sequences = context ? 0 : tune_get_sequences(flags);
+    if (which == TUNE_ROWS_GENERAL)
+        forget_layout(&options);
+    if (context) {
+        options.prompts = true;
+        options.chunk = TUNE_CHUNK_OFF;
+        options.max_length = context;
+    }
     struct tune_dataset *data = tune_dataset_open_several(paths, &options, tok);
+    if (!data && which == TUNE_ROWS_GENERAL && options.chat_template) { /* it is for the others, if these are no conversations */
+        tune_error_clear();
+        options.chat_template = NULL;
+        data = tune_dataset_open_several(paths, &options, tok);
+    }
     free(end_token);
     return data;
 }
@@ -63,7 +91,7 @@ struct tune_dataset *tune_get_dataset(const struct tune_flags *flags, struct tun
     }
     if (flags->starting)
         *flags->starting = 1;
-    return open_file(flags, flags->dataset, flags->data.limit, tok);
+    return open_file(flags, TUNE_ROWS_TRAINING, 0, tok);
 }
 
 static int show_tokens(const struct tune_flags *flags, FILE *out)
@@ -78,10 +106,28 @@ static int show_tokens(const struct tune_flags *flags, FILE *out)
 
 const struct tune_service tune_show_tokens = {show_tokens};
 
+/* Open rows other than those to train on; errors name the option. */
+static struct tune_dataset *open_named(const struct tune_flags *flags, enum tune_rows_of which, int context, struct tune_tokenizer *tok)
+{
+    struct tune_dataset *data = open_file(flags, which, context, tok);
+    if (!data)
+        tune_error_prefix(which == TUNE_ROWS_TRAINING ? "--dataset: " : which == TUNE_ROWS_GENERAL ? "--general-dataset: "
+                                                                                                  : "--eval-dataset: ");
+    return data;
+}
+
 struct tune_dataset *tune_get_eval_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok)
 {
-    struct tune_dataset *data = open_file(flags, flags->eval.path, 0, tok);
-    if (!data)
-        tune_error_prefix("--eval-dataset: ");
-    return data;
+    return open_named(flags, TUNE_ROWS_EVALUATION, 0, tok);
+}
+
+struct tune_dataset *tune_get_general_dataset(const struct tune_flags *flags, struct tune_tokenizer *tok)
+{
+    return open_named(flags, TUNE_ROWS_GENERAL, 0, tok);
+}
+
+struct tune_dataset *tune_get_asked_dataset(const struct tune_flags *flags, enum tune_rows_of which, int context,
+                                            struct tune_tokenizer *tok)
+{
+    return open_named(flags, which, context, tok);
 }

@@ -12,6 +12,7 @@
 #include "core/try.h"
 #include "datasets/copies.h"
 #include "datasets/dataset.h"
+#include "evaluators/answering.h"
 #include "loggers/logger.h"
 
 struct tune_evaluator {
@@ -19,10 +20,15 @@ struct tune_evaluator {
     struct tune_loss *loss;
     struct rows {
         struct tune_loader *load;
-        char name[40]; /* ""; or <set>_loss */
+        char name[48]; /* ""; or <set>_loss */
+        bool general;  /* its loss does not count in that of all */
         double loss;   /* of the last evaluation */
     } rows[TUNE_DATASET_SETS];
     int count;
+    struct tune_answering *answers[TUNE_EVAL_ANSWERS]; /* NULL: none */
+    struct tune_evaluation general; /* sums of the last evaluation, over all general rows */
+    char by[48]; /* the number that the best goes by */
+    int better;  /* 1: higher values are; -1: lower ones */
     struct tune_evaluator_options options;
     bool compared; /* copies is known */
     struct tune_copies copies;
@@ -59,6 +65,8 @@ struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss
     if (options)
         e->options = *options;
     tune_evaluator_by(e, cross_entropy, e);
+    strcpy(e->by, "loss");
+    e->better = -1;
     return e;
 }
 
@@ -68,11 +76,14 @@ void tune_evaluator_free(struct tune_evaluator *e)
         return;
     for (int k = 0; k < e->count; k++)
         tune_loader_free(e->rows[k].load);
+    for (int i = 0; i < TUNE_EVAL_ANSWERS; i++)
+        tune_answering_free(e->answers[i]);
     tune_dataset_free(e->options.data);
+    tune_dataset_free(e->options.general_data);
     free(e);
 }
 
-int tune_evaluator_add(struct tune_evaluator *e, struct tune_loader *load, const char *name)
+static int add_rows(struct tune_evaluator *e, struct tune_loader *load, const char *name, bool general)
 {
     struct rows *r = &e->rows[e->count];
     if (e->count == TUNE_DATASET_SETS || strlen(name) + sizeof "_loss" > sizeof r->name) {
@@ -81,8 +92,46 @@ int tune_evaluator_add(struct tune_evaluator *e, struct tune_loader *load, const
                               TUNE_DATASET_SETS);
     }
     r->load = load;
-    snprintf(r->name, sizeof r->name, "%.34s%s", name, *name ? "_loss" : "");
+    snprintf(r->name, sizeof r->name, "%.42s%s", name, *name ? "_loss" : "");
+    r->general = general;
     e->count++;
+    return 0;
+}
+
+int tune_evaluator_add(struct tune_evaluator *e, struct tune_loader *load, const char *name)
+{
+    return add_rows(e, load, name, false);
+}
+
+int tune_evaluator_add_general(struct tune_evaluator *e, struct tune_loader *load, const char *name)
+{
+    return add_rows(e, load, name, true);
+}
+
+int tune_evaluator_answer(struct tune_evaluator *e, struct tune_answering *a)
+{
+    int i = 0;
+    while (i < TUNE_EVAL_ANSWERS && e->answers[i])
+        i++;
+    if (i == TUNE_EVAL_ANSWERS) {
+        tune_answering_free(a);
+        return tune_error_set("an evaluation answers rows of at most %d kinds", TUNE_EVAL_ANSWERS);
+    }
+    e->answers[i] = a;
+    return 0;
+}
+
+const struct tune_answering *tune_evaluator_answers(const struct tune_evaluator *e, int i)
+{
+    return e->answers[i];
+}
+
+int tune_evaluator_best_by(struct tune_evaluator *e, const char *name, int better)
+{
+    if (!*name || strlen(name) >= sizeof e->by)
+        return tune_error_set("the best by \"%.60s\": expected a name of 1 to %zu characters", name, sizeof e->by - 1);
+    strcpy(e->by, name);
+    e->better = better < 0 ? -1 : 1;
     return 0;
 }
 
@@ -105,6 +154,13 @@ int tune_evaluation_add(struct tune_evaluation *sums, const char *name, double m
         strcpy(sums->metric[sums->metrics++].name, name);
     sums->metric[i].sum += more;
     sums->metric[i].count += count;
+    return 0;
+}
+
+int tune_evaluation_value(struct tune_evaluation *sums, const char *name, double value)
+{
+    TRY(tune_evaluation_add(sums, name, value, 1));
+    sums->metric[find(sums, name)].of_answers = true;
     return 0;
 }
 
@@ -157,19 +213,30 @@ static int pass(struct tune_loader *load, struct tune_progress *at, int (*each)(
     return micros;
 }
 
-int tune_evaluator_check(struct tune_evaluator *e)
+static int unchanged(const struct tune_evaluator *e)
 {
-    return tune_evaluator_each(e, NULL, NULL);
+    TRY(e->options.data ? tune_dataset_unchanged(e->options.data) : 0);
+    return e->options.general_data ? tune_dataset_unchanged(e->options.general_data) : 0;
+}
+
+int tune_evaluator_each_of(struct tune_evaluator *e, bool general, int (*each)(void *context, const struct tune_batch *batch), void *context)
+{
+    struct tune_progress at = {0};
+    TRY(unchanged(e));
+    for (int k = 0; k < e->count && !at.signal; k++)
+        TRY(e->rows[k].general == general ? pass(e->rows[k].load, &at, each, context) : 0);
+    return 0;
 }
 
 int tune_evaluator_each(struct tune_evaluator *e, int (*each)(void *context, const struct tune_batch *batch), void *context)
 {
-    struct tune_progress at = {0};
-    if (e->options.data)
-        TRY(tune_dataset_unchanged(e->options.data));
-    for (int k = 0; k < e->count && !at.signal; k++)
-        TRY(pass(e->rows[k].load, &at, each, context));
-    return 0;
+    TRY(tune_evaluator_each_of(e, false, each, context));
+    return tune_evaluator_each_of(e, true, each, context);
+}
+
+int tune_evaluator_check(struct tune_evaluator *e)
+{
+    return tune_evaluator_each(e, NULL, NULL);
 }
 
 /* The evaluator and the sums of its evaluation. */
@@ -186,30 +253,44 @@ static int add(void *adding, const struct tune_batch *batch)
 
 static int add_all(struct tune_evaluator *e, struct tune_progress *at, struct tune_evaluation *sums)
 {
-    *sums = (struct tune_evaluation){0};
-    if (e->options.data)
-        TRY(tune_dataset_unchanged(e->options.data));
+    *sums = e->general = (struct tune_evaluation){0};
+    TRY(unchanged(e));
     for (int k = 0; k < e->count; k++) {
         struct tune_evaluation own = {0};
         TRY(pass(e->rows[k].load, at, add, &(struct adding){e, &own}));
         if (at->signal)
             return 0;
         e->rows[k].loss = own.loss / own.count;
-        sums->loss += own.loss;
-        sums->count += own.count;
-        TRY(add_metrics(sums, &own));
+        if (!isfinite(own.loss))
+            return tune_error_set("the loss on the rows held out is not finite; lower `lr`, or look "
+                                  "for NaN in the model's weights");
+        struct tune_evaluation *to = e->rows[k].general ? &e->general : sums;
+        to->loss += own.loss;
+        to->count += own.count;
+        TRY(add_metrics(to, &own));
     }
-    if (!isfinite(sums->loss))
-        return tune_error_set("the loss on the rows held out is not finite; lower `lr`, or look "
-                              "for NaN in the model's weights");
+    return 0;
+}
+
+/* The model answers rows, and their metrics are added. */
+static int answer_all(struct tune_evaluator *e, struct tune_logger *log, int64_t step, struct tune_progress *at, struct tune_evaluation *sums)
+{
+    for (int i = 0; i < TUNE_EVAL_ANSWERS && e->answers[i] && !at->signal; i++) {
+        int stopped = tune_answering_add(e->answers[i], log, step, sums);
+        TRY(stopped);
+        if (stopped) /* a pass ends at once, and says what the signal was */
+            TRY(pass(e->rows[0].load, at, NULL, NULL));
+    }
     return 0;
 }
 
 /* Evaluate the averages of the weights, if the model keeps them. */
-static int evaluate(struct tune_evaluator *e, struct tune_progress *at, struct tune_evaluation *sums)
+static int evaluate(struct tune_evaluator *e, struct tune_logger *log, int64_t step, struct tune_progress *at, struct tune_evaluation *sums)
 {
     TRY(tune_model_exchange(e->m));
     int status = add_all(e, at, sums);
+    if (status == 0)
+        status = answer_all(e, log, step, at, sums);
     return tune_model_exchange(e->m) < 0 ? -1 : status;
 }
 
@@ -217,7 +298,10 @@ int tune_evaluator_loss(struct tune_evaluator *e, double *loss)
 {
     struct tune_progress at = {0};
     struct tune_evaluation sums;
-    TRY(evaluate(e, &at, &sums));
+    TRY(tune_model_exchange(e->m));
+    int status = add_all(e, &at, &sums);
+    TRY(tune_model_exchange(e->m));
+    TRY(status);
     if (!at.signal)
         *loss = sums.loss / sums.count;
     return at.signal;
@@ -229,53 +313,92 @@ static bool spent(const struct tune_evaluator *e, const struct tune_progress *at
     return e->options.patience > 0 && at->stale >= e->options.patience;
 }
 
-static int report(const struct tune_evaluator *e, struct tune_logger *log, const struct tune_progress *at,
-                  const struct tune_evaluation *sums)
+/* The numbers of an evaluation besides its loss. Returns how many. */
+static int numbers_of(const struct tune_evaluator *e, double loss, const struct tune_evaluation *sums, struct tune_eval_metric *metrics)
 {
-    struct tune_eval_metric metrics[TUNE_EVAL_METRICS + 1 + TUNE_DATASET_SETS];
-    int n = 0;
+    int n = 0, general = 0;
+    for (int k = 0; k < e->count; k++)
+        general += e->rows[k].general;
+    if (general > 1)
+        metrics[n++] = (struct tune_eval_metric){"general_loss", e->general.loss / e->general.count, true};
     for (int k = 0; k < e->count; k++)
         if (*e->rows[k].name)
-            metrics[n++] = (struct tune_eval_metric){e->rows[k].name, e->rows[k].loss};
+            metrics[n++] = (struct tune_eval_metric){e->rows[k].name, e->rows[k].loss, e->rows[k].general};
     if (e->evaluate == cross_entropy)
-        metrics[n++] = (struct tune_eval_metric){"perplexity", exp(at->eval_loss)};
+        metrics[n++] = (struct tune_eval_metric){"perplexity", exp(loss), false};
     for (int i = 0; i < sums->metrics; i++)
-        metrics[n++] = (struct tune_eval_metric){sums->metric[i].name, mean_of(sums, i)};
-    return tune_logger_evaluation(log, at, metrics, n);
+        metrics[n++] = (struct tune_eval_metric){sums->metric[i].name, mean_of(sums, i), sums->metric[i].of_answers};
+    for (int i = 0; i < n && i < 2; i++)
+        metrics[i].shown = true;
+    return n;
 }
 
-int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
+/* Find the number that the best goes by. */
+static int find_best(const struct tune_evaluator *e, const struct tune_progress *at, const struct tune_eval_metric *metrics, int n,
+                     double *value)
 {
-    struct tune_progress own = {0};
-    bool first = !at->evaluated;
-    if (e->count == 0 || at->signal || at->stopped || (at->evaluated && at->eval_step == at->step))
+    *value = at->eval_loss;
+    if (!strcmp(e->by, "loss"))
         return 0;
-    TRY(log ? tune_logger_catch_up(log, at) : 0); /* the step's line comes before its evaluation */
+    for (int i = 0; i < n; i++)
+        if (!strcmp(metrics[i].name, e->by) && isfinite(metrics[i].value)) {
+            *value = metrics[i].value;
+            return 0;
+        }
+    return tune_error_set("`best_by`: the evaluation of step %" PRId64 " gave no number eval_%s", at->eval_step, e->by);
+}
+
+/* Set what an evaluation says of the best, and of the patience. */
+static void judge(const struct tune_evaluator *e, struct tune_progress *at, double value)
+{
+    bool first = !at->evaluated || strcmp(*at->best_by ? at->best_by : "loss", e->by) != 0;
+    double more = e->better * value; /* of more, higher is better */
+    if (!at->evaluated || at->eval_loss < at->best_loss)
+        at->best_loss = at->eval_loss;
+    at->evaluated = true;
+    strcpy(at->best_by, e->by);
+    at->best = first || more > e->better * at->best_value;
+    if (at->best) {
+        at->best_value = value;
+        at->best_step = at->step;
+    }
+    bool better = first || more > e->better * at->patience_loss + e->options.min_delta;
+    at->stale = better ? 0 : at->stale + 1;
+    if (better)
+        at->patience_loss = value;
+    at->early_stop = spent(e, at) && !at->finished;
+}
+
+/* Evaluate and log. only_log: it is no best, and *at stays. */
+static int run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at, bool only_log)
+{
+    struct tune_eval_metric metrics[TUNE_EVAL_METRICS + 2 + TUNE_DATASET_SETS];
+    struct tune_progress own = {0}, now = *at;
     struct tune_evaluation sums;
-    struct tune_progress before = *at;
-    TRY(evaluate(e, &own, &sums));
+    double value;
+    TRY(log ? tune_logger_catch_up(log, at) : 0); /* the step's line comes before its evaluation */
+    TRY(evaluate(e, log, at->step, &own, &sums));
     if (own.signal) { /* a resumed run evaluates again */
         at->signal = own.signal;
         at->stopped = own.stopped;
         return 0;
     }
-    at->evaluated = true;
-    at->eval_loss = sums.loss / sums.count;
-    at->eval_step = at->step;
-    at->best = first || at->eval_loss < at->best_loss;
-    if (at->best) {
-        at->best_loss = at->eval_loss;
-        at->best_step = at->step;
-    }
-    bool better = first || at->eval_loss < at->patience_loss - e->options.min_delta;
-    at->stale = better ? 0 : at->stale + 1;
-    if (better)
-        at->patience_loss = at->eval_loss;
-    at->early_stop = spent(e, at) && !at->finished;
-    if (!log || report(e, log, at, &sums) == 0)
+    now.eval_loss = sums.loss / sums.count;
+    now.eval_step = at->step;
+    int n = numbers_of(e, now.eval_loss, &sums, metrics);
+    TRY(find_best(e, &now, metrics, n, &value));
+    judge(e, &now, value);
+    TRY(log ? tune_logger_evaluation(log, &now, metrics, n) : 0); /* one that is not in the metrics does not count */
+    if (!only_log)
+        *at = now;
+    return 0;
+}
+
+int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
+{
+    if (e->count == 0 || at->signal || at->stopped || (at->evaluated && at->eval_step == at->step))
         return 0;
-    *at = before; /* an evaluation that is not in the metrics does not count */
-    return -1;
+    return run(e, log, at, false);
 }
 
 int tune_evaluator_step(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
@@ -286,16 +409,20 @@ int tune_evaluator_step(struct tune_evaluator *e, struct tune_logger *log, struc
 int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
 {
     at->early_stop = spent(e, at);
+    if (e->options.first && at->step == 0 && e->count > 0)
+        return run(e, log, at, true);
     return tune_evaluator_step(e, log, at);
 }
 
 int tune_evaluator_compare(struct tune_evaluator *e, struct tune_dataset *train)
 {
     const struct tune_loader *loads[TUNE_DATASET_SETS];
+    int count = 0;
     for (int k = 0; k < e->count; k++)
-        loads[k] = e->rows[k].load;
-    e->compared = e->count > 0;
-    return e->compared ? tune_copies_count(&e->copies, train, loads, e->count) : 0;
+        if (!e->rows[k].general)
+            loads[count++] = e->rows[k].load;
+    e->compared = count > 0;
+    return e->compared ? tune_copies_count(&e->copies, train, loads, count) : 0;
 }
 
 /* Tell which rows to evaluate on are also trained on, and what was not looked at. */
@@ -324,18 +451,26 @@ static int note_copies(const struct tune_evaluator *e, struct tune_logger *log)
 
 int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log)
 {
-    char text[96];
-    int64_t rows = 0;
+    char text[256];
+    int64_t rows = 0, general = 0;
     for (int k = 0; k < e->count; k++)
-        rows += tune_loader_planned_rows(e->rows[k].load);
+        *(e->rows[k].general ? &general : &rows) += tune_loader_planned_rows(e->rows[k].load);
     if (e->count == 0)
         return 0;
     if (e->options.data)
         TRY(tune_logger_eval_data(log, e->options.path, e->options.data));
+    if (e->options.general_data)
+        TRY(tune_logger_general_data(log, e->options.general, e->options.general_data));
     snprintf(text, sizeof text, "on %" PRId64 " rows", rows);
+    if (general > 0)
+        tune_append(text, sizeof text, ", and apart on %" PRId64 " general ones", general);
+    if (strcmp(e->by, "loss") != 0)
+        tune_append(text, sizeof text, "; the best has the %s %s", e->better > 0 ? "highest" : "lowest", e->by);
     if (e->options.patience > 0)
-        tune_append(text, sizeof text, "; the run ends after %d without a loss lower by more than %g", e->options.patience,
-                    e->options.min_delta);
+        tune_append(text, sizeof text, "; the run ends after %d without a %s %s by more than %g", e->options.patience, e->by,
+                    e->better > 0 ? "higher" : "lower", e->options.min_delta);
     TRY(tune_logger_note(log, "evaluation", text));
+    for (int i = 0; i < TUNE_EVAL_ANSWERS && e->answers[i]; i++)
+        TRY(tune_answering_note(e->answers[i], log));
     return e->compared ? note_copies(e, log) : 0;
 }

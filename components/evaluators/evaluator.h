@@ -1,9 +1,12 @@
 /* evaluator.h - the loss on rows that are not trained on: the sum of -log p over all labels,
- * divided by their number. A recipe may evaluate another loss (tune_evaluator_by).
+ * divided by their number. A recipe may evaluate another loss (tune_evaluator_by). If the options
+ * of tune_get_eval name metrics, the model also answers some of the rows, and they judge its
+ * answers.
  *
  * It also does early stopping. A loss counts as an improvement if it is lower than the last
- * improvement by more than min_delta. `patience` evaluations in a row without one end the run. The
- * counts are in struct tune_progress, so a resumed run counts on. */
+ * improvement by more than min_delta. `patience` evaluations in a row without one end the run. Both
+ * may go by another number (tune_evaluator_best_by). The counts are in struct tune_progress, so a
+ * resumed run counts on. */
 #ifndef TUNE_EVALUATOR_H
 #define TUNE_EVALUATOR_H
 
@@ -12,7 +15,7 @@
 #include "evaluators/options.h"
 #include "losses/loss.h"
 
-enum { TUNE_EVAL_METRICS = 16 };
+enum { TUNE_EVAL_METRICS = 56 };
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,11 +33,19 @@ struct tune_tokenizer;
  * tune_evaluator_add - evaluate these rows too. eval_loss is over all rows; the loss of these alone
  * is logged as eval_<name>_loss, unless name is "". The evaluator frees load, also on an error: too
  * many, or a long name.
+ * tune_evaluator_add_general - the same for general rows. They count only in eval_<name>_loss, and
+ * if there are several, in eval_general_loss.
+ * tune_evaluator_best_by - let the best, and early stopping, go by the number that is logged as
+ * eval_<name>. better: 1, higher values are; -1, lower ones. Without this call they go by the loss.
+ * -1 with an error: the name is empty or too long.
  * tune_evaluator_free - free it; NULL is fine. */
 struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss,
                                           struct tune_loader *load,
                                           const struct tune_evaluator_options *options);
 int tune_evaluator_add(struct tune_evaluator *e, struct tune_loader *load, const char *name);
+int tune_evaluator_add_general(struct tune_evaluator *e, struct tune_loader *load,
+                               const char *name);
+int tune_evaluator_best_by(struct tune_evaluator *e, const char *name, int better);
 void tune_evaluator_free(struct tune_evaluator *e);
 
 /* Sums over the rows of one evaluation. */
@@ -42,8 +53,9 @@ struct tune_evaluation {
     double loss, count; /* eval_loss is loss / count */
     int metrics;
     struct {
-        char name[40];  /* logged as eval_<name>: the sum / its own count */
+        char name[48];  /* logged as eval_<name>: the sum / its own count */
         double sum, count;
+        bool of_answers; /* the log line shows it */
         int more, less; /* numbers of two others, from 1: it is their difference; 0: a sum */
     } metric[TUNE_EVAL_METRICS];
 };
@@ -53,19 +65,26 @@ struct tune_evaluation {
  * tune_evaluator_by - evaluate with that function; context is passed to it.
  * tune_evaluation_add - add to the sum of that name, and to the number of things that it is a sum
  * of. -1 with an error: more than TUNE_EVAL_METRICS names.
+ * tune_evaluation_value - the same for a number that is no mean over batches, in the line of the
+ * evaluation, too. Once for each name.
  * tune_evaluation_difference - log under that name the mean of `more` minus the mean of `less`. It
  * does nothing before both have sums, so call it with each batch.
  * tune_evaluator_each - call each for every batch of the rows, until a signal arrives. Nothing is
- * evaluated. */
+ * evaluated. each NULL: only read the rows.
+ * tune_evaluator_each_of - the same for general rows, or for the others. */
 typedef int tune_evaluate(void *context, const struct tune_batch *batch,
                           struct tune_evaluation *sums);
 void tune_evaluator_by(struct tune_evaluator *e, tune_evaluate *evaluate, void *context);
 int tune_evaluation_add(struct tune_evaluation *sums, const char *name, double more,
                         double count);
+int tune_evaluation_value(struct tune_evaluation *sums, const char *name, double value);
 int tune_evaluation_difference(struct tune_evaluation *sums, const char *name, const char *more,
                                const char *less);
 int tune_evaluator_each(struct tune_evaluator *e,
                         int (*each)(void *context, const struct tune_batch *batch), void *context);
+int tune_evaluator_each_of(struct tune_evaluator *e, bool general,
+                           int (*each)(void *context, const struct tune_batch *batch),
+                           void *context);
 
 /* tune_evaluator_check - read all rows once. So a bad row, or rows without a label, are errors
  * before the run. -1 with an error that names the row. */
@@ -80,13 +99,16 @@ int tune_evaluator_loss(struct tune_evaluator *e, double *loss);
  * it. It does nothing if this step was evaluated, or if the run stops before its end. You may call
  * it before the first step. A signal cuts it off: then only at->signal and at->stopped are set. log
  * NULL: do not log.
- * tune_evaluator_step - the same, every options.every steps. */
+ * tune_evaluator_step - the same, every options.every steps. Both: -1 with an error, also if the
+ * best goes by a number that the evaluation did not give. */
 int tune_evaluator_step(struct tune_evaluator *e, struct tune_logger *log,
                         struct tune_progress *at);
 int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at);
 
 /* tune_evaluator_resume - for tune_checkpoint_resume. Decides again, with this patience, whether
- * the run stops early. Repeats the evaluation of the current step if it was cut off. */
+ * the run stops early. Repeats the evaluation of the current step if it was cut off. If the best
+ * went by another number, it begins anew. At step 0 with options.first, it evaluates and logs: that
+ * is no best, and *at stays, but for a signal. */
 int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log,
                           struct tune_progress *at);
 
@@ -98,9 +120,9 @@ int tune_evaluator_compare(struct tune_evaluator *e, struct tune_dataset *train)
 int tune_evaluator_note(const struct tune_evaluator *e, struct tune_logger *log);
 
 /* tune_get_eval - the evaluator that the options describe: on the rows held out of data, or on a
- * file of its own. A limited number of rows is drawn once. All rows are read now. NULL with kind
- * USAGE: both sources are given, or an option has nothing to evaluate on. NULL also if a row is
- * bad. */
+ * file of its own; and on general rows. A limited number of rows is drawn once, and so are the rows
+ * to answer. All rows are read now. NULL with kind USAGE: both sources are given, or an option has
+ * nothing to evaluate on, or a name is unknown. NULL also if a row is bad. */
 struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune_model *m,
                                      struct tune_loss *loss,
                                      struct tune_dataset *data, struct tune_tokenizer *tok);

@@ -8,14 +8,27 @@
 
 struct tune_dataset;
 
-/* With zeroed options, evaluations never end a run. */
+enum { TUNE_EVAL_AT_ONCE = 8 }; /* rows that are answered at a time */
+
+/* With zeroed options, evaluations never end a run, and the model answers no row. */
 struct tune_evaluator_options {
     int patience;              /* evaluations without improvement that end the run; 0: never */
-    double min_delta;          /* nats per label; a loss must fall by more than this to improve */
+    double min_delta;          /* a loss must fall by more than this to improve, in nats per label;
+                                  with best_by, in the unit of that number */
+    const char *best_by;       /* for tune_get_eval: the number by which an evaluation is the best;
+                                  NULL: loss */
+    const char *metrics;       /* for tune_get_eval: what answers are judged by, names of
+                                  metrics/scores.h with commas between; NULL: no row is answered */
+    int64_t answers;           /* the most rows of a file that the model answers; 0: all */
+    int answer_tokens;         /* most tokens of an answer */
+    const char *general;       /* for tune_get_eval: files of general rows to evaluate on; NULL:
+                                  none */
+    bool first;                /* evaluate before the first step, too */
     double every;              /* steps between evaluations, as tune_due takes it, for
                                   tune_evaluator_step and _resume; 0: none of them */
     struct tune_dataset *data; /* dataset to free with the evaluator, or NULL */
     const char *path;          /* of data, for the log; borrowed */
+    struct tune_dataset *general_data; /* the general rows, to free with the evaluator, or NULL */
 };
 
 /* Answers of the model to some prompts while it trains. */

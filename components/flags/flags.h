@@ -651,10 +651,27 @@ extern const struct tune_service tune_plan_memory;
     {"eval-dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).eval.path, NULL, "", "", \
      "file of rows to evaluate on, in place of --train-split. It is read like --dataset"}, \
     {"preview-every", TUNE_FREE(TUNE_INT), &(f).preview.every, "0", "[0,inf)", "steps", \
-     "steps between answers to --preview-prompts; 0: none"}, \
+     "steps between previews; 0: none. They are the model's answers to --preview-prompts"}, \
+    {"eval-metrics", TUNE_JOINED(TUNE_STRING), &(f).eval.metrics, NULL, "", "", \
+     "metrics of answers to these rows: exact_match,rouge_l. At each evaluation, the model " \
+     "answers some of them greedily. evaluate has the same metrics"}, \
     {"patience", TUNE_INT, &(f).eval.patience, "0", "[0,inf)", "evaluations", \
-     "end after so many without a lower loss; 0: never. They are counted in a row"}, \
+     "end after so many without a lower loss; 0: never. They are counted in a row, and go by " \
+     "--best-by"}, \
     TUNE_OPTION_MORE, \
+    {"best-by", TUNE_STRING, &(f).eval.best_by, NULL, "", "", \
+     "number by which checkpoint-best and --patience go: loss, or another of the evaluation, as " \
+     "one of --eval-metrics. Default: loss"}, \
+    {"general-dataset", TUNE_BY_CONTENT(TUNE_STRING), &(f).eval.general, NULL, "", "", \
+     "file of other rows, whose loss shows what is forgotten. It is logged apart, as " \
+     "eval_general_loss. The format of the rows is recognised"}, \
+    {"eval-first", TUNE_BOOL, &(f).eval.first, "false", "", "", \
+     "evaluate before the first step, too. Its numbers are in the report as before_eval_loss and " \
+     "so on. They are never the best"}, \
+    {"eval-answers", TUNE_INT64, &(f).eval.answers, "64", "[0,inf)", "rows", \
+     "rows of each file that are answered for --eval-metrics, drawn once by the seed; 0: all"}, \
+    {"eval-tokens", TUNE_INT, &(f).eval.answer_tokens, "128", "[1,inf)", "tokens", \
+     "most tokens of such an answer"}, \
     {"preview-prompts", TUNE_FREE(TUNE_STRING), &(f).preview.prompts, NULL, "", "", \
      "file of prompts for --preview-every, read like --dataset. It needs no columns of answers"}, \
     {"preview-tokens", TUNE_FREE(TUNE_INT), &(f).preview.tokens, "64", "[1,inf)", "tokens", \
@@ -664,7 +681,7 @@ extern const struct tune_service tune_plan_memory;
     {"eval-rows", TUNE_INT64, &(f).eval_rows, "0", "[0,inf)", "rows", \
      "rows to evaluate on, drawn once by the seed; 0: all"}, \
     {"min-delta", TUNE_DOUBLE, &(f).eval.min_delta, "0", "[0,inf)", "nats/token", \
-     "for --patience: how much lower a loss must be"}, \
+     "for --patience: how much lower a loss must be, or how much better --best-by"}, \
     TUNE_OPTION_GROUP("")
 
 #define TUNE_TRAINING_OPTIONS(f) \
@@ -739,7 +756,7 @@ extern const struct tune_service tune_plan_memory;
     {"tokens_per_second_stable_half_width", "tokens/s", "half of its 95 % confidence interval"}, \
     {"eval_loss", loss_unit, "mean loss on the rows held out, the last one; absent without any"}, \
     {"best_eval_loss", loss_unit, "the lowest of the run"}, \
-    {"best_eval_step", "steps", "the step with best_eval_loss: checkpoint-best"}
+    {"best_eval_step", "steps", "the step of checkpoint-best: by best_eval_loss, or by --best-by"}
 
 #define TUNE_TRAINING_PROPERTIES \
     TUNE_RUN_PROPERTIES("nats/token"), {"eval_perplexity", "", "exp(eval_loss)"}

@@ -70,7 +70,9 @@ static int read_row(struct tune_prompts *p, int64_t i)
     return 0;
 }
 
-static struct tune_prompts *open_rows(struct tune_dataset *data, int64_t most, int batch_size, int context, int answer, bool unanswered)
+/* rows NULL: the first `count` of them; 0: all. */
+static struct tune_prompts *open_rows(struct tune_dataset *data, const int64_t *rows, int64_t count, int batch_size, int context, int answer,
+                                      bool unanswered)
 {
     struct tune_prompts *p = tune_prompts_new(batch_size, context);
     int status = p ? 0 : -1;
@@ -82,10 +84,12 @@ static struct tune_prompts *open_rows(struct tune_dataset *data, int64_t most, i
     p->answer = answer;
     p->unanswered = unanswered;
     p->rows = tune_dataset_rows(data);
-    p->rows = most > 0 && most < p->rows ? most : p->rows;
+    p->rows = count > 0 && count < p->rows ? count : p->rows;
     int64_t adapted = 0;
+    if (rows)
+        status = tune_prompts_keep(p, rows, count);
     for (int64_t i = 0; i < p->rows && status == 0; i++) {
-        status = read_row(p, i);
+        status = read_row(p, tune_prompts_row(p, i));
         adapted += p->row.adapted != 0;
         p->longest = p->row.count > p->longest ? (int)p->row.count : p->longest;
     }
@@ -103,12 +107,18 @@ static struct tune_prompts *open_rows(struct tune_dataset *data, int64_t most, i
 
 struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int64_t most, int batch_size, int context, int answer)
 {
-    return open_rows(data, most, batch_size, context, answer, false);
+    return open_rows(data, NULL, most, batch_size, context, answer, false);
+}
+
+struct tune_prompts *tune_prompts_open_some(struct tune_dataset *data, const int64_t *rows, int64_t count, int batch_size, int context,
+                                            int answer)
+{
+    return open_rows(data, rows, count, batch_size, context, answer, false);
 }
 
 struct tune_prompts *tune_prompts_open_texts(struct tune_dataset *data, int batch_size)
 {
-    struct tune_prompts *p = open_rows(data, 0, batch_size, INT32_MAX, 0, true);
+    struct tune_prompts *p = open_rows(data, NULL, 0, batch_size, INT32_MAX, 0, true);
     if (p)
         p->longest = 1; /* nothing is generated */
     return p;

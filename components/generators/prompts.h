@@ -50,6 +50,7 @@ struct tune_prompt_batch {
  * answer. A batch ends before a row whose padding would take a shorter
  * row's room for it.
  * It frees data. NULL with an error: a row that is bad, empty or too long, by name.
+ * tune_prompts_open_some - the same for these rows alone, ascending; the others are not read.
  * tune_prompts_open_texts - rows that get no answer, such as plain texts and pairs: tune_generate
  * only writes their lines (tune_prompts_lines). Such a row may be empty, or longer than a context.
  * tune_prompts_repeat - answer each row that many times, one after the other, at most batch_size
@@ -61,6 +62,9 @@ struct tune_prompt_batch {
  * tune_prompts_free - free them; NULL is fine. */
 struct tune_prompts *tune_prompts_open_rows(struct tune_dataset *data, int64_t most, int batch_size,
                                             int context, int answer);
+struct tune_prompts *tune_prompts_open_some(struct tune_dataset *data, const int64_t *rows,
+                                            int64_t count, int batch_size, int context,
+                                            int answer);
 struct tune_prompts *tune_prompts_open_texts(struct tune_dataset *data, int batch_size);
 void tune_prompts_repeat(struct tune_prompts *p, int answers, int batch_size);
 struct tune_prompts *tune_prompts_open_chat(struct tune_chat_template *layout,

@@ -190,6 +190,8 @@ void tune_logger_free(struct tune_logger *log)
         log->options.failure->tell = NULL;
     tune_profiler_free(log->profiler);
     free(log->metrics_held);
+    cJSON_Delete(log->evaluation);
+    cJSON_Delete(log->before);
     tune_writers_free(log->writers);
     tune_sampler_free(log->sampler);
     tune_run_writer_close(&log->run);
@@ -331,11 +333,12 @@ static int put_data(struct tune_logger *log, const char *member, const char *pat
     good = put_sets(d, data) && good;
     if (!tune_cjson_put(log->run.now, member, d) || !good)
         return tune_logger_no_memory();
-    TRY(compare_data(log, member, training ? "`dataset`" : "`eval_dataset`"));
+    bool general = !strcmp(member, "general_data");
+    TRY(compare_data(log, member, training ? "`dataset`" : general ? "`general_dataset`" : "`eval_dataset`"));
     int n = snprintf(text, sizeof text, "%s, %" PRId64 " rows", stamp ? path : "the program's own", rows);
     if (stamp && n < (int)sizeof text)
         snprintf(text + n, sizeof text - (size_t)n, ", fingerprint %016" PRIx64, fingerprint);
-    return tune_logger_header(log, training ? "data" : "evaluation data", text);
+    return tune_logger_header(log, training ? "data" : general ? "general data" : "evaluation data", text);
 }
 
 int tune_logger_data(struct tune_logger *log, const char *path, struct tune_dataset *data)
@@ -346,6 +349,11 @@ int tune_logger_data(struct tune_logger *log, const char *path, struct tune_data
 int tune_logger_eval_data(struct tune_logger *log, const char *path, struct tune_dataset *data)
 {
     return put_data(log, "eval_data", path, data);
+}
+
+int tune_logger_general_data(struct tune_logger *log, const char *path, struct tune_dataset *data)
+{
+    return put_data(log, "general_data", path, data);
 }
 
 int tune_logger_watch(struct tune_logger *log, const char *gpus)
@@ -507,30 +515,54 @@ int tune_logger_record(struct tune_logger *log, const struct tune_progress *at, 
     return tune_logger_rose(log, change);
 }
 
+bool tune_logger_keep_evaluation(struct tune_logger *log, const struct cJSON *json, int64_t step)
+{
+    cJSON **kept[] = {&log->evaluation, step == 0 ? &log->before : NULL};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept && kept[i]; i++) {
+        cJSON_Delete(*kept[i]);
+        *kept[i] = cJSON_Duplicate(json, true);
+    }
+    log->eval_step = step;
+    log->evaluated = true;
+    return log->evaluation && (step != 0 || log->before);
+}
+
+/* What the line of an evaluation says of the best one. */
+static void say_best(const struct tune_progress *at, char *text, size_t size)
+{
+    bool loss = !*at->best_by || !strcmp(at->best_by, "loss");
+    *text = 0;
+    if (at->best && at->step > 0)
+        snprintf(text, size, " | best");
+    else if (!at->best && loss)
+        snprintf(text, size, " | best %.4f at step %" PRId64, at->best_loss, at->best_step);
+    else if (!at->best)
+        snprintf(text, size, " | best %s %.4g at step %" PRId64, at->best_by, at->best_value, at->best_step);
+}
+
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at, const struct tune_eval_metric *metrics,
                            int count)
 {
-    char best[64] = " | best", text[128] = "", name[80];
+    enum { SHOWN = 8 };
+    char best[128], text[SHOWN * 80] = "", name[80];
+    int shown = 0;
     if (log->evaluated && at->eval_step == log->eval_step)
         return 0;
     if (!isfinite(at->eval_loss))
         return tune_error_set("the evaluation at step %" PRId64 " gave a loss that is not finite; lower `lr`", at->eval_step);
-    log->eval_step = at->eval_step;
-    log->evaluated = true;
     tune_logger_see_memory(log);
     cJSON *json = cJSON_CreateObject();
     bool good = tune_cjson_put_whole(json, "step", at->eval_step) && tune_cjson_put_number(json, "eval_loss", at->eval_loss);
     for (int i = 0; good && i < count; i++) {
-        size_t used = strlen(text);
         snprintf(name, sizeof name, "eval_%s", metrics[i].name);
         good = !isfinite(metrics[i].value) || tune_cjson_put_number(json, name, metrics[i].value);
-        if (i < 2)
-            snprintf(text + used, sizeof text - used, " | %s %.4g", metrics[i].name, metrics[i].value);
+        if (metrics[i].shown && shown++ < SHOWN)
+            tune_append(text, sizeof text, " | %s %.4g", metrics[i].name, metrics[i].value);
     }
+    good = tune_logger_keep_evaluation(log, json, at->eval_step) && good;
     TRY(write_metrics(log, json, good, log->written_step));
     tune_logger_settle(log);
-    if (!at->best)
-        snprintf(best, sizeof best, " | best %.4f at step %" PRId64, at->best_loss, at->best_step);
+    say_best(at, best, sizeof best);
     TRY(tune_logger_tell_hidden(log));
     return log->options.quiet ? 0 : tune_line_print(&log->line, "eval %" PRId64 " | loss %7.4f%s%s",
                                                      at->eval_step, at->eval_loss, text, best);

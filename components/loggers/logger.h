@@ -64,13 +64,14 @@ const char *tune_logger_folder(const struct tune_logger *log);
 const struct cJSON *tune_logger_description(const struct tune_logger *log);
 double tune_logger_loss(const struct tune_logger *log);
 
-/* tune_logger_note, _device, _weights, _data, _eval_data - record what the run depends on. Each
- * prints a `#` line and writes a member of the description: "notes" {key: text}, "weights", "data",
- * "eval_data". Call them before the first step, with the folder and path that were opened. In a
- * resumed run, _weights, _data and _eval_data compare with the earlier values (hash, rows,
- * fingerprint, size, modification time), like tune_logger_changed. The training file may differ in
- * all but its rows until tune_logger_data_agrees. _device compares the number of threads, on which
- * the order of sums depends. Another processor or build of the program gives a warning. */
+/* tune_logger_note, _device, _weights, _data, _eval_data, _general_data - record what the run
+ * depends on. Each prints a `#` line and writes a member of the description: "notes" {key: text},
+ * "weights", "data", "eval_data", "general_data". Call them before the first step, with the folder
+ * and path that were opened. In a resumed run, _weights and those of data compare with the earlier
+ * values (hash, rows, fingerprint, size, modification time), like tune_logger_changed. The training
+ * file may differ in all but its rows until tune_logger_data_agrees. _device compares the number of
+ * threads, on which the order of sums depends. Another processor or build of the program gives a
+ * warning. */
 int tune_logger_note(struct tune_logger *log, const char *key, const char *text);
 int tune_logger_device(struct tune_logger *log, int threads, const char *description);
 int tune_logger_weights(struct tune_logger *log, const char *folder,
@@ -78,6 +79,8 @@ int tune_logger_weights(struct tune_logger *log, const char *folder,
 int tune_logger_data(struct tune_logger *log, const char *path, struct tune_dataset *data);
 int tune_logger_eval_data(struct tune_logger *log, const char *path,
                           struct tune_dataset *data);
+int tune_logger_general_data(struct tune_logger *log, const char *path,
+                             struct tune_dataset *data);
 
 /* Resuming a run (options.resume). tune_logger_new reserves the folder and reads the description.
  * It is an error if another process has it. Nothing there changes until tune_logger_resume.
@@ -177,11 +180,13 @@ void tune_logger_settle(struct tune_logger *log);
 struct tune_eval_metric {
     const char *name; /* logged as eval_<name> */
     double value;
+    bool shown;       /* in the line, too */
 };
 
 /* tune_logger_evaluation - log at->eval_loss of at->eval_step: an object {step, eval_loss,
- * eval_<name>, ...} and a line with the loss and the first two metrics. Metrics that are not finite
- * are left out. */
+ * eval_<name>, ...} and a line with the loss and the first eight metrics that are shown. Metrics
+ * that are not finite are left out. The report has all numbers of the last evaluation. It has those
+ * of step 0 under names that begin with before_. */
 int tune_logger_evaluation(struct tune_logger *log, const struct tune_progress *at,
                            const struct tune_eval_metric *metrics, int count);
 

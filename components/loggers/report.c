@@ -2,6 +2,7 @@
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "files/cjson.h"
@@ -132,6 +133,12 @@ static void know_speed(struct tune_logger *log, double s)
         tune_logger_know(log, "model_flops_per_second", tokens * (log->flops_token + log->flops_length * tokens / rows) / s);
 }
 
+/* A number of a line: as it was written, or as it was read. */
+static double number_of(const cJSON *n)
+{
+    return cJSON_IsRaw(n) ? strtod(n->valuestring, NULL) : n->valuedouble;
+}
+
 static void know_standard(struct tune_logger *log, const struct tune_progress *at)
 {
     double s = tune_logger_elapsed(log);
@@ -148,6 +155,8 @@ static void know_standard(struct tune_logger *log, const struct tune_progress *a
         tune_logger_know(log, "best_eval_loss", at->best_loss);
         tune_logger_know(log, "best_eval_step", (double)at->best_step);
     }
+    for (const cJSON *n = log->evaluation ? log->evaluation->child : NULL; n; n = n->next)
+        tune_logger_know(log, n->string, number_of(n));
     if (log->steps == 0 || !(s > 0))
         return;
     know_machine(log);
@@ -171,9 +180,28 @@ static bool copy(cJSON *report, const char *name, const cJSON *run, const char *
     return empty || tune_cjson_put(report, name, cJSON_Duplicate(value, true));
 }
 
+/* Numbers of evaluations that the program does not declare: which there are depends on options. */
+static bool put_evaluations(const struct tune_logger *log, const struct tune_progress *at, cJSON *report)
+{
+    char name[96];
+    bool good = true;
+    const cJSON *n;
+    cJSON_ArrayForEach(n, log->evaluation)
+        if (good && strcmp(n->string, "step") != 0 && tune_logger_declared(log, n->string) < 0)
+            good = tune_cjson_put_number(report, n->string, number_of(n));
+    cJSON_ArrayForEach(n, log->before) {
+        snprintf(name, sizeof name, "before_%s", n->string);
+        if (good && strcmp(n->string, "step") != 0)
+            good = tune_cjson_put_number(report, name, number_of(n));
+    }
+    snprintf(name, sizeof name, "best_eval_%s", at->best_by);
+    bool other = at->evaluated && *at->best_by && strcmp(at->best_by, "loss") != 0;
+    return good && (!other || tune_cjson_put_number(report, name, at->best_value));
+}
+
 /* Besides the figures, the report has the status, and names weights and data, as in the description. With the
  * nonce, a parent process knows that its own run wrote the report. */
-static int write_report(struct tune_logger *log, const char *status)
+static int write_report(struct tune_logger *log, const struct tune_progress *at, const char *status)
 {
     static const char *const same[] = {"weights", "weights_hash", "weights_folder", "weights_seed"};
     const struct tune_property *p = log->options.properties;
@@ -182,11 +210,12 @@ static int write_report(struct tune_logger *log, const char *status)
     for (int i = 0; p && p[i].name && good; i++)
         if (!isnan(log->values[i]))
             good = tune_cjson_put_number(report, p[i].name, log->values[i]);
-    good = good && tune_cjson_put_text(report, "status", status);
+    good = good && put_evaluations(log, at, report) && tune_cjson_put_text(report, "status", status);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         good = good && copy(report, same[i], log->run.now, same[i], NULL);
     good = good && copy(report, "data_hash", log->run.now, "data", "hash") &&
-           copy(report, "eval_data_hash", log->run.now, "eval_data", "hash") && copy(report, "nonce", log->run.now, "nonce", NULL);
+           copy(report, "eval_data_hash", log->run.now, "eval_data", "hash") &&
+           copy(report, "general_data_hash", log->run.now, "general_data", "hash") && copy(report, "nonce", log->run.now, "nonce", NULL);
     int result = tune_run_writer_report(&log->run, report, good);
     cJSON_Delete(report);
     return result;
@@ -195,6 +224,9 @@ static int write_report(struct tune_logger *log, const char *status)
 /* How the run ended: its status and reason, and the word for the screen. */
 static const char *ended(const struct tune_logger *log, struct tune_progress *at, char *reason, size_t size)
 {
+    bool by_loss = !*at->best_by || !strcmp(at->best_by, "loss");
+    char better[64];
+    snprintf(better, sizeof better, "better %s", at->best_by);
     bool there = log->options.diverged && *log->options.diverged && !at->signal; /* it ended the run */
     *reason = 0;
     at->diverged = (!at->stopped || there) && tune_logger_diverged(log);
@@ -209,8 +241,8 @@ static const char *ended(const struct tune_logger *log, struct tune_progress *at
         return "stopped";
     }
     if (at->early_stop)
-        snprintf(reason, size, "early stop: %d evaluations in a row without a lower loss; the best was %.4f at step %" PRId64,
-                 at->stale, at->best_loss, at->best_step);
+        snprintf(reason, size, "early stop: %d evaluations in a row without a %s; the best was %.4f at step %" PRId64, at->stale,
+                 by_loss ? "lower loss" : better, by_loss ? at->best_loss : at->best_value, at->best_step);
     return "finished";
 }
 
@@ -246,7 +278,7 @@ int tune_logger_report(struct tune_logger *log, struct tune_progress *at)
     know_standard(log, at);
     if (at->planned_rows > 0) /* before this it was an estimate */
         TRY(tune_logger_planned(log, at->planned_steps));
-    TRY(write_report(log, status));
+    TRY(write_report(log, at, status));
     TRY(tune_logger_end(log, status, *why ? why : NULL));
     if (log->options.quiet)
         return 0;

@@ -147,8 +147,11 @@ static int take(void *context, const struct tune_metrics_row *row)
         return -1;
     }
     if (evaluation) {
-        log->eval_step = step;
-        log->evaluated = true;
+        cJSON *json = cJSON_ParseWithLength(row->text, row->size);
+        bool kept = json && tune_logger_keep_evaluation(log, json, step);
+        cJSON_Delete(json);
+        if (!kept)
+            return tune_logger_no_memory();
     } else
         add_step(log, row);
     bool complete = log->last_step >= at->step && log->eval_step >= at->eval_step;

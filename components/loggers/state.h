@@ -59,6 +59,8 @@ struct tune_logger {
     int64_t anonymous;    /* highest anonymous memory seen at steps, evaluations and the end */
     int64_t eval_step;    /* step of the last evaluation that was logged, if `evaluated` */
     bool evaluated;
+    /* the numbers of that one, and those of step 0; NULL: none */
+    struct cJSON *evaluation, *before;
     char hidden[256]; /* keys of header lines that were not printed */
     double flops_token, flops_length; /* see tune_logger_flops; 0: unknown */
     /* since the last line */
@@ -103,8 +105,11 @@ void tune_logger_know(struct tune_logger *log, const char *name, double value);
 double tune_logger_elapsed(const struct tune_logger *log);
 void tune_logger_see_memory(struct tune_logger *log);
 
-/* tune_logger_put_metrics - move the numbers of that step into its line. tune_logger_stamp_metrics
+/* tune_logger_keep_evaluation - this evaluation was logged: keep its numbers for the report. False:
+ * no memory.
+ * tune_logger_put_metrics - move the numbers of that step into its line. tune_logger_stamp_metrics
  * - give the numbers of the current step this step number. */
+bool tune_logger_keep_evaluation(struct tune_logger *log, const struct cJSON *json, int64_t step);
 bool tune_logger_put_metrics(struct tune_logger *log, struct cJSON *line, int64_t step);
 void tune_logger_stamp_metrics(struct tune_logger *log, int64_t step);
 

@@ -33,6 +33,18 @@ static int plan_samples(struct tune_memory_request *request, const struct tune_f
     return prompts ? 0 : -1;
 }
 
+/* The caches of the answers of evaluations: of a prompt and an answer together, since prompts are parts of rows. */
+static void plan_answers(struct tune_memory_request *request, const struct tune_flags *flags)
+{
+    int context = request->config->max_positions;
+    int64_t tokens = (int64_t)flags->data.max_length + flags->eval.answer_tokens, rows = flags->eval.answers;
+    if (!flags->eval.metrics)
+        return;
+    request->answer_rows = rows > 0 && rows < TUNE_EVAL_AT_ONCE ? (int)rows : TUNE_EVAL_AT_ONCE;
+    request->answer_tokens = tokens < context ? (int)tokens : context;
+    request->answer_caches = flags->eval.general ? 2 : 1;
+}
+
 /* Figures of the data set; without one, a guess. */
 struct rows {
     int64_t rows, row_bytes;
@@ -61,6 +73,8 @@ static int make_plan(struct tune_memory_plan *plan, const struct tune_flags *fla
     int sets = flags->loader.train_split < 1 ? rows->sets : 0;
     while (flags->eval.path && tune_path_listed(flags->eval.path, sets, path) == 1)
         sets++;
+    for (int k = 0; flags->eval.general && tune_path_listed(flags->eval.general, k, path) == 1; k++)
+        sets++;
     struct tune_model_adapted adapted = {&adapter.lora, flags->lora.r > 0 ? flags->base_dtype : TUNE_F32};
     struct tune_memory_request request = {
         .config = config,
@@ -78,6 +92,7 @@ static int make_plan(struct tune_memory_plan *plan, const struct tune_flags *fla
         .saves_between = tune_flags_saves(flags) && (flags->checkpoint.save_every != 0 || flags->eval.every != 0),
         .resumes = flags->resume,
     };
+    plan_answers(&request, flags);
     request.reference = reference_answers(flags, &request.loader, rows->rows);
     int status = folder ? plan_samples(&request, flags) : 0; /* without the tokenizer they are not known */
     if (status == 0)

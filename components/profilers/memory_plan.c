@@ -40,15 +40,17 @@ static void add(struct tune_memory_plan *plan, const char *name, int64_t bytes, 
     add_to(where == DEVICE ? &plan->device : &plan->host, bytes);
 }
 
-/* The device's working memory, that of the previews' many keys among it. */
+/* The device's working memory, that of the many keys of previews and answers among it. */
 static int64_t working(const struct tune_model_bytes *model, const struct tune_memory_request *r, const struct tune_device *dev)
 {
     struct tune_max_sizes sizes = model->max_sizes;
     int64_t library, bytes, scalars = tune_record_bytes(r->log_every);
-    sizes.B = r->preview_rows > sizes.B ? r->preview_rows : sizes.B;
-    sizes.T = r->preview_tokens > sizes.T ? r->preview_tokens : sizes.T;
+    int rows = r->preview_rows > r->answer_rows ? r->preview_rows : r->answer_rows;
+    int tokens = r->preview_tokens > r->answer_tokens ? r->preview_tokens : r->answer_tokens;
+    sizes.B = rows > sizes.B ? rows : sizes.B;
+    sizes.T = tokens > sizes.T ? tokens : sizes.T;
     sizes.training = false;
-    bytes = r->preview_rows ? tune_device_reserve_bytes(dev, &sizes, &library) : 0;
+    bytes = rows ? tune_device_reserve_bytes(dev, &sizes, &library) : 0;
     bytes = bytes > model->working ? bytes : model->working;
     return bytes < INT64_MAX - scalars ? bytes + scalars : INT64_MAX;
 }
@@ -94,6 +96,10 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "profiler's trace", profiler.heap, HOST);
     add(plan, "previews' keys and values", r->preview_rows ? tune_cache_bytes(r->config, r->activations, r->preview_rows,
                                                                            r->preview_tokens, N) : 0, DEVICE);
+    int64_t answers = r->answer_rows ? tune_cache_bytes(r->config, r->activations, r->answer_rows, r->answer_tokens, N) : 0;
+    for (int i = 1, caches = r->answer_caches; i < caches; i++)
+        add_to(&answers, tune_cache_bytes(r->config, r->activations, r->answer_rows, r->answer_tokens, N));
+    add(plan, "answers' keys and values", answers, DEVICE);
     add(plan, "loader", loader, HOST);
     add(plan, "reference", reference_bytes(r), HOST);
     int64_t row = r->row_bytes * (1 + r->evaluation_sets); /* a thread for each loader */

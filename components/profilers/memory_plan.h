@@ -44,6 +44,8 @@ struct tune_memory_request {
     int profile;                       /* steps to profile */
     int64_t files;                     /* bytes of files that are held to be saved */
     int preview_rows, preview_tokens;    /* rows and tokens of the cache for previews; 0: none */
+    int answer_rows, answer_tokens;    /* the same of each cache for the answers of evaluations */
+    int answer_caches;
     bool saves_between;       /* checkpoints are saved before the end, too */
     bool resumes;                      /* moments will be read from a file */
     int64_t reference;                 /* log-probabilities that a reference will keep; 0: none */
@@ -55,7 +57,7 @@ struct tune_memory_part {
     bool on_device;   /* false: it is on the host */
 };
 
-enum { TUNE_MEMORY_PARTS = 16 };
+enum { TUNE_MEMORY_PARTS = 18 };
 struct tune_memory_plan {
     struct tune_memory_part parts[TUNE_MEMORY_PARTS]; /* without parts of 0 bytes */
     int count;

@@ -123,7 +123,7 @@ static void when(void **state)
     assert_ok(tune_evaluator_run(e, NULL, &at)); /* not after a signal */
     assert_true(at.eval_step == 3);
     at.signal = 0;
-    at.best_loss = loss / 2;
+    at.best_loss = at.best_value = loss / 2;
     assert_ok(tune_evaluator_run(e, NULL, &at));
     assert_true(at.eval_step == 4 && !at.best && at.eval_loss == loss && at.best_loss == loss / 2);
     volatile int caught = 15; /* it cuts an evaluation off, which then is none */
@@ -171,7 +171,7 @@ static void patience(void **state)
     assert_true(at.best && at.best_step == 1 && at.stale == 0 && at.patience_loss == loss && !at.early_stop);
     again(e, &at);
     assert_true(!at.best && at.best_step == 1 && at.stale == 1 && !at.early_stop);
-    at.best_loss = at.patience_loss = loss + 0.05; /* lower, but by less than 0.1: the best, and no improvement */
+    at.best_loss = at.best_value = at.patience_loss = loss + 0.05; /* lower, but by less than 0.1: the best, and no improvement */
     again(e, &at);
     assert_true(at.best && at.best_loss == loss && at.best_step == 3);
     assert_true(at.stale == 2 && at.patience_loss == loss + 0.05 && at.early_stop);
@@ -188,6 +188,93 @@ static void patience(void **state)
         again(e, &at);
     assert_true(at.stale == 4 && !at.early_stop);
     tune_evaluator_free(e);
+    teardown(&b);
+}
+
+/* An evaluation whose loss falls by 1 each time, and whose share of right answers is *context. */
+static int right_share(void *context, const struct tune_batch *batch, struct tune_evaluation *sums)
+{
+    const double *share = context;
+    sums->loss += share[1];
+    sums->count++;
+    return *share < 0 ? 0 : tune_evaluation_add(sums, "right", *share * batch->B, batch->B);
+}
+
+/* The best and the patience go by a number of which higher values are better, whatever the loss does. */
+static void another_best(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct tune_progress at = {0};
+    double share[2] = {0.5, 9};
+    setup(&b);
+    struct tune_evaluator *e = evaluator(&b, 4, &(struct tune_evaluator_options){.patience = 3, .min_delta = 0.1});
+    tune_evaluator_by(e, right_share, share);
+    assert_int_equal(tune_evaluator_best_by(e, "", 1), -1);
+    assert_ok(tune_evaluator_best_by(e, "right", 1));
+    again(e, &at);
+    assert_true(at.best && at.best_step == 1 && at.best_value == 0.5 && at.best_loss == 9);
+    assert_string_equal(at.best_by, "right");
+    share[0] = 0.5, share[1] = 8; /* a lower loss, and no more right */
+    again(e, &at);
+    assert_true(!at.best && at.best_step == 1 && at.stale == 1 && at.best_loss == 8);
+    share[0] = 0.5625, share[1] = 10; /* the best, and no improvement */
+    again(e, &at);
+    assert_true(at.best && at.best_step == 3 && at.best_value == 0.5625 && at.stale == 2 && at.best_loss == 8 && !at.early_stop);
+    share[0] = 0.375;
+    again(e, &at);
+    assert_true(!at.best && at.best_value == 0.5625 && at.best_step == 3 && at.stale == 3 && at.early_stop);
+    share[0] = 0.75;
+    again(e, &at);
+    assert_true(at.best && at.stale == 0 && at.patience_loss == 0.75 && !at.early_stop);
+    share[0] = -1; /* it is not there */
+    at.step++;
+    assert_int_equal(tune_evaluator_run(e, NULL, &at), -1);
+    assert_error_has("gave no number eval_right");
+    assert_true(at.eval_step == 5 && at.best_step == 5);
+    share[0] = 0.125;
+    assert_ok(tune_evaluator_best_by(e, "right", -1)); /* the same name, now lower is better */
+    assert_ok(tune_evaluator_run(e, NULL, &at));
+    assert_true(at.best && at.best_value == 0.125);
+    assert_ok(tune_evaluator_best_by(e, "loss", -1)); /* by another number it begins anew */
+    share[1] = 50;
+    again(e, &at);
+    assert_true(at.best && at.best_value == 50 && at.best_loss == 8 && at.stale == 0);
+    assert_string_equal(at.best_by, "loss");
+    tune_evaluator_free(e);
+    teardown(&b);
+}
+
+static int count_rows(void *context, const struct tune_batch *batch)
+{
+    *(int64_t *)context += batch->B;
+    return 0;
+}
+
+/* General rows have a loss of their own, and no part in the loss of all. */
+static void general_rows(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct tune_progress at = {0}, alone = {0};
+    setup(&b);
+    struct tune_evaluator *e = evaluator(&b, 4, NULL);
+    again(e, &alone);
+    struct tune_dataset *long_rows = tune_dataset_from(2, get, NULL, LENGTH);
+    struct tune_loader *load = tune_loader_new(long_rows, &(struct tune_loader_options){
+        .part = TUNE_ALL, .batch_size = 1, .accumulate = 1, .max_length = LENGTH, .epochs = 1, .max_steps = -1, .stop_after_seconds = -1});
+    assert_got(load);
+    assert_ok(tune_evaluator_add_general(e, load, "general"));
+    assert_ok(tune_evaluator_best_by(e, "general_loss", -1));
+    again(e, &at);
+    assert_true(at.eval_loss == alone.eval_loss && at.best_value > 0 && at.best_value != at.eval_loss);
+    int64_t rows = 0;
+    assert_ok(tune_evaluator_each_of(e, true, count_rows, &rows));
+    assert_int_equal(rows, 1); /* the first has no label */
+    assert_ok(tune_evaluator_each_of(e, false, count_rows, &rows));
+    assert_int_equal(rows, 1 + ROWS - 1);
+    tune_evaluator_free(e);
+    tune_dataset_free(long_rows);
     teardown(&b);
 }
 
@@ -240,6 +327,8 @@ int main(void)
         cmocka_unit_test(weighted),
         cmocka_unit_test(when),
         cmocka_unit_test(patience),
+        cmocka_unit_test(another_best),
+        cmocka_unit_test(general_rows),
         cmocka_unit_test(weights_that_stay_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;

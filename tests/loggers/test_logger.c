@@ -105,7 +105,7 @@ static void a_run(void **state)
         assert_ok(tune_logger_record(log, &at, &s));
     }
     at.evaluated = true, at.eval_step = 4, at.eval_loss = 1.5, at.best = true;
-    const struct tune_eval_metric perplexity = {"perplexity", exp(1.5)};
+    const struct tune_eval_metric perplexity = {"perplexity", exp(1.5), true};
     assert_ok(tune_logger_evaluation(log, &at, &perplexity, 1));
     assert_ok(tune_logger_evaluation(log, &at, &perplexity, 1)); /* the same one again: nothing */
     assert_ok(tune_logger_property(log, "sharpness", 0.1f));

@@ -57,6 +57,7 @@ SAID_AGAIN=1 tip 'are left out; <--show-tokens 3> shows why' $fit --dataset odd.
 tip 'the run will stop at them; <--skip-bad-rows> leaves them out' $fit --dataset odd.jsonl --max-steps 41
 tip 'copies of a row stay on one side \(<--split-by number> parts them\)' $fit --dataset same.jsonl --train-split 0.5
 
+PUT='s/NAMES/ended/' tip 'is for --eval-metrics; give <--eval-metrics NAMES>, or leave it out' $fit --dataset pc.jsonl --train-split 0.5 --eval-answers 4
 PUT='s/$/ 64/' tip 'or lie beyond --max-length [0-9]+; give a larger <--max-length>' $fit --dataset pc.jsonl --max-length 4
 tip 'give a larger --max-length, or <--train-on all>' $fit --dataset pc.jsonl --max-length 4
 rows odd.jsonl 9 '{"prompt": "q%s", "completion": "x", "label": true}'

@@ -23,6 +23,7 @@ echo '{"prompt": "Name a colour.", "chosen": " Red.", "rejected": " Seven."}' >p
 printf '{"prompt": "Name a colour.", "completion": " Red.", "label": true}\n{"prompt": "Add.", "completion": " No.", "label": false}\n' >judged.jsonl
 printf '[{"instruction": "Say a.", "input": "", "output": "a"},
 {"instruction": "Say b.", "input": "b", "output": "b"}]' >alpaca.json
+cp alpaca.json held.json
 printf 'question,answer\n"Say a, or b.",a\n"Say c.",c\n' >questions.csv
 printf '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}\n' >chat.jsonl
 sed -n '/^# axolotl.yml$/,/^```$/p' "$here/docs/other-tools.md" | grep -v '^```' >axolotl.yml
@@ -56,6 +57,7 @@ while IFS= read -r command; do
         for name in before after; do TUNE_DEFAULTS="$here/defaults" build/tests/helpers/fill samples defaults/spaces/laptop.yaml 4 5 $name >/dev/null; done
         is "$command" sh -c "$command"
         ;;
+    *defaults/spaces/quality.yaml* | *finetune_lora_quality*) by tests/sweeps/test_quality.sh 'page=$here/docs/quality.md' ;;
     *'$q'*) by tests/sweeps/test_questions.sh 'page=$here/docs/questions.md' ;;
     "build/samples compare build=previous "*) by tests/sweeps/test_questions.sh 'page=$here/docs/questions.md' ;;
     "build/export_gguf --model "*) is "$command" sh -c "$command --pre smollm" ;; # the tiny model's vocabulary is its own
