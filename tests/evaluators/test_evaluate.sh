@@ -12,7 +12,7 @@ is "a model that has learned the rows" eval 'tiny model 1 --dtype float32 && "$B
 is "an adapter that is in between" eval '"$BUILD/finetune_lora" --model model --dataset rows.jsonl --max-steps 40 --batch-size 11 --lr 2e-2 --max-length 64 --output lora >out'
 value() { sed -n "s/^[[:space:]]*\"$2\":[[:space:]]*\([-0-9.e]*\),*$/\1/p" "$1/report.json"; }
 # A batch of other rows may change the last bits of a loss.
-same_rows() { for r in "$1" "$2"; do sed 's/"loss[^,]*,//g' "$r/rows.jsonl" >"$r.txt"; done; cmp "$1.txt" "$2.txt"; }
+same_rows() { for r in "$1" "$2"; do sed 's/"[a-z_]*loss[^,]*,//g' "$r/rows.jsonl" >"$r.txt"; done; cmp "$1.txt" "$2.txt"; }
 cmp_reports() { for r in "$1" "$2"; do grep -v tokens_per_second "$r/report.json" >"$r.txt"; done; cmp "$1.txt" "$2.txt"; }
 judge() { "$evaluate" --keep-trained-rows --dataset rows.jsonl --max-new-tokens 8 "$@" >table 2>notes; }
 
