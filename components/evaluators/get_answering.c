@@ -107,7 +107,7 @@ static int draw_all(struct tune_answering *a, const struct tune_flags *flags, st
             next++;
         TRY(draw(s, flags, data, of->rows + first, next - first, drawn + rows));
         rows += s->rows;
-        if (s != all) {
+        if (s != all && s->rows > 0) { /* of a file that is not answered, a line of its own tells */
             all->evaluated += s->evaluated;
             all->unanswered += s->unanswered;
         }
