@@ -50,7 +50,7 @@ static const char *hub_id(const struct tune_card *c, struct tune_model *m)
     return c->parameters == 0 || c->parameters == count ? c->hub_id : NULL;
 }
 
-/* What the Hub reads. A link to a file of the base's repository becomes a whole address. */
+/* Write what the Hub reads. A link to a file of the base's repository becomes a whole address. */
 static void put_front(FILE *out, const struct tune_card *c, struct tune_model *m)
 {
     const char *id = hub_id(c, m);
@@ -210,7 +210,7 @@ int tune_card_write(const struct tune_card *c, const char *folder, struct tune_m
     return status;
 }
 
-/* Whether the text has its own mark at its end. */
+/* True if the text has its own mark at its end. */
 static bool is_unedited(const char *text, size_t size)
 {
     char end[sizeof mark + 32];

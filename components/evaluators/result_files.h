@@ -16,16 +16,17 @@ struct tune_figure_value {
 /* The last line of the figures, by which they are known again. */
 #define TUNE_RESULT_MARK "<!-- evaluate, tune.c -->\n"
 
-/* What is judged: rows of a data set, or task files. */
+/* Rows of a data set are judged, or task files. */
 enum tune_result_kind { TUNE_RESULT_ROWS, TUNE_RESULT_TASKS };
 
-/* tune_result_check_folder - refuse a folder in which a file would be replaced that no evaluation of
- * this kind wrote. dataset: the rows that are judged, which may not be such a file; NULL: none.
+/* tune_result_check_folder - refuse a folder in which a file would be replaced that no evaluation
+ * of this kind wrote. dataset: the rows that are judged, which may not be such a file; NULL: none.
  * tune_result_csv - copy the folder's lines of rows as CSV. The first line has the columns: the
  * members of all lines, in the order in which they first come.
  * tune_result_svg - draw values with their intervals into the folder, a plot for each unit. names:
  * of the sides. All: -1 with an error. */
-int tune_result_check_folder(const char *folder, enum tune_result_kind kind, const char *dataset);
+int tune_result_check_folder(const char *folder, enum tune_result_kind kind,
+                             const char *dataset);
 int tune_result_csv(const char *folder);
 int tune_result_svg(const char *folder, const char *title, const struct tune_figure_value *results,
                     int count, const char *const names[2]);

@@ -527,7 +527,7 @@ bool tune_logger_keep_evaluation(struct tune_logger *log, const struct cJSON *js
     return log->evaluation && (step != 0 || log->before);
 }
 
-/* What the line of an evaluation says of the best one. */
+/* Tell the line of an evaluation which one is the best. */
 static void say_best(const struct tune_progress *at, char *text, size_t size)
 {
     bool loss = !*at->best_by || !strcmp(at->best_by, "loss");

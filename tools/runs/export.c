@@ -134,7 +134,7 @@ static int name_output(struct exported *e)
     return tune_path(e->path, "%s/%s%s", my.output, name, to_board() ? "" : ".csv");
 }
 
-/* Whether a folder holds event files only. With take, they are removed. */
+/* True if a folder holds event files only. With take, they are removed. */
 static bool only_events(const char *folder, bool take)
 {
     DIR *dir = opendir(folder);
