@@ -141,9 +141,13 @@ static void put_losses(FILE *out, const struct tune_logger *log, const cJSON *ru
     const char *unit = text_in(cJSON_GetObjectItemCaseSensitive(run, "units"), "loss_last");
     fprintf(out, "\n## Losses%s%s\n\n| | |\n|---|---|\n| training, step %" PRId64 " | %.4f |\n", *unit ? ", " : "", unit, at->step,
             tune_logger_loss(log));
+    bool by_loss = !*at->best_by || !strcmp(at->best_by, "loss");
     if (at->evaluated)
-        fprintf(out, "| evaluation, step %" PRId64 " | %.4f |\n| lowest evaluation, step %" PRId64 " | %.4f |\n", at->eval_step,
-                at->eval_loss, at->best_step, at->best_loss);
+        fprintf(out, "| evaluation, step %" PRId64 " | %.4f |\n", at->eval_step, at->eval_loss);
+    if (at->evaluated && by_loss)
+        fprintf(out, "| lowest evaluation, step %" PRId64 " | %.4f |\n", at->best_step, at->best_loss);
+    else if (at->evaluated)
+        fprintf(out, "\nThe best `%s` was %.4g, at step %" PRId64 ".\n", at->best_by, at->best_value, at->best_step);
 }
 
 static void put_license(FILE *out, const struct tune_card *c)

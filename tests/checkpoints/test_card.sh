@@ -26,6 +26,10 @@ is "... in the checkpoint on the way, the one of then" eval 'grep -q "^| evaluat
 is "the command repeats the run" eval 'command=$(sed -n "s|^build/finetune_full |\"$BUILD/finetune_full\" |p" $final/README.md) && eval "$command --threads 1 --log-every 2 --output again" >/dev/null && same_run a again'
 is "no licence is told, and said" eval 'grep -q "^The base.s folder names none in a README.md\." $final/README.md && has_no "license: \"" $final'
 
+for i in $(seq 20); do printf '{"prompt": "Say %s", "completion": "yes %s"}\n' "$i" "$i"; done >said.jsonl
+is "the best by another number" eval 'train f1 --model model --dataset said.jsonl --max-steps 4 --train-split 0.8 --eval-every 2 --eval-metrics token_f1 --eval-tokens 4 --best-by token_f1 &&
+    grep -q "^The best .token_f1. was [0-9.e-]*, at step [24]\.$" f1/checkpoint-final/README.md && has_no "lowest evaluation" f1/checkpoint-final'
+
 # ---- an edited card ----
 is "a run that goes on" train b --model model --max-steps 6 --lr 1e-3 --save-every 2 --train-split 0.8 --stop-at-step 4
 echo "My own words." >>b/checkpoint-4/README.md && cp b/checkpoint-4/README.md edited && cp b/checkpoint-2/README.md untouched
