@@ -1,5 +1,5 @@
 /* test_gguf_blocks.c - blocks of hand-made rows are the bytes that the formats ask for. Blocks of any row mean numbers near it:
- * they are read by plain loops below. tests/peers/llama_cpp_peer.py compares the bits with ggml's. */
+ * they are read by plain loops below. tests/peers/gguf_llama_peer.py compares the bits with ggml's. */
 #include "test.h"
 
 #include <math.h>
@@ -47,6 +47,14 @@ static void read_q5_0(const uint8_t *b, float *y)
     }
 }
 
+static void read_q5_1(const uint8_t *b, float *y)
+{
+    for (int i = 0; i < 32; i++) {
+        int low = i < 16 ? b[8 + i] & 15 : b[8 + i - 16] >> 4, high = b[4 + i / 8] >> (i % 8) & 1;
+        y[i] = half_at(b) * (float)(low | high << 4) + half_at(b + 2);
+    }
+}
+
 static void read_q6_k(const uint8_t *b, float *y)
 {
     for (int i = 0; i < 256; i++) {
@@ -57,22 +65,33 @@ static void read_q6_k(const uint8_t *b, float *y)
     }
 }
 
-static void read_q4_k(const uint8_t *b, float *y)
+/* Parts of 32 numbers have a scale and a minimum of 6 bits each. high: a fifth bit of each code; NULL: there is none. */
+static void read_parts(const uint8_t *b, const uint8_t *high, const uint8_t *codes, float *y)
 {
     const uint8_t *s = b + 4;
     for (int i = 0; i < 256; i++) {
         int p = i / 32, scale = p < 4 ? s[p] & 63 : (s[p + 4] & 15) | s[p - 4] >> 6 << 4;
         int low = p < 4 ? s[p + 4] & 63 : s[p + 4] >> 4 | s[p] >> 6 << 4;
-        int code = b[16 + p / 2 * 32 + i % 32] >> (p % 2 * 4) & 15;
+        int code = (codes[p / 2 * 32 + i % 32] >> (p % 2 * 4) & 15) | (high ? (high[i % 32] >> p & 1) << 4 : 0);
         y[i] = half_at(b) * (float)scale * (float)code - half_at(b + 2) * (float)low;
     }
+}
+
+static void read_q4_k(const uint8_t *b, float *y)
+{
+    read_parts(b, NULL, b + 16, y);
+}
+
+static void read_q5_k(const uint8_t *b, float *y)
+{
+    read_parts(b, b + 16, b + 48, y);
 }
 
 static void read_row(enum tune_gguf_block block, const uint8_t *b, float *y)
 {
     static void (*const readers[TUNE_GGUF_BLOCKS])(const uint8_t *, float *) = {
-        [TUNE_GGUF_Q8_0] = read_q8_0, [TUNE_GGUF_Q4_0] = read_q4_0, [TUNE_GGUF_Q5_0] = read_q5_0, [TUNE_GGUF_Q6_K] = read_q6_k,
-        [TUNE_GGUF_Q4_K] = read_q4_k};
+        [TUNE_GGUF_Q8_0] = read_q8_0, [TUNE_GGUF_Q4_0] = read_q4_0, [TUNE_GGUF_Q5_0] = read_q5_0, [TUNE_GGUF_Q5_1] = read_q5_1,
+        [TUNE_GGUF_Q6_K] = read_q6_k, [TUNE_GGUF_Q5_K] = read_q5_k, [TUNE_GGUF_Q4_K] = read_q4_k};
     const struct tune_gguf_format *f = tune_gguf_format(block);
     for (int i = 0; i < ROW; i += f->numbers, b += f->bytes)
         if (readers[block])
@@ -121,7 +140,8 @@ static void grids(void **unused)
 {
     (void)unused;
     static const struct { enum tune_gguf_block block; int low, high; } grid[] = {
-        {TUNE_GGUF_Q8_0, -127, 127}, {TUNE_GGUF_Q4_0, -8, 7}, {TUNE_GGUF_Q5_0, -16, 15}, {TUNE_GGUF_Q6_K, -32, 31}, {TUNE_GGUF_Q4_K, 0, 15}};
+        {TUNE_GGUF_Q8_0, -127, 127}, {TUNE_GGUF_Q4_0, -8, 7}, {TUNE_GGUF_Q5_0, -16, 15}, {TUNE_GGUF_Q5_1, -5, 26},
+        {TUNE_GGUF_Q6_K, -32, 31}, {TUNE_GGUF_Q5_K, 0, 31}, {TUNE_GGUF_Q4_K, 0, 15}};
     float x[ROW], y[ROW];
     uint8_t out[ROW * 4];
     for (size_t g = 0; g < sizeof grid / sizeof *grid; g++) {
@@ -140,8 +160,10 @@ static void grids(void **unused)
 static void errors(void **unused)
 {
     (void)unused;
-    static const double least[TUNE_GGUF_BLOCKS] = {0, 1e-4, 1e-3, 3e-3, 4e-2, 2e-2, 8e-3, 3e-2};
-    static const double most[TUNE_GGUF_BLOCKS] = {0, 4e-4, 3e-3, 8e-3, 1.2e-1, 6e-2, 3e-2, 9e-2};
+    static const struct { double least, most; } bounds[TUNE_GGUF_BLOCKS] = {
+        [TUNE_GGUF_F16] = {1e-4, 4e-4}, [TUNE_GGUF_BF16] = {1e-3, 3e-3}, [TUNE_GGUF_Q8_0] = {3e-3, 8e-3}, [TUNE_GGUF_Q4_0] = {4e-2, 1.2e-1},
+        [TUNE_GGUF_Q5_0] = {2e-2, 6e-2}, [TUNE_GGUF_Q5_1] = {2e-2, 5e-2}, [TUNE_GGUF_Q6_K] = {8e-3, 3e-2}, [TUNE_GGUF_Q5_K] = {1.5e-2, 4.5e-2},
+        [TUNE_GGUF_Q4_K] = {3e-2, 9e-2}};
     static float x[ROWS * ROW], y[ROW];
     static uint8_t out[ROWS * ROW * 4];
     for (int i = 0; i < ROWS * ROW; i++)
@@ -158,8 +180,9 @@ static void errors(void **unused)
             }
         }
         error = sqrt(error / square);
-        if (!(error >= least[block] && error <= most[block]))
-            fail_msg("%s: relative error %.3g; expected %g to %g", tune_gguf_format((enum tune_gguf_block)block)->name, error, least[block], most[block]);
+        if (!(error >= bounds[block].least && error <= bounds[block].most))
+            fail_msg("%s: relative error %.3g; expected %g to %g", tune_gguf_format((enum tune_gguf_block)block)->name, error,
+                     bounds[block].least, bounds[block].most);
     }
 }
 
