@@ -372,12 +372,25 @@ static void float_row(enum tune_gguf_block block, const float *x, int64_t n, uin
         }
 }
 
-static bool all_finite(const float *x, int64_t n)
+/* True if all numbers are below 1e9, which is beyond what any of the blocks can hold. */
+static bool all_small(const float *x, int64_t n)
 {
-    bool finite = true;
     for (int64_t i = 0; i < n; i++)
-        finite = finite && isfinite(x[i]);
-    return finite;
+        if (!(fabsf(x[i]) < 1e9f))
+            return false;
+    return true;
+}
+
+/* True if all scales of a block are finite: large numbers have scales beyond F16. */
+static bool has_finite_scales(enum tune_gguf_block block, const uint8_t *b)
+{
+    static const struct { int at, count; } scales[TUNE_GGUF_BLOCKS] = {
+        [TUNE_GGUF_Q8_0] = {0, 1}, [TUNE_GGUF_Q4_0] = {0, 1}, [TUNE_GGUF_Q5_0] = {0, 1}, [TUNE_GGUF_Q5_1] = {0, 2},
+        [TUNE_GGUF_Q6_K] = {208, 1}, [TUNE_GGUF_Q5_K] = {0, 2}, [TUNE_GGUF_Q4_K] = {0, 2}};
+    for (int k = 0; k < scales[block].count; k++)
+        if ((b[scales[block].at + 2 * k + 1] & 0x7c) == 0x7c)
+            return false;
+    return true;
 }
 
 int tune_gguf_rows(enum tune_gguf_block block, const float *x, int64_t rows, int64_t columns,
@@ -399,11 +412,13 @@ int tune_gguf_rows(enum tune_gguf_block block, const float *x, int64_t rows, int
         uint8_t *to = (uint8_t *)out + r * bytes;
         if (!quantise[block])
             float_row(block, row, columns, to);
-        else if (!all_finite(row, columns))
+        else if (!all_small(row, columns))
             bad++;
         else
-            for (int64_t b = 0; b < columns / f->numbers; b++)
-                quantise[block](row + b * f->numbers, to + b * f->bytes);
+            for (int64_t b = 0; b < columns / f->numbers; b++, to += f->bytes) {
+                quantise[block](row + b * f->numbers, to);
+                bad += !has_finite_scales(block, to);
+            }
     }
     return bad ? -1 : 0;
 }

@@ -39,7 +39,8 @@ struct tune_gguf_format {
  * tune_gguf_row_bytes - bytes of a row of so many numbers; -1: the blocks do not divide it,
  * or no file could hold it.
  * tune_gguf_rows - write rows of columns numbers to out, as blocks. Several threads share the rows.
- * 0; -1, without an error text: a number is not finite. F32, F16 and BF16 take any number. */
+ * 0; -1, without an error text: a number is not finite, or too large for a scale in F16. F32, F16
+ * and BF16 take any number. */
 const struct tune_gguf_format *tune_gguf_format(enum tune_gguf_block block);
 int64_t tune_gguf_row_bytes(enum tune_gguf_block block, int64_t columns);
 int tune_gguf_rows(enum tune_gguf_block block, const float *x, int64_t rows, int64_t columns,

@@ -186,7 +186,7 @@ static void errors(void **unused)
     }
 }
 
-/* Zeros, equal numbers, the smallest numbers, and a row that is not finite. */
+/* Zeros, equal numbers, the smallest numbers; numbers that are not finite, or too large for a scale in F16. */
 static void edges(void **unused)
 {
     (void)unused;
@@ -207,6 +207,20 @@ static void edges(void **unused)
         x[i] = 1e-44f; /* its scale has no reciprocal: all codes mean 0 */
     assert_ok(tune_gguf_rows(TUNE_GGUF_Q4_0, x, 1, ROW, out));
     assert_int_equal(out[2], 0x88);
+    static const float large[] = {3e38f, -3e38f, 1e9f};
+    for (size_t v = 0; v < sizeof large / sizeof *large; v++) {
+        x[700] = large[v];
+        x[701] = -large[v];
+        for (int block = TUNE_GGUF_Q8_0; block < TUNE_GGUF_BLOCKS; block++)
+            assert_int_equal(tune_gguf_rows((enum tune_gguf_block)block, x, 1, ROW, out), -1);
+    }
+    x[700] = 0;
+    x[701] = -1e5f; /* Q5_1 keeps the lowest number in F16 */
+    for (int block = TUNE_GGUF_Q8_0; block < TUNE_GGUF_BLOCKS; block++)
+        assert_int_equal(tune_gguf_rows((enum tune_gguf_block)block, x, 1, ROW, out), block == TUNE_GGUF_Q5_1 ? -1 : 0);
+    x[701] = 5e8f; /* too large for each scale */
+    for (int block = TUNE_GGUF_Q8_0; block < TUNE_GGUF_BLOCKS; block++)
+        assert_int_equal(tune_gguf_rows((enum tune_gguf_block)block, x, 1, ROW, out), -1);
     x[700] = INFINITY;
     for (int block = 0; block < TUNE_GGUF_BLOCKS; block++)
         assert_int_equal(tune_gguf_rows((enum tune_gguf_block)block, x, 1, ROW, out), block <= TUNE_GGUF_BF16 ? 0 : -1);
