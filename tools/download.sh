@@ -10,7 +10,8 @@
 # --include: only the files of a data set that fit a pattern of the shell, such as 'data/train-*'; may be given again.
 # Some sets have no such files, only a script. The Hub then keeps a copy: --revision refs/convert/parquet.
 # Every file is checked against the hub's hash before it gets its name. A broken download goes on where it stopped; a
-# file that is here and right is kept; one that is here and different is an error, nothing is replaced.
+# file that is here and right is kept; one that is here and different is an error, nothing is replaced. A model's card or
+# licence that was edited here stays, and a line says so.
 # HF_TOKEN: for gated models; it goes to the hub alone, not to the host a download is redirected to, and not onto a
 # command line. HF_ENDPOINT: another hub (default https://huggingface.co). Exit codes: 0, 1 failed, 2 usage.
 set -u
@@ -293,6 +294,9 @@ while read -r size hash file; do
         printf '%s\n%s\n%s\n' "$commit" "$hash" "$(date +%s)" >"$cache/$file.metadata"
         continue
     fi
+    case $kind/$file in
+    models/README.md | models/LICENSE*) echo "$file: another one is here; it stays" && continue ;;
+    esac
     die "$dir/$file is there and differs from the hub's at \"$revision\"; nothing was changed. Move it away, or choose another folder"
 done <"$tmp/there" || exit 1
 cut -d ' ' -f 3- "$tmp/missing" | sed -n 's|/[^/]*$||p' | sort -u | while read -r folder; do

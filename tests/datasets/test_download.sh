@@ -66,6 +66,10 @@ check "the metadata names commit and hash, as the hub's own client writes it" sh
 check "no partial file is left" sh -c '! ls d1/.cache/huggingface/download | grep -q incomplete'
 check "again: exit 0" get 0 owner/tiny d1
 check "again: nothing is fetched" sh -c '! grep -q "^Cdn\|/resolve/\|/cache/" log'
+echo edited >>d1/README.md
+check "a card that was edited here: exit 0" get 0 owner/tiny d1
+check "... it stays" grep -q edited d1/README.md
+check "... and that is said" says 'README.md: another one is here; it stays'
 echo changed >>d1/tokenizer.json
 cp -r d1 d1.before
 check "a different file here is an error" get 1 owner/tiny d1

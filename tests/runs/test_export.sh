@@ -39,6 +39,8 @@ cp -r runs/odd runs/torn && printf '{"step":3,"lo' >>runs/torn/metrics.jsonl
 is "half a line is left out, and said" eval '"$runs" export torn --output torn >a && grep -q "^# torn: the last line of its metrics is half a line" a && cmp torn/torn.csv want'
 run runs/none && : >runs/none/metrics.jsonl
 is "a run without lines has no file" eval '"$runs" export none odd --output some >a && grep -q "^none: no line of metrics yet; nothing was written" a && [ "$(ls some)" = odd.csv ]'
+run runs/without && rm runs/without/metrics.jsonl
+is "... nor one without metrics.jsonl" eval '"$runs" export without odd --output fewer >a && grep -q "^without: no line of metrics yet; nothing was written" a && [ "$(ls fewer)" = odd.csv ]'
 refused "unless there is no other" 1 "there is nothing to export: no run has a line of metrics" "$runs" export none --output other
 run runs/bad '{"step": 1, "loss": 2}' nonsense
 refused "a bad line is an error" 1 "runs/bad/metrics.jsonl:2:1" "$runs" export first bad --output new

@@ -203,7 +203,7 @@ ALONE="$judge --dataset plain.jsonl" tip 'plain texts get none\. Give <--metrics
 PUT='s/$/ kept/' CODE=1 tip 'with <--output>, answers are kept' $judge --dataset pc.jsonl --metric-program false
 echo '{"question": "Is 2 even?", "choices": ["yes", "no"], "answer": 0}' >quiz.jsonl
 sed -n '/^    task: quiz/,/^    metric_list/s/^    //p' "$here/docs/evaluate.md" >quiz.yaml
-PUT='s/FILE/quiz.yaml/; s/FOLDER/./' ALONE="$judge" tip 'a task file weighs: give <--tasks FILE --tasks-data FOLDER> in place of --dataset' $judge --dataset quiz.jsonl
+PUT='s/FILE/quiz.yaml/; s/FOLDER/./' ALONE="$BUILD/evaluate --model model" tip 'a task file weighs: give <--tasks FILE --tasks-data FOLDER> in place of --dataset' $judge --dataset quiz.jsonl
 printf '#!/bin/sh\nwhile read -r x; do sleep 0.1; echo 1; done\n' >slow.sh && chmod +x slow.sh
 PUT='s/$/ 600/' ALONE="$judge --dataset pc.jsonl --metric-program ./slow.sh" tip 'was ended; <--metric-limit> gives it more' $judge --dataset pc.jsonl --metric-program ./slow.sh --metric-limit 0.01
 

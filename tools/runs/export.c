@@ -23,6 +23,7 @@
 #include "loggers/tensorboard.h"
 #include "runs.h"
 #include "runs/metrics.h"
+#include "runs/run_folder.h"
 
 /* A run, where its metrics go, and what is in them. */
 struct exported {
@@ -80,6 +81,10 @@ static int look_at_row(void *exported, const struct tune_metrics_row *row)
 static int read_lines(struct exported *e, int (*take)(void *exported, const struct tune_metrics_row *row))
 {
     struct tune_metrics_position at = {0};
+    char path[TUNE_PATH_MAX];
+    TRY(tune_path(path, "%s/" TUNE_RUN_METRICS, e->run->folder));
+    if (!tune_file_exists(path))
+        return 0;
     int status = tune_metrics_read(&at, e->run->folder, take, e);
     e->torn = at.torn > 0;
     return status == 1 ? tune_error_set("%s: the run went back to an earlier step while its metrics were read; export it again", e->run->folder)
