@@ -161,9 +161,11 @@ static bool is_bookkeeping(const char *name)
     return false;
 }
 
-/* An option: its value in the first run that has it, and whether another run has another value. */
+/* An option: its value in the first run that has it, and whether another run has another value. Of
+ * a name that a run has twice, the first counts. */
 struct option {
     const cJSON *first;
+    int run; /* the last run that was seen to have it */
     bool differs;
 };
 
@@ -202,12 +204,13 @@ int tune_runs_differing(struct tune_run *const *runs, int count, const char ***n
             int at = find(options, n, item->string, next);
             next = at + 1;
             if (at < n) {
-                options[at].differs |= !same(options[at].first, item);
+                options[at].differs |= options[at].run != i && !same(options[at].first, item);
+                options[at].run = i;
                 continue;
             }
             if (tune_array_reserve(&options, &capacity, (size_t)n + 1, sizeof *options, "the options of runs") < 0)
                 goto failed;
-            options[n++] = (struct option){.first = item};
+            options[n++] = (struct option){.first = item, .run = i};
         }
     }
     const char **found = tune_zeroed((size_t)n + 1, sizeof *found, "the options of runs");
