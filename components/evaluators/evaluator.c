@@ -348,12 +348,18 @@ static int find_best(const struct tune_evaluator *e, const struct tune_progress 
     return tune_error_set("`best_by`: the evaluation of step %" PRId64 " gave no number eval_%s", at->eval_step, e->by);
 }
 
-/* Set what an evaluation says of the best, and of the patience. */
+/* True if the best so far went by another number. */
+static bool begins_anew(const struct tune_evaluator *e, const struct tune_progress *at)
+{
+    return strcmp(*at->best_by ? at->best_by : "loss", e->by) != 0;
+}
+
+/* Set what an evaluation says of the best, and of the patience. The loss of a best by the loss is that of its step. */
 static void judge(const struct tune_evaluator *e, struct tune_progress *at, double value)
 {
-    bool first = !at->evaluated || strcmp(*at->best_by ? at->best_by : "loss", e->by) != 0;
+    bool first = !at->evaluated || begins_anew(e, at);
     double more = e->better * value; /* of more, higher is better */
-    if (!at->evaluated || at->eval_loss < at->best_loss)
+    if (!at->evaluated || (first && !strcmp(e->by, "loss")) || at->eval_loss < at->best_loss)
         at->best_loss = at->eval_loss;
     at->evaluated = true;
     strcpy(at->best_by, e->by);
