@@ -414,6 +414,8 @@ int tune_evaluator_step(struct tune_evaluator *e, struct tune_logger *log, struc
 
 int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log, struct tune_progress *at)
 {
+    if (begins_anew(e, at))
+        at->stale = 0;
     at->early_stop = spent(e, at);
     if (e->options.first && at->step == 0 && e->count > 0)
         return run(e, log, at, true);

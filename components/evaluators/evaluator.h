@@ -107,8 +107,8 @@ int tune_evaluator_run(struct tune_evaluator *e, struct tune_logger *log, struct
 
 /* tune_evaluator_resume - for tune_checkpoint_resume. Decides again, with this patience, whether
  * the run stops early. Repeats the evaluation of the current step if it was cut off. If the best
- * went by another number, it begins anew. At step 0 with options.first, it evaluates and logs: that
- * is no best, and *at stays, but for a signal. */
+ * went by another number, it and the patience begin anew. At step 0 with options.first, it
+ * evaluates and logs: that is no best, and *at stays, but for a signal. */
 int tune_evaluator_resume(struct tune_evaluator *e, struct tune_logger *log,
                           struct tune_progress *at);
 

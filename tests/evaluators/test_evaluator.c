@@ -236,7 +236,12 @@ static void another_best(void **state)
     assert_ok(tune_evaluator_best_by(e, "right", -1)); /* the same name, now lower is better */
     assert_ok(tune_evaluator_run(e, NULL, &at));
     assert_true(at.best && at.best_value == 0.125);
-    assert_ok(tune_evaluator_best_by(e, "loss", -1)); /* by another number it begins anew */
+    at.stale = 3;
+    assert_ok(tune_evaluator_resume(e, NULL, &at));
+    assert_true(at.stale == 3 && at.early_stop);
+    assert_ok(tune_evaluator_best_by(e, "loss", -1)); /* by another number both begin anew */
+    assert_ok(tune_evaluator_resume(e, NULL, &at));
+    assert_true(at.stale == 0 && !at.early_stop);
     share[1] = 50;
     again(e, &at);
     assert_true(at.best && at.best_value == 50 && at.best_loss == 50 && at.stale == 0); /* the loss of the step that is the best */
