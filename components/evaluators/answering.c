@@ -104,6 +104,7 @@ int tune_answering_note(const struct tune_answering *a, struct tune_logger *log)
 {
     char text[1024] = "";
     const struct tune_answered *all = &a->sets[0];
+    int64_t looked = all->rows + all->unanswered;
     const char *key = *all->name ? "general answers" : "answers";
     TRY(note_unanswered(a, log, key));
     if (all->rows == 0)
@@ -111,10 +112,9 @@ int tune_answering_note(const struct tune_answering *a, struct tune_logger *log)
     for (int m = 0; m < a->metrics; m++)
         tune_append_item(text, sizeof text, "%s", a->metric[m]->name);
     tune_append(text, sizeof text, " of %" PRId64 " of %" PRId64 " rows%s, at most %d tokens each (`eval_tokens`)", all->rows, all->evaluated,
-                all->rows < all->evaluated ? ", drawn by the seed (`eval_answers`)" : "", a->greedy.tokens);
+                looked < all->evaluated ? ", drawn by the seed (`eval_answers`)" : "", a->greedy.tokens);
     if (all->unanswered > 0)
-        tune_append(text, sizeof text, "; %" PRId64 " rows that were drawn have no answer to compare with, and others took their place",
-                    all->unanswered);
+        tune_append(text, sizeof text, "; %" PRId64 " of the %" PRId64 " rows looked at have no answer to compare with", all->unanswered, looked);
     if (a->without_bytes)
         tune_append(text, sizeof text, "; bits_per_byte is left out, evaluate has it");
     TRY(tune_logger_note(log, key, text));

@@ -79,9 +79,8 @@ static int draw(struct tune_answered *s, const struct tune_flags *flags, struct 
                 int64_t *drawn)
 {
     int64_t most = flags->eval.answers > 0 && flags->eval.answers < count ? flags->eval.answers : count;
-    int64_t looked = most < count / 4 ? 4 * most : count; /* a file without answers is not read whole */
     s->evaluated = count;
-    for (int64_t i = 0; i < looked && s->rows < most; i++) {
+    for (int64_t i = 0; i < count && s->rows < most; i++) {
         int64_t row = rows[tune_random_permute_wide((uint64_t)flags->seed, STREAM, (tune_wide)count, (tune_wide)i)];
         int has = has_answer(data, row);
         TRY(has);

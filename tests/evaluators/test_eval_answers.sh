@@ -52,6 +52,9 @@ is "... the header says both, and the option" grep -q "^# answers .* of 3 of 12 
 is "... no answer is longer" eval 'awk "BEGIN { exit !($(value few eval_answer_tokens) <= 5) }"'
 is "the memory plan has room for answers, and holds" eval 'grep -q "answers. keys and values" few/run.json && awk "BEGIN { exit !($(value few estimated_memory_bytes) >= $(value few peak_anonymous_bytes)) }"'
 is "... 0 answers all" eval 'run finetune_full every --eval-dataset rows.jsonl --max-steps 1 --eval-metrics ended --eval-answers 0 && grep -q "of 12 of 12 rows" every.out'
+for i in $(seq 40); do case $i in 7|31) word=" ok" ;; *) word= ;; esac; printf '{"prompt": "Say %s", "completion": "%s"}\n' $i "$word"; done >sparse.jsonl
+is "few rows with an answer are all found" eval 'run finetune_full sparse --eval-dataset sparse.jsonl --max-steps 1 --eval-metrics ended --eval-answers 2 --eval-tokens 5 && [ "$(wc -l <sparse.jsonl)" = 40 ] && grep -q "^# answers *ended of 2 of 40 rows" sparse.out'
+is "... and told, if they are fewer than asked for" eval 'run finetune_full sparse3 --eval-dataset sparse.jsonl --max-steps 1 --eval-metrics ended --eval-answers 3 --eval-tokens 5 && grep -q "^# answers *ended of 2 of 40 rows, at most 5 tokens each (--eval-tokens); 38 of the 40 rows looked at have no answer to compare with$" sparse3.out'
 
 # ---- files ----
 is "two files: each has its numbers, beside those of all" run finetune_full two --eval-dataset rows.jsonl,turns.jsonl --max-steps 20 --eval-metrics exact_match,bleu
