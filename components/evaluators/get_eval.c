@@ -15,7 +15,9 @@
 
 enum {
     NAME = TUNE_ANSWERING_NAME, /* room for the name of a set */
-    NUMBERS = 60                /* of a line of metrics, besides step and eval_loss */
+    /* of an evaluation: metrics, the loss of each set, loss, perplexity and general_loss. With the
+     * step they stay below TUNE_METRICS_MOST */
+    NUMBERS = TUNE_EVAL_METRICS + TUNE_DATASET_SETS + 3
 };
 
 static int nothing(const char *option)
@@ -172,7 +174,7 @@ static int add_kind(struct tune_evaluator *e, const struct tune_flags *flags, st
 /* Names of numbers, and whether higher ones are better. */
 struct number_names {
     char name[NUMBERS][64];
-    int better[NUMBERS], count;
+    int better[NUMBERS], count, of_answers;
 };
 
 static int find_name(const struct number_names *n, const char *name)
@@ -186,8 +188,6 @@ static int find_name(const struct number_names *n, const char *name)
 static int add_name(struct number_names *n, const char *set, const char *metric, int better)
 {
     char name[64];
-    if (n->count == NUMBERS)
-        return tune_error_usage("an evaluation has room for %d numbers, and these files and metrics have more", NUMBERS);
     snprintf(name, sizeof name, "%.24s%s%s", set, *set ? "_" : "", metric);
     if (find_name(n, name) >= 0)
         return tune_error_usage("two numbers of an evaluation would be called eval_%s, by the names of files; rename one of them", name);
@@ -205,8 +205,12 @@ static int add_names(struct number_names *n, const struct tune_evaluated *of, co
     for (int k = 0; k < sets && (sets > 1 || *of->name); k++)
         TRY(add_name(n, sets > 1 ? of->names[k] : of->name, "loss", -1));
     for (int k = 0; a && k < a->set_count; k++)
-        for (int m = 0; m < a->metrics && a->sets[k].rows > 0; m++)
+        for (int m = 0; m < a->metrics && a->sets[k].rows > 0; m++) {
+            if (n->of_answers++ == TUNE_EVAL_METRICS)
+                return tune_error_usage("an evaluation has room for %d metrics, and these files have more, each of them and all "
+                                        "together; name fewer files or metrics", TUNE_EVAL_METRICS);
             TRY(add_name(n, a->sets[k].name, a->metric[m]->name, a->metric[m]->better));
+        }
     return 0;
 }
 

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { TUNE_METRICS_MOST = 64 };    /* numbers of one line */
+enum { TUNE_METRICS_MOST = 128 };   /* numbers of one line */
 #define TUNE_METRICS_BEYOND 0x1p36 /* upper bound for rows or tokens of a step, and for seconds of a
                                     * run */
 

@@ -99,6 +99,12 @@ is "a signal in an evaluation ends the run, and the resumed one repeats it" eval
     [ -e killed/report.json ] && { grep -q "\"status\":.*\"finished\"" killed/run.json || "$BUILD/finetune_full" --resume killed >out 2>&1; }
     grep eval_ whole/metrics.jsonl >x; grep eval_ killed/metrics.jsonl >y; cmp x y && cmp whole/checkpoint-final/model.safetensors killed/checkpoint-final/model.safetensors'
 
+# ---- many files ----
+i=0 files=
+while [ $((i += 1)) -le 64 ]; do head -n 1 rows.jsonl >s$i.jsonl; files=$files,s$i.jsonl; done
+is "64 files have a loss each, which can be read" eval 'run finetune_full many --eval-dataset "${files#,}" --max-steps 1 --logger csv,tensorboard && [ "$(value many eval_s64_loss)" = "$(value many eval_s1_loss)" ] && "$BUILD/runs" plot many --metric eval_s64_loss --svg many.svg && grep -q "eval_s64_loss" many.svg'
+is "... and one metric of 55, beside that of all" eval 'run finetune_full many1 --eval-dataset "$(echo ${files#,} | cut -d , -f 1-55)" --max-steps 1 --eval-metrics ended --eval-tokens 1 && [ -n "$(value many1 eval_s55_ended)" ] && "$BUILD/runs" plot many1 --metric eval_s55_ended --svg many1.svg'
+
 # ---- what is refused ----
 no() { code=$1 text=$2; shift 2; refused "refused: $*" "$code" "$text" "$BUILD/finetune_full" --model model --dataset rows.jsonl --max-length 64 --output refused "$@"; }
 no 2 'but no rows are held out to evaluate on' --eval-metrics rouge_l
@@ -116,6 +122,7 @@ no 2 '--eval-tokens is for --eval-metrics' --train-split 0.5 --eval-tokens 4
 no 2 '--eval-metrics: the rows have no answer to compare with' --dataset wiki.jsonl --train-split 0.5 --eval-metrics rouge_l
 no 2 '--general-dataset: nowhere.jsonl: no such file' --train-split 0.5 --general-dataset nowhere.jsonl
 no 2 '--eval-metrics: the rows are pieces of long texts' --dataset long.txt --train-split 0.5 --eval-metrics rouge_l
+no 2 'room for 56 metrics, and these files have more' --eval-dataset "$(echo ${files#,} | cut -d , -f 1-28)" --eval-metrics ended,rouge_l
 cp turns.jsonl general.jsonl
 no 2 'two numbers of an evaluation would be called eval_general_loss' --eval-dataset rows.jsonl,general.jsonl --general-dataset wiki.jsonl
 is "... before there is a run folder" [ ! -e refused ]

@@ -53,7 +53,7 @@ static void lines(void **state)
     assert_int_equal(read_line(many, m, &step), TUNE_METRICS_MOST);
     snprintf(strchr(many, '}'), 32, ",\"one\":1}");
     assert_int_equal(read_line(many, m, &step), -1);
-    assert_error_has("more than 64 numbers");
+    assert_error_has("more than 128 numbers");
 }
 
 static const char jsonl[] = "{\"step\":1,\"loss\":2.5,\"grad_norm\":1,\"lr\":1e-05,\"step_s\":0.5,\"tokens\":10,\"labels\":9,"
