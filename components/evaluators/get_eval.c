@@ -214,11 +214,11 @@ static int add_names(struct number_names *n, const struct tune_evaluated *of, co
     return 0;
 }
 
-/* The first metric of a group's name: exact_match stands for exact_match_raw. */
+/* The first metric of a group's name: exact_match stands for exact_match_raw. Names with commas between are no group. */
 static const char *first_of_group(const char *name)
 {
     const struct tune_score *found[TUNE_ANSWERING_METRICS];
-    int count = tune_score_list(name, found, TUNE_ANSWERING_METRICS);
+    int count = strchr(name, ',') ? 0 : tune_score_list(name, found, TUNE_ANSWERING_METRICS);
     if (count < 0)
         tune_error_clear();
     return count > 0 ? found[0]->name : name;

@@ -116,6 +116,7 @@ no 2 'pair_accuracy is of preference pairs' --train-split 0.5 --eval-metrics pai
 no 2 '"loss" names no metric of answers' --train-split 0.5 --eval-metrics loss
 no 2 '--best-by rouge_l: an evaluation of this run has no such number; it has loss, perplexity. --eval-metrics adds others' --train-split 0.5 --best-by rouge_l
 no 2 'it has loss, perplexity, ended, general_loss' --train-split 0.5 --best-by colour --eval-metrics ended,answer_tokens --general-dataset wiki.jsonl
+no 2 '--best-by accuracy,ended: an evaluation of this run has no such number; it has loss, perplexity, accuracy, ended' --train-split 0.5 --best-by accuracy,ended --eval-metrics accuracy,ended
 no 2 'neither a higher nor a lower value of it is better' --train-split 0.5 --eval-metrics answer_tokens --best-by answer_tokens
 no 2 '--eval-answers is for --eval-metrics' --train-split 0.5 --eval-answers 4
 no 2 '--eval-tokens is for --eval-metrics' --train-split 0.5 --eval-tokens 4
