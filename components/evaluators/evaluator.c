@@ -1,6 +1,7 @@
 /* evaluator.c - one pass over the held-out rows, and early stopping. */
 #include "evaluators/evaluator.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -333,7 +334,7 @@ static int numbers_of(const struct tune_evaluator *e, double loss, const struct 
     return n;
 }
 
-/* Find the number that the best goes by. */
+/* Find the number that the best goes by. One beyond all others, such as the perplexity of a large loss, is the worst. */
 static int find_best(const struct tune_evaluator *e, const struct tune_progress *at, const struct tune_eval_metric *metrics, int n,
                      double *value)
 {
@@ -341,8 +342,8 @@ static int find_best(const struct tune_evaluator *e, const struct tune_progress 
     if (!strcmp(e->by, "loss"))
         return 0;
     for (int i = 0; i < n; i++)
-        if (!strcmp(metrics[i].name, e->by) && isfinite(metrics[i].value)) {
-            *value = metrics[i].value;
+        if (!strcmp(metrics[i].name, e->by) && !isnan(metrics[i].value)) {
+            *value = isinf(metrics[i].value) ? -e->better * DBL_MAX : metrics[i].value;
             return 0;
         }
     return tune_error_set("`best_by`: the evaluation of step %" PRId64 " gave no number eval_%s", at->eval_step, e->by);

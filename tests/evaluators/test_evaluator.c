@@ -227,11 +227,22 @@ static void another_best(void **state)
     share[0] = 0.75;
     again(e, &at);
     assert_true(at.best && at.stale == 0 && at.patience_loss == 0.75 && !at.early_stop);
+    share[0] = INFINITY; /* the worst */
+    again(e, &at);
+    assert_true(!at.best && at.best_value == 0.75 && at.best_step == 5 && at.stale == 1 && at.eval_step == 6);
+    struct tune_progress first = {0};
+    again(e, &first);
+    share[0] = 0.25;
+    again(e, &first);
+    assert_true(first.best && first.best_step == 2 && first.stale == 0);
+    share[0] = NAN;
+    first.step++;
+    assert_int_equal(tune_evaluator_run(e, NULL, &first), -1);
     share[0] = -1; /* it is not there */
     at.step++;
     assert_int_equal(tune_evaluator_run(e, NULL, &at), -1);
     assert_error_has("gave no number eval_right");
-    assert_true(at.eval_step == 5 && at.best_step == 5);
+    assert_true(at.eval_step == 6 && at.best_step == 5);
     share[0] = 0.125;
     assert_ok(tune_evaluator_best_by(e, "right", -1)); /* the same name, now lower is better */
     assert_ok(tune_evaluator_run(e, NULL, &at));
