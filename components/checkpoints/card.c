@@ -102,9 +102,13 @@ static void put_base(FILE *out, const struct tune_card *c, struct tune_model *m,
 /* One set of rows. A path's last name is enough. */
 static void put_rows(FILE *out, const char *what, const cJSON *set, const char *hash)
 {
-    const char *path = text_in(set, "path"), *slash = strrchr(path, '/');
+    char name[TUNE_PATH_MAX];
+    snprintf(name, sizeof name, "%s", text_in(set, "path"));
+    for (size_t n = strlen(name); n > 1 && name[n - 1] == '/';)
+        name[--n] = 0;
+    const char *slash = strrchr(name, '/');
     fprintf(out, "| %s | ", what);
-    tune_card_cell(out, slash && slash[1] ? slash + 1 : path);
+    tune_card_cell(out, slash && slash[1] ? slash + 1 : name);
     fprintf(out, ", %s rows", text_in(set, "rows"));
     if (*hash)
         fprintf(out, ", hash `%s`", hash);

@@ -35,29 +35,38 @@ static const char *last_name(const char *path, size_t size, size_t *name_size)
     return path + from;
 }
 
-/* Print a value of an option. Of paths that lead out of the current folder, only the last name is
- * printed. */
-static void put_public(FILE *out, const char *text)
+/* True for a path that leads out of the working folder, as it is written. */
+static bool leads_out(const char *path, size_t size)
 {
-    while (*text) {
-        size_t size = strcspn(text, " ,;:="), kept;
-        bool path = size > 1 && (*text == '/' || *text == '~' || !strncmp(text, "../", 3));
-        const char *name = path ? last_name(text, size, &kept) : text;
-        fprintf(out, "%.*s", (int)(path ? kept : size), name);
-        text += size;
-        if (*text)
-            fputc(*text++, out);
+    int depth = 0;
+    if (size > 0 && (*path == '/' || *path == '~'))
+        return true;
+    for (const char *end = path + size; path < end && depth >= 0; path++) {
+        size_t n = 0;
+        while (path + n < end && path[n] != '/')
+            n++;
+        bool up = n == 2 && !memcmp(path, "..", 2), stays = n == 0 || (n == 1 && *path == '.');
+        depth += up ? -1 : !stays;
+        path += n;
     }
+    return depth < 0;
 }
 
-/* The same as a new string. */
-static char *public_text(const char *text)
+/* A path, or several with commas between them, for other people: of those that lead out of the
+ * working folder, only the last name. */
+static char *public_paths(const char *text)
 {
     char *result = NULL;
-    size_t size;
+    size_t size, kept;
     FILE *out = open_memstream(&result, &size);
-    if (out)
-        put_public(out, text);
+    bool one = tune_file_exists(text);
+    for (bool more = out; more; text += size + 1) {
+        size = one ? strlen(text) : strcspn(text, ",");
+        bool leads = leads_out(text, size);
+        const char *name = leads ? last_name(text, size, &kept) : text;
+        more = text[size];
+        fprintf(out, "%.*s%s", (int)(leads ? kept : size), name, more ? "," : "");
+    }
     if (out && fclose(out) == 0)
         return result;
     free(result);
@@ -67,13 +76,15 @@ static char *public_text(const char *text)
 /* ---- options ---- */
 
 /* The value of an option. A number has one spelling: a resumed run knows only its value. */
-static char *value_of(const struct tune_card *c, const struct tune_option *o, const char *text)
+static char *value_of(const struct tune_card *c, const struct tune_flags *flags, const struct tune_option *o, const char *text)
 {
     char number[TUNE_DECIMAL_SIZE], *end;
     double value = o->type == TUNE_DOUBLE || o->type == TUNE_INTERVAL ? strtod(text, &end) : NAN;
     if (!strcmp(o->name, "model") && c->hub_id && c->parameters == 0)
         return strdup(c->hub_id);
-    return isfinite(value) && !*end ? strdup(tune_number_text(number, value)) : public_text(text);
+    if (isfinite(value) && !*end)
+        return strdup(tune_number_text(number, value));
+    return tune_flags_is_path(flags, o->name) ? public_paths(text) : strdup(text);
 }
 
 static int put_options(const struct tune_card *c, const struct tune_flags *flags, FILE *table, FILE *command)
@@ -87,7 +98,7 @@ static int put_options(const struct tune_card *c, const struct tune_flags *flags
         bool evaluations = !strcmp(o->name, "eval-every") && tune_flags_differs(flags, o->name);
         if (!text || !(evaluations || tune_flags_repeats(flags, o->name)))
             continue;
-        char *value = value_of(c, o, text);
+        char *value = value_of(c, flags, o, text);
         TRY(value ? 0 : -1);
         if (o->type == TUNE_BOOL && !positional) {
             fprintf(command, " --%s%s", !strcmp(value, "true") ? "" : "no-", o->name);

@@ -505,6 +505,12 @@ bool tune_flags_repeats(const struct tune_flags *flags, const char *name)
     return e && !(e->keeping & (TUNE_TAKE_NOT | TUNE_CHANGE_FREELY)) && tune_flags_differs(flags, name);
 }
 
+bool tune_flags_is_path(const struct tune_flags *flags, const char *name)
+{
+    int i = flags->state ? tune_flags_row(flags->state, name, strlen(name)) : -1;
+    return *name == '<' || !strcmp(name, "adapter") || (i >= 0 && flags->state->at[i].keeping == TUNE_COMPARE_CONTENT);
+}
+
 bool tune_flags_given(const struct tune_flags *flags, const char *name)
 {
     return tune_flags_source(flags, name) >= TUNE_FROM_CONFIG;

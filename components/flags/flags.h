@@ -795,11 +795,13 @@ enum tune_wish tune_flags_wish(const struct tune_flags *flags);
  * tune_flags_given - whether it came from a flag or --config.
  * tune_flags_differs - whether it was set, and not to the program's default.
  * tune_flags_repeats - whether it differs, and numbers of the run depend on it.
+ * tune_flags_is_path - whether its value is a path: positional, --adapter or TUNE_BY_CONTENT.
  * tune_source_name - "default", "model defaults", "run", "config" or "flag". */
 enum tune_source tune_flags_source(const struct tune_flags *flags, const char *name);
 bool tune_flags_given(const struct tune_flags *flags, const char *name);
 bool tune_flags_differs(const struct tune_flags *flags, const char *name);
 bool tune_flags_repeats(const struct tune_flags *flags, const char *name);
+bool tune_flags_is_path(const struct tune_flags *flags, const char *name);
 const char *tune_source_name(enum tune_source source);
 
 /* tune_flags_size_defaults - in words, whose defaults were taken by the model's size; NULL: none

@@ -70,6 +70,13 @@ is "--no-card leaves it out" eval 'train f --model model --max-steps 2 --no-card
 mkdir -p "$tmp/home/private/models" && cp -r model private/models/mine
 is "paths become names" eval 'train g --model "$tmp/home/private/models/mine" --dataset "$tmp/home/my.jsonl,../home/my.jsonl" --eval-dataset "$tmp/home/my.jsonl" --max-steps 2 && has_no private g/checkpoint-2 && has_no "$tmp" g/checkpoint-2 && has_no ../home g/checkpoint-2'
 is "... and the card says so" eval 'grep -q "^build/finetune_full --model mine --dataset my.jsonl,my.jsonl " g/checkpoint-2/README.md && has_line "Of paths outside the working folder, only the last name is given." g/checkpoint-2'
+mkdir -p "private/client X/secret proj" && cp my.jsonl "private/client X/secret proj/my rows.jsonl" && cp my.jsonl "private/client X/a,b.jsonl"
+is "... with spaces and commas, and however they lead out" eval 'train g1 --model "./../home/private/models/mine" --dataset "model/../../home/private/client X/secret proj/my rows.jsonl,./my.jsonl" --eval-dataset "$tmp/home/private/client X/a,b.jsonl" --max-steps 2 &&
+    has_no private g1/checkpoint-2 && has_no client g1/checkpoint-2 && has_no secret g1/checkpoint-2 && grep -qF -- "--model mine --dataset '"'my rows.jsonl,./my.jsonl'"' " g1/checkpoint-2/README.md && grep -qF -- "--eval-dataset a,b.jsonl" g1/checkpoint-2/README.md'
+is "... of a folder of rows, too" eval 'mkdir "private/client X/rows" && cp my.jsonl "private/client X/rows/train.jsonl" && train g2 --model model --dataset "$tmp/home/private/client X/rows/" --max-steps 1 && has_no client g2/checkpoint-1 && grep -qF "| data | \`rows\`, 40 rows" g2/checkpoint-1/README.md'
+sed 's|"text": "[^ ]*|&../a: /b|' my.jsonl >marked.jsonl
+is "a path within the folder stays, and what is no path" eval 'train g3 --model private/models/mine --dataset marked.jsonl --add-tokens "/think,/no_think" --response-template "../a: /b" --max-steps 1 &&
+    grep -qF -- "--model private/models/mine " g3/checkpoint-1/README.md && grep -qF -- "--add-tokens /think,/no_think" g3/checkpoint-1/README.md && grep -qF -- "--response-template '"'../a: /b'"'" g3/checkpoint-1/README.md'
 is "no name of this machine or user, no time" eval 'for word in "$(uname -n)" "$(date +%Y-)" "$(sed -n "s/.*\"cpu\":[^\"]*\"\([^\"]*\)\".*/\1/p" g/run.json | head -n 1)"; do [ -z "$word" ] || has_no "$word" g/checkpoint-2 || return 1; done'
 cp my.jsonl 'a|b.jsonl'
 is "a sign of Markdown stays in its cell" eval 'rm -rf h && "$BUILD/finetune_full" --model model --dataset "a|b.jsonl" --max-length 32 --max-steps 1 --output h >/dev/null && grep -qF "| data | \`a\|b.jsonl\`, 40 rows, " h/checkpoint-1/README.md'
