@@ -87,6 +87,17 @@ static char *value_of(const struct tune_card *c, const struct tune_flags *flags,
     return tune_flags_is_path(flags, o->name) ? public_paths(text) : strdup(text);
 }
 
+/* True if a repeat needs the option. Of those that a resumed run may change, some do: eval-every
+ * decides which checkpoint is the best, and without the others the data may not be read. */
+static bool is_needed(const struct tune_flags *flags, const char *name)
+{
+    static const char *const more[] = {"eval-every", "skip-bad-rows", "expansion-limit"};
+    bool needed = tune_flags_repeats(flags, name);
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        needed = needed || (!strcmp(name, more[i]) && tune_flags_differs(flags, name));
+    return needed;
+}
+
 static int put_options(const struct tune_card *c, const struct tune_flags *flags, FILE *table, FILE *command)
 {
     const struct tune_option *o;
@@ -94,9 +105,7 @@ static int put_options(const struct tune_card *c, const struct tune_flags *flags
     fprintf(command, "build/%s", c->program);
     for (int i = 0; (o = tune_flags_each(flags, i, &text)); i++) {
         bool positional = *o->name == '<', model = !strcmp(o->name, "model");
-        /* which checkpoint is the best depends on it */
-        bool evaluations = !strcmp(o->name, "eval-every") && tune_flags_differs(flags, o->name);
-        if (!text || !(evaluations || tune_flags_repeats(flags, o->name)))
+        if (!text || !is_needed(flags, o->name))
             continue;
         char *value = value_of(c, flags, o, text);
         TRY(value ? 0 : -1);

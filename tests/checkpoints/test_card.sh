@@ -20,6 +20,8 @@ is "base: random weights are named so, and are no base_model" eval 'has_line "| 
 is "data, with the hash in report.json" has_line "| data | \`my.jsonl\`, 40 rows, hash \`$(sed -n 's/.*"data_hash":[^"]*"\([0-9a-f]*\)".*/\1/p' a/report.json)\` |" $final
 is "options that differ from the defaults" eval 'has_line "| \`lr\` | \`0.001\` | \`2e-5\` |" $final && has_line "| \`eval-every\` | \`2\` | \`0\` |" $final && has_no "| \`batch-size\` |" $final'
 is "... but for those that change no number" eval 'has_no log-every $final && has_no save-every $final && has_no "threads" $final && has_no "--output" $final'
+(cat my.jsonl && echo broken) >bad.jsonl
+is "... and for those without which the data is not read" eval '"$BUILD/finetune_full" --model model --dataset bad.jsonl --skip-bad-rows --expansion-limit 200 --max-length 32 --max-steps 1 --output bad >/dev/null && grep -q "^build/finetune_full .* --skip-bad-rows --expansion-limit 200" bad/checkpoint-1/README.md'
 eval_loss=$(printf %.4f "$(sed -n 's/.*"eval_loss":\([0-9.e-]*\).*/\1/p' a/metrics.jsonl | tail -n 1)")
 is "losses: that of the evaluation after the save, too" has_line "| evaluation, step 6 | $eval_loss |" $final
 is "... in the checkpoint on the way, the one of then" eval 'grep -q "^| evaluation, step 2 | " a/checkpoint-3/README.md'
