@@ -22,7 +22,7 @@ void tune_card_free(struct tune_card *c)
 {
     if (!c)
         return;
-    char *const texts[] = {c->program, c->base, c->hub_id, c->data, c->options, c->command, c->license, c->license_name, c->license_link};
+    char *const texts[] = {c->program, c->base, c->hub_id, c->model, c->data, c->options, c->command, c->license, c->license_name, c->license_link};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     free(c);
@@ -40,20 +40,10 @@ void tune_card_cell(FILE *out, const char *text)
     fputc('`', out);
 }
 
-/* The Hub id of the base; NULL: unknown. */
-static const char *hub_id(const struct tune_card *c, struct tune_model *m)
-{
-    const struct tune_parameters *p = tune_model_parameters(m);
-    int64_t count = 0;
-    for (int i = 0; i < p->count; i++)
-        count += p->at[i].adapter ? 0 : p->at[i].count;
-    return c->parameters == 0 || c->parameters == count ? c->hub_id : NULL;
-}
-
 /* Write what the Hub reads. A link to a file of the base's repository becomes a whole address. */
 static void put_front(FILE *out, const struct tune_card *c, struct tune_model *m)
 {
-    const char *id = hub_id(c, m);
+    const char *id = c->hub_id;
     bool adapter = tune_model_lora(m) != NULL, whole = c->license_link && strstr(c->license_link, "://");
     fputs("---\n", out);
     if (id)
@@ -81,9 +71,9 @@ static const char *text_in(const cJSON *object, const char *key)
     return (cJSON_IsString(item) || cJSON_IsRaw(item)) && item->valuestring ? item->valuestring : "";
 }
 
-static void put_base(FILE *out, const struct tune_card *c, struct tune_model *m, const cJSON *run)
+static void put_base(FILE *out, const struct tune_card *c, const cJSON *run)
 {
-    const char *id = hub_id(c, m), *weights = text_in(run, "weights"), *hash = text_in(run, "weights_hash");
+    const char *id = c->hub_id, *weights = text_in(run, "weights"), *hash = text_in(run, "weights_hash");
     bool random = !strcmp(weights, "random");
     fputs("| base | ", out);
     if (random)
@@ -169,11 +159,11 @@ static void put_all(FILE *out, const struct tune_card *c, struct tune_model *m, 
                     const struct tune_progress *at)
 {
     const cJSON *run = tune_logger_description(log);
-    const char *id = hub_id(c, m), *name = id ? id : c->base, *slash = strrchr(name, '/');
+    const char *id = c->hub_id, *name = id ? id : c->base, *slash = strrchr(name, '/');
     put_front(out, c, m);
     fprintf(out, "\n# %s, %s\n\nTrained by `%s` of tune.c %s.\n\n| | |\n|---|---|\n", slash && id ? slash + 1 : name,
             tune_model_lora(m) ? "an adapter" : "fine-tuned", c->program, text_in(run, "version"));
-    put_base(out, c, m, run);
+    put_base(out, c, run);
     put_data(out, "data", cJSON_GetObjectItemCaseSensitive(run, "data"));
     put_data(out, "evaluated on", cJSON_GetObjectItemCaseSensitive(run, "eval_data"));
     put_trained(out, m, at);

@@ -12,7 +12,6 @@
 #define TUNE_CHECKPOINTS_CARD_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "core/progress.h"
@@ -27,8 +26,7 @@ struct tune_card {
     char *program;        /* the recipe: "finetune_full" */
     char *base;           /* the name of the base's folder */
     char *hub_id;         /* its id on the Hub; NULL: unknown */
-    int64_t parameters;   /* above 0: hub_id is only like the folder's name, and is right if the
-                             base has so many weights */
+    char *model;          /* what the command calls it: hub_id, or its folder */
     char *data;           /* Hub ids of the data sets, each with a newline behind it; "": none */
     char *options;        /* rows of a table: options that differ from their defaults */
     char *command;        /* the command that repeats the run */

@@ -12,6 +12,8 @@
 #include "flags/find.h"
 #include "flags/flags.h"
 #include "flags/known.h"
+#include "models/config.h"
+#include "models/parameters.h"
 
 enum { BASE_CARD_MOST = 4 << 20 };
 
@@ -80,8 +82,8 @@ static char *value_of(const struct tune_card *c, const struct tune_flags *flags,
 {
     char number[TUNE_DECIMAL_SIZE], *end;
     double value = o->type == TUNE_DOUBLE || o->type == TUNE_INTERVAL ? strtod(text, &end) : NAN;
-    if (!strcmp(o->name, "model") && c->hub_id && c->parameters == 0)
-        return strdup(c->hub_id);
+    if (!strcmp(o->name, "model"))
+        return strdup(c->model);
     if (isfinite(value) && !*end)
         return strdup(tune_number_text(number, value));
     return tune_flags_is_path(flags, o->name) ? public_paths(text) : strdup(text);
@@ -198,20 +200,37 @@ static void find_license(struct tune_card *c, const char *folder)
 
 /* ---- all of it ---- */
 
+/* True if the model of that folder has so many weights. */
+static bool has_parameters(const char *folder, int64_t count)
+{
+    struct tune_model_config config;
+    struct tune_parameters p = {0};
+    struct tune_error before;
+    tune_error_save(&before);
+    bool same = tune_model_config_read(&config, folder) == 0 && tune_parameters_new(&p, &config) == 0 && tune_parameters_total(&p) == count;
+    tune_parameters_free(&p);
+    tune_error_restore(&before);
+    return same;
+}
+
+/* A snapshot in the Hub client's cache is what it says. A folder with a known model's name must
+ * have its size. Weights of init_model are no model of the Hub. */
 static int find_base(struct tune_card *c, const struct tune_flags *flags, const char *folder)
 {
     char id[128];
     struct tune_known_model known;
     size_t size;
     const char *name = last_name(folder, strlen(folder), &size);
-    bool sure = tune_model_hub_id(flags->model, folder, id), alike = !sure && tune_known_model(flags->model, &known) > 0 && known.parameters > 0;
-    if (alike) {
-        c->parameters = known.parameters;
+    bool cached = tune_model_hub_id(NULL, folder, id), named = cached || tune_model_hub_id(flags->model, folder, id), found = named;
+    if (!cached && tune_known_model(flags->model, &known) > 0) {
+        found = has_parameters(folder, known.parameters);
         snprintf(id, sizeof id, "%s", known.hub_id);
     }
+    found = found && !tune_folder_has(folder, "tune_weights.json");
     c->base = strndup(name, size);
-    c->hub_id = sure || alike ? strdup(id) : NULL;
-    return c->base && (c->hub_id || !(sure || alike)) ? 0 : tune_error_no_memory("the model card");
+    c->hub_id = found ? strdup(id) : NULL;
+    c->model = found && named ? strdup(id) : public_paths(folder);
+    return c->base && c->model && (c->hub_id || !found) ? 0 : tune_error_no_memory("the model card");
 }
 
 struct tune_card *tune_get_card(const struct tune_flags *flags, const char *folder)

@@ -103,6 +103,21 @@ mkdir -p cache/models--me--base/snapshots/0123456789abcdef0123456789abcdef012345
 is "a snapshot of the Hub's cache has its id and revision" eval 'HF_HUB_CACHE=$tmp/home/cache train m --model me/base --max-steps 1 && has_line "base_model: me/base" m/checkpoint-1 && grep -q "^| base | \[me/base\](https://huggingface.co/me/base), revision \`0123456789abcdef0123456789abcdef01234567\`, " m/checkpoint-1/README.md && grep -q "^build/finetune_full --model me/base " m/checkpoint-1/README.md'
 mkdir models && cp -r model models/SmolLM2-135M && rm models/SmolLM2-135M/tune_weights.json
 is "a folder with the name of a known model, and other weights, is not that model" eval 'train n --model models/SmolLM2-135M --max-steps 1 && has_no base_model: n/checkpoint-1 && has_no huggingface.co n/checkpoint-1'
+is "... nor by the known name or the Hub id, and the command names the folder" eval 'for name in smollm2-135m HuggingFaceTB/SmolLM2-135M; do train "n-${name##*/}" --model $name --max-steps 1 && has_no base_model: "n-${name##*/}/checkpoint-1" && has_no huggingface.co "n-${name##*/}/checkpoint-1" &&
+    grep -q "^build/finetune_full --model models/SmolLM2-135M " "n-${name##*/}/checkpoint-1/README.md" || return 1; done'
+cp -r model models/other && rm models/other/tune_weights.json
+is "a folder after a Hub id that is not known here" eval 'train q --model me/other --max-steps 1 && has_line "base_model: me/other" q/checkpoint-1'
+cp model/tune_weights.json models/other
+is "... but not random weights" eval 'train r --model me/other --max-steps 1 && has_no base_model: r/checkpoint-1 && grep -q "^build/finetune_full --model models/other " r/checkpoint-1/README.md'
+# A known model as small as ours.
+cp -r "$here/defaults" defaults && cp -r models/SmolLM2-135M models/Small && small=model/model.safetensors
+printf '{"name": "small", "hub_id": "me/Small", "parameters": %d, "config": {}}\n' $((($(wc -c <$small) - 8 - $(od -An -t u8 -N 8 $small)) / 2)) >defaults/models/small.json
+export TUNE_DEFAULTS="$tmp/home/defaults"
+is "a known model of the right size is that model" eval 'train s --model small --max-steps 1 && has_line "base_model: me/Small" s/checkpoint-1 && grep -q "^build/finetune_full --model me/Small " s/checkpoint-1/README.md'
+is "... also after its folder, which the command names" eval 'train t --model models/Small --max-steps 1 && has_line "base_model: me/Small" t/checkpoint-1 && grep -q "^build/finetune_full --model models/Small " t/checkpoint-1/README.md'
+cp model/tune_weights.json models/Small
+is "... but not with random weights" eval 'train u --model small --max-steps 1 && has_no base_model: u/checkpoint-1 && has_no huggingface.co u/checkpoint-1 && grep -q "^build/finetune_full --model models/Small " u/checkpoint-1/README.md'
+unset TUNE_DEFAULTS
 is "an adapter's card" eval '"$BUILD/finetune_lora" --model model --dataset my.jsonl --max-length 32 --max-steps 1 --lora-r 4 --output o >/dev/null && has_line "library_name: peft" o/checkpoint-1 && has_line "- lora" o/checkpoint-1 && grep -q "^| trained | LoRA of rank 4, alpha " o/checkpoint-1/README.md'
 mkdir -p data/rows && cp my.jsonl data/rows/train.jsonl
 is "a data set of the Hub" eval 'train p --model model --dataset me/rows --max-steps 1 && has_line "datasets:" p/checkpoint-1 && has_line "- me/rows" p/checkpoint-1'
