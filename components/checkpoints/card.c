@@ -155,14 +155,40 @@ static void put_license(FILE *out, const struct tune_card *c)
                 c->license_file ? ", but it has a file LICENSE" : "");
 }
 
+static void put_heading(FILE *out, const struct tune_card *c, bool adapter)
+{
+    fputs("\n# ", out);
+    if (c->hub_id)
+        fputs(strrchr(c->hub_id, '/') + 1, out);
+    else
+        tune_card_cell(out, c->base);
+    fprintf(out, ", %s\n", adapter ? "an adapter" : "fine-tuned");
+}
+
+/* The fence is longer than any in the command. */
+static void put_command(FILE *out, const struct tune_card *c)
+{
+    int fence = 3, run = 0;
+    for (const char *at = c->command; *at; at++) {
+        run = *at == '`' ? run + 1 : 0;
+        fence = run >= fence ? run + 1 : fence;
+    }
+    fputs("\n## To repeat it\n\n", out);
+    for (int k = 0; k < fence; k++)
+        fputc('`', out);
+    fprintf(out, "sh\n%s\n", c->command);
+    for (int k = 0; k < fence; k++)
+        fputc('`', out);
+    fputs("\n\nOf paths outside the working folder, only the last name is given.\n", out);
+}
+
 static void put_all(FILE *out, const struct tune_card *c, struct tune_model *m, const struct tune_logger *log,
                     const struct tune_progress *at)
 {
     const cJSON *run = tune_logger_description(log);
-    const char *id = c->hub_id, *name = id ? id : c->base, *slash = strrchr(name, '/');
     put_front(out, c, m);
-    fprintf(out, "\n# %s, %s\n\nTrained by `%s` of tune.c %s.\n\n| | |\n|---|---|\n", slash && id ? slash + 1 : name,
-            tune_model_lora(m) ? "an adapter" : "fine-tuned", c->program, text_in(run, "version"));
+    put_heading(out, c, tune_model_lora(m));
+    fprintf(out, "\nTrained by `%s` of tune.c %s.\n\n| | |\n|---|---|\n", c->program, text_in(run, "version"));
     put_base(out, c, run);
     put_data(out, "data", cJSON_GetObjectItemCaseSensitive(run, "data"));
     put_data(out, "evaluated on", cJSON_GetObjectItemCaseSensitive(run, "eval_data"));
@@ -170,7 +196,7 @@ static void put_all(FILE *out, const struct tune_card *c, struct tune_model *m, 
     put_losses(out, log, run, at);
     if (*c->options)
         fprintf(out, "\n## Options that differ from the defaults\n\n| option | value | default |\n|---|---|---|\n%s", c->options);
-    fprintf(out, "\n## To repeat it\n\n```sh\n%s\n```\n\nOf paths outside the working folder, only the last name is given.\n", c->command);
+    put_command(out, c);
     put_license(out, c);
 }
 

@@ -83,6 +83,11 @@ is "no name of this machine or user, no time" eval 'for word in "$(uname -n)" "$
 cp my.jsonl 'a|b.jsonl'
 is "a sign of Markdown stays in its cell" eval 'rm -rf h && "$BUILD/finetune_full" --model model --dataset "a|b.jsonl" --max-length 32 --max-steps 1 --output h >/dev/null && grep -qF "| data | \`a\|b.jsonl\`, 40 rows, " h/checkpoint-1/README.md'
 
+cp -r model '[a](b) *c*'
+is "... in the heading" eval 'train h1 --model "[a](b) *c*" --max-steps 1 && has_line "# \`[a](b) *c*\`, fine-tuned" h1/checkpoint-1'
+printf 'x\n````\n# Heading' >name
+is "... in the command" eval 'train h2 --model model --dataset marked.jsonl --response-template "../a: /b" --add-tokens "$(cat name)" --max-steps 1 && has_line "\`\`\`\`\`sh" h2/checkpoint-1 && has_line "\`\`\`\`\`" h2/checkpoint-1'
+
 # ---- licence and base ----
 licence() { # FRONT-MATTER... - the base's card
     printf '%s\n' --- "$@" --- '# Base' 'license: gpl' >model/README.md && rm -rf l && train l --model model --max-steps 1
