@@ -22,7 +22,7 @@ void tune_card_free(struct tune_card *c)
 {
     if (!c)
         return;
-    char *const texts[] = {c->program, c->base, c->hub_id, c->model, c->data, c->options, c->command, c->license, c->license_name, c->license_link};
+    char *const texts[] = {c->program, c->base, c->hub_id, c->model, c->data, c->options, c->command, c->license, c->license_name, c->license_link, c->unread};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     free(c);
@@ -40,6 +40,26 @@ void tune_card_cell(FILE *out, const char *text)
     fputc('`', out);
 }
 
+/* Print an entry up to its newline as a text of YAML. */
+static void put_quoted(FILE *out, const char *lead, const char *entry)
+{
+    fprintf(out, "\"%s", lead);
+    for (; *entry && *entry != '\n'; entry++)
+        fprintf(out, strchr("\"\\", *entry) ? "\\%c" : "%c", *entry);
+    fputs("\"\n", out);
+}
+
+/* A single entry, or a list. */
+static void put_entries(FILE *out, const char *key, const char *entries)
+{
+    bool list = strchr(entries, '\n')[1];
+    fprintf(out, "%s:%s", key, list ? "\n" : " ");
+    for (const char *at = entries; *at; at = strchr(at, '\n') + 1) {
+        fputs(list ? "- " : "", out);
+        put_quoted(out, "", at);
+    }
+}
+
 /* Write what the Hub reads. A link to a file of the base's repository becomes a whole address. */
 static void put_front(FILE *out, const struct tune_card *c, struct tune_model *m)
 {
@@ -49,12 +69,16 @@ static void put_front(FILE *out, const struct tune_card *c, struct tune_model *m
     if (id)
         fprintf(out, "base_model: %s\nbase_model_relation: %s\n", id, adapter ? "adapter" : "finetune");
     if (c->license)
-        fprintf(out, "license: \"%s\"\n", c->license);
+        put_entries(out, "license", c->license);
     if (c->license && c->license_name)
-        fprintf(out, "license_name: \"%s\"\n", c->license_name);
-    if (c->license && c->license_link && (whole || id))
-        fprintf(out, "license_link: \"%s%s%s%s\"\n", whole ? "" : "https://huggingface.co/", whole ? "" : id, whole ? "" : "/blob/main/",
-                c->license_link);
+        put_entries(out, "license_name", c->license_name);
+    if (c->license && c->license_link && (whole || id)) {
+        char lead[192] = "";
+        if (!whole)
+            snprintf(lead, sizeof lead, "https://huggingface.co/%s/blob/main/", id);
+        fputs("license_link: ", out);
+        put_quoted(out, lead, c->license_link);
+    }
     fprintf(out, "library_name: %s\npipeline_tag: text-generation\n", adapter ? "peft" : "transformers");
     if (*c->data) {
         fputs("datasets:\n", out);
@@ -144,15 +168,36 @@ static void put_losses(FILE *out, const struct tune_logger *log, const cJSON *ru
         fprintf(out, "\nThe best `%s` was %.4g, at step %" PRId64 ".\n", at->best_by, at->best_value, at->best_step);
 }
 
+/* Entries as code, with commas between them. */
+static void put_codes(FILE *out, const char *entries)
+{
+    for (const char *at = entries; *at; at = strchr(at, '\n') + 1) {
+        char entry[256];
+        snprintf(entry, sizeof entry, "%.*s", (int)strcspn(at, "\n"), at);
+        fputs(at == entries ? "" : ", ", out);
+        tune_card_cell(out, entry);
+    }
+}
+
 static void put_license(FILE *out, const struct tune_card *c)
 {
     fputs("\n## Licence\n\n", out);
-    if (c->license)
-        fprintf(out, "That of the base: `%s`%s%s%s.\n", c->license_name ? c->license_name : c->license, c->license_name ? " (" : "",
-                c->license_name ? c->license : "", c->license_name ? ")" : "");
-    else
-        fprintf(out, "The base's folder names none in a README.md%s. Find it where the base came from, and add `license:` above.\n",
-                c->license_file ? ", but it has a file LICENSE" : "");
+    if (c->license) {
+        fputs("That of the base: ", out);
+        put_codes(out, c->license_name ? c->license_name : c->license);
+        fputs(c->license_name ? " (" : "", out);
+        put_codes(out, c->license_name ? c->license : "");
+        fputs(c->license_name ? ").\n" : ".\n", out);
+        return;
+    }
+    if (c->unread) {
+        fputs("The front matter of the base's README.md was not read: ", out);
+        tune_card_cell(out, c->unread);
+        fputs(c->license_file ? ". There is a file LICENSE" : "", out);
+    } else {
+        fprintf(out, "The base's folder names none in a README.md%s", c->license_file ? ", but it has a file LICENSE" : "");
+    }
+    fputs(". Find it where the base came from, and add `license:` above.\n", out);
 }
 
 static void put_heading(FILE *out, const struct tune_card *c, bool adapter)

@@ -30,7 +30,9 @@ struct tune_card {
     char *data;           /* Hub ids of the data sets, each with a newline behind it; "": none */
     char *options;        /* rows of a table: options that differ from their defaults */
     char *command;        /* the command that repeats the run */
-    char *license, *license_name, *license_link; /* of the base's card; NULL: it names none */
+    /* of the base's card: entries, each with a newline behind it; NULL: it names none */
+    char *license, *license_name, *license_link;
+    char *unread;         /* why the base's card was not read; NULL: it was */
     bool license_file;    /* the base's folder has a file LICENSE */
 };
 

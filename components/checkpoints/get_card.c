@@ -8,6 +8,7 @@
 #include "core/array.h"
 #include "core/print.h"
 #include "core/try.h"
+#include "files/document.h"
 #include "files/folder.h"
 #include "flags/find.h"
 #include "flags/flags.h"
@@ -155,44 +156,85 @@ static int make_data(struct tune_card *c, const struct tune_flags *flags)
 
 /* ---- the base's licence ---- */
 
-/* The value of a key in the front matter at the beginning of a text, of a list its first entry.
- * NULL: none, or it has letters that need other quotes. */
-static char *front_value(const char *text, const char *key)
+/* The bytes of the front matter, which is between two lines --- at the beginning of a text. 0: there
+ * is none. */
+static size_t front_matter(const char *text)
 {
-    size_t n = strlen(key);
-    if (strncmp(text, "---\n", 4))
-        return NULL;
-    for (const char *line = strchr(text, '\n') + 1; line && *line && strncmp(line, "---", 3); line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-        if (strncmp(line, key, n) || line[n] != ':')
-            continue;
-        const char *value = line + n + 1;
-        value += strspn(value, " \t");
-        if (*value == '\n' && !strncmp(value + 1 + strspn(value + 1, " "), "- ", 2))
-            value = strchr(value, '-') + 2;
-        value += strspn(value, " \t\"'[");
-        size_t size = strcspn(value, "\n\r\"'],#");
-        while (size > 0 && value[size - 1] == ' ')
-            size--;
-        bool good = size > 0 && size < 200;
-        for (size_t i = 0; i < size; i++)
-            good = good && value[i] > 32 && value[i] < 127 && value[i] != '\\';
-        return good ? strndup(value, size) : NULL;
+    bool begun = false;
+    for (const char *line = text + (strncmp(text, "\xEF\xBB\xBF", 3) ? 0 : 3), *end; *line; line = end + 1) {
+        bool fence = !strncmp(line, "---", 3) && strchr("\n", line[3 + strspn(line + 3, " \t\r")]);
+        if (begun && fence)
+            return (size_t)(line - text);
+        end = strchr(line, '\n');
+        if (!end || (!begun && !fence))
+            return 0;
+        begun = true;
     }
-    return NULL;
+    return 0;
 }
 
-/* A card that cannot be read names no licence. */
+/* Add an entry of a card in one line, without spaces around it. */
+static void put_entry(FILE *out, const char *text)
+{
+    size_t size = strlen(text += strspn(text, " \t\n"));
+    while (size > 0 && strchr(" \t\n", text[size - 1]))
+        size--;
+    for (size_t i = 0; i < size; i++)
+        fputc((unsigned char)text[i] < ' ' || text[i] == 127 ? ' ' : text[i], out);
+    fputs(size > 0 ? "\n" : "", out);
+}
+
+/* Read the text under a key, or a list of texts, into *to: each with a newline behind it. It stays
+ * NULL if there is none. */
+static int read_entries(struct tune_document *d, const char *key, char **to)
+{
+    const struct tune_node *node = tune_node_get(d->root, key);
+    bool list = node && node->type == TUNE_NODE_LIST;
+    size_t size = 0;
+    int status = 0;
+    FILE *out = tune_node_none(node) ? NULL : open_memstream(to, &size);
+    for (int i = 0; out && status == 0 && i < (list ? node->count : 1); i++) {
+        const struct tune_node *at = list ? node->items[i] : node;
+        const char *text = at->value.type == TUNE_VALUE_TEXT ? at->value.text : at->written ? at->written : "";
+        status = at->type == TUNE_NODE_SCALAR ? 0 : tune_document_fail(d, at, "%s must be a text, or a list of texts", key);
+        put_entry(out, status == 0 ? text : "");
+    }
+    if (out && fclose(out) != 0)
+        status = -1;
+    if (size == 0 || status < 0) {
+        free(*to);
+        *to = NULL;
+    }
+    return status;
+}
+
+/* Read the front matter of the base's card. -1 with an error. */
+static int read_license(struct tune_card *c, const char *text)
+{
+    size_t size = front_matter(text);
+    if (size == 0)
+        return 0;
+    struct tune_document *d = tune_document_parse("README.md", text, size, false);
+    int status = d && read_entries(d, "license", &c->license) == 0 && read_entries(d, "license_name", &c->license_name) == 0 &&
+                         read_entries(d, "license_link", &c->license_link) == 0
+                     ? 0
+                     : -1;
+    tune_document_free(d);
+    return status;
+}
+
+/* A card that cannot be read stops no run. Ours says why; not the path in an error of the system. */
 static void find_license(struct tune_card *c, const char *folder)
 {
     char *text = NULL;
     size_t size;
     struct tune_error before;
     tune_error_save(&before);
-    if (tune_folder_has(folder, "README.md") && tune_folder_read(folder, "README.md", BASE_CARD_MOST, &text, &size) == 0) {
-        c->license = front_value(text, "license");
-        c->license_name = front_value(text, "license_name");
-        c->license_link = front_value(text, "license_link");
-    }
+    if (tune_folder_has(folder, "README.md") &&
+        (tune_folder_read(folder, "README.md", BASE_CARD_MOST, &text, &size) < 0 || read_license(c, text) < 0))
+        c->unread = strdup(!text                                   ? "the file could not be opened"
+                           : tune_error_kind() == TUNE_ERROR_CANNOT ? "there was no libyaml to read it with"
+                                                                    : tune_error_message());
     c->license_file = tune_folder_has(folder, "LICENSE") || tune_folder_has(folder, "LICENSE.txt") || tune_folder_has(folder, "LICENSE.md");
     free(text);
     tune_error_restore(&before);

@@ -94,7 +94,17 @@ licence() { # FRONT-MATTER... - the base's card
 }
 is "the licence that the base's card names" eval 'licence "language: en" "license: apache-2.0" && has_line "license: \"apache-2.0\"" l/checkpoint-1 && has_line "That of the base: \`apache-2.0\`." l/checkpoint-1'
 is "... in quotes, or in a list" eval "licence 'license: \"mit\"' && has_line 'license: \"mit\"' l/checkpoint-1 && licence license: '- cc-by-4.0' && has_line 'license: \"cc-by-4.0\"' l/checkpoint-1"
-is "... one of its own" eval 'licence "license: other" "license_name: my-terms" "license_link: https://example.org/terms" && has_line "license_name: \"my-terms\"" l/checkpoint-1 && has_line "license_link: \"https://example.org/terms\"" l/checkpoint-1 && has_line "That of the base: \`my-terms\` (other)." l/checkpoint-1'
+is "... one of its own" eval 'licence "license: other" "license_name: my-terms" "license_link: https://example.org/terms" && has_line "license_name: \"my-terms\"" l/checkpoint-1 && has_line "license_link: \"https://example.org/terms\"" l/checkpoint-1 && has_line "That of the base: \`my-terms\` (\`other\`)." l/checkpoint-1'
+is "... with spaces, signs of Markdown, and a # that begins no remark" eval 'licence "license: other # mine" "license_name: Foo \`Bar\` Licence" "license_link: https://example.org/terms#two" && has_line "license_name: \"Foo \`Bar\` Licence\"" l/checkpoint-1 &&
+    has_line "license_link: \"https://example.org/terms#two\"" l/checkpoint-1 && has_line "That of the base: \`Foo '"'Bar'"' Licence\` (\`other\`)." l/checkpoint-1'
+is "... several" eval 'licence "license: [mit, apache-2.0]" && grep -A2 "^license:$" l/checkpoint-1/README.md | tail -n 2 >two && printf -- "- \"%s\"\n" mit apache-2.0 | cmp - two && has_line "That of the base: \`mit\`, \`apache-2.0\`." l/checkpoint-1'
+is "... in a block" eval 'licence "license: >-" "  mit" && has_line "license: \"mit\"" l/checkpoint-1 && licence "license: |" "  mit" && has_line "license: \"mit\"" l/checkpoint-1'
+is "... with quotes" eval "licence 'license: other' \"license_name: 'The \\\"X\\\" \\\\ Licence'\" && has_line 'license_name: \"The \\\"X\\\" \\\\ Licence\"' l/checkpoint-1"
+crlf=$(printf '\r')
+is "... with ends of lines of Windows" eval 'licence "license: mit" && sed -i "s/\$/$crlf/" model/README.md && rm -rf l && train l --model model --max-steps 1 && has_line "license: \"mit\"" l/checkpoint-1'
+is "null is none" eval 'for none in null "~" "" "\"\"" "[]"; do licence "license: $none" && has_no "license: \"" l/checkpoint-1 && grep -q "folder names none in a README.md\. " l/checkpoint-1/README.md || return 1; done'
+is "what cannot be read is said" eval 'licence "license: {a: mit}" && has_no "license: \"" l/checkpoint-1 && has_line "The front matter of the base'"'"'s README.md was not read: \`README.md:2:10: license must be a text, or a list of texts\`. Find it where the base came from, and add \`license:\` above." l/checkpoint-1 &&
+    licence "license: [mit" && grep -q "README.md was not read: .README.md:[0-9]" l/checkpoint-1/README.md'
 is "... a link into a repository that is not known is left out" eval 'licence "license: other" "license_link: LICENSE" && has_no license_link l/checkpoint-1'
 is "what is below the front matter is none" eval 'licence "language: en" && has_no "license: \"" l/checkpoint-1'
 printf 'license: mit\n' >model/README.md
