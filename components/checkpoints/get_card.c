@@ -90,8 +90,8 @@ static char *value_of(const struct tune_card *c, const struct tune_flags *flags,
     return tune_flags_is_path(flags, o->name) ? public_paths(text) : strdup(text);
 }
 
-/* True if a repeat needs the option. Of those that a resumed run may change, some do: eval-every
- * decides which checkpoint is the best, and without the others the data may not be read. */
+/* True if a repeat needs the option. It needs some that a resumed run may change. eval-every decides
+ * which checkpoint is the best. Without the others the data may not be read. */
 static bool is_needed(const struct tune_flags *flags, const char *name)
 {
     static const char *const more[] = {"eval-every", "skip-bad-rows", "expansion-limit"};
