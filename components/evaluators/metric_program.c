@@ -175,27 +175,38 @@ static int run(const struct tune_metric_program *p, int side, const volatile int
 
 /* ---- what it wrote ---- */
 
-/* Names that a row or the report has already. */
+/* Names that a row or the report has already, and "tasks", which marks a report of task files. */
 static bool is_taken(const char *name)
 {
     static const char *const taken[] = {"row", "prompt", "answer", "expected", "exact_match", "end", "tokens", "prompt_tokens", "references",
                                         "of", "answer_index", "text", "version", "status", "nonce", "dataset", "model", "rows", "rows_cut",
                                         "labels", "confusion", "options", "data_hash", "adapter", "generation", "compared_with",
                                         "better_rows", "worse_rows", "metric_program", "loss_sum", "loss_tokens", "loss_bytes",
-                                        "text_loss_sum"};
-    static const char *const begins[] = {"base_", "difference_", "wins_", "losses_", "ties_", "p_", "rows_"};
+                                        "text_loss_sum", "answer_tokens_per_second", "tasks"};
     int count;
     const struct tune_score *all = tune_scores(&count);
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (!strcmp(taken[i], name))
             return true;
-    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-        if (!strncmp(begins[i], name, strlen(begins[i])))
-            return true;
     for (int i = 0; i < count; i++)
         if (!strcmp(all[i].name, name))
             return true;
     return false;
+}
+
+/* What the report puts before or behind a metric's name for more of its numbers, if this name has it. */
+static const char *added_part(const char *name)
+{
+    static const char *const begins[] = {"base_", "difference_", "wins_", "losses_", "ties_", "p_", "rows_"};
+    static const char *const ends[] = {"_low", "_high", "_error", "_signature"};
+    size_t size = strlen(name);
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (!strncmp(begins[i], name, strlen(begins[i])))
+            return begins[i];
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (size >= strlen(ends[i]) && !strcmp(ends[i], name + size - strlen(ends[i])))
+            return ends[i];
+    return NULL;
 }
 
 static int add_name(struct tune_program_metrics *m, const char *name)
@@ -205,6 +216,10 @@ static int add_name(struct tune_program_metrics *m, const char *name)
         return tune_error_set("\"%.60s\" cannot name a metric; expected 1 to %d letters, digits, _, - and .", name, (int)sizeof *m->name - 1);
     if (is_taken(name))
         return tune_error_set("the name \"%s\" is that of another number of a row or of the report; expected another one", name);
+    const char *part = added_part(name);
+    if (part)
+        return tune_error_set("\"%s\" cannot name a metric: names that %s %s are the report's own; expected another one", name,
+                              *part == '_' ? "end in" : "begin with", part);
     if (m->count == TUNE_PROGRAM_METRICS)
         return tune_error_set("expected at most %d numbers", TUNE_PROGRAM_METRICS);
     snprintf(m->name[m->count++], sizeof *m->name, "%s", name);

@@ -12,7 +12,9 @@
  *     {"row": 0, "prompt": "2 + 2 =", "answer": "4", "expected": "4", "references": ["4"]}
  *
  * It writes a line for each, in their order: an object of numbers, {"length": 3, "right": true}, or
- * one number, whose name is then "score". true is 1, false 0. Every line has the same names.
+ * one number, whose name is then "score". true is 1, false 0. Every line has the same names. A name
+ * is an error if a row or the report has it, if it begins with base_, difference_, wins_, losses_,
+ * ties_, p_ or rows_, or if it ends in _low, _high, _error or _signature.
  *
  * It runs under guard (machine/child.h). The guard ends it, and all that it started, when it takes
  * longer than its limit, when a signal comes, and when this process ends. Its output may take 4 KiB

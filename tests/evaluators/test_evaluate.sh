@@ -163,6 +163,13 @@ refused_by "... a text" "\"a\" is no number" "$(each '{"a": "1"}')"
 refused_by "... nothing" "the object is empty" "$(each '{}')"
 refused_by "... a name twice" "\"a\" is there twice" "$(each '{"a": 1, "a": 2}')"
 refused_by "... a name of evaluate's" 'the name "loss" is that of another number of a row or of the report' "$(each '{"loss": 1}')"
+for own in answer_tokens_per_second tasks; do
+    refused_by "... $own, which a report has" "the name \"$own\" is that of another number of a row or of the report" "$(each "{\"$own\": 1}")"
+done
+for own in s_low s_high s_error s_signature; do
+    refused_by "... $own beside s" "\"$own\" cannot name a metric: names that end in _${own#s_} are the report's own; expected another one" "$(each "{\"s\": 1, \"$own\": 2}")"
+done
+refused_by "... base_s beside s" "names that begin with base_ are the report's own" "$(each '{"s": 1, "base_s": 2}')"
 refused_by "... a name that is none" '"a b" cannot name a metric' "$(each '{"a b": 1}')"
 refused_by "... another name in line 3" 'line 3 of its output, for row 2: "b" is not in line 1' "awk '{ print NR == 3 ? \"{\\\"b\\\": 1}\" : \"{\\\"a\\\": 1}\" }'"
 refused_by "... a name less in line 3" 'line 3 of its output, for row 2: "a" is missing, which line 1 has' "awk '{ print NR == 3 ? \"{}\" : \"{\\\"a\\\": 1}\" }'"
