@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/array.h"
@@ -18,7 +19,7 @@
 #include "files/file.h"
 #include "machine/child.h"
 
-enum { OUTPUT_LEAST = 1 << 20, OUTPUT_ROW = 4096, BLOCK = 512 /* bytes that `ulimit -f` counts */, POLL_MS = 100, SHOWN = 80 };
+enum { OUTPUT_LEAST = 1 << 20, OUTPUT_ROW = 4096, ERRORS_MOST = 64 << 20, ERRORS_READ = 4096, POLL_MS = 20, SHOWN = 80 };
 
 struct tune_metric_program {
     char *command;
@@ -102,13 +103,14 @@ int tune_metric_program_row(struct tune_metric_program *p, int side, int64_t row
 
 /* ---- the run ---- */
 
-/* The last line of a file that is not blank, cut. */
+/* The last line of a file that is not blank, cut. Only the file's end is read. */
 static void last_line(FILE *file, char *text, size_t size)
 {
     char *line = NULL;
     size_t room = 0;
     *text = 0;
-    rewind(file);
+    if (fseek(file, -ERRORS_READ, SEEK_END) != 0)
+        rewind(file); /* it is shorter */
     while (getline(&line, &room, file) > 0) {
         line[strcspn(line, "\r\n")] = 0;
         if (line[strspn(line, " \t")])
@@ -123,17 +125,30 @@ static long long output_most(int64_t rows)
     return OUTPUT_LEAST + OUTPUT_ROW * (long long)rows;
 }
 
-static int complain(const struct tune_metric_program *p, int side, const struct tune_child_end *end, FILE *errors)
+static bool is_larger(FILE *file, long long most)
+{
+    struct stat st;
+    return fstat(fileno(file), &st) == 0 && st.st_size > most;
+}
+
+static bool wrote_too_much(FILE *out, long long most, FILE *errors)
+{
+    return is_larger(out, most) || is_larger(errors, ERRORS_MOST);
+}
+
+static int complain(const struct tune_metric_program *p, int side, const struct tune_child_end *end, FILE *out, FILE *errors)
 {
     char said[300], how[400];
     last_line(errors, said, sizeof said);
     int signal = end->how == TUNE_CHILD_SIGNALLED ? end->code : end->code > 128 ? end->code - 128 : 0; /* the shell's way to say it */
-    if (end->how == TUNE_CHILD_NOT_STARTED)
+    if (is_larger(out, output_most(p->count[side])))
+        snprintf(how, sizeof how, "wrote more than %lld bytes, and was ended; expected a short line for each row", output_most(p->count[side]));
+    else if (is_larger(errors, ERRORS_MOST))
+        snprintf(how, sizeof how, "wrote more than %d bytes of errors, and was ended; expected fewer, such as with 2>/dev/null", ERRORS_MOST);
+    else if (end->how == TUNE_CHILD_NOT_STARTED)
         snprintf(how, sizeof how, "did not start: %.300s", end->reason);
     else if (end->how == TUNE_CHILD_TIMED_OUT)
         snprintf(how, sizeof how, "took longer than %g s and was ended; `metric_limit` gives it more", p->limit_s);
-    else if (signal == SIGXFSZ)
-        snprintf(how, sizeof how, "wrote more than %lld bytes, and was ended; expected a short line for each row", output_most(p->count[side]));
     else if (signal)
         snprintf(how, sizeof how, "was ended by signal %d (%s)%s", signal, strsignal(signal), end->oom_killed ? ", for want of memory" : "");
     else
@@ -145,8 +160,8 @@ static int complain(const struct tune_metric_program *p, int side, const struct 
 static int run(const struct tune_metric_program *p, int side, const volatile int *stop_signal, FILE *out, FILE *errors)
 {
     char script[8192], in[64], to[64], log[64];
-    long long blocks = output_most(p->count[side]) / BLOCK;
-    if (snprintf(script, sizeof script, "exec <\"$1\" >\"$2\" 2>\"$3\"; ulimit -f %lld; set --; %s\n", blocks, p->command) >= (int)sizeof script)
+    long long most = output_most(p->count[side]);
+    if (snprintf(script, sizeof script, "exec <\"$1\" >\"$2\" 2>\"$3\"; set --; %s\n", p->command) >= (int)sizeof script)
         return tune_error_usage("the command is too long; put it into a file");
     if (fflush(p->rows[side]) != 0)
         return tune_error_cannot("cannot write its input: %s", strerror(errno));
@@ -162,15 +177,19 @@ static int run(const struct tune_metric_program *p, int side, const volatile int
         return -1;
     struct pollfd ended = {.fd = tune_child_descriptor(child), .events = POLLIN};
     bool stopped = false;
-    while (poll(&ended, 1, POLL_MS) == 0 || !ended.revents)
+    while (poll(&ended, 1, POLL_MS) == 0 || !ended.revents) {
         if (!stopped && stop_signal && *stop_signal) {
             tune_child_stop(child);
             stopped = true;
         }
+        if (wrote_too_much(out, most, errors))
+            tune_child_stop(child); /* the second time at once: it may go on to write */
+    }
     tune_child_end(child, &end);
     if (stopped)
         return 0;
-    return end.how == TUNE_CHILD_EXITED && end.code == 0 ? 1 : complain(p, side, &end, errors);
+    /* It may have written too much and ended between two looks. */
+    return !wrote_too_much(out, most, errors) && end.how == TUNE_CHILD_EXITED && end.code == 0 ? 1 : complain(p, side, &end, out, errors);
 }
 
 /* ---- what it wrote ---- */

@@ -13,16 +13,19 @@
  *
  * It writes a line for each, in their order: an object of numbers, {"length": 3, "right": true}, or
  * one number, whose name is then "score". true is 1, false 0. Every line has the same names. A name
- * is an error if a row or the report has it, if it begins with base_, difference_, wins_, losses_,
- * ties_, p_ or rows_, or if it ends in _low, _high, _error or _signature.
+ * that a row or the report has is an error. So is one that begins with base_, difference_, wins_,
+ * losses_, ties_, p_ or rows_, and one that ends in _low, _high, _error or _signature.
  *
  * It runs under guard (machine/child.h). The guard ends it, and all that it started, when it takes
- * longer than its limit, when a signal comes, and when this process ends. Its output may take 4 KiB
- * a row, and 1 MiB in any case. Its standard error is kept for messages.
+ * longer than its limit, when a signal comes, and when this process ends. Its output may take 1 MiB
+ * and 4 KiB a row, its standard error 64 MiB. Both are files, whose size is looked at every 20 ms:
+ * a program that writes more is ended, and its output is not read. The last line of its standard
+ * error is kept for messages. Other files that it writes have no limit.
  *
  * Errors say the line and what was expected there. They are: the program did not start, ended with
- * another code than 0, or took too long. It wrote fewer or more lines, a line that is no such JSON,
- * or a number that is not finite. Names that differ from those of line 1 are an error, too. */
+ * another code than 0, took too long, or wrote too much. It wrote fewer or more lines, a line that
+ * is no such JSON, or a number that is not finite. Names that differ from those of line 1 are an
+ * error, too. */
 #ifndef TUNE_METRIC_PROGRAM_H
 #define TUNE_METRIC_PROGRAM_H
 

@@ -155,6 +155,9 @@ refused_by "... that crashes" "it was ended by signal 11" 'kill -SEGV $$'
 refused_by "... that writes too few lines" "it wrote 1 lines for 11 rows; expected one line for each" 'echo 1'
 refused_by "... that writes too many" "it wrote 12 lines for 11 rows; expected one line for each" "$(each 1); echo 1"
 refused_by "... that never ends to write" "it wrote more than 1093632 bytes" yes
+refused_by "... that writes too much at once, and ends well" "it wrote more than 1093632 bytes, and was ended; expected a short line for each row" 'head -c 1093633 /dev/zero'
+refused_by "... that never ends to write errors" "it wrote more than 67108864 bytes of errors, and was ended; expected fewer, such as with 2>/dev/null" 'trap "" TERM; while yes; do :; done >&2'
+refused_by "... that fails after a lot of errors" "it ended with exit code 3. The last line of its errors: KeyError: 3 (" 'yes | head -c 3000000 >&2; echo "KeyError: 3" >&2; exit 3'
 refused_by "... that writes no JSON" "line 1 of its output, for row 0: expected an object of numbers or one number, in JSON (which has no NaN), not: good" "$(each good)"
 refused_by "... a blank line" "not: a blank line" "$(each '')"
 refused_by "... NaN" "(which has no NaN), not: {\"a\": NaN}" "$(each '{"a": NaN}')"
@@ -181,6 +184,7 @@ is "... a share of right answers has its interval" eval 'by "sh score.sh" --mode
 is "... another program's numbers take their place" eval 'by "$(each 0.5)" --model model --output own && [ "$(value own score)" = 0.5 ] && [ -z "$(value own below)" ] && ! grep -q below own/rows.jsonl && head -n 1 own/rows.jsonl | grep -q ",\"metric_program\":\[\"score\"\],\"score\":0.5}$"'
 is "... without changing the answers" eval 'sed "s/,\"metric_program\":.*/}/" own/rows.jsonl | cmp - own.before'
 is "... two models" eval 'by "sh score.sh" --model learned/checkpoint-final --compare-model model --output own3 && [ "$(value own3 wins_same)" = "$(value own3 wins_exact_match_raw)" ] && [ "$(value own3 p_same)" = "$(value own3 p_exact_match_raw)" ] && [ "$(value own3 difference_below)" = 0 ] && grep -q "^# same: rows right only with model: " table && grep -q "\"same\":1,\"below\":-15,\"base_length\":[0-9]*,\"base_same\":[01],\"base_below\":-15}$" own3/rows.jsonl'
+is "... that writes a large file of its own, and many errors" eval 'by "head -c 2097152 /dev/zero >cache; yes | head -c 2097152 >&2; $(each 0.25)" --model model --output own4 && [ "$(wc -c <cache)" = 2097152 ] && [ "$(value own4 score)" = 0.25 ]'
 is "... each reference of a row" eval 'printf "%s\n" "{\"prompt\": \"Who?\", \"completion\": [\" a\", \" b\"]}" >ab.jsonl && "$evaluate" --model model --dataset ab.jsonl --max-new-tokens 1 --metric-program "tee seen; echo 1" >x 2>&1; grep -q "{\"row\":0,\"prompt\":\"Who?\",\"answer\":\"[^,]*\",\"expected\":\" a\",\"references\":\[\" a\",\" b\"\]}" seen'
 refused "... task files have metrics of their own" 2 "--metric-program judges answers to the rows of --dataset" "$evaluate" --model model --tasks none.yaml --metric-program true
 refused "... pairs get no answer to judge" 2 "--metric-program judges answers" "$evaluate" --model model --dataset text.jsonl --metric-program true
