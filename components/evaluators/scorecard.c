@@ -351,7 +351,7 @@ static int read_row(struct tune_scorecard *card, int64_t row, const struct tune_
                                     "`overwrite`", row);
         struct tune_score_row r = row_of(card, loss);
         if (answered) {
-            r.answer = (struct tune_text){answer->valuestring, strlen(answer->valuestring)};
+            r.answer = tune_cjson_text(answer);
             r.answer_tokens = (int64_t)tokens->valuedouble;
             r.ended = is_ended(end->valuestring);
         }

@@ -10,8 +10,8 @@
 #include "core/error.h"
 #include "files/file.h"
 #include "files/folder.h"
-#include "files/json.h"
 #include "core/print.h"
+#include "core/try.h"
 
 /* Parse and free text. */
 static cJSON *parse(const char *path, char *text, size_t size)
@@ -92,6 +92,44 @@ cJSON *tune_cjson_read_in(const char *folder, const char *name, size_t limit)
     if (tune_path(path, "%s/%s", folder, name) < 0 || tune_folder_read(folder, name, limit, &text, &size) < 0)
         return NULL;
     return parse(path, text, size);
+}
+
+/* Give each string its size: a string of cJSON has no length, but a place for an integer. j is before the same value. */
+static int measure(struct tune_json *j, cJSON *item)
+{
+    struct tune_text text;
+    cJSON *child = item ? item->child : NULL;
+    int more = 0;
+    if (cJSON_IsString(item)) {
+        TRY(tune_json_string(j, &text));
+        item->valueint = (int)text.size;
+        return 0;
+    }
+    if (!cJSON_IsObject(item) && !cJSON_IsArray(item))
+        return tune_json_skip(j);
+    TRY(cJSON_IsObject(item) ? tune_json_object(j) : tune_json_array(j));
+    for (; (more = cJSON_IsObject(item) ? tune_json_key(j, &text) : tune_json_item(j)) == 1; child = child->next)
+        TRY(child ? measure(j, child) : -1);
+    return more;
+}
+
+cJSON *tune_cjson_line(const char *line)
+{
+    struct tune_json j;
+    cJSON *json = cJSON_Parse(line);
+    tune_json_start(&j, "a line", line, strlen(line), 1);
+    j.lone_surrogates = true;
+    if (json && (measure(&j, json) < 0 || tune_json_end(&j) < 0)) {
+        cJSON_Delete(json);
+        json = NULL;
+    }
+    tune_json_free(&j);
+    return json;
+}
+
+struct tune_text tune_cjson_text(const cJSON *string)
+{
+    return cJSON_IsString(string) ? (struct tune_text){string->valuestring, (size_t)string->valueint} : (struct tune_text){NULL, 0};
 }
 
 int tune_cjson_write(const char *folder, const char *name, const cJSON *json, bool complete)

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "files/json.h"
+
 struct cJSON;
 
 /* tune_cjson_read - parse a file of at most limit bytes. The caller deletes the tree. NULL with an
@@ -20,6 +22,13 @@ struct cJSON;
 struct cJSON *tune_cjson_read(const char *path, size_t limit);
 struct cJSON *tune_cjson_read_report(const char *path, size_t limit);
 struct cJSON *tune_cjson_read_in(const char *folder, const char *name, size_t limit);
+
+/* tune_cjson_line - parse a line of our own files, whose texts may hold NULs. The caller deletes
+ * the tree. NULL, without an error for people: no JSON by json.h's rules, or no memory.
+ * tune_cjson_text - the bytes of a string of such a tree, borrowed from it. For all else NULL and
+ * 0. */
+struct cJSON *tune_cjson_line(const char *line);
+struct tune_text tune_cjson_text(const struct cJSON *string);
 
 /* tune_cjson_write - replace <folder>/<name> by json, indented, with a newline at the end. Bytes
  * that are not UTF-8 become '?'. complete: true if the caller did not run out of memory while

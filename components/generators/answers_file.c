@@ -53,8 +53,7 @@ static int count_line(struct tune_answers *a, const cJSON *json, int64_t line)
         const cJSON *answer = cJSON_GetObjectItemCaseSensitive(json, names[s]);
         const cJSON *match = cJSON_GetObjectItemCaseSensitive(json, found[s]);
         a->matches[s] += cJSON_IsBool(match) ? cJSON_IsTrue(match)
-                         : cJSON_IsString(answer) &&
-                           matches((struct tune_text){answer->valuestring, strlen(answer->valuestring)}, &asked);
+                                              : cJSON_IsString(answer) && matches(tune_cjson_text(answer), &asked);
     }
     a->expected += text != NULL && !a->prompts->unanswered;
     tune_asked_free(&asked);
@@ -68,7 +67,7 @@ static int check_line(struct tune_answers *a, const char *line, int64_t at)
     int each = tune_prompts_each(a->prompts);
     bool beyond = at / each >= tune_prompts_rows(a->prompts);
     int64_t row = beyond ? at / each : tune_prompts_row(a->prompts, at / each);
-    cJSON *json = cJSON_Parse(line);
+    cJSON *json = tune_cjson_line(line);
     const cJSON *index = cJSON_GetObjectItemCaseSensitive(json, "answer_index");
     const cJSON *number = cJSON_GetObjectItemCaseSensitive(json, "row");
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(json, "of");

@@ -81,6 +81,10 @@ refused "... but is no loss" 1 "row 0: a reference's loss is nan" "$evaluate" --
 refused "... not with other options" 2 "the answer belongs to another prompt, to other weights or to other options" "$evaluate" --model model --dataset rows.jsonl --max-new-tokens 9 --output h
 printf '{"row":0,"answer":"x","of":"1"}\n' >strange.jsonl && mkdir strange && mv strange.jsonl strange/rows.jsonl
 refused "... nor a strange file" 2 "strange/rows.jsonl:1: " "$evaluate" --model model --dataset rows.jsonl --output strange
+cp -r model nul && printf '{"suppress_tokens": [%s]}\n' "$(seq 0 299 | grep -vx 191 | paste -sd,)" >nul/generation_config.json
+printf '{"prompt": "a", "completion": "\\u0000\\u0000"}\n{"prompt": "b", "completion": "c"}\n' >nul.jsonl
+nul() { "$evaluate" --model nul --dataset nul.jsonl --max-new-tokens 2 --metrics exact_match_raw,chrf --output nul.out >table 2>notes && [ "$(value nul.out exact_match_raw)" = 0.5 ]; }
+is "answers of NULs are read with all their bytes" eval 'nul && grep -q "\"answer\":\".u0000.u0000\",\"expected\":\".u0000.u0000\"" nul.out/rows.jsonl && cp -r nul.out nul.before && nul && grep -q "^# resumed  *behind row 2 of 2" notes && cmp_reports nul.out nul.before'
 for i in $(seq 1 400); do printf '{"prompt": "Number %s is", "completion": " x"}\n' $i; done >many.jsonl
 many() { "$evaluate" --model model --dataset many.jsonl --max-new-tokens 40 --batch-size 4 --metrics exact_match,loss "$@"; }
 many --output whole >table 2>notes

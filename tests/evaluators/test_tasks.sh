@@ -144,6 +144,10 @@ is "... the same command goes on, and the result is the same" eval 'many --outpu
 is "a signal ends it after a batch" eval 'await $pid has 2 r/rows.jsonl; kill -TERM $pid; wait $pid; [ $? = 143 ] && grep -q "^# stopped in sums, after [0-9]* of 1200 questions.*; the same command goes on$" table && [ ! -e r/report.json ]'
 is "a finished one is read again" eval 'many --output n && grep -q "^# resumed  *400 of 400" notes && cmp n/report.json whole/report.json'
 is "another filter may be asked of the same answers" eval 'sed "s/regex_pattern: \"\[0-9\]+\"/regex_pattern: \"is [0-9]+\"/" tasks/sums.yaml >tasks/sums2.yaml && "$evaluate" --model $model --tasks tasks/sums2.yaml --tasks-data many --batch-size 4 --limit 400 --output n >table 2>notes && grep -q "400 of 400" notes && grep -q "\"first\":\"is 3\"" n/rows.jsonl'
+cp -rL model nul && printf '{"suppress_tokens": [%s]}\n' "$(seq 0 299 | grep -vx 191 | paste -sd,)" >nul/generation_config.json
+printf 'include: sums.yaml\ntask: nul\nfilter_list: null\nmetric_list:\n  - metric: chrf\n' >tasks/nul.yaml
+nul() { "$evaluate" --model nul --tasks tasks/nul.yaml --tasks-data data --limit 2 --output nul.out "$@" >table 2>notes; }
+is "an answer of NULs is read with all its bytes" eval 'nul --overwrite && grep -q "\"answer\":\".u0000.u0000" nul.out/rows.jsonl && cp -r nul.out nul.before && nul && grep -q "^# resumed  *2 of 2" notes && diff -r nul.out nul.before'
 
 # ---- two models ----
 is "--compare-model: the same questions" eval 'judge --tasks tasks/_all.yaml,tasks/sums.yaml --compare-model model --output s && grep -qE "^task .* model +compared +difference +its 95 % interval +better/worse/same +p$" table && [ "$(value s base_sums_exact_match_strict)" = 0 ] && [ "$(value s wins_sums_exact_match_strict)" = 3 ] && [ "$(value s losses_sums_exact_match_strict)" = 0 ] && [ "$(value s ties_sums_exact_match_strict)" = 1 ] && [ "$(value s difference_sums_exact_match_strict)" = 0.75 ] && [ "$(value s p_sums_exact_match_strict)" = 0.25 ]'

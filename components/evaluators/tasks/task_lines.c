@@ -166,7 +166,8 @@ static bool take_side(struct task *t, struct task_question *q, int side, const c
     if (t->kind == TASK_GENERATE) {
         if (!cJSON_IsString(answer))
             return false;
-        q->answer[side] = (struct tune_text){tune_pool_text(&t->pool, answer->valuestring, strlen(answer->valuestring)), strlen(answer->valuestring)};
+        struct tune_text text = tune_cjson_text(answer);
+        q->answer[side] = (struct tune_text){tune_pool_text(&t->pool, text.data, text.size), text.size};
         return q->answer[side].data;
     }
     if (cJSON_GetArraySize(values) != q->choice_count || (t->kind != TASK_ROLLING && cJSON_GetArraySize(greedy) != q->choice_count))
@@ -197,7 +198,7 @@ static int read_line(void *tasks, const char *text, int64_t at)
     struct tune_tasks *all = tasks;
     struct task *t = NULL;
     char of[17] = "";
-    cJSON *line = cJSON_Parse(text);
+    cJSON *line = tune_cjson_line(text);
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(line, "of");
     struct task_question *q = question_of(all, line, &t);
     int status = 0;
