@@ -24,15 +24,34 @@ static int hash_of(struct tune_answers *a, int64_t row, char of[17])
     return 0;
 }
 
+static bool same(struct tune_text a, struct tune_text b)
+{
+    return a.data && a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+}
+
 static bool matches(struct tune_text answer, const struct tune_asked *asked)
 {
     answer = tune_text_trim(answer);
     for (int i = 0; i <= asked->more_count; i++) {
-        struct tune_text expected = tune_text_trim(i ? asked->more[i - 1] : asked->expected);
-        if (answer.size == expected.size && memcmp(answer.data, expected.data, answer.size) == 0)
+        if (same(answer, tune_text_trim(i ? asked->more[i - 1] : asked->expected)))
             return true;
     }
     return false;
+}
+
+/* Whether the line's expected answers are other ones than the row's. Evaluations write all of them as references, if
+ * some row has several. Lines without an expected answer have none to compare. */
+static bool is_changed(const struct tune_answers *a, const cJSON *json, const struct tune_asked *asked)
+{
+    struct tune_text said = tune_cjson_text(cJSON_GetObjectItemCaseSensitive(json, "expected")), now = asked->expected;
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "references");
+    bool all = list || a->prompts->lines.read; /* the line tells whether there are more */
+    if (!said.data)
+        return false;
+    bool changed = !now.data || !same(said, now) || (all && (list ? cJSON_GetArraySize(list) : 1) != 1 + asked->more_count);
+    for (int i = 1; i <= asked->more_count && list && !changed; i++)
+        changed = !same(tune_cjson_text(cJSON_GetArrayItem(list, i)), asked->more[i - 1]);
+    return changed;
 }
 
 /* Count a line that is there already. Lines of earlier versions have no exact_match. */
@@ -41,12 +60,11 @@ static int count_line(struct tune_answers *a, const cJSON *json, int64_t line)
     int64_t row = tune_prompts_row(a->prompts, line / tune_prompts_each(a->prompts));
     static const char *const names[TUNE_SIDES] = {"answer", "base_answer"};
     static const char *const found[TUNE_SIDES] = {"exact_match", "base_exact_match"};
-    const cJSON *said = cJSON_GetObjectItemCaseSensitive(json, "expected");
     struct tune_asked asked;
     TRY(tune_prompts_asked(a->prompts, row, &asked));
     const char *text = asked.expected.data;
     int status = 0;
-    if (cJSON_IsString(said) && (!text || strcmp(said->valuestring, text) != 0))
+    if (is_changed(a, json, &asked))
         status = tune_error_usage("%s:%lld: the row's expected answer is another one now; give another `output`, or "
                                   "`overwrite`", a->o.file, (long long)line + 1);
     for (int s = 0; s < a->o.sides && text && status == 0; s++) {

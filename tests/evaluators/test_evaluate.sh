@@ -85,6 +85,16 @@ cp -r model nul && printf '{"suppress_tokens": [%s]}\n' "$(seq 0 299 | grep -vx 
 printf '{"prompt": "a", "completion": "\\u0000\\u0000"}\n{"prompt": "b", "completion": "c"}\n' >nul.jsonl
 nul() { "$evaluate" --model nul --dataset nul.jsonl --max-new-tokens 2 --metrics exact_match_raw,chrf --output nul.out >table 2>notes && [ "$(value nul.out exact_match_raw)" = 0.5 ]; }
 is "answers of NULs are read with all their bytes" eval 'nul && grep -q "\"answer\":\".u0000.u0000\",\"expected\":\".u0000.u0000\"" nul.out/rows.jsonl && cp -r nul.out nul.before && nul && grep -q "^# resumed  *behind row 2 of 2" notes && cmp_reports nul.out nul.before'
+printf '{"prompt": "a", "completion": ["b", "c"]}\n{"prompt": "d", "completion": "e"}\n' >good.jsonl
+good() { "$evaluate" --model model --dataset good.jsonl --max-new-tokens 2 --metrics exact_match --output good.out; }
+is "rows with several references go on" eval 'good >table 2>notes && grep -q "\"references\":\[\"e\"\]" good.out/rows.jsonl && good >table 2>notes && grep -q "^# resumed  *behind row 2 of 2" notes'
+for now in '["b", "x"]' '["b"]' '["b", "c", "d"]' '["x", "c"]'; do
+    sed -i "1s/completion\": .*/completion\": $now}/" good.jsonl
+    refused "... not with $now" 2 "good.out/rows.jsonl:1: the row's expected answer is another one now; give another" good
+done
+is "one reference goes on" eval 'sed -i "1s/completion\": .*/completion\": \"b\"}/" good.jsonl && rm -r good.out && good >table 2>notes && good >table 2>notes && grep -q "^# resumed  *behind row 2 of 2" notes'
+sed -i '1s/completion": .*/completion": ["b", "c"]}/' good.jsonl
+refused "... not with another beside it" 2 "good.out/rows.jsonl:1: the row's expected answer is another one now; give another" good
 for i in $(seq 1 400); do printf '{"prompt": "Number %s is", "completion": " x"}\n' $i; done >many.jsonl
 many() { "$evaluate" --model model --dataset many.jsonl --max-new-tokens 40 --batch-size 4 --metrics exact_match,loss "$@"; }
 many --output whole >table 2>notes
