@@ -148,6 +148,13 @@ cp -rL model nul && printf '{"suppress_tokens": [%s]}\n' "$(seq 0 299 | grep -vx
 printf 'include: sums.yaml\ntask: nul\nfilter_list: null\nmetric_list:\n  - metric: chrf\n' >tasks/nul.yaml
 nul() { "$evaluate" --model nul --tasks tasks/nul.yaml --tasks-data data --limit 2 --output nul.out "$@" >table 2>notes; }
 is "an answer of NULs is read with all its bytes" eval 'nul --overwrite && grep -q "\"answer\":\".u0000.u0000" nul.out/rows.jsonl && cp -r nul.out nul.before && nul && grep -q "^# resumed  *2 of 2" notes && diff -r nul.out nul.before'
+cp -rL model nan && size=$(od -An -tu8 -N8 nan/model.safetensors | tr -d ' ') && at=$(head -c $((8 + size)) nan/model.safetensors | sed -n 's/.*"model.norm.weight":{[^}]*"data_offsets":\[\([0-9]*\),.*/\1/p')
+printf '\000\000\300\177' | dd of=nan/model.safetensors bs=1 seek=$((8 + size + at)) conv=notrunc 2>/dev/null
+for task in arc word texts; do
+    refused "weights that are not numbers: no score of $task" 1 ": the log-likelihood of text 0 is nan; expected a finite number" "$evaluate" --model nan --tasks tasks/$task.yaml --tasks-data data --output nan.$task
+done
+cp -r a null && sed -i 's/"log_probs":\[[^,]*,/"log_probs":[null,/' null/rows.jsonl
+refused "a line without a log-likelihood" 2 "null/rows.jsonl:1: the line was changed; give another" "$evaluate" --model $model --tasks tasks/arc.yaml --tasks-data data --output null
 
 # ---- two models ----
 is "--compare-model: the same questions" eval 'judge --tasks tasks/_all.yaml,tasks/sums.yaml --compare-model model --output s && grep -qE "^task .* model +compared +difference +its 95 % interval +better/worse/same +p$" table && [ "$(value s base_sums_exact_match_strict)" = 0 ] && [ "$(value s wins_sums_exact_match_strict)" = 3 ] && [ "$(value s losses_sums_exact_match_strict)" = 0 ] && [ "$(value s ties_sums_exact_match_strict)" = 1 ] && [ "$(value s difference_sums_exact_match_strict)" = 0.75 ] && [ "$(value s p_sums_exact_match_strict)" = 0.25 ]'

@@ -159,7 +159,7 @@ static const cJSON *member(const cJSON *line, int side, const char *name)
     return cJSON_GetObjectItemCaseSensitive(line, key_of(key, side, name, "none"));
 }
 
-/* Take what a model said from the line. false: the line lacks it. A number that is not finite was written as null. */
+/* Take what a model said from the line. false: the line lacks it. */
 static bool take_side(struct task *t, struct task_question *q, int side, const cJSON *line)
 {
     const cJSON *answer = member(line, side, "answer"), *values = member(line, side, "log_probs"), *greedy = member(line, side, "greedy");
@@ -174,9 +174,9 @@ static bool take_side(struct task *t, struct task_question *q, int side, const c
         return false;
     for (int i = 0; i < q->choice_count; i++) {
         const cJSON *value = cJSON_GetArrayItem(values, i);
-        if (!cJSON_IsNumber(value) && !cJSON_IsNull(value))
+        if (!cJSON_IsNumber(value) || !isfinite(value->valuedouble))
             return false;
-        q->choices[i].log_prob[side] = cJSON_IsNull(value) ? NAN : value->valuedouble;
+        q->choices[i].log_prob[side] = value->valuedouble;
         q->choices[i].greedy[side] = cJSON_IsTrue(cJSON_GetArrayItem(greedy, i));
     }
     return true;

@@ -237,13 +237,30 @@ static int weigh_texts(struct tune_tasks *all, int side, const struct task_model
     return 0;
 }
 
+/* No score is made of a number that is not finite. */
+static int check_finite(const struct tune_tasks *all, const struct task *t, int side)
+{
+    for (int b = 0; b < all->batch; b++)
+        for (int i = 0; i < all->questions[b]->choice_count; i++) {
+            double p = all->questions[b]->choices[i].log_prob[side];
+            if (!isfinite(p))
+                return tune_error_set("%s: row %" PRId64 ": the log-likelihood of text %d is %g; expected a finite number. The model's "
+                                      "weights may hold numbers that are not finite, or numbers too large for its format", t->path,
+                                      all->questions[b]->row, i, p);
+        }
+    return 0;
+}
+
 int tune_tasks_weigh(struct tune_tasks *all, int side)
 {
     const struct task *t = &all->tasks[all->task];
     bool base = side == 1 && !all->models[1].model;
     const struct task_model *with = &all->models[base ? 0 : side];
     if (t->kind == TASK_ROLLING)
-        return weigh_texts(all, side, with, base);
-    tune_cache_base(with->cache, base);
-    return weigh_choices(all, t, side, with->cache);
+        TRY(weigh_texts(all, side, with, base));
+    else {
+        tune_cache_base(with->cache, base);
+        TRY(weigh_choices(all, t, side, with->cache));
+    }
+    return check_finite(all, t, side);
 }
