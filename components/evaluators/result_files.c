@@ -18,37 +18,50 @@
 #include "views/plot.h"
 
 /* ---- the folder ---- */
-/* The files that an evaluation writes, and what they begin and end with, by kind. */
-static const struct written { const char *name, *begin[2], *first_line[2], *end; } written[] = {
-    {TUNE_RUN_ROWS, {"{\"row\":", "{\"task\":"}, {",\"of\":\"", ",\"row\":"}, ""},
-    {TUNE_RUN_ROWS_CSV, {"row,", "task,row,"}, {",loss_sum,", ""}, ""},
-    {TUNE_RUN_FIGURE, {"<svg ", "<svg "}, {"", ""}, TUNE_RESULT_MARK},
-    {TUNE_RUN_CONFUSION, {"<svg ", "<svg "}, {"", ""}, TUNE_RESULT_MARK},
-    {TUNE_RUN_CONFUSION_CSV, {"model,label,", "model,label,"}, {"", ""}, ""},
-    {TUNE_RUN_REPORT, {"", ""}, {"", ""}, ""}, /* check_report reads it */
+/* The files that an evaluation writes, by kind: what they begin with, what else the first line has, and what they end with. Those with
+ * an end are never there in part. */
+static const struct written { const char *name, *begin[2], *first_line[2][2], *end; } written[] = {
+    {TUNE_RUN_ROWS, {"{\"row\":", "{\"task\":"}, {{",\"loss_sum\":", ",\"of\":\""}, {",\"row\":", ",\"of\":\""}}, ""},
+    {TUNE_RUN_ROWS_CSV, {"row,", "task,row,prompt,"}, {{",loss_sum,", ""}, {"", ""}}, "\r\n"},
+    {TUNE_RUN_FIGURE, {"<svg ", "<svg "}, {{"", ""}, {"", ""}}, TUNE_RESULT_MARK},
+    {TUNE_RUN_CONFUSION, {"<svg ", "<svg "}, {{"", ""}, {"", ""}}, TUNE_RESULT_MARK},
+    {TUNE_RUN_CONFUSION_CSV, {"model,label,", "model,label,"}, {{",(other)\r\n", ""}, {",(other)\r\n", ""}}, "\r\n"},
+    {TUNE_RUN_REPORT, {"", ""}, {{"", ""}, {"", ""}}, ""}, /* check_report reads it */
 };
 
-/* Look whether a file is such a one: 1; 0: it is not; -1 with an error. Its first line may be cut. */
+/* Whether the first line has what such a file's has. A line that is cut short need not. */
+static bool has_all(FILE *file, const struct written *w, enum tune_result_kind kind)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n = getline(&line, &room, file);
+    bool cut = n <= 0 || line[n - 1] != '\n';
+    bool all = cut || (strstr(line, w->first_line[kind][0]) && strstr(line, w->first_line[kind][1]));
+    free(line);
+    return all;
+}
+
+/* Look whether a file is such a one: 1; 0: it is not; -1 with an error. An empty one is. */
 static int is_own(const char *path, const struct written *w, enum tune_result_kind kind)
 {
-    char text[65536], end[64];
+    char text[64], end[64];
     size_t size, begin = strlen(w->begin[kind]), last = strlen(w->end);
     int fd = tune_file_open(path, &size);
     if (fd < 0)
         return tune_error_prefix("`output`: ");
-    size_t n = size < sizeof text - 1 ? size : sizeof text - 1;
+    size_t n = size < begin ? size : begin;
     int status = tune_file_read_at(fd, path, 0, text, n);
-    text[status == 0 ? n : 0] = 0;
-    char *line_end = strchr(text, '\n');
-    if (line_end)
-        *line_end = 0;
-    bool own = !strncmp(text, w->begin[kind], n < begin ? n : begin) && (!line_end || strstr(text, w->first_line[kind]));
+    bool own = status == 0 && !memcmp(text, w->begin[kind], n);
     if (status == 0 && own && size > 0 && last > 0) {
         own = size >= last;
         status = own ? tune_file_read_at(fd, path, size - last, end, last) : 0;
         own = own && status == 0 && !memcmp(end, w->end, last);
     }
-    close(fd);
+    FILE *file = status == 0 && own ? fdopen(fd, "r") : NULL;
+    if (status == 0 && own && !file)
+        status = tune_error_set("cannot read %s: %s", path, strerror(errno));
+    own = file && has_all(file, w, kind);
+    file ? fclose(file) : close(fd);
     return status < 0 ? -1 : own;
 }
 

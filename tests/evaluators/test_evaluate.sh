@@ -79,7 +79,7 @@ is "a file that was cut is continued" eval 'rm -rf h/* && head -c 2000 b/rows.js
 is "a loss that is not finite is null, and goes on" eval 'cp -r b nan && sed "s/\"loss_sum\":[^,]*,/\"loss_sum\":null,/" b/rows.jsonl >nan/rows.jsonl && judge --model model --output nan --metrics token_f1 && grep -q "^# resumed  *behind row 11 of 11" notes && [ "$(value nan token_f1)" = "$(value b token_f1)" ]'
 refused "... but is no loss" 1 "row 0: a reference's loss is nan" "$evaluate" --keep-trained-rows --dataset rows.jsonl --max-new-tokens 8 --model model --output nan --metrics loss
 refused "... not with other options" 2 "the answer belongs to another prompt, to other weights or to other options" "$evaluate" --model model --dataset rows.jsonl --max-new-tokens 9 --output h
-printf '{"row":0,"answer":"x","of":"1"}\n' >strange.jsonl && mkdir strange && mv strange.jsonl strange/rows.jsonl
+printf '{"row":0,"answer":"x","loss_sum":1,"of":"1"}\n' >strange.jsonl && mkdir strange && mv strange.jsonl strange/rows.jsonl
 refused "... nor a strange file" 2 "strange/rows.jsonl:1: " "$evaluate" --model model --dataset rows.jsonl --output strange
 cp -r model nul && printf '{"suppress_tokens": [%s]}\n' "$(seq 0 299 | grep -vx 191 | paste -sd,)" >nul/generation_config.json
 printf '{"prompt": "a", "completion": "\\u0000\\u0000"}\n{"prompt": "b", "completion": "c"}\n' >nul.jsonl
@@ -136,7 +136,7 @@ is "... which stays as it was" diff -r run before
 mkdir other && echo '{"status": "finished", "rows": 3}' >other/report.json && cp other/report.json report.before
 refused "a report of another program" 2 "--output: other/report.json is no evaluation's report" "$evaluate" --model model --dataset rows.jsonl --metrics loss --output other --overwrite
 is "... which stays, and nothing is added" eval 'cmp other/report.json report.before && [ "$(ls other)" = report.json ]'
-foreign() { file=$1 && rm -rf foreign && mkdir foreign && echo "$2" >"foreign/$1" && cp "foreign/$1" foreign.before
+foreign() { file=$1 && rm -rf foreign && mkdir foreign && printf "${3:-%s\\n}" "$2" >"foreign/$1" && cp "foreign/$1" foreign.before
     for more in --overwrite --seed=0; do
         refused "$1 of another program" 2 "--output: foreign/$1 is no evaluation's file, and would be replaced; give another folder" "$evaluate" --model model --dataset two.jsonl --max-new-tokens 2 --metrics loss --output foreign $more
     done
@@ -146,6 +146,15 @@ foreign rows.jsonl '{"row": 1, "mine": true}'
 foreign metrics.svg '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 foreign confusion.svg '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 foreign confusion.csv 'label,a,b'
+foreign confusion.csv "$(printf 'model,label,mine\r\nA,x,3\r')"
+foreign rows.csv 'row,my notes, one line' '%s'
+foreign rows.csv "$(printf 'row,loss_sum,mine\r\n1,2')" '%s'
+foreign confusion.csv 'model,label,' '%s'
+foreign metrics.svg '<svg ' '%s'
+"$BUILD/generate" --model model --input two.jsonl --max-new-tokens 2 --output answers.jsonl >out 2>&1
+foreign rows.jsonl "$(cat answers.jsonl)"
+foreign rows.jsonl '{"id":1' '%s'
+foreign rows.jsonl "{\"row\":1,\"x\":\"$(head -c 70000 /dev/zero | tr '\0' x)\"}"
 cp rows.jsonl rows.before
 refused "rows.jsonl that is the data set" 2 "--output: ./rows.jsonl is the data set itself, and would" "$evaluate" --model model --dataset rows.jsonl --metrics loss --output . --overwrite
 mkdir linked && ln rows.jsonl linked/rows.csv

@@ -207,12 +207,16 @@ refused "a task twice" 2 "the task arc is there twice" "$evaluate" --model $mode
 refused "rows of other tasks" 2 "a/rows.jsonl:1: expected a question of these tasks" "$evaluate" --model $model --tasks tasks/sums.yaml --tasks-data data --output a
 refused "rows of other weights" 2 "a/rows.jsonl:1: the line belongs to another prompt, to other weights or to other options" "$evaluate" --model model --tasks tasks/arc.yaml --tasks-data data --output a
 refused "a run's folder" 2 "run is the folder of a training run" "$evaluate" --model $model --tasks tasks/arc.yaml --tasks-data data --output run
-mkdir -p same && sed 's/^{/{"task":"same","row":0,/' data/sums/test.jsonl >same/rows.jsonl && cp same/rows.jsonl before.jsonl
+mkdir -p same && sed 's/^{/{"task":"same","row":0,"of":"1",/' data/sums/test.jsonl >same/rows.jsonl && cp same/rows.jsonl before.jsonl
 printf 'include: tasks/sums.yaml\ntask: same\ndataset_kwargs:\n  data_files:\n    test: same/rows.jsonl\n    train: data/sums/train.jsonl\n' >same.yaml
 refused "rows.jsonl that is the data set" 2 "same/rows.jsonl is a file of the task's rows, and would be replaced" "$evaluate" --model $model --tasks same.yaml --overwrite --output same
 is "... which stays" cmp same/rows.jsonl before.jsonl
-printf "row,a\n0,b\n" >same/rows.csv && rm same/rows.jsonl
-refused "rows.csv that is another file" 2 "same/rows.csv is no evaluation's file, and would be replaced" "$evaluate" --model $model --tasks tasks/arc.yaml --tasks-data data --overwrite --output same
+rm same/rows.jsonl
+for mine in 'row,a\n0,b\n' 'task,row,mine\r\n1,2,3\r\n' 'task,row,prompt,of'; do
+    printf "$mine" >same/rows.csv
+    refused "rows.csv that is another file" 2 "same/rows.csv is no evaluation's file, and would be replaced" "$evaluate" --model $model --tasks tasks/arc.yaml --tasks-data data --overwrite --output same
+done
+is "... which stays" eval 'printf "$mine" | cmp - same/rows.csv'
 refused "an option of rows" 2 "--max-new-tokens is for the rows of --dataset" "$evaluate" --model $model --tasks tasks/arc.yaml --max-new-tokens 3
 refused "--compare-base without an adapter" 2 "give --adapter" "$evaluate" --model $model --tasks tasks/arc.yaml --compare-base
 refused "--dataset, too" 2 "--dataset and --tasks exclude each other" "$evaluate" --model $model --tasks tasks/arc.yaml --dataset facts.jsonl
