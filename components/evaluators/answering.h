@@ -21,7 +21,7 @@ struct tune_answered {
                                        eval_<metric> */
     int64_t rows;        /* that are answered */
     int64_t evaluated;   /* that the loss is of */
-    int64_t unanswered;  /* without an answer to compare with; together with rows, those looked at */
+    int64_t unanswered;  /* without an answer to compare with; with `rows`, all those looked at */
     double *sums;        /* [metrics,TUNE_SCORE_SUMS] */
 };
 

@@ -36,8 +36,8 @@ struct tune_tokenizer;
  * tune_evaluator_add_general - the same for general rows. They count only in eval_<name>_loss, and
  * if there are several, in eval_general_loss.
  * tune_evaluator_best_by - let the best, and early stopping, go by the number that is logged as
- * eval_<name>. better: 1, higher values are; -1, lower ones. An infinite value is the worst. Without
- * this call they go by the loss. -1 with an error: the name is empty or too long.
+ * eval_<name>. better: 1, higher values are; -1, lower ones. An infinite value is the worst.
+ * Without this call they go by the loss. -1 with an error: the name is empty or too long.
  * tune_evaluator_free - free it; NULL is fine. */
 struct tune_evaluator *tune_evaluator_new(struct tune_model *m, struct tune_loss *loss,
                                           struct tune_loader *load,
