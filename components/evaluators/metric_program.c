@@ -213,7 +213,8 @@ static bool is_taken(const char *name)
     return false;
 }
 
-/* What the report puts before or behind a metric's name for more of its numbers, if this name has it. */
+/* The report writes more numbers of a metric under longer names, such as s_low. Find the part of this
+ * name that only such names have; NULL: it has none. */
 static const char *added_part(const char *name)
 {
     static const char *const begins[] = {"base_", "difference_", "wins_", "losses_", "ties_", "p_", "rows_"};
