@@ -290,3 +290,11 @@ int tune_result_svg(const char *folder, const char *title, const struct tune_fig
     free(plots);
     return status;
 }
+
+/* ---- the report ---- */
+bool tune_result_put(cJSON *to, const char *before, const char *name, const char *behind, double value)
+{
+    char key[400];
+    snprintf(key, sizeof key, "%s%s%s", before, name, behind);
+    return !isfinite(value) || tune_cjson_put_number(to, key, value);
+}

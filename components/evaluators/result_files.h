@@ -3,6 +3,7 @@
 #ifndef TUNE_RESULT_FILES_H
 #define TUNE_RESULT_FILES_H
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 
 #include "metrics/estimates.h"
@@ -24,11 +25,15 @@ enum tune_result_kind { TUNE_RESULT_ROWS, TUNE_RESULT_TASKS };
  * tune_result_csv - copy the folder's lines of rows as CSV. The first line has the columns: the
  * members of all lines, in the order in which they first come.
  * tune_result_svg - draw values with their intervals into the folder, a plot for each unit. names:
- * of the sides. All: -1 with an error. */
+ * of the sides. These three: -1 with an error.
+ * tune_result_put - put a number into a report, under before, name and behind as one text; one that
+ * is not finite is left out. False: no memory. */
 int tune_result_check_folder(const char *folder, enum tune_result_kind kind,
                              const char *dataset);
 int tune_result_csv(const char *folder);
 int tune_result_svg(const char *folder, const char *title, const struct tune_figure_value *results,
                     int count, const char *const names[2]);
+bool tune_result_put(cJSON *to, const char *before, const char *name, const char *behind,
+                     double value);
 
 #endif

@@ -156,17 +156,10 @@ static int print_confusion(const struct tune_scorecard *card, int side, FILE *ou
 }
 
 /* ---- the report ---- */
-static bool put_as(cJSON *to, const char *before, const char *name, const char *behind, double value)
-{
-    char key[96];
-    snprintf(key, sizeof key, "%s%s%s", before, name, behind);
-    return !isfinite(value) || tune_cjson_put_number(to, key, value);
-}
-
 static bool put_estimate(cJSON *to, const char *before, const char *name, const struct tune_estimate *e)
 {
-    return put_as(to, before, name, "", e->value) && put_as(to, before, name, "_low", e->low) && put_as(to, before, name, "_high", e->high) &&
-           put_as(to, before, name, "_error", e->error);
+    return tune_result_put(to, before, name, "", e->value) && tune_result_put(to, before, name, "_low", e->low) &&
+           tune_result_put(to, before, name, "_high", e->high) && tune_result_put(to, before, name, "_error", e->error);
 }
 
 static bool put_rows(cJSON *to, const struct tune_scorecard *card, int m, bool better)
@@ -188,8 +181,8 @@ static bool put_comparison(cJSON *to, const struct tune_scorecard *card, const s
         const char *name = v[m].metric->name;
         const struct tune_comparison *c = &v[m].compared;
         good = put_estimate(to, "base_", name, &v[m].side[1]) && put_estimate(to, "difference_", name, &c->difference) &&
-               put_as(to, "wins_", name, "", (double)c->wins) && put_as(to, "losses_", name, "", (double)c->losses) &&
-               put_as(to, "ties_", name, "", (double)c->ties) && put_as(to, "p_", name, "", c->p);
+               tune_result_put(to, "wins_", name, "", (double)c->wins) && tune_result_put(to, "losses_", name, "", (double)c->losses) &&
+               tune_result_put(to, "ties_", name, "", (double)c->ties) && tune_result_put(to, "p_", name, "", c->p);
         if (good && v[m].metric->right_or_wrong)
             good = put_rows(better, card, m, true) && put_rows(worse, card, m, false);
     }
@@ -231,7 +224,7 @@ static int write_report(const struct tune_scorecard *card, const struct tune_ver
                 (card->several == 0 || tune_cjson_put_whole(json, "rows_with_several_references", card->several)) &&
                 (card->empty == 0 || tune_cjson_put_whole(json, "rows_with_empty_reference", card->empty)) &&
                 (card->trained < 0 || tune_cjson_put_whole(json, "rows_trained_on", card->trained)) &&
-                put_as(json, "", "answer_tokens_per_second", "", speed);
+                tune_result_put(json, "", "answer_tokens_per_second", "", speed);
     for (const cJSON *what = card->about->child; what && good; what = what->next)
         good = tune_cjson_put(json, what->string, cJSON_Duplicate(what, true));
     for (int m = 0; m < card->metrics && good; m++) {

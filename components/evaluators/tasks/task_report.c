@@ -180,17 +180,10 @@ static int print_table(const struct tune_tasks *all, FILE *out)
 }
 
 /* ---- the report ---- */
-static bool put_number(cJSON *to, const char *before, const char *key, const char *behind, double value)
-{
-    char name[400];
-    snprintf(name, sizeof name, "%s%s%s", before, key, behind);
-    return !isfinite(value) || tune_cjson_put_number(to, name, value);
-}
-
 static bool put_estimate(cJSON *to, const char *before, const char *key, const struct tune_estimate *e)
 {
-    return put_number(to, before, key, "", e->value) && put_number(to, before, key, "_error", e->error) &&
-           put_number(to, before, key, "_low", e->low) && put_number(to, before, key, "_high", e->high);
+    return tune_result_put(to, before, key, "", e->value) && tune_result_put(to, before, key, "_error", e->error) &&
+           tune_result_put(to, before, key, "_low", e->low) && tune_result_put(to, before, key, "_high", e->high);
 }
 
 /* TASK_METRIC, or TASK_METRIC_FILTER where there are filters. */
@@ -209,8 +202,8 @@ static bool put_result(cJSON *to, const char *name, const char *metric, const ch
     if (sides == 1 || !good)
         return good;
     return put_estimate(to, "base_", key, &r->side[1]) && put_estimate(to, "difference_", key, &c->difference) &&
-           put_number(to, "wins_", key, "", (double)c->wins) && put_number(to, "losses_", key, "", (double)c->losses) &&
-           put_number(to, "ties_", key, "", (double)c->ties) && put_number(to, "p_", key, "", c->p);
+           tune_result_put(to, "wins_", key, "", (double)c->wins) && tune_result_put(to, "losses_", key, "", (double)c->losses) &&
+           tune_result_put(to, "ties_", key, "", (double)c->ties) && tune_result_put(to, "p_", key, "", c->p);
 }
 
 static bool put_rows(cJSON *to, const char *name, int64_t rows)
