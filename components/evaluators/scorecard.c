@@ -343,7 +343,7 @@ static bool read_loss(const struct tune_scorecard *card, int side, const cJSON *
 static int read_row(struct tune_scorecard *card, int64_t row, const struct tune_asked *asked, const cJSON *line)
 {
     for (int side = 0; side < card->sides; side++) {
-        struct tune_card_loss loss[TUNE_CARD_PARTS];
+        struct tune_card_loss loss[TUNE_CARD_PARTS] = {{0}};
         const cJSON *answer = member(line, side, "answer"), *end = member(line, side, "end"), *tokens = member(line, side, "tokens");
         bool answered = cJSON_IsString(answer) && cJSON_IsString(end) && cJSON_IsNumber(tokens);
         if (!read_loss(card, side, line, loss) || answered == card->unanswered)
