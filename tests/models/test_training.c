@@ -371,6 +371,18 @@ static void residual_stays_wide(void **state)
         assert_true(tune_bf16_to_float(tune_float_to_bf16(hidden[0][i])) == hidden[1][i]);
 }
 
+/* The largest input of a row of `width` numbers that an RMS norm with an eps of 1 gave. */
+static double largest_input(const float *row, int width)
+{
+    double squares = 0, largest = 0;
+    for (int i = 0; i < width; i++) {
+        double value = row[i];
+        squares += value * value / width;
+        largest = fabs(value) > largest ? fabs(value) : largest;
+    }
+    return largest / sqrt(1 - squares);
+}
+
 /* NEFTune's noise is even in [-a, a), a = alpha / sqrt(T C). transformers adds it to what the embedding's module gives: granite
  * multiplies after that, gemma3 within the module. The embedding and all matrices are 0: the final norm sees the noise alone. With
  * an eps of 1 its result tells how large it was. */
@@ -396,13 +408,8 @@ static void size_of_noise(void **state)
         float *hidden = calloc((size_t)tune_tensor_elements(out), sizeof *hidden);
         assert_ok(tune_to_host(t.dev, out, hidden));
         double want = 5 / sqrt((double)T * c.hidden) * (f == 1 ? c.embedding_multiplier : 1), most = 0;
-        for (int n = 0; n < B * T; n++) {
-            double squares = 0;
-            for (int i = 0; i < c.hidden; i++)
-                squares += hidden[n * c.hidden + i] * hidden[n * c.hidden + i] / c.hidden;
-            for (int i = 0; i < c.hidden; i++)
-                most = fmax(most, fabs(hidden[n * c.hidden + i]) / sqrt(1 - squares));
-        }
+        for (int n = 0; n < B * T; n++)
+            most = fmax(most, largest_input(hidden + n * c.hidden, c.hidden));
         print_message("# %s: %.4f of %.4f\n", folders[f], most, want);
         assert_true(most <= want * (1 + 1e-5) && most > want * .98);
         free(hidden);
