@@ -41,9 +41,11 @@ YAML     = $(YAML_FOUND)$(filter command environment,$(origin YAML_CFLAGS))
 SWEEPS_LIBRARY = $(BUILD)/libtune_sweeps.a
 SWEEPS_LIBS    = $(HDF5_LIBS)
 SWEEPS_OBJECTS = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard components/sweeps/*/*.c))
-SWEEPERS := $(addprefix $(BUILD)/,space sweep samples $(basename $(shell grep -ls '"sweeps/' tests/*/*.c)))
+SWEEPERS := $(addprefix $(BUILD)/,space sweep samples studio $(basename $(shell grep -ls '"sweeps/' tests/*/*.c)))
 PKG_CONFIG = tune.pc $(if $(SWEEPS),tune_sweeps.pc)
-possible  = $(if $(SWEEPS),$1,$(filter-out $(SWEEPERS),$1))
+# The studio needs libmicrohttpd besides. STUDIO is empty where that is missing.
+STUDIO   = $(STUDIO_FOUND)$(filter command environment,$(origin MICROHTTPD_LIBS))
+possible  = $(filter-out $(if $(SWEEPS),,$(SWEEPERS)) $(if $(STUDIO),,$(BUILD)/studio),$1)
 
 # The kernels of the CPU are compiled once for each instruction set: see components/devices/cpu/open.c.
 KERNELS  = $(filter-out %/open.c,$(wildcard components/devices/cpu/*.c))
@@ -67,7 +69,8 @@ all: found $(RECIPES) $(TOOLS) $(MAKERS) $(addprefix $(BUILD)/,$(PKG_CONFIG)) $(
 
 found: $(BUILD)/config.mk
 	@cat $(BUILD)/config.mk.found
-	@$(if $(SWEEPS),,echo "# left out: space, sweep and samples, which need HDF5")
+	@$(if $(SWEEPS),,echo "# left out: space, sweep, samples and studio, which need HDF5")
+	@$(if $(and $(SWEEPS),$(if $(STUDIO),,1)),echo "# left out: studio, which needs libmicrohttpd")
 	@$(if $(YAML),,echo "# without the header of libyaml no YAML is read: neither space files nor a --config in YAML")
 
 # Programs have static pattern rules: with patterns that match any file under $(BUILD), make searches for ways to make
@@ -123,6 +126,17 @@ PARTS    = $(wildcard tools/*/*.c)
 $(TOOLS): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(PROGRAM) $(LIBRARY)
 	$(link)
 $(foreach p,$(PARTS),$(eval $(BUILD)/$(notdir $(patsubst %/,%,$(dir $(p)))): $(BUILD)/obj/$(p:.c=.o)))
+
+# The studio carries its page: each file as studio_page_NAME, with _ for other characters.
+PAGE     = $(wildcard tools/studio/page/*)
+$(BUILD)/studio: $(PAGE:%=$(BUILD)/obj/%.o)
+$(BUILD)/studio: MORE_LIBS += $(MICROHTTPD_LIBS)
+$(BUILD)/obj/tools/studio/http.o: CPPFLAGS += $(MICROHTTPD_CFLAGS)
+$(PAGE:%=$(BUILD)/obj/%.o): $(BUILD)/obj/%.o: %
+	@mkdir -p $(@D)
+	$(call say,text,$<)name=studio_page_$$(echo '$(notdir $<)' | tr -c 'A-Za-z0-9\n' _) && \
+	printf '.section .rodata\n.global %s, %s_end\n%s:\n.incbin "%s"\n%s_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' \
+	    $$name $$name $$name '$<' $$name | $(CC) -x assembler -c - -o $@
 
 $(MAKERS): $(BUILD)/%: $(BUILD)/obj/datasets/%.o $(PROGRAM) $(LIBRARY)
 	$(link)

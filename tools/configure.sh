@@ -44,6 +44,8 @@ hdf5=hdf5 cflags= libs=-lhdf5
 pkg-config --exists hdf5-serial 2>/dev/null && hdf5=hdf5-serial
 [ ! -d /usr/include/hdf5/serial ] || { cflags=-I/usr/include/hdf5/serial; libs=-lhdf5_serial; }
 look HDF5 $hdf5 "$cflags" "$libs" hdf5.h 'H5Dget_chunk_info_by_coord(0, NULL, NULL, NULL, NULL)' libhdf5-dev
+look MICROHTTPD libmicrohttpd "" "-lmicrohttpd" microhttpd.h 'MHD_is_feature_supported(MHD_FEATURE_THREAD_NAMES)' libmicrohttpd-dev
+case "$found" in *MICROHTTPD*) echo "STUDIO_FOUND = yes" >>"$tmp/new" ;; esac
 case "$found" in *HDF5*) echo "SWEEPS_FOUND = yes" >>"$tmp/new" ;; esac
 case "$found" in *YAML*) echo "YAML_FOUND = yes" >>"$tmp/new" ;; esac
 # The instruction sets that devices/cpu is compiled for, from the oldest to the newest, and the flags of each.

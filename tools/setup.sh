@@ -17,6 +17,7 @@ need libcjson-dev have cjson/cJSON.h -lcjson
 need libyaml-dev have yaml.h
 need libopenblas-dev have cblas.h -lopenblas
 need libhdf5-dev sh -c 'ls /usr/include/hdf5/serial/hdf5.h || pkg-config --exists hdf5'
+need libmicrohttpd-dev have microhttpd.h -lmicrohttpd # the studio
 need libyaml-0-2 sh -c 'ls /lib/*/libyaml-0.so.2 || ls /lib*/libyaml-0.so.2' # opened to read YAML
 need libsnappy1v5 sh -c 'ls /lib/*/libsnappy.so.1 || ls /lib*/libsnappy.so.1' # Parquet files are read with these two
 need libzstd1 sh -c 'ls /lib/*/libzstd.so.1 || ls /lib*/libzstd.so.1'

@@ -1,0 +1,8 @@
+/* routes.c - all routes. */
+#include "routes.h"
+
+const struct studio_route *const studio_routes[] = {
+    studio_page_routes,
+    studio_openapi_routes,
+    NULL,
+};

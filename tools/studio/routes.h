@@ -1,0 +1,9 @@
+/* routes.h - the tables of routes, one for each file that answers. */
+#ifndef TUNE_STUDIO_ROUTES_H
+#define TUNE_STUDIO_ROUTES_H
+
+#include "studio.h"
+
+extern const struct studio_route studio_page_routes[], studio_openapi_routes[];
+
+#endif
