@@ -126,30 +126,27 @@ static const struct tune_property my_properties[] = {{0}};
 
 /* ---- options of commands ---- */
 
-#define ANSWER " experiments output-format output-file width columns sort limit "
-#define ROWS " include operation build where table derive aggregate "
+#define PRINTED " output-format output-file width "
 
 static const struct command {
     const char *name;
-    /* NULL: the command is not a question */
-    struct tune_answer_table *(*ask)(const struct tune_question *q);
-    int (*run)(const struct samples_flags *my, struct tune_store *store, FILE *out);
+    int (*run)(const struct samples_flags *my, struct tune_store *store, FILE *out); /* NULL: it is a question */
     enum { READS, WRITES, OPTIONAL } store; /* OPTIONAL: --store is not needed for two folders */
     int words;                              /* maximum number of words after the command */
-    const char *options;                    /* options, in addition to --store */
+    const char *options;                    /* options, in addition to --store and those of the question */
 } commands[] = {
-    {"show", tune_ask_show, NULL, READS, 1, ANSWER ROWS "point group-by property all-properties "},
-    {"best", tune_ask_best, NULL, READS, 1, ANSWER ROWS "maximize minimize per count print-command "},
-    {"effect", tune_ask_effect, NULL, READS, 1, ANSWER ROWS "property maximize minimize x "},
-    {"compare", tune_ask_compare, NULL, OPTIONAL, 2, ANSWER "build where table derive aggregate property maximize minimize regression group-by "},
-    {"plot", tune_ask_plot, NULL, READS, 1, ANSWER ROWS "property maximize minimize x series facet svg log color "},
-    {"missing", tune_ask_missing, NULL, READS, 1, ANSWER "operation where group-by "},
-    {"status", tune_ask_status, NULL, READS, 1, ANSWER "label "},
-    {"import", NULL, samples_import, WRITES, 2, " experiments experiment actuator inputs property units "},
-    {"export", tune_ask_export, NULL, READS, 0, ANSWER "where table derive aggregate group-by "},
-    {"merge", NULL, samples_merge, WRITES, 1, " experiments where operation with-programs "},
-    {"forget", NULL, samples_forget, READS, 1 << 20, " experiments where operation yes note undo "},
-    {"check", NULL, samples_check, READS, 0, ""},
+    {"show", NULL, READS, 1, PRINTED},
+    {"best", NULL, READS, 1, PRINTED "print-command "},
+    {"effect", NULL, READS, 1, PRINTED},
+    {"compare", NULL, OPTIONAL, 2, PRINTED},
+    {"plot", NULL, READS, 1, PRINTED "svg log color "},
+    {"missing", NULL, READS, 1, PRINTED},
+    {"status", NULL, READS, 1, PRINTED},
+    {"import", samples_import, WRITES, 2, " experiments experiment actuator inputs property units "},
+    {"export", NULL, READS, 0, PRINTED},
+    {"merge", samples_merge, WRITES, 1, " experiments where operation with-programs "},
+    {"forget", samples_forget, READS, 1 << 20, " experiments where operation yes note undo "},
+    {"check", samples_check, READS, 0, ""},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
@@ -199,7 +196,7 @@ static bool takes(const struct command *c, const char *option)
 {
     char word[64];
     snprintf(word, sizeof word, " %s ", option);
-    return !strcmp(option, "store") || strstr(c->options, word);
+    return !strcmp(option, "store") || strstr(c->options, word) || (!c->run && tune_question_takes(tune_question_find(c->name), option));
 }
 
 /* Check the words and options of the command line. Refuse those without effect. */
@@ -290,11 +287,12 @@ static int answer(const struct command *c, struct tune_store *store, FILE *out)
     const struct tune_question q = make_question(c, store);
     if (!strcmp(my.output_format, "parquet") && !my.print_command && isatty(fileno(out)))
         return tune_error_usage("a terminal cannot show parquet; write a file: --output-file %s.parquet", c->name);
-    if (c->ask == tune_ask_plot)
+    const struct tune_question_kind *kind = tune_question_find(c->name);
+    if (kind->ask == tune_ask_plot)
         TRY(check_plot(q.brief));
-    if (c->ask == tune_ask_plot && q.brief)
+    if (kind->ask == tune_ask_plot && q.brief)
         return samples_draw(&my, &q, out);
-    struct tune_answer_table *a = samples_write_flags(&my, my.print_command ? tune_ask_command(&q) : c->ask(&q));
+    struct tune_answer_table *a = samples_write_flags(&my, my.print_command ? tune_ask_command(&q) : kind->ask(&q));
     if (!a)
         return -1;
     int code = my.print_command ? print_commands(a, out) : print_answer(a, out);
@@ -313,7 +311,7 @@ static int run(const struct command *c, FILE *out)
     struct tune_store *store = there ? tune_store_open(my.store, c->store == WRITES) : NULL;
     if (there && !store)
         return -1;
-    int code = c->ask ? answer(c, store, out) : c->run(&my, store, out);
+    int code = c->run ? c->run(&my, store, out) : answer(c, store, out);
     tune_store_free(store);
     return code;
 }
@@ -337,7 +335,7 @@ static void choose_format(const struct command *c)
     const char *ending = my.output_file ? strrchr(my.output_file, '.') : NULL;
     if (tune_flags_given(&my.tune, "output-format"))
         return;
-    if (c->ask == tune_ask_export)
+    if (!strcmp(c->name, "export"))
         my.output_format = "csv";
     for (int i = 0; i < 4 && ending; i++)
         if (!strcmp(ending + 1, formats[i]))

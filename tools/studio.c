@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/print.h"
 #include "studio/http.h"
 
 static struct { struct tune_flags tune; const char *root, *ui, *programs, *host; int port; } my;
@@ -36,6 +38,26 @@ static void find_build(struct studio *s)
         snprintf(s->build, sizeof s->build, "build");
 }
 
+/* Make the root the folder of this program, so that a path of the root is a path, as for the tools
+ * that are started there. Other folders of the options become absolute. */
+static int enter_root(struct studio *s)
+{
+    static char programs[4 * TUNE_PATH_MAX];
+    char path[TUNE_PATH_MAX];
+    int more = 1;
+    if (s->ui && !(s->ui = realpath(s->ui, NULL)))
+        return tune_error_usage("--ui %s: no such folder", my.ui);
+    for (int k = 0; s->programs && (more = tune_path_listed(my.programs, k, path)) == 1; k++) {
+        char *real = realpath(path, NULL);
+        if (!real)
+            return tune_error_usage("--programs %s: no such folder", path);
+        tune_append(programs, sizeof programs, "%s%s", k > 0 ? "," : "", real);
+        free(real);
+    }
+    s->programs = s->programs ? programs : NULL;
+    return more < 0 || chdir(s->root) < 0 ? tune_error_usage("--root %s: the folder cannot be entered", s->root) : 0;
+}
+
 int main(int argc, char **argv)
 {
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "See, start, watch and compare runs in a browser.");
@@ -48,6 +70,7 @@ int main(int argc, char **argv)
         tune_error_usage("--root %s: no such folder", my.root);
         tune_program_fail();
     }
+    MUST(enter_root(&s));
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT), sigaddset(&ends, SIGTERM), sigaddset(&ends, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &ends, NULL);

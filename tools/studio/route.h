@@ -18,7 +18,7 @@ struct cJSON;
 struct studio;
 
 /* Most bytes of a request's body and of its target, and most parameters of a route. */
-enum { STUDIO_BODY_MOST = 1 << 20, STUDIO_TARGET_MOST = 16 << 10, STUDIO_PARAMETERS = 24 };
+enum { STUDIO_BODY_MOST = 1 << 20, STUDIO_TARGET_MOST = 16 << 10, STUDIO_PARAMETERS = 32 };
 
 enum studio_place { STUDIO_IN_PATH, STUDIO_IN_QUERY, STUDIO_IN_BODY };
 enum studio_type { STUDIO_TEXT, STUDIO_WHOLE, STUDIO_NUMBER, STUDIO_BOOL, STUDIO_JSON };

@@ -4,5 +4,6 @@
 const struct studio_route *const studio_routes[] = {
     studio_page_routes,
     studio_openapi_routes,
+    studio_answers_routes,
     NULL,
 };

@@ -6,7 +6,8 @@
 #include "flags/program.h"
 #include "route.h"
 
-/* The options. root: an absolute path, links resolved; every path of an answer lies in it. */
+/* The options. root: an absolute path, links resolved; every path of an answer lies in it, and it is
+ * the current folder. */
 struct studio {
     const char *root, *ui, *programs;
     char build[TUNE_PATH_MAX];      /* folder of this program, where the others lie */

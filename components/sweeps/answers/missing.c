@@ -218,7 +218,7 @@ static int read_tried(struct missing *m, struct tune_view *v, bool countable)
         TRY(read_group(m, v, &g, t));
         int meets = tune_where_meets(m->where, g.binding, g.entity);
         TRY(meets);
-        if (t->valid && meets)
+        if (t->valid && meets && !m->s->q->confined)
             TRY(tune_unused_count(m->s, g.binding, g.entity));
         if (countable)
             tune_space_find(m->s->space, g.entity, &t->index);
@@ -279,6 +279,8 @@ static int add_all(struct missing *m, struct tune_view *v, bool countable)
     TRY(m->grouped ? add_groups(m) : 0);
     int64_t total = m->sums[UNMEASURED] + m->sums[FAILED] + m->sums[INVALID];
     tune_unused_report(m->s);
+    if (m->s->q->confined && m->count > 0)
+        tune_answer_add_note(a, TUNE_NOTE_BELOW, "whether sweep would use the stored results on this machine was not looked up; samples missing says it");
     TRY(total > 0 ? tune_unused_other_inputs(m->s) : 0);
     TRY((a->none = tune_answer_copy(a, !countable ? "no measured entity lacks a valid "
                                                     "result" : m->where

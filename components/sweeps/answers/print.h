@@ -41,6 +41,18 @@ int tune_answer_csv(const struct tune_answer_table *a, FILE *out);
 int tune_answer_json(const struct tune_answer_table *a, bool lines, FILE *out);
 int tune_answer_parquet(const struct tune_answer_table *a, FILE *out);
 
+/* tune_answer_object - write the whole answer as one JSON object, for programs that show it:
+ *
+ *     {"columns": [{"name": "speed", "unit": "1/s", "type": "number", "dimension": false,
+ *                   "measured": true, "hidden": false, "digits": 5}],
+ *      "rows": [[141.5], [null]], "notes": [{"position": "below", "text": "..."}],
+ *      "none": null, "advice": null, "verdict": 0, "command": "samples ..."}
+ *
+ * type: none, text, whole, number, time, bool, value, list or mixed. A column of a plot's dimension
+ * also has its "levels". In a column of times, they are seconds since 1970; all other cells are as tune_answer_json writes
+ * them. Options in texts stay in backquotes. command: the line that prints this answer; NULL: none. */
+int tune_answer_object(const struct tune_answer_table *a, const char *command, FILE *out);
+
 #ifdef __cplusplus
 }
 #endif

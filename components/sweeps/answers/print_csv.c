@@ -149,3 +149,76 @@ int tune_answer_json(const struct tune_answer_table *a, bool lines, FILE *out)
     struct scratch s = {0};
     return finish(&s, put_json(a, lines, &s, out), out);
 }
+
+/* ---- the whole answer ---- */
+
+static int put_text(const char *text, struct scratch *s, FILE *out)
+{
+    const struct tune_answer_cell cell = {.type = text ? TUNE_ANSWER_TEXT : TUNE_ANSWER_NONE, .text = text};
+    return put_json_cell(&cell, s, out);
+}
+
+/* In a column of times alone, they are numbers. */
+static int put_object_cell(const struct tune_answer_column *c, const struct tune_answer_cell *cell, struct scratch *s, FILE *out)
+{
+    const struct tune_answer_cell number = {.type = TUNE_ANSWER_NUMBER, .number = cell->number};
+    return put_json_cell(cell->type == TUNE_ANSWER_TIME && c->type == TUNE_ANSWER_TIME ? &number : cell, s, out);
+}
+
+static int put_column(const struct tune_answer_column *c, struct scratch *s, FILE *out)
+{
+    static const char *const types[] = {"none", "text", "whole", "number", "time", "bool", "value", "list", "mixed"};
+    static const char *const names[] = {"false", "true"};
+    fputs("{\"name\": ", out);
+    TRY(put_text(c->name, s, out));
+    fputs(", \"unit\": ", out);
+    TRY(put_text(c->unit ? c->unit : "", s, out));
+    fprintf(out, ", \"type\": \"%s\", \"dimension\": %s, \"measured\": %s, \"hidden\": %s, \"digits\": %d", types[c->type],
+            names[c->dimension], names[c->measured], names[c->hidden], c->digits ? c->digits : 5);
+    for (int i = 0; i < c->level_count; i++) {
+        fputs(i > 0 ? ", " : ", \"levels\": [", out);
+        TRY(put_object_cell(c, &c->levels[i], s, out));
+    }
+    fputs(c->level_count > 0 ? "]}" : "}", out);
+    return 0;
+}
+
+static int put_object(const struct tune_answer_table *a, const char *command, struct scratch *s, FILE *out)
+{
+    static const char *const positions[] = {"above", "below", "warning"};
+    TRY(reserve(s, 256));
+    fputs("{\"columns\": [", out);
+    for (int c = 0; c < a->count; c++) {
+        fputs(c > 0 ? ",\n  " : "", out);
+        TRY(put_column(&a->columns[c], s, out));
+    }
+    fputs("],\n\"rows\": [", out);
+    for (int64_t row = 0; row < a->rows && !ferror(out); row++) {
+        fputs(row > 0 ? ",\n  [" : "[", out);
+        for (int c = 0; c < a->count; c++) {
+            fputs(c > 0 ? ", " : "", out);
+            TRY(put_object_cell(&a->columns[c], tune_answer_at(a, row, c), s, out));
+        }
+        fputc(']', out);
+    }
+    fputs("],\n\"notes\": [", out);
+    for (int i = 0; i < a->note_count; i++) {
+        fprintf(out, "%s{\"position\": \"%s\", \"text\": ", i > 0 ? ",\n  " : "", positions[a->notes[i].position]);
+        TRY(put_text(a->notes[i].text, s, out));
+        fputc('}', out);
+    }
+    fputs("],\n\"none\": ", out);
+    TRY(put_text(a->none, s, out));
+    fputs(", \"advice\": ", out);
+    TRY(put_text(a->advice, s, out));
+    fprintf(out, ", \"verdict\": %d, \"command\": ", a->verdict);
+    TRY(put_text(command, s, out));
+    fputs("}\n", out);
+    return 0;
+}
+
+int tune_answer_object(const struct tune_answer_table *a, const char *command, FILE *out)
+{
+    struct scratch s = {0};
+    return finish(&s, put_object(a, command, &s, out), out);
+}

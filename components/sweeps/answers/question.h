@@ -51,6 +51,9 @@ struct tune_question {
     const char *sides[2];    /* of compare */
     const char *regression;  /* compare: a share, "5%" */
     const char *labels;      /* status: list of "key=value", the labels of spaces */
+    /* The store is a stranger's: open no program, model or data file that its experiments name.
+     * `missing` then does not say whether sweep would use the stored results; a note says so */
+    bool confined;
     struct tune_arrangement arrange;
 };
 
@@ -84,6 +87,26 @@ struct tune_answer_table *tune_ask_missing(const struct tune_question *q);
 struct tune_answer_table *tune_ask_status(const struct tune_question *q);
 struct tune_answer_table *tune_ask_export(const struct tune_question *q);
 struct tune_answer_table *tune_ask_command(const struct tune_question *q);
+
+/* The questions by name: "show", "best", "effect", "compare", "plot", "missing", "status",
+ * "export", "command".
+ *
+ * options: what the question takes besides store, subject and sides, each between spaces:
+ * " where derive group_by ". They are the options of tools/samples.c, with _ for -. */
+struct tune_question_kind {
+    const char *name;
+    struct tune_answer_table *(*ask)(const struct tune_question *q);
+    const char *options;
+};
+
+/* tune_question_find - the question of that name; NULL: there is none.
+ * tune_question_takes - whether it takes the option; - and _ are the same.
+ * tune_question_set - set an option of q from its text, which is borrowed. -1 with an error of kind
+ * USAGE: the question does not take it, or the text is no value of it. */
+const struct tune_question_kind *tune_question_find(const char *name);
+bool tune_question_takes(const struct tune_question_kind *kind, const char *option);
+int tune_question_set(struct tune_question *q, const struct tune_question_kind *kind,
+                      const char *option, const char *text);
 
 #ifdef __cplusplus
 }

@@ -239,7 +239,7 @@ static int resolve(struct tune_subject *s)
 static int find_recorded(struct tune_subject *s, const char *name, char path[TUNE_PATH_MAX])
 {
     size_t length = strlen(name);
-    for (int json = 0; json < 2 && (length <= ID || name[ID] == '-'); json++) {
+    for (int json = 0; json < 2 && (length <= ID || name[ID] == '-') && !strchr(name, '/'); json++) {
         TRY(tune_path(path, "%s/spaces/%.*s%s", tune_store_folder(s->q->store), ID, name, json ? ".json" : ".yaml"));
         if (!tune_file_exists(path))
             continue;

@@ -1,0 +1,233 @@
+/* answers.c - the questions of sweeps/answers over HTTP: what `samples` prints, as tables with
+ * types, and as files. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/print.h"
+#include "core/try.h"
+#include "routes.h"
+#include "spaces.h"
+#include "sweeps/answers/print.h"
+
+/* Most rows of an answer without `limit`. */
+enum { ROWS_MOST = 100000 };
+
+/* ---- the question ---- */
+
+static int confine_list(const struct studio *s, struct studio_reply *r, const char *what, const char *paths, uint64_t *hash)
+{
+    char path[TUNE_PATH_MAX];
+    int more = 1;
+    for (int k = 0; paths && (more = tune_path_listed(paths, k, path)) == 1; k++) {
+        TRY(spaces_confine(s, r, what, path));
+        TRY(spaces_stamp(s, r, path, hash));
+    }
+    return more < 0 ? -1 : 0;
+}
+
+static int refuse_slash(struct studio_reply *r, const char *what, const char *name)
+{
+    return name && strchr(name, '/') ? studio_fail(r, 400, "%s: \"%s\" is no name; it has a /", what, name) : 0;
+}
+
+/* Check a subject or side: a file or folder in the root, or a name. */
+static int confine_subject(const struct studio *s, struct studio_reply *r, const char *what, const char *word, uint64_t *hash)
+{
+    if (!word || (!strchr(word, '/') && !tune_file_exists(word)))
+        return 0;
+    TRY(spaces_confine(s, r, what, word));
+    if (!tune_file_is_folder(word))
+        TRY(spaces_check_file(s, r, word));
+    return spaces_stamp(s, r, word, hash);
+}
+
+static int read_options(const struct studio_request *q, struct spaces_question *a)
+{
+    static const char *const others[] = {"store", "about", "left", "right", "format", "brief", "log", "question", "entity"};
+    for (int i = 0; i < STUDIO_PARAMETERS && q->route->parameters[i].name; i++) {
+        const char *name = q->route->parameters[i].name;
+        bool other = !q->values[i];
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+            other = other || !strcmp(name, others[k]);
+        if (!other)
+            TRY(tune_question_set(&a->q, a->kind, name, q->values[i]));
+    }
+    return 0;
+}
+
+int spaces_read_question(const struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *name, struct spaces_question *a)
+{
+    *a = (struct spaces_question){.kind = tune_question_find(name)};
+    uint64_t hash = spaces_hash(q->target, strlen(q->target), 0);
+    TRY(spaces_stamp(s, r, "/proc/self/exe", &hash));
+    TRY(spaces_stamp(s, r, TUNE_PROJECT_FILE, &hash));
+    TRY(tune_project_read(&a->project));
+    const char *store = studio_value(q, "store");
+    a->store = store ? store : a->project.store ? a->project.store : "samples";
+    a->q.experiments = a->project.experiments;
+    a->q.about = studio_value(q, "about");
+    a->q.sides[0] = studio_value(q, "left");
+    a->q.sides[1] = studio_value(q, "right");
+    a->q.brief = studio_bool(q, "brief", false);
+    a->q.confined = true;
+    TRY(read_options(q, a));
+    bool plain = !strcmp(name, "compare") && a->q.sides[0] && a->q.sides[1] && tune_file_is_folder(a->q.sides[0]) && tune_file_is_folder(a->q.sides[1]);
+    if (!plain) {
+        TRY(spaces_confine(s, r, "store", a->store));
+        TRY(spaces_stamp(s, r, a->store, &hash));
+    } else {
+        a->store = NULL; /* two stores are compared */
+    }
+    TRY(confine_list(s, r, "experiments", a->q.experiments, &hash));
+    TRY(confine_list(s, r, "table", a->q.table, &hash));
+    TRY(confine_subject(s, r, "about", a->q.about, &hash));
+    for (int i = 0; i < 2; i++)
+        TRY(confine_subject(s, r, i ? "right" : "left", a->q.sides[i], &hash));
+    TRY(refuse_slash(r, "operation", a->q.operation));
+    TRY(refuse_slash(r, "build", a->q.build));
+    studio_tag(r, &hash, sizeof hash);
+    return q->if_none_match && !strcmp(q->if_none_match, r->etag);
+}
+
+void spaces_free_question(struct spaces_question *a)
+{
+    tune_project_free(&a->project);
+}
+
+struct tune_answer_table *spaces_ask(struct spaces_question *a)
+{
+    struct tune_answer_table *table = NULL;
+    spaces_lock();
+    a->q.store = a->store ? tune_store_open(a->store, false) : NULL;
+    if (a->q.store || !a->store)
+        table = a->kind->ask(&a->q);
+    tune_store_free(a->q.store);
+    a->q.store = NULL;
+    spaces_unlock();
+    return table;
+}
+
+/* ---- the command ---- */
+
+static void put_option(FILE *out, const char *name, const char *value)
+{
+    fputs(" --", out);
+    for (; *name; name++)
+        fputc(*name == '_' ? '-' : *name, out);
+    if (strcmp(value, "true")) {
+        fputc(' ', out);
+        tune_print_word(out, value);
+    }
+}
+
+void spaces_put_command(const struct studio_request *q, const struct spaces_question *a, FILE *out)
+{
+    bool command = !strcmp(a->kind->name, "command");
+    fprintf(out, "samples %s", command ? "best" : a->kind->name);
+    const char *const words[] = {a->q.about, a->q.sides[0], a->q.sides[1]};
+    for (int i = 0; i < 3; i++)
+        if (words[i]) {
+            fputc(' ', out);
+            tune_print_word(out, words[i]);
+        }
+    if (a->store && strcmp(a->store, a->project.store ? a->project.store : "samples"))
+        put_option(out, "store", a->store);
+    for (int i = 0; i < STUDIO_PARAMETERS && q->route->parameters[i].name; i++)
+        if (q->values[i] && tune_question_takes(a->kind, q->route->parameters[i].name) && strcmp(q->values[i], "false"))
+            put_option(out, q->route->parameters[i].name, q->values[i]);
+    fputs(command ? " --print-command" : "", out);
+}
+
+/* ---- the answer ---- */
+
+/* The answer as one object, with its command. */
+static int put_object(const struct studio_request *q, const struct spaces_question *a, const struct tune_answer_table *table, FILE *out)
+{
+    char *line = NULL;
+    size_t size;
+    FILE *text = open_memstream(&line, &size);
+    if (!text)
+        return tune_error_cannot("out of memory for an answer");
+    spaces_put_command(q, a, text);
+    fclose(text);
+    int code = tune_answer_object(table, line, out);
+    free(line);
+    return code;
+}
+
+static int put_answer(const struct studio_request *q, struct studio_reply *r, const struct spaces_question *a, const struct tune_answer_table *table)
+{
+    const char *format = studio_value(q, "format");
+    if (!format)
+        return put_object(q, a, table, r->out);
+    snprintf(r->name, sizeof r->name, "%s.%s", a->kind->name, format);
+    if (!strcmp(format, "csv"))
+        return r->type = "text/csv; charset=utf-8", tune_answer_csv(table, r->out);
+    if (!strcmp(format, "parquet"))
+        return r->type = "application/vnd.apache.parquet", tune_answer_parquet(table, r->out);
+    r->type = strcmp(format, "json") ? "application/x-ndjson" : "application/json";
+    return tune_answer_json(table, format[4], r->out);
+}
+
+static int answer(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    struct spaces_question a;
+    int code = spaces_read_question(s, q, r, strrchr(q->route->path, '/') + 1, &a);
+    if (code == 0) {
+        bool cut = !a.q.arrange.limit && tune_question_takes(a.kind, "limit");
+        a.q.arrange.limit = cut ? ROWS_MOST + 1 : a.q.arrange.limit;
+        struct tune_answer_table *table = spaces_ask(&a);
+        if (table && cut && table->rows > ROWS_MOST)
+            code = studio_fail(r, 413, "the answer has more than %d rows; give `limit`, or fewer by `where`", ROWS_MOST);
+        else
+            code = table ? put_answer(q, r, &a, table) : -1;
+        tune_answer_free(table);
+    }
+    spaces_free_question(&a);
+    return code < 0 ? -1 : 0;
+}
+
+/* ---- routes ---- */
+
+#define TEXT(name, text) {name, STUDIO_IN_QUERY, .help = text}
+#define ANSWER SPACES_STORE, SPACES_EXPERIMENTS, \
+    TEXT("columns", "columns to keep, with commas"), TEXT("sort", "columns to sort by, with commas; -COLUMN: highest first"), \
+    {"limit", STUDIO_IN_QUERY, STUDIO_WHOLE, .most = 1e6, .help = "most rows; 0: all, at most 100000"}, \
+    {"format", STUDIO_IN_QUERY, .choices = "csv|json|jsonl|parquet", .help = "a file to download, as samples writes it, in place of columns and rows"}
+#define FIGURES TEXT("build", "builds whose results are used: last (the default), previous, all, or the beginning of a build's id"), \
+    TEXT("table", "CSV file with additional columns for values of inputs"), \
+    TEXT("derive", "new columns, with semicolons: usd = 3.2 / 3600 * train_runtime"), \
+    {"aggregate", STUDIO_IN_QUERY, .choices = "mean|median|variance|std|min|max", .help = "how to combine several results of an entity"}
+#define WHERE TEXT("where", "expression over inputs, properties, new columns and facts: batch_size <= 2")
+#define OPERATION TEXT("operation", "only results of this operation")
+#define GROUP_BY TEXT("group_by", "columns, with commas, whose equal rows become one")
+#define RESULTS FIGURES, WHERE, OPERATION, \
+    {"include", STUDIO_IN_QUERY, .choices = "measured|matching", .help = "measured: results of operations on this space; matching: of any"}
+#define PROPERTY TEXT("property", "targets, with commas")
+#define AIMS TEXT("maximize", "properties whose high values are better, with commas"), TEXT("minimize", "properties whose low values are better, with commas")
+#define BEST TEXT("per", "dimensions, with commas: the best for each of their values"), \
+    {"count", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 1, .most = 1e6, .help = "number of the best; default 5, a Pareto front: all"}
+#define X TEXT("x", "dimension to look at; plot: dimension or property of the x axis")
+#define ROUTE(question, operation, verb, summary, ...) \
+    {"GET", "/api/answers/" question, operation, verb, summary, "application/json", answer, {__VA_ARGS__, {0}}}
+
+const struct studio_route studio_answers_routes[] = {
+    ROUTE("show", "answerShow", "space show", "What was measured.", ANSWER, SPACES_ABOUT, RESULTS, GROUP_BY, PROPERTY,
+          TEXT("point", "who measured this point: batch_size=4,lr=0.1"),
+          {"all_properties", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "also properties that are not targets"}),
+    ROUTE("best", "answerBest", "space best", "The entities with the best figures, or the Pareto front.", ANSWER, SPACES_ABOUT, RESULTS, AIMS, BEST),
+    ROUTE("effect", "answerEffect", "space effect", "The effect of dimensions, all else equal.", ANSWER, SPACES_ABOUT, RESULTS, PROPERTY, AIMS, X),
+    ROUTE("compare", "answerCompare", "space compare", "Two sides, entity by entity.", ANSWER, FIGURES, WHERE, GROUP_BY, PROPERTY, AIMS,
+          TEXT("left", "a side: NAME=VALUE, build=ID, host=TEXT, an operation or a store"), TEXT("right", "the other side"),
+          TEXT("regression", "is the right side worse by more than this share: 5%")),
+    ROUTE("plot", "answerPlot", NULL, "The points of a plot.", ANSWER, SPACES_ABOUT, RESULTS, PROPERTY, AIMS, X,
+          TEXT("series", "dimension; each of its values has a curve"), TEXT("facet", "dimension; each of its values has a plot")),
+    ROUTE("missing", "answerMissing", "space missing", "The entities without a valid result, and why.", ANSWER, SPACES_ABOUT, WHERE, OPERATION, GROUP_BY,
+          {"brief", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "group them by reason"}),
+    ROUTE("status", "answerStatus", "space status", "Counts of a store, a space or an operation.", ANSWER, SPACES_ABOUT,
+          TEXT("label", "only spaces with this key=value in their metadata")),
+    ROUTE("export", "answerExport", NULL, "All rows of the store.", ANSWER, FIGURES, WHERE, GROUP_BY),
+    {"GET", "/api/answers/command", "answerCommand", "space command", "The command that measures the best entity.", "application/json", answer,
+     {SPACES_STORE, SPACES_EXPERIMENTS, SPACES_ABOUT, RESULTS, AIMS, BEST, {0}}},
+    {0},
+};
