@@ -5,5 +5,6 @@ const struct studio_route *const studio_routes[] = {
     studio_page_routes,
     studio_openapi_routes,
     studio_answers_routes,
+    studio_spaces_routes,
     NULL,
 };

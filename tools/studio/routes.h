@@ -5,6 +5,6 @@
 #include "studio.h"
 
 extern const struct studio_route studio_page_routes[], studio_openapi_routes[];
-extern const struct studio_route studio_answers_routes[];
+extern const struct studio_route studio_answers_routes[], studio_spaces_routes[];
 
 #endif

@@ -14,7 +14,7 @@
 
 enum { SPACE_BYTES = 4 << 20, CHECKED = 1024 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static uint64_t checked[CHECKED]; /* stamps of recorded spaces that were found good; under the lock */
 
 void spaces_lock(void)

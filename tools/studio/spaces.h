@@ -8,7 +8,8 @@
 #include "sweeps/answers/question.h"
 #include "sweeps/spaces/project.h"
 
-/* spaces_lock, spaces_unlock - HDF5 is not thread-safe, so one thread at a time reads stores. */
+/* spaces_lock, spaces_unlock - HDF5 is not thread-safe, so one thread at a time reads stores. A
+ * thread may lock several times. */
 void spaces_lock(void);
 void spaces_unlock(void);
 
