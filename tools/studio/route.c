@@ -14,17 +14,21 @@
 #include "core/hash.h"
 #include "files/cjson.h"
 #include "files/json.h"
+#include "guard.h"
+#include "secrets.h"
 
 static const char *status_title(int status)
 {
     switch (status) {
     case 400: return "Bad request";
+    case 401: return "Unauthorized";
     case 403: return "Forbidden";
     case 404: return "Not found";
     case 405: return "Method not allowed";
     case 409: return "Conflict";
     case 413: return "Too large";
     case 415: return "Unsupported media type";
+    case 421: return "Misdirected request";
     case 503: return "Unavailable";
     default: return "Internal error";
     }
@@ -36,12 +40,17 @@ static void put_problem(struct studio_reply *r, int status)
     cJSON *json = cJSON_CreateObject();
     bool good = tune_cjson_put_text(json, "type", "about:blank") && tune_cjson_put_text(json, "title", status_title(status)) &&
                 tune_cjson_put_whole(json, "status", status) && tune_cjson_put_text(json, "detail", tune_error_message());
+    for (cJSON *member; good && r->members && (member = r->members->child);)
+        good = tune_cjson_put(json, member->string, cJSON_Duplicate(member, true)) && (cJSON_DetachItemViaPointer(r->members, member), cJSON_Delete(member), true);
     char *text = good ? cJSON_Print(json) : NULL;
     cJSON_Delete(json);
+    cJSON_Delete(r->members);
     if (r->out)
         fclose(r->out);
     free(r->data);
-    *r = (struct studio_reply){.status = status, .type = "application/problem+json", .data = text, .size = text ? strlen(text) : 0};
+    r->members = NULL, r->out = NULL;
+    *r->etag = *r->name = 0;
+    r->status = status, r->type = "application/problem+json", r->data = text, r->size = text ? strlen(text) : 0;
 }
 
 int studio_fail(struct studio_reply *r, int status, const char *format, ...)
@@ -53,6 +62,13 @@ int studio_fail(struct studio_reply *r, int status, const char *format, ...)
     va_end(list);
     r->status = status;
     return tune_error_set_kind(status < 500 ? TUNE_ERROR_USAGE : TUNE_ERROR_CANNOT, "%s", text), -1;
+}
+
+int studio_member(struct studio_reply *r, const char *name, const char *text)
+{
+    r->members = r->members ? r->members : cJSON_CreateObject();
+    tune_cjson_put_text(r->members, name, text);
+    return -1;
 }
 
 int studio_put_json(struct studio_reply *r, cJSON *json)
@@ -70,6 +86,35 @@ void studio_tag(struct studio_reply *r, const void *bytes, size_t size)
 {
     static const uint8_t key[16];
     snprintf(r->etag, sizeof r->etag, "\"%016" PRIx64 "\"", tune_siphash(bytes, size, key));
+}
+
+/* Whether a list such as `"a", W/"b"` or * names the tag. A weak one is the same here: one tag stands for the same bytes. */
+static bool names_tag(const char *list, const char *etag)
+{
+    size_t n = strlen(etag);
+    if (n == 0)
+        return false;
+    for (const char *at = list; *at;) {
+        at += strspn(at, " \t,");
+        if (*at == '*')
+            return true;
+        if (!strncmp(at, "W/", 2))
+            at += 2;
+        const char *end = *at == '"' ? strchr(at + 1, '"') : NULL;
+        if (!end)
+            return false;
+        if ((size_t)(end + 1 - at) == n && !memcmp(at, etag, n))
+            return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+int studio_match(const struct studio_request *q, struct studio_reply *r)
+{
+    if (!q->if_match || names_tag(q->if_match, r->etag))
+        return 0;
+    return studio_fail(r, 409, "this was changed since it was read, and is now %s; read it again, then repeat the change", *r->etag ? r->etag : "gone");
 }
 
 /* ---- parameters ---- */
@@ -238,11 +283,16 @@ static int read_body(struct studio_request *q)
         if (i < 0 || q->route->parameters[i].in != STUDIO_IN_BODY)
             return tune_error_usage("\"%s\": no such member; /openapi.json lists those of %s", item->string, q->route->path);
         enum studio_type type = q->route->parameters[i].type;
+        if (item != cJSON_GetObjectItemCaseSensitive(q->json, item->string))
+            return tune_error_usage("\"%s\": given twice", item->string);
         if (type == STUDIO_JSON)
             continue;
         bool good = type == STUDIO_TEXT ? cJSON_IsString(item) : type == STUDIO_BOOL ? cJSON_IsBool(item) : cJSON_IsNumber(item);
         if (!good)
             return tune_error_usage("\"%s\": expected a %s", item->string, type == STUDIO_TEXT ? "text" : type == STUDIO_BOOL ? "boolean" : "number");
+        struct tune_text all = tune_cjson_text(item);
+        if (type == STUDIO_TEXT && (!all.data || memchr(all.data, 0, all.size)))
+            return tune_error_usage("\"%s\": the text has a NUL", item->string);
         char number[32];
         snprintf(number, sizeof number, "%.17g", item->valuedouble);
         char *value = strdup(type == STUDIO_TEXT ? item->valuestring : type == STUDIO_BOOL ? cJSON_IsTrue(item) ? "true" : "false" : number);
@@ -265,37 +315,55 @@ static int check_required(const struct studio_request *q)
 
 /* ---- dispatch ---- */
 
-/* The route of the request; NULL: none. *allowed: the path exists, with other methods. HEAD is answered as GET. */
-static const struct studio_route *find_route(const struct studio_request *q, size_t size, bool *allowed)
+static int count_of(const char *text, char c)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += *text == c;
+    return n;
+}
+
+/* The route of the request; NULL: none. HEAD is answered as GET. allow: the methods of the path; "": there is no such path. */
+static const struct studio_route *find_route(const struct studio_request *q, size_t size, char *allow, size_t most)
 {
     const char *method = !strcmp(q->method, "HEAD") ? "GET" : q->method;
-    *allowed = true;
+    const struct studio_route *best = NULL;
     for (int t = 0; studio_routes[t]; t++)
         for (const struct studio_route *route = studio_routes[t]; route->method; route++) {
             if (match(route->path, q->target, size, NULL) != 1)
                 continue;
-            *allowed = false;
-            if (!strcmp(route->method, method))
-                return route;
+            size_t n = strlen(allow);
+            if (!strstr(allow, route->method))
+                snprintf(allow + n, most - n, "%s%s%s", n ? ", " : "", route->method, !strcmp(route->method, "GET") ? ", HEAD" : "");
+            if (!strcmp(route->method, method) && (!best || count_of(route->path, '{') < count_of(best->path, '{')))
+                best = route;
         }
-    return NULL;
+    return best;
 }
 
 static int answer(struct studio *s, struct studio_request *q, struct studio_reply *r)
 {
     size_t size = strcspn(q->target, "?#");
-    bool absent;
     if (strlen(q->target) > STUDIO_TARGET_MOST || q->body_size > STUDIO_BODY_MOST)
         return studio_fail(r, 413, "the request is too large: an address has at most %d bytes, a body %d", STUDIO_TARGET_MOST, STUDIO_BODY_MOST);
-    q->route = find_route(q, size, &absent);
+    int admitted = q->headers ? studio_admit(s, q, r) : 0;
+    if (admitted != 0)
+        return admitted < 0 ? -1 : 0;
+    q->route = find_route(q, size, r->allow, sizeof r->allow);
     if (!q->route)
-        return studio_fail(r, absent ? 404 : 405, "%s %.*s: no such route; /openapi.json lists them", q->method, (int)(size < 200 ? size : 200), q->target);
+        return studio_fail(r, *r->allow ? 405 : 404, "%s %.*s: no such route; /openapi.json lists them", q->method, (int)(size < 200 ? size : 200), q->target);
+    *r->allow = 0;
     if (match(q->route->path, q->target, size, q) < 0 || read_query(q, q->target[size] == '?' ? q->target + size + 1 : "") < 0 ||
         read_body(q) < 0 || check_required(q) < 0)
         return r->status = 400, -1;
     r->type = q->route->type;
     r->status = 200;
     return q->route->answer(s, q, r) < 0 ? (r->status == 200 ? r->status = 0 : 0, -1) : 0;
+}
+
+static bool is_read(const char *method)
+{
+    return !strcmp(method, "GET") || !strcmp(method, "HEAD");
 }
 
 void studio_answer(struct studio *s, struct studio_request *q, struct studio_reply *r)
@@ -309,9 +377,12 @@ void studio_answer(struct studio *s, struct studio_request *q, struct studio_rep
     } else {
         fclose(r->out);
         r->out = NULL;
-        if (*r->etag && q->if_none_match && !strcmp(q->if_none_match, r->etag))
-            r->status = 304, r->size = 0;
+        cJSON_Delete(r->members);
+        r->members = NULL;
+        if (r->status == 200 && q->if_none_match && names_tag(q->if_none_match, r->etag) && is_read(q->method))
+            r->status = 304; /* http.c sends the size, and no body */
     }
+    studio_scrub(s, r->data, r->size);
     for (int i = 0; i < STUDIO_PARAMETERS; i++)
         free((char *)(uintptr_t)q->values[i]), q->values[i] = NULL;
     cJSON_Delete(q->json);
@@ -321,5 +392,6 @@ void studio_answer(struct studio *s, struct studio_request *q, struct studio_rep
 void studio_reply_free(struct studio_reply *r)
 {
     free(r->data);
+    cJSON_Delete(r->members);
     *r = (struct studio_reply){.status = 0};
 }

@@ -33,11 +33,19 @@ struct studio_parameter {
     const char *help;
 };
 
+/* What a browser says of itself. Each is NULL if absent. */
+struct studio_headers {
+    const char *host, *origin, *site, *mode, *dest; /* the last three: Sec-Fetch-... */
+    const char *type, *cookie, *authorization;      /* type: Content-Type */
+};
+
 struct studio_request {
     const char *method, *target;   /* "GET", "/api/runs?sort=loss" */
     const char *body;              /* [body_size]; NULL: none */
     size_t body_size;
     const char *if_match, *if_none_match; /* the headers; NULL: absent */
+    /* NULL: the request did not come over HTTP. Else studio_admit checks them (guard.h). */
+    const struct studio_headers *headers;
     /* Set by studio_answer, in the order of the route's parameters. */
     const struct studio_route *route;
     struct cJSON *json;            /* the body, an object; NULL: none */
@@ -49,6 +57,9 @@ struct studio_reply {
     const char *type;              /* content type, a constant */
     char etag[72];                 /* "": none */
     char name[128];                /* file name of a download; "": none */
+    char allow[64];                /* after 405: the methods of that path */
+    char location[256], cookie[160]; /* headers of a redirect; "": none */
+    struct cJSON *members;         /* of a problem, besides RFC 9457's own; NULL: none */
     FILE *out;                     /* write the body here; it becomes data */
     char *data;
     size_t size;
@@ -66,8 +77,9 @@ struct studio_route {
 };
 
 /* studio_routes - the tables of all routes, each ending with a NULL method; the list ends with NULL.
+ * A path without {} goes before one with {}.
  * studio_answer - find the route, check the parameters and answer. Never fails: an error becomes a
- * problem (RFC 9457) in the reply.
+ * problem (RFC 9457) in the reply. Values of the studio's secrets (secrets.h) become asterisks.
  * studio_reply_free - free the reply's data. */
 extern const struct studio_route *const studio_routes[];
 void studio_answer(struct studio *s, struct studio_request *q, struct studio_reply *r);
@@ -79,14 +91,19 @@ void studio_reply_free(struct studio_reply *r);
  * studio_number, studio_bool - the same as a number or truth; otherwise if absent.
  * studio_fail - set the thread's error and the status of the problem. Returns -1. A handler that
  * returns -1 without it gets 400 for errors of kind USAGE, else 500.
+ * studio_member - a member for the problem that follows, such as "option": "lr". Returns -1.
  * studio_put_json - write json as the answer and delete it; NULL: out of memory.
- * studio_tag - set the etag from these bytes. */
+ * studio_tag - set the etag from these bytes.
+ * studio_match - before a write: -1 and a problem 409 if the request has an If-Match that does not
+ * name r->etag, the tag of what is there now. The browser then reads it again. */
 const char *studio_value(const struct studio_request *q, const char *name);
 double studio_number(const struct studio_request *q, const char *name, double otherwise);
 bool studio_bool(const struct studio_request *q, const char *name, bool otherwise);
 __attribute__((format(printf, 3, 4)))
 int studio_fail(struct studio_reply *r, int status, const char *format, ...);
+int studio_member(struct studio_reply *r, const char *name, const char *text);
 int studio_put_json(struct studio_reply *r, struct cJSON *json);
 void studio_tag(struct studio_reply *r, const void *bytes, size_t size);
+int studio_match(const struct studio_request *q, struct studio_reply *r);
 
 #endif

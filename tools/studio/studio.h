@@ -6,11 +6,30 @@
 #include "flags/program.h"
 #include "route.h"
 
-/* The options. root: an absolute path, links resolved; every path of an answer lies in it, and it is
- * the current folder. */
+enum { STUDIO_SECRETS = 33 };
+
+/* The options, and what became of them. The root is the current folder. */
 struct studio {
-    const char *root, *ui, *programs;
-    char build[TUNE_PATH_MAX];      /* folder of this program, where the others lie */
+    const char *root;      /* absolute, links resolved; every path of an answer lies in it */
+    const char *ui, *programs;
+    char build[TUNE_PATH_MAX]; /* folder of this program, where the others lie */
+    /* One command of the command line, without a server: nothing runs behind. A handler reads what
+     * it needs before it answers. */
+    bool once;
+    char host[64];         /* the address that is served, such as "127.0.0.1" or "::1" */
+    int port;
+    char token[65];        /* what requests must know; "": nothing, the address is a loopback's */
+    char *secrets[STUDIO_SECRETS]; /* values that no answer may show (secrets.h); NULL ends them */
 };
+
+/* studio_open - open a file or a folder of the root, for files of strangers: nothing out of the
+ * root is opened, by .. or by a link, not even while others exchange links. path is relative to
+ * the root; "" and ".": the root. flags: those of open(2), with O_CREAT too. It never waits, and
+ * opens no pipe or device. The descriptor, or -1 with an error: of kind USAGE if the path leads
+ * out, else FAILED, and errno is then ENOENT if there is nothing.
+ * studio_open_by_steps - the same without openat2(2), for old kernels and for links whose targets
+ * are absolute paths in the root. */
+int studio_open(const struct studio *s, const char *path, int flags);
+int studio_open_by_steps(const struct studio *s, const char *path, int flags);
 
 #endif
