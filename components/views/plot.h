@@ -45,6 +45,7 @@ struct tune_curve {
     /* Mark each point, however many, and join none. The order of x does not matter. */
     bool apart;
     const bool *front;   /* [count] points to draw a ring around; NULL: none */
+    const int64_t *rows; /* [count] rows of a table, in SVG the data-row of the marks; NULL: none */
 };
 
 struct tune_plot {

@@ -106,9 +106,11 @@ static void put_dots(const struct panel *p, const struct tune_curve *c)
     for (int64_t i = 0; i < c->count; i++) {
         if (!tune_plot_drawn(p->plot, c->x[i], c->y[i]))
             continue;
-        fprintf(p->out, "<circle class=\"f%d\" cx=\"%.1f\" cy=\"%.2f\" r=\"%s\"><title>", c->color % TUNE_SVG_COLORS,
+        fprintf(p->out, "<circle class=\"f%d\" cx=\"%.1f\" cy=\"%.2f\" r=\"%s\"", c->color % TUNE_SVG_COLORS,
                 x_of(p, c->x[i] + tune_plot_aside(p->plot, c)), y_of(p, c->y[i]), c->marked ? "4" : "3");
-        fprintf(p->out, "%.6g at ", c->y[i]);
+        if (c->rows)
+            fprintf(p->out, " data-row=\"%lld\"", (long long)c->rows[i]);
+        fprintf(p->out, "><title>%.6g at ", c->y[i]);
         if (p->plot->x_names)
             tune_svg_text(p->out, p->plot->x_names[(int)c->x[i]]);
         else

@@ -8,6 +8,7 @@
 #include "routes.h"
 #include "spaces.h"
 #include "sweeps/answers/print.h"
+#include "sweeps/charts/picture.h"
 
 /* Most rows of an answer without `limit`. */
 enum { ROWS_MOST = 100000 };
@@ -187,6 +188,51 @@ static int answer(struct studio *s, const struct studio_request *q, struct studi
     return code < 0 ? -1 : 0;
 }
 
+/* ---- the picture ---- */
+
+/* Spell the options in a text as flags, as samples does for its pictures. The text becomes no longer. */
+static void name_flags(char *text)
+{
+    static const char *const kinds[] = {"show", "best", "effect", "compare", "plot", "missing", "status"};
+    char word[64];
+    for (char *end; (text = strchr(text, '`')) && (end = strchr(text + 1, '`')); text = end) {
+        int n = (int)(end - text - 1);
+        bool flag = n > 0 && n < (int)sizeof word;
+        snprintf(word, sizeof word, "%.*s", flag ? n : 0, text + 1);
+        flag = flag && !strcmp(word, "store");
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds && *word && !flag; i++)
+            flag = tune_question_takes(tune_question_find(kinds[i]), word);
+        if (!flag)
+            continue;
+        memcpy(text, "--", 2);
+        for (int i = 0; i < n; i++)
+            text[2 + i] = word[i] == '_' ? '-' : word[i];
+    }
+}
+
+static int put_picture(const struct studio_request *q, struct studio_reply *r, const struct spaces_question *a, const struct tune_answer_table *table)
+{
+    for (int i = 0; i < table->note_count; i++)
+        name_flags(table->notes[i].text);
+    struct tune_picture *p = tune_picture_new(table, &a->q, studio_bool(q, "log", false));
+    int code = p ? tune_picture_svg(p, r->out) : -1;
+    tune_picture_free(p);
+    return code;
+}
+
+static int draw(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    struct spaces_question a;
+    int code = spaces_read_question(s, q, r, "plot", &a);
+    if (code == 0) {
+        struct tune_answer_table *table = spaces_ask(&a);
+        code = table ? put_picture(q, r, &a, table) : -1;
+        tune_answer_free(table);
+    }
+    spaces_free_question(&a);
+    return code < 0 ? -1 : 0;
+}
+
 /* ---- routes ---- */
 
 #define TEXT(name, text) {name, STUDIO_IN_QUERY, .help = text}
@@ -208,6 +254,7 @@ static int answer(struct studio *s, const struct studio_request *q, struct studi
 #define BEST TEXT("per", "dimensions, with commas: the best for each of their values"), \
     {"count", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 1, .most = 1e6, .help = "number of the best; default 5, a Pareto front: all"}
 #define X TEXT("x", "dimension to look at; plot: dimension or property of the x axis")
+#define SERIES TEXT("series", "dimension; each of its values has a curve"), TEXT("facet", "dimension; each of its values has a plot")
 #define ROUTE(question, operation, verb, summary, ...) \
     {"GET", "/api/answers/" question, operation, verb, summary, "application/json", answer, {__VA_ARGS__, {0}}}
 
@@ -220,8 +267,10 @@ const struct studio_route studio_answers_routes[] = {
     ROUTE("compare", "answerCompare", "space compare", "Two sides, entity by entity.", ANSWER, FIGURES, WHERE, GROUP_BY, PROPERTY, AIMS,
           TEXT("left", "a side: NAME=VALUE, build=ID, host=TEXT, an operation or a store"), TEXT("right", "the other side"),
           TEXT("regression", "is the right side worse by more than this share: 5%")),
-    ROUTE("plot", "answerPlot", NULL, "The points of a plot.", ANSWER, SPACES_ABOUT, RESULTS, PROPERTY, AIMS, X,
-          TEXT("series", "dimension; each of its values has a curve"), TEXT("facet", "dimension; each of its values has a plot")),
+    ROUTE("plot", "answerPlot", NULL, "The points of a plot.", ANSWER, SPACES_ABOUT, RESULTS, PROPERTY, AIMS, X, SERIES),
+    {"GET", "/api/answers/plot.svg", "drawAnswer", NULL, "The picture of a plot, as samples plot --svg draws it.", "image/svg+xml; charset=utf-8", draw,
+     {SPACES_STORE, SPACES_EXPERIMENTS, SPACES_ABOUT, RESULTS, PROPERTY, AIMS, X, SERIES,
+      {"log", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "logarithmic values"}, {0}}},
     ROUTE("missing", "answerMissing", "space missing", "The entities without a valid result, and why.", ANSWER, SPACES_ABOUT, WHERE, OPERATION, GROUP_BY,
           {"brief", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "group them by reason"}),
     ROUTE("status", "answerStatus", "space status", "Counts of a store, a space or an operation.", ANSWER, SPACES_ABOUT,

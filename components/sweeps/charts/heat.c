@@ -233,8 +233,11 @@ static void put_cells(const struct layout *l, FILE *out)
         for (int c = 0; c < m->columns; c++) {
             int64_t i = (int64_t)r * m->columns + c;
             double x = l->left + c * l->cell_width, y = l->top + r * l->cell_height, v = m->values[i];
+            int64_t row = m->heat->table_rows && m->across == 1 && m->down == 1 ? m->heat->table_rows[i] : -1;
             fprintf(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" ", x, y, l->cell_width - gap,
                     l->cell_height - gap);
+            if (row >= 0)
+                fprintf(out, "data-row=\"%lld\" ", (long long)row);
             if (isnan(v))
                 fputs("fill=\"url(#missing)\">", out);
             else

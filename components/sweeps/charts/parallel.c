@@ -198,7 +198,10 @@ static void put_row(const struct drawing *d, int64_t row, const char *more, FILE
                     y_of(d, a, a->of->values[row]) + aside(d, a, row), joined ? "" : "h0");
         joined = has;
     }
-    fputs("\">", out);
+    fputc('"', out);
+    if (d->of->table_rows)
+        fprintf(out, " data-row=\"%lld\"", (long long)d->of->table_rows[row]);
+    fputc('>', out);
     put_hint(d, row, out);
     fputs("</path>\n", out);
 }

@@ -35,6 +35,7 @@ struct tune_parallel {
     int count;
     int64_t rows;
     const char *const *names; /* [rows] texts shown on hover; NULL: none */
+    const int64_t *table_rows; /* [rows] rows of a table, the data-row of the lines; NULL: none */
     int best;                 /* 1: the highest target is best; -1: the lowest; 0: none */
     const char *note;         /* below the title, folded between words; NULL: none */
 };
