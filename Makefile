@@ -70,7 +70,7 @@ all: found $(RECIPES) $(TOOLS) $(MAKERS) $(addprefix $(BUILD)/,$(PKG_CONFIG)) $(
 found: $(BUILD)/config.mk
 	@cat $(BUILD)/config.mk.found
 	@$(if $(SWEEPS),,echo "# left out: space, sweep, samples and studio, which need HDF5")
-	@$(if $(and $(SWEEPS),$(if $(STUDIO),,1)),echo "# left out: studio, which needs libmicrohttpd")
+	@$(if $(and $(SWEEPS),$(if $(STUDIO),,1)),echo "# left out: studio. It needs libmicrohttpd")
 	@$(if $(YAML),,echo "# without the header of libyaml no YAML is read: neither space files nor a --config in YAML")
 
 # Programs have static pattern rules: with patterns that match any file under $(BUILD), make searches for ways to make

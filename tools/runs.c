@@ -21,6 +21,7 @@
 #include "core/array.h"
 #include "core/print.h"
 #include "drawing.h"
+#include "run_unit.h"
 #include "runs/runs.h"
 
 struct runs_flags my;
@@ -127,72 +128,14 @@ void runs_put_reason(FILE *out, struct tune_run *const *runs, int count, int i)
     fputc('\n', out);
 }
 
-const char *const runs_figures[RUNS_FIGURES] = {
-    "step", "planned_steps", "loss", "eval_loss", "best_eval_loss", "best_eval_step", "tokens_per_s", "seconds",
-};
-
-double runs_figure(const struct tune_run *r, int i)
-{
-    const double values[RUNS_FIGURES] = {(double)r->step,   r->planned_steps ? (double)r->planned_steps : NAN,
-                                    r->loss,           r->eval_loss,
-                                    r->best_eval_loss, r->best_eval_step >= 0 ? (double)r->best_eval_step : NAN,
-                                    r->tokens_per_s,   r->step ? r->seconds : NAN};
-    return values[i];
-}
-
 void runs_add_number(struct tune_table *t, double value)
 {
     tune_table_number(t, value, value == floor(value) && fabs(value) < 1e15 ? "%.0f" : "%.6g");
 }
 
-const char *runs_member(const struct tune_run *r, const char *path)
-{
-    char outer[64];
-    const char *dot = strchr(path, '.');
-    snprintf(outer, sizeof outer, "%.*s", dot ? (int)(dot - path) : (int)strlen(path), path);
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(r->run, outer);
-    if (dot)
-        item = cJSON_GetObjectItemCaseSensitive(item, dot + 1);
-    const char *text = cJSON_GetStringValue(item);
-    return text ? text : "";
-}
-
-static bool ends_in(const char *name, const char *end)
-{
-    size_t n = strlen(name), m = strlen(end);
-    return n >= m && !strcmp(name + n - m, end);
-}
-
-/* The unit of losses in the runs of earlier versions, which do not say it. */
-static const char *loss_unit(const struct tune_run *r)
-{
-    const cJSON *options = cJSON_GetObjectItemCaseSensitive(r->run, "options");
-    return cJSON_GetObjectItemCaseSensitive(options, "beta") ? "nats/pair" : "nats/token";
-}
-
 const char *runs_unit(const struct tune_run *r, const char *name)
 {
-    static const struct tune_property known[] = {
-        {"step", "steps", ""}, {"planned_steps", "steps", ""},
-        {"tokens", "tokens", ""}, {"padded_tokens", "tokens", ""}, {"labels", "tokens", ""},
-        {"rows", "rows", ""}, {"tokens_per_s", "tokens/s", ""}, {"seconds", "s", ""},
-        TUNE_TRAINING_PROPERTIES, TUNE_LORA_PROPERTIES,
-    };
-    bool loss = !strcmp(name, "loss") || ends_in(name, "eval_loss") || !strncmp(name, "loss_", 5);
-    const cJSON *units = cJSON_GetObjectItemCaseSensitive(r->run, "units");
-    const char *unit = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(units, !strcmp(name, "loss") ? "loss_last" : name));
-    if (unit || (loss && !units))
-        return unit ? unit : loss_unit(r);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(known[i].name, name))
-            return known[i].unit;
-    return ends_in(name, "_s") ? "s" : ends_in(name, "_bytes") ? "bytes" : ""; /* a recipe's own metric */
-}
-
-bool runs_has(const struct tune_run *r, const char *property)
-{
-    bool of_gpu = strstr(property, "gpu_") || ends_in(property, "_per_gpu");
-    return !of_gpu || strcmp(runs_member(r, "device"), "cpu") != 0;
+    return run_unit(r, name);
 }
 
 /* Options that only some commands have. An option for another command is an error. */
@@ -226,7 +169,8 @@ int main(int argc, char **argv)
     }
     bool watch = !strcmp(my.command, "watch");
     int count = watch ? 0 : MUST(tune_runs_open(&runs, words, given));
-    int chosen = runs_select(runs, count);
+    struct tune_run_query query = {.where = my.where, .program = my.program, .state = my.state, .since = my.since};
+    int chosen = MUST(tune_runs_select(runs, count, &query));
     if (count > 0 && chosen == 0 && strcmp(my.command, "list")) {
         tune_error_set("none of %d runs meets --where, --program, --state and --since; runs list shows all", count);
         tune_program_fail();

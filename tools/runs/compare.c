@@ -58,12 +58,12 @@ static void compare_settings(struct compared *c)
     for (size_t p = 0; p < sizeof paths / sizeof *paths; p++) {
         bool same = true;
         for (int i = 1; i < count; i++)
-            same = same && !strcmp(runs_member(runs[i], paths[p]), runs_member(runs[0], paths[p]));
+            same = same && !strcmp(tune_run_member(runs[i], paths[p]), tune_run_member(runs[0], paths[p]));
         if (same)
             continue;
         add_row(c, "setting", paths[p]);
         for (int i = 0; i < count; i++)
-            tune_table_text(c->table, runs_member(runs[i], paths[p]));
+            tune_table_text(c->table, tune_run_member(runs[i], paths[p]));
     }
 }
 
@@ -83,7 +83,7 @@ static void compare_options(struct compared *c)
 /* True if the run's report has that number, and the run had the device that it is about. */
 static bool has(const struct tune_run *r, const char *property)
 {
-    return runs_has(r, property) &&
+    return tune_run_has(r, property) &&
            cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(r->report, property));
 }
 
@@ -96,7 +96,7 @@ static void compare_reports(struct compared *c)
         const cJSON *item;
         cJSON_ArrayForEach(item, runs[i]->report) {
             bool seen = !item->string || !has(runs[i], item->string) ||
-                        (runs_for_people() && tune_name_find(runs_figures, RUNS_FIGURES, item->string) >= 0);
+                        (runs_for_people() && tune_name_find(tune_run_figures, TUNE_RUN_FIGURES, item->string) >= 0);
             for (int k = 0; k < i && !seen; k++)
                 seen = has(runs[k], item->string);
             if (seen)
@@ -146,10 +146,10 @@ void runs_compare(struct tune_run *const *runs, int count)
         tune_table_text(c.table, tune_run_state_name(runs[i]->state));
     compare_options(&c);
     compare_settings(&c);
-    for (int f = 0; f < RUNS_FIGURES; f++) {
+    for (int f = 0; f < TUNE_RUN_FIGURES; f++) {
         for (int i = 0; i < count; i++)
-            values[i] = runs_figure(runs[i], f);
-        add_numbers(&c, "figure", runs_figures[f], values);
+            values[i] = tune_run_figure(runs[i], f);
+        add_numbers(&c, "figure", tune_run_figures[f], values);
     }
     compare_reports(&c);
     runs_print(c.table);

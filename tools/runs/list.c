@@ -56,7 +56,7 @@ static bool program_and_value(const struct tune_run *r, const char *name, char t
     char value[512];
     if (!tune_run_option(r, name, value, sizeof value))
         return false;
-    snprintf(text, 640, "%s=%s", runs_member(r, "program"), value);
+    snprintf(text, 640, "%s=%s", tune_run_member(r, "program"), value);
     return true;
 }
 
@@ -142,13 +142,13 @@ enum { PROGRAM = 1, STARTED = 8, BRIEF = sizeof brief / sizeof *brief, WHOLE = s
 static void list_brief(struct tune_table *t, const struct tune_run *r)
 {
     char step[48];
-    tune_table_text(t, runs_member(r, "program"));
+    tune_table_text(t, tune_run_member(r, "program"));
     tune_table_text(t, tune_run_state_name(r->state));
     snprintf(step, sizeof step, r->planned_steps ? "%" PRId64 "/%" PRId64 : "%" PRId64, r->step, r->planned_steps);
     tune_table_shown(t, (double)r->step, step);
-    for (int i = 2; i < RUNS_FIGURES - 1; i++) /* the columns from loss to tokens_per_s */
-        if (strcmp(runs_figures[i], "best_eval_step"))
-            tune_table_number(t, runs_figure(r, i), i < 5 ? runs_loss_format(runs_figure(r, i)) : "%.0f");
+    for (int i = 2; i < TUNE_RUN_FIGURES - 1; i++) /* the columns from loss to tokens_per_s */
+        if (strcmp(tune_run_figures[i], "best_eval_step"))
+            tune_table_number(t, tune_run_figure(r, i), i < 5 ? runs_loss_format(tune_run_figure(r, i)) : "%.0f");
     add_time(t, r->started_s);
     add_seconds(t, r->step ? r->seconds : NAN);
 }
@@ -156,55 +156,13 @@ static void list_brief(struct tune_table *t, const struct tune_run *r)
 static void list_whole(struct tune_table *t, const struct tune_run *r)
 {
     tune_table_text(t, r->folder);
-    tune_table_text(t, runs_member(r, "program"));
+    tune_table_text(t, tune_run_member(r, "program"));
     tune_table_text(t, tune_run_state_name(r->state));
     tune_table_text(t, r->reason);
-    for (int i = 0; i < RUNS_FIGURES; i++)
-        runs_add_number(t, runs_figure(r, i));
+    for (int i = 0; i < TUNE_RUN_FIGURES; i++)
+        runs_add_number(t, tune_run_figure(r, i));
     add_time(t, r->started_s);
     add_time(t, r->ended_s);
-}
-
-/* A run, with the value that it is sorted by, and the unit of that. */
-struct sorted {
-    struct tune_run *run;
-    struct tune_value value;
-    const char *unit;
-};
-
-/* Numbers of several units are sorted apart. Runs without the value come last in both directions. */
-static int in_order(const void *a, const void *b)
-{
-    const struct sorted *s = a, *t = b;
-    bool none = s->value.type == TUNE_VALUE_NONE;
-    if (none != (t->value.type == TUNE_VALUE_NONE))
-        return none ? 1 : -1;
-    int units = strcmp(t->unit, s->unit), order = none ? 0 : tune_value_compare(&s->value, &t->value);
-    if (units != 0 && !none)
-        return units;
-    order = order ? order : strcmp(s->run->name, t->run->name);
-    return my.reverse ? -order : order;
-}
-
-/* Sort the runs. *units: in how many units they have what they are sorted by. */
-static void sort(struct tune_run **runs, int count, char units[256])
-{
-    struct sorted *all = GET(tune_zeroed((size_t)count + 1, sizeof *all, "the order of runs"));
-    char (*texts)[32] = GET(tune_zeroed((size_t)count + 1, sizeof *texts, "the order of runs")); /* not in `all`, which qsort moves */
-    *units = 0;
-    runs_check_name(runs, count, "--sort", my.sort);
-    for (int i = 0; i < count; i++) {
-        all[i] = (struct sorted){.run = runs[i], .unit = runs_unit(runs[i], my.sort)};
-        all[i].value = runs_value(runs[i], my.sort, texts[i]);
-    }
-    qsort(all, (size_t)count, sizeof *all, in_order);
-    for (int i = 1; i < count && all[i].value.type != TUNE_VALUE_NONE; i++)
-        if (strcmp(all[i].unit, all[i - 1].unit))
-            tune_append(units, 256, "%s, then %s", *units ? "" : all[i - 1].unit, all[i].unit);
-    for (int i = 0; i < count; i++)
-        runs[i] = all[i].run;
-    free(all);
-    free(texts);
 }
 
 /* The column of what the runs are sorted by, if the list has it not anyway. */
@@ -222,7 +180,7 @@ static void add_sorted(struct tune_table *t, const struct tune_run *r)
 {
     char text[32];
     double number = NAN;
-    struct tune_value value = runs_value(r, my.sort, text);
+    struct tune_value value = tune_run_value(r, my.sort, text);
     if (value.type == TUNE_VALUE_TEXT)
         tune_table_text(t, value.text);
     else if (tune_value_number(&value, &number) && isinf(number))
@@ -256,7 +214,7 @@ void runs_list(struct tune_run **runs, int count, int all)
     struct defaults *defaults = GET(tune_zeroed((size_t)n + 1, sizeof *defaults, "the defaults of runs"));
     for (int i = 0; i < n; i++)
         defaults[i] = find_defaults(runs, count, differing[i]), defaults[i].folder = common_folder(runs, count, differing[i]);
-    sort(runs, count, units);
+    MUST(tune_runs_sort(runs, count, my.sort, my.reverse, runs_unit, units));
     for (int i = 0; i < count; i++) {
         tune_table_text(t, runs_label(runs, count, i));
         (runs_for_people() ? list_brief : list_whole)(t, runs[i]);

@@ -4,6 +4,7 @@
 
 #include "core/value.h"
 #include "flags/program.h"
+#include "runs/query.h"
 #include "runs/run.h"
 #include "views/table.h"
 
@@ -16,12 +17,6 @@ struct runs_flags {
     int width, height;
 };
 extern struct runs_flags my;
-
-/* Figures that any run has, computed from its metrics.
- * runs_figure - figure i of the run; NAN: none. */
-enum { RUNS_FIGURES = 8 };
-extern const char *const runs_figures[RUNS_FIGURES];
-double runs_figure(const struct tune_run *r, int i);
 
 /* runs_for_people - whether the output is a table for people, not CSV or JSON.
  * runs_print - print the table in the chosen format, and free it.
@@ -40,25 +35,11 @@ void runs_add_number(struct tune_table *t, double value);
 const char *runs_label(struct tune_run *const *runs, int count, int i);
 void runs_put_reason(FILE *out, struct tune_run *const *runs, int count, int i);
 
-/* runs_member - the text of a member of the description, such as "host.class"; "": none.
- * runs_unit - the unit of a figure, metric or property of that run; "": unknown.
- * runs_has - whether the run had the device that the property is about: GPU properties mean nothing
- * in a run without GPU. */
-const char *runs_member(const struct tune_run *r, const char *path);
+/* runs_unit - the unit of a figure, metric or property of that run; "": unknown. */
 const char *runs_unit(const struct tune_run *r, const char *name);
-bool runs_has(const struct tune_run *r, const char *property);
-
-/* runs_value - the run's figure, option, report number or last metric of that name; None: it has
- * none. The value may borrow text.
- * runs_check_name - end with an error of that option if no run has the name.
- * runs_select - move the runs that --program, --state, --since and --where choose to the front, in
- * their order. Returns their number. */
-struct tune_value runs_value(const struct tune_run *r, const char *name, char text[32]);
-void runs_check_name(struct tune_run *const *runs, int count, const char *option, const char *name);
-int runs_select(struct tune_run **runs, int count);
 
 /* The commands. runs_watch returns the program's exit code. */
-/* runs_list - all: how many there are before runs_select chose count of them. */
+/* runs_list - all: how many there are, of which count were chosen. */
 void runs_list(struct tune_run **runs, int count, int all);
 void runs_show(struct tune_run *const *runs, int count);
 void runs_compare(struct tune_run *const *runs, int count);

@@ -105,14 +105,14 @@ static void add_run(struct tune_table *t, const char *run, const struct tune_run
         tune_table_text(t, state[i].text);
         tune_table_text(t, NULL);
     }
-    for (int i = 0; i < RUNS_FIGURES; i++) {
-        add_row(t, run, "figures", runs_figures[i]);
-        runs_add_number(t, runs_figure(r, i));
-        tune_table_text(t, runs_unit(r, runs_figures[i]));
+    for (int i = 0; i < TUNE_RUN_FIGURES; i++) {
+        add_row(t, run, "figures", tune_run_figures[i]);
+        runs_add_number(t, tune_run_figure(r, i));
+        tune_table_text(t, runs_unit(r, tune_run_figures[i]));
     }
     const cJSON *property;
     cJSON_ArrayForEach(property, r->report)
-        if (property->string && runs_has(r, property->string))
+        if (property->string && tune_run_has(r, property->string))
             add_value(t, run, r, "report", property, property->string, NULL);
     add_checkpoints(t, run, r);
     add_members(t, run, r);

@@ -234,7 +234,7 @@ static int draw_run(FILE *out, int i, int name_width, int room, const char *end)
     add_plain(&l, "", runs_label(watch.runs, watch.count, i), name_width, name_width);
     add(&l, "  ", "%-8s", tune_run_state_name(r->state));
     add_progress(&l, "  ", r);
-    add_plain(&l, "  ", runs_member(r, "program"), 0, 64);
+    add_plain(&l, "  ", tune_run_member(r, "program"), 0, 64);
     fprintf(out, "%s%s", l.text, end);
     make_line(&l, room - 2);
     add_losses(&l, "  ", r, true);
@@ -334,7 +334,7 @@ static void append(double now_s, double interval)
         add(&l, " | ", "%s", tune_run_state_name(w->run->state));
         add_progress(&l, " | ", w->run);
         add_losses(&l, " | ", w->run, false);
-        add_plain(&l, " | ", runs_member(w->run, "program"), 0, 64);
+        add_plain(&l, " | ", tune_run_member(w->run, "program"), 0, 64);
         add_plain(&l, " | ", w->run->reason, 0, 400);
         printf("%s\n", l.text);
         w->state = w->run->state;
