@@ -16,6 +16,7 @@
 
 #include "core/print.h"
 #include "studio/http.h"
+#include "studio/index.h"
 #include "studio/secrets.h"
 #include "studio/verbs.h"
 
@@ -103,9 +104,11 @@ static int serve(struct studio *s)
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
     signal(SIGPIPE, SIG_IGN);
     struct studio_http *h = GET(studio_http_start(s));
+    MUST(studio_index_start(s));
     print_address(s);
     sigwait(&ends, &got);
     studio_http_stop(h);
+    studio_index_stop(s);
     return 0;
 }
 

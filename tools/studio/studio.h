@@ -19,6 +19,7 @@ struct studio {
     char host[64];         /* the address that is served, such as "127.0.0.1" or "::1" */
     int port;
     char token[65];        /* what requests must know; "": nothing, the address is a loopback's */
+    struct studio_index *index;    /* the runs (index.h) */
     char *secrets[STUDIO_SECRETS]; /* values that no answer may show (secrets.h); NULL ends them */
 };
 

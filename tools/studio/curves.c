@@ -1,0 +1,388 @@
+/* curves.c - curves of runs as numbers and as SVG. */
+#include "curves.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../run_unit.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/print.h"
+#include "core/try.h"
+#include "files/cjson.h"
+#include "runs.h"
+#include "views/run_plots.h"
+
+/* RUNS: of one picture. KEPT: runs that are kept. IDLE_S: those that nobody looked at for so long are
+ * forgotten. BYTES: of values, in all. */
+enum { RUNS = 64, KEPT = 256, IDLE_S = 60, WIDTH = 800 };
+static const int64_t BYTES = 256 << 20;
+
+struct kept_run {
+    struct tune_run *run;
+    double used;   /* time of the last use */
+    int64_t bytes;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct kept_run at[KEPT];
+    int count;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int64_t bytes_of(const struct tune_run *r)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < r->series_count; i++)
+        bytes += r->series[i].capacity * 16;
+    return bytes;
+}
+
+static void forget(int i)
+{
+    tune_run_free(kept.at[i].run);
+    kept.at[i] = kept.at[--kept.count];
+}
+
+static int find(const char *folder)
+{
+    for (int i = 0; i < kept.count; i++)
+        if (!strcmp(kept.at[i].run->folder, folder))
+            return i;
+    return -1;
+}
+
+static int oldest(void)
+{
+    int old = 0;
+    for (int i = 1; i < kept.count; i++)
+        if (kept.at[i].used < kept.at[old].used)
+            old = i;
+    return old;
+}
+
+/* A run that is to be read by one of the threads. */
+struct reading {
+    const char *folder;
+    struct tune_run *run;
+    int known; /* its place among those kept; -1: none */
+};
+
+struct readings {
+    struct reading *at;
+    int count, next;
+};
+
+static void *read_some(void *readings)
+{
+    struct readings *all = readings;
+    int i;
+    while ((i = __atomic_fetch_add(&all->next, 1, __ATOMIC_RELAXED)) < all->count)
+        if (all->at[i].known >= 0)
+            tune_run_update(all->at[i].run);
+        else
+            all->at[i].run = tune_run_open(all->at[i].folder);
+    return NULL;
+}
+
+/* Read with two threads; one would be enough for a single run. */
+static void read_all(struct reading *at, int count)
+{
+    struct readings all = {at, count, 0};
+    pthread_t other;
+    bool two = count > 1 && pthread_create(&other, NULL, read_some, &all) == 0;
+    read_some(&all);
+    if (two)
+        pthread_join(other, NULL);
+}
+
+int studio_curves_lock(const char *const *folders, int count, struct tune_run **runs)
+{
+    struct reading at[RUNS];
+    double now = tune_clock_s();
+    int failed = -1;
+    pthread_mutex_lock(&kept.lock);
+    for (int i = 0; i < count; i++) {
+        int k = find(folders[i]);
+        at[i] = (struct reading){folders[i], k >= 0 ? kept.at[k].run : NULL, k};
+    }
+    read_all(at, count);
+    for (int i = 0; i < count; i++) {
+        runs[i] = at[i].run;
+        if (!at[i].run) {
+            failed = i;
+            continue;
+        }
+        if (at[i].known < 0 && kept.count == KEPT)
+            forget(oldest());
+        int k = at[i].known < 0 ? kept.count++ : find(folders[i]);
+        kept.at[k] = (struct kept_run){at[i].run, now, bytes_of(at[i].run)};
+    }
+    if (failed < 0)
+        return 0;
+    pthread_mutex_unlock(&kept.lock);
+    return tune_error_set("%s: the run could not be read; it may just have been removed", folders[failed]);
+}
+
+void studio_curves_unlock(void)
+{
+    int64_t sum = 0;
+    double now = tune_clock_s();
+    bool freed = false;
+    for (int i = 0; i < kept.count; i++)
+        if (now - kept.at[i].used > IDLE_S) {
+            forget(i--);
+            freed = true;
+        }
+    for (int i = 0; i < kept.count; i++)
+        sum += kept.at[i].bytes;
+    while (sum > BYTES && kept.count > 1) {
+        int i = oldest();
+        sum -= kept.at[i].bytes;
+        forget(i);
+        freed = true;
+    }
+    if (freed)
+        malloc_trim(0);
+    pthread_mutex_unlock(&kept.lock);
+}
+
+/* ---- which runs ---- */
+
+struct asked_runs {
+    char folders[RUNS][TUNE_PATH_MAX];
+    struct tune_run *runs[RUNS]; /* locked by studio_curves_lock */
+    int colors[RUNS], count;
+};
+
+static int get_asked(struct studio *s, const struct studio_request *q, struct studio_reply *r, struct asked_runs *a)
+{
+    struct tune_run **all, *chosen[RUNS];
+    const char *folders[RUNS];
+    TRY(studio_index_lock(s, &all));
+    a->count = studio_run_list(s, r, studio_value(q, "ids"), chosen, RUNS);
+    for (int i = 0; i < a->count; i++) {
+        snprintf(a->folders[i], sizeof a->folders[i], "%s", chosen[i]->folder);
+        folders[i] = a->folders[i];
+        a->colors[i] = studio_color(chosen[i]);
+    }
+    studio_index_unlock(s, all);
+    return a->count < 0 ? -1 : studio_curves_lock(folders, a->count, a->runs);
+}
+
+/* ---- numbers ---- */
+
+static void put_number(FILE *out, bool first, double value)
+{
+    char text[32];
+    fprintf(out, "%s%s", first ? "" : ",", isfinite(value) ? tune_number_text(text, value) : "null");
+}
+
+/* The points of a curve that are sent: indexes in ascending order. Of each bucket of x, the lowest
+ * and the highest. */
+struct chosen_points {
+    int64_t *at, count, seen; /* seen: finite points in the range */
+};
+
+static int choose_points(struct chosen_points *c, const double *x, const double *y, int64_t first, int64_t end, int buckets)
+{
+    double left = end > first ? x[first] : 0, width = end > first ? (x[end - 1] - left) / buckets : 0;
+    int64_t low = -1, high = -1, bucket = -1;
+    bool all = end - first <= 2 * (int64_t)buckets;
+    c->at = malloc(((size_t)(all ? end - first : 2 * (int64_t)buckets + 2) + 1) * sizeof *c->at);
+    if (!c->at)
+        return tune_error_no_memory("the points of a curve");
+    for (int64_t i = first; i < end; i++) {
+        if (!isfinite(y[i]) || !isfinite(x[i]))
+            continue;
+        c->seen++;
+        if (all) {
+            c->at[c->count++] = i;
+            continue;
+        }
+        int64_t now = width > 0 ? (int64_t)((x[i] - left) / width) : 0;
+        now = now >= buckets ? buckets - 1 : now;
+        if (now != bucket) {
+            if (low >= 0)
+                c->at[c->count++] = low < high ? low : high;
+            if (low >= 0 && low != high)
+                c->at[c->count++] = low < high ? high : low;
+            bucket = now;
+            low = high = i;
+        }
+        low = y[i] < y[low] ? i : low;
+        high = y[i] > y[high] ? i : high;
+    }
+    if (!all && low >= 0) {
+        c->at[c->count++] = low < high ? low : high;
+        if (low != high)
+            c->at[c->count++] = low < high ? high : low;
+    }
+    return 0;
+}
+
+/* The x values of a series: as of tune_run_axis, or the values of another metric at the same steps
+ * (NaN where it has none). */
+static double *axis_of(const struct tune_run *r, const struct tune_run_series *s, const char *what)
+{
+    const struct tune_run_series *other = tune_run_series(r, what);
+    if (!strcmp(what, "step") || !strcmp(what, "time") || !strcmp(what, "tokens") || !strcmp(what, "epoch") || !other)
+        return tune_run_axis(r, s, what);
+    double *x = malloc(((size_t)s->count + 1) * sizeof *x);
+    for (int64_t i = 0, k = 0; x && i < s->count; i++) {
+        while (k < other->count && other->step[k] < s->step[i])
+            k++;
+        x[i] = k < other->count && other->step[k] == s->step[i] ? other->value[k] : NAN;
+    }
+    if (!x)
+        tune_error_no_memory("an axis");
+    return x;
+}
+
+static void put_curve(const struct studio_request *q, FILE *out, const struct tune_run *r, const struct tune_run_series *s, const double *x,
+                      const struct chosen_points *c, int64_t first, int64_t end, int color)
+{
+    cJSON *id = cJSON_CreateString(r->folder), *name = cJSON_CreateString(r->name);
+    char *id_text = id ? cJSON_PrintUnformatted(id) : NULL, *name_text = name ? cJSON_PrintUnformatted(name) : NULL;
+    (void)q;
+    fprintf(out, "{\"id\":%s,\"name\":%s,\"color\":%d,\"count\":%" PRId64 ",\"shown\":%" PRId64 ",\"x\":[", id_text ? id_text : "null",
+            name_text ? name_text : "null", color, c->seen, c->count);
+    for (int64_t i = 0; i < c->count; i++)
+        put_number(out, i == 0, x[c->at[i]]);
+    fputs("],\"y\":[", out);
+    for (int64_t i = 0; i < c->count; i++)
+        put_number(out, i == 0, s->value[c->at[i]]);
+    fputs("],\"nonfinite\":[", out);
+    int64_t marks = 0, odd = 0;
+    for (int64_t i = first; i < end; i++)
+        if (!isfinite(s->value[i])) {
+            if (marks < 100) {
+                fputs(marks++ ? "," : "", out);
+                fputs("{\"x\":", out);
+                put_number(out, true, x[i]);
+                fprintf(out, ",\"value\":\"%s\"}", isnan(s->value[i]) ? "NaN" : s->value[i] > 0 ? "Infinity" : "-Infinity");
+            }
+            odd++;
+        }
+    fprintf(out, "],\"nonfinite_count\":%" PRId64 ",\"last_step\":%.0f,\"lines\":%" PRId64 "}", odd, s->count ? s->step[s->count - 1] : 0,
+            r->step);
+    cJSON_free(id_text);
+    cJSON_free(name_text);
+    cJSON_Delete(id);
+    cJSON_Delete(name);
+}
+
+static int write_curve(const struct studio_request *q, FILE *out, const struct tune_run *r, const char *metric, int color)
+{
+    const struct tune_run_series *s = tune_run_series(r, metric);
+    struct chosen_points c = {0};
+    const char *what = studio_value(q, "x");
+    double *x = axis_of(r, s, what ? what : "step"), after = studio_number(q, "since_step", -1);
+    double from = studio_number(q, "from", -INFINITY), to = studio_number(q, "to", INFINITY);
+    int buckets = studio_bool(q, "full", false) ? INT32_MAX / 2 : (int)studio_number(q, "width", WIDTH);
+    int64_t first = 0, end = s->count;
+    if (!x)
+        return -1;
+    while (first < end && (x[first] < from || s->step[first] <= after))
+        first++;
+    while (end > first && x[end - 1] > to)
+        end--;
+    int status = choose_points(&c, x, s->value, first, end, buckets);
+    if (status == 0)
+        put_curve(q, out, r, s, x, &c, first, end, color);
+    free(c.at);
+    free(x);
+    return status;
+}
+
+static int get_curves(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    struct asked_runs *a = calloc(1, sizeof *a);
+    const char *metric = studio_value(q, "metric"), *what = studio_value(q, "x"), *unit = "";
+    int status = a ? get_asked(s, q, r, a) : tune_error_no_memory("a list of runs");
+    bool any = false;
+    if (status < 0) {
+        free(a);
+        return -1;
+    }
+    fputs("{\"curves\":[", r->out);
+    for (int i = 0; i < a->count && status == 0; i++) {
+        if (!tune_run_series(a->runs[i], metric))
+            continue;
+        fputs(any ? "," : "", r->out);
+        status = write_curve(q, r->out, a->runs[i], metric, a->colors[i]);
+        unit = any ? unit : run_unit(a->runs[i], metric);
+        any = true;
+    }
+    cJSON *rest = cJSON_CreateObject();
+    tune_cjson_put_text(rest, "metric", metric);
+    tune_cjson_put_text(rest, "unit", unit);
+    tune_cjson_put_text(rest, "x", what ? what : "step");
+    char *text = cJSON_PrintUnformatted(rest);
+    fprintf(r->out, "],%s", text ? text + 1 : "}");
+    cJSON_free(text);
+    cJSON_Delete(rest);
+    studio_curves_unlock();
+    free(a);
+    return status;
+}
+
+/* ---- the picture ---- */
+
+static int draw(const struct studio_request *q, struct studio_reply *r, const struct asked_runs *a, const int *colors)
+{
+    const char *metrics = studio_value(q, "metrics"), *x = studio_value(q, "x");
+    double range[2] = {studio_number(q, "from", -INFINITY), studio_number(q, "to", INFINITY)};
+    struct tune_run_drawing d = {
+        .metrics = metrics ? metrics : "loss,eval_loss", .asked = metrics, .x = x ? x : "step", .smooth = studio_number(q, "smooth", -1),
+        .logarithmic = studio_bool(q, "log", false), .unit = run_unit, .colors = colors, .range = range,
+    };
+    struct tune_run_plots *p = tune_run_plots_new(a->runs, a->count, &d);
+    int status = p ? tune_plot_svg(p->plot, p->count, r->out) : -1;
+    tune_run_plots_free(p);
+    return status;
+}
+
+static int get_plot(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    struct asked_runs *a = calloc(1, sizeof *a);
+    const char *list = studio_value(q, "colors");
+    int colors[RUNS], status = a ? get_asked(s, q, r, a) : tune_error_no_memory("a list of runs");
+    if (status == 0) {
+        memcpy(colors, a->colors, sizeof colors);
+        for (int i = 0; list && *list && i < a->count; i++) {
+            colors[i] = (int)(strtoul(list, NULL, 10) % 8);
+            list += strcspn(list, ",");
+            list += *list == ',';
+        }
+        status = draw(q, r, a, colors);
+        studio_curves_unlock();
+    }
+    free(a);
+    return status;
+}
+
+#define IDS {"ids", STUDIO_IN_QUERY, STUDIO_TEXT, true, .help = "ids of runs, with commas; a comma in an id is %2C"}
+#define RANGE {"from", STUDIO_IN_QUERY, STUDIO_NUMBER, .help = "lowest x"}, {"to", STUDIO_IN_QUERY, STUDIO_NUMBER, .help = "highest x"}
+
+const struct studio_route studio_curve_routes[] = {
+    {"GET", "/api/runs/curves", "getCurves", NULL, "A metric of several runs: at most two points for each column of the picture.", "application/json",
+     get_curves,
+     {IDS, {"metric", STUDIO_IN_QUERY, STUDIO_TEXT, true, .help = "the metric, such as loss"},
+      {"x", STUDIO_IN_QUERY, STUDIO_TEXT, .help = "step, time, tokens, epoch or a metric"}, RANGE,
+      {"width", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 1, .most = 10000, .help = "columns of the picture; default 800"},
+      {"since_step", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = -1, .most = 9e15, .help = "only points after this step"},
+      {"full", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "all points"}}},
+    {"GET", "/api/runs/plot.svg", "drawRuns", NULL, "Curves of runs, as `runs plot --svg` draws them.", "image/svg+xml", get_plot,
+     {IDS, {"metrics", STUDIO_IN_QUERY, STUDIO_TEXT, .help = "metrics with commas; default loss,eval_loss"},
+      {"x", STUDIO_IN_QUERY, STUDIO_TEXT, .choices = "step|time|tokens|epoch", .help = "the x axis"}, RANGE,
+      {"smooth", STUDIO_IN_QUERY, STUDIO_NUMBER, .least = -1, .most = 1e6, .help = "points on either side to smooth over; -1: by the curve; 0: none"},
+      {"log", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "logarithmic y axis"},
+      {"colors", STUDIO_IN_QUERY, STUDIO_TEXT, .help = "colours of the runs, 0 to 7, with commas"}}},
+    {0},
+};
