@@ -20,13 +20,14 @@
 
 /* RUNS: of one picture. KEPT: runs that are kept. IDLE_S: those that nobody looked at for so long are
  * forgotten. BYTES: of values, in all. */
-enum { RUNS = 64, KEPT = 256, IDLE_S = 60, WIDTH = 800 };
-static const int64_t BYTES = 256 << 20;
+enum { RUNS = 64, KEPT = 256, IDLE_S = 60, WIDTH = 800, BYTES = 256 << 20 };
 
 struct kept_run {
     struct tune_run *run;
-    double used;   /* time of the last use */
+    double used;     /* time of the last use */
     int64_t bytes;
+    uint64_t version; /* of the index, when it was read */
+    char metrics[1024]; /* names with commas that it was read for; "": it has all of them */
 };
 
 static struct {
@@ -68,9 +69,10 @@ static int oldest(void)
 
 /* A run that is to be read by one of the threads. */
 struct reading {
-    const char *folder;
+    struct studio_curve_run asked;
+    const char *metrics;
     struct tune_run *run;
-    int known; /* its place among those kept; -1: none */
+    enum { KEEP, UPDATE, READ } how;
 };
 
 struct readings {
@@ -78,15 +80,47 @@ struct readings {
     int count, next;
 };
 
+static bool is_listed(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = list; *at; at += *at == ',') {
+        size_t m = strcspn(at, ",");
+        if (m == n && !memcmp(at, name, n))
+            return true;
+        at += m;
+    }
+    return false;
+}
+
+/* Forget the metrics of a run that are neither listed nor those of an axis. */
+static void keep_metrics(struct tune_run *r, const char *list)
+{
+    for (int i = 0; i < r->series_count; i++) {
+        struct tune_run_series *s = &r->series[i];
+        if (is_listed(list, s->name) || is_listed("elapsed_s,tokens,epoch", s->name))
+            continue;
+        double *step = realloc(s->step, sizeof *step), *value = realloc(s->value, sizeof *value);
+        s->step = step ? step : s->step;
+        s->value = value ? value : s->value;
+        s->count = s->count > 0;
+        s->capacity = 1;
+    }
+}
+
 static void *read_some(void *readings)
 {
     struct readings *all = readings;
     int i;
-    while ((i = __atomic_fetch_add(&all->next, 1, __ATOMIC_RELAXED)) < all->count)
-        if (all->at[i].known >= 0)
-            tune_run_update(all->at[i].run);
-        else
-            all->at[i].run = tune_run_open(all->at[i].folder);
+    while ((i = __atomic_fetch_add(&all->next, 1, __ATOMIC_RELAXED)) < all->count) {
+        struct reading *at = &all->at[i];
+        if (at->how == UPDATE)
+            tune_run_update(at->run);
+        if (at->how != READ)
+            continue;
+        at->run = tune_run_open(at->asked.folder);
+        if (at->run && tune_run_ended(at->run))
+            keep_metrics(at->run, at->metrics);
+    }
     return NULL;
 }
 
@@ -101,32 +135,72 @@ static void read_all(struct reading *at, int count)
         pthread_join(other, NULL);
 }
 
-int studio_curves_lock(const char *const *folders, int count, struct tune_run **runs)
+/* Whether a kept run has what is asked for. */
+static bool has_metrics(const struct kept_run *k, const char *metrics)
+{
+    char name[64];
+    for (const char *at = metrics; *k->metrics && *at; at += *at == ',') {
+        size_t n = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)n, at);
+        if (tune_run_series(k->run, name) && !is_listed(k->metrics, name) && !is_listed("step,time,elapsed_s,tokens,epoch", name))
+            return false;
+        at += n;
+    }
+    return true;
+}
+
+static struct reading plan(const struct studio_curve_run *asked, const char *metrics)
+{
+    int i = find(asked->folder);
+    struct kept_run *k = i >= 0 ? &kept.at[i] : NULL;
+    if (k && !tune_run_ended(k->run))
+        return (struct reading){*asked, metrics, k->run, UPDATE};
+    if (k && k->version == asked->version && has_metrics(k, metrics))
+        return (struct reading){*asked, metrics, k->run, KEEP};
+    if (k)
+        forget(i);
+    return (struct reading){*asked, metrics, NULL, READ};
+}
+
+static void keep(const struct reading *at, double now)
+{
+    int i = find(at->asked.folder);
+    if (i < 0 && kept.count == KEPT)
+        forget(oldest());
+    struct kept_run *k = &kept.at[i < 0 ? kept.count++ : i];
+    if (at->how == READ)
+        snprintf(k->metrics, sizeof k->metrics, "%s", tune_run_ended(at->run) ? at->metrics : "");
+    k->run = at->run;
+    k->used = now;
+    k->bytes = bytes_of(at->run);
+    k->version = at->asked.version;
+}
+
+int studio_curves_lock(const struct studio_curve_run *asked, int count, const char *metrics, struct tune_run **runs)
 {
     struct reading at[RUNS];
     double now = tune_clock_s();
     int failed = -1;
     pthread_mutex_lock(&kept.lock);
-    for (int i = 0; i < count; i++) {
-        int k = find(folders[i]);
-        at[i] = (struct reading){folders[i], k >= 0 ? kept.at[k].run : NULL, k};
-    }
+    for (int i = 0; i < count; i++)
+        at[i] = plan(&asked[i], metrics);
     read_all(at, count);
+    for (int i = 0; i < count; i++)
+        if (at[i].how == READ) {
+            malloc_trim(0); /* what the other metrics took */
+            break;
+        }
     for (int i = 0; i < count; i++) {
         runs[i] = at[i].run;
-        if (!at[i].run) {
+        if (at[i].run)
+            keep(&at[i], now);
+        else
             failed = i;
-            continue;
-        }
-        if (at[i].known < 0 && kept.count == KEPT)
-            forget(oldest());
-        int k = at[i].known < 0 ? kept.count++ : find(folders[i]);
-        kept.at[k] = (struct kept_run){at[i].run, now, bytes_of(at[i].run)};
     }
     if (failed < 0)
         return 0;
     pthread_mutex_unlock(&kept.lock);
-    return tune_error_set("%s: the run could not be read; it may just have been removed", folders[failed]);
+    return tune_error_set("%s: the run could not be read; it may just have been removed", asked[failed].folder);
 }
 
 void studio_curves_unlock(void)
@@ -160,27 +234,36 @@ struct asked_runs {
     int colors[RUNS], count;
 };
 
-static int get_asked(struct studio *s, const struct studio_request *q, struct studio_reply *r, struct asked_runs *a)
+static int get_asked(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *metrics, struct asked_runs *a)
 {
     struct tune_run **all, *chosen[RUNS];
-    const char *folders[RUNS];
+    struct studio_curve_run asked[RUNS];
     TRY(studio_index_lock(s, &all));
     a->count = studio_run_list(s, r, studio_value(q, "ids"), chosen, RUNS);
     for (int i = 0; i < a->count; i++) {
         snprintf(a->folders[i], sizeof a->folders[i], "%s", chosen[i]->folder);
-        folders[i] = a->folders[i];
+        asked[i] = (struct studio_curve_run){a->folders[i], studio_index_version(s, chosen[i])};
         a->colors[i] = studio_color(chosen[i]);
     }
     studio_index_unlock(s, all);
-    return a->count < 0 ? -1 : studio_curves_lock(folders, a->count, a->runs);
+    return a->count < 0 ? -1 : studio_curves_lock(asked, a->count, metrics, a->runs);
 }
 
 /* ---- numbers ---- */
 
+/* A number with 9 digits, as many as a float has. */
 static void put_number(FILE *out, bool first, double value)
 {
     char text[32];
-    fprintf(out, "%s%s", first ? "" : ",", isfinite(value) ? tune_number_text(text, value) : "null");
+    if (!isfinite(value))
+        snprintf(text, sizeof text, "null");
+    else if (value == floor(value) && fabs(value) < 1e15)
+        snprintf(text, sizeof text, "%.0f", value);
+    else
+        snprintf(text, sizeof text, "%.9g", value);
+    if (!first)
+        fputc(',', out);
+    fputs(text, out);
 }
 
 /* The points of a curve that are sent: indexes in ascending order. Of each bucket of x, the lowest
@@ -304,7 +387,9 @@ static int get_curves(struct studio *s, const struct studio_request *q, struct s
 {
     struct asked_runs *a = calloc(1, sizeof *a);
     const char *metric = studio_value(q, "metric"), *what = studio_value(q, "x"), *unit = "";
-    int status = a ? get_asked(s, q, r, a) : tune_error_no_memory("a list of runs");
+    char metrics[128];
+    snprintf(metrics, sizeof metrics, "%s,%s", metric, what ? what : "step");
+    int status = a ? get_asked(s, q, r, metrics, a) : tune_error_no_memory("a list of runs");
     bool any = false;
     if (status < 0) {
         free(a);
@@ -352,7 +437,8 @@ static int get_plot(struct studio *s, const struct studio_request *q, struct stu
 {
     struct asked_runs *a = calloc(1, sizeof *a);
     const char *list = studio_value(q, "colors");
-    int colors[RUNS], status = a ? get_asked(s, q, r, a) : tune_error_no_memory("a list of runs");
+    const char *metrics = studio_value(q, "metrics");
+    int colors[RUNS], status = a ? get_asked(s, q, r, metrics ? metrics : "loss,eval_loss", a) : tune_error_no_memory("a list of runs");
     if (status == 0) {
         memcpy(colors, a->colors, sizeof colors);
         for (int i = 0; list && *list && i < a->count; i++) {

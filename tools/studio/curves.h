@@ -4,10 +4,18 @@
 
 #include "runs/run.h"
 
-/* studio_curves_lock - the runs in these folders with all their metrics, in runs[count]; those that
- * were read before are only updated. They are valid until studio_curves_unlock, which also forgets
- * the oldest above the limit of memory. 0, or -1 with an error, and then nothing is locked. */
-int studio_curves_lock(const char *const *folders, int count, struct tune_run **runs);
+/* A run to read: its folder, and its version in the index. */
+struct studio_curve_run {
+    const char *folder;
+    uint64_t version;
+};
+
+/* studio_curves_lock - the runs with these metrics (names with commas) and those that an axis needs,
+ * in runs[count]. What was read before is kept for a while; a run that goes on is only updated. They
+ * are valid until studio_curves_unlock, which forgets the oldest above the limit of memory. 0, or -1
+ * with an error, and then nothing is locked. */
+int studio_curves_lock(const struct studio_curve_run *asked, int count, const char *metrics,
+                       struct tune_run **runs);
 void studio_curves_unlock(void);
 
 #endif

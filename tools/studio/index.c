@@ -1,6 +1,7 @@
 /* index.c - the runs below the root, read by a thread. */
 #include "index.h"
 
+#include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 
 /* DEPTH: folders below the root that are looked into. EVERY_MS: between scans while somebody asks.
  * REST_S: after so long without a question the thread rests. REMOVED: removals that are remembered. */
-enum { DEPTH = 6, EVERY_MS = 1000, REST_S = 30, REMOVED = 4096 };
+enum { DEPTH = 6, EVERY_MS = 1000, REST_S = 30, REMOVED = 4096, UNITS = 64 };
 
 /* What tells that a file has changed. */
 struct stamp {
@@ -54,10 +55,12 @@ struct studio_index {
     struct removed_run removed[REMOVED];
     uint64_t removals;
     struct studio_index_state state;
+    struct cJSON *units[UNITS];         /* different "units" of runs, which the runs share */
+    int unit_count;
     /* of the scan that goes on; the thread's own */
     char **found;
     size_t found_count, found_room;
-    int folders, too_deep;
+    int folders, too_deep, read;        /* read: runs that it read from the beginning */
 };
 
 static struct stamp stamp_of(const char *folder, const char *name)
@@ -93,6 +96,44 @@ static void trim(struct tune_run *r)
         s->value = value ? value : s->value;
         s->count = s->capacity = 1;
     }
+}
+
+/* The units of a run, one tree for all runs that have the same. Called by one thread at a time. */
+static void share_units(struct studio_index *x, cJSON *run, cJSON *units)
+{
+    int i = 0;
+    while (i < x->unit_count && !cJSON_Compare(x->units[i], units, true))
+        i++;
+    if (i == UNITS) {
+        cJSON_AddItemToObject(run, "units", units);
+        return;
+    }
+    if (i == x->unit_count)
+        x->units[x->unit_count++] = units;
+    else
+        cJSON_Delete(units);
+    cJSON_AddItemReferenceToObject(run, "units", x->units[i]);
+}
+
+/* Keep of a run that has ended what lists and queries ask for. Its other members are read again for
+ * the page of the run. */
+static void compact(struct studio_index *x, struct tune_run *r)
+{
+    static const char *const wanted[] = {"program", "device", "options"};
+    cJSON *small = r->run ? cJSON_CreateObject() : NULL, *units;
+    trim(r);
+    if (!small)
+        return;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        cJSON *member = cJSON_DetachItemFromObjectCaseSensitive(r->run, wanted[i]);
+        if (member)
+            cJSON_AddItemToObject(small, wanted[i], member);
+    }
+    units = cJSON_DetachItemFromObjectCaseSensitive(r->run, "units");
+    if (units)
+        share_units(x, small, units);
+    cJSON_Delete(r->run);
+    r->run = small;
 }
 
 /* ---- folders ---- */
@@ -192,7 +233,7 @@ static void refresh(struct studio_index *x, const char *folder)
         enum tune_run_state state = i->run->state;
         bool more = tune_run_update(i->run) || memcmp(stamps, i->stamps, sizeof stamps);
         if (tune_run_ended(i->run))
-            trim(i->run);
+            compact(x, i->run);
         if (more || state != i->run->state)
             i->version = ++x->state.version;
         memcpy(i->stamps, stamps, sizeof stamps);
@@ -208,7 +249,7 @@ static void refresh(struct studio_index *x, const char *folder)
     }
     tune_run_free(i->run);
     if (tune_run_ended(r))
-        trim(r);
+        compact(x, r);
     i->run = r;
     i->version = ++x->state.version;
     memcpy(i->stamps, stamps, sizeof stamps);
@@ -244,8 +285,9 @@ static void read_found(struct studio_index *x)
             pthread_mutex_unlock(&x->lock);
             stamps_of(x->found[k], i.stamps);
             i.run = tune_run_follow(x->found[k]);
+            x->read++;
             if (i.run && tune_run_ended(i.run))
-                trim(i.run);
+                compact(x, i.run);
             pthread_mutex_lock(&x->lock);
             if (i.run)
                 fresh[n++] = i;
@@ -290,8 +332,9 @@ static void scan(struct studio_index *x)
         read_found(x);
         drop_gone(x);
     }
-    if (!x->state.complete)
-        malloc_trim(0);
+    if (x->read > 0)
+        malloc_trim(0); /* what the metrics took */
+    x->read = 0;
     x->state.complete = true;
     x->state.folders = x->folders;
     x->state.too_deep = x->too_deep;
@@ -370,6 +413,8 @@ void studio_index_stop(struct studio *s)
         free(x->found[i]);
     for (int i = 0; i < REMOVED; i++)
         free(x->removed[i].folder);
+    for (int i = 0; i < x->unit_count; i++)
+        cJSON_Delete(x->units[i]);
     free(x->runs);
     free(x->found);
     free(x);

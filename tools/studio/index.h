@@ -6,7 +6,8 @@
  *     ... runs[0..n-1], in order of folder ...
  *     studio_index_unlock(s);
  *
- * Of a run that has ended, only the last value of each metric is kept; curves.h reads the rest. */
+ * Of a run that has ended, the last value of each metric and its options are kept. curves.h reads
+ * whole metrics. */
 #ifndef TUNE_STUDIO_INDEX_H
 #define TUNE_STUDIO_INDEX_H
 

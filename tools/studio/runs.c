@@ -14,6 +14,7 @@
 #include "core/try.h"
 #include "files/cjson.h"
 #include "runs/query.h"
+#include "runs/run_folder.h"
 #include "secrets.h"
 #include "views/table.h"
 
@@ -320,7 +321,10 @@ static int get_run(struct studio *s, const struct studio_request *q, struct stud
     cJSON *json = studio_row(run);
     tune_cjson_put_whole(json, "version", (int64_t)studio_index_version(s, run));
     put_metrics(json, run);
-    cJSON_AddItemToObject(json, "run", run->run ? cJSON_Duplicate(run->run, true) : cJSON_CreateNull());
+    cJSON *whole = tune_cjson_read_in(run->folder, TUNE_RUN_JSON, TUNE_RUN_JSON_MOST); /* the index has a part of it */
+    if (!whole)
+        tune_error_clear(); /* the row has the state and the reason */
+    cJSON_AddItemToObject(json, "run", whole ? whole : cJSON_CreateNull());
     cJSON_AddItemToObject(json, "report", run->report ? cJSON_Duplicate(run->report, true) : cJSON_CreateNull());
     int status = put_checkpoints(json, run);
     studio_index_unlock(s, runs);
