@@ -41,9 +41,10 @@ YAML     = $(YAML_FOUND)$(filter command environment,$(origin YAML_CFLAGS))
 SWEEPS_LIBRARY = $(BUILD)/libtune_sweeps.a
 SWEEPS_LIBS    = $(HDF5_LIBS)
 SWEEPS_OBJECTS = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard components/sweeps/*/*.c))
-SWEEPERS := $(addprefix $(BUILD)/,space sweep samples studio $(basename $(shell grep -ls '"sweeps/' tests/*/*.c)))
+STUDIO_TESTS = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/studio/test_*.c))
+SWEEPERS := $(addprefix $(BUILD)/,space sweep samples studio $(basename $(shell grep -ls '"sweeps/' tests/*/*.c))) $(STUDIO_TESTS)
 PKG_CONFIG = tune.pc $(if $(SWEEPS),tune_sweeps.pc)
-# The studio needs libmicrohttpd besides. STUDIO is empty where that is missing.
+# The studio needs libmicrohttpd besides. STUDIO is empty where that is missing. Its tests in C do without.
 STUDIO   = $(STUDIO_FOUND)$(filter command environment,$(origin MICROHTTPD_LIBS))
 possible  = $(filter-out $(if $(SWEEPS),,$(SWEEPERS)) $(if $(STUDIO),,$(BUILD)/studio),$1)
 
@@ -137,6 +138,11 @@ $(PAGE:%=$(BUILD)/obj/%.o): $(BUILD)/obj/%.o: %
 	$(call say,text,$<)name=studio_page_$$(echo '$(notdir $<)' | tr -c 'A-Za-z0-9\n' _) && \
 	printf '.section .rodata\n.global %s, %s_end\n%s:\n.incbin "%s"\n%s_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' \
 	    $$name $$name $$name '$<' $$name | $(CC) -x assembler -c - -o $@
+
+# All of the studio but the server, for its tests. The fuzz target has a table of routes of its own.
+STUDIO_PARTS = $(filter-out %/http.o,$(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/studio/*.c)) $(PAGE:%=$(BUILD)/obj/%.o))
+$(STUDIO_TESTS): $(STUDIO_PARTS) $(PROGRAM)
+$(BUILD)/tests/fuzz/routes: $(addprefix $(BUILD)/obj/tools/studio/,route.o guard.o secrets.o)
 
 $(MAKERS): $(BUILD)/%: $(BUILD)/obj/datasets/%.o $(PROGRAM) $(LIBRARY)
 	$(link)

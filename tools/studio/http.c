@@ -434,7 +434,7 @@ struct studio_http *studio_http_start(struct studio *s)
     h->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL | MHD_USE_ITC | MHD_USE_NO_LISTEN_SOCKET |
                                      (strchr(host, ':') ? MHD_USE_IPv6 : 0),
                                  0, NULL, NULL, handle, h, MHD_OPTION_URI_LOG_CALLBACK, begin, h, MHD_OPTION_NOTIFY_COMPLETED, completed, h,
-                                 MHD_OPTION_NOTIFY_CONNECTION, noted, h, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                                 MHD_OPTION_NOTIFY_CONNECTION, noted, h,
                                  MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS + 1, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_END);
     if (!h->daemon || pipe2(h->wake, O_CLOEXEC) < 0 || pthread_create(&h->acceptor, NULL, accept_all, h) != 0) {
         tune_error_cannot("cannot start the server: %s", strerror(errno));

@@ -67,6 +67,13 @@ static void put_parameters(cJSON *operation, const struct studio_route *route)
     put_content(cJSON_AddObjectToObject(operation, "requestBody"), "application/json", schema);
 }
 
+/* The part of the path that stands for a subject: runs, jobs, ...; for all else the studio. */
+static void put_tag(cJSON *operation, const char *path)
+{
+    const char *subject = !strncmp(path, "/api/", 5) ? path + 5 : "studio";
+    tune_cjson_add_bytes(cJSON_AddArrayToObject(operation, "tags"), subject, strcspn(subject, "/."));
+}
+
 static int get_openapi(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
     cJSON *json = cJSON_CreateObject(), *info, *paths;
@@ -88,6 +95,7 @@ static int get_openapi(struct studio *s, const struct studio_request *q, struct 
             tune_cjson_put_text(operation, "summary", route->summary);
             if (route->verb)
                 tune_cjson_put_text(operation, "x-command", route->verb);
+            put_tag(operation, route->path);
             put_parameters(operation, route);
             responses = cJSON_AddObjectToObject(operation, "responses");
             cJSON *good = cJSON_AddObjectToObject(responses, "200"), *bad = cJSON_AddObjectToObject(responses, "default");
