@@ -51,18 +51,19 @@ static void find_build(struct studio *s)
 static int enter_root(struct studio *s)
 {
     static char programs[4 * TUNE_PATH_MAX];
+    const char *given = s->programs, *ui = s->ui;
     char path[TUNE_PATH_MAX];
     int more = 1;
-    if (s->ui && !(s->ui = realpath(s->ui, NULL)))
-        return tune_error_usage("--ui %s: no such folder", my.ui);
-    for (int k = 0; s->programs && (more = tune_path_listed(my.programs, k, path)) == 1; k++) {
+    if (ui && !(s->ui = realpath(ui, NULL)))
+        return tune_error_usage("--ui %s: no such folder", ui);
+    for (int k = 0; given && (more = tune_path_listed(given, k, path)) == 1; k++) {
         char *real = realpath(path, NULL);
         if (!real)
             return tune_error_usage("--programs %s: no such folder", path);
         tune_append(programs, sizeof programs, "%s%s", k > 0 ? "," : "", real);
         free(real);
     }
-    s->programs = s->programs ? programs : NULL;
+    s->programs = given ? programs : NULL;
     return more < 0 || chdir(s->root) < 0 ? tune_error_usage("--root %s: the folder cannot be entered", s->root) : 0;
 }
 
