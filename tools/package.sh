@@ -86,7 +86,7 @@ Suggests: gcc, make, pkg-config, libcjson-dev, libopenblas-dev, libhdf5-dev, lib
 Description: fine-tuning recipes for language models in plain C
  Programs that train language models, whole or by adapters, on the CPU. They
  read and write the folders of Hugging Face. Others measure whole spaces of
- configurations.
+ configurations. The studio shows, starts and compares runs in a browser.
  .
  A static library with its headers, and the recipes' sources, for programs of
  your own. The CPU's kernels are there for each instruction set; a program

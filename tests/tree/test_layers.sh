@@ -20,6 +20,7 @@ only 'mpi\.h' components/comm/mpi
 only 'hdf5\.h' components/sweeps/stores/
 only 'yaml\.h' components/files/
 only '(immintrin|x86intrin|arm_neon|arm_sve)\.h' components/devices/cpu/ components/core/
+only 'microhttpd\.h' tools/studio/http\.c
 only 'sweeps/' components/sweeps/ tools/ tests/
 only 'flags/flags\.h' components/flags/ components/tune.h 'components/[a-z]*/get_[a-z]*\.c:' recipes/ tools/ datasets/ tests/
 only 'flags/program\.h' components/flags/program.c components/flags/program.h recipes/ tools/ datasets/ tests/
@@ -192,6 +193,20 @@ none "... none of the others, and no such library" "$(grep -v '^sed ' "$tmp/bare
 is "... and it says what is left out, in one line" eval 'bare found >"$tmp/found" && grep -c "left out: space, sweep and samples, which need HDF5" "$tmp/found" | grep -qx 1'
 is "... and that no YAML is read, in one line" eval 'grep -c "without the header of libyaml no YAML is read" "$tmp/found" | grep -qx 1'
 is "... whose library is given by hand is not left out" eval 'bare -n HDF5_LIBS=-lmine | grep -qE -- "-o [^ ]*/bare/sweep( |$)"'
+# ---- a machine without libmicrohttpd ----
+mkdir "$tmp/unserved" && echo "#error no microhttpd.h on this machine" >"$tmp/unserved/microhttpd.h"
+printf '#!/bin/sh\nexec %s -I"%s" "$@"\n' "$CC" "$tmp/unserved" >"$tmp/unserved_cc"
+chmod +x "$tmp/unserved_cc"
+unserved() { env MAKEFLAGS= make --no-print-directory BUILD="$tmp/unserved_build" CC="$tmp/unserved_cc" "$@"; }
+is "without libmicrohttpd make knows what to build" eval 'unserved -n all tests >"$tmp/unserved_all" 2>&1'
+if [ -n "$(sed -n 's/^SWEEPS_FOUND *=//p' "$BUILD/config.mk")" ]; then
+    is "... and says what is left out, in one line" eval 'unserved found >"$tmp/found" && grep -c "left out: studio, which needs libmicrohttpd" "$tmp/found" | grep -qx 1'
+    is "... all the rest, and the tests of the studio's routes" eval 'for p in finetune_full runs sweep samples tests/studio/test_routes tests/fuzz/routes; do grep -qE -- "-o [^ ]*/unserved_build/$p( |$)" "$tmp/unserved_all" || { echo $p; exit 1; }; done'
+    none "... but no studio, and no such library" "$(grep -E -- '-o [^ ]*/unserved_build/studio( |$)|-lmicrohttpd|http\.o( |$)' "$tmp/unserved_all")"
+else
+    skip "what is left out" "the studio needs HDF5 besides, which is missing here"
+fi
+
 # A recipe of that machine: its reader of YAML stands before the one in the library.
 if sanitized; then
     skip "a recipe without the header of libyaml" "the build without sanitizers has shown it"
@@ -210,14 +225,14 @@ else
 fi
 
 # ---- programs that do not train load no device ----
-for p in tokenize make_stories make_news init_model merge_adapter export_gguf space sweep samples runs; do
+for p in tokenize make_stories make_news init_model merge_adapter export_gguf space sweep samples runs studio; do
     [ -e "$BUILD/$p" ] || continue
     none "$p loads no BLAS, CUDA or MPI library" "$(readelf -d "$BUILD/$p" | grep NEEDED | grep -iE 'blas|lapack|cuda|cublas|cudnn|nccl|nvidia|mpi|tune_')"
 done
 for p in finetune_full tokenize make_stories init_model merge_adapter export_gguf runs space; do
     none "$p loads no HDF5 library" "$(readelf -d "$BUILD/$p" | grep NEEDED | grep -i hdf5)"
 done
-for p in finetune_full tokenize space sweep samples; do
+for p in finetune_full tokenize space sweep samples studio; do
     [ -e "$BUILD/$p" ] || continue
     none "$p loads libyaml only to read YAML" "$(readelf -d "$BUILD/$p" | grep NEEDED | grep -i yaml)"
 done
@@ -259,7 +274,7 @@ mkdir "$tmp/include" && for d in /usr/include/cjson /usr/local/include/cjson; do
 blas=$(grep '^OPENBLAS_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-)
 hdf5=$(grep '^HDF5_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-) yaml=$(grep '^YAML_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-)
 cmocka=$(grep "^CMOCKA_CFLAGS" "$BUILD/config.mk" | cut -d= -f2-)
-for h in $(find /usr/include /usr/local/include -name cblas.h -o -name 'openblas_config*.h' -o -name yaml.h 2>/dev/null); do
+for h in $(find /usr/include /usr/local/include -name cblas.h -o -name microhttpd.h -o -name 'openblas_config*.h' -o -name yaml.h 2>/dev/null); do
     [ -e "$tmp/include/$(basename "$h")" ] || ln -s "$h" "$tmp/include"
 done
 # what make sets for one set of the CPU's kernels

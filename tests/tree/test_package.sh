@@ -136,6 +136,9 @@ else
         is "... by the kernels of x86-64-v2" eval 'TUNE_CPU=x86-64-v2 quietly bare /usr/bin/finetune_full $train --output /tmp/v2 && grep -q x86-64-v2 "$tmp/log"'
         is "... to the same loss" eval 'close "$(loss "$root/tmp/first")" "$(loss "$root/tmp/v2")"'
     fi
+    if [ -e "$root/usr/bin/studio" ]; then
+        is "the studio answers in it" eval 'bare /usr/bin/studio health --root /tmp | grep -qx "status: ok"'
+    fi
     if [ -e "$root/usr/bin/space" ]; then
         refused "without libyaml, which it recommends, no space is read" 3 "(Debian: apt-get install libyaml-0-2)" bare /usr/bin/space describe /usr/share/tune.c/defaults/spaces/laptop.yaml
         is "with it" eval 'dpkg-deb -f "$deb" Recommends | grep -qw libyaml-0-2 && add_packages libyaml-0-2'

@@ -1,7 +1,6 @@
 /* confine.c - open files of the root, and nothing else. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,10 @@
 #include "studio.h"
 
 enum { MODE = 0644 };
+
+/* Of <linux/openat2.h>, which comes with the kernel's headers, not with the C library's. */
+struct studio_how { uint64_t flags, mode, resolve; };
+enum { NO_MAGIC_LINKS = 0x02, BENEATH = 0x08 };
 
 static int leads_out(const char *path)
 {
@@ -103,8 +106,7 @@ int studio_open_by_steps(const struct studio *s, const char *path, int flags)
 
 int studio_open(const struct studio *s, const char *path, int flags)
 {
-    struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC | O_NONBLOCK), .mode = flags & O_CREAT ? MODE : 0,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    struct studio_how how = {.flags = (uint64_t)(flags | O_CLOEXEC | O_NONBLOCK), .mode = flags & O_CREAT ? MODE : 0, .resolve = BENEATH | NO_MAGIC_LINKS};
     TRY(check_path(path));
     int root = open_root(s), fd;
     if (root < 0)
