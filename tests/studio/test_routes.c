@@ -167,6 +167,22 @@ static void test_bad(void **state)
         }
 }
 
+/* Names from folders of others may be no UTF-8; the answer is JSON all the same. */
+static void test_not_utf8(void **state)
+{
+    struct studio_reply r = {.out = open_memstream(&r.data, &r.size)};
+    (void)state;
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "name", "a\xff\xc3" "b\xc3\xa9\xe2\x82");
+    assert_ok(studio_put_json(&r, json));
+    fclose(r.out);
+    assert_string_equal(r.data, "{\"name\":\"a??b\xc3\xa9??\"}");
+    free(r.data);
+    assert_int_equal(ask("GET\xff", "/\xfe", NULL, NULL, &r), 404);
+    assert_true(tune_utf8_valid(r.data, r.size, NULL));
+    studio_reply_free(&r);
+}
+
 /* ---- who may ask ---- */
 
 static void test_guard(void **state)
@@ -442,7 +458,7 @@ static void test_print(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table), cmocka_unit_test(test_documented), cmocka_unit_test(test_bad), cmocka_unit_test(test_guard),
+        cmocka_unit_test(test_table), cmocka_unit_test(test_documented), cmocka_unit_test(test_bad), cmocka_unit_test(test_not_utf8), cmocka_unit_test(test_guard),
         cmocka_unit_test(test_token), cmocka_unit_test(test_confined), cmocka_unit_test(test_races), cmocka_unit_test(test_secrets),
         cmocka_unit_test(test_match), cmocka_unit_test(test_print),
     };

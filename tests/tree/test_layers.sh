@@ -200,7 +200,7 @@ chmod +x "$tmp/unserved_cc"
 unserved() { env MAKEFLAGS= make --no-print-directory BUILD="$tmp/unserved_build" CC="$tmp/unserved_cc" "$@"; }
 is "without libmicrohttpd make knows what to build" eval 'unserved -n all tests >"$tmp/unserved_all" 2>&1'
 if [ -n "$(sed -n 's/^SWEEPS_FOUND *=//p' "$BUILD/config.mk")" ]; then
-    is "... and says what is left out, in one line" eval 'unserved found >"$tmp/found" && grep -c "left out: studio, which needs libmicrohttpd" "$tmp/found" | grep -qx 1'
+    is "... and says what is left out, in one line" eval 'unserved found >"$tmp/found" && grep -c "left out: studio. It needs libmicrohttpd" "$tmp/found" | grep -qx 1'
     is "... all the rest, and the tests of the studio's routes" eval 'for p in finetune_full runs sweep samples tests/studio/test_routes tests/fuzz/routes; do grep -qE -- "-o [^ ]*/unserved_build/$p( |$)" "$tmp/unserved_all" || { echo $p; exit 1; }; done'
     none "... but no studio, and no such library" "$(grep -E -- '-o [^ ]*/unserved_build/studio( |$)|-lmicrohttpd|http\.o( |$)' "$tmp/unserved_all")"
 else

@@ -34,6 +34,16 @@ static const char *status_title(int status)
     }
 }
 
+/* Bytes that are not UTF-8 become '?', as in names of files: JSON has none. */
+static char *print_valid(const cJSON *json, bool formatted)
+{
+    char *text = formatted ? cJSON_Print(json) : cJSON_PrintUnformatted(json);
+    size_t size = text ? strlen(text) : 0, bad;
+    for (char *at = text; at && !tune_utf8_valid(at, size - (size_t)(at - text), &bad);)
+        at += bad, *at++ = '?';
+    return text;
+}
+
 /* Put a problem (RFC 9457) in the place of what was written so far. */
 static void put_problem(struct studio_reply *r, int status)
 {
@@ -42,7 +52,7 @@ static void put_problem(struct studio_reply *r, int status)
                 tune_cjson_put_whole(json, "status", status) && tune_cjson_put_text(json, "detail", tune_error_message());
     for (cJSON *member; good && r->members && (member = r->members->child);)
         good = tune_cjson_put(json, member->string, cJSON_Duplicate(member, true)) && (cJSON_DetachItemViaPointer(r->members, member), cJSON_Delete(member), true);
-    char *text = good ? cJSON_Print(json) : NULL;
+    char *text = good ? print_valid(json, true) : NULL;
     cJSON_Delete(json);
     cJSON_Delete(r->members);
     if (r->out)
@@ -73,7 +83,7 @@ int studio_member(struct studio_reply *r, const char *name, const char *text)
 
 int studio_put_json(struct studio_reply *r, cJSON *json)
 {
-    char *text = json ? cJSON_PrintUnformatted(json) : NULL;
+    char *text = json ? print_valid(json, false) : NULL;
     cJSON_Delete(json);
     if (!text)
         return studio_fail(r, 503, "out of memory for the answer");

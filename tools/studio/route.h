@@ -92,7 +92,8 @@ void studio_reply_free(struct studio_reply *r);
  * studio_fail - set the thread's error and the status of the problem. Returns -1. A handler that
  * returns -1 without it gets 400 for errors of kind USAGE, else 500.
  * studio_member - a member for the problem that follows, such as "option": "lr". Returns -1.
- * studio_put_json - write json as the answer and delete it; NULL: out of memory.
+ * studio_put_json - write json as the answer and delete it; NULL: out of memory. Bytes of its texts
+ * that are not UTF-8 become '?'.
  * studio_tag - set the etag from these bytes.
  * studio_match - before a write: -1 and a problem 409 if the request has an If-Match that does not
  * name r->etag, the tag of what is there now. The browser then reads it again. */
