@@ -4,6 +4,11 @@
 . tests/studio/server.sh
 hostile=$BUILD/tests/helpers/hostile
 mkdir "$tmp/root"
+# On a server that nobody else asks: a request that never ends. It is looked at below.
+if [ -x "$hostile" ] && serve "$tmp/root"; then
+    (printf 'GET / HTTP/1.1\r\nHost: localhost\r\nX-A: '; exec sleep 600) | "$hostile" raw "$port" >"$tmp/never" &
+    never=$!
+fi
 is "it serves, and says where" serve "$tmp/root"
 is "the address is this machine's own" eval 'case $url in http://127.0.0.1:*) ;; *) echo "$url"; false ;; esac'
 
@@ -93,5 +98,9 @@ if [ -e /proc/net/if_inet6 ] && grep -q '^0*1 ' /proc/net/if_inet6; then
     is "... and ends" stopped
 else
     skip "IPv6" "this machine has none"
+fi
+if [ -n "${never:-}" ]; then
+    is "a request that is not whole after ten seconds is ended" await 0 is_gone $never
+    is "... without an answer" test ! -s "$tmp/never"
 fi
 finish

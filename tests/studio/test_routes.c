@@ -69,7 +69,7 @@ static void test_table(void **state)
     (void)state;
     for (int t = 0; studio_routes[t]; t++)
         for (const struct studio_route *a = studio_routes[t]; a->method; a++) {
-            int named = 0, wanted = 0, words = 0;
+            int named = 0, wanted = 0;
             if (!a->name || !a->summary || !a->type || !a->answer || *a->path != '/')
                 fail_msg("%s: lacks a name, a summary, a type or an answer", a->path);
             for (const char *at = a->path; *at; at++)
@@ -78,7 +78,6 @@ static void test_table(void **state)
                 char in_path[80];
                 snprintf(in_path, sizeof in_path, "{%s}", p->name);
                 named += p->in == STUDIO_IN_PATH;
-                words += p->type == STUDIO_JSON;
                 if (!p->help || !*p->help || (p->in == STUDIO_IN_PATH) != !!strstr(a->path, in_path))
                     fail_msg("%s %s: parameter %s has no help, or is not in the path", a->method, a->path, p->name);
                 if (p->type == STUDIO_JSON && p->in != STUDIO_IN_BODY)

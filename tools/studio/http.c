@@ -19,7 +19,7 @@
 #include "core/try.h"
 #include "guard.h"
 
-enum { CONNECTIONS = 32, IDLE_S = 15, REQUEST_S = 20, SLOW_READER_S = 20 };
+enum { CONNECTIONS = 32, IDLE_S = 15, REQUEST_S = 10, SLOW_READER_S = 20 };
 #define NEW_S 0.25 /* a new connection keeps its place for so long, whoever else comes */
 
 /* A connection's place. */
@@ -121,13 +121,14 @@ static struct slot *take_slot(struct studio_http *h, int fd, bool *soon)
     return found;
 }
 
+/* The library's own limit of time is not used: it would end an answer that takes long to make. */
 static void end_late(struct studio_http *h)
 {
     double at = now();
     pthread_mutex_lock(&h->mutex);
     for (int i = 0; i < CONNECTIONS; i++) {
         struct slot *slot = &h->slots[i];
-        if (slot->fd >= 0 && !slot->closing && (slot->phase == READING || slot->phase == WAITING) && at - slot->since > REQUEST_S)
+        if (slot->fd >= 0 && !slot->closing && ((slot->phase == READING && at - slot->since > REQUEST_S) || (slot->phase == WAITING && at - slot->since > IDLE_S)))
             end_slot(slot);
     }
     pthread_mutex_unlock(&h->mutex);
@@ -435,7 +436,7 @@ struct studio_http *studio_http_start(struct studio *s)
                                      (strchr(host, ':') ? MHD_USE_IPv6 : 0),
                                  0, NULL, NULL, handle, h, MHD_OPTION_URI_LOG_CALLBACK, begin, h, MHD_OPTION_NOTIFY_COMPLETED, completed, h,
                                  MHD_OPTION_NOTIFY_CONNECTION, noted, h,
-                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS + 1, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_END);
+                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS + 1, MHD_OPTION_END);
     if (!h->daemon || pipe2(h->wake, O_CLOEXEC) < 0 || pthread_create(&h->acceptor, NULL, accept_all, h) != 0) {
         tune_error_cannot("cannot start the server: %s", strerror(errno));
         if (h->daemon)

@@ -5,7 +5,8 @@
  * idle longest between two requests, or whose request is not whole after a quarter of a second, or
  * whose reader is too slow after 20 s. If all 32 are being answered, the new one gets a 503 at once.
  * So slow clients, and thousands of connections, do not keep others out. A request must be whole
- * 20 s after it began. */
+ * 10 s after it began, and the next one begin after 15 s; else the connection is closed. An answer
+ * may take as long as it takes. */
 #ifndef TUNE_STUDIO_HTTP_H
 #define TUNE_STUDIO_HTTP_H
 
