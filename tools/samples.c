@@ -24,7 +24,7 @@
 
 static struct samples_flags my;
 
-#define COMMANDS "show, best, effect, compare, plot, missing, status, import, export, merge, forget, check"
+#define COMMANDS "show, best, effect, compare, plot, missing, points, results, status, import, export, merge, forget, check"
 
 static const struct tune_option my_options[] = {
     {"<command>", TUNE_STRING, &my.command, NULL, "", "", "what to do: " COMMANDS},
@@ -54,6 +54,8 @@ static const struct tune_option my_options[] = {
      "expression over inputs, properties, new columns, build, host, status, started ...: 'batch_size <= 2'"},
     {"point", TUNE_STRING, &my.point, NULL, "", "",
      "show who measured this point: 'batch_size=4,lr=0.1'"},
+    {"entity", TUNE_STRING, &my.entity, NULL, "", "",
+     "results: identifier of an entity, to list each of its results with who measured it"},
     {"label", TUNE_JOINED(TUNE_STRING), &my.labels, NULL, "", "",
      "status: list only spaces with this key=value in their metadata; several with commas or "
      "--label again"},
@@ -141,6 +143,8 @@ static const struct command {
     {"compare", NULL, OPTIONAL, 2, PRINTED},
     {"plot", NULL, READS, 1, PRINTED "svg log color "},
     {"missing", NULL, READS, 1, PRINTED},
+    {"points", NULL, READS, 1, PRINTED},
+    {"results", NULL, READS, 1, PRINTED},
     {"status", NULL, READS, 1, PRINTED},
     {"import", samples_import, WRITES, 2, " experiments experiment actuator inputs property units "},
     {"export", NULL, READS, 0, PRINTED},
@@ -226,7 +230,7 @@ static struct tune_question make_question(const struct command *c, struct tune_s
     return (struct tune_question){
         .store = store, .experiments = my.experiments, .about = compare ? NULL : samples_word(&my, 0), .brief = people,
         .matching = !strcmp(my.include, "matching"), .operation = my.operation, .build = my.build,
-        .where = my.where, .table = my.table, .derive = my.derive, .point = my.point, .properties = my.properties, .all_properties = my.all_properties,
+        .where = my.where, .table = my.table, .derive = my.derive, .point = my.point, .entity = my.entity, .properties = my.properties, .all_properties = my.all_properties,
         .aggregate = my.aggregate, .maximize = my.maximize, .minimize = my.minimize,
         .per = my.per, .most = tune_flags_given(&my.tune, "count") ? my.count : 0, .x = my.x, .series = my.series, .facet = my.facet,
         .sides = {compare ? samples_word(&my, 0) : NULL, compare ? samples_word(&my, 1) : NULL}, .regression = my.regression, .labels = my.labels,

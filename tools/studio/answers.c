@@ -44,7 +44,7 @@ static int confine_subject(const struct studio *s, struct studio_reply *r, const
 
 static int read_options(const struct studio_request *q, struct spaces_question *a)
 {
-    static const char *const others[] = {"store", "about", "left", "right", "format", "brief", "log", "question", "entity"};
+    static const char *const others[] = {"store", "about", "left", "right", "format", "brief", "log"};
     for (int i = 0; i < STUDIO_PARAMETERS && q->route->parameters[i].name; i++) {
         const char *name = q->route->parameters[i].name;
         bool other = !q->values[i];
@@ -242,8 +242,9 @@ static int draw(struct studio *s, const struct studio_request *q, struct studio_
     {"format", STUDIO_IN_QUERY, .choices = "csv|json|jsonl|parquet", .help = "a file to download, as samples writes it, in place of columns and rows"}
 #define FIGURES TEXT("build", "builds whose results are used: last (the default), previous, all, or the beginning of a build's id"), \
     TEXT("table", "CSV file with additional columns for values of inputs"), \
-    TEXT("derive", "new columns, with semicolons: usd = 3.2 / 3600 * train_runtime"), \
-    {"aggregate", STUDIO_IN_QUERY, .choices = "mean|median|variance|std|min|max", .help = "how to combine several results of an entity"}
+    TEXT("derive", "new columns, with semicolons: usd = 3.2 / 3600 * train_runtime"), AGGREGATE
+#define AGGREGATE {"aggregate", STUDIO_IN_QUERY, .choices = "mean|median|variance|std|min|max", .help = "how to combine several results of an entity"}
+#define ALL_PROPERTIES {"all_properties", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "also properties that are not targets"}
 #define WHERE TEXT("where", "expression over inputs, properties, new columns and facts: batch_size <= 2")
 #define OPERATION TEXT("operation", "only results of this operation")
 #define GROUP_BY TEXT("group_by", "columns, with commas, whose equal rows become one")
@@ -251,6 +252,7 @@ static int draw(struct studio *s, const struct studio_request *q, struct studio_
     {"include", STUDIO_IN_QUERY, .choices = "measured|matching", .help = "measured: results of operations on this space; matching: of any"}
 #define PROPERTY TEXT("property", "targets, with commas")
 #define AIMS TEXT("maximize", "properties whose high values are better, with commas"), TEXT("minimize", "properties whose low values are better, with commas")
+#define ENTITY {"entity", STUDIO_IN_QUERY, .required = true, .help = "identifier of an entity: batch_size.4-lr.0.1"}
 #define BEST TEXT("per", "dimensions, with commas: the best for each of their values"), \
     {"count", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 1, .most = 1e6, .help = "number of the best; default 5, a Pareto front: all"}
 #define X TEXT("x", "dimension to look at; plot: dimension or property of the x axis")
@@ -260,8 +262,7 @@ static int draw(struct studio *s, const struct studio_request *q, struct studio_
 
 const struct studio_route studio_answers_routes[] = {
     ROUTE("show", "answerShow", "space show", "What was measured.", ANSWER, SPACES_ABOUT, RESULTS, GROUP_BY, PROPERTY,
-          TEXT("point", "who measured this point: batch_size=4,lr=0.1"),
-          {"all_properties", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "also properties that are not targets"}),
+          ALL_PROPERTIES, TEXT("point", "who measured this point: batch_size=4,lr=0.1")),
     ROUTE("best", "answerBest", "space best", "The entities with the best figures, or the Pareto front.", ANSWER, SPACES_ABOUT, RESULTS, AIMS, BEST),
     ROUTE("effect", "answerEffect", "space effect", "The effect of dimensions, all else equal.", ANSWER, SPACES_ABOUT, RESULTS, PROPERTY, AIMS, X),
     ROUTE("compare", "answerCompare", "space compare", "Two sides, entity by entity.", ANSWER, FIGURES, WHERE, GROUP_BY, PROPERTY, AIMS,
@@ -273,10 +274,15 @@ const struct studio_route studio_answers_routes[] = {
       {"log", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "logarithmic values"}, {0}}},
     ROUTE("missing", "answerMissing", "space missing", "The entities without a valid result, and why.", ANSWER, SPACES_ABOUT, WHERE, OPERATION, GROUP_BY,
           {"brief", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "group them by reason"}),
+    ROUTE("points", "answerPoints", "space points", "The points of a space, with their states and figures.", ANSWER, SPACES_ABOUT, WHERE, OPERATION,
+          TEXT("build", "builds whose results are shown: all (the default), last, previous, or the beginning of a build's id"),
+          TEXT("derive", "new columns, with semicolons"), AGGREGATE, GROUP_BY, PROPERTY, ALL_PROPERTIES),
     ROUTE("status", "answerStatus", "space status", "Counts of a store, a space or an operation.", ANSWER, SPACES_ABOUT,
           TEXT("label", "only spaces with this key=value in their metadata")),
+    ROUTE("results", "answerResults", "space results", "The results of one entity, each with who measured it.", ANSWER, SPACES_ABOUT, ENTITY, OPERATION,
+          TEXT("build", "builds whose results are listed: all (the default), last, previous, or the beginning of a build's id")),
     ROUTE("export", "answerExport", NULL, "All rows of the store.", ANSWER, FIGURES, WHERE, GROUP_BY),
     {"GET", "/api/answers/command", "answerCommand", "space command", "The command that measures the best entity.", "application/json", answer,
-     {SPACES_STORE, SPACES_EXPERIMENTS, SPACES_ABOUT, RESULTS, AIMS, BEST, {0}}},
+     {SPACES_STORE, SPACES_EXPERIMENTS, SPACES_ABOUT, RESULTS, AIMS, BEST, TEXT("entity", "of this entity in place of the best"), {0}}},
     {0},
 };

@@ -183,6 +183,22 @@ void tune_answer_cell(struct tune_answer_table *a, const struct tune_answer_cell
         add_cell(a, *cell);
 }
 
+int tune_answer_levels(struct tune_answer_table *a, struct tune_answer_column *column, const struct tune_value *values, int count)
+{
+    struct tune_answer_cell *cells;
+    TAKE(cells, a, count);
+    for (int i = 0; i < count; i++)
+        tune_answer_space_value(a, &values[i]);
+    if (a->broken)
+        return tune_answer_no_memory();
+    a->filled -= count; /* move them out of the table's cells */
+    for (int i = 0; i < count; i++)
+        cells[i] = a->cells[a->filled + i];
+    column->levels = cells;
+    column->level_count = count;
+    return 0;
+}
+
 int tune_answer_end_row(struct tune_answer_table *a)
 {
     if (a->broken)

@@ -24,6 +24,8 @@ int tune_answer_no_memory(void);
  * tune_answer_column - add a column. Its other fields may be set until the next call. If memory
  * runs out, the next tune_answer_end_row returns the error.
  * tune_answer_columns - add several columns without other fields.
+ * tune_answer_levels - set the levels of the column added last, a dimension, to values[count]. The
+ * table has no rows yet. -1 with an error: no memory.
  *
  * The next functions add the cells of a row, in the order of the columns.
  * tune_answer_end_row - end the row. -1 with an error: no memory.
@@ -43,6 +45,8 @@ int tune_answer_no_memory(void);
 struct tune_answer_table *tune_answer_new(void);
 struct tune_answer_column *tune_answer_column(struct tune_answer_table *a, const char *name);
 void tune_answer_columns(struct tune_answer_table *a, const char *const *names, int count);
+int tune_answer_levels(struct tune_answer_table *a, struct tune_answer_column *column,
+                       const struct tune_value *values, int count);
 void tune_answer_text(struct tune_answer_table *a, const char *text);
 void tune_answer_whole(struct tune_answer_table *a, int64_t whole);
 void tune_answer_figure(struct tune_answer_table *a, double number, bool whole);

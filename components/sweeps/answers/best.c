@@ -502,5 +502,5 @@ struct tune_answer_table *tune_ask_best(const struct tune_question *q)
 
 struct tune_answer_table *tune_ask_command(const struct tune_question *q)
 {
-    return tune_subject_answer(q, "best", best_command);
+    return q->entity ? tune_ask_entity_command(q) : tune_subject_answer(q, "best", best_command);
 }

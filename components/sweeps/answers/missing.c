@@ -9,6 +9,8 @@
 #include "sweeps/spaces/order.h"
 
 enum { UNMEASURED, FAILED, INVALID, STATUSES, MOST_LEVELS = 64, SHOWN_LEVELS = 4 };
+/* Entities of a space that are looked at if the question is confined. */
+#define MOST_CONFINED ((tune_index)1000000)
 static const char *const names[STATUSES] = {"unmeasured", "failed", "invalid"};
 
 /* The rows of one entity under one experiment. */
@@ -292,8 +294,9 @@ static int add_all(struct missing *m, struct tune_view *v, bool countable)
                                                                        "give `columns`, `sort` or "
                                                                        "another output format" : "");
     if (!countable)
-        tune_answer_add_note(a, TUNE_NOTE_WARNING, "the entities of this space cannot be counted, so "
-                                                   "those that nobody measured are not listed");
+        tune_answer_add_note(a, TUNE_NOTE_WARNING, "the entities of this space %s, so "
+                                                   "those that nobody measured are not listed",
+                             m->s->space->size > 0 && m->s->space->size < TUNE_INDEX_MAX ? "are more than a million" : "cannot be counted");
     return 0;
 }
 
@@ -305,7 +308,7 @@ static int missing(struct tune_subject *s)
     struct missing m = {.s = s, .grouped = asked->brief && !arrange->columns && !arrange->sort && !arrange->group_by};
     struct tune_question question = *asked;
     TRY(tune_subject_space(s));
-    bool countable = s->space->size > 0 && s->space->size < TUNE_INDEX_MAX;
+    bool countable = s->space->size > 0 && s->space->size < (asked->confined ? MOST_CONFINED : TUNE_INDEX_MAX);
     if (asked->where && !(m.where = tune_where_new(asked->where, s->space, s->bindings)))
         return -1;
     question.matching = true;

@@ -4,23 +4,6 @@
 
 #include "sweeps/answers/entity_figures.h"
 
-/* Set the column's levels to the values of the dimension. */
-static int add_levels(struct tune_answer_table *a, struct tune_answer_column *column, const struct levels *l)
-{
-    struct tune_answer_cell *cells;
-    TAKE(cells, a, l->count);
-    for (int i = 0; i < l->count; i++)
-        tune_answer_space_value(a, &l->values[i]);
-    if (a->broken)
-        return tune_answer_no_memory();
-    a->filled -= l->count; /* move them out of the table's cells */
-    for (int i = 0; i < l->count; i++)
-        cells[i] = a->cells[a->filled + i];
-    column->levels = cells;
-    column->level_count = l->count;
-    return 0;
-}
-
 static int add_columns(struct points *p)
 {
     static const char *const figures[] = {"x", "value", "lowest", "highest", "results"};
@@ -32,7 +15,7 @@ static int add_columns(struct points *p)
     for (int d = 0; d < s->space->count; d++) {
         struct tune_answer_column *c = tune_answer_column(a, s->space->names[d]);
         c->dimension = true;
-        TRY(add_levels(a, c, &p->levels[d]));
+        TRY(tune_answer_levels(a, c, p->levels[d].values, p->levels[d].count));
     }
     for (int i = p->x < 0; i < 5; i++) {
         struct tune_answer_column *c = tune_answer_column(a, figures[i]);

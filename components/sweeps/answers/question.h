@@ -38,6 +38,7 @@ struct tune_question {
      * (spaces/lookup.h) */
     const char *table;
     const char *derive;      /* new columns: "usd = 3.2 * seconds / 3600; cheap = usd < 1" */
+    const char *entity;      /* results, command: identifier of an entity of the space */
     const char *point;       /* show: what measured this point, "batch_size=4,lr=0.1" */
 
     /* Which figures are shown */
@@ -52,7 +53,8 @@ struct tune_question {
     const char *regression;  /* compare: a share, "5%" */
     const char *labels;      /* status: list of "key=value", the labels of spaces */
     /* The store is a stranger's: open no program, model or data file that its experiments name.
-     * `missing` then does not say whether sweep would use the stored results; a note says so */
+     * `missing` then does not say whether sweep would use the stored results, and does not list
+     * untried entities of spaces above a million; notes say so */
     bool confined;
     struct tune_arrangement arrange;
 };
@@ -76,8 +78,14 @@ struct tune_question {
  * tune_ask_missing - list the entities of a space that have no valid result, and why. If brief,
  * group them by reason.
  * tune_ask_status - count the contents of the store, a space or an operation.
+ * tune_ask_points - list the entities of a space under each experiment, with their figures and their
+ * state: measured (a result is valid), failed, invalid, or missing (nobody tried). Results of all
+ * operations count, unless one is named.
+ * tune_ask_results - list all results of `entity`, by any operation: status, reason, operation,
+ * request, time, host, build, and figures.
  * tune_ask_export - list all rows of all experiments in the store.
- * tune_ask_command - the command line that measures the best entity. */
+ * tune_ask_command - the command line that measures the best entity; with `entity` the one, under each
+ * experiment that has a program. */
 struct tune_answer_table *tune_ask_show(const struct tune_question *q);
 struct tune_answer_table *tune_ask_best(const struct tune_question *q);
 struct tune_answer_table *tune_ask_effect(const struct tune_question *q);
@@ -85,11 +93,13 @@ struct tune_answer_table *tune_ask_compare(const struct tune_question *q);
 struct tune_answer_table *tune_ask_plot(const struct tune_question *q);
 struct tune_answer_table *tune_ask_missing(const struct tune_question *q);
 struct tune_answer_table *tune_ask_status(const struct tune_question *q);
+struct tune_answer_table *tune_ask_points(const struct tune_question *q);
+struct tune_answer_table *tune_ask_results(const struct tune_question *q);
 struct tune_answer_table *tune_ask_export(const struct tune_question *q);
 struct tune_answer_table *tune_ask_command(const struct tune_question *q);
 
 /* The questions by name: "show", "best", "effect", "compare", "plot", "missing", "status",
- * "export", "command".
+ * "points", "results", "export", "command".
  *
  * options: what the question takes besides store, subject and sides, each between spaces:
  * " where derive group_by ". They are the options of tools/samples.c, with _ for -. */

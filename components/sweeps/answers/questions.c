@@ -17,8 +17,10 @@ static const struct tune_question_kind kinds[] = {
     {"plot", tune_ask_plot, ANSWER ROWS "property maximize minimize x series facet "},
     {"missing", tune_ask_missing, ANSWER "operation where group_by "},
     {"status", tune_ask_status, ANSWER "label "},
+    {"points", tune_ask_points, ANSWER "operation build where derive aggregate group_by property all_properties "},
+    {"results", tune_ask_results, ANSWER "entity operation build "},
     {"export", tune_ask_export, ANSWER "where table derive aggregate group_by "},
-    {"command", tune_ask_command, " experiments " ROWS "maximize minimize per count "},
+    {"command", tune_ask_command, " experiments " ROWS "maximize minimize per count entity "},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -33,7 +35,7 @@ static const struct {
     {"experiments", TEXT, AT(experiments)}, {"columns", TEXT, AT(arrange.columns)}, {"sort", TEXT, AT(arrange.sort)},
     {"limit", WHOLE, AT(arrange.limit)}, {"group_by", TEXT, AT(arrange.group_by)}, {"include", INCLUDE, AT(matching)},
     {"operation", TEXT, AT(operation)}, {"build", TEXT, AT(build)}, {"where", TEXT, AT(where)}, {"table", TEXT, AT(table)},
-    {"derive", TEXT, AT(derive)}, {"aggregate", TEXT, AT(aggregate)}, {"point", TEXT, AT(point)},
+    {"derive", TEXT, AT(derive)}, {"aggregate", TEXT, AT(aggregate)}, {"point", TEXT, AT(point)}, {"entity", TEXT, AT(entity)},
     {"property", TEXT, AT(properties)}, {"all_properties", YES, AT(all_properties)}, {"maximize", TEXT, AT(maximize)},
     {"minimize", TEXT, AT(minimize)}, {"per", TEXT, AT(per)}, {"count", INT, AT(most)}, {"x", TEXT, AT(x)},
     {"series", TEXT, AT(series)}, {"facet", TEXT, AT(facet)}, {"regression", TEXT, AT(regression)}, {"label", TEXT, AT(labels)},
