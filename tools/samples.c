@@ -55,7 +55,7 @@ static const struct tune_option my_options[] = {
     {"point", TUNE_STRING, &my.point, NULL, "", "",
      "show who measured this point: 'batch_size=4,lr=0.1'"},
     {"entity", TUNE_STRING, &my.entity, NULL, "", "",
-     "results: identifier of an entity, to list each of its results with who measured it"},
+     "results, points: only this entity, by its identifier"},
     {"label", TUNE_JOINED(TUNE_STRING), &my.labels, NULL, "", "",
      "status: list only spaces with this key=value in their metadata; several with commas or "
      "--label again"},
@@ -144,7 +144,7 @@ static const struct command {
     {"plot", NULL, READS, 1, PRINTED "svg log color "},
     {"missing", NULL, READS, 1, PRINTED},
     {"points", NULL, READS, 1, PRINTED},
-    {"results", NULL, READS, 1, PRINTED},
+    {"results", NULL, READS, 1, PRINTED "print-command "},
     {"status", NULL, READS, 1, PRINTED},
     {"import", samples_import, WRITES, 2, " experiments experiment actuator inputs property units "},
     {"export", NULL, READS, 0, PRINTED},

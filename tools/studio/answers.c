@@ -44,7 +44,7 @@ static int confine_subject(const struct studio *s, struct studio_reply *r, const
 
 static int read_options(const struct studio_request *q, struct spaces_question *a)
 {
-    static const char *const others[] = {"store", "about", "left", "right", "format", "brief", "log"};
+    static const char *const others[] = {"store", "about", "left", "right", "format", "brief", "log", "entities"};
     for (int i = 0; i < STUDIO_PARAMETERS && q->route->parameters[i].name; i++) {
         const char *name = q->route->parameters[i].name;
         bool other = !q->values[i];
@@ -98,6 +98,9 @@ void spaces_free_question(struct spaces_question *a)
 struct tune_answer_table *spaces_ask(struct spaces_question *a)
 {
     struct tune_answer_table *table = NULL;
+    bool cut = !a->q.arrange.limit && tune_question_takes(a->kind, "limit");
+    if (cut)
+        a->q.arrange.limit = ROWS_MOST + 1;
     spaces_lock();
     a->q.store = a->store ? tune_store_open(a->store, false) : NULL;
     if (a->q.store || !a->store)
@@ -105,7 +108,13 @@ struct tune_answer_table *spaces_ask(struct spaces_question *a)
     tune_store_free(a->q.store);
     a->q.store = NULL;
     spaces_unlock();
-    return table;
+    if (cut)
+        a->q.arrange.limit = 0;
+    if (!table || !cut || table->rows <= ROWS_MOST)
+        return table;
+    tune_answer_free(table);
+    tune_error_usage("the answer has more than %d rows; give `limit`, or fewer by `where`", ROWS_MOST);
+    return NULL;
 }
 
 /* ---- the command ---- */
@@ -124,7 +133,7 @@ static void put_option(FILE *out, const char *name, const char *value)
 void spaces_put_command(const struct studio_request *q, const struct spaces_question *a, FILE *out)
 {
     bool command = !strcmp(a->kind->name, "command");
-    fprintf(out, "samples %s", command ? "best" : a->kind->name);
+    fprintf(out, "samples %s", !command ? a->kind->name : a->q.entity ? "results" : "best");
     const char *const words[] = {a->q.about, a->q.sides[0], a->q.sides[1]};
     for (int i = 0; i < 3; i++)
         if (words[i]) {
@@ -175,13 +184,8 @@ static int answer(struct studio *s, const struct studio_request *q, struct studi
     struct spaces_question a;
     int code = spaces_read_question(s, q, r, strrchr(q->route->path, '/') + 1, &a);
     if (code == 0) {
-        bool cut = !a.q.arrange.limit && tune_question_takes(a.kind, "limit");
-        a.q.arrange.limit = cut ? ROWS_MOST + 1 : a.q.arrange.limit;
         struct tune_answer_table *table = spaces_ask(&a);
-        if (table && cut && table->rows > ROWS_MOST)
-            code = studio_fail(r, 413, "the answer has more than %d rows; give `limit`, or fewer by `where`", ROWS_MOST);
-        else
-            code = table ? put_answer(q, r, &a, table) : -1;
+        code = table ? put_answer(q, r, &a, table) : -1;
         tune_answer_free(table);
     }
     spaces_free_question(&a);
@@ -274,7 +278,7 @@ const struct studio_route studio_answers_routes[] = {
       {"log", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "logarithmic values"}, {0}}},
     ROUTE("missing", "answerMissing", "space missing", "The entities without a valid result, and why.", ANSWER, SPACES_ABOUT, WHERE, OPERATION, GROUP_BY,
           {"brief", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "group them by reason"}),
-    ROUTE("points", "answerPoints", "space points", "The points of a space, with their states and figures.", ANSWER, SPACES_ABOUT, WHERE, OPERATION,
+    ROUTE("points", "answerPoints", "space points", "The points of a space, with their states and figures.", ANSWER, SPACES_ABOUT, WHERE, OPERATION, TEXT("entity", "only this entity, by its identifier"),
           TEXT("build", "builds whose results are shown: all (the default), last, previous, or the beginning of a build's id"),
           TEXT("derive", "new columns, with semicolons"), AGGREGATE, GROUP_BY, PROPERTY, ALL_PROPERTIES),
     ROUTE("status", "answerStatus", "space status", "Counts of a store, a space or an operation.", ANSWER, SPACES_ABOUT,

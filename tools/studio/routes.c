@@ -8,5 +8,6 @@ const struct studio_route *const studio_routes[] = {
     studio_curve_routes,
     studio_answers_routes,
     studio_spaces_routes,
+    studio_point_routes,
     NULL,
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/map.h"
+#include "core/print.h"
 #include "files/file.h"
 #include "sweeps/answers/subject.h"
 
@@ -173,6 +174,29 @@ static int join(struct join *j)
     return 0;
 }
 
+/* Add the entity of the question to its condition. 0: there is no such entity. */
+static int add_condition(struct tune_subject *s, struct tune_question *q)
+{
+    struct tune_value *values;
+    char *where, text[2 * TUNE_STORE_TEXT_MAX];
+    size_t size = q->where ? strlen(q->where) + 8 : 8;
+    TAKE(values, s->a, s->space->count);
+    int found = tune_subject_entity(s, values);
+    if (found <= 0)
+        return found;
+    for (int d = 0; d < s->space->count; d++)
+        size += strlen(s->space->names[d]) + (size_t)tune_value_repr(&values[d], text, sizeof text) + 16;
+    TAKE(where, s->a, size);
+    tune_append(where, size, q->where ? "(%s)" : "", q->where);
+    for (int d = 0; d < s->space->count; d++) {
+        if (tune_value_repr(&values[d], text, sizeof text) >= (int)sizeof text)
+            return tune_error_usage("%s: a value is too long", s->q->entity);
+        tune_append(where, size, "%s`%s` == %s", *where ? " and " : "", s->space->names[d], text);
+    }
+    q->where = where;
+    return 1;
+}
+
 static int points(struct tune_subject *s)
 {
     char about[16];
@@ -187,6 +211,11 @@ static int points(struct tune_subject *s)
     q.operation = s->operation;
     q.arrange = (struct tune_arrangement){.limit = s->q->arrange.sort || s->q->arrange.group_by ? 0 : s->q->arrange.limit};
     q.brief = false;
+    if (q.entity) {
+        int found = add_condition(s, &q);
+        if (found <= 0)
+            return found < 0 ? -1 : tune_error_usage("%s is no entity of this space", q.entity);
+    }
     struct tune_question shown = q;
     shown.matching = shown.matching || !s->operation;
     shown.build = shown.build ? shown.build : "all";

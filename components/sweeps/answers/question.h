@@ -38,7 +38,7 @@ struct tune_question {
      * (spaces/lookup.h) */
     const char *table;
     const char *derive;      /* new columns: "usd = 3.2 * seconds / 3600; cheap = usd < 1" */
-    const char *entity;      /* results, command: identifier of an entity of the space */
+    const char *entity;      /* points, results, command: identifier of an entity of the space */
     const char *point;       /* show: what measured this point, "batch_size=4,lr=0.1" */
 
     /* Which figures are shown */

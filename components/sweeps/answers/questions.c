@@ -17,7 +17,7 @@ static const struct tune_question_kind kinds[] = {
     {"plot", tune_ask_plot, ANSWER ROWS "property maximize minimize x series facet "},
     {"missing", tune_ask_missing, ANSWER "operation where group_by "},
     {"status", tune_ask_status, ANSWER "label "},
-    {"points", tune_ask_points, ANSWER "operation build where derive aggregate group_by property all_properties "},
+    {"points", tune_ask_points, ANSWER "entity operation build where derive aggregate group_by property all_properties "},
     {"results", tune_ask_results, ANSWER "entity operation build "},
     {"export", tune_ask_export, ANSWER "where table derive aggregate group_by "},
     {"command", tune_ask_command, " experiments " ROWS "maximize minimize per count entity "},

@@ -10,6 +10,7 @@ enum { KEYS = 14, MOST_TARGETS = 512, MOST_ENTITIES = 1000000 };
 struct results {
     struct tune_subject *s;
     const char *columns[KEYS + MOST_TARGETS]; /* [count] */
+    bool whole[KEYS + MOST_TARGETS];
     int count;
 };
 
@@ -21,8 +22,7 @@ static const enum tune_key keys[KEYS] = {
 
 /* ---- one entity ---- */
 
-/* Find the values of the entity with the identifier of the question. 1; 0: the space has none; -1 with an error. */
-static int find_entity(struct tune_subject *s, struct tune_value *values)
+int tune_subject_entity(struct tune_subject *s, struct tune_value *values)
 {
     const struct tune_order_options all = {.mode = TUNE_ORDER_SEQUENTIAL, .limit = -1};
     const struct tune_value *entity;
@@ -69,6 +69,7 @@ static void add_target(struct results *r, const struct tune_target *t)
             return;
     if (r->count == KEYS + MOST_TARGETS)
         return;
+    r->whole[r->count] = t->whole;
     r->columns[r->count++] = t->name;
     struct tune_answer_column *c = tune_answer_column(r->s->a, t->name);
     c->unit = t->unit;
@@ -81,6 +82,7 @@ static void add_columns(struct results *r)
     tune_answer_column(s->a, "experiment");
     for (int i = 0; i < KEYS; i++) {
         const struct tune_column *key = tune_key_column(keys[i]);
+        r->whole[r->count] = key->type == TUNE_CELL_WHOLE || key->whole;
         r->columns[r->count++] = key->name;
         tune_answer_column(s->a, key->name)->unit = key->unit;
     }
@@ -89,7 +91,7 @@ static void add_columns(struct results *r)
             add_target(r, &s->bindings[p].experiment->targets[i]);
 }
 
-static void add_cell(struct tune_answer_table *a, const struct tune_cell *cell, bool time)
+static void add_cell(struct tune_answer_table *a, const struct tune_cell *cell, bool time, bool whole)
 {
     if (cell->absent)
         tune_answer_text(a, NULL);
@@ -98,7 +100,7 @@ static void add_cell(struct tune_answer_table *a, const struct tune_cell *cell, 
     else if (time)
         tune_answer_time(a, cell->number);
     else
-        tune_answer_figure(a, cell->number, false);
+        tune_answer_figure(a, cell->number, whole);
 }
 
 static int add_results(struct results *r, struct tune_view *v)
@@ -120,7 +122,7 @@ static int add_results(struct results *r, struct tune_view *v)
             }
             tune_answer_text(s->a, s->bindings[g.binding].identifier);
             for (int i = 0; i < r->count; i++)
-                add_cell(s->a, &cells[i], i < KEYS && keys[i] == TUNE_KEY_STARTED);
+                add_cell(s->a, &cells[i], i < KEYS && keys[i] == TUNE_KEY_STARTED, r->whole[i]);
             code = tune_answer_end_row(s->a);
         }
     }
@@ -158,7 +160,7 @@ static int commands(struct tune_subject *s)
     struct tune_value *values;
     TRY(check_question(s));
     TAKE(values, s->a, s->space->count);
-    int found = find_entity(s, values);
+    int found = tune_subject_entity(s, values);
     TRY(found);
     tune_answer_column(s->a, "command");
     if (!found)

@@ -100,10 +100,13 @@ int tune_unused_other_inputs(struct tune_subject *s);
 /* command.c
  * tune_subject_folders - the placeholders of the actuator's last configuration in an operation on
  * this space. Returns their number, or -1. The caller frees the record, which owns their texts.
+ * tune_subject_entity - find the values of the question's entity in the space, values[space->count].
+ * 1; 0: it is not among the first million; -1 with an error.
  * tune_ask_entity_command - tune_ask_command of a question with `entity`.
  * tune_subject_command - add a row with the command that measures an entity. */
 int tune_subject_folders(struct tune_subject *s, const char *actuator,
                          struct tune_operation_record *record, struct tune_placeholder words[2]);
+int tune_subject_entity(struct tune_subject *s, struct tune_value *values);
 struct tune_answer_table *tune_ask_entity_command(const struct tune_question *q);
 int tune_subject_command(struct tune_subject *s, int binding, const struct tune_value *entity);
 
