@@ -136,7 +136,7 @@ E2S
             case $option in all-properties | with-programs | yes) value=true ;; include) value=matching ;; aggregate) value=mean ;; esac
             "$samples" $question --$option=$value --output-format csv >/dev/null 2>"$tmp/e"
             takes=yes
-            ! grep -q "takes no --$option" "$tmp/e" || takes=no
+            ! grep -q "$question takes no --$option" "$tmp/e" || takes=no
             has=no
             ! grep -qx -- "$option" "$tmp/names" || has=yes
             [ $takes = $has ] || { echo "$question --$option: samples $takes, route $has"; return 1; }

@@ -244,8 +244,8 @@ static int draw(struct studio *s, const struct studio_request *q, struct studio_
     TEXT("columns", "columns to keep, with commas"), TEXT("sort", "columns to sort by, with commas; -COLUMN: highest first"), \
     {"limit", STUDIO_IN_QUERY, STUDIO_WHOLE, .most = 1e6, .help = "most rows; 0: all, at most 100000"}, \
     {"format", STUDIO_IN_QUERY, .choices = "csv|json|jsonl|parquet", .help = "a file to download, as samples writes it, in place of columns and rows"}
-#define FIGURES TEXT("build", "builds whose results are used: last (the default), previous, all, or the beginning of a build's id"), \
-    TEXT("table", "CSV file with additional columns for values of inputs"), \
+#define FIGURES TEXT("build", "builds whose results are used: last (the default), previous, all, or the beginning of a build's id"), DERIVED
+#define DERIVED TEXT("table", "CSV file with additional columns for values of inputs"), \
     TEXT("derive", "new columns, with semicolons: usd = 3.2 / 3600 * train_runtime"), AGGREGATE
 #define AGGREGATE {"aggregate", STUDIO_IN_QUERY, .choices = "mean|median|variance|std|min|max", .help = "how to combine several results of an entity"}
 #define ALL_PROPERTIES {"all_properties", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "also properties that are not targets"}
@@ -285,7 +285,7 @@ const struct studio_route studio_answers_routes[] = {
           TEXT("label", "only spaces with this key=value in their metadata")),
     ROUTE("results", "answerResults", "space results", "The results of one entity, each with who measured it.", ANSWER, SPACES_ABOUT, ENTITY, OPERATION,
           TEXT("build", "builds whose results are listed: all (the default), last, previous, or the beginning of a build's id")),
-    ROUTE("export", "answerExport", NULL, "All rows of the store.", ANSWER, FIGURES, WHERE, GROUP_BY),
+    ROUTE("export", "answerExport", NULL, "All rows of the store.", ANSWER, DERIVED, WHERE, GROUP_BY),
     {"GET", "/api/answers/command", "answerCommand", "space command", "The command that measures the best entity.", "application/json", answer,
      {SPACES_STORE, SPACES_EXPERIMENTS, SPACES_ABOUT, RESULTS, AIMS, BEST, TEXT("entity", "of this entity in place of the best"), {0}}},
     {0},
