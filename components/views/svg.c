@@ -66,11 +66,11 @@ static void put_shades(FILE *out, bool on_dark)
     }
 }
 
-static void put_style(FILE *out, bool shades)
+void tune_svg_style(FILE *out, bool shades)
 {
     static const char *const rules[2][5] = {{"#ffffff", "#22272e", "#e3e6ea", "#59636e", "0.36"},
                                             {"#14171b", "#e6e9ed", "#2c323a", "#9aa4af", "0.42"}};
-    fputs("<style>\ntext{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;font-size:13px}\n"
+    fputs("text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;font-size:13px}\n"
           ".title{font-size:16px;font-weight:600}\n.curve{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}\n"
           ".raw{stroke-width:1}\n.dotted{stroke-width:1.5;stroke-dasharray:5 4}\n.bar{fill:none;stroke-width:1.5}\n"
           ".band{stroke:none;fill-opacity:0.2}\n", out);
@@ -87,14 +87,16 @@ static void put_style(FILE *out, bool shades)
         if (shades)
             put_shades(out, d == 1);
     }
-    fputs("}\n</style>\n", out);
+    fputs("}\n", out);
 }
 
 void tune_svg_begin(FILE *out, double width, double height, bool shades)
 {
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
             "role=\"img\">\n", width, height, width, height);
-    put_style(out, shades);
+    fputs("<style>\n", out);
+    tune_svg_style(out, shades);
+    fputs("</style>\n", out);
     fprintf(out, "<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height);
 }
 

@@ -18,8 +18,10 @@
 enum { TUNE_SVG_WIDTH = 960, TUNE_SVG_BELOW = 180, TUNE_SVG_COLORS = 8 };
 
 /* tune_svg_begin - write the document's head with its style; shades: with the styles of shades.
- * tune_svg_end - write its end. */
+ * tune_svg_end - write its end.
+ * tune_svg_style - write the rules of that style alone, for pages that show documents inline. */
 void tune_svg_begin(FILE *out, double width, double height, bool shades);
+void tune_svg_style(FILE *out, bool shades);
 void tune_svg_end(FILE *out);
 
 /* tune_svg_text - write text between tags. Characters that XML does not allow become question

@@ -2,15 +2,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/try.h"
 #include "files/folder.h"
 #include "routes.h"
+#include "views/svg.h"
 
-/* Made by the Makefile from tools/studio/page/: name, first byte, end. */
-extern const char studio_page_index_html[], studio_page_index_html_end[];
-extern const char studio_page_studio_css[], studio_page_studio_css_end[];
-extern const char studio_page_studio_js[], studio_page_studio_js_end[];
+/* Each file of tools/studio/page/: its symbol, name, operation, what it is, type. */
+#define FILES(FILE) \
+    FILE(index_html, "index.html", "/", "getPage", "The page.", "text/html; charset=utf-8") \
+    FILE(studio_css, "studio.css", "/studio.css", "getStyle", "The page's style.", "text/css; charset=utf-8") \
+    FILE(core_js, "core.js", "/core.js", "getCore", "The page's ground.", "text/javascript; charset=utf-8") \
+    FILE(charts_js, "charts.js", "/charts.js", "getCharts", "Charts of the page.", "text/javascript; charset=utf-8") \
+    FILE(runs_js, "runs.js", "/runs.js", "getRuns", "The page's runs.", "text/javascript; charset=utf-8") \
+    FILE(compare_js, "compare.js", "/compare.js", "getCompare", "The page's comparison.", "text/javascript; charset=utf-8") \
+    FILE(new_js, "new.js", "/new.js", "getNew", "The page's forms and jobs.", "text/javascript; charset=utf-8") \
+    FILE(spaces_js, "spaces.js", "/spaces.js", "getSpacesScript", "The page's spaces.", "text/javascript; charset=utf-8")
+
+/* Made by the Makefile: first byte, end. */
+#define DECLARE(symbol, name, path, operation, summary, type) extern const char studio_page_##symbol[], studio_page_##symbol##_end[];
+FILES(DECLARE)
 
 static int put_file(const struct studio *s, struct studio_reply *r, const char *name, const char *text, const char *end)
 {
@@ -25,27 +35,32 @@ static int put_file(const struct studio *s, struct studio_reply *r, const char *
     return 0;
 }
 
-static int get_index(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+#define HANDLER(symbol, name, path, operation, summary, type) \
+    static int get_##symbol(struct studio *s, const struct studio_request *q, struct studio_reply *r) \
+    { \
+        (void)q; \
+        return put_file(s, r, name, studio_page_##symbol, studio_page_##symbol##_end); \
+    }
+FILES(HANDLER)
+
+/* The page shows our SVG documents inline and without their <style>, which its policy forbids. The
+ * second part is that of heat maps and parallel coordinates (sweeps/charts). */
+static int get_plot_css(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
-    (void)q;
-    return put_file(s, r, "index.html", studio_page_index_html, studio_page_index_html_end);
+    (void)s, (void)q;
+    tune_svg_style(r->out, true);
+    fputs(".cells text{pointer-events:none}.bold{font-weight:700}text.small{font-size:11px}\n"
+          ".row{fill:none;stroke-width:1.5;stroke-linejoin:round;stroke-linecap:round}.best{stroke-width:3.5}\n"
+          ".row:hover{stroke-width:5;stroke-opacity:1}.strong{font-weight:600}\n", r->out);
+    return 0;
 }
 
-static int get_css(struct studio *s, const struct studio_request *q, struct studio_reply *r)
-{
-    (void)q;
-    return put_file(s, r, "studio.css", studio_page_studio_css, studio_page_studio_css_end);
-}
-
-static int get_js(struct studio *s, const struct studio_request *q, struct studio_reply *r)
-{
-    (void)q;
-    return put_file(s, r, "studio.js", studio_page_studio_js, studio_page_studio_js_end);
-}
+#define ROUTE(symbol, name, path, operation, summary, type) \
+    {"GET", path, operation, NULL, summary, type, get_##symbol, {{0}}},
 
 const struct studio_route studio_page_routes[] = {
-    {"GET", "/", "getPage", NULL, "The page.", "text/html; charset=utf-8", get_index, {{0}}},
-    {"GET", "/studio.css", "getStyle", NULL, "The page's style.", "text/css; charset=utf-8", get_css, {{0}}},
-    {"GET", "/studio.js", "getScript", NULL, "The page's script.", "text/javascript; charset=utf-8", get_js, {{0}}},
+    FILES(ROUTE)
+    {"GET", "/plot.css", "getPlotStyle", NULL, "The style of the SVG documents that the studio draws.", "text/css; charset=utf-8",
+     get_plot_css, {{0}}},
     {0},
 };
