@@ -154,18 +154,13 @@ static double silence(const struct tune_run *r)
  * far. */
 static double patience(const struct tune_run *r)
 {
-    const struct tune_run_series *s = tune_run_series(r, "elapsed_s");
-    double longest = 0, every = 1;
+    double every = 1;
     char text[32];
-    if (!s || s->count == 0)
+    if (!tune_run_series(r, "elapsed_s"))
         return BEFORE_STEPS_S;
-    for (int64_t i = 0; i < s->count; i++) {
-        double gap = s->value[i] - (i > 0 ? s->value[i - 1] : 0);
-        longest = gap > longest ? gap : longest;
-    }
     if (tune_run_option(r, "log_every", text, sizeof text) && atof(text) > 1)
         every = atof(text);
-    double s10 = 10 * every * longest;
+    double s10 = 10 * every * r->sums.longest_s;
     return s10 > AT_LEAST_S ? s10 : AT_LEAST_S;
 }
 
@@ -243,10 +238,11 @@ static struct tune_run_series *series_of(struct tune_run *r, const char name[48]
     return more;
 }
 
-static int append(struct tune_run_series *s, double step, double value)
+static int append(struct tune_run_series *s, bool last_only, double step, double value)
 {
+    s->count -= last_only && s->count == 1;
     if (s->count == s->capacity) {
-        int64_t capacity = s->capacity * 2 + 64;
+        int64_t capacity = last_only ? 1 : s->capacity * 2 + 64;
         double *steps = realloc(s->step, (size_t)capacity * sizeof *steps);
         s->step = steps ? steps : s->step;
         double *values = steps ? realloc(s->value, (size_t)capacity * sizeof *values) : NULL;
@@ -258,6 +254,20 @@ static int append(struct tune_run_series *s, double step, double value)
     s->step[s->count] = step;
     s->value[s->count++] = value;
     return 0;
+}
+
+/* Add a value to what is known of all rows; s has those before it. */
+static void add_to_sums(struct tune_run *r, const struct tune_run_series *s, double step, double value)
+{
+    if (!strcmp(s->name, "tokens")) {
+        r->sums.tokens += value;
+    } else if (!strcmp(s->name, "elapsed_s")) {
+        double gap = value - (s->count > 0 ? s->value[s->count - 1] : 0);
+        r->sums.longest_s = gap > r->sums.longest_s ? gap : r->sums.longest_s;
+    } else if (!strcmp(s->name, "eval_loss") && !(value >= r->best_eval_loss)) {
+        r->best_eval_loss = value;
+        r->best_eval_step = (int64_t)step;
+    }
 }
 
 /* Add one row to the series. -1 with an error ends the reading. */
@@ -278,7 +288,8 @@ static int take_row(void *run, const struct tune_metrics_row *row)
                            "%.0f", row->path, row->line, s->name, row->step, s->step[s->count - 1]);
             return -1;
         }
-        TRY(append(s, (double)row->step, m->value));
+        add_to_sums(r, s, (double)row->step, m->value);
+        TRY(append(s, r->last_only, (double)row->step, m->value));
     }
     r->step = row->step > r->step ? row->step : r->step;
     return TUNE_METRICS_ON;
@@ -294,6 +305,9 @@ static void forget_rows(struct tune_run *r)
     r->series = NULL;
     r->series_count = 0;
     r->step = 0;
+    r->sums = (struct tune_run_sums){0};
+    r->best_eval_loss = NAN;
+    r->best_eval_step = -1;
 }
 
 /* Returns true if the rows were replaced. Half a line at the end is normal: a run is writing it,
@@ -350,21 +364,11 @@ static double last(const struct tune_run *r, const char *name)
 
 static void summarize(struct tune_run *r)
 {
-    const struct tune_run_series *eval = tune_run_series(r, "eval_loss"), *per_step = tune_run_series(r, "tokens");
+    double elapsed = last(r, "elapsed_s");
     r->loss = last(r, "loss");
     r->eval_loss = last(r, "eval_loss");
-    r->best_eval_loss = NAN;
-    r->best_eval_step = -1;
-    for (int64_t i = 0; eval && i < eval->count; i++)
-        if (!(eval->value[i] >= r->best_eval_loss)) {
-            r->best_eval_loss = eval->value[i];
-            r->best_eval_step = (int64_t)eval->step[i];
-        }
-    double elapsed = last(r, "elapsed_s"), tokens = 0;
-    for (int64_t i = 0; per_step && i < per_step->count; i++)
-        tokens += per_step->value[i];
     r->seconds = elapsed > 0 ? elapsed : 0;
-    r->tokens_per_s = elapsed > 0 ? tokens / elapsed : NAN;
+    r->tokens_per_s = elapsed > 0 ? r->sums.tokens / elapsed : NAN;
 }
 
 /* ---- the whole ---- */
@@ -395,7 +399,7 @@ bool tune_run_ended(const struct tune_run *r)
            r->state != TUNE_RUN_ABSENT;
 }
 
-struct tune_run *tune_run_follow(const char *folder)
+static struct tune_run *follow(const char *folder, bool last_only)
 {
     struct tune_run *r = calloc(1, sizeof *r);
     if (!r || !(r->position = calloc(1, sizeof *r->position))) {
@@ -412,9 +416,21 @@ struct tune_run *tune_run_follow(const char *folder)
     const char *slash = strrchr(r->folder, '/');
     snprintf(r->name, sizeof r->name, "%.255s", slash && slash[1] ? slash + 1 : r->folder);
     r->state = TUNE_RUN_ABSENT;
+    r->last_only = last_only;
+    forget_rows(r);
     summarize(r);
     tune_run_update(r);
     return r;
+}
+
+struct tune_run *tune_run_follow(const char *folder)
+{
+    return follow(folder, false);
+}
+
+struct tune_run *tune_run_follow_last(const char *folder)
+{
+    return follow(folder, true);
 }
 
 struct tune_run *tune_run_open(const char *folder)

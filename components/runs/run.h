@@ -55,6 +55,11 @@ struct tune_run_series {
     double *step, *value; /* [count], steps ascending */
 };
 
+/* Private: sums over all rows. longest_s: the longest time between two rows. */
+struct tune_run_sums {
+    double tokens, longest_s;
+};
+
 struct tune_run {
     char folder[TUNE_PATH_MAX];
     char name[256];              /* last part of the folder's path */
@@ -75,6 +80,8 @@ struct tune_run {
     int series_count;
     struct tune_run_series *series;
     struct tune_metrics_position *position; /* position in its metrics */
+    bool last_only;              /* of each series only the last value is kept */
+    struct tune_run_sums sums;
 };
 
 /* tune_run_is - whether the folder holds a run.json or a metrics.jsonl.
@@ -94,11 +101,14 @@ struct tune_run *tune_run_open(const char *folder);
 void tune_run_free(struct tune_run *r);
 
 /* tune_run_follow - the same, but a folder without a run gives a run in the state ABSENT.
+ * tune_run_follow_last - the same, and each series has only its last value. All figures are as for
+ * the whole run. It takes little memory, for long lists.
  * tune_run_update - read the changes since the last call; only whole lines of metrics count. If the
  * run went back to an earlier step, all lines are read again. Pointers into r become invalid. 1:
  * state or metrics changed; 0: neither.
  * tune_run_ended - whether no process works on it: it is not RUNNING, STALLED or ABSENT. */
 struct tune_run *tune_run_follow(const char *folder);
+struct tune_run *tune_run_follow_last(const char *folder);
 int tune_run_update(struct tune_run *r);
 bool tune_run_ended(const struct tune_run *r);
 

@@ -57,6 +57,7 @@ struct studio_index {
     struct studio_index_state state;
     struct cJSON *units[UNITS];         /* different "units" of runs, which the runs share */
     int unit_count;
+    struct cJSON *option_names, *report_names; /* trees whose names others share */
     /* of the scan that goes on; the thread's own */
     char **found;
     size_t found_count, found_room;
@@ -82,22 +83,6 @@ static void stamps_of(const char *folder, struct stamp stamps[3])
     stamps[2] = stamp_of(folder, TUNE_RUN_REPORT);
 }
 
-/* Of a run that has ended, keep the last value of each metric. */
-static void trim(struct tune_run *r)
-{
-    for (int i = 0; i < r->series_count; i++) {
-        struct tune_run_series *s = &r->series[i];
-        if (s->count < 2)
-            continue;
-        s->step[0] = s->step[s->count - 1];
-        s->value[0] = s->value[s->count - 1];
-        double *step = realloc(s->step, sizeof *step), *value = realloc(s->value, sizeof *value);
-        s->step = step ? step : s->step;
-        s->value = value ? value : s->value;
-        s->count = s->capacity = 1;
-    }
-}
-
 /* The units of a run, one tree for all runs that have the same. Called by one thread at a time. */
 static void share_units(struct studio_index *x, cJSON *run, cJSON *units)
 {
@@ -115,13 +100,26 @@ static void share_units(struct studio_index *x, cJSON *run, cJSON *units)
     cJSON_AddItemReferenceToObject(run, "units", x->units[i]);
 }
 
+/* Let the members of a tree have the names of another with the same members, as far as they agree. */
+static void share_names(cJSON **names, cJSON *tree)
+{
+    if (!*names)
+        *names = cJSON_Duplicate(tree, true);
+    cJSON *name = *names ? (*names)->child : NULL, *item = tree ? tree->child : NULL;
+    for (; name && item && !strcmp(name->string, item->string); name = name->next, item = item->next)
+        if (!(item->type & cJSON_StringIsConst)) {
+            cJSON_free(item->string);
+            item->string = name->string;
+            item->type |= cJSON_StringIsConst;
+        }
+}
+
 /* Keep of a run that has ended what lists and queries ask for. Its other members are read again for
  * the page of the run. */
 static void compact(struct studio_index *x, struct tune_run *r)
 {
     static const char *const wanted[] = {"program", "device", "options"};
     cJSON *small = r->run ? cJSON_CreateObject() : NULL, *units;
-    trim(r);
     if (!small)
         return;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
@@ -132,6 +130,8 @@ static void compact(struct studio_index *x, struct tune_run *r)
     units = cJSON_DetachItemFromObjectCaseSensitive(r->run, "units");
     if (units)
         share_units(x, small, units);
+    share_names(&x->option_names, cJSON_GetObjectItemCaseSensitive(small, "options"));
+    share_names(&x->report_names, r->report);
     cJSON_Delete(r->run);
     r->run = small;
 }
@@ -240,7 +240,7 @@ static void refresh(struct studio_index *x, const char *folder)
         return;
     }
     pthread_mutex_unlock(&x->lock);
-    struct tune_run *r = tune_run_follow(folder);
+    struct tune_run *r = tune_run_follow_last(folder);
     pthread_mutex_lock(&x->lock);
     i = find(x, folder);
     if (!r || !i) {
@@ -284,7 +284,7 @@ static void read_found(struct studio_index *x)
             struct indexed_run i = {0};
             pthread_mutex_unlock(&x->lock);
             stamps_of(x->found[k], i.stamps);
-            i.run = tune_run_follow(x->found[k]);
+            i.run = tune_run_follow_last(x->found[k]);
             x->read++;
             if (i.run && tune_run_ended(i.run))
                 compact(x, i.run);
@@ -415,6 +415,8 @@ void studio_index_stop(struct studio *s)
         free(x->removed[i].folder);
     for (int i = 0; i < x->unit_count; i++)
         cJSON_Delete(x->units[i]);
+    cJSON_Delete(x->option_names);
+    cJSON_Delete(x->report_names);
     free(x->runs);
     free(x->found);
     free(x);
