@@ -15,7 +15,8 @@ struct samples_flags {
     const char *command, *word, *store, *experiments, *include, *output_format,
         *output_file, *properties, *aggregate, *where, *operation, *build, *point, *columns,
         *sort, *group_by, *derive, *maximize, *minimize, *experiment, *actuator, *inputs, *x,
-        *series, *svg, *color, *labels, *regression, *per, *facet, *note, *undo, *table, *units, *entity;
+        *series, *svg, *color, *labels, *regression, *per, *facet, *note, *undo, *table, *units,
+        *entity;
     bool all_properties, logarithmic, print_command, with_programs, yes;
     int count, width;
     int64_t limit;

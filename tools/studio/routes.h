@@ -5,8 +5,8 @@
 #include "studio.h"
 
 extern const struct studio_route studio_page_routes[], studio_openapi_routes[];
-extern const struct studio_route studio_answers_routes[], studio_spaces_routes[], studio_point_routes[];
-
+extern const struct studio_route studio_answers_routes[], studio_spaces_routes[];
+extern const struct studio_route studio_point_routes[];
 extern const struct studio_route studio_run_routes[], studio_curve_routes[];
 
 #endif

@@ -122,7 +122,7 @@ static bool put_optional(cJSON *object, const char *key, const char *text)
     return text ? tune_cjson_put_text(object, key, text) : cJSON_AddNullToObject(object, key) != NULL;
 }
 
-/* What a space file says, as JSON text, which the caller frees. NULL with an error: no memory. */
+/* Describe a space file as JSON text, which the caller frees. NULL with an error: no memory. */
 static char *describe_space(const struct studio *s, const char *path)
 {
     struct studio_reply problem = {0};
@@ -161,7 +161,7 @@ static bool is_space(const char *path)
     return found;
 }
 
-/* Write what the space file says. sure: it is one, whatever it holds. 1: written; 0: it is no space; -1 with an error. */
+/* Write the description of a space file. sure: it is one, whatever it holds. 1: written; 0: it is no space; -1 with an error. */
 static int put_space(const struct studio *s, const char *path, bool sure, const char *before, FILE *out)
 {
     struct studio_reply problem = {0};

@@ -223,7 +223,7 @@ static int put_commands(struct spaces_question *a, FILE *out)
     return code | put_json(reason, out);
 }
 
-/* Whether another row with the same folder ended nearer to its log: then the folder is that row's. */
+/* True if another row with the same folder ended nearer to its log: then the folder is that row's. */
 static bool is_others(cJSON *const *runs, const double *away, int64_t rows, int64_t row)
 {
     const char *folder = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(runs[row], "folder"));

@@ -187,7 +187,8 @@ static int add_condition(struct tune_subject *s, struct tune_question *q)
     for (int d = 0; d < s->space->count; d++)
         size += strlen(s->space->names[d]) + (size_t)tune_value_repr(&values[d], text, sizeof text) + 16;
     TAKE(where, s->a, size);
-    tune_append(where, size, q->where ? "(%s)" : "", q->where);
+    if (q->where)
+        tune_append(where, size, "(%s)", q->where);
     for (int d = 0; d < s->space->count; d++) {
         if (tune_value_repr(&values[d], text, sizeof text) >= (int)sizeof text)
             return tune_error_usage("%s: a value is too long", s->q->entity);

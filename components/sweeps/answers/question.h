@@ -53,8 +53,8 @@ struct tune_question {
     const char *regression;  /* compare: a share, "5%" */
     const char *labels;      /* status: list of "key=value", the labels of spaces */
     /* The store is a stranger's: open no program, model or data file that its experiments name.
-     * `missing` then does not say whether sweep would use the stored results, and does not list
-     * untried entities of spaces above a million; notes say so */
+     * Then `missing` does not say whether sweep would use the stored results. Of a space with more
+     * than a million entities, it lists only those that somebody tried. Notes say so */
     bool confined;
     struct tune_arrangement arrange;
 };
@@ -78,14 +78,14 @@ struct tune_question {
  * tune_ask_missing - list the entities of a space that have no valid result, and why. If brief,
  * group them by reason.
  * tune_ask_status - count the contents of the store, a space or an operation.
- * tune_ask_points - list the entities of a space under each experiment, with their figures and their
- * state: measured (a result is valid), failed, invalid, or missing (nobody tried). Results of all
+ * tune_ask_points - list the entities of a space under each experiment, with state and figures. The
+ * state is measured (a result is valid), failed, invalid, or missing (nobody tried). Results of all
  * operations count, unless one is named.
  * tune_ask_results - list all results of `entity`, by any operation: status, reason, operation,
  * request, time, host, build, and figures.
  * tune_ask_export - list all rows of all experiments in the store.
- * tune_ask_command - the command line that measures the best entity; with `entity` the one, under each
- * experiment that has a program. */
+ * tune_ask_command - the command line that measures the best entity. With `entity`: the commands
+ * that measure it, one for each experiment with a program. */
 struct tune_answer_table *tune_ask_show(const struct tune_question *q);
 struct tune_answer_table *tune_ask_best(const struct tune_question *q);
 struct tune_answer_table *tune_ask_effect(const struct tune_question *q);
