@@ -69,6 +69,8 @@ struct tune_plot {
      * legend. */
     const char *facet;
     const char *front;   /* the rings' name in the legend, such as "Pareto front"; NULL: no rings */
+    int svg_width;       /* pixels of the SVG document, of the first plot; 0: 960 */
+    bool no_legend;      /* SVG without a legend: the page that shows it has its own */
 };
 
 struct tune_terminal {
@@ -83,7 +85,9 @@ struct tune_terminal {
 int tune_plot_terminal(const struct tune_plot *plot, const struct tune_terminal *how, FILE *out);
 
 /* tune_plot_svg - write an SVG document with the figures one above the other. Its colours follow
- * the viewer's light or dark theme. */
+ * the viewer's light or dark theme. Each panel is a g.plot whose data-left, -top, -width, -height
+ * (pixels), -x-min, -x-max, -y-min, -y-max, -log, -x-title and -y-title say how points map to values;
+ * the lines of a curve have data-curve, its number, and data-label. */
 int tune_plot_svg(const struct tune_plot *plots, int count, FILE *out);
 
 /* tune_plot_front - set front[i] if no other point beats point i: none is better in one direction

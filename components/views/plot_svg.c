@@ -70,11 +70,21 @@ static void put_column(const struct panel *p, const double *x, const double *y, 
         put_point(p, x, y, other, false);
 }
 
+/* Which curve an element belongs to, for pages that show or hide curves. */
+static void put_curve_data(const struct panel *p, const struct tune_curve *c)
+{
+    fprintf(p->out, " data-curve=\"%d\" data-label=\"", (int)(c - p->plot->curves));
+    tune_svg_text(p->out, c->label);
+    fputc('"', p->out);
+}
+
 static void put_path(const struct panel *p, const struct tune_curve *c, const double *y, const char *class_name)
 {
     struct column column = {.x = -1};
     bool dense = c->count > 2 * (int64_t)p->width, first = true;
-    fprintf(p->out, "<path class=\"%s c%d\" d=\"", class_name, c->color % TUNE_SVG_COLORS);
+    fprintf(p->out, "<path class=\"%s c%d\"", class_name, c->color % TUNE_SVG_COLORS);
+    put_curve_data(p, c);
+    fputs(" d=\"", p->out);
     for (int64_t i = 0; i < c->count; i++) {
         if (!tune_plot_drawn(p->plot, c->x[i], y[i]))
             continue;
@@ -108,6 +118,7 @@ static void put_dots(const struct panel *p, const struct tune_curve *c)
             continue;
         fprintf(p->out, "<circle class=\"f%d\" cx=\"%.1f\" cy=\"%.2f\" r=\"%s\"", c->color % TUNE_SVG_COLORS,
                 x_of(p, c->x[i] + tune_plot_aside(p->plot, c)), y_of(p, c->y[i]), c->marked ? "4" : "3");
+        put_curve_data(p, c);
         if (c->rows)
             fprintf(p->out, " data-row=\"%lld\"", (long long)c->rows[i]);
         fprintf(p->out, "><title>%.6g at ", c->y[i]);
@@ -214,14 +225,14 @@ static int put_curves(const struct panel *p)
 /* The legend while it grows: the place of its next entry. */
 struct legend {
     FILE *out; /* NULL: only count its rows */
-    double x, y;
+    double x, y, width; /* width: of the document */
     int rows;
 };
 
 /* Go on by an entry of so many pixels. Returns its x; l->y is its middle. */
 static double next_entry(struct legend *l, double width)
 {
-    if (l->rows == 0 || l->x + width > TUNE_SVG_WIDTH - RIGHT) {
+    if (l->rows == 0 || l->x + width > l->width - RIGHT) {
         l->y += l->rows++ > 0 ? LEGEND : 10;
         l->x = LEFT;
     }
@@ -247,6 +258,11 @@ static void put_entry(struct legend *l, const struct tune_plot *plot, const stru
     fputs("</text>\n", l->out);
 }
 
+static double document_width(const struct tune_plot *first)
+{
+    return first->svg_width > 0 ? first->svg_width : TUNE_SVG_WIDTH;
+}
+
 /* Plots that share a heading and a legend: facets, or one plot alone. */
 struct figure {
     const struct tune_plot *plots;
@@ -268,7 +284,9 @@ static bool is_listed(const struct figure *f, int facet, const char *label)
 /* Draw the legend from top on, and return its height; out NULL: only measure it. */
 static double legend(FILE *out, const struct figure *f, double top)
 {
-    struct legend l = {.out = out, .y = top};
+    struct legend l = {.out = out, .y = top, .width = document_width(f->plots)};
+    if (f->plots->no_legend)
+        return LEGEND / 2;
     for (int i = 0; i < f->count; i++)
         for (int k = 0; k < f->plots[i].count; k++)
             if (*f->plots[i].curves[k].label && !is_listed(f, i, f->plots[i].curves[k].label))
@@ -285,7 +303,7 @@ static double legend(FILE *out, const struct figure *f, double top)
 static double heading(FILE *out, const struct figure *f, double top)
 {
     const struct tune_plot *p = f->plots;
-    return tune_svg_heading(out, LEFT, top, TUNE_SVG_WIDTH - LEFT - RIGHT, p->title, p->y_title, p->note, NULL);
+    return tune_svg_heading(out, LEFT, top, document_width(p) - LEFT - RIGHT, p->title, p->y_title, p->note, NULL);
 }
 
 /* Make the next figure of these plots. */
@@ -294,8 +312,8 @@ static struct figure next_figure(const struct tune_plot *plots, int count)
     struct figure f = {.plots = plots, .count = 1, .named = plots->facet ? NAMED : 0};
     while (f.count < count && plots->facet && plots[f.count].facet && !strcmp(plots[f.count].title, plots->title))
         f.count++;
-    f.across = tune_svg_across(f.count, TUNE_SVG_WIDTH, NARROWEST);
-    f.width = TUNE_SVG_WIDTH / (double)f.across;
+    f.across = tune_svg_across(f.count, document_width(plots), NARROWEST);
+    f.width = document_width(plots) / f.across;
     f.area = fmin(AREA, 0.75 * (f.width - LEFT - RIGHT));
     for (int i = 0; i < f.count; i++) { /* names of categories that do not fit side by side are turned */
         double most = plots[i].x_names ? tune_svg_widest(plots[i].x_names, plots[i].x_count) : 0;
@@ -315,6 +333,18 @@ static double figure_height(const struct figure *f)
     return heading(NULL, f, 0) + legend(NULL, f, 0) + panel_height(f) * ((f->count + f->across - 1) / f->across);
 }
 
+/* Where the area lies and what its edges are. */
+static void begin_panel(const struct panel *p)
+{
+    fprintf(p->out, "<g class=\"plot\" data-left=\"%.1f\" data-top=\"%.1f\" data-width=\"%.1f\" data-height=\"%.1f\" data-x-min=\"%.17g\" "
+            "data-x-max=\"%.17g\" data-y-min=\"%.17g\" data-y-max=\"%.17g\" data-log=\"%d\" data-x-title=\"",
+            p->left, p->top, p->width, p->height, p->x.low, p->x.high, p->y.low, p->y.high, p->y.logarithmic);
+    tune_svg_text(p->out, p->plot->x_title);
+    fputs("\" data-y-title=\"", p->out);
+    tune_svg_text(p->out, p->plot->y_title);
+    fputs("\">\n", p->out);
+}
+
 static int put_panel(FILE *out, const struct figure *f, int i, double top)
 {
     const struct tune_plot *plot = &f->plots[i];
@@ -327,8 +357,11 @@ static int put_panel(FILE *out, const struct figure *f, int i, double top)
     tune_scale_ticks(&p.y, f->area > 250 ? 8 : 5);
     if (plot->facet)
         tune_svg_label(out, "ink", p.left, top + NAMED - 10, "start", 0, p.width, plot->facet);
+    begin_panel(&p);
     put_axes(&p);
-    return put_curves(&p);
+    TRY(put_curves(&p));
+    fputs("</g>\n", out);
+    return 0;
 }
 
 int tune_plot_svg(const struct tune_plot *plots, int count, FILE *out)
@@ -339,7 +372,7 @@ int tune_plot_svg(const struct tune_plot *plots, int count, FILE *out)
         f = next_figure(plots + i, count - i);
         height += figure_height(&f);
     }
-    tune_svg_begin(out, TUNE_SVG_WIDTH, height, false);
+    tune_svg_begin(out, count > 0 ? document_width(plots) : TUNE_SVG_WIDTH, height, false);
     for (int i = 0; i < count; i += f.count) {
         f = next_figure(plots + i, count - i);
         double panels = top + heading(out, &f, top);

@@ -162,6 +162,7 @@ static int make_plots(struct tune_run_plots *p, struct tune_run *const *runs, in
             p->plot[p->count++] = (struct tune_plot){
                 .title = copy, .x_title = !strcmp(d->x, "time") ? "seconds" : d->x, .y_title = units[u],
                 .curves = p->curves + p->curve_count, .smooth = d->smooth, .logarithmic = d->logarithmic,
+                .svg_width = d->svg_width, .no_legend = d->no_legend,
             };
             TRY(add_curves(p, runs, count, d, metric, units[u], other));
             if (other)

@@ -25,6 +25,8 @@ struct tune_run_drawing {
     const char *(*unit)(const struct tune_run *r, const char *name);
     const int *colors;       /* [count] colours of the runs; NULL: 0, 1, .. */
     const double *range;     /* [2] lowest and highest x of the points to draw; NULL: all */
+    int svg_width;           /* as of tune_plot */
+    bool no_legend;
 };
 
 struct tune_run_plots {

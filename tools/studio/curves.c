@@ -426,6 +426,7 @@ static int draw(const struct studio_request *q, struct studio_reply *r, const st
     struct tune_run_drawing d = {
         .metrics = metrics ? metrics : "loss,eval_loss", .asked = metrics, .x = x ? x : "step", .smooth = studio_number(q, "smooth", -1),
         .logarithmic = studio_bool(q, "log", false), .unit = run_unit, .colors = colors, .range = range,
+        .svg_width = (int)studio_number(q, "width", 0), .no_legend = !studio_bool(q, "legend", true),
     };
     struct tune_run_plots *p = tune_run_plots_new(a->runs, a->count, &d);
     int status = p ? tune_plot_svg(p->plot, p->count, r->out) : -1;
@@ -469,6 +470,8 @@ const struct studio_route studio_curve_routes[] = {
       {"x", STUDIO_IN_QUERY, STUDIO_TEXT, .choices = "step|time|tokens|epoch", .help = "the x axis"}, RANGE,
       {"smooth", STUDIO_IN_QUERY, STUDIO_NUMBER, .least = -1, .most = 1e6, .help = "points on either side to smooth over; -1: by the curve; 0: none"},
       {"log", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "logarithmic y axis"},
+      {"width", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 200, .most = 10000, .help = "pixels; default 960"},
+      {"legend", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "with a legend; default true"},
       {"colors", STUDIO_IN_QUERY, STUDIO_TEXT, .help = "colours of the runs, 0 to 7, with commas"}}},
     {0},
 };
