@@ -9,7 +9,7 @@
 #include "core/try.h"
 
 enum {
-    MOST = 8,  /* metrics of one drawing */
+    MOST = 32, /* metrics of one drawing */
     UNITS = 4, /* most plots of one metric */
 };
 

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 struct tune_run_drawing {
-    const char *metrics;     /* names with commas, at most 8; X and eval_X share a plot */
+    const char *metrics;     /* names with commas, at most 32; X and eval_X share a plot */
     bool asked;              /* an eval_ metric that no run has is an error, too */
     const char *x;           /* as of tune_run_axis */
     double smooth;           /* as of tune_plot */
