@@ -4,6 +4,7 @@
 const struct studio_route *const studio_routes[] = {
     studio_page_routes,
     studio_openapi_routes,
+    studio_run_file_routes,
     studio_run_routes,
     studio_curve_routes,
     studio_answers_routes,

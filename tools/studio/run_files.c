@@ -1,0 +1,206 @@
+/* run_files.c - the files of a run: previews, judged rows, downloads; runs as CSV. */
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/print.h"
+#include "core/try.h"
+#include "files/cjson.h"
+#include "runs.h"
+#include "runs/run_folder.h"
+
+/* LINES: of one answer. LINE: bytes of one line. FILE_MOST: bytes of a file to send. */
+enum { LINES = 1000, LINE = 4 << 20, FILE_MOST = 256 << 20 };
+
+/* The path of the run's file, relative to the root. 0, or -1 with an error: no such run. */
+static int path_of(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *name, char path[TUNE_PATH_MAX])
+{
+    struct tune_run **runs, *run = studio_run_id(s, q, r, &runs);
+    if (!run)
+        return -1;
+    int status = tune_path(path, "%s/%s", run->folder, name);
+    studio_index_unlock(s, runs);
+    return status;
+}
+
+/* ---- files of lines ---- */
+
+/* Lines of JSON from a file, from line `first` on. A bad line is told with its number. */
+static int put_lines(FILE *in, const char *path, int64_t first, int64_t limit, struct studio_reply *r)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    int64_t number = 0, put = 0, bad = 0, total = 0;
+    fputs("{\"rows\":[", r->out);
+    while ((n = getline(&line, &room, in)) > 0) {
+        number++;
+        if (line[n - 1] != '\n')
+            break; /* half a line: a run is writing it */
+        total++;
+        if (number <= first || put >= limit)
+            continue;
+        cJSON *json = n < LINE ? tune_cjson_line(line) : NULL;
+        char *text = json ? cJSON_PrintUnformatted(json) : NULL;
+        if (text)
+            fprintf(r->out, "%s%s", put++ ? "," : "", text);
+        else
+            bad++;
+        cJSON_free(text);
+        cJSON_Delete(json);
+    }
+    free(line);
+    fprintf(r->out, "],\"total\":%" PRId64 ",\"unreadable\":%" PRId64 ",\"next\":%" PRId64 "}", total, bad, first + put + bad);
+    if (ferror(in))
+        return tune_error_set("%s: cannot be read", path);
+    return 0;
+}
+
+static int list_lines(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *name)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(path_of(s, q, r, name, path));
+    int fd = studio_open(s, path, O_RDONLY);
+    FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (!in) {
+        fputs("{\"rows\":[],\"total\":0,\"unreadable\":0,\"next\":0}", r->out);
+        return 0; /* most runs have none */
+    }
+    int status = put_lines(in, path, (int64_t)studio_number(q, "offset", 0), (int64_t)studio_number(q, "limit", LINES), r);
+    fclose(in);
+    return status;
+}
+
+static int list_previews(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    return list_lines(s, q, r, TUNE_RUN_PREVIEWS);
+}
+
+static int list_rows(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    return list_lines(s, q, r, TUNE_RUN_ROWS);
+}
+
+/* ---- all files ---- */
+
+static int list_files(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(path_of(s, q, r, ".", path));
+    int fd = studio_open(s, path, O_RDONLY | O_DIRECTORY);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    struct dirent *e;
+    if (!dir)
+        return studio_fail(r, 404, "%s: the folder cannot be read", path);
+    cJSON *json = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(json, "files");
+    while ((e = readdir(dir))) {
+        struct stat st;
+        if (*e->d_name == '.' || fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+            continue;
+        cJSON *one = cJSON_CreateObject();
+        tune_cjson_put_text(one, "name", e->d_name);
+        tune_cjson_put_whole(one, "size", st.st_size);
+        cJSON_AddItemToArray(list, one);
+    }
+    closedir(dir);
+    return studio_put_json(r, json);
+}
+
+static int get_file(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    char path[TUNE_PATH_MAX], buffer[1 << 16];
+    const char *name = studio_value(q, "name");
+    struct stat st;
+    if (strchr(name, '/') || *name == '.')
+        return studio_fail(r, 400, "name: expected a file in the run's folder itself, not \"%s\"", name);
+    TRY(path_of(s, q, r, name, path));
+    int fd = studio_open(s, path, O_RDONLY);
+    if (fd < 0)
+        return r->status = 404, -1;
+    ssize_t n = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= FILE_MOST ? 1 : -1;
+    if (n < 0) {
+        close(fd);
+        return studio_fail(r, 413, "%s: no file, or larger than %d MiB; copy it from the run's folder", path, FILE_MOST >> 20);
+    }
+    while ((n = read(fd, buffer, sizeof buffer)) > 0)
+        fwrite(buffer, 1, (size_t)n, r->out);
+    close(fd);
+    snprintf(r->name, sizeof r->name, "%s", name);
+    for (char *c = r->name; *c; c++) /* of a header's text */
+        if (*c == '"' || *c == '\\' || (unsigned char)*c < 32 || (unsigned char)*c > 126)
+            *c = '_';
+    return n < 0 ? tune_error_set("%s: cannot be read", path) : 0;
+}
+
+/* ---- metrics in long form ---- */
+
+static void put_csv(FILE *out, const char *text)
+{
+    bool plain = !strpbrk(text, ",\"\r\n");
+    if (plain) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static int get_metrics_csv(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    enum { RUNS = 64 };
+    struct tune_run **runs, *chosen[RUNS];
+    char number[32];
+    int status = 0;
+    TRY(studio_index_lock(s, &runs));
+    int count = studio_run_list(s, r, studio_value(q, "ids"), chosen, RUNS);
+    char (*folders)[TUNE_PATH_MAX] = count > 0 ? malloc((size_t)count * sizeof *folders) : NULL;
+    for (int i = 0; i < count && folders; i++)
+        snprintf(folders[i], sizeof folders[i], "%s", chosen[i]->folder);
+    studio_index_unlock(s, runs);
+    if (!folders)
+        return count < 0 ? -1 : tune_error_no_memory("a list of runs");
+    fputs("run,step,key,value\n", r->out);
+    for (int i = 0; i < count && status == 0; i++) {
+        struct tune_run *run = tune_run_open(folders[i]);
+        status = run ? 0 : -1;
+        for (int k = 0; run && k < run->series_count; k++)
+            for (int64_t j = 0; j < run->series[k].count; j++) {
+                put_csv(r->out, run->folder);
+                fprintf(r->out, ",%.0f,", run->series[k].step[j]);
+                put_csv(r->out, run->series[k].name);
+                fprintf(r->out, ",%s\n", tune_number_text(number, run->series[k].value[j]));
+            }
+        tune_run_free(run);
+    }
+    free(folders);
+    snprintf(r->name, sizeof r->name, "metrics.csv");
+    return status;
+}
+
+#define ID {"id", STUDIO_IN_PATH, STUDIO_TEXT, true, .help = "the run's folder, relative to the root"}
+#define PAGE \
+    {"offset", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 0, .most = 9e15, .help = "lines to leave out at the beginning"}, \
+    {"limit", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 0, .most = LINES, .help = "most lines; default 1000"}
+
+const struct studio_route studio_run_file_routes[] = {
+    {"GET", "/api/runs/metrics.csv", "getMetricsCsv", NULL, "All metrics of runs as lines of run, step, key, value.", "text/csv; charset=utf-8",
+     get_metrics_csv, {{"ids", STUDIO_IN_QUERY, STUDIO_TEXT, true, .help = "ids of runs, with commas"}}},
+    {"GET", "/api/runs/{id}/previews", "listPreviews", NULL, "What the model said while it trained.", "application/json", list_previews, {ID, PAGE}},
+    {"GET", "/api/runs/{id}/rows", "listRows", NULL, "The rows that an evaluation judged.", "application/json", list_rows, {ID, PAGE}},
+    {"GET", "/api/runs/{id}/files", "listFiles", "run files", "The files in a run's folder.", "application/json", list_files, {ID}},
+    {"GET", "/api/runs/{id}/files/{name}", "getFile", NULL, "A file of a run's folder, to save.", "application/octet-stream", get_file,
+     {ID, {"name", STUDIO_IN_PATH, STUDIO_TEXT, true, .help = "name of the file"}}},
+    {0},
+};
