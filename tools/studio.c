@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "core/print.h"
+#include "machine/child.h"
 #include "studio/http.h"
+#include "studio/jobs.h"
 #include "studio/index.h"
 #include "studio/secrets.h"
 #include "studio/verbs.h"
@@ -116,7 +118,11 @@ static int serve(struct studio *s)
 int main(int argc, char **argv)
 {
     static struct studio s;
-    int code;
+    int code = tune_child_guard(argc, argv);
+    if (code < 0)
+        code = studio_supervise(argc, argv);
+    if (code >= 0)
+        return code;
     if (studio_verb_count(argc, argv) > 0) {
         s.once = true;
         code = studio_run_verb(&s, argc, argv, prepare);

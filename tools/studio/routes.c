@@ -10,5 +10,8 @@ const struct studio_route *const studio_routes[] = {
     studio_answers_routes,
     studio_spaces_routes,
     studio_point_routes,
+    studio_program_routes,
+    studio_job_routes,
+    studio_preview_routes,
     NULL,
 };

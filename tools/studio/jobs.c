@@ -1,0 +1,572 @@
+/* jobs.c - the routes of jobs: start, list, stop, resume, retry, delete. */
+#include "jobs.h"
+
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/try.h"
+#include "files/cjson.h"
+#include "machine/child.h"
+#include "machine/cpus.h"
+#include "machine/host.h"
+#include "machine/memory.h"
+#include "profilers/gpus.h"
+#include "programs.h"
+#include "runs/run.h"
+#include "secrets.h"
+
+enum { FILES_LISTED = 1000, LOG_CHUNK = 256 << 10, MATCHES_MOST = 1000 };
+
+static cJSON *member(const cJSON *json, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(json, key);
+}
+
+/* ---- show ---- */
+
+/* The job as an answer: with its command as a line, and secrets hidden. */
+static cJSON *shown(cJSON *job)
+{
+    if (!job)
+        return NULL;
+    studio_hide(job);
+    char *line = studio_line(member(job, "argv"));
+    tune_cjson_put_text(job, "command", line ? line : "");
+    free(line);
+    if (!member(job, "folder"))
+        tune_cjson_put(job, "folder", cJSON_CreateNull());
+    cJSON_DeleteItemFromObject(job, "key");
+    return job;
+}
+
+static int put(struct studio_reply *r, cJSON *job)
+{
+    char *text = job ? cJSON_PrintUnformatted(shown(job)) : NULL;
+    if (text)
+        studio_tag(r, text, strlen(text));
+    cJSON_free(text);
+    return job ? studio_put_json(r, job) : -1;
+}
+
+/* The job of the request; NULL with a problem. Checks If-Match. */
+static cJSON *job_of(const struct studio_request *q, struct studio_reply *r)
+{
+    const char *id = studio_value(q, "id");
+    cJSON *job = studio_job_read(id);
+    if (!job) {
+        studio_fail(r, 404, "job %.100s: %s", id, tune_error_message());
+        return NULL;
+    }
+    cJSON *copy = cJSON_Duplicate(job, true);
+    char *text = copy ? cJSON_PrintUnformatted(shown(copy)) : NULL;
+    if (text)
+        studio_tag(r, text, strlen(text));
+    cJSON_free(text);
+    cJSON_Delete(copy);
+    if (strcmp(q->method, "GET") && studio_match(q, r) < 0) {
+        cJSON_Delete(job);
+        return NULL;
+    }
+    return job;
+}
+
+static void put_cores(cJSON *slots)
+{
+    int cpus[CPU_SETSIZE], cores[CPU_SETSIZE], n = 0, busy = 0;
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) < 0)
+        return;
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &set))
+            cpus[n++] = i;
+    tune_cpus_group("", cpus, n, cores);
+    for (int at = 0, end; at < n; at = end) {
+        for (end = at; end < n && cores[end] == cores[at]; end++)
+            ;
+        busy += tune_child_cpus_taken(cpus + at, end - at, NULL);
+    }
+    cJSON *json = cJSON_CreateObject();
+    tune_cjson_put_whole(json, "total", n > 0 ? cores[n - 1] + 1 : 0);
+    tune_cjson_put_whole(json, "busy", busy);
+    tune_cjson_put(slots, "cpu", json);
+}
+
+static void put_gpus(cJSON *slots)
+{
+    struct tune_gpu *gpus = calloc(TUNE_GPUS, sizeof *gpus);
+    int all = 0, n = gpus ? tune_gpus_find(getenv("CUDA_VISIBLE_DEVICES"), gpus, &all) : 0, busy = 0;
+    for (int g = 0; g < n; g++) {
+        char name[TUNE_GPU_NAME + 8];
+        snprintf(name, sizeof name, "gpu/%s", gpus[g].name);
+        int fd = tune_child_lock(name);
+        busy += fd < 0;
+        if (fd >= 0)
+            close(fd);
+    }
+    free(gpus);
+    cJSON *json = cJSON_CreateObject();
+    tune_cjson_put_whole(json, "total", n > 0 ? n : 0);
+    tune_cjson_put_whole(json, "busy", busy);
+    tune_cjson_put(slots, "gpu", json);
+}
+
+static int list_jobs(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    (void)s;
+    int64_t *ids;
+    int n = job_ids(&ids);
+    if (n < 0)
+        return -1;
+    const char *state = studio_value(q, "state");
+    cJSON *json = cJSON_CreateObject(), *list = cJSON_CreateArray(), *slots = cJSON_CreateObject();
+    int bad = 0;
+    for (int i = n - 1; i >= 0; i--) {
+        char id[32];
+        snprintf(id, sizeof id, "%" PRId64, ids[i]);
+        cJSON *job = studio_job_read(id);
+        bad += !job;
+        if (job && (!state || !strcmp(state, job_state(job))))
+            cJSON_AddItemToArray(list, shown(job));
+        else
+            cJSON_Delete(job);
+    }
+    free(ids);
+    put_cores(slots);
+    put_gpus(slots);
+    bool good = tune_cjson_put(json, "jobs", list);
+    good = tune_cjson_put(json, "slots", slots) && tune_cjson_put_whole(json, "unreadable", bad) && good;
+    char *text = good ? cJSON_PrintUnformatted(json) : NULL;
+    if (text)
+        studio_tag(r, text, strlen(text));
+    cJSON_free(text);
+    return studio_put_json(r, good ? json : (cJSON_Delete(json), NULL));
+}
+
+static int show_job(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    (void)s;
+    cJSON *job = job_of(q, r);
+    return job ? put(r, job) : -1;
+}
+
+/* ---- the log ---- */
+
+/* Find the lines of the log that hold the text, and the first one that looks like an error. */
+static void search_log(FILE *in, const char *what, cJSON *matches, cJSON *errors)
+{
+    char *line = NULL;
+    size_t room = 0;
+    int64_t offset = 0;
+    for (ssize_t n; (n = getline(&line, &room, in)) > 0; offset += n) {
+        line[strcspn(line, "\n")] = 0;
+        if (what && strstr(line, what) && cJSON_GetArraySize(matches) < MATCHES_MOST) {
+            cJSON *match = cJSON_CreateObject();
+            tune_cjson_put_whole(match, "offset", offset);
+            tune_cjson_put_bytes(match, "line", line, strnlen(line, 500));
+            cJSON_AddItemToArray(matches, match);
+        }
+        if (cJSON_GetArraySize(errors) == 0 && (strcasestr(line, "error") || strstr(line, "Traceback") || strcasestr(line, "fatal")))
+            cJSON_AddItemToArray(errors, cJSON_CreateNumber((double)offset));
+    }
+    free(line);
+}
+
+static int show_log(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    char path[TUNE_PATH_MAX];
+    double offset = studio_number(q, "offset", 0), limit = studio_number(q, "limit", LOG_CHUNK);
+    if (studio_job_log(studio_value(q, "id"), path) < 0)
+        return studio_fail(r, 404, "%s", tune_error_message());
+    cJSON *job = studio_job_read(studio_value(q, "id"));
+    if (!job)
+        return studio_fail(r, 404, "%s", tune_error_message());
+    cJSON_Delete(job);
+    int fd = studio_open(s, path, O_RDONLY);
+    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    cJSON *json = cJSON_CreateObject(), *matches = cJSON_CreateArray(), *errors = cJSON_CreateArray();
+    char *text = malloc((size_t)limit + 1);
+    ssize_t n = fd < 0 || !text ? 0 : pread(fd, text, (size_t)limit, (off_t)offset);
+    n = n > 0 ? n : 0;
+    while (n > 3 && (double)n == limit && (text[n - 1] & 0xc0) == 0x80) /* end between two characters */
+        n--;
+    if (n > 3 && (double)n < limit && (text[n - 1] & 0xc0) == 0xc0)
+        n--;
+    tune_cjson_put_whole(json, "offset", (int64_t)offset);
+    tune_cjson_put_whole(json, "next", (int64_t)offset + n);
+    tune_cjson_put_whole(json, "size", size);
+    tune_cjson_put_bytes(json, "text", text ? text : "", (size_t)n);
+    FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+    if (in) {
+        rewind(in);
+        search_log(in, studio_value(q, "search"), matches, errors);
+        fclose(in);
+    }
+    tune_cjson_put(json, "matches", matches);
+    tune_cjson_put(json, "errors", errors);
+    free(text);
+    return studio_put_json(r, json);
+}
+
+/* ---- start ---- */
+
+/* The run folder of the values relative to the root, into folder; "": none is named. -1 with a problem. */
+static int folder_of(struct studio *s, struct studio_reply *r, const cJSON *program, const cJSON *values, char folder[TUNE_PATH_MAX])
+{
+    const char *output = cJSON_GetStringValue(member(values, "output"));
+    size_t n = strlen(s->root);
+    *folder = 0;
+    if (!output || !*output || !studio_option(program, "output"))
+        return 0;
+    if (*output == '/' && !strncmp(output, s->root, n) && output[n] == '/')
+        output += n + 1;
+    bool up = !strcmp(output, "..") || !strncmp(output, "../", 3) || strstr(output, "/../");
+    if (*output == '/' || up) {
+        studio_member(r, "option", "output");
+        return studio_fail(r, 400, "output: %s leads out of the root; expected a path below it", output);
+    }
+    while (!strncmp(output, "./", 2))
+        output += 2;
+    TRY(tune_path(folder, "%s", output));
+    for (size_t end = strlen(folder); end > 1 && folder[end - 1] == '/';)
+        folder[--end] = 0;
+    return 0;
+}
+
+static cJSON *start(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *name, const cJSON *given)
+{
+    char folder[TUNE_PATH_MAX];
+    cJSON *program = studio_program(s, r, name), *job = NULL;
+    cJSON *argv = program ? studio_argv(r, program, given) : NULL;
+    if (argv && folder_of(s, r, program, given, folder) == 0) {
+        const char *slot = studio_value(q, "slot");
+        struct studio_job_want want = {.cores = (int)studio_number(q, "cpus", 0), .gpus = (int)studio_number(q, "gpus", 0)};
+        want.no_slot = slot ? !strcmp(slot, "none") : !strcmp(name, "sweep");
+        cJSON *values = given ? cJSON_Duplicate(given, true) : cJSON_CreateObject();
+        job = studio_job_start(s, name, argv, values, studio_value(q, "name"), *folder ? folder : NULL, studio_value(q, "key"), &want);
+    } else {
+        cJSON_Delete(argv);
+    }
+    cJSON_Delete(program);
+    return job;
+}
+
+static int start_job(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    return put(r, start(s, q, r, studio_value(q, "program"), member(q->json, "values")));
+}
+
+/* ---- orders ---- */
+
+static int order(const char *id, char what)
+{
+    char path[TUNE_PATH_MAX];
+    TRY(job_path(path, id, "control"));
+    int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    bool good = fd >= 0 && write(fd, &what, 1) == 1;
+    if (fd >= 0)
+        close(fd);
+    return good ? 0 : tune_error_set("job %s: nobody watches it any more", id);
+}
+
+static int stop_job(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    (void)s;
+    cJSON *job = job_of(q, r);
+    if (!job)
+        return -1;
+    const char *state = job_state(job);
+    bool cancel = strstr(q->route->path, "/cancel") != NULL;
+    int status = 0;
+    if (job_is_over(state) || (cancel && strcmp(state, "queued")))
+        status = studio_fail(r, 409, "job %s is %s; %s", studio_value(q, "id"), state, cancel ? "only one that is queued is cancelled; stop it" : "there is nothing to stop");
+    else
+        status = order(studio_value(q, "id"), studio_bool(q, "now", false) ? 'n' : 's');
+    cJSON_Delete(job);
+    return status < 0 ? -1 : put(r, studio_job_read(studio_value(q, "id")));
+}
+
+/* ---- again ---- */
+
+static struct studio_job_want want_of(const cJSON *job)
+{
+    const cJSON *want = member(job, "want"), *cores = member(want, "cores"), *gpus = member(want, "gpus");
+    return (struct studio_job_want){.cores = cores ? cores->valueint : 0, .gpus = gpus ? gpus->valueint : 0, .no_slot = cJSON_IsTrue(member(want, "none"))};
+}
+
+/* A program of that name for a command line from a file: what a job.json names is started only if it is one of ours. */
+static cJSON *fresh_argv(struct studio *s, struct studio_reply *r, const char *name, const cJSON *old)
+{
+    cJSON *program = studio_program(s, r, name), *argv = program ? cJSON_Duplicate(old, true) : NULL;
+    if (argv) {
+        char path[TUNE_PATH_MAX];
+        const char *at = job_text(program, "path");
+        snprintf(path, sizeof path, "%s%s", strchr(at, '/') ? "" : "./", at);
+        cJSON_ReplaceItemInArray(argv, 0, cJSON_CreateString(path));
+    }
+    cJSON_Delete(program);
+    return argv;
+}
+
+static int retry_job(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    cJSON *job = job_of(q, r), *again = NULL;
+    if (!job)
+        return -1;
+    const char *program = job_text(job, "program"), *folder = job_text(job, "folder");
+    if (!job_is_over(job_state(job)))
+        studio_fail(r, 409, "job %s is %s; it can be started again when it has ended", studio_value(q, "id"), job_state(job));
+    else {
+        cJSON *argv = fresh_argv(s, r, program, member(job, "argv"));
+        struct studio_job_want want = want_of(job);
+        if (argv)
+            again = studio_job_start(s, program, argv, cJSON_Duplicate(member(job, "values"), true), job_text(job, "name"),
+                                     member(member(job, "values"), "output") ? folder : NULL, studio_value(q, "key"), &want);
+    }
+    cJSON_Delete(job);
+    return put(r, again);
+}
+
+/* Whether the folder is one of the root that holds a run. 0, or -1 with a problem. */
+static int check_run(struct studio *s, struct studio_reply *r, const char *folder)
+{
+    struct stat st;
+    int fd = studio_open(s, folder, O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return studio_fail(r, tune_error_kind() == TUNE_ERROR_USAGE ? 403 : 404, "%s", tune_error_message());
+    close(fd);
+    if (!*folder || !strcmp(folder, ".") || lstat(folder, &st) < 0 || !S_ISDIR(st.st_mode) || !tune_run_is(folder))
+        return studio_fail(r, 404, "%s: this is no run folder", folder);
+    return 0;
+}
+
+/* Resume the run of a folder, as a job. */
+static cJSON *resume(struct studio *s, struct studio_reply *r, const char *folder, const struct studio_job_want *want, const char *key)
+{
+    if (check_run(s, r, folder) < 0)
+        return NULL;
+    struct tune_run *run = tune_run_open(folder);
+    cJSON *job = NULL;
+    if (!run)
+        return NULL;
+    const char *name = job_text(run->run, "program");
+    cJSON *program = NULL;
+    if (!tune_run_ended(run) || tune_run_held(folder))
+        studio_fail(r, 409, "%s: a process works on this run", folder);
+    else if (run->state == TUNE_RUN_FINISHED)
+        studio_fail(r, 409, "%s: this run is finished; nothing is left to do", folder);
+    else if (!*name)
+        studio_fail(r, 409, "%s: its run.json does not say which program made it", folder);
+    else if ((program = studio_program(s, r, name)) && !studio_option(program, "resume"))
+        studio_fail(r, 409, "%s has no --resume", name);
+    else if (program) {
+        cJSON *values = cJSON_CreateObject();
+        tune_cjson_put_text(values, "resume", folder);
+        cJSON *argv = studio_argv(r, program, values);
+        if (argv) /* threads and device tell the slot */
+            for (int i = 0; i < 2; i++) {
+                char text[64];
+                const char *option = i ? "device" : "threads";
+                if (tune_run_option(run, option, text, sizeof text))
+                    tune_cjson_put_text(values, option, text);
+            }
+        if (argv)
+            job = studio_job_start(s, name, argv, values, run->name, folder, key, want);
+        else
+            cJSON_Delete(values);
+    }
+    cJSON_Delete(program);
+    tune_run_free(run);
+    return job;
+}
+
+static int resume_job(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    cJSON *job = job_of(q, r), *again = NULL;
+    if (!job)
+        return -1;
+    struct studio_job_want want = want_of(job);
+    if (!job_is_over(job_state(job)))
+        studio_fail(r, 409, "job %s is %s", studio_value(q, "id"), job_state(job));
+    else if (!*job_text(job, "folder"))
+        studio_fail(r, 409, "job %s has no run folder to go on with; retry it", studio_value(q, "id"));
+    else
+        again = resume(s, r, job_text(job, "folder"), &want, studio_value(q, "key"));
+    cJSON_Delete(job);
+    return put(r, again);
+}
+
+static int resume_run(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    struct studio_job_want want = {.cores = 0};
+    return put(r, resume(s, r, studio_value(q, "id"), &want, studio_value(q, "key")));
+}
+
+/* ---- delete ---- */
+
+/* Add the files below an open folder, which is closed. name: its path for the list. */
+static void list_files(int fd, const char *name, cJSON *files, int64_t *bytes, int64_t *count, int depth)
+{
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        struct stat st;
+        char path[TUNE_PATH_MAX];
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            snprintf(path, sizeof path, "%s%s%s", name, *name ? "/" : "", e->d_name) >= (int)sizeof path)
+            continue;
+        if (S_ISDIR(st.st_mode)) {
+            if (depth < 32)
+                list_files(openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), path, files, bytes, count, depth + 1);
+            continue;
+        }
+        *bytes += st.st_size;
+        if (++*count > FILES_LISTED)
+            continue;
+        cJSON *file = cJSON_CreateObject();
+        tune_cjson_put_bytes(file, "name", path, strlen(path));
+        tune_cjson_put_whole(file, "size", st.st_size);
+        cJSON_AddItemToArray(files, file);
+    }
+    if (dir)
+        closedir(dir);
+    else if (fd >= 0)
+        close(fd);
+}
+
+/* Say what the folder holds and, if confirmed, remove it. */
+static int delete_folder(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *folder)
+{
+    cJSON *json = cJSON_CreateObject(), *files = cJSON_CreateArray();
+    int64_t bytes = 0, count = 0;
+    bool confirm = studio_bool(q, "confirm", false);
+    list_files(studio_open(s, folder, O_RDONLY | O_DIRECTORY), "", files, &bytes, &count, 0);
+    int status = confirm ? tune_file_discard_folder(folder) : 0;
+    tune_cjson_put(json, "files", files);
+    tune_cjson_put_whole(json, "count", count);
+    tune_cjson_put_whole(json, "bytes", bytes);
+    tune_cjson_put(json, "deleted", cJSON_CreateBool(confirm));
+    if (status == 0)
+        return studio_put_json(r, json);
+    cJSON_Delete(json);
+    return -1;
+}
+
+static int delete_job(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    char path[TUNE_PATH_MAX];
+    cJSON *job = job_of(q, r);
+    if (!job)
+        return -1;
+    int status = job_is_over(job_state(job)) ? job_path(path, studio_value(q, "id"), "")
+                                             : studio_fail(r, 409, "job %s is %s; stop it first", studio_value(q, "id"), job_state(job));
+    cJSON_Delete(job);
+    return status < 0 ? -1 : delete_folder(s, q, r, path);
+}
+
+static int delete_run(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    const char *folder = studio_value(q, "id");
+    char id[32];
+    TRY(check_run(s, r, folder));
+    bool held = tune_run_held(folder);
+    if (!held && studio_job_of(s, folder, id)) {
+        cJSON *job = studio_job_read(id);
+        held = job && !job_is_over(job_state(job));
+        cJSON_Delete(job);
+    }
+    if (held)
+        return studio_fail(r, 409, "%s: a process works on this run, or a job waits to; stop it first", folder);
+    return delete_folder(s, q, r, folder);
+}
+
+/* ---- clone with changes, and the machine ---- */
+
+/* The options that were given to the run: not those of default files, and none about where it wrote. */
+static int show_form(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    const char *folder = studio_value(q, "id");
+    TRY(check_run(s, r, folder));
+    struct tune_run *run = tune_run_open(folder);
+    if (!run)
+        return -1;
+    cJSON *json = cJSON_CreateObject(), *values = cJSON_CreateObject();
+    const cJSON *option, *sources = member(run->run, "sources");
+    cJSON_ArrayForEach(option, member(run->run, "options")) {
+        const char *source = cJSON_GetStringValue(member(sources, option->string)), *name = option->string;
+        bool given = source && (!strcmp(source, "flag") || !strncmp(source, "config", 6));
+        if (given && !cJSON_IsNull(option) && strcmp(name, "output") && strcmp(name, "resume") && strcmp(name, "overwrite") && !studio_is_secret(name))
+            tune_cjson_put(values, name, cJSON_Duplicate(option, true));
+    }
+    tune_cjson_put_text(json, "program", job_text(run->run, "program"));
+    tune_cjson_put(json, "values", values);
+    tune_run_free(run);
+    return studio_put_json(r, json);
+}
+
+static int show_system(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    (void)q;
+    struct tune_host *host = calloc(1, sizeof *host);
+    cJSON *json = cJSON_CreateObject();
+    double load = 0;
+    if (!host)
+        return tune_error_no_memory("the machine");
+    tune_host_read(host);
+    double used = tune_memory_used();
+    tune_cjson_put_text(json, "cpu", host->cpu);
+    tune_cjson_put_whole(json, "cpus", host->cpus);
+    tune_cjson_put_whole(json, "cores", host->cores);
+    tune_cjson_put_whole(json, "gpus", host->gpus);
+    tune_cjson_put_text(json, "gpu", host->gpu);
+    tune_cjson_put_whole(json, "memory_bytes", host->memory_bytes);
+    if (used >= 0)
+        tune_cjson_put_whole(json, "free_bytes", (int64_t)((double)host->memory_bytes * (100 - used) / 100));
+    tune_cjson_put_whole(json, "disk_free_bytes", tune_file_free_space("."));
+    tune_cjson_put_text(json, "root", s->root);
+    if (getloadavg(&load, 1) == 1)
+        tune_cjson_put_number(json, "load", load);
+    free(host);
+    return studio_put_json(r, json);
+}
+
+#define JOB_ID {"id", STUDIO_IN_PATH, .required = true, .help = "number of the job"}
+#define RUN_ID {"id", STUDIO_IN_PATH, .required = true, .help = "folder of the run, relative to the root"}
+#define KEY {"key", STUDIO_IN_BODY, .help = "a text of your own: a second request with it gives the first one's job"}
+#define CONFIRM {"confirm", STUDIO_IN_BODY, STUDIO_BOOL, .help = "delete; without it the answer says what would go"}
+
+const struct studio_route studio_job_routes[] = {
+    {"GET", "/api/jobs", "listJobs", "job list", "Jobs, the newest first, and the slots", "application/json", list_jobs,
+     {{"state", STUDIO_IN_QUERY, .choices = "queued|running|stopping|succeeded|failed|diverged|cancelled|lost", .help = "only jobs in this state"}}},
+    {"GET", "/api/jobs/{id}", "showJob", "job show", "A job with its states", "application/json", show_job, {JOB_ID}},
+    {"GET", "/api/jobs/{id}/log", "showJobLog", "job log", "What the program printed", "application/json", show_log,
+     {JOB_ID, {"offset", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 0, .most = 1e15, .help = "byte to begin at"},
+      {"limit", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 1, .most = 4 << 20, .help = "most bytes; default 262144"},
+      {"search", STUDIO_IN_QUERY, .help = "text whose lines are listed"}}},
+    {"POST", "/api/jobs", "startJob", "run start", "Start a program as a job, which waits for its slot", "application/json", start_job,
+     {{"program", STUDIO_IN_BODY, .required = true, .help = "name of the program, such as finetune_lora"},
+      {"values", STUDIO_IN_BODY, STUDIO_JSON, .help = "the options' values by name"},
+      {"name", STUDIO_IN_BODY, .help = "name of the job; default: that of the program"},
+      {"cpus", STUDIO_IN_BODY, STUDIO_WHOLE, .least = 1, .most = 4096, .help = "cores of the slot; default: --threads of the program, else all"},
+      {"gpus", STUDIO_IN_BODY, STUDIO_WHOLE, .least = 0, .most = 62, .help = "GPUs of the slot; default: one if its --device is cuda"},
+      {"slot", STUDIO_IN_BODY, .choices = "auto|none", .help = "none: it starts without waiting, as a sweep does, which reserves cores itself"}, KEY}},
+    {"POST", "/api/jobs/{id}/stop", "stopJob", "run stop", "Stop a job: it saves and ends", "application/json", stop_job,
+     {JOB_ID, {"now", STUDIO_IN_BODY, STUDIO_BOOL, .help = "kill it without a save"}}},
+    {"POST", "/api/jobs/{id}/cancel", "cancelJob", "job cancel", "Take a job out of the queue", "application/json", stop_job, {JOB_ID}},
+    {"POST", "/api/jobs/{id}/retry", "retryJob", "job retry", "Start the same command again, as a new job", "application/json", retry_job, {JOB_ID, KEY}},
+    {"POST", "/api/jobs/{id}/resume", "resumeJob", "job resume", "Go on with the job's run, as a new job", "application/json", resume_job, {JOB_ID, KEY}},
+    {"POST", "/api/runs/{id}/resume", "resumeRun", "run resume", "Go on with a run that ended before its end, as a job", "application/json", resume_run,
+     {RUN_ID, KEY}},
+    {"POST", "/api/jobs/{id}/delete", "deleteJob", "job delete", "Delete a job with its log; its run stays", "application/json", delete_job, {JOB_ID, CONFIRM}},
+    {"POST", "/api/runs/{id}/delete", "deleteRun", "run delete", "Delete a run folder with its checkpoints", "application/json", delete_run, {RUN_ID, CONFIRM}},
+    {"GET", "/api/runs/{id}/form", "showRunForm", NULL, "The values that were given to a run, to start it again with changes", "application/json", show_form, {RUN_ID}},
+    {"GET", "/api/system", "showSystem", NULL, "The machine, and what is free of it", "application/json", show_system, {{0}}},
+    {0},
+};
