@@ -96,7 +96,7 @@ static void test_heat(void **state)
     const struct tune_question q = {.maximize = "speed"}, facet = {.facet = "<c>"};
     char *svg = draw(a, &q, true), *side = draw(facets, &facet, true);
     check_rows(a, svg);
-    assert_non_null(strstr(svg, "class=\"cells\""));
+    assert_non_null(strstr(svg, "data-columns=\"4\" data-rows=\"3\" data-x-title=\"b\" data-y-title=\"a\""));
     assert_non_null(strstr(svg, "url(#missing)"));
     check_rows(facets, side);
     free(svg);

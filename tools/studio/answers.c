@@ -58,10 +58,14 @@ static int read_options(const struct studio_request *q, struct spaces_question *
 
 int spaces_read_question(const struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *name, struct spaces_question *a)
 {
+    char path[TUNE_PATH_MAX];
     *a = (struct spaces_question){.kind = tune_question_find(name)};
     uint64_t hash = spaces_hash(q->target, strlen(q->target), 0);
     TRY(spaces_stamp(s, r, "/proc/self/exe", &hash));
     TRY(spaces_stamp(s, r, TUNE_PROJECT_FILE, &hash));
+    if (tune_defaults_path(path, "experiments") == 0)
+        TRY(spaces_stamp(s, r, path, &hash));
+    tune_error_clear();
     TRY(tune_project_read(&a->project));
     const char *store = studio_value(q, "store");
     a->store = store ? store : a->project.store ? a->project.store : "samples";
@@ -86,8 +90,9 @@ int spaces_read_question(const struct studio *s, const struct studio_request *q,
         TRY(confine_subject(s, r, i ? "right" : "left", a->q.sides[i], &hash));
     TRY(refuse_slash(r, "operation", a->q.operation));
     TRY(refuse_slash(r, "build", a->q.build));
-    studio_tag(r, &hash, sizeof hash);
-    return q->if_none_match && !strcmp(q->if_none_match, r->etag);
+    if (strcmp(name, "command")) /* a command also depends on programs */
+        studio_tag(r, &hash, sizeof hash);
+    return *r->etag && q->if_none_match && !strcmp(q->if_none_match, r->etag);
 }
 
 void spaces_free_question(struct spaces_question *a)

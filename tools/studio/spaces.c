@@ -140,7 +140,7 @@ static int stamp_folder(const struct studio *s, struct studio_reply *r, const ch
         bool wanted = depth > 0;
         if (*e->d_name == '.' || tune_path(path, "%s/%s", folder, e->d_name) < 0 || lstat(path, &st) < 0)
             continue;
-        if (S_ISLNK(st.st_mode) && !spaces_inside(s, path, false)) {
+        if (S_ISLNK(st.st_mode) && !spaces_inside(s, path, true)) {
             code = studio_fail(r, 403, "%s is a link to something outside the root, %s; copy the file in its place", path, s->root);
             break;
         }

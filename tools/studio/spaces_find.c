@@ -14,8 +14,8 @@
 #include "spaces.h"
 #include "sweeps/spaces/space.h"
 
-/* Folders below each other and in all, and the largest file that may be a space. */
-enum { DEPTH = 8, FOLDERS = 20000, SPACE_FILE = 256 << 10, KNOWN = 4096, NAMES = 1000 };
+/* Folders below each other and in all, the largest file that may be a space, files that may be one, and names in a list. */
+enum { DEPTH = 8, FOLDERS = 20000, SPACE_FILE = 256 << 10, KNOWN = 16384, NAMES = 1000 };
 
 /* A list of paths that grows. */
 struct paths {
@@ -74,7 +74,7 @@ static int visit(struct walk *w, const char *path, const char *name, int depth)
     if (!tune_utf8_valid(name, strlen(name), NULL))
         return w->left_out++, 0;
     if (S_ISREG(st.st_mode) && (has_ending(name, ".yaml") || has_ending(name, ".yml") || has_ending(name, ".json")))
-        return st.st_size <= SPACE_FILE ? add_path(&w->spaces, path) : (w->left_out++, 0);
+        return st.st_size <= SPACE_FILE && w->spaces.count < KNOWN ? add_path(&w->spaces, path) : (w->left_out++, 0);
     if (!S_ISDIR(st.st_mode) || has_file(path, TUNE_RUN_JSON))
         return 0;
     if (has_file(path, "store.json"))

@@ -228,7 +228,12 @@ static void put_cells(const struct layout *l, FILE *out)
     char text[32], spread[16], class_name[32];
     const struct map *m = l->map;
     double gap = l->cell_width > 14 && l->cell_height > 14 ? 1 : 0, away = gap > 0 ? 1 : 4;
-    fputs(gap > 0 ? "<g class=\"cells\">\n" : "<g class=\"cells\" shape-rendering=\"crispEdges\">\n", out);
+    fprintf(out, "<g class=\"cells\"%s data-left=\"%.2f\" data-top=\"%.2f\" data-width=\"%.2f\" data-height=\"%.2f\" data-columns=\"%d\" data-rows=\"%d\" data-x-title=\"",
+            gap > 0 ? "" : " shape-rendering=\"crispEdges\"", l->left, l->top, m->columns * l->cell_width, m->rows * l->cell_height, m->columns, m->rows);
+    tune_svg_text(out, m->heat->x_title);
+    fputs("\" data-y-title=\"", out);
+    tune_svg_text(out, m->heat->y_title);
+    fputs("\">\n", out);
     for (int r = 0; r < m->rows; r++)
         for (int c = 0; c < m->columns; c++) {
             int64_t i = (int64_t)r * m->columns + c;

@@ -49,7 +49,9 @@ struct tune_heat {
  * replaced by their mean, and a note says so. Lines other than the title have at most width - 1
  * columns, for a width of 40 or more. height is not used. -1 with an error: no value, or no memory.
  * tune_heat_svg - write an SVG document with the figures one above the other. Above 100 rows or
- * columns, neighbours are also replaced by their mean. */
+ * columns, neighbours are also replaced by their mean. The group of a map's cells says for programs
+ * where they are: data-left, data-top, data-width, data-height in pixels, data-columns, data-rows,
+ * data-x-title and data-y-title. */
 int tune_heat_terminal(const struct tune_heat *heat, const struct tune_terminal *how, FILE *out);
 int tune_heat_svg(const struct tune_heat *heats, int count, FILE *out);
 
