@@ -14,11 +14,22 @@
 
 enum { SPACE_BYTES = 4 << 20, CHECKED = 1024 };
 
-static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_mutex_t lock;
+static pthread_once_t lock_once = PTHREAD_ONCE_INIT;
 static uint64_t checked[CHECKED]; /* stamps of recorded spaces that were found good; under the lock */
+
+static void make_lock(void)
+{
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+}
 
 void spaces_lock(void)
 {
+    pthread_once(&lock_once, make_lock);
     pthread_mutex_lock(&lock);
 }
 

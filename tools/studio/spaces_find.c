@@ -274,7 +274,7 @@ static int put_store(const struct studio *s, const char *store, FILE *out)
     fputs(", \"spaces\": [", out);
     int code = list_names(store, "spaces", NULL, &names), any = 0;
     for (size_t i = 0; i < names.count && code == 0; i++) {
-        int one = tune_path(path, "%s/spaces/%s", store, names.at[i]) == 0 && has_ending(path, ".yaml") | has_ending(path, ".json") ?
+        int one = tune_path(path, "%s/spaces/%s", store, names.at[i]) == 0 && (has_ending(path, ".yaml") || has_ending(path, ".json")) ?
                   put_space(s, path, true, any ? ", " : "", out) : 0;
         any += one > 0;
         code = one < 0 ? -1 : 0;
