@@ -6,7 +6,7 @@ hostile=$BUILD/tests/helpers/hostile
 mkdir "$tmp/root"
 # On a server that nobody else asks: a request that never ends. It is looked at below.
 if [ -x "$hostile" ] && serve "$tmp/root"; then
-    (printf 'GET / HTTP/1.1\r\nHost: localhost\r\nX-A: '; exec sleep 600) | "$hostile" raw "$port" >"$tmp/never" &
+    printf 'GET / HTTP/1.1\r\nHost: localhost\r\nX-A: ' | "$hostile" raw "$port" >"$tmp/never" &
     never=$!
 fi
 is "it serves, and says where" serve "$tmp/root"
