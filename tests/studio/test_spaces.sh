@@ -218,6 +218,21 @@ is "what changed is sent again" eval '[ "$(again)" = 200 ]'
 wait $late
 is "and the others, once it ended" eval '[ "$(count_late)" = 3 ]'
 
+# ---- what is missing is measured ----
+cat >new.yaml <<E2S
+entitySpace: [{identifier: a, propertyDomain: {values: [70, 71, 8]}}]
+$experiments
+E2S
+post() { curl -sS -o "$tmp/body" -w '%{http_code}' -H 'Content-Type: application/json' -d "$1" "${url}api/spaces/measure"; }
+count_new() { get api/answers/points -d about=new.yaml -d format=jsonl | grep -c "\"$1\""; }
+is "a sweep of what is missing starts" eval '[ "$(post "{\"about\": \"new.yaml\", \"entities\": 2}")" = 200 ] &&
+    python3 -c "import json; j = json.load(open(\"$tmp/body\")); assert j[\"program\"] == \"sweep\" and \"a.71\" in j[\"argv\"] and \"a.8\" not in j[\"argv\"], j"'
+is "and its results appear" await $server eval '[ "$(count_new measured)" = 2 ]'
+is "the rest, too" eval '[ "$(post "{\"about\": \"new.yaml\"}")" = 200 ] && await $server eval "[ \$(count_new invalid) = 1 ]"'
+is "nothing is missing any more" eval '[ "$(post "{\"about\": \"new.yaml\"}")" = 400 ] && grep -q "nothing is missing" "$tmp/body"'
+over() { curl -sS "${url}api/jobs" | python3 -c "import json, sys; assert [j['state'] for j in json.load(sys.stdin)['jobs']] == ['succeeded'] * 2"; }
+is "both jobs ended" await $server over
+
 # ---- what leads out of the root ----
 cp -r st "$tmp/outside/st"
 cp s.yaml "$tmp/outside/s.yaml"

@@ -44,7 +44,7 @@ static int confine_subject(const struct studio *s, struct studio_reply *r, const
 
 static int read_options(const struct studio_request *q, struct spaces_question *a)
 {
-    static const char *const others[] = {"store", "about", "left", "right", "format", "brief", "log", "entities"};
+    static const char *const others[] = {"store", "about", "left", "right", "format", "brief", "log", "entities", "name", "key"};
     for (int i = 0; i < STUDIO_PARAMETERS && q->route->parameters[i].name; i++) {
         const char *name = q->route->parameters[i].name;
         bool other = !q->values[i];

@@ -12,6 +12,7 @@
 #include "core/print.h"
 #include "core/try.h"
 #include "files/cjson.h"
+#include "jobs.h"
 #include "routes.h"
 #include "runs/run_folder.h"
 #include "spaces.h"
@@ -335,6 +336,28 @@ static int get_measure(struct studio *s, const struct studio_request *q, struct 
     return studio_put_json(r, json);
 }
 
+/* Start the sweep that get_measure shows. It has no slot: sweep reserves the cores that it measures on. */
+static int start_measure(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    static const struct studio_job_want want = {.no_slot = true};
+    struct spaces_question a;
+    char program[TUNE_PATH_MAX];
+    int64_t count = 0;
+    int code = spaces_read_question(s, q, r, "missing", &a);
+    *r->etag = 0;
+    cJSON *argv = code < 0 || tune_path(program, "%s/sweep", s->build) < 0 ? NULL : missing_argv(&a, (int64_t)studio_number(q, "entities", 0), &count);
+    spaces_free_question(&a);
+    if (!argv)
+        return -1;
+    if (count == 0) {
+        cJSON_Delete(argv);
+        return studio_fail(r, 400, "nothing is missing: each entity has a valid result, or its experiment refuses it");
+    }
+    cJSON_ReplaceItemInArray(argv, 0, cJSON_CreateString(program));
+    cJSON *job = studio_job_start(s, "sweep", argv, NULL, studio_value(q, "name"), NULL, studio_value(q, "key"), &want);
+    return job ? studio_put_json(r, job) : -1;
+}
+
 #define MEASURE_ENTITIES(place) {"entities", place, STUDIO_WHOLE, .least = 1, .most = 1000, .help = "only so many of the missing entities; default: all"}
 
 const struct studio_route studio_point_routes[] = {
@@ -343,5 +366,9 @@ const struct studio_route studio_point_routes[] = {
       {"entity", STUDIO_IN_QUERY, .required = true, .help = "identifier of an entity: batch_size.4-lr.0.1"}, {0}}},
     {"GET", "/api/spaces/measure", "previewMeasure", NULL, "The command that measures what is missing.", "application/json", get_measure,
      {SPACES_STORE, SPACES_ABOUT, SPACES_EXPERIMENTS, MEASURE_ENTITIES(STUDIO_IN_QUERY), {0}}},
+    {"POST", "/api/spaces/measure", "startMeasure", "space measure", "Start a sweep that measures what is missing.", "application/json", start_measure,
+     {{"store", STUDIO_IN_BODY, .help = "folder of the sample store"}, {"about", STUDIO_IN_BODY, .help = "a space file, a recorded space or an operation"},
+      {"experiments", STUDIO_IN_BODY, .help = "further files and folders of experiments in the root, with commas"}, MEASURE_ENTITIES(STUDIO_IN_BODY),
+      {"name", STUDIO_IN_BODY, .help = "name of the job"}, {"key", STUDIO_IN_BODY, .help = "a second start with the same key gives the first one's job"}, {0}}},
     {0},
 };
