@@ -166,7 +166,7 @@ static void test_object(void **state)
     assert_true(cJSON_GetArrayItem(cJSON_GetArrayItem(rows, 1), 6)->valuedouble == 11);
     assert_string_equal(cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(json, "notes"), 0), "text")->valuestring, "a \"note\" about `where`");
     assert_string_equal(cJSON_GetObjectItem(json, "command")->valuestring, "samples plot");
-    assert_true(cJSON_IsNull(cJSON_GetObjectItem(json, "advice")));
+    assert_true(cJSON_IsNull(cJSON_GetObjectItem(json, "none")));
     cJSON_Delete(json);
     free(text);
     tune_answer_free(a);

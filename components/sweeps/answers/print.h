@@ -46,11 +46,12 @@ int tune_answer_parquet(const struct tune_answer_table *a, FILE *out);
  *     {"columns": [{"name": "speed", "unit": "1/s", "type": "number", "dimension": false,
  *                   "measured": true, "hidden": false, "digits": 5}],
  *      "rows": [[141.5], [null]], "notes": [{"position": "below", "text": "..."}],
- *      "none": null, "advice": null, "verdict": 0, "command": "samples ..."}
+ *      "none": null, "verdict": 0, "command": "samples ..."}
  *
- * type: none, text, whole, number, time, bool, value, list or mixed. A column of a plot's dimension
- * also has its "levels". In a column of times, they are seconds since 1970; all other cells are as tune_answer_json writes
- * them. Options in texts stay in backquotes. command: the line that prints this answer; NULL: none. */
+ * type: none, text, whole, number, time, bool, value, list or mixed. A dimension of a plot or of
+ * points also has "levels", its values. A column of times has seconds since 1970. Other cells are
+ * as tune_answer_json writes them. Options in notes stay in backquotes. none: the text to show if
+ * there are no rows; else null. command: the line that prints this answer; NULL: none. */
 int tune_answer_object(const struct tune_answer_table *a, const char *command, FILE *out);
 
 #ifdef __cplusplus

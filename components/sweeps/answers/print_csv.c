@@ -208,9 +208,7 @@ static int put_object(const struct tune_answer_table *a, const char *command, st
         fputc('}', out);
     }
     fputs("],\n\"none\": ", out);
-    TRY(put_text(a->none, s, out));
-    fputs(", \"advice\": ", out);
-    TRY(put_text(a->advice, s, out));
+    TRY(put_text(a->rows > 0 ? NULL : a->none, s, out));
     fprintf(out, ", \"verdict\": %d, \"command\": ", a->verdict);
     TRY(put_text(command, s, out));
     fputs("}\n", out);
