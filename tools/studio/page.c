@@ -11,6 +11,7 @@
 #define FILES(FILE) \
     FILE(index_html, "index.html", "/", "getPage", "The page.", "text/html; charset=utf-8") \
     FILE(studio_css, "studio.css", "/studio.css", "getStyle", "The page's style.", "text/css; charset=utf-8") \
+    FILE(icon_svg, "icon.svg", "/icon.svg", "getIcon", "The icon of the page.", "image/svg+xml; charset=utf-8") \
     FILE(new_css, "new.css", "/new.css", "getNewStyle", "The style of forms, jobs and spaces.", "text/css; charset=utf-8") \
     FILE(core_js, "core.js", "/core.js", "getCore", "The page's ground.", "text/javascript; charset=utf-8") \
     FILE(charts_js, "charts.js", "/charts.js", "getCharts", "Charts of the page.", "text/javascript; charset=utf-8") \

@@ -32,6 +32,13 @@
             !column.hidden && !(without || []).includes(column.name) && answer.rows.some((row) => row[i] !== null && row[i] !== ""));
     }
 
+    /* The same answer with these columns first. */
+    function reordered(answer, first) {
+        const order = first.map((name) => at(answer, name)).filter((i) => i >= 0);
+        answer.columns.forEach((_, i) => order.includes(i) || order.push(i));
+        return {...answer, columns: order.map((i) => answer.columns[i]), rows: answer.rows.map((row) => order.map((i) => row[i]))};
+    }
+
     function notesOf(answer, position) {
         return answer.notes.filter((n) => n.position === position).map((n) => el("p", {class: position === "warning" ? "problem" : "note"}, noteText(n.text)));
     }
@@ -210,17 +217,18 @@
                     el("span", {"aria-hidden": "true"}, MARKS[state] || "·"), has ? " " + fmtNumber(v, 3) : "");
             };
             const xs = x.levels || [], ys = y ? y.levels || [] : [null];
-            const table = el("div", {class: "scroller answer", tabindex: "0", role: "region", "aria-label": "map of the points"}, el("table", {class: "map"},
-                el("caption", {}, `across: ${x.name}` + (y ? `, down: ${y.name}` : "") + (others.length ? `; in a field: ${others.map((d) => d.name).join(", ")}` : "")),
+            const table = el("div", {class: "scroller answer", tabindex: "0", role: "region", "aria-label": "map of the points"}, el("p", {class: "note"}, `across: ${x.name}` + (y ? `, down: ${y.name}` : "") + (others.length ? `; in a field: ${others.map((d) => d.name).join(", ")}` : "")), el("table", {class: "map"},
                 el("thead", {}, el("tr", {}, el("td", {}), xs.map((v) => el("th", {scope: "col"}, cellText(x, v))))),
                 el("tbody", {}, ys.map((v) => el("tr", {}, el("th", {scope: "row"}, y ? cellText(y, v) : ""), xs.map((u) => el("td", {}, (cells.get(JSON.stringify([u, v])) || []).map(mark))))))));
             const names = dims.map((d) => [d.name, d.name]);
             const legend = el("p", {class: "legend"}, values.length > 0 && [el("span", {}, fmtNumber(low, 4), " "), Array.from({length: SHADES}, (_, i) => el("span", {class: `swatch shade-${i}`})), el("span", {}, " ", fmtNumber(high, 4), " ", column.unit, "   ")],
                 ["measured", "missing", "failed"].map((name) => el("span", {class: "count point-" + name}, `${MARKS[name]} ${name} `)));
-            const open = (row) => openPoint(identifierOf(points, row));
+            const place = new Map(), open = (row) => openPoint(place.get(row));
+            const ordered = reordered(points, ["state", ...dims.map((d) => d.name), target]);
+            ordered.rows.forEach((row, i) => place.set(row, points.rows[i][id]));
             return [el("div", {class: "controls"}, targetControl("Colour by"), control({x: x.name}, "x", "Across", changed, {choices: names}), y && control({y: y.name}, "y", "Down", changed, {choices: names})),
                 legend, table, points.rows.length > MAP_MOST && el("p", {class: "note"}, `The map shows the first ${MAP_MOST} of ${points.rows.length} points; the filter "where" chooses others.`),
-                el("h2", {}, "All points"), answerTable(points, "points", {open, without: ["identifier", "experiment"], address: ["/api/answers/points", filtered()]})];
+                el("h2", {}, "All points"), answerTable(ordered, "points", {open, without: ["identifier", "experiment"], address: ["/api/answers/points", filtered()]})];
         }
         const middle = (v) => (Array.isArray(v) ? v.reduce((sum, one) => sum + one, 0) / v.length : typeof v === "number" ? v : null);
 

@@ -1,0 +1,428 @@
+"""browser.py - the studio's page in a real browser. tests/studio/browser.sh makes what it shows, and runs it.
+
+Each view at four widths, dark and light: nothing on the console, nothing that the page's policy forbids, no request to another
+host, nothing wider than the window, no serious finding of axe-core. Then what one does: with the keyboard alone, with live runs,
+jobs and points. It waits for what is to be seen, never for a time; the times that it prints decide nothing.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "peers"))
+import tap  # noqa: E402
+from playwright.sync_api import sync_playwright  # noqa: E402
+import axe_playwright_python  # noqa: E402
+
+BUILD = Path(os.environ["BUILD"])
+ROOT = Path(os.environ["TUNE_ROOT"])
+SHOTS = BUILD / "browser"
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+WIDTHS = (360, 768, 1280, 2560)
+PATIENCE = 120_000  # milliseconds: other work may keep the cores
+HOSTILE = 'runs/<img src=x onerror="alert(1)">'
+SPACE = "store=samples&about=space.yaml"
+
+
+def quoted(text):
+    return urllib.parse.quote(text, safe="")
+
+
+class Server:
+    """build/studio on the root; its port stays when it is started again."""
+
+    def __init__(self):
+        self.port, self.process = 0, None
+
+    def start(self):
+        self.process = subprocess.Popen([BUILD / "studio", "--root", ROOT, "--port", str(self.port)], stdout=subprocess.PIPE,
+                                        stderr=open(ROOT.parent / "studio.log", "a"), text=True)
+        line = self.process.stdout.readline()
+        found = re.search(r"http://[^:/]+:(\d+)/", line)
+        if not found:
+            raise RuntimeError(f"the studio said {line!r}: {(ROOT.parent / 'studio.log').read_text()[-500:]}")
+        self.port = int(found.group(1))
+        self.address = f"http://127.0.0.1:{self.port}/"
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+    def get(self, path):
+        with urllib.request.urlopen(self.address + path.lstrip("/"), timeout=PATIENCE / 1000) as answer:
+            return json.load(answer)
+
+
+class Page:
+    """A window of the browser that notes all that a page must not do."""
+
+    def __init__(self, browser, server, width=1280, scheme="light"):
+        self.server, self.faults = server, []
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.context.set_default_timeout(PATIENCE)
+        self.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.address)
+        self.context.add_init_script("addEventListener('securitypolicyviolation', e => console.error('policy: ' + e.violatedDirective + ' ' + e.blockedURI))")
+        self.page = self.context.new_page()
+        self.page.on("console", self.note)
+        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        self.page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.page.on("request", lambda request: self.ask(request.url))
+        self.expected = ()
+
+    def note(self, message):
+        if message.type in ("error", "warning") and not any(re.search(one, message.text) for one in self.expected):
+            self.faults.append(f"{message.type}: {message.text} {message.location.get('url', '')}")
+
+    def ask(self, url):
+        if not url.startswith((self.server.address, "data:", "blob:")):
+            self.faults.append(f"a request to {url}")
+
+    def open(self, hash_, seen):
+        self.page.goto(self.server.address + hash_)
+        self.page.wait_for_selector(seen, state="visible")
+
+    def settle(self):
+        """Two frames after the last answer of the server: what is drawn is there."""
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
+
+    def wide(self):
+        return self.page.evaluate("""() => {
+            const most = document.documentElement.clientWidth;
+            if (document.documentElement.scrollWidth <= most) return "";
+            const who = [...document.body.querySelectorAll("*")].filter(e => e.getBoundingClientRect().right > most + 1 &&
+                !e.closest(".scroller, .picture, pre, [class*=scroll]")).slice(0, 3).map(e => e.tagName + "." + (e.getAttribute("class") || "") + "#" + e.id);
+            return `${document.documentElement.scrollWidth} of ${most} px: ` + who.join(", ");
+        }""")
+
+    def axe(self):
+        self.page.evaluate(AXE)
+        found = self.page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+        return [f"{v['id']} ({v['impact']}): {v['nodes'][0]['html'][:160]} {(v['nodes'][0].get('failureSummary') or '')[:200]}"
+                for v in found["violations"] if v["impact"] in ("serious", "critical")]
+
+    def close(self):
+        self.context.close()
+
+
+# ---- each view ----
+
+def views(server):
+    first, second = quoted("runs/first"), quoted("runs/second")
+    both = quoted(f"{first},{second}")
+    point = json.loads(json.dumps(server.get(f"/api/answers/points?{SPACE}")["rows"]))
+    failed = quoted(next(row[0] for row in point if row[2] == "failed"))
+    return {
+        "runs": ("#/runs", "text=second"),
+        "run": (f"#/runs/{first}", "main svg"),
+        "compare": (f"#/compare?ids={both}", "main svg"),
+        "new": ("#/new?program=finetune_full", "#option-lr"),
+        "jobs": ("#/new/jobs", "main .empty, main table"),
+        "spaces": ("#/spaces", "text=space-"),
+        "space": (f"#/spaces/space?{SPACE}", "main table.map"),
+        "point": (f"#/spaces/space?{SPACE}&point={failed}", ".panel h2"),
+        "picture": (f"#/spaces/space?{SPACE}&tab=picture", ".picture svg"),
+        "best": (f"#/spaces/space?{SPACE}&tab=best", ".space-body table"),
+        "effect": (f"#/spaces/space?{SPACE}&tab=effect", ".space-body .note"),
+        "sides": (f"#/spaces/space?{SPACE}&tab=compare&left=batch_size%3D1&right=batch_size%3D2", ".space-body table"),
+        "missing": (f"#/spaces/space?{SPACE}&tab=missing", ".space-body button"),
+    }
+
+
+def check_views(browser, server):
+    for scheme in ("light", "dark"):
+        for width in WIDTHS:
+            window = Page(browser, server, width, scheme)
+            wide, found, unseen = [], [], []
+            for name, (hash_, seen) in views(server).items():
+                try:
+                    window.open(hash_, seen)
+                except Exception as error:  # the others are still to be seen
+                    unseen.append(f"{name}: {str(error).splitlines()[0]}")
+                window.settle()
+                window.page.screenshot(path=SHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
+                over = window.wide()
+                if over:
+                    wide.append(f"{name}: {over}")
+                if width in (360, 1280):
+                    found += [f"{name}: {one}" for one in window.axe()]
+            at = f"{width} px, {scheme}"
+            tap.ok(not unseen, f"{at}: each view is drawn", "\n# ".join(unseen))
+            tap.ok(not window.faults, f"{at}: nothing on the console, nothing forbidden, no other host", "\n# ".join(window.faults[:8]))
+            tap.ok(not wide, f"{at}: nothing is wider than the window", "\n# ".join(wide))
+            if width in (360, 1280):
+                tap.ok(not found, f"{at}: axe has no serious finding", "\n# ".join(found[:12]))
+            window.close()
+
+
+# ---- what one does ----
+
+def expect(condition, why):
+    if not condition:
+        raise AssertionError(why)
+
+
+def tab_to(page, selector, most=200):
+    """Presses Tab until the focus is on such an element."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("s => Boolean(document.activeElement && document.activeElement.matches(s))", selector):
+            return
+    raise AssertionError(f"{most} times Tab do not reach {selector}")
+
+
+def text_is_text(browser, server):
+    """A run whose name would be markup is text in the list, on its page, in the comparison and in the form."""
+    window = Page(browser, server)
+    for hash_, seen in (("#/runs", "text=<img src=x"), (f"#/runs/{quoted(HOSTILE)}", "text=<img src=x"),
+                        (f"#/compare?ids={quoted(quoted(HOSTILE))}", "text=<img src=x"), (f"#/new?from={quoted(HOSTILE)}", "#option-lr")):
+        window.open(hash_, seen)
+        expect(window.page.locator("img[src=x]").count() == 0, f"{hash_}: markup")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def keyboard_alone(browser, server):
+    """Tab, Enter and the arrows: sort, filter, open a run, the form, a change, and its command."""
+    window = Page(browser, server)
+    page = window.page
+    window.open("#/runs", "text=second")
+    tab_to(page, "a.skip")
+    tab_to(page, "#nav a[href='#/new']")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#option-lr")
+    tab_to(page, "#option-search")
+    page.keyboard.type("weight decay")
+    page.wait_for_selector("#option-weight_decay", state="visible")
+    expect(not page.locator("#option-lr").is_visible(), "the search leaves lr")
+    tab_to(page, "#option-weight_decay")
+    page.keyboard.type("0.25")
+    page.wait_for_function("document.querySelector('[aria-label=\"The command\"]').textContent.includes('--weight-decay 0.25')")
+    expect("weight_decay=0.25" in page.url, "the change is not in the address")
+    page.reload()
+    page.wait_for_selector("#option-weight_decay", state="visible")
+    expect(page.input_value("#option-weight_decay") == "0.25", "a reload loses the change")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def runs_by_keyboard(browser, server):
+    """The list: filter, sort, select two, compare, by keys alone."""
+    window = Page(browser, server)
+    page = window.page
+    window.open("#/runs", "text=second")
+    tab_to(page, "main input[type=search], main input[type=text]")
+    page.keyboard.type("first")
+    page.wait_for_function("![...document.querySelectorAll('main tbody tr[data-row]')].some(r => r.textContent.includes('second'))")
+    for _ in range(5):
+        page.keyboard.press("Backspace")
+    page.wait_for_function("[...document.querySelectorAll('main tbody tr[data-row]')].some(r => r.textContent.includes('second'))")
+    tab_to(page, "main th button.sort")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("main th[aria-sort]")
+    tab_to(page, "main tr[data-row]")
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    page.wait_for_function("document.querySelectorAll('main tr[aria-selected=true]').length === 2")
+    tab_to(page, "main a[href*='#/compare'], main button[data-do=compare]")
+    page.keyboard.press("Enter")
+    page.wait_for_function("location.hash.startsWith('#/compare')")
+    page.wait_for_selector("main svg")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def a_bad_value(browser, server):
+    """An option's error stands at its field."""
+    window = Page(browser, server)
+    window.expected = ("status of 400",)
+    window.open("#/new?program=finetune_full", "#option-lr")
+    window.page.fill("#option-lr", "much")
+    window.page.wait_for_selector("#option-lr[aria-invalid=true]")
+    expect(window.page.locator("#option-lr-problem").inner_text() != "", "no text at the field")
+    window.page.fill("#option-lr", "1e-3")
+    window.page.wait_for_selector("#option-lr:not([aria-invalid])")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+PRESET = "program=finetune_full&model=models%2Ftiny&dataset=datasets%2Fstories.jsonl&limit=40&max_length=64&batch_size=4&log_every=1&save=no"
+
+
+def preview(browser, server):
+    """The rows as the model sees them, before a start."""
+    window = Page(browser, server)
+    window.open(f"#/new?{PRESET}", "#option-lr")
+    window.page.get_by_role("button", name="Preview").click()
+    window.page.wait_for_selector(".tokens .token")
+    expect(window.page.locator(".token.trained").count() > 0, "no token is marked as trained on")
+    window.page.screenshot(path=SHOTS / "preview.png", full_page=True)
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def start_and_stop(browser, server):
+    """Start a run, see it live, stop it, see what a deletion takes, and clone it."""
+    window = Page(browser, server)
+    page = window.page
+    window.open(f"#/new?{PRESET}&epochs=1000&output=runs%2Flive", "#option-lr")
+    page.wait_for_function("document.querySelector('[aria-label=\"The command\"]').textContent.includes('runs/live')")
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.wait_for_function("location.hash.startsWith('#/runs/runs%2Flive') || location.hash.startsWith('#/new/jobs')")
+    window.open("#/runs", "text=live")  # it appears in the list by itself
+    window.open("#/new/jobs", "table.jobs")
+    page.get_by_role("link", name=re.compile("finetune_full|live")).first.click()
+    page.wait_for_function("/step/.test(document.querySelector('pre.log') ? document.querySelector('pre.log').textContent : '')")
+    page.screenshot(path=SHOTS / "job-live.png", full_page=True)
+    page.get_by_role("button", name=re.compile("^stop ")).first.click()
+    page.wait_for_selector("dialog[open]")
+    page.locator("dialog[open]").get_by_role("button", name="stop").click()
+    page.wait_for_selector("table.jobs .state-succeeded, table.jobs .state-cancelled, table.jobs .state-failed")
+    page.get_by_role("button", name=re.compile("^delete ")).first.click()
+    page.wait_for_selector("dialog[open] .files li")
+    page.screenshot(path=SHOTS / "delete.png")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="detached")
+    expect((ROOT / ".studio" / "jobs").exists(), "the job went though Escape was pressed")
+    window.open(f"#/new?from={quoted('runs/live')}", "#option-lr")
+    page.wait_for_function("document.querySelector('#option-batch_size').value === '4'")
+    page.fill("#option-lr", "0.5")
+    page.wait_for_selector(".field.differs")
+    page.screenshot(path=SHOTS / "clone.png", full_page=True)
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def curves(browser, server):
+    """The cursor over a chart tells values; a drag zooms, a double click shows all again."""
+    window = Page(browser, server)
+    page = window.page
+    window.open(f"#/runs/{quoted('runs/first')}", "main svg")
+    box = page.locator("main svg").first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    before = page.locator("main svg").first.inner_html()
+    page.mouse.move(x + 40, y)
+    page.screenshot(path=SHOTS / "cursor.png")
+    page.mouse.down()
+    page.mouse.move(x + box["width"] / 4, y, steps=5)
+    page.mouse.up()
+    page.wait_for_function("before => document.querySelector('main svg').innerHTML !== before", arg=before)
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def live_from_shell(browser, server):
+    """A run that a shell starts appears in the list that is open."""
+    window = Page(browser, server)
+    window.open("#/runs", "text=second")
+    run = subprocess.Popen([BUILD / "finetune_full", "--model", "models/tiny", "--dataset", "datasets/stories.jsonl", "--limit", "40", "--max-length",
+                            "64", "--batch-size", "4", "--epochs", "1000", "--no-save", "--output", "runs/by_shell"], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        window.page.wait_for_selector("text=by_shell")
+    finally:
+        run.terminate()
+        run.wait()
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def points(browser, server):
+    """A point of the map opens its panel, from there its run; filters stay in the address."""
+    window = Page(browser, server)
+    page = window.page
+    window.open(f"#/spaces/space?{SPACE}", "table.map")
+    page.locator(".point.point-failed").first.click()
+    page.wait_for_selector(".panel a.button")
+    expect("point=" in page.url, "the point is not in the address")
+    page.reload()
+    page.wait_for_selector(".panel a.button")
+    page.locator(".panel a.button").first.click()
+    page.wait_for_function("location.hash.startsWith('#/runs/samples%2Fruns')")
+    window.open(f"#/spaces/space?{SPACE}&tab=picture", ".picture [data-row]")
+    page.locator(".picture [data-row]").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".panel h2")
+    window.open(f"#/spaces/space?{SPACE}", "table.map")
+    page.fill("#ask-where", "batch_size == 1")
+    page.keyboard.press("Enter")
+    page.wait_for_function("!document.querySelector('.map thead').textContent.includes('2') || document.querySelector('.counts').textContent.includes('of 4')")
+    expect("where=" in page.url, "the filter is not in the address")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def restart(browser, server):
+    """The server goes and comes back: the page says so, and goes on by itself."""
+    window = Page(browser, server)
+    window.expected = ("ERR_CONNECTION", "Failed to load resource", "Failed to fetch")
+    window.open("#/runs", "text=second")
+    server.stop()
+    window.page.wait_for_selector("#away:not([hidden])")
+    server.start()
+    window.page.wait_for_selector("#away", state="hidden")
+    window.page.wait_for_selector("text=second")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+# ---- twenty long runs ----
+
+def long_runs(browser, server):
+    """20 runs of 100,000 steps on one chart: how long the page takes is printed."""
+    names = []
+    for k in range(20):
+        folder = ROOT / "runs" / f"long-{k:02}"
+        shutil.copytree(ROOT / "runs" / "first", folder)
+        with open(folder / "metrics.jsonl", "w") as out:
+            out.writelines(f'{{"step": {i}, "loss": {5 / (1 + i / 2e4) + (i * 7919 + k * 104729) % 997 / 2e3:.4f}}}\n' for i in range(1, 100001))
+        names.append(f"runs/long-{k:02}")
+    ids = ",".join(quoted(name) for name in names)
+    window = Page(browser, server)
+    for turn in ("first", "again"):
+        begin = time.monotonic()
+        window.open("#/runs", "text=second")
+        window.open(f"#/compare?ids={quoted(ids)}", "main svg")
+        window.page.wait_for_function("document.querySelectorAll('main svg [data-curve]').length >= 20")
+        print(f"# 20 runs of 100,000 steps, {turn}: {time.monotonic() - begin:.2f} s until drawn", flush=True)
+    took = window.page.evaluate("""async () => {
+        const svg = document.querySelector('main svg'), begin = performance.now();
+        const text = new XMLSerializer().serializeToString(svg);
+        const fresh = document.importNode(new DOMParser().parseFromString(text.replace(/<style>[^<]*<\\/style>/, ''), 'image/svg+xml').documentElement, true);
+        svg.replaceWith(fresh);
+        fresh.getBoundingClientRect();
+        await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+        return performance.now() - begin;
+    }""")
+    print(f"# redraw of that picture: {took:.0f} ms", flush=True)
+    window.page.screenshot(path=SHOTS / "long.png")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def main():
+    server = Server()
+    server.start()
+    chosen = [one for one in os.environ.get("TUNE_BROWSER_ONLY", "").split(",") if one]
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=os.environ["TUNE_BROWSER"], args=["--no-sandbox", "--disable-dev-shm-usage"])
+            if not chosen or "views" in chosen:
+                check_views(browser, server)
+            for check in (text_is_text, keyboard_alone, runs_by_keyboard, a_bad_value, preview, start_and_stop, curves, live_from_shell, points,
+                          restart, long_runs):
+                if not chosen or check.__name__ in chosen:
+                    tap.case(check.__doc__.split("\n")[0], check, browser, server)
+            browser.close()
+    finally:
+        server.stop()
+    tap.done()
+
+
+main()
