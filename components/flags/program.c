@@ -47,10 +47,10 @@ static void end_well(void)
     exit(1);
 }
 
-static void describe(const struct tune_flags *flags)
+static void describe(const struct tune_flags *flags, const char *what)
 {
     cJSON *json = GET(tune_flags_describe(flags));
-    char *text = cJSON_Print(json);
+    char *text = cJSON_AddStringToObject(json, "what", what) ? cJSON_Print(json) : NULL;
     if (!text) {
         tune_error_set_kind(TUNE_ERROR_CANNOT, "out of memory while printing --describe");
         tune_program_fail();
@@ -264,7 +264,7 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
         tune_flags_help(flags, what, stdout);
         break;
     case TUNE_WISH_DESCRIBE:
-        describe(flags);
+        describe(flags, what);
         break;
     case TUNE_WISH_LIST_MODELS:
         list_models();
