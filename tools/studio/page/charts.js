@@ -2,7 +2,7 @@
  *
  * insertSvg(text)  an SVG element of that document, without its style (plot.css has it).
  * chartSet({runs, groups, params, onParams, note})  charts that share cursor and zoom:
- *     runs() -> [{id, name}], groups() -> [["loss", "eval_loss"], ["lr"]];
+ *     tools: an element for the bar; runs() -> [{id, name}], groups() -> [["loss", "eval_loss"], ["lr"]];
  *     params: x, log, smooth, from, to, off (curves that are not shown)
  *     -> {element, draw(), refresh()} */
 "use strict";
@@ -16,7 +16,8 @@ function svgEl(tag, attributes) {
 }
 
 function insertSvg(text) {
-    const doc = new DOMParser().parseFromString(text, "image/svg+xml");
+    /* The page's policy forbids the style; without it there is no complaint in the console. */
+    const doc = new DOMParser().parseFromString(text.replace(/<style>[^<]*<\/style>/g, ""), "image/svg+xml");
     const svg = doc.documentElement;
     if (svg.localName !== "svg" || doc.querySelector("parsererror")) return el("p", {class: "note"}, "The picture could not be read.");
     for (const e of svg.querySelectorAll("style,script,foreignObject")) e.remove();
@@ -65,6 +66,7 @@ function chartSet(options) {
                 oninput: e => { shown.textContent = e.target.value < 0 ? "auto" : e.target.value === "0" ? "none" : `${e.target.value} points`; },
                 onchange: e => change({smooth: e.target.value === "-1" ? "" : e.target.value})}), " ", shown),
              p.from || p.to ? el("button", {id: "chart-reset", type: "button", class: "small", onclick: () => change({from: "", to: ""})}, "Whole range") : null,
+             o.tools || null,
              el("span", {class: "note hint"}, "drag to zoom, double click for the whole range"));
         if (focus && document.getElementById(focus)) document.getElementById(focus).focus();
     }

@@ -149,9 +149,9 @@ view("compare", (main, params) => {
             const metrics = new Set();
             for (const id of ids.slice(0, 8)) for (const m of (await api(`/api/runs/${encodeURIComponent(id)}`)).metrics || []) metrics.add(m.name);
             names = [...metrics].filter(n => !["step", "time", "tokens", "epoch", "time_s"].includes(n));
-            charts = chartSet({runs: () => d.runs.map(r => ({id: r.id, name: r.name})), groups, params, onParams: setParams});
+            charts = chartSet({runs: () => d.runs.map(r => ({id: r.id, name: r.name})), groups, params, onParams: setParams,
+                               tools: columnChooser(() => names.map(n => ({key: n, title: n})), () => groups().flat(), now => { setParams({metrics: now.join(",")}); charts.draw(); }, "Metrics")});
             fill(chartBox, charts.element);
-            chartBox.querySelector(".toolbar").after(el("div", {class: "toolbar thin"}, columnChooser(() => names.map(n => ({key: n, title: n})), () => groups().flat(), now => { setParams({metrics: now.join(",")}); charts.draw(); }, "Metrics")));
             await charts.draw();
         } else await charts.refresh();
         if (token === null) token = (await api("/api/runs/changes?since=0")).token;

@@ -290,9 +290,9 @@ function showRun(main, params, id) {
         }
         if (charts) return;
         const names = d.metrics.map(m => ({key: m.name, title: m.name}));
-        charts = chartSet({runs: () => [{id, name: d.name}], groups, params, onParams: setParams});
+        charts = chartSet({runs: () => [{id, name: d.name}], groups, params, onParams: setParams,
+                           tools: columnChooser(() => names, () => groups().flat(), now => { setParams({metrics: now.join(",")}); charts.draw(); }, "Metrics")});
         fill(chartBox, charts.element);
-        chartBox.querySelector(".toolbar").after(el("div", {class: "toolbar thin"}, columnChooser(() => names, () => groups().flat(), now => { setParams({metrics: now.join(",")}); charts.draw(); }, "Metrics")));
         charts.draw();
     }
 
