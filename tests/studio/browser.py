@@ -162,6 +162,15 @@ def check_views(browser, server):
 
 # ---- what one does ----
 
+def until(page, condition, *argument):
+    """Waits until an expression of JavaScript is true. wait_for_function() would break the page's policy."""
+    for _ in range(PATIENCE // 50):
+        if page.evaluate(condition if argument else f"() => Boolean({condition})", *argument):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"not in {PATIENCE // 1000} s: {condition}")
+
+
 def expect(condition, why):
     if not condition:
         raise AssertionError(why)
@@ -202,7 +211,7 @@ def keyboard_alone(browser, server):
     expect(not page.locator("#option-lr").is_visible(), "the search leaves lr")
     tab_to(page, "#option-weight_decay")
     page.keyboard.type("0.25")
-    page.wait_for_function("document.querySelector('[aria-label=\"The command\"]').textContent.includes('--weight-decay 0.25')")
+    until(page, "document.querySelector('[aria-label=\"The command\"]').textContent.includes('--weight-decay 0.25')")
     expect("weight_decay=0.25" in page.url, "the change is not in the address")
     page.reload()
     page.wait_for_selector("#option-weight_decay", state="visible")
@@ -218,10 +227,10 @@ def runs_by_keyboard(browser, server):
     window.open("#/runs", "text=second")
     tab_to(page, "main input[type=search], main input[type=text]")
     page.keyboard.type("first")
-    page.wait_for_function("![...document.querySelectorAll('main tbody tr[data-row]')].some(r => r.textContent.includes('second'))")
+    until(page, "![...document.querySelectorAll('main tbody tr[data-row]')].some(r => r.textContent.includes('second'))")
     for _ in range(5):
         page.keyboard.press("Backspace")
-    page.wait_for_function("[...document.querySelectorAll('main tbody tr[data-row]')].some(r => r.textContent.includes('second'))")
+    until(page, "[...document.querySelectorAll('main tbody tr[data-row]')].some(r => r.textContent.includes('second'))")
     tab_to(page, "main th button.sort")
     page.keyboard.press("Enter")
     page.wait_for_selector("main th[aria-sort]")
@@ -229,10 +238,10 @@ def runs_by_keyboard(browser, server):
     page.keyboard.press("Space")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Space")
-    page.wait_for_function("document.querySelectorAll('main tr[aria-selected=true]').length === 2")
+    until(page, "document.querySelectorAll('main tr[aria-selected=true]').length === 2")
     tab_to(page, "main a[href*='#/compare'], main button[data-do=compare]")
     page.keyboard.press("Enter")
-    page.wait_for_function("location.hash.startsWith('#/compare')")
+    until(page, "location.hash.startsWith('#/compare')")
     page.wait_for_selector("main svg")
     expect(not window.faults, window.faults)
     window.close()
@@ -272,13 +281,13 @@ def start_and_stop(browser, server):
     window = Page(browser, server)
     page = window.page
     window.open(f"#/new?{PRESET}&epochs=1000&output=runs%2Flive", "#option-lr")
-    page.wait_for_function("document.querySelector('[aria-label=\"The command\"]').textContent.includes('runs/live')")
+    until(page, "document.querySelector('[aria-label=\"The command\"]').textContent.includes('runs/live')")
     page.get_by_role("button", name="Start", exact=True).click()
-    page.wait_for_function("location.hash.startsWith('#/runs/runs%2Flive') || location.hash.startsWith('#/new/jobs')")
+    until(page, "location.hash.startsWith('#/runs/runs%2Flive') || location.hash.startsWith('#/new/jobs')")
     window.open("#/runs", "text=live")  # it appears in the list by itself
     window.open("#/new/jobs", "table.jobs")
     page.get_by_role("link", name=re.compile("finetune_full|live")).first.click()
-    page.wait_for_function("/step/.test(document.querySelector('pre.log') ? document.querySelector('pre.log').textContent : '')")
+    until(page, "/step/.test(document.querySelector('pre.log') ? document.querySelector('pre.log').textContent : '')")
     page.screenshot(path=SHOTS / "job-live.png", full_page=True)
     page.get_by_role("button", name=re.compile("^stop ")).first.click()
     page.wait_for_selector("dialog[open]")
@@ -291,7 +300,7 @@ def start_and_stop(browser, server):
     page.wait_for_selector("dialog", state="detached")
     expect((ROOT / ".studio" / "jobs").exists(), "the job went though Escape was pressed")
     window.open(f"#/new?from={quoted('runs/live')}", "#option-lr")
-    page.wait_for_function("document.querySelector('#option-batch_size').value === '4'")
+    until(page, "document.querySelector('#option-batch_size').value === '4'")
     page.fill("#option-lr", "0.5")
     page.wait_for_selector(".field.differs")
     page.screenshot(path=SHOTS / "clone.png", full_page=True)
@@ -313,7 +322,7 @@ def curves(browser, server):
     page.mouse.down()
     page.mouse.move(x + box["width"] / 4, y, steps=5)
     page.mouse.up()
-    page.wait_for_function("before => document.querySelector('main svg').innerHTML !== before", arg=before)
+    until(page, "before => document.querySelector('main svg').innerHTML !== before", before)
     expect(not window.faults, window.faults)
     window.close()
 
@@ -344,7 +353,7 @@ def points(browser, server):
     page.reload()
     page.wait_for_selector(".panel a.button")
     page.locator(".panel a.button").first.click()
-    page.wait_for_function("location.hash.startsWith('#/runs/samples%2Fruns')")
+    until(page, "location.hash.startsWith('#/runs/samples%2Fruns')")
     window.open(f"#/spaces/space?{SPACE}&tab=picture", ".picture [data-row]")
     page.locator(".picture [data-row]").first.focus()
     page.keyboard.press("Enter")
@@ -352,7 +361,7 @@ def points(browser, server):
     window.open(f"#/spaces/space?{SPACE}", "table.map")
     page.fill("#ask-where", "batch_size == 1")
     page.keyboard.press("Enter")
-    page.wait_for_function("!document.querySelector('.map thead').textContent.includes('2') || document.querySelector('.counts').textContent.includes('of 4')")
+    until(page, "!document.querySelector('.map thead').textContent.includes('2') || document.querySelector('.counts').textContent.includes('of 4')")
     expect("where=" in page.url, "the filter is not in the address")
     expect(not window.faults, window.faults)
     window.close()
@@ -389,7 +398,7 @@ def long_runs(browser, server):
         begin = time.monotonic()
         window.open("#/runs", "text=second")
         window.open(f"#/compare?ids={quoted(ids)}", "main svg")
-        window.page.wait_for_function("document.querySelectorAll('main svg [data-curve]').length >= 20")
+        until(window.page, "document.querySelectorAll('main svg [data-curve]').length >= 20")
         print(f"# 20 runs of 100,000 steps, {turn}: {time.monotonic() - begin:.2f} s until drawn", flush=True)
     took = window.page.evaluate("""async () => {
         const svg = document.querySelector('main svg'), begin = performance.now();

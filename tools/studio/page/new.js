@@ -167,12 +167,15 @@
                 if (slot.value) body.slot = slot.value;
                 let job = await api("/api/jobs", {method: "POST", body});
                 complaint.replaceChildren(el("p", {class: "note", role: "status"}, `Job ${job.id}: ${job.state}. `, el("a", {href: jobLink(job.id)}, "Its log")));
-                /* Its run page opens as soon as the run has a folder. */
-                while (isHere() && !job.folder && !ENDED.includes(job.state) && job.state !== "queued") {
-                    await wait(300);
+                /* Its run page opens as soon as the run is there; what waits for a slot is shown in the queue. */
+                let run = false;
+                for (let turn = 0; isHere() && !run && turn < 40 && !ENDED.includes(job.state) && (job.state !== "queued" || turn < 12); turn++) {
+                    await wait(250);
                     job = await api("/api/jobs/" + encodeURIComponent(job.id));
+                    const seen = job.folder && job.state !== "queued" ? await api(query("/api/runs", {search: job.folder, limit: 50})) : null;
+                    run = Boolean(seen && seen.runs.some((one) => one.id === job.folder));
                 }
-                if (isHere()) go(job.folder && job.state !== "queued" ? runLink(job.folder) : jobLink(job.id));
+                if (isHere()) go(run ? runLink(job.folder) : jobLink(job.id));
             } catch (error) {
                 complain(error);
             }
@@ -279,11 +282,11 @@
         return all;
     }
 
-    const shellOf = (job, verb) => `studio job ${verb} ${word(String(job.id))}`;
+    const shellOf = (job, verb) => `studio ${verb === "stop" ? "run" : "job"} ${verb} ${word(String(job.id))}`;
     const inShell = (text) => el("p", {class: "note"}, "The same in a shell: ", el("code", {}, text));
 
     async function act(job, [verb, question, body, label], done) {
-        const path = "/api/jobs/" + encodeURIComponent(job.id) + "/" + verb, name = job.name || job.id;
+        const path = "/api/jobs/" + encodeURIComponent(job.id) + "/" + verb, name = `${job.id} ${job.name || job.program}`;
         try {
             if (verb === "delete") {
                 const plan = await api(path, {method: "POST", body: {confirm: false}}), files = plan.files || [];
@@ -306,7 +309,7 @@
 
     function buttons(job, done) {
         return el("span", {class: "row"}, ...actions(job).map((a) => el("button", {type: "button", class: "small", title: shellOf(job, a[0]),
-            "aria-label": `${a[3] || a[0]} ${job.name || job.id}`, onclick: () => act(job, a, done)}, a[3] || a[0])));
+            "aria-label": `${a[3] || a[0]} job ${job.id}`, onclick: () => act(job, a, done)}, a[3] || a[0])));
     }
 
     function renderJobs(main, params, isHere) {
@@ -332,7 +335,7 @@
                     el("tbody", {}, ...jobs.map((job) => {
                         const at = (job.states || [])[(job.states || []).length - 1] || {};
                         return el("tr", {class: String(job.id) === chosen ? "chosen" : ""}, el("td", {}, stateBadge(job.state)),
-                            el("td", {}, el("a", {href: jobLink(job.id)}, job.name || String(job.id)), job.folder && [" ", el("a", {href: runLink(job.folder), "aria-label": "run " + job.folder}, "run")]),
+                            el("td", {}, el("a", {href: jobLink(job.id)}, `${job.id} ${job.name || job.program}`), job.folder && [" ", el("a", {href: runLink(job.folder), "aria-label": "run " + job.folder}, "run")]),
                             el("td", {}, job.program), el("td", {}, at.time ? fmtTime(at.time) : ""), el("td", {class: "why"}, at.reason || ""), el("td", {}, buttons(job, () => turns.now())));
                     }))));
             }
@@ -346,7 +349,7 @@
                     const box = commandBox(typeof job.command === "string" ? job.command : (job.command && job.command.text) || (job.argv || []).map(word).join(" "), "Command of the job");
                     known = el("ol", {class: "history"});
                     log = logBox("/api/jobs/" + encodeURIComponent(job.id) + "/log", isHere);
-                    detail.replaceChildren(el("h2", {}, job.name || "job " + job.id), known, box, log.box);
+                    detail.replaceChildren(el("h2", {}, `Job ${job.id}: ${job.name || job.program}`), known, box, log.box);
                 }
                 known.replaceChildren(...(job.states || []).map((s) => el("li", {}, stateBadge(s.state), " ", s.time ? fmtTime(s.time) : "", s.reason ? ": " + s.reason : "")));
             } else if (chosen) fill(detail, el("p", {class: "note"}, `Job ${chosen} is not here: it was deleted, or belongs to another root.`));
