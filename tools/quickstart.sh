@@ -54,6 +54,7 @@ The run is in $run, what was measured in runs/samples:
   loss.svg        its curves: open it in a browser
 
 Next:
+  $BUILD/studio                                                see runs and measurements in a browser, start others
   $BUILD/finetune_full --help
   $BUILD/finetune_full --model $model --dataset $data --show-tokens 1      what the model sees
   $BUILD/runs show $run                                        everything about the run
