@@ -53,13 +53,16 @@ static int flood(int count)
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     int most = limit.rlim_cur > 20000 ? 20000 : (int)limit.rlim_cur - 20, *open = calloc((size_t)most, sizeof *open);
-    for (int i = 0; open && i < count; i++) {
+    if (!open)
+        return 1;
+    for (int i = 0; i < count; i++) {
         if (open[i % most])
             close(open[i % most]);
         open[i % most] = open_one();
     }
     printf("%d\n", count);
-    return !open;
+    free(open);
+    return 0;
 }
 
 static int keep(int count, const char *path)

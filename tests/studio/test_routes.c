@@ -385,7 +385,7 @@ static void test_races(void **state)
 static void test_secrets(void **state)
 {
     static const char *const secret[] = {"HF_TOKEN", "hub-token", "token", "apiKey", "API_KEY", "password", "DB_PASSWORD_FILE", "--hub-token", "clientSecret", "AWS_SECRET_ACCESS_KEY"};
-    static const char *const plain[] = {"pad_token", "max_new_tokens", "tokens", "tokenizer", "keys", "monkey", "lr", "eos-token", "keyboard", "", "tokens_per_s"};
+    static const char *const plain[] = {"pad_token", "append_token", "add-tokens", "max_new_tokens", "tokens", "tokenizer", "keys", "monkey", "lr", "eos-token", "keyboard", "", "tokens_per_s"};
     struct studio_reply r;
     (void)state;
     for (size_t i = 0; i < sizeof secret / sizeof *secret; i++)
@@ -443,12 +443,20 @@ static void test_print(void **state)
     cJSON *json = tune_cjson_line("{\"total\":2,\"name\":\"a\\u001b[1mb\",\"runs\":[{\"id\":\"x\",\"loss\":1.25,\"values\":{\"lr\":0.1},\"list\":[1]},{\"id\":\"y\",\"loss\":null,\"busy\":true}]}");
     assert_ok(studio_print_answer(json, 0, out));
     cJSON_Delete(json);
+    json = tune_cjson_line("{\"empty\":\"\",\"none\":null}");
+    cJSON *many = cJSON_AddArrayToObject(json, "long");
+    for (int i = 0; i < 60; i++)
+        cJSON_AddItemToArray(many, cJSON_CreateNumber(i));
+    assert_ok(studio_print_answer(json, 0, out));
+    cJSON_Delete(json);
     json = tune_cjson_line("{\"columns\":[{\"name\":\"n\"}],\"rows\":[[1],[2]],\"none\":null}");
     assert_ok(studio_print_answer(json, 0, out));
     cJSON_Delete(json);
     fclose(out);
     assert_null(strchr(text, 27));
     assert_non_null(strstr(text, "total: 2\n"));
+    assert_non_null(strstr(text, "long: 60 members, which --json shows\n"));
+    assert_null(strstr(text, "empty"));
     assert_non_null(strstr(text, "\nruns\nid  loss   lr  busy\n"));
     assert_non_null(strstr(text, "n\n1\n2\n"));
     free(text);

@@ -12,11 +12,22 @@
 #include "verbs.h"
 #include "views/table.h"
 
-enum { COLUMNS = 64 };
+enum { COLUMNS = 64, LONG = 100 };
 
-static bool is_date(const char *name)
+/* Whether it is a time in seconds since 1970; text becomes the date. */
+static bool is_date(const char *name, const cJSON *item, char text[64])
 {
-    return !strcmp(name, "started") || !strcmp(name, "ended") || !strcmp(name, "created") || !strcmp(name, "modified");
+    static const char *const names[] = {"started", "ended", "created", "modified", "time"};
+    bool named = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        named = named || !strcmp(name, names[i]);
+    if (!named || !cJSON_IsNumber(item) || !(item->valuedouble > 1e9 && item->valuedouble < 1e11))
+        return false;
+    time_t at = (time_t)item->valuedouble;
+    struct tm local;
+    localtime_r(&at, &local);
+    strftime(text, 64, "%Y-%m-%d %H:%M", &local);
+    return true;
 }
 
 static const char *number_format(double value)
@@ -27,11 +38,7 @@ static const char *number_format(double value)
 static void add_cell(struct tune_table *t, const char *name, const cJSON *item)
 {
     char text[64];
-    if (cJSON_IsNumber(item) && is_date(name)) {
-        time_t at = (time_t)item->valuedouble;
-        struct tm local;
-        localtime_r(&at, &local);
-        strftime(text, sizeof text, "%Y-%m-%d %H:%M", &local);
+    if (is_date(name, item, text)) {
         tune_table_shown(t, item->valuedouble, text);
     } else if (cJSON_IsNumber(item)) {
         tune_table_number(t, item->valuedouble, number_format(item->valuedouble));
@@ -48,7 +55,8 @@ static void add_cell(struct tune_table *t, const char *name, const cJSON *item)
 
 /* ---- rows of objects ---- */
 
-/* The columns: members of the rows that are no list. Those of an object in a row are columns, too. */
+/* The columns: members of the rows that are no list and no object. The members of `values`, the options that differ, are
+ * columns, too, but where a command shows them. */
 struct columns {
     const char *names[COLUMNS];
     int count;
@@ -59,7 +67,7 @@ static void add_columns(struct columns *c, const cJSON *row, bool inner)
     const cJSON *item;
     cJSON_ArrayForEach(item, row) {
         int i = 0;
-        if (cJSON_IsObject(item) && !inner)
+        if (!strcmp(item->string, "values") && !inner && !cJSON_GetObjectItemCaseSensitive(row, "command"))
             add_columns(c, item, true);
         if (cJSON_IsNull(item) || cJSON_IsObject(item) || cJSON_IsArray(item))
             continue;
@@ -72,10 +80,9 @@ static void add_columns(struct columns *c, const cJSON *row, bool inner)
 
 static const cJSON *cell_of(const cJSON *row, const char *name)
 {
-    const cJSON *found = cJSON_GetObjectItemCaseSensitive(row, name), *item;
-    cJSON_ArrayForEach(item, row)
-        if (!found && cJSON_IsObject(item))
-            found = cJSON_GetObjectItemCaseSensitive(item, name);
+    const cJSON *found = cJSON_GetObjectItemCaseSensitive(row, name);
+    if (!found)
+        found = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(row, "values"), name);
     return found && !cJSON_IsObject(found) && !cJSON_IsArray(found) ? found : NULL;
 }
 
@@ -125,17 +132,21 @@ static int print_lists(const cJSON *columns, const cJSON *rows, int width, FILE 
 
 static void print_line(const char *name, const cJSON *item, FILE *out)
 {
-    fputs(name, out);
+    char date[64], *json = NULL;
+    tune_print_line_of(out, name);
     fputs(": ", out);
     if (cJSON_IsString(item)) {
         tune_print_plain(out, item->valuestring, "\n");
+    } else if (is_date(name, item, date)) {
+        fputs(date, out);
     } else if (cJSON_IsNumber(item)) {
         fprintf(out, number_format(item->valuedouble), item->valuedouble);
+    } else if ((json = cJSON_PrintUnformatted(item)) && strlen(json) > LONG) {
+        fprintf(out, "%d members, which --json shows", cJSON_GetArraySize(item));
     } else {
-        char *json = cJSON_PrintUnformatted(item);
         tune_print_plain(out, json ? json : "", "");
-        cJSON_free(json);
     }
+    cJSON_free(json);
     fputc('\n', out);
 }
 
@@ -151,7 +162,7 @@ int studio_print_answer(const cJSON *json, int width, FILE *out)
     if (cJSON_IsArray(json))
         return is_rows(json) ? print_objects(json, width, out) : 0;
     cJSON_ArrayForEach(item, json)
-        if (item != rows && item != columns && !cJSON_IsNull(item) && !is_rows(item))
+        if (item != rows && item != columns && !cJSON_IsNull(item) && !is_rows(item) && !(cJSON_IsString(item) && !*item->valuestring))
             print_line(item->string, item, out);
     cJSON_ArrayForEach(item, json)
         if (is_rows(item) && !(lists && item == columns)) {

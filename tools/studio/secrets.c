@@ -25,7 +25,7 @@ static bool looks_secret(const char *name, size_t n)
     static const char *const last[] = {"token", "key", NULL};
     /* tokens of a vocabulary, and keys that open nothing */
     static const char *const plain[] = {"pad", "eos", "bos", "unk", "mask", "sep", "cls", "stop", "per", "end", "start", "special", "image", "public",
-                                        "sort", "primary", "eot", "eom", "suffix", "prefix", "middle", "boi", "eoi", "audio", "video", NULL};
+                                        "append", "add", "new", "response", "sort", "primary", "eot", "eom", "suffix", "prefix", "middle", "boi", "eoi", "audio", "video", NULL};
     char word[32] = "", before[32] = "";
     size_t m = 0;
     for (size_t i = 0; i <= n; i++) {
