@@ -232,6 +232,12 @@ is "the rest, too" eval '[ "$(post "{\"about\": \"new.yaml\"}")" = 200 ] && awai
 is "nothing is missing any more" eval '[ "$(post "{\"about\": \"new.yaml\"}")" = 400 ] && grep -q "nothing is missing" "$tmp/body"'
 over() { curl -sS "${url}api/jobs" | python3 -c "import json, sys; assert [j['state'] for j in json.load(sys.stdin)['jobs']] == ['succeeded'] * 2"; }
 is "both jobs ended" await $server over
+is "a store that does not exist yet" ask 200 "j['missing'] == 3 and j['argv'] == ['sweep', 'new.yaml', '--store', 'fresh', '--experiments', 'work.json', '--entities', '1']" \
+    api/spaces/measure -d about=new.yaml -d store=fresh -d entities=1
+is "is made by the first sweep" eval '[ "$(post "{\"about\": \"new.yaml\", \"store\": \"fresh\", \"entities\": 1}")" = 200 ] &&
+    await $server eval "[ \$(get api/answers/points -d about=new.yaml -d store=fresh -d format=jsonl | grep -c measured) = 1 ]"'
+is "but not out of the root, nor without a space" eval 'ask 403 "\"outside\" in j[\"detail\"]" api/spaces/measure -d about=new.yaml -d store=../outside/fresh &&
+    ask 400 "\"no store other\" in j[\"detail\"]" api/spaces/measure -d store=other'
 
 # ---- what leads out of the root ----
 cp -r st "$tmp/outside/st"
@@ -243,7 +249,7 @@ is "paths out of the root are refused" eval 'forbidden api/answers/show -d about
 ln -s ../outside/st linked
 ln -s ../outside/s.yaml linked.yaml
 is "links out of the root are refused and not listed" eval 'forbidden api/answers/status -d store=linked && forbidden api/answers/show -d about=linked.yaml &&
-    ask 200 "[s[\"path\"] for s in j[\"stores\"]] == [\"st\"]" api/stores'
+    ask 200 "[s[\"path\"] for s in j[\"stores\"]] == [\"fresh\", \"st\"]" api/stores'
 is "names of operations are no paths" ask 400 "'no name' in j['detail']" api/answers/show -d about=s.yaml -d operation=../../x
 printf 'secret,a,b\n1,2,3\n' >"$tmp/outside/points.csv"
 { cat s.yaml; echo 'points: ../outside/points.csv'; } >points.yaml

@@ -59,7 +59,7 @@ static int read_options(const struct studio_request *q, struct spaces_question *
 int spaces_read_question(const struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *name, struct spaces_question *a)
 {
     char path[TUNE_PATH_MAX];
-    *a = (struct spaces_question){.kind = tune_question_find(name)};
+    *a = (struct spaces_question){.kind = tune_question_find(name), .new_store = a->new_store};
     uint64_t hash = spaces_hash(q->target, strlen(q->target), 0);
     TRY(spaces_stamp(s, r, "/proc/self/exe", &hash));
     TRY(spaces_stamp(s, r, TUNE_PROJECT_FILE, &hash));
@@ -77,7 +77,11 @@ int spaces_read_question(const struct studio *s, const struct studio_request *q,
     a->q.confined = true;
     TRY(read_options(q, a));
     bool plain = !strcmp(name, "compare") && a->q.sides[0] && a->q.sides[1] && tune_file_is_folder(a->q.sides[0]) && tune_file_is_folder(a->q.sides[1]);
-    if (!plain) {
+    if (a->new_store && !tune_file_exists(a->store)) {
+        TRY(tune_file_parent(path, a->store));
+        TRY(spaces_confine(s, r, "store", path));
+    } else if (!plain) {
+        a->new_store = false;
         TRY(spaces_confine(s, r, "store", a->store));
         TRY(spaces_stamp(s, r, a->store, &hash));
     } else {
@@ -186,7 +190,7 @@ static int put_answer(const struct studio_request *q, struct studio_reply *r, co
 
 static int answer(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
-    struct spaces_question a;
+    struct spaces_question a = {0};
     int code = spaces_read_question(s, q, r, strrchr(q->route->path, '/') + 1, &a);
     if (code == 0) {
         struct tune_answer_table *table = spaces_ask(&a);
@@ -231,7 +235,7 @@ static int put_picture(const struct studio_request *q, struct studio_reply *r, c
 
 static int draw(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
-    struct spaces_question a;
+    struct spaces_question a = {0};
     int code = spaces_read_question(s, q, r, "plot", &a);
     if (code == 0) {
         struct tune_answer_table *table = spaces_ask(&a);

@@ -17,6 +17,7 @@
 #include "runs/run_folder.h"
 #include "spaces.h"
 #include "sweeps/answers/print.h"
+#include "sweeps/spaces/space.h"
 
 /* Seconds by which the time of a log may lie outside its measurement: file systems round times. */
 #define SLACK_S 0.02
@@ -288,7 +289,7 @@ static int put_point(const struct studio *s, struct spaces_question *a, FILE *ou
 
 static int get_point(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
-    struct spaces_question a;
+    struct spaces_question a = {0};
     int code = spaces_read_question(s, q, r, "points", &a);
     *r->etag = 0; /* it also depends on the folders of runs */
     code = code < 0 ? -1 : put_point(s, &a, r->out);
@@ -298,9 +299,31 @@ static int get_point(struct studio *s, const struct studio_request *q, struct st
 
 /* ---- what is missing ---- */
 
+/* The command for a store that does not exist yet. *count: the entities of the space; -1: unknown. */
+static cJSON *first_argv(struct spaces_question *a, int64_t limit, int64_t *count)
+{
+    char path[TUNE_PATH_MAX], number[32];
+    spaces_lock();
+    struct tune_space *space = a->q.about && tune_file_exists(a->q.about) && find_file(a, path) == 0 ? tune_space_read(path) : NULL;
+    *count = space && space->size > 0 && space->size < INT64_MAX ? (int64_t)space->size : -1;
+    spaces_unlock();
+    cJSON *argv = space ? sweep_argv(a, NULL, 0) : NULL;
+    snprintf(number, sizeof number, "%lld", (long long)limit);
+    if (argv && limit > 0 && !(add_word(argv, "--entities") && add_word(argv, number))) {
+        cJSON_Delete(argv);
+        argv = NULL;
+    }
+    if (!space && !*tune_error_message())
+        tune_error_usage("there is no store %s yet; expected the file of a space to measure in `about`", a->store);
+    tune_space_free(space);
+    return argv;
+}
+
 /* The command, for the first `limit` entities that nobody measured or that failed; limit 0: for all. *count: how many there are. */
 static cJSON *missing_argv(struct spaces_question *a, int64_t limit, int64_t *count)
 {
+    if (a->new_store)
+        return first_argv(a, limit, count);
     a->kind = tune_question_find("missing");
     struct tune_answer_table *missing = spaces_ask(a);
     const char **entities = missing ? calloc((size_t)missing->rows + 1, sizeof *entities) : NULL;
@@ -324,7 +347,7 @@ static cJSON *missing_argv(struct spaces_question *a, int64_t limit, int64_t *co
 
 static int get_measure(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
-    struct spaces_question a;
+    struct spaces_question a = {.new_store = true};
     int64_t limit = (int64_t)studio_number(q, "entities", 0), count = 0;
     int code = spaces_read_question(s, q, r, "missing", &a);
     *r->etag = 0;
@@ -332,7 +355,10 @@ static int get_measure(struct studio *s, const struct studio_request *q, struct 
     spaces_free_question(&a);
     if (!json)
         return -1;
-    tune_cjson_put_whole(json, "missing", count);
+    if (count >= 0)
+        tune_cjson_put_whole(json, "missing", count);
+    else
+        cJSON_AddNullToObject(json, "missing");
     return studio_put_json(r, json);
 }
 
@@ -340,7 +366,7 @@ static int get_measure(struct studio *s, const struct studio_request *q, struct 
 static int start_measure(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
     static const struct studio_job_want want = {.no_slot = true};
-    struct spaces_question a;
+    struct spaces_question a = {.new_store = true};
     char program[TUNE_PATH_MAX];
     int64_t count = 0;
     int code = spaces_read_question(s, q, r, "missing", &a);
