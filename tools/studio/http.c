@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -20,7 +21,8 @@
 #include "guard.h"
 
 enum { CONNECTIONS = 32, IDLE_S = 15, REQUEST_S = 10, SLOW_READER_S = 20 };
-#define NEW_S 0.25 /* a new connection keeps its place for so long, whoever else comes */
+#define NEW_S 0.02   /* a new connection keeps its place for so long, whoever else comes */
+#define PLACE_S 0.25 /* how long a new one waits for the place of one that is ended */
 
 /* A connection's place. */
 struct slot {
@@ -36,6 +38,7 @@ struct studio_http {
     int listener, wake[2];
     pthread_t acceptor;
     pthread_mutex_t mutex; /* of the slots */
+    pthread_cond_t freed;  /* a slot became free */
     struct slot slots[CONNECTIONS];
 };
 
@@ -77,7 +80,7 @@ static void noted(void *context, struct MHD_Connection *c, void **socket_context
         if (code == MHD_CONNECTION_NOTIFY_STARTED && info && slot->fd == info->connect_fd)
             *socket_context = slot;
         else if (code == MHD_CONNECTION_NOTIFY_CLOSED && *socket_context == slot)
-            slot->fd = -1;
+            slot->fd = -1, pthread_cond_signal(&h->freed);
     }
     pthread_mutex_unlock(&h->mutex);
 }
@@ -149,6 +152,19 @@ static void refuse(int fd)
     close(fd);
 }
 
+/* Wait until a slot becomes free, 2 ms at most. */
+static void wait_freed(struct studio_http *h)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 2000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&h->mutex);
+    pthread_cond_timedwait(&h->freed, &h->mutex, &until);
+    pthread_mutex_unlock(&h->mutex);
+}
+
 static void admit(struct studio_http *h, int fd, const struct sockaddr *address, socklen_t size)
 {
     int on = 1;
@@ -156,10 +172,10 @@ static void admit(struct studio_http *h, int fd, const struct sockaddr *address,
     struct slot *slot = NULL;
     double begin = now();
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    while (!slot && soon && now() - begin < NEW_S) {
+    while (!slot && soon && now() - begin < PLACE_S) {
         slot = take_slot(h, fd, &soon);
         if (!slot && soon)
-            poll(NULL, 0, 1);
+            wait_freed(h);
     }
     if (!slot) {
         refuse(fd);
@@ -412,6 +428,7 @@ static void free_http(struct studio_http *h)
     for (int i = 0; i < 2; i++)
         if (h->wake[i] >= 0)
             close(h->wake[i]);
+    pthread_cond_destroy(&h->freed);
     pthread_mutex_destroy(&h->mutex);
     free(h);
 }
@@ -425,6 +442,7 @@ struct studio_http *studio_http_start(struct studio *s)
     h->s = s;
     h->wake[0] = h->wake[1] = -1;
     pthread_mutex_init(&h->mutex, NULL);
+    pthread_cond_init(&h->freed, NULL);
     for (int i = 0; i < CONNECTIONS; i++)
         h->slots[i].fd = -1;
     h->listener = listen_at(s, host);
