@@ -42,6 +42,7 @@ static int begin(void **state)
     assert_int_equal(mkdir(root, 0755), 0);
     char *real = realpath(root, NULL);
     assert_non_null(real);
+    assert_int_equal(chdir(real), 0); /* as tools/studio.c does */
     s = (struct studio){.root = real, .once = true, .host = "127.0.0.1", .port = 8642};
     snprintf(s.build, sizeof s.build, "%s", home);
     return 0;
@@ -51,6 +52,7 @@ static int end(void **state)
 {
     (void)state;
     free((char *)(uintptr_t)s.root);
+    assert_int_equal(chdir("/"), 0);
     return tune_file_remove_folder(home);
 }
 
