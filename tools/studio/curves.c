@@ -149,10 +149,12 @@ static bool has_metrics(const struct kept_run *k, const char *metrics)
     return true;
 }
 
-static struct reading plan(const struct studio_curve_run *asked, const char *metrics)
+static struct reading plan(const struct studio_curve_run *asked, const char *metrics, double now)
 {
     int i = find(asked->folder);
     struct kept_run *k = i >= 0 ? &kept.at[i] : NULL;
+    if (k)
+        k->used = now; /* so that no other run takes its place */
     if (k && !tune_run_ended(k->run))
         return (struct reading){*asked, metrics, k->run, UPDATE};
     if (k && k->version == asked->version && has_metrics(k, metrics))
@@ -183,7 +185,7 @@ int studio_curves_lock(const struct studio_curve_run *asked, int count, const ch
     int failed = -1;
     pthread_mutex_lock(&kept.lock);
     for (int i = 0; i < count; i++)
-        at[i] = plan(&asked[i], metrics);
+        at[i] = plan(&asked[i], metrics, now);
     read_all(at, count);
     for (int i = 0; i < count; i++)
         if (at[i].how == READ) {
@@ -203,16 +205,31 @@ int studio_curves_lock(const struct studio_curve_run *asked, int count, const ch
     return tune_error_set("%s: the run could not be read; it may just have been removed", asked[failed].folder);
 }
 
+/* Forget the runs that nobody looked at for so long. Whether there were any. */
+static bool forget_unused(double seconds)
+{
+    double now = tune_clock_s();
+    bool any = false;
+    for (int i = 0; i < kept.count; i++)
+        if (now - kept.at[i].used >= seconds) {
+            forget(i--);
+            any = true;
+        }
+    return any;
+}
+
+void studio_curves_forget(double seconds)
+{
+    pthread_mutex_lock(&kept.lock);
+    if (forget_unused(seconds))
+        malloc_trim(0);
+    pthread_mutex_unlock(&kept.lock);
+}
+
 void studio_curves_unlock(void)
 {
     int64_t sum = 0;
-    double now = tune_clock_s();
-    bool freed = false;
-    for (int i = 0; i < kept.count; i++)
-        if (now - kept.at[i].used > IDLE_S) {
-            forget(i--);
-            freed = true;
-        }
+    bool freed = forget_unused(IDLE_S);
     for (int i = 0; i < kept.count; i++)
         sum += kept.at[i].bytes;
     while (sum > BYTES && kept.count > 1) {
@@ -251,61 +268,67 @@ static int get_asked(struct studio *s, const struct studio_request *q, struct st
 
 /* ---- numbers ---- */
 
-/* A number with 9 digits, as many as a float has. */
 static void put_number(FILE *out, bool first, double value)
 {
-    char text[32];
-    if (!isfinite(value))
-        snprintf(text, sizeof text, "null");
-    else if (value == floor(value) && fabs(value) < 1e15)
-        snprintf(text, sizeof text, "%.0f", value);
-    else
-        snprintf(text, sizeof text, "%.9g", value);
+    char text[TUNE_DECIMAL_SIZE];
     if (!first)
         fputc(',', out);
-    fputs(text, out);
+    fputs(isfinite(value) ? tune_number_text(text, value) : "null", out);
 }
 
-/* The points of a curve that are sent: indexes in ascending order. Of each bucket of x, the lowest
- * and the highest. */
+/* The points of a curve that are sent: indexes in ascending order. */
 struct chosen_points {
-    int64_t *at, count, seen; /* seen: finite points in the range */
+    int64_t *at, count, seen; /* seen: points in the range that are finite */
 };
 
-static int choose_points(struct chosen_points *c, const double *x, const double *y, int64_t first, int64_t end, int buckets)
+/* What a request asks of a curve: x in [from, to] at steps beyond `after`. */
+struct curve_range {
+    double from, to, after;
+};
+
+static bool in_range(const struct curve_range *want, double x, double step)
 {
-    double left = end > first ? x[first] : 0, width = end > first ? (x[end - 1] - left) / buckets : 0;
-    int64_t low = -1, high = -1, bucket = -1;
-    bool all = end - first <= 2 * (int64_t)buckets;
-    c->at = malloc(((size_t)(all ? end - first : 2 * (int64_t)buckets + 2) + 1) * sizeof *c->at);
+    return step > want->after && x >= want->from && x <= want->to;
+}
+
+/* Keep of each bucket the lowest and the highest of the points that stand in c. A bucket is a part
+ * of x. Where x does not ascend, as another metric may not, it is as many points in their order. */
+static void keep_extremes(struct chosen_points *c, const double *x, const double *y, int64_t buckets)
+{
+    double left = x[c->at[0]], width = x[c->at[c->count - 1]] - left;
+    int64_t kept = 0, count = c->count;
+    bool ascends = width > 0 && isfinite(width);
+    for (int64_t i = 1; i < count; i++)
+        ascends = ascends && x[c->at[i]] >= x[c->at[i - 1]];
+    for (int64_t i = 0; i < count;) {
+        int64_t low = c->at[i], high = low, bucket = -1;
+        for (; i < count; i++) {
+            int64_t k = c->at[i], now = ascends ? (int64_t)((x[k] - left) / width * (double)buckets) : i * buckets / count;
+            now = now >= buckets ? buckets - 1 : now;
+            if (bucket >= 0 && now != bucket)
+                break;
+            bucket = now;
+            low = y[k] < y[low] ? k : low;
+            high = y[k] > y[high] ? k : high;
+        }
+        c->at[kept++] = low < high ? low : high; /* at most as many as were read */
+        if (low != high)
+            c->at[kept++] = low < high ? high : low;
+    }
+    c->count = kept;
+}
+
+static int choose_points(struct chosen_points *c, const double *x, const struct tune_run_series *s, const struct curve_range *want, int64_t buckets)
+{
+    c->at = malloc(((size_t)s->count + 1) * sizeof *c->at);
     if (!c->at)
         return tune_error_no_memory("the points of a curve");
-    for (int64_t i = first; i < end; i++) {
-        if (!isfinite(y[i]) || !isfinite(x[i]))
-            continue;
-        c->seen++;
-        if (all) {
+    for (int64_t i = 0; i < s->count; i++)
+        if (isfinite(s->value[i]) && isfinite(x[i]) && in_range(want, x[i], s->step[i]))
             c->at[c->count++] = i;
-            continue;
-        }
-        int64_t now = width > 0 ? (int64_t)((x[i] - left) / width) : 0;
-        now = now >= buckets ? buckets - 1 : now;
-        if (now != bucket) {
-            if (low >= 0)
-                c->at[c->count++] = low < high ? low : high;
-            if (low >= 0 && low != high)
-                c->at[c->count++] = low < high ? high : low;
-            bucket = now;
-            low = high = i;
-        }
-        low = y[i] < y[low] ? i : low;
-        high = y[i] > y[high] ? i : high;
-    }
-    if (!all && low >= 0) {
-        c->at[c->count++] = low < high ? low : high;
-        if (low != high)
-            c->at[c->count++] = low < high ? high : low;
-    }
+    c->seen = c->count;
+    if (c->count > 2 * buckets)
+        keep_extremes(c, x, s->value, buckets);
     return 0;
 }
 
@@ -327,12 +350,11 @@ static double *axis_of(const struct tune_run *r, const struct tune_run_series *s
     return x;
 }
 
-static void put_curve(const struct studio_request *q, FILE *out, const struct tune_run *r, const struct tune_run_series *s, const double *x,
-                      const struct chosen_points *c, int64_t first, int64_t end, int color)
+static void put_curve(FILE *out, const struct tune_run *r, const struct tune_run_series *s, const double *x, const struct chosen_points *c,
+                      const struct curve_range *want, int color)
 {
     cJSON *id = cJSON_CreateString(r->folder), *name = cJSON_CreateString(r->name);
     char *id_text = id ? cJSON_PrintUnformatted(id) : NULL, *name_text = name ? cJSON_PrintUnformatted(name) : NULL;
-    (void)q;
     fprintf(out, "{\"id\":%s,\"name\":%s,\"color\":%d,\"count\":%" PRId64 ",\"shown\":%" PRId64 ",\"x\":[", id_text ? id_text : "null",
             name_text ? name_text : "null", color, c->seen, c->count);
     for (int64_t i = 0; i < c->count; i++)
@@ -342,8 +364,8 @@ static void put_curve(const struct studio_request *q, FILE *out, const struct tu
         put_number(out, i == 0, s->value[c->at[i]]);
     fputs("],\"nonfinite\":[", out);
     int64_t marks = 0, odd = 0;
-    for (int64_t i = first; i < end; i++)
-        if (!isfinite(s->value[i])) {
+    for (int64_t i = 0; i < s->count; i++)
+        if (!isfinite(s->value[i]) && s->step[i] > want->after && !(x[i] < want->from) && !(x[i] > want->to)) {
             if (marks < 100) {
                 fputs(marks++ ? "," : "", out);
                 fputs("{\"x\":", out);
@@ -365,19 +387,14 @@ static int write_curve(const struct studio_request *q, FILE *out, const struct t
     const struct tune_run_series *s = tune_run_series(r, metric);
     struct chosen_points c = {0};
     const char *what = studio_value(q, "x");
-    double *x = axis_of(r, s, what ? what : "step"), after = studio_number(q, "since_step", -1);
-    double from = studio_number(q, "from", -INFINITY), to = studio_number(q, "to", INFINITY);
-    int buckets = studio_bool(q, "full", false) ? INT32_MAX / 2 : (int)studio_number(q, "width", WIDTH);
-    int64_t first = 0, end = s->count;
+    struct curve_range want = {studio_number(q, "from", -INFINITY), studio_number(q, "to", INFINITY), studio_number(q, "since_step", -1)};
+    int64_t buckets = studio_bool(q, "full", false) ? INT64_MAX / 2 : (int64_t)studio_number(q, "width", WIDTH);
+    double *x = axis_of(r, s, what ? what : "step");
     if (!x)
         return -1;
-    while (first < end && (x[first] < from || s->step[first] <= after))
-        first++;
-    while (end > first && x[end - 1] > to)
-        end--;
-    int status = choose_points(&c, x, s->value, first, end, buckets);
+    int status = choose_points(&c, x, s, &want, buckets);
     if (status == 0)
-        put_curve(q, out, r, s, x, &c, first, end, color);
+        put_curve(out, r, s, x, &c, &want, color);
     free(c.at);
     free(x);
     return status;

@@ -17,11 +17,13 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/try.h"
+#include "curves.h"
 #include "runs/run_folder.h"
 
 /* DEPTH: folders below the root that are looked into. EVERY_MS: between scans while somebody asks.
- * REST_S: after so long without a question the thread rests. REMOVED: removals that are remembered. */
-enum { DEPTH = 6, EVERY_MS = 1000, REST_S = 30, REMOVED = 4096, UNITS = 64 };
+ * REST_S: after so long without a question the thread rests. KEEP_CURVES_S: so long curves are kept
+ * that nobody asks for. REMOVED: removals that are remembered. */
+enum { DEPTH = 6, EVERY_MS = 1000, REST_S = 30, KEEP_CURVES_S = 60, REMOVED = 4096, UNITS = 64 };
 
 /* What tells that a file has changed. */
 struct stamp {
@@ -360,10 +362,14 @@ static void *work(void *index)
     pthread_mutex_lock(&x->lock);
     while (!x->stop) {
         scan(x);
-        if (tune_clock_s() - x->asked > REST_S)
+        bool rest = tune_clock_s() - x->asked > REST_S;
+        pthread_mutex_unlock(&x->lock);
+        studio_curves_forget(rest ? 0 : KEEP_CURVES_S);
+        pthread_mutex_lock(&x->lock);
+        if (rest)
             while (!x->stop && tune_clock_s() - x->asked > REST_S)
                 pthread_cond_wait(&x->wake, &x->lock);
-        else
+        else if (!x->stop)
             wait_until(&x->wake, &x->lock, EVERY_MS);
     }
     pthread_mutex_unlock(&x->lock);

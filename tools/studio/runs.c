@@ -104,9 +104,15 @@ int studio_run_list(struct studio *s, struct studio_reply *r, const char *ids, s
         at += size;
         if (size == 0)
             continue;
+        struct tune_run *run = studio_index_find(s, folder);
+        bool twice = false;
+        for (int i = 0; i < n; i++)
+            twice = twice || chosen[i] == run;
+        if (run && twice)
+            continue;
         if (n == most)
             return studio_fail(r, 400, "ids: more than %d runs; choose fewer at a time", most);
-        if (!(chosen[n++] = studio_index_find(s, folder)))
+        if (!(chosen[n++] = run))
             return studio_fail(r, 404, "%s: no such run below %s; GET /api/runs lists them", folder, s->root);
     }
     return n > 0 ? n : studio_fail(r, 400, "ids: expected the ids of runs, with commas");
