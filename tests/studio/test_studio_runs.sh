@@ -25,6 +25,8 @@ run "$root/deep/er/c" 0.01 5000
 hostile='<img src=x onerror=alert(1)> "q" & é,x'
 run "$root/runs/$hostile" 0.1 3
 run "$tmp/outside/d" 1 3
+mkdir -p "$tmp/zig/runs/z" && echo '{"program":"finetune_full","status":"finished"}' >"$tmp/zig/runs/z/run.json"
+awk 'BEGIN { for (i = 1; i <= 5000; i++) printf "{\"step\":%d,\"loss\":%d,\"tokens\":1,\"elapsed_s\":%d}\n", i, i % 97, i * 7919 % 1000 }' >"$tmp/zig/runs/z/metrics.jsonl"
 ln -s "$tmp/outside" "$root/runs/link"
 ln -s "$tmp/outside/d/run.json" "$root/runs/a/stolen.json"
 mkdir "$root/runs/broken" && echo '{"status":' >"$root/runs/broken/run.json" && : >"$root/runs/broken/metrics.jsonl"
@@ -84,6 +86,12 @@ is "a metric that no run has: no curve" ask '/api/runs/curves?ids=runs%2Fa&metri
 is "the picture of runs plot" eval 'get "/api/runs/plot.svg?ids=runs%2Fa,runs%2Fb&colors=0,1" >"$tmp/a.svg" && (cd "$root" && "$BUILD/runs" plot runs/a runs/b --metric loss,eval_loss --svg "$tmp/b.svg" >"$tmp/shown") && cmp "$tmp/a.svg" "$tmp/b.svg"'
 is "no such metric: 400, with those that are" eval 'gives 400 "/api/runs/plot.svg?ids=runs%2Fa&metrics=lss" && grep -q "loss" "$tmp/body"'
 is "compare: options that differ, figures with units" ask '/api/runs/compare?ids=runs%2Fa,runs%2Fb' '[o["name"] for o in d["options"]] == ["lr"] and [f["values"] for f in d["figures"] if f["name"] == "step"] == [[10, 21]]'
+is "the list as CSV, chosen and sorted" eval 'get "/api/runs/table.csv?sort=lr&state=finished&columns=batch_size" >"$tmp/a.csv" && python3 -c "
+import csv, sys
+t = list(csv.DictReader(open(sys.argv[1], newline=\"\")))
+sys.exit([r[\"lr\"] for r in t] != [\"0.0001\", \"0.001\", \"0.01\", \"0.1\"] or t[3][\"name\"] != sys.argv[2] or t[0][\"batch_size\"] != \"4\")" "$tmp/a.csv" "$hostile"'
+is "a run that no job wrote has no log: 404, and why" eval 'gives 404 /api/runs/runs%2Fa/log && grep -q "no job" "$tmp/body"'
+is "a run twice is one curve" ask '/api/runs/curves?ids=runs%2Fa,runs%2Fa&metric=loss' 'len(d["curves"]) == 1'
 is "metrics in long form" eval 'get "/api/runs/metrics.csv?ids=runs%2Fa" >"$tmp/a.csv" && [ "$(wc -l <"$tmp/a.csv")" = 31 ] && grep -qx "runs/a,10,loss,0.7" "$tmp/a.csv"'
 
 # ---- what changes ----
@@ -106,6 +114,10 @@ rm -r "$root/runs/new"
 is "one that is removed" await $server changed '"removed":\["runs/new"\]'
 is "a token of another server: all have changed" ask '/api/runs/changes?since=99999999' 'd["all"] and len(d["changed"]) == 5'
 is "it ends" stopped
+serve "$tmp/zig"
+is "a third server" await $server indexed
+is "an x that goes to and fro: two points a column, the extremes among them" ask '/api/runs/curves?ids=runs%2Fz&metric=loss&x=time&width=50' 'd["curves"][0]["count"] == 5000 and 2 <= d["curves"][0]["shown"] <= 100 and min(d["curves"][0]["y"]) == 0 and max(d["curves"][0]["y"]) == 96'
+stopped
 
 # ---- marks ----
 run "$root/runs/odd" 0.1 3

@@ -180,13 +180,13 @@ static void search_log(FILE *in, const char *what, cJSON *matches, cJSON *errors
     free(line);
 }
 
-static int show_log(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+static int put_log(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *id)
 {
     char path[TUNE_PATH_MAX];
     double offset = studio_number(q, "offset", 0), limit = studio_number(q, "limit", LOG_CHUNK);
-    if (studio_job_log(studio_value(q, "id"), path) < 0)
+    if (studio_job_log(id, path) < 0)
         return studio_fail(r, 404, "%s", tune_error_message());
-    cJSON *job = studio_job_read(studio_value(q, "id"));
+    cJSON *job = studio_job_read(id);
     if (!job)
         return studio_fail(r, 404, "%s", tune_error_message());
     cJSON_Delete(job);
@@ -214,6 +214,19 @@ static int show_log(struct studio *s, const struct studio_request *q, struct stu
     tune_cjson_put(json, "errors", errors);
     free(text);
     return studio_put_json(r, json);
+}
+
+static int show_log(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    return put_log(s, q, r, studio_value(q, "id"));
+}
+
+static int show_run_log(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    char id[32];
+    if (!studio_job_of(s, studio_value(q, "id"), id))
+        return studio_fail(r, 404, "%s: no job of the studio wrote it, so its output went elsewhere: to the terminal that started it", studio_value(q, "id"));
+    return put_log(s, q, r, id);
 }
 
 /* ---- start ---- */
@@ -548,6 +561,11 @@ const struct studio_route studio_job_routes[] = {
     {"GET", "/api/jobs/{id}", "showJob", "job show", "A job with its states", "application/json", show_job, {JOB_ID}},
     {"GET", "/api/jobs/{id}/log", "showJobLog", "job log", "What the program printed", "application/json", show_log,
      {JOB_ID, {"offset", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 0, .most = 1e15, .help = "byte to begin at"},
+      {"limit", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 1, .most = 4 << 20, .help = "most bytes; default 262144"},
+      {"search", STUDIO_IN_QUERY, .help = "text whose lines are listed"}}},
+    {"GET", "/api/runs/{id}/log", "showRunLog", NULL, "What the job that wrote the run printed", "application/json", show_run_log,
+     {{"id", STUDIO_IN_PATH, STUDIO_TEXT, true, .help = "the run's folder, relative to the root"},
+      {"offset", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 0, .most = 1e15, .help = "byte to begin at"},
       {"limit", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 1, .most = 4 << 20, .help = "most bytes; default 262144"},
       {"search", STUDIO_IN_QUERY, .help = "text whose lines are listed"}}},
     {"POST", "/api/jobs", "startJob", "run start", "Start a program as a job, which waits for its slot", "application/json", start_job,

@@ -11,8 +11,10 @@
 #include "../run_unit.h"
 #include "core/array.h"
 #include "core/error.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "files/cjson.h"
+#include "files/csv.h"
 #include "runs/query.h"
 #include "runs/run_folder.h"
 #include "secrets.h"
@@ -258,6 +260,58 @@ static int list_runs(struct studio *s, const struct studio_request *q, struct st
     return status;
 }
 
+static void put_cell(FILE *out, bool first, const struct tune_run *r, const char *name)
+{
+    char time[32], text[TUNE_DECIMAL_SIZE];
+    struct tune_value value = tune_run_value(r, name, time);
+    double number;
+    if (!first)
+        fputc(',', out);
+    if (value.type == TUNE_VALUE_TEXT)
+        tune_csv_put(out, studio_shown(name, value.text));
+    else if (value.type == TUNE_VALUE_BOOL)
+        fputs(value.boolean ? "true" : "false", out);
+    else if (tune_value_number(&value, &number) && isfinite(number))
+        fputs(tune_number_text(text, number), out);
+}
+
+static int list_csv(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    enum { NAMES = 512 };
+    static const char *const always[] = {"name", "folder", "program", "state", "reason", "started"};
+    struct tune_run **runs;
+    const char **differing = NULL, *names[NAMES];
+    char units[256] = "";
+    int n = 0, all = studio_index_lock(s, &runs);
+    TRY(all);
+    int count = choose(q, r, runs, all, units), more = count < 0 ? -1 : tune_runs_differing(runs, count, &differing);
+    char *columns = studio_value(q, "columns") ? strdup(studio_value(q, "columns")) : NULL;
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        names[n++] = always[i];
+    for (int i = 0; i < TUNE_RUN_FIGURES; i++)
+        names[n++] = tune_run_figures[i];
+    for (int i = 0; i < more && n < NAMES; i++)
+        names[n++] = differing[i];
+    n = more_names(columns, names, n, NAMES);
+    for (int k = 0; more >= 0 && k < n; k++) {
+        fputs(k ? "," : "", r->out);
+        tune_csv_put(r->out, names[k]);
+    }
+    for (int i = 0; more >= 0 && i < count; i++)
+        for (int k = 0; k < n; k++) {
+            if (k == 0)
+                fputc('\n', r->out);
+            put_cell(r->out, k == 0, runs[i], names[k]);
+        }
+    if (more >= 0)
+        fputc('\n', r->out);
+    free(differing);
+    free(columns);
+    studio_index_unlock(s, runs);
+    snprintf(r->name, sizeof r->name, "runs.csv");
+    return more < 0 ? -1 : 0;
+}
+
 /* ---- what changed ---- */
 
 static void add_removed(void *list, const char *folder)
@@ -437,6 +491,8 @@ const struct studio_route studio_run_routes[] = {
       {"columns", STUDIO_IN_QUERY, STUDIO_TEXT, .help = "options, metrics or report numbers to add to each run's values, with commas"},
       {"offset", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 0, .most = 1e9, .help = "rows to leave out at the beginning"},
       {"limit", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 0, .most = LISTED, .help = "most rows"}}},
+    {"GET", "/api/runs/table.csv", "listRunsCsv", NULL, "The runs below the root as CSV.", "text/csv; charset=utf-8", list_csv,
+     {WHICH, {"columns", STUDIO_IN_QUERY, STUDIO_TEXT, .help = "more options, metrics or report numbers, with commas"}}},
     {"GET", "/api/runs/changes", "listChanges", NULL, "The runs that changed since a token of an earlier answer.", "application/json", list_changes,
      {{"since", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 0, .most = 9e15, .help = "the token; 0: all"}}},
     {"GET", "/api/runs/compare", "compareRuns", "run compare", "Options that differ between runs, and their figures.", "application/json", compare_runs,
