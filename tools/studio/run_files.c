@@ -1,6 +1,7 @@
 /* run_files.c - the files of a run: previews, judged rows, downloads; runs as CSV. */
 #include <cjson/cJSON.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -69,7 +70,10 @@ static int list_lines(struct studio *s, const struct studio_request *q, struct s
     TRY(path_of(s, q, r, name, path));
     int fd = studio_open(s, path, O_RDONLY);
     FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (!in && errno != ENOENT)
+        return -1; /* such as a link out of the root */
     if (!in) {
+        tune_error_clear();
         fputs("{\"rows\":[],\"total\":0,\"unreadable\":0,\"next\":0}", r->out);
         return 0; /* most runs have none */
     }
@@ -159,7 +163,8 @@ static void put_csv(FILE *out, const char *text)
 
 static int get_metrics_csv(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
-    enum { RUNS = 64 };
+    enum { RUNS = 64, VALUES_MOST = 4000000 };
+    int64_t values = 0;
     struct tune_run **runs, *chosen[RUNS];
     char number[32];
     int status = 0;
@@ -176,6 +181,10 @@ static int get_metrics_csv(struct studio *s, const struct studio_request *q, str
         struct tune_run *run = tune_run_open(folders[i]);
         status = run ? 0 : -1;
         for (int k = 0; run && k < run->series_count; k++)
+            values += run->series[k].count;
+        if (values > VALUES_MOST)
+            status = studio_fail(r, 413, "more than %d values; choose fewer runs, or use `runs export`", VALUES_MOST);
+        for (int k = 0; status == 0 && k < run->series_count; k++)
             for (int64_t j = 0; j < run->series[k].count; j++) {
                 put_csv(r->out, run->folder);
                 fprintf(r->out, ",%.0f,", run->series[k].step[j]);
