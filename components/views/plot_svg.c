@@ -62,12 +62,13 @@ static void put_point(const struct panel *p, const double *x, const double *y, i
     fprintf(p->out, "%s%.1f %.2f", first ? "M" : "L", x_of(p, x[i]), y_of(p, y[i]));
 }
 
-static void put_column(const struct panel *p, const double *x, const double *y, const struct column *c, bool first)
+/* Its line is vertical, which takes few letters. */
+static void put_column(const struct panel *p, const double *y, const struct column *c, bool first)
 {
     int64_t one = c->low < c->high ? c->low : c->high, other = c->low < c->high ? c->high : c->low;
-    put_point(p, x, y, one, first);
+    fprintf(p->out, "%s%d %.1f", first ? "M" : "L", c->x, y_of(p, y[one]));
     if (other != one)
-        put_point(p, x, y, other, false);
+        fprintf(p->out, "V%.1f", y_of(p, y[other]));
 }
 
 /* Which curve an element belongs to, for pages that show or hide curves. */
@@ -94,7 +95,7 @@ static void put_path(const struct panel *p, const struct tune_curve *c, const do
             first = false;
         } else if (x != column.x) {
             if (column.x >= 0) {
-                put_column(p, c->x, y, &column, first);
+                put_column(p, y, &column, first);
                 first = false;
             }
             column = (struct column){i, i, x};
@@ -104,7 +105,7 @@ static void put_path(const struct panel *p, const struct tune_curve *c, const do
         }
     }
     if (dense && column.x >= 0)
-        put_column(p, c->x, y, &column, first);
+        put_column(p, y, &column, first);
     fputs("\"><title>", p->out);
     tune_svg_text(p->out, c->label);
     fputs("</title></path>\n", p->out);
