@@ -31,8 +31,8 @@ struct studio_index_state {
  * studio_index_state - what else is known; while it is locked.
  * studio_index_find - the run of that folder, relative to the root; NULL: none; while it is locked.
  * studio_index_version - the version of the run's last change; while it is locked.
- * studio_index_removed - call take with each folder that was removed since that version; while it is
- * locked. false: too long ago to know, so all may have changed. */
+ * studio_index_removed - call take with each folder that was removed since that version; while it
+ * is locked. false: too long ago to know, so all may have changed. */
 int studio_index_start(struct studio *s);
 void studio_index_stop(struct studio *s);
 int studio_index_lock(struct studio *s, struct tune_run ***runs);
