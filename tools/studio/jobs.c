@@ -263,6 +263,8 @@ static cJSON *start(struct studio *s, const struct studio_request *q, struct stu
         const char *slot = studio_value(q, "slot");
         struct studio_job_want want = {.cores = (int)studio_number(q, "cpus", 0), .gpus = (int)studio_number(q, "gpus", 0)};
         want.no_slot = slot ? !strcmp(slot, "none") : !strcmp(name, "sweep");
+        if (want.cores == 0 && !studio_option(program, "threads"))
+            want.cores = 1; /* it has no threads of its own to share out */
         cJSON *values = given ? cJSON_Duplicate(given, true) : cJSON_CreateObject();
         job = studio_job_start(s, name, argv, values, studio_value(q, "name"), *folder ? folder : NULL, studio_value(q, "key"), &want);
     } else {
@@ -572,7 +574,7 @@ const struct studio_route studio_job_routes[] = {
      {{"program", STUDIO_IN_BODY, .required = true, .help = "name of the program, such as finetune_lora"},
       {"values", STUDIO_IN_BODY, STUDIO_JSON, .help = "the options' values by name"},
       {"name", STUDIO_IN_BODY, .help = "name of the job; default: that of the program"},
-      {"cpus", STUDIO_IN_BODY, STUDIO_WHOLE, .least = 1, .most = 4096, .help = "cores of the slot; default: --threads of the program, else all"},
+      {"cpus", STUDIO_IN_BODY, STUDIO_WHOLE, .least = 1, .most = 4096, .help = "cores of the slot; default: its --threads, else all; 1 for a program without --threads"},
       {"gpus", STUDIO_IN_BODY, STUDIO_WHOLE, .least = 0, .most = 62, .help = "GPUs of the slot; default: one if its --device is cuda"},
       {"slot", STUDIO_IN_BODY, .choices = "auto|none", .help = "none: it starts without waiting, as a sweep does, which reserves cores itself"}, KEY}},
     {"POST", "/api/jobs/{id}/stop", "stopJob", "run stop", "Stop a job: it saves and ends", "application/json", stop_job,
