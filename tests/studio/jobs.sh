@@ -9,8 +9,8 @@ holds() { python3 -c "import json,sys; j = json.load(open(sys.argv[2])); assert 
 begin() { post /api/jobs "$1" >"$tmp/begun" && job=$(item 'j["id"]' <"$tmp/begun"); }
 state() { get "/api/jobs/$1" | item 'j["state"]'; }
 is_in() { [ "$(state "$1")" = "$2" ]; }
-over() { case $(state "$1") in queued | running | stopping | '') return 1 ;; esac; }
-# ends JOB STATE - waits until it has ended, so.
+over() { case $(state "$1") in queued | running | stopping) return 1 ;; esac; }
+# ends JOB STATE - waits until it has ended, so. A job that there is not has ended, too.
 ends() { await 0 over "$1" && [ "$(state "$1")" = "$2" ] || { get "/api/jobs/$1"; return 1; }; }
 # program NAME OPTIONS BODY - a script. OPTIONS: JSON objects with commas.
 program() {

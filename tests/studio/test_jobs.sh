@@ -69,7 +69,7 @@ is "without the server the queue goes on" eval 'touch "$root/two" "$root/three" 
 is "a server again" serve "$root" --programs "$tmp/programs,$BUILD"
 is "knows them all" eval 'is_in $two succeeded && is_in $three succeeded && get /api/jobs/$three/log | grep -q over'
 first_url=$url
-is "a second one of the same root" serve "$root" --programs "$tmp/programs"
+is "a second one of the same root" serve "$root" --programs "$tmp/programs,$BUILD"
 is "sees the same jobs" eval 'get /api/jobs | item "j[\"jobs\"]" >"$tmp/a"; url=$first_url get /api/jobs | item "j[\"jobs\"]" >"$tmp/b"; cmp "$tmp/a" "$tmp/b"'
 at_once() {
     for i in 1 2 3 4; do

@@ -22,6 +22,7 @@
 #include "profilers/gpus.h"
 #include "programs.h"
 #include "runs/run.h"
+#include "runs/run_folder.h"
 #include "secrets.h"
 
 enum { FILES_LISTED = 1000, LOG_CHUNK = 256 << 10, MATCHES_MOST = 1000 };
@@ -160,12 +161,11 @@ static int show_job(struct studio *s, const struct studio_request *q, struct stu
 
 /* ---- the log ---- */
 
-/* Find the lines of the log that hold the text, and the first one that looks like an error. */
-static void search_log(FILE *in, const char *what, cJSON *matches, cJSON *errors)
+/* Find the lines of the log from offset on that hold the text, and the first one that looks like an error. */
+static void search_log(FILE *in, int64_t offset, const char *what, cJSON *matches, cJSON *errors)
 {
     char *line = NULL;
     size_t room = 0;
-    int64_t offset = 0;
     for (ssize_t n; (n = getline(&line, &room, in)) > 0; offset += n) {
         line[strcspn(line, "\n")] = 0;
         if (what && strstr(line, what) && cJSON_GetArraySize(matches) < MATCHES_MOST) {
@@ -206,8 +206,10 @@ static int put_log(struct studio *s, const struct studio_request *q, struct stud
     tune_cjson_put_bytes(json, "text", text ? text : "", (size_t)n);
     FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
     if (in) {
-        rewind(in);
-        search_log(in, studio_value(q, "search"), matches, errors);
+        /* who follows the log has seen what comes before */
+        int64_t from = studio_value(q, "search") ? 0 : (int64_t)offset;
+        if (fseeko(in, from, SEEK_SET) == 0)
+            search_log(in, from, studio_value(q, "search"), matches, errors);
         fclose(in);
     }
     tune_cjson_put(json, "matches", matches);
@@ -379,7 +381,7 @@ static cJSON *resume(struct studio *s, struct studio_reply *r, const char *folde
     else if (run->state == TUNE_RUN_FINISHED)
         studio_fail(r, 409, "%s: this run is finished; nothing is left to do", folder);
     else if (!*name)
-        studio_fail(r, 409, "%s: its run.json does not say which program made it", folder);
+        studio_fail(r, 409, "%s: its " TUNE_RUN_JSON " does not say which program made it", folder);
     else if ((program = studio_program(s, r, name)) && !studio_option(program, "resume"))
         studio_fail(r, 409, "%s has no --resume", name);
     else if (program) {

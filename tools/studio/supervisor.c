@@ -129,7 +129,7 @@ static int take_gpus(struct work *w, int count, int number)
     int all = 0, n = gpus ? tune_gpus_find(getenv("CUDA_VISIBLE_DEVICES"), gpus, &all) : tune_error_no_memory("GPUs"), got = 0;
     int first = w->lock_count;
     if (n >= 0 && (count > n || count > TUNE_CHILD_LOCKS - 2 || number >= n))
-        n = tune_error_set("it needs %d GPUs%s, and this machine has %d for the studio", count, number >= n && count <= n ? " (--device)" : "", n);
+        n = tune_error_set("it needs %d GPUs, and the studio has %d", number >= n ? number + 1 : count, n);
     for (int g = 0; g < n && got < count; g++) {
         if ((number >= 0 && count == 1 && g != number) || lock_gpu(w, gpus[g].name) < 0)
             continue;
