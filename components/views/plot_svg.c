@@ -354,7 +354,7 @@ static int put_panel(FILE *out, const struct figure *f, int i, double top)
     p.left = p.side + LEFT;
     p.width = f->width - LEFT - RIGHT;
     TRY(tune_plot_scales(plot, &p.x, &p.y));
-    tune_plot_x_ticks(plot, &p.x, (int)fmax(2, p.width / 86));
+    tune_plot_x_ticks(plot, &p.x, (int)fmax(plot->svg_width > 0 ? 4 : 2, p.width / 86));
     tune_scale_ticks(&p.y, f->area > 250 ? 8 : 5);
     if (plot->facet)
         tune_svg_label(out, "ink", p.left, top + NAMED - 10, "start", 0, p.width, plot->facet);

@@ -76,7 +76,7 @@ view("compare", (main, params) => {
         const figure = d.figures.find(f => f.name === (params.figure || "eval_loss") && f.values.some(v => v !== null)) || d.figures.find(f => f.name === "loss") || d.figures[0];
         const dims = [...d.options.filter(o => new Set(o.values.filter(v => v !== null).map(String)).size > 1 && o.name !== "output").slice(0, 6), figure].filter(Boolean);
         if (dims.length < 2) { fill(axes); return; }
-        const wide = Math.max(320, axes.clientWidth || 900), high = 260, left = 60, right = 60, top = 34, bottom = 20;
+        const wide = Math.max(320, axes.clientWidth || 900), high = 260, left = 76, right = 84, top = 34, bottom = 20;
         const svg = svgEl("svg", {viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: "img", "aria-label": `Parallel axes: ${dims.map(q => q.name).join(", ")}. The table above has the same values.`});
         const scales = dims.map(q => {
             const numbers = q.values.filter(v => v !== null), numeric = numbers.every(v => typeof v === "number");
@@ -104,7 +104,7 @@ view("compare", (main, params) => {
             text(q.name.length > 18 ? `${q.name.slice(0, 17)}\u2026` : q.name, 16, "ink");
             const s = scales[i], ends = s.levels.length <= 8 ? s.levels : [s.levels[0], s.levels[s.levels.length - 1]];
             const side = i === dims.length - 1 ? 1 : -1;
-            for (const v of ends) text(fmtValue(v).slice(0, 14), y(s.f(v)) + 4.5, "note", side > 0 ? "start" : i === 0 ? "end" : "end", 7 * side);
+            for (const v of ends) text((typeof v === "number" ? fmtNumber(v) : fmtValue(v)).slice(0, 12), y(s.f(v)) + 4.5, "note", side > 0 ? "start" : "end", 7 * side);
             const r = ranges.get(q.name);
             if (r) svg.append(svgEl("rect", {class: "zone", x: x(i) - 7, width: 14, y: y(r[1]), height: Math.max(2, y(r[0]) - y(r[1]))}));
             const grip = svgEl("rect", {class: "grip", x: x(i) - 12, width: 24, y: top - 6, height: high - top - bottom + 12});

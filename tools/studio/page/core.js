@@ -424,7 +424,10 @@ function Table(options) {
             const tr = el("tr", attributes,
                           o.selected && el("td", {class: "tick"}, el("input", {type: "checkbox", tabindex: "-1", checked: picked, "aria-label": `Select ${o.name ? o.name(r) : o.key(r)}`})),
                           o.columns.map(c => el("td", {class: [c.number ? "number" : "", c.className || ""].join(" ").trim() || null}, c.cell(r))));
-            if (o.group && (i === 0 || !row(i - 1) || o.group(row(i - 1)) !== o.group(r))) { tr.classList.add("group"); tr.dataset.group = o.group(r); }
+            if (o.group && (i === 0 || !row(i - 1) || o.group(row(i - 1)) !== o.group(r))) {
+                tr.classList.add("group");
+                (tr.querySelector("td.name") || tr.lastChild).append(el("small", {class: "group-name"}, o.group(r)));
+            }
             rows.push(tr);
         }
         if (to < n) rows.push(space((n - to) * h));
