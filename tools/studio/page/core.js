@@ -260,26 +260,33 @@ function keep(name, value) {
     try { localStorage.setItem(`studio.${name}`, JSON.stringify(value)); } catch { /* not kept: no harm */ }
 }
 
-/* A run keeps its colour. A new one takes the colour its id gives, or a free one of those shown. */
+/* A run keeps its colour: the one that its id gives or, where a comparison had that already, the
+ * free one that it got there. */
+const keptColors = recall("colors", {});
+
+function runColor(id) {
+    if (id in keptColors) return keptColors[id];
+    let h = 2166136261;
+    for (let i = 0; i < id.length; i++) h = Math.imul(h ^ id.charCodeAt(i), 16777619) >>> 0;
+    return h % 8;
+}
+
 function runColors(ids) {
-    const kept = recall("colors", {});
-    let changed = false;
     const used = Array(8).fill(0);
-    for (const id of ids) if (id in kept) used[kept[id]]++;
+    let changed = false;
+    for (const id of ids) if (id in keptColors) used[keptColors[id]]++;
     for (const id of ids) {
-        if (id in kept) continue;
-        let h = 2166136261;
-        for (const c of id) h = Math.imul(h ^ c.codePointAt(0), 16777619) >>> 0;
-        let best = h % 8;
-        for (let i = 0; i < 8; i++) if (used[(h + i) % 8] < used[best]) best = (h + i) % 8;
-        kept[id] = best;
+        if (id in keptColors) continue;
+        const own = runColor(id);
+        let best = own;
+        for (let i = 0; i < 8; i++) if (used[(own + i) % 8] < used[best]) best = (own + i) % 8;
         used[best]++;
+        keptColors[id] = best;
         changed = true;
     }
-    if (changed) keep("colors", kept);
-    return ids.map(id => kept[id]);
+    if (changed) keep("colors", keptColors);
+    return ids.map(runColor);
 }
-const runColor = id => runColors([id])[0];
 
 /* Short words to the user */
 
@@ -363,7 +370,7 @@ function Table(options) {
     const head = el("thead"), body = el("tbody");
     const table = el("table", {role: "grid", "aria-label": o.label, class: "grid", "aria-multiselectable": o.selected ? "true" : null}, head, body);
     const box = el("div", {class: "scroller"}, table);
-    let at = 0, anchor = 0, frame = 0;
+    let at = 0, anchor = 0, frame = 0, scrolled = false;
     const widths = new Map();
 
     const count = () => (o.rows ? o.rows.length : o.count());
@@ -442,7 +449,10 @@ function Table(options) {
             all.checked = n > 0 && o.selected.size >= n;
             all.indeterminate = o.selected.size > 0 && !all.checked;
         }
-        for (const th of head.querySelectorAll("th[data-key]")) {
+        /* Columns keep their widths. They are not measured while one scrolls. */
+        const measured = !scrolled;
+        scrolled = false;
+        if (measured) for (const th of head.querySelectorAll("th[data-key]")) {
             const w = Math.ceil(th.offsetWidth);
             if (w > (widths.get(th.dataset.key) || 0)) { widths.set(th.dataset.key, w); th.style.minWidth = `${w}px`; }
         }
@@ -458,7 +468,7 @@ function Table(options) {
         if (tr) tr.focus({preventScroll: true});
     }
 
-    box.addEventListener("scroll", later, {passive: true});
+    box.addEventListener("scroll", () => { scrolled = true; later(); }, {passive: true});
     body.addEventListener("click", e => {
         const tr = e.target.closest("tr[data-row]");
         if (!tr || e.target.closest("a,button")) return;
