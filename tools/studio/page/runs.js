@@ -145,7 +145,20 @@ function listRuns(main, params) {
                                 oninput: e => { clearTimeout(timer); timer = setTimeout(() => change({q: e.target.value}), 200); }});
     const choices = el("span", {class: "choices"});
     const chooser = columnChooser(allColumns, shownColumns, now => change({columns: now.join(",")}));
-    add(tools, [filter, choices, chooser, el("a", {class: "button", id: "csv", href: "/api/runs/table.csv"}, "CSV"), status]);
+    add(tools, [filter, choices, chooser, el("button", {type: "button", title: "The table as CSV, all rows of the filter", onclick: saveTable}, "CSV"), status]);
+
+    async function saveTable() {
+        try {
+            const keys = shownColumns(), lines = [["folder", ...keys.map(k => k.replace(/^=/, ""))].map(csvField).join(",")];
+            for (let at = 0, all = 1; at < all;) {
+                const d = await api(path(at / PAGE_ROWS));
+                for (const r of d.runs) lines.push([r.folder, ...keys.map(k => (k.startsWith("=") ? r.values && r.values[k.slice(1)] : r[k]))].map(csvField).join(","));
+                all = d.runs.length ? d.selected : 0;
+                at += PAGE_ROWS;
+            }
+            download("runs.csv", lines.join("\n") + "\n", "text/csv");
+        } catch (problem) { say(problem.detail || problem.message, "bad"); }
+    }
 
     function drawTools() {
         const focus = choices.contains(document.activeElement) ? document.activeElement.id : "";
@@ -157,8 +170,6 @@ function listRuns(main, params) {
              select("pick-since", "Started", params.since, [["", "any time"], ["today", "today"], ["3d", "3 days"], ["2w", "2 weeks"]], "since"),
              select("pick-group", "Group by", params.group, [["", "no groups"], ["program", "by program"], ["state", "by state"], ...((last && last.differing) || []).map(n => [`=${n}`, `by ${n}`])], "group"));
         if (focus && document.getElementById(focus)) document.getElementById(focus).focus();
-        const csv = tools.querySelector("#csv");
-        csv.href = query("/api/runs/table.csv", {...readFilter(params.q), state: params.state, program: params.program, since: params.since, sort: sortName(), reverse: params.reverse});
     }
 
     function drawChosen() {
@@ -220,7 +231,7 @@ function showRun(main, params, id) {
     const base = `/api/runs/${encodeURIComponent(id)}`;
     const head = el("header", {class: "run-head"}), trouble = el("p", {class: "problem", role: "alert", hidden: true});
     const chartBox = el("section", {"aria-label": "Curves"}), logBox = el("section", {"aria-label": "Log"}), side = el("div", {class: "side"}), below = el("div", {class: "below"});
-    let d = null, charts = null, version = "", built = false, token = null;
+    let d = null, charts = null, version = "", built = false, token = null, job = null, state = "";
     fill(main, head, trouble, el("div", {class: "run-body"}, el("div", {class: "run-main"}, chartBox, logBox, below), side));
     fill(head, el("h1", {}, id));
 
@@ -234,7 +245,9 @@ function showRun(main, params, id) {
              part !== null ? el("div", {class: "big-progress"}, progressBar(part, "Progress of the run"), el("span", {}, `${Math.floor(100 * part)} %, step ${fmtNumber(d.step)} of ${fmtNumber(d.planned_steps)}`)) : null,
              facts([["Started", d.started ? `${fmtTime(d.started)} (${fmtAgo(d.started)})` : null], ["Elapsed", fmtDuration(d.seconds)], ["Left", live ? fmtDuration(d.eta_s) : null],
                     ["Tokens/s", fmtNumber(d.tokens_per_s, 3)], ["Loss", fmtNumber(d.loss)], ["Eval loss", fmtNumber(d.eval_loss)], ["Best eval loss", fmtNumber(d.best_eval_loss)],
-                    ["Program", d.program], ["Folder", d.folder]]),
+                    ["Program", d.program], ["Folder", d.folder],
+                    ["Job", job ? el("a", {href: link("new", ["jobs"], {job: job.id})}, `${job.id}: ${job.state}`) : null],
+                    ["Its reason", job && job.states && job.states.length ? job.states[job.states.length - 1].reason : null]]),
              el("div", {class: "buttons", role: "group", "aria-label": "Actions"},
                 live ? el("button", {id: "run-stop", type: "button", onclick: stop}, "Stop") : null,
                 !live ? el("button", {id: "run-resume", type: "button", onclick: resume}, "Resume") : null,
@@ -247,9 +260,9 @@ function showRun(main, params, id) {
     const failed = problem => say(problem.detail || problem.message, "bad");
     async function stop() {
         const how = d.job ? "It finishes its step, saves a checkpoint and ends. Resume goes on from there." : "This run was started in a shell. Stop it there with Ctrl-C: it finishes its step and saves a checkpoint.";
-        if (!d.job) { await ask("Stop the run?", el("p", {}, how), "I see"); return; }
-        if (!await ask("Stop the run?", [el("p", {}, how), commandBox(`build/studio job stop ${d.job}`)], "Stop it")) return;
-        try { await api(`/api/jobs/${encodeURIComponent(d.job)}/stop`, {method: "POST", body: {now: false}}); say("Stopping"); } catch (problem) { failed(problem); }
+        if (!job) { await ask("Stop the run?", el("p", {}, how), "I see"); return; }
+        if (!await ask("Stop the run?", [el("p", {}, how), commandBox(`build/studio run stop ${job.id}`)], "Stop it")) return;
+        try { await api(`/api/jobs/${encodeURIComponent(job.id)}/stop`, {method: "POST", body: {now: false}}); say("Stopping"); } catch (problem) { failed(problem); }
     }
     async function resume() {
         const words = (d.command && d.command.program) || d.program || "finetune_full";
@@ -348,7 +361,13 @@ function showRun(main, params, id) {
              rows && rows.rows && rows.rows.length ? section("Evaluation, row by row", [tableOf(rows.rows), rows.total > rows.rows.length ? el("p", {class: "note"}, `the first ${rows.rows.length} of ${fmtNumber(rows.total)}`) : null]) : null);
     }
 
-    const log = logView(`${base}/log`);
+    /* The newest job that wrote this run, if it was started here. Its log is the run's. */
+    async function findJob() {
+        const all = await optional("/api/jobs");
+        job = ((all && all.jobs) || []).find(j => j.folder === id) || null;
+    }
+
+    const log = logView(() => (job ? `/api/jobs/${encodeURIComponent(job.id)}/log` : null));
     fill(logBox, log.element);
 
     poll(async () => {
@@ -368,6 +387,8 @@ function showRun(main, params, id) {
             if (!c.all && !c.changed.includes(id)) { if (log.live()) await log.more(); return; }
             d = await api(base);
         }
+        if (d.state !== state) { state = d.state; await findJob(); }
+        if (!d.files) d.files = ((await optional(`${base}/files`)) || {}).files;
         drawHead();
         const now = JSON.stringify([d.run, d.report, d.checkpoints, (d.files || []).length, d.state]);
         if (now !== version) { version = now; const at = side.scrollTop; drawSide(); side.scrollTop = at; }
@@ -380,9 +401,9 @@ function showRun(main, params, id) {
 }
 
 /* The tail of a log: follows the end unless one scrolls up; earlier parts on demand. */
-function logView(path) {
+function logView(path) { /* path(): of the log; null: there is none */
     const PART = 64 << 10;
-    let start = null, next = 0, size = 0, follow = true, errors = [], missing = false;
+    let start = null, next = 0, follow = true, errors = [];
     const text = el("pre", {class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Log"});
     const note = el("span", {class: "note"});
     const toggle = el("input", {type: "checkbox", id: "log-follow", checked: true, onchange: e => { follow = e.target.checked; if (follow) toEnd(); }});
@@ -407,22 +428,25 @@ function logView(path) {
         while (!first && text.childNodes.length > 6000) text.firstChild.remove();
     }
     function state(d) {
-        size = d.size;
+        const size = d.size;
         errors = d.errors || errors;
         jump.hidden = !errors.length;
         earlier.hidden = !(start > 0);
         fill(note, size ? fmtBytes(size) : "nothing yet");
     }
     async function more() {
-        if (missing) return;
+        details.classList.toggle("none", !path());
+        if (!path()) {
+            fill(note, "Started in a shell, so its output went there. A run started here keeps it.");
+            return;
+        }
         try {
             if (start === null) {
-                const d = await api(query(path, {offset: 0, limit: 1}));
+                const d = await api(query(path(), {offset: 0, limit: 1}));
                 start = next = Math.max(0, d.size - PART);
-                size = d.size;
             }
             for (let i = 0; i < 16; i++) {
-                const d = await api(query(path, {offset: next, limit: PART}));
+                const d = await api(query(path(), {offset: next, limit: PART}));
                 if (d.size < next) { start = next = 0; text.replaceChildren(); continue; }
                 if (d.text) put(d.text);
                 next = d.next;
@@ -432,13 +456,11 @@ function logView(path) {
             if (follow) toEnd();
         } catch (problem) {
             if (problem.away) throw problem;
-            missing = true;
-            fill(note, problem.status === 404 ? "the run wrote no log; one started here does" : problem.detail);
-            details.classList.add("none");
+            fill(note, problem.detail || problem.message);
         }
     }
     async function before() {
-        const from = Math.max(0, start - PART), d = await api(query(path, {offset: from, limit: start - from}));
+        const from = Math.max(0, start - PART), d = await api(query(path(), {offset: from, limit: start - from}));
         const high = text.scrollHeight;
         put(d.text, true);
         start = from;
@@ -448,7 +470,7 @@ function logView(path) {
     async function at(offset) {
         follow = toggle.checked = false;
         start = Math.max(0, offset - 2048);
-        const d = await api(query(path, {offset: start, limit: PART}));
+        const d = await api(query(path(), {offset: start, limit: PART}));
         text.replaceChildren();
         put(d.text);
         next = d.next;
@@ -460,10 +482,10 @@ function logView(path) {
     async function search() {
         if (!find.value) { fill(found); return; }
         try {
-            const d = await api(query(path, {offset: 0, limit: 1, search: find.value}));
+            const d = await api(query(path(), {offset: 0, limit: 1, search: find.value}));
             fill(found, (d.matches || []).slice(0, 100).map(m => el("li", {}, el("button", {type: "button", class: "plain", onclick: () => at(m.offset)}, m.line))),
                  (d.matches || []).length ? null : el("li", {class: "note"}, `"${find.value}" is nowhere in the log`));
         } catch (problem) { say(problem.detail, "bad"); }
     }
-    return {element: details, more, live: () => !missing && details.open};
+    return {element: details, more, live: () => path() && details.open};
 }
