@@ -259,7 +259,7 @@ function showRun(main, params, id) {
 
     const failed = problem => say(problem.detail || problem.message, "bad");
     async function stop() {
-        const how = d.job ? "It finishes its step, saves a checkpoint and ends. Resume goes on from there." : "This run was started in a shell. Stop it there with Ctrl-C: it finishes its step and saves a checkpoint.";
+        const how = job ? "It finishes its step, saves a checkpoint and ends. Resume goes on from there." : "This run was started in a shell. Stop it there with Ctrl-C: it finishes its step and saves a checkpoint.";
         if (!job) { await ask("Stop the run?", el("p", {}, how), "I see"); return; }
         if (!await ask("Stop the run?", [el("p", {}, how), commandBox(`build/studio run stop ${job.id}`)], "Stop it")) return;
         try { await api(`/api/jobs/${encodeURIComponent(job.id)}/stop`, {method: "POST", body: {now: false}}); say("Stopping"); } catch (problem) { failed(problem); }
@@ -370,11 +370,12 @@ function showRun(main, params, id) {
     const log = logView(() => (job ? `/api/jobs/${encodeURIComponent(job.id)}/log` : null));
     fill(logBox, log.element);
 
-    poll(async () => {
+    const polling = poll(async () => {
         if (!d || token === null) {
             try { d = await api(base); } catch (problem) {
                 if (problem.status === 404) {
-                    fill(head, el("h1", {}, "No such run"), el("p", {}, problem.detail), el("p", {}, el("a", {href: "#/runs"}, "All runs")));
+                    fill(main, empty("No such run", problem.detail, "build/runs list"), el("p", {}, el("a", {href: "#/runs"}, "All runs")));
+                    polling.stop();
                     return;
                 }
                 throw problem;
