@@ -76,7 +76,7 @@ view("compare", (main, params) => {
         const figure = d.figures.find(f => f.name === (params.figure || "eval_loss") && f.values.some(v => v !== null)) || d.figures.find(f => f.name === "loss") || d.figures[0];
         const dims = [...d.options.filter(o => new Set(o.values.filter(v => v !== null).map(String)).size > 1 && o.name !== "output").slice(0, 6), figure].filter(Boolean);
         if (dims.length < 2) { fill(axes); return; }
-        const wide = Math.max(320, axes.clientWidth || 900), high = 260, left = 76, right = 84, top = 34, bottom = 20;
+        const wide = Math.max(280, (axes.clientWidth || 900) - 36), high = 260, left = 76, right = 84, top = 34, bottom = 20;
         const svg = svgEl("svg", {viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: "img", "aria-label": `Parallel axes: ${dims.map(q => q.name).join(", ")}. The table above has the same values.`});
         const scales = dims.map(q => {
             const numbers = q.values.filter(v => v !== null), numeric = numbers.every(v => typeof v === "number");

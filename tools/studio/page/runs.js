@@ -250,7 +250,7 @@ function showRun(main, params, id) {
                     ["Its reason", job && job.states && job.states.length ? job.states[job.states.length - 1].reason : null]]),
              el("div", {class: "buttons", role: "group", "aria-label": "Actions"},
                 live ? el("button", {id: "run-stop", type: "button", onclick: stop}, "Stop") : null,
-                !live ? el("button", {id: "run-resume", type: "button", onclick: resume}, "Resume") : null,
+                !live && d.state !== "finished" ? el("button", {id: "run-resume", type: "button", onclick: resume}, "Resume") : null,
                 el("a", {id: "run-clone", class: "button", href: link("new", [], {from: id})}, "Clone with changes"),
                 el("a", {id: "run-compare", class: "button", href: link("compare", [], {ids: idsOf([id])})}, "Compare"),
                 !live ? el("button", {id: "run-delete", type: "button", class: "danger", onclick: remove}, "Delete") : null));
