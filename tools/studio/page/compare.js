@@ -77,7 +77,7 @@ view("compare", (main, params) => {
         const dims = [...d.options.filter(o => new Set(o.values.filter(v => v !== null).map(String)).size > 1 && o.name !== "output").slice(0, 6), figure].filter(Boolean);
         if (dims.length < 2) { fill(axes); return; }
         const wide = Math.max(280, (axes.clientWidth || 900) - 36), high = 260, left = 76, right = 84, top = 34, bottom = 20;
-        const svg = svgEl("svg", {viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: "img", "aria-label": `Parallel axes: ${dims.map(q => q.name).join(", ")}. The table above has the same values.`});
+        const svg = svgEl("svg", {viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, class: "axes", role: "img", "aria-label": `Parallel axes: ${dims.map(q => q.name).join(", ")}. The table above has the same values.`});
         const scales = dims.map(q => {
             const numbers = q.values.filter(v => v !== null), numeric = numbers.every(v => typeof v === "number");
             const levels = [...new Set(numbers.map(v => (numeric ? v : String(v))))].sort((a, b) => (numeric ? a - b : a < b ? -1 : 1));
@@ -132,6 +132,9 @@ view("compare", (main, params) => {
         if (!changedIds) return;
         try {
             d = await api(query("/api/runs/compare", {ids: idsOf(ids)}));
+            for (const o of d.options) /* numbers come as text where an option has words, too */
+                if (o.values.every(v => v === null || typeof v === "number" || (String(v).trim() !== "" && Number.isFinite(Number(v)))))
+                    o.values = o.values.map(v => (v === null ? null : Number(v)));
             trouble.hidden = true;
         } catch (problem) {
             if (problem.away) throw problem;
