@@ -71,7 +71,7 @@ static void put_column(const struct panel *p, const double *y, const struct colu
         fprintf(p->out, "V%.1f", y_of(p, y[other]));
 }
 
-/* Which curve an element belongs to, for pages that show or hide curves. */
+/* Say which curve an element belongs to, for pages that show or hide curves. */
 static void put_curve_data(const struct panel *p, const struct tune_curve *c)
 {
     fprintf(p->out, " data-curve=\"%d\" data-label=\"", (int)(c - p->plot->curves));
@@ -334,7 +334,7 @@ static double figure_height(const struct figure *f)
     return heading(NULL, f, 0) + legend(NULL, f, 0) + panel_height(f) * ((f->count + f->across - 1) / f->across);
 }
 
-/* Where the area lies and what its edges are. */
+/* Begin a panel: say how pixels map to values. */
 static void begin_panel(const struct panel *p)
 {
     fprintf(p->out, "<g class=\"plot\" data-left=\"%.1f\" data-top=\"%.1f\" data-width=\"%.1f\" data-height=\"%.1f\" data-x-min=\"%.17g\" "
