@@ -363,6 +363,12 @@ test-lm-eval: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@BUILD=$(BUILD) sh tests/peers.sh lm-eval
 
+# The studio's page in a real browser (see tests/studio/browser.sh).
+test-browser: setup-test
+	@sh tools/setup.sh browser || echo "# without a browser this is skipped"
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@BUILD=$(BUILD) sh tests/run.sh tests/studio/browser.sh
+
 # A run that is killed, stopped, out of disk, at every moment there is (see tests/faults.sh).
 faults: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all
@@ -460,4 +466,4 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(sort $(BUILD)/obj $(NVCC_BUILD)/obj) -name '*.d' 2>/dev/null)
-.PHONY: all cuda quickstart found install dist package uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers test-lm-eval faults test-slurm mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
+.PHONY: all cuda quickstart found install dist package uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers test-lm-eval test-browser faults test-slurm mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help

@@ -4,7 +4,7 @@
 # .ci/ran.txt is committed. It has a line for each longer stage: STAGE DATE CONTENTS TURNS. CONTENTS is a hash (contents below).
 # TURNS counts the runs since the stage last ran all of its test programs; in between it runs those whose objects changed.
 always="test test-cuda test-peers"
-longer="test-cuda-compiled test-asan test-valgrind fuzz faults test-slurm test-aarch64 test-lm-eval"
+longer="test-cuda-compiled test-asan test-valgrind fuzz faults test-slurm test-aarch64 test-lm-eval test-browser"
 beside="test-slurm faults" # the longer stages that mostly wait: they run beside the others, one after the other
 partial="test-asan test-aarch64" # stages that leave out test programs whose objects are those of a run that passed
 whole_every=5
@@ -30,6 +30,9 @@ covers() {
     test-lm-eval) echo components/core components/files components/tokenizers components/metrics components/templates components/models \
         components/generators components/evaluators components/flags recipes/evaluate.c tests/peers.sh tests/venv.sh tests/peers/lm_eval_peer.py \
         tests/requirements-lm-eval.txt tests/requirements.txt ;;
+    test-browser) echo components/core components/files components/flags components/runs components/sweeps components/views \
+        components/machine/child.c components/machine/guard.c recipes tools/studio.c tools/studio tools/sweep.c defaults/spaces/quickstart.yaml \
+        datasets/stories.jsonl tests/studio/browser.sh tests/studio/browser.py tests/peers/tap.py tests/venv.sh tests/requirements-browser.txt ;;
     test-aarch64) echo components recipes defaults datasets 'tests/*.h' 'tests/*/test_*.c' tests/fake_nvml.c tests/far tests/reference tests/aarch64.sh tools/aarch64.sh ;;
     esac
 }

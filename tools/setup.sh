@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [test|fuzz|valgrind|aarch64|slurm] - install what building needs (and what the tests, fuzzing, valgrind, the emulated
-# tests or those with Slurm need besides): by apt as root or through sudo, else print the exact list.
+# setup.sh [test|fuzz|valgrind|aarch64|slurm|browser] - install what building needs (and what the tests, fuzzing, valgrind, the emulated
+# tests, those with Slurm or those in a browser need besides): by apt as root or through sudo, else print the exact list.
 CC=${CC:-cc}
 missing=
 need() { # package, then a command that succeeds when it is there
@@ -35,6 +35,10 @@ if [ "$1" = test ]; then
     fi
 fi
 [ "$1" != valgrind ] || need valgrind command -v valgrind
+if [ "$1" = browser ]; then
+    need chromium-headless-shell sh -c 'command -v chromium-headless-shell || command -v chromium || command -v google-chrome'
+    need fonts-dejavu-core sh -c 'ls /usr/share/fonts/*/*'
+fi
 if [ "$1" = slurm ]; then
     need slurmctld command -v slurmctld
     need slurmd command -v slurmd

@@ -12,8 +12,10 @@ export PYTHONNOUSERSITE=1 PYTHONDONTWRITEBYTECODE=1
 left_out() { skip "the page in a browser" "$1"; finish; }
 [ -x "$BUILD/studio" ] || left_out "build/studio is not here: it needs libmicrohttpd and HDF5"
 for name in "${TUNE_BROWSER:-}" chromium-headless-shell chromium chromium-browser google-chrome; do
-    TUNE_BROWSER=$(command -v "${name:-none}") && break
+    [ -z "$name" ] || ! command -v "$name" >/dev/null || break
+    name=
 done
+TUNE_BROWSER=$(command -v "${name:-/none}")
 [ -n "$TUNE_BROWSER" ] || left_out "no chromium (Debian: apt-get install chromium-headless-shell)"
 export TUNE_BROWSER
 venv=${TUNE_VENV_BROWSER:-${HOME:-/tmp}/.cache/tune.c/venv-browser} wanted=tests/requirements-browser.txt

@@ -50,7 +50,7 @@
             parts.push(el("p", {class: "note"}, noteText(answer.none || "no rows")));
         } else {
             const columns = shownColumns(answer, without);
-            const opens = (row) => el("button", {type: "button", class: "plain", onclick: () => open(row)}, "Open");
+            const opens = (row) => el("button", {type: "button", class: "small", onclick: () => open(row)}, "Open");
             if (answer.rows.length > PLAIN_ROWS) {
                 const table = Table({label, rows: answer.rows, key: (row) => String(answer.rows.indexOf(row)), open,
                     columns: columns.map(({column, i}) => ({key: column.name, title: column.name, unit: column.unit, number: !isText(column), sort: false, cell: (row) => cellText(column, row[i])}))});
@@ -253,6 +253,7 @@
             /* Its own style would break the page's policy even before it is shown; plot.css has the same. */
             const drawn = new DOMParser().parseFromString(svg.replace(/<style>[^<]*<\/style>/, ""), "image/svg+xml").documentElement;
             const picture = document.importNode(drawn, true), told = el("p", {class: "told", role: "status"}, "Point at a mark to see it; a click opens it.");
+            picture.setAttribute("role", "group"); /* its marks are buttons */
             picture.setAttribute("aria-label", "picture of the points");
             const about = (row) => table.columns.map((c, i) => (row[i] === null || ["unit", "experiment", "property"].includes(c.name) ? "" : `${c.name} ${cellText(c, row[i])}`)).filter(Boolean).join(", ");
             for (const one of picture.querySelectorAll("[data-row]")) {
@@ -268,7 +269,7 @@
                 one.addEventListener("click", open);
                 one.addEventListener("keydown", (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); open(); } });
             }
-            return [controls, el("div", {class: "picture", tabindex: "0", role: "region", "aria-label": "picture"}, picture), told, answerTable(table, "points of the picture", {open: (row) => openPoint(identifierOf(table, row)), address: ["/api/answers/plot", {...filtered(), ...own, log: null}]})];
+            return [controls, el("div", {class: "picture", tabindex: "0", role: "region", "aria-label": "picture"}, picture), told, answerTable(table, "points of the picture", {without: ["unit", "experiment"], open: (row) => openPoint(identifierOf(table, row)), address: ["/api/answers/plot", {...filtered(), ...own, log: null}]})];
         }
 
         async function answered(question, own, controls, options) {
