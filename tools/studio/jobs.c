@@ -180,17 +180,11 @@ static void search_log(FILE *in, int64_t offset, const char *what, cJSON *matche
     free(line);
 }
 
-static int put_log(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *id)
+/* Answer with a part of a log; path "": there is none. */
+static int put_log(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *path)
 {
-    char path[TUNE_PATH_MAX];
     double offset = studio_number(q, "offset", 0), limit = studio_number(q, "limit", LOG_CHUNK);
-    if (studio_job_log(id, path) < 0)
-        return studio_fail(r, 404, "%s", tune_error_message());
-    cJSON *job = studio_job_read(id);
-    if (!job)
-        return studio_fail(r, 404, "%s", tune_error_message());
-    cJSON_Delete(job);
-    int fd = studio_open(s, path, O_RDONLY);
+    int fd = *path ? studio_open(s, path, O_RDONLY) : -1;
     off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
     cJSON *json = cJSON_CreateObject(), *matches = cJSON_CreateArray(), *errors = cJSON_CreateArray();
     char *text = malloc((size_t)limit + 1);
@@ -214,21 +208,55 @@ static int put_log(struct studio *s, const struct studio_request *q, struct stud
     }
     tune_cjson_put(json, "matches", matches);
     tune_cjson_put(json, "errors", errors);
+    if (!*path)
+        cJSON_AddTrueToObject(json, "none");
     free(text);
     return studio_put_json(r, json);
 }
 
 static int show_log(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
-    return put_log(s, q, r, studio_value(q, "id"));
+    char path[TUNE_PATH_MAX];
+    if (studio_job_log(studio_value(q, "id"), path) < 0)
+        return studio_fail(r, 404, "%s", tune_error_message());
+    cJSON *job = studio_job_read(studio_value(q, "id"));
+    if (!job)
+        return studio_fail(r, 404, "%s", tune_error_message());
+    cJSON_Delete(job);
+    return put_log(s, q, r, path);
 }
 
+static bool is_file(struct studio *s, const char *path)
+{
+    struct stat st;
+    int fd = studio_open(s, path, O_RDONLY);
+    bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
+/* The log of a run: that of its newest job; that which sweep kept beside the run, log-N.txt beside
+ * run-N; or its own log.txt. */
 static int show_run_log(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
-    char id[32];
-    if (!studio_job_of(s, studio_value(q, "id"), id))
-        return studio_fail(r, 404, "%s: no job of the studio wrote it, so its output went elsewhere: to the terminal that started it", studio_value(q, "id"));
-    return put_log(s, q, r, id);
+    const char *folder = studio_value(q, "id"), *end = strrchr(folder, '/');
+    char id[32], path[TUNE_PATH_MAX];
+    int fd = studio_open(s, folder, O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return studio_fail(r, 404, "%s: no such run", folder);
+    close(fd);
+    if (studio_job_of(s, folder, id) && studio_job_log(id, path) == 0)
+        return put_log(s, q, r, path);
+    if (end && !strncmp(end, "/run-", 5)) {
+        TRY(tune_path(path, "%.*s/log-%s.txt", (int)(end - folder), folder, end + 5));
+        if (is_file(s, path))
+            return put_log(s, q, r, path);
+    }
+    TRY(tune_path(path, "%s/" JOB_LOG, folder));
+    bool own = is_file(s, path);
+    tune_error_clear();
+    return put_log(s, q, r, own ? path : "");
 }
 
 /* ---- start ---- */
@@ -556,6 +584,9 @@ static int show_system(struct studio *s, const struct studio_request *q, struct 
 
 #define JOB_ID {"id", STUDIO_IN_PATH, .required = true, .help = "number of the job"}
 #define RUN_ID {"id", STUDIO_IN_PATH, .required = true, .help = "folder of the run, relative to the root"}
+#define LOG_PART {"offset", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 0, .most = 1e15, .help = "byte to begin at"}, \
+    {"limit", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 1, .most = 4 << 20, .help = "most bytes; default 262144"}, \
+    {"search", STUDIO_IN_QUERY, .help = "text whose lines are listed"}
 #define KEY {"key", STUDIO_IN_BODY, .help = "a text of your own: a second request with it gives the first one's job"}
 #define CONFIRM {"confirm", STUDIO_IN_BODY, STUDIO_BOOL, .help = "delete; without it the answer says what would go"}
 
@@ -564,14 +595,9 @@ const struct studio_route studio_job_routes[] = {
      {{"state", STUDIO_IN_QUERY, .choices = "queued|running|stopping|succeeded|failed|diverged|cancelled|lost", .help = "only jobs in this state"}}},
     {"GET", "/api/jobs/{id}", "showJob", "job show", "A job with its states", "application/json", show_job, {JOB_ID}},
     {"GET", "/api/jobs/{id}/log", "showJobLog", "job log", "What the program printed", "application/json", show_log,
-     {JOB_ID, {"offset", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 0, .most = 1e15, .help = "byte to begin at"},
-      {"limit", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 1, .most = 4 << 20, .help = "most bytes; default 262144"},
-      {"search", STUDIO_IN_QUERY, .help = "text whose lines are listed"}}},
-    {"GET", "/api/runs/{id}/log", "showRunLog", NULL, "What the job that wrote the run printed", "application/json", show_run_log,
-     {{"id", STUDIO_IN_PATH, STUDIO_TEXT, true, .help = "the run's folder, relative to the root"},
-      {"offset", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 0, .most = 1e15, .help = "byte to begin at"},
-      {"limit", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 1, .most = 4 << 20, .help = "most bytes; default 262144"},
-      {"search", STUDIO_IN_QUERY, .help = "text whose lines are listed"}}},
+     {JOB_ID, LOG_PART}},
+    {"GET", "/api/runs/{id}/log", "showRunLog", "run log", "What a run printed, as far as it was kept: by a job, a sweep, or in its folder",
+     "application/json", show_run_log, {RUN_ID, LOG_PART}},
     {"POST", "/api/jobs", "startJob", "run start", "Start a program as a job, which waits for its slot", "application/json", start_job,
      {{"program", STUDIO_IN_BODY, .required = true, .help = "name of the program, such as finetune_lora"},
       {"values", STUDIO_IN_BODY, STUDIO_JSON, .help = "the options' values by name"},

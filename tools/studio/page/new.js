@@ -85,7 +85,7 @@
         const preview = el("button", {type: "button", onclick: () => look()}, "Preview");
         const previewed = el("div", {class: "preview", "aria-live": "polite"});
         const cloned = el("p", {class: "note"});
-        const slot = el("select", {id: "slot"}, el("option", {value: ""}, "the next free one"));
+        const slot = el("select", {id: "slot"});
         main.append(
             el("div", {class: "new-run"},
                 el("section", {class: "new-form", "aria-label": "options"},
@@ -93,7 +93,7 @@
                     el("div", {class: "row"}, el("label", {for: "option-search"}, "Find an option"), search, hits), body),
                 el("section", {class: "new-side", "aria-label": "command and start"},
                     el("h2", {}, "Command"), command.box, complaint,
-                    el("div", {class: "row"}, start, preview, el("label", {for: "slot", class: "slots"}, "Slot"), slot), previewed)));
+                    el("div", {class: "row"}, start, preview, el("label", {for: "slot"}, "It starts"), slot), previewed)));
 
         const filter = () => {
             const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -164,7 +164,7 @@
             try {
                 const key = Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(16)).join("");
                 const body = {...payload(), key};
-                if (slot.value) body.slot = slot.value;
+                if (slot.value === "none") body.slot = "none";
                 let job = await api("/api/jobs", {method: "POST", body});
                 complaint.replaceChildren(el("p", {class: "note", role: "status"}, `Job ${job.id}: ${job.state}. `, el("a", {href: jobLink(job.id)}, "Its log")));
                 /* Its run page opens as soon as the run is there; what waits for a slot is shown in the queue. */
@@ -227,10 +227,8 @@
                 const set = options.filter((o) => o.name in form.values).length;
                 body.append(el("details", {open: set > 0 || null}, el("summary", {}, name, el("span", {class: "note"}, ` ${options.length} options` + (set ? `, ${set} set` : ""))), ...options.map((option) => field(form, option))));
             }
-            if (system && system.slots)
-                for (const [kind, counts] of Object.entries(system.slots))
-                    if (counts && counts.total) slot.append(el("option", {value: kind}, `${kind} (${counts.busy} of ${counts.total} busy)`));
-            if (slot.options.length < 3) { slot.hidden = true; main.querySelector(".slots").hidden = true; }
+            const busy = system ? Object.entries(system.slots || {}).filter(([, c]) => c && c.total).map(([kind, c]) => `${c.busy} of ${c.total} ${kind} busy`).join(", ") : "";
+            slot.append(el("option", {value: "auto"}, "when a slot is free" + (busy ? ` (${busy})` : "")), el("option", {value: "none"}, "at once"));
             filter();
             if (form.base) form.changed();
             await refresh();

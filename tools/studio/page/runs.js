@@ -444,6 +444,7 @@ function logView(path) { /* path(): of the log; null: there is none */
         try {
             if (start === null) {
                 const d = await api(query(path(), {offset: 0, limit: 1}));
+                if (d.none) throw Object.assign(new Error(), {status: 404});
                 start = next = Math.max(0, d.size - PART);
             }
             for (let i = 0; i < 16; i++) {
