@@ -93,7 +93,7 @@
                     el("div", {class: "row"}, el("label", {for: "option-search"}, "Find an option"), search, hits), body),
                 el("section", {class: "new-side", "aria-label": "command and start"},
                     el("h2", {}, "Command"), command.box, complaint,
-                    el("div", {class: "row"}, start, preview, el("label", {for: "slot"}, "It starts"), slot), previewed)));
+                    el("div", {class: "row"}, start, preview, el("span", {class: "row"}, el("label", {for: "slot"}, "It starts"), slot)), previewed)));
 
         const filter = () => {
             const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);

@@ -94,13 +94,15 @@
         const [stores, files] = await Promise.all([api("/api/stores"), api("/api/spaces")]);
         if (!isHere()) return;
         body.replaceChildren();
+        /* A store keeps a copy of each space; the file that it was made from is better known. */
+        const fileOf = (space) => files.spaces.find((one) => !one.problem && one.id === space.id) || space;
         if (!stores.stores.length)
             add(body, [empty("No measurements here yet", "A sweep measures the points of a space and keeps them in a store. In the studio's folder:", `sweep ${files.spaces.length ? files.spaces[0].path : "SPACE.yaml"} --store samples`)]);
         for (const store of stores.stores)
             add(body, [el("section", {class: "card", "aria-label": "store " + store.path}, el("h2", {}, store.path),
                 store.problem && el("p", {class: "problem"}, store.problem),
-                el("p", {class: "note"}, [fmtBytes(store.bytes), `${store.operations.length} operations`, `changed ${fmtAgo(store.modified)}`, store.experiments.join(", ")].filter(Boolean).join(" · ")),
-                el("ul", {class: "spaces"}, store.spaces.map((space) => spaceItem(space, store.path))))]);
+                el("p", {class: "note"}, [fmtBytes(store.bytes), `operations: ${store.operations.length}`, `changed ${fmtAgo(store.modified)}`, store.experiments.join(", ")].filter(Boolean).join(" · ")),
+                el("ul", {class: "spaces"}, store.spaces.map((space) => spaceItem(fileOf(space), store.path))))]);
         const measured = new Set(stores.stores.flatMap((store) => store.spaces.map((space) => space.id)));
         const others = files.spaces.filter((space) => !measured.has(space.id) || space.problem);
         if (others.length)
