@@ -307,6 +307,51 @@ def start_and_stop(browser, server):
     window.close()
 
 
+def log_follows(browser, server):
+    """The log follows until one scrolls up; then it stays."""
+    window = Page(browser, server)
+    page = window.page
+    window.open("#/new/jobs", "table.jobs")
+    page.locator("table.jobs td a").first.click()
+    until(page, "/report/.test((document.querySelector('pre.log') || {}).textContent)")
+    until(page, "(p => p.scrollTop + p.clientHeight >= p.scrollHeight - 8)(document.querySelector('pre.log'))")
+    page.evaluate("() => document.querySelector('pre.log').scrollTo(0, 0)")
+    until(page, "!document.querySelector('#job-follow').checked")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def delete_a_run(browser, server):
+    """A run's page says which files go and how large they are; only then are they deleted."""
+    window = Page(browser, server)
+    page = window.page
+    window.open(f"#/runs/{quoted('runs/live')}", "main svg")
+    page.get_by_role("button", name="Delete").click()
+    page.wait_for_selector("dialog[open] >> text=metrics.jsonl")
+    expect((ROOT / "runs" / "live").exists(), "deleted before the answer")
+    page.screenshot(path=SHOTS / "delete-run.png")
+    page.locator("dialog[open]").get_by_role("button", name=re.compile("^Delete")).click()
+    until(page, "location.hash === '#/runs'")
+    expect(not (ROOT / "runs" / "live").exists(), "it is still there")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def measure_the_missing(browser, server):
+    """What is missing in a space is measured by a job of its own."""
+    window = Page(browser, server)
+    page = window.page
+    window.open(f"#/spaces/space?{SPACE}&tab=missing", ".space-body button.main")
+    page.get_by_role("button", name="Measure the missing ones").click()
+    page.wait_for_selector("dialog[open] >> text=sweep space.yaml --store samples")
+    page.locator("dialog[open]").get_by_role("button", name="Start").click()
+    until(page, "location.hash.startsWith('#/new/jobs?job=')")
+    until(page, "/measured|missing|failed|space/.test((document.querySelector('pre.log') || {}).textContent)")
+    until(page, "document.querySelector('tr.chosen .state-succeeded, tr.chosen .state-failed')")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
 def curves(browser, server):
     """The cursor over a chart tells values; a drag zooms, a double click shows all again."""
     window = Page(browser, server)
@@ -398,7 +443,10 @@ def long_runs(browser, server):
         window.open("#/runs", "text=second")
         window.open(f"#/compare?ids={quoted(ids)}", "main svg")
         until(window.page, "document.querySelectorAll('main svg [data-curve]').length >= 20")
-        print(f"# 20 runs of 100,000 steps, {turn}: {time.monotonic() - begin:.2f} s until drawn", flush=True)
+        asked = window.page.evaluate("() => performance.getEntriesByType('resource').filter(e => e.name.includes('/api/') && e.duration > 50)"
+                                     ".map(e => Math.round(e.duration) + ' ms ' + decodeURIComponent(new URL(e.name).pathname))")
+        print(f"# 20 runs of 100,000 steps, {turn}: {time.monotonic() - begin:.2f} s until drawn; answers above 50 ms: {', '.join(asked)}", flush=True)
+        window.page.evaluate("() => performance.clearResourceTimings()")
     took = window.page.evaluate("""async () => {
         const svg = document.querySelector('main svg'), begin = performance.now();
         const text = new XMLSerializer().serializeToString(svg);
@@ -423,8 +471,8 @@ def main():
             browser = playwright.chromium.launch(executable_path=os.environ["TUNE_BROWSER"], args=["--no-sandbox", "--disable-dev-shm-usage"])
             if not chosen or "views" in chosen:
                 check_views(browser, server)
-            for check in (text_is_text, keyboard_alone, runs_by_keyboard, a_bad_value, preview, start_and_stop, curves, live_from_shell, points,
-                          restart, long_runs):
+            for check in (text_is_text, keyboard_alone, runs_by_keyboard, a_bad_value, preview, start_and_stop, log_follows, delete_a_run, curves, live_from_shell,
+                          points, measure_the_missing, restart, long_runs):
                 if not chosen or check.__name__ in chosen:
                     tap.case(check.__doc__.split("\n")[0], check, browser, server)
             browser.close()
