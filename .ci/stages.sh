@@ -31,8 +31,8 @@ covers() {
         components/generators components/evaluators components/flags recipes/evaluate.c tests/peers.sh tests/venv.sh tests/peers/lm_eval_peer.py \
         tests/requirements-lm-eval.txt tests/requirements.txt ;;
     test-browser) echo components/core components/files components/flags components/runs components/sweeps components/views \
-        components/machine/child.c components/machine/guard.c recipes tools/studio.c tools/studio tools/sweep.c defaults/spaces/quickstart.yaml \
-        datasets/stories.jsonl tests/studio/browser.sh tests/studio/browser.py tests/peers/tap.py tests/venv.sh tests/requirements-browser.txt ;;
+        components/machine/child.c components/machine/guard.c recipes tools/studio.c tools/studio tools/sweep.c tools/init_model.c defaults \
+        datasets tests/studio/browser.sh tests/studio/browser.py tests/peers/tap.py tests/venv.sh tests/requirements-browser.txt ;;
     test-aarch64) echo components recipes defaults datasets 'tests/*.h' 'tests/*/test_*.c' tests/fake_nvml.c tests/far tests/reference tests/aarch64.sh tools/aarch64.sh ;;
     esac
 }

@@ -409,7 +409,7 @@ static cJSON *resume(struct studio *s, struct studio_reply *r, const char *folde
     else if (run->state == TUNE_RUN_FINISHED)
         studio_fail(r, 409, "%s: this run is finished; nothing is left to do", folder);
     else if (!*name)
-        studio_fail(r, 409, "%s: its " TUNE_RUN_JSON " does not say which program made it", folder);
+        studio_fail(r, 409, "%s: its %s does not say which program made it", folder, TUNE_RUN_JSON);
     else if ((program = studio_program(s, r, name)) && !studio_option(program, "resume"))
         studio_fail(r, 409, "%s has no --resume", name);
     else if (program) {
