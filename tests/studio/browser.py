@@ -126,6 +126,7 @@ def views(server):
         "space": (f"#/spaces/space?{SPACE}", "main table.map"),
         "point": (f"#/spaces/space?{SPACE}&point={failed}", ".panel h2"),
         "picture": (f"#/spaces/space?{SPACE}&tab=picture", ".picture svg"),
+        "pareto": (f"#/spaces/space?{SPACE}&tab=picture&maximize=dataset_tokens_per_second&minimize=train_runtime", ".picture svg [data-row]"),
         "best": (f"#/spaces/space?{SPACE}&tab=best", ".space-body table"),
         "effect": (f"#/spaces/space?{SPACE}&tab=effect", ".space-body .note"),
         "sides": (f"#/spaces/space?{SPACE}&tab=compare&left=batch_size%3D1&right=batch_size%3D2", ".space-body table"),

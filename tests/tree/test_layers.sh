@@ -190,7 +190,7 @@ bare() { env MAKEFLAGS= PKG_CONFIG_LIBDIR="$tmp" make --no-print-directory BUILD
 is "without HDF5 and libyaml make knows what to build" eval 'bare -n >"$tmp/bare_all" 2>&1'
 is "... the recipes and the tools that do not measure" eval 'for p in finetune_full finetune_lora fit tokenize init_model merge_adapter export_gguf runs make_stories; do grep -qE -- "-o [^ ]*/bare/$p( |$)" "$tmp/bare_all" || { echo $p; exit 1; }; done'
 none "... none of the others, and no such library" "$(grep -v '^sed ' "$tmp/bare_all" | grep -E -- '-o [^ ]*/bare/(space|sweep|samples)( |$)|-lhdf5|-lyaml|libtune_sweeps|tune_sweeps.pc')"
-is "... and it says what is left out, in one line" eval 'bare found >"$tmp/found" && grep -c "left out: space, sweep and samples, which need HDF5" "$tmp/found" | grep -qx 1'
+is "... and it says what is left out, in one line" eval 'bare found >"$tmp/found" && grep -c "left out: space, sweep, samples and studio, which need HDF5" "$tmp/found" | grep -qx 1'
 is "... and that no YAML is read, in one line" eval 'grep -c "without the header of libyaml no YAML is read" "$tmp/found" | grep -qx 1'
 is "... whose library is given by hand is not left out" eval 'bare -n HDF5_LIBS=-lmine | grep -qE -- "-o [^ ]*/bare/sweep( |$)"'
 # ---- a machine without libmicrohttpd ----

@@ -238,11 +238,13 @@
 
         /* The picture that `samples plot` draws, with the point under the pointer told, and opened by a click. */
         async function drawPicture() {
-            const dims = dimensions(points).filter((d) => (d.levels || []).length > 1).map((d) => d.name), wide = dims[dims.length - 1] || "";
-            const own = {...aims(), x: params.x || wide, property: params.target || usual(), series: params.series, log: params.log};
-            if (own.maximize || own.minimize) { delete own.property; if (!params.x) delete own.x; }
+            const dims = dimensions(points).filter((d) => (d.levels || []).length > 1).map((d) => d.name);
+            const own = {...aims(), x: params.across, property: usual(), series: params.series, log: params.log};
+            const wanted = [own.maximize, own.minimize].filter(Boolean).join(",").split(",").filter(Boolean);
+            if (wanted.length) delete own.property;
+            if (wanted.length === 2 && !own.x) own.x = wanted[1]; /* two aims, an axis for each: the Pareto front */
             const names = [...dims, ...figures()].map((n) => [n, n]);
-            const controls = el("div", {class: "controls"}, targetControl("Figure"), control({x: own.x}, "x", "Across", changed, {choices: [["", "(by the aims)"], ...names]}),
+            const controls = el("div", {class: "controls"}, targetControl("Figure"), control({across: own.x}, "across", "Across", changed, {choices: [["", "as fits: curves, heat map, lines"], ...names]}),
                 control(params, "series", "A curve or row for each", changed, {choices: [["", "(none)"], ...dims.map((n) => [n, n])]}),
                 control(params, "log", "Scale", changed, {choices: [["", "linear"], ["true", "logarithmic"]]}),
                 control(params, "maximize", "High is better", changed, {hint: "two aims: the Pareto front", list: "space-columns"}), control(params, "minimize", "Low is better", changed, {list: "space-columns"}));
