@@ -81,7 +81,7 @@
         const search = el("input", {type: "search", id: "option-search", placeholder: "learning rate, memory, …", oninput: () => filter()});
         const hits = el("span", {class: "note", role: "status"});
         const command = changingCommand("The command"), complaint = el("div", {});
-        const start = el("button", {type: "button", class: "main", onclick: () => begin()}, "Start");
+        const start = el("button", {type: "button", class: "main", disabled: true, onclick: () => begin()}, "Start");
         const preview = el("button", {type: "button", onclick: () => look()}, "Preview");
         const previewed = el("div", {class: "preview", "aria-live": "polite"});
         const cloned = el("p", {class: "note"});

@@ -153,7 +153,10 @@
             } catch (error) {
                 if (!isHere()) return;
                 fill(body, el("p", {class: "problem", role: "alert"}, error.detail || error.message));
-                if (error.status === 404) add(body, [empty("Nothing of it is measured", "This measures the space:", `sweep ${params.about} --store ${params.store || "samples"}`)]);
+                if (error.status === 404) {
+                    const command = `sweep ${params.about} --store ${params.store || "samples"}`;
+                    add(body, [empty("Nothing of it is measured", "This measures the space:", command), el("p", {}, el("button", {type: "button", class: "main", onclick: () => measure({}, command)}, "Measure it"))]);
+                }
                 return;
             }
             if (!isHere()) return;
