@@ -120,10 +120,12 @@
                 const answer = await api("/api/command", {method: "POST", body: payload()});
                 if (mine !== turn) return;
                 command.set(answer.text);
+                command.box.classList.remove("stale");
                 complaint.replaceChildren();
                 start.disabled = false;
             } catch (error) {
                 if (mine !== turn) return;
+                command.box.classList.add("stale"); /* it is that of the last good values */
                 complain(error);
             }
         };
