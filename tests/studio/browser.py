@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -468,6 +469,7 @@ def long_runs(browser, server):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the server is stopped, too
     server = Server()
     server.start()
     chosen = [one for one in os.environ.get("TUNE_BROWSER_ONLY", "").split(",") if one]
