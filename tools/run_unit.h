@@ -29,15 +29,18 @@ static inline const char *run_unit(const struct tune_run *r, const char *name)
         {"rows", "rows", ""}, {"tokens_per_s", "tokens/s", ""}, {"seconds", "s", ""},
         TUNE_TRAINING_PROPERTIES, TUNE_LORA_PROPERTIES,
     };
-    bool loss = !strcmp(name, "loss") || run_name_ends_in(name, "eval_loss") || !strncmp(name, "loss_", 5);
+    bool loss = !strcmp(name, "loss") || run_name_ends_in(name, "eval_loss") ||
+                !strncmp(name, "loss_", 5);
     const cJSON *units = cJSON_GetObjectItemCaseSensitive(r->run, "units");
-    const char *unit = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(units, !strcmp(name, "loss") ? "loss_last" : name));
+    const char *key = !strcmp(name, "loss") ? "loss_last" : name;
+    const char *unit = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(units, key));
     if (unit || (loss && !units))
         return unit ? unit : run_loss_unit(r);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i].name, name))
             return known[i].unit;
-    return run_name_ends_in(name, "_s") ? "s" : run_name_ends_in(name, "_bytes") ? "bytes" : ""; /* a recipe's own metric */
+    /* a recipe's own metric */
+    return run_name_ends_in(name, "_s") ? "s" : run_name_ends_in(name, "_bytes") ? "bytes" : "";
 }
 
 #endif

@@ -48,8 +48,7 @@ static void find_build(struct studio *s)
         snprintf(s->build, sizeof s->build, "build");
 }
 
-/* Make the root the folder of this program, so that a path of the root is a path, as for the tools
- * that are started there. Other folders of the options become absolute. */
+/* Make the root the current folder, as for the tools that are started there. Other folders of the options become absolute. */
 static int enter_root(struct studio *s)
 {
     static char programs[4 * TUNE_PATH_MAX];

@@ -23,8 +23,8 @@ double tune_run_figure(const struct tune_run *r, int i);
 /* tune_run_member - the text of a member of the description, such as "host.class"; "": none.
  * tune_run_has - whether the run had the device that the property is about: GPU properties mean
  * nothing in a run without GPU.
- * tune_run_value - the run's figure, option, report number or last metric of that name; None: it has
- * none. Also name, folder, program, state, reason and started. The value may borrow text.
+ * tune_run_value - the run's figure, option, report number or last metric of that name; None: it
+ * has none. Also name, folder, program, state, reason and started. The value may borrow text.
  * tune_runs_names - all names that tune_run_value knows of these runs. The caller frees *names, but
  * not the texts, which belong to the runs. Returns their number, or -1 with an error. */
 const char *tune_run_member(const struct tune_run *r, const char *path);
@@ -40,8 +40,8 @@ struct tune_run_query {
 
 /* tune_runs_select - move the runs that the query chooses to the front, in their order. Returns
  * their number, or -1 with an error of kind USAGE.
- * tune_runs_sort - sort by the value of that name, lowest first. Numbers of several units are sorted
- * apart; unit gives them. Runs without the value come last. units[256]: the units, if there are
+ * tune_runs_sort - sort by the value of that name, lowest first. Numbers of several units are
+ * sorted apart; unit gives them. Runs without the value come last. units[256]: the units, if there are
  * several, else "". -1 with an error: no run has the name, or no memory. */
 int tune_runs_select(struct tune_run **runs, int count, const struct tune_run_query *q);
 int tune_runs_sort(struct tune_run **runs, int count, const char *name, bool reverse,

@@ -85,9 +85,10 @@ struct tune_terminal {
 int tune_plot_terminal(const struct tune_plot *plot, const struct tune_terminal *how, FILE *out);
 
 /* tune_plot_svg - write an SVG document with the figures one above the other. Its colours follow
- * the viewer's light or dark theme. Each panel is a g.plot whose data-left, -top, -width, -height
- * (pixels), -x-min, -x-max, -y-min, -y-max, -log, -x-title and -y-title say how points map to
- * values; the lines of a curve have data-curve, its number, and data-label. */
+ * the viewer's light or dark theme. Each panel is a g.plot. Its data-left, -top, -width and
+ * -height are pixels. Its data-x-min, -x-max, -y-min, -y-max and -log say which values they stand
+ * for; -x-title and -y-title are names. The lines of a curve have data-curve, its number, and
+ * data-label. */
 int tune_plot_svg(const struct tune_plot *plots, int count, FILE *out);
 
 /* tune_plot_front - set front[i] if no other point beats point i: none is better in one direction

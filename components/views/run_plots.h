@@ -1,7 +1,8 @@
-/* run_plots.h - the curves of runs as plots: one for each metric and unit, as `runs plot` draws them
- * in a terminal and the studio as SVG.
+/* run_plots.h - the curves of runs as plots: one for each metric and unit, as `runs plot` draws
+ * them in a terminal and the studio as SVG.
  *
- *     struct tune_run_drawing d = {.metrics = "loss,eval_loss", .x = "step", .smooth = -1, .unit = unit};
+ *     struct tune_run_drawing d = {.metrics = "loss,eval_loss", .x = "step", .smooth = -1,
+ *                                  .unit = unit};
  *     struct tune_run_plots *p = tune_run_plots_new(runs, count, &d);
  *     tune_plot_svg(p->plot, p->count, file);
  *     tune_run_plots_free(p); */

@@ -3,7 +3,6 @@
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -189,7 +188,7 @@ int studio_curves_lock(const struct studio_curve_run *asked, int count, const ch
     read_all(at, count);
     for (int i = 0; i < count; i++)
         if (at[i].how == READ) {
-            malloc_trim(0); /* what the other metrics took */
+            studio_give_back(); /* what the other metrics took */
             break;
         }
     for (int i = 0; i < count; i++) {
@@ -222,7 +221,7 @@ void studio_curves_forget(double seconds)
 {
     pthread_mutex_lock(&kept.lock);
     if (forget_unused(seconds))
-        malloc_trim(0);
+        studio_give_back();
     pthread_mutex_unlock(&kept.lock);
 }
 
@@ -239,7 +238,7 @@ void studio_curves_unlock(void)
         freed = true;
     }
     if (freed)
-        malloc_trim(0);
+        studio_give_back();
     pthread_mutex_unlock(&kept.lock);
 }
 

@@ -1,5 +1,5 @@
-/* guard.h - who may ask. Any page that the browser shows can send requests to this address, so a
- * request is refused unless it comes from the studio's own page or from no page at all. */
+/* guard.h - who may ask. Any page that the browser shows can send requests to this address.
+ * So a request must come from the studio's own page or from no page at all. */
 #ifndef TUNE_STUDIO_GUARD_H
 #define TUNE_STUDIO_GUARD_H
 

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -335,7 +334,7 @@ static void scan(struct studio_index *x)
         drop_gone(x);
     }
     if (x->read > 0)
-        malloc_trim(0); /* what the metrics took */
+        studio_give_back(); /* what the metrics took */
     x->read = 0;
     x->state.complete = true;
     x->state.folders = x->folders;

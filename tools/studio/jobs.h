@@ -41,8 +41,10 @@ struct studio_job_want {
  * studio_job_log - the path of that job's log, relative to the root; -1 with an error.
  *
  * studio_job_read - the job of that number with its state now; NULL with an error. */
-struct cJSON *studio_job_start(struct studio *s, const char *program, struct cJSON *argv, struct cJSON *values,
-                               const char *name, const char *folder, const char *key, const struct studio_job_want *want);
+struct cJSON *studio_job_start(struct studio *s, const char *program, struct cJSON *argv,
+                               struct cJSON *values,
+                               const char *name, const char *folder, const char *key,
+                               const struct studio_job_want *want);
 bool studio_job_of(struct studio *s, const char *folder, char id[32]);
 int studio_job_log(const char *id, char path[TUNE_PATH_MAX]);
 struct cJSON *studio_job_read(const char *id);

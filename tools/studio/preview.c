@@ -1,6 +1,7 @@
-/* preview.c - what a program would do, before it starts. The program itself tells: its
- * --show-tokens the rows, its --plan-memory the memory, and the first lines of a run, which is ended
- * before it has done anything and whose folder lies in /tmp, the survey of the data and the time. */
+/* preview.c - what a program would do, before it starts. The program itself tells. Its
+ * --show-tokens shows the rows, its --plan-memory the memory. The first lines of a run have the
+ * survey of the data and the time. That run has its folder in /tmp and is ended before its first
+ * step. */
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <poll.h>

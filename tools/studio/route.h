@@ -76,7 +76,7 @@ struct studio_route {
     struct studio_parameter parameters[STUDIO_PARAMETERS]; /* ends with a NULL name */
 };
 
-/* studio_routes - the tables of all routes, each ending with a NULL method; the list ends with NULL.
+/* studio_routes - the tables of all routes. Each ends with a NULL method, the list with NULL.
  * A path without {} goes before one with {}.
  * studio_answer - find the route, check the parameters and answer. Never fails: an error becomes a
  * problem (RFC 9457) in the reply. Values of the studio's secrets (secrets.h) become asterisks.
@@ -95,8 +95,8 @@ void studio_reply_free(struct studio_reply *r);
  * studio_put_json - write json as the answer and delete it; NULL: out of memory. Bytes of its texts
  * that are not UTF-8 become '?'.
  * studio_tag - set the etag from these bytes.
- * studio_match - before a write: -1 and a problem 409 if the request has an If-Match that does not
- * name r->etag, the tag of what is there now. The browser then reads it again. */
+ * studio_match - before a write: compare the request's If-Match, if it has one, with r->etag, the
+ * tag of what is there now. They differ: -1 and a problem 409. The browser then reads it again. */
 const char *studio_value(const struct studio_request *q, const char *name);
 double studio_number(const struct studio_request *q, const char *name, double otherwise);
 bool studio_bool(const struct studio_request *q, const char *name, bool otherwise);

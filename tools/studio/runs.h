@@ -14,8 +14,11 @@ struct cJSON;
  * chosen[most]; while the index is locked. Returns their number, or -1 with an error.
  * studio_color - the number of a run's colour, which depends on its folder alone. */
 struct cJSON *studio_row(const struct tune_run *r);
-struct tune_run *studio_run_id(struct studio *s, const struct studio_request *q, struct studio_reply *r, struct tune_run ***runs);
-int studio_run_list(struct studio *s, struct studio_reply *r, const char *ids, struct tune_run **chosen, int most);
+struct tune_run *studio_run_id(struct studio *s, const struct studio_request *q,
+                               struct studio_reply *r,
+                               struct tune_run ***runs);
+int studio_run_list(struct studio *s, struct studio_reply *r, const char *ids,
+                    struct tune_run **chosen, int most);
 int studio_color(const struct tune_run *r);
 
 #endif

@@ -7,7 +7,7 @@
 
 struct cJSON;
 
-/* studio_is_secret - whether a name looks like that of a secret: one of its words is password,
+/* studio_is_secret - whether a name looks like that of a secret. One of its words is password,
  * passwd, secret or credentials, or the last one is token or key (HF_TOKEN, hub-token, apiKey).
  * Tokens of a tokenizer (pad_token) and words such as max_tokens are none.
  * studio_shown - the value to show for that name: the value, or "(hidden)". NULL stays NULL.

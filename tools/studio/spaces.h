@@ -42,8 +42,8 @@ struct spaces_question {
 };
 
 /* spaces_read_question - read store, about and the options of the question from the parameters,
- * check all paths, and set the reply's tag. All of *a but new_store is set. 1: the browser has this answer already; 0: it has not;
- * -1 with a problem. Free it in each case.
+ * check all paths, and set the reply's tag. All of *a but new_store is set. 1: the browser has
+ * this answer already; 0: it has not; -1 with a problem. Free it in each case.
  * spaces_ask - open the store and answer, under the lock. NULL with an error. */
 int spaces_read_question(const struct studio *s, const struct studio_request *q,
                          struct studio_reply *r, const char *name, struct spaces_question *a);

@@ -352,9 +352,10 @@ static int get_measure(struct studio *s, const struct studio_request *q, struct 
     int code = spaces_read_question(s, q, r, "missing", &a);
     *r->etag = 0;
     cJSON *argv = code < 0 ? NULL : missing_argv(&a, limit, &count), *json = argv ? command_of(argv) : NULL;
+    bool nothing = !a.q.about && a.new_store;
     spaces_free_question(&a);
     if (!json)
-        return -1;
+        return nothing ? r->status = 404, -1 : -1;
     if (count >= 0)
         tune_cjson_put_whole(json, "missing", count);
     else

@@ -2,6 +2,8 @@
 #ifndef TUNE_STUDIO_STUDIO_H
 #define TUNE_STUDIO_STUDIO_H
 
+#include <malloc.h>
+
 #include "files/file.h"
 #include "flags/program.h"
 #include "route.h"
@@ -26,11 +28,19 @@ struct studio {
 /* studio_open - open a file or a folder of the root, for files of strangers: nothing out of the
  * root is opened, by .. or by a link, not even while others exchange links. path is relative to
  * the root; "" and ".": the root. flags: those of open(2), with O_CREAT too. It never waits, and
- * opens no pipe or device. The descriptor, or -1 with an error: of kind USAGE if the path leads
- * out, else FAILED, and errno is then ENOENT if there is nothing.
+ * opens no pipe or device. The descriptor, or -1 with an error. Its kind is USAGE if the path
+ * leads out, else FAILED; errno is then ENOENT if there is nothing.
  * studio_open_by_steps - the same without openat2(2), for old kernels and for links whose targets
  * are absolute paths in the root. */
 int studio_open(const struct studio *s, const char *path, int flags);
 int studio_open_by_steps(const struct studio *s, const char *path, int flags);
+
+/* studio_give_back - give free memory back to the system. Only glibc keeps it. */
+static inline void studio_give_back(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
 
 #endif

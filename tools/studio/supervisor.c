@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -417,7 +418,7 @@ int studio_supervise(int argc, char **argv)
         _exit(pid < 0);
     for (int fd = LOCK_FILE; fd <= CONTROL_FILE; fd++)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
-    close_range(CONTROL_FILE + 1, ~0U, 0);
+    syscall(SYS_close_range, CONTROL_FILE + 1, ~0U, 0); /* musl has no function for it */
     signal(SIGPIPE, SIG_IGN), signal(SIGXFSZ, SIG_IGN), signal(SIGHUP, SIG_IGN);
     snprintf(w.id, sizeof w.id, "%s", argv[2]);
     if (job_number(w.id) < 0 || job_path(path, w.id, "") < 0 || !(w.job = tune_cjson_read_in(path, JOB_JSON, JOB_JSON_MOST)))

@@ -21,7 +21,8 @@
 int studio_verb_count(int argc, char **argv);
 int studio_list_verbs(const char *word, FILE *out);
 char *studio_verb_names(void);
-int studio_run_verb(struct studio *s, int argc, char **argv, void (*prepare)(struct studio *s, const char *root));
+int studio_run_verb(struct studio *s, int argc, char **argv,
+                    void (*prepare)(struct studio *s, const char *root));
 
 /* studio_print_answer - print an answer in JSON for people: an array of objects as a table, the
  * other members as lines. width: of the terminal; 0: any. -1 with an error. */

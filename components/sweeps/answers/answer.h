@@ -53,8 +53,8 @@ struct tune_answer_column {
     bool dimension;          /* an input that differs between configurations */
     bool stays;              /* text output shows it even if all cells are equal */
     int digits;              /* significant digits in text output; 0: 5 */
-    /* [level_count] the dimension's values in domain order: of a plot those that occur, of points at
-     * most 1000; else NULL */
+    /* [level_count] the dimension's values in domain order: of a plot those that occur, of points
+     * at most 1000; else NULL */
     const struct tune_answer_cell *levels;
     int level_count;
 };

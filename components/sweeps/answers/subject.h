@@ -100,8 +100,8 @@ int tune_unused_other_inputs(struct tune_subject *s);
 /* command.c
  * tune_subject_folders - the placeholders of the actuator's last configuration in an operation on
  * this space. Returns their number, or -1. The caller frees the record, which owns their texts.
- * tune_subject_entity - find the values of the question's entity in the space, values[space->count].
- * 1; 0: it is not among the first million; -1 with an error.
+ * tune_subject_entity - find the values of the question's entity in the space,
+ * values[space->count]. 1; 0: it is not among the first million; -1 with an error.
  * tune_ask_entity_command - tune_ask_command of a question with `entity`.
  * tune_subject_command - add a row with the command that measures an entity. */
 int tune_subject_folders(struct tune_subject *s, const char *actuator,

@@ -30,7 +30,8 @@ struct tune_heat {
     const double *spreads;
     /* [rows,columns] texts shown on hover, each may be NULL; NULL: none */
     const char *const *hints;
-    /* [rows,columns] rows of a table, in SVG the data-row of the cells; below 0: none; NULL: none */
+    /* [rows,columns] rows of a table, in SVG the data-row of the cells; below 0: none. NULL:
+     * none */
     const int64_t *table_rows;
     bool logarithmic;              /* logarithmic colours; values of 0 and below are missing then */
     /* 1: mark the highest value, -1: the lowest; 0: none */
