@@ -68,7 +68,7 @@ static int enter_root(struct studio *s)
     return more < 0 || chdir(s->root) < 0 ? tune_error_usage("--root %s: the folder cannot be entered", s->root) : 0;
 }
 
-/* What handlers need, with a server or without. */
+/* Set what handlers need, with a server or without. */
 static void prepare(struct studio *s, const char *root)
 {
     find_build(s);

@@ -41,8 +41,8 @@ struct tune_run_query {
 /* tune_runs_select - move the runs that the query chooses to the front, in their order. Returns
  * their number, or -1 with an error of kind USAGE.
  * tune_runs_sort - sort by the value of that name, lowest first. Numbers of several units are
- * sorted apart; unit gives them. Runs without the value come last. units[256]: the units, if there are
- * several, else "". -1 with an error: no run has the name, or no memory. */
+ * sorted apart; unit gives them. Runs without the value come last. units[256]: the units, if there
+ * are several, else "". -1 with an error: no run has the name, or no memory. */
 int tune_runs_select(struct tune_run **runs, int count, const struct tune_run_query *q);
 int tune_runs_sort(struct tune_run **runs, int count, const char *name, bool reverse,
                    const char *(*unit)(const struct tune_run *r, const char *name),

@@ -13,7 +13,7 @@
 
 enum { MODE = 0644 };
 
-/* Of <linux/openat2.h>, which comes with the kernel's headers, not with the C library's. */
+/* As in <linux/openat2.h>, which comes with the kernel's headers, not with the C library's. */
 struct studio_how { uint64_t flags, mode, resolve; };
 enum { NO_MAGIC_LINKS = 0x02, BENEATH = 0x08 };
 
@@ -50,7 +50,7 @@ static int open_root(const struct studio *s)
     return root < 0 ? cannot(s->root) : root;
 }
 
-/* What was opened must be a file or a folder. */
+/* The opened thing must be a file or a folder. */
 static int check_kind(int fd, const char *path)
 {
     struct stat st;

@@ -134,7 +134,7 @@ static void read_all(struct reading *at, int count)
         pthread_join(other, NULL);
 }
 
-/* Whether a kept run has what is asked for. */
+/* True if a kept run has what is asked for. */
 static bool has_metrics(const struct kept_run *k, const char *metrics)
 {
     char name[64];
@@ -280,7 +280,7 @@ struct chosen_points {
     int64_t *at, count, seen; /* seen: points in the range that are finite */
 };
 
-/* What a request asks of a curve: x in [from, to] at steps beyond `after`. */
+/* The part of a curve that a request asks for: x in [from, to] at steps beyond `after`. */
 struct curve_range {
     double from, to, after;
 };

@@ -30,7 +30,7 @@ int studio_new_token(struct studio *s)
     return 0;
 }
 
-/* Whether these n bytes are the token. The time does not tell how many of them are right. */
+/* True if these n bytes are the token. The time does not tell how many of them are right. */
 static bool is_token(const struct studio *s, const char *text, size_t n)
 {
     unsigned char differ = 0;

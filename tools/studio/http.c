@@ -256,7 +256,7 @@ static enum MHD_Result send_reply(struct MHD_Connection *c, struct studio_reply 
     return done;
 }
 
-/* What the headers of a request may not have: they could mean two requests to two readers. */
+/* True if the headers of a request have what they may not have: they could mean two requests to two readers. */
 struct header_check {
     int lengths, encodings, hosts;
     bool bad;

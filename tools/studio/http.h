@@ -2,11 +2,11 @@
  * Only http.c knows the library.
  *
  * When all 32 are taken, a new connection takes the place of one that waits. That is the one that
- * has been idle longest between two requests. Next come those whose request is not whole after
- * 20 ms, or whose reader is too slow after 20 s. If none of them waits, the new one gets a 503 at once. So slow clients, and
- * thousands of connections, do not keep others out. A request must be whole 10 s after it began,
- * and the next one begin after 15 s; else the connection is closed. An answer may take as long as
- * it takes. */
+ * has been idle longest between two requests. Next come those whose request is not whole after 20
+ * ms, or whose reader is too slow after 20 s. If none of them waits, the new one gets a 503 at
+ * once. So slow clients, and thousands of connections, do not keep others out. A request must be
+ * whole 10 s after it began, and the next one begin after 15 s; else the connection is closed. An
+ * answer may take as long as it takes. */
 #ifndef TUNE_STUDIO_HTTP_H
 #define TUNE_STUDIO_HTTP_H
 

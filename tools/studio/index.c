@@ -24,7 +24,7 @@
  * that nobody asks for. REMOVED: removals that are remembered. */
 enum { DEPTH = 6, EVERY_MS = 1000, REST_S = 30, KEEP_CURVES_S = 60, REMOVED = 4096, UNITS = 64 };
 
-/* What tells that a file has changed. */
+/* These tell that a file has changed. */
 struct stamp {
     struct timespec changed;
     off_t size;
@@ -211,7 +211,7 @@ static void note_removed(struct studio_index *x, const char *folder)
 
 /* ---- runs ---- */
 
-/* Whether a run's files or the process that holds it changed. A run that goes on is always read. */
+/* True if a run's files or the process that holds it changed. A run that goes on is always read. */
 static bool has_changed(const struct indexed_run *i)
 {
     struct stamp now[3];

@@ -16,7 +16,7 @@
 #include "runs/run.h"
 #include "studio.h"
 
-/* What is known besides the runs. */
+/* The facts that are known besides the runs. */
 struct studio_index_state {
     bool complete;      /* the first scan is over */
     int folders;        /* that the last scan looked into */

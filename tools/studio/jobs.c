@@ -380,7 +380,7 @@ static int retry_job(struct studio *s, const struct studio_request *q, struct st
     return put(r, again);
 }
 
-/* Whether the folder is one of the root that holds a run. 0, or -1 with a problem. */
+/* Check that the folder is one of the root that holds a run. 0, or -1 with a problem. */
 static int check_run(struct studio *s, struct studio_reply *r, const char *folder)
 {
     struct stat st;

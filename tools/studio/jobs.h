@@ -23,7 +23,7 @@ struct cJSON;
 #define JOB_WORD "--studio-supervisor"
 enum { JOB_LOG_MOST = 64 << 20, JOB_JSON_MOST = 4 << 20 };
 
-/* Where a job may run. 0 in each: as its options say. */
+/* The place where a job may run. 0 in each: as its options say. */
 struct studio_job_want {
     int cores, gpus;
     bool no_slot;      /* it starts at once; a sweep reserves cores for itself */

@@ -200,7 +200,7 @@ static cJSON *with(struct studio_reply *r, const cJSON *program, const cJSON *va
     return argv;
 }
 
-/* What the program says to these words. NULL with a problem: it refuses them; the option that it names goes along. */
+/* The text that the program says to these words. NULL with a problem: it refuses them; the option that it names goes along. */
 static char *say(struct studio_reply *r, cJSON *argv)
 {
     int code = -1;

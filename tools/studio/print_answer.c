@@ -14,7 +14,7 @@
 
 enum { COLUMNS = 64, LONG = 100 };
 
-/* Whether it is a time in seconds since 1970; text becomes the date. */
+/* True for a time in seconds since 1970; text becomes the date. */
 static bool is_date(const char *name, const cJSON *item, char text[64])
 {
     static const char *const names[] = {"started", "ended", "created", "modified", "time"};

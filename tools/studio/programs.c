@@ -78,7 +78,7 @@ static bool is_studio(const char *path)
     return tune_file_is_same(path, "/proc/self/exe");
 }
 
-/* What the file says to --describe; NULL: nothing of use. */
+/* The answer of the file to --describe; NULL: nothing of use. */
 static cJSON *ask(const char *path)
 {
     cJSON *argv = cJSON_CreateArray(), *json = NULL;

@@ -22,8 +22,8 @@ struct cJSON;
  * caller frees it. NULL: no memory.
  *
  * studio_output - run a program of this array under guard, in the root, for at most limit_s
- * seconds. Returns what it printed, stderr too; the caller frees it. *code: its exit code, 128 + the
- * signal, or -1 if it took too long. NULL with an error. */
+ * seconds. Returns what it printed, stderr too; the caller frees it. *code: its exit code,
+ * 128 + the signal, or -1 if it took too long. NULL with an error. */
 struct cJSON *studio_program(struct studio *s, struct studio_reply *r, const char *name);
 const struct cJSON *studio_option(const struct cJSON *program, const char *name);
 struct cJSON *studio_argv(struct studio_reply *r, const struct cJSON *program,

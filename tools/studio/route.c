@@ -98,7 +98,7 @@ void studio_tag(struct studio_reply *r, const void *bytes, size_t size)
     snprintf(r->etag, sizeof r->etag, "\"%016" PRIx64 "\"", tune_siphash(bytes, size, key));
 }
 
-/* Whether a list such as `"a", W/"b"` or * names the tag. A weak one is the same here: one tag stands for the same bytes. */
+/* True if a list such as `"a", W/"b"` or * names the tag. A weak one is the same here: one tag stands for the same bytes. */
 static bool names_tag(const char *list, const char *etag)
 {
     size_t n = strlen(etag);
@@ -227,7 +227,7 @@ static int set_value(struct studio_request *q, int i, char *text)
     return check_value(&q->route->parameters[i], text);
 }
 
-/* Whether the path has the pattern's segments. keep: take the values of {segments}. -1 with an error: a bad one. */
+/* 1 if the path has the pattern's segments. keep: take the values of {segments}. -1 with an error: a bad one. */
 static int match(const char *pattern, const char *path, size_t size, struct studio_request *keep)
 {
     const char *end = path + size;

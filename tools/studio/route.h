@@ -33,7 +33,7 @@ struct studio_parameter {
     const char *help;
 };
 
-/* What a browser says of itself. Each is NULL if absent. */
+/* The headers by which a browser says what it is. Each is NULL if absent. */
 struct studio_headers {
     const char *host, *origin, *site, *mode, *dest; /* the last three: Sec-Fetch-... */
     const char *type, *cookie, *authorization;      /* type: Content-Type */

@@ -72,7 +72,7 @@ static void take_orders(struct work *w)
 
 /* ---- the queue ---- */
 
-/* Whether a job before us still has its place in the queue. */
+/* True if a job before us still has its place in the queue. */
 static bool is_behind(struct work *w)
 {
     while (w->before_count > 0) {

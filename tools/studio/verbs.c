@@ -155,7 +155,7 @@ static void put_encoded(FILE *out, const char *text)
             fprintf(out, "%%%02X", (unsigned char)*text);
 }
 
-/* What was given for a parameter; NULL: nothing. */
+/* The value that was given for a parameter; NULL: nothing. */
 static const char *given(const struct verb *v, const struct studio_parameter *p)
 {
     int k = (int)(p - v->route->parameters);
