@@ -47,6 +47,7 @@ if verbs | grep -qx "run start" && [ -x "$BUILD/finetune_full" ] && [ -x "$BUILD
     is "run show: the id is a word" shows "out/a b; 'c'"
     refused "an option that the program has not" 2 "lrr" "$studio" run start finetune_full lrr=1 --root "$work"
     refused "no VALUE" 2 "lr: expected NAME=VALUE" "$studio" run start finetune_full lr --root "$work"
+    refused "a job that is not there" 1 "job 3" "$studio" run stop 3 --root "$work"
     refused "no such run" 1 "studio run show: " "$studio" run show nothing --root "$work"
     refused "a bad --where is shown" 2 "lr<" "$studio" run list --where 'lr<' --root "$work"
 else

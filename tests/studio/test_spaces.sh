@@ -237,7 +237,7 @@ is "a store that does not exist yet" ask 200 "j['missing'] == 3 and j['argv'] ==
 is "is made by the first sweep" eval '[ "$(post "{\"about\": \"new.yaml\", \"store\": \"fresh\", \"entities\": 1}")" = 200 ] &&
     await $server eval "[ \$(get api/answers/points -d about=new.yaml -d store=fresh -d format=jsonl | grep -c measured) = 1 ]"'
 is "but not out of the root, nor without a space" eval 'ask 403 "\"outside\" in j[\"detail\"]" api/spaces/measure -d about=new.yaml -d store=../outside/fresh &&
-    ask 400 "\"no store other\" in j[\"detail\"]" api/spaces/measure -d store=other'
+    ask 404 "\"no store other\" in j[\"detail\"]" api/spaces/measure -d store=other'
 
 # ---- what leads out of the root ----
 cp -r st "$tmp/outside/st"

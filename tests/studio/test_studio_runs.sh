@@ -126,4 +126,6 @@ serve "$root"
 is "a second server knows the same" await $server indexed
 is "a run whose metrics are damaged is there, with the reason" ask '/api/runs?search=runs/odd' 'd["runs"][0]["state"] == "broken" or d["runs"][0]["loss"] is not None'
 is "an empty root: an empty list" eval 'stopped && serve "$tmp/outside" && await $server indexed && mkdir "$tmp/none" && stopped && serve "$tmp/none" && await $server indexed && ask /api/runs "d[\"runs\"] == [] and d[\"total\"] == 0"'
+cp -r tools/studio/page "$tmp/ui" && echo '/* mine */' >>"$tmp/ui/studio.css"
+is "an edited copy of the page" eval 'stopped && serve "$tmp/none" --ui "$tmp/ui" && get /studio.css | grep -q mine && get / | grep -q "<!doctype html>"'
 finish

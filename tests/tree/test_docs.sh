@@ -38,6 +38,13 @@ while IFS= read -r command; do
     "make BUILD=build/native "*) # minutes of compiling: what it would compile
         is "$command" eval 'make -C "$here" -n BUILD="$tmp/native" ${command#*build/native} | grep -q -- "-DTUNE_CPU_ISA=tune_cpu_isa_native .* -march=native .*gemm"'
         ;;
+    "build/studio" | "build/studio --root "*) by tests/studio/server.sh '"$studio" --root "$root"' ;; # it serves until it is ended
+    "cp -r tools/studio/page my_ui" | "build/studio --ui my_ui") by tests/studio/test_studio_runs.sh 'cp -r tools/studio/page' ;;
+    "build/studio run start"*) by tests/studio/test_cli.sh "run start finetune_full" ;;
+    "build/studio run stop"*) by tests/studio/test_cli.sh "run stop 3" ;;
+    "build/studio "*)
+        if [ -x build/studio ]; then is "$command" sh -c "$command"; else skip "$command" "no studio"; fi
+        ;;
     "make test") by .ci/stages.sh 'always="test ' ;;
     "make cuda" | "make CUDA=0") by tests/devices/test_without_cuda.sh "without CUDA=0 cuda" ;;
     "make cuda-paper") by tests/cuda_on_cpu/test_gpu.sh "cuda_on_cpu/cuda_paper" ;;
@@ -77,7 +84,7 @@ sed -n '/^    while (/,/^    }$/p' "$here/recipes/finetune_full.c" >"$tmp/loop"
 is "README.md shows the recipe's loop" diff "$tmp/loop" "$tmp/shown"
 links() { grep -ohE '\]\([a-z/.-]+\)' "$here/README.md" "$here"/docs/*.md | tr -d '()]' | while read -r l; do [ -e "$here/$l" ] || [ -e "$here/docs/$l" ] || echo "$l"; done; }
 none "the files they link to are there" "$(links)"
-for p in fit finetune_full runs sweep space samples finetune_lora finetune_dpo merge_adapter export_gguf generate evaluate init_model; do build/$p --help all; done >"$tmp/help"
+for p in fit finetune_full runs sweep space samples finetune_lora finetune_dpo merge_adapter export_gguf generate evaluate init_model studio; do [ ! -x build/$p ] || build/$p --help all; done >"$tmp/help"
 sh tools/download.sh --help >>"$tmp/help"
 flags() { grep -ohE '`--[a-z][a-z-]*' "$here/README.md" "$here"/docs/*.md | tr -d '`' | sort -u | while read -r f; do
     positive=${f#--no-}
