@@ -35,6 +35,19 @@ static int read_metrics(struct metric_names *names, const char *list)
     return names->count > 0 ? 0 : tune_error_usage("`metric`: expected the name of a metric");
 }
 
+/* Whether "a, b, c" has the name. */
+static bool listed(const char *names, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = names; *at; at += strspn(at, ", ")) {
+        size_t length = strcspn(at, ",");
+        if (length == n && !memcmp(at, name, n))
+            return true;
+        at += length;
+    }
+    return false;
+}
+
 /* A metric that no run has is an error that lists the known ones. Of the default metrics, only loss
  * must exist. */
 static int check_metric(struct tune_run *const *runs, int count, const struct tune_run_drawing *d, const char *metric)
@@ -45,7 +58,7 @@ static int check_metric(struct tune_run *const *runs, int count, const struct tu
             return 0;
         for (int k = 0; k < runs[i]->series_count; k++) {
             size_t n = strlen(names);
-            if (!strstr(names, runs[i]->series[k].name))
+            if (!listed(names, runs[i]->series[k].name))
                 snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", runs[i]->series[k].name);
         }
     }
@@ -126,16 +139,27 @@ static int find_units(struct tune_run *const *runs, int count, const struct tune
     return n;
 }
 
-/* The metric that shares the plot of metric m: X and eval_X. -1: none. */
-static int partner(const struct metric_names *names, const bool *done, int m)
+/* Whether the two metrics have the same unit in each run. */
+static bool same_unit(struct tune_run *const *runs, int count, const struct tune_run_drawing *d, const char *a, const char *b)
 {
-    char other[64];
-    int with = -1;
-    snprintf(other, sizeof other, "eval_%s", names->at[m]);
-    for (int k = 0; k < names->count; k++)
-        if (!done[k] && (!strcmp(names->at[k], other) || (!strncmp(names->at[m], "eval_", 5) && !strcmp(names->at[m] + 5, names->at[k]))))
-            with = k;
-    return with;
+    bool same = true;
+    for (int i = 0; i < count && same; i++)
+        same = !strcmp(d->unit(runs[i], a), d->unit(runs[i], b));
+    return same;
+}
+
+/* The metric that shares the plot of metric m: X and eval_X of the same unit. -1: none. */
+static int partner(struct tune_run *const *runs, int count, const struct tune_run_drawing *d, const struct metric_names *names,
+                   const bool *done, int m)
+{
+    const char *metric = names->at[m];
+    for (int k = 0; k < names->count; k++) {
+        const char *other = names->at[k];
+        bool pair = (!strncmp(other, "eval_", 5) && !strcmp(other + 5, metric)) || (!strncmp(metric, "eval_", 5) && !strcmp(metric + 5, other));
+        if (pair && !done[k] && same_unit(runs, count, d, metric, other))
+            return k;
+    }
+    return -1;
 }
 
 static int make_plots(struct tune_run_plots *p, struct tune_run *const *runs, int count, const struct tune_run_drawing *d,
@@ -145,7 +169,7 @@ static int make_plots(struct tune_run_plots *p, struct tune_run *const *runs, in
     for (int m = 0; m < names->count; m++) {
         char title[128];
         const char *units[UNITS], *metric = names->at[m];
-        int with = partner(names, done, m);
+        int with = partner(runs, count, d, names, done, m);
         const char *other = with >= 0 ? names->at[with] : NULL;
         if (done[m])
             continue;
