@@ -99,6 +99,11 @@ if [ -e /proc/net/if_inet6 ] && grep -q '^0*1 ' /proc/net/if_inet6; then
 else
     skip "IPv6" "this machine has none"
 fi
+if command -v ip >/dev/null && unshare -rn ip link set lo up 2>/dev/null; then
+    is "without a network, the page has all that it asks for" unshare -rn sh tests/studio/alone.sh
+else
+    skip "without a network" "this system lets us make no network of our own (unshare, ip)"
+fi
 if [ -n "${never:-}" ]; then
     is "a request that is not whole after ten seconds is ended" await 0 is_gone $never
     is "... without an answer" test ! -s "$tmp/never"
