@@ -1,6 +1,7 @@
 #!/bin/sh
 # bench_studio.sh [RUNS STEPS LONG POINTS] - the studio's runs (1,000 of 1,000 steps): memory, the list, and LONG runs (20 of 10^5
-# points) overlaid: the first time, then the best of three. Times of whole requests, with the cores to itself.
+# points) overlaid: the first time, then the best of three. Times of whole requests, with the cores to itself. Then what
+# the page asks for every 1.5 s: whether the answer has a run that has just come.
 . tests/tap.sh >/dev/null
 . tests/studio/server.sh >/dev/null
 many=$BUILD/tests/helpers/many_runs
@@ -16,6 +17,12 @@ time_of() {
 }
 time_of "list" /api/runs
 awk '/^VmRSS/ { printf "memory of the server      %.1f MB\n", $2 / 1000 }' "/proc/$server/status"
+for k in 1 2 3 4 5; do
+    sleep 1.5
+    cp -r "$tmp/root/runs/r00000" "$tmp/root/runs/shell$k"
+    curl -sS -o "$tmp/answer" -w "a run of the shell       known after %{time_total} s" "$url/api/runs/changes?since=0"
+    if grep -q "shell$k" "$tmp/answer"; then echo; else echo ": NOT YET"; fi
+done
 stopped
 mkdir "$tmp/long" && "$many" "$tmp/long/runs" "${3:-20}" "${4:-100000}" || exit 1
 serve "$tmp/long" && await $server indexed || exit 1

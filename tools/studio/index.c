@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,9 @@
 
 /* DEPTH: folders below the root that are looked into. EVERY_MS: between scans while somebody asks.
  * REST_S: after so long without a question the thread rests. KEEP_CURVES_S: so long curves are kept
- * that nobody asks for. REMOVED: removals that are remembered. */
+ * that nobody asks for. REMOVED: removals that are remembered. FRESH_S: what is known is new. */
 enum { DEPTH = 6, EVERY_MS = 1000, REST_S = 30, KEEP_CURVES_S = 60, REMOVED = 4096, UNITS = 64 };
+static const double FRESH_S = 0.25;
 
 /* These tell that a file has changed. */
 struct stamp {
@@ -49,8 +51,8 @@ struct studio_index {
     pthread_t thread;
     bool stop, started;
     double asked;                       /* time of the last question */
-    int scans;
-    double last_scan;
+    double last_scan; /* when the last one began that is over */
+    bool hurry;       /* somebody waits for one that begins now */
     struct indexed_run *runs;           /* [count] in order of folder */
     size_t count, room;
     struct removed_run removed[REMOVED];
@@ -324,6 +326,8 @@ static void scan(struct studio_index *x)
         free(x->found[i]);
     x->found_count = 0;
     x->folders = x->too_deep = 0;
+    x->hurry = false;
+    double began = tune_clock_s();
     pthread_mutex_unlock(&x->lock);
     int status = scan_folder(x, "", 0);
     if (x->found_count > 0)
@@ -339,8 +343,7 @@ static void scan(struct studio_index *x)
     x->state.complete = true;
     x->state.folders = x->folders;
     x->state.too_deep = x->too_deep;
-    x->scans++;
-    x->last_scan = tune_clock_s();
+    x->last_scan = began;
     pthread_cond_broadcast(&x->scanned);
 }
 
@@ -368,7 +371,7 @@ static void *work(void *index)
         if (rest)
             while (!x->stop && tune_clock_s() - x->asked > REST_S)
                 pthread_cond_wait(&x->wake, &x->lock);
-        else if (!x->stop)
+        else if (!x->stop && !x->hurry)
             wait_until(&x->wake, &x->lock, EVERY_MS);
     }
     pthread_mutex_unlock(&x->lock);
@@ -428,7 +431,8 @@ void studio_index_stop(struct studio *s)
     s->index = NULL;
 }
 
-int studio_index_lock(struct studio *s, struct tune_run ***runs)
+/* Lock it. If the thread rested, or its last scan is older than oldest_s, wait for one that begins now, at most 2 s. */
+static int lock_index(struct studio *s, struct tune_run ***runs, double oldest_s)
 {
     if (!s->index)
         TRY(studio_index_start(s));
@@ -437,10 +441,10 @@ int studio_index_lock(struct studio *s, struct tune_run ***runs)
     double now = tune_clock_s();
     bool rested = now - x->asked > REST_S;
     x->asked = now;
-    if (x->started && rested) { /* what is known is old: wait for one scan, at most 2 s */
-        int scans = x->scans;
+    if (x->started && x->state.complete && (rested || now - x->last_scan > oldest_s)) {
+        x->hurry = true;
         pthread_cond_signal(&x->wake);
-        while (x->scans == scans && tune_clock_s() - now < 2)
+        while (x->last_scan < now && tune_clock_s() - now < 2)
             wait_until(&x->scanned, &x->lock, 200);
     }
     *runs = malloc((x->count + 1) * sizeof **runs);
@@ -451,6 +455,16 @@ int studio_index_lock(struct studio *s, struct tune_run ***runs)
     for (size_t i = 0; i < x->count; i++)
         (*runs)[i] = x->runs[i].run;
     return (int)x->count;
+}
+
+int studio_index_lock(struct studio *s, struct tune_run ***runs)
+{
+    return lock_index(s, runs, INFINITY);
+}
+
+int studio_index_lock_fresh(struct studio *s, struct tune_run ***runs)
+{
+    return lock_index(s, runs, FRESH_S);
 }
 
 void studio_index_unlock(struct studio *s, struct tune_run **runs)

@@ -28,6 +28,7 @@ struct studio_index_state {
  * studio_index_lock - lock it, and give the runs; those of a command line are read first (s->once).
  * They stay valid until studio_index_unlock. The array is a copy, which may be put into another
  * order. Returns their number, or -1 with an error; then nothing is locked.
+ * studio_index_lock_fresh - the same. It looks for new runs first, unless it did so just now.
  * studio_index_state - what else is known; while it is locked.
  * studio_index_find - the run of that folder, relative to the root; NULL: none; while it is locked.
  * studio_index_version - the version of the run's last change; while it is locked.
@@ -36,6 +37,7 @@ struct studio_index_state {
 int studio_index_start(struct studio *s);
 void studio_index_stop(struct studio *s);
 int studio_index_lock(struct studio *s, struct tune_run ***runs);
+int studio_index_lock_fresh(struct studio *s, struct tune_run ***runs);
 void studio_index_unlock(struct studio *s, struct tune_run **runs);
 struct studio_index_state studio_index_state(const struct studio *s);
 struct tune_run *studio_index_find(const struct studio *s, const char *folder);

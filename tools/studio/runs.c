@@ -323,7 +323,7 @@ static int list_changes(struct studio *s, const struct studio_request *q, struct
 {
     struct tune_run **runs;
     uint64_t since = (uint64_t)studio_number(q, "since", 0);
-    int count = studio_index_lock(s, &runs);
+    int count = studio_index_lock_fresh(s, &runs);
     TRY(count);
     struct studio_index_state state = studio_index_state(s);
     cJSON *json = cJSON_CreateObject();
