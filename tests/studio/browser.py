@@ -339,6 +339,25 @@ def delete_a_run(browser, server):
     window.close()
 
 
+def measured_in_a_shell(browser, server):
+    """Open pages show what a sweep of a shell measures; the focus stays."""
+    text = (ROOT / "space.yaml").read_text().replace("32, 64", "64").replace("values: [1, 2]", "values: [1]")
+    (ROOT / "late.yaml").write_text(text)
+    of_all, of_one = Page(browser, server), Page(browser, server)
+    of_one.expected = ("404",)  # until it is measured
+    of_all.open("#/spaces", "text=late.yaml")
+    of_all.page.locator("main a[href*='space.yaml']").first.focus()
+    of_one.open("#/spaces/space?store=late&about=late.yaml", "text=Nothing of it is measured")
+    subprocess.run([BUILD / "sweep", "late.yaml", "--store", "late"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(of_one.page, "document.querySelector('.counts').textContent.includes('1 measured')")
+    of_one.page.wait_for_selector("table.map .point-measured")
+    of_all.page.wait_for_selector("section[aria-label='store late']")
+    expect(of_all.page.evaluate("document.activeElement.matches('a[href*=\"space.yaml\"]')"), "the focus is lost")
+    for window in (of_all, of_one):
+        expect(not window.faults, window.faults)
+        window.close()
+
+
 def measure_the_missing(browser, server):
     """What is missing in a space is measured by a job of its own."""
     window = Page(browser, server)
@@ -479,7 +498,7 @@ def main():
             if not chosen or "views" in chosen:
                 check_views(browser, server)
             for check in (text_is_text, keyboard_alone, runs_by_keyboard, a_bad_value, preview, start_and_stop, log_follows, delete_a_run, curves, live_from_shell,
-                          points, measure_the_missing, restart, long_runs):
+                          points, measured_in_a_shell, measure_the_missing, restart, long_runs):
                 if not chosen or check.__name__ in chosen:
                     tap.case(check.__doc__.split("\n")[0], check, browser, server)
             browser.close()

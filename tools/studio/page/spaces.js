@@ -81,34 +81,53 @@
         return el("div", {class: "control"}, el("label", {for: id}, label), input);
     }
 
+    /* Draws a part of the page again, and keeps its focus and how far its parts are scrolled. */
+    function redraw(body, ...parts) {
+        const focus = body.contains(document.activeElement) ? document.activeElement : null, scrolled = [...body.querySelectorAll(".scroller")].map((e) => [e.scrollLeft, e.scrollTop]);
+        fill(body, parts);
+        body.querySelectorAll(".scroller").forEach((e, i) => scrolled[i] && e.scrollTo(...scrolled[i]));
+        const key = focus && ["id", "data-point", "href"].find((name) => focus.getAttribute(name));
+        const again = key && [...body.querySelectorAll(`[${key}]`)].find((e) => e.getAttribute(key) === focus.getAttribute(key));
+        if (again) again.focus({preventScroll: true});
+    }
+
     /* ---- all stores and spaces ---- */
 
     function spaceLink(store, about, more) {
         return link("spaces", ["space"], {store, about, ...more});
     }
 
-    async function renderList(main, isHere) {
+    function renderList(main, isHere) {
         add(main, [el("h1", {}, "Spaces")]);
         const body = el("div", {}, el("p", {class: "note"}, "Looking for stores…"));
         main.append(body);
-        const [stores, files] = await Promise.all([api("/api/stores"), api("/api/spaces")]);
-        if (!isHere()) return;
-        body.replaceChildren();
+        let seen = null;
+        poll(async () => {
+            const texts = await Promise.all([apiText("/api/stores"), apiText("/api/spaces")]);
+            if (!isHere() || texts.join() === seen) return;
+            seen = texts.join();
+            drawList(body, ...texts.map((text) => JSON.parse(text)));
+        });
+    }
+
+    function drawList(body, stores, files) {
+        const parts = [];
         /* A store keeps a copy of each space; the file that it was made from is better known. */
         const fileOf = (space) => files.spaces.find((one) => !one.problem && one.id === space.id) || space;
         if (!stores.stores.length)
-            add(body, [empty("No measurements here yet", "A sweep measures the points of a space and keeps them in a store. In the studio's folder:", `sweep ${files.spaces.length ? files.spaces[0].path : "SPACE.yaml"} --store samples`)]);
+            parts.push(empty("No measurements here yet", "A sweep measures the points of a space and keeps them in a store. In the studio's folder:", `sweep ${files.spaces.length ? files.spaces[0].path : "SPACE.yaml"} --store samples`));
         for (const store of stores.stores)
-            add(body, [el("section", {class: "card", "aria-label": "store " + store.path}, el("h2", {}, store.path),
+            parts.push(el("section", {class: "card", "aria-label": "store " + store.path}, el("h2", {}, store.path),
                 store.problem && el("p", {class: "problem"}, store.problem),
                 el("p", {class: "note"}, [fmtBytes(store.bytes), `operations: ${store.operations.length}`, `changed ${fmtAgo(store.modified)}`, store.experiments.join(", ")].filter(Boolean).join(" · ")),
-                el("ul", {class: "spaces"}, store.spaces.map((space) => spaceItem(fileOf(space), store.path))))]);
+                el("ul", {class: "spaces"}, store.spaces.map((space) => spaceItem(fileOf(space), store.path)))));
         const measured = new Set(stores.stores.flatMap((store) => store.spaces.map((space) => space.id)));
         const others = files.spaces.filter((space) => !measured.has(space.id) || space.problem);
         if (others.length)
-            add(body, [el("section", {class: "card", "aria-label": "spaces not measured"}, el("h2", {}, "Not measured yet"), el("ul", {class: "spaces"}, others.map((space) => spaceItem(space, "samples"))))]);
+            parts.push(el("section", {class: "card", "aria-label": "spaces not measured"}, el("h2", {}, "Not measured yet"), el("ul", {class: "spaces"}, others.map((space) => spaceItem(space, "samples")))));
         const out = (stores.left_out || 0) + (files.left_out || 0);
-        if (out) add(body, [el("p", {class: "note"}, `${out} folders or files were not looked into: they lie too deep, are too large, or there are too many.`)]);
+        if (out) parts.push(el("p", {class: "note"}, `${out} folders or files were not looked into: they lie too deep, are too large, or there are too many.`));
+        redraw(body, parts);
     }
 
     function spaceItem(space, store) {
@@ -129,7 +148,7 @@
         add(main, [el("p", {class: "crumbs"}, el("a", {href: "#/spaces"}, "Spaces"), " / ", params.store || ""), heading, counts, filters, list, tabs, el("div", {class: "space-columns"}, body, panel)]);
         const subject = () => ({store: params.store, about: params.about});
         const filtered = () => ({...subject(), where: params.where, operation: params.operation});
-        let points = null, turn = 0;
+        let points = null, turn = 0, seen = null;
 
         const changed = (name, value) => { setParams({[name]: value}); if (name === "where" || name === "operation") load(); else draw(); };
         const openPoint = (identifier) => { setParams({point: identifier}); drawPanel(true); };
@@ -147,10 +166,15 @@
                 onclick: (e) => { if (e.ctrlKey || e.metaKey) return; e.preventDefault(); setParams({tab: name}); drawTabs(); draw(); }}, title)));
         }
 
+        /* Asks for the points, and draws them if they have changed. A sweep may be measuring them just now. */
         async function load() {
+            const asked = query("/api/answers/points", filtered());
+            let text;
             try {
-                points = await api(query("/api/answers/points", filtered()));
+                text = await apiText(asked);
             } catch (error) {
+                if (error.away || error.detail === seen) return;
+                seen = error.detail;
                 if (!isHere()) return;
                 fill(body, el("p", {class: "problem", role: "alert"}, error.detail || error.message));
                 if (error.status === 404) {
@@ -159,7 +183,9 @@
                 }
                 return;
             }
-            if (!isHere()) return;
+            if (!isHere() || asked !== query("/api/answers/points", filtered()) || asked + text === seen || typing()) return;
+            seen = asked + text;
+            points = JSON.parse(text);
             const state = at(points, "state"), number = {};
             for (const row of points.rows) number[row[state]] = (number[row[state]] || 0) + 1;
             fill(counts, Object.keys({measured: 0, missing: 0, failed: 0, ...number}).map((name) => el("span", {class: "count point-" + name}, el("span", {"aria-hidden": "true"}, MARKS[name] || "·"), ` ${number[name] || 0} ${name}`)),
@@ -184,9 +210,7 @@
             try {
                 const parts = await {map: drawMap, picture: drawPicture, best: drawBest, effect: drawEffect, compare: drawCompare, missing: drawMissing}[shown]();
                 if (isHere() && mine === turn) {
-                    const held = document.activeElement && body.contains(document.activeElement) && document.activeElement.id;
-                    fill(body, parts);
-                    if (held && document.getElementById(held)) document.getElementById(held).focus();
+                    redraw(body, parts);
                 }
             } catch (error) {
                 if (isHere() && mine === turn) {
@@ -195,6 +219,9 @@
                 }
             }
         }
+
+        /* Somebody writes into a field of the body, which a new drawing would empty. */
+        const typing = () => body.contains(document.activeElement) && document.activeElement.matches("input") && document.activeElement.value !== document.activeElement.defaultValue;
 
         /* The map: a row and a column for each value of two dimensions; a mark for each point, coloured by a figure. */
         function drawMap() {
@@ -376,7 +403,7 @@
 
         add(filters, [control(params, "where", "Where", changed, {hint: "batch_size <= 2 and model_max_length == 64"}), control(params, "operation", "Operation", changed, {hint: "all"})]);
         fill(body, el("p", {class: "note"}, "Reading the store…"));
-        load();
+        poll(load);
     }
 
     function askToStart(text) {
@@ -386,7 +413,7 @@
     view("spaces", (main, params, parts) => {
         let here = true;
         if (parts[0] === "space") renderSpace(main, params, () => here);
-        else renderList(main, () => here).catch((error) => here && add(main, [el("p", {class: "problem", role: "alert"}, error.detail || error.message)]));
+        else renderList(main, () => here);
         return () => (here = false);
     }, "Spaces");
 })();
