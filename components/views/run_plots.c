@@ -35,7 +35,7 @@ static int read_metrics(struct metric_names *names, const char *list)
     return names->count > 0 ? 0 : tune_error_usage("`metric`: expected the name of a metric");
 }
 
-/* Whether "a, b, c" has the name. */
+/* True if the list "a, b, c" has the name. */
 static bool listed(const char *names, const char *name)
 {
     size_t n = strlen(name);
@@ -139,7 +139,7 @@ static int find_units(struct tune_run *const *runs, int count, const struct tune
     return n;
 }
 
-/* Whether the two metrics have the same unit in each run. */
+/* True if the two metrics have the same unit in each run. */
 static bool same_unit(struct tune_run *const *runs, int count, const struct tune_run_drawing *d, const char *a, const char *b)
 {
     bool same = true;
