@@ -16,6 +16,7 @@
 #include "devices/cpu/cpu.h"
 #include "devices/cuda/device.h"
 #include "files/file.h"
+#include "files/library.h"
 #include "devices/ops.h"
 
 /* The CUDA device is a library of its own, beside the program (`make cuda`), so that programs run
@@ -40,17 +41,10 @@ static void (*const for_cuda[])(void) __attribute__((used)) = {
 
 static __typeof__(tune_cuda_open) *find_cuda(void)
 {
-    static const char *const beside[] = {"tune_cuda.so", "../tune_cuda.so", "../lib/tune_cuda.so"};
-    char program[PATH_MAX], path[PATH_MAX + 32];
-    const char *set = getenv("TUNE_CUDA");
+    char path[PATH_MAX];
     if (tune_cuda_open)
         return tune_cuda_open;
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program);
-    char *slash = n > 0 ? memrchr(program, '/', (size_t)n) : NULL;
-    for (size_t i = 0; !set && slash && i < sizeof beside / sizeof *beside; i++) {
-        snprintf(path, sizeof path, "%.*s/%s", (int)(slash - program), program, beside[i]);
-        set = access(path, F_OK) == 0 ? path : NULL;
-    }
+    const char *set = tune_library_beside("tune_cuda.so", "TUNE_CUDA", path, sizeof path);
     if (!set) {
         tune_error_usage("device cuda: there is no tune_cuda.so beside the program; `make cuda` builds it where "
                          "the CUDA Toolkit is, and TUNE_CUDA may name it");

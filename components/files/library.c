@@ -2,7 +2,11 @@
 #include "files/library.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/try.h"
 
@@ -33,4 +37,18 @@ void tune_library_close(struct tune_library *library)
     if (library->handle)
         dlclose(library->handle);
     library->handle = NULL;
+}
+
+const char *tune_library_beside(const char *file, const char *variable, char *path, size_t size)
+{
+    static const char *const folders[] = {"", "../", "../lib/"};
+    char program[PATH_MAX];
+    const char *set = getenv(variable);
+    ssize_t n = set ? -1 : readlink("/proc/self/exe", program, sizeof program);
+    const char *slash = n > 0 ? memrchr(program, '/', (size_t)n) : NULL;
+    for (size_t i = 0; !set && slash && i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, size, "%.*s/%s%s", (int)(slash - program), program, folders[i], file);
+        set = access(path, F_OK) == 0 ? path : NULL;
+    }
+    return set;
 }

@@ -12,6 +12,8 @@
 #ifndef TUNE_FILES_LIBRARY_H
 #define TUNE_FILES_LIBRARY_H
 
+#include <stddef.h>
+
 #include "core/error.h"
 
 struct tune_library {
@@ -31,5 +33,10 @@ int tune_library_find(const struct tune_library *library, const char *name, void
 
 /* tune_library_close - close it; fine if it is not open. */
 void tune_library_close(struct tune_library *library);
+
+/* tune_library_beside - the path of a library of tune.c that programs open when they need it. The
+ * environment variable names it. Else it is in the program's folder, in the one above, or in
+ * ../lib. path: size bytes. NULL: there is none; no error is set. */
+const char *tune_library_beside(const char *file, const char *variable, char *path, size_t size);
 
 #endif
