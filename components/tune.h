@@ -12,6 +12,7 @@
 #include "datasets/survey.h"
 #include "devices/device.h"
 #include "devices/record.h"
+#include "comm/comm.h"
 #include "models/model.h"
 #include "adapters/adapter.h"
 #include "losses/loss.h"

@@ -1,0 +1,615 @@
+/* comm.c - collectives over a transport: a queue with a thread, comparison before each, sums in order. */
+#include "comm/comm.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/array.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/hash.h"
+#include "core/try.h"
+
+/* QUEUE: collectives that wait. RECORDS: that are remembered. PIECE: most elements of a share that
+ * one round of a reduce_scatter moves; it bounds the memory and changes no result. WATCH_S: between
+ * looks for ranks that have ended. GRACE_S: from then on until a collective that hangs is given up.
+ * PATIENCE_S: the default of timeout_s. */
+enum { QUEUE = 256, RECORDS = 64, WHAT = 40, HOST = 64, PIECE = 1 << 20 };
+static const double WATCH_S = 0.1, GRACE_S = 1, PATIENCE_S = 300;
+
+/* Each rank says this before each collective. */
+struct fingerprint {
+    int64_t number, step;
+    uint64_t count, element;
+    int32_t kind, root;
+    char what[WHAT];
+};
+
+struct queued {
+    struct tune_collective what;
+    char name[WHAT];
+    int64_t step;
+};
+
+struct peer {
+    char host[HOST];
+    long pid;
+};
+
+struct tune_comm {
+    struct tune_transport t;
+    double timeout_s;
+    struct peer *peers;
+    struct fingerprint *said; /* [size] of one collective */
+    float *pieces;            /* [size - 1] of at most PIECE elements; grows */
+    size_t piece_room;
+    int64_t step;
+    /* Under the lock. Numbers count from 1. */
+    pthread_mutex_t lock;
+    pthread_cond_t more, over;
+    struct queued queue[QUEUE];
+    int64_t started, finished;
+    bool failed, stop, threaded, ended; /* ended: the thread's work is over */
+    struct tune_error error;
+    struct tune_collective_record records[RECORDS];
+    uint64_t bytes;
+    double moving_since, gone_since; /* 0: nothing is moving; no rank is known to have ended */
+    pthread_t thread;
+};
+
+const char *tune_collective_name(enum tune_collective_kind kind)
+{
+    static const char *const names[TUNE_COLLECTIVES] = {"barrier", "broadcast", "all_gather", "reduce_scatter"};
+    return kind < TUNE_COLLECTIVES ? names[kind] : "?";
+}
+
+size_t tune_comm_share(size_t count, int rank, int size)
+{
+    size_t n = (size_t)size, r = (size_t)rank;
+    return count / n * r + count % n * r / n;
+}
+
+static size_t share_end(size_t count, int rank, int size)
+{
+    return tune_comm_share(count, rank + 1, size);
+}
+
+size_t tune_comm_share_count(const struct tune_comm *c, size_t count)
+{
+    return share_end(count, c->t.rank, c->t.size) - tune_comm_share(count, c->t.rank, c->t.size);
+}
+
+int tune_comm_rank(const struct tune_comm *c)
+{
+    return c->t.rank;
+}
+
+int tune_comm_size(const struct tune_comm *c)
+{
+    return c->t.size;
+}
+
+/* ---- what ranks are about to do ---- */
+
+static void tell_of(const struct fingerprint *f, char text[192])
+{
+    int n = snprintf(text, 192, "%s of \"%s\"", tune_collective_name((enum tune_collective_kind)f->kind), f->what);
+    if (f->count > 0)
+        n += snprintf(text + n, 192 - (size_t)n, ", %llu elements of %llu bytes", (unsigned long long)f->count, (unsigned long long)f->element);
+    if (f->kind == TUNE_BROADCAST)
+        n += snprintf(text + n, 192 - (size_t)n, " from rank %d", f->root);
+    snprintf(text + n, 192 - (size_t)n, ", step %lld", (long long)f->step);
+}
+
+/* The transport's error says what became of the rank that is late. */
+static int late_error(const struct tune_comm *c, int late, const char *what)
+{
+    const struct peer *p = &c->peers[late];
+    return tune_error_set("rank %d of %d (process %ld on %s) %s; rank %d waited for it in %s", late, c->t.size, p->pid, p->host,
+                          tune_error_message(), c->t.rank, what);
+}
+
+/* Wait for all ranks, and compare. */
+static int meet(struct tune_comm *c, const struct fingerprint *mine)
+{
+    int late = -1;
+    char ours[192], theirs[192];
+    tell_of(mine, ours);
+    int status = c->t.meet(c->t.own, mine, c->said, sizeof *mine, c->timeout_s, &late);
+    if (late >= 0)
+        return late_error(c, late, ours);
+    TRY(status);
+    for (int r = 0; r < c->t.size; r++) {
+        if (!memcmp(&c->said[r], &c->said[0], sizeof *mine))
+            continue;
+        tell_of(&c->said[0], ours);
+        tell_of(&c->said[r], theirs);
+        return tune_error_set("ranks do different things in collective %lld: rank 0 on %s is at %s; rank %d on %s is at %s",
+                              (long long)mine->number, c->peers[0].host, ours, r, c->peers[r].host, theirs);
+    }
+    return 0;
+}
+
+/* ---- the collectives ---- */
+
+/* sum[i] = rank 0's + rank 1's + ..., in this order. from[r]: of rank r. The sum may lie in one of them. */
+static void add_in_order(float *sum, const float *const *from, int size, size_t count)
+{
+    enum { BLOCK = 256 };
+    float block[BLOCK];
+    for (size_t first = 0; first < count; first += BLOCK) {
+        size_t n = count - first < BLOCK ? count - first : BLOCK;
+        memcpy(block, from[0] + first, n * sizeof *block);
+        for (int r = 1; r < size; r++)
+            for (size_t i = 0; i < n; i++)
+                block[i] += from[r][first + i];
+        memcpy(sum + first, block, n * sizeof *block);
+    }
+}
+
+/* One round: the elements from `first` on, at most PIECE, of each share. */
+static int reduce_piece(struct tune_comm *c, const float *values, float *share, size_t count, size_t first)
+{
+    int size = c->t.size, rank = c->t.rank;
+    const void *send[size];
+    void *receive[size];
+    const float *from[size];
+    size_t send_bytes[size], receive_bytes[size], own = 0;
+    for (int pass = 0; pass < 2; pass++) /* our own piece's length first */
+        for (int r = 0; r < size; r++) {
+            size_t start = tune_comm_share(count, r, size) + first, end = share_end(count, r, size);
+            size_t n = start >= end ? 0 : end - start < PIECE ? end - start : PIECE;
+            if (r == rank)
+                own = n;
+            send[r] = n ? values + start : NULL;
+            send_bytes[r] = n * sizeof *values;
+            receive_bytes[r] = own * sizeof *values;
+            receive[r] = NULL;
+        }
+    if ((size_t)(size - 1) * own > c->piece_room) {
+        free(c->pieces);
+        c->piece_room = 0;
+        c->pieces = tune_zeroed((size_t)(size - 1) * own, sizeof *c->pieces, "pieces of other ranks");
+        if (!c->pieces)
+            return -1;
+        c->piece_room = (size_t)(size - 1) * own;
+    }
+    float *at = c->pieces;
+    for (int r = 0; r < size; r++) {
+        from[r] = r == rank ? values + tune_comm_share(count, rank, size) + first : at;
+        receive[r] = r == rank ? NULL : at;
+        at += r == rank ? 0 : own;
+    }
+    TRY(c->t.exchange(c->t.own, send, send_bytes, receive, receive_bytes));
+    if (own > 0)
+        add_in_order(share + first, from, size, own);
+    return 0;
+}
+
+static int reduce_scatter(struct tune_comm *c, const struct tune_collective *o)
+{
+    size_t longest = (o->count + (size_t)c->t.size - 1) / (size_t)c->t.size;
+    for (size_t first = 0; first < longest; first += PIECE)
+        TRY(reduce_piece(c, o->from, o->to, o->count, first));
+    return 0;
+}
+
+static int all_gather(struct tune_comm *c, const struct tune_collective *o)
+{
+    size_t at[c->t.size + 1];
+    for (int r = 0; r <= c->t.size; r++)
+        at[r] = tune_comm_share(o->count, r, c->t.size) * o->element;
+    size_t bytes = at[c->t.rank + 1] - at[c->t.rank];
+    if (o->from && bytes > 0)
+        memmove((char *)o->to + at[c->t.rank], o->from, bytes);
+    return c->t.size > 1 ? c->t.gather(c->t.own, o->to, at) : 0;
+}
+
+/* Bytes that this rank sends in a collective. */
+static size_t sent_bytes(const struct tune_comm *c, const struct tune_collective *o)
+{
+    size_t own = tune_comm_share_count(c, o->count) * o->element, others = (size_t)c->t.size - 1;
+    switch (o->kind) {
+    case TUNE_REDUCE_SCATTER: return o->count * o->element - own;
+    case TUNE_ALL_GATHER: return own * others;
+    case TUNE_BROADCAST: return o->root == c->t.rank ? o->count * o->element * others : 0;
+    default: return 0;
+    }
+}
+
+/* The transport's error is set. */
+static int move_error(const struct tune_comm *c, const struct fingerprint *mine)
+{
+    char text[192];
+    int gone = c->t.ended(c->t.own);
+    tell_of(mine, text);
+    return gone >= 0 ? late_error(c, gone, text) : tune_error_prefix("rank %d of %d, in %s: ", c->t.rank, c->t.size, text);
+}
+
+/* All ranks are there, and do the same. */
+static int move(struct tune_comm *c, const struct tune_collective *o)
+{
+    if (o->count == 0)
+        return 0;
+    switch (o->kind) {
+    case TUNE_REDUCE_SCATTER: return reduce_scatter(c, o);
+    case TUNE_ALL_GATHER: return all_gather(c, o);
+    case TUNE_BROADCAST: return c->t.broadcast(c->t.own, o->to, o->count * o->element, o->root);
+    default: return 0;
+    }
+}
+
+static int check_collective(const struct tune_comm *c, const struct tune_collective *o)
+{
+    if (o->kind >= TUNE_COLLECTIVES || !o->what)
+        return tune_error_set("a collective lacks its kind or its name");
+    bool bytes = o->kind != TUNE_BARRIER && o->count > 0;
+    if (bytes && (!o->to || o->element == 0 || (o->kind == TUNE_REDUCE_SCATTER && (!o->from || o->element != sizeof(float)))))
+        return tune_error_set("%s of %s: expected arrays, and elements of %zu bytes", tune_collective_name(o->kind), o->what,
+                              o->kind == TUNE_REDUCE_SCATTER ? sizeof(float) : o->element);
+    if (bytes && o->count > SIZE_MAX / 2 / o->element)
+        return tune_error_set("%s of %s: %zu elements of %zu bytes are too many", tune_collective_name(o->kind), o->what, o->count, o->element);
+    if (o->kind == TUNE_BROADCAST && (o->root < 0 || o->root >= c->t.size))
+        return tune_error_set("broadcast of %s: there is no rank %d; ranks are 0 to %d", o->what, o->root, c->t.size - 1);
+    return 0;
+}
+
+/* ---- the thread ---- */
+
+static void wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, double seconds)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_nsec += (long)(seconds * 1e9);
+    at.tv_sec += at.tv_nsec / 1000000000L;
+    at.tv_nsec %= 1000000000L;
+    pthread_cond_timedwait(cond, lock, &at);
+}
+
+/* Latch the first error. The lock is held. */
+static void fail(struct tune_comm *c)
+{
+    if (!c->failed)
+        tune_error_save(&c->error);
+    c->failed = true;
+}
+
+/* Run the collective of that number. The lock is held at the beginning and at the end. */
+static void run(struct tune_comm *c, int64_t number)
+{
+    const struct queued *q = &c->queue[number % QUEUE];
+    struct fingerprint mine = {.number = number, .step = q->step, .count = q->what.count, .element = q->what.element,
+                               .kind = (int32_t)q->what.kind, .root = q->what.root};
+    struct tune_collective_record *record = &c->records[number % RECORDS];
+    memcpy(mine.what, q->name, sizeof mine.what);
+    *record = (struct tune_collective_record){.number = number, .step = q->step, .kind = q->what.kind};
+    memcpy(record->what, q->name, sizeof record->what);
+    pthread_mutex_unlock(&c->lock);
+    double began = tune_clock_s();
+    int status = meet(c, &mine);
+    double all_there = tune_clock_s();
+    pthread_mutex_lock(&c->lock);
+    record->waited_s = all_there - began;
+    c->moving_since = all_there;
+    pthread_mutex_unlock(&c->lock);
+    if (status == 0 && move(c, &q->what) < 0)
+        status = move_error(c, &mine);
+    pthread_mutex_lock(&c->lock);
+    c->moving_since = 0;
+    if (status < 0)
+        fail(c);
+    if (!c->failed) {
+        record->moved_s = tune_clock_s() - all_there;
+        record->bytes = sent_bytes(c, &q->what);
+        c->bytes += record->bytes;
+        c->finished = number;
+    }
+    pthread_cond_broadcast(&c->over);
+}
+
+static void *work(void *comm)
+{
+    struct tune_comm *c = comm;
+    pthread_mutex_lock(&c->lock);
+    while (!c->failed) {
+        if (c->finished < c->started)
+            run(c, c->finished + 1);
+        else if (c->stop)
+            break;
+        else
+            pthread_cond_wait(&c->more, &c->lock);
+    }
+    c->ended = true;
+    pthread_cond_broadcast(&c->over);
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+/* ---- for callers ---- */
+
+/* This thread gets the comm's error. The lock is held. */
+static int give_error(struct tune_comm *c)
+{
+    tune_error_restore(&c->error);
+    return -1;
+}
+
+/* Wait a little, and look whether somebody who is needed has ended, or the bytes have stopped. The lock is held. */
+static void watch(struct tune_comm *c)
+{
+    wait_until(&c->over, &c->lock, WATCH_S);
+    if (c->failed || c->moving_since == 0)
+        return;
+    int gone = c->t.ended(c->t.own);
+    double now = tune_clock_s(), stalled_s = now - c->moving_since;
+    if (gone >= 0 && c->gone_since == 0)
+        c->gone_since = now;
+    if (gone >= 0 && now - c->gone_since < GRACE_S) /* the transport finds it out, too: then our arrays are free */
+        return;
+    const struct queued *q = &c->queue[(c->finished + 1) % QUEUE];
+    if (gone >= 0)
+        tune_error_set("rank %d of %d (process %ld on %s) has ended in %s of \"%s\"", gone, c->t.size, c->peers[gone].pid,
+                       c->peers[gone].host, tune_collective_name(q->what.kind), q->name);
+    else if (stalled_s > c->timeout_s)
+        tune_error_set("no bytes came for %.0f s in %s of \"%s\"; a rank has stopped", stalled_s, tune_collective_name(q->what.kind), q->name);
+    else
+        return;
+    fail(c);
+}
+
+int64_t tune_comm_start(struct tune_comm *c, const struct tune_collective *what)
+{
+    TRY(check_collective(c, what));
+    pthread_mutex_lock(&c->lock);
+    while (!c->failed && c->started - c->finished == QUEUE)
+        watch(c);
+    if (c->failed) {
+        give_error(c);
+        pthread_mutex_unlock(&c->lock);
+        return -1;
+    }
+    int64_t number = ++c->started;
+    struct queued *q = &c->queue[number % QUEUE];
+    *q = (struct queued){.what = *what, .step = c->step};
+    snprintf(q->name, sizeof q->name, "%s", what->what);
+    if (!c->threaded) /* one rank: nothing to wait for */
+        run(c, number);
+    else
+        pthread_cond_signal(&c->more);
+    pthread_mutex_unlock(&c->lock);
+    return number;
+}
+
+int tune_comm_wait(struct tune_comm *c, int64_t number)
+{
+    pthread_mutex_lock(&c->lock);
+    while (!c->failed && c->finished < number)
+        watch(c);
+    int status = c->finished < number ? give_error(c) : 0;
+    pthread_mutex_unlock(&c->lock);
+    return status;
+}
+
+int tune_comm_do(struct tune_comm *c, const struct tune_collective *what)
+{
+    int64_t number = tune_comm_start(c, what);
+    return number < 0 ? -1 : tune_comm_wait(c, number);
+}
+
+/* Gather bytes of each rank: all[size * bytes]. */
+static int gather_equal(struct tune_comm *c, const char *what, const void *mine, void *all, size_t bytes)
+{
+    return tune_comm_do(c, &(struct tune_collective){.kind = TUNE_ALL_GATHER, .what = what, .from = mine, .to = all,
+                                                     .count = (size_t)c->t.size, .element = bytes});
+}
+
+int tune_comm_sum(struct tune_comm *c, const char *what, double *values, int count)
+{
+    size_t n = (size_t)count;
+    double *all = tune_zeroed((size_t)c->t.size * n + 1, sizeof *all, "%s of all ranks", what);
+    int status = all ? gather_equal(c, what, values, all, n * sizeof *values) : -1;
+    for (size_t i = 0; status == 0 && i < n; i++) {
+        values[i] = all[i];
+        for (int r = 1; r < c->t.size; r++)
+            values[i] += all[(size_t)r * n + i];
+    }
+    free(all);
+    return status;
+}
+
+int tune_comm_sum_whole(struct tune_comm *c, const char *what, int64_t *values, int count)
+{
+    size_t n = (size_t)count;
+    int64_t *all = tune_zeroed((size_t)c->t.size * n + 1, sizeof *all, "%s of all ranks", what);
+    int status = all ? gather_equal(c, what, values, all, n * sizeof *values) : -1;
+    for (size_t i = 0; status == 0 && i < n; i++) {
+        values[i] = all[i];
+        for (int r = 1; r < c->t.size; r++)
+            values[i] += all[(size_t)r * n + i];
+    }
+    free(all);
+    return status;
+}
+
+int tune_comm_agree(struct tune_comm *c, const char *what, const char *text)
+{
+    static const uint8_t halves[2][16] = {{1}, {2}};
+    uint64_t mine[2], *all = tune_zeroed((size_t)c->t.size, sizeof mine, "hashes of all ranks");
+    for (int k = 0; k < 2; k++)
+        mine[k] = tune_siphash(text, strlen(text), halves[k]);
+    int status = all ? gather_equal(c, what, mine, all, sizeof mine) : -1, other = 0;
+    for (int r = 1; status == 0 && r < c->t.size && other == 0; r++)
+        other = memcmp(all + 2 * r, all, sizeof mine) ? r : 0;
+    free(all);
+    return other == 0 ? status
+                      : tune_error_usage("ranks differ in %s: rank %d on %s has others than rank 0 on %s; start all ranks alike", what, other,
+                                         c->peers[other].host, c->peers[0].host);
+}
+
+void tune_comm_step(struct tune_comm *c, int64_t step)
+{
+    pthread_mutex_lock(&c->lock);
+    c->step = step;
+    pthread_mutex_unlock(&c->lock);
+}
+
+int tune_comm_history(struct tune_comm *c, struct tune_collective_record *records, int most)
+{
+    pthread_mutex_lock(&c->lock);
+    int64_t last = c->finished + (c->records[(c->finished + 1) % RECORDS].number == c->finished + 1);
+    int64_t first = last - (most < RECORDS ? most : RECORDS) + 1;
+    int n = 0;
+    for (int64_t i = first > 1 ? first : 1; i <= last; i++)
+        records[n++] = c->records[i % RECORDS];
+    pthread_mutex_unlock(&c->lock);
+    return n;
+}
+
+uint64_t tune_comm_bytes(struct tune_comm *c)
+{
+    pthread_mutex_lock(&c->lock);
+    uint64_t bytes = c->bytes;
+    pthread_mutex_unlock(&c->lock);
+    return bytes;
+}
+
+/* ---- open and close ---- */
+
+/* The ranks tell each other who they are. */
+static int introduce(struct tune_comm *c)
+{
+    int late = -1;
+    struct peer mine = {.pid = getpid()};
+    if (gethostname(mine.host, sizeof mine.host - 1) < 0)
+        snprintf(mine.host, sizeof mine.host, "?");
+    c->peers[c->t.rank] = mine;
+    if (c->t.size == 1)
+        return 0;
+    int status = c->t.meet(c->t.own, &mine, c->peers, sizeof mine, c->timeout_s, &late);
+    if (late >= 0)
+        return tune_error_set("rank %d of %d %s, when rank %d on %s opened its comm", late, c->t.size, tune_error_message(), c->t.rank, mine.host);
+    return status;
+}
+
+static void close_transport(struct tune_transport *t, bool failed)
+{
+    if (t->close)
+        t->close(t->own, failed);
+}
+
+struct tune_comm *tune_comm_open(struct tune_transport *transport, double timeout_s)
+{
+    pthread_condattr_t monotonic;
+    struct tune_comm *c = tune_zeroed(1, sizeof *c, "a comm");
+    if (!c) {
+        close_transport(transport, true);
+        return NULL;
+    }
+    c->t = *transport;
+    c->timeout_s = timeout_s > 0 ? timeout_s : PATIENCE_S;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->more, &monotonic);
+    pthread_cond_init(&c->over, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    c->peers = tune_zeroed((size_t)c->t.size, sizeof *c->peers, "the other ranks");
+    c->said = tune_zeroed((size_t)c->t.size, sizeof *c->said, "the other ranks");
+    int status = c->peers && c->said ? introduce(c) : -1;
+    if (status == 0 && c->t.size > 1 && pthread_create(&c->thread, NULL, work, c))
+        status = tune_error_set("cannot start the thread of the collectives");
+    c->threaded = status == 0 && c->t.size > 1;
+    if (status == 0)
+        return c;
+    c->failed = true;
+    tune_comm_close(c);
+    return NULL;
+}
+
+static int self_meet(void *own, const void *mine, void *all, size_t bytes, double timeout_s, int *late)
+{
+    (void)own, (void)timeout_s, (void)late;
+    memcpy(all, mine, bytes);
+    return 0;
+}
+
+/* The pieces of a single rank are all its own. */
+static int self_exchange(void *own, const void *const *send, const size_t *send_bytes, void *const *receive, const size_t *receive_bytes)
+{
+    (void)own, (void)send, (void)send_bytes, (void)receive, (void)receive_bytes;
+    return 0;
+}
+
+static int self_gather(void *own, void *all, const size_t *at)
+{
+    (void)own, (void)all, (void)at;
+    return 0;
+}
+
+static int self_broadcast(void *own, void *data, size_t bytes, int root)
+{
+    (void)own, (void)data, (void)bytes, (void)root;
+    return 0;
+}
+
+static int self_ended(void *own)
+{
+    (void)own;
+    return -1;
+}
+
+struct tune_comm *tune_comm_open_self(void)
+{
+    struct tune_transport self = {.name = "self", .size = 1, .meet = self_meet, .exchange = self_exchange, .gather = self_gather,
+                                  .broadcast = self_broadcast, .ended = self_ended};
+    return tune_comm_open(&self, 0);
+}
+
+/* Join the thread. false: it does not come back. */
+static bool thread_ends(struct tune_comm *c)
+{
+    pthread_mutex_lock(&c->lock);
+    double until = tune_clock_s() + GRACE_S;
+    while (!c->ended && (!c->failed || tune_clock_s() < until))
+        wait_until(&c->over, &c->lock, WATCH_S);
+    bool ended = c->ended;
+    pthread_mutex_unlock(&c->lock);
+    if (ended)
+        pthread_join(c->thread, NULL);
+    else
+        pthread_detach(c->thread);
+    return ended;
+}
+
+void tune_comm_close(struct tune_comm *c)
+{
+    if (!c)
+        return;
+    if (c->threaded) {
+        pthread_mutex_lock(&c->lock);
+        c->stop = true;
+        pthread_cond_signal(&c->more);
+        while (!c->failed && c->finished < c->started)
+            watch(c);
+        pthread_mutex_unlock(&c->lock);
+    }
+    bool failed = c->failed;
+    if (failed) /* this may end what our thread waits for */
+        close_transport(&c->t, true);
+    if (c->threaded && !thread_ends(c))
+        return; /* it hangs in the transport, and needs the comm */
+    if (!failed)
+        close_transport(&c->t, false);
+    pthread_cond_destroy(&c->over);
+    pthread_cond_destroy(&c->more);
+    pthread_mutex_destroy(&c->lock);
+    free(c->pieces);
+    free(c->said);
+    free(c->peers);
+    free(c);
+}

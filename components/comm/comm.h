@@ -1,0 +1,118 @@
+/* comm.h - collectives between ranks: the processes that train one model together.
+ *
+ * Each rank calls the same collectives in the same order. Sums are added in the order of the ranks,
+ * in float32. So a result depends on the number of ranks alone, not on how or when the bytes moved.
+ * With one rank each call copies or does nothing. Example, the gradients of a layer:
+ *
+ *     float *share = ...;                                  tune_comm_share_count(c, count) values
+ *     int64_t id = tune_comm_start(c, &(struct tune_collective){
+ *         .kind = TUNE_REDUCE_SCATTER, .what = "gradients of layer 3",
+ *         .from = gradients, .to = share, .count = count, .element = sizeof(float)});
+ *     ... go on with the backward pass ...
+ *     if (id < 0 || tune_comm_wait(c, id) < 0)
+ *         return -1;
+ *
+ * A collective begins when all ranks have come to it. They compare what they are about to do first.
+ * It fails if ranks do different things, or if one has ended or does not come in time. The error
+ * names the rank and its host. Each further call then fails with the same error. */
+#ifndef TUNE_COMM_H
+#define TUNE_COMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "comm/transport.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tune_comm;
+
+enum tune_collective_kind {
+    TUNE_BARRIER,        /* each rank waits until all are there */
+    TUNE_BROADCAST,      /* all get what the root has */
+    TUNE_ALL_GATHER,     /* all get the shares of all, one behind the other */
+    TUNE_REDUCE_SCATTER, /* each gets its share of the sum over the ranks; float32 */
+    TUNE_COLLECTIVES,
+};
+
+/* One collective. count: elements of the whole array, the same on each rank. */
+struct tune_collective {
+    enum tune_collective_kind kind;
+    const char *what;  /* "gradients of layer 3", for messages; at most 39 bytes are kept */
+    const void *from;  /* reduce_scatter: [count]. all_gather: our share; NULL: it lies in its place
+                        * in `to`. Others: NULL */
+    void *to;          /* reduce_scatter: the own share; else [count]. It may be the own share's
+                        * place in `from`. Barrier: NULL */
+    size_t count;
+    size_t element;    /* bytes of an element; reduce_scatter: 4 */
+    int root;          /* of broadcast */
+};
+
+/* tune_comm_open - a comm over a transport, which it owns from then on and closes, also after an
+ * error. timeout_s: how long a rank may be behind the others, seconds; 0: 300. The ranks tell each
+ * other their hosts. NULL with an error.
+ * tune_comm_open_self - a comm of one rank.
+ * tune_comm_open_mpi - the ranks that mpirun or srun started, of which this process is one. Without
+ * them, one rank. Once in a process. NULL with an error of kind USAGE: this build has no MPI.
+ * tune_comm_close - close it; NULL is fine. It waits for collectives that nobody waited for. After
+ * an error it tells the other ranks not to wait. A collective that hangs is left alone: then the
+ * process should end soon.
+ * tune_comm_rank - our number, from 0.
+ * tune_comm_size - how many ranks there are. */
+struct tune_comm *tune_comm_open(struct tune_transport *transport, double timeout_s);
+struct tune_comm *tune_comm_open_self(void);
+struct tune_comm *tune_comm_open_mpi(double timeout_s);
+void tune_comm_close(struct tune_comm *c);
+int tune_comm_rank(const struct tune_comm *c);
+int tune_comm_size(const struct tune_comm *c);
+
+/* tune_comm_share - the first element of a rank's share of count elements. The share ends where
+ * that of rank + 1 begins. Shares differ by at most one element, and may be empty.
+ * tune_comm_share_count - the number of elements of our own share. */
+size_t tune_comm_share(size_t count, int rank, int size);
+size_t tune_comm_share_count(const struct tune_comm *c, size_t count);
+
+/* tune_comm_start - begin a collective, and return while it runs on a thread of its own. Its arrays
+ * must stay as they are until it is over. Collectives run one after the other, in the order of the
+ * starts. Returns its number, or -1 with an error.
+ * tune_comm_wait - wait until that collective is over. -1 with an error: it, or one before, failed.
+ * tune_comm_do - start it and wait. */
+int64_t tune_comm_start(struct tune_comm *c, const struct tune_collective *what);
+int tune_comm_wait(struct tune_comm *c, int64_t number);
+int tune_comm_do(struct tune_comm *c, const struct tune_collective *what);
+
+/* tune_comm_sum - replace values[count] by their sums over the ranks, added in order in float64.
+ * tune_comm_sum_whole - the same for whole numbers.
+ * tune_comm_agree - -1 with an error of kind USAGE that names a rank and its host, unless all ranks
+ * give the same text. what: "the options", for the message. */
+int tune_comm_sum(struct tune_comm *c, const char *what, double *values, int count);
+int tune_comm_sum_whole(struct tune_comm *c, const char *what, int64_t *values, int count);
+int tune_comm_agree(struct tune_comm *c, const char *what, const char *text);
+
+/* tune_comm_step - say which optimizer step begins. Ranks compare it with each collective. */
+void tune_comm_step(struct tune_comm *c, int64_t step);
+
+/* The time and the bytes of a collective. */
+struct tune_collective_record {
+    int64_t number, step;
+    enum tune_collective_kind kind;
+    char what[40];
+    size_t bytes;      /* that this rank sent */
+    double waited_s;   /* until all ranks were there */
+    double moved_s;    /* from then on; 0: it is not over */
+};
+
+/* tune_comm_history - the last collectives, at most `most` and at most 64, the newest last, into
+ * records. Returns their number.
+ * tune_comm_bytes - bytes that this rank has sent in collectives.
+ * tune_collective_name - "reduce_scatter" and so on. */
+int tune_comm_history(struct tune_comm *c, struct tune_collective_record *records, int most);
+uint64_t tune_comm_bytes(struct tune_comm *c);
+const char *tune_collective_name(enum tune_collective_kind kind);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,292 @@
+/* test_comm.c - collectives between ranks that are threads: against plain loops, in each order, with ranks that differ, end or stop. */
+#include <pthread.h>
+#include <time.h>
+
+#include "test.h"
+
+#include "comm/comm.h"
+#include "comm/threads.h"
+#include "comm_checks.h"
+#include "core/clock.h"
+
+enum { MOST = 8 };
+
+/* Ranks that run one function. */
+struct crew {
+    int size;
+    double timeout_s;
+    struct tune_threads *world;
+    int (*work)(struct tune_comm *c, int rank, void *context);
+    void *context;
+    int status[MOST];
+    char error[MOST][2048];
+    double seconds[MOST];
+};
+struct member {
+    struct crew *crew;
+    int rank;
+};
+
+static void *one(void *of)
+{
+    struct member *m = of;
+    struct tune_transport t;
+    double began = tune_clock_s();
+    tune_threads_join(m->crew->world, m->rank, &t);
+    struct tune_comm *c = tune_comm_open(&t, m->crew->timeout_s);
+    int status = c ? m->crew->work(c, m->rank, m->crew->context) : -1;
+    m->crew->status[m->rank] = status;
+    snprintf(m->crew->error[m->rank], sizeof *m->crew->error, "%s", status < 0 ? tune_error_message() : "");
+    tune_comm_close(c);
+    m->crew->seconds[m->rank] = tune_clock_s() - began;
+    return NULL;
+}
+
+static struct crew run(int size, const struct tune_threads_trouble *trouble, double timeout_s,
+                       int (*work)(struct tune_comm *c, int rank, void *context), void *context)
+{
+    struct crew crew = {.size = size, .timeout_s = timeout_s, .work = work, .context = context};
+    struct member members[MOST];
+    pthread_t threads[MOST];
+    crew.world = tune_threads_new(size, trouble);
+    assert_got(crew.world);
+    for (int r = 0; r < size; r++) {
+        members[r] = (struct member){&crew, r};
+        assert_int_equal(pthread_create(&threads[r], NULL, one, &members[r]), 0);
+    }
+    for (int r = 0; r < size; r++)
+        pthread_join(threads[r], NULL);
+    return crew;
+}
+
+static void all_well(int size, const struct tune_threads_trouble *trouble, int (*work)(struct tune_comm *c, int rank, void *context), void *context)
+{
+    struct crew crew = run(size, trouble, 60, work, context);
+    for (int r = 0; r < size; r++)
+        if (crew.status[r] < 0)
+            fail_msg("rank %d of %d: %s", r, size, crew.error[r]);
+    tune_threads_free(crew.world);
+}
+
+static void shares(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= MOST; size++)
+        for (size_t count = 0; count < 40; count++) {
+            size_t least = count, most = 0;
+            assert_int_equal(tune_comm_share(count, 0, size), 0);
+            assert_int_equal(tune_comm_share(count, size, size), count);
+            for (int r = 0; r < size; r++) {
+                size_t n = tune_comm_share(count, r + 1, size) - tune_comm_share(count, r, size);
+                least = n < least ? n : least;
+                most = n > most ? n : most;
+            }
+            assert_true(most - least <= 1);
+        }
+    assert_true(tune_comm_share(SIZE_MAX / 2, 6, 7) < SIZE_MAX / 2 && tune_comm_share(SIZE_MAX / 2, 7, 7) == SIZE_MAX / 2);
+}
+
+/* ---- against plain loops ---- */
+
+static int try_large(struct tune_comm *c, int rank, void *context)
+{
+    (void)context;
+    return try_count(c, rank, 2500003, true); /* several rounds for two ranks */
+}
+
+static void against_loops(void **state)
+{
+    (void)state;
+    struct tune_comm *self = tune_comm_open_self();
+    assert_got(self);
+    assert_ok(try_counts(self, 0, NULL));
+    tune_comm_close(self);
+    for (int size = 1; size <= MOST; size++)
+        all_well(size, NULL, try_counts, NULL);
+    all_well(2, NULL, try_large, NULL);
+}
+
+/* ---- many at once, with trouble ---- */
+
+static void in_any_order(void **state)
+{
+    (void)state;
+    int few = 4;
+    all_well(3, NULL, try_queue, NULL);
+    const char *asked = getenv("TUNE_COMM_SEED"); /* one that failed */
+    uint64_t from = asked ? strtoull(asked, NULL, 10) : 1, to = asked ? from : 200;
+    for (uint64_t seed = from; seed <= to; seed++) {
+        struct tune_threads_trouble trouble = {.seed = seed, .delay_us = 60};
+        int size = 2 + (int)(seed % (MOST - 1));
+        struct crew crew = run(size, &trouble, 60, try_queue, &few);
+        for (int r = 0; r < size; r++)
+            if (crew.status[r] < 0)
+                fail_msg("TUNE_COMM_SEED=%llu: rank %d of %d: %s", (unsigned long long)seed, r, size, crew.error[r]);
+        tune_threads_free(crew.world);
+    }
+}
+
+static void sums(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= MOST; size++)
+        all_well(size, NULL, try_sums, NULL);
+}
+
+/* ---- errors ---- */
+
+static int try_agree(struct tune_comm *c, int rank, void *context)
+{
+    (void)context;
+    return tune_comm_agree(c, "the options", rank == 2 ? "--lr 1e-4" : "--lr 1e-3");
+}
+
+/* What rank 1 does differently. */
+struct other {
+    struct tune_collective what;
+    int64_t step;
+    const char *message;
+};
+
+static int try_other(struct tune_comm *c, int rank, void *context)
+{
+    const struct other *other = context;
+    float values[16] = {0}, share[16];
+    struct tune_collective o = {.kind = TUNE_REDUCE_SCATTER, .what = "layer 3", .from = values, .to = share, .count = 8, .element = 4};
+    tune_comm_step(c, rank == 1 ? other->step : 5);
+    if (rank == 1 && other->what.what) {
+        o = other->what;
+        o.from = values;
+        o.to = share;
+    }
+    return tune_comm_do(c, &o);
+}
+
+static void differing(void **state)
+{
+    (void)state;
+    static const struct other others[] = {
+        {{.kind = TUNE_ALL_GATHER, .what = "layer 3", .count = 8, .element = 4}, 5, "all_gather of \"layer 3\""},
+        {{.kind = TUNE_REDUCE_SCATTER, .what = "layer 4", .count = 8, .element = 4}, 5, "\"layer 4\""},
+        {{.kind = TUNE_REDUCE_SCATTER, .what = "layer 3", .count = 9, .element = 4}, 5, "9 elements"},
+        {{.kind = TUNE_BROADCAST, .what = "layer 3", .count = 8, .element = 4, .root = 1}, 5, "from rank 1"},
+        {{0}, 6, "step 6"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct crew crew = run(3, NULL, 60, try_other, (void *)(uintptr_t)&others[i]);
+        for (int r = 0; r < 3; r++) {
+            assert_int_equal(crew.status[r], -1);
+            if (!strstr(crew.error[r], "rank 0 on ") || !strstr(crew.error[r], "rank 1 on ") || !strstr(crew.error[r], others[i].message) ||
+                !strstr(crew.error[r], "reduce_scatter of \"layer 3\", 8 elements of 4 bytes, step 5"))
+                fail_msg("rank %d: \"%s\" lacks \"%s\"", r, crew.error[r], others[i].message);
+        }
+        tune_threads_free(crew.world);
+    }
+    struct crew crew = run(4, NULL, 60, try_agree, NULL);
+    for (int r = 0; r < 4; r++)
+        assert_non_null(strstr(crew.error[r], "ranks differ in the options: rank 2 on "));
+    tune_threads_free(crew.world);
+}
+
+static void bad_arguments(void **state)
+{
+    (void)state;
+    float v[4] = {0};
+    struct tune_comm *c = tune_comm_open_self();
+    const struct tune_collective bad[] = {
+        {.kind = TUNE_COLLECTIVES, .what = "x"},
+        {.kind = TUNE_BARRIER},
+        {.kind = TUNE_REDUCE_SCATTER, .what = "x", .from = v, .to = v, .count = 2, .element = 8},
+        {.kind = TUNE_REDUCE_SCATTER, .what = "x", .to = v, .count = 2, .element = 4},
+        {.kind = TUNE_ALL_GATHER, .what = "x", .count = 2, .element = 4},
+        {.kind = TUNE_ALL_GATHER, .what = "x", .to = v, .count = SIZE_MAX / 2, .element = 8},
+        {.kind = TUNE_BROADCAST, .what = "x", .to = v, .count = 2, .element = 4, .root = 1},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(tune_comm_start(c, &bad[i]), -1);
+    assert_ok(tune_comm_do(c, &(struct tune_collective){.kind = TUNE_BARRIER, .what = "after bad ones"})); /* they broke nothing */
+    tune_comm_close(c);
+    tune_comm_close(NULL);
+}
+
+/* ---- a rank that ends ---- */
+
+/* One of each kind. */
+static int try_each(struct tune_comm *c, int rank, void *context)
+{
+    (void)context;
+    float values[24] = {0}, all[24];
+    for (int kind = 0; kind < TUNE_COLLECTIVES; kind++)
+        if (tune_comm_do(c, &(struct tune_collective){.kind = (enum tune_collective_kind)kind, .what = "each", .from = kind == TUNE_REDUCE_SCATTER ? values : NULL,
+                                                      .to = all, .count = kind == TUNE_BARRIER ? 0 : 24, .element = 4, .root = rank * 0}) < 0) {
+            struct tune_collective_record records[64];
+            int n = tune_comm_history(c, records, 64);
+            if (n != kind + 1 || records[n - 1].kind != (enum tune_collective_kind)kind || records[n - 1].moved_s != 0)
+                fail_msg("the history has %d collectives", n);
+            return -1;
+        }
+    return 0;
+}
+
+static void a_rank_ends(void **state)
+{
+    (void)state;
+    struct crew well = run(3, NULL, 60, try_each, NULL);
+    int64_t calls = tune_threads_calls(well.world, 1);
+    tune_threads_free(well.world);
+    assert_true(calls >= 20);
+    for (int64_t at = 1; at <= calls; at++) { /* at each place of each collective */
+        struct tune_threads_trouble trouble = {.seed = (uint64_t)at, .delay_us = 50, .death_rank = 1, .death_at = at};
+        struct crew crew = run(3, &trouble, 60, try_each, NULL);
+        int told = 0;
+        for (int r = 0; r < 3; r++)
+            told += r != 1 && crew.status[r] < 0 && strstr(crew.error[r], "rank 1 of 3") && strstr(crew.error[r], "has ended");
+        if (crew.status[1] == 0 || (at < calls && told != 2)) /* behind the last place, the others need it no more */
+            fail_msg("call %lld: rank 1 %d; told: \"%s\" \"%s\"", (long long)at, crew.status[1], crew.error[0], crew.error[2]);
+        for (int r = 0; r < 3; r++)
+            assert_true(crew.seconds[r] < 50); /* not the timeout */
+        tune_threads_free(crew.world);
+    }
+}
+
+/* Rank 0 does not come. */
+static int try_late(struct tune_comm *c, int rank, void *context)
+{
+    (void)context;
+    if (rank == 0) {
+        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+        return 0;
+    }
+    return tune_comm_do(c, &(struct tune_collective){.kind = TUNE_BARRIER, .what = "the end of the step"});
+}
+
+/* One comes to a collective more than the other. */
+static int try_more(struct tune_comm *c, int rank, void *context)
+{
+    (void)context;
+    struct tune_collective o = {.kind = TUNE_BARRIER, .what = "one more"};
+    return rank == 0 ? 0 : tune_comm_do(c, &o);
+}
+
+static void a_rank_is_late(void **state)
+{
+    (void)state;
+    struct crew crew = run(2, NULL, 0.1, try_late, NULL);
+    assert_int_equal(crew.status[0], 0);
+    if (!strstr(crew.error[1], "rank 0 of 2 (process ") || !strstr(crew.error[1], "did not come within 0.1 s; rank 1 waited for it in barrier of \"the end of the step\""))
+        fail_msg("%s", crew.error[1]);
+    tune_threads_free(crew.world);
+    crew = run(2, NULL, 60, try_more, NULL);
+    assert_int_equal(crew.status[0], 0);
+    assert_non_null(strstr(crew.error[1], "has ended; rank 1 waited for it in barrier of \"one more\""));
+    tune_threads_free(crew.world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares),    cmocka_unit_test(against_loops), cmocka_unit_test(in_any_order), cmocka_unit_test(sums),
+        cmocka_unit_test(differing), cmocka_unit_test(bad_arguments), cmocka_unit_test(a_rank_ends),  cmocka_unit_test(a_rank_is_late),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
