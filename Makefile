@@ -46,11 +46,13 @@ SWEEPERS := $(addprefix $(BUILD)/,space sweep samples studio $(basename $(shell 
 PKG_CONFIG = tune.pc $(if $(SWEEPS),tune_sweeps.pc)
 # The studio needs libmicrohttpd besides. STUDIO is empty where that is missing. Its tests in C do without.
 STUDIO   = $(STUDIO_FOUND)$(filter command environment,$(origin MICROHTTPD_LIBS))
+# Ranks on CPUs need MPI. MPI is empty where that is missing.
+MPI      = $(MPI_FOUND)$(filter command environment,$(origin MPI_LIBS))
 possible  = $(filter-out $(if $(SWEEPS),,$(SWEEPERS)) $(if $(STUDIO),,$(BUILD)/studio),$1)
 
 # The kernels of the CPU are compiled once for each instruction set: see components/devices/cpu/open.c.
 KERNELS  = $(filter-out %/open.c,$(wildcard components/devices/cpu/*.c))
-SOURCES  = $(filter-out $(KERNELS) components/flags/program.c components/sweeps/%,$(wildcard components/*/*.c components/*/*/*.c))
+SOURCES  = $(filter-out $(KERNELS) components/flags/program.c components/sweeps/% components/comm/mpi/%,$(wildcard components/*/*.c components/*/*/*.c))
 SETS     = $(if $(filter components/devices/cpu/open.c,$(SOURCES)),$(CPU_SETS:%=$(BUILD)/obj/sets/%.o))
 OBJECTS  = $(SOURCES:%.c=$(BUILD)/obj/%.o) $(SETS)
 PROGRAM  = $(BUILD)/obj/components/flags/program.o
@@ -66,7 +68,7 @@ TEST_SCRIPTS = $(filter-out tests/cuda_on_cpu/%,$(wildcard tests/*/test_*.sh))
 FUZZERS  = $(call possible,$(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(filter-out %/replay.c,$(wildcard tests/fuzz/*.c))))
 REPLAY  ?= $(BUILD)/obj/tests/fuzz/replay.o
 
-all: found $(RECIPES) $(TOOLS) $(MAKERS) $(addprefix $(BUILD)/,$(PKG_CONFIG)) $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
+all: found $(RECIPES) $(TOOLS) $(MAKERS) $(if $(MPI),$(BUILD)/tune_mpi.so) $(addprefix $(BUILD)/,$(PKG_CONFIG)) $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
 
 found: $(BUILD)/config.mk
 	@cat $(BUILD)/config.mk.found
@@ -201,6 +203,7 @@ install: all
 	install $(RECIPES) $(TOOLS) $(MAKERS) "$(DEST)/bin"
 	install -m 644 $(LIBRARY) $(if $(SWEEPS),$(SWEEPS_LIBRARY)) "$(DEST)/lib"
 	$(if $(filter 0,$(CUDA)),,[ ! -e $(BUILD)/tune_cuda.so ] || install $(BUILD)/tune_cuda.so "$(DEST)/lib")
+	$(if $(MPI),install $(BUILD)/tune_mpi.so "$(DEST)/lib")
 	for p in $(PKG_CONFIG); do \
 	    $(call pc,$${pcfiledir}/../..,$${prefix}/lib,$${prefix}/include/tune) tools/$$p.in > "$(DEST)/lib/pkgconfig/$$p"; \
 	done
@@ -233,7 +236,7 @@ package: all
 	    sh tools/package.sh "$(PACKAGES)/package" "$(PACKAGES)"
 
 uninstall:
-	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS) $(MAKERS))) $(addprefix "$(DEST)/lib"/,libtune.a libtune_sweeps.a tune_cuda.so pkgconfig/tune.pc pkgconfig/tune_sweeps.pc)
+	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS) $(MAKERS))) $(addprefix "$(DEST)/lib"/,libtune.a libtune_sweeps.a tune_cuda.so tune_mpi.so pkgconfig/tune.pc pkgconfig/tune_sweeps.pc)
 	rm -rf "$(DEST)/include/tune" "$(DEST)/share/tune.c" "$(DEST)/share/doc/tune.c"
 
 setup:
@@ -278,6 +281,14 @@ $(NVCC_BUILD)/obj/nvcc/%.o: %.cu
 $(NVCC_BUILD)/tune_cuda.so: $(patsubst %.cu,$(NVCC_BUILD)/obj/nvcc/%.o,$(wildcard components/devices/cuda/*.cu))
 	$(call say,link,$@)$(NVCC) -shared -cudart static $(CUDA_CODE) $^ -lcublasLt \
 	    -Xlinker -soname,tune_cuda.so -Xlinker -rpath,$(patsubst %/bin/,%/lib64,$(dir $(realpath $(NVCC)))) -o $@
+
+# Ranks by MPI, a library that programs open. Nothing else needs MPI.
+mpi:
+	@if [ -n "$(MPI)" ]; then $(MAKE) --no-print-directory $(BUILD)/tune_mpi.so; \
+	    else echo "# no MPI here: tune_mpi.so is left out, and ranks on CPUs with it (Debian: apt-get install libopenmpi-dev openmpi-bin)"; fi
+$(BUILD)/obj/components/comm/mpi/%.o: CPPFLAGS += $(MPI_CFLAGS)
+$(BUILD)/tune_mpi.so: $(BUILD)/obj/components/comm/mpi/mpi.o
+	$(call say,link,$@)$(CC) -shared $(SAN) $^ $(MPI_LIBS) -o $@
 
 # What tests/gpu.sh runs on a machine with a GPU. The tests of operations are those of tests/cuda_on_cpu, for a real GPU.
 GPU_TESTS    = $(addprefix $(NVCC_BUILD)/tests/gpu/test_,operations products attention norms updates device)
@@ -466,4 +477,4 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(sort $(BUILD)/obj $(NVCC_BUILD)/obj) -name '*.d' 2>/dev/null)
-.PHONY: all cuda quickstart found install dist package uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers test-lm-eval test-browser faults test-slurm mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
+.PHONY: all cuda mpi quickstart found install dist package uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers test-lm-eval test-browser faults test-slurm mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help

@@ -30,6 +30,7 @@ look() {
         printf '# %-8s found: %s\n' "$name" "$how" >>"$tmp/found.new"
         found="$found $name"
     else
+        [ "$name" != MPI ] || { printf '# MPI      not found; only several ranks on CPUs need it (Debian: apt-get install libopenmpi-dev openmpi-bin)\n' >>"$tmp/found.new"; return; }
         [ "$name" != CMOCKA ] || { printf '# CMOCKA   not found; only the tests need it: make setup-test\n' >>"$tmp/found.new"; return; }
         printf '# %-8s NOT FOUND: make setup (Debian: apt-get install %s), or set %s_CFLAGS%s\n' \
             "$name" "$package" "$name" "${libs:+ and ${name}_LIBS}" >>"$tmp/found.new"
@@ -45,6 +46,8 @@ pkg-config --exists hdf5-serial 2>/dev/null && hdf5=hdf5-serial
 [ ! -d /usr/include/hdf5/serial ] || { cflags=-I/usr/include/hdf5/serial; libs=-lhdf5_serial; }
 look HDF5 $hdf5 "$cflags" "$libs" hdf5.h 'H5Dget_chunk_info_by_coord(0, NULL, NULL, NULL, NULL)' libhdf5-dev
 look MICROHTTPD libmicrohttpd "" "-lmicrohttpd" microhttpd.h 'MHD_is_feature_supported(MHD_FEATURE_THREAD_NAMES)' libmicrohttpd-dev
+look MPI ompi-c "" "-lmpi" mpi.h 'MPI_VERSION' libopenmpi-dev
+case "$found" in *MPI*) echo "MPI_FOUND = yes" >>"$tmp/new" ;; esac
 case "$found" in *MICROHTTPD*) echo "STUDIO_FOUND = yes" >>"$tmp/new" ;; esac
 case "$found" in *HDF5*) echo "SWEEPS_FOUND = yes" >>"$tmp/new" ;; esac
 case "$found" in *YAML*) echo "YAML_FOUND = yes" >>"$tmp/new" ;; esac

@@ -27,6 +27,8 @@ if [ "$1" = test ]; then
     need curl command -v curl
     need python3 command -v python3
     need hdf5-tools command -v h5dump
+    need libopenmpi-dev sh -c 'pkg-config --exists ompi-c || command -v mpicc' # ranks
+    need openmpi-bin command -v mpirun
     if [ -e /etc/debian_version ]; then # the library is tested under each of Debian's builds
         need musl-tools command -v musl-gcc # the sources are checked against another C library
         need libopenblas0-pthread sh -c 'ls /usr/lib/*/openblas-pthread/libopenblas.so.0'
