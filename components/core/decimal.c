@@ -1,4 +1,4 @@
-/* decimal.c - the shortest decimal of a double, with the Schubfach algorithm.
+/* decimal.c - the shortest decimal of a double, with the Schubfach algorithm; and back.
  *
  * A double v = c x 2^q is the result of reading any decimal between its two half-way points:
  *
@@ -80,6 +80,38 @@ void tune_decimal(double value, uint64_t *digits, int *exponent)
         s /= 10;
     *digits = s;
     *exponent = k;
+}
+
+/* Up to 2^53 and 10^22, digits and power are exact doubles, and one division or product rounds once.
+ * Source: Clinger, "How to read floating point numbers accurately", 1990.
+ *
+ * Otherwise take the highest 128 bits of the product. The power is rounded up by less than 1, which
+ * adds less than 2^64 to the product's 192 bits. So the 128 bits are too high by at most 1, and never
+ * too low. That matters only if all bits behind the half bit are 0. */
+bool tune_decimal_value(uint64_t digits, int exponent, double *value)
+{
+    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
+                                    1e18, 1e19, 1e20, 1e21, 1e22};
+    uint64_t g[2], high, low, carried;
+    if (digits <= (uint64_t)1 << 53 && exponent >= -22 && exponent <= 22) {
+        *value = exponent < 0 ? (double)digits / powers[-exponent] : (double)digits * powers[exponent];
+        return true;
+    }
+    if (digits == 0 || exponent < -280 || exponent > 280)
+        return false;
+    int up = __builtin_clzll(digits);
+    tune_power_of_ten(exponent, g);
+    tune_multiply(g[1], digits << up, &carried);
+    low = tune_multiply(g[0], digits << up, &high) + carried;
+    high += low < carried;
+    int drop = 9 + (int)(high >> 63); /* 54 bits remain: the double's and the half bit */
+    if (low == 0 && high << (64 - drop) == 0)
+        return false;
+    uint64_t c = ((high >> drop) + 1) >> 1;
+    int q = drop + 2 - up + log2_of_power_of_10(exponent); /* the value is c x 2^q */
+    uint64_t bits = ((uint64_t)(q + 1074) << 52) + c;
+    memcpy(value, &bits, sizeof bits);
+    return true;
 }
 
 /* Write value as Python's repr() does. point: write ".0" after an integer. */

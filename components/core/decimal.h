@@ -1,4 +1,4 @@
-/* decimal.h - a double as the fewest decimal digits that read back as the same double.
+/* decimal.h - a double as the fewest decimal digits that read back as the same double, and back.
  *
  *     char text[TUNE_DECIMAL_SIZE];
  *     tune_decimal_python(text, 1e-5);      1e-05
@@ -7,6 +7,7 @@
 #ifndef TUNE_CORE_DECIMAL_H
 #define TUNE_CORE_DECIMAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -19,6 +20,11 @@ extern "C" {
  * that read back as value, and is the nearest of those. value must be finite; for 0, digits and
  * exponent are 0. */
 void tune_decimal(double value, uint64_t *digits, int *exponent);
+
+/* tune_decimal_value - the double nearest to digits x 10^exponent, as strtod gives it, in *value.
+ * False if that takes exact arithmetic: the exponent is outside -280 to 280, or the number is too
+ * near to a double or to the middle between two. Ask strtod then. */
+bool tune_decimal_value(uint64_t digits, int exponent, double *value);
 
 /* tune_decimal_python - write value as Python's repr() does: 1.0, 2.5, 1e-05, 1e+16, nan, inf.
  * Returns the length.

@@ -1,6 +1,7 @@
 /* json.c - the strict pull parser. Its state is a position and one bit for each open bracket. */
 #include "files/json.h"
 #include "core/array.h"
+#include "core/decimal.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,6 +10,8 @@
 #include <string.h>
 
 #include "core/try.h"
+
+enum { MOST_CHARACTERS = 512 }; /* of a number, with its NUL */
 
 void tune_json_start(struct tune_json *j, const char *name, const char *text, size_t size, int64_t first_line)
 {
@@ -348,49 +351,61 @@ int tune_json_u64(struct tune_json *j, uint64_t *value)
     return 0;
 }
 
-/* The number at text, if it has at most 15 digits and a power of ten up to 10^22. Then digits and
- * power are exact doubles, and one division or product rounds once. Source: Clinger, "How to read
- * floating point numbers accurately", 1990. */
-static bool short_number(const char *text, size_t n, double *value)
+static bool is_digit(const char *at, const char *end)
 {
-    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
-                                    1e18, 1e19, 1e20, 1e21, 1e22};
-    size_t i = *text == '-', count = 0;
-    int64_t digits = 0;
-    int power = 0, exponent = 0;
-    bool point = false;
-    for (; i < n && (text[i] | 32) != 'e'; i++) {
-        if (text[i] == '.') {
-            point = true;
-            continue;
-        }
-        digits = digits * 10 + (text[i] - '0');
-        power -= point;
-        if (++count > 15)
-            return false;
+    return at < end && *at >= '0' && *at <= '9';
+}
+
+size_t tune_json_number(const char *from, const char *end, double *value)
+{
+    const char *at = from + (from < end && *from == '-'), *first = at, *point = NULL;
+    uint64_t digits = 0;
+    int64_t power = 0, written = 0;
+    for (; is_digit(at, end); at++)
+        digits = digits * 10 + (uint64_t)(*at - '0');
+    if (at == first || (*first == '0' && at - first > 1))
+        return 0;
+    if (at < end && *at == '.') {
+        for (point = at++; is_digit(at, end); at++)
+            digits = digits * 10 + (uint64_t)(*at - '0');
+        power = point + 1 - at;
+        if (power == 0)
+            return 0;
     }
-    if (i < n) {
-        bool minus = text[i + 1] == '-';
-        for (i += 1 + (minus || text[i + 1] == '+'); i < n && exponent < 1000; i++)
-            exponent = exponent * 10 + (text[i] - '0');
-        power += minus ? -exponent : exponent;
+    if (at - first > 19) { /* more digits might not fit 64 bits; zeros in front do not count */
+        while (first < at && (*first == '0' || *first == '.'))
+            first++;
+        if (at - first - (point && first <= point) > 19)
+            return 0;
     }
-    if (power < -22 || power > 22)
-        return false;
-    double v = power < 0 ? (double)digits / powers[-power] : (double)digits * powers[power];
-    *value = *text == '-' ? -v : v;
-    return true;
+    if (at < end && (*at | 32) == 'e') {
+        bool minus = ++at < end && *at == '-';
+        at += minus || (at < end && *at == '+');
+        for (first = at; is_digit(at, end); at++)
+            written = written < 1000 ? written * 10 + (*at - '0') : written;
+        if (at == first)
+            return 0;
+        power += minus ? -written : written;
+    }
+    if (at - from >= MOST_CHARACTERS || !tune_decimal_value(digits, (int)power, value))
+        return 0;
+    *value = *from == '-' ? -*value : *value;
+    return (size_t)(at - from);
 }
 
 int tune_json_double(struct tune_json *j, double *value)
 {
     const char *begin;
     bool whole;
-    char digits[512];
-    TRY(number(j, &begin, &whole));
-    size_t n = (size_t)(j->at - begin);
-    if (short_number(begin, n, value))
+    char digits[MOST_CHARACTERS];
+    space(j);
+    size_t n = tune_json_number(j->at, j->end, value);
+    if (n > 0) {
+        j->at += n;
         return 0;
+    }
+    TRY(number(j, &begin, &whole));
+    n = (size_t)(j->at - begin);
     if (n >= sizeof digits) {
         j->at = begin;
         return tune_json_fail(j, "a number of %zu characters", n);

@@ -92,6 +92,11 @@ int tune_json_double(struct tune_json *j, double *value);
 int tune_json_bool(struct tune_json *j, bool *value);
 int tune_json_null(struct tune_json *j);
 
+/* tune_json_number - the length of the number at `from`, and its value, the same double as
+ * tune_json_double gives. 0: there is no number, or only tune_json_double can tell its value. It is
+ * for lines that are read often and have one form. */
+size_t tune_json_number(const char *from, const char *end, double *value);
+
 /* tune_json_skip - skip one value of any type, with the same checks. */
 int tune_json_skip(struct tune_json *j);
 

@@ -26,8 +26,13 @@ static bool is_beyond(const struct tune_metric *m)
     return false;
 }
 
+static bool is_whole(double value)
+{
+    return value >= 0 && value < 0x1p53 && value == floor(value);
+}
+
 /* Read the next number and its spelling. */
-static int take_number(struct tune_json *j, struct tune_metric *m, bool *whole)
+static int take_number(struct tune_json *j, struct tune_metric *m)
 {
     const char *from = j->at;
     TRY(tune_json_double(j, &m->value));
@@ -39,7 +44,6 @@ static int take_number(struct tune_json *j, struct tune_metric *m, bool *whole)
     if (is_beyond(m))
         return tune_json_fail(j, "\"%s\" is %.*s, expected 0 to %.0f; correct the line or remove the run", m->name,
                               m->text.size < 40 ? (int)m->text.size : 40, m->text.data, TUNE_METRICS_BEYOND - 1);
-    *whole = m->value >= 0 && m->value < 0x1p53 && m->value == floor(m->value);
     return 0;
 }
 
@@ -47,7 +51,7 @@ static int take_members(struct tune_json *j, struct tune_metric *metrics, int64_
 {
     struct tune_text key;
     int more, n = 0;
-    bool whole = false, found = false;
+    bool found = false;
     TRY(tune_json_object(j));
     while ((more = tune_json_key(j, &key)) == 1) {
         enum tune_json_type type = tune_json_peek(j);
@@ -67,11 +71,11 @@ static int take_members(struct tune_json *j, struct tune_metric *metrics, int64_
         for (int i = 0; i < n; i++)
             if (*metrics[i].name == *m->name && !strcmp(metrics[i].name, m->name))
                 return tune_json_fail(j, "\"%s\" stands there twice", m->name);
-        TRY(take_number(j, m, &whole));
+        TRY(take_number(j, m));
         n++;
         if (strcmp(m->name, "step"))
             continue;
-        if (!whole)
+        if (!is_whole(m->value))
             return tune_json_fail(j, "\"step\" is no whole number");
         *step = (int64_t)m->value;
         found = true;
@@ -81,13 +85,41 @@ static int take_members(struct tune_json *j, struct tune_metric *metrics, int64_
     return found ? n : tune_json_fail(j, "no \"step\" in this line");
 }
 
+/* Read a line that has the names of the line before, in their order, and only numbers, spelled as a
+ * logger does. False: it is another line, or a bad one; nothing of row is valid but the names. */
+static bool take_same_names(struct tune_metrics_row *row)
+{
+    const char *at = row->text, *end = at + row->size;
+    for (int i = 0; i < row->count; i++) {
+        struct tune_metric *m = &row->metrics[i];
+        size_t n = strlen(m->name);
+        if ((size_t)(end - at) < n + 4 || at[0] != (i > 0 ? ',' : '{') || at[1] != '"' || memcmp(at + 2, m->name, n) != 0 ||
+            at[n + 2] != '"' || at[n + 3] != ':')
+            return false;
+        at += n + 4;
+        m->text = (struct tune_text){at, tune_json_number(at, end, &m->value)};
+        if (m->text.size == 0 || is_beyond(m))
+            return false;
+        at += m->text.size;
+        if (*m->name != 's' || strcmp(m->name, "step"))
+            continue;
+        if (!is_whole(m->value))
+            return false;
+        row->step = (int64_t)m->value;
+    }
+    return end - at == 1 && *at == '}';
+}
+
 int tune_metrics_line(struct tune_metrics_row *row)
 {
     struct tune_json j;
+    if (row->plain && take_same_names(row))
+        return 0;
     tune_json_start(&j, row->path, row->text, row->size, row->line);
     row->others = 0;
     row->count = take_members(&j, row->metrics, &row->step, &row->others);
     tune_json_free(&j);
+    row->plain = row->count > 0 && row->others == 0 && !memchr(row->text, '\\', row->size);
     return row->count < 0 ? -1 : 0;
 }
 
@@ -152,7 +184,6 @@ static int give_lines(struct tune_metrics_position *at, const char *path, const 
         at->lines++;
         at->last_size = row.size + 1;
         at->bytes += (int64_t)at->last_size;
-        at->last_hash = tune_hash64(text, at->last_size, 0);
     }
     at->torn = end - text;
     return 0;
@@ -162,7 +193,7 @@ int tune_metrics_read(struct tune_metrics_position *at, const char *folder,
                       int (*take)(void *context, const struct tune_metrics_row *row), void *context)
 {
     char path[TUNE_PATH_MAX], *text = NULL;
-    size_t size, skip = at->last_size;
+    size_t size, skip = at->last_size, from = (size_t)at->bytes - skip;
     TRY(tune_path(path, "%s/" TUNE_RUN_METRICS, folder));
     int fd = tune_file_open(path, &size);
     TRY(fd);
@@ -173,8 +204,10 @@ int tune_metrics_read(struct tune_metrics_position *at, const char *folder,
     if (same && status == 0 && skip > 0)
         same = tune_hash64(text, skip, 0) == at->last_hash;
     close(fd);
-    if (same && status == 0)
+    if (same && status == 0) {
         status = give_lines(at, path, text + skip, text + size, take, context);
+        at->last_hash = tune_hash64(text + ((size_t)at->bytes - at->last_size - from), at->last_size, 0);
+    }
     free(text);
     if (same)
         return status;

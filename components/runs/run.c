@@ -219,6 +219,17 @@ static enum life read_state(struct tune_run *r)
 
 /* ---- metrics.jsonl ---- */
 
+bool tune_run_keeps(const struct tune_run *r, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = r->only; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (!strncmp(at, name, n) && (at[n] == ',' || at[n] == 0))
+            return true;
+    }
+    return !r->only;
+}
+
 /* The series of this name, a new one if there is none. It is looked for at `next` first: lines have
  * the same names in the same order. */
 static struct tune_run_series *series_of(struct tune_run *r, const char name[48], int next)
@@ -233,24 +244,26 @@ static struct tune_run_series *series_of(struct tune_run *r, const char name[48]
         return NULL;
     r->series = more;
     more += r->series_count++;
-    *more = (struct tune_run_series){.count = 0};
+    *more = (struct tune_run_series){.last_only = !tune_run_keeps(r, name)};
     memcpy(more->name, name, sizeof more->name);
     return more;
 }
 
-static int append(struct tune_run_series *s, bool last_only, double step, double value)
+static bool make_room(struct tune_run_series *s, int64_t capacity)
 {
-    s->count -= last_only && s->count == 1;
-    if (s->count == s->capacity) {
-        int64_t capacity = last_only ? 1 : s->capacity * 2 + 64;
-        double *steps = realloc(s->step, (size_t)capacity * sizeof *steps);
-        s->step = steps ? steps : s->step;
-        double *values = steps ? realloc(s->value, (size_t)capacity * sizeof *values) : NULL;
-        s->value = values ? values : s->value;
-        if (!values)
-            return no_memory();
-        s->capacity = capacity;
-    }
+    double *steps = realloc(s->step, (size_t)capacity * sizeof *steps);
+    s->step = steps ? steps : s->step;
+    double *values = steps ? realloc(s->value, (size_t)capacity * sizeof *values) : NULL;
+    s->value = values ? values : s->value;
+    s->capacity = values ? capacity : s->capacity;
+    return values != NULL;
+}
+
+static int append(struct tune_run_series *s, double step, double value)
+{
+    s->count -= s->last_only && s->count == 1;
+    if (s->count == s->capacity && !make_room(s, s->last_only ? 1 : s->capacity * 2 + 64))
+        return no_memory();
     s->step[s->count] = step;
     s->value[s->count++] = value;
     return 0;
@@ -259,6 +272,8 @@ static int append(struct tune_run_series *s, bool last_only, double step, double
 /* Add a value to what is known of all rows; s has those before it. */
 static void add_to_sums(struct tune_run *r, const struct tune_run_series *s, double step, double value)
 {
+    if (*s->name != 't' && *s->name != 'e')
+        return;
     if (!strcmp(s->name, "tokens")) {
         r->sums.tokens += value;
     } else if (!strcmp(s->name, "elapsed_s")) {
@@ -277,7 +292,7 @@ static int take_row(void *run, const struct tune_metrics_row *row)
     int next = 0;
     for (int i = 0; i < row->count; i++) {
         const struct tune_metric *m = &row->metrics[i];
-        if (!strcmp(m->name, "step"))
+        if (*m->name == 's' && !strcmp(m->name, "step"))
             continue;
         struct tune_run_series *s = series_of(r, m->name, next);
         if (!s)
@@ -289,7 +304,7 @@ static int take_row(void *run, const struct tune_metrics_row *row)
             return -1;
         }
         add_to_sums(r, s, (double)row->step, m->value);
-        TRY(append(s, r->last_only, (double)row->step, m->value));
+        TRY(append(s, (double)row->step, m->value));
     }
     r->step = row->step > r->step ? row->step : r->step;
     return TUNE_METRICS_ON;
@@ -323,6 +338,9 @@ static bool read_metrics(struct tune_run *r)
     }
     if (status < 0)
         broken(r, NULL);
+    for (int i = 0; i < r->series_count && tune_run_ended(r); i++) /* no more values will come */
+        if (r->series[i].count > 0)
+            make_room(&r->series[i], r->series[i].count);
     bool changed = lines != r->position->lines;
     if (r->position->torn == 0 || r->state == TUNE_RUN_RUNNING || r->state == TUNE_RUN_BROKEN)
         return changed;
@@ -399,10 +417,10 @@ bool tune_run_ended(const struct tune_run *r)
            r->state != TUNE_RUN_ABSENT;
 }
 
-static struct tune_run *follow(const char *folder, bool last_only)
+static struct tune_run *follow(const char *folder, const char *only)
 {
     struct tune_run *r = calloc(1, sizeof *r);
-    if (!r || !(r->position = calloc(1, sizeof *r->position))) {
+    if (!r || !(r->position = calloc(1, sizeof *r->position)) || (only && !(r->only = strdup(only)))) {
         no_memory();
         tune_run_free(r);
         return NULL;
@@ -416,7 +434,6 @@ static struct tune_run *follow(const char *folder, bool last_only)
     const char *slash = strrchr(r->folder, '/');
     snprintf(r->name, sizeof r->name, "%.255s", slash && slash[1] ? slash + 1 : r->folder);
     r->state = TUNE_RUN_ABSENT;
-    r->last_only = last_only;
     forget_rows(r);
     summarize(r);
     tune_run_update(r);
@@ -425,17 +442,22 @@ static struct tune_run *follow(const char *folder, bool last_only)
 
 struct tune_run *tune_run_follow(const char *folder)
 {
-    return follow(folder, false);
+    return follow(folder, NULL);
 }
 
 struct tune_run *tune_run_follow_last(const char *folder)
 {
-    return follow(folder, true);
+    return follow(folder, "");
 }
 
 struct tune_run *tune_run_open(const char *folder)
 {
-    struct tune_run *r = tune_run_follow(folder);
+    return tune_run_open_only(folder, NULL);
+}
+
+struct tune_run *tune_run_open_only(const char *folder, const char *names)
+{
+    struct tune_run *r = follow(folder, names);
     if (!r || r->state != TUNE_RUN_ABSENT)
         return r;
     if (tune_file_is_folder(r->folder))
@@ -452,6 +474,7 @@ void tune_run_free(struct tune_run *r)
         return;
     forget_rows(r);
     free(r->position);
+    free(r->only);
     cJSON_Delete(r->run);
     cJSON_Delete(r->report);
     free(r);

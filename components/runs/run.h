@@ -52,6 +52,7 @@ enum tune_run_state {
 struct tune_run_series {
     char name[48];
     int64_t count, capacity;
+    bool last_only;       /* only the last value is kept */
     double *step, *value; /* [count], steps ascending */
 };
 
@@ -80,7 +81,8 @@ struct tune_run {
     int series_count;
     struct tune_run_series *series;
     struct tune_metrics_position *position; /* position in its metrics */
-    bool last_only;              /* of each series only the last value is kept */
+    char *only;                  /* names, with commas, of the series that are kept whole; of the
+                                  * others only the last value is kept. NULL: all are whole */
     struct tune_run_sums sums;
 };
 
@@ -96,13 +98,15 @@ bool tune_run_held(const char *folder);
  * decides, or its process id if there are no locks. On another machine its age decides; reason then
  * says so. STALLED: no write for ten times its longest interval so far, and at least 60 s. Before
  * the first step: for 600 s.
+ * tune_run_open_only - the same, and only the metrics in names, with commas, are kept whole; NULL:
+ * all. Of the others each series has its last value. Figures such as tokens_per_s are as for the whole run.
  * tune_run_free - free it; NULL is fine. */
 struct tune_run *tune_run_open(const char *folder);
+struct tune_run *tune_run_open_only(const char *folder, const char *names);
 void tune_run_free(struct tune_run *r);
 
 /* tune_run_follow - the same, but a folder without a run gives a run in the state ABSENT.
- * tune_run_follow_last - the same, and each series has only its last value. All figures are as for
- * the whole run. It takes little memory, for long lists.
+ * tune_run_follow_last - the same as tune_run_open_only for no names, for long lists.
  * tune_run_update - read the changes since the last call; only whole lines of metrics count. If the
  * run went back to an earlier step, all lines are read again. Pointers into r become invalid. 1:
  * state or metrics changed; 0: neither.
@@ -116,8 +120,10 @@ bool tune_run_ended(const struct tune_run *r);
  * seconds since 1970; 0: none. */
 double tune_run_time(const struct cJSON *object, const char *key);
 
-/* tune_run_series - the values of that name, or NULL. */
+/* tune_run_series - the values of that name, or NULL.
+ * tune_run_keeps - whether the series of that name is kept whole. */
 const struct tune_run_series *tune_run_series(const struct tune_run *r, const char *name);
+bool tune_run_keeps(const struct tune_run *r, const char *name);
 
 /* tune_run_axis - the x values of a series: "time" (seconds elapsed), "tokens" or "epoch" up to
  * each point, or "step". Returns [count] doubles; the caller frees them. NULL with an error: the

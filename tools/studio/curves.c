@@ -26,7 +26,6 @@ struct kept_run {
     double used;     /* time of the last use */
     int64_t bytes;
     uint64_t version; /* of the index, when it was read */
-    char metrics[1024]; /* names with commas that it was read for; "": it has all of them */
 };
 
 static struct {
@@ -69,7 +68,7 @@ static int oldest(void)
 /* A run that is to be read by one of the threads. */
 struct reading {
     struct studio_curve_run asked;
-    const char *metrics;
+    char metrics[1024]; /* names with commas; "": all */
     struct tune_run *run;
     enum { KEEP, UPDATE, READ } how;
 };
@@ -79,33 +78,6 @@ struct readings {
     int count, next;
 };
 
-static bool is_listed(const char *list, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = list; *at; at += *at == ',') {
-        size_t m = strcspn(at, ",");
-        if (m == n && !memcmp(at, name, n))
-            return true;
-        at += m;
-    }
-    return false;
-}
-
-/* Forget the metrics of a run that are neither listed nor those of an axis. */
-static void keep_metrics(struct tune_run *r, const char *list)
-{
-    for (int i = 0; i < r->series_count; i++) {
-        struct tune_run_series *s = &r->series[i];
-        if (is_listed(list, s->name) || is_listed("elapsed_s,tokens,epoch", s->name))
-            continue;
-        double *step = realloc(s->step, sizeof *step), *value = realloc(s->value, sizeof *value);
-        s->step = step ? step : s->step;
-        s->value = value ? value : s->value;
-        s->count = s->count > 0;
-        s->capacity = 1;
-    }
-}
-
 static void *read_some(void *readings)
 {
     struct readings *all = readings;
@@ -114,11 +86,8 @@ static void *read_some(void *readings)
         struct reading *at = &all->at[i];
         if (at->how == UPDATE)
             tune_run_update(at->run);
-        if (at->how != READ)
-            continue;
-        at->run = tune_run_open(at->asked.folder);
-        if (at->run && tune_run_ended(at->run))
-            keep_metrics(at->run, at->metrics);
+        if (at->how == READ)
+            at->run = tune_run_open_only(at->asked.folder, *at->metrics ? at->metrics : NULL);
     }
     return NULL;
 }
@@ -134,33 +103,39 @@ static void read_all(struct reading *at, int count)
         pthread_join(other, NULL);
 }
 
-/* True if a kept run has what is asked for. */
-static bool has_metrics(const struct kept_run *k, const char *metrics)
+/* Whether a kept run lacks one of the metrics. A run that ended will never have those it has not. */
+static bool lacks(const struct tune_run *r, const char *metrics)
 {
     char name[64];
-    for (const char *at = metrics; *k->metrics && *at; at += *at == ',') {
+    for (const char *at = metrics; *at; at += *at == ',') {
         size_t n = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)n, at);
-        if (tune_run_series(k->run, name) && !is_listed(k->metrics, name) && !is_listed("step,time,elapsed_s,tokens,epoch", name))
-            return false;
+        if (!tune_run_keeps(r, name) && (!tune_run_ended(r) || tune_run_series(r, name)))
+            return true;
         at += n;
     }
-    return true;
+    return false;
 }
 
 static struct reading plan(const struct studio_curve_run *asked, const char *metrics, double now)
 {
+    struct reading p = {*asked, "", NULL, READ};
     int i = find(asked->folder);
-    struct kept_run *k = i >= 0 ? &kept.at[i] : NULL;
-    if (k)
-        k->used = now; /* so that no other run takes its place */
-    if (k && !tune_run_ended(k->run))
-        return (struct reading){*asked, metrics, k->run, UPDATE};
-    if (k && k->version == asked->version && has_metrics(k, metrics))
-        return (struct reading){*asked, metrics, k->run, KEEP};
-    if (k)
+    struct tune_run *r = i >= 0 ? kept.at[i].run : NULL;
+    bool less = r && lacks(r, metrics);
+    if (r && !less && (!tune_run_ended(r) || kept.at[i].version == asked->version)) {
+        kept.at[i].used = now; /* so that no other run takes its place */
+        p.run = r;
+        p.how = tune_run_ended(r) ? KEEP : UPDATE;
+        return p;
+    }
+    const char *before = r && r->only ? r->only : ""; /* whoever looked at them will look again */
+    bool both = less && *before;
+    if ((size_t)snprintf(p.metrics, sizeof p.metrics, "%s%s%s", less || !r ? metrics : "", both ? "," : "", before) >= sizeof p.metrics)
+        *p.metrics = 0;
+    if (r)
         forget(i);
-    return (struct reading){*asked, metrics, NULL, READ};
+    return p;
 }
 
 static void keep(const struct reading *at, double now)
@@ -169,8 +144,6 @@ static void keep(const struct reading *at, double now)
     if (i < 0 && kept.count == KEPT)
         forget(oldest());
     struct kept_run *k = &kept.at[i < 0 ? kept.count++ : i];
-    if (at->how == READ)
-        snprintf(k->metrics, sizeof k->metrics, "%s", tune_run_ended(at->run) ? at->metrics : "");
     k->run = at->run;
     k->used = now;
     k->bytes = bytes_of(at->run);
@@ -250,8 +223,12 @@ struct asked_runs {
     int colors[RUNS], count;
 };
 
+/* Lock the runs of a request with its metrics and those that its axis needs. */
 static int get_asked(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *metrics, struct asked_runs *a)
 {
+    const char *x = studio_value(q, "x");
+    x = !x || !strcmp(x, "step") ? "" : !strcmp(x, "time") ? "elapsed_s" : x;
+    char *names = NULL;
     struct tune_run **all, *chosen[RUNS];
     struct studio_curve_run asked[RUNS];
     TRY(studio_index_lock(s, &all));
@@ -262,7 +239,13 @@ static int get_asked(struct studio *s, const struct studio_request *q, struct st
         a->colors[i] = studio_color(chosen[i]);
     }
     studio_index_unlock(s, all);
-    return a->count < 0 ? -1 : studio_curves_lock(asked, a->count, metrics, a->runs);
+    if (a->count < 0)
+        return -1;
+    if (asprintf(&names, "%s%s%s", metrics, *x ? "," : "", x) < 0)
+        return tune_error_no_memory("names of metrics");
+    int status = studio_curves_lock(asked, a->count, names, a->runs);
+    free(names);
+    return status;
 }
 
 /* ---- numbers ---- */
@@ -403,9 +386,7 @@ static int get_curves(struct studio *s, const struct studio_request *q, struct s
 {
     struct asked_runs *a = calloc(1, sizeof *a);
     const char *metric = studio_value(q, "metric"), *what = studio_value(q, "x"), *unit = "";
-    char metrics[128];
-    snprintf(metrics, sizeof metrics, "%s,%s", metric, what ? what : "step");
-    int status = a ? get_asked(s, q, r, metrics, a) : tune_error_no_memory("a list of runs");
+    int status = a ? get_asked(s, q, r, metric, a) : tune_error_no_memory("a list of runs");
     bool any = false;
     if (status < 0) {
         free(a);
