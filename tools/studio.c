@@ -101,6 +101,7 @@ static int serve(struct studio *s)
 {
     sigset_t ends;
     int got;
+    studio_keep_little();
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT), sigaddset(&ends, SIGTERM), sigaddset(&ends, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &ends, NULL);

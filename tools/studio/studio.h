@@ -35,7 +35,16 @@ struct studio {
 int studio_open(const struct studio *s, const char *path, int flags);
 int studio_open_by_steps(const struct studio *s, const char *path, int flags);
 
-/* studio_give_back - give free memory back to the system. Only glibc keeps it. */
+/* studio_keep_little - for the start: free memory of at least 4 MB goes back to the system at once.
+ * studio_give_back - give free memory back to the system. Only glibc keeps it. */
+static inline void studio_keep_little(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 4 << 20);
+    mallopt(M_TRIM_THRESHOLD, 4 << 20);
+#endif
+}
+
 static inline void studio_give_back(void)
 {
 #ifdef __GLIBC__
