@@ -1,4 +1,5 @@
-/* test_decimal.c - shortest decimals: the table by exact integers, what reads back, what is shorter or nearer, spellings. */
+/* test_decimal.c - shortest decimals: the table by exact integers, what reads back, what is shorter or nearer, spellings; and digits
+ * as the nearest double. */
 #include "test.h"
 
 #include <float.h>
@@ -8,6 +9,7 @@
 #include "core/hash.h"
 #include "core/powers_of_ten.h"
 #include "core/print.h"
+#include "core/random.h"
 
 /* ---- the table ---- */
 
@@ -293,10 +295,45 @@ static void spelled(void **state)
     assert_int_equal(exponent, 0);
 }
 
+/* The double of strtod, or false; and false only where the head of tune_decimal_value says so. */
+static void values(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t digits;
+        int exponent;
+        bool decided;
+    } edges[] = {
+        {0, 0, true}, {0, 22, true}, {0, 300, false}, {1, 22, true}, {1, 23, false}, {1, 24, true}, {1, -23, true}, {UINT64_MAX, 0, true},
+        {((uint64_t)1 << 53) + 1, 0, false}, {((uint64_t)1 << 53) + 3, 0, false}, /* half way between two doubles, as 1e23 */
+        {(uint64_t)1 << 53, 0, true}, {90071992547409931, -1, true}, {90071992547409929, -1, true},
+        {9007199254740993001u, -3, true}, {9007199254740992999u, -3, true},
+        {UINT64_MAX, 280, true}, {1, 281, false}, {1, -280, true}, {1, -281, false}, {18014398509481985u, 0, true},
+        {0xFFFFFFFFFFFFFC00u, 0, false}, {0xFFFFFFFFFFFFFBFFu, 0, true}, {0xFFFFFFFFFFFFFC01u, 0, true}, /* up to 2^64 */
+    };
+    enum { EDGES = sizeof edges / sizeof *edges };
+    char text[64];
+    int left = 0;
+    for (uint64_t i = 0; i < 500000; i++) {
+        uint64_t r = tune_random_u64(9, 1, 2 * i), more = tune_random_u64(9, 1, 2 * i + 1);
+        uint64_t digits = i < EDGES ? edges[i].digits : r >> more % 64;
+        int exponent = i < EDGES ? edges[i].exponent : (int)(more >> 8 & 1 ? more >> 9 & 15 : (more >> 9) % 561) - (more >> 8 & 1 ? 20 : 280);
+        snprintf(text, sizeof text, "%" PRIu64 "e%d", digits, exponent);
+        double got, want = strtod(text, NULL);
+        bool decided = tune_decimal_value(digits, exponent, &got);
+        if (i < EDGES && decided != edges[i].decided)
+            fail_msg("%s: expected %s", text, edges[i].decided ? "a value" : "none");
+        if (decided && memcmp(&got, &want, sizeof got) != 0)
+            fail_msg("%s is %a, not %a", text, got, want);
+        left += i >= EDGES && digits > 0 && !decided;
+    }
+    assert_in_range(left, 0, 5000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_is_exact), cmocka_unit_test(edges), cmocka_unit_test(random_bits), cmocka_unit_test(spelled),
+        cmocka_unit_test(table_is_exact), cmocka_unit_test(edges), cmocka_unit_test(random_bits), cmocka_unit_test(spelled), cmocka_unit_test(values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -2,6 +2,7 @@
  * them the rest is; the other two are as a run leaves them. */
 #include <math.h>
 
+#include "../both_readers.h"
 #include "files/file.h"
 #include "fuzz.h"
 #include "runs/run.h"
@@ -40,6 +41,17 @@ static void draw(const struct tune_run *r, const struct tune_run_series *s)
     free(x);
 }
 
+/* Every line is the same alone and after the others. */
+static void read_lines(const char *text, const char *end)
+{
+    static struct tune_metrics_row row;
+    row = (struct tune_metrics_row){.path = "metrics.jsonl", .line = 1};
+    bool good;
+    for (const char *next; (next = memchr(text, '\n', (size_t)(end - text))); text = next + 1)
+        HOLDS(!both_readers(&row, text, (size_t)(next - text), &good));
+    tune_error_clear();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const columns[] = {"state", "lr", "loss"};
@@ -54,6 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             fuzz_set(&files[i], data + 1, size - 1);
         else
             fuzz_set(&files[i], usual[i], strlen(usual[i]));
+    if (data[0] % 3 == 1)
+        read_lines((const char *)data + 1, (const char *)data + size);
     struct tune_run *r = tune_run_open(fuzz_folder());
     HOLDS(r && r->state < TUNE_RUN_STATES && memchr(r->reason, 0, sizeof r->reason));
     HOLDS(r->state != TUNE_RUN_BROKEN || r->reason[0]);
