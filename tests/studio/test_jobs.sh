@@ -57,6 +57,8 @@ is "three of all cores" eval 'start waits "\"file\": \"one\"" auto "$all" && one
     start waits "\"file\": \"three\"" auto "$all" && three=$job'
 is "the first runs" await 0 is_in $one running
 is "the others wait" eval 'is_in $two queued && is_in $three queued'
+is "the second says for what, and who has it" await 0 eval 'get /api/jobs/$two >"$tmp/body"; holds "__import__(\"re\").fullmatch(r\"waits for a free slot: (\d+) of \\1 cores? used by job $one waits; it needs \\1\", j[\"reason\"]) and j[\"states\"][-1][\"reason\"] == j[\"reason\"] and len(j[\"states\"]) == 1" "$tmp/body" 2>/dev/null'
+is "the third, behind whom" await 0 eval 'get /api/jobs/$three >"$tmp/body"; holds "j[\"reason\"] == \"waits behind job $two, which came before it\"" "$tmp/body" 2>/dev/null'
 is "one of one core waits behind them" eval 'start quick "" auto "\"cpus\": 1" && small=$job && is_in $small queued'
 is "the last is cancelled" eval 'post /api/jobs/$small/cancel >/dev/null && ends $small cancelled && get /api/jobs/$small >"$tmp/body" && holds "len(j[\"states\"]) == 2" "$tmp/body"'
 is "the second follows the first" eval 'touch "$root/one" && ends $one succeeded && await 0 is_in $two running && is_in $three queued'
@@ -114,6 +116,7 @@ if [ -x "$BUILD/finetune_full" ] && [ -x "$BUILD/init_model" ]; then
     output='"output": "runs/a \"b\"; $c\nü"'
     is "a recipe whose paths have all kinds of characters" eval 'start finetune_full "$values, \"lr\": 1e-3, \"max_steps\": 6, $output" && train=$job && ends $train succeeded'
     is "knows its run" eval 'get /api/jobs/$train >"$tmp/body" && holds "j[\"run_state\"] == \"finished\" and j[\"folder\"].startswith(\"runs/a\")" "$tmp/body" && [ -s "$root/$folder/report.json" ]'
+    is "the list of runs knows its job" await 0 eval 'get /api/runs >"$tmp/list"; holds "[r[\"job\"] for r in j[\"runs\"] if r[\"id\"].startswith(\"runs/a\")] == [{\"id\": \"$train\", \"state\": \"succeeded\", \"reason\": \"\"}]" "$tmp/list" 2>/dev/null'
     item 'j["command"]' <"$tmp/body" >"$tmp/command"
     mv "$root/$folder" "$root/before"
     is "the copied command gives the same run" eval '(cd "$root" && sh "$tmp/command" >/dev/null) && numbers "$root/before" >"$tmp/a" && numbers "$root/$folder" >"$tmp/b" && [ -s "$tmp/a" ] && cmp "$tmp/a" "$tmp/b"'
@@ -131,8 +134,12 @@ if [ -x "$BUILD/finetune_full" ] && [ -x "$BUILD/init_model" ]; then
     is "a server" serve "$root" --programs "$tmp/programs,$BUILD"
     is "sees it running" is_in $long_job running
     is "and stops it" eval 'post /api/jobs/$long_job/stop >/dev/null && ends $long_job cancelled && get /api/jobs/$long_job >"$tmp/body" && holds "j[\"run_state\"] == \"stopped\"" "$tmp/body"'
+    job_of_long() { get /api/runs/runs%2Flong | item 'j["job"]["id"] + j["job"]["state"]'; }
+    is "its run says so" eval '[ "$(job_of_long)" = "${long_job}cancelled" ]'
+    jobs_before=$(get "/api/runs/changes?since=0" | item 'j["jobs"]')
     is "it is resumed" eval 'post /api/jobs/$long_job/resume >"$tmp/begun" && more=$(item "j[\"id\"]" <"$tmp/begun") && lines=$(wc -l <"$root/runs/long/metrics.jsonl") &&
         await 0 has $((lines + 8)) "$root/runs/long/metrics.jsonl" && is_in $more running'
+    is "its run has the new job, and who watches runs knows" eval '[ "$(job_of_long)" = "${more}running" ] && [ "$(get "/api/runs/changes?since=0" | item "j[\"jobs\"]")" != "$jobs_before" ]'
     pid=$(sed -n 's/^[[:space:]]*"pid":[[:space:]]*\([0-9]*\),*$/\1/p' "$root/runs/long/run.json" | tail -n 1)
     guard=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$pid/status")
     kill -9 "$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$guard/status")" "$guard" "$pid"

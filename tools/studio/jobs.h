@@ -49,6 +49,24 @@ bool studio_job_of(struct studio *s, const char *folder, char id[32]);
 int studio_job_log(const char *id, char path[TUNE_PATH_MAX]);
 struct cJSON *studio_job_read(const char *id);
 
+/* The newest job of each run folder, in the order of the folders. */
+struct studio_job_runs {
+    struct studio_job_run {
+        char *folder, id[32], state[16];
+        char *reason; /* while it waits or runs; "": none, or it has ended */
+    } *at;
+    int count;
+};
+
+/* studio_job_runs - find them; the caller frees with studio_job_runs_free, which takes an empty
+ * one, too. -1 with an error.
+ * studio_job_of_run - the one of that folder; NULL: no job wrote it.
+ * studio_job_runs_version - a number that changes when any of them does. */
+int studio_job_runs(struct studio_job_runs *runs);
+void studio_job_runs_free(struct studio_job_runs *runs);
+const struct studio_job_run *studio_job_of_run(const struct studio_job_runs *runs, const char *folder);
+uint32_t studio_job_runs_version(const struct studio_job_runs *runs);
+
 /* studio_supervise - call it early in main. If this process was started as a supervisor, it serves
  * and returns the exit code for main to return. Else it returns -1 at once. */
 int studio_supervise(int argc, char **argv);
@@ -61,7 +79,10 @@ int studio_supervise(int argc, char **argv);
  * job_add_state - append a state with the time and a reason.
  * job_write - replace its job.json, counting its version. -1 with an error.
  * job_ids - all numbers in order, in an array that the caller frees. Returns how many, or -1.
- * job_text - a text of the job; "": none. */
+ * job_text - a text of the job; "": none.
+ * job_explain_cores - why a job that needs so many cores waits, into text: how many are used, and by
+ * whom. need above those that there are: all. It leaves text where none is used any more.
+ * job_explain_gpus - the same for GPUs; whose they are is not known. */
 int64_t job_number(const char *id);
 int job_path(char path[TUNE_PATH_MAX], const char *id, const char *name);
 const char *job_state(const struct cJSON *job);
@@ -70,5 +91,7 @@ bool job_add_state(struct cJSON *job, const char *state, const char *reason);
 int job_write(const char *id, struct cJSON *job);
 int job_ids(int64_t **ids);
 const char *job_text(const struct cJSON *job, const char *key);
+void job_explain_cores(int need, char *text, size_t size);
+void job_explain_gpus(int need, char *text, size_t size);
 
 #endif

@@ -15,6 +15,7 @@
 #include "core/try.h"
 #include "files/cjson.h"
 #include "files/csv.h"
+#include "jobs.h"
 #include "runs/query.h"
 #include "runs/run_folder.h"
 #include "secrets.h"
@@ -58,7 +59,19 @@ static double left_s(const struct tune_run *r)
     return known ? r->seconds / (double)r->step * (double)(r->planned_steps - r->step) : NAN;
 }
 
-cJSON *studio_row(const struct tune_run *r)
+/* The job that started the run, or wrote it last: {id, state, reason}; null: it was started in a shell. */
+static cJSON *job_row(const struct studio_job_run *j)
+{
+    cJSON *job = j ? cJSON_CreateObject() : cJSON_CreateNull();
+    if (!j)
+        return job;
+    tune_cjson_put_text(job, "id", j->id);
+    tune_cjson_put_text(job, "state", j->state);
+    tune_cjson_put_text(job, "reason", j->reason);
+    return job;
+}
+
+cJSON *studio_row(const struct tune_run *r, const struct studio_job_runs *jobs)
 {
     cJSON *row = cJSON_CreateObject();
     tune_cjson_put_text(row, "id", r->folder);
@@ -73,6 +86,7 @@ cJSON *studio_row(const struct tune_run *r)
         put_number(row, tune_run_figures[i], tune_run_figure(r, i));
     put_number(row, "eta_s", left_s(r));
     cJSON_AddNumberToObject(row, "color", studio_color(r));
+    cJSON_AddItemToObject(row, "job", job_row(studio_job_of_run(jobs, r->folder)));
     return row;
 }
 
@@ -171,11 +185,11 @@ static int more_names(char *list, const char **names, int count, int most)
     return count;
 }
 
-static cJSON *rows_of(struct tune_run *const *runs, int first, int end, const char *const *names, int count)
+static cJSON *rows_of(struct tune_run *const *runs, int first, int end, const char *const *names, int count, const struct studio_job_runs *jobs)
 {
     cJSON *rows = cJSON_CreateArray();
     for (int i = first; i < end; i++) {
-        cJSON *row = studio_row(runs[i]), *values = cJSON_AddObjectToObject(row, "values");
+        cJSON *row = studio_row(runs[i], jobs), *values = cJSON_AddObjectToObject(row, "values");
         for (int k = 0; k < count; k++) {
             char time[32];
             struct tune_value value = tune_run_value(runs[i], names[k], time);
@@ -224,9 +238,14 @@ static int list_runs(struct studio *s, const struct studio_request *q, struct st
     enum { NAMES = 512 };
     struct tune_run **runs;
     const char **differing = NULL, *names[NAMES];
+    struct studio_job_runs jobs;
     char units[256] = "", *columns = NULL;
+    TRY(studio_job_runs(&jobs));
     int all = studio_index_lock(s, &runs), status = -1;
-    TRY(all);
+    if (all < 0) {
+        studio_job_runs_free(&jobs);
+        return -1;
+    }
     struct studio_index_state state = studio_index_state(s);
     int count = choose(q, r, runs, all, units);
     int first = (int)studio_number(q, "offset", 0), limit = (int)studio_number(q, "limit", LISTED);
@@ -238,7 +257,7 @@ static int list_runs(struct studio *s, const struct studio_request *q, struct st
             names[shown] = differing[shown];
         columns = studio_value(q, "columns") ? strdup(studio_value(q, "columns")) : NULL;
         shown = more_names(columns, names, shown, NAMES);
-        cJSON_AddItemToObject(json, "runs", rows_of(runs, first, end, names, shown));
+        cJSON_AddItemToObject(json, "runs", rows_of(runs, first, end, names, shown, &jobs));
         cJSON_AddNumberToObject(json, "total", all);
         cJSON_AddNumberToObject(json, "selected", count);
         cJSON_AddBoolToObject(json, "indexed", state.complete);
@@ -257,6 +276,7 @@ static int list_runs(struct studio *s, const struct studio_request *q, struct st
     free(differing);
     free(columns);
     studio_index_unlock(s, runs);
+    studio_job_runs_free(&jobs);
     return status;
 }
 
@@ -322,12 +342,17 @@ static void add_removed(void *list, const char *folder)
 static int list_changes(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
     struct tune_run **runs;
+    struct studio_job_runs jobs;
     uint64_t since = (uint64_t)studio_number(q, "since", 0);
+    TRY(studio_job_runs(&jobs));
+    uint32_t version = studio_job_runs_version(&jobs);
+    studio_job_runs_free(&jobs);
     int count = studio_index_lock_fresh(s, &runs);
     TRY(count);
     struct studio_index_state state = studio_index_state(s);
     cJSON *json = cJSON_CreateObject();
     tune_cjson_put_whole(json, "token", (int64_t)state.version);
+    tune_cjson_put_whole(json, "jobs", version); /* of the rows' jobs */
     cJSON_AddBoolToObject(json, "indexed", state.complete);
     cJSON *changed = cJSON_AddArrayToObject(json, "changed"), *removed = cJSON_AddArrayToObject(json, "removed");
     bool known = since <= state.version && studio_index_removed(s, since, add_removed, removed);
@@ -373,12 +398,28 @@ static int put_checkpoints(cJSON *json, const struct tune_run *r)
     return 0;
 }
 
+/* The run's row. The reason of its job is whole there, with the last lines of its log. */
+static cJSON *whole_row(const struct tune_run *run, const struct studio_job_runs *jobs)
+{
+    cJSON *json = studio_row(run, jobs), *row = cJSON_GetObjectItemCaseSensitive(json, "job");
+    cJSON *job = cJSON_IsObject(row) ? studio_job_read(job_text(row, "id")) : NULL;
+    if (job)
+        tune_cjson_put_text(row, "reason", job_text(job, "reason"));
+    else
+        tune_error_clear(); /* none, or it was just deleted */
+    cJSON_Delete(job);
+    return json;
+}
+
 static int get_run(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
+    struct studio_job_runs jobs;
+    TRY(studio_job_runs(&jobs));
     struct tune_run **runs, *run = studio_run_id(s, q, r, &runs);
+    cJSON *json = run ? whole_row(run, &jobs) : NULL;
+    studio_job_runs_free(&jobs);
     if (!run)
         return -1;
-    cJSON *json = studio_row(run);
     tune_cjson_put_whole(json, "version", (int64_t)studio_index_version(s, run));
     put_metrics(json, run);
     cJSON *whole = tune_cjson_read_in(run->folder, TUNE_RUN_JSON, TUNE_RUN_JSON_MOST); /* the index has a part of it */
@@ -448,17 +489,23 @@ static int compare_runs(struct studio *s, const struct studio_request *q, struct
 {
     struct tune_run **runs, *chosen[COMPARED];
     const char **names = NULL;
+    struct studio_job_runs jobs;
     char text[1024];
-    TRY(studio_index_lock(s, &runs));
+    TRY(studio_job_runs(&jobs));
+    if (studio_index_lock(s, &runs) < 0) {
+        studio_job_runs_free(&jobs);
+        return -1;
+    }
     int count = studio_run_list(s, r, studio_value(q, "ids"), chosen, COMPARED);
     int n = count < 0 ? -1 : tune_runs_differing(chosen, count, &names);
     if (n < 0) {
         studio_index_unlock(s, runs);
+        studio_job_runs_free(&jobs);
         return -1;
     }
     cJSON *json = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(json, "runs"), *options = cJSON_AddArrayToObject(json, "options");
     for (int i = 0; i < count; i++)
-        cJSON_AddItemToArray(rows, studio_row(chosen[i]));
+        cJSON_AddItemToArray(rows, studio_row(chosen[i], &jobs));
     for (int k = 0; k < n; k++) {
         cJSON *values = cJSON_CreateArray();
         for (int i = 0; i < count; i++) {
@@ -471,6 +518,7 @@ static int compare_runs(struct studio *s, const struct studio_request *q, struct
     put_reports(cJSON_AddArrayToObject(json, "report"), chosen, count);
     free(names);
     studio_index_unlock(s, runs);
+    studio_job_runs_free(&jobs);
     return studio_put_json(r, json);
 }
 

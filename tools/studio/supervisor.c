@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,7 +29,7 @@ extern char **environ;
 
 /* Descriptors from the one who started us (jobs_files.c). */
 enum { LOCK_FILE = 3, PLACE_FILE, CONTROL_FILE };
-enum { LOOK_MS = 100, GRACE_S = 60, REASON_LINES = 20, REASON_MOST = 3000 };
+enum { LOOK_MS = 100, TURNS = 10, GRACE_S = 60, REASON_LINES = 20, REASON_MOST = 3000 };
 
 struct work {
     char id[32];
@@ -186,6 +187,26 @@ static bool take_cores(struct work *w)
     }
     snprintf(w->slot, sizeof w->slot, "%d of %d cores", need, cores[n - 1] + 1);
     return got == need;
+}
+
+/* Say in job.json why the job waits, where that has changed. behind: another job is before it. */
+static void explain(struct work *w, bool behind)
+{
+    char text[1024] = "";
+    int number, gpus = gpus_of(w, &number);
+    if (behind)
+        snprintf(text, sizeof text, "waits behind job %" PRId64 ", which came before it", w->before[w->before_count - 1]);
+    else if (gpus > 0)
+        job_explain_gpus(gpus, text, sizeof text);
+    else
+        job_explain_cores(cores_of(w, INT_MAX), text, sizeof text);
+    studio_scrub(&w->secrets, text, strlen(text));
+    if (!*text || !strcmp(text, job_text(w->job, "reason")))
+        return; /* it may have been freed meanwhile */
+    cJSON *states = cJSON_GetObjectItemCaseSensitive(w->job, "states");
+    cJSON *entry = cJSON_GetArrayItem(states, cJSON_GetArraySize(states) - 1);
+    if (entry && tune_cjson_put_text(w->job, "reason", text) && tune_cjson_put_text(entry, "reason", text))
+        job_write(w->id, w->job);
 }
 
 /* Find a slot. 1; 0: not now; -1 with an error. */
@@ -371,7 +392,7 @@ static void supervise_child(struct work *w)
 
 static void work(struct work *w)
 {
-    int slot = 0;
+    int slot = 0, turn = 0;
     w->before_count = job_ids(&w->before);
     while (w->before_count > 0 && w->before[w->before_count - 1] >= job_number(w->id))
         w->before_count--;
@@ -382,8 +403,11 @@ static void work(struct work *w)
             change(w, "cancelled", "cancelled before it began");
             return;
         }
-        if (!is_behind(w) && (slot = take_slot(w)) != 0)
+        bool behind = is_behind(w);
+        if (!behind && (slot = take_slot(w)) != 0)
             break;
+        if (turn++ % TURNS == 0)
+            explain(w, behind);
         poll(&p, 1, LOOK_MS);
     }
     if (slot < 0 || start(w) < 0)

@@ -416,7 +416,7 @@ function Table(options) {
         if (o.need) o.need(from, to);
         at = Math.max(0, Math.min(at, n - 1));
         const focused = body.contains(document.activeElement) && document.activeElement.closest("tr[data-row]");
-        const inner = focused && document.activeElement !== focused;
+        const inner = focused && document.activeElement !== focused, label = inner && document.activeElement.getAttribute("aria-label");
         const across = o.columns.length + (o.selected ? 1 : 0);
         const space = size => { const tr = el("tr", {class: "space", "aria-hidden": "true"}, el("td", {colspan: String(across)})); tr.firstChild.style.height = `${size}px`; return tr; };
         const rows = [];
@@ -442,7 +442,8 @@ function Table(options) {
         table.setAttribute("aria-rowcount", String(n + 1));
         if (focused) {
             const again = body.querySelector(`tr[data-row="${at}"]`);
-            if (again) (inner && again.querySelector("input,a") || again).focus({preventScroll: true});
+            const same = again && label && [...again.querySelectorAll("[aria-label]")].find(e => e.getAttribute("aria-label") === label);
+            if (again) (same || (inner && again.querySelector("input,a")) || again).focus({preventScroll: true});
         }
         const all = head.querySelector("th.tick input");
         if (all) {
@@ -477,7 +478,7 @@ function Table(options) {
         else if (o.open && row(at) && !String(getSelection())) o.open(row(at));
     });
     body.addEventListener("keydown", e => {
-        if (!e.target.closest("tr[data-row]") || e.altKey || e.ctrlKey || e.metaKey) return;
+        if (!e.target.closest("tr[data-row]") || e.target.closest("button") || e.altKey || e.ctrlKey || e.metaKey) return;
         const page = Math.max(1, Math.floor(box.clientHeight / o.rowHeight) - 2);
         const step = {ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -1e9, End: 1e9}[e.key];
         if (step) { e.preventDefault(); moveTo(at + step); if (e.shiftKey && o.selected) { o.selected.add(o.key(row(at))); chosen(); } }

@@ -1,6 +1,10 @@
 /* new.js - the view "New run": a form made from what a program tells about its options, the command
  * that it makes, a look at the data before the start, and the jobs. */
 "use strict";
+
+/* The buttons of what may be done with a job: {id, state, folder, name, program}. done() is called
+ * after each answer. jobLink(id): its page. */
+let jobButtons, jobLink;
 (() => {
     /* The options that most people set come first; the others are folded by group. */
     const COMMON = ["model", "dataset", "adapter", "output", "lr", "epochs", "batch_size"];
@@ -266,7 +270,7 @@
 
     /* ---- jobs ---- */
 
-    const jobLink = (id) => link("new", ["jobs"], {job: id});
+    jobLink = (id) => link("new", ["jobs"], {job: id});
     const runLink = (id) => link("runs", [id]);
 
     /* What may be done with a job in its state: [name, question, what is asked]. */
@@ -285,7 +289,7 @@
     const shellOf = (job, verb) => `studio ${verb === "stop" ? "run" : "job"} ${verb} ${word(String(job.id))}`;
     const inShell = (text) => el("p", {class: "note"}, "The same in a shell: ", el("code", {}, text));
 
-    async function act(job, [verb, question, body, label], done) {
+    async function act(job, [verb, question, body, label], done, stay) {
         const path = "/api/jobs/" + encodeURIComponent(job.id) + "/" + verb, name = `${job.id} ${job.name || job.program}`;
         try {
             if (verb === "delete") {
@@ -299,7 +303,8 @@
             }
             const answer = await api(path, {method: "POST", body: body || {}});
             say(`${label || verb}: ${name}`);
-            if (verb === "delete") go(link("new", ["jobs"]));
+            if (stay) { /* the list of runs shows it */ }
+            else if (verb === "delete") go(link("new", ["jobs"]));
             else if (answer && answer.id && answer.id !== job.id) go(jobLink(answer.id));
         } catch (error) {
             say(error.detail || error.message, "bad");
@@ -311,6 +316,10 @@
         return el("span", {class: "row"}, ...actions(job).map((a) => el("button", {type: "button", class: "small", title: shellOf(job, a[0]),
             "aria-label": `${a[3] || a[0]} job ${job.id}`, onclick: () => act(job, a, done)}, a[3] || a[0])));
     }
+
+    /* Beside a run: without the deletion of the job, which would take its log. */
+    jobButtons = (job, done) => actions(job).filter((a) => a[0] !== "delete" && (a[0] !== "retry" || job.state !== "succeeded")).map((a) => el("button", {type: "button", class: "small", title: shellOf(job, a[0]),
+        "aria-label": `${a[3] || a[0]} job ${job.id}`, onclick: () => act(job, a, done, true)}, a[3] || a[0]));
 
     function renderJobs(main, params, isHere) {
         const chosen = params.job;

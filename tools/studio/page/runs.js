@@ -23,6 +23,10 @@ function stepCell(r) {
 
 const colorDot = id => el("i", {class: `dot b${runColor(id)}`, "aria-hidden": "true"});
 
+/* The job that wrote a run, as jobButtons takes it. */
+const jobOf = r => (r.job ? {...r.job, folder: r.id, name: r.name, program: r.program} : null);
+const jobBadge = job => el("a", {href: jobLink(job.id), title: job.reason || null}, `${job.id} ${job.state}`);
+
 const runColumns = [
     {key: "state", title: "State", cell: r => el("span", {title: r.reason || null}, stateBadge(r.state))},
     {key: "name", title: "Name", className: "name", cell: r => [colorDot(r.id), el("a", {href: link("runs", [r.id]), tabindex: "-1", title: r.folder}, r.name)]},
@@ -45,18 +49,21 @@ view("runs", (main, params, parts) => (parts.length && parts[0] ? showRun(main, 
 function listRuns(main, params) {
     let pages = new Map(), fresh = new Set(), asked = new Map(), selected = 0, total = 0, token = 0, turn = 0, last = null, known = false;
     const programs = new Set();
+    let anyJob = false, jobs = null;
     const status = el("span", {class: "note", role: "status"}), trouble = el("p", {class: "problem", role: "alert", hidden: true});
     const body = el("div", {class: "list-body"});
 
     const row = i => { const page = pages.get(Math.floor(i / PAGE_ROWS)); return page ? page[i % PAGE_ROWS] : null; };
-    const shownColumns = () => (params.columns ? params.columns.split(",") : [...usualColumns, ...((last && last.differing) || []).filter(c => !/(^|_)(output|resume|overwrite)$/.test(c)).slice(0, 6).map(c => `=${c}`)]);
+    const shownColumns = () => (params.columns ? params.columns.split(",") : [usualColumns[0], ...(anyJob ? ["job"] : []), ...usualColumns.slice(1), ...((last && last.differing) || []).filter(c => !/(^|_)(output|resume|overwrite)$/.test(c)).slice(0, 6).map(c => `=${c}`)]);
     function allColumns() {
         const names = (last && last.columns) || [];
-        return [...runColumns, ...names.filter(n => !runColumns.some(c => c.key === n)).map(n => {
+        return [...runColumns, jobColumn, ...names.filter(n => !runColumns.some(c => c.key === n)).map(n => {
             const unit = last.units && last.units[n];
             return {key: `=${n}`, title: n, unit, number: true, cell: r => fmtValue(r.values && r.values[n])};
         })];
     }
+    const jobColumn = {key: "job", title: "Job", sort: false, cell: r => { const job = jobOf(r); return job ? el("span", {class: "job-cell"}, jobBadge(job), jobButtons(job, again)) : ""; }};
+    function again() { fresh = new Set(); table.drawRows(); }
     function columns() {
         const all = new Map(allColumns().map(c => [c.key, c]));
         return shownColumns().map(k => all.get(k) || (k.startsWith("=") ? {key: k, title: k.slice(1), number: true, cell: r => fmtValue(r.values && r.values[k.slice(1)])} : null)).filter(Boolean);
@@ -76,7 +83,9 @@ function listRuns(main, params) {
         try {
             const d = await api(why);
             if (mine !== turn) return;
-            const first = last === null, names = JSON.stringify([d.differing, d.columns.length]), before = last && JSON.stringify([last.differing, last.columns.length]);
+            const had = anyJob;
+            anyJob = anyJob || d.runs.some(r => r.job);
+            const first = last === null || anyJob !== had, names = JSON.stringify([d.differing, d.columns.length]), before = last && JSON.stringify([last.differing, last.columns.length]);
             last = d;
             selected = d.selected;
             total = d.total;
@@ -152,7 +161,7 @@ function listRuns(main, params) {
             const keys = shownColumns(), lines = [["folder", ...keys.map(k => k.replace(/^=/, ""))].map(csvField).join(",")];
             for (let at = 0, all = 1; at < all;) {
                 const d = await api(path(at / PAGE_ROWS));
-                for (const r of d.runs) lines.push([r.folder, ...keys.map(k => (k.startsWith("=") ? r.values && r.values[k.slice(1)] : r[k]))].map(csvField).join(","));
+                for (const r of d.runs) lines.push([r.folder, ...keys.map(k => (k.startsWith("=") ? r.values && r.values[k.slice(1)] : k === "job" ? r.job && `${r.job.id} ${r.job.state}` : r[k]))].map(csvField).join(","));
                 all = d.runs.length ? d.selected : 0;
                 at += PAGE_ROWS;
             }
@@ -194,7 +203,9 @@ function listRuns(main, params) {
     poll(async () => {
         if (!known) { await load(0); if (last) token = last.token || 0; if (last && last.indexed === false) known = false; return; }
         const c = await api(query("/api/runs/changes", {since: String(token)}));
-        if (c.changed.length || c.removed.length || c.all || (last && last.indexed !== c.indexed)) {
+        const news = jobs !== null && c.jobs !== jobs;
+        jobs = c.jobs;
+        if (news || c.changed.length || c.removed.length || c.all || (last && last.indexed !== c.indexed)) {
             token = c.token;
             for (const id of c.removed) chosenRuns.delete(id);
             if (c.removed.length) drawChosen();
@@ -231,7 +242,7 @@ function showRun(main, params, id) {
     const base = `/api/runs/${encodeURIComponent(id)}`;
     const head = el("header", {class: "run-head"}), trouble = el("p", {class: "problem", role: "alert", hidden: true});
     const chartBox = el("section", {"aria-label": "Curves"}), logBox = el("section", {"aria-label": "Log"}), side = el("div", {class: "side"}), below = el("div", {class: "below"});
-    let d = null, charts = null, version = "", built = false, token = null, job = null, state = "";
+    let d = null, charts = null, version = "", built = false, token = null, job = null, jobs = null;
     fill(main, head, trouble, el("div", {class: "run-body"}, el("div", {class: "run-main"}, chartBox, logBox, below), side));
     fill(head, el("h1", {}, id));
 
@@ -246,17 +257,18 @@ function showRun(main, params, id) {
              facts([["Started", d.started ? `${fmtTime(d.started)} (${fmtAgo(d.started)})` : null], ["Elapsed", fmtDuration(d.seconds)], ["Left", live ? fmtDuration(d.eta_s) : null],
                     ["Tokens/s", fmtNumber(d.tokens_per_s, 3)], ["Loss", fmtNumber(d.loss)], ["Eval loss", fmtNumber(d.eval_loss)], ["Best eval loss", fmtNumber(d.best_eval_loss)],
                     ["Program", d.program], ["Folder", d.folder],
-                    ["Job", job ? el("a", {href: link("new", ["jobs"], {job: job.id})}, `${job.id}: ${job.state}`) : null],
-                    ["Its reason", job && job.states && job.states.length ? job.states[job.states.length - 1].reason : null]]),
+                    ["Job", job ? el("span", {class: "job-cell"}, jobBadge(job), jobButtons(job, () => polling.now()).filter(b => /^(retry|cancel|kill)/.test(b.textContent))) : null],
+                    ["Why", job && job.reason && job.reason !== d.reason ? el("span", {class: "why"}, job.reason) : null]]),
              el("div", {class: "buttons", role: "group", "aria-label": "Actions"},
-                live ? el("button", {id: "run-stop", type: "button", onclick: stop}, "Stop") : null,
-                !live && d.state !== "finished" ? el("button", {id: "run-resume", type: "button", onclick: resume}, "Resume") : null,
+                live && !(job && job.state === "stopping") ? el("button", {id: "run-stop", type: "button", onclick: stop}, "Stop") : null,
+                !live && !going() && d.state !== "finished" ? el("button", {id: "run-resume", type: "button", onclick: resume}, "Resume") : null,
                 el("a", {id: "run-clone", class: "button", href: link("new", [], {from: id})}, "Clone with changes"),
                 el("a", {id: "run-compare", class: "button", href: link("compare", [], {ids: idsOf([id])})}, "Compare"),
-                !live ? el("button", {id: "run-delete", type: "button", class: "danger", onclick: remove}, "Delete") : null));
+                !live && !going() ? el("button", {id: "run-delete", type: "button", class: "danger", onclick: remove}, "Delete") : null));
         if (focus && document.getElementById(focus)) document.getElementById(focus).focus();
     }
 
+    const going = () => job && /^(queued|running|stopping)$/.test(job.state);
     const failed = problem => say(problem.detail || problem.message, "bad");
     async function stop() {
         const how = job ? "It finishes its step, saves a checkpoint and ends. Resume goes on from there." : "This run was started in a shell. Stop it there with Ctrl-C: it finishes its step and saves a checkpoint.";
@@ -361,12 +373,6 @@ function showRun(main, params, id) {
              rows && rows.rows && rows.rows.length ? section("Evaluation, row by row", [tableOf(rows.rows), rows.total > rows.rows.length ? el("p", {class: "note"}, `the first ${rows.rows.length} of ${fmtNumber(rows.total)}`) : null]) : null);
     }
 
-    /* The newest job that wrote this run, if it was started here. Its log is the run's. */
-    async function findJob() {
-        const all = await optional("/api/jobs");
-        job = ((all && all.jobs) || []).find(j => j.folder === id) || null;
-    }
-
     const log = logView(() => (job ? `/api/jobs/${encodeURIComponent(job.id)}/log` : null));
     fill(logBox, log.element);
 
@@ -380,15 +386,18 @@ function showRun(main, params, id) {
                 }
                 throw problem;
             }
-            token = (await api("/api/runs/changes?since=0")).token;
-        } else {
-            const c = await api(query("/api/runs/changes", {since: String(token)}));
+            const c = await api("/api/runs/changes?since=0");
             token = c.token;
+            jobs = c.jobs;
+        } else {
+            const c = await api(query("/api/runs/changes", {since: String(token)})), news = c.jobs !== jobs;
+            token = c.token;
+            jobs = c.jobs;
             if (c.removed.includes(id)) { say("The run's folder is gone", "bad"); go("#/runs"); return; }
-            if (!c.all && !c.changed.includes(id)) { if (log.live()) await log.more(); return; }
+            if (!c.all && !news && !c.changed.includes(id)) { if (log.live()) await log.more(); return; }
             d = await api(base);
         }
-        if (d.state !== state) { state = d.state; await findJob(); }
+        job = jobOf(d);
         if (!d.files) d.files = ((await optional(`${base}/files`)) || {}).files;
         drawHead();
         const now = JSON.stringify([d.run, d.report, d.checkpoints, (d.files || []).length, d.state]);
