@@ -19,6 +19,7 @@
 #include "machine/cpus.h"
 #include "machine/host.h"
 #include "machine/memory.h"
+#include "preview.h"
 #include "profilers/gpus.h"
 #include "programs.h"
 #include "runs/run.h"
@@ -51,10 +52,13 @@ static cJSON *shown(cJSON *job)
 
 static int put(struct studio_reply *r, cJSON *job)
 {
+    cJSON *warning = cJSON_DetachItemFromObjectCaseSensitive(job, "warning"); /* of this answer alone, so not in the tag */
     char *text = job ? cJSON_PrintUnformatted(shown(job)) : NULL;
     if (text)
         studio_tag(r, text, strlen(text));
     cJSON_free(text);
+    if (warning)
+        tune_cjson_put(job, "warning", warning);
     return job ? studio_put_json(r, job) : -1;
 }
 
@@ -284,12 +288,37 @@ static int folder_of(struct studio *s, struct studio_reply *r, const cJSON *prog
     return 0;
 }
 
+/* Whether the program would have too little memory: -1 with a problem, unless the request says "force". *warning: what is missing,
+ * which the caller frees; NULL: nothing. */
+static int check_memory(const struct studio_request *q, struct studio_reply *r, const cJSON *program, const cJSON *argv, char **warning)
+{
+    *warning = studio_memory_warning(program, argv);
+    if (!*warning || studio_bool(q, "force", false))
+        return 0;
+    studio_member(r, "memory", *warning);
+    studio_fail(r, 409, "%s. Nothing was started: wait until memory is free, choose smaller values, or start it all the same with \"force\": true "
+                "(on the command line --force)", *warning);
+    free(*warning);
+    *warning = NULL;
+    return -1;
+}
+
+/* The job with the warning, which is freed. */
+static cJSON *warned(cJSON *job, char *warning)
+{
+    if (job && warning)
+        tune_cjson_put_text(job, "warning", warning);
+    free(warning);
+    return job;
+}
+
 static cJSON *start(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *name, const cJSON *given)
 {
     char folder[TUNE_PATH_MAX];
     cJSON *program = studio_program(s, r, name), *job = NULL;
     cJSON *argv = program ? studio_argv(r, program, given) : NULL;
-    if (argv && folder_of(s, r, program, given, folder) == 0) {
+    char *warning = NULL;
+    if (argv && folder_of(s, r, program, given, folder) == 0 && check_memory(q, r, program, argv, &warning) == 0) {
         const char *slot = studio_value(q, "slot");
         struct studio_job_want want = {.cores = (int)studio_number(q, "cpus", 0), .gpus = (int)studio_number(q, "gpus", 0)};
         want.no_slot = slot ? !strcmp(slot, "none") : !strcmp(name, "sweep");
@@ -301,7 +330,7 @@ static cJSON *start(struct studio *s, const struct studio_request *q, struct stu
         cJSON_Delete(argv);
     }
     cJSON_Delete(program);
-    return job;
+    return warned(job, warning);
 }
 
 static int start_job(struct studio *s, const struct studio_request *q, struct studio_reply *r)
@@ -347,37 +376,42 @@ static struct studio_job_want want_of(const cJSON *job)
     return (struct studio_job_want){.cores = cores ? cores->valueint : 0, .gpus = gpus ? gpus->valueint : 0, .no_slot = cJSON_IsTrue(member(want, "none"))};
 }
 
-/* A program of that name for a command line from a file: what a job.json names is started only if it is one of ours. */
-static cJSON *fresh_argv(struct studio *s, struct studio_reply *r, const char *name, const cJSON *old)
+/* A command line from a file, for a program of ours: what a job.json names itself is not started. */
+static cJSON *fresh_argv(const cJSON *program, const cJSON *old)
 {
-    cJSON *program = studio_program(s, r, name), *argv = program ? cJSON_Duplicate(old, true) : NULL;
+    cJSON *argv = cJSON_Duplicate(old, true);
     if (argv) {
         char path[TUNE_PATH_MAX];
         const char *at = job_text(program, "path");
         snprintf(path, sizeof path, "%s%s", strchr(at, '/') ? "" : "./", at);
         cJSON_ReplaceItemInArray(argv, 0, cJSON_CreateString(path));
     }
-    cJSON_Delete(program);
     return argv;
 }
 
 static int retry_job(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
     cJSON *job = job_of(q, r), *again = NULL;
+    char *warning = NULL;
     if (!job)
         return -1;
     const char *program = job_text(job, "program"), *folder = job_text(job, "folder");
     if (!job_is_over(job_state(job)))
         studio_fail(r, 409, "job %s is %s; it can be started again when it has ended", studio_value(q, "id"), job_state(job));
     else {
-        cJSON *argv = fresh_argv(s, r, program, member(job, "argv"));
+        cJSON *about = studio_program(s, r, program), *argv = about ? fresh_argv(about, member(job, "argv")) : NULL;
         struct studio_job_want want = want_of(job);
+        if (argv && check_memory(q, r, about, argv, &warning) < 0) {
+            cJSON_Delete(argv);
+            argv = NULL;
+        }
+        cJSON_Delete(about);
         if (argv)
             again = studio_job_start(s, program, argv, cJSON_Duplicate(member(job, "values"), true), job_text(job, "name"),
                                      member(member(job, "values"), "output") ? folder : NULL, studio_value(q, "key"), &want);
     }
     cJSON_Delete(job);
-    return put(r, again);
+    return put(r, warned(again, warning));
 }
 
 /* Check that the folder is one of the root that holds a run. 0, or -1 with a problem. */
@@ -394,7 +428,7 @@ static int check_run(struct studio *s, struct studio_reply *r, const char *folde
 }
 
 /* Resume the run of a folder, as a job. */
-static cJSON *resume(struct studio *s, struct studio_reply *r, const char *folder, const struct studio_job_want *want, const char *key)
+static cJSON *resume(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *folder, const struct studio_job_want *want)
 {
     if (check_run(s, r, folder) < 0)
         return NULL;
@@ -404,6 +438,7 @@ static cJSON *resume(struct studio *s, struct studio_reply *r, const char *folde
         return NULL;
     const char *name = job_text(run->run, "program");
     cJSON *program = NULL;
+    char *warning = NULL;
     if (!tune_run_ended(run) || tune_run_held(folder))
         studio_fail(r, 409, "%s: a process works on this run", folder);
     else if (run->state == TUNE_RUN_FINISHED)
@@ -416,6 +451,10 @@ static cJSON *resume(struct studio *s, struct studio_reply *r, const char *folde
         cJSON *values = cJSON_CreateObject();
         tune_cjson_put_text(values, "resume", folder);
         cJSON *argv = studio_argv(r, program, values);
+        if (argv && check_memory(q, r, program, argv, &warning) < 0) {
+            cJSON_Delete(argv);
+            argv = NULL;
+        }
         if (argv) /* threads and device tell the slot */
             for (int i = 0; i < 2; i++) {
                 char text[64];
@@ -424,13 +463,13 @@ static cJSON *resume(struct studio *s, struct studio_reply *r, const char *folde
                     tune_cjson_put_text(values, option, text);
             }
         if (argv)
-            job = studio_job_start(s, name, argv, values, run->name, folder, key, want);
+            job = studio_job_start(s, name, argv, values, run->name, folder, studio_value(q, "key"), want);
         else
             cJSON_Delete(values);
     }
     cJSON_Delete(program);
     tune_run_free(run);
-    return job;
+    return warned(job, warning);
 }
 
 static int resume_job(struct studio *s, const struct studio_request *q, struct studio_reply *r)
@@ -444,7 +483,7 @@ static int resume_job(struct studio *s, const struct studio_request *q, struct s
     else if (!*job_text(job, "folder"))
         studio_fail(r, 409, "job %s has no run folder to go on with; retry it", studio_value(q, "id"));
     else
-        again = resume(s, r, job_text(job, "folder"), &want, studio_value(q, "key"));
+        again = resume(s, q, r, job_text(job, "folder"), &want);
     cJSON_Delete(job);
     return put(r, again);
 }
@@ -452,7 +491,7 @@ static int resume_job(struct studio *s, const struct studio_request *q, struct s
 static int resume_run(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
     struct studio_job_want want = {.cores = 0};
-    return put(r, resume(s, r, studio_value(q, "id"), &want, studio_value(q, "key")));
+    return put(r, resume(s, q, r, studio_value(q, "id"), &want));
 }
 
 /* ---- delete ---- */
@@ -588,6 +627,7 @@ static int show_system(struct studio *s, const struct studio_request *q, struct 
     {"limit", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 1, .most = 4 << 20, .help = "most bytes; default 262144"}, \
     {"search", STUDIO_IN_QUERY, .help = "text whose lines are listed"}
 #define KEY {"key", STUDIO_IN_BODY, .help = "a text of your own: a second request with it gives the first one's job"}
+#define FORCE {"force", STUDIO_IN_BODY, STUDIO_BOOL, .help = "start it even if its memory plan exceeds the memory that is free now"}
 #define CONFIRM {"confirm", STUDIO_IN_BODY, STUDIO_BOOL, .help = "delete; without it the answer says what would go"}
 
 const struct studio_route studio_job_routes[] = {
@@ -604,14 +644,14 @@ const struct studio_route studio_job_routes[] = {
       {"name", STUDIO_IN_BODY, .help = "name of the job; default: that of the program"},
       {"cpus", STUDIO_IN_BODY, STUDIO_WHOLE, .least = 1, .most = 4096, .help = "cores of the slot; default: its --threads, else all; 1 for a program without --threads"},
       {"gpus", STUDIO_IN_BODY, STUDIO_WHOLE, .least = 0, .most = 62, .help = "GPUs of the slot; default: one if its --device is cuda"},
-      {"slot", STUDIO_IN_BODY, .choices = "auto|none", .help = "none: it starts without waiting, as a sweep does, which reserves cores itself"}, KEY}},
+      {"slot", STUDIO_IN_BODY, .choices = "auto|none", .help = "none: it starts without waiting, as a sweep does, which reserves cores itself"}, KEY, FORCE}},
     {"POST", "/api/jobs/{id}/stop", "stopJob", "run stop", "Stop a job: it saves and ends", "application/json", stop_job,
      {JOB_ID, {"now", STUDIO_IN_BODY, STUDIO_BOOL, .help = "kill it without a save"}}},
     {"POST", "/api/jobs/{id}/cancel", "cancelJob", "job cancel", "Take a job out of the queue", "application/json", stop_job, {JOB_ID}},
-    {"POST", "/api/jobs/{id}/retry", "retryJob", "job retry", "Start the same command again, as a new job", "application/json", retry_job, {JOB_ID, KEY}},
-    {"POST", "/api/jobs/{id}/resume", "resumeJob", "job resume", "Go on with the job's run, as a new job", "application/json", resume_job, {JOB_ID, KEY}},
+    {"POST", "/api/jobs/{id}/retry", "retryJob", "job retry", "Start the same command again, as a new job", "application/json", retry_job, {JOB_ID, KEY, FORCE}},
+    {"POST", "/api/jobs/{id}/resume", "resumeJob", "job resume", "Go on with the job's run, as a new job", "application/json", resume_job, {JOB_ID, KEY, FORCE}},
     {"POST", "/api/runs/{id}/resume", "resumeRun", "run resume", "Go on with a run that ended before its end, as a job", "application/json", resume_run,
-     {RUN_ID, KEY}},
+     {RUN_ID, KEY, FORCE}},
     {"POST", "/api/jobs/{id}/delete", "deleteJob", "job delete", "Delete a job with its log; its run stays", "application/json", delete_job, {JOB_ID, CONFIRM}},
     {"POST", "/api/runs/{id}/delete", "deleteRun", "run delete", "Delete a run folder with its checkpoints", "application/json", delete_run, {RUN_ID, CONFIRM}},
     {"GET", "/api/runs/{id}/form", "showRunForm", NULL, "The values that were given to a run, to start it again with changes", "application/json", show_form, {RUN_ID}},

@@ -12,6 +12,8 @@
 #include "core/error.h"
 #include "files/cjson.h"
 #include "machine/child.h"
+#include "machine/memory.h"
+#include "preview.h"
 #include "programs.h"
 
 extern char **environ;
@@ -81,21 +83,44 @@ static cJSON *rows_of(const char *text)
 
 /* ---- memory ---- */
 
-/* "memory: 11.4 MiB: weights 0.2, gradients 0.2": bytes by name. All numbers have the unit of the first. */
-static cJSON *memory_of(const char *text, double *saved)
+/* What a recipe says that refuses to start for want of memory (profilers/memory_plan.c), and what the plan follows there. */
+#define TOO_LITTLE "not enough memory"
+#define NEEDS "The run needs "
+
+/* The plan in a text: what follows "memory: ", or in a refusal NEEDS. NULL: there is none. */
+static const char *plan_in(const char *text)
+{
+    const char *refused = strstr(text, TOO_LITTLE), *at = refused ? strstr(refused, NEEDS) : strstr(text, "memory: ");
+    return at ? at + (refused ? strlen(NEEDS) : strlen("memory: ")) : NULL;
+}
+
+static void put_bytes(cJSON *json, const char *name, double bytes)
+{
+    tune_cjson_put_whole(json, name, bytes >= 0 && bytes < 0x1p62 ? (int64_t)bytes : INT64_C(1) << 62);
+}
+
+/* A plan in bytes: all of it, -1: unknown; and what a checkpoint saves of it. */
+struct plan_sums {
+    double total, saved;
+};
+
+/* "11.4 MiB: weights 0.2, gradients 0.2": bytes by name. All numbers have the unit of the first. */
+static cJSON *memory_of(const char *text, struct plan_sums *sums)
 {
     cJSON *json = cJSON_CreateObject();
-    const char *at = strstr(text, "memory: ");
+    const char *at = plan_in(text);
     char unit[8] = "", name[64];
     double number, scale;
     int n = 0;
-    *saved = 0;
-    if (!at || sscanf(at, "memory: %lf %7[A-Za-z]:%n", &number, unit, &n) < 2 || n == 0)
+    *sums = (struct plan_sums){-1, 0};
+    if (!at || sscanf(at, "%lf %7[A-Za-z]:%n", &number, unit, &n) < 2 || n == 0)
         return json;
     scale = !strcmp(unit, "GiB") ? 1 << 30 : !strcmp(unit, "KiB") ? 1 << 10 : 1 << 20;
-    tune_cjson_put_whole(json, "total_bytes", (int64_t)(number * scale));
-    for (at += n; *at && *at != '\n'; at += strcspn(at, ",\n"), at += *at == ',') {
-        const char *digits = at + strcspn(at, ",\n");
+    sums->total = number * scale;
+    put_bytes(json, "total_bytes", sums->total);
+    for (at += n; *at && *at != '\n' && *at != ';' && strncmp(at, ". ", 2); at += strcspn(at, ",\n"), at += *at == ',') {
+        const char *end = at + strcspn(at, ",\n"), *stop = strstr(at, ". ");
+        const char *digits = stop && stop < end ? stop : end;
         while (digits > at && digits[-1] != ' ')
             digits--;
         at += strspn(at, " ");
@@ -103,11 +128,73 @@ static cJSON *memory_of(const char *text, double *saved)
             continue;
         snprintf(name, sizeof name, "%.*s_bytes", (int)(digits - at - 1 < 50 ? digits - at - 1 : 50), at);
         number = strtod(digits, NULL) * scale;
-        tune_cjson_put_whole(json, name, (int64_t)number);
+        put_bytes(json, name, number);
         if (!strncmp(name, "weights", 7) || !strncmp(name, "moments", 7) || !strncmp(name, "adapter", 7))
-            *saved += number;
+            sums->saved += number;
+        if (stop && stop < end)
+            break;
     }
     return json;
+}
+
+/* Bytes that a program may still fill; -1: unknown. */
+static int64_t free_memory(void)
+{
+    struct tune_memory_limit limits[TUNE_MEMORY_LIMITS];
+    int64_t least = -1;
+    for (int i = tune_memory_limits(limits) - 1; i >= 0; i--)
+        if (limits[i].counts == TUNE_MEMORY_FILLED && (least < 0 || limits[i].bytes < least))
+            least = limits[i].bytes;
+    return least;
+}
+
+/* Compare the plan, whose figures are in memory, with what is free, and add both to memory. Returns the warning, which the caller
+ * frees; NULL: it fits. */
+static char *compare(const char *text, double total, cJSON *memory)
+{
+    const char *refused = strstr(text, TOO_LITTLE);
+    int64_t available = free_memory();
+    char *warning = NULL;
+    if (refused)
+        warning = strndup(refused, strcspn(refused, "\n"));
+    else if (available >= 0 && total > (double)available &&
+             asprintf(&warning, TOO_LITTLE ": the run needs %.1f MiB, and %.1f MiB are free", total / 0x1p20, (double)available / 0x1p20) < 0)
+        warning = NULL;
+    if (available >= 0)
+        tune_cjson_put_whole(memory, "free_bytes", available);
+    if (total >= 0 || refused)
+        tune_cjson_put(memory, "fits", cJSON_CreateBool(!warning));
+    if (warning)
+        tune_cjson_put_text(memory, "warning", warning);
+    return warning;
+}
+
+char *studio_memory_warning(const cJSON *program, const cJSON *argv)
+{
+    enum { PLAN_S = 20 };
+    const cJSON *option = studio_option(program, "plan_memory"), *word;
+    const char *flag = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(option, "flag"));
+    char *text = NULL, *warning = NULL;
+    int code = -1;
+    struct plan_sums sums;
+    if (!option)
+        return NULL;
+    cJSON *asked = cJSON_CreateArray();
+    cJSON_ArrayForEach(word, argv) {
+        if (strcmp(word->valuestring, "--requeue") && strcmp(word->valuestring, "--overwrite"))
+            cJSON_AddItemToArray(asked, cJSON_Duplicate(word, true));
+        if (word == argv->child)
+            cJSON_AddItemToArray(asked, cJSON_CreateString(flag ? flag : "--plan-memory"));
+    }
+    if ((text = studio_output(asked, PLAN_S, &code)) && (code == 0 || strstr(text, TOO_LITTLE))) {
+        cJSON *memory = memory_of(text, &sums);
+        warning = compare(text, sums.total, memory);
+        cJSON_Delete(memory);
+    }
+    cJSON_Delete(asked);
+    free(text);
+    tune_error_clear();
+    return warning;
 }
 
 /* ---- the first lines of a run ---- */
@@ -200,13 +287,14 @@ static cJSON *with(struct studio_reply *r, const cJSON *program, const cJSON *va
     return argv;
 }
 
-/* The text that the program says to these words. NULL with a problem: it refuses them; the option that it names goes along. */
+/* The text that the program says to these words. NULL with a problem: it refuses them; the option that it names goes along.
+ * Too little memory is no refusal: the plan is there. */
 static char *say(struct studio_reply *r, cJSON *argv)
 {
     int code = -1;
     char *text = argv ? studio_output(argv, LIMIT_S, &code) : NULL;
     cJSON_Delete(argv);
-    if (!text || code == 0)
+    if (!text || code == 0 || (code > 0 && strstr(text, TOO_LITTLE) && plan_in(text)))
         return text;
     const char *colon = strstr(text, ": --");
     size_t n = colon ? strspn(colon + 4, "abcdefghijklmnopqrstuvwxyz0123456789-_") : 0;
@@ -227,8 +315,8 @@ static int preview(struct studio *s, const struct studio_request *q, struct stud
     const char *device = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(values, "device"));
     cJSON *program = studio_program(s, r, studio_value(q, "program")), *json = cJSON_CreateObject();
     int count = (int)studio_number(q, "rows", 4), status = program ? 0 : -1;
-    double saved = 0;
-    char *shown = NULL, *plan = NULL, *first = NULL;
+    struct plan_sums sums;
+    char *shown = NULL, *plan = NULL, *first = NULL, *warning = NULL;
     bool tells = program && studio_option(program, "show_tokens") && studio_option(program, "plan_memory");
     cJSON *argv = program ? studio_argv(r, program, values) : NULL; /* a bad value, before anything runs */
     status = argv ? status : -1;
@@ -241,12 +329,14 @@ static int preview(struct studio *s, const struct studio_request *q, struct stud
     if (status == 0 && tells) {
         cJSON *disk = cJSON_CreateObject();
         tune_cjson_put(json, "rows", rows_of(shown));
-        tune_cjson_put(json, "memory", memory_of(plan, &saved));
-        tune_cjson_put_whole(disk, "about_one_checkpoint_bytes", (int64_t)saved);
+        cJSON *memory = memory_of(plan, &sums);
+        bool fits = !(warning = compare(plan, sums.total, memory));
+        tune_cjson_put(json, "memory", memory);
+        tune_cjson_put_whole(disk, "about_one_checkpoint_bytes", (int64_t)sums.saved);
         tune_cjson_put_whole(disk, "free_bytes", tune_file_free_space("."));
         tune_cjson_put(json, "disk", disk);
-        /* never with --resume, which would go on with the run; nor on a GPU, where another job may run */
-        bool starts = studio_option(program, "output") && !cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(values, "resume")) &&
+        /* never with --resume, which would go on with the run; nor on a GPU, where another job may run; nor without the memory */
+        bool starts = fits && studio_option(program, "output") && !cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(values, "resume")) &&
                       !(device && !strncmp(device, "cuda", 4));
         char folder[] = "/tmp/studio-preview-XXXXXX", path[TUNE_PATH_MAX];
         if (starts && mkdtemp(folder)) {
@@ -265,6 +355,7 @@ static int preview(struct studio *s, const struct studio_request *q, struct stud
             tune_cjson_put_bytes(json, "text", text, strlen(text));
         free(text);
     }
+    free(warning);
     free(shown);
     free(plan);
     free(first);

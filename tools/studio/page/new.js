@@ -90,6 +90,14 @@ let jobButtons, jobLink;
         const previewed = el("div", {class: "preview", "aria-live": "polite"});
         const cloned = el("p", {class: "note"});
         const slot = el("select", {id: "slot"});
+        /* Shown once the plan exceeds what is free. Each change of the values hides it again. */
+        const force = el("input", {type: "checkbox", id: "force"}), short = el("p", {class: "problem"});
+        const shortage = el("div", {hidden: true, role: "alert"}, short, el("label", {for: "force"}, force, " Start it all the same. The program checks again when it starts, and refuses if memory is still too little."));
+        const tellShortage = (warning) => {
+            shortage.hidden = !warning;
+            short.textContent = warning || "";
+            if (!warning) force.checked = false;
+        };
         main.append(
             el("div", {class: "new-run"},
                 el("section", {class: "new-form", "aria-label": "options"},
@@ -97,7 +105,7 @@ let jobButtons, jobLink;
                     el("div", {class: "row"}, el("label", {for: "option-search"}, "Find an option"), search, hits), body),
                 el("section", {class: "new-side", "aria-label": "command and start"},
                     el("h2", {}, "Command"), command.box, complaint,
-                    el("div", {class: "row"}, start, preview, el("span", {class: "row"}, el("label", {for: "slot"}, "It starts"), slot)), previewed)));
+                    el("div", {class: "row"}, start, preview, el("span", {class: "row"}, el("label", {for: "slot"}, "It starts"), slot)), shortage, previewed)));
 
         const filter = () => {
             const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -145,6 +153,7 @@ let jobButtons, jobLink;
         };
         let timer = 0;
         form.changed = () => {
+            tellShortage(null);
             const presets = {};
             for (const one of form.fields.values()) presets[one.option.name] = one.option.name in form.values ? shown(form.values[one.option.name]) : null;
             setParams(presets);
@@ -158,6 +167,7 @@ let jobButtons, jobLink;
             try {
                 const answer = await api("/api/preview", {method: "POST", body: {...payload(), rows: 4}});
                 if (isHere()) previewed.replaceChildren(...drawPreview(answer));
+                if (answer.memory && (!answer.memory.fits || shortage.hidden)) tellShortage(answer.memory.warning);
             } catch (error) {
                 previewed.replaceChildren();
                 complain(error);
@@ -171,6 +181,7 @@ let jobButtons, jobLink;
                 const key = Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(16)).join("");
                 const body = {...payload(), key};
                 if (slot.value === "none") body.slot = "none";
+                if (force.checked) body.force = true;
                 let job = await api("/api/jobs", {method: "POST", body});
                 complaint.replaceChildren(el("p", {class: "note", role: "status"}, `Job ${job.id}: ${job.state}. `, el("a", {href: jobLink(job.id)}, "Its log")));
                 /* Its run page opens as soon as the run is there; what waits for a slot is shown in the queue. */
@@ -183,7 +194,8 @@ let jobButtons, jobLink;
                 }
                 if (isHere()) go(run ? runLink(job.folder) : jobLink(job.id));
             } catch (error) {
-                complain(error);
+                if (error.problem && error.problem.memory) tellShortage(error.problem.memory);
+                else complain(error);
             }
             start.disabled = false;
         };
@@ -301,7 +313,11 @@ let jobButtons, jobLink;
             } else if (question) {
                 if (!await ask(`${label || verb} job ${name}?`, el("div", {}, el("p", {}, question), inShell(shellOf(job, verb) + (body ? " --now" : ""))), label || verb, Boolean(body))) return;
             }
-            const answer = await api(path, {method: "POST", body: body || {}});
+            const send = (more) => api(path, {method: "POST", body: {...body, ...more}});
+            const answer = await send().catch(async (error) => {
+                if (!error.problem || !error.problem.memory || !await ask(`${verb} job ${name}?`, el("p", {}, error.problem.memory), "Start it all the same")) throw error;
+                return send({force: true});
+            });
             say(`${label || verb}: ${name}`);
             if (stay) { /* the list of runs shows it */ }
             else if (verb === "delete") go(link("new", ["jobs"]));

@@ -279,7 +279,14 @@ function showRun(main, params, id) {
     async function resume() {
         const words = (d.command && d.command.program) || d.program || "finetune_full";
         if (!await ask("Resume the run?", [el("p", {}, "A job goes on from the last checkpoint, as this command does:"), commandBox(`${words.includes("/") ? words : `build/${words}`} --resume ${shellText([d.folder])}`)], "Resume")) return;
-        try { await api(`${base}/resume`, {method: "POST", body: {}}); say("Queued"); } catch (problem) { failed(problem); }
+        const send = (body) => api(`${base}/resume`, {method: "POST", body});
+        try {
+            await send({}).catch(async (error) => {
+                if (!error.problem || !error.problem.memory || !await ask("Resume the run?", el("p", {}, error.problem.memory), "Start it all the same")) throw error;
+                return send({force: true});
+            });
+            say("Queued");
+        } catch (problem) { failed(problem); }
     }
     async function remove() {
         try {
