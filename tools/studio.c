@@ -106,8 +106,8 @@ static int serve(struct studio *s)
     sigaddset(&ends, SIGINT), sigaddset(&ends, SIGTERM), sigaddset(&ends, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
     signal(SIGPIPE, SIG_IGN);
+    MUST(studio_index_start(s)); /* before the first request, which looks for it */
     struct studio_http *h = GET(studio_http_start(s));
-    MUST(studio_index_start(s));
     print_address(s);
     sigwait(&ends, &got);
     studio_http_stop(h);

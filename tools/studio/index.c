@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,7 +50,8 @@ struct studio_index {
     pthread_mutex_t lock;
     pthread_cond_t wake, scanned;
     pthread_t thread;
-    bool stop, started;
+    atomic_bool stop; /* a scan looks at it without the lock */
+    bool started;
     double asked;                       /* time of the last question */
     double last_scan; /* when the last one began that is over */
     bool hurry;       /* somebody waits for one that begins now */
