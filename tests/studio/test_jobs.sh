@@ -95,6 +95,14 @@ is "is lost" ends $gone lost
 is "with a reason, for good" eval 'get /api/jobs/$gone >"$tmp/body" && holds "j[\"states\"][-1][\"state\"] == \"lost\" and j[\"reason\"]" "$tmp/body" && grep -q lost "$root/.studio/jobs/$gone/job.json"'
 is "there is nothing to stop" gives 409 /api/jobs/$gone/stop -H "$json" -d '{}'
 
+# ---- job.json of strangers ----
+strange() { # NUMBER JSON - such a file is no job, and the server goes on
+    mkdir -p "$root/.studio/jobs/$1" && printf %s "$2" >"$root/.studio/jobs/$1/job.json" && gives 404 "/api/jobs/$1" && gives 404 "/api/jobs/$1/retry" -H "$json" -d '{}'
+}
+is "a job.json whose command line is no list of texts is no job" eval 'strange 900 "{\"argv\": [1, null], \"states\": []}" && strange 901 "{\"argv\": [], \"states\": []}" && strange 902 "[1]" && strange 903 "{\"argv\": [[\"x\"]], \"states\": [1]}"'
+is "the list counts those that cannot be read" eval 'get /api/jobs >"$tmp/body" && holds "j[\"unreadable\"] == 4 and j[\"jobs\"]" "$tmp/body"'
+rm -r "$root"/.studio/jobs/90?
+
 # ---- delete ----
 is "what would be deleted" eval 'post /api/jobs/$quick/delete >"$tmp/body" && holds "not j[\"deleted\"] and any(f[\"name\"] == \"log.txt\" and f[\"size\"] == 17 for f in j[\"files\"])" "$tmp/body" && is_in $quick succeeded'
 is "is deleted" eval 'post /api/jobs/$quick/delete "{\"confirm\": true}" >"$tmp/body" && holds "j[\"deleted\"]" "$tmp/body" && gives 404 /api/jobs/$quick && [ ! -e "$root/.studio/jobs/$quick" ]'

@@ -136,6 +136,16 @@ static void mark_lost(const char *id, cJSON *job)
     close(fd);
 }
 
+/* Whether a job.json is one, whoever wrote it: a command line of texts, and states. */
+static bool is_job(const cJSON *job)
+{
+    const cJSON *argv = cJSON_GetObjectItemCaseSensitive(job, "argv"), *word;
+    bool good = cJSON_IsArray(argv) && argv->child && cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(job, "states"));
+    cJSON_ArrayForEach(word, argv)
+        good = good && cJSON_IsString(word);
+    return good;
+}
+
 cJSON *studio_job_read(const char *id)
 {
     char folder[TUNE_PATH_MAX], path[TUNE_PATH_MAX];
@@ -150,7 +160,7 @@ cJSON *studio_job_read(const char *id)
     if (is_free)
         close(fd);
     cJSON *job = job_path(folder, id, "") < 0 ? NULL : tune_cjson_read_in(folder, JOB_JSON, JOB_JSON_MOST);
-    if (job && (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(job, "argv")) || !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(job, "states")))) {
+    if (job && !is_job(job)) {
         tune_error_set("%s/" JOB_JSON ": this is no job", folder);
         cJSON_Delete(job);
         job = NULL;
