@@ -136,13 +136,33 @@ int studio_run_list(struct studio *s, struct studio_reply *r, const char *ids, s
 
 /* ---- the list ---- */
 
+/* Refuse what takes regcomp gigabytes or regexec years: nested repetitions, backward references. */
+static int check_regex(const char *text, struct studio_reply *r)
+{
+    enum { LONGEST = 250, REPEATED = 100 };
+    int repetitions = 0;
+    bool bad = strlen(text) > LONGEST;
+    for (const char *at = text; *at && !bad; at++) {
+        if (*at == '\\' && at[1]) {
+            at++;
+            bad = *at >= '1' && *at <= '9';
+        } else if (*at == '{') {
+            const char *comma = strpbrk(at, ",}");
+            bad = ++repetitions > 1 || strtol(at + 1, NULL, 10) > REPEATED || (comma && strtol(comma + 1, NULL, 10) > REPEATED);
+        }
+    }
+    return !bad ? 0 : studio_fail(r, 400, "search: expected an expression of at most %d bytes with at most one {n,m}, up to %d, and without \\1 to \\9", LONGEST, REPEATED);
+}
+
 /* Choose the runs whose name, folder, program or an option holds the text or meets the expression. */
 static int search(struct tune_run **runs, int count, const char *text, bool regular, struct studio_reply *r)
 {
     regex_t regex;
     int kept = 0;
+    if (regular)
+        TRY(check_regex(text, r));
     if (regular && regcomp(&regex, text, REG_EXTENDED | REG_ICASE | REG_NOSUB))
-        return studio_fail(r, 400, "search: \"%s\" is no regular expression (POSIX extended)", text);
+        return studio_fail(r, 400, "search: \"%.250s\" is no regular expression (POSIX extended)", text);
     for (int i = 0; i < count; i++) {
         struct tune_run *run = runs[i];
         const char *const places[] = {run->folder, tune_run_member(run, "program"), tune_run_state_name(run->state), run->reason};
@@ -528,7 +548,7 @@ static int compare_runs(struct studio *s, const struct studio_request *q, struct
     {"state", STUDIO_IN_QUERY, STUDIO_TEXT, .help = "only runs in these states, with commas"}, \
     {"since", STUDIO_IN_QUERY, STUDIO_TEXT, .help = "only runs that started since then: 30m, 12h, 3d, 2w, today, 2026-11-26"}, \
     {"search", STUDIO_IN_QUERY, STUDIO_TEXT, .help = "only runs with this text in their folder, program, state or options"}, \
-    {"regex", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "search is a regular expression"}, \
+    {"regex", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "search is a regular expression (POSIX extended), with at most one {n,m} and no \\1"}, \
     {"sort", STUDIO_IN_QUERY, STUDIO_TEXT, .help = "figure, option or metric to sort by, lowest first. Default: the newest first"}, \
     {"reverse", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "highest first"}
 #define ID {"id", STUDIO_IN_PATH, STUDIO_TEXT, true, .help = "the run's folder, relative to the root"}

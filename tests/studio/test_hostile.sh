@@ -1,0 +1,31 @@
+#!/bin/sh
+# test_hostile.sh - files of strangers and requests that want too much: the studio refuses, says so, and stays small.
+. tests/tap.sh
+. tests/studio/server.sh
+root=$tmp/root
+mkdir -p "$root/runs/a" "$tmp/outside"
+# run FOLDER - a run that has ended.
+run() {
+    mkdir -p "$1"
+    echo '{"program":"finetune_full","status":"finished","started":"2026-11-20T10:00:00Z","options":{"lr":0.1,"note":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}' >"$1/run.json"
+    printf '{"step":1,"loss":3}\n{"step":2,"loss":2}\n' >"$1/metrics.jsonl"
+}
+run "$root/runs/a"
+ask() { get "$1" >"$tmp/answer" && python3 -c 'import json,sys; d = json.load(open(sys.argv[1])); v = eval(sys.argv[2]); v or print(str(d)[:900]); sys.exit(not v)' "$tmp/answer" "$2"; }
+command -v python3 >/dev/null || { skip "hostile files" "no python3"; finish; }
+# peak - the most memory that the server had, in KiB.
+peak() { sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$server/status"; }
+# stays KIB COMMAND... - whether the server's peak is below that afterwards, except where sanitized.
+stays() { most=$1; shift; "$@" || return 1; sanitized || [ "$(peak)" -lt "$most" ] || { echo "peak $(peak) KiB"; return 1; }; }
+is "a server" serve "$root"
+indexed() { get '/api/runs?limit=0' | grep -q '"indexed":true'; }
+is "its index" await $server indexed
+
+# ---- expressions ----
+search() { python3 -c 'import sys, urllib.parse; print("/api/runs?regex=true&search=" + urllib.parse.quote(sys.argv[1]))' "$1"; }
+costly() { for e in '((((a{1,50}){1,50}){1,50}){1,50}' 'a{1,20000}' '(a*)*\1' "$(printf '%4000s' | tr ' ' '(')"; do gives 400 "$(search "$e")" || return 1; done; }
+is "expressions that take gigabytes or years are refused" stays 100000 costly
+is "... others are not" ask "$(search 'a{30,32}$')" 'len(d["runs"]) == 1'
+
+is "it ends" stopped
+finish
