@@ -27,5 +27,18 @@ costly() { for e in '((((a{1,50}){1,50}){1,50}){1,50}' 'a{1,20000}' '(a*)*\1' "$
 is "expressions that take gigabytes or years are refused" stays 100000 costly
 is "... others are not" ask "$(search 'a{30,32}$')" 'len(d["runs"]) == 1'
 
+# ---- files without an end of line ----
+head -c 300000000 /dev/zero | tr '\0' x >"$root/runs/a/log.txt"
+{ echo; echo "error: last"; } >>"$root/runs/a/log.txt"
+is "a log that is one long line" stays 100000 ask '/api/runs/runs%2Fa/log?search=xxx&limit=10' 'd["text"] == "x" * 10 and d["size"] > d["searched"] > 10**8 and len(d["matches"]) == 1000 and len(d["matches"][0]["line"]) == 500'
+is "... and its end" ask '/api/runs/runs%2Fa/log?offset=299990000&limit=100000' 'd["next"] == d["size"] == d["searched"] and len(d["errors"]) == 1'
+{ echo '{"step":1}'; head -c 100000000 /dev/zero | tr '\0' x; echo; echo '{"step":2}'; } >"$root/runs/a/samples.jsonl"
+is "previews with such a line, which is counted" stays 100000 ask /api/runs/runs%2Fa/previews '[r["step"] for r in d["rows"]] == [1, 2] and d["unreadable"] == 1 and d["total"] == d["next"] == 3'
+python3 -c '
+for i in range(40): print("{\"step\":%d,\"text\":\"%s\"}" % (i, "y" * 1000000))' >"$root/runs/a/samples.jsonl"
+is "large rows come in parts" stays 100000 ask /api/runs/runs%2Fa/previews '16 <= len(d["rows"]) < 20 and d["next"] == len(d["rows"]) and d["total"] == 40'
+is "... the rest after next" ask '/api/runs/runs%2Fa/previews?offset=38' '[r["step"] for r in d["rows"]] == [38, 39] and d["next"] == 40'
+rm "$root/runs/a/log.txt" "$root/runs/a/samples.jsonl"
+
 is "it ends" stopped
 finish

@@ -124,3 +124,14 @@ int studio_open(const struct studio *s, const char *path, int flags)
         return studio_open_by_steps(s, path, flags);
     return cannot(path);
 }
+
+size_t studio_read_line(FILE *in, char *line, size_t size, bool *whole)
+{
+    size_t n = 0;
+    int c = 0;
+    while (n + 1 < size && c != '\n' && (c = getc_unlocked(in)) != EOF)
+        line[n++] = (char)c;
+    line[n] = 0;
+    *whole = n > 0 && line[n - 1] == '\n';
+    return n;
+}

@@ -165,23 +165,29 @@ static int show_job(struct studio *s, const struct studio_request *q, struct stu
 
 /* ---- the log ---- */
 
-/* Find the lines of the log from offset on that hold the text, and the first one that looks like an error. */
-static void search_log(FILE *in, int64_t offset, const char *what, cJSON *matches, cJSON *errors)
+/* Find the lines of the log from offset on that hold the text, and the first one that looks like an error. A line of more than
+ * LINE bytes is several. Returns where it ended: the file may be longer than SEARCHED. */
+static int64_t search_log(FILE *in, int64_t offset, const char *what, cJSON *matches, cJSON *errors)
 {
-    char *line = NULL;
-    size_t room = 0;
-    for (ssize_t n; (n = getline(&line, &room, in)) > 0; offset += n) {
-        line[strcspn(line, "\n")] = 0;
-        if (what && strstr(line, what) && cJSON_GetArraySize(matches) < MATCHES_MOST) {
+    enum { LINE = 64 << 10, SEARCHED = 128 << 20 };
+    char *line = malloc(LINE);
+    bool whole;
+    int64_t end = offset + SEARCHED;
+    int found = 0;
+    for (size_t n; line && offset < end && (n = studio_read_line(in, line, LINE, &whole)) > 0; offset += (int64_t)n) {
+        line[n - whole] = 0;
+        if (what && found < MATCHES_MOST && strstr(line, what)) {
             cJSON *match = cJSON_CreateObject();
             tune_cjson_put_whole(match, "offset", offset);
             tune_cjson_put_bytes(match, "line", line, strnlen(line, 500));
             cJSON_AddItemToArray(matches, match);
+            found++;
         }
-        if (cJSON_GetArraySize(errors) == 0 && (strcasestr(line, "error") || strstr(line, "Traceback") || strcasestr(line, "fatal")))
+        if (!errors->child && (strcasestr(line, "error") || strstr(line, "Traceback") || strcasestr(line, "fatal")))
             cJSON_AddItemToArray(errors, cJSON_CreateNumber((double)offset));
     }
     free(line);
+    return offset;
 }
 
 /* Answer with a part of a log; path "": there is none. */
@@ -193,6 +199,7 @@ static int put_log(struct studio *s, const struct studio_request *q, struct stud
     cJSON *json = cJSON_CreateObject(), *matches = cJSON_CreateArray(), *errors = cJSON_CreateArray();
     char *text = malloc((size_t)limit + 1);
     ssize_t n = fd < 0 || !text ? 0 : pread(fd, text, (size_t)limit, (off_t)offset);
+    int64_t searched = 0;
     n = n > 0 ? n : 0;
     while (n > 3 && (double)n == limit && (text[n - 1] & 0xc0) == 0x80) /* end between two characters */
         n--;
@@ -207,11 +214,12 @@ static int put_log(struct studio *s, const struct studio_request *q, struct stud
         /* who follows the log has seen what comes before */
         int64_t from = studio_value(q, "search") ? 0 : (int64_t)offset;
         if (fseeko(in, from, SEEK_SET) == 0)
-            search_log(in, from, studio_value(q, "search"), matches, errors);
+            searched = search_log(in, from, studio_value(q, "search"), matches, errors);
         fclose(in);
     }
     tune_cjson_put(json, "matches", matches);
     tune_cjson_put(json, "errors", errors);
+    tune_cjson_put_whole(json, "searched", searched); /* to this byte */
     if (!*path)
         cJSON_AddTrueToObject(json, "none");
     free(text);

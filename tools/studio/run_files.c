@@ -17,8 +17,8 @@
 #include "runs.h"
 #include "runs/run_folder.h"
 
-/* LINES: of one answer. LINE: bytes of one line. FILE_MOST: bytes of a file to send. */
-enum { LINES = 1000, LINE = 4 << 20, FILE_MOST = 256 << 20 };
+/* LINES: of one answer. LINE: bytes of one line. ANSWER: bytes after which no line is added. FILE_MOST: bytes of a file to send. */
+enum { LINES = 1000, LINE = 4 << 20, ANSWER = 16 << 20, FILE_MOST = 256 << 20 };
 
 /* The path of the run's file, relative to the root. 0, or -1 with an error: no such run. */
 static int path_of(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *name, char path[TUNE_PATH_MAX])
@@ -33,22 +33,24 @@ static int path_of(struct studio *s, const struct studio_request *q, struct stud
 
 /* ---- files of lines ---- */
 
-/* Lines of JSON from a file, from line `first` on. A bad line is told with its number. */
+/* Lines of JSON from a file, from line `first` on; the answer says which is next. Lines that are no JSON or too long are counted. */
 static int put_lines(FILE *in, const char *path, int64_t first, int64_t limit, struct studio_reply *r)
 {
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t n;
-    int64_t number = 0, put = 0, bad = 0, total = 0;
+    char *line = malloc(LINE);
+    bool whole = true;
+    int64_t put = 0, bad = 0, total = 0;
+    if (!line)
+        return tune_error_no_memory("a line of %s", path);
     fputs("{\"rows\":[", r->out);
-    while ((n = getline(&line, &room, in)) > 0) {
-        number++;
-        if (line[n - 1] != '\n')
+    for (size_t n; (n = studio_read_line(in, line, LINE, &whole)) > 0;) {
+        bool fits = whole;
+        while (!whole && (n = studio_read_line(in, line, LINE, &whole)) > 0)
+            ;
+        if (!whole)
             break; /* half a line: a run is writing it */
-        total++;
-        if (number <= first || put >= limit)
+        if (++total <= first || put + bad >= limit || ftello(r->out) > ANSWER)
             continue;
-        cJSON *json = n < LINE ? tune_cjson_line(line) : NULL;
+        cJSON *json = fits ? tune_cjson_line(line) : NULL;
         char *text = json ? cJSON_PrintUnformatted(json) : NULL;
         if (text)
             fprintf(r->out, "%s%s", put++ ? "," : "", text);

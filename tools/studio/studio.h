@@ -35,6 +35,11 @@ struct studio {
 int studio_open(const struct studio *s, const char *path, int flags);
 int studio_open_by_steps(const struct studio *s, const char *path, int flags);
 
+/* studio_read_line - read a line, or the next part of a long one: at most size - 1 bytes, into line,
+ * with a NUL after it. Returns how many bytes, its newline among them; 0: the end. *whole: it ends
+ * with its newline. */
+size_t studio_read_line(FILE *in, char *line, size_t size, bool *whole);
+
 /* studio_keep_little - for the start: free memory of at least 4 MB goes back to the system at once.
  * studio_give_back - give free memory back to the system. Only glibc keeps it. */
 static inline void studio_keep_little(void)
