@@ -18,8 +18,8 @@
 #include "views/run_plots.h"
 
 /* RUNS: of one picture. KEPT: runs that are kept. IDLE_S: those that nobody looked at for so long are
- * forgotten. BYTES: of values, in all. */
-enum { RUNS = 64, KEPT = 256, IDLE_S = 60, WIDTH = 800, BYTES = 256 << 20 };
+ * forgotten. */
+enum { RUNS = 64, KEPT = 256, IDLE_S = 60, WIDTH = 800 };
 
 struct kept_run {
     struct tune_run *run;
@@ -32,7 +32,8 @@ static struct {
     pthread_mutex_t lock;
     struct kept_run at[KEPT];
     int count;
-} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    int64_t most; /* bytes of values, in all */
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER, .most = 256 << 20};
 
 static int64_t bytes_of(const struct tune_run *r)
 {
@@ -152,9 +153,11 @@ static void keep(const struct reading *at, double now)
 
 int studio_curves_lock(const struct studio_curve_run *asked, int count, const char *metrics, struct tune_run **runs)
 {
-    struct reading at[RUNS];
+    struct reading *at = calloc((size_t)count + 1, sizeof *at);
     double now = tune_clock_s();
     int failed = -1;
+    if (!at)
+        return tune_error_no_memory("a list of runs");
     pthread_mutex_lock(&kept.lock);
     for (int i = 0; i < count; i++)
         at[i] = plan(&asked[i], metrics, now);
@@ -171,6 +174,7 @@ int studio_curves_lock(const struct studio_curve_run *asked, int count, const ch
         else
             failed = i;
     }
+    free(at);
     if (failed < 0)
         return 0;
     pthread_mutex_unlock(&kept.lock);
@@ -204,7 +208,7 @@ void studio_curves_unlock(void)
     bool freed = forget_unused(IDLE_S);
     for (int i = 0; i < kept.count; i++)
         sum += kept.at[i].bytes;
-    while (sum > BYTES && kept.count > 1) {
+    while (sum > kept.most && kept.count > 1) {
         int i = oldest();
         sum -= kept.at[i].bytes;
         forget(i);
@@ -212,6 +216,13 @@ void studio_curves_unlock(void)
     }
     if (freed)
         studio_give_back();
+    pthread_mutex_unlock(&kept.lock);
+}
+
+void studio_curves_limit(int64_t bytes)
+{
+    pthread_mutex_lock(&kept.lock);
+    kept.most = bytes;
     pthread_mutex_unlock(&kept.lock);
 }
 
