@@ -55,6 +55,14 @@ class Server:
         self.process.terminate()
         self.process.wait()
 
+    def start_job(self, **values):
+        """Start finetune_full on the tiny model, as the form does; the job's number."""
+        body = {"program": "finetune_full", "values": {"model": "models/tiny", "dataset": "datasets/stories.jsonl", "limit": 40, "max_length": 64,
+                                                       "batch_size": 4, "log_every": 1, "save": False, **values}}
+        request = urllib.request.Request(self.address + "api/jobs", json.dumps(body).encode(), {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=PATIENCE / 1000) as answer:
+            return json.load(answer)["id"]
+
     def get(self, path):
         with urllib.request.urlopen(self.address + path.lstrip("/"), timeout=PATIENCE / 1000) as answer:
             return json.load(answer)
@@ -296,6 +304,7 @@ def start_and_stop(browser, server):
     page.wait_for_selector("table.jobs .state-succeeded, table.jobs .state-cancelled, table.jobs .state-failed")
     page.get_by_role("button", name=re.compile("^delete ")).first.click()
     page.wait_for_selector("dialog[open] .files li")
+    expect(re.search(r"log\.txt\s+[\d.]+ [KM]?i?B", page.locator("dialog[open] .files").inner_text()), "the files have no sizes")
     page.screenshot(path=SHOTS / "delete.png")
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog", state="detached")
@@ -305,6 +314,103 @@ def start_and_stop(browser, server):
     page.fill("#option-lr", "0.5")
     page.wait_for_selector(".field.differs")
     page.screenshot(path=SHOTS / "clone.png", full_page=True)
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def row_of(name):
+    return f"main tr[data-id='{name}']"
+
+
+def beside_the_run(browser, server):
+    """Stop asks once; resume and retry stand at the run; the title tells how far it is."""
+    window = Page(browser, server)
+    page = window.page
+    server.start_job(epochs=1000, save=True, save_every=5, keep_last=1, output="runs/beside")
+    window.open("#/runs", f"{row_of('runs/beside')} button[aria-label^='stop job']")
+    window.open(f"#/runs/{quoted('runs/beside')}", "#run-stop")
+    until(page, "/^\\d+ % beside/.test(document.title)")
+    page.click("#run-stop")
+    page.wait_for_selector("dialog[open]")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="detached")
+    page.click("#run-stop")
+    page.locator("dialog[open]").get_by_role("button", name="Stop it").click()
+    expect(page.locator("dialog").count() == 0, "it asks twice")
+    page.wait_for_selector("#run-resume")
+    page.wait_for_selector(".run-head .state-stopped")
+    until(page, "!document.title.includes('%')")
+    page.click("#run-resume")
+    page.locator("dialog[open]").get_by_role("button", name="Resume").click()
+    page.wait_for_selector("#run-stop")
+    window.open("#/runs", f"{row_of('runs/beside')} button[aria-label^='stop job']")
+    page.locator(f"{row_of('runs/beside')} button[aria-label^='stop job']").click()
+    page.locator("dialog[open]").get_by_role("button", name="stop").click()
+    page.wait_for_selector(f"{row_of('runs/beside')} button[aria-label^='resume job']")
+    page.screenshot(path=SHOTS / "jobs-of-runs.png")
+    expect("#/runs" in page.url, "a button of the list left it")
+    page.locator(f"{row_of('runs/beside')} button[aria-label^='resume job']").click()
+    page.wait_for_selector(f"{row_of('runs/beside')} button[aria-label^='stop job']")
+    page.locator(f"{row_of('runs/beside')} button[aria-label^='stop job']").click()
+    page.locator("dialog[open]").get_by_role("button", name="stop").click()
+    page.wait_for_selector(f"{row_of('runs/beside')} button[aria-label^='retry job']")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def retry(browser, server):
+    """A job that failed is started again when its cause is away."""
+    window = Page(browser, server)
+    page = window.page
+    job = server.start_job(dataset="late.jsonl", max_steps=2, output="runs/late")
+    window.open(f"#/new/jobs?job={job}", "table.jobs")
+    page.wait_for_selector("tr.chosen .state-failed")
+    until(page, "document.querySelector('tr.chosen .why').textContent.includes('late.jsonl')")
+    shutil.copy(ROOT / "datasets" / "stories.jsonl", ROOT / "late.jsonl")
+    page.locator("tr.chosen").get_by_role("button", name=re.compile("^retry")).click()
+    page.wait_for_selector("tr.chosen .state-succeeded")
+    expect(page.locator("table.jobs .state-failed").count() >= 1, "the first one is gone")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def waits(browser, server):
+    """What waits in the queue says for what, and who has it."""
+    window = Page(browser, server)
+    page = window.page
+    for name in ("holds", "waits"):
+        server.start_job(epochs=1000, output=f"runs/{name}")
+    window.open("#/new/jobs", "table.jobs")
+    until(page, "[...document.querySelectorAll('table.jobs .why')].some(e => /^waits for a free slot: (\\d+) of \\1 cores? used by job \\d+ finetune_full; it needs \\1$/.test(e.textContent))")
+    page.screenshot(path=SHOTS / "jobs-wait.png")
+    page.get_by_role("button", name=re.compile("^cancel job")).click()
+    page.locator("dialog[open]").get_by_role("button", name="cancel").click()
+    page.get_by_role("button", name=re.compile("^stop job")).click()
+    page.locator("dialog[open]").get_by_role("button", name="stop").click()
+    until(page, "!document.querySelector('table.jobs .state-running, table.jobs .state-stopping, table.jobs .state-queued')")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def log_of_a_run(browser, server):
+    """A run's log: found lines, the toggle that stops when one scrolls up and goes on when it is set."""
+    window = Page(browser, server)
+    page = window.page
+    window.open(f"#/runs/{quoted('runs/beside')}", "pre.log")
+    until(page, "(p => p.textContent.includes('report') && p.scrollTop > 0 && p.scrollTop + p.clientHeight >= p.scrollHeight - 4)(document.querySelector('pre.log'))")
+    expect(page.is_checked("#log-follow"), "it does not follow")
+    page.evaluate("() => document.querySelector('pre.log').scrollTo(0, 0)")
+    until(page, "!document.querySelector('#log-follow').checked")
+    page.check("#log-follow")
+    until(page, "(p => p.scrollTop > 0 && p.scrollTop + p.clientHeight >= p.scrollHeight - 4)(document.querySelector('pre.log'))")
+    find = page.get_by_label("Search the log")
+    find.fill("no such text")
+    find.press("Enter")
+    page.wait_for_selector(".found li >> text=is nowhere in the log")
+    find.fill("run folder")
+    find.press("Enter")
+    page.locator(".found li button").first.click()
+    until(page, "document.querySelector('pre.log').textContent.includes('run folder') && !document.querySelector('#log-follow').checked")
     expect(not window.faults, window.faults)
     window.close()
 
@@ -330,6 +436,10 @@ def delete_a_run(browser, server):
     window.open(f"#/runs/{quoted('runs/live')}", "main svg")
     page.get_by_role("button", name="Delete").click()
     page.wait_for_selector("dialog[open] >> text=metrics.jsonl")
+    size = (ROOT / "runs" / "live" / "run.json").stat().st_size
+    told = page.locator("dialog[open] .files li", has_text="run.json").inner_text()
+    expect(f"{size} B" in told or f"{size / 1024:.1f} KiB" in told, f"run.json has {size} bytes: {told}")
+    expect(re.search(r"Delete \d+ files, [\d.]+ [KM]?i?B", page.locator("dialog[open] h2").inner_text()), "no sum")
     expect((ROOT / "runs" / "live").exists(), "deleted before the answer")
     page.screenshot(path=SHOTS / "delete-run.png")
     page.locator("dialog[open]").get_by_role("button", name=re.compile("^Delete")).click()
@@ -373,21 +483,49 @@ def measure_the_missing(browser, server):
     window.close()
 
 
+def range_of(page):
+    """The lowest and highest x of the first chart, and the address."""
+    return page.evaluate("() => (d => [Number(d.xMin), Number(d.xMax)])(document.querySelector('main svg g.plot').dataset)")
+
+
 def curves(browser, server):
     """The cursor over a chart tells values; a drag zooms, a double click shows all again."""
     window = Page(browser, server)
     page = window.page
     window.open(f"#/runs/{quoted('runs/first')}", "main svg")
+    window.settle()
+    whole = range_of(page)
     box = page.locator("main svg").first.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
-    before = page.locator("main svg").first.inner_html()
-    page.mouse.move(x + 40, y)
+    before = page.locator(".legend b").first.inner_text()
+    page.mouse.move(x + box["width"] / 8, y)
+    until(page, "before => document.querySelector('.legend b').textContent !== before && document.querySelector('.legend b').textContent.includes('@')", before)
     page.screenshot(path=SHOTS / "cursor.png")
     page.mouse.down()
     page.mouse.move(x + box["width"] / 4, y, steps=5)
     page.mouse.up()
-    until(page, "before => document.querySelector('main svg').innerHTML !== before", before)
+    until(page, "whole => (d => Number(d.xMin) > whole[0] && Number(d.xMax) < whole[1])(document.querySelector('main svg g.plot').dataset)", whole)
+    expect("from=" in page.url and "to=" in page.url, "the zoom is not in the address")
+    page.reload()
+    page.wait_for_selector("main svg g.plot")
+    expect(range_of(page)[1] < whole[1], "a reload loses the zoom")
+    page.locator("main svg").first.dblclick(position={"x": box["width"] / 2, "y": box["height"] / 2})
+    until(page, "whole => (d => Number(d.xMin) === whole[0] && Number(d.xMax) === whole[1])(document.querySelector('main svg g.plot').dataset)", whole)
+    expect("from=" not in page.url, "the address still has the zoom")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
+def diverged(browser, server):
+    """Where a loss was not finite the curve has a mark that says so."""
+    window = Page(browser, server)
+    page = window.page
+    window.open(f"#/compare?ids={quoted('runs/first,runs/wild')}", "main svg path.diverged")
+    expect(page.locator("main svg path.diverged").count() == 1, "not one mark")
+    told = page.locator("main svg path.diverged title").text_content()
+    expect("wild" in told and "not finite" in told, told)
+    expect("wild diverged" in page.locator("figcaption").first.inner_text(), "the caption does not say it")
     expect(not window.faults, window.faults)
     window.close()
 
@@ -497,7 +635,8 @@ def main():
             browser = playwright.chromium.launch(executable_path=os.environ["TUNE_BROWSER"], args=["--no-sandbox", "--disable-dev-shm-usage"])
             if not chosen or "views" in chosen:
                 check_views(browser, server)
-            for check in (text_is_text, keyboard_alone, runs_by_keyboard, a_bad_value, preview, start_and_stop, log_follows, delete_a_run, curves, live_from_shell,
+            for check in (text_is_text, keyboard_alone, runs_by_keyboard, a_bad_value, preview, start_and_stop, log_follows, delete_a_run, beside_the_run, log_of_a_run, retry,
+                          waits, curves, diverged, live_from_shell,
                           points, measured_in_a_shell, measure_the_missing, restart, long_runs):
                 if not chosen or check.__name__ in chosen:
                     tap.case(check.__doc__.split("\n")[0], check, browser, server)

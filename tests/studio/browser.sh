@@ -36,6 +36,7 @@ train() { # LR FOLDER [OPTION...]
 make_data() {
     tiny models/tiny 1 && train 1e-3 runs/first && train 3e-3 runs/second &&
         train 1e-2 'runs/<img src=x onerror="alert(1)">' || return 1
+    train 900 runs/wild --clip-norm 0 --epochs 3 && return 1 # it diverges
     sed 's/models.quickstart/models\/tiny/; s/64, 128/32, 64/; s/values: .1, 4./values: [1, 2]/' "$here/defaults/spaces/quickstart.yaml" >space.yaml
     # Rows of 32 tokens lose their answers: these points fail.
     printf 'model_name,number_gpus,model_max_length,batch_size\nmodels/tiny,0,32,1\nmodels/tiny,0,64,1\nmodels/tiny,0,64,2\n' >points.csv

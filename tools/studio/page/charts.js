@@ -2,7 +2,7 @@
  *
  * insertSvg(text)  an SVG element of that document, without its style (plot.css has it).
  * chartSet({runs, groups, params, onParams, note})  charts that share cursor and zoom:
- *     tools: an element for the bar; runs() -> [{id, name}], groups() -> [["loss", "eval_loss"], ["lr"]];
+ *     tools: an element for the bar; runs() -> [{id, name, state, reason}], groups() -> [["loss", "eval_loss"], ["lr"]];
  *     params: x, log, smooth, from, to, off (curves that are not shown)
  *     -> {element, draw(), refresh()} */
 "use strict";
@@ -151,7 +151,22 @@ function chartSet(options) {
                 m.firstChild.textContent = `${k.name} ${k.metric}: ${odd.value} at ${fmtNumber(odd.x)}`;
                 c.svg.append(m);
             }
+        markDiverged(c);
         showHidden(c);
+    }
+
+    /* A recipe ends where a loss or a gradient is not finite, and writes no such step: its last point
+     * has the mark. */
+    function markDiverged(c) {
+        for (const run of o.runs()) {
+            const k = run.state === "diverged" && c.curves.find(q => q.id === run.id && q.metric === c.group[0] && q.x.length), q = c.plot;
+            const at = k && k.x[k.x.length - 1];
+            if (!k || at < q.xMin || at > q.xMax) continue;
+            const m = svgEl("path", {class: `odd diverged f${runColor(k.id)}`, d: `M${xOf(q, at)} ${q.top + 9}l-5 -9h10z`});
+            m.append(svgEl("title"));
+            m.firstChild.textContent = `${run.name}: ${run.reason || "diverged"}`;
+            c.svg.append(m);
+        }
     }
 
     function showHidden(c) {
@@ -184,7 +199,8 @@ function chartSet(options) {
         fill(c.note, shown < count ? [`${fmtNumber(shown)} of ${fmtNumber(count)} points: lowest and highest of each column. `,
                                       el("button", {type: "button", class: "small", onclick: () => { full = true; draw(); }}, "All points")]
                                    : count ? `all ${fmtNumber(count)} points` : "",
-             odd ? el("strong", {class: "bad"}, ` ${odd} NaN or infinite, marked above`) : null);
+             odd ? el("strong", {class: "bad"}, ` ${odd} NaN or infinite, marked above`) : null,
+             o.runs().filter(r => r.state === "diverged").map(r => el("strong", {class: "bad"}, ` ${r.name} diverged, marked above`)));
     }
 
     function cursorAt(v) {
@@ -296,14 +312,16 @@ function chartSet(options) {
     }
 
     let width = 0, timer = 0;
-    if ("ResizeObserver" in window) new ResizeObserver(() => {
+    const resized = new ResizeObserver(() => {
         const now = list.clientWidth;
-        if (Math.abs(now - width) < 24) return;
+        if (now === 0 || Math.abs(now - width) < 24) return;
         const first = width === 0;
         width = now;
         clearTimeout(timer);
         if (!first) timer = setTimeout(draw, 150);
-    }).observe(list);
+    });
+    resized.observe(list);
+    onLeave(() => { resized.disconnect(); clearTimeout(timer); generation++; });
     drawBar();
     return {element: box, draw, refresh};
 }

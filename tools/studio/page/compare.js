@@ -152,7 +152,7 @@ view("compare", (main, params) => {
             const metrics = new Set();
             for (const id of ids.slice(0, 8)) for (const m of (await api(`/api/runs/${encodeURIComponent(id)}`)).metrics || []) metrics.add(m.name);
             names = [...metrics].filter(n => !["step", "time", "tokens", "epoch", "time_s"].includes(n));
-            charts = chartSet({runs: () => d.runs.map(r => ({id: r.id, name: r.name})), groups, params, onParams: setParams,
+            charts = chartSet({runs: () => d.runs, groups, params, onParams: setParams,
                                tools: columnChooser(() => names.map(n => ({key: n, title: n})), () => groups().flat(), now => { setParams({metrics: now.join(",")}); charts.draw(); }, "Metrics")});
             fill(chartBox, charts.element);
             await charts.draw();
