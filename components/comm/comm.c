@@ -115,12 +115,12 @@ static int late_error(const struct tune_comm *c, int late, const char *what)
 }
 
 /* Wait for all ranks, and compare. */
-static int meet(struct tune_comm *c, const struct fingerprint *mine)
+static int meet(struct tune_comm *c, const struct fingerprint *mine, double timeout_s)
 {
     int late = -1;
     char ours[192], theirs[192];
     tell_of(mine, ours);
-    int status = c->t.meet(c->t.own, mine, c->said, sizeof *mine, c->timeout_s, &late);
+    int status = c->t.meet(c->t.own, mine, c->said, sizeof *mine, timeout_s, &late);
     if (late >= 0)
         return late_error(c, late, ours);
     TRY(status);
@@ -289,9 +289,9 @@ static void run(struct tune_comm *c, int64_t number)
     memcpy(mine.what, q->name, sizeof mine.what);
     *record = (struct tune_collective_record){.number = number, .step = q->step, .kind = q->what.kind};
     memcpy(record->what, q->name, sizeof record->what);
+    double began = tune_clock_s(), timeout_s = c->timeout_s;
     pthread_mutex_unlock(&c->lock);
-    double began = tune_clock_s();
-    int status = meet(c, &mine);
+    int status = meet(c, &mine, timeout_s);
     double all_there = tune_clock_s();
     pthread_mutex_lock(&c->lock);
     record->waited_s = all_there - began;
@@ -455,6 +455,13 @@ void tune_comm_step(struct tune_comm *c, int64_t step)
 {
     pthread_mutex_lock(&c->lock);
     c->step = step;
+    pthread_mutex_unlock(&c->lock);
+}
+
+void tune_comm_timeout(struct tune_comm *c, double seconds)
+{
+    pthread_mutex_lock(&c->lock);
+    c->timeout_s = seconds;
     pthread_mutex_unlock(&c->lock);
 }
 

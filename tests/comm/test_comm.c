@@ -1,6 +1,6 @@
 /* test_comm.c - collectives between ranks that are threads: against plain loops, in each order, with ranks that differ, end or stop. */
 #include <pthread.h>
-#include <time.h>
+#include <semaphore.h>
 
 #include "test.h"
 
@@ -249,15 +249,19 @@ static void a_rank_ends(void **state)
     }
 }
 
-/* Rank 0 does not come. */
+/* Rank 0 does not come before the other one has given up. */
 static int try_late(struct tune_comm *c, int rank, void *context)
 {
-    (void)context;
+    sem_t *given_up = context;
     if (rank == 0) {
-        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+        while (sem_wait(given_up) < 0)
+            continue;
         return 0;
     }
-    return tune_comm_do(c, &(struct tune_collective){.kind = TUNE_BARRIER, .what = "the end of the step"});
+    tune_comm_timeout(c, 0.1);
+    int status = tune_comm_do(c, &(struct tune_collective){.kind = TUNE_BARRIER, .what = "the end of the step"});
+    sem_post(given_up);
+    return status;
 }
 
 /* One comes to a collective more than the other. */
@@ -271,7 +275,10 @@ static int try_more(struct tune_comm *c, int rank, void *context)
 static void a_rank_is_late(void **state)
 {
     (void)state;
-    struct crew crew = run(2, NULL, 0.1, try_late, NULL);
+    sem_t given_up;
+    assert_int_equal(sem_init(&given_up, 0, 0), 0);
+    struct crew crew = run(2, NULL, 60, try_late, &given_up);
+    sem_destroy(&given_up);
     assert_int_equal(crew.status[0], 0);
     if (!strstr(crew.error[1], "rank 0 of 2 (process ") || !strstr(crew.error[1], "did not come within 0.1 s; rank 1 waited for it in barrier of \"the end of the step\""))
         fail_msg("%s", crew.error[1]);

@@ -1,4 +1,4 @@
-/* ranks.c [WHAT RANK] - a rank that mpirun started: collectives against plain loops. WHAT happens to that RANK in the middle of many:
+/* ranks.c [WHAT RANK [TIMEOUT]] - a rank that mpirun started: collectives against plain loops. WHAT happens to that RANK in the middle of many:
  * killed, stopped, leaves (with exit code 0), differs. The last line of rank 0 says how many ranks there are. */
 #include <signal.h>
 #include <stdio.h>
@@ -31,8 +31,10 @@ static int many(struct tune_comm *c, const char *what, int rank)
 
 int main(int argc, char **argv)
 {
-    struct tune_comm *c = tune_comm_open_mpi(argc > 3 ? strtod(argv[3], NULL) : 60);
+    struct tune_comm *c = tune_comm_open_mpi(120);
     int rank = c ? tune_comm_rank(c) : -1;
+    if (c && argc > 3)
+        tune_comm_timeout(c, strtod(argv[3], NULL));
     int status = !c ? -1 : argc > 2 ? many(c, argv[1], atoi(argv[2])) : 0;
     if (c && argc <= 2)
         status = try_counts(c, rank, NULL) < 0 || try_queue(c, rank, NULL) < 0 || try_sums(c, rank, NULL) < 0 ||
