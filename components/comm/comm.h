@@ -92,8 +92,8 @@ int tune_comm_sum_whole(struct tune_comm *c, const char *what, int64_t *values, 
 int tune_comm_agree(struct tune_comm *c, const char *what, const char *text);
 
 /* tune_comm_step - say which optimizer step begins. Ranks compare it with each collective.
- * tune_comm_timeout - from the next collective on, how long a rank may be behind the others, seconds.
- * The first step takes longer than the others. */
+ * tune_comm_timeout - how long a rank may be behind the others from now on, seconds. The first step
+ * takes longer than the others. */
 void tune_comm_step(struct tune_comm *c, int64_t step);
 void tune_comm_timeout(struct tune_comm *c, double seconds);
 
