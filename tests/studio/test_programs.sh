@@ -83,7 +83,7 @@ if [ -x "$BUILD/finetune_full" ] && [ -x "$BUILD/init_model" ]; then
     much='"program": "finetune_full", "values": {"model": "wide", "dataset": "rows.jsonl", "max_length": 1000000, "batch_size": 4096, "max_steps": 1, "threads": 1}'
     is "a preview of what does not fit says so, and shows the rows" eval 'post /api/preview "{$much, \"rows\": 1}" >"$tmp/body" &&
         holds "j[\"memory\"][\"fits\"] is False and j[\"memory\"][\"total_bytes\"] > j[\"memory\"][\"free_bytes\"] > 0 and \"not enough memory\" in j[\"memory\"][\"warning\"] and len(j[\"rows\"]) == 1" "$tmp/body"'
-    is "it is not started" eval 'gives 409 /api/jobs -H "$json" -d "{$much}" && holds "\"not enough memory\" in j[\"memory\"] and \"force\" in j[\"detail\"]" "$tmp/body"'
+    is "it is not started" eval 'gives 409 /api/jobs -H "$json" -d "{$much, \"slot\": \"none\"}" && holds "\"not enough memory\" in j[\"memory\"] and \"force\" in j[\"detail\"]" "$tmp/body"'
 else
     skip "a preview" "no recipe is built"
 fi
@@ -91,9 +91,12 @@ fi
 # A program whose plan is beyond any machine: it starts by force alone. What fits starts without a word.
 program greedy "$(option size int '' ''), $(option plan_memory bool '' '')" \
     'case "$*" in *--plan-memory*) [ "$3" = 1 ] && echo "memory: 0.5 MiB: weights 0.5" || echo "memory: 900000000.0 GiB: weights 900000000.0"; exit ;; esac; echo started >>started'
-is "what needs too much is not started" eval 'gives 409 /api/jobs -H "$json" -d "{\"program\": \"greedy\", \"values\": {\"size\": 2}}" && holds "\"not enough memory\" in j[\"memory\"]" "$tmp/body" && [ ! -e "$tmp/root/started" ]'
+is "what needs too much is not started" eval 'gives 409 /api/jobs -H "$json" -d "{\"program\": \"greedy\", \"values\": {\"size\": 2}, \"slot\": \"none\"}" && holds "\"not enough memory\" in j[\"memory\"]" "$tmp/body" && [ ! -e "$tmp/root/started" ]'
 is "by force it is, with a warning" eval 'begin "{\"program\": \"greedy\", \"values\": {\"size\": 2}, \"force\": true, \"slot\": \"none\"}" && holds "\"not enough memory\" in j[\"warning\"]" "$tmp/begun" && ends $job succeeded && has 1 "$tmp/root/started"'
 is "nor is it started again" eval 'gives 409 /api/jobs/$job/retry -H "$json" -d "{}" && post /api/jobs/$job/retry "{\"force\": true}" >"$tmp/begun" && holds "j[\"warning\"]" "$tmp/begun" && ends "$(item "j[\"id\"]" <"$tmp/begun")" succeeded && has 2 "$tmp/root/started"'
+program holds "$(option cpus_ int '' '')" 'until [ -e go ]; do sleep 0.05; done'
+is "behind another job it is queued, with the warning" eval 'all=$(get /api/jobs | item "j[\"slots\"][\"cpu\"][\"total\"]") && begin "{\"program\": \"holds\", \"cpus\": $all}" && await 0 is_in $job running && before=$job &&
+    begin "{\"program\": \"greedy\", \"values\": {\"size\": 2}}" && holds "\"not enough memory\" in j[\"warning\"] and j[\"state\"] == \"queued\"" "$tmp/begun" && post /api/jobs/$job/cancel >/dev/null && ends $job cancelled && touch "$tmp/root/go" && ends $before succeeded'
 is "what fits starts without one" eval 'begin "{\"program\": \"greedy\", \"values\": {\"size\": 1}, \"slot\": \"none\"}" && holds "\"warning\" not in j" "$tmp/begun" && ends $job succeeded && has 3 "$tmp/root/started"'
 
 # A recipe with one more option: it is in form, command and command line, with no other edit.

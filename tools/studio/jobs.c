@@ -84,12 +84,14 @@ static cJSON *job_of(const struct studio_request *q, struct studio_reply *r)
     return job;
 }
 
-static void put_cores(cJSON *slots)
+/* Count the cores that we may use. Returns how many jobs and sweeps use now. */
+static int count_cores(int *total)
 {
     int cpus[CPU_SETSIZE], cores[CPU_SETSIZE], n = 0, busy = 0;
     cpu_set_t set;
+    *total = 0;
     if (sched_getaffinity(0, sizeof set, &set) < 0)
-        return;
+        return 0;
     for (int i = 0; i < CPU_SETSIZE; i++)
         if (CPU_ISSET(i, &set))
             cpus[n++] = i;
@@ -99,8 +101,15 @@ static void put_cores(cJSON *slots)
             ;
         busy += tune_child_cpus_taken(cpus + at, end - at, NULL);
     }
+    *total = n > 0 ? cores[n - 1] + 1 : 0;
+    return busy;
+}
+
+static void put_cores(cJSON *slots)
+{
+    int total, busy = count_cores(&total);
     cJSON *json = cJSON_CreateObject();
-    tune_cjson_put_whole(json, "total", n > 0 ? cores[n - 1] + 1 : 0);
+    tune_cjson_put_whole(json, "total", total);
     tune_cjson_put_whole(json, "busy", busy);
     tune_cjson_put(slots, "cpu", json);
 }
@@ -296,12 +305,16 @@ static int folder_of(struct studio *s, struct studio_reply *r, const cJSON *prog
     return 0;
 }
 
-/* Whether the program would have too little memory: -1 with a problem, unless the request says "force". *warning: what is missing,
+/* Compare the program's plan with the memory that is free. -1 with a problem: it is too little. It is no problem if the request says
+ * "force", or if the job waits for others to end: then memory becomes free, and the program asks again. *warning: what is missing,
  * which the caller frees; NULL: nothing. */
-static int check_memory(const struct studio_request *q, struct studio_reply *r, const cJSON *program, const cJSON *argv, char **warning)
+static int check_memory(const struct studio_request *q, struct studio_reply *r, const cJSON *program, const cJSON *argv, bool no_slot,
+                        char **warning)
 {
     *warning = studio_memory_warning(program, argv);
-    if (!*warning || studio_bool(q, "force", false))
+    int total;
+    bool waits = *warning && !no_slot && count_cores(&total) > 0;
+    if (!*warning || waits || studio_bool(q, "force", false))
         return 0;
     studio_member(r, "memory", *warning);
     studio_fail(r, 409, "%s. Nothing was started: wait until memory is free, choose smaller values, or start it all the same with \"force\": true "
@@ -326,10 +339,10 @@ static cJSON *start(struct studio *s, const struct studio_request *q, struct stu
     cJSON *program = studio_program(s, r, name), *job = NULL;
     cJSON *argv = program ? studio_argv(r, program, given) : NULL;
     char *warning = NULL;
-    if (argv && folder_of(s, r, program, given, folder) == 0 && check_memory(q, r, program, argv, &warning) == 0) {
-        const char *slot = studio_value(q, "slot");
-        struct studio_job_want want = {.cores = (int)studio_number(q, "cpus", 0), .gpus = (int)studio_number(q, "gpus", 0)};
-        want.no_slot = slot ? !strcmp(slot, "none") : !strcmp(name, "sweep");
+    const char *slot = studio_value(q, "slot");
+    struct studio_job_want want = {.cores = (int)studio_number(q, "cpus", 0), .gpus = (int)studio_number(q, "gpus", 0)};
+    want.no_slot = slot ? !strcmp(slot, "none") : !strcmp(name, "sweep");
+    if (argv && folder_of(s, r, program, given, folder) == 0 && check_memory(q, r, program, argv, want.no_slot, &warning) == 0) {
         if (want.cores == 0 && !studio_option(program, "threads"))
             want.cores = 1; /* it has no threads of its own to share out */
         cJSON *values = given ? cJSON_Duplicate(given, true) : cJSON_CreateObject();
@@ -409,7 +422,7 @@ static int retry_job(struct studio *s, const struct studio_request *q, struct st
     else {
         cJSON *about = studio_program(s, r, program), *argv = about ? fresh_argv(about, member(job, "argv")) : NULL;
         struct studio_job_want want = want_of(job);
-        if (argv && check_memory(q, r, about, argv, &warning) < 0) {
+        if (argv && check_memory(q, r, about, argv, want.no_slot, &warning) < 0) {
             cJSON_Delete(argv);
             argv = NULL;
         }
@@ -459,7 +472,7 @@ static cJSON *resume(struct studio *s, const struct studio_request *q, struct st
         cJSON *values = cJSON_CreateObject();
         tune_cjson_put_text(values, "resume", folder);
         cJSON *argv = studio_argv(r, program, values);
-        if (argv && check_memory(q, r, program, argv, &warning) < 0) {
+        if (argv && check_memory(q, r, program, argv, want->no_slot, &warning) < 0) {
             cJSON_Delete(argv);
             argv = NULL;
         }
