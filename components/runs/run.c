@@ -502,3 +502,59 @@ double *tune_run_axis(const struct tune_run *r, const struct tune_run_series *se
     }
     return x;
 }
+
+bool tune_run_is_axis(const char *what)
+{
+    return !strcmp(what, "step") || !strcmp(what, "time") || !strcmp(what, "tokens") || !strcmp(what, "epoch");
+}
+
+struct point {
+    double x, step, value;
+};
+
+static int by_x(const void *a, const void *b)
+{
+    const struct point *p = a, *q = b;
+    return p->x != q->x ? (p->x > q->x) - (p->x < q->x) : (p->step > q->step) - (p->step < q->step);
+}
+
+int tune_run_over(const struct tune_run *r, const struct tune_run_series *series, const char *metric, struct tune_run_series *over, double **x)
+{
+    const struct tune_run_series *other = tune_run_series(r, metric);
+    size_t most = (size_t)series->count + 1;
+    struct point *points = malloc(most * sizeof *points);
+    int64_t n = 0;
+    *over = *series;
+    over->count = over->capacity = 0;
+    over->step = malloc(most * sizeof *over->step);
+    over->value = malloc(most * sizeof *over->value);
+    *x = malloc(most * sizeof **x);
+    if (!points || !over->step || !over->value || !*x) {
+        free(points);
+        tune_run_over_free(over, *x);
+        return no_memory();
+    }
+    for (int64_t i = 0, k = 0; other && i < series->count; i++) {
+        while (k < other->count && other->step[k] < series->step[i])
+            k++;
+        if (k < other->count && other->step[k] == series->step[i])
+            points[n++] = (struct point){other->value[k], series->step[i], series->value[i]};
+    }
+    if (n > 0)
+        qsort(points, (size_t)n, sizeof *points, by_x);
+    for (int64_t i = 0; i < n; i++) {
+        (*x)[i] = points[i].x;
+        over->step[i] = points[i].step;
+        over->value[i] = points[i].value;
+    }
+    over->count = n;
+    free(points);
+    return 0;
+}
+
+void tune_run_over_free(struct tune_run_series *over, double *x)
+{
+    free(over->step);
+    free(over->value);
+    free(x);
+}

@@ -90,6 +90,31 @@ static void cut_to_range(struct tune_curve *c, double *x, const double *range)
     c->count = end - first;
 }
 
+/* The x values of a series, and its values in their order. Over another metric both are a copy,
+ * which x owns. NULL with an error. */
+static double *points_of(const struct tune_run *r, const struct tune_run_series *s, const char *what, const double **y, int64_t *count)
+{
+    struct tune_run_series over;
+    double *x, *both;
+    *y = s->value;
+    *count = s->count;
+    if (tune_run_is_axis(what))
+        return tune_run_axis(r, s, what);
+    if (tune_run_over(r, s, what, &over, &x) < 0)
+        return NULL;
+    both = realloc(x, (2 * (size_t)over.count + 1) * sizeof *x);
+    x = both ? both : x;
+    if (both) {
+        memcpy(both + over.count, over.value, (size_t)over.count * sizeof *both);
+        *y = both + over.count;
+        *count = over.count;
+    }
+    tune_run_over_free(&over, both ? NULL : x);
+    if (!both)
+        tune_error_no_memory("a curve");
+    return both;
+}
+
 /* Append the curves of one metric, of the runs that have it in this unit, to the last plot. */
 static int add_curves(struct tune_run_plots *p, struct tune_run *const *runs, int count, const struct tune_run_drawing *d,
                       const char *metric, const char *unit, bool shared)
@@ -100,7 +125,9 @@ static int add_curves(struct tune_run_plots *p, struct tune_run *const *runs, in
         if (!s || strcmp(d->unit(runs[i], metric), unit))
             continue;
         snprintf(text, sizeof text, "%s%s%s", label_of(runs, count, i), shared ? " " : "", shared ? metric : "");
-        double *x = tune_run_axis(runs[i], s, d->x);
+        const double *y;
+        int64_t points;
+        double *x = points_of(runs[i], s, d->x, &y, &points);
         char *label = x ? strdup(text) : NULL;
         if (!label) {
             free(x);
@@ -110,10 +137,10 @@ static int add_curves(struct tune_run_plots *p, struct tune_run *const *runs, in
         *c = (struct tune_curve){
             .label = label,
             .x = x,
-            .y = s->value,
-            .count = s->count,
+            .y = y,
+            .count = points,
             .color = d->colors ? d->colors[i] : i,
-            .dotted = !strncmp(metric, "eval_", 5) && s->count <= 200,
+            .dotted = !strncmp(metric, "eval_", 5) && points <= 200,
         };
         if (d->range)
             cut_to_range(c, x, d->range);
@@ -174,6 +201,11 @@ static int make_plots(struct tune_run_plots *p, struct tune_run *const *runs, in
         if (done[m])
             continue;
         TRY(check_metric(runs, count, d, metric));
+        if (!tune_run_is_axis(d->x)) {
+            struct tune_run_drawing over = *d;
+            over.asked = true; /* an x that no run has is an error, always */
+            TRY(check_metric(runs, count, &over, d->x));
+        }
         if (other)
             TRY(check_metric(runs, count, d, other));
         snprintf(title, sizeof title, "%s%s%s", metric, other ? " and " : "", other ? other : "");

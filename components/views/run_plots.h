@@ -19,7 +19,8 @@ extern "C" {
 struct tune_run_drawing {
     const char *metrics;     /* names with commas, at most 32; X and eval_X share a plot */
     bool asked;              /* an eval_ metric that no run has is an error, too */
-    const char *x;           /* as of tune_run_axis */
+    const char *x;           /* as of tune_run_axis; or a metric, whose values are then the x of
+                              * the points of the same steps, sorted */
     double smooth;           /* as of tune_plot */
     bool logarithmic;
     /* the unit of a metric in a run; runs with different units get a plot for each unit */

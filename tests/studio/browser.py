@@ -530,6 +530,65 @@ def diverged(browser, server):
     window.close()
 
 
+def make_grid():
+    """Runs of two options, learning rate and batch size, with known losses; one cell has two of them."""
+    losses = {}
+    for name, lr, batch, loss in (("a", 0.1, 2, 3.5), ("b", 0.2, 2, 2.5), ("c", 0.1, 4, 4.5), ("d", 0.2, 4, 1.5), ("e", 0.2, 4, 1.75)):
+        folder = ROOT / "grid" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "run.json").write_text(json.dumps({"program": "finetune_full", "status": "finished", "planned_steps": 3, "started": "2026-11-26T10:00:00Z", "ended": "2026-11-26T10:01:00Z",
+                                                     "options": {"lr": lr, "batch_size": batch}, "sources": {"lr": "flag"}}))
+        with open(folder / "metrics.jsonl", "w") as out:
+            for step, value in enumerate((9, loss - 1, loss), 1):  # the lowest is not the last
+                out.write(json.dumps({"step": step, "loss": value, "accuracy": step / 10, "elapsed_s": step, "tokens": 8}) + "\n")
+        losses[f"grid/{name}"] = loss
+    return losses
+
+
+def await_runs(server, names):
+    for _ in range(PATIENCE // 100):  # the studio looks for new runs every second or so
+        if sum(run["id"] in names for run in server.get("/api/runs?limit=200")["runs"]) == len(names):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"not all of these runs are listed: {names}")
+
+
+def compare(browser, server):
+    """Compare: best beside last, another metric as x, a heat map whose cell opens its run, each picture asked for once."""
+    names = list(make_grid())
+    await_runs(server, names)
+    window = Page(browser, server)
+    page = window.page
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    window.open("#/runs", f"{row_of('grid/a')}")
+    ids = quoted(",".join(names))
+    for turn in range(2):  # from the list, too, where an older comparison was
+        asked.clear()
+        window.open(f"#/compare?ids={ids}", "main svg")
+        page.wait_for_selector("table.map a.point")
+        until(page, "document.querySelectorAll('main svg [data-curve]').length >= 5")
+        page.wait_for_timeout(400)  # nothing more is expected; a second picture would come after 150 ms
+        for part in ("/plot.svg", "/curves?"):
+            expect(sum(part in one for one in asked) == 1, f"{part} is asked for {sum(part in one for one in asked)} times")
+        if turn == 0:
+            window.open("#/runs", f"{row_of('grid/a')}")
+    metrics = page.evaluate("() => [...document.querySelectorAll('.matrix')].flatMap(t => [...t.rows].map(r => [...r.cells].map(c => c.textContent)))")
+    last, best = next(row for row in metrics if row[0].startswith("loss last")), next(row for row in metrics if row[0].startswith("loss best"))
+    expect([re.match(r"[\d.]+", cell)[0] for cell in last[1:]] == ["3.5", "2.5", "4.5", "1.5", "1.75"], last)
+    expect([re.match(r"[\d.]+ @ \d", cell)[0] for cell in best[1:]] == ["2.5 @ 2", "1.5 @ 2", "3.5 @ 2", "0.5 @ 2", "0.75 @ 2"] and best[4].endswith("best"), best)
+    cells = page.evaluate("() => [...document.querySelectorAll('table.map tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
+    expect(sorted(cells) == [["2", "3.5", "2.5"], ["4", "4.5", "1.5 of 2"]] or sorted(cells) == [["0.1", "3.5", "4.5"], ["0.2", "2.5", "1.5 of 2"]], cells)
+    page.select_option("#chart-x", "accuracy")
+    until(page, "(d => d.xTitle === 'accuracy' && Number(d.xMax) === 0.3)(document.querySelector('main svg g.plot').dataset)")
+    expect("x=accuracy" in page.url, "the axis is not in the address")
+    page.screenshot(path=SHOTS / "compare-grid.png", full_page=True)
+    page.locator("table.map a.point", has_text="1.5").click()
+    until(page, "location.hash.startsWith('#/runs/grid%2Fd')")
+    expect(not window.faults, window.faults)
+    window.close()
+
+
 def live_from_shell(browser, server):
     """A run that a shell starts appears in the list that is open."""
     window = Page(browser, server)
@@ -596,10 +655,7 @@ def long_runs(browser, server):
             out.writelines(f'{{"step": {i}, "loss": {5 / (1 + i / 2e4) + (i * 7919 + k * 104729) % 997 / 2e3:.4f}}}\n' for i in range(1, 100001))
         names.append(f"runs/long-{k:02}")
     ids = ",".join(names)
-    for _ in range(PATIENCE // 100):  # the studio looks for new runs every second or so
-        if sum(run["id"] in names for run in server.get("/api/runs?limit=100")["runs"]) == len(names):
-            break
-        time.sleep(0.1)
+    await_runs(server, names)
     window = Page(browser, server)
     for turn in ("first", "again"):
         begin = time.monotonic()
@@ -636,7 +692,7 @@ def main():
             if not chosen or "views" in chosen:
                 check_views(browser, server)
             for check in (text_is_text, keyboard_alone, runs_by_keyboard, a_bad_value, preview, start_and_stop, log_follows, delete_a_run, beside_the_run, log_of_a_run, retry,
-                          waits, curves, diverged, live_from_shell,
+                          waits, curves, diverged, compare, live_from_shell,
                           points, measured_in_a_shell, measure_the_missing, restart, long_runs):
                 if not chosen or check.__name__ in chosen:
                     tap.case(check.__doc__.split("\n")[0], check, browser, server)

@@ -325,24 +325,6 @@ static int choose_points(struct chosen_points *c, const double *x, const struct 
     return 0;
 }
 
-/* The x values of a series: as of tune_run_axis, or the values of another metric at the same steps
- * (NaN where it has none). */
-static double *axis_of(const struct tune_run *r, const struct tune_run_series *s, const char *what)
-{
-    const struct tune_run_series *other = tune_run_series(r, what);
-    if (!strcmp(what, "step") || !strcmp(what, "time") || !strcmp(what, "tokens") || !strcmp(what, "epoch") || !other)
-        return tune_run_axis(r, s, what);
-    double *x = malloc(((size_t)s->count + 1) * sizeof *x);
-    for (int64_t i = 0, k = 0; x && i < s->count; i++) {
-        while (k < other->count && other->step[k] < s->step[i])
-            k++;
-        x[i] = k < other->count && other->step[k] == s->step[i] ? other->value[k] : NAN;
-    }
-    if (!x)
-        tune_error_no_memory("an axis");
-    return x;
-}
-
 static void put_curve(FILE *out, const struct tune_run *r, const struct tune_run_series *s, const double *x, const struct chosen_points *c,
                       const struct curve_range *want, int color)
 {
@@ -367,8 +349,10 @@ static void put_curve(FILE *out, const struct tune_run *r, const struct tune_run
             }
             odd++;
         }
-    fprintf(out, "],\"nonfinite_count\":%" PRId64 ",\"last_step\":%.0f,\"lines\":%" PRId64 "}", odd, s->count ? s->step[s->count - 1] : 0,
-            r->step);
+    double last = 0; /* over another metric the steps do not ascend */
+    for (int64_t i = 0; i < s->count; i++)
+        last = s->step[i] > last ? s->step[i] : last;
+    fprintf(out, "],\"nonfinite_count\":%" PRId64 ",\"last_step\":%.0f,\"lines\":%" PRId64 "}", odd, last, r->step);
     cJSON_free(id_text);
     cJSON_free(name_text);
     cJSON_Delete(id);
@@ -382,14 +366,23 @@ static int write_curve(const struct studio_request *q, FILE *out, const struct t
     const char *what = studio_value(q, "x");
     struct curve_range want = {studio_number(q, "from", -INFINITY), studio_number(q, "to", INFINITY), studio_number(q, "since_step", -1)};
     int64_t buckets = studio_bool(q, "full", false) ? INT64_MAX / 2 : (int64_t)studio_number(q, "width", WIDTH);
-    double *x = axis_of(r, s, what ? what : "step");
-    if (!x)
+    struct tune_run_series over;
+    double *x;
+    bool sorted = what && !tune_run_is_axis(what);
+    if (sorted) {
+        TRY(tune_run_over(r, s, what, &over, &x));
+        s = &over;
+    } else if (!(x = tune_run_axis(r, s, what ? what : "step"))) {
         return -1;
+    }
     int status = choose_points(&c, x, s, &want, buckets);
     if (status == 0)
         put_curve(out, r, s, x, &c, &want, color);
     free(c.at);
-    free(x);
+    if (sorted)
+        tune_run_over_free(&over, x);
+    else
+        free(x);
     return status;
 }
 
@@ -425,6 +418,81 @@ static int get_curves(struct studio *s, const struct studio_request *q, struct s
     return status;
 }
 
+/* ---- the last, lowest and highest ---- */
+
+static void put_place(FILE *out, const char *name, const struct tune_run_series *s, int64_t i)
+{
+    fprintf(out, ",\"%s\":", name);
+    put_number(out, true, i < 0 ? NAN : s->value[i]);
+    fprintf(out, ",\"%s_step\":", name);
+    put_number(out, true, i < 0 ? NAN : s->step[i]);
+}
+
+/* One metric of a run; NULL: it has none of it, and all are null. */
+static void put_extremes(FILE *out, const struct tune_run_series *s)
+{
+    int64_t last = -1, low = -1, high = -1;
+    for (int64_t i = 0; s && i < s->count; i++) {
+        if (!isfinite(s->value[i]))
+            continue;
+        last = i;
+        low = low < 0 || s->value[i] < s->value[low] ? i : low;
+        high = high < 0 || s->value[i] > s->value[high] ? i : high;
+    }
+    fprintf(out, "{\"count\":%" PRId64, s ? s->count : 0);
+    put_place(out, "last", s, last);
+    put_place(out, "min", s, low);
+    put_place(out, "max", s, high);
+    fputc('}', out);
+}
+
+/* The unit that the first run which has the metric gives it, as a JSON text. */
+static void put_head(FILE *out, const struct asked_runs *a, const char *metric)
+{
+    cJSON *head = cJSON_CreateObject();
+    tune_cjson_put_text(head, "name", metric);
+    for (int i = 0; i < a->count; i++)
+        if (tune_run_series(a->runs[i], metric)) {
+            tune_cjson_put_text(head, "unit", run_unit(a->runs[i], metric));
+            break;
+        }
+    char *text = cJSON_PrintUnformatted(head);
+    if (text)
+        fwrite(text, 1, strlen(text) - 1, out); /* without the closing brace */
+    cJSON_free(text);
+    cJSON_Delete(head);
+}
+
+static int get_extremes(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    struct asked_runs *a = calloc(1, sizeof *a);
+    const char *metrics = studio_value(q, "metrics");
+    int status = a ? get_asked(s, q, r, metrics, a) : tune_error_no_memory("a list of runs");
+    if (status < 0) {
+        free(a);
+        return -1;
+    }
+    fputs("{\"metrics\":[", r->out);
+    for (const char *at = metrics; *at; at += *at == ',') {
+        char name[64];
+        size_t n = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)n, at);
+        fputs(at == metrics ? "" : ",", r->out);
+        put_head(r->out, a, name);
+        fputs(",\"values\":[", r->out);
+        for (int i = 0; i < a->count; i++) {
+            fputs(i ? "," : "", r->out);
+            put_extremes(r->out, tune_run_series(a->runs[i], name));
+        }
+        fputs("]}", r->out);
+        at += n;
+    }
+    fputs("]}", r->out);
+    studio_curves_unlock();
+    free(a);
+    return 0;
+}
+
 /* ---- the picture ---- */
 
 static int draw(const struct studio_request *q, struct studio_reply *r, const struct asked_runs *a, const int *colors)
@@ -446,8 +514,10 @@ static int get_plot(struct studio *s, const struct studio_request *q, struct stu
 {
     struct asked_runs *a = calloc(1, sizeof *a);
     const char *list = studio_value(q, "colors");
-    const char *metrics = studio_value(q, "metrics");
-    int colors[RUNS], status = a ? get_asked(s, q, r, metrics ? metrics : "loss,eval_loss", a) : tune_error_no_memory("a list of runs");
+    const char *metrics = studio_value(q, "metrics"), *x = studio_value(q, "x");
+    char needed[1024];
+    snprintf(needed, sizeof needed, "%s,%s", metrics ? metrics : "loss,eval_loss", x ? x : "step");
+    int colors[RUNS], status = a ? get_asked(s, q, r, needed, a) : tune_error_no_memory("a list of runs");
     if (status == 0) {
         memcpy(colors, a->colors, sizeof colors);
         for (int i = 0; list && *list && i < a->count; i++) {
@@ -473,9 +543,11 @@ const struct studio_route studio_curve_routes[] = {
       {"width", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 1, .most = 10000, .help = "columns of the picture; default 800"},
       {"since_step", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = -1, .most = 9e15, .help = "only points after this step"},
       {"full", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "all points"}}},
+    {"GET", "/api/runs/extremes", "getExtremes", NULL, "The last, lowest and highest value of metrics of several runs, and at which step.", "application/json",
+     get_extremes, {IDS, {"metrics", STUDIO_IN_QUERY, STUDIO_TEXT, true, .help = "metrics with commas"}}},
     {"GET", "/api/runs/plot.svg", "drawRuns", NULL, "Curves of runs, as `runs plot --svg` draws them.", "image/svg+xml", get_plot,
      {IDS, {"metrics", STUDIO_IN_QUERY, STUDIO_TEXT, .help = "metrics with commas; default loss,eval_loss"},
-      {"x", STUDIO_IN_QUERY, STUDIO_TEXT, .choices = "step|time|tokens|epoch", .help = "the x axis"}, RANGE,
+      {"x", STUDIO_IN_QUERY, STUDIO_TEXT, .help = "step, time, tokens, epoch or a metric"}, RANGE,
       {"smooth", STUDIO_IN_QUERY, STUDIO_NUMBER, .least = -1, .most = 1e6, .help = "points on either side to smooth over; -1: by the curve; 0: none"},
       {"log", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "logarithmic y axis"},
       {"width", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 200, .most = 10000, .help = "pixels; default 960"},

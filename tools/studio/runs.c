@@ -505,6 +505,19 @@ static void put_reports(cJSON *list, struct tune_run *const *runs, int count)
     }
 }
 
+/* The names of all their metrics, in order of first appearance. */
+static void put_names_of(cJSON *list, struct tune_run *const *runs, int count)
+{
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < runs[i]->series_count; k++) {
+            bool seen = false;
+            for (int j = 0; j < i && !seen; j++)
+                seen = tune_run_series(runs[j], runs[i]->series[k].name) != NULL;
+            if (!seen)
+                cJSON_AddItemToArray(list, cJSON_CreateString(runs[i]->series[k].name));
+        }
+}
+
 static int compare_runs(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
     struct tune_run **runs, *chosen[COMPARED];
@@ -536,6 +549,7 @@ static int compare_runs(struct studio *s, const struct studio_request *q, struct
     }
     put_figures(cJSON_AddArrayToObject(json, "figures"), chosen, count);
     put_reports(cJSON_AddArrayToObject(json, "report"), chosen, count);
+    put_names_of(cJSON_AddArrayToObject(json, "metrics"), chosen, count);
     free(names);
     studio_index_unlock(s, runs);
     studio_job_runs_free(&jobs);

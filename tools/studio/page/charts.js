@@ -2,7 +2,7 @@
  *
  * insertSvg(text)  an SVG element of that document, without its style (plot.css has it).
  * chartSet({runs, groups, params, onParams, note})  charts that share cursor and zoom:
- *     tools: an element for the bar; runs() -> [{id, name, state, reason}], groups() -> [["loss", "eval_loss"], ["lr"]];
+ *     tools: an element for the bar; axes() -> names of metrics that can be x; runs() -> [{id, name, state, reason}], groups() -> [["loss", "eval_loss"], ["lr"]];
  *     params: x, log, smooth, from, to, off (curves that are not shown)
  *     -> {element, draw(), refresh()} */
 "use strict";
@@ -35,6 +35,7 @@ function nearest(x, v) {
     return Math.abs(x[low] - v) <= Math.abs(x[high] - v) ? low : high;
 }
 
+const AXES = ["step", "time", "tokens", "epoch"];
 const idsOf = ids => ids.map(id => id.replaceAll(",", "%2C")).join(",");
 
 function csvField(v) {
@@ -54,13 +55,16 @@ function chartSet(options) {
     const off = () => new Set((p.off || "").split("|").filter(Boolean));
     const hidden = (id, metric) => off().has(`${id} ${metric}`);
 
+    const axis = x => el("option", {value: x, selected: (p.x || "step") === x}, x);
+    const others = () => [...new Set([...(o.axes ? o.axes() : []), ...(p.x ? [p.x] : [])])].filter(n => !AXES.includes(n));
+
     function drawBar() {
         const focus = bar.contains(document.activeElement) ? document.activeElement.id : "";
         const smooth = p.smooth === undefined || p.smooth === "" ? -1 : Number(p.smooth);
         const shown = el("output", {for: "chart-smooth"}, smooth < 0 ? "auto" : smooth === 0 ? "none" : `${smooth} points`);
         fill(bar,
              el("label", {}, "x ", el("select", {id: "chart-x", onchange: e => change({x: e.target.value === "step" ? "" : e.target.value, from: "", to: ""})},
-                ["step", "time", "tokens", "epoch"].map(x => el("option", {value: x, selected: (p.x || "step") === x}, x)))),
+                AXES.map(axis), others().length ? el("optgroup", {label: "metrics"}, others().map(axis)) : null)),
              el("label", {}, el("input", {id: "chart-log", type: "checkbox", checked: p.log === "true", onchange: e => change({log: e.target.checked ? "true" : ""})}), " log y"),
              el("label", {class: "slider"}, "smoothing ", el("input", {id: "chart-smooth", type: "range", min: "-1", max: "100", value: String(smooth),
                 oninput: e => { shown.textContent = e.target.value < 0 ? "auto" : e.target.value === "0" ? "none" : `${e.target.value} points`; },

@@ -1,5 +1,6 @@
-/* compare.js - several runs: options that differ, curves on one axis, figures, parallel axes. The
- * address holds all of it: ids, metrics, x, log, smooth, from, to, off. */
+/* compare.js - several runs: options that differ, curves on one axis, figures, a heat map of two
+ * options, parallel axes. The address holds all of it: ids, metrics, x, log, smooth, from, to, off,
+ * figure, across, down. */
 "use strict";
 
 view("compare", (main, params) => {
@@ -11,10 +12,10 @@ view("compare", (main, params) => {
         return;
     }
     const title = el("h1", {}, ids.length === 1 ? "One run" : `${ids.length} runs`), trouble = el("p", {class: "problem", role: "alert", hidden: true});
-    const chips = el("ul", {class: "chips", "aria-label": "Runs compared"}), chartBox = el("section", {"aria-label": "Curves"}), tables = el("div", {class: "compare-tables"}), axes = el("section", {"aria-label": "Parallel axes"});
+    const chips = el("ul", {class: "chips", "aria-label": "Runs compared"}), chartBox = el("section", {"aria-label": "Curves"}), tables = el("div", {class: "compare-tables"}), axes = el("section", {"aria-label": "Parallel axes"}), heat = el("section", {"aria-label": "Heat map"});
     const csv = el("a", {class: "button", href: query("/api/runs/metrics.csv", {ids: idsOf(ids)})}, "All metrics, CSV");
-    fill(main, el("div", {class: "title-line"}, title, csv, copyButton(() => location.href, "Copy the address"), copyButton(() => `build/runs compare ${shellText(ids)}`, "Copy the command")), trouble, chips, chartBox, tables, axes);
-    let d = null, charts = null, names = [], token = null;
+    fill(main, el("div", {class: "title-line"}, title, csv, copyButton(() => location.href, "Copy the address"), copyButton(() => `build/runs compare ${shellText(ids)}`, "Copy the command")), trouble, chips, chartBox, tables, heat, axes);
+    let d = null, charts = null, names = [], token = null, extremes = [];
 
     function without(id) {
         go(link("compare", [], {...params, ids: idsOf(ids.filter(k => k !== id))}));
@@ -42,27 +43,41 @@ view("compare", (main, params) => {
                   el("table", {class: "plain matrix"}, el("thead", {}, head), el("tbody", {}, rows.map(o => {
                       return el("tr", {}, el("th", {scope: "row"}, o.name, o.unit ? el("small", {}, ` ${o.unit}`) : null), o.values.map((v, i) =>
                           el("td", {class: [typeof v === "number" ? "number" : "", o.best === i ? "best" : ""].join(" ").trim() || null}, v === null ? el("span", {class: "note"}, "\u2013") : fmtValue(v),
+                             o.steps && o.steps[i] !== null ? el("span", {class: "note"}, ` @ ${fmtNumber(o.steps[i])}`) : null,
                              o.best === i ? el("span", {class: "best-mark", title: "the best of them"}, " best") : null)));
                   }))));
     }
 
-    /* A figure's best where the server does not say it: least losses and times, most tokens per second. */
+    /* Which is better: -1 less, of losses and times; 1 more, of tokens per second; 0: neither. */
+    function directionOf(name) {
+        return /loss|perplexity|seconds|_s$|bytes/.test(name) && !/per_s(econd)?$/.test(name) ? -1 : /per_s(econd)?$|accuracy|exact|f1|rouge|reward/.test(name) ? 1 : 0;
+    }
+
     function bestOf(f) {
-        if (f.best !== undefined) return f.best;
-        const sign = /loss|perplexity|seconds|_s$|bytes/.test(f.name) && !/per_s(econd)?$/.test(f.name) ? -1 : /per_s(econd)?$|accuracy|exact|f1|rouge/.test(f.name) ? 1 : 0;
+        const sign = directionOf(f.name);
         if (!sign) return null;
         let best = null;
         f.values.forEach((v, i) => { if (typeof v === "number" && (best === null || sign * v > sign * f.values[best])) best = i; });
         return f.values.filter(v => typeof v === "number").length > 1 && f.values.some(v => v !== f.values[best]) ? best : null;
     }
 
+    /* Rows of a metric: its last value, and its best one; both extremes where neither is better. */
+    function metricRows() {
+        return extremes.flatMap(m => {
+            const sign = directionOf(m.name), of = sign < 0 ? ["min"] : sign > 0 ? ["max"] : ["min", "max"];
+            const row = (key, label) => ({name: `${m.name} ${label}`, unit: m.unit, values: m.values.map(v => v[key]), steps: key === "last" ? null : m.values.map(v => v[`${key}_step`])});
+            return [row("last", "last"), ...of.map(key => row(key, sign ? "best" : key === "min" ? "lowest" : "highest"))].map(r => ({...r, best: bestOf({name: m.name, values: r.values})}));
+        }).filter(r => r.values.some(v => v !== null));
+    }
+
     function drawTables() {
         const figures = d.figures.map(f => ({...f, best: bestOf(f)}));
         const main = /^(loss|eval_loss|best_eval_loss|tokens_per_s|seconds|step)$/;
-        const few = figures.filter(f => main.test(f.name)), more = figures.filter(f => !main.test(f.name));
+        const few = figures.filter(f => main.test(f.name)), more = [...figures.filter(f => !main.test(f.name)), ...d.report.filter(f => !main.test(f.name)).map(f => ({...f, best: bestOf(f)}))];
         const at = [...tables.querySelectorAll("details")].map(e => e.open);
         fill(tables,
              section(`Options that differ (${d.options.length})`, d.options.length ? matrix("Option", d.options) : el("p", {class: "note"}, ids.length === 1 ? "One run differs from nothing. Add another one from the list." : "None: these runs differ in nothing but their folder.")),
+             section("Metrics", matrix("Metric", metricRows())),
              section("Final figures", matrix("Figure", few)),
              more.length ? section(`Report (${more.length})`, matrix("Figure", more), false) : null);
         [...tables.querySelectorAll("details")].forEach((e, i) => { if (i in at) e.open = at[i]; });
@@ -122,6 +137,45 @@ view("compare", (main, params) => {
                el("span", {class: "note hint"}, "drag along an axis to keep a range, press it to take it back; a line opens its run")), svg]));
     }
 
+    /* The best of a figure for each pair of values of two options. A cell opens its best run. */
+    function drawHeat() {
+        const levelsOf = q => [...new Set(q.values.map(v => (v === null ? "\u2013" : v)))].sort((a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a) < String(b) ? -1 : 1));
+        const some = d.options.filter(q => q.name !== "output").map(q => ({...q, levels: levelsOf(q)})).filter(q => q.levels.length > 1 && q.levels.length <= 40).sort((a, b) => b.levels.length - a.levels.length);
+        if (d.runs.length < 3 || some.length < 2) { fill(heat); return; }
+        const across = some.find(q => q.name === params.across) || some[0], down = some.find(q => q.name === params.down && q !== across) || some.find(q => q !== across);
+        const of = [...d.figures, ...d.report].filter(f => directionOf(f.name) && f.values.some(v => typeof v === "number"));
+        const figure = of.find(f => f.name === params.figure) || of.find(f => f.name === "best_eval_loss") || of.find(f => f.name === "loss") || of[0];
+        if (!figure) { fill(heat); return; }
+        const sign = directionOf(figure.name), best = new Map();
+        d.runs.forEach((r, i) => {
+            const value = figure.values[i], key = `${levelOf(across, i)}\n${levelOf(down, i)}`, cell = best.get(key) || {count: 0, run: null, value: null};
+            cell.count++;
+            if (typeof value === "number" && (cell.value === null || sign * value > sign * cell.value)) Object.assign(cell, {value, run: r});
+            else if (!cell.run) cell.run = r;
+            best.set(key, cell);
+        });
+        function levelOf(q, i) { return q.levels.indexOf(q.values[i] === null ? "\u2013" : q.values[i]); }
+        const values = [...best.values()].map(c => c.value).filter(v => v !== null), low = Math.min(...values), high = Math.max(...values);
+        const shade = v => (high > low ? Math.round(6 * (sign < 0 ? (high - v) / (high - low) : (v - low) / (high - low))) : 3);
+        const cellOf = (x, y) => {
+            const c = best.get(`${x}\n${y}`);
+            if (!c) return el("td", {}, el("span", {class: "point point-missing"}, "no run"));
+            const told = `${c.run.name}: ${across.name} ${fmtValue(across.levels[x])}, ${down.name} ${fmtValue(down.levels[y])}, ${figure.name} ${c.value === null ? "none" : fmtNumber(c.value)}${c.count > 1 ? `, the best of ${c.count} runs` : ""}`;
+            return el("td", {}, el("a", {class: `point ${c.value === null ? "point-failed" : `shade-${shade(c.value)}`}`, href: link("runs", [c.run.id]), title: told, "aria-label": told},
+                c.value === null ? c.run.state : fmtNumber(c.value), c.count > 1 ? el("small", {}, ` of ${c.count}`) : null));
+        };
+        const pick = (label, key, now, items) => el("label", {}, `${label} `, el("select", {id: `heat-${key}`, onchange: e => { setParams({[key]: e.target.value}); drawHeat(); if (key === "figure") drawAxes(); document.getElementById(`heat-${key}`).focus(); }},
+            items.map(q => el("option", {value: q.name, selected: q === now}, q.name))));
+        const open = !heat.firstChild || heat.firstChild.open;
+        fill(heat, section(`Heat map: ${figure.name} by ${across.name} and ${down.name}`, [
+            el("div", {class: "toolbar thin"}, pick("figure", "figure", figure, of), pick("across", "across", across, some), pick("down", "down", down, some.filter(q => q !== across)),
+               el("span", {class: "note"}, `the darker the better, ${sign < 0 ? "lowest" : "highest"} is best; a cell opens its best run`)),
+            el("div", {class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Cells"}, el("table", {class: "map"},
+                el("thead", {}, el("tr", {}, el("th", {scope: "col"}, `${down.name} \\ ${across.name}`), across.levels.map(v => el("th", {scope: "col"}, fmtValue(v))))),
+                el("tbody", {}, down.levels.map((v, y) => el("tr", {}, el("th", {scope: "row"}, fmtValue(v)), across.levels.map((_, x) => cellOf(x, y)))))))], open));
+    }
+
+    const readExtremes = async () => (await api(query("/api/runs/extremes", {ids: idsOf(ids), metrics: groups().flat().join(",")}))).metrics;
     let changedIds = true;
     poll(async () => {
         if (token !== null) {
@@ -132,6 +186,8 @@ view("compare", (main, params) => {
         if (!changedIds) return;
         try {
             d = await api(query("/api/runs/compare", {ids: idsOf(ids)}));
+            names = d.metrics.filter(n => !["step", "time", "tokens", "epoch", "time_s"].includes(n));
+            extremes = await readExtremes();
             for (const o of d.options) /* numbers come as text where an option has words, too */
                 if (o.values.every(v => v === null || typeof v === "number" || (String(v).trim() !== "" && Number.isFinite(Number(v)))))
                     o.values = o.values.map(v => (v === null ? null : Number(v)));
@@ -147,13 +203,15 @@ view("compare", (main, params) => {
         setTitle(`Compare ${d.runs.map(r => r.name).slice(0, 3).join(", ")}${d.runs.length > 3 ? ", ..." : ""}`);
         drawChips();
         drawTables();
+        drawHeat();
         drawAxes();
         if (!charts) {
-            const metrics = new Set();
-            for (const id of ids.slice(0, 8)) for (const m of (await api(`/api/runs/${encodeURIComponent(id)}`)).metrics || []) metrics.add(m.name);
-            names = [...metrics].filter(n => !["step", "time", "tokens", "epoch", "time_s"].includes(n));
-            charts = chartSet({runs: () => d.runs, groups, params, onParams: setParams,
-                               tools: columnChooser(() => names.map(n => ({key: n, title: n})), () => groups().flat(), now => { setParams({metrics: now.join(",")}); charts.draw(); }, "Metrics")});
+            charts = chartSet({runs: () => d.runs, groups, params, onParams: setParams, axes: () => names,
+                               tools: columnChooser(() => names.map(n => ({key: n, title: n})), () => groups().flat(), now => {
+                                   setParams({metrics: now.join(",")});
+                                   charts.draw();
+                                   readExtremes().then(read => { extremes = read; drawTables(); }).catch(() => {});
+                               }, "Metrics")});
             fill(chartBox, charts.element);
             await charts.draw();
         } else await charts.refresh();

@@ -322,7 +322,7 @@ function showRun(main, params, id) {
         }
         if (charts) return;
         const names = d.metrics.map(m => ({key: m.name, title: m.name}));
-        charts = chartSet({runs: () => [{id, name: d.name, state: d.state, reason: d.reason}], groups, params, onParams: setParams,
+        charts = chartSet({runs: () => [{id, name: d.name, state: d.state, reason: d.reason}], groups, params, onParams: setParams, axes: () => names.map(n => n.key),
                            tools: columnChooser(() => names, () => groups().flat(), now => { setParams({metrics: now.join(",")}); charts.draw(); }, "Metrics")});
         fill(chartBox, charts.element);
         charts.draw();
