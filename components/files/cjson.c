@@ -2,9 +2,11 @@
 #include "files/cjson.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/array.h"
 #include "core/error.h"
@@ -83,6 +85,19 @@ cJSON *tune_cjson_read(const char *path, size_t limit)
     char *text;
     size_t size;
     return tune_file_read(path, limit, &text, &size) < 0 ? NULL : parse(path, text, size);
+}
+
+cJSON *tune_cjson_read_within(const char *path, const char *root, size_t limit)
+{
+    char *text;
+    size_t size;
+    int fd = tune_file_open_within(path, root, &size);
+    if (fd < 0)
+        return NULL;
+    int status = tune_file_read_open(fd, path, size, limit, &text);
+    close(fd);
+    errno = 0;
+    return status < 0 ? NULL : parse(path, text, size);
 }
 
 cJSON *tune_cjson_read_in(const char *folder, const char *name, size_t limit)

@@ -14,12 +14,16 @@ struct cJSON;
 /* tune_cjson_read - parse a file of at most limit bytes. The caller deletes the tree. NULL with an
  * error: unreadable, or not valid JSON by json.h's rules (with line and column).
  *
+ * tune_cjson_read_within - the same for a file in root (tune_file_open_within; errno EXDEV: it leads
+ * out).
+ *
  * tune_cjson_read_report - the same for a report of any program. It also takes NaN, Infinity and
  * -Infinity, which Python's json.dump writes: they become infinite numbers.
  *
  * tune_cjson_read_in - the same for <folder>/<name>, with the rules of folder.h for untrusted
  * folders. */
 struct cJSON *tune_cjson_read(const char *path, size_t limit);
+struct cJSON *tune_cjson_read_within(const char *path, const char *root, size_t limit);
 struct cJSON *tune_cjson_read_report(const char *path, size_t limit);
 struct cJSON *tune_cjson_read_in(const char *folder, const char *name, size_t limit);
 

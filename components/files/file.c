@@ -66,6 +66,44 @@ int tune_file_open(const char *path, size_t *size)
     return -1;
 }
 
+/* Whether the open file lies in root, by its real path, which *real has then. */
+static bool is_within(int fd, const char *root, char real[TUNE_PATH_MAX])
+{
+    char link[64];
+    size_t n = strlen(root);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t got = readlink(link, real, TUNE_PATH_MAX - 1);
+    real[got > 0 ? got : 0] = 0;
+    while (n > 0 && root[n - 1] == '/')
+        n--;
+    return !strncmp(real, root, n) && real[n] == '/';
+}
+
+int tune_file_open_within(const char *path, const char *root, size_t *size)
+{
+    char real[TUNE_PATH_MAX], again[64];
+    if (!root)
+        return tune_file_open(path, size);
+    int found = open(path, O_PATH | O_CLOEXEC); /* touches no pipe and no device */
+    if (found < 0)
+        return fail_open(path);
+    snprintf(again, sizeof again, "/proc/self/fd/%d", found);
+    int fd = -1;
+    if (is_within(found, root, real)) {
+        fd = tune_file_open(again, size);
+        if (fd < 0)
+            tune_error_set("%s: not a file that can be read; expected a regular file", path);
+        errno = 0;
+    } else {
+        tune_error_set("%.500s leads to %.500s, outside %.500s; put the file itself in the place of the link", path, *real ? real : "an unknown place", root);
+        errno = EXDEV;
+    }
+    int why = errno;
+    close(found);
+    errno = why;
+    return fd;
+}
+
 int tune_file_read_at(int fd, const char *path, uint64_t offset, void *data, size_t size)
 {
     for (size_t done = 0; done < size;) {

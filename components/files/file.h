@@ -32,11 +32,15 @@ void tune_file_release(const void *begin, const void *end);
 
 /* tune_file_open - open a regular file to read; *size is its size. It never waits. -1 with an
  * error.
+ * tune_file_open_within - the same for a file of strangers, whose links may lead anywhere: its real
+ * path must lie in root, an absolute path without links. Nothing else is opened, not even for a
+ * moment. errno is then EXDEV. root NULL: tune_file_open.
  * tune_file_read_at - read size bytes from offset into data. -1 with an error also if the file ends
  * earlier.
  * tune_file_map_open - map the first size bytes of an open file, which may then be closed. path is
  * for messages. */
 int tune_file_open(const char *path, size_t *size);
+int tune_file_open_within(const char *path, const char *root, size_t *size);
 int tune_file_read_at(int fd, const char *path, uint64_t offset, void *data, size_t size);
 int tune_file_map_open(struct tune_mapping *m, int fd, const char *path, size_t size);
 

@@ -195,7 +195,7 @@ int tune_metrics_read(struct tune_metrics_position *at, const char *folder,
     char path[TUNE_PATH_MAX], *text = NULL;
     size_t size, skip = at->last_size, from = (size_t)at->bytes - skip;
     TRY(tune_path(path, "%s/" TUNE_RUN_METRICS, folder));
-    int fd = tune_file_open(path, &size);
+    int fd = tune_file_open_within(path, at->root, &size);
     TRY(fd);
     bool same = is_same(fd, at);
     int status = same ? load_text(fd, at, path, &text, &size) : 0;
@@ -212,6 +212,6 @@ int tune_metrics_read(struct tune_metrics_position *at, const char *folder,
     if (same)
         return status;
     tune_error_clear();
-    *at = (struct tune_metrics_position){0};
+    *at = (struct tune_metrics_position){.root = at->root};
     return 1;
 }

@@ -30,11 +30,14 @@ bool tune_run_is(const char *folder)
 }
 
 /* 1: a process holds metrics.jsonl. 0: none does. -1: the file system has no locks. */
-static int lock_of(const char *folder)
+static int lock_of(const char *folder, const char *root)
 {
     char path[TUNE_PATH_MAX];
+    size_t size;
     int n = snprintf(path, sizeof path, "%s/" TUNE_RUN_METRICS, folder);
-    int fd = n < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    int fd = n >= (int)sizeof path ? -1 : root ? tune_file_open_within(path, root, &size) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && root)
+        tune_error_clear();
     int held = fd < 0 || flock(fd, LOCK_SH | LOCK_NB) == 0 ? 0 : errno == EWOULDBLOCK ? 1 : -1;
     if (fd >= 0)
         close(fd);
@@ -43,7 +46,7 @@ static int lock_of(const char *folder)
 
 bool tune_run_held(const char *folder)
 {
-    return lock_of(folder) > 0;
+    return lock_of(folder, NULL) > 0;
 }
 
 static const char *const state_names[] = {"running", "finished", "stopped", "failed", "unfinished",
@@ -105,8 +108,10 @@ static cJSON *read_json(struct tune_run *r, const char *name)
 {
     char path[TUNE_PATH_MAX];
     cJSON *json = NULL;
+    errno = 0;
     if (tune_path(path, "%s/%s", r->folder, name) == 0)
-        json = tune_cjson_read(path, TUNE_RUN_JSON_MOST);
+        json = tune_cjson_read_within(path, r->root, TUNE_RUN_JSON_MOST);
+    r->leads_out = r->leads_out || (!json && r->root && errno == EXDEV);
     if (json && cJSON_IsObject(json))
         return json;
     if (json)
@@ -176,7 +181,7 @@ static enum life life_of(struct tune_run *r)
     const char *host = text_of(last, "host");
     int64_t pid = whole_of(last, "pid");
     struct utsname here;
-    int lock = lock_of(r->folder);
+    int lock = lock_of(r->folder, r->root);
     bool ours = !host || (uname(&here) == 0 && !strcmp(here.nodename, host));
     if (lock > 0)
         return ALIVE;
@@ -196,7 +201,7 @@ static enum life life_of(struct tune_run *r)
  * now. Otherwise the run was killed. */
 static enum life read_state(struct tune_run *r)
 {
-    if (lock_of(r->folder) > 0 && !tune_run_folder_has(r->folder, TUNE_RUN_JSON)) {
+    if (lock_of(r->folder, r->root) > 0 && !tune_run_folder_has(r->folder, TUNE_RUN_JSON)) {
         r->state = TUNE_RUN_RUNNING; /* the run is just starting: metrics.jsonl is the second file
                                       * that it writes */
         return ALIVE;
@@ -332,10 +337,12 @@ static bool read_metrics(struct tune_run *r)
     size_t n = strlen(r->reason);
     int64_t lines = r->position->lines;
     int status;
+    errno = 0;
     while ((status = tune_metrics_read(r->position, r->folder, take_row, r)) == 1) {
         forget_rows(r);
         lines = -1;
     }
+    r->leads_out = r->leads_out || (status < 0 && r->root && errno == EXDEV);
     if (status < 0)
         broken(r, NULL);
     for (int i = 0; i < r->series_count && tune_run_ended(r); i++) /* no more values will come */
@@ -396,6 +403,7 @@ int tune_run_update(struct tune_run *r)
     enum tune_run_state state = r->state;
     r->state = TUNE_RUN_ABSENT;
     *r->reason = 0;
+    r->leads_out = false;
     cJSON_Delete(r->report);
     r->report = NULL;
     if (!tune_run_is(r->folder)) {
@@ -417,7 +425,7 @@ bool tune_run_ended(const struct tune_run *r)
            r->state != TUNE_RUN_ABSENT;
 }
 
-static struct tune_run *follow(const char *folder, const char *only)
+static struct tune_run *follow(const char *folder, const char *root, const char *only)
 {
     struct tune_run *r = calloc(1, sizeof *r);
     if (!r || !(r->position = calloc(1, sizeof *r->position)) || (only && !(r->only = strdup(only)))) {
@@ -434,6 +442,7 @@ static struct tune_run *follow(const char *folder, const char *only)
     const char *slash = strrchr(r->folder, '/');
     snprintf(r->name, sizeof r->name, "%.255s", slash && slash[1] ? slash + 1 : r->folder);
     r->state = TUNE_RUN_ABSENT;
+    r->root = r->position->root = root;
     forget_rows(r);
     summarize(r);
     tune_run_update(r);
@@ -442,22 +451,22 @@ static struct tune_run *follow(const char *folder, const char *only)
 
 struct tune_run *tune_run_follow(const char *folder)
 {
-    return follow(folder, NULL);
+    return follow(folder, NULL, NULL);
 }
 
-struct tune_run *tune_run_follow_last(const char *folder)
+struct tune_run *tune_run_follow_last(const char *folder, const char *root)
 {
-    return follow(folder, "");
+    return follow(folder, root, "");
 }
 
 struct tune_run *tune_run_open(const char *folder)
 {
-    return tune_run_open_only(folder, NULL);
+    return tune_run_open_within(folder, NULL, NULL);
 }
 
-struct tune_run *tune_run_open_only(const char *folder, const char *names)
+struct tune_run *tune_run_open_within(const char *folder, const char *root, const char *names)
 {
-    struct tune_run *r = follow(folder, names);
+    struct tune_run *r = follow(folder, root, names);
     if (!r || r->state != TUNE_RUN_ABSENT)
         return r;
     if (tune_file_is_folder(r->folder))

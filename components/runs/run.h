@@ -83,6 +83,8 @@ struct tune_run {
     struct tune_metrics_position *position; /* position in its metrics */
     char *only;                  /* names, with commas, of the series that are kept whole; of the
                                   * others only the last value is kept. NULL: all are whole */
+    const char *root;            /* its files must lie there; NULL: anywhere */
+    bool leads_out;              /* one of them does not, and was not read */
     struct tune_run_sums sums;
 };
 
@@ -98,21 +100,24 @@ bool tune_run_held(const char *folder);
  * decides, or its process id if there are no locks. On another machine its age decides; reason then
  * says so. STALLED: no write for ten times its longest interval so far, and at least 60 s. Before
  * the first step: for 600 s.
- * tune_run_open_only - the same, and only the metrics in names, with commas, are kept whole; NULL:
- * all. Of the others each series has its last value. Figures such as tokens_per_s are as for the whole run.
+ * tune_run_open_within - the same for the run of a stranger, or for some of its metrics.
+ * root: an absolute path without links, which outlives the run. A file that is a link to something
+ * outside root is not read: the run is BROKEN, and leads_out is set. NULL: any file is read.
+ * names: metrics with commas. Each series of others has only its last value; figures such as
+ * tokens_per_s are those of the whole run. NULL: all metrics are kept.
  * tune_run_free - free it; NULL is fine. */
 struct tune_run *tune_run_open(const char *folder);
-struct tune_run *tune_run_open_only(const char *folder, const char *names);
+struct tune_run *tune_run_open_within(const char *folder, const char *root, const char *names);
 void tune_run_free(struct tune_run *r);
 
 /* tune_run_follow - the same, but a folder without a run gives a run in the state ABSENT.
- * tune_run_follow_last - the same as tune_run_open_only for no names, for long lists.
+ * tune_run_follow_last - the same with root as above, and no metric is kept whole: for long lists.
  * tune_run_update - read the changes since the last call; only whole lines of metrics count. If the
  * run went back to an earlier step, all lines are read again. Pointers into r become invalid. 1:
  * state or metrics changed; 0: neither.
  * tune_run_ended - whether no process works on it: it is not RUNNING, STALLED or ABSENT. */
 struct tune_run *tune_run_follow(const char *folder);
-struct tune_run *tune_run_follow_last(const char *folder);
+struct tune_run *tune_run_follow_last(const char *folder, const char *root);
 int tune_run_update(struct tune_run *r);
 bool tune_run_ended(const struct tune_run *r);
 

@@ -40,5 +40,27 @@ is "large rows come in parts" stays 100000 ask /api/runs/runs%2Fa/previews '16 <
 is "... the rest after next" ask '/api/runs/runs%2Fa/previews?offset=38' '[r["step"] for r in d["rows"]] == [38, 39] and d["next"] == 40'
 rm "$root/runs/a/log.txt" "$root/runs/a/samples.jsonl"
 
+# ---- links out of the root ----
+run "$tmp/outside/theirs"
+echo '{"loss_last":42,"secret":"outside"}' >"$tmp/outside/theirs/report.json"
+echo "a line of outside" >"$tmp/outside/log.txt"
+for f in run.json metrics.jsonl report.json; do
+    run "$root/runs/linked-${f%%.*}"
+    ln -sf "$tmp/outside/theirs/$f" "$root/runs/linked-${f%%.*}/$f"
+done
+run "$root/shared"
+run "$root/runs/inside"
+ln -sf ../../shared/run.json "$root/runs/inside/run.json"
+ln -s "$tmp/outside" "$root/runs/folder"
+mkdir "$root/runs/$(printf 'no-\377-utf8')"
+ln -s "$tmp/outside/log.txt" "$root/runs/a/log.txt"
+linked() { ask /api/runs 'd["leading_out"] == 3'; }
+is "run.json, metrics.jsonl and report.json that lead out are counted" await $server linked
+is "... their runs are broken, and say where they lead" ask '/api/runs?search=linked' 'len(d["runs"]) == 3 and all(r["state"] == "broken" and "outside" in r["reason"] and r["id"] for r in d["runs"])'
+is "... and nothing of them is shown" eval '! get /api/runs | grep -q loss_last && for f in run metrics report; do get /api/runs/runs%2Flinked-$f >>"$tmp/shown" && get "/api/runs/curves?ids=runs%2Flinked-$f&metric=loss" >>"$tmp/shown" && get "/api/runs/metrics.csv?ids=runs%2Flinked-$f" >>"$tmp/shown"; done; ! grep -q "\"secret\"" "$tmp/shown" && ask /api/runs/runs%2Flinked-run "d[\"run\"] is None" && ask "/api/runs/curves?ids=runs%2Flinked-metrics&metric=loss" "d[\"curves\"] == []"'
+is "a link that stays in the root is read" ask /api/runs/runs%2Finside 'd["state"] == "finished" and d["run"]["options"]["lr"] == .1'
+is "links to folders, and names that are no UTF-8, are counted" ask /api/runs 'd["folders_linked"] == 1 and d["folders_not_utf8"] == 1'
+is "a log that leads out is refused, not empty" eval 'gives 403 /api/runs/runs%2Fa/log && ! grep -q "a line" "$tmp/body"'
+
 is "it ends" stopped
 finish

@@ -88,7 +88,7 @@ static void *read_some(void *readings)
         if (at->how == UPDATE)
             tune_run_update(at->run);
         if (at->how == READ)
-            at->run = tune_run_open_only(at->asked.folder, *at->metrics ? at->metrics : NULL);
+            at->run = tune_run_open_within(at->asked.folder, at->asked.root, *at->metrics ? at->metrics : NULL);
     }
     return NULL;
 }
@@ -246,7 +246,7 @@ static int get_asked(struct studio *s, const struct studio_request *q, struct st
     a->count = studio_run_list(s, r, studio_value(q, "ids"), chosen, RUNS);
     for (int i = 0; i < a->count; i++) {
         snprintf(a->folders[i], sizeof a->folders[i], "%s", chosen[i]->folder);
-        asked[i] = (struct studio_curve_run){a->folders[i], studio_index_version(s, chosen[i])};
+        asked[i] = (struct studio_curve_run){a->folders[i], s->root, studio_index_version(s, chosen[i])};
         a->colors[i] = studio_color(chosen[i]);
     }
     studio_index_unlock(s, all);

@@ -4,9 +4,9 @@
 
 #include "runs/run.h"
 
-/* A run to read: its folder, and its version in the index. */
+/* A run to read: its folder, the root that its files must lie in, and its version in the index. */
 struct studio_curve_run {
-    const char *folder;
+    const char *folder, *root;
     uint64_t version;
 };
 

@@ -19,6 +19,7 @@
 #include "core/error.h"
 #include "core/try.h"
 #include "curves.h"
+#include "files/json.h"
 #include "runs/run_folder.h"
 
 /* DEPTH: folders below the root that are looked into. EVERY_MS: between scans while somebody asks.
@@ -50,6 +51,7 @@ struct studio_index {
     pthread_mutex_t lock;
     pthread_cond_t wake, scanned;
     pthread_t thread;
+    const char *root;
     atomic_bool stop; /* a scan looks at it without the lock */
     bool started;
     double asked;                       /* time of the last question */
@@ -66,7 +68,8 @@ struct studio_index {
     /* of the scan that goes on; the thread's own */
     char **found;
     size_t found_count, found_room;
-    int folders, too_deep, read;        /* read: runs that it read from the beginning */
+    int folders, too_deep, links, odd_names; /* of links: those to folders */
+    int read;                           /* runs that it read from the beginning */
 };
 
 static struct stamp stamp_of(const char *folder, const char *name)
@@ -168,8 +171,14 @@ static int scan_folder(struct studio_index *x, const char *folder, int depth)
     while (dir && status == 0 && !x->stop && (e = readdir(dir))) {
         char path[TUNE_PATH_MAX];
         struct stat st;
+        if (e->d_type == DT_LNK && !is_left_out(e->d_name) && fstatat(fd, e->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode))
+            x->links++;
         if (is_left_out(e->d_name) || (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
             continue;
+        if (!tune_utf8_valid(e->d_name, strlen(e->d_name), NULL)) {
+            x->odd_names++; /* no address could name what is there */
+            continue;
+        }
         if (snprintf(path, sizeof path, "%s%s%s", folder, *folder ? "/" : "", e->d_name) >= (int)sizeof path)
             continue;
         if (e->d_type == DT_UNKNOWN && (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)))
@@ -245,7 +254,7 @@ static void refresh(struct studio_index *x, const char *folder)
         return;
     }
     pthread_mutex_unlock(&x->lock);
-    struct tune_run *r = tune_run_follow_last(folder);
+    struct tune_run *r = tune_run_follow_last(folder, x->root);
     pthread_mutex_lock(&x->lock);
     i = find(x, folder);
     if (!r || !i) {
@@ -289,7 +298,7 @@ static void read_found(struct studio_index *x)
             struct indexed_run i = {0};
             pthread_mutex_unlock(&x->lock);
             stamps_of(x->found[k], i.stamps);
-            i.run = tune_run_follow_last(x->found[k]);
+            i.run = tune_run_follow_last(x->found[k], x->root);
             x->read++;
             if (i.run && tune_run_ended(i.run))
                 compact(x, i.run);
@@ -327,7 +336,7 @@ static void scan(struct studio_index *x)
     for (size_t i = 0; i < x->found_count; i++)
         free(x->found[i]);
     x->found_count = 0;
-    x->folders = x->too_deep = 0;
+    x->folders = x->too_deep = x->links = x->odd_names = 0;
     x->hurry = false;
     double began = tune_clock_s();
     pthread_mutex_unlock(&x->lock);
@@ -345,6 +354,8 @@ static void scan(struct studio_index *x)
     x->state.complete = true;
     x->state.folders = x->folders;
     x->state.too_deep = x->too_deep;
+    x->state.links = x->links;
+    x->state.odd_names = x->odd_names;
     x->last_scan = began;
     pthread_cond_broadcast(&x->scanned);
 }
@@ -388,6 +399,7 @@ int studio_index_start(struct studio *s)
     pthread_condattr_t monotonic;
     if (!x)
         return tune_error_no_memory("the index of runs");
+    x->root = s->root;
     pthread_mutex_init(&x->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

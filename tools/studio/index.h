@@ -21,6 +21,8 @@ struct studio_index_state {
     bool complete;      /* the first scan is over */
     int folders;        /* that the last scan looked into */
     int too_deep;       /* folders that it left out because they lie too deep */
+    int links;          /* links to folders, which are not followed */
+    int odd_names;      /* folders whose names are not UTF-8 */
     uint64_t version;   /* grows with every change */
 };
 

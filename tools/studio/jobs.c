@@ -199,9 +199,20 @@ static int64_t search_log(FILE *in, int64_t offset, const char *what, cJSON *mat
     return offset;
 }
 
+/* A log that is a link out of the root is refused, not empty. */
+static int check_log(struct studio *s, struct studio_reply *r, const char *path)
+{
+    int fd = *path ? studio_open(s, path, O_RDONLY) : -1;
+    bool out = *path && fd < 0 && tune_error_kind() == TUNE_ERROR_USAGE;
+    if (fd >= 0)
+        close(fd);
+    return out ? studio_fail(r, 403, "%s", tune_error_message()) : (tune_error_clear(), 0);
+}
+
 /* Answer with a part of a log; path "": there is none. */
 static int put_log(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *path)
 {
+    TRY(check_log(s, r, path));
     double offset = studio_number(q, "offset", 0), limit = studio_number(q, "limit", LOG_CHUNK);
     int fd = *path ? studio_open(s, path, O_RDONLY) : -1;
     off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
@@ -247,14 +258,11 @@ static int show_log(struct studio *s, const struct studio_request *q, struct stu
     return put_log(s, q, r, path);
 }
 
-static bool is_file(struct studio *s, const char *path)
+/* Whether there is something of that name, a link out of the root included. */
+static bool is_there(const char *path)
 {
     struct stat st;
-    int fd = studio_open(s, path, O_RDONLY);
-    bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-    if (fd >= 0)
-        close(fd);
-    return good;
+    return lstat(path, &st) == 0 && (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode));
 }
 
 /* The log of a run: that of its newest job; that which sweep kept beside the run, log-N.txt beside
@@ -271,12 +279,11 @@ static int show_run_log(struct studio *s, const struct studio_request *q, struct
         return put_log(s, q, r, path);
     if (end && !strncmp(end, "/run-", 5)) {
         TRY(tune_path(path, "%.*s/log-%s.txt", (int)(end - folder), folder, end + 5));
-        if (is_file(s, path))
+        if (is_there(path))
             return put_log(s, q, r, path);
     }
     TRY(tune_path(path, "%s/" JOB_LOG, folder));
-    bool own = is_file(s, path);
-    tune_error_clear();
+    bool own = is_there(path);
     return put_log(s, q, r, own ? path : "");
 }
 
@@ -453,7 +460,7 @@ static cJSON *resume(struct studio *s, const struct studio_request *q, struct st
 {
     if (check_run(s, r, folder) < 0)
         return NULL;
-    struct tune_run *run = tune_run_open(folder);
+    struct tune_run *run = tune_run_open_within(folder, s->root, NULL);
     cJSON *job = NULL;
     if (!run)
         return NULL;
@@ -599,7 +606,7 @@ static int show_form(struct studio *s, const struct studio_request *q, struct st
 {
     const char *folder = studio_value(q, "id");
     TRY(check_run(s, r, folder));
-    struct tune_run *run = tune_run_open(folder);
+    struct tune_run *run = tune_run_open_within(folder, s->root, NULL);
     if (!run)
         return -1;
     cJSON *json = cJSON_CreateObject(), *values = cJSON_CreateObject();

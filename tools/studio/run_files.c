@@ -180,7 +180,7 @@ static int get_metrics_csv(struct studio *s, const struct studio_request *q, str
         return count < 0 ? -1 : tune_error_no_memory("a list of runs");
     fputs("run,step,key,value\n", r->out);
     for (int i = 0; i < count && status == 0; i++) {
-        struct tune_run *run = tune_run_open(folders[i]);
+        struct tune_run *run = tune_run_open_within(folders[i], s->root, NULL);
         status = run ? 0 : -1;
         for (int k = 0; run && k < run->series_count; k++)
             values += run->series[k].count;

@@ -268,6 +268,9 @@ static int list_runs(struct studio *s, const struct studio_request *q, struct st
     }
     struct studio_index_state state = studio_index_state(s);
     int count = choose(q, r, runs, all, units);
+    int leading_out = 0; /* runs with a file that is a link out of the root */
+    for (int i = 0; i < all; i++)
+        leading_out += runs[i]->leads_out;
     int first = (int)studio_number(q, "offset", 0), limit = (int)studio_number(q, "limit", LISTED);
     int n = count < 0 ? -1 : tune_runs_differing(runs, count, &differing);
     if (n >= 0) {
@@ -283,6 +286,9 @@ static int list_runs(struct studio *s, const struct studio_request *q, struct st
         cJSON_AddBoolToObject(json, "indexed", state.complete);
         cJSON_AddNumberToObject(json, "folders", state.folders);
         cJSON_AddNumberToObject(json, "folders_too_deep", state.too_deep);
+        cJSON_AddNumberToObject(json, "folders_linked", state.links);
+        cJSON_AddNumberToObject(json, "folders_not_utf8", state.odd_names);
+        cJSON_AddNumberToObject(json, "leading_out", leading_out);
         tune_cjson_put_whole(json, "token", (int64_t)state.version);
         tune_cjson_put_text(json, "sort_units", units);
         cJSON_AddItemToObject(json, "differing", list_of(differing, n < NAMES ? n : NAMES));
@@ -442,7 +448,8 @@ static int get_run(struct studio *s, const struct studio_request *q, struct stud
         return -1;
     tune_cjson_put_whole(json, "version", (int64_t)studio_index_version(s, run));
     put_metrics(json, run);
-    cJSON *whole = tune_cjson_read_in(run->folder, TUNE_RUN_JSON, TUNE_RUN_JSON_MOST); /* the index has a part of it */
+    char path[TUNE_PATH_MAX];
+    cJSON *whole = tune_path(path, "%s/" TUNE_RUN_JSON, run->folder) == 0 ? tune_cjson_read_within(path, s->root, TUNE_RUN_JSON_MOST) : NULL;
     if (!whole)
         tune_error_clear(); /* the row has the state and the reason */
     cJSON_AddItemToObject(json, "run", whole ? whole : cJSON_CreateNull());

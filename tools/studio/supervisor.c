@@ -338,7 +338,8 @@ static void finish(struct work *w, bool asked)
     char last[REASON_MOST] = "", *reason = NULL;
     find_folder(w);
     const char *folder = job_text(w->job, "folder");
-    struct tune_run *run = *folder ? tune_run_open(folder) : NULL;
+    char *root = realpath(".", NULL);
+    struct tune_run *run = *folder && root ? tune_run_open_within(folder, root, NULL) : NULL;
     enum tune_run_state found = run ? run->state : TUNE_RUN_ABSENT;
     int signal = e->how == TUNE_CHILD_SIGNALLED ? e->code : e->how == TUNE_CHILD_STOPPED && e->code > 128 ? e->code - 128 : 0;
     if (run)
@@ -365,6 +366,7 @@ static void finish(struct work *w, bool asked)
     change(w, state, reason ? reason : run && found == TUNE_RUN_DIVERGED ? run->reason : "");
     free(reason);
     tune_run_free(run);
+    free(root);
 }
 
 static void supervise_child(struct work *w)

@@ -108,7 +108,8 @@ function listRuns(main, params) {
         const indexing = last && last.indexed === false;
         fill(status, selected === total ? `${fmtNumber(total)} runs` : `${fmtNumber(selected)} of ${fmtNumber(total)} runs`,
              indexing ? ", still reading folders" : "", last && last.folders_too_deep ? `, ${last.folders_too_deep} folders too deep to look into` : "",
-             last && last.sort_units ? `, several units apart: ${last.sort_units}` : "");
+             ...[["folders_linked", "links to folders, not followed"], ["folders_not_utf8", "folders with names that are not UTF-8"], ["leading_out", "runs with files that lead out of the root, not read"]]
+                 .map(([key, text]) => last && last[key] ? `, ${last[key]} ${text}` : ""), last && last.sort_units ? `, several units apart: ${last.sort_units}` : "");
         if (known && total === 0 && !indexing) {
             if (!body.querySelector(".empty")) fill(body, empty("No runs yet", "A run is a folder that a recipe wrote. Start one in a shell, and it appears here by itself:",
                 "build/finetune_full --model models/quickstart --dataset datasets/stories.jsonl --output runs/first"),
