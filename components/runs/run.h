@@ -141,8 +141,8 @@ double *tune_run_axis(const struct tune_run *r, const struct tune_run_series *se
  * that metric. *over becomes a series of its own with x[count], empty where there is no such
  * metric; the caller frees it with tune_run_over_free. -1 with an error: no memory. */
 bool tune_run_is_axis(const char *what);
-int tune_run_over(const struct tune_run *r, const struct tune_run_series *series, const char *metric,
-                  struct tune_run_series *over, double **x);
+int tune_run_over(const struct tune_run *r, const struct tune_run_series *series,
+                  const char *metric, struct tune_run_series *over, double **x);
 void tune_run_over_free(struct tune_run_series *over, double *x);
 
 /* A checkpoint in the folder. */

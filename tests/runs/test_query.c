@@ -215,7 +215,7 @@ static void plots(void **state)
         const char *metrics, *x, *message;
         bool asked;
     } bad[] = {{"lss", "step", "there are: loss, elapsed_s, tokens, mine", false}, {"", "step", "name of a metric", false},
-               {"loss,,mine", "step", "separated by commas", false}, {"loss", "labels", "no \"labels\"", false},
+               {"loss,,mine", "step", "separated by commas", false}, {"loss", "labels", "no run has the metric \"labels\"", false},
                {"eval_mine", "step", "no run has the metric", true}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         d = (struct tune_run_drawing){.metrics = bad[i].metrics, .x = bad[i].x, .unit = unit, .asked = bad[i].asked};

@@ -589,6 +589,35 @@ def compare(browser, server):
     window.close()
 
 
+def saves(browser, server):
+    """A chart's points as CSV and JSON in long form, its picture as SVG and PNG, saved and copied."""
+    window = Page(browser, server)
+    page = window.page
+    window.open(f"#/runs/{quoted('runs/first')}", "main svg")
+    page.get_by_role("button", name="Save", exact=True).first.click()
+    panel = page.locator(".foot .menu-panel").first
+
+    def saved(role, name):
+        with page.expect_download() as waiting:
+            panel.get_by_role(role, name=name, exact=True).click()
+        return Path(waiting.value.path()).read_bytes()
+
+    rows = [line.split(",") for line in saved("link", "CSV, all points").decode().splitlines()]
+    losses = [json.loads(line) for line in (ROOT / "runs" / "first" / "metrics.jsonl").read_text().splitlines()]
+    losses = [(str(row["step"]), key, row[key]) for key in ("loss", "eval_loss") for row in losses if key in row]
+    expect(rows[0] == ["run", "step", "key", "value"] and [(row[1], row[2], float(row[3])) for row in rows[1:]] == losses, rows[:4])
+    same = json.loads(saved("link", "JSON, all points"))
+    expect([(str(row["step"]), row["key"], row["value"]) for row in same] == losses and same[0]["run"] == "runs/first", same[:3])
+    expect(b"<svg" in saved("button", "SVG"), "no SVG")
+    expect(saved("button", "PNG")[:8] == b"\x89PNG\r\n\x1a\n", "no PNG")
+    panel.get_by_role("button", name="Copy as SVG").click()
+    until(page, "async () => (await navigator.clipboard.readText()).includes('<svg')", None)
+    panel.get_by_role("button", name="Copy as PNG").click()
+    until(page, "async () => (await navigator.clipboard.read())[0].types.includes('image/png')", None)
+    expect(not window.faults, window.faults)
+    window.close()
+
+
 def live_from_shell(browser, server):
     """A run that a shell starts appears in the list that is open."""
     window = Page(browser, server)
@@ -676,6 +705,9 @@ def long_runs(browser, server):
         return performance.now() - begin;
     }""")
     print(f"# redraw of that picture: {took:.0f} ms", flush=True)
+    note = window.page.locator("figcaption .note").first.inner_text()
+    expect(re.search(r"\d of 2.000.000 points drawn", note), note)
+    expect("/api/runs/metrics.csv?ids=" in window.page.get_attribute("figcaption .full-data", "href"), "no link to all points")
     window.page.screenshot(path=SHOTS / "long.png")
     expect(not window.faults, window.faults)
     window.close()
@@ -692,7 +724,7 @@ def main():
             if not chosen or "views" in chosen:
                 check_views(browser, server)
             for check in (text_is_text, keyboard_alone, runs_by_keyboard, a_bad_value, preview, start_and_stop, log_follows, delete_a_run, beside_the_run, log_of_a_run, retry,
-                          waits, curves, diverged, compare, live_from_shell,
+                          waits, curves, diverged, compare, saves, live_from_shell,
                           points, measured_in_a_shell, measure_the_missing, restart, long_runs):
                 if not chosen or check.__name__ in chosen:
                     tap.case(check.__doc__.split("\n")[0], check, browser, server)

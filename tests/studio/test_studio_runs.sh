@@ -98,6 +98,7 @@ sys.exit([r[\"lr\"] for r in t] != [\"0.0001\", \"0.001\", \"0.01\", \"0.1\"] or
 is "a run that nobody kept the output of has no log" ask /api/runs/runs%2Fa/log 'd["none"] and d["text"] == ""'
 is "a run twice is one curve" ask '/api/runs/curves?ids=runs%2Fa,runs%2Fa&metric=loss' 'len(d["curves"]) == 1'
 is "metrics in long form" eval 'get "/api/runs/metrics.csv?ids=runs%2Fa" >"$tmp/a.csv" && [ "$(wc -l <"$tmp/a.csv")" = 31 ] && grep -qx "runs/a,10,loss,0.7" "$tmp/a.csv"'
+is "... only some of them, and as JSON" eval 'get "/api/runs/metrics.csv?ids=runs%2Fa&metrics=loss" >"$tmp/a.csv" && [ "$(wc -l <"$tmp/a.csv")" = 11 ] && ask "/api/runs/metrics.json?ids=runs%2Fa,$listed&metrics=loss" "len(d) == 13 and d[9] == {\"run\": \"runs/a\", \"step\": 10, \"key\": \"loss\", \"value\": .7} and d[12][\"run\"].startswith(\"runs/<img\")"'
 
 # ---- what changes ----
 token=$(get /api/runs/changes | sed 's/.*"token":\([0-9]*\).*/\1/')

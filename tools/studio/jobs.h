@@ -64,7 +64,8 @@ struct studio_job_runs {
  * studio_job_runs_version - a number that changes when any of them does. */
 int studio_job_runs(struct studio_job_runs *runs);
 void studio_job_runs_free(struct studio_job_runs *runs);
-const struct studio_job_run *studio_job_of_run(const struct studio_job_runs *runs, const char *folder);
+const struct studio_job_run *studio_job_of_run(const struct studio_job_runs *runs,
+                                               const char *folder);
 uint32_t studio_job_runs_version(const struct studio_job_runs *runs);
 
 /* studio_supervise - call it early in main. If this process was started as a supervisor, it serves
@@ -80,8 +81,8 @@ int studio_supervise(int argc, char **argv);
  * job_write - replace its job.json, counting its version. -1 with an error.
  * job_ids - all numbers in order, in an array that the caller frees. Returns how many, or -1.
  * job_text - a text of the job; "": none.
- * job_explain_cores - why a job that needs so many cores waits, into text: how many are used, and by
- * whom. need above those that there are: all. It leaves text where none is used any more.
+ * job_explain_cores - why a job that needs so many cores waits, into text: how many are used, and
+ * by whom. need above those that there are: all. It leaves text where none is used any more.
  * job_explain_gpus - the same for GPUs; whose they are is not known. */
 int64_t job_number(const char *id);
 int job_path(char path[TUNE_PATH_MAX], const char *id, const char *name);

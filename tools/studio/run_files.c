@@ -163,12 +163,66 @@ static void put_csv(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static int get_metrics_csv(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+/* One value: a line of CSV, or a member of a list of JSON. */
+struct metric_lines {
+    FILE *out;
+    bool json, any;
+};
+
+static void put_value(struct metric_lines *l, const char *run, const struct tune_run_series *s, int64_t i)
 {
-    enum { RUNS = 64, VALUES_MOST = 4000000 };
+    char number[TUNE_DECIMAL_SIZE];
+    if (!l->json) {
+        put_csv(l->out, run);
+        fprintf(l->out, ",%.0f,", s->step[i]);
+        put_csv(l->out, s->name);
+        fprintf(l->out, ",%s\n", tune_number_text(number, s->value[i]));
+        return;
+    }
+    cJSON *name = cJSON_CreateString(run), *key = cJSON_CreateString(s->name);
+    char *name_text = name ? cJSON_PrintUnformatted(name) : NULL, *key_text = key ? cJSON_PrintUnformatted(key) : NULL;
+    fprintf(l->out, "%s{\"run\":%s,\"step\":%.0f,\"key\":%s,\"value\":%s}", l->any ? ",\n" : "", name_text ? name_text : "null", s->step[i],
+            key_text ? key_text : "null", isfinite(s->value[i]) ? tune_number_text(number, s->value[i]) : "null");
+    cJSON_free(name_text);
+    cJSON_free(key_text);
+    cJSON_Delete(name);
+    cJSON_Delete(key);
+    l->any = true;
+}
+
+/* Whether a name stands in a list with commas; NULL: all do. */
+static bool is_wanted(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = list; at && *at; at += *at == ',') {
+        size_t m = strcspn(at, ",");
+        if (m == n && !memcmp(at, name, n))
+            return true;
+        at += m;
+    }
+    return !list;
+}
+
+/* All values of a run. values: how many there were before. */
+static int put_run(struct metric_lines *l, const struct tune_run *run, const char *wanted, int64_t *values, struct studio_reply *r)
+{
+    enum { VALUES_MOST = 4000000 };
+    for (int k = 0; k < run->series_count; k++)
+        *values += is_wanted(wanted, run->series[k].name) ? run->series[k].count : 0;
+    if (*values > VALUES_MOST)
+        return studio_fail(r, 413, "more than %d values; choose fewer runs or metrics, or use `runs export`", VALUES_MOST);
+    for (int k = 0; k < run->series_count; k++)
+        for (int64_t j = 0; is_wanted(wanted, run->series[k].name) && j < run->series[k].count; j++)
+            put_value(l, run->folder, &run->series[k], j);
+    return 0;
+}
+
+static int put_metrics(struct studio *s, const struct studio_request *q, struct studio_reply *r, bool json)
+{
+    enum { RUNS = 64 };
     int64_t values = 0;
     struct tune_run **runs, *chosen[RUNS];
-    char number[32];
+    struct metric_lines lines = {.out = r->out, .json = json};
     int status = 0;
     TRY(studio_index_lock(s, &runs));
     int count = studio_run_list(s, r, studio_value(q, "ids"), chosen, RUNS);
@@ -178,26 +232,26 @@ static int get_metrics_csv(struct studio *s, const struct studio_request *q, str
     studio_index_unlock(s, runs);
     if (!folders)
         return count < 0 ? -1 : tune_error_no_memory("a list of runs");
-    fputs("run,step,key,value\n", r->out);
+    fputs(json ? "[" : "run,step,key,value\n", r->out);
     for (int i = 0; i < count && status == 0; i++) {
         struct tune_run *run = tune_run_open_within(folders[i], s->root, NULL);
-        status = run ? 0 : -1;
-        for (int k = 0; run && k < run->series_count; k++)
-            values += run->series[k].count;
-        if (values > VALUES_MOST)
-            status = studio_fail(r, 413, "more than %d values; choose fewer runs, or use `runs export`", VALUES_MOST);
-        for (int k = 0; status == 0 && k < run->series_count; k++)
-            for (int64_t j = 0; j < run->series[k].count; j++) {
-                put_csv(r->out, run->folder);
-                fprintf(r->out, ",%.0f,", run->series[k].step[j]);
-                put_csv(r->out, run->series[k].name);
-                fprintf(r->out, ",%s\n", tune_number_text(number, run->series[k].value[j]));
-            }
+        status = run ? put_run(&lines, run, studio_value(q, "metrics"), &values, r) : -1;
         tune_run_free(run);
     }
+    fputs(json ? "]\n" : "", r->out);
     free(folders);
-    snprintf(r->name, sizeof r->name, "metrics.csv");
+    snprintf(r->name, sizeof r->name, json ? "metrics.json" : "metrics.csv");
     return status;
+}
+
+static int get_metrics_csv(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    return put_metrics(s, q, r, false);
+}
+
+static int get_metrics_json(struct studio *s, const struct studio_request *q, struct studio_reply *r)
+{
+    return put_metrics(s, q, r, true);
 }
 
 #define ID {"id", STUDIO_IN_PATH, STUDIO_TEXT, true, .help = "the run's folder, relative to the root"}
@@ -205,9 +259,14 @@ static int get_metrics_csv(struct studio *s, const struct studio_request *q, str
     {"offset", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 0, .most = 9e15, .help = "lines to leave out at the beginning"}, \
     {"limit", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 0, .most = LINES, .help = "most lines; default 1000"}
 
+#define METRICS \
+    {"ids", STUDIO_IN_QUERY, STUDIO_TEXT, true, .help = "ids of runs, with commas"}, \
+    {"metrics", STUDIO_IN_QUERY, STUDIO_TEXT, .help = "only these metrics, with commas"}
+
 const struct studio_route studio_run_file_routes[] = {
     {"GET", "/api/runs/metrics.csv", "getMetricsCsv", NULL, "All metrics of runs as lines of run, step, key, value.", "text/csv; charset=utf-8",
-     get_metrics_csv, {{"ids", STUDIO_IN_QUERY, STUDIO_TEXT, true, .help = "ids of runs, with commas"}}},
+     get_metrics_csv, {METRICS}},
+    {"GET", "/api/runs/metrics.json", "getMetricsJson", NULL, "The same as a list of {run, step, key, value}.", "application/json", get_metrics_json, {METRICS}},
     {"GET", "/api/runs/{id}/previews", "listPreviews", NULL, "What the model said while it trained.", "application/json", list_previews, {ID, PAGE}},
     {"GET", "/api/runs/{id}/rows", "listRows", NULL, "The rows that an evaluation judged.", "application/json", list_rows, {ID, PAGE}},
     {"GET", "/api/runs/{id}/files", "listFiles", "run files", "The files in a run's folder.", "application/json", list_files, {ID}},

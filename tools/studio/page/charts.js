@@ -90,10 +90,17 @@ function chartSet(options) {
         const c = {group, curves: [], plot: null};
         const stage = el("div", {class: "stage"}), legend = el("div", {class: "legend", role: "group", "aria-label": `Curves of ${group[0]}`});
         const note = el("span", {class: "note"}), name = group.join(" and ");
+        const say_why = problem => { if (!problem.away) say(problem.detail || problem.message, "bad"); };
+        const item = (text, work) => el("button", {type: "button", onclick: () => work().catch(say_why)}, text);
         const tools = menu("Save", [
-            el("button", {type: "button", onclick: () => saveCsv(c)}, "CSV, all points"),
-            el("button", {type: "button", onclick: () => saveSvg(c)}, "SVG"),
-            el("button", {type: "button", onclick: () => savePng(c)}, "PNG")]);
+            el("a", {class: "button", "data-save": "csv", download: fileName(c, "csv")}, "CSV, all points"),
+            el("a", {class: "button", "data-save": "json", download: fileName(c, "json")}, "JSON, all points"),
+            item("SVG", async () => download(fileName(c, "svg"), await pictureText(c), "image/svg+xml")),
+            item("PNG", async () => download(fileName(c, "png"), await pngOf(c))),
+            item("Copy as SVG", async () => copyText(await pictureText(c))),
+            item("Copy as PNG", () => copyPng(c))], () => {
+            for (const a of tools.querySelectorAll("a[data-save]")) a.href = pointsPath(c, a.dataset.save);
+        });
         tools.classList.add("right");
         c.figure = el("figure", {class: "chart", tabindex: "0", role: "group", "aria-label": `Chart of ${name}. Arrow keys move the cursor, plus zooms in, 0 shows the whole range.`}, stage,
                       el("figcaption", {}, legend, el("div", {class: "foot"}, note, tools)));
@@ -200,7 +207,8 @@ function chartSet(options) {
         }));
         const count = c.curves.reduce((s, k) => s + k.count, 0), shown = c.curves.reduce((s, k) => s + k.shown, 0);
         const odd = c.curves.reduce((s, k) => s + (k.nonfinite_count || 0), 0);
-        fill(c.note, shown < count ? [`${fmtNumber(shown)} of ${fmtNumber(count)} points: lowest and highest of each column. `,
+        fill(c.note, shown < count ? [`${fmtNumber(shown)} of ${fmtNumber(count)} points drawn: lowest and highest of each column. `,
+                                      el("a", {class: "full-data", href: pointsPath(c, "csv")}, "All as CSV"), " ",
                                       el("button", {type: "button", class: "small", onclick: () => { full = true; draw(); }}, "All points")]
                                    : count ? `all ${fmtNumber(count)} points` : "",
              odd ? el("strong", {class: "bad"}, ` ${odd} NaN or infinite, marked above`) : null,
@@ -273,25 +281,28 @@ function chartSet(options) {
     }
 
     const fileName = (c, end) => `${c.group.join("-")}.${end}`;
-    async function saveCsv(c) {
-        const lines = ["run,metric,x,value"];
-        for (const m of c.group) {
-            const d = await api(curvesPath(m, {full: "true"}));
-            for (const k of d.curves) for (let i = 0; i < k.x.length; i++) lines.push([csvField(k.id), csvField(m), k.x[i], k.y[i]].join(","));
-            for (const k of d.curves) for (const odd of k.nonfinite || []) lines.push([csvField(k.id), csvField(m), odd.x, odd.value].join(","));
-        }
-        download(fileName(c, "csv"), lines.join("\n") + "\n", "text/csv");
+    /* All points of a chart, in lines of run, step, key and value. */
+    const pointsPath = (c, kind) => query(`/api/runs/metrics.${kind}`, {ids: idsOf(o.runs().map(r => r.id)), metrics: c.group.join(",")});
+    const pictureText = c => apiText(picture(c.group));
+
+    /* A promise of the picture in pixels, twice as fine as on the page. */
+    function pngOf(c) {
+        return new Promise((done, failed) => {
+            const image = new Image();
+            image.onload = () => {
+                const canvas = el("canvas", {width: String(2 * image.naturalWidth), height: String(2 * image.naturalHeight)});
+                canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+                canvas.toBlob(blob => (blob ? done(blob) : failed(new Error("the picture could not be made"))));
+            };
+            image.onerror = () => failed(new Error("the picture could not be read"));
+            image.src = picture(c.group);
+        });
     }
-    async function saveSvg(c) { download(fileName(c, "svg"), await apiText(picture(c.group)), "image/svg+xml"); }
-    function savePng(c) {
-        const image = new Image();
-        image.onload = () => {
-            const canvas = el("canvas", {width: String(2 * image.naturalWidth), height: String(2 * image.naturalHeight)});
-            canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-            canvas.toBlob(blob => (blob ? download(fileName(c, "png"), blob) : say("The picture could not be made", "bad")));
-        };
-        image.onerror = () => say("The picture could not be read", "bad");
-        image.src = picture(c.group);
+
+    async function copyPng(c) {
+        if (!window.ClipboardItem) throw new Error("this browser copies no pictures; save the PNG instead");
+        await navigator.clipboard.write([new ClipboardItem({"image/png": pngOf(c)})]);
+        say("Copied");
     }
 
     /* New charts where the groups changed; else the same ones anew. */

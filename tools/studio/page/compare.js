@@ -14,7 +14,8 @@ view("compare", (main, params) => {
     const title = el("h1", {}, ids.length === 1 ? "One run" : `${ids.length} runs`), trouble = el("p", {class: "problem", role: "alert", hidden: true});
     const chips = el("ul", {class: "chips", "aria-label": "Runs compared"}), chartBox = el("section", {"aria-label": "Curves"}), tables = el("div", {class: "compare-tables"}), axes = el("section", {"aria-label": "Parallel axes"}), heat = el("section", {"aria-label": "Heat map"});
     const csv = el("a", {class: "button", href: query("/api/runs/metrics.csv", {ids: idsOf(ids)})}, "All metrics, CSV");
-    fill(main, el("div", {class: "title-line"}, title, csv, copyButton(() => location.href, "Copy the address"), copyButton(() => `build/runs compare ${shellText(ids)}`, "Copy the command")), trouble, chips, chartBox, tables, heat, axes);
+    const json = el("a", {class: "button", href: query("/api/runs/metrics.json", {ids: idsOf(ids)})}, "JSON");
+    fill(main, el("div", {class: "title-line"}, title, csv, json, copyButton(() => location.href, "Copy the address"), copyButton(() => `build/runs compare ${shellText(ids)}`, "Copy the command")), trouble, chips, chartBox, tables, heat, axes);
     let d = null, charts = null, names = [], token = null, extremes = [];
 
     function without(id) {

@@ -190,6 +190,7 @@ function listRuns(main, params) {
         fill(chosen, el("strong", {}, `${n} selected`),
              el("a", {class: "button main", id: "compare-chosen", href: link("compare", [], {ids: idsOf(ids.slice(0, 64))})}, n > 64 ? "Compare the first 64" : n === 1 ? "Chart" : "Compare"),
              el("a", {class: "button", href: query("/api/runs/metrics.csv", {ids: idsOf(ids.slice(0, 64))})}, "All metrics, CSV"),
+             el("a", {class: "button", href: query("/api/runs/metrics.json", {ids: idsOf(ids.slice(0, 64))})}, "JSON"),
              el("button", {type: "button", onclick: () => { chosenRuns.clear(); drawChosen(); table.drawRows(); }}, "Clear"));
         if (button && document.activeElement === document.body) chosen.querySelector("a").focus();
     }
