@@ -95,6 +95,14 @@ is "is lost" ends $gone lost
 is "with a reason, for good" eval 'get /api/jobs/$gone >"$tmp/body" && holds "j[\"states\"][-1][\"state\"] == \"lost\" and j[\"reason\"]" "$tmp/body" && grep -q lost "$root/.studio/jobs/$gone/job.json"'
 is "there is nothing to stop" gives 409 /api/jobs/$gone/stop -H "$json" -d '{}'
 
+# ---- what a kill between two writes, or a copy, leaves ----
+mkdir "$root/.studio/jobs/800" "$root/.studio/jobs/801"
+: >"$root/.studio/jobs/800/lock"
+printf '{"argv": ["x"], "states": [], "state": "running", "program": "quick"}' >"$root/.studio/jobs/801/job.json"
+is "a job without a lock is lost" eval 'get /api/jobs/801 >"$tmp/body" && holds "j[\"state\"] == \"lost\"" "$tmp/body"'
+is "a folder without job.json goes with the next start" eval 'start quick "" && ends $job succeeded && [ ! -e "$root/.studio/jobs/800" ] && [ -e "$root/.studio/jobs/801" ]'
+post /api/jobs/801/delete '{"confirm": true}' >/dev/null
+
 # ---- job.json of strangers ----
 strange() { # NUMBER JSON - such a file is no job, and the server goes on
     mkdir -p "$root/.studio/jobs/$1" && printf %s "$2" >"$root/.studio/jobs/$1/job.json" && gives 404 "/api/jobs/$1" && gives 404 "/api/jobs/$1/retry" -H "$json" -d '{}'

@@ -86,6 +86,8 @@ int job_ids(int64_t **ids)
     int n = 0, room = 0;
     DIR *dir = opendir(JOBS_FOLDER);
     *ids = NULL;
+    if (!dir && errno != ENOENT)
+        return tune_error_set(JOBS_FOLDER " cannot be read: %s", strerror(errno));
     for (struct dirent *e; dir && (e = readdir(dir));) {
         int64_t id = job_number(e->d_name);
         if (id < 0)
@@ -111,13 +113,19 @@ int job_ids(int64_t **ids)
 
 /* ---- read ---- */
 
-/* Lock a file of the job. -1: it cannot be, or another process has it. */
+/* Lock a file of the job. -1 with errno: it cannot be; EWOULDBLOCK: another process has it. */
 static int try_lock(const char *id, const char *name, int how)
 {
     char path[TUNE_PATH_MAX];
-    int fd = job_path(path, id, name) < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (job_path(path, id, name) < 0)
+        return -1;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && (errno == EACCES || errno == EROFS)) /* a root that can only be read */
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd >= 0 && flock(fd, how | LOCK_NB) < 0) {
+        int why = errno;
         close(fd);
+        errno = why;
         fd = -1;
     }
     return fd;
@@ -156,8 +164,8 @@ cJSON *studio_job_read(const char *id)
     }
     /* the lock first: what is free now has written its last word */
     int fd = try_lock(id, "lock", LOCK_SH);
-    bool is_free = fd >= 0;
-    if (is_free)
+    bool is_free = fd >= 0 || errno == ENOENT; /* job.json is written after the lock is made: without one nobody holds it */
+    if (fd >= 0)
         close(fd);
     cJSON *job = job_path(folder, id, "") < 0 ? NULL : tune_cjson_read_in(folder, JOB_JSON, JOB_JSON_MOST);
     if (job && !is_job(job)) {
@@ -235,6 +243,18 @@ static int open_jobs(struct studio *s)
     return fd;
 }
 
+/* Remove what a server left that was killed between its first file and job.json. Nobody starts a job meanwhile. */
+static void remove_unwritten(const int64_t *ids, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char id[32], path[TUNE_PATH_MAX];
+        struct stat st;
+        snprintf(id, sizeof id, "%" PRId64, ids[i]);
+        if (job_path(path, id, JOB_JSON) == 0 && lstat(path, &st) < 0 && errno == ENOENT && job_path(path, id, "") == 0)
+            tune_file_remove_folder(path);
+    }
+}
+
 /* Make the next job's folder; its number into id. */
 static int make_folder(int last, char id[32])
 {
@@ -243,7 +263,10 @@ static int make_folder(int last, char id[32])
     int n = job_ids(&ids);
     if (n > 0)
         number = ids[n - 1];
+    remove_unwritten(ids, n);
     free(ids);
+    if (n < 0)
+        return -1;
     if (pread(last, text, sizeof text - 1, 0) > 0 && job_number(text) > number)
         number = job_number(text);
     snprintf(id, 32, "%" PRId64, number + 1);
@@ -270,7 +293,7 @@ static int open_files(const char *id, int files[GIVEN])
         if (i == CONTROL && mkfifo(path, 0600) < 0)
             return cannot("make a pipe");
         files[i] = open(path, O_RDWR | O_CLOEXEC | (i == CONTROL ? O_NONBLOCK : O_CREAT | O_EXCL), 0666);
-        if (files[i] < 0 || (i != CONTROL && flock(files[i], LOCK_EX) < 0))
+        if (files[i] < 0 || (i != CONTROL && flock(files[i], LOCK_EX) < 0)) /* waits for one who just looks */
             return cannot("make files");
     }
     return 0;
