@@ -121,6 +121,13 @@ ln -s "$tmp/outside" "$root/link"
 is "a folder that is no run is not deleted" gives 404 /api/runs/plain/delete -H "$json" -d '{"confirm": true}'
 is "nor one outside" eval 'gives 403 /api/runs/..%2Foutside/delete -H "$json" -d "{\"confirm\": true}" && gives 403 /api/runs/link/delete -H "$json" -d "{\"confirm\": true}" && [ -e "$tmp/outside/run.json" ]'
 
+mkdir -p "$root/runs/named" && cp "$tmp/outside/run.json" "$root/runs/named/"
+is "a run has one name: not by . or //" eval 'for id in .%2Fruns%2Fnamed runs%2F%2Fnamed runs%2F.%2Fnamed runs%2Fnamed%2F runs%2Fnamed%2F.; do gives 404 /api/runs/$id/delete -H "$json" -d "{\"confirm\": true}" || exit 1; done; [ -e "$root/runs/named/run.json" ] && rm -r "$root/runs/named"'
+program writes '{"name": "output", "flag": "--output", "type": "string", "default": null, "help": ""}' 'touch ran'
+is "an output out of the root, by .. at the end or a link, is refused" eval 'for o in .. x/.. link link/new ../x x/../../y; do gives 400 /api/jobs -H "$json" -d "{\"program\": \"writes\", \"values\": {\"output\": \"$o\"}}" && holds "\"leads out\" in j[\"detail\"]" "$tmp/body" || exit 1; done'
+is "an output in the root is not" eval 'start writes "\"output\": \"runs/new/deep\"" && ends $job succeeded'
+is "nor is one that comes from a job.json" eval 'sed -i "s|runs/new/deep|/tmp/x|" "$root/.studio/jobs/$job/job.json" && gives 409 /api/jobs/$job/retry -H "$json" -d "{}"'
+
 # ---- a recipe ----
 if [ -x "$BUILD/finetune_full" ] && [ -x "$BUILD/init_model" ]; then
     tiny "$root/model" 1 >/dev/null

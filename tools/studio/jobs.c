@@ -289,6 +289,30 @@ static int show_run_log(struct studio *s, const struct studio_request *q, struct
 
 /* ---- start ---- */
 
+/* Whether a path has a step up, is absolute, or goes through a link that leads out of the root. */
+static bool leaves_root(struct studio *s, const char *path)
+{
+    char part[TUNE_PATH_MAX];
+    if (*path == '/' || strlen(path) >= sizeof part)
+        return true;
+    for (const char *at = path; *at; at += strcspn(at, "/"), at += strspn(at, "/"))
+        if (!strncmp(at, "..", 2) && (at[2] == '/' || !at[2]))
+            return true;
+    bool out = false;
+    for (const char *at = path + strcspn(path, "/"); !out; at += strcspn(at, "/")) { /* each folder on the way that there is */
+        snprintf(part, sizeof part, "%.*s", (int)(at - path), path);
+        int fd = *part ? studio_open(s, part, O_RDONLY) : -1;
+        out = *part && fd < 0 && tune_error_kind() == TUNE_ERROR_USAGE;
+        if (fd >= 0)
+            close(fd);
+        if (!*at)
+            break;
+        at += strspn(at, "/");
+    }
+    tune_error_clear();
+    return out;
+}
+
 /* The run folder of the values relative to the root, into folder; "": none is named. -1 with a problem. */
 static int folder_of(struct studio *s, struct studio_reply *r, const cJSON *program, const cJSON *values, char folder[TUNE_PATH_MAX])
 {
@@ -298,9 +322,8 @@ static int folder_of(struct studio *s, struct studio_reply *r, const cJSON *prog
     if (!output || !*output || !studio_option(program, "output"))
         return 0;
     if (*output == '/' && !strncmp(output, s->root, n) && output[n] == '/')
-        output += n + 1;
-    bool up = !strcmp(output, "..") || !strncmp(output, "../", 3) || strstr(output, "/../");
-    if (*output == '/' || up) {
+        output += n + 1 + strspn(output + n + 1, "/");
+    if (leaves_root(s, output)) {
         studio_member(r, "option", "output");
         return studio_fail(r, 400, "output: %s leads out of the root; expected a path below it", output);
     }
@@ -404,6 +427,21 @@ static struct studio_job_want want_of(const cJSON *job)
     return (struct studio_job_want){.cores = cores ? cores->valueint : 0, .gpus = gpus ? gpus->valueint : 0, .no_slot = cJSON_IsTrue(member(want, "none"))};
 }
 
+/* Refuse a command line from a file that writes out of the root. */
+static int check_argv(struct studio *s, struct studio_reply *r, const cJSON *argv)
+{
+    const cJSON *word;
+    cJSON_ArrayForEach(word, argv) {
+        const char *text = word->valuestring, *output = !strncmp(text, "--output=", 9) ? text + 9 : !strcmp(text, "--output") && word->next ? word->next->valuestring : NULL;
+        size_t n = strlen(s->root);
+        if (output && !strncmp(output, s->root, n) && output[n] == '/')
+            output += n + 1 + strspn(output + n + 1, "/");
+        if (output && leaves_root(s, output))
+            return studio_fail(r, 409, "its command line writes to %.500s, which leads out of the root; start it anew from the form", output);
+    }
+    return 0;
+}
+
 /* A command line from a file, for a program of ours: what a job.json names itself is not started. */
 static cJSON *fresh_argv(const cJSON *program, const cJSON *old)
 {
@@ -429,7 +467,7 @@ static int retry_job(struct studio *s, const struct studio_request *q, struct st
     else {
         cJSON *about = studio_program(s, r, program), *argv = about ? fresh_argv(about, member(job, "argv")) : NULL;
         struct studio_job_want want = want_of(job);
-        if (argv && check_memory(q, r, about, argv, want.no_slot, &warning) < 0) {
+        if (argv && (check_argv(s, r, argv) < 0 || check_memory(q, r, about, argv, want.no_slot, &warning) < 0)) {
             cJSON_Delete(argv);
             argv = NULL;
         }
@@ -447,6 +485,11 @@ static int check_run(struct studio *s, struct studio_reply *r, const char *folde
 {
     struct stat st;
     int fd = studio_open(s, folder, O_RDONLY | O_DIRECTORY);
+    for (const char *at = folder; *at && fd >= 0; at += strcspn(at, "/"), at += *at == '/') /* one name for a run, so that its jobs are found */
+        if (*at == '/' || (*at == '.' && (at[1] == '/' || !at[1])) || (at[strcspn(at, "/")] && !at[strcspn(at, "/") + 1])) {
+            close(fd);
+            return studio_fail(r, 404, "%s: expected the id of a run, as /api/runs lists it", folder);
+        }
     if (fd < 0)
         return studio_fail(r, tune_error_kind() == TUNE_ERROR_USAGE ? 403 : 404, "%s", tune_error_message());
     close(fd);
