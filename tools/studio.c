@@ -72,7 +72,7 @@ static int enter_root(struct studio *s)
 static void prepare(struct studio *s, const char *root)
 {
     find_build(s);
-    studio_find_secrets(s);
+    MUST(studio_find_secrets(s));
     s->root = realpath(root, NULL);
     if (!s->root || !tune_file_is_folder(s->root)) {
         tune_error_usage("--root %s: no such folder", root);

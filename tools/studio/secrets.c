@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/error.h"
+
 extern char **environ;
 
 #define HIDDEN "(hidden)"
@@ -83,25 +85,74 @@ void studio_hide(cJSON *json)
     }
 }
 
-void studio_find_secrets(struct studio *s)
+static void add_secret(char **list, char *text)
 {
-    int count = 0;
-    for (char **at = environ; at && *at && count < STUDIO_SECRETS - 1; at++) {
+    int n = 0;
+    while (text && list[n] && strcmp(list[n], text))
+        n++;
+    if (!text || list[n])
+        free(text);
+    else
+        list[n] = text;
+}
+
+/* The text as it stands in XML; NULL: no memory. */
+static char *as_xml(const char *text)
+{
+    char *out = NULL;
+    size_t size;
+    FILE *file = open_memstream(&out, &size);
+    for (; file && *text; text++)
+        if (strchr("&<>\"", *text))
+            fprintf(file, "&#%d;", *text); /* as views/svg.c does */
+        else
+            fputc(*text, file);
+    return file && fclose(file) == 0 ? out : (free(out), NULL);
+}
+
+/* The text as it stands in JSON, without its quotes; NULL: no memory. */
+static char *as_json(const char *text)
+{
+    cJSON *json = cJSON_CreateString(text);
+    char *quoted = json ? cJSON_PrintUnformatted(json) : NULL, *bare = quoted ? strndup(quoted + 1, strlen(quoted) - 2) : NULL;
+    cJSON_free(quoted);
+    cJSON_Delete(json);
+    return bare;
+}
+
+/* How an answer may spell a secret: as it is, in JSON, in XML. */
+enum { SPELLINGS = 3 };
+
+int studio_find_secrets(struct studio *s)
+{
+    size_t count = 0;
+    for (char **at = environ; at && *at; at++)
+        count++;
+    s->secrets = calloc(SPELLINGS * count + 1, sizeof *s->secrets);
+    if (!s->secrets)
+        return tune_error_no_memory("the secrets of the environment");
+    for (char **at = environ; at && *at; at++) {
         const char *equal = strchr(*at, '=');
-        if (equal && strlen(equal + 1) >= 8 && looks_secret(*at, (size_t)(equal - *at)) && (s->secrets[count] = strdup(equal + 1)))
-            count++;
+        if (!equal || strlen(equal + 1) < 8 || !looks_secret(*at, (size_t)(equal - *at)))
+            continue;
+        add_secret(s->secrets, strdup(equal + 1));
+        add_secret(s->secrets, as_json(equal + 1));
+        add_secret(s->secrets, as_xml(equal + 1));
     }
+    return 0;
 }
 
 void studio_forget_secrets(struct studio *s)
 {
-    for (int i = 0; s->secrets[i]; i++)
-        free(s->secrets[i]), s->secrets[i] = NULL;
+    for (int i = 0; s->secrets && s->secrets[i]; i++)
+        free(s->secrets[i]);
+    free(s->secrets);
+    s->secrets = NULL;
 }
 
 void studio_scrub(const struct studio *s, char *data, size_t size)
 {
-    for (int i = 0; s && data && s->secrets[i]; i++) {
+    for (int i = 0; s && data && s->secrets && s->secrets[i]; i++) {
         size_t n = strlen(s->secrets[i]);
         for (char *at = data; (at = memmem(at, size - (size_t)(at - data), s->secrets[i], n)); at += n)
             memset(at, '*', n);

@@ -13,15 +13,15 @@ struct cJSON;
  * studio_shown - the value to show for that name: the value, or "(hidden)". NULL stays NULL.
  * studio_hide - replace the secret texts of a tree: members with such names, --hub-token VALUE and
  * --hub-token=VALUE in lists, and NAME=VALUE. Call it for what comes from files of runs.
- * studio_find_secrets - keep the environment's secret values in s->secrets, at the start. Values of
- * less than 8 bytes are left out: they would hide parts of other words. studio_forget_secrets frees
- * them.
+ * studio_find_secrets - keep the environment's secret values in s->secrets, at the start, also as
+ * JSON and XML spell them. Values of less than 8 bytes are left out: they would hide parts of other
+ * words. -1 with an error: no memory. studio_forget_secrets frees them.
  * studio_scrub - put asterisks in the place of each secret value in an answer. studio_answer does
  * so with every one. */
 bool studio_is_secret(const char *name);
 const char *studio_shown(const char *name, const char *value);
 void studio_hide(struct cJSON *json);
-void studio_find_secrets(struct studio *s);
+int studio_find_secrets(struct studio *s);
 void studio_forget_secrets(struct studio *s);
 void studio_scrub(const struct studio *s, char *data, size_t size);
 

@@ -8,8 +8,6 @@
 #include "flags/program.h"
 #include "route.h"
 
-enum { STUDIO_SECRETS = 33 };
-
 /* The options, and what became of them. The root is the current folder. */
 struct studio {
     const char *root;      /* absolute, links resolved; every path of an answer lies in it */
@@ -22,7 +20,7 @@ struct studio {
     int port;
     char token[65];        /* what requests must know; "": nothing, the address is a loopback's */
     struct studio_index *index;    /* the runs (index.h) */
-    char *secrets[STUDIO_SECRETS]; /* values that no answer may show (secrets.h); NULL ends them */
+    char **secrets;        /* values that no answer may show (secrets.h); NULL ends them. NULL: none */
 };
 
 /* studio_open - open a file or a folder of the root, for files of strangers: nothing out of the

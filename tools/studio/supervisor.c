@@ -449,7 +449,8 @@ int studio_supervise(int argc, char **argv)
     snprintf(w.id, sizeof w.id, "%s", argv[2]);
     if (job_number(w.id) < 0 || job_path(path, w.id, "") < 0 || !(w.job = tune_cjson_read_in(path, JOB_JSON, JOB_JSON_MOST)))
         return 1;
-    studio_find_secrets(&w.secrets);
+    if (studio_find_secrets(&w.secrets) < 0)
+        return 1;
     tune_cjson_put_whole(w.job, "pid", getpid());
     work(&w);
     write_last(&w);
