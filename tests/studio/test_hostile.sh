@@ -2,6 +2,7 @@
 # test_hostile.sh - files of strangers and requests that want too much: the studio refuses, says so, and stays small.
 . tests/tap.sh
 . tests/studio/server.sh
+export HF_TOKEN=hf_secret_of_this_test
 root=$tmp/root
 mkdir -p "$root/runs/a" "$tmp/outside"
 # run FOLDER - a run that has ended.
@@ -61,6 +62,23 @@ is "... and nothing of them is shown" eval '! get /api/runs | grep -q loss_last 
 is "a link that stays in the root is read" ask /api/runs/runs%2Finside 'd["state"] == "finished" and d["run"]["options"]["lr"] == .1'
 is "links to folders, and names that are no UTF-8, are counted" ask /api/runs 'd["folders_linked"] == 1 and d["folders_not_utf8"] == 1'
 is "a log that leads out is refused, not empty" eval 'gives 403 /api/runs/runs%2Fa/log && ! grep -q "a line" "$tmp/body"'
+
+# ---- downloads ----
+head -c 400000000 /dev/zero | tr '\0' z >"$root/runs/a/large.bin"
+several() { # of them at once, and each whole
+    for i in 1 2 3 4; do get /api/runs/runs%2Fa/files/large.bin | wc -c >"$tmp/down$i" & pids="$pids $!"; done
+    wait $pids
+    for i in 1 2 3 4; do [ "$(cat "$tmp/down$i")" = 400000000 ] || return 1; done
+}
+pids=
+is "large files are sent without holding them" stays 100000 several
+rm "$root/runs/a/large.bin"
+: >"$root/runs/a/empty.txt"
+is "an empty one is sent, too" eval 'gives 200 /api/runs/runs%2Fa/files/empty.txt && [ ! -s "$tmp/body" ]'
+python3 -c '
+import sys
+sys.stdout.write("".join("x" * (4096 - 7) + "hf_secret_of_this_test" for i in range(100)))' >"$root/runs/a/telling.txt"
+is "a secret is hidden wherever it stands in a file" eval 'get /api/runs/runs%2Fa/files/telling.txt >"$tmp/body" && [ "$(wc -c <"$tmp/body")" = "$(wc -c <"$root/runs/a/telling.txt")" ] && ! grep -q hf_secret "$tmp/body" && [ "$(tr -dc "*" <"$tmp/body" | wc -c)" = 2200 ]'
 
 is "it ends" stopped
 finish

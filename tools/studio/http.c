@@ -14,11 +14,13 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/try.h"
 #include "guard.h"
+#include "secrets.h"
 
 enum { CONNECTIONS = 32, IDLE_S = 15, REQUEST_S = 10, SLOW_READER_S = 20 };
 #define NEW_S 0.02   /* a new connection keeps its place for so long, whoever else comes */
@@ -213,9 +215,64 @@ static void *accept_all(void *context)
 
 /* ---- a request ---- */
 
-static enum MHD_Result send_reply(struct MHD_Connection *c, struct studio_reply *r, bool last)
+/* A file on its way to the browser. */
+struct download {
+    const struct studio *s;
+    int fd;
+};
+
+/* Read up to most bytes at that position, with secrets hidden. A secret may stand across two pieces, so its length before and
+ * behind is read, too. */
+static ssize_t read_piece(void *context, uint64_t position, char *piece, size_t most)
 {
-    struct MHD_Response *response = MHD_create_response_from_buffer(r->size, r->data ? r->data : (char[]){0}, MHD_RESPMEM_MUST_COPY);
+    enum { PIECE = 64 << 10 };
+    const struct download *d = context;
+    size_t around = studio_longest_secret(d->s), before = position < around ? (size_t)position : around;
+    size_t want = most < PIECE ? most : PIECE;
+    char *text = malloc(before + want + around);
+    ssize_t n = text ? pread(d->fd, text, before + want + around, (off_t)(position - before)) : -1;
+    if (n > 0)
+        studio_scrub(d->s, text, (size_t)n);
+    n -= n > 0 ? (ssize_t)before : 0;
+    n = n > (ssize_t)want ? (ssize_t)want : n;
+    if (n > 0)
+        memcpy(piece, text + before, (size_t)n);
+    free(text);
+    return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR; /* cut short while it was sent */
+}
+
+static void end_download(void *context)
+{
+    struct download *d = context;
+    close(d->fd);
+    free(d);
+}
+
+/* The body of a reply, which takes the reply's file; NULL: no memory. */
+static struct MHD_Response *response_of(const struct studio *s, struct studio_reply *r)
+{
+    struct MHD_Response *response;
+    if (r->file >= 0) {
+        struct download *d = malloc(sizeof *d);
+        if (!d)
+            return NULL;
+        *d = (struct download){s, r->file};
+        response = MHD_create_response_from_callback((uint64_t)r->file_size, 64 << 10, read_piece, d, end_download);
+        if (response)
+            r->file = -1;
+        else
+            free(d);
+        return response;
+    }
+    response = MHD_create_response_from_buffer(r->size, r->data ? r->data : (char[]){0}, r->data ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_MUST_COPY);
+    if (response)
+        r->data = NULL;
+    return response;
+}
+
+static enum MHD_Result send_reply(const struct studio *s, struct MHD_Connection *c, struct studio_reply *r, bool last)
+{
+    struct MHD_Response *response = response_of(s, r);
     char text[256];
     if (!response)
         return MHD_NO;
@@ -290,12 +347,13 @@ static enum MHD_Result check_header(void *context, enum MHD_ValueKind kind, cons
 /* Answer without the rest of the request: the connection is closed then. */
 static enum MHD_Result cut_off(struct MHD_Connection *c, int status, const char *detail)
 {
-    struct studio_reply r = {.status = status, .type = "application/problem+json"};
-    char text[400];
-    int n = snprintf(text, sizeof text, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":\"%s\"}",
+    struct studio_reply r = {.status = status, .type = "application/problem+json", .file = -1};
+    int n = asprintf(&r.data, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":\"%s\"}",
                      status == 413 ? "Too large" : "Bad request", status, detail);
-    r.data = text, r.size = (size_t)n;
-    return send_reply(c, &r, true);
+    if (n < 0)
+        return MHD_NO;
+    r.size = (size_t)n;
+    return send_reply(NULL, c, &r, true);
 }
 
 /* The headers are there. MHD_YES: read the body. */
@@ -370,7 +428,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
     set_phase(h, c, ANSWERING);
     studio_answer(h->s, &q, &r);
     set_phase(h, c, SENDING);
-    enum MHD_Result done = send_reply(c, &r, false);
+    enum MHD_Result done = send_reply(h->s, c, &r, false);
     studio_reply_free(&r);
     return done;
 }

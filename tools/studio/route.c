@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/hash.h"
@@ -378,7 +379,7 @@ static bool is_read(const char *method)
 
 void studio_answer(struct studio *s, struct studio_request *q, struct studio_reply *r)
 {
-    *r = (struct studio_reply){.status = 0};
+    *r = (struct studio_reply){.status = 0, .file = -1};
     r->out = open_memstream(&r->data, &r->size);
     tune_error_clear();
     int status = r->out ? answer(s, q, r) : studio_fail(r, 503, "out of memory");
@@ -403,5 +404,7 @@ void studio_reply_free(struct studio_reply *r)
 {
     free(r->data);
     cJSON_Delete(r->members);
-    *r = (struct studio_reply){.status = 0};
+    if (r->file >= 0)
+        close(r->file);
+    *r = (struct studio_reply){.status = 0, .file = -1};
 }

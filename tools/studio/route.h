@@ -63,6 +63,9 @@ struct studio_reply {
     FILE *out;                     /* write the body here; it becomes data */
     char *data;
     size_t size;
+    int file;                      /* >= 0: the body is this file's file_size bytes, not data. It is
+                                    * read while it is sent, so it takes no memory */
+    int64_t file_size;
 };
 
 struct studio_route {

@@ -17,8 +17,8 @@
 #include "runs.h"
 #include "runs/run_folder.h"
 
-/* LINES: of one answer. LINE: bytes of one line. ANSWER: bytes after which no line is added. FILE_MOST: bytes of a file to send. */
-enum { LINES = 1000, LINE = 4 << 20, ANSWER = 16 << 20, FILE_MOST = 256 << 20 };
+/* LINES: of one answer. LINE: bytes of one line. ANSWER: bytes after which no line is added. */
+enum { LINES = 1000, LINE = 4 << 20, ANSWER = 16 << 20 };
 
 /* The path of the run's file, relative to the root. 0, or -1 with an error: no such run. */
 static int path_of(struct studio *s, const struct studio_request *q, struct studio_reply *r, const char *name, char path[TUNE_PATH_MAX])
@@ -121,7 +121,7 @@ static int list_files(struct studio *s, const struct studio_request *q, struct s
 
 static int get_file(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
-    char path[TUNE_PATH_MAX], buffer[1 << 16];
+    char path[TUNE_PATH_MAX];
     const char *name = studio_value(q, "name");
     struct stat st;
     if (strchr(name, '/') || *name == '.')
@@ -130,19 +130,17 @@ static int get_file(struct studio *s, const struct studio_request *q, struct stu
     int fd = studio_open(s, path, O_RDONLY);
     if (fd < 0)
         return r->status = 404, -1;
-    ssize_t n = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= FILE_MOST ? 1 : -1;
-    if (n < 0) {
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
         close(fd);
-        return studio_fail(r, 413, "%s: no file, or larger than %d MiB; copy it from the run's folder", path, FILE_MOST >> 20);
+        return studio_fail(r, 404, "%s: no file", path);
     }
-    while ((n = read(fd, buffer, sizeof buffer)) > 0)
-        fwrite(buffer, 1, (size_t)n, r->out);
-    close(fd);
+    r->file = fd;
+    r->file_size = st.st_size;
     snprintf(r->name, sizeof r->name, "%s", name);
     for (char *c = r->name; *c; c++) /* of a header's text */
         if (*c == '"' || *c == '\\' || (unsigned char)*c < 32 || (unsigned char)*c > 126)
             *c = '_';
-    return n < 0 ? tune_error_set("%s: cannot be read", path) : 0;
+    return 0;
 }
 
 /* ---- metrics in long form ---- */

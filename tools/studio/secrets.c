@@ -150,6 +150,16 @@ void studio_forget_secrets(struct studio *s)
     s->secrets = NULL;
 }
 
+size_t studio_longest_secret(const struct studio *s)
+{
+    size_t longest = 0;
+    for (int i = 0; s && s->secrets && s->secrets[i]; i++) {
+        size_t n = strlen(s->secrets[i]);
+        longest = n > longest ? n : longest;
+    }
+    return longest;
+}
+
 void studio_scrub(const struct studio *s, char *data, size_t size)
 {
     for (int i = 0; s && data && s->secrets && s->secrets[i]; i++) {

@@ -16,6 +16,7 @@ struct cJSON;
  * studio_find_secrets - keep the environment's secret values in s->secrets, at the start, also as
  * JSON and XML spell them. Values of less than 8 bytes are left out: they would hide parts of other
  * words. -1 with an error: no memory. studio_forget_secrets frees them.
+ * studio_longest_secret - bytes of the longest; 0: there are none.
  * studio_scrub - put asterisks in the place of each secret value in an answer. studio_answer does
  * so with every one. */
 bool studio_is_secret(const char *name);
@@ -23,6 +24,7 @@ const char *studio_shown(const char *name, const char *value);
 void studio_hide(struct cJSON *json);
 int studio_find_secrets(struct studio *s);
 void studio_forget_secrets(struct studio *s);
+size_t studio_longest_secret(const struct studio *s);
 void studio_scrub(const struct studio *s, char *data, size_t size);
 
 #endif
