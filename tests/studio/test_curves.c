@@ -23,7 +23,7 @@ static void make(const char *folder, const char *status, int steps)
 
 static struct tune_run *look(const char *folder, const char *metrics)
 {
-    struct studio_curve_run asked = {folder, 1};
+    struct studio_curve_run asked = {.folder = folder, .version = 1};
     struct tune_run *r;
     assert_ok(studio_curves_lock(&asked, 1, metrics, &r));
     studio_curves_unlock();
@@ -106,7 +106,7 @@ static void a_limit(void **state)
     studio_curves_limit(1); /* one run stays, whatever it takes */
     look("d", "loss");
     assert_true(is_kept("d"));
-    struct studio_curve_run both[] = {{"a", 1}, {"b", 1}};
+    struct studio_curve_run both[] = {{.folder = "a", .version = 1}, {.folder = "b", .version = 1}};
     struct tune_run *r[2];
     assert_ok(studio_curves_lock(both, 2, "loss", r)); /* more than the limit while they are looked at */
     assert_true(points(r[0], "loss") == STEPS && points(r[1], "loss") == STEPS);

@@ -514,10 +514,8 @@ static int get_plot(struct studio *s, const struct studio_request *q, struct stu
 {
     struct asked_runs *a = calloc(1, sizeof *a);
     const char *list = studio_value(q, "colors");
-    const char *metrics = studio_value(q, "metrics"), *x = studio_value(q, "x");
-    char needed[1024];
-    snprintf(needed, sizeof needed, "%s,%s", metrics ? metrics : "loss,eval_loss", x ? x : "step");
-    int colors[RUNS], status = a ? get_asked(s, q, r, needed, a) : tune_error_no_memory("a list of runs");
+    const char *metrics = studio_value(q, "metrics");
+    int colors[RUNS], status = a ? get_asked(s, q, r, metrics ? metrics : "loss,eval_loss", a) : tune_error_no_memory("a list of runs");
     if (status == 0) {
         memcpy(colors, a->colors, sizeof colors);
         for (int i = 0; list && *list && i < a->count; i++) {
