@@ -256,6 +256,9 @@ static int get_asked(struct studio *s, const struct studio_request *q, struct st
         return tune_error_no_memory("names of metrics");
     int status = studio_curves_lock(asked, a->count, names, a->runs);
     free(names);
+    for (int i = 0; i < a->count && status < 0; i++)
+        if (!tune_file_is_folder(a->folders[i]))
+            return studio_fail(r, 404, "%s: this run was removed just now", a->folders[i]);
     return status;
 }
 

@@ -455,6 +455,8 @@ static int get_run(struct studio *s, const struct studio_request *q, struct stud
     cJSON_AddItemToObject(json, "run", whole ? whole : cJSON_CreateNull());
     cJSON_AddItemToObject(json, "report", run->report ? cJSON_Duplicate(run->report, true) : cJSON_CreateNull());
     int status = put_checkpoints(json, run);
+    if (status < 0 && !tune_file_is_folder(run->folder))
+        studio_fail(r, 404, "%s: this run was removed just now", run->folder);
     studio_index_unlock(s, runs);
     studio_hide(json);
     if (status == 0)
