@@ -18,8 +18,8 @@
 #include "views/run_plots.h"
 
 /* RUNS: of one picture. KEPT: runs that are kept. IDLE_S: those that nobody looked at for so long are
- * forgotten. */
-enum { RUNS = 64, KEPT = 256, IDLE_S = 60, WIDTH = 800 };
+ * forgotten. FULL_MOST: points of an answer that has all of them. */
+enum { RUNS = 64, KEPT = 256, IDLE_S = 60, WIDTH = 800, FULL_MOST = 4000000 };
 
 struct kept_run {
     struct tune_run *run;
@@ -368,7 +368,7 @@ static int write_curve(const struct studio_request *q, FILE *out, const struct t
     struct chosen_points c = {0};
     const char *what = studio_value(q, "x");
     struct curve_range want = {studio_number(q, "from", -INFINITY), studio_number(q, "to", INFINITY), studio_number(q, "since_step", -1)};
-    int64_t buckets = studio_bool(q, "full", false) ? INT64_MAX / 2 : (int64_t)studio_number(q, "width", WIDTH);
+    int64_t buckets = studio_bool(q, "full", false) ? INT64_MAX / 4 : (int64_t)studio_number(q, "width", WIDTH);
     struct tune_run_series over;
     double *x;
     bool sorted = what && !tune_run_is_axis(what);
@@ -389,12 +389,26 @@ static int write_curve(const struct studio_request *q, FILE *out, const struct t
     return status;
 }
 
+static int64_t points_of(const struct asked_runs *a, const char *metric)
+{
+    int64_t points = 0;
+    for (int i = 0; i < a->count; i++) {
+        const struct tune_run_series *series = tune_run_series(a->runs[i], metric);
+        points += series ? series->count : 0;
+    }
+    return points;
+}
+
 static int get_curves(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
     struct asked_runs *a = calloc(1, sizeof *a);
     const char *metric = studio_value(q, "metric"), *what = studio_value(q, "x"), *unit = "";
     int status = a ? get_asked(s, q, r, metric, a) : tune_error_no_memory("a list of runs");
     bool any = false;
+    if (status == 0 && studio_bool(q, "full", false) && points_of(a, metric) > FULL_MOST) {
+        status = studio_fail(r, 413, "more than %d points; choose fewer runs, or leave out `full`", FULL_MOST);
+        studio_curves_unlock();
+    }
     if (status < 0) {
         free(a);
         return -1;
