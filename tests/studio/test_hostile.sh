@@ -80,5 +80,69 @@ import sys
 sys.stdout.write("".join("x" * (4096 - 7) + "hf_secret_of_this_test" for i in range(100)))' >"$root/runs/a/telling.txt"
 is "a secret is hidden wherever it stands in a file" eval 'get /api/runs/runs%2Fa/files/telling.txt >"$tmp/body" && [ "$(wc -c <"$tmp/body")" = "$(wc -c <"$root/runs/a/telling.txt")" ] && ! grep -q hf_secret "$tmp/body" && [ "$(tr -dc "*" <"$tmp/body" | wc -c)" = 2200 ]'
 
+# ---- runs that vanish ----
+vanishes() { # while the index still has it
+    run "$root/runs/gone"
+    await $server ask /api/runs/runs%2Fgone 'd["step"] == 2' && rm -r "$root/runs/gone" && gives 404 /api/runs/runs%2Fgone && gives 404 '/api/runs/curves?ids=runs%2Fgone&metric=loss' && gives 404 '/api/runs/plot.svg?ids=runs%2Fgone'
+}
+is "a run that was removed just now is not found" vanishes
+
+# ---- the answers and their description ----
+cat >"$tmp/openapi.py" <<'END'
+import json, re, sys, urllib.error, urllib.parse, urllib.request
+url = sys.argv[1]
+def ask(method, path, body=None):
+    q = urllib.request.Request(url + path, method=method, data=None if body is None else json.dumps(body).encode(), headers={"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(q, timeout=60) as f:
+            return f.status, f.headers, f.read()
+    except urllib.error.HTTPError as e:
+        return e.code, e.headers, e.read()
+d = json.loads(ask("GET", "/openapi.json")[2])
+assert d["openapi"] == "3.1.0" and d["info"]["title"] and d["info"]["version"]
+seen, routes = set(), 0
+sample = {"string": "x", "integer": 1, "number": 1, "boolean": True}
+def value(schema):
+    return schema["enum"][0] if "enum" in schema else schema["minimum"] if "minimum" in schema and schema["minimum"] > 0 else sample.get(schema.get("type"), {})
+for path, item in d["paths"].items():
+    for method, o in item.items():
+        routes += 1
+        assert method in ("get", "post", "put", "patch", "delete") and o["operationId"] not in seen and o["summary"] and o["tags"], (path, method)
+        seen.add(o["operationId"])
+        names = {p["name"] for p in o.get("parameters", []) if p["in"] == "path"}
+        assert names == set(re.findall(r"{([^}]*)}", path)), path
+        assert len({(p["in"], p["name"]) for p in o.get("parameters", [])}) == len(o.get("parameters", []))
+        for p in o.get("parameters", []):
+            assert p["in"] in ("path", "query") and isinstance(p["required"], bool) and (p["required"] or p["in"] == "query") and p["schema"] and p["description"], (path, p)
+        body = o.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+        if body:
+            assert body["type"] == "object" and set(body["required"]) <= set(body["properties"]) and body["additionalProperties"] is False, path
+        # Each route answers with a documented status and type, to a request of the described form and to bad ones.
+        real = re.sub(r"{[^}]*}", "none", path)
+        need = [p for p in o.get("parameters", []) if p["in"] == "query" and p["required"]]
+        query = urllib.parse.urlencode({p["name"]: value(p["schema"]) for p in need})
+        given = {k: value(body["properties"][k]) for k in body["required"]} if body else {}
+        tries = [(real + ("?" + query if query else ""), given), (real + "?" + (query + "&" if query else "") + "no_such_parameter=1", given)]
+        for p in o.get("parameters", []):
+            if p["in"] == "query" and p["schema"].get("type") in ("integer", "number", "boolean"):
+                tries.append((real + "?" + urllib.parse.urlencode({**{n["name"]: value(n["schema"]) for n in need}, p["name"]: "x"}), given))
+        if body:
+            tries += [(real, {**given, "no_such_member": 1}), (real, {k: [] for k in body["properties"]})]
+        for i, (target, send) in enumerate(tries):
+            code, head, text = ask(method.upper(), target, None if method == "get" else send)
+            kind = head.get("Content-Type", "").split(";")[0]
+            said = "200" if code == 200 else "default"
+            assert said in o["responses"], (path, code)
+            assert any(kind == k.split(";")[0] for k in o["responses"][said]["content"]), (method, target, code, kind)
+            assert code < 500, (method, target, code, text[:300])
+            assert i == 0 or code in (400, 404), (method, target, code, text[:200])
+            if kind.endswith("json") and kind != "application/x-ndjson":
+                j = json.loads(text)
+                if code != 200:
+                    assert j["status"] == code and j["title"] and j["detail"] and j["type"] == "about:blank", (target, j)
+print(routes)
+END
+is "every route answers as /openapi.json says" python3 "$tmp/openapi.py" "$url"
+
 is "it ends" stopped
 finish
