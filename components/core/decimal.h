@@ -22,8 +22,8 @@ extern "C" {
 void tune_decimal(double value, uint64_t *digits, int *exponent);
 
 /* tune_decimal_value - the double nearest to digits x 10^exponent, as strtod gives it, in *value.
- * False if that takes exact arithmetic: the exponent is outside -280 to 280, or the number is too
- * near to a double or to the middle between two. Ask strtod then. */
+ * False if that takes exact arithmetic; ask strtod then. That is so for exponents outside -280 to
+ * 280, and for numbers too near to a double or to the middle between two. */
 bool tune_decimal_value(uint64_t digits, int exponent, double *value);
 
 /* tune_decimal_python - write value as Python's repr() does: 1.0, 2.5, 1e-05, 1e+16, nan, inf.

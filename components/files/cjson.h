@@ -14,8 +14,8 @@ struct cJSON;
 /* tune_cjson_read - parse a file of at most limit bytes. The caller deletes the tree. NULL with an
  * error: unreadable, or not valid JSON by json.h's rules (with line and column).
  *
- * tune_cjson_read_within - the same for a file in root (tune_file_open_within; errno EXDEV: it leads
- * out).
+ * tune_cjson_read_within - the same for a file in root (tune_file_open_within). errno EXDEV: it
+ * leads out.
  *
  * tune_cjson_read_report - the same for a report of any program. It also takes NaN, Infinity and
  * -Infinity, which Python's json.dump writes: they become infinite numbers.

@@ -66,7 +66,7 @@ int tune_file_open(const char *path, size_t *size)
     return -1;
 }
 
-/* Whether the open file lies in root, by its real path, which *real has then. */
+/* True if the open file lies in root, by its real path, which *real has then. */
 static bool is_within(int fd, const char *root, char real[TUNE_PATH_MAX])
 {
     char link[64];

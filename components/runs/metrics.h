@@ -58,8 +58,8 @@ struct tune_metrics_position {
     int64_t bytes, lines; /* taken so far */
     int64_t left;         /* whole lines after the taken ones, not taken */
     int64_t torn;         /* bytes after the last newline: half a line */
-    const char *root;     /* set by the caller: the file must lie there (tune_file_open_within); NULL:
-                           * anywhere */
+    const char *root;     /* set by the caller: the file must lie there (tune_file_open_within).
+                           * NULL: anywhere */
     /* private: the file, and the last line taken from it */
     dev_t device;
     ino_t file;

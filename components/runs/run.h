@@ -139,7 +139,8 @@ double *tune_run_axis(const struct tune_run *r, const struct tune_run_series *se
 /* tune_run_is_axis - whether that is one of the four above; another name is a metric.
  * tune_run_over - a series over another metric: its points at the steps that have both, sorted by
  * that metric. *over becomes a series of its own with x[count], empty where there is no such
- * metric; the caller frees it with tune_run_over_free. -1 with an error: no memory. */
+ * metric. -1 with an error: no memory.
+ * tune_run_over_free - free what it made. */
 bool tune_run_is_axis(const char *what);
 int tune_run_over(const struct tune_run *r, const struct tune_run_series *series,
                   const char *metric, struct tune_run_series *over, double **x);

@@ -104,7 +104,7 @@ static void read_all(struct reading *at, int count)
         pthread_join(other, NULL);
 }
 
-/* Whether a kept run lacks one of the metrics. A run that ended will never have those it has not. */
+/* True if a kept run lacks one of the metrics. A run that ended will never have those it has not. */
 static bool lacks(const struct tune_run *r, const char *metrics)
 {
     char name[64];

@@ -13,7 +13,8 @@ struct studio_curve_run {
 /* studio_curves_lock - the runs with these metrics (names with commas) in runs[count]. Of
  * others, only the last value is kept. What was read before is kept for a while; a run that goes
  * on is only updated. They are valid until studio_curves_unlock, which forgets the oldest above the
- * limit of memory. 0, or -1 with an error, and then nothing is locked. No folder may be asked for twice.
+ * limit of memory. 0, or -1 with an error, and then nothing is locked. No folder may be asked for
+ * twice.
  * studio_curves_forget - forget the runs that were not asked for in the last seconds.
  * studio_curves_limit - set the limit of memory; it is 256 MB of values. The last run that is kept
  * may exceed it. */

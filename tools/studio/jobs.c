@@ -258,7 +258,7 @@ static int show_log(struct studio *s, const struct studio_request *q, struct stu
     return put_log(s, q, r, path);
 }
 
-/* Whether there is something of that name, a link out of the root included. */
+/* True if there is something of that name, a link out of the root included. */
 static bool is_there(const char *path)
 {
     struct stat st;
@@ -289,7 +289,7 @@ static int show_run_log(struct studio *s, const struct studio_request *q, struct
 
 /* ---- start ---- */
 
-/* Whether a path has a step up, is absolute, or goes through a link that leads out of the root. */
+/* True if a path has a step up, is absolute, or goes through a link that leads out of the root. */
 static bool leaves_root(struct studio *s, const char *path)
 {
     char part[TUNE_PATH_MAX];
@@ -336,8 +336,8 @@ static int folder_of(struct studio *s, struct studio_reply *r, const cJSON *prog
 }
 
 /* Compare the program's plan with the memory that is free. -1 with a problem: it is too little. It is no problem if the request says
- * "force", or if the job waits for others to end: then memory becomes free, and the program asks again. *warning: what is missing,
- * which the caller frees; NULL: nothing. */
+ * "force". Nor if the job waits for others to end, for then memory becomes free, and the program asks again. *warning: what is
+ * missing, which the caller frees; NULL: nothing. */
 static int check_memory(const struct studio_request *q, struct studio_reply *r, const cJSON *program, const cJSON *argv, bool no_slot,
                         char **warning)
 {

@@ -144,7 +144,7 @@ static void mark_lost(const char *id, cJSON *job)
     close(fd);
 }
 
-/* Whether a job.json is one, whoever wrote it: a command line of texts, and states. */
+/* True if a job.json is one, whoever wrote it: a command line of texts, and states. */
 static bool is_job(const cJSON *job)
 {
     const cJSON *argv = cJSON_GetObjectItemCaseSensitive(job, "argv"), *word;

@@ -1,5 +1,6 @@
 /* jobs_of_runs.c - the newest job of each run folder. A job that has ended changes no more, so it
- * is read once and kept in memory; job.json tells by its time, size and number that it is that one. */
+ * is read once and kept in memory. The time, size and number of its job.json tell that it is the
+ * same. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <pthread.h>

@@ -83,7 +83,7 @@ static cJSON *rows_of(const char *text)
 
 /* ---- memory ---- */
 
-/* What a recipe says that refuses to start for want of memory (profilers/memory_plan.c), and what the plan follows there. */
+/* A recipe says this that refuses to start for want of memory (profilers/memory_plan.c), and what the plan follows there. */
 #define TOO_LITTLE "not enough memory"
 #define NEEDS "The run needs "
 

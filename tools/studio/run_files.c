@@ -188,7 +188,7 @@ static void put_value(struct metric_lines *l, const char *run, const struct tune
     l->any = true;
 }
 
-/* Whether a name stands in a list with commas; NULL: all do. */
+/* True if a name stands in a list with commas; NULL: all do. */
 static bool is_wanted(const char *list, const char *name)
 {
     size_t n = strlen(name);

@@ -20,7 +20,7 @@ struct studio {
     int port;
     char token[65];        /* what requests must know; "": nothing, the address is a loopback's */
     struct studio_index *index;    /* the runs (index.h) */
-    char **secrets;        /* values that no answer may show (secrets.h); NULL ends them. NULL: none */
+    char **secrets;        /* values that no answer may show (secrets.h), up to NULL. NULL: none */
 };
 
 /* studio_open - open a file or a folder of the root, for files of strangers: nothing out of the
@@ -33,9 +33,9 @@ struct studio {
 int studio_open(const struct studio *s, const char *path, int flags);
 int studio_open_by_steps(const struct studio *s, const char *path, int flags);
 
-/* studio_read_line - read a line, or the next part of a long one: at most size - 1 bytes, into line,
- * with a NUL after it. Returns how many bytes, its newline among them; 0: the end. *whole: it ends
- * with its newline. */
+/* studio_read_line - read a line, or the next part of a long one: at most size - 1 bytes, with a
+ * NUL after them. Returns how many bytes, its newline among them; 0: the end. *whole: it ends with
+ * its newline. */
 size_t studio_read_line(FILE *in, char *line, size_t size, bool *whole);
 
 /* studio_keep_little - for the start: free memory of at least 4 MB goes back to the system at once.

@@ -32,7 +32,7 @@ static long parent_of(long pid)
     return at ? atol(at + 6) : 0;
 }
 
-/* Whether a process works in our folder. */
+/* True if a process works in our folder. */
 static bool is_here(long pid)
 {
     char path[64], there[TUNE_PATH_MAX], here[TUNE_PATH_MAX];
