@@ -12,7 +12,7 @@ program quick "$file" 'echo done; echo error: none >&2'
 program fails "$file" 'for i in 1 2 3; do echo "line $i"; done; echo "the token is $HF_TOKEN"; echo "it broke" >&2; exit 7'
 program crashes "$file" 'kill -SEGV $$'
 # holds until its file is there; saves at SIGTERM
-program waits "$file" 'trap "echo saved; exit 143" TERM; echo begun; echo $$ >"$2.pid"; until [ -e "$2" ]; do sleep 0.05; done; echo over'
+program waits "$file" 'trap "echo saved; exit 143" TERM; echo begun; echo $$ >"$2.pid"; until [ -e "$2" ]; do kill -0 '$$' || exit; sleep 0.05; done; echo over'
 program stubborn "$file" 'trap "" TERM; echo begun; while :; do sleep 0.05; done'
 program chatty "$file" 'i=0; while [ $i -lt 3000 ]; do echo "line $i"; i=$((i + 1)); done; echo ü; echo "Error: last"'
 is "a server" serve "$root" --programs "$tmp/programs,$BUILD"
@@ -38,6 +38,7 @@ is "no such job" gives 404 /api/jobs/999
 is "no number" gives 404 /api/jobs/..%2F1
 is "an output out of the root is refused" gives 400 /api/jobs -H "$json" -d '{"program": "init_model", "values": {"folder": "x", "output": "../x"}}'
 is "a key starts once" eval 'start quick "" none "\"key\": \"k1\"" && first=$job && start quick "" none "\"key\": \"k1\"" && [ $job = $first ] && ends $first succeeded'
+is "but not for another command" eval 'gives 400 /api/jobs -H "$json" -d "{\"program\": \"chatty\", \"slot\": \"none\", \"key\": \"k1\"}" && grep -q "was given with another command, for job $first" "$tmp/body"'
 is "a retry is a new job" eval 'post /api/jobs/$quick/retry >"$tmp/begun" && again=$(item "j[\"id\"]" <"$tmp/begun") && [ $again != $quick ] && ends $again succeeded'
 
 # ---- stop ----

@@ -27,8 +27,23 @@ int64_t job_number(const char *id)
     return n == 0 || n > 15 || id[n] || *id == '0' ? -1 : strtoll(id, NULL, 10);
 }
 
+/* -1 with an error and ELOOP: the folder is a link, which may lead out of the root. */
+static int check_no_link(const char *folder)
+{
+    struct stat st;
+    if (lstat(folder, &st) < 0 || !S_ISLNK(st.st_mode))
+        return 0;
+    tune_error_usage("%s is a link, which is not followed; jobs are kept in folders of the root", folder);
+    errno = ELOOP;
+    return -1;
+}
+
 int job_path(char path[TUNE_PATH_MAX], const char *id, const char *name)
 {
+    TRY(tune_path(path, JOBS_FOLDER "/%s", id));
+    TRY(check_no_link(".studio"));
+    TRY(check_no_link(JOBS_FOLDER));
+    TRY(check_no_link(path));
     return tune_path(path, JOBS_FOLDER "/%s%s%s", id, *name ? "/" : "", name);
 }
 
@@ -84,8 +99,10 @@ static int by_number(const void *a, const void *b)
 int job_ids(int64_t **ids)
 {
     int n = 0, room = 0;
-    DIR *dir = opendir(JOBS_FOLDER);
     *ids = NULL;
+    TRY(check_no_link(".studio"));
+    TRY(check_no_link(JOBS_FOLDER));
+    DIR *dir = opendir(JOBS_FOLDER);
     if (!dir && errno != ENOENT)
         return tune_error_set(JOBS_FOLDER " cannot be read: %s", strerror(errno));
     for (struct dirent *e; dir && (e = readdir(dir));) {
@@ -388,9 +405,14 @@ cJSON *studio_job_start(struct studio *s, const char *program, cJSON *argv, cJSO
     cJSON *job = describe(program, argv, values, name, folder, key, want), *old = NULL;
     int last = job ? open_jobs(s) : -1, status = last < 0 ? -1 : 0;
     if (status == 0 && key && *key && (old = find("key", key))) {
+        bool same = cJSON_Compare(cJSON_GetObjectItemCaseSensitive(old, "argv"), cJSON_GetObjectItemCaseSensitive(job, "argv"), true);
+        if (!same) {
+            tune_error_usage("key: \"%.100s\" was given with another command, for job %s; choose another key", key, job_text(old, "id"));
+            cJSON_Delete(old);
+        }
         cJSON_Delete(job);
         close(last);
-        return old;
+        return same ? old : NULL;
     }
     if (status == 0 && (status = make_folder(last, id)) == 0)
         status = launch(id, job);

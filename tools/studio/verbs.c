@@ -244,6 +244,7 @@ static void fail_as(const struct studio_reply *r)
     const char *detail = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "detail"));
     tune_error_set_kind(r->status < 500 ? r->status == 404 || r->status == 409 ? TUNE_ERROR_FAILED : TUNE_ERROR_USAGE : TUNE_ERROR_CANNOT, "%s",
                         detail ? detail : "the studio failed, and has no memory to say why");
+    cJSON_Delete(json);
     tune_program_fail();
 }
 
