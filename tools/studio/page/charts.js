@@ -167,8 +167,9 @@ function chartSet(options) {
     }
 
     /* A recipe ends where a loss or a gradient is not finite, and writes no such step: its last point
-     * has the mark. */
+     * in the first chart has the mark. */
     function markDiverged(c) {
+        if (c !== charts[0]) return;
         for (const run of o.runs()) {
             const k = run.state === "diverged" && c.curves.find(q => q.id === run.id && q.metric === c.group[0] && q.x.length), q = c.plot;
             const at = k && k.x[k.x.length - 1];
@@ -212,7 +213,7 @@ function chartSet(options) {
                                       el("button", {type: "button", class: "small", onclick: () => { full = true; draw(); }}, "All points")]
                                    : count ? `all ${fmtNumber(count)} points` : "",
              odd ? el("strong", {class: "bad"}, ` ${odd} NaN or infinite, marked above`) : null,
-             o.runs().filter(r => r.state === "diverged").map(r => el("strong", {class: "bad"}, ` ${r.name} diverged, marked above`)));
+             (c === charts[0] ? o.runs() : []).filter(r => r.state === "diverged").map(r => el("strong", {class: "bad"}, ` ${r.name} diverged, marked above`)));
     }
 
     function cursorAt(v) {

@@ -92,7 +92,7 @@ view("compare", (main, params) => {
         const figure = d.figures.find(f => f.name === (params.figure || "eval_loss") && f.values.some(v => v !== null)) || d.figures.find(f => f.name === "loss") || d.figures[0];
         const dims = [...d.options.filter(o => new Set(o.values.filter(v => v !== null).map(String)).size > 1 && o.name !== "output").slice(0, 6), figure].filter(Boolean);
         if (dims.length < 2) { fill(axes); return; }
-        const wide = Math.max(280, (axes.clientWidth || 900) - 36), high = 260, left = 76, right = 84, top = 34, bottom = 20;
+        const wide = Math.max(160 + 100 * (dims.length - 1), (axes.clientWidth || 900) - 36), high = 260, left = 76, right = 84, top = 34, bottom = 20;
         const svg = svgEl("svg", {viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, class: "axes", role: "img", "aria-label": `Parallel axes: ${dims.map(q => q.name).join(", ")}. The table above has the same values.`});
         const scales = dims.map(q => {
             const numbers = q.values.filter(v => v !== null), numeric = numbers.every(v => typeof v === "number");
@@ -135,7 +135,7 @@ view("compare", (main, params) => {
             el("div", {class: "toolbar thin"}, el("label", {}, "figure ", el("select", {onchange: e => { setParams({figure: e.target.value}); drawAxes(); }}, d.figures.map(f => el("option", {value: f.name, selected: f === figure}, f.name)))),
                ranges.size ? el("button", {type: "button", class: "small", onclick: () => { ranges.clear(); drawAxes(); }}, "All runs") : null,
                ranges.size ? el("a", {class: "button small", href: link("compare", [], {...params, ids: idsOf(chosen.map(r => r.id))})}, `Compare only these ${chosen.length}`) : null,
-               el("span", {class: "note hint"}, "drag along an axis to keep a range, press it to take it back; a line opens its run")), svg]));
+               el("span", {class: "note hint"}, "drag along an axis to keep a range, press it to take it back; a line opens its run")), el("div", {class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Axes"}, svg)]));
     }
 
     /* The best of a figure for each pair of values of two options. A cell opens its best run. */
@@ -143,10 +143,17 @@ view("compare", (main, params) => {
         const levelsOf = q => [...new Set(q.values.map(v => (v === null ? "\u2013" : v)))].sort((a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a) < String(b) ? -1 : 1));
         const some = d.options.filter(q => q.name !== "output").map(q => ({...q, levels: levelsOf(q)})).filter(q => q.levels.length > 1 && q.levels.length <= 40).sort((a, b) => b.levels.length - a.levels.length);
         if (d.runs.length < 3 || some.length < 2) { fill(heat); return; }
-        const across = some.find(q => q.name === params.across) || some[0], down = some.find(q => q.name === params.down && q !== across) || some.find(q => q !== across);
         const of = [...d.figures, ...d.report].filter(f => directionOf(f.name) && f.values.some(v => typeof v === "number"));
         const figure = of.find(f => f.name === params.figure) || of.find(f => f.name === "best_eval_loss") || of.find(f => f.name === "loss") || of[0];
         if (!figure) { fill(heat); return; }
+        /* Unless the address says which: the two options that fill the most cells. */
+        const cells = (a, b) => new Set(d.runs.map((r, i) => (figure.values[i] === null ? null : `${a.values[i]}\n${b.values[i]}`)).filter(t => t !== null)).size;
+        const named = name => some.filter(q => q.name === name);
+        let pair = null;
+        for (const a of params.across && named(params.across).length ? named(params.across) : some)
+            for (const b of (params.down && params.down !== a.name && named(params.down).length ? named(params.down) : some).filter(q => q !== a))
+                if (!pair || cells(a, b) > pair.filled) pair = {a, b, filled: cells(a, b)};
+        const across = pair.a, down = pair.b;
         const sign = directionOf(figure.name), best = new Map();
         d.runs.forEach((r, i) => {
             const value = figure.values[i], key = `${levelOf(across, i)}\n${levelOf(down, i)}`, cell = best.get(key) || {count: 0, run: null, value: null};
@@ -188,7 +195,6 @@ view("compare", (main, params) => {
         try {
             d = await api(query("/api/runs/compare", {ids: idsOf(ids)}));
             names = d.metrics.filter(n => !["step", "time", "tokens", "epoch", "time_s"].includes(n));
-            extremes = await readExtremes();
             for (const o of d.options) /* numbers come as text where an option has words, too */
                 if (o.values.every(v => v === null || typeof v === "number" || (String(v).trim() !== "" && Number.isFinite(Number(v)))))
                     o.values = o.values.map(v => (v === null ? null : Number(v)));
@@ -216,6 +222,8 @@ view("compare", (main, params) => {
             fill(chartBox, charts.element);
             await charts.draw();
         } else await charts.refresh();
+        extremes = await readExtremes(); /* after the picture: both read the same files */
+        drawTables();
         if (token === null) token = (await api("/api/runs/changes?since=0")).token;
     });
 }, "Compare");

@@ -54,7 +54,7 @@ function listRuns(main, params) {
     const body = el("div", {class: "list-body"});
 
     const row = i => { const page = pages.get(Math.floor(i / PAGE_ROWS)); return page ? page[i % PAGE_ROWS] : null; };
-    const shownColumns = () => (params.columns ? params.columns.split(",") : [usualColumns[0], ...(anyJob ? ["job"] : []), ...usualColumns.slice(1), ...((last && last.differing) || []).filter(c => !/(^|_)(output|resume|overwrite)$/.test(c)).slice(0, 6).map(c => `=${c}`)]);
+    const shownColumns = () => (params.columns ? params.columns.split(",") : [...usualColumns.slice(0, 2), ...(anyJob ? ["job"] : []), ...usualColumns.slice(2), ...((last && last.differing) || []).filter(c => !/(^|_)(output|resume|overwrite)$/.test(c)).slice(0, 6).map(c => `=${c}`)]);
     function allColumns() {
         const names = (last && last.columns) || [];
         return [...runColumns, jobColumn, ...names.filter(n => !runColumns.some(c => c.key === n)).map(n => {
