@@ -323,6 +323,18 @@ def row_of(name):
     return f"main tr[data-id='{name}']"
 
 
+def end_job(server, page, name):
+    """Stop the run's job by its button in the list, or cancel it where it waits for cores that others hold. Not while it is about to begin."""
+    for _ in range(PATIENCE // 100):
+        job = next(run["job"] for run in server.get("/api/runs?limit=200")["runs"] if run["id"] == name)
+        if job["state"] == "running" or (job["state"] == "queued" and job["reason"]):
+            break
+        time.sleep(0.1)
+    verb = "stop" if job["state"] == "running" else "cancel"
+    page.locator(f"{row_of(name)} button[aria-label='{verb} job {job['id']}']").click()
+    page.locator("dialog[open]").get_by_role("button", name=verb).click()
+
+
 def beside_the_run(browser, server):
     """Stop asks once; resume and retry stand at the run; the title tells how far it is."""
     window = Page(browser, server)
@@ -343,18 +355,14 @@ def beside_the_run(browser, server):
     until(page, "!document.title.includes('%')")
     page.click("#run-resume")
     page.locator("dialog[open]").get_by_role("button", name="Resume").click()
-    either = ":is(button[aria-label^='stop job'], button[aria-label^='cancel job'])"  # it waits where others hold the cores
-    page.wait_for_selector(f"#run-stop, .run-head {either}")
-    window.open("#/runs", f"{row_of('runs/beside')} {either}")
-    page.locator(f"{row_of('runs/beside')} {either}").click()
-    page.locator("dialog[open]").get_by_role("button", name=re.compile("^(stop|cancel)$")).click()
+    page.wait_for_selector("#run-stop, .run-head button[aria-label^='cancel job']")
+    window.open("#/runs", row_of("runs/beside"))
+    end_job(server, page, "runs/beside")
     page.wait_for_selector(f"{row_of('runs/beside')} button[aria-label^='resume job']")
     page.screenshot(path=SHOTS / "jobs-of-runs.png")
     expect("#/runs" in page.url, "a button of the list left it")
     page.locator(f"{row_of('runs/beside')} button[aria-label^='resume job']").click()
-    page.wait_for_selector(f"{row_of('runs/beside')} {either}")
-    page.locator(f"{row_of('runs/beside')} {either}").click()
-    page.locator("dialog[open]").get_by_role("button", name=re.compile("^(stop|cancel)$")).click()
+    end_job(server, page, "runs/beside")
     page.wait_for_selector(f"{row_of('runs/beside')} button[aria-label^='retry job']")
     expect(not window.faults, window.faults)
     window.close()
