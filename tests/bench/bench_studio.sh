@@ -19,7 +19,7 @@ time_of "list" /api/runs
 awk '/^VmRSS/ { printf "memory of the server      %.1f MB\n", $2 / 1000 }' "/proc/$server/status"
 for k in 1 2 3 4 5; do
     sleep 1.5
-    cp -r "$tmp/root/runs/r00000" "$tmp/root/runs/shell$k"
+    cp -r "$root/runs/r00000" "$root/runs/shell$k"
     curl -sS -o "$tmp/answer" -w "a run of the shell       known after %{time_total} s" "$url/api/runs/changes?since=0"
     if grep -q "shell$k" "$tmp/answer"; then echo; else echo ": NOT YET"; fi
 done

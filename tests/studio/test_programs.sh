@@ -60,26 +60,26 @@ is "its words" eval 'python3 -c "
 import json, sys
 j = json.load(open(sys.argv[1])); w = open(sys.argv[2], \"rb\").read().decode().split(chr(0))[:-1]
 assert j[\"argv\"][1:] == w, (j[\"argv\"], w)" "$tmp/line" "$tmp/words"'
-is "the line gives them to the program" eval 'item "j[\"text\"]" <"$tmp/line" >"$tmp/line.sh" && (cd "$tmp/root" && sh "$tmp/line.sh") && cmp "$tmp/words" "$tmp/root/words.bin"'
-rm -f "$tmp/root/words.bin"
-is "and a job gives them" eval 'begin "@$tmp/job" && ends $job succeeded && cmp "$tmp/words" "$tmp/root/words.bin"'
-is "nothing else was run" test ! -e "$tmp/root/bad"
+is "the line gives them to the program" eval 'item "j[\"text\"]" <"$tmp/line" >"$tmp/line.sh" && (cd "$tmp/root" && sh "$tmp/line.sh") && cmp "$tmp/words" "$root/words.bin"'
+rm -f "$root/words.bin"
+is "and a job gives them" eval 'begin "@$tmp/job" && ends $job succeeded && cmp "$tmp/words" "$root/words.bin"'
+is "nothing else was run" test ! -e "$root/bad"
 is "the job has its name" eval 'get /api/jobs/$job >"$tmp/body" && holds "j[\"name\"] == \"it'"'"'s \\\"a\\\"; name\\n\u00fc\"" "$tmp/body"'
 is "the same by the command line" eval '(cd "$tmp/root" && "$studio" program command words size=2 first=x --programs "$tmp/programs" --json) | grep -q -- "--size.*2"'
 
 # The preview: the program's own rows, memory plan and forecast; no run folder.
 if [ -x "$BUILD/finetune_full" ] && [ -x "$BUILD/init_model" ]; then
-    tiny "$tmp/root/model" 1 >/dev/null
-    head -n 40 datasets/stories.jsonl >"$tmp/root/rows.jsonl"
+    tiny "$root/model" 1 >/dev/null
+    head -n 40 datasets/stories.jsonl >"$root/rows.jsonl"
     values='"values": {"model": "model", "dataset": "rows.jsonl", "max_length": 64, "threads": 1, "output": "runs/never"'
     is "a preview" eval 'post /api/preview "{\"program\": \"finetune_full\", $values}, \"rows\": 2}" >"$tmp/body"'
     is "rows with tokens, and what is trained" holds 'len(j["rows"]) == 2 and j["rows"][0]["length"] == len(j["rows"][0]["tokens"]) == 64 and j["rows"][0]["labels"] == sum(t["label"] for t in j["rows"][0]["tokens"]) and all(isinstance(t["id"], int) and isinstance(t["text"], str) for t in j["rows"][0]["tokens"])' "$tmp/body"
     is "survey and time" holds '"40 rows" in j["survey"]["survey"] and "s for" in j["time"]["estimate"]' "$tmp/body"
     is "memory and disk" holds 'j["memory"]["total_bytes"] > j["memory"]["weights_bytes"] > 0 and j["disk"]["free_bytes"] > 0' "$tmp/body"
-    is "no run folder" test ! -e "$tmp/root/runs"
+    is "no run folder" test ! -e "$root/runs"
     is "what the program refuses names the option" eval 'gives 400 /api/preview -H "$json" -d "{\"program\": \"finetune_full\", $values, \"max_length\": 4096}}" &&
         holds "j[\"option\"] == \"max_length\"" "$tmp/body"'
-    tiny "$tmp/root/wide" 1 --max-positions 1000000 >/dev/null
+    tiny "$root/wide" 1 --max-positions 1000000 >/dev/null
     much='"program": "finetune_full", "values": {"model": "wide", "dataset": "rows.jsonl", "max_length": 1000000, "batch_size": 4096, "max_steps": 1, "threads": 1}'
     is "a preview of what does not fit says so, and shows the rows" eval 'post /api/preview "{$much, \"rows\": 1}" >"$tmp/body" &&
         holds "j[\"memory\"][\"fits\"] is False and j[\"memory\"][\"total_bytes\"] > j[\"memory\"][\"free_bytes\"] > 0 and \"not enough memory\" in j[\"memory\"][\"warning\"] and len(j[\"rows\"]) == 1" "$tmp/body"'
@@ -91,13 +91,13 @@ fi
 # A program whose plan is beyond any machine: it starts by force alone. What fits starts without a word.
 program greedy "$(option size int '' ''), $(option plan_memory bool '' '')" \
     'case "$*" in *--plan-memory*) [ "$3" = 1 ] && echo "memory: 0.5 MiB: weights 0.5" || echo "memory: 900000000.0 GiB: weights 900000000.0"; exit ;; esac; echo started >>started'
-is "what needs too much is not started" eval 'gives 409 /api/jobs -H "$json" -d "{\"program\": \"greedy\", \"values\": {\"size\": 2}, \"slot\": \"none\"}" && holds "\"not enough memory\" in j[\"memory\"]" "$tmp/body" && [ ! -e "$tmp/root/started" ]'
-is "by force it is, with a warning" eval 'begin "{\"program\": \"greedy\", \"values\": {\"size\": 2}, \"force\": true, \"slot\": \"none\"}" && holds "\"not enough memory\" in j[\"warning\"]" "$tmp/begun" && ends $job succeeded && has 1 "$tmp/root/started"'
-is "nor is it started again" eval 'gives 409 /api/jobs/$job/retry -H "$json" -d "{}" && post /api/jobs/$job/retry "{\"force\": true}" >"$tmp/begun" && holds "j[\"warning\"]" "$tmp/begun" && ends "$(item "j[\"id\"]" <"$tmp/begun")" succeeded && has 2 "$tmp/root/started"'
+is "what needs too much is not started" eval 'gives 409 /api/jobs -H "$json" -d "{\"program\": \"greedy\", \"values\": {\"size\": 2}, \"slot\": \"none\"}" && holds "\"not enough memory\" in j[\"memory\"]" "$tmp/body" && [ ! -e "$root/started" ]'
+is "by force it is, with a warning" eval 'begin "{\"program\": \"greedy\", \"values\": {\"size\": 2}, \"force\": true, \"slot\": \"none\"}" && holds "\"not enough memory\" in j[\"warning\"]" "$tmp/begun" && ends $job succeeded && has 1 "$root/started"'
+is "nor is it started again" eval 'gives 409 /api/jobs/$job/retry -H "$json" -d "{}" && post /api/jobs/$job/retry "{\"force\": true}" >"$tmp/begun" && holds "j[\"warning\"]" "$tmp/begun" && ends "$(item "j[\"id\"]" <"$tmp/begun")" succeeded && has 2 "$root/started"'
 program holds "$(option cpus_ int '' '')" 'until [ -e go ]; do kill -0 '$$' || exit; sleep 0.05; done'
 is "behind another job it is queued, with the warning" eval 'all=$(get /api/jobs | item "j[\"slots\"][\"cpu\"][\"total\"]") && begin "{\"program\": \"holds\", \"cpus\": $all}" && await 0 is_in $job running && before=$job &&
-    begin "{\"program\": \"greedy\", \"values\": {\"size\": 2}}" && holds "\"not enough memory\" in j[\"warning\"] and j[\"state\"] == \"queued\"" "$tmp/begun" && post /api/jobs/$job/cancel >/dev/null && ends $job cancelled && touch "$tmp/root/go" && ends $before succeeded'
-is "what fits starts without one" eval 'begin "{\"program\": \"greedy\", \"values\": {\"size\": 1}, \"slot\": \"none\"}" && holds "\"warning\" not in j" "$tmp/begun" && ends $job succeeded && has 3 "$tmp/root/started"'
+    begin "{\"program\": \"greedy\", \"values\": {\"size\": 2}}" && holds "\"not enough memory\" in j[\"warning\"] and j[\"state\"] == \"queued\"" "$tmp/begun" && post /api/jobs/$job/cancel >/dev/null && ends $job cancelled && touch "$root/go" && ends $before succeeded'
+is "what fits starts without one" eval 'begin "{\"program\": \"greedy\", \"values\": {\"size\": 1}, \"slot\": \"none\"}" && holds "\"warning\" not in j" "$tmp/begun" && ends $job succeeded && has 3 "$root/started"'
 
 # A recipe with one more option: it is in form, command and command line, with no other edit.
 if [ -x "$BUILD/finetune_full" ] && ! sanitized; then # make alone would build another kind of program

@@ -44,12 +44,12 @@ shown() { # what any route answers that needs nothing
 }
 is "a token of its environment shows in no answer" shown
 is "... where a problem repeats the request" eval 'gives 404 "/$HF_TOKEN" && grep -qF "/*************************" "$tmp/body"'
-mkdir -p "$tmp/root/runs/telling"
+mkdir -p "$root/runs/telling"
 python3 -c '
 import json, os, sys
 json.dump({"program": "p", "status": "finished", "options": {"note": os.environ["QUOTED_SECRET"], "other": os.environ["S60_PASSWORD"]}}, open(sys.argv[1] + "/run.json", "w"))
 json.dump({os.environ["QUOTED_SECRET"]: 1}, open(sys.argv[1] + "/report.json", "w"))
-open(sys.argv[1] + "/metrics.jsonl", "w").write(json.dumps({"step": 1, os.environ["QUOTED_SECRET"]: 2}) + "\n")' "$tmp/root/runs/telling"
+open(sys.argv[1] + "/metrics.jsonl", "w").write(json.dumps({"step": 1, os.environ["QUOTED_SECRET"]: 2}) + "\n")' "$root/runs/telling"
 told() { get /api/runs/runs%2Ftelling >"$tmp/all" && grep -q '"note"' "$tmp/all"; }
 hidden() {
     get "/api/runs/plot.svg?ids=runs%2Ftelling&metrics=%22quo%5Cted%22%20%26%20%3Cangled%3E" >>"$tmp/all"
