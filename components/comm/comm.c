@@ -152,36 +152,41 @@ static void add_in_order(float *sum, const float *const *from, int size, size_t 
     }
 }
 
-/* One round: the elements from `first` on, at most PIECE, of each share. */
+/* Elements of a rank's share from its element `first` on, at most PIECE. */
+static size_t piece_count(size_t count, int rank, int size, size_t first)
+{
+    size_t start = tune_comm_share(count, rank, size) + first, end = share_end(count, rank, size);
+    return start >= end ? 0 : end - start < PIECE ? end - start : PIECE;
+}
+
+/* Room for the pieces of the other ranks, of so many elements each. */
+static int reserve_pieces(struct tune_comm *c, size_t elements)
+{
+    size_t need = (size_t)(c->t.size - 1) * elements;
+    if (need <= c->piece_room)
+        return 0;
+    free(c->pieces);
+    c->pieces = tune_zeroed(need, sizeof *c->pieces, "pieces of other ranks");
+    c->piece_room = c->pieces ? need : 0;
+    return c->pieces ? 0 : -1;
+}
+
+/* One round: a piece of each share. */
 static int reduce_piece(struct tune_comm *c, const float *values, float *share, size_t count, size_t first)
 {
     int size = c->t.size, rank = c->t.rank;
     const void *send[size];
     void *receive[size];
     const float *from[size];
-    size_t send_bytes[size], receive_bytes[size], own = 0;
-    for (int pass = 0; pass < 2; pass++) /* our own piece's length first */
-        for (int r = 0; r < size; r++) {
-            size_t start = tune_comm_share(count, r, size) + first, end = share_end(count, r, size);
-            size_t n = start >= end ? 0 : end - start < PIECE ? end - start : PIECE;
-            if (r == rank)
-                own = n;
-            send[r] = n ? values + start : NULL;
-            send_bytes[r] = n * sizeof *values;
-            receive_bytes[r] = own * sizeof *values;
-            receive[r] = NULL;
-        }
-    if ((size_t)(size - 1) * own > c->piece_room) {
-        free(c->pieces);
-        c->piece_room = 0;
-        c->pieces = tune_zeroed((size_t)(size - 1) * own, sizeof *c->pieces, "pieces of other ranks");
-        if (!c->pieces)
-            return -1;
-        c->piece_room = (size_t)(size - 1) * own;
-    }
+    size_t send_bytes[size], receive_bytes[size], own = piece_count(count, rank, size, first);
+    TRY(reserve_pieces(c, own));
     float *at = c->pieces;
     for (int r = 0; r < size; r++) {
-        from[r] = r == rank ? values + tune_comm_share(count, rank, size) + first : at;
+        const float *piece = values + tune_comm_share(count, r, size) + first;
+        send[r] = piece;
+        send_bytes[r] = piece_count(count, r, size, first) * sizeof *values;
+        receive_bytes[r] = own * sizeof *values;
+        from[r] = r == rank ? piece : at;
         receive[r] = r == rank ? NULL : at;
         at += r == rank ? 0 : own;
     }
@@ -401,52 +406,57 @@ int tune_comm_do(struct tune_comm *c, const struct tune_collective *what)
     return number < 0 ? -1 : tune_comm_wait(c, number);
 }
 
-/* Gather bytes of each rank: all[size * bytes]. */
-static int gather_equal(struct tune_comm *c, const char *what, const void *mine, void *all, size_t bytes)
+/* The bytes of all ranks, one behind the other, which the caller frees; NULL with an error. */
+static void *gather_all(struct tune_comm *c, const char *what, const void *mine, size_t bytes)
 {
-    return tune_comm_do(c, &(struct tune_collective){.kind = TUNE_ALL_GATHER, .what = what, .from = mine, .to = all,
-                                                     .count = (size_t)c->t.size, .element = bytes});
+    void *all = tune_zeroed((size_t)c->t.size, bytes + 1, "%s of all ranks", what);
+    struct tune_collective o = {.kind = TUNE_ALL_GATHER, .what = what, .from = mine, .to = all, .count = (size_t)c->t.size, .element = bytes};
+    if (all && tune_comm_do(c, &o) < 0) {
+        free(all);
+        return NULL;
+    }
+    return all;
 }
 
 int tune_comm_sum(struct tune_comm *c, const char *what, double *values, int count)
 {
-    size_t n = (size_t)count;
-    double *all = tune_zeroed((size_t)c->t.size * n + 1, sizeof *all, "%s of all ranks", what);
-    int status = all ? gather_equal(c, what, values, all, n * sizeof *values) : -1;
-    for (size_t i = 0; status == 0 && i < n; i++) {
+    double *all = gather_all(c, what, values, (size_t)count * sizeof *values);
+    for (int i = 0; all && i < count; i++) {
         values[i] = all[i];
         for (int r = 1; r < c->t.size; r++)
-            values[i] += all[(size_t)r * n + i];
+            values[i] += all[(size_t)r * (size_t)count + (size_t)i];
     }
+    bool good = all;
     free(all);
-    return status;
+    return good ? 0 : -1;
 }
 
 int tune_comm_sum_whole(struct tune_comm *c, const char *what, int64_t *values, int count)
 {
-    size_t n = (size_t)count;
-    int64_t *all = tune_zeroed((size_t)c->t.size * n + 1, sizeof *all, "%s of all ranks", what);
-    int status = all ? gather_equal(c, what, values, all, n * sizeof *values) : -1;
-    for (size_t i = 0; status == 0 && i < n; i++) {
-        values[i] = all[i];
-        for (int r = 1; r < c->t.size; r++)
-            values[i] += all[(size_t)r * n + i];
-    }
+    int64_t *all = gather_all(c, what, values, (size_t)count * sizeof *values);
+    for (int k = count; all && k < count * c->t.size; k++)
+        all[k % count] += all[k];
+    if (all)
+        memcpy(values, all, (size_t)count * sizeof *values);
+    bool good = all;
     free(all);
-    return status;
+    return good ? 0 : -1;
 }
 
 int tune_comm_agree(struct tune_comm *c, const char *what, const char *text)
 {
     static const uint8_t halves[2][16] = {{1}, {2}};
-    uint64_t mine[2], *all = tune_zeroed((size_t)c->t.size, sizeof mine, "hashes of all ranks");
+    uint64_t mine[2];
+    int other = 0;
     for (int k = 0; k < 2; k++)
         mine[k] = tune_siphash(text, strlen(text), halves[k]);
-    int status = all ? gather_equal(c, what, mine, all, sizeof mine) : -1, other = 0;
-    for (int r = 1; status == 0 && r < c->t.size && other == 0; r++)
+    uint64_t *all = gather_all(c, what, mine, sizeof mine);
+    if (!all)
+        return -1;
+    for (int r = 1; r < c->t.size && other == 0; r++)
         other = memcmp(all + 2 * r, all, sizeof mine) ? r : 0;
     free(all);
-    return other == 0 ? status
+    return other == 0 ? 0
                       : tune_error_usage("ranks differ in %s: rank %d on %s has others than rank 0 on %s; start all ranks alike", what, other,
                                          c->peers[other].host, c->peers[0].host);
 }

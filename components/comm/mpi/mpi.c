@@ -1,4 +1,4 @@
-/* mpi.c - bytes by MPI: tune_mpi.so. Many ranks write to each other; MPI itself never adds.
+/* mpi.c - bytes by MPI: tune_mpi.so. MPI moves bytes here, and adds nothing.
  *
  * Ranks meet by messages of their own, not by a collective of MPI. So a rank knows which other one
  * is late, and can give up. MPI is called by one thread at a time. */
