@@ -10,8 +10,8 @@
 #include "core/error.h"
 #include "runs/metrics.h"
 
-/* What differs between the line read into `row`, which has the line before, and into a new row; or a number that is not the
- * double of strtod. NULL: nothing. *good: the line is good. */
+/* Read a line into `row`, which holds the line before, and into a new row. Returns the name of what is not the same in both, or of a
+ * number that is not strtod's; NULL: all is the same. *good: the line is good. */
 static inline const char *both_readers(struct tune_metrics_row *row, const char *text, size_t size, bool *good)
 {
     static struct tune_metrics_row alone;
