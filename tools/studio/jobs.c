@@ -84,53 +84,12 @@ static cJSON *job_of(const struct studio_request *q, struct studio_reply *r)
     return job;
 }
 
-/* Count the cores that we may use. Returns how many jobs and sweeps use now. */
-static int count_cores(int *total)
+static void put_slots(cJSON *slots, const char *name, int total, int busy)
 {
-    int cpus[CPU_SETSIZE], cores[CPU_SETSIZE], n = 0, busy = 0;
-    cpu_set_t set;
-    *total = 0;
-    if (sched_getaffinity(0, sizeof set, &set) < 0)
-        return 0;
-    for (int i = 0; i < CPU_SETSIZE; i++)
-        if (CPU_ISSET(i, &set))
-            cpus[n++] = i;
-    tune_cpus_group("", cpus, n, cores);
-    for (int at = 0, end; at < n; at = end) {
-        for (end = at; end < n && cores[end] == cores[at]; end++)
-            ;
-        busy += tune_child_cpus_taken(cpus + at, end - at, NULL);
-    }
-    *total = n > 0 ? cores[n - 1] + 1 : 0;
-    return busy;
-}
-
-static void put_cores(cJSON *slots)
-{
-    int total, busy = count_cores(&total);
     cJSON *json = cJSON_CreateObject();
     tune_cjson_put_whole(json, "total", total);
     tune_cjson_put_whole(json, "busy", busy);
-    tune_cjson_put(slots, "cpu", json);
-}
-
-static void put_gpus(cJSON *slots)
-{
-    struct tune_gpu *gpus = calloc(TUNE_GPUS, sizeof *gpus);
-    int all = 0, n = gpus ? tune_gpus_find(getenv("CUDA_VISIBLE_DEVICES"), gpus, &all) : 0, busy = 0;
-    for (int g = 0; g < n; g++) {
-        char name[TUNE_GPU_NAME + 8];
-        snprintf(name, sizeof name, "gpu/%s", gpus[g].name);
-        int fd = tune_child_lock(name);
-        busy += fd < 0;
-        if (fd >= 0)
-            close(fd);
-    }
-    free(gpus);
-    cJSON *json = cJSON_CreateObject();
-    tune_cjson_put_whole(json, "total", n > 0 ? n : 0);
-    tune_cjson_put_whole(json, "busy", busy);
-    tune_cjson_put(slots, "gpu", json);
+    tune_cjson_put(slots, name, json);
 }
 
 static int list_jobs(struct studio *s, const struct studio_request *q, struct studio_reply *r)
@@ -154,8 +113,10 @@ static int list_jobs(struct studio *s, const struct studio_request *q, struct st
             cJSON_Delete(job);
     }
     free(ids);
-    put_cores(slots);
-    put_gpus(slots);
+    int total, busy = job_count_cores(&total, NULL, NULL);
+    put_slots(slots, "cpu", total, busy);
+    busy = job_count_gpus(&total);
+    put_slots(slots, "gpu", total, busy);
     bool good = tune_cjson_put(json, "jobs", list);
     good = tune_cjson_put(json, "slots", slots) && tune_cjson_put_whole(json, "unreadable", bad) && good;
     char *text = good ? cJSON_PrintUnformatted(json) : NULL;
@@ -343,7 +304,7 @@ static int check_memory(const struct studio_request *q, struct studio_reply *r, 
 {
     *warning = studio_memory_warning(program, argv);
     int total;
-    bool waits = *warning && !no_slot && count_cores(&total) > 0;
+    bool waits = *warning && !no_slot && job_count_cores(&total, NULL, NULL) > 0;
     if (!*warning || waits || studio_bool(q, "force", false))
         return 0;
     studio_member(r, "memory", *warning);

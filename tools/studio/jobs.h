@@ -16,6 +16,7 @@
 #include "routes.h"
 
 struct cJSON;
+struct tune_child_holder;
 
 #define JOBS_FOLDER ".studio/jobs"
 #define JOB_JSON "job.json"
@@ -81,6 +82,9 @@ int studio_supervise(int argc, char **argv);
  * job_write - replace its job.json, counting its version. -1 with an error.
  * job_ids - all numbers in order, in an array that the caller frees. Returns how many, or -1.
  * job_text - a text of the job; "": none.
+ * job_count_cores - how many cores jobs and sweeps use now; *total: those that we may use. each is
+ * called with the holder of each; NULL: nobody.
+ * job_count_gpus - the same for GPUs.
  * job_explain_cores - why a job that needs so many cores waits, into text: how many are used, and
  * by whom. need above those that there are: all. It leaves text where none is used any more.
  * job_explain_gpus - the same for GPUs; whose they are is not known. */
@@ -92,6 +96,9 @@ bool job_add_state(struct cJSON *job, const char *state, const char *reason);
 int job_write(const char *id, struct cJSON *job);
 int job_ids(int64_t **ids);
 const char *job_text(const struct cJSON *job, const char *key);
+int job_count_cores(int *total, void (*each)(void *context, const struct tune_child_holder *holder),
+                    void *context);
+int job_count_gpus(int *total);
 void job_explain_cores(int need, char *text, size_t size);
 void job_explain_gpus(int need, char *text, size_t size);
 

@@ -76,13 +76,13 @@ static void name_holder(const struct tune_child_holder *h, char *text, size_t si
     }
 }
 
-void job_explain_cores(int need, char *text, size_t size)
+int job_count_cores(int *total, void (*each)(void *context, const struct tune_child_holder *holder), void *context)
 {
     int cpus[CPU_SETSIZE], cores[CPU_SETSIZE], n = 0, taken = 0;
-    char users[512] = "", one[160];
     cpu_set_t set;
+    *total = 0;
     if (sched_getaffinity(0, sizeof set, &set) < 0)
-        return;
+        return 0;
     for (int i = 0; i < CPU_SETSIZE; i++)
         if (CPU_ISSET(i, &set))
             cpus[n++] = i;
@@ -91,21 +91,17 @@ void job_explain_cores(int need, char *text, size_t size)
         struct tune_child_holder holder;
         for (end = at; end < n && cores[end] == cores[at]; end++)
             ;
-        if (!tune_child_cpus_taken(cpus + at, end - at, &holder))
+        if (!tune_child_cpus_taken(cpus + at, end - at, each ? &holder : NULL))
             continue;
         taken++;
-        name_holder(&holder, one, sizeof one);
-        size_t used = strlen(users);
-        if (!strstr(users, one) && used + strlen(one) + 3 < sizeof users)
-            snprintf(users + used, sizeof users - used, "%s%s", used ? ", " : "", one);
+        if (each)
+            each(context, &holder);
     }
-    int all = n > 0 ? cores[n - 1] + 1 : 0;
-    if (taken > 0)
-        snprintf(text, size, "waits for a free slot: %d of %d core%s used by %s; it needs %d", taken, all, all == 1 ? "" : "s", users,
-                 need < all ? need : all);
+    *total = n > 0 ? cores[n - 1] + 1 : 0;
+    return taken;
 }
 
-void job_explain_gpus(int need, char *text, size_t size)
+int job_count_gpus(int *total)
 {
     struct tune_gpu *gpus = calloc(TUNE_GPUS, sizeof *gpus);
     int all = 0, n = gpus ? tune_gpus_find(getenv("CUDA_VISIBLE_DEVICES"), gpus, &all) : 0, taken = 0;
@@ -118,6 +114,33 @@ void job_explain_gpus(int need, char *text, size_t size)
             close(fd);
     }
     free(gpus);
+    *total = n > 0 ? n : 0;
+    return taken;
+}
+
+enum { USERS = 512 };
+
+static void add_user(void *users, const struct tune_child_holder *holder)
+{
+    char *text = users, one[160];
+    name_holder(holder, one, sizeof one);
+    size_t used = strlen(text);
+    if (!strstr(text, one) && used + strlen(one) + 3 < USERS)
+        snprintf(text + used, USERS - used, "%s%s", used ? ", " : "", one);
+}
+
+void job_explain_cores(int need, char *text, size_t size)
+{
+    char users[USERS] = "";
+    int all, taken = job_count_cores(&all, add_user, users);
     if (taken > 0)
-        snprintf(text, size, "waits for a free slot: %d of %d GPU%s used; it needs %d", taken, n, n == 1 ? "" : "s", need);
+        snprintf(text, size, "waits for a free slot: %d of %d core%s used by %s; it needs %d", taken, all, all == 1 ? "" : "s", users,
+                 need < all ? need : all);
+}
+
+void job_explain_gpus(int need, char *text, size_t size)
+{
+    int all, taken = job_count_gpus(&all);
+    if (taken > 0)
+        snprintf(text, size, "waits for a free slot: %d of %d GPU%s used; it needs %d", taken, all, all == 1 ? "" : "s", need);
 }
