@@ -52,6 +52,9 @@ is "state" ask '/api/runs?state=broken' '[r["id"] for r in d["runs"]] == ["runs/
 is "sorted by an option, lowest first" ask '/api/runs?sort=lr&state=finished' '[r["values"]["lr"] for r in d["runs"]] == [.0001, .001, .01, .1]'
 is "... and highest first" ask '/api/runs?sort=lr&reverse=true&state=finished' '[r["values"]["lr"] for r in d["runs"]] == [.1, .01, .001, .0001]'
 is "only differing options are values, and columns on request" ask '/api/runs?state=finished&columns=batch_size' 'd["differing"] == ["lr"] and all(r["values"] == {"lr": r["values"]["lr"], "batch_size": 4} for r in d["runs"])'
+many=$(awk 'BEGIN { for (i = 0; i < 600; i++) printf "c%d,", i }')
+is "columns that are too many are counted" ask "/api/runs?columns=$many" 'd["columns_left_out"] == 600 + len(d["differing"]) - 512'
+is "... and refused for a CSV" gives 413 "/api/runs/table.csv?columns=$many"
 is "search by text" ask '/api/runs?search=DEEP' '[r["id"] for r in d["runs"]] == ["deep/er/c"]'
 is "... by a regular expression" ask '/api/runs?search=%5Eruns/%5Bab%5D%24&regex=true' 'sorted(r["id"] for r in d["runs"]) == ["runs/a", "runs/b"]'
 is "... a bad one: 400" gives 400 '/api/runs?search=%5B&regex=true'

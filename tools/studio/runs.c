@@ -191,16 +191,20 @@ static cJSON *list_of(const char *const *names, int count)
     return list;
 }
 
-/* The names in a list with commas that are not yet in names. */
-static int more_names(char *list, const char **names, int count, int most)
+enum { NAMES = 512 }; /* most columns */
+
+/* Add the names in a list with commas that are not yet in names[NAMES]. Those beyond are counted in *left_out. */
+static int more_names(char *list, const char **names, int count, int *left_out)
 {
     char *rest = NULL;
-    for (char *name = list ? strtok_r(list, ",", &rest) : NULL; name && count < most; name = strtok_r(NULL, ",", &rest)) {
+    for (char *name = list ? strtok_r(list, ",", &rest) : NULL; name; name = strtok_r(NULL, ",", &rest)) {
         bool seen = false;
         for (int i = 0; i < count; i++)
             seen = seen || !strcmp(names[i], name);
-        if (!seen)
+        if (!seen && count < NAMES)
             names[count++] = name;
+        else
+            *left_out += !seen;
     }
     return count;
 }
@@ -255,7 +259,6 @@ static int choose(const struct studio_request *q, struct studio_reply *r, struct
 
 static int list_runs(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
-    enum { NAMES = 512 };
     struct tune_run **runs;
     const char **differing = NULL, *names[NAMES];
     struct studio_job_runs jobs;
@@ -275,11 +278,12 @@ static int list_runs(struct studio *s, const struct studio_request *q, struct st
     int n = count < 0 ? -1 : tune_runs_differing(runs, count, &differing);
     if (n >= 0) {
         cJSON *json = cJSON_CreateObject();
-        int shown = 0, end = count - first < limit ? count : first + limit;
+        int shown = 0, left_out = n > NAMES ? n - NAMES : 0, end = count - first < limit ? count : first + limit;
         for (; shown < n && shown < NAMES; shown++)
             names[shown] = differing[shown];
         columns = studio_value(q, "columns") ? strdup(studio_value(q, "columns")) : NULL;
-        shown = more_names(columns, names, shown, NAMES);
+        shown = more_names(columns, names, shown, &left_out);
+        cJSON_AddNumberToObject(json, "columns_left_out", left_out);
         cJSON_AddItemToObject(json, "runs", rows_of(runs, first, end, names, shown, &jobs));
         cJSON_AddNumberToObject(json, "total", all);
         cJSON_AddNumberToObject(json, "selected", count);
@@ -323,7 +327,6 @@ static void put_cell(FILE *out, bool first, const struct tune_run *r, const char
 
 static int list_csv(struct studio *s, const struct studio_request *q, struct studio_reply *r)
 {
-    enum { NAMES = 512 };
     static const char *const always[] = {"name", "folder", "program", "state", "reason", "started"};
     struct tune_run **runs;
     const char **differing = NULL, *names[NAMES];
@@ -336,9 +339,12 @@ static int list_csv(struct studio *s, const struct studio_request *q, struct stu
         names[n++] = always[i];
     for (int i = 0; i < TUNE_RUN_FIGURES; i++)
         names[n++] = tune_run_figures[i];
+    int left_out = n + more > NAMES ? n + more - NAMES : 0;
     for (int i = 0; i < more && n < NAMES; i++)
         names[n++] = differing[i];
-    n = more_names(columns, names, n, NAMES);
+    n = more_names(columns, names, n, &left_out);
+    if (left_out > 0)
+        more = studio_fail(r, 413, "%d columns; at most %d can be given. Choose fewer runs or columns", NAMES + left_out, NAMES);
     for (int k = 0; more >= 0 && k < n; k++) {
         fputs(k ? "," : "", r->out);
         tune_csv_put(r->out, names[k]);

@@ -106,8 +106,9 @@ function listRuns(main, params) {
 
     function show() {
         const indexing = last && last.indexed === false;
-        fill(status, selected === total ? `${fmtNumber(total)} runs` : `${fmtNumber(selected)} of ${fmtNumber(total)} runs`,
+        fill(status, selected === total ? `${fmtNumber(total)} run${total === 1 ? "" : "s"}` : `${fmtNumber(selected)} of ${fmtNumber(total)} runs`,
              indexing ? ", still reading folders" : "", last && last.folders_too_deep ? `, ${last.folders_too_deep} folders too deep to look into` : "",
+             last && last.columns_left_out ? `, ${last.columns_left_out} columns left out` : "",
              ...[["folders_linked", "links to folders, not followed"], ["folders_not_utf8", "folders with names that are not UTF-8"], ["leading_out", "runs with files that lead out of the root, not read"]]
                  .map(([key, text]) => last && last[key] ? `, ${last[key]} ${text}` : ""), last && last.sort_units ? `, several units apart: ${last.sort_units}` : "");
         if (known && total === 0 && !indexing) {
