@@ -208,6 +208,7 @@ function chartSet(options) {
         }));
         const count = c.curves.reduce((s, k) => s + k.count, 0), shown = c.curves.reduce((s, k) => s + k.shown, 0);
         const odd = c.curves.reduce((s, k) => s + (k.nonfinite_count || 0), 0);
+        c.note.closest("figure").classList.toggle("dense", shown > 10000);
         fill(c.note, shown < count ? [`${fmtNumber(shown)} of ${fmtNumber(count)} points drawn: lowest and highest of each column. `,
                                       el("a", {class: "full-data", href: pointsPath(c, "csv")}, "All as CSV"), " ",
                                       el("button", {type: "button", class: "small", onclick: () => { full = true; draw(); }}, "All points")]
