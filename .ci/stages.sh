@@ -4,7 +4,7 @@
 # .ci/ran.txt is committed. It has a line for each longer stage: STAGE DATE CONTENTS TURNS. CONTENTS is a hash (contents below).
 # TURNS counts the runs since the stage last ran all of its test programs; in between it runs those whose objects changed.
 always="test test-cuda test-peers"
-longer="test-cuda-compiled test-asan test-valgrind fuzz faults test-slurm test-aarch64 test-lm-eval"
+longer="test-cuda-compiled test-asan test-valgrind fuzz faults test-slurm test-aarch64 test-lm-eval test-browser"
 beside="test-slurm faults" # the longer stages that mostly wait: they run beside the others, one after the other
 partial="test-asan test-aarch64" # stages that leave out test programs whose objects are those of a run that passed
 whole_every=5
