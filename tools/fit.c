@@ -302,11 +302,7 @@ static int add_row(struct tune_table *t, const struct row *r)
 
 static int method_given(const char *name)
 {
-    size_t n = strlen(name);
-    for (const char *at = my.method; *at; at += strcspn(at, ","), at += *at == ',')
-        if (strcspn(at, ",") == n && !strncmp(at, name, n))
-            return 1;
-    return 0;
+    return tune_name_listed(my.method, name);
 }
 
 static int check_methods(void)

@@ -92,6 +92,18 @@ int tune_name_split(char *text, const char **names, int most)
     return count;
 }
 
+bool tune_name_listed(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = list; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        if (length == n && !memcmp(at, name, n))
+            return true;
+        at += length;
+    }
+    return false;
+}
+
 int tune_name_find(const char *const *names, int count, const char *name)
 {
     for (int i = 0; i < count; i++)

@@ -2,6 +2,8 @@
 #ifndef TUNE_CORE_NEAREST_H
 #define TUNE_CORE_NEAREST_H
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -17,11 +19,13 @@ int tune_nearest_limit(const char *name);
 /* tune_nearest_hint - " (the nearest is X)" for a message, in hint; "" if none is near.
  * tune_name_split - the names between the commas of a text, which is cut: how many, empty ones left
  * out. -1 with kind USAGE: more than `most`. text NULL: none.
+ * tune_name_listed - true if the name is one of those between the commas of list.
  * tune_name_find - the place of name among count names; -1: it is none of them. */
 enum { TUNE_HINT = 320 };
 const char *tune_nearest_hint(const char *name, const char *const *names, int count,
                               char hint[TUNE_HINT]);
 int tune_name_split(char *text, const char **names, int most);
+bool tune_name_listed(const char *list, const char *name);
 int tune_name_find(const char *const *names, int count, const char *name);
 
 #ifdef __cplusplus

@@ -231,14 +231,7 @@ static int read_since(const char *text, double *from)
 
 static bool of_program(const struct tune_run *r, const char *list)
 {
-    const char *program = tune_run_member(r, "program");
-    for (const char *at = list; at && *at; at += *at == ',') {
-        size_t n = strcspn(at, ",");
-        if (n == strlen(program) && !strncmp(at, program, n))
-            return true;
-        at += n;
-    }
-    return !list || !*list;
+    return !list || !*list || tune_name_listed(list, tune_run_member(r, "program"));
 }
 
 /* 1: the expression is true for the run. 0: it is not. -1: an error. */

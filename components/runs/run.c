@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "files/cjson.h"
+#include "core/nearest.h"
 #include "core/try.h"
 #include "runs/metrics.h"
 #include "runs/run_folder.h"
@@ -226,13 +227,7 @@ static enum life read_state(struct tune_run *r)
 
 bool tune_run_keeps(const struct tune_run *r, const char *name)
 {
-    size_t n = strlen(name);
-    for (const char *at = r->only; at; at = strchr(at, ',')) {
-        at += *at == ',';
-        if (!strncmp(at, name, n) && (at[n] == ',' || at[n] == 0))
-            return true;
-    }
-    return !r->only;
+    return !r->only || tune_name_listed(r->only, name);
 }
 
 /* The series of this name, a new one if there is none. It is looked for at `next` first: lines have

@@ -35,19 +35,6 @@ static int read_metrics(struct metric_names *names, const char *list)
     return names->count > 0 ? 0 : tune_error_usage("`metric`: expected the name of a metric");
 }
 
-/* True if the list "a, b, c" has the name. */
-static bool listed(const char *names, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = names; *at; at += strspn(at, ", ")) {
-        size_t length = strcspn(at, ",");
-        if (length == n && !memcmp(at, name, n))
-            return true;
-        at += length;
-    }
-    return false;
-}
-
 /* A metric that no run has is an error that lists the known ones. Of the default metrics, only loss
  * must exist. */
 static int check_metric(struct tune_run *const *runs, int count, const struct tune_run_drawing *d, const char *metric)
@@ -58,7 +45,10 @@ static int check_metric(struct tune_run *const *runs, int count, const struct tu
             return 0;
         for (int k = 0; k < runs[i]->series_count; k++) {
             size_t n = strlen(names);
-            if (!listed(names, runs[i]->series[k].name))
+            bool seen = false;
+            for (int j = 0; j < i && !seen; j++)
+                seen = tune_run_series(runs[j], runs[i]->series[k].name) != NULL;
+            if (!seen)
                 snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", runs[i]->series[k].name);
         }
     }

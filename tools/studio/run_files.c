@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/print.h"
+#include "core/nearest.h"
 #include "core/try.h"
 #include "files/cjson.h"
 #include "runs.h"
@@ -188,29 +189,16 @@ static void put_value(struct metric_lines *l, const char *run, const struct tune
     l->any = true;
 }
 
-/* True if a name stands in a list with commas; NULL: all do. */
-static bool is_wanted(const char *list, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = list; at && *at; at += *at == ',') {
-        size_t m = strcspn(at, ",");
-        if (m == n && !memcmp(at, name, n))
-            return true;
-        at += m;
-    }
-    return !list;
-}
-
 /* All values of a run. values: how many there were before. */
 static int put_run(struct metric_lines *l, const struct tune_run *run, const char *wanted, int64_t *values, struct studio_reply *r)
 {
     enum { VALUES_MOST = 4000000 };
     for (int k = 0; k < run->series_count; k++)
-        *values += is_wanted(wanted, run->series[k].name) ? run->series[k].count : 0;
+        *values += !wanted || tune_name_listed(wanted, run->series[k].name) ? run->series[k].count : 0;
     if (*values > VALUES_MOST)
         return studio_fail(r, 413, "more than %d values; choose fewer runs or metrics, or use `runs export`", VALUES_MOST);
     for (int k = 0; k < run->series_count; k++)
-        for (int64_t j = 0; is_wanted(wanted, run->series[k].name) && j < run->series[k].count; j++)
+        for (int64_t j = 0; j < run->series[k].count && (!wanted || tune_name_listed(wanted, run->series[k].name)); j++)
             put_value(l, run->folder, &run->series[k], j);
     return 0;
 }
