@@ -12,6 +12,7 @@
 #include "checkpoints/disk.h"
 #include "checkpoints/state.h"
 #include "runs/checkpoint_names.h"
+#include "comm/comm.h"
 #include "core/array.h"
 #include "core/failure.h"
 #include "datasets/dataset.h"
@@ -412,13 +413,13 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
 {
     /* a step's metrics come before its checkpoint */
     int status = c->options.log ? tune_logger_catch_up(c->options.log, at) : 0;
-    if (status == 0) {
+    if (status == 0 && !tune_comm_follows(c->options.comm)) {
         status = save(c, m, opt, at);
         c->failed = status < 0;
     }
     if (c->options.log)
         tune_logger_settle(c->options.log);
-    return status;
+    return status == 0 && c->options.comm ? tune_comm_await(c->options.comm, "the checkpoint of rank 0") : status;
 }
 
 int tune_checkpoint_step(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
@@ -617,6 +618,25 @@ static int forecast(struct tune_checkpoint *c, struct tune_model *m, struct tune
     return tune_disk_plan_tell(&plan, c->run, o->log);
 }
 
+/* The same for a rank whose folder rank 0 keeps: it only reads. */
+static int follow(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, struct tune_loader *load,
+                  struct tune_progress *at)
+{
+    struct tune_progress then;
+    bool finished;
+    if (!*c->resume)
+        return *c->adapter ? tune_adapter_read(m, c->adapter) : 0;
+    if (tune_state_read_progress(c->resume, &then, &finished) < 0 || named_by_step(c->resume, &then) < 0 ||
+        tune_state_read(c->resume, m, opt) < 0)
+        return broken(c);
+    TRY(tune_loader_seek(load, &then));
+    TRY(c->options.log ? tune_logger_resume(c->options.log, &then) : 0);
+    c->saved_step = then.step;
+    tune_model_set_step(m, then.step);
+    *at = then;
+    return 0;
+}
+
 static int resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt, struct tune_loader *load,
                   struct tune_progress *at)
 {
@@ -657,7 +677,10 @@ static int rescue(void *checkpoint, char *text, size_t size)
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                            struct tune_loader *load, struct tune_evaluator *eval, struct tune_progress *at)
 {
-    TRY(resume(c, m, opt, load, at));
+    bool follows = tune_comm_follows(c->options.comm);
+    TRY((follows ? follow : resume)(c, m, opt, load, at));
+    /* rank 0 changes the folder only when all have read it */
+    TRY(c->options.comm ? tune_comm_await(c->options.comm, "the checkpoint to go on from") : 0);
     c->chat_template = tune_dataset_chat_template(tune_loader_dataset(load));
     c->eos_token = tune_dataset_eos_token(tune_loader_dataset(load));
     c->end_id = tune_dataset_end_id(tune_loader_dataset(load));

@@ -3,6 +3,7 @@
 
 #include "checkpoints/card.h"
 #include "checkpoints/checkpoint.h"
+#include "comm/comm.h"
 #include "flags/find.h"
 #include "flags/flags.h"
 #include "loggers/logger.h"
@@ -15,6 +16,7 @@ struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, stru
     struct tune_checkpoint_options options = flags->checkpoint;
     if (tune_model_find(flags->model, folder) < 0)
         return NULL;
+    options.comm = flags->comm;
     options.run_folder = tune_logger_folder(log);
     options.source = folder;
     options.eval_every = flags->eval.every;
@@ -28,12 +30,13 @@ struct tune_checkpoint *tune_get_checkpoint(const struct tune_flags *flags, stru
         options.wait_for_disk = isatty(STDOUT_FILENO) ? AT_TERMINAL_S : 0;
     if (!flags->log.stop_on_divergence)
         options.diverged = NULL;
-    options.late = !tune_flags_saves(flags);
+    bool saves = tune_flags_saves(flags) && !tune_comm_follows(flags->comm), card_wanted = flags->card && saves;
+    options.late = !saves;
     options.log = log;
-    options.failure = flags->failure;
+    options.failure = tune_comm_follows(flags->comm) ? NULL : flags->failure;
     struct tune_checkpoint *c = tune_checkpoint_new(&options);
-    struct tune_card *card = c && flags->card && tune_flags_saves(flags) ? tune_get_card(flags, folder) : NULL;
-    if (c && flags->card && tune_flags_saves(flags) && !card) {
+    struct tune_card *card = c && card_wanted ? tune_get_card(flags, folder) : NULL;
+    if (c && card_wanted && !card) {
         tune_checkpoint_free(c);
         return NULL;
     }

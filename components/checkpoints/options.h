@@ -5,10 +5,13 @@
 #include <stdbool.h>
 #include "core/tensor.h"
 
+struct tune_comm;
 struct tune_failure;
 struct tune_logger;
 
 struct tune_checkpoint_options {
+    struct tune_comm *comm;     /* the ranks of the run: rank 0 saves, and the others wait for it;
+                                   NULL: one */
     const char *run_folder;     /* where checkpoints go */
     const char *source;         /* the model folder; its config and tokenizer files are saved too */
     enum tune_dtype save_dtype; /* of the saved weights: F32, BF16, F16; TUNE_AS_READ: as they were

@@ -20,7 +20,7 @@
  * looks for ranks that have ended. GRACE_S: from then on until a collective that hangs is given up.
  * PATIENCE_S: the default of timeout_s. */
 enum { QUEUE = 256, RECORDS = 64, WHAT = 40, HOST = 64, PIECE = 1 << 20 };
-static const double WATCH_S = 0.1, GRACE_S = 1, PATIENCE_S = 300;
+static const double WATCH_S = 0.1, GRACE_S = 1, PATIENCE_S = 300, ENDLESS_S = 1e9;
 
 /* Each rank says this before each collective. */
 struct fingerprint {
@@ -34,6 +34,7 @@ struct queued {
     struct tune_collective what;
     char name[WHAT];
     int64_t step;
+    bool patient; /* tune_comm_await's */
 };
 
 struct peer {
@@ -92,6 +93,28 @@ int tune_comm_rank(const struct tune_comm *c)
 int tune_comm_size(const struct tune_comm *c)
 {
     return c->t.size;
+}
+
+bool tune_comm_follows(const struct tune_comm *c)
+{
+    return c && c->t.rank > 0;
+}
+
+const char *tune_comm_host(const struct tune_comm *c, int rank)
+{
+    return c->peers[rank].host;
+}
+
+int tune_comm_local(const struct tune_comm *c, int *place)
+{
+    int count = 0;
+    *place = 0;
+    for (int r = 0; r < c->t.size; r++) {
+        bool here = !strcmp(c->peers[r].host, c->peers[c->t.rank].host);
+        count += here;
+        *place += here && r < c->t.rank;
+    }
+    return count;
 }
 
 /* ---- what ranks are about to do ---- */
@@ -294,7 +317,7 @@ static void run(struct tune_comm *c, int64_t number)
     memcpy(mine.what, q->name, sizeof mine.what);
     *record = (struct tune_collective_record){.number = number, .step = q->step, .kind = q->what.kind};
     memcpy(record->what, q->name, sizeof record->what);
-    double began = tune_clock_s(), timeout_s = c->timeout_s;
+    double began = tune_clock_s(), timeout_s = q->patient ? ENDLESS_S : c->timeout_s;
     pthread_mutex_unlock(&c->lock);
     int status = meet(c, &mine, timeout_s);
     double all_there = tune_clock_s();
@@ -367,7 +390,7 @@ static void watch(struct tune_comm *c)
     fail(c);
 }
 
-int64_t tune_comm_start(struct tune_comm *c, const struct tune_collective *what)
+static int64_t start(struct tune_comm *c, const struct tune_collective *what, bool patient)
 {
     TRY(check_collective(c, what));
     pthread_mutex_lock(&c->lock);
@@ -380,7 +403,7 @@ int64_t tune_comm_start(struct tune_comm *c, const struct tune_collective *what)
     }
     int64_t number = ++c->started;
     struct queued *q = &c->queue[number % QUEUE];
-    *q = (struct queued){.what = *what, .step = c->step};
+    *q = (struct queued){.what = *what, .step = c->step, .patient = patient};
     snprintf(q->name, sizeof q->name, "%s", what->what);
     if (!c->threaded) /* one rank: nothing to wait for */
         run(c, number);
@@ -388,6 +411,11 @@ int64_t tune_comm_start(struct tune_comm *c, const struct tune_collective *what)
         pthread_cond_signal(&c->more);
     pthread_mutex_unlock(&c->lock);
     return number;
+}
+
+int64_t tune_comm_start(struct tune_comm *c, const struct tune_collective *what)
+{
+    return start(c, what, false);
 }
 
 int tune_comm_wait(struct tune_comm *c, int64_t number)
@@ -406,8 +434,13 @@ int tune_comm_do(struct tune_comm *c, const struct tune_collective *what)
     return number < 0 ? -1 : tune_comm_wait(c, number);
 }
 
-/* The bytes of all ranks, one behind the other, which the caller frees; NULL with an error. */
-static void *gather_all(struct tune_comm *c, const char *what, const void *mine, size_t bytes)
+int tune_comm_await(struct tune_comm *c, const char *what)
+{
+    int64_t number = start(c, &(struct tune_collective){.kind = TUNE_BARRIER, .what = what}, true);
+    return number < 0 ? -1 : tune_comm_wait(c, number);
+}
+
+void *tune_comm_gather(struct tune_comm *c, const char *what, const void *mine, size_t bytes)
 {
     void *all = tune_zeroed((size_t)c->t.size, bytes + 1, "%s of all ranks", what);
     struct tune_collective o = {.kind = TUNE_ALL_GATHER, .what = what, .from = mine, .to = all, .count = (size_t)c->t.size, .element = bytes};
@@ -420,7 +453,7 @@ static void *gather_all(struct tune_comm *c, const char *what, const void *mine,
 
 int tune_comm_sum(struct tune_comm *c, const char *what, double *values, int count)
 {
-    double *all = gather_all(c, what, values, (size_t)count * sizeof *values);
+    double *all = tune_comm_gather(c, what, values, (size_t)count * sizeof *values);
     for (int i = 0; all && i < count; i++) {
         values[i] = all[i];
         for (int r = 1; r < c->t.size; r++)
@@ -433,7 +466,7 @@ int tune_comm_sum(struct tune_comm *c, const char *what, double *values, int cou
 
 int tune_comm_sum_whole(struct tune_comm *c, const char *what, int64_t *values, int count)
 {
-    int64_t *all = gather_all(c, what, values, (size_t)count * sizeof *values);
+    int64_t *all = tune_comm_gather(c, what, values, (size_t)count * sizeof *values);
     for (int k = count; all && k < count * c->t.size; k++)
         all[k % count] += all[k];
     if (all)
@@ -450,7 +483,7 @@ int tune_comm_agree(struct tune_comm *c, const char *what, const char *text)
     int other = 0;
     for (int k = 0; k < 2; k++)
         mine[k] = tune_siphash(text, strlen(text), halves[k]);
-    uint64_t *all = gather_all(c, what, mine, sizeof mine);
+    uint64_t *all = tune_comm_gather(c, what, mine, sizeof mine);
     if (!all)
         return -1;
     for (int r = 1; r < c->t.size && other == 0; r++)

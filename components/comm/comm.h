@@ -18,6 +18,7 @@
 #ifndef TUNE_COMM_H
 #define TUNE_COMM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ extern "C" {
 #endif
 
 struct tune_comm;
+struct tune_flags;
 
 enum tune_collective_kind {
     TUNE_BARRIER,        /* each rank waits until all are there */
@@ -59,14 +61,25 @@ struct tune_collective {
  * tune_comm_close - close it; NULL is fine. It waits for collectives that nobody waited for. After
  * an error it tells the other ranks not to wait. A collective that hangs is left alone: then the
  * process should end soon.
+ * tune_get_comm - the comm of this process, also as flags->comm, which the other getters read. The
+ * ranks' options must be alike. Where ranks share a host, flags->threads becomes their share of its
+ * cores, if it is 0. NULL with an error: a launcher started other ranks than flags->ranks says.
  * tune_comm_rank - our number, from 0.
- * tune_comm_size - how many ranks there are. */
+ * tune_comm_size - how many ranks there are.
+ * tune_comm_follows - whether there is another rank that prints and writes the run folder for us:
+ * rank 0. c may be NULL.
+ * tune_comm_host - the host of a rank.
+ * tune_comm_local - how many ranks are on our host; *place: how many of these come before us. */
 struct tune_comm *tune_comm_open(struct tune_transport *transport, double timeout_s);
 struct tune_comm *tune_comm_open_self(void);
 struct tune_comm *tune_comm_open_mpi(double timeout_s);
 void tune_comm_close(struct tune_comm *c);
+struct tune_comm *tune_get_comm(struct tune_flags *flags);
 int tune_comm_rank(const struct tune_comm *c);
 int tune_comm_size(const struct tune_comm *c);
+bool tune_comm_follows(const struct tune_comm *c);
+const char *tune_comm_host(const struct tune_comm *c, int rank);
+int tune_comm_local(const struct tune_comm *c, int *place);
 
 /* tune_comm_share - the first element of a rank's share of count elements. The share ends where
  * that of rank + 1 begins. Shares differ by at most one element, and may be empty.
@@ -78,15 +91,21 @@ size_t tune_comm_share_count(const struct tune_comm *c, size_t count);
  * must stay as they are until it is over. Collectives run one after the other, in the order of the
  * starts. Returns its number, or -1 with an error.
  * tune_comm_wait - wait until that collective is over. -1 with an error: it, or one before, failed.
- * tune_comm_do - start it and wait. */
+ * tune_comm_do - start it and wait.
+ * tune_comm_await - a barrier without a limit of time, for work that one rank does alone, such as a
+ * save. A rank that ends is noticed all the same. */
 int64_t tune_comm_start(struct tune_comm *c, const struct tune_collective *what);
 int tune_comm_wait(struct tune_comm *c, int64_t number);
 int tune_comm_do(struct tune_comm *c, const struct tune_collective *what);
+int tune_comm_await(struct tune_comm *c, const char *what);
 
-/* tune_comm_sum - replace values[count] by their sums over the ranks, added in order in float64.
+/* tune_comm_gather - the same number of bytes of each rank, one behind the other, which the caller
+ * frees (free). NULL with an error.
+ * tune_comm_sum - replace values[count] by their sums over the ranks, added in order in float64.
  * tune_comm_sum_whole - the same for whole numbers.
  * tune_comm_agree - -1 with an error of kind USAGE that names a rank and its host, unless all ranks
  * give the same text. what: "the options", for the message. */
+void *tune_comm_gather(struct tune_comm *c, const char *what, const void *mine, size_t bytes);
 int tune_comm_sum(struct tune_comm *c, const char *what, double *values, int count);
 int tune_comm_sum_whole(struct tune_comm *c, const char *what, int64_t *values, int count);
 int tune_comm_agree(struct tune_comm *c, const char *what, const char *text);

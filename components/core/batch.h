@@ -2,6 +2,7 @@
 #ifndef TUNE_CORE_BATCH_H
 #define TUNE_CORE_BATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Label of a position that is not trained (PyTorch's ignore_index). */
@@ -35,6 +36,8 @@ struct tune_batch {
      * tune_batch_start */
     const int32_t *starts;
     int64_t row_count;       /* rows of the data set in the batch; 0: B */
+    bool empty;              /* it keeps several ranks in step (datasets/loader.h): one row of the
+                                data set that does not count, and no label */
     /* A row of the data set may have labelled sequences, such as two answers to a prompt. Those of
      * one row follow each other in the batch. */
     int sequences;          /* of each row of the data set; 0: one, without a label */

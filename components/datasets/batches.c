@@ -97,13 +97,11 @@ static void next_rows(struct tune_loader *load, struct tune_batch *batch, int B)
     batch->prompts = load->o.sequences > 0 ? load->prompts : NULL;
 }
 
-int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)
+/* Make the micro-batch of B rows or packs of the step, from number `first` on, and count it. */
+static void make(struct tune_loader *load, struct tune_batch *batch, int64_t first, int B)
 {
-    if (!load->in_step || load->put == load->count)
-        return tune_error_set("this step has no more micro-batches; call tune_loader_more for the "
-                              "next step");
     int64_t labels = load->label_count;
-    int B = (int)tune_smaller(load->o.batch_size, load->count - load->put);
+    load->put = first;
     *batch = (struct tune_batch){.B = B, .ids = load->ids, .labels = load->labels, .lengths = load->lengths};
     if (load->o.packing)
         next_packs(load, batch, B);
@@ -111,12 +109,46 @@ int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)
         next_rows(load, batch, B);
     for (int b = 0; b < batch->B; b++)
         batch->tokens += load->lengths[b];
-    load->put += B;
-    if (load->put == load->count)
-        load->given = load->now; /* includes rows left out after the last one */
     load->tokens += batch->tokens;
     batch->label_count = load->label_count - labels;
     load->padded += (int64_t)batch->B * batch->T;
+}
+
+/* A micro-batch for a rank that has none left: the step's first row, which does not count. */
+static void make_empty(struct tune_loader *load, struct tune_batch *batch)
+{
+    int64_t tokens = load->tokens, labels = load->label_count, padded = load->padded, given = load->given;
+    make(load, batch, 0, 1);
+    load->tokens = tokens;
+    load->label_count = labels;
+    load->padded = padded;
+    load->given = given;
+    for (int64_t i = 0; i < (int64_t)batch->B * batch->T; i++)
+        load->labels[i] = TUNE_NO_LABEL;
+    batch->label_count = 0;
+    batch->empty = true;
+}
+
+int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)
+{
+    if (!load->in_step || load->put == load->count)
+        return tune_error_set("this step has no more micro-batches; call tune_loader_more for the "
+                              "next step");
+    /* The next micro-batches are one for each rank. All are made, since their counts are those of the step; ours is the last. */
+    int ranks = tune_ranks_of(&load->o), rank = load->o.comm ? tune_comm_rank(load->o.comm) : 0, size = load->o.batch_size;
+    int64_t begin = load->put, end = tune_smaller(load->count, begin + (int64_t)ranks * size);
+    for (int i = 1; i <= ranks; i++) {
+        int64_t first = begin + (int64_t)((rank + i) % ranks) * size;
+        if (first < end)
+            make(load, batch, first, (int)tune_smaller(size, end - first));
+        else if (i == ranks)
+            make_empty(load, batch);
+    }
+    load->put = end;
+    if (!load->o.packing)
+        load->given = *tune_loader_place(load, load->at.step, end - 1) + 1;
+    if (end == load->count)
+        load->given = load->now; /* includes rows left out after the last one */
     batch->epoch = (double)(load->at.epoch * load->rows + load->at.offset + load->given) / (double)load->rows;
     return 0;
 }

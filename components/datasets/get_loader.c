@@ -18,6 +18,7 @@ struct tune_loader_options tune_get_loader_options(const struct tune_flags *flag
     if (options.pad_to_multiple_of == 0)
         options.pad_to_multiple_of = flags->device && strncmp(flags->device, "cuda", 4) == 0 ? 64 : 1;
     options.sequences = tune_get_sequences(flags);
+    options.comm = flags->comm;
     options.stop_signal = flags->stop_signal;
     options.starting = flags->starting;
     options.prefetch = true;

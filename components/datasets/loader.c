@@ -150,6 +150,17 @@ void tune_loader_step_on(struct tune_loader *load, struct tune_plan_at *w)
     }
 }
 
+int64_t tune_loader_micro_batches(const struct tune_loader_options *o)
+{
+    return (int64_t)o->accumulate * tune_ranks_of(o);
+}
+
+/* Rows of a full step. */
+static int64_t full_step(const struct tune_loader_options *o, int64_t rows)
+{
+    return tune_smaller(o->batch_size * tune_loader_micro_batches(o), rows);
+}
+
 static int64_t steps_of(const struct tune_loader *load, int64_t rows)
 {
     return (rows + load->step_rows - 1) / load->step_rows;
@@ -270,7 +281,7 @@ int tune_loader_sequences(const struct tune_loader_options *o)
 int64_t tune_loader_bytes(const struct tune_loader_options *o, int64_t rows)
 {
     int64_t n = tune_sequences_of(o), B = n * tune_smaller(o->batch_size, rows);
-    int64_t step_rows = tune_smaller((int64_t)o->batch_size * o->accumulate, rows);
+    int64_t step_rows = full_step(o, rows);
     struct tune_loader *load = NULL;
     struct tune_example *x = NULL;
     int64_t token = (int64_t)(sizeof *x->ids + sizeof *x->trained);
@@ -340,7 +351,7 @@ struct tune_loader *tune_loader_new(struct tune_dataset *d, const struct tune_lo
     if (status == 0 && load->rows == 0)
         status = empty_part(load);
     if (status == 0) {
-        load->step_rows = tune_smaller((int64_t)options->batch_size * options->accumulate, load->rows);
+        load->step_rows = full_step(options, load->rows);
         if (plan(load) == 0 && make_buffers(load) == 0)
             return load;
     }
@@ -415,7 +426,7 @@ int tune_loader_order(struct tune_loader *load, const int64_t *rows, int64_t cou
     memset(load->ordered, 0, sizeof load->ordered);
     for (int64_t i = 0; i < count; i++)
         load->ordered[tune_dataset_set_of(load->data, rows[i], &own)]++;
-    load->step_rows = tune_smaller((int64_t)load->o.batch_size * load->o.accumulate, count);
+    load->step_rows = full_step(&load->o, count);
     TRY(plan(load));
     return make_buffers(load);
 }
@@ -483,21 +494,52 @@ bool tune_loader_time_is_up(struct tune_loader *load)
     return load->over;
 }
 
-/* The reason to stop before the planned end; NULL: continue. */
-static const char *stop(struct tune_loader *load, struct tune_progress *at, bool up)
+/* What a rank knows that ends the run. */
+struct ending {
+    int signal;
+    bool interrupted, diverged, stable, up;
+};
+
+static struct ending ending_of(const struct tune_loader *load, bool up)
 {
-    if (load->o.stop_signal && *load->o.stop_signal)
-        at->signal = *load->o.stop_signal;
+    const struct tune_loader_options *o = &load->o;
+    return (struct ending){.signal = o->stop_signal ? *o->stop_signal : 0, .diverged = o->diverged && *o->diverged,
+                           .stable = o->stable && *o->stable, .up = up};
+}
+
+/* All ranks stop at the same step: a signal may come to any of them, and rank 0 judges the rest. */
+static int agree(struct tune_loader *load, struct ending *end)
+{
+    int ranks = tune_ranks_of(&load->o);
+    if (ranks == 1)
+        return 0;
+    struct ending *all = tune_comm_gather(load->o.comm, "whether to stop", end, sizeof *end);
+    if (!all)
+        return -1;
+    *end = all[0];
+    for (int r = 1; r < ranks; r++) {
+        end->signal = end->signal ? end->signal : all[r].signal;
+        end->interrupted |= all[r].interrupted;
+    }
+    free(all);
+    return 0;
+}
+
+/* The reason to stop before the planned end; NULL: continue. */
+static const char *stop(const struct tune_loader *load, struct tune_progress *at, const struct ending *end)
+{
+    if (end->signal)
+        at->signal = end->signal;
     if (at->signal)
         return at->signal == SIGINT ? "SIGINT" : at->signal == SIGTERM ? "SIGTERM" : at->signal == SIGHUP ? "SIGHUP"
                : at->signal == SIGPIPE ? "lost standard output" : "a signal";
-    if (load->o.diverged && *load->o.diverged)
+    if (end->diverged)
         return "`stop_on_divergence`";
     if (load->o.stop_at_step > 0 && load->done >= load->o.stop_at_step)
         return "`stop_at_step`";
-    if (load->o.stable && *load->o.stable)
+    if (end->stable)
         return "`until_stable`";
-    return up ? "`stop_after_seconds`" : NULL;
+    return end->up ? "`stop_after_seconds`" : NULL;
 }
 
 /* Report that no row of the part can be trained on. */
@@ -535,6 +577,24 @@ static int begin_step(struct tune_loader *load)
     load->out.unlabelled += s->unlabelled;
     load->out.cut += s->cut;
     return 0;
+}
+
+/* Stop, or wait for the next step. 1: at->stopped says why it stops. */
+static int stop_or_begin(struct tune_loader *load, struct tune_progress *at, bool up)
+{
+    struct ending end = ending_of(load, up);
+    bool alone = tune_ranks_of(&load->o) == 1;
+    if (alone && (at->stopped = stop(load, at, &end)))
+        return 1;
+    int interrupted = begin_step(load);
+    TRY(interrupted);
+    if (alone && !interrupted)
+        return 0;
+    end = ending_of(load, up);
+    end.interrupted = interrupted;
+    TRY(agree(load, &end));
+    at->stopped = stop(load, at, &end);
+    return at->stopped || end.interrupted;
 }
 
 /* Update the plan after this many rows, if epochs limit the run. Rows not yet read count as
@@ -584,12 +644,10 @@ int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
                 plan_by_rows(load, at, load->at.used);
             return 0;
         }
-        int stopped = 0;
-        if ((at->stopped = stop(load, at, up)) || (stopped = begin_step(load)) != 0) {
-            TRY(stopped);
-            at->stopped = stop(load, at, up);
+        int stopped = stop_or_begin(load, at, up);
+        TRY(stopped);
+        if (stopped)
             return 0;
-        }
         if (load->count > 0)
             break;
         if (load->at.offset == 0 && load->now == load->rows)
@@ -604,7 +662,8 @@ int tune_loader_more(struct tune_loader *load, struct tune_progress *at)
     at->epoch_before = epoch;
     at->fraction_before = fraction;
     plan_by_rows(load, at, load->at.used + load->now);
-    return (int)((load->count + load->o.batch_size - 1) / load->o.batch_size);
+    int64_t all = (int64_t)load->o.batch_size * tune_ranks_of(&load->o);
+    return (int)((load->count + all - 1) / all);
 }
 
 void tune_progress_step(struct tune_progress *at, const struct tune_loader *load)

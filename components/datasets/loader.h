@@ -22,6 +22,11 @@
  * row, the tune_loader_more of the step with that row returns the error. A loader belongs to one
  * thread.
  *
+ * With several ranks, a step has batch_size * accumulate rows of each. Micro-batch k of a step is
+ * that of rank k % ranks. So one rank with more micro-batches makes the same ones of the same rows.
+ * Each rank gets as many as the others. One that has none left gets an empty one, which must go the
+ * same way (tune_batch.empty). Counts are those of all ranks. All end at the same step.
+ *
  * With mix, rows of several joined sets come in given shares. An epoch has the most rows that keep
  * the shares while no row comes twice. The next epoch goes on where the larger sets stopped.
  *
@@ -65,8 +70,10 @@ void tune_loader_free(struct tune_loader *load);
 int tune_loader_order(struct tune_loader *load, const int64_t *rows, int64_t count);
 bool tune_loader_ordered(const struct tune_loader *load);
 
-/* tune_loader_sequences - sequences of a full micro-batch: batch_size times those of a row.
+/* tune_loader_micro_batches - micro-batches of a full step of all ranks.
+ * tune_loader_sequences - sequences of a full micro-batch: batch_size times those of a row.
  * tune_loader_bytes - host memory of such a loader over rows rows of full length. */
+int64_t tune_loader_micro_batches(const struct tune_loader_options *options);
 int tune_loader_sequences(const struct tune_loader_options *options);
 int64_t tune_loader_bytes(const struct tune_loader_options *options, int64_t rows);
 

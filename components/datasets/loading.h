@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 
+#include "comm/comm.h"
 #include "core/error.h"
 #include "datasets/loader.h"
 #include "datasets/mix.h"
@@ -91,6 +92,11 @@ struct tune_loader {
 static inline int tune_sequences_of(const struct tune_loader_options *o)
 {
     return o->sequences > 0 ? o->sequences : 1;
+}
+
+static inline int tune_ranks_of(const struct tune_loader_options *o)
+{
+    return o->comm ? tune_comm_size(o->comm) : 1;
 }
 
 static inline int64_t tune_smaller(int64_t a, int64_t b)

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct tune_comm;
+
 enum tune_dataset_format {
     TUNE_DATASET_BY_NAME,
     TUNE_DATASET_JSONL,
@@ -89,6 +91,7 @@ enum tune_split { TUNE_SPLIT_BY_CONTENT, TUNE_SPLIT_BY_NUMBER };
 
 /* Nothing here has a default: a zeroed max_steps is no step at all. */
 struct tune_loader_options {
+    struct tune_comm *comm; /* the ranks that share each step; NULL: there is one */
     enum tune_part part;
     const char *mix;      /* shares of the joined sets, "0.7,0.3": an epoch then has the most rows
                              that keep these shares while no row comes twice. NULL: every row
@@ -99,7 +102,7 @@ struct tune_loader_options {
     uint64_t seed;
     bool shuffle;         /* a new order each epoch */
     int batch_size;       /* rows of a micro-batch; each is one sequence or several */
-    int accumulate;       /* micro-batches of a step */
+    int accumulate;       /* micro-batches of a step, of each rank */
     int pad_to_multiple_of; /* a batch's length is rounded up to a multiple of it, and is at most
                                max_length; 0: not */
     int max_length;       /* tokens of the longest row, for the buffers: the data set's */

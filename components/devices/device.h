@@ -110,8 +110,8 @@ struct tune_peak_rates {
 /* The part of the training loop that runs. Model, loss, optimizer and evaluator set it; the
  * profiler reads it. */
 enum tune_phase {
-    TUNE_DATA, TUNE_FORWARD, TUNE_LOSS, TUNE_BACKWARD, TUNE_CLIP, TUNE_UPDATE, TUNE_AFTER,
-    TUNE_EVALUATION, TUNE_PHASES
+    TUNE_DATA, TUNE_FORWARD, TUNE_LOSS, TUNE_BACKWARD, TUNE_RANKS, TUNE_CLIP, TUNE_UPDATE,
+    TUNE_AFTER, TUNE_EVALUATION, TUNE_PHASES
 };
 struct tune_doing {
     enum tune_phase phase;

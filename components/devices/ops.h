@@ -322,7 +322,7 @@
     2 * bytes(g) + (magnitude ? 2 * bytes(b) : 0), "")
 
 /* tune_begin_step(dev, step) - begin a step: set its scalars (record.h); step goes up by one.
- * tune_begin_pass(dev, step) - pass goes up by one.
+ * tune_begin_pass(dev, step, more) - pass += more.
  * tune_add_labels(dev, step, labels, chunks) - add to the step's labels and chunks.
  * tune_add_loss(dev, step, loss) - loss_sum += loss.
  * tune_add_divisor(dev, step, more) - divisor += more.
@@ -331,7 +331,7 @@
 #define TUNE_ARGS_begin_step(V) V(STEP, step)
 #define TUNE_FIT_begin_step (true)
 #define TUNE_COST_begin_step COST(0, 0, "")
-#define TUNE_ARGS_begin_pass(V) V(STEP, step)
+#define TUNE_ARGS_begin_pass(V) V(STEP, step) V(VALUE, more, double)
 #define TUNE_FIT_begin_pass (true)
 #define TUNE_COST_begin_pass COST(0, 0, "")
 #define TUNE_ARGS_add_labels(V) V(STEP, step) V(VALUE, labels, double) V(VALUE, chunks, double)

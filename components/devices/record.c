@@ -87,16 +87,23 @@ tune_address tune_record_update(struct tune_record *r)
     return (tune_address){0};
 }
 
+struct tune_done_step *tune_record_counts(struct tune_record *r)
+{
+    return tune_record_step(r).at ? &r->host[r->steps - 1] : NULL;
+}
+
 int tune_record_count(struct tune_record *r, const struct tune_batch *batch)
 {
-    if (!tune_record_step(r).at)
+    struct tune_done_step *h = tune_record_counts(r);
+    if (!h)
         return -1;
-    struct tune_done_step *h = &r->host[r->steps - 1];
+    h->epoch = batch->epoch;
+    if (batch->empty)
+        return 0;
     h->rows += batch->row_count > 0 ? batch->row_count : batch->B;
     h->tokens += batch->tokens;
     h->padded_tokens += (int64_t)batch->B * batch->T;
     h->labels += batch->label_count;
-    h->epoch = batch->epoch;
     return 0;
 }
 

@@ -68,6 +68,7 @@ int64_t tune_record_bytes(int capacity);
 /* The model, the loss and the optimizer call these.
  * tune_record_begin - begin a step. -1: that many steps have not been read.
  * tune_record_count - add the batch's rows and tokens to the step.
+ * tune_record_counts - the counts of the step at hand; NULL with an error: no step has begun.
  * tune_record_scaled - note that the step's gradient_scale is computed.
  * tune_record_end - end the step; its update is queued.
  * tune_record_step - address of the step's struct tune_scalars; 0 with an error: no step has begun.
@@ -75,6 +76,7 @@ int64_t tune_record_bytes(int capacity);
  * not computed. */
 int tune_record_begin(struct tune_record *r);
 int tune_record_count(struct tune_record *r, const struct tune_batch *batch);
+struct tune_done_step *tune_record_counts(struct tune_record *r);
 void tune_record_scaled(struct tune_record *r);
 int tune_record_end(struct tune_record *r);
 tune_address tune_record_step(struct tune_record *r);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/comm.h"
 #include "core/array.h"
 #include "core/print.h"
 #include "core/try.h"
@@ -252,6 +253,23 @@ static int add(void *adding, const struct tune_batch *batch)
     return a->e->evaluate(a->e->context, batch, a->sums);
 }
 
+/* The sums of all ranks, added in their order. */
+static int add_ranks(struct tune_evaluator *e, struct tune_evaluation *own)
+{
+    if (!e->options.comm || tune_comm_size(e->options.comm) == 1)
+        return 0;
+    struct tune_evaluation *all = tune_comm_gather(e->options.comm, "sums of an evaluation", own, sizeof *own);
+    int status = all ? 0 : -1;
+    *own = (struct tune_evaluation){0};
+    for (int r = 0; status == 0 && r < tune_comm_size(e->options.comm); r++) {
+        own->loss += all[r].loss;
+        own->count += all[r].count;
+        status = add_metrics(own, &all[r]);
+    }
+    free(all);
+    return status;
+}
+
 static int add_all(struct tune_evaluator *e, struct tune_progress *at, struct tune_evaluation *sums)
 {
     *sums = e->general = (struct tune_evaluation){0};
@@ -261,6 +279,7 @@ static int add_all(struct tune_evaluator *e, struct tune_progress *at, struct tu
         TRY(pass(e->rows[k].load, at, add, &(struct adding){e, &own}));
         if (at->signal)
             return 0;
+        TRY(add_ranks(e, &own));
         e->rows[k].loss = own.loss / own.count;
         if (!isfinite(own.loss))
             return tune_error_set("the loss on the rows held out is not finite; lower `lr`, or look "
@@ -273,16 +292,34 @@ static int add_all(struct tune_evaluator *e, struct tune_progress *at, struct tu
     return 0;
 }
 
+/* Rank 0 has answered: the others get its sums, and whether a signal came. */
+static int share_answers(struct tune_comm *c, struct tune_evaluation *sums, int *stopped)
+{
+    struct {
+        struct tune_evaluation sums;
+        int stopped;
+    } of = {*sums, *stopped};
+    TRY(tune_comm_await(c, "answers of rank 0"));
+    TRY(tune_comm_do(c, &(struct tune_collective){.kind = TUNE_BROADCAST, .what = "sums of answers", .to = &of, .count = 1, .element = sizeof of}));
+    *sums = of.sums;
+    *stopped = of.stopped;
+    return 0;
+}
+
 /* The model answers rows, and their metrics are added. */
 static int answer_all(struct tune_evaluator *e, struct tune_logger *log, int64_t step, struct tune_progress *at, struct tune_evaluation *sums)
 {
-    for (int i = 0; i < TUNE_EVAL_ANSWERS && e->answers[i] && !at->signal; i++) {
-        int stopped = tune_answering_add(e->answers[i], log, step, sums);
+    struct tune_comm *c = e->options.comm;
+    int stopped = 0;
+    if (!e->answers[0])
+        return 0;
+    for (int i = 0; i < TUNE_EVAL_ANSWERS && e->answers[i] && !stopped && (!c || tune_comm_rank(c) == 0); i++) {
+        stopped = tune_answering_add(e->answers[i], log, step, sums);
         TRY(stopped);
-        if (stopped) /* a pass ends at once, and says what the signal was */
-            TRY(pass(e->rows[0].load, at, NULL, NULL));
     }
-    return 0;
+    if (c && tune_comm_size(c) > 1)
+        TRY(share_answers(c, sums, &stopped));
+    return stopped ? pass(e->rows[0].load, at, NULL, NULL) : 0; /* it ends at once, and says what the signal was */
 }
 
 /* Evaluate the averages of the weights, if the model keeps them. */

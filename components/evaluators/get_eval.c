@@ -70,6 +70,7 @@ static int check(const struct tune_flags *flags)
 static struct tune_loader *rows(const struct tune_flags *flags, struct tune_dataset *data, int set, enum tune_part part, int64_t most)
 {
     struct tune_loader_options options = {
+        .comm = flags->comm,
         .part = part,
         .only_set = set,
         .train_split = flags->loader.train_split,
@@ -295,6 +296,7 @@ struct tune_evaluator *tune_get_eval(const struct tune_flags *flags, struct tune
                                      struct tune_dataset *data, struct tune_tokenizer *tok)
 {
     struct tune_evaluator_options options = flags->eval;
+    options.comm = flags->comm;
     if (check(flags) < 0 || (options.path && !(options.data = tune_get_eval_dataset(flags, tok))))
         return NULL;
     if (options.general && !(options.general_data = tune_get_general_dataset(flags, tok))) {

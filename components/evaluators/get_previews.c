@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/comm.h"
 #include "core/array.h"
 #include "core/clock.h"
 #include "core/print.h"
@@ -23,6 +24,7 @@ struct tune_previews {
     struct tune_tokenizer *tok;
     struct tune_greedy greedy;
     const char *path; /* of the prompts, borrowed */
+    struct tune_comm *comm; /* rank 0 answers; NULL: one rank */
     bool noted;
     struct tune_logger *log; /* of the step at hand, with where it stands */
     const struct tune_progress *at;
@@ -46,7 +48,7 @@ struct tune_previews *tune_get_previews(const struct tune_flags *flags, struct t
     struct tune_previews *s = tune_zeroed(1, sizeof *s, "previews");
     if (!s)
         return NULL;
-    *s = (struct tune_previews){.every = flags->preview.every, .model = m, .tok = tok, .path = flags->preview.prompts};
+    *s = (struct tune_previews){.every = flags->preview.every, .model = m, .tok = tok, .path = flags->preview.prompts, .comm = flags->comm};
     struct tune_prompts *prompts = s->every ? tune_get_preview_prompts(flags, tok) : NULL;
     if (s->every == 0 || (prompts && tune_get_greedy(&s->greedy, flags, m, data, tok, prompts, flags->preview.tokens, "preview") == 0))
         return s;
@@ -97,6 +99,8 @@ int tune_previews_step(struct tune_previews *s, struct tune_logger *log, const s
     TRY(tune_previews_note(s, log));
     if (s->every == 0 || (at->step % s->every != 0 && !last) || at->signal)
         return 0;
+    if (tune_comm_follows(s->comm))
+        return tune_comm_await(s->comm, "previews of rank 0");
     TRY(tune_logger_catch_up(log, at));
     TRY(tune_model_exchange(s->model));
     s->log = log;
@@ -104,5 +108,7 @@ int tune_previews_step(struct tune_previews *s, struct tune_logger *log, const s
     int answered = tune_greedy_answer(&s->greedy, log, at->step, log_answer, s);
     int status = tune_model_exchange(s->model);
     tune_logger_settle(log);
-    return answered < 0 ? -1 : status;
+    if (answered < 0 || status < 0)
+        return -1;
+    return s->comm ? tune_comm_await(s->comm, "previews of rank 0") : 0;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "adapters/adapter.h"
+#include "comm/comm.h"
 #include "core/clock.h"
 #include "core/print.h"
 #include "core/try.h"
@@ -27,11 +28,21 @@ struct pass {
     struct tune_reference *reference;
     struct tune_logger *log;
     struct tune_loader *run; /* the run's own, for its time limit */
+    struct tune_comm *comm;  /* NULL: one rank */
     bool over;               /* the time limit came before the end */
     int64_t rows, computed;  /* rows seen; computed now */
     int64_t planned;        /* training rows */
     double began_s, said_s, saved_s;
 };
+
+/* All ranks end this at the same micro-batch. */
+static int agree_over(struct pass *p)
+{
+    double over = p->over;
+    TRY(p->comm ? tune_comm_sum(p->comm, "whether the time is over", &over, 1) : 0);
+    p->over = over > 0;
+    return 0;
+}
 
 static int look(void *context, const struct tune_batch *batch)
 {
@@ -39,6 +50,7 @@ static int look(void *context, const struct tune_batch *batch)
     int lacks = p->over ? 0 : tune_reference_lacks(p->reference, batch);
     TRY(lacks);
     p->over = p->over || (lacks > 0 && p->computed > 0 && tune_loader_time_is_up(p->run));
+    TRY(agree_over(p));
     if (p->over)
         return 0;
     if (lacks > 0 && p->adapter) {
@@ -76,7 +88,7 @@ static int training_rows(struct pass *p, const struct tune_flags *flags)
     if (!load)
         return -1;
     bool every = options.mix || tune_preference_needs_kl(&flags->preference);
-    int64_t rows = every ? INT64_MAX : tune_loader_rows(load), step = (int64_t)options.batch_size * options.accumulate;
+    int64_t rows = every ? INT64_MAX : tune_loader_rows(load), step = options.batch_size * tune_loader_micro_batches(&options);
     p->planned = options.max_steps >= 0 && options.max_steps < rows / step ? options.max_steps * step : tune_loader_planned_rows(load);
     p->planned = p->planned < rows ? p->planned : rows;
     while (status == 0 && !p->over && at.rows < rows && (left = tune_loader_more(load, &at)) > 0) {
@@ -122,7 +134,7 @@ static int fill(struct tune_reference *r, const struct tune_flags *flags, struct
 {
     char path[TUNE_PATH_MAX], made[256];
     double now = tune_clock_s();
-    struct pass p = {.m = m, .adapter = flags->adapter, .reference = r, .log = log, .run = run, .began_s = now, .said_s = now, .saved_s = now};
+    struct pass p = {.m = m, .adapter = flags->adapter, .reference = r, .log = log, .run = run, .comm = flags->comm, .began_s = now, .said_s = now, .saved_s = now};
     if (flags->reference)
         TRY(tune_path(path, "%s", flags->reference));
     else
@@ -138,6 +150,7 @@ static int fill(struct tune_reference *r, const struct tune_flags *flags, struct
     tune_loader_begin(run);
     TRY(training_rows(&p, flags));
     TRY(p.over ? 0 : tune_evaluator_each(eval, look, &p));
+    TRY(tune_reference_share(r));
     TRY(tune_reference_save(r));
     if (p.over)
         return tune_logger_say(log, "# reference    `stop_after_seconds` is over: %" PRId64 " rows are computed, kept in %s. Another run with "
@@ -155,6 +168,8 @@ struct tune_reference *tune_get_reference(const struct tune_flags *flags, struct
     enum tune_reference_kind kind = !tune_preference_needs_reference(&flags->preference) ? TUNE_REFERENCE_NONE
                                     : fresh ? TUNE_REFERENCE_BASE : TUNE_REFERENCE_FILE;
     struct tune_reference *r = tune_reference_new(m, loss, kind);
+    if (r)
+        tune_reference_ranks(r, flags->comm);
     if (r && tune_preference_needs_kl(&flags->preference))
         tune_reference_mismatch(r, tune_get_loader_options(flags).pad_to_multiple_of);
     if (!r || kind != TUNE_REFERENCE_FILE || fill(r, flags, m, load, eval, log) == 0)

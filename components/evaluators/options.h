@@ -6,12 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct tune_comm;
 struct tune_dataset;
 
 enum { TUNE_EVAL_AT_ONCE = 8 }; /* rows that are answered at a time */
 
 /* With zeroed options, evaluations never end a run, and the model answers no row. */
 struct tune_evaluator_options {
+    struct tune_comm *comm;    /* the ranks that share an evaluation, as their loaders do; rank 0
+                                  alone answers rows. NULL: one */
     int patience;              /* evaluations without improvement that end the run; 0: never */
     double min_delta;          /* a loss must fall by more than this to improve, in nats per label;
                                   with best_by, in the unit of that number */

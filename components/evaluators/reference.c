@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/comm.h"
 #include "core/array.h"
 #include "core/error.h"
 #include "core/try.h"
@@ -27,6 +28,7 @@ struct tune_reference {
     int64_t count, room;
     int64_t added;       /* since the file was read */
     bool mismatch;       /* estimate kl */
+    struct tune_comm *comm; /* of several ranks; NULL: one */
     int multiple;        /* of the length of its batches */
     char *path, *made;
 };
@@ -175,9 +177,43 @@ static int write_table(const struct tune_reference *r, struct tune_safetensors_w
     return tune_safetensors_writer_finish(w);
 }
 
+/* The rows that any rank has. */
+static int take_all(struct tune_reference *r, struct tune_comm *c)
+{
+    int64_t most = r->count, n = 0;
+    int64_t *counts = tune_comm_gather(c, "numbers of the reference", &most, sizeof most);
+    for (int k = 0; counts && k < tune_comm_size(c); k++)
+        most = counts[k] > most ? counts[k] : most;
+    struct entry *mine = counts ? tune_zeroed((size_t)most + 1, sizeof *mine, "the reference's rows") : NULL;
+    for (int64_t i = 0; mine && i < r->room; i++)
+        if (r->table[i].row)
+            mine[n++] = r->table[i];
+    struct entry *all = mine ? tune_comm_gather(c, "rows of the reference", mine, (size_t)most * sizeof *mine) : NULL;
+    int status = all ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < most * tune_comm_size(c); i++)
+        status = all[i].row ? put(r, all[i].row, all[i].log_prob) : 0;
+    free(counts);
+    free(mine);
+    free(all);
+    return status;
+}
+
+void tune_reference_ranks(struct tune_reference *r, struct tune_comm *comm)
+{
+    r->comm = comm && tune_comm_size(comm) > 1 ? comm : NULL;
+}
+
+int tune_reference_share(struct tune_reference *r)
+{
+    int64_t before = r->count;
+    TRY(r->comm ? take_all(r, r->comm) : 0);
+    r->added += r->count - before;
+    return 0;
+}
+
 int tune_reference_save(struct tune_reference *r)
 {
-    if (r->added == 0)
+    if (r->added == 0 || tune_comm_follows(r->comm))
         return 0;
     uint64_t *rows = tune_zeroed((size_t)r->count, sizeof *rows, "the reference's rows");
     double *probs = tune_zeroed((size_t)r->count, sizeof *probs, "the reference's numbers");
@@ -210,7 +246,7 @@ static int infer(struct tune_reference *r, const struct tune_batch *batch, doubl
 static int lacks(const struct tune_reference *r, const struct tune_batch *batch)
 {
     int missing = 0;
-    for (int b = 0; b < batch->B; b++)
+    for (int b = 0; b < batch->B && !batch->empty; b++)
         missing += !get(r, hash_row(batch, b));
     return missing;
 }
@@ -223,7 +259,7 @@ static struct tune_batch *mismatched(const struct tune_reference *r, const struc
 int tune_reference_lacks(const struct tune_reference *r, const struct tune_batch *batch)
 {
     int missing = lacks(r, batch);
-    if (!r->mismatch)
+    if (!r->mismatch || batch->empty)
         return missing;
     struct tune_batch *wrong = mismatched(r, batch);
     TRY(wrong ? 0 : -1);
@@ -256,7 +292,7 @@ int tune_reference_compute(struct tune_reference *r, const struct tune_batch *ba
 {
     int done = compute(r, batch);
     TRY(done);
-    if (!r->mismatch)
+    if (!r->mismatch || batch->empty)
         return done;
     struct tune_batch *wrong = mismatched(r, batch);
     int more = wrong ? compute(r, wrong) : -1;
@@ -269,8 +305,8 @@ int tune_reference_log_probs(struct tune_reference *r, const struct tune_batch *
     if (r->kind == TUNE_REFERENCE_BASE)
         return infer(r, batch, sums);
     for (int b = 0; b < batch->B; b++) {
-        const struct entry *e = r->kind == TUNE_REFERENCE_FILE ? get(r, hash_row(batch, b)) : NULL;
-        if (!e && r->kind == TUNE_REFERENCE_FILE)
+        const struct entry *e = r->kind == TUNE_REFERENCE_FILE && !batch->empty ? get(r, hash_row(batch, b)) : NULL;
+        if (!e && r->kind == TUNE_REFERENCE_FILE && !batch->empty)
             return tune_error_set("%s has no log-probability for row %" PRId64 ": the data were changed while the run went on, or the recipe takes "
                                   "rows in an order of its own (tune_loader_order) and ends before the first epoch does",
                                   r->path, batch->row_of ? batch->row_of[b] : b);
@@ -305,7 +341,7 @@ static int departure(struct tune_reference *r, const struct tune_batch *batch, d
 int tune_reference_kl(struct tune_reference *r, const struct tune_batch *batch, double *kl)
 {
     *kl = 0;
-    if (!r->mismatch)
+    if (!r->mismatch || batch->empty)
         return 0;
     struct tune_batch *wrong = mismatched(r, batch);
     int status = wrong ? departure(r, wrong, kl) : -1;

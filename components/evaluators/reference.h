@@ -31,6 +31,7 @@ struct tune_evaluator;
 struct tune_flags;
 struct tune_loader;
 struct tune_logger;
+struct tune_comm;
 struct tune_loss;
 struct tune_model;
 struct tune_reference;
@@ -55,11 +56,16 @@ void tune_reference_free(struct tune_reference *r);
  * tune_reference_lacks - the number of the batch's rows that have no number yet.
  * tune_reference_compute - add the batch's rows that have no number yet, by the model as it is now.
  * The number of rows that were added, or -1.
- * tune_reference_save - write the file, if rows were added. */
+ * tune_reference_save - write the file, if rows were added.
+ * tune_reference_ranks - share the work with other ranks, of which rank 0 writes the file; comm
+ * NULL: alone.
+ * tune_reference_share - get the rows that the other ranks have computed. */
 int tune_reference_open(struct tune_reference *r, const char *path, const char *made);
 int tune_reference_lacks(const struct tune_reference *r, const struct tune_batch *batch);
 int tune_reference_compute(struct tune_reference *r, const struct tune_batch *batch);
 int tune_reference_save(struct tune_reference *r);
+void tune_reference_ranks(struct tune_reference *r, struct tune_comm *comm);
+int tune_reference_share(struct tune_reference *r);
 
 /* tune_reference_log_probs - sums [B] on the host: log p of each row's labels, as
  * tune_loss_row_log_probs. It uses the model for TUNE_REFERENCE_BASE, so call it before the batch's

@@ -117,6 +117,8 @@ struct tune_flags {
     double clip_norm, label_smoothing, neftune_alpha;
     int logits_chunk; /* MiB; 0: the device's own size */
     bool save, card, plan_memory, requeue;
+    int ranks;        /* processes that train together; 0: those of a launcher, else one */
+    double timeout_s; /* how long a rank waits for another */
     struct tune_dataset_options data;
     struct tune_loader_options loader;
     struct tune_lora_options lora; /* r is 0 in a program without adapters */
@@ -144,6 +146,7 @@ struct tune_flags {
      * 0 in a foreign program. */
     /* the program's handler stores the signal that ends the run here */
     volatile int *stop_signal;
+    struct tune_comm *comm;       /* set by tune_get_comm (comm/comm.h); NULL: one rank */
     struct tune_failure *failure; /* what to do if the program fails (core/failure.h) */
     /* 1 from tune_get_dataset until tune_get_logger makes the run folder, or until the first
      * tune_loader_more. Then there is nothing to save, and the handler ends the program at once. */
@@ -618,6 +621,11 @@ extern const struct tune_service tune_plan_memory;
     {"verbose", TUNE_FREE(TUNE_BOOL), &(f).log.verbose, "false", "", "", \
      "print the whole header, with weights, memory, disk and the source of each option. The run " \
      "folder has all of it anyway"}, \
+    {"ranks", TUNE_FREE(TUNE_INT), &(f).ranks, "0", "[0,4096]", "processes", \
+     "processes that train together on this machine, started by mpirun. Each takes --accumulate " \
+     "micro-batches of a step. 0: those that mpirun or srun started, else one"}, \
+    {"timeout", TUNE_FREE(TUNE_DOUBLE), &(f).timeout_s, "300", "(0,1e6]", "s", \
+     "how long a rank may be behind the others. Then they end with an error that names it"}, \
     {"requeue", TUNE_OF_SESSION(TUNE_BOOL), &(f).requeue, "false", "", "", \
      "go on with the run in --output if this command began it, else begin it. In a Slurm job, a " \
      "signal such as that of the time limit also puts the job back into the queue"}, \

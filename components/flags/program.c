@@ -10,6 +10,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -19,6 +22,8 @@
 #include "flags/known.h"
 #include "flags/find.h"
 #include "machine/child.h"
+#include "machine/host.h"
+#include "machine/ranks.h"
 #include "machine/slurm.h"
 
 /* The Makefile links these into recipes; tools do not have them. */
@@ -37,6 +42,7 @@ static const struct tune_flags *options_of;
 static volatile int stop_signal, starting;
 static bool in_job; /* --requeue, in a job of Slurm */
 static struct tune_failure failure;
+static struct tune_launched launched; /* by mpirun or srun */
 
 /* Flush stdout, or fail: with a full disk, `> help.txt` must not succeed. */
 static void end_well(void)
@@ -205,8 +211,57 @@ static void put_message(const char *lead, const char *text)
     }
     if (plain && options_of)
         tune_flags_name_options(options_of, plain);
-    fprintf(stderr, "%s: %s%s\n", program, lead, plain ? plain : "failed, and has no memory to say why");
+    if (launched.rank > 0) {
+        struct tune_host host;
+        tune_host_read(&host);
+        fprintf(stderr, "%s: rank %d of %d on %s: %s%s\n", program, launched.rank, launched.size, host.name, lead,
+                plain ? plain : "failed, and has no memory to say why");
+    } else
+        fprintf(stderr, "%s: %s%s\n", program, lead, plain ? plain : "failed, and has no memory to say why");
     free(plain);
+}
+
+static volatile pid_t launcher; /* mpirun, in a process group of its own */
+
+/* mpirun passes these two on to the ranks. At any other signal it ends them within a second, and they could not save. */
+static void pass_on(int number)
+{
+    kill(launcher, number == SIGINT ? SIGUSR2 : SIGUSR1);
+}
+
+/* --ranks: mpirun starts this program again so many times. This process waits, and passes signals on. */
+static void launch(const struct tune_flags *flags, int argc, char **argv)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    enum { SIGNALS = sizeof signals / sizeof *signals };
+    struct sigaction action = {.sa_handler = pass_on};
+    sigset_t blocked, before;
+    int status;
+    if (flags->ranks <= 1 || launched.size > 0)
+        return;
+    sigemptyset(&action.sa_mask);
+    sigemptyset(&blocked);
+    for (int i = 0; i < SIGNALS; i++)
+        sigaddset(&blocked, signals[i]);
+    sigprocmask(SIG_BLOCK, &blocked, &before);
+    launcher = fork();
+    if (launcher == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        setpgid(0, 0);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        if (!freopen("/dev/null", "r", stdin) || setenv("TUNE_NOTES_SAID", "1", 1) < 0 || tune_ranks_launch(flags->ranks, argc, argv) < 0)
+            tune_program_fail();
+    }
+    if (launcher < 0) {
+        tune_error_cannot("cannot start a process: %s", strerror(errno));
+        tune_program_fail();
+    }
+    for (int i = 0; i < SIGNALS; i++)
+        sigaction(signals[i], &action, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    while (waitpid(launcher, &status, 0) < 0 && errno == EINTR)
+        ;
+    exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
@@ -235,6 +290,9 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
             exit(1);
     signal(SIGXFSZ, SIG_IGN); /* for `ulimit -f`: the write then fails with an error, which is
                                * reported */
+    launched = tune_ranks_launched();
+    if (launched.rank > 0 && !freopen("/dev/null", "w", stdout)) /* rank 0 prints */
+        exit(1);
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     program = argc <= 0 ? program : slash ? slash + 1 : argv[0];
     struct sigaction bus = {.sa_sigaction = note_bus_error, .sa_flags = SA_SIGINFO | (int)SA_RESETHAND};
@@ -242,7 +300,8 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     sigaction(SIGBUS, &bus, NULL);
     MUST(tune_flags_parse(flags, argc, argv, options, properties));
     const char *note;
-    for (int i = 0; tune_flags_wish(flags) == TUNE_WISH_RUN && (note = tune_flags_note(flags, i)); i++)
+    bool said = launched.rank > 0 || getenv("TUNE_NOTES_SAID");
+    for (int i = 0; !said && tune_flags_wish(flags) == TUNE_WISH_RUN && (note = tune_flags_note(flags, i)); i++)
         if (*note == '#') /* a line of the header */
             fprintf(stderr, "%s\n", note);
         else
@@ -256,8 +315,10 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
         else if (flags->loader.stop_at_step > 0 && flags->resume_step >= flags->loader.stop_at_step)
             printf("%s: the run in %s is at step %lld, which is not before --stop-at-step %lld; there is nothing to do\n", program,
                    flags->log.folder, (long long)flags->resume_step, (long long)flags->loader.stop_at_step);
-        else
+        else {
+            launch(flags, argc, argv);
             return;
+        }
         break;
     case TUNE_WISH_HELP:
     case TUNE_WISH_HELP_ALL:
@@ -280,12 +341,24 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     end_well();
 }
 
+static void note_end(int number)
+{
+    (void)number;
+}
+
 void tune_program_fail(void)
 {
     struct tune_error why;
     char saved[2 * TUNE_PATH_MAX + 256] = "";
     tune_error_save(&why);
     enum tune_error_kind kind = why.kind;
+    if (launched.rank > 0) { /* rank 0 says what all ranks see; when it has ended, mpirun sends SIGCONT, then SIGTERM */
+        struct sigaction wake = {.sa_handler = note_end};
+        sigaction(SIGCONT, &wake, NULL);
+        sigaction(SIGTERM, &wake, NULL);
+        if (nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL) < 0)
+            exit((int)kind);
+    }
     fflush(stdout); /* keeps the order if both go to one place */
     put_message("", *why.text ? why.text : "failed without saying why, which is our own bug");
     if (kind == TUNE_ERROR_USAGE)
@@ -303,12 +376,15 @@ void tune_program_fail(void)
 
 static void note_signal(int number)
 {
+    number = number == SIGUSR1 ? SIGTERM : number == SIGUSR2 ? SIGINT : number; /* see pass_on */
     if (in_job && number == SIGTERM && stop_signal == SIGTERM)
         return; /* Slurm sends it before the limit, and at the limit: the save goes on */
     if (stop_signal && stop_signal != SIGPIPE) /* the logger sets SIGPIPE: see
                                                 * tune_program_catch_signals */
         _exit(128 + number);
     if (starting && !in_job) { /* a job comes to its end in order, to put itself back */
+        if (launched.rank > 0)
+            _exit(128 + number);
         say_part(program);
         say_part(": ended by a signal before the run began; nothing was made\n");
         _exit(128 + number);
@@ -322,6 +398,10 @@ void tune_program_catch_signals(struct tune_flags *flags)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (launched.size > 0) {
+        sigaction(SIGUSR1, &action, NULL);
+        sigaction(SIGUSR2, &action, NULL);
+    }
     struct sigaction hangup;
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* under nohup it is ignored
                                                                                 * already */

@@ -252,7 +252,7 @@ int tune_forecast_time(struct tune_logger *log, const struct tune_loader_options
     /* A packed row has no padding. */
     double sequences = o->sequences > 0 ? o->sequences : 1, row = (o->packing ? s->tokens : tune_survey_padded(s, o->batch_size));
     if (o->max_steps >= 0)
-        rows = steps * o->accumulate * o->batch_size * (o->packing ? o->max_length / row : 1);
+        rows = steps * (double)tune_loader_micro_batches(o) * o->batch_size * (o->packing ? o->max_length / row : 1);
     double tokens = rows * row;
     TRY(measure(model, o->packing ? o->max_length : row * o->batch_size, &rate));
     if (rate <= 0)
@@ -260,7 +260,7 @@ int tune_forecast_time(struct tune_logger *log, const struct tune_loader_options
     double forward = tune_model_lora(model) ? 1. / 2 : 1. / 3; /* of a training step: 2 FLOP of 4 or 6 for each weight */
     double flops = tune_model_flops(model, row / sequences) * tokens * (1 + passes * forward);
     duration(time, sizeof time, flops / rate / PRODUCTS_SHARE);
-    snprintf(text, sizeof text, "a guess: %s for %s tokens in %.0f steps", time, amount(tokens, count), o->packing && o->max_steps < 0 ? ceil(tokens / o->max_length / o->batch_size / o->accumulate) : steps);
+    snprintf(text, sizeof text, "a guess: %s for %s tokens in %.0f steps", time, amount(tokens, count), o->packing && o->max_steps < 0 ? ceil(tokens / o->max_length / o->batch_size / (double)tune_loader_micro_batches(o)) : steps);
     if (passes > 0)
         tune_append(text, sizeof text, ", and %.3g forward passes more of each token for the reference%s", passes,
                     passes > 1 ? " and wrong answers" : "");

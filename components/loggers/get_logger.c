@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "comm/comm.h"
 #include "files/cjson.h"
 #include "core/error.h"
 #include "files/file.h"
@@ -167,6 +168,13 @@ static int note_changes(struct tune_logger *log, const struct tune_flags *flags)
     return status;
 }
 
+/* Rank 0 has made the run folder, and tells the others its name. */
+static int share_folder(struct tune_comm *c, char folder[TUNE_PATH_MAX])
+{
+    return tune_comm_do(c, &(struct tune_collective){.kind = TUNE_BROADCAST, .what = "the run folder", .to = folder, .count = TUNE_PATH_MAX,
+                                                     .element = 1});
+}
+
 struct tune_logger *tune_get_logger(const struct tune_flags *flags)
 {
     struct tune_logger_options options = flags->log;
@@ -179,19 +187,30 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
     options.failure = flags->failure;
     options.spell = tune_flags_name_options;
     options.flags = flags;
+    options.follows = tune_comm_follows(flags->comm);
+    options.quiet = options.quiet || options.follows;
     if (keeps_inputs(flags) < 0 || read_writers(flags, &options.writers) < 0)
         return NULL;
+    options.writers = options.follows ? 0 : options.writers;
     cJSON *json = settings(flags);
     if (!json)
         return NULL;
     options.settings = json;
     if (flags->starting)
         *flags->starting = 0;
-    struct tune_logger *log = tune_logger_new(&options);
+    char folder[TUNE_PATH_MAX] = "";
+    int status = options.follows ? share_folder(flags->comm, folder) : 0;
+    if (options.follows)
+        options.folder = folder;
+    struct tune_logger *log = status == 0 ? tune_logger_new(&options) : NULL;
     cJSON_Delete(json);
+    if (log && flags->comm && !options.follows) {
+        snprintf(folder, sizeof folder, "%s", tune_logger_folder(log));
+        status = share_folder(flags->comm, folder);
+    }
     struct tune_line line;
     tune_line_start(&line, stdout);
-    if (log && ((options.verbose ? show_settings : show_settings_briefly)(flags, &line) < 0 || note_changes(log, flags) < 0)) {
+    if (log && (status < 0 || (options.verbose ? show_settings : show_settings_briefly)(flags, &line) < 0 || note_changes(log, flags) < 0)) {
         struct tune_error why;
         tune_error_save(&why);
         tune_logger_failed(log, why.text);
@@ -249,7 +268,7 @@ static int note_balance(struct tune_logger *log, const struct tune_preference_op
 static double passes_of(const struct tune_flags *flags, const struct tune_loader_options *o, const struct tune_model *model,
                         const struct tune_loader *load)
 {
-    double rows = o->max_steps >= 0 ? (double)o->max_steps * o->accumulate * o->batch_size : (double)tune_loader_planned_rows(load);
+    double rows = o->max_steps >= 0 ? (double)o->max_steps * (double)tune_loader_micro_batches(o) * o->batch_size : (double)tune_loader_planned_rows(load);
     double epochs = o->mix ? 1 : rows / (double)tune_loader_rows(load); /* each epoch of a mix has other rows */
     return o->sequences > 0 ? tune_preference_passes(&flags->preference, tune_model_lora(model) && !flags->adapter, epochs) : 0;
 }
@@ -391,14 +410,45 @@ static void append_interval(char *text, size_t size, const char *what, double ev
                     every == TUNE_EACH_EPOCH ? (double)epoch : fmax(1, every * (double)tune_loader_planned_steps(load)), share);
 }
 
+/* Ranks that differ would train something that nobody asked for. */
+static int agree(struct tune_comm *c, const struct tune_device *dev, const struct tune_model_identity *model, struct tune_dataset *data)
+{
+    struct tune_host host;
+    char text[64];
+    if (!c || tune_comm_size(c) == 1)
+        return 0;
+    tune_host_read(&host);
+    TRY(tune_comm_agree(c, "the build of the program", host.build_id));
+    TRY(tune_comm_agree(c, "the device: its processor, threads and kernels", dev->description));
+    snprintf(text, sizeof text, "%016" PRIx64, model->fingerprint);
+    TRY(tune_comm_agree(c, "the weights of `model`", text));
+    snprintf(text, sizeof text, "%016" PRIx64 " %" PRId64, tune_dataset_fingerprint(data), tune_dataset_rows(data));
+    return tune_comm_agree(c, "the rows of `dataset`", text);
+}
+
+static int note_ranks(struct tune_logger *log, struct tune_comm *c)
+{
+    char text[160];
+    int place, here;
+    if (!c || tune_comm_size(c) == 1)
+        return 0;
+    here = tune_comm_local(c, &place);
+    snprintf(text, sizeof text, "%d processes, %d of them on %s; each has a copy of the model and its share of each step's rows",
+             tune_comm_size(c), here, tune_comm_host(c, tune_comm_rank(c)));
+    return tune_logger_note(log, "ranks", text);
+}
+
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
                     struct tune_dataset *data, const struct tune_loader *load, const struct tune_memory_plan *plan)
 {
     char folder[TUNE_PATH_MAX], text[400];
     struct tune_model_identity identity;
     const struct tune_device *dev = tune_model_device(model);
+    struct tune_loader_options loader = tune_get_loader_options(flags);
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_model_identity(folder, &identity));
+    TRY(agree(flags->comm, dev, &identity, data));
+    TRY(note_ranks(log, flags->comm));
     TRY(tune_logger_device(log, dev->threads, dev->description));
     TRY(tune_logger_watch(log, dev->gpus));
     if (dev->warning[0])
@@ -419,15 +469,15 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
         TRY(warning ? tune_logger_note(log, "warning: template", warning) : 0);
     }
     TRY(tune_logger_planned(log, tune_loader_planned_steps(load)));
-    snprintf(text, sizeof text, "%s%" PRId64 " steps of %d x %d %s, at most %d tokens each",
-             flags->loader.packing && flags->loader.max_steps < 0 ? "at most " : "", tune_loader_planned_steps(load), flags->loader.accumulate,
-             flags->loader.batch_size, flags->loader.packing ? "packs of rows" : "rows", flags->data.max_length);
+    snprintf(text, sizeof text, "%s%" PRId64 " steps of %" PRId64 " x %d %s, at most %d tokens each",
+             flags->loader.packing && flags->loader.max_steps < 0 ? "at most " : "", tune_loader_planned_steps(load),
+             tune_loader_micro_batches(&loader), flags->loader.batch_size, flags->loader.packing ? "packs of rows" : "rows", flags->data.max_length);
     append_interval(text, sizeof text, "evaluated", flags->eval.every, load, flags->loader.packing);
     append_interval(text, sizeof text, "saved", flags->checkpoint.save_every, load, flags->loader.packing);
     TRY(tune_logger_note(log, "plan", text));
     TRY(note_steps(log, flags, load));
     TRY(plan ? tune_logger_memory(log, plan) : 0);
-    if (tune_dataset_stamp(data) && !flags->resume_checkpoint)
+    if (tune_dataset_stamp(data) && !flags->resume_checkpoint && !tune_comm_follows(flags->comm))
         TRY(forecast(log, flags, model, data, load, plan));
     /* before the first update, the model is its own reference; with two weights, the loss depends on the labels of a batch */
     log->trend.exact = flags->data.sequences > 0 && tune_preference_needs_reference(&flags->preference) &&

@@ -154,7 +154,9 @@ struct tune_logger *tune_logger_new(const struct tune_logger_options *options)
     log->line.spell = options->spell;
     log->line.flags = options->flags;
     int status = copy_properties(log, options->properties);
-    if (status == 0)
+    if (status == 0 && options->follows)
+        status = tune_run_writer_follow(&log->run, options->folder, options->resume);
+    else if (status == 0)
         status = options->resume
                      ? tune_run_writer_reopen(&log->run, options->folder)
                      : tune_run_writer_create(&log->run, options->folder, options->program, options->overwrite);
@@ -210,7 +212,7 @@ int tune_logger_failed(struct tune_logger *log, const char *why)
 
 int tune_logger_held(const struct tune_logger *log)
 {
-    return tune_run_folder_held(log->run.metrics, log->run.folder);
+    return tune_run_writer_held(&log->run);
 }
 
 int64_t tune_logger_last_step(const struct tune_logger *log)
@@ -624,7 +626,7 @@ int tune_logger_profile(struct tune_logger *log, const struct tune_progress *at)
         return done;
     if (!none) {
         TRY(tune_logger_held(log));
-        TRY(tune_profiler_write(prof, log->run.folder));
+        TRY(log->run.follows ? 0 : tune_profiler_write(prof, log->run.folder));
     }
     if (log->options.quiet)
         return 0;

@@ -43,6 +43,7 @@ struct tune_logger_options {
     volatile int *stop_signal;
     /* NULL, or gets a function that writes into the run folder why the program failed */
     struct tune_failure *failure;
+    bool follows;              /* another rank writes the run folder: this one writes nothing */
     bool quiet;                /* print no lines */
     bool verbose;              /* print the whole header; else details are only in the run folder */
     /* NULL, or a function that changes a message in place: `option` becomes --option */

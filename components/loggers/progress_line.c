@@ -10,13 +10,14 @@
 #include <unistd.h>
 
 #include "core/print.h"
+#include "machine/ranks.h"
 #include "views/text.h"
 
 void tune_line_start(struct tune_line *line, FILE *out)
 {
     const char *term = getenv("TERM");
     *line = (struct tune_line){.out = out};
-    line->terminal = isatty(fileno(out)) && term && *term && strcmp(term, "dumb") != 0;
+    line->terminal = isatty(fileno(out)) && (tune_ranks_launched().size == 0 || tune_ranks_columns() > 0) && term && *term && strcmp(term, "dumb") != 0;
 }
 
 /* The width: $COLUMNS if it is set, else the terminal's, else 80. */
@@ -25,6 +26,7 @@ static int columns(FILE *out)
     const char *set = getenv("COLUMNS");
     int n = set ? atoi(set) : 0;
     struct winsize w;
+    n = n > 0 ? n : tune_ranks_columns();
     if (n <= 0 && ioctl(fileno(out), TIOCGWINSZ, &w) == 0)
         n = w.ws_col;
     return n > 0 ? n : 80;

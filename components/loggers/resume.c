@@ -185,6 +185,11 @@ int tune_logger_resume(struct tune_logger *log, const struct tune_progress *at)
     struct tune_metrics_position end = {0};
     if (!log->waiting)
         return 0;
+    if (log->run.follows) {
+        log->waiting = false;
+        log->last_step = log->written_step = at->step;
+        return 0;
+    }
     TRY(read_past(log, at, &end));
     TRY(tune_run_writer_cut(&log->run, end.bytes));
     TRY(tune_run_writer_cut_previews(&log->run, at->step));

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "comm/comm.h"
 #include "core/error.h"
 #include "core/try.h"
 
@@ -211,6 +212,11 @@ int tune_preference_batch(const struct tune_preference_options *o, const struct 
                           struct tune_preference_sums *sums)
 {
     double loss = 0;
+    if (batch->empty) {
+        for (int b = 0; factors && b < batch->B; b++)
+            factors[b] = 0;
+        return 0;
+    }
     int count = tune_preference_needs_kl(o) ? add_answers(o, batch, policy, reference, kl, factors, sums, &loss)
                                             : add_pairs(o, batch, policy, reference, factors, sums, &loss);
     TRY(count);
@@ -220,4 +226,10 @@ int tune_preference_batch(const struct tune_preference_options *o, const struct 
         return 0;
     TRY(tune_record_divisor(record, count));
     return tune_record_loss(record, loss);
+}
+
+int tune_preference_reduce(struct tune_preference_sums *sums, struct tune_comm *comm)
+{
+    _Static_assert(sizeof *sums % sizeof(double) == 0, "they are all double");
+    return comm ? tune_comm_sum(comm, "sums of preferences", &sums->loss, sizeof *sums / sizeof(double)) : 0;
 }

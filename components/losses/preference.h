@@ -51,6 +51,7 @@ struct tune_pair {
     int64_t chosen_tokens, rejected_tokens;      /* at least 1 */
 };
 
+struct tune_comm;
 /* tune_preference_check - 0, or -1 with an error: options that this loss does not have. Also for
  * KTO with fewer than 2 rows in a micro-batch, since a single prompt has no wrong answer.
  * tune_preference_needs_reference - whether the loss compares with a reference.
@@ -92,11 +93,14 @@ struct tune_preference_sums {
  * tune_loss_row_log_probs; reference may be NULL if the loss needs none. kl is that of
  * tune_reference_kl; only KTO reads it. factors [B] becomes minus the derivatives, for
  * tune_loss_row_weights; NULL: not wanted. The sums are added to *sums. With a record, the step's
- * loss is the sum over pairs or answers, and its divisor their number. -1 with an error: the batch
- * has other sequences, or a number is not finite. */
+ * loss is the sum over pairs or answers, and its divisor their number. An empty batch
+ * (tune_batch.empty) adds nothing, and its factors are 0. -1 with an error: the batch has other
+ * sequences, or a number is not finite.
+ * tune_preference_reduce - the sums become those over the ranks. comm NULL: nothing to do. */
 int tune_preference_batch(const struct tune_preference_options *o, const struct tune_batch *batch,
                           const double *policy, const double *reference, double kl, double *factors,
                           struct tune_record *record, struct tune_preference_sums *sums);
+int tune_preference_reduce(struct tune_preference_sums *sums, struct tune_comm *comm);
 
 #ifdef __cplusplus
 }

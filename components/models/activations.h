@@ -3,6 +3,7 @@
 #ifndef TUNE_ACTIVATIONS_H
 #define TUNE_ACTIVATIONS_H
 
+#include "comm/comm.h"
 #include "models/lora_parts.h"
 #include "models/model.h"
 
@@ -84,6 +85,7 @@ struct tune_model {
     struct lora_work lora_work;
     /* the step's scalars: in the loop's record, or the model's own */
     tune_address step_at, own_step;
+    struct tune_comm *comm;          /* of several ranks; NULL: one */
     int64_t steps, past_steps;       /* steps begun; steps a resumed run did before them */
     double noise_alpha;              /* NEFTune's; 0: none */
     uint64_t noise_seed;

@@ -72,8 +72,10 @@ struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_de
     int rows = flags->add_tokens ? tune_tokenizer_size(tok) : 0;
     struct tune_model *m = reserved(flags, tune_model_load_grown(folder, dev, flags->dtype, TUNE_TRAINED, rows),
                                     tune_get_model_use(flags));
-    if (m)
+    if (m) {
         tune_model_noise(m, flags->neftune_alpha, (uint64_t)flags->seed);
+        tune_model_ranks(m, flags->comm);
+    }
     return m;
 }
 

@@ -464,9 +464,13 @@ int tune_model_zero_grad(struct tune_model *m, struct tune_record *record)
     if (record) {
         TRY(tune_record_begin(record));
         m->step_at = tune_record_step(record);
-        return 0;
+    } else {
+        TRY(m->own_step.at ? tune_begin_step(m->dev, m->own_step) : 0);
     }
-    return m->own_step.at ? tune_begin_step(m->dev, m->own_step) : 0;
+    if (m->comm)
+        tune_comm_step(m->comm, m->past_steps + m->steps);
+    /* passes count over all ranks: the first one is that of our first micro-batch */
+    return m->comm && m->step_at.at ? tune_begin_pass(m->dev, m->step_at, tune_comm_rank(m->comm) + 1 - tune_comm_size(m->comm)) : 0;
 }
 
 void tune_model_set_step(struct tune_model *m, int64_t step)

@@ -26,6 +26,7 @@
 extern "C" {
 #endif
 
+struct tune_comm;
 struct tune_model;
 struct tune_flags;
 struct tune_tokenizer;
@@ -218,6 +219,13 @@ int tune_model_gradients(struct tune_model *m);
 /* tune_model_zero_grad - set gradients to 0 and begin a step in record. NULL: no record is kept.
  * Dropout counts by the record's steps. */
 int tune_model_zero_grad(struct tune_model *m, struct tune_record *record);
+
+/* tune_model_ranks - train m together with the models of other ranks; NULL: alone.
+ * tune_model_reduce - behind the last micro-batch of a step: gradients become their sums over the
+ * ranks. So do the record's loss_sum, labels, divisor and counts; NULL: no record. Each rank gets
+ * the same bits. One rank: nothing to do. */
+void tune_model_ranks(struct tune_model *m, struct tune_comm *comm);
+int tune_model_reduce(struct tune_model *m, struct tune_record *record);
 
 /* The labelled positions of the last batch, on the device. */
 struct tune_model_labels {

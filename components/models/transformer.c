@@ -468,7 +468,7 @@ int tune_model_run(struct tune_model *m, const struct tune_model_pass *pass, con
     tune_device_does(m->dev, pass->training ? TUNE_FORWARD : TUNE_EVALUATION, -1, "");
     if (pass->dropout || pass->noise) {
         m->step_at = m->step_at.at ? m->step_at : m->own_step;
-        TRY(tune_begin_pass(m->dev, m->step_at));
+        TRY(tune_begin_pass(m->dev, m->step_at, m->comm ? tune_comm_size(m->comm) : 1));
     }
     TRY(check_batch(m, pass, batch));
     m->B = batch->B;

@@ -56,7 +56,7 @@ struct rows {
 static int64_t reference_answers(const struct tune_flags *flags, const struct tune_loader_options *o, int64_t rows)
 {
     bool file = o->sequences > 0 && tune_preference_needs_reference(&flags->preference) && (flags->lora.r == 0 || flags->adapter);
-    double planned = o->max_steps >= 0 ? (double)o->max_steps * o->batch_size * o->accumulate : (double)rows * o->epochs;
+    double planned = o->max_steps >= 0 ? (double)o->max_steps * o->batch_size * (double)tune_loader_micro_batches(o) : (double)rows * o->epochs;
     double answers = (double)rows * o->sequences + (tune_preference_needs_kl(&flags->preference) ? planned + (double)rows : 0);
     return !file ? 0 : answers < 1e15 ? (int64_t)answers : (int64_t)1e15;
 }

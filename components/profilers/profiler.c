@@ -11,7 +11,7 @@
 #include "datasets/loader.h"
 #include "profilers/timing.h"
 
-const char *const tune_phase_names[TUNE_PHASES] = {"data", "forward", "loss",      "backward",
+const char *const tune_phase_names[TUNE_PHASES] = {"data", "forward", "loss",      "backward", "ranks",
                                                    "clip", "update",  "log, save", "evaluation"};
 
 /* Size of the memory test: more than the last cache. A virtual machine may report its host's

@@ -60,7 +60,8 @@ int tune_profiler_end(struct tune_profiler *p);
 
 /* One row of the result: an operation in a phase, over all measured steps. */
 struct tune_profile_row {
-    /* "data", "forward", "loss", "backward", "clip", "update", "log, save", "evaluation" */
+    /* "data", "forward", "loss", "backward", "ranks", "clip", "update", "log, save",
+     * "evaluation" */
     const char *phase;
     char name[48];     /* "gemm qkv dW", "attention", "waiting for rows" */
     bool outside;      /* time that no operation of the device took */

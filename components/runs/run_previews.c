@@ -15,8 +15,10 @@ static int fail(const char *path)
 
 int tune_run_writer_preview(struct tune_run_writer *w, const cJSON *row)
 {
+    if (w->follows)
+        return 0;
     char path[TUNE_PATH_MAX], *text = cJSON_PrintUnformatted(row);
-    int status = text ? tune_run_folder_held(w->metrics, w->folder) : tune_error_no_memory("a preview");
+    int status = text ? tune_run_writer_held(w) : tune_error_no_memory("a preview");
     if (status == 0)
         status = tune_path(path, "%s/" TUNE_RUN_PREVIEWS, w->folder);
     FILE *file = status == 0 ? fopen(path, "ae") : NULL;

@@ -50,6 +50,26 @@ int tune_run_writer_reopen(struct tune_run_writer *w, const char *folder)
     return w->before ? 0 : -1;
 }
 
+int tune_run_writer_follow(struct tune_run_writer *w, const char *folder, bool resume)
+{
+    char path[TUNE_PATH_MAX];
+    w->follows = true;
+    w->metrics = fopen("/dev/null", "we");
+    if (!w->metrics)
+        return tune_error_set("cannot open /dev/null: %s", strerror(errno));
+    TRY(tune_path(w->folder, "%s", folder));
+    if (!resume)
+        return 0;
+    TRY(tune_path(path, "%s/" TUNE_RUN_JSON, folder));
+    w->before = tune_cjson_read(path, TUNE_RUN_JSON_MOST);
+    return w->before ? 0 : -1;
+}
+
+int tune_run_writer_held(const struct tune_run_writer *w)
+{
+    return w->follows ? 0 : tune_run_folder_held(w->metrics, w->folder);
+}
+
 void tune_run_writer_close(struct tune_run_writer *w)
 {
     if (w->metrics)
@@ -150,8 +170,8 @@ int tune_run_writer_begin(struct tune_run_writer *w, const char *program, const 
 
 int tune_run_writer_save(const struct tune_run_writer *w)
 {
-    TRY(tune_run_folder_held(w->metrics, w->folder));
-    return tune_cjson_write(w->folder, TUNE_RUN_JSON, w->now, true);
+    TRY(tune_run_writer_held(w));
+    return w->follows ? 0 : tune_cjson_write(w->folder, TUNE_RUN_JSON, w->now, true);
 }
 
 int tune_run_writer_end(struct tune_run_writer *w, const char *status, const char *reason,
@@ -171,7 +191,7 @@ int tune_run_writer_end(struct tune_run_writer *w, const char *status, const cha
 char *tune_run_writer_row(struct tune_run_writer *w, const cJSON *row)
 {
     char *text = cJSON_PrintUnformatted(row);
-    int status = text ? tune_run_folder_held(w->metrics, w->folder) : no_memory();
+    int status = text ? tune_run_writer_held(w) : no_memory();
     errno = 0;
     if (status == 0 && (fprintf(w->metrics, "%s\n", text) < 0 || fflush(w->metrics) != 0))
         status = fail(w);
@@ -183,7 +203,7 @@ char *tune_run_writer_row(struct tune_run_writer *w, const cJSON *row)
 
 int tune_run_writer_sync(const struct tune_run_writer *w)
 {
-    TRY(tune_run_folder_held(w->metrics, w->folder));
+    TRY(tune_run_writer_held(w));
     /* EINVAL: the file system cannot sync */
     return fdatasync(fileno(w->metrics)) == 0 || errno == EINVAL ? 0 : fail(w);
 }
@@ -212,6 +232,8 @@ int tune_run_writer_source(const struct tune_run_writer *w, const char *source, 
 {
     char path[TUNE_PATH_MAX], *text = NULL;
     size_t was = 0;
+    if (w->follows)
+        return 0;
     TRY(tune_path(path, "%s/recipe.c", w->folder));
     if (step == 0)
         return tune_file_write(path, source, size);
@@ -227,6 +249,6 @@ int tune_run_writer_source(const struct tune_run_writer *w, const char *source, 
 
 int tune_run_writer_report(const struct tune_run_writer *w, const cJSON *report, bool complete)
 {
-    TRY(tune_run_folder_held(w->metrics, w->folder));
-    return tune_cjson_write(w->folder, TUNE_RUN_REPORT, report, complete);
+    TRY(tune_run_writer_held(w));
+    return w->follows ? 0 : tune_cjson_write(w->folder, TUNE_RUN_REPORT, report, complete);
 }

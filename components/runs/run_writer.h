@@ -28,16 +28,23 @@ struct tune_run_writer {
     struct cJSON *now;    /* the new contents of run.json; tune_run_writer_save writes them */
     struct cJSON *before; /* the contents of run.json when the run was reopened; NULL: a new run */
     FILE *metrics;        /* metrics.jsonl, locked; NULL: no folder is open */
+    bool follows;         /* another process writes the folder: tune_run_writer_follow */
 };
 
 /* tune_run_writer_create - make the folder, as tune_run_folder_make does.
  * tune_run_writer_reopen - lock the folder of a run that will be resumed, and read its run.json.
  * Nothing in the folder changes.
+ * tune_run_writer_follow - for a process beside the one that writes the folder, such as a rank of a
+ * run. The functions below then write nothing. resume: read run.json.
  * tune_run_writer_close - release the folder; call this after an error too. */
 int tune_run_writer_create(struct tune_run_writer *w, const char *folder, const char *program,
                            bool overwrite);
 int tune_run_writer_reopen(struct tune_run_writer *w, const char *folder);
+int tune_run_writer_follow(struct tune_run_writer *w, const char *folder, bool resume);
 void tune_run_writer_close(struct tune_run_writer *w);
+
+/* tune_run_writer_held - tune_run_folder_held of the folder. */
+int tune_run_writer_held(const struct tune_run_writer *w);
 
 /* tune_run_writer_begin - make w->now: program, version, time, process, host, build, the members of
  * settings (NULL: none), and a new session. A resumed run keeps its sessions, and started, argv,

@@ -19,13 +19,13 @@ static void scalars()
 {
     verdict v;
     both s(a_step()), slot(tune_scalars{});
-    tune_begin_pass(cpu, s.c.data);
+    tune_begin_pass(cpu, s.c.data, 3);
     tune_add_labels(cpu, s.c.data, 3, 2);
     tune_add_loss(cpu, s.c.data, 1.5);
     tune_add_divisor(cpu, s.c.data, 4);
     tune_set_lr(cpu, s.c.data, 0.125);
     compare(&v, {&s}, [&] {
-        int all = tune_cuda_begin_pass(&cuda, s.g.data);
+        int all = tune_cuda_begin_pass(&cuda, s.g.data, 3);
         all |= tune_cuda_add_labels(&cuda, s.g.data, 3, 2);
         all |= tune_cuda_add_loss(&cuda, s.g.data, 1.5);
         all |= tune_cuda_add_divisor(&cuda, s.g.data, 4);

@@ -276,7 +276,7 @@ static void one_linear(struct tune_model *m, int layer, enum tune_layer_linear w
     m->T = T;
     m->step_at = m->own_step;
     for (int i = 0; i < 3; i++)
-        assert_ok(tune_begin_pass(m->dev, m->step_at));
+        assert_ok(tune_begin_pass(m->dev, m->step_at, 1));
     m->pass.dropout = m->lora->options.dropout > 0;
     assert_ok(tune_model_linear_forward(m, &p, &ty, &tx, biased ? &tr : NULL));
     assert_ok(tune_model_linear_backward(m, &p, &tdx, &tdy, &tx));

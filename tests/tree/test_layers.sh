@@ -255,12 +255,12 @@ none "forward and backward ask for fields of a layer, never for a family" "$(gre
 # ---- recipes are for reading ----
 long() {
     for f in recipes/*.c; do
-        most=90
-        case $f in */generate.c) most=60 ;; */evaluate.c) most=100 ;; */finetune_dpo.c) most=110 ;; esac
+        most=92
+        case $f in */generate.c) most=60 ;; */evaluate.c) most=100 ;; */finetune_dpo.c) most=113 ;; esac
         [ "$(wc -l <"$f")" -le $most ] || wc -l "$f"
     done
 }
-none "recipes are at most 90 lines (preferences 110; generate 60, evaluate 100)" "$(long)"
+none "recipes are at most 92 lines (preferences 113; generate 60, evaluate 100)" "$(long)"
 none "recipes have no #if" "$(grep -nE '^ *# *if' recipes/*.c)"
 none "recipes take all they use from tune.h and program.h" "$(grep -nE '^ *# *include *"' recipes/*.c | grep -vE '"(tune|flags/program)\.h"')"
 is "the example for a data set of one's own is as short" test "$(wc -l <tests/recipes/own_dataset.c)" -le 125

@@ -39,10 +39,10 @@ int tune_cpu_begin_step(struct tune_device *dev, tune_address step)
     return 0;
 }
 
-int tune_cpu_begin_pass(struct tune_device *dev, tune_address step)
+int tune_cpu_begin_pass(struct tune_device *dev, tune_address step, double more)
 {
     (void)dev;
-    ((struct tune_scalars *)tune_cpu_pointer(step))->pass += 1;
+    ((struct tune_scalars *)tune_cpu_pointer(step))->pass += more;
     return 0;
 }
 

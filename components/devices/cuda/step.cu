@@ -59,9 +59,9 @@ static int add(struct tune_device *dev, double *at, double more)
     return tune_cuda_queued(dev);
 }
 
-extern "C" int tune_cuda_begin_pass(struct tune_device *dev, tune_address step)
+extern "C" int tune_cuda_begin_pass(struct tune_device *dev, tune_address step, double more)
 {
-    return add(dev, &scalars(step)->pass, 1);
+    return add(dev, &scalars(step)->pass, more);
 }
 
 extern "C" int tune_cuda_add_labels(struct tune_device *dev, tune_address step, double labels,

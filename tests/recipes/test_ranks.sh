@@ -1,0 +1,110 @@
+#!/bin/sh
+# test_ranks.sh - recipes on several ranks by mpirun: the numbers of one rank, resuming with another number, signals, a rank that ends.
+. tests/tap.sh
+full=$BUILD/finetune_full
+export TUNE_MPI="$BUILD/tune_mpi.so"
+[ -e "$TUNE_MPI" ] || { skip "recipes on ranks" "no $TUNE_MPI: MPI was not found (Debian: libopenmpi-dev openmpi-bin)"; finish; }
+command -v mpirun >/dev/null || { skip "recipes on ranks" "no mpirun"; finish; }
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # what MPI leaves behind
+cd "$tmp" || exit 1
+# 52 rows, some of which have nothing to train on: each prompt but the last few has an answer.
+awk 'BEGIN { srand(4); for (i = 0; i < 52; i++) { a = ""; n = i % 9 ? 1 + int(12 * rand()) : 40; for (k = 0; k < n; k++) a = a " word" int(30 * rand());
+    printf "{\"prompt\": \"Say %d\", \"completion\": \"%s\"}\n", i, a } }' >rows.jsonl
+awk 'BEGIN { srand(5); for (i = 0; i < 27; i++) printf "{\"prompt\": \"Say %d:\", \"chosen\": \" %d is good\", \"rejected\": \" %d is bad, and long\"}\n",
+    i, 90 * rand(), 70 * rand() }' >pairs.jsonl
+tiny model 1 --dtype float32 >/dev/null
+rows="--model model --dataset rows.jsonl --max-length 40 --batch-size 3 --lr 3e-3 --train-split 0.8 --eval-every 2 --seed 31 --threads 1"
+pairs="--model model --dataset pairs.jsonl --max-length 64 --batch-size 2 --lr 3e-3 --train-split 0.8 --eval-every 2 --seed 31 --threads 1"
+
+if ! "$full" $rows --ranks 2 --max-steps 1 --output try >try.out 2>&1 && ! grep -q '^finetune_full: ' try.out; then
+    skip "recipes on ranks" "mpirun does not work here: $(grep -v '^ *$\|^--*$' try.out | head -n 1)"
+    finish
+fi
+
+# ---- the numbers of one rank ----
+# Loss, norm, rewards and evaluations of each step, as "step name value".
+figures() {
+    tr ',{}' '\n\n\n' <"$1/metrics.jsonl" | sed 's/"//g' | awk -F: '$1 == "step" { step = $2 } $1 ~ /^(loss|grad_norm|eval_loss|lr|epoch|rewards\/.*|kl)$/ { print step, $1, $2 }
+        $1 ~ /^(rows|tokens|padded_tokens|labels)$/ { print step, $1, $2 }'
+}
+# agree A B - the same figures: counts exactly, the first loss within 1e-6, all others within 1e-5.
+agree() {
+    figures "$1" >a.txt
+    figures "$2" >b.txt
+    [ "$(wc -l <a.txt)" -gt 8 ] && [ "$(wc -l <a.txt)" = "$(wc -l <b.txt)" ] || { diff a.txt b.txt; return 1; }
+    paste a.txt b.txt | awk '{ exact = $2 ~ /rows|tokens|labels/; d = $3 - $6; most = ($3 < 0 ? -$3 : $3) * ($1 == 1 && $2 == "loss" ? 1e-6 : 1e-5) + 1e-6 }
+        $1 != $4 || $2 != $5 || (exact && d != 0) || d > most || d < -most { print; bad = 1 } END { exit bad }'
+}
+# alike FOLDER PROGRAM OPTION... - 1 x 4 micro-batches, 2 x 2 and 4 x 1: their figures agree.
+alike() {
+    of=$1 program=$2
+    shift 2
+    for n in 1 2 4; do
+        "$BUILD/$program" "$@" --accumulate $((4 / n)) --ranks $n --output "$of$n" >"$of$n.out" 2>&1 || { tail -n 5 "$of$n.out"; return 1; }
+    done
+    agree "${of}1" "${of}2" && agree "${of}1" "${of}4"
+}
+is "full: 1 x 4, 2 x 2 and 4 x 1 have the same figures" alike full finetune_full $rows --epochs 2
+is "... and the last step of an epoch has fewer rows than ranks need" eval 'figures full4 | grep -q "^4 rows [1-5]$"'
+is "packing" alike pack finetune_full $rows --packing --epochs 2
+is "Muon, averages, checkpointing" alike muon finetune_full $rows --optimizer muon --ema 0.9 --activation-checkpointing full --max-steps 5
+is "LoRA with dropout, and NEFTune's noise" alike lora finetune_lora $rows --lora-dropout 0.2 --neftune-alpha 5 --max-steps 6
+is "QLoRA" alike qlora finetune_lora $rows --base-dtype nf4 --max-steps 4
+is "DPO with a frozen base" alike dpo finetune_dpo $pairs --epochs 2
+is "DPO of all weights: each rank computes its share of the reference" alike whole finetune_dpo $pairs --lora-r 0 --epochs 2
+is "KTO" alike kto finetune_dpo $pairs --loss kto --lora-r 0 --epochs 2
+is "answers and metrics at evaluations" alike said finetune_full $rows --eval-metrics exact_match --eval-answers 4 --max-steps 4
+
+# ---- the same number of ranks: the same bits ----
+again() { "$full" $rows --epochs 2 --accumulate 1 --ranks 3 --output "$1" >"$1.out" 2>&1 || { tail -n 5 "$1.out"; return 1; }; }
+is "three ranks, which divide no size" again third
+is "... twice: the same bits" eval 'again third2 && same_run third third2 README.md'
+is "one run folder, written by rank 0 alone" eval '[ "$(ls -d runs 2>/dev/null | wc -l)" = 0 ] && [ "$(grep -c "^# run folder" third.out)" = 1 ]'
+is "the header says how many there are" grep -q '^# ranks  *3 processes, 3 of them on ' third.out
+is "a file gets no progress bars" eval '! grep -q "\[###" third.out && grep -q "^step  *1/" third.out'
+
+# ---- going on ----
+half() { "$full" $rows --epochs 2 --accumulate "$2" --ranks "$1" --stop-at-step 3 --output "$3" >"$3.out" 2>&1 || { tail -n 5 "$3.out"; return 1; }; }
+is "stop at step 3 of a run on two ranks" half 2 2 part
+is "... and go on, with two ranks: to the bit as without a stop" eval '"$full" --resume part --ranks 2 --stop-at-step 0 >more.out 2>&1 && same_run full2 part README.md || { tail -n 5 more.out; false; }'
+is "stop at step 3 again" half 2 2 other
+is "... and go on with four ranks of one micro-batch: the same rows, the same figures" eval '
+    "$full" --resume other --ranks 4 --accumulate 1 --allow-changed --stop-at-step 0 >more.out 2>&1 && agree full1 other || { tail -n 5 more.out; false; }'
+
+# ---- the end ----
+# rank R FOLDER - the process of that rank.
+rank() {
+    for pid in $(pgrep -f "finetune_full.*--output $2"); do
+        tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep -q "^OMPI_COMM_WORLD_RANK=$1\$" && echo "$pid" && return
+    done
+}
+begin() { # FOLDER OPTION... - a run without an end, up to its first checkpoint
+    who=$1
+    shift
+    "$full" $rows --max-steps 10000000 --save-every 20 --keep-last 1 --output "$who" "$@" >"$who.out" 2>&1 &
+    run=$!
+    await $run eval "ls -d $who/checkpoint-[0-9]*"
+}
+whole() { ls -d "$1"/checkpoint-*[0-9] | head -n 1 | { read -r c && [ -s "$c/model.safetensors" ] && [ -s "$c/state/progress.json" ]; } && ! ls -d "$1"/*.tmp* 2>/dev/null; }
+ended() { wait "$run"; code=$?; [ $code = "$1" ] || { echo "exit code $code"; tail -n 5 "$who.out"; return 1; }; }
+is "SIGTERM to the program: all ranks finish the step, and rank 0 saves" eval 'begin term --ranks 2 && kill -TERM $run && ended 143 && grep -q "^# stopped  *SIGTERM at step" term.out && whole term'
+is "SIGTERM to rank 1 alone: all stop at the same step" eval 'begin alone --ranks 2 && kill -TERM "$(rank 1 alone)" && ended 143 && grep -q "^# stopped  *SIGTERM at step" alone.out && whole alone'
+is "rank 1 of 3 is killed: the others say so and end, and the checkpoint is whole" eval '
+    begin killed --ranks 3 && kill -KILL "$(rank 1 killed)" && ! { wait $run; } && grep -q "^finetune_full: rank 1 of 3 (process [0-9]* on .*) has ended" killed.out && whole killed'
+is "... no process is left" eval 'await 0 eval "! pgrep -f -- \"--output killed\""'
+is "... and the run goes on from there" eval '"$full" --resume killed --ranks 3 --stop-at-step 100000 --stop-after-seconds 0 >more.out 2>&1 && grep -q "^# stopped" more.out || { tail -n 5 more.out; false; }'
+is "rank 1 stands still: the others give up after --timeout" eval '
+    begin still --ranks 2 --timeout 2 && kill -STOP "$(rank 1 still)" && ! { wait $run; } && grep -q "rank 1 of 2.* did not come within 2 s\|no bytes came for 2 s" still.out && whole still'
+is "... and it is ended, too" eval 'await 0 eval "! pgrep -f -- \"--output still\""'
+
+# ---- what is refused ----
+refused "a file that is not there: said once" 2 "finetune_full: none.jsonl: no such file" "$full" $rows --dataset none.jsonl --ranks 2
+is "... by rank 0" eval '! grep -q "rank 1" complained'
+refused "no mpirun" 2 "--ranks 2 needs mpirun" env PATH=/nothing "$full" $rows --ranks 2
+refused "no tune_mpi.so" 3 "cannot load $tmp/none.so" env TUNE_MPI="$tmp/none.so" "$full" $rows --ranks 2 --output none
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+refused "ranks with other options" 2 "ranks differ in their options: rank 1 on" \
+    mpirun -q --bind-to none -n 1 "$full" $rows --max-steps 2 --output differ : -n 1 "$full" $rows --max-steps 3 --output differ
+refused "another number of ranks than mpirun started" 2 "--ranks is 3, and the launcher started 2" mpirun -q --bind-to none -n 2 "$full" $rows --ranks 3 --output differ
+is "mpirun typed by hand" eval 'mpirun -q --bind-to none -n 2 "$full" $rows --epochs 2 --accumulate 2 --output hand >hand.out 2>&1 && same_run full2 hand README.md'
+finish
