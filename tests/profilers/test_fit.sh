@@ -51,11 +51,59 @@ is "rows are no longer than the model's context" eval 'parts 2048 >a && parts 10
 is "... the command says so" eval '"$fit" --gpu-memory 24GiB --model tinyllama-1.1b --max-length 100000 --json >out && [ "$(grep -c -- "--max-length 2048 " out)" = 3 ]'
 is "the parts add up" eval '"$fit" --gpu rtx-3060-12gb --model smollm2-135m --json | tr -d "\t," | awk -F: "/\"(weights|gradients|optimizer|activations|loss|working)\"/ { sum += \$2 } /\"needed\"/ { if (sum != \$2) exit 1; sum = 0; n++ } END { exit n != 3 }"'
 is "a folder is a model, too" eval '"$fit" --gpu rtx-3060-12gb --model small --max-length 32 >out && grep -qE "^small +full +4096 " out'
-is "the known GPUs" eval '"$fit" --gpu list | grep -qE "^a100-80gb +79.1 GiB$"'
+is "the known GPUs" eval '"$fit" --gpu list | grep -qE "^a100-80gb +79.1 GiB  A100 SXM 80 GB$" && "$fit" --gpu list | grep -qE "^t4 +14.6 GiB  T4 16 GB \(too old\)$"'
+is "a GPU that is too old: why" eval '"$fit" --gpu t4 --model smollm2-135m >out && grep -qx "# no run works on it: compute capability 7.5; the kernels need 8.0, for bfloat16" out'
+
+# ---- the other way round: on which GPUs it fits ----
+# of NAME GPU FILE - the field of that GPU, of a list with one method
+of() { tr -d '\n\t' <"$3" | sed 's/}, {/}\n{/g' | grep "\"gpu\":\"$2\"" | sed -n -e "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" -e "s/.*\"$1\":\([0-9]*\).*/\1/p" | grep .; }
+"$fit" --model llama3-8b --method qlora --length 2048 --batch 2 --json >all.json
+is "all GPUs are listed, smallest memory first" eval 'sed -n "s/.*\"gpu_memory_bytes\":[^0-9]*\([0-9]*\).*/\1/p" all.json >sizes && [ "$(wc -l <sizes)" = "$("$fit" --gpu list | wc -l)" ] && sort -n -c sizes'
+# planned GPU FILE - what it says fits is what the recipe of its command plans
+planned() {
+    command=$(of command "$1" "$2") needed=$(of needed "$1" "$2") batch=$(of batch "$1" "$2")
+    room=$(awk "BEGIN { printf \"%.0f\", $(of gpu_memory_bytes "$1" "$2") - $(of driver_bytes "$1" "$2") }")
+    plan=$(mib) && echo "$command: $needed bytes of $room; the recipe plans $plan MiB" && below "$plan" "$needed" && above "$plan" "$needed" || return 1
+    case $(of fits "$1" "$2") in
+    yes) below "$plan" "$room" && [ "$batch" -ge 2 ] ;;
+    no) above "$plan" "$room" && [ "$batch" -lt 2 ] ;;
+    *) false ;;
+    esac && below "$(mib --batch-size "$batch")" "$room" && above "$(mib --batch-size $((batch + 1)))" "$room"
+}
+for gpu in rtx-3080-10gb l4 b200; do
+    is "$gpu: fits or not, and the largest batch, as the recipe plans" planned $gpu all.json
+done
+is "a GPU that is too old takes nothing" eval '[ "$(of fits t4 all.json)" = "too old" ] && [ "$(of batch t4 all.json)" = 0 ] && [ "$(of why_not v100-32gb all.json)" = "compute capability 7.0; the kernels need 8.0, for bfloat16" ]'
+# enough OPTION... FILE - each change that it names for a GPU makes the run fit there; at least one is named
+enough() {
+    "$fit" "$@" --json >change.json || return 1
+    for gpu in rtx-3060-12gb rtx-3090 a100-40gb h20; do
+        of fits_with $gpu change.json | sed 's/ or /\n/g' | sed "s/ and / /g; s/^/$gpu /"
+    done >changes
+    [ -s changes ] || { echo "no change is named"; return 1; }
+    while read -r gpu change; do
+        "$fit" "$@" --gpu $gpu $change --json >changed.json && [ "$(of needed $gpu changed.json)" -le $(($(of gpu_memory_bytes $gpu changed.json) - $(of driver_bytes $gpu changed.json))) ] || { echo "$gpu: not with $change"; return 1; }
+    done <changes
+}
+is "what would make it fit makes it fit: batch, length, method" enough --model llama3-8b --method lora --length 4096 --batch-size 16
+is "... optimizer" eval 'enough --model llama3-8b --method full --max-length 2048 --batch-size 16 && grep -q "^h20 --optimizer sgd$" changes && grep -q "^rtx-3090 --method lora --batch-size 1$" changes'
+is "... checkpointing, bfloat16, rank" eval 'enough --model smollm2-360m --method lora --activation-checkpointing none --dtype float32 --base-dtype float32 --lora-r 16 --batch-size 9 --max-length 4096 && grep -q -- "--activation-checkpointing full" changes && grep -q -- "--dtype bfloat16" changes'
+is "where no option is enough, it says so" eval '"$fit" --model qwen3-32b --method full >out && tr -s "\n " " " <out | grep -qF "rtx-3080-10gb 9.7" && grep -q "GiB too much; no option of fit is enough$" out && grep -qx "# It fits on none of them." out'
+is "the smallest is the first that fits" eval '"$fit" --model llama3-8b --method qlora --batch 2 --width 80 >out && grep -q "^# Smallest that fits: rtx-3060-12gb, 11.7 GiB. Fastest by the estimate: b200.$" out && [ "$(awk "/ yes / { print \$1; exit }" out)" = rtx-3060-12gb ]'
+is "at 80 columns, no line is longer" eval '"$fit" --model llama3-8b --batch 16 --width 80 >out && [ "$(awk "{ if (length > n) n = length } END { print n }" out)" -le 80 ]'
+is "it says what is float32" eval '"$fit" --model smollm2-135m --width 200 >out && grep -q "^# smollm2-135m, full: float32 weights and moments; " out && grep -q "lora: the base frozen in bfloat16, adapters of rank 16 with float32 weights and$" out && "$fit" --gpu l4 --model smollm2-135m | grep -q "^# What is trained has float32 weights, gradients and moments: 16 bytes"'
+is "tokens/s is called an estimate" eval 'tr -s "\n# " " " <out | grep -qF "~tokens/s: an estimate, nothing was measured. A step takes FLOPs / (0.5 x the data sheet" && [ "$(of speed l4 all.json)" = estimate ]'
+is "... in float32 there is none" eval '"$fit" --model smollm2-135m --dtype float32 --method full >out && grep -q "tokens/s is estimated for --dtype bfloat16 only" out && ! grep -q " ~[0-9]" out'
+is "of two names of an option, the last one counts" eval '"$fit" --model llama3-8b --method qlora --batch 1 --batch-size 2 --max-length 1 --length 2048 --json >last.json && cmp all.json last.json'
+is "CSV has the numbers of JSON" eval '"$fit" --model llama3-8b --method qlora --length 2048 --batch 2 --output-format csv >all.csv && head -n 1 all.csv | grep -q "^gpu,gpu_memory_bytes,driver_bytes,needed,fits,batch,length,tokens_per_second,speed,why_not,fits_with," && grep -q "^l4,$(of gpu_memory_bytes l4 all.json),$(of driver_bytes l4 all.json),$(of needed l4 all.json),yes,$(of batch l4 all.json),$(of length l4 all.json)," all.csv'
+is "... on named GPUs, too" eval '"$fit" --gpu l4,h200 --model smollm2-135m --method full --output-format csv >two.csv && [ "$(cut -d, -f1 two.csv | tr "\n" " ")" = "gpu l4 h200 " ]'
 
 # ---- what is wrong ----
-refused "no GPU is named" 2 "which GPU?" "$fit" --model smollm2-135m
-refused "an unknown GPU" 2 "--gpu gtx-1: known are rtx-3060-12gb, " "$fit" --gpu gtx-1
+refused "neither a model nor a GPU is named" 2 "which model, or which GPU?" "$fit"
+refused "a GPU named twice" 2 "the GPU h100-80gb is named twice: as NVIDIA-H100-80GB-HBM3, too" "$fit" --gpu l4,h100,NVIDIA-H100-80GB-HBM3
+refused "an unknown model, without a GPU" 2 "no-such" "$fit" --model no-such
+refused "an unknown method, without a GPU" 2 "expected full, lora, qlora" "$fit" --model smollm2-135m --method q
+refused "an unknown GPU" 2 "--gpu gtx-1: known are rtx-3080-10gb, rtx-3060-12gb, " "$fit" --gpu gtx-1
 for bad in 24 x 0GiB -3GiB infGiB 24GiBs; do refused "--gpu-memory $bad" 2 "expected a number and GiB" "$fit" --gpu-memory=$bad; done
 refused "an unknown method" 2 "expected full, lora, qlora" "$fit" --gpu rtx-3060-12gb --method fulll
 refused "an unknown model" 2 "no-such" "$fit" --gpu rtx-3060-12gb --model no-such

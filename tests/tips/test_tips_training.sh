@@ -208,9 +208,11 @@ printf '#!/bin/sh\nwhile read -r x; do sleep 0.1; echo 1; done\n' >slow.sh && ch
 PUT='s/$/ 600/' ALONE="$judge --dataset pc.jsonl --metric-program ./slow.sh" tip 'was ended; <--metric-limit> gives it more' $judge --dataset pc.jsonl --metric-program ./slow.sh --metric-limit 0.01
 
 # ---- fit ----
-PUT='s/NAME/h100-80gb/' tip 'which GPU\? <--gpu NAME>' "$BUILD/fit" --model smollm2-135m
-tip '\(<--gpu list> prints the names\)' "$BUILD/fit" --model smollm2-135m
-tip 'or <--gpu-memory 24GiB>' "$BUILD/fit" --model smollm2-135m
+PUT='s/NAME/smollm2-135m/' tip 'or which GPU\? <--model NAME> says' "$BUILD/fit"
+tip '\(<--list-models> prints the names\)' "$BUILD/fit"
+PUT='s/NAME/h100-80gb/' tip '; <--gpu NAME> \(' "$BUILD/fit"
+tip '\(<--gpu list>\)' "$BUILD/fit"
+tip 'or <--gpu-memory 24GiB> says' "$BUILD/fit"
 ALONE="$BUILD/fit --model smollm2-135m" tip 'For another: <--gpu-memory 24GiB>' "$BUILD/fit" --model smollm2-135m --gpu nothing
 
 # ---- files of other tools ----

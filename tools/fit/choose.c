@@ -1,0 +1,277 @@
+/* choose.c - the other way round: on which GPUs a run fits, smallest memory first. */
+#include "fit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/nearest.h"
+#include "core/print.h"
+#include "core/try.h"
+#include "../drawing.h"
+#include "profilers/roofline.h"
+
+/* What the table says of the run on one GPU. */
+struct choice {
+    struct fit_run run;
+    struct tune_memory_plan plan;
+    char old[128], advice[512];
+    int most, longest;
+    double speed; /* tokens/s; NaN: unknown */
+    bool fits;
+};
+
+/* The best of a table. */
+struct best {
+    char smallest[64], fastest[64];
+    double memory, speed;
+};
+
+static bool for_people(const struct fit_flags *my)
+{
+    return !strcmp(my->format, "table");
+}
+
+/* ---- one GPU ---- */
+
+static double speed_of(const struct fit_run *r, const struct tune_memory_plan *plan)
+{
+    struct tune_roofline_run run = {r->config, plan, r->my->tune.loader.batch_size, r->length, r->method != FULL, r->method == QLORA,
+                                    r->my->tune.activation_checkpointing != 0};
+    double speed = r->my->dtype == TUNE_BF16 ? tune_roofline_speed(&run, r->gpu->known) : 0;
+    return speed > 0 ? speed : NAN;
+}
+
+static int make_choice(struct choice *c)
+{
+    const struct fit_run *r = &c->run;
+    int batch = r->my->tune.loader.batch_size;
+    *c->old = *c->advice = 0;
+    tune_known_gpu_old(r->gpu->known, c->old, sizeof c->old);
+    TRY(fit_plan(r, batch, r->length, &c->plan));
+    c->fits = !*c->old && c->plan.device <= r->room;
+    c->most = *c->old ? 0 : fit_largest(r, 0, r->length, MOST_BATCH);
+    c->longest = *c->old ? 0 : fit_largest(r, batch, 0, r->config->max_positions);
+    if (c->most < 0 || c->longest < 0)
+        return -1;
+    c->speed = c->fits ? speed_of(r, &c->plan) : NAN;
+    return c->fits || *c->old ? 0 : fit_advice(r, c->advice, sizeof c->advice);
+}
+
+/* ---- the table ---- */
+
+static const char *const people_columns[] = {"gpu", "memory", "needed", "fits", "batch", "length", "tokens/s", "why not"};
+static const char *const program_columns[] = {
+    "gpu", "gpu_memory_bytes", "driver_bytes", "needed", "fits", "batch", "length", "tokens_per_second", "speed", "why_not", "fits_with",
+    "model", "method", "command"};
+enum { PEOPLE = sizeof people_columns / sizeof *people_columns, WHY = 7, PROGRAM = sizeof program_columns / sizeof *program_columns };
+
+/* People get both in one cell. */
+static void put_reason(struct tune_table *t, const struct choice *c, bool people)
+{
+    char why[768] = "";
+    if (*c->old)
+        snprintf(why, sizeof why, "%s", c->old);
+    else if (!c->fits)
+        snprintf(why, sizeof why, "%.2f GiB too much", (double)(c->plan.device - c->run.room) / GIB);
+    if (people && !*c->old && !c->fits)
+        tune_append(why, sizeof why, "%s%s", *c->advice ? "; it fits with " : "; no option of fit is enough", c->advice);
+    tune_table_text(t, why);
+    if (!people)
+        tune_table_text(t, c->advice);
+}
+
+/* An estimate has two digits, and ~ before it. */
+static void put_speed(struct tune_table *t, double speed)
+{
+    char text[32];
+    double unit = speed >= 10 ? pow(10, floor(log10(speed)) - 1) : 1;
+    snprintf(text, sizeof text, "~%.0f", round(speed / unit) * unit);
+    if (isnan(speed))
+        tune_table_text(t, "");
+    else
+        tune_table_shown(t, speed, text);
+}
+
+static void add_row(struct tune_table *t, const struct choice *c)
+{
+    const struct fit_run *r = &c->run;
+    char command[1024];
+    bool people = for_people(r->my);
+    tune_table_text(t, r->gpu->name);
+    if (people)
+        tune_table_number(t, (double)r->gpu->bytes / GIB, "%.1f");
+    else {
+        tune_table_number(t, (double)r->gpu->bytes, "%.0f");
+        tune_table_number(t, (double)TUNE_CUDA_CONTEXT, "%.0f");
+    }
+    fit_put_bytes(t, c->plan.device);
+    tune_table_text(t, *c->old ? "too old" : c->fits ? "yes" : "no");
+    fit_put_most(t, c->most);
+    fit_put_most(t, c->longest);
+    if (people)
+        put_speed(t, c->speed);
+    else {
+        tune_table_number(t, c->speed, "%.0f");
+        tune_table_text(t, isnan(c->speed) ? "" : "estimate");
+    }
+    put_reason(t, c, people);
+    if (people)
+        return;
+    tune_table_text(t, r->model);
+    tune_table_text(t, fit_methods[r->method]);
+    tune_table_text(t, fit_command(r, r->my->tune.loader.batch_size, r->length, command, sizeof command));
+}
+
+static void count_best(struct best *best, const struct choice *c)
+{
+    if (!c->fits)
+        return;
+    if (!*best->smallest) {
+        snprintf(best->smallest, sizeof best->smallest, "%s", c->run.gpu->name);
+        best->memory = (double)c->run.gpu->bytes / GIB;
+    }
+    if (c->speed > best->speed) {
+        snprintf(best->fastest, sizeof best->fastest, "%s", c->run.gpu->name);
+        best->speed = c->speed;
+    }
+}
+
+/* All GPUs with one method. */
+static int add_method(struct tune_table *t, const struct fit_flags *my, int method, struct best *best)
+{
+    struct fit_gpu gpus[MOST_GPUS];
+    int count = fit_gpus_all(gpus), code = 0;
+    for (int i = 0; i < count && code == 0; i++) {
+        struct tune_model_config config;
+        struct choice c = {0};
+        code = fit_open(&c.run, my, my->tune.model, &gpus[i], &config);
+        c.run.method = method;
+        if (code == 0)
+            code = make_choice(&c);
+        if (code == 0) {
+            add_row(t, &c);
+            count_best(best, &c);
+        }
+        tune_device_close(c.run.dev);
+    }
+    return code;
+}
+
+/* ---- notes ---- */
+
+/* Print a note in lines of at most width columns. */
+static void print_note(int width, const char *format, ...) TUNE_PRINTF(2, 3);
+static void print_note(int width, const char *format, ...)
+{
+    char text[1024];
+    int column = 0;
+    FORMAT(text, format);
+    for (char *rest = NULL, *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        int n = (int)strlen(word);
+        if (column > 0 && column + 1 + n > width) {
+            puts("");
+            column = 0;
+        }
+        column += printf("%s%s", column ? " " : "# ", word);
+    }
+    puts("");
+}
+
+/* The formats of the weights that this method keeps. */
+static void print_heading(const struct fit_flags *my, int method, int length, int width)
+{
+    char adapters[192] = "";
+    if (method != FULL)
+        snprintf(adapters, sizeof adapters, "the base frozen in %s, adapters of rank %d with float32 weights and moments",
+                 method == QLORA ? "4 bits (nf4)" : fit_dtype(my->base_dtype), my->tune.lora.r);
+    print_note(width, "%s, %s: %s; activations in %s, checkpointing %s; batches of %d rows of %d tokens.", my->tune.model, fit_methods[method],
+               method == FULL ? "float32 weights and moments" : adapters, fit_dtype(my->dtype),
+               my->tune.activation_checkpointing ? "full" : "none", my->tune.loader.batch_size, length);
+    if (length < my->tune.data.max_length)
+        print_note(width, "Rows are no longer than the model's context, %d.", length);
+}
+
+static void print_best(const struct best *best, int width)
+{
+    if (!*best->smallest)
+        print_note(width, "It fits on none of them.");
+    else if (*best->fastest)
+        print_note(width, "Smallest that fits: %s, %.1f GiB. Fastest by the estimate: %s.", best->smallest, best->memory, best->fastest);
+    else
+        print_note(width, "Smallest that fits: %s, %.1f GiB.", best->smallest, best->memory);
+}
+
+static void print_legend(const struct fit_flags *my, int width)
+{
+    print_note(width, "memory: GiB that CUDA shows, %.1f of them for its driver (an estimate). needed: GiB of the run, beside the driver. "
+               "batch: the largest with rows of that length. length: the longest rows with that batch.",
+               (double)TUNE_CUDA_CONTEXT / GIB);
+    if (my->dtype == TUNE_BF16)
+        print_note(width, "~tokens/s: an estimate, nothing was measured. A step takes FLOPs / (%g x the data sheet's dense bfloat16 FLOP/s) + "
+                   "bytes / (%g x its bandwidth); both shares are assumed. Padding would come off.",
+                   TUNE_ROOFLINE_PRODUCTS, TUNE_ROOFLINE_TRAFFIC);
+    else
+        print_note(width, "tokens/s is estimated for --dtype bfloat16 only.");
+    print_note(width, "A run uses one GPU, so more of them do not add up.");
+}
+
+/* ---- all of it ---- */
+
+static struct tune_table *new_table(bool people)
+{
+    struct tune_table *t = people ? tune_table_new(people_columns, PEOPLE) : tune_table_new(program_columns, PROGRAM);
+    if (t && people)
+        tune_table_below(t, WHY);
+    return t;
+}
+
+static int print_method(const struct fit_flags *my, int method, bool first, int width, int notes)
+{
+    struct tune_table *t = new_table(true);
+    struct best best = {0};
+    struct tune_model_config config;
+    char folder[TUNE_PATH_MAX];
+    struct tune_flags f = my->tune;
+    f.data.max_length = 1;
+    int code = t ? add_method(t, my, method, &best) : -1;
+    if (code == 0)
+        code = tune_get_model_shape(&f, folder, &config) < 0 ? -1 : 0;
+    if (code == 0) {
+        int length = my->tune.data.max_length < config.max_positions ? my->tune.data.max_length : config.max_positions;
+        fputs(first ? "" : "\n", stdout);
+        print_heading(my, method, length, notes);
+        code = tune_table_print(t, "table", width, "...", stdout);
+        print_best(&best, notes);
+    }
+    tune_table_free(t);
+    return code;
+}
+
+static int print_people(const struct fit_flags *my)
+{
+    int width = drawing_columns(my->width, 0), notes = width == 0 || width > 100 ? 100 : width;
+    bool first = true;
+    for (int i = 0; i < METHODS; i++)
+        if (tune_name_listed(my->method, fit_methods[i])) {
+            TRY(print_method(my, i, first, width, notes));
+            first = false;
+        }
+    print_legend(my, notes);
+    return 0;
+}
+
+int fit_choose(const struct fit_flags *my)
+{
+    struct best best = {0};
+    if (for_people(my))
+        return print_people(my);
+    struct tune_table *t = new_table(false);
+    int code = t ? 0 : -1;
+    for (int i = 0; i < METHODS && code == 0; i++)
+        if (tune_name_listed(my->method, fit_methods[i]))
+            code = add_method(t, my, i, &best);
+    if (code == 0)
+        code = tune_table_print(t, my->format, 0, "", stdout);
+    tune_table_free(t);
+    return code;
+}

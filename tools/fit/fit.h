@@ -1,0 +1,79 @@
+/* fit.h - the parts of tools/fit.c: options, a run on a GPU, what is printed. */
+#ifndef TUNE_TOOLS_FIT_H
+#define TUNE_TOOLS_FIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "devices/device.h"
+#include "devices/known_gpus.h"
+#include "files/file.h"
+#include "flags/flags.h"
+#include "models/config.h"
+#include "profilers/memory_plan.h"
+#include "views/table.h"
+
+enum { MOST_BATCH = 4096 }; /* as --batch-size of the recipes */
+#define GIB ((double)(1 << 30))
+
+struct fit_flags {
+    struct tune_flags tune;
+    const char *gpu, *memory, *method, *format;
+    enum tune_dtype dtype, base_dtype;
+    bool json;
+    int width;
+};
+
+enum { FULL, LORA, QLORA, METHODS };
+extern const char *const fit_methods[METHODS];
+
+/* A GPU to plan for. */
+struct fit_gpu {
+    char name[64];
+    int64_t bytes;                      /* that CUDA shows */
+    const struct tune_known_gpu *known; /* NULL: only its memory is known */
+};
+enum { MOST_GPUS = 64 };
+
+/* A run on a GPU. */
+struct fit_run {
+    const struct fit_flags *my;
+    const char *model;
+    const struct fit_gpu *gpu;
+    const struct tune_model_config *config;
+    struct tune_device *dev;
+    int method, length; /* length: at most the model's context */
+    int64_t room;       /* bytes for the run: without the driver's */
+};
+
+/* gpus.c - fit_gpus_read: those of --gpu and --gpu-memory into gpus[MOST_GPUS]; returns their
+ * number, or -1. fit_gpus_all: all known GPUs, smallest memory first. fit_gpus_list: print them. */
+int fit_gpus_read(const struct fit_flags *my, struct fit_gpu *gpus);
+int fit_gpus_all(struct fit_gpu *gpus);
+int fit_gpus_list(void);
+
+/* plan.c - fit_open: a device of that GPU's memory, the model's shape into *config, and a run with
+ * --max-length and FULL; -1. Close r->dev. fit_flags_of: the recipe's options for r's method.
+ * fit_plan: the memory plan of a recipe. fit_fits: 1 it fits, 0, -1. fit_largest: the largest batch
+ * for rows of `length` (batch 0), or the longest rows for `batch`, up to most; 0: none fits.
+ * fit_command: the recipe's command into text; returns text. fit_put_bytes, fit_put_most: a cell of
+ * GiB, and one that people see as "no" for 0. fit_dtype: the format's name, as options have it. */
+const char *fit_dtype(enum tune_dtype dtype);
+int fit_open(struct fit_run *r, const struct fit_flags *my, const char *model,
+             const struct fit_gpu *gpu, struct tune_model_config *config);
+struct tune_flags fit_flags_of(const struct fit_run *r);
+int fit_plan(const struct fit_run *r, int batch, int length, struct tune_memory_plan *p);
+int fit_fits(const struct fit_run *r, int batch, int length);
+int fit_largest(const struct fit_run *r, int batch, int length, int most);
+const char *fit_command(const struct fit_run *r, int batch, int length, char *text, size_t size);
+void fit_put_bytes(struct tune_table *t, int64_t bytes);
+void fit_put_most(struct tune_table *t, int most);
+
+/* on_gpus.c - print what fits on each of these GPUs.
+ * choose.c - print on which GPUs a run fits.
+ * advice.c - fit_advice: what would make the run fit, into text; "": nothing known. -1. */
+int fit_on_gpus(const struct fit_flags *my, const struct fit_gpu *gpus, int count);
+int fit_choose(const struct fit_flags *my);
+int fit_advice(const struct fit_run *r, char *text, size_t size);
+
+#endif

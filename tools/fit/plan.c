@@ -1,0 +1,103 @@
+/* plan.c - the memory plan of a recipe on a GPU, and the largest run that fits. */
+#include "fit.h"
+
+#include "core/print.h"
+#include "core/try.h"
+
+const char *const fit_methods[METHODS] = {"full", "lora", "qlora"};
+
+const char *fit_dtype(enum tune_dtype dtype)
+{
+    return dtype == TUNE_BF16 ? "bfloat16" : dtype == TUNE_NF4 ? "nf4" : "float32";
+}
+
+int fit_open(struct fit_run *r, const struct fit_flags *my, const char *model, const struct fit_gpu *gpu,
+             struct tune_model_config *config)
+{
+    char folder[TUNE_PATH_MAX];
+    struct tune_device_memory memory;
+    struct tune_flags f = my->tune;
+    f.model = model;
+    f.data.max_length = 1;
+    TRY(tune_get_model_shape(&f, folder, config));
+    int length = my->tune.data.max_length < config->max_positions ? my->tune.data.max_length : config->max_positions;
+    struct tune_device *dev = tune_device_plan("cuda", 0, gpu->bytes);
+    *r = (struct fit_run){my, model, gpu, config, dev, FULL, length, 0};
+    TRY(dev ? tune_device_memory(dev, &memory) : -1);
+    r->room = memory.free;
+    return 0;
+}
+
+struct tune_flags fit_flags_of(const struct fit_run *r)
+{
+    struct tune_flags f = r->my->tune;
+    f.dtype = r->my->dtype;
+    f.base_dtype = r->method == QLORA ? TUNE_NF4 : r->my->base_dtype;
+    f.lora.r = r->method == FULL ? 0 : f.lora.r;
+    f.lora.alpha = 2 * r->my->tune.lora.r;
+    return f;
+}
+
+int fit_plan(const struct fit_run *r, int batch, int length, struct tune_memory_plan *p)
+{
+    struct tune_flags f = fit_flags_of(r);
+    f.loader.batch_size = batch;
+    f.data.max_length = length;
+    return tune_get_memory_parts(p, &f, r->dev, r->config);
+}
+
+int fit_fits(const struct fit_run *r, int batch, int length)
+{
+    struct tune_memory_plan p;
+    if ((int64_t)batch * length > INT32_MAX) /* the most positions of a batch */
+        return 0;
+    TRY(fit_plan(r, batch, length, &p));
+    return p.device <= r->room;
+}
+
+int fit_largest(const struct fit_run *r, int batch, int length, int most)
+{
+    int low = 0, high = most + 1; /* low fits, high does not */
+    while (high - low > 1) {
+        int middle = low + (high - low) / 2;
+        int good = batch ? fit_fits(r, batch, middle) : fit_fits(r, middle, length);
+        TRY(good);
+        *(good ? &low : &high) = middle;
+    }
+    return low;
+}
+
+const char *fit_command(const struct fit_run *r, int batch, int length, char *text, size_t size)
+{
+    static const char *const optimizers[] = {"adamw", "sgd", "muon"};
+    struct tune_flags f = fit_flags_of(r);
+    snprintf(text, size, "finetune_%s --model %s --device cuda --dtype %s", r->method == FULL ? "full" : "lora", r->model,
+             fit_dtype(f.dtype));
+    if (r->method != FULL)
+        tune_append(text, size, " --base-dtype %s --lora-r %d --lora-targets '%s'%s",
+                    fit_dtype(f.base_dtype), f.lora.r, f.lora.targets,
+                    f.lora.dora ? " --lora-dora" : "");
+    tune_append(text, size, " --activation-checkpointing %s --optimizer %s", f.activation_checkpointing ? "full" : "none",
+                optimizers[f.optimizer.kind]);
+    if (f.optimizer.momentum > 0)
+        tune_append(text, size, " --momentum %g", f.optimizer.momentum);
+    if (f.optimizer.ema > 0)
+        tune_append(text, size, " --ema %g", f.optimizer.ema);
+    /* A recipe on another machine would take this from the GPU that is there. */
+    tune_append(text, size, " --logits-chunk %d --max-length %d --batch-size %d", (int)(r->dev->logits_bytes >> 20), length, batch);
+    return text;
+}
+
+void fit_put_bytes(struct tune_table *t, int64_t bytes)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.2f", (double)bytes / GIB);
+    tune_table_shown(t, (double)bytes, text);
+}
+
+void fit_put_most(struct tune_table *t, int most)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", most);
+    tune_table_shown(t, most, most ? text : "no");
+}
